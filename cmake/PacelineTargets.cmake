@@ -1,0 +1,60 @@
+# One target per folder: paceline_add_folder(<name> SOURCES … LINK …).
+# Each is an object library with the alias paceline::<name>; libpaceline is made of their objects,
+# and tests and programs link paceline::internal, the same objects as a static library.
+
+set(PACELINE_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize takes them")
+option(PACELINE_WERROR "Treat warnings as errors" OFF)
+
+add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion
+                    -Wnon-virtual-dtor -Woverloaded-virtual
+                    # Designated initialisers leave out what keeps its default.
+                    -Wno-missing-field-initializers
+                    # GCC 12 takes "text" + std::string for an overlap (GCC bug 105651).
+                    -Wno-restrict)
+if(PACELINE_WERROR)
+  add_compile_options(-Werror)
+endif()
+if(PACELINE_SANITIZE)
+  add_compile_options(-fsanitize=${PACELINE_SANITIZE} -fno-omit-frame-pointer
+                      -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${PACELINE_SANITIZE})
+endif()
+
+set(PACELINE_FOLDERS "" CACHE INTERNAL "")
+
+function(paceline_add_folder name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  add_library(paceline_${name} OBJECT ${ARG_SOURCES})
+  add_library(paceline::${name} ALIAS paceline_${name})
+  target_include_directories(paceline_${name} PUBLIC ${PROJECT_SOURCE_DIR})
+  if(IS_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/include)
+    target_include_directories(paceline_${name} PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}/include)
+  endif()
+  target_link_libraries(paceline_${name} PUBLIC ${ARG_LINK})
+  set(PACELINE_FOLDERS ${PACELINE_FOLDERS} ${name} CACHE INTERNAL "")
+endfunction()
+
+# libpaceline and paceline::internal, from the folders added so far.
+function(paceline_add_library)
+  add_library(paceline SHARED)
+  add_library(Paceline::paceline ALIAS paceline)
+  add_library(paceline_internal STATIC)
+  add_library(paceline::internal ALIAS paceline_internal)
+  foreach(folder IN LISTS PACELINE_FOLDERS)
+    foreach(library IN ITEMS paceline paceline_internal)
+      target_sources(${library} PRIVATE $<TARGET_OBJECTS:paceline_${folder}>)
+    endforeach()
+    target_include_directories(paceline_internal PUBLIC
+      $<TARGET_PROPERTY:paceline_${folder},INTERFACE_INCLUDE_DIRECTORIES>)
+    get_target_property(source_dir paceline_${folder} SOURCE_DIR)
+    if(IS_DIRECTORY ${source_dir}/include)
+      target_include_directories(paceline PUBLIC $<BUILD_INTERFACE:${source_dir}/include>)
+    endif()
+  endforeach()
+  target_include_directories(paceline PUBLIC $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  foreach(library IN ITEMS paceline paceline_internal)
+    target_compile_features(${library} PUBLIC cxx_std_20)
+    target_link_libraries(${library} PUBLIC tl::expected PRIVATE OpenSSL::Crypto Threads::Threads)
+  endforeach()
+  set_target_properties(paceline PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION 0)
+endfunction()

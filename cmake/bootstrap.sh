@@ -1,0 +1,107 @@
+# Sourced by examples/quickstart, tests/run and .ci/run: from a bare Debian 12 to a build.
+# It sets `root`, the repository's root; the working directory stays the caller's.
+# shellcheck shell=bash
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+stage_number=0
+
+# stage COUNT TEXT: announces the next of COUNT stages, and after how many seconds it begins.
+stage() {
+  stage_number=$((stage_number + 1))
+  printf '[%d/%d] %s (%d s)\n' "$stage_number" "$1" "$2" "$SECONDS"
+}
+
+fail() {
+  printf 'error: %s\n' "$*" >&2
+  exit 1
+}
+
+# packages_of SECTION…: their packages, one a line.
+packages_of() {
+  local section
+  for section in "$@"; do
+    awk -v wanted="[$section]" '
+      { sub(/#.*/, "") }
+      /^\[/ { inside = ($1 == wanted); next }
+      inside && NF { print $1 }' "$root/packages.txt"
+  done | LC_ALL=C sort -u
+}
+
+# missing_packages SECTION…: those that are not installed.
+missing_packages() {
+  local -a wanted
+  mapfile -t wanted < <(packages_of "$@")
+  # dpkg-query fails when it has never heard of a package: then that one is missing.
+  LC_ALL=C comm -23 <(printf '%s\n' "${wanted[@]}") \
+    <({ dpkg-query -W -f '${db:Status-Status} ${Package}\n' "${wanted[@]}" 2>/dev/null || true; } |
+      sed -n 's/^installed //p' | LC_ALL=C sort -u)
+}
+
+# install_packages SECTION…: installs what is missing; asks the package source only if something is.
+install_packages() {
+  if ! command -v dpkg-query >/dev/null; then
+    echo "      no Debian packages on this system: what packages.txt names is taken as installed"
+    return
+  fi
+  local -a missing
+  mapfile -t missing < <(missing_packages "$@")
+  if [ "${#missing[@]}" -eq 0 ]; then
+    echo "      all there"
+    return
+  fi
+  echo "      to install: ${missing[*]}"
+  if [ "$(id -u)" -ne 0 ] && ! { command -v sudo >/dev/null && sudo true; }; then
+    fail "installing Debian packages needs root or sudo, and here is neither." \
+      "Have these installed, then run this again: ${missing[*]}"
+  fi
+  apt_get update -o APT::Update::Error-Mode=any ||
+    echo '      the package lists could not be renewed; trying with what is here'
+  apt_get install --download-only "${missing[@]}" || fail \
+    "the package source could not be reached or lacks something, so these Debian packages are not" \
+    "installed: ${missing[*]}. Check the network and what /etc/apt names, then run this again."
+  apt_get install "${missing[@]}" || fail \
+    "the Debian packages were downloaded but could not be installed. Mend what the lines above" \
+    "say, then run this again. Missing: ${missing[*]}"
+}
+
+# apt_get ARGUMENT…: as root, without questions, its hundreds of lines reduced to a few.
+apt_get() {
+  local -a as_root=()
+  if [ "$(id -u)" -ne 0 ]; then as_root=(sudo); fi
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 apt-get -q -y \
+    --no-install-recommends -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=120 \
+    -o Acquire::Retries=1 -o Acquire::http::Timeout=20 -o Acquire::https::Timeout=20 \
+    "$@" </dev/null 2>&1 | apt_progress
+}
+
+# apt_progress: of apt-get's lines, passes on the first few that complain, and says how far it is.
+apt_progress() {
+  local line steps=0 total=0 tenths=0 complaints=0
+  while IFS= read -r line; do
+    case $line in
+      *' newly installed, '*) total=${line%% newly*} total=$((2 * ${total##* })) ;;
+      'Need to get '*) echo "      ${line%.}" ;;
+      Unpacking* | 'Setting up'*) steps=$((steps + 1)) ;;
+      'W: '* | 'E: '* | 'dpkg: error '*)
+        complaints=$((complaints + 1))
+        [ "$complaints" -gt 4 ] || echo "      $line"
+        ;;
+    esac
+    if [ "$total" -gt 0 ] && [ "$((10 * steps / total))" -gt "$tenths" ]; then
+      tenths=$((10 * steps / total))
+      echo "      ${tenths}0 % installed"
+    fi
+  done
+}
+
+# configure PRESET: says what is on and off. In CI a warning is an error.
+configure() {
+  cmake -S "$root" --preset "$1" ${CI:+-DPACELINE_WERROR=ON}
+}
+
+# build PRESET [TARGET…]: with as many jobs as cores, so that memory suffices.
+build() {
+  local preset=$1
+  shift
+  cmake --build "$root/build/$preset" -j "$(nproc)" ${1:+--target "$@"}
+}

@@ -1,0 +1,111 @@
+#include "comm/base/environment.h"
+
+#include <charconv>
+#include <cstdlib>
+
+namespace paceline {
+namespace {
+
+template <class T>
+bool parse_number(std::string_view text, T low, T high, T& into) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return false;
+  if (value < low || value > high) return false;
+  into = value;
+  return true;
+}
+
+template <std::optional<int> Environment::*Field, int Low, int High>
+bool parse_int(std::string_view text, Environment& into) {
+  int value = 0;
+  if (!parse_number(text, Low, High, value)) return false;
+  into.*Field = value;
+  return true;
+}
+
+template <std::string Environment::*Field>
+bool parse_text(std::string_view text, Environment& into) {
+  into.*Field = text;
+  return true;
+}
+
+bool parse_timeout(std::string_view text, Environment& into) {
+  long seconds = 0;
+  if (!parse_number(text, 1l, 31'536'000l, seconds)) return false;
+  into.timeout_s = std::chrono::seconds(seconds);
+  return true;
+}
+
+bool parse_segment(std::string_view text, Environment& into) {
+  return parse_number<std::size_t>(text, 64, std::size_t{1} << 30, into.segment_bytes);
+}
+
+bool parse_terminal(std::string_view text, Environment& into) {
+  into.terminal = text == "1";
+  return text == "0" || text == "1";
+}
+
+constexpr int kMaxRank = 1 << 20;
+
+constexpr Variable kVariables[] = {
+    {"RANK", "0..WORLD_SIZE-1", "a world of one", "this rank",
+     parse_int<&Environment::rank, 0, kMaxRank - 1>},
+    {"WORLD_SIZE", "1..1048576", "a world of one", "number of ranks",
+     parse_int<&Environment::world_size, 1, kMaxRank>},
+    {"LOCAL_WORLD_SIZE", "1..1048576", "1", "ranks on this host; decides how waits spend the CPU",
+     parse_int<&Environment::local_world_size, 1, kMaxRank>},
+    {"MASTER_ADDR", "host name or address", "127.0.0.1",
+     "host of rank 0, which serves the store where there is no launcher",
+     parse_text<&Environment::master_addr>},
+    {"MASTER_PORT", "1..65535", "none", "the store's port there",
+     parse_int<&Environment::master_port, 1, 65535>},
+    {"PACELINE_STORE", "unix:PATH or tcp:HOST:PORT", "MASTER_ADDR:MASTER_PORT",
+     "rendezvous store of the job, set by the launcher", parse_text<&Environment::store>},
+    {"PACELINE_JOB_ID", "word", "none", "the job's name, set by the launcher",
+     parse_text<&Environment::job_id>},
+    {"PACELINE_HOST", "word", "the kernel's host name", "name of this host in messages",
+     parse_text<&Environment::host>},
+    {"PACELINE_BIND_ADDRESS", "IPv4 or IPv6 address", "127.0.0.1",
+     "address on which this rank accepts its peers", parse_text<&Environment::bind_address>},
+    {"PACELINE_JOB_KEY_FD", "descriptor", "none", "where the job's key is read, inherited",
+     parse_int<&Environment::job_key_fd, 0, 1 << 20>},
+    {"PACELINE_JOB_KEY_FILE", "path", "none",
+     "file of mode 0600 with the job's key: 64 hexadecimal digits",
+     parse_text<&Environment::job_key_file>},
+    {"PACELINE_FLIGHT_FD", "descriptor", "none",
+     "shared memory of this rank's flight ring, inherited",
+     parse_int<&Environment::flight_fd, 0, 1 << 20>},
+    {"PACELINE_TIMEOUT_S", "1..31536000", "300", "deadline of an operation, seconds",
+     parse_timeout},
+    {"PACELINE_ALGORITHM", "name of an algorithm", "chosen by cost",
+     "algorithm for every operation that has one of this name",
+     parse_text<&Environment::algorithm>},
+    {"PACELINE_SEGMENT_BYTES", "64..1073741824", "chosen by the backend",
+     "longest message of a pipelined algorithm, bytes", parse_segment},
+    {"PACELINE_TERMINAL", "0 or 1", "0", "1 where the launcher's output is a terminal",
+     parse_terminal},
+};
+
+}  // namespace
+
+std::span<const Variable> environment_variables() { return kVariables; }
+
+Result<Environment> read_environment(FunctionRef<const char*(const char*)> lookup) {
+  Environment environment;
+  for (const Variable& variable : kVariables) {
+    const char* text = lookup(std::string(variable.name).c_str());
+    if (text == nullptr || *text == '\0') continue;
+    if (variable.parse(text, environment)) continue;
+    return Status(Code::kInvalidArgument, Scope::kProcess,
+                  std::string(variable.name) + "=" + text + " is not of the form " +
+                      std::string(variable.form));
+  }
+  return environment;
+}
+
+Result<Environment> read_environment() {
+  return read_environment([](const char* variable) { return std::getenv(variable); });
+}
+
+}  // namespace paceline

@@ -1,0 +1,59 @@
+// Every environment variable that libpaceline reads: typed, documented, read once.
+//
+// The table behind environment_variables() is the only place that knows names and forms; code
+// above is handed an Environment. Programs that set variables for others (the launcher) take the
+// names from here.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <paceline/status.h>
+
+#include "comm/base/function_ref.h"
+
+namespace paceline {
+
+struct Environment {
+  std::optional<int> rank;              // RANK
+  std::optional<int> world_size;        // WORLD_SIZE
+  std::optional<int> local_world_size;  // LOCAL_WORLD_SIZE
+  std::string master_addr;              // MASTER_ADDR
+  std::optional<int> master_port;       // MASTER_PORT
+  std::string store;                    // PACELINE_STORE
+  std::string job_id;                   // PACELINE_JOB_ID
+  std::string host;                     // PACELINE_HOST
+  std::string bind_address;             // PACELINE_BIND_ADDRESS
+  std::optional<int> job_key_fd;        // PACELINE_JOB_KEY_FD
+  std::string job_key_file;             // PACELINE_JOB_KEY_FILE
+  std::optional<int> flight_fd;         // PACELINE_FLIGHT_FD
+  std::chrono::seconds timeout_s{300};  // PACELINE_TIMEOUT_S
+  std::string algorithm;                // PACELINE_ALGORITHM
+  std::size_t segment_bytes = 0;        // PACELINE_SEGMENT_BYTES; 0: chosen by the backend
+  bool terminal = false;                // PACELINE_TERMINAL
+};
+
+/// One row of the table.
+struct Variable {
+  std::string_view name;
+  std::string_view form;      ///< "0..65535", "path", …
+  std::string_view fallback;  ///< what holds when it is not set
+  std::string_view meaning;
+  /// Stores `text` into its field; false when it is not of the form.
+  bool (*parse)(std::string_view text, Environment& into);
+};
+
+std::span<const Variable> environment_variables();
+
+/// Parses all variables. `lookup` returns nullptr for what is not set; an empty value counts as
+/// not set. An error names the variable, its value and the form it should have.
+Result<Environment> read_environment(FunctionRef<const char*(const char*)> lookup);
+
+/// The same from this process's environment.
+Result<Environment> read_environment();
+
+}  // namespace paceline

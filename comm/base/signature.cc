@@ -1,0 +1,36 @@
+#include "comm/base/signature.h"
+
+namespace paceline {
+
+std::string Signature::to_string() const {
+  std::string text(name(kind));
+  if (kind != OperationKind::kBarrier) {
+    text += "(" + std::to_string(count) + " x " + std::string(name(type));
+    if (kind == OperationKind::kAllReduce) text += ", " + std::string(name(op));
+    if (root >= 0) text += ", root " + std::to_string(root);
+    text += ")";
+  }
+  return text + " #" + std::to_string(sequence);
+}
+
+std::string difference(const Signature& mine, const Signature& theirs) {
+  std::string text;
+  const auto add = [&text](const char* field, auto left, auto right) {
+    if (left == right) return;
+    text += (text.empty() ? "" : ", ") + std::string(field) + " " + std::string(left) +
+            " against " + std::string(right);
+  };
+  add("kind", name(mine.kind), name(theirs.kind));
+  add("number", std::to_string(mine.sequence), std::to_string(theirs.sequence));
+  if (mine.kind != theirs.kind) return text;  // what follows means other things to them
+  add("count", std::to_string(mine.count), std::to_string(theirs.count));
+  add("type", name(mine.type), name(theirs.type));
+  add("op", name(mine.op), name(theirs.op));
+  add("root", std::to_string(mine.root), std::to_string(theirs.root));
+  if (text.empty() && mine.plan != theirs.plan) {
+    text = "another algorithm or segment size (PACELINE_ALGORITHM, PACELINE_SEGMENT_BYTES)";
+  }
+  return text;
+}
+
+}  // namespace paceline

@@ -1,0 +1,32 @@
+// What an operation is, in the words that must agree on every rank. It travels with each message,
+// so ranks that called different things find out at the first message they exchange.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <paceline/types.h>
+
+namespace paceline {
+
+struct Signature {
+  std::uint64_t sequence = 0;  ///< number of the operation in its communicator
+  std::uint64_t count = 0;
+  std::int32_t root = -1;  ///< -1 where the kind has none
+  OperationKind kind{};
+  DataType type{};
+  ReduceOp op{};
+  /// Digest of how the operation is carried out (algorithm, segment size): ranks that agree on all
+  /// else and not on this were configured differently.
+  std::uint32_t plan = 0;
+
+  bool operator==(const Signature&) const = default;
+
+  /// "all_reduce(1000 x float32, sum) #12"
+  std::string to_string() const;
+};
+
+/// The fields in which two signatures differ, for a person: "count 10 against 20". Empty if none.
+std::string difference(const Signature& mine, const Signature& theirs);
+
+}  // namespace paceline

@@ -1,0 +1,55 @@
+#include <paceline/types.h>
+
+namespace paceline {
+
+std::size_t size_of(DataType type) {
+  switch (type) {
+    case DataType::kFloat32:
+    case DataType::kInt32:
+      return 4;
+    case DataType::kFloat64:
+    case DataType::kInt64:
+      return 8;
+  }
+  return 0;
+}
+
+std::string_view name(DataType type) {
+  switch (type) {
+    case DataType::kFloat32:
+      return "float32";
+    case DataType::kFloat64:
+      return "float64";
+    case DataType::kInt32:
+      return "int32";
+    case DataType::kInt64:
+      return "int64";
+  }
+  return "unknown type";
+}
+
+std::string_view name(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::kSum:
+      return "sum";
+    case ReduceOp::kMin:
+      return "min";
+    case ReduceOp::kMax:
+      return "max";
+  }
+  return "unknown op";
+}
+
+std::string_view name(OperationKind kind) {
+  switch (kind) {
+    case OperationKind::kBarrier:
+      return "barrier";
+    case OperationKind::kBroadcast:
+      return "broadcast";
+    case OperationKind::kAllReduce:
+      return "all_reduce";
+  }
+  return "unknown operation";
+}
+
+}  // namespace paceline
