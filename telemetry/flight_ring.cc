@@ -1,0 +1,146 @@
+#include "telemetry/flight_ring.h"
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <type_traits>
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "comm/base/try.h"
+
+namespace paceline {
+namespace {
+
+constexpr std::uint64_t kMagic = 0x31676E6952746C46;  // "FltRing1"
+
+static_assert(std::is_trivially_copyable_v<FlightRecord>);
+static_assert(sizeof(FlightRecord) % sizeof(std::uint64_t) == 0);
+using Words = std::array<std::uint64_t, sizeof(FlightRecord) / sizeof(std::uint64_t)>;
+
+// Odd while it is being written. The words are atomics because a reader may look meanwhile; it
+// finds out from `version` that what it read is torn and leaves it.
+struct Slot {
+  std::atomic<std::uint32_t> version;
+  std::atomic<std::uint64_t> words[Words().size()];
+
+  void write(const FlightRecord& record) {
+    Words copy;
+    std::memcpy(copy.data(), &record, sizeof record);
+    const std::uint32_t before = version.load(std::memory_order_relaxed);
+    version.store(before + 1, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_release);
+    for (std::size_t i = 0; i < copy.size(); ++i)
+      words[i].store(copy[i], std::memory_order_relaxed);
+    version.store(before + 2, std::memory_order_release);
+  }
+
+  bool read(FlightRecord& record) const {
+    Words copy;
+    const std::uint32_t before = version.load(std::memory_order_acquire);
+    if (before == 0 || before % 2 != 0) return false;
+    for (std::size_t i = 0; i < copy.size(); ++i)
+      copy[i] = words[i].load(std::memory_order_acquire);
+    if (version.load(std::memory_order_relaxed) != before) return false;
+    std::memcpy(static_cast<void*>(&record), copy.data(), sizeof record);
+    return true;
+  }
+};
+
+Status ring_error(const char* what) {
+  return Status(Code::kUnavailable, Scope::kProcess,
+                std::string("flight ring: ") + what + ": " + std::strerror(errno));
+}
+
+}  // namespace
+
+struct FlightRing::Layout {
+  std::uint64_t magic;
+  std::uint64_t size;
+  std::atomic<std::uint64_t> next;  // records ever started
+  Slot slots[kRecords];
+};
+
+std::string FlightRecord::to_string(TimePoint now) const {
+  const std::string text = signature.to_string();
+  const bool running = state == FlightState::kStarted;
+  const std::int64_t end = running ? now.time_since_epoch().count() : ended_ns;
+  char seconds[64];
+  std::snprintf(seconds, sizeof seconds, "%.3f s", static_cast<double>(end - began_ns) / 1e9);
+  if (running) return text + ", running for " + seconds;
+  return text + (state == FlightState::kSucceeded ? ", succeeded after " : ", failed after ") +
+         seconds;
+}
+
+Result<UniqueFd> FlightRing::create_memory() {
+  UniqueFd fd(::memfd_create("paceline-flight", MFD_CLOEXEC));
+  if (!fd) return ring_error("memfd_create");
+  if (::ftruncate(fd.get(), sizeof(Layout)) != 0) return ring_error("ftruncate");
+  const std::uint64_t head[2] = {kMagic, sizeof(Layout)};
+  if (::pwrite(fd.get(), head, sizeof head, 0) != sizeof head) return ring_error("pwrite");
+  return fd;
+}
+
+Result<std::unique_ptr<FlightRing>> FlightRing::open(int fd) {
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) return ring_error("fstat");
+  if (status.st_size != static_cast<off_t>(sizeof(Layout))) {
+    return Status(Code::kInvalidArgument, Scope::kProcess,
+                  "flight ring: descriptor " + std::to_string(fd) + " is not a ring's memory");
+  }
+  void* memory = ::mmap(nullptr, sizeof(Layout), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (memory == MAP_FAILED) return ring_error("mmap");
+  std::unique_ptr<FlightRing> ring(new FlightRing(static_cast<Layout*>(memory), true));
+  if (ring->layout_->magic != kMagic || ring->layout_->size != sizeof(Layout)) {
+    return Status(Code::kInvalidArgument, Scope::kProcess,
+                  "flight ring: the memory was laid out by another version of Paceline");
+  }
+  return ring;
+}
+
+std::unique_ptr<FlightRing> FlightRing::create_private() {
+  return std::unique_ptr<FlightRing>(new FlightRing(new Layout{}, false));
+}
+
+FlightRing::FlightRing(Layout* layout, bool mapped) : layout_(layout), mapped_(mapped) {}
+
+FlightRing::~FlightRing() {
+  if (mapped_) {
+    ::munmap(layout_, sizeof(Layout));
+  } else {
+    delete layout_;
+  }
+}
+
+std::uint64_t FlightRing::start(const FlightRecord& record) {
+  const std::uint64_t place = layout_->next.load(std::memory_order_relaxed);
+  layout_->slots[place % kRecords].write(record);
+  layout_->next.store(place + 1, std::memory_order_release);
+  return place;
+}
+
+void FlightRing::finish(std::uint64_t place, FlightState state, TimePoint now) {
+  if (layout_->next.load(std::memory_order_relaxed) - place > kRecords) return;
+  Slot& slot = layout_->slots[place % kRecords];
+  FlightRecord record;
+  if (!slot.read(record)) return;
+  record.ended_ns = now.time_since_epoch().count();
+  record.state = state;
+  slot.write(record);
+}
+
+std::vector<FlightRecord> FlightRing::read() const {
+  const std::uint64_t next = layout_->next.load(std::memory_order_acquire);
+  std::vector<FlightRecord> records;
+  for (std::uint64_t place = next > kRecords ? next - kRecords : 0; place < next; ++place) {
+    FlightRecord record;
+    if (layout_->slots[place % kRecords].read(record)) records.push_back(record);
+  }
+  return records;
+}
+
+}  // namespace paceline

@@ -1,0 +1,65 @@
+// The flight ring: the last operations of a rank, in shared memory that outlives it.
+//
+// The agent makes the memory (a memfd), the rank inherits and writes it, the agent reads it after
+// a crash or in the middle of a hang. One writer; the reader may look at any time and skips
+// records that are being written (a sequence lock per record, Boehm, MSPC 2012).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <paceline/status.h>
+
+#include "comm/base/clock.h"
+#include "comm/base/signature.h"
+#include "comm/base/unique_fd.h"
+
+namespace paceline {
+
+enum class FlightState : std::uint8_t { kStarted, kSucceeded, kFailed };
+
+/// One operation. Plain data: it is what lies in the shared memory.
+struct FlightRecord {
+  Signature signature;
+  std::int64_t began_ns = 0;  ///< CLOCK_MONOTONIC
+  std::int64_t ended_ns = 0;  ///< 0 while it runs
+  FlightState state{};
+
+  /// "all_reduce(1000 x float32, sum) #12, running for 3.2 s" as of `now`.
+  std::string to_string(TimePoint now) const;
+};
+
+class FlightRing {
+ public:
+  static constexpr std::uint32_t kRecords = 64;
+
+  /// Anonymous shared memory for one ring, to be inherited (it is close-on-exec until cleared).
+  static Result<UniqueFd> create_memory();
+  /// Maps the ring in `fd`, which stays the caller's. Refuses memory of another size or layout.
+  static Result<std::unique_ptr<FlightRing>> open(int fd);
+  /// A ring in this process's memory, for ranks that have no launcher.
+  static std::unique_ptr<FlightRing> create_private();
+
+  ~FlightRing();
+  FlightRing(const FlightRing&) = delete;
+  FlightRing& operator=(const FlightRing&) = delete;
+
+  /// Writer: notes the begin of an operation; returns its place for finish().
+  std::uint64_t start(const FlightRecord& record);
+  /// Writer: notes its end. A place that has been overwritten since is left alone.
+  void finish(std::uint64_t place, FlightState state, TimePoint now);
+
+  /// Reader: the records that are there, oldest first.
+  std::vector<FlightRecord> read() const;
+
+ private:
+  struct Layout;
+  FlightRing(Layout* layout, bool mapped);
+
+  Layout* layout_;
+  bool mapped_;
+};
+
+}  // namespace paceline
