@@ -1,0 +1,69 @@
+// The engine: everything that waits goes through Engine::wait().
+//
+// Whoever waits holds the engine's baton and drives it: a blocking call polls on the caller's own
+// thread, without a hand-off; while asynchronous operations are outstanding and nobody waits, a
+// background thread takes the baton. All state that drivers touch is guarded by the baton.
+// Under simulation (comm/simulation.h) wait() hands over to another rank instead.
+#pragma once
+
+#include <paceline/status.h>
+
+#include "comm/base/clock.h"
+#include "comm/base/function_ref.h"
+
+namespace paceline {
+
+/// Something that makes progress when it is driven. Called only with the baton held.
+class Driver {
+ public:
+  virtual ~Driver() = default;
+  /// Does what can be done without blocking; true if anything moved.
+  virtual bool drive(TimePoint now) = 0;
+  /// When drive() must be called again at the latest although nothing came in.
+  virtual TimePoint wake_at() const { return TimePoint::max(); }
+};
+
+class Engine {
+ public:
+  /// Exclusive access to what the drivers guard; released by the destructor. Not re-entrant, and
+  /// not to be held across wait().
+  class Baton {
+   public:
+    explicit Baton(Engine* engine) : engine_(engine) {}
+    Baton(const Baton&) = delete;
+    Baton& operator=(const Baton&) = delete;
+    ~Baton() { engine_->release(); }
+
+   private:
+    Engine* engine_;
+  };
+
+  virtual ~Engine() = default;
+
+  virtual const Clock& clock() const = 0;
+
+  /// Drives until `condition` holds (true) or `deadline` has passed (false). The condition is
+  /// evaluated with the baton held and must not block, nor touch the engine. Any thread.
+  [[nodiscard]] virtual bool wait(FunctionRef<bool()> condition, Deadline deadline) = 0;
+
+  /// Takes the baton for a short while, without waiting for anything but its holder.
+  [[nodiscard]] Baton hold() {
+    acquire();
+    return Baton(this);
+  }
+
+  /// Drivers are borrowed; attach and detach with the baton held.
+  virtual void attach(Driver& driver) = 0;
+  virtual void detach(Driver& driver) = 0;
+
+  /// One more (or one fewer) asynchronous operation wants to be driven although nobody waits.
+  /// With the baton held.
+  virtual void begin_background() = 0;
+  virtual void end_background() = 0;
+
+ protected:
+  virtual void acquire() = 0;
+  virtual void release() = 0;
+};
+
+}  // namespace paceline

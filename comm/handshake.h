@@ -1,0 +1,84 @@
+// How a connection begins: both sides prove that they hold the job's key before anything else is
+// parsed. Pure state machines over fixed-size records; who owns the socket feeds them bytes.
+//
+//   acceptor                          dialer
+//     challenge: nonce            →
+//                                 ←     hello: who, to whom, which group and epoch, nonce, proof
+//     welcome: verdict, proof     →
+//
+// Each proof covers everything said so far on this connection, so nothing of it can be replayed on
+// another connection, for another purpose or in another job. The acceptor checks the proof over
+// the hello's raw bytes before it reads a field.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include <paceline/status.h>
+
+#include "comm/bytes.h"
+#include "comm/job_key.h"
+
+namespace paceline {
+
+inline constexpr std::size_t kChallengeBytes = 40;
+inline constexpr std::size_t kHelloBytes = 96;
+inline constexpr std::size_t kWelcomeBytes = 40;
+
+enum class Purpose : std::uint8_t { kData, kStore };
+enum class Verdict : std::uint8_t {
+  kAccepted,
+  kSuperseded,  ///< the acceptor is dialing too, and its connection is the one to keep
+};
+
+/// What a dialer says about itself.
+struct Hello {
+  Purpose purpose = Purpose::kData;
+  std::uint32_t epoch = 0;
+  std::int32_t from = -1;
+  std::int32_t to = -1;
+  std::uint64_t group = 0;  ///< digest of the group's name (comm/base/digest.h)
+
+  bool operator==(const Hello&) const = default;
+};
+
+class AcceptorHandshake {
+ public:
+  using Nonce = std::array<std::byte, 32>;
+
+  /// The key is borrowed. `nonce` is fresh randomness.
+  AcceptorHandshake(const JobKey& key, const Nonce& nonce);
+
+  /// To be sent first.
+  ByteView challenge() const { return challenge_; }
+  /// Takes the dialer's kHelloBytes; an error means: close, say nothing.
+  Result<Hello> read_hello(ByteView bytes);
+  /// To be sent last, after a good hello.
+  std::array<std::byte, kWelcomeBytes> welcome(Verdict verdict) const;
+
+ private:
+  const JobKey& key_;
+  Bytes challenge_;
+  Bytes transcript_;
+};
+
+class DialerHandshake {
+ public:
+  using Nonce = AcceptorHandshake::Nonce;
+
+  DialerHandshake(const JobKey& key, const Hello& hello, const Nonce& nonce);
+
+  /// Takes the acceptor's kChallengeBytes and returns the hello to send.
+  Result<Bytes> answer(ByteView challenge);
+  /// Takes the acceptor's kWelcomeBytes.
+  Result<Verdict> read_welcome(ByteView bytes) const;
+
+ private:
+  const JobKey& key_;
+  const Hello hello_;
+  const Nonce nonce_;
+  Bytes transcript_;
+};
+
+}  // namespace paceline

@@ -1,0 +1,130 @@
+#include "comm/job_key.h"
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <utility>
+
+#include <fcntl.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "comm/base/random.h"
+#include "comm/base/try.h"
+
+namespace paceline {
+namespace {
+
+constexpr std::size_t kDigits = 2 * JobKey::kBytes;
+
+Status key_error(std::string what) {
+  return Status(Code::kDenied, Scope::kProcess, "job key: " + std::move(what));
+}
+
+Status system_error(const std::string& what) {
+  return key_error(what + ": " + std::strerror(errno));
+}
+
+}  // namespace
+
+Result<JobKey> JobKey::generate() {
+  JobKey key;
+  PACELINE_TRY(fill_system_random(std::as_writable_bytes(std::span(key.key_))));
+  return key;
+}
+
+Result<JobKey> JobKey::from_descriptor(int fd) {
+  char digits[kDigits];
+  if (::pread(fd, digits, kDigits, 0) != static_cast<ssize_t>(kDigits)) {
+    return key_error("descriptor " + std::to_string(fd) + " does not hold 64 hexadecimal digits");
+  }
+  JobKey key;
+  bool valid = true;
+  for (std::size_t i = 0; i < kBytes; ++i) {
+    const char* pair = digits + 2 * i;
+    const auto [end, error] = std::from_chars(pair, pair + 2, key.key_[i], 16);
+    valid &= error == std::errc() && end == pair + 2;
+  }
+  OPENSSL_cleanse(digits, sizeof digits);
+  if (!valid) return key_error("what is read there is not 64 hexadecimal digits");
+  return key;
+}
+
+Result<JobKey> JobKey::from_file(const std::string& path) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat status {};
+  if (!fd || ::fstat(fd.get(), &status) != 0) return system_error("cannot read " + path);
+  if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+    return key_error("others may read " + path + ": chmod 600 it, and use a new key");
+  }
+  Result<JobKey> key = from_descriptor(fd.get());
+  if (!key.ok()) return key.status().with_context(path);
+  return key;
+}
+
+Result<std::unique_ptr<JobKey>> JobKey::from_environment(const Environment& environment) {
+  if (!environment.job_key_fd && environment.job_key_file.empty()) {
+    return std::unique_ptr<JobKey>();
+  }
+  Result<JobKey> key = environment.job_key_fd ? from_descriptor(*environment.job_key_fd)
+                                              : from_file(environment.job_key_file);
+  if (!key.ok()) return key.status();
+  return std::make_unique<JobKey>(*std::move(key));
+}
+
+JobKey::JobKey(JobKey&& other) noexcept : key_(other.key_) {
+  OPENSSL_cleanse(other.key_.data(), kBytes);
+}
+
+JobKey& JobKey::operator=(JobKey&& other) noexcept {
+  if (this == &other) return *this;
+  key_ = other.key_;
+  OPENSSL_cleanse(other.key_.data(), kBytes);
+  return *this;
+}
+
+JobKey::~JobKey() { OPENSSL_cleanse(key_.data(), kBytes); }
+
+Result<UniqueFd> JobKey::to_memfd() const {
+  UniqueFd fd(::memfd_create("paceline-key", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd) return system_error("memfd_create");
+  char digits[kDigits + 1];
+  for (std::size_t i = 0; i < kBytes; ++i) {
+    constexpr char kHex[] = "0123456789abcdef";
+    digits[2 * i] = kHex[key_[i] >> 4];
+    digits[2 * i + 1] = kHex[key_[i] & 15];
+  }
+  digits[kDigits] = '\n';
+  const ssize_t written = ::pwrite(fd.get(), digits, sizeof digits, 0);
+  OPENSSL_cleanse(digits, sizeof digits);
+  if (written != static_cast<ssize_t>(sizeof digits)) return system_error("pwrite");
+  constexpr int kSeals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
+  if (::fcntl(fd.get(), F_ADD_SEALS, kSeals) != 0) return system_error("F_ADD_SEALS");
+  return fd;
+}
+
+Mac JobKey::prove(std::string_view purpose, ByteView text) const {
+  // The purpose ends with a zero byte, so that no two pairs of purpose and text run together.
+  Bytes input;
+  ByteWriter writer(input);
+  writer.put_bytes(as_byte_view(purpose));
+  writer.put(std::uint8_t{0});
+  writer.put_bytes(text);
+  Mac mac;
+  unsigned int length = mac.size();
+  ::HMAC(EVP_sha256(), key_.data(), static_cast<int>(kBytes),
+         reinterpret_cast<const unsigned char*>(input.data()), input.size(),
+         reinterpret_cast<unsigned char*>(mac.data()), &length);
+  return mac;
+}
+
+bool JobKey::verify(std::string_view purpose, ByteView text, ByteView mac) const {
+  const Mac expected = prove(purpose, text);
+  return mac.size() == expected.size() &&
+         ::CRYPTO_memcmp(mac.data(), expected.data(), expected.size()) == 0;
+}
+
+}  // namespace paceline

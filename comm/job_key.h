@@ -1,0 +1,52 @@
+// The key of a job: whoever holds it belongs to the job. It reaches ranks by an inherited
+// descriptor or a file, never by an argument, an environment variable or a log.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include <paceline/status.h>
+
+#include "comm/base/environment.h"
+#include "comm/base/unique_fd.h"
+#include "comm/bytes.h"
+
+namespace paceline {
+
+/// HMAC-SHA256 (RFC 2104, FIPS 180-4).
+using Mac = std::array<std::byte, 32>;
+
+/// Move-only; wiped when it is destroyed.
+class JobKey {
+ public:
+  static constexpr std::size_t kBytes = 32;
+
+  static Result<JobKey> generate();
+  /// 64 hexadecimal digits, as to_memfd() writes them, from the descriptor's beginning. The
+  /// descriptor's position does not matter and does not change.
+  static Result<JobKey> from_descriptor(int fd);
+  /// The same from a file, which others than its owner must not be able to read.
+  static Result<JobKey> from_file(const std::string& path);
+  /// From PACELINE_JOB_KEY_FD or PACELINE_JOB_KEY_FILE; null if neither is set.
+  static Result<std::unique_ptr<JobKey>> from_environment(const Environment& environment);
+
+  JobKey(JobKey&& other) noexcept;
+  JobKey& operator=(JobKey&& other) noexcept;
+  ~JobKey();
+
+  /// Sealed anonymous memory that holds the key, close-on-exec until it is cleared.
+  Result<UniqueFd> to_memfd() const;
+
+  /// Proof over `text`, bound to `purpose`.
+  Mac prove(std::string_view purpose, ByteView text) const;
+  /// Compares in constant time.
+  bool verify(std::string_view purpose, ByteView text, ByteView mac) const;
+
+ private:
+  JobKey() = default;
+  std::array<unsigned char, kBytes> key_{};
+};
+
+}  // namespace paceline

@@ -1,0 +1,220 @@
+#include "comm/poll_engine.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include <sched.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+#include "comm/base/assert.h"
+
+namespace paceline {
+namespace {
+
+// How often the descriptors that no driver polls by itself are looked at while driving.
+constexpr int kSweepRounds = 16;
+constexpr int kMaxEvents = 64;
+// Where others queue for the baton, a sleep is cut to this so that they can look at their deadline.
+constexpr Duration kSharedSleep = std::chrono::milliseconds(20);
+constexpr Duration kLongestSleep = std::chrono::seconds(10);
+
+Status engine_error(const char* what) {
+  return Status(Code::kExhausted, Scope::kProcess,
+                std::string("engine: ") + what + ": " + std::strerror(errno));
+}
+
+int allowed_cpus() {
+  cpu_set_t set;
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  return CPU_COUNT(&set);
+}
+
+void pause() { __builtin_ia32_pause(); }
+
+}  // namespace
+
+PollEngine::Options PollEngine::options_for(int ranks) {
+  if (ranks <= allowed_cpus()) return {};
+  return {.spin_rounds = 0, .yield_rounds = 20};
+}
+
+Result<std::shared_ptr<PollEngine>> PollEngine::create(const Options& options) {
+  UniqueFd epoll(::epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll) return engine_error("epoll_create1");
+  UniqueFd kick(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!kick) return engine_error("eventfd");
+  epoll_event event{.events = EPOLLIN | EPOLLET, .data = {.ptr = nullptr}};
+  if (::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, kick.get(), &event) != 0) {
+    return engine_error("epoll_ctl");
+  }
+  return std::shared_ptr<PollEngine>(new PollEngine(options, std::move(epoll), std::move(kick)));
+}
+
+PollEngine::PollEngine(const Options& options, UniqueFd epoll, UniqueFd kick)
+    : options_(options), epoll_(std::move(epoll)), kick_(std::move(kick)) {}
+
+PollEngine::~PollEngine() {
+  PACELINE_ASSERT(drivers_.empty());
+  if (!background_.joinable()) return;
+  stopping_.store(true);
+  wake_background();
+  background_.join();
+}
+
+bool PollEngine::wait(FunctionRef<bool()> condition, Deadline deadline) {
+  foreground_.fetch_add(1);
+  bool held = false;
+  {
+    const Baton baton = hold();
+    held = drive_until(condition, deadline);
+  }
+  if (foreground_.fetch_sub(1) == 1 && background_wanted_.load() > 0) wake_background();
+  return held;
+}
+
+bool PollEngine::drive_until(FunctionRef<bool()> condition, Deadline deadline) {
+  int round = 0;
+  while (true) {
+    if (condition()) return true;
+    const TimePoint now = clock_.now();
+    bool moved = drive(now);
+    if (!moved && round % kSweepRounds == kSweepRounds - 1) moved = poll_descriptors({});
+    if (!moved && deadline.passed(now)) return condition();
+    if (!moved) moved = relax(round, now, deadline);
+    round = moved ? 0 : round + 1;
+    if (somebody_came() || (moved && others_queue())) hand_over();
+  }
+}
+
+bool PollEngine::drive(TimePoint now) {
+  bool moved = false;
+  // By index: a driver may attach another.
+  for (std::size_t i = 0; i < drivers_.size(); ++i) moved |= drivers_[i]->drive(now);
+  return moved;
+}
+
+// Passes the time between two rounds in which nothing moved; true if something did meanwhile.
+bool PollEngine::relax(int round, TimePoint now, Deadline deadline) {
+  if (round < options_.spin_rounds) {
+    pause();
+    return false;
+  }
+  if (round < options_.spin_rounds + options_.yield_rounds) {
+    ::sched_yield();
+    return false;
+  }
+  return poll_descriptors(sleep_time(now, deadline));
+}
+
+Duration PollEngine::sleep_time(TimePoint now, Deadline deadline) const {
+  TimePoint wake = deadline.moment();
+  for (const Driver* driver : drivers_) wake = std::min(wake, driver->wake_at());
+  return std::clamp<Duration>(wake > now ? wake - now : Duration::zero(), {}, kLongestSleep);
+}
+
+bool PollEngine::poll_descriptors(Duration timeout) {
+  epoll_event events[kMaxEvents];
+  const bool sleeps = timeout > Duration::zero();
+  if (sleeps) {
+    holder_sleeps_.store(true);
+    // Whoever came before the store did not know that it had to kick.
+    if (somebody_came()) timeout = {};
+    if (others_queue()) timeout = std::min(timeout, kSharedSleep);
+  }
+  const timespec spec{.tv_sec = timeout / std::chrono::seconds(1),
+                      .tv_nsec = (timeout % std::chrono::seconds(1)).count()};
+  const int count = ::epoll_pwait2(epoll_.get(), events, kMaxEvents, &spec, nullptr);
+  if (sleeps) holder_sleeps_.store(false);
+  forgotten_.clear();
+  bool moved = false;
+  for (int i = 0; i < count; ++i) {
+    auto* handler = static_cast<FdHandler*>(events[i].data.ptr);
+    if (handler == nullptr) {
+      std::uint64_t kicks = 0;
+      moved |= ::read(kick_.get(), &kicks, sizeof kicks) > 0;
+    } else if (std::find(forgotten_.begin(), forgotten_.end(), handler) == forgotten_.end()) {
+      moved |= handler->on_ready(events[i].events);
+    }
+  }
+  return moved;
+}
+
+void PollEngine::attach(Driver& driver) { drivers_.push_back(&driver); }
+
+void PollEngine::detach(Driver& driver) { std::erase(drivers_, &driver); }
+
+Status PollEngine::watch(int fd, FdHandler& handler) {
+  epoll_event event{.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data = {.ptr = &handler}};
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) return engine_error("epoll_ctl");
+  return {};
+}
+
+void PollEngine::forget(int fd, FdHandler& handler) {
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+  forgotten_.push_back(&handler);
+}
+
+void PollEngine::acquire() {
+  const std::uint32_t ticket = next_ticket_.fetch_add(1);
+  if (now_serving_.load() != ticket && holder_sleeps_.load()) {
+    const std::uint64_t one = 1;
+    (void)!::write(kick_.get(), &one, sizeof one);
+  }
+  take(ticket);
+}
+
+void PollEngine::take(std::uint32_t ticket) {
+  for (std::uint32_t serving = now_serving_.load(); serving != ticket;
+       serving = now_serving_.load()) {
+    now_serving_.wait(serving);
+  }
+  tickets_seen_ = next_ticket_.load();
+}
+
+void PollEngine::release() {
+  now_serving_.fetch_add(1);
+  now_serving_.notify_all();
+}
+
+bool PollEngine::others_queue() const { return next_ticket_.load() != now_serving_.load() + 1; }
+
+// Has anybody queued who was not there when the baton was taken, and so has not looked yet?
+bool PollEngine::somebody_came() const { return next_ticket_.load() != tickets_seen_; }
+
+// Queues again before letting the next one in, so that the next one can tell it from a newcomer.
+void PollEngine::hand_over() {
+  const std::uint32_t ticket = next_ticket_.fetch_add(1);
+  release();
+  take(ticket);
+}
+
+void PollEngine::begin_background() {
+  if (!background_.joinable()) background_ = std::thread([this] { background_loop(); });
+  if (background_wanted_.fetch_add(1) == 0) wake_background();
+}
+
+void PollEngine::end_background() { background_wanted_.fetch_sub(1); }
+
+void PollEngine::wake_background() {
+  background_signal_.fetch_add(1);
+  background_signal_.notify_all();
+}
+
+void PollEngine::background_loop() {
+  while (!stopping_.load()) {
+    const std::uint32_t signal = background_signal_.load();
+    const auto unwanted = [this] {
+      return background_wanted_.load() == 0 || foreground_.load() > 0 || stopping_.load();
+    };
+    if (unwanted()) {
+      background_signal_.wait(signal);
+      continue;
+    }
+    const Baton baton = hold();
+    (void)drive_until(unwanted, Deadline::after(clock_, kLongestSleep));
+  }
+}
+
+}  // namespace paceline

@@ -1,0 +1,99 @@
+// The engine of real processes: polls its drivers, watches descriptors with epoll, and waits in
+// three stages: busy within the cores, then yielding, then asleep.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "comm/base/unique_fd.h"
+#include "comm/engine.h"
+
+namespace paceline {
+
+/// Hears that a watched descriptor became readable or writable (edge-triggered: once per change,
+/// so whoever hears it reads or writes until EAGAIN, or remembers that there is more).
+class FdHandler {
+ public:
+  /// `events` as epoll gives them. With the baton held. True if anything moved.
+  virtual bool on_ready(std::uint32_t events) = 0;
+
+ protected:
+  ~FdHandler() = default;
+};
+
+class PollEngine final : public Engine {
+ public:
+  struct Options {
+    /// Rounds of polling before the thread yields; 0 where there are more ranks than CPUs, since
+    /// a spin then costs the scheduler tick of whom it waits for.
+    int spin_rounds = 200;
+    /// Rounds between which the thread yields, before it sleeps.
+    int yield_rounds = 40;
+  };
+  /// The stages for `ranks` ranks on this host: the process's own affinity says how many CPUs.
+  static Options options_for(int ranks);
+
+  static Result<std::shared_ptr<PollEngine>> create(const Options& options);
+  ~PollEngine() override;
+  PollEngine(const PollEngine&) = delete;
+  PollEngine& operator=(const PollEngine&) = delete;
+
+  const Clock& clock() const override { return clock_; }
+  bool wait(FunctionRef<bool()> condition, Deadline deadline) override;
+  void attach(Driver& driver) override;
+  void detach(Driver& driver) override;
+  void begin_background() override;
+  void end_background() override;
+
+  /// Watches `fd` for both directions until forget(). With the baton held; the handler is
+  /// borrowed and must not be destroyed between a watch() and its forget().
+  Status watch(int fd, FdHandler& handler);
+  void forget(int fd, FdHandler& handler);
+
+ protected:
+  void acquire() override;
+  void release() override;
+
+ private:
+  PollEngine(const Options& options, UniqueFd epoll, UniqueFd kick);
+  bool drive_until(FunctionRef<bool()> condition, Deadline deadline);
+  bool drive(TimePoint now);
+  bool poll_descriptors(Duration timeout);
+  Duration sleep_time(TimePoint now, Deadline deadline) const;
+  bool relax(int round, TimePoint now, Deadline deadline);
+  bool others_queue() const;
+  bool somebody_came() const;
+  void take(std::uint32_t ticket);
+  void hand_over();
+  void wake_background();
+  void background_loop();
+
+  const SystemClock clock_;
+  const Options options_;
+  const UniqueFd epoll_;
+  const UniqueFd kick_;  // eventfd: wakes a holder that sleeps
+
+  // The baton is a ticket lock: fair, so that nobody who waits starves behind one who drives.
+  std::atomic<std::uint32_t> next_ticket_{0};
+  std::atomic<std::uint32_t> now_serving_{0};
+  std::atomic<bool> holder_sleeps_{false};
+
+  // Waits of the program's own threads; while there are any, the background thread stays away.
+  std::atomic<std::uint32_t> foreground_{0};
+
+  // Guarded by the baton.
+  std::uint32_t tickets_seen_ = 0;  // next_ticket_ when the holder took the baton
+  std::vector<Driver*> drivers_;
+  std::vector<FdHandler*> forgotten_;  // during one poll: handlers that its later events must skip
+
+  // The background thread parks on the signal while it is not wanted.
+  std::atomic<std::uint32_t> background_wanted_{0};
+  std::atomic<std::uint32_t> background_signal_{0};
+  std::atomic<bool> stopping_{false};
+  std::thread background_;
+};
+
+}  // namespace paceline

@@ -1,0 +1,186 @@
+#include "comm/socket.h"
+
+#include <cerrno>
+#include <charconv>
+#include <cstddef>
+#include <cstring>
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/un.h>
+
+namespace paceline {
+namespace {
+
+constexpr int kBacklog = 1024;
+
+Status system_error(const std::string& what, int error = errno) {
+  return Status(Code::kUnavailable, Scope::kPeer, what + ": " + std::strerror(error));
+}
+
+Status malformed(std::string_view text) {
+  return Status(Code::kInvalidArgument, Scope::kOperation,
+                "'" + std::string(text) +
+                    "' is not an address like 127.0.0.1:4000, [::1]:4000, "
+                    "unix:/path or unix:@name");
+}
+
+Result<UniqueFd> open_socket(const SocketAddress& address) {
+  UniqueFd fd(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd) return system_error("socket");
+  return fd;
+}
+
+void disable_delay(int fd) {
+  const int on = 1;
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+}  // namespace
+
+Result<SocketAddress> SocketAddress::parse(std::string_view text) {
+  constexpr std::string_view kUnix = "unix:";
+  if (text.starts_with(kUnix)) return parse_unix(text.substr(kUnix.size()));
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos) return malformed(text);
+  std::string host(text.substr(0, colon));
+  const std::string_view digits = text.substr(colon + 1);
+  in_port_t port = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
+  if (error != std::errc() || end != digits.data() + digits.size()) return malformed(text);
+  SocketAddress address;
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
+    auto* in6 = reinterpret_cast<sockaddr_in6*>(&address.storage_);
+    host = host.substr(1, host.size() - 2);
+    *in6 = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+    address.size_ = sizeof *in6;
+    if (::inet_pton(AF_INET6, host.c_str(), &in6->sin6_addr) != 1) return malformed(text);
+    return address;
+  }
+  auto* in = reinterpret_cast<sockaddr_in*>(&address.storage_);
+  *in = {.sin_family = AF_INET, .sin_port = htons(port)};
+  address.size_ = sizeof *in;
+  if (::inet_pton(AF_INET, host.c_str(), &in->sin_addr) != 1) return malformed(text);
+  return address;
+}
+
+Result<SocketAddress> SocketAddress::parse_unix(std::string_view path) {
+  SocketAddress address;
+  auto* un = reinterpret_cast<sockaddr_un*>(&address.storage_);
+  if (path.empty() || path.size() >= sizeof un->sun_path) return malformed(path);
+  un->sun_family = AF_UNIX;
+  std::memcpy(un->sun_path, path.data(), path.size());
+  address.size_ = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size());
+  if (path.front() == '@') {
+    un->sun_path[0] = '\0';
+  } else {
+    ++address.size_;  // the terminating zero belongs to a path
+  }
+  return address;
+}
+
+Result<SocketAddress> SocketAddress::resolve(const std::string& host, int port) {
+  const addrinfo hints{
+      .ai_flags = AI_NUMERICSERV, .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+  addrinfo* found = nullptr;
+  const int error = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
+  if (error != 0) {
+    return Status(Code::kUnavailable, Scope::kPeer,
+                  "cannot resolve host '" + host + "': " + ::gai_strerror(error));
+  }
+  SocketAddress address;
+  std::memcpy(&address.storage_, found->ai_addr, found->ai_addrlen);
+  address.size_ = found->ai_addrlen;
+  ::freeaddrinfo(found);
+  return address;
+}
+
+Result<SocketAddress> SocketAddress::of_local_end(int fd) {
+  SocketAddress address;
+  address.size_ = sizeof address.storage_;
+  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&address.storage_), &address.size_) != 0) {
+    return system_error("getsockname");
+  }
+  return address;
+}
+
+Result<SocketAddress> SocketAddress::of_remote_end(int fd) {
+  SocketAddress address;
+  address.size_ = sizeof address.storage_;
+  if (::getpeername(fd, reinterpret_cast<sockaddr*>(&address.storage_), &address.size_) != 0) {
+    return system_error("getpeername");
+  }
+  return address;
+}
+
+std::string SocketAddress::to_string() const {
+  char text[INET6_ADDRSTRLEN] = "";
+  if (storage_.ss_family == AF_INET) {
+    const auto* in = reinterpret_cast<const sockaddr_in*>(&storage_);
+    ::inet_ntop(AF_INET, &in->sin_addr, text, sizeof text);
+    return std::string(text) + ":" + std::to_string(ntohs(in->sin_port));
+  }
+  if (storage_.ss_family == AF_INET6) {
+    const auto* in6 = reinterpret_cast<const sockaddr_in6*>(&storage_);
+    ::inet_ntop(AF_INET6, &in6->sin6_addr, text, sizeof text);
+    return "[" + std::string(text) + "]:" + std::to_string(ntohs(in6->sin6_port));
+  }
+  const auto* un = reinterpret_cast<const sockaddr_un*>(&storage_);
+  if (size_ <= offsetof(sockaddr_un, sun_path)) return "unix:";
+  const std::size_t length = size_ - offsetof(sockaddr_un, sun_path);
+  if (un->sun_path[0] == '\0') return "unix:@" + std::string(un->sun_path + 1, length - 1);
+  return "unix:" + std::string(un->sun_path, ::strnlen(un->sun_path, length));
+}
+
+Result<UniqueFd> listen_on(const SocketAddress& address) {
+  Result<UniqueFd> fd = open_socket(address);
+  if (!fd.ok()) return fd;
+  const int on = 1;
+  if (!address.is_unix()) ::setsockopt(fd->get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (::bind(fd->get(), address.data(), address.size()) != 0 ||
+      ::listen(fd->get(), kBacklog) != 0) {
+    return system_error("cannot listen on " + address.to_string());
+  }
+  return fd;
+}
+
+Result<UniqueFd> start_connect(const SocketAddress& address) {
+  Result<UniqueFd> fd = open_socket(address);
+  if (!fd.ok()) return fd;
+  if (!address.is_unix()) disable_delay(fd->get());
+  if (::connect(fd->get(), address.data(), address.size()) != 0 && errno != EINPROGRESS) {
+    return system_error("cannot connect to " + address.to_string());
+  }
+  return fd;
+}
+
+Status connect_error(int fd, const SocketAddress& address) {
+  int error = 0;
+  socklen_t size = sizeof error;
+  if (::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0) return system_error("getsockopt");
+  if (error != 0) return system_error("cannot connect to " + address.to_string(), error);
+  return {};
+}
+
+Result<UniqueFd> accept_from(int listener) {
+  UniqueFd fd(::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (fd) {
+    disable_delay(fd.get());  // refused by Unix sockets, which need it not
+    return fd;
+  }
+  if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) return UniqueFd();
+  return system_error("accept");
+}
+
+Result<unsigned> peer_user(int fd) {
+  ucred credentials{};
+  socklen_t size = sizeof credentials;
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) {
+    return system_error("SO_PEERCRED");
+  }
+  return credentials.uid;
+}
+
+}  // namespace paceline

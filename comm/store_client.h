@@ -1,0 +1,64 @@
+// A rank's connection to the rendezvous store.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include <paceline/status.h>
+
+#include "comm/handshake.h"
+#include "comm/poll_engine.h"
+#include "comm/socket.h"
+#include "comm/store_wire.h"
+
+namespace paceline {
+
+/// One thread at a time. Waits go through the engine.
+class StoreClient final : private Driver, private FdHandler {
+ public:
+  /// Connects, retrying until `deadline` while nobody listens there yet. Over TCP it proves `key`,
+  /// which is borrowed for the time of the call; over a Unix socket it needs none.
+  static Result<std::unique_ptr<StoreClient>> connect(std::shared_ptr<PollEngine> engine,
+                                                      const SocketAddress& address,
+                                                      const JobKey* key, Deadline deadline);
+  ~StoreClient() override;
+  StoreClient(const StoreClient&) = delete;
+  StoreClient& operator=(const StoreClient&) = delete;
+
+  Status set(std::string key, std::string value, Deadline deadline);
+  /// Waits for all `keys`; those that have not come by `deadline` are absent from the answer.
+  Result<std::vector<std::optional<std::string>>> get(std::span<const std::string> keys,
+                                                      Deadline deadline);
+
+ private:
+  StoreClient(std::shared_ptr<PollEngine> engine, SocketAddress address, UniqueFd fd);
+  Status open(const JobKey* key, Deadline deadline);
+  Status prove(const JobKey& key, Deadline deadline);
+  Status await_bytes(std::size_t count, Deadline deadline);
+  std::uint32_t request(StoreFrame frame);
+  bool drive(TimePoint now) override;
+  bool on_ready(std::uint32_t events) override;
+  bool read_some();
+  bool write_some();
+  void take_answers();
+
+  const std::shared_ptr<PollEngine> engine_;  // owners: see Work
+  const SocketAddress address_;
+  const UniqueFd fd_;
+  bool connected_ = false;
+  bool proven_ = false;  // what comes in are frames
+  Status broken_;
+  Bytes incoming_;
+  Bytes outgoing_;
+  std::uint32_t next_id_ = 0;
+  std::unordered_map<std::uint32_t, StoreFrame> answers_;
+};
+
+}  // namespace paceline

@@ -1,0 +1,154 @@
+#include "comm/transport/tcp_greeting.h"
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include "comm/base/random.h"
+#include "comm/base/try.h"
+
+namespace paceline {
+namespace {
+
+Status hang_up() {
+  return Status(Code::kPeerLost, Scope::kPeer, "the connection ended during the greeting");
+}
+
+bool would_block(ssize_t result) { return result < 0 && (errno == EAGAIN || errno == EINTR); }
+
+bool is_decided(int fd) {
+  pollfd polled{.fd = fd, .events = POLLOUT};
+  return ::poll(&polled, 1, 0) > 0;
+}
+
+}  // namespace
+
+GreetingSocket::GreetingSocket(PollEngine& engine, UniqueFd fd)
+    : engine_(engine), fd_(std::move(fd)), watched_(engine.watch(fd_.get(), *this)) {}
+
+GreetingSocket::~GreetingSocket() {
+  if (fd_) engine_.forget(fd_.get(), *this);
+}
+
+UniqueFd GreetingSocket::release() {
+  engine_.forget(fd_.get(), *this);
+  return std::move(fd_);
+}
+
+Result<bool> GreetingSocket::exchange(std::size_t count) {
+  while (!outgoing_.empty()) {
+    const ssize_t sent = ::send(fd_.get(), outgoing_.data(), outgoing_.size(), MSG_NOSIGNAL);
+    if (would_block(sent)) break;
+    if (sent <= 0) return hang_up();
+    outgoing_.erase(outgoing_.begin(), outgoing_.begin() + sent);
+  }
+  std::byte buffer[kHelloBytes];
+  static_assert(kHelloBytes >= kChallengeBytes && kHelloBytes >= kWelcomeBytes);
+  while (incoming_.size() < count) {
+    const ssize_t got = ::recv(fd_.get(), buffer, count - incoming_.size(), 0);
+    if (would_block(got)) return false;
+    if (got <= 0) return hang_up();
+    incoming_.insert(incoming_.end(), buffer, buffer + got);
+  }
+  return outgoing_.empty();
+}
+
+TcpDial::TcpDial(PollEngine& engine, const JobKey& key, const Hello& hello, std::string address)
+    : address_(std::move(address)) {
+  DialerHandshake::Nonce nonce;
+  error_ = fill_system_random(nonce);
+  handshake_.emplace(key, hello, nonce);
+  if (error_.ok()) error_ = start(engine);
+}
+
+Status TcpDial::start(PollEngine& engine) {
+  PACELINE_TRY_ASSIGN(parsed_, SocketAddress::parse(address_));
+  PACELINE_TRY_ASSIGN(UniqueFd fd, start_connect(*parsed_));
+  socket_.emplace(engine, std::move(fd));
+  return socket_->watched();
+}
+
+GreetingState TcpDial::drive() {
+  if (!error_.ok()) return GreetingState::kFailed;
+  if (stage_ == Stage::kConnecting) {
+    if (!is_decided(socket_->fd())) return GreetingState::kPending;
+    if (Status status = connect_error(socket_->fd(), *parsed_); !status.ok()) {
+      return fail(std::move(status));
+    }
+    stage_ = Stage::kChallenge;
+  }
+  GreetingState state = GreetingState::kPending;
+  if (stage_ == Stage::kChallenge) state = step();
+  if (stage_ == Stage::kWelcome && state == GreetingState::kPending) state = step();
+  return state;
+}
+
+GreetingState TcpDial::step() {
+  const bool challenge = stage_ == Stage::kChallenge;
+  Result<bool> whole = socket_->exchange(challenge ? kChallengeBytes : kWelcomeBytes);
+  if (!whole.ok()) {
+    hung_up_ = true;
+    return fail(whole.status());
+  }
+  if (!*whole) return GreetingState::kPending;
+  return challenge ? answer() : finish();
+}
+
+GreetingState TcpDial::answer() {
+  Result<Bytes> hello = handshake_->answer(socket_->received());
+  if (!hello.ok()) return fail(hello.status());
+  socket_->queue(*hello);
+  socket_->clear_received();
+  stage_ = Stage::kWelcome;
+  return GreetingState::kPending;
+}
+
+GreetingState TcpDial::finish() {
+  Result<Verdict> verdict = handshake_->read_welcome(socket_->received());
+  if (!verdict.ok()) return fail(verdict.status());
+  return *verdict == Verdict::kAccepted ? GreetingState::kReady : GreetingState::kSuperseded;
+}
+
+GreetingState TcpDial::fail(Status error) {
+  error_ = error.with_context(address_);
+  return GreetingState::kFailed;
+}
+
+TcpArrival::TcpArrival(PollEngine& engine, const JobKey& key, const AcceptorHandshake::Nonce& nonce,
+                       UniqueFd fd, TimePoint give_up_at)
+    : handshake_(key, nonce), socket_(engine, std::move(fd)), give_up_at_(give_up_at) {
+  socket_.queue(handshake_.challenge());
+  error_ = socket_.watched();
+}
+
+GreetingState TcpArrival::drive(TimePoint now) {
+  if (hello_) return GreetingState::kReady;
+  if (!error_.ok()) return GreetingState::kFailed;
+  const Result<bool> whole = socket_.exchange(kHelloBytes);
+  if (!whole.ok()) {
+    error_ = whole.status();
+    return GreetingState::kFailed;
+  }
+  if (*whole) {
+    Result<Hello> hello = handshake_.read_hello(socket_.received());
+    error_ = hello.status();
+    if (hello.ok()) hello_ = *hello;
+    return hello.ok() ? GreetingState::kReady : GreetingState::kFailed;
+  }
+  if (now < give_up_at_) return GreetingState::kPending;
+  error_ = Status(Code::kTimeout, Scope::kPeer, "no proof of the key came in time");
+  return GreetingState::kFailed;
+}
+
+Result<UniqueFd> TcpArrival::answer(Verdict verdict) {
+  socket_.queue(handshake_.welcome(verdict));
+  // A fresh socket's buffer has room for these few bytes; one that has not is a stranger's game.
+  const Result<bool> sent = socket_.exchange(0);
+  if (!sent.ok() || !*sent) return hang_up();
+  return socket_.release();
+}
+
+}  // namespace paceline

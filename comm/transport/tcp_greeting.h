@@ -1,0 +1,101 @@
+// The first bytes of a TCP connection, on either side: connecting, and proving the job's key.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "comm/handshake.h"
+#include "comm/poll_engine.h"
+#include "comm/socket.h"
+
+namespace paceline {
+
+enum class GreetingState {
+  kPending,
+  kReady,       ///< dialer: accepted; acceptor: a good hello has come
+  kSuperseded,  ///< dialer only: the peer keeps the connection that it dialed itself
+  kFailed,      ///< error() says why
+};
+
+/// A descriptor that the engine watches, with bytes that come and go in fixed amounts.
+class GreetingSocket final : private FdHandler {
+ public:
+  GreetingSocket(PollEngine& engine, UniqueFd fd);
+  ~GreetingSocket();
+  GreetingSocket(const GreetingSocket&) = delete;
+  GreetingSocket& operator=(const GreetingSocket&) = delete;
+
+  int fd() const { return fd_.get(); }
+  const Status& watched() const { return watched_; }
+  void queue(ByteView bytes) { outgoing_.insert(outgoing_.end(), bytes.begin(), bytes.end()); }
+  /// Sends what is queued and reads up to `count` bytes in all; never a byte beyond. True when
+  /// both are done.
+  Result<bool> exchange(std::size_t count);
+  ByteView received() const { return incoming_; }
+  void clear_received() { incoming_.clear(); }
+  /// The descriptor, no longer watched.
+  UniqueFd release();
+
+ private:
+  bool on_ready(std::uint32_t) override { return true; }  // whoever owns it looks by itself
+
+  PollEngine& engine_;
+  UniqueFd fd_;
+  Status watched_;
+  Bytes incoming_;
+  Bytes outgoing_;
+};
+
+class TcpDial {
+ public:
+  /// The key and the engine are borrowed.
+  TcpDial(PollEngine& engine, const JobKey& key, const Hello& hello, std::string address);
+
+  /// What can be done without blocking.
+  GreetingState drive();
+  const Status& error() const { return error_; }
+  /// True if the peer hung up during the greeting: it may have given our connection up for its
+  /// own, so another try is worth it.
+  bool hung_up() const { return hung_up_; }
+  UniqueFd release() { return socket_->release(); }
+
+ private:
+  enum class Stage { kConnecting, kChallenge, kWelcome };
+  Status start(PollEngine& engine);
+  GreetingState step();
+  GreetingState fail(Status error);
+  GreetingState answer();
+  GreetingState finish();
+
+  const std::string address_;
+  Stage stage_ = Stage::kConnecting;
+  std::optional<SocketAddress> parsed_;
+  std::optional<DialerHandshake> handshake_;
+  std::optional<GreetingSocket> socket_;
+  Status error_;
+  bool hung_up_ = false;
+};
+
+class TcpArrival {
+ public:
+  TcpArrival(PollEngine& engine, const JobKey& key, const AcceptorHandshake::Nonce& nonce,
+             UniqueFd fd, TimePoint give_up_at);
+
+  GreetingState drive(TimePoint now);
+  const Status& error() const { return error_; }
+  /// After kReady.
+  const Hello& hello() const { return *hello_; }
+  /// Sends the verdict; the descriptor is the caller's if that worked and it accepted.
+  Result<UniqueFd> answer(Verdict verdict);
+  TimePoint give_up_at() const { return give_up_at_; }
+
+ private:
+  AcceptorHandshake handshake_;
+  GreetingSocket socket_;
+  const TimePoint give_up_at_;
+  std::optional<Hello> hello_;
+  Status error_;
+};
+
+}  // namespace paceline

@@ -1,0 +1,195 @@
+#include "comm/transport/tcp_inbox.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+namespace paceline {
+namespace {
+
+constexpr std::size_t kStageBytes = 64 * 1024;
+
+}  // namespace
+
+void TcpInbox::post(std::span<std::byte> buffer, Request& request) {
+  const Posted posted{buffer, &request};
+  if (!backlog_.empty()) {
+    const Waiting message = std::move(backlog_.front());
+    backlog_.pop_front();
+    backlog_bytes_ -= message.payload.size();
+    meet(posted, message);
+  } else {
+    posted_.push_back(posted);
+  }
+  if (std::exchange(stalled_, false)) place_data();
+}
+
+void TcpInbox::meet(const Posted& posted, const Waiting& message) {
+  posted.request->signature = message.signature;
+  if (message.payload.size() != posted.buffer.size()) {
+    posted.request->end(length_mismatch(posted.buffer.size(), message.payload.size()));
+    return;
+  }
+  std::copy(message.payload.begin(), message.payload.end(), posted.buffer.begin());
+  posted.request->end({});
+}
+
+StreamState TcpInbox::read(int fd) {
+  StreamState state = StreamState::kIdle;
+  while (!stalled_) {
+    if (!current_) {
+      if (begin_message()) continue;
+      if (!error_.ok()) return StreamState::kBroken;
+      if (stalled_) break;
+    } else {
+      take_staged();
+      if (target_.empty() && discard_ == 0) {
+        finish_message();
+        state = StreamState::kMoved;
+        continue;
+      }
+    }
+    const StreamState filled = fill(fd);
+    if (filled == StreamState::kIdle) return state;
+    if (filled != StreamState::kMoved) return filled;
+    state = StreamState::kMoved;
+  }
+  return state;
+}
+
+// True once a header has been read and its payload has a place to go.
+bool TcpInbox::begin_message() {
+  if (staged_end_ - staged_begin_ < kHeaderBytes) return false;
+  const auto bytes = ByteView(stage_).subspan(staged_begin_).first<kHeaderBytes>();
+  Result<MessageHeader> header = decode_header(bytes);
+  if (!header.ok()) {
+    error_ = header.status();
+    return false;
+  }
+  staged_begin_ += kHeaderBytes;
+  current_ = *header;
+  return place_data();
+}
+
+// False when neither a receive nor room in the backlog is there for it: the inbox stalls.
+bool TcpInbox::place_data() {
+  const std::uint64_t bytes = current_->payload_bytes;
+  if (current_->kind == MessageKind::kData && !posted_.empty()) {
+    begin_posted();
+    return true;
+  }
+  const bool fits = bytes <= kBacklogBytes && backlog_bytes_ <= kBacklogBytes - bytes;
+  if (current_->kind == MessageKind::kData && !fits) {
+    stalled_ = true;
+    return false;
+  }
+  kept_.resize(bytes);
+  target_ = kept_;
+  return true;
+}
+
+// The message that is being read meets the oldest receive.
+void TcpInbox::begin_posted() {
+  const Posted posted = posted_.front();
+  posted_.pop_front();
+  posted.request->signature = current_->signature;
+  if (posted.buffer.size() == current_->payload_bytes) {
+    receiving_ = posted;
+    target_ = posted.buffer;
+    return;
+  }
+  discard_ = current_->payload_bytes;
+  unwanted_ = true;
+  posted.request->end(length_mismatch(posted.buffer.size(), current_->payload_bytes));
+}
+
+// Moves what was read beyond the last message to where the current one wants it.
+void TcpInbox::take_staged() {
+  const std::size_t staged = staged_end_ - staged_begin_;
+  const std::size_t taken = std::min(staged, target_.size());
+  if (taken > 0) std::memcpy(target_.data(), stage_.data() + staged_begin_, taken);
+  target_ = target_.subspan(taken);
+  const std::size_t dropped = std::min<std::uint64_t>(staged - taken, discard_);
+  discard_ -= dropped;
+  staged_begin_ += taken + dropped;
+}
+
+// One system call: the current payload's rest first, what follows it into the stage.
+StreamState TcpInbox::fill(int fd) {
+  if (stage_.empty()) stage_.resize(kStageBytes);
+  const std::size_t staged = staged_end_ - staged_begin_;
+  if (staged_begin_ > 0 && staged > 0) {
+    std::memmove(stage_.data(), stage_.data() + staged_begin_, staged);
+  }
+  staged_begin_ = 0;
+  staged_end_ = staged;
+  iovec parts[2] = {
+      {.iov_base = target_.data(), .iov_len = target_.size()},
+      {.iov_base = stage_.data() + staged_end_, .iov_len = kStageBytes - staged_end_}};
+  msghdr message{};
+  message.msg_iov = target_.empty() ? parts + 1 : parts;
+  message.msg_iovlen = target_.empty() ? 1 : 2;
+  ssize_t got = -1;
+  do {
+    got = ::recvmsg(fd, &message, 0);
+  } while (got < 0 && errno == EINTR);
+  if (got < 0 && errno == EAGAIN) return StreamState::kIdle;
+  if (got == 0) return StreamState::kClosed;
+  if (got < 0) {
+    error_ = Status(Code::kPeerLost, Scope::kGroup,
+                    std::string("receiving failed: ") + std::strerror(errno));
+    return StreamState::kBroken;
+  }
+  const std::size_t direct = std::min(static_cast<std::size_t>(got), target_.size());
+  target_ = target_.subspan(direct);
+  staged_end_ += static_cast<std::size_t>(got) - direct;
+  return StreamState::kMoved;
+}
+
+void TcpInbox::finish_message() {
+  const MessageHeader header = *current_;
+  current_.reset();
+  if (std::exchange(unwanted_, false)) return;
+  if (receiving_) {
+    const Posted posted = *receiving_;
+    receiving_.reset();
+    posted.request->end({});
+    return;
+  }
+  Bytes payload = std::exchange(kept_, {});
+  if (header.kind == MessageKind::kNotice) {
+    Status notice;
+    const Status decoded = decode_notice(payload, notice);
+    unasked_.push_back({.notice = decoded.ok() ? notice : decoded});
+    return;
+  }
+  if (header.kind == MessageKind::kInquiry) {
+    unasked_.push_back({.signature = header.signature});
+    return;
+  }
+  Waiting message{header.signature, std::move(payload)};
+  if (!posted_.empty()) {
+    const Posted posted = posted_.front();
+    posted_.pop_front();
+    meet(posted, message);
+    return;
+  }
+  backlog_bytes_ += message.payload.size();
+  backlog_.push_back(std::move(message));
+}
+
+void TcpInbox::end_receives(const Status& why) {
+  if (receiving_) {
+    discard_ = target_.size();
+    unwanted_ = true;
+    target_ = {};
+    std::exchange(receiving_, {})->request->end(why);
+  }
+  for (const Posted& posted : std::exchange(posted_, {})) posted.request->end(why);
+}
+
+}  // namespace paceline

@@ -1,0 +1,84 @@
+// What comes from one peer: receives that wait for messages, messages that wait for receives, and
+// the message that is being read.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "comm/transport.h"
+#include "comm/transport/tcp_outbox.h"
+#include "comm/wire.h"
+
+namespace paceline {
+
+class TcpInbox {
+ public:
+  /// Payload bytes that are kept before their receives come; beyond, the peer is not read from.
+  static constexpr std::size_t kBacklogBytes = std::size_t{4} << 20;
+
+  /// Meets the oldest message of the backlog at once, or waits for one.
+  void post(std::span<std::byte> buffer, Request& request);
+
+  /// Reads until the socket would block or the backlog is full. Payloads for which a receive waits
+  /// go straight into its buffer.
+  StreamState read(int fd);
+  const Status& error() const { return error_; }
+
+  /// Does a receive wait, so that reading is worth a try without being told?
+  bool expects() const { return !posted_.empty() || receiving_.has_value(); }
+  /// Nothing more is read until a receive is posted.
+  bool stalled() const { return stalled_; }
+
+  /// What needs no receive, in the order in which it came.
+  struct Unasked {
+    Status notice;        // ok for an inquiry
+    Signature signature;  // of an inquiry
+  };
+  std::vector<Unasked> take_unasked() { return std::exchange(unasked_, {}); }
+
+  /// Ends every receive with `why`. The backlog stays for later ones.
+  void end_receives(const Status& why);
+
+ private:
+  struct Posted {
+    std::span<std::byte> buffer;
+    Request* request;
+  };
+  struct Waiting {
+    Signature signature;
+    Bytes payload;
+  };
+
+  bool begin_message();
+  bool place_data();
+  void begin_posted();
+  StreamState fill(int fd);
+  void take_staged();
+  void finish_message();
+  static void meet(const Posted& posted, const Waiting& message);
+
+  std::deque<Posted> posted_;
+  std::deque<Waiting> backlog_;
+  std::size_t backlog_bytes_ = 0;
+  std::vector<Unasked> unasked_;
+
+  // The message that is being read: its header, and where the rest of its payload goes.
+  std::optional<MessageHeader> current_;
+  std::optional<Posted> receiving_;  // the receive whose buffer is being filled
+  Bytes kept_;                       // the payload of a notice or for the backlog
+  std::span<std::byte> target_;
+  std::uint64_t discard_ = 0;  // payload bytes still to come that nobody wants
+  bool unwanted_ = false;      // the message's receive has ended without it
+  bool stalled_ = false;
+
+  // Bytes read beyond what was asked for.
+  Bytes stage_;
+  std::size_t staged_begin_ = 0;
+  std::size_t staged_end_ = 0;
+  Status error_;
+};
+
+}  // namespace paceline

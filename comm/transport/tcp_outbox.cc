@@ -1,0 +1,113 @@
+#include "comm/transport/tcp_outbox.h"
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+namespace paceline {
+namespace {
+
+constexpr std::size_t kMessagesPerCall = 16;
+
+struct Gathered {
+  std::array<iovec, 2 * kMessagesPerCall> parts;
+  std::size_t count = 0;
+
+  void add(std::span<const std::byte> bytes, std::size_t skip) {
+    if (skip >= bytes.size()) return;
+    parts[count++] = {.iov_base = const_cast<std::byte*>(bytes.data()) + skip,
+                      .iov_len = bytes.size() - skip};
+  }
+};
+
+}  // namespace
+
+void TcpOutbox::push_data(const Signature& signature, std::span<const std::byte> payload,
+                          Request& request) {
+  const MessageHeader header{
+      .kind = MessageKind::kData, .signature = signature, .payload_bytes = payload.size()};
+  entries_.push_back({.header = encode_header(header), .payload = payload, .request = &request});
+}
+
+void TcpOutbox::push_notice(const Status& error) {
+  Bytes payload = encode_notice(error);
+  const MessageHeader header{.kind = MessageKind::kNotice, .payload_bytes = payload.size()};
+  Entry& entry = entries_.emplace_back(Entry{.header = encode_header(header),
+                                             .payload = {},
+                                             .request = nullptr,
+                                             .notice = std::move(payload)});
+  entry.payload = entry.notice;
+  ++notices_;
+}
+
+void TcpOutbox::push_inquiry(const Signature& signature) {
+  const MessageHeader header{.kind = MessageKind::kInquiry, .signature = signature};
+  entries_.push_back({.header = encode_header(header), .payload = {}, .request = nullptr});
+  ++notices_;
+}
+
+StreamState TcpOutbox::flush(int fd) {
+  StreamState state = StreamState::kIdle;
+  while (!entries_.empty()) {
+    Gathered gathered;
+    for (std::size_t i = 0; i < entries_.size() && i < kMessagesPerCall; ++i) {
+      const Entry& entry = entries_[i];
+      gathered.add(entry.header, entry.sent);
+      gathered.add(entry.payload, entry.sent > kHeaderBytes ? entry.sent - kHeaderBytes : 0);
+    }
+    msghdr message{};
+    message.msg_iov = gathered.parts.data();
+    message.msg_iovlen = gathered.count;
+    const ssize_t sent = ::sendmsg(fd, &message, MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && errno == EAGAIN) return state;
+    if (sent < 0) {
+      error_ = Status(Code::kPeerLost, Scope::kGroup,
+                      std::string("sending failed: ") + std::strerror(errno));
+      return StreamState::kBroken;
+    }
+    advance(static_cast<std::size_t>(sent));
+    state = StreamState::kMoved;
+  }
+  return state;
+}
+
+void TcpOutbox::advance(std::size_t bytes) {
+  while (bytes > 0) {
+    Entry& entry = entries_.front();
+    const std::size_t taken = std::min(bytes, entry.size() - entry.sent);
+    entry.sent += taken;
+    bytes -= taken;
+    if (entry.sent < entry.size()) return;
+    Request* request = entry.request;
+    entries_.pop_front();
+    if (request != nullptr) {
+      request->end({});
+    } else {
+      --notices_;
+    }
+  }
+}
+
+bool TcpOutbox::drop_data(const Status& why) {
+  bool whole = true;
+  std::deque<Entry> kept;
+  for (Entry& entry : std::exchange(entries_, {})) {
+    if (entry.request == nullptr) {
+      entry.payload = entry.notice;
+      kept.push_back(std::move(entry));
+      kept.back().payload = kept.back().notice;
+      continue;
+    }
+    whole &= entry.sent == 0;
+    entry.request->end(why);
+  }
+  entries_ = std::move(kept);
+  return whole;
+}
+
+}  // namespace paceline

@@ -1,0 +1,71 @@
+#include "comm/transport/tcp_peer.h"
+
+#include <sys/epoll.h>
+
+namespace paceline {
+
+void TcpPeer::adopt(UniqueFd fd) {
+  dial.reset();
+  redial_at = TimePoint::max();
+  fd_ = std::move(fd);
+  readable_ = writable_ = true;
+  if (Status status = engine_.watch(fd_.get(), *this); !status.ok()) lose(status);
+}
+
+bool TcpPeer::on_ready(std::uint32_t events) {
+  if (events & EPOLLOUT) writable_ = true;
+  if (events & ~static_cast<std::uint32_t>(EPOLLOUT)) readable_ = true;
+  return drive();
+}
+
+bool TcpPeer::drive() {
+  bool moved = false;
+  if (connected()) moved |= flush();
+  if (connected()) moved |= drive_inbox();
+  return moved;
+}
+
+bool TcpPeer::flush() {
+  if (!writable_ || outbox.empty()) return false;
+  const StreamState state = outbox.flush(fd_.get());
+  if (!outbox.empty()) writable_ = false;  // until the kernel says otherwise
+  // A broken connection may still hold what the peer sent before: the inbox tells of the end.
+  if (state == StreamState::kBroken) readable_ = true;
+  return state == StreamState::kMoved;
+}
+
+bool TcpPeer::drive_inbox() {
+  if (inbox.stalled() || aborted_ || !(readable_ || inbox.expects())) return false;
+  const StreamState state = inbox.read(fd_.get());
+  readable_ = inbox.stalled();
+  if (state == StreamState::kClosed) {
+    lose(Status(Code::kPeerLost, Scope::kGroup, "the rank has closed its connection"));
+  }
+  if (state == StreamState::kBroken) lose(inbox.error());
+  return state != StreamState::kIdle;
+}
+
+void TcpPeer::lose(const Status& why) {
+  if (lost()) return;
+  loss_ = Status(Code::kPeerLost, Scope::kGroup, why.text(), who_);
+  dial.reset();
+  redial_at = TimePoint::max();
+  disconnect();
+  inbox.end_receives(loss_);
+  outbox.drop_data(loss_);
+}
+
+void TcpPeer::abort(const Status& why) {
+  aborted_ = true;
+  inbox.end_receives(why);
+  const bool whole = outbox.drop_data(why);
+  if (!whole) lose(why);
+}
+
+void TcpPeer::disconnect() {
+  if (!fd_) return;
+  engine_.forget(fd_.get(), *this);
+  fd_.reset();
+}
+
+}  // namespace paceline

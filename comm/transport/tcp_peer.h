@@ -1,0 +1,55 @@
+// One peer as the TCP transport sees it: the connection, if there is one, and what waits for it.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "comm/transport/tcp_greeting.h"
+#include "comm/transport/tcp_inbox.h"
+#include "comm/transport/tcp_outbox.h"
+
+namespace paceline {
+
+class TcpPeer final : private FdHandler {
+ public:
+  TcpPeer(PollEngine& engine, Culprit who) : engine_(engine), who_(std::move(who)) {}
+  ~TcpPeer() { disconnect(); }
+  TcpPeer(const TcpPeer&) = delete;
+  TcpPeer& operator=(const TcpPeer&) = delete;
+
+  bool connected() const { return static_cast<bool>(fd_); }
+  bool lost() const { return !loss_.ok(); }
+  const Status& loss() const { return loss_; }
+
+  /// From now on `fd` is the connection.
+  void adopt(UniqueFd fd);
+  /// Sends what can be sent; true if anything moved.
+  bool flush();
+  /// Sends and reads what can be; true if anything moved.
+  bool drive();
+  /// Ends what is pending and refuses what comes, with `why` and the peer's name.
+  void lose(const Status& why);
+  /// Ends data requests; keeps the connection for notices if it can still carry them.
+  void abort(const Status& why);
+
+  TcpOutbox outbox;
+  TcpInbox inbox;
+  std::unique_ptr<TcpDial> dial;  // while it is being tried
+  int dials_left = 5;
+  TimePoint redial_at = TimePoint::max();
+
+ private:
+  bool on_ready(std::uint32_t events) override;
+  bool drive_inbox();
+  void disconnect();
+
+  PollEngine& engine_;
+  const Culprit who_;
+  UniqueFd fd_;
+  bool readable_ = false;
+  bool writable_ = false;
+  bool aborted_ = false;
+  Status loss_;
+};
+
+}  // namespace paceline

@@ -1,0 +1,26 @@
+#include <paceline/work.h>
+
+#include "comm/completion.h"
+#include "comm/engine.h"
+
+namespace paceline {
+
+Work::Work(std::shared_ptr<Engine> engine, std::shared_ptr<const Completion> completion)
+    : engine_(std::move(engine)), completion_(std::move(completion)) {}
+
+bool Work::test() const { return completion_ == nullptr || completion_->has_ended(); }
+
+Status Work::wait() const { return wait_for(Duration::max()); }
+
+Status Work::wait_for(std::chrono::nanoseconds timeout) const {
+  if (completion_ == nullptr) return {};
+  if (!completion_->has_ended()) {
+    const auto ended = [this] { return completion_->has_ended(); };
+    if (!engine_->wait(ended, Deadline::after(engine_->clock(), timeout))) {
+      return Status(Code::kTimeout, Scope::kNone, "the operation has not ended yet");
+    }
+  }
+  return completion_->status;
+}
+
+}  // namespace paceline
