@@ -1,0 +1,29 @@
+// The table of algorithms: what there is, by operation and name. A new one is a file in algo/ and
+// a row here; check() proves it and its costs are compared with its plans by iterating the table.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "collectives/plan/cost.h"
+#include "collectives/plan/plan.h"
+
+namespace paceline {
+
+struct Algorithm {
+  OperationKind kind;
+  std::string_view name;
+  /// The plan of request.rank: a pure function. The request is valid: rank and root lie within
+  /// ranks, segment_count is at least 1.
+  Plan (*plan)(const PlanRequest& request);
+  /// What measure() says about the plans of all ranks, by formula: cheap, and the same on each.
+  Cost (*cost)(const PlanRequest& request);
+};
+
+std::span<const Algorithm> algorithms();
+
+/// The plans of all ranks, indexed by rank; the request's own rank does not matter.
+std::vector<Plan> plans_of(const Algorithm& algorithm, PlanRequest request);
+
+}  // namespace paceline

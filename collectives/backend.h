@@ -1,0 +1,54 @@
+// CollectiveBackend: runs whole operations. The second of the two seams (the first is Transport):
+// native plans over a transport, direct shared memory, MPI and NCCL are backends.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include <paceline/status.h>
+
+#include "comm/base/clock.h"
+#include "comm/base/signature.h"
+
+namespace paceline {
+
+/// A message of another operation than the one that runs here.
+struct Disagreement {
+  int peer = -1;
+  Signature theirs;
+};
+
+struct OperationRequest {
+  Signature signature;
+  const std::byte* input = nullptr;
+  std::byte* output = nullptr;
+};
+
+/// Runs one operation at a time. Everything with the engine's baton held.
+class CollectiveBackend {
+ public:
+  virtual ~CollectiveBackend() = default;
+
+  virtual std::string_view name() const = 0;
+
+  /// Begins an operation; the last one has been finished. Sets request.signature.plan, so that
+  /// ranks that carry the same operation out differently find out. An error means that it has not
+  /// begun.
+  virtual Status start(OperationRequest& request) = 0;
+  /// Does what can be done without blocking; true if anything moved.
+  virtual bool drive(TimePoint now) = 0;
+  /// Has the operation ended, well or not?
+  virtual bool ended() const = 0;
+  /// How it ended. After an error the caller aborts the transport before it calls finish().
+  virtual const Status& outcome() const = 0;
+  /// Releases its buffers.
+  virtual void finish() = 0;
+  /// Whose message disagreed, if outcome() is Code::kMismatch and that is why.
+  virtual std::optional<Disagreement> disagreement() const = 0;
+  /// The ranks whose messages it waits for, or that have not taken ours.
+  virtual std::vector<int> awaited() const = 0;
+};
+
+}  // namespace paceline

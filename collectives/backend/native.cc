@@ -1,0 +1,67 @@
+#include "collectives/backend/native.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "comm/base/digest.h"
+#include "comm/base/try.h"
+
+namespace paceline {
+
+NativeBackend::NativeBackend(Transport* transport, Options options)
+    : options_(std::move(options)), executor_(transport) {}
+
+Status NativeBackend::start(OperationRequest& request) {
+  PACELINE_TRY_ASSIGN(CachedPlan* const cached, plan_for(request.signature));
+  request.signature.plan = cached->digest;
+  executor_.start(cached->plan, request.signature, request.input, request.output);
+  executor_.advance();
+  return {};
+}
+
+bool NativeBackend::drive(TimePoint) { return executor_.advance(); }
+
+Result<NativeBackend::CachedPlan*> NativeBackend::plan_for(const Signature& signature) {
+  const std::size_t element_bytes = size_of(signature.type);
+  const PlanRequest request{
+      .kind = signature.kind,
+      .rank = options_.rank,
+      .ranks = options_.ranks,
+      .root = std::max(signature.root, 0),
+      .count = signature.count,
+      .segment_count = std::max<std::size_t>(1, options_.segment_bytes / element_bytes)};
+  CachedPlan* cached = find(request, element_bytes);
+  if (cached == nullptr) {
+    const SelectOptions options{.model = options_.path, .forced = options_.algorithm};
+    PACELINE_TRY_ASSIGN(const Algorithm* const algorithm, select(request, element_bytes, options));
+    const std::string how =
+        std::string(algorithm->name) + "/" + std::to_string(request.segment_count);
+    cached = insert({.request = request,
+                     .element_bytes = element_bytes,
+                     .digest = static_cast<std::uint32_t>(digest(how)),
+                     .plan = std::make_shared<const CompiledPlan>(algorithm->plan(request))});
+  }
+  cached->last_use = ++uses_;
+  return cached;
+}
+
+NativeBackend::CachedPlan* NativeBackend::find(const PlanRequest& request,
+                                               std::size_t element_bytes) {
+  const auto same = [&](const CachedPlan& cached) {
+    return cached.request.kind == request.kind && cached.request.root == request.root &&
+           cached.request.count == request.count && cached.element_bytes == element_bytes;
+  };
+  const auto found = std::find_if(cache_.begin(), cache_.end(), same);
+  return found == cache_.end() ? nullptr : &*found;
+}
+
+NativeBackend::CachedPlan* NativeBackend::insert(CachedPlan fresh) {
+  if (cache_.size() < kCachedPlans) return &cache_.emplace_back(std::move(fresh));
+  const auto oldest = std::min_element(
+      cache_.begin(), cache_.end(),
+      [](const CachedPlan& a, const CachedPlan& b) { return a.last_use < b.last_use; });
+  *oldest = std::move(fresh);
+  return &*oldest;
+}
+
+}  // namespace paceline

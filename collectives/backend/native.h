@@ -1,0 +1,62 @@
+// The native backend: an algorithm from the table, its plan, and the executor over a transport.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "collectives/algorithms.h"
+#include "collectives/backend.h"
+#include "collectives/executor.h"
+#include "collectives/selector.h"
+
+namespace paceline {
+
+class NativeBackend final : public CollectiveBackend {
+ public:
+  struct Options {
+    int rank = 0;
+    int ranks = 1;
+    PathModel path = kTcpLoopback;
+    /// Empty: the cheapest by the model. Names as in the table of algorithms.
+    std::string algorithm;
+    /// Longest message of a pipelined algorithm. While one segment is reduced the next travels,
+    /// so it wants to be small against the operation and large against what a message costs.
+    std::size_t segment_bytes = 256 * 1024;
+  };
+
+  /// The transport is borrowed; null for a group of one.
+  NativeBackend(Transport* transport, Options options);
+
+  std::string_view name() const override { return "native"; }
+  Status start(OperationRequest& request) override;
+  bool drive(TimePoint now) override;
+  bool ended() const override { return executor_.ended(); }
+  const Status& outcome() const override { return executor_.failure(); }
+  void finish() override { executor_.finish(); }
+  std::optional<Disagreement> disagreement() const override { return executor_.disagreement(); }
+  std::vector<int> awaited() const override { return executor_.awaited(); }
+
+ private:
+  // Operations of the same form come again every step, so their plans are kept.
+  struct CachedPlan {
+    PlanRequest request;
+    std::size_t element_bytes;
+    std::uint32_t digest;  // of the algorithm and the segment size
+    std::uint64_t last_use;
+    std::shared_ptr<const CompiledPlan> plan;  // owners: the cache and the executor
+  };
+  static constexpr std::size_t kCachedPlans = 64;
+
+  Result<CachedPlan*> plan_for(const Signature& signature);
+  CachedPlan* find(const PlanRequest& request, std::size_t element_bytes);
+  CachedPlan* insert(CachedPlan fresh);
+
+  const Options options_;
+  Executor executor_;
+  std::vector<CachedPlan> cache_;
+  std::uint64_t uses_ = 0;
+};
+
+}  // namespace paceline

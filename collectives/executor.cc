@@ -1,0 +1,149 @@
+#include "collectives/executor.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "collectives/reduce.h"
+#include "comm/base/assert.h"
+
+namespace paceline {
+
+void Executor::start(std::shared_ptr<const CompiledPlan> plan, const Signature& signature,
+                     const std::byte* input, std::byte* output) {
+  PACELINE_ASSERT(plan_ == nullptr);
+  plan_ = std::move(plan);
+  signature_ = signature;
+  element_bytes_ = size_of(signature.type);
+  failure_ = {};
+  disagreement_.reset();
+  const Plan& steps = plan_->plan();
+  const std::size_t count = steps.steps.size();
+  left_ = count;
+  progress_.assign(count, Progress::kWaiting);
+  waits_for_.resize(count);
+  if (requests_.size() < count) requests_.resize(count);
+  next_in_lane_.assign(plan_->lanes(), 0);
+  local_ready_.clear();
+  ended_.clear();
+  if (scratch_.size() < bytes(steps.scratch_count)) scratch_.resize(bytes(steps.scratch_count));
+  buffers_[static_cast<std::size_t>(PlanBuffer::kInput)] = const_cast<std::byte*>(input);
+  buffers_[static_cast<std::size_t>(PlanBuffer::kOutput)] = output;
+  buffers_[static_cast<std::size_t>(PlanBuffer::kScratch)] = scratch_.data();
+  for (StepId step = 0; step < count; ++step) {
+    waits_for_[step] = steps.steps[step].dependency_count;
+    if (waits_for_[step] == 0) make_ready(step);
+  }
+}
+
+bool Executor::advance() {
+  bool moved = false;
+  while (!ended()) {
+    bool again = advance_lanes();
+    // Messages first: what they carry travels while this rank reduces.
+    while (!ended_.empty() && failure_.ok()) {
+      const StepId step = ended_.back();
+      ended_.pop_back();
+      finish_step(step);
+      again = true;
+    }
+    if (!again && !local_ready_.empty()) {
+      const StepId step = local_ready_.back();
+      local_ready_.pop_back();
+      begin(step);
+      again = true;
+    }
+    if (!again) break;
+    moved = true;
+  }
+  return moved;
+}
+
+bool Executor::advance_lanes() {
+  bool moved = false;
+  for (std::uint32_t lane = 0; lane < next_in_lane_.size(); ++lane) {
+    const std::span<const StepId> steps = plan_->lane(lane);
+    std::size_t& next = next_in_lane_[lane];
+    for (; next < steps.size() && progress_[steps[next]] == Progress::kReady; ++next) {
+      begin(steps[next]);
+      moved = true;
+    }
+  }
+  return moved;
+}
+
+void Executor::make_ready(StepId step) {
+  progress_[step] = Progress::kReady;
+  if (plan_->lane_of(step) == CompiledPlan::kNoLane) local_ready_.push_back(step);
+}
+
+void Executor::begin(StepId id) {
+  const Step& step = plan_->plan().steps[id];
+  progress_[id] = Progress::kBegun;
+  switch (step.kind) {
+    case StepKind::kSend:
+    case StepKind::kRecv:
+      return begin_message(id);
+    case StepKind::kReduce:
+      reduce(signature_.type, signature_.op, at(step.target), at(step.left), at(step.right),
+             step.count);
+      break;
+    case StepKind::kCopy:
+      if (at(step.target) != at(step.left) && step.count > 0) {
+        std::memcpy(at(step.target), at(step.left), bytes(step.count));
+      }
+      break;
+  }
+  ended_.push_back(id);
+}
+
+void Executor::begin_message(StepId id) {
+  const Step& step = plan_->plan().steps[id];
+  Request& request = requests_[id];
+  request = {.listener = this, .tag = id};
+  if (step.kind == StepKind::kSend) {
+    transport_->send(step.peer, signature_, {at(step.left), bytes(step.count)}, request);
+  } else {
+    transport_->receive(step.peer, {at(step.target), bytes(step.count)}, request);
+  }
+}
+
+void Executor::ended(Request& request) {
+  const StepId step = request.tag;
+  if (plan_->plan().steps[step].kind == StepKind::kRecv) check_message(step, request);
+  if (failure_.ok()) failure_ = request.status;
+  ended_.push_back(step);
+}
+
+// Another operation's message is the more telling error than its length.
+void Executor::check_message(StepId id, const Request& request) {
+  const bool came = request.status.ok() || request.status.code() == Code::kMismatch;
+  if (!came || request.signature == signature_ || !failure_.ok()) return;
+  disagreement_ = {.peer = plan_->plan().steps[id].peer, .theirs = request.signature};
+  failure_ = Status(Code::kMismatch, Scope::kGroup, "ranks called different operations");
+}
+
+void Executor::finish_step(StepId step) {
+  progress_[step] = Progress::kEnded;
+  --left_;
+  for (const StepId dependent : plan_->dependents(step)) {
+    if (--waits_for_[dependent] == 0) make_ready(dependent);
+  }
+}
+
+std::byte* Executor::at(Span span) {
+  return buffers_[static_cast<std::size_t>(span.buffer)] + bytes(span.offset);
+}
+
+std::vector<int> Executor::awaited() const {
+  std::vector<int> peers;
+  if (plan_ == nullptr) return peers;
+  for (StepId id = 0; id < plan_->plan().steps.size(); ++id) {
+    const Step& step = plan_->plan().steps[id];
+    if (progress_[id] == Progress::kBegun && step.peer >= 0) peers.push_back(step.peer);
+  }
+  std::sort(peers.begin(), peers.end());
+  peers.erase(std::unique(peers.begin(), peers.end()), peers.end());
+  return peers;
+}
+
+}  // namespace paceline

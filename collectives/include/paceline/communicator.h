@@ -1,0 +1,103 @@
+// Collective operations among the ranks of a group.
+//
+//   #include <paceline/communicator.h>
+//   paceline::Communicator world = paceline::Communicator::init().value();
+//   std::vector<float> gradients(1000, 1.0f);
+//   world.all_reduce(std::span(gradients)).value();   // now each element is world.size()
+//
+// Every rank of the group makes the same calls in the same order; what a call means (kind, count,
+// type, op, root) travels with its data, so ranks that disagree get Code::kMismatch with both
+// sides named, not a hang or a wrong sum. Operations of one communicator run one after another in
+// the order of the calls; different communicators run side by side.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+
+#include <paceline/group.h>
+#include <paceline/status.h>
+#include <paceline/types.h>
+#include <paceline/work.h>
+
+namespace paceline {
+
+class CommunicatorCore;
+
+struct InitOptions {
+  /// An operation that has not ended after this long ends with Code::kTimeout. Zero: the value of
+  /// PACELINE_TIMEOUT_S, 300 s by default. It bounds the rendezvous of init() too.
+  std::chrono::milliseconds timeout_ms{0};
+};
+
+/// Statistics since the communicator was made. All counts are of this rank.
+struct CommunicatorStats {
+  std::uint64_t operations = 0;
+  std::uint64_t messages_sent = 0;
+  std::uint64_t bytes_sent = 0;              ///< payload; headers not counted
+  std::chrono::nanoseconds time_blocked{0};  ///< spent by callers inside blocking calls and waits
+};
+
+/// Move-only. Member functions may be called from any thread, one at a time.
+///
+/// Buffers: `count` elements of `type`, aligned for it. `in` and `out` are the same pointer (in
+/// place) or do not overlap. A buffer belongs to the operation from the call until it has ended;
+/// after an error its contents are unspecified.
+///
+/// Errors: Code::kInvalidArgument leaves the communicator usable. Every other error is final for
+/// it: later calls return the same Status at once.
+class Communicator {
+ public:
+  /// Joins the world that the environment describes: the one `paceline run` gives its ranks, or
+  /// RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT with PACELINE_JOB_KEY_FILE where there is no
+  /// launcher. Without RANK and WORLD_SIZE it is a world of one. Collective: returns when all
+  /// ranks have come, or with an error that names who has not.
+  static Result<Communicator> init(const InitOptions& options = {});
+
+  /// From parts; see collectives/communicator_core.h. For tests and for layers above.
+  explicit Communicator(std::unique_ptr<CommunicatorCore> core);
+  Communicator(Communicator&&) noexcept;
+  Communicator& operator=(Communicator&&) noexcept;
+  /// Operations that have not ended end as cancelled.
+  ~Communicator();
+
+  int rank() const;
+  int size() const;
+  const Group& group() const;
+  CommunicatorStats stats() const;
+
+  /// Returns when every rank has called it.
+  Status barrier();
+  /// `root`'s elements on every rank.
+  Status broadcast(void* buffer, std::size_t count, DataType type, int root);
+  /// Element-wise reduction of every rank's `in`, the result in every rank's `out`.
+  Status all_reduce(const void* in, void* out, std::size_t count, DataType type,
+                    ReduceOp op = ReduceOp::kSum);
+
+  /// The same without waiting for the end. Errors in the arguments come through the Work too.
+  Work barrier_async();
+  Work broadcast_async(void* buffer, std::size_t count, DataType type, int root);
+  Work all_reduce_async(const void* in, void* out, std::size_t count, DataType type,
+                        ReduceOp op = ReduceOp::kSum);
+
+  /// In place on typed spans.
+  template <class T>
+  Status broadcast(std::span<T> buffer, int root) {
+    return broadcast(buffer.data(), buffer.size(), kDataTypeOf<T>, root);
+  }
+  template <class T>
+  Status all_reduce(std::span<T> buffer, ReduceOp op = ReduceOp::kSum) {
+    return all_reduce(buffer.data(), buffer.data(), buffer.size(), kDataTypeOf<T>, op);
+  }
+  template <class T>
+  Work all_reduce_async(std::span<T> buffer, ReduceOp op = ReduceOp::kSum) {
+    return all_reduce_async(buffer.data(), buffer.data(), buffer.size(), kDataTypeOf<T>, op);
+  }
+
+ private:
+  std::unique_ptr<CommunicatorCore> core_;
+};
+
+}  // namespace paceline

@@ -1,0 +1,153 @@
+// Communicator::init(): from the environment to a communicator of the world.
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include <unistd.h>
+
+#include <paceline/communicator.h>
+
+#include "collectives/backend/native.h"
+#include "collectives/communicator_core.h"
+#include "comm/base/environment.h"
+#include "comm/base/try.h"
+#include "comm/job_key.h"
+#include "comm/poll_engine.h"
+#include "comm/rendezvous.h"
+#include "comm/store_server.h"
+#include "comm/transport/tcp.h"
+
+namespace paceline {
+namespace {
+
+Status setting_error(const std::string& what) {
+  return Status(Code::kInvalidArgument, Scope::kProcess, what);
+}
+
+std::string host_name(const Environment& environment) {
+  if (!environment.host.empty()) return environment.host;
+  char name[256] = "";
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
+}
+
+/// Everything that the making of a world passes from hand to hand.
+struct World {
+  Environment environment;
+  int rank = 0;
+  int size = 1;
+  std::chrono::nanoseconds timeout{};
+  std::shared_ptr<PollEngine> engine;  // owners: see Work
+};
+
+Status read_ranks(World& world) {
+  const Environment& environment = world.environment;
+  if (environment.rank.has_value() != environment.world_size.has_value()) {
+    return setting_error("RANK and WORLD_SIZE are set together or not at all");
+  }
+  world.rank = environment.rank.value_or(0);
+  world.size = environment.world_size.value_or(1);
+  if (world.rank < world.size) return {};
+  return setting_error("RANK=" + std::to_string(world.rank) +
+                       " is not below WORLD_SIZE=" + std::to_string(world.size));
+}
+
+Result<SocketAddress> store_address(const Environment& environment) {
+  constexpr std::string_view kTcp = "tcp:";
+  const std::string_view store = environment.store;
+  if (store.starts_with("unix:")) return SocketAddress::parse(store);
+  if (store.starts_with(kTcp)) return SocketAddress::parse(store.substr(kTcp.size()));
+  if (!store.empty())
+    return setting_error("PACELINE_STORE=" + environment.store + " is neither unix:… nor tcp:…");
+  if (!environment.master_port) {
+    return setting_error(
+        "a world of several ranks needs a rendezvous: start it with `paceline run`, or set "
+        "MASTER_ADDR and MASTER_PORT to a host and free port of rank 0");
+  }
+  return SocketAddress::resolve(
+      environment.master_addr.empty() ? "127.0.0.1" : environment.master_addr,
+      *environment.master_port);
+}
+
+Result<std::unique_ptr<FlightRing>> open_flight_ring(const Environment& environment) {
+  if (environment.flight_fd) return FlightRing::open(*environment.flight_fd);
+  return FlightRing::create_private();
+}
+
+Result<Communicator> make_communicator(const World& world, Group group,
+                                       std::unique_ptr<Transport> transport) {
+  PACELINE_TRY_ASSIGN(auto flight, open_flight_ring(world.environment));
+  NativeBackend::Options options{
+      .rank = world.rank, .ranks = world.size, .algorithm = world.environment.algorithm};
+  if (world.environment.segment_bytes > 0) {
+    options.segment_bytes = world.environment.segment_bytes;
+  }
+  auto backend = std::make_unique<NativeBackend>(transport.get(), std::move(options));
+  return Communicator(
+      std::make_unique<CommunicatorCore>(CommunicatorCore::Parts{.engine = world.engine,
+                                                                 .transport = std::move(transport),
+                                                                 .backend = std::move(backend),
+                                                                 .flight = std::move(flight),
+                                                                 .group = std::move(group),
+                                                                 .timeout = world.timeout}));
+}
+
+Result<Communicator> join(const World& world) {
+  const Environment& environment = world.environment;
+  const Deadline deadline = Deadline::after(world.engine->clock(), world.timeout);
+  PACELINE_TRY_ASSIGN(auto key, JobKey::from_environment(environment));
+  if (key == nullptr) {
+    return Status(Code::kDenied, Scope::kProcess,
+                  "ranks talk over TCP only with a job key: start them with `paceline run`, or set "
+                  "PACELINE_JOB_KEY_FILE to a file of mode 0600 with 64 hexadecimal digits, the "
+                  "same on every rank");
+  }
+  PACELINE_TRY_ASSIGN(const SocketAddress address, store_address(environment));
+  const bool without_launcher = environment.store.empty();
+  std::unique_ptr<StoreServer> server;
+  if (without_launcher && world.rank == 0) {
+    PACELINE_TRY_ASSIGN(auto its_key, JobKey::from_environment(environment));
+    PACELINE_TRY_ASSIGN(server, StoreServer::serve_tcp(address, std::move(its_key)));
+  }
+  PACELINE_TRY_ASSIGN(
+      TcpListener listener,
+      TcpListener::open(environment.bind_address.empty() ? "127.0.0.1" : environment.bind_address));
+  PACELINE_TRY_ASSIGN(const auto store,
+                      StoreClient::connect(world.engine, address, key.get(), deadline));
+  const Member self{
+      .host = host_name(environment), .address = listener.address(), .pid = ::getpid()};
+  PACELINE_TRY_ASSIGN(
+      Group group,
+      rendezvous(*store, {.rank = world.rank, .size = world.size, .self = self}, deadline));
+  PACELINE_TRY_ASSIGN(auto transport, make_tcp_transport(world.engine, group, std::move(listener),
+                                                         std::move(*key)));
+  PACELINE_TRY_ASSIGN(Communicator communicator,
+                      make_communicator(world, std::move(group), std::move(transport)));
+  // Rank 0 serves the store until all have read it.
+  if (without_launcher) PACELINE_TRY(communicator.barrier());
+  return communicator;
+}
+
+}  // namespace
+
+Result<Communicator> Communicator::init(const InitOptions& options) {
+  World world;
+  PACELINE_TRY_ASSIGN(world.environment, read_environment());
+  PACELINE_TRY(read_ranks(world));
+  world.timeout = options.timeout_ms.count() > 0
+                      ? std::chrono::nanoseconds(options.timeout_ms)
+                      : std::chrono::nanoseconds(world.environment.timeout_s);
+  const int local_ranks = world.environment.local_world_size.value_or(world.size);
+  PACELINE_TRY_ASSIGN(world.engine, PollEngine::create(PollEngine::options_for(local_ranks)));
+  Result<Communicator> communicator = [&]() -> Result<Communicator> {
+    if (world.size > 1) return join(world);
+    Group alone{.members = {{.host = host_name(world.environment), .pid = ::getpid()}}};
+    return make_communicator(world, std::move(alone), nullptr);
+  }();
+  if (communicator.ok()) return communicator;
+  return communicator.status().with_context("rank " + std::to_string(world.rank) + " of " +
+                                            std::to_string(world.size));
+}
+
+}  // namespace paceline

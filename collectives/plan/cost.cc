@@ -1,0 +1,53 @@
+#include "collectives/plan/cost.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "collectives/proof/matching.h"
+#include "comm/base/try.h"
+
+namespace paceline {
+namespace {
+
+// Messages in the longest chain that ends in a step of these plans.
+std::size_t longest_chain(std::span<const Plan> plans, const Partners& partners,
+                          std::span<const StepRef> order) {
+  std::vector<std::vector<std::size_t>> chains;
+  for (const Plan& plan : plans) chains.emplace_back(plan.steps.size(), 0);
+  std::size_t longest = 0;
+  for (const StepRef& ref : order) {
+    const std::size_t rank = static_cast<std::size_t>(ref.rank);
+    const Step& step = plans[rank].steps[ref.step];
+    std::size_t& chain = chains[rank][ref.step];
+    for (const StepId id : plans[rank].dependencies_of(step)) {
+      chain = std::max(chain, chains[rank][id]);
+    }
+    if (step.kind == StepKind::kRecv) {
+      const StepId send = partners[rank][ref.step];
+      chain = std::max(chain, chains[static_cast<std::size_t>(step.peer)][send] + 1);
+    }
+    longest = std::max(longest, chain);
+  }
+  return longest;
+}
+
+}  // namespace
+
+Result<Cost> measure(std::span<const Plan> plans) {
+  PACELINE_TRY_ASSIGN(const Partners partners, match(plans));
+  PACELINE_TRY_ASSIGN(const std::vector<StepRef> order, rendezvous_order(plans, partners));
+  Cost cost{.rounds = longest_chain(plans, partners, order)};
+  for (const Plan& plan : plans) {
+    Cost own;
+    for (const Step& step : plan.steps) {
+      if (step.kind == StepKind::kSend) ++own.messages, own.count_sent += step.count;
+      if (step.kind == StepKind::kReduce) own.count_reduced += step.count;
+    }
+    cost.messages = std::max(cost.messages, own.messages);
+    cost.count_sent = std::max(cost.count_sent, own.count_sent);
+    cost.count_reduced = std::max(cost.count_reduced, own.count_reduced);
+  }
+  return cost;
+}
+
+}  // namespace paceline

@@ -1,0 +1,90 @@
+// A plan: what one rank does in one collective operation, as steps with dependencies.
+//
+// Vocabulary, used by every file here:
+//   rank, ranks   this rank and how many there are
+//   peer          the rank at the other end of a message
+//   count         elements, never bytes; a plan does not know the element type
+//   Span          `count` elements of one of three buffers, from `offset`
+//   step          send, recv, reduce or copy; it may begin when its dependencies have ended
+//
+// Rules, which check() (collectives/proof/check.h) proves for a set of plans:
+//   - The k-th send to a peer meets the peer's k-th recv from here; their counts are equal.
+//   - Steps that touch the same elements, one of them writing, are ordered by dependencies. Input
+//     and output count as the same memory, because an operation in place makes them so.
+//   - Nothing deadlocks even when a send ends only once its recv has begun, and a message begins
+//     only once the earlier ones of the same direction with the same peer have ended.
+//   - Dependencies point backwards: the order of `steps` is one legal order.
+//   - No step writes the input. In place, a copy from an input offset to the same output offset is
+//     onto itself: whoever executes the plan skips it.
+// All-reduce has input and output of `count` elements on every rank, broadcast has an input on the
+// root only, a barrier has neither.
+// A plan is a value; making one does no I/O and depends on nothing but its request.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <paceline/types.h>
+
+namespace paceline {
+
+enum class StepKind : std::uint8_t { kSend, kRecv, kReduce, kCopy };
+enum class PlanBuffer : std::uint8_t { kInput, kOutput, kScratch };
+
+using StepId = std::uint32_t;
+
+/// Where a step reads or writes; the step's count says how much.
+struct Span {
+  PlanBuffer buffer = PlanBuffer::kInput;
+  std::size_t offset = 0;
+
+  bool operator==(const Span&) const = default;
+};
+
+/// Reads and writes by kind:
+///   send    reads left
+///   recv    writes target
+///   copy    target = left
+///   reduce  target = left op right
+/// A reduce may write exactly over one of its operands; partial overlap is not allowed.
+struct Step {
+  StepKind kind = StepKind::kSend;
+  int peer = -1;  ///< send and recv only
+  std::size_t count = 0;
+  Span target{};
+  Span left{};
+  Span right{};
+  std::uint32_t first_dependency = 0;  ///< into Plan::dependencies
+  std::uint32_t dependency_count = 0;
+
+  bool operator==(const Step&) const = default;
+};
+
+struct Plan {
+  int rank = 0;
+  int ranks = 1;
+  std::size_t input_count = 0;
+  std::size_t output_count = 0;
+  std::size_t scratch_count = 0;
+  std::vector<Step> steps;
+  std::vector<StepId> dependencies;
+
+  std::span<const StepId> dependencies_of(const Step& step) const {
+    return std::span(dependencies).subspan(step.first_dependency, step.dependency_count);
+  }
+  bool operator==(const Plan&) const = default;
+};
+
+/// What a plan is asked for.
+struct PlanRequest {
+  OperationKind kind = OperationKind::kBarrier;
+  int rank = 0;
+  int ranks = 1;
+  int root = 0;                   ///< broadcast only
+  std::size_t count = 0;          ///< elements of the full array; 0 for a barrier
+  std::size_t segment_count = 1;  ///< longest message worth sending whole, at least 1
+};
+
+}  // namespace paceline

@@ -1,0 +1,50 @@
+#include "collectives/selector.h"
+
+#include <limits>
+#include <string>
+
+#include "comm/base/assert.h"
+
+namespace paceline {
+namespace {
+
+Status unknown(std::string_view forced) {
+  std::string names;
+  for (const Algorithm& algorithm : algorithms()) {
+    if (!names.empty()) names += ", ";
+    names.append(algorithm.name).append(" (").append(name(algorithm.kind)).append(")");
+  }
+  return Status(
+      Code::kInvalidArgument, Scope::kNone,
+      "no operation has an algorithm \"" + std::string(forced) + "\"; there are " + names);
+}
+
+}  // namespace
+
+double predicted_ns(const Cost& cost, std::size_t element_bytes, const PathModel& model) {
+  const double bytes = static_cast<double>(cost.count_sent) * static_cast<double>(element_bytes);
+  return static_cast<double>(cost.rounds) * model.alpha_ns + bytes * model.beta_ns_per_byte;
+}
+
+Result<const Algorithm*> select(const PlanRequest& request, std::size_t element_bytes,
+                                const SelectOptions& options) {
+  const Algorithm* fastest = nullptr;
+  double least_ns = std::numeric_limits<double>::infinity();
+  bool known = options.forced.empty();
+  for (const Algorithm& algorithm : algorithms()) {
+    const bool named = !options.forced.empty() && algorithm.name == options.forced;
+    known = known || named;
+    if (algorithm.kind != request.kind) continue;
+    if (named) return &algorithm;
+    const double ns = predicted_ns(algorithm.cost(request), element_bytes, options.model);
+    if (fastest == nullptr || ns < least_ns) {
+      fastest = &algorithm;
+      least_ns = ns;
+    }
+  }
+  if (!known) return unknown(options.forced);
+  PACELINE_ASSERT(fastest != nullptr);
+  return fastest;
+}
+
+}  // namespace paceline

@@ -1,0 +1,110 @@
+// Ranks that call different things: an error that names both sides and what differs, on every rank
+// by its next call; never a hang, never a wrong result taken for a right one.
+
+#include <ostream>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/harness/ranks.h"
+
+namespace paceline::testing {
+namespace {
+
+// Far above what it takes to find out, so that a timeout is never mistaken for that.
+constexpr Duration kTimeout = std::chrono::seconds(20);
+
+using Call = Status (*)(Communicator& world, std::vector<double>& data);
+
+Status reduce_doubles(Communicator& world, std::vector<double>& data) {
+  return world.all_reduce(data.data(), data.data(), 100, DataType::kFloat64, ReduceOp::kSum);
+}
+Status reduce_fewer(Communicator& world, std::vector<double>& data) {
+  return world.all_reduce(data.data(), data.data(), 60, DataType::kFloat64, ReduceOp::kSum);
+}
+Status reduce_integers(Communicator& world, std::vector<double>& data) {
+  return world.all_reduce(data.data(), data.data(), 100, DataType::kInt64, ReduceOp::kSum);
+}
+Status reduce_to_maximum(Communicator& world, std::vector<double>& data) {
+  return world.all_reduce(data.data(), data.data(), 100, DataType::kFloat64, ReduceOp::kMax);
+}
+Status broadcast_from_first(Communicator& world, std::vector<double>& data) {
+  return world.broadcast(data.data(), 100, DataType::kFloat64, 0);
+}
+Status broadcast_from_last(Communicator& world, std::vector<double>& data) {
+  return world.broadcast(data.data(), 100, DataType::kFloat64, world.size() - 1);
+}
+Status enter_barrier(Communicator& world, std::vector<double>&) { return world.barrier(); }
+Status skip(Communicator&, std::vector<double>&) { return {}; }
+
+struct Disagreement {
+  std::string name;
+  Call most;
+  Call deviant;
+  std::string difference;  // what an error that was seen at first hand says
+
+  friend void PrintTo(const Disagreement& row, std::ostream* out) { *out << row.name; }
+};
+
+const Disagreement kDisagreements[] = {
+    {"kind", reduce_doubles, enter_barrier, "kind"},
+    {"count", reduce_doubles, reduce_fewer, "count"},
+    {"type", reduce_doubles, reduce_integers, "type"},
+    {"op", reduce_doubles, reduce_to_maximum, "op"},
+    {"root", broadcast_from_first, broadcast_from_last, ""},
+    {"broadcast_or_barrier", broadcast_from_first, enter_barrier, "kind"},
+    {"one_call_fewer", reduce_doubles, skip, ""},
+};
+
+// The disagreement, and then the next call, which all agree on.
+Status expect_named(Communicator& world, const Disagreement& disagreement, int deviant) {
+  std::vector<double> data(100, 1.0);
+  const Call call = world.rank() == deviant ? disagreement.deviant : disagreement.most;
+  const Status first = call(world, data);
+  const Status next = world.barrier();
+  const Status& seen = first.ok() ? next : first;
+  if (seen.code() != Code::kMismatch) {
+    return Status(Code::kInternal, Scope::kOperation,
+                  "first: " + first.to_string() + "; next: " + next.to_string());
+  }
+  if (next.to_string() != seen.to_string()) {
+    return Status(Code::kInternal, Scope::kOperation, "the error is not sticky");
+  }
+  const bool both_sides = seen.text().find("called") != seen.text().rfind("called");
+  if (!both_sides || seen.text().find(disagreement.difference) == std::string::npos) {
+    return Status(Code::kInternal, Scope::kOperation, "it does not tell enough: " + seen.text());
+  }
+  return {};
+}
+
+class Agreement : public ::testing::TestWithParam<std::tuple<Mode, Disagreement>> {};
+
+TEST_P(Agreement, IsMissedByNobody) {
+  const auto& [mode, disagreement] = GetParam();
+  for (const int ranks : {2, 3, 5, 8}) {
+    for (const int deviant : {0, ranks - 1}) {
+      for (const std::uint64_t seed : seeds(mode == Mode::kSimulation ? 20 : 1)) {
+        const Status status =
+            run_ranks({.mode = mode, .ranks = ranks, .seed = seed, .timeout = kTimeout},
+                      [&](Communicator& world) {
+                        return expect_named(world, std::get<1>(GetParam()), deviant);
+                      });
+        ASSERT_TRUE(status.ok()) << ranks << " ranks, " << deviant
+                                 << " deviates: " << status.to_string();
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Disagreements, Agreement,
+                         ::testing::Combine(::testing::Values(Mode::kSimulation, Mode::kThreads),
+                                            ::testing::ValuesIn(kDisagreements)),
+                         [](const auto& instance) {
+                           return name(std::get<0>(instance.param)) + "_" +
+                                  std::get<1>(instance.param).name;
+                         });
+
+}  // namespace
+}  // namespace paceline::testing

@@ -1,0 +1,221 @@
+// The conformance suite of the collectives: one body, run as simulation, threads and processes,
+// over every algorithm of the table. Inputs are small integers, so every result is exact.
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "collectives/algorithms.h"
+#include "tests/harness/ranks.h"
+
+namespace paceline::testing {
+namespace {
+
+constexpr std::size_t kSegmentBytes = 1024;
+// Nothing, one, fewer than ranks, prime, not divisible by any number of ranks, several segments.
+constexpr std::size_t kCounts[] = {0, 1, 7, 101, 1009, 5 * 1024 + 3};
+
+// Differs between neighbours in rank and in place, and stays exact when 16 ranks are summed.
+template <class T>
+T value_of(int rank, std::size_t index) {
+  return static_cast<T>((static_cast<std::size_t>(rank) * 31 + index * 7) % 101) - T{50};
+}
+
+template <class T>
+T combine(ReduceOp op, T left, T right) {
+  switch (op) {
+    case ReduceOp::kSum:
+      return left + right;
+    case ReduceOp::kMin:
+      return std::min(left, right);
+    case ReduceOp::kMax:
+      return std::max(left, right);
+  }
+  return {};
+}
+
+template <class T>
+T reduced(ReduceOp op, int ranks, std::size_t index) {
+  T total = value_of<T>(0, index);
+  for (int rank = 1; rank < ranks; ++rank) total = combine(op, total, value_of<T>(rank, index));
+  return total;
+}
+
+template <class T>
+std::vector<T> values_of(int rank, std::size_t count) {
+  std::vector<T> values(count);
+  for (std::size_t i = 0; i < count; ++i) values[i] = value_of<T>(rank, i);
+  return values;
+}
+
+Status wrong(const std::string& operation, std::size_t index) {
+  return Status(Code::kInternal, Scope::kOperation,
+                operation + ": element " + std::to_string(index) + " is wrong");
+}
+
+struct Form {
+  ReduceOp op;
+  bool in_place;
+  bool asynchronous;
+};
+
+template <class T>
+Status check_all_reduce(Communicator& world, std::size_t count, const Form& form) {
+  const std::vector<T> input = values_of<T>(world.rank(), count);
+  std::vector<T> output = form.in_place ? input : std::vector<T>(count, T{-1});
+  const T* in = form.in_place ? output.data() : input.data();
+  const Status status =
+      form.asynchronous
+          ? world.all_reduce_async(in, output.data(), count, kDataTypeOf<T>, form.op).wait()
+          : world.all_reduce(in, output.data(), count, kDataTypeOf<T>, form.op);
+  if (!status.ok()) return status;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (output[i] != reduced<T>(form.op, world.size(), i)) return wrong("all_reduce", i);
+  }
+  return {};
+}
+
+template <class T>
+Status check_broadcast(Communicator& world, std::size_t count, int root) {
+  std::vector<T> buffer = values_of<T>(world.rank(), count);
+  if (Status status = world.broadcast(std::span(buffer), root); !status.ok()) return status;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (buffer[i] != value_of<T>(root, i)) return wrong("broadcast", i);
+  }
+  return {};
+}
+
+// A rank that leaves the barrier has seen every other enter it.
+Status check_barrier_holds(Communicator& world) {
+  for (int round = 0; round < 20; ++round) {
+    std::vector<std::int64_t> entered(static_cast<std::size_t>(world.size()), 0);
+    entered[static_cast<std::size_t>(world.rank())] = round + 1;
+    if (Status status = world.barrier(); !status.ok()) return status;
+    if (Status status = world.all_reduce(std::span(entered), ReduceOp::kMax); !status.ok()) {
+      return status;
+    }
+    for (const std::int64_t of : entered) {
+      if (of != round + 1) return wrong("barrier", static_cast<std::size_t>(round));
+    }
+  }
+  return {};
+}
+
+template <class T>
+Status check_all_reduces(Communicator& world) {
+  for (const std::size_t count : kCounts) {
+    for (const ReduceOp op : kReduceOps) {
+      for (const bool in_place : {false, true}) {
+        const Form form{.op = op, .in_place = in_place, .asynchronous = op == ReduceOp::kMin};
+        if (Status status = check_all_reduce<T>(world, count, form); !status.ok()) return status;
+      }
+    }
+  }
+  return {};
+}
+
+template <class T>
+Status check_broadcasts(Communicator& world) {
+  for (const std::size_t count : kCounts) {
+    for (const int root : {0, world.size() / 2, world.size() - 1}) {
+      if (Status status = check_broadcast<T>(world, count, root); !status.ok()) return status;
+    }
+  }
+  return {};
+}
+
+template <class T>
+Status check_type(Communicator& world, OperationKind kind) {
+  switch (kind) {
+    case OperationKind::kAllReduce:
+      return check_all_reduces<T>(world);
+    case OperationKind::kBroadcast:
+      return check_broadcasts<T>(world);
+    case OperationKind::kBarrier:
+      return check_barrier_holds(world);
+  }
+  return {};
+}
+
+Status check_every_type(Communicator& world, OperationKind kind) {
+  if (Status status = check_type<float>(world, kind); !status.ok()) return status;
+  if (Status status = check_type<double>(world, kind); !status.ok()) return status;
+  if (Status status = check_type<std::int32_t>(world, kind); !status.ok()) return status;
+  return check_type<std::int64_t>(world, kind);
+}
+
+// Many outstanding at once end in the order of the calls, each with its own result.
+Status check_outstanding(Communicator& world) {
+  constexpr int kOutstanding = 50;
+  std::vector<std::vector<float>> buffers(kOutstanding);
+  std::vector<Work> works;
+  for (int i = 0; i < kOutstanding; ++i) {
+    buffers[static_cast<std::size_t>(i)].assign(100 + static_cast<std::size_t>(i),
+                                                static_cast<float>(i));
+    works.push_back(world.all_reduce_async(std::span(buffers[static_cast<std::size_t>(i)])));
+  }
+  for (int i = kOutstanding - 1; i >= 0; --i) {
+    if (Status status = works[static_cast<std::size_t>(i)].wait(); !status.ok()) return status;
+    if (!works[0].test()) return wrong("order of operations", static_cast<std::size_t>(i));
+    for (const float element : buffers[static_cast<std::size_t>(i)]) {
+      if (element != static_cast<float>(i * world.size())) {
+        return wrong("outstanding", static_cast<std::size_t>(i));
+      }
+    }
+  }
+  return {};
+}
+
+class Conformance : public ::testing::TestWithParam<std::tuple<Mode, int>> {
+ protected:
+  static RunOptions options() {
+    return {.mode = std::get<0>(GetParam()),
+            .ranks = std::get<1>(GetParam()),
+            .segment_bytes = kSegmentBytes};
+  }
+  void run(const std::function<Status(Communicator&)>& body, RunOptions with) {
+    // One schedule is one sample of a simulation; the others choose theirs by themselves.
+    const int schedules = with.mode == Mode::kSimulation ? 2 : 1;
+    for (const std::uint64_t seed : seeds(schedules)) {
+      with.seed = seed;
+      const Status status = run_ranks(with, body);
+      ASSERT_TRUE(status.ok()) << status.to_string();
+    }
+  }
+};
+
+TEST_P(Conformance, EveryAlgorithmIsExact) {
+  for (const Algorithm& algorithm : algorithms()) {
+    SCOPED_TRACE(algorithm.name);
+    RunOptions with = options();
+    with.algorithm = algorithm.name;
+    run([&](Communicator& world) { return check_every_type(world, algorithm.kind); }, with);
+  }
+}
+
+TEST_P(Conformance, TheSelectedAlgorithmsFollowEachOther) {
+  const auto one_after_the_other = [](Communicator& world) -> Status {
+    for (const OperationKind kind :
+         {OperationKind::kBarrier, OperationKind::kBroadcast, OperationKind::kAllReduce}) {
+      if (Status status = check_type<float>(world, kind); !status.ok()) return status;
+    }
+    return {};
+  };
+  run(one_after_the_other, options());
+}
+
+TEST_P(Conformance, ManyOperationsMayBeOutstanding) { run(check_outstanding, options()); }
+
+INSTANTIATE_TEST_SUITE_P(Modes, Conformance,
+                         ::testing::Combine(::testing::ValuesIn(kModes),
+                                            ::testing::Values(1, 2, 3, 5, 8, 11, 16)),
+                         [](const auto& instance) {
+                           return name(std::get<0>(instance.param)) + "_" +
+                                  std::to_string(std::get<1>(instance.param)) + "_ranks";
+                         });
+
+}  // namespace
+}  // namespace paceline::testing

@@ -1,0 +1,17 @@
+// Recognises plans that differ in appearance only.
+#pragma once
+
+#include <span>
+
+#include "collectives/plan/plan.h"
+
+namespace paceline::testing {
+
+/// Are the plans the same but for the place of steps in the list and for dependencies that make no
+/// difference: on every rank the same steps, the same k-th message per direction and peer, and the
+/// same order, by chains of dependencies, of every two steps that conflict or are both messages?
+/// Such plans compute the same. Compares all pairs of steps of a rank: for plans of up to some
+/// thousand steps.
+bool same_form(std::span<const Plan> a, std::span<const Plan> b);
+
+}  // namespace paceline::testing

@@ -1,0 +1,252 @@
+#include "tests/harness/ranks.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <thread>
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "collectives/backend/native.h"
+#include "collectives/communicator_core.h"
+#include "comm/base/assert.h"
+#include "comm/poll_engine.h"
+#include "comm/simulation.h"
+#include "comm/transport/tcp.h"
+
+namespace paceline::testing {
+namespace {
+
+using EndBody =
+    std::function<Status(std::shared_ptr<Engine>, std::unique_ptr<Transport>, InprocNetwork*)>;
+
+Status of_rank(const Status& status, int rank) {
+  return status.with_context("rank " + std::to_string(rank));
+}
+
+Status first_failure(const std::vector<Status>& statuses) {
+  for (std::size_t rank = 0; rank < statuses.size(); ++rank) {
+    if (!statuses[rank].ok()) return of_rank(statuses[rank], static_cast<int>(rank));
+  }
+  return {};
+}
+
+// ---- simulation ----
+
+Status run_simulated(const RunOptions& options, const EndBody& body) {
+  Simulation simulation({.ranks = options.ranks, .seed = options.seed});
+  InprocNetwork network(simulation, options.network);
+  std::vector<Status> statuses(static_cast<std::size_t>(options.ranks));
+  const Status simulated = simulation.run([&](int rank, Engine& engine) {
+    // Not owned: the simulation's engines outlive its run.
+    std::shared_ptr<Engine> borrowed(std::shared_ptr<void>(), &engine);
+    statuses[static_cast<std::size_t>(rank)] =
+        body(borrowed, network.connect(network.group(rank)), &network);
+  });
+  Status failure = first_failure(statuses);
+  if (failure.ok()) failure = simulated;
+  return failure.with_context("PACELINE_SEED=" + std::to_string(options.seed));
+}
+
+// ---- TCP on loopback ----
+
+struct TcpWorld {
+  std::vector<std::optional<TcpListener>> listeners;
+  Group group;  // rank to be filled in
+  JobKey key;
+};
+
+TcpWorld open_tcp_world(int ranks) {
+  TcpWorld world{.listeners = {}, .group = {.name = "test"}, .key = JobKey::generate().value()};
+  for (int rank = 0; rank < ranks; ++rank) {
+    world.listeners.emplace_back(TcpListener::open("127.0.0.1").value());
+    world.group.members.push_back(
+        {.host = "local", .address = world.listeners.back()->address(), .pid = ::getpid()});
+  }
+  return world;
+}
+
+Status run_tcp_rank(TcpWorld& world, int rank, const JobKey& key, const EndBody& body) {
+  Group group = world.group;
+  group.rank = rank;
+  auto engine = PollEngine::create(PollEngine::options_for(group.size())).value();
+  // Each rank has a key of its own in memory, as processes have.
+  JobKey own = JobKey::from_descriptor(key.to_memfd().value().get()).value();
+  TcpListener listener = *std::move(world.listeners[static_cast<std::size_t>(rank)]);
+  auto transport = make_tcp_transport(engine, group, std::move(listener), std::move(own)).value();
+  return body(engine, std::move(transport), nullptr);
+}
+
+Status run_threads(const RunOptions& options, const EndBody& body) {
+  TcpWorld world = open_tcp_world(options.ranks);
+  std::vector<Status> statuses(static_cast<std::size_t>(options.ranks));
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < options.ranks; ++rank) {
+    threads.emplace_back([&, rank] {
+      statuses[static_cast<std::size_t>(rank)] = run_tcp_rank(world, rank, world.key, body);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return first_failure(statuses);
+}
+
+// ---- processes ----
+
+struct Child {
+  pid_t pid = -1;
+  UniqueFd report;  // what its body found wrong, as text; end of file when it is gone
+};
+
+[[noreturn]] void run_child(TcpWorld& world, int rank, const EndBody& body, int report) {
+  for (std::size_t other = 0; other < world.listeners.size(); ++other) {
+    if (static_cast<int>(other) != rank) world.listeners[other].reset();
+  }
+  const Status status = run_tcp_rank(world, rank, world.key, body);
+  const std::string text = status.ok() ? "" : status.to_string();
+  (void)!::write(report, text.data(), text.size());
+  std::fflush(nullptr);
+  ::_exit(status.ok() ? 0 : 1);
+}
+
+Child start_child(TcpWorld& world, int rank, const EndBody& body) {
+  int ends[2];
+  PACELINE_ASSERT(::pipe(ends) == 0);
+  std::fflush(nullptr);
+  Child child{.pid = ::fork(), .report = UniqueFd(ends[0])};
+  PACELINE_ASSERT(child.pid >= 0);
+  if (child.pid == 0) run_child(world, rank, body, ends[1]);
+  ::close(ends[1]);
+  return child;
+}
+
+// What the child said, or that it fell silent or died.
+Status await_child(const Child& child, Deadline deadline) {
+  const SystemClock clock;
+  std::string text;
+  char buffer[4096];
+  while (true) {
+    pollfd polled{.fd = child.report.get(), .events = POLLIN};
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline.left(clock.now()));
+    if (::poll(&polled, 1, static_cast<int>(left.count())) == 0) {
+      ::kill(child.pid, SIGKILL);
+      text = "still running at the deadline: killed";
+    }
+    const ssize_t got = ::read(child.report.get(), buffer, sizeof buffer);
+    if (got <= 0) break;
+    text.append(buffer, static_cast<std::size_t>(got));
+  }
+  int wait_status = 0;
+  PACELINE_ASSERT(::waitpid(child.pid, &wait_status, 0) == child.pid);
+  if (WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0) return {};
+  if (text.empty()) text = "process ended with wait status " + std::to_string(wait_status);
+  return Status(Code::kInternal, Scope::kOperation, text);
+}
+
+Status run_processes(const RunOptions& options, const EndBody& body) {
+  const SystemClock clock;
+  const Deadline deadline = Deadline::after(clock, 2 * options.timeout);
+  TcpWorld world = open_tcp_world(options.ranks);
+  std::vector<Child> children;
+  for (int rank = 0; rank < options.ranks; ++rank) {
+    children.push_back(start_child(world, rank, body));
+  }
+  for (auto& listener : world.listeners) listener.reset();
+  std::vector<Status> statuses;
+  for (const Child& child : children) statuses.push_back(await_child(child, deadline));
+  return first_failure(statuses);
+}
+
+Status run(const RunOptions& options, const EndBody& body) {
+  switch (options.mode) {
+    case Mode::kSimulation:
+      return run_simulated(options, body);
+    case Mode::kThreads:
+      return run_threads(options, body);
+    case Mode::kProcesses:
+      return run_processes(options, body);
+  }
+  return {};
+}
+
+// Lets the engine drive a transport that no communicator owns.
+class DrivenTransport final : private Driver {
+ public:
+  DrivenTransport(Engine& engine, Transport& transport) : engine_(engine), transport_(transport) {
+    const Engine::Baton baton = engine_.hold();
+    engine_.attach(*this);
+  }
+  ~DrivenTransport() override {
+    const Engine::Baton baton = engine_.hold();
+    engine_.detach(*this);
+  }
+
+ private:
+  bool drive(TimePoint now) override { return transport_.drive(now); }
+  TimePoint wake_at() const override { return transport_.wake_at(); }
+
+  Engine& engine_;
+  Transport& transport_;
+};
+
+}  // namespace
+
+std::string name(Mode mode) {
+  switch (mode) {
+    case Mode::kSimulation:
+      return "simulation";
+    case Mode::kThreads:
+      return "threads";
+    case Mode::kProcesses:
+      return "processes";
+  }
+  return "unknown";
+}
+
+Status RankEnd::wait(FunctionRef<bool()> condition, Duration timeout) const {
+  if (engine.wait(condition, Deadline::after(engine.clock(), timeout))) return {};
+  return Status(Code::kTimeout, Scope::kOperation, "what was waited for did not happen");
+}
+
+Status run_ranks(const RunOptions& options, const std::function<Status(Communicator&)>& body) {
+  return run(options, [&](std::shared_ptr<Engine> engine, std::unique_ptr<Transport> transport,
+                          InprocNetwork*) {
+    const Group group = transport->group();
+    auto backend = std::make_unique<NativeBackend>(
+        transport.get(), NativeBackend::Options{.rank = group.rank,
+                                                .ranks = group.size(),
+                                                .algorithm = options.algorithm,
+                                                .segment_bytes = options.segment_bytes});
+    Communicator communicator(std::make_unique<CommunicatorCore>(
+        CommunicatorCore::Parts{.engine = std::move(engine),
+                                .transport = std::move(transport),
+                                .backend = std::move(backend),
+                                .flight = FlightRing::create_private(),
+                                .group = group,
+                                .timeout = options.timeout}));
+    return body(communicator);
+  });
+}
+
+Status run_transports(const RunOptions& options, const std::function<Status(RankEnd&)>& body) {
+  return run(options, [&](std::shared_ptr<Engine> engine, std::unique_ptr<Transport> transport,
+                          InprocNetwork* network) {
+    const DrivenTransport driven(*engine, *transport);
+    RankEnd end{.transport = *transport, .engine = *engine, .network = network};
+    return body(end);
+  });
+}
+
+std::vector<std::uint64_t> seeds(int count) {
+  if (const char* fixed = std::getenv("PACELINE_SEED"); fixed != nullptr) {
+    return {std::strtoull(fixed, nullptr, 10)};
+  }
+  std::vector<std::uint64_t> all;
+  for (int seed = 1; seed <= count; ++seed) all.push_back(static_cast<std::uint64_t>(seed));
+  return all;
+}
+
+}  // namespace paceline::testing

@@ -1,0 +1,62 @@
+// Runs one body on N ranks: as a simulation, as threads, or as processes.
+//
+//   Status status = run_ranks({.mode = Mode::kThreads, .ranks = 3}, [](Communicator& world) {
+//     std::vector<float> ones(10, 1.0f);
+//     return world.all_reduce(std::span(ones));
+//   });
+//
+// A body returns what it found wrong; in processes it runs in a child, so what it writes to
+// captured variables is lost. Threads and processes talk over TCP on loopback; simulated ranks
+// over the simulated network, in the order that the seed decides.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <paceline/communicator.h>
+
+#include "comm/engine.h"
+#include "comm/transport.h"
+#include "comm/transport/inproc.h"
+
+namespace paceline::testing {
+
+enum class Mode { kSimulation, kThreads, kProcesses };
+inline constexpr Mode kModes[] = {Mode::kSimulation, Mode::kThreads, Mode::kProcesses};
+std::string name(Mode mode);
+
+struct RunOptions {
+  Mode mode = Mode::kSimulation;
+  int ranks = 2;
+  std::uint64_t seed = 1;  ///< of the simulation
+  std::string algorithm;   ///< as PACELINE_ALGORITHM
+  std::size_t segment_bytes = 4096;
+  /// Deadline of an operation, and roughly of the whole run.
+  Duration timeout = std::chrono::seconds(60);
+  InprocNetwork::Options network;
+};
+
+/// What a rank of a transport test is given. The body drives the transport by end.wait().
+struct RankEnd {
+  Transport& transport;
+  Engine& engine;
+  /// Set in a simulation only: to lose or cut off ranks.
+  InprocNetwork* network = nullptr;
+
+  int rank() const { return transport.group().rank; }
+  int size() const { return transport.group().size(); }
+  /// Drives until `condition` holds; an error after `timeout`.
+  Status wait(FunctionRef<bool()> condition, Duration timeout = std::chrono::seconds(20)) const;
+};
+
+/// The first rank's failure, with its rank and, in a simulation, the seed; ok if all were content.
+Status run_ranks(const RunOptions& options, const std::function<Status(Communicator&)>& body);
+Status run_transports(const RunOptions& options, const std::function<Status(RankEnd&)>& body);
+
+/// `count` seeds, or the one of the environment variable PACELINE_SEED, to replay a failure.
+std::vector<std::uint64_t> seeds(int count);
+
+}  // namespace paceline::testing

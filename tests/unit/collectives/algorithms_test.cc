@@ -1,0 +1,132 @@
+// Every row of the table: proven, priced, repeatable.
+#include "collectives/algorithms.h"
+
+#include <set>
+#include <string>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "collectives/algo/parts.h"
+#include "collectives/proof/check.h"
+#include "collectives/plan/cost.h"
+
+namespace paceline {
+namespace {
+
+std::string words(const PlanRequest& request) {
+  return std::string(name(request.kind)) + ", " + std::to_string(request.ranks) + " ranks, root " +
+         std::to_string(request.root) + ", count " + std::to_string(request.count) +
+         " in segments of " + std::to_string(request.segment_count);
+}
+
+class EveryAlgorithm : public ::testing::TestWithParam<Algorithm> {
+ protected:
+  void expect_proven(const PlanRequest& request) {
+    const std::vector<Plan> plans = plans_of(GetParam(), request);
+    const Status status = check(plans, request);
+    EXPECT_TRUE(status.ok()) << words(request) << ": " << status.to_string();
+    const Result<Cost> measured = measure(plans);
+    ASSERT_TRUE(measured.ok()) << words(request) << ": " << measured.status().to_string();
+    const Cost formula = GetParam().cost(request);
+    EXPECT_EQ(formula.rounds, measured->rounds) << words(request);
+    EXPECT_EQ(formula.messages, measured->messages) << words(request);
+    EXPECT_EQ(formula.count_sent, measured->count_sent) << words(request);
+    EXPECT_EQ(formula.count_reduced, measured->count_reduced) << words(request);
+  }
+
+  PlanRequest request(int ranks, std::size_t count, std::size_t segment_count) const {
+    const bool barrier = GetParam().kind == OperationKind::kBarrier;
+    return {.kind = GetParam().kind,
+            .ranks = ranks,
+            .count = barrier ? 0 : count,
+            .segment_count = segment_count};
+  }
+};
+
+TEST_P(EveryAlgorithm, IsProvenAndPricedFor1To64Ranks) {
+  const std::pair<std::size_t, std::size_t> sizes[] = {{0, 1},   {1, 1},   {13, 2},
+                                                       {64, 64}, {97, 50}, {1009, 100}};
+  for (int ranks = 1; ranks <= 64; ++ranks) {
+    for (const auto& [count, segment_count] : sizes) {
+      expect_proven(request(ranks, count, segment_count));
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST_P(EveryAlgorithm, IsProvenForEveryRoot) {
+  for (int ranks = 1; ranks <= 17; ++ranks) {
+    PlanRequest asked = request(ranks, 13, 5);
+    const int roots = asked.kind == OperationKind::kBroadcast ? ranks : 1;
+    for (asked.root = 0; asked.root < roots; ++asked.root) expect_proven(asked);
+  }
+}
+
+TEST_P(EveryAlgorithm, IsProvenWithManySegments) {
+  for (const int ranks : {2, 3, 5, 8, 11, 16}) expect_proven(request(ranks, 3001, 7));
+}
+
+TEST_P(EveryAlgorithm, MakesTheSamePlanAgain) {
+  PlanRequest asked = request(6, 97, 5);
+  asked.rank = 4;
+  EXPECT_EQ(GetParam().plan(asked), GetParam().plan(asked));
+}
+
+TEST_P(EveryAlgorithm, NeedsScratchForAFewSegmentsOnly) {
+  for (const int ranks : {1, 2, 3, 8, 13}) {
+    for (const Plan& plan : plans_of(GetParam(), request(ranks, 100000, 10))) {
+      EXPECT_LE(plan.scratch_count, 10 * ScratchSlots::kSlots);
+    }
+  }
+}
+
+TEST_P(EveryAlgorithm, CopiesNothingThatItReduces) {
+  for (const int ranks : {2, 3, 4, 7}) {
+    for (const Plan& plan : plans_of(GetParam(), request(ranks, 50, 7))) {
+      for (const Step& step : plan.steps) {
+        const bool copies_input = GetParam().kind == OperationKind::kBroadcast && plan.rank == 0;
+        EXPECT_TRUE(step.kind != StepKind::kCopy || copies_input) << "rank " << plan.rank;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, EveryAlgorithm, ::testing::ValuesIn(algorithms()),
+                         [](const auto& row) {
+                           return std::string(name(row.param.kind)) + "_" +
+                                  std::string(row.param.name);
+                         });
+
+TEST(Algorithms, NamesAreUniqueWithinAnOperation) {
+  std::set<std::pair<OperationKind, std::string_view>> rows;
+  for (const Algorithm& algorithm : algorithms()) {
+    EXPECT_TRUE(rows.emplace(algorithm.kind, algorithm.name).second) << algorithm.name;
+  }
+}
+
+TEST(Algorithms, EveryOperationHasOne) {
+  for (const OperationKind kind :
+       {OperationKind::kBarrier, OperationKind::kBroadcast, OperationKind::kAllReduce}) {
+    bool found = false;
+    for (const Algorithm& algorithm : algorithms()) found = found || algorithm.kind == kind;
+    EXPECT_TRUE(found) << name(kind);
+  }
+}
+
+TEST(Algorithms, CostsAreThoseOfThePapers) {
+  const PlanRequest request{.kind = OperationKind::kAllReduce, .ranks = 8, .count = 8000};
+  for (const Algorithm& algorithm : algorithms()) {
+    const Cost cost = algorithm.cost(request);
+    if (algorithm.name == "ring") {
+      EXPECT_EQ(cost.rounds, 14u);
+      EXPECT_EQ(cost.count_sent, 14000u);
+    } else if (algorithm.name == "recursive_doubling") {
+      EXPECT_EQ(cost.rounds, 3u);
+      EXPECT_EQ(cost.count_sent, 24000u);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace paceline

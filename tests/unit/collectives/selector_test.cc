@@ -1,0 +1,80 @@
+#include "collectives/selector.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace paceline {
+namespace {
+
+constexpr std::size_t kFloatBytes = 4;
+
+PlanRequest all_reduce(int ranks, std::size_t count) {
+  return {
+      .kind = OperationKind::kAllReduce, .ranks = ranks, .count = count, .segment_count = 65536};
+}
+
+std::string chosen(const PlanRequest& request, const SelectOptions& options = {}) {
+  const auto algorithm = select(request, kFloatBytes, options);
+  return algorithm.ok() ? std::string((*algorithm)->name) : algorithm.status().to_string();
+}
+
+TEST(Selector, ShortArraysGoByRoundsAndLongOnesByBytes) {
+  EXPECT_EQ(chosen(all_reduce(8, 1)), "recursive_doubling");
+  EXPECT_EQ(chosen(all_reduce(8, 10'000'000)), "ring");
+  EXPECT_EQ(chosen(all_reduce(16, 0)), "recursive_doubling");
+}
+
+TEST(Selector, TheModelMovesTheBorder) {
+  const PlanRequest request = all_reduce(8, 10'000);
+  EXPECT_EQ(chosen(request, {.model = {.alpha_ns = 1e6, .beta_ns_per_byte = 1}, .forced = {}}),
+            "recursive_doubling");
+  EXPECT_EQ(chosen(request, {.model = {.alpha_ns = 1, .beta_ns_per_byte = 1}, .forced = {}}),
+            "ring");
+}
+
+TEST(Selector, PredictsTheMeasurementsThatTheModelComesFrom) {
+  const PlanRequest request = all_reduce(2, 1 << 20);
+  const auto algorithm = select(request, kFloatBytes);
+  ASSERT_TRUE(algorithm.ok());
+  EXPECT_NEAR(predicted_ns((*algorithm)->cost(request), kFloatBytes, kTcpLoopback), 1298e3, 10e3);
+}
+
+TEST(Selector, AllRanksChooseAlike) {
+  for (const std::size_t count : {0u, 7u, 5000u, 100000u, 5000000u}) {
+    PlanRequest request = all_reduce(11, count);
+    const std::string first = chosen(request);
+    for (request.rank = 0; request.rank < request.ranks; ++request.rank) {
+      EXPECT_EQ(chosen(request), first);
+    }
+  }
+}
+
+TEST(Selector, AForcedNameWinsWhereTheOperationHasIt) {
+  EXPECT_EQ(chosen(all_reduce(8, 1), {.forced = "ring"}), "ring");
+  EXPECT_EQ(chosen({.kind = OperationKind::kBroadcast, .ranks = 8}, {.forced = "ring"}),
+            "binomial");
+  EXPECT_EQ(chosen({.kind = OperationKind::kBarrier, .ranks = 8}, {.forced = "ring"}),
+            "dissemination");
+}
+
+TEST(Selector, AForcedNameThatNothingHasIsRefusedWithTheNamesThereAre) {
+  for (const OperationKind kind : {OperationKind::kAllReduce, OperationKind::kBarrier}) {
+    const auto algorithm = select({.kind = kind, .ranks = 2}, kFloatBytes, {.forced = "rings"});
+    ASSERT_FALSE(algorithm.ok());
+    EXPECT_EQ(algorithm.status().code(), Code::kInvalidArgument);
+    for (const Algorithm& row : algorithms()) {
+      EXPECT_NE(algorithm.status().text().find(row.name), std::string::npos) << row.name;
+    }
+  }
+}
+
+TEST(Selector, OneRankNeedsNoTime) {
+  for (const Algorithm& algorithm : algorithms()) {
+    const PlanRequest request{.kind = algorithm.kind, .ranks = 1, .count = 100};
+    EXPECT_EQ(algorithm.cost(request), Cost{}) << algorithm.name;
+  }
+}
+
+}  // namespace
+}  // namespace paceline
