@@ -10,7 +10,7 @@ add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conver
                     # Designated initialisers leave out what keeps its default.
                     -Wno-missing-field-initializers
                     # GCC 12 takes "text" + std::string for an overlap (GCC bug 105651).
-                    -Wno-restrict)
+                    $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
 if(PACELINE_WERROR)
   add_compile_options(-Werror)
 endif()

@@ -80,6 +80,7 @@ apt_progress() {
   while IFS= read -r line; do
     case $line in
       *' newly installed, '*) total=${line%% newly*} total=$((2 * ${total##* })) ;;
+      'Need to get 0 B'*) ;;
       'Need to get '*) echo "      ${line%.}" ;;
       Unpacking* | 'Setting up'*) steps=$((steps + 1)) ;;
       'W: '* | 'E: '* | 'dpkg: error '*)

@@ -9,6 +9,7 @@
 #include <sys/eventfd.h>
 
 #include "comm/base/assert.h"
+#include "comm/base/cpus.h"
 
 namespace paceline {
 namespace {
@@ -23,12 +24,6 @@ constexpr Duration kLongestSleep = std::chrono::seconds(10);
 Status engine_error(const char* what) {
   return Status(Code::kExhausted, Scope::kProcess,
                 std::string("engine: ") + what + ": " + std::strerror(errno));
-}
-
-int allowed_cpus() {
-  cpu_set_t set;
-  if (::sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-  return CPU_COUNT(&set);
 }
 
 void pause() { __builtin_ia32_pause(); }

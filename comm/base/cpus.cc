@@ -1,0 +1,20 @@
+#include "comm/base/cpus.h"
+
+#include <cstddef>
+#include <vector>
+
+#include <sched.h>
+
+namespace paceline {
+
+int allowed_cpus() {
+  // The kernel refuses a mask that is shorter than its own.
+  for (std::size_t sets = 1; sets <= 64; sets *= 2) {
+    std::vector<cpu_set_t> mask(sets);
+    const std::size_t bytes = sets * sizeof(cpu_set_t);
+    if (::sched_getaffinity(0, bytes, mask.data()) == 0) return CPU_COUNT_S(bytes, mask.data());
+  }
+  return 1;
+}
+
+}  // namespace paceline

@@ -1,0 +1,85 @@
+#include "launcher/agent/rank_environment.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <unordered_map>
+
+#include <unistd.h>
+
+#include "launcher/agent/spawn_helper.h"
+
+namespace paceline::launcher {
+namespace {
+
+void add(Variables& variables, std::string_view name, std::string value) {
+  messages::Variable& variable = *variables.Add();
+  variable.set_name(std::string(name));
+  variable.set_value(std::move(value));
+}
+
+void add(Variables& variables, std::string_view name, int value) {
+  add(variables, name, std::to_string(value));
+}
+
+std::string_view name_of(std::string_view assignment) {
+  return assignment.substr(0, assignment.find('='));
+}
+
+}  // namespace
+
+Variables suggested_variables(const messages::Start& start, const HostFacts& facts,
+                              FunctionRef<bool(std::string_view)> is_set) {
+  Variables variables;
+  const int ranks = static_cast<int>(start.local_ranks());
+  if (!is_set("OMP_NUM_THREADS"))
+    add(variables, "OMP_NUM_THREADS", std::max(1, facts.allowed_cpus / ranks));
+  add(variables, "MASTER_ADDR", "127.0.0.1");
+  add(variables, "MASTER_PORT", facts.master_port);
+  return variables;
+}
+
+Variables identity_variables(const messages::Start& start, const HostFacts& facts, int local_rank) {
+  Variables variables;
+  const int rank = static_cast<int>(start.first_rank()) + local_rank;
+  const int world_size = static_cast<int>(start.world_size());
+  const int local_world_size = static_cast<int>(start.local_ranks());
+  const int host_index = static_cast<int>(start.host_index());
+  add(variables, "RANK", rank);
+  add(variables, "LOCAL_RANK", local_rank);
+  add(variables, "WORLD_SIZE", world_size);
+  add(variables, "LOCAL_WORLD_SIZE", local_world_size);
+  add(variables, "GROUP_RANK", host_index);
+  add(variables, "OMPI_COMM_WORLD_RANK", rank);
+  add(variables, "OMPI_COMM_WORLD_SIZE", world_size);
+  add(variables, "OMPI_COMM_WORLD_LOCAL_RANK", local_rank);
+  add(variables, "OMPI_COMM_WORLD_LOCAL_SIZE", local_world_size);
+  add(variables, "OMPI_COMM_WORLD_NODE_RANK", local_rank);
+  add(variables, "PACELINE_STORE", facts.store);
+  add(variables, "PACELINE_JOB_ID", start.job_id());
+  add(variables, "PACELINE_HOST", start.host());
+  add(variables, "PACELINE_JOB_KEY_FD", kJobKeyFd);
+  add(variables, "PACELINE_FLIGHT_FD", kFlightFd);
+  add(variables, "PACELINE_TERMINAL", start.terminal() ? 1 : 0);
+  return variables;
+}
+
+std::vector<std::string> merge_environment(std::vector<std::string> base,
+                                           const Variables& changes) {
+  std::unordered_map<std::string, std::size_t> places;
+  for (std::size_t i = 0; i < base.size(); ++i) places.emplace(name_of(base[i]), i);
+  for (const messages::Variable& change : changes) {
+    const auto [place, is_new] = places.emplace(change.name(), base.size());
+    if (is_new) base.emplace_back();
+    base[place->second] = change.name() + "=" + change.value();
+  }
+  return base;
+}
+
+std::vector<std::string> inherited_environment() {
+  std::vector<std::string> variables;
+  for (char** variable = environ; *variable != nullptr; ++variable)
+    variables.emplace_back(*variable);
+  return variables;
+}
+
+}  // namespace paceline::launcher

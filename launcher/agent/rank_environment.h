@@ -1,0 +1,39 @@
+// The environment variables of a rank. Pure, but for inherited_environment().
+//
+// From weak to strong: what the agent inherited, what the launcher suggests, -x, and the rank's
+// identity. So a user's tunables are never overwritten, and rank identity always is.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "comm/base/function_ref.h"
+#include "launcher/channel/messages.pb.h"
+
+namespace paceline::launcher {
+
+using Variables = google::protobuf::RepeatedPtrField<messages::Variable>;
+
+/// What an agent knows beside its Start.
+struct HostFacts {
+  int allowed_cpus = 1;
+  int master_port = 0;  ///< a port that was free, left to the program
+  std::string store;    ///< "unix:@name"
+};
+
+/// What holds unless the user set it: OMP_NUM_THREADS, and where rank 0 may serve.
+/// `is_set` tells what the ranks would inherit.
+Variables suggested_variables(const messages::Start& start, const HostFacts& facts,
+                              FunctionRef<bool(std::string_view)> is_set);
+
+/// Who the rank is: the names of torchrun, of Open MPI, and the project's own.
+Variables identity_variables(const messages::Start& start, const HostFacts& facts, int local_rank);
+
+/// "NAME=value" strings, each name once; `changes` win over `base`, later ones over earlier.
+std::vector<std::string> merge_environment(std::vector<std::string> base, const Variables& changes);
+
+/// This process's own.
+std::vector<std::string> inherited_environment();
+
+}  // namespace paceline::launcher

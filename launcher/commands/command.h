@@ -1,0 +1,20 @@
+// The subcommands of `paceline`: main.cc has the table.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace paceline::launcher {
+
+struct Command {
+  std::string_view name;
+  std::string_view summary;
+  /// Gets the words after the name; returns the exit code.
+  int (*run)(std::span<const std::string> arguments);
+};
+
+int run_command(std::span<const std::string> arguments);   ///< paceline run
+int info_command(std::span<const std::string> arguments);  ///< paceline info
+
+}  // namespace paceline::launcher

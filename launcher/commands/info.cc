@@ -1,0 +1,31 @@
+// paceline info: the version, and every environment variable that tunes a job.
+#include <cstdio>
+#include <string>
+
+#include "comm/base/environment.h"
+#include "launcher/commands/command.h"
+#include "launcher/head/exit_code.h"
+
+namespace paceline::launcher {
+
+int info_command(std::span<const std::string> arguments) {
+  if (!arguments.empty() && arguments.front() != "--help" && arguments.front() != "-h") {
+    std::fprintf(stderr, "paceline: 'info' takes no arguments; '%s' is one\n",
+                 arguments.front().c_str());
+    return kExitLauncher;
+  }
+  if (!arguments.empty()) {
+    std::puts("usage: paceline info\nThe version, and the environment variables that ranks read.");
+    return 0;
+  }
+  std::printf("paceline %s\n\nEnvironment variables that a rank reads:\n", PACELINE_VERSION);
+  for (const Variable& variable : environment_variables()) {
+    const auto text = [](std::string_view view) { return std::string(view); };
+    std::printf("  %s\n      %s\n      form: %s; not set: %s\n", text(variable.name).c_str(),
+                text(variable.meaning).c_str(), text(variable.form).c_str(),
+                text(variable.fallback).c_str());
+  }
+  return 0;
+}
+
+}  // namespace paceline::launcher

@@ -1,0 +1,49 @@
+// What `paceline run` exits with. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace paceline::launcher {
+
+inline constexpr int kExitTimeout = 124;
+inline constexpr int kExitLauncher = 125;
+inline constexpr int kExitCannotExecute = 126;
+inline constexpr int kExitNotFound = 127;
+
+/// Why the head ended the job; the first reason counts.
+enum class StopCause : std::uint8_t {
+  kRankFailed,
+  kRefused,  ///< the program could not be executed
+  kTimeout,
+  kInterrupt,     ///< SIGINT
+  kTerminate,     ///< SIGTERM
+  kHangUp,        ///< SIGHUP
+  kOutputClosed,  ///< nobody reads standard output any more
+  kLauncher,      ///< the launcher itself failed
+};
+
+struct RankEnd {
+  int rank = 0;
+  int wait_status = 0;  ///< as waitpid gives it
+  std::int64_t time_ns = 0;
+};
+
+struct JobOutcome {
+  int ranks = 0;
+  std::optional<StopCause> cause;  ///< none: every rank ended by itself
+  int refused_errno = 0;           ///< for kRefused
+  std::vector<RankEnd> ends;
+};
+
+bool succeeded(int wait_status);
+/// The code, or 128 + signal.
+int exit_code_of(int wait_status);
+/// "exited with code 3", "was killed by signal 11 (Segmentation fault)".
+std::string describe(int wait_status);
+
+int exit_code(const JobOutcome& outcome);
+
+}  // namespace paceline::launcher

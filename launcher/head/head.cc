@@ -1,0 +1,210 @@
+// Runs in the head.
+#include "launcher/head/head.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <signal.h>
+
+#include "launcher/process/system.h"
+
+namespace paceline::launcher {
+namespace {
+
+// Bytes that wait for the console before the agent's messages do.
+constexpr std::size_t kMaxBacklogBytes = std::size_t{256} << 10;
+// How long the console may take for the rest of the output once the job has been stopped.
+constexpr Duration kOutputPatience = std::chrono::seconds(5);
+
+std::string seconds_text(Duration duration) {
+  std::string text = std::to_string(std::chrono::duration<double>(duration).count());
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.ends_with('.')) text.pop_back();
+  return text + " s";
+}
+
+std::string in_last_operation(const std::string& operation) {
+  return operation.empty() ? "" : "; its last operation: " + operation;
+}
+
+}  // namespace
+
+Head::Head(EventLoop& loop, AgentChannel& agent, Console& console, JobSpec job)
+    : loop_(loop), agent_(agent), console_(console), job_(std::move(job)) {
+  outcome_.ranks = job_.ranks;
+  console_.when_drained([this] {
+    agent_.set_reading(true);
+    end_when_printed();
+  });
+  console_.when_output_broken([this](int error) {
+    if (error == EPIPE) return stop(StopCause::kOutputClosed, SIGTERM, "");
+    stop(StopCause::kLauncher, SIGTERM,
+         std::string("cannot write standard output: ") + std::strerror(error));
+  });
+}
+
+messages::Start Head::make_start(const JobSpec& job) {
+  messages::Start start;
+  start.set_world_size(static_cast<std::uint32_t>(job.ranks));
+  start.set_local_ranks(static_cast<std::uint32_t>(job.ranks));
+  for (const std::string& word : job.command) start.add_command(word);
+  for (const EnvironmentSetting& setting : job.environment) {
+    messages::Variable& variable = *start.add_environment();
+    variable.set_name(setting.name);
+    variable.set_value(setting.value.value_or(""));
+  }
+  start.set_working_directory(job.working_directory);
+  start.set_split_lines(job.splits_lines());
+  return start;
+}
+
+int Head::run(const messages::Start& start) {
+  host_ = start.host();
+  ranks_.resize(start.world_size());
+  for (std::size_t i = 0; i < ranks_.size() && job_.tags(); ++i)
+    ranks_[i].tag = output_tag(static_cast<int>(i), host_);
+  agent_.open([this](const messages::FromAgent& message) { receive(message); },
+              [this](const Status& why) { agent_lost(why); });
+  messages::ToAgent message;
+  *message.mutable_start() = start;
+  if (const Status sent = agent_.send(message); !sent.ok()) {
+    outcome_.cause = StopCause::kLauncher;
+    console_.say("the program's arguments and variables are too long: " + sent.text());
+    finish();
+  }
+  if (job_.timeout > Duration::zero())
+    loop_.after(job_.timeout, [this] {
+      stop(StopCause::kTimeout, SIGTERM,
+           "the job has not ended within its --timeout of " + seconds_text(job_.timeout));
+    });
+  if (const Status waited = loop_.run(); !waited.ok()) {
+    report("head", waited);
+    return kExitLauncher;
+  }
+  return exit_code(outcome_);
+}
+
+// ---- What the agent tells ------------------------------------------------------------------
+
+void Head::receive(const messages::FromAgent& message) {
+  switch (message.kind_case()) {
+    case messages::FromAgent::kStarted:
+      if (Rank* rank = find(message.started().rank())) rank->pid = message.started().pid();
+      return;
+    case messages::FromAgent::kOutput:
+      return print(message.output());
+    case messages::FromAgent::kExited:
+      return rank_ended(message.exited());
+    case messages::FromAgent::kRefused:
+      return refused(message.refused());
+    case messages::FromAgent::kFailure:
+      return stop(StopCause::kLauncher, SIGKILL, "host " + host_ + ": " + message.failure().text());
+    case messages::FromAgent::kFinished:
+      return finish();
+    case messages::FromAgent::KIND_NOT_SET:
+      return;
+  }
+}
+
+void Head::print(const messages::RankOutput& output) {
+  const Rank* rank = find(output.rank());
+  if (rank == nullptr) return;
+  console_.print(output.stream(), rank->tag, output.text(), output.ending());
+  if (console_.backlog_bytes() > kMaxBacklogBytes) agent_.set_reading(false);
+}
+
+void Head::rank_ended(const messages::RankExited& exited) {
+  Rank* rank = find(exited.rank());
+  if (rank == nullptr) return;
+  rank->ended = true;
+  outcome_.ends.push_back({.rank = static_cast<int>(exited.rank()),
+                           .wait_status = exited.wait_status(),
+                           .time_ns = exited.time_ns()});
+  const std::string operation = in_last_operation(exited.last_operation());
+  if (outcome_.cause == StopCause::kTimeout && !operation.empty())
+    console_.say(describe_rank(exited.rank()) + " was stopped" + operation);
+  if (outcome_.cause || succeeded(exited.wait_status())) return;
+  stop(StopCause::kRankFailed, SIGTERM,
+       describe_rank(exited.rank()) + " " + describe(exited.wait_status()) + operation);
+}
+
+// Every rank is refused for the same reason; the first one to say so stops the job.
+void Head::refused(const messages::RankRefused& refused) {
+  if (Rank* rank = find(refused.rank())) rank->ended = true;
+  if (outcome_.cause) return;
+  outcome_.refused_errno = refused.error();
+  stop(StopCause::kRefused, SIGKILL, "host " + host_ + ": " + refused.text());
+}
+
+void Head::agent_lost(const Status& why) {
+  if (finished_) return;
+  stop(StopCause::kLauncher, SIGKILL,
+       "host " + host_ + ": the agent is gone" + (why.ok() ? "" : ": " + why.text()) +
+           "; it and all its ranks were killed");
+  finish();
+}
+
+Head::Rank* Head::find(std::uint32_t rank) {
+  return rank < ranks_.size() ? &ranks_[rank] : nullptr;
+}
+
+std::string Head::describe_rank(std::uint32_t rank) const {
+  return "rank " + std::to_string(rank) + " on host " + host_ + " (pid " +
+         std::to_string(ranks_[rank].pid) + ")";
+}
+
+std::size_t Head::ranks_left() const {
+  return static_cast<std::size_t>(
+      std::count_if(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return !rank.ended; }));
+}
+
+// ---- How a job ends ------------------------------------------------------------------------
+
+void Head::signalled(int signal) {
+  const bool again = outcome_.cause.has_value();
+  const StopCause cause = signal == SIGINT    ? StopCause::kInterrupt
+                          : signal == SIGTERM ? StopCause::kTerminate
+                                              : StopCause::kHangUp;
+  stop(cause, signal, std::string("SIG") + ::sigabbrev_np(signal) + " came");
+  if (again) order_stop(SIGKILL);
+  if (finished_) loop_.stop();
+}
+
+// The first cause counts; what follows from it is neither blamed nor told.
+void Head::stop(StopCause cause, int signal, std::string_view why) {
+  if (outcome_.cause) return;
+  outcome_.cause = cause;
+  std::string line(why);
+  const std::size_t left = ranks_left();
+  if (signal != SIGKILL && left > 0)
+    line += "; ending " + std::to_string(left) + (left == 1 ? " rank" : " ranks");
+  if (!why.empty()) console_.say(line);
+  order_stop(signal);
+}
+
+void Head::order_stop(int signal) {
+  messages::ToAgent message;
+  message.mutable_stop()->set_signal(signal);
+  message.mutable_stop()->set_grace_ns(job_.grace.count());
+  // A stop is a few bytes: what could fail is the connection, and that is told by agent_lost().
+  [[maybe_unused]] const Status sent = agent_.send(message);
+  // A failed rank's last words wait for their reader, however slow; whoever has had enough of the
+  // job itself does not.
+  if (outcome_.cause == StopCause::kRankFailed && signal != SIGKILL) return;
+  const Duration ranks_patience = signal == SIGKILL ? Duration::zero() : job_.grace;
+  loop_.after(ranks_patience + kOutputPatience, [this] { loop_.stop(); });
+}
+
+void Head::finish() {
+  finished_ = true;
+  console_.finish();
+  end_when_printed();
+}
+
+void Head::end_when_printed() {
+  if (finished_ && console_.backlog_bytes() == 0) loop_.stop();
+}
+
+}  // namespace paceline::launcher

@@ -1,0 +1,41 @@
+#include "launcher/head/output_format.h"
+
+#include <utility>
+
+namespace paceline::launcher {
+namespace {
+
+constexpr std::string_view kClearLine = "\r\033[K";
+constexpr std::string_view kCutMark = "\033[7m%\033[0m";
+
+void append_tagged(std::string& out, std::string_view tag, std::string_view lines) {
+  while (!lines.empty()) {
+    const std::size_t length = std::min(lines.find('\n'), lines.size() - 1) + 1;
+    out += tag;
+    out += lines.substr(0, length);
+    lines.remove_prefix(length);
+  }
+}
+
+}  // namespace
+
+std::string output_tag(int rank, std::string_view host) {
+  return "[" + std::to_string(rank) + "@" + std::string(host) + "] ";
+}
+
+std::string OutputFormat::format(std::string_view tag, std::string_view text,
+                                 messages::Ending ending) {
+  if (ending == messages::RAW) return std::string(text);
+  std::string out(std::exchange(transient_shown_, false) ? kClearLine : std::string_view());
+  append_tagged(out, tag, text);
+  if (ending == messages::CUT) {
+    if (terminal_) out += kCutMark;
+    out += '\n';
+  }
+  transient_shown_ = ending == messages::TRANSIENT;
+  return out;
+}
+
+std::string OutputFormat::finish() { return std::exchange(transient_shown_, false) ? "\n" : ""; }
+
+}  // namespace paceline::launcher

@@ -1,0 +1,72 @@
+// paceline: picks the subcommand.
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "launcher/commands/command.h"
+#include "launcher/head/exit_code.h"
+#include "launcher/options/nearest.h"
+
+namespace paceline::launcher {
+namespace {
+
+constexpr Command kCommands[] = {
+    {"run", "start a program as N ranks and end with them", run_command},
+    {"info", "the version, and the variables that tune a job", info_command},
+};
+
+// A closed standard descriptor would otherwise be the number of the next socket.
+bool open_standard_descriptors() {
+  for (;;) {
+    const int fd = ::open("/dev/null", O_RDWR);
+    if (fd < 0) return false;
+    if (fd <= STDERR_FILENO) continue;
+    ::close(fd);
+    return true;
+  }
+}
+
+void print_help() {
+  std::puts("usage: paceline <command> [arguments…]\n\nCommands:");
+  for (const Command& command : kCommands)
+    std::printf("  %-6s %s\n", std::string(command.name).c_str(),
+                std::string(command.summary).c_str());
+  std::puts(
+      "\nExamples:\n"
+      "  paceline run -n 4 ./train --epochs 3\n"
+      "  paceline run --help\n"
+      "  paceline --version");
+}
+
+int unknown(const std::string& word) {
+  std::vector<std::string> known{"--help", "--version"};
+  for (const Command& command : kCommands) known.emplace_back(command.name);
+  std::fprintf(stderr, "paceline: there is no command '%s'%s\nTry: paceline --help\n", word.c_str(),
+               did_you_mean(word, known).c_str());
+  return kExitLauncher;
+}
+
+int dispatch(const std::vector<std::string>& words) {
+  if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
+    print_help();
+    return words.empty() ? kExitLauncher : 0;
+  }
+  if (words[0] == "--version") {
+    std::puts("paceline " PACELINE_VERSION);
+    return 0;
+  }
+  for (const Command& command : kCommands)
+    if (command.name == words[0]) return command.run(std::span(words).subspan(1));
+  return unknown(words[0]);
+}
+
+}  // namespace
+}  // namespace paceline::launcher
+
+int main(int argc, char** argv) {
+  if (!paceline::launcher::open_standard_descriptors()) return paceline::launcher::kExitLauncher;
+  return paceline::launcher::dispatch(std::vector<std::string>(argv + 1, argv + argc));
+}

@@ -1,0 +1,24 @@
+// The arguments of `paceline run`. Pure: nothing is read but what is passed in.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include <paceline/status.h>
+
+#include "launcher/options/job_spec.h"
+
+namespace paceline::launcher {
+
+/// `arguments` begin after the word run. Options end at "--" or at the first word that is not one;
+/// the rest is the program with its arguments. Long options may be written with one dash, as
+/// mpirun's users do: -np 4. An error says which word is wrong, and what was likely meant.
+Result<JobSpec> parse_run(std::span<const std::string> arguments);
+
+/// Whether --help or -h stands among the options (not among the program's arguments).
+bool asks_for_help(std::span<const std::string> arguments);
+
+/// One screen.
+std::string run_help();
+
+}  // namespace paceline::launcher

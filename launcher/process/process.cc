@@ -1,0 +1,110 @@
+#include "launcher/process/process.h"
+
+#include <fstream>
+#include <string>
+#include <utility>
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "comm/base/try.h"
+#include "launcher/channel/message_socket.h"
+#include "launcher/process/system.h"
+
+namespace paceline::launcher {
+namespace {
+
+constexpr std::chrono::milliseconds kLastMoment{5000};
+
+sigset_t only_child_signal() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  ::sigaddset(&set, SIGCHLD);
+  return set;
+}
+
+void kill_children() {
+  std::ifstream children("/proc/thread-self/children");
+  for (pid_t child = 0; children >> child;) ::kill(child, SIGKILL);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ChildProcess>> ChildProcess::fork(FunctionRef<void(UniqueFd)> body) {
+  PACELINE_TRY_ASSIGN(auto ends, make_socket_pair());
+  const pid_t pid = ::fork();
+  if (pid < 0) return system_error("fork a process of the launcher");
+  if (pid == 0) {
+    ends.first.reset();
+    body(std::move(ends.second));
+    ::_exit(0);
+  }
+  // The C library's own pidfd_open() cannot be called from C++ before glibc 2.37.
+  UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  const Status opened = pidfd ? Status() : system_error("watch a process of the launcher");
+  std::unique_ptr<ChildProcess> child(
+      new ChildProcess(pid, std::move(pidfd), std::move(ends.first)));
+  if (!opened.ok()) return opened;
+  return child;
+}
+
+ChildProcess::~ChildProcess() {
+  socket_.reset();
+  if (wait(kLastMoment)) return;
+  ::kill(pid_, SIGKILL);
+  ::waitpid(pid_, nullptr, 0);
+}
+
+std::optional<int> ChildProcess::wait(std::chrono::milliseconds patience) {
+  if (wait_status_) return wait_status_;
+  pollfd ended{.fd = pidfd_.get(), .events = POLLIN, .revents = 0};
+  ::poll(&ended, 1, static_cast<int>(patience.count()));
+  int status = 0;
+  if (::waitpid(pid_, &status, WNOHANG) == pid_) wait_status_ = status;
+  return wait_status_;
+}
+
+void die_with(pid_t parent) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(1);
+}
+
+Status adopt_orphans() {
+  const sigset_t child_signal = only_child_signal();
+  ::sigprocmask(SIG_BLOCK, &child_signal, nullptr);
+  if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return system_error("adopt orphaned processes");
+  return Status();
+}
+
+Status end_descendants(const Clock& clock, Deadline deadline) {
+  const sigset_t child_signal = only_child_signal();
+  for (;;) {
+    kill_children();
+    pid_t reaped = 0;
+    while ((reaped = ::waitpid(-1, nullptr, WNOHANG)) > 0) {
+    }
+    if (reaped < 0) return Status();  // ECHILD: there are none
+    const Duration left = deadline.left(clock.now());
+    if (left == Duration::zero())
+      return Status(Code::kTimeout, Scope::kProcess, "some processes did not end when killed");
+    // A death announces itself, and the orphans that it left are children here by then.
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
+    const timespec patience{.tv_sec = seconds.count(), .tv_nsec = (left - seconds).count()};
+    ::sigtimedwait(&child_signal, nullptr, &patience);
+  }
+}
+
+void reset_signals() {
+  struct sigaction standard {};
+  standard.sa_handler = SIG_DFL;
+  for (int signal = 1; signal < NSIG; ++signal) ::sigaction(signal, &standard, nullptr);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+}  // namespace paceline::launcher

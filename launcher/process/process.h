@@ -1,0 +1,62 @@
+// What the launcher's processes do to their children and to themselves.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+
+#include <sys/types.h>
+
+#include <paceline/status.h>
+
+#include "comm/base/clock.h"
+#include "comm/base/function_ref.h"
+#include "comm/base/unique_fd.h"
+
+namespace paceline::launcher {
+
+/// A forked process with a socket between parent and child. Fork before the first thread: the
+/// child goes on with a copy of everything but the other threads.
+class ChildProcess {
+ public:
+  /// The child runs `body` with its end of the socket and exits with 0 when it returns.
+  static Result<std::unique_ptr<ChildProcess>> fork(FunctionRef<void(UniqueFd socket)> body);
+
+  /// Gives the child a moment to end by itself, kills it if it does not, and reaps it.
+  ~ChildProcess();
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
+
+  /// The parent's end; can be taken once.
+  UniqueFd take_socket() { return std::move(socket_); }
+  /// Becomes readable when the child has ended.
+  int pidfd() const { return pidfd_.get(); }
+  /// Its wait status once it has ended; nullopt if it has not within `patience`.
+  std::optional<int> wait(std::chrono::milliseconds patience);
+
+ private:
+  ChildProcess(pid_t pid, UniqueFd pidfd, UniqueFd socket)
+      : pid_(pid), pidfd_(std::move(pidfd)), socket_(std::move(socket)) {}
+
+  pid_t pid_;
+  UniqueFd pidfd_;
+  UniqueFd socket_;
+  std::optional<int> wait_status_;
+};
+
+/// From now on the kernel kills this process when the thread that forked it ends; at once if
+/// `parent` has ended already.
+void die_with(pid_t parent);
+
+/// From now on orphans among the descendants of this process become its children, so that
+/// end_descendants() finds them. SIGCHLD is blocked from then on.
+Status adopt_orphans();
+
+/// Kills and reaps every child, and the orphans that this makes, until none is left. Needs
+/// adopt_orphans(). Code::kTimeout where the kernel does not let a process end in time.
+Status end_descendants(const Clock& clock, Deadline deadline);
+
+/// Default dispositions, except for SIGKILL and SIGSTOP, which have no other, and an empty mask.
+void reset_signals();
+
+}  // namespace paceline::launcher

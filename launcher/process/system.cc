@@ -1,0 +1,54 @@
+#include "launcher/process/system.h"
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "comm/base/try.h"
+
+namespace paceline::launcher {
+
+Status system_error(std::string_view what) {
+  const char* why = std::strerror(errno);
+  return Status(Code::kExhausted, Scope::kProcess, "cannot " + std::string(what) + ": " + why);
+}
+
+Result<Pipe> make_pipe() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return system_error("make a pipe");
+  return Pipe{.read_end = UniqueFd(ends[0]), .write_end = UniqueFd(ends[1])};
+}
+
+Result<UniqueFd> duplicate(int fd) {
+  UniqueFd copy(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  if (!copy) return system_error("copy a descriptor");
+  return copy;
+}
+
+Result<UniqueFd> open_null() {
+  UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  if (!null) return system_error("open /dev/null");
+  return null;
+}
+
+void replace_by_null(int fd) {
+  if (const Result<UniqueFd> null = open_null(); null.ok()) ::dup2(null->get(), fd);
+}
+
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+void report(std::string_view process, const Status& status) {
+  const std::string line = "paceline: " + std::string(process) + ": " + status.to_string() + "\n";
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+}
+
+}  // namespace paceline::launcher

@@ -1,0 +1,38 @@
+// System calls with their errors as Results.
+#pragma once
+
+#include <string_view>
+
+#include <paceline/status.h>
+
+#include "comm/base/unique_fd.h"
+
+namespace paceline::launcher {
+
+/// "cannot <what>: <errno in words>". The kernel has refused something of this process.
+Status system_error(std::string_view what);
+
+/// Both close-on-exec.
+struct Pipe {
+  UniqueFd read_end;
+  UniqueFd write_end;
+};
+
+Result<Pipe> make_pipe();
+
+/// A copy of `fd`, close-on-exec.
+Result<UniqueFd> duplicate(int fd);
+
+/// /dev/null for reading and writing.
+Result<UniqueFd> open_null();
+
+/// Puts /dev/null in the place of `fd`.
+void replace_by_null(int fd);
+
+/// Lets this process hold as many descriptors as its hard limit allows.
+void raise_descriptor_limit();
+
+/// One line on standard error, for a process that has no other way to tell.
+void report(std::string_view process, const Status& status);
+
+}  // namespace paceline::launcher

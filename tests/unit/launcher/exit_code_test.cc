@@ -1,0 +1,66 @@
+#include "launcher/head/exit_code.h"
+
+#include <cerrno>
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+namespace paceline::launcher {
+namespace {
+
+constexpr int exited(int code) { return code << 8; }
+constexpr int killed(int signal) { return signal; }
+
+JobOutcome outcome(std::vector<RankEnd> ends, std::optional<StopCause> cause = std::nullopt) {
+  return {.ranks = 2, .cause = cause, .refused_errno = 0, .ends = std::move(ends)};
+}
+
+TEST(ExitCode, AllSucceeded) {
+  EXPECT_EQ(exit_code(outcome({{0, exited(0), 5}, {1, exited(0), 4}})), 0);
+}
+
+TEST(ExitCode, TheFirstFailureInTimeCounts) {
+  EXPECT_EQ(
+      exit_code(outcome({{0, exited(3), 5}, {1, killed(SIGSEGV), 4}}, StopCause::kRankFailed)),
+      128 + SIGSEGV);
+  EXPECT_EQ(
+      exit_code(outcome({{1, exited(3), 5}, {0, killed(SIGTERM), 6}}, StopCause::kRankFailed)), 3);
+  EXPECT_EQ(exit_code(outcome({{1, exited(7), 5}, {0, exited(8), 5}}, StopCause::kRankFailed)), 8)
+      << "at the same moment the lower rank counts";
+}
+
+TEST(ExitCode, Causes) {
+  const std::vector<RankEnd> ends{{0, killed(SIGTERM), 1}, {1, exited(0), 2}};
+  EXPECT_EQ(exit_code(outcome(ends, StopCause::kTimeout)), 124);
+  EXPECT_EQ(exit_code(outcome(ends, StopCause::kInterrupt)), 130);
+  EXPECT_EQ(exit_code(outcome(ends, StopCause::kTerminate)), 143);
+  EXPECT_EQ(exit_code(outcome(ends, StopCause::kHangUp)), 129);
+  EXPECT_EQ(exit_code(outcome(ends, StopCause::kOutputClosed)), 141);
+  EXPECT_EQ(exit_code(outcome(ends, StopCause::kLauncher)), 125);
+}
+
+TEST(ExitCode, ATerminatedJobMaySucceed) {
+  EXPECT_EQ(exit_code(outcome({{0, exited(0), 1}, {1, exited(0), 2}}, StopCause::kTerminate)), 0);
+  EXPECT_EQ(exit_code(outcome({{0, exited(0), 1}}, StopCause::kTerminate)), 143)
+      << "one rank's end is not known";
+  EXPECT_EQ(exit_code(outcome({{0, exited(0), 1}, {1, exited(0), 2}}, StopCause::kInterrupt)), 130);
+}
+
+TEST(ExitCode, ProgramsThatCannotBeExecuted) {
+  JobOutcome refused = outcome({}, StopCause::kRefused);
+  refused.refused_errno = ENOENT;
+  EXPECT_EQ(exit_code(refused), 127);
+  refused.refused_errno = EACCES;
+  EXPECT_EQ(exit_code(refused), 126);
+}
+
+TEST(ExitCode, InWords) {
+  EXPECT_EQ(describe(exited(3)), "exited with code 3");
+  EXPECT_EQ(describe(killed(SIGKILL)), "was killed by signal 9 (Killed)");
+  EXPECT_EQ(describe(killed(SIGSEGV) | 0x80),
+            "was killed by signal 11 (Segmentation fault, core dumped)");
+  EXPECT_EQ(exit_code_of(killed(SIGKILL)), 137);
+}
+
+}  // namespace
+}  // namespace paceline::launcher

@@ -1,0 +1,155 @@
+#include "launcher/head/head.h"
+
+#include <cerrno>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "launcher/process/system.h"
+
+namespace paceline::launcher {
+namespace {
+
+// An agent that says what the test wants once it is told to start, and remembers what it was told.
+class ScriptedAgent final : public AgentChannel {
+ public:
+  explicit ScriptedAgent(EventLoop& loop) : loop_(loop) {}
+
+  void open(Receive receive, Closed closed) override {
+    receive_ = std::move(receive);
+    closed_ = std::move(closed);
+  }
+  Status send(const messages::ToAgent& message) override {
+    if (message.has_stop()) stops.push_back(message.stop().signal());
+    if (message.has_stop() && !dies_at_stop) say_later(finished());
+    if (message.has_start())
+      for (const messages::FromAgent& line : script) say_later(line);
+    return Status();
+  }
+  std::size_t backlog_bytes() const override { return 0; }
+  void when_drained(std::function<void()>) override {}
+  void set_reading(bool) override {}
+
+  void vanish() { closed_(Status()); }
+  static messages::FromAgent finished() {
+    messages::FromAgent message;
+    message.mutable_finished();
+    return message;
+  }
+
+  std::vector<messages::FromAgent> script;
+  std::vector<int> stops;
+  bool dies_at_stop = false;
+
+ private:
+  void say_later(const messages::FromAgent& message) {
+    loop_.after(Duration::zero(), [this, message] { receive_(message); });
+  }
+
+  EventLoop& loop_;
+  Receive receive_;
+  Closed closed_;
+};
+
+messages::FromAgent exited(std::uint32_t rank, int code, std::int64_t time_ns) {
+  messages::FromAgent message;
+  message.mutable_exited()->set_rank(rank);
+  message.mutable_exited()->set_wait_status(code << 8);
+  message.mutable_exited()->set_time_ns(time_ns);
+  return message;
+}
+
+messages::FromAgent wrote(std::uint32_t rank, const std::string& lines) {
+  messages::FromAgent message;
+  message.mutable_output()->set_rank(rank);
+  message.mutable_output()->set_ending(messages::LINES);
+  message.mutable_output()->set_text(lines);
+  return message;
+}
+
+class HeadTest : public testing::Test {
+ protected:
+  int run(JobSpec job) {
+    job.command = {"program"};
+    Head head(loop_, agent_, console_, job);
+    messages::Start start = Head::make_start(job);
+    start.set_host("h");
+    head_ = &head;
+    loop_.after(std::chrono::seconds(20), [this] { loop_.stop(); });
+    return head.run(start);
+  }
+  static std::string text(const Pipe& pipe) {
+    std::string all(65536, '\0');
+    const ssize_t got = ::read(pipe.read_end.get(), all.data(), all.size());
+    all.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
+    return all;
+  }
+
+  SystemClock clock_;
+  EventLoop loop_{clock_};
+  Pipe output_ = *make_pipe();
+  Pipe error_ = *make_pipe();
+  ScriptedAgent agent_{loop_};
+  Console console_{loop_, output_.write_end.get(), error_.write_end.get()};
+  Head* head_ = nullptr;
+};
+
+TEST_F(HeadTest, PrintsAndSucceeds) {
+  agent_.script = {wrote(1, "hello\n"), exited(0, 0, 1), exited(1, 0, 2),
+                   ScriptedAgent::finished()};
+  EXPECT_EQ(run({.ranks = 2}), 0);
+  EXPECT_EQ(text(output_), "[1@h] hello\n");
+  EXPECT_TRUE(agent_.stops.empty());
+}
+
+TEST_F(HeadTest, StopsTheOthersWhenOneFails) {
+  agent_.script = {exited(1, 7, 5), exited(0, 9, 4)};
+  EXPECT_EQ(run({.ranks = 3}), 9) << "rank 0 failed earlier, although its report came later";
+  EXPECT_EQ(agent_.stops, (std::vector<int>{SIGTERM}));
+  EXPECT_EQ(text(error_),
+            "paceline: rank 1 on host h (pid 0) exited with code 7; ending 2 ranks\n");
+}
+
+TEST_F(HeadTest, ReportsOfRanksThatAreNotThereChangeNothing) {
+  agent_.script = {wrote(2, "who?\n"), exited(99, 3, 1), exited(0, 0, 1), exited(1, 0, 2),
+                   ScriptedAgent::finished()};
+  EXPECT_EQ(run({.ranks = 2}), 0);
+}
+
+TEST_F(HeadTest, ALostAgentIsTheLaunchersFault) {
+  loop_.after(std::chrono::milliseconds(1), [this] { agent_.vanish(); });
+  EXPECT_EQ(run({.ranks = 2}), kExitLauncher);
+  EXPECT_NE(text(error_).find("host h: the agent is gone"), std::string::npos);
+}
+
+TEST_F(HeadTest, ProgramsThatAreNotThere) {
+  messages::FromAgent refused;
+  refused.mutable_refused()->set_error(ENOENT);
+  refused.mutable_refused()->set_text("there is no program");
+  agent_.script = {refused, refused};
+  EXPECT_EQ(run({.ranks = 2}), kExitNotFound);
+  EXPECT_EQ(text(error_), "paceline: host h: there is no program\n");
+}
+
+TEST_F(HeadTest, ASecondSignalKills) {
+  agent_.dies_at_stop = true;
+  loop_.after(std::chrono::milliseconds(1), [this] {
+    head_->signalled(SIGINT);
+    head_->signalled(SIGINT);
+    agent_.vanish();
+  });
+  EXPECT_EQ(run({.ranks = 1}), 130);
+  EXPECT_EQ(agent_.stops, (std::vector<int>{SIGINT, SIGKILL}));
+}
+
+TEST_F(HeadTest, TimeoutBeginsAtOnce) {
+  EXPECT_EQ(run({.ranks = 1, .timeout = std::chrono::milliseconds(2)}), kExitTimeout);
+  EXPECT_NE(text(error_).find("--timeout of 0.002 s; ending 1 rank\n"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace paceline::launcher

@@ -1,0 +1,69 @@
+#include "launcher/agent/rank_environment.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace paceline::launcher {
+namespace {
+
+messages::Start start_of_four() {
+  messages::Start start;
+  start.set_job_id("job");
+  start.set_host("node1");
+  start.set_host_index(1);
+  start.set_world_size(8);
+  start.set_first_rank(4);
+  start.set_local_ranks(4);
+  return start;
+}
+
+const HostFacts kFacts{.allowed_cpus = 10, .master_port = 4000, .store = "unix:@s"};
+
+std::vector<std::string> as_text(const Variables& variables) {
+  return merge_environment({}, variables);
+}
+
+bool has(const std::vector<std::string>& environment, const std::string& assignment) {
+  return std::find(environment.begin(), environment.end(), assignment) != environment.end();
+}
+
+TEST(RankEnvironment, Identity) {
+  const auto environment = as_text(identity_variables(start_of_four(), kFacts, 2));
+  for (const char* expected :
+       {"RANK=6", "LOCAL_RANK=2", "WORLD_SIZE=8", "LOCAL_WORLD_SIZE=4", "GROUP_RANK=1",
+        "OMPI_COMM_WORLD_RANK=6", "OMPI_COMM_WORLD_SIZE=8", "OMPI_COMM_WORLD_LOCAL_RANK=2",
+        "OMPI_COMM_WORLD_LOCAL_SIZE=4", "OMPI_COMM_WORLD_NODE_RANK=2", "PACELINE_STORE=unix:@s",
+        "PACELINE_JOB_ID=job", "PACELINE_HOST=node1", "PACELINE_JOB_KEY_FD=3",
+        "PACELINE_FLIGHT_FD=4", "PACELINE_TERMINAL=0"})
+    EXPECT_TRUE(has(environment, expected)) << expected;
+}
+
+TEST(RankEnvironment, SuggestsThreadsUnlessTheUserSaidHowMany) {
+  const auto nothing = [](std::string_view) { return false; };
+  EXPECT_TRUE(
+      has(as_text(suggested_variables(start_of_four(), kFacts, nothing)), "OMP_NUM_THREADS=2"));
+  HostFacts crowded = kFacts;
+  crowded.allowed_cpus = 3;
+  EXPECT_TRUE(
+      has(as_text(suggested_variables(start_of_four(), crowded, nothing)), "OMP_NUM_THREADS=1"));
+  const auto threads = [](std::string_view name) { return name == "OMP_NUM_THREADS"; };
+  const auto left = as_text(suggested_variables(start_of_four(), kFacts, threads));
+  EXPECT_EQ(left, (std::vector<std::string>{"MASTER_ADDR=127.0.0.1", "MASTER_PORT=4000"}));
+}
+
+TEST(RankEnvironment, MergingKeepsEachNameOnce) {
+  Variables changes;
+  for (const auto& [name, value] : {std::pair{"B", "2"}, {"NEW", ""}, {"B", "3=4"}}) {
+    messages::Variable& variable = *changes.Add();
+    variable.set_name(name);
+    variable.set_value(value);
+  }
+  EXPECT_EQ(merge_environment({"A=1", "B=1", "BB=1"}, changes),
+            (std::vector<std::string>{"A=1", "B=3=4", "BB=1", "NEW="}));
+}
+
+}  // namespace
+}  // namespace paceline::launcher
