@@ -1,0 +1,168 @@
+#include "comm/base/environment.h"
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace paceline {
+namespace {
+
+using Variables = std::map<std::string, std::string>;
+
+Result<Environment> read(const Variables& variables) {
+  return read_environment([&](const char* name) -> const char* {
+    const auto found = variables.find(name);
+    return found == variables.end() ? nullptr : found->second.c_str();
+  });
+}
+
+// What a variable makes of good values, and values that are not of its form.
+struct Row {
+  std::string name;
+  std::string (*field)(const Environment&);  // as text, so that one table holds all types
+  std::string fallback;
+  std::vector<std::string> good;
+  std::vector<std::string> bad;
+};
+
+template <std::optional<int> Environment::*Field>
+std::string number(const Environment& environment) {
+  const auto& field = environment.*Field;
+  return field ? std::to_string(*field) : "none";
+}
+template <std::string Environment::*Field>
+std::string text(const Environment& environment) {
+  return environment.*Field;
+}
+std::string timeout(const Environment& environment) {
+  return std::to_string(environment.timeout_s.count());
+}
+std::string segment(const Environment& environment) {
+  return std::to_string(environment.segment_bytes);
+}
+std::string terminal(const Environment& environment) { return environment.terminal ? "1" : "0"; }
+
+const std::vector<std::string> kNoNumbers = {
+    "x", "1x", "x1", " 1", "1 ", "+1", "1.5", "0x10", "-", "1e3", "99999999999999999999999"};
+
+std::vector<std::string> no_numbers_nor(std::vector<std::string> more) {
+  more.insert(more.end(), kNoNumbers.begin(), kNoNumbers.end());
+  return more;
+}
+
+std::vector<Row> rows() {
+  using E = Environment;
+  const std::vector<std::string> words = {"a", "with space", "ünïcödé", std::string(5000, 'x')};
+  const auto no_descriptor = no_numbers_nor({"-1", "1048577"});
+  return {
+      {"RANK", number<&E::rank>, "none", {"0", "7", "1048575"}, no_numbers_nor({"-1", "1048576"})},
+      {"WORLD_SIZE",
+       number<&E::world_size>,
+       "none",
+       {"1", "1048576"},
+       no_numbers_nor({"0", "-1", "1048577"})},
+      {"LOCAL_WORLD_SIZE",
+       number<&E::local_world_size>,
+       "none",
+       {"1", "1048576"},
+       no_numbers_nor({"0", "-1", "1048577"})},
+      {"MASTER_ADDR", text<&E::master_addr>, "", words, {}},
+      {"MASTER_PORT",
+       number<&E::master_port>,
+       "none",
+       {"1", "29500", "65535"},
+       no_numbers_nor({"0", "-1", "65536"})},
+      {"PACELINE_STORE", text<&E::store>, "", words, {}},
+      {"PACELINE_JOB_ID", text<&E::job_id>, "", words, {}},
+      {"PACELINE_HOST", text<&E::host>, "", words, {}},
+      {"PACELINE_BIND_ADDRESS", text<&E::bind_address>, "", words, {}},
+      {"PACELINE_JOB_KEY_FD", number<&E::job_key_fd>, "none", {"0", "3"}, no_descriptor},
+      {"PACELINE_JOB_KEY_FILE", text<&E::job_key_file>, "", words, {}},
+      {"PACELINE_FLIGHT_FD", number<&E::flight_fd>, "none", {"0", "1023"}, no_descriptor},
+      {"PACELINE_TIMEOUT_S",
+       timeout,
+       "300",
+       {"1", "300", "31536000"},
+       no_numbers_nor({"0", "-1", "31536001"})},
+      {"PACELINE_ALGORITHM", text<&E::algorithm>, "", words, {}},
+      {"PACELINE_SEGMENT_BYTES",
+       segment,
+       "0",
+       {"64", "1000", "1073741824"},
+       no_numbers_nor({"0", "63", "-1", "1073741825"})},
+      {"PACELINE_TERMINAL", terminal, "0", {"0", "1"}, no_numbers_nor({"2", "yes", "01"})},
+  };
+}
+
+TEST(Environment, EveryVariableOfTheTableIsTestedHere) {
+  std::set<std::string> tested, there;
+  for (const Row& row : rows()) tested.insert(row.name);
+  for (const Variable& variable : environment_variables()) there.emplace(variable.name);
+  EXPECT_EQ(tested, there);
+  EXPECT_EQ(there.size(), environment_variables().size()) << "a name stands there twice";
+}
+
+TEST(Environment, EveryVariableIsDocumented) {
+  for (const Variable& variable : environment_variables()) {
+    EXPECT_FALSE(variable.form.empty()) << variable.name;
+    EXPECT_FALSE(variable.fallback.empty()) << variable.name;
+    EXPECT_FALSE(variable.meaning.empty()) << variable.name;
+  }
+}
+
+TEST(Environment, GoodValuesReachTheirFieldAndNoOther) {
+  for (const Row& row : rows()) {
+    for (const std::string& value : row.good) {
+      const Result<Environment> environment = read({{row.name, value}});
+      ASSERT_TRUE(environment.ok()) << environment.status().to_string();
+      for (const Row& other : rows()) {
+        EXPECT_EQ(other.field(*environment), other.name == row.name ? value : other.fallback)
+            << other.name << " after " << row.name << "=" << value;
+      }
+    }
+  }
+}
+
+TEST(Environment, BadValuesAreRefusedWithNameValueAndForm) {
+  for (const Row& row : rows()) {
+    for (const std::string& value : row.bad) {
+      const Result<Environment> environment = read({{row.name, value}});
+      ASSERT_FALSE(environment.ok()) << row.name << "=" << value;
+      EXPECT_EQ(environment.status().code(), Code::kInvalidArgument);
+      const std::string said = environment.status().text();
+      EXPECT_NE(said.find(row.name + "=" + value), std::string::npos) << said;
+      for (const Variable& variable : environment_variables()) {
+        if (variable.name != row.name) continue;
+        EXPECT_NE(said.find(variable.form), std::string::npos) << said;
+      }
+    }
+  }
+}
+
+TEST(Environment, NothingSetAndEmptyValuesMeanTheDefaults) {
+  Variables empty;
+  for (const Variable& variable : environment_variables()) {
+    empty.emplace(variable.name, "");
+  }
+  for (const Variables& variables : {Variables(), empty}) {
+    const Result<Environment> environment = read(variables);
+    ASSERT_TRUE(environment.ok()) << environment.status().to_string();
+    for (const Row& row : rows()) EXPECT_EQ(row.field(*environment), row.fallback) << row.name;
+  }
+}
+
+TEST(Environment, EachVariableIsLookedUpOnce) {
+  std::map<std::string, int> lookups;
+  ASSERT_TRUE(read_environment([&](const char* name) -> const char* {
+                ++lookups[name];
+                return nullptr;
+              }).ok());
+  EXPECT_EQ(lookups.size(), environment_variables().size());
+  for (const auto& [name, times] : lookups) EXPECT_EQ(times, 1) << name;
+}
+
+}  // namespace
+}  // namespace paceline
