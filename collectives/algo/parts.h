@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "collectives/plan/accesses.h"
-#include "collectives/plan/plan.h"
 #include "collectives/plan/builder.h"
+#include "collectives/plan/plan.h"
 
 namespace paceline {
 

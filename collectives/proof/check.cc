@@ -3,8 +3,8 @@
 #include <string>
 
 #include "collectives/plan/accesses.h"
-#include "collectives/proof/matching.h"
 #include "collectives/plan/text.h"
+#include "collectives/proof/matching.h"
 #include "collectives/proof/races.h"
 #include "collectives/proof/results.h"
 #include "comm/base/try.h"

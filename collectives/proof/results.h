@@ -6,8 +6,8 @@
 
 #include <paceline/status.h>
 
-#include "collectives/proof/matching.h"
 #include "collectives/plan/plan.h"
+#include "collectives/proof/matching.h"
 
 namespace paceline {
 

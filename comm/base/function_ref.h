@@ -17,8 +17,7 @@ class FunctionRef<R(Args...)> {
   template <class F>
   requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef> &&
            std::is_invocable_r_v<R, F&, Args...>) FunctionRef(F&& callable)
-      : object_(address_of(callable)),
-        call_([](void* object, Args... args) -> R {
+      : object_(address_of(callable)), call_([](void* object, Args... args) -> R {
           using Callable = std::remove_reference_t<F>;
           return (*reinterpret_cast<Callable*>(object))(std::forward<Args>(args)...);
         }) {}

@@ -8,12 +8,11 @@ void TcpPeer::adopt(UniqueFd fd) {
   dial.reset();
   redial_at = TimePoint::max();
   fd_ = std::move(fd);
-  readable_ = writable_ = true;
+  readable_ = true;
   if (Status status = engine_.watch(fd_.get(), *this); !status.ok()) lose(status);
 }
 
 bool TcpPeer::on_ready(std::uint32_t events) {
-  if (events & EPOLLOUT) writable_ = true;
   if (events & ~static_cast<std::uint32_t>(EPOLLOUT)) readable_ = true;
   return drive();
 }
@@ -26,9 +25,8 @@ bool TcpPeer::drive() {
 }
 
 bool TcpPeer::flush() {
-  if (!writable_ || outbox.empty()) return false;
+  if (outbox.empty()) return false;
   const StreamState state = outbox.flush(fd_.get());
-  if (!outbox.empty()) writable_ = false;  // until the kernel says otherwise
   // A broken connection may still hold what the peer sent before: the inbox tells of the end.
   if (state == StreamState::kBroken) readable_ = true;
   return state == StreamState::kMoved;

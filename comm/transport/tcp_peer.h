@@ -47,7 +47,6 @@ class TcpPeer final : private FdHandler {
   const Culprit who_;
   UniqueFd fd_;
   bool readable_ = false;
-  bool writable_ = false;
   bool aborted_ = false;
   Status loss_;
 };

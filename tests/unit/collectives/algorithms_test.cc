@@ -8,8 +8,8 @@
 #include <gtest/gtest.h>
 
 #include "collectives/algo/parts.h"
-#include "collectives/proof/check.h"
 #include "collectives/plan/cost.h"
+#include "collectives/proof/check.h"
 
 namespace paceline {
 namespace {

@@ -1,11 +1,10 @@
-#include "collectives/plan/builder.h"
-
 #include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "collectives/algo/ring.h"
+#include "collectives/plan/builder.h"
 
 namespace paceline {
 namespace {

@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "collectives/algorithms.h"
-#include "collectives/proof/check.h"
 #include "collectives/plan/builder.h"
+#include "collectives/proof/check.h"
 #include "tests/harness/plan_form.h"
 #include "tests/harness/plan_interpreter.h"
 #include "tests/harness/plan_mutation.h"
