@@ -7,6 +7,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,33 +17,38 @@
 namespace paceline {
 namespace {
 
-constexpr std::uint64_t kMagic = 0x31676E6952746C46;  // "FltRing1"
+constexpr std::uint64_t kMagic = 0x32676E6952746C46;  // "FltRing2"
 
 static_assert(std::is_trivially_copyable_v<FlightRecord>);
 static_assert(sizeof(FlightRecord) % sizeof(std::uint64_t) == 0);
 using Words = std::array<std::uint64_t, sizeof(FlightRecord) / sizeof(std::uint64_t)>;
 
-// Odd while it is being written. The words are atomics because a reader may look meanwhile; it
-// finds out from `version` that what it read is torn and leaves it.
+// `version` is odd while the slot is being written. The rest are atomics because a reader may look
+// meanwhile: who reads a word of the new record sees the odd version afterwards, by the word's
+// release, and leaves the record. No fence stands here, since the thread sanitizer knows none.
 struct Slot {
   std::atomic<std::uint32_t> version;
+  std::atomic<std::uint64_t> place;
   std::atomic<std::uint64_t> words[Words().size()];
 
-  void write(const FlightRecord& record) {
+  void write(std::uint64_t its_place, const FlightRecord& record) {
     Words copy;
     std::memcpy(copy.data(), &record, sizeof record);
-    const std::uint32_t before = version.load(std::memory_order_relaxed);
-    version.store(before + 1, std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_release);
+    // A writer that died in the middle of this left the version odd.
+    const std::uint32_t odd = version.load(std::memory_order_relaxed) | 1;
+    version.store(odd, std::memory_order_relaxed);
+    place.store(its_place, std::memory_order_release);
     for (std::size_t i = 0; i < copy.size(); ++i)
-      words[i].store(copy[i], std::memory_order_relaxed);
-    version.store(before + 2, std::memory_order_release);
+      words[i].store(copy[i], std::memory_order_release);
+    version.store(odd + 1, std::memory_order_release);
   }
 
-  bool read(FlightRecord& record) const {
+  // False when the record of `its_place` is not there: torn, overwritten or never written.
+  bool read(std::uint64_t its_place, FlightRecord& record) const {
     Words copy;
     const std::uint32_t before = version.load(std::memory_order_acquire);
     if (before == 0 || before % 2 != 0) return false;
+    if (place.load(std::memory_order_acquire) != its_place) return false;
     for (std::size_t i = 0; i < copy.size(); ++i)
       copy[i] = words[i].load(std::memory_order_acquire);
     if (version.load(std::memory_order_relaxed) != before) return false;
@@ -77,9 +83,12 @@ std::string FlightRecord::to_string(TimePoint now) const {
 }
 
 Result<UniqueFd> FlightRing::create_memory() {
-  UniqueFd fd(::memfd_create("paceline-flight", MFD_CLOEXEC));
+  UniqueFd fd(::memfd_create("paceline-flight", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd) return ring_error("memfd_create");
   if (::ftruncate(fd.get(), sizeof(Layout)) != 0) return ring_error("ftruncate");
+  // A rank that cut the memory would take its reader along (SIGBUS).
+  constexpr int kSeals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW;
+  if (::fcntl(fd.get(), F_ADD_SEALS, kSeals) != 0) return ring_error("F_ADD_SEALS");
   const std::uint64_t head[2] = {kMagic, sizeof(Layout)};
   if (::pwrite(fd.get(), head, sizeof head, 0) != sizeof head) return ring_error("pwrite");
   return fd;
@@ -118,19 +127,18 @@ FlightRing::~FlightRing() {
 
 std::uint64_t FlightRing::start(const FlightRecord& record) {
   const std::uint64_t place = layout_->next.load(std::memory_order_relaxed);
-  layout_->slots[place % kRecords].write(record);
+  layout_->slots[place % kRecords].write(place, record);
   layout_->next.store(place + 1, std::memory_order_release);
   return place;
 }
 
 void FlightRing::finish(std::uint64_t place, FlightState state, TimePoint now) {
-  if (layout_->next.load(std::memory_order_relaxed) - place > kRecords) return;
   Slot& slot = layout_->slots[place % kRecords];
   FlightRecord record;
-  if (!slot.read(record)) return;
+  if (!slot.read(place, record)) return;
   record.ended_ns = now.time_since_epoch().count();
   record.state = state;
-  slot.write(record);
+  slot.write(place, record);
 }
 
 std::vector<FlightRecord> FlightRing::read() const {
@@ -138,7 +146,7 @@ std::vector<FlightRecord> FlightRing::read() const {
   std::vector<FlightRecord> records;
   for (std::uint64_t place = next > kRecords ? next - kRecords : 0; place < next; ++place) {
     FlightRecord record;
-    if (layout_->slots[place % kRecords].read(record)) records.push_back(record);
+    if (layout_->slots[place % kRecords].read(place, record)) records.push_back(record);
   }
   return records;
 }

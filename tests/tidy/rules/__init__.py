@@ -1,0 +1,19 @@
+"""Each rule is a function from a Tree to Findings; its docstring says what it asks."""
+
+from . import functions, homes, includes, layers, text, tools
+
+RULES = {
+    "layers": layers.check,
+    "includes": includes.check_paths,
+    "own-header-first": includes.check_own_first,
+    "pragma-once": includes.check_pragma_once,
+    "headers-compile": tools.check_headers_compile,
+    "columns": text.check_columns,
+    "file-length": text.check_file_length,
+    "function-length": functions.check,
+    "homes": homes.check,
+    "unfinished": text.check_unfinished,
+    "readme": text.check_readme,
+    "format": tools.check_format,
+    "shell": tools.check_shell,
+}

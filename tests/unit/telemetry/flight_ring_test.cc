@@ -1,0 +1,88 @@
+#include "telemetry/flight_ring.h"
+
+#include <atomic>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/telemetry/numbered_records.h"
+
+namespace paceline {
+namespace {
+
+using testing::numbered_record;
+using testing::whole_and_in_order;
+using testing::write_numbered;
+
+TEST(FlightRing, IsEmptyAtFirst) { EXPECT_TRUE(FlightRing::create_private()->read().empty()); }
+
+TEST(FlightRing, ShowsAnOperationWhileItRunsAndHowItEnded) {
+  const auto ring = FlightRing::create_private();
+  const std::uint64_t place = ring->start(numbered_record(5));
+  ASSERT_EQ(ring->read().size(), 1u);
+  EXPECT_EQ(ring->read()[0].signature, numbered_record(5).signature);
+  EXPECT_EQ(ring->read()[0].state, FlightState::kStarted);
+  EXPECT_EQ(ring->read()[0].ended_ns, 0);
+  ring->finish(place, FlightState::kFailed, TimePoint(Duration(99)));
+  ASSERT_EQ(ring->read().size(), 1u);
+  EXPECT_EQ(ring->read()[0].state, FlightState::kFailed);
+  EXPECT_EQ(ring->read()[0].ended_ns, 99);
+  EXPECT_EQ(ring->read()[0].began_ns, 5);
+}
+
+TEST(FlightRing, KeepsTheLatestOldestFirst) {
+  const auto ring = FlightRing::create_private();
+  for (std::uint64_t number = 0; number < 1000; ++number) {
+    write_numbered(*ring, number);
+    const std::vector<FlightRecord> records = ring->read();
+    ASSERT_EQ(records.size(), std::min<std::uint64_t>(number + 1, FlightRing::kRecords));
+    ASSERT_EQ(records.back().signature.sequence, number);
+    ASSERT_TRUE(whole_and_in_order(records));
+  }
+}
+
+TEST(FlightRing, ALateEndLeavesThePlacesNewOwnerAlone) {
+  const auto ring = FlightRing::create_private();
+  const std::uint64_t place = ring->start(numbered_record(1));
+  for (std::uint64_t i = 1; i < FlightRing::kRecords; ++i) ring->start(numbered_record(1 + i));
+  ring->finish(place, FlightState::kSucceeded, TimePoint(Duration(2)));
+  EXPECT_EQ(ring->read().front().state, FlightState::kSucceeded) << "it was still there";
+  ring->start(numbered_record(1 + FlightRing::kRecords));
+  ring->finish(place, FlightState::kFailed, TimePoint(Duration(3)));
+  for (const FlightRecord& record : ring->read()) {
+    EXPECT_EQ(record.state, FlightState::kStarted) << record.signature.to_string();
+  }
+}
+
+TEST(FlightRing, ALookWhileItIsWrittenFindsWholeRecordsInOrder) {
+  const auto ring = FlightRing::create_private();
+  std::atomic<bool> written{false};
+  std::thread writer([&] {
+    for (std::uint64_t number = 0; number < 200'000; ++number) write_numbered(*ring, number);
+    written.store(true);
+  });
+  bool good = true;
+  std::uint64_t looks = 0;
+  for (; !written.load(); ++looks) good &= whole_and_in_order(ring->read());
+  writer.join();
+  EXPECT_TRUE(good) << "in one of " << looks << " looks";
+  EXPECT_EQ(ring->read().size(), FlightRing::kRecords);
+}
+
+TEST(FlightRecord, ReadsAsASentence) {
+  FlightRecord record = numbered_record(12);
+  record.signature.root = -1;
+  record.began_ns = 1'000'000'000;
+  EXPECT_EQ(record.to_string(TimePoint(std::chrono::milliseconds(4200))),
+            "all_reduce(36 x float32, sum) #12, running for 3.200 s");
+  record.ended_ns = 1'500'000'000;
+  record.state = FlightState::kSucceeded;
+  EXPECT_EQ(record.to_string(TimePoint::max()),
+            "all_reduce(36 x float32, sum) #12, succeeded after 0.500 s");
+  record.state = FlightState::kFailed;
+  EXPECT_EQ(record.to_string(TimePoint::max()),
+            "all_reduce(36 x float32, sum) #12, failed after 0.500 s");
+}
+
+}  // namespace
+}  // namespace paceline
