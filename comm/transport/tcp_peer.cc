@@ -1,8 +1,16 @@
 #include "comm/transport/tcp_peer.h"
 
+#include <cstddef>
+
 #include <sys/epoll.h>
+#include <sys/socket.h>
 
 namespace paceline {
+namespace {
+
+constexpr int kLastReads = 256;
+
+}  // namespace
 
 void TcpPeer::adopt(UniqueFd fd) {
   dial.reset();
@@ -63,6 +71,13 @@ void TcpPeer::abort(const Status& why) {
 void TcpPeer::disconnect() {
   if (!fd_) return;
   engine_.forget(fd_.get(), *this);
+  // Input that nobody has read would turn the close into a reset, and a reset takes along what
+  // was sent and has not arrived.
+  ::shutdown(fd_.get(), SHUT_WR);
+  std::byte unread[16 * 1024];
+  for (int reads = 0; reads < kLastReads; ++reads) {
+    if (::recv(fd_.get(), unread, sizeof unread, 0) <= 0) break;
+  }
   fd_.reset();
 }
 

@@ -1,77 +1,148 @@
 #include "comm/job_key.h"
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <string>
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace paceline {
 namespace {
 
-class JobKeyFile : public ::testing::Test {
- protected:
-  void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "paceline-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
+const std::string kDigits = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
 
-  std::string write(const std::string& text, mode_t mode) {
-    const std::string path = (folder_ / "key").string();
-    std::ofstream(path) << text;
-    ::chmod(path.c_str(), mode);
+// Files in a folder that goes away with it.
+class KeyFileTest : public ::testing::Test {
+ protected:
+  KeyFileTest() : folder_(::testing::TempDir() + "paceline-key-XXXXXX") {
+    EXPECT_NE(::mkdtemp(folder_.data()), nullptr);
+  }
+  ~KeyFileTest() override { std::filesystem::remove_all(folder_); }
+
+  std::string file(const std::string& content, mode_t mode = 0600) {
+    const std::string path = folder_ + "/key" + std::to_string(++files_);
+    std::ofstream(path) << content;
+    EXPECT_EQ(::chmod(path.c_str(), mode), 0);
     return path;
   }
 
-  std::filesystem::path folder_;
+  std::string folder_;
+  int files_ = 0;
 };
 
-bool same(const JobKey& a, const JobKey& b) {
-  return b.verify("test", as_byte_view("text"), a.prove("test", as_byte_view("text")));
+Mac proof_of(const JobKey& key) { return key.prove("test", as_byte_view("text")); }
+
+Mac read_proof(const Result<JobKey>& key) {
+  EXPECT_TRUE(key.ok()) << key.status().to_string();
+  return key.ok() ? proof_of(*key) : Mac();
 }
 
-TEST(JobKey, TravelsInSealedMemory) {
+TEST(JobKey, ProofsAreHmacSha256OfPurposeAndText) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const UniqueFd read_end(ends[0]), write_end(ends[1]);
+  EXPECT_FALSE(JobKey::from_descriptor(read_end.get()).ok()) << "a pipe has no beginning";
+  const JobKey key = JobKey::generate().value();
+  const Mac proof = key.prove("test", as_byte_view("text"));
+  EXPECT_TRUE(key.verify("test", as_byte_view("text"), proof));
+  EXPECT_FALSE(key.verify("test", as_byte_view("texts"), proof));
+  EXPECT_FALSE(key.verify("tests", as_byte_view("text"), proof));
+  EXPECT_FALSE(key.verify("testt", as_byte_view("ext"), proof)) << "purpose and text run together";
+  EXPECT_FALSE(key.verify("test", as_byte_view("text"), ByteView(proof).first(31)));
+  EXPECT_FALSE(key.verify("test", as_byte_view("text"), {}));
+  EXPECT_FALSE(JobKey::generate().value().verify("test", as_byte_view("text"), proof));
+}
+
+TEST(JobKey, TravelsThroughSealedMemory) {
   const JobKey key = JobKey::generate().value();
   const UniqueFd memory = key.to_memfd().value();
-  EXPECT_TRUE(same(key, JobKey::from_descriptor(memory.get()).value()));
-  EXPECT_TRUE(same(key, JobKey::from_descriptor(memory.get()).value())) << "a second reader";
-  EXPECT_LT(::pwrite(memory.get(), "x", 1, 0), 0) << "it can be written";
-  EXPECT_FALSE(same(key, JobKey::generate().value()));
+  EXPECT_NE(::fcntl(memory.get(), F_GETFD) & FD_CLOEXEC, 0);
+  EXPECT_EQ(read_proof(JobKey::from_descriptor(memory.get())), proof_of(key));
+  EXPECT_EQ(read_proof(JobKey::from_descriptor(memory.get())), proof_of(key)) << "and again";
+  EXPECT_LT(::pwrite(memory.get(), "0", 1, 0), 0) << "nobody changes it";
+  EXPECT_NE(::ftruncate(memory.get(), 0), 0);
 }
 
-TEST(JobKey, AProofIsBoundToItsPurposeAndText) {
-  const JobKey key = JobKey::generate().value();
-  const Mac mac = key.prove("a", as_byte_view("text"));
-  EXPECT_TRUE(key.verify("a", as_byte_view("text"), mac));
-  EXPECT_FALSE(key.verify("b", as_byte_view("text"), mac));
-  EXPECT_FALSE(key.verify("a", as_byte_view("other"), mac));
-  EXPECT_FALSE(key.verify("a", as_byte_view("text"), ByteView(mac).first(31)));
+TEST(JobKey, IsWipedWhereItIsMovedFrom) {
+  JobKey key = JobKey::generate().value();
+  const Mac proof = proof_of(key);
+  JobKey moved = std::move(key);
+  EXPECT_EQ(proof_of(moved), proof);
+  EXPECT_NE(proof_of(key), proof);
+  JobKey assigned = JobKey::generate().value();
+  assigned = std::move(moved);
+  EXPECT_EQ(proof_of(assigned), proof);
+  EXPECT_NE(proof_of(moved), proof);
 }
 
-TEST_F(JobKeyFile, IsReadIfOnlyItsOwnerMay) {
-  const std::string digits(64, 'a');
-  EXPECT_TRUE(JobKey::from_file(write(digits + "\n", 0600)).ok());
-  const Status open = JobKey::from_file(write(digits, 0640)).status();
-  EXPECT_EQ(open.code(), Code::kDenied);
-  EXPECT_NE(open.text().find("chmod 600"), std::string::npos);
-}
-
-TEST_F(JobKeyFile, IsRefusedWithItsNameIfItHoldsSomethingElse) {
-  for (const std::string& text : {std::string("short"), std::string(64, 'g'), std::string()}) {
-    const Status status = JobKey::from_file(write(text, 0600)).status();
-    EXPECT_EQ(status.code(), Code::kDenied);
-    EXPECT_NE(status.text().find("key"), std::string::npos);
+// The value is that of `openssl dgst -sha256 -mac HMAC` over "test", a zero byte and "text".
+TEST_F(KeyFileTest, HoldsHexadecimalDigits) {
+  const Mac proof = read_proof(JobKey::from_file(file(kDigits + "\n")));
+  EXPECT_EQ(read_proof(JobKey::from_file(file(kDigits, 0400))), proof);
+  std::string upper = kDigits;
+  for (char& digit : upper) digit = static_cast<char>(std::toupper(digit));
+  EXPECT_EQ(read_proof(JobKey::from_file(file(upper))), proof);
+  std::string hex;
+  for (const std::byte byte : proof) {
+    char digits[3];
+    std::snprintf(digits, sizeof digits, "%02x", static_cast<unsigned>(byte));
+    hex += digits;
   }
-  EXPECT_FALSE(JobKey::from_file((folder_ / "absent").string()).ok());
+  EXPECT_EQ(hex, "41f046f7cb380213aeb4d6f2e036ec12bd601d0aa38bad27840c30b2f98115b0");
 }
 
-TEST(JobKey, IsAbsentWhereTheEnvironmentNamesNone) {
+TEST_F(KeyFileTest, ThatOthersMayReadIsRefusedWithWhatToDo) {
+  for (const mode_t mode : {0640, 0604, 0660, 0606, 0644, 0610, 0601, 0777}) {
+    const std::string path = file(kDigits, mode);
+    const Status status = JobKey::from_file(path).status();
+    EXPECT_EQ(status.code(), Code::kDenied) << std::oct << mode;
+    EXPECT_NE(status.text().find(path), std::string::npos) << status.text();
+    EXPECT_NE(status.text().find("chmod 600"), std::string::npos) << status.text();
+  }
+}
+
+TEST_F(KeyFileTest, OfAnythingElseIsRefusedWithItsPathAndWithoutItsContent) {
+  for (std::string content : {kDigits.substr(1), std::string(), std::string("\n"),
+                              "g" + kDigits.substr(1), "-" + kDigits.substr(1),
+                              "0x" + kDigits.substr(2), " " + kDigits, kDigits.substr(1) + "\n"}) {
+    const std::string path = file(content);
+    const Status status = JobKey::from_file(path).status();
+    EXPECT_EQ(status.code(), Code::kDenied) << content;
+    EXPECT_NE(status.text().find(path), std::string::npos) << status.text();
+    EXPECT_EQ(status.text().find("0a0b0c"), std::string::npos) << "a secret in an error";
+  }
+}
+
+TEST_F(KeyFileTest, WithMoreThanAKeyIsRefused) {
+  EXPECT_FALSE(JobKey::from_file(file(kDigits + kDigits)).ok());
+  EXPECT_FALSE(JobKey::from_file(file(kDigits + "\nanother line\n")).ok());
+}
+
+TEST_F(KeyFileTest, ThatIsNoFileIsRefusedAtOnce) {
+  EXPECT_EQ(JobKey::from_file(folder_ + "/missing").status().code(), Code::kDenied);
+  EXPECT_FALSE(JobKey::from_file(folder_).ok());
+  const std::string fifo = folder_ + "/fifo";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  EXPECT_FALSE(JobKey::from_file(fifo).ok());
+}
+
+TEST_F(KeyFileTest, TheEnvironmentSaysWhereTheKeyIs) {
   EXPECT_EQ(JobKey::from_environment({}).value(), nullptr);
-  EXPECT_FALSE(JobKey::from_environment({.job_key_fd = 1 << 20}).ok());
+  Environment environment;
+  environment.job_key_file = file(kDigits);
+  const auto from_file = JobKey::from_environment(environment);
+  ASSERT_TRUE(from_file.ok() && *from_file != nullptr);
+  const JobKey other = JobKey::generate().value();
+  const UniqueFd memory = other.to_memfd().value();
+  environment.job_key_fd = memory.get();
+  const auto from_fd = JobKey::from_environment(environment);
+  ASSERT_TRUE(from_fd.ok() && *from_fd != nullptr);
+  EXPECT_EQ(proof_of(**from_fd), proof_of(other)) << "the descriptor goes first";
+  environment.job_key_fd = 1 << 20;
+  EXPECT_EQ(JobKey::from_environment(environment).status().code(), Code::kDenied);
 }
 
 }  // namespace
