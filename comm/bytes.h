@@ -78,8 +78,7 @@ class ByteReader {
   /// Refuses texts over `limit` bytes before anything is allocated.
   std::string get_text(std::size_t limit) {
     const auto length = get<std::uint32_t>();
-    if (length > limit) ok_ = false;
-    return ok_ ? to_text(take(length)) : std::string();
+    return to_text(take(length <= limit ? length : SIZE_MAX));
   }
 
  private:

@@ -54,9 +54,11 @@ Result<JobKey> JobKey::from_descriptor(int fd) {
 }
 
 Result<JobKey> JobKey::from_file(const std::string& path) {
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // Not blocking, since it could be a pipe that nobody writes.
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status {};
   if (!fd || ::fstat(fd.get(), &status) != 0) return system_error("cannot read " + path);
+  if (!S_ISREG(status.st_mode)) return key_error(path + " is not a file");
   if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
     return key_error("others may read " + path + ": chmod 600 it, and use a new key");
   }

@@ -17,8 +17,6 @@ namespace {
 // How often the descriptors that no driver polls by itself are looked at while driving.
 constexpr int kSweepRounds = 16;
 constexpr int kMaxEvents = 64;
-// Where others queue for the baton, a sleep is cut to this so that they can look at their deadline.
-constexpr Duration kSharedSleep = std::chrono::milliseconds(20);
 constexpr Duration kLongestSleep = std::chrono::seconds(10);
 
 Status engine_error(const char* what) {
@@ -63,13 +61,27 @@ bool PollEngine::wait(FunctionRef<bool()> condition, Deadline deadline) {
   bool held = false;
   {
     const Baton baton = hold();
-    held = drive_until(condition, deadline);
+    held = wait_holding(condition, deadline);
   }
   if (foreground_.fetch_sub(1) == 1 && background_wanted_.load() > 0) wake_background();
   return held;
 }
 
-bool PollEngine::drive_until(FunctionRef<bool()> condition, Deadline deadline) {
+bool PollEngine::wait_holding(FunctionRef<bool()> condition, Deadline deadline) {
+  while (true) {
+    if (!led_) {
+      led_ = true;
+      const bool held = lead(condition, deadline);
+      led_ = false;
+      return held;
+    }
+    if (condition()) return true;
+    if (deadline.passed(clock_.now())) return false;
+    park(deadline);
+  }
+}
+
+bool PollEngine::lead(FunctionRef<bool()> condition, Deadline deadline) {
   int round = 0;
   while (true) {
     if (condition()) return true;
@@ -79,7 +91,8 @@ bool PollEngine::drive_until(FunctionRef<bool()> condition, Deadline deadline) {
     if (!moved && deadline.passed(now)) return condition();
     if (!moved) moved = relax(round, now, deadline);
     round = moved ? 0 : round + 1;
-    if (somebody_came() || (moved && others_queue())) hand_over();
+    if (moved) wake_parked();
+    if (others_queue()) let_others_in();
   }
 }
 
@@ -115,8 +128,7 @@ bool PollEngine::poll_descriptors(Duration timeout) {
   if (sleeps) {
     holder_sleeps_.store(true);
     // Whoever came before the store did not know that it had to kick.
-    if (somebody_came()) timeout = {};
-    if (others_queue()) timeout = std::min(timeout, kSharedSleep);
+    if (others_queue()) timeout = {};
   }
   const timespec spec{.tv_sec = timeout / std::chrono::seconds(1),
                       .tv_nsec = (timeout % std::chrono::seconds(1)).count()};
@@ -165,24 +177,45 @@ void PollEngine::take(std::uint32_t ticket) {
        serving = now_serving_.load()) {
     now_serving_.wait(serving);
   }
-  tickets_seen_ = next_ticket_.load();
 }
 
+// Whoever held the baton may have changed what others wait for.
 void PollEngine::release() {
+  wake_parked();
+  pass_on();
+}
+
+void PollEngine::pass_on() {
   now_serving_.fetch_add(1);
   now_serving_.notify_all();
 }
 
 bool PollEngine::others_queue() const { return next_ticket_.load() != now_serving_.load() + 1; }
 
-// Has anybody queued who was not there when the baton was taken, and so has not looked yet?
-bool PollEngine::somebody_came() const { return next_ticket_.load() != tickets_seen_; }
-
-// Queues again before letting the next one in, so that the next one can tell it from a newcomer.
-void PollEngine::hand_over() {
+void PollEngine::let_others_in() {
   const std::uint32_t ticket = next_ticket_.fetch_add(1);
-  release();
+  pass_on();
   take(ticket);
+}
+
+// Gives the baton away until something may have changed or the deadline has passed.
+void PollEngine::park(Deadline deadline) {
+  ++parked_;
+  std::unique_lock lock(park_mutex_);
+  const std::uint64_t seen = generation_;
+  pass_on();
+  parking_.wait_for(lock, std::min(deadline.left(clock_.now()), kLongestSleep),
+                    [&] { return generation_ != seen; });
+  lock.unlock();
+  acquire();
+  --parked_;
+}
+
+void PollEngine::wake_parked() {
+  if (parked_ == 0) return;
+  const std::lock_guard lock(park_mutex_);
+  ++generation_;
+  parking_.notify_all();
 }
 
 void PollEngine::begin_background() {
@@ -208,7 +241,7 @@ void PollEngine::background_loop() {
       continue;
     }
     const Baton baton = hold();
-    (void)drive_until(unwanted, Deadline::after(clock_, kLongestSleep));
+    (void)wait_holding(unwanted, Deadline::after(clock_, kLongestSleep));
   }
 }
 

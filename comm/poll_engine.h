@@ -3,8 +3,10 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -59,15 +61,18 @@ class PollEngine final : public Engine {
 
  private:
   PollEngine(const Options& options, UniqueFd epoll, UniqueFd kick);
-  bool drive_until(FunctionRef<bool()> condition, Deadline deadline);
+  bool wait_holding(FunctionRef<bool()> condition, Deadline deadline);
+  bool lead(FunctionRef<bool()> condition, Deadline deadline);
   bool drive(TimePoint now);
   bool poll_descriptors(Duration timeout);
   Duration sleep_time(TimePoint now, Deadline deadline) const;
   bool relax(int round, TimePoint now, Deadline deadline);
   bool others_queue() const;
-  bool somebody_came() const;
   void take(std::uint32_t ticket);
-  void hand_over();
+  void pass_on();
+  void let_others_in();
+  void park(Deadline deadline);
+  void wake_parked();
   void wake_background();
   void background_loop();
 
@@ -76,16 +81,22 @@ class PollEngine final : public Engine {
   const UniqueFd epoll_;
   const UniqueFd kick_;  // eventfd: wakes a holder that sleeps
 
-  // The baton is a ticket lock: fair, so that nobody who waits starves behind one who drives.
+  // The baton is a ticket lock, so that nobody starves. Of those who wait one leads: it holds the
+  // baton while it drives, and lets in whoever queues. The others look at their condition and park
+  // until something has changed; so whoever queues has not looked yet.
   std::atomic<std::uint32_t> next_ticket_{0};
   std::atomic<std::uint32_t> now_serving_{0};
   std::atomic<bool> holder_sleeps_{false};
+  std::mutex park_mutex_;  // guards generation_
+  std::condition_variable parking_;
+  std::uint64_t generation_ = 0;  // how often something may have changed
 
   // Waits of the program's own threads; while there are any, the background thread stays away.
   std::atomic<std::uint32_t> foreground_{0};
 
   // Guarded by the baton.
-  std::uint32_t tickets_seen_ = 0;  // next_ticket_ when the holder took the baton
+  bool led_ = false;
+  int parked_ = 0;
   std::vector<Driver*> drivers_;
   std::vector<FdHandler*> forgotten_;  // during one poll: handlers that its later events must skip
 

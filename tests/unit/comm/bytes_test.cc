@@ -120,10 +120,17 @@ TEST(ByteReader, RandomBytesDoNoHarm) {
     for (int field = 0; field < 20; ++field) {
       const std::size_t before = reader.left();
       switch (random.below(4)) {
-        case 0: reader.get<std::uint8_t>(); break;
-        case 1: reader.get<std::int64_t>(); break;
-        case 2: EXPECT_LE(reader.get_text(8).size(), 8u); break;
-        default: EXPECT_LE(reader.take(random.below(50)).size(), before);
+        case 0:
+          reader.get<std::uint8_t>();
+          break;
+        case 1:
+          reader.get<std::int64_t>();
+          break;
+        case 2:
+          EXPECT_LE(reader.get_text(8).size(), 8u);
+          break;
+        default:
+          EXPECT_LE(reader.take(random.below(50)).size(), before);
       }
       ASSERT_LE(reader.left(), before);
     }

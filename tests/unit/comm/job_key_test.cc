@@ -1,5 +1,7 @@
 #include "comm/job_key.h"
 
+#include <cctype>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -40,11 +42,7 @@ Mac read_proof(const Result<JobKey>& key) {
   return key.ok() ? proof_of(*key) : Mac();
 }
 
-TEST(JobKey, ProofsAreHmacSha256OfPurposeAndText) {
-  int ends[2];
-  ASSERT_EQ(::pipe(ends), 0);
-  const UniqueFd read_end(ends[0]), write_end(ends[1]);
-  EXPECT_FALSE(JobKey::from_descriptor(read_end.get()).ok()) << "a pipe has no beginning";
+TEST(JobKey, AProofIsOfOneKeyOnePurposeAndOneText) {
   const JobKey key = JobKey::generate().value();
   const Mac proof = key.prove("test", as_byte_view("text"));
   EXPECT_TRUE(key.verify("test", as_byte_view("text"), proof));
@@ -64,6 +62,14 @@ TEST(JobKey, TravelsThroughSealedMemory) {
   EXPECT_EQ(read_proof(JobKey::from_descriptor(memory.get())), proof_of(key)) << "and again";
   EXPECT_LT(::pwrite(memory.get(), "0", 1, 0), 0) << "nobody changes it";
   EXPECT_NE(::ftruncate(memory.get(), 0), 0);
+}
+
+TEST(JobKey, ADescriptorThatCannotBeReadFromItsBeginningIsRefused) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const UniqueFd read_end(ends[0]), write_end(ends[1]);
+  EXPECT_EQ(JobKey::from_descriptor(read_end.get()).status().code(), Code::kDenied);
+  EXPECT_EQ(JobKey::from_descriptor(-1).status().code(), Code::kDenied);
 }
 
 TEST(JobKey, IsWipedWhereItIsMovedFrom) {
@@ -95,7 +101,7 @@ TEST_F(KeyFileTest, HoldsHexadecimalDigits) {
 }
 
 TEST_F(KeyFileTest, ThatOthersMayReadIsRefusedWithWhatToDo) {
-  for (const mode_t mode : {0640, 0604, 0660, 0606, 0644, 0610, 0601, 0777}) {
+  for (const mode_t mode : {0640u, 0604u, 0660u, 0606u, 0644u, 0610u, 0601u, 0777u}) {
     const std::string path = file(kDigits, mode);
     const Status status = JobKey::from_file(path).status();
     EXPECT_EQ(status.code(), Code::kDenied) << std::oct << mode;
@@ -114,11 +120,6 @@ TEST_F(KeyFileTest, OfAnythingElseIsRefusedWithItsPathAndWithoutItsContent) {
     EXPECT_NE(status.text().find(path), std::string::npos) << status.text();
     EXPECT_EQ(status.text().find("0a0b0c"), std::string::npos) << "a secret in an error";
   }
-}
-
-TEST_F(KeyFileTest, WithMoreThanAKeyIsRefused) {
-  EXPECT_FALSE(JobKey::from_file(file(kDigits + kDigits)).ok());
-  EXPECT_FALSE(JobKey::from_file(file(kDigits + "\nanother line\n")).ok());
 }
 
 TEST_F(KeyFileTest, ThatIsNoFileIsRefusedAtOnce) {

@@ -75,8 +75,8 @@ Bytes with_length(std::uint32_t length) {
 }
 
 TEST(StoreFrame, ALengthOverTheLimitIsRefusedBeforeItsBytesCome) {
-  for (const std::uint32_t length : {static_cast<std::uint32_t>(kMaxStoreFrameBytes + 1),
-                                     std::uint32_t{1} << 30, 0xFFFFFFFFu}) {
+  for (const std::uint32_t length :
+       {static_cast<std::uint32_t>(kMaxStoreFrameBytes + 1), std::uint32_t{1} << 30, 0xFFFFFFFFu}) {
     const Bytes bytes = with_length(length);
     ByteView view = bytes;
     EXPECT_FALSE(take_frame(view).ok()) << length;

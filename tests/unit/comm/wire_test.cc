@@ -59,10 +59,9 @@ TEST(Header, EachFieldOutOfItsRangeIsRefused) {
     std::size_t offset;
     std::uint8_t value;
     std::string said;
-  } rows[] = {{0, 0, "magic"},      {3, 0, "magic"},     {40, 3, "kind"},
-              {41, 3, "operation"}, {42, 4, "type"},     {43, 3, "op"},
-              {32, 1, "reserved"},  {39, 1, "reserved"}, {15, 1, "payload"},
-              {40, 255, "kind"},    {42, 255, "type"}};
+  } rows[] = {{0, 0, "magic"},    {3, 0, "magic"},   {40, 3, "kind"},     {41, 3, "operation"},
+              {42, 4, "type"},    {43, 3, "op"},     {32, 1, "reserved"}, {39, 1, "reserved"},
+              {15, 1, "payload"}, {40, 255, "kind"}, {42, 255, "type"}};
   for (const auto& row : rows) {
     const Status status = with_byte({}, row.offset, row.value);
     EXPECT_EQ(status.code(), Code::kUnavailable) << row.offset;
@@ -92,7 +91,8 @@ TEST(Header, ACorruptByteIsRefusedOrMeansWhatItSays) {
         HeaderBytes bytes = valid;
         bytes[offset] = static_cast<std::byte>(value);
         const Result<MessageHeader> decoded = decode_header(bytes);
-        if (decoded.ok()) ASSERT_EQ(encode_header(*decoded), bytes) << "byte " << offset;
+        if (!decoded.ok()) continue;
+        ASSERT_EQ(encode_header(*decoded), bytes) << "byte " << offset;
       }
     }
   }
