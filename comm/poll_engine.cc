@@ -88,7 +88,7 @@ bool PollEngine::lead(FunctionRef<bool()> condition, Deadline deadline) {
     const TimePoint now = clock_.now();
     bool moved = drive(now);
     if (!moved && round % kSweepRounds == kSweepRounds - 1) moved = poll_descriptors({});
-    if (!moved && deadline.passed(now)) return condition();
+    if (deadline.passed(now)) return condition();
     if (!moved) moved = relax(round, now, deadline);
     round = moved ? 0 : round + 1;
     if (moved) wake_parked();

@@ -20,6 +20,10 @@ Status timed_out(const SocketAddress& address, const char* what) {
                 std::string(what) + " at " + address.to_string() + " in time");
 }
 
+Status too_long() {
+  return Status(Code::kInvalidArgument, Scope::kOperation, "store: key or value is too long");
+}
+
 }  // namespace
 
 Result<std::unique_ptr<StoreClient>> StoreClient::connect(std::shared_ptr<PollEngine> engine,
@@ -34,17 +38,19 @@ Result<std::unique_ptr<StoreClient>> StoreClient::connect(std::shared_ptr<PollEn
       if (status.ok()) return client;
     }
     // Only "nobody is there yet" is worth another try: rank 0 may still be starting.
-    if (status.code() != Code::kUnavailable || deadline.passed(engine->clock().now())) {
+    const TimePoint retry = engine->clock().now() + kRetry;
+    if (status.code() != Code::kUnavailable || deadline.passed(retry)) {
       return status.with_context("store");
     }
-    const auto never = [] { return false; };
-    (void)engine->wait(never,
-                       Deadline::at(std::min(deadline.moment(), engine->clock().now() + kRetry)));
+    (void)engine->wait([] { return false; }, Deadline::at(retry));
   }
 }
 
 StoreClient::StoreClient(std::shared_ptr<PollEngine> engine, SocketAddress address, UniqueFd fd)
-    : engine_(std::move(engine)), address_(address), fd_(std::move(fd)) {}
+    : engine_(std::move(engine)),
+      address_(address),
+      fd_(std::move(fd)),
+      proven_(address.is_unix()) {}
 
 StoreClient::~StoreClient() {
   const Engine::Baton baton = engine_->hold();
@@ -58,13 +64,12 @@ Status StoreClient::open(const JobKey* key, Deadline deadline) {
     engine_->attach(*this);
     PACELINE_TRY(engine_->watch(fd_.get(), *this));
   }
-  const auto decided = [this] { return connected_ || !broken_.ok(); };
+  // Members are looked at with the baton held: another thread may be driving.
+  Status broken;
+  const auto decided = [&] { return broken = broken_, connected_ || !broken.ok(); };
   if (!engine_->wait(decided, deadline)) return timed_out(address_, "nobody answers");
-  PACELINE_TRY(broken_);
-  if (address_.is_unix()) {
-    proven_ = true;
-    return {};
-  }
+  PACELINE_TRY(broken);
+  if (address_.is_unix()) return {};
   if (key == nullptr) {
     return Status(Code::kDenied, Scope::kProcess,
                   "the store at " + address_.to_string() +
@@ -96,17 +101,16 @@ Status StoreClient::prove(const JobKey& key, Deadline deadline) {
 }
 
 Status StoreClient::await_bytes(std::size_t count, Deadline deadline) {
-  const auto came = [&] { return incoming_.size() >= count || !broken_.ok(); };
-  if (!engine_->wait(came, deadline)) return timed_out(address_, "no proof of the key came");
-  if (incoming_.size() >= count) return {};
+  bool came = false;
+  const auto decided = [&] { return came = incoming_.size() >= count, came || !broken_.ok(); };
+  if (!engine_->wait(decided, deadline)) return timed_out(address_, "no proof of the key came");
+  if (came) return {};
   return Status(Code::kDenied, Scope::kProcess,
                 address_.to_string() + " ended the connection while the key was being proven");
 }
 
 Status StoreClient::set(std::string key, std::string value, Deadline deadline) {
-  if (key.size() > kMaxKeyBytes || value.size() > kMaxValueBytes) {
-    return Status(Code::kInvalidArgument, Scope::kOperation, "store: key or value is too long");
-  }
+  if (key.size() > kMaxKeyBytes || value.size() > kMaxValueBytes) return too_long();
   const std::uint32_t id =
       request({.kind = StoreFrameKind::kSet, .key = std::move(key), .value = std::move(value)});
   const auto ended = [&] { return answers_.contains(id) || !broken_.ok(); };
@@ -120,6 +124,8 @@ Status StoreClient::set(std::string key, std::string value, Deadline deadline) {
 
 Result<std::vector<std::optional<std::string>>> StoreClient::get(std::span<const std::string> keys,
                                                                  Deadline deadline) {
+  const auto is_long = [](const std::string& key) { return key.size() > kMaxKeyBytes; };
+  if (std::any_of(keys.begin(), keys.end(), is_long)) return too_long();
   std::vector<std::uint32_t> ids;
   for (const std::string& key : keys) {
     ids.push_back(request({.kind = StoreFrameKind::kGet, .key = key}));

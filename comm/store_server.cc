@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <thread>
@@ -75,6 +76,8 @@ class StoreServer::Loop {
   void get(const std::shared_ptr<Client>& client, StoreFrame request);
   static void answer(Client& client, StoreFrame frame);
   static void write_to(Client& client);
+  void forget_closing();
+  bool room_for_strangers() const;
   std::size_t strangers() const;
 
   const UniqueFd listener_;
@@ -92,8 +95,9 @@ class StoreServer::Loop {
 void StoreServer::Loop::run() {
   std::vector<pollfd> polled;
   while (true) {
+    const short arrivals = room_for_strangers() ? POLLIN : 0;
     polled.assign(
-        {{.fd = stop_.get(), .events = POLLIN}, {.fd = listener_.get(), .events = POLLIN}});
+        {{.fd = stop_.get(), .events = POLLIN}, {.fd = listener_.get(), .events = arrivals}});
     for (const auto& client : clients_) {
       const auto events = static_cast<short>(client->outgoing.empty() ? POLLIN : POLLIN | POLLOUT);
       polled.push_back({.fd = client->fd.get(), .events = events});
@@ -109,9 +113,20 @@ void StoreServer::Loop::run() {
       if (polled[i + 2].revents & ~POLLOUT) read_from(client);
       if (now >= client->handshake_ends) client->closing = true;
     }
-    std::erase_if(clients_, [](const auto& client) { return client->closing; });
+    forget_closing();
     if (polled[1].revents != 0) accept_all();
   }
+}
+
+// Their requests go too: a waiter would keep the descriptor open.
+void StoreServer::Loop::forget_closing() {
+  const auto waits = [](const auto& client) { return client->closing && client->pending_gets > 0; };
+  const bool some_wait = std::any_of(clients_.begin(), clients_.end(), waits);
+  for (auto key = waiters_.begin(); some_wait && key != waiters_.end();) {
+    std::erase_if(key->second, [](const Waiter& waiter) { return waiter.client->closing; });
+    key = key->second.empty() ? waiters_.erase(key) : std::next(key);
+  }
+  std::erase_if(clients_, [](const auto& client) { return client->closing; });
 }
 
 std::size_t StoreServer::Loop::strangers() const {
@@ -120,11 +135,14 @@ std::size_t StoreServer::Loop::strangers() const {
                     [](const auto& client) { return client->handshake.has_value(); }));
 }
 
+bool StoreServer::Loop::room_for_strangers() const { return strangers() < kMaxStrangers; }
+
+// Strangers beyond the bound wait in the kernel's queue: a job's ranks come all at once.
 void StoreServer::Loop::accept_all() {
-  while (true) {
+  while (room_for_strangers()) {
     Result<UniqueFd> fd = accept_from(listener_.get());
     if (!fd.ok() || !*fd) return;
-    if (clients_.size() < kMaxConnections && strangers() < kMaxStrangers) admit(*std::move(fd));
+    if (clients_.size() < kMaxConnections) admit(*std::move(fd));
   }
 }
 
@@ -207,10 +225,11 @@ void StoreServer::Loop::serve(const std::shared_ptr<Client>& client, StoreFrame 
 }
 
 void StoreServer::Loop::set(Client& client, StoreFrame request) {
-  std::string& value = entries_[request.key];
+  const auto [entry, is_new] = entries_.try_emplace(request.key);
+  std::string& value = entry->second;
   const std::size_t stored = stored_bytes_ - value.size() + request.value.size();
   if (entries_.size() > kMaxEntries || stored > kMaxStoredBytes) {
-    if (value.empty()) entries_.erase(request.key);
+    if (is_new) entries_.erase(entry);
     return answer(
         client, {.kind = StoreFrameKind::kRefused, .id = request.id, .value = "the store is full"});
   }
@@ -271,6 +290,10 @@ Result<std::unique_ptr<StoreServer>> StoreServer::serve_unix(std::string_view na
 
 Result<std::unique_ptr<StoreServer>> StoreServer::serve_tcp(const SocketAddress& address,
                                                             std::unique_ptr<JobKey> key) {
+  if (key == nullptr) {
+    return Status(Code::kDenied, Scope::kProcess,
+                  "store: over TCP it is served only with a job key: set PACELINE_JOB_KEY_FILE");
+  }
   return serve(address, std::move(key));
 }
 

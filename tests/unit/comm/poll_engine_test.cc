@@ -1,162 +1,177 @@
+// Waiting: on a condition, on a deadline, and several threads at once.
+
 #include "comm/poll_engine.h"
 
 #include <atomic>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
-namespace paceline {
+#include "tests/unit/comm/patience.h"
+
+namespace paceline::testing {
 namespace {
 
-using std::chrono::milliseconds;
-using std::chrono::seconds;
+const auto kNever = [] { return false; };
 
-std::shared_ptr<PollEngine> make_engine() { return PollEngine::create({}).value(); }
+// The stages of waiting, alone and together.
+struct Stages {
+  std::string name;
+  PollEngine::Options options;
+};
+const Stages kStages[] = {{"asleep", {.spin_rounds = 0, .yield_rounds = 0}},
+                          {"yielding", {.spin_rounds = 0, .yield_rounds = 1'000'000'000}},
+                          {"spinning", {.spin_rounds = 1'000'000'000, .yield_rounds = 0}},
+                          {"all", {}}};
 
-Deadline in(const PollEngine& engine, Duration time) {
-  return Deadline::after(engine.clock(), time);
-}
-
+// Ends after so many calls of drive(); counts how often it is asked when it must be woken.
 class CountingDriver final : public Driver {
  public:
-  bool drive(TimePoint) override {
+  explicit CountingDriver(PollEngine& engine) : engine_(engine) {
+    const Engine::Baton baton = engine_.hold();
+    engine_.attach(*this);
+  }
+  ~CountingDriver() override {
+    const Engine::Baton baton = engine_.hold();
+    engine_.detach(*this);
+  }
+  bool drive(TimePoint now) override {
     ++drives;
-    return false;
+    return now < busy_until;
   }
+  TimePoint wake_at() const override {
+    ++naps;
+    return wake;
+  }
+
   std::atomic<int> drives{0};
-};
-
-class Attached {
- public:
-  Attached(PollEngine& engine, Driver& driver) : engine_(engine), driver_(driver) {
-    const Engine::Baton baton = engine_.hold();
-    engine_.attach(driver_);
-  }
-  ~Attached() {
-    const Engine::Baton baton = engine_.hold();
-    engine_.detach(driver_);
-  }
+  mutable std::atomic<int> naps{0};
+  TimePoint busy_until = TimePoint::min();
+  TimePoint wake = TimePoint::max();
 
  private:
   PollEngine& engine_;
-  Driver& driver_;
 };
 
-// An event that wakes whoever sleeps in the engine.
-class Bell final : public FdHandler {
- public:
-  explicit Bell(PollEngine& engine) : engine_(engine), fd_(::eventfd(0, EFD_NONBLOCK)) {
-    const Engine::Baton baton = engine_.hold();
-    EXPECT_TRUE(engine_.watch(fd_.get(), *this).ok());
+class PollEngineTest : public ::testing::TestWithParam<Stages> {
+ protected:
+  Deadline after_ms(int time_ms) {
+    return Deadline::after(engine_->clock(), std::chrono::milliseconds(time_ms));
   }
-  ~Bell() {
-    const Engine::Baton baton = engine_.hold();
-    engine_.forget(fd_.get(), *this);
-  }
-  void ring() const {
-    const std::uint64_t one = 1;
-    EXPECT_EQ(::write(fd_.get(), &one, sizeof one), 8);
-  }
-  bool rang() const { return rang_; }
+  TimePoint now() { return engine_->clock().now(); }
 
- private:
-  bool on_ready(std::uint32_t) override {
-    std::uint64_t count = 0;
-    rang_ = rang_ || ::read(fd_.get(), &count, sizeof count) > 0;
-    return true;
-  }
-  PollEngine& engine_;
-  const UniqueFd fd_;
-  std::atomic<bool> rang_{false};
+  const std::shared_ptr<PollEngine> engine_ = PollEngine::create(GetParam().options).value();
 };
 
-TEST(PollEngine, AWaitEndsWithItsConditionOrItsDeadline) {
-  const auto engine = make_engine();
-  EXPECT_TRUE(engine->wait([] { return true; }, in(*engine, seconds(-1))));
-  const TimePoint before = engine->clock().now();
-  EXPECT_FALSE(engine->wait([] { return false; }, in(*engine, milliseconds(30))));
-  EXPECT_GE(engine->clock().now() - before, milliseconds(30));
+TEST_P(PollEngineTest, AConditionThatHoldsIsNotWaitedFor) {
+  EXPECT_TRUE(engine_->wait([] { return true; }, Deadline::at(TimePoint::min())));
+  EXPECT_TRUE(engine_->wait([] { return true; }, patient()));
 }
 
-TEST(PollEngine, WhoeverWaitsDrives) {
-  const auto engine = make_engine();
-  CountingDriver driver;
-  const Attached attached(*engine, driver);
-  EXPECT_TRUE(engine->wait([&] { return driver.drives > 10; }, in(*engine, seconds(20))));
-}
-
-TEST(PollEngine, ADescriptorWakesASleepingWait) {
-  const auto engine = make_engine();
-  Bell bell(*engine);
-  std::thread ringer([&] {
-    // Long enough for the other to be asleep; right also if it is not.
-    (void)make_engine()->wait([] { return false; }, in(*engine, milliseconds(30)));
-    bell.ring();
-  });
-  EXPECT_TRUE(engine->wait([&] { return bell.rang(); }, in(*engine, seconds(20))));
-  ringer.join();
-}
-
-TEST(PollEngine, TheBatonCanBeTakenWhileAnotherWaits) {
-  const auto engine = make_engine();
-  bool flag = false;  // guarded by the baton
-  std::thread waiter(
-      [&] { EXPECT_TRUE(engine->wait([&] { return flag; }, in(*engine, seconds(20)))); });
-  for (int i = 0; i < 1000; ++i) {
-    const Engine::Baton baton = engine->hold();
-    flag = i == 999;
+TEST_P(PollEngineTest, ADeadlineEndsTheWaitAndNotBefore) {
+  EXPECT_FALSE(engine_->wait(kNever, Deadline::at(TimePoint::min())));
+  for (const int time_ms : {1, 30}) {
+    const Deadline deadline = after_ms(time_ms);
+    EXPECT_FALSE(engine_->wait(kNever, deadline));
+    EXPECT_GE(now(), deadline.moment());
+    EXPECT_LT(now(), deadline.moment() + std::chrono::seconds(20));
   }
-  waiter.join();
 }
 
-TEST(PollEngine, SeveralMayWaitAtOnce) {
-  const auto engine = make_engine();
-  int turn = 0;  // guarded by the baton
-  std::vector<std::thread> threads;
-  for (int mine = 0; mine < 4; ++mine) {
-    threads.emplace_back([&, mine] {
-      const auto is_my_turn = [&] { return turn == mine; };
-      EXPECT_TRUE(engine->wait(is_my_turn, in(*engine, seconds(20))));
-      const Engine::Baton baton = engine->hold();
+TEST_P(PollEngineTest, DriversAreDrivenUntilTheConditionHolds) {
+  CountingDriver driver(*engine_);
+  driver.wake = TimePoint::min();  // at once
+  EXPECT_TRUE(engine_->wait([&] { return driver.drives >= 100; }, patient()));
+}
+
+TEST_P(PollEngineTest, ADriverIsWokenWhenItAskedForIt) {
+  CountingDriver driver(*engine_);
+  driver.wake = now() + std::chrono::milliseconds(20);
+  EXPECT_TRUE(engine_->wait([&] { return now() >= driver.wake; }, patient()));
+  EXPECT_LT(now(), driver.wake + std::chrono::seconds(20));
+}
+
+// Others' traffic never stops moving; a wait with a deadline ends all the same.
+TEST_P(PollEngineTest, ABusyDriverDoesNotKeepAWaitBeyondItsDeadline) {
+  CountingDriver driver(*engine_);
+  driver.busy_until = now() + std::chrono::seconds(5);
+  EXPECT_FALSE(engine_->wait(kNever, after_ms(10)));
+  EXPECT_LT(now(), driver.busy_until);
+}
+
+TEST_P(PollEngineTest, TwoThreadsWaitAndEachHearsOfItsOwn) {
+  std::atomic<int> turn{0};
+  const auto play = [&](int me) {
+    for (int round = 0; round < 200; ++round) {
+      EXPECT_TRUE(engine_->wait([&] { return turn % 2 == me; }, patient()));
+      const Engine::Baton baton = engine_->hold();
       ++turn;
+    }
+  };
+  std::thread other(play, 1);
+  play(0);
+  other.join();
+  EXPECT_EQ(turn, 400);
+}
+
+// Nothing moves: the one with the longer deadline drives, the other must get to see its own.
+TEST_P(PollEngineTest, ThreadsThatWaitTogetherKeepTheirOwnDeadlines) {
+  std::atomic<bool> enough{false};
+  std::vector<std::thread> patient_ones;
+  for (int i = 0; i < 2; ++i) {
+    patient_ones.emplace_back(
+        [&] { EXPECT_TRUE(engine_->wait([&] { return enough.load(); }, after_ms(30'000))); });
+  }
+  for (int round = 0; round < 5; ++round) {
+    const Deadline deadline = after_ms(20);
+    EXPECT_FALSE(engine_->wait(kNever, deadline));
+    EXPECT_LT(now(), deadline.moment() + std::chrono::seconds(5));
+  }
+  {
+    const Engine::Baton baton = engine_->hold();
+    enough = true;
+  }
+  for (std::thread& thread : patient_ones) thread.join();
+}
+
+INSTANTIATE_TEST_SUITE_P(Stages, PollEngineTest, ::testing::ValuesIn(kStages),
+                         [](const auto& instance) { return instance.param.name; });
+
+TEST(PollEngine, TheBatonIsHadWhileAnotherThreadWaitsAsleep) {
+  const auto engine = PollEngine::create({.spin_rounds = 0, .yield_rounds = 0}).value();
+  CountingDriver driver(*engine);
+  bool done = false;
+  std::thread sleeper([&] { EXPECT_TRUE(engine->wait([&] { return done; }, patient())); });
+  ASSERT_TRUE(comes_true([&] { return driver.naps > 0; })) << "it never went to sleep";
+  for (int round = 0; round < 100; ++round) {
+    const Engine::Baton baton = engine->hold();
+    done = round == 99;
+  }
+  sleeper.join();
+}
+
+TEST(PollEngine, TheBatonIsHeldByOneAtATime) {
+  const auto engine = PollEngine::create({}).value();
+  int counter = 0;  // guarded by the baton; the thread sanitizer looks
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < 1000; ++round) {
+        const Engine::Baton baton = engine->hold();
+        ++counter;
+      }
     });
   }
+  EXPECT_TRUE(engine->wait([&] { return counter == 4000; }, patient()));
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(turn, 4);
 }
 
-TEST(PollEngine, WhatIsOutstandingIsDrivenAlthoughNobodyWaits) {
-  const auto engine = make_engine();
-  CountingDriver driver;
-  const Attached attached(*engine, driver);
-  {
-    const Engine::Baton baton = engine->hold();
-    engine->begin_background();
-  }
-  while (driver.drives < 10) std::this_thread::yield();
-  {
-    const Engine::Baton baton = engine->hold();
-    engine->end_background();
-  }
-}
-
-TEST(PollEngine, ABusyBackgroundLetsTheForegroundIn) {
-  const auto engine = make_engine();
-  CountingDriver driver;
-  const Attached attached(*engine, driver);
-  {
-    const Engine::Baton baton = engine->hold();
-    engine->begin_background();
-  }
-  for (int i = 0; i < 100; ++i) {
-    const int before = driver.drives;
-    EXPECT_TRUE(engine->wait([&] { return driver.drives > before; }, in(*engine, seconds(20))));
-  }
-  const Engine::Baton baton = engine->hold();
-  engine->end_background();
+TEST(PollEngine, MoreRanksThanCpusDoNotSpin) {
+  EXPECT_GT(PollEngine::options_for(1).spin_rounds, 0);
+  EXPECT_EQ(PollEngine::options_for(1'000'000).spin_rounds, 0);
 }
 
 }  // namespace
-}  // namespace paceline
+}  // namespace paceline::testing

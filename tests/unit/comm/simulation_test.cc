@@ -1,3 +1,5 @@
+// The order of hand-overs, and how a simulation ends.
+
 #include "comm/simulation.h"
 
 #include <string>
@@ -8,81 +10,129 @@
 namespace paceline {
 namespace {
 
-using std::chrono::milliseconds;
+const auto kNever = [] { return false; };
 
-Deadline in(const Engine& engine, Duration time) { return Deadline::after(engine.clock(), time); }
+struct Step {
+  int rank;
+  TimePoint time;
 
-// Ranks pass a token along; the trace says who ran when.
-std::string trace_of(std::uint64_t seed) {
-  Simulation simulation({.ranks = 4, .seed = seed});
-  std::string trace;
-  std::vector<int> inbox(4, 0);
+  bool operator==(const Step&) const = default;
+};
+
+// Ranks that wait for random times and for each other, with events in between.
+std::vector<Step> trace_of(std::uint64_t seed) {
+  constexpr int kRanks = 5;
+  Simulation simulation({.ranks = kRanks, .seed = seed});
+  std::vector<Step> trace;
+  std::vector<int> rounds(kRanks);
   const Status status = simulation.run([&](int rank, Engine& engine) {
-    for (int round = 0; round < 10; ++round) {
-      trace += static_cast<char>('0' + rank);
-      const auto next = static_cast<std::size_t>((rank + 1) % 4);
-      simulation.schedule(Duration(simulation.random().below(1000)), [&, next] {
-        ++inbox[next];
-        simulation.touch(static_cast<int>(next));
-      });
-      const auto came = [&] { return inbox[static_cast<std::size_t>(rank)] > round; };
-      EXPECT_TRUE(engine.wait(came, in(engine, milliseconds(10))));
+    const auto own = static_cast<std::size_t>(rank);
+    const auto next = static_cast<std::size_t>((rank + 1) % kRanks);
+    Random random(own);
+    for (int round = 0; round < 20; ++round) {
+      const Duration pause(random.below(3) * 1000);
+      EXPECT_FALSE(engine.wait(kNever, Deadline::after(engine.clock(), pause)));
+      trace.push_back({rank, engine.clock().now()});
+      ++rounds[own];
+      const int before = (rank + kRanks - 1) % kRanks;
+      simulation.schedule(Duration(random.below(3) * 1000),
+                          [&simulation, before] { simulation.touch(before); });
+      EXPECT_TRUE(
+          engine.wait([&] { return rounds[next] >= round; }, Deadline::at(TimePoint::max())));
+      trace.push_back({rank, engine.clock().now()});
     }
   });
   EXPECT_TRUE(status.ok()) << status.to_string();
   return trace;
 }
 
-TEST(Simulation, ASeedDecidesTheOrder) {
-  EXPECT_EQ(trace_of(7), trace_of(7));
-  int different = 0;
-  for (std::uint64_t seed = 1; seed <= 20; ++seed) different += trace_of(seed) != trace_of(0);
-  EXPECT_GE(different, 19);
+TEST(Simulation, OneSeedIsOneOrder) {
+  for (const std::uint64_t seed : {0ull, 1ull, 2ull, 12345678901234567ull}) {
+    EXPECT_EQ(trace_of(seed), trace_of(seed)) << "seed " << seed;
+  }
 }
 
-TEST(Simulation, TimePassesOnlyWhenNobodyCanRun) {
-  Simulation simulation({.ranks = 2});
+TEST(Simulation, OtherSeedsAreOtherOrders) {
+  std::vector<std::vector<Step>> traces;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    traces.push_back(trace_of(seed));
+    for (std::uint64_t other = 0; other < seed; ++other) {
+      EXPECT_NE(traces[other], traces[seed]) << "seeds " << other << " and " << seed;
+    }
+  }
+}
+
+TEST(Simulation, EveryRankRunsOnceWithItsOwnEngine) {
+  Simulation simulation({.ranks = 7, .seed = 3});
+  EXPECT_EQ(simulation.ranks(), 7);
+  EXPECT_EQ(simulation.seed(), 3u);
+  std::vector<int> runs(7);
+  EXPECT_TRUE(simulation
+                  .run([&](int rank, Engine& engine) {
+                    ++runs[static_cast<std::size_t>(rank)];
+                    EXPECT_EQ(&engine, &simulation.engine(rank));
+                    EXPECT_EQ(&engine.clock(), &simulation.clock());
+                  })
+                  .ok());
+  EXPECT_EQ(runs, std::vector<int>(7, 1));
+}
+
+TEST(Simulation, WhoIsTouchedLooksAgain) {
+  Simulation simulation({.ranks = 2, .seed = 1});
+  bool flag = false, seen = false;
   const Status status = simulation.run([&](int rank, Engine& engine) {
-    const TimePoint before = engine.clock().now();
-    EXPECT_FALSE(engine.wait([] { return false; }, in(engine, std::chrono::hours(rank + 1))));
-    EXPECT_EQ(engine.clock().now() - before, std::chrono::hours(rank + 1));
+    if (rank == 0) {
+      seen = engine.wait([&] { return flag; }, Deadline::at(TimePoint::max()));
+    } else {
+      EXPECT_FALSE(engine.wait(kNever, Deadline::after(engine.clock(), Duration(1000))));
+      flag = true;
+      simulation.touch(0);
+    }
   });
-  EXPECT_TRUE(status.ok());
+  EXPECT_TRUE(status.ok()) << status.to_string();
+  EXPECT_TRUE(seen);
 }
 
-TEST(Simulation, AWorldInWhichNothingCanHappenIsReported) {
-  Simulation simulation({.ranks = 3, .seed = 5});
-  const Status status = simulation.run([](int, Engine& engine) {
-    (void)engine.wait([] { return false; }, Deadline::at(TimePoint::max()));
+TEST(Simulation, AStuckWorldIsReportedWithItsSeed) {
+  Simulation simulation({.ranks = 3, .seed = 42});
+  int unsatisfied = 0;
+  const Status status = simulation.run([&](int, Engine& engine) {
+    unsatisfied += !engine.wait(kNever, Deadline::at(TimePoint::max()));
+    unsatisfied += !engine.wait(kNever, Deadline::at(TimePoint::max()));
   });
   EXPECT_EQ(status.code(), Code::kInternal);
-  EXPECT_NE(status.text().find("seed 5"), std::string::npos) << status.text();
+  EXPECT_NE(status.text().find("seed 42"), std::string::npos) << status.text();
+  EXPECT_NE(status.text().find("stuck"), std::string::npos) << status.text();
+  EXPECT_EQ(unsatisfied, 6) << "every wait ends, so that the bodies return";
 }
 
-TEST(Simulation, AWorldThatNeverEndsIsReported) {
-  Simulation simulation({.ranks = 2, .step_limit = 1000});
-  const Status status = simulation.run([](int, Engine& engine) {
-    while (engine.clock().now() < TimePoint(std::chrono::hours(1))) {
-      const TimePoint before = engine.clock().now();
-      (void)engine.wait([] { return false; }, in(engine, milliseconds(1)));
-      if (engine.clock().now() == before) return;  // waits end at once: it was given up
+TEST(Simulation, AWorldThatNeverComesToRestIsReported) {
+  Simulation simulation({.ranks = 2, .seed = 42, .step_limit = 1000});
+  int waits = 0;
+  const Status status = simulation.run([&](int, Engine& engine) {
+    for (int i = 0; i < 100'000; ++i, ++waits) {
+      (void)engine.wait(kNever, Deadline::after(engine.clock(), Duration(1)));
     }
   });
   EXPECT_EQ(status.code(), Code::kInternal);
+  EXPECT_NE(status.text().find("limit of steps"), std::string::npos) << status.text();
+  EXPECT_NE(status.text().find("seed 42"), std::string::npos) << status.text();
+  EXPECT_EQ(waits, 200'000);
 }
 
+// A token goes round: each rank waits for the one before it.
 TEST(Simulation, AThousandRanksRun) {
   constexpr int kRanks = 1000;
-  Simulation simulation({.ranks = kRanks, .seed = 3});
-  int arrived = 0;
-  const Status status = simulation.run([&](int, Engine& engine) {
-    if (++arrived == kRanks) {
-      for (int rank = 0; rank < kRanks; ++rank) simulation.touch(rank);
-    }
-    EXPECT_TRUE(engine.wait([&] { return arrived == kRanks; }, in(engine, milliseconds(1))));
+  Simulation simulation({.ranks = kRanks, .seed = 5});
+  int token = 0;
+  const Status status = simulation.run([&](int rank, Engine& engine) {
+    EXPECT_TRUE(engine.wait([&] { return token == rank; },
+                            Deadline::after(engine.clock(), std::chrono::seconds(1))));
+    ++token;
+    simulation.touch((rank + 1) % kRanks);
   });
-  EXPECT_TRUE(status.ok());
-  EXPECT_EQ(arrived, kRanks);
+  EXPECT_TRUE(status.ok()) << status.to_string();
+  EXPECT_EQ(token, kRanks);
 }
 
 }  // namespace

@@ -1,35 +1,114 @@
 #include "comm/socket.h"
 
+#include <string>
+
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "tests/unit/comm/socket_name.h"
 
 namespace paceline {
 namespace {
 
-TEST(SocketAddress, IsPrintedAsItIsParsed) {
-  for (const char* text :
-       {"127.0.0.1:4000", "0.0.0.0:0", "[::1]:65535", "unix:/tmp/socket", "unix:@paceline-test"}) {
-    const auto address = SocketAddress::parse(text);
-    ASSERT_TRUE(address.ok()) << text;
-    EXPECT_EQ(address->to_string(), text);
-  }
+constexpr int kPatienceMs = 20'000;
+
+bool becomes(int fd, short events) {
+  pollfd polled{.fd = fd, .events = events};
+  return ::poll(&polled, 1, kPatienceMs) == 1;
 }
 
-TEST(SocketAddress, SaysWhatAnAddressLooksLike) {
-  for (const char* text : {"", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:4x",
-                           "::1:4000", "host:80", "unix:", "[::1]"}) {
-    const Status status = SocketAddress::parse(text).status();
-    EXPECT_EQ(status.code(), Code::kInvalidArgument) << text;
-    EXPECT_NE(status.text().find("127.0.0.1:4000"), std::string::npos);
+// One connection over each kind of address.
+class SocketTest : public ::testing::TestWithParam<std::string> {
+ protected:
+  SocketTest() {
+    const std::string text =
+        GetParam() == "unix" ? "unix:" + testing::fresh_socket_name() : GetParam();
+    listener_ = listen_on(SocketAddress::parse(text).value()).value();
+    address_ = SocketAddress::of_local_end(listener_.get()).value();
   }
-  EXPECT_FALSE(SocketAddress::parse("unix:/" + std::string(200, 'x')).ok());
+
+  UniqueFd listener_;
+  SocketAddress address_;
+};
+
+TEST_P(SocketTest, ConnectsAndCarriesBytes) {
+  const UniqueFd dialer = start_connect(address_).value();
+  ASSERT_TRUE(becomes(listener_.get(), POLLIN));
+  const UniqueFd acceptor = accept_from(listener_.get()).value();
+  ASSERT_TRUE(acceptor);
+  ASSERT_TRUE(becomes(dialer.get(), POLLOUT));
+  EXPECT_TRUE(connect_error(dialer.get(), address_).ok());
+  ASSERT_EQ(::write(dialer.get(), "x", 1), 1);
+  ASSERT_TRUE(becomes(acceptor.get(), POLLIN));
+  char byte = 0;
+  EXPECT_EQ(::read(acceptor.get(), &byte, 1), 1);
+  EXPECT_EQ(byte, 'x');
+  EXPECT_EQ(SocketAddress::of_remote_end(dialer.get()).value().to_string(), address_.to_string());
 }
 
-TEST(SocketAddress, AConnectionThatNobodyTakesIsNamed) {
+TEST_P(SocketTest, NothingBlocksAndNothingIsInherited) {
+  const UniqueFd dialer = start_connect(address_).value();
+  ASSERT_TRUE(becomes(listener_.get(), POLLIN));
+  const UniqueFd acceptor = accept_from(listener_.get()).value();
+  for (const int fd : {listener_.get(), dialer.get(), acceptor.get()}) {
+    EXPECT_NE(::fcntl(fd, F_GETFL) & O_NONBLOCK, 0);
+    EXPECT_NE(::fcntl(fd, F_GETFD) & FD_CLOEXEC, 0);
+  }
+  const Result<UniqueFd> none = accept_from(listener_.get());
+  ASSERT_TRUE(none.ok());
+  EXPECT_FALSE(*none) << "nobody else is there";
+}
+
+TEST_P(SocketTest, ATakenAddressIsNamed) {
+  const Status status = listen_on(address_).status();
+  EXPECT_EQ(status.code(), Code::kUnavailable);
+  EXPECT_NE(status.text().find("cannot listen on " + address_.to_string()), std::string::npos)
+      << status.text();
+}
+
+TEST_P(SocketTest, WhereNobodyListensIsNamed) {
+  listener_.reset();
+  const Result<UniqueFd> dialer = start_connect(address_);
+  Status status = dialer.status();
+  if (dialer.ok()) {
+    ASSERT_TRUE(becomes(dialer->get(), POLLOUT));
+    status = connect_error(dialer->get(), address_);
+  }
+  EXPECT_EQ(status.code(), Code::kUnavailable);
+  EXPECT_NE(status.text().find(address_.to_string()), std::string::npos) << status.text();
+}
+
+std::string kind_of(const ::testing::TestParamInfo<std::string>& instance) {
+  if (instance.param == "unix") return "unix";
+  return instance.param.front() == '[' ? "ipv6" : "ipv4";
+}
+INSTANTIATE_TEST_SUITE_P(Addresses, SocketTest, ::testing::Values("127.0.0.1:0", "[::1]:0", "unix"),
+                         kind_of);
+
+TEST(Socket, TcpSendsSmallMessagesAtOnce) {
   const UniqueFd listener = listen_on(SocketAddress::parse("127.0.0.1:0").value()).value();
   const SocketAddress address = SocketAddress::of_local_end(listener.get()).value();
-  EXPECT_NE(address.to_string(), "127.0.0.1:0");
-  const Status status = listen_on(address).status();
-  EXPECT_NE(status.text().find(address.to_string()), std::string::npos) << status.text();
+  const UniqueFd dialer = start_connect(address).value();
+  ASSERT_TRUE(becomes(listener.get(), POLLIN));
+  const UniqueFd acceptor = accept_from(listener.get()).value();
+  for (const int fd : {dialer.get(), acceptor.get()}) {
+    int on = 0;
+    socklen_t size = sizeof on;
+    ASSERT_EQ(::getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, &size), 0);
+    EXPECT_NE(on, 0);
+  }
+}
+
+TEST(Socket, AUnixSocketKnowsTheUserAtItsOtherEnd) {
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  const UniqueFd here(ends[0]), there(ends[1]);
+  EXPECT_EQ(peer_user(here.get()).value(), ::geteuid());
+  EXPECT_FALSE(peer_user(-1).ok());
 }
 
 }  // namespace

@@ -1,149 +1,147 @@
-// Store server, client and rendezvous together, over a Unix socket and over TCP with a key.
+// What clients of the store see of it, over both kinds of socket.
 
-#include <atomic>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include "comm/rendezvous.h"
-#include "comm/store_client.h"
-#include "comm/store_server.h"
+#include "tests/unit/comm/served_store.h"
 
-namespace paceline {
+namespace paceline::testing {
 namespace {
 
-using std::chrono::milliseconds;
-using std::chrono::seconds;
-
-std::string unique_name() {
-  static std::atomic<int> number{0};
-  return "@paceline-test-" + std::to_string(::getpid()) + "-" + std::to_string(number++);
-}
-
-struct Client {
-  std::shared_ptr<PollEngine> engine = PollEngine::create({}).value();
-  Deadline in(Duration time) const { return Deadline::after(engine->clock(), time); }
-  Result<std::unique_ptr<StoreClient>> connect(const StoreServer& server, const JobKey* key,
-                                               Duration patience = seconds(20)) const {
-    return StoreClient::connect(engine, server.address(), key, in(patience));
-  }
+class StoreTest : public ::testing::TestWithParam<StoreSocket> {
+ protected:
+  ServedStore store_{GetParam()};
 };
 
-std::unique_ptr<JobKey> copy_of(const JobKey& key) {
-  return std::make_unique<JobKey>(JobKey::from_descriptor(key.to_memfd().value().get()).value());
-}
-
-TEST(Store, AValueIsThereForThoseWhoAskBeforeAndAfter) {
-  const auto server = StoreServer::serve_unix(unique_name()).value();
-  const std::vector<std::string> keys = {"a", "b"};
-  std::thread early([&] {
-    const Client mine;
-    const auto store = mine.connect(*server, nullptr).value();
-    const auto values = store->get(keys, mine.in(seconds(20))).value();
-    EXPECT_EQ(values[0], "1");
-    EXPECT_EQ(values[1], "2");
-  });
-  const Client mine;
-  const auto store = mine.connect(*server, nullptr).value();
-  EXPECT_TRUE(store->set("a", "1", mine.in(seconds(20))).ok());
-  EXPECT_TRUE(store->set("b", "2", mine.in(seconds(20))).ok());
-  early.join();
-  EXPECT_EQ(store->get(keys, mine.in(seconds(20))).value()[1], "2");
-}
-
-TEST(Store, WhatHasNotComeByTheDeadlineIsAbsent) {
-  const auto server = StoreServer::serve_unix(unique_name()).value();
-  const Client mine;
-  const auto store = mine.connect(*server, nullptr).value();
-  ASSERT_TRUE(store->set("there", "x", mine.in(seconds(20))).ok());
-  const std::vector<std::string> keys = {"there", "absent"};
-  const auto values = store->get(keys, mine.in(milliseconds(50))).value();
-  EXPECT_EQ(values[0], "x");
-  EXPECT_FALSE(values[1].has_value());
-}
-
-TEST(Store, RefusesWhatIsTooLong) {
-  const auto server = StoreServer::serve_unix(unique_name()).value();
-  const Client mine;
-  const auto store = mine.connect(*server, nullptr).value();
-  const std::string key(kMaxKeyBytes + 1, 'k');
-  EXPECT_EQ(store->set(key, "", mine.in(seconds(20))).code(), Code::kInvalidArgument);
-  const std::string largest(kMaxValueBytes, 'v');
-  EXPECT_TRUE(store->set("k", largest, mine.in(seconds(20))).ok());
-  const std::vector<std::string> keys = {"k"};
-  EXPECT_EQ(store->get(keys, mine.in(seconds(20))).value()[0], largest);
-}
-
-TEST(Store, OverTcpTheKeyIsAskedFor) {
-  const JobKey key = JobKey::generate().value();
-  const JobKey other = JobKey::generate().value();
-  const auto server =
-      StoreServer::serve_tcp(SocketAddress::parse("127.0.0.1:0").value(), copy_of(key)).value();
-  const Client mine;
-  EXPECT_EQ(mine.connect(*server, nullptr).status().code(), Code::kDenied);
-  EXPECT_EQ(mine.connect(*server, &other).status().code(), Code::kDenied);
-  const auto store = mine.connect(*server, &key).value();
-  EXPECT_TRUE(store->set("a", "1", mine.in(seconds(20))).ok());
-}
-
-TEST(Store, StrangersDisturbNobody) {
-  const JobKey key = JobKey::generate().value();
-  const auto server =
-      StoreServer::serve_tcp(SocketAddress::parse("127.0.0.1:0").value(), copy_of(key)).value();
-  std::vector<UniqueFd> strangers;
-  for (int i = 0; i < 40; ++i) {
-    strangers.push_back(start_connect(server->address()).value());
-    const std::string noise(i % 3 == 0 ? 7 : 4096, static_cast<char>(i));
-    (void)::send(strangers.back().get(), noise.data(), noise.size(), MSG_NOSIGNAL);
+TEST_P(StoreTest, WhatOneSetsAnotherGets) {
+  const auto writer = store_.client(), reader = store_.client();
+  for (const std::string& value : {std::string(), std::string("text"), std::string("\0\xff", 2),
+                                   std::string(kMaxValueBytes, 'v')}) {
+    ASSERT_TRUE(writer->set("key", value, patient()).ok());
+    EXPECT_EQ(get_one(*reader, "key").value(), value);
+    EXPECT_EQ(get_one(*writer, "key").value(), value);
   }
-  const Client mine;
-  const auto store = mine.connect(*server, &key).value();
-  EXPECT_TRUE(store->set("a", "1", mine.in(seconds(20))).ok());
 }
 
-TEST(Store, AServerThatGoesAwayIsNamed) {
-  auto server = StoreServer::serve_unix(unique_name()).value();
-  const std::string where = server->address().to_string();
-  const Client mine;
-  const auto store = mine.connect(*server, nullptr).value();
-  server.reset();
-  const Status status = store->set("a", "1", mine.in(seconds(20)));
-  EXPECT_EQ(status.code(), Code::kPeerLost);
-  EXPECT_NE(status.text().find(where), std::string::npos) << status.text();
+TEST_P(StoreTest, KeysMayBeAnything) {
+  const auto client = store_.client();
+  const std::string keys[] = {"", "/", std::string("\0", 1), std::string(kMaxKeyBytes, 'k')};
+  for (const std::string& key : keys) {
+    ASSERT_TRUE(client->set(key, "of " + key, patient()).ok());
+  }
+  const auto values = client->get(keys, patient()).value();
+  for (std::size_t i = 0; i < std::size(keys); ++i) EXPECT_EQ(values[i], "of " + keys[i]);
+  EXPECT_TRUE(client->get({}, patient()).value().empty());
 }
 
-TEST(Rendezvous, EveryoneSeesEveryone) {
-  const auto server = StoreServer::serve_unix(unique_name()).value();
+TEST_P(StoreTest, AGetWaitsForItsSet) {
+  const auto writer = store_.client();
+  std::thread reader([this] { EXPECT_EQ(get_one(*store_.client(), "late").value(), "here"); });
+  EXPECT_TRUE(writer->set("late", "here", patient()).ok());
+  reader.join();
+}
+
+TEST_P(StoreTest, WhatHasNotComeByTheDeadlineIsAbsentAndTheRestIsThere) {
+  const auto client = store_.client();
+  ASSERT_TRUE(client->set("b", "2", patient()).ok());
+  const std::string keys[] = {"a", "b", "c"};
+  const auto values = client->get(keys, brief());
+  ASSERT_TRUE(values.ok()) << values.status().to_string();
+  EXPECT_EQ(*values, (std::vector<std::optional<std::string>>{std::nullopt, "2", std::nullopt}));
+}
+
+TEST_P(StoreTest, AnAnswerThatComesTooLateIsNobodyElses) {
+  const auto client = store_.client(), other = store_.client();
+  EXPECT_EQ(get_one(*client, "late", brief()).value(), std::nullopt);
+  ASSERT_TRUE(other->set("late", "old", patient()).ok());
+  ASSERT_TRUE(client->set("late", "new", patient()).ok());
+  EXPECT_EQ(get_one(*client, "late").value(), "new");
+  EXPECT_EQ(get_one(*client, "late").value(), "new");
+}
+
+TEST_P(StoreTest, ManyClientsMeet) {
+  constexpr int kClients = 16;
+  std::vector<std::string> keys;
+  for (int i = 0; i < kClients; ++i) keys.push_back("member/" + std::to_string(i));
   std::vector<std::thread> threads;
-  for (int rank = 0; rank < 3; ++rank) {
-    threads.emplace_back([&, rank] {
-      const Client mine;
-      const auto store = mine.connect(*server, nullptr).value();
-      const Member self{.host = "h" + std::to_string(rank), .address = "a", .pid = rank};
-      const Group group =
-          rendezvous(*store, {.rank = rank, .size = 3, .self = self}, mine.in(seconds(20))).value();
-      EXPECT_EQ(group.rank, rank);
-      ASSERT_EQ(group.size(), 3);
-      for (int other = 0; other < 3; ++other) {
-        EXPECT_EQ(group.members[static_cast<std::size_t>(other)].pid, other);
-      }
+  for (const std::string& own : keys) {
+    threads.emplace_back([&] {
+      const auto client = store_.client();
+      EXPECT_TRUE(client->set(own, "of " + own, patient()).ok());
+      const auto values = client->get(keys, patient()).value();
+      for (std::size_t i = 0; i < keys.size(); ++i) EXPECT_EQ(values[i], "of " + keys[i]);
     });
   }
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST(Rendezvous, NamesThoseWhoHaveNotCome) {
-  const auto server = StoreServer::serve_unix(unique_name()).value();
-  const Client mine;
-  const auto store = mine.connect(*server, nullptr).value();
+// Threads of one process share an engine: whoever drives it drives the others' clients too.
+TEST_P(StoreTest, ClientsOfOneEngineInSeveralThreads) {
+  const auto engine = ServedStore::engine();
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&, i] {
+      const auto client =
+          StoreClient::connect(engine, store_.address(), &store_.key(), patient()).value();
+      const std::string own = std::to_string(i), next = std::to_string((i + 1) % 4);
+      EXPECT_TRUE(client->set(own, own, patient()).ok());
+      EXPECT_EQ(get_one(*client, next).value(), next);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST_P(StoreTest, WhatIsTooLongIsRefusedAndTheConnectionGoesOn) {
+  const auto client = store_.client();
+  const std::string long_key(kMaxKeyBytes + 1, 'k');
+  EXPECT_EQ(client->set(long_key, "", patient()).code(), Code::kInvalidArgument);
+  EXPECT_EQ(client->set("key", std::string(kMaxValueBytes + 1, 'v'), patient()).code(),
+            Code::kInvalidArgument);
+  EXPECT_EQ(get_one(*client, long_key).status().code(), Code::kInvalidArgument);
+  EXPECT_TRUE(client->set("key", "value", patient()).ok());
+}
+
+TEST_P(StoreTest, AStoreThatGoesAwayIsNamed) {
+  const auto client = store_.client(), waiting = store_.client();
+  std::thread reader([&] {
+    const Status status = get_one(*waiting, "never").status();
+    EXPECT_EQ(status.code(), Code::kPeerLost);
+    EXPECT_NE(status.text().find(store_.address().to_string()), std::string::npos) << status.text();
+  });
+  ASSERT_TRUE(client->set("key", "value", patient()).ok());
+  store_.stop();
+  EXPECT_EQ(client->set("key", "value", patient()).code(), Code::kPeerLost);
+  EXPECT_EQ(get_one(*client, "key").status().code(), Code::kPeerLost) << "and stays so";
+  reader.join();
+}
+
+TEST_P(StoreTest, WhereNobodyServesTheAddressIsNamedInTime) {
+  store_.stop();
   const Status status =
-      rendezvous(*store, {.rank = 1, .size = 3}, mine.in(milliseconds(50))).status();
-  EXPECT_EQ(status.code(), Code::kTimeout);
-  EXPECT_NE(status.text().find("2 of 3 ranks have not come to the rendezvous: 0, 2"),
-            std::string::npos)
-      << status.text();
+      StoreClient::connect(ServedStore::engine(), store_.address(), &store_.key(), brief())
+          .status();
+  EXPECT_EQ(status.code(), Code::kUnavailable);
+  EXPECT_NE(status.text().find(store_.address().to_string()), std::string::npos) << status.text();
+}
+
+INSTANTIATE_TEST_SUITE_P(Sockets, StoreTest,
+                         ::testing::Values(StoreSocket::kUnix, StoreSocket::kTcp),
+                         [](const auto& instance) { return name(instance.param); });
+
+TEST(StoreClient, WaitsForAServerThatIsStillStarting) {
+  const std::string socket = fresh_socket_name();
+  const auto address = SocketAddress::parse("unix:" + socket).value();
+  // Tried at least once in vain before the server is there.
+  ASSERT_FALSE(StoreClient::connect(ServedStore::engine(), address, nullptr, brief()).ok());
+  std::thread early([&] {
+    EXPECT_TRUE(StoreClient::connect(ServedStore::engine(), address, nullptr, patient()).ok());
+  });
+  const auto server = StoreServer::serve_unix(socket).value();
+  early.join();
 }
 
 }  // namespace
-}  // namespace paceline
+}  // namespace paceline::testing

@@ -1,0 +1,113 @@
+#include "comm/rendezvous.h"
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/comm/served_store.h"
+
+namespace paceline::testing {
+namespace {
+
+class RendezvousTest : public ::testing::Test {
+ protected:
+  // The member that `rank` is, so that a mix-up shows.
+  static Member member(int rank) {
+    return {.host = "host" + std::to_string(rank),
+            .address = rank % 2 == 0 ? "" : "127.0.0.1:" + std::to_string(1000 + rank),
+            .pid = 10 + rank};
+  }
+  Result<Group> meet(RendezvousRequest request, Deadline deadline = patient()) {
+    request.self = member(request.rank);
+    return rendezvous(*store_.client(), request, deadline);
+  }
+  static void expect_complete(const Result<Group>& group, const RendezvousRequest& request) {
+    ASSERT_TRUE(group.ok()) << group.status().to_string();
+    EXPECT_EQ(group->name, request.group);
+    EXPECT_EQ(group->epoch, request.epoch);
+    EXPECT_EQ(group->rank, request.rank);
+    ASSERT_EQ(group->size(), request.size);
+    for (int rank = 0; rank < request.size; ++rank) {
+      const Member& there = group->members[static_cast<std::size_t>(rank)];
+      EXPECT_EQ(there.host, member(rank).host);
+      EXPECT_EQ(there.address, member(rank).address);
+      EXPECT_EQ(there.pid, member(rank).pid);
+    }
+  }
+
+  ServedStore store_{StoreSocket::kUnix};
+};
+
+TEST_F(RendezvousTest, OneRankMeetsItself) {
+  const RendezvousRequest request;
+  expect_complete(meet(request), request);
+}
+
+TEST_F(RendezvousTest, AllComeAndKnowEachOther) {
+  for (const int size : {2, 3, 11}) {
+    std::vector<std::thread> ranks;
+    for (int rank = 0; rank < size; ++rank) {
+      ranks.emplace_back([this, rank, size] {
+        const RendezvousRequest request{
+            .group = "of" + std::to_string(size), .rank = rank, .size = size};
+        expect_complete(meet(request), request);
+      });
+    }
+    for (std::thread& rank : ranks) rank.join();
+  }
+}
+
+TEST_F(RendezvousTest, GroupsAndEpochsDoNotMix) {
+  std::vector<std::thread> ranks;
+  for (const std::string group : {"world", "split"}) {
+    for (const std::uint32_t epoch : {0u, 1u}) {
+      for (const int rank : {0, 1}) {
+        ranks.emplace_back([this, group, epoch, rank] {
+          const RendezvousRequest request{.group = group, .epoch = epoch, .rank = rank, .size = 2};
+          expect_complete(meet(request), request);
+        });
+      }
+    }
+  }
+  for (std::thread& rank : ranks) rank.join();
+}
+
+TEST_F(RendezvousTest, TheRankThatDoesNotComeIsNamed) {
+  std::vector<std::thread> ranks;
+  for (const int rank : {0, 2}) {
+    ranks.emplace_back([this, rank] {
+      const Deadline deadline = Deadline::after(SystemClock(), std::chrono::milliseconds(500));
+      const Status status = meet({.rank = rank, .size = 3}, deadline).status();
+      EXPECT_EQ(status.code(), Code::kTimeout);
+      EXPECT_EQ(status.culprit().rank, 1) << status.to_string();
+      EXPECT_EQ(status.text(), "1 of 3 ranks have not come to the rendezvous: 1");
+    });
+  }
+  for (std::thread& rank : ranks) rank.join();
+}
+
+TEST_F(RendezvousTest, ManyMissingRanksAreCountedAndTheFirstNamed) {
+  const Status status = meet({.rank = 0, .size = 20}, brief()).status();
+  EXPECT_EQ(status.code(), Code::kTimeout);
+  EXPECT_EQ(status.culprit().rank, 1);
+  EXPECT_EQ(status.text(),
+            "19 of 20 ranks have not come to the rendezvous: 1, 2, 3, 4, 5, 6, 7, 8, …");
+}
+
+TEST_F(RendezvousTest, AnEntryThatIsNoMemberIsRefused) {
+  ASSERT_TRUE(store_.client()->set("group/world/0/1", "what is this?", patient()).ok());
+  EXPECT_EQ(meet({.rank = 0, .size = 2}).status().code(), Code::kUnavailable);
+}
+
+TEST_F(RendezvousTest, AStoreThatGoesAwayEndsIt) {
+  const auto client = store_.client();
+  store_.stop();
+  const Result<Group> group =
+      rendezvous(*client, {.rank = 0, .size = 2, .self = member(0)}, patient());
+  EXPECT_EQ(group.status().code(), Code::kPeerLost);
+}
+
+}  // namespace
+}  // namespace paceline::testing
