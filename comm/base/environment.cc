@@ -1,7 +1,9 @@
 #include "comm/base/environment.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <iterator>
 
 namespace paceline {
 namespace {
@@ -30,10 +32,19 @@ bool parse_text(std::string_view text, Environment& into) {
   return true;
 }
 
-bool parse_timeout(std::string_view text, Environment& into) {
+template <std::chrono::seconds Environment::*Field>
+bool parse_seconds(std::string_view text, Environment& into) {
   long seconds = 0;
   if (!parse_number(text, 1l, 31'536'000l, seconds)) return false;
-  into.timeout_s = std::chrono::seconds(seconds);
+  into.*Field = std::chrono::seconds(seconds);
+  return true;
+}
+
+bool parse_log_level(std::string_view text, Environment& into) {
+  constexpr std::string_view kNames[] = {"info", "warning", "error", "off"};  // as LogLevel counts
+  const auto* const found = std::find(std::begin(kNames), std::end(kNames), text);
+  if (found == std::end(kNames)) return false;
+  into.log_level = static_cast<LogLevel>(found - std::begin(kNames));
   return true;
 }
 
@@ -77,7 +88,12 @@ constexpr Variable kVariables[] = {
      "shared memory of this rank's flight ring, inherited",
      parse_int<&Environment::flight_fd, 0, 1 << 20>},
     {"PACELINE_TIMEOUT_S", "1..31536000", "300", "deadline of an operation, seconds",
-     parse_timeout},
+     parse_seconds<&Environment::timeout_s>},
+    {"PACELINE_STALL_S", "1..31536000", "30",
+     "how long an operation makes no progress before that is reported, seconds, and how often",
+     parse_seconds<&Environment::stall_s>},
+    {"PACELINE_LOG_LEVEL", "info, warning, error or off", "warning",
+     "least severe lines that are written to standard error", parse_log_level},
     {"PACELINE_ALGORITHM", "name of an algorithm", "chosen by cost",
      "algorithm for every operation that has one of this name",
      parse_text<&Environment::algorithm>},

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,23 +19,28 @@
 
 namespace paceline {
 
+/// How severe a line of the log must be to be written (telemetry/log.h).
+enum class LogLevel : std::uint8_t { kInfo, kWarning, kError, kOff };
+
 struct Environment {
-  std::optional<int> rank;              // RANK
-  std::optional<int> world_size;        // WORLD_SIZE
-  std::optional<int> local_world_size;  // LOCAL_WORLD_SIZE
-  std::string master_addr;              // MASTER_ADDR
-  std::optional<int> master_port;       // MASTER_PORT
-  std::string store;                    // PACELINE_STORE
-  std::string job_id;                   // PACELINE_JOB_ID
-  std::string host;                     // PACELINE_HOST
-  std::string bind_address;             // PACELINE_BIND_ADDRESS
-  std::optional<int> job_key_fd;        // PACELINE_JOB_KEY_FD
-  std::string job_key_file;             // PACELINE_JOB_KEY_FILE
-  std::optional<int> flight_fd;         // PACELINE_FLIGHT_FD
-  std::chrono::seconds timeout_s{300};  // PACELINE_TIMEOUT_S
-  std::string algorithm;                // PACELINE_ALGORITHM
-  std::size_t segment_bytes = 0;        // PACELINE_SEGMENT_BYTES; 0: chosen by the backend
-  bool terminal = false;                // PACELINE_TERMINAL
+  std::optional<int> rank;                  // RANK
+  std::optional<int> world_size;            // WORLD_SIZE
+  std::optional<int> local_world_size;      // LOCAL_WORLD_SIZE
+  std::string master_addr;                  // MASTER_ADDR
+  std::optional<int> master_port;           // MASTER_PORT
+  std::string store;                        // PACELINE_STORE
+  std::string job_id;                       // PACELINE_JOB_ID
+  std::string host;                         // PACELINE_HOST
+  std::string bind_address;                 // PACELINE_BIND_ADDRESS
+  std::optional<int> job_key_fd;            // PACELINE_JOB_KEY_FD
+  std::string job_key_file;                 // PACELINE_JOB_KEY_FILE
+  std::optional<int> flight_fd;             // PACELINE_FLIGHT_FD
+  std::chrono::seconds timeout_s{300};      // PACELINE_TIMEOUT_S
+  std::chrono::seconds stall_s{30};         // PACELINE_STALL_S
+  LogLevel log_level = LogLevel::kWarning;  // PACELINE_LOG_LEVEL
+  std::string algorithm;                    // PACELINE_ALGORITHM
+  std::size_t segment_bytes = 0;            // PACELINE_SEGMENT_BYTES; 0: chosen by the backend
+  bool terminal = false;                    // PACELINE_TERMINAL
 };
 
 /// One row of the table.

@@ -1,10 +1,42 @@
 #include "comm/base/signature.h"
 
 namespace paceline {
+namespace {
+
+// One round of splitmix64 (Steele, Lea and Flood, OOPSLA 2014) over both.
+std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
+  std::uint64_t bits = (hash ^ value) + 0x9E3779B97F4A7C15ull;
+  bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9ull;
+  bits = (bits ^ (bits >> 27)) * 0x94D049BB133111EBull;
+  return bits ^ (bits >> 31);
+}
+
+bool has_elements(OperationKind kind) {
+  return kind != OperationKind::kBarrier && kind != OperationKind::kClose;
+}
+
+}  // namespace
+
+bool Signature::is_same_call(const Signature& other) const {
+  Signature same_past = other;
+  same_past.history = history;
+  return *this == same_past;
+}
+
+std::uint64_t Signature::next_history() const {
+  const std::uint64_t words =
+      static_cast<std::uint64_t>(kind) | static_cast<std::uint64_t>(type) << 8 |
+      static_cast<std::uint64_t>(op) << 16 | static_cast<std::uint64_t>(plan) << 32;
+  std::uint64_t hash = mix(history, sequence);
+  for (const std::uint64_t value : {count, static_cast<std::uint64_t>(root), words}) {
+    hash = mix(hash, value);
+  }
+  return hash;
+}
 
 std::string Signature::to_string() const {
   std::string text(name(kind));
-  if (kind != OperationKind::kBarrier) {
+  if (has_elements(kind)) {
     text += "(" + std::to_string(count) + " x " + std::string(name(type));
     if (kind == OperationKind::kAllReduce) text += ", " + std::string(name(op));
     if (root >= 0) text += ", root " + std::to_string(root);
@@ -30,6 +62,7 @@ std::string difference(const Signature& mine, const Signature& theirs) {
   if (text.empty() && mine.plan != theirs.plan) {
     text = "another algorithm or segment size (PACELINE_ALGORITHM, PACELINE_SEGMENT_BYTES)";
   }
+  if (text.empty() && mine.history != theirs.history) text = "the operations before it";
   return text;
 }
 

@@ -19,11 +19,18 @@ struct Signature {
   /// Digest of how the operation is carried out (algorithm, segment size): ranks that agree on all
   /// else and not on this were configured differently.
   std::uint32_t plan = 0;
+  /// Digest of all operations before this one: so a disagreement that no message of its own
+  /// operation could show is found at the next message between any two ranks.
+  std::uint64_t history = 0;
 
   bool operator==(const Signature&) const = default;
+  /// Equal but for the history.
+  bool is_same_call(const Signature& other) const;
 
   /// "all_reduce(1000 x float32, sum) #12"
   std::string to_string() const;
+  /// The `history` of the operation after this one.
+  std::uint64_t next_history() const;
 };
 
 /// The fields in which two signatures differ, for a person: "count 10 against 20". Empty if none.

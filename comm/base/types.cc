@@ -48,6 +48,8 @@ std::string_view name(OperationKind kind) {
       return "broadcast";
     case OperationKind::kAllReduce:
       return "all_reduce";
+    case OperationKind::kClose:
+      return "close";
   }
   return "unknown operation";
 }

@@ -37,8 +37,13 @@ template <std::string Environment::*Field>
 std::string text(const Environment& environment) {
   return environment.*Field;
 }
-std::string timeout(const Environment& environment) {
-  return std::to_string(environment.timeout_s.count());
+template <std::chrono::seconds Environment::*Field>
+std::string seconds(const Environment& environment) {
+  return std::to_string((environment.*Field).count());
+}
+std::string log_level(const Environment& environment) {
+  const char* const names[] = {"info", "warning", "error", "off"};
+  return names[static_cast<std::size_t>(environment.log_level)];
 }
 std::string segment(const Environment& environment) {
   return std::to_string(environment.segment_bytes);
@@ -83,10 +88,20 @@ std::vector<Row> rows() {
       {"PACELINE_JOB_KEY_FILE", text<&E::job_key_file>, "", words, {}},
       {"PACELINE_FLIGHT_FD", number<&E::flight_fd>, "none", {"0", "1023"}, no_descriptor},
       {"PACELINE_TIMEOUT_S",
-       timeout,
+       seconds<&E::timeout_s>,
        "300",
        {"1", "300", "31536000"},
        no_numbers_nor({"0", "-1", "31536001"})},
+      {"PACELINE_STALL_S",
+       seconds<&E::stall_s>,
+       "30",
+       {"1", "30", "31536000"},
+       no_numbers_nor({"0", "-1", "31536001"})},
+      {"PACELINE_LOG_LEVEL",
+       log_level,
+       "warning",
+       {"info", "warning", "error", "off"},
+       no_numbers_nor({"0", "2", "WARNING", "warn", "warnings", "offx", "debug"})},
       {"PACELINE_ALGORITHM", text<&E::algorithm>, "", words, {}},
       {"PACELINE_SEGMENT_BYTES",
        segment,

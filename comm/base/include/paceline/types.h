@@ -9,7 +9,7 @@ namespace paceline {
 
 enum class DataType : std::uint8_t { kFloat32, kFloat64, kInt32, kInt64 };
 enum class ReduceOp : std::uint8_t { kSum, kMin, kMax };
-enum class OperationKind : std::uint8_t { kBarrier, kBroadcast, kAllReduce };
+enum class OperationKind : std::uint8_t { kBarrier, kBroadcast, kAllReduce, kClose };
 
 inline constexpr DataType kDataTypes[] = {DataType::kFloat32, DataType::kFloat64, DataType::kInt32,
                                           DataType::kInt64};
