@@ -34,6 +34,8 @@ int Communicator::size() const { return core_->group().size(); }
 const Group& Communicator::group() const { return core_->group(); }
 CommunicatorStats Communicator::stats() const { return core_->stats(); }
 
+Status Communicator::close() { return core_->close(); }
+
 Status Communicator::barrier() { return core_->run(barrier_request()); }
 
 Status Communicator::broadcast(void* buffer, std::size_t count, DataType type, int root) {

@@ -2,33 +2,35 @@
 // that ends them all.
 //
 // Operations run one after another in the order of the calls. An error other than a bad argument
-// is final: the running operation and those behind it end with it, peers get a notice of it, the
-// transport is aborted, and later calls return it at once. A notice from a peer does the same.
+// is final: the running operation and those behind it end with it, the group is told, the transport
+// is aborted, and later calls return it at once. A notice from a peer does the same, and is passed
+// on (failure/binomial_graph.h).
 //
-// A rank that makes no progress asks those it waits for what they are doing: it sends them its
-// signature, and a rank that called something else under that number says so. So two ranks that
-// each wait for the other find out although neither sends anything, and the fast path carries no
-// handshake.
+// A rank that makes no progress asks those it waits for what they are doing (failure/inquest.h).
+// Questions and answers carry what was called: two ranks that each wait for the other find out
+// although neither sends anything, and the fast path carries no handshake.
 #pragma once
 
-#include <array>
-#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <paceline/communicator.h>
 #include <paceline/status.h>
 
 #include "collectives/backend.h"
+#include "collectives/failure/call_history.h"
+#include "collectives/failure/inquest.h"
+#include "collectives/failure/stall_watch.h"
+#include "collectives/failure/whereabouts.h"
 #include "comm/completion.h"
 #include "comm/engine.h"
 #include "comm/transport.h"
 #include "telemetry/flight_ring.h"
+#include "telemetry/log.h"
 
 namespace paceline {
 
@@ -39,8 +41,10 @@ class CommunicatorCore final : private Driver, private TransportSink {
     std::unique_ptr<Transport> transport;  // null in a group of one
     std::unique_ptr<CollectiveBackend> backend;
     std::unique_ptr<FlightRing> flight;
+    std::unique_ptr<Whereabouts> whereabouts;  // may be null
+    std::shared_ptr<Log> log;                  // may be null; owners: all that write to it
     Group group;
-    Duration timeout = std::chrono::seconds(300);
+    StallWatch::Options stalls;  // the timeout of each operation among them
   };
 
   explicit CommunicatorCore(Parts parts);
@@ -55,6 +59,8 @@ class CommunicatorCore final : private Driver, private TransportSink {
   Status run(OperationRequest request);
   /// Lets it run in the background.
   Work start(OperationRequest request);
+  /// Communicator::close().
+  Status close();
 
  private:
   struct Operation {
@@ -64,13 +70,16 @@ class CommunicatorCore final : private Driver, private TransportSink {
     bool in_background = false;
     std::optional<std::uint64_t> flight_place;  // once it has begun
   };
+  struct Heard {
+    int peer;
+    MessageKind kind;
+    Account account;
+  };
   static constexpr std::size_t kMaxQueued = 65536;
-  static constexpr std::size_t kRemembered = 64;
 
   bool drive(TimePoint now) override;
   TimePoint wake_at() const override;
-  void noticed(int peer, const Status& error) override;
-  void inquired(int peer, const Signature& signature) override;
+  void told(int peer, MessageKind kind, ByteView payload) override;
 
   Status validate(const OperationRequest& request) const;
   Status submit(OperationRequest request, std::shared_ptr<Completion> completion,
@@ -78,34 +87,52 @@ class CommunicatorCore final : private Driver, private TransportSink {
   void start_next(TimePoint now);
   void end_current(Status how, TimePoint now);
 
+  // What has become of the running operation.
   bool judge(TimePoint now);
+  bool judge_end(TimePoint now);
   bool await_better_account(TimePoint now);
-  bool end_flush(TimePoint now);
-  bool answer_inquiries(TimePoint now);
-  void inquire(TimePoint now);
-  void fail(Status why, TimePoint now, bool seen_here);
-  void flush_notices();
+  bool explains(const Disagreement& disagreement) const;
   Status failure_of_backend() const;
-  Status disagreement(int peer, const Signature& theirs) const;
-  Status timeout_error() const;
-  const Signature* remembered(std::uint64_t sequence) const;
+  Status disagreement(int peer, const Signature& mine, const Signature& theirs) const;
+  Status timeout_error(TimePoint now);
+
+  // What ranks say about themselves.
+  bool listen(TimePoint now);
+  bool hear(const Heard& heard, TimePoint now);
+  void begin_inquest(TimePoint now);
+  void ask_questions();
+  std::string account_of_stall();
+  std::string in_words(const Inquest::Finding& finding);
+  void report_stall(TimePoint now);
+  Bytes own_account() const;
+
+  // The end of everything.
+  void fail(Status why, TimePoint now);
+  void latch(Status why, TimePoint now);
+  void spread();
+  void say_goodbye();
+  void tell_connected(MessageKind kind, ByteView payload);
+  void keep_awake_to_flush(Duration at_most, TimePoint now);
+  bool end_flush(TimePoint now);
+
+  Culprit member(int rank) const;
   std::string name_of(int rank) const;
 
   Parts parts_;
   std::deque<Operation> queue_;  // the first has begun if `running_`
   bool running_ = false;
   std::uint64_t next_sequence_ = 0;
-  std::array<Signature, kRemembered> history_{};  // of begun operations, by sequence
-  std::uint64_t begun_ = 0;
+  CallHistory history_;
 
-  TimePoint inquire_at_ = TimePoint::max();  // when the running operation is taken to be stuck
-  Duration inquire_next_{};
-  std::vector<std::pair<int, Signature>> inquiries_;  // not yet answered
-  std::optional<Status> notice_;                      // from a peer, not yet acted upon
-  std::optional<TimePoint> stands_at_;                // until then somebody else's account may come
+  StallWatch watch_;
+  Inquest inquest_;
+  std::vector<Heard> heard_;            // not yet listened to
+  std::optional<Status> notice_;        // from a peer, not yet acted upon
+  std::optional<TimePoint> stands_at_;  // until then somebody else's account may come
 
   Status failure_;
-  bool flushing_ = false;  // notices are on their way: the engine is kept awake for them
+  bool closed_ = false;
+  bool flushing_ = false;  // words are on their way: the engine is kept awake for them
   TimePoint flush_until_{};
   CommunicatorStats stats_;
 };

@@ -11,6 +11,7 @@
 
 #include "collectives/backend/native.h"
 #include "collectives/communicator_core.h"
+#include "collectives/failure/store_whereabouts.h"
 #include "comm/base/environment.h"
 #include "comm/base/try.h"
 #include "comm/job_key.h"
@@ -37,7 +38,8 @@ struct World {
   Environment environment;
   int rank = 0;
   int size = 1;
-  std::chrono::nanoseconds timeout{};
+  StallWatch::Options stalls;
+  std::shared_ptr<Log> log;            // owners: all that write to it
   std::shared_ptr<PollEngine> engine;  // owners: see Work
 };
 
@@ -76,7 +78,8 @@ Result<std::unique_ptr<FlightRing>> open_flight_ring(const Environment& environm
 }
 
 Result<Communicator> make_communicator(const World& world, Group group,
-                                       std::unique_ptr<Transport> transport) {
+                                       std::unique_ptr<Transport> transport,
+                                       std::unique_ptr<Whereabouts> whereabouts) {
   PACELINE_TRY_ASSIGN(auto flight, open_flight_ring(world.environment));
   NativeBackend::Options options{
       .rank = world.rank, .ranks = world.size, .algorithm = world.environment.algorithm};
@@ -84,18 +87,20 @@ Result<Communicator> make_communicator(const World& world, Group group,
     options.segment_bytes = world.environment.segment_bytes;
   }
   auto backend = std::make_unique<NativeBackend>(transport.get(), std::move(options));
-  return Communicator(
-      std::make_unique<CommunicatorCore>(CommunicatorCore::Parts{.engine = world.engine,
-                                                                 .transport = std::move(transport),
-                                                                 .backend = std::move(backend),
-                                                                 .flight = std::move(flight),
-                                                                 .group = std::move(group),
-                                                                 .timeout = world.timeout}));
+  return Communicator(std::make_unique<CommunicatorCore>(
+      CommunicatorCore::Parts{.engine = world.engine,
+                              .transport = std::move(transport),
+                              .backend = std::move(backend),
+                              .flight = std::move(flight),
+                              .whereabouts = std::move(whereabouts),
+                              .log = world.log,
+                              .group = std::move(group),
+                              .stalls = world.stalls}));
 }
 
 Result<Communicator> join(const World& world) {
   const Environment& environment = world.environment;
-  const Deadline deadline = Deadline::after(world.engine->clock(), world.timeout);
+  const Deadline deadline = Deadline::after(world.engine->clock(), world.stalls.timeout);
   PACELINE_TRY_ASSIGN(auto key, JobKey::from_environment(environment));
   if (key == nullptr) {
     return Status(Code::kDenied, Scope::kProcess,
@@ -108,22 +113,26 @@ Result<Communicator> join(const World& world) {
   std::unique_ptr<StoreServer> server;
   if (without_launcher && world.rank == 0) {
     PACELINE_TRY_ASSIGN(auto its_key, JobKey::from_environment(environment));
-    PACELINE_TRY_ASSIGN(server, StoreServer::serve_tcp(address, std::move(its_key)));
+    PACELINE_TRY_ASSIGN(server,
+                        StoreServer::serve_tcp(address, std::move(its_key), {.log = world.log}));
   }
   PACELINE_TRY_ASSIGN(
       TcpListener listener,
       TcpListener::open(environment.bind_address.empty() ? "127.0.0.1" : environment.bind_address));
-  PACELINE_TRY_ASSIGN(const auto store,
-                      StoreClient::connect(world.engine, address, key.get(), deadline));
+  PACELINE_TRY_ASSIGN(auto store, StoreClient::connect(world.engine, address, key.get(), deadline));
   const Member self{
       .host = host_name(environment), .address = listener.address(), .pid = ::getpid()};
   PACELINE_TRY_ASSIGN(
       Group group,
       rendezvous(*store, {.rank = world.rank, .size = world.size, .self = self}, deadline));
   PACELINE_TRY_ASSIGN(auto transport, make_tcp_transport(world.engine, group, std::move(listener),
-                                                         std::move(*key)));
-  PACELINE_TRY_ASSIGN(Communicator communicator,
-                      make_communicator(world, std::move(group), std::move(transport)));
+                                                         std::move(*key), {.log = world.log}));
+  // The launcher's store lives as long as the job and sees the ranks from outside.
+  std::unique_ptr<Whereabouts> whereabouts;
+  if (!without_launcher) whereabouts = std::make_unique<StoreWhereabouts>(std::move(store));
+  PACELINE_TRY_ASSIGN(
+      Communicator communicator,
+      make_communicator(world, std::move(group), std::move(transport), std::move(whereabouts)));
   // Rank 0 serves the store until all have read it.
   if (without_launcher) PACELINE_TRY(communicator.barrier());
   return communicator;
@@ -135,15 +144,17 @@ Result<Communicator> Communicator::init(const InitOptions& options) {
   World world;
   PACELINE_TRY_ASSIGN(world.environment, read_environment());
   PACELINE_TRY(read_ranks(world));
-  world.timeout = options.timeout_ms.count() > 0
-                      ? std::chrono::nanoseconds(options.timeout_ms)
-                      : std::chrono::nanoseconds(world.environment.timeout_s);
+  world.stalls = {.timeout = options.timeout_ms.count() > 0
+                                 ? std::chrono::nanoseconds(options.timeout_ms)
+                                 : std::chrono::nanoseconds(world.environment.timeout_s),
+                  .report_every = world.environment.stall_s};
+  world.log = make_stderr_log({.level = world.environment.log_level});
   const int local_ranks = world.environment.local_world_size.value_or(world.size);
   PACELINE_TRY_ASSIGN(world.engine, PollEngine::create(PollEngine::options_for(local_ranks)));
   Result<Communicator> communicator = [&]() -> Result<Communicator> {
     if (world.size > 1) return join(world);
     Group alone{.members = {{.host = host_name(world.environment), .pid = ::getpid()}}};
-    return make_communicator(world, std::move(alone), nullptr);
+    return make_communicator(world, std::move(alone), nullptr, nullptr);
   }();
   if (communicator.ok()) return communicator;
   return communicator.status().with_context("rank " + std::to_string(world.rank) + " of " +

@@ -1,6 +1,7 @@
 #include "comm/simulation.h"
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <semaphore>
 #include <thread>
@@ -16,11 +17,60 @@ constexpr double kEventFirst = 0.3;
 
 }  // namespace
 
-// All members are touched by one thread at a time: the rank that has the turn. The semaphores pass
-// the turn on and order the memory accesses.
+// Thread i runs rank i, whenever it has the turn. The semaphores pass the turn on and order the
+// memory accesses; they live here, since a rank that passes the turn on may still be inside of
+// release() when the simulation is already gone.
+class RankThreads::Pool {
+ public:
+  ~Pool() {
+    stopping_ = true;
+    for (Thread& each : threads_) each.turn.release();
+    for (Thread& each : threads_) each.thread.join();
+  }
+
+  /// Until end(), a thread's first turn calls `body` with its number.
+  void begin(int count, FunctionRef<void(int)> body) {
+    PACELINE_ASSERT(body_ == nullptr);
+    body_ = std::make_unique<FunctionRef<void(int)>>(body);
+    for (int index = static_cast<int>(threads_.size()); index < count; ++index) {
+      Thread& fresh = threads_.emplace_back();
+      fresh.thread = std::thread([this, &fresh, index] { serve(fresh, index); });
+    }
+  }
+  void end() { body_.reset(); }
+
+  void give_turn(int index) { threads_[static_cast<std::size_t>(index)].turn.release(); }
+  void await_turn(int index) { threads_[static_cast<std::size_t>(index)].turn.acquire(); }
+  void tell_finished() { finished_.release(); }
+  void await_finished() { finished_.acquire(); }
+
+ private:
+  struct Thread {
+    std::binary_semaphore turn{0};
+    std::thread thread;
+  };
+
+  void serve(Thread& self, int index) {
+    while (true) {
+      self.turn.acquire();
+      if (stopping_) return;
+      (*body_)(index);
+    }
+  }
+
+  std::deque<Thread> threads_;                    // a thread's place in memory never changes
+  std::unique_ptr<FunctionRef<void(int)>> body_;  // of the simulation that uses the threads
+  std::binary_semaphore finished_{0};
+  bool stopping_ = false;
+};
+
+RankThreads::RankThreads() : pool_(std::make_unique<Pool>()) {}
+RankThreads::~RankThreads() = default;
+
+// All members are touched by one thread at a time: the one that has the turn.
 class Simulation::Scheduler {
  public:
-  explicit Scheduler(const Options& options);
+  Scheduler(const Options& options, RankThreads::Pool& threads);
 
   Status run(FunctionRef<void(int, Engine&)> body);
   bool wait(int rank, FunctionRef<bool()> condition, Deadline deadline);
@@ -33,30 +83,43 @@ class Simulation::Scheduler {
     TimePoint now_{};
   };
 
+  // What a rank that does not have the turn waits for; it lies on the rank's stack.
+  struct Wait {
+    FunctionRef<bool()> condition;
+    Deadline deadline;
+    bool satisfied = false;
+  };
+
   struct Rank {
     explicit Rank(std::unique_ptr<RankEngine> its_engine) : engine(std::move(its_engine)) {}
     std::unique_ptr<RankEngine> engine;
-    std::binary_semaphore turn{0};
+    Wait* wait = nullptr;  // null before its first turn
     bool finished = false;
-    bool touched = true;  // something may have changed since it last looked
+    bool touched = true;  // something may have changed since its condition was looked at
     TimePoint wake_at = TimePoint::max();
   };
 
   const Options options_;
   SimulatedClock clock_;
   Random random_;
-  std::vector<std::unique_ptr<Rank>> ranks_;
+  std::vector<Rank> ranks_;
+  std::uint64_t steps_ = 0;
+  std::multimap<std::uint64_t, std::function<void()>> step_events_;
 
  private:
+  bool is_over(Rank& rank, Wait& wait);
   int choose_next();
+  int choose_turn();
+  void take_step();
   void fire_event();
   bool advance_time();
   void pass_turn();
   void give_up(std::string why);
 
+  RankThreads::Pool& threads_;
   std::multimap<TimePoint, std::function<void()>> events_;
-  std::binary_semaphore all_finished_{0};
-  std::uint64_t steps_ = 0;
+  std::vector<int> ready_;  // kept, so that a step allocates nothing
+  int unfinished_;
   Status given_up_;  // not ok: every wait ends, so that the bodies return
 };
 
@@ -99,80 +162,106 @@ class Simulation::Scheduler::RankEngine final : public Engine {
   std::vector<Driver*> drivers_;
 };
 
-Simulation::Scheduler::Scheduler(const Options& options)
-    : options_(options), random_(options.seed) {
+Simulation::Scheduler::Scheduler(const Options& options, RankThreads::Pool& threads)
+    : options_(options), random_(options.seed), threads_(threads), unfinished_(options.ranks) {
   for (int rank = 0; rank < options.ranks; ++rank) {
-    ranks_.push_back(std::make_unique<Rank>(std::make_unique<RankEngine>(*this, rank)));
+    ranks_.emplace_back(std::make_unique<RankEngine>(*this, rank));
   }
 }
 
 Status Simulation::Scheduler::run(FunctionRef<void(int, Engine&)> body) {
-  std::vector<std::thread> threads;
-  for (int index = 0; index < options_.ranks; ++index) {
-    threads.emplace_back([this, index, body] {
-      Rank& rank = *ranks_[static_cast<std::size_t>(index)];
-      rank.turn.acquire();
-      body(index, *rank.engine);
-      rank.finished = true;
-      pass_turn();
-    });
-  }
-  ranks_[static_cast<std::size_t>(choose_next())]->turn.release();
-  all_finished_.acquire();
-  for (std::thread& thread : threads) thread.join();
+  const auto run_rank = [this, body](int index) {
+    Rank& rank = ranks_[static_cast<std::size_t>(index)];
+    body(index, *rank.engine);
+    rank.finished = true;
+    --unfinished_;
+    pass_turn();
+  };
+  threads_.begin(options_.ranks, run_rank);
+  threads_.give_turn(choose_turn());
+  threads_.await_finished();
+  threads_.end();
   return given_up_;
 }
 
 bool Simulation::Scheduler::wait(int index, FunctionRef<bool()> condition, Deadline deadline) {
-  Rank& rank = *ranks_[static_cast<std::size_t>(index)];
-  while (true) {
-    rank.touched = false;
-    rank.engine->drive_all();
-    if (condition()) return true;
-    if (!given_up_.ok() || deadline.passed(clock_.now())) return false;
-    rank.wake_at = std::min(deadline.moment(), rank.engine->wake_at());
-    pass_turn();
-    rank.turn.acquire();
-    rank.wake_at = TimePoint::max();
+  Rank& rank = ranks_[static_cast<std::size_t>(index)];
+  Wait wait{.condition = condition, .deadline = deadline};
+  if (is_over(rank, wait)) return wait.satisfied;
+  rank.wait = &wait;
+  const int next = choose_turn();
+  if (next != index) {
+    threads_.give_turn(next);
+    threads_.await_turn(index);
   }
+  rank.wait = nullptr;
+  return wait.satisfied;
+}
+
+// Drives the rank and looks at its condition, on whichever thread this is.
+bool Simulation::Scheduler::is_over(Rank& rank, Wait& wait) {
+  rank.touched = false;
+  rank.engine->drive_all();
+  wait.satisfied = wait.condition();
+  if (wait.satisfied || !given_up_.ok() || wait.deadline.passed(clock_.now())) {
+    rank.wake_at = TimePoint::max();
+    return true;
+  }
+  rank.wake_at = std::min(wait.deadline.moment(), rank.engine->wake_at());
+  return false;
 }
 
 void Simulation::Scheduler::schedule(Duration delay, std::function<void()> event) {
   events_.emplace(clock_.now() + delay, std::move(event));
 }
 
-// Gives the turn to a rank that has something to do, perhaps to the caller's own.
+// Gives the turn of a rank that has returned to another.
 void Simulation::Scheduler::pass_turn() {
-  const int next = choose_next();
-  if (next < 0) {
-    all_finished_.release();
+  if (unfinished_ == 0) {
+    threads_.tell_finished();
   } else {
-    ranks_[static_cast<std::size_t>(next)]->turn.release();
+    threads_.give_turn(choose_turn());
   }
 }
 
+// The rank whose thread has something to do: its first turn has come, or its wait is over.
+int Simulation::Scheduler::choose_turn() {
+  while (true) {
+    const int next = choose_next();
+    Rank& rank = ranks_[static_cast<std::size_t>(next)];
+    if (rank.wait == nullptr || is_over(rank, *rank.wait)) return next;
+  }
+}
+
+// The rank that is looked at next.
 int Simulation::Scheduler::choose_next() {
   while (true) {
-    std::vector<int> ready;
-    bool unfinished = false;
+    take_step();
+    ready_.clear();
     for (int index = 0; index < options_.ranks; ++index) {
-      const Rank& rank = *ranks_[static_cast<std::size_t>(index)];
-      unfinished |= !rank.finished;
+      const Rank& rank = ranks_[static_cast<std::size_t>(index)];
       const bool may_run = !given_up_.ok() || rank.touched || rank.wake_at <= clock_.now();
-      if (!rank.finished && may_run) ready.push_back(index);
+      if (!rank.finished && may_run) ready_.push_back(index);
     }
-    if (!unfinished) return -1;
-    if (++steps_ > options_.step_limit) give_up("needs more than its limit of steps");
     // Ranks that are ready race with the next event; time passes by itself when none is.
     const bool event_first = !events_.empty() && random_.chance(kEventFirst);
-    if (!ready.empty() && (!given_up_.ok() || !event_first)) {
-      return ready[random_.below(ready.size())];
+    if (!ready_.empty() && (!given_up_.ok() || !event_first)) {
+      return ready_[random_.below(ready_.size())];
     }
-    if (!ready.empty()) {
+    if (!ready_.empty()) {
       fire_event();
     } else if (!advance_time()) {
       give_up("is stuck: every rank waits without a deadline and nothing is on its way");
     }
+  }
+}
+
+void Simulation::Scheduler::take_step() {
+  if (++steps_ > options_.step_limit) give_up("needs more than its limit of steps");
+  while (!step_events_.empty() && step_events_.begin()->first <= steps_) {
+    const std::function<void()> event = std::move(step_events_.begin()->second);
+    step_events_.erase(step_events_.begin());
+    event();
   }
 }
 
@@ -193,8 +282,8 @@ void Simulation::Scheduler::fire_event() {
 // To the next event or deadline, whichever comes first; false if there is neither.
 bool Simulation::Scheduler::advance_time() {
   TimePoint wake = TimePoint::max();
-  for (const auto& rank : ranks_) {
-    if (!rank->finished) wake = std::min(wake, rank->wake_at);
+  for (const Rank& rank : ranks_) {
+    if (!rank.finished) wake = std::min(wake, rank.wake_at);
   }
   if (!events_.empty() && events_.begin()->first <= wake) {
     fire_event();
@@ -205,8 +294,11 @@ bool Simulation::Scheduler::advance_time() {
   return true;
 }
 
-Simulation::Simulation(const Options& options) : scheduler_(std::make_unique<Scheduler>(options)) {
+Simulation::Simulation(const Options& options)
+    : own_threads_(options.threads == nullptr ? std::make_unique<RankThreads>() : nullptr) {
   PACELINE_ASSERT(options.ranks > 0);
+  RankThreads& threads = own_threads_ != nullptr ? *own_threads_ : *options.threads;
+  scheduler_ = std::make_unique<Scheduler>(options, *threads.pool_);
 }
 Simulation::~Simulation() = default;
 
@@ -214,15 +306,19 @@ Status Simulation::run(FunctionRef<void(int, Engine&)> body) { return scheduler_
 int Simulation::ranks() const { return scheduler_->options_.ranks; }
 std::uint64_t Simulation::seed() const { return scheduler_->options_.seed; }
 Engine& Simulation::engine(int rank) {
-  return *scheduler_->ranks_[static_cast<std::size_t>(rank)]->engine;
+  return *scheduler_->ranks_[static_cast<std::size_t>(rank)].engine;
 }
 const Clock& Simulation::clock() const { return scheduler_->clock_; }
 Random& Simulation::random() { return scheduler_->random_; }
+std::uint64_t Simulation::steps() const { return scheduler_->steps_; }
+void Simulation::at_step(std::uint64_t step, std::function<void()> event) {
+  scheduler_->step_events_.emplace(step, std::move(event));
+}
 void Simulation::schedule(Duration delay, std::function<void()> event) {
   scheduler_->schedule(delay, std::move(event));
 }
 void Simulation::touch(int rank) {
-  scheduler_->ranks_[static_cast<std::size_t>(rank)]->touched = true;
+  scheduler_->ranks_[static_cast<std::size_t>(rank)].touched = true;
 }
 
 }  // namespace paceline

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -14,6 +15,9 @@ namespace paceline {
 namespace {
 
 constexpr Duration kRetry = std::chrono::milliseconds(20);
+// A server that hangs up after it has got the proof may have been crowded in that very moment, or
+// holds another key: some tries tell.
+constexpr int kProofs = 5;
 
 Status timed_out(const SocketAddress& address, const char* what) {
   return Status(Code::kTimeout, Scope::kGroup,
@@ -29,6 +33,7 @@ Status too_long() {
 Result<std::unique_ptr<StoreClient>> StoreClient::connect(std::shared_ptr<PollEngine> engine,
                                                           const SocketAddress& address,
                                                           const JobKey* key, Deadline deadline) {
+  int proofs = 0;
   while (true) {
     Result<UniqueFd> fd = start_connect(address);
     Status status = fd.status();
@@ -37,9 +42,14 @@ Result<std::unique_ptr<StoreClient>> StoreClient::connect(std::shared_ptr<PollEn
       status = client->open(key, deadline);
       if (status.ok()) return client;
     }
-    // Only "nobody is there yet" is worth another try: rank 0 may still be starting.
+    // "Nobody is there yet" is worth another try, as rank 0 may still be starting; so is a server
+    // that hung up before it could know whom it had before it.
+    const bool after_proof = status.code() == Code::kPeerLost;
+    if (after_proof) ++proofs;
+    const bool again = status.code() == Code::kUnavailable || (after_proof && proofs < kProofs);
     const TimePoint retry = engine->clock().now() + kRetry;
-    if (status.code() != Code::kUnavailable || deadline.passed(retry)) {
+    if (!again || deadline.passed(retry)) {
+      if (after_proof) status = Status(Code::kDenied, Scope::kProcess, status.text());
       return status.with_context("store");
     }
     (void)engine->wait([] { return false; }, Deadline::at(retry));
@@ -83,43 +93,50 @@ Status StoreClient::prove(const JobKey& key, Deadline deadline) {
   DialerHandshake::Nonce nonce;
   PACELINE_TRY(fill_system_random(nonce));
   DialerHandshake handshake(key, {.purpose = Purpose::kStore}, nonce);
-  PACELINE_TRY(await_bytes(kChallengeBytes, deadline));
+  PACELINE_TRY_ASSIGN(const Bytes challenge,
+                      await_bytes(kChallengeBytes, deadline, Code::kUnavailable));
+  PACELINE_TRY_ASSIGN(Bytes hello, handshake.answer(challenge));
   {
     const Engine::Baton baton = engine_->hold();
-    Result<Bytes> hello = handshake.answer(ByteView(incoming_).first(kChallengeBytes));
-    if (!hello.ok()) return hello.status();
-    incoming_.erase(incoming_.begin(), incoming_.begin() + kChallengeBytes);
-    outgoing_ = *std::move(hello);
+    outgoing_ = std::move(hello);
   }
-  PACELINE_TRY(await_bytes(kWelcomeBytes, deadline));
+  PACELINE_TRY_ASSIGN(const Bytes welcome, await_bytes(kWelcomeBytes, deadline, Code::kPeerLost));
+  PACELINE_TRY(handshake.read_welcome(welcome).status());
   const Engine::Baton baton = engine_->hold();
-  Result<Verdict> verdict = handshake.read_welcome(ByteView(incoming_).first(kWelcomeBytes));
-  if (!verdict.ok()) return verdict.status();
-  incoming_.erase(incoming_.begin(), incoming_.begin() + kWelcomeBytes);
   proven_ = true;
   return {};
 }
 
-Status StoreClient::await_bytes(std::size_t count, Deadline deadline) {
-  bool came = false;
-  const auto decided = [&] { return came = incoming_.size() >= count, came || !broken_.ok(); };
+// The next `count` bytes of the greeting.
+Result<Bytes> StoreClient::await_bytes(std::size_t count, Deadline deadline, Code if_hung_up) {
+  Bytes bytes;
+  const auto decided = [&] {
+    if (incoming_.size() < count) return !broken_.ok();
+    const auto end = incoming_.begin() + static_cast<std::ptrdiff_t>(count);
+    bytes.assign(incoming_.begin(), end);
+    incoming_.erase(incoming_.begin(), end);
+    return true;
+  };
   if (!engine_->wait(decided, deadline)) return timed_out(address_, "no proof of the key came");
-  if (came) return {};
-  return Status(Code::kDenied, Scope::kProcess,
-                address_.to_string() + " ended the connection while the key was being proven");
+  if (!bytes.empty()) return bytes;
+  return Status(if_hung_up, Scope::kProcess,
+                address_.to_string() +
+                    " ended the connection while the key was being proven: it is crowded, or it "
+                    "holds another key");
 }
 
 Status StoreClient::set(std::string key, std::string value, Deadline deadline) {
   if (key.size() > kMaxKeyBytes || value.size() > kMaxValueBytes) return too_long();
   const std::uint32_t id =
       request({.kind = StoreFrameKind::kSet, .key = std::move(key), .value = std::move(value)});
-  const auto ended = [&] { return answers_.contains(id) || !broken_.ok(); };
-  if (!engine_->wait(ended, deadline)) return timed_out(address_, "the store did not answer");
+  const auto ended = [&] { return requests_.at(id).has_value() || !broken_.ok(); };
+  (void)engine_->wait(ended, deadline);
   const Engine::Baton baton = engine_->hold();
-  const auto answer = answers_.extract(id);
-  if (answer.empty()) return broken_;
-  if (answer.mapped().kind == StoreFrameKind::kDone) return {};
-  return Status(Code::kExhausted, Scope::kOperation, "store: " + answer.mapped().value);
+  const std::optional<StoreFrame> answer = requests_.extract(id).mapped();
+  if (!answer && !broken_.ok()) return broken_;
+  if (!answer) return timed_out(address_, "the store did not answer");
+  if (answer->kind == StoreFrameKind::kDone) return {};
+  return Status(Code::kExhausted, Scope::kOperation, "store: " + answer->value);
 }
 
 Result<std::vector<std::optional<std::string>>> StoreClient::get(std::span<const std::string> keys,
@@ -131,76 +148,108 @@ Result<std::vector<std::optional<std::string>>> StoreClient::get(std::span<const
     ids.push_back(request({.kind = StoreFrameKind::kGet, .key = key}));
   }
   const auto all_came = [&] {
-    const auto came = [this](std::uint32_t id) { return answers_.contains(id); };
+    const auto came = [this](std::uint32_t id) { return requests_.at(id).has_value(); };
     return !broken_.ok() || std::all_of(ids.begin(), ids.end(), came);
   };
   (void)engine_->wait(all_came, deadline);
   const Engine::Baton baton = engine_->hold();
   std::vector<std::optional<std::string>> values(keys.size());
-  bool complete = true;
+  Status status;
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    auto answer = answers_.extract(ids[i]);
-    if (answer.empty()) {
-      complete = false;
-    } else if (answer.mapped().kind == StoreFrameKind::kValue) {
-      values[i] = std::move(answer.mapped().value);
+    std::optional<StoreFrame> answer = requests_.extract(ids[i]).mapped();
+    if (!answer) {
+      if (status.ok()) status = broken_;
+    } else if (answer->kind == StoreFrameKind::kValue) {
+      values[i] = std::move(answer->value);
     } else {
-      return Status(Code::kExhausted, Scope::kOperation, "store: " + answer.mapped().value);
+      status = Status(Code::kExhausted, Scope::kOperation, "store: " + answer->value);
     }
   }
-  if (!complete && !broken_.ok()) return broken_;
+  PACELINE_TRY(status);
   return values;
 }
 
 std::uint32_t StoreClient::request(StoreFrame frame) {
   const Engine::Baton baton = engine_->hold();
+  return begin(std::move(frame));
+}
+
+std::uint32_t StoreClient::begin(StoreFrame frame) {
   frame.id = next_id_++;
   append_frame(frame, outgoing_);
+  requests_.emplace(frame.id, std::nullopt);
   return frame.id;
+}
+
+std::uint32_t StoreClient::ask(std::string key) {
+  if (!broken_.ok() || outgoing_.size() > kMaxStoreFrameBytes) return next_id_++;
+  const std::uint32_t id = begin({.kind = StoreFrameKind::kGet, .key = std::move(key)});
+  // At once: the engine may be about to sleep, and nothing else would wake it.
+  write_some();
+  questions_.push_back(id);
+  if (questions_.size() > kMaxQuestions) {
+    requests_.erase(questions_.front());
+    questions_.pop_front();
+  }
+  return id;
+}
+
+std::optional<std::string> StoreClient::answer(std::uint32_t id) {
+  const auto request = requests_.find(id);
+  if (request == requests_.end() || !request->second) return std::nullopt;
+  const StoreFrame frame = *std::move(request->second);
+  requests_.erase(request);
+  std::erase(questions_, id);
+  return frame.kind == StoreFrameKind::kValue ? frame.value : "";
 }
 
 bool StoreClient::drive(TimePoint) {
   if (!connected_ || !broken_.ok()) return false;
-  const bool wrote = write_some();
-  return read_some() || wrote;
+  const bool moves = readable_ || (writable_ && !outgoing_.empty());
+  write_some();
+  read_some();
+  return moves;
 }
 
 bool StoreClient::on_ready(std::uint32_t events) {
-  if (connected_ || !broken_.ok()) return false;  // drive() looks by itself
-  broken_ = connect_error(fd_.get(), address_);
-  connected_ = broken_.ok() && (events & EPOLLOUT) != 0;
+  if (!broken_.ok()) return false;
+  if (!connected_) {
+    broken_ = connect_error(fd_.get(), address_);
+    connected_ = broken_.ok() && (events & EPOLLOUT) != 0;
+  }
+  readable_ |= (events & ~static_cast<std::uint32_t>(EPOLLOUT)) != 0;
+  writable_ |= (events & EPOLLOUT) != 0;
   return true;
 }
 
-bool StoreClient::read_some() {
+void StoreClient::read_some() {
   std::byte buffer[4096];
-  bool moved = false;
-  while (broken_.ok()) {
+  while (readable_ && broken_.ok()) {
     const ssize_t got = ::recv(fd_.get(), buffer, sizeof buffer, 0);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && errno == EAGAIN) return moved;
-    moved = true;
-    if (got > 0) {
+    if (got < 0 && errno == EAGAIN) {
+      readable_ = false;
+    } else if (got > 0) {
       incoming_.insert(incoming_.end(), buffer, buffer + got);
       if (proven_) take_answers();
-      continue;
+    } else {
+      broken_ = Status(Code::kPeerLost, Scope::kGroup,
+                       "the store at " + address_.to_string() + " has gone away");
     }
-    broken_ = Status(Code::kPeerLost, Scope::kGroup,
-                     "the store at " + address_.to_string() + " has gone away");
   }
-  return moved;
 }
 
-bool StoreClient::write_some() {
-  bool moved = false;
-  while (!outgoing_.empty()) {
+void StoreClient::write_some() {
+  while (writable_ && broken_.ok() && !outgoing_.empty()) {
     const ssize_t sent = ::send(fd_.get(), outgoing_.data(), outgoing_.size(), MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
-    if (sent <= 0) return moved;  // an error shows itself to the reader
-    outgoing_.erase(outgoing_.begin(), outgoing_.begin() + sent);
-    moved = true;
+    if (sent < 0) {
+      writable_ = false;
+      readable_ |= errno != EAGAIN;  // an error shows itself to the reader
+    } else {
+      outgoing_.erase(outgoing_.begin(), outgoing_.begin() + sent);
+    }
   }
-  return moved;
 }
 
 void StoreClient::take_answers() {
@@ -209,8 +258,9 @@ void StoreClient::take_answers() {
     Result<std::optional<StoreFrame>> frame = take_frame(bytes);
     if (!frame.ok()) broken_ = frame.status();
     if (!frame.ok() || !frame->has_value()) break;
-    const std::uint32_t id = (*frame)->id;
-    answers_.insert_or_assign(id, **std::move(frame));
+    // Nobody waits any more for what was asked for too long ago.
+    const auto request = requests_.find((*frame)->id);
+    if (request != requests_.end()) request->second = **std::move(frame);
   }
   incoming_.erase(incoming_.begin(), incoming_.end() - std::ssize(bytes));
 }

@@ -20,11 +20,12 @@
 
 namespace paceline {
 
-/// One thread at a time. Waits go through the engine.
+/// One thread at a time. Waits go through the engine; an idle client costs it no system call.
 class StoreClient final : private Driver, private FdHandler {
  public:
-  /// Connects, retrying until `deadline` while nobody listens there yet. Over TCP it proves `key`,
-  /// which is borrowed for the time of the call; over a Unix socket it needs none.
+  /// Connects, retrying until `deadline` while nobody listens there yet or the server is crowded.
+  /// Over TCP it proves `key`, which is borrowed for the time of the call; over a Unix socket it
+  /// needs none.
   static Result<std::unique_ptr<StoreClient>> connect(std::shared_ptr<PollEngine> engine,
                                                       const SocketAddress& address,
                                                       const JobKey* key, Deadline deadline);
@@ -37,16 +38,24 @@ class StoreClient final : private Driver, private FdHandler {
   Result<std::vector<std::optional<std::string>>> get(std::span<const std::string> keys,
                                                       Deadline deadline);
 
+  /// A get() that waits for nothing, for drivers: with the baton held. Its answer can be taken
+  /// once, some time later; it is empty where the store refuses, and never comes where the store
+  /// has gone away or does not read. Of more than kMaxQuestions open ones the oldest are forgotten.
+  std::uint32_t ask(std::string key);
+  std::optional<std::string> answer(std::uint32_t id);
+  static constexpr std::size_t kMaxQuestions = 64;
+
  private:
   StoreClient(std::shared_ptr<PollEngine> engine, SocketAddress address, UniqueFd fd);
   Status open(const JobKey* key, Deadline deadline);
   Status prove(const JobKey& key, Deadline deadline);
-  Status await_bytes(std::size_t count, Deadline deadline);
+  Result<Bytes> await_bytes(std::size_t count, Deadline deadline, Code if_hung_up);
   std::uint32_t request(StoreFrame frame);
+  std::uint32_t begin(StoreFrame frame);
   bool drive(TimePoint now) override;
   bool on_ready(std::uint32_t events) override;
-  bool read_some();
-  bool write_some();
+  void read_some();
+  void write_some();
   void take_answers();
 
   const std::shared_ptr<PollEngine> engine_;  // owners: see Work
@@ -54,11 +63,15 @@ class StoreClient final : private Driver, private FdHandler {
   const UniqueFd fd_;
   bool connected_ = false;
   bool proven_ = false;  // what comes in are frames
+  // As far as the engine has told: the socket has not said since that it would block.
+  bool readable_ = false;
+  bool writable_ = false;
   Status broken_;
   Bytes incoming_;
   Bytes outgoing_;
   std::uint32_t next_id_ = 0;
-  std::unordered_map<std::uint32_t, StoreFrame> answers_;
+  std::unordered_map<std::uint32_t, std::optional<StoreFrame>> requests_;  // with their answers
+  std::deque<std::uint32_t> questions_;  // requests of ask(), the oldest first
 };
 
 }  // namespace paceline

@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <iterator>
-#include <optional>
-#include <string>
+#include <span>
 #include <thread>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <poll.h>
@@ -15,46 +13,41 @@
 #include <unistd.h>
 
 #include "comm/base/clock.h"
-#include "comm/base/random.h"
 #include "comm/base/try.h"
-#include "comm/handshake.h"
-#include "comm/store_wire.h"
+#include "comm/store_book.h"
+#include "comm/store_strangers.h"
+#include "comm/stranger_book.h"
 
 namespace paceline {
 namespace {
 
-constexpr std::size_t kMaxConnections = 4096;
-constexpr std::size_t kMaxStrangers = 64;  // connections that have not proven the key yet
-constexpr std::size_t kMaxEntries = 1 << 20;
-constexpr std::size_t kMaxStoredBytes = std::size_t{64} << 20;
-constexpr std::size_t kMaxPendingGets = 1 << 16;          // of one client
-constexpr std::size_t kMaxUnread = std::size_t{8} << 20;  // answers that a client does not read
-constexpr Duration kHandshakeTime = std::chrono::seconds(10);
+constexpr std::size_t kMaxClients = 4096;
+// Between two batches everybody else is heard.
+constexpr int kAcceptBatch = 64;
+// How long nobody is let in when the process has no descriptors left.
+constexpr Duration kPauseWhenExhausted = std::chrono::milliseconds(100);
+// The poll entries that come before those of strangers and clients.
+constexpr std::size_t kStopEntry = 0, kListenerEntry = 1, kOwnEntries = 2;
 
-struct Client {
-  UniqueFd fd;
-  std::optional<AcceptorHandshake> handshake;  // until the key is proven
-  TimePoint handshake_ends = TimePoint::max();
-  Bytes incoming;
-  Bytes outgoing;
-  std::size_t pending_gets = 0;
-  bool closing = false;
-};
-
-struct Waiter {
-  std::shared_ptr<Client> client;  // owners: the loop's list and the requests that wait
-  std::uint32_t id;
-};
+int poll_timeout(TimePoint now, TimePoint wake) {
+  if (wake == TimePoint::max()) return -1;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(wake - now).count();
+  return static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
+}
 
 }  // namespace
 
+// The sockets: who is here, and which bytes go between them and the book.
 class StoreServer::Loop {
  public:
-  Loop(UniqueFd listener, SocketAddress address, std::unique_ptr<JobKey> key, UniqueFd stop)
+  Loop(UniqueFd listener, SocketAddress address, std::unique_ptr<JobKey> key, UniqueFd stop,
+       StoreServerOptions options)
       : listener_(std::move(listener)),
         address_(address),
         key_(std::move(key)),
         stop_(std::move(stop)),
+        refused_(std::move(options.log), "store at " + address.to_string()),
+        book_(std::move(options.live), {}),
         thread_([this] { run(); }) {}
   ~Loop() {
     const std::uint64_t one = 1;
@@ -63,217 +56,158 @@ class StoreServer::Loop {
   }
 
   const SocketAddress& address() const { return address_; }
+  std::uint64_t refused() const { return refused_.count(); }
 
  private:
+  struct Client {
+    UniqueFd fd;
+    StoreBook::ClientId id;
+    bool gone = false;
+  };
+
   void run();
-  void accept_all();
+  bool poll_all(std::vector<pollfd>& polled);
+  void serve_clients(std::span<const pollfd> polled);
+  void read_from(Client& client);
+  void write_to(Client& client);
+  void let_go();
+  void let_in();
+  bool is_open(TimePoint now) const;
   void admit(UniqueFd fd);
-  void read_from(const std::shared_ptr<Client>& client);
-  void digest_input(const std::shared_ptr<Client>& client);
-  bool finish_handshake(Client& client);
-  void serve(const std::shared_ptr<Client>& client, StoreFrame request);
-  void set(Client& client, StoreFrame request);
-  void get(const std::shared_ptr<Client>& client, StoreFrame request);
-  static void answer(Client& client, StoreFrame frame);
-  static void write_to(Client& client);
-  void forget_closing();
-  bool room_for_strangers() const;
-  std::size_t strangers() const;
+  void admit_user(UniqueFd fd);
+  void add_client(UniqueFd fd, const std::string& address, Bytes unsent);
 
   const UniqueFd listener_;
   const SocketAddress address_;
-  const std::unique_ptr<JobKey> key_;
+  const std::unique_ptr<JobKey> key_;  // null: a Unix socket
   const UniqueFd stop_;
   const SystemClock clock_;
-  std::vector<std::shared_ptr<Client>> clients_;
-  std::unordered_map<std::string, std::string> entries_;
-  std::unordered_map<std::string, std::vector<Waiter>> waiters_;
-  std::size_t stored_bytes_ = 0;
+  StrangerBook refused_;
+  std::optional<StoreStrangers> strangers_;  // with a key
+  StoreBook book_;
+  std::vector<Client> clients_;
+  TimePoint closed_until_ = TimePoint::min();
   std::thread thread_;  // last: it uses all the others
 };
 
 void StoreServer::Loop::run() {
+  if (key_ != nullptr) strangers_.emplace(*key_, refused_);
   std::vector<pollfd> polled;
-  while (true) {
-    const short arrivals = room_for_strangers() ? POLLIN : 0;
-    polled.assign(
-        {{.fd = stop_.get(), .events = POLLIN}, {.fd = listener_.get(), .events = arrivals}});
-    for (const auto& client : clients_) {
-      const auto events = static_cast<short>(client->outgoing.empty() ? POLLIN : POLLIN | POLLOUT);
-      polled.push_back({.fd = client->fd.get(), .events = events});
+  while (poll_all(polled)) {
+    const std::span<const pollfd> others = std::span(polled).subspan(kOwnEntries);
+    const std::size_t strangers = strangers_ ? strangers_->size() : 0;
+    serve_clients(others.subspan(strangers));
+    if (strangers > 0) {
+      for (auto& proven : strangers_->drive(others.first(strangers), clock_.now())) {
+        add_client(std::move(proven.fd), proven.address, std::move(proven.unsent));
+      }
     }
-    // Strangers' time is bounded, so sleep no longer than that while there are any.
-    const int timeout_ms = strangers() > 0 ? 1000 : -1;
-    if (::poll(polled.data(), polled.size(), timeout_ms) < 0 && errno != EINTR) return;
-    if (polled[0].revents != 0) return;
-    const TimePoint now = clock_.now();
-    for (std::size_t i = 0; i + 2 < polled.size(); ++i) {
-      const auto client = clients_[i];
-      if (polled[i + 2].revents & POLLOUT) write_to(*client);
-      if (polled[i + 2].revents & ~POLLOUT) read_from(client);
-      if (now >= client->handshake_ends) client->closing = true;
-    }
-    forget_closing();
-    if (polled[1].revents != 0) accept_all();
+    for (Client& client : clients_) write_to(client);
+    let_go();
+    if (polled[kListenerEntry].revents != 0) let_in();
   }
 }
 
-// Their requests go too: a waiter would keep the descriptor open.
-void StoreServer::Loop::forget_closing() {
-  const auto waits = [](const auto& client) { return client->closing && client->pending_gets > 0; };
-  const bool some_wait = std::any_of(clients_.begin(), clients_.end(), waits);
-  for (auto key = waiters_.begin(); some_wait && key != waiters_.end();) {
-    std::erase_if(key->second, [](const Waiter& waiter) { return waiter.client->closing; });
-    key = key->second.empty() ? waiters_.erase(key) : std::next(key);
+// False when the server is to stop.
+bool StoreServer::Loop::poll_all(std::vector<pollfd>& polled) {
+  const TimePoint now = clock_.now();
+  const short arrivals = is_open(now) ? POLLIN : 0;
+  polled.assign(
+      {{.fd = stop_.get(), .events = POLLIN}, {.fd = listener_.get(), .events = arrivals}});
+  if (strangers_) strangers_->append_to(polled);
+  for (const Client& client : clients_) {
+    const bool waits = !book_.unsent(client.id).empty();
+    polled.push_back(
+        {.fd = client.fd.get(), .events = static_cast<short>(waits ? POLLIN | POLLOUT : POLLIN)});
   }
-  std::erase_if(clients_, [](const auto& client) { return client->closing; });
+  TimePoint wake = now < closed_until_ ? closed_until_ : TimePoint::max();
+  if (strangers_) wake = std::min(wake, strangers_->wake_at(now));
+  const int ready = ::poll(polled.data(), polled.size(), poll_timeout(now, wake));
+  if (ready >= 0) return polled[kStopEntry].revents == 0;
+  for (pollfd& entry : polled) entry.revents = 0;
+  return errno == EINTR;
 }
 
-std::size_t StoreServer::Loop::strangers() const {
-  return static_cast<std::size_t>(
-      std::count_if(clients_.begin(), clients_.end(),
-                    [](const auto& client) { return client->handshake.has_value(); }));
+void StoreServer::Loop::serve_clients(std::span<const pollfd> polled) {
+  for (std::size_t i = 0; i < polled.size(); ++i) {
+    if (polled[i].revents & POLLOUT) write_to(clients_[i]);
+    if (polled[i].revents & ~POLLOUT) read_from(clients_[i]);
+  }
 }
 
-bool StoreServer::Loop::room_for_strangers() const { return strangers() < kMaxStrangers; }
+void StoreServer::Loop::read_from(Client& client) {
+  std::byte buffer[16 * 1024];
+  while (!client.gone && !book_.broken(client.id)) {
+    const ssize_t got = ::read(client.fd.get(), buffer, sizeof buffer);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EAGAIN) return;
+    if (got <= 0) {
+      client.gone = true;
+      return;
+    }
+    book_.receive(client.id, ByteView(buffer, static_cast<std::size_t>(got)));
+    write_to(client);
+  }
+}
 
-// Strangers beyond the bound wait in the kernel's queue: a job's ranks come all at once.
-void StoreServer::Loop::accept_all() {
-  while (room_for_strangers()) {
+void StoreServer::Loop::write_to(Client& client) {
+  while (!client.gone && !book_.unsent(client.id).empty()) {
+    const ByteView bytes = book_.unsent(client.id);
+    const ssize_t sent = ::send(client.fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && errno != EAGAIN) client.gone = true;
+    if (sent < 0) return;
+    book_.sent(client.id, static_cast<std::size_t>(sent));
+  }
+}
+
+void StoreServer::Loop::let_go() {
+  std::erase_if(clients_, [this](const Client& client) {
+    if (!client.gone && !book_.broken(client.id)) return false;
+    book_.forget(client.id);
+    return true;
+  });
+}
+
+bool StoreServer::Loop::is_open(TimePoint now) const {
+  return now >= closed_until_ && (!strangers_ || strangers_->has_room(now));
+}
+
+void StoreServer::Loop::let_in() {
+  for (int i = 0; i < kAcceptBatch && is_open(clock_.now()); ++i) {
     Result<UniqueFd> fd = accept_from(listener_.get());
-    if (!fd.ok() || !*fd) return;
-    if (clients_.size() < kMaxConnections) admit(*std::move(fd));
+    if (fd.ok() && !*fd) return;
+    if (fd.ok()) {
+      admit(*std::move(fd));
+    } else if (!strangers_ || !strangers_->drop_oldest()) {
+      closed_until_ = clock_.now() + kPauseWhenExhausted;
+    }
   }
 }
 
 void StoreServer::Loop::admit(UniqueFd fd) {
-  auto client = std::make_shared<Client>();
-  if (key_ == nullptr) {
-    const Result<unsigned> user = peer_user(fd.get());
-    if (!user.ok() || (*user != ::geteuid() && *user != 0)) return;
+  if (strangers_) {
+    strangers_->admit(std::move(fd), clock_.now());
   } else {
-    AcceptorHandshake::Nonce nonce;
-    if (!fill_system_random(nonce).ok()) return;
-    client->handshake.emplace(*key_, nonce);
-    client->handshake_ends = clock_.now() + kHandshakeTime;
-    const ByteView challenge = client->handshake->challenge();
-    client->outgoing.assign(challenge.begin(), challenge.end());
-  }
-  client->fd = std::move(fd);
-  write_to(*client);
-  clients_.push_back(std::move(client));
-}
-
-void StoreServer::Loop::read_from(const std::shared_ptr<Client>& client) {
-  std::byte buffer[16 * 1024];
-  while (!client->closing) {
-    // A stranger gets room for its hello and no more.
-    const std::size_t room =
-        client->handshake ? kHelloBytes - client->incoming.size() : sizeof buffer;
-    const ssize_t got = ::read(client->fd.get(), buffer, room);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && errno == EAGAIN) return;
-    if (got <= 0) {
-      client->closing = true;
-      return;
-    }
-    client->incoming.insert(client->incoming.end(), buffer, buffer + got);
-    digest_input(client);
+    admit_user(std::move(fd));
   }
 }
 
-void StoreServer::Loop::digest_input(const std::shared_ptr<Client>& client) {
-  if (client->handshake && !finish_handshake(*client)) return;
-  ByteView bytes = client->incoming;
-  while (!client->closing) {
-    Result<std::optional<StoreFrame>> frame = take_frame(bytes);
-    if (!frame.ok()) client->closing = true;
-    if (!frame.ok() || !frame->has_value()) break;
-    serve(client, **std::move(frame));
-  }
-  client->incoming.erase(client->incoming.begin(), client->incoming.end() - std::ssize(bytes));
-  write_to(*client);
-}
-
-// True once the key is proven.
-bool StoreServer::Loop::finish_handshake(Client& client) {
-  if (client.incoming.size() < kHelloBytes) return false;
-  const Result<Hello> hello = client.handshake->read_hello(client.incoming);
-  if (!hello.ok() || hello->purpose != Purpose::kStore) {
-    client.closing = true;
-    return false;
-  }
-  const auto welcome = client.handshake->welcome(Verdict::kAccepted);
-  client.outgoing.insert(client.outgoing.end(), welcome.begin(), welcome.end());
-  client.incoming.clear();
-  client.handshake.reset();
-  client.handshake_ends = TimePoint::max();
-  return true;
-}
-
-void StoreServer::Loop::serve(const std::shared_ptr<Client>& client, StoreFrame request) {
-  switch (request.kind) {
-    case StoreFrameKind::kSet:
-      set(*client, std::move(request));
-      break;
-    case StoreFrameKind::kGet:
-      get(client, std::move(request));
-      break;
-    default:
-      client->closing = true;
+void StoreServer::Loop::admit_user(UniqueFd fd) {
+  const Result<unsigned> user = peer_user(fd.get());
+  const std::string name = user.ok() ? "user " + std::to_string(*user) : "an unknown user";
+  if (!user.ok() || (*user != ::geteuid() && *user != 0)) {
+    refused_.refused(name, "only user " + std::to_string(::geteuid()) + " and root are served");
+  } else {
+    add_client(std::move(fd), name, {});
   }
 }
 
-void StoreServer::Loop::set(Client& client, StoreFrame request) {
-  const auto [entry, is_new] = entries_.try_emplace(request.key);
-  std::string& value = entry->second;
-  const std::size_t stored = stored_bytes_ - value.size() + request.value.size();
-  if (entries_.size() > kMaxEntries || stored > kMaxStoredBytes) {
-    if (is_new) entries_.erase(entry);
-    return answer(
-        client, {.kind = StoreFrameKind::kRefused, .id = request.id, .value = "the store is full"});
-  }
-  stored_bytes_ = stored;
-  value = std::move(request.value);
-  answer(client, {.kind = StoreFrameKind::kDone, .id = request.id});
-  const auto waiting = waiters_.find(request.key);
-  if (waiting == waiters_.end()) return;
-  for (const Waiter& waiter : waiting->second) {
-    --waiter.client->pending_gets;
-    answer(*waiter.client, {.kind = StoreFrameKind::kValue, .id = waiter.id, .value = value});
-    write_to(*waiter.client);
-  }
-  waiters_.erase(waiting);
-}
-
-void StoreServer::Loop::get(const std::shared_ptr<Client>& client, StoreFrame request) {
-  const auto entry = entries_.find(request.key);
-  if (entry != entries_.end()) {
-    return answer(*client,
-                  {.kind = StoreFrameKind::kValue, .id = request.id, .value = entry->second});
-  }
-  if (client->pending_gets >= kMaxPendingGets) {
-    return answer(*client, {.kind = StoreFrameKind::kRefused,
-                            .id = request.id,
-                            .value = "too many requests of this client wait"});
-  }
-  ++client->pending_gets;
-  waiters_[request.key].push_back({client, request.id});
-}
-
-void StoreServer::Loop::answer(Client& client, StoreFrame frame) {
-  if (!client.closing) append_frame(frame, client.outgoing);
-  if (client.outgoing.size() > kMaxUnread) client.closing = true;
-}
-
-void StoreServer::Loop::write_to(Client& client) {
-  while (!client.outgoing.empty()) {
-    const ssize_t sent =
-        ::send(client.fd.get(), client.outgoing.data(), client.outgoing.size(), MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0 && errno != EAGAIN) client.closing = true;
-    if (sent < 0) return;
-    client.outgoing.erase(client.outgoing.begin(), client.outgoing.begin() + sent);
+void StoreServer::Loop::add_client(UniqueFd fd, const std::string& address, Bytes unsent) {
+  if (clients_.size() >= kMaxClients) {
+    refused_.refused(address, std::to_string(kMaxClients) + " clients are served already");
+  } else {
+    clients_.push_back({.fd = std::move(fd), .id = book_.admit(std::move(unsent))});
   }
 }
 
@@ -281,24 +215,28 @@ StoreServer::StoreServer(std::unique_ptr<Loop> loop) : loop_(std::move(loop)) {}
 StoreServer::~StoreServer() = default;
 
 const SocketAddress& StoreServer::address() const { return loop_->address(); }
+std::uint64_t StoreServer::refused() const { return loop_->refused(); }
 
-Result<std::unique_ptr<StoreServer>> StoreServer::serve_unix(std::string_view name) {
+Result<std::unique_ptr<StoreServer>> StoreServer::serve_unix(std::string_view name,
+                                                             StoreServerOptions options) {
   PACELINE_TRY_ASSIGN(const SocketAddress address,
                       SocketAddress::parse("unix:" + std::string(name)));
-  return serve(address, nullptr);
+  return serve(address, nullptr, std::move(options));
 }
 
 Result<std::unique_ptr<StoreServer>> StoreServer::serve_tcp(const SocketAddress& address,
-                                                            std::unique_ptr<JobKey> key) {
+                                                            std::unique_ptr<JobKey> key,
+                                                            StoreServerOptions options) {
   if (key == nullptr) {
     return Status(Code::kDenied, Scope::kProcess,
                   "store: over TCP it is served only with a job key: set PACELINE_JOB_KEY_FILE");
   }
-  return serve(address, std::move(key));
+  return serve(address, std::move(key), std::move(options));
 }
 
 Result<std::unique_ptr<StoreServer>> StoreServer::serve(const SocketAddress& address,
-                                                        std::unique_ptr<JobKey> key) {
+                                                        std::unique_ptr<JobKey> key,
+                                                        StoreServerOptions options) {
   PACELINE_TRY_ASSIGN(UniqueFd listener, listen_on(address));
   PACELINE_TRY_ASSIGN(const SocketAddress bound, SocketAddress::of_local_end(listener.get()));
   UniqueFd stop(::eventfd(0, EFD_CLOEXEC));
@@ -306,8 +244,8 @@ Result<std::unique_ptr<StoreServer>> StoreServer::serve(const SocketAddress& add
     return Status(Code::kExhausted, Scope::kProcess,
                   std::string("store: eventfd: ") + std::strerror(errno));
   }
-  return std::unique_ptr<StoreServer>(new StoreServer(
-      std::make_unique<Loop>(std::move(listener), bound, std::move(key), std::move(stop))));
+  return std::unique_ptr<StoreServer>(new StoreServer(std::make_unique<Loop>(
+      std::move(listener), bound, std::move(key), std::move(stop), std::move(options))));
 }
 
 }  // namespace paceline

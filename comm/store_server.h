@@ -2,7 +2,11 @@
 // Served by the head's agent, or by rank 0 where there is no launcher.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include <paceline/status.h>
@@ -13,27 +17,44 @@
 
 namespace paceline {
 
+class Log;
+
+struct StoreServerOptions {
+  /// Hears of those who are refused; without one they are only counted.
+  std::shared_ptr<Log> log;
+  /// Answers keys that begin with "live/", which are never stored: called on the server's thread,
+  /// at once for each request, until the server is destroyed. Without it, or where it knows no
+  /// answer, the value is empty.
+  std::function<std::optional<std::string>(std::string_view key)> live;
+};
+
 /// Serves from a thread of its own until it is destroyed. Bounds: connections, entries, bytes of
-/// all values, requests that wait; a client that goes over one is refused with its name.
+/// all values, requests that wait; a client that goes over one is refused with its name. However
+/// many strangers hang on to a TCP store, an honest client gets in within a second or two.
 class StoreServer {
  public:
   /// On an abstract Unix socket (it leaves no file): `name` begins with '@'. Clients of other
   /// users than this one and root are refused (SO_PEERCRED).
-  static Result<std::unique_ptr<StoreServer>> serve_unix(std::string_view name);
+  static Result<std::unique_ptr<StoreServer>> serve_unix(std::string_view name,
+                                                         StoreServerOptions options = {});
   /// On a TCP address, to clients that prove the key.
   static Result<std::unique_ptr<StoreServer>> serve_tcp(const SocketAddress& address,
-                                                        std::unique_ptr<JobKey> key);
+                                                        std::unique_ptr<JobKey> key,
+                                                        StoreServerOptions options = {});
   ~StoreServer();
   StoreServer(const StoreServer&) = delete;
   StoreServer& operator=(const StoreServer&) = delete;
 
   /// Where it listens; the port is known here also when 0 was asked for.
   const SocketAddress& address() const;
+  /// Connections that were refused so far. Any thread.
+  std::uint64_t refused() const;
 
  private:
   class Loop;
   static Result<std::unique_ptr<StoreServer>> serve(const SocketAddress& address,
-                                                    std::unique_ptr<JobKey> key);
+                                                    std::unique_ptr<JobKey> key,
+                                                    StoreServerOptions options);
   explicit StoreServer(std::unique_ptr<Loop> loop);
   std::unique_ptr<Loop> loop_;
 };

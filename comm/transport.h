@@ -16,10 +16,10 @@
 // LOSS      When a peer is lost or has left, every pending and later request with it ends with
 //           Code::kPeerLost and its name, but receives first meet what had arrived from it.
 //           Requests with other peers go on.
-// NOTICES   notify() delivers an error to a peer, inquire() what this rank is stuck in, whether or
-//           not the peer has posted a receive. They keep their place in the order of what was sent
-//           to that peer, but overtake messages that wait there for a receive. The sink gets them.
-//           Delivery is best effort: a peer that is lost, or cut off, does not get them.
+// CONTROL   tell() delivers a control message to a peer's sink, whether or not the peer has posted
+//           a receive. Control messages keep their place in the order of what was sent to that
+//           peer, but overtake data messages that wait there for a receive. Delivery is best
+//           effort: a peer that is lost, or cut off, does not get them.
 // BACKLOG   What arrives before its receive is kept up to a bound (each transport states it);
 //           beyond it the peer is not read from until a receive comes, which stalls its sends.
 // THREADS   Everything with the engine's baton held. Whoever owns a transport drives it.
@@ -33,7 +33,9 @@
 #include <paceline/status.h>
 
 #include "comm/base/signature.h"
+#include "comm/bytes.h"
 #include "comm/engine.h"
+#include "comm/wire.h"
 
 namespace paceline {
 
@@ -60,11 +62,10 @@ struct Request {
   }
 };
 
-/// Hears of notices and inquiries. It may only take note: it must not call the transport back.
+/// Hears control messages. It may only take note: it must not call the transport back.
 class TransportSink {
  public:
-  virtual void noticed(int peer, const Status& error) = 0;
-  virtual void inquired(int peer, const Signature& signature) = 0;
+  virtual void told(int peer, MessageKind kind, ByteView payload) = 0;
 
  protected:
   ~TransportSink() = default;
@@ -87,15 +88,15 @@ class Transport : public Driver {
   virtual void send(int peer, const Signature& signature, std::span<const std::byte> payload,
                     Request& request) = 0;
   virtual void receive(int peer, std::span<std::byte> buffer, Request& request) = 0;
-  virtual void notify(int peer, const Status& error) = 0;
-  virtual void inquire(int peer, const Signature& signature) = 0;
+  /// Of any kind but data; at most kMaxControlBytes of payload, which are copied.
+  virtual void tell(int peer, MessageKind kind, ByteView payload) = 0;
   /// Could a message go to the peer without making a connection first?
   virtual bool connected(int peer) const = 0;
 
-  /// Ends every pending request with `why` and refuses later ones with it. Notices already given
-  /// to notify() are still delivered as far as drive() is called.
+  /// Ends every pending request with `why` and refuses later ones with it. Control
+  /// messages are still delivered as far as drive() is called.
   virtual void abort(const Status& why) = 0;
-  /// True when no notice waits to be sent.
+  /// True when no control message waits to be sent.
   virtual bool flushed() const = 0;
 
   virtual TransportCounters counters() const = 0;

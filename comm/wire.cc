@@ -40,6 +40,7 @@ HeaderBytes encode_header(const MessageHeader& header) {
   store(bytes, 8, header.payload_bytes);
   store(bytes, 16, signature.sequence);
   store(bytes, 24, signature.count);
+  store(bytes, 32, signature.history);
   store(bytes, 40, header.kind);
   store(bytes, 41, signature.kind);
   store(bytes, 42, signature.type);
@@ -50,13 +51,12 @@ HeaderBytes encode_header(const MessageHeader& header) {
 
 Result<MessageHeader> decode_header(std::span<const std::byte, kHeaderBytes> bytes) {
   if (load<std::uint32_t>(bytes, 0) != kMagic) return refuse("wrong magic");
-  if (!within(load<std::uint8_t>(bytes, 40), MessageKind::kInquiry)) return refuse("unknown kind");
-  if (!within(load<std::uint8_t>(bytes, 41), OperationKind::kAllReduce)) {
+  if (!within(load<std::uint8_t>(bytes, 40), MessageKind::kGoodbye)) return refuse("unknown kind");
+  if (!within(load<std::uint8_t>(bytes, 41), OperationKind::kClose)) {
     return refuse("unknown operation");
   }
   if (!within(load<std::uint8_t>(bytes, 42), DataType::kInt64)) return refuse("unknown type");
   if (!within(load<std::uint8_t>(bytes, 43), ReduceOp::kMax)) return refuse("unknown op");
-  if (load<std::uint64_t>(bytes, 32) != 0) return refuse("reserved bytes are not zero");
   MessageHeader header;
   header.kind = load<MessageKind>(bytes, 40);
   header.payload_bytes = load<std::uint64_t>(bytes, 8);
@@ -66,10 +66,10 @@ Result<MessageHeader> decode_header(std::span<const std::byte, kHeaderBytes> byt
                       .kind = load<OperationKind>(bytes, 41),
                       .type = load<DataType>(bytes, 42),
                       .op = load<ReduceOp>(bytes, 43),
-                      .plan = load<std::uint32_t>(bytes, 44)};
-  const std::uint64_t limit = header.kind == MessageKind::kData     ? kMaxPayloadBytes
-                              : header.kind == MessageKind::kNotice ? kMaxNoticeBytes
-                                                                    : 0;
+                      .plan = load<std::uint32_t>(bytes, 44),
+                      .history = load<std::uint64_t>(bytes, 32)};
+  const std::uint64_t limit =
+      header.kind == MessageKind::kData ? kMaxPayloadBytes : kMaxControlBytes;
   if (header.payload_bytes > limit) return refuse("payload is longer than any can be");
   return header;
 }

@@ -1,13 +1,13 @@
 // Framing between ranks: pure functions from values to bytes and back.
 //
 // A message on a data connection is a header of kHeaderBytes and `payload_bytes` of payload. A
-// data message carries elements. A notice carries an encoded Status (an error that its receiver
-// must know about); an inquiry carries only its header's signature: what its sender is stuck in.
-// Neither needs a posted receive.
+// data message carries elements. The other kinds are control messages, which need no posted
+// receive: a notice carries an encoded Status (an error that its receiver must know about), an
+// inquiry, its answer and a goodbye carry an Account of their sender (comm/account.h).
 //
 //   offset  0  u32 magic "PLm1"      16  u64 sequence      40  u8 message kind
 //           4  i32 root              24  u64 count         41  u8 operation kind
-//           8  u64 payload_bytes     32  u64 reserved (0)  42  u8 data type, 43 u8 reduce op
+//           8  u64 payload_bytes     32  u64 history       42  u8 data type, 43 u8 reduce op
 //                                                          44  u32 plan
 #pragma once
 
@@ -25,9 +25,15 @@ namespace paceline {
 inline constexpr std::size_t kHeaderBytes = 48;
 /// Longest payload of one message: beyond it a header is a defect or an attack.
 inline constexpr std::uint64_t kMaxPayloadBytes = std::uint64_t{1} << 40;
-inline constexpr std::size_t kMaxNoticeBytes = 8192;
+inline constexpr std::size_t kMaxControlBytes = 8192;
 
-enum class MessageKind : std::uint8_t { kData, kNotice, kInquiry };
+enum class MessageKind : std::uint8_t {
+  kData,
+  kNotice,   ///< an error that ends its receiver's operations too
+  kInquiry,  ///< its sender is stuck and asks where the receiver is
+  kAnswer,   ///< to an inquiry
+  kGoodbye,  ///< its sender leaves
+};
 
 struct MessageHeader {
   MessageKind kind = MessageKind::kData;
@@ -40,10 +46,10 @@ struct MessageHeader {
 using HeaderBytes = std::array<std::byte, kHeaderBytes>;
 
 HeaderBytes encode_header(const MessageHeader& header);
-/// Refuses what encode_header() does not make: wrong magic, values out of range, non-zero reserves.
+/// Refuses what encode_header() does not make: wrong magic, values out of range.
 Result<MessageHeader> decode_header(std::span<const std::byte, kHeaderBytes> bytes);
 
-/// A failed Status as the payload of a notice, its texts cut so that it fits kMaxNoticeBytes.
+/// A failed Status as the payload of a notice, its texts cut so that it fits kMaxControlBytes.
 Bytes encode_notice(const Status& status);
 /// Into `status`, which is a failure then; the return value says whether decoding worked.
 Status decode_notice(ByteView bytes, Status& status);

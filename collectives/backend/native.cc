@@ -23,8 +23,10 @@ bool NativeBackend::drive(TimePoint) { return executor_.advance(); }
 
 Result<NativeBackend::CachedPlan*> NativeBackend::plan_for(const Signature& signature) {
   const std::size_t element_bytes = size_of(signature.type);
+  // Whoever closes meets everybody else, as in a barrier.
+  const bool closes = signature.kind == OperationKind::kClose;
   const PlanRequest request{
-      .kind = signature.kind,
+      .kind = closes ? OperationKind::kBarrier : signature.kind,
       .rank = options_.rank,
       .ranks = options_.ranks,
       .root = std::max(signature.root, 0),

@@ -15,13 +15,12 @@ namespace paceline {
 namespace {
 
 struct Message {
-  enum class Kind { kData, kNotice, kInquiry, kGoodbye };
-  Kind kind = Kind::kData;
+  MessageKind kind = MessageKind::kData;
+  bool farewell = false;  // nothing comes behind it: the sender's end is gone
   Signature signature;
   std::span<const std::byte> payload;  // in the sender's memory (synchronous) or in `owned`
   Bytes owned;
   bool met = false;  // a receive has taken it
-  Status notice;
 
   // Moves the payload out of the sender's memory.
   void own() {
@@ -30,6 +29,10 @@ struct Message {
   }
 };
 using MessagePtr = std::shared_ptr<Message>;  // owners: whoever queues it, and its sender
+
+Status killed() {
+  return Status(Code::kCancelled, Scope::kProcess, "the simulation ended this rank");
+}
 
 struct Posted {
   std::span<std::byte> buffer;
@@ -40,8 +43,7 @@ struct Posted {
 struct Peer {
   std::deque<MessagePtr> arrived;
   std::deque<Posted> posted;
-  std::deque<MessagePtr> held;  // sent to the peer while a cut holds it back
-  TimePoint last_arrival{};     // of what was sent to the peer: keeps a pair in order
+  bool connected = false;  // either has sent to the other, or waited for it
   bool lost = false;
 };
 
@@ -55,9 +57,12 @@ class InprocNetwork::State : public std::enable_shared_from_this<State> {
       : simulation(sim),
         options(settings),
         random(sim.random().fork()),
-        ends(static_cast<std::size_t>(sim.ranks())) {}
+        ends(static_cast<std::size_t>(sim.ranks())),
+        links(ends.size() * ends.size()) {}
 
+  void transmit(int from, int to, MessagePtr message);
   void deliver(int from, int to, const MessagePtr& message);
+  void heal();
 
   bool is_cut(int a, int b) const { return cut.contains(a) != cut.contains(b); }
   Duration delay() {
@@ -68,15 +73,25 @@ class InprocNetwork::State : public std::enable_shared_from_this<State> {
   // What is known of a rank: its transport while it has one, and what came before that.
   struct End {
     InprocTransport* transport = nullptr;
+    bool doomed = false;  // lost before it had a transport
     bool gone = false;
     std::vector<std::pair<int, MessagePtr>> early;  // by sender
   };
   End& end(int rank) { return ends[static_cast<std::size_t>(rank)]; }
+  // What is on its way from one rank to another; it outlives the sender.
+  struct Link {
+    std::deque<MessagePtr> held;  // by a cut
+    TimePoint last_arrival{};     // keeps the pair in order
+  };
+  Link& link(int from, int to) {
+    return links[static_cast<std::size_t>(from) * ends.size() + static_cast<std::size_t>(to)];
+  }
 
   Simulation& simulation;
   const Options options;
   Random random;
-  std::vector<End> ends;  // indexed by rank
+  std::vector<End> ends;    // indexed by rank
+  std::vector<Link> links;  // see link()
   std::set<int> cut;
 };
 
@@ -90,9 +105,11 @@ class InprocTransport final : public Transport {
   void send(int peer, const Signature& signature, std::span<const std::byte> payload,
             Request& request) override;
   void receive(int peer, std::span<std::byte> buffer, Request& request) override;
-  void notify(int peer, const Status& error) override;
-  void inquire(int peer, const Signature& signature) override;
-  bool connected(int peer) const override { return !peers_[static_cast<std::size_t>(peer)].lost; }
+  void tell(int peer, MessageKind kind, ByteView payload) override;
+  bool connected(int rank) const override {
+    const Peer& there = peers_[static_cast<std::size_t>(rank)];
+    return there.connected && !there.lost;
+  }
   void abort(const Status& why) override;
   bool flushed() const override { return true; }
   TransportCounters counters() const override { return counters_; }
@@ -100,7 +117,7 @@ class InprocTransport final : public Transport {
 
   void arrive(int from, const MessagePtr& message);
   void leave(const Status& why);
-  void release_held();
+  void reach_awaited();
 
  private:
   struct Synchronous {
@@ -110,6 +127,7 @@ class InprocTransport final : public Transport {
   };
 
   Peer& peer(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
+  void reach(int to);
   void transmit(int to, MessagePtr message);
   bool match(int from);
   bool end_synchronous();
@@ -120,7 +138,7 @@ class InprocTransport final : public Transport {
   TransportSink* sink_ = nullptr;
   std::vector<Peer> peers_;
   std::vector<Synchronous> synchronous_;
-  std::vector<std::pair<int, MessagePtr>> for_sink_;
+  std::vector<std::pair<int, MessagePtr>> controls_;  // by sender, for the sink
   TransportCounters counters_;
   Status aborted_;
   bool left_ = false;
@@ -130,12 +148,33 @@ InprocTransport::InprocTransport(std::shared_ptr<InprocNetwork::State> network, 
     : network_(std::move(network)), group_(group), peers_(group.members.size()) {
   InprocNetwork::State::End& end = network_->end(group_.rank);
   end.transport = this;
+  for (int rank = 0; rank < group_.size(); ++rank) {
+    InprocTransport* other = network_->end(rank).transport;
+    if (other != nullptr && rank != group_.rank) {
+      peer(rank).connected = other->connected(group_.rank);
+    }
+  }
   for (const auto& [from, message] : std::exchange(end.early, {})) arrive(from, message);
+  if (end.doomed) leave(killed());
 }
 
 InprocTransport::~InprocTransport() {
   leave(Status(Code::kCancelled, Scope::kGroup, "the transport was destroyed"));
   network_->end(group_.rank) = {.gone = true};
+}
+
+// As a dial would: whoever is gone is found to be, after a while.
+void InprocTransport::reach(int to) {
+  Peer& there = peer(to);
+  if (network_->is_cut(group_.rank, to) || std::exchange(there.connected, true)) return;
+  InprocNetwork::State::End& end = network_->end(to);
+  if (!end.gone) {
+    if (end.transport != nullptr) end.transport->peer(group_.rank).connected = true;
+    return;
+  }
+  auto farewell = std::make_shared<Message>();
+  farewell->farewell = true;
+  network_->transmit(to, group_.rank, std::move(farewell));
 }
 
 void InprocNetwork::State::deliver(int from, int to, const MessagePtr& message) {
@@ -168,21 +207,17 @@ void InprocTransport::send(int to, const Signature& signature, std::span<const s
 
 void InprocTransport::receive(int from, std::span<std::byte> buffer, Request& request) {
   if (!aborted_.ok()) return request.end(aborted_);
+  reach(from);
   peer(from).posted.push_back({buffer, &request});
   match(from);
 }
 
-void InprocTransport::notify(int to, const Status& error) {
+void InprocTransport::tell(int to, MessageKind kind, ByteView payload) {
+  if (to == group_.rank || left_) return;  // the dead say nothing
   auto message = std::make_shared<Message>();
-  message->kind = Message::Kind::kNotice;
-  message->notice = error;
-  transmit(to, std::move(message));
-}
-
-void InprocTransport::inquire(int to, const Signature& signature) {
-  auto message = std::make_shared<Message>();
-  message->kind = Message::Kind::kInquiry;
-  message->signature = signature;
+  message->kind = kind;
+  message->payload = payload;
+  message->own();
   transmit(to, std::move(message));
 }
 
@@ -198,52 +233,67 @@ void InprocTransport::abort(const Status& why) {
   }
 }
 
-// Says goodbye behind everything that was sent, and ends what is pending here.
+// Ends what is pending here; peers find out behind everything that was sent to them.
 void InprocTransport::leave(const Status& why) {
   if (std::exchange(left_, true)) return;
   abort(why);
   for (int rank = 0; rank < group_.size(); ++rank) {
-    if (rank == group_.rank) continue;
-    auto goodbye = std::make_shared<Message>();
-    goodbye->kind = Message::Kind::kGoodbye;
-    transmit(rank, std::move(goodbye));
+    if (!connected(rank)) continue;
+    auto farewell = std::make_shared<Message>();
+    farewell->farewell = true;
+    transmit(rank, std::move(farewell));
   }
+  network_->end(group_.rank).gone = true;
 }
 
 void InprocTransport::transmit(int to, MessagePtr message) {
-  if (network_->is_cut(group_.rank, to)) {
-    peer(to).held.push_back(std::move(message));
-    return;
-  }
-  const TimePoint now = network_->simulation.clock().now();
-  Duration delay = network_->delay();
-  if (message->kind == Message::Kind::kGoodbye) delay += network_->options.loss_delay;
-  TimePoint& arrival = peer(to).last_arrival;
-  arrival = std::max(arrival, now + delay);
-  network_->simulation.schedule(
-      arrival - now, [network = network_, from = group_.rank, to, message = std::move(message)] {
-        network->deliver(from, to, message);
-      });
+  reach(to);
+  network_->transmit(group_.rank, to, std::move(message));
 }
 
-void InprocTransport::release_held() {
-  for (int to = 0; to < group_.size(); ++to) {
-    for (MessagePtr& message : std::exchange(peer(to).held, {})) transmit(to, std::move(message));
+void InprocTransport::reach_awaited() {
+  for (int rank = 0; rank < group_.size(); ++rank) {
+    if (!peer(rank).posted.empty()) reach(rank);
+  }
+}
+
+void InprocNetwork::State::transmit(int from, int to, MessagePtr message) {
+  Link& there = link(from, to);
+  if (is_cut(from, to)) {
+    there.held.push_back(std::move(message));
+    return;
+  }
+  const TimePoint now = simulation.clock().now();
+  const Duration loss = message->farewell ? options.loss_delay : Duration::zero();
+  there.last_arrival = std::max(there.last_arrival, now + delay() + loss);
+  simulation.schedule(there.last_arrival - now,
+                      [network = shared_from_this(), from, to, message = std::move(message)] {
+                        network->deliver(from, to, message);
+                      });
+}
+
+void InprocNetwork::State::heal() {
+  cut.clear();
+  for (int from = 0; from < simulation.ranks(); ++from) {
+    for (int to = 0; to < simulation.ranks(); ++to) {
+      for (MessagePtr& message : std::exchange(link(from, to).held, {})) {
+        transmit(from, to, std::move(message));
+      }
+    }
+  }
+  for (const End& end : ends) {
+    if (end.transport != nullptr) end.transport->reach_awaited();
   }
 }
 
 void InprocTransport::arrive(int from, const MessagePtr& message) {
-  switch (message->kind) {
-    case Message::Kind::kData:
-      peer(from).arrived.push_back(message);
-      break;
-    case Message::Kind::kNotice:
-    case Message::Kind::kInquiry:
-      for_sink_.emplace_back(from, message);
-      break;
-    case Message::Kind::kGoodbye:
-      peer(from).lost = true;
-      break;
+  peer(from).connected = true;
+  if (message->farewell) {
+    peer(from).lost = true;
+  } else if (message->kind == MessageKind::kData) {
+    peer(from).arrived.push_back(message);
+  } else {
+    controls_.emplace_back(from, message);
   }
   network_->simulation.touch(group_.rank);
 }
@@ -251,14 +301,9 @@ void InprocTransport::arrive(int from, const MessagePtr& message) {
 bool InprocTransport::drive(TimePoint) {
   bool moved = end_synchronous();
   for (int from = 0; from < group_.size(); ++from) moved |= match(from);
-  for (const auto& [from, message] : std::exchange(for_sink_, {})) {
+  for (const auto& [from, message] : std::exchange(controls_, {})) {
     moved = true;
-    if (sink_ == nullptr) continue;
-    if (message->kind == Message::Kind::kNotice) {
-      sink_->noticed(from, message->notice);
-    } else {
-      sink_->inquired(from, message->signature);
-    }
+    if (sink_ != nullptr) sink_->told(from, message->kind, message->payload);
   }
   return moved;
 }
@@ -325,19 +370,15 @@ Group InprocNetwork::group(int rank) const {
 }
 
 void InprocNetwork::lose(int rank) {
-  InprocTransport* transport = state_->end(rank).transport;
-  if (transport == nullptr) return;
-  transport->leave(Status(Code::kCancelled, Scope::kProcess, "the simulation ended this rank"));
+  State::End& end = state_->end(rank);
+  end.doomed = true;
+  if (end.transport == nullptr) return;
+  end.transport->leave(killed());
   state_->simulation.touch(rank);
 }
 
 void InprocNetwork::cut_off(int rank) { state_->cut.insert(rank); }
 
-void InprocNetwork::heal() {
-  state_->cut.clear();
-  for (const State::End& end : state_->ends) {
-    if (end.transport != nullptr) end.transport->release_held();
-  }
-}
+void InprocNetwork::heal() { state_->heal(); }
 
 }  // namespace paceline

@@ -9,30 +9,29 @@
 #include "comm/base/digest.h"
 #include "comm/base/random.h"
 #include "comm/base/try.h"
-#include "comm/transport/tcp_greeting.h"
+#include "comm/transport/tcp_door.h"
 #include "comm/transport/tcp_peer.h"
 
 namespace paceline {
 namespace {
 
-constexpr std::size_t kMaxStrangers = 64;
-constexpr Duration kGreetingTime = std::chrono::seconds(10);
+// How long a peer that ends our connections in the greeting is dialed again, and the pause between
+// two tries, give or take a half. A flood at its door has passed long before (tcp_door.h).
+constexpr Duration kDialTime = std::chrono::seconds(30);
 constexpr Duration kRedial = std::chrono::milliseconds(200);
 
-class TcpTransport final : public Transport, private FdHandler {
+class TcpTransport final : public Transport {
  public:
-  TcpTransport(std::shared_ptr<PollEngine> engine, const Group& group, UniqueFd listener,
-               JobKey key);
+  TcpTransport(std::shared_ptr<PollEngine> engine, const Group& group, JobKey key);
   ~TcpTransport() override;
-  Status start();
+  Status start(TcpListener listener, const TcpOptions& options);
 
   const Group& group() const override { return group_; }
   void set_sink(TransportSink* sink) override { sink_ = sink; }
   void send(int to, const Signature& signature, std::span<const std::byte> payload,
             Request& request) override;
   void receive(int from, std::span<std::byte> buffer, Request& request) override;
-  void notify(int to, const Status& error) override;
-  void inquire(int to, const Signature& signature) override;
+  void tell(int to, MessageKind kind, ByteView payload) override;
   bool connected(int rank) const override {
     return peers_[static_cast<std::size_t>(rank)]->connected();
   }
@@ -44,48 +43,47 @@ class TcpTransport final : public Transport, private FdHandler {
 
  private:
   TcpPeer& peer(int rank) { return *peers_[static_cast<std::size_t>(rank)]; }
-  bool on_ready(std::uint32_t) override { return accept_pending_ = true; }
   void reach(int rank);
   bool drive_dial(int rank, TimePoint now);
-  bool accept_arrivals(TimePoint now);
-  bool drive_arrivals(TimePoint now);
-  void settle(TcpArrival& arrival);
-  bool deliver_unasked(int rank);
+  void redial_or_lose(TcpPeer& there, GreetingState state, TimePoint now);
+  Status settle(TcpArrival& arrival);
+  bool deliver_controls(int rank);
 
   const std::shared_ptr<PollEngine> engine_;  // owners: see Work
   const Group group_;
-  const UniqueFd listener_;
   const JobKey key_;
   TransportSink* sink_ = nullptr;
   std::vector<std::unique_ptr<TcpPeer>> peers_;
-  std::vector<std::unique_ptr<TcpArrival>> arrivals_;
-  bool accept_pending_ = true;
+  std::unique_ptr<TcpDoor> door_;
+  Random random_{0};  // of pauses
   TransportCounters counters_;
   Status aborted_;
 };
 
-TcpTransport::TcpTransport(std::shared_ptr<PollEngine> engine, const Group& group,
-                           UniqueFd listener, JobKey key)
-    : engine_(std::move(engine)),
-      group_(group),
-      listener_(std::move(listener)),
-      key_(std::move(key)) {
+TcpTransport::TcpTransport(std::shared_ptr<PollEngine> engine, const Group& group, JobKey key)
+    : engine_(std::move(engine)), group_(group), key_(std::move(key)) {
   for (int rank = 0; rank < group_.size(); ++rank) {
     Culprit who{.rank = rank, .host = group_.members[static_cast<std::size_t>(rank)].host};
     peers_.push_back(std::make_unique<TcpPeer>(*engine_, std::move(who)));
   }
 }
 
-Status TcpTransport::start() {
+Status TcpTransport::start(TcpListener listener, const TcpOptions& options) {
+  std::uint64_t seed = 0;
+  PACELINE_TRY(fill_system_random(std::as_writable_bytes(std::span(&seed, 1))));
+  random_ = Random(seed);
+  // The address that it is bound to: the group's may be another on the peers' side of a relay.
+  std::string name = "rank " + std::to_string(group_.rank) + " at " + listener.address();
   const Engine::Baton baton = engine_->hold();
-  return engine_->watch(listener_.get(), *this);
+  door_ = std::make_unique<TcpDoor>(*engine_, listener.release(), key_,
+                                    TcpDoor::Options{.log = options.log, .name = std::move(name)});
+  return door_->watched();
 }
 
 TcpTransport::~TcpTransport() {
   const Engine::Baton baton = engine_->hold();
   abort(Status(Code::kCancelled, Scope::kGroup, "the transport was destroyed"));
-  engine_->forget(listener_.get(), *this);
-  arrivals_.clear();
+  door_.reset();
   peers_.clear();
 }
 
@@ -111,15 +109,9 @@ void TcpTransport::receive(int from, std::span<std::byte> buffer, Request& reque
   }
 }
 
-void TcpTransport::notify(int to, const Status& error) {
+void TcpTransport::tell(int to, MessageKind kind, ByteView payload) {
   if (to == group_.rank || peer(to).lost()) return;
-  peer(to).outbox.push_notice(error);
-  reach(to);
-}
-
-void TcpTransport::inquire(int to, const Signature& signature) {
-  if (to == group_.rank || peer(to).lost()) return;
-  peer(to).outbox.push_inquiry(signature);
+  peer(to).outbox.push_control(kind, payload);
   reach(to);
 }
 
@@ -134,7 +126,6 @@ void TcpTransport::reach(int rank) {
                       .from = group_.rank,
                       .to = rank,
                       .group = digest(group_.name)};
-    --there.dials_left;
     there.dial = std::make_unique<TcpDial>(*engine_, key_, hello,
                                            group_.members[static_cast<std::size_t>(rank)].address);
   }
@@ -148,23 +139,21 @@ void TcpTransport::abort(const Status& why) {
 
 bool TcpTransport::flushed() const {
   return std::none_of(peers_.begin(), peers_.end(),
-                      [](const auto& peer) { return !peer->lost() && peer->outbox.has_notice(); });
+                      [](const auto& peer) { return !peer->lost() && peer->outbox.has_control(); });
 }
 
 bool TcpTransport::drive(TimePoint now) {
-  bool moved = accept_arrivals(now);
-  moved |= drive_arrivals(now);
+  bool moved = door_->drive(now, [this](TcpArrival& arrival) { return settle(arrival); });
   for (int rank = 0; rank < group_.size(); ++rank) {
     moved |= drive_dial(rank, now);
     moved |= peer(rank).drive();
-    moved |= deliver_unasked(rank);
+    moved |= deliver_controls(rank);
   }
   return moved;
 }
 
 TimePoint TcpTransport::wake_at() const {
-  TimePoint wake = TimePoint::max();
-  for (const auto& arrival : arrivals_) wake = std::min(wake, arrival->give_up_at());
+  TimePoint wake = door_->wake_at();
   for (const auto& peer : peers_) wake = std::min(wake, peer->redial_at);
   return wake;
 }
@@ -180,76 +169,59 @@ bool TcpTransport::drive_dial(int rank, TimePoint now) {
   if (state == GreetingState::kPending) return false;
   if (state == GreetingState::kReady) {
     there.adopt(there.dial->release());
-    return true;
-  }
-  // The peer may be dialing us, or have had too many strangers at its door: there is another try
-  // unless an arrival comes first.
-  const bool worth_it = state == GreetingState::kSuperseded || there.dial->hung_up();
-  if (worth_it && there.dials_left > 0) {
-    there.dial.reset();
-    there.redial_at = now + kRedial;
-  } else if (state == GreetingState::kSuperseded) {
-    there.lose(Status(Code::kPeerLost, Scope::kGroup,
-                      "the rank refuses our connections and makes none of its own"));
   } else {
-    there.lose(Status(there.dial->error()));
+    redial_or_lose(there, state, now);
   }
   return true;
 }
 
-bool TcpTransport::accept_arrivals(TimePoint now) {
-  bool moved = false;
-  while (accept_pending_ && arrivals_.size() < kMaxStrangers) {
-    Result<UniqueFd> fd = accept_from(listener_.get());
-    AcceptorHandshake::Nonce nonce;
-    if (!fd.ok() || !*fd || !fill_system_random(nonce).ok()) {
-      accept_pending_ = false;
-      break;
-    }
-    arrivals_.push_back(
-        std::make_unique<TcpArrival>(*engine_, key_, nonce, *std::move(fd), now + kGreetingTime));
-    moved = true;
+// The peer may be dialing us, or have had too many strangers at its door: there is another try
+// unless an arrival comes first.
+void TcpTransport::redial_or_lose(TcpPeer& there, GreetingState state, TimePoint now) {
+  const bool superseded = state == GreetingState::kSuperseded;
+  if (!superseded && !there.dial->hung_up()) return there.lose(Status(there.dial->error()));
+  if (there.dial_until == TimePoint::max()) there.dial_until = now + kDialTime;
+  if (now < there.dial_until) {
+    constexpr auto kSpread = static_cast<std::uint64_t>(kRedial.count());
+    there.dial.reset();
+    there.redial_at = now + kRedial / 2 + Duration(random_.below(kSpread));
+  } else if (superseded) {
+    there.lose(Status(Code::kPeerLost, Scope::kGroup,
+                      "the rank refuses our connections and makes none of its own"));
+  } else {
+    there.lose(Status(Code::kPeerLost, Scope::kGroup,
+                      "the rank has ended each of our connections before it knew us; have all "
+                      "ranks the same job key?"));
   }
-  return moved;
-}
-
-bool TcpTransport::drive_arrivals(TimePoint now) {
-  const auto settled = [&](const std::unique_ptr<TcpArrival>& arrival) {
-    const GreetingState state = arrival->drive(now);
-    if (state == GreetingState::kReady) settle(*arrival);
-    return state != GreetingState::kPending;
-  };
-  return std::erase_if(arrivals_, settled) > 0;
 }
 
 // Decides what becomes of a connection whose other end has proven the key.
-void TcpTransport::settle(TcpArrival& arrival) {
+Status TcpTransport::settle(TcpArrival& arrival) {
   const Hello& hello = arrival.hello();
   const bool ours = hello.purpose == Purpose::kData && hello.epoch == group_.epoch &&
                     hello.group == digest(group_.name) && hello.to == group_.rank &&
                     hello.from >= 0 && hello.from < group_.size() && hello.from != group_.rank;
-  if (!ours) return;  // another epoch or group: it finds its connection closed
+  if (!ours) {
+    return Status(Code::kDenied, Scope::kPeer,
+                  "it holds the job's key but greets another group, epoch or rank");
+  }
   TcpPeer& there = peer(hello.from);
-  if (there.connected() || there.lost()) return;
+  if (there.connected() || there.lost()) return {};
   if (there.dial != nullptr && group_.rank < hello.from) {
     (void)arrival.answer(Verdict::kSuperseded);
-    return;
+    return {};
   }
   Result<UniqueFd> fd = arrival.answer(Verdict::kAccepted);
   if (fd.ok()) there.adopt(*std::move(fd));
+  return {};
 }
 
-bool TcpTransport::deliver_unasked(int rank) {
-  const auto unasked = peer(rank).inbox.take_unasked();
-  for (const TcpInbox::Unasked& message : unasked) {
-    if (sink_ == nullptr) continue;
-    if (message.notice.ok()) {
-      sink_->inquired(rank, message.signature);
-    } else {
-      sink_->noticed(rank, message.notice);
-    }
+bool TcpTransport::deliver_controls(int rank) {
+  const auto controls = peer(rank).inbox.take_controls();
+  for (const TcpInbox::Control& message : controls) {
+    if (sink_ != nullptr) sink_->told(rank, message.kind, message.payload);
   }
-  return !unasked.empty();
+  return !controls.empty();
 }
 
 }  // namespace
@@ -266,10 +238,9 @@ Result<TcpListener> TcpListener::open(const std::string& host_address) {
 
 Result<std::unique_ptr<Transport>> make_tcp_transport(std::shared_ptr<PollEngine> engine,
                                                       const Group& group, TcpListener listener,
-                                                      JobKey key) {
-  auto transport =
-      std::make_unique<TcpTransport>(std::move(engine), group, listener.release(), std::move(key));
-  PACELINE_TRY(transport->start());
+                                                      JobKey key, const TcpOptions& options) {
+  auto transport = std::make_unique<TcpTransport>(std::move(engine), group, std::move(key));
+  PACELINE_TRY(transport->start(std::move(listener), options));
   return std::unique_ptr<Transport>(std::move(transport));
 }
 

@@ -6,7 +6,7 @@
 // Header and payload of a message leave in one system call, with TCP_NODELAY.
 //
 // BACKLOG: TcpInbox::kBacklogBytes of payload per peer. Connections that have not proven the key:
-// kMaxStrangers, 10 s each.
+// see comm/transport/tcp_door.h.
 #pragma once
 
 #include <memory>
@@ -17,6 +17,8 @@
 #include "comm/transport.h"
 
 namespace paceline {
+
+class Log;
 
 /// Where a rank accepts its peers; made before the group is known, since its address is part of
 /// the group.
@@ -35,9 +37,13 @@ class TcpListener {
   std::string address_;
 };
 
+struct TcpOptions {
+  std::shared_ptr<Log> log;  ///< names refused strangers; may be null
+};
+
 /// Without a key the transport cannot be made: TCP is never served to strangers.
 Result<std::unique_ptr<Transport>> make_tcp_transport(std::shared_ptr<PollEngine> engine,
                                                       const Group& group, TcpListener listener,
-                                                      JobKey key);
+                                                      JobKey key, const TcpOptions& options = {});
 
 }  // namespace paceline

@@ -17,7 +17,9 @@ Status hang_up() {
   return Status(Code::kPeerLost, Scope::kPeer, "the connection ended during the greeting");
 }
 
-bool would_block(ssize_t result) { return result < 0 && (errno == EAGAIN || errno == EINTR); }
+bool would_block(ssize_t result) { return result < 0 && errno == EAGAIN; }
+
+bool was_interrupted(ssize_t result) { return result < 0 && errno == EINTR; }
 
 bool is_decided(int fd) {
   pollfd polled{.fd = fd, .events = POLLOUT};
@@ -26,8 +28,11 @@ bool is_decided(int fd) {
 
 }  // namespace
 
-GreetingSocket::GreetingSocket(PollEngine& engine, UniqueFd fd)
-    : engine_(engine), fd_(std::move(fd)), watched_(engine.watch(fd_.get(), *this)) {}
+GreetingSocket::GreetingSocket(PollEngine& engine, UniqueFd fd, bool* stirred)
+    : engine_(engine),
+      fd_(std::move(fd)),
+      stirred_(stirred),
+      watched_(engine.watch(fd_.get(), *this)) {}
 
 GreetingSocket::~GreetingSocket() {
   if (fd_) engine_.forget(fd_.get(), *this);
@@ -38,9 +43,15 @@ UniqueFd GreetingSocket::release() {
   return std::move(fd_);
 }
 
+bool GreetingSocket::on_ready(std::uint32_t) {
+  if (stirred_ != nullptr) *stirred_ = true;
+  return reported_ = true;
+}
+
 Result<bool> GreetingSocket::exchange(std::size_t count) {
   while (!outgoing_.empty()) {
     const ssize_t sent = ::send(fd_.get(), outgoing_.data(), outgoing_.size(), MSG_NOSIGNAL);
+    if (was_interrupted(sent)) continue;
     if (would_block(sent)) break;
     if (sent <= 0) return hang_up();
     outgoing_.erase(outgoing_.begin(), outgoing_.begin() + sent);
@@ -49,6 +60,7 @@ Result<bool> GreetingSocket::exchange(std::size_t count) {
   static_assert(kHelloBytes >= kChallengeBytes && kHelloBytes >= kWelcomeBytes);
   while (incoming_.size() < count) {
     const ssize_t got = ::recv(fd_.get(), buffer, count - incoming_.size(), 0);
+    if (was_interrupted(got)) continue;
     if (would_block(got)) return false;
     if (got <= 0) return hang_up();
     incoming_.insert(incoming_.end(), buffer, buffer + got);
@@ -73,6 +85,7 @@ Status TcpDial::start(PollEngine& engine) {
 
 GreetingState TcpDial::drive() {
   if (!error_.ok()) return GreetingState::kFailed;
+  if (!socket_->take_report()) return GreetingState::kPending;
   if (stage_ == Stage::kConnecting) {
     if (!is_decided(socket_->fd())) return GreetingState::kPending;
     if (Status status = connect_error(socket_->fd(), *parsed_); !status.ok()) {
@@ -118,29 +131,26 @@ GreetingState TcpDial::fail(Status error) {
 }
 
 TcpArrival::TcpArrival(PollEngine& engine, const JobKey& key, const AcceptorHandshake::Nonce& nonce,
-                       UniqueFd fd, TimePoint give_up_at)
-    : handshake_(key, nonce), socket_(engine, std::move(fd)), give_up_at_(give_up_at) {
+                       UniqueFd fd, bool& stirred)
+    : handshake_(key, nonce), socket_(engine, std::move(fd), &stirred) {
   socket_.queue(handshake_.challenge());
   error_ = socket_.watched();
 }
 
-GreetingState TcpArrival::drive(TimePoint now) {
+GreetingState TcpArrival::drive() {
   if (hello_) return GreetingState::kReady;
   if (!error_.ok()) return GreetingState::kFailed;
+  if (!socket_.take_report()) return GreetingState::kPending;
   const Result<bool> whole = socket_.exchange(kHelloBytes);
   if (!whole.ok()) {
-    error_ = whole.status();
+    error_ = Status(Code::kPeerLost, Scope::kPeer, "it hung up before it had proven the job's key");
     return GreetingState::kFailed;
   }
-  if (*whole) {
-    Result<Hello> hello = handshake_.read_hello(socket_.received());
-    error_ = hello.status();
-    if (hello.ok()) hello_ = *hello;
-    return hello.ok() ? GreetingState::kReady : GreetingState::kFailed;
-  }
-  if (now < give_up_at_) return GreetingState::kPending;
-  error_ = Status(Code::kTimeout, Scope::kPeer, "no proof of the key came in time");
-  return GreetingState::kFailed;
+  if (!*whole) return GreetingState::kPending;
+  Result<Hello> hello = handshake_.read_hello(socket_.received());
+  error_ = hello.status();
+  if (hello.ok()) hello_ = *hello;
+  return hello.ok() ? GreetingState::kReady : GreetingState::kFailed;
 }
 
 Result<UniqueFd> TcpArrival::answer(Verdict verdict) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "comm/handshake.h"
 #include "comm/poll_engine.h"
@@ -21,13 +22,18 @@ enum class GreetingState {
 /// A descriptor that the engine watches, with bytes that come and go in fixed amounts.
 class GreetingSocket final : private FdHandler {
  public:
-  GreetingSocket(PollEngine& engine, UniqueFd fd);
+  /// `stirred`, borrowed and possibly null, becomes true whenever the engine reports the
+  /// descriptor.
+  GreetingSocket(PollEngine& engine, UniqueFd fd, bool* stirred = nullptr);
   ~GreetingSocket();
   GreetingSocket(const GreetingSocket&) = delete;
   GreetingSocket& operator=(const GreetingSocket&) = delete;
 
   int fd() const { return fd_.get(); }
   const Status& watched() const { return watched_; }
+  /// Has the engine reported the descriptor since the last call? At first, yes. Where not, there is
+  /// nothing to be done: no system call is worth it.
+  bool take_report() { return std::exchange(reported_, false); }
   void queue(ByteView bytes) { outgoing_.insert(outgoing_.end(), bytes.begin(), bytes.end()); }
   /// Sends what is queued and reads up to `count` bytes in all; never a byte beyond. True when
   /// both are done.
@@ -38,10 +44,12 @@ class GreetingSocket final : private FdHandler {
   UniqueFd release();
 
  private:
-  bool on_ready(std::uint32_t) override { return true; }  // whoever owns it looks by itself
+  bool on_ready(std::uint32_t) override;
 
   PollEngine& engine_;
   UniqueFd fd_;
+  bool* const stirred_;
+  bool reported_ = true;
   Status watched_;
   Bytes incoming_;
   Bytes outgoing_;
@@ -79,21 +87,22 @@ class TcpDial {
 
 class TcpArrival {
  public:
+  /// Engine, key and `stirred` (see GreetingSocket) are borrowed.
   TcpArrival(PollEngine& engine, const JobKey& key, const AcceptorHandshake::Nonce& nonce,
-             UniqueFd fd, TimePoint give_up_at);
+             UniqueFd fd, bool& stirred);
 
-  GreetingState drive(TimePoint now);
+  /// What can be done without blocking; nothing unless the engine has reported the descriptor.
+  GreetingState drive();
   const Status& error() const { return error_; }
+  bool said_nothing() const { return socket_.received().empty(); }
   /// After kReady.
   const Hello& hello() const { return *hello_; }
   /// Sends the verdict; the descriptor is the caller's if that worked and it accepted.
   Result<UniqueFd> answer(Verdict verdict);
-  TimePoint give_up_at() const { return give_up_at_; }
 
  private:
   AcceptorHandshake handshake_;
   GreetingSocket socket_;
-  const TimePoint give_up_at_;
   std::optional<Hello> hello_;
   Status error_;
 };

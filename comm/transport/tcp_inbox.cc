@@ -161,14 +161,8 @@ void TcpInbox::finish_message() {
     return;
   }
   Bytes payload = std::exchange(kept_, {});
-  if (header.kind == MessageKind::kNotice) {
-    Status notice;
-    const Status decoded = decode_notice(payload, notice);
-    unasked_.push_back({.notice = decoded.ok() ? notice : decoded});
-    return;
-  }
-  if (header.kind == MessageKind::kInquiry) {
-    unasked_.push_back({.signature = header.signature});
+  if (header.kind != MessageKind::kData) {
+    controls_.push_back({.kind = header.kind, .payload = std::move(payload)});
     return;
   }
   Waiting message{header.signature, std::move(payload)};

@@ -32,12 +32,12 @@ class TcpInbox {
   /// Nothing more is read until a receive is posted.
   bool stalled() const { return stalled_; }
 
-  /// What needs no receive, in the order in which it came.
-  struct Unasked {
-    Status notice;        // ok for an inquiry
-    Signature signature;  // of an inquiry
+  /// The control messages that have come, in their order.
+  struct Control {
+    MessageKind kind;
+    Bytes payload;
   };
-  std::vector<Unasked> take_unasked() { return std::exchange(unasked_, {}); }
+  std::vector<Control> take_controls() { return std::exchange(controls_, {}); }
 
   /// Ends every receive with `why`. The backlog stays for later ones.
   void end_receives(const Status& why);
@@ -63,12 +63,12 @@ class TcpInbox {
   std::deque<Posted> posted_;
   std::deque<Waiting> backlog_;
   std::size_t backlog_bytes_ = 0;
-  std::vector<Unasked> unasked_;
+  std::vector<Control> controls_;
 
   // The message that is being read: its header, and where the rest of its payload goes.
   std::optional<MessageHeader> current_;
   std::optional<Posted> receiving_;  // the receive whose buffer is being filled
-  Bytes kept_;                       // the payload of a notice or for the backlog
+  Bytes kept_;                       // of a control message or for the backlog
   std::span<std::byte> target_;
   std::uint64_t discard_ = 0;  // payload bytes still to come that nobody wants
   bool unwanted_ = false;      // the message's receive has ended without it

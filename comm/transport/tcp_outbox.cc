@@ -30,24 +30,21 @@ void TcpOutbox::push_data(const Signature& signature, std::span<const std::byte>
                           Request& request) {
   const MessageHeader header{
       .kind = MessageKind::kData, .signature = signature, .payload_bytes = payload.size()};
-  entries_.push_back({.header = encode_header(header), .payload = payload, .request = &request});
+  entries_.push_back({.kind = MessageKind::kData,
+                      .header = encode_header(header),
+                      .payload = payload,
+                      .request = &request});
 }
 
-void TcpOutbox::push_notice(const Status& error) {
-  Bytes payload = encode_notice(error);
-  const MessageHeader header{.kind = MessageKind::kNotice, .payload_bytes = payload.size()};
-  Entry& entry = entries_.emplace_back(Entry{.header = encode_header(header),
+void TcpOutbox::push_control(MessageKind kind, ByteView payload) {
+  const MessageHeader header{.kind = kind, .payload_bytes = payload.size()};
+  Entry& entry = entries_.emplace_back(Entry{.kind = kind,
+                                             .header = encode_header(header),
                                              .payload = {},
                                              .request = nullptr,
-                                             .notice = std::move(payload)});
-  entry.payload = entry.notice;
-  ++notices_;
-}
-
-void TcpOutbox::push_inquiry(const Signature& signature) {
-  const MessageHeader header{.kind = MessageKind::kInquiry, .signature = signature};
-  entries_.push_back({.header = encode_header(header), .payload = {}, .request = nullptr});
-  ++notices_;
+                                             .control = Bytes(payload.begin(), payload.end())});
+  entry.payload = entry.control;
+  ++controls_;
 }
 
 StreamState TcpOutbox::flush(int fd) {
@@ -88,7 +85,7 @@ void TcpOutbox::advance(std::size_t bytes) {
     if (request != nullptr) {
       request->end({});
     } else {
-      --notices_;
+      --controls_;
     }
   }
 }
@@ -97,10 +94,14 @@ bool TcpOutbox::drop_data(const Status& why) {
   bool whole = true;
   std::deque<Entry> kept;
   for (Entry& entry : std::exchange(entries_, {})) {
+    const bool moot = entry.kind == MessageKind::kInquiry || entry.kind == MessageKind::kAnswer;
+    if (moot && entry.sent == 0) {
+      --controls_;
+      continue;
+    }
     if (entry.request == nullptr) {
-      entry.payload = entry.notice;
       kept.push_back(std::move(entry));
-      kept.back().payload = kept.back().notice;
+      kept.back().payload = kept.back().control;
       continue;
     }
     whole &= entry.sent == 0;

@@ -21,28 +21,28 @@ enum class StreamState {
 class TcpOutbox {
  public:
   void push_data(const Signature& signature, std::span<const std::byte> payload, Request& request);
-  void push_notice(const Status& error);
-  void push_inquiry(const Signature& signature);
+  void push_control(MessageKind kind, ByteView payload);
 
   bool empty() const { return entries_.empty(); }
-  /// Notices and inquiries.
-  bool has_notice() const { return notices_ > 0; }
+  bool has_control() const { return controls_ > 0; }
 
   /// Writes until all is sent or the socket would block. Header and payload of a message, and
   /// messages that wait together, go out in one system call.
   StreamState flush(int fd);
   const Status& error() const { return error_; }
 
-  /// Ends every data message with `why` and forgets it; notices stay. False if one of them had
-  /// been sent in part, so that nothing can follow it on the same connection.
+  /// Ends every data message with `why` and forgets it, and questions and answers, which are moot
+  /// then; notices and goodbyes stay. False if one of them
+  /// had been sent in part, so that nothing can follow it on the same connection.
   bool drop_data(const Status& why);
 
  private:
   struct Entry {
+    MessageKind kind;
     HeaderBytes header;
-    std::span<const std::byte> payload;  // the request's, or `notice`
-    Request* request;                    // null for a notice or an inquiry
-    Bytes notice;
+    std::span<const std::byte> payload;  // the request's, or `control`
+    Request* request;                    // null for a control message
+    Bytes control;
     std::size_t sent = 0;  // of header and payload together
 
     std::size_t size() const { return kHeaderBytes + payload.size(); }
@@ -50,7 +50,7 @@ class TcpOutbox {
   void advance(std::size_t bytes);
 
   std::deque<Entry> entries_;
-  std::size_t notices_ = 0;
+  std::size_t controls_ = 0;
   Status error_;
 };
 

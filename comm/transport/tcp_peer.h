@@ -29,14 +29,14 @@ class TcpPeer final : private FdHandler {
   bool drive();
   /// Ends what is pending and refuses what comes, with `why` and the peer's name.
   void lose(const Status& why);
-  /// Ends data requests; keeps the connection for notices if it can still carry them.
+  /// Ends data requests; keeps the connection for control messages if it can still carry them.
   void abort(const Status& why);
 
   TcpOutbox outbox;
   TcpInbox inbox;
   std::unique_ptr<TcpDial> dial;  // while it is being tried
-  int dials_left = 5;
   TimePoint redial_at = TimePoint::max();
+  TimePoint dial_until = TimePoint::max();  // set once a connection has ended in its greeting
 
  private:
   bool on_ready(std::uint32_t events) override;

@@ -14,9 +14,11 @@
 #include <unistd.h>
 
 #include "comm/base/cpus.h"
+#include "comm/base/environment.h"
 #include "comm/base/try.h"
 #include "comm/job_key.h"
 #include "comm/store_server.h"
+#include "launcher/agent/flight_book.h"
 #include "launcher/agent/host.h"
 #include "launcher/agent/program_file.h"
 #include "launcher/agent/rank_environment.h"
@@ -25,7 +27,7 @@
 #include "launcher/channel/channel.h"
 #include "launcher/process/process.h"
 #include "launcher/process/system.h"
-#include "telemetry/flight_ring.h"
+#include "telemetry/log.h"
 
 namespace paceline::launcher {
 namespace {
@@ -44,14 +46,10 @@ std::string search_path(const Variables& changes) {
   return path;
 }
 
-// The operation that was running, else the last one.
-std::string last_operation(const FlightRing& flight, TimePoint now) {
-  const std::vector<FlightRecord> records = flight.read();
-  if (records.empty()) return "";
-  const auto running = std::find_if(records.rbegin(), records.rend(), [](const auto& record) {
-    return record.state == FlightState::kStarted;
-  });
-  return (running != records.rend() ? *running : records.back()).to_string(now);
+// Where the environment is malformed the ranks say so themselves.
+std::shared_ptr<Log> make_log() {
+  const Result<Environment> environment = read_environment();
+  return make_stderr_log({.level = environment.ok() ? environment->log_level : LogLevel::kWarning});
 }
 
 class Agent {
@@ -61,7 +59,8 @@ class Agent {
         head_(loop_, std::move(head), "head"),
         helper_process_(std::move(helper)),
         helper_(loop_, helper_process_->take_socket(), "spawn helper"),
-        standard_input_(std::move(standard_input)) {}
+        standard_input_(std::move(standard_input)),
+        flights_(clock_) {}
 
   Status run();
 
@@ -69,7 +68,6 @@ class Agent {
   struct Rank {
     std::unique_ptr<RankOutput> output;
     std::unique_ptr<RankOutput> error;
-    std::unique_ptr<FlightRing> flight;
   };
 
   void receive(const messages::ToAgent& message);
@@ -99,7 +97,8 @@ class Agent {
   std::unique_ptr<ChildProcess> helper_process_;
   SocketChannel<messages::ToHelper, messages::FromHelper> helper_;
   UniqueFd standard_input_;
-  std::unique_ptr<StoreServer> store_;
+  FlightBook flights_;
+  std::unique_ptr<StoreServer> store_;  // asks flights_
   UniqueFd job_key_;
   bool split_lines_ = false;
   bool terminal_ = false;
@@ -162,7 +161,8 @@ Status Agent::start(const messages::Start& start) {
 Result<HostFacts> Agent::prepare(const messages::Start& start) {
   const std::string store = "@paceline-" + start.job_id();
   PACELINE_TRY_ASSIGN(const int port, free_port());
-  PACELINE_TRY_ASSIGN(store_, StoreServer::serve_unix(store));
+  const auto live = [this](std::string_view key) { return flights_.answer(key); };
+  PACELINE_TRY_ASSIGN(store_, StoreServer::serve_unix(store, {.log = make_log(), .live = live}));
   PACELINE_TRY_ASSIGN(const JobKey key, JobKey::generate());
   PACELINE_TRY_ASSIGN(job_key_, key.to_memfd());
   split_lines_ = start.split_lines();
@@ -200,7 +200,8 @@ Status Agent::spawn(const messages::Start& start, const HostFacts& facts, int lo
   PACELINE_TRY_ASSIGN(rank.error, make_output(number, messages::STANDARD_ERROR, error));
   PACELINE_TRY_ASSIGN(UniqueFd key, duplicate(job_key_.get()));
   PACELINE_TRY_ASSIGN(UniqueFd flight, FlightRing::create_memory());
-  PACELINE_TRY_ASSIGN(rank.flight, FlightRing::open(flight.get()));
+  PACELINE_TRY_ASSIGN(auto ring, FlightRing::open(flight.get()));
+  flights_.enter(static_cast<int>(number), std::move(ring));
 
   std::vector<UniqueFd> descriptors;  // in the order that spawn_helper.h gives
   for (UniqueFd* descriptor : {&input, &output, &error, &key, &flight})
@@ -255,7 +256,8 @@ void Agent::rank_ended(const messages::ProcessExited& exited) {
   message.mutable_exited()->set_rank(exited.rank());
   message.mutable_exited()->set_wait_status(exited.wait_status());
   message.mutable_exited()->set_time_ns(exited.time_ns());
-  message.mutable_exited()->set_last_operation(last_operation(*rank.flight, clock_.now()));
+  message.mutable_exited()->set_last_operation(
+      flights_.last_operation(static_cast<int>(exited.rank())));
   tell(message);
   count_end();
 }

@@ -36,6 +36,12 @@ Status broadcast_from_first(Communicator& world, std::vector<double>& data) {
 Status broadcast_from_last(Communicator& world, std::vector<double>& data) {
   return world.broadcast(data.data(), 100, DataType::kFloat64, world.size() - 1);
 }
+Status reduce_nothing(Communicator& world, std::vector<double>& data) {
+  return world.all_reduce(data.data(), data.data(), 0, DataType::kFloat64, ReduceOp::kSum);
+}
+Status broadcast_nothing(Communicator& world, std::vector<double>& data) {
+  return world.broadcast(data.data(), 0, DataType::kFloat64, 0);
+}
 Status enter_barrier(Communicator& world, std::vector<double>&) { return world.barrier(); }
 Status skip(Communicator&, std::vector<double>&) { return {}; }
 
@@ -56,14 +62,19 @@ const Disagreement kDisagreements[] = {
     {"root", broadcast_from_first, broadcast_from_last, ""},
     {"broadcast_or_barrier", broadcast_from_first, enter_barrier, "kind"},
     {"one_call_fewer", reduce_doubles, skip, ""},
+    {"empty_operation", reduce_nothing, broadcast_nothing, "kind"},
 };
 
+Status close(Communicator& world) { return world.close(); }
+Status next_barrier(Communicator& world) { return world.barrier(); }
+
 // The disagreement, and then the next call, which all agree on.
-Status expect_named(Communicator& world, const Disagreement& disagreement, int deviant) {
+Status expect_named(Communicator& world, const Disagreement& disagreement, int deviant,
+                    Status (*next_call)(Communicator&)) {
   std::vector<double> data(100, 1.0);
   const Call call = world.rank() == deviant ? disagreement.deviant : disagreement.most;
   const Status first = call(world, data);
-  const Status next = world.barrier();
+  const Status next = next_call(world);
   const Status& seen = first.ok() ? next : first;
   if (seen.code() != Code::kMismatch) {
     return Status(Code::kInternal, Scope::kOperation,
@@ -86,15 +97,31 @@ TEST_P(Agreement, IsMissedByNobody) {
   for (const int ranks : {2, 3, 5, 8}) {
     for (const int deviant : {0, ranks - 1}) {
       for (const std::uint64_t seed : seeds(mode == Mode::kSimulation ? 20 : 1)) {
-        const Status status =
-            run_ranks({.mode = mode, .ranks = ranks, .seed = seed, .timeout = kTimeout},
-                      [&](Communicator& world) {
-                        return expect_named(world, std::get<1>(GetParam()), deviant);
-                      });
-        ASSERT_TRUE(status.ok()) << ranks << " ranks, " << deviant
-                                 << " deviates: " << status.to_string();
+        for (const auto next_call : {next_barrier, close}) {
+          const Status status =
+              run_ranks({.mode = mode, .ranks = ranks, .seed = seed, .timeout = kTimeout},
+                        [&](Communicator& world) {
+                          return expect_named(world, std::get<1>(GetParam()), deviant, next_call);
+                        });
+          ASSERT_TRUE(status.ok())
+              << ranks << " ranks, " << deviant << " deviates: " << status.to_string();
+        }
       }
     }
+  }
+}
+
+TEST(Closing, SucceedsWhereAllAgreedAndEndsTheCalls) {
+  for (const Mode mode : {Mode::kSimulation, Mode::kThreads}) {
+    const Status status = run_ranks({.mode = mode, .ranks = 5}, [](Communicator& world) -> Status {
+      std::vector<double> data(100, 1.0);
+      if (Status first = reduce_doubles(world, data); !first.ok()) return first;
+      if (Status closed = world.close(); !closed.ok()) return closed;
+      const Status late = world.barrier();
+      if (late.code() != Code::kInvalidArgument) return late.with_context("after close()");
+      return world.close();
+    });
+    EXPECT_TRUE(status.ok()) << name(mode) << ": " << status.to_string();
   }
 }
 

@@ -135,6 +135,7 @@ Status check_type(Communicator& world, OperationKind kind) {
     case OperationKind::kBroadcast:
       return check_broadcasts<T>(world);
     case OperationKind::kBarrier:
+    case OperationKind::kClose:
       return check_barrier_holds(world);
   }
   return {};

@@ -241,43 +241,45 @@ TEST_P(TransportContract, WhatALeaverSentArrives) {
   });
 }
 
-class Unasked final : public TransportSink {
+class Controls final : public TransportSink {
  public:
-  void noticed(int peer, const Status& error) override {
-    from = peer;
-    notice = error;
+  struct Told {
+    int peer;
+    MessageKind kind;
+    Bytes payload;
+    bool operator==(const Told&) const = default;
+  };
+  void told(int peer, MessageKind kind, ByteView payload) override {
+    all.push_back({peer, kind, Bytes(payload.begin(), payload.end())});
   }
-  void inquired(int, const Signature& signature) override { inquiry = signature; }
-
-  int from = -1;
-  Status notice;
-  Signature inquiry;
+  std::vector<Told> all;
 };
 
-TEST_P(TransportContract, NoticesAndInquiriesNeedNoReceive) {
+TEST_P(TransportContract, ControlMessagesNeedNoReceiveAndKeepTheirOrder) {
   run(2, [&](RankEnd& end) -> Status {
-    const Status error(Code::kMismatch, Scope::kGroup, "a sentence",
-                       {.rank = 7, .host = "h", .operation = "barrier #3", .sequence = 3});
-    Unasked unasked;
+    const std::vector<Controls::Told> told = {
+        {0, MessageKind::kInquiry, pattern(kMaxControlBytes, 0, 1, 1)},
+        {0, MessageKind::kAnswer, {}},
+        {0, MessageKind::kNotice, pattern(17, 0, 1, 2)},
+        {0, MessageKind::kGoodbye, pattern(100, 0, 1, 3)}};
+    Controls controls;
     Requests requests;
     Bytes early(100), nothing;
     {
       const Engine::Baton baton = end.engine.hold();
-      end.transport.set_sink(&unasked);
+      end.transport.set_sink(&controls);
     }
     if (end.rank() == 0) {
       send(end, 1, 0, early, requests.make());  // waits at the other side: no receive
       {
         const Engine::Baton baton = end.engine.hold();
-        end.transport.inquire(1, numbered(9));
-        end.transport.notify(1, error);
+        for (const auto& [peer, kind, payload] : told) end.transport.tell(1, kind, payload);
       }
       receive(end, 1, nothing, requests.make());
       PACELINE_TRY(wait_all(end, requests));
     } else {
-      PACELINE_TRY(end.wait([&] { return unasked.from == 0; }));
-      if (unasked.notice.to_string() != error.to_string()) return violated("another notice came");
-      if (unasked.inquiry != numbered(9)) return violated("the inquiry did not come before it");
+      PACELINE_TRY(end.wait([&] { return controls.all.size() == told.size(); }));
+      if (controls.all != told) return violated("something else came than was told");
       receive(end, 0, early, requests.make());
       send(end, 0, 0, nothing, requests.make());
       PACELINE_TRY(wait_all(end, requests));

@@ -10,12 +10,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "collectives/backend/native.h"
-#include "collectives/communicator_core.h"
 #include "comm/base/assert.h"
 #include "comm/poll_engine.h"
 #include "comm/simulation.h"
-#include "comm/transport/tcp.h"
+#include "tests/harness/tcp_world.h"
 
 namespace paceline::testing {
 namespace {
@@ -53,41 +51,18 @@ Status run_simulated(const RunOptions& options, const EndBody& body) {
 
 // ---- TCP on loopback ----
 
-struct TcpWorld {
-  std::vector<std::optional<TcpListener>> listeners;
-  Group group;  // rank to be filled in
-  JobKey key;
-};
-
-TcpWorld open_tcp_world(int ranks) {
-  TcpWorld world{.listeners = {}, .group = {.name = "test"}, .key = JobKey::generate().value()};
-  for (int rank = 0; rank < ranks; ++rank) {
-    world.listeners.emplace_back(TcpListener::open("127.0.0.1").value());
-    world.group.members.push_back(
-        {.host = "local", .address = world.listeners.back()->address(), .pid = ::getpid()});
-  }
-  return world;
-}
-
-Status run_tcp_rank(TcpWorld& world, int rank, const JobKey& key, const EndBody& body) {
-  Group group = world.group;
-  group.rank = rank;
-  auto engine = PollEngine::create(PollEngine::options_for(group.size())).value();
-  // Each rank has a key of its own in memory, as processes have.
-  JobKey own = JobKey::from_descriptor(key.to_memfd().value().get()).value();
-  TcpListener listener = *std::move(world.listeners[static_cast<std::size_t>(rank)]);
-  auto transport = make_tcp_transport(engine, group, std::move(listener), std::move(own)).value();
-  return body(engine, std::move(transport), nullptr);
+Status run_tcp_rank(TcpWorld& world, int rank, const EndBody& body) {
+  auto engine = PollEngine::create(PollEngine::options_for(world.size())).value();
+  return body(engine, world.enter(rank, engine), nullptr);
 }
 
 Status run_threads(const RunOptions& options, const EndBody& body) {
-  TcpWorld world = open_tcp_world(options.ranks);
+  TcpWorld world(options.ranks);
   std::vector<Status> statuses(static_cast<std::size_t>(options.ranks));
   std::vector<std::thread> threads;
   for (int rank = 0; rank < options.ranks; ++rank) {
-    threads.emplace_back([&, rank] {
-      statuses[static_cast<std::size_t>(rank)] = run_tcp_rank(world, rank, world.key, body);
-    });
+    threads.emplace_back(
+        [&, rank] { statuses[static_cast<std::size_t>(rank)] = run_tcp_rank(world, rank, body); });
   }
   for (std::thread& thread : threads) thread.join();
   return first_failure(statuses);
@@ -101,10 +76,10 @@ struct Child {
 };
 
 [[noreturn]] void run_child(TcpWorld& world, int rank, const EndBody& body, int report) {
-  for (std::size_t other = 0; other < world.listeners.size(); ++other) {
-    if (static_cast<int>(other) != rank) world.listeners[other].reset();
-  }
-  const Status status = run_tcp_rank(world, rank, world.key, body);
+  auto engine = PollEngine::create(PollEngine::options_for(world.size())).value();
+  auto transport = world.enter(rank, engine);
+  world.close_other_doors();
+  const Status status = body(std::move(engine), std::move(transport), nullptr);
   const std::string text = status.ok() ? "" : status.to_string();
   (void)!::write(report, text.data(), text.size());
   std::fflush(nullptr);
@@ -149,12 +124,12 @@ Status await_child(const Child& child, Deadline deadline) {
 Status run_processes(const RunOptions& options, const EndBody& body) {
   const SystemClock clock;
   const Deadline deadline = Deadline::after(clock, 2 * options.timeout);
-  TcpWorld world = open_tcp_world(options.ranks);
+  TcpWorld world(options.ranks);
   std::vector<Child> children;
   for (int rank = 0; rank < options.ranks; ++rank) {
     children.push_back(start_child(world, rank, body));
   }
-  for (auto& listener : world.listeners) listener.reset();
+  world.close_other_doors();
   std::vector<Status> statuses;
   for (const Child& child : children) statuses.push_back(await_child(child, deadline));
   return first_failure(statuses);
@@ -214,19 +189,10 @@ Status RankEnd::wait(FunctionRef<bool()> condition, Duration timeout) const {
 Status run_ranks(const RunOptions& options, const std::function<Status(Communicator&)>& body) {
   return run(options, [&](std::shared_ptr<Engine> engine, std::unique_ptr<Transport> transport,
                           InprocNetwork*) {
-    const Group group = transport->group();
-    auto backend = std::make_unique<NativeBackend>(
-        transport.get(), NativeBackend::Options{.rank = group.rank,
-                                                .ranks = group.size(),
-                                                .algorithm = options.algorithm,
-                                                .segment_bytes = options.segment_bytes});
-    Communicator communicator(std::make_unique<CommunicatorCore>(
-        CommunicatorCore::Parts{.engine = std::move(engine),
-                                .transport = std::move(transport),
-                                .backend = std::move(backend),
-                                .flight = FlightRing::create_private(),
-                                .group = group,
-                                .timeout = options.timeout}));
+    Communicator communicator = communicator_over(std::move(engine), std::move(transport),
+                                                  {.algorithm = options.algorithm,
+                                                   .segment_bytes = options.segment_bytes,
+                                                   .timeout = options.timeout});
     return body(communicator);
   });
 }

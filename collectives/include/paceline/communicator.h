@@ -5,10 +5,13 @@
 //   std::vector<float> gradients(1000, 1.0f);
 //   world.all_reduce(std::span(gradients)).value();   // now each element is world.size()
 //
+//   world.close().value();                            // all ranks made the same calls
+//
 // Every rank of the group makes the same calls in the same order; what a call means (kind, count,
 // type, op, root) travels with its data, so ranks that disagree get Code::kMismatch with both
-// sides named, not a hang or a wrong sum. Operations of one communicator run one after another in
-// the order of the calls; different communicators run side by side.
+// sides named, not a hang or a wrong sum: at that call, or, where a rank's own part had ended
+// without meeting the other, at its next call or at close(). Operations of one communicator run one
+// after another in the order of the calls; different communicators run side by side.
 #pragma once
 
 #include <chrono>
@@ -47,7 +50,9 @@ struct CommunicatorStats {
 /// after an error its contents are unspecified.
 ///
 /// Errors: Code::kInvalidArgument leaves the communicator usable. Every other error is final for
-/// it: later calls return the same Status at once.
+/// it, on every rank: later calls return the same Status at once. Code::kPeerLost names a rank that
+/// has gone, Code::kTimeout one that does not answer or has not made the call, with the operation
+/// that it holds up.
 class Communicator {
  public:
   /// Joins the world that the environment describes: the one `paceline run` gives its ranks, or
@@ -60,8 +65,12 @@ class Communicator {
   explicit Communicator(std::unique_ptr<CommunicatorCore> core);
   Communicator(Communicator&&) noexcept;
   Communicator& operator=(Communicator&&) noexcept;
-  /// Operations that have not ended end as cancelled.
+  /// Operations that have not ended end as cancelled, and ranks that wait for this one are told.
   ~Communicator();
+
+  /// Returns when every rank has called it, and succeeds only if all have made the same calls
+  /// before. Later calls of anything else are refused; to close again does nothing.
+  Status close();
 
   int rank() const;
   int size() const;

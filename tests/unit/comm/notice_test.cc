@@ -42,7 +42,7 @@ TEST(Notice, LongTextsAreCutSoThatItFits) {
   const std::string text(10'000, 'x');
   const Status sent(Code::kTimeout, Scope::kPeer, text,
                     {.rank = 1, .host = text, .operation = text, .sequence = 9});
-  EXPECT_LE(encode_notice(sent).size(), kMaxNoticeBytes);
+  EXPECT_LE(encode_notice(sent).size(), kMaxControlBytes);
   const Status status = received(sent);
   EXPECT_GE(status.text().size(), 1000u);
   EXPECT_EQ(status.text(), text.substr(0, status.text().size()));

@@ -23,17 +23,19 @@ inline JobKey copy_of(const JobKey& key) {
 
 class ServedStore {
  public:
-  explicit ServedStore(StoreSocket socket) {
-    server_ = socket == StoreSocket::kUnix
-                  ? StoreServer::serve_unix(fresh_socket_name()).value()
-                  : StoreServer::serve_tcp(SocketAddress::parse("127.0.0.1:0").value(),
-                                           std::make_unique<JobKey>(copy_of(key_)))
-                        .value();
+  explicit ServedStore(StoreSocket socket, StoreServerOptions options = {}) {
+    server_ =
+        socket == StoreSocket::kUnix
+            ? StoreServer::serve_unix(fresh_socket_name(), std::move(options)).value()
+            : StoreServer::serve_tcp(SocketAddress::parse("127.0.0.1:0").value(),
+                                     std::make_unique<JobKey>(copy_of(key_)), std::move(options))
+                  .value();
     address_ = server_->address();
   }
 
   const JobKey& key() const { return key_; }
   const SocketAddress& address() const { return address_; }
+  std::uint64_t refused() const { return server_->refused(); }
   void stop() { server_.reset(); }
 
   static std::shared_ptr<PollEngine> engine() {

@@ -2,7 +2,10 @@
 
 #include "comm/simulation.h"
 
+#include <algorithm>
+#include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -118,6 +121,63 @@ TEST(Simulation, AWorldThatNeverComesToRestIsReported) {
   EXPECT_NE(status.text().find("limit of steps"), std::string::npos) << status.text();
   EXPECT_NE(status.text().find("seed 42"), std::string::npos) << status.text();
   EXPECT_EQ(waits, 200'000);
+}
+
+TEST(Simulation, EventsComeAtTheirStep) {
+  for (const std::uint64_t step : {0ull, 1ull, 2ull, 17ull, 60ull}) {
+    Simulation simulation({.ranks = 3, .seed = 9});
+    std::vector<std::uint64_t> came;
+    simulation.at_step(step, [&] { came.push_back(simulation.steps()); });
+    simulation.at_step(step, [&] { came.push_back(simulation.steps()); });
+    simulation.at_step(1'000'000, [] { ADD_FAILURE() << "the bodies have returned earlier"; });
+    const Status status = simulation.run([&](int, Engine& engine) {
+      for (int i = 0; i < 20; ++i) {
+        EXPECT_FALSE(engine.wait(kNever, Deadline::after(engine.clock(), Duration(i))));
+      }
+    });
+    EXPECT_TRUE(status.ok()) << status.to_string();
+    EXPECT_EQ(came, std::vector<std::uint64_t>(2, std::max<std::uint64_t>(step, 1)));
+    EXPECT_GT(simulation.steps(), 60u);
+  }
+}
+
+TEST(Simulation, AnEventAtAStepDoesNotChangeTheOrder) {
+  const auto steps_of = [](bool with_event) {
+    Simulation simulation({.ranks = 4, .seed = 8});
+    std::vector<Step> trace;
+    if (with_event) simulation.at_step(10, [] {});
+    EXPECT_TRUE(simulation
+                    .run([&](int rank, Engine& engine) {
+                      for (int i = 0; i < 20; ++i) {
+                        (void)engine.wait(kNever, Deadline::after(engine.clock(), Duration(10)));
+                        trace.push_back({rank, engine.clock().now()});
+                      }
+                    })
+                    .ok());
+    return trace;
+  };
+  EXPECT_EQ(steps_of(false), steps_of(true));
+}
+
+// Simulations of few and many ranks, one after the other, on the same threads and on their own.
+TEST(Simulation, ThreadsAreKeptFromOneToTheNext) {
+  RankThreads threads;
+  std::set<std::thread::id> used;
+  for (int round = 0; round < 50; ++round) {
+    const int ranks = 1 + round % 7;
+    Simulation simulation({.ranks = ranks, .seed = 4, .threads = &threads});
+    int runs = 0;
+    EXPECT_TRUE(simulation
+                    .run([&](int, Engine& engine) {
+                      used.insert(std::this_thread::get_id());
+                      EXPECT_FALSE(
+                          engine.wait(kNever, Deadline::after(engine.clock(), Duration(7))));
+                      ++runs;
+                    })
+                    .ok());
+    EXPECT_EQ(runs, ranks);
+  }
+  EXPECT_EQ(used.size(), 7u);
 }
 
 // A token goes round: each rank waits for the one before it.

@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "comm/store_strangers.h"
+#include "tests/harness/collecting_log.h"
 #include "tests/unit/comm/raw_connection.h"
 #include "tests/unit/comm/served_store.h"
 
@@ -20,7 +22,10 @@ Status connect_with(const ServedStore& store, const JobKey* key) {
 TEST(StoreAccess, AnotherKeyIsDenied) {
   const ServedStore store(StoreSocket::kTcp);
   const JobKey other = JobKey::generate().value();
-  EXPECT_EQ(connect_with(store, &other).code(), Code::kDenied);
+  const Status status = connect_with(store, &other);
+  EXPECT_EQ(status.code(), Code::kDenied);
+  EXPECT_NE(status.text().find("another key"), std::string::npos) << status.text();
+  EXPECT_GT(store.refused(), 1u) << "it could have been pushed out, so it tries again";
   EXPECT_TRUE(connect_with(store, &store.key()).ok()) << "and does not shut the others out";
 }
 
@@ -72,17 +77,18 @@ TEST(StoreAccess, FramesInPlaceOfAProofAreNotServed) {
   EXPECT_EQ(get_one(*store.client(), "intruder", brief()).value(), std::nullopt);
 }
 
-// A job's ranks come all at once: those beyond the bound on strangers wait for their turn.
-TEST(StoreAccess, MoreConnectionsThanMayBeStrangersAtOnceAllGetTheirTurn) {
+// A job's ranks come all at once, and nobody waits outside for whom one of them would give way.
+TEST(StoreAccess, AsManyAsThereIsRoomForMayComeBeforeTheFirstOfThemProvesAnything) {
   const ServedStore store(StoreSocket::kTcp);
   std::vector<std::unique_ptr<RawConnection>> connections;
-  for (int i = 0; i < 150; ++i) {
+  for (std::size_t i = 0; i < StoreStrangers::kMax; ++i) {
     connections.push_back(std::make_unique<RawConnection>(store.address()));
     ASSERT_TRUE(connections.back()->connected());
   }
   for (const auto& connection : connections) {
     ASSERT_EQ(connection->prove(store.key()), Verdict::kAccepted);
   }
+  EXPECT_EQ(store.refused(), 0u);
 }
 
 // Only raw system calls in the child: it is forked while the server's thread runs.
@@ -107,9 +113,13 @@ bool other_user_is_served(const SocketAddress& address) {
 
 TEST(StoreAccess, AnotherUserIsNotServedOverAUnixSocket) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can become another user to try it";
-  const ServedStore store(StoreSocket::kUnix);
+  const auto log = std::make_shared<CollectingLog>();
+  const ServedStore store(StoreSocket::kUnix, {.log = log});
   ASSERT_TRUE(store.client()->set("", "there", patient()).ok());
-  EXPECT_FALSE(other_user_is_served(store.address()));
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(other_user_is_served(store.address()));
+  EXPECT_EQ(store.refused(), 3u);
+  EXPECT_EQ(log->lines().size(), 1u);
+  EXPECT_EQ(log->count("refused user 65534"), 1u);
 }
 
 }  // namespace

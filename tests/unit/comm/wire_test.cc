@@ -10,11 +10,11 @@
 namespace paceline {
 namespace {
 
-constexpr MessageKind kKinds[] = {MessageKind::kData, MessageKind::kNotice, MessageKind::kInquiry};
+constexpr MessageKind kKinds[] = {MessageKind::kData, MessageKind::kNotice, MessageKind::kInquiry,
+                                  MessageKind::kAnswer, MessageKind::kGoodbye};
 
 std::uint64_t longest_payload(MessageKind kind) {
-  if (kind == MessageKind::kData) return kMaxPayloadBytes;
-  return kind == MessageKind::kNotice ? kMaxNoticeBytes : 0;
+  return kind == MessageKind::kData ? kMaxPayloadBytes : kMaxControlBytes;
 }
 
 MessageHeader random_header(Random& random) {
@@ -24,10 +24,11 @@ MessageHeader random_header(Random& random) {
   header.signature = {.sequence = random.next(),
                       .count = random.next(),
                       .root = static_cast<std::int32_t>(random.next()),
-                      .kind = static_cast<OperationKind>(random.below(3)),
+                      .kind = static_cast<OperationKind>(random.below(4)),
                       .type = static_cast<DataType>(random.below(4)),
                       .op = static_cast<ReduceOp>(random.below(3)),
-                      .plan = static_cast<std::uint32_t>(random.next())};
+                      .plan = static_cast<std::uint32_t>(random.next()),
+                      .history = random.next()};
   return header;
 }
 
@@ -59,9 +60,9 @@ TEST(Header, EachFieldOutOfItsRangeIsRefused) {
     std::size_t offset;
     std::uint8_t value;
     std::string said;
-  } rows[] = {{0, 0, "magic"},    {3, 0, "magic"},   {40, 3, "kind"},     {41, 3, "operation"},
-              {42, 4, "type"},    {43, 3, "op"},     {32, 1, "reserved"}, {39, 1, "reserved"},
-              {15, 1, "payload"}, {40, 255, "kind"}, {42, 255, "type"}};
+  } rows[] = {{0, 0, "magic"},      {3, 0, "magic"},   {40, 5, "kind"},
+              {41, 4, "operation"}, {42, 4, "type"},   {43, 3, "op"},
+              {15, 1, "payload"},   {40, 255, "kind"}, {42, 255, "type"}};
   for (const auto& row : rows) {
     const Status status = with_byte({}, row.offset, row.value);
     EXPECT_EQ(status.code(), Code::kUnavailable) << row.offset;

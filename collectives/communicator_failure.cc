@@ -1,0 +1,291 @@
+// CommunicatorCore, continued: what has become of an operation that is stuck or has failed, and how
+// the group hears of it.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "collectives/communicator_core.h"
+#include "collectives/failure/binomial_graph.h"
+
+namespace paceline {
+namespace {
+
+// How long a notice or a goodbye may take to leave; afterwards peers find out by themselves.
+constexpr Duration kNoticeTime = std::chrono::seconds(2);
+constexpr Duration kGoodbyeTime = std::chrono::milliseconds(500);
+// How long an error waits for a better account of it from somebody else.
+constexpr Duration kPatience = std::chrono::milliseconds(200);
+
+std::string seconds_of(Duration duration) {
+  return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(duration).count()) + " s";
+}
+
+}  // namespace
+
+// ---- What has become of the running operation ----
+
+// True if anything has.
+bool CommunicatorCore::judge(TimePoint now) {
+  // A peer's own account of what went wrong is better than what is seen of it here.
+  if (notice_ && failure_.ok()) return fail(*notice_, now), true;
+  if (listen(now)) return true;
+  if (!running_ || !failure_.ok()) return false;
+  if (parts_.backend->ended()) return judge_end(now);
+  if (watch_.is_over(now)) return fail(timeout_error(now), now), true;
+  if (watch_.round_is_due(now)) begin_inquest(now);
+  if (watch_.report_is_due(now)) report_stall(now);
+  return false;
+}
+
+bool CommunicatorCore::judge_end(TimePoint now) {
+  if (parts_.backend->outcome().ok()) {
+    end_current({}, now);
+    start_next(now);
+    return true;
+  }
+  if (await_better_account(now)) return false;
+  fail(failure_of_backend(), now);
+  return true;
+}
+
+// A lost peer may have said why to others, and a peer may know better what it called: for a short
+// while their account is waited for.
+bool CommunicatorCore::await_better_account(TimePoint now) {
+  const auto disagreed = parts_.backend->disagreement();
+  const bool unclear = disagreed && !explains(*disagreed);
+  if (!unclear && parts_.backend->outcome().code() != Code::kPeerLost) return false;
+  if (!stands_at_) {
+    stands_at_ = now + kPatience;
+    if (unclear) parts_.transport->tell(disagreed->peer, MessageKind::kInquiry, own_account());
+  }
+  return now < *stands_at_;
+}
+
+// Is it known what this rank called in its place?
+bool CommunicatorCore::explains(const Disagreement& disagreement) const {
+  const Signature* mine = history_.find(disagreement.theirs.sequence);
+  return mine != nullptr && !mine->is_same_call(disagreement.theirs);
+}
+
+Status CommunicatorCore::failure_of_backend() const {
+  const auto disagreed = parts_.backend->disagreement();
+  if (disagreed) {
+    const Signature* mine = history_.find(disagreed->theirs.sequence);
+    return disagreement(disagreed->peer, mine ? *mine : queue_.front().request.signature,
+                        disagreed->theirs);
+  }
+  return parts_.backend->outcome();
+}
+
+Status CommunicatorCore::disagreement(int peer, const Signature& mine,
+                                      const Signature& theirs) const {
+  return Status(Code::kMismatch, Scope::kGroup,
+                name_of(peer) + " called " + theirs.to_string() + " where " +
+                    name_of(group().rank) + " called " + mine.to_string() + ": " +
+                    difference(theirs, mine),
+                member(peer));
+}
+
+Status CommunicatorCore::timeout_error(TimePoint now) {
+  const std::string late = "not ended after " + seconds_of(parts_.stalls.timeout);
+  const auto findings = inquest_.findings();
+  const std::vector<int> awaited = parts_.backend->awaited();
+  int culprit = awaited.empty() ? group().rank : awaited.front();
+  // Answers travel behind the data: while that moves, silence means nothing.
+  if (watch_.stalled_for(now) < watch_.patience()) {
+    return Status(Code::kTimeout, Scope::kGroup,
+                  late +
+                      " although it makes progress: the network is too slow for this deadline "
+                      "(PACELINE_TIMEOUT_S)",
+                  member(culprit));
+  }
+  if (!findings.empty()) culprit = findings.front().rank;
+  return Status(Code::kTimeout, Scope::kGroup,
+                late + ", without progress for " + seconds_of(watch_.stalled_for(now)) + ": " +
+                    account_of_stall(),
+                member(culprit));
+}
+
+// ---- What ranks say about themselves ----
+
+void CommunicatorCore::told(int peer, MessageKind kind, ByteView payload) {
+  if (kind == MessageKind::kNotice) {
+    Status notice;
+    const Status decoded = decode_notice(payload, notice);
+    if (!notice_) notice_ = decoded.ok() ? notice : decoded.with_culprit(member(peer));
+    return;
+  }
+  Result<Account> account = decode_account(payload);
+  if (account.ok()) {
+    heard_.push_back({peer, kind, *std::move(account)});
+  } else if (!notice_) {
+    notice_ = account.status().with_culprit(member(peer));
+  }
+}
+
+bool CommunicatorCore::listen(TimePoint now) {
+  bool acted = false;
+  for (const Heard& heard : std::exchange(heard_, {})) acted |= hear(heard, now);
+  return acted;
+}
+
+// A peer that called something else hears of it; one that is only waiting gets an answer.
+bool CommunicatorCore::hear(const Heard& heard, TimePoint now) {
+  const bool asks = heard.kind == MessageKind::kInquiry;
+  if (!failure_.ok()) {
+    if (asks) parts_.transport->tell(heard.peer, MessageKind::kNotice, encode_notice(failure_));
+    return false;
+  }
+  if (asks) parts_.transport->tell(heard.peer, MessageKind::kAnswer, own_account());
+  if (const auto difference = history_.first_difference(heard.account.recent)) {
+    fail(disagreement(heard.peer, difference->mine, difference->theirs), now);
+    return true;
+  }
+  inquest_.heard(heard.peer, heard.account, heard.kind == MessageKind::kGoodbye);
+  ask_questions();
+  return false;
+}
+
+void CommunicatorCore::begin_inquest(TimePoint now) {
+  if (parts_.whereabouts != nullptr) {
+    for (const int rank : inquest_.silent()) parts_.whereabouts->look_for(rank);
+  }
+  watch_.begin_round(now);
+  inquest_.begin(group().rank, queue_.front().request.signature.sequence,
+                 parts_.backend->awaited());
+  ask_questions();
+}
+
+void CommunicatorCore::ask_questions() {
+  for (const int rank : inquest_.take_questions()) {
+    parts_.transport->tell(rank, MessageKind::kInquiry, own_account());
+  }
+}
+
+Bytes CommunicatorCore::own_account() const {
+  const std::vector<int> awaited = running_ ? parts_.backend->awaited() : std::vector<int>();
+  return encode_account({.begun = history_.begun(),
+                         .running = running_,
+                         .recent = history_.recent(),
+                         .awaited = {awaited.begin(), awaited.end()}});
+}
+
+std::string CommunicatorCore::account_of_stall() {
+  std::string account;
+  for (const Inquest::Finding& finding : inquest_.findings()) {
+    account += (account.empty() ? "" : "; ") + in_words(finding);
+  }
+  if (!account.empty()) return account;
+  for (const int rank : parts_.backend->awaited()) {
+    account += (account.empty() ? "waiting for " : ", ") + name_of(rank);
+  }
+  return account + ", and every rank that was asked is in the operation";
+}
+
+std::string CommunicatorCore::in_words(const Inquest::Finding& finding) {
+  if (finding.cause != Inquest::Cause::kSilent) {
+    return name_of(finding.rank) + " " + finding.position;
+  }
+  std::string words = name_of(finding.rank) + " does not answer";
+  if (parts_.whereabouts == nullptr) return words;
+  const std::string seen = parts_.whereabouts->found(finding.rank);
+  return seen.empty() ? words : words + " and was last in " + seen;
+}
+
+// By the ranks next to who holds them up: the others would only repeat it.
+void CommunicatorCore::report_stall(TimePoint now) {
+  watch_.reported(now);
+  const auto findings = inquest_.findings();
+  const std::vector<int> awaited = parts_.backend->awaited();
+  const auto is_next = [&awaited](const Inquest::Finding& finding) {
+    return std::find(awaited.begin(), awaited.end(), finding.rank) != awaited.end();
+  };
+  const bool repeats = !findings.empty() && std::none_of(findings.begin(), findings.end(), is_next);
+  if (parts_.log == nullptr || repeats) return;
+  parts_.log->write(Severity::kWarning,
+                    name_of(group().rank) + ": " + queue_.front().request.signature.to_string() +
+                        " has made no progress for " + seconds_of(watch_.stalled_for(now)) + ": " +
+                        account_of_stall());
+}
+
+// ---- The end of everything ----
+
+void CommunicatorCore::fail(Status why, TimePoint now) {
+  if (!failure_.ok()) return;
+  if (running_ && why.culprit().operation.empty()) {
+    const Signature& signature = queue_.front().request.signature;
+    Culprit culprit = why.culprit();
+    culprit.operation = signature.to_string();
+    culprit.sequence = static_cast<std::int64_t>(signature.sequence);
+    why = why.with_culprit(std::move(culprit));
+  }
+  failure_ = std::move(why);
+  spread();
+  latch(failure_, now);
+}
+
+// Ends everything with it.
+void CommunicatorCore::latch(Status why, TimePoint now) {
+  failure_ = std::move(why);
+  if (parts_.transport != nullptr) {
+    parts_.transport->abort(failure_);
+    const bool parting = failure_.code() == Code::kCancelled;
+    keep_awake_to_flush(parting ? kGoodbyeTime : kNoticeTime, now);
+  }
+  while (!queue_.empty()) end_current(failure_, now);
+}
+
+// Peers that wait for this rank then know that nothing happened to it.
+void CommunicatorCore::say_goodbye() {
+  if (queue_.empty()) return tell_connected(MessageKind::kGoodbye, own_account());
+  const Status leaving(Code::kPeerLost, Scope::kGroup,
+                       name_of(group().rank) + " destroyed its communicator in the middle of " +
+                           queue_.front().request.signature.to_string(),
+                       member(group().rank));
+  tell_connected(MessageKind::kNotice, encode_notice(leaving));
+}
+
+// Along the connections there are, so that it comes before the end of each, and along the graph on
+// which everybody hears of it.
+void CommunicatorCore::spread() {
+  if (parts_.transport == nullptr) return;
+  const Bytes notice = encode_notice(failure_);
+  tell_connected(MessageKind::kNotice, notice);
+  // Who does not come would only keep this rank from leaving.
+  const bool absent = failure_.code() == Code::kPeerLost || failure_.code() == Code::kTimeout;
+  for (const int peer : binomial_graph_neighbours(group().rank, group().size())) {
+    if (parts_.transport->connected(peer)) continue;
+    if (absent && peer == failure_.culprit().rank) continue;
+    parts_.transport->tell(peer, MessageKind::kNotice, notice);
+  }
+}
+
+void CommunicatorCore::tell_connected(MessageKind kind, ByteView payload) {
+  for (int peer = 0; parts_.transport != nullptr && peer < group().size(); ++peer) {
+    if (parts_.transport->connected(peer)) parts_.transport->tell(peer, kind, payload);
+  }
+}
+
+void CommunicatorCore::keep_awake_to_flush(Duration at_most, TimePoint now) {
+  if (parts_.transport->flushed()) return;
+  flush_until_ = now + at_most;
+  if (!std::exchange(flushing_, true)) parts_.engine->begin_background();
+}
+
+bool CommunicatorCore::end_flush(TimePoint now) {
+  if (!flushing_ || (!parts_.transport->flushed() && now < flush_until_)) return false;
+  flushing_ = false;
+  parts_.engine->end_background();
+  return true;
+}
+
+Culprit CommunicatorCore::member(int rank) const {
+  return {.rank = rank, .host = group().members[static_cast<std::size_t>(rank)].host};
+}
+
+std::string CommunicatorCore::name_of(int rank) const {
+  return "rank " + std::to_string(rank) + " on " +
+         group().members[static_cast<std::size_t>(rank)].host;
+}
+
+}  // namespace paceline

@@ -1,0 +1,101 @@
+// The rendezvous store without its sockets: what each client has sent goes in, what it is to be
+// sent comes out. A pure state machine, so that its rules can be tried byte by byte.
+//
+//   StoreBook book;
+//   const StoreBook::ClientId client = book.admit();
+//   book.receive(client, bytes);                     // whole requests are served, the rest waits
+//   const ByteView answers = book.unsent(client);
+//   book.sent(client, answers.size());
+//
+// A request to get a key that is not there waits until somebody sets it. Keys that begin with
+// "live/" are never stored: whoever owns the book answers them at once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "comm/bytes.h"
+#include "comm/store_wire.h"
+
+namespace paceline {
+
+/// Answers a key that begins with kLivePrefix; no answer is an empty value. What is longer than
+/// kMaxValueBytes is cut.
+using LiveEntries = std::function<std::optional<std::string>(std::string_view key)>;
+inline constexpr std::string_view kLivePrefix = "live/";
+
+/// One thread. Bytes of a client never harm another client: who breaks a rule is broken itself.
+class StoreBook {
+ public:
+  using ClientId = std::uint64_t;
+
+  struct Limits {
+    std::size_t entries = 1 << 20;
+    std::size_t stored_bytes = std::size_t{64} << 20;  ///< of all values
+    std::size_t waiting_gets = 1 << 16;                ///< of one client
+    /// Answers that one client does not read; one answer more breaks the client.
+    std::size_t unsent_bytes = std::size_t{8} << 20;
+  };
+  /// What the book holds: for tests, as counting takes a walk over all that waits.
+  struct Counts {
+    std::size_t clients = 0;
+    std::size_t entries = 0;
+    std::size_t stored_bytes = 0;
+    std::size_t waiting_gets = 0;
+
+    bool operator==(const Counts&) const = default;
+  };
+
+  StoreBook();
+  StoreBook(LiveEntries live, const Limits& limits);
+
+  /// A new client, to which `unsent` goes before any answer. Ids are not used twice.
+  ClientId admit(Bytes unsent = {});
+  /// The client has gone, and its requests with it.
+  void forget(ClientId id);
+
+  /// Serves every request that is whole now. Of a broken client nothing is taken any more.
+  void receive(ClientId id, ByteView bytes);
+  /// What goes to the client next; valid until the book changes.
+  ByteView unsent(ClientId id) const;
+  void sent(ClientId id, std::size_t bytes);
+  /// It broke a rule or reads too slowly: send what is unsent as far as that goes, then hang up.
+  bool broken(ClientId id) const;
+
+  Counts counts() const;
+
+ private:
+  struct Client {
+    Bytes incoming;
+    Bytes outgoing;
+    std::size_t waiting_gets = 0;
+    bool broken = false;
+  };
+  struct Waiter {
+    ClientId client;
+    std::uint32_t request;
+  };
+
+  void serve(ClientId id, Client& client, StoreFrame request);
+  void set(Client& client, StoreFrame request);
+  void get(ClientId id, Client& client, StoreFrame request);
+  void answer_waiters(const std::string& key, const std::string& value);
+  void answer(Client& client, const StoreFrame& frame) const;
+  std::string live_value(std::string_view key) const;
+
+  const LiveEntries live_;
+  const Limits limits_;
+  ClientId next_id_ = 0;
+  std::unordered_map<ClientId, Client> clients_;
+  std::unordered_map<std::string, std::string> entries_;
+  std::unordered_map<std::string, std::vector<Waiter>> waiters_;
+  std::size_t stored_bytes_ = 0;
+};
+
+}  // namespace paceline

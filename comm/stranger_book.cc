@@ -1,0 +1,39 @@
+#include "comm/stranger_book.h"
+
+#include <algorithm>
+
+#include "telemetry/log.h"
+
+namespace paceline {
+namespace {
+
+// "10.0.0.7:4000" and "[::1]:4000" without the port; what has none stays as it is.
+std::string host_of(const std::string& address) {
+  const std::size_t colon = address.rfind(':');
+  if (colon == std::string::npos || colon + 1 == address.size()) return address;
+  const bool port = std::all_of(address.begin() + static_cast<std::ptrdiff_t>(colon) + 1,
+                                address.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return port ? address.substr(0, colon) : address;
+}
+
+}  // namespace
+
+StrangerBook::StrangerBook(std::shared_ptr<Log> log, std::string door)
+    : log_(std::move(log)), door_(std::move(door)) {}
+
+void StrangerBook::refused(const std::string& address, std::string_view why) {
+  log_once(address, why);
+  count_.fetch_add(1, std::memory_order_release);  // whoever sees the count finds the line
+}
+
+void StrangerBook::log_once(const std::string& address, std::string_view why) {
+  if (log_ == nullptr || seen_.size() >= kMaxRemembered) return;
+  if (!seen_.emplace(host_of(address), why).second) return;
+  log_->write(Severity::kWarning,
+              door_ + ": refused " + address + ": " + std::string(why) +
+                  (seen_.size() < kMaxRemembered
+                       ? " (the same again is only counted)"
+                       : " (too many to name them all: from here on they are only counted)"));
+}
+
+}  // namespace paceline

@@ -1,0 +1,34 @@
+// The flight rings of this agent's ranks: where each is, while it runs and afterwards.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "comm/base/clock.h"
+#include "telemetry/flight_ring.h"
+
+namespace paceline::launcher {
+
+/// Any thread: the store's asks while the agent's enters.
+class FlightBook {
+ public:
+  /// The clock is borrowed.
+  explicit FlightBook(const Clock& clock) : clock_(clock) {}
+
+  void enter(int rank, std::unique_ptr<FlightRing> ring);
+  /// The operation in which the rank is, else the last one: "barrier #3, running for 2.1 s". Empty
+  /// if it is unknown or has begun none.
+  std::string last_operation(int rank) const;
+  /// The answer to a live entry of the store, comm/store_keys.h; empty if it is another's.
+  std::string answer(std::string_view key) const;
+
+ private:
+  const Clock& clock_;
+  mutable std::mutex mutex_;  // guards the map, whose rings may be read at any time
+  std::unordered_map<int, std::unique_ptr<FlightRing>> rings_;
+};
+
+}  // namespace paceline::launcher

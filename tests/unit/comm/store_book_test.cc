@@ -1,0 +1,187 @@
+// The store's rules, byte by byte and without a socket.
+
+#include "comm/store_book.h"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace paceline {
+namespace {
+
+using ClientId = StoreBook::ClientId;
+using Kind = StoreFrameKind;
+
+StoreFrame set(std::uint32_t id, std::string key, std::string value) {
+  return {.kind = Kind::kSet, .id = id, .key = std::move(key), .value = std::move(value)};
+}
+StoreFrame get(std::uint32_t id, std::string key) {
+  return {.kind = Kind::kGet, .id = id, .key = std::move(key)};
+}
+StoreFrame value(std::uint32_t id, std::string text) {
+  return {.kind = Kind::kValue, .id = id, .value = std::move(text)};
+}
+StoreFrame done(std::uint32_t id) { return {.kind = Kind::kDone, .id = id}; }
+
+constexpr StoreBook::Limits kSmall{
+    .entries = 2, .stored_bytes = 10, .waiting_gets = 2, .unsent_bytes = 100};
+
+class StoreBookTest : public ::testing::Test {
+ protected:
+  void receive(ClientId client, const StoreFrame& frame) {
+    Bytes bytes;
+    append_frame(frame, bytes);
+    book_.receive(client, bytes);
+  }
+  // All that the client is to be sent, taken as sent.
+  std::vector<StoreFrame> answers(ClientId client) {
+    ByteView bytes = book_.unsent(client);
+    const std::size_t size = bytes.size();
+    std::vector<StoreFrame> frames;
+    while (!bytes.empty()) frames.push_back(*take_frame(bytes).value());
+    book_.sent(client, size);
+    return frames;
+  }
+  std::vector<StoreFrame> exchange(ClientId client, const StoreFrame& frame) {
+    receive(client, frame);
+    return answers(client);
+  }
+
+  StoreBook book_{nullptr, kSmall};
+  const ClientId a_ = book_.admit();
+  const ClientId b_ = book_.admit();
+};
+
+using Frames = std::vector<StoreFrame>;
+
+TEST_F(StoreBookTest, ASetIsDoneAndAGetIsAnswered) {
+  EXPECT_EQ(exchange(a_, set(1, "k", "v")), Frames{done(1)});
+  EXPECT_EQ(exchange(b_, get(2, "k")), Frames{value(2, "v")});
+  EXPECT_EQ(exchange(a_, set(3, "k", "")), Frames{done(3)});
+  EXPECT_EQ(exchange(b_, get(4, "k")), Frames{value(4, "")});
+  EXPECT_EQ(book_.counts(), (StoreBook::Counts{.clients = 2, .entries = 1}));
+}
+
+TEST_F(StoreBookTest, RequestsMayComeByteByByte) {
+  Bytes bytes;
+  append_frame(set(1, "k", "v"), bytes);
+  append_frame(get(2, "k"), bytes);
+  for (const std::byte& byte : bytes) book_.receive(a_, ByteView(&byte, 1));
+  EXPECT_EQ(answers(a_), (Frames{done(1), value(2, "v")}));
+}
+
+TEST_F(StoreBookTest, WhoWaitsIsAnsweredOnce) {
+  receive(a_, get(1, "k"));
+  receive(b_, get(1, "k"));
+  EXPECT_EQ(book_.counts().waiting_gets, 2u);
+  EXPECT_EQ(answers(a_), Frames{});
+  EXPECT_EQ(exchange(b_, set(2, "k", "v")), (Frames{done(2), value(1, "v")}));
+  EXPECT_EQ(exchange(b_, set(3, "k", "w")), Frames{done(3)});
+  EXPECT_EQ(answers(a_), Frames{value(1, "v")}) << "the value of when it was answered";
+  EXPECT_EQ(book_.counts().waiting_gets, 0u);
+}
+
+TEST_F(StoreBookTest, WhatGoesFirstGoesFirst) {
+  const ClientId c = book_.admit(Bytes(3, std::byte{7}));
+  receive(c, get(1, "live/k"));
+  EXPECT_EQ(book_.unsent(c)[2], std::byte{7});
+  book_.sent(c, 2);
+  book_.sent(c, 1);
+  EXPECT_EQ(answers(c), Frames{value(1, "")});
+}
+
+TEST_F(StoreBookTest, TheRequestsOfAForgottenClientGoToo) {
+  receive(a_, get(1, "k"));
+  receive(b_, get(2, "k"));
+  book_.forget(a_);
+  EXPECT_EQ(book_.counts(), (StoreBook::Counts{.clients = 1, .waiting_gets = 1}));
+  EXPECT_EQ(exchange(b_, set(3, "k", "v")), (Frames{done(3), value(2, "v")}));
+  EXPECT_NE(book_.admit(), a_) << "ids are not used twice";
+}
+
+TEST_F(StoreBookTest, OfABrokenClientNothingIsTakenAnyMore) {
+  Bytes bytes;
+  append_frame(set(1, "before", "v"), bytes);
+  append_frame(done(2), bytes);
+  append_frame(set(3, "after", "v"), bytes);
+  book_.receive(a_, bytes);
+  EXPECT_TRUE(book_.broken(a_));
+  EXPECT_EQ(exchange(a_, set(4, "later", "v")), Frames{done(1)});
+  EXPECT_EQ(book_.counts().entries, 1u);
+  EXPECT_FALSE(book_.broken(b_));
+}
+
+TEST_F(StoreBookTest, AFullStoreRefusesByNameAndKeepsWhatItHas) {
+  ASSERT_EQ(exchange(a_, set(1, "1", "12345")), Frames{done(1)});
+  const Frames too_long = exchange(a_, set(2, "2", "123456"));
+  ASSERT_EQ(too_long.size(), 1u);
+  EXPECT_EQ(too_long[0].kind, Kind::kRefused);
+  EXPECT_NE(too_long[0].value.find("full"), std::string::npos);
+  EXPECT_EQ(exchange(a_, set(3, "2", "12345")), Frames{done(3)});
+  EXPECT_EQ(exchange(a_, set(4, "3", ""))[0].kind, Kind::kRefused) << "the third entry";
+  EXPECT_EQ(book_.counts(), (StoreBook::Counts{.clients = 2, .entries = 2, .stored_bytes = 10}));
+  EXPECT_EQ(exchange(a_, set(5, "2", "")), Frames{done(5)});
+  EXPECT_EQ(book_.counts().stored_bytes, 5u);
+}
+
+TEST_F(StoreBookTest, OneMayOnlyWaitForSoManyKeys) {
+  receive(a_, get(1, "x"));
+  receive(a_, get(2, "y"));
+  const Frames refused = exchange(a_, get(3, "z"));
+  ASSERT_EQ(refused.size(), 1u);
+  EXPECT_EQ(refused[0].kind, Kind::kRefused);
+  EXPECT_EQ(refused[0].id, 3u);
+  EXPECT_EQ(exchange(b_, get(4, "z")), Frames{}) << "the bound is each client's own";
+  EXPECT_EQ(exchange(b_, set(5, "x", "v")), Frames{done(5)});
+  EXPECT_EQ(exchange(a_, get(6, "z")), Frames{value(1, "v")}) << "and there is room again";
+}
+
+TEST_F(StoreBookTest, WhoReadsNothingIsBroken) {
+  ASSERT_EQ(exchange(b_, set(1, "k", "0123456789")), Frames{done(1)});
+  std::uint32_t id = 0;
+  while (!book_.broken(a_) && id < 100) receive(a_, get(++id, "k"));
+  EXPECT_TRUE(book_.broken(a_));
+  EXPECT_LT(id, 10u);
+  EXPECT_LE(book_.unsent(a_).size(), kSmall.unsent_bytes + 100);
+}
+
+TEST_F(StoreBookTest, WhoReadsNothingIsBrokenAlsoByWhatItWaitedFor) {
+  StoreBook::Limits limits = kSmall;
+  limits.waiting_gets = 50;
+  StoreBook book(nullptr, limits);
+  const ClientId client = book.admit();
+  Bytes bytes;
+  for (std::uint32_t id = 0; id < 50; ++id) append_frame(get(id, "k"), bytes);
+  append_frame(set(50, "k", "v"), bytes);
+  book.receive(client, bytes);
+  EXPECT_TRUE(book.broken(client));
+  EXPECT_EQ(book.counts().waiting_gets, 0u);
+  EXPECT_LE(book.unsent(client).size(), limits.unsent_bytes + 100);
+}
+
+TEST(StoreBook, LiveKeysAreAnsweredAndNeverStored) {
+  int asked = 0;
+  StoreBook book(
+      [&](std::string_view key) -> std::optional<std::string> {
+        ++asked;
+        if (key == "live/none") return std::nullopt;
+        return std::string(kMaxValueBytes + 1, 'l');
+      },
+      {});
+  const ClientId client = book.admit();
+  Bytes bytes;
+  append_frame(get(1, "live/none"), bytes);
+  append_frame(set(2, "live/none", "forged"), bytes);
+  append_frame(get(3, "live/long"), bytes);
+  book.receive(client, bytes);
+  ByteView answers = book.unsent(client);
+  EXPECT_EQ(take_frame(answers).value(), value(1, ""));
+  EXPECT_EQ(take_frame(answers).value()->kind, Kind::kRefused);
+  EXPECT_EQ(take_frame(answers).value(), value(3, std::string(kMaxValueBytes, 'l')));
+  EXPECT_EQ(asked, 2);
+  EXPECT_EQ(book.counts(), StoreBook::Counts{.clients = 1});
+}
+
+}  // namespace
+}  // namespace paceline

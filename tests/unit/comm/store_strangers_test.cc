@@ -1,0 +1,154 @@
+// Strangers hang on to the door of a store, silent or noisy, and honest clients come in all the
+// same.
+
+#include "comm/store_strangers.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "tests/harness/collecting_log.h"
+#include "tests/unit/comm/raw_connection.h"
+#include "tests/unit/comm/served_store.h"
+
+namespace paceline::testing {
+namespace {
+
+constexpr std::string_view kGaveWay = "it proved nothing while others waited";
+
+bool may_open(rlim_t descriptors) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return false;
+  limit.rlim_cur = std::max(limit.rlim_cur, std::min(descriptors, limit.rlim_max));
+  return ::setrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur >= descriptors;
+}
+
+class StoreStrangersTest : public ::testing::Test {
+ protected:
+  void come(int count, std::string_view noise = {}) {
+    for (int i = 0; i < count; ++i) {
+      strangers_.push_back(std::make_unique<RawConnection>(store_.address()));
+      ASSERT_TRUE(strangers_.back()->connected());
+      (void)strangers_.back()->send(as_byte_view(noise));
+    }
+  }
+  Status connect(Deadline deadline) const {
+    return StoreClient::connect(ServedStore::engine(), store_.address(), &store_.key(), deadline)
+        .status();
+  }
+
+  const std::shared_ptr<CollectingLog> log_ = std::make_shared<CollectingLog>();
+  const ServedStore store_{StoreSocket::kTcp, {.log = log_}};
+  std::vector<std::unique_ptr<RawConnection>> strangers_;
+};
+
+TEST_F(StoreStrangersTest, ManySilentOnesKeepNobodyOut) {
+  constexpr int kStrangers = 1000;
+  if (!may_open(2 * kStrangers + 100)) GTEST_SKIP() << "too few descriptors for both ends of all";
+  come(kStrangers);
+  const SystemClock clock;
+  const Status status = connect(Deadline::after(clock, StoreStrangers::kPatience / 2));
+  EXPECT_TRUE(status.ok()) << status.to_string();
+  EXPECT_GE(store_.refused(), kStrangers - StoreStrangers::kMax);
+  EXPECT_EQ(log_->count(kGaveWay), 1u) << "all come from one address";
+}
+
+TEST_F(StoreStrangersTest, NoiseIsRefusedAtOnceAndLoggedOnce) {
+  come(50, std::string(200, 'x'));
+  for (const auto& stranger : strangers_) EXPECT_TRUE(stranger->ends());
+  EXPECT_TRUE(connect(patient()).ok());
+  EXPECT_EQ(store_.refused(), 50u);
+  EXPECT_EQ(log_->lines().size(), 1u);
+  EXPECT_EQ(log_->count("refused 127.0.0.1:"), 1u);
+  EXPECT_EQ(log_->count("does not hold this job's key"), 1u);
+}
+
+TEST_F(StoreStrangersTest, HalfAHelloAndAHangUpAreEachLoggedForWhatTheyAre) {
+  come(1, "half a hello");
+  strangers_.clear();
+  EXPECT_TRUE(comes_true([&] { return store_.refused() == 1; }));
+  EXPECT_EQ(log_->count("hung up before it had proven"), 1u);
+  RawConnection data(store_.address());
+  EXPECT_EQ(data.prove(store_.key(), Purpose::kData), std::nullopt);
+  EXPECT_TRUE(comes_true([&] { return store_.refused() == 2; }));
+  EXPECT_EQ(log_->count("its proof is not for the store"), 1u);
+}
+
+TEST_F(StoreStrangersTest, WhoHasProvenTheKeyNeverGivesWay) {
+  const auto early = store_.client();
+  ASSERT_TRUE(early->set("key", "value", patient()).ok());
+  come(static_cast<int>(StoreStrangers::kMax) + 20);
+  EXPECT_TRUE(comes_true([&] { return store_.refused() >= 20; }));
+  EXPECT_EQ(get_one(*early, "key").value(), "value");
+}
+
+// The server lets nobody in while the process has no descriptor left, and goes on afterwards.
+TEST_F(StoreStrangersTest, WithoutDescriptorsTheDoorStaysShutForAWhile) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const auto early = store_.client();
+  const auto engine = ServedStore::engine();
+  const rlimit few{.rlim_cur = 200, .rlim_max = before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  std::vector<UniqueFd> taken;
+  do {
+    taken.emplace_back(::dup(STDERR_FILENO));
+  } while (taken.back());
+  taken.resize(taken.size() - 2);  // what failed, and one for the client's own end
+  EXPECT_FALSE(
+      StoreClient::connect(engine, store_.address(), &store_.key(), brief()).status().ok());
+  EXPECT_TRUE(early->set("key", "value", patient()).ok()) << "who is in is served";
+  taken.clear();
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_TRUE(connect(patient()).ok());
+}
+
+// A door that hangs up on everybody, as a crowded one does on those who give way.
+class HangingUp final : public Driver {
+ public:
+  explicit HangingUp(int listener) : listener_(listener) {}
+  bool drive(TimePoint now) override {
+    wake_at_ = now + std::chrono::milliseconds(1);
+    const UniqueFd fd = accept_from(listener_).value();
+    if (fd) ++count;
+    return static_cast<bool>(fd);
+  }
+  TimePoint wake_at() const override { return wake_at_; }
+
+  int count = 0;
+
+ private:
+  const int listener_;
+  TimePoint wake_at_ = TimePoint::min();
+};
+
+void attach(Engine& engine, Driver& driver) {
+  const Engine::Baton baton = engine.hold();
+  engine.attach(driver);
+}
+void detach(Engine& engine, Driver& driver) {
+  const Engine::Baton baton = engine.hold();
+  engine.detach(driver);
+}
+
+TEST(StoreClientAtACrowdedDoor, DialsAgainUntilItsDeadline) {
+  const UniqueFd listener = listen_on(SocketAddress::parse("127.0.0.1:0").value()).value();
+  const SocketAddress address = SocketAddress::of_local_end(listener.get()).value();
+  const JobKey key = JobKey::generate().value();
+  const auto engine = ServedStore::engine();
+  HangingUp door(listener.get());
+  attach(*engine, door);
+  const Deadline deadline = Deadline::after(SystemClock(), std::chrono::milliseconds(300));
+  const Status status = StoreClient::connect(engine, address, &key, deadline).status();
+  detach(*engine, door);
+  EXPECT_GT(door.count, 2) << status.to_string();
+  EXPECT_EQ(status.code(), Code::kUnavailable);
+  EXPECT_NE(status.text().find("crowded"), std::string::npos) << status.text();
+}
+
+}  // namespace
+}  // namespace paceline::testing

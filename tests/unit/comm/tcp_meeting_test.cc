@@ -1,0 +1,153 @@
+// How the TCP transports of two ranks meet, or do not.
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "comm/base/digest.h"
+#include "comm/transport/tcp.h"
+#include "tests/harness/collecting_log.h"
+#include "tests/unit/comm/patience.h"
+#include "tests/unit/comm/raw_connection.h"
+
+namespace paceline::testing {
+namespace {
+
+struct Ended final : RequestListener {
+  void ended(Request& request) override { status = request.status; }
+  std::optional<Status> status;
+};
+
+// Two ranks on one engine; rank 1 exists only once the test lets it.
+class TwoRanks {
+ public:
+  TwoRanks() {
+    for (const TcpListener* listener : {&*listeners_[0], &*listeners_[1]}) {
+      group_.members.push_back({.host = "local", .address = listener->address()});
+    }
+  }
+  ~TwoRanks() {
+    for (auto& transport : transports_) {
+      if (transport == nullptr) continue;
+      const Engine::Baton baton = engine_->hold();
+      engine_->detach(*transport);
+    }
+  }
+
+  void begin(int rank) {
+    const auto i = static_cast<std::size_t>(rank);
+    group_.rank = rank;
+    transports_[i] =
+        make_tcp_transport(engine_, group_, *std::move(listeners_[i]), copy_of_key(), {.log = log})
+            .value();
+    const Engine::Baton baton = engine_->hold();
+    engine_->attach(*transports_[i]);
+  }
+  /// Nobody listens at rank 1's address any more.
+  void abandon_door() { listeners_[1].reset(); }
+  /// A hold on rank 1's listening socket beside its own.
+  UniqueFd door() const {
+    for (int fd = 0; fd < 1024; ++fd) {
+      const Result<SocketAddress> bound = SocketAddress::of_local_end(fd);
+      if (bound.ok() && bound->to_string() == listeners_[1]->address()) return UniqueFd(::dup(fd));
+    }
+    return {};
+  }
+
+  Transport& operator[](int rank) { return *transports_[static_cast<std::size_t>(rank)]; }
+  PollEngine& engine() { return *engine_; }
+  const Group& group() const { return group_; }
+  JobKey copy_of_key() const {
+    return JobKey::from_descriptor(key_.to_memfd().value().get()).value();
+  }
+
+  const std::shared_ptr<CollectingLog> log = std::make_shared<CollectingLog>();
+
+ private:
+  const std::shared_ptr<PollEngine> engine_ =
+      PollEngine::create({.spin_rounds = 0, .yield_rounds = 0}).value();
+  const JobKey key_ = JobKey::generate().value();
+  std::optional<TcpListener> listeners_[2] = {TcpListener::open("127.0.0.1").value(),
+                                              TcpListener::open("127.0.0.1").value()};
+  Group group_{.name = "test"};
+  std::unique_ptr<Transport> transports_[2];
+};
+
+TEST(TcpMeeting, WhereNobodyListensThePeerIsLostAtOnce) {
+  TwoRanks ranks;
+  ranks.abandon_door();
+  ranks.begin(0);
+  Ended sent;
+  Request request{.listener = &sent};
+  {
+    const Engine::Baton baton = ranks.engine().hold();
+    ranks[0].send(1, {}, {}, request);
+  }
+  ASSERT_TRUE(ranks.engine().wait([&] { return sent.status.has_value(); }, patient()));
+  EXPECT_EQ(sent.status->code(), Code::kPeerLost);
+  EXPECT_EQ(sent.status->culprit().rank, 1);
+  EXPECT_NE(sent.status->text().find("refused"), std::string::npos) << sent.status->text();
+}
+
+// More often than a few tries would do.
+TEST(TcpMeeting, APeerThatHangsUpInTheGreetingIsDialedAgain) {
+  constexpr int kHangUps = 8;
+  TwoRanks ranks;
+  const UniqueFd door = ranks.door();
+  ranks.begin(0);
+  Ended sent, received;
+  Request send{.listener = &sent}, receive{.listener = &received};
+  std::byte byte{7}, came{};
+  {
+    const Engine::Baton baton = ranks.engine().hold();
+    ranks[0].send(1, {}, std::span(&byte, 1), send);
+  }
+  int hang_ups = 0;
+  const auto hang_up = [&] {
+    const Result<UniqueFd> caller = accept_from(door.get());
+    return caller.ok() && *caller && ++hang_ups == kHangUps;
+  };
+  for (bool enough = false; !enough;) {
+    (void)ranks.engine().wait([&] { return enough = hang_up(); }, brief());
+    ASSERT_FALSE(sent.status.has_value()) << sent.status->to_string();
+  }
+  ranks.begin(1);
+  {
+    const Engine::Baton baton = ranks.engine().hold();
+    ranks[1].receive(0, std::span(&came, 1), receive);
+  }
+  ASSERT_TRUE(ranks.engine().wait([&] { return received.status.has_value(); }, patient()));
+  EXPECT_TRUE(received.status->ok()) << received.status->to_string();
+  EXPECT_EQ(came, byte);
+  EXPECT_TRUE(ranks.log->lines().empty());
+}
+
+// Whoever holds the key may still be in the wrong place: an old epoch, another group, or rank.
+TEST(TcpMeeting, AProvenHelloForAnotherGroupIsRefusedAndLogged) {
+  TwoRanks ranks;
+  ranks.begin(1);
+  const JobKey key = ranks.copy_of_key();
+  const std::uint64_t group = digest("test");
+  const Hello wrong[] = {{.epoch = 7, .from = 0, .to = 1, .group = group},
+                         {.from = 0, .to = 1, .group = digest("tests")},
+                         {.from = 0, .to = 0, .group = group},
+                         {.from = 1, .to = 1, .group = group},
+                         {.from = 2, .to = 1, .group = group},
+                         {.from = -1, .to = 1, .group = group},
+                         {.purpose = Purpose::kStore, .from = 0, .to = 1, .group = group}};
+  for (const Hello& hello : wrong) {
+    RawConnection peer(SocketAddress::parse(ranks.group().members[1].address).value());
+    (void)ranks.engine().wait([] { return false; }, brief());
+    DialerHandshake dialer(key, hello, {});
+    ASSERT_TRUE(peer.send(dialer.answer(peer.receive(kChallengeBytes)).value()));
+    (void)ranks.engine().wait([] { return false; }, brief());
+    EXPECT_TRUE(peer.ends());
+  }
+  EXPECT_EQ(ranks.log->lines().size(), 1u);
+  EXPECT_EQ(ranks.log->count("greets another group, epoch or rank"), 1u);
+}
+
+}  // namespace
+}  // namespace paceline::testing
