@@ -1,0 +1,222 @@
+// Worlds of 2 to 8 ranks in which some ranks call something else than the others: another kind,
+// count, type, op, root or order, a call too few, nothing where there should be something; in the
+// last call, or followed by others on which all agree. Over the simulated network and over TCP,
+// every rank learns of it, with a rank of either side in the error, and close() succeeds nowhere
+// (tests/sim/judge.h).
+//
+//   disagreements [--quick] [--count N] [--workers N]
+//   disagreements --seed N [--over tcp|simulation]
+//   disagreements --scenario '…' [--over tcp|simulation]      as a failure prints it
+//
+// A failure in the simulation is made shorter before it is printed.
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/base/clock.h"
+#include "tests/harness/ranks.h"
+#include "tests/sim/judge.h"
+#include "tests/sim/rank_calls.h"
+#include "tests/sim/scenario_text.h"
+#include "tests/sim/shrink.h"
+#include "tests/sim/simulated_run.h"
+#include "tests/sim/workers.h"
+
+namespace paceline::testing {
+namespace {
+
+struct Options {
+  std::string program = "disagreements";
+  std::uint64_t count = 500;
+  int workers = 2;
+  std::optional<std::uint64_t> seed;
+  std::optional<Scenario> scenario;
+  std::optional<bool> over_tcp;
+};
+
+constexpr std::size_t kKinds = std::size(kDifferences);
+
+// Even seeds go over the simulated network, odd ones over TCP; each of both through all kinds.
+bool goes_over_tcp(std::uint64_t seed) { return seed % 2 != 0; }
+Difference difference_of(std::uint64_t seed) { return kDifferences[seed / 2 % kKinds]; }
+
+Scenario scenario_of(std::uint64_t seed) {
+  Random random(seed);
+  Scenario scenario = generate(random.next(), {.max_ranks = 8, .max_calls = 4});
+  place_disagreement(scenario, difference_of(seed), random);
+  return scenario;
+}
+
+Outcome run_over_tcp(const Scenario& scenario) {
+  const SystemClock clock;
+  Order order{0};
+  Outcome outcome;
+  outcome.ranks.resize(static_cast<std::size_t>(scenario.ranks));
+  const RunOptions options{.mode = Mode::kThreads,
+                           .ranks = scenario.ranks,
+                           .algorithm = scenario.algorithm,
+                           .segment_bytes = scenario.segment_bytes,
+                           .timeout = scenario.timeout};
+  outcome.simulated = run_ranks(options, [&](Communicator& world) -> Status {
+    outcome.ranks[static_cast<std::size_t>(world.rank())].calls =
+        make_calls(world, calls_of(scenario, world.rank()), clock, order);
+    return {};
+  });
+  return outcome;
+}
+
+Outcome outcome_of(const Scenario& scenario, bool over_tcp, RankThreads& threads) {
+  return over_tcp ? run_over_tcp(scenario) : run_simulated(scenario, threads);
+}
+
+// How many calls after the deviation the slowest rank learnt of it; close() is the last.
+std::size_t delay_of(const Scenario& scenario, const Outcome& outcome) {
+  std::size_t delay = 0;
+  const std::size_t first = scenario.deviations.front().index;
+  for (const RankOutcome& rank : outcome.ranks) {
+    std::size_t learnt = first;
+    while (learnt < rank.calls.size() && rank.calls[learnt].status.ok()) ++learnt;
+    delay = std::max(delay, learnt - first);
+  }
+  return delay;
+}
+
+// Places among the counters: the kinds over the simulated network, over TCP, then these.
+enum Count : std::size_t { kAtOnce = 2 * kKinds, kAtNext, kLater };
+
+void count(std::uint64_t seed, bool over_tcp, std::size_t delay, Counters& counters) {
+  ++counters[seed / 2 % kKinds + (over_tcp ? kKinds : 0)];
+  ++counters[delay == 0 ? kAtOnce : delay == 1 ? kAtNext : kLater];
+}
+
+std::string replay(const Options& options, const Scenario& scenario, bool over_tcp) {
+  return options.program + " --over " + (over_tcp ? "tcp" : "simulation") + " --scenario '" +
+         to_text(scenario) + "'";
+}
+
+void report(const Options& options, const Scenario& scenario, bool over_tcp,
+            const std::string& wrong, RankThreads& threads) {
+  std::string text =
+      "WRONG: " + wrong + "\n  replay:  " + replay(options, scenario, over_tcp) + "\n";
+  if (!over_tcp) {
+    const auto judged = [&](const Scenario& each) {
+      // Without a deviation there is nothing to disagree on.
+      return each.deviations.empty() ? ""
+                                     : judge_disagreement(each, outcome_of(each, false, threads));
+    };
+    const Scenario shorter =
+        shrink(scenario, [&](const Scenario& each) { return !judged(each).empty(); }, {});
+    text +=
+        "  shorter: " + judged(shorter) + "\n  replay:  " + replay(options, shorter, false) + "\n";
+  }
+  std::fputs(text.c_str(), stdout);
+  std::fflush(stdout);
+}
+
+bool try_seed(const Options& options, std::uint64_t seed, RankThreads& threads,
+              Counters& counters) {
+  const Scenario scenario = scenario_of(seed);
+  const bool over_tcp = options.over_tcp.value_or(goes_over_tcp(seed));
+  const Outcome outcome = outcome_of(scenario, over_tcp, threads);
+  count(seed, over_tcp, delay_of(scenario, outcome), counters);
+  const std::string wrong = judge_disagreement(scenario, outcome);
+  if (!wrong.empty()) report(options, scenario, over_tcp, wrong, threads);
+  return wrong.empty();
+}
+
+int replay_one(const Scenario& scenario, bool over_tcp) {
+  if (scenario.deviations.empty()) {
+    std::printf("nobody deviates in this scenario\n");
+    return 2;
+  }
+  RankThreads threads;
+  const Outcome outcome = outcome_of(scenario, over_tcp, threads);
+  std::printf("%s, over %s\n", to_text(scenario).c_str(),
+              over_tcp ? "TCP" : "the simulated network");
+  for (std::size_t rank = 0; rank < outcome.ranks.size(); ++rank) {
+    for (const CallOutcome& call : outcome.ranks[rank].calls) {
+      std::printf("rank %zu: %s\n", rank, call.status.to_string().c_str());
+    }
+  }
+  const std::string wrong = judge_disagreement(scenario, outcome);
+  std::printf("%s\n", wrong.empty() ? "as promised" : ("WRONG: " + wrong).c_str());
+  return wrong.empty() ? 0 : 1;
+}
+
+int run(const Options& options) {
+  const SystemClock clock;
+  const TimePoint begin = clock.now();
+  Counters counters{};
+  RankThreads threads;  // started by the simulations, so each worker has its own
+  const auto item = [&](std::uint64_t number, Counters& into) {
+    return try_seed(options, number, threads, into);
+  };
+  const bool good =
+      run_workers({.workers = options.workers, .items = options.count}, counters, item);
+  std::printf("%-12s %10s %10s\n", "difference", "simulation", "tcp");
+  std::uint64_t simulated = 0, tcp = 0;
+  for (std::size_t kind = 0; kind < kKinds; ++kind) {
+    simulated += counters[kind];
+    tcp += counters[kKinds + kind];
+    std::printf("%-12s %10llu %10llu\n", name(kDifferences[kind]),
+                static_cast<unsigned long long>(counters[kind]),
+                static_cast<unsigned long long>(counters[kKinds + kind]));
+  }
+  const auto of = [&](Count which) { return static_cast<unsigned long long>(counters[which]); };
+  std::printf("known to the last rank in the call itself %llu, in the next %llu, later %llu\n",
+              of(kAtOnce), of(kAtNext), of(kLater));
+  std::printf("%llu disagreements over the simulated network, %llu over TCP, %.1f s: %s\n",
+              static_cast<unsigned long long>(simulated), static_cast<unsigned long long>(tcp),
+              std::chrono::duration<double>(clock.now() - begin).count(),
+              good ? "all as promised" : "WRONG");
+  return good ? 0 : 1;
+}
+
+int usage(const std::string& why) {
+  std::fprintf(stderr,
+               "%s\nusage: disagreements [--quick] [--count N] [--workers N] [--seed N] "
+               "[--scenario TEXT] [--over tcp|simulation]\n",
+               why.c_str());
+  return 2;
+}
+
+}  // namespace
+}  // namespace paceline::testing
+
+int main(int argc, char** argv) {
+  using namespace paceline::testing;
+  Options options;
+  options.program = argv[0];
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const bool has_value = i + 1 < words.size();
+    const auto number = [&] { return std::strtoull(words[++i].c_str(), nullptr, 10); };
+    if (words[i] == "--quick") {
+      options.count = 96;
+    } else if (words[i] == "--count" && has_value) {
+      options.count = number();
+    } else if (words[i] == "--workers" && has_value) {
+      options.workers = static_cast<int>(number());
+    } else if (words[i] == "--seed" && has_value) {
+      options.seed = number();
+    } else if (words[i] == "--over" && has_value) {
+      options.over_tcp = words[++i] == "tcp";
+    } else if (words[i] == "--scenario" && has_value) {
+      auto scenario = parse_scenario(words[++i]);
+      if (!scenario.ok()) return usage(scenario.status().to_string());
+      options.scenario = *scenario;
+    } else {
+      return usage("unknown or incomplete: " + words[i]);
+    }
+  }
+  if (options.scenario) return replay_one(*options.scenario, options.over_tcp.value_or(false));
+  if (options.seed) {
+    const bool over_tcp = options.over_tcp.value_or(goes_over_tcp(*options.seed));
+    return replay_one(scenario_of(*options.seed), over_tcp);
+  }
+  return run(options);
+}

@@ -1,0 +1,201 @@
+// Thousands of worlds of 2 to 16 ranks in simulated time, each in an order that its seed decides:
+// first undisturbed, then with one or two lost ranks or a partition at any step of the same
+// schedule. Undisturbed, and where a partition heals in time, every result is right; otherwise
+// every operation of every survivor is right or ends soon with a right name (tests/sim/judge.h).
+//
+//   simulated_schedules [--quick] [--count N] [--workers N]
+//   simulated_schedules --seed N           both worlds of a seed
+//   simulated_schedules --scenario '…'     one world, as a failure prints it
+//
+// A failure is made shorter before it is printed.
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/base/clock.h"
+#include "tests/sim/judge.h"
+#include "tests/sim/scenario_text.h"
+#include "tests/sim/shrink.h"
+#include "tests/sim/simulated_run.h"
+#include "tests/sim/workers.h"
+
+namespace paceline::testing {
+namespace {
+
+struct Options {
+  std::string program = "simulated_schedules";
+  std::uint64_t count = 10'000;
+  int workers = 2;
+  std::optional<std::uint64_t> seed;
+  std::optional<Scenario> scenario;
+};
+
+// Places among the counters.
+enum Count : std::size_t {
+  kUndisturbed,
+  kOneLost,
+  kTwoLost,
+  kHealed,
+  kParted,
+  kOperations,
+  kFailed,
+  kLate,
+  kSteps
+};
+
+Count kind_of(const Scenario& scenario) {
+  if (scenario.faults.empty()) return kUndisturbed;
+  const Fault& fault = scenario.faults.front();
+  if (fault.kind == Fault::Kind::kCut) return fault.heals_after.count() > 0 ? kHealed : kParted;
+  return scenario.faults.size() == 1 ? kOneLost : kTwoLost;
+}
+
+void count(const Scenario& scenario, const Outcome& outcome, Counters& counters) {
+  ++counters[kind_of(scenario)];
+  counters[kSteps] += outcome.steps;
+  for (const RankOutcome& rank : outcome.ranks) {
+    for (const CallOutcome& call : rank.calls) {
+      ++counters[kOperations];
+      counters[kFailed] += !call.status.ok();
+      counters[kLate] += !outcome.lost.empty() && call.status.code() == Code::kTimeout;
+    }
+  }
+}
+
+std::string replay(const Options& options, const Scenario& scenario) {
+  return options.program + " --scenario '" + to_text(scenario) + "'";
+}
+
+void report(const Options& options, const Scenario& scenario, const std::string& wrong,
+            RankThreads& threads) {
+  const auto judged = [&](const Scenario& shorter) {
+    return judge_schedule(shorter, run_simulated(shorter, threads));
+  };
+  const Scenario shorter =
+      shrink(scenario, [&](const Scenario& each) { return !judged(each).empty(); }, {});
+  const std::string text = "WRONG: " + wrong + "\n  replay:  " + replay(options, scenario) +
+                           "\n  shorter: " + judged(shorter) +
+                           "\n  replay:  " + replay(options, shorter) + "\n";
+  std::fputs(text.c_str(), stdout);
+  std::fflush(stdout);
+}
+
+bool holds(const Options& options, const Scenario& scenario, RankThreads& threads,
+           Counters& counters, std::uint64_t* steps = nullptr) {
+  const Outcome outcome = run_simulated(scenario, threads);
+  count(scenario, outcome, counters);
+  if (steps != nullptr) *steps = outcome.steps;
+  const std::string wrong = judge_schedule(scenario, outcome);
+  if (!wrong.empty()) report(options, scenario, wrong, threads);
+  return wrong.empty();
+}
+
+bool try_seed(const Options& options, std::uint64_t seed, RankThreads& threads,
+              Counters& counters) {
+  Scenario scenario = generate(seed, {});
+  std::uint64_t steps = 0;
+  if (!holds(options, scenario, threads, counters, &steps)) return false;
+  Random random(seed ^ scenario.seed);
+  place_faults(scenario, steps, random);
+  return holds(options, scenario, threads, counters);
+}
+
+void print_outcome(const Scenario& scenario, const Outcome& outcome) {
+  std::printf("%s\n%llu steps\n", to_text(scenario).c_str(),
+              static_cast<unsigned long long>(outcome.steps));
+  for (std::size_t rank = 0; rank < outcome.ranks.size(); ++rank) {
+    for (const CallOutcome& call : outcome.ranks[rank].calls) {
+      const std::string end = call.wrong.empty() ? call.status.to_string() : "WRONG: " + call.wrong;
+      std::printf("rank %zu %11.3f … %11.3f ms: %s\n", rank,
+                  static_cast<double>(call.began_at.time_since_epoch().count()) / 1e6,
+                  static_cast<double>(call.ended_at.time_since_epoch().count()) / 1e6, end.c_str());
+    }
+  }
+}
+
+int replay_one(const Scenario& scenario) {
+  RankThreads threads;
+  const Outcome outcome = run_simulated(scenario, threads);
+  print_outcome(scenario, outcome);
+  const std::string wrong = judge_schedule(scenario, outcome);
+  std::printf("%s\n", wrong.empty() ? "as promised" : ("WRONG: " + wrong).c_str());
+  return wrong.empty() ? 0 : 1;
+}
+
+int replay_seed(const Options& options, std::uint64_t seed) {
+  RankThreads threads;
+  Counters counters{};
+  const bool good = try_seed(options, seed, threads, counters);
+  std::printf("seed %llu: %s\n", static_cast<unsigned long long>(seed),
+              good ? "as promised" : "WRONG");
+  return good ? 0 : 1;
+}
+
+int run(const Options& options) {
+  const SystemClock clock;
+  const TimePoint begin = clock.now();
+  Counters counters{};
+  RankThreads threads;  // started by the simulations, so each worker has its own
+  const auto item = [&](std::uint64_t number, Counters& into) {
+    return try_seed(options, number + 1, threads, into);
+  };
+  const bool good =
+      run_workers({.workers = options.workers, .items = options.count}, counters, item);
+  const auto of = [&](Count which) { return static_cast<unsigned long long>(counters[which]); };
+  std::printf(
+      "undisturbed %llu, one rank lost %llu, two lost %llu, partition healed %llu, "
+      "never healed %llu\n",
+      of(kUndisturbed), of(kOneLost), of(kTwoLost), of(kHealed), of(kParted));
+  const unsigned long long disturbed = of(kOneLost) + of(kTwoLost) + of(kHealed) + of(kParted);
+  const double seconds = std::chrono::duration<double>(clock.now() - begin).count();
+  std::printf(
+      "%llu undisturbed and %llu disturbed schedules of seeds 1 to %llu, %llu operations of "
+      "which %llu ended in an error (%llu of a lost rank only at the deadline), %llu steps, %.1f "
+      "s: %s\n",
+      of(kUndisturbed), disturbed, static_cast<unsigned long long>(options.count), of(kOperations),
+      of(kFailed), of(kLate), of(kSteps), seconds, good ? "all as promised" : "WRONG");
+  return good ? 0 : 1;
+}
+
+int usage(const std::string& why) {
+  std::fprintf(stderr,
+               "%s\nusage: simulated_schedules [--quick] [--count N] [--workers N] [--seed N] "
+               "[--scenario TEXT]\n",
+               why.c_str());
+  return 2;
+}
+
+}  // namespace
+}  // namespace paceline::testing
+
+int main(int argc, char** argv) {
+  using namespace paceline::testing;
+  Options options;
+  options.program = argv[0];
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const bool has_value = i + 1 < words.size();
+    const auto number = [&] { return std::strtoull(words[++i].c_str(), nullptr, 10); };
+    if (words[i] == "--quick") {
+      options.count = 500;
+    } else if (words[i] == "--count" && has_value) {
+      options.count = number();
+    } else if (words[i] == "--workers" && has_value) {
+      options.workers = static_cast<int>(number());
+    } else if (words[i] == "--seed" && has_value) {
+      options.seed = number();
+    } else if (words[i] == "--scenario" && has_value) {
+      auto scenario = parse_scenario(words[++i]);
+      if (!scenario.ok()) return usage(scenario.status().to_string());
+      options.scenario = *scenario;
+    } else {
+      return usage("unknown or incomplete: " + words[i]);
+    }
+  }
+  if (options.scenario) return replay_one(*options.scenario);
+  if (options.seed) return replay_seed(options, *options.seed);
+  return run(options);
+}

@@ -1,0 +1,172 @@
+#include "tests/sim/judge.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace paceline::testing {
+namespace {
+
+bool holds(const std::vector<int>& ranks, int rank) { return std::ranges::count(ranks, rank) > 0; }
+
+std::string milliseconds(Duration time) { return std::to_string(time.count() / 1'000'000) + " ms"; }
+
+// Looks at the calls of one rank.
+class RankJudge {
+ public:
+  RankJudge(const Scenario& scenario, const Outcome& outcome, int rank)
+      : scenario_(scenario),
+        outcome_(outcome),
+        rank_(rank),
+        own_(calls_of(scenario, rank)),
+        calls_(outcome.ranks[static_cast<std::size_t>(rank)].calls) {}
+
+  std::string judge_schedule() const {
+    if (calls_.size() != own_.size() + 1) return said(0, "did not make all of its calls");
+    for (std::size_t i = 0; i < calls_.size(); ++i) {
+      std::string wrong = judge_time(i, scenario_.timeout + kGrace);
+      if (wrong.empty()) wrong = judge_sameness(i);
+      if (wrong.empty()) wrong = calls_[i].status.ok() ? judge_success(i) : judge_name(i);
+      if (!wrong.empty()) return said(i, wrong);
+    }
+    return judge_leaving();
+  }
+
+  std::string judge_disagreement(std::size_t first) const {
+    if (calls_.size() != own_.size() + 1) return said(0, "did not make all of its calls");
+    bool known = false;
+    for (std::size_t i = 0; i < calls_.size(); ++i) {
+      std::string wrong = judge_time(i, scenario_.timeout);
+      if (wrong.empty()) wrong = judge_sameness(i);
+      const CallOutcome& call = calls_[i];
+      if (wrong.empty() && i < first && call.status.ok()) wrong = judge_success(i);
+      if (wrong.empty() && !call.status.ok()) wrong = judge_sides(call.status);
+      known = known || !call.status.ok();
+      if (wrong.empty() && i >= first && waits_for_all(i) && !known) {
+        wrong = "succeeded, but ranks had called different operations";
+      }
+      if (!wrong.empty()) return said(i, wrong);
+    }
+    return judge_leaving();
+  }
+
+ private:
+  std::string said(std::size_t index, const std::string& what) const {
+    const std::string call = index >= own_.size() ? "close()" : std::string(name(own_[index].kind));
+    return "rank " + std::to_string(rank_) + ", call " + std::to_string(index) + " (" + call +
+           "): " + what;
+  }
+
+  bool waits_for_all(std::size_t index) const {
+    if (index >= own_.size()) return true;
+    const Call& call = own_[index];
+    return call.kind == OperationKind::kBarrier ||
+           (call.kind == OperationKind::kAllReduce && call.count > 0);
+  }
+
+  // Its deadline counts from the call; who asks later is told at once.
+  std::string judge_time(std::size_t index, Duration allowed) const {
+    const CallOutcome& call = calls_[index];
+    const TimePoint latest = std::max(call.began_at + allowed, call.asked_at + kGrace);
+    if (call.ended_at <= latest) return {};
+    return "ended after " + milliseconds(call.ended_at - call.began_at) + ": " +
+           call.status.to_string();
+  }
+
+  // Who has an error keeps it.
+  std::string judge_sameness(std::size_t index) const {
+    if (index == 0 || calls_[index - 1].status.ok()) return {};
+    const std::string before = calls_[index - 1].status.to_string();
+    const std::string now = calls_[index].status.to_string();
+    return before == now ? "" : "after [" + before + "] came [" + now + "]";
+  }
+
+  std::string judge_success(std::size_t index) const {
+    const CallOutcome& call = calls_[index];
+    if (!call.wrong.empty()) return call.wrong;
+    const bool barrier = index >= own_.size() || own_[index].kind == OperationKind::kBarrier;
+    for (int other = 0; barrier && other < scenario_.ranks; ++other) {
+      const auto& theirs = outcome_.ranks[static_cast<std::size_t>(other)].calls;
+      const bool begun = index < theirs.size() && theirs[index].begun != 0;
+      if (!begun || theirs[index].begun > call.ended) {
+        return "ended before rank " + std::to_string(other) + " had begun it";
+      }
+    }
+    return {};
+  }
+
+  std::string judge_name(std::size_t index) const {
+    const Status& status = calls_[index].status;
+    const int named = status.culprit().rank;
+    const bool code = status.code() == Code::kPeerLost || status.code() == Code::kTimeout;
+    const std::vector<int>& cut = outcome_.cut_off;
+    const bool other_side = !cut.empty() && named >= 0 && named < scenario_.ranks &&
+                            holds(cut, named) != holds(cut, rank_);
+    if (code && (other_side || holds(outcome_.lost, named))) return {};
+    return "failed without cause or with a wrong name (rank " + std::to_string(named) +
+           "): " + status.to_string();
+  }
+
+  std::string judge_sides(const Status& status) const {
+    if (status.code() != Code::kMismatch) return "failed otherwise: " + status.to_string();
+    const std::vector<int>& deviants = scenario_.deviations.front().ranks;
+    bool deviant = false, regular = false;
+    for (int rank = 0; rank < scenario_.ranks; ++rank) {
+      const bool named =
+          status.text().find("rank " + std::to_string(rank) + " ") != std::string::npos;
+      (holds(deviants, rank) ? deviant : regular) |= named;
+    }
+    if (deviant && regular) return {};
+    return "does not name both sides: " + status.to_string();
+  }
+
+  std::string judge_leaving() const {
+    const Duration took = outcome_.ranks[static_cast<std::size_t>(rank_)].leaving;
+    return took <= kGrace ? "" : said(own_.size(), "left only after " + milliseconds(took));
+  }
+
+  const Scenario& scenario_;
+  const Outcome& outcome_;
+  const int rank_;
+  const std::vector<Call> own_;
+  const std::vector<CallOutcome>& calls_;
+};
+
+// The first call that some rank makes otherwise than another.
+std::size_t first_difference(const Scenario& scenario) {
+  std::size_t first = scenario.calls.size();
+  for (const Deviation& deviation : scenario.deviations) {
+    const std::vector<Call> theirs = calls_of(scenario, deviation.ranks.front());
+    std::size_t same = 0;
+    while (same < std::min(theirs.size(), first) &&
+           theirs[same].agrees_with(scenario.calls[same])) {
+      ++same;
+    }
+    first = std::min(first, same);
+  }
+  return first;
+}
+
+}  // namespace
+
+std::string judge_schedule(const Scenario& scenario, const Outcome& outcome) {
+  if (!outcome.simulated.ok()) return outcome.simulated.to_string();
+  for (int rank = 0; rank < scenario.ranks; ++rank) {
+    if (holds(outcome.lost, rank)) continue;
+    std::string wrong = RankJudge(scenario, outcome, rank).judge_schedule();
+    if (!wrong.empty()) return wrong;
+  }
+  return {};
+}
+
+std::string judge_disagreement(const Scenario& scenario, const Outcome& outcome) {
+  if (!outcome.simulated.ok()) return outcome.simulated.to_string();
+  const std::size_t first = first_difference(scenario);
+  for (int rank = 0; rank < scenario.ranks; ++rank) {
+    std::string wrong = RankJudge(scenario, outcome, rank).judge_disagreement(first);
+    if (!wrong.empty()) return wrong;
+  }
+  return {};
+}
+
+}  // namespace paceline::testing

@@ -1,0 +1,36 @@
+#include "tests/sim/scenario.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace paceline::testing {
+
+bool Call::agrees_with(const Call& other) const {
+  if (kind != other.kind) return false;
+  if (kind == OperationKind::kBarrier) return true;
+  if (count != other.count || type != other.type) return false;
+  return kind == OperationKind::kBroadcast ? root == other.root : op == other.op;
+}
+
+std::vector<Call> calls_of(const Scenario& scenario, int rank) {
+  std::vector<Call> calls = scenario.calls;
+  for (const Deviation& deviation : scenario.deviations) {
+    const bool mine = std::ranges::count(deviation.ranks, rank) > 0;
+    if (!mine || deviation.index >= calls.size()) continue;
+    const auto at = calls.begin() + static_cast<std::ptrdiff_t>(deviation.index);
+    switch (deviation.kind) {
+      case Deviation::Kind::kReplace:
+        *at = deviation.call;
+        break;
+      case Deviation::Kind::kSkip:
+        calls.erase(at);
+        break;
+      case Deviation::Kind::kSwap:
+        if (at + 1 != calls.end()) std::swap(*at, *(at + 1));
+        break;
+    }
+  }
+  return calls;
+}
+
+}  // namespace paceline::testing
