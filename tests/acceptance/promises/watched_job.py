@@ -1,0 +1,171 @@
+"""A job under attack, as /proc shows it: its processes, the doors they listen at, and what is to
+be seen of its key."""
+
+import base64
+import os
+import pathlib
+import re
+import subprocess
+import time
+
+PROC = pathlib.Path("/proc")
+LISTENS = "0A"  # the state in /proc/net/tcp
+ACCEPTS = 0x10000  # the flag in /proc/net/unix
+SCANNED = ("/tmp", "/var/tmp", "/dev/shm")
+MOST_SCANNED_BYTES = 64 << 20  # of one file
+KEY_FD_FORM = re.compile(rb"PACELINE_JOB_KEY_(FD=\d+|FILE=/.*)")
+
+
+def until(condition, deadline_s, what):
+    """The first true value of `condition`; a failure that says what has not come."""
+    end = time.monotonic() + deadline_s
+    while not (value := condition()):
+        if time.monotonic() > end:
+            raise TimeoutError(f"{what}: not within {deadline_s} s")
+        time.sleep(0.01)
+    return value
+
+
+class Process:
+    """A process that was started here, its output and errors in files of `folder`."""
+
+    def __init__(self, folder, name, command, env=None):
+        self.name = name
+        self.files = [folder / f"{name}.out", folder / f"{name}.err"]
+        with open(self.files[0], "wb") as out, open(self.files[1], "wb") as err:
+            self.process = subprocess.Popen(
+                [str(word) for word in command], stdin=subprocess.PIPE, stdout=out, stderr=err,
+                cwd=folder, env={**os.environ, **(env or {})}, start_new_session=True)
+        self.pid = self.process.pid
+
+    def output(self):
+        return self.files[0].read_text(errors="replace")
+
+    def errors(self):
+        return self.files[1].read_text(errors="replace")
+
+    def end(self, limit_s):
+        """Ends its input and waits; its exit code must be 0."""
+        if self.process.stdin and not self.process.stdin.closed:
+            self.process.stdin.close()
+        try:
+            code = self.process.wait(limit_s)
+        except subprocess.TimeoutExpired:
+            code = f"none after {limit_s} s"
+        if code != 0:
+            raise AssertionError(f"{self.name}: exit code {code}\n{self.output()}{self.errors()}")
+
+    def kill(self):
+        """Ends whatever is left of it. The launcher's own death takes its ranks along."""
+        if self.process.stdin:
+            self.process.stdin.close()
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait(20)
+
+
+def family(pid):
+    """The process and all that it has started, parents first."""
+    found = [pid]
+    for parent in found:
+        for task in (PROC / str(parent) / "task").glob("*"):
+            found += [int(child) for child in read(task / "children").split()]
+    return found
+
+
+def read(path):
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def ranks_of(pid):
+    """Rank -> pid among the processes that `pid` has started."""
+    found = {}
+    for child in family(pid):
+        for variable in read(PROC / str(child) / "environ").split(b"\0"):
+            if variable.startswith(b"RANK=") and child != pid:
+                found[int(variable[5:])] = child
+    return found
+
+
+def sockets_of(pids):
+    """Inode -> pid."""
+    found = {}
+    for pid in pids:
+        for entry in (PROC / str(pid) / "fd").glob("*"):
+            try:
+                match = re.fullmatch(r"socket:\[(\d+)\]", os.readlink(entry))
+            except OSError:
+                continue
+            if match:
+                found.setdefault(int(match[1]), pid)
+    return found
+
+
+def tcp_doors(pids):
+    """(address, port) -> pid of each listening TCP socket of the processes."""
+    owners = sockets_of(pids)
+    found = {}
+    for table in ("tcp", "tcp6"):
+        for line in read(PROC / "net" / table).decode().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] != LISTENS or int(fields[9]) not in owners:
+                continue
+            digits, port = fields[1].split(":")
+            if table == "tcp6":
+                raise AssertionError(f"nothing should listen on IPv6, but {line.strip()}")
+            octets = reversed(bytes.fromhex(digits))  # as a little-endian host stores the word
+            found[".".join(map(str, octets)), int(port, 16)] = owners[int(fields[9])]
+    return found
+
+
+def unix_doors(pids):
+    """Name -> pid of each listening Unix socket that has one; '@' stands for the zero byte."""
+    owners = sockets_of(pids)
+    found = {}
+    for line in read(PROC / "net" / "unix").decode().splitlines()[1:]:
+        fields = line.split()
+        if int(fields[3], 16) & ACCEPTS and int(fields[6]) in owners and len(fields) > 7:
+            found[fields[7]] = owners[int(fields[6])]
+    return found
+
+
+def peak_memory_kib(pid):
+    match = re.search(rb"VmHWM:\s+(\d+) kB", read(PROC / str(pid) / "status"))
+    return int(match[1]) if match else 0
+
+
+def forms_of(digits):
+    """The forms in which the key of 64 hexadecimal digits could stand somewhere."""
+    raw = bytes.fromhex(digits)
+    return [raw, digits.encode(), digits.upper().encode(), base64.b64encode(raw).rstrip(b"="),
+            base64.urlsafe_b64encode(raw).rstrip(b"="), base64.b64encode(digits.encode())[:-4]]
+
+
+def places_with(forms, pids, folder, begin, except_for):
+    """Where one of `forms` is to be seen: argument lists, environments, the job's own output, and
+    files that were written since `begin`."""
+    for entry in PROC.glob("[0-9]*"):
+        for name in ("cmdline", "environ"):
+            if any(form in read(entry / name) for form in forms):
+                yield entry / name
+    for pid in pids:
+        for variable in read(PROC / str(pid) / "environ").split(b"\0"):
+            if variable.startswith(b"PACELINE_JOB_KEY") and not KEY_FD_FORM.fullmatch(variable):
+                yield PROC / str(pid) / "environ"
+    for root in (folder, *SCANNED):
+        for path in pathlib.Path(root).rglob("*"):
+            if path not in except_for and is_new(path, begin) and any(
+                    form in read(path) for form in forms):
+                yield path
+
+
+def is_new(path, begin):
+    try:
+        status = path.lstat()
+    except OSError:
+        return False
+    return path.is_file() and not path.is_symlink() and status.st_mtime >= begin - 2 and \
+        status.st_size <= MOST_SCANNED_BYTES
