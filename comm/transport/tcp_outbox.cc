@@ -101,7 +101,6 @@ bool TcpOutbox::drop_data(const Status& why) {
     }
     if (entry.request == nullptr) {
       kept.push_back(std::move(entry));
-      kept.back().payload = kept.back().control;
       continue;
     }
     whole &= entry.sent == 0;

@@ -31,9 +31,9 @@ class TcpOutbox {
   StreamState flush(int fd);
   const Status& error() const { return error_; }
 
-  /// Ends every data message with `why` and forgets it, and questions and answers, which are moot
-  /// then; notices and goodbyes stay. False if one of them
-  /// had been sent in part, so that nothing can follow it on the same connection.
+  /// Ends every data message with `why` and forgets it. Inquiries and answers, which are moot
+  /// then, are forgotten unless they have been sent in part; notices and goodbyes stay. False if a
+  /// data message had been sent in part, so that nothing can follow it on the same connection.
   bool drop_data(const Status& why);
 
  private:
