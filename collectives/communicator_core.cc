@@ -20,10 +20,6 @@ bool overlap_in_part(const std::byte* a, const std::byte* b, std::size_t bytes) 
   return a != b && a < b + bytes && b < a + bytes;
 }
 
-bool has_elements(OperationKind kind) {
-  return kind != OperationKind::kBarrier && kind != OperationKind::kClose;
-}
-
 }  // namespace
 
 CommunicatorCore::CommunicatorCore(Parts parts) : parts_(std::move(parts)), watch_(parts_.stalls) {
@@ -155,6 +151,7 @@ void CommunicatorCore::start_next(TimePoint now) {
     }
     running_ = true;
     history_.begin(signature);
+    compare_early();
     watch_.begin(now, operation.deadline);
     if (parts_.backend->ended() && parts_.backend->outcome().ok()) end_current({}, now);
   }
@@ -176,7 +173,7 @@ void CommunicatorCore::end_current(Status how, TimePoint now) {
 
 bool CommunicatorCore::drive(TimePoint now) {
   bool moved = parts_.transport != nullptr && parts_.transport->drive(now);
-  moved |= end_flush(now);
+  moved |= end_flush(moved, now);
   if (running_ && parts_.backend->drive(now)) {
     watch_.moved(now);
     moved = true;

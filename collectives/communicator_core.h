@@ -2,9 +2,9 @@
 // that ends them all.
 //
 // Operations run one after another in the order of the calls. An error other than a bad argument
-// is final: the running operation and those behind it end with it, the group is told, the transport
-// is aborted, and later calls return it at once. A notice from a peer does the same, and is passed
-// on (failure/binomial_graph.h).
+// or too long a queue is final: the running operation and those behind it end with it, the group is
+// told, the transport is aborted, and later calls return it at once. A notice from a peer does the
+// same, and is passed on (failure/binomial_graph.h).
 //
 // A rank that makes no progress asks those it waits for what they are doing (failure/inquest.h).
 // Questions and answers carry what was called: two ranks that each wait for the other find out
@@ -75,11 +75,16 @@ class CommunicatorCore final : private Driver, private TransportSink {
     MessageKind kind;
     Account account;
   };
+  struct Early {
+    int peer;
+    Signature signature;
+  };
   static constexpr std::size_t kMaxQueued = 65536;
 
   bool drive(TimePoint now) override;
   TimePoint wake_at() const override;
   void told(int peer, MessageKind kind, ByteView payload) override;
+  void waits(int peer, const Signature& signature) override;
 
   Status validate(const OperationRequest& request) const;
   Status submit(OperationRequest request, std::shared_ptr<Completion> completion,
@@ -97,6 +102,8 @@ class CommunicatorCore final : private Driver, private TransportSink {
   Status timeout_error(TimePoint now);
 
   // What ranks say about themselves.
+  void compare(int peer, const Signature& theirs);
+  void compare_early();
   bool listen(TimePoint now);
   bool hear(const Heard& heard, TimePoint now);
   void begin_inquest(TimePoint now);
@@ -113,7 +120,7 @@ class CommunicatorCore final : private Driver, private TransportSink {
   void say_goodbye();
   void tell_connected(MessageKind kind, ByteView payload);
   void keep_awake_to_flush(Duration at_most, TimePoint now);
-  bool end_flush(TimePoint now);
+  bool end_flush(bool moved, TimePoint now);
 
   Culprit member(int rank) const;
   std::string name_of(int rank) const;
@@ -127,13 +134,16 @@ class CommunicatorCore final : private Driver, private TransportSink {
   StallWatch watch_;
   Inquest inquest_;
   std::vector<Heard> heard_;            // not yet listened to
-  std::optional<Status> notice_;        // from a peer, not yet acted upon
+  std::optional<Status> notice_;        // what else has gone wrong, not yet acted upon
+  std::vector<Early> early_;            // what peers have begun before this rank, one each
   std::optional<TimePoint> stands_at_;  // until then somebody else's account may come
 
   Status failure_;
   bool closed_ = false;
   bool flushing_ = false;  // words are on their way: the engine is kept awake for them
+  Duration flush_patience_{};
   TimePoint flush_until_{};
+  TimePoint flush_limit_{};
   CommunicatorStats stats_;
 };
 

@@ -10,9 +10,11 @@
 namespace paceline {
 namespace {
 
-// How long a notice or a goodbye may take to leave; afterwards peers find out by themselves.
+// How long a notice or a goodbye may take to leave, and how long while bytes move that are before
+// it; afterwards peers find out by themselves.
 constexpr Duration kNoticeTime = std::chrono::seconds(2);
 constexpr Duration kGoodbyeTime = std::chrono::milliseconds(500);
+constexpr Duration kFlushTime = std::chrono::seconds(10);
 // How long an error waits for a better account of it from somebody else.
 constexpr Duration kPatience = std::chrono::milliseconds(200);
 
@@ -26,7 +28,7 @@ std::string seconds_of(Duration duration) {
 
 // True if anything has.
 bool CommunicatorCore::judge(TimePoint now) {
-  // A peer's own account of what went wrong is better than what is seen of it here.
+  // A peer's own account of what went wrong is better than what this operation shows of it.
   if (notice_ && failure_.ok()) return fail(*notice_, now), true;
   if (listen(now)) return true;
   if (!running_ || !failure_.ok()) return false;
@@ -89,21 +91,17 @@ Status CommunicatorCore::disagreement(int peer, const Signature& mine,
 Status CommunicatorCore::timeout_error(TimePoint now) {
   const std::string late = "not ended after " + seconds_of(parts_.stalls.timeout);
   const auto findings = inquest_.findings();
-  const std::vector<int> awaited = parts_.backend->awaited();
-  int culprit = awaited.empty() ? group().rank : awaited.front();
   // Answers travel behind the data: while that moves, silence means nothing.
   if (watch_.stalled_for(now) < watch_.patience()) {
     return Status(Code::kTimeout, Scope::kGroup,
                   late +
                       " although it makes progress: the network is too slow for this deadline "
-                      "(PACELINE_TIMEOUT_S)",
-                  member(culprit));
+                      "(PACELINE_TIMEOUT_S)");
   }
-  if (!findings.empty()) culprit = findings.front().rank;
-  return Status(Code::kTimeout, Scope::kGroup,
-                late + ", without progress for " + seconds_of(watch_.stalled_for(now)) + ": " +
-                    account_of_stall(),
-                member(culprit));
+  const std::string text = late + ", without progress for " + seconds_of(watch_.stalled_for(now)) +
+                           ": " + account_of_stall();
+  if (findings.empty()) return Status(Code::kTimeout, Scope::kGroup, text);
+  return Status(Code::kTimeout, Scope::kGroup, text, member(findings.front().rank));
 }
 
 // ---- What ranks say about themselves ----
@@ -115,12 +113,34 @@ void CommunicatorCore::told(int peer, MessageKind kind, ByteView payload) {
     if (!notice_) notice_ = decoded.ok() ? notice : decoded.with_culprit(member(peer));
     return;
   }
-  Result<Account> account = decode_account(payload);
+  Result<Account> account = decode_account(payload, group().size());
   if (account.ok()) {
     heard_.push_back({peer, kind, *std::move(account)});
   } else if (!notice_) {
     notice_ = account.status().with_culprit(member(peer));
   }
+}
+
+// A message that no receive expects tells what its sender has called. Where that was something
+// else, this rank might never ask for it, and who is not read from cannot tell it.
+void CommunicatorCore::waits(int peer, const Signature& signature) {
+  if (signature.sequence < history_.begun()) return compare(peer, signature);
+  const auto is_peers = [peer](const Early& early) { return early.peer == peer; };
+  if (std::none_of(early_.begin(), early_.end(), is_peers)) early_.push_back({peer, signature});
+}
+
+void CommunicatorCore::compare(int peer, const Signature& theirs) {
+  const Signature* mine = history_.find(theirs.sequence);
+  if (notice_ || mine == nullptr || mine->is_same_call(theirs)) return;
+  notice_ = disagreement(peer, *mine, theirs);
+}
+
+void CommunicatorCore::compare_early() {
+  std::erase_if(early_, [this](const Early& early) {
+    const bool begun = early.signature.sequence < history_.begun();
+    if (begun) compare(early.peer, early.signature);
+    return begun;
+  });
 }
 
 bool CommunicatorCore::listen(TimePoint now) {
@@ -151,6 +171,8 @@ void CommunicatorCore::begin_inquest(TimePoint now) {
     for (const int rank : inquest_.silent()) parts_.whereabouts->look_for(rank);
   }
   watch_.begin_round(now);
+  // A question to this rank may lie behind data for which it has no room.
+  tell_connected(MessageKind::kAnswer, own_account());
   inquest_.begin(group().rank, queue_.front().request.signature.sequence,
                  parts_.backend->awaited());
   ask_questions();
@@ -268,11 +290,14 @@ void CommunicatorCore::tell_connected(MessageKind kind, ByteView payload) {
 
 void CommunicatorCore::keep_awake_to_flush(Duration at_most, TimePoint now) {
   if (parts_.transport->flushed()) return;
+  flush_patience_ = at_most;
   flush_until_ = now + at_most;
+  flush_limit_ = now + kFlushTime;
   if (!std::exchange(flushing_, true)) parts_.engine->begin_background();
 }
 
-bool CommunicatorCore::end_flush(TimePoint now) {
+bool CommunicatorCore::end_flush(bool moved, TimePoint now) {
+  if (moved) flush_until_ = std::min(now + flush_patience_, flush_limit_);
   if (!flushing_ || (!parts_.transport->flushed() && now < flush_until_)) return false;
   flushing_ = false;
   parts_.engine->end_background();

@@ -59,7 +59,7 @@ Bytes encode_account(const Account& account) {
   return bytes;
 }
 
-Result<Account> decode_account(ByteView bytes) {
+Result<Account> decode_account(ByteView bytes, int ranks) {
   ByteReader reader(bytes);
   Account account;
   account.begun = reader.get<std::uint64_t>();
@@ -72,7 +72,8 @@ Result<Account> decode_account(ByteView bytes) {
     known = is_known(account.recent.emplace_back(get_signature(reader)));
   }
   for (std::size_t i = 0; known && i < awaited; ++i) {
-    account.awaited.push_back(reader.get<std::int32_t>());
+    const int rank = account.awaited.emplace_back(reader.get<std::int32_t>());
+    known = rank >= 0 && rank < ranks;
   }
   if (known && reader.complete()) return account;
   return Status(Code::kUnavailable, Scope::kPeer, "malformed message: account cannot be read");

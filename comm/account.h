@@ -27,7 +27,7 @@ struct Account {
 
 /// Keeps the newest kMaxRecent signatures and the first kMaxAwaited ranks: within kMaxControlBytes.
 Bytes encode_account(const Account& account);
-/// Refuses what encode_account() does not make.
-Result<Account> decode_account(ByteView bytes);
+/// Refuses what encode_account() does not make, and ranks that are not below `ranks`.
+Result<Account> decode_account(ByteView bytes, int ranks);
 
 }  // namespace paceline

@@ -14,8 +14,8 @@
 // REQUESTS  Each request ends exactly once, through its listener, from inside send(), receive(),
 //           drive() or abort(). Requests are the caller's and live until they have ended.
 // LOSS      When a peer is lost or has left, every pending and later request with it ends with
-//           Code::kPeerLost and its name, but receives first meet what had arrived from it.
-//           Requests with other peers go on.
+//           Code::kPeerLost and its name, but receives first meet what had arrived from it, within
+//           the backlog's bound. Requests with other peers go on.
 // CONTROL   tell() delivers a control message to a peer's sink, whether or not the peer has posted
 //           a receive. Control messages keep their place in the order of what was sent to that
 //           peer, but overtake data messages that wait there for a receive. Delivery is best
@@ -62,10 +62,14 @@ struct Request {
   }
 };
 
-/// Hears control messages. It may only take note: it must not call the transport back.
+/// It may only take note: it must not call the transport back.
 class TransportSink {
  public:
+  /// A control message has come.
   virtual void told(int peer, MessageKind kind, ByteView payload) = 0;
+  /// A data message has come for which there is no receive yet. Where several messages of a peer
+  /// with the same signature wait, it may be said once.
+  virtual void waits(int peer, const Signature& signature) = 0;
 
  protected:
   ~TransportSink() = default;
@@ -93,10 +97,12 @@ class Transport : public Driver {
   /// Could a message go to the peer without making a connection first?
   virtual bool connected(int peer) const = 0;
 
-  /// Ends every pending request with `why` and refuses later ones with it. Control
-  /// messages are still delivered as far as drive() is called.
+  /// Ends every pending request with `why` and refuses later ones with it. Data messages that have
+  /// begun to leave still arrive whole, those that come are thrown away. Control messages are
+  /// still delivered both ways as far as drive() is called, but inquiries and answers that have
+  /// not left by now may be dropped.
   virtual void abort(const Status& why) = 0;
-  /// True when no control message waits to be sent.
+  /// True when no control message waits to be sent, nor anything before it.
   virtual bool flushed() const = 0;
 
   virtual TransportCounters counters() const = 0;

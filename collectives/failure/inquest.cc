@@ -1,6 +1,7 @@
 #include "collectives/failure/inquest.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace paceline {
 namespace {
@@ -18,13 +19,17 @@ void Inquest::begin(int self, std::uint64_t sequence, std::span<const int> await
   asked_.clear();
   given_ = 0;
   answers_.clear();
+  unasked_earlier_ = std::exchange(unasked_, {});
   follow(awaited);
 }
 
 void Inquest::follow(std::span<const int> awaited) {
   for (const int rank : awaited) {
     const bool known = std::find(asked_.begin(), asked_.end(), rank) != asked_.end();
-    if (!known && rank != self_ && asked_.size() < kMaxAsked) asked_.push_back(rank);
+    if (known || rank == self_ || asked_.size() >= kMaxAsked) continue;
+    asked_.push_back(rank);
+    const auto said = unasked_earlier_.find(rank);
+    if (said != unasked_earlier_.end()) take_answer(rank, Account(said->second));
   }
 }
 
@@ -38,7 +43,14 @@ std::vector<int> Inquest::take_questions() {
 
 void Inquest::heard(int rank, const Account& account, bool leaving) {
   if (leaving) left_.insert_or_assign(rank, account);
-  if (std::find(asked_.begin(), asked_.end(), rank) == asked_.end()) return;
+  if (std::find(asked_.begin(), asked_.end(), rank) != asked_.end()) {
+    take_answer(rank, account);
+  } else {
+    unasked_.insert_or_assign(rank, account);
+  }
+}
+
+void Inquest::take_answer(int rank, const Account& account) {
   answers_.insert_or_assign(rank, account);
   // A rank that is stuck in this operation or an earlier one waits for somebody else.
   if (account.running && account.begun <= sequence_ + 1) follow(account.awaited);

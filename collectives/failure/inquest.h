@@ -23,7 +23,8 @@ class Inquest {
   static constexpr std::size_t kMaxAsked = 64;
 
   /// Begins a round about this rank's operation number `sequence`, which waits for `awaited`. What
-  /// was said in earlier rounds is forgotten, but not who has left.
+  /// was answered in earlier rounds is forgotten, but not who has left, and what was said unasked
+  /// counts for one round more: whoever said it is stuck itself, and may not see the question.
   void begin(int self, std::uint64_t sequence, std::span<const int> awaited);
   /// The ranks to be asked now; each is given once a round.
   std::vector<int> take_questions();
@@ -34,7 +35,7 @@ class Inquest {
   struct Finding {
     int rank;
     Cause cause;
-    std::string position;  ///< "has called nothing after barrier #3"; empty if it is silent
+    std::string position;  ///< "has not called anything after barrier #3"; empty if it is silent
   };
   /// In the order in which the chain leads to them. Empty: all that were asked are in the
   /// operation too and wait for each other.
@@ -44,12 +45,15 @@ class Inquest {
 
  private:
   void follow(std::span<const int> awaited);
+  void take_answer(int rank, const Account& account);
 
   int self_ = -1;
   std::uint64_t sequence_ = 0;
   std::vector<int> asked_;  // in the order of the chain
   std::size_t given_ = 0;   // of asked_, by take_questions()
   std::map<int, Account> answers_;
+  std::map<int, Account> unasked_;          // since the round began
+  std::map<int, Account> unasked_earlier_;  // in the round before
   std::map<int, Account> left_;
 };
 

@@ -1,21 +1,17 @@
 #include "comm/base/signature.h"
 
+#include "comm/base/random.h"
+
 namespace paceline {
 namespace {
 
-// One round of splitmix64 (Steele, Lea and Flood, OOPSLA 2014) over both.
-std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
-  std::uint64_t bits = (hash ^ value) + 0x9E3779B97F4A7C15ull;
-  bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9ull;
-  bits = (bits ^ (bits >> 27)) * 0x94D049BB133111EBull;
-  return bits ^ (bits >> 31);
-}
+std::uint64_t mix(std::uint64_t hash, std::uint64_t value) { return Random(hash ^ value).next(); }
+
+}  // namespace
 
 bool has_elements(OperationKind kind) {
   return kind != OperationKind::kBarrier && kind != OperationKind::kClose;
 }
-
-}  // namespace
 
 bool Signature::is_same_call(const Signature& other) const {
   Signature same_past = other;

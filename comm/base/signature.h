@@ -9,6 +9,9 @@
 
 namespace paceline {
 
+/// Does a call of this kind have a count and a type?
+bool has_elements(OperationKind kind);
+
 struct Signature {
   std::uint64_t sequence = 0;  ///< number of the operation in its communicator
   std::uint64_t count = 0;

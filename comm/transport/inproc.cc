@@ -117,6 +117,7 @@ class InprocTransport final : public Transport {
 
   void arrive(int from, const MessagePtr& message);
   void leave(const Status& why);
+  void meet(int rank) { peer(rank).connected = true; }
   void reach_awaited();
 
  private:
@@ -138,7 +139,7 @@ class InprocTransport final : public Transport {
   TransportSink* sink_ = nullptr;
   std::vector<Peer> peers_;
   std::vector<Synchronous> synchronous_;
-  std::vector<std::pair<int, MessagePtr>> controls_;  // by sender, for the sink
+  std::vector<std::pair<int, MessagePtr>> news_;  // by sender, for the sink
   TransportCounters counters_;
   Status aborted_;
   bool left_ = false;
@@ -276,9 +277,13 @@ void InprocNetwork::State::heal() {
   cut.clear();
   for (int from = 0; from < simulation.ranks(); ++from) {
     for (int to = 0; to < simulation.ranks(); ++to) {
-      for (MessagePtr& message : std::exchange(link(from, to).held, {})) {
-        transmit(from, to, std::move(message));
+      std::deque<MessagePtr> held = std::exchange(link(from, to).held, {});
+      if (held.empty()) continue;
+      for (const int rank : {from, to}) {
+        InprocTransport* transport = end(rank).transport;
+        if (transport != nullptr) transport->meet(rank == from ? to : from);
       }
+      for (MessagePtr& message : held) transmit(from, to, std::move(message));
     }
   }
   for (const End& end : ends) {
@@ -290,10 +295,10 @@ void InprocTransport::arrive(int from, const MessagePtr& message) {
   peer(from).connected = true;
   if (message->farewell) {
     peer(from).lost = true;
-  } else if (message->kind == MessageKind::kData) {
-    peer(from).arrived.push_back(message);
   } else {
-    controls_.emplace_back(from, message);
+    const bool is_data = message->kind == MessageKind::kData;
+    if (is_data) peer(from).arrived.push_back(message);
+    if (!is_data || peer(from).posted.empty()) news_.emplace_back(from, message);
   }
   network_->simulation.touch(group_.rank);
 }
@@ -301,9 +306,14 @@ void InprocTransport::arrive(int from, const MessagePtr& message) {
 bool InprocTransport::drive(TimePoint) {
   bool moved = end_synchronous();
   for (int from = 0; from < group_.size(); ++from) moved |= match(from);
-  for (const auto& [from, message] : std::exchange(controls_, {})) {
+  for (const auto& [from, message] : std::exchange(news_, {})) {
     moved = true;
-    if (sink_ != nullptr) sink_->told(from, message->kind, message->payload);
+    if (sink_ == nullptr) continue;
+    if (message->kind == MessageKind::kData) {
+      sink_->waits(from, message->signature);
+    } else {
+      sink_->told(from, message->kind, message->payload);
+    }
   }
   return moved;
 }

@@ -47,7 +47,7 @@ class TcpTransport final : public Transport {
   bool drive_dial(int rank, TimePoint now);
   void redial_or_lose(TcpPeer& there, GreetingState state, TimePoint now);
   Status settle(TcpArrival& arrival);
-  bool deliver_controls(int rank);
+  bool tell_sink(int rank);
 
   const std::shared_ptr<PollEngine> engine_;  // owners: see Work
   const Group group_;
@@ -139,7 +139,7 @@ void TcpTransport::abort(const Status& why) {
 
 bool TcpTransport::flushed() const {
   return std::none_of(peers_.begin(), peers_.end(),
-                      [](const auto& peer) { return !peer->lost() && peer->outbox.has_control(); });
+                      [](const auto& peer) { return !peer->lost() && peer->outbox.has_own(); });
 }
 
 bool TcpTransport::drive(TimePoint now) {
@@ -147,7 +147,7 @@ bool TcpTransport::drive(TimePoint now) {
   for (int rank = 0; rank < group_.size(); ++rank) {
     moved |= drive_dial(rank, now);
     moved |= peer(rank).drive();
-    moved |= deliver_controls(rank);
+    moved |= tell_sink(rank);
   }
   return moved;
 }
@@ -216,12 +216,17 @@ Status TcpTransport::settle(TcpArrival& arrival) {
   return {};
 }
 
-bool TcpTransport::deliver_controls(int rank) {
+bool TcpTransport::tell_sink(int rank) {
   const auto controls = peer(rank).inbox.take_controls();
   for (const TcpInbox::Control& message : controls) {
     if (sink_ != nullptr) sink_->told(rank, message.kind, message.payload);
   }
-  return !controls.empty();
+  const bool came = !controls.empty() || !peer(rank).inbox.early().empty();
+  for (const Signature& signature : peer(rank).inbox.early()) {
+    if (sink_ != nullptr) sink_->waits(rank, signature);
+  }
+  peer(rank).inbox.forget_early();
+  return came;
 }
 
 }  // namespace

@@ -12,6 +12,7 @@ namespace paceline {
 namespace {
 
 constexpr std::size_t kStageBytes = 64 * 1024;
+constexpr std::size_t kMaxControls = 64;  // in one read()
 
 }  // namespace
 
@@ -20,7 +21,7 @@ void TcpInbox::post(std::span<std::byte> buffer, Request& request) {
   if (!backlog_.empty()) {
     const Waiting message = std::move(backlog_.front());
     backlog_.pop_front();
-    backlog_bytes_ -= message.payload.size();
+    backlog_bytes_ -= kHeaderBytes + message.payload.size();
     meet(posted, message);
   } else {
     posted_.push_back(posted);
@@ -40,7 +41,7 @@ void TcpInbox::meet(const Posted& posted, const Waiting& message) {
 
 StreamState TcpInbox::read(int fd) {
   StreamState state = StreamState::kIdle;
-  while (!stalled_) {
+  while (!stalled_ && controls_.size() < kMaxControls) {
     if (!current_) {
       if (begin_message()) continue;
       if (!error_.ok()) return StreamState::kBroken;
@@ -78,11 +79,22 @@ bool TcpInbox::begin_message() {
 // False when neither a receive nor room in the backlog is there for it: the inbox stalls.
 bool TcpInbox::place_data() {
   const std::uint64_t bytes = current_->payload_bytes;
+  if (current_->kind == MessageKind::kData && discards_) {
+    discard_ = bytes;
+    unwanted_ = true;
+    return true;
+  }
   if (current_->kind == MessageKind::kData && !posted_.empty()) {
     begin_posted();
     return true;
   }
-  const bool fits = bytes <= kBacklogBytes && backlog_bytes_ <= kBacklogBytes - bytes;
+  if (current_->kind == MessageKind::kData &&
+      (early_.empty() || early_.back() != current_->signature)) {
+    early_.push_back(current_->signature);
+  }
+  // A message that is longer than the bound fits nowhere but into its receive.
+  const bool fits = bytes <= kBacklogBytes - kHeaderBytes &&
+                    backlog_bytes_ <= kBacklogBytes - kHeaderBytes - bytes;
   if (current_->kind == MessageKind::kData && !fits) {
     stalled_ = true;
     return false;
@@ -172,7 +184,7 @@ void TcpInbox::finish_message() {
     meet(posted, message);
     return;
   }
-  backlog_bytes_ += message.payload.size();
+  backlog_bytes_ += kHeaderBytes + message.payload.size();
   backlog_.push_back(std::move(message));
 }
 
@@ -184,6 +196,14 @@ void TcpInbox::end_receives(const Status& why) {
     std::exchange(receiving_, {})->request->end(why);
   }
   for (const Posted& posted : std::exchange(posted_, {})) posted.request->end(why);
+}
+
+void TcpInbox::discard_data(const Status& why) {
+  end_receives(why);
+  discards_ = true;
+  backlog_.clear();
+  backlog_bytes_ = 0;
+  if (std::exchange(stalled_, false)) place_data();
 }
 
 }  // namespace paceline

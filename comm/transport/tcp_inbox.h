@@ -16,14 +16,14 @@ namespace paceline {
 
 class TcpInbox {
  public:
-  /// Payload bytes that are kept before their receives come; beyond, the peer is not read from.
+  /// Bytes of messages that are kept before their receives come; beyond, the peer is not read from.
   static constexpr std::size_t kBacklogBytes = std::size_t{4} << 20;
 
   /// Meets the oldest message of the backlog at once, or waits for one.
   void post(std::span<std::byte> buffer, Request& request);
 
-  /// Reads until the socket would block or the backlog is full. Payloads for which a receive waits
-  /// go straight into its buffer.
+  /// Reads until the socket would block, the backlog is full, or many control messages have come.
+  /// Payloads for which a receive waits go straight into its buffer.
   StreamState read(int fd);
   const Status& error() const { return error_; }
 
@@ -39,8 +39,14 @@ class TcpInbox {
   };
   std::vector<Control> take_controls() { return std::exchange(controls_, {}); }
 
+  /// What has come without finding a receive, a signature once where it repeats itself.
+  std::span<const Signature> early() const { return early_; }
+  void forget_early() { early_.clear(); }
+
   /// Ends every receive with `why`. The backlog stays for later ones.
   void end_receives(const Status& why);
+  /// The same, and all data is thrown away from now on, so that control messages get through.
+  void discard_data(const Status& why);
 
  private:
   struct Posted {
@@ -64,6 +70,7 @@ class TcpInbox {
   std::deque<Waiting> backlog_;
   std::size_t backlog_bytes_ = 0;
   std::vector<Control> controls_;
+  std::vector<Signature> early_;
 
   // The message that is being read: its header, and where the rest of its payload goes.
   std::optional<MessageHeader> current_;
@@ -71,6 +78,7 @@ class TcpInbox {
   Bytes kept_;                       // of a control message or for the backlog
   std::span<std::byte> target_;
   std::uint64_t discard_ = 0;  // payload bytes still to come that nobody wants
+  bool discards_ = false;      // all data is unwanted
   bool unwanted_ = false;      // the message's receive has ended without it
   bool stalled_ = false;
 

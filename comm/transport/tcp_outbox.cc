@@ -42,9 +42,9 @@ void TcpOutbox::push_control(MessageKind kind, ByteView payload) {
                                              .header = encode_header(header),
                                              .payload = {},
                                              .request = nullptr,
-                                             .control = Bytes(payload.begin(), payload.end())});
-  entry.payload = entry.control;
-  ++controls_;
+                                             .own = Bytes(payload.begin(), payload.end())});
+  entry.payload = entry.own;
+  ++owned_;
 }
 
 StreamState TcpOutbox::flush(int fd) {
@@ -85,29 +85,40 @@ void TcpOutbox::advance(std::size_t bytes) {
     if (request != nullptr) {
       request->end({});
     } else {
-      --controls_;
+      --owned_;
     }
   }
 }
 
-bool TcpOutbox::drop_data(const Status& why) {
-  bool whole = true;
+void TcpOutbox::drop_data(const Status& why) {
   std::deque<Entry> kept;
   for (Entry& entry : std::exchange(entries_, {})) {
-    const bool moot = entry.kind == MessageKind::kInquiry || entry.kind == MessageKind::kAnswer;
-    if (moot && entry.sent == 0) {
-      --controls_;
+    const bool lasts = entry.kind == MessageKind::kNotice || entry.kind == MessageKind::kGoodbye;
+    if (entry.sent == 0 && !lasts) {
+      drop(entry, why);
       continue;
     }
-    if (entry.request == nullptr) {
-      kept.push_back(std::move(entry));
-      continue;
+    if (entry.request != nullptr) {
+      entry.own.assign(entry.payload.begin(), entry.payload.end());
+      entry.payload = entry.own;
+      ++owned_;
+      std::exchange(entry.request, nullptr)->end(why);
     }
-    whole &= entry.sent == 0;
-    entry.request->end(why);
+    kept.push_back(std::move(entry));
   }
   entries_ = std::move(kept);
-  return whole;
+}
+
+void TcpOutbox::drop_all(const Status& why) {
+  for (Entry& entry : std::exchange(entries_, {})) drop(entry, why);
+}
+
+void TcpOutbox::drop(Entry& entry, const Status& why) {
+  if (entry.request != nullptr) {
+    entry.request->end(why);
+  } else {
+    --owned_;
+  }
 }
 
 }  // namespace paceline

@@ -24,33 +24,37 @@ class TcpOutbox {
   void push_control(MessageKind kind, ByteView payload);
 
   bool empty() const { return entries_.empty(); }
-  bool has_control() const { return controls_ > 0; }
+  /// Does anything wait that outlives its request: control messages, and what they wait behind?
+  bool has_own() const { return owned_ > 0; }
 
   /// Writes until all is sent or the socket would block. Header and payload of a message, and
   /// messages that wait together, go out in one system call.
   StreamState flush(int fd);
   const Status& error() const { return error_; }
 
-  /// Ends every data message with `why` and forgets it. Inquiries and answers, which are moot
-  /// then, are forgotten unless they have been sent in part; notices and goodbyes stay. False if a
-  /// data message had been sent in part, so that nothing can follow it on the same connection.
-  bool drop_data(const Status& why);
+  /// Ends every data message with `why` and forgets it, and inquiries and answers, which are moot
+  /// then. Notices and goodbyes stay; so does a copy of the rest of what has been sent in part, as
+  /// they could not follow it otherwise.
+  void drop_data(const Status& why);
+  /// The same with everything: nothing more can be sent.
+  void drop_all(const Status& why);
 
  private:
   struct Entry {
     MessageKind kind;
     HeaderBytes header;
-    std::span<const std::byte> payload;  // the request's, or `control`
-    Request* request;                    // null for a control message
-    Bytes control;
+    std::span<const std::byte> payload;  // the request's, or `own`
+    Request* request;                    // null where the payload is the entry's own
+    Bytes own;
     std::size_t sent = 0;  // of header and payload together
 
     std::size_t size() const { return kHeaderBytes + payload.size(); }
   };
   void advance(std::size_t bytes);
+  void drop(Entry& entry, const Status& why);
 
   std::deque<Entry> entries_;
-  std::size_t controls_ = 0;
+  std::size_t owned_ = 0;  // entries without a request
   Status error_;
 };
 

@@ -35,13 +35,17 @@ bool TcpPeer::drive() {
 bool TcpPeer::flush() {
   if (outbox.empty()) return false;
   const StreamState state = outbox.flush(fd_.get());
-  // A broken connection may still hold what the peer sent before: the inbox tells of the end.
-  if (state == StreamState::kBroken) readable_ = true;
-  return state == StreamState::kMoved;
+  if (state == StreamState::kBroken) {
+    // What the peer sent before may still be there to be read, and its end behind it; but not
+    // while the backlog is full, and then nothing would tell of the loss.
+    if (inbox.stalled()) lose(outbox.error());
+    readable_ = true;
+  }
+  return state != StreamState::kIdle;
 }
 
 bool TcpPeer::drive_inbox() {
-  if (inbox.stalled() || aborted_ || !(readable_ || inbox.expects())) return false;
+  if (inbox.stalled() || !(readable_ || inbox.expects())) return false;
   const StreamState state = inbox.read(fd_.get());
   readable_ = inbox.stalled();
   if (state == StreamState::kClosed) {
@@ -58,14 +62,13 @@ void TcpPeer::lose(const Status& why) {
   redial_at = TimePoint::max();
   disconnect();
   inbox.end_receives(loss_);
-  outbox.drop_data(loss_);
+  outbox.drop_all(loss_);
 }
 
 void TcpPeer::abort(const Status& why) {
-  aborted_ = true;
-  inbox.end_receives(why);
-  const bool whole = outbox.drop_data(why);
-  if (!whole) lose(why);
+  inbox.discard_data(why);
+  outbox.drop_data(why);
+  readable_ = true;
 }
 
 void TcpPeer::disconnect() {

@@ -29,7 +29,7 @@ class TcpPeer final : private FdHandler {
   bool drive();
   /// Ends what is pending and refuses what comes, with `why` and the peer's name.
   void lose(const Status& why);
-  /// Ends data requests; keeps the connection for control messages if it can still carry them.
+  /// Ends data requests and throws away what comes for them; control messages still go both ways.
   void abort(const Status& why);
 
   TcpOutbox outbox;
@@ -47,7 +47,6 @@ class TcpPeer final : private FdHandler {
   const Culprit who_;
   UniqueFd fd_;
   bool readable_ = false;
-  bool aborted_ = false;
   Status loss_;
 };
 

@@ -252,7 +252,9 @@ class Controls final : public TransportSink {
   void told(int peer, MessageKind kind, ByteView payload) override {
     all.push_back({peer, kind, Bytes(payload.begin(), payload.end())});
   }
+  void waits(int, const Signature& signature) override { waiting.push_back(signature.sequence); }
   std::vector<Told> all;
+  std::vector<std::uint64_t> waiting;  // sequences of messages without a receive
 };
 
 TEST_P(TransportContract, ControlMessagesNeedNoReceiveAndKeepTheirOrder) {
@@ -280,6 +282,8 @@ TEST_P(TransportContract, ControlMessagesNeedNoReceiveAndKeepTheirOrder) {
     } else {
       PACELINE_TRY(end.wait([&] { return controls.all.size() == told.size(); }));
       if (controls.all != told) return violated("something else came than was told");
+      if (controls.waiting != std::vector<std::uint64_t>{0})
+        return violated("who waits is not told");
       receive(end, 0, early, requests.make());
       send(end, 0, 0, nothing, requests.make());
       PACELINE_TRY(wait_all(end, requests));
@@ -287,6 +291,68 @@ TEST_P(TransportContract, ControlMessagesNeedNoReceiveAndKeepTheirOrder) {
     const Engine::Baton baton = end.engine.hold();
     end.transport.set_sink(nullptr);
     return requests.expect(Code::kOk);
+  });
+}
+
+// The sender gives up in the middle of a long message that the other side may not be reading: its
+// last word comes all the same, and so does the message if it had begun to leave.
+TEST_P(TransportContract, ANoticeComesAlthoughTheSenderAbortsInAMessage) {
+  run(2, [&](RankEnd& end) -> Status {
+    Requests requests;
+    const Bytes payload = pattern(32'000'000, 0, 1, 0), last_word = pattern(100, 0, 1, 1);
+    Controls controls;
+    {
+      const Engine::Baton baton = end.engine.hold();
+      end.transport.set_sink(&controls);
+    }
+    if (end.rank() == 0) {
+      send(end, 1, 0, payload, requests.make());
+      (void)end.wait([] { return false; }, std::chrono::milliseconds(20));
+      {
+        const Engine::Baton baton = end.engine.hold();
+        end.transport.tell(1, MessageKind::kNotice, last_word);
+        end.transport.abort(Status(Code::kCancelled, Scope::kGroup, "enough"));
+      }
+      if (!requests.all_ended()) return violated("abort() left a request");
+      PACELINE_TRY(end.wait([&] { return end.transport.flushed(); }));
+    } else {
+      (void)end.wait([&] { return !controls.waiting.empty(); });
+      Bytes buffer(payload.size());
+      receive(end, 0, buffer, requests.make());
+      PACELINE_TRY(wait_all(end, requests));
+      PACELINE_TRY(requests.expect(Code::kOk));
+      if (buffer != payload) return violated("the message came in part");
+      PACELINE_TRY(end.wait([&] { return !controls.all.empty(); }));
+      if (controls.all[0].payload != last_word) return violated("it was told something else");
+    }
+    const Engine::Baton baton = end.engine.hold();
+    end.transport.set_sink(nullptr);
+    return {};
+  });
+}
+
+// Both have given up, with full sockets: what is still on its way stands in nobody's way.
+TEST_P(TransportContract, AfterAbortControlMessagesGoBothWays) {
+  run(2, [&](RankEnd& end) -> Status {
+    const int peer = 1 - end.rank();
+    Requests requests;
+    const Bytes payload = pattern(32'000'000, end.rank(), peer, 0);
+    Controls controls;
+    {
+      const Engine::Baton baton = end.engine.hold();
+      end.transport.set_sink(&controls);
+    }
+    send(end, peer, 0, payload, requests.make());
+    (void)end.wait([&] { return !controls.waiting.empty(); });
+    {
+      const Engine::Baton baton = end.engine.hold();
+      end.transport.abort(Status(Code::kCancelled, Scope::kGroup, "enough"));
+      end.transport.tell(peer, MessageKind::kNotice, ByteView(payload).first(100));
+    }
+    PACELINE_TRY(end.wait([&] { return !controls.all.empty() && end.transport.flushed(); }));
+    const Engine::Baton baton = end.engine.hold();
+    end.transport.set_sink(nullptr);
+    return {};
   });
 }
 

@@ -38,11 +38,14 @@ void try_notice(ByteView bytes) {
   PACELINE_ASSERT(same(again, bytes) && again.size() <= kMaxControlBytes);
 }
 
+constexpr int kRanks = 1 << 16;
+
 void try_account(ByteView bytes) {
-  const Result<Account> account = decode_account(bytes);
+  const Result<Account> account = decode_account(bytes, kRanks);
   if (!account.ok()) return;
   PACELINE_ASSERT(account->recent.size() <= Account::kMaxRecent);
   PACELINE_ASSERT(account->awaited.size() <= Account::kMaxAwaited);
+  for (const int rank : account->awaited) PACELINE_ASSERT(rank >= 0 && rank < kRanks);
   const Bytes again = encode_account(*account);
   PACELINE_ASSERT(same(again, bytes) && again.size() <= kMaxControlBytes);
 }

@@ -164,7 +164,7 @@ class Script {
     for (const TcpInbox::Control& control : inbox_.take_controls()) {
       PACELINE_ASSERT(control.kind != MessageKind::kData);
       PACELINE_ASSERT(control.payload.size() <= kMaxControlBytes);
-      (void)decode_account(control.payload);
+      (void)decode_account(control.payload, 2);
     }
   }
 

@@ -49,8 +49,9 @@ struct CommunicatorStats {
 /// place) or do not overlap. A buffer belongs to the operation from the call until it has ended;
 /// after an error its contents are unspecified.
 ///
-/// Errors: Code::kInvalidArgument leaves the communicator usable. Every other error is final for
-/// it, on every rank: later calls return the same Status at once. Code::kPeerLost names a rank that
+/// Errors: Code::kInvalidArgument leaves the communicator usable, and so does Code::kExhausted,
+/// which refuses an operation while too many are outstanding. Every other error is final for it, on
+/// every rank: later calls return the same Status at once. Code::kPeerLost names a rank that
 /// has gone, Code::kTimeout one that does not answer or has not made the call, with the operation
 /// that it holds up.
 class Communicator {

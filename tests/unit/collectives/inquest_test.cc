@@ -47,6 +47,16 @@ TEST(Inquest, FollowsTheChainToWhoDoesNotAnswer) {
   EXPECT_EQ(inquest.silent(), std::vector<int>{3});
 }
 
+TEST(Inquest, WhatWasSaidUnaskedCountsForOneRoundMore) {
+  Inquest inquest;
+  inquest.heard(1, stuck_in(5, {2}), false);  // before the question could reach it
+  inquest.begin(0, 5, std::vector<int>{1});
+  EXPECT_EQ(inquest.take_questions(), (std::vector<int>{1, 2}));
+  EXPECT_EQ(inquest.silent(), std::vector<int>{2});
+  inquest.begin(0, 5, std::vector<int>{1});
+  EXPECT_EQ(inquest.silent(), std::vector<int>{1});
+}
+
 TEST(Inquest, ARankThatHasNotCalledItIsElsewhere) {
   Inquest inquest = round_about_5({1});
   inquest.heard(1, idle_after(5), false);
