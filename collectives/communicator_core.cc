@@ -183,7 +183,7 @@ bool CommunicatorCore::drive(TimePoint now) {
 
 TimePoint CommunicatorCore::wake_at() const {
   TimePoint wake = parts_.transport != nullptr ? parts_.transport->wake_at() : TimePoint::max();
-  if (flushing_) wake = std::min(wake, flush_until_);
+  if (flushing_) wake = std::min(wake, flush_look_);
   if (running_) wake = std::min(wake, stands_at_.value_or(watch_.wake_at()));
   return wake;
 }

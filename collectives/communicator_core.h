@@ -144,6 +144,7 @@ class CommunicatorCore final : private Driver, private TransportSink {
   Duration flush_patience_{};
   TimePoint flush_until_{};
   TimePoint flush_limit_{};
+  TimePoint flush_look_{};
   CommunicatorStats stats_;
 };
 

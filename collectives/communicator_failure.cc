@@ -15,6 +15,7 @@ namespace {
 constexpr Duration kNoticeTime = std::chrono::seconds(2);
 constexpr Duration kGoodbyeTime = std::chrono::milliseconds(500);
 constexpr Duration kFlushTime = std::chrono::seconds(10);
+constexpr Duration kFlushLook = std::chrono::milliseconds(2);
 // How long an error waits for a better account of it from somebody else.
 constexpr Duration kPatience = std::chrono::milliseconds(200);
 
@@ -293,10 +294,12 @@ void CommunicatorCore::keep_awake_to_flush(Duration at_most, TimePoint now) {
   flush_patience_ = at_most;
   flush_until_ = now + at_most;
   flush_limit_ = now + kFlushTime;
+  flush_look_ = now + kFlushLook;
   if (!std::exchange(flushing_, true)) parts_.engine->begin_background();
 }
 
 bool CommunicatorCore::end_flush(bool moved, TimePoint now) {
+  flush_look_ = now + kFlushLook;
   if (moved) flush_until_ = std::min(now + flush_patience_, flush_limit_);
   if (!flushing_ || (!parts_.transport->flushed() && now < flush_until_)) return false;
   flushing_ = false;

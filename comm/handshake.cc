@@ -10,8 +10,6 @@ namespace {
 constexpr std::uint32_t kChallengeMagic = 0x31634C50;  // "PLc1"
 constexpr std::uint32_t kHelloMagic = 0x31684C50;      // "PLh1"
 constexpr std::uint32_t kVersion = 1;
-constexpr std::string_view kHelloPurpose = "paceline hello";
-constexpr std::string_view kWelcomePurpose = "paceline welcome";
 constexpr std::size_t kMacBytes = Mac().size();
 
 Status denied(const char* why) {

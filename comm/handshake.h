@@ -14,6 +14,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include <paceline/status.h>
 
@@ -25,6 +26,11 @@ namespace paceline {
 inline constexpr std::size_t kChallengeBytes = 40;
 inline constexpr std::size_t kHelloBytes = 96;
 inline constexpr std::size_t kWelcomeBytes = 40;
+
+/// What the two proofs are bound to beside what was said (JobKey::prove), so that neither can stand
+/// for the other.
+inline constexpr std::string_view kHelloPurpose = "paceline hello";
+inline constexpr std::string_view kWelcomePurpose = "paceline welcome";
 
 enum class Purpose : std::uint8_t { kData, kStore };
 enum class Verdict : std::uint8_t {

@@ -18,6 +18,11 @@ constexpr Duration kRetry = std::chrono::milliseconds(20);
 // A server that hangs up after it has got the proof may have been crowded in that very moment, or
 // holds another key: some tries tell.
 constexpr int kProofs = 5;
+// What is read before the server has proven the key: never more than its next word.
+constexpr std::size_t kMostUnproven = std::max(kChallengeBytes, kWelcomeBytes);
+constexpr std::size_t kReadBytes = 4096;
+// Between two batches everybody else is driven and deadlines are looked at.
+constexpr int kReadBatch = 16;
 
 Status timed_out(const SocketAddress& address, const char* what) {
   return Status(Code::kTimeout, Scope::kGroup,
@@ -104,6 +109,7 @@ Status StoreClient::prove(const JobKey& key, Deadline deadline) {
   PACELINE_TRY(handshake.read_welcome(welcome).status());
   const Engine::Baton baton = engine_->hold();
   proven_ = true;
+  read_some();  // until the socket would block: from now on the client is at rest
   return {};
 }
 
@@ -181,8 +187,8 @@ std::uint32_t StoreClient::begin(StoreFrame frame) {
   return frame.id;
 }
 
-std::uint32_t StoreClient::ask(std::string key) {
-  if (!broken_.ok() || outgoing_.size() > kMaxStoreFrameBytes) return next_id_++;
+std::optional<std::uint32_t> StoreClient::ask(std::string key) {
+  if (!broken_.ok() || outgoing_.size() > kMaxStoreFrameBytes) return std::nullopt;
   const std::uint32_t id = begin({.kind = StoreFrameKind::kGet, .key = std::move(key)});
   // At once: the engine may be about to sleep, and nothing else would wake it.
   write_some();
@@ -194,18 +200,25 @@ std::uint32_t StoreClient::ask(std::string key) {
   return id;
 }
 
-std::optional<std::string> StoreClient::answer(std::uint32_t id) {
+Result<std::optional<std::string>> StoreClient::answer(std::uint32_t id) {
   const auto request = requests_.find(id);
-  if (request == requests_.end() || !request->second) return std::nullopt;
-  const StoreFrame frame = *std::move(request->second);
+  if (request == requests_.end()) {
+    return Status(Code::kExhausted, Scope::kOperation, "store: newer questions took its place");
+  }
+  if (!request->second) {
+    PACELINE_TRY(broken_);
+    return std::optional<std::string>();
+  }
+  StoreFrame frame = *std::move(request->second);
   requests_.erase(request);
   std::erase(questions_, id);
-  return frame.kind == StoreFrameKind::kValue ? frame.value : "";
+  if (frame.kind != StoreFrameKind::kValue) frame.value.clear();
+  return std::optional(std::move(frame.value));
 }
 
 bool StoreClient::drive(TimePoint) {
   if (!connected_ || !broken_.ok()) return false;
-  const bool moves = readable_ || (writable_ && !outgoing_.empty());
+  const bool moves = (readable_ && room() > 0) || (writable_ && !outgoing_.empty());
   write_some();
   read_some();
   return moves;
@@ -222,10 +235,14 @@ bool StoreClient::on_ready(std::uint32_t events) {
   return true;
 }
 
+std::size_t StoreClient::room() const {
+  return proven_ ? kReadBytes : kMostUnproven - std::min(kMostUnproven, incoming_.size());
+}
+
 void StoreClient::read_some() {
-  std::byte buffer[4096];
-  while (readable_ && broken_.ok()) {
-    const ssize_t got = ::recv(fd_.get(), buffer, sizeof buffer, 0);
+  std::byte buffer[kReadBytes];
+  for (int i = 0; i < kReadBatch && readable_ && room() > 0 && broken_.ok(); ++i) {
+    const ssize_t got = ::recv(fd_.get(), buffer, room(), 0);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) {
       readable_ = false;

@@ -38,11 +38,12 @@ class StoreClient final : private Driver, private FdHandler {
   Result<std::vector<std::optional<std::string>>> get(std::span<const std::string> keys,
                                                       Deadline deadline);
 
-  /// A get() that waits for nothing, for drivers: with the baton held. Its answer can be taken
-  /// once, some time later; it is empty where the store refuses, and never comes where the store
-  /// has gone away or does not read. Of more than kMaxQuestions open ones the oldest are forgotten.
-  std::uint32_t ask(std::string key);
-  std::optional<std::string> answer(std::uint32_t id);
+  /// A get() that waits for nothing, for drivers: with the baton held. Nothing is asked where the
+  /// store has gone away or does not read. Of more than kMaxQuestions the oldest are forgotten.
+  std::optional<std::uint32_t> ask(std::string key);
+  /// The answer, which can be taken once; empty where the store refuses. Nullopt: it may still
+  /// come. An error: it never will, as the question has been forgotten or the store has gone.
+  Result<std::optional<std::string>> answer(std::uint32_t id);
   static constexpr std::size_t kMaxQuestions = 64;
 
  private:
@@ -54,6 +55,7 @@ class StoreClient final : private Driver, private FdHandler {
   std::uint32_t begin(StoreFrame frame);
   bool drive(TimePoint now) override;
   bool on_ready(std::uint32_t events) override;
+  std::size_t room() const;
   void read_some();
   void write_some();
   void take_answers();

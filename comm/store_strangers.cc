@@ -33,7 +33,7 @@ void StoreStrangers::admit(UniqueFd fd, TimePoint now) {
 
 bool StoreStrangers::drop_oldest() {
   if (strangers_.empty()) return false;
-  refuse_oldest("it proved nothing while others waited at the door");
+  refuse_oldest(StrangerBook::kGaveWay);
   return true;
 }
 
@@ -65,7 +65,7 @@ std::vector<StoreStrangers::Proven> StoreStrangers::drive(std::span<const pollfd
     strangers_.erase(stranger);
   }
   while (!strangers_.empty() && now >= strangers_.front().came + kPatience) {
-    refuse_oldest("no proof of the job's key came in time");
+    refuse_oldest(StrangerBook::kTooLate);
   }
   return proven;
 }
@@ -85,7 +85,7 @@ StoreStrangers::Outcome StoreStrangers::hear(Stranger& stranger) {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) return Outcome::kPending;
     if (got <= 0) {
-      book_.refused(stranger.address, "it hung up before it had proven the job's key");
+      book_.refused(stranger.address, StrangerBook::kHungUp);
       return Outcome::kRefused;
     }
     stranger.incoming.insert(stranger.incoming.end(), buffer, buffer + got);

@@ -1,5 +1,8 @@
 #include "telemetry/log.h"
 
+#include <ctime>
+
+#include <signal.h>
 #include <spdlog/logger.h>
 #include <spdlog/sinks/stdout_sinks.h>
 
@@ -32,6 +35,38 @@ spdlog::level::level_enum level_of(Severity severity) {
   return spdlog::level::err;
 }
 
+// While it lives, a write to a closed pipe raises no SIGPIPE: one that comes waits, as it is this
+// thread's own, and is taken away at the end. The process's disposition stays as it is, since it
+// is the program's.
+class SigpipeGuard {
+ public:
+  SigpipeGuard() {
+    ::sigemptyset(&sigpipe_);
+    ::sigaddset(&sigpipe_, SIGPIPE);
+    ::pthread_sigmask(SIG_BLOCK, &sigpipe_, &before_);
+    was_pending_ = is_pending();
+  }
+  ~SigpipeGuard() {
+    constexpr timespec kAtOnce{};
+    if (!was_pending_ && is_pending()) ::sigtimedwait(&sigpipe_, nullptr, &kAtOnce);
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  SigpipeGuard(const SigpipeGuard&) = delete;
+  SigpipeGuard& operator=(const SigpipeGuard&) = delete;
+
+ private:
+  static bool is_pending() {
+    sigset_t pending;
+    ::sigemptyset(&pending);
+    ::sigpending(&pending);
+    return ::sigismember(&pending, SIGPIPE) == 1;
+  }
+
+  sigset_t sigpipe_;
+  sigset_t before_;
+  bool was_pending_;
+};
+
 class StderrLog final : public Log {
  public:
   explicit StderrLog(const LogOptions& options)
@@ -42,7 +77,9 @@ class StderrLog final : public Log {
 
   void write(Severity severity, std::string_view text) override {
     const spdlog::level::level_enum level = level_of(severity);
-    if (logger_.should_log(level)) logger_.log(level, one_line(text));
+    if (!logger_.should_log(level)) return;
+    const SigpipeGuard guard;
+    logger_.log(level, one_line(text));
   }
 
  private:

@@ -36,7 +36,8 @@ struct LogOptions {
 };
 
 /// Lines on standard error, each written in one piece. A write waits as long as standard error
-/// makes it wait.
+/// makes it wait. Where nobody reads standard error any more the line is lost; no SIGPIPE comes of
+/// it, whatever the process does with that signal.
 std::shared_ptr<Log> make_stderr_log(const LogOptions& options);
 
 /// Longest text of a line; the rest is cut, and "…" says so.

@@ -15,10 +15,10 @@ void StoreWhereabouts::look_for(int rank) {
 std::string StoreWhereabouts::found(int rank) {
   Look& look = looks_[rank];
   if (!look.question) return look.seen;
-  if (std::optional<std::string> answer = store_->answer(*look.question)) {
-    look.question.reset();
-    look.seen = *std::move(answer);
-  }
+  Result<std::optional<std::string>> answer = store_->answer(*look.question);
+  if (answer.ok() && !answer->has_value()) return look.seen;
+  look.question.reset();  // where no answer will come, the next look asks anew
+  if (answer.ok()) look.seen = **std::move(answer);
   return look.seen;
 }
 

@@ -22,7 +22,7 @@ class StoreWhereabouts final : public Whereabouts {
 
  private:
   struct Look {
-    std::optional<std::uint32_t> question;  // not yet answered
+    std::optional<std::uint32_t> question;  // whose answer may still come
     std::string seen;
   };
 

@@ -297,8 +297,10 @@ void InprocTransport::arrive(int from, const MessagePtr& message) {
     peer(from).lost = true;
   } else {
     const bool is_data = message->kind == MessageKind::kData;
-    if (is_data) peer(from).arrived.push_back(message);
-    if (!is_data || peer(from).posted.empty()) news_.emplace_back(from, message);
+    Peer& sender = peer(from);
+    if (is_data) sender.arrived.push_back(message);
+    const bool waits = sender.arrived.size() > sender.posted.size();
+    if (!is_data || waits) news_.emplace_back(from, message);
   }
   network_->simulation.touch(group_.rank);
 }

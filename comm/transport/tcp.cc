@@ -139,7 +139,7 @@ void TcpTransport::abort(const Status& why) {
 
 bool TcpTransport::flushed() const {
   return std::none_of(peers_.begin(), peers_.end(),
-                      [](const auto& peer) { return !peer->lost() && peer->outbox.has_own(); });
+                      [](const auto& peer) { return peer->is_telling(); });
 }
 
 bool TcpTransport::drive(TimePoint now) {

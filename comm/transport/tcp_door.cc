@@ -1,7 +1,11 @@
 #include "comm/transport/tcp_door.h"
 
 #include <algorithm>
+#include <string>
+#include <string_view>
 #include <utility>
+
+#include <poll.h>
 
 #include "comm/base/random.h"
 #include "telemetry/log.h"
@@ -12,6 +16,15 @@ namespace {
 std::string address_of(int fd) {
   const Result<SocketAddress> address = SocketAddress::of_remote_end(fd);
   return address.ok() ? address->to_string() : "an address that has gone";
+}
+
+Status denied(std::string_view why) {
+  return Status(Code::kDenied, Scope::kPeer, std::string(why));
+}
+
+bool has_another(int listener) {
+  pollfd polled{.fd = listener, .events = POLLIN};
+  return ::poll(&polled, 1, 0) > 0;
 }
 
 }  // namespace
@@ -27,7 +40,7 @@ TcpDoor::TcpDoor(PollEngine& engine, UniqueFd listener, const JobKey& key, const
 TcpDoor::~TcpDoor() { engine_.forget(listener_.get(), *this); }
 
 bool TcpDoor::drive(TimePoint now, Settle settle) {
-  bool moved = accept(now);
+  bool moved = accept(now, settle);
   const bool somebody_leaves = !callers_.empty() && now >= callers_.front().leaves_at();
   if (std::exchange(stirred_, false) || somebody_leaves) moved |= greet(now, settle);
   return moved;
@@ -44,9 +57,12 @@ std::size_t TcpDoor::strangers() const {
                     [](const Caller& caller) { return caller.arrival != nullptr; }));
 }
 
-bool TcpDoor::accept(TimePoint now) {
+bool TcpDoor::accept(TimePoint now, Settle settle) {
   bool moved = false;
-  for (int i = 0; i < kAcceptsPerDrive && knocking_ && now >= rest_until_ && make_room(now); ++i) {
+  for (int i = 0; i < kAcceptsPerDrive && knocking_ && now >= rest_until_; ++i) {
+    const bool full = callers_.size() >= kMaxStrangers;
+    if (!make_room(now, settle)) break;
+    moved |= full;  // somebody has left
     moved |= admit(now);
   }
   return moved;
@@ -58,20 +74,23 @@ TimePoint TcpDoor::room_at() const {
   return full ? callers_.front().since + kLeastTime : TimePoint::min();
 }
 
-// False while nobody can be asked to give way yet.
-bool TcpDoor::make_room(TimePoint now) {
+// False where nobody waits outside, or nobody can be asked to give way yet.
+bool TcpDoor::make_room(TimePoint now, Settle settle) {
   if (now < room_at()) return false;
   if (callers_.size() < kMaxStrangers) return true;
+  knocking_ = has_another(listener_.get());
+  if (!knocking_) return false;
   // The places of those who have been refused first.
   const auto refused = std::find_if(callers_.begin(), callers_.end(),
                                     [](const Caller& caller) { return caller.arrival == nullptr; });
-  const bool is_free = refused != callers_.end() && now >= refused->leaves_at();
-  const auto leaver = is_free ? refused : callers_.begin();
-  if (!is_free) {
-    refuse(*leaver, Status(Code::kDenied, Scope::kPeer,
-                           "it proved nothing while others waited at the door"));
+  if (refused != callers_.end() && now >= refused->leaves_at()) {
+    callers_.erase(refused);
+    return true;
   }
-  callers_.erase(leaver);
+  Caller& oldest = callers_.front();
+  const bool is_in = lets_in(oldest, oldest.arrival->look(), settle);
+  if (!is_in && oldest.arrival != nullptr) refuse(oldest, denied(StrangerBook::kGaveWay));
+  callers_.erase(callers_.begin());
   return true;
 }
 
@@ -112,24 +131,21 @@ bool TcpDoor::greet(TimePoint now, Settle settle) {
 
 // True once the caller's place is free.
 bool TcpDoor::makes_room(Caller& caller, TimePoint now, Settle settle) {
-  if (caller.arrival == nullptr) return now >= caller.leaves_at();
-  switch (caller.arrival->drive()) {
-    case GreetingState::kPending:
-      if (now >= caller.leaves_at()) {
-        refuse(caller,
-               Status(Code::kTimeout, Scope::kPeer, "no proof of the job's key came in time"));
-      }
-      break;
-    case GreetingState::kReady: {
-      const Status settled = settle(*caller.arrival);
-      if (settled.ok()) return true;
-      refuse(caller, settled);
-      break;
-    }
-    default:
-      refuse(caller, caller.arrival->error());
-  }
+  const bool late = now >= caller.leaves_at();
+  if (caller.arrival == nullptr) return late;
+  const GreetingState state = late ? caller.arrival->look() : caller.arrival->drive();
+  if (lets_in(caller, state, settle)) return true;
+  if (late && caller.arrival != nullptr) refuse(caller, denied(StrangerBook::kTooLate));
   return caller.arrival == nullptr && now >= caller.leaves_at();
+}
+
+// True if the caller has proven the key and is the transport's; refuses it where it failed to.
+bool TcpDoor::lets_in(Caller& caller, GreetingState state, Settle settle) {
+  if (state == GreetingState::kPending) return false;
+  const Status status =
+      state == GreetingState::kReady ? settle(*caller.arrival) : caller.arrival->error();
+  if (!status.ok()) refuse(caller, status);
+  return status.ok();
 }
 
 // A peer that has found another connection hangs up without a word: that is no refusal.

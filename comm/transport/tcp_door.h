@@ -8,8 +8,9 @@
 // engine has reported it, and no more than kAcceptsPerDrive are accepted at a time. Whoever proves
 // the key makes room at once; the place of any other stays taken for kLeastTime, refused or not,
 // and then the oldest gives way to a newer one. So a flood neither keeps a peer out nor takes more
-// of the job's time than kMaxStrangers greetings per kLeastTime. A peer whose connection gave way
-// all the same dials again.
+// of the job's time than kMaxStrangers greetings per kLeastTime. As the job may not have driven the
+// door for long, nobody is refused for the time unless a last look shows that no proof has come. A
+// peer whose connection gave way all the same dials again.
 #pragma once
 
 #include <cstddef>
@@ -69,12 +70,13 @@ class TcpDoor final : private FdHandler {
   };
 
   bool on_ready(std::uint32_t) override { return knocking_ = true; }
-  bool accept(TimePoint now);
+  bool accept(TimePoint now, Settle settle);
   bool admit(TimePoint now);
-  bool make_room(TimePoint now);
+  bool make_room(TimePoint now, Settle settle);
   TimePoint room_at() const;
   bool greet(TimePoint now, Settle settle);
   bool makes_room(Caller& caller, TimePoint now, Settle settle);
+  bool lets_in(Caller& caller, GreetingState state, Settle settle);
   void refuse(Caller& caller, const Status& why);
   void pause(TimePoint now, const Status& why);
 

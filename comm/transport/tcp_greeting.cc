@@ -9,6 +9,7 @@
 
 #include "comm/base/random.h"
 #include "comm/base/try.h"
+#include "comm/stranger_book.h"
 
 namespace paceline {
 namespace {
@@ -138,12 +139,16 @@ TcpArrival::TcpArrival(PollEngine& engine, const JobKey& key, const AcceptorHand
 }
 
 GreetingState TcpArrival::drive() {
+  const bool settled = hello_ || !error_.ok();
+  return settled || socket_.take_report() ? look() : GreetingState::kPending;
+}
+
+GreetingState TcpArrival::look() {
   if (hello_) return GreetingState::kReady;
   if (!error_.ok()) return GreetingState::kFailed;
-  if (!socket_.take_report()) return GreetingState::kPending;
   const Result<bool> whole = socket_.exchange(kHelloBytes);
   if (!whole.ok()) {
-    error_ = Status(Code::kPeerLost, Scope::kPeer, "it hung up before it had proven the job's key");
+    error_ = Status(Code::kPeerLost, Scope::kPeer, std::string(StrangerBook::kHungUp));
     return GreetingState::kFailed;
   }
   if (!*whole) return GreetingState::kPending;

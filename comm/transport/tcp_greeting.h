@@ -93,6 +93,8 @@ class TcpArrival {
 
   /// What can be done without blocking; nothing unless the engine has reported the descriptor.
   GreetingState drive();
+  /// The same, also where the engine has not come to report it.
+  GreetingState look();
   const Status& error() const { return error_; }
   bool said_nothing() const { return socket_.received().empty(); }
   /// After kReady.

@@ -12,7 +12,6 @@ namespace paceline {
 namespace {
 
 constexpr std::size_t kStageBytes = 64 * 1024;
-constexpr std::size_t kMaxControls = 64;  // in one read()
 
 }  // namespace
 
@@ -41,7 +40,7 @@ void TcpInbox::meet(const Posted& posted, const Waiting& message) {
 
 StreamState TcpInbox::read(int fd) {
   StreamState state = StreamState::kIdle;
-  while (!stalled_ && controls_.size() < kMaxControls) {
+  while (!stalled_ && !crowded()) {
     if (!current_) {
       if (begin_message()) continue;
       if (!error_.ok()) return StreamState::kBroken;
@@ -200,9 +199,13 @@ void TcpInbox::end_receives(const Status& why) {
 
 void TcpInbox::discard_data(const Status& why) {
   end_receives(why);
-  discards_ = true;
   backlog_.clear();
   backlog_bytes_ = 0;
+  discard_new_data();
+}
+
+void TcpInbox::discard_new_data() {
+  discards_ = true;
   if (std::exchange(stalled_, false)) place_data();
 }
 

@@ -18,12 +18,13 @@ class TcpInbox {
  public:
   /// Bytes of messages that are kept before their receives come; beyond, the peer is not read from.
   static constexpr std::size_t kBacklogBytes = std::size_t{4} << 20;
+  static constexpr std::size_t kMaxControls = 64;
 
   /// Meets the oldest message of the backlog at once, or waits for one.
   void post(std::span<std::byte> buffer, Request& request);
 
-  /// Reads until the socket would block, the backlog is full, or many control messages have come.
-  /// Payloads for which a receive waits go straight into its buffer.
+  /// Reads until the socket would block, the backlog is full, or the inbox is crowded. Payloads for
+  /// which a receive waits go straight into its buffer.
   StreamState read(int fd);
   const Status& error() const { return error_; }
 
@@ -31,6 +32,9 @@ class TcpInbox {
   bool expects() const { return !posted_.empty() || receiving_.has_value(); }
   /// Nothing more is read until a receive is posted.
   bool stalled() const { return stalled_; }
+
+  /// Nothing more is read until the control messages are taken.
+  bool crowded() const { return controls_.size() >= kMaxControls; }
 
   /// The control messages that have come, in their order.
   struct Control {
@@ -47,6 +51,8 @@ class TcpInbox {
   void end_receives(const Status& why);
   /// The same, and all data is thrown away from now on, so that control messages get through.
   void discard_data(const Status& why);
+  /// Data that comes from now on is thrown away; the backlog stays.
+  void discard_new_data();
 
  private:
   struct Posted {

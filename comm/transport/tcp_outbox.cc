@@ -45,6 +45,7 @@ void TcpOutbox::push_control(MessageKind kind, ByteView payload) {
                                              .own = Bytes(payload.begin(), payload.end())});
   entry.payload = entry.own;
   ++owned_;
+  said_why_ |= kind == MessageKind::kNotice;
 }
 
 StreamState TcpOutbox::flush(int fd) {

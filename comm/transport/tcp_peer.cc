@@ -2,7 +2,9 @@
 
 #include <cstddef>
 
+#include <linux/sockios.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 namespace paceline {
@@ -36,9 +38,9 @@ bool TcpPeer::flush() {
   if (outbox.empty()) return false;
   const StreamState state = outbox.flush(fd_.get());
   if (state == StreamState::kBroken) {
-    // What the peer sent before may still be there to be read, and its end behind it; but not
-    // while the backlog is full, and then nothing would tell of the loss.
-    if (inbox.stalled()) lose(outbox.error());
+    // What the peer sent before is still there to be read, and its end behind it: its last word,
+    // too, which must not wait until there is room for the data before it.
+    if (inbox.stalled()) inbox.discard_new_data();
     readable_ = true;
   }
   return state != StreamState::kIdle;
@@ -47,7 +49,7 @@ bool TcpPeer::flush() {
 bool TcpPeer::drive_inbox() {
   if (inbox.stalled() || !(readable_ || inbox.expects())) return false;
   const StreamState state = inbox.read(fd_.get());
-  readable_ = inbox.stalled();
+  readable_ = inbox.stalled() || inbox.crowded();  // there may be more
   if (state == StreamState::kClosed) {
     lose(Status(Code::kPeerLost, Scope::kGroup, "the rank has closed its connection"));
   }
@@ -69,6 +71,14 @@ void TcpPeer::abort(const Status& why) {
   inbox.discard_data(why);
   outbox.drop_data(why);
   readable_ = true;
+}
+
+bool TcpPeer::is_telling() const {
+  if (lost()) return false;
+  if (outbox.has_own()) return true;
+  int unacknowledged = 0;
+  return connected() && outbox.said_why() && ::ioctl(fd_.get(), SIOCOUTQ, &unacknowledged) == 0 &&
+         unacknowledged > 0;
 }
 
 void TcpPeer::disconnect() {

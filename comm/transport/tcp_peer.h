@@ -21,6 +21,10 @@ class TcpPeer final : private FdHandler {
   bool lost() const { return !loss_.ok(); }
   const Status& loss() const { return loss_; }
 
+  /// Does a control message wait to be sent, or a notice for the acknowledgement of its arrival? A
+  /// close before that may become a reset, which takes along what has not arrived.
+  bool is_telling() const;
+
   /// From now on `fd` is the connection.
   void adopt(UniqueFd fd);
   /// Sends what can be sent; true if anything moved.

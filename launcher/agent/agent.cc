@@ -39,16 +39,14 @@ constexpr Duration kSweep = std::chrono::seconds(2);
 
 // Where the ranks' shell would look for programs.
 std::string search_path(const Variables& changes) {
-  const char* inherited = ::getenv("PATH");
-  std::string path = inherited ? inherited : "/bin:/usr/bin";
-  for (const messages::Variable& change : changes)
-    if (change.name() == "PATH") path = change.value();
-  return path;
+  const char* path = value_of("PATH", changes, ::getenv);
+  return path != nullptr ? path : "/bin:/usr/bin";
 }
 
-// Where the environment is malformed the ranks say so themselves.
-std::shared_ptr<Log> make_log() {
-  const Result<Environment> environment = read_environment();
+// As severe as the ranks' own. Where their environment is malformed they say so themselves.
+std::shared_ptr<Log> make_log(const Variables& changes) {
+  const auto lookup = [&changes](const char* name) { return value_of(name, changes, ::getenv); };
+  const Result<Environment> environment = read_environment(lookup);
   return make_stderr_log({.level = environment.ok() ? environment->log_level : LogLevel::kWarning});
 }
 
@@ -162,7 +160,8 @@ Result<HostFacts> Agent::prepare(const messages::Start& start) {
   const std::string store = "@paceline-" + start.job_id();
   PACELINE_TRY_ASSIGN(const int port, free_port());
   const auto live = [this](std::string_view key) { return flights_.answer(key); };
-  PACELINE_TRY_ASSIGN(store_, StoreServer::serve_unix(store, {.log = make_log(), .live = live}));
+  PACELINE_TRY_ASSIGN(
+      store_, StoreServer::serve_unix(store, {.log = make_log(start.environment()), .live = live}));
   PACELINE_TRY_ASSIGN(const JobKey key, JobKey::generate());
   PACELINE_TRY_ASSIGN(job_key_, key.to_memfd());
   split_lines_ = start.split_lines();
@@ -351,6 +350,8 @@ Status serve(UniqueFd head) {
 
 void run_agent(UniqueFd head) {
   ::setsid();  // the terminal's signals are for the head alone
+  // Standard error may have no reader any more: the job goes on. Ranks get the default back.
+  ::signal(SIGPIPE, SIG_IGN);
   if (const Status status = serve(std::move(head)); !status.ok()) report("agent", status);
 }
 

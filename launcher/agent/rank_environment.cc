@@ -75,6 +75,14 @@ std::vector<std::string> merge_environment(std::vector<std::string> base,
   return base;
 }
 
+const char* value_of(const char* name, const Variables& changes,
+                     FunctionRef<const char*(const char*)> base) {
+  const auto change = std::find_if(changes.rbegin(), changes.rend(), [name](const auto& variable) {
+    return variable.name() == name;
+  });
+  return change != changes.rend() ? change->value().c_str() : base(name);
+}
+
 std::vector<std::string> inherited_environment() {
   std::vector<std::string> variables;
   for (char** variable = environ; *variable != nullptr; ++variable)

@@ -33,6 +33,11 @@ Variables identity_variables(const messages::Start& start, const HostFacts& fact
 /// "NAME=value" strings, each name once; `changes` win over `base`, later ones over earlier.
 std::vector<std::string> merge_environment(std::vector<std::string> base, const Variables& changes);
 
+/// The value of one variable by the same rule, where `base` looks up what was there before; null:
+/// it is not set. Lives as long as what it is taken from.
+const char* value_of(const char* name, const Variables& changes,
+                     FunctionRef<const char*(const char*)> base);
+
 /// This process's own.
 std::vector<std::string> inherited_environment();
 

@@ -18,6 +18,7 @@
 #include <iterator>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fcntl.h>
@@ -53,7 +54,7 @@ struct Running {
   std::string crash_path;
 } running;
 
-void say(const std::string& text) { (void)!::write(STDERR_FILENO, text.data(), text.size()); }
+void say(std::string_view text) { (void)!::write(STDERR_FILENO, text.data(), text.size()); }
 
 void keep_input() {
   if (running.data == nullptr) return;

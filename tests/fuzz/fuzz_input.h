@@ -14,6 +14,12 @@ inline ByteView as_byte_view(const std::uint8_t* data, std::size_t size) {
   return std::as_bytes(std::span(data, size));
 }
 
+inline Bytes joined(ByteView first, ByteView second) {
+  Bytes both(first.begin(), first.end());
+  both.insert(both.end(), second.begin(), second.end());
+  return both;
+}
+
 class FuzzInput {
  public:
   FuzzInput(const std::uint8_t* data, std::size_t size) : left_(as_byte_view(data, size)) {}

@@ -43,7 +43,7 @@ void try_hello(ByteView bytes) {
 void try_proven_hello(ByteView bytes) {
   const ByteView fields = bytes.first(std::min(bytes.size(), kUnprovenHelloBytes));
   const AcceptorHandshake acceptor(key(), {});
-  const Mac proof = key().prove(fuzz::kHelloPurpose, joined(acceptor.challenge(), fields));
+  const Mac proof = key().prove(kHelloPurpose, joined(acceptor.challenge(), fields));
   try_hello(joined(fields, proof));
 }
 
@@ -65,7 +65,7 @@ void try_welcome(ByteView bytes, bool proven) {
   if (proven) {
     welcome.resize(std::min(welcome.size(), kWelcomeBytes - kMacBytes));
     const Bytes said = joined(acceptor.challenge(), ByteView(hello).first(kUnprovenHelloBytes));
-    welcome = joined(welcome, key().prove(fuzz::kWelcomePurpose, joined(said, welcome)));
+    welcome = joined(welcome, key().prove(kWelcomePurpose, joined(said, welcome)));
   }
   const Result<Verdict> verdict = dialer.read_welcome(welcome);
   if (verdict.ok()) PACELINE_ASSERT(same(acceptor.welcome(*verdict), welcome));

@@ -93,11 +93,11 @@ class Script {
 
   void run() {
     while (!input_.empty()) step();
-    read();
+    read_all();
     PACELINE_ASSERT(receives_.as_expected());
     receives_.expect_anything();
     writer_ = UniqueFd();
-    read();
+    read_all();
     inbox_.end_receives(Status(Code::kPeerLost, Scope::kPeer, "the script has ended"));
     PACELINE_ASSERT(receives_.all_ended() && !inbox_.expects());
   }
@@ -146,7 +146,7 @@ class Script {
     while (!bytes.empty()) {
       ssize_t sent = ::send(writer_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
       if (sent < 0) {
-        read();  // it was full
+        read_all();  // it was full
         sent = ::send(writer_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
       }
       if (sent < 0) return receives_.expect_anything();  // nobody reads: a message is cut
@@ -159,6 +159,13 @@ class Script {
     const StreamState state = inbox_.read(reader_.get());
     broken_ = state == StreamState::kBroken;
     PACELINE_ASSERT(broken_ == !inbox_.error().ok() && !(broken_ && receives_.strict()));
+  }
+  void read_all() {
+    read();
+    while (inbox_.crowded()) {
+      take_controls();
+      read();
+    }
   }
   void take_controls() {
     for (const TcpInbox::Control& control : inbox_.take_controls()) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -18,16 +17,6 @@ inline JobKey make_known_key() {
   PACELINE_ASSERT(::write(fd.get(), digits.data(), digits.size()) ==
                   static_cast<ssize_t>(digits.size()));
   return JobKey::from_descriptor(fd.get()).value();
-}
-
-/// What proofs are bound to; the same words as in comm/handshake.cc.
-inline constexpr std::string_view kHelloPurpose = "paceline hello";
-inline constexpr std::string_view kWelcomePurpose = "paceline welcome";
-
-inline Bytes joined(ByteView first, ByteView second) {
-  Bytes both(first.begin(), first.end());
-  both.insert(both.end(), second.begin(), second.end());
-  return both;
 }
 
 }  // namespace paceline::fuzz

@@ -14,6 +14,7 @@
 #include "comm/handshake.h"
 #include "comm/store_wire.h"
 #include "comm/wire.h"
+#include "tests/fuzz/fuzz_input.h"
 #include "tests/fuzz/known_key.h"
 
 namespace paceline::fuzz {

@@ -25,6 +25,31 @@ auto with_type(DataType type, const Use& use) {
 
 }  // namespace
 
+void Elements::fill(ValueAt value_at) {
+  const std::size_t first = std::min(count(), kPeriod);
+  for (std::size_t index = 0; index < first; ++index) set(index, value_at(index));
+  // What stands there already is copied behind itself: it doubles each time.
+  for (std::size_t done = first * size_of(type_); done < bytes_.size();) {
+    const std::size_t more = std::min(done, bytes_.size() - done);
+    std::memcpy(bytes_.data() + done, bytes_.data(), more);
+    done += more;
+  }
+}
+
+std::optional<std::size_t> Elements::first_other(ValueAt value_at) const {
+  const std::size_t checked = repeats() ? std::min(count(), kPeriod) : count();
+  for (std::size_t index = 0; index < checked; ++index) {
+    if (!is(index, value_at(index))) return index;
+  }
+  return std::nullopt;
+}
+
+bool Elements::repeats() const {
+  const std::size_t period = kPeriod * size_of(type_);
+  return bytes_.size() <= period ||
+         std::memcmp(bytes_.data(), bytes_.data() + period, bytes_.size() - period) == 0;
+}
+
 void Elements::set(std::size_t index, int value) {
   with_type(type_, [&](auto element) {
     element = static_cast<decltype(element)>(value);
@@ -41,7 +66,7 @@ bool Elements::is(std::size_t index, int value) const {
 
 int input_of(int rank, std::size_t call, std::size_t index) {
   const std::size_t mixed = static_cast<std::size_t>(rank) * 31 + call * 17 + index * 7;
-  return static_cast<int>(mixed % 101) - 50;
+  return static_cast<int>(mixed % kPeriod) - 50;
 }
 
 int result_of(const Call& call, std::size_t call_index, std::size_t index, int ranks) {

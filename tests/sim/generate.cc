@@ -90,6 +90,15 @@ Scenario generate(std::uint64_t seed, const GenerateOptions& options) {
   return scenario;
 }
 
+void enlarge(Scenario& scenario, std::size_t most) {
+  std::vector<Call*> calls;
+  for (Call& call : scenario.calls) calls.push_back(&call);
+  for (Deviation& deviation : scenario.deviations) calls.push_back(&deviation.call);
+  std::size_t largest = 1;
+  for (const Call* call : calls) largest = std::max(largest, call->count);
+  for (Call* call : calls) call->count *= std::max<std::size_t>(1, most / largest);
+}
+
 void place_faults(Scenario& scenario, std::uint64_t steps, Random& random) {
   Fault fault{.step = random.below(steps + 1)};
   if (random.chance(0.3)) {

@@ -91,6 +91,23 @@ TEST(Disagreements, AlwaysDisagreeAndLeaveOneWhoDoesNot) {
   }
 }
 
+TEST(Disagreements, StayWhatTheyAreWhenTheyAreEnlarged) {
+  constexpr std::size_t kMost = 100'000;
+  int large = 0;
+  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+    Scenario scenario = generate(seed, {});
+    Random random(seed);
+    place_disagreement(scenario, kDifferences[seed % std::size(kDifferences)], random);
+    enlarge(scenario, kMost);
+    EXPECT_TRUE(differs(scenario)) << "seed " << seed;
+    std::size_t largest = scenario.deviations.front().call.count;
+    for (const Call& call : scenario.calls) largest = std::max(largest, call.count);
+    EXPECT_LE(largest, kMost);
+    large += largest > kMost / 2;
+  }
+  EXPECT_GT(large, 400);
+}
+
 TEST(Deviations, ChangeTheCallsOfTheirRanksAlone) {
   const Call barrier;
   const Call reduce{.kind = OperationKind::kAllReduce, .count = 5};

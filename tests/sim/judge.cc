@@ -9,6 +9,15 @@ namespace {
 
 bool holds(const std::vector<int>& ranks, int rank) { return std::ranges::count(ranks, rank) > 0; }
 
+// The calls of one rank as errors quote them, by their numbers: its own, then close().
+std::vector<std::string> words_of_calls(const Scenario& scenario, int rank) {
+  const std::vector<Call> calls = calls_of(scenario, rank);
+  std::vector<std::string> words;
+  for (const Call& call : calls) words.push_back(words_of(call, words.size()));
+  words.push_back(words_of({.kind = OperationKind::kClose}, words.size()));
+  return words;
+}
+
 std::string milliseconds(Duration time) { return std::to_string(time.count() / 1'000'000) + " ms"; }
 
 // Looks at the calls of one rank.
@@ -39,6 +48,8 @@ class RankJudge {
       std::string wrong = judge_time(i, scenario_.timeout);
       if (wrong.empty()) wrong = judge_sameness(i);
       const CallOutcome& call = calls_[i];
+      // Also behind the deviation: what has come came from a rank that made the same call.
+      if (wrong.empty()) wrong = call.wrong;
       if (wrong.empty() && i < first && call.status.ok()) wrong = judge_success(i);
       if (wrong.empty() && !call.status.ok()) wrong = judge_sides(call.status);
       known = known || !call.status.ok();
@@ -67,7 +78,7 @@ class RankJudge {
   // Its deadline counts from the call; who asks later is told at once.
   std::string judge_time(std::size_t index, Duration allowed) const {
     const CallOutcome& call = calls_[index];
-    const TimePoint latest = std::max(call.began_at + allowed, call.asked_at + kGrace);
+    const TimePoint latest = std::max(call.began_at + allowed, call.asked_at + outcome_.slack);
     if (call.ended_at <= latest) return {};
     return "ended after " + milliseconds(call.ended_at - call.began_at) + ": " +
            call.status.to_string();
@@ -102,27 +113,77 @@ class RankJudge {
     const std::vector<int>& cut = outcome_.cut_off;
     const bool other_side = !cut.empty() && named >= 0 && named < scenario_.ranks &&
                             holds(cut, named) != holds(cut, rank_);
-    if (code && (other_side || holds(outcome_.lost, named))) return {};
-    return "failed without cause or with a wrong name (rank " + std::to_string(named) +
-           "): " + status.to_string();
+    if (!code || !(other_side || holds(outcome_.lost, named))) {
+      return "failed without cause or with a wrong name (rank " + std::to_string(named) +
+             "): " + status.to_string();
+    }
+    if (status.code() == Code::kTimeout && every_fault_is_seen()) {
+      return "ended only by its deadline, though the loss was to be seen: " + status.to_string();
+    }
+    return judge_whereabouts(status.culprit());
   }
+
+  // Connections to a lost rank end, those across a cut only fall silent.
+  bool every_fault_is_seen() const {
+    return std::ranges::all_of(scenario_.faults,
+                               [](const Fault& fault) { return fault.kind == Fault::Kind::kLoss; });
+  }
+
+  // Where the culprit is, and which call of some rank was in progress when it was found.
+  std::string judge_whereabouts(const Culprit& culprit) const {
+    if (culprit.host != host_of(culprit.rank)) {
+      return "rank " + std::to_string(culprit.rank) + " is not on \"" + culprit.host + "\"";
+    }
+    for (int rank = 0; rank < scenario_.ranks; ++rank) {
+      const std::vector<std::string> words = words_of_calls(scenario_, rank);
+      const auto number = static_cast<std::size_t>(culprit.sequence);
+      if (number < words.size() && words[number] == culprit.operation) return {};
+    }
+    return "no rank was in operation " + std::to_string(culprit.sequence) + " \"" +
+           culprit.operation + "\"";
+  }
+
+  std::string host_of(int rank) const { return outcome_.hosts[static_cast<std::size_t>(rank)]; }
 
   std::string judge_sides(const Status& status) const {
     if (status.code() != Code::kMismatch) return "failed otherwise: " + status.to_string();
-    const std::vector<int>& deviants = scenario_.deviations.front().ranks;
-    bool deviant = false, regular = false;
+    const int named = status.culprit().rank;
     for (int rank = 0; rank < scenario_.ranks; ++rank) {
-      const bool named =
-          status.text().find("rank " + std::to_string(rank) + " ") != std::string::npos;
-      (holds(deviants, rank) ? deviant : regular) |= named;
+      for (int other = 0; other < scenario_.ranks; ++other) {
+        const bool sides = deviates(rank) != deviates(other) && (named == rank || named == other);
+        if (!sides || !quotes(status.text(), rank, other)) continue;
+        return status.culprit().host == host_of(named)
+                   ? ""
+                   : "has a wrong host in its name: " + status.to_string();
+      }
     }
-    if (deviant && regular) return {};
-    return "does not name both sides: " + status.to_string();
+    return "does not name both sides with what they called: " + status.to_string();
+  }
+
+  bool deviates(int rank) const { return holds(scenario_.deviations.front().ranks, rank); }
+
+  // "rank 1 on a called … where rank 0 on b called …", with a call of each that it has made.
+  bool quotes(const std::string& text, int rank, int other) const {
+    for (const std::string& theirs : words_of_calls(scenario_, rank)) {
+      for (const std::string& others : words_of_calls(scenario_, other)) {
+        const std::string sentence =
+            called(rank, theirs) + " where " + called(other, others) + ": ";
+        // Equal calls disagree only in what came before them.
+        const bool differ = theirs != others || text.ends_with("the operations before it");
+        if (differ && text.find(sentence) != std::string::npos) return true;
+      }
+    }
+    return false;
+  }
+
+  std::string called(int rank, const std::string& words) const {
+    return "rank " + std::to_string(rank) + " on " + host_of(rank) + " called " + words;
   }
 
   std::string judge_leaving() const {
     const Duration took = outcome_.ranks[static_cast<std::size_t>(rank_)].leaving;
-    return took <= kGrace ? "" : said(own_.size(), "left only after " + milliseconds(took));
+    if (took <= kGrace + outcome_.slack) return {};
+    return said(own_.size(), "left only after " + milliseconds(took));
   }
 
   const Scenario& scenario_;

@@ -16,6 +16,7 @@ struct World {
     scenario.calls = {Call{}};
     scenario.timeout = seconds(5);
     outcome.ranks.resize(3);
+    outcome.hosts = {"a", "b", "c"};
     for (RankOutcome& rank : outcome.ranks) {
       rank.calls = {{.begun = 1, .ended = 2}, {.begun = 3, .ended = 4}};
     }
@@ -25,9 +26,22 @@ struct World {
   }
   void fail(std::size_t rank, std::size_t from, Code code, int culprit, std::string text = "gone") {
     for (std::size_t i = from; i < 2; ++i) {
-      call(rank, i).status = Status(code, Scope::kGroup, text, {.rank = culprit});
+      call(rank, i).status = Status(code, Scope::kGroup, text, named(culprit));
     }
   }
+  Culprit named(int rank) const {
+    const bool known = rank >= 0 && rank < 3;
+    return {.rank = rank,
+            .host = known ? outcome.hosts[static_cast<std::size_t>(rank)] : "",
+            .operation = "barrier #0",
+            .sequence = 0};
+  }
+  void blame(const Culprit& culprit) {
+    for (std::size_t i = 0; i < 2; ++i) {
+      call(0, i).status = Status(Code::kPeerLost, Scope::kGroup, "gone", culprit);
+    }
+  }
+  void part() { scenario.faults = {{.kind = Fault::Kind::kCut, .ranks = {2}}}; }
   std::string schedule() const { return judge_schedule(scenario, outcome); }
   std::string disagreement() const { return judge_disagreement(scenario, outcome); }
 
@@ -40,7 +54,7 @@ TEST(JudgeSchedule, PassesWhatIsRight) {
   EXPECT_EQ(world.schedule(), "");
   world.outcome.lost = {2};
   world.fail(0, 0, Code::kPeerLost, 2);
-  world.fail(1, 1, Code::kTimeout, 2);
+  world.fail(1, 1, Code::kPeerLost, 2);
   world.fail(2, 0, Code::kCancelled, -1);
   EXPECT_EQ(world.schedule(), "") << "who was lost may say anything";
 }
@@ -57,8 +71,43 @@ TEST(JudgeSchedule, WantsACauseAndARightName) {
   EXPECT_NE(world.schedule(), "") << "a wrong code";
 }
 
+TEST(JudgeSchedule, WantsHostAndOperation) {
+  World world;
+  world.outcome.lost = {2};
+  const Culprit right = world.named(2);
+  world.blame(right);
+  EXPECT_EQ(world.schedule(), "");
+  Culprit wrong = right;
+  wrong.host = "b";
+  world.blame(wrong);
+  EXPECT_NE(world.schedule(), "") << "on another host";
+  for (const char* operation : {"", "barrier #1", "all_reduce(1 x float32, sum) #0"}) {
+    wrong = right;
+    wrong.operation = operation;
+    world.blame(wrong);
+    EXPECT_NE(world.schedule(), "") << "nobody has called " << operation;
+  }
+  for (const int sequence : {-1, 1, 2}) {
+    wrong = right;
+    wrong.sequence = sequence;
+    world.blame(wrong);
+    EXPECT_NE(world.schedule(), "") << "the number is not " << sequence;
+  }
+}
+
+// A loss ends connections: who learns of it by its deadline was not told by those who saw it.
+TEST(JudgeSchedule, WantsALossToBeSpread) {
+  World world;
+  world.outcome.lost = {2};
+  world.fail(0, 0, Code::kTimeout, 2);
+  EXPECT_NE(world.schedule(), "");
+  world.part();
+  EXPECT_EQ(world.schedule(), "") << "nobody may have seen it";
+}
+
 TEST(JudgeSchedule, WantsTheOtherSideOfAPartition) {
   World world;
+  world.part();
   world.outcome.cut_off = {1, 2};
   world.fail(0, 1, Code::kTimeout, 2);
   world.fail(1, 1, Code::kTimeout, 0);
@@ -84,6 +133,7 @@ TEST(JudgeSchedule, SeesWrongResultsAndEarlyEnds) {
 
 TEST(JudgeSchedule, SeesWhatComesLate) {
   World world;
+  world.part();
   world.outcome.lost = {2};
   world.fail(0, 0, Code::kTimeout, 2);
   world.call(0, 0).ended_at = TimePoint(seconds(6));
@@ -91,10 +141,14 @@ TEST(JudgeSchedule, SeesWhatComesLate) {
   world.call(0, 0).ended_at += Duration(1);
   EXPECT_NE(world.schedule(), "");
   world.call(0, 0).asked_at = TimePoint(seconds(6));
-  EXPECT_EQ(world.schedule(), "") << "it had ended before it was asked for";
+  EXPECT_NE(world.schedule(), "") << "it had ended before it was asked for, but was waited for";
+  world.outcome.slack = Duration(1);
+  EXPECT_EQ(world.schedule(), "") << "real time passes";
   World leaves_late;
   leaves_late.outcome.ranks[1].leaving = seconds(2);
   EXPECT_NE(leaves_late.schedule(), "");
+  leaves_late.outcome.slack = seconds(1);
+  EXPECT_EQ(leaves_late.schedule(), "");
 }
 
 TEST(JudgeSchedule, WantsTheSameErrorForGood) {
@@ -116,7 +170,8 @@ TEST(JudgeSchedule, WantsAnEnd) {
   EXPECT_NE(fewer.schedule(), "");
 }
 
-constexpr const char* kBothSides = "rank 1 on a called this where rank 0 on a called that";
+constexpr const char* kBothSides =
+    "rank 1 on b called all_reduce(1 x float32, sum) #0 where rank 0 on a called barrier #0: kind";
 
 World disagreeing() {
   World world;
@@ -132,7 +187,7 @@ World disagreeing() {
 TEST(JudgeDisagreement, WantsAMismatchWithBothSidesOnEveryRank) {
   EXPECT_EQ(disagreeing().disagreement(), "");
   World one_side = disagreeing();
-  one_side.fail(2, 0, Code::kMismatch, 1, "rank 1 on a called something else");
+  one_side.fail(2, 0, Code::kMismatch, 1, "rank 1 on b called something else");
   EXPECT_NE(one_side.disagreement(), "");
   World late = disagreeing();
   late.call(2, 0).status = {};
@@ -145,10 +200,49 @@ TEST(JudgeDisagreement, WantsAMismatchWithBothSidesOnEveryRank) {
   EXPECT_NE(slow.disagreement(), "");
 }
 
-// A rank that only sends may learn of it later, but not after close().
-TEST(JudgeDisagreement, LetsASenderEndItsOwnPart) {
+TEST(JudgeDisagreement, WantsTheCallsThatTheyMade) {
+  const auto judged = [](const std::string& text, int culprit = 1) {
+    World world = disagreeing();
+    world.fail(0, 0, Code::kMismatch, culprit, text);
+    return world.disagreement();
+  };
+  const std::string reduce = "all_reduce(1 x float32, sum) #0";
+  EXPECT_EQ(judged(kBothSides, 0), "");
+  EXPECT_NE(judged(kBothSides, 2), "") << "the culprit is not one of them";
+  EXPECT_EQ(judged("rank 0 on a called barrier #0 where rank 1 on b called " + reduce + ": kind"),
+            "");
+  EXPECT_NE(judged("rank 1 on b called barrier #0 where rank 0 on a called " + reduce + ": kind"),
+            "");
+  EXPECT_NE(judged("rank 1 on c called " + reduce + " where rank 0 on a called barrier #0: kind"),
+            "");
+  const std::string same = "rank 1 on b called close #1 where rank 0 on a called close #1: ";
+  EXPECT_EQ(judged(same + "the operations before it"), "");
+  EXPECT_NE(judged(same), "");
+}
+
+// As before, with a broadcast in the others' place.
+World broadcasting() {
   World world = disagreeing();
   world.scenario.calls = {{.kind = OperationKind::kBroadcast, .count = 1}};
+  for (std::size_t rank = 0; rank < 3; ++rank) {
+    world.fail(rank, 0, Code::kMismatch, 1,
+               "rank 1 on b called all_reduce(1 x float32, sum) #0 where rank 0 on a called "
+               "broadcast(1 x float32, root 0) #0: kind");
+  }
+  return world;
+}
+
+TEST(JudgeDisagreement, SeesAWrongResultBehindTheDeviation) {
+  World world = broadcasting();
+  world.call(2, 0).status = {};
+  EXPECT_EQ(world.disagreement(), "") << "it has what its root sent";
+  world.call(2, 0).wrong = "element 0 is not 5";
+  EXPECT_NE(world.disagreement().find("element 0"), std::string::npos) << world.disagreement();
+}
+
+// A rank that only sends may learn of it later, but not after close().
+TEST(JudgeDisagreement, LetsASenderEndItsOwnPart) {
+  World world = broadcasting();
   world.call(0, 0).status = {};
   EXPECT_EQ(world.disagreement(), "");
   world.call(0, 1).status = {};
@@ -160,6 +254,10 @@ TEST(JudgeDisagreement, BeginsWhereTheCallsDiffer) {
   World world = disagreeing();
   world.scenario.calls = {Call{}, Call{}};
   world.scenario.deviations = {{.ranks = {1}, .index = 0, .kind = Deviation::Kind::kSkip}};
+  for (std::size_t rank = 0; rank < 3; ++rank) {
+    world.fail(rank, 0, Code::kMismatch, 1,
+               "rank 1 on b called close #1 where rank 0 on a called barrier #1: kind");
+  }
   for (const std::size_t rank : {0u, 2u}) {
     auto& calls = world.outcome.ranks[rank].calls;
     calls.insert(calls.begin(), {.begun = 1, .ended = 2});

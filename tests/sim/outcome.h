@@ -29,9 +29,11 @@ struct RankOutcome {
 struct Outcome {
   Status simulated;         ///< not ok: the simulation came to no end
   std::uint64_t steps = 0;  ///< of the simulation
+  Duration slack{};         ///< what a clock of real time adds; simulated time is exact
   std::vector<RankOutcome> ranks;
-  std::vector<int> lost;     ///< ranks that were lost before they had left by themselves
-  std::vector<int> cut_off;  ///< one side of a partition that was not healed
+  std::vector<std::string> hosts;  ///< by rank, as their group names them
+  std::vector<int> lost;           ///< ranks that were lost before they had left by themselves
+  std::vector<int> cut_off;        ///< one side of a partition that was not healed
 };
 
 }  // namespace paceline::testing

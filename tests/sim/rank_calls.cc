@@ -16,10 +16,8 @@ class Made {
  public:
   Made(const Call& call, std::size_t index, int rank)
       : call_(call), index_(index), elements_(call.type, call.count), result_(elements_) {
-    for (std::size_t i = 0; i < call.count; ++i) {
-      elements_.set(i, input_of(rank, index, i));
-      result_.set(i, kNothing);
-    }
+    elements_.fill([&](std::size_t i) { return input_of(rank, index, i); });
+    result_.fill([](std::size_t) { return kNothing; });
     if (in_place(rank)) result_ = elements_;
   }
 
@@ -51,12 +49,10 @@ class Made {
 
   /// Which element is not what all ranks together make it; empty if none.
   std::string wrong(int ranks) const {
-    for (std::size_t i = 0; i < call_.count; ++i) {
-      const int right = result_of(call_, index_, i, ranks);
-      if (result_.is(i, right)) continue;
-      return "element " + std::to_string(i) + " is not " + std::to_string(right);
-    }
-    return {};
+    const auto right = [&](std::size_t i) { return result_of(call_, index_, i, ranks); };
+    const auto other = result_.first_other(right);
+    if (!other) return {};
+    return "element " + std::to_string(*other) + " is not " + std::to_string(right(*other));
   }
 
  private:
@@ -80,9 +76,22 @@ class Caller {
       : world_(world), clock_(clock), order_(order) {}
 
   std::vector<CallOutcome> run(const std::vector<Call>& calls) {
-    outcomes_.resize(calls.size() + 1);
+    make(calls, 0);
+    begin(outcomes_.emplace_back());
+    end(calls.size(), [&] { return world_.close(); });
+    return std::move(outcomes_);
+  }
+
+  std::vector<CallOutcome> run_round(const std::vector<Call>& calls, std::size_t first) {
+    make(calls, first);
+    return std::move(outcomes_);
+  }
+
+ private:
+  void make(const std::vector<Call>& calls, std::size_t first) {
+    outcomes_.resize(calls.size());
     for (std::size_t i = 0; i < calls.size(); ++i) {
-      made_.push_back(std::make_unique<Made>(calls[i], i, world_.rank()));
+      made_.push_back(std::make_unique<Made>(calls[i], first + i, world_.rank()));
     }
     for (std::size_t i = 0; i < calls.size(); ++i) {
       begin(outcomes_[i]);
@@ -95,12 +104,8 @@ class Caller {
     for (std::size_t i = 0; i < calls.size(); ++i) {
       if (calls[i].asynchronous) end(i, [&] { return made_[i]->wait(); });
     }
-    begin(outcomes_.back());
-    end(calls.size(), [&] { return world_.close(); });
-    return std::move(outcomes_);
   }
 
- private:
   void begin(CallOutcome& outcome) {
     outcome.began_at = clock_.now();
     outcome.begun = ++order_;
@@ -129,14 +134,10 @@ std::vector<CallOutcome> make_calls(Communicator& world, const std::vector<Call>
   return Caller(world, clock, order).run(calls);
 }
 
-CallOutcome make_call(Communicator& world, const Call& call, std::size_t index,
-                      const Clock& clock) {
-  Made made(call, index, world.rank());
-  CallOutcome outcome{.began_at = clock.now()};
-  outcome.status = made.run(world);
-  outcome.ended_at = clock.now();
-  if (outcome.status.ok()) outcome.wrong = made.wrong(world.size());
-  return outcome;
+std::vector<CallOutcome> make_round(Communicator& world, const std::vector<Call>& calls,
+                                    std::size_t first, const Clock& clock) {
+  Order order{0};
+  return Caller(world, clock, order).run_round(calls, first);
 }
 
 }  // namespace paceline::testing

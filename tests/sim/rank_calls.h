@@ -24,8 +24,10 @@ using Order = std::atomic<std::uint64_t>;
 std::vector<CallOutcome> make_calls(Communicator& world, const std::vector<Call>& calls,
                                     const Clock& clock, Order& order);
 
-/// Makes one call and waits for its end.
-CallOutcome make_call(Communicator& world, const Call& call, std::size_t index, const Clock& clock);
+/// The same without close(), for who goes on afterwards: `first` is the number of the first call in
+/// its communicator.
+std::vector<CallOutcome> make_round(Communicator& world, const std::vector<Call>& calls,
+                                    std::size_t first, const Clock& clock);
 
 inline CommunicatorOptions communicator_options(const Scenario& scenario) {
   return {.algorithm = scenario.algorithm,

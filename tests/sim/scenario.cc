@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "comm/base/signature.h"
+
 namespace paceline::testing {
 
 bool Call::agrees_with(const Call& other) const {
@@ -31,6 +33,17 @@ std::vector<Call> calls_of(const Scenario& scenario, int rank) {
     }
   }
   return calls;
+}
+
+std::string words_of(const Call& call, std::uint64_t sequence) {
+  const bool rooted = call.kind == OperationKind::kBroadcast;
+  return Signature{.sequence = sequence,
+                   .count = call.count,
+                   .root = rooted ? call.root : -1,
+                   .kind = call.kind,
+                   .type = call.type,
+                   .op = call.op}
+      .to_string();
 }
 
 }  // namespace paceline::testing

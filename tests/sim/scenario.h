@@ -77,8 +77,11 @@ struct Scenario {
 /// What one rank calls, its deviations done.
 std::vector<Call> calls_of(const Scenario& scenario, int rank);
 
+/// The operation in a Culprit's words: "all_reduce(7 x int64, max) #2".
+std::string words_of(const Call& call, std::uint64_t sequence);
+
 inline constexpr int kMostRanks = 64;  ///< of a scenario
-inline constexpr std::size_t kMostCount = 1 << 20;
+inline constexpr std::size_t kMostCount = 1 << 21;
 
 struct GenerateOptions {
   int min_ranks = 2;
@@ -88,6 +91,9 @@ struct GenerateOptions {
 
 /// Neither faults nor deviations. The same seed and options give the same scenario.
 Scenario generate(std::uint64_t seed, const GenerateOptions& options);
+
+/// Multiplies all counts, so that the largest comes near `most` and equal ones stay equal.
+void enlarge(Scenario& scenario, std::size_t most);
 
 /// One or two lost ranks or a partition, at any of the `steps` that the scenario takes without.
 void place_faults(Scenario& scenario, std::uint64_t steps, Random& random);

@@ -28,6 +28,7 @@ class SimulatedWorld {
                                .synchronous = scenario.synchronous_percent / 100.0}),
         gone_(static_cast<std::size_t>(scenario.ranks)) {
     outcome_.ranks.resize(gone_.size());
+    for (const Member& member : network_.group(0).members) outcome_.hosts.push_back(member.host);
     for (const Fault& fault : scenario.faults) {
       simulation_.at_step(fault.step, [this, &fault] { befall(fault); });
     }

@@ -16,8 +16,6 @@
 namespace paceline::testing {
 namespace {
 
-constexpr std::size_t kMostWorkers = 16;
-
 // In memory that all workers share.
 struct Shared {
   Counters counters{};
@@ -71,7 +69,7 @@ bool run_processes(const WorkerOptions& options, Shared& shared,
 
 bool run_workers(const WorkerOptions& options, Counters& counters,
                  FunctionRef<bool(std::uint64_t, Counters&)> item) {
-  PACELINE_ASSERT(options.workers >= 1 && std::cmp_less_equal(options.workers, kMostWorkers));
+  PACELINE_ASSERT(options.workers >= 1 && options.workers <= kMostWorkers);
   void* memory =
       ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   PACELINE_ASSERT(memory != MAP_FAILED);

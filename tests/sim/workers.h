@@ -13,8 +13,10 @@ namespace paceline::testing {
 /// Counts that all processes add to.
 using Counters = std::array<std::atomic<std::uint64_t>, 32>;
 
+inline constexpr int kMostWorkers = 16;
+
 struct WorkerOptions {
-  int workers = 2;  ///< 1: in this process
+  int workers = 2;  ///< 1: in this process; up to kMostWorkers
   std::uint64_t items = 0;
   int most_failures = 5;  ///< after which a worker stops
 };

@@ -2,7 +2,8 @@
 // count, type, op, root or order, a call too few, nothing where there should be something; in the
 // last call, or followed by others on which all agree. Over the simulated network and over TCP,
 // every rank learns of it, with a rank of either side in the error, and close() succeeds nowhere
-// (tests/sim/judge.h).
+// (tests/sim/judge.h). Every third world over TCP has messages of megabytes: sends of which a part
+// has left, and receivers that have no room for more.
 //
 //   disagreements [--quick] [--count N] [--workers N]
 //   disagreements --seed N [--over tcp|simulation]
@@ -15,6 +16,7 @@
 #include <cstdlib>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "comm/base/clock.h"
@@ -38,32 +40,52 @@ struct Options {
   std::optional<bool> over_tcp;
 };
 
+// Other programs use the machine too.
+constexpr Duration kSlack = std::chrono::seconds(2);
+
 constexpr std::size_t kKinds = std::size(kDifferences);
 
 // Even seeds go over the simulated network, odd ones over TCP; each of both through all kinds.
 bool goes_over_tcp(std::uint64_t seed) { return seed % 2 != 0; }
 Difference difference_of(std::uint64_t seed) { return kDifferences[seed / 2 % kKinds]; }
 
+// Each kind in its turn.
+bool is_large(std::uint64_t seed) { return goes_over_tcp(seed) && seed / 2 % 3 == 0; }
+
 Scenario scenario_of(std::uint64_t seed) {
   Random random(seed);
-  Scenario scenario = generate(random.next(), {.max_ranks = 8, .max_calls = 4});
+  const bool large = is_large(seed);
+  const int max_ranks = large ? 5 : 8;
+  Scenario scenario = generate(random.next(), {.max_ranks = max_ranks, .max_calls = 4});
   place_disagreement(scenario, difference_of(seed), random);
+  if (large) {
+    enlarge(scenario, kMostCount >> random.below(3));
+    static constexpr std::size_t kSegments[] = {64 << 10, 1 << 20, 16 << 20};
+    scenario.segment_bytes = kSegments[random.below(std::size(kSegments))];
+    scenario.timeout = std::chrono::seconds(20);
+  }
   return scenario;
 }
 
 Outcome run_over_tcp(const Scenario& scenario) {
   const SystemClock clock;
   Order order{0};
-  Outcome outcome;
+  Outcome outcome{.slack = kSlack};
   outcome.ranks.resize(static_cast<std::size_t>(scenario.ranks));
+  outcome.hosts.resize(outcome.ranks.size());
   const RunOptions options{.mode = Mode::kThreads,
                            .ranks = scenario.ranks,
                            .algorithm = scenario.algorithm,
                            .segment_bytes = scenario.segment_bytes,
                            .timeout = scenario.timeout};
   outcome.simulated = run_ranks(options, [&](Communicator& world) -> Status {
-    outcome.ranks[static_cast<std::size_t>(world.rank())].calls =
-        make_calls(world, calls_of(scenario, world.rank()), clock, order);
+    Communicator own = std::move(world);
+    RankOutcome& rank = outcome.ranks[static_cast<std::size_t>(own.rank())];
+    outcome.hosts[static_cast<std::size_t>(own.rank())] = own.group().self().host;
+    rank.calls = make_calls(own, calls_of(scenario, own.rank()), clock, order);
+    const TimePoint begin = clock.now();
+    { const Communicator leaving = std::move(own); }
+    rank.leaving = clock.now() - begin;
     return {};
   });
   return outcome;
@@ -212,6 +234,9 @@ int main(int argc, char** argv) {
     } else {
       return usage("unknown or incomplete: " + words[i]);
     }
+  }
+  if (options.workers < 1 || options.workers > kMostWorkers) {
+    return usage("--workers takes 1 to " + std::to_string(kMostWorkers));
   }
   if (options.scenario) return replay_one(*options.scenario, options.over_tcp.value_or(false));
   if (options.seed) {

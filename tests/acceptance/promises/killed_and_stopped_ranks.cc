@@ -1,7 +1,8 @@
 // Worlds of 2 to 6 processes that talk over TCP; at a random moment one or two ranks are killed
-// (SIGKILL) or stopped (SIGSTOP). Every survivor's running operation ends in bounded time with the
-// name of a rank that was struck, every later call and close() with the same error, and what had
-// ended well before was right.
+// (SIGKILL) or stopped (SIGSTOP). Every survivor's operations, those that run in the background
+// too, end in bounded time with the rank that was struck, its host and the operation; every later
+// call and close() with the same error; and what had ended well before was right. In some worlds
+// the messages are of megabytes, in some a survivor computes between its calls.
 //
 //   killed_and_stopped_ranks [--quick] [--count N] [--workers N]
 //   killed_and_stopped_ranks --seed N     one world
@@ -16,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include <poll.h>
 #include <signal.h>
 
 #include "comm/base/clock.h"
@@ -34,6 +36,9 @@ using std::chrono::milliseconds;
 constexpr milliseconds kTimeout{3000};
 // On top of the deadline, since other programs use the machine too.
 constexpr milliseconds kGrace{3000};
+// How long a rank that computes does so between two rounds of calls.
+constexpr milliseconds kComputing{500};
+constexpr const char* kHost = "local";  // as tests/harness/tcp_world.h calls it
 
 struct Options {
   std::string program = "killed_and_stopped_ranks";
@@ -47,7 +52,31 @@ struct Strike {
   bool kill = true;  // or stop
   std::vector<int> victims;
   std::vector<Duration> moments;  // since the world began, then since the strike before
+  int computing = -1;             // the survivor that does; -1: none
 };
+
+Duration below(Duration longest, Random& random) {
+  return Duration(random.below(static_cast<std::uint64_t>(longest.count())));
+}
+
+void lengthen(Scenario& scenario, Random& random) {
+  const auto rank = static_cast<int>(random.below(static_cast<std::uint64_t>(scenario.ranks)));
+  scenario.calls.push_back({.kind = OperationKind::kBroadcast,
+                            .count = kMostCount >> random.below(3),
+                            .type = DataType::kFloat64,
+                            .root = rank,
+                            .asynchronous = random.chance(0.3)});
+  scenario.segment_bytes = std::size_t{64 << 10} << (4 * random.below(3));
+}
+
+// One that is not struck; it and the others meet once in a round, or they would leave it behind.
+void let_compute(Strike& strike) {
+  int rank = 0;
+  while (std::ranges::count(strike.victims, rank) > 0) ++rank;
+  if (rank == strike.scenario.ranks) return;
+  strike.computing = rank;
+  strike.scenario.calls.push_back({});
+}
 
 Strike strike_of(std::uint64_t seed) {
   Random random(seed);
@@ -62,49 +91,117 @@ Strike strike_of(std::uint64_t seed) {
   strike.victims = {static_cast<int>(random.below(ranks))};
   // Early: while connections are made. Late: in the middle of the calls.
   const Duration longest = random.chance(0.3) ? milliseconds(30) : milliseconds(300);
-  strike.moments = {Duration(random.below(static_cast<std::uint64_t>(longest.count())))};
+  strike.moments = {below(longest, random)};
   if (ranks > 2 && random.chance(0.25)) {
     const auto other = 1 + random.below(ranks - 1);
     strike.victims.push_back(
         static_cast<int>((static_cast<std::uint64_t>(strike.victims.front()) + other) % ranks));
-    strike.moments.push_back(microseconds(random.below(20'000)));
+    strike.moments.push_back(below(milliseconds(20), random));
   }
+  const bool large = random.chance(0.2);
+  const bool computes = random.chance(0.2);
+  if (large) lengthen(strike.scenario, random);
+  if (computes) let_compute(strike);
+  if (large || computes) strike.moments.front() = below(3 * kComputing, random);
   return strike;
 }
 
 // ---- in the rank ----
 
-// Calls again and again until one fails: "code culprit milliseconds right sticky words…".
-std::string report_of(Communicator& world, const std::vector<Call>& calls) {
+// What a rank has seen of the round in which its calls began to fail.
+struct Report {
+  int code = 0;
+  int culprit = -1;
+  std::string host;
+  std::int64_t sequence = -1;
+  std::string operation;
+  std::int64_t waited_ms = 0;   // for the first call that failed
+  std::int64_t overdue_ms = 0;  // the most that any call came after its deadline
+  bool right = true;            // no result of a success is wrong
+  bool sticky = true;           // every later call has the same error
+  std::string words;
+};
+
+bool is_over(const CallOutcome& call) { return !call.status.ok() || !call.wrong.empty(); }
+
+void look_at(const CallOutcome& call, Report& report) {
+  const TimePoint due = std::max(call.began_at + kTimeout, call.asked_at);
+  report.overdue_ms = std::max(report.overdue_ms, (call.ended_at - due) / milliseconds(1));
+  report.right = report.right && call.wrong.empty();
+}
+
+Report report_of(const std::vector<CallOutcome>& round, Communicator& world) {
+  const auto first = std::ranges::find_if(round, is_over);
+  const std::string error = first->status.to_string();
+  const Culprit& who = first->status.culprit();
+  Report report{.code = static_cast<int>(first->status.code()),
+                .culprit = who.rank,
+                .host = who.host,
+                .sequence = who.sequence,
+                .operation = who.operation,
+                .waited_ms = (first->ended_at - first->asked_at) / milliseconds(1),
+                .words = first->status.ok() ? first->wrong : error};
+  for (const CallOutcome& call : round) look_at(call, report);
+  report.sticky = std::all_of(first, round.end(), [&](const CallOutcome& call) {
+    return call.status.to_string() == error;
+  });
+  report.sticky =
+      report.sticky && world.barrier().to_string() == error && world.close().to_string() == error;
+  return report;
+}
+
+// A line for each field.
+std::string text_of(const Report& report) {
+  std::ostringstream text;
+  text << report.code << '\n'
+       << report.culprit << '\n'
+       << report.host << '\n'
+       << report.sequence << '\n'
+       << report.operation << '\n'
+       << report.waited_ms << '\n'
+       << report.overdue_ms << '\n'
+       << report.right << '\n'
+       << report.sticky << '\n'
+       << report.words;
+  return text.str();
+}
+
+// As a program that computes between its calls: nobody asks how they do meanwhile.
+void compute() { (void)::poll(nullptr, 0, static_cast<int>(kComputing.count())); }
+
+// Makes the calls again and again until one fails.
+std::string live(Communicator& world, const Strike& strike) {
   const SystemClock clock;
-  for (std::size_t i = 0;; ++i) {
-    const CallOutcome outcome = make_call(world, calls[i % calls.size()], i, clock);
-    if (outcome.status.ok() && outcome.wrong.empty()) continue;
-    const std::string error = outcome.status.to_string();
-    const bool sticky = world.barrier().to_string() == error && world.close().to_string() == error;
-    std::ostringstream line;
-    line << static_cast<int>(outcome.status.code()) << ' ' << outcome.status.culprit().rank << ' '
-         << (outcome.ended_at - outcome.began_at) / milliseconds(1) << ' ' << outcome.wrong.empty()
-         << ' ' << sticky << ' ' << (outcome.status.ok() ? outcome.wrong : error);
-    return line.str();
+  const std::vector<Call>& calls = strike.scenario.calls;
+  for (std::size_t first = 0;; first += calls.size()) {
+    if (world.rank() == strike.computing) compute();
+    const std::vector<CallOutcome> round = make_round(world, calls, first, clock);
+    if (std::ranges::any_of(round, is_over)) return text_of(report_of(round, world));
   }
 }
 
 // ---- in the judge ----
 
-struct Report {
-  int code = 0;
-  int culprit = -1;
-  std::int64_t took_ms = 0;
-  bool right = false;
-  bool sticky = false;
-};
-
 std::optional<Report> parse_report(const std::string& text) {
-  std::istringstream words(text);
+  std::istringstream lines(text);
   Report report;
-  words >> report.code >> report.culprit >> report.took_ms >> report.right >> report.sticky;
-  return words ? std::optional(report) : std::nullopt;
+  lines >> report.code >> report.culprit;
+  lines.ignore();  // the end of the line: what follows may be empty
+  std::getline(lines, report.host);
+  lines >> report.sequence;
+  lines.ignore();
+  std::getline(lines, report.operation);
+  lines >> report.waited_ms >> report.overdue_ms >> report.right >> report.sticky;
+  lines.ignore();
+  std::getline(lines, report.words);
+  return lines ? std::optional(report) : std::nullopt;
+}
+
+// Was that call to be made, as its words say? Every rank makes the same ones.
+bool is_called(const Report& report, const std::vector<Call>& calls) {
+  if (report.sequence < 0) return false;
+  const auto sequence = static_cast<std::uint64_t>(report.sequence);
+  return report.operation == words_of(calls[sequence % calls.size()], sequence);
 }
 
 std::string judge_report(const Report& report, const Strike& strike) {
@@ -113,7 +210,9 @@ std::string judge_report(const Report& report, const Strike& strike) {
   if (!report.sticky) return "forgot its error";
   if (!is(Code::kPeerLost) && !is(Code::kTimeout)) return "has a wrong code";
   if (std::ranges::count(strike.victims, report.culprit) == 0) return "has a wrong name";
-  return report.took_ms <= (kTimeout + kGrace).count() ? "" : "ended late";
+  if (report.host != kHost) return "has a wrong host";
+  if (!is_called(report, strike.scenario.calls)) return "names no operation that was called";
+  return report.overdue_ms <= kGrace.count() ? "" : "ended late";
 }
 
 std::string words_of(const Strike& strike) {
@@ -121,6 +220,9 @@ std::string words_of(const Strike& strike) {
   for (std::size_t i = 0; i < strike.victims.size(); ++i) {
     words += (i == 0 ? " to rank " : " and to rank ") + std::to_string(strike.victims[i]) +
              " after " + std::to_string(strike.moments[i] / microseconds(1)) + " us";
+  }
+  if (strike.computing >= 0) {
+    words += ", while rank " + std::to_string(strike.computing) + " computes";
   }
   return words + " in " + to_text(strike.scenario);
 }
@@ -153,7 +255,7 @@ std::string judge_world(const ProcessWorld& world, const Strike& strike, Counter
     std::string said = report ? judge_report(*report, strike) : "ended without a report";
     if (!world.has_ended(rank)) said = "is still running";
     const Count place = strike.kill ? kOperation : kOperationOfStopped;
-    if (report) note_longest(counters[place], report->took_ms);
+    if (report) note_longest(counters[place], report->waited_ms);
     if (said.empty()) continue;
     wrong += "  rank " + std::to_string(rank) + " " + said + ": " + world.report(rank) + "\n";
   }
@@ -169,8 +271,7 @@ bool any_has_ended(const ProcessWorld& world, int ranks) {
 
 std::string run_strike(const Strike& strike, Counters& counters) {
   const SystemClock clock;
-  const std::vector<Call>& calls = strike.scenario.calls;
-  ProcessWorld world(strike.scenario, [&](Communicator& own) { return report_of(own, calls); });
+  ProcessWorld world(strike.scenario, [&](Communicator& own) { return live(own, strike); });
   for (std::size_t i = 0; i < strike.victims.size(); ++i) {
     (void)world.collect(clock.now() + strike.moments[i]);
     if (i == 0 && any_has_ended(world, strike.scenario.ranks)) {
@@ -254,6 +355,9 @@ int main(int argc, char** argv) {
     } else {
       return usage("unknown or incomplete: " + words[i]);
     }
+  }
+  if (options.workers < 1 || options.workers > kMostWorkers) {
+    return usage("--workers takes 1 to " + std::to_string(kMostWorkers));
   }
   return run(options);
 }

@@ -137,6 +137,14 @@ def peak_memory_kib(pid):
     return int(match[1]) if match else 0
 
 
+def roles_of(pid):
+    """Pid -> what it is, of the process and all that it has started: a rank goes by its number,
+    any other by its place among those of the launcher."""
+    roles = {child: f"rank {rank}" for rank, child in ranks_of(pid).items()}
+    others = [process for process in family(pid) if process not in roles]
+    return roles | {process: f"launcher process {i}" for i, process in enumerate(others)}
+
+
 def forms_of(digits):
     """The forms in which the key of 64 hexadecimal digits could stand somewhere."""
     raw = bytes.fromhex(digits)

@@ -1,8 +1,13 @@
 // Who gets into a store, and who does not.
 
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -89,6 +94,93 @@ TEST(StoreAccess, AsManyAsThereIsRoomForMayComeBeforeTheFirstOfThemProvesAnythin
     ASSERT_EQ(connection->prove(store.key()), Verdict::kAccepted);
   }
   EXPECT_EQ(store.refused(), 0u);
+}
+
+// Accepts one connection, greets as it is told to, and then writes zeros as fast as they are taken.
+class FloodingServer {
+ public:
+  static constexpr std::size_t kMost = std::size_t{256} << 20;
+
+  enum class Greeting { kNone, kChallenge, kWelcome };
+  FloodingServer(const JobKey& key, Greeting greeting)
+      : key_(key), thread_([this, greeting] { serve(greeting); }) {}
+  ~FloodingServer() { stopping_ = true; }
+
+  const SocketAddress& address() const { return address_; }
+  /// Bytes that the other side or the kernel has taken.
+  std::size_t sent() const { return sent_; }
+
+ private:
+  void serve(Greeting greeting) {
+    const UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    const timeval patience{.tv_sec = 0, .tv_usec = 100'000};
+    ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    AcceptorHandshake handshake(key_, {});
+    if (greeting != Greeting::kNone) send(fd.get(), handshake.challenge());
+    if (greeting == Greeting::kWelcome) {
+      Bytes hello(kHelloBytes);
+      EXPECT_EQ(::recv(fd.get(), hello.data(), hello.size(), MSG_WAITALL), std::ssize(hello));
+      EXPECT_TRUE(handshake.read_hello(hello).ok());
+      send(fd.get(), handshake.welcome(Verdict::kAccepted));
+    }
+    const Bytes flood = greeting == Greeting::kWelcome ? frames() : Bytes(std::size_t{1} << 16);
+    while (!stopping_ && sent_ < kMost && send(fd.get(), flood)) {
+    }
+  }
+  // Good ones, which answer nothing that was asked.
+  static Bytes frames() {
+    Bytes frames;
+    while (frames.size() < std::size_t{1} << 16) {
+      append_frame({.kind = StoreFrameKind::kValue, .id = 1u << 31, .value = "unasked"}, frames);
+    }
+    return frames;
+  }
+  // False when the other side has hung up.
+  bool send(int fd, ByteView bytes) {
+    while (!bytes.empty() && !stopping_) {
+      const ssize_t sent = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (sent < 0 && errno != EAGAIN) return false;
+      if (sent < 0) continue;
+      sent_ += static_cast<std::size_t>(sent);
+      bytes = bytes.subspan(static_cast<std::size_t>(sent));
+    }
+    return true;
+  }
+
+  const JobKey& key_;
+  const UniqueFd listener_ = [] {
+    UniqueFd fd = listen_on(SocketAddress::parse("127.0.0.1:0").value()).value();
+    ::fcntl(fd.get(), F_SETFL, 0);
+    return fd;
+  }();
+  const SocketAddress address_ = SocketAddress::of_local_end(listener_.get()).value();
+  std::atomic<std::size_t> sent_ = 0;
+  std::atomic<bool> stopping_ = false;
+  std::jthread thread_;
+};
+
+// What the kernel may hold of a connection, far below what is written to one who reads.
+constexpr std::size_t kKernelsShare = std::size_t{32} << 20;
+
+TEST(StoreAccess, AServerThatFloodsInsteadOfAProofIsDeniedAfterItsFirstWord) {
+  const JobKey key = JobKey::generate().value();
+  for (const auto greeting :
+       {FloodingServer::Greeting::kNone, FloodingServer::Greeting::kChallenge}) {
+    const FloodingServer server(key, greeting);
+    const Status status =
+        StoreClient::connect(ServedStore::engine(), server.address(), &key, patient()).status();
+    EXPECT_EQ(status.code(), Code::kDenied) << status.to_string();
+    EXPECT_LT(server.sent(), kKernelsShare);
+  }
+}
+
+TEST(StoreAccess, AServerThatFloodsAfterItsProofDoesNotHoldUpADeadline) {
+  const JobKey key = JobKey::generate().value();
+  const FloodingServer server(key, FloodingServer::Greeting::kWelcome);
+  const auto client =
+      StoreClient::connect(ServedStore::engine(), server.address(), &key, patient()).value();
+  EXPECT_EQ(get_one(*client, "key", brief()).value(), std::nullopt);
+  EXPECT_LT(server.sent(), FloodingServer::kMost) << "it went on all the time";
 }
 
 // Only raw system calls in the child: it is forked while the server's thread runs.

@@ -194,6 +194,51 @@ TEST(TcpDoor, SilenceEndsInTime) {
   EXPECT_TRUE(stranger.ends());
 }
 
+// The job computes, or is stopped, for longer than a greeting may take: the peer's proof lies there
+// since long ago, although the engine has not come to say so.
+TEST(TcpDoor, WhoseProofHasComeIsLetInHoweverLateTheDoorLooks) {
+  OpenDoor door;
+  RawConnection peer(door.address());
+  door.settle();
+  ASSERT_TRUE(peer.send(hello_for(peer, door.key(), 3)));
+  door.pass(TcpDoor::kGreetingTime + std::chrono::seconds(1));
+  EXPECT_TRUE(door.drive({}));
+  ASSERT_EQ(door.guests().size(), 1u);
+  EXPECT_EQ(peer.receive(kWelcomeBytes).size(), kWelcomeBytes);
+  EXPECT_EQ(door.refused(), 0u);
+}
+
+TEST(TcpDoor, WhoseProofHasComeDoesNotGiveWayHoweverLateTheDoorLooks) {
+  OpenDoor door;
+  RawConnection peer(door.address());
+  door.settle();
+  const auto strangers = silent_strangers(door, static_cast<int>(TcpDoor::kMaxStrangers));
+  door.settle();
+  EXPECT_EQ(door.strangers(), TcpDoor::kMaxStrangers);
+  ASSERT_TRUE(peer.send(hello_for(peer, door.key(), 3)));
+  door.pass(TcpDoor::kLeastTime);
+  EXPECT_TRUE(door.drive({}));
+  ASSERT_EQ(door.guests().size(), 1u);
+  EXPECT_EQ(door.strangers(), TcpDoor::kMaxStrangers) << "the last one has come in instead";
+  EXPECT_EQ(door.refused(), 0u);
+}
+
+TEST(TcpDoor, NobodyGivesWayWhereNobodyWaits) {
+  OpenDoor door;
+  const auto strangers = silent_strangers(door, static_cast<int>(TcpDoor::kMaxStrangers));
+  door.settle();
+  door.pass(TcpDoor::kLeastTime);
+  door.settle();
+  EXPECT_EQ(door.strangers(), TcpDoor::kMaxStrangers);
+  EXPECT_EQ(door.refused(), 0u);
+  EXPECT_EQ(door.rest(), TcpDoor::kGreetingTime - TcpDoor::kLeastTime);
+  RawConnection another(door.address());
+  door.settle();
+  EXPECT_EQ(door.strangers(), TcpDoor::kMaxStrangers);
+  EXPECT_EQ(door.refused(), 1u);
+  EXPECT_EQ(another.receive(kChallengeBytes).size(), kChallengeBytes);
+}
+
 TEST(TcpDoor, TheOldestGivesWayOnceItHasHadItsTime) {
   OpenDoor door;
   const auto strangers = silent_strangers(door, 2 * static_cast<int>(TcpDoor::kMaxStrangers));

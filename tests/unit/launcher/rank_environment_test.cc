@@ -54,15 +54,31 @@ TEST(RankEnvironment, SuggestsThreadsUnlessTheUserSaidHowMany) {
   EXPECT_EQ(left, (std::vector<std::string>{"MASTER_ADDR=127.0.0.1", "MASTER_PORT=4000"}));
 }
 
-TEST(RankEnvironment, MergingKeepsEachNameOnce) {
+Variables some_changes() {
   Variables changes;
   for (const auto& [name, value] : {std::pair{"B", "2"}, {"NEW", ""}, {"B", "3=4"}}) {
     messages::Variable& variable = *changes.Add();
     variable.set_name(name);
     variable.set_value(value);
   }
-  EXPECT_EQ(merge_environment({"A=1", "B=1", "BB=1"}, changes),
+  return changes;
+}
+
+TEST(RankEnvironment, MergingKeepsEachNameOnce) {
+  EXPECT_EQ(merge_environment({"A=1", "B=1", "BB=1"}, some_changes()),
             (std::vector<std::string>{"A=1", "B=3=4", "BB=1", "NEW="}));
+}
+
+TEST(RankEnvironment, OneValueIsFoundAsMergingWouldLeaveIt) {
+  const Variables changes = some_changes();
+  const auto base = [](const char* name) {
+    return name[0] == 'X' ? nullptr : static_cast<const char*>("1");
+  };
+  EXPECT_STREQ(value_of("A", changes, base), "1");
+  EXPECT_STREQ(value_of("B", changes, base), "3=4");
+  EXPECT_STREQ(value_of("BB", changes, base), "1");
+  EXPECT_STREQ(value_of("NEW", changes, base), "");
+  EXPECT_EQ(value_of("X", changes, base), nullptr);
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
 
 namespace paceline {
 namespace {
@@ -65,6 +67,61 @@ TEST(Log, LinesOfManyThreadsStayWhole) {
     all.erase(0, line.size());
   }
   EXPECT_EQ(lines, kThreads * kLines);
+}
+
+// In a child process with the default disposition: what it exits with says what it saw.
+class LogOfAClosedPipe : public ::testing::Test {
+ protected:
+  static void write_a_line() {
+    int ends[2];
+    if (::pipe(ends) != 0 || ::dup2(ends[1], STDERR_FILENO) < 0) ::_exit(100);
+    ::close(ends[0]);
+    ::signal(SIGPIPE, SIG_DFL);
+    make_stderr_log({})->write(Severity::kError, "nobody reads this");
+  }
+  static bool is_pending() {
+    sigset_t pending;
+    ::sigpending(&pending);
+    return ::sigismember(&pending, SIGPIPE) == 1;
+  }
+  static bool is_blocked() {
+    sigset_t blocked;
+    ::pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
+    return ::sigismember(&blocked, SIGPIPE) == 1;
+  }
+  static void block() {
+    sigset_t sigpipe;
+    ::sigemptyset(&sigpipe);
+    ::sigaddset(&sigpipe, SIGPIPE);
+    ::pthread_sigmask(SIG_BLOCK, &sigpipe, nullptr);
+  }
+};
+
+TEST_F(LogOfAClosedPipe, RaisesNoSignalAndLeavesNoTrace) {
+  const auto body = [] {
+    write_a_line();
+    ::_exit(is_pending() || is_blocked() ? 1 : 0);
+  };
+  EXPECT_EXIT(body(), ::testing::ExitedWithCode(0), "");
+}
+
+TEST_F(LogOfAClosedPipe, LeavesTheProgramsOwnSignalPending) {
+  const auto body = [] {
+    block();
+    ::raise(SIGPIPE);
+    write_a_line();
+    ::_exit(is_pending() && is_blocked() ? 0 : 1);
+  };
+  EXPECT_EXIT(body(), ::testing::ExitedWithCode(0), "");
+}
+
+TEST_F(LogOfAClosedPipe, LeavesTheProgramsOwnWritesAsTheyWere) {
+  const auto body = [] {
+    write_a_line();
+    (void)!::write(STDERR_FILENO, "x", 1);
+    ::_exit(0);
+  };
+  EXPECT_EXIT(body(), ::testing::KilledBySignal(SIGPIPE), "");
 }
 
 TEST(OneLine, LeavesPrintableTextAsItIs) {

@@ -1,0 +1,121 @@
+#include "launcher/agent/flight_book.h"
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "comm/store_keys.h"
+
+namespace paceline::launcher {
+namespace {
+
+// Time stands still at ten seconds.
+class StoppedClock final : public Clock {
+ public:
+  TimePoint now() const override { return TimePoint(std::chrono::seconds(10)); }
+};
+
+FlightRecord barrier(std::uint64_t number, std::chrono::seconds began) {
+  FlightRecord record;
+  record.signature = {.sequence = number, .kind = OperationKind::kBarrier};
+  record.began_ns = std::chrono::nanoseconds(began).count();
+  return record;
+}
+
+class FlightBookTest : public ::testing::Test {
+ protected:
+  // The ring of `rank` as the rank itself writes it.
+  FlightRing& enter(int rank) {
+    auto ring = FlightRing::create_private();
+    FlightRing& borrowed = *ring;
+    book_.enter(rank, std::move(ring));
+    return borrowed;
+  }
+
+  const StoppedClock clock_;
+  FlightBook book_{clock_};
+};
+
+TEST_F(FlightBookTest, OfAnUnknownRankOrOneThatHasBegunNothingItSaysNothing) {
+  enter(3);
+  for (const int rank : {-1, 0, 3, 4}) EXPECT_EQ(book_.last_operation(rank), "") << rank;
+}
+
+TEST_F(FlightBookTest, NamesTheOperationThatRuns) {
+  enter(3).start(barrier(7, std::chrono::seconds(8)));
+  const std::string said = book_.last_operation(3);
+  EXPECT_NE(said.find("barrier"), std::string::npos) << said;
+  EXPECT_NE(said.find("#7"), std::string::npos) << said;
+  EXPECT_NE(said.find("running for 2"), std::string::npos) << said;
+  EXPECT_EQ(book_.last_operation(2), "") << "it is another's";
+}
+
+TEST_F(FlightBookTest, OfSeveralThatRunNamesTheLatest) {
+  FlightRing& ring = enter(0);
+  ring.start(barrier(7, std::chrono::seconds(1)));
+  ring.start(barrier(8, std::chrono::seconds(2)));
+  EXPECT_NE(book_.last_operation(0).find("#8"), std::string::npos) << book_.last_operation(0);
+}
+
+// Operations may end in another order than they began.
+TEST_F(FlightBookTest, OneThatRunsCountsMoreThanALaterOneThatHasEnded) {
+  FlightRing& ring = enter(0);
+  ring.start(barrier(7, std::chrono::seconds(1)));
+  ring.finish(ring.start(barrier(8, std::chrono::seconds(2))), FlightState::kSucceeded,
+              clock_.now());
+  EXPECT_NE(book_.last_operation(0).find("#7"), std::string::npos) << book_.last_operation(0);
+}
+
+TEST_F(FlightBookTest, WhereNoneRunsTheLastOneIsNamed) {
+  FlightRing& ring = enter(0);
+  for (const std::uint64_t number : {7u, 8u}) {
+    ring.finish(ring.start(barrier(number, std::chrono::seconds(1))), FlightState::kFailed,
+                clock_.now());
+  }
+  const std::string said = book_.last_operation(0);
+  EXPECT_NE(said.find("#8"), std::string::npos) << said;
+  EXPECT_EQ(said.find("running"), std::string::npos) << said;
+}
+
+TEST_F(FlightBookTest, ANewRingTakesTheOldOnesPlace) {
+  enter(0).start(barrier(7, std::chrono::seconds(1)));
+  enter(0).start(barrier(1, std::chrono::seconds(1)));
+  EXPECT_NE(book_.last_operation(0).find("#1"), std::string::npos) << book_.last_operation(0);
+}
+
+TEST_F(FlightBookTest, AnswersTheStoresKeyOfARankAndNoOther) {
+  enter(3).start(barrier(7, std::chrono::seconds(8)));
+  EXPECT_EQ(book_.answer(flight_key(3)), book_.last_operation(3));
+  for (const std::string key :
+       {"", "live/flight/", "live/flight/2", "live/flight/3x", "live/flight/-3", "live/other/3"}) {
+    EXPECT_EQ(book_.answer(key), "") << key;
+  }
+}
+
+TEST_F(FlightBookTest, MayBeAskedWhileRingsAreEnteredAndWritten) {
+  constexpr int kRanks = 64;
+  std::atomic<bool> ended = false;
+  std::jthread reader([&] {
+    while (!ended) {
+      for (int rank = 0; rank < kRanks; ++rank) {
+        const std::string said = book_.answer(flight_key(rank));
+        EXPECT_TRUE(said.empty() || said.find("barrier") != std::string::npos) << said;
+      }
+    }
+  });
+  for (int rank = 0; rank < kRanks; ++rank) {
+    FlightRing& ring = enter(rank);
+    for (std::uint64_t number = 0; number < 100; ++number) {
+      ring.start(barrier(number, std::chrono::seconds(1)));
+    }
+  }
+  ended = true;
+  reader.join();
+  for (int rank = 0; rank < kRanks; ++rank) EXPECT_NE(book_.last_operation(rank), "") << rank;
+}
+
+}  // namespace
+}  // namespace paceline::launcher
