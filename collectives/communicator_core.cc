@@ -165,7 +165,7 @@ void CommunicatorCore::end_current(Status how, TimePoint now) {
   ++stats_.operations;
   if (operation.flight_place) {
     const FlightState state = how.ok() ? FlightState::kSucceeded : FlightState::kFailed;
-    parts_.flight->finish(*operation.flight_place, state, now);
+    parts_.flight->finish(*operation.flight_place, state, now, how.culprit().rank);
   }
   if (operation.in_background) parts_.engine->end_background();
   operation.completion->end(std::move(how));

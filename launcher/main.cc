@@ -15,6 +15,8 @@ namespace {
 
 constexpr Command kCommands[] = {
     {"run", "start a program as N ranks and end with them", run_command},
+    {"list", "your jobs on this host", list_command},
+    {"cancel", "end one of them", cancel_command},
     {"info", "the version, and the variables that tune a job", info_command},
 };
 

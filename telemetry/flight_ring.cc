@@ -17,7 +17,7 @@
 namespace paceline {
 namespace {
 
-constexpr std::uint64_t kMagic = 0x32676E6952746C46;  // "FltRing2"
+constexpr std::uint64_t kMagic = 0x33676E6952746C46;  // "FltRing3"
 
 static_assert(std::is_trivially_copyable_v<FlightRecord>);
 static_assert(sizeof(FlightRecord) % sizeof(std::uint64_t) == 0);
@@ -132,12 +132,13 @@ std::uint64_t FlightRing::start(const FlightRecord& record) {
   return place;
 }
 
-void FlightRing::finish(std::uint64_t place, FlightState state, TimePoint now) {
+void FlightRing::finish(std::uint64_t place, FlightState state, TimePoint now, int blamed) {
   Slot& slot = layout_->slots[place % kRecords];
   FlightRecord record;
   if (!slot.read(place, record)) return;
   record.ended_ns = now.time_since_epoch().count();
   record.state = state;
+  record.blamed = blamed;
   slot.write(place, record);
 }
 

@@ -26,6 +26,7 @@ struct FlightRecord {
   std::int64_t began_ns = 0;  ///< CLOCK_MONOTONIC
   std::int64_t ended_ns = 0;  ///< 0 while it runs
   FlightState state{};
+  std::int32_t blamed = -1;  ///< kFailed: the rank that the error names; -1: none
 
   /// "all_reduce(1000 x float32, sum) #12, running for 3.2 s" as of `now`.
   std::string to_string(TimePoint now) const;
@@ -49,7 +50,8 @@ class FlightRing {
   /// Writer: notes the begin of an operation; returns its place for finish().
   std::uint64_t start(const FlightRecord& record);
   /// Writer: notes its end. A place that has been overwritten since is left alone.
-  void finish(std::uint64_t place, FlightState state, TimePoint now);
+  /// `blamed` as in FlightRecord.
+  void finish(std::uint64_t place, FlightState state, TimePoint now, int blamed = -1);
 
   /// Reader: the records that are there, oldest first.
   std::vector<FlightRecord> read() const;

@@ -20,12 +20,14 @@
 #include "comm/store_server.h"
 #include "launcher/agent/flight_book.h"
 #include "launcher/agent/host.h"
+#include "launcher/agent/oom_watch.h"
 #include "launcher/agent/program_file.h"
 #include "launcher/agent/rank_environment.h"
-#include "launcher/agent/rank_output.h"
+#include "launcher/agent/rank_streams.h"
 #include "launcher/agent/spawn_helper.h"
 #include "launcher/channel/channel.h"
 #include "launcher/process/process.h"
+#include "launcher/process/process_identity.h"
 #include "launcher/process/system.h"
 #include "telemetry/log.h"
 
@@ -63,18 +65,14 @@ class Agent {
   Status run();
 
  private:
-  struct Rank {
-    std::unique_ptr<RankOutput> output;
-    std::unique_ptr<RankOutput> error;
-  };
-
   void receive(const messages::ToAgent& message);
   Status start(const messages::Start& start);
   Result<HostFacts> prepare(const messages::Start& start);
-  Status send_program(const messages::Start& start, const HostFacts& facts, std::string path);
-  Status spawn(const messages::Start& start, const HostFacts& facts, int local_rank);
-  Result<std::unique_ptr<RankOutput>> make_output(std::uint32_t rank, messages::Stream stream,
-                                                  UniqueFd& rank_end);
+  void refuse_all(const messages::Start& start, const ProgramFile& program);
+  Status send_program(const messages::Start& start, const messages::App& app,
+                      const HostFacts& facts, const std::string& path);
+  Status spawn(const messages::Start& start, const HostFacts& facts, std::uint32_t program,
+               std::uint32_t local_rank);
 
   void receive(const messages::FromHelper& message);
   void rank_ended(const messages::ProcessExited& exited);
@@ -86,8 +84,8 @@ class Agent {
   void fail(const Status& why);
   void leave();
   void helper_gone();
+  void finish();
   void tell(const messages::FromAgent& message);
-  void set_reading(bool on);
 
   SystemClock clock_;
   EventLoop loop_;
@@ -98,12 +96,11 @@ class Agent {
   FlightBook flights_;
   std::unique_ptr<StoreServer> store_;  // asks flights_
   UniqueFd job_key_;
-  bool split_lines_ = false;
-  bool terminal_ = false;
-  std::uint32_t first_rank_ = 0;
-  std::vector<Rank> ranks_;
+  std::unique_ptr<RankStreams> streams_;  // once the job has started
+  std::optional<OomWatch> oom_;           // likewise
   std::size_t ranks_left_ = 0;
-  bool reading_ = true;
+  bool held_ = false;    // the ranks have been stopped as by Ctrl-Z
+  bool killed_ = false;  // they have been sent SIGKILL
   bool leaving_ = false;
   bool finished_ = false;  // nothing more will be told
 };
@@ -111,12 +108,13 @@ class Agent {
 Status Agent::run() {
   head_.open([this](const messages::ToAgent& message) { receive(message); },
              [this](const Status&) {
-               if (finished_) loop_.stop();
+               if (!helper_process_) loop_.stop();
+               if (streams_) streams_->set_reading(true);  // for the files alone, from now on
                leave();
              });
   head_.when_drained([this] {
     if (finished_) loop_.stop();
-    set_reading(true);
+    if (streams_) streams_->set_reading(true);
   });
   helper_.open([this](const messages::FromHelper& message) { receive(message); },
                [this](const Status& why) {
@@ -129,31 +127,45 @@ Status Agent::run() {
 
 void Agent::receive(const messages::ToAgent& message) {
   if (message.has_stop()) return stop(message.stop());
-  if (!ranks_.empty() || leaving_) return;  // an agent serves one job
+  if (message.has_signal()) return signal_ranks(message.signal().signal());
+  if (streams_ || leaving_) return;  // an agent serves one job
   if (const Status status = start(message.start()); !status.ok()) fail(status);
 }
 
 // ---- The start -----------------------------------------------------------------------------
 
 Status Agent::start(const messages::Start& start) {
-  if (start.command().empty() || start.local_ranks() == 0)
+  if (start.apps().empty() || start.local_ranks() == 0)
     return Status(Code::kInternal, Scope::kOperation, "the head asked for a job without ranks");
-  const ProgramFile program =
-      find_program(start.command(0), search_path(start.environment()), start.working_directory());
-  if (program.error != 0) {
-    messages::RankRefused refused;
-    refused.set_rank(start.first_rank());
-    refused.set_error(program.error);
-    refused.set_text(program.text);
-    refuse(std::move(refused));
-    leave();
-    return Status();
+  std::vector<std::string> paths;
+  for (const messages::App& app : start.apps()) {
+    ProgramFile program =
+        find_program(app.command(0), search_path(app.environment()), app.working_directory());
+    if (program.error != 0) {
+      refuse_all(start, program);
+      return Status();
+    }
+    paths.push_back(std::move(program.path));
   }
   PACELINE_TRY_ASSIGN(const HostFacts facts, prepare(start));
-  PACELINE_TRY(send_program(start, facts, program.path));
-  for (std::size_t i = 0; i < ranks_.size(); ++i)
-    PACELINE_TRY(spawn(start, facts, static_cast<int>(i)));
+  oom_.emplace(OomWatch::open());
+  std::uint32_t local_rank = 0;
+  for (int i = 0; i < start.apps_size(); ++i) {
+    const messages::App& app = start.apps(i);
+    PACELINE_TRY(send_program(start, app, facts, paths[static_cast<std::size_t>(i)]));
+    for (std::uint32_t n = 0; n < app.ranks(); ++n)
+      PACELINE_TRY(spawn(start, facts, static_cast<std::uint32_t>(i), local_rank++));
+  }
   return Status();
+}
+
+void Agent::refuse_all(const messages::Start& start, const ProgramFile& program) {
+  messages::RankRefused refused;
+  refused.set_rank(start.first_rank());
+  refused.set_error(program.error);
+  refused.set_text(program.text);
+  refuse(std::move(refused));
+  leave();
 }
 
 Result<HostFacts> Agent::prepare(const messages::Start& start) {
@@ -161,75 +173,50 @@ Result<HostFacts> Agent::prepare(const messages::Start& start) {
   PACELINE_TRY_ASSIGN(const int port, free_port());
   const auto live = [this](std::string_view key) { return flights_.answer(key); };
   PACELINE_TRY_ASSIGN(
-      store_, StoreServer::serve_unix(store, {.log = make_log(start.environment()), .live = live}));
+      store_,
+      StoreServer::serve_unix(store, {.log = make_log(start.apps(0).environment()), .live = live}));
   PACELINE_TRY_ASSIGN(const JobKey key, JobKey::generate());
   PACELINE_TRY_ASSIGN(job_key_, key.to_memfd());
-  split_lines_ = start.split_lines();
-  terminal_ = start.terminal();
-  first_rank_ = start.first_rank();
   ranks_left_ = start.local_ranks();
-  ranks_.resize(ranks_left_);
+  streams_ =
+      std::make_unique<RankStreams>(loop_, start, std::move(standard_input_),
+                                    [this](const messages::FromAgent& message) { tell(message); });
   return HostFacts{.allowed_cpus = allowed_cpus(), .master_port = port, .store = "unix:" + store};
 }
 
-Status Agent::send_program(const messages::Start& start, const HostFacts& facts, std::string path) {
+Status Agent::send_program(const messages::Start& start, const messages::App& app,
+                           const HostFacts& facts, const std::string& path) {
   const auto is_inherited = [](std::string_view name) {
     return ::getenv(std::string(name).c_str()) != nullptr;
   };
   messages::ToHelper message;
   messages::Program& program = *message.mutable_program();
-  program.set_path(std::move(path));
-  *program.mutable_arguments() = start.command();
-  program.set_working_directory(start.working_directory());
+  program.set_path(path);
+  *program.mutable_arguments() = app.command();
+  program.set_working_directory(app.working_directory());
   *program.mutable_environment() = suggested_variables(start, facts, is_inherited);
-  program.mutable_environment()->MergeFrom(start.environment());
+  program.mutable_environment()->MergeFrom(app.environment());
   return helper_.send(message);
 }
 
-Status Agent::spawn(const messages::Start& start, const HostFacts& facts, int local_rank) {
-  Rank& rank = ranks_[static_cast<std::size_t>(local_rank)];
-  const std::uint32_t number = first_rank_ + static_cast<std::uint32_t>(local_rank);
-  UniqueFd input = std::move(standard_input_);  // the first rank's; the others find none
-  UniqueFd output;
-  UniqueFd error;
-  if (!input || number != 0) {
-    PACELINE_TRY_ASSIGN(input, open_null());
-  }
-  PACELINE_TRY_ASSIGN(rank.output, make_output(number, messages::STANDARD_OUTPUT, output));
-  PACELINE_TRY_ASSIGN(rank.error, make_output(number, messages::STANDARD_ERROR, error));
+Status Agent::spawn(const messages::Start& start, const HostFacts& facts, std::uint32_t program,
+                    std::uint32_t local_rank) {
+  const std::uint32_t rank = start.first_rank() + local_rank;
+  PACELINE_TRY_ASSIGN(RankStreams::RankEnds ends, streams_->open_next());
   PACELINE_TRY_ASSIGN(UniqueFd key, duplicate(job_key_.get()));
   PACELINE_TRY_ASSIGN(UniqueFd flight, FlightRing::create_memory());
   PACELINE_TRY_ASSIGN(auto ring, FlightRing::open(flight.get()));
-  flights_.enter(static_cast<int>(number), std::move(ring));
+  flights_.enter(static_cast<int>(rank), std::move(ring));
 
   std::vector<UniqueFd> descriptors;  // in the order that spawn_helper.h gives
-  for (UniqueFd* descriptor : {&input, &output, &error, &key, &flight})
+  for (UniqueFd* descriptor : {&ends.input, &ends.output, &ends.error, &key, &flight})
     descriptors.push_back(std::move(*descriptor));
   messages::ToHelper message;
-  message.mutable_spawn()->set_rank(number);
-  *message.mutable_spawn()->mutable_environment() = identity_variables(start, facts, local_rank);
+  message.mutable_spawn()->set_rank(rank);
+  message.mutable_spawn()->set_program(program);
+  *message.mutable_spawn()->mutable_environment() =
+      identity_variables(start, facts, static_cast<int>(local_rank));
   return helper_.send(message, std::move(descriptors));
-}
-
-Result<std::unique_ptr<RankOutput>> Agent::make_output(std::uint32_t rank, messages::Stream stream,
-                                                       UniqueFd& rank_end) {
-  PACELINE_TRY_ASSIGN(Pipe pipe, make_pipe());
-  ::fcntl(pipe.read_end.get(), F_SETFL, O_NONBLOCK);
-  rank_end = std::move(pipe.write_end);
-  std::optional<LineSplitter> splitter;
-  if (split_lines_) splitter.emplace(LineSplitter::Options{.transient = terminal_});
-  auto output = std::make_unique<RankOutput>(
-      loop_, std::move(pipe.read_end), std::move(splitter),
-      [this, rank, stream](std::string_view text, messages::Ending ending) {
-        messages::FromAgent message;
-        message.mutable_output()->set_rank(rank);
-        message.mutable_output()->set_stream(stream);
-        message.mutable_output()->set_ending(ending);
-        message.mutable_output()->set_text(text.data(), text.size());
-        tell(message);
-      });
-  output->set_reading(reading_);
-  return output;
 }
 
 // ---- The ranks -----------------------------------------------------------------------------
@@ -240,23 +227,28 @@ void Agent::receive(const messages::FromHelper& message) {
     refuse(message.refused());
     return count_end();
   }
+  if (oom_) oom_->started(static_cast<pid_t>(message.started().pid()));
   messages::FromAgent forward;
   *forward.mutable_started() = message.started();
   tell(forward);
 }
 
 void Agent::rank_ended(const messages::ProcessExited& exited) {
-  const std::size_t place = exited.rank() - first_rank_;
-  if (place >= ranks_.size()) return;
-  const Rank& rank = ranks_[place];
-  rank.output->drain();
-  rank.error->drain();
+  streams_->drain(exited.rank());
   messages::FromAgent message;
-  message.mutable_exited()->set_rank(exited.rank());
-  message.mutable_exited()->set_wait_status(exited.wait_status());
-  message.mutable_exited()->set_time_ns(exited.time_ns());
-  message.mutable_exited()->set_last_operation(
-      flights_.last_operation(static_cast<int>(exited.rank())));
+  messages::RankExited& report = *message.mutable_exited();
+  report.set_rank(exited.rank());
+  report.set_wait_status(exited.wait_status());
+  report.set_time_ns(exited.time_ns());
+  report.set_peak_memory_kib(exited.peak_memory_kib());
+  const int rank = static_cast<int>(exited.rank());
+  report.set_last_operation(flights_.last_operation(rank));
+  if (const auto blamed = flights_.blamed(rank))
+    report.set_blamed(static_cast<std::uint32_t>(*blamed));
+  if (oom_ && !killed_) {
+    const auto where = oom_->killed(static_cast<pid_t>(exited.pid()), exited.wait_status());
+    if (where) report.set_oom_cgroup(*where);
+  }
   tell(message);
   count_end();
 }
@@ -273,11 +265,14 @@ void Agent::count_end() {
 
 void Agent::stop(const messages::Stop& stop) {
   signal_ranks(stop.signal());
+  if (held_) signal_ranks(SIGCONT);  // else they could not obey
   if (stop.signal() == SIGKILL) return;
   loop_.after(Duration(stop.grace_ns()), [this] { signal_ranks(SIGKILL); });
 }
 
 void Agent::signal_ranks(int signal) {
+  if (signal == SIGSTOP || signal == SIGCONT) held_ = signal == SIGSTOP;
+  killed_ |= signal == SIGKILL;
   messages::ToHelper message;
   message.mutable_signal()->set_signal(signal);
   if (const Status status = helper_.send(message); !status.ok()) fail(status);
@@ -307,10 +302,11 @@ void Agent::helper_gone() {
   // Where the helper was killed, its orphans have come here.
   if (const Status status = end_descendants(clock_, Deadline::after(clock_, kSweep)); !status.ok())
     fail(status);
-  for (const Rank& rank : ranks_) {
-    if (rank.output) rank.output->finish();
-    if (rank.error) rank.error->finish();
-  }
+  if (!streams_) return finish();
+  streams_->finish([this] { finish(); });
+}
+
+void Agent::finish() {
   messages::FromAgent message;
   message.mutable_finished();
   tell(message);
@@ -321,23 +317,16 @@ void Agent::helper_gone() {
 void Agent::tell(const messages::FromAgent& message) {
   // Only a message beyond the frame's bound fails, and output comes in pieces far below it.
   if (!head_.send(message).ok()) loop_.stop();
-  if (head_.backlog_bytes() > kMaxBacklogBytes) set_reading(false);
+  if (streams_ && head_.backlog_bytes() > kMaxBacklogBytes) streams_->set_reading(false);
 }
 
-void Agent::set_reading(bool on) {
-  if (reading_ == on) return;
-  reading_ = on;
-  for (const Rank& rank : ranks_) {
-    if (rank.output) rank.output->set_reading(on);
-    if (rank.error) rank.error->set_reading(on);
-  }
-}
-
-Status serve(UniqueFd head) {
+Status serve(UniqueFd head, FunctionRef<void(bool)> last) {
+  const pid_t self = ::getpid();
   PACELINE_TRY(adopt_orphans());
-  PACELINE_TRY_ASSIGN(auto helper, ChildProcess::fork([&head](UniqueFd agent) {
+  PACELINE_TRY_ASSIGN(auto helper, ChildProcess::fork([&head, last, self](UniqueFd agent) {
                         head.reset();
                         run_spawn_helper(std::move(agent));
+                        last(::getppid() != self || is_ending(self));
                       }));
   raise_descriptor_limit();
   PACELINE_TRY_ASSIGN(UniqueFd standard_input, duplicate(STDIN_FILENO));
@@ -348,11 +337,11 @@ Status serve(UniqueFd head) {
 
 }  // namespace
 
-void run_agent(UniqueFd head) {
+void run_agent(UniqueFd head, FunctionRef<void(bool)> last) {
   ::setsid();  // the terminal's signals are for the head alone
   // Standard error may have no reader any more: the job goes on. Ranks get the default back.
   ::signal(SIGPIPE, SIG_IGN);
-  if (const Status status = serve(std::move(head)); !status.ok()) report("agent", status);
+  if (const Status status = serve(std::move(head), last); !status.ok()) report("agent", status);
 }
 
 }  // namespace paceline::launcher

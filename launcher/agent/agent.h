@@ -3,12 +3,14 @@
 // goes, so does everything here.
 #pragma once
 
+#include "comm/base/function_ref.h"
 #include "comm/base/unique_fd.h"
 
 namespace paceline::launcher {
 
 /// Body of the process; `head` is its end of the channel to the head. Must be called before the
-/// process has a thread. Returns when the job has left the host.
-void run_agent(UniqueFd head);
+/// process has a thread. Returns when the job has left the host. The spawn helper, which may
+/// outlive the agent, calls `last` before it ends, and says whether it has.
+void run_agent(UniqueFd head, FunctionRef<void(bool alone)> last);
 
 }  // namespace paceline::launcher

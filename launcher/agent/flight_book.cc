@@ -13,16 +13,28 @@ void FlightBook::enter(int rank, std::unique_ptr<FlightRing> ring) {
   rings_.insert_or_assign(rank, std::move(ring));
 }
 
-std::string FlightBook::last_operation(int rank) const {
+std::vector<FlightRecord> FlightBook::records_of(int rank) const {
   const std::lock_guard lock(mutex_);
   const auto ring = rings_.find(rank);
-  if (ring == rings_.end()) return "";
-  const std::vector<FlightRecord> records = ring->second->read();
+  return ring == rings_.end() ? std::vector<FlightRecord>() : ring->second->read();
+}
+
+std::string FlightBook::last_operation(int rank) const {
+  const std::vector<FlightRecord> records = records_of(rank);
   if (records.empty()) return "";
   const auto running = std::find_if(records.rbegin(), records.rend(), [](const auto& record) {
     return record.state == FlightState::kStarted;
   });
   return (running != records.rend() ? *running : records.back()).to_string(clock_.now());
+}
+
+std::optional<int> FlightBook::blamed(int rank) const {
+  const std::vector<FlightRecord> records = records_of(rank);
+  const auto failed = std::find_if(records.rbegin(), records.rend(), [](const auto& record) {
+    return record.state == FlightState::kFailed;
+  });
+  if (failed == records.rend() || failed->blamed < 0 || failed->blamed == rank) return std::nullopt;
+  return failed->blamed;
 }
 
 std::string FlightBook::answer(std::string_view key) const {

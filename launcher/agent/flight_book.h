@@ -3,9 +3,11 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "comm/base/clock.h"
 #include "telemetry/flight_ring.h"
@@ -22,10 +24,14 @@ class FlightBook {
   /// The operation in which the rank is, else the last one: "barrier #3, running for 2.1 s". Empty
   /// if it is unknown or has begun none.
   std::string last_operation(int rank) const;
+  /// The rank on which its last operation failed, as its own library saw it.
+  std::optional<int> blamed(int rank) const;
   /// The answer to a live entry of the store, comm/store_keys.h; empty if it is another's.
   std::string answer(std::string_view key) const;
 
  private:
+  std::vector<FlightRecord> records_of(int rank) const;
+
   const Clock& clock_;
   mutable std::mutex mutex_;  // guards the map, whose rings may be read at any time
   std::unordered_map<int, std::unique_ptr<FlightRing>> rings_;

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstring>
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,6 +15,14 @@ int why_not_executable(const std::string& path) {
   if (::stat(path.c_str(), &status) != 0) return errno == ENOTDIR ? ENOENT : errno;
   if (!S_ISREG(status.st_mode) || ::access(path.c_str(), X_OK) != 0) return EACCES;
   return 0;
+}
+
+int why_not_enterable(const std::string& directory) {
+  struct stat status {};
+  if (directory.empty()) return 0;
+  if (::stat(directory.c_str(), &status) != 0) return errno;
+  if (!S_ISDIR(status.st_mode)) return ENOTDIR;
+  return ::access(directory.c_str(), X_OK) == 0 ? 0 : errno;
 }
 
 std::string seen_from(const std::string& directory, const std::string& path) {
@@ -30,6 +39,12 @@ std::string explain(const std::string& path, int error) {
 
 ProgramFile find_program(const std::string& name, std::string_view search_path,
                          const std::string& directory) {
+  if (const int error = why_not_enterable(directory); error != 0) {
+    return {
+        .path = name,
+        .error = error,
+        .text = "cannot enter the working directory '" + directory + "': " + std::strerror(error)};
+  }
   if (name.find('/') != std::string::npos) {
     const int error = why_not_executable(seen_from(directory, name));
     return {.path = name, .error = error, .text = error == 0 ? "" : explain(name, error)};

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <utility>
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 namespace paceline::launcher {
@@ -15,13 +16,31 @@ constexpr int kMaxDrainReads = 32;  // twice what Linux lets a pipe hold without
 
 }  // namespace
 
-RankOutput::RankOutput(EventLoop& loop, UniqueFd pipe, std::optional<LineSplitter> splitter,
-                       Sink sink)
-    : loop_(loop), pipe_(std::move(pipe)), splitter_(std::move(splitter)), sink_(std::move(sink)) {}
+RankOutput::RankOutput(EventLoop& loop, UniqueFd pipe, Options options)
+    : loop_(loop), pipe_(std::move(pipe)), options_(std::move(options)) {
+  if (options_.file) {
+    options_.file->when_resumed([this] {
+      watch();
+      if (!pipe_) options_.ended();
+    });
+  }
+  watch();
+}
 
-void RankOutput::set_reading(bool on) {
-  if (!pipe_ || reading_ == on) return;
-  reading_ = on;
+RankOutput::~RankOutput() {
+  if (reading_) loop_.forget_readable(pipe_.get());
+}
+
+void RankOutput::set_console_ready(bool ready) {
+  console_ready_ = ready;
+  watch();
+}
+
+void RankOutput::watch() {
+  const bool file_takes = !options_.file || !options_.file->waiting();
+  const bool console_takes = !options_.console || console_ready_;
+  const bool on = pipe_ && file_takes && console_takes;
+  if (std::exchange(reading_, on) == on) return;
   if (on)
     loop_.when_readable(pipe_.get(), [this] { read_some(); });
   else
@@ -33,20 +52,22 @@ void RankOutput::drain() {
   }
 }
 
+// A process that even SIGKILL did not end yet may hold the other side of the pipe, so it is its
+// being empty that counts, not its end.
 void RankOutput::finish() {
+  finishing_ = true;
   drain();
-  if (pipe_) end();
+  if (pipe_ && pipe_is_empty()) end();
 }
 
-void RankOutput::end() {
-  set_reading(false);
-  pipe_.reset();
-  if (splitter_) splitter_->finish(sink_);
+bool RankOutput::pipe_is_empty() const {
+  int bytes = 0;
+  return ::ioctl(pipe_.get(), FIONREAD, &bytes) != 0 || bytes == 0;
 }
 
-// False when there is nothing more now.
+// False when there is nothing more now, or nobody to take it.
 bool RankOutput::read_some() {
-  if (!pipe_) return false;
+  if (!reading_) return false;
   std::array<char, kReadBytes> bytes;
   const ssize_t got = ::read(pipe_.get(), bytes.data(), bytes.size());
   if (got < 0) return errno == EINTR;
@@ -55,11 +76,23 @@ bool RankOutput::read_some() {
     return false;
   }
   const std::string_view text(bytes.data(), static_cast<std::size_t>(got));
-  if (splitter_)
-    splitter_->feed(text, sink_);
-  else
-    sink_(text, messages::RAW);
-  return true;
+  if (options_.file) options_.file->write(text);
+  if (options_.console) {
+    if (options_.splitter)
+      options_.splitter->feed(text, options_.console);
+    else
+      options_.console(text, messages::RAW);
+  }
+  watch();
+  if (finishing_ && pipe_ && pipe_is_empty()) end();
+  return reading_;
+}
+
+void RankOutput::end() {
+  if (std::exchange(reading_, false)) loop_.forget_readable(pipe_.get());
+  pipe_.reset();
+  if (options_.console && options_.splitter) options_.splitter->finish(options_.console);
+  if (!options_.file || !options_.file->waiting()) options_.ended();
 }
 
 }  // namespace paceline::launcher

@@ -1,43 +1,55 @@
-// One output stream of one rank, on its way from a pipe to the head.
+// One output stream of one rank, on its way from a pipe to its file and to the head.
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string_view>
 
 #include "comm/base/unique_fd.h"
 #include "launcher/agent/line_splitter.h"
+#include "launcher/agent/output_writer.h"
 #include "launcher/process/event_loop.h"
 
 namespace paceline::launcher {
 
-/// Belongs to the loop's thread.
+/// Reads no faster than the file and the console take it: while it does not read, the pipe fills
+/// and the rank's writes block. Belongs to the loop's thread.
 class RankOutput {
  public:
-  using Sink = std::function<void(std::string_view text, messages::Ending ending)>;
+  using Console = std::function<void(std::string_view text, messages::Ending ending)>;
+  struct Options {
+    std::unique_ptr<OutputWriter> file;    ///< gets every byte; none: null
+    Console console;                       ///< empty: nobody looks
+    std::optional<LineSplitter> splitter;  ///< of the console; without one bytes go on as they come
+    std::function<void()> ended;           ///< once: nothing more comes, and the file has it all
+  };
 
-  /// `pipe` must be non-blocking. Without a splitter the bytes go on as they come.
-  RankOutput(EventLoop& loop, UniqueFd pipe, std::optional<LineSplitter> splitter, Sink sink);
-  ~RankOutput() { set_reading(false); }
+  /// `pipe` must be non-blocking.
+  RankOutput(EventLoop& loop, UniqueFd pipe, Options options);
+  ~RankOutput();
   RankOutput(const RankOutput&) = delete;
   RankOutput& operator=(const RankOutput&) = delete;
 
-  /// While off, the pipe fills and the rank's writes block.
-  void set_reading(bool on);
-  /// Passes on what has been written so far, without waiting.
+  /// Whether the console takes more. Off in the beginning.
+  void set_console_ready(bool ready);
+  /// Passes on what has been written so far, as far as file and console take it.
   void drain();
-  /// The same, and then the line without newline: nobody is left who could write.
+  /// Nobody is left who could write: what is in the pipe is the rest.
   void finish();
 
  private:
+  void watch();
   bool read_some();
+  bool pipe_is_empty() const;
   void end();
 
   EventLoop& loop_;
   UniqueFd pipe_;
-  std::optional<LineSplitter> splitter_;
-  Sink sink_;
+  Options options_;
+  bool console_ready_ = false;
   bool reading_ = false;
+  bool finishing_ = false;
 };
 
 }  // namespace paceline::launcher

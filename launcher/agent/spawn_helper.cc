@@ -5,6 +5,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <string>
 #include <utility>
@@ -13,6 +14,9 @@
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <signal.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -44,6 +48,7 @@ struct Exec {
   std::array<int, kRankDescriptors> descriptors;
   int failure_pipe;
   pid_t helper;
+  rlimit descriptor_limit;  // as the user has it: the helper has raised its own
 };
 
 [[noreturn]] void give_up(const Exec& exec, bool in_directory) {
@@ -75,6 +80,7 @@ void place_descriptors(const Exec& exec) {
   place_descriptors(exec);
   if (exec.directory != nullptr && ::chdir(exec.directory) != 0) give_up(exec, true);
   reset_signals();
+  ::setrlimit(RLIMIT_NOFILE, &exec.descriptor_limit);
   ::execve(exec.path, exec.arguments, exec.environment);
   if (errno == ENOEXEC) ::execve(exec.shell_arguments[0], exec.shell_arguments, exec.environment);
   give_up(exec, false);
@@ -93,6 +99,8 @@ class SpawnHelper {
 
   Status run() {
     PACELINE_TRY(adopt_orphans());
+    deaths_ = UniqueFd(::epoll_create1(EPOLL_CLOEXEC));
+    if (!deaths_) return system_error("watch the ends of ranks");
     PACELINE_TRY_ASSIGN(const auto signals,
                         SignalSource::watch(loop_, {SIGCHLD}, [this](int) { reap(); }));
     agent_.open([this](const messages::ToHelper& message) { receive(message); },
@@ -103,53 +111,61 @@ class SpawnHelper {
   }
 
  private:
+  // What a Program says.
+  struct Image {
+    std::string path;
+    std::string directory;  // empty: stay
+    std::vector<std::string> arguments;
+    std::vector<std::string> environment;
+  };
+
   struct Rank {
     std::uint32_t rank = 0;
+    const Image* image = nullptr;
+    UniqueFd pidfd;         // in deaths_
     UniqueFd failure_pipe;  // until it is known whether the program was executed
     bool refused = false;
   };
 
-  struct Ended {
-    pid_t pid = 0;
-    int wait_status = 0;
-  };
-
   void receive(const messages::ToHelper& message);
-  void set_program(const messages::Program& program);
+  void add_program(const messages::Program& program);
   Status spawn(const messages::Spawn& request);
-  Result<pid_t> fork_rank(const messages::Spawn& request,
+  Result<pid_t> fork_rank(const messages::Spawn& request, const Image& image,
                           const std::array<UniqueFd, kRankDescriptors>& descriptors,
                           int failure_pipe);
   void settle(pid_t pid, Rank& rank);
   void refuse(std::uint32_t rank, int error, const std::string& text);
   void signal_ranks(int signal);
+  Status watch_death(pid_t pid, Rank& rank);
   void reap();
-  void tell_end(const Ended& ended);
+  void reap_ranks();
+  void reap_rank(pid_t pid);
   void tell(const messages::FromHelper& message);
 
   SystemClock clock_;
   EventLoop loop_;
   SocketChannel<messages::FromHelper, messages::ToHelper> agent_;
-  std::string path_;
-  std::string directory_;
-  std::vector<std::string> arguments_;
-  std::vector<std::string> environment_;
+  std::deque<Image> images_;  // addresses stay; in the order of the Programs
   std::map<pid_t, Rank> ranks_;
+  const rlimit descriptor_limit_ = raise_descriptor_limit();
+  UniqueFd deaths_;  // an epoll of the ranks' pidfds
+  std::int64_t last_time_ns_ = 0;
 };
 
 void SpawnHelper::receive(const messages::ToHelper& message) {
-  if (message.has_program()) set_program(message.program());
+  if (message.has_program()) add_program(message.program());
   if (message.has_signal()) signal_ranks(message.signal().signal());
   if (!message.has_spawn()) return;
   if (const Status status = spawn(message.spawn()); !status.ok())
     refuse(message.spawn().rank(), EAGAIN, status.text());
 }
 
-void SpawnHelper::set_program(const messages::Program& program) {
-  path_ = program.path();
-  directory_ = program.working_directory();
-  arguments_.assign(program.arguments().begin(), program.arguments().end());
-  environment_ = merge_environment(inherited_environment(), program.environment());
+void SpawnHelper::add_program(const messages::Program& program) {
+  images_.push_back(
+      {.path = program.path(),
+       .directory = program.working_directory(),
+       .arguments = {program.arguments().begin(), program.arguments().end()},
+       .environment = merge_environment(inherited_environment(), program.environment())});
 }
 
 Status SpawnHelper::spawn(const messages::Spawn& request) {
@@ -158,33 +174,59 @@ Status SpawnHelper::spawn(const messages::Spawn& request) {
     PACELINE_TRY_ASSIGN(descriptor, agent_.take_descriptor());
   }
   PACELINE_TRY_ASSIGN(Pipe pipe, make_pipe());
-  PACELINE_TRY_ASSIGN(const pid_t pid, fork_rank(request, descriptors, pipe.write_end.get()));
+  if (request.program() >= images_.size())
+    return Status(Code::kInternal, Scope::kOperation,
+                  "the agent named a program that it never sent");
+  const Image& image = images_[request.program()];
+  PACELINE_TRY_ASSIGN(const pid_t pid,
+                      fork_rank(request, image, descriptors, pipe.write_end.get()));
   const int fd = pipe.read_end.get();
   Rank& rank = ranks_[pid];
   rank.rank = request.rank();
+  rank.image = &image;
   rank.failure_pipe = std::move(pipe.read_end);
   loop_.when_readable(fd, [this, pid, &rank] { settle(pid, rank); });
-  return Status();
+  const Status watched = watch_death(pid, rank);
+  if (watched.ok()) return watched;
+  // Nobody would hear of its end.
+  ::kill(pid, SIGKILL);
+  loop_.forget_readable(fd);
+  ranks_.erase(pid);
+  return watched;
 }
 
-Result<pid_t> SpawnHelper::fork_rank(const messages::Spawn& request,
+// The kernel puts what becomes ready into an epoll's list as it happens: so it tells in which order
+// ranks have ended, however late this process looks.
+Status SpawnHelper::watch_death(pid_t pid, Rank& rank) {
+  rank.pidfd = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  epoll_event event{.events = EPOLLIN, .data = {.u64 = static_cast<std::uint64_t>(pid)}};
+  if (rank.pidfd && ::epoll_ctl(deaths_.get(), EPOLL_CTL_ADD, rank.pidfd.get(), &event) == 0) {
+    return Status();
+  }
+  return system_error("watch a rank");
+}
+
+Result<pid_t> SpawnHelper::fork_rank(const messages::Spawn& request, const Image& image,
                                      const std::array<UniqueFd, kRankDescriptors>& descriptors,
                                      int failure_pipe) {
-  std::vector<std::string> environment = merge_environment(environment_, request.environment());
-  std::vector<std::string> shell = arguments_;
-  shell.front() = path_;
+  std::vector<std::string> environment =
+      merge_environment(image.environment, request.environment());
+  std::vector<std::string> words = image.arguments;
+  std::vector<std::string> shell = words;
+  shell.front() = image.path;
   shell.insert(shell.begin(), "/bin/sh");
-  const std::vector<char*> arguments = pointers(arguments_);
+  const std::vector<char*> arguments = pointers(words);
   const std::vector<char*> shell_arguments = pointers(shell);
   const std::vector<char*> variables = pointers(environment);
-  Exec exec{.path = path_.c_str(),
-            .directory = directory_.empty() ? nullptr : directory_.c_str(),
+  Exec exec{.path = image.path.c_str(),
+            .directory = image.directory.empty() ? nullptr : image.directory.c_str(),
             .arguments = arguments.data(),
             .shell_arguments = shell_arguments.data(),
             .environment = variables.data(),
             .descriptors = {},
             .failure_pipe = failure_pipe,
-            .helper = ::getpid()};
+            .helper = ::getpid(),
+            .descriptor_limit = descriptor_limit_};
   for (std::size_t i = 0; i < descriptors.size(); ++i) exec.descriptors[i] = descriptors[i].get();
   const pid_t pid = ::fork();
   if (pid == 0) become_rank(exec);
@@ -200,9 +242,9 @@ void SpawnHelper::settle(pid_t pid, Rank& rank) {
   rank.failure_pipe.reset();
   if (got == sizeof failure) {
     rank.refused = true;
-    const std::string what = failure.in_directory
-                                 ? "cannot enter the working directory '" + directory_ + "': "
-                                 : "cannot execute '" + path_ + "': ";
+    const std::string what = failure.in_directory ? "cannot enter the working directory '" +
+                                                        rank.image->directory + "': "
+                                                  : "cannot execute '" + rank.image->path + "': ";
     return refuse(rank.rank, failure.error, what + std::strerror(failure.error));
   }
   messages::FromHelper message;
@@ -227,35 +269,48 @@ void SpawnHelper::signal_ranks(int signal) {
 }
 
 void SpawnHelper::reap() {
-  std::vector<Ended> ended;
   for (;;) {
-    // Not reaped yet, the leader keeps its number, so no stranger can have taken its group's.
+    reap_ranks();
+    // What is left are orphans that were adopted, or a rank that has ended since.
     siginfo_t info{};
-    if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) break;
-    const bool is_rank = ranks_.count(info.si_pid) > 0;
-    if (is_rank) ::kill(-info.si_pid, SIGKILL);
-    int wait_status = 0;
-    ::waitpid(info.si_pid, &wait_status, 0);
-    if (is_rank) ended.push_back({.pid = info.si_pid, .wait_status = wait_status});
+    if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
+    if (ranks_.count(info.si_pid) == 0) ::waitpid(info.si_pid, nullptr, 0);
   }
-  // The kernel does not say which of them ended first. A rank that was killed is more likely the
-  // cause of another one's failure than its consequence.
-  std::stable_partition(ended.begin(), ended.end(),
-                        [](const Ended& rank) { return WIFSIGNALED(rank.wait_status); });
-  for (const Ended& rank : ended) tell_end(rank);
 }
 
-void SpawnHelper::tell_end(const Ended& ended) {
-  const auto found = ranks_.find(ended.pid);
-  if (found->second.failure_pipe) settle(ended.pid, found->second);
-  if (!found->second.refused) {
-    messages::FromHelper message;
-    message.mutable_exited()->set_rank(found->second.rank);
-    message.mutable_exited()->set_wait_status(ended.wait_status);
-    message.mutable_exited()->set_time_ns(clock_.now().time_since_epoch().count());
-    tell(message);
+void SpawnHelper::reap_ranks() {
+  std::array<epoll_event, 64> ended;
+  for (;;) {
+    const int count = ::epoll_wait(deaths_.get(), ended.data(), static_cast<int>(ended.size()), 0);
+    if (count <= 0) return;
+    for (int i = 0; i < count; ++i)
+      reap_rank(static_cast<pid_t>(ended[static_cast<std::size_t>(i)].data.u64));
   }
-  ranks_.erase(found);
+}
+
+void SpawnHelper::reap_rank(pid_t pid) {
+  if (ranks_.count(pid) == 0) return;
+  // Not reaped yet, the leader keeps its number, so no stranger can have taken its group's.
+  ::kill(-pid, SIGKILL);
+  int wait_status = 0;
+  rusage usage{};
+  ::wait4(pid, &wait_status, 0, &usage);
+  auto rank = ranks_.extract(pid);
+  // A rank that has been forked and not yet executed its program holds a copy of the pidfd, which
+  // would keep it in the list.
+  ::epoll_ctl(deaths_.get(), EPOLL_CTL_DEL, rank.mapped().pidfd.get(), nullptr);
+  if (rank.mapped().failure_pipe) settle(pid, rank.mapped());
+  if (rank.mapped().refused) return;
+  last_time_ns_ =
+      std::max<std::int64_t>(clock_.now().time_since_epoch().count(), last_time_ns_ + 1);
+  messages::FromHelper message;
+  messages::ProcessExited& exited = *message.mutable_exited();
+  exited.set_rank(rank.mapped().rank);
+  exited.set_pid(pid);
+  exited.set_wait_status(wait_status);
+  exited.set_time_ns(last_time_ns_);
+  exited.set_peak_memory_kib(static_cast<std::uint64_t>(usage.ru_maxrss));
+  tell(message);
 }
 
 // Only a message beyond the frame's bound fails, and these are short.
@@ -266,6 +321,7 @@ void SpawnHelper::tell(const messages::FromHelper& message) {
 }  // namespace
 
 void run_spawn_helper(UniqueFd agent) {
+  continue_without_parent();
   replace_by_null(STDIN_FILENO);
   replace_by_null(STDOUT_FILENO);
   const Status status = SpawnHelper(std::move(agent)).run();

@@ -14,7 +14,9 @@ struct Command {
   int (*run)(std::span<const std::string> arguments);
 };
 
-int run_command(std::span<const std::string> arguments);   ///< paceline run
-int info_command(std::span<const std::string> arguments);  ///< paceline info
+int run_command(std::span<const std::string> arguments);     ///< paceline run
+int list_command(std::span<const std::string> arguments);    ///< paceline list
+int cancel_command(std::span<const std::string> arguments);  ///< paceline cancel
+int info_command(std::span<const std::string> arguments);    ///< paceline info
 
 }  // namespace paceline::launcher

@@ -3,7 +3,9 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <signal.h>
@@ -16,11 +18,18 @@
 #include "launcher/engines/local.h"
 #include "launcher/head/exit_code.h"
 #include "launcher/head/head.h"
+#include "launcher/head/preflight.h"
+#include "launcher/job/record.h"
+#include "launcher/job/registry.h"
 #include "launcher/options/run_options.h"
+#include "launcher/process/process_identity.h"
 #include "launcher/process/signal_source.h"
 
 namespace paceline::launcher {
 namespace {
+
+// How long a killed process may take to close what it had open.
+constexpr Duration kDying = std::chrono::seconds(2);
 
 int complain(const std::string& text) {
   std::fprintf(stderr, "paceline: %s\n", text.c_str());
@@ -39,45 +48,90 @@ Result<std::string> make_job_id() {
   return id;
 }
 
+// A folder that has been removed has no name; what is relative to it fails when it is used.
+std::string current_directory() {
+  std::error_code unnamed;
+  const std::string current = std::filesystem::current_path(unnamed).string();
+  return unnamed ? "." : current;
+}
+
 // -x NAME takes the value from here; a name without one is left out, as if it had not been given.
-void fill_in_exports(JobSpec& job) {
-  for (EnvironmentSetting& setting : job.environment) {
+void fill_in_exports(ProgramSpec& program) {
+  for (EnvironmentSetting& setting : program.environment) {
     if (setting.value) continue;
     if (const char* value = ::getenv(setting.name.c_str())) setting.value = value;
   }
-  std::erase_if(job.environment, [](const EnvironmentSetting& setting) {
+  std::erase_if(program.environment, [](const EnvironmentSetting& setting) {
     if (!setting.value)
       complain("-x " + setting.name + ": not set here, so the ranks do not get it");
     return !setting.value;
   });
 }
 
-// nohup makes the job ignore SIGHUP; a shell that ignores SIGINT for its background jobs does not
-// keep anybody from sending it.
+// What is ignored from the start stays so: nohup makes a job ignore SIGHUP. But a shell that
+// ignores SIGINT for its background jobs does not keep anybody from sending it.
 std::vector<int> signals_to_heed() {
-  struct sigaction hang_up {};
-  ::sigaction(SIGHUP, nullptr, &hang_up);
-  if (hang_up.sa_handler == SIG_IGN) return {SIGINT, SIGTERM};
-  return {SIGINT, SIGTERM, SIGHUP};
+  std::vector<int> signals{SIGINT, SIGTERM};
+  for (const int signal : {SIGHUP, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT}) {
+    struct sigaction inherited {};
+    ::sigaction(signal, nullptr, &inherited);
+    if (inherited.sa_handler != SIG_IGN) signals.push_back(signal);
+  }
+  return signals;
+}
+
+JobRecord describe(const JobSpec& job, const std::string& id, const Clock& clock) {
+  std::vector<std::string> words;
+  for (const ProgramSpec& program : job.programs) {
+    if (!words.empty()) words.emplace_back(":");
+    words.insert(words.end(), program.command.begin(), program.command.end());
+  }
+  return {.id = id,
+          .host = host_name(),
+          .head = identify(::getpid()).value_or(ProcessIdentity{.pid = ::getpid()}),
+          .begin = clock.now(),
+          .ranks = job.ranks(),
+          .grace = job.grace,
+          .command = command_line(words)};
+}
+
+// What crashed jobs have left is cleared away on the way.
+Result<JobHold> enter_job(const JobRecord& record) {
+  const JobRegistry registry(JobRegistry::here());
+  registry.sweep();
+  PACELINE_TRY_ASSIGN(JobRegistry::Entered entered, registry.enter(record));
+  if (!entered.warning.empty()) complain("warning: " + entered.warning);
+  return std::move(entered.hold);
 }
 
 Result<int> run_job(JobSpec job) {
-  fill_in_exports(job);
+  for (ProgramSpec& program : job.programs) fill_in_exports(program);
   ::signal(SIGCHLD, SIG_DFL);  // an inherited SIG_IGN would hide how the agent ended
   const SystemClock clock;
   EventLoop loop(clock);
-  PACELINE_TRY_ASSIGN(const StartedAgent agent, start_local_agent(loop));
+  PACELINE_TRY_ASSIGN(const std::string id, make_job_id());
+  PACELINE_TRY_ASSIGN(JobHold hold, enter_job(describe(job, id, clock)));
+  // The agent may see its socket close, and send the helper away, while the head is still dying.
+  const auto leave = [&, head = ::getpid()](bool alone) {
+    alone || is_ending(head) ? hold.leave_after_others(clock, kDying) : hold.leave();
+  };
+  PACELINE_TRY_ASSIGN(const StartedAgent agent, start_local_agent(loop, leave));
   ::signal(SIGPIPE, SIG_IGN);
   Console console(loop, STDOUT_FILENO, STDERR_FILENO);
   messages::Start start = Head::make_start(job);
-  PACELINE_TRY_ASSIGN(*start.mutable_job_id(), make_job_id());
+  start.set_job_id(id);
+  start.set_output_directory(
+      expand_output_directory(job.output_directory, start.job_id(), current_directory()));
   start.set_host(host_name());
   start.set_terminal(console.output_is_terminal());
   Head head(loop, *agent.channel, console, std::move(job));
   PACELINE_TRY_ASSIGN(const auto signals,
                       SignalSource::watch(loop, signals_to_heed(),
                                           [&head](int signal) { head.signalled(signal); }));
-  return head.run(start);
+  const int code = head.run(start);
+  // What is to end before this process does need not wait for it to clear up.
+  hold.let_go();
+  return code;
 }
 
 }  // namespace
@@ -89,6 +143,9 @@ int run_command(std::span<const std::string> arguments) {
   }
   const Result<JobSpec> job = parse_run(arguments);
   if (!job.ok()) return complain(job.status().text() + "\nTry: paceline run --help");
+  ::signal(SIGXFSZ, SIG_IGN);  // under `ulimit -f` writing fails, and says so
+  const Status ready = preflight(*job, [](const std::string& text) { complain(text); });
+  if (!ready.ok()) return complain(ready.text());
   const Result<int> code = run_job(*job);
   return code.ok() ? *code : complain(code.status().to_string());
 }

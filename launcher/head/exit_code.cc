@@ -11,14 +11,11 @@
 namespace paceline::launcher {
 namespace {
 
-int first_failure(const std::vector<RankEnd>& ends) {
-  const RankEnd* first = nullptr;
-  for (const RankEnd& end : ends) {
-    if (succeeded(end.wait_status)) continue;
-    if (!first || std::tie(end.time_ns, end.rank) < std::tie(first->time_ns, first->rank))
-      first = &end;
-  }
-  return first ? exit_code_of(first->wait_status) : 0;
+const RankEnd* failure_of(const std::vector<RankEnd>& ends, int rank) {
+  const auto end = std::find_if(ends.begin(), ends.end(), [rank](const RankEnd& candidate) {
+    return candidate.rank == rank && !succeeded(candidate.wait_status);
+  });
+  return end == ends.end() ? nullptr : &*end;
 }
 
 bool all_succeeded(const JobOutcome& outcome) {
@@ -28,6 +25,23 @@ bool all_succeeded(const JobOutcome& outcome) {
 }
 
 }  // namespace
+
+const RankEnd* root_cause(const std::vector<RankEnd>& ends) {
+  const RankEnd* first = nullptr;
+  for (const RankEnd& end : ends) {
+    if (succeeded(end.wait_status)) continue;
+    if (!first || std::tie(end.time_ns, end.rank) < std::tie(first->time_ns, first->rank))
+      first = &end;
+  }
+  const RankEnd* cause = first;
+  for (std::size_t steps = 0; cause && cause->blamed; ++steps) {
+    const RankEnd* blamed = failure_of(ends, *cause->blamed);
+    if (!blamed) break;
+    if (blamed == first || steps == ends.size()) return first;  // they blame each other
+    cause = blamed;
+  }
+  return cause;
+}
 
 bool succeeded(int wait_status) { return WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0; }
 
@@ -44,10 +58,10 @@ std::string describe(int wait_status) {
 }
 
 int exit_code(const JobOutcome& outcome) {
-  if (!outcome.cause) return first_failure(outcome.ends);
+  if (!outcome.cause) return 0;
   switch (*outcome.cause) {
     case StopCause::kRankFailed:
-      return first_failure(outcome.ends);
+      return outcome.culprit ? exit_code_of(outcome.culprit->wait_status) : kExitLauncher;
     case StopCause::kRefused:
       return outcome.refused_errno == ENOENT ? kExitNotFound : kExitCannotExecute;
     case StopCause::kTimeout:

@@ -29,6 +29,7 @@ struct RankEnd {
   int rank = 0;
   int wait_status = 0;  ///< as waitpid gives it
   std::int64_t time_ns = 0;
+  std::optional<int> blamed;  ///< the rank that it held responsible
 };
 
 struct JobOutcome {
@@ -36,7 +37,14 @@ struct JobOutcome {
   std::optional<StopCause> cause;  ///< none: every rank ended by itself
   int refused_errno = 0;           ///< for kRefused
   std::vector<RankEnd> ends;
+  std::optional<RankEnd> culprit;  ///< for kRankFailed
 };
+
+/// Which of the ends explains the others: the first that failed, or, where that one blames a rank
+/// that has failed, too, the latter, and so on. A rank that is lost closes its connections a moment
+/// before it has ended, so on a busy machine a survivor's failure may be seen first. Nullptr if
+/// none failed.
+const RankEnd* root_cause(const std::vector<RankEnd>& ends);
 
 bool succeeded(int wait_status);
 /// The code, or 128 + signal.

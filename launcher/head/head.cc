@@ -17,6 +17,10 @@ namespace {
 constexpr std::size_t kMaxBacklogBytes = std::size_t{256} << 10;
 // How long the console may take for the rest of the output once the job has been stopped.
 constexpr Duration kOutputPatience = std::chrono::seconds(5);
+// How long a first failure waits for reports of earlier ones.
+constexpr Duration kSettling = std::chrono::milliseconds(20);
+// A rank that has lost another may say so before the other's end is seen, but not long before.
+constexpr Duration kBlamePatience = std::chrono::milliseconds(300);
 
 std::string seconds_text(Duration duration) {
   std::string text = std::to_string(std::chrono::duration<double>(duration).count());
@@ -29,11 +33,26 @@ std::string in_last_operation(const std::string& operation) {
   return operation.empty() ? "" : "; its last operation: " + operation;
 }
 
+std::string memory_text(std::uint64_t kib) {
+  return kib < 10 * 1024 ? std::to_string(kib) + " KiB" : std::to_string(kib / 1024) + " MiB";
+}
+
+std::string by_oom_killer(const std::string& where) {
+  if (where.empty()) return "";
+  return " by the kernel's OOM killer: out of memory in " +
+         (where.starts_with('/') ? "cgroup " + where : where);
+}
+
+std::string in_words(const messages::RankExited& exited) {
+  return describe(exited.wait_status()) + by_oom_killer(exited.oom_cgroup()) + "; peak memory " +
+         memory_text(exited.peak_memory_kib()) + in_last_operation(exited.last_operation());
+}
+
 }  // namespace
 
 Head::Head(EventLoop& loop, AgentChannel& agent, Console& console, JobSpec job)
     : loop_(loop), agent_(agent), console_(console), job_(std::move(job)) {
-  outcome_.ranks = job_.ranks;
+  outcome_.ranks = job_.ranks();
   console_.when_drained([this] {
     agent_.set_reading(true);
     end_when_printed();
@@ -47,16 +66,24 @@ Head::Head(EventLoop& loop, AgentChannel& agent, Console& console, JobSpec job)
 
 messages::Start Head::make_start(const JobSpec& job) {
   messages::Start start;
-  start.set_world_size(static_cast<std::uint32_t>(job.ranks));
-  start.set_local_ranks(static_cast<std::uint32_t>(job.ranks));
-  for (const std::string& word : job.command) start.add_command(word);
-  for (const EnvironmentSetting& setting : job.environment) {
-    messages::Variable& variable = *start.add_environment();
-    variable.set_name(setting.name);
-    variable.set_value(setting.value.value_or(""));
+  start.set_world_size(static_cast<std::uint32_t>(job.ranks()));
+  start.set_local_ranks(static_cast<std::uint32_t>(job.ranks()));
+  for (const ProgramSpec& program : job.programs) {
+    messages::App& app = *start.add_apps();
+    app.set_ranks(static_cast<std::uint32_t>(program.ranks));
+    for (const std::string& word : program.command) app.add_command(word);
+    for (const EnvironmentSetting& setting : program.environment) {
+      messages::Variable& variable = *app.add_environment();
+      variable.set_name(setting.name);
+      variable.set_value(setting.value.value_or(""));
+    }
+    app.set_working_directory(program.working_directory);
   }
-  start.set_working_directory(job.working_directory);
   start.set_split_lines(job.splits_lines());
+  start.set_output_directory(job.output_directory);
+  for (int rank = 0; rank < job.ranks(); ++rank)
+    start.add_on_console(job.console_ranks.contains(rank));
+  if (job.stdin_rank) start.set_stdin_rank(static_cast<std::uint32_t>(*job.stdin_rank));
   return start;
 }
 
@@ -101,6 +128,8 @@ void Head::receive(const messages::FromAgent& message) {
       return refused(message.refused());
     case messages::FromAgent::kFailure:
       return stop(StopCause::kLauncher, SIGKILL, "host " + host_ + ": " + message.failure().text());
+    case messages::FromAgent::kNotice:
+      return console_.say("host " + host_ + ": " + message.notice().text());
     case messages::FromAgent::kFinished:
       return finish();
     case messages::FromAgent::KIND_NOT_SET:
@@ -119,15 +148,40 @@ void Head::rank_ended(const messages::RankExited& exited) {
   Rank* rank = find(exited.rank());
   if (rank == nullptr) return;
   rank->ended = true;
-  outcome_.ends.push_back({.rank = static_cast<int>(exited.rank()),
-                           .wait_status = exited.wait_status(),
-                           .time_ns = exited.time_ns()});
+  rank->end = in_words(exited);
+  RankEnd end{.rank = static_cast<int>(exited.rank()),
+              .wait_status = exited.wait_status(),
+              .time_ns = exited.time_ns()};
+  if (exited.has_blamed()) end.blamed = static_cast<int>(exited.blamed());
+  outcome_.ends.push_back(end);
   const std::string operation = in_last_operation(exited.last_operation());
   if (outcome_.cause == StopCause::kTimeout && !operation.empty())
     console_.say(describe_rank(exited.rank()) + " was stopped" + operation);
-  if (outcome_.cause || succeeded(exited.wait_status())) return;
-  stop(StopCause::kRankFailed, SIGTERM,
-       describe_rank(exited.rank()) + " " + describe(exited.wait_status()) + operation);
+  judge();
+}
+
+// Not at once: the report of an earlier end may be on its way, and so may be that of a rank which
+// this one holds responsible.
+void Head::judge() {
+  if (outcome_.cause || root_cause(outcome_.ends) == nullptr) return;
+  if (finished_) return blame(*root_cause(outcome_.ends));
+  if (std::exchange(judging_, true)) return;
+  loop_.after(kSettling, [this] {
+    const auto blamed = root_cause(outcome_.ends)->blamed;
+    const Rank* rank = blamed ? find(static_cast<std::uint32_t>(*blamed)) : nullptr;
+    const Duration more = rank != nullptr && !rank->ended ? kBlamePatience : Duration::zero();
+    loop_.after(more, [this] {
+      if (!outcome_.cause) blame(*root_cause(outcome_.ends));
+    });
+  });
+}
+
+void Head::blame(const RankEnd& culprit) {
+  outcome_.culprit = culprit;
+  const auto rank = static_cast<std::size_t>(culprit.rank);
+  std::string why = describe_rank(rank) + " " + ranks_[rank].end;
+  if (culprit.blamed) why += "; it holds rank " + std::to_string(*culprit.blamed) + " responsible";
+  stop(StopCause::kRankFailed, SIGTERM, why);
 }
 
 // Every rank is refused for the same reason; the first one to say so stops the job.
@@ -150,7 +204,7 @@ Head::Rank* Head::find(std::uint32_t rank) {
   return rank < ranks_.size() ? &ranks_[rank] : nullptr;
 }
 
-std::string Head::describe_rank(std::uint32_t rank) const {
+std::string Head::describe_rank(std::size_t rank) const {
   return "rank " + std::to_string(rank) + " on host " + host_ + " (pid " +
          std::to_string(ranks_[rank].pid) + ")";
 }
@@ -163,6 +217,12 @@ std::size_t Head::ranks_left() const {
 // ---- How a job ends ------------------------------------------------------------------------
 
 void Head::signalled(int signal) {
+  if (signal == SIGTSTP) {
+    pass_on(SIGSTOP);
+    ::raise(SIGSTOP);
+    return;
+  }
+  if (signal != SIGINT && signal != SIGTERM && signal != SIGHUP) return pass_on(signal);
   const bool again = outcome_.cause.has_value();
   const StopCause cause = signal == SIGINT    ? StopCause::kInterrupt
                           : signal == SIGTERM ? StopCause::kTerminate
@@ -197,8 +257,37 @@ void Head::order_stop(int signal) {
   loop_.after(ranks_patience + kOutputPatience, [this] { loop_.stop(); });
 }
 
+// A rank is alone in its session, where SIGTSTP would do nothing: it gets SIGSTOP.
+void Head::pass_on(int signal) {
+  messages::ToAgent message;
+  message.mutable_signal()->set_signal(signal);
+  // As with a stop.
+  [[maybe_unused]] const Status sent = agent_.send(message);
+}
+
+// Those that ended because of the culprit, and how.
+std::string Head::victims() const {
+  if (!outcome_.culprit) return "";
+  int obeyed = 0, killed = 0, others = 0;
+  for (const RankEnd& end : outcome_.ends) {
+    if (end.rank == outcome_.culprit->rank || succeeded(end.wait_status)) continue;
+    const int code = exit_code_of(end.wait_status);
+    ++(code == 128 + SIGTERM ? obeyed : code == 128 + SIGKILL ? killed : others);
+  }
+  std::string text;
+  const auto add = [&text](int count, const std::string& how) {
+    if (count > 0) text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + how;
+  };
+  add(others, "with an error of their own");
+  add(obeyed, "by SIGTERM");
+  add(killed, "by SIGKILL after the grace of " + seconds_text(job_.grace));
+  return text.empty() ? "" : "because of it other ranks ended: " + text;
+}
+
 void Head::finish() {
   finished_ = true;
+  judge();
+  if (const std::string others = victims(); !others.empty()) console_.say(others);
   console_.finish();
   end_when_printed();
 }

@@ -28,7 +28,8 @@ class Head {
 
   /// Runs the job on `start.host()` to its end and returns the exit code.
   int run(const messages::Start& start);
-  /// SIGINT, SIGTERM or SIGHUP came. The ranks get the first one; a second one kills them.
+  /// SIGINT, SIGTERM or SIGHUP came: the ranks get the first one; a second one kills them.
+  /// SIGTSTP stops the ranks and then this process. Any other is passed on.
   void signalled(int signal);
 
  private:
@@ -36,19 +37,24 @@ class Head {
     std::int64_t pid = 0;
     std::string tag;
     bool ended = false;
+    std::string end;  // in words
   };
 
   void receive(const messages::FromAgent& message);
   void print(const messages::RankOutput& output);
   void rank_ended(const messages::RankExited& exited);
+  void judge();
+  void blame(const RankEnd& culprit);
   void refused(const messages::RankRefused& refused);
   void agent_lost(const Status& why);
   Rank* find(std::uint32_t rank);
-  std::string describe_rank(std::uint32_t rank) const;
+  std::string describe_rank(std::size_t rank) const;
+  std::string victims() const;
   std::size_t ranks_left() const;
 
   void stop(StopCause cause, int signal, std::string_view why);
   void order_stop(int signal);
+  void pass_on(int signal);
   void finish();
   void end_when_printed();
 
@@ -59,6 +65,7 @@ class Head {
   std::string host_;
   std::vector<Rank> ranks_;
   JobOutcome outcome_;
+  bool judging_ = false;   // a rank has failed; who is to blame is decided in a moment
   bool finished_ = false;  // the agent has nothing more to tell
 };
 

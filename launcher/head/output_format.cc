@@ -1,5 +1,6 @@
 #include "launcher/head/output_format.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace paceline::launcher {
@@ -17,6 +18,10 @@ void append_tagged(std::string& out, std::string_view tag, std::string_view line
   }
 }
 
+std::string marked(std::string_view tag) {
+  return tag.empty() ? "" : std::string(tag.substr(0, tag.size() - 1)) + "% ";
+}
+
 }  // namespace
 
 std::string output_tag(int rank, std::string_view host) {
@@ -25,13 +30,17 @@ std::string output_tag(int rank, std::string_view host) {
 
 std::string OutputFormat::format(std::string_view tag, std::string_view text,
                                  messages::Ending ending) {
-  if (ending == messages::RAW) return std::string(text);
-  std::string out(std::exchange(transient_shown_, false) ? kClearLine : std::string_view());
-  append_tagged(out, tag, text);
-  if (ending == messages::CUT) {
-    if (terminal_) out += kCutMark;
-    out += '\n';
+  if (text.empty()) return "";
+  if (ending == messages::RAW) {
+    raw_line_open_ = !text.ends_with('\n');
+    return std::string(text);
   }
+  std::string out(std::exchange(transient_shown_, false) ? kClearLine : std::string_view());
+  if (std::exchange(raw_line_open_, false)) out += '\n';
+  const bool cut = ending == messages::CUT;
+  append_tagged(out, cut && !terminal_ ? marked(tag) : std::string(tag), text);
+  if (cut && terminal_) out += kCutMark;
+  if (cut) out += '\n';
   transient_shown_ = ending == messages::TRANSIENT;
   return out;
 }

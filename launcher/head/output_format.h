@@ -8,7 +8,7 @@
 
 namespace paceline::launcher {
 
-/// "[2@node1] ", before each line of that rank.
+/// "[2@node1] ", before each line of that rank. Like every tag it ends with a space.
 std::string output_tag(int rank, std::string_view host);
 
 /// The state of one console: on a terminal, a transient line stays until the next text takes its
@@ -17,8 +17,11 @@ class OutputFormat {
  public:
   explicit OutputFormat(bool terminal) : terminal_(terminal) {}
 
-  /// `tag` may be empty. RAW text goes through as it is. A CUT line gets its newline here; on a
-  /// terminal an inverse % before it says so, as zsh does.
+  /// RAW text goes through as it is, and what is not RAW begins on a line of its own behind it. A
+  /// CUT line gets here the newline that it lacks, and a mark that says so: on a terminal an
+  /// inverse % at its end, as zsh has it, else one in its tag, "[2@node1]% ", where no byte of a
+  /// rank can be taken for it. So whoever joins a rank's lines, leaving out the newlines of those
+  /// that are marked, has what the rank wrote. `tag` may be empty; there the newline is all.
   std::string format(std::string_view tag, std::string_view text, messages::Ending ending);
   /// What the console needs at the end of the job, so that a transient line stays readable.
   std::string finish();
@@ -26,6 +29,7 @@ class OutputFormat {
  private:
   bool terminal_;
   bool transient_shown_ = false;
+  bool raw_line_open_ = false;
 };
 
 }  // namespace paceline::launcher

@@ -2,11 +2,17 @@
 #pragma once
 
 #include <chrono>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "launcher/options/rank_set.h"
+
 namespace paceline::launcher {
+
+/// Of a job, and of a host.
+inline constexpr int kMaxRanks = 65536;
 
 /// -x NAME=value, or -x NAME: the value that the head's own environment has.
 struct EnvironmentSetting {
@@ -16,18 +22,42 @@ struct EnvironmentSetting {
   bool operator==(const EnvironmentSetting&) const = default;
 };
 
-struct JobSpec {
+/// One program of the job. The ranks of several follow each other in the order of the programs.
+struct ProgramSpec {
   int ranks = 1;
   std::vector<std::string> command;  ///< the program, then its arguments; never empty
   std::vector<EnvironmentSetting> environment;
-  std::string working_directory;        ///< empty: the one of the head
-  std::optional<bool> tag_output;       ///< unset: when there are several ranks
+  std::string working_directory;  ///< empty: the one of the head
+
+  bool operator==(const ProgramSpec&) const = default;
+};
+
+/// A host that the user named, and how many ranks it may have where that was said.
+struct HostSlots {
+  std::string name;
+  std::optional<int> slots;
+
+  bool operator==(const HostSlots&) const = default;
+};
+
+struct JobSpec {
+  std::vector<ProgramSpec> programs;  ///< at least one
+  std::optional<bool> tag_output;     ///< unset: when there are several ranks
+  RankSet console_ranks = RankSet::all();
+  std::string output_directory;         ///< may hold %j; empty: output goes to the console only
+  std::optional<int> stdin_rank = 0;    ///< none: every rank finds its standard input empty
   std::chrono::nanoseconds timeout{0};  ///< 0: none
   std::chrono::nanoseconds grace{std::chrono::seconds(10)};  ///< from SIGTERM to SIGKILL
+  std::vector<HostSlots> hosts;                              ///< -H; empty: this host
+  std::string host_file;  ///< --hostfile, as it was written; empty: none. Not with hosts
 
-  bool tags() const { return tag_output.value_or(ranks > 1); }
+  int ranks() const {
+    return std::accumulate(programs.begin(), programs.end(), 0,
+                           [](int sum, const ProgramSpec& program) { return sum + program.ranks; });
+  }
+  bool tags() const { return tag_output.value_or(ranks() > 1); }
   /// One rank without tags writes what it likes, byte for byte.
-  bool splits_lines() const { return ranks > 1 || tags(); }
+  bool splits_lines() const { return ranks() > 1 || tags(); }
 
   bool operator==(const JobSpec&) const = default;
 };

@@ -1,100 +1,88 @@
 #include "launcher/options/run_options.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <string_view>
+#include <array>
+#include <cstddef>
+#include <utility>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
 #include "comm/base/try.h"
-#include "launcher/options/nearest.h"
+#include "launcher/options/command_words.h"
+#include "launcher/options/hostfile.h"
+#include "launcher/options/option_values.h"
 
 namespace paceline::launcher {
 namespace {
 
-constexpr int kMaxRanks = 65536;
-constexpr double kMaxSeconds = 366.0 * 24 * 3600;
-
 constexpr std::string_view kUsage =
-    "usage: paceline run [options] [--] program [arguments…]\n"
+    "usage: paceline run [options] [--] program [arguments…] [: [options] program…]…\n"
     "Starts N ranks of a program, shows what they write, and ends with them.\n";
 constexpr std::string_view kExamples =
     "\nExamples:\n"
     "  paceline run -n 4 ./train --epochs 3\n"
-    "  paceline run -np 2 -x OMP_NUM_THREADS=4 --timeout 3600 -- python3 train.py\n"
-    "  paceline run -n 8 --no-tag-output hostname | sort | uniq -c\n\n"
+    "  paceline run -n 8 --output-dir logs/%j --console-ranks 0 -- python3 train.py\n"
+    "  paceline run -n 1 ./server : -n 4 -x OMP_NUM_THREADS=4 ./worker\n\n"
     "Exit code: that of the first rank that failed, or 128 + its signal; 124 after --timeout;\n"
     "125 for a mistake here; 126 and 127 where the program cannot be executed or found;\n"
     "130 after SIGINT; 143 after SIGTERM, unless every rank ended with 0.\n"
     "`paceline info` lists the environment variables that tune a job.\n";
 
-// The arguments cut in two, with every option as --name or --name=value.
-struct Split {
-  std::vector<std::string> options;
-  std::vector<std::string> program;
-};
+constexpr const char* kPrograms = "Programs (each has its own -n, -x, --wdir; ':' sets them apart)";
+constexpr std::array kPerProgram = {"np", "env", "wdir"};
 
 Status wrong(const std::string& text) {
   return Status(Code::kInvalidArgument, Scope::kOperation, text);
 }
 
+// What CLI11 reports as "option: why".
 template <class T>
-bool parse_whole(std::string_view text, T& into) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), into);
-  return error == std::errc() && end == text.data() + text.size();
+T valid(const char* option, Result<T> value) {
+  if (!value.ok()) throw CLI::ValidationError(option, value.status().text());
+  return *std::move(value);
 }
 
-int parse_ranks(const std::string& text) {
-  int ranks = 0;
-  if (!parse_whole(text, ranks) || ranks < 1 || ranks > kMaxRanks)
-    throw CLI::ValidationError(
-        "-n", "'" + text + "' is not a whole number from 1 to " + std::to_string(kMaxRanks));
-  return ranks;
+// One row of the help, and what becomes of the value.
+template <class Use>
+void add_value(CLI::App& app, const char* names, std::array<const char*, 3> form_meaning_group,
+               Use use) {
+  const auto& [form, meaning, group] = form_meaning_group;
+  app.add_option_function<std::string>(names, use, meaning)
+      ->type_name(form)
+      ->group(group)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
-std::chrono::nanoseconds parse_seconds(const char* option, const std::string& text) {
-  double seconds = 0;
-  if (!parse_whole(text, seconds) || !(seconds >= 0 && seconds <= kMaxSeconds))
-    throw CLI::ValidationError(option,
-                               "'" + text + "' is not a number of seconds from 0 to a year");
-  return std::chrono::nanoseconds(std::llround(seconds * 1e9));
-}
-
-EnvironmentSetting parse_setting(const std::string& text) {
-  const std::size_t equals = text.find('=');
-  EnvironmentSetting setting{.name = text.substr(0, equals), .value = std::nullopt};
-  if (setting.name.empty())
-    throw CLI::ValidationError("-x", "'" + text + "' names no variable; write -x NAME=value");
-  if (equals != std::string::npos) setting.value = text.substr(equals + 1);
-  return setting;
-}
-
-void add_options(CLI::App& app, JobSpec& job) {
-  const auto text = [&app](const char* names, auto use, const char* form, const char* meaning,
-                           const char* group) {
-    app.add_option_function<std::string>(names, use, meaning)
-        ->type_name(form)
-        ->group(group)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  };
-  app.set_help_flag();
-  text(
-      "-n,--np", [&job](const std::string& value) { job.ranks = parse_ranks(value); }, "N",
-      "How many ranks (default 1); also -np", "Ranks");
-  text(
-      "--wdir", [&job](const std::string& value) { job.working_directory = value; }, "DIR",
-      "Working directory of the ranks", "Ranks");
+void add_program_options(CLI::App& app, ProgramSpec& program) {
+  add_value(
+      app, "-n,--np", {"N", "How many ranks (default 1); also -np", "Ranks"},
+      [&program](const std::string& text) { program.ranks = valid("-n", parse_count(text)); });
   app.add_option_function<std::vector<std::string>>(
          "-x,--env",
-         [&job](const std::vector<std::string>& values) {
-           for (const std::string& value : values) job.environment.push_back(parse_setting(value));
+         [&program](const std::vector<std::string>& texts) {
+           for (const std::string& text : texts)
+             program.environment.push_back(valid("-x", parse_setting(text)));
          },
-         "Set a variable for the ranks, or export it from here; may be repeated")
+         "Set a variable, or export it from here; may be repeated")
       ->type_name("VAR[=VALUE]")
       ->expected(1)
+      ->allow_extra_args(false)  // else CLI11 cuts values in brackets at their commas
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->group("Ranks");
+      ->group(kPrograms);
+  add_value(app, "--wdir", {"DIR", "Working directory", kPrograms},
+            [&program](const std::string& text) { program.working_directory = text; });
+}
+
+void add_job_options(CLI::App& app, JobSpec& job) {
+  add_value(app, "--stdin", {"K|none", "Which rank reads standard input (default 0)", "Ranks"},
+            [&job](const std::string& text) {
+              job.stdin_rank = valid("--stdin", parse_stdin_rank(text));
+            });
+  add_value(app, "-H,--host", {"A:4,B:4", "Hosts, with their slots; so far this one", "Hosts"},
+            [&job](const std::string& text) { job.hosts = valid("-H", parse_host_list(text)); });
+  add_value(app, "--hostfile", {"FILE", "The same, a line each: name slots=4", "Hosts"},
+            [&job](const std::string& text) { job.host_file = text; });
   app.add_flag_callback(
          "--tag-output", [&job] { job.tag_output = true; },
          "Begin each line with [rank@host]; the default where N > 1")
@@ -103,105 +91,121 @@ void add_options(CLI::App& app, JobSpec& job) {
          "--no-tag-output", [&job] { job.tag_output = false; },
          "Whole lines as they are; the default where N = 1")
       ->group("Output");
-  text(
-      "--timeout",
-      [&job](const std::string& value) { job.timeout = parse_seconds("--timeout", value); }, "S",
-      "End the job after S seconds; 0, the default: never", "End");
-  text(
-      "--grace", [&job](const std::string& value) { job.grace = parse_seconds("--grace", value); },
-      "S", "From SIGTERM to SIGKILL for ranks that do not end (default 10)", "End");
+  add_value(app, "--output-dir",
+            {"DIR", "Files per rank, byte for byte; %j in DIR is the job's id", "Output"},
+            [&job](const std::string& text) { job.output_directory = text; });
+  add_value(app, "--console-ranks", {"LIST", "Whose output is shown: 0,4-7, all or none", "Output"},
+            [&job](const std::string& text) {
+              job.console_ranks = valid("--console-ranks", RankSet::parse(text));
+            });
+  add_value(
+      app, "--timeout", {"S", "End the job after S seconds; 0, the default: never", "End"},
+      [&job](const std::string& text) { job.timeout = valid("--timeout", parse_seconds(text)); });
+  add_value(app, "--grace",
+            {"S", "From SIGTERM to SIGKILL for ranks that do not end (default 10)", "End"},
+            [&job](const std::string& text) { job.grace = valid("--grace", parse_seconds(text)); });
   app.add_flag("-h,--help")->description("This page")->group("Help");
 }
 
-std::vector<std::string> known_options(const CLI::App& app) {
-  std::vector<std::string> known;
-  for (const CLI::Option* option : app.get_options())
-    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+void add_options(CLI::App& app, JobSpec& job, ProgramSpec& program) {
+  app.set_help_flag();
+  add_program_options(app, program);
+  add_job_options(app, job);
+}
+
+std::vector<KnownOption> known_options() {
+  JobSpec job;
+  ProgramSpec program;
+  CLI::App app;
+  add_options(app, job, program);
+  std::vector<KnownOption> known;
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string& name = option->get_lnames().front();
+    known.push_back(
+        {.name = name,
+         .letter = option->get_snames().empty() ? '\0' : option->get_snames().front().front(),
+         .takes_value = option->get_items_expected_max() > 0,
+         .takes_number = name == "np",
+         .per_program =
+             std::find(kPerProgram.begin(), kPerProgram.end(), name) != kPerProgram.end()});
+  }
   return known;
 }
 
-struct Word {
-  std::string name;                  // "--np"
-  std::optional<std::string> value;  // attached to it
-};
-
-// -name means --name where there is one; -n4 is -n 4, and so is -np4.
-Word read_word(const CLI::App& app, std::string_view word) {
-  const std::size_t equals = word.find('=');
-  const auto attached = [&](std::size_t at) { return std::string(word.substr(at)); };
-  std::optional<std::string> value;
-  if (equals != std::string_view::npos) value = attached(equals + 1);
-  const std::string name(word.substr(0, equals));
-  if (name.starts_with("--")) return {name, value};
-  if (name.size() > 2 && app.get_option_no_throw("-" + name) != nullptr) return {"-" + name, value};
-  if (name.starts_with("-np")) return {"--np", attached(3)};
-  if (word.size() > 2 && app.get_option_no_throw(name.substr(0, 2)) != nullptr)
-    return {name.substr(0, 2), attached(word[2] == '=' ? 3 : 2)};
-  return {name, value};
+// Options of the whole job go to `job`.
+Result<ProgramSpec> parse_program(ProgramWords words, JobSpec& job) {
+  ProgramSpec program;
+  program.command = std::move(words.program);
+  CLI::App app;
+  add_options(app, job, program);
+  try {
+    app.parse(std::vector<std::string>(words.options.rbegin(), words.options.rend()));
+  } catch (const CLI::ParseError& error) {
+    return wrong(error.what());
+  }
+  return program;
 }
 
-Result<Split> split(const CLI::App& app, std::span<const std::string> arguments) {
-  Split parts;
-  std::size_t at = 0;
-  for (; at < arguments.size(); ++at) {
-    const std::string& argument = arguments[at];
-    if (argument == "--" || argument.size() < 2 || argument[0] != '-') break;
-    Word word = read_word(app, argument);
-    const CLI::Option* option = app.get_option_no_throw(word.name);
-    if (option == nullptr)
-      return wrong("'" + argument + "' is not an option of paceline run" +
-                   did_you_mean(word.name, known_options(app)));
-    const std::string name = "--" + option->get_lnames().front();
-    const bool takes_value = option->get_items_expected_max() > 0;
-    if (!takes_value && word.value) return wrong("option " + word.name + " takes no value");
-    if (takes_value && !word.value && at + 1 < arguments.size() && arguments[at + 1] != "--")
-      word.value = arguments[++at];
-    if (takes_value && word.value.value_or("").empty())
-      return wrong("option " + argument + " needs a value");
-    parts.options.push_back(takes_value ? name + "=" + *word.value : name);
-  }
-  if (at < arguments.size() && arguments[at] == "--") ++at;
-  parts.program.assign(arguments.begin() + static_cast<std::ptrdiff_t>(at), arguments.end());
-  return parts;
+Status check_rank(const char* option, int rank, int ranks) {
+  if (rank < ranks) return Status();
+  const std::string there = ranks == 1 ? "only rank 0" : "ranks 0 to " + std::to_string(ranks - 1);
+  return wrong(std::string(option) + ": there is no rank " + std::to_string(rank) +
+               "; the job has " + there);
+}
+
+// After each program, so that the sum stays a small number.
+Status check_bound(const JobSpec& job) {
+  if (job.ranks() <= kMaxRanks) return Status();
+  return wrong("the programs have more than " + std::to_string(kMaxRanks) + " ranks together");
+}
+
+// What no option can judge alone.
+Status check_job(const JobSpec& job) {
+  if (!job.hosts.empty() && !job.host_file.empty())
+    return wrong("-H and --hostfile both say which hosts; give one of them");
+  PACELINE_TRY(check_rank("--stdin", job.stdin_rank.value_or(0), job.ranks()));
+  return check_rank("--console-ranks", job.console_ranks.highest_named(), job.ranks());
 }
 
 }  // namespace
 
 Result<JobSpec> parse_run(std::span<const std::string> arguments) {
   JobSpec job;
-  CLI::App app;
-  add_options(app, job);
-  PACELINE_TRY_ASSIGN(Split parts, split(app, arguments));
-  try {
-    app.parse(std::vector<std::string>(parts.options.rbegin(), parts.options.rend()));
-  } catch (const CLI::ParseError& error) {
-    return wrong(error.what());
+  PACELINE_TRY_ASSIGN(std::vector<ProgramWords> programs, sort_words(known_options(), arguments));
+  for (ProgramWords& words : programs) {
+    PACELINE_TRY_ASSIGN(ProgramSpec program, parse_program(std::move(words), job));
+    job.programs.push_back(std::move(program));
+    PACELINE_TRY(check_bound(job));
   }
-  if (parts.program.empty() || parts.program.front().empty())
-    return wrong("no program to run; write it after the options: paceline run -n 2 -- ./train");
-  job.command = std::move(parts.program);
+  PACELINE_TRY(check_job(job));
   return job;
 }
 
 bool asks_for_help(std::span<const std::string> arguments) {
-  JobSpec unused;
-  CLI::App app;
-  add_options(app, unused);
-  const Result<Split> parts = split(app, arguments);
-  return parts.ok() &&
-         std::find(parts->options.begin(), parts->options.end(), "--help") != parts->options.end();
+  return mentions(known_options(), arguments, "help");
 }
 
 std::string run_help() {
   JobSpec unused;
+  ProgramSpec unused_too;
   CLI::App app;
-  add_options(app, unused);
+  add_options(app, unused, unused_too);
   CLI::Formatter formatter;
   formatter.column_width(24);
   std::string options = formatter.make_groups(&app, CLI::AppFormatMode::Normal);
   for (std::size_t at = 0; (at = options.find("\n\n\n", at)) != std::string::npos;)
     options.erase(at, 1);  // CLI11 sets groups two lines apart
   return std::string(kUsage) + options + std::string(kExamples);
+}
+
+std::string expand_output_directory(std::string directory, std::string_view job_id,
+                                    const std::string& current) {
+  constexpr std::string_view kJobId = "%j";
+  for (std::size_t at = 0; (at = directory.find(kJobId, at)) != std::string::npos;
+       at += job_id.size())
+    directory.replace(at, kJobId.size(), job_id);
+  if (directory.empty() || directory.starts_with('/')) return directory;
+  return current + "/" + directory;
 }
 
 }  // namespace paceline::launcher

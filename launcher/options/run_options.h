@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 
 #include <paceline/status.h>
 
@@ -11,8 +12,11 @@
 namespace paceline::launcher {
 
 /// `arguments` begin after the word run. Options end at "--" or at the first word that is not one;
-/// the rest is the program with its arguments. Long options may be written with one dash, as
-/// mpirun's users do: -np 4. An error says which word is wrong, and what was likely meant.
+/// the rest is the program with its arguments, up to a word ":", behind which the next program and
+/// its own options stand. Long options may be written with one dash, as mpirun's users do: -np 4.
+/// An error says which word is wrong, and what was likely meant.
+///
+/// What is accepted has from 1 to kMaxRanks ranks, and names none beyond them.
 Result<JobSpec> parse_run(std::span<const std::string> arguments);
 
 /// Whether --help or -h stands among the options (not among the program's arguments).
@@ -20,5 +24,10 @@ bool asks_for_help(std::span<const std::string> arguments);
 
 /// One screen.
 std::string run_help();
+
+/// The folder that --output-dir means: each %j is the job's id, and a relative path starts at
+/// `current`. Empty stays empty.
+std::string expand_output_directory(std::string directory, std::string_view job_id,
+                                    const std::string& current);
 
 }  // namespace paceline::launcher

@@ -1,7 +1,6 @@
 #include "launcher/process/process.h"
 
 #include <fstream>
-#include <string>
 #include <utility>
 
 #include <poll.h>
@@ -27,9 +26,18 @@ sigset_t only_child_signal() {
   return set;
 }
 
-void kill_children() {
-  std::ifstream children("/proc/thread-self/children");
-  for (pid_t child = 0; children >> child;) ::kill(child, SIGKILL);
+// A group is killed at one stroke, so a storm of forks cannot outrun it: fork fails in a process
+// that has a signal pending. A descendant's group holds descendants only, but for the one that
+// this process itself is in, where a child is before its setsid().
+void kill_with_group(pid_t child) {
+  const pid_t group = ::getpgid(child);
+  if (group > 1 && group != ::getpgrp()) ::kill(-group, SIGKILL);
+  ::kill(child, SIGKILL);
+}
+
+void kill_children(pid_t spared_session) {
+  for (const pid_t child : children())
+    if (spared_session == 0 || ::getsid(child) != spared_session) kill_with_group(child);
 }
 
 }  // namespace
@@ -73,6 +81,9 @@ void die_with(pid_t parent) {
   if (::getppid() != parent) ::_exit(1);
 }
 
+// A process that runs when its parent ends before this has no need of it.
+void continue_without_parent() { ::prctl(PR_SET_PDEATHSIG, SIGCONT); }
+
 Status adopt_orphans() {
   const sigset_t child_signal = only_child_signal();
   ::sigprocmask(SIG_BLOCK, &child_signal, nullptr);
@@ -80,10 +91,17 @@ Status adopt_orphans() {
   return Status();
 }
 
-Status end_descendants(const Clock& clock, Deadline deadline) {
+std::vector<pid_t> children() {
+  std::vector<pid_t> found;
+  std::ifstream list("/proc/thread-self/children");
+  for (pid_t child = 0; list >> child;) found.push_back(child);
+  return found;
+}
+
+Status end_descendants(const Clock& clock, Deadline deadline, pid_t spared_session) {
   const sigset_t child_signal = only_child_signal();
   for (;;) {
-    kill_children();
+    kill_children(spared_session);
     pid_t reaped = 0;
     while ((reaped = ::waitpid(-1, nullptr, WNOHANG)) > 0) {
     }

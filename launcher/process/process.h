@@ -4,6 +4,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include <sys/types.h>
 
@@ -29,6 +30,7 @@ class ChildProcess {
 
   /// The parent's end; can be taken once.
   UniqueFd take_socket() { return std::move(socket_); }
+  pid_t pid() const { return pid_; }
   /// Becomes readable when the child has ended.
   int pidfd() const { return pidfd_.get(); }
   /// Its wait status once it has ended; nullopt if it has not within `patience`.
@@ -48,13 +50,21 @@ class ChildProcess {
 /// `parent` has ended already.
 void die_with(pid_t parent);
 
+/// From now on the kernel lets this process run on, should it be stopped, when the thread that
+/// forked it ends: whoever is to clear up after its parent cannot do it while it is stopped.
+void continue_without_parent();
+
 /// From now on orphans among the descendants of this process become its children, so that
 /// end_descendants() finds them. SIGCHLD is blocked from then on.
 Status adopt_orphans();
 
-/// Kills and reaps every child, and the orphans that this makes, until none is left. Needs
-/// adopt_orphans(). Code::kTimeout where the kernel does not let a process end in time.
-Status end_descendants(const Clock& clock, Deadline deadline);
+/// The children of this thread, as they are just now.
+std::vector<pid_t> children();
+
+/// Kills and reaps every child with its process group, and the orphans that this makes, until none
+/// is left. Needs adopt_orphans(). Children in `spared_session` are not killed but waited for.
+/// Code::kTimeout where some do not end in time.
+Status end_descendants(const Clock& clock, Deadline deadline, pid_t spared_session = 0);
 
 /// Default dispositions, except for SIGKILL and SIGSTOP, which have no other, and an empty mask.
 void reset_signals();

@@ -39,11 +39,12 @@ void replace_by_null(int fd) {
   if (const Result<UniqueFd> null = open_null(); null.ok()) ::dup2(null->get(), fd);
 }
 
-void raise_descriptor_limit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);
+rlimit raise_descriptor_limit() {
+  rlimit before{};
+  if (::getrlimit(RLIMIT_NOFILE, &before) != 0) return before;
+  const rlimit raised{.rlim_cur = before.rlim_max, .rlim_max = before.rlim_max};
+  ::setrlimit(RLIMIT_NOFILE, &raised);
+  return before;
 }
 
 void report(std::string_view process, const Status& status) {

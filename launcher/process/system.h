@@ -3,6 +3,8 @@
 
 #include <string_view>
 
+#include <sys/resource.h>
+
 #include <paceline/status.h>
 
 #include "comm/base/unique_fd.h"
@@ -29,8 +31,9 @@ Result<UniqueFd> open_null();
 /// Puts /dev/null in the place of `fd`.
 void replace_by_null(int fd);
 
-/// Lets this process hold as many descriptors as its hard limit allows.
-void raise_descriptor_limit();
+/// Lets this process hold as many descriptors as its hard limit allows. Returns the limit as it
+/// was.
+rlimit raise_descriptor_limit();
 
 /// One line on standard error, for a process that has no other way to tell.
 void report(std::string_view process, const Status& status);

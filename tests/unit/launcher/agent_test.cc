@@ -54,7 +54,7 @@ class AgentTest : public ::testing::Test {
                      ::dup2(input_.read_end.get(), STDIN_FILENO);
                      log.reset();
                      input_ = {};
-                     run_agent(std::move(socket));
+                     run_agent(std::move(socket), [](bool) {});
                    }).value();
     log.reset();
     SocketChannel<messages::ToAgent, messages::FromAgent> agent(loop_, process->take_socket(),
@@ -74,8 +74,12 @@ class AgentTest : public ::testing::Test {
     start.set_job_id(job_);
     start.set_world_size(1);
     start.set_local_ranks(1);
-    for (const char* word : {"/bin/sh", "-c", script.c_str()}) start.add_command(word);
-    messages::Variable& variable = *start.add_environment();
+    messages::App& app = *start.add_apps();
+    app.set_ranks(1);
+    for (const char* word : {"/bin/sh", "-c", script.c_str()}) app.add_command(word);
+    start.add_on_console(true);
+    start.set_stdin_rank(0);
+    messages::Variable& variable = *app.add_environment();
     variable.set_name("PACELINE_LOG_LEVEL");
     variable.set_value(level);
     return message;

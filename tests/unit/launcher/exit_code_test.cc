@@ -12,7 +12,9 @@ constexpr int exited(int code) { return code << 8; }
 constexpr int killed(int signal) { return signal; }
 
 JobOutcome outcome(std::vector<RankEnd> ends, std::optional<StopCause> cause = std::nullopt) {
-  return {.ranks = 2, .cause = cause, .refused_errno = 0, .ends = std::move(ends)};
+  JobOutcome outcome{.ranks = 2, .cause = cause, .ends = std::move(ends)};
+  if (const RankEnd* culprit = root_cause(outcome.ends)) outcome.culprit = *culprit;
+  return outcome;
 }
 
 TEST(ExitCode, AllSucceeded) {
@@ -27,6 +29,27 @@ TEST(ExitCode, TheFirstFailureInTimeCounts) {
       exit_code(outcome({{1, exited(3), 5}, {0, killed(SIGTERM), 6}}, StopCause::kRankFailed)), 3);
   EXPECT_EQ(exit_code(outcome({{1, exited(7), 5}, {0, exited(8), 5}}, StopCause::kRankFailed)), 8)
       << "at the same moment the lower rank counts";
+}
+
+TEST(RootCause, TheBlamedOneIsTheCauseIfItHasFailed) {
+  const RankEnd victim{.rank = 0, .wait_status = exited(1), .time_ns = 5, .blamed = 2};
+  const RankEnd go_between{.rank = 2, .wait_status = exited(1), .time_ns = 6, .blamed = 1};
+  const RankEnd culprit{.rank = 1, .wait_status = killed(SIGKILL), .time_ns = 7};
+  EXPECT_EQ(root_cause({victim, go_between, culprit})->rank, 1);
+  EXPECT_EQ(root_cause({victim, culprit})->rank, 0) << "the blamed one has not ended";
+  const RankEnd left{.rank = 2, .wait_status = exited(0), .time_ns = 4};
+  EXPECT_EQ(root_cause({victim, left})->rank, 0) << "the blamed one has done well";
+  EXPECT_EQ(root_cause({left}), nullptr);
+}
+
+TEST(RootCause, OfRanksThatBlameEachOtherTheFirstCounts) {
+  const RankEnd first{.rank = 1, .wait_status = exited(1), .time_ns = 5, .blamed = 0};
+  const RankEnd second{.rank = 0, .wait_status = exited(2), .time_ns = 6, .blamed = 1};
+  EXPECT_EQ(root_cause({second, first})->rank, 1);
+  const RankEnd itself{.rank = 3, .wait_status = exited(2), .time_ns = 6, .blamed = 3};
+  EXPECT_EQ(root_cause({itself})->rank, 3);
+  const RankEnd outsider{.rank = 2, .wait_status = exited(3), .time_ns = 1, .blamed = 1};
+  EXPECT_EQ(root_cause({outsider, first, second})->rank, 2);
 }
 
 TEST(ExitCode, Causes) {

@@ -53,6 +53,27 @@ TEST_F(FlightBookTest, NamesTheOperationThatRuns) {
   EXPECT_EQ(book_.last_operation(2), "") << "it is another's";
 }
 
+TEST_F(FlightBookTest, KnowsWhomARankHoldsResponsible) {
+  FlightRing& ring = enter(2);
+  EXPECT_EQ(book_.blamed(2), std::nullopt);
+  const auto first = ring.start(barrier(7, std::chrono::seconds(1)));
+  ring.finish(first, FlightState::kSucceeded, clock_.now());
+  EXPECT_EQ(book_.blamed(2), std::nullopt);
+  const auto second = ring.start(barrier(8, std::chrono::seconds(2)));
+  ring.finish(second, FlightState::kFailed, clock_.now(), 5);
+  EXPECT_EQ(book_.blamed(2), 5);
+  EXPECT_EQ(book_.blamed(1), std::nullopt) << "unknown";
+}
+
+TEST_F(FlightBookTest, WhoBlamesItselfOrNobodyBlamesNobody) {
+  FlightRing& ring = enter(2);
+  ring.finish(ring.start(barrier(7, std::chrono::seconds(1))), FlightState::kFailed, clock_.now(),
+              2);
+  EXPECT_EQ(book_.blamed(2), std::nullopt);
+  ring.finish(ring.start(barrier(8, std::chrono::seconds(1))), FlightState::kFailed, clock_.now());
+  EXPECT_EQ(book_.blamed(2), std::nullopt);
+}
+
 TEST_F(FlightBookTest, OfSeveralThatRunNamesTheLatest) {
   FlightRing& ring = enter(0);
   ring.start(barrier(7, std::chrono::seconds(1)));

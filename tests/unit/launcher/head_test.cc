@@ -25,6 +25,7 @@ class ScriptedAgent final : public AgentChannel {
   }
   Status send(const messages::ToAgent& message) override {
     if (message.has_stop()) stops.push_back(message.stop().signal());
+    if (message.has_signal()) passed_on.push_back(message.signal().signal());
     if (message.has_stop() && !dies_at_stop) say_later(finished());
     if (message.has_start())
       for (const messages::FromAgent& line : script) say_later(line);
@@ -43,6 +44,7 @@ class ScriptedAgent final : public AgentChannel {
 
   std::vector<messages::FromAgent> script;
   std::vector<int> stops;
+  std::vector<int> passed_on;
   bool dies_at_stop = false;
 
  private:
@@ -73,8 +75,10 @@ messages::FromAgent wrote(std::uint32_t rank, const std::string& lines) {
 
 class HeadTest : public testing::Test {
  protected:
-  int run(JobSpec job) {
-    job.command = {"program"};
+  int run(int ranks, JobSpec job = {}) {
+    job.programs.resize(1);
+    job.programs[0].ranks = ranks;
+    job.programs[0].command = {"program"};
     Head head(loop_, agent_, console_, job);
     messages::Start start = Head::make_start(job);
     start.set_host("h");
@@ -101,28 +105,61 @@ class HeadTest : public testing::Test {
 TEST_F(HeadTest, PrintsAndSucceeds) {
   agent_.script = {wrote(1, "hello\n"), exited(0, 0, 1), exited(1, 0, 2),
                    ScriptedAgent::finished()};
-  EXPECT_EQ(run({.ranks = 2}), 0);
+  EXPECT_EQ(run(2), 0);
   EXPECT_EQ(text(output_), "[1@h] hello\n");
   EXPECT_TRUE(agent_.stops.empty());
 }
 
 TEST_F(HeadTest, StopsTheOthersWhenOneFails) {
   agent_.script = {exited(1, 7, 5), exited(0, 9, 4)};
-  EXPECT_EQ(run({.ranks = 3}), 9) << "rank 0 failed earlier, although its report came later";
+  EXPECT_EQ(run(3), 9) << "rank 0 failed earlier, although its report came later";
   EXPECT_EQ(agent_.stops, (std::vector<int>{SIGTERM}));
   EXPECT_EQ(text(error_),
-            "paceline: rank 1 on host h (pid 0) exited with code 7; ending 2 ranks\n");
+            "paceline: rank 0 on host h (pid 0) exited with code 9; peak memory 0 KiB; ending 1 "
+            "rank\npaceline: because of it other ranks ended: 1 with an error of their own\n");
+}
+
+TEST_F(HeadTest, TheRankThatWasBlamedIsNamedOnceItsEndIsKnown) {
+  messages::FromAgent victim = exited(1, 1, 5), culprit = exited(0, 3, 6);
+  victim.mutable_exited()->set_blamed(0);
+  culprit.mutable_exited()->set_peak_memory_kib(20 * 1024);
+  culprit.mutable_exited()->set_oom_cgroup("/x");
+  agent_.script = {victim, culprit};
+  EXPECT_EQ(run(2), 3);
+  EXPECT_EQ(
+      text(error_).find("paceline: rank 0 on host h (pid 0) exited with code 3 by the kernel's "
+                        "OOM killer: out of memory in cgroup /x; peak memory 20 MiB\n"),
+      0u)
+      << text(error_);
+}
+
+TEST_F(HeadTest, ARankThatIsBlamedAndGoesOnIsNotTheCulprit) {
+  messages::FromAgent victim = exited(1, 1, 5);
+  victim.mutable_exited()->set_blamed(0);
+  agent_.script = {victim};
+  EXPECT_EQ(run(2), 1);
+  EXPECT_NE(text(error_).find("it holds rank 0 responsible; ending 1 rank\n"), std::string::npos);
+}
+
+TEST_F(HeadTest, OtherSignalsArePassedOn) {
+  loop_.after(std::chrono::milliseconds(1), [this] {
+    head_->signalled(SIGUSR1);
+    head_->signalled(SIGCONT);
+    head_->signalled(SIGINT);
+  });
+  EXPECT_EQ(run(1), 130);
+  EXPECT_EQ(agent_.passed_on, (std::vector<int>{SIGUSR1, SIGCONT}));
 }
 
 TEST_F(HeadTest, ReportsOfRanksThatAreNotThereChangeNothing) {
   agent_.script = {wrote(2, "who?\n"), exited(99, 3, 1), exited(0, 0, 1), exited(1, 0, 2),
                    ScriptedAgent::finished()};
-  EXPECT_EQ(run({.ranks = 2}), 0);
+  EXPECT_EQ(run(2), 0);
 }
 
 TEST_F(HeadTest, ALostAgentIsTheLaunchersFault) {
   loop_.after(std::chrono::milliseconds(1), [this] { agent_.vanish(); });
-  EXPECT_EQ(run({.ranks = 2}), kExitLauncher);
+  EXPECT_EQ(run(2), kExitLauncher);
   EXPECT_NE(text(error_).find("host h: the agent is gone"), std::string::npos);
 }
 
@@ -131,7 +168,7 @@ TEST_F(HeadTest, ProgramsThatAreNotThere) {
   refused.mutable_refused()->set_error(ENOENT);
   refused.mutable_refused()->set_text("there is no program");
   agent_.script = {refused, refused};
-  EXPECT_EQ(run({.ranks = 2}), kExitNotFound);
+  EXPECT_EQ(run(2), kExitNotFound);
   EXPECT_EQ(text(error_), "paceline: host h: there is no program\n");
 }
 
@@ -142,12 +179,14 @@ TEST_F(HeadTest, ASecondSignalKills) {
     head_->signalled(SIGINT);
     agent_.vanish();
   });
-  EXPECT_EQ(run({.ranks = 1}), 130);
+  EXPECT_EQ(run(1), 130);
   EXPECT_EQ(agent_.stops, (std::vector<int>{SIGINT, SIGKILL}));
 }
 
 TEST_F(HeadTest, TimeoutBeginsAtOnce) {
-  EXPECT_EQ(run({.ranks = 1, .timeout = std::chrono::milliseconds(2)}), kExitTimeout);
+  JobSpec job;
+  job.timeout = std::chrono::milliseconds(2);
+  EXPECT_EQ(run(1, job), kExitTimeout);
   EXPECT_NE(text(error_).find("--timeout of 0.002 s; ending 1 rank\n"), std::string::npos);
 }
 

@@ -19,11 +19,22 @@ TEST(OutputFormat, RawBytesStayAsTheyAre) {
   EXPECT_EQ(format.format("[0@a] ", "a\r\nb", messages::RAW), "a\r\nb");
 }
 
-TEST(OutputFormat, CutLinesGetTheirNewline) {
+TEST(OutputFormat, CutLinesGetTheirNewlineAndAMark) {
   OutputFormat plain(false);
-  EXPECT_EQ(plain.format("[0@a] ", "half", messages::CUT), "[0@a] half\n");
+  EXPECT_EQ(plain.format("[0@a] ", "half", messages::CUT), "[0@a]% half\n");
+  EXPECT_EQ(plain.format("[0@a] ", "% whole\n", messages::LINES), "[0@a] % whole\n");
+  EXPECT_EQ(plain.format("", "half", messages::CUT), "half\n");
   OutputFormat terminal(true);
   EXPECT_EQ(terminal.format("[0@a] ", "half", messages::CUT), "[0@a] half\033[7m%\033[0m\n");
+}
+
+TEST(OutputFormat, WhatIsNotRawBeginsItsOwnLine) {
+  OutputFormat format(false);
+  EXPECT_EQ(format.format("", "half", messages::RAW), "half");
+  EXPECT_EQ(format.format("paceline: ", "look\n", messages::LINES), "\npaceline: look\n");
+  EXPECT_EQ(format.format("paceline: ", "look\n", messages::LINES), "paceline: look\n");
+  EXPECT_EQ(format.format("", "other half\n", messages::RAW), "other half\n");
+  EXPECT_EQ(format.format("paceline: ", "look\n", messages::LINES), "paceline: look\n");
 }
 
 TEST(OutputFormat, TransientLinesGiveWay) {

@@ -1,5 +1,8 @@
 #include "launcher/options/run_options.h"
 
+#include <chrono>
+#include <optional>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -25,7 +28,11 @@ std::string refusal(const Words& words) {
 
 TEST(RunOptions, Defaults) {
   const JobSpec job = parsed({"prog"});
-  EXPECT_EQ(job, (JobSpec{.ranks = 1, .command = {"prog"}}));
+  ASSERT_EQ(job.programs.size(), 1u);
+  EXPECT_EQ(job.programs[0].command, Words{"prog"});
+  JobSpec expected;
+  expected.programs.emplace_back().command = {"prog"};
+  EXPECT_EQ(job, expected);
   EXPECT_FALSE(job.tags());
   EXPECT_FALSE(job.splits_lines());
 }
@@ -41,31 +48,116 @@ TEST(RunOptions, EveryWayToSayHowMany) {
                              {"--np=4"}}) {
     Words all = words;
     all.push_back("prog");
-    EXPECT_EQ(parsed(all).ranks, 4) << words.front();
+    EXPECT_EQ(parsed(all).ranks(), 4) << words.front();
   }
 }
 
 TEST(RunOptions, OptionsEndAtTheProgram) {
-  EXPECT_EQ(parsed({"-n", "2", "prog", "-n", "3", "--grace"}).command,
+  const auto command = [](const Words& words) { return parsed(words).programs.at(0).command; };
+  EXPECT_EQ(command({"-n", "2", "prog", "-n", "3", "--grace"}),
             (Words{"prog", "-n", "3", "--grace"}));
-  EXPECT_EQ(parsed({"-n", "2", "--", "-prog", "--", "x"}).command, (Words{"-prog", "--", "x"}));
-  EXPECT_EQ(parsed({"--tag-output", "prog", "--help"}).command, (Words{"prog", "--help"}));
+  EXPECT_EQ(command({"-n", "2", "--", "-prog", "--", "x"}), (Words{"-prog", "--", "x"}));
+  EXPECT_EQ(command({"--tag-output", "prog", "--help"}), (Words{"prog", "--help"}));
 }
 
 TEST(RunOptions, Values) {
   const JobSpec job = parsed({"-x", "A=b=c", "-x", "HOME", "-xE=", "--timeout", "0.25", "-grace=0",
                               "--wdir", "/tmp", "--no-tag-output", "-n", "2", "prog"});
-  EXPECT_EQ(job.environment,
+  EXPECT_EQ(job.programs.at(0).environment,
             (std::vector<EnvironmentSetting>{{"A", "b=c"}, {"HOME", std::nullopt}, {"E", ""}}));
   EXPECT_EQ(job.timeout, std::chrono::milliseconds(250));
   EXPECT_EQ(job.grace, std::chrono::nanoseconds(0));
-  EXPECT_EQ(job.working_directory, "/tmp");
+  EXPECT_EQ(job.programs.at(0).working_directory, "/tmp");
   EXPECT_FALSE(job.tags());
   EXPECT_TRUE(job.splits_lines());
 }
 
+TEST(RunOptions, ValuesAreTakenAsTheyAre) {
+  const ProgramSpec program =
+      parsed({"--wdir", "[a,b]", "-x", "[A]=[b,c]", "-x", "B={\"d\": 1}", "prog"}).programs.at(0);
+  EXPECT_EQ(program.working_directory, "[a,b]");
+  EXPECT_EQ(program.environment,
+            (std::vector<EnvironmentSetting>{{"[A]", "[b,c]"}, {"B", "{\"d\": 1}"}}));
+}
+
+TEST(RunOptions, Output) {
+  const JobSpec job =
+      parsed({"-n", "8", "--output-dir", "logs/%j", "--console-ranks", "0,4-7", "prog"});
+  EXPECT_EQ(job.output_directory, "logs/%j");
+  EXPECT_TRUE(job.console_ranks.contains(5));
+  EXPECT_FALSE(job.console_ranks.contains(1));
+  EXPECT_FALSE(parsed({"--console-ranks=none", "prog"}).console_ranks.contains(0));
+}
+
+TEST(RunOptions, StandardInput) {
+  EXPECT_EQ(parsed({"prog"}).stdin_rank, 0);
+  EXPECT_EQ(parsed({"-n", "3", "--stdin", "2", "prog"}).stdin_rank, 2);
+  EXPECT_EQ(parsed({"--stdin=none", "prog"}).stdin_rank, std::nullopt);
+  for (const char* rank : {"-1", "x", "all", "1,2"})
+    EXPECT_NE(refusal({"--stdin", rank, "prog"}).find("is neither a rank nor none"),
+              std::string::npos);
+}
+
+TEST(RunOptions, RanksThatAreNotThere) {
+  EXPECT_EQ(refusal({"-n", "2", "--stdin", "9", "prog"}),
+            "--stdin: there is no rank 9; the job has ranks 0 to 1");
+  EXPECT_EQ(refusal({"--console-ranks", "0-1", "prog"}),
+            "--console-ranks: there is no rank 1; the job has only rank 0");
+  EXPECT_EQ(parsed({"a", ":", "-n", "2", "b"}).ranks(), 3);
+  EXPECT_EQ(refusal({"--stdin", "3", "a", ":", "-n", "2", "b"}),
+            "--stdin: there is no rank 3; the job has ranks 0 to 2");
+}
+
+TEST(RunOptions, Programs) {
+  const JobSpec job = parsed({"-n", "2", "--timeout", "9", "./a", "x", ":", "-n", "1", "-x", "V=1",
+                              "--wdir", "/d", "--", "./b", ":", "c"});
+  ASSERT_EQ(job.programs.size(), 3u);
+  ProgramSpec first, second, third;
+  first.ranks = 2;
+  first.command = {"./a", "x"};
+  second.command = {"./b"};
+  second.environment = {{"V", "1"}};
+  second.working_directory = "/d";
+  third.command = {"c"};
+  EXPECT_EQ(job.programs, (std::vector<ProgramSpec>{first, second, third}));
+  EXPECT_EQ(job.timeout, std::chrono::seconds(9));
+  EXPECT_EQ(parsed({"a", "x:y", "::", ":x"}).programs.size(), 1u) << "only the word ':' counts";
+}
+
+TEST(RunOptions, ProgramsThatAreMissing) {
+  for (const Words& words : {Words{":"},
+                             {":", "a"},
+                             {"a", ":"},
+                             {"a", ":", ":", "b"},
+                             {"a", ":", "-n", "2"},
+                             {"-n", "2", ":", "b"},
+                             {"a", ":", "--", ""}})
+    EXPECT_NE(refusal(words).find("is missing; each ':' stands between two programs"),
+              std::string::npos);
+  EXPECT_NE(refusal({"a", ":", "-n", "2"}).find("program 2 "), std::string::npos);
+}
+
+TEST(RunOptions, WhatIsTheWholeJobs) {
+  EXPECT_EQ(refusal({"a", ":", "-timeout=3", "b"}),
+            "option -timeout is the whole job's, not one program's; write it before the first ':'");
+  for (const char* option : {"--tag-output", "-H", "--help", "--output-dir"})
+    EXPECT_NE(refusal({"a", ":", option, "b"}).find("the whole job's"), std::string::npos);
+  EXPECT_EQ(refusal({"-n", "40000", "a", ":", "-n", "40000", "b"}),
+            "the programs have more than 65536 ranks together");
+}
+
+TEST(RunOptions, Hosts) {
+  EXPECT_EQ(parsed({"-H", "a:4,b", "prog"}).hosts,
+            (std::vector<HostSlots>{{"a", 4}, {"b", std::nullopt}}));
+  EXPECT_EQ(parsed({"-host", "a", "prog"}).hosts, (std::vector<HostSlots>{{"a", std::nullopt}}));
+  EXPECT_EQ(parsed({"--hostfile", "f", "prog"}).host_file, "f");
+  EXPECT_NE(refusal({"-H", "a:x", "prog"}).find("-H: the slots 'x' are not"), std::string::npos);
+  EXPECT_NE(refusal({"-H", "a", "--hostfile", "f", "prog"}).find("give one of them"),
+            std::string::npos);
+}
+
 TEST(RunOptions, TheLastOfTwoCounts) {
-  EXPECT_EQ(parsed({"-n", "2", "-np", "3", "prog"}).ranks, 3);
+  EXPECT_EQ(parsed({"-n", "2", "-np", "3", "prog"}).ranks(), 3);
 }
 
 TEST(RunOptions, RefusesWhatMakesNoSense) {
@@ -84,6 +176,8 @@ TEST(RunOptions, SaysWhatIsMissing) {
   EXPECT_EQ(refusal({"-n"}), "option -n needs a value");
   EXPECT_EQ(refusal({"--timeout=", "prog"}), "option --timeout= needs a value");
   EXPECT_EQ(refusal({"--grace", "--", "prog"}), "option --grace needs a value");
+  EXPECT_EQ(refusal({"--output-dir", "--tag-output", "prog"}), "option --output-dir needs a value");
+  EXPECT_EQ(refusal({"-x", ":", "prog"}), "option -x needs a value");
   EXPECT_EQ(refusal({"--tag-output=1", "prog"}), "option --tag-output takes no value");
 }
 
@@ -92,6 +186,9 @@ TEST(RunOptions, NamesTheNearestOption) {
             "'--tagoutput' is not an option of paceline run; did you mean '--tag-output'?");
   EXPECT_EQ(refusal({"--timeuot=3", "prog"}),
             "'--timeuot=3' is not an option of paceline run; did you mean '--timeout'?");
+  EXPECT_EQ(refusal({"-hostfle", "f", "prog"}),
+            "'-hostfle' is not an option of paceline run; did you mean '--hostfile'?");
+  EXPECT_EQ(refusal({"-nodes", "4", "prog"}), "'-nodes' is not an option of paceline run");
   EXPECT_EQ(refusal({"--elephant", "prog"}), "'--elephant' is not an option of paceline run");
 }
 
@@ -100,8 +197,25 @@ TEST(RunOptions, Help) {
   EXPECT_TRUE(asks_for_help(Words{"-n", "2", "-h"}));
   EXPECT_FALSE(asks_for_help(Words{"prog", "--help"}));
   EXPECT_FALSE(asks_for_help(Words{"--hepl"}));
-  for (const char* part : {"-n,--np", "--grace", "Examples", "124"})
+  EXPECT_TRUE(asks_for_help(Words{"--help", "--elephant"}));
+  EXPECT_FALSE(asks_for_help(Words{"-x", "--help", "prog"})) << "then -x wants its value";
+  for (const char* part :
+       {"-n,--np", "--grace", "Ranks", "Programs", "Hosts", "Output", "End", "Examples", "124"})
     EXPECT_NE(run_help().find(part), std::string::npos) << part;
+}
+
+TEST(RunOptions, HelpIsOneScreen) {
+  std::istringstream help(run_help());
+  int lines = 0;
+  for (std::string line; std::getline(help, line); ++lines) EXPECT_LE(line.size(), 100u) << line;
+  EXPECT_LE(lines, 45);
+}
+
+TEST(RunOptions, OutputDirectory) {
+  EXPECT_EQ(expand_output_directory("", "7", "/home"), "");
+  EXPECT_EQ(expand_output_directory("/a/%j/%j", "7", "/home"), "/a/7/7");
+  EXPECT_EQ(expand_output_directory("logs%k/%", "7", "/home"), "/home/logs%k/%");
+  EXPECT_EQ(expand_output_directory("%j", "%j", "/home"), "/home/%j") << "replaced once";
 }
 
 }  // namespace

@@ -1,0 +1,150 @@
+// Runs in the agent.
+#include "launcher/agent/rank_streams.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fcntl.h>
+
+#include "comm/base/try.h"
+#include "launcher/process/system.h"
+
+namespace paceline::launcher {
+namespace {
+
+WriteRetry::Options retry_options(const RankStreams::Tell& tell) {
+  return {.notice =
+              [tell](const std::string& text) {
+                messages::FromAgent message;
+                message.mutable_notice()->set_text(text);
+                tell(message);
+              },
+          .give_up =
+              [tell](const std::string& text) {
+                messages::FromAgent message;
+                message.mutable_failure()->set_text(text);
+                tell(message);
+              }};
+}
+
+}  // namespace
+
+RankStreams::RankStreams(EventLoop& loop, const messages::Start& start, UniqueFd standard_input,
+                         Tell tell)
+    : loop_(loop),
+      start_(start),
+      standard_input_(std::move(standard_input)),
+      tell_(std::move(tell)),
+      retry_(loop, retry_options(tell_)) {}
+
+// ---- The start -----------------------------------------------------------------------------
+
+Result<RankStreams::RankEnds> RankStreams::open_next() {
+  if (outputs_.empty()) PACELINE_TRY(make_files());
+  const auto rank = start_.first_rank() + static_cast<std::uint32_t>(outputs_.size());
+  Outputs& outputs = outputs_.emplace_back();
+  RankEnds ends;
+  if (start_.has_stdin_rank() && start_.stdin_rank() == rank) {
+    ends.input = std::move(standard_input_);
+  } else {
+    PACELINE_TRY_ASSIGN(ends.input, open_null());
+  }
+  PACELINE_TRY_ASSIGN(ends.output, open_output(rank, messages::STANDARD_OUTPUT, outputs.output));
+  PACELINE_TRY_ASSIGN(ends.error, open_output(rank, messages::STANDARD_ERROR, outputs.error));
+  return ends;
+}
+
+Status RankStreams::make_files() {
+  if (start_.output_directory().empty()) return Status();
+  PACELINE_TRY_ASSIGN(files_, make_output_files({.directory = start_.output_directory(),
+                                                 .world_size = start_.world_size(),
+                                                 .first_rank = start_.first_rank(),
+                                                 .local_ranks = start_.local_ranks()}));
+  return Status();
+}
+
+// What goes nowhere never reaches the agent.
+Result<UniqueFd> RankStreams::open_output(std::uint32_t rank, messages::Stream stream,
+                                          std::unique_ptr<RankOutput>& into) {
+  RankOutput::Options options;
+  options.file = writer(rank, stream);
+  if (on_console(rank)) {
+    options.console = [this, rank, stream](std::string_view text, messages::Ending ending) {
+      tell_output(rank, stream, text, ending);
+    };
+    if (start_.split_lines())
+      options.splitter.emplace(LineSplitter::Options{.transient = start_.terminal()});
+  }
+  if (!options.file && !options.console) return open_null();
+  options.ended = [this] {
+    --open_;
+    tell_if_finished();
+  };
+  PACELINE_TRY_ASSIGN(Pipe pipe, make_pipe());
+  ::fcntl(pipe.read_end.get(), F_SETFL, O_NONBLOCK);
+  ++open_;
+  into = std::make_unique<RankOutput>(loop_, std::move(pipe.read_end), std::move(options));
+  into->set_console_ready(reading_);
+  return std::move(pipe.write_end);
+}
+
+bool RankStreams::on_console(std::uint32_t rank) const {
+  const int place = static_cast<int>(rank - start_.first_rank());
+  return place >= start_.on_console_size() || start_.on_console(place);
+}
+
+std::unique_ptr<OutputWriter> RankStreams::writer(std::uint32_t rank, messages::Stream stream) {
+  const std::size_t place = rank - start_.first_rank();
+  if (place >= files_.size()) return nullptr;
+  RankFiles& files = files_[place];
+  OutputFile& file = stream == messages::STANDARD_OUTPUT ? files.output : files.error;
+  return std::make_unique<OutputWriter>(retry_, std::move(file));
+}
+
+// ---- The job -------------------------------------------------------------------------------
+
+void RankStreams::tell_output(std::uint32_t rank, messages::Stream stream, std::string_view text,
+                              messages::Ending ending) {
+  messages::FromAgent message;
+  message.mutable_output()->set_rank(rank);
+  message.mutable_output()->set_stream(stream);
+  message.mutable_output()->set_ending(ending);
+  message.mutable_output()->set_text(text.data(), text.size());
+  tell_(message);
+}
+
+void RankStreams::drain(std::uint32_t rank) {
+  const std::size_t place = rank - start_.first_rank();
+  if (place >= outputs_.size()) return;
+  if (outputs_[place].output) outputs_[place].output->drain();
+  if (outputs_[place].error) outputs_[place].error->drain();
+}
+
+void RankStreams::set_reading(bool on) {
+  if (std::exchange(reading_, on) == on) return;
+  for (const Outputs& outputs : outputs_) {
+    if (outputs.output) outputs.output->set_console_ready(on);
+    if (outputs.error) outputs.error->set_console_ready(on);
+  }
+}
+
+// ---- The end -------------------------------------------------------------------------------
+
+void RankStreams::finish(std::function<void()> finished) {
+  for (const Outputs& outputs : outputs_) {
+    if (outputs.output) outputs.output->finish();
+    if (outputs.error) outputs.error->finish();
+  }
+  finished_ = std::move(finished);
+  tell_if_finished();
+}
+
+void RankStreams::tell_if_finished() {
+  if (open_ > 0 || !finished_) return;
+  retry_.settle();
+  std::exchange(finished_, nullptr)();
+}
+
+}  // namespace paceline::launcher

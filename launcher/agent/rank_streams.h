@@ -1,0 +1,76 @@
+// Standard input, output and error of this agent's ranks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include <paceline/status.h>
+
+#include "comm/base/unique_fd.h"
+#include "launcher/agent/output_files.h"
+#include "launcher/agent/output_writer.h"
+#include "launcher/agent/rank_output.h"
+#include "launcher/channel/messages.pb.h"
+#include "launcher/process/event_loop.h"
+
+namespace paceline::launcher {
+
+/// Belongs to the loop's thread.
+class RankStreams {
+ public:
+  using Tell = std::function<void(const messages::FromAgent&)>;
+
+  /// `tell` gets what is for the head: the output of ranks that it shows, notices of files that
+  /// cannot be written, and a Failure when that lasts too long. `standard_input` goes to the rank
+  /// that the start names.
+  RankStreams(EventLoop& loop, const messages::Start& start, UniqueFd standard_input, Tell tell);
+
+  /// The rank's ends of its three streams.
+  struct RankEnds {
+    UniqueFd input;
+    UniqueFd output;
+    UniqueFd error;
+  };
+  /// To be called once for each rank of this host, in their order. The first call makes the files
+  /// of all ranks, so no rank starts where one of them is in the way.
+  Result<RankEnds> open_next();
+
+  /// Passes on what the rank has written so far, as far as its files and the head take it.
+  void drain(std::uint32_t rank);
+  /// Nobody is left who could write: passes on the rest, and lines without newline. `finished` is
+  /// called, at once or later, when the head and the files have it all.
+  void finish(std::function<void()> finished);
+  /// While the head takes nothing, what the ranks write for it waits, and so in the end do they.
+  void set_reading(bool on);
+
+ private:
+  struct Outputs {
+    std::unique_ptr<RankOutput> output;
+    std::unique_ptr<RankOutput> error;
+  };
+  Status make_files();
+  Result<UniqueFd> open_output(std::uint32_t rank, messages::Stream stream,
+                               std::unique_ptr<RankOutput>& into);
+  bool on_console(std::uint32_t rank) const;
+  std::unique_ptr<OutputWriter> writer(std::uint32_t rank, messages::Stream stream);
+  void tell_output(std::uint32_t rank, messages::Stream stream, std::string_view text,
+                   messages::Ending ending);
+  void tell_if_finished();
+
+  EventLoop& loop_;
+  const messages::Start start_;
+  UniqueFd standard_input_;
+  Tell tell_;
+  WriteRetry retry_;
+  std::vector<RankFiles> files_;  // by local rank; each goes to its writer
+  std::vector<Outputs> outputs_;  // by local rank
+  std::size_t open_ = 0;          // streams that have not ended
+  std::function<void()> finished_;
+  bool reading_ = true;
+};
+
+}  // namespace paceline::launcher

@@ -1,0 +1,143 @@
+// paceline cancel: ends a job of this user on this host, and waits until it has gone.
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <signal.h>
+
+#include "comm/base/clock.h"
+#include "comm/base/unique_fd.h"
+#include "launcher/commands/command.h"
+#include "launcher/head/exit_code.h"
+#include "launcher/job/listing.h"
+#include "launcher/job/registry.h"
+#include "launcher/options/nearest.h"
+#include "launcher/process/event_loop.h"
+#include "launcher/process/process_identity.h"
+
+namespace paceline::launcher {
+namespace {
+
+constexpr const char* kHelp =
+    "usage: paceline cancel JOB [--now]\n"
+    "Ends a job of yours on this host and waits until nothing is left of it. JOB is its id, or\n"
+    "the first digits of it; `paceline list` shows the ids.\n"
+    "\n"
+    "  --now   kill the ranks at once; without it they get SIGTERM and the job's --grace\n"
+    "\n"
+    "Example:  paceline cancel 3f2a";
+
+// What a launcher may take beyond the grace: to sweep, and to write the rest of the output.
+constexpr Duration kClearingUp = std::chrono::seconds(15);
+constexpr Duration kLook = std::chrono::milliseconds(10);
+// The same signal twice at once counts as one; a head that is alive takes one in this time.
+constexpr int kLooksPerSignal = 10;
+
+struct Request {
+  std::string job;
+  bool now = false;
+};
+
+int complain(const std::string& text) {
+  std::fprintf(stderr, "paceline: %s\n", text.c_str());
+  return kExitLauncher;
+}
+
+Result<Request> parse(std::span<const std::string> arguments) {
+  Request request;
+  const auto wrong = [](const std::string& text) {
+    return Status(Code::kInvalidArgument, Scope::kOperation,
+                  text + "\nTry: paceline cancel --help");
+  };
+  for (const std::string& word : arguments) {
+    if (word == "--now") {
+      request.now = true;
+    } else if (word.starts_with("-")) {
+      return wrong("'cancel' has no option '" + word + "'" +
+                   did_you_mean(word, std::vector<std::string>{"--now"}));
+    } else if (!request.job.empty()) {
+      return wrong("'cancel' ends one job; '" + word + "' is a second one");
+    } else {
+      request.job = word;
+    }
+  }
+  if (request.job.empty()) return wrong("cancel which job? `paceline list` shows them");
+  return request;
+}
+
+/// Signals the head and looks until the job has gone.
+class Cancellation {
+ public:
+  Cancellation(const JobRegistry& registry, JobRecord job, bool now)
+      : registry_(registry), job_(std::move(job)), now_(now), head_(open_process(job_.head)) {}
+
+  /// Whether it has gone in time.
+  Result<bool> run() {
+    if (!now_) signal(SIGTERM);
+    loop_.after(patience(), [this] { loop_.stop(); });
+    look();
+    const Status waited = loop_.run();
+    if (!waited.ok()) return waited;
+    return gone_;
+  }
+
+  Duration patience() const { return (now_ ? Duration::zero() : job_.grace) + kClearingUp; }
+
+ private:
+  // The second SIGINT kills. More do no harm, and the first may have come before the head listened.
+  void look() {
+    if (now_ && looks_++ % kLooksPerSignal == 0) signal(SIGINT);
+    gone_ = !registry_.is_running(job_.id);
+    if (gone_) return loop_.stop();
+    loop_.after(kLook, [this] { look(); });
+  }
+
+  // Without a head the spawn helper is ending the job already. A stopped one would not listen.
+  void signal(int number) {
+    if (!head_) return;
+    send_signal(head_, number);
+    send_signal(head_, SIGCONT);
+  }
+
+  SystemClock clock_;
+  EventLoop loop_{clock_};
+  const JobRegistry& registry_;
+  const JobRecord job_;
+  const bool now_;
+  const UniqueFd head_;
+  int looks_ = 0;
+  bool gone_ = false;
+};
+
+int cancel(const Request& request) {
+  const JobRegistry registry(JobRegistry::here());
+  const Result<JobRecord> job = find_job(registry.sweep().running, request.job);
+  if (!job.ok()) return complain(job.status().text());
+  Cancellation cancellation(registry, *job, request.now);
+  const Result<bool> gone = cancellation.run();
+  if (!gone.ok()) return complain(gone.status().to_string());
+  if (!*gone) {
+    const std::string advice = request.now ? "look at process " + std::to_string(job->head.pid)
+                                           : "try: paceline cancel " + job->id + " --now";
+    return complain("job " + job->id + " has not ended within " +
+                    elapsed_text(cancellation.patience()) + "; " + advice);
+  }
+  std::printf("job %s has ended: %s\n", job->id.c_str(), job->command.c_str());
+  return 0;
+}
+
+}  // namespace
+
+int cancel_command(std::span<const std::string> arguments) {
+  for (const std::string& word : arguments) {
+    if (word != "--help" && word != "-h") continue;
+    std::puts(kHelp);
+    return 0;
+  }
+  const Result<Request> request = parse(arguments);
+  return request.ok() ? cancel(*request) : complain(request.status().text());
+}
+
+}  // namespace paceline::launcher

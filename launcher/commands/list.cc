@@ -1,0 +1,66 @@
+// paceline list: the jobs of this user on this host.
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "comm/base/clock.h"
+#include "launcher/commands/command.h"
+#include "launcher/head/exit_code.h"
+#include "launcher/job/listing.h"
+#include "launcher/job/registry.h"
+#include "launcher/process/process_identity.h"
+
+namespace paceline::launcher {
+namespace {
+
+constexpr const char* kHelp =
+    "usage: paceline list\n"
+    "Your jobs on this host, the oldest first: id, process of `paceline run`, ranks, how long it\n"
+    "has been running, and what it runs. 'ending' in place of the process: it has gone, and its\n"
+    "helpers are still clearing up. What crashed jobs have left (processes, shared memory,\n"
+    "folders) is removed.\n"
+    "\n"
+    "End one of them:  paceline cancel JOB";
+
+// A pipe gets whole lines.
+std::size_t columns() {
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  return std::numeric_limits<std::size_t>::max();
+}
+
+void print(const JobRegistry::Found& found) {
+  std::vector<ListedJob> jobs;
+  for (const JobRecord& record : found.running)
+    jobs.push_back({.record = record, .has_head = identify(record.head.pid) == record.head});
+  if (jobs.empty()) {
+    std::puts("no job of yours runs on this host");
+  } else {
+    std::fputs(job_table(jobs, SystemClock().now(), columns()).c_str(), stdout);
+  }
+  for (const std::string& id : found.removed)
+    std::fprintf(stderr, "paceline: job %s had crashed; what it left is removed\n", id.c_str());
+}
+
+}  // namespace
+
+int list_command(std::span<const std::string> arguments) {
+  if (!arguments.empty() && (arguments[0] == "--help" || arguments[0] == "-h")) {
+    std::puts(kHelp);
+    return 0;
+  }
+  if (!arguments.empty()) {
+    std::fprintf(stderr, "paceline: 'list' takes no arguments; '%s' is one\n",
+                 arguments[0].c_str());
+    return kExitLauncher;
+  }
+  print(JobRegistry(JobRegistry::here()).sweep());
+  return 0;
+}
+
+}  // namespace paceline::launcher

@@ -1,0 +1,17 @@
+// What can be known before a job starts: whether its hosts are there and allow what it needs.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include <paceline/status.h>
+
+#include "launcher/options/job_spec.h"
+
+namespace paceline::launcher {
+
+/// Reads the hostfile and this machine's limits. An error says what to do; what the job may stumble
+/// over goes to `warn`.
+Status preflight(const JobSpec& job, const std::function<void(const std::string&)>& warn);
+
+}  // namespace paceline::launcher

@@ -1,0 +1,54 @@
+#include "launcher/job/hold.h"
+
+#include <functional>
+
+#include "launcher/job/job_folder.h"
+#include "launcher/job/leftovers.h"
+#include "launcher/process/event_loop.h"
+
+namespace paceline::launcher {
+namespace {
+
+constexpr Duration kLook = std::chrono::milliseconds(2);
+
+}  // namespace
+
+void JobHold::let_go() {
+  if (!lock_) return;
+  stranger_ = reopen(lock_);
+  lock_.reset();
+}
+
+void JobHold::leave() {
+  let_go();
+  clear_up_if_last();
+  stranger_.reset();
+}
+
+void JobHold::leave_after_others(const Clock& clock, Duration patience) {
+  let_go();
+  EventLoop loop(clock);
+  const Deadline deadline = Deadline::after(clock, patience);
+  const std::function<void()> look = [&] {
+    if (clear_up_if_last() || deadline.passed(clock.now())) return loop.stop();
+    loop.after(kLook, look);
+  };
+  loop.after(Duration::zero(), look);
+  // Where the kernel refuses to wait, the next sweep clears up.
+  [[maybe_unused]] const Status waited = loop.run();
+  stranger_.reset();
+}
+
+// True when there is nothing left to do: it is done, or a sweeper was first.
+bool JobHold::clear_up_if_last() {
+  if (!stranger_) return true;
+  if (try_lock(stranger_) != Lock::kTaken) return false;
+  if (folders_.fd && !is_linked(stranger_)) return true;
+  remove_shared_memory(shared_memory_, job_id_);
+  if (!folders_.fd) return true;
+  remove_job_folder(folders_.fd, job_id_);
+  folders_.remove_if_empty();
+  return true;
+}
+
+}  // namespace paceline::launcher

@@ -1,0 +1,47 @@
+// The folder of one job and the lock of its record. Every name is looked up from the open folder of
+// the user, so that nobody can put another one in its place.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <paceline/status.h>
+
+#include "comm/base/unique_fd.h"
+
+namespace paceline::launcher {
+
+/// Whether it is the name of a job's folder, finished or not.
+bool is_job_folder(std::string_view name);
+
+/// Makes the folder `job_id` with its record, and returns the record, locked. Until it is whole and
+/// locked the folder has another name, so nobody takes it for a job; a sweeper that finds it in
+/// that moment removes it, and it is made again under the next such name. Closed where the user's
+/// folder itself has been removed.
+Result<UniqueFd> make_job_folder(const UniqueFd& folders, const std::string& job_id,
+                                 const std::string& text);
+
+/// The record of a folder, open but not locked; closed where there is none. An empty folder, which
+/// is what a crash at the very begin leaves, is removed.
+UniqueFd open_record(const UniqueFd& folders, const std::string& name);
+
+/// The whole text; a record is short.
+std::string read_record(const UniqueFd& record);
+
+enum class Lock { kTaken, kHeldByOthers };
+/// Does not wait. Another open file than the one that holds the lock is refused, in this process
+/// too.
+Lock try_lock(const UniqueFd& file);
+
+/// Opens the same file anew, so that its lock is tried for as a stranger's.
+UniqueFd reopen(const UniqueFd& file);
+
+/// Whether the file still has a name.
+bool is_linked(const UniqueFd& file);
+
+/// The caller has the record's lock. The record goes last: whoever is killed on the way leaves the
+/// rest to the next one.
+void remove_job_folder(const UniqueFd& folders, const std::string& name);
+
+}  // namespace paceline::launcher

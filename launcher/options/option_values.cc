@@ -1,0 +1,53 @@
+#include "launcher/options/option_values.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <string_view>
+
+namespace paceline::launcher {
+namespace {
+
+constexpr double kMaxSeconds = 366.0 * 24 * 3600;
+
+Status wrong(const std::string& text, const std::string& why) {
+  return Status(Code::kInvalidArgument, Scope::kOperation, "'" + text + "' " + why);
+}
+
+template <class T>
+bool parse_whole(std::string_view text, T& into) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), into);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+}  // namespace
+
+Result<int> parse_count(const std::string& text) {
+  int count = 0;
+  if (parse_whole(text, count) && count >= 1 && count <= kMaxRanks) return count;
+  return wrong(text, "is not a whole number from 1 to " + std::to_string(kMaxRanks));
+}
+
+Result<std::chrono::nanoseconds> parse_seconds(const std::string& text) {
+  double seconds = 0;
+  if (!parse_whole(text, seconds) || !(seconds >= 0 && seconds <= kMaxSeconds))
+    return wrong(text, "is not a number of seconds from 0 to a year");
+  return std::chrono::nanoseconds(std::llround(seconds * 1e9));
+}
+
+Result<EnvironmentSetting> parse_setting(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  EnvironmentSetting setting{.name = text.substr(0, equals), .value = std::nullopt};
+  if (setting.name.empty()) return wrong(text, "names no variable; write -x NAME=value");
+  if (equals != std::string::npos) setting.value = text.substr(equals + 1);
+  return setting;
+}
+
+Result<std::optional<int>> parse_stdin_rank(const std::string& text) {
+  if (text == "none") return std::optional<int>();
+  int rank = 0;
+  if (parse_whole(text, rank) && rank >= 0 && rank < kMaxRanks) return std::optional<int>(rank);
+  return wrong(text, "is neither a rank nor none");
+}
+
+}  // namespace paceline::launcher

@@ -1,0 +1,27 @@
+// What is written after the options of `paceline run`, as values. Pure; an error quotes the text
+// and says what it should have been, without the option's name.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include <paceline/status.h>
+
+#include "launcher/options/job_spec.h"
+
+namespace paceline::launcher {
+
+/// A whole number from 1 to kMaxRanks.
+Result<int> parse_count(const std::string& text);
+
+/// 0 to a year; fractions are allowed.
+Result<std::chrono::nanoseconds> parse_seconds(const std::string& text);
+
+/// NAME=value or NAME.
+Result<EnvironmentSetting> parse_setting(const std::string& text);
+
+/// A rank, or "none".
+Result<std::optional<int>> parse_stdin_rank(const std::string& text);
+
+}  // namespace paceline::launcher

@@ -1,0 +1,67 @@
+#include "launcher/process/process_identity.h"
+
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace paceline::launcher {
+namespace {
+
+// Fields of proc(5), by the numbers that stand there.
+constexpr int kState = 3;
+constexpr int kFlags = 9;
+constexpr int kStartTime = 22;
+constexpr unsigned long kExiting = 0x4;  // PF_EXITING of include/linux/sched.h
+
+struct Stat {
+  char state = 0;
+  unsigned long flags = 0;
+  std::uint64_t start_time = 0;
+
+  bool is_dead() const { return state == 'Z' || state == 'X'; }
+};
+
+// "pid (name) state …": the name may hold anything, a parenthesis too.
+std::optional<Stat> read_stat(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string line;
+  if (!std::getline(file, line)) return std::nullopt;
+  std::istringstream fields(line.substr(line.rfind(')') + 1));
+  Stat stat;
+  std::string skipped;
+  fields >> stat.state;
+  for (int field = kState + 1; field < kFlags; ++field) fields >> skipped;
+  fields >> stat.flags;
+  for (int field = kFlags + 1; field < kStartTime; ++field) fields >> skipped;
+  if (!(fields >> stat.start_time)) return std::nullopt;
+  return stat;
+}
+
+}  // namespace
+
+std::optional<ProcessIdentity> identify(pid_t pid) {
+  const std::optional<Stat> stat = read_stat(pid);
+  if (!stat || stat->is_dead()) return std::nullopt;
+  return ProcessIdentity{.pid = pid, .start_time = stat->start_time};
+}
+
+bool is_ending(pid_t pid) {
+  const std::optional<Stat> stat = read_stat(pid);
+  return !stat || stat->is_dead() || (stat->flags & kExiting) != 0;
+}
+
+UniqueFd open_process(const ProcessIdentity& process) {
+  UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, process.pid, 0)));
+  // What was opened keeps its number, so a look afterwards says which process it is.
+  if (pidfd && identify(process.pid) != process) pidfd.reset();
+  return pidfd;
+}
+
+bool send_signal(const UniqueFd& pidfd, int signal) {
+  return ::syscall(SYS_pidfd_send_signal, pidfd.get(), signal, nullptr, 0) == 0;
+}
+
+}  // namespace paceline::launcher

@@ -1,0 +1,33 @@
+// Which process a number means: numbers are used again, a number with a start time is not.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include <sys/types.h>
+
+#include "comm/base/unique_fd.h"
+
+namespace paceline::launcher {
+
+struct ProcessIdentity {
+  pid_t pid = 0;
+  std::uint64_t start_time = 0;  ///< clock ticks since the host was started
+
+  bool operator==(const ProcessIdentity&) const = default;
+};
+
+/// The process that has this number now; nothing where there is none, or only a zombie.
+std::optional<ProcessIdentity> identify(pid_t pid);
+
+/// Whether it is gone or on its way: whoever sees a socket close because its owner has died finds
+/// this true, while getppid() may still name the owner.
+bool is_ending(pid_t pid);
+
+/// A pidfd of exactly this process, for send_signal() and poll; closed where it is gone.
+UniqueFd open_process(const ProcessIdentity& process);
+
+/// False where the process is gone or does not listen to this user.
+bool send_signal(const UniqueFd& pidfd, int signal);
+
+}  // namespace paceline::launcher
