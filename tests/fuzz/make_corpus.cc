@@ -8,7 +8,10 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "comm/account.h"
 #include "comm/handshake.h"
@@ -130,6 +133,51 @@ void write_inbox(const fs::path& folder) {
         joined(script({4, 48}), joined(huge, script({7, 0, 9}))));
 }
 
+Bytes text(std::string_view words) {
+  const ByteView view = std::as_bytes(std::span(words));
+  return Bytes(view.begin(), view.end());
+}
+
+void write_hostfile(const fs::path& folder) {
+  store(folder / "every_form", text("a\nb slots=4\nc:2 # two\n\n10.0.0.7:65536\n"));
+  store(folder / "other_line_ends", text("# hosts\r\n\r\n  node-1.example.org\tslots=1\r\nb"));
+  store(folder / "a_list", text("a:4,b,localhost:1"));
+  store(folder / "names_no_host", text("# none\n\n"));
+  store(folder / "slots_twice", text("a:4 slots=4\n"));
+  store(folder / "slots_of_no_number", text("a\nb slots=x\nc:0\n"));
+  store(folder / "slots_beyond_the_bound", text("a:65537\nb slots=99999999999999999999\n"));
+  store(folder / "another_word", text("a max_slots=4\n"));
+  store(folder / "no_name", text("user@a\n:4\nnode[1-4]\n"));
+}
+
+// A word of the command line each.
+Bytes words(std::initializer_list<std::string_view> all) {
+  std::string joined_words;
+  for (const std::string_view word : all) joined_words.append(word).push_back('\0');
+  return text(joined_words);
+}
+
+void write_arguments(const fs::path& folder) {
+  store(folder / "program_alone", words({"./train", "--epochs", "3"}));
+  store(folder / "ranks", words({"-np", "4", "-n8", "--np=2", "--", "prog"}));
+  store(folder / "values", words({"-x", "A=[b,c]", "-xHOME", "--wdir", "/tmp", "--timeout", "0.25",
+                                  "-grace=1e1", "--no-tag-output", "prog"}));
+  store(folder / "output", words({"-n", "8", "--output-dir", "logs/%j", "--console-ranks", "0,4-7",
+                                  "--stdin", "none", "--tag-output", "prog"}));
+  store(folder / "programs",
+        words({"-n", "2", "a", ":", "-n", "1", "-x", "V=1", "--", "b", ":", "--wdir", "d", "c"}));
+  store(folder / "hosts", words({"-H", "a:4,b", "-host", "c", "prog"}));
+  store(folder / "hostfile", words({"--hostfile", "hosts", "prog"}));
+  store(folder / "help", words({"-n", "2", "-h"}));
+  store(folder / "no_program", words({"-n", "2", "--"}));
+  store(folder / "missing_program", words({"a", ":", ":", "b"}));
+  store(folder / "option_of_the_job", words({"a", ":", "--timeout", "3", "b"}));
+  store(folder / "too_many_ranks", words({"-n", "65536", "a", ":", "b"}));
+  store(folder / "rank_that_is_not_there", words({"-n", "2", "--stdin", "9", "prog"}));
+  store(folder / "unknown_option", words({"--tagoutput", "-hostfle", "prog"}));
+  store(folder / "value_missing", words({"--output-dir", "--tag-output", "prog"}));
+}
+
 }  // namespace
 }  // namespace paceline::fuzz
 
@@ -143,5 +191,7 @@ int main(int argc, char** argv) {
   paceline::fuzz::write_hello(folder / "hello");
   paceline::fuzz::write_store(folder / "store_requests");
   paceline::fuzz::write_inbox(folder / "inbox");
+  paceline::fuzz::write_hostfile(folder / "hostfile");
+  paceline::fuzz::write_arguments(folder / "arguments");
   return 0;
 }

@@ -1,6 +1,7 @@
 """How jobs end, and with which exit code."""
 
 import os
+import re
 import signal
 import tempfile
 import unittest
@@ -19,7 +20,8 @@ class Ends(LauncherTest):
             "-n", 4, "sh", "-c", "[ $RANK = 2 ] && exit 37; exec sleep 1000")
         self.assertEqual(code, 37)
         self.assertRegex(error, rf"^paceline: rank 2 on host {HOST} \(pid \d+\) exited with code "
-                                r"37; ending 3 ranks\n$")
+                                r"37; peak memory \d+ [KM]iB; ending 3 ranks\n"
+                                r"paceline: because of it other ranks ended: 3 by SIGTERM\n$")
 
     def test_signal_of_the_failing_rank(self):
         code, _, error = self.run_job(
@@ -36,26 +38,30 @@ class Ends(LauncherTest):
         self.assertEqual(code, 128 + signal.SIGKILL)
         self.assertIn(f"(pid {victim})", error)
 
-    def test_of_two_that_end_together_the_killed_one_is_blamed(self):
+    def test_of_two_that_end_while_nobody_looks_the_first_is_blamed(self):
         script = "trap 'exit 1' USR1; echo $RANK $$; while :; do sleep 0.01; done"
-        with Job("-n", 2, "--no-tag-output", "sh", "-c", script) as job:
-            pids = dict(job.process.stdout.readline().split() for _ in range(2))
-            helper = job.helper()
-            os.kill(helper, signal.SIGSTOP)  # so that it sees both ends at once
-            for rank, number in ((b"0", signal.SIGUSR1), (b"1", signal.SIGSEGV)):
-                os.kill(int(pids[rank]), number)
-                self.assertTrue(until(lambda pid=int(pids[rank]): pid not in job.alive()))
-            os.kill(helper, signal.SIGCONT)
-            code, _, error = job.wait()
-        self.assertEqual(code, 128 + signal.SIGSEGV)
-        self.assertRegex(error, r"^paceline: rank 1 .*\n$")
+        for first, code in (("0", 1), ("1", 128 + signal.SIGSEGV)):
+            with self.subTest(first=first), \
+                    Job("-n", 2, "--no-tag-output", "sh", "-c", script) as job:
+                pids = dict(job.process.stdout.readline().decode().split() for _ in range(2))
+                helper = job.helper()
+                os.kill(helper, signal.SIGSTOP)  # so that it sees both ends at once
+                for rank in sorted(pids, reverse=first == "1"):
+                    pid = int(pids[rank])
+                    os.kill(pid, signal.SIGUSR1 if rank == "0" else signal.SIGSEGV)
+                    self.assertTrue(until(lambda pid=pid: pid not in job.alive()))
+                os.kill(helper, signal.SIGCONT)
+                ended, _, error = job.wait()
+                self.assertEqual(ended, code)
+                self.assertRegex(error, rf"^paceline: rank {first} ")
 
     def test_the_others_are_not_blamed(self):
         code, _, error = self.run_job(
             "-n", 3, "sh", "-c",
             "[ $RANK = 0 ] && exit 5; trap 'exit 9' TERM; sleep 1000 & wait")
         self.assertEqual(code, 5)
-        self.assertEqual(error.count("paceline:"), 1)
+        self.assertEqual(len(re.findall(r"^paceline: rank", error, re.MULTILINE)), 1)
+        self.assertIn("other ranks ended: 2 with an error of their own", error)
 
     def test_grace_then_kill(self):
         code, _, _ = self.run_job(
@@ -126,7 +132,7 @@ class LastOperations(LauncherTest):
     def test_of_the_failing_rank(self):
         code, _, error = self.run_job("-n", 3, self.RANK, "fail")
         self.assertEqual(code, 3)
-        self.assertRegex(error, r"rank 1 on host .* exited with code 3; its last operation: "
+        self.assertRegex(error, r"rank 1 on host .* exited with code 3; .*its last operation: "
                                 r"all_reduce\(1000 x float32, sum\) #1[12], running for \d")
 
     def test_of_ranks_that_a_timeout_stops(self):

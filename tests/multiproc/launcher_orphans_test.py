@@ -1,10 +1,13 @@
-"""Whoever of the launcher's processes is killed: within two seconds nothing is left."""
+"""Whoever of the launcher's processes is killed: within two seconds nothing is left.
+`paceline list` shows a job while it lives, and `paceline cancel` ends it."""
 
 import os
 import signal
+import subprocess
+import sys
 import unittest
 
-from launched import Job, LauncherTest
+from launched import PACELINE, Job, LauncherTest, until
 
 # Ranks that ignore what can be ignored, with children in their group, in a session of their own,
 # and orphaned.
@@ -16,6 +19,30 @@ setsid sleep 1000 &
 echo ready
 while :; do sleep 1000; done
 """
+
+# Each process lives for a moment, and the next one is its child: in one group, or in a new session
+# each time.
+STORM = """
+import os
+print("ready", flush=True)
+for _ in range(4):
+    if os.fork() == 0:
+        break
+else:
+    import signal
+    signal.pause()
+while True:
+    if os.fork() != 0:
+        os._exit(0)
+    STEP
+"""
+STORM_IN_A_GROUP = STORM.replace("STEP", "pass")
+STORM_OF_SESSIONS = STORM.replace("STEP", "os.setsid()")
+
+
+def paceline(*arguments):
+    return subprocess.run([PACELINE, *arguments], stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, timeout=60)
 
 
 class Orphans(LauncherTest):
@@ -44,11 +71,32 @@ class Orphans(LauncherTest):
             os.kill(job.helper(), signal.SIGKILL)
             return agent
 
-        with Job("-n", 3, "--no-tag-output", "sh", "-c", "echo ready; exec sleep 1000") as job:
+        self.kill(both, 125)
+
+    def test_agent_while_its_helper_is_stopped(self):
+        def stopping(job):
+            os.kill(job.helper(), signal.SIGSTOP)
+            return job.agent()
+
+        self.kill(stopping, 125)
+
+    def test_storm_of_forks(self):
+        for storm in (STORM_IN_A_GROUP, STORM_OF_SESSIONS):
+            with Job("-n", 2, "--no-tag-output", sys.executable, "-c", storm) as job:
+                self.assertEqual(job.process.stdout.readline(), b"ready\n")
+                job.process.kill()
+                self.assert_gone(job)
+
+    def test_all_three_by_the_next_command(self):
+        with Job("-n", 3, "--no-tag-output", "sh", "-c", STUBBORN) as job:
             for _ in range(3):
                 job.process.stdout.readline()
-            os.kill(both(job), signal.SIGKILL)
-            self.assertEqual(job.process.wait(10), 125)
+            family = [job.helper(), job.agent(), job.process.pid]
+            for pid in family:
+                os.kill(pid, signal.SIGKILL)
+            job.process.wait(10)
+            # Another command than this one may be the next; all that counts is that they are gone.
+            until(lambda: paceline("list") and not job.alive())
             self.assert_gone(job)
 
     def test_killed_while_starting(self):
@@ -58,6 +106,52 @@ class Orphans(LauncherTest):
                 job.process.stdout.readline()
                 job.process.kill()
                 self.assert_gone(job)
+
+
+class ListedJobs(LauncherTest):
+    def id_of(self, job):
+        """Of the row with the head's pid."""
+        for line in paceline("list").stdout.splitlines():
+            if line.split()[1:2] == [str(job.process.pid)]:
+                self.assertIn("sh -c", line)
+                return line.split()[0]
+        return self.fail("the job is not listed")
+
+    def cancel(self, *options):
+        with Job("-n", 2, "--no-tag-output", "sh", "-c", STUBBORN if options else
+                 "echo ready; exec sleep 1000") as job:
+            job.process.stdout.readline()
+            name = self.id_of(job)
+            done = paceline("cancel", name[:12], *options)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(f"job {name} has ended", done.stdout)
+            self.assert_gone(job)
+            self.assertNotIn(name, paceline("list").stdout)
+            return job.process.wait(10)
+
+    def test_cancelled_with_grace(self):
+        self.assertEqual(self.cancel(), 143)
+
+    def test_cancelled_at_once(self):
+        self.assertEqual(self.cancel("--now"), 130)
+
+    def test_cancelled_while_the_head_is_stopped(self):
+        with Job("-n", 1, "sh", "-c", "echo ready; exec sleep 1000") as job:
+            job.process.stdout.readline()
+            name = self.id_of(job)
+            os.kill(job.process.pid, signal.SIGSTOP)
+            self.assertEqual(paceline("cancel", name).returncode, 0)
+            self.assertEqual(job.process.wait(10), 143)
+
+    def test_wrong_uses(self):
+        for arguments, text in ((["cancel"], "cancel which job?"),
+                                (["cancel", "xyz"], "there is no job 'xyz'"),
+                                (["cancel", "1", "2"], "'2' is a second one"),
+                                (["cancel", "--nwo", "1"], "did you mean '--now'?"),
+                                (["list", "all"], "'list' takes no arguments")):
+            done = paceline(*arguments)
+            self.assertEqual(done.returncode, 125, arguments)
+            self.assertIn(text, done.stderr)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import random
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 from launched import HOST, Job, LauncherTest
@@ -32,23 +33,25 @@ class Output(LauncherTest):
         self.assertEqual(self.run_job("-n", 1, "--tag-output", "echo", "a")[1], f"[0@{HOST}] a\n")
         self.assertEqual(self.run_job("-n", 2, "--no-tag-output", "echo", "a")[1], "a\na\n")
 
-    def test_unfinished_lines_are_finished(self):
+    def test_unfinished_lines_are_finished_and_marked(self):
         _, output, _ = self.run_job("-n", 2, "printf", "half")
         self.assertEqual(sorted(output.splitlines(True)),
-                         [f"[0@{HOST}] half\n", f"[1@{HOST}] half\n"])
+                         [f"[0@{HOST}]% half\n", f"[1@{HOST}]% half\n"])
+        self.assertEqual(self.run_job("-n", 2, "--no-tag-output", "printf", "half")[1],
+                         "half\nhalf\n")
         self.assertEqual(self.run_job("-n", 1, "printf", "half")[1], "half")
 
     def test_only_the_last_of_overwritten_lines_shows(self):
         _, output, _ = self.run_job("-n", 2, "printf", r"10%%\r20%%\rdone\n30%%\r40%%\r")
         for rank in (0, 1):
-            tag = f"[{rank}@{HOST}] "
+            tag = f"[{rank}@{HOST}]"
             self.assertEqual([line for line in output.splitlines() if line.startswith(tag)],
-                             [tag + "done", tag + "40%"])
+                             [tag + " done", tag + "% 40%"])
 
     def test_the_last_words_of_a_killed_rank(self):
         code, output, _ = self.run_job(
             "-n", 2, "sh", "-c", "[ $RANK = 1 ] || exec sleep 1000; printf last; kill -9 $$")
-        self.assertEqual((code, output), (137, f"[1@{HOST}] last\n"))
+        self.assertEqual((code, output), (137, f"[1@{HOST}]% last\n"))
 
     def test_large_output_of_one_rank_is_exact(self):
         size = 30_000_011
@@ -92,11 +95,53 @@ class Output(LauncherTest):
         self.assertEqual([line for line in lines if not pattern.fullmatch(line)], [])
 
     def test_a_line_longer_than_the_limit_is_cut(self):
-        _, output, _ = self.run_job("-n", 2, sys.executable, "-c", "print('x' * 200_000)")
+        limit = 1 << 16
+        script = f"import sys; print('x' * 200_000); print('y' * {limit})"
+        _, output, _ = self.run_job("-n", 2, sys.executable, "-c", script)
         for rank in (0, 1):
-            tag = f"[{rank}@{HOST}] "
-            parts = [line[len(tag):] for line in output.splitlines() if line.startswith(tag)]
-            self.assertEqual("".join(parts), "x" * 200_000)
+            tag = f"[{rank}@{HOST}]"
+            lines = [line[len(tag):] for line in output.splitlines() if line.startswith(tag)]
+            self.assertEqual(lines, 3 * ["% " + "x" * limit] + [" " + "x" * (200_000 - 3 * limit),
+                                                                " " + "y" * limit])
+
+    def test_bytes_of_any_value(self):
+        data = bytes(byte for byte in range(256) if byte != 13)
+        script = f"import sys; sys.stdout.buffer.write({data!r})"
+        with Job("-n", 2, sys.executable, "-c", script) as job:
+            output, _ = job.process.communicate(timeout=20)
+        for rank in (0, 1):
+            tag = f"[{rank}@{HOST}]".encode()
+            lines = [line[len(tag):] for line in output.split(b"\n") if line.startswith(tag)]
+            self.assertEqual(lines, [b" " + data[:10], b"% " + data[11:]])
+
+    def test_a_rank_may_close_its_streams(self):
+        code, output, error = self.run_job(
+            "-n", 2, "sh", "-c", "echo out; exec >&-; echo err >&2; exec 2>&-; exit 0")
+        self.assertEqual((code, output.count("out\n"), error.count("err\n")), (0, 2, 2))
+
+    def test_what_outlives_its_rank_is_shown_until_the_end_of_the_job(self):
+        with tempfile.TemporaryDirectory() as folder:
+            late = ("touch left; while kill -0 $1 2>/dev/null; do sleep 0.01; done; echo late; "
+                    "touch said")
+            wait = "until [ -e {} ]; do sleep 0.01; done"
+            script = (f"if [ $RANK = 1 ]; then {wait.format('said')}; exit; fi; "
+                      f"setsid sh -c '{late}' late $$ & {wait.format('left')}")
+            code, output, _ = self.run_job("-n", 2, "sh", "-c", script, cwd=folder)
+        self.assertEqual((code, output), (0, f"[0@{HOST}] late\n"))
+
+    def test_nothing_runs_into_a_line_of_the_launcher(self):
+        with Job("-n", 1, "sh", "-c", "printf half; exit 3", stderr=subprocess.STDOUT) as job:
+            output, _ = job.process.communicate(timeout=20)
+        self.assertRegex(output.decode(), r"\Ahalf\npaceline: rank 0 .*\n\Z")
+
+    def test_a_reader_that_has_had_enough(self):
+        for arguments in (("-n", 1), ("-n", 4)):
+            with Job(*arguments, "yes") as job:
+                self.assertTrue(job.process.stdout.readline().endswith(b"y\n"))
+                job.process.stdout.close()
+                self.assertEqual(job.process.wait(20), 128 + 13)
+                self.assertEqual(job.process.stderr.read(), b"")
+                self.assert_gone(job)
 
     def test_a_terminal_shows_transient_lines(self):
         head, terminal = pty.openpty()

@@ -1,0 +1,73 @@
+"""Memory cgroups with a limit, of version 1 or 2, for processes that shall run out of memory."""
+
+import contextlib
+import errno
+import os
+import pathlib
+
+from job import until
+
+MOUNTS = pathlib.Path("/proc/self/mountinfo")
+
+
+class Unavailable(Exception):
+    """Why there can be none here."""
+
+
+def hierarchy():
+    """(mount point, name of the cgroup that is seen there, version)."""
+    found = {}
+    for line in MOUNTS.read_text().splitlines():
+        mount, _, system = line.partition(" - ")
+        root, point = mount.split()[3:5]
+        kind, _, options = system.split()[:3]
+        if kind == "cgroup" and "memory" in options.split(","):
+            found[1] = pathlib.Path(point), root, 1
+        if kind == "cgroup2":
+            found[2] = pathlib.Path(point), root, 2
+    if 1 in found:
+        return found[1]
+    if 2 not in found or "memory" not in (
+            found[2][0] / "cgroup.subtree_control").read_text().split():
+        raise Unavailable("there is no memory controller")
+    return found[2]
+
+
+def may_be_made():
+    """Raises Unavailable unless this user can limit memory and the kernel's log tells of it."""
+    if os.geteuid() != 0:
+        raise Unavailable("that needs root")
+    try:
+        os.close(os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK))
+        with limited("paceline-probe", 1 << 24):
+            pass
+    except OSError as error:
+        raise Unavailable(str(error)) from error
+
+
+@contextlib.contextmanager
+def limited(name, limit_bytes):
+    """(folder, full name) of a new cgroup, which is removed when its processes have died."""
+    point, root, version = hierarchy()
+    folder = point / name
+    folder.mkdir()
+    try:
+        limit = "memory.limit_in_bytes" if version == 1 else "memory.max"
+        (folder / limit).write_text(str(limit_bytes))
+        swap = folder / "memory.swap.max"
+        if swap.exists():
+            swap.write_text("0")
+        yield folder, f"{root.rstrip('/')}/{name}"
+    finally:
+        until(lambda: removed(folder), 10, f"the end of the processes in {folder}")
+
+
+def removed(folder):
+    """False while there are processes, the dead among them that nobody has reaped."""
+    try:
+        folder.rmdir()
+    except OSError as error:
+        if error.errno != errno.EBUSY:
+            raise
+        return False
+    return True

@@ -1,0 +1,107 @@
+"""--output-dir: a file for each stream of each rank, byte for byte, and no other job's."""
+
+import os
+import pathlib
+import re
+import resource
+import sys
+import tempfile
+import unittest
+
+from launched import HOST, Job, LauncherTest, until
+
+BOTH_STREAMS = r"printf 'a\r\0b\rhalf %s' $RANK; printf 'e %s\n' $RANK >&2"
+
+
+class Files(LauncherTest):
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.folder = pathlib.Path(holder.name)
+        self.out = self.folder / "of" / "runs"
+
+    def kept(self, rank, stream="stdout"):
+        return (self.out / f"rank.{rank}" / stream).read_bytes()
+
+    def test_every_byte_streams_apart(self):
+        code, output, _ = self.run_job("-n", 11, "--output-dir", "of/runs", "--console-ranks", "3",
+                                       "sh", "-c", BOTH_STREAMS, cwd=self.folder)
+        self.assertEqual((code, output), (0, f"[3@{HOST}]% half 3\n"))
+        self.assertEqual(sorted(entry.name for entry in self.out.iterdir()),
+                         [f"rank.{rank:02}" for rank in range(11)])
+        for rank in range(11):
+            self.assertEqual(self.kept(f"{rank:02}"), b"a\r\0b\rhalf %d" % rank)
+            self.assertEqual(self.kept(f"{rank:02}", "stderr"), b"e %d\n" % rank)
+
+    def test_a_console_that_shows_nobody(self):
+        data = 3_000_000
+        script = f"import sys; sys.stdout.write({data} * 'x')"
+        with Job("-n", 2, "--output-dir", self.out, "--console-ranks", "none", sys.executable, "-c",
+                 script) as job:
+            self.assertEqual(job.process.wait(20), 0, "nobody reads the console, nobody has to")
+            self.assertEqual(job.process.stdout.read(), b"")
+        self.assertEqual([self.kept(rank) for rank in (0, 1)], 2 * [data * b"x"])
+
+    def test_output_of_an_earlier_job_stays(self):
+        self.assertEqual(self.run_job("-n", 2, "--output-dir", self.out, "echo", "first")[0], 0)
+        for ranks in (2, 3, 20):
+            code, output, error = self.run_job("-n", ranks, "--output-dir", self.out, "touch",
+                                               self.folder / "ran")
+            self.assertEqual((code, output), (125, ""))
+            self.assertRegex(error, r"\Apaceline: .*another job: '" + re.escape(str(self.out)) +
+                             r"/rank\.[01]/stdout'; .*%j.*\n\Z")
+        self.assertFalse((self.folder / "ran").exists())
+        self.assertEqual(self.kept(0), b"first\n")
+        self.assertEqual(len(list(self.out.iterdir())), 2)
+
+    def test_of_two_jobs_at_once_one_starts(self):
+        for sizes in ((4, 4), (4, 20)):
+            out = self.folder / str(sizes[1])
+            with Job("-n", sizes[0], "--output-dir", out, "echo", "one") as one, \
+                    Job("-n", sizes[1], "--output-dir", out, "echo", "other") as other:
+                results = [job.wait() for job in (one, other)]
+            self.assertEqual(sorted(result[0] for result in results), [0, 125], results)
+            self.assertEqual([bool(result[1]) for result in results],
+                             [result[0] == 0 for result in results])
+            self.assertIn(len(list(out.iterdir())), sizes)
+
+    def test_a_directory_that_cannot_be_made(self):
+        (self.folder / "of").write_text("a file")
+        code, output, error = self.run_job("-n", 2, "--output-dir", self.out, "echo", "a")
+        self.assertEqual((code, output), (125, ""))
+        self.assertIn(f"cannot make the directory '{self.out}': Not a directory", error)
+
+    def agent(self, job):
+        """The process that holds the files."""
+        path = str(self.out / "rank.0" / "stdout")
+
+        def holders():
+            return [pid for pid in job.alive() for fd in pathlib.Path(f"/proc/{pid}/fd").iterdir()
+                    if os.readlink(fd) == path]
+        return until(holders)[0]
+
+    # A limit of the size of the agent's files stands for the full disk.
+    def test_a_full_disk_holds_up_the_job_and_loses_nothing(self):
+        script = ("import sys; sys.stdin.read(1); sys.stdout.write(300_000 * 'x' + '\\n'); "
+                  "print('done', file=sys.stderr)")
+        with Job("-n", 1, "--output-dir", self.out, "--tag-output", sys.executable, "-c", script,
+                 stdin=-1) as job:
+            agent = self.agent(job)
+            limits = resource.prlimit(agent, resource.RLIMIT_FSIZE, (1000, -1))
+            job.process.stdin.write(b"1")
+            job.process.stdin.flush()
+            notice = job.process.stderr.readline().decode()
+            self.assertRegex(notice, rf"paceline: host {HOST}: cannot write '{self.out}/rank\.0/"
+                             "stdout': File too large; .*tried again.* 300 s")
+            self.assertEqual(len(self.kept(0)), 1000)
+            resource.prlimit(agent, resource.RLIMIT_FSIZE, limits)
+            code, _, error = job.wait()
+        self.assertEqual(code, 0)
+        self.assertIn(f"paceline: host {HOST}: the files of the output directory are written again",
+                      error)
+        self.assertEqual(self.kept(0), 300_000 * b"x" + b"\n")
+        self.assertEqual(self.kept(0, "stderr"), b"done\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
