@@ -2,20 +2,13 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
-#include <iterator>
 #include <utility>
 
 #include "launcher/agent/oom_record.h"
+#include "launcher/process/system.h"
 
 namespace paceline::launcher {
 namespace {
-
-// Empty where it cannot be read.
-std::string read(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
@@ -65,15 +58,15 @@ std::string parent_of(const std::string& path) {
 }
 
 std::optional<std::uint64_t> kills_in(const std::string& folder, bool unified) {
-  if (!unified) return counter(read(folder + "/memory.oom_control"), "oom_kill");
-  const auto local = counter(read(folder + "/memory.events.local"), "oom_kill");  // since 5.2
-  return local ? local : counter(read(folder + "/memory.events"), "oom_kill");
+  if (!unified) return counter(read_file(folder + "/memory.oom_control"), "oom_kill");
+  const auto local = counter(read_file(folder + "/memory.events.local"), "oom_kill");  // since 5.2
+  return local ? local : counter(read_file(folder + "/memory.events"), "oom_kill");
 }
 
 // How often allocations failed at the limit of the cgroup itself.
 std::uint64_t limits_hit_in(const std::string& folder) {
-  const auto local = counter(read(folder + "/memory.events.local"), "oom");
-  return local ? *local : counter(read(folder + "/memory.events"), "oom").value_or(0);
+  const auto local = counter(read_file(folder + "/memory.events.local"), "oom");
+  return local ? *local : counter(read_file(folder + "/memory.events"), "oom").value_or(0);
 }
 
 }  // namespace
@@ -120,7 +113,7 @@ std::optional<std::uint64_t> counter(std::string_view text, std::string_view nam
 }
 
 std::optional<OomCounts::Counted> OomCounts::count(const MemoryCgroup& cgroup) const {
-  const auto mount = memory_mount(read(root_ + "/proc/self/mountinfo"), cgroup.unified);
+  const auto mount = memory_mount(read_file(root_ + "/proc/self/mountinfo"), cgroup.unified);
   if (!mount) return {};
   Counted counted{.unified = cgroup.unified, .levels = {}, .kills = 0};
   for (std::string path = cgroup.path;; path = parent_of(path)) {
@@ -139,7 +132,7 @@ std::optional<OomCounts::Counted> OomCounts::count(const MemoryCgroup& cgroup) c
 
 void OomCounts::started(pid_t pid) {
   processes_.erase(pid);
-  const auto cgroup = memory_cgroup(read(root_ + "/proc/" + std::to_string(pid) + "/cgroup"));
+  const auto cgroup = memory_cgroup(read_file(root_ + "/proc/" + std::to_string(pid) + "/cgroup"));
   if (!cgroup) return;
   if (cgroups_.count(cgroup->path) == 0) {
     auto counted = count(*cgroup);

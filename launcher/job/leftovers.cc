@@ -2,14 +2,13 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "launcher/process/process_identity.h"
+#include "launcher/process/system.h"
 
 namespace paceline::launcher {
 namespace {
@@ -26,8 +25,7 @@ bool belongs_to(const fs::path& process, uid_t user) {
 }
 
 bool has_variable(const fs::path& process, const std::string& variable) {
-  std::ifstream file(process / "environ", std::ios::binary);
-  std::string environment = '\0' + std::string(std::istreambuf_iterator<char>(file), {}) + '\0';
+  const std::string environment = '\0' + read_file(process / "environ") + '\0';
   return environment.find('\0' + variable + '\0') != std::string::npos;
 }
 

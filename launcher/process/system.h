@@ -1,6 +1,7 @@
 // System calls with their errors as Results.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include <sys/resource.h>
@@ -27,6 +28,10 @@ Result<UniqueFd> duplicate(int fd);
 
 /// /dev/null for reading and writing.
 Result<UniqueFd> open_null();
+
+/// All that is in a file of /proc or /sys; empty where it cannot be read, or not to its end, as
+/// when the process that it is about goes meanwhile.
+std::string read_file(const std::string& path);
 
 /// Puts /dev/null in the place of `fd`.
 void replace_by_null(int fd);
