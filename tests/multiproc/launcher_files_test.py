@@ -75,9 +75,15 @@ class Files(LauncherTest):
         """The process that holds the files."""
         path = str(self.out / "rank.0" / "stdout")
 
+        def holds(pid):
+            try:
+                return any(os.readlink(fd) == path
+                           for fd in pathlib.Path(f"/proc/{pid}/fd").iterdir())
+            except FileNotFoundError:
+                return False  # it has closed something, or gone, meanwhile
+
         def holders():
-            return [pid for pid in job.alive() for fd in pathlib.Path(f"/proc/{pid}/fd").iterdir()
-                    if os.readlink(fd) == path]
+            return [pid for pid in job.alive() if holds(pid)]
         return until(holders)[0]
 
     # A limit of the size of the agent's files stands for the full disk.
