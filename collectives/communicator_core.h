@@ -119,7 +119,7 @@ class CommunicatorCore final : private Driver, private TransportSink {
   void spread();
   void say_goodbye();
   void tell_connected(MessageKind kind, ByteView payload);
-  void keep_awake_to_flush(Duration at_most, TimePoint now);
+  void keep_awake_to_flush(TimePoint now);
   bool end_flush(bool moved, TimePoint now);
 
   Culprit member(int rank) const;
@@ -141,7 +141,6 @@ class CommunicatorCore final : private Driver, private TransportSink {
   Status failure_;
   bool closed_ = false;
   bool flushing_ = false;  // words are on their way: the engine is kept awake for them
-  Duration flush_patience_{};
   TimePoint flush_until_{};
   TimePoint flush_limit_{};
   TimePoint flush_look_{};

@@ -10,10 +10,9 @@
 namespace paceline {
 namespace {
 
-// How long a notice or a goodbye may take to leave, and how long while bytes move that are before
-// it; afterwards peers find out by themselves.
-constexpr Duration kNoticeTime = std::chrono::seconds(2);
-constexpr Duration kGoodbyeTime = std::chrono::milliseconds(500);
+// How long a notice or a goodbye may take to arrive, and how long while bytes move; afterwards
+// peers find out by themselves.
+constexpr Duration kFlushPatience = std::chrono::seconds(2);
 constexpr Duration kFlushTime = std::chrono::seconds(10);
 constexpr Duration kFlushLook = std::chrono::milliseconds(2);
 // How long an error waits for a better account of it from somebody else.
@@ -252,8 +251,7 @@ void CommunicatorCore::latch(Status why, TimePoint now) {
   failure_ = std::move(why);
   if (parts_.transport != nullptr) {
     parts_.transport->abort(failure_);
-    const bool parting = failure_.code() == Code::kCancelled;
-    keep_awake_to_flush(parting ? kGoodbyeTime : kNoticeTime, now);
+    keep_awake_to_flush(now);
   }
   while (!queue_.empty()) end_current(failure_, now);
 }
@@ -289,10 +287,9 @@ void CommunicatorCore::tell_connected(MessageKind kind, ByteView payload) {
   }
 }
 
-void CommunicatorCore::keep_awake_to_flush(Duration at_most, TimePoint now) {
+void CommunicatorCore::keep_awake_to_flush(TimePoint now) {
   if (parts_.transport->flushed()) return;
-  flush_patience_ = at_most;
-  flush_until_ = now + at_most;
+  flush_until_ = now + kFlushPatience;
   flush_limit_ = now + kFlushTime;
   flush_look_ = now + kFlushLook;
   if (!std::exchange(flushing_, true)) parts_.engine->begin_background();
@@ -300,7 +297,7 @@ void CommunicatorCore::keep_awake_to_flush(Duration at_most, TimePoint now) {
 
 bool CommunicatorCore::end_flush(bool moved, TimePoint now) {
   flush_look_ = now + kFlushLook;
-  if (moved) flush_until_ = std::min(now + flush_patience_, flush_limit_);
+  if (moved) flush_until_ = std::min(now + kFlushPatience, flush_limit_);
   if (!flushing_ || (!parts_.transport->flushed() && now < flush_until_)) return false;
   flushing_ = false;
   parts_.engine->end_background();

@@ -102,9 +102,9 @@ class Transport : public Driver {
   /// still delivered both ways as far as drive() is called, but inquiries and answers that have
   /// not left by now may be dropped.
   virtual void abort(const Status& why) = 0;
-  /// True when no control message waits to be sent, nor anything before it, and every notice has
-  /// come as far as it must to outlive this end of the connection. Nobody is woken when it becomes
-  /// true: look again.
+  /// True when no control message waits to be sent, nor anything before it, and every notice and
+  /// goodbye, with all that was sent before it, has come as far as it must to outlive this end of
+  /// the connection. Nobody is woken when it becomes true: look again.
   virtual bool flushed() const = 0;
 
   virtual TransportCounters counters() const = 0;

@@ -13,6 +13,10 @@ namespace {
 
 constexpr std::size_t kMessagesPerCall = 16;
 
+bool is_last_word(MessageKind kind) {
+  return kind == MessageKind::kNotice || kind == MessageKind::kGoodbye;
+}
+
 struct Gathered {
   std::array<iovec, 2 * kMessagesPerCall> parts;
   std::size_t count = 0;
@@ -45,7 +49,7 @@ void TcpOutbox::push_control(MessageKind kind, ByteView payload) {
                                              .own = Bytes(payload.begin(), payload.end())});
   entry.payload = entry.own;
   ++owned_;
-  said_why_ |= kind == MessageKind::kNotice;
+  has_last_word_ |= is_last_word(kind);
 }
 
 StreamState TcpOutbox::flush(int fd) {
@@ -94,8 +98,7 @@ void TcpOutbox::advance(std::size_t bytes) {
 void TcpOutbox::drop_data(const Status& why) {
   std::deque<Entry> kept;
   for (Entry& entry : std::exchange(entries_, {})) {
-    const bool lasts = entry.kind == MessageKind::kNotice || entry.kind == MessageKind::kGoodbye;
-    if (entry.sent == 0 && !lasts) {
+    if (entry.sent == 0 && !is_last_word(entry.kind)) {
       drop(entry, why);
       continue;
     }

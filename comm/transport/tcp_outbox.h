@@ -27,8 +27,8 @@ class TcpOutbox {
   /// Does anything wait that outlives its request: control messages, and what they wait behind?
   bool has_own() const { return owned_ > 0; }
 
-  /// Has a notice been sent, or does one wait?
-  bool said_why() const { return said_why_; }
+  /// Has a notice or a goodbye been sent, or does one wait?
+  bool has_last_word() const { return has_last_word_; }
 
   /// Writes until all is sent or the socket would block. Header and payload of a message, and
   /// messages that wait together, go out in one system call.
@@ -57,7 +57,7 @@ class TcpOutbox {
   void drop(Entry& entry, const Status& why);
 
   std::deque<Entry> entries_;
-  bool said_why_ = false;
+  bool has_last_word_ = false;
   std::size_t owned_ = 0;  // entries without a request
   Status error_;
 };

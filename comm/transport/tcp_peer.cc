@@ -77,7 +77,7 @@ bool TcpPeer::is_telling() const {
   if (lost()) return false;
   if (outbox.has_own()) return true;
   int unacknowledged = 0;
-  return connected() && outbox.said_why() && ::ioctl(fd_.get(), SIOCOUTQ, &unacknowledged) == 0 &&
+  return connected() && outbox.has_last_word() && ::ioctl(fd_.get(), SIOCOUTQ, &unacknowledged) == 0 &&
          unacknowledged > 0;
 }
 

@@ -21,8 +21,9 @@ class TcpPeer final : private FdHandler {
   bool lost() const { return !loss_.ok(); }
   const Status& loss() const { return loss_; }
 
-  /// Does a control message wait to be sent, or a notice for the acknowledgement of its arrival? A
-  /// close before that may become a reset, which takes along what has not arrived.
+  /// Does a control message wait to be sent, or a last word for the acknowledgement of its arrival?
+  /// A close before that may become a reset, which takes along what has not arrived, data that
+  /// this rank has long seen off included.
   bool is_telling() const;
 
   /// From now on `fd` is the connection.

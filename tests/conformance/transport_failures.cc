@@ -1,5 +1,7 @@
 // The contract of comm/transport.h where somebody leaves, is lost, or gives up.
 
+#include <thread>
+
 #include "tests/conformance/transport_rig.h"
 
 namespace paceline::testing {
@@ -42,6 +44,40 @@ TEST_P(TransportFailures, WhatALeaverSentArrives) {
     }
     (void)end.wait([] { return false; }, std::chrono::milliseconds(20));
     Bytes buffer(1000);
+    receive(end, 0, buffer, requests.make());
+    PACELINE_TRY(wait_all(end, requests));
+    PACELINE_TRY(requests.expect(Code::kOk));
+    return buffer == payload ? Status() : violated("it came wrong");
+  });
+}
+
+// The peer was busy elsewhere when all of it was sent, and says something before it reads: what it
+// says must not turn the leaver's end into a reset that takes the rest along.
+TEST_P(TransportFailures, WhatALeaverSentBeforeItsGoodbyeArrives) {
+  run(2, [&](RankEnd& end) -> Status {
+    const auto stay_away = [](std::chrono::milliseconds time) {
+      if (GetParam().mode == Mode::kThreads) std::this_thread::sleep_for(time);
+    };
+    Requests requests;
+    const Bytes payload = pattern(300'000, 0, 1, 0), words = pattern(100, 0, 1, 1);
+    PACELINE_TRY(meet(end));
+    if (end.rank() == 0) {
+      send(end, 1, 0, payload, requests.make());
+      PACELINE_TRY(wait_all(end, requests));
+      {
+        const Engine::Baton baton = end.engine.hold();
+        end.transport.tell(1, MessageKind::kGoodbye, words);
+        end.transport.abort(Status(Code::kCancelled, Scope::kGroup, "enough"));
+      }
+      return end.wait([&] { return end.transport.flushed(); });
+    }
+    stay_away(std::chrono::milliseconds(100));
+    {
+      const Engine::Baton baton = end.engine.hold();
+      end.transport.tell(0, MessageKind::kAnswer, words);
+    }
+    stay_away(std::chrono::milliseconds(20));
+    Bytes buffer(payload.size());
     receive(end, 0, buffer, requests.make());
     PACELINE_TRY(wait_all(end, requests));
     PACELINE_TRY(requests.expect(Code::kOk));
