@@ -22,6 +22,7 @@
 #include "comm/base/clock.h"
 #include "tests/harness/ranks.h"
 #include "tests/sim/judge.h"
+#include "tests/sim/program_words.h"
 #include "tests/sim/rank_calls.h"
 #include "tests/sim/scenario_text.h"
 #include "tests/sim/shrink.h"
@@ -30,15 +31,6 @@
 
 namespace paceline::testing {
 namespace {
-
-struct Options {
-  std::string program = "disagreements";
-  std::uint64_t count = 500;
-  int workers = 2;
-  std::optional<std::uint64_t> seed;
-  std::optional<Scenario> scenario;
-  std::optional<bool> over_tcp;
-};
 
 // Other programs use the machine too.
 constexpr Duration kSlack = std::chrono::seconds(2);
@@ -115,12 +107,12 @@ void count(std::uint64_t seed, bool over_tcp, std::size_t delay, Counters& count
   ++counters[delay == 0 ? kAtOnce : delay == 1 ? kAtNext : kLater];
 }
 
-std::string replay(const Options& options, const Scenario& scenario, bool over_tcp) {
+std::string replay(const ProgramWords& options, const Scenario& scenario, bool over_tcp) {
   return options.program + " --over " + (over_tcp ? "tcp" : "simulation") + " --scenario '" +
          to_text(scenario) + "'";
 }
 
-void report(const Options& options, const Scenario& scenario, bool over_tcp,
+void report(const ProgramWords& options, const Scenario& scenario, bool over_tcp,
             const std::string& wrong, RankThreads& threads) {
   std::string text =
       "WRONG: " + wrong + "\n  replay:  " + replay(options, scenario, over_tcp) + "\n";
@@ -139,7 +131,7 @@ void report(const Options& options, const Scenario& scenario, bool over_tcp,
   std::fflush(stdout);
 }
 
-bool try_seed(const Options& options, std::uint64_t seed, RankThreads& threads,
+bool try_seed(const ProgramWords& options, std::uint64_t seed, RankThreads& threads,
               Counters& counters) {
   const Scenario scenario = scenario_of(seed);
   const bool over_tcp = options.over_tcp.value_or(goes_over_tcp(seed));
@@ -169,7 +161,7 @@ int replay_one(const Scenario& scenario, bool over_tcp) {
   return wrong.empty() ? 0 : 1;
 }
 
-int run(const Options& options) {
+int run(const ProgramWords& options) {
   const SystemClock clock;
   const TimePoint begin = clock.now();
   Counters counters{};
@@ -198,50 +190,24 @@ int run(const Options& options) {
   return good ? 0 : 1;
 }
 
-int usage(const std::string& why) {
-  std::fprintf(stderr,
-               "%s\nusage: disagreements [--quick] [--count N] [--workers N] [--seed N] "
-               "[--scenario TEXT] [--over tcp|simulation]\n",
-               why.c_str());
-  return 2;
-}
-
 }  // namespace
 }  // namespace paceline::testing
 
 int main(int argc, char** argv) {
   using namespace paceline::testing;
-  Options options;
-  options.program = argv[0];
-  const std::vector<std::string> words(argv + 1, argv + argc);
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const bool has_value = i + 1 < words.size();
-    const auto number = [&] { return std::strtoull(words[++i].c_str(), nullptr, 10); };
-    if (words[i] == "--quick") {
-      options.count = 96;
-    } else if (words[i] == "--count" && has_value) {
-      options.count = number();
-    } else if (words[i] == "--workers" && has_value) {
-      options.workers = static_cast<int>(number());
-    } else if (words[i] == "--seed" && has_value) {
-      options.seed = number();
-    } else if (words[i] == "--over" && has_value) {
-      options.over_tcp = words[++i] == "tcp";
-    } else if (words[i] == "--scenario" && has_value) {
-      auto scenario = parse_scenario(words[++i]);
-      if (!scenario.ok()) return usage(scenario.status().to_string());
-      options.scenario = *scenario;
-    } else {
-      return usage("unknown or incomplete: " + words[i]);
-    }
+  const ProgramForm form{.defaults = {.program = "disagreements", .count = 500},
+                         .quick_count = 96,
+                         .takes_scenario = true,
+                         .takes_transport = true};
+  const auto words = parse_program_words(argc, argv, form);
+  if (!words.ok()) {
+    std::fprintf(stderr, "%s\n", words.status().text().c_str());
+    return 2;
   }
-  if (options.workers < 1 || options.workers > kMostWorkers) {
-    return usage("--workers takes 1 to " + std::to_string(kMostWorkers));
+  if (words->scenario) return replay_one(*words->scenario, words->over_tcp.value_or(false));
+  if (words->seed) {
+    const bool over_tcp = words->over_tcp.value_or(goes_over_tcp(*words->seed));
+    return replay_one(scenario_of(*words->seed), over_tcp);
   }
-  if (options.scenario) return replay_one(*options.scenario, options.over_tcp.value_or(false));
-  if (options.seed) {
-    const bool over_tcp = options.over_tcp.value_or(goes_over_tcp(*options.seed));
-    return replay_one(scenario_of(*options.seed), over_tcp);
-  }
-  return run(options);
+  return run(*words);
 }

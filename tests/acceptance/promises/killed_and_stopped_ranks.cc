@@ -23,6 +23,7 @@
 #include "comm/base/clock.h"
 #include "comm/base/random.h"
 #include "tests/sim/process_world.h"
+#include "tests/sim/program_words.h"
 #include "tests/sim/rank_calls.h"
 #include "tests/sim/scenario_text.h"
 #include "tests/sim/workers.h"
@@ -39,13 +40,6 @@ constexpr milliseconds kGrace{3000};
 // How long a rank that computes does so between two rounds of calls.
 constexpr milliseconds kComputing{500};
 constexpr const char* kHost = "local";  // as tests/harness/tcp_world.h calls it
-
-struct Options {
-  std::string program = "killed_and_stopped_ranks";
-  std::uint64_t count = 200;
-  int workers = 4;
-  std::optional<std::uint64_t> seed;
-};
 
 struct Strike {
   Scenario scenario;
@@ -288,7 +282,7 @@ std::string run_strike(const Strike& strike, Counters& counters) {
   return judge_world(world, strike, counters);
 }
 
-bool try_seed(const Options& options, std::uint64_t seed, Counters& counters) {
+bool try_seed(const ProgramWords& options, std::uint64_t seed, Counters& counters) {
   const Strike strike = strike_of(seed);
   const std::string wrong = run_strike(strike, counters);
   if (wrong.empty()) return true;
@@ -300,7 +294,7 @@ bool try_seed(const Options& options, std::uint64_t seed, Counters& counters) {
   return false;
 }
 
-int run(const Options& options) {
+int run(const ProgramWords& options) {
   const SystemClock clock;
   const TimePoint begin = clock.now();
   Counters counters{};
@@ -325,39 +319,18 @@ int run(const Options& options) {
   return good ? 0 : 1;
 }
 
-int usage(const std::string& why) {
-  std::fprintf(stderr,
-               "%s\nusage: killed_and_stopped_ranks [--quick] [--count N] [--workers N] "
-               "[--seed N]\n",
-               why.c_str());
-  return 2;
-}
-
 }  // namespace
 }  // namespace paceline::testing
 
 int main(int argc, char** argv) {
   using namespace paceline::testing;
-  Options options;
-  options.program = argv[0];
-  const std::vector<std::string> words(argv + 1, argv + argc);
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const bool has_value = i + 1 < words.size();
-    const auto number = [&] { return std::strtoull(words[++i].c_str(), nullptr, 10); };
-    if (words[i] == "--quick") {
-      options.count = 16;
-    } else if (words[i] == "--count" && has_value) {
-      options.count = number();
-    } else if (words[i] == "--workers" && has_value) {
-      options.workers = static_cast<int>(number());
-    } else if (words[i] == "--seed" && has_value) {
-      options.seed = number();
-    } else {
-      return usage("unknown or incomplete: " + words[i]);
-    }
+  const ProgramForm form{
+      .defaults = {.program = "killed_and_stopped_ranks", .count = 200, .workers = 4},
+      .quick_count = 16};
+  const auto words = parse_program_words(argc, argv, form);
+  if (!words.ok()) {
+    std::fprintf(stderr, "%s\n", words.status().text().c_str());
+    return 2;
   }
-  if (options.workers < 1 || options.workers > kMostWorkers) {
-    return usage("--workers takes 1 to " + std::to_string(kMostWorkers));
-  }
-  return run(options);
+  return run(*words);
 }

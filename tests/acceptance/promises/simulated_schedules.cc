@@ -18,6 +18,7 @@
 
 #include "comm/base/clock.h"
 #include "tests/sim/judge.h"
+#include "tests/sim/program_words.h"
 #include "tests/sim/scenario_text.h"
 #include "tests/sim/shrink.h"
 #include "tests/sim/simulated_run.h"
@@ -25,14 +26,6 @@
 
 namespace paceline::testing {
 namespace {
-
-struct Options {
-  std::string program = "simulated_schedules";
-  std::uint64_t count = 10'000;
-  int workers = 2;
-  std::optional<std::uint64_t> seed;
-  std::optional<Scenario> scenario;
-};
 
 // Places among the counters.
 enum Count : std::size_t {
@@ -64,11 +57,11 @@ void count(const Scenario& scenario, const Outcome& outcome, Counters& counters)
   }
 }
 
-std::string replay(const Options& options, const Scenario& scenario) {
+std::string replay(const ProgramWords& options, const Scenario& scenario) {
   return options.program + " --scenario '" + to_text(scenario) + "'";
 }
 
-void report(const Options& options, const Scenario& scenario, const std::string& wrong,
+void report(const ProgramWords& options, const Scenario& scenario, const std::string& wrong,
             RankThreads& threads) {
   const auto judged = [&](const Scenario& shorter) {
     return judge_schedule(shorter, run_simulated(shorter, threads));
@@ -82,7 +75,7 @@ void report(const Options& options, const Scenario& scenario, const std::string&
   std::fflush(stdout);
 }
 
-bool holds(const Options& options, const Scenario& scenario, RankThreads& threads,
+bool holds(const ProgramWords& options, const Scenario& scenario, RankThreads& threads,
            Counters& counters, std::uint64_t* steps = nullptr) {
   const Outcome outcome = run_simulated(scenario, threads);
   count(scenario, outcome, counters);
@@ -92,7 +85,7 @@ bool holds(const Options& options, const Scenario& scenario, RankThreads& thread
   return wrong.empty();
 }
 
-bool try_seed(const Options& options, std::uint64_t seed, RankThreads& threads,
+bool try_seed(const ProgramWords& options, std::uint64_t seed, RankThreads& threads,
               Counters& counters) {
   Scenario scenario = generate(seed, {});
   std::uint64_t steps = 0;
@@ -124,7 +117,7 @@ int replay_one(const Scenario& scenario) {
   return wrong.empty() ? 0 : 1;
 }
 
-int replay_seed(const Options& options, std::uint64_t seed) {
+int replay_seed(const ProgramWords& options, std::uint64_t seed) {
   RankThreads threads;
   Counters counters{};
   const bool good = try_seed(options, seed, threads, counters);
@@ -133,7 +126,7 @@ int replay_seed(const Options& options, std::uint64_t seed) {
   return good ? 0 : 1;
 }
 
-int run(const Options& options) {
+int run(const ProgramWords& options) {
   const SystemClock clock;
   const TimePoint begin = clock.now();
   Counters counters{};
@@ -158,45 +151,20 @@ int run(const Options& options) {
   return good ? 0 : 1;
 }
 
-int usage(const std::string& why) {
-  std::fprintf(stderr,
-               "%s\nusage: simulated_schedules [--quick] [--count N] [--workers N] [--seed N] "
-               "[--scenario TEXT]\n",
-               why.c_str());
-  return 2;
-}
-
 }  // namespace
 }  // namespace paceline::testing
 
 int main(int argc, char** argv) {
   using namespace paceline::testing;
-  Options options;
-  options.program = argv[0];
-  const std::vector<std::string> words(argv + 1, argv + argc);
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const bool has_value = i + 1 < words.size();
-    const auto number = [&] { return std::strtoull(words[++i].c_str(), nullptr, 10); };
-    if (words[i] == "--quick") {
-      options.count = 500;
-    } else if (words[i] == "--count" && has_value) {
-      options.count = number();
-    } else if (words[i] == "--workers" && has_value) {
-      options.workers = static_cast<int>(number());
-    } else if (words[i] == "--seed" && has_value) {
-      options.seed = number();
-    } else if (words[i] == "--scenario" && has_value) {
-      auto scenario = parse_scenario(words[++i]);
-      if (!scenario.ok()) return usage(scenario.status().to_string());
-      options.scenario = *scenario;
-    } else {
-      return usage("unknown or incomplete: " + words[i]);
-    }
+  const ProgramForm form{.defaults = {.program = "simulated_schedules", .count = 10'000},
+                         .quick_count = 500,
+                         .takes_scenario = true};
+  const auto words = parse_program_words(argc, argv, form);
+  if (!words.ok()) {
+    std::fprintf(stderr, "%s\n", words.status().text().c_str());
+    return 2;
   }
-  if (options.workers < 1 || options.workers > kMostWorkers) {
-    return usage("--workers takes 1 to " + std::to_string(kMostWorkers));
-  }
-  if (options.scenario) return replay_one(*options.scenario);
-  if (options.seed) return replay_seed(options, *options.seed);
-  return run(options);
+  if (words->scenario) return replay_one(*words->scenario);
+  if (words->seed) return replay_seed(*words, *words->seed);
+  return run(*words);
 }

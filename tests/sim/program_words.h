@@ -1,0 +1,33 @@
+// The words that the programs of tests/acceptance/promises take.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <paceline/status.h>
+
+#include "tests/sim/scenario.h"
+
+namespace paceline::testing {
+
+struct ProgramWords {
+  std::string program;
+  std::uint64_t count = 0;  ///< of worlds
+  int workers = 2;
+  std::optional<std::uint64_t> seed;  ///< this world alone
+  std::optional<Scenario> scenario;   ///< this one alone, where `takes_scenario`
+  std::optional<bool> over_tcp;       ///< where `takes_transport`
+};
+
+struct ProgramForm {
+  ProgramWords defaults;
+  std::uint64_t quick_count = 0;  ///< with --quick
+  bool takes_scenario = false;
+  bool takes_transport = false;
+};
+
+/// From main()'s arguments; the error has the usage with it.
+Result<ProgramWords> parse_program_words(int argc, char** argv, const ProgramForm& form);
+
+}  // namespace paceline::testing
