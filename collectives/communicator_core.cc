@@ -165,7 +165,9 @@ void CommunicatorCore::end_current(Status how, TimePoint now) {
   ++stats_.operations;
   if (operation.flight_place) {
     const FlightState state = how.ok() ? FlightState::kSucceeded : FlightState::kFailed;
-    parts_.flight->finish(*operation.flight_place, state, now, how.culprit().rank);
+    // Who disagrees is not to blame, nor who merely passed the error on.
+    const bool is_loss = how.code() == Code::kPeerLost || how.code() == Code::kTimeout;
+    parts_.flight->finish(*operation.flight_place, state, now, is_loss ? how.culprit().rank : -1);
   }
   if (operation.in_background) parts_.engine->end_background();
   operation.completion->end(std::move(how));
