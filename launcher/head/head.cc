@@ -8,6 +8,7 @@
 
 #include <signal.h>
 
+#include "comm/base/text.h"
 #include "launcher/process/system.h"
 
 namespace paceline::launcher {
@@ -21,13 +22,6 @@ constexpr Duration kOutputPatience = std::chrono::seconds(5);
 constexpr Duration kSettling = std::chrono::milliseconds(20);
 // A rank that has lost another may say so before the other's end is seen, but not long before.
 constexpr Duration kBlamePatience = std::chrono::milliseconds(300);
-
-std::string seconds_text(Duration duration) {
-  std::string text = std::to_string(std::chrono::duration<double>(duration).count());
-  text.erase(text.find_last_not_of('0') + 1);
-  if (text.ends_with('.')) text.pop_back();
-  return text + " s";
-}
 
 std::string in_last_operation(const std::string& operation) {
   return operation.empty() ? "" : "; its last operation: " + operation;
@@ -265,7 +259,7 @@ void Head::pass_on(int signal) {
   [[maybe_unused]] const Status sent = agent_.send(message);
 }
 
-// Those that ended because of the culprit, and how.
+// How the others than the culprit ended, unless they ended well.
 std::string Head::victims() const {
   if (!outcome_.culprit) return "";
   int obeyed = 0, killed = 0, others = 0;
@@ -279,9 +273,9 @@ std::string Head::victims() const {
     if (count > 0) text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + how;
   };
   add(others, "with an error of their own");
-  add(obeyed, "by SIGTERM");
-  add(killed, "by SIGKILL after the grace of " + seconds_text(job_.grace));
-  return text.empty() ? "" : "because of it other ranks ended: " + text;
+  add(obeyed, "stopped by SIGTERM");
+  add(killed, "by SIGKILL");
+  return text.empty() ? "" : "other ranks ended: " + text;
 }
 
 void Head::finish() {

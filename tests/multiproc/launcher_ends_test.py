@@ -21,7 +21,7 @@ class Ends(LauncherTest):
         self.assertEqual(code, 37)
         self.assertRegex(error, rf"^paceline: rank 2 on host {HOST} \(pid \d+\) exited with code "
                                 r"37; peak memory \d+ [KM]iB; ending 3 ranks\n"
-                                r"paceline: because of it other ranks ended: 3 by SIGTERM\n$")
+                                r"paceline: other ranks ended: 3 stopped by SIGTERM\n$")
 
     def test_signal_of_the_failing_rank(self):
         code, _, error = self.run_job(

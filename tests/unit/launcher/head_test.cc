@@ -116,7 +116,7 @@ TEST_F(HeadTest, StopsTheOthersWhenOneFails) {
   EXPECT_EQ(agent_.stops, (std::vector<int>{SIGTERM}));
   EXPECT_EQ(text(error_),
             "paceline: rank 0 on host h (pid 0) exited with code 9; peak memory 0 KiB; ending 1 "
-            "rank\npaceline: because of it other ranks ended: 1 with an error of their own\n");
+            "rank\npaceline: other ranks ended: 1 with an error of their own\n");
 }
 
 TEST_F(HeadTest, TheRankThatWasBlamedIsNamedOnceItsEndIsKnown) {
