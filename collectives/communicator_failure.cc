@@ -6,6 +6,7 @@
 
 #include "collectives/communicator_core.h"
 #include "collectives/failure/binomial_graph.h"
+#include "comm/base/text.h"
 
 namespace paceline {
 namespace {
@@ -18,8 +19,8 @@ constexpr Duration kFlushLook = std::chrono::milliseconds(2);
 // How long an error waits for a better account of it from somebody else.
 constexpr Duration kPatience = std::chrono::milliseconds(200);
 
-std::string seconds_of(Duration duration) {
-  return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(duration).count()) + " s";
+std::string whole_seconds(Duration duration) {
+  return seconds_text(std::chrono::floor<std::chrono::seconds>(duration));
 }
 
 }  // namespace
@@ -89,7 +90,7 @@ Status CommunicatorCore::disagreement(int peer, const Signature& mine,
 }
 
 Status CommunicatorCore::timeout_error(TimePoint now) {
-  const std::string late = "not ended after " + seconds_of(parts_.stalls.timeout);
+  const std::string late = "not ended after " + seconds_text(parts_.stalls.timeout);
   const auto findings = inquest_.findings();
   // Answers travel behind the data: while that moves, silence means nothing.
   if (watch_.stalled_for(now) < watch_.patience()) {
@@ -98,8 +99,8 @@ Status CommunicatorCore::timeout_error(TimePoint now) {
                       " although it makes progress: the network is too slow for this deadline "
                       "(PACELINE_TIMEOUT_S)");
   }
-  const std::string text = late + ", without progress for " + seconds_of(watch_.stalled_for(now)) +
-                           ": " + account_of_stall();
+  const std::string text = late + ", without progress for " +
+                           whole_seconds(watch_.stalled_for(now)) + ": " + account_of_stall();
   if (findings.empty()) return Status(Code::kTimeout, Scope::kGroup, text);
   return Status(Code::kTimeout, Scope::kGroup, text, member(findings.front().rank));
 }
@@ -226,8 +227,8 @@ void CommunicatorCore::report_stall(TimePoint now) {
   if (parts_.log == nullptr || repeats) return;
   parts_.log->write(Severity::kWarning,
                     name_of(group().rank) + ": " + queue_.front().request.signature.to_string() +
-                        " has made no progress for " + seconds_of(watch_.stalled_for(now)) + ": " +
-                        account_of_stall());
+                        " has made no progress for " + whole_seconds(watch_.stalled_for(now)) +
+                        ": " + account_of_stall());
 }
 
 // ---- The end of everything ----

@@ -1,7 +1,6 @@
 #include "comm/socket.h"
 
 #include <cerrno>
-#include <charconv>
 #include <cstddef>
 #include <cstring>
 
@@ -10,6 +9,8 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/un.h>
+
+#include "comm/base/text.h"
 
 namespace paceline {
 namespace {
@@ -46,21 +47,19 @@ Result<SocketAddress> SocketAddress::parse(std::string_view text) {
   const std::size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) return malformed(text);
   std::string host(text.substr(0, colon));
-  const std::string_view digits = text.substr(colon + 1);
-  in_port_t port = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
-  if (error != std::errc() || end != digits.data() + digits.size()) return malformed(text);
+  const auto port = parse_number<in_port_t>(text.substr(colon + 1));
+  if (!port) return malformed(text);
   SocketAddress address;
   if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
     auto* in6 = reinterpret_cast<sockaddr_in6*>(&address.storage_);
     host = host.substr(1, host.size() - 2);
-    *in6 = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+    *in6 = {.sin6_family = AF_INET6, .sin6_port = htons(*port)};
     address.size_ = sizeof *in6;
     if (::inet_pton(AF_INET6, host.c_str(), &in6->sin6_addr) != 1) return malformed(text);
     return address;
   }
   auto* in = reinterpret_cast<sockaddr_in*>(&address.storage_);
-  *in = {.sin_family = AF_INET, .sin_port = htons(port)};
+  *in = {.sin_family = AF_INET, .sin_port = htons(*port)};
   address.size_ = sizeof *in;
   if (::inet_pton(AF_INET, host.c_str(), &in->sin_addr) != 1) return malformed(text);
   return address;

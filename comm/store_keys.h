@@ -1,10 +1,11 @@
 // Names of the store's live entries: facts that whoever serves the store looks up when asked.
 #pragma once
 
-#include <charconv>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "comm/base/text.h"
 
 namespace paceline {
 
@@ -18,10 +19,8 @@ inline std::string flight_key(int rank) {
 inline std::optional<int> rank_of_flight_key(std::string_view key) {
   if (!key.starts_with(kFlightPrefix)) return std::nullopt;
   key.remove_prefix(kFlightPrefix.size());
-  int rank = 0;
-  const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), rank);
-  if (error != std::errc() || end != key.data() + key.size() || rank < 0) return std::nullopt;
-  return rank;
+  const auto rank = parse_number<int>(key);
+  return rank && *rank >= 0 ? rank : std::nullopt;
 }
 
 }  // namespace paceline

@@ -46,9 +46,8 @@ void print_help() {
 int unknown(const std::string& word) {
   std::vector<std::string> known{"--help", "--version"};
   for (const Command& command : kCommands) known.emplace_back(command.name);
-  std::fprintf(stderr, "paceline: there is no command '%s'%s\nTry: paceline --help\n", word.c_str(),
-               did_you_mean(word, known).c_str());
-  return kExitLauncher;
+  return complain("there is no command '" + word + "'" + did_you_mean(word, known) +
+                  "\nTry: paceline --help");
 }
 
 int dispatch(const std::vector<std::string>& words) {

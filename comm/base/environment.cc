@@ -1,27 +1,26 @@
 #include "comm/base/environment.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <iterator>
+
+#include "comm/base/text.h"
 
 namespace paceline {
 namespace {
 
 template <class T>
-bool parse_number(std::string_view text, T low, T high, T& into) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return false;
-  if (value < low || value > high) return false;
-  into = value;
+bool parse_within(std::string_view text, T low, T high, T& into) {
+  const auto value = parse_number<T>(text);
+  if (!value || *value < low || *value > high) return false;
+  into = *value;
   return true;
 }
 
 template <std::optional<int> Environment::*Field, int Low, int High>
 bool parse_int(std::string_view text, Environment& into) {
   int value = 0;
-  if (!parse_number(text, Low, High, value)) return false;
+  if (!parse_within(text, Low, High, value)) return false;
   into.*Field = value;
   return true;
 }
@@ -35,7 +34,7 @@ bool parse_text(std::string_view text, Environment& into) {
 template <std::chrono::seconds Environment::*Field>
 bool parse_seconds(std::string_view text, Environment& into) {
   long seconds = 0;
-  if (!parse_number(text, 1l, 31'536'000l, seconds)) return false;
+  if (!parse_within(text, 1l, 31'536'000l, seconds)) return false;
   into.*Field = std::chrono::seconds(seconds);
   return true;
 }
@@ -49,7 +48,7 @@ bool parse_log_level(std::string_view text, Environment& into) {
 }
 
 bool parse_segment(std::string_view text, Environment& into) {
-  return parse_number<std::size_t>(text, 64, std::size_t{1} << 30, into.segment_bytes);
+  return parse_within<std::size_t>(text, 64, std::size_t{1} << 30, into.segment_bytes);
 }
 
 bool parse_terminal(std::string_view text, Environment& into) {

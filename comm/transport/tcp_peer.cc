@@ -77,8 +77,8 @@ bool TcpPeer::is_telling() const {
   if (lost()) return false;
   if (outbox.has_own()) return true;
   int unacknowledged = 0;
-  return connected() && outbox.has_last_word() && ::ioctl(fd_.get(), SIOCOUTQ, &unacknowledged) == 0 &&
-         unacknowledged > 0;
+  return connected() && outbox.has_last_word() &&
+         ::ioctl(fd_.get(), SIOCOUTQ, &unacknowledged) == 0 && unacknowledged > 0;
 }
 
 void TcpPeer::disconnect() {

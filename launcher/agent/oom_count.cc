@@ -4,6 +4,7 @@
 #include <charconv>
 #include <utility>
 
+#include "comm/base/text.h"
 #include "launcher/agent/oom_record.h"
 #include "launcher/process/system.h"
 
@@ -103,11 +104,7 @@ std::optional<CgroupMount> memory_mount(std::string_view mountinfo, bool unified
 std::optional<std::uint64_t> counter(std::string_view text, std::string_view name) {
   for (const std::string_view line : split(text, '\n')) {
     const auto words = split(line, ' ');
-    std::uint64_t value = 0;
-    if (words.size() != 2 || words[0] != name) continue;
-    const auto [end, error] =
-        std::from_chars(words[1].data(), words[1].data() + words[1].size(), value);
-    if (error == std::errc{}) return value;
+    if (words.size() == 2 && words[0] == name) return parse_number<std::uint64_t>(words[1]);
   }
   return {};
 }

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 
@@ -113,8 +112,6 @@ std::string rank_folder(std::uint32_t rank, std::uint32_t world_size) {
 }
 
 Result<std::vector<RankFiles>> make_output_files(const OutputPlace& place) {
-  // A limit of the size of files shall be an error of the write, not the end of the process.
-  ::signal(SIGXFSZ, SIG_IGN);
   std::error_code error;
   std::filesystem::create_directories(place.directory, error);
   if (error) return cannot("make the directory", place.directory, error.value());

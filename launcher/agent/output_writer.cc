@@ -7,15 +7,9 @@
 
 #include <unistd.h>
 
+#include "comm/base/text.h"
+
 namespace paceline::launcher {
-namespace {
-
-std::string in_seconds(Duration duration) {
-  return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(duration).count()) + " s";
-}
-
-}  // namespace
-
 WriteRetry::WriteRetry(EventLoop& loop, Options options)
     : loop_(loop), options_(std::move(options)) {}
 
@@ -28,7 +22,7 @@ void WriteRetry::add(OutputWriter& writer) {
   waiting_.push_back(&writer);
   if (timer_) return;
   options_.notice(writer.why() + "; ranks wait, and it is tried again each second, for " +
-                  in_seconds(options_.patience) + " at most");
+                  seconds_text(options_.patience) + " at most");
   arm();
 }
 
@@ -64,7 +58,7 @@ void WriteRetry::settle() {
 void WriteRetry::abandon() {
   timer_.reset();
   given_up_ = true;
-  options_.give_up(waiting_.front()->why() + ", for " + in_seconds(options_.patience) +
+  options_.give_up(waiting_.front()->why() + ", for " + seconds_text(options_.patience) +
                    " now; the job ends, and what its ranks have written since is not there");
   const std::vector<OutputWriter*> abandoned = std::exchange(waiting_, {});
   for (OutputWriter* writer : abandoned) writer->drop();

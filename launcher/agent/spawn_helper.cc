@@ -173,10 +173,10 @@ Status SpawnHelper::spawn(const messages::Spawn& request) {
   for (UniqueFd& descriptor : descriptors) {
     PACELINE_TRY_ASSIGN(descriptor, agent_.take_descriptor());
   }
-  PACELINE_TRY_ASSIGN(Pipe pipe, make_pipe());
   if (request.program() >= images_.size())
     return Status(Code::kInternal, Scope::kOperation,
                   "the agent named a program that it never sent");
+  PACELINE_TRY_ASSIGN(Pipe pipe, make_pipe());
   const Image& image = images_[request.program()];
   PACELINE_TRY_ASSIGN(const pid_t pid,
                       fork_rank(request, image, descriptors, pipe.write_end.get()));
@@ -198,7 +198,7 @@ Status SpawnHelper::spawn(const messages::Spawn& request) {
 // The kernel puts what becomes ready into an epoll's list as it happens: so it tells in which order
 // ranks have ended, however late this process looks.
 Status SpawnHelper::watch_death(pid_t pid, Rank& rank) {
-  rank.pidfd = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  rank.pidfd = open_pidfd(pid);
   epoll_event event{.events = EPOLLIN, .data = {.u64 = static_cast<std::uint64_t>(pid)}};
   if (rank.pidfd && ::epoll_ctl(deaths_.get(), EPOLL_CTL_ADD, rank.pidfd.get(), &event) == 0) {
     return Status();

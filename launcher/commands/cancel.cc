@@ -10,7 +10,6 @@
 #include "comm/base/clock.h"
 #include "comm/base/unique_fd.h"
 #include "launcher/commands/command.h"
-#include "launcher/head/exit_code.h"
 #include "launcher/job/listing.h"
 #include "launcher/job/registry.h"
 #include "launcher/options/nearest.h"
@@ -39,11 +38,6 @@ struct Request {
   std::string job;
   bool now = false;
 };
-
-int complain(const std::string& text) {
-  std::fprintf(stderr, "paceline: %s\n", text.c_str());
-  return kExitLauncher;
-}
 
 Result<Request> parse(std::span<const std::string> arguments) {
   Request request;

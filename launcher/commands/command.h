@@ -14,6 +14,10 @@ struct Command {
   int (*run)(std::span<const std::string> arguments);
 };
 
+/// Says it on standard error, as every message of paceline's own begins. Returns the exit code of a
+/// launcher that could not do its work.
+int complain(const std::string& text);
+
 int run_command(std::span<const std::string> arguments);     ///< paceline run
 int list_command(std::span<const std::string> arguments);    ///< paceline list
 int cancel_command(std::span<const std::string> arguments);  ///< paceline cancel

@@ -4,15 +4,12 @@
 
 #include "comm/base/environment.h"
 #include "launcher/commands/command.h"
-#include "launcher/head/exit_code.h"
 
 namespace paceline::launcher {
 
 int info_command(std::span<const std::string> arguments) {
   if (!arguments.empty() && arguments.front() != "--help" && arguments.front() != "-h") {
-    std::fprintf(stderr, "paceline: 'info' takes no arguments; '%s' is one\n",
-                 arguments.front().c_str());
-    return kExitLauncher;
+    return complain("'info' takes no arguments; '" + arguments.front() + "' is one");
   }
   if (!arguments.empty()) {
     std::puts("usage: paceline info\nThe version, and the environment variables that ranks read.");

@@ -10,7 +10,6 @@
 
 #include "comm/base/clock.h"
 #include "launcher/commands/command.h"
-#include "launcher/head/exit_code.h"
 #include "launcher/job/listing.h"
 #include "launcher/job/registry.h"
 #include "launcher/process/process_identity.h"
@@ -54,11 +53,8 @@ int list_command(std::span<const std::string> arguments) {
     std::puts(kHelp);
     return 0;
   }
-  if (!arguments.empty()) {
-    std::fprintf(stderr, "paceline: 'list' takes no arguments; '%s' is one\n",
-                 arguments[0].c_str());
-    return kExitLauncher;
-  }
+  if (!arguments.empty())
+    return complain("'list' takes no arguments; '" + arguments[0] + "' is one");
   print(JobRegistry(JobRegistry::here()).sweep());
   return 0;
 }

@@ -16,7 +16,6 @@
 #include "launcher/agent/host.h"
 #include "launcher/commands/command.h"
 #include "launcher/engines/local.h"
-#include "launcher/head/exit_code.h"
 #include "launcher/head/head.h"
 #include "launcher/head/preflight.h"
 #include "launcher/job/record.h"
@@ -30,11 +29,6 @@ namespace {
 
 // How long a killed process may take to close what it had open.
 constexpr Duration kDying = std::chrono::seconds(2);
-
-int complain(const std::string& text) {
-  std::fprintf(stderr, "paceline: %s\n", text.c_str());
-  return kExitLauncher;
-}
 
 Result<std::string> make_job_id() {
   std::array<std::byte, 8> bytes;

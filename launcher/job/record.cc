@@ -1,8 +1,9 @@
 #include "launcher/job/record.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
+
+#include "comm/base/text.h"
 
 namespace paceline::launcher {
 namespace {
@@ -27,9 +28,9 @@ template <class Number>
 bool read(const Fields& fields, std::string_view name, Number& number) {
   const auto found = fields.find(name);
   if (found == fields.end()) return false;
-  const char* end = found->second.data() + found->second.size();
-  const auto [stop, error] = std::from_chars(found->second.data(), end, number);
-  return error == std::errc() && stop == end;
+  const auto parsed = parse_number<Number>(found->second);
+  number = parsed.value_or(number);
+  return parsed.has_value();
 }
 
 bool read(const Fields& fields, std::string_view name, std::string& text) {
@@ -54,10 +55,7 @@ std::string command_line(const std::vector<std::string>& words) {
     if (line.size() > kMaxCommandBytes) break;
   }
   if (line.size() > kMaxCommandBytes) line = line.substr(0, kMaxCommandBytes) + "…";
-  std::replace_if(
-      line.begin(), line.end(),
-      [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }, '?');
-  return line;
+  return printable(line);
 }
 
 std::string to_text(const JobRecord& record) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "comm/base/text.h"
 #include "comm/base/try.h"
 #include "launcher/options/option_values.h"
 
@@ -23,11 +24,7 @@ Status wrong(const std::string& text) {
 
 // A wrong word may be anything: it is shown cut, and without what would disturb a terminal.
 std::string quoted(std::string_view word) {
-  std::string shown(word.substr(0, 64));
-  std::replace_if(
-      shown.begin(), shown.end(),
-      [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }, '?');
-  return "'" + shown + (word.size() > 64 ? "…'" : "'");
+  return "'" + printable(word.substr(0, 64)) + (word.size() > 64 ? "…'" : "'");
 }
 
 std::string_view trimmed(std::string_view text) {

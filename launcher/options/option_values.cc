@@ -1,9 +1,10 @@
 #include "launcher/options/option_values.h"
 
-#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <string_view>
+
+#include "comm/base/text.h"
 
 namespace paceline::launcher {
 namespace {
@@ -14,25 +15,19 @@ Status wrong(const std::string& text, const std::string& why) {
   return Status(Code::kInvalidArgument, Scope::kOperation, "'" + text + "' " + why);
 }
 
-template <class T>
-bool parse_whole(std::string_view text, T& into) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), into);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
 }  // namespace
 
 Result<int> parse_count(const std::string& text) {
-  int count = 0;
-  if (parse_whole(text, count) && count >= 1 && count <= kMaxRanks) return count;
+  const auto count = parse_number<int>(text);
+  if (count && *count >= 1 && *count <= kMaxRanks) return *count;
   return wrong(text, "is not a whole number from 1 to " + std::to_string(kMaxRanks));
 }
 
 Result<std::chrono::nanoseconds> parse_seconds(const std::string& text) {
-  double seconds = 0;
-  if (!parse_whole(text, seconds) || !(seconds >= 0 && seconds <= kMaxSeconds))
+  const auto seconds = parse_number<double>(text);
+  if (!seconds || !(*seconds >= 0 && *seconds <= kMaxSeconds))
     return wrong(text, "is not a number of seconds from 0 to a year");
-  return std::chrono::nanoseconds(std::llround(seconds * 1e9));
+  return std::chrono::nanoseconds(std::llround(*seconds * 1e9));
 }
 
 Result<EnvironmentSetting> parse_setting(const std::string& text) {
@@ -45,8 +40,8 @@ Result<EnvironmentSetting> parse_setting(const std::string& text) {
 
 Result<std::optional<int>> parse_stdin_rank(const std::string& text) {
   if (text == "none") return std::optional<int>();
-  int rank = 0;
-  if (parse_whole(text, rank) && rank >= 0 && rank < kMaxRanks) return std::optional<int>(rank);
+  const auto rank = parse_number<int>(text);
+  if (rank && *rank >= 0 && *rank < kMaxRanks) return rank;
   return wrong(text, "is neither a rank nor none");
 }
 

@@ -1,10 +1,11 @@
 #include "launcher/options/rank_set.h"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <optional>
 #include <string>
+
+#include "comm/base/text.h"
 
 namespace paceline::launcher {
 namespace {
@@ -12,10 +13,8 @@ namespace {
 constexpr int kLast = std::numeric_limits<int>::max();
 
 std::optional<int> number(std::string_view text) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = error == std::errc() && end == text.data() + text.size();
-  return whole && value >= 0 && value < kLast ? std::optional(value) : std::nullopt;
+  const auto value = parse_number<int>(text);
+  return value && *value >= 0 && *value < kLast ? value : std::nullopt;
 }
 
 }  // namespace

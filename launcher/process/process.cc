@@ -6,7 +6,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -51,8 +50,7 @@ Result<std::unique_ptr<ChildProcess>> ChildProcess::fork(FunctionRef<void(Unique
     body(std::move(ends.second));
     ::_exit(0);
   }
-  // The C library's own pidfd_open() cannot be called from C++ before glibc 2.37.
-  UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  UniqueFd pidfd = open_pidfd(pid);
   const Status opened = pidfd ? Status() : system_error("watch a process of the launcher");
   std::unique_ptr<ChildProcess> child(
       new ChildProcess(pid, std::move(pidfd), std::move(ends.first)));

@@ -1,11 +1,12 @@
 #include "launcher/process/process_identity.h"
 
-#include <fstream>
 #include <sstream>
 #include <string>
 
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "launcher/process/system.h"
 
 namespace paceline::launcher {
 namespace {
@@ -26,9 +27,8 @@ struct Stat {
 
 // "pid (name) state …": the name may hold anything, a parenthesis too.
 std::optional<Stat> read_stat(pid_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  std::string line;
-  if (!std::getline(file, line)) return std::nullopt;
+  const std::string line = read_file("/proc/" + std::to_string(pid) + "/stat");
+  if (line.empty()) return std::nullopt;
   std::istringstream fields(line.substr(line.rfind(')') + 1));
   Stat stat;
   std::string skipped;
@@ -54,7 +54,7 @@ bool is_ending(pid_t pid) {
 }
 
 UniqueFd open_process(const ProcessIdentity& process) {
-  UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, process.pid, 0)));
+  UniqueFd pidfd = open_pidfd(process.pid);
   // What was opened keeps its number, so a look afterwards says which process it is.
   if (pidfd && identify(process.pid) != process) pidfd.reset();
   return pidfd;

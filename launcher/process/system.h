@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include <sys/resource.h>
+#include <sys/types.h>
 
 #include <paceline/status.h>
 
@@ -25,6 +26,10 @@ Result<Pipe> make_pipe();
 
 /// A copy of `fd`, close-on-exec.
 Result<UniqueFd> duplicate(int fd);
+
+/// Becomes readable when the process ends; closed, with errno set, where there is none.
+/// (The C library's own pidfd_open() cannot be called from C++ before glibc 2.37.)
+UniqueFd open_pidfd(pid_t pid);
 
 /// /dev/null for reading and writing.
 Result<UniqueFd> open_null();

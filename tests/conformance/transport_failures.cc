@@ -1,7 +1,5 @@
 // The contract of comm/transport.h where somebody leaves, is lost, or gives up.
 
-#include <thread>
-
 #include "tests/conformance/transport_rig.h"
 
 namespace paceline::testing {
@@ -55,8 +53,11 @@ TEST_P(TransportFailures, WhatALeaverSentArrives) {
 // says must not turn the leaver's end into a reset that takes the rest along.
 TEST_P(TransportFailures, WhatALeaverSentBeforeItsGoodbyeArrives) {
   run(2, [&](RankEnd& end) -> Status {
+    // Computes: nothing is sent or received meanwhile. (Nothing happens in simulated time either.)
     const auto stay_away = [](std::chrono::milliseconds time) {
-      if (GetParam().mode == Mode::kThreads) std::this_thread::sleep_for(time);
+      const SystemClock clock;
+      const Deadline back = Deadline::after(clock, time);
+      while (GetParam().mode == Mode::kThreads && !back.passed(clock.now())) continue;
     };
     Requests requests;
     const Bytes payload = pattern(300'000, 0, 1, 0), words = pattern(100, 0, 1, 1);

@@ -1,8 +1,8 @@
 #include "tests/sim/scenario_text.h"
 
-#include <charconv>
 #include <utility>
 
+#include "comm/base/text.h"
 #include "comm/base/try.h"
 
 namespace paceline::testing {
@@ -65,8 +65,9 @@ std::string_view take(std::string_view& rest, char mark) {
 
 template <class T>
 bool read_number(std::string_view text, T& into) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), into);
-  return error == std::errc() && end == text.data() + text.size() && into >= T{0};
+  const auto value = parse_number<T>(text);
+  into = value.value_or(into);
+  return value && *value >= T{0};
 }
 
 template <class Rep, class Period>

@@ -1,0 +1,24 @@
+#include "comm/base/text.h"
+
+#include <algorithm>
+
+namespace paceline {
+
+std::string seconds_text(Duration duration) {
+  const auto count = std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
+  std::string text = std::to_string(count / 1000);
+  if (count % 1000 != 0) {
+    const std::string thousandths = std::to_string(1000 + count % 1000).substr(1);
+    text += "." + thousandths.substr(0, thousandths.find_last_not_of('0') + 1);
+  }
+  return text + " s";
+}
+
+std::string printable(std::string_view text) {
+  std::string shown(text);
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
+  std::replace_if(shown.begin(), shown.end(), is_control, '?');
+  return shown;
+}
+
+}  // namespace paceline

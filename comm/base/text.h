@@ -1,0 +1,29 @@
+// Numbers from text, and text for people.
+#pragma once
+
+#include <charconv>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "comm/base/clock.h"
+
+namespace paceline {
+
+/// The number that is all of `text`: nothing before it, not even a plus, and nothing behind it.
+/// Nothing where it is no such number or out of T's range.
+template <class T>
+std::optional<T> parse_number(std::string_view text) {
+  T value{};
+  const char* const all = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), all, value);
+  return error == std::errc() && end == all ? std::optional(value) : std::nullopt;
+}
+
+/// "10 s", "0.5 s"; down to the millisecond.
+std::string seconds_text(Duration duration);
+
+/// What others wrote, with a question mark for each character that could disturb a terminal.
+std::string printable(std::string_view text);
+
+}  // namespace paceline
