@@ -148,6 +148,11 @@ Status Agent::start(const messages::Start& start) {
     paths.push_back(std::move(program.path));
   }
   PACELINE_TRY_ASSIGN(const HostFacts facts, prepare(start));
+  if (!start.cgroup().empty()) {
+    messages::ToHelper message;
+    message.set_cgroup(start.cgroup());
+    PACELINE_TRY(helper_.send(message));
+  }
   oom_.emplace(OomWatch::open());
   std::uint32_t local_rank = 0;
   for (int i = 0; i < start.apps_size(); ++i) {

@@ -1,57 +1,19 @@
 #include "launcher/agent/oom_count.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "comm/base/text.h"
 #include "launcher/agent/oom_record.h"
+#include "launcher/process/cgroup.h"
 #include "launcher/process/system.h"
 
 namespace paceline::launcher {
 namespace {
 
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(separator, begin), text.size());
-    if (end > begin) parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
-
 bool has(std::string_view list, std::string_view word) {
-  for (const std::string_view item : split(list, ',')) {
-    if (item == word) return true;
-  }
-  return false;
-}
-
-// mountinfo writes a space, a tab, a newline and a backslash as \ and three octal digits.
-std::string unescape(std::string_view text) {
-  std::string plain;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    int code = 0;
-    const std::string_view digits = text.substr(std::min(i + 1, text.size()), 3);
-    const auto [end, error] =
-        std::from_chars(digits.data(), digits.data() + digits.size(), code, 8);
-    if (text[i] == '\\' && error == std::errc{} && end == digits.data() + 3) {
-      plain += static_cast<char>(code);
-      i += 3;
-    } else {
-      plain += text[i];
-    }
-  }
-  return plain;
-}
-
-// The part of `path` that is seen in a mount of `root`: "" for the root itself.
-std::optional<std::string> below(const std::string& path, const std::string& root) {
-  if (root == "/") return path == "/" ? "" : path;
-  if (path == root) return "";
-  if (path.starts_with(root + "/")) return path.substr(root.size());
-  return {};
+  const auto items = split_words(list, ',');
+  return std::find(items.begin(), items.end(), word) != items.end();
 }
 
 std::string parent_of(const std::string& path) {
@@ -74,7 +36,7 @@ std::uint64_t limits_hit_in(const std::string& folder) {
 
 std::optional<MemoryCgroup> memory_cgroup(std::string_view proc_cgroup) {
   std::optional<MemoryCgroup> found;
-  for (const std::string_view line : split(proc_cgroup, '\n')) {
+  for (const std::string_view line : split_words(proc_cgroup, '\n')) {
     const std::size_t first = line.find(':');
     const std::size_t second = line.find(':', first + 1);
     if (second == std::string_view::npos) continue;
@@ -88,42 +50,32 @@ std::optional<MemoryCgroup> memory_cgroup(std::string_view proc_cgroup) {
   return found;
 }
 
-std::optional<CgroupMount> memory_mount(std::string_view mountinfo, bool unified) {
-  for (const std::string_view line : split(mountinfo, '\n')) {
-    const std::size_t dash = line.find(" - ");
-    if (dash == std::string_view::npos) continue;
-    const auto mount = split(line.substr(0, dash), ' ');  // id parent device root point options…
-    const auto system = split(line.substr(dash + 3), ' ');  // type source options
-    if (mount.size() < 5 || system.size() < 3) continue;
-    if (unified ? system[0] == "cgroup2" : system[0] == "cgroup" && has(system[2], "memory"))
-      return CgroupMount{.root = unescape(mount[3]), .point = unescape(mount[4])};
-  }
-  return {};
-}
-
 std::optional<std::uint64_t> counter(std::string_view text, std::string_view name) {
-  for (const std::string_view line : split(text, '\n')) {
-    const auto words = split(line, ' ');
+  for (const std::string_view line : split_words(text, '\n')) {
+    const auto words = split_words(line, ' ');
     if (words.size() == 2 && words[0] == name) return parse_number<std::uint64_t>(words[1]);
   }
   return {};
 }
 
 std::optional<OomCounts::Counted> OomCounts::count(const MemoryCgroup& cgroup) const {
-  const auto mount = memory_mount(read_file(root_ + "/proc/self/mountinfo"), cgroup.unified);
+  const auto mount = cgroup_mount(read_file(root_ + "/proc/self/mountinfo"), cgroup.unified);
   if (!mount) return {};
   Counted counted{.unified = cgroup.unified, .levels = {}, .kills = 0};
   for (std::string path = cgroup.path;; path = parent_of(path)) {
-    const auto seen = below(path, mount->root);
+    const auto seen = mount->folder_of(path);
     if (!seen) break;
-    const std::string folder = root_ + mount->point + *seen;
+    const std::string folder = root_ + *seen;
     counted.levels.push_back({.path = path, .folder = folder, .limits_hit = limits_hit_in(folder)});
     if (path.size() <= 1) break;
   }
-  if (counted.levels.empty()) return {};
-  const auto kills = kills_in(counted.levels.front().folder, counted.unified);
-  if (!kills) return {};
-  counted.kills = *kills;
+  // A cgroup without the controller is part of the nearest above it that has one.
+  const auto counts = std::find_if(
+      counted.levels.begin(), counted.levels.end(),
+      [unified = cgroup.unified](const Level& level) { return kills_in(level.folder, unified); });
+  if (counts == counted.levels.end()) return {};
+  counted.levels.erase(counted.levels.begin(), counts);
+  counted.kills = kills_in(counts->folder, counted.unified).value_or(0);
   return counted;
 }
 

@@ -25,15 +25,6 @@ struct MemoryCgroup {
 /// From the text of /proc/PID/cgroup. Nothing: no memory controller, or a cgroup out of sight.
 std::optional<MemoryCgroup> memory_cgroup(std::string_view proc_cgroup);
 
-/// Where hierarchy `unified` is mounted, by /proc/self/mountinfo.
-struct CgroupMount {
-  std::string root;  ///< the cgroup that is seen at `point`
-  std::string point;
-
-  bool operator==(const CgroupMount&) const = default;
-};
-std::optional<CgroupMount> memory_mount(std::string_view mountinfo, bool unified);
-
 /// The number on the line "name number" of a file of counters.
 std::optional<std::uint64_t> counter(std::string_view text, std::string_view name);
 

@@ -23,6 +23,7 @@
 #include "comm/base/try.h"
 #include "launcher/agent/rank_environment.h"
 #include "launcher/channel/channel.h"
+#include "launcher/process/cgroup.h"
 #include "launcher/process/process.h"
 #include "launcher/process/signal_source.h"
 #include "launcher/process/system.h"
@@ -107,6 +108,7 @@ class SpawnHelper {
                 [this](const Status&) { loop_.stop(); });
     PACELINE_TRY(loop_.run());
     signal_ranks(SIGKILL);
+    if (cgroup_) kill_cgroup(cgroup_folder_);
     return end_descendants(clock_, Deadline::after(clock_, kSweep));
   }
 
@@ -129,6 +131,7 @@ class SpawnHelper {
 
   void receive(const messages::ToHelper& message);
   void add_program(const messages::Program& program);
+  void enter_cgroup(const std::string& folder);
   Status spawn(const messages::Spawn& request);
   Result<pid_t> fork_rank(const messages::Spawn& request, const Image& image,
                           const std::array<UniqueFd, kRankDescriptors>& descriptors,
@@ -149,12 +152,15 @@ class SpawnHelper {
   std::map<pid_t, Rank> ranks_;
   const rlimit descriptor_limit_ = raise_descriptor_limit();
   UniqueFd deaths_;  // an epoll of the ranks' pidfds
+  std::string cgroup_folder_;
+  UniqueFd cgroup_;  // closed: ranks stay in this process's own
   std::int64_t last_time_ns_ = 0;
 };
 
 void SpawnHelper::receive(const messages::ToHelper& message) {
   if (message.has_program()) add_program(message.program());
   if (message.has_signal()) signal_ranks(message.signal().signal());
+  if (message.has_cgroup()) enter_cgroup(message.cgroup());
   if (!message.has_spawn()) return;
   if (const Status status = spawn(message.spawn()); !status.ok())
     refuse(message.spawn().rank(), EAGAIN, status.text());
@@ -166,6 +172,11 @@ void SpawnHelper::add_program(const messages::Program& program) {
        .directory = program.working_directory(),
        .arguments = {program.arguments().begin(), program.arguments().end()},
        .environment = merge_environment(inherited_environment(), program.environment())});
+}
+
+void SpawnHelper::enter_cgroup(const std::string& folder) {
+  cgroup_folder_ = folder;
+  cgroup_ = UniqueFd(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 
 Status SpawnHelper::spawn(const messages::Spawn& request) {
@@ -228,7 +239,7 @@ Result<pid_t> SpawnHelper::fork_rank(const messages::Spawn& request, const Image
             .helper = ::getpid(),
             .descriptor_limit = descriptor_limit_};
   for (std::size_t i = 0; i < descriptors.size(); ++i) exec.descriptors[i] = descriptors[i].get();
-  const pid_t pid = ::fork();
+  const pid_t pid = fork_into(cgroup_);
   if (pid == 0) become_rank(exec);
   if (pid > 0) return pid;
   return system_error("fork a rank (ask for fewer, or raise `ulimit -u`)");

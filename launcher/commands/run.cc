@@ -90,12 +90,12 @@ JobRecord describe(const JobSpec& job, const std::string& id, const Clock& clock
 }
 
 // What crashed jobs have left is cleared away on the way.
-Result<JobHold> enter_job(const JobRecord& record) {
+Result<JobRegistry::Entered> enter_job(const JobRecord& record) {
   const JobRegistry registry(JobRegistry::here());
   registry.sweep();
   PACELINE_TRY_ASSIGN(JobRegistry::Entered entered, registry.enter(record));
   if (!entered.warning.empty()) complain("warning: " + entered.warning);
-  return std::move(entered.hold);
+  return entered;
 }
 
 Result<int> run_job(JobSpec job) {
@@ -104,7 +104,8 @@ Result<int> run_job(JobSpec job) {
   const SystemClock clock;
   EventLoop loop(clock);
   PACELINE_TRY_ASSIGN(const std::string id, make_job_id());
-  PACELINE_TRY_ASSIGN(JobHold hold, enter_job(describe(job, id, clock)));
+  PACELINE_TRY_ASSIGN(JobRegistry::Entered entered, enter_job(describe(job, id, clock)));
+  JobHold& hold = entered.hold;
   // The agent may see its socket close, and send the helper away, while the head is still dying.
   const auto leave = [&, head = ::getpid()](bool alone) {
     alone || is_ending(head) ? hold.leave_after_others(clock, kDying) : hold.leave();
@@ -117,6 +118,7 @@ Result<int> run_job(JobSpec job) {
   start.set_output_directory(
       expand_output_directory(job.output_directory, start.job_id(), current_directory()));
   start.set_host(host_name());
+  start.set_cgroup(entered.cgroup);
   start.set_terminal(console.output_is_terminal());
   Head head(loop, *agent.channel, console, std::move(job));
   PACELINE_TRY_ASSIGN(const auto signals,

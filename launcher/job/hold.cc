@@ -3,7 +3,6 @@
 #include <functional>
 
 #include "launcher/job/job_folder.h"
-#include "launcher/job/leftovers.h"
 #include "launcher/process/event_loop.h"
 
 namespace paceline::launcher {
@@ -44,9 +43,9 @@ bool JobHold::clear_up_if_last() {
   if (!stranger_) return true;
   if (try_lock(stranger_) != Lock::kTaken) return false;
   if (folders_.fd && !is_linked(stranger_)) return true;
-  remove_shared_memory(shared_memory_, job_id_);
+  remove_leftovers(left_);
   if (!folders_.fd) return true;
-  remove_job_folder(folders_.fd, job_id_);
+  remove_job_folder(folders_.fd, left_.job_id);
   folders_.remove_if_empty();
   return true;
 }

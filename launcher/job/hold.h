@@ -6,6 +6,7 @@
 
 #include "comm/base/clock.h"
 #include "comm/base/unique_fd.h"
+#include "launcher/job/leftovers.h"
 #include "launcher/job/user_folder.h"
 
 namespace paceline::launcher {
@@ -16,11 +17,8 @@ namespace paceline::launcher {
 class JobHold {
  public:
   /// `lock` is locked. Without an entry `folders` is closed.
-  JobHold(UniqueFd lock, UserFolder folders, std::string job_id, std::string shared_memory)
-      : lock_(std::move(lock)),
-        folders_(std::move(folders)),
-        job_id_(std::move(job_id)),
-        shared_memory_(std::move(shared_memory)) {}
+  JobHold(UniqueFd lock, UserFolder folders, Leftovers left)
+      : lock_(std::move(lock)), folders_(std::move(folders)), left_(std::move(left)) {}
   /// Leaves.
   ~JobHold() { leave(); }
   JobHold(JobHold&&) = default;
@@ -29,7 +27,8 @@ class JobHold {
   /// Gives the share up. The others may clear up from now on.
   void let_go();
 
-  /// Gives the share up, and removes the job's folder and its shared memory if nobody else has one.
+  /// Gives the share up, and removes the job's folder and what else it has left if nobody
+  /// else has one.
   void leave();
 
   /// The same for one whose parent was killed: that one's share may be there a little longer than
@@ -42,8 +41,7 @@ class JobHold {
   UniqueFd lock_;
   UniqueFd stranger_;  // the same file once the share is given up
   UserFolder folders_;
-  std::string job_id_;
-  std::string shared_memory_;
+  Leftovers left_;
 };
 
 }  // namespace paceline::launcher

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "launcher/process/cgroup.h"
 #include "launcher/process/process_identity.h"
 #include "launcher/process/system.h"
 
@@ -18,6 +19,9 @@ namespace fs = std::filesystem;
 // One that was killed may have forked while it was being looked for, so there is another look; a
 // storm of forks is not followed for ever.
 constexpr int kPasses = 32;
+
+// How long killed processes may take to go.
+constexpr Duration kDying = std::chrono::seconds(1);
 
 bool belongs_to(const fs::path& process, uid_t user) {
   struct stat found {};
@@ -44,24 +48,34 @@ bool kill_those_with(const std::string& variable, uid_t user) {
   return found;
 }
 
+// A record may be damaged.
+bool is_own_cgroup(const Leftovers& left) {
+  return fs::path(left.cgroup).filename() == cgroup_name(left.job_id);
+}
+
 }  // namespace
 
 std::string shared_memory_prefix(std::string_view job_id) {
   return "paceline-" + std::string(job_id) + "-";
 }
 
-void remove_shared_memory(const std::string& folder, std::string_view job_id) {
-  const std::string prefix = shared_memory_prefix(job_id);
+std::string cgroup_name(std::string_view job_id) { return "paceline-" + std::string(job_id); }
+
+void remove_leftovers(const Leftovers& left) {
+  const std::string prefix = shared_memory_prefix(left.job_id);
   std::error_code ignored;
-  for (fs::directory_iterator entry(folder, ignored), end; entry != end; entry.increment(ignored)) {
+  for (fs::directory_iterator entry(left.shared_memory, ignored), end; entry != end;
+       entry.increment(ignored)) {
     if (!entry->path().filename().string().starts_with(prefix)) continue;
     std::error_code failed;
     fs::remove_all(entry->path(), failed);
   }
+  if (is_own_cgroup(left)) remove_cgroup(left.cgroup, SystemClock(), kDying);
 }
 
-void kill_strays(std::string_view job_id, uid_t user) {
-  const std::string variable = "PACELINE_STORE=unix:@paceline-" + std::string(job_id);
+void kill_strays(const Leftovers& left, uid_t user) {
+  if (is_own_cgroup(left)) kill_cgroup(left.cgroup);
+  const std::string variable = "PACELINE_STORE=unix:@paceline-" + left.job_id;
   for (int pass = 0; pass < kPasses && kill_those_with(variable, user); ++pass) {
   }
 }

@@ -64,7 +64,8 @@ std::string to_text(const JobRecord& record) {
          std::to_string(record.head.start_time) + "\nbegin_ns " +
          std::to_string(record.begin.time_since_epoch().count()) + "\nranks " +
          std::to_string(record.ranks) + "\ngrace_ns " + std::to_string(record.grace.count()) +
-         "\ncommand " + record.command + "\n";
+         "\ncommand " + record.command + "\n" +
+         (record.cgroup.empty() ? "" : "cgroup " + record.cgroup + "\n");
 }
 
 std::optional<JobRecord> parse_record(std::string_view text) {
@@ -78,6 +79,7 @@ std::optional<JobRecord> parse_record(std::string_view text) {
                      read(fields, "begin_ns", begin_ns) && read(fields, "ranks", record.ranks) &&
                      read(fields, "grace_ns", grace_ns) && read(fields, "command", record.command);
   if (!whole || !is_job_id(record.id)) return std::nullopt;
+  read(fields, "cgroup", record.cgroup);  // not every job has one
   record.begin = TimePoint(Duration(begin_ns));
   record.grace = Duration(grace_ns);
   return record;

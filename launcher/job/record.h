@@ -20,6 +20,7 @@ struct JobRecord {
   int ranks = 0;
   Duration grace{0};
   std::string command;  ///< one line, to be read by people
+  std::string cgroup;   ///< the folder of the job's own; empty: it has none
 
   bool operator==(const JobRecord&) const = default;
 };

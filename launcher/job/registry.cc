@@ -14,6 +14,7 @@
 #include "launcher/job/job_folder.h"
 #include "launcher/job/leftovers.h"
 #include "launcher/job/user_folder.h"
+#include "launcher/process/cgroup.h"
 #include "launcher/process/system.h"
 
 namespace paceline::launcher {
@@ -46,24 +47,30 @@ Result<UniqueFd> make_nameless_lock() {
 
 JobRegistry::Options JobRegistry::here() {
   const uid_t user = ::geteuid();
-  return {.places = runtime_places(::getenv, user), .user = user, .host = host_name()};
+  return {.places = runtime_places(::getenv, user),
+          .cgroups = own_cgroup_folder(),
+          .user = user,
+          .host = host_name()};
 }
 
-Result<JobRegistry::Entered> JobRegistry::enter(const JobRecord& record) const {
+Result<JobRegistry::Entered> JobRegistry::enter(JobRecord record) const {
+  record.cgroup = make_cgroup(options_.cgroups, cgroup_name(record.id));
   std::string reasons;
   for (const std::string& place : options_.places) {
     Result<JobHold> hold = enter_at(place, record);
-    if (hold.ok()) return Entered{.hold = *std::move(hold), .warning = ""};
+    if (hold.ok()) return Entered{.hold = *std::move(hold), .warning = "", .cgroup = record.cgroup};
     struct stat ignored {};
     if (::stat(place.c_str(), &ignored) != 0) continue;  // not every host has all of them
     reasons += (reasons.empty() ? "" : "; ") + place + ": " + hold.status().text();
   }
   PACELINE_TRY_ASSIGN(UniqueFd lock, make_nameless_lock());
-  return Entered{.hold = JobHold(std::move(lock), UserFolder(), record.id, options_.shared_memory),
-                 .warning =
-                     "there is no place to write down this job, so `paceline list` and `paceline "
-                     "cancel` will not know it (" +
-                     reasons + "); let TMPDIR name a folder of yours with some space"};
+  return Entered{
+      .hold = JobHold(std::move(lock), UserFolder(), leftovers_of(record.id, record.cgroup)),
+      .warning =
+          "there is no place to write down this job, so `paceline list` and `paceline "
+          "cancel` will not know it (" +
+          reasons + "); let TMPDIR name a folder of yours with some space",
+      .cgroup = record.cgroup};
 }
 
 Result<JobHold> JobRegistry::enter_at(const std::string& place, const JobRecord& record) const {
@@ -71,9 +78,13 @@ Result<JobHold> JobRegistry::enter_at(const std::string& place, const JobRecord&
     PACELINE_TRY_ASSIGN(auto folders, open_user_folder(place, options_.user, IfMissing::kMake));
     PACELINE_TRY_ASSIGN(UniqueFd lock, make_job_folder(folders.fd, record.id, to_text(record)));
     if (lock)
-      return JobHold(std::move(lock), std::move(folders), record.id, options_.shared_memory);
+      return JobHold(std::move(lock), std::move(folders), leftovers_of(record.id, record.cgroup));
   }
   return Status(Code::kTimeout, Scope::kProcess, "the job's folder is removed again and again");
+}
+
+Leftovers JobRegistry::leftovers_of(const std::string& job_id, const std::string& cgroup) const {
+  return {.job_id = job_id, .shared_memory = options_.shared_memory, .cgroup = cgroup};
 }
 
 JobRegistry::Found JobRegistry::sweep() const {
@@ -115,8 +126,9 @@ bool JobRegistry::visit(const UserFolder& folders, const std::string& name, Foun
   }
   if (!is_linked(file)) return false;
   const std::string job_id = name.substr(0, name.find('.'));
-  kill_strays(job_id, options_.user);
-  remove_shared_memory(options_.shared_memory, job_id);
+  const Leftovers left = leftovers_of(job_id, record ? record->cgroup : "");
+  kill_strays(left, options_.user);
+  remove_leftovers(left);
   remove_job_folder(folders.fd, name);
   found.removed.push_back(job_id);
   return false;

@@ -30,6 +30,7 @@ class JobRegistry {
   struct Options {
     std::vector<std::string> places;  ///< the best first
     std::string shared_memory = "/dev/shm";
+    std::string cgroups;  ///< where to make a job's own; empty: nowhere
     uid_t user = 0;
     std::string host;
   };
@@ -41,9 +42,11 @@ class JobRegistry {
   struct Entered {
     JobHold hold;
     std::string warning;  ///< why there is no entry; empty: there is one
+    std::string cgroup;   ///< of the job's ranks; empty where this user may not make one
   };
-  /// Writes the job down. Call it before the fork of those who share the hold.
-  Result<Entered> enter(const JobRecord& record) const;
+  /// Writes the job down. Call it before the fork of those who share the hold. The record's cgroup
+  /// is found here.
+  Result<Entered> enter(JobRecord record) const;
 
   struct Found {
     std::vector<JobRecord> running;    ///< in the order of their begin
@@ -57,6 +60,7 @@ class JobRegistry {
 
  private:
   Result<JobHold> enter_at(const std::string& place, const JobRecord& record) const;
+  Leftovers leftovers_of(const std::string& job_id, const std::string& cgroup) const;
   bool visit(const UserFolder& folders, const std::string& name, Found& found) const;
 
   Options options_;

@@ -2,6 +2,7 @@
 `paceline list` shows a job while it lives, and `paceline cancel` ends it."""
 
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -98,6 +99,19 @@ class Orphans(LauncherTest):
             # Another command than this one may be the next; all that counts is that they are gone.
             until(lambda: paceline("list") and not job.alive())
             self.assert_gone(job)
+
+    def test_a_daemon_without_environment(self):
+        """Only the job's control group tells whose it is."""
+        with Job("-n", 1, "--no-tag-output", "sh", "-c",
+                 "env -i setsid sleep 1000 & echo $!; wait") as job:
+            daemon = pathlib.Path("/proc", job.process.stdout.readline().decode().strip())
+            if "/paceline-" not in (daemon / "cgroup").read_text():
+                self.skipTest("this user may make no control group here")
+            for pid in (job.helper(), job.agent(), job.process.pid):
+                os.kill(pid, signal.SIGKILL)
+            job.process.wait(10)
+            until(lambda: paceline("list") and not daemon.exists())
+            self.assertFalse(daemon.exists())
 
     def test_killed_while_starting(self):
         for rank_count in (1, 7, 32):

@@ -21,6 +21,8 @@ TEST(JobRecordTest, ComesBackAsItWas) {
   JobRecord bare = some_record();
   bare.command.clear();
   EXPECT_EQ(parse_record(to_text(bare)), bare);
+  bare.cgroup = "/sys/fs/cgroup/a b/paceline-1";
+  EXPECT_EQ(parse_record(to_text(bare)), bare);
 }
 
 TEST(JobRecordTest, WhatIsMissingOrBentIsRefused) {

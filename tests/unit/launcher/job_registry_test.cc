@@ -30,13 +30,15 @@ std::string id_of(std::uint64_t number) {
 class JobRegistryTest : public testing::Test {
  protected:
   JobRegistryTest() {
-    for (const char* folder : {"first", "second", "shm"}) fs::create_directories(root_ / folder);
+    for (const char* folder : {"first", "second", "shm", "cgroups"})
+      fs::create_directories(root_ / folder);
   }
   ~JobRegistryTest() override { fs::remove_all(root_); }
 
   JobRegistry registry(const std::string& host = "here") const {
     return JobRegistry({.places = {root_ / "first", root_ / "second"},
                         .shared_memory = root_ / "shm",
+                        .cgroups = root_ / "cgroups",
                         .user = ::geteuid(),
                         .host = host});
   }
@@ -83,9 +85,14 @@ TEST_F(JobRegistryTest, AJobIsListedUntilItIsLeft) {
   EXPECT_EQ(entered->warning, "");
   EXPECT_EQ(fs::status(users("first")).permissions(), fs::perms::owner_all);
   EXPECT_EQ(fs::status(folder()).permissions(), fs::perms::owner_all);
-  EXPECT_EQ(registry().sweep().running, std::vector{record()});
+  JobRecord written = record();
+  written.cgroup = entered->cgroup;
+  EXPECT_EQ(entered->cgroup, root_ / "cgroups" / ("paceline-" + id_of(1)));
+  EXPECT_TRUE(fs::exists(entered->cgroup));
+  EXPECT_EQ(registry().sweep().running, std::vector{written});
   EXPECT_TRUE(registry().is_running(record().id));
   entered->hold.leave();
+  EXPECT_FALSE(fs::exists(entered->cgroup));
   EXPECT_FALSE(registry().is_running(record().id));
   EXPECT_TRUE(fs::is_empty(root_ / "first")) << "the user's folder goes with the last job";
 }
@@ -118,8 +125,11 @@ TEST_F(JobRegistryTest, ACrashedJobIsSweptAndALivingOneIsNot) {
   const auto entered = registry().enter(record(2));
   ASSERT_TRUE(entered.ok());
   const auto found = registry().sweep();
-  EXPECT_EQ(found.running, std::vector{record(2)});
+  ASSERT_EQ(found.running.size(), 1u);
+  EXPECT_EQ(found.running[0].id, id_of(2));
   EXPECT_EQ(found.removed, std::vector{id_of(1)});
+  EXPECT_FALSE(fs::exists(root_ / "cgroups" / ("paceline-" + id_of(1))));
+  EXPECT_TRUE(fs::exists(entered->cgroup));
   EXPECT_FALSE(fs::exists(stale));
   EXPECT_TRUE(fs::exists(living));
   EXPECT_FALSE(fs::exists(folder("first", 1)));
@@ -233,7 +243,8 @@ TEST_F(JobRegistryTest, SweepersAndStartingJobsDoNotHarmEachOther) {
     EXPECT_EQ(entered->warning, "") << number;
     EXPECT_TRUE(registry().is_running(id_of(number))) << number;
     const auto running = registry().sweep().running;
-    EXPECT_EQ(std::count(running.begin(), running.end(), record(number)), 1) << number;
+    const auto is_this = [&](const JobRecord& job) { return job.id == id_of(number); };
+    EXPECT_EQ(std::count_if(running.begin(), running.end(), is_this), 1) << number;
     entered->hold.leave();
   }
   done = true;

@@ -158,19 +158,6 @@ TEST(OomCounts, ReadsWhereAProcessIs) {
   EXPECT_EQ(memory_cgroup(""), std::nullopt);
 }
 
-TEST(OomCounts, ReadsWhereTheyAreMounted) {
-  constexpr std::string_view kMounts =
-      "22 1 0:20 / /proc rw - proc proc rw\n"
-      "30 29 0:26 / /sys/fs/cgroup/unified rw,relatime shared:9 - cgroup2 cgroup2 rw\n"
-      "31 29 0:27 /docker/a /mnt/a\\040b rw,relatime - cgroup cgroup rw,cpu,memory\n";
-  EXPECT_EQ(memory_mount(kMounts, true),
-            std::optional(CgroupMount{.root = "/", .point = "/sys/fs/cgroup/unified"}));
-  EXPECT_EQ(memory_mount(kMounts, false),
-            std::optional(CgroupMount{.root = "/docker/a", .point = "/mnt/a b"}));
-  EXPECT_EQ(memory_mount("30 29 0:26 / / rw - cgroup", true), std::nullopt);
-  EXPECT_EQ(memory_mount("", false), std::nullopt);
-}
-
 TEST(OomCounts, ReadsCounters) {
   EXPECT_EQ(counter("oom 3\noom_kill 2\n", "oom_kill"), 2u);
   EXPECT_EQ(counter("oom_kill_disable 0\nunder_oom 0\n", "oom_kill"), std::nullopt);
@@ -251,6 +238,13 @@ TEST_F(OomCountsTest, VersionOne) {
   start(kRank, "4:memory:/job\n0::/\n");
   EXPECT_EQ(counts_.killed(kRank), std::nullopt);
   put("memory/job/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n");
+  EXPECT_EQ(counts_.killed(kRank), "/job");
+}
+
+TEST_F(OomCountsTest, ACgroupWithoutTheControllerIsPartOfTheOneAbove) {
+  events("/job", 0, 0);
+  start(kRank, "0::/job/paceline-1\n");
+  events("/job", 1, 1);
   EXPECT_EQ(counts_.killed(kRank), "/job");
 }
 
