@@ -18,6 +18,8 @@ namespace {
 constexpr std::size_t kMaxBacklogBytes = std::size_t{256} << 10;
 // How long the console may take for the rest of the output once the job has been stopped.
 constexpr Duration kOutputPatience = std::chrono::seconds(5);
+// And then for the line that says so.
+constexpr Duration kLastWord = std::chrono::milliseconds(100);
 // How long a first failure waits for reports of earlier ones.
 constexpr Duration kSettling = std::chrono::milliseconds(20);
 // A rank that has lost another may say so before the other's end is seen, but not long before.
@@ -248,7 +250,14 @@ void Head::order_stop(int signal) {
   // job itself does not.
   if (outcome_.cause == StopCause::kRankFailed && signal != SIGKILL) return;
   const Duration ranks_patience = signal == SIGKILL ? Duration::zero() : job_.grace;
-  loop_.after(ranks_patience + kOutputPatience, [this] { loop_.stop(); });
+  loop_.after(ranks_patience + kOutputPatience, [this] { give_up_output(); });
+}
+
+// The console, or a file of the output directory, has not taken all.
+void Head::give_up_output() {
+  console_.say("not all output could be written within " + seconds_text(kOutputPatience) +
+               " of the job's end; the rest is lost");
+  loop_.after(kLastWord, [this] { loop_.stop(); });
 }
 
 // A rank is alone in its session, where SIGTSTP would do nothing: it gets SIGSTOP.

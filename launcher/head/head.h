@@ -54,6 +54,7 @@ class Head {
 
   void stop(StopCause cause, int signal, std::string_view why);
   void order_stop(int signal);
+  void give_up_output();
   void pass_on(int signal);
   void finish();
   void end_when_printed();

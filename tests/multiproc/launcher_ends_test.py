@@ -118,6 +118,7 @@ class Ends(LauncherTest):
     def test_a_reader_that_does_not_read_holds_up_neither_signals_nor_timeout(self):
         with Job("-n", 2, "--timeout", "0.5", "--grace", 1, "yes") as job:
             self.assertEqual(job.process.wait(20), 124)
+            self.assertIn(b"not all output could be written", job.process.stderr.read())
 
     def test_what_a_rank_leaves_behind_goes_with_it(self):
         code, output, _ = self.run_job(
