@@ -64,11 +64,19 @@ class Process:
         self.process.wait(20)
 
 
+def entries(folder):
+    """What is in a folder that may go away meanwhile."""
+    try:
+        return [folder / name for name in os.listdir(folder)]
+    except OSError:
+        return []
+
+
 def family(pid):
     """The process and all that it has started, parents first."""
     found = [pid]
     for parent in found:
-        for task in (PROC / str(parent) / "task").glob("*"):
+        for task in entries(PROC / str(parent) / "task"):
             found += [int(child) for child in read(task / "children").split()]
     return found
 
@@ -94,7 +102,7 @@ def sockets_of(pids):
     """Inode -> pid."""
     found = {}
     for pid in pids:
-        for entry in (PROC / str(pid) / "fd").glob("*"):
+        for entry in entries(PROC / str(pid) / "fd"):
             try:
                 match = re.fullmatch(r"socket:\[(\d+)\]", os.readlink(entry))
             except OSError:
@@ -164,10 +172,11 @@ def places_with(forms, pids, folder, begin, except_for):
             if variable.startswith(b"PACELINE_JOB_KEY") and not KEY_FD_FORM.fullmatch(variable):
                 yield PROC / str(pid) / "environ"
     for root in (folder, *SCANNED):
-        for path in pathlib.Path(root).rglob("*"):
-            if path not in except_for and is_new(path, begin) and any(
-                    form in read(path) for form in forms):
-                yield path
+        for place, _, names in os.walk(root):
+            for path in (pathlib.Path(place, name) for name in names):
+                if path not in except_for and is_new(path, begin) and any(
+                        form in read(path) for form in forms):
+                    yield path
 
 
 def is_new(path, begin):

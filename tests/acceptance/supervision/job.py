@@ -80,12 +80,20 @@ def processes_with(variable):
     return found
 
 
+def entries(folder):
+    """What is in a folder that may go away meanwhile."""
+    try:
+        return [folder / name for name in os.listdir(folder)]
+    except OSError:
+        return []
+
+
 def open_by_somebody(path):
     """Does a live process hold the file open or mapped?"""
     for entry in PROC.glob("[0-9]*"):
         if os.fsencode(path) in read(entry / "maps"):
             return True
-        for link in (entry / "fd").glob("*"):
+        for link in entries(entry / "fd"):
             try:
                 if os.readlink(link) == str(path):
                     return True
