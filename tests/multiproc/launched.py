@@ -4,6 +4,7 @@ PACELINE_BIN names the folder of the built programs. Every job gets a variable o
 environment, so that its processes are found in /proc wherever they have gone.
 """
 
+import contextlib
 import os
 import pathlib
 import signal
@@ -45,7 +46,8 @@ class Job:
 
     def __exit__(self, *_):
         for pid in self.alive():
-            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         self.process.wait(DEADLINE_S)
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             if stream:

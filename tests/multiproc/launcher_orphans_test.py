@@ -46,6 +46,13 @@ def paceline(*arguments):
                           text=True, timeout=60)
 
 
+def kill_at_once(*pids):
+    """None ends by itself when it sees that another has gone."""
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for pid in pids:
+            os.kill(pid, number)
+
+
 class Orphans(LauncherTest):
     def kill(self, whom, expected_code):
         with Job("-n", 3, "--no-tag-output", "sh", "-c", STUBBORN) as job:
@@ -68,8 +75,9 @@ class Orphans(LauncherTest):
 
     def test_agent_and_helper(self):
         def both(job):
-            agent = job.agent()
-            os.kill(job.helper(), signal.SIGKILL)
+            agent, helper = job.agent(), job.helper()
+            os.kill(agent, signal.SIGSTOP)  # it would end by itself
+            os.kill(helper, signal.SIGKILL)
             return agent
 
         self.kill(both, 125)
@@ -92,9 +100,7 @@ class Orphans(LauncherTest):
         with Job("-n", 3, "--no-tag-output", "sh", "-c", STUBBORN) as job:
             for _ in range(3):
                 job.process.stdout.readline()
-            family = [job.helper(), job.agent(), job.process.pid]
-            for pid in family:
-                os.kill(pid, signal.SIGKILL)
+            kill_at_once(job.helper(), job.agent(), job.process.pid)
             job.process.wait(10)
             # Another command than this one may be the next; all that counts is that they are gone.
             until(lambda: paceline("list") and not job.alive())
@@ -107,8 +113,7 @@ class Orphans(LauncherTest):
             daemon = pathlib.Path("/proc", job.process.stdout.readline().decode().strip())
             if "/paceline-" not in (daemon / "cgroup").read_text():
                 self.skipTest("this user may make no control group here")
-            for pid in (job.helper(), job.agent(), job.process.pid):
-                os.kill(pid, signal.SIGKILL)
+            kill_at_once(job.helper(), job.agent(), job.process.pid)
             job.process.wait(10)
             until(lambda: paceline("list") and not daemon.exists())
             self.assertFalse(daemon.exists())
