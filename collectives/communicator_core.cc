@@ -33,7 +33,7 @@ CommunicatorCore::~CommunicatorCore() {
   {
     const Engine::Baton baton = parts_.engine->hold();
     if (failure_.ok()) {
-      if (!closed_) say_goodbye();
+      part();
       latch(Status(Code::kCancelled, Scope::kGroup, "the communicator was destroyed"), clock.now());
     }
   }

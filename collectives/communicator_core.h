@@ -117,7 +117,7 @@ class CommunicatorCore final : private Driver, private TransportSink {
   void fail(Status why, TimePoint now);
   void latch(Status why, TimePoint now);
   void spread();
-  void say_goodbye();
+  void part();
   void tell_connected(MessageKind kind, ByteView payload);
   void keep_awake_to_flush(TimePoint now);
   bool end_flush(bool moved, TimePoint now);
@@ -139,6 +139,12 @@ class CommunicatorCore final : private Driver, private TransportSink {
   std::optional<TimePoint> stands_at_;  // until then somebody else's account may come
 
   Status failure_;
+  // What this rank has told its peers at the end, for those who ask while it is leaving.
+  struct LastWord {
+    MessageKind kind = MessageKind::kGoodbye;
+    Bytes payload;
+  };
+  LastWord last_word_;
   bool closed_ = false;
   bool flushing_ = false;  // words are on their way: the engine is kept awake for them
   TimePoint flush_until_{};

@@ -154,7 +154,7 @@ bool CommunicatorCore::listen(TimePoint now) {
 bool CommunicatorCore::hear(const Heard& heard, TimePoint now) {
   const bool asks = heard.kind == MessageKind::kInquiry;
   if (!failure_.ok()) {
-    if (asks) parts_.transport->tell(heard.peer, MessageKind::kNotice, encode_notice(failure_));
+    if (asks) parts_.transport->tell(heard.peer, last_word_.kind, last_word_.payload);
     return false;
   }
   if (asks) parts_.transport->tell(heard.peer, MessageKind::kAnswer, own_account());
@@ -258,27 +258,30 @@ void CommunicatorCore::latch(Status why, TimePoint now) {
 }
 
 // Peers that wait for this rank then know that nothing happened to it.
-void CommunicatorCore::say_goodbye() {
-  if (queue_.empty()) return tell_connected(MessageKind::kGoodbye, own_account());
-  const Status leaving(Code::kPeerLost, Scope::kGroup,
-                       name_of(group().rank) + " destroyed its communicator in the middle of " +
-                           queue_.front().request.signature.to_string(),
-                       member(group().rank));
-  tell_connected(MessageKind::kNotice, encode_notice(leaving));
+void CommunicatorCore::part() {
+  last_word_ = {MessageKind::kGoodbye, own_account()};
+  if (!queue_.empty()) {
+    const Status leaving(Code::kPeerLost, Scope::kGroup,
+                         name_of(group().rank) + " destroyed its communicator in the middle of " +
+                             queue_.front().request.signature.to_string(),
+                         member(group().rank));
+    last_word_ = {MessageKind::kNotice, encode_notice(leaving)};
+  }
+  if (!closed_) tell_connected(last_word_.kind, last_word_.payload);
 }
 
 // Along the connections there are, so that it comes before the end of each, and along the graph on
 // which everybody hears of it.
 void CommunicatorCore::spread() {
   if (parts_.transport == nullptr) return;
-  const Bytes notice = encode_notice(failure_);
-  tell_connected(MessageKind::kNotice, notice);
+  last_word_ = {MessageKind::kNotice, encode_notice(failure_)};
+  tell_connected(last_word_.kind, last_word_.payload);
   // Who does not come would only keep this rank from leaving.
   const bool absent = failure_.code() == Code::kPeerLost || failure_.code() == Code::kTimeout;
   for (const int peer : binomial_graph_neighbours(group().rank, group().size())) {
     if (parts_.transport->connected(peer)) continue;
     if (absent && peer == failure_.culprit().rank) continue;
-    parts_.transport->tell(peer, MessageKind::kNotice, notice);
+    parts_.transport->tell(peer, last_word_.kind, last_word_.payload);
   }
 }
 
