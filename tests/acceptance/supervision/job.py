@@ -88,6 +88,12 @@ def entries(folder):
         return []
 
 
+def may_mount():
+    """Whether a mount namespace can be had here: in a chroot it cannot, even by root."""
+    return os.geteuid() == 0 and subprocess.run(
+        ["unshare", "-m", "true"], stderr=subprocess.DEVNULL, check=False).returncode == 0
+
+
 def open_by_somebody(path):
     """Does a live process hold the file open or mapped?"""
     for entry in PROC.glob("[0-9]*"):

@@ -8,6 +8,7 @@ import pathlib
 from job import until
 
 MOUNTS = pathlib.Path("/proc/self/mountinfo")
+FIRST_PID_NAMESPACE = 0xEFFFFFFC  # PROC_PID_INIT_INO of linux/proc_ns.h
 
 
 class Unavailable(Exception):
@@ -37,6 +38,8 @@ def may_be_made():
     """Raises Unavailable unless this user can limit memory and the kernel's log tells of it."""
     if os.geteuid() != 0:
         raise Unavailable("that needs root")
+    if os.stat("/proc/self/ns/pid").st_ino != FIRST_PID_NAMESPACE:
+        raise Unavailable("in a pid namespace the kernel's log has other process numbers")
     try:
         os.close(os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK))
         with limited("paceline-probe", 1 << 24):
