@@ -75,7 +75,7 @@ std::optional<OomCounts::Counted> OomCounts::count(const MemoryCgroup& cgroup) c
       [unified = cgroup.unified](const Level& level) { return kills_in(level.folder, unified); });
   if (counts == counted.levels.end()) return {};
   counted.levels.erase(counted.levels.begin(), counts);
-  counted.kills = kills_in(counts->folder, counted.unified).value_or(0);
+  counted.kills = kills_in(counted.levels.front().folder, counted.unified).value_or(0);
   return counted;
 }
 

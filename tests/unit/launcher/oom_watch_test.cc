@@ -242,9 +242,10 @@ TEST_F(OomCountsTest, VersionOne) {
 }
 
 TEST_F(OomCountsTest, ACgroupWithoutTheControllerIsPartOfTheOneAbove) {
-  events("/job", 0, 0);
+  events("/job", 4, 7);
   start(kRank, "0::/job/paceline-1\n");
-  events("/job", 1, 1);
+  EXPECT_EQ(counts_.killed(kRank), std::nullopt);
+  events("/job", 5, 8);
   EXPECT_EQ(counts_.killed(kRank), "/job");
 }
 
