@@ -165,7 +165,7 @@ void CommunicatorCore::end_current(Status how, TimePoint now) {
   ++stats_.operations;
   if (operation.flight_place) {
     const FlightState state = how.ok() ? FlightState::kSucceeded : FlightState::kFailed;
-    // Who disagrees is not to blame, nor who merely passed the error on.
+    // Who disagrees is no more to blame than this rank.
     const bool is_loss = how.code() == Code::kPeerLost || how.code() == Code::kTimeout;
     parts_.flight->finish(*operation.flight_place, state, now, is_loss ? how.culprit().rank : -1);
   }

@@ -259,8 +259,9 @@ void CommunicatorCore::latch(Status why, TimePoint now) {
 
 // Peers that wait for this rank then know that nothing happened to it.
 void CommunicatorCore::part() {
-  last_word_ = {MessageKind::kGoodbye, own_account()};
-  if (!queue_.empty()) {
+  if (queue_.empty()) {
+    last_word_ = {MessageKind::kGoodbye, own_account()};
+  } else {
     const Status leaving(Code::kPeerLost, Scope::kGroup,
                          name_of(group().rank) + " destroyed its communicator in the middle of " +
                              queue_.front().request.signature.to_string(),

@@ -26,7 +26,7 @@ struct FlightRecord {
   std::int64_t began_ns = 0;  ///< CLOCK_MONOTONIC
   std::int64_t ended_ns = 0;  ///< 0 while it runs
   FlightState state{};
-  std::int32_t blamed = -1;  ///< kFailed: the rank that the error names; -1: none
+  std::int32_t blamed = -1;  ///< kFailed: the rank that was lost or late; -1: none
 
   /// "all_reduce(1000 x float32, sum) #12, running for 3.2 s" as of `now`.
   std::string to_string(TimePoint now) const;

@@ -11,8 +11,8 @@
 
 namespace paceline::launcher {
 
-/// A process that starts others which clear up for themselves, and may be
-/// killed before they have, keeps one of these from before the first fork until they have ended.
+/// A process that starts others which clear up for themselves, and may be killed before they have,
+/// keeps one of these from before the first fork until they have ended.
 class OrphanKeeper {
  public:
   /// Null where this process has children already, as one has that a shell became by exec
