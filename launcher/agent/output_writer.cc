@@ -10,6 +10,7 @@
 #include "comm/base/text.h"
 
 namespace paceline::launcher {
+
 WriteRetry::WriteRetry(EventLoop& loop, Options options)
     : loop_(loop), options_(std::move(options)) {}
 
