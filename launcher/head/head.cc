@@ -255,8 +255,8 @@ void Head::order_stop(int signal) {
 
 // The console, or a file of the output directory, has not taken all.
 void Head::give_up_output() {
-  console_.say("not all output could be written within " + seconds_text(kOutputPatience) +
-               " of the job's end; the rest is lost");
+  console_.say(
+      "not all output could be written in time after the job was stopped; the rest is lost");
   loop_.after(kLastWord, [this] { loop_.stop(); });
 }
 
