@@ -1,0 +1,32 @@
+#include "comm/doorbell.h"
+
+#include <limits>
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+namespace paceline {
+namespace {
+
+// Between processes, so none of the operations is a private one.
+long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value,
+           const timespec* timeout) {
+  return ::syscall(SYS_futex, &word, operation, value, timeout, nullptr, 0);
+}
+
+}  // namespace
+
+void Doorbell::sleep(Duration at_most) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(at_most);
+  const timespec timeout{.tv_sec = seconds.count(), .tv_nsec = (at_most - seconds).count()};
+  futex(asleep_, FUTEX_WAIT, 1, &timeout);
+}
+
+void Doorbell::wake() {
+  if (asleep_.exchange(0, std::memory_order_relaxed) == 0) return;
+  futex(asleep_, FUTEX_WAKE, std::numeric_limits<int>::max(), nullptr);
+}
+
+}  // namespace paceline
