@@ -218,7 +218,7 @@ Status TcpTransport::settle(TcpArrival& arrival) {
 
 bool TcpTransport::tell_sink(int rank) {
   const auto controls = peer(rank).inbox.take_controls();
-  for (const TcpInbox::Control& message : controls) {
+  for (const StreamInbox::Control& message : controls) {
     if (sink_ != nullptr) sink_->told(rank, message.kind, message.payload);
   }
   const bool came = !controls.empty() || !peer(rank).inbox.early().empty();

@@ -5,8 +5,8 @@
 // arrival. Each connection proves the job's key before anything else is parsed (comm/handshake.h).
 // Header and payload of a message leave in one system call, with TCP_NODELAY.
 //
-// BACKLOG: TcpInbox::kBacklogBytes of payload per peer. Connections that have not proven the key:
-// see comm/transport/tcp_door.h.
+// BACKLOG: StreamInbox::kBacklogBytes of payload per peer. Connections that have not proven the
+// key: see comm/transport/tcp_door.h.
 #pragma once
 
 #include <memory>

@@ -7,6 +7,8 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
+#include "comm/transport/socket_stream.h"
+
 namespace paceline {
 namespace {
 
@@ -36,7 +38,8 @@ bool TcpPeer::drive() {
 
 bool TcpPeer::flush() {
   if (outbox.empty()) return false;
-  const StreamState state = outbox.flush(fd_.get());
+  SocketStream stream(fd_.get());
+  const StreamState state = outbox.flush(stream);
   if (state == StreamState::kBroken) {
     // What the peer sent before is still there to be read, and its end behind it: its last word,
     // too, which must not wait until there is room for the data before it.
@@ -48,7 +51,8 @@ bool TcpPeer::flush() {
 
 bool TcpPeer::drive_inbox() {
   if (inbox.stalled() || !(readable_ || inbox.expects())) return false;
-  const StreamState state = inbox.read(fd_.get());
+  SocketStream stream(fd_.get());
+  const StreamState state = inbox.read(stream);
   readable_ = inbox.stalled() || inbox.crowded();  // there may be more
   if (state == StreamState::kClosed) {
     lose(Status(Code::kPeerLost, Scope::kGroup, "the rank has closed its connection"));

@@ -4,9 +4,9 @@
 #include <memory>
 #include <optional>
 
+#include "comm/transport/stream_inbox.h"
+#include "comm/transport/stream_outbox.h"
 #include "comm/transport/tcp_greeting.h"
-#include "comm/transport/tcp_inbox.h"
-#include "comm/transport/tcp_outbox.h"
 
 namespace paceline {
 
@@ -37,8 +37,8 @@ class TcpPeer final : private FdHandler {
   /// Ends data requests and throws away what comes for them; control messages still go both ways.
   void abort(const Status& why);
 
-  TcpOutbox outbox;
-  TcpInbox inbox;
+  StreamOutbox outbox;
+  StreamInbox inbox;
   std::unique_ptr<TcpDial> dial;  // while it is being tried
   TimePoint redial_at = TimePoint::max();
   TimePoint dial_until = TimePoint::max();  // set once a connection has ended in its greeting

@@ -1,4 +1,4 @@
-// What a connected peer sends, as the receiving end of a TCP connection takes it apart: good
+// What a connected peer sends, as the receiving end of a connection takes it apart: good
 // messages and noise, in pieces of any size, before and after the receives that they are for. The
 // input is a script. Every receive ends once and its buffer is not touched after that; as long as
 // there was no noise, the k-th message meets the k-th receive with the bytes that were sent.
@@ -14,7 +14,8 @@
 #include "comm/account.h"
 #include "comm/base/assert.h"
 #include "comm/base/unique_fd.h"
-#include "comm/transport/tcp_inbox.h"
+#include "comm/transport/socket_stream.h"
+#include "comm/transport/stream_inbox.h"
 #include "tests/fuzz/fuzz_input.h"
 
 namespace paceline {
@@ -25,7 +26,7 @@ class Receives final : public RequestListener {
  public:
   Receives() = default;
 
-  void post(TcpInbox& inbox, std::size_t bytes) {
+  void post(StreamInbox& inbox, std::size_t bytes) {
     Receive& receive = receives_.emplace_back();
     receive.request.listener = this;
     receive.request.tag = static_cast<std::uint32_t>(receives_.size() - 1);
@@ -156,7 +157,8 @@ class Script {
 
   void read() {
     if (broken_) return;
-    const StreamState state = inbox_.read(reader_.get());
+    SocketStream stream(reader_.get());
+    const StreamState state = inbox_.read(stream);
     broken_ = state == StreamState::kBroken;
     PACELINE_ASSERT(broken_ == !inbox_.error().ok() && !(broken_ && receives_.strict()));
   }
@@ -168,7 +170,7 @@ class Script {
     }
   }
   void take_controls() {
-    for (const TcpInbox::Control& control : inbox_.take_controls()) {
+    for (const StreamInbox::Control& control : inbox_.take_controls()) {
       PACELINE_ASSERT(control.kind != MessageKind::kData);
       PACELINE_ASSERT(control.payload.size() <= kMaxControlBytes);
       (void)decode_account(control.payload, 2);
@@ -178,7 +180,7 @@ class Script {
   fuzz::FuzzInput input_;
   UniqueFd reader_, writer_;
   Receives receives_;
-  TcpInbox inbox_;
+  StreamInbox inbox_;
   std::uint64_t messages_ = 0;
   bool broken_ = false;
 };

@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "comm/transport.h"
-#include "comm/transport/tcp_outbox.h"
+#include "comm/transport/byte_stream.h"
 #include "comm/wire.h"
 
 namespace paceline {
 
-class TcpInbox {
+class StreamInbox {
  public:
   /// Bytes of messages that are kept before their receives come; beyond, the peer is not read from.
   static constexpr std::size_t kBacklogBytes = std::size_t{4} << 20;
@@ -23,9 +23,9 @@ class TcpInbox {
   /// Meets the oldest message of the backlog at once, or waits for one.
   void post(std::span<std::byte> buffer, Request& request);
 
-  /// Reads until the socket would block, the backlog is full, or the inbox is crowded. Payloads for
+  /// Reads until the stream would block, the backlog is full, or the inbox is crowded. Payloads for
   /// which a receive waits go straight into its buffer.
-  StreamState read(int fd);
+  StreamState read(ByteStream& stream);
   const Status& error() const { return error_; }
 
   /// Does a receive wait, so that reading is worth a try without being told?
@@ -67,7 +67,7 @@ class TcpInbox {
   bool begin_message();
   bool place_data();
   void begin_posted();
-  StreamState fill(int fd);
+  StreamState fill(ByteStream& stream);
   void take_staged();
   void finish_message();
   static void meet(const Posted& posted, const Waiting& message);

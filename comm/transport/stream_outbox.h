@@ -6,19 +6,12 @@
 #include <span>
 
 #include "comm/transport.h"
+#include "comm/transport/byte_stream.h"
 #include "comm/wire.h"
 
 namespace paceline {
 
-/// What trying to move bytes through a socket came to.
-enum class StreamState {
-  kIdle,    ///< nothing to do, or the socket would block
-  kMoved,   ///< some bytes went through
-  kClosed,  ///< the other side has closed; nothing will come any more
-  kBroken,  ///< the connection is of no use; error() says why
-};
-
-class TcpOutbox {
+class StreamOutbox {
  public:
   void push_data(const Signature& signature, std::span<const std::byte> payload, Request& request);
   void push_control(MessageKind kind, ByteView payload);
@@ -30,10 +23,9 @@ class TcpOutbox {
   /// Has a notice or a goodbye been sent, or does one wait?
   bool has_last_word() const { return has_last_word_; }
 
-  /// Writes until all is sent or the socket would block. Header and payload of a message, and
-  /// messages that wait together, go out in one system call.
-  StreamState flush(int fd);
-  const Status& error() const { return error_; }
+  /// Writes until all is sent or the stream would block. Header and payload of a message, and
+  /// messages that wait together, go out in one write.
+  StreamState flush(ByteStream& stream);
 
   /// Ends every data message with `why` and forgets it, and inquiries and answers, which are moot
   /// then. Notices and goodbyes stay; so does a copy of the rest of what has been sent in part, as
@@ -59,7 +51,6 @@ class TcpOutbox {
   std::deque<Entry> entries_;
   bool has_last_word_ = false;
   std::size_t owned_ = 0;  // entries without a request
-  Status error_;
 };
 
 }  // namespace paceline

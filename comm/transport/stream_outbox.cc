@@ -1,37 +1,31 @@
-#include "comm/transport/tcp_outbox.h"
+#include "comm/transport/stream_outbox.h"
 
+#include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <utility>
-
-#include <sys/socket.h>
-#include <sys/uio.h>
 
 namespace paceline {
 namespace {
 
-constexpr std::size_t kMessagesPerCall = 16;
+constexpr std::size_t kMessagesPerWrite = ByteStream::kMaxParts / 2;  // header and payload
 
 bool is_last_word(MessageKind kind) {
   return kind == MessageKind::kNotice || kind == MessageKind::kGoodbye;
 }
 
 struct Gathered {
-  std::array<iovec, 2 * kMessagesPerCall> parts;
+  std::array<ByteView, ByteStream::kMaxParts> parts;
   std::size_t count = 0;
 
-  void add(std::span<const std::byte> bytes, std::size_t skip) {
-    if (skip >= bytes.size()) return;
-    parts[count++] = {.iov_base = const_cast<std::byte*>(bytes.data()) + skip,
-                      .iov_len = bytes.size() - skip};
+  void add(ByteView bytes, std::size_t skip) {
+    if (skip < bytes.size()) parts[count++] = bytes.subspan(skip);
   }
 };
 
 }  // namespace
 
-void TcpOutbox::push_data(const Signature& signature, std::span<const std::byte> payload,
-                          Request& request) {
+void StreamOutbox::push_data(const Signature& signature, std::span<const std::byte> payload,
+                             Request& request) {
   const MessageHeader header{
       .kind = MessageKind::kData, .signature = signature, .payload_bytes = payload.size()};
   entries_.push_back({.kind = MessageKind::kData,
@@ -40,7 +34,7 @@ void TcpOutbox::push_data(const Signature& signature, std::span<const std::byte>
                       .request = &request});
 }
 
-void TcpOutbox::push_control(MessageKind kind, ByteView payload) {
+void StreamOutbox::push_control(MessageKind kind, ByteView payload) {
   const MessageHeader header{.kind = kind, .payload_bytes = payload.size()};
   Entry& entry = entries_.emplace_back(Entry{.kind = kind,
                                              .header = encode_header(header),
@@ -52,33 +46,25 @@ void TcpOutbox::push_control(MessageKind kind, ByteView payload) {
   has_last_word_ |= is_last_word(kind);
 }
 
-StreamState TcpOutbox::flush(int fd) {
+StreamState StreamOutbox::flush(ByteStream& stream) {
   StreamState state = StreamState::kIdle;
   while (!entries_.empty()) {
     Gathered gathered;
-    for (std::size_t i = 0; i < entries_.size() && i < kMessagesPerCall; ++i) {
+    for (std::size_t i = 0; i < entries_.size() && i < kMessagesPerWrite; ++i) {
       const Entry& entry = entries_[i];
       gathered.add(entry.header, entry.sent);
       gathered.add(entry.payload, entry.sent > kHeaderBytes ? entry.sent - kHeaderBytes : 0);
     }
-    msghdr message{};
-    message.msg_iov = gathered.parts.data();
-    message.msg_iovlen = gathered.count;
-    const ssize_t sent = ::sendmsg(fd, &message, MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0 && errno == EAGAIN) return state;
-    if (sent < 0) {
-      error_ = Status(Code::kPeerLost, Scope::kGroup,
-                      std::string("sending failed: ") + std::strerror(errno));
-      return StreamState::kBroken;
-    }
-    advance(static_cast<std::size_t>(sent));
+    const Transfer sent = stream.write(std::span(gathered.parts).first(gathered.count));
+    if (sent.state == StreamState::kIdle) return state;
+    if (sent.state != StreamState::kMoved) return sent.state;
+    advance(sent.bytes);
     state = StreamState::kMoved;
   }
   return state;
 }
 
-void TcpOutbox::advance(std::size_t bytes) {
+void StreamOutbox::advance(std::size_t bytes) {
   while (bytes > 0) {
     Entry& entry = entries_.front();
     const std::size_t taken = std::min(bytes, entry.size() - entry.sent);
@@ -95,7 +81,7 @@ void TcpOutbox::advance(std::size_t bytes) {
   }
 }
 
-void TcpOutbox::drop_data(const Status& why) {
+void StreamOutbox::drop_data(const Status& why) {
   std::deque<Entry> kept;
   for (Entry& entry : std::exchange(entries_, {})) {
     if (entry.sent == 0 && !is_last_word(entry.kind)) {
@@ -113,11 +99,11 @@ void TcpOutbox::drop_data(const Status& why) {
   entries_ = std::move(kept);
 }
 
-void TcpOutbox::drop_all(const Status& why) {
+void StreamOutbox::drop_all(const Status& why) {
   for (Entry& entry : std::exchange(entries_, {})) drop(entry, why);
 }
 
-void TcpOutbox::drop(Entry& entry, const Status& why) {
+void StreamOutbox::drop(Entry& entry, const Status& why) {
   if (entry.request != nullptr) {
     entry.request->end(why);
   } else {

@@ -1,12 +1,9 @@
-#include "comm/transport/tcp_inbox.h"
+#include "comm/transport/stream_inbox.h"
 
 #include <algorithm>
-#include <cerrno>
+#include <array>
 #include <cstring>
 #include <utility>
-
-#include <sys/socket.h>
-#include <sys/uio.h>
 
 namespace paceline {
 namespace {
@@ -15,7 +12,7 @@ constexpr std::size_t kStageBytes = 64 * 1024;
 
 }  // namespace
 
-void TcpInbox::post(std::span<std::byte> buffer, Request& request) {
+void StreamInbox::post(std::span<std::byte> buffer, Request& request) {
   const Posted posted{buffer, &request};
   if (!backlog_.empty()) {
     const Waiting message = std::move(backlog_.front());
@@ -28,7 +25,7 @@ void TcpInbox::post(std::span<std::byte> buffer, Request& request) {
   if (std::exchange(stalled_, false)) place_data();
 }
 
-void TcpInbox::meet(const Posted& posted, const Waiting& message) {
+void StreamInbox::meet(const Posted& posted, const Waiting& message) {
   posted.request->signature = message.signature;
   if (message.payload.size() != posted.buffer.size()) {
     posted.request->end(length_mismatch(posted.buffer.size(), message.payload.size()));
@@ -38,7 +35,7 @@ void TcpInbox::meet(const Posted& posted, const Waiting& message) {
   posted.request->end({});
 }
 
-StreamState TcpInbox::read(int fd) {
+StreamState StreamInbox::read(ByteStream& stream) {
   StreamState state = StreamState::kIdle;
   while (!stalled_ && !crowded()) {
     if (!current_) {
@@ -53,7 +50,7 @@ StreamState TcpInbox::read(int fd) {
         continue;
       }
     }
-    const StreamState filled = fill(fd);
+    const StreamState filled = fill(stream);
     if (filled == StreamState::kIdle) return state;
     if (filled != StreamState::kMoved) return filled;
     state = StreamState::kMoved;
@@ -62,7 +59,7 @@ StreamState TcpInbox::read(int fd) {
 }
 
 // True once a header has been read and its payload has a place to go.
-bool TcpInbox::begin_message() {
+bool StreamInbox::begin_message() {
   if (staged_end_ - staged_begin_ < kHeaderBytes) return false;
   const auto bytes = ByteView(stage_).subspan(staged_begin_).first<kHeaderBytes>();
   Result<MessageHeader> header = decode_header(bytes);
@@ -76,7 +73,7 @@ bool TcpInbox::begin_message() {
 }
 
 // False when neither a receive nor room in the backlog is there for it: the inbox stalls.
-bool TcpInbox::place_data() {
+bool StreamInbox::place_data() {
   const std::uint64_t bytes = current_->payload_bytes;
   if (current_->kind == MessageKind::kData && discards_) {
     discard_ = bytes;
@@ -104,7 +101,7 @@ bool TcpInbox::place_data() {
 }
 
 // The message that is being read meets the oldest receive.
-void TcpInbox::begin_posted() {
+void StreamInbox::begin_posted() {
   const Posted posted = posted_.front();
   posted_.pop_front();
   posted.request->signature = current_->signature;
@@ -119,7 +116,7 @@ void TcpInbox::begin_posted() {
 }
 
 // Moves what was read beyond the last message to where the current one wants it.
-void TcpInbox::take_staged() {
+void StreamInbox::take_staged() {
   const std::size_t staged = staged_end_ - staged_begin_;
   const std::size_t taken = std::min(staged, target_.size());
   if (taken > 0) std::memcpy(target_.data(), stage_.data() + staged_begin_, taken);
@@ -129,8 +126,8 @@ void TcpInbox::take_staged() {
   staged_begin_ += taken + dropped;
 }
 
-// One system call: the current payload's rest first, what follows it into the stage.
-StreamState TcpInbox::fill(int fd) {
+// One read: the current payload's rest first, what follows it into the stage.
+StreamState StreamInbox::fill(ByteStream& stream) {
   if (stage_.empty()) stage_.resize(kStageBytes);
   const std::size_t staged = staged_end_ - staged_begin_;
   if (staged_begin_ > 0 && staged > 0) {
@@ -138,30 +135,18 @@ StreamState TcpInbox::fill(int fd) {
   }
   staged_begin_ = 0;
   staged_end_ = staged;
-  iovec parts[2] = {
-      {.iov_base = target_.data(), .iov_len = target_.size()},
-      {.iov_base = stage_.data() + staged_end_, .iov_len = kStageBytes - staged_end_}};
-  msghdr message{};
-  message.msg_iov = target_.empty() ? parts + 1 : parts;
-  message.msg_iovlen = target_.empty() ? 1 : 2;
-  ssize_t got = -1;
-  do {
-    got = ::recvmsg(fd, &message, 0);
-  } while (got < 0 && errno == EINTR);
-  if (got < 0 && errno == EAGAIN) return StreamState::kIdle;
-  if (got == 0) return StreamState::kClosed;
-  if (got < 0) {
-    error_ = Status(Code::kPeerLost, Scope::kGroup,
-                    std::string("receiving failed: ") + std::strerror(errno));
-    return StreamState::kBroken;
-  }
-  const std::size_t direct = std::min(static_cast<std::size_t>(got), target_.size());
+  const std::array<std::span<std::byte>, 2> parts = {target_,
+                                                     std::span(stage_).subspan(staged_end_)};
+  const Transfer got = stream.read(std::span(parts).subspan(target_.empty() ? 1 : 0));
+  if (got.state == StreamState::kBroken) error_ = stream.error();
+  if (got.state != StreamState::kMoved) return got.state;
+  const std::size_t direct = std::min(got.bytes, target_.size());
   target_ = target_.subspan(direct);
-  staged_end_ += static_cast<std::size_t>(got) - direct;
+  staged_end_ += got.bytes - direct;
   return StreamState::kMoved;
 }
 
-void TcpInbox::finish_message() {
+void StreamInbox::finish_message() {
   const MessageHeader header = *current_;
   current_.reset();
   if (std::exchange(unwanted_, false)) return;
@@ -187,7 +172,7 @@ void TcpInbox::finish_message() {
   backlog_.push_back(std::move(message));
 }
 
-void TcpInbox::end_receives(const Status& why) {
+void StreamInbox::end_receives(const Status& why) {
   if (receiving_) {
     discard_ = target_.size();
     unwanted_ = true;
@@ -197,14 +182,14 @@ void TcpInbox::end_receives(const Status& why) {
   for (const Posted& posted : std::exchange(posted_, {})) posted.request->end(why);
 }
 
-void TcpInbox::discard_data(const Status& why) {
+void StreamInbox::discard_data(const Status& why) {
   end_receives(why);
   backlog_.clear();
   backlog_bytes_ = 0;
   discard_new_data();
 }
 
-void TcpInbox::discard_new_data() {
+void StreamInbox::discard_new_data() {
   discards_ = true;
   if (std::exchange(stalled_, false)) place_data();
 }
