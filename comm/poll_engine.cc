@@ -113,7 +113,7 @@ bool PollEngine::relax(int round, TimePoint now, Deadline deadline) {
     ::sched_yield();
     return false;
   }
-  return poll_descriptors(sleep_time(now, deadline));
+  return doorbell_ != nullptr ? nap(now, deadline) : poll_descriptors(sleep_time(now, deadline));
 }
 
 Duration PollEngine::sleep_time(TimePoint now, Deadline deadline) const {
@@ -148,6 +148,30 @@ bool PollEngine::poll_descriptors(Duration timeout) {
   return moved;
 }
 
+// What came before the bell was known to be needed is found by driving once more; who queues up
+// from then on kicks.
+bool PollEngine::nap(TimePoint now, Deadline deadline) {
+  holder_sleeps_.store(true);
+  doorbell_->lie_down();
+  const bool moved = others_queue() || drive(now);
+  if (!moved) doorbell_->sleep(std::min(sleep_time(now, deadline), kLongestNap));
+  doorbell_->rise();
+  holder_sleeps_.store(false);
+  return poll_descriptors({}) || moved;
+}
+
+void PollEngine::sleep_at(Doorbell* doorbell) {
+  const std::lock_guard lock(doorbell_mutex_);
+  doorbell_ = doorbell;
+}
+
+void PollEngine::kick() {
+  const std::uint64_t one = 1;
+  (void)!::write(kick_.get(), &one, sizeof one);
+  const std::lock_guard lock(doorbell_mutex_);
+  if (doorbell_ != nullptr) doorbell_->ring();
+}
+
 void PollEngine::attach(Driver& driver) { drivers_.push_back(&driver); }
 
 void PollEngine::detach(Driver& driver) { std::erase(drivers_, &driver); }
@@ -165,10 +189,7 @@ void PollEngine::forget(int fd, FdHandler& handler) {
 
 void PollEngine::acquire() {
   const std::uint32_t ticket = next_ticket_.fetch_add(1);
-  if (now_serving_.load() != ticket && holder_sleeps_.load()) {
-    const std::uint64_t one = 1;
-    (void)!::write(kick_.get(), &one, sizeof one);
-  }
+  if (now_serving_.load() != ticket && holder_sleeps_.load()) kick();
   take(ticket);
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "comm/base/unique_fd.h"
+#include "comm/doorbell.h"
 #include "comm/engine.h"
 
 namespace paceline {
@@ -55,6 +56,12 @@ class PollEngine final : public Engine {
   Status watch(int fd, FdHandler& handler);
   void forget(int fd, FdHandler& handler);
 
+  /// From now on sleeps at `doorbell`, which whoever has something for this process rings; in epoll
+  /// again where it is null. Descriptors are looked at between naps of kLongestNap then. The bell
+  /// is borrowed. With the baton held.
+  void sleep_at(Doorbell* doorbell);
+  static constexpr Duration kLongestNap = std::chrono::milliseconds(50);
+
  protected:
   void acquire() override;
   void release() override;
@@ -65,6 +72,8 @@ class PollEngine final : public Engine {
   bool lead(FunctionRef<bool()> condition, Deadline deadline);
   bool drive(TimePoint now);
   bool poll_descriptors(Duration timeout);
+  bool nap(TimePoint now, Deadline deadline);
+  void kick();
   Duration sleep_time(TimePoint now, Deadline deadline) const;
   bool relax(int round, TimePoint now, Deadline deadline);
   bool others_queue() const;
@@ -87,6 +96,8 @@ class PollEngine final : public Engine {
   std::atomic<std::uint32_t> next_ticket_{0};
   std::atomic<std::uint32_t> now_serving_{0};
   std::atomic<bool> holder_sleeps_{false};
+  std::mutex doorbell_mutex_;  // guards doorbell_ where the baton does not: who kicks has none
+  Doorbell* doorbell_ = nullptr;
   std::mutex park_mutex_;  // guards generation_
   std::condition_variable parking_;
   std::uint64_t generation_ = 0;  // how often something may have changed
