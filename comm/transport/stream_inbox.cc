@@ -6,11 +6,6 @@
 #include <utility>
 
 namespace paceline {
-namespace {
-
-constexpr std::size_t kStageBytes = 64 * 1024;
-
-}  // namespace
 
 void StreamInbox::post(std::span<std::byte> buffer, Request& request) {
   const Posted posted{buffer, &request};
@@ -128,7 +123,7 @@ void StreamInbox::take_staged() {
 
 // One read: the current payload's rest first, what follows it into the stage.
 StreamState StreamInbox::fill(ByteStream& stream) {
-  if (stage_.empty()) stage_.resize(kStageBytes);
+  if (stage_.empty()) stage_.resize(read_ahead_bytes_);
   const std::size_t staged = staged_end_ - staged_begin_;
   if (staged_begin_ > 0 && staged > 0) {
     std::memmove(stage_.data(), stage_.data() + staged_begin_, staged);
@@ -170,6 +165,18 @@ void StreamInbox::finish_message() {
   }
   backlog_bytes_ += kHeaderBytes + message.payload.size();
   backlog_.push_back(std::move(message));
+}
+
+bool StreamInbox::report(int peer, TransportSink* sink) {
+  if (controls_.empty() && early_.empty()) return false;
+  for (const Control& control : std::exchange(controls_, {})) {
+    if (sink != nullptr) sink->told(peer, control.kind, control.payload);
+  }
+  for (const Signature& signature : early_) {
+    if (sink != nullptr) sink->waits(peer, signature);
+  }
+  early_.clear();
+  return true;
 }
 
 void StreamInbox::end_receives(const Status& why) {

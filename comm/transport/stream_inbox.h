@@ -19,6 +19,12 @@ class StreamInbox {
   /// Bytes of messages that are kept before their receives come; beyond, the peer is not read from.
   static constexpr std::size_t kBacklogBytes = std::size_t{4} << 20;
   static constexpr std::size_t kMaxControls = 64;
+  static constexpr std::size_t kReadAheadBytes = 64 * 1024;
+
+  /// Up to so many bytes are read that nobody has asked for yet: at least a header. More make fewer
+  /// reads, but are copied once more.
+  explicit StreamInbox(std::size_t read_ahead_bytes = kReadAheadBytes)
+      : read_ahead_bytes_(read_ahead_bytes) {}
 
   /// Meets the oldest message of the backlog at once, or waits for one.
   void post(std::span<std::byte> buffer, Request& request);
@@ -33,19 +39,12 @@ class StreamInbox {
   /// Nothing more is read until a receive is posted.
   bool stalled() const { return stalled_; }
 
-  /// Nothing more is read until the control messages are taken.
+  /// Nothing more is read until the control messages are reported.
   bool crowded() const { return controls_.size() >= kMaxControls; }
 
-  /// The control messages that have come, in their order.
-  struct Control {
-    MessageKind kind;
-    Bytes payload;
-  };
-  std::vector<Control> take_controls() { return std::exchange(controls_, {}); }
-
-  /// What has come without finding a receive, a signature once where it repeats itself.
-  std::span<const Signature> early() const { return early_; }
-  void forget_early() { early_.clear(); }
+  /// Tells the sink, if there is one, of the control messages that have come from `peer` and of the
+  /// data that has come without finding a receive. True if there was anything.
+  bool report(int peer, TransportSink* sink);
 
   /// Ends every receive with `why`. The backlog stays for later ones.
   void end_receives(const Status& why);
@@ -63,6 +62,10 @@ class StreamInbox {
     Signature signature;
     Bytes payload;
   };
+  struct Control {
+    MessageKind kind;
+    Bytes payload;
+  };
 
   bool begin_message();
   bool place_data();
@@ -76,7 +79,7 @@ class StreamInbox {
   std::deque<Waiting> backlog_;
   std::size_t backlog_bytes_ = 0;
   std::vector<Control> controls_;
-  std::vector<Signature> early_;
+  std::vector<Signature> early_;  // once where it repeats itself
 
   // The message that is being read: its header, and where the rest of its payload goes.
   std::optional<MessageHeader> current_;
@@ -92,6 +95,7 @@ class StreamInbox {
   Bytes stage_;
   std::size_t staged_begin_ = 0;
   std::size_t staged_end_ = 0;
+  const std::size_t read_ahead_bytes_;
   Status error_;
 };
 

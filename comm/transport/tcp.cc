@@ -47,7 +47,6 @@ class TcpTransport final : public Transport {
   bool drive_dial(int rank, TimePoint now);
   void redial_or_lose(TcpPeer& there, GreetingState state, TimePoint now);
   Status settle(TcpArrival& arrival);
-  bool tell_sink(int rank);
 
   const std::shared_ptr<PollEngine> engine_;  // owners: see Work
   const Group group_;
@@ -147,7 +146,7 @@ bool TcpTransport::drive(TimePoint now) {
   for (int rank = 0; rank < group_.size(); ++rank) {
     moved |= drive_dial(rank, now);
     moved |= peer(rank).drive();
-    moved |= tell_sink(rank);
+    moved |= peer(rank).inbox.report(rank, sink_);
   }
   return moved;
 }
@@ -214,19 +213,6 @@ Status TcpTransport::settle(TcpArrival& arrival) {
   Result<UniqueFd> fd = arrival.answer(Verdict::kAccepted);
   if (fd.ok()) there.adopt(*std::move(fd));
   return {};
-}
-
-bool TcpTransport::tell_sink(int rank) {
-  const auto controls = peer(rank).inbox.take_controls();
-  for (const StreamInbox::Control& message : controls) {
-    if (sink_ != nullptr) sink_->told(rank, message.kind, message.payload);
-  }
-  const bool came = !controls.empty() || !peer(rank).inbox.early().empty();
-  for (const Signature& signature : peer(rank).inbox.early()) {
-    if (sink_ != nullptr) sink_->waits(rank, signature);
-  }
-  peer(rank).inbox.forget_early();
-  return came;
 }
 
 }  // namespace

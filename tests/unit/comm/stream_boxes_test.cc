@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <vector>
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -59,6 +58,20 @@ class Ends final : public RequestListener {
   int count = 0;
 };
 
+// The last of what was reported of peer 5.
+class Heard final : public TransportSink {
+ public:
+  void told(int peer, MessageKind kind, ByteView payload) override {
+    if (peer == 5 && kind == MessageKind::kAnswer)
+      told_words.assign(payload.begin(), payload.end());
+  }
+  void waits(int peer, const Signature& signature) override {
+    if (peer == 5) waited = signature.sequence;
+  }
+  Bytes told_words;
+  std::uint64_t waited = 0;
+};
+
 Bytes counting(std::size_t size) {
   Bytes bytes(size);
   for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(i * 7);
@@ -71,6 +84,7 @@ TEST(StreamBoxes, AnySplitOfTheBytesGivesTheSameMessages) {
     StreamOutbox outbox;
     StreamInbox inbox;
     Ends ends;
+    Heard heard;
     const Bytes payload = counting(101), words = counting(9);
     Bytes first(payload.size()), second(payload.size());
     Request requests[] = {ends.request(), ends.request(), ends.request(), ends.request()};
@@ -84,9 +98,10 @@ TEST(StreamBoxes, AnySplitOfTheBytesGivesTheSameMessages) {
     inbox.post(second, requests[3]);  // it had to wait
     EXPECT_EQ(ends.count, 4) << grain;
     EXPECT_TRUE(first == payload && second == payload) << grain;
-    const std::vector<StreamInbox::Control> controls = inbox.take_controls();
-    ASSERT_EQ(controls.size(), 1u);
-    EXPECT_EQ(controls[0].payload, words);
+    EXPECT_TRUE(inbox.report(5, &heard));
+    EXPECT_EQ(heard.told_words, words);
+    EXPECT_EQ(heard.waited, 2u);
+    EXPECT_FALSE(inbox.report(5, &heard));
     EXPECT_EQ(inbox.read(stream), StreamState::kIdle);
   }
 }
