@@ -1,5 +1,6 @@
 // The contract of comm/transport.h, held against every transport: the simulated network (as a
-// simulation) and TCP (as threads). A new transport is a row in kTransports.
+// simulation), TCP (as threads) and shared memory (as threads and processes). A new transport is a
+// row in kTransports.
 
 #include "tests/conformance/transport_rig.h"
 

@@ -13,6 +13,7 @@
 #include "comm/base/assert.h"
 #include "comm/poll_engine.h"
 #include "comm/simulation.h"
+#include "tests/harness/shared_world.h"
 #include "tests/harness/tcp_world.h"
 
 namespace paceline::testing {
@@ -49,20 +50,27 @@ Status run_simulated(const RunOptions& options, const EndBody& body) {
   return failure.with_context("PACELINE_SEED=" + std::to_string(options.seed));
 }
 
-// ---- TCP on loopback ----
+// ---- threads ----
 
-Status run_tcp_rank(TcpWorld& world, int rank, const EndBody& body) {
+std::unique_ptr<World> make_world(const RunOptions& options) {
+  if (options.mode == Mode::kThreads || options.mode == Mode::kProcesses) {
+    return std::make_unique<TcpWorld>(options.ranks);
+  }
+  return std::make_unique<SharedWorld>(options.ranks);
+}
+
+Status run_thread(World& world, int rank, const EndBody& body) {
   auto engine = PollEngine::create(PollEngine::options_for(world.size())).value();
   return body(engine, world.enter(rank, engine), nullptr);
 }
 
 Status run_threads(const RunOptions& options, const EndBody& body) {
-  TcpWorld world(options.ranks);
+  const std::unique_ptr<World> world = make_world(options);
   std::vector<Status> statuses(static_cast<std::size_t>(options.ranks));
   std::vector<std::thread> threads;
   for (int rank = 0; rank < options.ranks; ++rank) {
     threads.emplace_back(
-        [&, rank] { statuses[static_cast<std::size_t>(rank)] = run_tcp_rank(world, rank, body); });
+        [&, rank] { statuses[static_cast<std::size_t>(rank)] = run_thread(*world, rank, body); });
   }
   for (std::thread& thread : threads) thread.join();
   return first_failure(statuses);
@@ -75,7 +83,7 @@ struct Child {
   UniqueFd report;  // what its body found wrong, as text; end of file when it is gone
 };
 
-[[noreturn]] void run_child(TcpWorld& world, int rank, const EndBody& body, int report) {
+[[noreturn]] void run_child(World& world, int rank, const EndBody& body, int report) {
   auto engine = PollEngine::create(PollEngine::options_for(world.size())).value();
   auto transport = world.enter(rank, engine);
   world.close_other_doors();
@@ -86,7 +94,7 @@ struct Child {
   ::_exit(status.ok() ? 0 : 1);
 }
 
-Child start_child(TcpWorld& world, int rank, const EndBody& body) {
+Child start_child(World& world, int rank, const EndBody& body) {
   int ends[2];
   PACELINE_ASSERT(::pipe(ends) == 0);
   std::fflush(nullptr);
@@ -124,12 +132,12 @@ Status await_child(const Child& child, Deadline deadline) {
 Status run_processes(const RunOptions& options, const EndBody& body) {
   const SystemClock clock;
   const Deadline deadline = Deadline::after(clock, 2 * options.timeout);
-  TcpWorld world(options.ranks);
+  const std::unique_ptr<World> world = make_world(options);
   std::vector<Child> children;
   for (int rank = 0; rank < options.ranks; ++rank) {
-    children.push_back(start_child(world, rank, body));
+    children.push_back(start_child(*world, rank, body));
   }
-  world.close_other_doors();
+  world->close_other_doors();
   std::vector<Status> statuses;
   for (const Child& child : children) statuses.push_back(await_child(child, deadline));
   return first_failure(statuses);
@@ -140,8 +148,10 @@ Status run(const RunOptions& options, const EndBody& body) {
     case Mode::kSimulation:
       return run_simulated(options, body);
     case Mode::kThreads:
+    case Mode::kSharedMemoryThreads:
       return run_threads(options, body);
     case Mode::kProcesses:
+    case Mode::kSharedMemory:
       return run_processes(options, body);
   }
   return {};
@@ -177,6 +187,10 @@ std::string name(Mode mode) {
       return "threads";
     case Mode::kProcesses:
       return "processes";
+    case Mode::kSharedMemory:
+      return "shared_memory";
+    case Mode::kSharedMemoryThreads:
+      return "shared_memory_threads";
   }
   return "unknown";
 }

@@ -6,8 +6,8 @@
 //   });
 //
 // A body returns what it found wrong; in processes it runs in a child, so what it writes to
-// captured variables is lost. Threads and processes talk over TCP on loopback; simulated ranks
-// over the simulated network, in the order that the seed decides.
+// captured variables is lost. Threads and processes talk over TCP on loopback or through shared
+// memory; simulated ranks over the simulated network, in the order that the seed decides.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,15 @@
 
 namespace paceline::testing {
 
-enum class Mode { kSimulation, kThreads, kProcesses };
-inline constexpr Mode kModes[] = {Mode::kSimulation, Mode::kThreads, Mode::kProcesses};
+enum class Mode {
+  kSimulation,
+  kThreads,              ///< over TCP
+  kProcesses,            ///< over TCP
+  kSharedMemory,         ///< processes
+  kSharedMemoryThreads,  ///< so that a sanitizer sees both sides
+};
+inline constexpr Mode kModes[] = {Mode::kSimulation, Mode::kThreads, Mode::kProcesses,
+                                  Mode::kSharedMemory, Mode::kSharedMemoryThreads};
 std::string name(Mode mode);
 
 struct RunOptions {

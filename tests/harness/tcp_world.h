@@ -11,23 +11,19 @@
 
 #include "comm/engine.h"
 #include "comm/job_key.h"
-#include "comm/poll_engine.h"
 #include "comm/transport.h"
 #include "comm/transport/tcp.h"
+#include "tests/harness/world.h"
 
 namespace paceline::testing {
 
-/// Everything that ranks know before they begin: made by one thread, entered by each rank's own, or
-/// by its child process.
-class TcpWorld {
+class TcpWorld final : public World {
  public:
   explicit TcpWorld(int ranks);
 
-  int size() const { return group_.size(); }
-  /// This rank's end; once for each rank. The others' ends stay here.
-  std::unique_ptr<Transport> enter(int rank, std::shared_ptr<PollEngine> engine);
-  /// Closes the doors of all ranks that have not entered: in a child process, or its parent.
-  void close_other_doors();
+  int size() const override { return group_.size(); }
+  std::unique_ptr<Transport> enter(int rank, std::shared_ptr<PollEngine> engine) override;
+  void close_other_doors() override;
 
  private:
   std::vector<std::optional<TcpListener>> listeners_;  // indexed by rank

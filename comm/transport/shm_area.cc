@@ -1,0 +1,74 @@
+#include "comm/transport/shm_area.h"
+
+#include <new>
+#include <string>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "comm/base/assert.h"
+
+namespace paceline {
+namespace {
+
+Status unfit(const std::string& why) {
+  return Status(Code::kInvalidArgument, Scope::kGroup,
+                "shared memory for the rings between ranks: " + why);
+}
+
+}  // namespace
+
+ProcessIdentity ProcessIdentity::own() {
+  struct stat found {};
+  const bool known = ::stat("/proc/self/ns/pid", &found) == 0;
+  return {.pid = static_cast<std::uint64_t>(::getpid()), .pid_namespace = known ? found.st_ino : 0};
+}
+
+std::size_t ShmArea::bytes_for(int ranks, std::size_t ring_bytes) {
+  const auto count = static_cast<std::size_t>(ranks);
+  return count * sizeof(Place) + count * (count - 1) * ByteRing::bytes_for(ring_bytes);
+}
+
+Result<ShmArea> ShmArea::over(std::span<std::byte> memory, int ranks, std::size_t ring_bytes) {
+  if (ranks < 1) return unfit("there are no ranks");
+  if (ring_bytes < 64 || (ring_bytes & (ring_bytes - 1)) != 0) {
+    return unfit("a ring of " + std::to_string(ring_bytes) +
+                 " bytes: give it a power of two, 64 or more");
+  }
+  if (memory.size() < bytes_for(ranks, ring_bytes)) {
+    return unfit(std::to_string(memory.size()) + " bytes, but " + std::to_string(ranks) +
+                 " ranks with rings of " + std::to_string(ring_bytes) + " bytes take " +
+                 std::to_string(bytes_for(ranks, ring_bytes)));
+  }
+  if (reinterpret_cast<std::uintptr_t>(memory.data()) % alignof(Place) != 0) {
+    return unfit("it does not begin at a cache line");
+  }
+  return ShmArea(memory, ranks, ring_bytes);
+}
+
+ShmArea::Place& ShmArea::place(int rank) const {
+  PACELINE_ASSERT(rank >= 0 && rank < ranks_);
+  return std::launder(reinterpret_cast<Place*>(memory_.data()))[rank];
+}
+
+ByteRing ShmArea::ring(int from, int to) const {
+  PACELINE_ASSERT(from != to && from >= 0 && from < ranks_ && to >= 0 && to < ranks_);
+  const int index = from * (ranks_ - 1) + (to < from ? to : to - 1);
+  const std::size_t bytes = ByteRing::bytes_for(ring_bytes_);
+  const std::size_t rings = static_cast<std::size_t>(ranks_) * sizeof(Place);
+  return ByteRing(memory_.subspan(rings + static_cast<std::size_t>(index) * bytes, bytes));
+}
+
+void ShmArea::arrive(int rank) const {
+  const ProcessIdentity own = ProcessIdentity::own();
+  place(rank).pid_namespace.store(own.pid_namespace, std::memory_order_relaxed);
+  place(rank).pid.store(own.pid, std::memory_order_release);
+}
+
+ProcessIdentity ShmArea::process_of(int rank) const {
+  const std::uint64_t pid = place(rank).pid.load(std::memory_order_acquire);
+  if (pid == 0) return {};
+  return {.pid = pid, .pid_namespace = place(rank).pid_namespace.load(std::memory_order_relaxed)};
+}
+
+}  // namespace paceline

@@ -1,0 +1,61 @@
+// What the shared-memory transport keeps in a segment: for each rank its doorbell and which process
+// it is, and for each ordered pair of ranks a ring.
+//
+//   place of rank 0 | place of rank 1 | … | ring 0→1 | ring 0→2 | … | ring 1→0 | ring 1→2 | …
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <paceline/status.h>
+
+#include "comm/doorbell.h"
+#include "comm/transport/byte_ring.h"
+
+namespace paceline {
+
+/// Which process a rank is, across pid namespaces. A value; all zero is none.
+struct ProcessIdentity {
+  std::uint64_t pid = 0;
+  std::uint64_t pid_namespace = 0;  // inode of /proc/self/ns/pid, zero without /proc
+
+  static ProcessIdentity own();
+  bool operator==(const ProcessIdentity&) const = default;
+};
+
+/// A value: where things lie. The memory is borrowed, and zero before the first rank uses it.
+class ShmArea {
+ public:
+  /// `ring_bytes` is a power of two, and the same on every rank.
+  static std::size_t bytes_for(int ranks, std::size_t ring_bytes);
+  /// Code::kInvalidArgument where that is not so, or `memory` is too small or not aligned to a
+  /// cache line.
+  static Result<ShmArea> over(std::span<std::byte> memory, int ranks, std::size_t ring_bytes);
+
+  Doorbell& doorbell(int rank) const { return place(rank).doorbell; }
+  ByteRing ring(int from, int to) const;
+
+  /// Says that the calling process is `rank`.
+  void arrive(int rank) const;
+  /// All zero until it has arrived.
+  ProcessIdentity process_of(int rank) const;
+
+ private:
+  struct Place {
+    Doorbell doorbell;
+    alignas(64) std::atomic<std::uint64_t> pid_namespace;
+    std::atomic<std::uint64_t> pid;  // written last
+  };
+
+  ShmArea(std::span<std::byte> memory, int ranks, std::size_t ring_bytes)
+      : memory_(memory), ranks_(ranks), ring_bytes_(ring_bytes) {}
+  Place& place(int rank) const;
+
+  std::span<std::byte> memory_;
+  int ranks_;
+  std::size_t ring_bytes_;
+};
+
+}  // namespace paceline

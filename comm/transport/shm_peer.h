@@ -1,0 +1,51 @@
+// One peer as the shared-memory transport sees it: the stream to it, and what waits there.
+#pragma once
+
+#include "comm/transport/shm_stream.h"
+#include "comm/transport/stream_inbox.h"
+#include "comm/transport/stream_outbox.h"
+
+namespace paceline {
+
+class ShmPeer {
+ public:
+  ShmPeer(const ShmStream::Ends& ends, Culprit who) : stream_(ends), who_(std::move(who)) {}
+  ~ShmPeer() { stream_.close(); }
+  ShmPeer(const ShmPeer&) = delete;
+  ShmPeer& operator=(const ShmPeer&) = delete;
+
+  bool lost() const { return !loss_.ok(); }
+  const Status& loss() const { return loss_; }
+  /// Does something wait for the peer to come along?
+  bool awaited() const { return !lost() && (inbox.expects() || !outbox.empty()); }
+
+  /// Sends what can be sent; true if anything moved.
+  bool flush();
+  /// Sends and reads what can be; true if anything moved. A few loads if nothing did.
+  bool drive() {
+    const bool sent = !outbox.empty() && flush();
+    return (has_work() && read()) || sent;
+  }
+  /// Its process has ended; it is lost once what it had written is read.
+  void set_gone() { stream_.set_gone(); }
+  bool has_gone() const { return stream_.has_gone(); }
+  /// Ends data requests and throws away what comes for them; control messages still go both ways.
+  void abort(const Status& why);
+
+  StreamOutbox outbox;
+  StreamInbox inbox{kReadAheadBytes};
+
+ private:
+  // Of a ring it costs nothing to come back for more, but what is read ahead is copied twice.
+  static constexpr std::size_t kReadAheadBytes = 1024;
+
+  bool has_work() const { return !lost() && !inbox.stalled() && stream_.has_input(); }
+  bool read();
+  void lose(const Status& why);
+
+  ShmStream stream_;
+  const Culprit who_;
+  Status loss_;
+};
+
+}  // namespace paceline

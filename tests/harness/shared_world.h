@@ -1,0 +1,23 @@
+// A world of ranks over shared memory that has no name: inherited by children, seen by threads.
+#pragma once
+
+#include <memory>
+
+#include "comm/shared_segment.h"
+#include "tests/harness/world.h"
+
+namespace paceline::testing {
+
+class SharedWorld final : public World {
+ public:
+  explicit SharedWorld(int ranks);
+
+  int size() const override { return group_.size(); }
+  std::unique_ptr<Transport> enter(int rank, std::shared_ptr<PollEngine> engine) override;
+
+ private:
+  const std::shared_ptr<SharedSegment> segment_;  // owners: see ShmPlace
+  Group group_;                                   // of no rank yet
+};
+
+}  // namespace paceline::testing

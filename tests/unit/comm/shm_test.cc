@@ -1,0 +1,224 @@
+// Shared memory where a process dies, lies, sleeps or is late; what goes well is in the contract.
+
+#include "comm/transport/shm.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "comm/transport/byte_ring.h"
+#include "tests/unit/comm/patience.h"
+
+namespace paceline::testing {
+namespace {
+
+constexpr ShmOptions kOptions{.ring_bytes = 4096};
+
+// One rank of a group of `ranks` that share `segment`, with an engine that drives it.
+class Rank final : private Driver, private RequestListener {
+ public:
+  Rank(std::shared_ptr<SharedSegment> segment, int rank, int ranks,
+       const PollEngine::Options& stages = {.spin_rounds = 0, .yield_rounds = 10})
+      : engine_(PollEngine::create(stages).value()) {
+    Group group{.name = "test", .rank = rank};
+    group.members.assign(static_cast<std::size_t>(ranks), {.host = "here"});
+    segment->take_place(rank).value();
+    transport_ =
+        make_shm_transport(engine_, group, {.segment = std::move(segment)}, kOptions).value();
+    const Engine::Baton baton = engine_->hold();
+    engine_->attach(*this);
+  }
+  ~Rank() override {
+    const Engine::Baton baton = engine_->hold();
+    engine_->detach(*this);
+  }
+
+  /// Ends when the message has ended, or times out.
+  Status send(int to, const Bytes& payload) {
+    Request request{.listener = this};
+    return end([&] { transport_->send(to, {}, payload, request); }, request, patient());
+  }
+  Status receive(int from, Bytes& buffer, Deadline deadline = patient()) {
+    Request request{.listener = this};
+    return end([&] { transport_->receive(from, buffer, request); }, request, deadline);
+  }
+  TimePoint wake_at() const override { return transport_->wake_at(); }
+  /// At the last timeout: when it wanted to be driven next.
+  TimePoint wanted_at() const { return wanted_at_; }
+  TimePoint now() const { return engine_->clock().now(); }
+  const ShmTransport& transport() const { return *transport_; }
+
+ private:
+  template <class Begin>
+  Status end(const Begin& begin, Request& request, Deadline deadline) {
+    ended_ = false;
+    {
+      const Engine::Baton baton = engine_->hold();
+      begin();
+    }
+    if (engine_->wait([this] { return ended_; }, deadline)) return request.status;
+    wanted_at_ = wake_at();
+    const Engine::Baton baton = engine_->hold();
+    transport_->abort(Status(Code::kTimeout, Scope::kGroup, "it did not come"));
+    return request.status;
+  }
+  bool drive(TimePoint now) override { return transport_->drive(now); }
+  void ended(Request&) override { ended_ = true; }
+
+  std::shared_ptr<PollEngine> engine_;
+  std::unique_ptr<ShmTransport> transport_;
+  bool ended_ = false;
+  TimePoint wanted_at_ = TimePoint::max();
+};
+
+class ShmTest : public ::testing::Test {
+ protected:
+  // Room for three ranks, whoever comes.
+  const std::shared_ptr<SharedSegment> segment_ = std::make_shared<SharedSegment>(
+      SharedSegment::create_nameless(ShmTransport::bytes_for(3, kOptions.ring_bytes)).value());
+
+  /// Runs `body` as `rank` in a child, which ends without tidying up.
+  template <class Body>
+  pid_t start(int rank, int ranks, const Body& body) {
+    const pid_t child = ::fork();
+    if (child != 0) return child;
+    Rank here(segment_, rank, ranks);
+    body(here);
+    ::kill(::getpid(), SIGKILL);
+    std::abort();
+  }
+  static void reap(pid_t child) {
+    ASSERT_GT(child, 0);
+    EXPECT_EQ(::waitpid(child, nullptr, 0), child);
+  }
+};
+
+TEST_F(ShmTest, WhatAKilledPeerSentIsReceivedAndThenItIsLost) {
+  const pid_t child = start(1, 2, [](Rank& there) {
+    (void)there.send(0, Bytes(1000, std::byte{1}));
+    (void)there.send(0, Bytes(8, std::byte{2}));
+  });
+  reap(child);
+  Rank here(segment_, 0, 2);
+  Bytes first(1000), second(8), third(8);
+  EXPECT_TRUE(here.receive(1, first).ok());
+  EXPECT_EQ(first, Bytes(1000, std::byte{1}));
+  EXPECT_TRUE(here.receive(1, second).ok());
+  const Status lost = here.receive(1, third);
+  EXPECT_EQ(lost.code(), Code::kPeerLost);
+  EXPECT_EQ(lost.culprit().rank, 1);
+  EXPECT_EQ(lost.text(), "the process of the rank has ended");
+  EXPECT_EQ(here.send(1, third).code(), Code::kPeerLost);
+  EXPECT_FALSE(here.transport().connected(1));
+}
+
+// The ring is full and nobody will read it.
+TEST_F(ShmTest, ASendToAKilledPeerEnds) {
+  Rank here(segment_, 0, 2);
+  Bytes word(1);
+  const pid_t child = start(1, 2, [](Rank& there) {
+    (void)there.send(0, Bytes(1));
+    Bytes nothing_comes(1);
+    (void)there.receive(0, nothing_comes);
+  });
+  EXPECT_TRUE(here.receive(1, word).ok());
+  ::kill(child, SIGKILL);
+  const Status status = here.send(1, Bytes(10 * kOptions.ring_bytes));
+  EXPECT_EQ(status.code(), Code::kPeerLost);
+  reap(child);
+}
+
+// A thread of the own process cannot be asked whether it lives.
+TEST_F(ShmTest, AThreadThatIsSilentIsNotLost) {
+  Rank here(segment_, 0, 2), thread(segment_, 1, 2);
+  Bytes word(1);
+  const Deadline deadline = Deadline::after(SystemClock(), 3 * ShmTransport::kLookEvery);
+  EXPECT_EQ(here.receive(1, word, deadline).code(), Code::kTimeout);
+}
+
+// To ask whether a peer lives, a sleeper must be woken; if nothing is awaited it may sleep on.
+TEST_F(ShmTest, ItWantsToBeDrivenWhileItAwaitsSomething) {
+  Rank here(segment_, 0, 2);
+  Bytes word(1);
+  EXPECT_EQ(here.wake_at(), TimePoint::max());
+  (void)here.receive(1, word, brief());
+  EXPECT_LE(here.wanted_at(), here.now() + ShmTransport::kLookEvery);
+  EXPECT_EQ(here.wake_at(), TimePoint::max());
+}
+
+TEST_F(ShmTest, WhoHasNotComeYetIsAwaited) {
+  Rank here(segment_, 0, 2);
+  const Deadline deadline = Deadline::after(SystemClock(), 3 * ShmTransport::kLookEvery);
+  Bytes word(1);
+  EXPECT_EQ(here.receive(1, word, deadline).code(), Code::kTimeout);
+}
+
+// What one peer has scribbled over is between it and us.
+TEST_F(ShmTest, ADamagedRingLosesItsPeerAlone) {
+  Rank first(segment_, 0, 3), second(segment_, 1, 3);
+  const std::size_t ring = ByteRing::bytes_for(kOptions.ring_bytes);
+  // The fifth of six: from rank 2 to rank 0.
+  const std::span<std::byte> from_third = segment_->memory().last(2 * ring).first(ring);
+  std::fill(from_third.begin(), from_third.begin() + 8, std::byte{0xEE});
+  Bytes word(1);
+  const Status lost = first.receive(2, word);
+  EXPECT_EQ(lost.code(), Code::kPeerLost);
+  EXPECT_EQ(lost.culprit().rank, 2);
+  EXPECT_NE(lost.text().find("damaged"), std::string::npos) << lost.text();
+  EXPECT_TRUE(second.send(0, word).ok());
+  EXPECT_TRUE(first.receive(1, word).ok());
+}
+
+// Both sides sleep whenever they wait, for a message or for room: a wake-up that is missed costs a
+// whole nap, and so many of them cannot be slept through in time.
+TEST_F(ShmTest, NoWakeUpIsMissed) {
+  constexpr int kRounds = 300;
+  const PollEngine::Options sleepy{.spin_rounds = 0, .yield_rounds = 0};
+  const auto exchange = [&](int rank) {
+    Rank here(segment_, rank, 2, sleepy);
+    const Bytes ball(rank == 0 ? 8 : 3 * kOptions.ring_bytes, std::byte{3});
+    Bytes caught(rank == 0 ? 3 * kOptions.ring_bytes : 8);
+    for (int round = 0; round < kRounds; ++round) {
+      if (rank == 0) {
+        EXPECT_TRUE(here.send(1, ball).ok());
+      }
+      EXPECT_TRUE(here.receive(1 - rank, caught).ok());
+      if (rank == 1) {
+        EXPECT_TRUE(here.send(0, ball).ok());
+      }
+    }
+  };
+  const SystemClock clock;
+  const TimePoint begin = clock.now();
+  std::thread other(exchange, 1);
+  exchange(0);
+  other.join();
+  EXPECT_LT(clock.now() - begin, kRounds * PollEngine::kLongestNap / 2);
+}
+
+TEST_F(ShmTest, ASegmentThatIsTooSmallIsRefused) {
+  const auto engine = PollEngine::create({}).value();
+  Group group{.members = std::vector<Member>(3)};
+  const auto refusal = [&](const ShmPlace& place, const ShmOptions& options) {
+    return make_shm_transport(engine, group, place, options).status();
+  };
+  const Status small = refusal({.segment = segment_, .offset = 64}, kOptions);
+  EXPECT_EQ(small.code(), Code::kInvalidArgument);
+  EXPECT_NE(small.text().find("3 ranks with rings of 4096 bytes take"), std::string::npos);
+  EXPECT_EQ(refusal({.segment = segment_, .offset = 8}, {.ring_bytes = 1024}).code(),
+            Code::kInvalidArgument);
+  EXPECT_EQ(refusal({.segment = segment_, .offset = SIZE_MAX}, kOptions).code(),
+            Code::kInvalidArgument);
+  for (const std::size_t bytes : {0u, 32u, 1000u}) {
+    EXPECT_EQ(refusal({.segment = segment_}, {.ring_bytes = bytes}).code(), Code::kInvalidArgument);
+  }
+}
+
+}  // namespace
+}  // namespace paceline::testing
