@@ -3,18 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "comm/base/cgroup.h"
 #include "comm/base/text.h"
 #include "launcher/agent/oom_record.h"
-#include "launcher/process/cgroup.h"
 #include "launcher/process/system.h"
 
 namespace paceline::launcher {
 namespace {
 
-bool has(std::string_view list, std::string_view word) {
-  const auto items = split_words(list, ',');
-  return std::find(items.begin(), items.end(), word) != items.end();
-}
+constexpr CgroupController kMemory = "memory";
 
 std::string parent_of(const std::string& path) {
   return path.substr(0, std::max<std::size_t>(path.rfind('/'), 1));
@@ -35,19 +32,11 @@ std::uint64_t limits_hit_in(const std::string& folder) {
 }  // namespace
 
 std::optional<MemoryCgroup> memory_cgroup(std::string_view proc_cgroup) {
-  std::optional<MemoryCgroup> found;
-  for (const std::string_view line : split_words(proc_cgroup, '\n')) {
-    const std::size_t first = line.find(':');
-    const std::size_t second = line.find(':', first + 1);
-    if (second == std::string_view::npos) continue;
-    const std::string_view controllers = line.substr(first + 1, second - first - 1);
-    const std::string path(line.substr(second + 1));
-    if (has(controllers, "memory")) return MemoryCgroup{.unified = false, .path = path};
-    if (line.starts_with("0::")) found = MemoryCgroup{.unified = true, .path = path};
-  }
-  // Outside of this process's cgroup namespace.
-  if (found && found->path.starts_with("/..")) return {};
-  return found;
+  if (const auto path = cgroup_path(proc_cgroup, kMemory))
+    return MemoryCgroup{.unified = false, .path = *path};
+  if (const auto path = cgroup_path(proc_cgroup, ""))
+    return MemoryCgroup{.unified = true, .path = *path};
+  return {};
 }
 
 std::optional<std::uint64_t> counter(std::string_view text, std::string_view name) {
@@ -59,7 +48,7 @@ std::optional<std::uint64_t> counter(std::string_view text, std::string_view nam
 }
 
 std::optional<OomCounts::Counted> OomCounts::count(const MemoryCgroup& cgroup) const {
-  const auto mount = cgroup_mount(read_file(root_ + "/proc/self/mountinfo"), cgroup.unified);
+  const auto mount = cgroup_mount(read_file(root_ + "/proc/self/mountinfo"), cgroup.unified ? "" : kMemory);
   if (!mount) return {};
   Counted counted{.unified = cgroup.unified, .levels = {}, .kills = 0};
   for (std::string path = cgroup.path;; path = parent_of(path)) {

@@ -1,8 +1,6 @@
 #include "launcher/process/cgroup.h"
 
-#include <algorithm>
 #include <cerrno>
-#include <charconv>
 
 #include <fcntl.h>
 #include <linux/sched.h>
@@ -12,79 +10,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "comm/base/cgroup.h"
 #include "launcher/process/system.h"
 
 namespace paceline::launcher {
-namespace {
-
-bool has(std::string_view list, std::string_view word) {
-  const auto items = split_words(list, ',');
-  return std::find(items.begin(), items.end(), word) != items.end();
-}
-
-// mountinfo writes a space, a tab, a newline and a backslash as \ and three octal digits.
-std::string unescape(std::string_view text) {
-  std::string plain;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    int code = 0;
-    const std::string_view digits = text.substr(std::min(i + 1, text.size()), 3);
-    const auto [end, error] =
-        std::from_chars(digits.data(), digits.data() + digits.size(), code, 8);
-    if (text[i] == '\\' && error == std::errc{} && end == digits.data() + 3) {
-      plain += static_cast<char>(code);
-      i += 3;
-    } else {
-      plain += text[i];
-    }
-  }
-  return plain;
-}
-
-}  // namespace
-
-std::vector<std::string_view> split_words(std::string_view text, char separator) {
-  std::vector<std::string_view> words;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(separator, begin), text.size());
-    if (end > begin) words.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return words;
-}
-
-std::optional<std::string> CgroupMount::folder_of(const std::string& path) const {
-  if (root == "/") return path == "/" ? point : point + path;
-  if (path == root) return point;
-  if (path.starts_with(root + "/")) return point + path.substr(root.size());
-  return std::nullopt;
-}
-
-std::optional<CgroupMount> cgroup_mount(std::string_view mountinfo, bool unified) {
-  for (const std::string_view line : split_words(mountinfo, '\n')) {
-    const std::size_t dash = line.find(" - ");
-    if (dash == std::string_view::npos) continue;
-    // id parent device root point options… - type source options
-    const auto mount = split_words(line.substr(0, dash), ' ');
-    const auto system = split_words(line.substr(dash + 3), ' ');
-    if (mount.size() < 5 || system.size() < 3) continue;
-    if (unified ? system[0] == "cgroup2" : system[0] == "cgroup" && has(system[2], "memory"))
-      return CgroupMount{.root = unescape(mount[3]), .point = unescape(mount[4])};
-  }
-  return std::nullopt;
-}
-
 std::string own_cgroup_folder() {
-  constexpr std::string_view kUnified = "0::";
-  const auto mount = cgroup_mount(read_file("/proc/self/mountinfo"), true);
-  if (!mount) return "";
-  const std::string own = read_file("/proc/self/cgroup");
-  for (const std::string_view line : split_words(own, '\n')) {
-    if (!line.starts_with(kUnified)) continue;
-    const std::string path(line.substr(kUnified.size()));
-    // Outside of this process's cgroup namespace.
-    return path.starts_with("/..") ? "" : mount->folder_of(path).value_or("");
-  }
-  return "";
+  const auto mount = cgroup_mount(read_file("/proc/self/mountinfo"), "");
+  const auto path = cgroup_path(read_file("/proc/self/cgroup"), "");
+  return mount && path ? mount->folder_of(*path).value_or("") : "";
 }
 
 std::string make_cgroup(const std::string& parent, const std::string& name) {

@@ -1,11 +1,7 @@
-// Control groups, cgroups(7): where they are mounted, and one of version 2 for the processes of a
-// job, where this user may make one.
+// A control group of version 2 for the processes of a job, where this user may make one: cgroups(7).
 #pragma once
 
-#include <optional>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include <sys/types.h>
 
@@ -13,24 +9,6 @@
 #include "comm/base/unique_fd.h"
 
 namespace paceline::launcher {
-
-/// The words of `text` between separators; none is empty.
-std::vector<std::string_view> split_words(std::string_view text, char separator);
-
-/// A hierarchy in the file system.
-struct CgroupMount {
-  std::string root;  ///< the cgroup that is seen at `point`
-  std::string point;
-
-  bool operator==(const CgroupMount&) const = default;
-
-  /// The folder of the cgroup `path`; nothing where it is not below `root`.
-  std::optional<std::string> folder_of(const std::string& path) const;
-};
-
-/// By the text of /proc/self/mountinfo: the hierarchy of version 2, or that of version 1 which has
-/// the memory controller.
-std::optional<CgroupMount> cgroup_mount(std::string_view mountinfo, bool unified);
 
 /// The folder of this process's cgroup of version 2; empty where there is none or it is out of
 /// sight.

@@ -12,29 +12,6 @@
 namespace paceline::launcher {
 namespace {
 
-constexpr std::string_view kMounts =
-    "22 1 0:20 / /proc rw - proc proc rw\n"
-    "30 29 0:26 / /sys/fs/cgroup/unified rw,relatime shared:9 - cgroup2 cgroup2 rw\n"
-    "31 29 0:27 /docker/a /mnt/a\\040b rw,relatime - cgroup cgroup rw,cpu,memory\n";
-
-TEST(CgroupMounts, AreFoundByTheirKind) {
-  EXPECT_EQ(cgroup_mount(kMounts, true),
-            std::optional(CgroupMount{.root = "/", .point = "/sys/fs/cgroup/unified"}));
-  EXPECT_EQ(cgroup_mount(kMounts, false),
-            std::optional(CgroupMount{.root = "/docker/a", .point = "/mnt/a b"}));
-  EXPECT_EQ(cgroup_mount("30 29 0:26 / / rw - cgroup", true), std::nullopt);
-  EXPECT_EQ(cgroup_mount("", false), std::nullopt);
-}
-
-TEST(CgroupMounts, ShowWhatIsBelowTheirRoot) {
-  const CgroupMount whole{.root = "/", .point = "/sys"}, part{.root = "/a", .point = "/mnt"};
-  EXPECT_EQ(whole.folder_of("/"), "/sys");
-  EXPECT_EQ(whole.folder_of("/job"), "/sys/job");
-  EXPECT_EQ(part.folder_of("/a"), "/mnt");
-  EXPECT_EQ(part.folder_of("/a/job"), "/mnt/job");
-  EXPECT_EQ(part.folder_of("/ab"), std::nullopt);
-}
-
 TEST(Cgroups, WhereNoneMayBeMadeTheForkIsAPlainOne) {
   EXPECT_EQ(make_cgroup("", "paceline-test"), "");
   EXPECT_EQ(make_cgroup("/nowhere", "paceline-test"), "");
