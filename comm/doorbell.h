@@ -28,7 +28,12 @@ class alignas(64) Doorbell {
 
   /// Any process, any thread, after its write.
   void ring() {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    after_writing();
+    ring_if_asleep();
+  }
+  /// The two halves of ring(): one fence will do for several bells.
+  static void after_writing() { std::atomic_thread_fence(std::memory_order_seq_cst); }
+  void ring_if_asleep() {
     if (asleep_.load(std::memory_order_relaxed) != 0) wake();
   }
 

@@ -97,6 +97,10 @@ class Transport : public Driver {
   /// Could a message go to the peer without making a connection first?
   virtual bool connected(int peer) const = 0;
 
+  /// Why the peer is lost; success where that is not known of it. What is not told to the transport
+  /// it looks for, now and then.
+  virtual Status loss(int peer) = 0;
+
   /// Ends every pending request with `why` and refuses later ones with it. Data messages that have
   /// begun to leave still arrive whole, those that come are thrown away. Control messages are
   /// still delivered both ways as far as drive() is called, but inquiries and answers that have

@@ -111,6 +111,7 @@ class InprocTransport final : public Transport {
     return there.connected && !there.lost;
   }
   void abort(const Status& why) override;
+  Status loss(int rank) override { return peer(rank).lost ? loss_of(rank) : Status(); }
   bool flushed() const override { return true; }
   TransportCounters counters() const override { return counters_; }
   bool drive(TimePoint now) override;

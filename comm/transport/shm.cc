@@ -26,6 +26,7 @@ class RingTransport final : public ShmTransport {
   void receive(int from, std::span<std::byte> buffer, Request& request) override;
   void tell(int to, MessageKind kind, ByteView payload) override;
   bool connected(int rank) const override { return rank != group_.rank && !peer(rank).lost(); }
+  Status loss(int rank) override;
   void abort(const Status& why) override;
   bool flushed() const override;
   TransportCounters counters() const override { return counters_; }
@@ -40,7 +41,9 @@ class RingTransport final : public ShmTransport {
     bool was_seen = false;  // its process has been found to live
   };
 
-  ShmPeer& peer(int rank) const;
+  Neighbour& neighbour(int rank);
+  const Neighbour& neighbour(int rank) const;
+  ShmPeer& peer(int rank) const { return *neighbour(rank).peer; }
   void look_after(Neighbour& neighbour);
 
   const std::shared_ptr<PollEngine> engine_;  // owners: see Work
@@ -79,9 +82,13 @@ RingTransport::~RingTransport() {
   engine_->sleep_at(nullptr);
 }
 
-ShmPeer& RingTransport::peer(int rank) const {
+const RingTransport::Neighbour& RingTransport::neighbour(int rank) const {
   PACELINE_ASSERT(rank != group_.rank);
-  return *neighbours_[static_cast<std::size_t>(rank < group_.rank ? rank : rank - 1)].peer;
+  return neighbours_[static_cast<std::size_t>(rank < group_.rank ? rank : rank - 1)];
+}
+
+RingTransport::Neighbour& RingTransport::neighbour(int rank) {
+  return const_cast<Neighbour&>(std::as_const(*this).neighbour(rank));
 }
 
 void RingTransport::send(int to, const Signature& signature, std::span<const std::byte> payload,
@@ -106,6 +113,15 @@ void RingTransport::tell(int to, MessageKind kind, ByteView payload) {
   if (to == group_.rank || peer(to).lost()) return;
   peer(to).outbox.push_control(kind, payload);
   peer(to).flush();
+}
+
+Status RingTransport::loss(int rank) {
+  Neighbour& there = neighbour(rank);
+  if (!there.peer->lost()) {
+    look_after(there);
+    there.peer->drive();
+  }
+  return there.peer->loss();
 }
 
 void RingTransport::abort(const Status& why) {

@@ -35,6 +35,7 @@ class TcpTransport final : public Transport {
   bool connected(int rank) const override {
     return peers_[static_cast<std::size_t>(rank)]->connected();
   }
+  Status loss(int rank) override { return peer(rank).loss(); }
   void abort(const Status& why) override;
   bool flushed() const override;
   TransportCounters counters() const override { return counters_; }

@@ -1,0 +1,183 @@
+#include "comm/host_segment.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <fstream>
+#include <utility>
+
+#include "comm/base/random.h"
+#include "comm/base/try.h"
+#include "comm/bytes.h"
+
+namespace paceline {
+namespace {
+
+constexpr std::size_t kMaxText = 1024;
+constexpr std::size_t kNonceBytes = 16;
+using Nonce = std::array<std::byte, kNonceBytes>;
+
+// What rank 0 has made, and by what the others know that they see the same.
+struct Offer {
+  std::string path;
+  std::string boot;  // of the kernel, /proc/sys/kernel/random/boot_id
+  Nonce nonce{};     // at the segment's beginning
+  std::string why_not;
+};
+
+std::string encode(const Offer& offer) {
+  Bytes bytes;
+  ByteWriter writer(bytes);
+  writer.put_text(offer.path);
+  writer.put_text(offer.boot);
+  writer.put_text(to_text(offer.nonce));
+  writer.put_text(offer.why_not);
+  return to_text(bytes);
+}
+
+Result<Offer> decode(const std::string& text) {
+  ByteReader reader(as_byte_view(text));
+  Offer offer{.path = reader.get_text(kMaxText), .boot = reader.get_text(kMaxText)};
+  const std::string nonce = reader.get_text(kNonceBytes);
+  offer.why_not = reader.get_text(kMaxText);
+  if (!reader.complete() || nonce.size() != kNonceBytes)
+    return Status(Code::kUnavailable, Scope::kGroup, "the store holds something else than memory");
+  std::memcpy(offer.nonce.data(), nonce.data(), kNonceBytes);
+  return offer;
+}
+
+std::string boot_id() {
+  std::string id;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
+  return id;
+}
+
+std::string hexadecimal(std::span<const std::byte> bytes) {
+  std::string text;
+  for (const std::byte byte : bytes) {
+    constexpr const char* kDigits = "0123456789abcdef";
+    text += kDigits[std::to_integer<unsigned>(byte) >> 4];
+    text += kDigits[std::to_integer<unsigned>(byte) & 15];
+  }
+  return text;
+}
+
+// What this rank has of the segment: it, or why not.
+struct Found {
+  std::shared_ptr<SharedSegment> segment;
+  Status status;
+  bool other_host = false;
+};
+
+Found keep(Result<SharedSegment> segment, int rank) {
+  if (!segment.ok()) return {.segment = nullptr, .status = segment.status()};
+  Found found{.segment = std::make_shared<SharedSegment>(*std::move(segment)), .status = {}};
+  found.status = found.segment->take_place(rank);
+  return found;
+}
+
+// The first of the sizes for which there is room.
+Result<Found> make(const HostSegmentRequest& request, int rank, Offer& offer) {
+  PACELINE_TRY(fill_system_random(offer.nonce));
+  offer.boot = boot_id();
+  offer.path = request.folder + "/" + request.prefix + hexadecimal(offer.nonce);
+  Status refused;
+  for (const std::size_t bytes : request.bytes) {
+    auto segment = SharedSegment::create(offer.path, bytes);
+    refused = segment.status();
+    if (!segment.ok() && refused.code() == Code::kExhausted) continue;
+    if (segment.ok()) std::memcpy(segment->memory().data(), offer.nonce.data(), offer.nonce.size());
+    return keep(std::move(segment), rank);
+  }
+  return Found{.segment = nullptr, .status = refused};
+}
+
+// A file of that name that somebody else has made holds another nonce.
+Found open(const Offer& offer, int rank) {
+  if (!offer.why_not.empty()) {
+    return {.segment = nullptr,
+            .status = Status(Code::kUnavailable, Scope::kProcess, offer.why_not)};
+  }
+  if (offer.boot.empty() || offer.boot != boot_id()) {
+    return {.segment = nullptr,
+            .status = Status(Code::kUnavailable, Scope::kProcess, "it runs on another host"),
+            .other_host = true};
+  }
+  Found found = keep(SharedSegment::open(offer.path), rank);
+  if (!found.status.ok()) return found;
+  const auto memory = found.segment->memory();
+  const bool same = memory.size() >= kHostSegmentHeader &&
+                    std::equal(offer.nonce.begin(), offer.nonce.end(), memory.begin());
+  if (same) return found;
+  return {.segment = nullptr,
+          .status = Status(Code::kUnavailable, Scope::kProcess,
+                           offer.path + " is something else where it runs")};
+}
+
+// What a rank answers: yes, or a letter and the reason.
+constexpr std::string_view kYes = "yes";
+constexpr char kOtherHost = 'h', kSameHost = 's';
+
+std::string encode(const Found& found) {
+  if (found.status.ok()) return std::string(kYes);
+  return (found.other_host ? kOtherHost : kSameHost) + found.status.text();
+}
+
+// Rank 0 makes it and says where; the others look there.
+Result<Found> meet_at(StoreClient& store, const Group& group, const HostSegmentRequest& request,
+                      const std::string& key, Deadline deadline) {
+  if (group.rank == 0) {
+    Offer offer;
+    PACELINE_TRY_ASSIGN(Found found, make(request, group.rank, offer));
+    if (!found.status.ok()) offer.why_not = found.status.text();
+    PACELINE_TRY(store.set(key, encode(offer), deadline));
+    return found;
+  }
+  PACELINE_TRY_ASSIGN(const auto values, store.get({&key, 1}, deadline));
+  if (!values[0]) {
+    return Status(Code::kTimeout, Scope::kGroup,
+                  "rank 0 has not said where the ranks could share memory",
+                  {.rank = 0, .host = group.members[0].host});
+  }
+  PACELINE_TRY_ASSIGN(const Offer offer, decode(*values[0]));
+  return open(offer, group.rank);
+}
+
+// The first rank that does not have it, and why; all have it where that says nothing.
+Result<HostSegment> hear_all(StoreClient& store, const Group& group, const std::string& prefix,
+                             Deadline deadline) {
+  std::vector<std::string> keys;
+  for (int rank = 0; rank < group.size(); ++rank) keys.push_back(prefix + std::to_string(rank));
+  PACELINE_TRY_ASSIGN(const auto answers, store.get(keys, deadline));
+  for (int rank = 0; rank < group.size(); ++rank) {
+    const auto place = static_cast<std::size_t>(rank);
+    const Member& member = group.members[place];
+    const std::string who = "rank " + std::to_string(rank) + " on " + member.host;
+    if (!answers[place]) {
+      return Status(Code::kTimeout, Scope::kGroup, who + " has not said whether it shares memory",
+                    {.rank = rank, .host = member.host});
+    }
+    const std::string& answer = *answers[place];
+    if (answer == kYes) continue;
+    return HostSegment{.segment = nullptr,
+                       .why_not = who + ": " + answer.substr(1),
+                       .other_host = answer.front() == kOtherHost};
+  }
+  return HostSegment();
+}
+
+}  // namespace
+
+Result<HostSegment> find_host_segment(StoreClient& store, const Group& group,
+                                      const HostSegmentRequest& request, Deadline deadline) {
+  const std::string prefix = "memory/" + group.name + "/" + std::to_string(group.epoch) + "/";
+  PACELINE_TRY_ASSIGN(const Found found,
+                      meet_at(store, group, request, prefix + "offer", deadline));
+  PACELINE_TRY(store.set(prefix + std::to_string(group.rank), encode(found), deadline));
+  PACELINE_TRY_ASSIGN(HostSegment all, hear_all(store, group, prefix, deadline));
+  if (all.why_not.empty()) all.segment = found.segment;
+  if (all.segment != nullptr) all.segment->remove_name();
+  return all;
+}
+
+}  // namespace paceline
