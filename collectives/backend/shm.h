@@ -1,0 +1,65 @@
+// The direct shared-memory backend: all-reduce, broadcast and barrier between the ranks of one
+// host, each of which writes its own area of a segment and reads the others'.
+//
+// Short contributions (up to 2 KiB) travel in the cache lines of their flags: with p ranks each
+// reads p - 1 contributions, one transfer deep. Longer ones go through chunks in flight: of each
+// byte a rank copies (p-1)/p into its staging, reads 1/p from everybody, and copies (p-1)/p out.
+// backend/shm/protocol.h says who may touch what and when.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "collectives/backend.h"
+#include "collectives/backend/shm/layout.h"
+#include "collectives/backend/shm/memory.h"
+#include "collectives/backend/shm/protocol.h"
+#include "comm/doorbell.h"
+#include "comm/transport.h"
+
+namespace paceline {
+
+class ShmBackend final : public CollectiveBackend {
+ public:
+  struct Options {
+    int rank = 0;
+    /// Looks at a flag before the engine takes over the waiting; 0 where ranks share CPUs, since
+    /// whoever is waited for may need this one.
+    int spins = 0;
+  };
+
+  /// The layout's memory, the bells (by rank) and the transport are borrowed. The transport tells
+  /// whether a rank that is waited for is lost.
+  ShmBackend(const shm::Layout& layout, std::vector<Doorbell*> bells, Transport& transport,
+             const Options& options);
+
+  std::string_view name() const override { return "shm"; }
+  Status start(OperationRequest& request) override;
+  bool drive(TimePoint now) override;
+  bool ended() const override { return ended_; }
+  const Status& outcome() const override { return outcome_; }
+  void finish() override { ended_ = true; }
+  std::optional<Disagreement> disagreement() const override { return disagreement_; }
+  std::vector<int> awaited() const override;
+
+ private:
+  bool advance(int spins);
+  void differ();
+  void look_after_peer();
+
+  Transport& transport_;
+  const int rank_;
+  const int spins_;
+  const shm::Layout layout_;
+  shm::Memory memory_;
+  shm::Protocol<shm::Memory> protocol_;
+
+  bool ended_ = true;
+  Status outcome_;
+  std::optional<Disagreement> disagreement_;
+  TimePoint look_at_ = TimePoint::max();  // when to see whether who is waited for still lives
+};
+
+}  // namespace paceline

@@ -1,0 +1,119 @@
+// How the direct shared-memory backend divides its part of a segment among the ranks.
+//
+// Each rank writes its own area only, so every flag and every byte has a single writer:
+//
+//   counters    how far it is: read by those who want to write into what it reads from
+//   calls       a ring of the last operations: signature, and what it contributes if that is short
+//   staged      a ring of chunks: its input, of a long operation, for others to read
+//   results     a ring of its parts of those chunks, reduced
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "comm/base/signature.h"
+
+namespace paceline::shm {
+
+inline constexpr std::size_t kLineBytes = 64;
+/// Two lines, which some processors fetch together.
+inline constexpr std::size_t kPairBytes = 128;
+
+/// Data and the flag that says whose they are, in one cache line, so that one transfer brings both.
+struct alignas(kLineBytes) Line {
+  static constexpr std::size_t kDataBytes = 56;
+  std::byte data[kDataBytes];
+  std::atomic<std::uint64_t> flag;
+};
+
+/// The longest contribution that travels in its flags' own lines.
+inline constexpr std::size_t kInlineBytes = 2048;
+inline constexpr std::size_t kInlineLines =
+    (kInlineBytes + Line::kDataBytes - 1) / Line::kDataBytes;
+
+/// How many operations a rank can be ahead of one that has not read its contribution.
+inline constexpr std::uint64_t kCalls = 4;
+/// How many chunks of an operation are in flight.
+inline constexpr std::uint64_t kChunks = 4;
+
+struct alignas(kPairBytes) Call {
+  Line lines[kInlineLines];
+  Signature signature;
+};
+
+/// What a rank tells about its progress; each only grows. Chunks are counted through all
+/// operations of the communicator.
+enum class Counter : std::size_t {
+  kDone,     ///< operations that it has ended
+  kFilled,   ///< chunks that it has staged
+  kReduced,  ///< chunks of which it needs nobody's staged bytes any more
+  kDrained,  ///< chunks of which it needs nobody's result any more
+};
+inline constexpr std::size_t kCounters = 4;
+
+struct alignas(kPairBytes) Count {
+  std::atomic<std::uint64_t> value;
+};
+
+/// The areas of all ranks, one behind the other. The memory is zero when it is new.
+class Layout {
+ public:
+  /// Chunks are of at most `chunk_bytes`, a multiple of kPairBytes.
+  Layout(std::byte* memory, int ranks, std::size_t chunk_bytes)
+      : memory_(memory), ranks_(ranks), chunk_bytes_(chunk_bytes) {}
+
+  static std::size_t bytes_for(int ranks, std::size_t chunk_bytes) {
+    return static_cast<std::size_t>(ranks) * area_bytes(ranks, chunk_bytes);
+  }
+  /// The longest chunks, up to `most`, with which the areas fit into `bytes`; 0 if none do.
+  static std::size_t chunk_bytes_for(int ranks, std::size_t bytes, std::size_t most) {
+    std::size_t chunk = most;
+    while (chunk >= kLeastChunkBytes && bytes_for(ranks, chunk) > bytes) chunk /= 2;
+    return chunk >= kLeastChunkBytes ? chunk : 0;
+  }
+
+  int ranks() const { return ranks_; }
+  std::size_t chunk_bytes() const { return chunk_bytes_; }
+  /// Of a rank's share of a chunk.
+  std::size_t part_bytes() const { return part_bytes(ranks_, chunk_bytes_); }
+
+  Call& call(int rank, std::uint64_t operation) const {
+    return fixed(rank).calls[operation % kCalls];
+  }
+  std::atomic<std::uint64_t>& counter(int rank, Counter which) const {
+    return fixed(rank).counts[static_cast<std::size_t>(which)].value;
+  }
+  std::byte* staged(int rank, std::uint64_t chunk) const {
+    return area(rank) + sizeof(Fixed) + chunk % kChunks * chunk_bytes_;
+  }
+  std::byte* result(int rank, std::uint64_t chunk) const {
+    return area(rank) + sizeof(Fixed) + kChunks * chunk_bytes_ + chunk % kChunks * part_bytes();
+  }
+
+ private:
+  static constexpr std::size_t kLeastChunkBytes = 4096;
+  struct Fixed {
+    Count counts[kCounters];
+    Call calls[kCalls];
+  };
+
+  static std::size_t part_bytes(int ranks, std::size_t chunk_bytes) {
+    const auto count = static_cast<std::size_t>(ranks);
+    return ((chunk_bytes + count - 1) / count + kPairBytes - 1) / kPairBytes * kPairBytes;
+  }
+  static std::size_t area_bytes(int ranks, std::size_t chunk_bytes) {
+    return sizeof(Fixed) + kChunks * (chunk_bytes + part_bytes(ranks, chunk_bytes));
+  }
+  std::byte* area(int rank) const {
+    return memory_ + static_cast<std::size_t>(rank) * area_bytes(ranks_, chunk_bytes_);
+  }
+  Fixed& fixed(int rank) const { return *reinterpret_cast<Fixed*>(area(rank)); }
+
+  std::byte* memory_;
+  int ranks_;
+  std::size_t chunk_bytes_;
+};
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free && sizeof(Line) == kLineBytes);
+
+}  // namespace paceline::shm

@@ -1,0 +1,267 @@
+// The flag protocol of the direct shared-memory backend: which rank may touch what, and when.
+//
+// It moves no byte itself: what it decides, a Memory does. The backend gives it the shared segment;
+// tests/interleave gives it a model of memory in which every order of the ranks' steps, and every
+// value that the C++ memory model lets a load return, is tried.
+//
+// An operation is begun by a contribution: a call's flag in the writer's own ring. Where everybody
+// contributes (all-reduce, barrier), a rank ends the operation when it has met the flags of all;
+// otherwise (broadcast) it meets the root's. A flag holds the operation's number and a digest of
+// what was called, so a rank that called something else is found out by the flag itself.
+//
+// A long operation goes through chunks in flight. Of each, every rank stages its input, reduces its
+// own part from everybody's staging, and drains the others' parts from their results:
+//
+//   stage chunk c    when nobody needs staged chunk c - kChunks:     all kReduced > c - kChunks
+//   reduce chunk c   when all have staged it:                        all kFilled  > c
+//                    and nobody needs result chunk c - kChunks:      all kDrained > c - kChunks
+//   drain chunk c    when all have reduced it:                       all kReduced > c
+//
+// In a broadcast the root stages and the others drain the staging itself.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "collectives/backend/shm/layout.h"
+
+namespace paceline::shm {
+
+/// What a step has come to.
+enum class Progress : std::uint8_t {
+  kMoved,    ///< there is more to do at once
+  kWaits,    ///< for awaited()
+  kDiffers,  ///< awaited() has called something else
+  kEnded,
+};
+
+/// The form of one operation. Equal on all ranks that agree.
+struct Form {
+  bool everybody = true;  ///< every rank contributes; otherwise the root alone
+  int root = 0;
+  std::uint64_t chunks = 0;  ///< 0: what there is to carry lies in the call itself
+  std::uint32_t digest = 0;  ///< of all that must agree
+};
+
+/// The flag of a call. Its lower half tells calls apart that share a place in the ring.
+inline std::uint64_t flag_of(std::uint64_t operation, std::uint32_t digest) {
+  return std::uint64_t{digest} << 32 | static_cast<std::uint32_t>(operation + 1);
+}
+
+/// A step() looks at other ranks' flags and counters until it can do one thing, and does it: trying
+/// every order of steps, with looks that may see less than there is, is trying every order of
+/// accesses.
+///
+/// Memory has kCalls and kChunks, the lengths of its rings, and, with everything an argument says
+/// about this rank's own operation:
+///   void publish(operation, flag)             writes this rank's contribution, then its flag
+///   std::uint64_t flag(rank, operation)       acquire
+///   bool take(rank, operation, flag)          reads a contribution; false: not all is there yet
+///   std::uint64_t counter(rank, Counter)      acquire
+///   void advance(Counter, value)              release, and wakes who may wait for it
+///   void stage(chunk), reduce(chunk), drain(chunk), drain_staged(root, chunk)
+template <class Memory>
+class Protocol {
+ public:
+  Protocol(int rank, int ranks)
+      : rank_(rank), ranks_(ranks), seen_(kCounters, Row(static_cast<std::size_t>(ranks), 0)) {}
+
+  void start(const Form& form) {
+    form_ = form;
+    flag_ = flag_of(operation_, form.digest);
+    staged_ = reduced_ = drained_ = 0;
+    met_ = form.everybody ? 0 : form.root;
+    stage_ = contributes() ? Stage::kPlace : Stage::kMeet;
+  }
+
+  std::uint64_t operation() const { return operation_; }
+  /// The number of the operation's first chunk.
+  std::uint64_t first_chunk() const { return first_chunk_; }
+  /// Whom the last step waited for.
+  int awaited() const { return awaited_; }
+
+  /// All that decides what it does next, for those who try every order.
+  std::vector<std::uint64_t> state() const {
+    std::vector<std::uint64_t> all{static_cast<std::uint64_t>(stage_),
+                                   static_cast<std::uint64_t>(met_),
+                                   static_cast<std::uint64_t>(role_),
+                                   operation_,
+                                   first_chunk_,
+                                   staged_,
+                                   reduced_,
+                                   drained_};
+    for (const Row& row : seen_) all.insert(all.end(), row.begin(), row.end());
+    return all;
+  }
+
+  Progress step(Memory& memory) {
+    switch (stage_) {
+      case Stage::kPlace:
+        return find_place(memory);
+      case Stage::kMeet:
+        return meet(memory);
+      case Stage::kPipeline:
+        return form_.everybody ? step_all_reduce(memory) : step_broadcast(memory);
+      case Stage::kEnd:
+        return end(memory);
+      case Stage::kIdle:
+        break;
+    }
+    return Progress::kEnded;
+  }
+
+ private:
+  using Row = std::vector<std::uint64_t>;
+  enum class Stage : std::uint8_t { kIdle, kPlace, kMeet, kPipeline, kEnd };
+  static constexpr int kRoles = 3;
+
+  bool contributes() const { return form_.everybody || form_.root == rank_; }
+  bool is_own(int rank) const { return rank == rank_; }
+  std::uint64_t& seen(Counter which, int rank) {
+    return seen_[static_cast<std::size_t>(which)][static_cast<std::size_t>(rank)];
+  }
+
+  // The call's place in the ring is free once everybody has ended the call that was there.
+  Progress find_place(Memory& memory) {
+    if (operation_ >= Memory::kCalls &&
+        !reached(memory, Counter::kDone, operation_ - Memory::kCalls + 1)) {
+      return Progress::kWaits;
+    }
+    memory.publish(operation_, flag_);
+    if (!form_.everybody) return leave_meeting();
+    stage_ = Stage::kMeet;
+    return Progress::kMoved;
+  }
+
+  Progress meet(Memory& memory) {
+    if (!is_own(met_)) {
+      const std::uint64_t flag = memory.flag(met_, operation_);
+      awaited_ = met_;
+      if (flag != flag_) {
+        const bool same_call =
+            static_cast<std::uint32_t>(flag) == static_cast<std::uint32_t>(flag_);
+        return same_call ? Progress::kDiffers : Progress::kWaits;
+      }
+    }
+    if (!memory.take(met_, operation_, flag_)) return Progress::kWaits;
+    // Who has begun this one has ended all before it.
+    seen(Counter::kDone, met_) = std::max(seen(Counter::kDone, met_), operation_);
+    if (!form_.everybody || ++met_ == ranks_) return leave_meeting();
+    return Progress::kMoved;
+  }
+
+  Progress leave_meeting() {
+    stage_ = form_.chunks > 0 ? Stage::kPipeline : Stage::kEnd;
+    return Progress::kMoved;
+  }
+
+  // The three roles take turns; it waits once none of them can go on.
+  Progress step_all_reduce(Memory& memory) {
+    Progress progress = Progress::kWaits;
+    for (int tried = 0; tried < kRoles && progress == Progress::kWaits; ++tried) {
+      progress = try_role(memory, role_);
+      role_ = (role_ + 1) % kRoles;
+    }
+    if (drained_ == form_.chunks) stage_ = Stage::kEnd;
+    return progress;
+  }
+
+  Progress try_role(Memory& memory, int role) {
+    if (role == 0) return try_stage(memory);
+    return role == 1 ? try_reduce(memory) : try_drain(memory);
+  }
+
+  Progress try_stage(Memory& memory) {
+    if (staged_ == form_.chunks) return Progress::kWaits;
+    const std::uint64_t chunk = first_chunk_ + staged_;
+    if (!reached(memory, Counter::kReduced, left_behind(chunk))) return Progress::kWaits;
+    memory.stage(chunk);
+    memory.advance(Counter::kFilled, chunk + 1);
+    ++staged_;
+    return Progress::kMoved;
+  }
+
+  Progress try_reduce(Memory& memory) {
+    if (reduced_ == staged_) return Progress::kWaits;
+    const std::uint64_t chunk = first_chunk_ + reduced_;
+    if (!reached(memory, Counter::kFilled, chunk + 1)) return Progress::kWaits;
+    if (!reached(memory, Counter::kDrained, left_behind(chunk))) return Progress::kWaits;
+    memory.reduce(chunk);
+    memory.advance(Counter::kReduced, chunk + 1);
+    ++reduced_;
+    return Progress::kMoved;
+  }
+
+  Progress try_drain(Memory& memory) {
+    if (drained_ == reduced_) return Progress::kWaits;
+    const std::uint64_t chunk = first_chunk_ + drained_;
+    if (!reached(memory, Counter::kReduced, chunk + 1)) return Progress::kWaits;
+    memory.drain(chunk);
+    memory.advance(Counter::kDrained, chunk + 1);
+    ++drained_;
+    return Progress::kMoved;
+  }
+
+  Progress step_broadcast(Memory& memory) {
+    const Progress progress = is_own(form_.root) ? try_stage(memory) : try_copy(memory);
+    if ((is_own(form_.root) ? staged_ : drained_) == form_.chunks) stage_ = Stage::kEnd;
+    return progress;
+  }
+
+  Progress try_copy(Memory& memory) {
+    const std::uint64_t chunk = first_chunk_ + drained_;
+    if (!reached_by(memory, form_.root, Counter::kFilled, chunk + 1)) return Progress::kWaits;
+    memory.drain_staged(form_.root, chunk);
+    memory.advance(Counter::kReduced, chunk + 1);
+    ++drained_;
+    return Progress::kMoved;
+  }
+
+  // Counters that this operation did not need are brought up to where it ends, since the next
+  // one's chunks are numbered on from there.
+  Progress end(Memory& memory) {
+    const std::uint64_t chunks = first_chunk_ + form_.chunks;
+    if (form_.chunks > 0 && !form_.everybody) {
+      memory.advance(is_own(form_.root) ? Counter::kReduced : Counter::kFilled, chunks);
+      memory.advance(Counter::kDrained, chunks);
+    }
+    first_chunk_ = chunks;
+    memory.advance(Counter::kDone, ++operation_);
+    stage_ = Stage::kIdle;
+    return Progress::kEnded;
+  }
+
+  static std::uint64_t left_behind(std::uint64_t chunk) {
+    return chunk + 1 > Memory::kChunks ? chunk + 1 - Memory::kChunks : 0;
+  }
+
+  bool reached(Memory& memory, Counter which, std::uint64_t least) {
+    for (int rank = 0; rank < ranks_; ++rank) {
+      if (!is_own(rank) && !reached_by(memory, rank, which, least)) return false;
+    }
+    return true;
+  }
+
+  bool reached_by(Memory& memory, int rank, Counter which, std::uint64_t least) {
+    if (seen(which, rank) >= least) return true;
+    awaited_ = rank;
+    seen(which, rank) = memory.counter(rank, which);
+    return seen(which, rank) >= least;
+  }
+
+  int rank_;
+  int ranks_;
+  std::vector<Row> seen_;  // of each counter, by rank: what it was at the last look
+  Form form_;
+  Stage stage_ = Stage::kIdle;
+  std::uint64_t flag_ = 0;
+  std::uint64_t operation_ = 0;
+  std::uint64_t first_chunk_ = 0;
+  std::uint64_t staged_ = 0, reduced_ = 0, drained_ = 0;  // chunks of this operation
+  int met_ = 0;                                           // the next whose contribution is taken
+  int role_ = 0;  // of the three in an all-reduce, whose turn it is
+  int awaited_ = -1;
+};
+
+}  // namespace paceline::shm

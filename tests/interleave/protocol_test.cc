@@ -1,0 +1,226 @@
+// The flag protocol of the direct shared-memory backend, in every order of 2 and 3 ranks' steps and
+// with every value that the memory model lets them load. The rings are shorter than the backend's,
+// so that a few operations go round them.
+#include "collectives/backend/shm/protocol.h"
+
+#include <iostream>
+
+#include <gtest/gtest.h>
+
+#include "tests/interleave/model.h"
+#include "tests/interleave/search.h"
+
+namespace paceline::testing {
+namespace {
+
+using shm::Counter;
+using shm::Form;
+using shm::Progress;
+
+// The backend's Memory. A load takes any value that it may.
+template <std::uint64_t Calls, std::uint64_t Chunks, std::uint64_t TrueChunks = Chunks>
+struct ModelAccess {
+  static constexpr std::uint64_t kCalls = Calls;
+  static constexpr std::uint64_t kChunks = Chunks;
+  // The rings' true lengths.
+  static constexpr std::uint64_t kCallPlaces = 2;
+  static constexpr std::uint64_t kChunkPlaces = TrueChunks;
+
+  ModelMemory& memory;
+  int rank;
+  int ranks;
+  bool releases;
+  Choices& choices;
+
+  static std::size_t locations(int ranks) {
+    return static_cast<std::size_t>(ranks) * (kCallPlaces + shm::kCounters);
+  }
+  static std::size_t regions(int ranks) {
+    return static_cast<std::size_t>(ranks) * (kCallPlaces + 2 * kChunkPlaces);
+  }
+  static std::size_t flag_at(int of, std::uint64_t operation) {
+    return static_cast<std::size_t>(of) * (kCallPlaces + shm::kCounters) + operation % kCallPlaces;
+  }
+  static std::size_t counter_at(int of, Counter which) {
+    return flag_at(of, 0) + kCallPlaces + static_cast<std::size_t>(which);
+  }
+  static std::size_t call_at(int of, std::uint64_t operation) {
+    return static_cast<std::size_t>(of) * (kCallPlaces + 2 * kChunkPlaces) +
+           operation % kCallPlaces;
+  }
+  static std::size_t staged_at(int of, std::uint64_t chunk) {
+    return call_at(of, 0) + kCallPlaces + chunk % kChunkPlaces;
+  }
+  static std::size_t result_at(int of, std::uint64_t chunk) {
+    return staged_at(of, 0) + kChunkPlaces + chunk % kChunkPlaces;
+  }
+
+  std::uint64_t load(std::size_t location) const {
+    const std::size_t oldest = memory.first_visible(rank, location);
+    return memory.load_acquire(rank, location,
+                               oldest + choices.pick(memory.history_length(location) - oldest));
+  }
+  void store(std::size_t location, std::uint64_t value) const {
+    releases ? memory.store_release(rank, location, value)
+             : memory.store_relaxed(rank, location, value);
+  }
+
+  void publish(std::uint64_t operation, std::uint64_t flag) const {
+    memory.write(rank, call_at(rank, operation), operation + 1);
+    store(flag_at(rank, operation), flag);
+  }
+  std::uint64_t flag(int of, std::uint64_t operation) const { return load(flag_at(of, operation)); }
+  bool take(int of, std::uint64_t operation, std::uint64_t) const {
+    memory.read(rank, call_at(of, operation), operation + 1);
+    return true;
+  }
+  std::uint64_t counter(int of, Counter which) const { return load(counter_at(of, which)); }
+  void advance(Counter which, std::uint64_t value) const { store(counter_at(rank, which), value); }
+
+  void stage(std::uint64_t chunk) const { memory.write(rank, staged_at(rank, chunk), chunk + 1); }
+  void reduce(std::uint64_t chunk) const {
+    for (int of = 0; of < ranks; ++of)
+      if (of != rank) memory.read(rank, staged_at(of, chunk), chunk + 1);
+    memory.write(rank, result_at(rank, chunk), chunk + 1);
+  }
+  void drain(std::uint64_t chunk) const {
+    for (int of = 0; of < ranks; ++of)
+      if (of != rank) memory.read(rank, result_at(of, chunk), chunk + 1);
+  }
+  void drain_staged(int root, std::uint64_t chunk) const {
+    memory.read(rank, staged_at(root, chunk), chunk + 1);
+  }
+};
+
+template <class Access>
+class State {
+ public:
+  // One script for each rank.
+  State(std::vector<std::vector<Form>> scripts, bool releases)
+      : scripts_(std::move(scripts)),
+        releases_(releases),
+        memory_(threads(), Access::locations(threads()), Access::regions(threads())),
+        running_(scripts_.size(), false),
+        next_(scripts_.size(), 0) {
+    for (int rank = 0; rank < threads(); ++rank) ranks_.emplace_back(rank, threads());
+  }
+
+  int threads() const { return static_cast<int>(scripts_.size()); }
+  // A rank that has found a disagreement begins nothing more, and leaves the others waiting.
+  bool ended() const {
+    if (differed_) return true;
+    for (std::size_t rank = 0; rank < scripts_.size(); ++rank) {
+      if (running_[rank] || next_[rank] < scripts_[rank].size()) return false;
+    }
+    return true;
+  }
+  bool step(int thread, Choices& choices) {
+    const auto rank = static_cast<std::size_t>(thread);
+    if (!running_[rank]) {
+      if (differed_ || next_[rank] == scripts_[rank].size()) return false;
+      ranks_[rank].start(scripts_[rank][next_[rank]++]);
+      running_[rank] = true;
+      return true;
+    }
+    Access access{memory_, thread, threads(), releases_, choices};
+    const Progress progress = ranks_[rank].step(access);
+    if (progress == Progress::kDiffers) differed_ = true;
+    running_[rank] = progress != Progress::kEnded && progress != Progress::kDiffers;
+    return progress != Progress::kWaits;
+  }
+  std::string key() const {
+    std::string key;
+    memory_.append_key(key);
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+      for (const std::uint64_t number : ranks_[rank].state())
+        key.append(reinterpret_cast<const char*>(&number), sizeof number);
+      key += static_cast<char>(next_[rank]);
+      key += running_[rank] ? 'r' : 'i';
+    }
+    return key;
+  }
+
+ private:
+  std::vector<std::vector<Form>> scripts_;
+  bool releases_;
+  ModelMemory memory_;
+  std::vector<shm::Protocol<Access>> ranks_;
+  std::vector<bool> running_;
+  std::vector<std::size_t> next_;
+  bool differed_ = false;
+};
+
+constexpr std::size_t kMostStates = 500'000;
+
+Form exchange() { return {}; }
+Form broadcast(int root, std::uint64_t chunks = 0) {
+  return {.everybody = false, .root = root, .chunks = chunks};
+}
+Form all_reduce(std::uint64_t chunks) { return {.chunks = chunks}; }
+
+using Short = ModelAccess<2, 1>;
+using Long = ModelAccess<2, 2>;
+
+template <class Access>
+SearchResult try_all(int ranks, const std::vector<Form>& script, bool releases = true) {
+  const State<Access> first(std::vector(static_cast<std::size_t>(ranks), script), releases);
+  SearchResult result = search(first, kMostStates);
+  std::cout << ranks << " ranks, " << script.size() << " operations: " << result.states
+            << " states\n";
+  return result;
+}
+
+template <class Access = Short>
+void expect_right(int ranks, const std::vector<Form>& script) {
+  const SearchResult result = try_all<Access>(ranks, script);
+  EXPECT_EQ(result.fault, "");
+  EXPECT_TRUE(result.complete);
+}
+
+TEST(FlagProtocol, ShortOperationsOfTwo) {
+  expect_right(2, {exchange(), exchange(), exchange(), exchange()});
+  expect_right(2, {broadcast(0), broadcast(0), broadcast(0), broadcast(1), exchange()});
+  expect_right(2, {broadcast(1), exchange(), broadcast(1), broadcast(1), broadcast(0)});
+}
+
+TEST(FlagProtocol, ShortOperationsOfThree) {
+  expect_right(3, {exchange(), exchange(), exchange()});
+  expect_right(3, {broadcast(0), broadcast(1), broadcast(0), exchange()});
+}
+
+TEST(FlagProtocol, LongOperationsOfTwo) {
+  expect_right(2, {all_reduce(2)});
+  expect_right(2, {all_reduce(1), broadcast(0, 1), all_reduce(1)});
+  expect_right(2, {broadcast(0, 3), broadcast(1, 2)});
+  expect_right<Long>(2, {broadcast(0, 4), broadcast(1, 3)});
+  expect_right<Long>(2, {all_reduce(2)});
+}
+
+TEST(FlagProtocol, LongOperationsOfThree) {
+  expect_right(3, {broadcast(0, 3)});
+  expect_right(3, {all_reduce(1)});
+}
+
+// Whatever the order, somebody finds out, and nobody takes what is not meant for it.
+TEST(FlagProtocol, WhoCalledSomethingElseIsFoundOut) {
+  for (const Form& other : {Form{.digest = 1}, Form{.chunks = 2, .digest = 1}}) {
+    const State<Short> first({{exchange(), exchange()}, {exchange(), other}}, true);
+    const SearchResult result = search(first, kMostStates);
+    EXPECT_EQ(result.fault, "");
+    EXPECT_TRUE(result.complete);
+  }
+}
+
+// The search finds what is wrong on purpose.
+TEST(FlagProtocol, WithoutReleaseOrWithTooLongRingsItFails) {
+  EXPECT_NE(try_all<Short>(2, {exchange()}, false).fault, "");
+  EXPECT_NE(try_all<Short>(2, {all_reduce(1)}, false).fault, "");
+  const auto late_calls =
+      try_all<ModelAccess<3, 1>>(2, {broadcast(0), broadcast(0), broadcast(0), broadcast(0)});
+  EXPECT_NE(late_calls.fault, "");
+  EXPECT_NE((try_all<ModelAccess<2, 3, 2>>(2, {broadcast(0, 4)}).fault), "");
+  EXPECT_NE((try_all<ModelAccess<2, 3, 2>>(2, {all_reduce(4)}).fault), "");
+}
+
+}  // namespace
+}  // namespace paceline::testing
