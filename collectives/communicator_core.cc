@@ -62,7 +62,9 @@ Status CommunicatorCore::run(OperationRequest request) {
     const Engine::Baton baton = engine.hold();
     // Not owned: this frame waits for the end.
     std::shared_ptr<Completion> borrowed(std::shared_ptr<void>(), &completion);
-    if (Status refused = submit(request, std::move(borrowed), false); !refused.ok()) return refused;
+    Status refused = submit(request, std::move(borrowed), false, begin);
+    if (!refused.ok()) return refused;
+    if (completion.has_ended()) return end_of_wait(completion, begin);
   }
   const auto ended = [&completion] { return completion.has_ended(); };
   if (!engine.wait(ended, Deadline::at(begin + parts_.stalls.timeout + kBeyondDeadline))) {
@@ -71,14 +73,19 @@ Status CommunicatorCore::run(OperationRequest request) {
          engine.clock().now());
   }
   const Engine::Baton baton = engine.hold();
-  stats_.time_blocked += engine.clock().now() - begin;
-  return completion.status;
+  return end_of_wait(completion, begin);
+}
+
+Status CommunicatorCore::end_of_wait(Completion& completion, TimePoint begin) {
+  stats_.time_blocked += parts_.engine->clock().now() - begin;
+  return std::move(completion.status);
 }
 
 Work CommunicatorCore::start(OperationRequest request) {
   auto completion = std::make_shared<Completion>();
   const Engine::Baton baton = parts_.engine->hold();
-  if (Status refused = submit(request, completion, true); !refused.ok()) {
+  const TimePoint now = parts_.engine->clock().now();
+  if (Status refused = submit(request, completion, true, now); !refused.ok()) {
     completion->end(std::move(refused));
   }
   return Work(parts_.engine, std::move(completion));
@@ -117,7 +124,7 @@ Status CommunicatorCore::validate(const OperationRequest& request) const {
 }
 
 Status CommunicatorCore::submit(OperationRequest request, std::shared_ptr<Completion> completion,
-                                bool in_background) {
+                                bool in_background, TimePoint now) {
   if (!failure_.ok()) return failure_;
   if (closed_) return argument_error("the communicator is closed");
   if (Status invalid = validate(request); !invalid.ok()) {
@@ -127,11 +134,10 @@ Status CommunicatorCore::submit(OperationRequest request, std::shared_ptr<Comple
     return Status(Code::kExhausted, Scope::kOperation,
                   std::to_string(kMaxQueued) + " operations are outstanding: wait for some");
   }
-  const TimePoint now = parts_.engine->clock().now();
   request.signature.sequence = next_sequence_++;
   queue_.push_back(
       {.request = request,
-       .deadline = Deadline::after(parts_.engine->clock(), parts_.stalls.timeout).moment(),
+       .deadline = Deadline::after(now, parts_.stalls.timeout).moment(),
        .completion = std::move(completion),
        .in_background = in_background});
   if (in_background) parts_.engine->begin_background();

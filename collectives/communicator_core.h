@@ -88,7 +88,8 @@ class CommunicatorCore final : private Driver, private TransportSink {
 
   Status validate(const OperationRequest& request) const;
   Status submit(OperationRequest request, std::shared_ptr<Completion> completion,
-                bool in_background);
+                bool in_background, TimePoint now);
+  Status end_of_wait(Completion& completion, TimePoint begin);
   void start_next(TimePoint now);
   void end_current(Status how, TimePoint now);
 

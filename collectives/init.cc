@@ -12,6 +12,7 @@
 #include "collectives/backend/native.h"
 #include "collectives/communicator_core.h"
 #include "collectives/failure/store_whereabouts.h"
+#include "collectives/host_world.h"
 #include "comm/base/environment.h"
 #include "comm/base/try.h"
 #include "comm/job_key.h"
@@ -77,16 +78,20 @@ Result<std::unique_ptr<FlightRing>> open_flight_ring(const Environment& environm
   return FlightRing::create_private();
 }
 
-Result<Communicator> make_communicator(const World& world, Group group,
-                                       std::unique_ptr<Transport> transport,
-                                       std::unique_ptr<Whereabouts> whereabouts) {
-  PACELINE_TRY_ASSIGN(auto flight, open_flight_ring(world.environment));
+std::unique_ptr<CollectiveBackend> make_native(const World& world, Transport* transport) {
   NativeBackend::Options options{
       .rank = world.rank, .ranks = world.size, .algorithm = world.environment.algorithm};
   if (world.environment.segment_bytes > 0) {
     options.segment_bytes = world.environment.segment_bytes;
   }
-  auto backend = std::make_unique<NativeBackend>(transport.get(), std::move(options));
+  return std::make_unique<NativeBackend>(transport, std::move(options));
+}
+
+Result<Communicator> make_communicator(const World& world, Group group,
+                                       std::unique_ptr<Transport> transport,
+                                       std::unique_ptr<CollectiveBackend> backend,
+                                       std::unique_ptr<Whereabouts> whereabouts) {
+  PACELINE_TRY_ASSIGN(auto flight, open_flight_ring(world.environment));
   return Communicator(std::make_unique<CommunicatorCore>(
       CommunicatorCore::Parts{.engine = world.engine,
                               .transport = std::move(transport),
@@ -96,6 +101,33 @@ Result<Communicator> make_communicator(const World& world, Group group,
                               .log = world.log,
                               .group = std::move(group),
                               .stalls = world.stalls}));
+}
+
+// Empty where the ranks do not share a host, or are not to use it.
+Result<HostWorld> share_host(const World& world, StoreClient& store, const Group& group,
+                             Deadline deadline) {
+  const Environment& environment = world.environment;
+  if (environment.backend == BackendChoice::kTcp) return HostWorld();
+  HostSegmentRequest request{
+      .prefix = "paceline-" + (environment.job_id.empty() ? "" : environment.job_id + "-")};
+  for (const HostLayout& layout : host_layouts(world.size))
+    request.bytes.push_back(layout.bytes(world.size));
+  HostSegment found{
+      .segment = nullptr,
+      .why_not = "more than " + std::to_string(kMostHostRanks) + " ranks share no memory"};
+  if (world.size <= kMostHostRanks) {
+    PACELINE_TRY_ASSIGN(found, find_host_segment(store, group, request, deadline));
+  }
+  if (found.segment != nullptr) return make_host_world(world.engine, group, found.segment);
+  if (environment.backend == BackendChoice::kShm) {
+    return Status(Code::kUnavailable, Scope::kGroup,
+                  "PACELINE_BACKEND=shm, but the ranks share no memory: " + found.why_not);
+  }
+  if (world.rank == 0 && world.log != nullptr) {
+    world.log->write(found.other_host ? Severity::kInfo : Severity::kWarning,
+                     "the ranks share no memory and talk over TCP: " + found.why_not);
+  }
+  return HostWorld();
 }
 
 Result<Communicator> join(const World& world) {
@@ -125,14 +157,21 @@ Result<Communicator> join(const World& world) {
   PACELINE_TRY_ASSIGN(
       Group group,
       rendezvous(*store, {.rank = world.rank, .size = world.size, .self = self}, deadline));
-  PACELINE_TRY_ASSIGN(auto transport, make_tcp_transport(world.engine, group, std::move(listener),
-                                                         std::move(*key), {.log = world.log}));
+  PACELINE_TRY_ASSIGN(HostWorld joined, share_host(world, *store, group, deadline));
+  if (joined.transport == nullptr) {
+    PACELINE_TRY_ASSIGN(joined.transport,
+                        make_tcp_transport(world.engine, group, std::move(listener),
+                                           std::move(*key), {.log = world.log}));
+  }
+  // Whoever asks for an algorithm asks for a plan.
+  if (joined.backend == nullptr || !environment.algorithm.empty())
+    joined.backend = make_native(world, joined.transport.get());
   // The launcher's store lives as long as the job and sees the ranks from outside.
   std::unique_ptr<Whereabouts> whereabouts;
   if (!without_launcher) whereabouts = std::make_unique<StoreWhereabouts>(std::move(store));
-  PACELINE_TRY_ASSIGN(
-      Communicator communicator,
-      make_communicator(world, std::move(group), std::move(transport), std::move(whereabouts)));
+  PACELINE_TRY_ASSIGN(Communicator communicator,
+                      make_communicator(world, std::move(group), std::move(joined.transport),
+                                        std::move(joined.backend), std::move(whereabouts)));
   // Rank 0 serves the store until all have read it.
   if (without_launcher) PACELINE_TRY(communicator.barrier());
   return communicator;
@@ -154,7 +193,8 @@ Result<Communicator> Communicator::init(const InitOptions& options) {
   Result<Communicator> communicator = [&]() -> Result<Communicator> {
     if (world.size > 1) return join(world);
     Group alone{.members = {{.host = host_name(world.environment), .pid = ::getpid()}}};
-    return make_communicator(world, std::move(alone), nullptr, nullptr);
+    return make_communicator(world, std::move(alone), nullptr, make_native(world, nullptr),
+                             nullptr);
   }();
   if (communicator.ok()) return communicator;
   return communicator.status().with_context("rank " + std::to_string(world.rank) + " of " +

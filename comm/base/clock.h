@@ -35,7 +35,9 @@ class Deadline {
  public:
   static Deadline at(TimePoint moment) { return Deadline(moment); }
   static Deadline after(const Clock& clock, Duration timeout) {
-    const TimePoint now = clock.now();
+    return after(clock.now(), timeout);
+  }
+  static Deadline after(TimePoint now, Duration timeout) {
     return Deadline(timeout > TimePoint::max() - now ? TimePoint::max() : now + timeout);
   }
 

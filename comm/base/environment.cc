@@ -47,6 +47,14 @@ bool parse_log_level(std::string_view text, Environment& into) {
   return true;
 }
 
+bool parse_backend(std::string_view text, Environment& into) {
+  constexpr std::string_view kNames[] = {"auto", "shm", "tcp"};  // as BackendChoice counts
+  const auto* const found = std::find(std::begin(kNames), std::end(kNames), text);
+  if (found == std::end(kNames)) return false;
+  into.backend = static_cast<BackendChoice>(found - std::begin(kNames));
+  return true;
+}
+
 bool parse_segment(std::string_view text, Environment& into) {
   return parse_within<std::size_t>(text, 64, std::size_t{1} << 30, into.segment_bytes);
 }
@@ -93,6 +101,9 @@ constexpr Variable kVariables[] = {
      parse_seconds<&Environment::stall_s>},
     {"PACELINE_LOG_LEVEL", "info, warning, error or off", "warning",
      "least severe lines that are written to standard error", parse_log_level},
+    {"PACELINE_BACKEND", "auto, shm or tcp", "auto",
+     "over what ranks talk; auto: shared memory where they are on one host, else TCP",
+     parse_backend},
     {"PACELINE_ALGORITHM", "name of an algorithm", "chosen by cost",
      "algorithm for every operation that has one of this name",
      parse_text<&Environment::algorithm>},

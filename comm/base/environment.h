@@ -22,6 +22,10 @@ namespace paceline {
 /// How severe a line of the log must be to be written (telemetry/log.h).
 enum class LogLevel : std::uint8_t { kInfo, kWarning, kError, kOff };
 
+/// Over what the ranks talk: shared memory where all are on one host and TCP otherwise, or this and
+/// nothing else.
+enum class BackendChoice : std::uint8_t { kAuto, kShm, kTcp };
+
 struct Environment {
   std::optional<int> rank;                  // RANK
   std::optional<int> world_size;            // WORLD_SIZE
@@ -38,6 +42,7 @@ struct Environment {
   std::chrono::seconds timeout_s{300};      // PACELINE_TIMEOUT_S
   std::chrono::seconds stall_s{30};         // PACELINE_STALL_S
   LogLevel log_level = LogLevel::kWarning;  // PACELINE_LOG_LEVEL
+  BackendChoice backend{};                  // PACELINE_BACKEND
   std::string algorithm;                    // PACELINE_ALGORITHM
   std::size_t segment_bytes = 0;            // PACELINE_SEGMENT_BYTES; 0: chosen by the backend
   bool terminal = false;                    // PACELINE_TERMINAL

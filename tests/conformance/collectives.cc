@@ -210,6 +210,29 @@ TEST_P(Conformance, TheSelectedAlgorithmsFollowEachOther) {
 
 TEST_P(Conformance, ManyOperationsMayBeOutstanding) { run(check_outstanding, options()); }
 
+// The direct backend has no table of algorithms; what it does depends on the length alone.
+class Direct : public Conformance {};
+
+TEST_P(Direct, EveryOperationIsExact) {
+  const auto every_operation = [](Communicator& world) -> Status {
+    for (const OperationKind kind :
+         {OperationKind::kBarrier, OperationKind::kBroadcast, OperationKind::kAllReduce}) {
+      if (Status status = check_every_type(world, kind); !status.ok()) return status;
+    }
+    if (Status status = check_outstanding(world); !status.ok()) return status;
+    return world.close();
+  };
+  run(every_operation, options());
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, Direct,
+                         ::testing::Combine(::testing::Values(Mode::kDirect, Mode::kDirectThreads),
+                                            ::testing::Values(2, 3, 5, 8, 16)),
+                         [](const auto& instance) {
+                           return name(std::get<0>(instance.param)) + "_" +
+                                  std::to_string(std::get<1>(instance.param)) + "_ranks";
+                         });
+
 INSTANTIATE_TEST_SUITE_P(Modes, Conformance,
                          ::testing::Combine(::testing::ValuesIn(kModes),
                                             ::testing::Values(1, 2, 3, 5, 8, 11, 16)),

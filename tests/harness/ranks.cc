@@ -19,8 +19,14 @@
 namespace paceline::testing {
 namespace {
 
-using EndBody =
-    std::function<Status(std::shared_ptr<Engine>, std::unique_ptr<Transport>, InprocNetwork*)>;
+// What a rank starts with.
+struct Start {
+  std::shared_ptr<Engine> engine;
+  std::unique_ptr<Transport> transport;
+  std::unique_ptr<CollectiveBackend> backend;  // null: plans
+  InprocNetwork* network = nullptr;
+};
+using EndBody = std::function<Status(Start)>;
 
 Status of_rank(const Status& status, int rank) {
   return status.with_context("rank " + std::to_string(rank));
@@ -43,7 +49,10 @@ Status run_simulated(const RunOptions& options, const EndBody& body) {
     // Not owned: the simulation's engines outlive its run.
     std::shared_ptr<Engine> borrowed(std::shared_ptr<void>(), &engine);
     statuses[static_cast<std::size_t>(rank)] =
-        body(borrowed, network.connect(network.group(rank)), &network);
+        body({.engine = borrowed,
+              .transport = network.connect(network.group(rank)),
+              .backend = nullptr,
+              .network = &network});
   });
   Status failure = first_failure(statuses);
   if (failure.ok()) failure = simulated;
@@ -56,12 +65,18 @@ std::unique_ptr<World> make_world(const RunOptions& options) {
   if (options.mode == Mode::kThreads || options.mode == Mode::kProcesses) {
     return std::make_unique<TcpWorld>(options.ranks);
   }
-  return std::make_unique<SharedWorld>(options.ranks);
+  const bool direct = options.mode == Mode::kDirect || options.mode == Mode::kDirectThreads;
+  return std::make_unique<SharedWorld>(
+      options.ranks, direct ? SharedWorld::Backend::kDirect : SharedWorld::Backend::kPlans);
 }
 
-Status run_thread(World& world, int rank, const EndBody& body) {
+Start enter(World& world, int rank) {
   auto engine = PollEngine::create(PollEngine::options_for(world.size())).value();
-  return body(engine, world.enter(rank, engine), nullptr);
+  auto transport = world.enter(rank, engine);
+  auto backend = world.backend(rank, *transport);
+  return {.engine = std::move(engine),
+          .transport = std::move(transport),
+          .backend = std::move(backend)};
 }
 
 Status run_threads(const RunOptions& options, const EndBody& body) {
@@ -70,7 +85,7 @@ Status run_threads(const RunOptions& options, const EndBody& body) {
   std::vector<std::thread> threads;
   for (int rank = 0; rank < options.ranks; ++rank) {
     threads.emplace_back(
-        [&, rank] { statuses[static_cast<std::size_t>(rank)] = run_thread(*world, rank, body); });
+        [&, rank] { statuses[static_cast<std::size_t>(rank)] = body(enter(*world, rank)); });
   }
   for (std::thread& thread : threads) thread.join();
   return first_failure(statuses);
@@ -84,10 +99,9 @@ struct Child {
 };
 
 [[noreturn]] void run_child(World& world, int rank, const EndBody& body, int report) {
-  auto engine = PollEngine::create(PollEngine::options_for(world.size())).value();
-  auto transport = world.enter(rank, engine);
+  Start start = enter(world, rank);
   world.close_other_doors();
-  const Status status = body(std::move(engine), std::move(transport), nullptr);
+  const Status status = body(std::move(start));
   const std::string text = status.ok() ? "" : status.to_string();
   (void)!::write(report, text.data(), text.size());
   std::fflush(nullptr);
@@ -149,9 +163,11 @@ Status run(const RunOptions& options, const EndBody& body) {
       return run_simulated(options, body);
     case Mode::kThreads:
     case Mode::kSharedMemoryThreads:
+    case Mode::kDirectThreads:
       return run_threads(options, body);
     case Mode::kProcesses:
     case Mode::kSharedMemory:
+    case Mode::kDirect:
       return run_processes(options, body);
   }
   return {};
@@ -191,6 +207,10 @@ std::string name(Mode mode) {
       return "shared_memory";
     case Mode::kSharedMemoryThreads:
       return "shared_memory_threads";
+    case Mode::kDirect:
+      return "direct";
+    case Mode::kDirectThreads:
+      return "direct_threads";
   }
   return "unknown";
 }
@@ -201,21 +221,21 @@ Status RankEnd::wait(FunctionRef<bool()> condition, Duration timeout) const {
 }
 
 Status run_ranks(const RunOptions& options, const std::function<Status(Communicator&)>& body) {
-  return run(options, [&](std::shared_ptr<Engine> engine, std::unique_ptr<Transport> transport,
-                          InprocNetwork*) {
-    Communicator communicator = communicator_over(std::move(engine), std::move(transport),
-                                                  {.algorithm = options.algorithm,
-                                                   .segment_bytes = options.segment_bytes,
-                                                   .timeout = options.timeout});
+  return run(options, [&](Start start) {
+    Communicator communicator =
+        communicator_over(std::move(start.engine), std::move(start.transport),
+                          {.algorithm = options.algorithm,
+                           .segment_bytes = options.segment_bytes,
+                           .timeout = options.timeout},
+                          std::move(start.backend));
     return body(communicator);
   });
 }
 
 Status run_transports(const RunOptions& options, const std::function<Status(RankEnd&)>& body) {
-  return run(options, [&](std::shared_ptr<Engine> engine, std::unique_ptr<Transport> transport,
-                          InprocNetwork* network) {
-    const DrivenTransport driven(*engine, *transport);
-    RankEnd end{.transport = *transport, .engine = *engine, .network = network};
+  return run(options, [&](const Start& start) {
+    const DrivenTransport driven(*start.engine, *start.transport);
+    RankEnd end{.transport = *start.transport, .engine = *start.engine, .network = start.network};
     return body(end);
   });
 }

@@ -30,6 +30,8 @@ enum class Mode {
   kProcesses,            ///< over TCP
   kSharedMemory,         ///< processes
   kSharedMemoryThreads,  ///< so that a sanitizer sees both sides
+  kDirect,               ///< processes whose operations the direct backend carries out
+  kDirectThreads,
 };
 inline constexpr Mode kModes[] = {Mode::kSimulation, Mode::kThreads, Mode::kProcesses,
                                   Mode::kSharedMemory, Mode::kSharedMemoryThreads};

@@ -1,7 +1,9 @@
 #include "tests/harness/shared_world.h"
 
 #include <utility>
+#include <vector>
 
+#include "collectives/backend/shm.h"
 #include "comm/transport/shm.h"
 
 namespace paceline::testing {
@@ -9,13 +11,22 @@ namespace {
 
 // Small, so that messages of moderate length go round the end of a ring and wait for room in it.
 constexpr ShmOptions kOptions{.ring_bytes = 8 * 1024};
+// As small as it goes, so that operations of moderate length go round the rings of chunks.
+constexpr std::size_t kChunkBytes = 4096;
+
+std::size_t backend_offset(int ranks) {
+  return ShmTransport::bytes_for(ranks, kOptions.ring_bytes) + shm::kPairBytes -
+         ShmTransport::bytes_for(ranks, kOptions.ring_bytes) % shm::kPairBytes;
+}
 
 }  // namespace
 
-SharedWorld::SharedWorld(int ranks)
+SharedWorld::SharedWorld(int ranks, Backend backend)
     : segment_(std::make_shared<SharedSegment>(
-          SharedSegment::create_nameless(ShmTransport::bytes_for(ranks, kOptions.ring_bytes))
+          SharedSegment::create_nameless(backend_offset(ranks) +
+                                         shm::Layout::bytes_for(ranks, kChunkBytes))
               .value())),
+      backend_(backend),
       group_{.name = "test"} {
   group_.members.assign(static_cast<std::size_t>(ranks), {.host = "local"});
 }
@@ -25,6 +36,16 @@ std::unique_ptr<Transport> SharedWorld::enter(int rank, std::shared_ptr<PollEngi
   group.rank = rank;
   segment_->take_place(rank).value();
   return make_shm_transport(std::move(engine), group, {.segment = segment_}, kOptions).value();
+}
+
+std::unique_ptr<CollectiveBackend> SharedWorld::backend(int rank, Transport& transport) {
+  if (backend_ == Backend::kPlans) return nullptr;
+  auto& shared = static_cast<ShmTransport&>(transport);
+  std::vector<Doorbell*> bells;
+  for (int peer = 0; peer < size(); ++peer) bells.push_back(&shared.doorbell(peer));
+  return std::make_unique<ShmBackend>(
+      shm::Layout(segment_->memory().data() + backend_offset(size()), size(), kChunkBytes),
+      std::move(bells), transport, ShmBackend::Options{.rank = rank});
 }
 
 }  // namespace paceline::testing

@@ -10,14 +10,17 @@ namespace paceline::testing {
 
 class SharedWorld final : public World {
  public:
-  explicit SharedWorld(int ranks);
+  enum class Backend { kPlans, kDirect };
+  SharedWorld(int ranks, Backend backend);
 
   int size() const override { return group_.size(); }
   std::unique_ptr<Transport> enter(int rank, std::shared_ptr<PollEngine> engine) override;
+  std::unique_ptr<CollectiveBackend> backend(int rank, Transport& transport) override;
 
  private:
   const std::shared_ptr<SharedSegment> segment_;  // owners: see ShmPlace
-  Group group_;                                   // of no rank yet
+  const Backend backend_;
+  Group group_;  // of no rank yet
 };
 
 }  // namespace paceline::testing

@@ -34,13 +34,16 @@ void TcpWorld::close_other_doors() {
 }
 
 Communicator communicator_over(std::shared_ptr<Engine> engine, std::unique_ptr<Transport> transport,
-                               const CommunicatorOptions& options) {
+                               const CommunicatorOptions& options,
+                               std::unique_ptr<CollectiveBackend> backend) {
   const Group group = transport->group();
-  auto backend = std::make_unique<NativeBackend>(
-      transport.get(), NativeBackend::Options{.rank = group.rank,
-                                              .ranks = group.size(),
-                                              .algorithm = options.algorithm,
-                                              .segment_bytes = options.segment_bytes});
+  if (backend == nullptr) {
+    backend = std::make_unique<NativeBackend>(
+        transport.get(), NativeBackend::Options{.rank = group.rank,
+                                                .ranks = group.size(),
+                                                .algorithm = options.algorithm,
+                                                .segment_bytes = options.segment_bytes});
+  }
   return Communicator(std::make_unique<CommunicatorCore>(
       CommunicatorCore::Parts{.engine = std::move(engine),
                               .transport = std::move(transport),

@@ -37,8 +37,9 @@ struct CommunicatorOptions {
   Duration timeout = std::chrono::seconds(60);
 };
 
-/// Over the native backend, with a flight ring of its own.
+/// With a flight ring of its own; over the native backend where it gets no other.
 Communicator communicator_over(std::shared_ptr<Engine> engine, std::unique_ptr<Transport> transport,
-                               const CommunicatorOptions& options);
+                               const CommunicatorOptions& options,
+                               std::unique_ptr<CollectiveBackend> backend = nullptr);
 
 }  // namespace paceline::testing

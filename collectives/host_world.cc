@@ -1,0 +1,81 @@
+#include "collectives/host_world.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "collectives/backend/shm.h"
+#include "comm/base/cpus.h"
+#include "comm/base/try.h"
+#include "comm/transport/shm.h"
+
+namespace paceline {
+namespace {
+
+constexpr std::size_t kKiB = 1024, kMiB = 1024 * kKiB;
+// Two chunks of a rank and its peer's lie in a second-level cache together.
+constexpr std::size_t kMostChunkBytes = 512 * kKiB;
+// Rings carry what is not the direct backend's: control messages, and plans that were asked for.
+constexpr std::size_t kMostRingBytes = 64 * kKiB, kLeastRingBytes = 2 * kKiB;
+// Of a whole segment: many jobs share a /dev/shm of the 64 MiB that containers have.
+constexpr std::size_t kBudgets[] = {16 * kMiB, 4 * kMiB, kMiB, 512 * kKiB, 256 * kKiB};
+// While a flag comes within this many looks (a few microseconds), the engine is not asked.
+constexpr int kSpins = 500;
+
+std::size_t aligned(std::size_t bytes) {
+  return (bytes + shm::kPairBytes - 1) / shm::kPairBytes * shm::kPairBytes;
+}
+
+std::size_t backend_offset(int ranks, const HostLayout& layout) {
+  return aligned(kHostSegmentHeader + ShmTransport::bytes_for(ranks, layout.ring_bytes));
+}
+
+}  // namespace
+
+std::size_t HostLayout::bytes(int ranks) const {
+  return backend_offset(ranks, *this) + shm::Layout::bytes_for(ranks, chunk_bytes);
+}
+
+std::vector<HostLayout> host_layouts(int ranks) {
+  std::vector<HostLayout> layouts;
+  for (const std::size_t budget : kBudgets) {
+    HostLayout layout{.ring_bytes = kMostRingBytes};
+    while (layout.ring_bytes > kLeastRingBytes && backend_offset(ranks, layout) > budget / 4)
+      layout.ring_bytes /= 2;
+    const std::size_t used = backend_offset(ranks, layout);
+    if (used > budget) continue;
+    layout.chunk_bytes = shm::Layout::chunk_bytes_for(ranks, budget - used, kMostChunkBytes);
+    const bool is_new = layouts.empty() || layouts.back().bytes(ranks) > layout.bytes(ranks);
+    if (layout.chunk_bytes > 0 && is_new) layouts.push_back(layout);
+  }
+  return layouts;
+}
+
+Result<HostWorld> make_host_world(std::shared_ptr<PollEngine> engine, const Group& group,
+                                  std::shared_ptr<SharedSegment> segment) {
+  const int ranks = group.size();
+  const auto layouts = host_layouts(ranks);
+  const auto layout = std::find_if(layouts.begin(), layouts.end(), [&](const HostLayout& one) {
+    return one.bytes(ranks) == segment->memory().size();
+  });
+  if (layout == layouts.end()) {
+    return Status(Code::kUnavailable, Scope::kGroup,
+                  "the shared memory of " + std::to_string(segment->memory().size()) +
+                      " bytes is none that this version divides; do all ranks run the same?");
+  }
+  PACELINE_TRY_ASSIGN(auto transport,
+                      make_shm_transport(std::move(engine), group,
+                                         {.segment = segment, .offset = kHostSegmentHeader},
+                                         {.ring_bytes = layout->ring_bytes}));
+  std::vector<Doorbell*> bells;
+  for (int rank = 0; rank < ranks; ++rank) bells.push_back(&transport->doorbell(rank));
+  std::byte* const memory = segment->memory().data() + backend_offset(ranks, *layout);
+  HostWorld world;
+  world.backend = std::make_unique<ShmBackend>(
+      shm::Layout(memory, ranks, layout->chunk_bytes), std::move(bells), *transport,
+      ShmBackend::Options{.rank = group.rank, .spins = ranks <= allowed_cpus() ? kSpins : 0});
+  world.transport = std::move(transport);
+  return world;
+}
+
+}  // namespace paceline

@@ -1,0 +1,28 @@
+#include "collectives/host_world.h"
+
+#include <gtest/gtest.h>
+
+namespace paceline {
+namespace {
+
+TEST(HostLayouts, EachIsSmallerThanTheOneBefore) {
+  for (int ranks = 2; ranks <= kMostHostRanks; ++ranks) {
+    const auto layouts = host_layouts(ranks);
+    ASSERT_FALSE(layouts.empty()) << ranks;
+    for (std::size_t i = 0; i < layouts.size(); ++i) {
+      EXPECT_GE(layouts[i].chunk_bytes, 4096u) << ranks;
+      EXPECT_LE(layouts[i].bytes(ranks), std::size_t{16} << 20) << ranks;
+      if (i == 0) continue;
+      EXPECT_LT(layouts[i].bytes(ranks), layouts[i - 1].bytes(ranks)) << ranks;
+    }
+  }
+}
+
+TEST(HostLayouts, FewRanksFitIntoASmallFolder) {
+  for (const int ranks : {2, 4, 8}) {
+    EXPECT_LT(host_layouts(ranks).back().bytes(ranks), std::size_t{1} << 20) << ranks;
+  }
+}
+
+}  // namespace
+}  // namespace paceline
