@@ -3,7 +3,7 @@ include(CMakePackageConfigHelpers)
 
 set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Paceline)
 install(TARGETS paceline EXPORT PacelineTargets)
-install(TARGETS paceline_cli RUNTIME)
+install(TARGETS paceline_cli paceline_probe RUNTIME)
 foreach(folder IN ITEMS comm/base telemetry comm collectives)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}/include/ TYPE INCLUDE)
 endforeach()

@@ -1,0 +1,60 @@
+// paceline-probe: one rank that measures Paceline, or the loop without it.
+#include <cstdio>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <paceline/communicator.h>
+
+#include "comm/base/try.h"
+#include "launcher/probe/orders.h"
+#include "launcher/probe/rank.h"
+
+namespace paceline::probe {
+namespace {
+
+class Library final : public Subject {
+ public:
+  explicit Library(Communicator& communicator) : communicator_(communicator) {}
+
+  int rank() const override { return communicator_.rank(); }
+  int size() const override { return communicator_.size(); }
+  Status barrier() override { return communicator_.barrier(); }
+  Status broadcast(Elements buffer, int root) override {
+    return communicator_.broadcast(buffer.data, buffer.count, buffer.type, root);
+  }
+  Status all_reduce(const void* in, Elements out, ReduceOp op) override {
+    return communicator_.all_reduce(in, out.data, out.count, out.type, op);
+  }
+
+ private:
+  Communicator& communicator_;
+};
+
+Status measure(std::span<const std::string> words) {
+  PACELINE_TRY_ASSIGN(const Orders orders, parse_orders(words));
+  PACELINE_TRY_ASSIGN(Communicator communicator, Communicator::init());
+  Library library(communicator);
+  PACELINE_TRY(measure_all(library, orders));
+  return communicator.close();
+}
+
+constexpr const char* kHelp =
+    "usage: paceline run -n N -- paceline-probe [name=value…]\n"
+    "A rank that measures an operation, as `paceline bench` orders it; by hand its lines are hard\n"
+    "to read. Without meeting=FILE ranks meet by the operations of what they measure.";
+
+}  // namespace
+}  // namespace paceline::probe
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  if (!words.empty() && (words[0] == "--help" || words[0] == "-h")) {
+    std::puts(paceline::probe::kHelp);
+    return 0;
+  }
+  const paceline::Status status = paceline::probe::measure(words);
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "paceline-probe: %s\n", status.to_string().c_str());
+  return 1;
+}

@@ -1,0 +1,204 @@
+#include "launcher/probe/measurement.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <numeric>
+
+#include <unistd.h>
+
+#include "comm/base/assert.h"
+#include "comm/base/try.h"
+#include "launcher/probe/statistics.h"
+
+namespace paceline::probe {
+namespace {
+
+constexpr std::size_t kMaxBatchedBytes = 8192;
+constexpr double kBatchNs = 100'000;  // hides the hundred nanoseconds in which ranks let go
+constexpr int kMinBatch = 8, kMaxBatch = 1000;
+constexpr int kMinSamples = 5;
+constexpr int kMaxSamples = static_cast<int>(Meeting::kMaxShared / 2);
+constexpr int kTrials = 3;
+constexpr int kCheckedCalls = 16;  // calls that nobody measures, each looked at
+constexpr int kCopySamples = 9;
+constexpr std::size_t kCopyBatchBytes = std::size_t{1} << 20;
+constexpr std::size_t kCacheLine = 64;
+constexpr std::size_t kPage = 4096;
+
+// Twice the last cache, as far as the system knows it; some virtual machines show a whole host's.
+std::size_t bytes_beyond_caches() {
+  constexpr std::size_t kUsual = std::size_t{64} << 20, kMost = std::size_t{256} << 20;
+  const long last = ::sysconf(_SC_LEVEL3_CACHE_SIZE);
+  return last > 0 ? std::min(2 * static_cast<std::size_t>(last), kMost) : kUsual;
+}
+
+template <class Value>
+void keep(const Value& value) {
+  asm volatile("" : : "g"(&value) : "memory");
+}
+
+}  // namespace
+
+Measurement::Memory Measurement::allocate(std::size_t bytes) {
+  if (bytes == 0) return nullptr;
+  const std::size_t whole = (bytes + kPage - 1) / kPage * kPage;
+  Memory memory(static_cast<std::byte*>(std::aligned_alloc(kPage, whole)));
+  PACELINE_ASSERT(memory != nullptr);
+  std::memset(memory.get(), 0, whole);
+  return memory;
+}
+
+Measurement::Measurement(const Parts& parts, const Orders& orders)
+    : parts_(parts),
+      orders_(orders),
+      operation_(*find_operation(orders.operation)),
+      rank_(parts.subject.rank()),
+      ranks_(parts.subject.size()),
+      pattern_(orders.type, ranks_),
+      out_(allocate(orders.sizes().back())),
+      in_(operation_.reduces && !orders.in_place ? allocate(orders.sizes().back()) : nullptr),
+      scratch_(orders.limits ? allocate(std::min(orders.sizes().back(), kMaxCopy)) : nullptr),
+      eviction_bytes_(orders.cold ? bytes_beyond_caches() : 0),
+      eviction_(allocate(eviction_bytes_)) {
+  moments_.reserve(2 * kMaxSamples);
+}
+
+Result<Row> Measurement::measure(std::size_t bytes) {
+  const std::size_t count = bytes / size_of(orders_.type);
+  const Call call{.in = in_ ? in_.get() : out_.get(),
+                  .out = {.data = out_.get(), .count = count, .type = orders_.type},
+                  .op = orders_.op,
+                  .root = orders_.root};
+  wrong_ = 0;
+  for (int i = 0; orders_.check && i < kCheckedCalls; ++i) {
+    PACELINE_TRY(run_batch(call, 1, true));
+    look_at_output(call);
+  }
+  PACELINE_TRY_ASSIGN(const Plan plan, this->plan(call));
+  PACELINE_TRY_ASSIGN(std::vector<double> times, sample(call, plan));
+  for (double& time : times) time /= plan.batch;
+  PACELINE_TRY_ASSIGN(const std::int64_t wrong, sum(wrong_));
+  return Row{.bytes = bytes,
+             .count = count,
+             .samples = static_cast<std::uint64_t>(plan.samples),
+             .batch = static_cast<std::uint64_t>(plan.batch),
+             .p50_ns = quantile(times, 0.5),
+             .p99_ns = quantile(times, 0.99),
+             .wrong = orders_.check ? wrong : -1,
+             .limit_ns = 0};
+}
+
+// Rank 0's clock decides for all: samples take longer than what is measured in them.
+Result<Measurement::Plan> Measurement::plan(const Call& call) {
+  const bool batched = call.out.bytes() <= kMaxBatchedBytes && !orders_.cold;
+  PACELINE_TRY(sample(call, {.batch = 1, .samples = 1}).status());
+  PACELINE_TRY_ASSIGN(const auto trials, sample(call, {.batch = 1, .samples = kTrials}));
+  const double calls = kBatchNs / std::max(quantile(trials, 0.5), 1.0);
+  Plan plan;
+  if (batched) plan.batch = static_cast<int>(std::clamp<double>(calls, kMinBatch, kMaxBatch));
+  const TimePoint begin = parts_.clock.now();
+  PACELINE_TRY(sample(call, {.batch = plan.batch, .samples = 1}).status());
+  const Duration taken = std::max(parts_.clock.now() - begin, Duration(1));
+  const auto fit = std::chrono::milliseconds(orders_.time_ms) / taken;
+  const auto samples = std::clamp<std::int64_t>(fit, kMinSamples, kMaxSamples);
+  PACELINE_TRY_ASSIGN(const std::int64_t agreed, of_first_rank(samples));
+  plan.samples = static_cast<int>(agreed);
+  return plan;
+}
+
+Result<std::vector<double>> Measurement::sample(const Call& call, const Plan& plan) {
+  const bool batched = plan.batch > 1;
+  for (int i = 0; i < plan.samples; ++i) {
+    if (!batched) rewrite_input(call);
+    PACELINE_TRY(take_sample([&] { return run_batch(call, plan.batch, batched); }));
+    look_at_output(call);
+  }
+  return collect();
+}
+
+Status Measurement::take_sample(FunctionRef<Status()> body) {
+  empty_caches();
+  PACELINE_TRY(parts_.meeting.meet());
+  const TimePoint begin = parts_.clock.now();
+  PACELINE_TRY(body());
+  const TimePoint end = parts_.clock.now();
+  moments_.push_back(begin.time_since_epoch().count());
+  moments_.push_back(end.time_since_epoch().count());
+  return Status();
+}
+
+Status Measurement::run_batch(const Call& call, int batch, bool rewrite) {
+  for (int i = 0; i < batch; ++i) {
+    if (rewrite) rewrite_input(call);
+    PACELINE_TRY(operation_.run(parts_.subject, call));
+    ++call_;
+  }
+  return Status();
+}
+
+void Measurement::rewrite_input(const Call& call) const {
+  Elements input = call.out;
+  if (operation_.reduces) input.data = in_ ? in_.get() : out_.get();
+  if (!operation_.has_root || rank_ == orders_.root) pattern_.fill(input, rank_, call_);
+}
+
+// Of the last call. Without a check the output is read all the same, as a program would.
+void Measurement::look_at_output(const Call& call) {
+  const std::uint64_t last = call_ - 1;
+  if (orders_.check && operation_.has_elements) {
+    wrong_ += static_cast<std::int64_t>(operation_.reduces
+                                            ? pattern_.wrong_reduction(call.out, orders_.op, last)
+                                            : pattern_.wrong_copy(call.out, orders_.root, last));
+    return;
+  }
+  const auto* const bytes = static_cast<const unsigned char*>(call.out.data);
+  unsigned sum = 0;
+  for (std::size_t at = 0; at < call.out.bytes(); at += kCacheLine) sum += bytes[at];
+  keep(sum);
+}
+
+Result<double> Measurement::copy_bytes_per_ns(std::size_t bytes, int copiers) {
+  bytes = std::min(bytes, kMaxCopy);
+  const auto batch = std::clamp<std::size_t>(kCopyBatchBytes / bytes, 1, kMaxBatch);
+  for (int i = 0; i < kCopySamples; ++i) {
+    const auto copy = [&] {
+      for (std::size_t k = 0; k < batch && rank_ < copiers; ++k) {
+        std::memcpy(scratch_.get(), out_.get(), bytes);
+        keep(scratch_[0]);
+      }
+      return Status();
+    };
+    PACELINE_TRY(take_sample(copy));
+    if (rank_ < copiers) continue;
+    // A rank that copies nothing is neither the first to begin nor the last to end.
+    moments_.end()[-2] = std::numeric_limits<std::int64_t>::max();
+    moments_.end()[-1] = 0;
+  }
+  PACELINE_TRY_ASSIGN(const auto times, collect());
+  const double copied = static_cast<double>(bytes * batch) * copiers;
+  return copied / std::max(quantile(times, 0.5), 1.0);
+}
+
+Result<std::int64_t> Measurement::sum(std::int64_t own) {
+  PACELINE_TRY_ASSIGN(const auto all, parts_.meeting.share(std::span(&own, 1)));
+  return std::accumulate(all.begin(), all.end(), std::int64_t{0});
+}
+
+Result<std::int64_t> Measurement::of_first_rank(std::int64_t own) {
+  PACELINE_TRY_ASSIGN(const auto all, parts_.meeting.share(std::span(&own, 1)));
+  return all.front();
+}
+
+Result<std::vector<double>> Measurement::collect() {
+  PACELINE_TRY_ASSIGN(const auto all, parts_.meeting.share(moments_));
+  moments_.clear();
+  return operation_times(all, ranks_, parts_.meeting.has_one_clock());
+}
+
+void Measurement::empty_caches() {
+  for (std::size_t at = 0; at < eviction_bytes_; at += kCacheLine) eviction_[at] ^= std::byte{1};
+  keep(eviction_);
+}
+
+}  // namespace paceline::probe

@@ -1,0 +1,84 @@
+// The loop that measures an operation: the same for every library.
+//
+// All ranks meet before each sample; a sample's time is from the first begin to the last end over
+// all ranks. Up to 8 KiB a sample is a batch of calls, the inputs rewritten before each within the
+// time; beyond, it is one call, and inputs are rewritten and outputs read between the samples. With
+// cold caches it is always one call.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include <paceline/status.h>
+
+#include "comm/base/clock.h"
+#include "comm/base/function_ref.h"
+#include "launcher/probe/meeting.h"
+#include "launcher/probe/operation.h"
+#include "launcher/probe/orders.h"
+#include "launcher/probe/pattern.h"
+#include "launcher/probe/row.h"
+
+namespace paceline::probe {
+
+/// One rank's end of it; every call is collective.
+class Measurement {
+ public:
+  struct Parts {
+    Subject& subject;
+    Meeting& meeting;
+    const Clock& clock;
+  };
+  /// Everything is borrowed, `orders` too. Allocates and touches what the longest size needs.
+  Measurement(const Parts& parts, const Orders& orders);
+
+  /// Every rank gets the same row, but for limit_ns, which it does not know.
+  Result<Row> measure(std::size_t bytes);
+  /// How fast ranks 0 to `copiers` - 1 copy as many bytes at once (at most kMaxCopy), bytes of all
+  /// destinations per nanosecond. Needs a meeting with one clock.
+  Result<double> copy_bytes_per_ns(std::size_t bytes, int copiers);
+
+  static constexpr std::size_t kMaxCopy = std::size_t{64} << 20;
+
+ private:
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+  using Memory = std::unique_ptr<std::byte[], Free>;
+  static Memory allocate(std::size_t bytes);
+
+  struct Plan {
+    int batch = 1;
+    int samples = 1;
+  };
+  Result<Plan> plan(const Call& call);
+  Result<std::vector<double>> sample(const Call& call, const Plan& plan);
+  Status take_sample(FunctionRef<Status()> body);
+  Status run_batch(const Call& call, int batch, bool rewrite);
+  void rewrite_input(const Call& call) const;
+  void look_at_output(const Call& call);
+  Result<std::int64_t> sum(std::int64_t own);
+  Result<std::int64_t> of_first_rank(std::int64_t own);
+  Result<std::vector<double>> collect();
+  void empty_caches();
+
+  const Parts parts_;
+  const Orders& orders_;
+  const Operation& operation_;
+  const int rank_;
+  const int ranks_;
+  const Pattern pattern_;
+  const Memory out_;
+  const Memory in_;       // null: in place
+  const Memory scratch_;  // where copies go
+  const std::size_t eviction_bytes_;
+  const Memory eviction_;  // null: caches stay warm
+  std::uint64_t call_ = 0;
+  std::int64_t wrong_ = 0;
+  std::vector<std::int64_t> moments_;  // begin and end of each sample
+};
+
+}  // namespace paceline::probe

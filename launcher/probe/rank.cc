@@ -1,0 +1,71 @@
+#include "launcher/probe/rank.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+
+#include "comm/base/clock.h"
+#include "comm/base/cpus.h"
+#include "comm/base/try.h"
+#include "launcher/probe/limit.h"
+#include "launcher/probe/measurement.h"
+#include "launcher/probe/shared_meeting.h"
+#include "launcher/probe/subject_meeting.h"
+
+namespace paceline::probe {
+namespace {
+
+constexpr const char* kWithoutMeeting =
+    "paceline-probe: no shared file to meet in: ranks start by the library's own barrier, and the "
+    "time of an operation is the longest of theirs\n";
+
+void print(const Row& row) {
+  std::puts(to_line(row).c_str());
+  std::fflush(stdout);
+}
+
+Status measure_sizes(Measurement& measurement, const Orders& orders, bool prints) {
+  for (const std::size_t bytes : orders.sizes()) {
+    PACELINE_TRY_ASSIGN(const Row row, measurement.measure(bytes));
+    if (prints) print(row);
+  }
+  return Status();
+}
+
+Status measure_with_limits(Measurement& measurement, const Orders& orders, SharedMeeting& meeting,
+                           const Clock& clock) {
+  const auto [rank, ranks, cpus] = meeting.place();
+  const Operation& operation = *find_operation(orders.operation);
+  const int copiers = std::min(ranks, cpus);
+  Machine machine;
+  PACELINE_TRY_ASSIGN(machine.flag_ns, measure_flag_ns(meeting, clock));
+  for (const std::size_t bytes : orders.sizes()) {
+    PACELINE_TRY_ASSIGN(Row row, measurement.measure(bytes));
+    if (bytes > 0) {
+      PACELINE_TRY_ASSIGN(machine.bytes_per_ns, measurement.copy_bytes_per_ns(bytes, copiers));
+    }
+    row.limit_ns = limit_ns(operation, bytes, ranks, machine);
+    if (rank == 0) print(row);
+  }
+  return Status();
+}
+
+}  // namespace
+
+Status measure_all(Subject& subject, const Orders& orders) {
+  const SystemClock clock;
+  if (orders.meeting.empty()) {
+    if (subject.rank() == 0) std::fputs(kWithoutMeeting, stderr);
+    SubjectMeeting meeting(subject);
+    Measurement measurement({.subject = subject, .meeting = meeting, .clock = clock}, orders);
+    return measure_sizes(measurement, orders, subject.rank() == 0);
+  }
+  const SharedMeeting::Place place{
+      .rank = subject.rank(), .ranks = subject.size(), .cpus = allowed_cpus()};
+  PACELINE_TRY_ASSIGN(const auto meeting, SharedMeeting::open(orders.meeting, place, clock));
+  Measurement measurement({.subject = subject, .meeting = *meeting, .clock = clock}, orders);
+  if (!orders.limits) return measure_sizes(measurement, orders, place.rank == 0);
+  return measure_with_limits(measurement, orders, *meeting, clock);
+}
+
+}  // namespace paceline::probe

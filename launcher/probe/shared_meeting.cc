@@ -1,0 +1,91 @@
+#include "launcher/probe/shared_meeting.h"
+
+#include <algorithm>
+#include <climits>
+#include <utility>
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "comm/base/assert.h"
+#include "comm/base/try.h"
+
+namespace paceline::probe {
+namespace {
+
+constexpr std::size_t kHeadBytes = 4096;
+constexpr Duration kLimit = std::chrono::seconds(120);  // longer than any operation takes
+constexpr int kYields = 100;
+constexpr timespec kNap{.tv_sec = 1, .tv_nsec = 0};  // then it is looked whether time is up
+
+void sleep_while(std::atomic<std::uint32_t>& word, std::uint32_t value) {
+  ::syscall(SYS_futex, &word, FUTEX_WAIT, value, &kNap, nullptr, 0);
+}
+
+void wake_all(std::atomic<std::uint32_t>& word) {
+  ::syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SharedMeeting>> SharedMeeting::open(const std::string& path, Place place,
+                                                           const Clock& clock) {
+  const auto ranks = static_cast<std::size_t>(place.ranks);
+  PACELINE_TRY_ASSIGN(
+      SharedFile file,
+      SharedFile::open(path, kHeadBytes + ranks * kMaxShared * sizeof(std::int64_t)));
+  return std::unique_ptr<SharedMeeting>(new SharedMeeting(std::move(file), place, clock));
+}
+
+SharedMeeting::SharedMeeting(SharedFile file, Place place, const Clock& clock)
+    : file_(std::move(file)),
+      place_(place),
+      clock_(clock),
+      patience_(clock, place.ranks, place.cpus),
+      // The kernel's zeros are a good initial state.
+      head_(reinterpret_cast<Head*>(file_.memory().data())),
+      rows_(reinterpret_cast<std::int64_t*>(file_.memory().data() + kHeadBytes)) {
+  static_assert(sizeof(Head) <= kHeadBytes);
+}
+
+// Whoever comes last lets the others go. The fence of the strict order stands between its new round
+// and its look at the sleepers, as between a sleeper's count and its look at the round.
+Status SharedMeeting::meet() {
+  const std::uint32_t round = head_->round.value.load(std::memory_order_relaxed);
+  const auto ranks = static_cast<std::uint32_t>(place_.ranks);
+  if (head_->arrived.value.fetch_add(1, std::memory_order_acq_rel) + 1 == ranks) {
+    head_->arrived.value.store(0, std::memory_order_relaxed);
+    head_->round.value.store(round + 1, std::memory_order_seq_cst);
+    if (head_->sleepers.value.load(std::memory_order_seq_cst) != 0) wake_all(head_->round.value);
+    return Status();
+  }
+  const auto past = [&] { return head_->round.value.load(std::memory_order_acquire) != round; };
+  if (patience_.wait(past, kLimit, kYields) || sleep_until_past(round)) return Status();
+  return Status(Code::kTimeout, Scope::kGroup,
+                "rank " + std::to_string(place_.rank) +
+                    " has waited 120 s for the others to begin a measurement");
+}
+
+bool SharedMeeting::sleep_until_past(std::uint32_t round) {
+  const Deadline deadline = Deadline::after(clock_, kLimit);
+  head_->sleepers.value.fetch_add(1, std::memory_order_seq_cst);
+  while (head_->round.value.load(std::memory_order_seq_cst) == round &&
+         !deadline.passed(clock_.now()))
+    sleep_while(head_->round.value, round);
+  head_->sleepers.value.fetch_sub(1, std::memory_order_relaxed);
+  return head_->round.value.load(std::memory_order_acquire) != round;
+}
+
+Result<std::vector<std::int64_t>> SharedMeeting::share(std::span<const std::int64_t> own) {
+  PACELINE_ASSERT(own.size() <= kMaxShared);
+  std::copy(own.begin(), own.end(), row(place_.rank));
+  PACELINE_TRY(meet());
+  std::vector<std::int64_t> all;
+  for (int rank = 0; rank < place_.ranks; ++rank)
+    all.insert(all.end(), row(rank), row(rank) + own.size());
+  PACELINE_TRY(meet());  // nobody writes its next values before all have read these
+  return all;
+}
+
+}  // namespace paceline::probe
