@@ -17,6 +17,7 @@ constexpr Command kCommands[] = {
     {"run", "start a program as N ranks and end with them", run_command},
     {"list", "your jobs on this host", list_command},
     {"cancel", "end one of them", cancel_command},
+    {"bench", "how fast operations are on this host", bench_command},
     {"info", "the version, and the variables that tune a job", info_command},
 };
 

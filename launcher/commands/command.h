@@ -21,6 +21,7 @@ int complain(const std::string& text);
 int run_command(std::span<const std::string> arguments);     ///< paceline run
 int list_command(std::span<const std::string> arguments);    ///< paceline list
 int cancel_command(std::span<const std::string> arguments);  ///< paceline cancel
+int bench_command(std::span<const std::string> arguments);   ///< paceline bench
 int info_command(std::span<const std::string> arguments);    ///< paceline info
 
 }  // namespace paceline::launcher

@@ -1,0 +1,126 @@
+#include "launcher/bench/contender.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+
+#include <unistd.h>
+
+#include "comm/base/environment.h"
+#include "launcher/agent/program_file.h"
+
+namespace paceline::launcher {
+namespace {
+
+constexpr std::string_view kRaw = "raw";
+constexpr std::string_view kBackendVariable = "PACELINE_BACKEND";
+
+// How ranks of a peer come to life.
+enum class Start { kPaceline, kOpenMpi, kMpich };
+
+struct Peer {
+  std::string_view name;
+  Start start;
+  std::string_view packages;  // of Debian, to build its program and to run it
+};
+
+constexpr Peer kPeers[] = {
+    {"openmpi", Start::kOpenMpi, "libopenmpi-dev openmpi-bin"},
+    {"mpich", Start::kMpich, "libmpich-dev mpich"},
+    {"gloo", Start::kPaceline, "libgloo-dev"},
+};
+
+Status missing(const std::string& text) {
+  return Status(Code::kUnavailable, Scope::kOperation, text);
+}
+
+bool is_program(const std::string& path) { return ::access(path.c_str(), X_OK) == 0; }
+
+bool is_in_path(const std::string& program) {
+  const char* const path = std::getenv("PATH");
+  return find_program(program, path != nullptr ? path : "/usr/bin:/bin", "").error == 0;
+}
+
+std::vector<std::string> paceline_run(const BenchSite& site) {
+  return {site.folder + "/paceline", "run",     "-n",  std::to_string(site.ranks),
+          "--no-tag-output",         "--stdin", "none"};
+}
+
+bool has_backend_variable() {
+  const auto variables = environment_variables();
+  return std::any_of(variables.begin(), variables.end(),
+                     [](const Variable& variable) { return variable.name == kBackendVariable; });
+}
+
+Contender open_mpi(const BenchSite& site) {
+  Contender contender{
+      .launcher = {"mpirun.openmpi", "-n", std::to_string(site.ranks)},
+      .environment = {{"OMPI_ALLOW_RUN_AS_ROOT", "1"}, {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}}};
+  // It refuses more ranks than cores without this, and with it its ranks yield.
+  if (site.ranks > site.cpus) contender.launcher.emplace_back("--oversubscribe");
+  return contender;
+}
+
+Contender start_of(const Peer& peer, const BenchSite& site) {
+  switch (peer.start) {
+    case Start::kOpenMpi:
+      return open_mpi(site);
+    case Start::kMpich:
+      return {.launcher = {"mpirun.mpich", "-n", std::to_string(site.ranks)}};
+    case Start::kPaceline:
+      break;
+  }
+  Contender contender{.launcher = paceline_run(site)};
+  contender.launcher.emplace_back("--");
+  return contender;
+}
+
+}  // namespace
+
+std::vector<std::string> contender_names() {
+  std::vector<std::string> names;
+  for (const Peer& peer : kPeers) names.emplace_back(peer.name);
+  names.emplace_back(kRaw);
+  return names;
+}
+
+Result<Contender> own_contender(const BenchSite& site, const std::string& backend) {
+  const std::string probe = site.folder + "/paceline-probe";
+  if (!is_program(probe))
+    return missing("there is no " + probe + ", which measures; it is built with paceline itself");
+  Contender contender{.name = backend.empty() ? "auto" : backend,
+                      .is_raw = backend == kRaw,
+                      .shows_errors = true,
+                      .launcher = paceline_run(site),
+                      .environment = {}};
+  // TCP is what a build without the choice has.
+  if (backend == "shm" && !has_backend_variable())
+    return missing("--backend shm: this build has TCP only");
+  if (!backend.empty() && !contender.is_raw && has_backend_variable())
+    contender.launcher.insert(contender.launcher.end(),
+                              {"-x", std::string(kBackendVariable) + "=" + backend});
+  contender.launcher.insert(contender.launcher.end(), {"--", probe});
+  return contender;
+}
+
+Result<Contender> other_contender(const BenchSite& site, const std::string& name) {
+  if (name == kRaw) return own_contender(site, name);
+  const auto* const peer = std::find_if(std::begin(kPeers), std::end(kPeers),
+                                        [&](const Peer& one) { return one.name == name; });
+  if (peer == std::end(kPeers)) return missing("there is no peer '" + name + "'");
+  const std::string program = site.folder + "/paceline-peer-" + name;
+  const std::string packages(peer->packages);
+  if (!is_program(program))
+    return missing("--against " + name + ": there is no " + program +
+                   "; it is built with the tests where " + name +
+                   "'s headers are found (Debian: " + packages + ")");
+  Contender contender = start_of(*peer, site);
+  if (!is_in_path(contender.launcher.front()))
+    return missing("--against " + name + ": " + contender.launcher.front() +
+                   " is not in PATH (Debian: " + packages + ")");
+  contender.name = name;
+  contender.launcher.push_back(program);
+  return contender;
+}
+
+}  // namespace paceline::launcher

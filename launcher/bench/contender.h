@@ -1,0 +1,40 @@
+// Who can be measured: Paceline, the loop without it, and its peers; and how their ranks start.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <paceline/status.h>
+
+#include "launcher/bench/captured_run.h"
+#include "launcher/probe/orders.h"
+
+namespace paceline::launcher {
+
+/// What the machine has that decides how ranks are started.
+struct BenchSite {
+  std::string folder;  ///< where the project's programs are
+  int ranks = 2;
+  int cpus = 1;
+};
+
+/// Those that stand after --against.
+std::vector<std::string> contender_names();
+
+/// A value.
+struct Contender {
+  std::string name;
+  bool is_raw = false;                ///< wants a second shared file
+  bool shows_errors = false;          ///< else what it says on standard error is kept
+  std::vector<std::string> launcher;  ///< words before the orders
+  std::vector<std::pair<std::string, std::string>> environment;
+};
+
+/// Paceline's own ranks. `backend` as BenchRequest has it. Code::kUnavailable where this build has
+/// no such backend.
+Result<Contender> own_contender(const BenchSite& site, const std::string& backend);
+/// One of contender_names(). Code::kUnavailable says what is missing, and the Debian package.
+Result<Contender> other_contender(const BenchSite& site, const std::string& name);
+
+}  // namespace paceline::launcher

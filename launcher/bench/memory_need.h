@@ -1,0 +1,22 @@
+// Whether the memory that a measurement needs is there, before it is asked for.
+#pragma once
+
+#include <cstdint>
+
+#include <paceline/status.h>
+
+#include "launcher/probe/orders.h"
+
+namespace paceline::launcher {
+
+/// What all ranks allocate together. Pure.
+std::uint64_t memory_need(const probe::Orders& orders, int ranks);
+
+/// Code::kExhausted, with what to ask for instead, where more than nine tenths of `available` bytes
+/// are needed. 0: not known. Pure.
+Status check_memory(const probe::Orders& orders, int ranks, std::uint64_t available);
+
+/// What the kernel believes it can give without swapping; 0 where it does not say.
+std::uint64_t available_memory();
+
+}  // namespace paceline::launcher

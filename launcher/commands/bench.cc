@@ -1,0 +1,177 @@
+// paceline bench: how fast an operation is between the ranks of this host, alone or in turn with
+// other libraries.
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include <unistd.h>
+
+#include "comm/base/cpus.h"
+#include "comm/base/try.h"
+#include "launcher/bench/bench_options.h"
+#include "launcher/bench/bench_report.h"
+#include "launcher/bench/bench_run.h"
+#include "launcher/bench/contender.h"
+#include "launcher/bench/memory_need.h"
+#include "launcher/bench/rounds.h"
+#include "launcher/commands/command.h"
+#include "launcher/head/exit_code.h"
+#include "launcher/process/process.h"
+#include "launcher/process/system.h"
+
+namespace paceline::launcher {
+namespace {
+
+constexpr int kExitWrong = 1;
+
+/// The file of --json, or nothing where none was asked for.
+class JsonLines {
+ public:
+  static Result<JsonLines> open(const std::string& path) {
+    JsonLines lines;
+    if (path.empty()) return lines;
+    lines.file_.reset(std::fopen(path.c_str(), "we"));
+    if (!lines.file_) return system_error("write '" + path + "', which --json names");
+    return lines;
+  }
+
+  // A line each, at once: what was measured stays when a later size fails.
+  void write(const std::string& line) const {
+    if (!file_) return;
+    std::fprintf(file_.get(), "%s\n", line.c_str());
+    std::fflush(file_.get());
+  }
+
+  bool failed() const { return file_ && std::ferror(file_.get()) != 0; }
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  std::unique_ptr<std::FILE, Close> file_;
+};
+
+struct Bench {
+  BenchRequest request;
+  BenchSite site;
+  Contender ours;
+  std::vector<Contender> others;
+  JsonLines json;
+
+  BenchTitle title() const {
+    return {.operation = *probe::find_operation(request.orders.operation),
+            .orders = request.orders,
+            .ranks = request.ranks};
+  }
+};
+
+// Where `paceline` itself lies, and with it what it starts.
+Result<std::string> folder_of_programs() {
+  std::error_code unreadable;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", unreadable);
+  if (unreadable)
+    return Status(Code::kUnavailable, Scope::kProcess,
+                  "cannot tell where paceline lies: " + unreadable.message());
+  return program.parent_path().string();
+}
+
+Result<Bench> prepare(BenchRequest request) {
+  PACELINE_TRY_ASSIGN(const std::string folder, folder_of_programs());
+  const BenchSite site{.folder = folder, .ranks = request.ranks, .cpus = allowed_cpus()};
+  PACELINE_TRY(check_memory(request.orders, request.ranks, available_memory()));
+  PACELINE_TRY_ASSIGN(Contender ours, own_contender(site, request.backend));
+  std::vector<Contender> others;
+  for (const std::string& name : request.against) {
+    PACELINE_TRY_ASSIGN(Contender other, other_contender(site, name));
+    others.push_back(std::move(other));
+  }
+  PACELINE_TRY_ASSIGN(JsonLines json, JsonLines::open(request.json_file));
+  return Bench{.request = std::move(request),
+               .site = site,
+               .ours = std::move(ours),
+               .others = std::move(others),
+               .json = std::move(json)};
+}
+
+void print(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
+  std::fflush(stdout);
+}
+
+void print_title(const Bench& bench) {
+  const probe::Orders& orders = bench.request.orders;
+  const BenchTitle title = bench.title();
+  std::string text = "# " + orders.operation + ", " + std::to_string(bench.request.ranks) +
+                     (bench.request.ranks == 1 ? " rank" : " ranks") + " on " +
+                     std::to_string(bench.site.cpus) + " CPUs, backend " + bench.ours.name;
+  if (title.operation.reduces) text += orders.in_place ? ", in place" : ", out of place";
+  print(text + ", ordinary memory, " + (orders.cold ? "cold" : "warm") + " caches\n");
+}
+
+Result<int> measure_alone(const Bench& bench) {
+  const BenchTitle title = bench.title();
+  bool wrong = false;
+  print_title(bench);
+  print(table_head());
+  const auto show = [&](const probe::Row& row) {
+    print(table_line(title, row));
+    bench.json.write(json_line(title, bench.ours.name, row));
+    wrong = wrong || row.wrong > 0;
+  };
+  PACELINE_TRY_ASSIGN(const Measured measured,
+                      run_contender(bench.ours, bench.site, bench.request.orders, show));
+  if (measured.exit_code == kExitTimeout)
+    complain("the ranks have measured nothing for a long time, and were ended");
+  if (measured.exit_code == 0 && wrong) complain("results are wrong, see the last column");
+  return measured.exit_code != 0 ? measured.exit_code : wrong ? kExitWrong : 0;
+}
+
+Result<int> measure_in_turn(const Bench& bench) {
+  const BenchTitle title = bench.title();
+  print_title(bench);
+  std::vector<Contender> contenders{bench.ours};
+  contenders.insert(contenders.end(), bench.others.begin(), bench.others.end());
+  Rounds rounds(contenders, bench.site, bench.request, complain);
+  PACELINE_TRY_ASSIGN(const int exit_code, rounds.run());
+  if (exit_code != 0) return exit_code;
+  const std::vector<BenchSeries>& series = rounds.series();
+  print(comparison_head(series));
+  bool wrong = false;
+  for (std::size_t size = 0; size < series.front().rows.size(); ++size) {
+    print(comparison_line(series, size));
+    for (const BenchSeries& one : series) {
+      const probe::Row row = median_row(one.rows[size]);
+      wrong = wrong || row.wrong > 0;
+      bench.json.write(json_line(title, one.name, row));
+    }
+    for (std::size_t other = 1; other < series.size(); ++other)
+      bench.json.write(json_ratio(title, series.front(), series[other], size));
+  }
+  print(rounds.summary());
+  if (wrong) complain("results are wrong");
+  return wrong ? kExitWrong : 0;
+}
+
+}  // namespace
+
+int bench_command(std::span<const std::string> arguments) {
+  for (const std::string& word : arguments) {
+    if (word != "--help" && word != "-h") continue;
+    print(bench_help());
+    return 0;
+  }
+  Result<BenchRequest> request = parse_bench(arguments);
+  if (!request.ok()) return complain(request.status().text() + "\nTry: paceline bench --help");
+  const Result<Bench> bench = prepare(*std::move(request));
+  if (!bench.ok()) return complain(bench.status().text());
+  if (const Status adopting = adopt_orphans(); !adopting.ok()) return complain(adopting.text());
+  const Result<int> code = bench->others.empty() ? measure_alone(*bench) : measure_in_turn(*bench);
+  if (!code.ok()) return complain(code.status().to_string());
+  if (bench->json.failed()) return complain("cannot write all of " + bench->request.json_file);
+  return *code;
+}
+
+}  // namespace paceline::launcher
