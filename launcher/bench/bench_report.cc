@@ -1,23 +1,12 @@
 #include "launcher/bench/bench_report.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdarg>
-#include <cstdio>
 
+#include "launcher/bench/text_format.h"
 #include "launcher/probe/statistics.h"
 
 namespace paceline::launcher {
 namespace {
-
-__attribute__((format(printf, 1, 2))) std::string text(const char* format, ...) {
-  std::array<char, 512> line{};
-  va_list values;
-  va_start(values, format);
-  std::vsnprintf(line.data(), line.size(), format, values);
-  va_end(values);
-  return line.data();
-}
 
 // Three digits or more, whatever the size.
 std::string number(double value) {

@@ -16,6 +16,7 @@
 #include "launcher/bench/bench_run.h"
 #include "launcher/bench/contender.h"
 #include "launcher/bench/memory_need.h"
+#include "launcher/bench/prototype.h"
 #include "launcher/bench/rounds.h"
 #include "launcher/commands/command.h"
 #include "launcher/head/exit_code.h"
@@ -125,6 +126,7 @@ Result<int> measure_alone(const Bench& bench) {
                       run_contender(bench.ours, bench.site, bench.request.orders, show));
   if (measured.exit_code == kExitTimeout)
     complain("the ranks have measured nothing for a long time, and were ended");
+  if (bench.ours.is_raw) print(prototype_lines(title, measured.rows));
   if (measured.exit_code == 0 && wrong) complain("results are wrong, see the last column");
   return measured.exit_code != 0 ? measured.exit_code : wrong ? kExitWrong : 0;
 }

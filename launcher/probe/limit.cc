@@ -9,8 +9,9 @@
 namespace paceline::probe {
 namespace {
 
-constexpr int kBatches = 15;
-constexpr std::uint32_t kRoundTrips = 1000;
+constexpr int kBatches = 60;
+constexpr std::uint32_t kRoundTrips = 200;
+constexpr double kUndisturbed = 0.1;  // the batches in which nobody else had a CPU
 constexpr Duration kLimit = std::chrono::seconds(20);
 
 // `mine` and `other` count round trips. The first of the two writes before it waits.
@@ -50,7 +51,8 @@ Result<double> measure_flag_ns(SharedMeeting& meeting, const Clock& clock) {
                     "rank " + std::to_string(1 - rank) + " has not answered a flag for 20 s");
     batches.push_back(static_cast<double>((clock.now() - begin).count()) / (2 * kRoundTrips));
   }
-  const std::int64_t picoseconds[] = {static_cast<std::int64_t>(1000 * quantile(batches, 0.5))};
+  const std::int64_t picoseconds[] = {
+      static_cast<std::int64_t>(1000 * quantile(batches, kUndisturbed))};
   PACELINE_TRY_ASSIGN(const auto all, meeting.share(picoseconds));
   return static_cast<double>(all.front()) / 1000;
 }

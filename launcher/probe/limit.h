@@ -23,8 +23,8 @@ struct Machine {
 /// lines that it writes. Nanoseconds. Pure.
 double limit_ns(const Operation& operation, std::size_t bytes, int ranks, const Machine& machine);
 
-/// Collective. Ranks 0 and 1 send a flag to and fro while the others sleep; half a round trip, the
-/// median of several batches. 0 where there is one rank. Once per meeting.
+/// Collective. Ranks 0 and 1 send a flag to and fro while the others sleep; half a round trip, of
+/// many batches the fastest tenth. 0 where there is one rank. Once per meeting.
 Result<double> measure_flag_ns(SharedMeeting& meeting, const Clock& clock);
 
 }  // namespace paceline::probe

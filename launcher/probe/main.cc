@@ -6,9 +6,13 @@
 
 #include <paceline/communicator.h>
 
+#include "comm/base/clock.h"
+#include "comm/base/cpus.h"
+#include "comm/base/environment.h"
 #include "comm/base/try.h"
 #include "launcher/probe/orders.h"
 #include "launcher/probe/rank.h"
+#include "launcher/probe/raw/raw_loop.h"
 
 namespace paceline::probe {
 namespace {
@@ -31,8 +35,19 @@ class Library final : public Subject {
   Communicator& communicator_;
 };
 
+Status measure_raw(const Orders& orders) {
+  const SystemClock clock;
+  PACELINE_TRY_ASSIGN(const Environment environment, read_environment());
+  const RawLoop::Place place{.rank = environment.rank.value_or(0),
+                             .ranks = environment.world_size.value_or(1),
+                             .cpus = allowed_cpus()};
+  PACELINE_TRY_ASSIGN(const auto raw, RawLoop::open(orders.raw, place, clock));
+  return measure_all(*raw, orders);
+}
+
 Status measure(std::span<const std::string> words) {
   PACELINE_TRY_ASSIGN(const Orders orders, parse_orders(words));
+  if (!orders.raw.empty()) return measure_raw(orders);
   PACELINE_TRY_ASSIGN(Communicator communicator, Communicator::init());
   Library library(communicator);
   PACELINE_TRY(measure_all(library, orders));

@@ -1,0 +1,11 @@
+// Text by printf's formats, which the compiler checks.
+#pragma once
+
+#include <string>
+
+namespace paceline::launcher {
+
+/// At most 511 characters.
+__attribute__((format(printf, 1, 2))) std::string text(const char* format, ...);
+
+}  // namespace paceline::launcher
