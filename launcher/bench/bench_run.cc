@@ -1,6 +1,11 @@
 #include "launcher/bench/bench_run.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <utility>
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -16,7 +21,7 @@ namespace {
 
 // A run that takes longer than this for a row is not slow but hung: the slowest peer that was seen
 // moved 80 MB/s, and took 5 ms for the shortest message.
-constexpr Duration kStart = std::chrono::seconds(20);
+constexpr Duration kStart = std::chrono::seconds(10);
 constexpr Duration kLeast = std::chrono::seconds(20);
 constexpr std::size_t kBytesPerSecond = 50'000'000;
 constexpr std::size_t kLeastCalls = 30;
@@ -37,6 +42,28 @@ class PlaceToMeet {
  private:
   explicit PlaceToMeet(UniqueFd fd) : fd_(std::move(fd)) {}
   UniqueFd fd_;
+};
+
+/// A folder in memory, removed with all that was left in it.
+class ScratchFolder {
+ public:
+  static Result<ScratchFolder> make() {
+    std::string path = "/dev/shm/paceline-bench-XXXXXX";
+    if (::mkdtemp(path.data()) == nullptr) return system_error("make a folder in /dev/shm");
+    return ScratchFolder(std::move(path));
+  }
+  ScratchFolder(ScratchFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  ScratchFolder& operator=(ScratchFolder&&) = delete;
+  ~ScratchFolder() {
+    std::error_code left;  // there is nobody to tell
+    if (!path_.empty()) std::filesystem::remove_all(path_, left);
+  }
+
+  const std::string& path() const { return path_; }
+
+ private:
+  explicit ScratchFolder(std::string path) : path_(std::move(path)) {}
+  std::string path_;
 };
 
 }  // namespace
@@ -60,6 +87,13 @@ Result<Measured> run_contender(const Contender& contender, const BenchSite& site
   CapturedProgram program{.words = contender.launcher,
                           .environment = contender.environment,
                           .shows_errors = contender.shows_errors};
+  std::optional<ScratchFolder> scratch;
+  if (!contender.scratch.empty()) {
+    PACELINE_TRY_ASSIGN(ScratchFolder folder, ScratchFolder::make());
+    scratch.emplace(std::move(folder));
+  }
+  for (const std::string& variable : contender.scratch)
+    program.environment.emplace_back(variable, scratch->path());
   for (std::string& word : probe::to_words(orders)) program.words.push_back(std::move(word));
   Measured measured;
   const auto take_line = [&](const std::string& line) {

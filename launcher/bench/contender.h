@@ -28,6 +28,7 @@ struct Contender {
   bool is_raw = false;                ///< wants a second shared file
   bool shows_errors = false;          ///< else what it says on standard error is kept
   std::vector<std::string> launcher;  ///< words before the orders
+  std::vector<std::string> scratch;   ///< variables that name a folder for what it may leave behind
   std::vector<std::pair<std::string, std::string>> environment;
 };
 

@@ -20,8 +20,11 @@ constexpr int kMinBatch = 8, kMaxBatch = 1000;
 constexpr int kMinSamples = 5;
 constexpr int kMaxSamples = static_cast<int>(Meeting::kMaxShared / 2);
 constexpr int kTrials = 3;
+constexpr int kPortions = 16;      // of the samples; after each it is looked how long they take
+constexpr int kPatience = 3;       // times as long as samples should take
 constexpr int kCheckedCalls = 16;  // calls that nobody measures, each looked at
-constexpr int kCopySamples = 9;
+constexpr int kCopySamples = 12;
+constexpr double kUndisturbed = 0.25;  // the copies while which nobody else had a CPU
 constexpr std::size_t kCopyBatchBytes = std::size_t{1} << 20;
 constexpr std::size_t kCacheLine = 64;
 constexpr std::size_t kPage = 4096;
@@ -76,12 +79,12 @@ Result<Row> Measurement::measure(std::size_t bytes) {
     look_at_output(call);
   }
   PACELINE_TRY_ASSIGN(const Plan plan, this->plan(call));
-  PACELINE_TRY_ASSIGN(std::vector<double> times, sample(call, plan));
+  PACELINE_TRY_ASSIGN(std::vector<double> times, sample_in_time(call, plan));
   for (double& time : times) time /= plan.batch;
   PACELINE_TRY_ASSIGN(const std::int64_t wrong, sum(wrong_));
   return Row{.bytes = bytes,
              .count = count,
-             .samples = static_cast<std::uint64_t>(plan.samples),
+             .samples = times.size(),
              .batch = static_cast<std::uint64_t>(plan.batch),
              .p50_ns = quantile(times, 0.5),
              .p99_ns = quantile(times, 0.99),
@@ -108,13 +111,33 @@ Result<Measurement::Plan> Measurement::plan(const Call& call) {
 }
 
 Result<std::vector<double>> Measurement::sample(const Call& call, const Plan& plan) {
+  PACELINE_TRY(take_samples(call, plan));
+  return collect();
+}
+
+// Where others want the CPUs, too, a batch may take a thousand times as long as the one before.
+Result<std::vector<double>> Measurement::sample_in_time(const Call& call, const Plan& plan) {
+  const TimePoint begin = parts_.clock.now();
+  const Duration limit = kPatience * std::chrono::milliseconds(orders_.time_ms);
+  const int portion = std::max(kMinSamples, plan.samples / kPortions);
+  for (int done = 0; done < plan.samples; done += portion) {
+    const int samples = std::min(portion, plan.samples - done);
+    PACELINE_TRY(take_samples(call, {.batch = plan.batch, .samples = samples}));
+    PACELINE_TRY_ASSIGN(const std::int64_t late,
+                        of_first_rank(parts_.clock.now() - begin > limit ? 1 : 0));
+    if (late != 0) break;
+  }
+  return collect();
+}
+
+Status Measurement::take_samples(const Call& call, const Plan& plan) {
   const bool batched = plan.batch > 1;
   for (int i = 0; i < plan.samples; ++i) {
     if (!batched) rewrite_input(call);
     PACELINE_TRY(take_sample([&] { return run_batch(call, plan.batch, batched); }));
     look_at_output(call);
   }
-  return collect();
+  return Status();
 }
 
 Status Measurement::take_sample(FunctionRef<Status()> body) {
@@ -177,7 +200,7 @@ Result<double> Measurement::copy_bytes_per_ns(std::size_t bytes, int copiers) {
   }
   PACELINE_TRY_ASSIGN(const auto times, collect());
   const double copied = static_cast<double>(bytes * batch) * copiers;
-  return copied / std::max(quantile(times, 0.5), 1.0);
+  return copied / std::max(quantile(times, kUndisturbed), 1.0);
 }
 
 Result<std::int64_t> Measurement::sum(std::int64_t own) {

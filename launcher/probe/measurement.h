@@ -56,6 +56,8 @@ class Measurement {
   };
   Result<Plan> plan(const Call& call);
   Result<std::vector<double>> sample(const Call& call, const Plan& plan);
+  Result<std::vector<double>> sample_in_time(const Call& call, const Plan& plan);
+  Status take_samples(const Call& call, const Plan& plan);
   Status take_sample(FunctionRef<Status()> body);
   Status run_batch(const Call& call, int batch, bool rewrite);
   void rewrite_input(const Call& call) const;
