@@ -135,11 +135,10 @@ Status CommunicatorCore::submit(OperationRequest request, std::shared_ptr<Comple
                   std::to_string(kMaxQueued) + " operations are outstanding: wait for some");
   }
   request.signature.sequence = next_sequence_++;
-  queue_.push_back(
-      {.request = request,
-       .deadline = Deadline::after(now, parts_.stalls.timeout).moment(),
-       .completion = std::move(completion),
-       .in_background = in_background});
+  queue_.push_back({.request = request,
+                    .deadline = Deadline::after(now, parts_.stalls.timeout).moment(),
+                    .completion = std::move(completion),
+                    .in_background = in_background});
   if (in_background) parts_.engine->begin_background();
   if (!running_) start_next(now);
   return {};
@@ -166,8 +165,7 @@ void CommunicatorCore::start_next(TimePoint now) {
 void CommunicatorCore::end_current(Status how, TimePoint now) {
   parts_.backend->finish();
   running_ = false;
-  Operation operation = std::move(queue_.front());
-  queue_.pop_front();
+  Operation operation = queue_.pop_front();
   ++stats_.operations;
   if (operation.flight_place) {
     const FlightState state = how.ok() ? FlightState::kSucceeded : FlightState::kFailed;

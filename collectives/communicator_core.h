@@ -12,7 +12,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,6 +25,7 @@
 #include "collectives/failure/inquest.h"
 #include "collectives/failure/stall_watch.h"
 #include "collectives/failure/whereabouts.h"
+#include "comm/base/ring_queue.h"
 #include "comm/completion.h"
 #include "comm/engine.h"
 #include "comm/transport.h"
@@ -127,7 +127,7 @@ class CommunicatorCore final : private Driver, private TransportSink {
   std::string name_of(int rank) const;
 
   Parts parts_;
-  std::deque<Operation> queue_;  // the first has begun if `running_`
+  RingQueue<Operation> queue_;  // the first has begun if `running_`
   bool running_ = false;
   std::uint64_t next_sequence_ = 0;
   CallHistory history_;

@@ -71,9 +71,14 @@ Result<HostWorld> make_host_world(std::shared_ptr<PollEngine> engine, const Grou
   for (int rank = 0; rank < ranks; ++rank) bells.push_back(&transport->doorbell(rank));
   std::byte* const memory = segment->memory().data() + backend_offset(ranks, *layout);
   HostWorld world;
-  world.backend = std::make_unique<ShmBackend>(
-      shm::Layout(memory, ranks, layout->chunk_bytes), std::move(bells), *transport,
-      ShmBackend::Options{.rank = group.rank, .spins = ranks <= allowed_cpus() ? kSpins : 0});
+  ShmBackend::Options options{.rank = group.rank};
+  if (ranks <= allowed_cpus()) {
+    options.spins = kSpins;
+    options.registered = Doorbell::register_process();
+    if (options.registered) transport->doorbell(group.rank).take_barriers_upon_itself();
+  }
+  world.backend = std::make_unique<ShmBackend>(shm::Layout(memory, ranks, layout->chunk_bytes),
+                                               std::move(bells), *transport, options);
   world.transport = std::move(transport);
   return world;
 }

@@ -4,6 +4,11 @@
 // and sleeps; whoever has written rings. Both have a full fence between their write and their look
 // at the other's (Dekker's algorithm), so that either the sleeper sees what was written or the
 // writer sees that it must ring. A bell without a sleeper costs its ringer that fence and a read.
+//
+// The fence waits until the write has reached the other core, which is most of what a short
+// operation takes. Where processes have registered for it, the sleeper passes a barrier on behalf
+// of them all instead, membarrier(2), and they ring without one: sleeping costs more then, so this
+// is for ranks that hardly ever sleep.
 #pragma once
 
 #include <atomic>
@@ -16,10 +21,17 @@ namespace paceline {
 /// Zero is a good initial state. A line of its own: it is read whenever something is written.
 class alignas(64) Doorbell {
  public:
+  /// From now on this process passes a barrier whenever somebody lies down at a bell that has
+  /// take_barriers_upon_itself(). False where the kernel has no such thing.
+  static bool register_process();
+  /// Owner, before it lies down for the first time, if its process is registered.
+  void take_barriers_upon_itself() { takes_barriers_.store(1, std::memory_order_release); }
+
   /// Owner, before its last look. Other ranks ring from now on.
   void lie_down() {
     asleep_.store(1, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (takes_barriers_.load(std::memory_order_relaxed) != 0) pass_barrier_everywhere();
   }
   /// Owner: sleeps until the bell rings, or `at_most`. futex(2).
   void sleep(Duration at_most);
@@ -28,19 +40,22 @@ class alignas(64) Doorbell {
 
   /// Any process, any thread, after its write.
   void ring() {
-    after_writing();
-    ring_if_asleep();
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (asleep_.load(std::memory_order_relaxed) != 0) wake();
   }
-  /// The two halves of ring(): one fence will do for several bells.
-  static void after_writing() { std::atomic_thread_fence(std::memory_order_seq_cst); }
-  void ring_if_asleep() {
+  /// The same by a process that is registered.
+  void ring_registered() {
+    if (takes_barriers_.load(std::memory_order_relaxed) == 0) return ring();
+    std::atomic_signal_fence(std::memory_order_seq_cst);
     if (asleep_.load(std::memory_order_relaxed) != 0) wake();
   }
 
  private:
   void wake();
+  static void pass_barrier_everywhere();
 
   std::atomic<std::uint32_t> asleep_{0};
+  std::atomic<std::uint32_t> takes_barriers_{0};
 };
 static_assert(sizeof(Doorbell) == 64 && std::atomic<std::uint32_t>::is_always_lock_free);
 

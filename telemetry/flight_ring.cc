@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <type_traits>
@@ -21,6 +22,8 @@ constexpr std::uint64_t kMagic = 0x33676E6952746C46;  // "FltRing3"
 
 static_assert(std::is_trivially_copyable_v<FlightRecord>);
 static_assert(sizeof(FlightRecord) % sizeof(std::uint64_t) == 0);
+// Behind what is known when an operation begins.
+constexpr std::size_t kFirstWordOfEnd = offsetof(FlightRecord, ended_ns) / sizeof(std::uint64_t);
 using Words = std::array<std::uint64_t, sizeof(FlightRecord) / sizeof(std::uint64_t)>;
 
 // `version` is odd while the slot is being written. The rest are atomics because a reader may look
@@ -31,14 +34,14 @@ struct Slot {
   std::atomic<std::uint64_t> place;
   std::atomic<std::uint64_t> words[Words().size()];
 
-  void write(std::uint64_t its_place, const FlightRecord& record) {
+  void write(std::uint64_t its_place, const FlightRecord& record, std::size_t first_word = 0) {
     Words copy;
     std::memcpy(copy.data(), &record, sizeof record);
     // A writer that died in the middle of this left the version odd.
     const std::uint32_t odd = version.load(std::memory_order_relaxed) | 1;
     version.store(odd, std::memory_order_relaxed);
     place.store(its_place, std::memory_order_release);
-    for (std::size_t i = 0; i < copy.size(); ++i)
+    for (std::size_t i = first_word; i < copy.size(); ++i)
       words[i].store(copy[i], std::memory_order_release);
     version.store(odd + 1, std::memory_order_release);
   }
@@ -134,12 +137,10 @@ std::uint64_t FlightRing::start(const FlightRecord& record) {
 
 void FlightRing::finish(std::uint64_t place, FlightState state, TimePoint now, int blamed) {
   Slot& slot = layout_->slots[place % kRecords];
-  FlightRecord record;
-  if (!slot.read(place, record)) return;
-  record.ended_ns = now.time_since_epoch().count();
-  record.state = state;
-  record.blamed = blamed;
-  slot.write(place, record);
+  if (slot.place.load(std::memory_order_relaxed) != place) return;
+  const FlightRecord end{
+      .ended_ns = now.time_since_epoch().count(), .state = state, .blamed = blamed};
+  slot.write(place, end, kFirstWordOfEnd);
 }
 
 std::vector<FlightRecord> FlightRing::read() const {

@@ -35,7 +35,7 @@ ShmBackend::ShmBackend(const shm::Layout& layout, std::vector<Doorbell*> bells, 
       rank_(options.rank),
       spins_(options.spins),
       layout_(layout),
-      memory_(layout, options.rank, std::move(bells)),
+      memory_(layout, options.rank, std::move(bells), options.registered),
       protocol_(options.rank, layout.ranks()) {}
 
 Status ShmBackend::start(OperationRequest& request) {

@@ -28,6 +28,8 @@ class ShmBackend final : public CollectiveBackend {
     /// Looks at a flag before the engine takes over the waiting; 0 where ranks share CPUs, since
     /// whoever is waited for may need this one.
     int spins = 0;
+    /// Doorbell::register_process() has succeeded.
+    bool registered = false;
   };
 
   /// The layout's memory, the bells (by rank) and the transport are borrowed. The transport tells

@@ -13,10 +13,13 @@ namespace {
 constexpr std::size_t kFlag = 0, kAsleep = 1;
 constexpr int kWriter = 0, kSleeper = 1;
 
+// Who passes a fence between its own write and its look at the other's.
+enum class Fences { kNobody, kBoth, kSleeperForBoth };
+
 // One thread writes `writes` times and rings each time; the other waits for all of it.
 class Bell {
  public:
-  Bell(std::uint64_t writes, bool fences) : memory_(2, 2, 0), writes_(writes), fences_(fences) {}
+  Bell(std::uint64_t writes, Fences fences) : memory_(2, 2, 0), writes_(writes), fences_(fences) {}
 
   int threads() const { return 2; }
   bool ended() const { return written_ == writes_ && sleeper_ == Sleeper::kDone; }
@@ -42,7 +45,8 @@ class Bell {
                                 oldest + choices.pick(memory_.history_length(location) - oldest));
   }
   void fence(int thread) {
-    if (fences_) memory_.fence_seq_cst(thread);
+    if (fences_ == Fences::kBoth) memory_.fence_seq_cst(thread);
+    if (fences_ == Fences::kSleeperForBoth && thread == kSleeper) memory_.fence_everywhere(thread);
   }
 
   bool write(Choices& choices) {
@@ -104,22 +108,24 @@ class Bell {
 
   ModelMemory memory_;
   std::uint64_t writes_;
-  bool fences_;
+  Fences fences_;
   Writer writer_ = Writer::kStore;
   Sleeper sleeper_ = Sleeper::kLieDown;
   std::uint64_t written_ = 0;
 };
 
 TEST(DoorbellModel, NobodySleepsOverWhatWasWritten) {
-  for (std::uint64_t writes = 1; writes <= 2; ++writes) {
-    const SearchResult result = search(Bell(writes, true), 300'000);
-    EXPECT_EQ(result.fault, "");
-    EXPECT_TRUE(result.complete);
+  for (const Fences fences : {Fences::kBoth, Fences::kSleeperForBoth}) {
+    for (std::uint64_t writes = 1; writes <= 3; ++writes) {
+      const SearchResult result = search(Bell(writes, fences), 300'000);
+      EXPECT_EQ(result.fault, "");
+      EXPECT_TRUE(result.complete);
+    }
   }
 }
 
 TEST(DoorbellModel, WithoutItsFencesSomebodyDoes) {
-  EXPECT_EQ(search(Bell(1, false), 300'000).fault, "nobody can go on");
+  EXPECT_EQ(search(Bell(1, Fences::kNobody), 300'000).fault, "nobody can go on");
 }
 
 }  // namespace

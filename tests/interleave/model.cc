@@ -77,6 +77,13 @@ void ModelMemory::fence_seq_cst(int thread) {
   fences_.join(view);
 }
 
+void ModelMemory::fence_everywhere(int thread) {
+  fence_seq_cst(thread);
+  for (std::size_t other = 0; other < views_.size(); ++other)
+    fence_seq_cst(static_cast<int>(other));
+  fence_seq_cst(thread);
+}
+
 void ModelMemory::write(int thread, std::size_t region, std::uint64_t value) {
   Region& data = regions_[region];
   View& view = views_[static_cast<std::size_t>(thread)];

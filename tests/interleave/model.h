@@ -37,6 +37,8 @@ class ModelMemory {
   std::uint64_t exchange_relaxed(int thread, std::size_t location, std::uint64_t value);
   std::uint64_t last(std::size_t location) const { return histories_[location].back().value; }
   void fence_seq_cst(int thread);
+  /// membarrier(2): every thread passes a fence while this one waits for it.
+  void fence_everywhere(int thread);
 
   // ---- Plain data ----
   void write(int thread, std::size_t region, std::uint64_t value);

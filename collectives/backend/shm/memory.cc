@@ -132,9 +132,10 @@ Memory::Range Memory::part(const Range& chunk, int rank) const {
 }
 
 void Memory::ring() {
-  Doorbell::after_writing();
   for (int rank = 0; rank < layout_.ranks(); ++rank) {
-    if (rank != rank_) bells_[static_cast<std::size_t>(rank)]->ring_if_asleep();
+    if (rank == rank_) continue;
+    Doorbell& bell = *bells_[static_cast<std::size_t>(rank)];
+    registered_ ? bell.ring_registered() : bell.ring();
   }
 }
 

@@ -19,9 +19,10 @@ class Memory {
   static constexpr std::uint64_t kCalls = shm::kCalls;
   static constexpr std::uint64_t kChunks = shm::kChunks;
 
-  /// `bells` are the ranks' own, by rank; they and the layout's memory are borrowed.
-  Memory(const Layout& layout, int rank, std::vector<Doorbell*> bells)
-      : layout_(layout), rank_(rank), bells_(std::move(bells)) {}
+  /// `bells` are the ranks' own, by rank; they and the layout's memory are borrowed. `registered`:
+  /// Doorbell::register_process() has succeeded.
+  Memory(const Layout& layout, int rank, std::vector<Doorbell*> bells, bool registered)
+      : layout_(layout), rank_(rank), bells_(std::move(bells)), registered_(registered) {}
 
   /// The operation that the calls below are about, and the number of its first chunk.
   void begin(const OperationRequest& request, bool everybody, bool is_inline,
@@ -66,6 +67,7 @@ class Memory {
   const Layout layout_;
   const int rank_;
   const std::vector<Doorbell*> bells_;
+  const bool registered_;
 
   OperationRequest request_;
   std::size_t element_bytes_ = 0;

@@ -45,6 +45,10 @@ std::string log_level(const Environment& environment) {
   const char* const names[] = {"info", "warning", "error", "off"};
   return names[static_cast<std::size_t>(environment.log_level)];
 }
+std::string backend(const Environment& environment) {
+  const char* const names[] = {"auto", "shm", "tcp"};
+  return names[static_cast<std::size_t>(environment.backend)];
+}
 std::string segment(const Environment& environment) {
   return std::to_string(environment.segment_bytes);
 }
@@ -102,6 +106,7 @@ std::vector<Row> rows() {
        "warning",
        {"info", "warning", "error", "off"},
        no_numbers_nor({"0", "2", "WARNING", "warn", "warnings", "offx", "debug"})},
+      {"PACELINE_BACKEND", backend, "auto", {"auto", "shm", "tcp"}, {"SHM", "auto ", "nccl", "0"}},
       {"PACELINE_ALGORITHM", text<&E::algorithm>, "", words, {}},
       {"PACELINE_SEGMENT_BYTES",
        segment,
