@@ -116,6 +116,17 @@ void write_store(const fs::path& folder) {
   store(folder / "raw_gigabyte", script({0, 2, 8, 0, 0, 0, 0x40, 0, 0, 0, 0}));
 }
 
+// See the script in ring.cc: 0 writes, 3 reads, 6 scribbles, 7 moves a count.
+void write_ring(const fs::path& folder) {
+  store(folder / "round_the_end", script({0, 40, 3, 40, 0, 60, 3, 30, 3, 60}));
+  store(folder / "full_and_empty", script({0, 200, 0, 1, 3, 200, 3, 1, 0, 64, 3, 63, 0, 9}));
+  store(folder / "tail_too_far", script({0, 10, 7, 0, 255, 3, 100, 0, 5}));
+  store(folder / "tail_goes_back", script({0, 10, 3, 4, 7, 0, 120, 3, 100}));
+  store(folder / "head_beyond_tail", script({0, 64, 7, 1, 255, 0, 100, 3, 10}));
+  store(folder / "noise_for_counts",
+        script({0, 30, 6, 0, 8, 255, 255, 255, 255, 255, 255, 255, 255, 3, 99, 0, 99}));
+}
+
 // See the script in inbox.cc: 0 posts, 2 sends data, 10 control, 4 noise, 6 aborts, 7 reads.
 void write_inbox(const fs::path& folder) {
   store(folder / "receive_first", script({0, 8, 2, 8, 0, 7}));
@@ -191,6 +202,7 @@ int main(int argc, char** argv) {
   paceline::fuzz::write_hello(folder / "hello");
   paceline::fuzz::write_store(folder / "store_requests");
   paceline::fuzz::write_inbox(folder / "inbox");
+  paceline::fuzz::write_ring(folder / "ring");
   paceline::fuzz::write_hostfile(folder / "hostfile");
   paceline::fuzz::write_arguments(folder / "arguments");
   return 0;
