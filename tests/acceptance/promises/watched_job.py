@@ -35,7 +35,8 @@ class Process:
         with open(self.files[0], "wb") as out, open(self.files[1], "wb") as err:
             self.process = subprocess.Popen(
                 [str(word) for word in command], stdin=subprocess.PIPE, stdout=out, stderr=err,
-                cwd=folder, env={**os.environ, **(env or {})}, start_new_session=True)
+                cwd=folder, start_new_session=True,
+                env={**os.environ, "PACELINE_BACKEND": "tcp", **(env or {})})
         self.pid = self.process.pid
 
     def output(self):

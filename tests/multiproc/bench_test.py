@@ -1,0 +1,106 @@
+"""paceline bench: what it prints and writes, and that nothing of it stays."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+import unittest
+import uuid
+
+from launched import DEADLINE_S, PACELINE, until
+
+FIELDS = {"op", "bytes", "ranks", "backend", "buffers", "inplace", "p50_us", "p99_us",
+          "algbw_gbps", "busbw_gbps"}
+
+
+def processes_with(mark):
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and mark.encode() in (entry / "environ").read_bytes():
+                found.append(int(entry.name))
+        except OSError:
+            continue  # it has gone, or is another user's
+    return found
+
+
+class Bench(unittest.TestCase):
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.json = pathlib.Path(holder.name) / "rows.jsonl"
+
+    def bench(self, *words):
+        done = subprocess.run([PACELINE, "bench", *map(str, words)], capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL, timeout=DEADLINE_S, check=False)
+        return done.returncode, done.stdout, done.stderr
+
+    def measured(self, *words):
+        code, output, error = self.bench(*words, "--time", 5, "--json", self.json)
+        self.assertEqual((code, error), (0, ""))
+        return output, [json.loads(line) for line in self.json.read_text().splitlines()]
+
+    def test_a_line_for_each_size(self):
+        for backend in ("auto", "tcp", "raw"):
+            output, rows = self.measured("all_reduce", "--bytes", "4:64K:16", "--check",
+                                         "--backend", backend)
+            self.assertEqual([row["bytes"] for row in rows], [4, 64, 1024, 16384])
+            for row in rows:
+                self.assertEqual(set(row), FIELDS)
+                self.assertEqual((row["op"], row["ranks"], row["backend"], row["buffers"],
+                                  row["inplace"]), ("all_reduce", 2, backend, "ordinary", True))
+                self.assertGreater(row["p50_us"], 0)
+                self.assertGreaterEqual(row["p99_us"], row["p50_us"])
+                self.assertAlmostEqual(row["busbw_gbps"], row["algbw_gbps"], places=3)
+            table = [line.split() for line in output.splitlines() if not line.startswith("#")]
+            self.assertEqual([line[0] for line in table[2:]], ["4", "64", "1024", "16384"])
+            self.assertEqual({line[-1] for line in table[2:]}, {"0"}, "wrong elements")
+
+    def test_other_operations_and_ways(self):
+        for words, inplace in (
+                (("broadcast", "--root", 1, "--bytes", 12, "--check", "-n", 3), True),
+                (("barrier",), True),
+                (("all_reduce", "--inplace", "no", "--type", "int64", "--op", "max",
+                  "--cache", "cold", "--bytes", "1K", "--check"), False)):
+            _, rows = self.measured(*words)
+            self.assertEqual([row["inplace"] for row in rows], [inplace])
+            self.assertEqual(rows[0]["op"], words[0])
+
+    def test_in_turn_with_another(self):
+        output, rows = self.measured("all_reduce", "--bytes", "4:64:16", "--against", "raw",
+                                     "--pairs", 3, "--check")
+        ratios = [row for row in rows if "against" in row]
+        self.assertEqual([(row["backend"], row["against"], row["bytes"], row["pairs"])
+                          for row in ratios], [("auto", "raw", 4, 3), ("auto", "raw", 64, 3)])
+        for row in ratios:
+            self.assertGreater(row["ratio_p10"], 0)
+            self.assertGreaterEqual(row["ratio_median"], row["ratio_p10"])
+        self.assertEqual([row["backend"] for row in rows if "p50_us" in row], 2 * ["auto", "raw"])
+        self.assertIn("3 rounds in turn", output)
+
+    def test_wrong_uses_say_what_to_do(self):
+        for words, said in ((("al_reduce",), "did you mean 'all_reduce'?"),
+                            (("all_reduce", "--json", "/no/such/place"), "which --json names"),
+                            (("all_reduce", "-n", 9999), "ask for fewer ranks")):
+            code, output, error = self.bench(*words)
+            self.assertEqual((code, output), (125, ""))
+            self.assertIn(said, error)
+
+    def test_killed_it_leaves_nothing(self):
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            mark = f"PACELINE_TEST_MARK={uuid.uuid4().hex}"
+            name, value = mark.split("=")
+            with subprocess.Popen([PACELINE, "bench", "barrier", "--time", "60000"],
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                  env={**os.environ, name: value}) as bench:
+                until(lambda: len(processes_with(mark)) >= 6)
+                bench.send_signal(number)
+                bench.wait(DEADLINE_S)
+            until(lambda: not processes_with(mark), 10)
+            self.assertEqual(processes_with(mark), [])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,124 @@
+#include "launcher/bench/bench_options.h"
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace paceline::launcher {
+namespace {
+
+using Words = std::vector<std::string>;
+
+BenchRequest parsed(const Words& words) {
+  const Result<BenchRequest> request = parse_bench(words);
+  EXPECT_TRUE(request.ok()) << request.status().to_string();
+  return request.ok() ? *request : BenchRequest{};
+}
+
+std::string refusal(const Words& words) {
+  const Result<BenchRequest> request = parse_bench(words);
+  EXPECT_FALSE(request.ok());
+  return request.status().text();
+}
+
+TEST(BenchOptions, Defaults) {
+  EXPECT_EQ(parsed({"all_reduce"}), BenchRequest());
+  BenchRequest against;
+  against.against = {"raw"};
+  against.orders.time_ms = 30;
+  EXPECT_EQ(parsed({"all_reduce", "--against", "raw"}), against);
+}
+
+TEST(BenchOptions, EveryOne) {
+  BenchRequest expected;
+  expected.ranks = 4;
+  expected.backend = "tcp";
+  expected.json_file = "f=g";
+  expected.against = {"mpich", "openmpi"};
+  expected.pairs = 5;
+  expected.limits_time = true;
+  expected.orders.type = DataType::kInt64;
+  expected.orders.op = ReduceOp::kMax;
+  expected.orders.in_place = false;
+  expected.orders.cold = true;
+  expected.orders.check = true;
+  expected.orders.low_bytes = 1024;
+  expected.orders.high_bytes = 4 << 20;
+  expected.orders.factor = 8;
+  expected.orders.time_ms = 9;
+  EXPECT_EQ(parsed({"-n",         "4",         "--backend=tcp",
+                    "--json=f=g", "--against", "mpich,openmpi",
+                    "all_reduce", "--pairs",   "5",
+                    "--type",     "int64",     "--op",
+                    "max",        "--inplace", "no",
+                    "--cache",    "cold",      "--check",
+                    "--bytes",    "1K:4M:8",   "--time",
+                    "9"}),
+            expected);
+}
+
+TEST(BenchOptions, EveryWayToSayHowMany) {
+  for (const Words& words :
+       {Words{"-n", "4"}, {"-n4"}, {"-n=4"}, {"-np", "4"}, {"-np4"}, {"--np=4"}, {"--np", "4"}}) {
+    Words all{"barrier"};
+    all.insert(all.end(), words.begin(), words.end());
+    EXPECT_EQ(parsed(all).ranks, 4) << words.front();
+  }
+}
+
+TEST(BenchOptions, Sizes) {
+  EXPECT_EQ(*parse_size("4"), 4u);
+  EXPECT_EQ(*parse_size("64K"), 65536u);
+  EXPECT_EQ(*parse_size("1G"), std::size_t{1} << 30);
+  for (const char* text : {"", "K", "0", "-4", "4k", "4KB", "1.5M", "99999999G", "4 "})
+    EXPECT_FALSE(parse_size(text).ok()) << text;
+  const BenchRequest one = parsed({"broadcast", "--bytes", "12"});
+  EXPECT_EQ(one.orders.low_bytes, one.orders.high_bytes);
+}
+
+TEST(BenchOptions, RefusesWhatMakesNoSense) {
+  EXPECT_NE(refusal({}).find("measure which operation? all_reduce, broadcast or barrier"),
+            std::string::npos);
+  EXPECT_NE(refusal({"al_reduce"}).find("did you mean 'all_reduce'?"), std::string::npos);
+  EXPECT_NE(refusal({"barrier", "broadcast"}).find("a second operation"), std::string::npos);
+  EXPECT_EQ(refusal({"all_reduce", "--bites", "4"}),
+            "'--bites' is not an option of paceline bench; did you mean '--bytes'?");
+  EXPECT_EQ(refusal({"all_reduce", "--bytes", "--check"}),
+            "option --bytes needs a value: LOW:HIGH[:F]");
+  EXPECT_EQ(refusal({"all_reduce", "--check=1"}), "option --check takes no value");
+  EXPECT_EQ(refusal({"all_reduce", "--bytes", "8:4"}),
+            "--bytes: '8:4' ends below where it begins; write 4:8");
+  EXPECT_NE(refusal({"all_reduce", "--bytes", "1:2:3:4"}).find("LOW:HIGH"), std::string::npos);
+  EXPECT_NE(refusal({"all_reduce", "--bytes", "4:8:1"}).find("the factor '1'"), std::string::npos);
+  EXPECT_NE(refusal({"all_reduce", "--bytes", "4", "--type", "int64"}).find("no size from 4 to 4"),
+            std::string::npos);
+  EXPECT_NE(refusal({"all_reduce", "-n", "0"}).find("-n: '0'"), std::string::npos);
+  EXPECT_NE(refusal({"all_reduce", "--op", "summ"}).find("did you mean 'sum'?"), std::string::npos);
+  EXPECT_NE(refusal({"all_reduce", "--against", "raw,raw"}).find("twice"), std::string::npos);
+  EXPECT_NE(refusal({"all_reduce", "--against", "mpi"}).find("'mpi' is not openmpi, mpich"),
+            std::string::npos);
+}
+
+TEST(BenchOptions, WhatAnOperationDoesNotHave) {
+  EXPECT_EQ(refusal({"barrier", "--bytes", "4"}), "--bytes means nothing to barrier");
+  EXPECT_EQ(refusal({"barrier", "--check"}), "--check means nothing to barrier");
+  EXPECT_EQ(refusal({"broadcast", "--op", "sum"}), "--op means nothing to broadcast");
+  EXPECT_EQ(refusal({"--inplace", "no", "broadcast"}), "--inplace means nothing to broadcast");
+  EXPECT_EQ(refusal({"all_reduce", "--root", "0"}), "--root means nothing to all_reduce");
+  EXPECT_EQ(refusal({"broadcast", "--root", "2"}), "--root: there is no rank 2 among 2");
+  EXPECT_NE(refusal({"barrier", "--pairs", "3"}).find("goes with --against"), std::string::npos);
+}
+
+TEST(BenchOptions, HelpIsOneScreen) {
+  std::istringstream help(bench_help());
+  int lines = 0;
+  for (std::string line; std::getline(help, line); ++lines) EXPECT_LE(line.size(), 100u) << line;
+  EXPECT_LE(lines, 50);
+  for (const char* part : {"Ranks:", "Messages:", "Peers:", "Examples:", "Exit code", "--against"})
+    EXPECT_NE(bench_help().find(part), std::string::npos) << part;
+}
+
+}  // namespace
+}  // namespace paceline::launcher

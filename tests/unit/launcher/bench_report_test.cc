@@ -1,0 +1,131 @@
+#include "launcher/bench/bench_report.h"
+
+#include <gtest/gtest.h>
+
+#include "launcher/bench/bench_run.h"
+#include "launcher/bench/memory_need.h"
+#include "launcher/bench/prototype.h"
+
+namespace paceline::launcher {
+namespace {
+
+using probe::Orders;
+using probe::Row;
+
+constexpr Row kRow{.bytes = 4096,
+                   .count = 1024,
+                   .samples = 9,
+                   .batch = 1,
+                   .p50_ns = 2048,
+                   .p99_ns = 123456,
+                   .wrong = -1,
+                   .limit_ns = 512};
+
+BenchTitle title_of(const Orders& orders, int ranks) {
+  return {.operation = *probe::find_operation(orders.operation), .orders = orders, .ranks = ranks};
+}
+
+TEST(BenchReport, ATableLine) {
+  const Orders orders;
+  EXPECT_EQ(
+      table_line(title_of(orders, 4), kRow),
+      "       4096       1024  float32    sum    -      2.048      123.5    2.000    3.000    "
+      "25.00       -\n");
+}
+
+TEST(BenchReport, WhatABarrierHasNot) {
+  Orders orders;
+  orders.operation = "barrier";
+  const Row row{.p50_ns = 100, .p99_ns = 100, .wrong = -1};
+  EXPECT_EQ(
+      table_line(title_of(orders, 2), row),
+      "          0          0        -      -    -      0.100      0.100    0.000    0.000      "
+      "  -       -\n");
+}
+
+TEST(BenchReport, HeadAndLinesAreAsWide) {
+  const std::string head = table_head();
+  const Orders orders;
+  EXPECT_EQ(head.find('\n') + 1, table_line(title_of(orders, 2), kRow).size());
+}
+
+TEST(BenchReport, JsonLines) {
+  Orders orders;
+  EXPECT_EQ(json_line(title_of(orders, 2), "auto", kRow),
+            R"({"op":"all_reduce","bytes":4096,"ranks":2,"backend":"auto","buffers":"ordinary",)"
+            R"("inplace":true,"p50_us":2.0480,"p99_us":123.4560,"algbw_gbps":2.0000,)"
+            R"("busbw_gbps":2.0000})");
+  orders.in_place = false;
+  const BenchSeries ours{.name = "auto", .rows = {{kRow}}};
+  BenchSeries theirs{.name = "mpich", .rows = {{kRow}}};
+  theirs.rows[0][0].p50_ns = 3072;
+  EXPECT_EQ(json_ratio(title_of(orders, 2), ours, theirs, 0),
+            R"({"op":"all_reduce","bytes":4096,"ranks":2,"backend":"auto","against":"mpich",)"
+            R"("inplace":false,"pairs":1,"ratio_median":1.5000,"ratio_p10":1.5000})");
+}
+
+Row of(double p50_ns) {
+  Row row = kRow;
+  row.p50_ns = p50_ns;
+  return row;
+}
+
+TEST(BenchReport, RatiosGoPairByPair) {
+  const BenchRatio ratio =
+      compare(std::vector<Row>{of(10), of(40), of(30)}, std::vector<Row>{of(10), of(10), of(10)});
+  EXPECT_EQ(ratio.median, 3);
+  EXPECT_EQ(ratio.tenth, 1);
+  EXPECT_EQ(ratio.pairs, 3u);
+  EXPECT_EQ(compare({}, {}).pairs, 0u);
+}
+
+TEST(BenchReport, MediansAndTheWorstCheck) {
+  std::vector<Row> runs{of(3), of(1), of(2)};
+  runs[1].wrong = 4;
+  const Row row = median_row(runs);
+  EXPECT_EQ(row.p50_ns, 2);
+  EXPECT_EQ(row.wrong, 4);
+}
+
+TEST(BenchMemory, NeedsWhatAllRanksAllocate) {
+  Orders orders;
+  orders.low_bytes = orders.high_bytes = std::size_t{256} << 20;
+  constexpr std::uint64_t kMiB = 1 << 20;
+  EXPECT_EQ(memory_need(orders, 2), 2 * (256 + 64 + 16) * kMiB);
+  EXPECT_TRUE(check_memory(orders, 2, 1024 * kMiB).ok());
+  EXPECT_TRUE(check_memory(orders, 200, 0).ok()) << "not known";
+  EXPECT_EQ(check_memory(orders, 4, 1024 * kMiB).text(),
+            "4 ranks need 1344 MiB of memory and 1024 MiB are free; ask for fewer ranks, or for "
+            "less with --bytes");
+  orders.in_place = false;
+  orders.limits = false;
+  EXPECT_EQ(memory_need(orders, 1), (512 + 16) * kMiB);
+  EXPECT_GT(available_memory(), 0u);
+}
+
+TEST(BenchPatience, GrowsWithTheMessages) {
+  Orders orders;
+  EXPECT_LT(patience_with(orders, 2, 1), std::chrono::seconds(60));
+  EXPECT_GT(patience_with(orders, 2, 0), patience_with(orders, 2, 1)) << "ranks have to start";
+  const std::size_t last = orders.sizes().size() - 1;
+  EXPECT_GT(patience_with(orders, 2, last), patience_with(orders, 2, last - 1));
+  EXPECT_EQ(patience_with(orders, 2, last + 9), patience_with(orders, 2, last));
+}
+
+TEST(Prototype, IsScaledByFlagsAndCopies) {
+  Orders orders;
+  orders.operation = "barrier";
+  Row row{.p50_ns = 170, .limit_ns = 100};
+  EXPECT_DOUBLE_EQ(*prototype_ns(title_of(orders, 2), row), 180);
+  row.limit_ns = 50;
+  EXPECT_DOUBLE_EQ(*prototype_ns(title_of(orders, 2), row), 90);
+  EXPECT_NE(prototype_lines(title_of(orders, 2), std::vector<Row>{row}).find("not within 20 %"),
+            std::string::npos);
+  EXPECT_FALSE(prototype_ns(title_of(orders, 4), row)) << "it had two ranks";
+  row.limit_ns = 0;
+  EXPECT_FALSE(prototype_ns(title_of(orders, 2), row)) << "nothing to scale by";
+  EXPECT_EQ(prototype_lines(title_of(orders, 2), std::vector<Row>{row}), "");
+}
+
+}  // namespace
+}  // namespace paceline::launcher

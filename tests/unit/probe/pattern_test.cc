@@ -1,0 +1,72 @@
+#include "launcher/probe/pattern.h"
+
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace paceline::probe {
+namespace {
+
+// Longer than the pattern's table, and a multiple of nothing.
+constexpr std::size_t kCount = 10007;
+
+template <class T>
+std::vector<T> filled(const Pattern& pattern, int rank, std::uint64_t call,
+                      std::size_t count = kCount) {
+  std::vector<T> values(count, T{77});
+  pattern.fill({values.data(), count, kDataTypeOf<T>}, rank, call);
+  return values;
+}
+
+template <class T>
+class PatternOf : public testing::Test {};
+using Types = testing::Types<float, double, std::int32_t, std::int64_t>;
+TYPED_TEST_SUITE(PatternOf, Types);
+
+TYPED_TEST(PatternOf, ReductionsAreExact) {
+  constexpr int kRanks = 5;
+  const Pattern pattern(kDataTypeOf<TypeParam>, kRanks);
+  for (const ReduceOp op : kReduceOps) {
+    std::vector<TypeParam> result = filled<TypeParam>(pattern, 0, 9);
+    for (int rank = 1; rank < kRanks; ++rank) {
+      const std::vector<TypeParam> other = filled<TypeParam>(pattern, rank, 9);
+      for (std::size_t i = 0; i < kCount; ++i) {
+        if (op == ReduceOp::kSum) result[i] += other[i];
+        if (op == ReduceOp::kMin) result[i] = std::min(result[i], other[i]);
+        if (op == ReduceOp::kMax) result[i] = std::max(result[i], other[i]);
+      }
+    }
+    const Elements elements{result.data(), kCount, kDataTypeOf<TypeParam>};
+    EXPECT_EQ(pattern.wrong_reduction(elements, op, 9), 0u) << name(op);
+    result[0] += 1;
+    result[kCount - 1] += 1;
+    EXPECT_EQ(pattern.wrong_reduction(elements, op, 9), 2u) << name(op);
+  }
+}
+
+TYPED_TEST(PatternOf, CopiesAreExact) {
+  const Pattern pattern(kDataTypeOf<TypeParam>, 3);
+  std::vector<TypeParam> values = filled<TypeParam>(pattern, 2, 5);
+  const Elements elements{values.data(), kCount, kDataTypeOf<TypeParam>};
+  EXPECT_EQ(pattern.wrong_copy(elements, 2, 5), 0u);
+  EXPECT_GT(pattern.wrong_copy(elements, 1, 5), kCount / 2) << "another rank's";
+  EXPECT_GT(pattern.wrong_copy(elements, 2, 6), kCount / 2) << "the next call's";
+}
+
+TEST(Pattern, WritesNoFurther) {
+  const Pattern pattern(DataType::kInt32, 2);
+  std::vector<std::int32_t> values(12, 77);
+  pattern.fill({values.data(), 11, DataType::kInt32}, 1, 0);
+  EXPECT_EQ(values[11], 77);
+  EXPECT_NE(values[10], 77);
+}
+
+TEST(Pattern, OneElementAndNone) {
+  const Pattern pattern(DataType::kFloat64, 2);
+  std::vector<double> one = filled<double>(pattern, 0, 0, 1);
+  EXPECT_EQ(pattern.wrong_copy({one.data(), 1, DataType::kFloat64}, 0, 0), 0u);
+  EXPECT_EQ(pattern.wrong_copy({nullptr, 0, DataType::kFloat64}, 0, 0), 0u);
+}
+
+}  // namespace
+}  // namespace paceline::probe
