@@ -29,8 +29,8 @@ std::uint32_t digest_of(const Signature& signature) {
 
 }  // namespace
 
-ShmBackend::ShmBackend(const shm::Layout& layout, std::vector<Doorbell*> bells, Transport& transport,
-                       const Options& options)
+ShmBackend::ShmBackend(const shm::Layout& layout, std::vector<Doorbell*> bells,
+                       Transport& transport, const Options& options)
     : transport_(transport),
       rank_(options.rank),
       spins_(options.spins),

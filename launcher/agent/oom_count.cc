@@ -48,7 +48,8 @@ std::optional<std::uint64_t> counter(std::string_view text, std::string_view nam
 }
 
 std::optional<OomCounts::Counted> OomCounts::count(const MemoryCgroup& cgroup) const {
-  const auto mount = cgroup_mount(read_file(root_ + "/proc/self/mountinfo"), cgroup.unified ? "" : kMemory);
+  const auto mount =
+      cgroup_mount(read_file(root_ + "/proc/self/mountinfo"), cgroup.unified ? "" : kMemory);
   if (!mount) return {};
   Counted counted{.unified = cgroup.unified, .levels = {}, .kills = 0};
   for (std::string path = cgroup.path;; path = parent_of(path)) {

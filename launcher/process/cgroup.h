@@ -1,4 +1,5 @@
-// A control group of version 2 for the processes of a job, where this user may make one: cgroups(7).
+// A control group of version 2 for the processes of a job, where this user may make one. See
+// cgroups(7).
 #pragma once
 
 #include <string>

@@ -27,7 +27,8 @@ def until(condition, deadline_s, what):
 
 
 class Process:
-    """A process that was started here, its output and errors in files of `folder`."""
+    """A process that was started here, its output and errors in files of `folder`. Its ranks talk
+    over TCP: between ranks that share memory there is no door for strangers."""
 
     def __init__(self, folder, name, command, env=None):
         self.name = name
