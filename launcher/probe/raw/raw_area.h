@@ -12,7 +12,7 @@ namespace paceline::probe {
 inline constexpr std::size_t kPacketBytes = 56;
 inline constexpr std::size_t kMaxPacketed = 2048;  // beyond, a flag and a plain copy are faster
 inline constexpr std::size_t kPackets = (kMaxPacketed + kPacketBytes - 1) / kPacketBytes;
-inline constexpr std::size_t kPostBytes = std::size_t{16} << 10;
+inline constexpr std::size_t kPostBytes = std::size_t{32} << 10;
 inline constexpr std::size_t kSlotBytes = std::size_t{128} << 10;
 inline constexpr std::size_t kSlots = 4;
 inline constexpr std::size_t kLetters = 8;

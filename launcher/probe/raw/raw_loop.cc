@@ -12,8 +12,8 @@ namespace paceline::probe {
 namespace {
 
 constexpr Duration kLimit = std::chrono::seconds(60);
-constexpr std::size_t kLeastPiece = std::size_t{16} << 10;
-constexpr std::size_t kOverlapping = 8;  // pieces of a message that is long enough
+constexpr std::size_t kLeastPiece = std::size_t{32} << 10;
+constexpr std::size_t kOverlapping = 4;  // pieces of a message that is long enough
 
 Elements part_of(Elements whole, std::size_t begin, std::size_t count) {
   return {.data = static_cast<std::byte*>(whole.data) + begin * size_of(whole.type),

@@ -2,7 +2,7 @@
 // what the machine allows; it asks nobody whether ranks agree, and knows no failure but silence.
 //
 //   all_reduce, up to 2 KiB    each rank writes packets of 56 bytes and a number; all read all
-//               up to 16 KiB   each writes a post and raises a count; all read all (where caches
+//               up to 32 KiB   each writes a post and raises a count; all read all (where caches
 //                              are near, from 112 bytes on: it is tried at the start)
 //               beyond         pieces; each rank reduces its part of a piece and gives it to all:
 //                              writing piece k, reducing k - 1 and collecting k - 2 overlap
