@@ -98,8 +98,8 @@ std::string comparison_line(std::span<const BenchSeries> series, std::size_t siz
   std::string line = text("%11llu %14s", integer(row.bytes), number(row.p50_ns / 1000).c_str());
   for (const BenchSeries& peer : series.subspan(1)) {
     const BenchRatio ratio = compare(peer.rows[size], ours);
-    line += text(" %14s %9.2f %9.2f", number(median_row(peer.rows[size]).p50_ns / 1000).c_str(),
-                 ratio.median, ratio.tenth);
+    line += text(" %14s %9s %9s", number(median_row(peer.rows[size]).p50_ns / 1000).c_str(),
+                 number(ratio.median).c_str(), number(ratio.tenth).c_str());
   }
   return line + "\n";
 }

@@ -79,6 +79,15 @@ TEST(BenchReport, RatiosGoPairByPair) {
   EXPECT_EQ(compare({}, {}).pairs, 0u);
 }
 
+TEST(BenchReport, AComparisonInColumns) {
+  const std::vector<BenchSeries> series{{.name = "auto", .rows = {{of(2000), of(4000)}}},
+                                        {.name = "raw", .rows = {{of(1000), of(1000)}}}};
+  EXPECT_EQ(comparison_line(series, 0),
+            "       4096          2.000          1.000     0.250     0.250\n");
+  const std::string head = comparison_head(series);
+  EXPECT_EQ(head.find('\n') + 1, comparison_line(series, 0).size());
+}
+
 TEST(BenchReport, MediansAndTheWorstCheck) {
   std::vector<Row> runs{of(3), of(1), of(2)};
   runs[1].wrong = 4;
