@@ -32,7 +32,6 @@ std::uint32_t digest_of(const Signature& signature) {
 ShmBackend::ShmBackend(const shm::Layout& layout, std::vector<Doorbell*> bells,
                        Transport& transport, const Options& options)
     : transport_(transport),
-      rank_(options.rank),
       spins_(options.spins),
       layout_(layout),
       memory_(layout, options.rank, std::move(bells), options.registered),
@@ -104,15 +103,18 @@ void ShmBackend::differ() {
 
 // What a lost rank wrote before is still there, and may be all that was waited for.
 void ShmBackend::look_after_peer() {
-  const Status loss = transport_.loss(protocol_.awaited());
-  if (loss.ok() || advance(0)) return;
-  ended_ = true;
-  outcome_ = loss;
+  for (const int rank : awaited()) {
+    const Status loss = transport_.loss(rank);
+    if (loss.ok()) continue;
+    if (advance(0)) return;
+    ended_ = true;
+    outcome_ = loss;
+    return;
+  }
 }
 
 std::vector<int> ShmBackend::awaited() const {
-  if (ended_ || protocol_.awaited() < 0 || protocol_.awaited() == rank_) return {};
-  return {protocol_.awaited()};
+  return ended_ ? std::vector<int>() : protocol_.holding_up(memory_);
 }
 
 }  // namespace paceline

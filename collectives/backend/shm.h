@@ -52,7 +52,6 @@ class ShmBackend final : public CollectiveBackend {
   void look_after_peer();
 
   Transport& transport_;
-  const int rank_;
   const int spins_;
   const shm::Layout layout_;
   shm::Memory memory_;

@@ -13,23 +13,30 @@
 
 #include "comm/base/assert.h"
 #include "comm/poll_engine.h"
+#include "tests/harness/shared_world.h"
 #include "tests/harness/tcp_world.h"
 #include "tests/sim/rank_calls.h"
 
 namespace paceline::testing {
 namespace {
 
-std::string run_rank(TcpWorld& world, int rank, const Scenario& scenario,
+std::unique_ptr<World> make_world(int ranks, ProcessWorld::Over over) {
+  if (over == ProcessWorld::Over::kTcp) return std::make_unique<TcpWorld>(ranks);
+  return std::make_unique<SharedWorld>(ranks, SharedWorld::Backend::kDirect);
+}
+
+std::string run_rank(World& world, int rank, const Scenario& scenario,
                      const ProcessWorld::Body& body) {
   auto engine = PollEngine::create(PollEngine::options_for(world.size())).value();
   auto transport = world.enter(rank, engine);
+  auto backend = world.backend(rank, *transport);
   world.close_other_doors();
-  Communicator communicator =
-      communicator_over(engine, std::move(transport), communicator_options(scenario));
+  Communicator communicator = communicator_over(engine, std::move(transport),
+                                                communicator_options(scenario), std::move(backend));
   return body(communicator);
 }
 
-[[noreturn]] void live(TcpWorld& world, int rank, const Scenario& scenario,
+[[noreturn]] void live(World& world, int rank, const Scenario& scenario,
                        const ProcessWorld::Body& body, int report) {
   const std::string text = run_rank(world, rank, scenario, body);
   (void)!::write(report, text.data(), text.size());
@@ -44,8 +51,8 @@ timespec to_timespec(Duration time) {
 
 }  // namespace
 
-ProcessWorld::ProcessWorld(const Scenario& scenario, const Body& body) {
-  TcpWorld world(scenario.ranks);
+ProcessWorld::ProcessWorld(const Scenario& scenario, Over over, const Body& body) {
+  const std::unique_ptr<World> world = make_world(scenario.ranks, over);
   const pid_t parent = ::getpid();
   for (int rank = 0; rank < scenario.ranks; ++rank) {
     int ends[2];
@@ -56,7 +63,7 @@ ProcessWorld::ProcessWorld(const Scenario& scenario, const Body& body) {
     if (child.pid == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (::getppid() != parent) ::_exit(1);
-      live(world, rank, scenario, body, ends[1]);
+      live(*world, rank, scenario, body, ends[1]);
     }
     ::close(ends[1]);
     children_.push_back(std::move(child));

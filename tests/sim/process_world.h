@@ -1,4 +1,5 @@
-// A world of real processes that talk over TCP on loopback, whose ranks can be killed and stopped.
+// Ranks that are real processes, over TCP on loopback or through shared memory, and can be killed
+// and stopped.
 #pragma once
 
 #include <functional>
@@ -23,7 +24,8 @@ class ProcessWorld {
   /// What a rank does, in its process; it returns what is reported.
   using Body = std::function<std::string(Communicator& world)>;
 
-  ProcessWorld(const Scenario& scenario, const Body& body);
+  enum class Over { kTcp, kSharedMemory };
+  ProcessWorld(const Scenario& scenario, Over over, const Body& body);
   ~ProcessWorld();
   ProcessWorld(const ProcessWorld&) = delete;
   ProcessWorld& operator=(const ProcessWorld&) = delete;

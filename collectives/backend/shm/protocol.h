@@ -78,8 +78,16 @@ class Protocol {
   std::uint64_t operation() const { return operation_; }
   /// The number of the operation's first chunk.
   std::uint64_t first_chunk() const { return first_chunk_; }
-  /// Whom the last step waited for.
+  /// Whom the last step waited for: one of those that hold it up.
   int awaited() const { return awaited_; }
+  /// All that hold this rank up, each by a flag or counter that it has not got to.
+  std::vector<int> holding_up(const Memory& memory) const {
+    std::vector<int> ranks;
+    for (int rank = 0; rank < ranks_; ++rank) {
+      if (!is_own(rank) && holds_up(memory, rank)) ranks.push_back(rank);
+    }
+    return ranks;
+  }
 
   /// All that decides what it does next, for those who try every order.
   std::vector<std::uint64_t> state() const {
@@ -230,6 +238,34 @@ class Protocol {
     memory.advance(Counter::kDone, ++operation_);
     stage_ = Stage::kIdle;
     return Progress::kEnded;
+  }
+
+  bool holds_up(const Memory& memory, int rank) const {
+    const auto is_behind = [&](Counter which, std::uint64_t least) {
+      return memory.counter(rank, which) < least;
+    };
+    const bool is_root = rank == form_.root;
+    switch (stage_) {
+      case Stage::kPlace:
+        return is_behind(Counter::kDone, operation_ - Memory::kCalls + 1);
+      case Stage::kMeet:
+        return (form_.everybody || is_root) && memory.flag(rank, operation_) != flag_;
+      case Stage::kPipeline:
+        if (!form_.everybody && !contributes())
+          return is_root && is_behind(Counter::kFilled, first_chunk_ + drained_ + 1);
+        if (staged_ < form_.chunks &&
+            is_behind(Counter::kReduced, left_behind(first_chunk_ + staged_)))
+          return true;
+        if (reduced_ < staged_ && form_.everybody &&
+            (is_behind(Counter::kFilled, first_chunk_ + reduced_ + 1) ||
+             is_behind(Counter::kDrained, left_behind(first_chunk_ + reduced_))))
+          return true;
+        return drained_ < reduced_ && is_behind(Counter::kReduced, first_chunk_ + drained_ + 1);
+      case Stage::kEnd:
+      case Stage::kIdle:
+        break;
+    }
+    return false;
   }
 
   static std::uint64_t left_behind(std::uint64_t chunk) {

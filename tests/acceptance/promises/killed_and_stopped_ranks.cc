@@ -1,8 +1,9 @@
-// Worlds of 2 to 6 processes that talk over TCP; at a random moment one or two ranks are killed
-// (SIGKILL) or stopped (SIGSTOP). Every survivor's operations, those that run in the background
-// too, end in bounded time with the rank that was struck, its host and the operation; every later
-// call and close() with the same error; and what had ended well before was right. In some worlds
-// the messages are of megabytes, in some a survivor computes between its calls.
+// Worlds of 2 to 6 processes that talk over TCP, every third through shared memory; at a random
+// moment one or two ranks are killed (SIGKILL) or stopped (SIGSTOP). Every survivor's operations,
+// those that run in the background too, end in bounded time with the rank that was struck, its host
+// and the operation; every later call and close() with the same error; and what had ended well
+// before was right. In some worlds the messages are of megabytes, in some a survivor computes
+// between its calls.
 //
 //   killed_and_stopped_ranks [--quick] [--count N] [--workers N]
 //   killed_and_stopped_ranks --seed N     one world
@@ -43,6 +44,7 @@ constexpr const char* kHost = "local";  // as tests/harness/tcp_world.h calls it
 
 struct Strike {
   Scenario scenario;
+  ProcessWorld::Over over = ProcessWorld::Over::kTcp;
   bool kill = true;  // or stop
   std::vector<int> victims;
   std::vector<Duration> moments;  // since the world began, then since the strike before
@@ -75,6 +77,7 @@ void let_compute(Strike& strike) {
 Strike strike_of(std::uint64_t seed) {
   Random random(seed);
   Strike strike{.scenario = generate(random.next(), {.max_ranks = 6}), .kill = seed % 2 == 0};
+  if (seed % 3 == 0) strike.over = ProcessWorld::Over::kSharedMemory;
   strike.scenario.timeout = kTimeout;
   // Some calls are long enough to be struck in the middle of a message.
   for (Call& call : strike.scenario.calls) {
@@ -218,6 +221,7 @@ std::string words_of(const Strike& strike) {
   if (strike.computing >= 0) {
     words += ", while rank " + std::to_string(strike.computing) + " computes";
   }
+  if (strike.over == ProcessWorld::Over::kSharedMemory) words += ", through shared memory,";
   return words + " in " + to_text(strike.scenario);
 }
 
@@ -226,6 +230,7 @@ enum Count : std::size_t {
   kKilled,
   kStopped,
   kTwo,
+  kShared,
   kSurvivors,
   kOperation,  // longest, in ms
   kOperationOfStopped,
@@ -265,7 +270,8 @@ bool any_has_ended(const ProcessWorld& world, int ranks) {
 
 std::string run_strike(const Strike& strike, Counters& counters) {
   const SystemClock clock;
-  ProcessWorld world(strike.scenario, [&](Communicator& own) { return live(own, strike); });
+  ProcessWorld world(strike.scenario, strike.over,
+                     [&](Communicator& own) { return live(own, strike); });
   for (std::size_t i = 0; i < strike.victims.size(); ++i) {
     (void)world.collect(clock.now() + strike.moments[i]);
     if (i == 0 && any_has_ended(world, strike.scenario.ranks)) {
@@ -279,6 +285,7 @@ std::string run_strike(const Strike& strike, Counters& counters) {
                (clock.now() - struck) / milliseconds(1));
   ++counters[strike.kill ? kKilled : kStopped];
   counters[kTwo] += strike.victims.size() == 2;
+  counters[kShared] += strike.over == ProcessWorld::Over::kSharedMemory;
   return judge_world(world, strike, counters);
 }
 
@@ -311,9 +318,9 @@ int run(const ProgramWords& options) {
       of(kOperation), of(kOperationOfStopped), static_cast<long long>(kTimeout.count()), of(kEnd),
       of(kEndOfStopped));
   std::printf(
-      "%llu worlds with killed ranks, %llu with stopped ranks (%llu with two), %llu "
-      "survivors, %.1f s: %s\n",
-      of(kKilled), of(kStopped), of(kTwo), of(kSurvivors),
+      "%llu worlds with killed ranks, %llu with stopped ranks (%llu with two, %llu through shared "
+      "memory), %llu survivors, %.1f s: %s\n",
+      of(kKilled), of(kStopped), of(kTwo), of(kShared), of(kSurvivors),
       std::chrono::duration<double>(clock.now() - begin).count(),
       good ? "all as promised" : "WRONG");
   return good ? 0 : 1;
