@@ -10,7 +10,9 @@
 namespace paceline {
 
 /// Does a call of this kind have a count and a type?
-bool has_elements(OperationKind kind);
+constexpr bool has_elements(OperationKind kind) {
+  return kind != OperationKind::kBarrier && kind != OperationKind::kClose;
+}
 
 struct Signature {
   std::uint64_t sequence = 0;  ///< number of the operation in its communicator

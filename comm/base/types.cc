@@ -2,18 +2,6 @@
 
 namespace paceline {
 
-std::size_t size_of(DataType type) {
-  switch (type) {
-    case DataType::kFloat32:
-    case DataType::kInt32:
-      return 4;
-    case DataType::kFloat64:
-    case DataType::kInt64:
-      return 8;
-  }
-  return 0;
-}
-
 std::string_view name(DataType type) {
   switch (type) {
     case DataType::kFloat32:

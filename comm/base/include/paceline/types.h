@@ -15,8 +15,18 @@ inline constexpr DataType kDataTypes[] = {DataType::kFloat32, DataType::kFloat64
                                           DataType::kInt64};
 inline constexpr ReduceOp kReduceOps[] = {ReduceOp::kSum, ReduceOp::kMin, ReduceOp::kMax};
 
-/// Bytes of one element.
-std::size_t size_of(DataType type);
+/// Bytes of one element; 0 for what is no type.
+constexpr std::size_t size_of(DataType type) {
+  switch (type) {
+    case DataType::kFloat32:
+    case DataType::kInt32:
+      return 4;
+    case DataType::kFloat64:
+    case DataType::kInt64:
+      return 8;
+  }
+  return 0;
+}
 
 std::string_view name(DataType type);
 std::string_view name(ReduceOp op);
