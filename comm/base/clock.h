@@ -1,4 +1,5 @@
-// Time, injected: nothing but SystemClock reads the machine's clock, nothing but the engine sleeps.
+// Time, injected: nothing but SystemClock (and TickClock, on top of it) reads the machine's clock,
+// nothing but the engine sleeps.
 #pragma once
 
 #include <chrono>
