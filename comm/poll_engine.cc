@@ -17,6 +17,9 @@ namespace {
 // How often the descriptors that no driver polls by itself are looked at while driving.
 constexpr int kSweepRounds = 16;
 constexpr int kMaxEvents = 64;
+// A yield to nobody takes less.
+constexpr Duration kHandOver = std::chrono::microseconds(3);
+constexpr int kCrowdedWaits = 4;
 constexpr Duration kLongestSleep = std::chrono::seconds(10);
 
 Status engine_error(const char* what) {
@@ -83,11 +86,14 @@ bool PollEngine::wait_holding(FunctionRef<bool()> condition, Deadline deadline) 
 
 bool PollEngine::lead(FunctionRef<bool()> condition, Deadline deadline) {
   int round = 0;
+  TimePoint last = TimePoint::max();
   while (true) {
     if (condition()) return true;
     const TimePoint now = clock_.now();
     bool moved = drive(now);
     if (!moved && round % kSweepRounds == kSweepRounds - 1) moved = poll_descriptors({});
+    if (moved) note_end_of_wait(round, now - last);
+    last = now;
     if (deadline.passed(now)) return condition();
     if (!moved) moved = relax(round, now, deadline);
     round = moved ? 0 : round + 1;
@@ -101,6 +107,17 @@ bool PollEngine::drive(TimePoint now) {
   // By index: a driver may attach another.
   for (std::size_t i = 0; i < drivers_.size(); ++i) moved |= drivers_[i]->drive(now);
   return moved;
+}
+
+// Two ranks on one CPU hand it to each other with every yield, and the scheduler may leave them
+// there for long although another CPU is idle. Whoever notices first goes away.
+void PollEngine::note_end_of_wait(int round, Duration last_round) {
+  if (options_.spin_rounds == 0) return;
+  const bool handed_over = round > options_.spin_rounds && last_round > kHandOver;
+  crowded_waits_ = handed_over ? crowded_waits_ + 1 : 0;
+  if (crowded_waits_ < kCrowdedWaits) return;
+  crowded_waits_ = 0;
+  leave_cpu();
 }
 
 // Passes the time between two rounds in which nothing moved; true if something did meanwhile.

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "comm/base/tick_clock.h"
 #include "comm/base/unique_fd.h"
 #include "comm/doorbell.h"
 #include "comm/engine.h"
@@ -34,7 +35,7 @@ class PollEngine final : public Engine {
     /// a spin then costs the scheduler tick of whom it waits for.
     int spin_rounds = 200;
     /// Rounds between which the thread yields, before it sleeps.
-    int yield_rounds = 40;
+    int yield_rounds = 200;
   };
   /// The stages for `ranks` ranks on this host: the process's own affinity says how many CPUs.
   static Options options_for(int ranks);
@@ -75,6 +76,7 @@ class PollEngine final : public Engine {
   bool nap(TimePoint now, Deadline deadline);
   void kick();
   Duration sleep_time(TimePoint now, Deadline deadline) const;
+  void note_end_of_wait(int round, Duration last_round);
   bool relax(int round, TimePoint now, Deadline deadline);
   bool others_queue() const;
   void take(std::uint32_t ticket);
@@ -85,7 +87,7 @@ class PollEngine final : public Engine {
   void wake_background();
   void background_loop();
 
-  const SystemClock clock_;
+  const TickClock clock_;
   const Options options_;
   const UniqueFd epoll_;
   const UniqueFd kick_;  // eventfd: wakes a holder that sleeps
@@ -107,6 +109,7 @@ class PollEngine final : public Engine {
 
   // Guarded by the baton.
   bool led_ = false;
+  int crowded_waits_ = 0;  // in a row, each ended by whoever had this CPU meanwhile
   int parked_ = 0;
   std::vector<Driver*> drivers_;
   std::vector<FdHandler*> forgotten_;  // during one poll: handlers that its later events must skip

@@ -36,5 +36,30 @@ TEST(AllowedCpus, FollowTheAffinityAndNotTheMachine) {
   EXPECT_EQ(allowed_cpus(), all);
 }
 
+TEST(LeaveCpu, MovesTheThreadAndLeavesItsAffinityAsItWas) {
+  const int all = allowed_cpus();
+  const int before = sched_getcpu();
+  leave_cpu();
+  cpu_set_t after;
+  sched_getaffinity(0, sizeof after, &after);
+  EXPECT_EQ(allowed_cpus(), all);
+  if (CPU_COUNT(&after) == 1) GTEST_SKIP() << "there is one CPU only";
+  // It may have been moved back since, but not every time.
+  int moved = sched_getcpu() != before ? 1 : 0;
+  for (int i = 0; i < 20; ++i) {
+    const int from = sched_getcpu();
+    leave_cpu();
+    if (sched_getcpu() != from) ++moved;
+  }
+  EXPECT_GT(moved, 0);
+}
+
+TEST(LeaveCpu, WhoIsBoundToOneCpuStays) {
+  const BoundToOneCpu bound;
+  const int before = sched_getcpu();
+  leave_cpu();
+  EXPECT_EQ(sched_getcpu(), before);
+}
+
 }  // namespace
 }  // namespace paceline

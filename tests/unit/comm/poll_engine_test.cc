@@ -5,10 +5,13 @@
 #include <atomic>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
+#include "comm/base/cpus.h"
 #include "tests/unit/comm/patience.h"
 
 namespace paceline::testing {
@@ -166,6 +169,41 @@ TEST(PollEngine, TheBatonIsHeldByOneAtATime) {
   }
   EXPECT_TRUE(engine->wait([&] { return counter == 4000; }, patient()));
   for (std::thread& thread : threads) thread.join();
+}
+
+// Moves in every third round, each of which takes as long as if another rank had had the CPU.
+class CrowdedDriver final : public Driver {
+ public:
+  explicit CrowdedDriver(PollEngine& engine) : engine_(engine) {
+    const Engine::Baton baton = engine_.hold();
+    engine_.attach(*this);
+  }
+  ~CrowdedDriver() override {
+    const Engine::Baton baton = engine_.hold();
+    engine_.detach(*this);
+  }
+  bool drive(TimePoint now) override {
+    while (engine_.clock().now() < now + std::chrono::microseconds(20)) continue;
+    const int cpu = ::sched_getcpu();
+    if (cpu != std::exchange(cpu_, cpu)) ++moves;
+    return ++drives_ % 3 == 0;
+  }
+  int moves = 0;
+
+ private:
+  PollEngine& engine_;
+  int drives_ = 0;
+  int cpu_ = ::sched_getcpu();
+};
+
+TEST(PollEngine, WhoIsHelpedByYieldsAloneLeavesItsCpu) {
+  if (allowed_cpus() == 1) GTEST_SKIP() << "there is one CPU only";
+  constexpr int kWaits = 400;
+  const auto engine = PollEngine::create({.spin_rounds = 1, .yield_rounds = 1'000'000}).value();
+  CrowdedDriver driver(*engine);
+  int looks = 0;
+  EXPECT_TRUE(engine->wait([&] { return ++looks == 3 * kWaits; }, patient()));
+  EXPECT_GT(driver.moves, kWaits / 16);
 }
 
 TEST(PollEngine, MoreRanksThanCpusDoNotSpin) {
