@@ -33,10 +33,15 @@ class CollectiveBackend {
 
   virtual std::string_view name() const = 0;
 
-  /// Begins an operation; the last one has been finished. Sets request.signature.plan, so that
-  /// ranks that carry the same operation out differently find out. An error means that it has not
-  /// begun.
+  /// Begins an operation; the last one has been finished. Neither waits nor moves more than a few
+  /// kilobytes: the clock that says how long an operation takes is read behind it. Sets
+  /// request.signature.plan, so that ranks that carry the same operation out differently find out.
+  /// An error means that it has not begun. The request stays where it is until finish().
   virtual Status start(OperationRequest& request) = 0;
+  /// Behind start(): does what can be done at once, and stays for as long as looking again and
+  /// again is quicker than leaving it to the engine, a few microseconds. If the operation has ended
+  /// well, the moment.
+  virtual std::optional<TimePoint> linger(const Clock& clock, TimePoint now) = 0;
   /// Does what can be done without blocking; true if anything moved.
   virtual bool drive(TimePoint now) = 0;
   /// Has the operation ended, well or not?

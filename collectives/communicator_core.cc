@@ -22,23 +22,24 @@ bool overlap_in_part(const std::byte* a, const std::byte* b, std::size_t bytes) 
 
 }  // namespace
 
-CommunicatorCore::CommunicatorCore(Parts parts) : parts_(std::move(parts)), watch_(parts_.stalls) {
+CommunicatorCore::CommunicatorCore(Parts parts)
+    : parts_(std::move(parts)), clock_(parts_.engine->clock()), watch_(parts_.stalls) {
   const Engine::Baton baton = parts_.engine->hold();
   if (parts_.transport != nullptr) parts_.transport->set_sink(this);
   parts_.engine->attach(*this);
 }
 
 CommunicatorCore::~CommunicatorCore() {
-  const Clock& clock = parts_.engine->clock();
   {
     const Engine::Baton baton = parts_.engine->hold();
     if (failure_.ok()) {
       part();
-      latch(Status(Code::kCancelled, Scope::kGroup, "the communicator was destroyed"), clock.now());
+      latch(Status(Code::kCancelled, Scope::kGroup, "the communicator was destroyed"),
+            clock_.now());
     }
   }
   const auto flushed = [this] { return !flushing_; };
-  (void)parts_.engine->wait(flushed, Deadline::after(clock, kLeavingTime));
+  (void)parts_.engine->wait(flushed, Deadline::after(clock_, kLeavingTime));
   const Engine::Baton baton = parts_.engine->hold();
   if (flushing_) parts_.engine->end_background();
   parts_.engine->detach(*this);
@@ -54,39 +55,37 @@ CommunicatorStats CommunicatorCore::stats() const {
   return stats;
 }
 
-Status CommunicatorCore::run(OperationRequest request) {
+Status CommunicatorCore::run(const OperationRequest& request) {
   Engine& engine = *parts_.engine;
-  const TimePoint begin = engine.clock().now();
   Completion completion;
   {
     const Engine::Baton baton = engine.hold();
+    if (Status refused = admit(request); !refused.ok()) return refused;
+    Operation* const operation = enter(request);
+    if (operation == nullptr) return failure_;
     // Not owned: this frame waits for the end.
-    std::shared_ptr<Completion> borrowed(std::shared_ptr<void>(), &completion);
-    Status refused = submit(request, std::move(borrowed), false, begin);
-    if (!refused.ok()) return refused;
-    if (completion.has_ended()) return end_of_wait(completion, begin);
+    operation->completion = std::shared_ptr<Completion>(std::shared_ptr<void>(), &completion);
   }
   const auto ended = [&completion] { return completion.has_ended(); };
-  if (!engine.wait(ended, Deadline::at(begin + parts_.stalls.timeout + kBeyondDeadline))) {
+  if (!engine.wait(ended, Deadline::after(clock_, parts_.stalls.timeout + kBeyondDeadline))) {
     const Engine::Baton baton = engine.hold();
     fail(Status(Code::kInternal, Scope::kGroup, "an operation outlived its deadline"),
-         engine.clock().now());
+         clock_.now());
   }
-  const Engine::Baton baton = engine.hold();
-  return end_of_wait(completion, begin);
-}
-
-Status CommunicatorCore::end_of_wait(Completion& completion, TimePoint begin) {
-  stats_.time_blocked += parts_.engine->clock().now() - begin;
   return std::move(completion.status);
 }
 
-Work CommunicatorCore::start(OperationRequest request) {
+Work CommunicatorCore::start(const OperationRequest& request) {
   auto completion = std::make_shared<Completion>();
   const Engine::Baton baton = parts_.engine->hold();
-  const TimePoint now = parts_.engine->clock().now();
-  if (Status refused = submit(request, completion, true, now); !refused.ok()) {
+  if (Status refused = admit(request); !refused.ok()) {
     completion->end(std::move(refused));
+  } else if (Operation* const operation = enter(request); operation == nullptr) {
+    completion->end(failure_);
+  } else {
+    operation->completion = completion;
+    operation->in_background = true;
+    parts_.engine->begin_background();
   }
   return Work(parts_.engine, std::move(completion));
 }
@@ -107,7 +106,9 @@ Status CommunicatorCore::validate(const OperationRequest& request) const {
   if (!has_elements(signature.kind)) return {};
   const std::size_t element = size_of(signature.type);
   if (element == 0) return argument_error("unknown data type");
-  if (signature.count > SIZE_MAX / 2 / element) return argument_error("count is too large");
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(signature.count, element, &bytes) || bytes > SIZE_MAX / 2)
+    return argument_error("count is too large");
   if (signature.kind == OperationKind::kBroadcast &&
       (signature.root < 0 || signature.root >= group().size())) {
     return argument_error("root " + std::to_string(signature.root) + " is not in 0.." +
@@ -117,14 +118,13 @@ Status CommunicatorCore::validate(const OperationRequest& request) const {
   if (request.input == nullptr || request.output == nullptr) {
     return argument_error("a buffer is null");
   }
-  if (overlap_in_part(request.input, request.output, signature.count * element)) {
+  if (overlap_in_part(request.input, request.output, bytes)) {
     return argument_error("the buffers overlap without being the same");
   }
   return {};
 }
 
-Status CommunicatorCore::submit(OperationRequest request, std::shared_ptr<Completion> completion,
-                                bool in_background, TimePoint now) {
+Status CommunicatorCore::admit(const OperationRequest& request) const {
   if (!failure_.ok()) return failure_;
   if (closed_) return argument_error("the communicator is closed");
   if (Status invalid = validate(request); !invalid.ok()) {
@@ -134,47 +134,71 @@ Status CommunicatorCore::submit(OperationRequest request, std::shared_ptr<Comple
     return Status(Code::kExhausted, Scope::kOperation,
                   std::to_string(kMaxQueued) + " operations are outstanding: wait for some");
   }
-  request.signature.sequence = next_sequence_++;
-  queue_.push_back({.request = request,
-                    .deadline = Deadline::after(now, parts_.stalls.timeout).moment(),
-                    .completion = std::move(completion),
-                    .in_background = in_background});
-  if (in_background) parts_.engine->begin_background();
-  if (!running_) start_next(now);
   return {};
 }
 
-void CommunicatorCore::start_next(TimePoint now) {
+// Begins it, or puts it behind those before it. Null where it has ended: well, or with failure_.
+CommunicatorCore::Operation* CommunicatorCore::enter(const OperationRequest& request) {
+  const bool at_once = !running_;
+  Operation& operation = at_once ? current_ : queue_.push_back();
+  operation.request = request;
+  operation.in_background = false;
+  if (at_once) {
+    operation.called_at.reset();
+    begin_current();
+    return running_ ? &operation : nullptr;
+  }
+  operation.called_at = clock_.now();
+  return &operation;
+}
+
+// A short operation mostly ends in here. The clock is not looked at before the others have what
+// this rank contributes.
+void CommunicatorCore::begin_current() {
+  running_ = true;
+  Signature& signature = current_.request.signature;
+  signature.sequence = history_.begun();
+  signature.history = history_.digest();
+  current_.flight_place = parts_.flight->start(signature);
+  const Status refused = parts_.backend->start(current_.request);
+  const TimePoint now = clock_.now();
+  if (!current_.called_at) current_.called_at = now;
+  parts_.flight->began(current_.flight_place, now);
+  if (!refused.ok()) return fail(refused, now);
+  history_.begin(signature);
+  if (!early_.empty()) compare_early();
+  watch_.begin(now, Deadline::after(*current_.called_at, parts_.stalls.timeout).moment());
+  if (const auto end = parts_.backend->linger(clock_, now)) end_current({}, *end);
+}
+
+void CommunicatorCore::begin_next() {
   while (!running_ && !queue_.empty()) {
-    Operation& operation = queue_.front();
-    Signature& signature = operation.request.signature;
-    signature.history = history_.digest();
-    operation.flight_place =
-        parts_.flight->start({.signature = signature, .began_ns = now.time_since_epoch().count()});
-    if (Status refused = parts_.backend->start(operation.request); !refused.ok()) {
-      return fail(std::move(refused), now);
-    }
-    running_ = true;
-    history_.begin(signature);
-    compare_early();
-    watch_.begin(now, operation.deadline);
-    if (parts_.backend->ended() && parts_.backend->outcome().ok()) end_current({}, now);
+    current_ = std::move(queue_.front());
+    queue_.pop_front();
+    begin_current();
   }
 }
 
-void CommunicatorCore::end_current(Status how, TimePoint now) {
+void CommunicatorCore::end_current(const Status& how, TimePoint now) {
   parts_.backend->finish();
   running_ = false;
-  Operation operation = queue_.pop_front();
+  const FlightState state = how.ok() ? FlightState::kSucceeded : FlightState::kFailed;
+  // Who disagrees is no more to blame than this rank.
+  const bool is_loss = how.code() == Code::kPeerLost || how.code() == Code::kTimeout;
+  parts_.flight->finish(current_.flight_place, state, now, is_loss ? how.culprit().rank : -1);
+  end(current_, how, now);
+}
+
+void CommunicatorCore::end(Operation& operation, const Status& how, TimePoint now) {
   ++stats_.operations;
-  if (operation.flight_place) {
-    const FlightState state = how.ok() ? FlightState::kSucceeded : FlightState::kFailed;
-    // Who disagrees is no more to blame than this rank.
-    const bool is_loss = how.code() == Code::kPeerLost || how.code() == Code::kTimeout;
-    parts_.flight->finish(*operation.flight_place, state, now, is_loss ? how.culprit().rank : -1);
+  if (operation.in_background) {
+    parts_.engine->end_background();
+  } else {
+    stats_.time_blocked += now - *operation.called_at;
   }
-  if (operation.in_background) parts_.engine->end_background();
-  operation.completion->end(std::move(how));
+  if (operation.completion == nullptr) return;
+  operation.completion->end(how);
+  operation.completion.reset();
 }
 
 bool CommunicatorCore::drive(TimePoint now) {

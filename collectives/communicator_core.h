@@ -56,19 +56,20 @@ class CommunicatorCore final : private Driver, private TransportSink {
   CommunicatorStats stats() const;
 
   /// Runs it to its end on the caller's thread.
-  Status run(OperationRequest request);
+  Status run(const OperationRequest& request);
   /// Lets it run in the background.
-  Work start(OperationRequest request);
+  Work start(const OperationRequest& request);
   /// Communicator::close().
   Status close();
 
  private:
   struct Operation {
     OperationRequest request;
-    TimePoint deadline;
-    std::shared_ptr<Completion> completion;  // owners: the queue and the handles
+    std::optional<TimePoint> called_at;
+    // Null as long as nobody waits. Owners: this and the handles.
+    std::shared_ptr<Completion> completion;
     bool in_background = false;
-    std::optional<std::uint64_t> flight_place;  // once it has begun
+    std::uint64_t flight_place = 0;  // once it has begun
   };
   struct Heard {
     int peer;
@@ -87,11 +88,12 @@ class CommunicatorCore final : private Driver, private TransportSink {
   void waits(int peer, const Signature& signature) override;
 
   Status validate(const OperationRequest& request) const;
-  Status submit(OperationRequest request, std::shared_ptr<Completion> completion,
-                bool in_background, TimePoint now);
-  Status end_of_wait(Completion& completion, TimePoint begin);
-  void start_next(TimePoint now);
-  void end_current(Status how, TimePoint now);
+  Status admit(const OperationRequest& request) const;
+  Operation* enter(const OperationRequest& request);
+  void begin_current();
+  void begin_next();
+  void end_current(const Status& how, TimePoint now);
+  void end(Operation& operation, const Status& how, TimePoint now);
 
   // What has become of the running operation.
   bool judge(TimePoint now);
@@ -127,9 +129,10 @@ class CommunicatorCore final : private Driver, private TransportSink {
   std::string name_of(int rank) const;
 
   Parts parts_;
-  RingQueue<Operation> queue_;  // the first has begun if `running_`
+  const Clock& clock_;  // the engine's
   bool running_ = false;
-  std::uint64_t next_sequence_ = 0;
+  Operation current_;           // if `running_`
+  RingQueue<Operation> queue_;  // those behind it
   CallHistory history_;
 
   StallWatch watch_;

@@ -43,7 +43,7 @@ bool CommunicatorCore::judge(TimePoint now) {
 bool CommunicatorCore::judge_end(TimePoint now) {
   if (parts_.backend->outcome().ok()) {
     end_current({}, now);
-    start_next(now);
+    begin_next();
     return true;
   }
   if (await_better_account(now)) return false;
@@ -74,7 +74,7 @@ Status CommunicatorCore::failure_of_backend() const {
   const auto disagreed = parts_.backend->disagreement();
   if (disagreed) {
     const Signature* mine = history_.find(disagreed->theirs.sequence);
-    return disagreement(disagreed->peer, mine ? *mine : queue_.front().request.signature,
+    return disagreement(disagreed->peer, mine ? *mine : current_.request.signature,
                         disagreed->theirs);
   }
   return parts_.backend->outcome();
@@ -174,8 +174,7 @@ void CommunicatorCore::begin_inquest(TimePoint now) {
   watch_.begin_round(now);
   // A question to this rank may lie behind data for which it has no room.
   tell_connected(MessageKind::kAnswer, own_account());
-  inquest_.begin(group().rank, queue_.front().request.signature.sequence,
-                 parts_.backend->awaited());
+  inquest_.begin(group().rank, current_.request.signature.sequence, parts_.backend->awaited());
   ask_questions();
 }
 
@@ -226,7 +225,7 @@ void CommunicatorCore::report_stall(TimePoint now) {
   const bool repeats = !findings.empty() && std::none_of(findings.begin(), findings.end(), is_next);
   if (parts_.log == nullptr || repeats) return;
   parts_.log->write(Severity::kWarning,
-                    name_of(group().rank) + ": " + queue_.front().request.signature.to_string() +
+                    name_of(group().rank) + ": " + current_.request.signature.to_string() +
                         " has made no progress for " + whole_seconds(watch_.stalled_for(now)) +
                         ": " + account_of_stall());
 }
@@ -236,7 +235,7 @@ void CommunicatorCore::report_stall(TimePoint now) {
 void CommunicatorCore::fail(Status why, TimePoint now) {
   if (!failure_.ok()) return;
   if (running_ && why.culprit().operation.empty()) {
-    const Signature& signature = queue_.front().request.signature;
+    const Signature& signature = current_.request.signature;
     Culprit culprit = why.culprit();
     culprit.operation = signature.to_string();
     culprit.sequence = static_cast<std::int64_t>(signature.sequence);
@@ -254,17 +253,18 @@ void CommunicatorCore::latch(Status why, TimePoint now) {
     parts_.transport->abort(failure_);
     keep_awake_to_flush(now);
   }
-  while (!queue_.empty()) end_current(failure_, now);
+  if (running_) end_current(failure_, now);
+  for (; !queue_.empty(); queue_.pop_front()) end(queue_.front(), failure_, now);
 }
 
 // Peers that wait for this rank then know that nothing happened to it.
 void CommunicatorCore::part() {
-  if (queue_.empty()) {
+  if (!running_) {
     last_word_ = {MessageKind::kGoodbye, own_account()};
   } else {
     const Status leaving(Code::kPeerLost, Scope::kGroup,
                          name_of(group().rank) + " destroyed its communicator in the middle of " +
-                             queue_.front().request.signature.to_string(),
+                             current_.request.signature.to_string(),
                          member(group().rank));
     last_word_ = {MessageKind::kNotice, encode_notice(leaving)};
   }

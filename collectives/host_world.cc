@@ -19,8 +19,8 @@ constexpr std::size_t kMostChunkBytes = 512 * kKiB;
 constexpr std::size_t kMostRingBytes = 64 * kKiB, kLeastRingBytes = 2 * kKiB;
 // Of a whole segment: many jobs share a /dev/shm of the 64 MiB that containers have.
 constexpr std::size_t kBudgets[] = {16 * kMiB, 4 * kMiB, kMiB, 512 * kKiB, 256 * kKiB};
-// While a flag comes within this many looks (a few microseconds), the engine is not asked.
-constexpr int kSpins = 500;
+// Twice what a short operation takes at most.
+constexpr Duration kLinger = std::chrono::microseconds(5);
 
 std::size_t aligned(std::size_t bytes) {
   return (bytes + shm::kPairBytes - 1) / shm::kPairBytes * shm::kPairBytes;
@@ -73,7 +73,7 @@ Result<HostWorld> make_host_world(std::shared_ptr<PollEngine> engine, const Grou
   HostWorld world;
   ShmBackend::Options options{.rank = group.rank};
   if (ranks <= allowed_cpus()) {
-    options.spins = kSpins;
+    options.linger = kLinger;
     options.registered = Doorbell::register_process();
     if (options.registered) transport->doorbell(group.rank).take_barriers_upon_itself();
   }

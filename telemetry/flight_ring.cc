@@ -2,6 +2,7 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cerrno>
 #include <cstddef>
 #include <cstdio>
@@ -22,9 +23,21 @@ constexpr std::uint64_t kMagic = 0x33676E6952746C46;  // "FltRing3"
 
 static_assert(std::is_trivially_copyable_v<FlightRecord>);
 static_assert(sizeof(FlightRecord) % sizeof(std::uint64_t) == 0);
-// Behind what is known when an operation begins.
-constexpr std::size_t kFirstWordOfEnd = offsetof(FlightRecord, ended_ns) / sizeof(std::uint64_t);
 using Words = std::array<std::uint64_t, sizeof(FlightRecord) / sizeof(std::uint64_t)>;
+constexpr std::size_t word_at(std::size_t offset) { return offset / sizeof(std::uint64_t); }
+constexpr std::size_t kBegan = word_at(offsetof(FlightRecord, began_ns));
+constexpr std::size_t kEnded = word_at(offsetof(FlightRecord, ended_ns));
+constexpr std::size_t kOutcome = word_at(offsetof(FlightRecord, state));
+static_assert(offsetof(FlightRecord, signature) == 0 && sizeof(Signature) == 8 * kBegan);
+static_assert(kOutcome + 1 == Words().size());
+
+static_assert(std::endian::native == std::endian::little);
+constexpr std::size_t kBlamedBit =
+    8 * (offsetof(FlightRecord, blamed) - offsetof(FlightRecord, state));
+std::uint64_t outcome_word(FlightState state, std::int32_t blamed) {
+  return static_cast<std::uint64_t>(state) | std::uint64_t{static_cast<std::uint32_t>(blamed)}
+                                                 << kBlamedBit;
+}
 
 // `version` is odd while the slot is being written. The rest are atomics because a reader may look
 // meanwhile: who reads a word of the new record sees the odd version afterwards, by the word's
@@ -34,15 +47,29 @@ struct Slot {
   std::atomic<std::uint64_t> place;
   std::atomic<std::uint64_t> words[Words().size()];
 
-  void write(std::uint64_t its_place, const FlightRecord& record, std::size_t first_word = 0) {
-    Words copy;
-    std::memcpy(copy.data(), &record, sizeof record);
-    // A writer that died in the middle of this left the version odd.
-    const std::uint32_t odd = version.load(std::memory_order_relaxed) | 1;
-    version.store(odd, std::memory_order_relaxed);
-    place.store(its_place, std::memory_order_release);
-    for (std::size_t i = first_word; i < copy.size(); ++i)
-      words[i].store(copy[i], std::memory_order_release);
+  // Word by word: a load that is wider than the stores before it would wait for them.
+  void start(std::uint64_t its_place, const Signature& signature) {
+    const std::uint32_t odd = open(its_place);
+#pragma GCC unroll 8
+    for (std::size_t i = 0; i < kBegan; ++i) {
+      std::uint64_t word;
+      std::memcpy(&word, reinterpret_cast<const std::byte*>(&signature) + i * sizeof word,
+                  sizeof word);
+      put(i, word);
+    }
+    put(kBegan, 0);
+    put(kEnded, 0);
+    put(kOutcome, outcome_word(FlightState::kStarted, -1));
+    version.store(odd + 1, std::memory_order_release);
+  }
+
+  // A single word: a reader finds it or not.
+  void began(std::int64_t began_ns) { put(kBegan, static_cast<std::uint64_t>(began_ns)); }
+
+  void end(std::uint64_t its_place, std::int64_t ended_ns, std::uint64_t outcome) {
+    const std::uint32_t odd = open(its_place);
+    put(kEnded, static_cast<std::uint64_t>(ended_ns));
+    put(kOutcome, outcome);
     version.store(odd + 1, std::memory_order_release);
   }
 
@@ -58,6 +85,16 @@ struct Slot {
     std::memcpy(static_cast<void*>(&record), copy.data(), sizeof record);
     return true;
   }
+
+ private:
+  std::uint32_t open(std::uint64_t its_place) {
+    // A writer that died in the middle left the version odd.
+    const std::uint32_t odd = version.load(std::memory_order_relaxed) | 1;
+    version.store(odd, std::memory_order_relaxed);
+    place.store(its_place, std::memory_order_release);
+    return odd;
+  }
+  void put(std::size_t i, std::uint64_t word) { words[i].store(word, std::memory_order_release); }
 };
 
 Status ring_error(const char* what) {
@@ -77,6 +114,7 @@ struct FlightRing::Layout {
 std::string FlightRecord::to_string(TimePoint now) const {
   const std::string text = signature.to_string();
   const bool running = state == FlightState::kStarted;
+  if (running && began_ns == 0) return text + ", just begun";
   const std::int64_t end = running ? now.time_since_epoch().count() : ended_ns;
   char seconds[64];
   std::snprintf(seconds, sizeof seconds, "%.3f s", static_cast<double>(end - began_ns) / 1e9);
@@ -128,19 +166,23 @@ FlightRing::~FlightRing() {
   }
 }
 
-std::uint64_t FlightRing::start(const FlightRecord& record) {
+std::uint64_t FlightRing::start(const Signature& signature) {
   const std::uint64_t place = layout_->next.load(std::memory_order_relaxed);
-  layout_->slots[place % kRecords].write(place, record);
+  layout_->slots[place % kRecords].start(place, signature);
   layout_->next.store(place + 1, std::memory_order_release);
   return place;
+}
+
+void FlightRing::began(std::uint64_t place, TimePoint now) {
+  Slot& slot = layout_->slots[place % kRecords];
+  if (slot.place.load(std::memory_order_relaxed) == place)
+    slot.began(now.time_since_epoch().count());
 }
 
 void FlightRing::finish(std::uint64_t place, FlightState state, TimePoint now, int blamed) {
   Slot& slot = layout_->slots[place % kRecords];
   if (slot.place.load(std::memory_order_relaxed) != place) return;
-  const FlightRecord end{
-      .ended_ns = now.time_since_epoch().count(), .state = state, .blamed = blamed};
-  slot.write(place, end, kFirstWordOfEnd);
+  slot.end(place, now.time_since_epoch().count(), outcome_word(state, blamed));
 }
 
 std::vector<FlightRecord> FlightRing::read() const {

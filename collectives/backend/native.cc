@@ -15,8 +15,13 @@ Status NativeBackend::start(OperationRequest& request) {
   PACELINE_TRY_ASSIGN(CachedPlan* const cached, plan_for(request.signature));
   request.signature.plan = cached->digest;
   executor_.start(cached->plan, request.signature, request.input, request.output);
-  executor_.advance();
   return {};
+}
+
+std::optional<TimePoint> NativeBackend::linger(const Clock& clock, TimePoint) {
+  executor_.advance();
+  if (!executor_.ended() || !executor_.failure().ok()) return {};
+  return clock.now();
 }
 
 bool NativeBackend::drive(TimePoint) { return executor_.advance(); }

@@ -31,6 +31,7 @@ class NativeBackend final : public CollectiveBackend {
 
   std::string_view name() const override { return "native"; }
   Status start(OperationRequest& request) override;
+  std::optional<TimePoint> linger(const Clock& clock, TimePoint now) override;
   bool drive(TimePoint now) override;
   bool ended() const override { return executor_.ended(); }
   const Status& outcome() const override { return executor_.failure(); }

@@ -9,21 +9,23 @@ namespace paceline {
 namespace {
 
 constexpr Duration kLook = std::chrono::milliseconds(20);
-// Looks in quick succession, before each takes a pause that the sibling thread can use.
-constexpr int kKeenSpins = 64;
+// Looks between two at the clock; and how long there is no pause between them, which the sibling
+// thread could use.
+constexpr int kLooks = 4;
+constexpr Duration kKeen = std::chrono::nanoseconds(500);
 
 bool is_broadcast(OperationKind kind) { return kind == OperationKind::kBroadcast; }
 
-// Mixes all that must agree but the sequence, which the flag has anyway. Not a secret.
+// Of all that must agree but the sequence, which the flag has anyway. The history is well mixed,
+// and nobody can write a flag before this is known: so one multiplication deep. Not a secret.
 std::uint32_t digest_of(const Signature& signature) {
-  std::uint64_t mixed = signature.history + signature.count * 0x9E3779B97F4A7C15ull;
-  mixed ^= (static_cast<std::uint64_t>(static_cast<std::uint32_t>(signature.root)) << 32) |
-           (static_cast<std::uint64_t>(signature.kind) << 16) |
-           (static_cast<std::uint64_t>(signature.type) << 8) |
-           static_cast<std::uint64_t>(signature.op);
-  mixed *= 0xD6E8FEB86659FD93ull;
-  mixed ^= mixed >> 32 ^ signature.plan;
-  mixed *= 0xD6E8FEB86659FD93ull;
+  const std::uint64_t form = static_cast<std::uint64_t>(signature.kind) |
+                             static_cast<std::uint64_t>(signature.type) << 8 |
+                             static_cast<std::uint64_t>(signature.op) << 16 |
+                             static_cast<std::uint64_t>(signature.plan) << 32;
+  const std::uint64_t mixed = signature.history + signature.count * 0x9E3779B97F4A7C15 +
+                              form * 0xC2B2AE3D27D4EB4F +
+                              static_cast<std::uint64_t>(signature.root) * 0xD6E8FEB86659FD93;
   return static_cast<std::uint32_t>(mixed >> 32);
 }
 
@@ -32,7 +34,7 @@ std::uint32_t digest_of(const Signature& signature) {
 ShmBackend::ShmBackend(const shm::Layout& layout, std::vector<Doorbell*> bells,
                        Transport& transport, const Options& options)
     : transport_(transport),
-      spins_(options.spins),
+      linger_(options.linger),
       layout_(layout),
       memory_(layout, options.rank, std::move(bells), options.registered),
       protocol_(options.rank, layout.ranks()) {}
@@ -43,25 +45,41 @@ Status ShmBackend::start(OperationRequest& request) {
   signature.plan = static_cast<std::uint32_t>(layout_.chunk_bytes());
   const std::size_t element_bytes = size_of(signature.type);
   const std::size_t bytes = has_elements(signature.kind) ? signature.count * element_bytes : 0;
-  const bool is_inline = bytes <= shm::kInlineBytes;
+  const bool is_short = bytes <= layout_.short_bytes();
   const shm::Form form{
       .everybody = !is_broadcast(signature.kind),
       .root = std::max(signature.root, 0),
-      .chunks = is_inline ? 0 : shm::chunks_of(bytes, element_bytes, layout_.chunk_bytes()),
+      .chunks = is_short ? 0 : shm::chunks_of(bytes, element_bytes, layout_.chunk_bytes()),
       .digest = digest_of(signature)};
   ended_ = false;
   outcome_ = {};
   disagreement_.reset();
   look_at_ = TimePoint::max();
-  memory_.begin(request, form.everybody, is_inline, protocol_.first_chunk());
+  memory_.begin(request, is_short, protocol_.first_chunk());
   protocol_.start(form);
-  advance(spins_);
+  // The contribution, if there is a place for it; nothing can differ or end here.
+  if (protocol_.contributes()) protocol_.step(memory_);
   return {};
+}
+
+// The clock is looked at while there is nothing else to do; an operation that ends between two
+// looks is said to have ended at the first.
+std::optional<TimePoint> ShmBackend::linger(const Clock& clock, TimePoint now) {
+  const TimePoint begin = now;
+  while (true) {
+    advance(linger_ > Duration::zero() ? kLooks : 1);
+    if (ended_) break;
+    if (now - begin >= linger_) return {};
+    if (now - begin > kKeen) _mm_pause();
+    now = clock.now();
+  }
+  if (!outcome_.ok()) return {};
+  return now;
 }
 
 bool ShmBackend::drive(TimePoint now) {
   if (ended_) return false;
-  if (advance(0)) {
+  if (advance(1)) {
     look_at_ = TimePoint::max();
     return true;
   }
@@ -72,8 +90,8 @@ bool ShmBackend::drive(TimePoint now) {
   return ended_;
 }
 
-// True if anything moved.
-bool ShmBackend::advance(int spins) {
+// True if anything moved; until it has looked in vain `looks` times in all.
+bool ShmBackend::advance(int looks) {
   bool moved = false;
   while (true) {
     switch (protocol_.step(memory_)) {
@@ -81,8 +99,7 @@ bool ShmBackend::advance(int spins) {
         moved = true;
         continue;
       case shm::Progress::kWaits:
-        if (spins-- <= 0) return moved;
-        if (spins_ - spins > kKeenSpins) _mm_pause();
+        if (--looks == 0) return moved;
         continue;
       case shm::Progress::kDiffers:
         differ();
@@ -106,7 +123,7 @@ void ShmBackend::look_after_peer() {
   for (const int rank : awaited()) {
     const Status loss = transport_.loss(rank);
     if (loss.ok()) continue;
-    if (advance(0)) return;
+    if (advance(1)) return;
     ended_ = true;
     outcome_ = loss;
     return;

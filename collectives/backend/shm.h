@@ -1,10 +1,10 @@
 // The direct shared-memory backend: all-reduce, broadcast and barrier between the ranks of one
 // host, each of which writes its own area of a segment and reads the others'.
 //
-// Short contributions (up to 2 KiB) travel in the cache lines of their flags: with p ranks each
-// reads p - 1 contributions, one transfer deep. Longer ones go through chunks in flight: of each
-// byte a rank copies (p-1)/p into its staging, reads 1/p from everybody, and copies (p-1)/p out.
-// backend/shm/protocol.h says who may touch what and when.
+// Short contributions (up to 32 KiB with 2 ranks, less with more) go in one piece: each rank reads
+// the p - 1 others, one transfer deep; the tiniest travel in the cache lines of their flags. Longer
+// ones go through chunks in flight: of each byte a rank copies (p-1)/p into its staging, reads 1/p
+// from everybody, and copies (p-1)/p out. backend/shm/protocol.h says who may touch what and when.
 #pragma once
 
 #include <memory>
@@ -25,9 +25,9 @@ class ShmBackend final : public CollectiveBackend {
  public:
   struct Options {
     int rank = 0;
-    /// Looks at a flag before the engine takes over the waiting; 0 where ranks share CPUs, since
-    /// whoever is waited for may need this one.
-    int spins = 0;
+    /// How long it looks at flags before the engine takes over the waiting; 0 where ranks share
+    /// CPUs, since whoever is waited for may need this one.
+    Duration linger = Duration::zero();
     /// Doorbell::register_process() has succeeded.
     bool registered = false;
   };
@@ -39,6 +39,7 @@ class ShmBackend final : public CollectiveBackend {
 
   std::string_view name() const override { return "shm"; }
   Status start(OperationRequest& request) override;
+  std::optional<TimePoint> linger(const Clock& clock, TimePoint now) override;
   bool drive(TimePoint now) override;
   bool ended() const override { return ended_; }
   const Status& outcome() const override { return outcome_; }
@@ -52,7 +53,7 @@ class ShmBackend final : public CollectiveBackend {
   void look_after_peer();
 
   Transport& transport_;
-  const int spins_;
+  const Duration linger_;
   const shm::Layout layout_;
   shm::Memory memory_;
   shm::Protocol<shm::Memory> protocol_;

@@ -8,7 +8,8 @@
 
 namespace paceline {
 
-/// T can be made empty and moved. One thread.
+/// T can be made empty and moved. One thread. What front() returns lives until it is popped or
+/// anything is pushed.
 template <class T>
 class RingQueue {
  public:
@@ -17,15 +18,16 @@ class RingQueue {
   T& front() { return places_[begin_]; }
   const T& front() const { return places_[begin_]; }
 
-  void push_back(T element) {
+  void push_back(T element) { push_back() = std::move(element); }
+  /// An empty one.
+  T& push_back() {
     if (size_ == places_.size()) grow();
-    places_[(begin_ + size_++) & (places_.size() - 1)] = std::move(element);
+    return places_[(begin_ + size_++) & (places_.size() - 1)];
   }
-  T pop_front() {
-    T element = std::exchange(places_[begin_], T());
+  void pop_front() {
+    places_[begin_] = T();
     begin_ = (begin_ + 1) & (places_.size() - 1);
     --size_;
-    return element;
   }
 
  private:

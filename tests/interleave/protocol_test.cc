@@ -18,12 +18,16 @@ using shm::Form;
 using shm::Progress;
 
 // The backend's Memory. A load takes any value that it may.
-template <std::uint64_t Calls, std::uint64_t Chunks, std::uint64_t TrueChunks = Chunks>
+template <std::uint64_t Calls, std::uint64_t Chunks, std::uint64_t TrueChunks = Chunks,
+          std::uint64_t Exchanges = 2>
 struct ModelAccess {
   static constexpr std::uint64_t kCalls = Calls;
+  static constexpr std::uint64_t kExchanges = Exchanges;
   static constexpr std::uint64_t kChunks = Chunks;
   // The rings' true lengths.
   static constexpr std::uint64_t kCallPlaces = 2;
+  static constexpr std::uint64_t kExchangePlaces = 2;
+  static constexpr std::uint64_t kPosts = kCallPlaces + kExchangePlaces;
   static constexpr std::uint64_t kChunkPlaces = TrueChunks;
 
   ModelMemory& memory;
@@ -36,7 +40,7 @@ struct ModelAccess {
     return static_cast<std::size_t>(ranks) * (kCallPlaces + shm::kCounters);
   }
   static std::size_t regions(int ranks) {
-    return static_cast<std::size_t>(ranks) * (kCallPlaces + 2 * kChunkPlaces);
+    return static_cast<std::size_t>(ranks) * (kPosts + 2 * kChunkPlaces);
   }
   static std::size_t flag_at(int of, std::uint64_t operation) {
     return static_cast<std::size_t>(of) * (kCallPlaces + shm::kCounters) + operation % kCallPlaces;
@@ -44,12 +48,12 @@ struct ModelAccess {
   static std::size_t counter_at(int of, Counter which) {
     return flag_at(of, 0) + kCallPlaces + static_cast<std::size_t>(which);
   }
-  static std::size_t call_at(int of, std::uint64_t operation) {
-    return static_cast<std::size_t>(of) * (kCallPlaces + 2 * kChunkPlaces) +
-           operation % kCallPlaces;
+  static std::size_t post_at(int of, std::uint64_t operation, bool everybody) {
+    return static_cast<std::size_t>(of) * (kPosts + 2 * kChunkPlaces) +
+           (everybody ? kCallPlaces + operation % kExchangePlaces : operation % kCallPlaces);
   }
   static std::size_t staged_at(int of, std::uint64_t chunk) {
-    return call_at(of, 0) + kCallPlaces + chunk % kChunkPlaces;
+    return post_at(of, 0, false) + kPosts + chunk % kChunkPlaces;
   }
   static std::size_t result_at(int of, std::uint64_t chunk) {
     return staged_at(of, 0) + kChunkPlaces + chunk % kChunkPlaces;
@@ -65,14 +69,13 @@ struct ModelAccess {
              : memory.store_relaxed(rank, location, value);
   }
 
-  void publish(std::uint64_t operation, std::uint64_t flag) const {
-    memory.write(rank, call_at(rank, operation), operation + 1);
+  void publish(std::uint64_t operation, std::uint64_t flag, bool everybody) const {
+    memory.write(rank, post_at(rank, operation, everybody), operation + 1);
     store(flag_at(rank, operation), flag);
   }
   std::uint64_t flag(int of, std::uint64_t operation) const { return load(flag_at(of, operation)); }
-  bool take(int of, std::uint64_t operation, std::uint64_t) const {
-    memory.read(rank, call_at(of, operation), operation + 1);
-    return true;
+  void take(int of, std::uint64_t operation, bool everybody) const {
+    memory.read(rank, post_at(of, operation, everybody), operation + 1);
   }
   std::uint64_t counter(int of, Counter which) const { return load(counter_at(of, which)); }
   void advance(Counter which, std::uint64_t value) const { store(counter_at(rank, which), value); }
@@ -181,6 +184,7 @@ TEST(FlagProtocol, ShortOperationsOfTwo) {
   expect_right(2, {exchange(), exchange(), exchange(), exchange()});
   expect_right(2, {broadcast(0), broadcast(0), broadcast(0), broadcast(1), exchange()});
   expect_right(2, {broadcast(1), exchange(), broadcast(1), broadcast(1), broadcast(0)});
+  expect_right(2, {exchange(), broadcast(0), exchange(), broadcast(0), exchange()});
 }
 
 TEST(FlagProtocol, ShortOperationsOfThree) {
@@ -218,6 +222,9 @@ TEST(FlagProtocol, WithoutReleaseOrWithTooLongRingsItFails) {
   const auto late_calls =
       try_all<ModelAccess<3, 1>>(2, {broadcast(0), broadcast(0), broadcast(0), broadcast(0)});
   EXPECT_NE(late_calls.fault, "");
+  const auto late_exchanges =
+      try_all<ModelAccess<2, 1, 1, 3>>(2, {exchange(), broadcast(0), exchange()});
+  EXPECT_NE(late_exchanges.fault, "");
   EXPECT_NE((try_all<ModelAccess<2, 3, 2>>(2, {broadcast(0, 4)}).fault), "");
   EXPECT_NE((try_all<ModelAccess<2, 3, 2>>(2, {all_reduce(4)}).fault), "");
 }

@@ -3,11 +3,13 @@
 // Each rank writes its own area only, so every flag and every byte has a single writer:
 //
 //   counters    how far it is: read by those who want to write into what it reads from
-//   calls       a ring of the last operations: signature, and what it contributes if that is short
+//   calls       a ring of the last operations: signature, and what it contributes if that is tiny
+//   posts       two rings: what it contributes to an operation if that is short
 //   staged      a ring of chunks: its input, of a long operation, for others to read
 //   results     a ring of its parts of those chunks, reduced
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -27,18 +29,16 @@ struct alignas(kLineBytes) Line {
   std::atomic<std::uint64_t> flag;
 };
 
-/// The longest contribution that travels in its flags' own lines.
-inline constexpr std::size_t kInlineBytes = 2048;
-inline constexpr std::size_t kInlineLines =
-    (kInlineBytes + Line::kDataBytes - 1) / Line::kDataBytes;
-
 /// How many operations a rank can be ahead of one that has not read its contribution.
 inline constexpr std::uint64_t kCalls = 4;
+/// The same of operations to which everybody contributes: who begins one knows that the one before
+/// has begun everywhere. Their posts have a short ring of their own, which stays in a cache.
+inline constexpr std::uint64_t kExchanges = 2;
 /// How many chunks of an operation are in flight.
 inline constexpr std::uint64_t kChunks = 4;
 
 struct alignas(kPairBytes) Call {
-  Line lines[kInlineLines];
+  Line line;
   Signature signature;
 };
 
@@ -61,7 +61,12 @@ class Layout {
  public:
   /// Chunks are of at most `chunk_bytes`, a multiple of kPairBytes.
   Layout(std::byte* memory, int ranks, std::size_t chunk_bytes)
-      : memory_(memory), ranks_(ranks), chunk_bytes_(chunk_bytes) {}
+      : memory_(memory),
+        ranks_(ranks),
+        chunk_bytes_(chunk_bytes),
+        part_bytes_(part_bytes(ranks, chunk_bytes)),
+        staged_offset_(sizeof(Fixed) + kPosts * post_stride(chunk_bytes)),
+        area_bytes_(area_bytes(ranks, chunk_bytes)) {}
 
   static std::size_t bytes_for(int ranks, std::size_t chunk_bytes) {
     return static_cast<std::size_t>(ranks) * area_bytes(ranks, chunk_bytes);
@@ -75,8 +80,13 @@ class Layout {
 
   int ranks() const { return ranks_; }
   std::size_t chunk_bytes() const { return chunk_bytes_; }
+  /// The longest contribution that goes in one piece. All ranks read all of it, so the more ranks,
+  /// the sooner it is better to divide the work.
+  std::size_t short_bytes() const {
+    return std::min(post_bytes(chunk_bytes_), kMostPostBytes / static_cast<std::size_t>(ranks_));
+  }
   /// Of a rank's share of a chunk.
-  std::size_t part_bytes() const { return part_bytes(ranks_, chunk_bytes_); }
+  std::size_t part_bytes() const { return part_bytes_; }
 
   Call& call(int rank, std::uint64_t operation) const {
     return fixed(rank).calls[operation % kCalls];
@@ -84,35 +94,50 @@ class Layout {
   std::atomic<std::uint64_t>& counter(int rank, Counter which) const {
     return fixed(rank).counts[static_cast<std::size_t>(which)].value;
   }
+  std::byte* post(int rank, std::uint64_t operation, bool everybody) const {
+    const std::uint64_t place = everybody ? kCalls + operation % kExchanges : operation % kCalls;
+    return area(rank) + sizeof(Fixed) + place * post_stride(chunk_bytes_);
+  }
   std::byte* staged(int rank, std::uint64_t chunk) const {
-    return area(rank) + sizeof(Fixed) + chunk % kChunks * chunk_bytes_;
+    return area(rank) + staged_offset_ + chunk % kChunks * chunk_bytes_;
   }
   std::byte* result(int rank, std::uint64_t chunk) const {
-    return area(rank) + sizeof(Fixed) + kChunks * chunk_bytes_ + chunk % kChunks * part_bytes();
+    return staged(rank, 0) + kChunks * chunk_bytes_ + chunk % kChunks * part_bytes_;
   }
 
  private:
   static constexpr std::size_t kLeastChunkBytes = 4096;
+  static constexpr std::size_t kPosts = kCalls + kExchanges;
+  static constexpr std::size_t kMostPostBytes = std::size_t{64} << 10;
   struct Fixed {
     Count counts[kCounters];
     Call calls[kCalls];
   };
 
+  static std::size_t post_bytes(std::size_t chunk_bytes) {
+    return std::min(chunk_bytes, kMostPostBytes / 2);
+  }
+  // Not a multiple of 4 KiB: the beginnings of posts would compete for the same sets of a cache.
+  static std::size_t post_stride(std::size_t chunk_bytes) {
+    return post_bytes(chunk_bytes) + 10 * kPairBytes;
+  }
   static std::size_t part_bytes(int ranks, std::size_t chunk_bytes) {
     const auto count = static_cast<std::size_t>(ranks);
     return ((chunk_bytes + count - 1) / count + kPairBytes - 1) / kPairBytes * kPairBytes;
   }
   static std::size_t area_bytes(int ranks, std::size_t chunk_bytes) {
-    return sizeof(Fixed) + kChunks * (chunk_bytes + part_bytes(ranks, chunk_bytes));
+    return sizeof(Fixed) + kPosts * post_stride(chunk_bytes) +
+           kChunks * (chunk_bytes + part_bytes(ranks, chunk_bytes));
   }
-  std::byte* area(int rank) const {
-    return memory_ + static_cast<std::size_t>(rank) * area_bytes(ranks_, chunk_bytes_);
-  }
+  std::byte* area(int rank) const { return memory_ + static_cast<std::size_t>(rank) * area_bytes_; }
   Fixed& fixed(int rank) const { return *reinterpret_cast<Fixed*>(area(rank)); }
 
   std::byte* memory_;
   int ranks_;
   std::size_t chunk_bytes_;
+  std::size_t part_bytes_;
+  std::size_t staged_offset_;
+  std::size_t area_bytes_;
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && sizeof(Line) == kLineBytes);
 

@@ -9,6 +9,7 @@
 
 #include "collectives/backend.h"
 #include "collectives/backend/shm/layout.h"
+#include "collectives/reduce.h"
 #include "comm/doorbell.h"
 
 namespace paceline::shm {
@@ -17,22 +18,24 @@ namespace paceline::shm {
 class Memory {
  public:
   static constexpr std::uint64_t kCalls = shm::kCalls;
+  static constexpr std::uint64_t kExchanges = shm::kExchanges;
   static constexpr std::uint64_t kChunks = shm::kChunks;
 
   /// `bells` are the ranks' own, by rank; they and the layout's memory are borrowed. `registered`:
   /// Doorbell::register_process() has succeeded.
   Memory(const Layout& layout, int rank, std::vector<Doorbell*> bells, bool registered)
-      : layout_(layout), rank_(rank), bells_(std::move(bells)), registered_(registered) {}
-
-  /// The operation that the calls below are about, and the number of its first chunk.
-  void begin(const OperationRequest& request, bool everybody, bool is_inline,
-             std::uint64_t first_chunk);
-
-  void publish(std::uint64_t operation, std::uint64_t flag);
-  std::uint64_t flag(int rank, std::uint64_t operation) const {
-    return layout_.call(rank, operation).lines[0].flag.load(std::memory_order_acquire);
+      : layout_(layout), rank_(rank), others_bells_(std::move(bells)), registered_(registered) {
+    others_bells_.erase(others_bells_.begin() + rank);
   }
-  bool take(int rank, std::uint64_t operation, std::uint64_t flag);
+
+  /// The operation that the calls below are about, borrowed, and the number of its first chunk.
+  void begin(const OperationRequest& request, bool is_short, std::uint64_t first_chunk);
+
+  void publish(std::uint64_t operation, std::uint64_t flag, bool everybody);
+  std::uint64_t flag(int rank, std::uint64_t operation) const {
+    return layout_.call(rank, operation).line.flag.load(std::memory_order_acquire);
+  }
+  void take(int rank, std::uint64_t operation, bool everybody);
 
   std::uint64_t counter(int rank, Counter which) const {
     return layout_.counter(rank, which).load(std::memory_order_acquire);
@@ -62,20 +65,25 @@ class Memory {
   Range chunk_range(std::uint64_t chunk) const;
   Range part(const Range& chunk, int rank) const;
   std::size_t bytes(std::size_t count) const { return count * element_bytes_; }
-  void ring();
+  bool fits_line() const { return short_bytes_ <= Line::kDataBytes; }
+  const std::byte* contribution(int rank, std::uint64_t operation, bool everybody) const;
+  void ring() {
+    for (Doorbell* bell : others_bells_) registered_ ? bell->ring_registered() : bell->ring();
+  }
 
   const Layout layout_;
   const int rank_;
-  const std::vector<Doorbell*> bells_;
+  std::vector<Doorbell*> others_bells_;
   const bool registered_;
 
-  OperationRequest request_;
+  const OperationRequest* request_ = nullptr;
   std::size_t element_bytes_ = 0;
-  std::size_t inline_bytes_ = 0;  // of a contribution; 0 where chunks carry it, or nothing
-  std::size_t chunk_count_ = 0;   // elements of a chunk
+  std::size_t short_bytes_ = 0;  // of a contribution; 0 where chunks carry it, or there is none
+  std::size_t chunk_count_ = 0;  // elements of a chunk, where chunks carry it
   std::uint64_t first_chunk_ = 0;
-  bool has_taken_ = false;
-  alignas(kLineBytes) std::array<std::byte, kInlineLines * Line::kDataBytes> taken_;
+  Reduction reduction_ = nullptr;
+  const std::byte* sum_ = nullptr;  // of short contributions, so far
+  alignas(kLineBytes) std::array<std::byte, Line::kDataBytes> own_;
 };
 
 /// How many chunks carry `bytes`.

@@ -21,6 +21,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -53,11 +54,11 @@ inline std::uint64_t flag_of(std::uint64_t operation, std::uint32_t digest) {
 /// every order of steps, with looks that may see less than there is, is trying every order of
 /// accesses.
 ///
-/// Memory has kCalls and kChunks, the lengths of its rings, and, with everything an argument says
-/// about this rank's own operation:
-///   void publish(operation, flag)             writes this rank's contribution, then its flag
+/// Memory has kCalls, kExchanges and kChunks, the lengths of its rings, and, with everything an
+/// argument says about this rank's own operation:
+///   void publish(operation, flag, everybody)  writes this rank's contribution, then its flag
 ///   std::uint64_t flag(rank, operation)       acquire
-///   bool take(rank, operation, flag)          reads a contribution; false: not all is there yet
+///   void take(rank, operation, everybody)     reads a contribution
 ///   std::uint64_t counter(rank, Counter)      acquire
 ///   void advance(Counter, value)              release, and wakes who may wait for it
 ///   void stage(chunk), reduce(chunk), drain(chunk), drain_staged(root, chunk)
@@ -75,6 +76,8 @@ class Protocol {
     stage_ = contributes() ? Stage::kPlace : Stage::kMeet;
   }
 
+  /// Does this rank's contribution begin the operation?
+  bool contributes() const { return form_.everybody || form_.root == rank_; }
   std::uint64_t operation() const { return operation_; }
   /// The number of the operation's first chunk.
   std::uint64_t first_chunk() const { return first_chunk_; }
@@ -100,6 +103,7 @@ class Protocol {
                                    reduced_,
                                    drained_};
     for (const Row& row : seen_) all.insert(all.end(), row.begin(), row.end());
+    all.insert(all.end(), by_all_.begin(), by_all_.end());
     return all;
   }
 
@@ -124,22 +128,24 @@ class Protocol {
   enum class Stage : std::uint8_t { kIdle, kPlace, kMeet, kPipeline, kEnd };
   static constexpr int kRoles = 3;
 
-  bool contributes() const { return form_.everybody || form_.root == rank_; }
   bool is_own(int rank) const { return rank == rank_; }
+  std::uint64_t& by_all(Counter which) { return by_all_[static_cast<std::size_t>(which)]; }
   std::uint64_t& seen(Counter which, int rank) {
     return seen_[static_cast<std::size_t>(which)][static_cast<std::size_t>(rank)];
   }
 
   // The call's place in the ring is free once everybody has ended the call that was there.
   Progress find_place(Memory& memory) {
-    if (operation_ >= Memory::kCalls &&
-        !reached(memory, Counter::kDone, operation_ - Memory::kCalls + 1)) {
-      return Progress::kWaits;
-    }
-    memory.publish(operation_, flag_);
+    if (!reached(memory, Counter::kDone, done_before_place())) return Progress::kWaits;
+    memory.publish(operation_, flag_, form_.everybody);
     if (!form_.everybody) return leave_meeting();
     stage_ = Stage::kMeet;
     return Progress::kMoved;
+  }
+
+  std::uint64_t done_before_place() const {
+    const std::uint64_t ring = form_.everybody ? Memory::kExchanges : Memory::kCalls;
+    return operation_ + 1 > ring ? operation_ + 1 - ring : 0;
   }
 
   Progress meet(Memory& memory) {
@@ -152,11 +158,15 @@ class Protocol {
         return same_call ? Progress::kDiffers : Progress::kWaits;
       }
     }
-    if (!memory.take(met_, operation_, flag_)) return Progress::kWaits;
+    memory.take(met_, operation_, form_.everybody);
     // Who has begun this one has ended all before it.
-    seen(Counter::kDone, met_) = std::max(seen(Counter::kDone, met_), operation_);
-    if (!form_.everybody || ++met_ == ranks_) return leave_meeting();
-    return Progress::kMoved;
+    if (!form_.everybody) {
+      seen(Counter::kDone, met_) = std::max(seen(Counter::kDone, met_), operation_);
+      return leave_meeting();
+    }
+    if (++met_ < ranks_) return Progress::kMoved;
+    by_all(Counter::kDone) = operation_;
+    return leave_meeting();
   }
 
   Progress leave_meeting() {
@@ -247,7 +257,7 @@ class Protocol {
     const bool is_root = rank == form_.root;
     switch (stage_) {
       case Stage::kPlace:
-        return is_behind(Counter::kDone, operation_ - Memory::kCalls + 1);
+        return is_behind(Counter::kDone, done_before_place());
       case Stage::kMeet:
         return (form_.everybody || is_root) && memory.flag(rank, operation_) != flag_;
       case Stage::kPipeline:
@@ -273,9 +283,11 @@ class Protocol {
   }
 
   bool reached(Memory& memory, Counter which, std::uint64_t least) {
+    if (by_all(which) >= least) return true;
     for (int rank = 0; rank < ranks_; ++rank) {
       if (!is_own(rank) && !reached_by(memory, rank, which, least)) return false;
     }
+    by_all(which) = least;
     return true;
   }
 
@@ -289,6 +301,7 @@ class Protocol {
   int rank_;
   int ranks_;
   std::vector<Row> seen_;  // of each counter, by rank: what it was at the last look
+  std::array<std::uint64_t, kCounters> by_all_{};  // what all have reached, as far as that is known
   Form form_;
   Stage stage_ = Stage::kIdle;
   std::uint64_t flag_ = 0;

@@ -18,11 +18,10 @@ class StoppedClock final : public Clock {
   TimePoint now() const override { return TimePoint(std::chrono::seconds(10)); }
 };
 
-FlightRecord barrier(std::uint64_t number, std::chrono::seconds began) {
-  FlightRecord record;
-  record.signature = {.sequence = number, .kind = OperationKind::kBarrier};
-  record.began_ns = std::chrono::nanoseconds(began).count();
-  return record;
+std::uint64_t start_barrier(FlightRing& ring, std::uint64_t number, int began_s) {
+  const std::uint64_t place = ring.start({.sequence = number, .kind = OperationKind::kBarrier});
+  ring.began(place, TimePoint(std::chrono::seconds(began_s)));
+  return place;
 }
 
 class FlightBookTest : public ::testing::Test {
@@ -45,7 +44,7 @@ TEST_F(FlightBookTest, OfAnUnknownRankOrOneThatHasBegunNothingItSaysNothing) {
 }
 
 TEST_F(FlightBookTest, NamesTheOperationThatRuns) {
-  enter(3).start(barrier(7, std::chrono::seconds(8)));
+  start_barrier(enter(3), 7, 8);
   const std::string said = book_.last_operation(3);
   EXPECT_NE(said.find("barrier"), std::string::npos) << said;
   EXPECT_NE(said.find("#7"), std::string::npos) << said;
@@ -56,10 +55,10 @@ TEST_F(FlightBookTest, NamesTheOperationThatRuns) {
 TEST_F(FlightBookTest, KnowsWhomARankHoldsResponsible) {
   FlightRing& ring = enter(2);
   EXPECT_EQ(book_.blamed(2), std::nullopt);
-  const auto first = ring.start(barrier(7, std::chrono::seconds(1)));
+  const auto first = start_barrier(ring, 7, 1);
   ring.finish(first, FlightState::kSucceeded, clock_.now());
   EXPECT_EQ(book_.blamed(2), std::nullopt);
-  const auto second = ring.start(barrier(8, std::chrono::seconds(2)));
+  const auto second = start_barrier(ring, 8, 2);
   ring.finish(second, FlightState::kFailed, clock_.now(), 5);
   EXPECT_EQ(book_.blamed(2), 5);
   EXPECT_EQ(book_.blamed(1), std::nullopt) << "unknown";
@@ -67,34 +66,31 @@ TEST_F(FlightBookTest, KnowsWhomARankHoldsResponsible) {
 
 TEST_F(FlightBookTest, WhoBlamesItselfOrNobodyBlamesNobody) {
   FlightRing& ring = enter(2);
-  ring.finish(ring.start(barrier(7, std::chrono::seconds(1))), FlightState::kFailed, clock_.now(),
-              2);
+  ring.finish(start_barrier(ring, 7, 1), FlightState::kFailed, clock_.now(), 2);
   EXPECT_EQ(book_.blamed(2), std::nullopt);
-  ring.finish(ring.start(barrier(8, std::chrono::seconds(1))), FlightState::kFailed, clock_.now());
+  ring.finish(start_barrier(ring, 8, 1), FlightState::kFailed, clock_.now());
   EXPECT_EQ(book_.blamed(2), std::nullopt);
 }
 
 TEST_F(FlightBookTest, OfSeveralThatRunNamesTheLatest) {
   FlightRing& ring = enter(0);
-  ring.start(barrier(7, std::chrono::seconds(1)));
-  ring.start(barrier(8, std::chrono::seconds(2)));
+  start_barrier(ring, 7, 1);
+  start_barrier(ring, 8, 2);
   EXPECT_NE(book_.last_operation(0).find("#8"), std::string::npos) << book_.last_operation(0);
 }
 
 // Operations may end in another order than they began.
 TEST_F(FlightBookTest, OneThatRunsCountsMoreThanALaterOneThatHasEnded) {
   FlightRing& ring = enter(0);
-  ring.start(barrier(7, std::chrono::seconds(1)));
-  ring.finish(ring.start(barrier(8, std::chrono::seconds(2))), FlightState::kSucceeded,
-              clock_.now());
+  start_barrier(ring, 7, 1);
+  ring.finish(start_barrier(ring, 8, 2), FlightState::kSucceeded, clock_.now());
   EXPECT_NE(book_.last_operation(0).find("#7"), std::string::npos) << book_.last_operation(0);
 }
 
 TEST_F(FlightBookTest, WhereNoneRunsTheLastOneIsNamed) {
   FlightRing& ring = enter(0);
   for (const std::uint64_t number : {7u, 8u}) {
-    ring.finish(ring.start(barrier(number, std::chrono::seconds(1))), FlightState::kFailed,
-                clock_.now());
+    ring.finish(start_barrier(ring, number, 1), FlightState::kFailed, clock_.now());
   }
   const std::string said = book_.last_operation(0);
   EXPECT_NE(said.find("#8"), std::string::npos) << said;
@@ -102,13 +98,13 @@ TEST_F(FlightBookTest, WhereNoneRunsTheLastOneIsNamed) {
 }
 
 TEST_F(FlightBookTest, ANewRingTakesTheOldOnesPlace) {
-  enter(0).start(barrier(7, std::chrono::seconds(1)));
-  enter(0).start(barrier(1, std::chrono::seconds(1)));
+  start_barrier(enter(0), 7, 1);
+  start_barrier(enter(0), 1, 1);
   EXPECT_NE(book_.last_operation(0).find("#1"), std::string::npos) << book_.last_operation(0);
 }
 
 TEST_F(FlightBookTest, AnswersTheStoresKeyOfARankAndNoOther) {
-  enter(3).start(barrier(7, std::chrono::seconds(8)));
+  start_barrier(enter(3), 7, 8);
   EXPECT_EQ(book_.answer(flight_key(3)), book_.last_operation(3));
   for (const std::string key :
        {"", "live/flight/", "live/flight/2", "live/flight/3x", "live/flight/-3", "live/other/3"}) {
@@ -130,7 +126,7 @@ TEST_F(FlightBookTest, MayBeAskedWhileRingsAreEnteredAndWritten) {
   for (int rank = 0; rank < kRanks; ++rank) {
     FlightRing& ring = enter(rank);
     for (std::uint64_t number = 0; number < 100; ++number) {
-      ring.start(barrier(number, std::chrono::seconds(1)));
+      start_barrier(ring, number, 1);
     }
   }
   ended = true;

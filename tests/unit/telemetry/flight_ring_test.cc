@@ -11,6 +11,7 @@ namespace paceline {
 namespace {
 
 using testing::numbered_record;
+using testing::start_numbered;
 using testing::whole_and_in_order;
 using testing::write_numbered;
 
@@ -18,7 +19,7 @@ TEST(FlightRing, IsEmptyAtFirst) { EXPECT_TRUE(FlightRing::create_private()->rea
 
 TEST(FlightRing, ShowsAnOperationWhileItRunsAndHowItEnded) {
   const auto ring = FlightRing::create_private();
-  const std::uint64_t place = ring->start(numbered_record(5));
+  const std::uint64_t place = start_numbered(*ring, 5);
   ASSERT_EQ(ring->read().size(), 1u);
   EXPECT_EQ(ring->read()[0].signature, numbered_record(5).signature);
   EXPECT_EQ(ring->read()[0].state, FlightState::kStarted);
@@ -43,11 +44,11 @@ TEST(FlightRing, KeepsTheLatestOldestFirst) {
 
 TEST(FlightRing, ALateEndLeavesThePlacesNewOwnerAlone) {
   const auto ring = FlightRing::create_private();
-  const std::uint64_t place = ring->start(numbered_record(1));
-  for (std::uint64_t i = 1; i < FlightRing::kRecords; ++i) ring->start(numbered_record(1 + i));
+  const std::uint64_t place = start_numbered(*ring, 1);
+  for (std::uint64_t i = 1; i < FlightRing::kRecords; ++i) start_numbered(*ring, 1 + i);
   ring->finish(place, FlightState::kSucceeded, TimePoint(Duration(2)));
   EXPECT_EQ(ring->read().front().state, FlightState::kSucceeded) << "it was still there";
-  ring->start(numbered_record(1 + FlightRing::kRecords));
+  start_numbered(*ring, 1 + FlightRing::kRecords);
   ring->finish(place, FlightState::kFailed, TimePoint(Duration(3)));
   for (const FlightRecord& record : ring->read()) {
     EXPECT_EQ(record.state, FlightState::kStarted) << record.signature.to_string();
