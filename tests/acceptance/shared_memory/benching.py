@@ -1,0 +1,53 @@
+"""`paceline bench` and what it has measured."""
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+
+from surroundings import BUILD, PACELINE
+
+ROUNDS = 21
+PEERS = {"openmpi": ("mpirun.openmpi", "libopenmpi-dev openmpi-bin"),
+         "mpich": ("mpirun.mpich", "libmpich-dev mpich")}
+
+
+class Failure(Exception):
+    """Why the point does not hold."""
+
+
+def missing_peer(names):
+    """Why one of these peers cannot be measured here, or None."""
+    for name in names:
+        launcher, packages = PEERS[name]
+        program = BUILD / f"bin/paceline-peer-{name}"
+        if shutil.which(launcher) is None or not os.access(program, os.X_OK):
+            return f"{name} is not here (Debian: {packages})"
+    return None
+
+
+def bench(operation, ranks, sizes, *, against=(), pairs=ROUNDS, extra=()):
+    """{bytes: {contender: microseconds, (peer, "p10"): ratio, (peer, "median"): ratio}}"""
+    with tempfile.NamedTemporaryFile("r", suffix=".jsonl") as lines:
+        words = [PACELINE, "bench", operation, "-n", str(ranks), "--json", lines.name]
+        if sizes:
+            words += ["--bytes", sizes, "--check"]
+        if against:
+            words += ["--against", ",".join(against), "--pairs", str(pairs)]
+        words += map(str, extra)
+        done = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                              timeout=3600)
+        if done.returncode != 0:
+            raise Failure(f"{' '.join(words)}: exit code {done.returncode}: {done.stderr.strip()}")
+        table = [line for line in done.stdout.splitlines() if not line.startswith("#")]
+        print(*(f"  {line}" for line in table), sep="\n", flush=True)
+        found = {}
+        for line in map(json.loads, lines.read().splitlines()):
+            row = found.setdefault(line["bytes"], {})
+            if "against" in line:
+                row[line["against"], "median"] = line["ratio_median"]
+                row[line["against"], "p10"] = line["ratio_p10"]
+            else:
+                row[line["backend"]] = line["p50_us"]
+        return found
