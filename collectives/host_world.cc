@@ -19,8 +19,15 @@ constexpr std::size_t kMostChunkBytes = 512 * kKiB;
 constexpr std::size_t kMostRingBytes = 64 * kKiB, kLeastRingBytes = 2 * kKiB;
 // Of a whole segment: many jobs share a /dev/shm of the 64 MiB that containers have.
 constexpr std::size_t kBudgets[] = {16 * kMiB, 4 * kMiB, kMiB, 512 * kKiB, 256 * kKiB};
-// Twice what a short operation takes at most.
+// Twice what a short operation takes at most; and about what a yield takes.
 constexpr Duration kLinger = std::chrono::microseconds(5);
+constexpr Duration kShortLinger = std::chrono::nanoseconds(500);
+
+// Under a quota time is dear, but ranks that have a CPU each answer before a yield would be over.
+Duration linger_of(int ranks) {
+  if (ranks <= allowed_cpus()) return kLinger;
+  return ranks <= affinity_cpus() ? kShortLinger : Duration::zero();
+}
 
 std::size_t aligned(std::size_t bytes) {
   return (bytes + shm::kPairBytes - 1) / shm::kPairBytes * shm::kPairBytes;
@@ -71,9 +78,8 @@ Result<HostWorld> make_host_world(std::shared_ptr<PollEngine> engine, const Grou
   for (int rank = 0; rank < ranks; ++rank) bells.push_back(&transport->doorbell(rank));
   std::byte* const memory = segment->memory().data() + backend_offset(ranks, *layout);
   HostWorld world;
-  ShmBackend::Options options{.rank = group.rank};
+  ShmBackend::Options options{.rank = group.rank, .linger = linger_of(ranks)};
   if (ranks <= allowed_cpus()) {
-    options.linger = kLinger;
     options.registered = Doorbell::register_process();
     if (options.registered) transport->doorbell(group.rank).take_barriers_upon_itself();
   }

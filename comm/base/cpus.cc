@@ -29,9 +29,13 @@ CpuMask affinity() {
 
 }  // namespace
 
-int allowed_cpus() {
+int affinity_cpus() {
   const CpuMask mask = affinity();
-  const int cpus = mask.empty() ? 1 : count_of(mask);
+  return mask.empty() ? 1 : count_of(mask);
+}
+
+int allowed_cpus() {
+  const int cpus = affinity_cpus();
   const double quota = cpu_quota();
   return quota < cpus ? std::max(1, static_cast<int>(quota)) : cpus;
 }

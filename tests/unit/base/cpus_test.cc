@@ -29,6 +29,7 @@ class BoundToOneCpu {
 TEST(AllowedCpus, FollowTheAffinityAndNotTheMachine) {
   const int all = allowed_cpus();
   EXPECT_GE(all, 1);
+  EXPECT_GE(affinity_cpus(), all);
   {
     const BoundToOneCpu bound;
     EXPECT_EQ(allowed_cpus(), 1);
