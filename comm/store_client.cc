@@ -39,6 +39,7 @@ Result<std::unique_ptr<StoreClient>> StoreClient::connect(std::shared_ptr<PollEn
                                                           const SocketAddress& address,
                                                           const JobKey* key, Deadline deadline) {
   int proofs = 0;
+  Status unavailable;  // why, as the last try was told
   while (true) {
     Result<UniqueFd> fd = start_connect(address);
     Status status = fd.status();
@@ -47,6 +48,9 @@ Result<std::unique_ptr<StoreClient>> StoreClient::connect(std::shared_ptr<PollEn
       status = client->open(key, deadline);
       if (status.ok()) return client;
     }
+    // A try that its deadline cut short knows less than those before it.
+    if (status.code() == Code::kTimeout && !unavailable.ok()) status = unavailable;
+    if (status.code() == Code::kUnavailable) unavailable = status;
     // "Nobody is there yet" is worth another try, as rank 0 may still be starting; so is a server
     // that hung up before it could know whom it had before it.
     const bool after_proof = status.code() == Code::kPeerLost;
