@@ -16,17 +16,10 @@ constexpr Duration kKeen = std::chrono::nanoseconds(500);
 
 bool is_broadcast(OperationKind kind) { return kind == OperationKind::kBroadcast; }
 
-// Of all that must agree but the sequence, which the flag has anyway. The history is well mixed,
-// and nobody can write a flag before this is known: so one multiplication deep. Not a secret.
+// Of all that must agree. The history is well mixed, and nobody can write a flag before this is
+// known: so it is not mixed again. Not a secret.
 std::uint32_t digest_of(const Signature& signature) {
-  const std::uint64_t form = static_cast<std::uint64_t>(signature.kind) |
-                             static_cast<std::uint64_t>(signature.type) << 8 |
-                             static_cast<std::uint64_t>(signature.op) << 16 |
-                             static_cast<std::uint64_t>(signature.plan) << 32;
-  const std::uint64_t mixed = signature.history + signature.count * 0x9E3779B97F4A7C15 +
-                              form * 0xC2B2AE3D27D4EB4F +
-                              static_cast<std::uint64_t>(signature.root) * 0xD6E8FEB86659FD93;
-  return static_cast<std::uint32_t>(mixed >> 32);
+  return static_cast<std::uint32_t>((signature.history + signature.fold()) >> 32);
 }
 
 }  // namespace

@@ -3,11 +3,6 @@
 #include "comm/base/random.h"
 
 namespace paceline {
-namespace {
-
-std::uint64_t mix(std::uint64_t hash, std::uint64_t value) { return Random(hash ^ value).next(); }
-
-}  // namespace
 
 bool Signature::is_same_call(const Signature& other) const {
   Signature same_past = other;
@@ -15,15 +10,7 @@ bool Signature::is_same_call(const Signature& other) const {
   return *this == same_past;
 }
 
-std::uint64_t Signature::next_history() const {
-  const std::uint64_t words =
-      static_cast<std::uint64_t>(kind) | static_cast<std::uint64_t>(type) << 8 |
-      static_cast<std::uint64_t>(op) << 16 | static_cast<std::uint64_t>(plan) << 32;
-  // Odd numbers without a pattern; multiplied side by side, mixed once.
-  return mix(history, sequence * 0x9E3779B97F4A7C15 ^ count * 0xC2B2AE3D27D4EB4F ^
-                          static_cast<std::uint64_t>(root) * 0x165667B19E3779F9 ^
-                          words * 0xD6E8FEB86659FD93);
-}
+std::uint64_t Signature::next_history() const { return Random(history ^ fold()).next(); }
 
 std::string Signature::to_string() const {
   std::string text(name(kind));

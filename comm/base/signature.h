@@ -34,6 +34,15 @@ struct Signature {
 
   /// "all_reduce(1000 x float32, sum) #12"
   std::string to_string() const;
+  /// All but the history in one number, for digests: linear, so to be mixed with something that is
+  /// not. Odd factors without a pattern, which a processor multiplies by side by side.
+  std::uint64_t fold() const {
+    const std::uint64_t form =
+        static_cast<std::uint64_t>(kind) | static_cast<std::uint64_t>(type) << 8 |
+        static_cast<std::uint64_t>(op) << 16 | static_cast<std::uint64_t>(plan) << 32;
+    return sequence * 0x9E3779B97F4A7C15 ^ count * 0xC2B2AE3D27D4EB4F ^
+           static_cast<std::uint64_t>(root) * 0x165667B19E3779F9 ^ form * 0xD6E8FEB86659FD93;
+  }
   /// The `history` of the operation after this one.
   std::uint64_t next_history() const;
 };
