@@ -33,8 +33,8 @@ class CollectiveBackend {
 
   virtual std::string_view name() const = 0;
 
-  /// Begins an operation; the last one has been finished. Neither waits nor moves more than a few
-  /// kilobytes: the clock that says how long an operation takes is read behind it. Sets
+  /// Begins an operation; the last one has been finished. Neither waits nor copies more than
+  /// 32 KiB: the clock that says how long an operation takes is read behind it. Sets
   /// request.signature.plan, so that ranks that carry the same operation out differently find out.
   /// An error means that it has not begun. The request stays where it is until finish().
   virtual Status start(OperationRequest& request) = 0;

@@ -18,8 +18,7 @@ class RingQueue {
   T& front() { return places_[begin_]; }
   const T& front() const { return places_[begin_]; }
 
-  void push_back(T element) { push_back() = std::move(element); }
-  /// An empty one.
+  /// An empty one, to be filled.
   T& push_back() {
     if (size_ == places_.size()) grow();
     return places_[(begin_ + size_++) & (places_.size() - 1)];

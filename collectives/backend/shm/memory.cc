@@ -8,20 +8,19 @@
 namespace paceline::shm {
 namespace {
 
-// Of 1 to kDataBytes bytes, in two pieces that may overlap: quicker than a call.
+// In two pieces that may overlap.
+template <std::size_t kPiece>
+void copy_ends(std::byte* to, const std::byte* from, std::size_t bytes) {
+  std::memcpy(to, from, kPiece);
+  std::memcpy(to + bytes - kPiece, from + bytes - kPiece, kPiece);
+}
+
+// Of 1 to kDataBytes bytes, without a call.
 void copy_line(std::byte* to, const std::byte* from, std::size_t bytes) {
-  const auto copy_ends = [&](auto piece) {
-    constexpr std::size_t kPiece = sizeof piece;
-    std::byte first[kPiece], last[kPiece];
-    std::memcpy(first, from, kPiece);
-    std::memcpy(last, from + bytes - kPiece, kPiece);
-    std::memcpy(to, first, kPiece);
-    std::memcpy(to + bytes - kPiece, last, kPiece);
-  };
-  if (bytes >= 32) return copy_ends(std::array<std::byte, 32>());
-  if (bytes >= 16) return copy_ends(std::array<std::byte, 16>());
-  if (bytes >= 8) return copy_ends(std::uint64_t());
-  if (bytes >= 4) return copy_ends(std::uint32_t());
+  if (bytes >= 32) return copy_ends<32>(to, from, bytes);
+  if (bytes >= 16) return copy_ends<16>(to, from, bytes);
+  if (bytes >= 8) return copy_ends<8>(to, from, bytes);
+  if (bytes >= 4) return copy_ends<4>(to, from, bytes);
   for (std::size_t i = 0; i < bytes; ++i) to[i] = from[i];
 }
 

@@ -17,10 +17,9 @@ TEST(RingQueue, DoesWhatADequeDoes) {
   for (int i = 0; i < 10'000; ++i) {
     // Phases in which it grows and phases in which it empties.
     if (random.chance(i / 500 % 2 == 0 ? 0.7 : 0.3)) {
-      queue.push_back(i);
+      queue.push_back() = i;
       oracle.push_back(i);
     } else if (!oracle.empty()) {
-      EXPECT_EQ(queue.front(), oracle.front());
       EXPECT_EQ(queue.front(), oracle.front());
       queue.pop_front();
       oracle.pop_front();
@@ -33,7 +32,7 @@ TEST(RingQueue, DoesWhatADequeDoes) {
 TEST(RingQueue, KeepsNothingThatHasLeft) {
   RingQueue<std::shared_ptr<int>> queue;
   const auto element = std::make_shared<int>(1);
-  queue.push_back(element);
+  queue.push_back() = element;
   EXPECT_EQ(element.use_count(), 2);
   EXPECT_EQ(queue.front(), element);
   queue.pop_front();
