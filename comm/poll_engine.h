@@ -35,9 +35,9 @@ class PollEngine final : public Engine {
     /// a spin then costs the scheduler tick of whom it waits for.
     int spin_rounds = 200;
     /// Rounds between which the thread yields, before it sleeps.
-    int yield_rounds = 200;
+    int yield_rounds = 40;
   };
-  /// The stages for `ranks` ranks on this host: the process's own affinity says how many CPUs.
+  /// The stages for `ranks` ranks on this host, by allowed_cpus().
   static Options options_for(int ranks);
 
   static Result<std::shared_ptr<PollEngine>> create(const Options& options);
