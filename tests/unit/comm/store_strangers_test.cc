@@ -4,7 +4,9 @@
 #include "comm/store_strangers.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -105,12 +107,15 @@ TEST_F(StoreStrangersTest, WithoutDescriptorsTheDoorStaysShutForAWhile) {
   EXPECT_TRUE(connect(patient()).ok());
 }
 
-// A door that hangs up on everybody, as a crowded one does on those who give way.
+// A door that hangs up on everybody, as a crowded one does on those who give way; after `most` it
+// looks at nobody any more.
 class HangingUp final : public Driver {
  public:
-  explicit HangingUp(int listener) : listener_(listener) {}
+  explicit HangingUp(int listener, int most = std::numeric_limits<int>::max())
+      : listener_(listener), most_(most) {}
   bool drive(TimePoint now) override {
     wake_at_ = now + std::chrono::milliseconds(1);
+    if (count == most_) return false;
     const UniqueFd fd = accept_from(listener_).value();
     if (fd) ++count;
     return static_cast<bool>(fd);
@@ -121,6 +126,7 @@ class HangingUp final : public Driver {
 
  private:
   const int listener_;
+  const int most_;
   TimePoint wake_at_ = TimePoint::min();
 };
 
@@ -133,17 +139,30 @@ void detach(Engine& engine, Driver& driver) {
   engine.detach(driver);
 }
 
-TEST(StoreClientAtACrowdedDoor, DialsAgainUntilItsDeadline) {
+// How dialing for 300 ms at a door that hangs up on the first `most` ends, and on how many it did.
+std::pair<Status, int> dial_at_crowded_door(int most = std::numeric_limits<int>::max()) {
   const UniqueFd listener = listen_on(SocketAddress::parse("127.0.0.1:0").value()).value();
   const SocketAddress address = SocketAddress::of_local_end(listener.get()).value();
   const JobKey key = JobKey::generate().value();
   const auto engine = ServedStore::engine();
-  HangingUp door(listener.get());
+  HangingUp door(listener.get(), most);
   attach(*engine, door);
   const Deadline deadline = Deadline::after(SystemClock(), std::chrono::milliseconds(300));
-  const Status status = StoreClient::connect(engine, address, &key, deadline).status();
+  Status status = StoreClient::connect(engine, address, &key, deadline).status();
   detach(*engine, door);
-  EXPECT_GT(door.count, 2) << status.to_string();
+  return {std::move(status), door.count};
+}
+
+TEST(StoreClientAtACrowdedDoor, DialsAgainUntilItsDeadline) {
+  const auto [status, count] = dial_at_crowded_door();
+  EXPECT_GT(count, 2) << status.to_string();
+  EXPECT_EQ(status.code(), Code::kUnavailable);
+  EXPECT_NE(status.text().find("crowded"), std::string::npos) << status.text();
+}
+
+TEST(StoreClientAtACrowdedDoor, SaysWhyThoughItsLastTryWasCutShort) {
+  const auto [status, count] = dial_at_crowded_door(1);
+  EXPECT_EQ(count, 1);
   EXPECT_EQ(status.code(), Code::kUnavailable);
   EXPECT_NE(status.text().find("crowded"), std::string::npos) << status.text();
 }
