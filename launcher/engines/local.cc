@@ -17,7 +17,7 @@ Result<StartedAgent> start_local_agent(EventLoop& loop, FunctionRef<void(bool)> 
                         run_agent(std::move(socket), last);
                         last(false);
                       }));
-  if (orphans) orphans->let_clear_up(process->pid());  // the agent's session, the helper's too
+  if (orphans) orphans->let_clear_up(process->pid());  // the agent's group, the helper's too
   auto channel = std::make_unique<SocketChannel<messages::ToAgent, messages::FromAgent>>(
       loop, process->take_socket(), "agent");
   return StartedAgent{

@@ -214,7 +214,7 @@ std::size_t Head::ranks_left() const {
 
 void Head::signalled(int signal) {
   if (signal == SIGTSTP) {
-    pass_on(SIGSTOP);
+    pass_on(SIGSTOP);  // ranks have no terminal, and SIGSTOP is obeyed by all
     ::raise(SIGSTOP);
     return;
   }
@@ -260,7 +260,6 @@ void Head::give_up_output() {
   loop_.after(kLastWord, [this] { loop_.stop(); });
 }
 
-// A rank is alone in its session, where SIGTSTP would do nothing: it gets SIGSTOP.
 void Head::pass_on(int signal) {
   messages::ToAgent message;
   message.mutable_signal()->set_signal(signal);

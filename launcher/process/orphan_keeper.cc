@@ -19,7 +19,7 @@ Result<std::unique_ptr<OrphanKeeper>> OrphanKeeper::start(const Clock& clock) {
 }
 
 OrphanKeeper::~OrphanKeeper() {
-  if (end_descendants(clock_, Deadline::after(clock_, kClearingUp), session_).ok()) return;
+  if (end_descendants(clock_, Deadline::after(clock_, kClearingUp), spared_group_).ok()) return;
   const Status status = end_descendants(clock_, Deadline::after(clock_, kSweep));
   if (!status.ok()) report("head", status);
 }

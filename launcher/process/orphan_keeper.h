@@ -19,19 +19,19 @@ class OrphanKeeper {
   /// (`exec paceline run … > >(tee log)`): their orphans are not ours to kill.
   static Result<std::unique_ptr<OrphanKeeper>> start(const Clock& clock);
 
-  /// Ends all orphans, and those of `session`, which can clear up for themselves, only when they
+  /// Ends all orphans, and those of a process group that can clear up for itself only when they
   /// have not done so in their time.
   ~OrphanKeeper();
   OrphanKeeper(const OrphanKeeper&) = delete;
   OrphanKeeper& operator=(const OrphanKeeper&) = delete;
 
-  void let_clear_up(pid_t session) { session_ = session; }
+  void let_clear_up(pid_t group) { spared_group_ = group; }
 
  private:
   explicit OrphanKeeper(const Clock& clock) : clock_(clock) {}
 
   const Clock& clock_;
-  pid_t session_ = 0;
+  pid_t spared_group_ = 0;
 };
 
 }  // namespace paceline::launcher

@@ -27,16 +27,16 @@ sigset_t only_child_signal() {
 
 // A group is killed at one stroke, so a storm of forks cannot outrun it: fork fails in a process
 // that has a signal pending. A descendant's group holds descendants only, but for the one that
-// this process itself is in, where a child is before its setsid().
+// this process itself is in, where a child is before its setpgid().
 void kill_with_group(pid_t child) {
   const pid_t group = ::getpgid(child);
   if (group > 1 && group != ::getpgrp()) ::kill(-group, SIGKILL);
   ::kill(child, SIGKILL);
 }
 
-void kill_children(pid_t spared_session) {
+void kill_children(pid_t spared_group) {
   for (const pid_t child : children())
-    if (spared_session == 0 || ::getsid(child) != spared_session) kill_with_group(child);
+    if (spared_group == 0 || ::getpgid(child) != spared_group) kill_with_group(child);
 }
 
 }  // namespace
@@ -96,10 +96,10 @@ std::vector<pid_t> children() {
   return found;
 }
 
-Status end_descendants(const Clock& clock, Deadline deadline, pid_t spared_session) {
+Status end_descendants(const Clock& clock, Deadline deadline, pid_t spared_group) {
   const sigset_t child_signal = only_child_signal();
   for (;;) {
-    kill_children(spared_session);
+    kill_children(spared_group);
     pid_t reaped = 0;
     while ((reaped = ::waitpid(-1, nullptr, WNOHANG)) > 0) {
     }

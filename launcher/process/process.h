@@ -62,9 +62,9 @@ Status adopt_orphans();
 std::vector<pid_t> children();
 
 /// Kills and reaps every child with its process group, and the orphans that this makes, until none
-/// is left. Needs adopt_orphans(). Children in `spared_session` are not killed but waited for.
+/// is left. Needs adopt_orphans(). Children in `spared_group` are not killed but waited for.
 /// Code::kTimeout where some do not end in time.
-Status end_descendants(const Clock& clock, Deadline deadline, pid_t spared_session = 0);
+Status end_descendants(const Clock& clock, Deadline deadline, pid_t spared_group = 0);
 
 /// Default dispositions, except for SIGKILL and SIGSTOP, which have no other, and an empty mask.
 void reset_signals();

@@ -110,11 +110,23 @@ print(key)
         lines = sorted(line.split("] ")[1] for line in output.decode().splitlines())
         self.assertEqual(lines, ["got", "got", "got words"])
 
-    def test_every_rank_is_a_group(self):
-        script = "import os; print(os.getpid(), os.getpgrp(), os.getsid(0))"
+    def test_every_rank_is_a_group_in_one_session_without_a_terminal(self):
+        script = """
+import os
+try:
+    os.close(os.open("/dev/tty", os.O_RDONLY))
+    terminal = True
+except OSError:
+    terminal = False
+print(os.getpid(), os.getpgrp(), os.getsid(0), terminal)
+"""
         _, output, _ = self.run_job("-n", 3, "--no-tag-output", "python3", "-c", script)
-        for line in output.splitlines():
-            self.assertEqual(len(set(line.split())), 1, line)
+        ranks = [line.split() for line in output.splitlines()]
+        self.assertEqual([pid for pid, _, _, _ in ranks], [group for _, group, _, _ in ranks])
+        sessions = {session for _, _, session, _ in ranks}
+        self.assertEqual(len(sessions), 1)
+        self.assertNotIn(str(os.getsid(0)), sessions)
+        self.assertEqual({terminal for _, _, _, terminal in ranks}, {"False"})
 
     def test_long_arguments(self):
         words = [str(i) * 1000 for i in range(150)]
