@@ -3,7 +3,6 @@
 #include <limits>
 
 #include <linux/futex.h>
-#include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,13 +16,7 @@ long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value,
   return ::syscall(SYS_futex, &word, operation, value, timeout, nullptr, 0);
 }
 
-bool membarrier(int command) { return ::syscall(SYS_membarrier, command, 0, 0) == 0; }
-
 }  // namespace
-
-bool Doorbell::register_process() { return membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED); }
-
-void Doorbell::pass_barrier_everywhere() { membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED); }
 
 void Doorbell::sleep(Duration at_most) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(at_most);

@@ -15,6 +15,7 @@
 #include <cstdint>
 
 #include "comm/base/clock.h"
+#include "comm/base/membarrier.h"
 
 namespace paceline {
 
@@ -23,7 +24,7 @@ class alignas(64) Doorbell {
  public:
   /// From now on this process passes a barrier whenever somebody lies down at a bell that has
   /// take_barriers_upon_itself(). False where the kernel has no such thing.
-  static bool register_process();
+  static bool register_process() { return register_for_barriers(BarrierScope::kMachine); }
   /// Owner, before it lies down for the first time, if its process is registered.
   void take_barriers_upon_itself() { takes_barriers_.store(1, std::memory_order_release); }
 
@@ -31,7 +32,7 @@ class alignas(64) Doorbell {
   void lie_down() {
     asleep_.store(1, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (takes_barriers_.load(std::memory_order_relaxed) != 0) pass_barrier_everywhere();
+    if (takes_barriers_.load(std::memory_order_relaxed) != 0) pass_barrier(BarrierScope::kMachine);
   }
   /// Owner: sleeps until the bell rings, or `at_most`. futex(2).
   void sleep(Duration at_most);
@@ -41,18 +42,21 @@ class alignas(64) Doorbell {
   /// Any process, any thread, after its write.
   void ring() {
     std::atomic_thread_fence(std::memory_order_seq_cst);
+    ring_behind_fence();
+  }
+  /// The same after its write and a full fence.
+  void ring_behind_fence() {
     if (asleep_.load(std::memory_order_relaxed) != 0) wake();
   }
   /// The same by a process that is registered.
   void ring_registered() {
     if (takes_barriers_.load(std::memory_order_relaxed) == 0) return ring();
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (asleep_.load(std::memory_order_relaxed) != 0) wake();
+    compiler_fence();
+    ring_behind_fence();
   }
 
  private:
   void wake();
-  static void pass_barrier_everywhere();
 
   std::atomic<std::uint32_t> asleep_{0};
   std::atomic<std::uint32_t> takes_barriers_{0};

@@ -14,8 +14,10 @@
 namespace paceline {
 namespace {
 
-// How often the descriptors that no driver polls by itself are looked at while driving.
+// How often the descriptors that no driver polls by itself are looked at while driving: after so
+// many rounds, or so much time where a bell says when there is something from the peers.
 constexpr int kSweepRounds = 16;
+constexpr Duration kSweepTime = std::chrono::milliseconds(1);
 constexpr int kMaxEvents = 64;
 // A yield to nobody takes less.
 constexpr Duration kHandOver = std::chrono::microseconds(3);
@@ -63,7 +65,9 @@ bool PollEngine::wait(FunctionRef<bool()> condition, Deadline deadline) {
   foreground_.fetch_add(1);
   bool held = false;
   {
-    const Baton baton = hold();
+    if (!solo_.is_mine()) solo_.close();
+    enqueue();
+    const Baton baton(this);
     held = wait_holding(condition, deadline);
   }
   if (foreground_.fetch_sub(1) == 1 && background_wanted_.load() > 0) wake_background();
@@ -91,7 +95,7 @@ bool PollEngine::lead(FunctionRef<bool()> condition, Deadline deadline) {
     if (condition()) return true;
     const TimePoint now = clock_.now();
     bool moved = drive(now);
-    if (!moved && round % kSweepRounds == kSweepRounds - 1) moved = poll_descriptors({});
+    if (!moved && sweep_is_due(round, now)) moved = poll_descriptors({});
     if (moved) note_end_of_wait(round, now - last);
     last = now;
     if (deadline.passed(now)) return condition();
@@ -107,6 +111,13 @@ bool PollEngine::drive(TimePoint now) {
   // By index: a driver may attach another.
   for (std::size_t i = 0; i < drivers_.size(); ++i) moved |= drivers_[i]->drive(now);
   return moved;
+}
+
+bool PollEngine::sweep_is_due(int round, TimePoint now) {
+  if (doorbell_ == nullptr) return round % kSweepRounds == kSweepRounds - 1;
+  if (now < sweep_at_) return false;
+  sweep_at_ = now + kSweepTime;
+  return true;
 }
 
 // Two ranks on one CPU hand it to each other with every yield, and the scheduler may leave them
@@ -174,7 +185,7 @@ bool PollEngine::nap(TimePoint now, Deadline deadline) {
   if (!moved) doorbell_->sleep(std::min(sleep_time(now, deadline), kLongestNap));
   doorbell_->rise();
   holder_sleeps_.store(false);
-  return poll_descriptors({}) || moved;
+  return moved;
 }
 
 void PollEngine::sleep_at(Doorbell* doorbell) {
@@ -205,6 +216,12 @@ void PollEngine::forget(int fd, FdHandler& handler) {
 }
 
 void PollEngine::acquire() {
+  if (solo_.enter()) return;
+  solo_.close();
+  enqueue();
+}
+
+void PollEngine::enqueue() {
   const std::uint32_t ticket = next_ticket_.fetch_add(1);
   if (now_serving_.load() != ticket && holder_sleeps_.load()) kick();
   take(ticket);
@@ -219,6 +236,7 @@ void PollEngine::take(std::uint32_t ticket) {
 
 // Whoever held the baton may have changed what others wait for.
 void PollEngine::release() {
+  if (solo_.is_inside()) return solo_.leave();
   wake_parked();
   pass_on();
 }
@@ -245,7 +263,7 @@ void PollEngine::park(Deadline deadline) {
   parking_.wait_for(lock, std::min(deadline.left(clock_.now()), kLongestSleep),
                     [&] { return generation_ != seen; });
   lock.unlock();
-  acquire();
+  enqueue();
   --parked_;
 }
 
@@ -278,7 +296,9 @@ void PollEngine::background_loop() {
       background_signal_.wait(signal);
       continue;
     }
-    const Baton baton = hold();
+    solo_.close();
+    enqueue();
+    const Baton baton(this);
     (void)wait_holding(unwanted, Deadline::after(clock_, kLongestSleep));
   }
 }

@@ -14,6 +14,7 @@
 #include "comm/base/unique_fd.h"
 #include "comm/doorbell.h"
 #include "comm/engine.h"
+#include "comm/solo_entry.h"
 
 namespace paceline {
 
@@ -69,6 +70,7 @@ class PollEngine final : public Engine {
 
  private:
   PollEngine(const Options& options, UniqueFd epoll, UniqueFd kick);
+  void enqueue();
   bool wait_holding(FunctionRef<bool()> condition, Deadline deadline);
   bool lead(FunctionRef<bool()> condition, Deadline deadline);
   bool drive(TimePoint now);
@@ -76,6 +78,7 @@ class PollEngine final : public Engine {
   bool nap(TimePoint now, Deadline deadline);
   void kick();
   Duration sleep_time(TimePoint now, Deadline deadline) const;
+  bool sweep_is_due(int round, TimePoint now);
   void note_end_of_wait(int round, Duration last_round);
   bool relax(int round, TimePoint now, Deadline deadline);
   bool others_queue() const;
@@ -94,7 +97,9 @@ class PollEngine final : public Engine {
 
   // The baton is a ticket lock, so that nobody starves. Of those who wait one leads: it holds the
   // baton while it drives, and lets in whoever queues. The others look at their condition and park
-  // until something has changed; so whoever queues has not looked yet.
+  // until something has changed; so whoever queues has not looked yet. A single thread goes in and
+  // out without it, but waits with it.
+  SoloEntry solo_;
   std::atomic<std::uint32_t> next_ticket_{0};
   std::atomic<std::uint32_t> now_serving_{0};
   std::atomic<bool> holder_sleeps_{false};
@@ -111,6 +116,7 @@ class PollEngine final : public Engine {
   bool led_ = false;
   int crowded_waits_ = 0;  // in a row, each ended by whoever had this CPU meanwhile
   int parked_ = 0;
+  TimePoint sweep_at_ = TimePoint::min();
   std::vector<Driver*> drivers_;
   std::vector<FdHandler*> forgotten_;  // during one poll: handlers that its later events must skip
 
