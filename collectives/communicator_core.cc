@@ -12,8 +12,20 @@ constexpr Duration kLeavingTime = std::chrono::seconds(5);
 // A blocking call's own patience beyond its operation's deadline, which ends it by itself.
 constexpr Duration kBeyondDeadline = std::chrono::seconds(60);
 
-Status argument_error(const std::string& what) {
+// Apart from their callers, which all operations pass through.
+[[gnu::cold, gnu::noinline]] Status argument_error(const char* what) {
   return Status(Code::kInvalidArgument, Scope::kOperation, what);
+}
+[[gnu::cold, gnu::noinline]] Status root_error(int root, int ranks) {
+  return Status(Code::kInvalidArgument, Scope::kOperation,
+                "root " + std::to_string(root) + " is not in 0.." + std::to_string(ranks - 1));
+}
+[[gnu::cold, gnu::noinline]] Status queue_error(std::size_t queued) {
+  return Status(Code::kExhausted, Scope::kOperation,
+                std::to_string(queued) + " operations are outstanding: wait for some");
+}
+[[gnu::cold, gnu::noinline]] Status in_call(OperationKind kind, const Status& error) {
+  return error.with_context(name(kind));
 }
 
 bool overlap_in_part(const std::byte* a, const std::byte* b, std::size_t bytes) {
@@ -111,8 +123,7 @@ Status CommunicatorCore::validate(const OperationRequest& request) const {
     return argument_error("count is too large");
   if (signature.kind == OperationKind::kBroadcast &&
       (signature.root < 0 || signature.root >= group().size())) {
-    return argument_error("root " + std::to_string(signature.root) + " is not in 0.." +
-                          std::to_string(group().size() - 1));
+    return root_error(signature.root, group().size());
   }
   if (signature.count == 0) return {};
   if (request.input == nullptr || request.output == nullptr) {
@@ -128,12 +139,9 @@ Status CommunicatorCore::admit(const OperationRequest& request) const {
   if (!failure_.ok()) return failure_;
   if (closed_) return argument_error("the communicator is closed");
   if (Status invalid = validate(request); !invalid.ok()) {
-    return invalid.with_context(std::string(name(request.signature.kind)));
+    return in_call(request.signature.kind, invalid);
   }
-  if (queue_.size() >= kMaxQueued) {
-    return Status(Code::kExhausted, Scope::kOperation,
-                  std::to_string(kMaxQueued) + " operations are outstanding: wait for some");
-  }
+  if (queue_.size() >= kMaxQueued) return queue_error(kMaxQueued);
   return {};
 }
 

@@ -22,6 +22,8 @@ constexpr std::size_t kBudgets[] = {16 * kMiB, 4 * kMiB, kMiB, 512 * kKiB, 256 *
 // Twice what a short operation takes at most; and about what a yield takes.
 constexpr Duration kLinger = std::chrono::microseconds(5);
 constexpr Duration kShortLinger = std::chrono::nanoseconds(500);
+// Once every rank of a CPU has had its turn, all have contributed, unless somebody is late.
+constexpr int kYields = 20;
 
 // Under a quota time is dear, but ranks that have a CPU each answer before a yield would be over.
 Duration linger_of(int ranks) {
@@ -78,7 +80,9 @@ Result<HostWorld> make_host_world(std::shared_ptr<PollEngine> engine, const Grou
   for (int rank = 0; rank < ranks; ++rank) bells.push_back(&transport->doorbell(rank));
   std::byte* const memory = segment->memory().data() + backend_offset(ranks, *layout);
   HostWorld world;
-  ShmBackend::Options options{.rank = group.rank, .linger = linger_of(ranks)};
+  ShmBackend::Options options{.rank = group.rank,
+                              .linger = linger_of(ranks),
+                              .yields = ranks > affinity_cpus() ? kYields : 0};
   if (ranks <= allowed_cpus()) {
     options.registered = Doorbell::register_process();
     if (options.registered) transport->doorbell(group.rank).take_barriers_upon_itself();

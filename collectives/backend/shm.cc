@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <immintrin.h>
+#include <sched.h>
 
 namespace paceline {
 namespace {
@@ -28,6 +29,7 @@ ShmBackend::ShmBackend(const shm::Layout& layout, std::vector<Doorbell*> bells,
                        Transport& transport, const Options& options)
     : transport_(transport),
       linger_(options.linger),
+      yields_(options.yields),
       layout_(layout),
       memory_(layout, options.rank, std::move(bells), options.registered),
       protocol_(options.rank, layout.ranks()) {}
@@ -36,38 +38,43 @@ Status ShmBackend::start(OperationRequest& request) {
   Signature& signature = request.signature;
   // Ranks that divide an operation differently would read past each other.
   signature.plan = static_cast<std::uint32_t>(layout_.chunk_bytes());
-  const std::size_t element_bytes = size_of(signature.type);
-  const std::size_t bytes = has_elements(signature.kind) ? signature.count * element_bytes : 0;
-  const bool is_short = bytes <= layout_.short_bytes();
-  const shm::Form form{
-      .everybody = !is_broadcast(signature.kind),
-      .root = std::max(signature.root, 0),
-      .chunks = is_short ? 0 : shm::chunks_of(bytes, element_bytes, layout_.chunk_bytes()),
-      .digest = digest_of(signature)};
-  ended_ = false;
-  outcome_ = {};
-  disagreement_.reset();
   look_at_ = TimePoint::max();
-  memory_.begin(request, is_short, protocol_.first_chunk());
-  protocol_.start(form);
+  const std::uint64_t chunks = memory_.begin(request, protocol_.first_chunk());
+  protocol_.start({.everybody = !is_broadcast(signature.kind),
+                   .root = std::max(signature.root, 0),
+                   .chunks = chunks,
+                   .digest = digest_of(signature)});
+  ended_ = false;
   // The contribution, if there is a place for it; nothing can differ or end here.
   if (protocol_.contributes()) protocol_.step(memory_);
   return {};
 }
 
+std::optional<TimePoint> ShmBackend::linger(const Clock& clock, TimePoint now) {
+  const bool ended = yields_ > 0 ? yield_until_end() : look_until_end(clock, now);
+  if (!ended || !outcome_.ok()) return {};
+  return yields_ > 0 ? clock.now() : now;
+}
+
 // The clock is looked at while there is nothing else to do; an operation that ends between two
 // looks is said to have ended at the first.
-std::optional<TimePoint> ShmBackend::linger(const Clock& clock, TimePoint now) {
+bool ShmBackend::look_until_end(const Clock& clock, TimePoint& now) {
   const TimePoint begin = now;
   while (true) {
-    advance(linger_ > Duration::zero() ? kLooks : 1);
-    if (ended_) break;
-    if (now - begin >= linger_) return {};
+    advance(kLooks);
+    if (ended_) return true;
+    if (now - begin >= linger_) return false;
     if (now - begin > kKeen) _mm_pause();
     now = clock.now();
   }
-  if (!outcome_.ok()) return {};
-  return now;
+}
+
+bool ShmBackend::yield_until_end() {
+  for (int yielded = 0;; ++yielded) {
+    advance(1);
+    if (ended_ || yielded == yields_) return ended_;
+    ::sched_yield();
+  }
 }
 
 bool ShmBackend::drive(TimePoint now) {

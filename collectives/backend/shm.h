@@ -25,9 +25,11 @@ class ShmBackend final : public CollectiveBackend {
  public:
   struct Options {
     int rank = 0;
-    /// How long it looks at flags before the engine takes over the waiting; 0 where ranks share
-    /// CPUs, since whoever is waited for may need this one.
+    /// How long it looks at flags before the engine takes over the waiting.
     Duration linger = Duration::zero();
+    /// The same where ranks share CPUs, since whoever is waited for may need this one: how often it
+    /// yields between looks.
+    int yields = 0;
     /// Doorbell::register_process() has succeeded.
     bool registered = false;
   };
@@ -48,12 +50,15 @@ class ShmBackend final : public CollectiveBackend {
   std::vector<int> awaited() const override;
 
  private:
-  bool advance(int spins);
+  bool look_until_end(const Clock& clock, TimePoint& now);
+  bool yield_until_end();
+  bool advance(int looks);
   void differ();
   void look_after_peer();
 
   Transport& transport_;
   const Duration linger_;
+  const int yields_;
   const shm::Layout layout_;
   shm::Memory memory_;
   shm::Protocol<shm::Memory> protocol_;

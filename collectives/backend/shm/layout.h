@@ -1,9 +1,13 @@
 // How the direct shared-memory backend divides its part of a segment among the ranks.
 //
-// Each rank writes its own area only, so every flag and every byte has a single writer:
+// Every flag and every byte has a single writer. First what all look at, of all ranks together: a
+// rank that shares its CPU finds few pages of it in the processor's tables when its turn comes.
 //
-//   counters    how far it is: read by those who want to write into what it reads from
 //   calls       a ring of the last operations: signature, and what it contributes if that is tiny
+//   counters    how far it is: read by those who want to write into what it reads from
+//
+// Then an area for each rank:
+//
 //   posts       two rings: what it contributes to an operation if that is short
 //   staged      a ring of chunks: its input, of a long operation, for others to read
 //   results     a ring of its parts of those chunks, reduced
@@ -56,7 +60,7 @@ struct alignas(kPairBytes) Count {
   std::atomic<std::uint64_t> value;
 };
 
-/// The areas of all ranks, one behind the other. The memory is zero when it is new.
+/// The memory is zero when it is new.
 class Layout {
  public:
   /// Chunks are of at most `chunk_bytes`, a multiple of kPairBytes.
@@ -64,12 +68,14 @@ class Layout {
       : memory_(memory),
         ranks_(ranks),
         chunk_bytes_(chunk_bytes),
+        short_bytes_(
+            std::min(post_bytes(chunk_bytes), kMostPostBytes / static_cast<std::size_t>(ranks))),
         part_bytes_(part_bytes(ranks, chunk_bytes)),
-        staged_offset_(sizeof(Fixed) + kPosts * post_stride(chunk_bytes)),
+        staged_offset_(kPosts * post_stride(chunk_bytes)),
         area_bytes_(area_bytes(ranks, chunk_bytes)) {}
 
   static std::size_t bytes_for(int ranks, std::size_t chunk_bytes) {
-    return static_cast<std::size_t>(ranks) * area_bytes(ranks, chunk_bytes);
+    return static_cast<std::size_t>(ranks) * (kHeadBytes + area_bytes(ranks, chunk_bytes));
   }
   /// The longest chunks, up to `most`, with which the areas fit into `bytes`; 0 if none do.
   static std::size_t chunk_bytes_for(int ranks, std::size_t bytes, std::size_t most) {
@@ -82,21 +88,21 @@ class Layout {
   std::size_t chunk_bytes() const { return chunk_bytes_; }
   /// The longest contribution that goes in one piece. All ranks read all of it, so the more ranks,
   /// the sooner it is better to divide the work.
-  std::size_t short_bytes() const {
-    return std::min(post_bytes(chunk_bytes_), kMostPostBytes / static_cast<std::size_t>(ranks_));
-  }
+  std::size_t short_bytes() const { return short_bytes_; }
   /// Of a rank's share of a chunk.
   std::size_t part_bytes() const { return part_bytes_; }
 
   Call& call(int rank, std::uint64_t operation) const {
-    return fixed(rank).calls[operation % kCalls];
+    return *reinterpret_cast<Call*>(memory_ + head_at(operation % kCalls, rank));
   }
   std::atomic<std::uint64_t>& counter(int rank, Counter which) const {
-    return fixed(rank).counts[static_cast<std::size_t>(which)].value;
+    return reinterpret_cast<Count*>(memory_ +
+                                    head_at(kCalls + static_cast<std::size_t>(which), rank))
+        ->value;
   }
   std::byte* post(int rank, std::uint64_t operation, bool everybody) const {
     const std::uint64_t place = everybody ? kCalls + operation % kExchanges : operation % kCalls;
-    return area(rank) + sizeof(Fixed) + place * post_stride(chunk_bytes_);
+    return area(rank) + place * post_stride(chunk_bytes_);
   }
   std::byte* staged(int rank, std::uint64_t chunk) const {
     return area(rank) + staged_offset_ + chunk % kChunks * chunk_bytes_;
@@ -109,10 +115,7 @@ class Layout {
   static constexpr std::size_t kLeastChunkBytes = 4096;
   static constexpr std::size_t kPosts = kCalls + kExchanges;
   static constexpr std::size_t kMostPostBytes = std::size_t{64} << 10;
-  struct Fixed {
-    Count counts[kCounters];
-    Call calls[kCalls];
-  };
+  static constexpr std::size_t kHeadBytes = kCalls * sizeof(Call) + kCounters * sizeof(Count);
 
   static std::size_t post_bytes(std::size_t chunk_bytes) {
     return std::min(chunk_bytes, kMostPostBytes / 2);
@@ -126,19 +129,27 @@ class Layout {
     return ((chunk_bytes + count - 1) / count + kPairBytes - 1) / kPairBytes * kPairBytes;
   }
   static std::size_t area_bytes(int ranks, std::size_t chunk_bytes) {
-    return sizeof(Fixed) + kPosts * post_stride(chunk_bytes) +
+    return kPosts * post_stride(chunk_bytes) +
            kChunks * (chunk_bytes + part_bytes(ranks, chunk_bytes));
   }
-  std::byte* area(int rank) const { return memory_ + static_cast<std::size_t>(rank) * area_bytes_; }
-  Fixed& fixed(int rank) const { return *reinterpret_cast<Fixed*>(area(rank)); }
+  // Row by row, and in each a call or counter of every rank.
+  std::size_t head_at(std::size_t row, int rank) const {
+    return (row * static_cast<std::size_t>(ranks_) + static_cast<std::size_t>(rank)) * kPairBytes;
+  }
+  std::byte* area(int rank) const {
+    return memory_ + static_cast<std::size_t>(ranks_) * kHeadBytes +
+           static_cast<std::size_t>(rank) * area_bytes_;
+  }
 
   std::byte* memory_;
   int ranks_;
   std::size_t chunk_bytes_;
+  std::size_t short_bytes_;
   std::size_t part_bytes_;
   std::size_t staged_offset_;
   std::size_t area_bytes_;
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && sizeof(Line) == kLineBytes);
+static_assert(sizeof(Call) == kPairBytes && sizeof(Count) == kPairBytes);
 
 }  // namespace paceline::shm

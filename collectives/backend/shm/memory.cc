@@ -3,80 +3,14 @@
 #include <algorithm>
 #include <cstring>
 
-#include "collectives/reduce.h"
-
 namespace paceline::shm {
-namespace {
 
-// In two pieces that may overlap.
-template <std::size_t kPiece>
-void copy_ends(std::byte* to, const std::byte* from, std::size_t bytes) {
-  std::memcpy(to, from, kPiece);
-  std::memcpy(to + bytes - kPiece, from + bytes - kPiece, kPiece);
-}
-
-// Of 1 to kDataBytes bytes, without a call.
-void copy_line(std::byte* to, const std::byte* from, std::size_t bytes) {
-  if (bytes >= 32) return copy_ends<32>(to, from, bytes);
-  if (bytes >= 16) return copy_ends<16>(to, from, bytes);
-  if (bytes >= 8) return copy_ends<8>(to, from, bytes);
-  if (bytes >= 4) return copy_ends<4>(to, from, bytes);
-  for (std::size_t i = 0; i < bytes; ++i) to[i] = from[i];
-}
-
-std::size_t elements_per_chunk(std::size_t element_bytes, std::size_t chunk_bytes) {
-  return chunk_bytes / element_bytes;
-}
-
-}  // namespace
-
-std::uint64_t chunks_of(std::size_t bytes, std::size_t element_bytes, std::size_t chunk_bytes) {
-  const std::size_t whole = elements_per_chunk(element_bytes, chunk_bytes) * element_bytes;
-  return (bytes + whole - 1) / whole;
-}
-
-void Memory::begin(const OperationRequest& request, bool is_short, std::uint64_t first_chunk) {
-  request_ = &request;
-  element_bytes_ = size_of(request.signature.type);
-  short_bytes_ = is_short ? bytes(request.signature.count) : 0;
-  if (!is_short) chunk_count_ = elements_per_chunk(element_bytes_, layout_.chunk_bytes());
+std::uint64_t Memory::begin_chunks(std::uint64_t first_chunk) {
+  const std::size_t whole = std::exchange(short_bytes_, 0);
+  chunk_count_ = layout_.chunk_bytes() / element_bytes_;
   first_chunk_ = first_chunk;
-  reduction_ = reduction_of(request.signature.type, request.signature.op);
-}
-
-void Memory::publish(std::uint64_t operation, std::uint64_t flag, bool everybody) {
-  Call& call = layout_.call(rank_, operation);
-  call.signature = request_->signature;
-  if (!fits_line()) {
-    std::memcpy(layout_.post(rank_, operation, everybody), request_->input, short_bytes_);
-  } else if (short_bytes_ > 0) {
-    copy_line(call.line.data, request_->input, short_bytes_);
-    if (rank_ > 1) copy_line(own_.data(), request_->input, short_bytes_);
-  }
-  call.line.flag.store(flag, std::memory_order_release);
-  ring();
-}
-
-// This rank's own comes from where nobody else looks: a line that all read is on its way. In place,
-// the input is gone once the first two have been added.
-const std::byte* Memory::contribution(int rank, std::uint64_t operation, bool everybody) const {
-  if (rank == rank_ && rank <= 1) return request_->input;
-  if (!fits_line()) return layout_.post(rank, operation, everybody);
-  return rank == rank_ ? own_.data() : layout_.call(rank, operation).line.data;
-}
-
-// The sum is taken in the order of the ranks, so all ranks get the same bits.
-void Memory::take(int rank, std::uint64_t operation, bool everybody) {
-  if (short_bytes_ == 0) return;
-  const std::byte* const theirs = contribution(rank, operation, everybody);
-  if (!everybody) {
-    std::memcpy(request_->output, theirs, short_bytes_);
-  } else if (rank == 0) {
-    sum_ = theirs;
-  } else {
-    reduction_(request_->output, sum_, theirs, request_->signature.count);
-    sum_ = request_->output;
-  }
+  const std::size_t most = bytes(chunk_count_);
+  return (whole + most - 1) / most;
 }
 
 void Memory::stage(std::uint64_t chunk) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -14,7 +15,8 @@
 
 namespace paceline::shm {
 
-/// The Memory of protocol.h, of one rank. Nothing here waits or decides.
+/// The Memory of protocol.h, of one rank. Nothing here waits or decides. What a short operation
+/// needs stands in this header, to become part of its caller.
 class Memory {
  public:
   static constexpr std::uint64_t kCalls = shm::kCalls;
@@ -29,7 +31,14 @@ class Memory {
   }
 
   /// The operation that the calls below are about, borrowed, and the number of its first chunk.
-  void begin(const OperationRequest& request, bool is_short, std::uint64_t first_chunk);
+  /// How many chunks carry it; 0: its contributions go in one piece each.
+  std::uint64_t begin(const OperationRequest& request, std::uint64_t first_chunk) {
+    request_ = &request;
+    const Signature& signature = request.signature;
+    element_bytes_ = size_of(signature.type);
+    short_bytes_ = has_elements(signature.kind) ? bytes(signature.count) : 0;
+    return short_bytes_ <= layout_.short_bytes() ? 0 : begin_chunks(first_chunk);
+  }
 
   void publish(std::uint64_t operation, std::uint64_t flag, bool everybody);
   std::uint64_t flag(int rank, std::uint64_t operation) const {
@@ -62,13 +71,19 @@ class Memory {
     std::size_t end;
     std::size_t size() const { return end - begin; }
   };
+  std::uint64_t begin_chunks(std::uint64_t first_chunk);
   Range chunk_range(std::uint64_t chunk) const;
   Range part(const Range& chunk, int rank) const;
   std::size_t bytes(std::size_t count) const { return count * element_bytes_; }
   bool fits_line() const { return short_bytes_ <= Line::kDataBytes; }
   const std::byte* contribution(int rank, std::uint64_t operation, bool everybody) const;
   void ring() {
-    for (Doorbell* bell : others_bells_) registered_ ? bell->ring_registered() : bell->ring();
+    if (registered_) {
+      for (Doorbell* bell : others_bells_) bell->ring_registered();
+      return;
+    }
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    for (Doorbell* bell : others_bells_) bell->ring_behind_fence();
   }
 
   const Layout layout_;
@@ -86,7 +101,62 @@ class Memory {
   alignas(kLineBytes) std::array<std::byte, Line::kDataBytes> own_;
 };
 
-/// How many chunks carry `bytes`.
-std::uint64_t chunks_of(std::size_t bytes, std::size_t element_bytes, std::size_t chunk_bytes);
+namespace detail {
+
+// In two pieces that may overlap.
+template <std::size_t kPiece>
+void copy_ends(std::byte* to, const std::byte* from, std::size_t bytes) {
+  std::memcpy(to, from, kPiece);
+  std::memcpy(to + bytes - kPiece, from + bytes - kPiece, kPiece);
+}
+
+// Of 1 to Line::kDataBytes bytes, without a call.
+inline void copy_line(std::byte* to, const std::byte* from, std::size_t bytes) {
+  if (bytes >= 32) return copy_ends<32>(to, from, bytes);
+  if (bytes >= 16) return copy_ends<16>(to, from, bytes);
+  if (bytes >= 8) return copy_ends<8>(to, from, bytes);
+  if (bytes >= 4) return copy_ends<4>(to, from, bytes);
+  for (std::size_t i = 0; i < bytes; ++i) to[i] = from[i];
+}
+
+}  // namespace detail
+
+inline void Memory::publish(std::uint64_t operation, std::uint64_t flag, bool everybody) {
+  Call& call = layout_.call(rank_, operation);
+  call.signature = request_->signature;
+  if (!fits_line()) {
+    std::memcpy(layout_.post(rank_, operation, everybody), request_->input, short_bytes_);
+  } else if (short_bytes_ > 0) {
+    detail::copy_line(call.line.data, request_->input, short_bytes_);
+    if (rank_ > 1) detail::copy_line(own_.data(), request_->input, short_bytes_);
+  }
+  call.line.flag.store(flag, std::memory_order_release);
+  ring();
+  // From here on nobody waits for this rank.
+  if (everybody) reduction_ = reduction_of(request_->signature.type, request_->signature.op);
+}
+
+// This rank's own comes from where nobody else looks: a line that all read is on its way. In place,
+// the input is gone once the first two have been added.
+inline const std::byte* Memory::contribution(int rank, std::uint64_t operation,
+                                             bool everybody) const {
+  if (rank == rank_ && rank <= 1) return request_->input;
+  if (!fits_line()) return layout_.post(rank, operation, everybody);
+  return rank == rank_ ? own_.data() : layout_.call(rank, operation).line.data;
+}
+
+// The sum is taken in the order of the ranks, so all ranks get the same bits.
+inline void Memory::take(int rank, std::uint64_t operation, bool everybody) {
+  if (short_bytes_ == 0) return;
+  const std::byte* const theirs = contribution(rank, operation, everybody);
+  if (!everybody) {
+    std::memcpy(request_->output, theirs, short_bytes_);
+  } else if (rank == 0) {
+    sum_ = theirs;
+  } else {
+    reduction_(request_->output, sum_, theirs, request_->signature.count);
+    sum_ = request_->output;
+  }
+}
 
 }  // namespace paceline::shm

@@ -50,9 +50,9 @@ inline std::uint64_t flag_of(std::uint64_t operation, std::uint32_t digest) {
   return std::uint64_t{digest} << 32 | static_cast<std::uint32_t>(operation + 1);
 }
 
-/// A step() looks at other ranks' flags and counters until it can do one thing, and does it: trying
-/// every order of steps, with looks that may see less than there is, is trying every order of
-/// accesses.
+/// A step() looks at other ranks' flags and counters until it can do one thing, and does it with
+/// what follows from it: trying every order of steps, with looks that may see less than there is,
+/// is trying every order of accesses.
 ///
 /// Memory has kCalls, kExchanges and kChunks, the lengths of its rings, and, with everything an
 /// argument says about this rank's own operation:
@@ -138,8 +138,7 @@ class Protocol {
   Progress find_place(Memory& memory) {
     if (!reached(memory, Counter::kDone, done_before_place())) return Progress::kWaits;
     memory.publish(operation_, flag_, form_.everybody);
-    if (!form_.everybody) return leave_meeting();
-    stage_ = Stage::kMeet;
+    stage_ = form_.everybody ? Stage::kMeet : after_meeting();
     return Progress::kMoved;
   }
 
@@ -149,30 +148,35 @@ class Protocol {
   }
 
   Progress meet(Memory& memory) {
-    if (!is_own(met_)) {
-      const std::uint64_t flag = memory.flag(met_, operation_);
+    if (is_own(met_)) take_next(memory);
+    if (met_ < ranks_) {
       awaited_ = met_;
+      const std::uint64_t flag = memory.flag(met_, operation_);
       if (flag != flag_) {
         const bool same_call =
             static_cast<std::uint32_t>(flag) == static_cast<std::uint32_t>(flag_);
         return same_call ? Progress::kDiffers : Progress::kWaits;
       }
+      take_next(memory);
     }
-    memory.take(met_, operation_, form_.everybody);
     // Who has begun this one has ended all before it.
     if (!form_.everybody) {
-      seen(Counter::kDone, met_) = std::max(seen(Counter::kDone, met_), operation_);
-      return leave_meeting();
+      seen(Counter::kDone, form_.root) = std::max(seen(Counter::kDone, form_.root), operation_);
+      return leave_meeting(memory);
     }
-    if (++met_ < ranks_) return Progress::kMoved;
+    if (met_ < ranks_) return Progress::kMoved;
     by_all(Counter::kDone) = operation_;
-    return leave_meeting();
+    return leave_meeting(memory);
   }
 
-  Progress leave_meeting() {
-    stage_ = form_.chunks > 0 ? Stage::kPipeline : Stage::kEnd;
-    return Progress::kMoved;
+  void take_next(Memory& memory) { memory.take(met_++, operation_, form_.everybody); }
+
+  Progress leave_meeting(Memory& memory) {
+    stage_ = after_meeting();
+    return stage_ == Stage::kEnd ? end(memory) : Progress::kMoved;
   }
+
+  Stage after_meeting() const { return form_.chunks > 0 ? Stage::kPipeline : Stage::kEnd; }
 
   // The three roles take turns; it waits once none of them can go on.
   Progress step_all_reduce(Memory& memory) {
