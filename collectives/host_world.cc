@@ -26,9 +26,17 @@ constexpr Duration kShortLinger = std::chrono::nanoseconds(500);
 constexpr int kYields = 20;
 
 // Under a quota time is dear, but ranks that have a CPU each answer before a yield would be over.
-Duration linger_of(int ranks) {
-  if (ranks <= allowed_cpus()) return kLinger;
-  return ranks <= affinity_cpus() ? kShortLinger : Duration::zero();
+// Whoever shares one yields, and they spare each other what they can.
+ShmBackend::Options options_for(const Group& group, const CpuSet& cpus) {
+  const int ranks = group.size();
+  ShmBackend::Options options{.rank = group.rank};
+  if (ranks > cpus.count()) {
+    options.yields = kYields;
+    options.gathers = true;
+  } else {
+    options.linger = ranks <= allowed_cpus(cpus) ? kLinger : kShortLinger;
+  }
+  return options;
 }
 
 std::size_t aligned(std::size_t bytes) {
@@ -61,7 +69,8 @@ std::vector<HostLayout> host_layouts(int ranks) {
 }
 
 Result<HostWorld> make_host_world(std::shared_ptr<PollEngine> engine, const Group& group,
-                                  std::shared_ptr<SharedSegment> segment) {
+                                  HostSegment found) {
+  const std::shared_ptr<SharedSegment> segment = std::move(found.segment);
   const int ranks = group.size();
   const auto layouts = host_layouts(ranks);
   const auto layout = std::find_if(layouts.begin(), layouts.end(), [&](const HostLayout& one) {
@@ -80,10 +89,8 @@ Result<HostWorld> make_host_world(std::shared_ptr<PollEngine> engine, const Grou
   for (int rank = 0; rank < ranks; ++rank) bells.push_back(&transport->doorbell(rank));
   std::byte* const memory = segment->memory().data() + backend_offset(ranks, *layout);
   HostWorld world;
-  ShmBackend::Options options{.rank = group.rank,
-                              .linger = linger_of(ranks),
-                              .yields = ranks > affinity_cpus() ? kYields : 0};
-  if (ranks <= allowed_cpus()) {
+  ShmBackend::Options options = options_for(group, found.cpus);
+  if (ranks <= allowed_cpus(found.cpus)) {
     options.registered = Doorbell::register_process();
     if (options.registered) transport->doorbell(group.rank).take_barriers_upon_itself();
   }

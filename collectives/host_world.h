@@ -36,8 +36,8 @@ struct HostWorld {
   std::unique_ptr<CollectiveBackend> backend;  ///< borrows the transport
 };
 
-/// Collective, with a segment of one of host_layouts()'s sizes.
+/// Collective, with what all found: a segment of one of host_layouts()'s sizes.
 Result<HostWorld> make_host_world(std::shared_ptr<PollEngine> engine, const Group& group,
-                                  std::shared_ptr<SharedSegment> segment);
+                                  HostSegment found);
 
 }  // namespace paceline

@@ -114,12 +114,12 @@ Found open(const Offer& offer, int rank) {
                            offer.path + " is something else where it runs")};
 }
 
-// What a rank answers: yes, or a letter and the reason.
+// What a rank answers: yes and its CPUs, or a letter and the reason.
 constexpr std::string_view kYes = "yes";
 constexpr char kOtherHost = 'h', kSameHost = 's';
 
 std::string encode(const Found& found) {
-  if (found.status.ok()) return std::string(kYes);
+  if (found.status.ok()) return std::string(kYes) + CpuSet::affinity().to_text();
   return (found.other_host ? kOtherHost : kSameHost) + found.status.text();
 }
 
@@ -146,6 +146,7 @@ Result<Found> meet_at(StoreClient& store, const Group& group, const HostSegmentR
 // The first rank that does not have it, and why; all have it where that says nothing.
 Result<HostSegment> hear_all(StoreClient& store, const Group& group, const std::string& prefix,
                              Deadline deadline) {
+  HostSegment all;
   std::vector<std::string> keys;
   for (int rank = 0; rank < group.size(); ++rank) keys.push_back(prefix + std::to_string(rank));
   PACELINE_TRY_ASSIGN(const auto answers, store.get(keys, deadline));
@@ -158,12 +159,18 @@ Result<HostSegment> hear_all(StoreClient& store, const Group& group, const std::
                     {.rank = rank, .host = member.host});
     }
     const std::string& answer = *answers[place];
-    if (answer == kYes) continue;
+    if (answer.starts_with(kYes)) {
+      const auto cpus = CpuSet::parse(std::string_view(answer).substr(kYes.size()));
+      if (!cpus) return Status(Code::kInternal, Scope::kGroup, who + " has said: " + answer);
+      all.cpus.add(*cpus);
+      continue;
+    }
     return HostSegment{.segment = nullptr,
                        .why_not = who + ": " + answer.substr(1),
-                       .other_host = answer.front() == kOtherHost};
+                       .other_host = answer.front() == kOtherHost,
+                       .cpus = {}};
   }
-  return HostSegment();
+  return all;
 }
 
 }  // namespace

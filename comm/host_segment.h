@@ -11,6 +11,7 @@
 #include <paceline/status.h>
 
 #include "comm/base/clock.h"
+#include "comm/base/cpus.h"
 #include "comm/shared_segment.h"
 #include "comm/store_client.h"
 
@@ -31,6 +32,8 @@ struct HostSegment {
   std::string why_not;
   /// Where there is none: that rank runs on another boot of a kernel, so nobody would expect it.
   bool other_host = false;
+  /// Where there is one: what its ranks may use, any of them. The same on every rank.
+  CpuSet cpus;
 };
 
 /// Collective: the segment is there for all ranks of the group or for none. Each rank has taken the

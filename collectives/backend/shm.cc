@@ -30,20 +30,23 @@ ShmBackend::ShmBackend(const shm::Layout& layout, std::vector<Doorbell*> bells,
     : transport_(transport),
       linger_(options.linger),
       yields_(options.yields),
+      gathers_(options.gathers),
       layout_(layout),
-      memory_(layout, options.rank, std::move(bells), options.registered),
+      memory_(layout, options.rank, std::move(bells), options.registered, options.gathers),
       protocol_(options.rank, layout.ranks()) {}
 
 Status ShmBackend::start(OperationRequest& request) {
   Signature& signature = request.signature;
   // Ranks that divide an operation differently would read past each other.
-  signature.plan = static_cast<std::uint32_t>(layout_.chunk_bytes());
+  signature.plan = static_cast<std::uint32_t>(layout_.chunk_bytes()) | (gathers_ ? 1 : 0);
   look_at_ = TimePoint::max();
   const std::uint64_t chunks = memory_.begin(request, protocol_.first_chunk());
-  protocol_.start({.everybody = !is_broadcast(signature.kind),
+  const bool everybody = !is_broadcast(signature.kind);
+  protocol_.start({.everybody = everybody,
                    .root = std::max(signature.root, 0),
                    .chunks = chunks,
-                   .digest = digest_of(signature)});
+                   .digest = digest_of(signature),
+                   .gathered = gathers_ && everybody && chunks == 0});
   ended_ = false;
   // The contribution, if there is a place for it; nothing can differ or end here.
   if (protocol_.contributes()) protocol_.step(memory_);

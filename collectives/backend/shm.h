@@ -2,9 +2,12 @@
 // host, each of which writes its own area of a segment and reads the others'.
 //
 // Short contributions (up to 32 KiB with 2 ranks, less with more) go in one piece: each rank reads
-// the p - 1 others, one transfer deep; the tiniest travel in the cache lines of their flags. Longer
-// ones go through chunks in flight: of each byte a rank copies (p-1)/p into its staging, reads 1/p
-// from everybody, and copies (p-1)/p out. backend/shm/protocol.h says who may touch what and when.
+// the p - 1 others, one transfer deep; the tiniest travel in the cache lines of their flags. Where
+// ranks share CPUs, the last to arrive reads all and leaves the result, up to 32 KiB with any
+// number of ranks: p turns on a CPU an operation, where each would take several to read the others.
+// Longer ones go through chunks in flight: of each byte a rank copies (p-1)/p into its staging,
+// reads 1/p from everybody, and copies (p-1)/p out. backend/shm/protocol.h says who may touch what
+// and when.
 #pragma once
 
 #include <memory>
@@ -32,6 +35,9 @@ class ShmBackend final : public CollectiveBackend {
     int yields = 0;
     /// Doorbell::register_process() has succeeded.
     bool registered = false;
+    /// The last to arrive at a short exchange takes all contributions for all: for ranks that share
+    /// CPUs. The same on every rank.
+    bool gathers = false;
   };
 
   /// The layout's memory, the bells (by rank) and the transport are borrowed. The transport tells
@@ -59,6 +65,7 @@ class ShmBackend final : public CollectiveBackend {
   Transport& transport_;
   const Duration linger_;
   const int yields_;
+  const bool gathers_;
   const shm::Layout layout_;
   shm::Memory memory_;
   shm::Protocol<shm::Memory> protocol_;

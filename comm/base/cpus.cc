@@ -18,7 +18,7 @@ std::size_t bytes_of(const CpuMask& mask) { return mask.size() * sizeof(cpu_set_
 int count_of(const CpuMask& mask) { return CPU_COUNT_S(bytes_of(mask), mask.data()); }
 
 // Of the calling thread; empty where the kernel does not tell.
-CpuMask affinity() {
+CpuMask affinity_mask() {
   // The kernel refuses a mask that is shorter than its own.
   for (std::size_t sets = 1; sets <= 64; sets *= 2) {
     CpuMask mask(sets);
@@ -29,19 +29,49 @@ CpuMask affinity() {
 
 }  // namespace
 
-int affinity_cpus() {
-  const CpuMask mask = affinity();
-  return mask.empty() ? 1 : count_of(mask);
+CpuSet CpuSet::affinity() {
+  const CpuMask mask = affinity_mask();
+  CpuSet set;
+  for (std::size_t cpu = 0; cpu < 8 * bytes_of(mask); ++cpu)
+    if (CPU_ISSET_S(cpu, bytes_of(mask), mask.data())) set.add(cpu);
+  return set;
 }
 
-int allowed_cpus() {
-  const int cpus = affinity_cpus();
+std::optional<CpuSet> CpuSet::parse(std::string_view text) {
+  CpuSet set;
+  for (std::size_t cpu = 0; cpu < text.size(); ++cpu) {
+    if (text[cpu] != '0' && text[cpu] != '1') return std::nullopt;
+    if (text[cpu] == '1') set.add(cpu);
+  }
+  return set;
+}
+
+void CpuSet::add(std::size_t cpu) {
+  if (has_.size() <= cpu) has_.resize(cpu + 1);
+  has_[cpu] = true;
+}
+
+void CpuSet::add(const CpuSet& others) {
+  for (std::size_t cpu = 0; cpu < others.has_.size(); ++cpu)
+    if (others.has_[cpu]) add(cpu);
+}
+
+int CpuSet::count() const { return static_cast<int>(std::count(has_.begin(), has_.end(), true)); }
+
+std::string CpuSet::to_text() const {
+  std::string text;
+  for (const bool has : has_) text += has ? '1' : '0';
+  return text;
+}
+
+int allowed_cpus(const CpuSet& set) {
+  const int cpus = std::max(1, set.count());
   const double quota = cpu_quota();
   return quota < cpus ? std::max(1, static_cast<int>(quota)) : cpus;
 }
 
 void leave_cpu() {
-  const CpuMask mask = affinity();
+  const CpuMask mask = affinity_mask();
   const int cpu = ::sched_getcpu();
   if (mask.empty() || cpu < 0) return;
   CpuMask others = mask;

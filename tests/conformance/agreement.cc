@@ -112,8 +112,8 @@ TEST_P(Agreement, IsMissedByNobody) {
 }
 
 TEST(Closing, SucceedsWhereAllAgreedAndEndsTheCalls) {
-  for (const Mode mode :
-       {Mode::kSimulation, Mode::kThreads, Mode::kSharedMemoryThreads, Mode::kDirectThreads}) {
+  for (const Mode mode : {Mode::kSimulation, Mode::kThreads, Mode::kSharedMemoryThreads,
+                          Mode::kDirectThreads, Mode::kGatheringThreads}) {
     const Status status = run_ranks({.mode = mode, .ranks = 5}, [](Communicator& world) -> Status {
       std::vector<double> data(100, 1.0);
       if (Status first = reduce_doubles(world, data); !first.ok()) return first;
@@ -129,7 +129,8 @@ TEST(Closing, SucceedsWhereAllAgreedAndEndsTheCalls) {
 INSTANTIATE_TEST_SUITE_P(Disagreements, Agreement,
                          ::testing::Combine(::testing::Values(Mode::kSimulation, Mode::kThreads,
                                                               Mode::kSharedMemoryThreads,
-                                                              Mode::kDirectThreads),
+                                                              Mode::kDirectThreads,
+                                                              Mode::kGatheringThreads),
                                             ::testing::ValuesIn(kDisagreements)),
                          [](const auto& instance) {
                            return name(std::get<0>(instance.param)) + "_" +

@@ -226,7 +226,9 @@ TEST_P(Direct, EveryOperationIsExact) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, Direct,
-                         ::testing::Combine(::testing::Values(Mode::kDirect, Mode::kDirectThreads),
+                         ::testing::Combine(::testing::Values(Mode::kDirect, Mode::kDirectThreads,
+                                                              Mode::kGathering,
+                                                              Mode::kGatheringThreads),
                                             ::testing::Values(2, 3, 5, 8, 16)),
                          [](const auto& instance) {
                            return name(std::get<0>(instance.param)) + "_" +

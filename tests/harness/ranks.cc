@@ -61,13 +61,24 @@ Status run_simulated(const RunOptions& options, const EndBody& body) {
 
 // ---- threads ----
 
+SharedWorld::Backend backend_of(Mode mode) {
+  switch (mode) {
+    case Mode::kDirect:
+    case Mode::kDirectThreads:
+      return SharedWorld::Backend::kDirect;
+    case Mode::kGathering:
+    case Mode::kGatheringThreads:
+      return SharedWorld::Backend::kGathering;
+    default:
+      return SharedWorld::Backend::kPlans;
+  }
+}
+
 std::unique_ptr<World> make_world(const RunOptions& options) {
   if (options.mode == Mode::kThreads || options.mode == Mode::kProcesses) {
     return std::make_unique<TcpWorld>(options.ranks);
   }
-  const bool direct = options.mode == Mode::kDirect || options.mode == Mode::kDirectThreads;
-  return std::make_unique<SharedWorld>(
-      options.ranks, direct ? SharedWorld::Backend::kDirect : SharedWorld::Backend::kPlans);
+  return std::make_unique<SharedWorld>(options.ranks, backend_of(options.mode));
 }
 
 Start enter(World& world, int rank) {
@@ -164,10 +175,12 @@ Status run(const RunOptions& options, const EndBody& body) {
     case Mode::kThreads:
     case Mode::kSharedMemoryThreads:
     case Mode::kDirectThreads:
+    case Mode::kGatheringThreads:
       return run_threads(options, body);
     case Mode::kProcesses:
     case Mode::kSharedMemory:
     case Mode::kDirect:
+    case Mode::kGathering:
       return run_processes(options, body);
   }
   return {};
@@ -211,6 +224,10 @@ std::string name(Mode mode) {
       return "direct";
     case Mode::kDirectThreads:
       return "direct_threads";
+    case Mode::kGathering:
+      return "gathering";
+    case Mode::kGatheringThreads:
+      return "gathering_threads";
   }
   return "unknown";
 }

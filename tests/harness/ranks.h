@@ -32,6 +32,8 @@ enum class Mode {
   kSharedMemoryThreads,  ///< so that a sanitizer sees both sides
   kDirect,               ///< processes whose operations the direct backend carries out
   kDirectThreads,
+  kGathering,  ///< as kDirect, but the last to arrive at an exchange carries it out for all
+  kGatheringThreads,
 };
 inline constexpr Mode kModes[] = {Mode::kSimulation, Mode::kThreads, Mode::kProcesses,
                                   Mode::kSharedMemory, Mode::kSharedMemoryThreads};

@@ -45,7 +45,8 @@ std::unique_ptr<CollectiveBackend> SharedWorld::backend(int rank, Transport& tra
   for (int peer = 0; peer < size(); ++peer) bells.push_back(&shared.doorbell(peer));
   return std::make_unique<ShmBackend>(
       shm::Layout(segment_->memory().data() + backend_offset(size()), size(), kChunkBytes),
-      std::move(bells), transport, ShmBackend::Options{.rank = rank});
+      std::move(bells), transport,
+      ShmBackend::Options{.rank = rank, .gathers = backend_ == Backend::kGathering});
 }
 
 }  // namespace paceline::testing

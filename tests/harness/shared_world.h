@@ -10,7 +10,7 @@ namespace paceline::testing {
 
 class SharedWorld final : public World {
  public:
-  enum class Backend { kPlans, kDirect };
+  enum class Backend { kPlans, kDirect, kGathering };
   SharedWorld(int ranks, Backend backend);
 
   int size() const override { return group_.size(); }

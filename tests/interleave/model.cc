@@ -53,6 +53,14 @@ std::uint64_t ModelMemory::exchange_relaxed(int thread, std::size_t location, st
   return last;
 }
 
+// What the last store carried is carried on: a release sequence.
+std::uint64_t ModelMemory::fetch_add_acq_rel(int thread, std::size_t location,
+                                             std::uint64_t value) {
+  const std::uint64_t last = load_acquire(thread, location, histories_[location].size() - 1);
+  store_release(thread, location, last + value);
+  return last;
+}
+
 void ModelMemory::store(int thread, std::size_t location, std::uint64_t value, View carried) {
   auto& history = histories_[location];
   views_[static_cast<std::size_t>(thread)].seen[location] =

@@ -35,6 +35,7 @@ class ModelMemory {
   void store_relaxed(int thread, std::size_t location, std::uint64_t value);
   /// Reads the last value, as every read-modify-write does.
   std::uint64_t exchange_relaxed(int thread, std::size_t location, std::uint64_t value);
+  std::uint64_t fetch_add_acq_rel(int thread, std::size_t location, std::uint64_t value);
   std::uint64_t last(std::size_t location) const { return histories_[location].back().value; }
   void fence_seq_cst(int thread);
   /// membarrier(2): every thread passes a fence while this one waits for it.

@@ -36,12 +36,8 @@ struct ModelAccess {
   bool releases;
   Choices& choices;
 
-  static std::size_t locations(int ranks) {
-    return static_cast<std::size_t>(ranks) * (kCallPlaces + shm::kCounters);
-  }
-  static std::size_t regions(int ranks) {
-    return static_cast<std::size_t>(ranks) * (kPosts + 2 * kChunkPlaces);
-  }
+  static std::size_t locations(int ranks) { return arrivals_at(ranks, 0) + 2 * kExchangePlaces; }
+  static std::size_t regions(int ranks) { return gathered_at(ranks, 0) + kExchangePlaces; }
   static std::size_t flag_at(int of, std::uint64_t operation) {
     return static_cast<std::size_t>(of) * (kCallPlaces + shm::kCounters) + operation % kCallPlaces;
   }
@@ -57,6 +53,17 @@ struct ModelAccess {
   }
   static std::size_t result_at(int of, std::uint64_t chunk) {
     return staged_at(of, 0) + kChunkPlaces + chunk % kChunkPlaces;
+  }
+
+  // Behind those of all ranks.
+  static std::size_t arrivals_at(int ranks, std::uint64_t operation) {
+    return flag_at(ranks, 0) + operation % kExchangePlaces;
+  }
+  static std::size_t conclusion_at(int ranks, std::uint64_t operation) {
+    return arrivals_at(ranks, operation) + kExchangePlaces;
+  }
+  static std::size_t gathered_at(int ranks, std::uint64_t operation) {
+    return post_at(ranks, 0, false) + operation % kExchangePlaces;
   }
 
   std::uint64_t load(std::size_t location) const {
@@ -76,6 +83,28 @@ struct ModelAccess {
   std::uint64_t flag(int of, std::uint64_t operation) const { return load(flag_at(of, operation)); }
   void take(int of, std::uint64_t operation, bool everybody) const {
     memory.read(rank, post_at(of, operation, everybody), operation + 1);
+  }
+  void wake_others() const {}
+  bool arrive(std::uint64_t operation) const {
+    const std::size_t arrivals = arrivals_at(ranks, operation);
+    const auto all = static_cast<std::uint64_t>(ranks);
+    if (releases) return memory.fetch_add_acq_rel(rank, arrivals, 1) % all == all - 1;
+    const std::uint64_t before = memory.last(arrivals);
+    memory.exchange_relaxed(rank, arrivals, before + 1);
+    return before % all == all - 1;
+  }
+  void gather(std::uint64_t operation) const {
+    for (int of = 0; of < ranks; ++of) take(of, operation, true);
+    memory.write(rank, gathered_at(ranks, operation), operation + 1);
+  }
+  void conclude(std::uint64_t operation, std::uint64_t flag) const {
+    store(conclusion_at(ranks, operation), flag);
+  }
+  std::uint64_t conclusion(std::uint64_t operation) const {
+    return load(conclusion_at(ranks, operation));
+  }
+  void take_result(std::uint64_t operation) const {
+    memory.read(rank, gathered_at(ranks, operation), operation + 1);
   }
   std::uint64_t counter(int of, Counter which) const { return load(counter_at(of, which)); }
   void advance(Counter which, std::uint64_t value) const { store(counter_at(rank, which), value); }
@@ -156,6 +185,7 @@ class State {
 constexpr std::size_t kMostStates = 500'000;
 
 Form exchange() { return {}; }
+Form gathering() { return {.gathered = true}; }
 Form broadcast(int root, std::uint64_t chunks = 0) {
   return {.everybody = false, .root = root, .chunks = chunks};
 }
@@ -192,6 +222,17 @@ TEST(FlagProtocol, ShortOperationsOfThree) {
   expect_right(3, {broadcast(0), broadcast(1), broadcast(0), exchange()});
 }
 
+TEST(FlagProtocol, GatheredOperationsOfTwo) {
+  expect_right(2, {gathering(), gathering(), gathering(), gathering()});
+  expect_right(2, {gathering(), broadcast(0), broadcast(1), gathering(), gathering()});
+  expect_right(2, {gathering(), all_reduce(1), gathering(), gathering()});
+}
+
+TEST(FlagProtocol, GatheredOperationsOfThree) {
+  expect_right(3, {gathering(), gathering()});
+  expect_right(3, {broadcast(1), gathering()});
+}
+
 TEST(FlagProtocol, LongOperationsOfTwo) {
   expect_right(2, {all_reduce(2)});
   expect_right(2, {all_reduce(1), broadcast(0, 1), all_reduce(1)});
@@ -207,17 +248,24 @@ TEST(FlagProtocol, LongOperationsOfThree) {
 
 // Whatever the order, somebody finds out, and nobody takes what is not meant for it.
 TEST(FlagProtocol, WhoCalledSomethingElseIsFoundOut) {
-  for (const Form& other : {Form{.digest = 1}, Form{.chunks = 2, .digest = 1}}) {
-    const State<Short> first({{exchange(), exchange()}, {exchange(), other}}, true);
-    const SearchResult result = search(first, kMostStates);
+  const auto expect_found_out = [](const Form& first, const Form& one, const Form& other) {
+    const State<Short> start({{first, one}, {first, other}}, true);
+    const SearchResult result = search(start, kMostStates);
     EXPECT_EQ(result.fault, "");
     EXPECT_TRUE(result.complete);
-  }
+  };
+  for (const Form& other : {Form{.digest = 1}, Form{.chunks = 2, .digest = 1}})
+    expect_found_out(exchange(), exchange(), other);
+  for (const Form& other :
+       {Form{.digest = 1, .gathered = true}, Form{.chunks = 2, .digest = 1},
+        Form{.everybody = false, .root = 1, .digest = 1}, Form{.everybody = false, .digest = 1}})
+    expect_found_out(gathering(), gathering(), other);
 }
 
 // The search finds what is wrong on purpose.
 TEST(FlagProtocol, WithoutReleaseOrWithTooLongRingsItFails) {
   EXPECT_NE(try_all<Short>(2, {exchange()}, false).fault, "");
+  EXPECT_NE(try_all<Short>(2, {gathering()}, false).fault, "");
   EXPECT_NE(try_all<Short>(2, {all_reduce(1)}, false).fault, "");
   const auto late_calls =
       try_all<ModelAccess<3, 1>>(2, {broadcast(0), broadcast(0), broadcast(0), broadcast(0)});

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "comm/base/assert.h"
+#include "comm/base/cpus.h"
 #include "comm/poll_engine.h"
 #include "tests/harness/shared_world.h"
 #include "tests/harness/tcp_world.h"
@@ -22,7 +23,9 @@ namespace {
 
 std::unique_ptr<World> make_world(int ranks, ProcessWorld::Over over) {
   if (over == ProcessWorld::Over::kTcp) return std::make_unique<TcpWorld>(ranks);
-  return std::make_unique<SharedWorld>(ranks, SharedWorld::Backend::kDirect);
+  const bool crowded = ranks > CpuSet::affinity().count();
+  return std::make_unique<SharedWorld>(
+      ranks, crowded ? SharedWorld::Backend::kGathering : SharedWorld::Backend::kDirect);
 }
 
 std::string run_rank(World& world, int rank, const Scenario& scenario,

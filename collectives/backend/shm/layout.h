@@ -1,10 +1,12 @@
 // How the direct shared-memory backend divides its part of a segment among the ranks.
 //
-// Every flag and every byte has a single writer. First what all look at, of all ranks together: a
-// rank that shares its CPU finds few pages of it in the processor's tables when its turn comes.
+// Every flag and every byte has a single writer at a time. First what all look at, of all ranks
+// together: a rank that shares its CPU finds few pages of it in the processor's tables when its
+// turn comes.
 //
 //   calls       a ring of the last operations: signature, and what it contributes if that is tiny
 //   counters    how far it is: read by those who want to write into what it reads from
+//   gatherings  a ring: who has arrived, and the result, written by whoever comes last
 //
 // Then an area for each rank:
 //
@@ -60,6 +62,12 @@ struct alignas(kPairBytes) Count {
   std::atomic<std::uint64_t> value;
 };
 
+/// Where the ranks of an exchange arrive. The result lies in its line, or in a post of its own.
+struct alignas(kPairBytes) Gathering {
+  std::atomic<std::uint64_t> arrivals;  // of all exchanges at this place
+  alignas(kPairBytes) Line result;
+};
+
 /// The memory is zero when it is new.
 class Layout {
  public:
@@ -75,7 +83,8 @@ class Layout {
         area_bytes_(area_bytes(ranks, chunk_bytes)) {}
 
   static std::size_t bytes_for(int ranks, std::size_t chunk_bytes) {
-    return static_cast<std::size_t>(ranks) * (kHeadBytes + area_bytes(ranks, chunk_bytes));
+    return static_cast<std::size_t>(ranks) * (kHeadBytes + area_bytes(ranks, chunk_bytes)) +
+           kGatheringBytes + kExchanges * post_stride(chunk_bytes);
   }
   /// The longest chunks, up to `most`, with which the areas fit into `bytes`; 0 if none do.
   static std::size_t chunk_bytes_for(int ranks, std::size_t bytes, std::size_t most) {
@@ -89,6 +98,8 @@ class Layout {
   /// The longest contribution that goes in one piece. All ranks read all of it, so the more ranks,
   /// the sooner it is better to divide the work.
   std::size_t short_bytes() const { return short_bytes_; }
+  /// The same where one rank reads it for all.
+  std::size_t post_bytes() const { return post_bytes(chunk_bytes_); }
   /// Of a rank's share of a chunk.
   std::size_t part_bytes() const { return part_bytes_; }
 
@@ -99,6 +110,12 @@ class Layout {
     return reinterpret_cast<Count*>(memory_ +
                                     head_at(kCalls + static_cast<std::size_t>(which), rank))
         ->value;
+  }
+  Gathering& gathering(std::uint64_t operation) const {
+    return reinterpret_cast<Gathering*>(memory_ + head_at(kRows, 0))[operation % kExchanges];
+  }
+  std::byte* gathered_post(std::uint64_t operation) const {
+    return area(ranks_) + operation % kExchanges * post_stride(chunk_bytes_);
   }
   std::byte* post(int rank, std::uint64_t operation, bool everybody) const {
     const std::uint64_t place = everybody ? kCalls + operation % kExchanges : operation % kCalls;
@@ -115,7 +132,9 @@ class Layout {
   static constexpr std::size_t kLeastChunkBytes = 4096;
   static constexpr std::size_t kPosts = kCalls + kExchanges;
   static constexpr std::size_t kMostPostBytes = std::size_t{64} << 10;
-  static constexpr std::size_t kHeadBytes = kCalls * sizeof(Call) + kCounters * sizeof(Count);
+  static constexpr std::size_t kRows = kCalls + kCounters;
+  static constexpr std::size_t kHeadBytes = kRows * kPairBytes;
+  static constexpr std::size_t kGatheringBytes = kExchanges * sizeof(Gathering);
 
   static std::size_t post_bytes(std::size_t chunk_bytes) {
     return std::min(chunk_bytes, kMostPostBytes / 2);
@@ -137,7 +156,7 @@ class Layout {
     return (row * static_cast<std::size_t>(ranks_) + static_cast<std::size_t>(rank)) * kPairBytes;
   }
   std::byte* area(int rank) const {
-    return memory_ + static_cast<std::size_t>(ranks_) * kHeadBytes +
+    return memory_ + static_cast<std::size_t>(ranks_) * kHeadBytes + kGatheringBytes +
            static_cast<std::size_t>(rank) * area_bytes_;
   }
 

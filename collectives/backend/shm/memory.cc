@@ -13,6 +13,18 @@ std::uint64_t Memory::begin_chunks(std::uint64_t first_chunk) {
   return (whole + most - 1) / most;
 }
 
+// Into the result first: in place, the output is still an input.
+void Memory::gather(std::uint64_t operation) {
+  if (short_bytes_ == 0) return;
+  std::byte* const result = gathered(operation);
+  const std::byte* sum = contribution(0, operation, true);
+  for (int rank = 1; rank < layout_.ranks(); ++rank) {
+    reduction_(result, sum, contribution(rank, operation, true), request_->signature.count);
+    sum = result;
+  }
+  std::memcpy(request_->output, result, short_bytes_);
+}
+
 void Memory::stage(std::uint64_t chunk) {
   const Range range = chunk_range(chunk);
   const std::byte* const input = request_->input + bytes(range.begin);

@@ -24,9 +24,14 @@ class Memory {
   static constexpr std::uint64_t kChunks = shm::kChunks;
 
   /// `bells` are the ranks' own, by rank; they and the layout's memory are borrowed. `registered`:
-  /// Doorbell::register_process() has succeeded.
-  Memory(const Layout& layout, int rank, std::vector<Doorbell*> bells, bool registered)
-      : layout_(layout), rank_(rank), others_bells_(std::move(bells)), registered_(registered) {
+  /// Doorbell::register_process() has succeeded. `gathers`: exchanges are gathered if they may.
+  Memory(const Layout& layout, int rank, std::vector<Doorbell*> bells, bool registered,
+         bool gathers)
+      : layout_(layout),
+        rank_(rank),
+        others_bells_(std::move(bells)),
+        registered_(registered),
+        most_exchanged_(gathers ? layout.post_bytes() : layout.short_bytes()) {
     others_bells_.erase(others_bells_.begin() + rank);
   }
 
@@ -37,7 +42,9 @@ class Memory {
     const Signature& signature = request.signature;
     element_bytes_ = size_of(signature.type);
     short_bytes_ = has_elements(signature.kind) ? bytes(signature.count) : 0;
-    return short_bytes_ <= layout_.short_bytes() ? 0 : begin_chunks(first_chunk);
+    const bool everybody = signature.kind != OperationKind::kBroadcast;
+    const std::size_t most = everybody ? most_exchanged_ : layout_.short_bytes();
+    return short_bytes_ <= most ? 0 : begin_chunks(first_chunk);
   }
 
   void publish(std::uint64_t operation, std::uint64_t flag, bool everybody);
@@ -46,12 +53,39 @@ class Memory {
   }
   void take(int rank, std::uint64_t operation, bool everybody);
 
+  bool arrive(std::uint64_t operation) {
+    const auto ranks = static_cast<std::uint64_t>(layout_.ranks());
+    const std::uint64_t before =
+        layout_.gathering(operation).arrivals.fetch_add(1, std::memory_order_acq_rel);
+    return before % ranks == ranks - 1;
+  }
+  void gather(std::uint64_t operation);
+  void conclude(std::uint64_t operation, std::uint64_t flag) {
+    layout_.gathering(operation).result.flag.store(flag, std::memory_order_release);
+    wake_others();
+  }
+  std::uint64_t conclusion(std::uint64_t operation) const {
+    return layout_.gathering(operation).result.flag.load(std::memory_order_acquire);
+  }
+  void take_result(std::uint64_t operation) {
+    if (short_bytes_ > 0) std::memcpy(request_->output, gathered(operation), short_bytes_);
+  }
+
   std::uint64_t counter(int rank, Counter which) const {
     return layout_.counter(rank, which).load(std::memory_order_acquire);
   }
   void advance(Counter which, std::uint64_t value) {
     layout_.counter(rank_, which).store(value, std::memory_order_release);
-    ring();
+    wake_others();
+  }
+
+  void wake_others() {
+    if (registered_) {
+      for (Doorbell* bell : others_bells_) bell->ring_registered();
+      return;
+    }
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    for (Doorbell* bell : others_bells_) bell->ring_behind_fence();
   }
 
   void stage(std::uint64_t chunk);
@@ -76,20 +110,17 @@ class Memory {
   Range part(const Range& chunk, int rank) const;
   std::size_t bytes(std::size_t count) const { return count * element_bytes_; }
   bool fits_line() const { return short_bytes_ <= Line::kDataBytes; }
-  const std::byte* contribution(int rank, std::uint64_t operation, bool everybody) const;
-  void ring() {
-    if (registered_) {
-      for (Doorbell* bell : others_bells_) bell->ring_registered();
-      return;
-    }
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    for (Doorbell* bell : others_bells_) bell->ring_behind_fence();
+  std::byte* gathered(std::uint64_t operation) const {
+    return fits_line() ? layout_.gathering(operation).result.data
+                       : layout_.gathered_post(operation);
   }
+  const std::byte* contribution(int rank, std::uint64_t operation, bool everybody) const;
 
   const Layout layout_;
   const int rank_;
   std::vector<Doorbell*> others_bells_;
   const bool registered_;
+  const std::size_t most_exchanged_;
 
   const OperationRequest* request_ = nullptr;
   std::size_t element_bytes_ = 0;
@@ -131,8 +162,6 @@ inline void Memory::publish(std::uint64_t operation, std::uint64_t flag, bool ev
     if (rank_ > 1) detail::copy_line(own_.data(), request_->input, short_bytes_);
   }
   call.line.flag.store(flag, std::memory_order_release);
-  ring();
-  // From here on nobody waits for this rank.
   if (everybody) reduction_ = reduction_of(request_->signature.type, request_->signature.op);
 }
 

@@ -9,6 +9,10 @@
 // otherwise (broadcast) it meets the root's. A flag holds the operation's number and a digest of
 // what was called, so a rank that called something else is found out by the flag itself.
 //
+// Where ranks share CPUs, whoever looks at all others mostly looks too early, and pays for it with
+// the others' time. So the last to arrive, who need not wait for anybody, meets all alone, and
+// leaves the result for them: each waits for one flag.
+//
 // A long operation goes through chunks in flight. Of each, every rank stages its input, reduces its
 // own part from everybody's staging, and drains the others' parts from their results:
 //
@@ -43,6 +47,7 @@ struct Form {
   int root = 0;
   std::uint64_t chunks = 0;  ///< 0: what there is to carry lies in the call itself
   std::uint32_t digest = 0;  ///< of all that must agree
+  bool gathered = false;     ///< the last to arrive meets everybody for all; not with chunks
 };
 
 /// The flag of a call. Its lower half tells calls apart that share a place in the ring.
@@ -57,8 +62,14 @@ inline std::uint64_t flag_of(std::uint64_t operation, std::uint32_t digest) {
 /// Memory has kCalls, kExchanges and kChunks, the lengths of its rings, and, with everything an
 /// argument says about this rank's own operation:
 ///   void publish(operation, flag, everybody)  writes this rank's contribution, then its flag
+///   void wake_others()                        those who may wait for it
 ///   std::uint64_t flag(rank, operation)       acquire
 ///   void take(rank, operation, everybody)     reads a contribution
+///   bool arrive(operation)                    counts, acquire and release: is this the last rank?
+///   void gather(operation)                    takes all contributions, and writes the result
+///   void conclude(operation, flag)            release, and wakes all
+///   std::uint64_t conclusion(operation)       acquire
+///   void take_result(operation)               reads it
 ///   std::uint64_t counter(rank, Counter)      acquire
 ///   void advance(Counter, value)              release, and wakes who may wait for it
 ///   void stage(chunk), reduce(chunk), drain(chunk), drain_staged(root, chunk)
@@ -89,6 +100,12 @@ class Protocol {
     for (int rank = 0; rank < ranks_; ++rank) {
       if (!is_own(rank) && holds_up(memory, rank)) ranks.push_back(rank);
     }
+    // All have arrived: one of them has yet to conclude.
+    if (ranks.empty() && stage_ == Stage::kResult) {
+      for (int rank = 0; rank < ranks_; ++rank) {
+        if (!is_own(rank)) ranks.push_back(rank);
+      }
+    }
     return ranks;
   }
 
@@ -113,6 +130,10 @@ class Protocol {
         return find_place(memory);
       case Stage::kMeet:
         return meet(memory);
+      case Stage::kGather:
+        return gather(memory);
+      case Stage::kResult:
+        return take_result(memory);
       case Stage::kPipeline:
         return form_.everybody ? step_all_reduce(memory) : step_broadcast(memory);
       case Stage::kEnd:
@@ -125,7 +146,7 @@ class Protocol {
 
  private:
   using Row = std::vector<std::uint64_t>;
-  enum class Stage : std::uint8_t { kIdle, kPlace, kMeet, kPipeline, kEnd };
+  enum class Stage : std::uint8_t { kIdle, kPlace, kMeet, kGather, kResult, kPipeline, kEnd };
   static constexpr int kRoles = 3;
 
   bool is_own(int rank) const { return rank == rank_; }
@@ -138,6 +159,12 @@ class Protocol {
   Progress find_place(Memory& memory) {
     if (!reached(memory, Counter::kDone, done_before_place())) return Progress::kWaits;
     memory.publish(operation_, flag_, form_.everybody);
+    if (form_.gathered) {
+      stage_ = memory.arrive(operation_) ? Stage::kGather : Stage::kResult;
+      met_ = rank_;
+      return Progress::kMoved;
+    }
+    memory.wake_others();
     stage_ = form_.everybody ? Stage::kMeet : after_meeting();
     return Progress::kMoved;
   }
@@ -150,13 +177,8 @@ class Protocol {
   Progress meet(Memory& memory) {
     if (is_own(met_)) take_next(memory);
     if (met_ < ranks_) {
-      awaited_ = met_;
-      const std::uint64_t flag = memory.flag(met_, operation_);
-      if (flag != flag_) {
-        const bool same_call =
-            static_cast<std::uint32_t>(flag) == static_cast<std::uint32_t>(flag_);
-        return same_call ? Progress::kDiffers : Progress::kWaits;
-      }
+      const Progress met = compare(memory, met_);
+      if (met != Progress::kMoved) return met;
       take_next(memory);
     }
     // Who has begun this one has ended all before it.
@@ -167,6 +189,43 @@ class Protocol {
     if (met_ < ranks_) return Progress::kMoved;
     by_all(Counter::kDone) = operation_;
     return leave_meeting(memory);
+  }
+
+  // kMoved: it has called the same; kWaits: it has not come so far.
+  Progress compare(const Memory& memory, int rank) {
+    awaited_ = rank;
+    const std::uint64_t flag = memory.flag(rank, operation_);
+    if (flag == flag_) return Progress::kMoved;
+    const bool same_call = static_cast<std::uint32_t>(flag) == static_cast<std::uint32_t>(flag_);
+    return same_call ? Progress::kDiffers : Progress::kWaits;
+  }
+
+  Progress gather(Memory& memory) {
+    for (int rank = 0; rank < ranks_; ++rank) {
+      if (!is_own(rank) && compare(memory, rank) != Progress::kMoved) return Progress::kDiffers;
+    }
+    memory.gather(operation_);
+    memory.conclude(operation_, flag_);
+    by_all(Counter::kDone) = operation_;
+    return leave_meeting(memory);
+  }
+
+  // Who has called something that is not gathered does not arrive: with each look in vain one of
+  // the calls is looked at.
+  Progress take_result(Memory& memory) {
+    if (memory.conclusion(operation_) != flag_) {
+      met_ = next_to(met_);
+      const Progress met = compare(memory, met_);
+      return met == Progress::kDiffers ? met : Progress::kWaits;
+    }
+    memory.take_result(operation_);
+    by_all(Counter::kDone) = operation_;
+    return leave_meeting(memory);
+  }
+
+  int next_to(int rank) const {
+    const int next = (rank + 1) % ranks_;
+    return is_own(next) ? (next + 1) % ranks_ : next;
   }
 
   void take_next(Memory& memory) { memory.take(met_++, operation_, form_.everybody); }
@@ -263,6 +322,7 @@ class Protocol {
       case Stage::kPlace:
         return is_behind(Counter::kDone, done_before_place());
       case Stage::kMeet:
+      case Stage::kResult:
         return (form_.everybody || is_root) && memory.flag(rank, operation_) != flag_;
       case Stage::kPipeline:
         if (!form_.everybody && !contributes())
@@ -275,6 +335,7 @@ class Protocol {
              is_behind(Counter::kDrained, left_behind(first_chunk_ + reduced_))))
           return true;
         return drained_ < reduced_ && is_behind(Counter::kReduced, first_chunk_ + drained_ + 1);
+      case Stage::kGather:
       case Stage::kEnd:
       case Stage::kIdle:
         break;
@@ -312,7 +373,7 @@ class Protocol {
   std::uint64_t operation_ = 0;
   std::uint64_t first_chunk_ = 0;
   std::uint64_t staged_ = 0, reduced_ = 0, drained_ = 0;  // chunks of this operation
-  int met_ = 0;                                           // the next whose contribution is taken
+  int met_ = 0;   // the next whose contribution is taken; in kResult: whose call was looked at last
   int role_ = 0;  // of the three in an all-reduce, whose turn it is
   int awaited_ = -1;
 };

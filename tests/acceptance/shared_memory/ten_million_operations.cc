@@ -136,13 +136,19 @@ class Rank {
   int times_stopped_ = 0;
 };
 
+// Half of them as ranks do that have a CPU each, half as those that share some.
+constexpr Mode kProcesses[] = {Mode::kDirect, Mode::kGathering};
+constexpr Mode kThreads[] = {Mode::kDirectThreads, Mode::kGatheringThreads};
+
+bool has_processes(Mode mode) { return std::ranges::count(kProcesses, mode) > 0; }
+
 bool holds(Mode mode, std::uint64_t count, std::uint64_t seed) {
   std::printf("%llu operations of 4 ranks, %s, seed %llu\n", static_cast<unsigned long long>(count),
               name(mode).c_str(), static_cast<unsigned long long>(seed));
   std::fflush(stdout);
   const Status status = run_ranks(
       {.mode = mode, .ranks = kRanks, .timeout = kDeadline},
-      [&](Communicator& world) { return Rank(world, seed, mode == Mode::kDirect).run(count); });
+      [&](Communicator& world) { return Rank(world, seed, has_processes(mode)).run(count); });
   if (!status.ok()) std::printf("  WRONG: %s\n", status.to_string().c_str());
   return status.ok();
 }
@@ -152,8 +158,9 @@ int run(const ProgramWords& words) {
   const TimePoint begin = clock.now();
   const std::uint64_t seed = words.seed.value_or(1);
   const std::uint64_t of_threads = std::max<std::uint64_t>(words.count / 50, 2000);
-  const bool good =
-      holds(Mode::kDirect, words.count, seed) && holds(Mode::kDirectThreads, of_threads, seed + 1);
+  bool good = true;
+  for (const Mode mode : kProcesses) good = good && holds(mode, words.count / 2, seed);
+  for (const Mode mode : kThreads) good = good && holds(mode, of_threads / 2, seed + 1);
   std::printf(
       "%llu operations of processes, %llu of threads, %.1f s: %s\n",
       static_cast<unsigned long long>(words.count), static_cast<unsigned long long>(of_threads),

@@ -29,12 +29,27 @@ class BoundToOneCpu {
 TEST(AllowedCpus, FollowTheAffinityAndNotTheMachine) {
   const int all = allowed_cpus();
   EXPECT_GE(all, 1);
-  EXPECT_GE(affinity_cpus(), all);
+  EXPECT_GE(CpuSet::affinity().count(), all);
   {
     const BoundToOneCpu bound;
     EXPECT_EQ(allowed_cpus(), 1);
   }
   EXPECT_EQ(allowed_cpus(), all);
+}
+
+TEST(CpuSets, AddUpAndGoThroughText) {
+  CpuSet set;
+  EXPECT_EQ(set.count(), 0);
+  EXPECT_EQ(allowed_cpus(set), 1);
+  set.add(3);
+  set.add(1);
+  EXPECT_EQ(set.to_text(), "0101");
+  CpuSet other = CpuSet::parse("111").value();
+  other.add(set);
+  EXPECT_EQ(other.to_text(), "1111");
+  EXPECT_EQ(other.count(), 4);
+  EXPECT_EQ(CpuSet::parse(CpuSet::affinity().to_text())->count(), CpuSet::affinity().count());
+  EXPECT_FALSE(CpuSet::parse("1,2"));
 }
 
 TEST(LeaveCpu, MovesTheThreadAndLeavesItsAffinityAsItWas) {
