@@ -31,6 +31,8 @@ ShmBackend::Options options_for(const Group& group, const CpuSet& cpus) {
   const int ranks = group.size();
   ShmBackend::Options options{.rank = group.rank};
   if (ranks > cpus.count()) {
+    // The scheduler evens out later, and late.
+    go_to_cpu(group.rank);
     options.yields = kYields;
     options.gathers = true;
   } else {

@@ -27,6 +27,13 @@ CpuMask affinity_mask() {
   return {};
 }
 
+// The kernel moves the thread at once, and leaves it there.
+void pass_through(const CpuMask& some, const CpuMask& all) {
+  if (count_of(some) == 0) return;
+  if (::sched_setaffinity(0, bytes_of(some), some.data()) == 0)
+    ::sched_setaffinity(0, bytes_of(all), all.data());
+}
+
 }  // namespace
 
 CpuSet CpuSet::affinity() {
@@ -76,9 +83,19 @@ void leave_cpu() {
   if (mask.empty() || cpu < 0) return;
   CpuMask others = mask;
   CPU_CLR_S(static_cast<std::size_t>(cpu), bytes_of(others), others.data());
-  if (count_of(others) == 0) return;
-  if (::sched_setaffinity(0, bytes_of(others), others.data()) == 0)
-    ::sched_setaffinity(0, bytes_of(mask), mask.data());
+  pass_through(others, mask);
+}
+
+void go_to_cpu(int turn) {
+  const CpuMask mask = affinity_mask();
+  if (mask.empty()) return;
+  CpuMask chosen(mask.size());
+  int before = turn % count_of(mask);
+  for (std::size_t cpu = 0; before >= 0; ++cpu) {
+    if (!CPU_ISSET_S(cpu, bytes_of(mask), mask.data())) continue;
+    if (before-- == 0) CPU_SET_S(cpu, bytes_of(chosen), chosen.data());
+  }
+  pass_through(chosen, mask);
 }
 
 }  // namespace paceline

@@ -35,5 +35,7 @@ int allowed_cpus(const CpuSet& set = CpuSet::affinity());
 /// Moves the calling thread to another CPU of its affinity, which stays as it is. Does nothing
 /// where there is no other.
 void leave_cpu();
+/// Moves it to the CPU of its affinity whose turn it is, counted from 0 and around.
+void go_to_cpu(int turn);
 
 }  // namespace paceline

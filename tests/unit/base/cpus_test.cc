@@ -1,6 +1,8 @@
 #include "comm/base/cpus.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <string>
 
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -68,6 +70,20 @@ TEST(LeaveCpu, MovesTheThreadAndLeavesItsAffinityAsItWas) {
     if (sched_getcpu() != from) ++moved;
   }
   EXPECT_GT(moved, 0);
+}
+
+TEST(GoToCpu, GoesAroundAndLeavesTheAffinityAsItWas) {
+  const std::string before = CpuSet::affinity().to_text();
+  const int cpus = CpuSet::affinity().count();
+  // It may have been moved on since, but not every time.
+  int arrived = 0;
+  for (int turn = 0; turn < 20 * cpus; ++turn) {
+    go_to_cpu(turn);
+    const auto cpu = static_cast<std::size_t>(sched_getcpu());
+    if (std::ranges::count(before.substr(0, cpu), '1') == turn % cpus) ++arrived;
+  }
+  EXPECT_GT(arrived, 10 * cpus);
+  EXPECT_EQ(CpuSet::affinity().to_text(), before);
 }
 
 TEST(LeaveCpu, WhoIsBoundToOneCpuStays) {
