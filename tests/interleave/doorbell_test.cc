@@ -40,9 +40,7 @@ class Bell {
   enum class Sleeper { kLieDown, kFence, kLook, kSleep, kSleeping, kRise, kDone };
 
   std::uint64_t load(int thread, std::size_t location, Choices& choices) {
-    const std::size_t oldest = memory_.first_visible(thread, location);
-    return memory_.load_relaxed(thread, location,
-                                oldest + choices.pick(memory_.history_length(location) - oldest));
+    return memory_.load_relaxed(thread, location, choices.pick_visible(memory_, thread, location));
   }
   void fence(int thread) {
     if (fences_ == Fences::kBoth) memory_.fence_seq_cst(thread);

@@ -66,8 +66,7 @@ class Litmus {
 
  private:
   void load(int thread, const Step& step, Choices& choices) {
-    const std::size_t oldest = memory_.first_visible(thread, step.location);
-    const std::size_t place = oldest + choices.pick(memory_.history_length(step.location) - oldest);
+    const std::size_t place = choices.pick_visible(memory_, thread, step.location);
     loaded_[thread].push_back(step.kind == Kind::kLoadAcquire
                                   ? memory_.load_acquire(thread, step.location, place)
                                   : memory_.load_relaxed(thread, step.location, place));

@@ -67,9 +67,7 @@ struct ModelAccess {
   }
 
   std::uint64_t load(std::size_t location) const {
-    const std::size_t oldest = memory.first_visible(rank, location);
-    return memory.load_acquire(rank, location,
-                               oldest + choices.pick(memory.history_length(location) - oldest));
+    return memory.load_acquire(rank, location, choices.pick_visible(memory, rank, location));
   }
   void store(std::size_t location, std::uint64_t value) const {
     releases ? memory.store_release(rank, location, value)
@@ -87,11 +85,10 @@ struct ModelAccess {
   void wake_others() const {}
   bool arrive(std::uint64_t operation) const {
     const std::size_t arrivals = arrivals_at(ranks, operation);
-    const auto all = static_cast<std::uint64_t>(ranks);
-    if (releases) return memory.fetch_add_acq_rel(rank, arrivals, 1) % all == all - 1;
-    const std::uint64_t before = memory.last(arrivals);
-    memory.exchange_relaxed(rank, arrivals, before + 1);
-    return before % all == all - 1;
+    const std::uint64_t now = memory.last(arrivals) + 1;
+    releases ? memory.fetch_add_acq_rel(rank, arrivals, 1)
+             : memory.exchange_relaxed(rank, arrivals, now);
+    return now % static_cast<std::uint64_t>(ranks) == 0;
   }
   void gather(std::uint64_t operation) const {
     for (int of = 0; of < ranks; ++of) take(of, operation, true);

@@ -29,6 +29,11 @@ class Choices {
     if (asked_ == taken_.size()) taken_.push_back({.pick = 0, .options = options});
     return taken_[asked_++].pick;
   }
+  /// A place in the location's history that a load by `thread` may return.
+  std::size_t pick_visible(const ModelMemory& memory, int thread, std::size_t location) {
+    const std::size_t oldest = memory.first_visible(thread, location);
+    return oldest + pick(memory.history_length(location) - oldest);
+  }
   bool next() {
     while (!taken_.empty() && taken_.back().pick + 1 == taken_.back().options) taken_.pop_back();
     if (taken_.empty()) return false;

@@ -38,13 +38,9 @@ class Entry {
   enum class Owner { kLook, kEnter, kLookAgain, kWork, kLeave, kGiveUp, kDone };
   enum class Closer { kClose, kBarrier, kWait, kTake, kDone };
 
-  std::size_t any_visible(int thread, std::size_t location, Choices& choices) const {
-    const std::size_t oldest = memory_.first_visible(thread, location);
-    return oldest + choices.pick(memory_.history_length(location) - oldest);
-  }
   // Zero is "open" here: the model's memory begins with it.
   bool is_open(Choices& choices) {
-    return memory_.load_relaxed(kOwner, kOpen, any_visible(kOwner, kOpen, choices)) == 0;
+    return memory_.load_relaxed(kOwner, kOpen, choices.pick_visible(memory_, kOwner, kOpen)) == 0;
   }
 
   bool visit(Choices& choices) {
@@ -89,7 +85,8 @@ class Entry {
         closer_ = Closer::kWait;
         return true;
       case Closer::kWait:
-        if (memory_.load_acquire(kCloser, kInside, any_visible(kCloser, kInside, choices)) != 0)
+        if (memory_.load_acquire(kCloser, kInside,
+                                 choices.pick_visible(memory_, kCloser, kInside)) != 0)
           return false;
         closer_ = Closer::kTake;
         return true;
