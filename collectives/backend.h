@@ -46,8 +46,8 @@ class CollectiveBackend {
   virtual bool drive(TimePoint now) = 0;
   /// Has the operation ended, well or not?
   virtual bool ended() const = 0;
-  /// How it ended. After an error the caller aborts the transport before it calls
-  /// finish(), and starts nothing more.
+  /// How it ended. After an error the caller aborts the transport before it calls finish(), and
+  /// starts nothing more.
   virtual const Status& outcome() const = 0;
   /// Releases its buffers.
   virtual void finish() = 0;

@@ -22,24 +22,6 @@ constexpr std::size_t kBudgets[] = {16 * kMiB, 4 * kMiB, kMiB, 512 * kKiB, 256 *
 // Twice what a short operation takes at most; and about what a yield takes.
 constexpr Duration kLinger = std::chrono::microseconds(5);
 constexpr Duration kShortLinger = std::chrono::nanoseconds(500);
-// Once every rank of a CPU has had its turn, all have contributed, unless somebody is late.
-constexpr int kYields = 20;
-
-// Under a quota time is dear, but ranks that have a CPU each answer before a yield would be over.
-// Whoever shares one yields, and they spare each other what they can.
-ShmBackend::Options options_for(const Group& group, const CpuSet& cpus) {
-  const int ranks = group.size();
-  ShmBackend::Options options{.rank = group.rank};
-  if (ranks > cpus.count()) {
-    // The scheduler evens out later, and late.
-    go_to_cpu(group.rank);
-    options.yields = kYields;
-    options.gathers = true;
-  } else {
-    options.linger = ranks <= allowed_cpus(cpus) ? kLinger : kShortLinger;
-  }
-  return options;
-}
 
 std::size_t aligned(std::size_t bytes) {
   return (bytes + shm::kPairBytes - 1) / shm::kPairBytes * shm::kPairBytes;
@@ -71,8 +53,8 @@ std::vector<HostLayout> host_layouts(int ranks) {
 }
 
 Result<HostWorld> make_host_world(std::shared_ptr<PollEngine> engine, const Group& group,
-                                  HostSegment found) {
-  const std::shared_ptr<SharedSegment> segment = std::move(found.segment);
+                                  const HostSegment& found) {
+  const std::shared_ptr<SharedSegment>& segment = found.segment;
   const int ranks = group.size();
   const auto layouts = host_layouts(ranks);
   const auto layout = std::find_if(layouts.begin(), layouts.end(), [&](const HostLayout& one) {
@@ -91,8 +73,14 @@ Result<HostWorld> make_host_world(std::shared_ptr<PollEngine> engine, const Grou
   for (int rank = 0; rank < ranks; ++rank) bells.push_back(&transport->doorbell(rank));
   std::byte* const memory = segment->memory().data() + backend_offset(ranks, *layout);
   HostWorld world;
-  ShmBackend::Options options = options_for(group, found.cpus);
-  if (ranks <= allowed_cpus(found.cpus)) {
+  // Under a quota time is dear, but ranks that have a CPU each answer before a yield would be over.
+  const bool have_time = ranks <= allowed_cpus(found.cpus);
+  ShmBackend::Options options{.rank = group.rank,
+                              .linger = have_time ? kLinger : kShortLinger,
+                              .shares_cpus = ranks > found.cpus.count()};
+  // The scheduler evens out as well, but late.
+  if (options.shares_cpus) go_to_cpu(group.rank);
+  if (have_time) {
     options.registered = Doorbell::register_process();
     if (options.registered) transport->doorbell(group.rank).take_barriers_upon_itself();
   }

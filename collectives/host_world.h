@@ -38,6 +38,6 @@ struct HostWorld {
 
 /// Collective, with what all found: a segment of one of host_layouts()'s sizes.
 Result<HostWorld> make_host_world(std::shared_ptr<PollEngine> engine, const Group& group,
-                                  HostSegment found);
+                                  const HostSegment& found);
 
 }  // namespace paceline

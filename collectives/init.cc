@@ -118,7 +118,7 @@ Result<HostWorld> share_host(const World& world, StoreClient& store, const Group
   if (world.size <= kMostHostRanks) {
     PACELINE_TRY_ASSIGN(found, find_host_segment(store, group, request, deadline));
   }
-  if (found.segment != nullptr) return make_host_world(world.engine, group, std::move(found));
+  if (found.segment != nullptr) return make_host_world(world.engine, group, found);
   if (environment.backend == BackendChoice::kShm) {
     return Status(Code::kUnavailable, Scope::kGroup,
                   "PACELINE_BACKEND=shm, but the ranks share no memory: " + found.why_not);

@@ -167,8 +167,7 @@ Result<HostSegment> hear_all(StoreClient& store, const Group& group, const std::
     }
     return HostSegment{.segment = nullptr,
                        .why_not = who + ": " + answer.substr(1),
-                       .other_host = answer.front() == kOtherHost,
-                       .cpus = {}};
+                       .other_host = answer.front() == kOtherHost};
   }
   return all;
 }

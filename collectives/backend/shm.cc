@@ -14,6 +14,8 @@ constexpr Duration kLook = std::chrono::milliseconds(20);
 // thread could use.
 constexpr int kLooks = 4;
 constexpr Duration kKeen = std::chrono::nanoseconds(500);
+// Once every rank of a CPU has had its turn, all have contributed, unless somebody is late.
+constexpr int kYields = 20;
 
 bool is_broadcast(OperationKind kind) { return kind == OperationKind::kBroadcast; }
 
@@ -29,24 +31,25 @@ ShmBackend::ShmBackend(const shm::Layout& layout, std::vector<Doorbell*> bells,
                        Transport& transport, const Options& options)
     : transport_(transport),
       linger_(options.linger),
-      yields_(options.yields),
-      gathers_(options.gathers),
+      shares_cpus_(options.shares_cpus),
       layout_(layout),
-      memory_(layout, options.rank, std::move(bells), options.registered, options.gathers),
+      memory_(layout, options.rank, std::move(bells), options.registered),
       protocol_(options.rank, layout.ranks()) {}
 
 Status ShmBackend::start(OperationRequest& request) {
   Signature& signature = request.signature;
   // Ranks that divide an operation differently would read past each other.
-  signature.plan = static_cast<std::uint32_t>(layout_.chunk_bytes()) | (gathers_ ? 1 : 0);
+  signature.plan = static_cast<std::uint32_t>(layout_.chunk_bytes()) | (shares_cpus_ ? 1 : 0);
   look_at_ = TimePoint::max();
-  const std::uint64_t chunks = memory_.begin(request, protocol_.first_chunk());
   const bool everybody = !is_broadcast(signature.kind);
+  const bool may_gather = everybody && shares_cpus_;
+  const std::size_t most_short = may_gather ? layout_.post_bytes() : layout_.short_bytes();
+  const std::uint64_t chunks = memory_.begin(request, most_short, protocol_.first_chunk());
   protocol_.start({.everybody = everybody,
                    .root = std::max(signature.root, 0),
                    .chunks = chunks,
                    .digest = digest_of(signature),
-                   .gathered = gathers_ && everybody && chunks == 0});
+                   .gathered = may_gather && chunks == 0});
   ended_ = false;
   // The contribution, if there is a place for it; nothing can differ or end here.
   if (protocol_.contributes()) protocol_.step(memory_);
@@ -54,9 +57,9 @@ Status ShmBackend::start(OperationRequest& request) {
 }
 
 std::optional<TimePoint> ShmBackend::linger(const Clock& clock, TimePoint now) {
-  const bool ended = yields_ > 0 ? yield_until_end() : look_until_end(clock, now);
+  const bool ended = shares_cpus_ ? yield_until_end() : look_until_end(clock, now);
   if (!ended || !outcome_.ok()) return {};
-  return yields_ > 0 ? clock.now() : now;
+  return shares_cpus_ ? clock.now() : now;
 }
 
 // The clock is looked at while there is nothing else to do; an operation that ends between two
@@ -75,7 +78,7 @@ bool ShmBackend::look_until_end(const Clock& clock, TimePoint& now) {
 bool ShmBackend::yield_until_end() {
   for (int yielded = 0;; ++yielded) {
     advance(1);
-    if (ended_ || yielded == yields_) return ended_;
+    if (ended_ || yielded == kYields) return ended_;
     ::sched_yield();
   }
 }

@@ -1,10 +1,10 @@
 // The direct shared-memory backend: all-reduce, broadcast and barrier between the ranks of one
-// host, each of which writes its own area of a segment and reads the others'.
+// host, in a segment that backend/shm/layout.h divides among them.
 //
 // Short contributions (up to 32 KiB with 2 ranks, less with more) go in one piece: each rank reads
 // the p - 1 others, one transfer deep; the tiniest travel in the cache lines of their flags. Where
 // ranks share CPUs, the last to arrive reads all and leaves the result, up to 32 KiB with any
-// number of ranks: p turns on a CPU an operation, where each would take several to read the others.
+// number of ranks, so that each of them needs a CPU once an operation.
 // Longer ones go through chunks in flight: of each byte a rank copies (p-1)/p into its staging,
 // reads 1/p from everybody, and copies (p-1)/p out. backend/shm/protocol.h says who may touch what
 // and when.
@@ -30,14 +30,12 @@ class ShmBackend final : public CollectiveBackend {
     int rank = 0;
     /// How long it looks at flags before the engine takes over the waiting.
     Duration linger = Duration::zero();
-    /// The same where ranks share CPUs, since whoever is waited for may need this one: how often it
-    /// yields between looks.
-    int yields = 0;
+    /// Ranks share CPUs, so whoever is waited for may need this one: it yields between looks
+    /// instead of lingering, and the last to arrive at a short exchange takes all contributions for
+    /// all. The same on every rank.
+    bool shares_cpus = false;
     /// Doorbell::register_process() has succeeded.
     bool registered = false;
-    /// The last to arrive at a short exchange takes all contributions for all: for ranks that share
-    /// CPUs. The same on every rank.
-    bool gathers = false;
   };
 
   /// The layout's memory, the bells (by rank) and the transport are borrowed. The transport tells
@@ -64,8 +62,7 @@ class ShmBackend final : public CollectiveBackend {
 
   Transport& transport_;
   const Duration linger_;
-  const int yields_;
-  const bool gathers_;
+  const bool shares_cpus_;
   const shm::Layout layout_;
   shm::Memory memory_;
   shm::Protocol<shm::Memory> protocol_;

@@ -46,7 +46,7 @@ std::unique_ptr<CollectiveBackend> SharedWorld::backend(int rank, Transport& tra
   return std::make_unique<ShmBackend>(
       shm::Layout(segment_->memory().data() + backend_offset(size()), size(), kChunkBytes),
       std::move(bells), transport,
-      ShmBackend::Options{.rank = rank, .gathers = backend_ == Backend::kGathering});
+      ShmBackend::Options{.rank = rank, .shares_cpus = backend_ == Backend::kGathering});
 }
 
 }  // namespace paceline::testing

@@ -1,12 +1,12 @@
 // How the direct shared-memory backend divides its part of a segment among the ranks.
 //
-// Every flag and every byte has a single writer at a time. First what all look at, of all ranks
-// together: a rank that shares its CPU finds few pages of it in the processor's tables when its
-// turn comes.
+// Every flag and every byte has a single writer; only in a gathering all count their arrival, and
+// whoever comes last writes the result. First what all look at, of all ranks together: a rank that
+// shares its CPU finds few pages of it in the processor's tables when its turn comes.
 //
 //   calls       a ring of the last operations: signature, and what it contributes if that is tiny
 //   counters    how far it is: read by those who want to write into what it reads from
-//   gatherings  a ring: who has arrived, and the result, written by whoever comes last
+//   gatherings  a ring: how many have arrived at an exchange, and its result
 //
 // Then an area for each rank:
 //

@@ -13,16 +13,9 @@ std::uint64_t Memory::begin_chunks(std::uint64_t first_chunk) {
   return (whole + most - 1) / most;
 }
 
-// Into the result first: in place, the output is still an input.
 void Memory::gather(std::uint64_t operation) {
-  if (short_bytes_ == 0) return;
-  std::byte* const result = gathered(operation);
-  const std::byte* sum = contribution(0, operation, true);
-  for (int rank = 1; rank < layout_.ranks(); ++rank) {
-    reduction_(result, sum, contribution(rank, operation, true), request_->signature.count);
-    sum = result;
-  }
-  std::memcpy(request_->output, result, short_bytes_);
+  for (int rank = 0; rank < layout_.ranks(); ++rank) take(rank, operation, true);
+  if (short_bytes_ > 0) std::memcpy(gathered(operation), request_->output, short_bytes_);
 }
 
 void Memory::stage(std::uint64_t chunk) {

@@ -24,27 +24,22 @@ class Memory {
   static constexpr std::uint64_t kChunks = shm::kChunks;
 
   /// `bells` are the ranks' own, by rank; they and the layout's memory are borrowed. `registered`:
-  /// Doorbell::register_process() has succeeded. `gathers`: exchanges are gathered if they may.
-  Memory(const Layout& layout, int rank, std::vector<Doorbell*> bells, bool registered,
-         bool gathers)
-      : layout_(layout),
-        rank_(rank),
-        others_bells_(std::move(bells)),
-        registered_(registered),
-        most_exchanged_(gathers ? layout.post_bytes() : layout.short_bytes()) {
+  /// Doorbell::register_process() has succeeded.
+  Memory(const Layout& layout, int rank, std::vector<Doorbell*> bells, bool registered)
+      : layout_(layout), rank_(rank), others_bells_(std::move(bells)), registered_(registered) {
     others_bells_.erase(others_bells_.begin() + rank);
   }
 
   /// The operation that the calls below are about, borrowed, and the number of its first chunk.
-  /// How many chunks carry it; 0: its contributions go in one piece each.
-  std::uint64_t begin(const OperationRequest& request, std::uint64_t first_chunk) {
+  /// How many chunks carry it; 0: its contributions go in one piece each, of up to `most_short`
+  /// bytes.
+  std::uint64_t begin(const OperationRequest& request, std::size_t most_short,
+                      std::uint64_t first_chunk) {
     request_ = &request;
     const Signature& signature = request.signature;
     element_bytes_ = size_of(signature.type);
     short_bytes_ = has_elements(signature.kind) ? bytes(signature.count) : 0;
-    const bool everybody = signature.kind != OperationKind::kBroadcast;
-    const std::size_t most = everybody ? most_exchanged_ : layout_.short_bytes();
-    return short_bytes_ <= most ? 0 : begin_chunks(first_chunk);
+    return short_bytes_ <= most_short ? 0 : begin_chunks(first_chunk);
   }
 
   void publish(std::uint64_t operation, std::uint64_t flag, bool everybody);
@@ -120,7 +115,6 @@ class Memory {
   const int rank_;
   std::vector<Doorbell*> others_bells_;
   const bool registered_;
-  const std::size_t most_exchanged_;
 
   const OperationRequest* request_ = nullptr;
   std::size_t element_bytes_ = 0;
@@ -162,6 +156,7 @@ inline void Memory::publish(std::uint64_t operation, std::uint64_t flag, bool ev
     if (rank_ > 1) detail::copy_line(own_.data(), request_->input, short_bytes_);
   }
   call.line.flag.store(flag, std::memory_order_release);
+  // Behind the flag, which others may wait for.
   if (everybody) reduction_ = reduction_of(request_->signature.type, request_->signature.op);
 }
 

@@ -10,8 +10,8 @@
 // what was called, so a rank that called something else is found out by the flag itself.
 //
 // Where ranks share CPUs, whoever looks at all others mostly looks too early, and pays for it with
-// the others' time. So the last to arrive, who need not wait for anybody, meets all alone, and
-// leaves the result for them: each waits for one flag.
+// the others' time. So they count their arrivals, and the last one, who need not wait for anybody,
+// meets all alone and leaves the result for them: each waits for one flag.
 //
 // A long operation goes through chunks in flight. Of each, every rank stages its input, reduces its
 // own part from everybody's staging, and drains the others' parts from their results:
@@ -181,14 +181,12 @@ class Protocol {
       if (met != Progress::kMoved) return met;
       take_next(memory);
     }
-    // Who has begun this one has ended all before it.
+    // The root has begun this one, and so ended all before it.
     if (!form_.everybody) {
       seen(Counter::kDone, form_.root) = std::max(seen(Counter::kDone, form_.root), operation_);
       return leave_meeting(memory);
     }
-    if (met_ < ranks_) return Progress::kMoved;
-    by_all(Counter::kDone) = operation_;
-    return leave_meeting(memory);
+    return met_ < ranks_ ? Progress::kMoved : end_exchange(memory);
   }
 
   // kMoved: it has called the same; kWaits: it has not come so far.
@@ -206,8 +204,7 @@ class Protocol {
     }
     memory.gather(operation_);
     memory.conclude(operation_, flag_);
-    by_all(Counter::kDone) = operation_;
-    return leave_meeting(memory);
+    return end_exchange(memory);
   }
 
   // Who has called something that is not gathered does not arrive: with each look in vain one of
@@ -219,8 +216,7 @@ class Protocol {
       return met == Progress::kDiffers ? met : Progress::kWaits;
     }
     memory.take_result(operation_);
-    by_all(Counter::kDone) = operation_;
-    return leave_meeting(memory);
+    return end_exchange(memory);
   }
 
   int next_to(int rank) const {
@@ -229,6 +225,12 @@ class Protocol {
   }
 
   void take_next(Memory& memory) { memory.take(met_++, operation_, form_.everybody); }
+
+  // All have begun this one, and so ended all before it.
+  Progress end_exchange(Memory& memory) {
+    by_all(Counter::kDone) = operation_;
+    return leave_meeting(memory);
+  }
 
   Progress leave_meeting(Memory& memory) {
     stage_ = after_meeting();
