@@ -160,18 +160,18 @@ CommunicatorCore::Operation* CommunicatorCore::enter(const OperationRequest& req
   return &operation;
 }
 
-// A short operation mostly ends in here. The clock is not looked at before the others have what
-// this rank contributes.
+// A short operation mostly ends in here. Nothing is noted, nor the clock looked at, before the
+// others have what this rank contributes: who crashes over its own input is on record with the
+// operation before.
 void CommunicatorCore::begin_current() {
   running_ = true;
   Signature& signature = current_.request.signature;
   signature.sequence = history_.begun();
   signature.history = history_.digest();
-  current_.flight_place = parts_.flight->start(signature);
   const Status refused = parts_.backend->start(current_.request);
   const TimePoint now = clock_.now();
   if (!current_.called_at) current_.called_at = now;
-  parts_.flight->began(current_.flight_place, now);
+  current_.flight_place = parts_.flight->start(signature, now);
   if (!refused.ok()) return fail(refused, now);
   history_.begin(signature);
   if (!early_.empty()) compare_early();

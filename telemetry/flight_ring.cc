@@ -48,7 +48,7 @@ struct Slot {
   std::atomic<std::uint64_t> words[Words().size()];
 
   // Word by word: a load that is wider than the stores before it would wait for them.
-  void start(std::uint64_t its_place, const Signature& signature) {
+  void start(std::uint64_t its_place, const Signature& signature, std::int64_t began_ns) {
     const std::uint32_t odd = open(its_place);
 #pragma GCC unroll 8
     for (std::size_t i = 0; i < kBegan; ++i) {
@@ -57,14 +57,11 @@ struct Slot {
                   sizeof word);
       put(i, word);
     }
-    put(kBegan, 0);
+    put(kBegan, static_cast<std::uint64_t>(began_ns));
     put(kEnded, 0);
     put(kOutcome, outcome_word(FlightState::kStarted, -1));
     version.store(odd + 1, std::memory_order_release);
   }
-
-  // A single word: a reader finds it or not.
-  void began(std::int64_t began_ns) { put(kBegan, static_cast<std::uint64_t>(began_ns)); }
 
   void end(std::uint64_t its_place, std::int64_t ended_ns, std::uint64_t outcome) {
     const std::uint32_t odd = open(its_place);
@@ -114,7 +111,6 @@ struct FlightRing::Layout {
 std::string FlightRecord::to_string(TimePoint now) const {
   const std::string text = signature.to_string();
   const bool running = state == FlightState::kStarted;
-  if (running && began_ns == 0) return text + ", just begun";
   const std::int64_t end = running ? now.time_since_epoch().count() : ended_ns;
   char seconds[64];
   std::snprintf(seconds, sizeof seconds, "%.3f s", static_cast<double>(end - began_ns) / 1e9);
@@ -166,17 +162,11 @@ FlightRing::~FlightRing() {
   }
 }
 
-std::uint64_t FlightRing::start(const Signature& signature) {
+std::uint64_t FlightRing::start(const Signature& signature, TimePoint now) {
   const std::uint64_t place = layout_->next.load(std::memory_order_relaxed);
-  layout_->slots[place % kRecords].start(place, signature);
+  layout_->slots[place % kRecords].start(place, signature, now.time_since_epoch().count());
   layout_->next.store(place + 1, std::memory_order_release);
   return place;
-}
-
-void FlightRing::began(std::uint64_t place, TimePoint now) {
-  Slot& slot = layout_->slots[place % kRecords];
-  if (slot.place.load(std::memory_order_relaxed) == place)
-    slot.began(now.time_since_epoch().count());
 }
 
 void FlightRing::finish(std::uint64_t place, FlightState state, TimePoint now, int blamed) {

@@ -23,7 +23,7 @@ enum class FlightState : std::uint8_t { kStarted, kSucceeded, kFailed };
 /// One operation. Plain data: it is what lies in the shared memory.
 struct FlightRecord {
   Signature signature;
-  std::int64_t began_ns = 0;  ///< CLOCK_MONOTONIC; 0 for a moment at first
+  std::int64_t began_ns = 0;  ///< CLOCK_MONOTONIC
   std::int64_t ended_ns = 0;  ///< 0 while it runs
   FlightState state{};
   std::int32_t blamed = -1;  ///< kFailed: the rank that was lost or late; -1: none
@@ -47,10 +47,8 @@ class FlightRing {
   FlightRing(const FlightRing&) = delete;
   FlightRing& operator=(const FlightRing&) = delete;
 
-  /// Writer: notes that an operation is about to begin; returns its place for what follows.
-  std::uint64_t start(const Signature& signature);
-  /// Writer: notes when it began. Until then its began_ns is 0.
-  void began(std::uint64_t place, TimePoint now);
+  /// Writer: notes that an operation has begun; returns its place for what follows.
+  std::uint64_t start(const Signature& signature, TimePoint now);
   /// Writer: notes its end. A place that has been overwritten since is left alone.
   /// `blamed` as in FlightRecord.
   void finish(std::uint64_t place, FlightState state, TimePoint now, int blamed = -1);

@@ -83,6 +83,7 @@ struct ModelAccess {
     memory.read(rank, post_at(of, operation, everybody), operation + 1);
   }
   void wake_others() const {}
+  void expect_exchange(std::uint64_t) const {}
   bool arrive(std::uint64_t operation) const {
     const std::size_t arrivals = arrivals_at(ranks, operation);
     const std::uint64_t now = memory.last(arrivals) + 1;

@@ -47,6 +47,7 @@ class Memory {
     return layout_.call(rank, operation).line.flag.load(std::memory_order_acquire);
   }
   void take(int rank, std::uint64_t operation, bool everybody);
+  void expect_exchange(std::uint64_t operation);
 
   bool arrive(std::uint64_t operation) {
     const auto ranks = static_cast<std::uint64_t>(layout_.ranks());
@@ -105,6 +106,11 @@ class Memory {
   Range part(const Range& chunk, int rank) const;
   std::size_t bytes(std::size_t count) const { return count * element_bytes_; }
   bool fits_line() const { return short_bytes_ <= Line::kDataBytes; }
+  void fetch_flags(std::uint64_t operation) const {
+    for (int rank = 0; rank < layout_.ranks(); ++rank) {
+      if (rank != rank_) __builtin_prefetch(&layout_.call(rank, operation).line);
+    }
+  }
   std::byte* gathered(std::uint64_t operation) const {
     return fits_line() ? layout_.gathering(operation).result.data
                        : layout_.gathered_post(operation);
@@ -127,6 +133,10 @@ class Memory {
 };
 
 namespace detail {
+
+inline void fetch_to_write(const void* line) {
+  asm volatile("prefetchw %0" : : "m"(*static_cast<const std::byte*>(line)));
+}
 
 // In two pieces that may overlap.
 template <std::size_t kPiece>
@@ -157,7 +167,9 @@ inline void Memory::publish(std::uint64_t operation, std::uint64_t flag, bool ev
   }
   call.line.flag.store(flag, std::memory_order_release);
   // Behind the flag, which others may wait for.
-  if (everybody) reduction_ = reduction_of(request_->signature.type, request_->signature.op);
+  if (!everybody) return;
+  if (fits_line()) fetch_flags(operation);
+  reduction_ = reduction_of(request_->signature.type, request_->signature.op);
 }
 
 // This rank's own comes from where nobody else looks: a line that all read is on its way. In place,
@@ -167,6 +179,19 @@ inline const std::byte* Memory::contribution(int rank, std::uint64_t operation,
   if (rank == rank_ && rank <= 1) return request_->input;
   if (!fits_line()) return layout_.post(rank, operation, everybody);
   return rank == rank_ ? own_.data() : layout_.call(rank, operation).line.data;
+}
+
+// Others have read the lines that the next exchange writes. They have to be fetched back, and a
+// flag waits for all that was written before it: so they are on their way while the program
+// computes. It is guessed that the next exchange is as long as this one; beyond a few lines it does
+// not pay.
+inline void Memory::expect_exchange(std::uint64_t operation) {
+  constexpr std::size_t kMost = 512;
+  if (short_bytes_ > kMost) return;
+  detail::fetch_to_write(&layout_.call(rank_, operation).line);
+  if (fits_line()) return;
+  const std::byte* const post = layout_.post(rank_, operation, true);
+  for (std::size_t at = 0; at < short_bytes_; at += kLineBytes) detail::fetch_to_write(post + at);
 }
 
 // The sum is taken in the order of the ranks, so all ranks get the same bits.

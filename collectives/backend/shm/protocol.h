@@ -70,6 +70,7 @@ inline std::uint64_t flag_of(std::uint64_t operation, std::uint32_t digest) {
 ///   void conclude(operation, flag)            release, and wakes all
 ///   std::uint64_t conclusion(operation)       acquire
 ///   void take_result(operation)               reads it
+///   void expect_exchange(operation)           a hint: it is likely to be the next
 ///   std::uint64_t counter(rank, Counter)      acquire
 ///   void advance(Counter, value)              release, and wakes who may wait for it
 ///   void stage(chunk), reduce(chunk), drain(chunk), drain_staged(root, chunk)
@@ -229,6 +230,7 @@ class Protocol {
   // All have begun this one, and so ended all before it.
   Progress end_exchange(Memory& memory) {
     by_all(Counter::kDone) = operation_;
+    memory.expect_exchange(operation_ + 1);
     return leave_meeting(memory);
   }
 

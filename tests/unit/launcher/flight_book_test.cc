@@ -19,9 +19,8 @@ class StoppedClock final : public Clock {
 };
 
 std::uint64_t start_barrier(FlightRing& ring, std::uint64_t number, int began_s) {
-  const std::uint64_t place = ring.start({.sequence = number, .kind = OperationKind::kBarrier});
-  ring.began(place, TimePoint(std::chrono::seconds(began_s)));
-  return place;
+  return ring.start({.sequence = number, .kind = OperationKind::kBarrier},
+                    TimePoint(std::chrono::seconds(began_s)));
 }
 
 class FlightBookTest : public ::testing::Test {
