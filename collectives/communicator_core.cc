@@ -118,6 +118,7 @@ Status CommunicatorCore::validate(const OperationRequest& request) const {
   if (!has_elements(signature.kind)) return {};
   const std::size_t element = size_of(signature.type);
   if (element == 0) return argument_error("unknown data type");
+  if (!is_known(signature.op)) return argument_error("unknown op");
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(signature.count, element, &bytes) || bytes > SIZE_MAX / 2)
     return argument_error("count is too large");

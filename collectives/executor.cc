@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "collectives/reduce.h"
 #include "comm/base/assert.h"
 
 namespace paceline {
@@ -14,6 +13,7 @@ void Executor::start(std::shared_ptr<const CompiledPlan> plan, const Signature& 
   plan_ = std::move(plan);
   signature_ = signature;
   element_bytes_ = size_of(signature.type);
+  reduction_ = kernels().of(signature.type).reduction(signature.op);
   failure_ = {};
   disagreement_.reset();
   const Plan& steps = plan_->plan();
@@ -84,8 +84,7 @@ void Executor::begin(StepId id) {
     case StepKind::kRecv:
       return begin_message(id);
     case StepKind::kReduce:
-      reduce(signature_.type, signature_.op, at(step.target), at(step.left), at(step.right),
-             step.count);
+      reduction_(at(step.target), at(step.left), at(step.right), step.count);
       break;
     case StepKind::kCopy:
       if (at(step.target) != at(step.left) && step.count > 0) {
@@ -128,6 +127,17 @@ void Executor::finish_step(StepId step) {
   for (const StepId dependent : plan_->dependents(step)) {
     if (--waits_for_[dependent] == 0) make_ready(dependent);
   }
+  if (left_ == 0) finish_result();
+}
+
+// On every rank of the same sums, so of the same bits.
+void Executor::finish_result() {
+  if (signature_.kind != OperationKind::kAllReduce || signature_.op != ReduceOp::kAvg) return;
+  const Plan& plan = plan_->plan();
+  kernels()
+      .of(signature_.type)
+      .divide(at(Span{PlanBuffer::kOutput, 0}), plan.output_count,
+              static_cast<std::uint64_t>(plan.ranks));
 }
 
 std::byte* Executor::at(Span span) {

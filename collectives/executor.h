@@ -15,6 +15,7 @@
 
 #include "collectives/backend.h"
 #include "collectives/compiled_plan.h"
+#include "collectives/reduce/kernels.h"
 #include "comm/transport.h"
 
 namespace paceline {
@@ -51,6 +52,7 @@ class Executor final : private RequestListener {
   void begin(StepId step);
   void begin_message(StepId id);
   void finish_step(StepId step);
+  void finish_result();
   void check_message(StepId step, const Request& request);
   std::byte* at(Span span);
   std::size_t bytes(std::size_t count) const { return count * element_bytes_; }
@@ -59,6 +61,7 @@ class Executor final : private RequestListener {
   std::shared_ptr<const CompiledPlan> plan_;  // owners: this and the backend's cache
   Signature signature_;
   std::size_t element_bytes_ = 0;
+  Reduction reduction_ = nullptr;
   std::byte* buffers_[3] = {};  // indexed by PlanBuffer; the input is never written
   Status failure_;
   std::optional<Disagreement> disagreement_;

@@ -37,8 +37,8 @@ Signature get_signature(ByteReader& reader) {
 }
 
 bool is_known(const Signature& signature) {
-  return signature.kind <= OperationKind::kClose && signature.type <= DataType::kInt64 &&
-         signature.op <= ReduceOp::kMax;
+  return paceline::is_known(signature.kind) && paceline::is_known(signature.type) &&
+         paceline::is_known(signature.op);
 }
 
 }  // namespace

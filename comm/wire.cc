@@ -52,11 +52,9 @@ HeaderBytes encode_header(const MessageHeader& header) {
 Result<MessageHeader> decode_header(std::span<const std::byte, kHeaderBytes> bytes) {
   if (load<std::uint32_t>(bytes, 0) != kMagic) return refuse("wrong magic");
   if (!within(load<std::uint8_t>(bytes, 40), MessageKind::kGoodbye)) return refuse("unknown kind");
-  if (!within(load<std::uint8_t>(bytes, 41), OperationKind::kClose)) {
-    return refuse("unknown operation");
-  }
-  if (!within(load<std::uint8_t>(bytes, 42), DataType::kInt64)) return refuse("unknown type");
-  if (!within(load<std::uint8_t>(bytes, 43), ReduceOp::kMax)) return refuse("unknown op");
+  if (!is_known(load<OperationKind>(bytes, 41))) return refuse("unknown operation");
+  if (!is_known(load<DataType>(bytes, 42))) return refuse("unknown type");
+  if (!is_known(load<ReduceOp>(bytes, 43))) return refuse("unknown op");
   MessageHeader header;
   header.kind = load<MessageKind>(bytes, 40);
   header.payload_bytes = load<std::uint64_t>(bytes, 8);

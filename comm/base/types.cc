@@ -12,6 +12,16 @@ std::string_view name(DataType type) {
       return "int32";
     case DataType::kInt64:
       return "int64";
+    case DataType::kFloat16:
+      return "float16";
+    case DataType::kBFloat16:
+      return "bfloat16";
+    case DataType::kInt8:
+      return "int8";
+    case DataType::kUInt8:
+      return "uint8";
+    case DataType::kUInt64:
+      return "uint64";
   }
   return "unknown type";
 }
@@ -24,6 +34,10 @@ std::string_view name(ReduceOp op) {
       return "min";
     case ReduceOp::kMax:
       return "max";
+    case ReduceOp::kProd:
+      return "prod";
+    case ReduceOp::kAvg:
+      return "avg";
   }
   return "unknown op";
 }

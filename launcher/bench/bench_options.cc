@@ -164,12 +164,12 @@ constexpr Option kOptions[] = {
      take_backend},
     {"--bytes", "LOW:HIGH[:F]", "Messages", "Sizes, each F times the one before (default 4:256M:2)",
      Needs::kElements, take_bytes},
-    {"--type", "TYPE", "Messages", "float32, float64, int32 or int64 (default float32)",
-     Needs::kElements,
+    {"--type", "TYPE", "Messages",
+     "float16/32/64, bfloat16, int8/32/64, uint8/64 (default float32)", Needs::kElements,
      [](const std::string& value, BenchRequest& into) {
        return take_name<DataType>(value, kDataTypes, into.orders.type);
      }},
-    {"--op", "OP", "Messages", "sum, min or max (default sum)", Needs::kReduction,
+    {"--op", "OP", "Messages", "sum, avg, prod, min or max (default sum)", Needs::kReduction,
      [](const std::string& value, BenchRequest& into) {
        return take_name<ReduceOp>(value, kReduceOps, into.orders.op);
      }},

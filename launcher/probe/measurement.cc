@@ -58,7 +58,7 @@ Measurement::Measurement(const Parts& parts, const Orders& orders)
       operation_(*find_operation(orders.operation)),
       rank_(parts.subject.rank()),
       ranks_(parts.subject.size()),
-      pattern_(orders.type, ranks_),
+      pattern_(orders.type, orders.op, ranks_),
       out_(allocate(orders.sizes().back())),
       in_(operation_.reduces && !orders.in_place ? allocate(orders.sizes().back()) : nullptr),
       scratch_(orders.limits ? allocate(std::min(orders.sizes().back(), kMaxCopy)) : nullptr),
@@ -173,7 +173,7 @@ void Measurement::look_at_output(const Call& call) {
   const std::uint64_t last = call_ - 1;
   if (orders_.check && operation_.has_elements) {
     wrong_ += static_cast<std::int64_t>(operation_.reduces
-                                            ? pattern_.wrong_reduction(call.out, orders_.op, last)
+                                            ? pattern_.wrong_reduction(call.out, last)
                                             : pattern_.wrong_copy(call.out, orders_.root, last));
     return;
   }

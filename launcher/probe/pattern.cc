@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "collectives/reduce/plain.h"
+#include "comm/base/with_type.h"
+
 namespace paceline::probe {
 namespace {
 
@@ -12,61 +15,50 @@ std::size_t phase(int rank, std::uint64_t call) {
   return (37 * static_cast<std::size_t>(rank) + 101 * (call % Pattern::kCalls)) % Pattern::kPeriod;
 }
 
-int base(std::size_t place) {
+// Products stay small where most values are 1 or -1.
+int base(std::size_t place, ReduceOp op) {
   place %= Pattern::kPeriod;
-  return static_cast<int>((place * place + 3 * place) % 13) - 6;
+  const std::size_t mixed = (place * place + 3 * place) % 13;
+  if (op != ReduceOp::kProd) return static_cast<int>(mixed % 7) - 3;
+  if (mixed == 5) return 2;
+  return mixed % 2 == 0 ? 1 : -1;
 }
 
-int combine(int a, int b, ReduceOp op) {
+std::vector<std::byte> make_table(DataType type, ReduceOp op, std::size_t count) {
+  std::vector<std::byte> table(count * size_of(type));
+  with_type(type, [&]<class T>(T) {
+    for (std::size_t i = 0; i < count; ++i)
+      reduce::store_element<T>(table.data(), i, static_cast<reduce::Wide<T>>(base(i, op)));
+  });
+  return table;
+}
+
+// into[i] = into[i] op from[i].
+template <class T>
+void combine(std::byte* into, const std::byte* from, std::size_t count, ReduceOp op) {
+  using Plain = reduce::Plain<T>;
   switch (op) {
     case ReduceOp::kSum:
-      return a + b;
+    case ReduceOp::kAvg:
+      return Plain::template reduce<reduce::Sum>(into, into, from, count);
+    case ReduceOp::kProd:
+      return Plain::template reduce<reduce::Prod>(into, into, from, count);
     case ReduceOp::kMin:
-      return std::min(a, b);
+      return Plain::template reduce<reduce::Min>(into, into, from, count);
     case ReduceOp::kMax:
-      return std::max(a, b);
+      return Plain::template reduce<reduce::Max>(into, into, from, count);
   }
-  return a;
-}
-
-template <class T>
-void store(std::vector<std::byte>& table, std::size_t place, int value) {
-  const T element = static_cast<T>(value);
-  std::memcpy(table.data() + place * sizeof element, &element, sizeof element);
-}
-
-// A table of `count` elements whose values `value_of` knows.
-template <class ValueOf>
-std::vector<std::byte> make_table(DataType type, std::size_t count, ValueOf value_of) {
-  std::vector<std::byte> table(count * size_of(type));
-  for (std::size_t i = 0; i < count; ++i) {
-    const int value = value_of(i);
-    switch (type) {
-      case DataType::kFloat32:
-        store<float>(table, i, value);
-        break;
-      case DataType::kFloat64:
-        store<double>(table, i, value);
-        break;
-      case DataType::kInt32:
-        store<std::int32_t>(table, i, value);
-        break;
-      case DataType::kInt64:
-        store<std::int64_t>(table, i, value);
-        break;
-    }
-  }
-  return table;
 }
 
 }  // namespace
 
-Pattern::Pattern(DataType type, int ranks)
+Pattern::Pattern(DataType type, ReduceOp op, int ranks)
     : type_(type),
+      op_(op),
       ranks_(ranks),
       element_bytes_(size_of(type)),
       stride_(kPeriod * kRepeats * element_bytes_),
-      table_(make_table(type, kPeriod * (kRepeats + 1), base)) {}
+      table_(make_table(type, op, kPeriod * (kRepeats + 1))) {}
 
 void Pattern::fill(Elements into, int rank, std::uint64_t call) const {
   const std::byte* const from = table_.data() + phase(rank, call) * element_bytes_;
@@ -76,14 +68,18 @@ void Pattern::fill(Elements into, int rank, std::uint64_t call) const {
     std::memcpy(data + at, from, std::min(stride_, bytes - at));
 }
 
-std::size_t Pattern::wrong_reduction(Elements result, ReduceOp op, std::uint64_t call) const {
-  const std::vector<std::byte> expected =
-      make_table(type_, kPeriod * kRepeats, [&](std::size_t place) {
-        int value = base(place + phase(0, call));
-        for (int rank = 1; rank < ranks_; ++rank)
-          value = combine(value, base(place + phase(rank, call)), op);
-        return value;
-      });
+std::size_t Pattern::wrong_reduction(Elements result, std::uint64_t call) const {
+  const auto begin_of = [&](int rank) {
+    return table_.data() + phase(rank, call) * element_bytes_;
+  };
+  std::vector<std::byte> expected(begin_of(0), begin_of(0) + stride_);
+  with_type(type_, [&]<class T>(T) {
+    constexpr std::size_t kCount = kPeriod * kRepeats;
+    for (int rank = 1; rank < ranks_; ++rank)
+      combine<T>(expected.data(), begin_of(rank), kCount, op_);
+    if (op_ == ReduceOp::kAvg)
+      reduce::Plain<T>::divide(expected.data(), kCount, static_cast<std::uint64_t>(ranks_));
+  });
   return wrong(result, expected.data());
 }
 

@@ -23,8 +23,8 @@ void try_header(ByteView bytes) {
   PACELINE_ASSERT(header->payload_bytes <= (data ? kMaxPayloadBytes : kMaxControlBytes));
   const Signature& signature = header->signature;
   PACELINE_ASSERT(header->kind <= MessageKind::kGoodbye);
-  PACELINE_ASSERT(signature.kind <= OperationKind::kClose && signature.op <= ReduceOp::kMax);
-  PACELINE_ASSERT(signature.type <= DataType::kInt64 && !signature.to_string().empty());
+  PACELINE_ASSERT(is_known(signature.kind) && is_known(signature.op) && is_known(signature.type));
+  PACELINE_ASSERT(!signature.to_string().empty());
 }
 
 void try_notice(ByteView bytes) {

@@ -79,8 +79,13 @@ struct ModelAccess {
     store(flag_at(rank, operation), flag);
   }
   std::uint64_t flag(int of, std::uint64_t operation) const { return load(flag_at(of, operation)); }
-  void take(int of, std::uint64_t operation, bool everybody) const {
-    memory.read(rank, post_at(of, operation, everybody), operation + 1);
+  void take(int root, std::uint64_t operation) const {
+    memory.read(rank, post_at(root, operation, false), operation + 1);
+  }
+  void combine(std::uint64_t operation) const {
+    for (int of = 0; of < ranks; ++of) {
+      memory.read(rank, post_at(of, operation, true), operation + 1);
+    }
   }
   void wake_others() const {}
   void expect_exchange(std::uint64_t) const {}
@@ -92,7 +97,7 @@ struct ModelAccess {
     return now % static_cast<std::uint64_t>(ranks) == 0;
   }
   void gather(std::uint64_t operation) const {
-    for (int of = 0; of < ranks; ++of) take(of, operation, true);
+    combine(operation);
     memory.write(rank, gathered_at(ranks, operation), operation + 1);
   }
   void conclude(std::uint64_t operation, std::uint64_t flag) const {

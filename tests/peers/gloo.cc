@@ -7,6 +7,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -23,6 +24,7 @@
 #include "comm/base/cpus.h"
 #include "comm/base/environment.h"
 #include "comm/base/try.h"
+#include "comm/base/with_type.h"
 #include "launcher/probe/rank.h"
 #include "launcher/probe/shared_meeting.h"
 #include "launcher/probe/subject.h"
@@ -83,28 +85,17 @@ gloo::AllreduceOptions::Func reduction(ReduceOp op) {
       return Function(&gloo::min<T>);
     case ReduceOp::kMax:
       return Function(&gloo::max<T>);
+    case ReduceOp::kProd:
+      return Function(&gloo::product<T>);
+    case ReduceOp::kAvg:
+      break;
   }
   return nullptr;
 }
 
-// Calls `body` with a null pointer of the element's type.
-template <class Body>
-Status with_type(DataType type, Body body) {
-  switch (type) {
-    case DataType::kFloat32:
-      body(static_cast<float*>(nullptr));
-      break;
-    case DataType::kFloat64:
-      body(static_cast<double*>(nullptr));
-      break;
-    case DataType::kInt32:
-      body(static_cast<std::int32_t*>(nullptr));
-      break;
-    case DataType::kInt64:
-      body(static_cast<std::int64_t*>(nullptr));
-      break;
-  }
-  return Status();
+Status not_measured() {
+  return Status(Code::kInvalidArgument, Scope::kOperation,
+                "Gloo is measured without float16, bfloat16 and averages");
 }
 
 class Gloo final : public probe::Subject {
@@ -122,21 +113,32 @@ class Gloo final : public probe::Subject {
   }
 
   Status broadcast(probe::Elements buffer, int root) override {
-    return with_type(buffer.type, [&]<class T>(T*) {
-      gloo::BroadcastOptions options(context_);
-      options.setOutput(static_cast<T*>(buffer.data), buffer.count);
-      options.setRoot(root);
-      gloo::broadcast(options);
+    return with_type(buffer.type, [&]<class T>(T) {
+      if constexpr (!std::is_arithmetic_v<T>) {
+        return not_measured();
+      } else {
+        gloo::BroadcastOptions options(context_);
+        options.setOutput(static_cast<T*>(buffer.data), buffer.count);
+        options.setRoot(root);
+        gloo::broadcast(options);
+        return Status();
+      }
     });
   }
 
   Status all_reduce(const void* in, probe::Elements out, ReduceOp op) override {
-    return with_type(out.type, [&]<class T>(T*) {
-      gloo::AllreduceOptions options(context_);
-      if (in != out.data) options.setInput(static_cast<T*>(const_cast<void*>(in)), out.count);
-      options.setOutput(static_cast<T*>(out.data), out.count);
-      options.setReduceFunction(reduction<T>(op));
-      gloo::allreduce(options);
+    if (op == ReduceOp::kAvg) return not_measured();
+    return with_type(out.type, [&]<class T>(T) {
+      if constexpr (!std::is_arithmetic_v<T>) {
+        return not_measured();
+      } else {
+        gloo::AllreduceOptions options(context_);
+        if (in != out.data) options.setInput(static_cast<T*>(const_cast<void*>(in)), out.count);
+        options.setOutput(static_cast<T*>(out.data), out.count);
+        options.setReduceFunction(reduction<T>(op));
+        gloo::allreduce(options);
+        return Status();
+      }
     });
   }
 

@@ -25,6 +25,15 @@ MPI_Datatype mpi_type(DataType type) {
       return MPI_INT32_T;
     case DataType::kInt64:
       return MPI_INT64_T;
+    case DataType::kInt8:
+      return MPI_INT8_T;
+    case DataType::kUInt8:
+      return MPI_UINT8_T;
+    case DataType::kUInt64:
+      return MPI_UINT64_T;
+    case DataType::kFloat16:
+    case DataType::kBFloat16:
+      break;
   }
   return MPI_DATATYPE_NULL;
 }
@@ -37,6 +46,10 @@ MPI_Op mpi_op(ReduceOp op) {
       return MPI_MIN;
     case ReduceOp::kMax:
       return MPI_MAX;
+    case ReduceOp::kProd:
+      return MPI_PROD;
+    case ReduceOp::kAvg:
+      break;
   }
   return MPI_OP_NULL;
 }
@@ -78,6 +91,9 @@ Status measure(const probe::Orders& orders) {
   if (orders.high_bytes / size_of(orders.type) > std::numeric_limits<int>::max())
     return Status(Code::kInvalidArgument, Scope::kOperation,
                   "MPI counts no further than 2147483647 elements");
+  if (mpi_type(orders.type) == MPI_DATATYPE_NULL || mpi_op(orders.op) == MPI_OP_NULL)
+    return Status(Code::kInvalidArgument, Scope::kOperation,
+                  "MPI knows no float16, no bfloat16 and no average");
   int rank = 0, size = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);

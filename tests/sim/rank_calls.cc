@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "comm/bytes.h"
-#include "tests/sim/elements.h"
+#include "tests/harness/elements.h"
 
 namespace paceline::testing {
 namespace {
@@ -15,10 +15,11 @@ namespace {
 class Made {
  public:
   Made(const Call& call, std::size_t index, int rank)
-      : call_(call), index_(index), elements_(call.type, call.count), result_(elements_) {
-    elements_.fill([&](std::size_t i) { return input_of(rank, index, i); });
-    result_.fill([](std::size_t) { return kNothing; });
-    if (in_place(rank)) result_ = elements_;
+      : call_(call),
+        form_{.type = call.type, .op = call.op, .number = index},
+        elements_(inputs_of(form_, rank, call.count)),
+        result_(elements_) {
+    if (!in_place(rank)) result_.fill([](std::size_t) { return kNothing; });
   }
 
   Status run(Communicator& world) {
@@ -49,14 +50,16 @@ class Made {
 
   /// Which element is not what all ranks together make it; empty if none.
   std::string wrong(int ranks) const {
-    const auto right = [&](std::size_t i) { return result_of(call_, index_, i, ranks); };
+    const Elements right = call_.kind == OperationKind::kBroadcast
+                               ? inputs_of(form_, call_.root, std::min(call_.count, kPeriod))
+                               : reduced(form_, ranks, call_.count);
     const auto other = result_.first_other(right);
     if (!other) return {};
-    return "element " + std::to_string(*other) + " is not " + std::to_string(right(*other));
+    return "element " + std::to_string(*other) + " is not " + right.text(*other);
   }
 
  private:
-  static constexpr int kNothing = 3000;  // no result is that
+  static constexpr int kNothing = 123;  // no result is that
 
   bool in_place(int rank) const {
     return call_.kind == OperationKind::kBroadcast ? call_.root == rank : call_.in_place;
@@ -64,7 +67,7 @@ class Made {
   const void* input() { return call_.in_place ? result_.data() : elements_.data(); }
 
   const Call call_;
-  const std::size_t index_;
+  const CallForm form_;
   Elements elements_;
   Elements result_;
   Work work_;

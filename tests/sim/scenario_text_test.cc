@@ -39,7 +39,7 @@ TEST(ScenarioText, AWrongWordIsNamed) {
                            "delay_us=9..5",
                            "call=reduce",
                            "call=all_reduce,5",
-                           "call=all_reduce,5,float16,sum",
+                           "call=all_reduce,5,float15,sum",
                            "call=broadcast,5,int32,first",
                            "call=barrier,slowly",
                            "lose=",

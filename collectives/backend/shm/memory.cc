@@ -14,7 +14,7 @@ std::uint64_t Memory::begin_chunks(std::uint64_t first_chunk) {
 }
 
 void Memory::gather(std::uint64_t operation) {
-  for (int rank = 0; rank < layout_.ranks(); ++rank) take(rank, operation, true);
+  combine(operation);
   if (short_bytes_ > 0) std::memcpy(gathered(operation), request_->output, short_bytes_);
 }
 
@@ -36,18 +36,13 @@ void Memory::reduce(std::uint64_t chunk) {
   const Range range = chunk_range(chunk);
   const Range own = part(range, rank_);
   if (own.size() == 0) return;
-  const auto input_of = [&](int rank) {
-    const std::byte* whole =
+  for (int rank = 0; rank < layout_.ranks(); ++rank) {
+    const std::byte* const whole =
         rank == rank_ ? request_->input + bytes(range.begin) : layout_.staged(rank, chunk);
-    return whole + bytes(own.begin);
-  };
-  // Into the result first: in place, the output is still an input.
-  std::byte* const result = layout_.result(rank_, chunk);
-  const std::byte* left = input_of(0);
-  for (int rank = 1; rank < layout_.ranks(); ++rank) {
-    reduction_(result, left, input_of(rank), own.size());
-    left = result;
+    operands_[static_cast<std::size_t>(rank)] = whole + bytes(own.begin);
   }
+  std::byte* const result = layout_.result(rank_, chunk);
+  reduce_all(result, own.size());
   std::memcpy(request_->output + bytes(range.begin + own.begin), result, bytes(own.size()));
 }
 

@@ -1,7 +1,6 @@
 // What the flag protocol does to the shared segment and to the buffers of an operation.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -10,7 +9,7 @@
 
 #include "collectives/backend.h"
 #include "collectives/backend/shm/layout.h"
-#include "collectives/reduce.h"
+#include "collectives/reduce/kernels.h"
 #include "comm/doorbell.h"
 
 namespace paceline::shm {
@@ -26,7 +25,11 @@ class Memory {
   /// `bells` are the ranks' own, by rank; they and the layout's memory are borrowed. `registered`:
   /// Doorbell::register_process() has succeeded.
   Memory(const Layout& layout, int rank, std::vector<Doorbell*> bells, bool registered)
-      : layout_(layout), rank_(rank), others_bells_(std::move(bells)), registered_(registered) {
+      : layout_(layout),
+        rank_(rank),
+        others_bells_(std::move(bells)),
+        registered_(registered),
+        operands_(static_cast<std::size_t>(layout.ranks())) {
     others_bells_.erase(others_bells_.begin() + rank);
   }
 
@@ -46,7 +49,8 @@ class Memory {
   std::uint64_t flag(int rank, std::uint64_t operation) const {
     return layout_.call(rank, operation).line.flag.load(std::memory_order_acquire);
   }
-  void take(int rank, std::uint64_t operation, bool everybody);
+  void take(int root, std::uint64_t operation);
+  void combine(std::uint64_t operation);
   void expect_exchange(std::uint64_t operation);
 
   bool arrive(std::uint64_t operation) {
@@ -116,6 +120,7 @@ class Memory {
                        : layout_.gathered_post(operation);
   }
   const std::byte* contribution(int rank, std::uint64_t operation, bool everybody) const;
+  void reduce_all(std::byte* target, std::size_t count);
 
   const Layout layout_;
   const int rank_;
@@ -127,9 +132,8 @@ class Memory {
   std::size_t short_bytes_ = 0;  // of a contribution; 0 where chunks carry it, or there is none
   std::size_t chunk_count_ = 0;  // elements of a chunk, where chunks carry it
   std::uint64_t first_chunk_ = 0;
-  Reduction reduction_ = nullptr;
-  const std::byte* sum_ = nullptr;  // of short contributions, so far
-  alignas(kLineBytes) std::array<std::byte, Line::kDataBytes> own_;
+  const Kernels* kernels_ = nullptr;   // of the operation's type, where everybody contributes
+  std::vector<const void*> operands_;  // by rank: of a reduction
 };
 
 namespace detail {
@@ -163,22 +167,20 @@ inline void Memory::publish(std::uint64_t operation, std::uint64_t flag, bool ev
     std::memcpy(layout_.post(rank_, operation, everybody), request_->input, short_bytes_);
   } else if (short_bytes_ > 0) {
     detail::copy_line(call.line.data, request_->input, short_bytes_);
-    if (rank_ > 1) detail::copy_line(own_.data(), request_->input, short_bytes_);
   }
   call.line.flag.store(flag, std::memory_order_release);
   // Behind the flag, which others may wait for.
   if (!everybody) return;
   if (fits_line()) fetch_flags(operation);
-  reduction_ = reduction_of(request_->signature.type, request_->signature.op);
+  kernels_ = &kernels().of(request_->signature.type);
 }
 
-// This rank's own comes from where nobody else looks: a line that all read is on its way. In place,
-// the input is gone once the first two have been added.
+// This rank's own comes from where nobody else looks: a line that all read is on its way.
 inline const std::byte* Memory::contribution(int rank, std::uint64_t operation,
                                              bool everybody) const {
-  if (rank == rank_ && rank <= 1) return request_->input;
-  if (!fits_line()) return layout_.post(rank, operation, everybody);
-  return rank == rank_ ? own_.data() : layout_.call(rank, operation).line.data;
+  if (rank == rank_) return request_->input;
+  return fits_line() ? layout_.call(rank, operation).line.data
+                     : layout_.post(rank, operation, everybody);
 }
 
 // Others have read the lines that the next exchange writes. They have to be fetched back, and a
@@ -194,18 +196,28 @@ inline void Memory::expect_exchange(std::uint64_t operation) {
   for (std::size_t at = 0; at < short_bytes_; at += kLineBytes) detail::fetch_to_write(post + at);
 }
 
-// The sum is taken in the order of the ranks, so all ranks get the same bits.
-inline void Memory::take(int rank, std::uint64_t operation, bool everybody) {
+inline void Memory::take(int root, std::uint64_t operation) {
+  if (short_bytes_ == 0 || root == rank_) return;
+  std::memcpy(request_->output, contribution(root, operation, false), short_bytes_);
+}
+
+inline void Memory::combine(std::uint64_t operation) {
   if (short_bytes_ == 0) return;
-  const std::byte* const theirs = contribution(rank, operation, everybody);
-  if (!everybody) {
-    std::memcpy(request_->output, theirs, short_bytes_);
-  } else if (rank == 0) {
-    sum_ = theirs;
-  } else {
-    reduction_(request_->output, sum_, theirs, request_->signature.count);
-    sum_ = request_->output;
+  for (int rank = 0; rank < layout_.ranks(); ++rank) {
+    operands_[static_cast<std::size_t>(rank)] = contribution(rank, operation, true);
   }
+  reduce_all(request_->output, request_->signature.count);
+}
+
+// In the order of the ranks, so all ranks get the same bits.
+inline void Memory::reduce_all(std::byte* target, std::size_t count) {
+  const ReduceOp op = request_->signature.op;
+  if (operands_.size() == 2) {
+    kernels_->reduction(op)(target, operands_[0], operands_[1], count);
+  } else {
+    kernels_->fused(op)(target, operands_.data(), operands_.size(), count);
+  }
+  if (op == ReduceOp::kAvg) kernels_->divide(target, count, operands_.size());
 }
 
 }  // namespace paceline::shm

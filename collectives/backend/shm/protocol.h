@@ -64,9 +64,10 @@ inline std::uint64_t flag_of(std::uint64_t operation, std::uint32_t digest) {
 ///   void publish(operation, flag, everybody)  writes this rank's contribution, then its flag
 ///   void wake_others()                        those who may wait for it
 ///   std::uint64_t flag(rank, operation)       acquire
-///   void take(rank, operation, everybody)     reads a contribution
+///   void take(root, operation)                reads the root's contribution
+///   void combine(operation)                   reads all contributions
 ///   bool arrive(operation)                    counts, acquire and release: is this the last rank?
-///   void gather(operation)                    takes all contributions, and writes the result
+///   void gather(operation)                    combines all, and writes the result for the others
 ///   void conclude(operation, flag)            release, and wakes all
 ///   std::uint64_t conclusion(operation)       acquire
 ///   void take_result(operation)               reads it
@@ -176,18 +177,24 @@ class Protocol {
   }
 
   Progress meet(Memory& memory) {
-    if (is_own(met_)) take_next(memory);
+    if (is_own(met_)) ++met_;
     if (met_ < ranks_) {
       const Progress met = compare(memory, met_);
       if (met != Progress::kMoved) return met;
-      take_next(memory);
+      ++met_;
     }
-    // The root has begun this one, and so ended all before it.
-    if (!form_.everybody) {
-      seen(Counter::kDone, form_.root) = std::max(seen(Counter::kDone, form_.root), operation_);
-      return leave_meeting(memory);
-    }
-    return met_ < ranks_ ? Progress::kMoved : end_exchange(memory);
+    if (!form_.everybody) return end_meeting_of_root(memory);
+    if (is_own(met_)) ++met_;
+    if (met_ < ranks_) return Progress::kMoved;
+    memory.combine(operation_);
+    return end_exchange(memory);
+  }
+
+  // The root has begun this one, and so ended all before it.
+  Progress end_meeting_of_root(Memory& memory) {
+    memory.take(form_.root, operation_);
+    seen(Counter::kDone, form_.root) = std::max(seen(Counter::kDone, form_.root), operation_);
+    return leave_meeting(memory);
   }
 
   // kMoved: it has called the same; kWaits: it has not come so far.
@@ -224,8 +231,6 @@ class Protocol {
     const int next = (rank + 1) % ranks_;
     return is_own(next) ? (next + 1) % ranks_ : next;
   }
-
-  void take_next(Memory& memory) { memory.take(met_++, operation_, form_.everybody); }
 
   // All have begun this one, and so ended all before it.
   Progress end_exchange(Memory& memory) {

@@ -11,7 +11,13 @@ namespace {
 struct Sum {
   template <class T>
   static T of(T a, T b) {
-    return a + b;
+    return static_cast<T>(a + b);
+  }
+};
+struct Prod {
+  template <class T>
+  static T of(T a, T b) {
+    return static_cast<T>(a * b);
   }
 };
 struct Min {
@@ -69,6 +75,10 @@ Combiner choose(ReduceOp op) {
       return choose<T, Min>();
     case ReduceOp::kMax:
       return choose<T, Max>();
+    case ReduceOp::kProd:
+      return choose<T, Prod>();
+    case ReduceOp::kAvg:
+      break;
   }
   return {};
 }
@@ -85,6 +95,15 @@ Combiner combiner_for(DataType type, ReduceOp op) {
       return choose<std::int32_t>(op);
     case DataType::kInt64:
       return choose<std::int64_t>(op);
+    case DataType::kInt8:
+      return choose<std::int8_t>(op);
+    case DataType::kUInt8:
+      return choose<std::uint8_t>(op);
+    case DataType::kUInt64:
+      return choose<std::uint64_t>(op);
+    case DataType::kFloat16:
+    case DataType::kBFloat16:
+      break;
   }
   return {};
 }

@@ -17,6 +17,7 @@ struct Combiner {
   CombinePacket packet = nullptr;
 };
 
+/// Null functions for the 16-bit types and averages: they are not written by hand.
 Combiner combiner_for(DataType type, ReduceOp op);
 
 }  // namespace paceline::probe

@@ -3,26 +3,60 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string_view>
+
+#include <paceline/half.h>
 
 namespace paceline {
 
-enum class DataType : std::uint8_t { kFloat32, kFloat64, kInt32, kInt64 };
-enum class ReduceOp : std::uint8_t { kSum, kMin, kMax };
+enum class DataType : std::uint8_t {
+  kFloat32,
+  kFloat64,
+  kInt32,
+  kInt64,
+  kFloat16,
+  kBFloat16,
+  kInt8,
+  kUInt8,
+  kUInt64,
+};
+/// Sums and products of integers wrap. An average is the sum divided by the number of ranks, of
+/// integers rounded towards zero. Where either operand is NaN, or both are equal, minimum and
+/// maximum take that of the higher rank.
+enum class ReduceOp : std::uint8_t { kSum, kMin, kMax, kProd, kAvg };
 enum class OperationKind : std::uint8_t { kBarrier, kBroadcast, kAllReduce, kClose };
 
-inline constexpr DataType kDataTypes[] = {DataType::kFloat32, DataType::kFloat64, DataType::kInt32,
-                                          DataType::kInt64};
-inline constexpr ReduceOp kReduceOps[] = {ReduceOp::kSum, ReduceOp::kMin, ReduceOp::kMax};
+inline constexpr DataType kDataTypes[] = {
+    DataType::kFloat32,  DataType::kFloat64, DataType::kInt32, DataType::kInt64, DataType::kFloat16,
+    DataType::kBFloat16, DataType::kInt8,    DataType::kUInt8, DataType::kUInt64};
+inline constexpr ReduceOp kReduceOps[] = {ReduceOp::kSum, ReduceOp::kMin, ReduceOp::kMax,
+                                          ReduceOp::kProd, ReduceOp::kAvg};
+
+/// Is it one of them? A number from elsewhere may not be.
+constexpr bool is_known(DataType type) {
+  return static_cast<std::size_t>(type) < std::size(kDataTypes);
+}
+constexpr bool is_known(ReduceOp op) {
+  return static_cast<std::size_t>(op) < std::size(kReduceOps);
+}
+constexpr bool is_known(OperationKind kind) { return kind <= OperationKind::kClose; }
 
 /// Bytes of one element; 0 for what is no type.
 constexpr std::size_t size_of(DataType type) {
   switch (type) {
+    case DataType::kInt8:
+    case DataType::kUInt8:
+      return 1;
+    case DataType::kFloat16:
+    case DataType::kBFloat16:
+      return 2;
     case DataType::kFloat32:
     case DataType::kInt32:
       return 4;
     case DataType::kFloat64:
     case DataType::kInt64:
+    case DataType::kUInt64:
       return 8;
   }
   return 0;
@@ -35,22 +69,28 @@ std::string_view name(OperationKind kind);
 /// Maps a C++ element type onto its DataType; other types do not compile.
 template <class T>
 struct DataTypeOf;
-template <>
-struct DataTypeOf<float> {
-  static constexpr DataType value = DataType::kFloat32;
+template <DataType kType>
+struct IsDataType {
+  static constexpr DataType value = kType;
 };
 template <>
-struct DataTypeOf<double> {
-  static constexpr DataType value = DataType::kFloat64;
-};
+struct DataTypeOf<float> : IsDataType<DataType::kFloat32> {};
 template <>
-struct DataTypeOf<std::int32_t> {
-  static constexpr DataType value = DataType::kInt32;
-};
+struct DataTypeOf<double> : IsDataType<DataType::kFloat64> {};
 template <>
-struct DataTypeOf<std::int64_t> {
-  static constexpr DataType value = DataType::kInt64;
-};
+struct DataTypeOf<std::int32_t> : IsDataType<DataType::kInt32> {};
+template <>
+struct DataTypeOf<std::int64_t> : IsDataType<DataType::kInt64> {};
+template <>
+struct DataTypeOf<Float16> : IsDataType<DataType::kFloat16> {};
+template <>
+struct DataTypeOf<BFloat16> : IsDataType<DataType::kBFloat16> {};
+template <>
+struct DataTypeOf<std::int8_t> : IsDataType<DataType::kInt8> {};
+template <>
+struct DataTypeOf<std::uint8_t> : IsDataType<DataType::kUInt8> {};
+template <>
+struct DataTypeOf<std::uint64_t> : IsDataType<DataType::kUInt64> {};
 template <class T>
 inline constexpr DataType kDataTypeOf = DataTypeOf<T>::value;
 

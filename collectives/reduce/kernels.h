@@ -1,0 +1,51 @@
+// Element-wise reduction on the host.
+//
+// Of everything here: elements may lie anywhere, aligned for their type or not. The target is one
+// of the operands or apart from all of them, and never overlaps one in part. The bits do not depend
+// on the processor (collectives/reduce/elements.h), but for which NaN comes of NaNs.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+
+#include <paceline/types.h>
+
+namespace paceline {
+
+/// target[i] = left[i] op right[i] for i in [0, count).
+using Reduction = void (*)(void* target, const void* left, const void* right, std::size_t count);
+/// target[i] = operands[0][i] op … op operands[operand_count - 1][i], from left to right, rounded
+/// once. At least one operand.
+using FusedReduction = void (*)(void* target, const void* const* operands,
+                                std::size_t operand_count, std::size_t count);
+/// target[i] = source[i] × factor, which is one element of the type.
+using Scaling = void (*)(void* target, const void* source, const void* factor, std::size_t count);
+/// target[i] = target[i] ÷ divisor: what makes an average of a sum.
+using Division = void (*)(void* target, std::size_t count, std::uint64_t divisor);
+
+/// Of one data type. An average is reduced as a sum.
+struct Kernels {
+  std::array<Reduction, std::size(kReduceOps)> reduce{};
+  std::array<FusedReduction, std::size(kReduceOps)> reduce_fused{};
+  Scaling scale = nullptr;
+  Division divide = nullptr;
+
+  Reduction reduction(ReduceOp op) const { return reduce[static_cast<std::size_t>(op)]; }
+  FusedReduction fused(ReduceOp op) const { return reduce_fused[static_cast<std::size_t>(op)]; }
+};
+
+struct KernelSet {
+  std::array<Kernels, std::size(kDataTypes)> by_type{};
+
+  const Kernels& of(DataType type) const { return by_type[static_cast<std::size_t>(type)]; }
+};
+
+/// Loops over single elements: what the others are compared with, and what runs where there is
+/// nothing better.
+const KernelSet& plain_kernels();
+/// The fastest that this processor can run.
+const KernelSet& kernels();
+
+}  // namespace paceline

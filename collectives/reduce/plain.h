@@ -1,0 +1,43 @@
+// Kernels as loops over single elements.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "collectives/reduce/elements.h"
+
+namespace paceline::reduce {
+
+template <class T>
+struct Plain {
+  template <class Op>
+  static void reduce(void* target, const void* left, const void* right, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+      store_element<T>(target, i, Op::of(load_element<T>(left, i), load_element<T>(right, i)));
+    }
+  }
+  template <class Op>
+  static void fused(void* target, const void* const* operands, std::size_t operand_count,
+                    std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+      Wide<T> total = load_element<T>(operands[0], i);
+      for (std::size_t k = 1; k < operand_count; ++k) {
+        total = Op::of(total, load_element<T>(operands[k], i));
+      }
+      store_element<T>(target, i, total);
+    }
+  }
+  static void scale(void* target, const void* source, const void* factor, std::size_t count) {
+    const Wide<T> by = load_element<T>(factor, 0);
+    for (std::size_t i = 0; i < count; ++i) {
+      store_element<T>(target, i, Prod::of(load_element<T>(source, i), by));
+    }
+  }
+  static void divide(void* target, std::size_t count, std::uint64_t divisor) {
+    for (std::size_t i = 0; i < count; ++i) {
+      store_element<T>(target, i, quotient(load_element<T>(target, i), divisor));
+    }
+  }
+};
+
+}  // namespace paceline::reduce

@@ -1,0 +1,278 @@
+// The kernels in vectors. Highway compiles this file once for each kind of processor, and finds out
+// which of them this one is.
+
+// A processor without AVX2 takes the plain kernels: Highway's narrowing to float16 for those older
+// ones truncates instead of rounding.
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "collectives/reduce/simd.cc"
+#include <hwy/foreach_target.h>
+// What includes itself again stands below.
+#include <hwy/highway.h>
+
+#include "collectives/reduce/kernel_set.h"
+#include "collectives/reduce/plain.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace paceline::reduce::HWY_NAMESPACE {
+
+#if HWY_TARGET == HWY_SCALAR
+
+const KernelSet& kernel_set() { return plain_kernels(); }
+
+#else
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// What an operation does to vectors of elements that need no widening.
+template <class Op>
+struct OnVectors;
+template <>
+struct OnVectors<Sum> {
+  template <class D, class V>
+  static HWY_INLINE V of(D, V left, V right) {
+    return hn::Add(left, right);
+  }
+};
+template <>
+struct OnVectors<Min> {
+  template <class D, class V>
+  static HWY_INLINE V of(D, V left, V right) {
+    return hn::Min(left, right);
+  }
+};
+template <>
+struct OnVectors<Max> {
+  template <class D, class V>
+  static HWY_INLINE V of(D, V left, V right) {
+    return hn::Max(left, right);
+  }
+};
+template <>
+struct OnVectors<Prod> {
+  template <class D, class V>
+  static HWY_INLINE V of(D d, V left, V right) {
+    if constexpr (sizeof(hn::TFromD<D>) > 1) {
+      return left * right;
+    } else {
+      return of_bytes(d, left, right);
+    }
+  }
+
+ private:
+  // Two neighbours in a lane of 16 bits, of whose product the lower half counts.
+  template <class D, class V>
+  static HWY_INLINE V of_bytes(D d, V left, V right) {
+    const hn::Repartition<std::uint16_t, D> pairs;
+    const auto a = hn::BitCast(pairs, left);
+    const auto b = hn::BitCast(pairs, right);
+    const auto lower = hn::And(a * b, hn::Set(pairs, 0xFF));
+    const auto upper = hn::ShiftLeft<8>(hn::ShiftRight<8>(a) * hn::ShiftRight<8>(b));
+    return hn::BitCast(d, hn::Or(lower, upper));
+  }
+};
+
+// How elements of type T stand in vectors: a Value is what is combined, of kBytes of memory.
+template <class T>
+struct Lanes {
+  using D = hn::ScalableTag<T>;
+  using Value = hn::Vec<D>;
+  static constexpr std::size_t kBytes = hn::MaxLanes(D()) * sizeof(T);
+
+  static HWY_INLINE Value load(const std::byte* at) {
+    return hn::LoadU(D(), reinterpret_cast<const T*>(at));
+  }
+  static HWY_INLINE void store(Value value, std::byte* at) {
+    hn::StoreU(value, D(), reinterpret_cast<T*>(at));
+  }
+  template <class Op>
+  static HWY_INLINE Value combine(Value left, Value right) {
+    return OnVectors<Op>::of(D(), left, right);
+  }
+  static HWY_INLINE Value quotient(Value value, T divisor) {
+    return hn::Div(value, hn::Set(D(), divisor));
+  }
+};
+
+template <>
+struct Lanes<Float16> {
+  using D = hn::ScalableTag<float>;
+  using Half = hn::Rebind<hwy::float16_t, D>;
+  using Value = hn::Vec<D>;
+  static constexpr std::size_t kBytes = hn::MaxLanes(D()) * sizeof(Float16);
+
+  static HWY_INLINE Value load(const std::byte* at) {
+    return hn::PromoteTo(D(), hn::LoadU(Half(), reinterpret_cast<const hwy::float16_t*>(at)));
+  }
+  static HWY_INLINE void store(Value value, std::byte* at) {
+    hn::StoreU(hn::DemoteTo(Half(), value), Half(), reinterpret_cast<hwy::float16_t*>(at));
+  }
+  template <class Op>
+  static HWY_INLINE Value combine(Value left, Value right) {
+    return OnVectors<Op>::of(D(), left, right);
+  }
+  static HWY_INLINE Value quotient(Value value, float divisor) {
+    return hn::Div(value, hn::Set(D(), divisor));
+  }
+};
+
+// Neighbours in a lane of 32 bits: each is widened in its place, and no element leaves its lane.
+template <>
+struct Lanes<BFloat16> {
+  using D = hn::ScalableTag<float>;
+  using Bits = hn::RebindToUnsigned<D>;
+  struct Value {
+    hn::Vec<D> even;
+    hn::Vec<D> odd;
+  };
+  static constexpr std::size_t kBytes = hn::MaxLanes(D()) * sizeof(float);
+
+  static HWY_INLINE Value load(const std::byte* at) {
+    const auto pairs = hn::LoadU(Bits(), reinterpret_cast<const std::uint32_t*>(at));
+    return {hn::BitCast(D(), hn::ShiftLeft<16>(pairs)),
+            hn::BitCast(D(), hn::And(pairs, upper_half()))};
+  }
+  static HWY_INLINE void store(Value value, std::byte* at) {
+    const auto even = hn::ShiftRight<16>(rounded(value.even));
+    const auto odd = hn::And(rounded(value.odd), upper_half());
+    hn::StoreU(hn::Or(even, odd), Bits(), reinterpret_cast<std::uint32_t*>(at));
+  }
+  template <class Op>
+  static HWY_INLINE Value combine(Value left, Value right) {
+    return {OnVectors<Op>::of(D(), left.even, right.even),
+            OnVectors<Op>::of(D(), left.odd, right.odd)};
+  }
+  static HWY_INLINE Value quotient(Value value, float divisor) {
+    const auto by = hn::Set(D(), divisor);
+    return {hn::Div(value.even, by), hn::Div(value.odd, by)};
+  }
+
+ private:
+  static HWY_INLINE hn::Vec<Bits> upper_half() { return hn::Set(Bits(), 0xFFFF0000u); }
+  // What counts stands in the upper half. To nearest, ties to even; a NaN stays one.
+  static HWY_INLINE hn::Vec<Bits> rounded(hn::Vec<D> value) {
+    const auto bits = hn::BitCast(Bits(), value);
+    const auto is_odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(Bits(), 1));
+    const auto nearest = bits + hn::Set(Bits(), 0x7FFF) + is_odd;
+    const auto quiet = hn::Or(bits, hn::Set(Bits(), 0x00400000));
+    return hn::IfThenElse(hn::RebindMask(Bits(), hn::IsNaN(value)), quiet, nearest);
+  }
+};
+
+template <class T>
+struct Simd {
+  using L = Lanes<T>;
+  using Value = typename L::Value;
+  static constexpr std::size_t kElements = L::kBytes / sizeof(T);
+  // Vectors in flight where each takes several operands.
+  static constexpr std::size_t kUnroll = 4;
+
+  template <class Op>
+  static void reduce(void* target, const void* left, const void* right, std::size_t count) {
+    auto* to = static_cast<std::byte*>(target);
+    const auto* a = static_cast<const std::byte*>(left);
+    const auto* b = static_cast<const std::byte*>(right);
+    for (; count >= kElements; count -= kElements) {
+      L::store(L::template combine<Op>(L::load(a), L::load(b)), to);
+      a += L::kBytes;
+      b += L::kBytes;
+      to += L::kBytes;
+    }
+    Plain<T>::template reduce<Op>(to, a, b, count);
+  }
+
+  template <class Op>
+  static void fused(void* target, const void* const* operands, std::size_t operand_count,
+                    std::size_t count) {
+    constexpr std::size_t kBlock = kUnroll * kElements;
+    std::size_t done = 0;
+    for (; count - done >= kBlock; done += kBlock) {
+      fuse<Op, kUnroll>(target, operands, operand_count, done);
+    }
+    for (; count - done >= kElements; done += kElements) {
+      fuse<Op, 1>(target, operands, operand_count, done);
+    }
+    for (; done < count; ++done) {
+      Wide<T> total = load_element<T>(operands[0], done);
+      for (std::size_t k = 1; k < operand_count; ++k) {
+        total = Op::of(total, load_element<T>(operands[k], done));
+      }
+      store_element<T>(target, done, total);
+    }
+  }
+
+  static void scale(void* target, const void* source, const void* factor, std::size_t count) {
+    alignas(L::kBytes) std::byte factors[L::kBytes];
+    for (std::size_t i = 0; i < kElements; ++i) {
+      store_element<T>(factors, i, load_element<T>(factor, 0));
+    }
+    const Value by = L::load(factors);
+    auto* to = static_cast<std::byte*>(target);
+    const auto* from = static_cast<const std::byte*>(source);
+    for (; count >= kElements; count -= kElements) {
+      L::store(L::template combine<Prod>(L::load(from), by), to);
+      from += L::kBytes;
+      to += L::kBytes;
+    }
+    Plain<T>::scale(to, from, factor, count);
+  }
+
+  static void divide(void* target, std::size_t count, std::uint64_t divisor) {
+    auto* at = static_cast<std::byte*>(target);
+    if constexpr (std::is_floating_point_v<Wide<T> >) {
+      for (; count >= kElements; count -= kElements) {
+        L::store(L::quotient(L::load(at), static_cast<Wide<T> >(divisor)), at);
+        at += L::kBytes;
+      }
+    }
+    Plain<T>::divide(at, count, divisor);
+  }
+
+ private:
+  template <class Op, std::size_t kVectors>
+  static HWY_INLINE void fuse(void* target, const void* const* operands, std::size_t operand_count,
+                              std::size_t first) {
+    const auto at = [&](std::size_t operand, std::size_t vector) {
+      return L::load(static_cast<const std::byte*>(operands[operand]) + first * sizeof(T) +
+                     vector * L::kBytes);
+    };
+    Value totals[kVectors];
+    for (std::size_t v = 0; v < kVectors; ++v) totals[v] = at(0, v);
+    for (std::size_t k = 1; k < operand_count; ++k) {
+      for (std::size_t v = 0; v < kVectors; ++v) {
+        totals[v] = L::template combine<Op>(totals[v], at(k, v));
+      }
+    }
+    auto* const to = static_cast<std::byte*>(target) + first * sizeof(T);
+    for (std::size_t v = 0; v < kVectors; ++v) L::store(totals[v], to + v * L::kBytes);
+  }
+};
+
+const KernelSet& kernel_set() {
+  static const KernelSet set = make_kernel_set<Simd>();
+  return set;
+}
+
+#endif  // HWY_TARGET
+
+}  // namespace paceline::reduce::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace paceline {
+namespace reduce {
+namespace {
+
+HWY_EXPORT(kernel_set);
+const KernelSet& fastest_kernel_set() { return HWY_DYNAMIC_DISPATCH(kernel_set)(); }
+
+}  // namespace
+}  // namespace reduce
+
+const KernelSet& kernels() {
+  static const KernelSet& fastest = reduce::fastest_kernel_set();
+  return fastest;
+}
+
+}  // namespace paceline
+#endif  // HWY_ONCE

@@ -1,0 +1,87 @@
+#include "tests/harness/elements.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "collectives/reduce/elements.h"
+#include "collectives/reduce/kernels.h"
+#include "comm/base/with_type.h"
+
+namespace paceline::testing {
+namespace {
+
+int value_of(ReduceOp op, std::size_t mixed) {
+  const std::size_t place = mixed % kPeriod;
+  if (op != ReduceOp::kProd) return static_cast<int>(place % 15) - 7;
+  if (place % 7 == 0) return 2;
+  return place % 3 == 1 ? -1 : 1;
+}
+
+}  // namespace
+
+void Elements::fill(ValueAt value_at) {
+  const std::size_t first = std::min(count(), kPeriod);
+  with_type(type_, [&]<class T>(T) {
+    for (std::size_t index = 0; index < first; ++index) {
+      reduce::store_element<T>(data(), index, static_cast<reduce::Wide<T>>(value_at(index)));
+    }
+  });
+  // What stands there already is copied behind itself: it doubles each time.
+  for (std::size_t done = first * size_of(type_); done < bytes_.size();) {
+    const std::size_t more = std::min(done, bytes_.size() - done);
+    std::memcpy(bytes_.data() + done, bytes_.data(), more);
+    done += more;
+  }
+}
+
+std::optional<std::size_t> Elements::first_other(const Elements& right) const {
+  const std::size_t checked = repeats() ? std::min(count(), kPeriod) : count();
+  for (std::size_t index = 0; index < checked; ++index) {
+    if (!is_as(right, index)) return index;
+  }
+  return std::nullopt;
+}
+
+bool Elements::repeats() const {
+  const std::size_t period = kPeriod * size_of(type_);
+  return bytes_.size() <= period ||
+         std::memcmp(bytes_.data(), bytes_.data() + period, bytes_.size() - period) == 0;
+}
+
+bool Elements::is_as(const Elements& right, std::size_t index) const {
+  const std::size_t bytes = size_of(type_);
+  return std::memcmp(bytes_.data() + index * bytes, right.bytes_.data() + index % kPeriod * bytes,
+                     bytes) == 0;
+}
+
+std::string Elements::text(std::size_t index) const {
+  const double value = with_type(type_, [&]<class T>(T) {
+    return static_cast<double>(reduce::load_element<T>(data(), index % kPeriod));
+  });
+  char text[32];
+  std::snprintf(text, sizeof text, "%.9g", value);
+  return text;
+}
+
+Elements inputs_of(const CallForm& call, int rank, std::size_t count) {
+  Elements elements(call.type, count);
+  elements.fill([&](std::size_t index) {
+    return value_of(call.op, static_cast<std::size_t>(rank) * 31 + call.number * 17 + index * 7);
+  });
+  return elements;
+}
+
+Elements reduced(const CallForm& call, int ranks, std::size_t count) {
+  const Kernels& plain = plain_kernels().of(call.type);
+  Elements result = inputs_of(call, 0, std::min(count, kPeriod));
+  for (int rank = 1; rank < ranks; ++rank) {
+    const Elements another = inputs_of(call, rank, result.count());
+    plain.reduction(call.op)(result.data(), result.data(), another.data(), result.count());
+  }
+  if (call.op == ReduceOp::kAvg)
+    plain.divide(result.data(), result.count(), static_cast<std::uint64_t>(ranks));
+  return result;
+}
+
+}  // namespace paceline::testing
