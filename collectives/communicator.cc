@@ -35,6 +35,8 @@ const Group& Communicator::group() const { return core_->group(); }
 CommunicatorStats Communicator::stats() const { return core_->stats(); }
 
 Status Communicator::close() { return core_->close(); }
+void Communicator::abort() { core_->abort(); }
+Status Communicator::failure() const { return core_->failure(); }
 
 Status Communicator::barrier() { return core_->run(barrier_request()); }
 

@@ -113,6 +113,16 @@ Status CommunicatorCore::close() {
   return status;
 }
 
+void CommunicatorCore::abort() {
+  const Engine::Baton baton = parts_.engine->hold();
+  fail(Status(Code::kCancelled, Scope::kGroup, "the communicator was aborted"), clock_.now());
+}
+
+Status CommunicatorCore::failure() const {
+  const Engine::Baton baton = parts_.engine->hold();
+  return failure_;
+}
+
 Status CommunicatorCore::validate(const OperationRequest& request) const {
   const Signature& signature = request.signature;
   if (!has_elements(signature.kind)) return {};

@@ -59,8 +59,10 @@ class CommunicatorCore final : private Driver, private TransportSink {
   Status run(const OperationRequest& request);
   /// Lets it run in the background.
   Work start(const OperationRequest& request);
-  /// Communicator::close().
+  /// Those of Communicator.
   Status close();
+  void abort();
+  Status failure() const;
 
  private:
   struct Operation {

@@ -1,4 +1,4 @@
-// Communicator::init(): from the environment to a communicator of the world.
+// Communicator::init(): from the environment, or an id, to a communicator of the world.
 
 #include <cerrno>
 #include <cstring>
@@ -13,7 +13,9 @@
 #include "collectives/communicator_core.h"
 #include "collectives/failure/store_whereabouts.h"
 #include "collectives/host_world.h"
+#include "collectives/unique_id.h"
 #include "comm/base/environment.h"
+#include "comm/base/function_ref.h"
 #include "comm/base/try.h"
 #include "comm/job_key.h"
 #include "comm/poll_engine.h"
@@ -39,6 +41,7 @@ struct World {
   Environment environment;
   int rank = 0;
   int size = 1;
+  int local_ranks = 1;  // of this host
   StallWatch::Options stalls;
   std::shared_ptr<Log> log;            // owners: all that write to it
   std::shared_ptr<PollEngine> engine;  // owners: see Work
@@ -130,16 +133,26 @@ Result<HostWorld> share_host(const World& world, StoreClient& store, const Group
   return HostWorld();
 }
 
-Result<Communicator> join(const World& world) {
-  const Environment& environment = world.environment;
-  const Deadline deadline = Deadline::after(world.engine->clock(), world.stalls.timeout);
+// Where the ranks find each other.
+struct Meeting {
+  SocketAddress address;
+  JobKey key;
+  std::unique_ptr<StoreServer> server;  // if this rank serves it
+  bool outlives_ranks = false;          // the launcher's does, and sees the ranks from outside
+};
+
+Result<JobKey> key_of_environment(const Environment& environment) {
   PACELINE_TRY_ASSIGN(auto key, JobKey::from_environment(environment));
-  if (key == nullptr) {
-    return Status(Code::kDenied, Scope::kProcess,
-                  "ranks talk over TCP only with a job key: start them with `paceline run`, or set "
-                  "PACELINE_JOB_KEY_FILE to a file of mode 0600 with 64 hexadecimal digits, the "
-                  "same on every rank");
-  }
+  if (key != nullptr) return std::move(*key);
+  return Status(Code::kDenied, Scope::kProcess,
+                "ranks talk over TCP only with a job key: start them with `paceline run`, or set "
+                "PACELINE_JOB_KEY_FILE to a file of mode 0600 with 64 hexadecimal digits, the "
+                "same on every rank");
+}
+
+Result<Meeting> meeting_of_environment(const World& world) {
+  const Environment& environment = world.environment;
+  PACELINE_TRY_ASSIGN(JobKey key, key_of_environment(environment));
   PACELINE_TRY_ASSIGN(const SocketAddress address, store_address(environment));
   const bool without_launcher = environment.store.empty();
   std::unique_ptr<StoreServer> server;
@@ -148,10 +161,26 @@ Result<Communicator> join(const World& world) {
     PACELINE_TRY_ASSIGN(server,
                         StoreServer::serve_tcp(address, std::move(its_key), {.log = world.log}));
   }
+  return Meeting{.address = address,
+                 .key = std::move(key),
+                 .server = std::move(server),
+                 .outlives_ranks = !without_launcher};
+}
+
+Result<Meeting> meeting_of_id(const UniqueId& id) {
+  PACELINE_TRY_ASSIGN(MeetingPlace place, read_unique_id(id));
+  return Meeting{
+      .address = place.address, .key = std::move(place.key), .server = take_server_of(id)};
+}
+
+Result<Communicator> join(const World& world, Meeting meeting) {
+  const Environment& environment = world.environment;
+  const Deadline deadline = Deadline::after(world.engine->clock(), world.stalls.timeout);
   PACELINE_TRY_ASSIGN(
       TcpListener listener,
       TcpListener::open(environment.bind_address.empty() ? "127.0.0.1" : environment.bind_address));
-  PACELINE_TRY_ASSIGN(auto store, StoreClient::connect(world.engine, address, key.get(), deadline));
+  PACELINE_TRY_ASSIGN(auto store,
+                      StoreClient::connect(world.engine, meeting.address, &meeting.key, deadline));
   const Member self{
       .host = host_name(environment), .address = listener.address(), .pid = ::getpid()};
   PACELINE_TRY_ASSIGN(
@@ -161,20 +190,50 @@ Result<Communicator> join(const World& world) {
   if (joined.transport == nullptr) {
     PACELINE_TRY_ASSIGN(joined.transport,
                         make_tcp_transport(world.engine, group, std::move(listener),
-                                           std::move(*key), {.log = world.log}));
+                                           std::move(meeting.key), {.log = world.log}));
   }
   // Whoever asks for an algorithm asks for a plan.
   if (joined.backend == nullptr || !environment.algorithm.empty())
     joined.backend = make_native(world, joined.transport.get());
-  // The launcher's store lives as long as the job and sees the ranks from outside.
   std::unique_ptr<Whereabouts> whereabouts;
-  if (!without_launcher) whereabouts = std::make_unique<StoreWhereabouts>(std::move(store));
+  if (meeting.outlives_ranks) whereabouts = std::make_unique<StoreWhereabouts>(std::move(store));
   PACELINE_TRY_ASSIGN(Communicator communicator,
                       make_communicator(world, std::move(group), std::move(joined.transport),
                                         std::move(joined.backend), std::move(whereabouts)));
-  // Rank 0 serves the store until all have read it.
-  if (without_launcher) PACELINE_TRY(communicator.barrier());
+  // It is served until all have read it.
+  if (!meeting.outlives_ranks) PACELINE_TRY(communicator.barrier());
   return communicator;
+}
+
+Status prepare(World& world, const InitOptions& options) {
+  const Environment& environment = world.environment;
+  world.stalls = {.timeout = options.timeout_ms.count() > 0
+                                 ? std::chrono::nanoseconds(options.timeout_ms)
+                                 : std::chrono::nanoseconds(environment.timeout_s),
+                  .report_every = environment.stall_s};
+  world.log = make_stderr_log({.level = environment.log_level});
+  PACELINE_TRY_ASSIGN(world.engine, PollEngine::create(PollEngine::options_for(world.local_ranks)));
+  return {};
+}
+
+Result<Communicator> alone(const World& world) {
+  Group group{.members = {{.host = host_name(world.environment), .pid = ::getpid()}}};
+  return make_communicator(world, std::move(group), nullptr, make_native(world, nullptr), nullptr);
+}
+
+// The communicator of `world`, whose ranks meet at what `meet` returns.
+Result<Communicator> make_world(World& world, const InitOptions& options,
+                                FunctionRef<Result<Meeting>()> meet) {
+  PACELINE_TRY(prepare(world, options));
+  if (world.size == 1) return alone(world);
+  PACELINE_TRY_ASSIGN(Meeting meeting, meet());
+  return join(world, std::move(meeting));
+}
+
+Result<Communicator> said_by(const World& world, Result<Communicator> made) {
+  if (made.ok()) return made;
+  return made.status().with_context("rank " + std::to_string(world.rank) + " of " +
+                                    std::to_string(world.size));
 }
 
 }  // namespace
@@ -183,22 +242,21 @@ Result<Communicator> Communicator::init(const InitOptions& options) {
   World world;
   PACELINE_TRY_ASSIGN(world.environment, read_environment());
   PACELINE_TRY(read_ranks(world));
-  world.stalls = {.timeout = options.timeout_ms.count() > 0
-                                 ? std::chrono::nanoseconds(options.timeout_ms)
-                                 : std::chrono::nanoseconds(world.environment.timeout_s),
-                  .report_every = world.environment.stall_s};
-  world.log = make_stderr_log({.level = world.environment.log_level});
-  const int local_ranks = world.environment.local_world_size.value_or(world.size);
-  PACELINE_TRY_ASSIGN(world.engine, PollEngine::create(PollEngine::options_for(local_ranks)));
-  Result<Communicator> communicator = [&]() -> Result<Communicator> {
-    if (world.size > 1) return join(world);
-    Group alone{.members = {{.host = host_name(world.environment), .pid = ::getpid()}}};
-    return make_communicator(world, std::move(alone), nullptr, make_native(world, nullptr),
-                             nullptr);
-  }();
-  if (communicator.ok()) return communicator;
-  return communicator.status().with_context("rank " + std::to_string(world.rank) + " of " +
-                                            std::to_string(world.size));
+  world.local_ranks = world.environment.local_world_size.value_or(world.size);
+  return said_by(world, make_world(world, options, [&] { return meeting_of_environment(world); }));
+}
+
+Result<Communicator> Communicator::init(const UniqueId& id, int rank, int size,
+                                        const InitOptions& options) {
+  if (rank < 0 || rank >= size) {
+    return setting_error("rank " + std::to_string(rank) + " of " + std::to_string(size) +
+                         " does not exist");
+  }
+  World world{.rank = rank, .size = size, .local_ranks = size};
+  PACELINE_TRY_ASSIGN(world.environment, read_environment());
+  // The launcher's ring has one writer, the world of the environment.
+  world.environment.flight_fd.reset();
+  return said_by(world, make_world(world, options, [&] { return meeting_of_id(id); }));
 }
 
 }  // namespace paceline

@@ -67,6 +67,16 @@ Result<JobKey> JobKey::from_file(const std::string& path) {
   return key;
 }
 
+JobKey JobKey::from_bytes(std::span<const std::byte, kBytes> bytes) {
+  JobKey key;
+  std::memcpy(key.key_.data(), bytes.data(), kBytes);
+  return key;
+}
+
+void JobKey::copy_to(std::span<std::byte, kBytes> bytes) const {
+  std::memcpy(bytes.data(), key_.data(), kBytes);
+}
+
 Result<std::unique_ptr<JobKey>> JobKey::from_environment(const Environment& environment) {
   if (!environment.job_key_fd && environment.job_key_file.empty()) {
     return std::unique_ptr<JobKey>();

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 
 #include <paceline/status.h>
@@ -29,6 +30,8 @@ class JobKey {
   static Result<JobKey> from_descriptor(int fd);
   /// The same from a file, which others than its owner must not be able to read.
   static Result<JobKey> from_file(const std::string& path);
+  /// As copy_to() writes it.
+  static JobKey from_bytes(std::span<const std::byte, kBytes> bytes);
   /// From PACELINE_JOB_KEY_FD or PACELINE_JOB_KEY_FILE; null if neither is set.
   static Result<std::unique_ptr<JobKey>> from_environment(const Environment& environment);
 
@@ -38,6 +41,9 @@ class JobKey {
 
   /// Sealed anonymous memory that holds the key, close-on-exec until it is cleared.
   Result<UniqueFd> to_memfd() const;
+
+  /// The key itself, for those who hand it on in a way of their own.
+  void copy_to(std::span<std::byte, kBytes> bytes) const;
 
   /// Proof over `text`, bound to `purpose`.
   Mac prove(std::string_view purpose, ByteView text) const;

@@ -23,6 +23,7 @@
 #include <paceline/group.h>
 #include <paceline/status.h>
 #include <paceline/types.h>
+#include <paceline/unique_id.h>
 #include <paceline/work.h>
 
 namespace paceline {
@@ -62,6 +63,10 @@ class Communicator {
   /// ranks have come, or with an error that names who has not.
   static Result<Communicator> init(const InitOptions& options = {});
 
+  /// Joins the world of `size` ranks that all have been given this id. Collective.
+  static Result<Communicator> init(const UniqueId& id, int rank, int size,
+                                   const InitOptions& options = {});
+
   /// From parts; see collectives/communicator_core.h. For tests and for layers above.
   explicit Communicator(std::unique_ptr<CommunicatorCore> core);
   Communicator(Communicator&&) noexcept;
@@ -72,6 +77,12 @@ class Communicator {
   /// Returns when every rank has called it, and succeeds only if all have made the same calls
   /// before. Later calls of anything else are refused; to close again does nothing.
   Status close();
+
+  /// Ends what runs, and all that comes, with Code::kCancelled, here and on the other ranks. From
+  /// any thread, also while others are inside a call.
+  void abort();
+  /// The error that is final for it; a success while it can be used.
+  Status failure() const;
 
   int rank() const;
   int size() const;

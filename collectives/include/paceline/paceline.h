@@ -1,0 +1,117 @@
+/* Collective operations among the ranks of a group, for C11 and all that can call it.
+ *
+ *   plComm_t comm;
+ *   plCommInitFromEnvironment(&comm, NULL);                  under `paceline run`
+ *   float gradients[1000] = ...;
+ *   if (plAllReduce(gradients, gradients, 1000, plFloat32, plSum, comm, NULL) != plSuccess)
+ *     fprintf(stderr, "%s\n", plGetLastError(comm));
+ *   plCommFinalize(comm);                                    all ranks made the same calls
+ *   plCommDestroy(comm);
+ *
+ * The shapes, names and numbers are NCCL's (its API reference), with the prefix pl; what calls
+ * promise is said in paceline/communicator.h. Counts are of elements, 64 bits wide. Buffers are
+ * host memory, aligned or not, the same for input and output or apart.
+ *
+ * Every call returns when it has ended. Any thread may call, also several at a time; operations of
+ * one communicator run in the order in which they were called, which must be the same on every
+ * rank. No exception leaves a call, and none aborts the process. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct plComm* plComm_t;
+typedef struct plStream* plStream_t; /* NULL: host memory */
+
+#define PL_UNIQUE_ID_BYTES 128
+/* Secret: see paceline/unique_id.h. */
+typedef struct {
+  char internal[PL_UNIQUE_ID_BYTES];
+} plUniqueId;
+
+/* What the caller should do about it: paceline::Code. */
+typedef enum {
+  plSuccess = 0,
+  plUnavailable = 2,     /* NCCL's system error: try again, or look at the named address */
+  plInternalError = 3,   /* report a defect */
+  plInvalidArgument = 4, /* mend the call; the communicator stays usable */
+  plMismatch = 5,        /* NCCL's invalid usage: ranks called different operations */
+  plPeerLost = 6,        /* NCCL's remote error: a rank has gone */
+  plTimeout = 8,         /* a rank did not come in time */
+  plCancelled = 9,       /* somebody aborted or destroyed the communicator */
+  plDenied = 10,         /* mend the key or the rights */
+  plExhausted = 11       /* too much at a time; the communicator stays usable */
+} plResult_t;
+
+typedef enum {
+  plInt8 = 0,
+  plUint8 = 1,
+  plInt32 = 2,
+  plInt64 = 4,
+  plUint64 = 5,
+  plFloat16 = 6,
+  plFloat32 = 7,
+  plFloat64 = 8,
+  plBfloat16 = 9
+} plDataType_t;
+
+typedef enum { plSum = 0, plProd = 1, plMax = 2, plMin = 3, plAvg = 4 } plRedOp_t;
+
+/* What is not said keeps its default. Begin with PL_CONFIG_INITIALIZER: it names the fields that
+ * the caller knows, so that a program runs with a later library as it did. */
+typedef struct {
+  size_t size;
+  int32_t timeoutMs; /* of each operation, and of joining; 0: PACELINE_TIMEOUT_S, or 300 s */
+} plConfig_t;
+#define PL_CONFIG_INITIALIZER \
+  { sizeof(plConfig_t), 0 }
+
+/* 10000 major + 100 minor + patch. */
+plResult_t plGetVersion(int* version);
+/* A new id; paceline::make_unique_id(). */
+plResult_t plGetUniqueId(plUniqueId* id);
+
+/* Joins `rank` of `nranks` at the id's meeting. Collective. The config may be NULL. */
+plResult_t plCommInitRank(plComm_t* comm, int nranks, plUniqueId id, int rank);
+plResult_t plCommInitRankConfig(plComm_t* comm, int nranks, plUniqueId id, int rank,
+                                const plConfig_t* config);
+/* Joins the world that the environment describes: Communicator::init(). Collective. */
+plResult_t plCommInitFromEnvironment(plComm_t* comm, const plConfig_t* config);
+
+/* Returns when every rank has called it, and succeeds only if all made the same calls before. */
+plResult_t plCommFinalize(plComm_t comm);
+/* Nobody may be inside a call on it, nor make one afterwards. NULL is nothing. */
+plResult_t plCommDestroy(plComm_t comm);
+/* From any thread: ends what runs with plCancelled, here and on the other ranks, waits until nobody
+ * is inside a call, and destroys it. No call on it may begin afterwards. */
+plResult_t plCommAbort(plComm_t comm);
+
+plResult_t plCommCount(plComm_t comm, int* count);
+plResult_t plCommUserRank(plComm_t comm, int* rank);
+/* plSuccess while the communicator can be used, else the error that ended it. Never blocks for
+ * long. */
+plResult_t plCommGetAsyncError(plComm_t comm, plResult_t* error);
+
+/* recvbuff[i] = the reduction of every rank's sendbuff[i]. */
+plResult_t plAllReduce(const void* sendbuff, void* recvbuff, size_t count, plDataType_t datatype,
+                       plRedOp_t op, plComm_t comm, plStream_t stream);
+/* The root's sendbuff in every rank's recvbuff; sendbuff counts on the root only. */
+plResult_t plBroadcast(const void* sendbuff, void* recvbuff, size_t count, plDataType_t datatype,
+                       int root, plComm_t comm, plStream_t stream);
+/* Returns when every rank has called it. */
+plResult_t plBarrier(plComm_t comm, plStream_t stream);
+
+/* A word for the code. */
+const char* plGetErrorString(plResult_t result);
+/* One line about the last error of the communicator, or, for NULL, of this thread: whose fault it
+ * is as far as that is known, and in which operation. Empty if there was none. It stays until this
+ * thread's next call. */
+const char* plGetLastError(plComm_t comm);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,208 @@
+// The C interface: ranks as threads that meet by an id, every type and op, and what goes wrong.
+
+#include <atomic>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <iterator>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <paceline/paceline.h>
+
+#include "comm/base/clock.h"
+#include "tests/harness/elements.h"
+
+namespace paceline::testing {
+namespace {
+
+struct CType {
+  plDataType_t c;
+  DataType type;
+};
+constexpr CType kCTypes[] = {{plInt8, DataType::kInt8},        {plUint8, DataType::kUInt8},
+                             {plInt32, DataType::kInt32},      {plInt64, DataType::kInt64},
+                             {plUint64, DataType::kUInt64},    {plFloat16, DataType::kFloat16},
+                             {plFloat32, DataType::kFloat32},  {plFloat64, DataType::kFloat64},
+                             {plBfloat16, DataType::kBFloat16}};
+static_assert(std::size(kCTypes) == std::size(kDataTypes));
+struct COp {
+  plRedOp_t c;
+  ReduceOp op;
+};
+constexpr COp kCOps[] = {{plSum, ReduceOp::kSum},
+                         {plProd, ReduceOp::kProd},
+                         {plMax, ReduceOp::kMax},
+                         {plMin, ReduceOp::kMin},
+                         {plAvg, ReduceOp::kAvg}};
+static_assert(std::size(kCOps) == std::size(kReduceOps));
+
+plConfig_t config() {
+  plConfig_t config = PL_CONFIG_INITIALIZER;
+  config.timeoutMs = 30'000;
+  return config;
+}
+
+// Runs `body` as each of `ranks` ranks, in threads.
+void run_ranks_in_c(int ranks, const std::function<void(plComm_t comm, int rank)>& body) {
+  plUniqueId id;
+  ASSERT_EQ(plGetUniqueId(&id), plSuccess) << plGetLastError(nullptr);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < ranks; ++rank) {
+    threads.emplace_back([&, rank] {
+      const plConfig_t with = config();
+      plComm_t comm = nullptr;
+      ASSERT_EQ(plCommInitRankConfig(&comm, ranks, id, rank, &with), plSuccess)
+          << plGetLastError(nullptr);
+      body(comm, rank);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(CInterface, EveryTypeAndOpIsTheOneOfItsName) {
+  constexpr int kRanks = 3;
+  constexpr std::size_t kCount = 77;
+  run_ranks_in_c(kRanks, [](plComm_t comm, int rank) {
+    for (const CType& type : kCTypes) {
+      for (const COp& op : kCOps) {
+        const CallForm call{.type = type.type, .op = op.op};
+        Elements elements = inputs_of(call, rank, kCount);
+        ASSERT_EQ(
+            plAllReduce(elements.data(), elements.data(), kCount, type.c, op.c, comm, nullptr),
+            plSuccess)
+            << plGetLastError(comm);
+        EXPECT_FALSE(elements.first_other(reduced(call, kRanks, kCount)))
+            << name(type.type) << " " << name(op.op);
+      }
+    }
+    EXPECT_EQ(plCommFinalize(comm), plSuccess) << plGetLastError(comm);
+    EXPECT_EQ(plCommDestroy(comm), plSuccess);
+  });
+}
+
+TEST(CInterface, ABroadcastMayBeOutOfPlace) {
+  run_ranks_in_c(3, [](plComm_t comm, int rank) {
+    const double sent = 10 + rank;
+    double received = 0;
+    ASSERT_EQ(plBroadcast(&sent, &received, 1, plFloat64, 1, comm, nullptr), plSuccess);
+    EXPECT_EQ(received, 11);
+    EXPECT_EQ(plCommDestroy(comm), plSuccess);
+  });
+}
+
+class CInterfaceAlone : public ::testing::Test {
+ protected:
+  void SetUp() override { ASSERT_EQ(plCommInitFromEnvironment(&comm_, nullptr), plSuccess); }
+  void TearDown() override { EXPECT_EQ(plCommDestroy(comm_), plSuccess); }
+
+  plComm_t comm_ = nullptr;
+};
+
+TEST_F(CInterfaceAlone, AWrongArgumentIsRefusedInWords) {
+  float value = 3;
+  const auto all_reduce = [&](plDataType_t type, plRedOp_t op, plStream_t stream) {
+    return plAllReduce(&value, &value, 1, type, op, comm_, stream);
+  };
+  const auto stream = reinterpret_cast<plStream_t>(&value);
+  const struct {
+    plResult_t result;
+    std::string said;
+  } rows[] = {
+      {all_reduce(static_cast<plDataType_t>(3), plSum, nullptr), "unknown data type"},
+      {all_reduce(plFloat32, static_cast<plRedOp_t>(7), nullptr), "unknown op"},
+      {all_reduce(plFloat32, plSum, stream), "stream must be NULL"},
+      {plBroadcast(&value, &value, 1, plFloat32, 1, comm_, nullptr), "root 1 is not in 0..0"},
+      {plBroadcast(&value, nullptr, 1, plFloat32, 0, comm_, nullptr), "a buffer is null"},
+      {plCommCount(comm_, nullptr), "is NULL"}};
+  for (const auto& row : rows) EXPECT_EQ(row.result, plInvalidArgument) << row.said;
+  // The texts come one at a time.
+  EXPECT_EQ(all_reduce(static_cast<plDataType_t>(3), plSum, nullptr), plInvalidArgument);
+  EXPECT_NE(std::string(plGetLastError(comm_)).find(rows[0].said), std::string::npos);
+  EXPECT_EQ(all_reduce(plFloat32, plSum, stream), plInvalidArgument);
+  EXPECT_NE(std::string(plGetLastError(comm_)).find(rows[2].said), std::string::npos);
+  EXPECT_EQ(all_reduce(plFloat32, plSum, nullptr), plSuccess) << "it is still usable";
+}
+
+TEST(CInterface, WithoutACommunicatorNothingIsCalled) {
+  EXPECT_EQ(plBarrier(nullptr, nullptr), plInvalidArgument);
+  EXPECT_STREQ(plGetLastError(nullptr), "invalid argument: the communicator is NULL");
+  EXPECT_EQ(plCommDestroy(nullptr), plSuccess);
+  EXPECT_EQ(plCommInitFromEnvironment(nullptr, nullptr), plInvalidArgument);
+}
+
+TEST(CInterface, AnIdThatNobodyMadeIsRefused) {
+  plUniqueId id;
+  std::memset(&id, 7, sizeof id);
+  plComm_t comm = nullptr;
+  EXPECT_EQ(plCommInitRank(&comm, 2, id, 0), plInvalidArgument);
+  EXPECT_EQ(comm, nullptr);
+  EXPECT_NE(std::string(plGetLastError(nullptr)).find("not a unique id"), std::string::npos);
+  ASSERT_EQ(plGetUniqueId(&id), plSuccess);
+  EXPECT_EQ(plCommInitRank(&comm, 2, id, 2), plInvalidArgument);
+  plConfig_t too_short = config();
+  too_short.size = 4;
+  EXPECT_EQ(plCommInitRankConfig(&comm, 1, id, 0, &too_short), plInvalidArgument);
+}
+
+TEST(CInterface, AbortEndsACallOfAnotherThread) {
+  plResult_t other = plSuccess;
+  std::atomic<bool> aborted{false};
+  run_ranks_in_c(2, [&](plComm_t comm, int rank) {
+    if (rank == 0) {
+      std::thread caller([&] { EXPECT_EQ(plBarrier(comm, nullptr), plCancelled); });
+      const SystemClock clock;  // time to get inside
+      const TimePoint until = clock.now() + std::chrono::milliseconds(20);
+      while (clock.now() < until) std::this_thread::yield();
+      plResult_t error = plInternalError;
+      EXPECT_EQ(plCommGetAsyncError(comm, &error), plSuccess);
+      EXPECT_EQ(error, plSuccess);
+      EXPECT_EQ(plCommAbort(comm), plSuccess);
+      caller.join();
+      aborted.store(true);
+      aborted.notify_all();
+    } else {
+      aborted.wait(false);
+      // The other has entered this one, so it may succeed.
+      (void)plBarrier(comm, nullptr);
+      other = plBarrier(comm, nullptr);
+      EXPECT_EQ(plCommDestroy(comm), plSuccess);
+    }
+  });
+  EXPECT_EQ(other, plCancelled) << "the other rank hears of it";
+}
+
+TEST(CInterface, CommunicatorsLeaveNothingBehind) {
+  const auto descriptors = [] {
+    const std::filesystem::directory_iterator all("/proc/self/fd");
+    return std::distance(begin(all), end(all));
+  };
+  plComm_t comm = nullptr;
+  ASSERT_EQ(plCommInitFromEnvironment(&comm, nullptr), plSuccess);
+  ASSERT_EQ(plCommDestroy(comm), plSuccess);
+  const auto before = descriptors();
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_EQ(plCommInitFromEnvironment(&comm, nullptr), plSuccess);
+    ASSERT_EQ(plCommDestroy(comm), plSuccess);
+  }
+  for (int i = 0; i < 10; ++i) {
+    run_ranks_in_c(2, [](plComm_t joined, int) {
+      EXPECT_EQ(plBarrier(joined, nullptr), plSuccess);
+      EXPECT_EQ(plCommDestroy(joined), plSuccess);
+    });
+  }
+  EXPECT_EQ(descriptors(), before);
+}
+
+TEST(CInterface, SaysItsVersion) {
+  int version = 0;
+  EXPECT_EQ(plGetVersion(&version), plSuccess);
+  EXPECT_GE(version, 100);
+  EXPECT_STREQ(plGetErrorString(plMismatch), "mismatch");
+}
+
+}  // namespace
+}  // namespace paceline::testing
