@@ -100,14 +100,12 @@ class Inside {
   plComm& comm_;
 };
 
-// A call on a communicator.
+// A call on a communicator, inside of it until the error has been noted: then it may be gone.
 template <class Body>
 plResult_t on(plComm* comm, const Body& body) noexcept {
-  return guarded(comm, [&]() -> Status {
-    if (comm == nullptr) return invalid("the communicator is NULL");
-    const Inside inside(*comm);
-    return body(comm->communicator);
-  });
+  if (comm == nullptr) return guarded(comm, [] { return invalid("the communicator is NULL"); });
+  const Inside inside(*comm);
+  return guarded(comm, [&]() -> Status { return body(comm->communicator); });
 }
 
 // An operation on host memory.
