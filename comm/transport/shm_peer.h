@@ -39,7 +39,9 @@ class ShmPeer {
   // Of a ring it costs nothing to come back for more, but what is read ahead is copied twice.
   static constexpr std::size_t kReadAheadBytes = 1024;
 
-  bool has_work() const { return !lost() && !inbox.stalled() && stream_.has_input(); }
+  bool has_work() const {
+    return !lost() && !inbox.stalled() && (stream_.has_input() || inbox.left_off());
+  }
   bool read();
   void lose(const Status& why);
 

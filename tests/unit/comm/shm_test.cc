@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "comm/transport/byte_ring.h"
+#include "comm/transport/stream_inbox.h"
 #include "tests/unit/comm/patience.h"
 
 namespace paceline::testing {
@@ -217,6 +218,37 @@ TEST_F(ShmTest, ASegmentThatIsTooSmallIsRefused) {
             Code::kInvalidArgument);
   for (const std::size_t bytes : {0u, 32u, 1000u}) {
     EXPECT_EQ(refusal({.segment = segment_}, {.ring_bytes = bytes}).code(), Code::kInvalidArgument);
+  }
+}
+
+class CountingSink final : public TransportSink {
+ public:
+  void told(int, MessageKind, ByteView) override { ++count; }
+  void waits(int, const Signature&) override {}
+  std::size_t count = 0;
+};
+
+// The last few lie read ahead where there was no room for them, and nothing comes behind them. How
+// many do depends on their length.
+TEST_F(ShmTest, AFewMoreControlMessagesThanAreTakenAtOnceAllCome) {
+  constexpr std::size_t kMany = StreamInbox::kMaxControls + 5;
+  std::vector<std::shared_ptr<PollEngine>> engines;
+  std::vector<std::unique_ptr<ShmTransport>> ends;
+  for (int rank = 0; rank < 2; ++rank) {
+    engines.push_back(PollEngine::create({}).value());
+    Group group{.name = "test", .rank = rank};
+    group.members.assign(2, {.host = "here"});
+    ends.push_back(
+        make_shm_transport(engines.back(), group, {.segment = segment_}, kOptions).value());
+  }
+  for (std::size_t bytes = 0; bytes <= 10; ++bytes) {
+    CountingSink sink;
+    ends[1]->set_sink(&sink);
+    for (std::size_t i = 0; i < kMany; ++i) ends[0]->tell(1, MessageKind::kAnswer, Bytes(bytes));
+    ASSERT_TRUE(ends[0]->flushed()) << "all lie in the ring";
+    for (int turn = 0; turn < 10; ++turn) ends[1]->drive(engines[1]->clock().now());
+    EXPECT_EQ(sink.count, kMany) << bytes << " bytes each";
+    ends[1]->set_sink(nullptr);
   }
 }
 
