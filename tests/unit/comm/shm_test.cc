@@ -245,8 +245,11 @@ TEST_F(ShmTest, AFewMoreControlMessagesThanAreTakenAtOnceAllCome) {
     CountingSink sink;
     ends[1]->set_sink(&sink);
     for (std::size_t i = 0; i < kMany; ++i) ends[0]->tell(1, MessageKind::kAnswer, Bytes(bytes));
-    ASSERT_TRUE(ends[0]->flushed()) << "all lie in the ring";
-    for (int turn = 0; turn < 10; ++turn) ends[1]->drive(engines[1]->clock().now());
+    for (int turn = 0; turn < 10; ++turn) {
+      for (std::size_t end = 0; end < ends.size(); ++end) {
+        ends[end]->drive(engines[end]->clock().now());
+      }
+    }
     EXPECT_EQ(sink.count, kMany) << bytes << " bytes each";
     ends[1]->set_sink(nullptr);
   }
