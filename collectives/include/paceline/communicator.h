@@ -46,7 +46,7 @@ struct CommunicatorStats {
 
 /// Move-only. Member functions may be called from any thread, one at a time.
 ///
-/// Buffers: `count` elements of `type`, aligned for it. `in` and `out` are the same pointer (in
+/// Buffers: `count` elements of `type`, at any address. `in` and `out` are the same pointer (in
 /// place) or do not overlap. A buffer belongs to the operation from the call until it has ended;
 /// after an error its contents are unspecified.
 ///

@@ -87,7 +87,8 @@ plResult_t plCommFinalize(plComm_t comm);
 /* Nobody may be inside a call on it, nor make one afterwards. NULL is nothing. */
 plResult_t plCommDestroy(plComm_t comm);
 /* From any thread: ends what runs with plCancelled, here and on the other ranks, waits until nobody
- * is inside a call, and destroys it. No call on it may begin afterwards. */
+ * is inside a call, and destroys it. No call on it may begin afterwards: whoever was inside asks
+ * plGetLastError(NULL). */
 plResult_t plCommAbort(plComm_t comm);
 
 plResult_t plCommCount(plComm_t comm, int* count);

@@ -22,8 +22,8 @@ enum class DataType : std::uint8_t {
   kUInt64,
 };
 /// Sums and products of integers wrap. An average is the sum divided by the number of ranks, of
-/// integers rounded towards zero. Where either operand is NaN, or both are equal, minimum and
-/// maximum take that of the higher rank.
+/// integers rounded towards zero. Whether a NaN or a number is the minimum or maximum of both
+/// depends on the order of the reduction: it is the same on every rank.
 enum class ReduceOp : std::uint8_t { kSum, kMin, kMax, kProd, kAvg };
 enum class OperationKind : std::uint8_t { kBarrier, kBroadcast, kAllReduce, kClose };
 
