@@ -16,6 +16,7 @@ bool ShmPeer::flush() {
 bool ShmPeer::read() {
   stream_.begin_turn();
   const StreamState state = inbox.read(stream_);
+  more_ = inbox.stalled() || inbox.crowded();
   if (state == StreamState::kBroken) lose(inbox.error());
   if (state == StreamState::kClosed) {
     lose(Status(Code::kPeerLost, Scope::kGroup,

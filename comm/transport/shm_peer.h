@@ -40,12 +40,13 @@ class ShmPeer {
   static constexpr std::size_t kReadAheadBytes = 1024;
 
   bool has_work() const {
-    return !lost() && !inbox.stalled() && (stream_.has_input() || inbox.left_off());
+    return !lost() && !inbox.stalled() && (stream_.has_input() || more_);
   }
   bool read();
   void lose(const Status& why);
 
   ShmStream stream_;
+  bool more_ = false;  // the inbox has stopped before the stream did: it may have read ahead
   const Culprit who_;
   Status loss_;
 };

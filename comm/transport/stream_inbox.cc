@@ -32,7 +32,6 @@ void StreamInbox::meet(const Posted& posted, const Waiting& message) {
 
 StreamState StreamInbox::read(ByteStream& stream) {
   StreamState state = StreamState::kIdle;
-  left_off_ = false;
   while (!stalled_ && !crowded()) {
     if (!current_) {
       if (begin_message()) continue;
@@ -51,7 +50,6 @@ StreamState StreamInbox::read(ByteStream& stream) {
     if (filled != StreamState::kMoved) return filled;
     state = StreamState::kMoved;
   }
-  left_off_ = crowded();
   return state;
 }
 

@@ -38,10 +38,6 @@ class StreamInbox {
   bool expects() const { return !posted_.empty() || receiving_.has_value(); }
   /// Nothing more is read until a receive is posted.
   bool stalled() const { return stalled_; }
-  /// Did the last read() stop at kMaxControls? Then there may be more at hand than the stream
-  /// shows.
-  bool left_off() const { return left_off_; }
-
   /// Nothing more is read until the control messages are reported.
   bool crowded() const { return controls_.size() >= kMaxControls; }
 
@@ -93,7 +89,6 @@ class StreamInbox {
   bool discards_ = false;      // all data is unwanted
   bool unwanted_ = false;      // the message's receive has ended without it
   bool stalled_ = false;
-  bool left_off_ = false;
 
   // Bytes read beyond what was asked for.
   Bytes stage_;

@@ -14,6 +14,7 @@
 
 #include "comm/transport/byte_ring.h"
 #include "comm/transport/stream_inbox.h"
+#include "comm/wire.h"
 #include "tests/unit/comm/patience.h"
 
 namespace paceline::testing {
@@ -221,6 +222,12 @@ TEST_F(ShmTest, ASegmentThatIsTooSmallIsRefused) {
   }
 }
 
+class CountingListener final : public RequestListener {
+ public:
+  void ended(Request& request) override { count += request.status.ok() ? 1u : 0u; }
+  std::size_t count = 0;
+};
+
 class CountingSink final : public TransportSink {
  public:
   void told(int, MessageKind, ByteView) override { ++count; }
@@ -228,30 +235,73 @@ class CountingSink final : public TransportSink {
   std::size_t count = 0;
 };
 
+// Two ranks of this process, driven by hand.
+class Pair {
+ public:
+  explicit Pair(const std::shared_ptr<SharedSegment>& segment) {
+    for (int rank = 0; rank < 2; ++rank) {
+      engines_.push_back(PollEngine::create({}).value());
+      Group group{.name = "test", .rank = rank};
+      group.members.assign(2, {.host = "here"});
+      ends_.push_back(
+          make_shm_transport(engines_.back(), group, {.segment = segment}, kOptions).value());
+    }
+  }
+  ShmTransport& writer() { return *ends_[0]; }
+  ShmTransport& reader() { return *ends_[1]; }
+  void drive(int turns) {
+    for (int turn = 0; turn < turns; ++turn) {
+      for (std::size_t end = 0; end < ends_.size(); ++end) {
+        ends_[end]->drive(engines_[end]->clock().now());
+      }
+    }
+  }
+
+ private:
+  std::vector<std::shared_ptr<PollEngine>> engines_;
+  std::vector<std::unique_ptr<ShmTransport>> ends_;
+};
+
 // The last few lie read ahead where there was no room for them, and nothing comes behind them. How
 // many do depends on their length.
 TEST_F(ShmTest, AFewMoreControlMessagesThanAreTakenAtOnceAllCome) {
   constexpr std::size_t kMany = StreamInbox::kMaxControls + 5;
-  std::vector<std::shared_ptr<PollEngine>> engines;
-  std::vector<std::unique_ptr<ShmTransport>> ends;
-  for (int rank = 0; rank < 2; ++rank) {
-    engines.push_back(PollEngine::create({}).value());
-    Group group{.name = "test", .rank = rank};
-    group.members.assign(2, {.host = "here"});
-    ends.push_back(
-        make_shm_transport(engines.back(), group, {.segment = segment_}, kOptions).value());
-  }
+  Pair pair(segment_);
   for (std::size_t bytes = 0; bytes <= 10; ++bytes) {
     CountingSink sink;
-    ends[1]->set_sink(&sink);
-    for (std::size_t i = 0; i < kMany; ++i) ends[0]->tell(1, MessageKind::kAnswer, Bytes(bytes));
-    for (int turn = 0; turn < 10; ++turn) {
-      for (std::size_t end = 0; end < ends.size(); ++end) {
-        ends[end]->drive(engines[end]->clock().now());
-      }
+    pair.reader().set_sink(&sink);
+    for (std::size_t i = 0; i < kMany; ++i) {
+      pair.writer().tell(1, MessageKind::kAnswer, Bytes(bytes));
     }
+    pair.drive(10);
     EXPECT_EQ(sink.count, kMany) << bytes << " bytes each";
-    ends[1]->set_sink(nullptr);
+    pair.reader().set_sink(nullptr);
+  }
+}
+
+TEST_F(ShmTest, AFewMoreMessagesThanABacklogHoldsAllCome) {
+  constexpr std::size_t kBytes = 200, kRead = StreamInbox::kBacklogBytes / (kHeaderBytes + kBytes);
+  for (std::size_t more = 1; more <= 5; ++more) {
+    const auto segment = std::make_shared<SharedSegment>(
+        SharedSegment::create_nameless(ShmTransport::bytes_for(2, kOptions.ring_bytes)).value());
+    Pair pair(segment);
+    CountingListener listener;
+    const Bytes payload(kBytes);
+    Bytes buffer(kBytes);
+    std::vector<Request> sends(kRead + more), receives(kRead + more);
+    for (Request& request : sends) {
+      request.listener = &listener;
+      pair.writer().send(1, {}, payload, request);
+      pair.drive(1);
+    }
+    pair.drive(10);
+    ASSERT_EQ(listener.count, sends.size()) << "all are in the backlog, the ring, or read ahead";
+    for (Request& request : receives) {
+      request.listener = &listener;
+      pair.reader().receive(0, buffer, request);
+    }
+    pair.drive(10);
+    EXPECT_EQ(listener.count, sends.size() + receives.size()) << more << " more";
   }
 }
 
