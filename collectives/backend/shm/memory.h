@@ -49,6 +49,7 @@ class Memory {
   std::uint64_t flag(int rank, std::uint64_t operation) const {
     return layout_.call(rank, operation).line.flag.load(std::memory_order_acquire);
   }
+  void expect_flags(std::uint64_t operation) const;
   void take(int root, std::uint64_t operation);
   void combine(std::uint64_t operation);
   void expect_exchange(std::uint64_t operation);
@@ -110,11 +111,6 @@ class Memory {
   Range part(const Range& chunk, int rank) const;
   std::size_t bytes(std::size_t count) const { return count * element_bytes_; }
   bool fits_line() const { return short_bytes_ <= Line::kDataBytes; }
-  void fetch_flags(std::uint64_t operation) const {
-    for (int rank = 0; rank < layout_.ranks(); ++rank) {
-      if (rank != rank_) __builtin_prefetch(&layout_.call(rank, operation).line);
-    }
-  }
   std::byte* gathered(std::uint64_t operation) const {
     return fits_line() ? layout_.gathering(operation).result.data
                        : layout_.gathered_post(operation);
@@ -170,9 +166,15 @@ inline void Memory::publish(std::uint64_t operation, std::uint64_t flag, bool ev
   }
   call.line.flag.store(flag, std::memory_order_release);
   // Behind the flag, which others may wait for.
-  if (!everybody) return;
-  if (fits_line()) fetch_flags(operation);
-  kernels_ = &kernels().of(request_->signature.type);
+  if (everybody) kernels_ = &kernels().of(request_->signature.type);
+}
+
+// Contributions that lie behind their flags would be fetched before they are there.
+inline void Memory::expect_flags(std::uint64_t operation) const {
+  if (!fits_line()) return;
+  for (int rank = 0; rank < layout_.ranks(); ++rank) {
+    if (rank != rank_) __builtin_prefetch(&layout_.call(rank, operation).line);
+  }
 }
 
 // This rank's own comes from where nobody else looks: a line that all read is on its way.
@@ -197,7 +199,7 @@ inline void Memory::expect_exchange(std::uint64_t operation) {
 }
 
 inline void Memory::take(int root, std::uint64_t operation) {
-  if (short_bytes_ == 0 || root == rank_) return;
+  if (short_bytes_ == 0) return;
   std::memcpy(request_->output, contribution(root, operation, false), short_bytes_);
 }
 

@@ -71,7 +71,8 @@ inline std::uint64_t flag_of(std::uint64_t operation, std::uint32_t digest) {
 ///   void conclude(operation, flag)            release, and wakes all
 ///   std::uint64_t conclusion(operation)       acquire
 ///   void take_result(operation)               reads it
-///   void expect_exchange(operation)           a hint: it is likely to be the next
+///   void expect_flags(operation)              a hint: those of all are met next
+///   void expect_exchange(operation)           a hint: likely to be met as the last one was
 ///   std::uint64_t counter(rank, Counter)      acquire
 ///   void advance(Counter, value)              release, and wakes who may wait for it
 ///   void stage(chunk), reduce(chunk), drain(chunk), drain_staged(root, chunk)
@@ -166,6 +167,7 @@ class Protocol {
       met_ = rank_;
       return Progress::kMoved;
     }
+    if (form_.everybody) memory.expect_flags(operation_);
     memory.wake_others();
     stage_ = form_.everybody ? Stage::kMeet : after_meeting();
     return Progress::kMoved;
@@ -187,6 +189,7 @@ class Protocol {
     if (is_own(met_)) ++met_;
     if (met_ < ranks_) return Progress::kMoved;
     memory.combine(operation_);
+    memory.expect_exchange(operation_ + 1);
     return end_exchange(memory);
   }
 
@@ -235,7 +238,6 @@ class Protocol {
   // All have begun this one, and so ended all before it.
   Progress end_exchange(Memory& memory) {
     by_all(Counter::kDone) = operation_;
-    memory.expect_exchange(operation_ + 1);
     return leave_meeting(memory);
   }
 
