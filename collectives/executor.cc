@@ -13,7 +13,7 @@ void Executor::start(std::shared_ptr<const CompiledPlan> plan, const Signature& 
   plan_ = std::move(plan);
   signature_ = signature;
   element_bytes_ = size_of(signature.type);
-  reduction_ = kernels().of(signature.type).reduction(signature.op);
+  kernels_ = &kernels().of(signature.type);
   failure_ = {};
   disagreement_.reset();
   const Plan& steps = plan_->plan();
@@ -84,7 +84,8 @@ void Executor::begin(StepId id) {
     case StepKind::kRecv:
       return begin_message(id);
     case StepKind::kReduce:
-      reduction_(at(step.target), at(step.left), at(step.right), step.count);
+      kernels_->reduction(signature_.op)(at(step.target), at(step.left), at(step.right),
+                                         step.count);
       break;
     case StepKind::kCopy:
       if (at(step.target) != at(step.left) && step.count > 0) {
@@ -132,12 +133,10 @@ void Executor::finish_step(StepId step) {
 
 // On every rank of the same sums, so of the same bits.
 void Executor::finish_result() {
-  if (signature_.kind != OperationKind::kAllReduce || signature_.op != ReduceOp::kAvg) return;
+  if (signature_.op != ReduceOp::kAvg) return;
   const Plan& plan = plan_->plan();
-  kernels()
-      .of(signature_.type)
-      .divide(at(Span{PlanBuffer::kOutput, 0}), plan.output_count,
-              static_cast<std::uint64_t>(plan.ranks));
+  kernels_->divide(at(Span{PlanBuffer::kOutput, 0}), plan.output_count,
+                   static_cast<std::uint64_t>(plan.ranks));
 }
 
 std::byte* Executor::at(Span span) {

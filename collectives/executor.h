@@ -61,7 +61,7 @@ class Executor final : private RequestListener {
   std::shared_ptr<const CompiledPlan> plan_;  // owners: this and the backend's cache
   Signature signature_;
   std::size_t element_bytes_ = 0;
-  Reduction reduction_ = nullptr;
+  const Kernels* kernels_ = nullptr;
   std::byte* buffers_[3] = {};  // indexed by PlanBuffer; the input is never written
   Status failure_;
   std::optional<Disagreement> disagreement_;

@@ -89,6 +89,22 @@ struct Max {
   }
 };
 
+/// use(Sum{}) for a sum, and so on. An average is reduced as a sum.
+template <class Use>
+void with_op(ReduceOp op, const Use& use) {
+  switch (op) {
+    case ReduceOp::kSum:
+    case ReduceOp::kAvg:
+      return use(Sum{});
+    case ReduceOp::kProd:
+      return use(Prod{});
+    case ReduceOp::kMin:
+      return use(Min{});
+    case ReduceOp::kMax:
+      return use(Max{});
+  }
+}
+
 /// Rounded to nearest; of integers, towards zero.
 template <class T>
 T quotient(T value, std::uint64_t divisor) {

@@ -17,15 +17,12 @@ KernelSet make_kernel_set() {
   for (const DataType type : kDataTypes) {
     Kernels& kernels = set.by_type[static_cast<std::size_t>(type)];
     with_type(type, [&]<class T>(T) {
-      const auto fill = [&]<class Op>(ReduceOp op, Op) {
-        kernels.reduce[static_cast<std::size_t>(op)] = &Make<T>::template reduce<Op>;
-        kernels.reduce_fused[static_cast<std::size_t>(op)] = &Make<T>::template fused<Op>;
-      };
-      fill(ReduceOp::kSum, Sum{});
-      fill(ReduceOp::kAvg, Sum{});
-      fill(ReduceOp::kProd, Prod{});
-      fill(ReduceOp::kMin, Min{});
-      fill(ReduceOp::kMax, Max{});
+      for (const ReduceOp op : kReduceOps) {
+        with_op(op, [&]<class Op>(Op) {
+          kernels.reduce[static_cast<std::size_t>(op)] = &Make<T>::template reduce<Op>;
+          kernels.reduce_fused[static_cast<std::size_t>(op)] = &Make<T>::template fused<Op>;
+        });
+      }
       kernels.scale = &Make<T>::scale;
       kernels.divide = &Make<T>::divide;
     });

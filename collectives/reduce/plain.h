@@ -19,7 +19,13 @@ struct Plain {
   template <class Op>
   static void fused(void* target, const void* const* operands, std::size_t operand_count,
                     std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i) {
+    fused_from<Op>(target, operands, operand_count, 0, count);
+  }
+  // The same of elements in [first, count).
+  template <class Op>
+  static void fused_from(void* target, const void* const* operands, std::size_t operand_count,
+                         std::size_t first, std::size_t count) {
+    for (std::size_t i = first; i < count; ++i) {
       Wide<T> total = load_element<T>(operands[0], i);
       for (std::size_t k = 1; k < operand_count; ++k) {
         total = Op::of(total, load_element<T>(operands[k], i));

@@ -72,11 +72,26 @@ struct OnVectors<Prod> {
   }
 };
 
+// Elements that are combined in one vector, of W.
+template <class W>
+struct OneVector {
+  using D = hn::ScalableTag<W>;
+  using Value = hn::Vec<D>;
+
+  template <class Op>
+  static HWY_INLINE Value combine(Value left, Value right) {
+    return OnVectors<Op>::of(D(), left, right);
+  }
+  static HWY_INLINE Value quotient(Value value, W divisor) {
+    return hn::Div(value, hn::Set(D(), divisor));
+  }
+};
+
 // How elements of type T stand in vectors: a Value is what is combined, of kBytes of memory.
 template <class T>
-struct Lanes {
-  using D = hn::ScalableTag<T>;
-  using Value = hn::Vec<D>;
+struct Lanes : OneVector<T> {
+  using typename OneVector<T>::D;
+  using typename OneVector<T>::Value;
   static constexpr std::size_t kBytes = hn::MaxLanes(D()) * sizeof(T);
 
   static HWY_INLINE Value load(const std::byte* at) {
@@ -85,20 +100,11 @@ struct Lanes {
   static HWY_INLINE void store(Value value, std::byte* at) {
     hn::StoreU(value, D(), reinterpret_cast<T*>(at));
   }
-  template <class Op>
-  static HWY_INLINE Value combine(Value left, Value right) {
-    return OnVectors<Op>::of(D(), left, right);
-  }
-  static HWY_INLINE Value quotient(Value value, T divisor) {
-    return hn::Div(value, hn::Set(D(), divisor));
-  }
 };
 
 template <>
-struct Lanes<Float16> {
-  using D = hn::ScalableTag<float>;
+struct Lanes<Float16> : OneVector<float> {
   using Half = hn::Rebind<hwy::float16_t, D>;
-  using Value = hn::Vec<D>;
   static constexpr std::size_t kBytes = hn::MaxLanes(D()) * sizeof(Float16);
 
   static HWY_INLINE Value load(const std::byte* at) {
@@ -106,13 +112,6 @@ struct Lanes<Float16> {
   }
   static HWY_INLINE void store(Value value, std::byte* at) {
     hn::StoreU(hn::DemoteTo(Half(), value), Half(), reinterpret_cast<hwy::float16_t*>(at));
-  }
-  template <class Op>
-  static HWY_INLINE Value combine(Value left, Value right) {
-    return OnVectors<Op>::of(D(), left, right);
-  }
-  static HWY_INLINE Value quotient(Value value, float divisor) {
-    return hn::Div(value, hn::Set(D(), divisor));
   }
 };
 
@@ -192,13 +191,7 @@ struct Simd {
     for (; count - done >= kElements; done += kElements) {
       fuse<Op, 1>(target, operands, operand_count, done);
     }
-    for (; done < count; ++done) {
-      Wide<T> total = load_element<T>(operands[0], done);
-      for (std::size_t k = 1; k < operand_count; ++k) {
-        total = Op::of(total, load_element<T>(operands[k], done));
-      }
-      store_element<T>(target, done, total);
-    }
+    Plain<T>::template fused_from<Op>(target, operands, operand_count, done, count);
   }
 
   static void scale(void* target, const void* source, const void* factor, std::size_t count) {
@@ -219,9 +212,10 @@ struct Simd {
 
   static void divide(void* target, std::size_t count, std::uint64_t divisor) {
     auto* at = static_cast<std::byte*>(target);
-    if constexpr (std::is_floating_point_v<Wide<T> >) {
+    using W = Wide<T>;
+    if constexpr (std::is_floating_point_v<W>) {
       for (; count >= kElements; count -= kElements) {
-        L::store(L::quotient(L::load(at), static_cast<Wide<T> >(divisor)), at);
+        L::store(L::quotient(L::load(at), static_cast<W>(divisor)), at);
         at += L::kBytes;
       }
     }

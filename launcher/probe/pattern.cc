@@ -36,18 +36,8 @@ std::vector<std::byte> make_table(DataType type, ReduceOp op, std::size_t count)
 // into[i] = into[i] op from[i].
 template <class T>
 void combine(std::byte* into, const std::byte* from, std::size_t count, ReduceOp op) {
-  using Plain = reduce::Plain<T>;
-  switch (op) {
-    case ReduceOp::kSum:
-    case ReduceOp::kAvg:
-      return Plain::template reduce<reduce::Sum>(into, into, from, count);
-    case ReduceOp::kProd:
-      return Plain::template reduce<reduce::Prod>(into, into, from, count);
-    case ReduceOp::kMin:
-      return Plain::template reduce<reduce::Min>(into, into, from, count);
-    case ReduceOp::kMax:
-      return Plain::template reduce<reduce::Max>(into, into, from, count);
-  }
+  reduce::with_op(
+      op, [&]<class Op>(Op) { reduce::Plain<T>::template reduce<Op>(into, into, from, count); });
 }
 
 }  // namespace
