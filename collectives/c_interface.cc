@@ -3,8 +3,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstring>
-#include <exception>
 #include <limits>
 #include <mutex>
 #include <new>
@@ -84,7 +84,7 @@ plResult_t guarded(plComm* comm, const Body& body) noexcept {
     return note(comm, body());
   } catch (const std::bad_alloc&) {
     return plExhausted;
-  } catch (const std::exception&) {
+  } catch (...) {
     return plInternalError;
   }
 }
@@ -158,12 +158,18 @@ ReduceOp op_of(plRedOp_t op) {
   return static_cast<ReduceOp>(std::numeric_limits<std::underlying_type_t<ReduceOp>>::max());
 }
 
+// Of the version that had timeoutMs alone. A later field is looked at where the size covers it.
+constexpr std::size_t kFirstConfigBytes = offsetof(plConfig_t, timeoutMs) + sizeof(int64_t);
+static_assert(kFirstConfigBytes == sizeof(plConfig_t));
+
 paceline::Result<paceline::InitOptions> options_of(const plConfig_t* config) {
   if (config == nullptr) return paceline::InitOptions();
-  if (config->size < sizeof(plConfig_t)) {
+  if (config->size < kFirstConfigBytes) {
     return invalid("the configuration does not begin with PL_CONFIG_INITIALIZER");
   }
-  if (config->timeoutMs < 0) return invalid("timeoutMs is negative");
+  if (config->size > sizeof(plConfig_t)) {
+    return invalid("the configuration is of a later version than this library");
+  }
   return paceline::InitOptions{.timeout_ms = std::chrono::milliseconds(config->timeoutMs)};
 }
 
@@ -320,7 +326,7 @@ const char* plGetLastError(plComm_t comm) {
   try {
     const std::lock_guard lock(comm->mutex);
     shown = comm->last_error;
-  } catch (const std::exception&) {
+  } catch (...) {
     return "";
   }
   return shown.c_str();

@@ -26,6 +26,8 @@
 namespace paceline {
 namespace {
 
+constexpr std::chrono::milliseconds kLongestTimeout = std::chrono::years(1);
+
 Status setting_error(const std::string& what) {
   return Status(Code::kInvalidArgument, Scope::kProcess, what);
 }
@@ -207,6 +209,8 @@ Result<Communicator> join(const World& world, Meeting meeting) {
 
 Status prepare(World& world, const InitOptions& options) {
   const Environment& environment = world.environment;
+  if (options.timeout_ms.count() < 0 || options.timeout_ms > kLongestTimeout)
+    return setting_error("timeout_ms is not between 0 and a year");
   world.stalls = {.timeout = options.timeout_ms.count() > 0
                                  ? std::chrono::nanoseconds(options.timeout_ms)
                                  : std::chrono::nanoseconds(environment.timeout_s),

@@ -32,7 +32,7 @@ class CommunicatorCore;
 
 struct InitOptions {
   /// An operation that has not ended after this long ends with Code::kTimeout. Zero: the value of
-  /// PACELINE_TIMEOUT_S, 300 s by default. It bounds the rendezvous of init() too.
+  /// PACELINE_TIMEOUT_S, 300 s by default. At most a year. It bounds the rendezvous of init() too.
   std::chrono::milliseconds timeout_ms{0};
 };
 

@@ -8,13 +8,14 @@
  *   plCommFinalize(comm);                                    all ranks made the same calls
  *   plCommDestroy(comm);
  *
- * The shapes, names and numbers are NCCL's (its API reference), with the prefix pl; what calls
- * promise is said in paceline/communicator.h. Counts are of elements, 64 bits wide. Buffers are
- * host memory, aligned or not, the same for input and output or apart.
+ * The shapes and names are NCCL's (its API reference), with the prefix pl, and so are the numbers
+ * of what NCCL knows, too; what calls promise is said in paceline/communicator.h. Counts are of
+ * elements, 64 bits wide. Buffers are host memory, aligned or not, the same for input and output or
+ * apart.
  *
  * Every call returns when it has ended. Any thread may call, also several at a time; operations of
  * one communicator run in the order in which they were called, which must be the same on every
- * rank. No exception leaves a call, and none aborts the process. */
+ * rank. No exception leaves a call. */
 #pragma once
 
 #include <stddef.h>
@@ -62,10 +63,11 @@ typedef enum {
 typedef enum { plSum = 0, plProd = 1, plMax = 2, plMin = 3, plAvg = 4 } plRedOp_t;
 
 /* What is not said keeps its default. Begin with PL_CONFIG_INITIALIZER: it names the fields that
- * the caller knows, so that a program runs with a later library as it did. */
-typedef struct {
+ * the caller knows, so that a program runs with a later library as it did. An earlier library that
+ * knows fewer refuses it (plInvalidArgument). */
+typedef struct { /* without padding: the size tells which fields there are */
   size_t size;
-  int32_t timeoutMs; /* of each operation, and of joining; 0: PACELINE_TIMEOUT_S, or 300 s */
+  int64_t timeoutMs; /* of each operation, and of joining; 0: PACELINE_TIMEOUT_S, or 300 s */
 } plConfig_t;
 #define PL_CONFIG_INITIALIZER \
   { sizeof(plConfig_t), 0 }

@@ -1,10 +1,12 @@
 // The C interface: ranks as threads that meet by an id, every type and op, and what goes wrong.
 
 #include <atomic>
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <functional>
 #include <iterator>
+#include <limits>
 #include <string>
 #include <thread>
 #include <vector>
@@ -143,9 +145,28 @@ TEST(CInterface, AnIdThatNobodyMadeIsRefused) {
   EXPECT_NE(std::string(plGetLastError(nullptr)).find("not a unique id"), std::string::npos);
   ASSERT_EQ(plGetUniqueId(&id), plSuccess);
   EXPECT_EQ(plCommInitRank(&comm, 2, id, 2), plInvalidArgument);
-  plConfig_t too_short = config();
-  too_short.size = 4;
-  EXPECT_EQ(plCommInitRankConfig(&comm, 1, id, 0, &too_short), plInvalidArgument);
+}
+
+TEST(CInterface, AConfigurationOfAnUnknownVersionIsRefused) {
+  plUniqueId id;
+  ASSERT_EQ(plGetUniqueId(&id), plSuccess);
+  for (const std::size_t size : {std::size_t{0}, sizeof(plConfig_t) - 1, sizeof(plConfig_t) + 1}) {
+    plConfig_t unknown = config();
+    unknown.size = size;
+    plComm_t comm = nullptr;
+    EXPECT_EQ(plCommInitRankConfig(&comm, 1, id, 0, &unknown), plInvalidArgument) << size;
+    EXPECT_EQ(comm, nullptr);
+  }
+}
+
+TEST(CInterface, ADeadlineThatNobodyCanMeanIsRefused) {
+  for (const std::int64_t milliseconds :
+       {std::int64_t{-1}, std::numeric_limits<std::int64_t>::max()}) {
+    plConfig_t odd = config();
+    odd.timeoutMs = milliseconds;
+    plComm_t comm = nullptr;
+    EXPECT_EQ(plCommInitFromEnvironment(&comm, &odd), plInvalidArgument) << milliseconds;
+  }
 }
 
 TEST(CInterface, AbortEndsACallOfAnotherThread) {
