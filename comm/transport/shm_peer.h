@@ -39,9 +39,7 @@ class ShmPeer {
   // Of a ring it costs nothing to come back for more, but what is read ahead is copied twice.
   static constexpr std::size_t kReadAheadBytes = 1024;
 
-  bool has_work() const {
-    return !lost() && !inbox.stalled() && (stream_.has_input() || more_);
-  }
+  bool has_work() const { return !lost() && !inbox.stalled() && (stream_.has_input() || more_); }
   bool read();
   void lose(const Status& why);
 
