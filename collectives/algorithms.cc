@@ -1,6 +1,8 @@
 #include "collectives/algorithms.h"
 
 #include "collectives/algo/binomial.h"
+#include "collectives/algo/bruck.h"
+#include "collectives/algo/direct.h"
 #include "collectives/algo/dissemination.h"
 #include "collectives/algo/recursive_doubling.h"
 #include "collectives/algo/ring.h"
@@ -14,6 +16,15 @@ constexpr Algorithm kAlgorithms[] = {
     {OperationKind::kAllReduce, "recursive_doubling", plan_recursive_doubling,
      cost_of_recursive_doubling},
     {OperationKind::kAllReduce, "ring", plan_ring, cost_of_ring},
+    {OperationKind::kAllReduce, "direct", plan_direct_all_reduce, cost_of_direct_all_reduce},
+    {OperationKind::kReduce, "binomial", plan_binomial_reduce, cost_of_binomial_reduce},
+    {OperationKind::kReduce, "direct", plan_direct_reduce, cost_of_direct_reduce},
+    {OperationKind::kReduceScatter, "direct", plan_direct_reduce_scatter,
+     cost_of_direct_reduce_scatter},
+    {OperationKind::kAllGather, "bruck", plan_bruck, cost_of_bruck},
+    {OperationKind::kGather, "direct", plan_direct_gather, cost_of_direct_gather},
+    {OperationKind::kScatter, "direct", plan_direct_scatter, cost_of_direct_scatter},
+    {OperationKind::kAllToAll, "direct", plan_direct_all_to_all, cost_of_direct_all_to_all},
 };
 
 }  // namespace

@@ -84,16 +84,27 @@ void Executor::begin(StepId id) {
     case StepKind::kRecv:
       return begin_message(id);
     case StepKind::kReduce:
-      kernels_->reduction(signature_.op)(at(step.target), at(step.left), at(step.right),
-                                         step.count);
+      reduce(step);
       break;
     case StepKind::kCopy:
-      if (at(step.target) != at(step.left) && step.count > 0) {
-        std::memcpy(at(step.target), at(step.left), bytes(step.count));
+      if (at(step.target) != at(step.from) && step.count > 0) {
+        std::memcpy(at(step.target), at(step.from), bytes(step.count));
       }
       break;
   }
   ended_.push_back(id);
+}
+
+void Executor::reduce(const Step& step) {
+  const std::span<const Span> operands = plan_->plan().operands_of(step);
+  if (operands.size() == 2) {
+    kernels_->reduction(signature_.op)(at(step.target), at(operands[0]), at(operands[1]),
+                                       step.count);
+    return;
+  }
+  operands_.clear();
+  for (const Span& operand : operands) operands_.push_back(at(operand));
+  kernels_->fused(signature_.op)(at(step.target), operands_.data(), operands_.size(), step.count);
 }
 
 void Executor::begin_message(StepId id) {
@@ -101,7 +112,7 @@ void Executor::begin_message(StepId id) {
   Request& request = requests_[id];
   request = {.listener = this, .tag = id};
   if (step.kind == StepKind::kSend) {
-    transport_->send(step.peer, signature_, {at(step.left), bytes(step.count)}, request);
+    transport_->send(step.peer, signature_, {at(step.from), bytes(step.count)}, request);
   } else {
     transport_->receive(step.peer, {at(step.target), bytes(step.count)}, request);
   }
@@ -135,7 +146,7 @@ void Executor::finish_step(StepId step) {
 void Executor::finish_result() {
   if (signature_.op != ReduceOp::kAvg) return;
   const Plan& plan = plan_->plan();
-  kernels_->divide(at(Span{PlanBuffer::kOutput, 0}), plan.output_count,
+  kernels_->divide(at(Span{PlanBuffer::kOutput, 0}), plan.shape.output_count,
                    static_cast<std::uint64_t>(plan.ranks));
 }
 

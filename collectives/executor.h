@@ -50,6 +50,7 @@ class Executor final : private RequestListener {
   void make_ready(StepId step);
   bool advance_lanes();
   void begin(StepId step);
+  void reduce(const Step& step);
   void begin_message(StepId id);
   void finish_step(StepId step);
   void finish_result();
@@ -74,6 +75,7 @@ class Executor final : private RequestListener {
   std::vector<std::size_t> next_in_lane_;
   std::vector<StepId> local_ready_;  // copies and reductions that may begin
   std::vector<StepId> ended_;        // steps whose end has not been followed up
+  std::vector<const void*> operands_;
   std::vector<std::byte> scratch_;
 };
 

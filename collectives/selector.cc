@@ -1,5 +1,6 @@
 #include "collectives/selector.h"
 
+#include <algorithm>
 #include <limits>
 #include <string>
 
@@ -23,7 +24,8 @@ Status unknown(std::string_view forced) {
 
 double predicted_ns(const Cost& cost, std::size_t element_bytes, const PathModel& model) {
   const double bytes = static_cast<double>(cost.count_sent) * static_cast<double>(element_bytes);
-  return static_cast<double>(cost.rounds) * model.alpha_ns + bytes * model.beta_ns_per_byte;
+  const std::size_t messages = std::max(cost.rounds, cost.messages);
+  return static_cast<double>(messages) * model.alpha_ns + bytes * model.beta_ns_per_byte;
 }
 
 Result<const Algorithm*> select(const PlanRequest& request, std::size_t element_bytes,

@@ -24,7 +24,8 @@ struct PathModel {
 /// 4 MiB. alpha is the first; (1298 us - alpha) / 4 MiB is beta, and 64 KiB would make it 0.33.
 inline constexpr PathModel kTcpLoopback{.alpha_ns = 4350, .beta_ns_per_byte = 0.308};
 
-/// rounds × alpha + bytes sent × beta, of the rank that sends most.
+/// messages × alpha + bytes sent × beta, of the rank that sends most: it sends one after the other,
+/// and waits for at least as many as there are rounds.
 double predicted_ns(const Cost& cost, std::size_t element_bytes, const PathModel& model);
 
 struct SelectOptions {

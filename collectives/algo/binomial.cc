@@ -1,5 +1,6 @@
 #include "collectives/algo/binomial.h"
 
+#include <algorithm>
 #include <bit>
 #include <utility>
 #include <vector>
@@ -53,16 +54,68 @@ Plan plan_binomial(const PlanRequest& request) {
   return std::move(builder).finish();
 }
 
+namespace {
+
+std::size_t levels(int ranks) {
+  return static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(ranks - 1)));
+}
+
 // The longest way has as many messages as the number below n with most bits set has bits.
+std::size_t longest_way(int ranks) {
+  return static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(ranks)) - 1);
+}
+
+// The longest piece of which two from each child fit into the scratch; the same on all ranks.
+std::size_t piece_count(const PlanRequest& request) {
+  const std::size_t children = std::max<std::size_t>(levels(request.ranks), 1);
+  return std::max<std::size_t>(1, ScratchSlots::kSlots / 2 * request.segment_count / children);
+}
+
+}  // namespace
+
+Plan plan_binomial_reduce(const PlanRequest& request) {
+  if (request.ranks == 1) return plan_alone(request);
+  constexpr std::size_t kAtOnce = 2;
+  const bool is_root = request.rank == request.root;
+  const Tree tree(request);
+  const std::vector<int> children(tree.children().rbegin(), tree.children().rend());
+  const std::vector<Part> pieces = segments_of({0, request.count}, piece_count(request));
+  PlanBuilder builder(request);
+  std::vector<Span> slots;
+  while (slots.size() < kAtOnce * children.size() && !pieces.empty()) {
+    slots.push_back(builder.reserve_scratch(pieces.front().count));
+  }
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const Part& piece = pieces[i];
+    std::vector<Span> operands{input(piece.offset)};
+    for (std::size_t child = 0; child < children.size(); ++child) {
+      const Span slot = slots[i % kAtOnce * children.size() + child];
+      builder.recv(children[child], slot, piece.count);
+      operands.push_back(slot);
+    }
+    const Span partial = is_root ? output(piece.offset) : operands.back();
+    if (!children.empty())
+      builder.reduce({.target = partial, .operands = operands, .count = piece.count});
+    if (!is_root) builder.send(tree.parent(), partial, piece.count);
+  }
+  return std::move(builder).finish();
+}
+
 Cost cost_of_binomial(const PlanRequest& request) {
   if (request.count == 0) return {};
-  const unsigned ranks = static_cast<unsigned>(request.ranks);
-  const std::size_t longest = static_cast<std::size_t>(std::bit_width(ranks) - 1);
-  const std::size_t children = static_cast<std::size_t>(std::bit_width(ranks - 1));
-  return {.rounds = longest,
+  const std::size_t children = levels(request.ranks);
+  return {.rounds = longest_way(request.ranks),
           .messages = children * segments_in(request.count, request.segment_count),
           .count_sent = children * request.count,
           .count_reduced = 0};
+}
+
+Cost cost_of_binomial_reduce(const PlanRequest& request) {
+  if (request.count == 0 || request.ranks == 1) return {};
+  return {.rounds = longest_way(request.ranks),
+          .messages = segments_in(request.count, piece_count(request)),
+          .count_sent = request.count,
+          .count_reduced = levels(request.ranks) * request.count};
 }
 
 }  // namespace paceline

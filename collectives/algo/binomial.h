@@ -1,4 +1,4 @@
-// Broadcast down a binomial tree (the ranks count from the root; bits of that number).
+// Broadcast down a binomial tree, and reduce up (ranks count from the root; bits of that number).
 //
 //   n = 8:  000 ──► 100 ──► 110 ──► 111      A rank's parent is its number without the lowest bit
 //            │       └────► 101              that is set; its children have one more bit, below
@@ -20,5 +20,13 @@ namespace paceline {
 
 Plan plan_binomial(const PlanRequest& request);
 Cost cost_of_binomial(const PlanRequest& request);
+
+// Reduce up the same tree. A rank reduces what its children send with its own input in one step,
+// the lower numbers on the left, and sends the partial result to its parent. Rounds as for the
+// broadcast; a rank sends count elements and reduces up to ceil(log2 n) × count, which the root
+// does. Pieces of segments follow each other up; scratch is two pieces from each child, at most
+// ScratchSlots::kSlots segments in all.
+Plan plan_binomial_reduce(const PlanRequest& request);
+Cost cost_of_binomial_reduce(const PlanRequest& request);
 
 }  // namespace paceline

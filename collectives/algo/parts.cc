@@ -15,6 +15,10 @@ Part part_of(std::size_t count, int parts, int index) {
           .count = shortest + (place < longer ? 1 : 0)};
 }
 
+Part block_of(const PlanRequest& request, int rank) {
+  return {.offset = static_cast<std::size_t>(rank) * request.count, .count = request.count};
+}
+
 std::size_t segments_in(std::size_t count, std::size_t segment_count) {
   PACELINE_ASSERT(segment_count > 0);
   return count / segment_count + (count % segment_count == 0 ? 0 : 1);

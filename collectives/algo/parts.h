@@ -2,6 +2,7 @@
 //
 //   part     one of `parts` nearly equal pieces of an array; sizes differ by at most one, the
 //            longer ones come first
+//   block    one rank's elements of an array that has as many for each rank
 //   segment  at most `segment_count` elements of a part: what travels in one message
 //   slot     scratch for one segment that has arrived and not been reduced yet
 #pragma once
@@ -25,6 +26,9 @@ struct Part {
 
 /// Part `index` of `parts`; indices count around in a circle, so that -1 is the last part.
 Part part_of(std::size_t count, int parts, int index);
+
+/// The block of `rank` in an array that has one for each rank (plan/shape.h).
+Part block_of(const PlanRequest& request, int rank);
 
 /// Segments that part_of(…) of this length is cut into; 0 for an empty one.
 std::size_t segments_in(std::size_t count, std::size_t segment_count);
@@ -53,7 +57,7 @@ class ScratchSlots {
   std::size_t taken_ = 0;
 };
 
-/// All-reduce of a rank that is alone: the input is the result.
+/// Of a rank that is alone: the input is the result.
 Plan plan_alone(const PlanRequest& request);
 
 }  // namespace paceline

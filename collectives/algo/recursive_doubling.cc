@@ -48,8 +48,7 @@ class Doubling {
       const Span ours = partial(segment);
       builder_.recv(peer, theirs, segment.count);
       builder_.reduce({.target = output(segment.offset),
-                       .left = peer < rank_ ? theirs : ours,
-                       .right = peer < rank_ ? ours : theirs,
+                       .operands = {peer < rank_ ? theirs : ours, peer < rank_ ? ours : theirs},
                        .count = segment.count});
     }
     in_output_ = true;

@@ -29,8 +29,7 @@ class Ring {
         const Span slot = slots_.next();
         builder_.recv(left_, slot, segment.count);
         builder_.reduce({.target = output(segment.offset),
-                         .left = slot,
-                         .right = input(segment.offset),
+                         .operands = {slot, input(segment.offset)},
                          .count = segment.count});
       }
     }

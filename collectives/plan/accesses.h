@@ -1,10 +1,9 @@
-// Which elements a step touches. Input and output are one memory here, because an operation in
-// place makes them so; scratch is the other.
+// Which elements a step touches. Input and output are one memory here, in which they lie as an
+// operation in place makes them; scratch is the other.
 #pragma once
 
-#include <array>
 #include <cstddef>
-#include <span>
+#include <vector>
 
 #include "collectives/plan/interval_map.h"
 #include "collectives/plan/plan.h"
@@ -14,36 +13,31 @@ namespace paceline {
 enum class Memory : std::uint8_t { kUser, kScratch };
 inline constexpr std::size_t kMemories = 2;
 
-inline Memory memory_of(PlanBuffer buffer) {
-  return buffer == PlanBuffer::kScratch ? Memory::kScratch : Memory::kUser;
-}
-
 struct Access {
   Memory memory = Memory::kUser;
   Interval elements;
   bool writes = false;
 };
 
-/// At most three; reads come before the write.
-class StepAccesses {
- public:
-  explicit StepAccesses(const Step& step) {
-    if (step.kind != StepKind::kRecv) add(step.left, step.count, false);
-    if (step.kind == StepKind::kReduce) add(step.right, step.count, false);
-    if (step.kind != StepKind::kSend) add(step.target, step.count, true);
-  }
+inline Access access_of(const Shape& shape, const Span& span, std::size_t count, bool writes) {
+  std::size_t begin = span.offset;
+  if (span.buffer == PlanBuffer::kInput) begin += shape.input_at;
+  if (span.buffer == PlanBuffer::kOutput) begin += shape.output_at;
+  return {.memory = span.buffer == PlanBuffer::kScratch ? Memory::kScratch : Memory::kUser,
+          .elements = {begin, begin + count},
+          .writes = writes};
+}
 
-  auto begin() const { return accesses_.begin(); }
-  auto end() const { return accesses_.begin() + size_; }
-
- private:
-  void add(const Span& span, std::size_t count, bool writes) {
-    accesses_[static_cast<std::size_t>(size_++)] = {
-        memory_of(span.buffer), {span.offset, span.offset + count}, writes};
-  }
-
-  std::array<Access, 3> accesses_;
-  std::ptrdiff_t size_ = 0;
-};
+/// What it reads, then what it writes.
+inline std::vector<Access> accesses_of(const Plan& plan, const Step& step) {
+  std::vector<Access> accesses;
+  const auto add = [&](const Span& span, bool writes) {
+    accesses.push_back(access_of(plan.shape, span, step.count, writes));
+  };
+  if (step.kind == StepKind::kSend || step.kind == StepKind::kCopy) add(step.from, false);
+  for (const Span& operand : plan.operands_of(step)) add(operand, false);
+  if (step.kind != StepKind::kSend) add(step.target, true);
+  return accesses;
+}
 
 }  // namespace paceline

@@ -6,12 +6,9 @@
 namespace paceline {
 
 PlanBuilder::PlanBuilder(const PlanRequest& request) {
-  const bool has_input = request.kind == OperationKind::kAllReduce || request.rank == request.root;
-  const bool has_data = request.kind != OperationKind::kBarrier;
   plan_.rank = request.rank;
   plan_.ranks = request.ranks;
-  plan_.input_count = has_data && has_input ? request.count : 0;
-  plan_.output_count = has_data ? request.count : 0;
+  plan_.shape = shape_of(request);
 }
 
 Span PlanBuilder::reserve_scratch(std::size_t count) {
@@ -21,7 +18,7 @@ Span PlanBuilder::reserve_scratch(std::size_t count) {
 }
 
 void PlanBuilder::send(int peer, Span from, std::size_t count) {
-  add({.kind = StepKind::kSend, .peer = peer, .count = count, .left = from});
+  add({.kind = StepKind::kSend, .peer = peer, .count = count, .from = from});
 }
 
 void PlanBuilder::recv(int peer, Span into, std::size_t count) {
@@ -30,16 +27,18 @@ void PlanBuilder::recv(int peer, Span into, std::size_t count) {
 
 void PlanBuilder::copy(const Copy& copy) {
   if (copy.count == 0) return;
-  add({.kind = StepKind::kCopy, .count = copy.count, .target = copy.target, .left = copy.from});
+  add({.kind = StepKind::kCopy, .count = copy.count, .target = copy.target, .from = copy.from});
 }
 
 void PlanBuilder::reduce(const Reduce& reduce) {
   if (reduce.count == 0) return;
+  const auto first = static_cast<std::uint32_t>(plan_.operands.size());
+  plan_.operands.insert(plan_.operands.end(), reduce.operands.begin(), reduce.operands.end());
   add({.kind = StepKind::kReduce,
        .count = reduce.count,
        .target = reduce.target,
-       .left = reduce.left,
-       .right = reduce.right});
+       .first_operand = first,
+       .operand_count = static_cast<std::uint32_t>(reduce.operands.size())});
 }
 
 void PlanBuilder::fence() {
@@ -56,7 +55,7 @@ Plan PlanBuilder::finish() && { return std::move(plan_); }
 
 void PlanBuilder::add(Step step) {
   const StepId id = static_cast<StepId>(plan_.steps.size());
-  const StepAccesses accesses(step);
+  const std::vector<Access> accesses = accesses_of(plan_, step);
   found_.clear();
   for (const Access& access : accesses) collect(access);
   drop_implied();

@@ -3,12 +3,12 @@
 //   PlanBuilder builder(request);
 //   builder.send(right, input(0), 100);
 //   builder.recv(left, slot, 100);
-//   builder.reduce({.target = output(0), .left = slot, .right = input(0), .count = 100});
+//   builder.reduce({.target = output(0), .operands = {slot, input(0)}, .count = 100});
 //   return std::move(builder).finish();
 //
 // A step depends on each earlier one that it must not overtake: the last writer of what it reads,
-// the last writer and the readers of what it writes. Input and output count as one memory (see
-// plan.h), so the plan holds in place too. Messages carry no order other than that; where nothing
+// the last writer and the readers of what it writes. Input and output count as one memory (plan.h),
+// so the plan holds in place too. Messages carry no order other than that; where nothing
 // is touched, as in a barrier, fence() gives it.
 //
 // The work is O(log) per step and range touched. Dependencies that another one implies directly
@@ -38,12 +38,11 @@ class PlanBuilder {
   };
   struct Reduce {
     Span target;
-    Span left;
-    Span right;
+    std::vector<Span> operands;  // from left to right, at least two
     std::size_t count = 0;
   };
 
-  /// Takes rank, ranks and the sizes of input and output from the request.
+  /// Takes rank, ranks and the shape from the request.
   explicit PlanBuilder(const PlanRequest& request);
 
   /// The next `count` elements of scratch.

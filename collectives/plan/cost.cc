@@ -41,7 +41,8 @@ Result<Cost> measure(std::span<const Plan> plans) {
     Cost own;
     for (const Step& step : plan.steps) {
       if (step.kind == StepKind::kSend) ++own.messages, own.count_sent += step.count;
-      if (step.kind == StepKind::kReduce) own.count_reduced += step.count;
+      if (step.kind == StepKind::kReduce)
+        own.count_reduced += step.count * (step.operand_count - 1);
     }
     cost.messages = std::max(cost.messages, own.messages);
     cost.count_sent = std::max(cost.count_sent, own.count_sent);

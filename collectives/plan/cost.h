@@ -15,7 +15,7 @@ struct Cost {
   std::size_t rounds = 0;    ///< messages in the longest chain in which each waits for the last
   std::size_t messages = 0;  ///< sent by one rank
   std::size_t count_sent = 0;
-  std::size_t count_reduced = 0;
+  std::size_t count_reduced = 0;  ///< once for each operand but the first
 
   bool operator==(const Cost&) const = default;
 };

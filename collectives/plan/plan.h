@@ -10,14 +10,13 @@
 // Rules, which check() (collectives/proof/check.h) proves for a set of plans:
 //   - The k-th send to a peer meets the peer's k-th recv from here; their counts are equal.
 //   - Steps that touch the same elements, one of them writing, are ordered by dependencies. Input
-//     and output count as the same memory, because an operation in place makes them so.
+//     and output count as one memory, in which they lie as an operation in place makes them.
 //   - Nothing deadlocks even when a send ends only once its recv has begun, and a message begins
 //     only once the earlier ones of the same direction with the same peer have ended.
 //   - Dependencies point backwards: the order of `steps` is one legal order.
-//   - No step writes the input. In place, a copy from an input offset to the same output offset is
-//     onto itself: whoever executes the plan skips it.
-// All-reduce has input and output of `count` elements on every rank, broadcast has an input on the
-// root only, a barrier has neither.
+//   - No step writes the input. In place, a copy may be onto itself: whoever executes the plan
+//     skips it.
+// How long input and output are, and where they lie to each other in place: shape.h.
 // A plan is a value; making one does no I/O and depends on nothing but its request.
 #pragma once
 
@@ -26,7 +25,7 @@
 #include <span>
 #include <vector>
 
-#include <paceline/types.h>
+#include "collectives/plan/shape.h"
 
 namespace paceline {
 
@@ -44,18 +43,19 @@ struct Span {
 };
 
 /// Reads and writes by kind:
-///   send    reads left
+///   send    reads from
 ///   recv    writes target
-///   copy    target = left
-///   reduce  target = left op right
+///   copy    target = from
+///   reduce  target = ((operand op operand) op operand) …, at least two, rounded once at the end
 /// A reduce may write exactly over one of its operands; partial overlap is not allowed.
 struct Step {
   StepKind kind = StepKind::kSend;
   int peer = -1;  ///< send and recv only
   std::size_t count = 0;
   Span target{};
-  Span left{};
-  Span right{};
+  Span from{};
+  std::uint32_t first_operand = 0;  ///< into Plan::operands; reduce only
+  std::uint32_t operand_count = 0;
   std::uint32_t first_dependency = 0;  ///< into Plan::dependencies
   std::uint32_t dependency_count = 0;
 
@@ -65,26 +65,19 @@ struct Step {
 struct Plan {
   int rank = 0;
   int ranks = 1;
-  std::size_t input_count = 0;
-  std::size_t output_count = 0;
+  Shape shape;
   std::size_t scratch_count = 0;
   std::vector<Step> steps;
+  std::vector<Span> operands;
   std::vector<StepId> dependencies;
 
   std::span<const StepId> dependencies_of(const Step& step) const {
     return std::span(dependencies).subspan(step.first_dependency, step.dependency_count);
   }
+  std::span<const Span> operands_of(const Step& step) const {
+    return std::span(operands).subspan(step.first_operand, step.operand_count);
+  }
   bool operator==(const Plan&) const = default;
-};
-
-/// What a plan is asked for.
-struct PlanRequest {
-  OperationKind kind = OperationKind::kBarrier;
-  int rank = 0;
-  int ranks = 1;
-  int root = 0;                   ///< broadcast only
-  std::size_t count = 0;          ///< elements of the full array; 0 for a barrier
-  std::size_t segment_count = 1;  ///< longest message worth sending whole, at least 1
 };
 
 }  // namespace paceline

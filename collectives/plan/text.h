@@ -11,7 +11,7 @@
 namespace paceline {
 
 /// "recv 40 from rank 2 into scratch[0]"
-std::string describe(const Step& step);
+std::string describe(const Plan& plan, const Step& step);
 
 /// The error of a plan that is wrong: names the rank, the step's number and words, and `what`.
 Status defect(const Plan& plan, StepId step, std::string_view what);

@@ -1,6 +1,7 @@
 #include "collectives/proof/check.h"
 
 #include <string>
+#include <vector>
 
 #include "collectives/plan/accesses.h"
 #include "collectives/plan/text.h"
@@ -19,18 +20,16 @@ Status check_shape(std::span<const Plan> plans, const PlanRequest& request) {
         Code::kInternal, Scope::kOperation,
         std::to_string(plans.size()) + " plans for " + std::to_string(request.ranks) + " ranks");
   }
-  const bool has_data = request.kind != OperationKind::kBarrier;
+  PlanRequest of_rank = request;
   for (std::size_t rank = 0; rank < plans.size(); ++rank) {
     const Plan& plan = plans[rank];
-    const bool has_input =
-        request.kind == OperationKind::kAllReduce || static_cast<std::size_t>(request.root) == rank;
     if (static_cast<std::size_t>(plan.rank) != rank || plan.ranks != request.ranks) {
       return defect(plan, "the plan of another rank or group stands in the place of rank " +
                               std::to_string(rank));
     }
-    if (plan.input_count != (has_data && has_input ? request.count : 0) ||
-        plan.output_count != (has_data ? request.count : 0)) {
-      return defect(plan, "input or output is not as long as the operation's");
+    of_rank.rank = plan.rank;
+    if (plan.shape != shape_of(of_rank)) {
+      return defect(plan, "input or output is not as long as the operation's, or lies elsewhere");
     }
   }
   return {};
@@ -39,9 +38,9 @@ Status check_shape(std::span<const Plan> plans, const PlanRequest& request) {
 std::size_t size_of(const Plan& plan, PlanBuffer buffer) {
   switch (buffer) {
     case PlanBuffer::kInput:
-      return plan.input_count;
+      return plan.shape.input_count;
     case PlanBuffer::kOutput:
-      return plan.output_count;
+      return plan.shape.output_count;
     case PlanBuffer::kScratch:
       return plan.scratch_count;
   }
@@ -54,9 +53,23 @@ bool within(const Plan& plan, const Span& span, std::size_t count) {
 }
 
 // Different elements of one memory, some of them common.
-bool half_over(const Span& a, const Span& b, std::size_t count) {
-  if (memory_of(a.buffer) != memory_of(b.buffer) || a.offset == b.offset) return false;
-  return (a.offset < b.offset ? b.offset - a.offset : a.offset - b.offset) < count;
+bool half_over(const Access& a, const Access& b) {
+  return a.memory == b.memory && a.elements.begin != b.elements.begin &&
+         a.elements.begin < b.elements.end && b.elements.begin < a.elements.end;
+}
+
+Status check_operands(const Plan& plan, StepId id) {
+  const Step& step = plan.steps[id];
+  if (step.first_operand > plan.operands.size() ||
+      step.operand_count > plan.operands.size() - step.first_operand) {
+    return defect(plan, "step " + std::to_string(id) +
+                            ": its list of operands does not lie within the plan's");
+  }
+  const bool reduces = step.kind == StepKind::kReduce;
+  if (reduces ? step.operand_count < 2 : step.operand_count > 0) {
+    return defect(plan, id, "has another number of operands than its kind");
+  }
+  return {};
 }
 
 Status check_dependencies(const Plan& plan, StepId id) {
@@ -76,26 +89,27 @@ Status check_dependencies(const Plan& plan, StepId id) {
 
 Status check_spans(const Plan& plan, StepId id) {
   const Step& step = plan.steps[id];
-  const bool reads = step.kind != StepKind::kRecv;
-  const bool reduces = step.kind == StepKind::kReduce;
+  const bool reads = step.kind == StepKind::kSend || step.kind == StepKind::kCopy;
   const bool writes = step.kind != StepKind::kSend;
-  if ((reads && !within(plan, step.left, step.count)) ||
-      (reduces && !within(plan, step.right, step.count)) ||
-      (writes && !within(plan, step.target, step.count))) {
-    return defect(plan, id, "reaches beyond the end of a buffer");
+  bool fits = (!reads || within(plan, step.from, step.count)) &&
+              (!writes || within(plan, step.target, step.count));
+  for (const Span& operand : plan.operands_of(step)) {
+    fits = fits && within(plan, operand, step.count);
   }
-  if (writes && step.target.buffer == PlanBuffer::kInput) {
-    return defect(plan, id, "writes the input");
-  }
-  if (writes && ((reads && half_over(step.target, step.left, step.count)) ||
-                 (reduces && half_over(step.target, step.right, step.count)))) {
-    return defect(plan, id, "writes over a part of what it reads");
+  if (!fits) return defect(plan, id, "reaches beyond the end of a buffer");
+  if (!writes) return {};
+  if (step.target.buffer == PlanBuffer::kInput) return defect(plan, id, "writes the input");
+  const std::vector<Access> accesses = accesses_of(plan, step);
+  for (const Access& access : accesses) {
+    if (half_over(access, accesses.back()))
+      return defect(plan, id, "writes over a part of what it reads");
   }
   return {};
 }
 
 Status check_structure(const Plan& plan) {
   for (StepId id = 0; id < plan.steps.size(); ++id) {
+    PACELINE_TRY(check_operands(plan, id));
     const Step& step = plan.steps[id];
     const bool message = step.kind == StepKind::kSend || step.kind == StepKind::kRecv;
     if (message && (step.peer < 0 || step.peer >= plan.ranks)) {

@@ -42,7 +42,7 @@ Status match_channel(const Plan& sender, const Plan& receiver, const Channel& ch
     if (sender.steps[send].count != receiver.steps[recv].count) {
       return defect(sender, send,
                     "meets, as message " + std::to_string(k) + " to that rank, \"" +
-                        describe(receiver.steps[recv]) + "\": counts differ");
+                        describe(receiver, receiver.steps[recv]) + "\": counts differ");
     }
     partners[index(sender.rank)][send] = recv;
     partners[index(receiver.rank)][recv] = send;
@@ -173,7 +173,8 @@ class Rendezvous {
     const StepRef next = waits_for(at);
     return defect(plans_[index(at.rank)], at.step,
                   "deadlock: waits, in a circle, for rank " + std::to_string(next.rank) +
-                      ", step " + std::to_string(next.step) + " (" + describe(step(next)) + ")");
+                      ", step " + std::to_string(next.step) + " (" +
+                      describe(plans_[index(next.rank)], step(next)) + ")");
   }
 
   StepRef waits_for(StepRef ref) {

@@ -51,7 +51,7 @@ class RaceCheck {
 
   Status run() {
     for (StepId id = 0; id < plan_.steps.size(); ++id) {
-      const StepAccesses accesses(plan_.steps[id]);
+      const std::vector<Access> accesses = accesses_of(plan_, plan_.steps[id]);
       for (const Access& access : accesses) {
         PACELINE_TRY(check(id, access));
       }
@@ -82,8 +82,8 @@ class RaceCheck {
     const char* memory = access.memory == Memory::kScratch ? "scratch[" : "input or output[";
     return defect(plan_, id,
                   "races with step " + std::to_string(racing) + " (" +
-                      describe(plan_.steps[racing]) + ") for " + memory + std::to_string(element) +
-                      "]: no dependency orders them");
+                      describe(plan_, plan_.steps[racing]) + ") for " + memory +
+                      std::to_string(element) + "]: no dependency orders them");
   }
 
   void record(StepId id, const Access& access) {

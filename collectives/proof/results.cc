@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "collectives/plan/accesses.h"
 #include "collectives/plan/interval_map.h"
 #include "collectives/plan/text.h"
 #include "collectives/proof/symbolic.h"
@@ -27,25 +28,28 @@ std::int64_t signed_of(std::size_t offset) { return static_cast<std::int64_t>(of
 class RankMemory {
  public:
   RankMemory(const Plan& plan, const Symbol& input, Placement placement)
-      : output_(placement == Placement::kInPlace ? 0 : 1) {
-    buffers_[0].assign({0, plan.input_count}, input);
+      : shape_(placement == Placement::kInPlace ? plan.shape : Shape()),
+        output_(placement == Placement::kInPlace ? 0 : 1) {
+    write({PlanBuffer::kInput, 0}, {{{0, plan.shape.input_count}, input}});
   }
 
   /// Pieces of `count` elements from `span`; what is undefined is missing.
   Pieces read(const Span& span, std::size_t count) const {
     Pieces pieces;
+    const std::size_t begin = offset(span);
     buffers_[place(span.buffer)].visit(
-        {span.offset, span.offset + count}, [&](Interval range, const Symbol& symbol) {
-          pieces.push_back({{range.begin - span.offset, range.end - span.offset},
-                            {symbol.expression, symbol.shift + signed_of(span.offset)}});
+        {begin, begin + count}, [&](Interval range, const Symbol& symbol) {
+          pieces.push_back({{range.begin - begin, range.end - begin},
+                            {symbol.expression, symbol.shift + signed_of(begin)}});
         });
     return pieces;
   }
 
   void write(const Span& span, const Pieces& pieces) {
+    const std::size_t begin = offset(span);
     for (const Piece& piece : pieces) {
-      const Interval range{piece.elements.begin + span.offset, piece.elements.end + span.offset};
-      const Symbol symbol{piece.symbol.expression, piece.symbol.shift - signed_of(span.offset)};
+      const Interval range{piece.elements.begin + begin, piece.elements.end + begin};
+      const Symbol symbol{piece.symbol.expression, piece.symbol.shift - signed_of(begin)};
       buffers_[place(span.buffer)].assign(range, symbol);
     }
   }
@@ -54,12 +58,16 @@ class RankMemory {
   std::size_t place(PlanBuffer buffer) const {
     return buffer == PlanBuffer::kInput ? 0 : buffer == PlanBuffer::kOutput ? output_ : 2;
   }
+  std::size_t offset(const Span& span) const {
+    return access_of(shape_, span, 0, false).elements.begin;
+  }
 
+  Shape shape_;  // where input and output lie in what is one buffer in place
   std::array<IntervalMap<Symbol>, 3> buffers_;  // input, output (or both in the first), scratch
   std::size_t output_;
 };
 
-// The pieces on which both are constant; both cover the same elements.
+// The pieces on which both are constant; both are in order.
 template <class See>
 void overlay(const Pieces& left, const Pieces& right, See see) {
   std::size_t l = 0;
@@ -113,14 +121,16 @@ class Values {
   }
 
   Status check_outputs() {
-    const Pieces expected = memory_of(0).read({PlanBuffer::kOutput, 0}, request_.count);
+    PlanRequest request = request_;
     for (const Plan& plan : plans_) {
-      const Pieces held = memory_of(plan.rank).read({PlanBuffer::kOutput, 0}, request_.count);
-      if (const auto gap = first_gap(held, request_.count)) {
+      request.rank = plan.rank;
+      const Span whole{PlanBuffer::kOutput, 0};
+      const Pieces held = memory_of(plan.rank).read(whole, plan.shape.output_count);
+      if (const auto gap = first_gap(held, plan.shape.output_count)) {
         return wrong(plan, "output[" + std::to_string(*gap) + "] is never written");
       }
-      for (const Piece& piece : held) PACELINE_TRY(check_piece(plan, piece));
-      PACELINE_TRY(check_same(plan, held, expected));
+      for (const Origin& origin : origins_of(request)) PACELINE_TRY(check_origin(plan, origin));
+      if (request.kind == OperationKind::kAllReduce) PACELINE_TRY(check_same(plan, held));
     }
     return {};
   }
@@ -135,16 +145,31 @@ class Values {
   // What a send, copy or reduce makes of its operands.
   Status read(const Plan& plan, StepId id, Pieces& value) {
     const Step& step = plan.steps[id];
-    PACELINE_TRY(read_operand(plan, id, step.left, value));
-    if (step.kind != StepKind::kReduce) return {};
-    Pieces right;
-    PACELINE_TRY(read_operand(plan, id, step.right, right));
-    Pieces reduced;
-    overlay(value, right, [&](Interval elements, const Symbol& l, const Symbol& r) {
-      reduced.push_back({elements, expressions_.reduce(l, r)});
-    });
-    value = std::move(reduced);
+    if (step.kind != StepKind::kReduce) return read_operand(plan, id, step.from, value);
+    std::vector<Pieces> operands;
+    for (const Span& operand : plan.operands_of(step)) {
+      PACELINE_TRY(read_operand(plan, id, operand, operands.emplace_back()));
+    }
+    value = reduce(operands, step.count);
     return {};
+  }
+
+  // Each where all operands are constant.
+  Pieces reduce(const std::vector<Pieces>& operands, std::size_t count) {
+    Pieces reduced;
+    std::vector<std::size_t> places(operands.size(), 0);
+    std::vector<Symbol> symbols(operands.size());
+    for (std::size_t begin = 0; begin < count; begin = reduced.back().elements.end) {
+      std::size_t end = count;
+      for (std::size_t k = 0; k < operands.size(); ++k) {
+        while (operands[k][places[k]].elements.end <= begin) ++places[k];
+        const Piece& piece = operands[k][places[k]];
+        end = std::min(end, piece.elements.end);
+        symbols[k] = piece.symbol;
+      }
+      reduced.push_back({{begin, end}, expressions_.reduce(symbols)});
+    }
+    return reduced;
   }
 
   Status read_operand(const Plan& plan, StepId id, const Span& span, Pieces& value) {
@@ -156,15 +181,28 @@ class Values {
                   where_ + "element " + std::to_string(*gap) + " of an operand was never written");
   }
 
-  Status check_piece(const Plan& plan, const Piece& piece) {
-    const std::string at = "output[" + std::to_string(piece.elements.begin) + "] ";
-    if (request_.kind == OperationKind::kBroadcast) {
-      if (piece.symbol == expressions_.input(request_.root)) return {};
-      return wrong(plan, at + "is not the root's element of the same index");
+  Status check_origin(const Plan& plan, const Origin& origin) {
+    const Span span{PlanBuffer::kOutput, origin.begin};
+    for (const Piece& piece : memory_of(plan.rank).read(span, origin.count)) {
+      // An element of this piece, and what it holds, are as far into their range.
+      const Symbol held{piece.symbol.expression,
+                        piece.symbol.shift - signed_of(origin.input_begin)};
+      const std::string at = "output[" + std::to_string(origin.begin + piece.elements.begin) + "] ";
+      PACELINE_TRY(check_symbol(plan, at, held, origin.rank));
     }
-    const auto terms = expressions_.terms(piece.symbol.expression);
+    return {};
+  }
+
+  // Of one rank's elements, or of all ranks'.
+  Status check_symbol(const Plan& plan, const std::string& at, const Symbol& held, int rank) {
+    if (rank != Origin::kEveryRank) {
+      if (held == expressions_.input(rank)) return {};
+      return wrong(
+          plan, at + "is not the element of rank " + std::to_string(rank) + " that belongs there");
+    }
+    const auto terms = expressions_.terms(held.expression);
     for (const Term& term : terms) {
-      if (const std::int64_t off = term.shift + piece.symbol.shift; off != 0) {
+      if (const std::int64_t off = term.shift + held.shift; off != 0) {
         return wrong(plan, at + "holds an element of rank " + std::to_string(term.rank) +
                                " that is " + std::to_string(off) + " further on");
       }
@@ -182,7 +220,8 @@ class Values {
     return wrong(plan, at + "lacks the contribution of rank " + std::to_string(missing));
   }
 
-  Status check_same(const Plan& plan, const Pieces& held, const Pieces& expected) const {
+  Status check_same(const Plan& plan, const Pieces& held) {
+    const Pieces expected = memory_of(0).read({PlanBuffer::kOutput, 0}, plan.shape.output_count);
     std::string differs;
     overlay(held, expected, [&](Interval elements, const Symbol& here, const Symbol& there) {
       if (here != there && differs.empty()) differs = std::to_string(elements.begin);

@@ -14,9 +14,9 @@ namespace paceline {
 /// Are input and output two buffers or one?
 enum class Placement : std::uint8_t { kOutOfPlace, kInPlace };
 
-/// All-reduce: every output element is an expression that holds each rank's element of the same
-/// index exactly once, and the same expression on all ranks. Broadcast: it is the root's element
-/// of the same index. No step reads what nothing has written. `order` is a legal order of ends;
+/// Every output element is what shape.h says: one rank's input element, or an expression that holds
+/// each rank's input element once and nothing else; of an all-reduce the same expression on all
+/// ranks. No step reads what nothing has written. `order` is a legal order of ends;
 /// in plans without races any one stands for all (check.h).
 Status check_values(std::span<const Plan> plans, const PlanRequest& request,
                     const Partners& partners, std::span<const StepRef> order, Placement placement);

@@ -11,33 +11,46 @@ Expressions::Expressions(int ranks) {
 }
 
 std::size_t Expressions::Hash::operator()(const Node& node) const {
-  const std::uint64_t operands = (std::uint64_t{node.left} << 32) | node.right;
-  const std::uint64_t mixed =
-      (operands ^ static_cast<std::uint64_t>(node.right_shift)) * 0x9E3779B97F4A7C15ull;
-  return static_cast<std::size_t>(mixed ^ (mixed >> 32));
+  std::uint64_t mixed = node.size();
+  for (const Symbol& operand : node) {
+    mixed = (mixed ^ operand.expression ^ static_cast<std::uint64_t>(operand.shift) << 32) *
+            0x9E3779B97F4A7C15ull;
+    mixed ^= mixed >> 32;
+  }
+  return static_cast<std::size_t>(mixed);
 }
 
-Symbol Expressions::reduce(const Symbol& left, const Symbol& right) {
-  const Node node{left.expression, right.expression, right.shift - left.shift};
+Symbol Expressions::reduce(std::span<const Symbol> operands) {
+  const std::int64_t shift = operands.front().shift;
+  Node node(operands.begin(), operands.end());
+  for (Symbol& operand : node) operand.shift -= shift;
   const auto next = static_cast<ExpressionId>(terms_.size());
-  const auto [known, is_new] = known_.try_emplace(node, next);
-  if (is_new) {
-    std::vector<Term> sum = terms_[node.left];
-    for (Term term : terms_[node.right]) {
-      term.shift += node.right_shift;
-      const auto place =
-          std::lower_bound(sum.begin(), sum.end(), term, [](const Term& a, const Term& b) {
-            return std::tie(a.rank, a.shift) < std::tie(b.rank, b.shift);
-          });
-      if (place != sum.end() && place->rank == term.rank && place->shift == term.shift) {
-        place->times += term.times;
-      } else {
-        sum.insert(place, term);
-      }
+  const auto [known, is_new] = known_.try_emplace(std::move(node), next);
+  if (is_new) terms_.push_back(sum_of(known->first));
+  return {known->second, shift};
+}
+
+std::vector<Term> Expressions::sum_of(const Node& node) const {
+  const auto before = [](const Term& a, const Term& b) {
+    return std::tie(a.rank, a.shift) < std::tie(b.rank, b.shift);
+  };
+  std::vector<Term> all;
+  for (const Symbol& operand : node) {
+    for (Term term : terms_[operand.expression]) {
+      term.shift += operand.shift;
+      all.push_back(term);
     }
-    terms_.push_back(std::move(sum));
   }
-  return {known->second, left.shift};
+  std::sort(all.begin(), all.end(), before);
+  std::vector<Term> sum;
+  for (const Term& term : all) {
+    if (sum.empty() || before(sum.back(), term)) {
+      sum.push_back(term);
+    } else {
+      sum.back().times += term.times;
+    }
+  }
+  return sum;
 }
 
 }  // namespace paceline

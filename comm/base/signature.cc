@@ -16,7 +16,7 @@ std::string Signature::to_string() const {
   std::string text(name(kind));
   if (has_elements(kind)) {
     text += "(" + std::to_string(count) + " x " + std::string(name(type));
-    if (kind == OperationKind::kAllReduce) text += ", " + std::string(name(op));
+    if (reduces(kind)) text += ", " + std::string(name(op));
     if (root >= 0) text += ", root " + std::to_string(root);
     text += ")";
   }

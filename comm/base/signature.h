@@ -9,11 +9,6 @@
 
 namespace paceline {
 
-/// Does a call of this kind have a count and a type?
-constexpr bool has_elements(OperationKind kind) {
-  return kind != OperationKind::kBarrier && kind != OperationKind::kClose;
-}
-
 struct Signature {
   std::uint64_t sequence = 0;  ///< number of the operation in its communicator
   std::uint64_t count = 0;

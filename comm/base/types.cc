@@ -44,14 +44,26 @@ std::string_view name(ReduceOp op) {
 
 std::string_view name(OperationKind kind) {
   switch (kind) {
+    case OperationKind::kClose:
+      return "close";
     case OperationKind::kBarrier:
       return "barrier";
     case OperationKind::kBroadcast:
       return "broadcast";
+    case OperationKind::kReduce:
+      return "reduce";
     case OperationKind::kAllReduce:
       return "all_reduce";
-    case OperationKind::kClose:
-      return "close";
+    case OperationKind::kReduceScatter:
+      return "reduce_scatter";
+    case OperationKind::kAllGather:
+      return "all_gather";
+    case OperationKind::kGather:
+      return "gather";
+    case OperationKind::kScatter:
+      return "scatter";
+    case OperationKind::kAllToAll:
+      return "all_to_all";
   }
   return "unknown operation";
 }

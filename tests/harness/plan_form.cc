@@ -10,7 +10,7 @@ namespace {
 
 using SpanKey = std::tuple<PlanBuffer, std::size_t>;
 // A step in full, then its number: among the messages of its channel, or among equal local steps.
-using Key = std::tuple<StepKind, int, std::size_t, SpanKey, SpanKey, SpanKey, std::size_t>;
+using Key = std::tuple<StepKind, int, std::size_t, SpanKey, std::vector<SpanKey>, std::size_t>;
 
 bool is_message(const Step& step) {
   return step.kind == StepKind::kSend || step.kind == StepKind::kRecv;
@@ -26,18 +26,31 @@ struct Form {
   bool operator==(const Form&) const = default;
 };
 
-bool touch(const Span& a, std::size_t a_count, const Span& b, std::size_t b_count) {
-  const bool a_scratch = a.buffer == PlanBuffer::kScratch;
-  const bool b_scratch = b.buffer == PlanBuffer::kScratch;
-  return a_scratch == b_scratch && a.offset < b.offset + b_count && b.offset < a.offset + a_count;
+std::vector<Span> spans_read(const Plan& plan, const Step& step) {
+  if (step.kind == StepKind::kRecv) return {};
+  if (step.kind != StepKind::kReduce) return {step.from};
+  const auto operands = plan.operands_of(step);
+  return {operands.begin(), operands.end()};
+}
+
+// Where in the memory that it shares with others a span begins.
+std::size_t begin_of(const Plan& plan, const Span& span) {
+  if (span.buffer == PlanBuffer::kInput) return span.offset + plan.shape.input_at;
+  if (span.buffer == PlanBuffer::kOutput) return span.offset + plan.shape.output_at;
+  return span.offset;
 }
 
 // Does `a` write what `b` reads or writes?
-bool disturbs(const Step& a, const Step& b) {
+bool disturbs(const Plan& plan, const Step& a, const Step& b) {
   if (a.kind == StepKind::kSend || a.count == 0 || b.count == 0) return false;
-  const auto written = [&](const Span& span) { return touch(a.target, a.count, span, b.count); };
-  return (b.kind != StepKind::kRecv && written(b.left)) ||
-         (b.kind == StepKind::kReduce && written(b.right)) ||
+  const auto written = [&](const Span& span) {
+    const bool scratch = span.buffer == PlanBuffer::kScratch;
+    if (scratch != (a.target.buffer == PlanBuffer::kScratch)) return false;
+    const std::size_t here = begin_of(plan, a.target), there = begin_of(plan, span);
+    return here < there + b.count && there < here + a.count;
+  };
+  const std::vector<Span> reads = spans_read(plan, b);
+  return std::any_of(reads.begin(), reads.end(), written) ||
          (b.kind != StepKind::kSend && written(b.target));
 }
 
@@ -45,11 +58,12 @@ std::vector<Key> keys_of(const Plan& plan) {
   std::map<Key, std::size_t> seen;
   std::vector<Key> keys;
   for (const Step& step : plan.steps) {
-    const Key full{step.kind,         step.peer,          step.count, key_of(step.target),
-                   key_of(step.left), key_of(step.right), 0};
-    const Key channel{step.kind, step.peer, 0, {}, {}, {}, 0};
+    std::vector<SpanKey> reads;
+    for (const Span& span : spans_read(plan, step)) reads.push_back(key_of(span));
+    const Key full{step.kind, step.peer, step.count, key_of(step.target), reads, 0};
+    const Key channel{step.kind, step.peer, 0, {}, {}, 0};
     Key key = full;
-    std::get<6>(key) = seen[is_message(step) ? channel : full]++;
+    std::get<5>(key) = seen[is_message(step) ? channel : full]++;
     keys.push_back(key);
   }
   return keys;
@@ -76,7 +90,8 @@ Form form_of(const Plan& plan) {
     for (const std::size_t k : places) {
       const Step& a = plan.steps[i];
       const Step& b = plan.steps[k];
-      const bool matters = disturbs(a, b) || disturbs(b, a) || (is_message(a) && is_message(b));
+      const bool matters =
+          disturbs(plan, a, b) || disturbs(plan, b, a) || (is_message(a) && is_message(b));
       form.ordered.push_back(matters && follows[i][k]);
     }
   }
@@ -84,6 +99,16 @@ Form form_of(const Plan& plan) {
 }
 
 }  // namespace
+
+std::size_t count_of_call(const PlanRequest& request, std::size_t count) {
+  if (!has_elements(request.kind)) return 0;
+  PlanRequest one = request;
+  one.count = 1;
+  one.rank = request.root;
+  const Shape shape = shape_of(one);
+  const std::size_t blocks = std::max(shape.input_count, shape.output_count);
+  return (count + blocks - 1) / blocks;
+}
 
 bool same_form(std::span<const Plan> a, std::span<const Plan> b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Plan& x, const Plan& y) {

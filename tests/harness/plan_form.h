@@ -1,4 +1,4 @@
-// Recognises plans that differ in appearance only.
+// Plans to compare: what they are asked for, and whether they differ in appearance only.
 #pragma once
 
 #include <span>
@@ -6,6 +6,9 @@
 #include "collectives/plan/plan.h"
 
 namespace paceline::testing {
+
+/// What to ask for so that the longest array of a call has about `count` elements.
+std::size_t count_of_call(const PlanRequest& request, std::size_t count);
 
 /// Are the plans the same but for the place of steps in the list and for dependencies that make no
 /// difference: on every rank the same steps, the same k-th message per direction and peer, and the

@@ -18,7 +18,7 @@ bool is_message(const Step& step) {
 }
 
 struct Buffers {
-  Words input;
+  Words input;   // in place: input and output
   Words output;  // not used in place
   Words scratch;
 };
@@ -28,16 +28,22 @@ class Interpreter {
   Interpreter(std::span<const Plan> plans, const Schedule& schedule, Random random)
       : plans_(plans), schedule_(schedule), random_(random) {
     for (const Plan& plan : plans) {
-      const std::size_t user = std::max(plan.input_count, plan.output_count);
-      buffers_.push_back({noise(schedule.in_place ? user : plan.input_count),
-                          noise(plan.output_count), noise(plan.scratch_count)});
+      const Shape& shape = plan.shape;
+      const std::size_t user =
+          std::max(shape.input_at + shape.input_count, shape.output_at + shape.output_count);
+      buffers_.push_back({noise(schedule.in_place ? user : shape.input_count),
+                          noise(shape.output_count), noise(plan.scratch_count)});
       ranks_.emplace_back(plan.steps.size());
     }
   }
 
-  Words& input(int rank) { return buffers_[index(rank)].input; }
-  Words& output(int rank) {
-    return schedule_.in_place ? buffers_[index(rank)].input : buffers_[index(rank)].output;
+  Words input(int rank) {
+    const Word* const begin = at(rank, {PlanBuffer::kInput, 0});
+    return {begin, begin + shape(rank).input_count};
+  }
+  Words output(int rank) {
+    const Word* const begin = at(rank, {PlanBuffer::kOutput, 0});
+    return {begin, begin + shape(rank).output_count};
   }
   bool ended(int rank) const { return ranks_[index(rank)].left == 0; }
 
@@ -115,32 +121,37 @@ class Interpreter {
     for (Word& word : words) word = random_.next();
     return words;
   }
+  const Shape& shape(int rank) const { return plans_[index(rank)].shape; }
   const Step& step(int rank, StepId id) const { return plans_[index(rank)].steps[id]; }
   State& state(int rank, StepId id) { return ranks_[index(rank)].steps[id]; }
   std::size_t count(int rank, StepId id) const { return step(rank, id).count; }
 
   static bool fits(const Plan& plan, const Step& step) {
     const auto within = [&](const Span& span) {
-      const std::size_t size = span.buffer == PlanBuffer::kInput    ? plan.input_count
-                               : span.buffer == PlanBuffer::kOutput ? plan.output_count
+      const std::size_t size = span.buffer == PlanBuffer::kInput    ? plan.shape.input_count
+                               : span.buffer == PlanBuffer::kOutput ? plan.shape.output_count
                                                                     : plan.scratch_count;
       return span.offset <= size && step.count <= size - span.offset;
     };
-    return (step.kind == StepKind::kRecv || within(step.left)) &&
+    const auto operands = plan.operands_of(step);
+    const bool reads_one = step.kind == StepKind::kSend || step.kind == StepKind::kCopy;
+    return (!reads_one || within(step.from)) &&
            (step.kind == StepKind::kSend || within(step.target)) &&
-           (step.kind != StepKind::kReduce || within(step.right));
+           std::all_of(operands.begin(), operands.end(), within);
   }
 
   Word* at(int rank, const Span& span) {
+    Buffers& buffers = buffers_[index(rank)];
     switch (span.buffer) {
       case PlanBuffer::kInput:
-        return input(rank).data() + span.offset;
+        return buffers.input.data() + (schedule_.in_place ? shape(rank).input_at : 0) + span.offset;
       case PlanBuffer::kOutput:
-        return output(rank).data() + span.offset;
+        if (!schedule_.in_place) return buffers.output.data() + span.offset;
+        return buffers.input.data() + shape(rank).output_at + span.offset;
       case PlanBuffer::kScratch:
         break;
     }
-    return buffers_[index(rank)].scratch.data() + span.offset;
+    return buffers.scratch.data() + span.offset;
   }
 
   // Queues what can happen next to the steps of a rank.
@@ -194,7 +205,7 @@ class Interpreter {
   void begin(int rank, StepId id) {
     const Step& own = step(rank, id);
     State& each = state(rank, id);
-    if (onto_itself(own)) return;
+    if (onto_itself(rank, own)) return;
     each.early = random_.chance(0.5);
     if (each.early && own.kind != StepKind::kRecv) read(rank, id);
     const bool reads_later = own.kind != StepKind::kRecv && !each.early;
@@ -205,7 +216,7 @@ class Interpreter {
   void end(int rank, StepId id) {
     const Step& own = step(rank, id);
     State& each = state(rank, id);
-    if (onto_itself(own)) return;
+    if (onto_itself(rank, own)) return;
     if (own.kind != StepKind::kRecv && !each.early) read(rank, id);
     if (own.kind == StepKind::kSend) return;
     const Words& value =
@@ -216,16 +227,18 @@ class Interpreter {
   void read(int rank, StepId id) {
     const Step& own = step(rank, id);
     Words& value = state(rank, id).value;
-    value.assign(at(rank, own.left), at(rank, own.left) + own.count);
-    if (own.kind != StepKind::kReduce) return;
-    for (std::size_t i = 0; i < own.count; ++i) value[i] += at(rank, own.right)[i];
+    if (own.kind != StepKind::kReduce) {
+      value.assign(at(rank, own.from), at(rank, own.from) + own.count);
+      return;
+    }
+    value.assign(own.count, 0);
+    for (const Span& operand : plans_[index(rank)].operands_of(own)) {
+      for (std::size_t i = 0; i < own.count; ++i) value[i] += at(rank, operand)[i];
+    }
   }
 
-  bool onto_itself(const Step& each) const {
-    const bool one_buffer = each.left.buffer == each.target.buffer ||
-                            (schedule_.in_place && each.left.buffer != PlanBuffer::kScratch &&
-                             each.target.buffer != PlanBuffer::kScratch);
-    return each.kind == StepKind::kCopy && one_buffer && each.left.offset == each.target.offset;
+  bool onto_itself(int rank, const Step& each) {
+    return each.kind == StepKind::kCopy && at(rank, each.from) == at(rank, each.target);
   }
 
   std::span<const Plan> plans_;
@@ -238,6 +251,20 @@ class Interpreter {
 
 constexpr int kNobody = -1;
 
+Words expected_output(const PlanRequest& request, const std::vector<Words>& inputs) {
+  Words expected;
+  for (const Origin& origin : origins_of(request)) {
+    for (std::size_t i = 0; i < origin.count; ++i) {
+      Word& sum = expected.emplace_back(0);
+      for (std::size_t rank = 0; rank < inputs.size(); ++rank) {
+        if (origin.rank != Origin::kEveryRank && index(origin.rank) != rank) continue;
+        sum += inputs[rank][origin.input_begin + i];
+      }
+    }
+  }
+  return expected;
+}
+
 std::string rank_text(int rank) { return std::string("rank ").append(std::to_string(rank)); }
 
 }  // namespace
@@ -245,18 +272,15 @@ std::string rank_text(int rank) { return std::string("rank ").append(std::to_str
 std::optional<std::string> run_plans(std::span<const Plan> plans, const PlanRequest& request,
                                      const Schedule& schedule, Random random) {
   Interpreter interpreter(plans, schedule, random);
-  Words expected(request.count, 0);
   std::vector<Words> inputs;
-  for (const Plan& plan : plans) {
-    inputs.push_back(interpreter.input(plan.rank));
-    if (request.kind == OperationKind::kBroadcast && plan.rank != request.root) continue;
-    for (std::size_t i = 0; i < request.count; ++i) expected[i] += inputs.back()[i];
-  }
+  for (const Plan& plan : plans) inputs.push_back(interpreter.input(plan.rank));
   if (auto wrong = interpreter.prepare()) return wrong;
   interpreter.run(kNobody);
   for (const Plan& plan : plans) {
     if (!interpreter.ended(plan.rank)) return rank_text(plan.rank) + " never ends";
-    if (interpreter.output(plan.rank) != expected)
+    PlanRequest of_rank = request;
+    of_rank.rank = plan.rank;
+    if (interpreter.output(plan.rank) != expected_output(of_rank, inputs))
       return rank_text(plan.rank) + " has a wrong result";
     if (!schedule.in_place && interpreter.input(plan.rank) != inputs[index(plan.rank)]) {
       return rank_text(plan.rank) + " has changed its input";

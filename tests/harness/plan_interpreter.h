@@ -1,5 +1,5 @@
 // Executes plans on numbers, in orders that are as unkind as the rules allow: an oracle for the
-// checker that shares nothing with it but plan.h.
+// checker that shares nothing with it but plan.h and shape.h.
 //
 // Every step begins and ends at moments of its own, chosen by the seed among all that may happen
 // next on any rank. What a step writes is garbage from its begin to its end, what a send or a
@@ -23,7 +23,7 @@ struct Schedule {
   bool messages_overlap = false;   ///< a message begins when the one before has begun, not ended
 };
 
-/// Runs the plans of an all-reduce or a broadcast once; nothing if every output is right, else
+/// Runs the plans of an operation with elements once; nothing if every output is right, else
 /// what went wrong.
 std::optional<std::string> run_plans(std::span<const Plan> plans, const PlanRequest& request,
                                      const Schedule& schedule, Random random);

@@ -113,7 +113,8 @@ class Mutator {
     if (places.empty()) return std::nullopt;
     const Place chosen = places[below(places.size())];
     words_ = std::string("rank ") + std::to_string(chosen.rank) + ", step " +
-             std::to_string(chosen.step) + " (" + describe(step(chosen)) + ")";
+             std::to_string(chosen.step) + " (" +
+             describe(plans_[index(chosen.rank)], step(chosen)) + ")";
     return chosen;
   }
 
@@ -221,19 +222,21 @@ class Mutator {
     return true;
   }
 
-  Span& pick_span(Step& own) {
-    Span* const spans[] = {&own.left, &own.target, &own.right};
+  Span& pick_span(Place at) {
+    Step& own = step(at);
     switch (own.kind) {
       case StepKind::kSend:
-        return own.left;
+        return own.from;
       case StepKind::kRecv:
         return own.target;
       case StepKind::kCopy:
-        return *spans[below(2)];
+        return random_.chance(0.5) ? own.from : own.target;
       case StepKind::kReduce:
         break;
     }
-    return *spans[below(3)];
+    const std::size_t place = below(own.operand_count + std::size_t{1});
+    if (place == own.operand_count) return own.target;
+    return plans_[index(at.rank)].operands[own.first_operand + place];
   }
 
   // By a little or to anywhere in the first `bound`; never by nothing.
@@ -243,12 +246,16 @@ class Mutator {
     return number > 0 && random_.chance(0.5) ? number - 1 : number + 1;
   }
 
+  static std::size_t longest_buffer(const Plan& plan) {
+    return std::max(plan.shape.input_count, plan.shape.output_count);
+  }
+
   bool shift() {
     const auto chosen = pick([](const Step& each) { return each.count > 0; });
     if (!chosen) return false;
-    Span& span = pick_span(step(*chosen));
-    span.offset = other_number(span.offset, plans_[index(chosen->rank)].output_count);
-    words_ += ", now " + describe(step(*chosen));
+    Span& span = pick_span(*chosen);
+    span.offset = other_number(span.offset, longest_buffer(plans_[index(chosen->rank)]));
+    words_ += ", now " + describe(plans_[index(chosen->rank)], step(*chosen));
     return true;
   }
 
@@ -297,10 +304,10 @@ class Mutator {
   bool change_buffer() {
     const auto chosen = pick([](const Step& each) { return each.count > 0; });
     if (!chosen) return false;
-    Span& span = pick_span(step(*chosen));
+    Span& span = pick_span(*chosen);
     const auto further = static_cast<unsigned>(span.buffer) + 1 + static_cast<unsigned>(below(2));
     span.buffer = static_cast<PlanBuffer>(further % 3);
-    words_ += ", now " + describe(step(*chosen));
+    words_ += ", now " + describe(plans_[index(chosen->rank)], step(*chosen));
     return true;
   }
 

@@ -45,23 +45,27 @@ struct Options {
   std::string program = "plan_checker";
   std::uint64_t seed = 1;
   std::span<const Size> sizes = kSizes;
+  int most_ranks_with_any_root = kMostRanks;
   std::size_t mutants = 5000;  // per algorithm and class
   int runs_to_clear = 200;     // executions of a mutant that was not refused
   int runs_to_confirm = 8;     // executions of one that was
 };
 
+// "all_reduce/ring"
+std::string name_of(const Algorithm& algorithm) {
+  return std::string(name(algorithm.kind)) + "/" + std::string(algorithm.name);
+}
+
 std::vector<PlanRequest> proof_requests(const Algorithm& algorithm, int ranks,
-                                        std::span<const Size> sizes) {
+                                        const Options& options) {
   std::vector<PlanRequest> requests;
-  for (const Size& size : sizes) {
+  for (const Size& size : options.sizes) {
     PlanRequest request{.kind = algorithm.kind, .ranks = ranks};
-    request.count = size.count;
     request.segment_count = size.segment_count;
-    if (algorithm.kind == OperationKind::kBarrier) {
-      if (size.count == 0) requests.push_back(request);
-      continue;
-    }
-    const bool any_root = algorithm.kind == OperationKind::kBroadcast && size.count < 50;
+    request.count = testing::count_of_call(request, size.count);
+    if (request.count == 0 && size.count > 0) continue;
+    const bool any_root =
+        has_root(algorithm.kind) && size.count < 50 && ranks <= options.most_ranks_with_any_root;
     for (request.root = 0; request.root < (any_root ? ranks : 1); ++request.root) {
       requests.push_back(request);
     }
@@ -73,7 +77,7 @@ std::vector<PlanRequest> proof_requests(const Algorithm& algorithm, int ranks,
 std::optional<std::size_t> prove(const Algorithm& algorithm, const Options& options) {
   std::size_t proven = 0;
   for (int ranks = 1; ranks <= kMostRanks; ++ranks) {
-    for (const PlanRequest& request : proof_requests(algorithm, ranks, options.sizes)) {
+    for (const PlanRequest& request : proof_requests(algorithm, ranks, options)) {
       const std::vector<Plan> plans = plans_of(algorithm, request);
       const Status status = check(plans, request);
       const auto measured = measure(plans);
@@ -81,7 +85,7 @@ std::optional<std::size_t> prove(const Algorithm& algorithm, const Options& opti
       ++proven;
       if (status.ok() && priced) continue;
       std::printf("%s, %d ranks, count %zu, segments of %zu, root %d: %s\n",
-                  std::string(algorithm.name).c_str(), ranks, request.count, request.segment_count,
+                  name_of(algorithm).c_str(), ranks, request.count, request.segment_count,
                   request.root,
                   status.ok() ? "costs differ from the formula" : status.to_string().c_str());
       return std::nullopt;
@@ -110,12 +114,10 @@ Random random_of(const Options& options, const Algorithm& algorithm, MutationCla
 PlanRequest small_request(const Algorithm& algorithm, Random& random) {
   PlanRequest request{.kind = algorithm.kind};
   request.ranks = 1 + static_cast<int>(random.below(8));
-  if (request.kind == OperationKind::kBarrier) return request;
-  if (request.kind == OperationKind::kBroadcast) {
+  if (has_root(request.kind))
     request.root = static_cast<int>(random.below(static_cast<std::uint64_t>(request.ranks)));
-  }
-  request.count = random.below(30);
-  request.segment_count = 1 + random.below(10);
+  request.count = testing::count_of_call(request, static_cast<std::size_t>(random.below(30)));
+  request.segment_count = 1 + static_cast<std::size_t>(random.below(10));
   return request;
 }
 
@@ -182,7 +184,7 @@ struct Tally {
     escaped += other.escaped;
   }
   void print(std::string_view algorithm, std::string_view what) const {
-    std::printf("%-20s %-11s %9zu %9zu %9zu %9zu %9zu %9zu\n", std::string(algorithm).c_str(),
+    std::printf("%-30s %-11s %9zu %9zu %9zu %9zu %9zu %9zu\n", std::string(algorithm).c_str(),
                 std::string(what).c_str(), generated, caught, wrong, same_form, ran_right, escaped);
     std::fflush(stdout);
   }
@@ -197,14 +199,13 @@ Tally try_class(const Algorithm& algorithm, MutationClass what, const Options& o
     const Verdict verdict = judge(*mutant, options, random);
     tally.add(verdict);
     if (!verdict.escaped()) continue;
-    const std::string algorithm_name(algorithm.name);
     const std::string class_name(name(what));
     std::printf("escaped: %s: %s\n  replay: %s --seed %llu --replay %s %s %zu\n",
                 mutant->words.c_str(), verdict.run->c_str(), options.program.c_str(),
-                static_cast<unsigned long long>(options.seed), algorithm_name.c_str(),
+                static_cast<unsigned long long>(options.seed), name_of(algorithm).c_str(),
                 class_name.c_str(), number);
   }
-  tally.print(algorithm.name, name(what));
+  tally.print(name_of(algorithm), name(what));
   return tally;
 }
 
@@ -212,7 +213,7 @@ int replay(const Options& options, std::string_view algorithm_name, std::string_
            std::size_t number) {
   for (const Algorithm& algorithm : algorithms()) {
     for (const MutationClass what : testing::kMutationClasses) {
-      if (algorithm.name != algorithm_name || name(what) != class_name) continue;
+      if (name_of(algorithm) != algorithm_name || name(what) != class_name) continue;
       Random random = random_of(options, algorithm, what, number);
       const auto mutant = make_mutant(algorithm, what, random);
       if (!mutant) break;
@@ -235,11 +236,11 @@ int run(const Options& options) {
     const auto sets = prove(algorithm, options);
     if (!sets) return 1;
     proven += *sets;
-    std::printf("%-20s proven for 1 to %d ranks: %zu sets of plans\n",
-                std::string(algorithm.name).c_str(), kMostRanks, *sets);
+    std::printf("%-30s proven for 1 to %d ranks: %zu sets of plans\n", name_of(algorithm).c_str(),
+                kMostRanks, *sets);
     std::fflush(stdout);
   }
-  std::printf("\n%-20s %-11s %9s %9s %9s %9s %9s %9s\n", "algorithm", "class", "generated",
+  std::printf("\n%-30s %-11s %9s %9s %9s %9s %9s %9s\n", "algorithm", "class", "generated",
               "caught", "(wrong)", "same form", "ran right", "escaped");
   Tally total;
   for (const MutationClass what : testing::kMutationClasses) {
@@ -276,6 +277,7 @@ int main(int argc, char** argv) {
     if (words[i] == "--quick") {
       options.mutants = 200;
       options.sizes = options.sizes.first(paceline::kQuickSizes);
+      options.most_ranks_with_any_root = 17;
     } else if (words[i] == "--seed" && i + 1 < words.size()) {
       options.seed = std::strtoull(words[++i].c_str(), nullptr, 10);
     } else if (words[i] == "--replay" && i + 3 < words.size()) {

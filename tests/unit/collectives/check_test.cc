@@ -28,8 +28,7 @@ std::vector<Plan> exchange() {
     builder.send(1 - rank, input(0), kCount);
     builder.recv(1 - rank, slot, kCount);
     builder.reduce({.target = output(0),
-                    .left = rank == 0 ? input(0) : slot,
-                    .right = rank == 0 ? slot : input(0),
+                    .operands = {rank == 0 ? input(0) : slot, rank == 0 ? slot : input(0)},
                     .count = kCount});
     plans.push_back(std::move(builder).finish());
   }
@@ -66,13 +65,13 @@ TEST(CheckShape, PlansInTheWrongOrderOrOfAnotherLength) {
   std::swap(plans[0], plans[1]);
   expect_refused(plans, 1, "in the place of rank 0");
   plans = exchange();
-  plans[1].input_count = kCount - 1;
+  plans[1].shape.input_count = kCount - 1;
   expect_refused(plans, 1, "not as long as");
 }
 
 TEST(CheckStructure, SpansBeyondTheirBuffers) {
   std::vector<Plan> plans = exchange();
-  plans[1].steps[0].left.offset = 1;
+  plans[1].steps[0].from.offset = 1;
   expect_refused(plans, 1, "step 0 (send 10 from input[1] to rank 0): reaches beyond");
   plans = exchange();
   plans[0].steps[1].count = SIZE_MAX;
@@ -171,7 +170,7 @@ TEST(CheckDeadlock, SendsThatWaitForEachOthersRecv) {
     builder.send(1 - rank, input(0), kCount);
     builder.fence();
     builder.recv(1 - rank, slot, kCount);
-    builder.reduce({.target = output(0), .left = slot, .right = input(0), .count = kCount});
+    builder.reduce({.target = output(0), .operands = {slot, input(0)}, .count = kCount});
     plans.push_back(std::move(builder).finish());
   }
   const Status status = check(plans, exchange_request());
@@ -200,7 +199,7 @@ TEST(CheckDeadlock, MessagesThatOvertake) {
 TEST(CheckValues, ReadOfScratchThatNothingWrote) {
   std::vector<Plan> plans = exchange();
   for (Plan& plan : plans) plan.scratch_count += 1;
-  plans[0].steps[2].right.offset = 1;
+  plans[0].operands[1].offset = 1;
   expect_refused(plans, 0, "out of place: element 9 of an operand was never written");
 }
 
@@ -212,14 +211,14 @@ TEST(CheckValues, OutputThatIsNotWritten) {
 
 TEST(CheckValues, ContributionsTwiceOrMissingOrElsewhere) {
   std::vector<Plan> plans = exchange();
-  plans[1].steps[2].left = input(0);
+  plans[1].operands[0] = input(0);
   expect_refused(plans, 1, "output[0] holds the contribution of rank 1 2 times");
 
   plans = exchange();
   plans[0].steps[2] = {.kind = StepKind::kCopy,
                        .count = kCount,
                        .target = output(0),
-                       .left = input(0),
+                       .from = input(0),
                        .first_dependency = 0,
                        .dependency_count = 2};
   expect_refused(plans, 0, "output[0] lacks the contribution of rank 1");
@@ -234,7 +233,7 @@ TEST(CheckValues, ContributionsTwiceOrMissingOrElsewhere) {
 
 TEST(CheckValues, OperandsInAnotherOrderThanOnTheOtherRank) {
   std::vector<Plan> plans = exchange();
-  std::swap(plans[1].steps[2].left, plans[1].steps[2].right);
+  std::swap(plans[1].operands[0], plans[1].operands[1]);
   expect_refused(plans, 1, "in another order than on rank 0");
 }
 
@@ -264,7 +263,7 @@ TEST(CheckValues, BroadcastOfTheWrongElement) {
     }
     plans.push_back(std::move(builder).finish());
   }
-  expect_refused(plans, request, 0, "output[0] is not the root's element of the same index");
+  expect_refused(plans, request, 0, "output[0] is not the element of rank 1 that belongs there");
   std::swap(plans[0].steps[0], plans[0].steps[1]);
   EXPECT_TRUE(check(plans, request).ok());
 }

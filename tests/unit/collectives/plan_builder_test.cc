@@ -31,14 +31,14 @@ TEST_F(PlanBuilderTest, TakesSizesFromTheRequest) {
   const Plan all_reduce = std::move(builder_).finish();
   EXPECT_EQ(all_reduce.rank, 1);
   EXPECT_EQ(all_reduce.ranks, 3);
-  EXPECT_EQ(all_reduce.input_count, 100u);
-  EXPECT_EQ(all_reduce.output_count, 100u);
+  EXPECT_EQ(all_reduce.shape.input_count, 100u);
+  EXPECT_EQ(all_reduce.shape.output_count, 100u);
 
   PlanRequest request{.kind = OperationKind::kBroadcast, .rank = 1, .ranks = 3, .count = 100};
-  EXPECT_EQ(PlanBuilder(request).finish().input_count, 0u) << "only the root has an input";
+  EXPECT_EQ(PlanBuilder(request).finish().shape.input_count, 0u) << "only the root has an input";
   request.root = 1;
-  EXPECT_EQ(PlanBuilder(request).finish().input_count, 100u);
-  EXPECT_EQ(PlanBuilder({.kind = OperationKind::kBarrier}).finish().output_count, 0u);
+  EXPECT_EQ(PlanBuilder(request).finish().shape.input_count, 100u);
+  EXPECT_EQ(PlanBuilder({.kind = OperationKind::kBarrier}).finish().shape.output_count, 0u);
 }
 
 TEST_F(PlanBuilderTest, ReadsFollowTheWriteAndNotEachOther) {
@@ -75,9 +75,9 @@ TEST_F(PlanBuilderTest, InputAndOutputAreOneMemoryAndScratchIsAnother) {
 TEST_F(PlanBuilderTest, ReduceOverItsOwnOperandDoesNotDependOnItself) {
   const Span slot = builder_.reserve_scratch(10);
   builder_.recv(0, slot, 10);
-  builder_.reduce({.target = output(0), .left = slot, .right = input(0), .count = 10});
+  builder_.reduce({.target = output(0), .operands = {slot, input(0)}, .count = 10});
   builder_.recv(0, slot, 10);
-  builder_.reduce({.target = output(0), .left = slot, .right = output(0), .count = 10});
+  builder_.reduce({.target = output(0), .operands = {slot, output(0)}, .count = 10});
   EXPECT_EQ(dependencies(), (std::vector<Ids>{{}, {0}, {1}, {2}}))
       << "the second reduce follows the first through the slot";
 }
@@ -91,7 +91,7 @@ TEST_F(PlanBuilderTest, DirectlyImpliedDependenciesAreDropped) {
 
 TEST_F(PlanBuilderTest, LocalStepsOnNothingAreLeftOut) {
   builder_.copy({.target = output(0), .from = input(0), .count = 0});
-  builder_.reduce({.target = output(0), .left = input(0), .right = input(0), .count = 0});
+  builder_.reduce({.target = output(0), .operands = {input(0), input(0)}, .count = 0});
   builder_.send(0, input(0), 0);
   EXPECT_EQ(dependencies().size(), 1u) << "an empty message is a message";
 }

@@ -34,7 +34,8 @@ TEST(Selector, TheModelMovesTheBorder) {
 }
 
 TEST(Selector, PredictsTheMeasurementsThatTheModelComesFrom) {
-  const PlanRequest request = all_reduce(2, 1 << 20);
+  PlanRequest request = all_reduce(2, 1 << 20);
+  request.segment_count = request.count;
   const auto algorithm = select(request, kFloatBytes);
   ASSERT_TRUE(algorithm.ok());
   EXPECT_NEAR(predicted_ns((*algorithm)->cost(request), kFloatBytes, kTcpLoopback), 1298e3, 10e3);

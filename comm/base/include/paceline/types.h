@@ -25,13 +25,29 @@ enum class DataType : std::uint8_t {
 /// integers rounded towards zero. Whether a NaN or a number is the minimum or maximum of both
 /// depends on the order of the reduction: it is the same on every rank.
 enum class ReduceOp : std::uint8_t { kSum, kMin, kMax, kProd, kAvg };
-enum class OperationKind : std::uint8_t { kBarrier, kBroadcast, kAllReduce, kClose };
+enum class OperationKind : std::uint8_t {
+  kBarrier,
+  kBroadcast,
+  kAllReduce,
+  kClose,
+  kReduce,
+  kReduceScatter,
+  kAllGather,
+  kGather,
+  kScatter,
+  kAllToAll,
+};
 
 inline constexpr DataType kDataTypes[] = {
     DataType::kFloat32,  DataType::kFloat64, DataType::kInt32, DataType::kInt64, DataType::kFloat16,
     DataType::kBFloat16, DataType::kInt8,    DataType::kUInt8, DataType::kUInt64};
 inline constexpr ReduceOp kReduceOps[] = {ReduceOp::kSum, ReduceOp::kMin, ReduceOp::kMax,
                                           ReduceOp::kProd, ReduceOp::kAvg};
+inline constexpr OperationKind kOperationKinds[] = {
+    OperationKind::kBarrier,   OperationKind::kBroadcast, OperationKind::kAllReduce,
+    OperationKind::kClose,     OperationKind::kReduce,    OperationKind::kReduceScatter,
+    OperationKind::kAllGather, OperationKind::kGather,    OperationKind::kScatter,
+    OperationKind::kAllToAll};
 
 /// Is it one of them? A number from elsewhere may not be.
 constexpr bool is_known(DataType type) {
@@ -40,7 +56,23 @@ constexpr bool is_known(DataType type) {
 constexpr bool is_known(ReduceOp op) {
   return static_cast<std::size_t>(op) < std::size(kReduceOps);
 }
-constexpr bool is_known(OperationKind kind) { return kind <= OperationKind::kClose; }
+constexpr bool is_known(OperationKind kind) {
+  return static_cast<std::size_t>(kind) < std::size(kOperationKinds);
+}
+
+/// Does a call of this kind have a count and a type?
+constexpr bool has_elements(OperationKind kind) {
+  return kind != OperationKind::kBarrier && kind != OperationKind::kClose;
+}
+constexpr bool has_root(OperationKind kind) {
+  return kind == OperationKind::kBroadcast || kind == OperationKind::kReduce ||
+         kind == OperationKind::kGather || kind == OperationKind::kScatter;
+}
+/// Does it have an op?
+constexpr bool reduces(OperationKind kind) {
+  return kind == OperationKind::kReduce || kind == OperationKind::kAllReduce ||
+         kind == OperationKind::kReduceScatter;
+}
 
 /// Bytes of one element; 0 for what is no type.
 constexpr std::size_t size_of(DataType type) {

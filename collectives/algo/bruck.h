@@ -1,0 +1,23 @@
+// All-gather in about log2 n rounds (Bruck, Ho, Kipnis, Upfal, Weathersby, "Efficient algorithms
+// for all-to-all communications in multiport message-passing systems", IEEE TPDS 8, 1997,
+// section 3.3).
+//
+//   n = 5:   blocks of rank r    r | r+1 | r+2 r+3 | r+4        all around the circle
+//            come in round       - |  0  |    1    |  2
+//
+// In round k a rank has the blocks of the 2^k ranks from itself on, sends them to the rank 2^k
+// before it and gets as many from the one 2^k behind it; in the last round only those that are
+// missing. Each rank sends count (n - 1) elements (count: of a block), the least that is possible,
+// in as many messages as there are rounds, and one more in each in which the blocks wrap around the
+// end of the array: every block is received where it belongs, so nothing is moved afterwards.
+#pragma once
+
+#include "collectives/plan/cost.h"
+#include "collectives/plan/plan.h"
+
+namespace paceline {
+
+Plan plan_bruck(const PlanRequest& request);
+Cost cost_of_bruck(const PlanRequest& request);
+
+}  // namespace paceline

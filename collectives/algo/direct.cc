@@ -1,0 +1,255 @@
+#include "collectives/algo/direct.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "collectives/algo/parts.h"
+#include "collectives/plan/builder.h"
+
+namespace paceline {
+namespace {
+
+// The longest piece of which two from each other rank fit into the scratch.
+std::size_t piece_count(const PlanRequest& request) {
+  const auto others = static_cast<std::size_t>(std::max(request.ranks - 1, 1));
+  return std::max<std::size_t>(1, ScratchSlots::kSlots / 2 * request.segment_count / others);
+}
+
+// What each rank reduces: of the input, and where the result belongs in the output of those who
+// get it.
+Part share_of(const PlanRequest& request, int rank) {
+  if (request.kind == OperationKind::kReduceScatter) return block_of(request, rank);
+  return part_of(request.count, request.ranks, rank);
+}
+
+// A reduction on the rank whose share it is. Of each share a piece after the other is sent, reduced
+// and, where somebody else wants it, sent back; the next piece is on its way meanwhile.
+class DirectReduction {
+ public:
+  explicit DirectReduction(const PlanRequest& request)
+      : request_(request),
+        piece_count_(piece_count(request)),
+        pieces_(segments_in(share_of(request, 0).count, piece_count_)),
+        builder_(request) {
+    const std::size_t slot = std::min(share_of(request, request.rank).count, piece_count_);
+    for (std::size_t i = 0; i < kAtOnce; ++i) {
+      for (int rank = 0; rank < request.ranks; ++rank) {
+        if (rank != request.rank) slots_.push_back(builder_.reserve_scratch(slot));
+      }
+    }
+  }
+
+  Plan plan() && {
+    for (std::size_t index = 0; index <= pieces_; ++index) {
+      if (index < pieces_) exchange(index);
+      if (index > 0) finish(index - 1);
+    }
+    return std::move(builder_).finish();
+  }
+
+ private:
+  static constexpr std::size_t kAtOnce = 2;
+
+  // Ranks from the next one on, so that not all send to the same.
+  template <class Use>
+  void for_others(const Use& use) const {
+    for (int further = 1; further < request_.ranks; ++further) {
+      use((request_.rank + further) % request_.ranks);
+    }
+  }
+  // Of a rank's share; empty where it has no more.
+  Part piece(int rank, std::size_t index) const {
+    const Part share = share_of(request_, rank);
+    const std::size_t done = std::min(index * piece_count_, share.count);
+    return {share.offset + done, std::min(piece_count_, share.count - done)};
+  }
+  bool wants_result(int rank) const {
+    return request_.kind == OperationKind::kAllReduce ||
+           (request_.kind == OperationKind::kReduce && rank == request_.root);
+  }
+  Span slot(std::size_t index, int rank) const {
+    const auto others = static_cast<std::size_t>(request_.ranks - 1);
+    const int place = rank < request_.rank ? rank : rank - 1;
+    return slots_[index % kAtOnce * others + static_cast<std::size_t>(place)];
+  }
+
+  void exchange(std::size_t index) {
+    for_others([&](int rank) {
+      const Part theirs = piece(rank, index);
+      if (theirs.count > 0) builder_.send(rank, input(theirs.offset), theirs.count);
+    });
+    const Part own = piece(request_.rank, index);
+    if (own.count == 0) return;
+    for_others([&](int rank) { builder_.recv(rank, slot(index, rank), own.count); });
+  }
+
+  void finish(std::size_t index) {
+    if (const Part own = piece(request_.rank, index); own.count > 0) reduce(own, index);
+    if (!wants_result(request_.rank)) return;
+    for_others([&](int rank) {
+      const Part theirs = piece(rank, index);
+      if (theirs.count > 0) builder_.recv(rank, output(theirs.offset), theirs.count);
+    });
+  }
+
+  void reduce(const Part& own, std::size_t index) {
+    std::vector<Span> operands;
+    for (int rank = 0; rank < request_.ranks; ++rank) {
+      operands.push_back(rank == request_.rank ? input(own.offset) : slot(index, rank));
+    }
+    const Span target = target_of(own, index);
+    builder_.reduce({.target = target, .operands = std::move(operands), .count = own.count});
+    for_others([&](int rank) {
+      if (wants_result(rank)) builder_.send(rank, target, own.count);
+    });
+  }
+
+  // A slot, where only others want the result.
+  Span target_of(const Part& own, std::size_t index) const {
+    if (request_.kind == OperationKind::kReduceScatter)
+      return output(own.offset - share_of(request_, request_.rank).offset);
+    return wants_result(request_.rank) ? output(own.offset) : slot(index, request_.root);
+  }
+
+  const PlanRequest& request_;
+  const std::size_t piece_count_;
+  const std::size_t pieces_;  // of the longest share
+  PlanBuilder builder_;
+  std::vector<Span> slots_;
+};
+
+Plan plan_reduction(const PlanRequest& request) {
+  if (request.ranks == 1) return plan_alone(request);
+  return DirectReduction(request).plan();
+}
+
+// Messages that carry `count` elements in pieces.
+std::size_t messages_of(const PlanRequest& request, std::size_t count) {
+  return segments_in(count, piece_count(request));
+}
+
+// Of the shares of all others.
+struct Sent {
+  std::size_t messages = 0;
+  std::size_t count = 0;
+};
+Sent sent_to_others(const PlanRequest& request, int rank) {
+  Sent sent;
+  for (int other = 0; other < request.ranks; ++other) {
+    if (other == rank) continue;
+    const std::size_t count = share_of(request, other).count;
+    sent.count += count;
+    sent.messages += messages_of(request, count);
+  }
+  return sent;
+}
+
+Cost cost_of_blocks(const PlanRequest& request, int peers) {
+  if (request.ranks == 1 || request.count == 0) return {};
+  const auto messages = static_cast<std::size_t>(peers);
+  return {.rounds = 1, .messages = messages, .count_sent = messages * request.count};
+}
+
+}  // namespace
+
+Plan plan_direct_all_reduce(const PlanRequest& request) { return plan_reduction(request); }
+Plan plan_direct_reduce_scatter(const PlanRequest& request) { return plan_reduction(request); }
+Plan plan_direct_reduce(const PlanRequest& request) { return plan_reduction(request); }
+
+Plan plan_direct_gather(const PlanRequest& request) {
+  PlanBuilder builder(request);
+  const Part own = block_of(request, request.rank);
+  if (request.rank != request.root) {
+    if (own.count > 0) builder.send(request.root, input(0), own.count);
+    return std::move(builder).finish();
+  }
+  for (int rank = 0; rank < request.ranks; ++rank) {
+    const Part block = block_of(request, rank);
+    if (rank != request.rank && block.count > 0)
+      builder.recv(rank, output(block.offset), block.count);
+  }
+  builder.copy({.target = output(own.offset), .from = input(0), .count = own.count});
+  return std::move(builder).finish();
+}
+
+Plan plan_direct_scatter(const PlanRequest& request) {
+  PlanBuilder builder(request);
+  const Part own = block_of(request, request.rank);
+  if (request.rank != request.root) {
+    if (own.count > 0) builder.recv(request.root, output(0), own.count);
+    return std::move(builder).finish();
+  }
+  for (int rank = 0; rank < request.ranks; ++rank) {
+    const Part block = block_of(request, rank);
+    if (rank != request.rank && block.count > 0)
+      builder.send(rank, input(block.offset), block.count);
+  }
+  builder.copy({.target = output(0), .from = input(own.offset), .count = own.count});
+  return std::move(builder).finish();
+}
+
+Plan plan_direct_all_to_all(const PlanRequest& request) {
+  PlanBuilder builder(request);
+  const Part own = block_of(request, request.rank);
+  for (int further = 1; further < request.ranks && request.count > 0; ++further) {
+    const int to = (request.rank + further) % request.ranks;
+    const int from = (request.rank + request.ranks - further) % request.ranks;
+    const Part sent = block_of(request, to), received = block_of(request, from);
+    builder.send(to, input(sent.offset), sent.count);
+    builder.recv(from, output(received.offset), received.count);
+  }
+  builder.copy({.target = output(own.offset), .from = input(own.offset), .count = own.count});
+  return std::move(builder).finish();
+}
+
+// Rank 0 has the longest share, so the last one sends most of the inputs and gets least.
+Cost cost_of_direct_reduce_scatter(const PlanRequest& request) {
+  if (request.ranks == 1 || request.count == 0) return {};
+  const auto others = static_cast<std::size_t>(request.ranks - 1);
+  const Sent sent = sent_to_others(request, request.ranks - 1);
+  return {.rounds = 1,
+          .messages = sent.messages,
+          .count_sent = sent.count,
+          .count_reduced = others * share_of(request, 0).count};
+}
+
+Cost cost_of_direct_all_reduce(const PlanRequest& request) {
+  if (request.ranks == 1 || request.count == 0) return {};
+  Cost cost = cost_of_direct_reduce_scatter(request);
+  cost.rounds = 2;
+  cost.messages = 0;
+  cost.count_sent = 0;
+  const auto others = static_cast<std::size_t>(request.ranks - 1);
+  for (const int rank : {0, request.ranks - 1}) {
+    const Sent sent = sent_to_others(request, rank);
+    const std::size_t own = share_of(request, rank).count;
+    cost.messages = std::max(cost.messages, sent.messages + others * messages_of(request, own));
+    cost.count_sent = std::max(cost.count_sent, sent.count + others * own);
+  }
+  return cost;
+}
+
+// Who is not the root sends the shares of all others, and the result of its own.
+Cost cost_of_direct_reduce(const PlanRequest& request) {
+  if (request.ranks == 1 || request.count == 0) return {};
+  Cost cost = cost_of_direct_reduce_scatter(request);
+  const bool all_is_the_roots = request.root == 0 && share_of(request, 1).count == 0;
+  cost.rounds = all_is_the_roots ? 1 : 2;
+  cost.messages = 0;
+  for (int rank = 0; rank < request.ranks; ++rank) {
+    cost.messages += messages_of(request, share_of(request, rank).count);
+  }
+  cost.count_sent = request.count;
+  return cost;
+}
+
+Cost cost_of_direct_gather(const PlanRequest& request) { return cost_of_blocks(request, 1); }
+Cost cost_of_direct_scatter(const PlanRequest& request) {
+  return cost_of_blocks(request, request.ranks - 1);
+}
+Cost cost_of_direct_all_to_all(const PlanRequest& request) {
+  return cost_of_blocks(request, request.ranks - 1);
+}
+
+}  // namespace paceline

@@ -1,0 +1,66 @@
+// What is asked for: how long the buffers of an operation are on one rank, where they lie to each
+// other in place, and which input its output comes from. The definition that plans are proven
+// against, and calls checked.
+//
+//   kind            input            output           in place
+//   broadcast       root: array      array            the same buffer
+//   reduce          array            root: array      the same buffer
+//   all_reduce      array            array            the same buffer
+//   reduce_scatter  a block a rank   own block        output = own block of the input
+//   all_gather      own block        a block a rank   input = own block of the output
+//   gather          own block        root: a block a rank   root: input = own block of the output
+//   scatter         root: a block a rank   own block        root: output = own block of the input
+//   all_to_all      a block a rank   a block a rank   not possible
+//
+// In place is what NCCL calls so (its user guide, "In-place Operations"). Blocks are of `count`
+// elements, one for each rank, in the order of the ranks.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include <paceline/types.h>
+
+namespace paceline {
+
+/// What a plan is asked for.
+struct PlanRequest {
+  OperationKind kind = OperationKind::kBarrier;
+  int rank = 0;
+  int ranks = 1;
+  int root = 0;                   ///< where has_root(kind)
+  std::size_t count = 0;          ///< elements of the array, or of one block; 0 for a barrier
+  std::size_t segment_count = 1;  ///< longest message worth sending whole, at least 1
+
+  bool operator==(const PlanRequest&) const = default;
+};
+
+/// In elements. In place, input element i and output element o are the same one where
+/// input_at + i = output_at + o.
+struct Shape {
+  std::size_t input_count = 0;
+  std::size_t output_count = 0;
+  std::size_t input_at = 0;
+  std::size_t output_at = 0;
+
+  bool operator==(const Shape&) const = default;
+};
+
+/// Of request.rank. ranks x count does not overflow.
+Shape shape_of(const PlanRequest& request);
+
+/// Output elements [begin, begin + count) come from input elements [input_begin, …) of `rank`, or,
+/// where that is kEveryRank, are the reduction of those of all.
+struct Origin {
+  static constexpr int kEveryRank = -1;
+
+  std::size_t begin = 0;
+  std::size_t count = 0;
+  int rank = kEveryRank;
+  std::size_t input_begin = 0;
+};
+
+/// All of the output of request.rank, in its order.
+std::vector<Origin> origins_of(const PlanRequest& request);
+
+}  // namespace paceline
