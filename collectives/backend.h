@@ -26,12 +26,15 @@ struct OperationRequest {
   std::byte* output = nullptr;
 };
 
-/// Runs one operation at a time. Everything with the engine's baton held.
+/// Runs one operation at a time, of the kinds that it serves. Everything with the engine's baton
+/// held.
 class CollectiveBackend {
  public:
   virtual ~CollectiveBackend() = default;
 
   virtual std::string_view name() const = 0;
+  /// Does it carry out operations of this kind? Always the same answer.
+  virtual bool serves(OperationKind kind) const = 0;
 
   /// Begins an operation; the last one has been finished. Neither waits nor copies more than
   /// 32 KiB: the clock that says how long an operation takes is read behind it. Sets

@@ -276,6 +276,48 @@ plResult_t plAllReduce(const void* sendbuff, void* recvbuff, size_t count, plDat
   });
 }
 
+plResult_t plReduce(const void* sendbuff, void* recvbuff, size_t count, plDataType_t datatype,
+                    plRedOp_t op, int root, plComm_t comm, plStream_t stream) {
+  return operate(comm, stream, [&](Communicator& communicator) {
+    return communicator.reduce(sendbuff, recvbuff, count, type_of(datatype), op_of(op), root);
+  });
+}
+
+plResult_t plReduceScatter(const void* sendbuff, void* recvbuff, size_t recvcount,
+                           plDataType_t datatype, plRedOp_t op, plComm_t comm, plStream_t stream) {
+  return operate(comm, stream, [&](Communicator& communicator) {
+    return communicator.reduce_scatter(sendbuff, recvbuff, recvcount, type_of(datatype), op_of(op));
+  });
+}
+
+plResult_t plAllGather(const void* sendbuff, void* recvbuff, size_t sendcount,
+                       plDataType_t datatype, plComm_t comm, plStream_t stream) {
+  return operate(comm, stream, [&](Communicator& communicator) {
+    return communicator.all_gather(sendbuff, recvbuff, sendcount, type_of(datatype));
+  });
+}
+
+plResult_t plGather(const void* sendbuff, void* recvbuff, size_t count, plDataType_t datatype,
+                    int root, plComm_t comm, plStream_t stream) {
+  return operate(comm, stream, [&](Communicator& communicator) {
+    return communicator.gather(sendbuff, recvbuff, count, type_of(datatype), root);
+  });
+}
+
+plResult_t plScatter(const void* sendbuff, void* recvbuff, size_t count, plDataType_t datatype,
+                     int root, plComm_t comm, plStream_t stream) {
+  return operate(comm, stream, [&](Communicator& communicator) {
+    return communicator.scatter(sendbuff, recvbuff, count, type_of(datatype), root);
+  });
+}
+
+plResult_t plAlltoAll(const void* sendbuff, void* recvbuff, size_t count, plDataType_t datatype,
+                      plComm_t comm, plStream_t stream) {
+  return operate(comm, stream, [&](Communicator& communicator) {
+    return communicator.all_to_all(sendbuff, recvbuff, count, type_of(datatype));
+  });
+}
+
 plResult_t plBroadcast(const void* sendbuff, void* recvbuff, size_t count, plDataType_t datatype,
                        int root, plComm_t comm, plStream_t stream) {
   return operate(comm, stream, [&](Communicator& communicator) {

@@ -5,21 +5,42 @@
 namespace paceline {
 namespace {
 
+OperationRequest request(const Signature& signature, const void* in, void* out) {
+  return {.signature = signature,
+          .input = static_cast<const std::byte*>(in),
+          .output = static_cast<std::byte*>(out)};
+}
+
 OperationRequest barrier_request() { return {.signature = {.kind = OperationKind::kBarrier}}; }
 
 OperationRequest broadcast_request(void* buffer, std::size_t count, DataType type, int root) {
-  auto* bytes = static_cast<std::byte*>(buffer);
-  return {
-      .signature = {.count = count, .root = root, .kind = OperationKind::kBroadcast, .type = type},
-      .input = bytes,
-      .output = bytes};
+  return request({.count = count, .root = root, .kind = OperationKind::kBroadcast, .type = type},
+                 buffer, buffer);
+}
+
+OperationRequest reduce_request(const void* in, void* out, std::size_t count, DataType type,
+                                ReduceOp op, int root) {
+  return request(
+      {.count = count, .root = root, .kind = OperationKind::kReduce, .type = type, .op = op}, in,
+      out);
 }
 
 OperationRequest all_reduce_request(const void* in, void* out, std::size_t count, DataType type,
                                     ReduceOp op) {
-  return {.signature = {.count = count, .kind = OperationKind::kAllReduce, .type = type, .op = op},
-          .input = static_cast<const std::byte*>(in),
-          .output = static_cast<std::byte*>(out)};
+  return request({.count = count, .kind = OperationKind::kAllReduce, .type = type, .op = op}, in,
+                 out);
+}
+
+OperationRequest reduce_scatter_request(const void* in, void* out, std::size_t count, DataType type,
+                                        ReduceOp op) {
+  return request({.count = count, .kind = OperationKind::kReduceScatter, .type = type, .op = op},
+                 in, out);
+}
+
+// Of a kind that only moves blocks.
+OperationRequest blocks_request(OperationKind kind, const void* in, void* out, std::size_t count,
+                                DataType type, int root = -1) {
+  return request({.count = count, .root = root, .kind = kind, .type = type}, in, out);
 }
 
 }  // namespace
@@ -44,9 +65,36 @@ Status Communicator::broadcast(void* buffer, std::size_t count, DataType type, i
   return core_->run(broadcast_request(buffer, count, type, root));
 }
 
+Status Communicator::reduce(const void* in, void* out, std::size_t count, DataType type,
+                            ReduceOp op, int root) {
+  return core_->run(reduce_request(in, out, count, type, op, root));
+}
+
 Status Communicator::all_reduce(const void* in, void* out, std::size_t count, DataType type,
                                 ReduceOp op) {
   return core_->run(all_reduce_request(in, out, count, type, op));
+}
+
+Status Communicator::reduce_scatter(const void* in, void* out, std::size_t count, DataType type,
+                                    ReduceOp op) {
+  return core_->run(reduce_scatter_request(in, out, count, type, op));
+}
+
+Status Communicator::all_gather(const void* in, void* out, std::size_t count, DataType type) {
+  return core_->run(blocks_request(OperationKind::kAllGather, in, out, count, type));
+}
+
+Status Communicator::gather(const void* in, void* out, std::size_t count, DataType type, int root) {
+  return core_->run(blocks_request(OperationKind::kGather, in, out, count, type, root));
+}
+
+Status Communicator::scatter(const void* in, void* out, std::size_t count, DataType type,
+                             int root) {
+  return core_->run(blocks_request(OperationKind::kScatter, in, out, count, type, root));
+}
+
+Status Communicator::all_to_all(const void* in, void* out, std::size_t count, DataType type) {
+  return core_->run(blocks_request(OperationKind::kAllToAll, in, out, count, type));
 }
 
 Work Communicator::barrier_async() { return core_->start(barrier_request()); }
@@ -55,9 +103,37 @@ Work Communicator::broadcast_async(void* buffer, std::size_t count, DataType typ
   return core_->start(broadcast_request(buffer, count, type, root));
 }
 
+Work Communicator::reduce_async(const void* in, void* out, std::size_t count, DataType type,
+                                ReduceOp op, int root) {
+  return core_->start(reduce_request(in, out, count, type, op, root));
+}
+
 Work Communicator::all_reduce_async(const void* in, void* out, std::size_t count, DataType type,
                                     ReduceOp op) {
   return core_->start(all_reduce_request(in, out, count, type, op));
+}
+
+Work Communicator::reduce_scatter_async(const void* in, void* out, std::size_t count, DataType type,
+                                        ReduceOp op) {
+  return core_->start(reduce_scatter_request(in, out, count, type, op));
+}
+
+Work Communicator::all_gather_async(const void* in, void* out, std::size_t count, DataType type) {
+  return core_->start(blocks_request(OperationKind::kAllGather, in, out, count, type));
+}
+
+Work Communicator::gather_async(const void* in, void* out, std::size_t count, DataType type,
+                                int root) {
+  return core_->start(blocks_request(OperationKind::kGather, in, out, count, type, root));
+}
+
+Work Communicator::scatter_async(const void* in, void* out, std::size_t count, DataType type,
+                                 int root) {
+  return core_->start(blocks_request(OperationKind::kScatter, in, out, count, type, root));
+}
+
+Work Communicator::all_to_all_async(const void* in, void* out, std::size_t count, DataType type) {
+  return core_->start(blocks_request(OperationKind::kAllToAll, in, out, count, type));
 }
 
 }  // namespace paceline

@@ -4,6 +4,9 @@
 #include <string>
 #include <utility>
 
+#include "collectives/plan/shape.h"
+#include "comm/base/assert.h"
+
 namespace paceline {
 namespace {
 
@@ -28,14 +31,30 @@ constexpr Duration kBeyondDeadline = std::chrono::seconds(60);
   return error.with_context(name(kind));
 }
 
-bool overlap_in_part(const std::byte* a, const std::byte* b, std::size_t bytes) {
-  return a != b && a < b + bytes && b < a + bytes;
+struct Buffer {
+  std::uintptr_t address;
+  std::size_t bytes;
+};
+Buffer buffer_at(const std::byte* begin, std::size_t bytes) {
+  return {reinterpret_cast<std::uintptr_t>(begin), bytes};
+}
+bool overlap(const Buffer& a, const Buffer& b) {
+  return a.address < b.address + b.bytes && b.address < a.address + a.bytes;
 }
 
 }  // namespace
 
 CommunicatorCore::CommunicatorCore(Parts parts)
-    : parts_(std::move(parts)), clock_(parts_.engine->clock()), watch_(parts_.stalls) {
+    : parts_(std::move(parts)),
+      clock_(parts_.engine->clock()),
+      backend_(parts_.backends.back().get()),
+      watch_(parts_.stalls) {
+  for (const OperationKind kind : kOperationKinds) {
+    const auto serves = [&](const auto& backend) { return backend->serves(kind); };
+    const auto found = std::find_if(parts_.backends.begin(), parts_.backends.end(), serves);
+    PACELINE_ASSERT(found != parts_.backends.end());
+    backend_of_[static_cast<std::size_t>(kind)] = found->get();
+  }
   const Engine::Baton baton = parts_.engine->hold();
   if (parts_.transport != nullptr) parts_.transport->set_sink(this);
   parts_.engine->attach(*this);
@@ -129,19 +148,42 @@ Status CommunicatorCore::validate(const OperationRequest& request) const {
   const std::size_t element = size_of(signature.type);
   if (element == 0) return argument_error("unknown data type");
   if (!is_known(signature.op)) return argument_error("unknown op");
+  // All blocks of an array together.
+  const bool is_array = signature.kind == OperationKind::kAllReduce;
+  const auto ranks = static_cast<std::size_t>(group().size());
   std::size_t bytes = 0;
-  if (__builtin_mul_overflow(signature.count, element, &bytes) || bytes > SIZE_MAX / 2)
+  if (__builtin_mul_overflow(signature.count, is_array ? element : element * ranks, &bytes) ||
+      bytes > SIZE_MAX / 2) {
     return argument_error("count is too large");
-  if (signature.kind == OperationKind::kBroadcast &&
-      (signature.root < 0 || signature.root >= group().size())) {
-    return root_error(signature.root, group().size());
   }
+  if (has_root(signature.kind) && (signature.root < 0 || signature.root >= group().size()))
+    return root_error(signature.root, group().size());
   if (signature.count == 0) return {};
-  if (request.input == nullptr || request.output == nullptr) {
+  // The most frequent calls.
+  const Buffer in = buffer_at(request.input, bytes), out = buffer_at(request.output, bytes);
+  const bool are_there = request.input != nullptr && request.output != nullptr;
+  if (is_array && are_there && (in.address == out.address || !overlap(in, out))) return {};
+  return validate_buffers(request);
+}
+
+Status CommunicatorCore::validate_buffers(const OperationRequest& request) const {
+  const Signature& signature = request.signature;
+  const Shape shape = shape_of({.kind = signature.kind,
+                                .rank = group().rank,
+                                .ranks = group().size(),
+                                .root = signature.root,
+                                .count = signature.count});
+  if ((shape.input_count > 0 && request.input == nullptr) ||
+      (shape.output_count > 0 && request.output == nullptr)) {
     return argument_error("a buffer is null");
   }
-  if (overlap_in_part(request.input, request.output, bytes)) {
-    return argument_error("the buffers overlap without being the same");
+  const std::size_t element = size_of(signature.type);
+  const Buffer in = buffer_at(request.input, shape.input_count * element);
+  const Buffer out = buffer_at(request.output, shape.output_count * element);
+  const bool in_place =
+      in.address + shape.output_at * element == out.address + shape.input_at * element;
+  if (!in_place && overlap(in, out)) {
+    return argument_error("the buffers overlap other than an operation in place has them");
   }
   return {};
 }
@@ -179,7 +221,8 @@ void CommunicatorCore::begin_current() {
   Signature& signature = current_.request.signature;
   signature.sequence = history_.begun();
   signature.history = history_.digest();
-  const Status refused = parts_.backend->start(current_.request);
+  backend_ = backend_of_[static_cast<std::size_t>(signature.kind)];
+  const Status refused = backend_->start(current_.request);
   const TimePoint now = clock_.now();
   if (!current_.called_at) current_.called_at = now;
   current_.flight_place = parts_.flight->start(signature, now);
@@ -187,7 +230,7 @@ void CommunicatorCore::begin_current() {
   history_.begin(signature);
   if (!early_.empty()) compare_early();
   watch_.begin(now, Deadline::after(*current_.called_at, parts_.stalls.timeout).moment());
-  if (const auto end = parts_.backend->linger(clock_, now)) end_current({}, *end);
+  if (const auto end = backend_->linger(clock_, now)) end_current({}, *end);
 }
 
 void CommunicatorCore::begin_next() {
@@ -199,7 +242,7 @@ void CommunicatorCore::begin_next() {
 }
 
 void CommunicatorCore::end_current(const Status& how, TimePoint now) {
-  parts_.backend->finish();
+  backend_->finish();
   running_ = false;
   const FlightState state = how.ok() ? FlightState::kSucceeded : FlightState::kFailed;
   // Who disagrees is no more to blame than this rank.
@@ -223,7 +266,7 @@ void CommunicatorCore::end(Operation& operation, const Status& how, TimePoint no
 bool CommunicatorCore::drive(TimePoint now) {
   bool moved = parts_.transport != nullptr && parts_.transport->drive(now);
   moved |= end_flush(moved, now);
-  if (running_ && parts_.backend->drive(now)) {
+  if (running_ && backend_->drive(now)) {
     watch_.moved(now);
     moved = true;
   }

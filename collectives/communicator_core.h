@@ -11,7 +11,9 @@
 // although neither sends anything, and the fast path carries no handshake.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,7 +41,8 @@ class CommunicatorCore final : private Driver, private TransportSink {
   struct Parts {
     std::shared_ptr<Engine> engine;        // owners: see Work
     std::unique_ptr<Transport> transport;  // null in a group of one
-    std::unique_ptr<CollectiveBackend> backend;
+    /// The first that serves its kind carries an operation out; the last one serves all.
+    std::vector<std::unique_ptr<CollectiveBackend>> backends;
     std::unique_ptr<FlightRing> flight;
     std::unique_ptr<Whereabouts> whereabouts;  // may be null
     std::shared_ptr<Log> log;                  // may be null; owners: all that write to it
@@ -90,6 +93,7 @@ class CommunicatorCore final : private Driver, private TransportSink {
   void waits(int peer, const Signature& signature) override;
 
   Status validate(const OperationRequest& request) const;
+  Status validate_buffers(const OperationRequest& request) const;
   Status admit(const OperationRequest& request) const;
   Operation* enter(const OperationRequest& request);
   void begin_current();
@@ -134,6 +138,8 @@ class CommunicatorCore final : private Driver, private TransportSink {
   const Clock& clock_;  // the engine's
   bool running_ = false;
   Operation current_;           // if `running_`
+  CollectiveBackend* backend_;  // the one that carries it out; never null
+  std::array<CollectiveBackend*, std::size(kOperationKinds)> backend_of_{};
   RingQueue<Operation> queue_;  // those behind it
   CallHistory history_;
 

@@ -33,7 +33,7 @@ bool CommunicatorCore::judge(TimePoint now) {
   if (notice_ && failure_.ok()) return fail(*notice_, now), true;
   if (listen(now)) return true;
   if (!running_ || !failure_.ok()) return false;
-  if (parts_.backend->ended()) return judge_end(now);
+  if (backend_->ended()) return judge_end(now);
   if (watch_.is_over(now)) return fail(timeout_error(now), now), true;
   if (watch_.round_is_due(now)) begin_inquest(now);
   if (watch_.report_is_due(now)) report_stall(now);
@@ -41,7 +41,7 @@ bool CommunicatorCore::judge(TimePoint now) {
 }
 
 bool CommunicatorCore::judge_end(TimePoint now) {
-  if (parts_.backend->outcome().ok()) {
+  if (backend_->outcome().ok()) {
     end_current({}, now);
     begin_next();
     return true;
@@ -54,9 +54,9 @@ bool CommunicatorCore::judge_end(TimePoint now) {
 // A lost peer may have said why to others, and a peer may know better what it called: for a short
 // while their account is waited for.
 bool CommunicatorCore::await_better_account(TimePoint now) {
-  const auto disagreed = parts_.backend->disagreement();
+  const auto disagreed = backend_->disagreement();
   const bool unclear = disagreed && !explains(*disagreed);
-  if (!unclear && parts_.backend->outcome().code() != Code::kPeerLost) return false;
+  if (!unclear && backend_->outcome().code() != Code::kPeerLost) return false;
   if (!stands_at_) {
     stands_at_ = now + kPatience;
     if (unclear) parts_.transport->tell(disagreed->peer, MessageKind::kInquiry, own_account());
@@ -71,13 +71,13 @@ bool CommunicatorCore::explains(const Disagreement& disagreement) const {
 }
 
 Status CommunicatorCore::failure_of_backend() const {
-  const auto disagreed = parts_.backend->disagreement();
+  const auto disagreed = backend_->disagreement();
   if (disagreed) {
     const Signature* mine = history_.find(disagreed->theirs.sequence);
     return disagreement(disagreed->peer, mine ? *mine : current_.request.signature,
                         disagreed->theirs);
   }
-  return parts_.backend->outcome();
+  return backend_->outcome();
 }
 
 Status CommunicatorCore::disagreement(int peer, const Signature& mine,
@@ -174,7 +174,7 @@ void CommunicatorCore::begin_inquest(TimePoint now) {
   watch_.begin_round(now);
   // A question to this rank may lie behind data for which it has no room.
   tell_connected(MessageKind::kAnswer, own_account());
-  inquest_.begin(group().rank, current_.request.signature.sequence, parts_.backend->awaited());
+  inquest_.begin(group().rank, current_.request.signature.sequence, backend_->awaited());
   ask_questions();
 }
 
@@ -185,7 +185,7 @@ void CommunicatorCore::ask_questions() {
 }
 
 Bytes CommunicatorCore::own_account() const {
-  const std::vector<int> awaited = running_ ? parts_.backend->awaited() : std::vector<int>();
+  const std::vector<int> awaited = running_ ? backend_->awaited() : std::vector<int>();
   return encode_account({.begun = history_.begun(),
                          .running = running_,
                          .recent = history_.recent(),
@@ -198,7 +198,7 @@ std::string CommunicatorCore::account_of_stall() {
     account += (account.empty() ? "" : "; ") + in_words(finding);
   }
   if (!account.empty()) return account;
-  for (const int rank : parts_.backend->awaited()) {
+  for (const int rank : backend_->awaited()) {
     account += (account.empty() ? "waiting for " : ", ") + name_of(rank);
   }
   return account + ", and every rank that was asked is in the operation";
@@ -218,7 +218,7 @@ std::string CommunicatorCore::in_words(const Inquest::Finding& finding) {
 void CommunicatorCore::report_stall(TimePoint now) {
   watch_.reported(now);
   const auto findings = inquest_.findings();
-  const std::vector<int> awaited = parts_.backend->awaited();
+  const std::vector<int> awaited = backend_->awaited();
   const auto is_next = [&awaited](const Inquest::Finding& finding) {
     return std::find(awaited.begin(), awaited.end(), finding.rank) != awaited.end();
   };

@@ -94,13 +94,18 @@ std::unique_ptr<CollectiveBackend> make_native(const World& world, Transport* tr
 
 Result<Communicator> make_communicator(const World& world, Group group,
                                        std::unique_ptr<Transport> transport,
-                                       std::unique_ptr<CollectiveBackend> backend,
+                                       std::unique_ptr<CollectiveBackend> direct,
                                        std::unique_ptr<Whereabouts> whereabouts) {
   PACELINE_TRY_ASSIGN(auto flight, open_flight_ring(world.environment));
+  std::vector<std::unique_ptr<CollectiveBackend>> backends;
+  // Whoever asks for an algorithm asks for a plan.
+  if (direct != nullptr && world.environment.algorithm.empty())
+    backends.push_back(std::move(direct));
+  backends.push_back(make_native(world, transport.get()));
   return Communicator(std::make_unique<CommunicatorCore>(
       CommunicatorCore::Parts{.engine = world.engine,
                               .transport = std::move(transport),
-                              .backend = std::move(backend),
+                              .backends = std::move(backends),
                               .flight = std::move(flight),
                               .whereabouts = std::move(whereabouts),
                               .log = world.log,
@@ -194,9 +199,6 @@ Result<Communicator> join(const World& world, Meeting meeting) {
                         make_tcp_transport(world.engine, group, std::move(listener),
                                            std::move(meeting.key), {.log = world.log}));
   }
-  // Whoever asks for an algorithm asks for a plan.
-  if (joined.backend == nullptr || !environment.algorithm.empty())
-    joined.backend = make_native(world, joined.transport.get());
   std::unique_ptr<Whereabouts> whereabouts;
   if (meeting.outlives_ranks) whereabouts = std::make_unique<StoreWhereabouts>(std::move(store));
   PACELINE_TRY_ASSIGN(Communicator communicator,
@@ -222,7 +224,7 @@ Status prepare(World& world, const InitOptions& options) {
 
 Result<Communicator> alone(const World& world) {
   Group group{.members = {{.host = host_name(world.environment), .pid = ::getpid()}}};
-  return make_communicator(world, std::move(group), nullptr, make_native(world, nullptr), nullptr);
+  return make_communicator(world, std::move(group), nullptr, nullptr, nullptr);
 }
 
 // The communicator of `world`, whose ranks meet at what `meet` returns.

@@ -36,6 +36,10 @@ ShmBackend::ShmBackend(const shm::Layout& layout, std::vector<Doorbell*> bells,
       memory_(layout, options.rank, std::move(bells), options.registered),
       protocol_(options.rank, layout.ranks()) {}
 
+bool ShmBackend::serves(OperationKind kind) const {
+  return !has_elements(kind) || kind == OperationKind::kAllReduce || is_broadcast(kind);
+}
+
 Status ShmBackend::start(OperationRequest& request) {
   Signature& signature = request.signature;
   // Ranks that divide an operation differently would read past each other.

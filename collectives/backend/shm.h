@@ -44,6 +44,7 @@ class ShmBackend final : public CollectiveBackend {
              const Options& options);
 
   std::string_view name() const override { return "shm"; }
+  bool serves(OperationKind kind) const override;
   Status start(OperationRequest& request) override;
   std::optional<TimePoint> linger(const Clock& clock, TimePoint now) override;
   bool drive(TimePoint now) override;

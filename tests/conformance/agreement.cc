@@ -42,6 +42,40 @@ Status reduce_nothing(Communicator& world, std::vector<double>& data) {
 Status broadcast_nothing(Communicator& world, std::vector<double>& data) {
   return world.broadcast(data.data(), 0, DataType::kFloat64, 0);
 }
+// Of room for a block of each rank, up to eight.
+constexpr std::size_t kBlock = 10;
+Status gather_everywhere(Communicator& world, std::vector<double>& data) {
+  std::vector<double> all(kBlock * static_cast<std::size_t>(world.size()));
+  return world.all_gather(data.data(), all.data(), kBlock, DataType::kFloat64);
+}
+Status exchange(Communicator& world, std::vector<double>& data) {
+  std::vector<double> all(kBlock * static_cast<std::size_t>(world.size()));
+  return world.all_to_all(data.data(), all.data(), kBlock, DataType::kFloat64);
+}
+Status reduce_and_scatter(Communicator& world, std::vector<double>& data) {
+  std::vector<double> own(kBlock);
+  return world.reduce_scatter(data.data(), own.data(), kBlock, DataType::kFloat64);
+}
+Status reduce_and_scatter_less(Communicator& world, std::vector<double>& data) {
+  std::vector<double> own(kBlock);
+  return world.reduce_scatter(data.data(), own.data(), kBlock - 1, DataType::kFloat64);
+}
+Status scatter_from_first(Communicator& world, std::vector<double>& data) {
+  std::vector<double> own(kBlock);
+  return world.scatter(data.data(), own.data(), kBlock, DataType::kFloat64, 0);
+}
+Status gather_on_first(Communicator& world, std::vector<double>& data) {
+  std::vector<double> all(kBlock * static_cast<std::size_t>(world.size()));
+  return world.gather(data.data(), all.data(), kBlock, DataType::kFloat64, 0);
+}
+Status gather_on_last(Communicator& world, std::vector<double>& data) {
+  std::vector<double> all(kBlock * static_cast<std::size_t>(world.size()));
+  return world.gather(data.data(), all.data(), kBlock, DataType::kFloat64, world.size() - 1);
+}
+Status reduce_on_first(Communicator& world, std::vector<double>& data) {
+  std::vector<double> sum(100);
+  return world.reduce(data.data(), sum.data(), 100, DataType::kFloat64, ReduceOp::kSum, 0);
+}
 Status enter_barrier(Communicator& world, std::vector<double>&) { return world.barrier(); }
 Status skip(Communicator&, std::vector<double>&) { return {}; }
 
@@ -63,6 +97,11 @@ const Disagreement kDisagreements[] = {
     {"broadcast_or_barrier", broadcast_from_first, enter_barrier, "kind"},
     {"one_call_fewer", reduce_doubles, skip, ""},
     {"empty_operation", reduce_nothing, broadcast_nothing, "kind"},
+    {"exchange_or_gather", exchange, gather_everywhere, "kind"},
+    {"scattered_count", reduce_and_scatter, reduce_and_scatter_less, "count"},
+    {"scatter_or_all_reduce", scatter_from_first, reduce_doubles, ""},
+    {"gathering_root", gather_on_first, gather_on_last, ""},
+    {"reduce_or_barrier", reduce_on_first, enter_barrier, ""},
 };
 
 Status close(Communicator& world) { return world.close(); }

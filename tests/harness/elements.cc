@@ -35,26 +35,6 @@ void Elements::fill(ValueAt value_at) {
   }
 }
 
-std::optional<std::size_t> Elements::first_other(const Elements& right) const {
-  const std::size_t checked = repeats() ? std::min(count(), kPeriod) : count();
-  for (std::size_t index = 0; index < checked; ++index) {
-    if (!is_as(right, index)) return index;
-  }
-  return std::nullopt;
-}
-
-bool Elements::repeats() const {
-  const std::size_t period = kPeriod * size_of(type_);
-  return bytes_.size() <= period ||
-         std::memcmp(bytes_.data(), bytes_.data() + period, bytes_.size() - period) == 0;
-}
-
-bool Elements::is_as(const Elements& right, std::size_t index) const {
-  const std::size_t bytes = size_of(type_);
-  return std::memcmp(bytes_.data() + index * bytes, right.bytes_.data() + index % kPeriod * bytes,
-                     bytes) == 0;
-}
-
 std::string Elements::text(std::size_t index) const {
   const double value = with_type(type_, [&]<class T>(T) {
     return static_cast<double>(reduce::load_element<T>(data(), index % kPeriod));
@@ -62,6 +42,25 @@ std::string Elements::text(std::size_t index) const {
   char text[32];
   std::snprintf(text, sizeof text, "%.9g", value);
   return text;
+}
+
+std::optional<std::size_t> Elements::first_other(const Elements& right) const {
+  return testing::first_other(data(), count(), right, 0);
+}
+
+std::optional<std::size_t> first_other(const void* data, std::size_t count, const Elements& right,
+                                       std::size_t phase) {
+  const std::size_t bytes = size_of(right.type());
+  const auto* const mine = static_cast<const std::byte*>(data);
+  const auto* const theirs = static_cast<const std::byte*>(right.data());
+  const bool repeats =
+      count > kPeriod && std::memcmp(mine, mine + kPeriod * bytes, (count - kPeriod) * bytes) == 0;
+  const std::size_t checked = repeats ? kPeriod : count;
+  for (std::size_t index = 0; index < checked; ++index) {
+    const std::size_t there = (index + phase) % kPeriod;
+    if (std::memcmp(mine + index * bytes, theirs + there * bytes, bytes) != 0) return index;
+  }
+  return std::nullopt;
 }
 
 Elements inputs_of(const CallForm& call, int rank, std::size_t count) {

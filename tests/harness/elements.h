@@ -28,23 +28,27 @@ class Elements {
 
   void* data() { return bytes_.data(); }
   const void* data() const { return bytes_.data(); }
+  DataType type() const { return type_; }
   std::size_t count() const { return bytes_.size() / size_of(type_); }
-  /// Sets every element. The values must repeat after kPeriod elements, which makes this, and
-  /// first_other(), about as fast as copying.
+  /// Sets every element. The values must repeat after kPeriod elements, which makes this about as
+  /// fast as copying.
   void fill(ValueAt value_at);
-  /// The index of the first element with other bits than `right` has there, which repeats after
-  /// kPeriod elements and need not have more; nothing where all are as they should.
-  std::optional<std::size_t> first_other(const Elements& right) const;
   /// For a person: "-3". Of a longer array: of the element that repeats there.
   std::string text(std::size_t index) const;
 
- private:
-  bool is_as(const Elements& right, std::size_t index) const;
-  bool repeats() const;
+  /// As below, of all elements and without a phase.
+  std::optional<std::size_t> first_other(const Elements& right) const;
 
+ private:
   DataType type_;
   Bytes bytes_;
 };
+
+/// The index of the first of `count` elements at `data` with other bits than element
+/// (index + phase) % kPeriod of `right`; nothing where all are as they should. About as fast as
+/// copying.
+std::optional<std::size_t> first_other(const void* data, std::size_t count, const Elements& right,
+                                       std::size_t phase);
 
 /// One of several calls: which of them, and how what is put in is combined.
 struct CallForm {

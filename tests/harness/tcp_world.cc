@@ -35,19 +35,19 @@ void TcpWorld::close_other_doors() {
 
 Communicator communicator_over(std::shared_ptr<Engine> engine, std::unique_ptr<Transport> transport,
                                const CommunicatorOptions& options,
-                               std::unique_ptr<CollectiveBackend> backend) {
+                               std::unique_ptr<CollectiveBackend> direct) {
   const Group group = transport->group();
-  if (backend == nullptr) {
-    backend = std::make_unique<NativeBackend>(
-        transport.get(), NativeBackend::Options{.rank = group.rank,
-                                                .ranks = group.size(),
-                                                .algorithm = options.algorithm,
-                                                .segment_bytes = options.segment_bytes});
-  }
+  std::vector<std::unique_ptr<CollectiveBackend>> backends;
+  if (direct != nullptr) backends.push_back(std::move(direct));
+  backends.push_back(std::make_unique<NativeBackend>(
+      transport.get(), NativeBackend::Options{.rank = group.rank,
+                                              .ranks = group.size(),
+                                              .algorithm = options.algorithm,
+                                              .segment_bytes = options.segment_bytes}));
   return Communicator(std::make_unique<CommunicatorCore>(
       CommunicatorCore::Parts{.engine = std::move(engine),
                               .transport = std::move(transport),
-                              .backend = std::move(backend),
+                              .backends = std::move(backends),
                               .flight = FlightRing::create_private(),
                               .group = group,
                               .stalls = {.timeout = options.timeout}}));

@@ -37,9 +37,9 @@ struct CommunicatorOptions {
   Duration timeout = std::chrono::seconds(60);
 };
 
-/// With a flight ring of its own; over the native backend where it gets no other.
+/// With a flight ring of its own; the native backend carries out what `direct` does not serve.
 Communicator communicator_over(std::shared_ptr<Engine> engine, std::unique_ptr<Transport> transport,
                                const CommunicatorOptions& options,
-                               std::unique_ptr<CollectiveBackend> backend = nullptr);
+                               std::unique_ptr<CollectiveBackend> direct = nullptr);
 
 }  // namespace paceline::testing

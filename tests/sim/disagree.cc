@@ -8,13 +8,16 @@
 namespace paceline::testing {
 namespace {
 
-Call all_reduce_of(std::size_t count) {
-  return {.kind = OperationKind::kAllReduce, .count = count, .type = DataType::kFloat64};
-}
-
-Call broadcast_of(std::size_t count, int root) {
-  return {
-      .kind = OperationKind::kBroadcast, .count = count, .type = DataType::kFloat64, .root = root};
+// Of any kind but close() for which `fits` holds.
+template <class Fits>
+Call call_of(std::size_t count, int root, const Fits& fits, Random& random) {
+  OperationKind kind = OperationKind::kClose;
+  while (kind == OperationKind::kClose || !fits(kind))
+    kind = kOperationKinds[random.below(std::size(kOperationKinds))];
+  Call call{.kind = kind};
+  if (has_elements(kind)) call.count = count, call.type = DataType::kFloat64;
+  if (has_root(kind)) call.root = root;
+  return call;
 }
 
 // What all call and what some call instead: one of the first, one of the others.
@@ -24,9 +27,10 @@ struct Pair {
 };
 
 Pair of_kind(int root, Random& random) {
-  const Call calls[] = {all_reduce_of(100), broadcast_of(100, root), Call{}};
-  const std::size_t first = random.below(3);
-  return {calls[first], calls[(first + 1 + random.below(2)) % 3]};
+  const Call most = call_of(
+      100, root, [](OperationKind) { return true; }, random);
+  const auto is_other = [&](OperationKind kind) { return kind != most.kind; };
+  return {most, call_of(100, root, is_other, random)};
 }
 
 Pair of_type(Call most, Random& random) {
@@ -42,7 +46,7 @@ Pair pair_of(Difference difference, int ranks, Random& random) {
   };
   const int root = below_ranks();
   const std::size_t count = random.chance(0.2) ? 0 : 1 + random.below(150);
-  const Call most = random.chance(0.6) ? all_reduce_of(count) : broadcast_of(count, root);
+  const Call most = call_of(count, root, has_elements, random);
   Pair pair{most, most};
   switch (difference) {
     case Difference::kKind:
@@ -55,11 +59,11 @@ Pair pair_of(Difference difference, int ranks, Random& random) {
       if (random.chance(0.5)) std::swap(pair.most, pair.some);
       break;
     case Difference::kOp:
-      pair = {all_reduce_of(count), all_reduce_of(count)};
+      pair.most = pair.some = call_of(count, root, reduces, random);
       pair.some.op = random.chance(0.5) ? ReduceOp::kMax : ReduceOp::kMin;
       break;
     case Difference::kRoot:
-      pair = {broadcast_of(count, root), broadcast_of(count, root)};
+      pair.most = pair.some = call_of(count, root, has_root, random);
       pair.some.root =
           (root + 1 + static_cast<int>(random.below(static_cast<std::uint64_t>(ranks - 1)))) %
           ranks;

@@ -29,18 +29,16 @@ std::size_t pick_count(Random& random) {
 }
 
 Call pick_call(int ranks, Random& random) {
-  static constexpr OperationKind kKinds[] = {OperationKind::kAllReduce, OperationKind::kAllReduce,
-                                             OperationKind::kBroadcast, OperationKind::kBarrier};
-  Call call{.kind = pick<OperationKind>(kKinds, random), .asynchronous = random.chance(0.3)};
-  if (call.kind == OperationKind::kBarrier) return call;
+  Call call{.kind = pick<OperationKind>(kOperationKinds, random),
+            .asynchronous = random.chance(0.3)};
+  if (call.kind == OperationKind::kClose || random.chance(0.2))
+    call.kind = OperationKind::kAllReduce;
+  if (!has_elements(call.kind)) return call;
   call.count = pick_count(random);
   call.type = pick<DataType>(kDataTypes, random);
-  if (call.kind == OperationKind::kBroadcast) {
-    call.root = pick_rank(ranks, random);
-  } else {
-    call.op = pick<ReduceOp>(kReduceOps, random);
-    call.in_place = random.chance(0.5);
-  }
+  call.in_place = random.chance(0.5);
+  if (has_root(call.kind)) call.root = pick_rank(ranks, random);
+  if (reduces(call.kind)) call.op = pick<ReduceOp>(kReduceOps, random);
   return call;
 }
 
@@ -78,7 +76,8 @@ Scenario generate(std::uint64_t seed, const GenerateOptions& options) {
   Random random(seed);
   Scenario scenario{.seed = random.next()};
   scenario.ranks = options.min_ranks + pick_rank(options.max_ranks - options.min_ranks + 1, random);
-  static constexpr std::array<const char*, 3> kAlgorithms = {"", "ring", "recursive_doubling"};
+  static constexpr std::array<const char*, 4> kAlgorithms = {"", "ring", "recursive_doubling",
+                                                             "direct"};
   scenario.algorithm = kAlgorithms[random.below(kAlgorithms.size())];
   static constexpr std::size_t kSegments[] = {64, 256, 4096};
   scenario.segment_bytes = pick<std::size_t>(kSegments, random);

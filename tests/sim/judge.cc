@@ -71,8 +71,10 @@ class RankJudge {
   bool waits_for_all(std::size_t index) const {
     if (index >= own_.size()) return true;
     const Call& call = own_[index];
-    return call.kind == OperationKind::kBarrier ||
-           (call.kind == OperationKind::kAllReduce && call.count > 0);
+    const bool needs_all =
+        call.kind == OperationKind::kAllReduce || call.kind == OperationKind::kReduceScatter ||
+        call.kind == OperationKind::kAllGather || call.kind == OperationKind::kAllToAll;
+    return call.kind == OperationKind::kBarrier || (needs_all && call.count > 0);
   }
 
   // Its deadline counts from the call; who asks later is told at once.

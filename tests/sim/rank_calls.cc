@@ -1,77 +1,12 @@
 #include "tests/sim/rank_calls.h"
 
-#include <algorithm>
-#include <cstring>
-#include <string>
+#include <memory>
 #include <utility>
 
-#include "comm/bytes.h"
-#include "tests/harness/elements.h"
+#include "tests/harness/calls.h"
 
 namespace paceline::testing {
 namespace {
-
-// A call that has been made; its buffers stay until the communicator has ended it.
-class Made {
- public:
-  Made(const Call& call, std::size_t index, int rank)
-      : call_(call),
-        form_{.type = call.type, .op = call.op, .number = index},
-        elements_(inputs_of(form_, rank, call.count)),
-        result_(elements_) {
-    if (!in_place(rank)) result_.fill([](std::size_t) { return kNothing; });
-  }
-
-  Status run(Communicator& world) {
-    switch (call_.kind) {
-      case OperationKind::kBroadcast:
-        return world.broadcast(result_.data(), call_.count, call_.type, call_.root);
-      case OperationKind::kAllReduce:
-        return world.all_reduce(input(), result_.data(), call_.count, call_.type, call_.op);
-      default:
-        return world.barrier();
-    }
-  }
-
-  void start(Communicator& world) {
-    switch (call_.kind) {
-      case OperationKind::kBroadcast:
-        work_ = world.broadcast_async(result_.data(), call_.count, call_.type, call_.root);
-        break;
-      case OperationKind::kAllReduce:
-        work_ = world.all_reduce_async(input(), result_.data(), call_.count, call_.type, call_.op);
-        break;
-      default:
-        work_ = world.barrier_async();
-        break;
-    }
-  }
-  Status wait() const { return work_.wait(); }
-
-  /// Which element is not what all ranks together make it; empty if none.
-  std::string wrong(int ranks) const {
-    const Elements right = call_.kind == OperationKind::kBroadcast
-                               ? inputs_of(form_, call_.root, std::min(call_.count, kPeriod))
-                               : reduced(form_, ranks, call_.count);
-    const auto other = result_.first_other(right);
-    if (!other) return {};
-    return "element " + std::to_string(*other) + " is not " + right.text(*other);
-  }
-
- private:
-  static constexpr int kNothing = 123;  // no result is that
-
-  bool in_place(int rank) const {
-    return call_.kind == OperationKind::kBroadcast ? call_.root == rank : call_.in_place;
-  }
-  const void* input() { return call_.in_place ? result_.data() : elements_.data(); }
-
-  const Call call_;
-  const CallForm form_;
-  Elements elements_;
-  Elements result_;
-  Work work_;
-};
 
 class Caller {
  public:
@@ -94,7 +29,8 @@ class Caller {
   void make(const std::vector<Call>& calls, std::size_t first) {
     outcomes_.resize(calls.size());
     for (std::size_t i = 0; i < calls.size(); ++i) {
-      made_.push_back(std::make_unique<Made>(calls[i], first + i, world_.rank()));
+      made_.push_back(
+          std::make_unique<MadeCall>(calls[i], first + i, world_.rank(), world_.size()));
     }
     for (std::size_t i = 0; i < calls.size(); ++i) {
       begin(outcomes_[i]);
@@ -120,13 +56,13 @@ class Caller {
     outcome.ended = ++order_;
     outcome.ended_at = clock_.now();
     const bool has_result = outcome.status.ok() && index < made_.size();
-    if (has_result) outcome.wrong = made_[index]->wrong(world_.size());
+    if (has_result) outcome.wrong = made_[index]->wrong();
   }
 
   Communicator& world_;
   const Clock& clock_;
   Order& order_;
-  std::vector<std::unique_ptr<Made>> made_;
+  std::vector<std::unique_ptr<MadeCall>> made_;
   std::vector<CallOutcome> outcomes_;
 };
 

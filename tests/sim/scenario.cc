@@ -7,13 +7,6 @@
 
 namespace paceline::testing {
 
-bool Call::agrees_with(const Call& other) const {
-  if (kind != other.kind) return false;
-  if (kind == OperationKind::kBarrier) return true;
-  if (count != other.count || type != other.type) return false;
-  return kind == OperationKind::kBroadcast ? root == other.root : op == other.op;
-}
-
 std::vector<Call> calls_of(const Scenario& scenario, int rank) {
   std::vector<Call> calls = scenario.calls;
   for (const Deviation& deviation : scenario.deviations) {
@@ -36,14 +29,9 @@ std::vector<Call> calls_of(const Scenario& scenario, int rank) {
 }
 
 std::string words_of(const Call& call, std::uint64_t sequence) {
-  const bool rooted = call.kind == OperationKind::kBroadcast;
-  return Signature{.sequence = sequence,
-                   .count = call.count,
-                   .root = rooted ? call.root : -1,
-                   .kind = call.kind,
-                   .type = call.type,
-                   .op = call.op}
-      .to_string();
+  Signature signature = signature_of(call);
+  signature.sequence = sequence;
+  return signature.to_string();
 }
 
 }  // namespace paceline::testing

@@ -6,7 +6,8 @@
 //   std::string wrong = judge_schedule(scenario, outcome);       // tests/sim/judge.h
 //
 // Vocabulary, used by every file here:
-//   call       one operation as a rank calls it; every rank ends with close(), which is not listed
+//   call       one operation as a rank calls it; every rank ends with close(), which is not listed.
+//              An asynchronous one is waited for when all calls have been made
 //   deviation  what some ranks do instead of a call that the others make
 //   fault      what befalls the world at a step of the schedule
 #pragma once
@@ -20,22 +21,9 @@
 #include <paceline/types.h>
 
 #include "comm/base/random.h"
+#include "tests/harness/calls.h"
 
 namespace paceline::testing {
-
-struct Call {
-  OperationKind kind = OperationKind::kBarrier;
-  std::size_t count = 0;               ///< not of a barrier
-  DataType type = DataType::kFloat32;  ///< not of a barrier
-  ReduceOp op = ReduceOp::kSum;        ///< all_reduce only
-  int root = 0;                        ///< broadcast only
-  bool asynchronous = false;           ///< waited for when all calls have been made
-  bool in_place = false;               ///< all_reduce only
-
-  bool operator==(const Call&) const = default;
-  /// Is all that ranks must agree on the same?
-  bool agrees_with(const Call& other) const;
-};
 
 struct Deviation {
   enum class Kind { kReplace, kSkip, kSwap };

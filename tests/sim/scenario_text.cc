@@ -8,8 +8,6 @@
 namespace paceline::testing {
 namespace {
 
-constexpr OperationKind kKinds[] = {OperationKind::kBarrier, OperationKind::kBroadcast,
-                                    OperationKind::kAllReduce};
 constexpr std::string_view kAsynchronous = "asynchronous";
 constexpr std::string_view kInPlace = "in_place";
 
@@ -17,11 +15,10 @@ constexpr std::string_view kInPlace = "in_place";
 
 std::string text_of(const Call& call) {
   std::string text(name(call.kind));
-  if (call.kind != OperationKind::kBarrier) {
-    text += "," + std::to_string(call.count) + "," + std::string(name(call.type)) + ",";
-    text += call.kind == OperationKind::kBroadcast ? std::to_string(call.root)
-                                                   : std::string(name(call.op));
-  }
+  if (has_elements(call.kind))
+    text += "," + std::to_string(call.count) + "," + std::string(name(call.type));
+  if (reduces(call.kind)) text += "," + std::string(name(call.op));
+  if (has_root(call.kind)) text += "," + std::to_string(call.root);
   if (call.asynchronous) text.append(",").append(kAsynchronous);
   if (call.in_place) text.append(",").append(kInPlace);
   return text;
@@ -99,15 +96,15 @@ bool read_ranks(std::string_view text, std::vector<int>& into) {
 }
 
 bool read_call(std::string_view text, Call& call) {
-  if (!read_name<OperationKind>(take(text, ','), kKinds, call.kind)) return false;
-  if (call.kind != OperationKind::kBarrier) {
+  if (!read_name<OperationKind>(take(text, ','), kOperationKinds, call.kind)) return false;
+  if (call.kind == OperationKind::kClose) return false;
+  if (has_elements(call.kind)) {
     if (!read_number(take(text, ','), call.count) || call.count > kMostCount) return false;
     if (!read_name<DataType>(take(text, ','), kDataTypes, call.type)) return false;
-    const std::string_view last = take(text, ',');
-    if (!(call.kind == OperationKind::kBroadcast ? read_number(last, call.root)
-                                                 : read_name<ReduceOp>(last, kReduceOps, call.op)))
-      return false;
   }
+  if (reduces(call.kind) && !read_name<ReduceOp>(take(text, ','), kReduceOps, call.op))
+    return false;
+  if (has_root(call.kind) && !read_number(take(text, ','), call.root)) return false;
   while (!text.empty()) {
     const std::string_view flag = take(text, ',');
     if (flag != kAsynchronous && flag != kInPlace) return false;

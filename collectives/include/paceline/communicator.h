@@ -46,9 +46,9 @@ struct CommunicatorStats {
 
 /// Move-only. Member functions may be called from any thread, one at a time.
 ///
-/// Buffers: `count` elements of `type`, at any address. `in` and `out` are the same pointer (in
-/// place) or do not overlap. A buffer belongs to the operation from the call until it has ended;
-/// after an error its contents are unspecified.
+/// Buffers: elements of `type`, at any address. `in` and `out` do not overlap, except in place, as
+/// each operation says. One that has no elements on a rank may be null. A buffer belongs to the
+/// operation from the call until it has ended; after an error its contents are unspecified.
 ///
 /// Errors: Code::kInvalidArgument leaves the communicator usable, and so does Code::kExhausted,
 /// which refuses an operation while too many are outstanding. Every other error is final for it, on
@@ -91,17 +91,45 @@ class Communicator {
 
   /// Returns when every rank has called it.
   Status barrier();
-  /// `root`'s elements on every rank.
+  /// `root`'s `count` elements on every rank.
   Status broadcast(void* buffer, std::size_t count, DataType type, int root);
-  /// Element-wise reduction of every rank's `in`, the result in every rank's `out`.
+  /// Element-wise reduction of every rank's `in`, of `count` elements, the result in `root`'s
+  /// `out`; the others have none. In place: in == out.
+  Status reduce(const void* in, void* out, std::size_t count, DataType type, ReduceOp op, int root);
+  /// The same, and the result in every rank's `out`.
   Status all_reduce(const void* in, void* out, std::size_t count, DataType type,
                     ReduceOp op = ReduceOp::kSum);
+
+  // An array of size() blocks of `count` elements has one for each rank, in the order of the ranks.
+
+  /// Element-wise reduction of every rank's `in`, an array of blocks, and of the result one's own
+  /// block in `out`. In place: `out` is one's own block of `in`.
+  Status reduce_scatter(const void* in, void* out, std::size_t count, DataType type,
+                        ReduceOp op = ReduceOp::kSum);
+  /// Every rank's `in`, a block, in every rank's `out`, an array. In place: `in` is one's own block
+  /// of `out`.
+  Status all_gather(const void* in, void* out, std::size_t count, DataType type);
+  /// The same, but in `root`'s `out`; the others have none. In place: on the root as all_gather.
+  Status gather(const void* in, void* out, std::size_t count, DataType type, int root);
+  /// The blocks of `root`'s `in`, an array, each in its rank's `out`; the others have no `in`. In
+  /// place: on the root `out` is its own block of `in`.
+  Status scatter(const void* in, void* out, std::size_t count, DataType type, int root);
+  /// Block b of rank a's `in` becomes block a of rank b's `out`. Not in place.
+  Status all_to_all(const void* in, void* out, std::size_t count, DataType type);
 
   /// The same without waiting for the end. Errors in the arguments come through the Work too.
   Work barrier_async();
   Work broadcast_async(void* buffer, std::size_t count, DataType type, int root);
+  Work reduce_async(const void* in, void* out, std::size_t count, DataType type, ReduceOp op,
+                    int root);
   Work all_reduce_async(const void* in, void* out, std::size_t count, DataType type,
                         ReduceOp op = ReduceOp::kSum);
+  Work reduce_scatter_async(const void* in, void* out, std::size_t count, DataType type,
+                            ReduceOp op = ReduceOp::kSum);
+  Work all_gather_async(const void* in, void* out, std::size_t count, DataType type);
+  Work gather_async(const void* in, void* out, std::size_t count, DataType type, int root);
+  Work scatter_async(const void* in, void* out, std::size_t count, DataType type, int root);
+  Work all_to_all_async(const void* in, void* out, std::size_t count, DataType type);
 
   /// In place on typed spans.
   template <class T>

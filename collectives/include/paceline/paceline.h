@@ -99,9 +99,29 @@ plResult_t plCommUserRank(plComm_t comm, int* rank);
  * long. */
 plResult_t plCommGetAsyncError(plComm_t comm, plResult_t* error);
 
+/* What each does, and what is in place: paceline/communicator.h. */
+
+/* recvbuff[i] of the root = the reduction of every rank's sendbuff[i]. */
+plResult_t plReduce(const void* sendbuff, void* recvbuff, size_t count, plDataType_t datatype,
+                    plRedOp_t op, int root, plComm_t comm, plStream_t stream);
 /* recvbuff[i] = the reduction of every rank's sendbuff[i]. */
 plResult_t plAllReduce(const void* sendbuff, void* recvbuff, size_t count, plDataType_t datatype,
                        plRedOp_t op, plComm_t comm, plStream_t stream);
+/* recvbuff[i] = the reduction of every rank's sendbuff[rank x recvcount + i]. */
+plResult_t plReduceScatter(const void* sendbuff, void* recvbuff, size_t recvcount,
+                           plDataType_t datatype, plRedOp_t op, plComm_t comm, plStream_t stream);
+/* recvbuff[r x sendcount + i] = rank r's sendbuff[i]. */
+plResult_t plAllGather(const void* sendbuff, void* recvbuff, size_t sendcount,
+                       plDataType_t datatype, plComm_t comm, plStream_t stream);
+/* The same on the root alone. */
+plResult_t plGather(const void* sendbuff, void* recvbuff, size_t count, plDataType_t datatype,
+                    int root, plComm_t comm, plStream_t stream);
+/* recvbuff[i] = the root's sendbuff[rank x count + i]. */
+plResult_t plScatter(const void* sendbuff, void* recvbuff, size_t count, plDataType_t datatype,
+                     int root, plComm_t comm, plStream_t stream);
+/* recvbuff[r x count + i] = rank r's sendbuff[rank x count + i]. */
+plResult_t plAlltoAll(const void* sendbuff, void* recvbuff, size_t count, plDataType_t datatype,
+                      plComm_t comm, plStream_t stream);
 /* The root's sendbuff in every rank's recvbuff; sendbuff counts on the root only. */
 plResult_t plBroadcast(const void* sendbuff, void* recvbuff, size_t count, plDataType_t datatype,
                        int root, plComm_t comm, plStream_t stream);

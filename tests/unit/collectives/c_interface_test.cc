@@ -1,5 +1,6 @@
 // The C interface: ranks as threads that meet by an id, every type and op, and what goes wrong.
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstring>
@@ -16,7 +17,7 @@
 #include <paceline/paceline.h>
 
 #include "comm/base/clock.h"
-#include "tests/harness/elements.h"
+#include "tests/harness/calls.h"
 
 namespace paceline::testing {
 namespace {
@@ -63,6 +64,68 @@ void run_ranks_in_c(int ranks, const std::function<void(plComm_t comm, int rank)
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+plDataType_t c_type(DataType type) {
+  return std::find_if(std::begin(kCTypes), std::end(kCTypes),
+                      [&](const CType& each) { return each.type == type; })
+      ->c;
+}
+plRedOp_t c_op(ReduceOp op) {
+  return std::find_if(std::begin(kCOps), std::end(kCOps),
+                      [&](const COp& each) { return each.op == op; })
+      ->c;
+}
+
+plResult_t call_in_c(plComm_t comm, const Call& call, MadeCall& made) {
+  const plDataType_t type = c_type(call.type);
+  const plRedOp_t op = c_op(call.op);
+  const auto& [kind, count, data_type, reduce_op, root, asynchronous, in_place] = call;
+  const void* const in = made.input();
+  void* const out = made.output();
+  switch (kind) {
+    case OperationKind::kBarrier:
+    case OperationKind::kClose:
+      return plBarrier(comm, nullptr);
+    case OperationKind::kBroadcast:
+      return plBroadcast(in, out, count, type, root, comm, nullptr);
+    case OperationKind::kReduce:
+      return plReduce(in, out, count, type, op, root, comm, nullptr);
+    case OperationKind::kAllReduce:
+      return plAllReduce(in, out, count, type, op, comm, nullptr);
+    case OperationKind::kReduceScatter:
+      return plReduceScatter(in, out, count, type, op, comm, nullptr);
+    case OperationKind::kAllGather:
+      return plAllGather(in, out, count, type, comm, nullptr);
+    case OperationKind::kGather:
+      return plGather(in, out, count, type, root, comm, nullptr);
+    case OperationKind::kScatter:
+      return plScatter(in, out, count, type, root, comm, nullptr);
+    case OperationKind::kAllToAll:
+      return plAlltoAll(in, out, count, type, comm, nullptr);
+  }
+  return plInternalError;
+}
+
+TEST(CInterface, EveryOperationIsTheOneOfItsName) {
+  constexpr int kRanks = 3;
+  run_ranks_in_c(kRanks, [](plComm_t comm, int rank) {
+    for (const OperationKind kind : kOperationKinds) {
+      for (std::size_t number = 0; number < 6; ++number) {
+        const Call call{.kind = kind,
+                        .count = number * 41,
+                        .type = kCTypes[number].type,
+                        .op = kCOps[number % std::size(kCOps)].op,
+                        .root = static_cast<int>(number) % kRanks,
+                        .in_place = number % 2 == 0};
+        MadeCall made(call, number, rank, kRanks);
+        ASSERT_EQ(call_in_c(comm, call, made), plSuccess) << plGetLastError(comm);
+        EXPECT_EQ(made.wrong(), "");
+      }
+    }
+    EXPECT_EQ(plCommFinalize(comm), plSuccess) << plGetLastError(comm);
+    EXPECT_EQ(plCommDestroy(comm), plSuccess);
+  });
 }
 
 TEST(CInterface, EveryTypeAndOpIsTheOneOfItsName) {

@@ -1,0 +1,160 @@
+#include "tests/harness/calls.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace paceline::testing {
+namespace {
+
+constexpr std::byte kNothing{0xA5};  // what nobody has written
+
+bool can_be_in_place(OperationKind kind) { return kind != OperationKind::kAllToAll; }
+
+}  // namespace
+
+Signature signature_of(const Call& call) {
+  Signature signature{.kind = call.kind};
+  if (!has_elements(call.kind)) return signature;
+  signature.count = call.count;
+  signature.type = call.type;
+  if (reduces(call.kind)) signature.op = call.op;
+  if (has_root(call.kind)) signature.root = call.root;
+  return signature;
+}
+
+bool Call::agrees_with(const Call& other) const {
+  return signature_of(*this) == signature_of(other);
+}
+
+MadeCall::MadeCall(const Call& call, std::size_t number, int rank, int ranks)
+    : call_(call),
+      form_{.type = call.type, .op = call.op, .number = number},
+      request_{.kind = call.kind,
+               .rank = rank,
+               .ranks = ranks,
+               .root = call.root,
+               .count = has_elements(call.kind) ? call.count : 0},
+      shape_(shape_of(request_)),
+      in_place_(call.kind == OperationKind::kBroadcast ||
+                (call.in_place && can_be_in_place(call.kind))) {
+  const std::size_t input_end = shape_.input_at + shape_.input_count;
+  const std::size_t output_end = shape_.output_at + shape_.output_count;
+  const std::size_t one = in_place_ ? std::max(input_end, output_end) : shape_.input_count;
+  first_.assign(bytes(one) + 2 * kGuardBytes, kNothing);
+  if (!in_place_) second_.assign(bytes(shape_.output_count) + 2 * kGuardBytes, kNothing);
+  const Elements inputs = inputs_of(form_, rank, shape_.input_count);
+  if (shape_.input_count > 0)
+    std::memcpy(const_cast<void*>(input()), inputs.data(), bytes(shape_.input_count));
+}
+
+const void* MadeCall::input() const {
+  if (shape_.input_count == 0) return nullptr;
+  return first_.data() + kGuardBytes + (in_place_ ? bytes(shape_.input_at) : 0);
+}
+
+void* MadeCall::output() {
+  if (shape_.output_count == 0) return nullptr;
+  if (!in_place_) return second_.data() + kGuardBytes;
+  return first_.data() + kGuardBytes + bytes(shape_.output_at);
+}
+
+Status MadeCall::run(Communicator& world) {
+  const auto& [kind, count, type, op, root, asynchronous, in_place] = call_;
+  switch (kind) {
+    case OperationKind::kBarrier:
+      return world.barrier();
+    case OperationKind::kClose:
+      return world.close();
+    case OperationKind::kBroadcast:
+      return world.broadcast(output(), count, type, root);
+    case OperationKind::kReduce:
+      return world.reduce(input(), output(), count, type, op, root);
+    case OperationKind::kAllReduce:
+      return world.all_reduce(input(), output(), count, type, op);
+    case OperationKind::kReduceScatter:
+      return world.reduce_scatter(input(), output(), count, type, op);
+    case OperationKind::kAllGather:
+      return world.all_gather(input(), output(), count, type);
+    case OperationKind::kGather:
+      return world.gather(input(), output(), count, type, root);
+    case OperationKind::kScatter:
+      return world.scatter(input(), output(), count, type, root);
+    case OperationKind::kAllToAll:
+      return world.all_to_all(input(), output(), count, type);
+  }
+  return {};
+}
+
+void MadeCall::start(Communicator& world) {
+  const auto& [kind, count, type, op, root, asynchronous, in_place] = call_;
+  switch (kind) {
+    case OperationKind::kBarrier:
+    case OperationKind::kClose:
+      work_ = world.barrier_async();
+      break;
+    case OperationKind::kBroadcast:
+      work_ = world.broadcast_async(output(), count, type, root);
+      break;
+    case OperationKind::kReduce:
+      work_ = world.reduce_async(input(), output(), count, type, op, root);
+      break;
+    case OperationKind::kAllReduce:
+      work_ = world.all_reduce_async(input(), output(), count, type, op);
+      break;
+    case OperationKind::kReduceScatter:
+      work_ = world.reduce_scatter_async(input(), output(), count, type, op);
+      break;
+    case OperationKind::kAllGather:
+      work_ = world.all_gather_async(input(), output(), count, type);
+      break;
+    case OperationKind::kGather:
+      work_ = world.gather_async(input(), output(), count, type, root);
+      break;
+    case OperationKind::kScatter:
+      work_ = world.scatter_async(input(), output(), count, type, root);
+      break;
+    case OperationKind::kAllToAll:
+      work_ = world.all_to_all_async(input(), output(), count, type);
+      break;
+  }
+}
+
+std::string MadeCall::wrong() const {
+  const std::size_t first_end = first_.size() - kGuardBytes;
+  bool untouched =
+      is_untouched(first_, 0, kGuardBytes) && is_untouched(first_, first_end, first_.size());
+  if (!in_place_) {
+    const std::size_t second_end = second_.size() - kGuardBytes;
+    untouched = untouched && is_untouched(second_, 0, kGuardBytes) &&
+                is_untouched(second_, second_end, second_.size());
+    const Elements inputs = inputs_of(form_, request_.rank, std::min(shape_.input_count, kPeriod));
+    if (first_other(input(), shape_.input_count, inputs, 0)) return "the input has changed";
+  }
+  if (!untouched) return "something was written beside a buffer";
+  return wrong_result();
+}
+
+std::string MadeCall::wrong_result() const {
+  const std::byte* const out = static_cast<const std::byte*>(const_cast<MadeCall*>(this)->output());
+  for (const Origin& origin : origins_of(request_)) {
+    const Elements right = origin.rank == Origin::kEveryRank
+                               ? reduced(form_, request_.ranks, kPeriod)
+                               : inputs_of(form_, origin.rank, kPeriod);
+    const auto other =
+        first_other(out + bytes(origin.begin), origin.count, right, origin.input_begin);
+    if (!other) continue;
+    return std::string(name(call_.kind)) + " of " + std::string(name(call_.type)) + ": element " +
+           std::to_string(origin.begin + *other) + " is not " +
+           right.text(origin.input_begin + *other);
+  }
+  return {};
+}
+
+bool MadeCall::is_untouched(const Bytes& memory, std::size_t from, std::size_t to) const {
+  return std::all_of(memory.begin() + static_cast<std::ptrdiff_t>(from),
+                     memory.begin() + static_cast<std::ptrdiff_t>(to),
+                     [](std::byte each) { return each == kNothing; });
+}
+
+}  // namespace paceline::testing

@@ -1,0 +1,69 @@
+// One call of any operation: what a rank puts in, the call itself, and whether what comes out is
+// what collectives/plan/shape.h says.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include <paceline/communicator.h>
+
+#include "collectives/plan/shape.h"
+#include "comm/base/signature.h"
+#include "comm/bytes.h"
+#include "tests/harness/elements.h"
+
+namespace paceline::testing {
+
+struct Call {
+  OperationKind kind = OperationKind::kBarrier;
+  std::size_t count = 0;               ///< where the kind has elements
+  DataType type = DataType::kFloat32;  ///< the same
+  ReduceOp op = ReduceOp::kSum;        ///< where it reduces
+  int root = 0;                        ///< where it has one
+  bool asynchronous = false;
+  bool in_place = false;  ///< where that is possible
+
+  bool operator==(const Call&) const = default;
+  /// Is all that ranks must agree on the same?
+  bool agrees_with(const Call& other) const;
+};
+
+/// What a communicator makes of it: all that ranks must agree on.
+Signature signature_of(const Call& call);
+
+/// A call on one rank. Its buffers stay until it is destroyed, which must not be before the
+/// communicator has ended it.
+class MadeCall {
+ public:
+  /// `number` tells calls apart: their inputs differ.
+  MadeCall(const Call& call, std::size_t number, int rank, int ranks);
+
+  Status run(Communicator& world);
+  void start(Communicator& world);
+  Status wait() const { return work_.wait(); }
+
+  /// Null where this rank has none.
+  const void* input() const;
+  void* output();
+
+  /// What is wrong with the result, the input, or what lies beside them; empty if nothing is.
+  std::string wrong() const;
+
+ private:
+  static constexpr std::size_t kGuardBytes = 64;
+
+  std::size_t bytes(std::size_t count) const { return count * size_of(call_.type); }
+  std::string wrong_result() const;
+  bool is_untouched(const Bytes& memory, std::size_t from, std::size_t to) const;
+
+  const Call call_;
+  const CallForm form_;
+  const PlanRequest request_;
+  const Shape shape_;
+  const bool in_place_;
+  Bytes first_;   // the input; in place: both
+  Bytes second_;  // the output, where it is not in place
+  Work work_;
+};
+
+}  // namespace paceline::testing
