@@ -19,6 +19,9 @@ struct Algorithm {
   Plan (*plan)(const PlanRequest& request);
   /// What measure() says about the plans of all ranks, by formula: cheap, and the same on each.
   Cost (*cost)(const PlanRequest& request);
+  /// Of a kind that reduces: each element of the result is one reduce of all inputs, in the order
+  /// of the ranks (check_rank_order() proves it).
+  bool in_rank_order = false;
 };
 
 std::span<const Algorithm> algorithms();

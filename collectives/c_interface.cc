@@ -19,6 +19,7 @@
 using paceline::Code;
 using paceline::Communicator;
 using paceline::DataType;
+using paceline::Determinism;
 using paceline::ReduceOp;
 using paceline::Scope;
 using paceline::Status;
@@ -158,8 +159,8 @@ ReduceOp op_of(plRedOp_t op) {
   return static_cast<ReduceOp>(std::numeric_limits<std::underlying_type_t<ReduceOp>>::max());
 }
 
-// Of the version that had timeoutMs alone. A later field is looked at where the size covers it.
-constexpr std::size_t kFirstConfigBytes = offsetof(plConfig_t, timeoutMs) + sizeof(int64_t);
+// Of the first version. A later field is looked at where the size covers it.
+constexpr std::size_t kFirstConfigBytes = offsetof(plConfig_t, determinism) + sizeof(int64_t);
 static_assert(kFirstConfigBytes == sizeof(plConfig_t));
 
 paceline::Result<paceline::InitOptions> options_of(const plConfig_t* config) {
@@ -170,7 +171,23 @@ paceline::Result<paceline::InitOptions> options_of(const plConfig_t* config) {
   if (config->size > sizeof(plConfig_t)) {
     return invalid("the configuration is of a later version than this library");
   }
-  return paceline::InitOptions{.timeout_ms = std::chrono::milliseconds(config->timeoutMs)};
+  paceline::InitOptions options{.timeout_ms = std::chrono::milliseconds(config->timeoutMs)};
+  switch (config->determinism) {
+    case plDefault:
+      break;
+    case plFast:
+      options.determinism = Determinism::kFast;
+      break;
+    case plRunStable:
+      options.determinism = Determinism::kRunStable;
+      break;
+    case plPlacementStable:
+      options.determinism = Determinism::kPlacementStable;
+      break;
+    default:
+      return invalid("determinism is none of plDeterminism_t");
+  }
+  return options;
 }
 
 template <class Join>

@@ -85,7 +85,10 @@ Result<std::unique_ptr<FlightRing>> open_flight_ring(const Environment& environm
 
 std::unique_ptr<CollectiveBackend> make_native(const World& world, Transport* transport) {
   NativeBackend::Options options{
-      .rank = world.rank, .ranks = world.size, .algorithm = world.environment.algorithm};
+      .rank = world.rank,
+      .ranks = world.size,
+      .algorithm = world.environment.algorithm,
+      .in_rank_order = world.environment.determinism == Determinism::kPlacementStable};
   if (world.environment.segment_bytes > 0) {
     options.segment_bytes = world.environment.segment_bytes;
   }
@@ -217,6 +220,7 @@ Status prepare(World& world, const InitOptions& options) {
                                  ? std::chrono::nanoseconds(options.timeout_ms)
                                  : std::chrono::nanoseconds(environment.timeout_s),
                   .report_every = environment.stall_s};
+  if (options.determinism) world.environment.determinism = *options.determinism;
   world.log = make_stderr_log({.level = environment.log_level});
   PACELINE_TRY_ASSIGN(world.engine, PollEngine::create(PollEngine::options_for(world.local_ranks)));
   return {};

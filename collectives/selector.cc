@@ -20,6 +20,12 @@ Status unknown(std::string_view forced) {
       "no operation has an algorithm \"" + std::string(forced) + "\"; there are " + names);
 }
 
+Status out_of_order(const Algorithm& algorithm) {
+  return Status(Code::kInvalidArgument, Scope::kNone,
+                std::string(name(algorithm.kind)) + " by \"" + std::string(algorithm.name) +
+                    "\" does not reduce in the order of the ranks, as placement_stable asks");
+}
+
 }  // namespace
 
 double predicted_ns(const Cost& cost, std::size_t element_bytes, const PathModel& model) {
@@ -37,6 +43,10 @@ Result<const Algorithm*> select(const PlanRequest& request, std::size_t element_
     const bool named = !options.forced.empty() && algorithm.name == options.forced;
     known = known || named;
     if (algorithm.kind != request.kind) continue;
+    const bool may_be =
+        !options.in_rank_order || !reduces(algorithm.kind) || algorithm.in_rank_order;
+    if (named && !may_be) return out_of_order(algorithm);
+    if (!may_be) continue;
     if (named) return &algorithm;
     const double ns = predicted_ns(algorithm.cost(request), element_bytes, options.model);
     if (fastest == nullptr || ns < least_ns) {

@@ -32,6 +32,8 @@ struct SelectOptions {
   PathModel model = kTcpLoopback;
   /// Name of the algorithm to take for operations that have one of that name; empty: none.
   std::string_view forced;
+  /// Reductions only by algorithms in_rank_order.
+  bool in_rank_order = false;
 };
 
 /// The algorithm of the smallest predicted time; the first in the table among equals. Depends only

@@ -39,7 +39,9 @@ Result<NativeBackend::CachedPlan*> NativeBackend::plan_for(const Signature& sign
       .segment_count = std::max<std::size_t>(1, options_.segment_bytes / element_bytes)};
   CachedPlan* cached = find(request, element_bytes);
   if (cached == nullptr) {
-    const SelectOptions options{.model = options_.path, .forced = options_.algorithm};
+    const SelectOptions options{.model = options_.path,
+                                .forced = options_.algorithm,
+                                .in_rank_order = options_.in_rank_order};
     PACELINE_TRY_ASSIGN(const Algorithm* const algorithm, select(request, element_bytes, options));
     const std::string how =
         std::string(algorithm->name) + "/" + std::to_string(request.segment_count);

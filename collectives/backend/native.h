@@ -24,6 +24,8 @@ class NativeBackend final : public CollectiveBackend {
     /// Longest message of a pipelined algorithm. While one segment is reduced the next travels,
     /// so it wants to be small against the operation and large against what a message costs.
     std::size_t segment_bytes = 256 * 1024;
+    /// Determinism::kPlacementStable.
+    bool in_rank_order = false;
   };
 
   /// The transport is borrowed; null for a group of one.

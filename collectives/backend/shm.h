@@ -5,6 +5,7 @@
 // the p - 1 others, one transfer deep; the tiniest travel in the cache lines of their flags. Where
 // ranks share CPUs, the last to arrive reads all and leaves the result, up to 32 KiB with any
 // number of ranks, so that each of them needs a CPU once an operation.
+// Contributions are reduced in the order of the ranks, whoever does it, and rounded once.
 // Longer ones go through chunks in flight: of each byte a rank copies (p-1)/p into its staging,
 // reads 1/p from everybody, and copies (p-1)/p out. backend/shm/protocol.h says who may touch what
 // and when.

@@ -137,4 +137,11 @@ Status check(std::span<const Plan> plans, const PlanRequest& request) {
   return check_values(plans, request, partners, order, Placement::kInPlace);
 }
 
+Status check_rank_order(std::span<const Plan> plans, const PlanRequest& request) {
+  if (!reduces(request.kind)) return {};
+  PACELINE_TRY_ASSIGN(const Partners partners, match(plans));
+  PACELINE_TRY_ASSIGN(const std::vector<StepRef> order, rendezvous_order(plans, partners));
+  return check_values(plans, request, partners, order, Placement::kOutOfPlace, Order::kOfRanks);
+}
+
 }  // namespace paceline

@@ -36,4 +36,8 @@ namespace paceline {
 /// names the rank, the step and what is wrong with it.
 Status check(std::span<const Plan> plans, const PlanRequest& request);
 
+/// Of plans that check() accepts: is each element of a result one reduce of all inputs, in the
+/// order of the ranks? True of what does not reduce.
+Status check_rank_order(std::span<const Plan> plans, const PlanRequest& request);
+
 }  // namespace paceline

@@ -94,9 +94,11 @@ std::optional<std::size_t> first_gap(const Pieces& pieces, std::size_t count) {
 
 class Values {
  public:
-  Values(std::span<const Plan> plans, const PlanRequest& request, Placement placement)
+  Values(std::span<const Plan> plans, const PlanRequest& request, Placement placement,
+         Order contributions)
       : plans_(plans),
         request_(request),
+        contributions_(contributions),
         expressions_(static_cast<int>(plans.size())),
         where_(placement == Placement::kInPlace ? "in place: " : "out of place: ") {
     for (const Plan& plan : plans) {
@@ -211,13 +213,21 @@ class Values {
                                " " + std::to_string(term.times) + " times");
       }
     }
-    if (terms.size() == plans_.size()) return {};
+    if (terms.size() == plans_.size()) return check_order(plan, at, held);
     int missing = 0;
     while (static_cast<std::size_t>(missing) < terms.size() &&
            terms[static_cast<std::size_t>(missing)].rank == missing) {
       ++missing;
     }
     return wrong(plan, at + "lacks the contribution of rank " + std::to_string(missing));
+  }
+
+  Status check_order(const Plan& plan, const std::string& at, const Symbol& held) {
+    if (contributions_ == Order::kAny || plans_.size() == 1) return {};
+    std::vector<Symbol> inputs;
+    for (const Plan& each : plans_) inputs.push_back(expressions_.input(each.rank));
+    if (held == expressions_.reduce(inputs)) return {};
+    return wrong(plan, at + "is not one reduce of all inputs in the order of the ranks");
   }
 
   Status check_same(const Plan& plan, const Pieces& held) {
@@ -233,6 +243,7 @@ class Values {
 
   std::span<const Plan> plans_;
   const PlanRequest& request_;
+  const Order contributions_;
   Expressions expressions_;
   std::string where_;
   std::vector<RankMemory> memories_;
@@ -264,8 +275,9 @@ class RankSets {
 }  // namespace
 
 Status check_values(std::span<const Plan> plans, const PlanRequest& request,
-                    const Partners& partners, std::span<const StepRef> order, Placement placement) {
-  Values values(plans, request, placement);
+                    const Partners& partners, std::span<const StepRef> order, Placement placement,
+                    Order contributions) {
+  Values values(plans, request, placement, contributions);
   PACELINE_TRY(values.execute(partners, order));
   return values.check_outputs();
 }

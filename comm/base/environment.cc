@@ -64,6 +64,15 @@ bool parse_terminal(std::string_view text, Environment& into) {
   return text == "0" || text == "1";
 }
 
+bool parse_determinism(std::string_view text, Environment& into) {
+  // As Determinism counts.
+  constexpr std::string_view kNames[] = {"fast", "run_stable", "placement_stable"};
+  const auto* const found = std::find(std::begin(kNames), std::end(kNames), text);
+  if (found == std::end(kNames)) return false;
+  into.determinism = static_cast<Determinism>(found - std::begin(kNames));
+  return true;
+}
+
 constexpr int kMaxRank = 1 << 20;
 
 constexpr Variable kVariables[] = {
@@ -109,6 +118,8 @@ constexpr Variable kVariables[] = {
      parse_text<&Environment::algorithm>},
     {"PACELINE_SEGMENT_BYTES", "64..1073741824", "chosen by the backend",
      "longest message of a pipelined algorithm, bytes", parse_segment},
+    {"PACELINE_DETERMINISM", "fast, run_stable or placement_stable", "fast",
+     "whether reductions give the same bits in every run, or even on any hosts", parse_determinism},
     {"PACELINE_TERMINAL", "0 or 1", "0", "1 where the launcher's output is a terminal",
      parse_terminal},
 };

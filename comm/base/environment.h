@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include <paceline/status.h>
+#include <paceline/types.h>
 
 #include "comm/base/function_ref.h"
 
@@ -45,6 +46,7 @@ struct Environment {
   BackendChoice backend{};                  // PACELINE_BACKEND
   std::string algorithm;                    // PACELINE_ALGORITHM
   std::size_t segment_bytes = 0;            // PACELINE_SEGMENT_BYTES; 0: chosen by the backend
+  Determinism determinism{};                // PACELINE_DETERMINISM
   bool terminal = false;                    // PACELINE_TERMINAL
 };
 

@@ -243,6 +243,7 @@ Status run_ranks(const RunOptions& options, const std::function<Status(Communica
         communicator_over(std::move(start.engine), std::move(start.transport),
                           {.algorithm = options.algorithm,
                            .segment_bytes = options.segment_bytes,
+                           .determinism = options.determinism,
                            .timeout = options.timeout},
                           std::move(start.backend));
     return body(communicator);

@@ -45,6 +45,7 @@ struct RunOptions {
   std::uint64_t seed = 1;  ///< of the simulation
   std::string algorithm;   ///< as PACELINE_ALGORITHM
   std::size_t segment_bytes = 4096;
+  Determinism determinism = Determinism::kFast;
   /// Deadline of an operation, and roughly of the whole run.
   Duration timeout = std::chrono::seconds(60);
   InprocNetwork::Options network;

@@ -40,10 +40,12 @@ Communicator communicator_over(std::shared_ptr<Engine> engine, std::unique_ptr<T
   std::vector<std::unique_ptr<CollectiveBackend>> backends;
   if (direct != nullptr) backends.push_back(std::move(direct));
   backends.push_back(std::make_unique<NativeBackend>(
-      transport.get(), NativeBackend::Options{.rank = group.rank,
-                                              .ranks = group.size(),
-                                              .algorithm = options.algorithm,
-                                              .segment_bytes = options.segment_bytes}));
+      transport.get(), NativeBackend::Options{
+                           .rank = group.rank,
+                           .ranks = group.size(),
+                           .algorithm = options.algorithm,
+                           .segment_bytes = options.segment_bytes,
+                           .in_rank_order = options.determinism == Determinism::kPlacementStable}));
   return Communicator(std::make_unique<CommunicatorCore>(
       CommunicatorCore::Parts{.engine = std::move(engine),
                               .transport = std::move(transport),

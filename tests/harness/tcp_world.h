@@ -34,6 +34,7 @@ class TcpWorld final : public World {
 struct CommunicatorOptions {
   std::string algorithm;  ///< as PACELINE_ALGORITHM
   std::size_t segment_bytes = 4096;
+  Determinism determinism = Determinism::kFast;
   Duration timeout = std::chrono::seconds(60);
 };
 

@@ -17,6 +17,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -34,6 +35,8 @@ struct InitOptions {
   /// An operation that has not ended after this long ends with Code::kTimeout. Zero: the value of
   /// PACELINE_TIMEOUT_S, 300 s by default. At most a year. It bounds the rendezvous of init() too.
   std::chrono::milliseconds timeout_ms{0};
+  /// The same on every rank. Unset: PACELINE_DETERMINISM, Determinism::kFast by default.
+  std::optional<Determinism> determinism{};
 };
 
 /// Statistics since the communicator was made. All counts are of this rank.

@@ -62,15 +62,19 @@ typedef enum {
 
 typedef enum { plSum = 0, plProd = 1, plMax = 2, plMin = 3, plAvg = 4 } plRedOp_t;
 
+/* paceline::Determinism; plDefault: PACELINE_DETERMINISM, or plFast. */
+typedef enum { plDefault = 0, plFast = 1, plRunStable = 2, plPlacementStable = 3 } plDeterminism_t;
+
 /* What is not said keeps its default. Begin with PL_CONFIG_INITIALIZER: it names the fields that
  * the caller knows, so that a program runs with a later library as it did. An earlier library that
  * knows fewer refuses it (plInvalidArgument). */
 typedef struct { /* without padding: the size tells which fields there are */
   size_t size;
-  int64_t timeoutMs; /* of each operation, and of joining; 0: PACELINE_TIMEOUT_S, or 300 s */
+  int64_t timeoutMs;   /* of each operation, and of joining; 0: PACELINE_TIMEOUT_S, or 300 s */
+  int64_t determinism; /* plDeterminism_t */
 } plConfig_t;
 #define PL_CONFIG_INITIALIZER \
-  { sizeof(plConfig_t), 0 }
+  { sizeof(plConfig_t), 0, plDefault }
 
 /* 10000 major + 100 minor + patch. */
 plResult_t plGetVersion(int* version);

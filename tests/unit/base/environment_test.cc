@@ -52,6 +52,10 @@ std::string backend(const Environment& environment) {
 std::string segment(const Environment& environment) {
   return std::to_string(environment.segment_bytes);
 }
+std::string determinism(const Environment& environment) {
+  const char* const names[] = {"fast", "run_stable", "placement_stable"};
+  return names[static_cast<std::size_t>(environment.determinism)];
+}
 std::string terminal(const Environment& environment) { return environment.terminal ? "1" : "0"; }
 
 const std::vector<std::string> kNoNumbers = {
@@ -113,6 +117,11 @@ std::vector<Row> rows() {
        "0",
        {"64", "1000", "1073741824"},
        no_numbers_nor({"0", "63", "-1", "1073741825"})},
+      {"PACELINE_DETERMINISM",
+       determinism,
+       "fast",
+       {"fast", "run_stable", "placement_stable"},
+       {"stable", "FAST", "run", "0", "placement_stable "}},
       {"PACELINE_TERMINAL", terminal, "0", {"0", "1"}, no_numbers_nor({"2", "yes", "01"})},
   };
 }

@@ -27,6 +27,8 @@ class EveryAlgorithm : public ::testing::TestWithParam<Algorithm> {
     const std::vector<Plan> plans = plans_of(GetParam(), request);
     const Status status = check(plans, request);
     EXPECT_TRUE(status.ok()) << words(request) << ": " << status.to_string();
+    const bool in_order = check_rank_order(plans, request).ok();
+    EXPECT_TRUE(in_order || !GetParam().in_rank_order) << words(request);
     const Result<Cost> measured = measure(plans);
     ASSERT_TRUE(measured.ok()) << words(request) << ": " << measured.status().to_string();
     const Cost formula = GetParam().cost(request);

@@ -237,6 +237,21 @@ TEST(CheckValues, OperandsInAnotherOrderThanOnTheOtherRank) {
   expect_refused(plans, 1, "in another order than on rank 0");
 }
 
+TEST(CheckRankOrder, KnowsOneReduceInRankOrder) {
+  EXPECT_TRUE(check_rank_order(exchange(), exchange_request()).ok());
+  std::vector<Plan> plans = exchange();
+  for (Plan& plan : plans) std::swap(plan.operands[0], plan.operands[1]);
+  ASSERT_TRUE(check(plans, exchange_request()).ok()) << "right, but not in that order";
+  EXPECT_FALSE(check_rank_order(plans, exchange_request()).ok());
+  // Two reduces round twice.
+  const PlanRequest three{.kind = OperationKind::kAllReduce, .ranks = 3, .count = 6};
+  for (const Algorithm& algorithm : algorithms()) {
+    if (algorithm.kind != three.kind) continue;
+    const Status status = check_rank_order(plans_of(algorithm, three), three);
+    EXPECT_EQ(status.ok(), algorithm.in_rank_order) << algorithm.name << ": " << status.to_string();
+  }
+}
+
 TEST(CheckValues, WrongInPlaceOnly) {
   // The second reduce repeats the first: harmless unless the first has changed the input.
   std::vector<Plan> plans = exchange();

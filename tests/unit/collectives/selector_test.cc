@@ -51,6 +51,17 @@ TEST(Selector, AllRanksChooseAlike) {
   }
 }
 
+TEST(Selector, RankOrderLimitsReductionsOnly) {
+  EXPECT_EQ(chosen(all_reduce(8, 1), {.forced = "", .in_rank_order = true}), "direct");
+  EXPECT_EQ(chosen({.kind = OperationKind::kBroadcast, .ranks = 8}, {.in_rank_order = true}),
+            "binomial");
+  const auto ring =
+      select(all_reduce(8, 1), kFloatBytes, {.forced = "ring", .in_rank_order = true});
+  ASSERT_FALSE(ring.ok());
+  EXPECT_EQ(ring.status().code(), Code::kInvalidArgument);
+  EXPECT_NE(ring.status().text().find("placement_stable"), std::string::npos);
+}
+
 TEST(Selector, AForcedNameWinsWhereTheOperationHasIt) {
   EXPECT_EQ(chosen(all_reduce(8, 1), {.forced = "ring"}), "ring");
   EXPECT_EQ(chosen({.kind = OperationKind::kBroadcast, .ranks = 8}, {.forced = "ring"}),

@@ -38,6 +38,15 @@ enum class OperationKind : std::uint8_t {
   kAllToAll,
 };
 
+/// What may change the last bits of a reduction of floating-point numbers: nothing, within one
+/// communicator (all ranks get the same bits in any case).
+enum class Determinism : std::uint8_t {
+  kFast,             ///< whatever is fastest now
+  kRunStable,        ///< the same job on the same hosts gives the same bits again
+  kPlacementStable,  ///< the same inputs of the same ranks do: summed in the order of the ranks and
+                     ///< rounded once, whatever the hosts, algorithms and segments
+};
+
 inline constexpr DataType kDataTypes[] = {
     DataType::kFloat32,  DataType::kFloat64, DataType::kInt32, DataType::kInt64, DataType::kFloat16,
     DataType::kBFloat16, DataType::kInt8,    DataType::kUInt8, DataType::kUInt64};

@@ -1,0 +1,74 @@
+#include "tests/harness/calls_in_c.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace paceline::testing {
+namespace {
+
+struct CType {
+  plDataType_t c;
+  DataType type;
+};
+constexpr CType kCTypes[] = {{plInt8, DataType::kInt8},        {plUint8, DataType::kUInt8},
+                             {plInt32, DataType::kInt32},      {plInt64, DataType::kInt64},
+                             {plUint64, DataType::kUInt64},    {plFloat16, DataType::kFloat16},
+                             {plFloat32, DataType::kFloat32},  {plFloat64, DataType::kFloat64},
+                             {plBfloat16, DataType::kBFloat16}};
+static_assert(std::size(kCTypes) == std::size(kDataTypes));
+struct COp {
+  plRedOp_t c;
+  ReduceOp op;
+};
+constexpr COp kCOps[] = {{plSum, ReduceOp::kSum},
+                         {plProd, ReduceOp::kProd},
+                         {plMax, ReduceOp::kMax},
+                         {plMin, ReduceOp::kMin},
+                         {plAvg, ReduceOp::kAvg}};
+static_assert(std::size(kCOps) == std::size(kReduceOps));
+
+}  // namespace
+
+plDataType_t c_type(DataType type) {
+  return std::find_if(std::begin(kCTypes), std::end(kCTypes),
+                      [&](const CType& each) { return each.type == type; })
+      ->c;
+}
+plRedOp_t c_op(ReduceOp op) {
+  return std::find_if(std::begin(kCOps), std::end(kCOps),
+                      [&](const COp& each) { return each.op == op; })
+      ->c;
+}
+
+plResult_t call_in_c(plComm_t comm, const Call& call, MadeCall& made) {
+  const plDataType_t type = c_type(call.type);
+  const plRedOp_t op = c_op(call.op);
+  const auto& [kind, count, data_type, reduce_op, root, asynchronous, in_place] = call;
+  const void* const in = made.input();
+  void* const out = made.output();
+  switch (kind) {
+    case OperationKind::kBarrier:
+      return plBarrier(comm, nullptr);
+    case OperationKind::kClose:
+      return plCommFinalize(comm);
+    case OperationKind::kBroadcast:
+      return plBroadcast(in, out, count, type, root, comm, nullptr);
+    case OperationKind::kReduce:
+      return plReduce(in, out, count, type, op, root, comm, nullptr);
+    case OperationKind::kAllReduce:
+      return plAllReduce(in, out, count, type, op, comm, nullptr);
+    case OperationKind::kReduceScatter:
+      return plReduceScatter(in, out, count, type, op, comm, nullptr);
+    case OperationKind::kAllGather:
+      return plAllGather(in, out, count, type, comm, nullptr);
+    case OperationKind::kGather:
+      return plGather(in, out, count, type, root, comm, nullptr);
+    case OperationKind::kScatter:
+      return plScatter(in, out, count, type, root, comm, nullptr);
+    case OperationKind::kAllToAll:
+      return plAlltoAll(in, out, count, type, comm, nullptr);
+  }
+  return plInternalError;
+}
+
+}  // namespace paceline::testing
