@@ -173,15 +173,15 @@ paceline::Result<paceline::InitOptions> options_of(const plConfig_t* config) {
   }
   paceline::InitOptions options{.timeout_ms = std::chrono::milliseconds(config->timeoutMs)};
   switch (config->determinism) {
-    case plDefault:
+    case plDeterminismDefault:
       break;
-    case plFast:
+    case plDeterminismFast:
       options.determinism = Determinism::kFast;
       break;
-    case plRunStable:
+    case plDeterminismRunStable:
       options.determinism = Determinism::kRunStable;
       break;
-    case plPlacementStable:
+    case plDeterminismPlacementStable:
       options.determinism = Determinism::kPlacementStable;
       break;
     default:

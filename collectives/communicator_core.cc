@@ -148,8 +148,9 @@ Status CommunicatorCore::validate(const OperationRequest& request) const {
   const std::size_t element = size_of(signature.type);
   if (element == 0) return argument_error("unknown data type");
   if (!is_known(signature.op)) return argument_error("unknown op");
-  // All blocks of an array together.
-  const bool is_array = signature.kind == OperationKind::kAllReduce;
+  // The others may have a block for each rank.
+  const bool is_array =
+      signature.kind == OperationKind::kAllReduce || signature.kind == OperationKind::kBroadcast;
   const auto ranks = static_cast<std::size_t>(group().size());
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(signature.count, is_array ? element : element * ranks, &bytes) ||

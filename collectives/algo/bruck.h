@@ -1,6 +1,6 @@
-// All-gather in about log2 n rounds (Bruck, Ho, Kipnis, Upfal, Weathersby, "Efficient algorithms
-// for all-to-all communications in multiport message-passing systems", IEEE TPDS 8, 1997,
-// section 3.3).
+// All-gather in about log2 n rounds: the concatenation of Bruck, Ho, Kipnis, Upfal, Weathersby,
+// "Efficient algorithms for all-to-all communications in multiport message-passing systems", IEEE
+// TPDS 8, 1997.
 //
 //   n = 5:   blocks of rank r    r | r+1 | r+2 r+3 | r+4        all around the circle
 //            come in round       - |  0  |    1    |  2

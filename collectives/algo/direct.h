@@ -11,8 +11,8 @@
 // A rank sends the least that is possible, count (n - 1) / n elements of all it has, in n - 1
 // messages and more: best for long arrays and few ranks. Nothing passes through a third rank, so no
 // partial result is ever rounded: an element is one sum in rank order, whatever the count, the
-// segments and who shares a host with whom ("direct exchange": Thakur, Rabenseifner, Gropp,
-// IJHPCA 19, 2005, section 3.3, "pairwise exchange").
+// segments and who shares a host with whom. The exchange is the one that Thakur, Rabenseifner,
+// Gropp (IJHPCA 19, 2005) call pairwise, but with all others at a time.
 //
 // What is reduced travels in pieces of segments; while one piece is reduced the next one travels.
 // Scratch is two pieces from each other rank, at most ScratchSlots::kSlots segments in all.

@@ -62,8 +62,13 @@ typedef enum {
 
 typedef enum { plSum = 0, plProd = 1, plMax = 2, plMin = 3, plAvg = 4 } plRedOp_t;
 
-/* paceline::Determinism; plDefault: PACELINE_DETERMINISM, or plFast. */
-typedef enum { plDefault = 0, plFast = 1, plRunStable = 2, plPlacementStable = 3 } plDeterminism_t;
+/* paceline::Determinism; by default PACELINE_DETERMINISM, or fast. */
+typedef enum {
+  plDeterminismDefault = 0,
+  plDeterminismFast = 1,
+  plDeterminismRunStable = 2,
+  plDeterminismPlacementStable = 3
+} plDeterminism_t;
 
 /* What is not said keeps its default. Begin with PL_CONFIG_INITIALIZER: it names the fields that
  * the caller knows, so that a program runs with a later library as it did. An earlier library that
@@ -74,7 +79,7 @@ typedef struct { /* without padding: the size tells which fields there are */
   int64_t determinism; /* plDeterminism_t */
 } plConfig_t;
 #define PL_CONFIG_INITIALIZER \
-  { sizeof(plConfig_t), 0, plDefault }
+  { sizeof(plConfig_t), 0, plDeterminismDefault }
 
 /* 10000 major + 100 minor + patch. */
 plResult_t plGetVersion(int* version);

@@ -165,7 +165,8 @@ TEST(CInterface, AnUnknownDeterminismIsRefused) {
     plConfig_t chosen = config();
     chosen.determinism = determinism;
     plComm_t comm = nullptr;
-    const bool known = determinism >= plDefault && determinism <= plPlacementStable;
+    const bool known =
+        determinism >= plDeterminismDefault && determinism <= plDeterminismPlacementStable;
     EXPECT_EQ(plCommInitFromEnvironment(&comm, &chosen), known ? plSuccess : plInvalidArgument)
         << determinism;
     EXPECT_EQ(plCommDestroy(comm), plSuccess);

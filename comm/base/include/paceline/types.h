@@ -38,10 +38,10 @@ enum class OperationKind : std::uint8_t {
   kAllToAll,
 };
 
-/// What may change the last bits of a reduction of floating-point numbers: nothing, within one
-/// communicator (all ranks get the same bits in any case).
+/// When a reduction of floating-point numbers gives the same bits again. All ranks of a
+/// communicator get the same in any case.
 enum class Determinism : std::uint8_t {
-  kFast,             ///< whatever is fastest now
+  kFast,             ///< whatever is fastest; so far this is run-stable, too
   kRunStable,        ///< the same job on the same hosts gives the same bits again
   kPlacementStable,  ///< the same inputs of the same ranks do: summed in the order of the ranks and
                      ///< rounded once, whatever the hosts, algorithms and segments
