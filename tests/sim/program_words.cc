@@ -1,5 +1,6 @@
 #include "tests/sim/program_words.h"
 
+#include <algorithm>
 #include <string_view>
 #include <vector>
 
@@ -15,7 +16,9 @@ Status wrong(const std::string& why, const ProgramForm& form) {
   std::string text =
       why + "\nusage: " + form.defaults.program + " [--quick] [--count N] [--workers N] [--seed N]";
   if (form.takes_scenario) text += " [--scenario TEXT]";
-  if (form.takes_transport) text += " [--over tcp|simulation]";
+  for (const std::string& road : form.roads)
+    text += (road == form.roads.front() ? " [--over " : "|") + road;
+  if (!form.roads.empty()) text += "]";
   return Status(Code::kInvalidArgument, Scope::kProcess, text);
 }
 
@@ -38,9 +41,9 @@ Status take_value(const std::string& name, const std::string& value, const Progr
     PACELINE_TRY_ASSIGN(words.scenario, parse_scenario(value));
     good = true;
   }
-  if (name == "--over" && form.takes_transport) {
-    words.over_tcp = value == "tcp";
-    good = value == "tcp" || value == "simulation";
+  if (name == "--over") {
+    words.over = value;
+    good = std::ranges::count(form.roads, value) > 0;
   }
   return good ? Status() : wrong("wrong: " + name + " " + value, form);
 }

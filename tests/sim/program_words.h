@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <paceline/status.h>
 
@@ -17,14 +18,14 @@ struct ProgramWords {
   int workers = 2;
   std::optional<std::uint64_t> seed;  ///< this world alone
   std::optional<Scenario> scenario;   ///< this one alone, where `takes_scenario`
-  std::optional<bool> over_tcp;       ///< where `takes_transport`
+  std::string over;                   ///< one of `roads`; empty: not said
 };
 
 struct ProgramForm {
   ProgramWords defaults;
   std::uint64_t quick_count = 0;  ///< with --quick
   bool takes_scenario = false;
-  bool takes_transport = false;
+  std::vector<std::string> roads;  ///< between ranks, to choose from
 };
 
 /// From main()'s arguments; the error has the usage with it.

@@ -11,7 +11,7 @@
 namespace paceline::testing {
 
 /// Counts that all processes add to.
-using Counters = std::array<std::atomic<std::uint64_t>, 32>;
+using Counters = std::array<std::atomic<std::uint64_t>, 64>;
 
 inline constexpr int kMostWorkers = 16;
 
