@@ -17,6 +17,7 @@ constexpr Algorithm kAlgorithms[] = {
      cost_of_recursive_doubling},
     {OperationKind::kAllReduce, "ring", plan_ring, cost_of_ring},
     {OperationKind::kAllReduce, "direct", plan_direct_all_reduce, cost_of_direct_all_reduce, true},
+    {OperationKind::kAllReduce, "gather_reduce", plan_gather_reduce, cost_of_gather_reduce, true},
     {OperationKind::kReduce, "binomial", plan_binomial_reduce, cost_of_binomial_reduce},
     {OperationKind::kReduce, "direct", plan_direct_reduce, cost_of_direct_reduce, true},
     {OperationKind::kReduceScatter, "direct", plan_direct_reduce_scatter,

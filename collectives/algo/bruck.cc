@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <utility>
 #include <vector>
 
@@ -11,55 +12,94 @@
 namespace paceline {
 namespace {
 
-// The blocks of `ranks` ranks from `first` on, around the circle: one range of the output or two.
-std::vector<Part> ranges_of(const PlanRequest& request, int first, int ranks) {
-  const int wraps = std::max(first + ranks - request.ranks, 0);
-  std::vector<Part> ranges;
-  for (const auto& [begin, end] : {std::pair(first, first + ranks - wraps), std::pair(0, wraps)}) {
-    if (begin == end) continue;
-    const std::size_t offset = block_of(request, begin).offset;
-    const Part last = block_of(request, end - 1);
-    const Part range{.offset = offset, .count = last.offset + last.count - offset};
-    if (range.count > 0) ranges.push_back(range);
+// Where blocks of `count` elements lie, one for each rank, one behind the other.
+struct Blocks {
+  Span begin;
+  std::size_t count;
+
+  Span at(int rank) const {
+    return {begin.buffer, begin.offset + static_cast<std::size_t>(rank) * count};
   }
-  return ranges;
+};
+
+// Blocks that lie together.
+struct Run {
+  int first;
+  int blocks;
+};
+
+// Those of `blocks` ranks from `first` on, around the circle: one run or two.
+std::vector<Run> runs_of(int ranks, int first, int blocks) {
+  const int wraps = std::max(first + blocks - ranks, 0);
+  std::vector<Run> runs{{first, blocks - wraps}};
+  if (wraps > 0) runs.push_back({0, wraps});
+  return runs;
+}
+
+// `own` and everybody else's come to lie in `all`.
+void gather(PlanBuilder& builder, const PlanRequest& request, Span own, const Blocks& all) {
+  const int n = request.ranks, rank = request.rank;
+  const auto length = [&](const Run& run) {
+    return static_cast<std::size_t>(run.blocks) * all.count;
+  };
+  for (int have = 1; have < n; have *= 2) {
+    const int more = std::min(have, n - have);
+    const int to = (rank + n - have) % n, from = (rank + have) % n;
+    for (const Run& run : runs_of(n, rank, more)) {
+      // Nobody waits for the own block to be copied.
+      builder.send(to, have == 1 ? own : all.at(run.first), length(run));
+    }
+    for (const Run& run : runs_of(n, from, more)) {
+      builder.recv(from, all.at(run.first), length(run));
+    }
+    if (have == 1) builder.copy({.target = all.at(rank), .from = own, .count = all.count});
+  }
+}
+
+// The last rank's blocks wrap in every round in which it sends more than one.
+Cost cost_of_gathering(int ranks, std::size_t count) {
+  Cost cost;
+  for (int have = 1; have < ranks; have *= 2) {
+    const int more = std::min(have, ranks - have);
+    // A block has come as many rounds ago as it takes to gather those that are sent with it.
+    const auto rounds = static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(more - 1)));
+    cost.rounds = std::max(cost.rounds, rounds + 1);
+    cost.messages += more > 1 ? 2 : 1;
+    cost.count_sent += static_cast<std::size_t>(more) * count;
+  }
+  return cost;
 }
 
 }  // namespace
 
 Plan plan_bruck(const PlanRequest& request) {
-  const int n = request.ranks, rank = request.rank;
+  if (request.ranks == 1) return plan_alone(request);
   PlanBuilder builder(request);
-  const Part own = block_of(request, rank);
-  for (int have = 1; have < n; have *= 2) {
-    const int more = std::min(have, n - have);
-    const int to = (rank + n - have) % n, from = (rank + have) % n;
-    for (const Part& range : ranges_of(request, rank, more)) {
-      // Nobody waits for the own block to be copied.
-      builder.send(to, have == 1 ? input(0) : output(range.offset), range.count);
-    }
-    for (const Part& range : ranges_of(request, from, more)) {
-      builder.recv(from, output(range.offset), range.count);
-    }
-    if (have == 1)
-      builder.copy({.target = output(own.offset), .from = input(0), .count = own.count});
-  }
-  if (n == 1) return plan_alone(request);
+  if (request.count > 0) gather(builder, request, input(0), {output(0), request.count});
   return std::move(builder).finish();
 }
 
-// The last rank's blocks wrap in every round in which it sends more than one.
 Cost cost_of_bruck(const PlanRequest& request) {
-  if (request.count == 0) return {};
-  Cost cost;
-  for (int have = 1; have < request.ranks; have *= 2) {
-    const int more = std::min(have, request.ranks - have);
-    // A block has come as many rounds ago as it takes to gather those that are sent with it.
-    const auto rounds = static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(more - 1)));
-    cost.rounds = std::max(cost.rounds, rounds + 1);
-    cost.messages += more > 1 ? 2 : 1;
-    cost.count_sent += static_cast<std::size_t>(more) * request.count;
-  }
+  return request.count == 0 ? Cost() : cost_of_gathering(request.ranks, request.count);
+}
+
+Plan plan_gather_reduce(const PlanRequest& request) {
+  if (request.ranks == 1) return plan_alone(request);
+  PlanBuilder builder(request);
+  if (request.count == 0) return std::move(builder).finish();
+  const auto ranks = static_cast<std::size_t>(request.ranks);
+  const Blocks all{builder.reserve_scratch(ranks * request.count), request.count};
+  gather(builder, request, input(0), all);
+  std::vector<Span> operands;
+  for (int rank = 0; rank < request.ranks; ++rank) operands.push_back(all.at(rank));
+  builder.reduce({.target = output(0), .operands = std::move(operands), .count = request.count});
+  return std::move(builder).finish();
+}
+
+Cost cost_of_gather_reduce(const PlanRequest& request) {
+  if (request.count == 0 || request.ranks == 1) return {};
+  Cost cost = cost_of_gathering(request.ranks, request.count);
+  cost.count_reduced = static_cast<std::size_t>(request.ranks - 1) * request.count;
   return cost;
 }
 

@@ -10,6 +10,11 @@
 // missing. Each rank sends count (n - 1) elements (count: of a block), the least that is possible,
 // in as many messages as there are rounds, and one more in each in which the blocks wrap around the
 // end of the array: every block is received where it belongs, so nothing is moved afterwards.
+//
+// All-reduce of short arrays on top of it: everybody gathers all inputs and reduces them in one
+// step, in the order of the ranks, so that no partial result is ever rounded. Rounds as above; a
+// rank sends and reduces count (n - 1) elements. Scratch is n × count elements: all inputs, one's
+// own among them, so that it leaves with others in one message.
 #pragma once
 
 #include "collectives/plan/cost.h"
@@ -19,5 +24,7 @@ namespace paceline {
 
 Plan plan_bruck(const PlanRequest& request);
 Cost cost_of_bruck(const PlanRequest& request);
+Plan plan_gather_reduce(const PlanRequest& request);
+Cost cost_of_gather_reduce(const PlanRequest& request);
 
 }  // namespace paceline

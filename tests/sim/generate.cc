@@ -76,8 +76,8 @@ Scenario generate(std::uint64_t seed, const GenerateOptions& options) {
   Random random(seed);
   Scenario scenario{.seed = random.next()};
   scenario.ranks = options.min_ranks + pick_rank(options.max_ranks - options.min_ranks + 1, random);
-  static constexpr std::array<const char*, 4> kAlgorithms = {"", "ring", "recursive_doubling",
-                                                             "direct"};
+  static constexpr std::array<const char*, 5> kAlgorithms = {"", "ring", "recursive_doubling",
+                                                             "gather_reduce", "direct"};
   scenario.algorithm = kAlgorithms[random.below(kAlgorithms.size())];
   static constexpr std::size_t kSegments[] = {64, 256, 4096};
   scenario.segment_bytes = pick<std::size_t>(kSegments, random);

@@ -175,7 +175,7 @@ Status placement_stable(int times) {
     return repeat(options, times, bits);
   };
   for (const std::size_t segment_bytes : {256u, 4096u, 65536u}) {
-    for (const char* const algorithm : {"", "direct"}) {
+    for (const char* const algorithm : {"", "direct", "gather_reduce"}) {
       for (const Mode mode : kPlanModes) {
         const RunOptions options = options_of(mode, Determinism::kPlacementStable, segment_bytes);
         if (Status status = run(options, algorithm); !status.ok()) return status;
@@ -236,7 +236,7 @@ int run(bool quick) {
   const int worlds = quick ? 2 : 10, times = quick ? 5 : 100;
   Status status = show_that_order_matters();
   if (status.ok()) status = run_stable(worlds, times);
-  if (status.ok()) status = placement_stable(quick ? 2 : 72);
+  if (status.ok()) status = placement_stable(quick ? 2 : 50);
   if (!status.ok()) {
     std::printf("FAILED: %s\n", status.to_string().c_str());
     return 1;

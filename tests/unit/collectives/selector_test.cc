@@ -52,7 +52,8 @@ TEST(Selector, AllRanksChooseAlike) {
 }
 
 TEST(Selector, RankOrderLimitsReductionsOnly) {
-  EXPECT_EQ(chosen(all_reduce(8, 1), {.forced = "", .in_rank_order = true}), "direct");
+  EXPECT_EQ(chosen(all_reduce(8, 1), {.forced = "", .in_rank_order = true}), "gather_reduce");
+  EXPECT_EQ(chosen(all_reduce(8, 1'000'000), {.forced = "", .in_rank_order = true}), "direct");
   EXPECT_EQ(chosen({.kind = OperationKind::kBroadcast, .ranks = 8}, {.in_rank_order = true}),
             "binomial");
   const auto ring =
