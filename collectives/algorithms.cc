@@ -26,18 +26,26 @@ constexpr Algorithm kAlgorithms[] = {
     {OperationKind::kGather, "direct", plan_direct_gather, cost_of_direct_gather},
     {OperationKind::kScatter, "direct", plan_direct_scatter, cost_of_direct_scatter},
     {OperationKind::kAllToAll, "direct", plan_direct_all_to_all, cost_of_direct_all_to_all},
+    {OperationKind::kReduceScatterV, "direct", plan_direct_reduce_scatter,
+     cost_of_direct_reduce_scatter, true},
+    {OperationKind::kAllGatherV, "bruck", plan_bruck, cost_of_bruck},
+    {OperationKind::kGatherV, "direct", plan_direct_gather, cost_of_direct_gather},
+    {OperationKind::kScatterV, "direct", plan_direct_scatter, cost_of_direct_scatter},
+    {OperationKind::kAllToAllV, "direct", plan_direct_all_to_all, cost_of_direct_all_to_all},
 };
 
 }  // namespace
 
 std::span<const Algorithm> algorithms() { return kAlgorithms; }
 
-std::vector<Plan> plans_of(const Algorithm& algorithm, PlanRequest request) {
+std::vector<Plan> plans_of(const Algorithm& algorithm, const std::vector<PlanRequest>& requests) {
   std::vector<Plan> plans;
-  for (request.rank = 0; request.rank < request.ranks; ++request.rank) {
-    plans.push_back(algorithm.plan(request));
-  }
+  for (const PlanRequest& request : requests) plans.push_back(algorithm.plan(request));
   return plans;
+}
+
+std::vector<Plan> plans_of(const Algorithm& algorithm, const PlanRequest& request) {
+  return plans_of(algorithm, requests_of(request));
 }
 
 }  // namespace paceline

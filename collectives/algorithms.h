@@ -26,7 +26,9 @@ struct Algorithm {
 
 std::span<const Algorithm> algorithms();
 
-/// The plans of all ranks, indexed by rank; the request's own rank does not matter.
-std::vector<Plan> plans_of(const Algorithm& algorithm, PlanRequest request);
+/// The plans of all ranks, indexed by rank, and so are the requests.
+std::vector<Plan> plans_of(const Algorithm& algorithm, const std::vector<PlanRequest>& requests);
+/// Of a kind of which all ranks know the same; the request's own rank does not matter.
+std::vector<Plan> plans_of(const Algorithm& algorithm, const PlanRequest& request);
 
 }  // namespace paceline

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -18,12 +19,16 @@ namespace paceline {
 struct Disagreement {
   int peer = -1;
   Signature theirs;
+  std::string difference;  ///< for a person; empty where the signatures say it
 };
 
 struct OperationRequest {
   Signature signature;
   const std::byte* input = nullptr;
   std::byte* output = nullptr;
+  // Borrowed, of as many ranks as there are, where the kind has them (plan/shape.h).
+  const std::size_t* counts = nullptr;
+  const std::size_t* recv_counts = nullptr;
 };
 
 /// Runs one operation at a time, of the kinds that it serves. Everything with the engine's baton

@@ -1,5 +1,6 @@
 // paceline/paceline.h on top of the C++ interface: codes for statuses, a text for the last error,
-// and no exception past this file.
+// and no exception past this file. Longer than 400 lines because each call of that header has a few
+// here.
 
 #include <atomic>
 #include <chrono>
@@ -8,6 +9,7 @@
 #include <limits>
 #include <mutex>
 #include <new>
+#include <span>
 #include <string>
 #include <thread>
 #include <type_traits>
@@ -116,6 +118,12 @@ plResult_t operate(plComm* comm, plStream_t stream, const Body& body) noexcept {
     if (stream != nullptr) return invalid("the stream must be NULL: buffers are host memory");
     return body(communicator);
   });
+}
+
+// NULL is found out by the communicator: there is not one for each rank.
+std::span<const std::size_t> counts_of(const Communicator& communicator, const size_t* counts) {
+  if (counts == nullptr) return {};
+  return {counts, static_cast<std::size_t>(communicator.size())};
 }
 
 // One that is none is found out by the communicator, as it is in C++.
@@ -332,6 +340,47 @@ plResult_t plAlltoAll(const void* sendbuff, void* recvbuff, size_t count, plData
                       plComm_t comm, plStream_t stream) {
   return operate(comm, stream, [&](Communicator& communicator) {
     return communicator.all_to_all(sendbuff, recvbuff, count, type_of(datatype));
+  });
+}
+
+plResult_t plReduceScatterV(const void* sendbuff, void* recvbuff, const size_t* counts,
+                            plDataType_t datatype, plRedOp_t op, plComm_t comm, plStream_t stream) {
+  return operate(comm, stream, [&](Communicator& communicator) {
+    return communicator.reduce_scatter_v(sendbuff, recvbuff, counts_of(communicator, counts),
+                                         type_of(datatype), op_of(op));
+  });
+}
+
+plResult_t plAllGatherV(const void* sendbuff, void* recvbuff, const size_t* counts,
+                        plDataType_t datatype, plComm_t comm, plStream_t stream) {
+  return operate(comm, stream, [&](Communicator& communicator) {
+    return communicator.all_gather_v(sendbuff, recvbuff, counts_of(communicator, counts),
+                                     type_of(datatype));
+  });
+}
+
+plResult_t plGatherV(const void* sendbuff, void* recvbuff, const size_t* counts,
+                     plDataType_t datatype, int root, plComm_t comm, plStream_t stream) {
+  return operate(comm, stream, [&](Communicator& communicator) {
+    return communicator.gather_v(sendbuff, recvbuff, counts_of(communicator, counts),
+                                 type_of(datatype), root);
+  });
+}
+
+plResult_t plScatterV(const void* sendbuff, void* recvbuff, const size_t* counts,
+                      plDataType_t datatype, int root, plComm_t comm, plStream_t stream) {
+  return operate(comm, stream, [&](Communicator& communicator) {
+    return communicator.scatter_v(sendbuff, recvbuff, counts_of(communicator, counts),
+                                  type_of(datatype), root);
+  });
+}
+
+plResult_t plAlltoAllV(const void* sendbuff, const size_t* sendcounts, void* recvbuff,
+                       const size_t* recvcounts, plDataType_t datatype, plComm_t comm,
+                       plStream_t stream) {
+  return operate(comm, stream, [&](Communicator& communicator) {
+    return communicator.all_to_all_v(sendbuff, counts_of(communicator, sendcounts), recvbuff,
+                                     counts_of(communicator, recvcounts), type_of(datatype));
   });
 }
 

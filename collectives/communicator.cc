@@ -43,6 +43,49 @@ OperationRequest blocks_request(OperationKind kind, const void* in, void* out, s
   return request({.count = count, .root = root, .kind = kind, .type = type}, in, out);
 }
 
+using Counts = std::span<const std::size_t>;
+
+// Null where there is not one for each rank, which is refused where all calls are.
+const std::size_t* for_each(const CommunicatorCore& core, Counts counts) {
+  return counts.size() == static_cast<std::size_t>(core.group().size()) ? counts.data() : nullptr;
+}
+
+// The sum, or what no call may have.
+std::uint64_t sum_of(Counts counts) {
+  std::uint64_t sum = 0;
+  for (const std::size_t count : counts) {
+    if (__builtin_add_overflow(sum, count, &sum)) return UINT64_MAX;
+  }
+  return sum;
+}
+
+OperationRequest with_counts(const CommunicatorCore& core, OperationRequest request,
+                             Counts counts) {
+  request.signature.count = sum_of(counts);
+  request.counts = for_each(core, counts);
+  return request;
+}
+
+OperationRequest exchange_request(const CommunicatorCore& core, const void* in, Counts send_counts,
+                                  void* out, Counts recv_counts, DataType type) {
+  OperationRequest exchange = blocks_request(OperationKind::kAllToAllV, in, out, 0, type);
+  exchange.counts = for_each(core, send_counts);
+  exchange.recv_counts = for_each(core, recv_counts);
+  return exchange;
+}
+
+OperationRequest reduce_scatter_v_request(const CommunicatorCore& core, const void* in, void* out,
+                                          Counts counts, DataType type, ReduceOp op) {
+  OperationRequest scattered = reduce_scatter_request(in, out, 0, type, op);
+  scattered.signature.kind = OperationKind::kReduceScatterV;
+  return with_counts(core, scattered, counts);
+}
+
+OperationRequest blocks_v_request(const CommunicatorCore& core, OperationKind kind, const void* in,
+                                  void* out, Counts counts, DataType type, int root = -1) {
+  return with_counts(core, blocks_request(kind, in, out, 0, type, root), counts);
+}
+
 }  // namespace
 
 Communicator::Communicator(std::unique_ptr<CommunicatorCore> core) : core_(std::move(core)) {}
@@ -134,6 +177,55 @@ Work Communicator::scatter_async(const void* in, void* out, std::size_t count, D
 
 Work Communicator::all_to_all_async(const void* in, void* out, std::size_t count, DataType type) {
   return core_->start(blocks_request(OperationKind::kAllToAll, in, out, count, type));
+}
+
+Status Communicator::reduce_scatter_v(const void* in, void* out, Counts counts, DataType type,
+                                      ReduceOp op) {
+  return core_->run(reduce_scatter_v_request(*core_, in, out, counts, type, op));
+}
+
+Work Communicator::reduce_scatter_v_async(const void* in, void* out, Counts counts, DataType type,
+                                          ReduceOp op) {
+  return core_->start(reduce_scatter_v_request(*core_, in, out, counts, type, op));
+}
+
+Status Communicator::all_gather_v(const void* in, void* out, Counts counts, DataType type) {
+  return core_->run(blocks_v_request(*core_, OperationKind::kAllGatherV, in, out, counts, type));
+}
+
+Work Communicator::all_gather_v_async(const void* in, void* out, Counts counts, DataType type) {
+  return core_->start(blocks_v_request(*core_, OperationKind::kAllGatherV, in, out, counts, type));
+}
+
+Status Communicator::gather_v(const void* in, void* out, Counts counts, DataType type, int root) {
+  return core_->run(blocks_v_request(*core_, OperationKind::kGatherV, in, out, counts, type, root));
+}
+
+Work Communicator::gather_v_async(const void* in, void* out, Counts counts, DataType type,
+                                  int root) {
+  return core_->start(
+      blocks_v_request(*core_, OperationKind::kGatherV, in, out, counts, type, root));
+}
+
+Status Communicator::scatter_v(const void* in, void* out, Counts counts, DataType type, int root) {
+  return core_->run(
+      blocks_v_request(*core_, OperationKind::kScatterV, in, out, counts, type, root));
+}
+
+Work Communicator::scatter_v_async(const void* in, void* out, Counts counts, DataType type,
+                                   int root) {
+  return core_->start(
+      blocks_v_request(*core_, OperationKind::kScatterV, in, out, counts, type, root));
+}
+
+Status Communicator::all_to_all_v(const void* in, Counts send_counts, void* out, Counts recv_counts,
+                                  DataType type) {
+  return core_->run(exchange_request(*core_, in, send_counts, out, recv_counts, type));
+}
+
+Work Communicator::all_to_all_v_async(const void* in, Counts send_counts, void* out,
+                                      Counts recv_counts, DataType type) {
+  return core_->start(exchange_request(*core_, in, send_counts, out, recv_counts, type));
 }
 
 }  // namespace paceline

@@ -6,6 +6,7 @@
 
 #include "collectives/plan/shape.h"
 #include "comm/base/assert.h"
+#include "comm/base/try.h"
 
 namespace paceline {
 namespace {
@@ -159,6 +160,7 @@ Status CommunicatorCore::validate(const OperationRequest& request) const {
   }
   if (has_root(signature.kind) && (signature.root < 0 || signature.root >= group().size()))
     return root_error(signature.root, group().size());
+  if (has_counts(signature.kind)) return validate_counts(request);
   if (signature.count == 0) return {};
   // The most frequent calls.
   const Buffer in = buffer_at(request.input, bytes), out = buffer_at(request.output, bytes);
@@ -167,13 +169,38 @@ Status CommunicatorCore::validate(const OperationRequest& request) const {
   return validate_buffers(request);
 }
 
+Status CommunicatorCore::validate_counts(const OperationRequest& request) const {
+  const auto check = [&](const std::size_t* counts) -> Status {
+    if (counts == nullptr) return argument_error("there is not a count for each rank");
+    std::size_t left = SIZE_MAX / 2 / size_of(request.signature.type);
+    for (int rank = 0; rank < group().size(); ++rank) {
+      if (counts[rank] > left) return argument_error("count is too large");
+      left -= counts[rank];
+    }
+    return {};
+  };
+  PACELINE_TRY(check(request.counts));
+  if (request.signature.kind == OperationKind::kAllToAllV) {
+    PACELINE_TRY(check(request.recv_counts));
+    const auto own = static_cast<std::size_t>(group().rank);
+    if (request.counts[own] != request.recv_counts[own])
+      return argument_error("what this rank sends to itself is not what it receives from itself");
+  }
+  return validate_buffers(request);
+}
+
 Status CommunicatorCore::validate_buffers(const OperationRequest& request) const {
   const Signature& signature = request.signature;
-  const Shape shape = shape_of({.kind = signature.kind,
-                                .rank = group().rank,
-                                .ranks = group().size(),
-                                .root = signature.root,
-                                .count = signature.count});
+  PlanRequest asked{.kind = signature.kind,
+                    .rank = group().rank,
+                    .ranks = group().size(),
+                    .root = signature.root,
+                    .count = signature.count};
+  if (request.counts != nullptr)
+    asked.counts.assign(request.counts, request.counts + group().size());
+  if (request.recv_counts != nullptr)
+    asked.recv_counts.assign(request.recv_counts, request.recv_counts + group().size());
+  const Shape shape = shape_of(asked);
   if ((shape.input_count > 0 && request.input == nullptr) ||
       (shape.output_count > 0 && request.output == nullptr)) {
     return argument_error("a buffer is null");

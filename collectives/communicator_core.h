@@ -93,6 +93,7 @@ class CommunicatorCore final : private Driver, private TransportSink {
   void waits(int peer, const Signature& signature) override;
 
   Status validate(const OperationRequest& request) const;
+  Status validate_counts(const OperationRequest& request) const;
   Status validate_buffers(const OperationRequest& request) const;
   Status admit(const OperationRequest& request) const;
   Operation* enter(const OperationRequest& request);
@@ -107,7 +108,8 @@ class CommunicatorCore final : private Driver, private TransportSink {
   bool await_better_account(TimePoint now);
   bool explains(const Disagreement& disagreement) const;
   Status failure_of_backend() const;
-  Status disagreement(int peer, const Signature& mine, const Signature& theirs) const;
+  Status disagreement(int peer, const Signature& mine, const Signature& theirs,
+                      const std::string& what = {}) const;
   Status timeout_error(TimePoint now);
 
   // What ranks say about themselves.

@@ -67,7 +67,8 @@ bool CommunicatorCore::await_better_account(TimePoint now) {
 // Is it known what this rank called in its place?
 bool CommunicatorCore::explains(const Disagreement& disagreement) const {
   const Signature* mine = history_.find(disagreement.theirs.sequence);
-  return mine != nullptr && !mine->is_same_call(disagreement.theirs);
+  return mine != nullptr &&
+         (!disagreement.difference.empty() || !mine->is_same_call(disagreement.theirs));
 }
 
 Status CommunicatorCore::failure_of_backend() const {
@@ -75,17 +76,17 @@ Status CommunicatorCore::failure_of_backend() const {
   if (disagreed) {
     const Signature* mine = history_.find(disagreed->theirs.sequence);
     return disagreement(disagreed->peer, mine ? *mine : current_.request.signature,
-                        disagreed->theirs);
+                        disagreed->theirs, disagreed->difference);
   }
   return backend_->outcome();
 }
 
-Status CommunicatorCore::disagreement(int peer, const Signature& mine,
-                                      const Signature& theirs) const {
+Status CommunicatorCore::disagreement(int peer, const Signature& mine, const Signature& theirs,
+                                      const std::string& what) const {
   return Status(Code::kMismatch, Scope::kGroup,
                 name_of(peer) + " called " + theirs.to_string() + " where " +
                     name_of(group().rank) + " called " + mine.to_string() + ": " +
-                    difference(theirs, mine),
+                    (what.empty() ? difference(theirs, mine) : what),
                 member(peer));
 }
 

@@ -128,8 +128,12 @@ void Executor::ended(Request& request) {
 // Another operation's message is the more telling error than its length.
 void Executor::check_message(StepId id, const Request& request) {
   const bool came = request.status.ok() || request.status.code() == Code::kMismatch;
-  if (!came || request.signature == signature_ || !failure_.ok()) return;
-  disagreement_ = {.peer = plan_->plan().steps[id].peer, .theirs = request.signature};
+  if (!came || !failure_.ok()) return;
+  const bool same_call = request.signature == signature_;
+  if (same_call && request.status.ok()) return;
+  disagreement_ = {.peer = plan_->plan().steps[id].peer,
+                   .theirs = request.signature,
+                   .difference = same_call ? std::string(request.status.text()) : std::string()};
   failure_ = Status(Code::kMismatch, Scope::kGroup, "ranks called different operations");
 }
 

@@ -12,15 +12,35 @@
 namespace paceline {
 namespace {
 
-// Where blocks of `count` elements lie, one for each rank, one behind the other.
-struct Blocks {
-  Span begin;
-  std::size_t count;
+// Where blocks lie, one for each rank, one behind the other.
+class Blocks {
+ public:
+  explicit Blocks(Span begin) : begin_(begin) {}
 
-  Span at(int rank) const {
-    return {begin.buffer, begin.offset + static_cast<std::size_t>(rank) * count};
-  }
+  void add(std::size_t count) { offsets_.push_back(offsets_.back() + count); }
+
+  Span at(int rank) const { return {begin_.buffer, begin_.offset + offset(rank)}; }
+  std::size_t length(int first, int blocks) const { return offset(first + blocks) - offset(first); }
+  std::size_t length() const { return offsets_.back(); }
+
+ private:
+  std::size_t offset(int rank) const { return offsets_[static_cast<std::size_t>(rank)]; }
+
+  Span begin_;
+  std::vector<std::size_t> offsets_{0};
 };
+
+Blocks blocks_of(const PlanRequest& request) {
+  Blocks blocks(output(0));
+  for (int rank = 0; rank < request.ranks; ++rank) blocks.add(block_of(request, rank).count);
+  return blocks;
+}
+
+Blocks equal_blocks(Span begin, int ranks, std::size_t count) {
+  Blocks blocks(begin);
+  for (int rank = 0; rank < ranks; ++rank) blocks.add(count);
+  return blocks;
+}
 
 // Blocks that lie together.
 struct Run {
@@ -39,9 +59,7 @@ std::vector<Run> runs_of(int ranks, int first, int blocks) {
 // `own` and everybody else's come to lie in `all`.
 void gather(PlanBuilder& builder, const PlanRequest& request, Span own, const Blocks& all) {
   const int n = request.ranks, rank = request.rank;
-  const auto length = [&](const Run& run) {
-    return static_cast<std::size_t>(run.blocks) * all.count;
-  };
+  const auto length = [&](const Run& run) { return all.length(run.first, run.blocks); };
   for (int have = 1; have < n; have *= 2) {
     const int more = std::min(have, n - have);
     const int to = (rank + n - have) % n, from = (rank + have) % n;
@@ -52,21 +70,27 @@ void gather(PlanBuilder& builder, const PlanRequest& request, Span own, const Bl
     for (const Run& run : runs_of(n, from, more)) {
       builder.recv(from, all.at(run.first), length(run));
     }
-    if (have == 1) builder.copy({.target = all.at(rank), .from = own, .count = all.count});
+    if (have == 1)
+      builder.copy({.target = all.at(rank), .from = own, .count = all.length(rank, 1)});
   }
 }
 
 // The last rank's blocks wrap in every round in which it sends more than one.
-Cost cost_of_gathering(int ranks, std::size_t count) {
+Cost cost_of_gathering(int ranks, const Blocks& blocks) {
   Cost cost;
+  std::vector<std::size_t> sent(static_cast<std::size_t>(ranks), 0);
   for (int have = 1; have < ranks; have *= 2) {
     const int more = std::min(have, ranks - have);
     // A block has come as many rounds ago as it takes to gather those that are sent with it.
     const auto rounds = static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(more - 1)));
     cost.rounds = std::max(cost.rounds, rounds + 1);
     cost.messages += more > 1 ? 2 : 1;
-    cost.count_sent += static_cast<std::size_t>(more) * count;
+    for (int rank = 0; rank < ranks; ++rank) {
+      for (const Run& run : runs_of(ranks, rank, more))
+        sent[static_cast<std::size_t>(rank)] += blocks.length(run.first, run.blocks);
+    }
   }
+  cost.count_sent = *std::max_element(sent.begin(), sent.end());
   return cost;
 }
 
@@ -75,12 +99,14 @@ Cost cost_of_gathering(int ranks, std::size_t count) {
 Plan plan_bruck(const PlanRequest& request) {
   if (request.ranks == 1) return plan_alone(request);
   PlanBuilder builder(request);
-  if (request.count > 0) gather(builder, request, input(0), {output(0), request.count});
+  const Blocks all = blocks_of(request);
+  if (all.length() > 0) gather(builder, request, input(0), all);
   return std::move(builder).finish();
 }
 
 Cost cost_of_bruck(const PlanRequest& request) {
-  return request.count == 0 ? Cost() : cost_of_gathering(request.ranks, request.count);
+  const Blocks all = blocks_of(request);
+  return all.length() == 0 ? Cost() : cost_of_gathering(request.ranks, all);
 }
 
 Plan plan_gather_reduce(const PlanRequest& request) {
@@ -88,7 +114,8 @@ Plan plan_gather_reduce(const PlanRequest& request) {
   PlanBuilder builder(request);
   if (request.count == 0) return std::move(builder).finish();
   const auto ranks = static_cast<std::size_t>(request.ranks);
-  const Blocks all{builder.reserve_scratch(ranks * request.count), request.count};
+  const Span scratch = builder.reserve_scratch(ranks * request.count);
+  const Blocks all = equal_blocks(scratch, request.ranks, request.count);
   gather(builder, request, input(0), all);
   std::vector<Span> operands;
   for (int rank = 0; rank < request.ranks; ++rank) operands.push_back(all.at(rank));
@@ -98,7 +125,8 @@ Plan plan_gather_reduce(const PlanRequest& request) {
 
 Cost cost_of_gather_reduce(const PlanRequest& request) {
   if (request.count == 0 || request.ranks == 1) return {};
-  Cost cost = cost_of_gathering(request.ranks, request.count);
+  Cost cost =
+      cost_of_gathering(request.ranks, equal_blocks(output(0), request.ranks, request.count));
   cost.count_reduced = static_cast<std::size_t>(request.ranks - 1) * request.count;
   return cost;
 }

@@ -16,11 +16,23 @@ std::size_t piece_count(const PlanRequest& request) {
   return std::max<std::size_t>(1, ScratchSlots::kSlots / 2 * request.segment_count / others);
 }
 
+bool is_scattered(const PlanRequest& request) {
+  return request.kind == OperationKind::kReduceScatter ||
+         request.kind == OperationKind::kReduceScatterV;
+}
+
 // What each rank reduces: of the input, and where the result belongs in the output of those who
 // get it.
 Part share_of(const PlanRequest& request, int rank) {
-  if (request.kind == OperationKind::kReduceScatter) return block_of(request, rank);
+  if (is_scattered(request)) return block_of(request, rank);
   return part_of(request.count, request.ranks, rank);
+}
+
+std::size_t longest_share(const PlanRequest& request) {
+  std::size_t longest = 0;
+  for (int rank = 0; rank < request.ranks; ++rank)
+    longest = std::max(longest, share_of(request, rank).count);
+  return longest;
 }
 
 // A reduction on the rank whose share it is. Of each share a piece after the other is sent, reduced
@@ -30,7 +42,7 @@ class DirectReduction {
   explicit DirectReduction(const PlanRequest& request)
       : request_(request),
         piece_count_(piece_count(request)),
-        pieces_(segments_in(share_of(request, 0).count, piece_count_)),
+        pieces_(segments_in(longest_share(request), piece_count_)),
         builder_(request) {
     const std::size_t slot = std::min(share_of(request, request.rank).count, piece_count_);
     for (std::size_t i = 0; i < kAtOnce; ++i) {
@@ -107,7 +119,7 @@ class DirectReduction {
 
   // A slot, where only others want the result.
   Span target_of(const Part& own, std::size_t index) const {
-    if (request_.kind == OperationKind::kReduceScatter)
+    if (is_scattered(request_))
       return output(own.offset - share_of(request_, request_.rank).offset);
     return wants_result(request_.rank) ? output(own.offset) : slot(index, request_.root);
   }
@@ -145,10 +157,12 @@ Sent sent_to_others(const PlanRequest& request, int rank) {
   return sent;
 }
 
-Cost cost_of_blocks(const PlanRequest& request, int peers) {
-  if (request.ranks == 1 || request.count == 0) return {};
-  const auto messages = static_cast<std::size_t>(peers);
-  return {.rounds = 1, .messages = messages, .count_sent = messages * request.count};
+// Of moving one block to each of some ranks: whoever has most to send.
+void add_block(Cost& cost, std::size_t count) {
+  if (count == 0) return;
+  cost.rounds = 1;
+  ++cost.messages;
+  cost.count_sent += count;
 }
 
 }  // namespace
@@ -189,31 +203,38 @@ Plan plan_direct_scatter(const PlanRequest& request) {
   return std::move(builder).finish();
 }
 
+// Each knows its own counts only: an empty message says that nothing comes.
 Plan plan_direct_all_to_all(const PlanRequest& request) {
   PlanBuilder builder(request);
-  const Part own = block_of(request, request.rank);
-  for (int further = 1; further < request.ranks && request.count > 0; ++further) {
+  const bool always = has_counts(request.kind);
+  for (int further = 1; further < request.ranks; ++further) {
     const int to = (request.rank + further) % request.ranks;
     const int from = (request.rank + request.ranks - further) % request.ranks;
-    const Part sent = block_of(request, to), received = block_of(request, from);
-    builder.send(to, input(sent.offset), sent.count);
-    builder.recv(from, output(received.offset), received.count);
+    const Part sent = block_of(request, to), received = received_block_of(request, from);
+    if (sent.count > 0 || always) builder.send(to, input(sent.offset), sent.count);
+    if (received.count > 0 || always) builder.recv(from, output(received.offset), received.count);
   }
-  builder.copy({.target = output(own.offset), .from = input(own.offset), .count = own.count});
+  const Part own = block_of(request, request.rank);
+  builder.copy({.target = output(received_block_of(request, request.rank).offset),
+                .from = input(own.offset),
+                .count = own.count});
   return std::move(builder).finish();
 }
 
-// Rank 0 has the longest share, so the last one sends most of the inputs and gets least.
 Cost cost_of_direct_reduce_scatter(const PlanRequest& request) {
-  if (request.ranks == 1 || request.count == 0) return {};
-  const auto others = static_cast<std::size_t>(request.ranks - 1);
-  const Sent sent = sent_to_others(request, request.ranks - 1);
-  return {.rounds = 1,
-          .messages = sent.messages,
-          .count_sent = sent.count,
-          .count_reduced = others * share_of(request, 0).count};
+  const std::size_t longest = longest_share(request);
+  if (request.ranks == 1 || longest == 0) return {};
+  Cost cost{.rounds = 1};
+  for (int rank = 0; rank < request.ranks; ++rank) {
+    const Sent sent = sent_to_others(request, rank);
+    cost.messages = std::max(cost.messages, sent.messages);
+    cost.count_sent = std::max(cost.count_sent, sent.count);
+  }
+  cost.count_reduced = static_cast<std::size_t>(request.ranks - 1) * longest;
+  return cost;
 }
 
+// Rank 0 has the longest share, and the last one the shortest.
 Cost cost_of_direct_all_reduce(const PlanRequest& request) {
   if (request.ranks == 1 || request.count == 0) return {};
   Cost cost = cost_of_direct_reduce_scatter(request);
@@ -244,12 +265,31 @@ Cost cost_of_direct_reduce(const PlanRequest& request) {
   return cost;
 }
 
-Cost cost_of_direct_gather(const PlanRequest& request) { return cost_of_blocks(request, 1); }
-Cost cost_of_direct_scatter(const PlanRequest& request) {
-  return cost_of_blocks(request, request.ranks - 1);
+Cost cost_of_direct_gather(const PlanRequest& request) {
+  Cost cost;
+  for (int rank = 0; rank < request.ranks; ++rank) {
+    Cost own;
+    if (rank != request.root) add_block(own, block_of(request, rank).count);
+    if (own.count_sent > cost.count_sent) cost = own;
+  }
+  return cost;
 }
+
+Cost cost_of_direct_scatter(const PlanRequest& request) {
+  Cost cost;
+  for (int rank = 0; rank < request.ranks; ++rank) {
+    if (rank != request.root) add_block(cost, block_of(request, rank).count);
+  }
+  return cost;
+}
+
+// Of all_to_all_v only what this rank knows: there is no other to choose.
 Cost cost_of_direct_all_to_all(const PlanRequest& request) {
-  return cost_of_blocks(request, request.ranks - 1);
+  Cost cost;
+  for (int rank = 0; rank < request.ranks; ++rank) {
+    if (rank != request.rank) add_block(cost, block_of(request, rank).count);
+  }
+  return cost;
 }
 
 }  // namespace paceline

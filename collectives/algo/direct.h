@@ -8,6 +8,8 @@
 //   reduce           the same, but the results go to the root alone
 //   gather, scatter, all_to_all   each block goes from where it is to where it belongs
 //
+// and the same of blocks that have counts of their own.
+//
 // A rank sends the least that is possible, count (n - 1) / n elements of all it has, in n - 1
 // messages and more: best for long arrays and few ranks. Nothing passes through a third rank, so no
 // partial result is ever rounded: an element is one sum in rank order, whatever the count, the

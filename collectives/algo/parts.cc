@@ -15,10 +15,6 @@ Part part_of(std::size_t count, int parts, int index) {
           .count = shortest + (place < longer ? 1 : 0)};
 }
 
-Part block_of(const PlanRequest& request, int rank) {
-  return {.offset = static_cast<std::size_t>(rank) * request.count, .count = request.count};
-}
-
 std::size_t segments_in(std::size_t count, std::size_t segment_count) {
   PACELINE_ASSERT(segment_count > 0);
   return count / segment_count + (count % segment_count == 0 ? 0 : 1);
@@ -41,7 +37,7 @@ Span ScratchSlots::next() {
 
 Plan plan_alone(const PlanRequest& request) {
   PlanBuilder builder(request);
-  builder.copy({.target = output(0), .from = input(0), .count = request.count});
+  builder.copy({.target = output(0), .from = input(0), .count = shape_of(request).output_count});
   return std::move(builder).finish();
 }
 

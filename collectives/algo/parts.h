@@ -17,18 +17,8 @@
 
 namespace paceline {
 
-struct Part {
-  std::size_t offset = 0;
-  std::size_t count = 0;
-
-  bool operator==(const Part&) const = default;
-};
-
 /// Part `index` of `parts`; indices count around in a circle, so that -1 is the last part.
 Part part_of(std::size_t count, int parts, int index);
-
-/// The block of `rank` in an array that has one for each rank (plan/shape.h).
-Part block_of(const PlanRequest& request, int rank);
 
 /// Segments that part_of(…) of this length is cut into; 0 for an empty one.
 std::size_t segments_in(std::size_t count, std::size_t segment_count);

@@ -12,7 +12,7 @@ NativeBackend::NativeBackend(Transport* transport, Options options)
     : options_(std::move(options)), executor_(transport) {}
 
 Status NativeBackend::start(OperationRequest& request) {
-  PACELINE_TRY_ASSIGN(CachedPlan* const cached, plan_for(request.signature));
+  PACELINE_TRY_ASSIGN(CachedPlan* const cached, plan_for(request));
   request.signature.plan = cached->digest;
   executor_.start(cached->plan, request.signature, request.input, request.output);
   return {};
@@ -26,25 +26,34 @@ std::optional<TimePoint> NativeBackend::linger(const Clock& clock, TimePoint) {
 
 bool NativeBackend::drive(TimePoint) { return executor_.advance(); }
 
-Result<NativeBackend::CachedPlan*> NativeBackend::plan_for(const Signature& signature) {
+Result<NativeBackend::CachedPlan*> NativeBackend::plan_for(const OperationRequest& operation) {
+  const Signature& signature = operation.signature;
   const std::size_t element_bytes = size_of(signature.type);
   // Whoever closes meets everybody else, as in a barrier.
   const bool closes = signature.kind == OperationKind::kClose;
-  const PlanRequest request{
+  PlanRequest request{
       .kind = closes ? OperationKind::kBarrier : signature.kind,
       .rank = options_.rank,
       .ranks = options_.ranks,
       .root = std::max(signature.root, 0),
       .count = signature.count,
       .segment_count = std::max<std::size_t>(1, options_.segment_bytes / element_bytes)};
+  if (has_counts(signature.kind)) {
+    request.count = 0;
+    request.counts.assign(operation.counts, operation.counts + options_.ranks);
+  }
+  if (signature.kind == OperationKind::kAllToAllV)
+    request.recv_counts.assign(operation.recv_counts, operation.recv_counts + options_.ranks);
   CachedPlan* cached = find(request, element_bytes);
   if (cached == nullptr) {
     const SelectOptions options{.model = options_.path,
                                 .forced = options_.algorithm,
                                 .in_rank_order = options_.in_rank_order};
     PACELINE_TRY_ASSIGN(const Algorithm* const algorithm, select(request, element_bytes, options));
-    const std::string how =
-        std::string(algorithm->name) + "/" + std::to_string(request.segment_count);
+    std::string how = std::string(algorithm->name) + "/" + std::to_string(request.segment_count);
+    if (signature.kind != OperationKind::kAllToAllV) {
+      for (const std::size_t count : request.counts) how += "/" + std::to_string(count);
+    }
     cached = insert({.request = request,
                      .element_bytes = element_bytes,
                      .digest = static_cast<std::uint32_t>(digest(how)),
@@ -57,8 +66,7 @@ Result<NativeBackend::CachedPlan*> NativeBackend::plan_for(const Signature& sign
 NativeBackend::CachedPlan* NativeBackend::find(const PlanRequest& request,
                                                std::size_t element_bytes) {
   const auto same = [&](const CachedPlan& cached) {
-    return cached.request.kind == request.kind && cached.request.root == request.root &&
-           cached.request.count == request.count && cached.element_bytes == element_bytes;
+    return cached.request == request && cached.element_bytes == element_bytes;
   };
   const auto found = std::find_if(cache_.begin(), cache_.end(), same);
   return found == cache_.end() ? nullptr : &*found;

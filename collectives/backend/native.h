@@ -47,13 +47,13 @@ class NativeBackend final : public CollectiveBackend {
   struct CachedPlan {
     PlanRequest request;
     std::size_t element_bytes;
-    std::uint32_t digest;  // of the algorithm and the segment size
+    std::uint32_t digest;  // of the algorithm, the segment size and counts that all ranks know
     std::uint64_t last_use;
     std::shared_ptr<const CompiledPlan> plan;  // owners: the cache and the executor
   };
   static constexpr std::size_t kCachedPlans = 64;
 
-  Result<CachedPlan*> plan_for(const Signature& signature);
+  Result<CachedPlan*> plan_for(const OperationRequest& operation);
   CachedPlan* find(const PlanRequest& request, std::size_t element_bytes);
   CachedPlan* insert(CachedPlan fresh);
 

@@ -11,9 +11,12 @@
 //   gather          own block        root: a block a rank   root: input = own block of the output
 //   scatter         root: a block a rank   own block        root: output = own block of the input
 //   all_to_all      a block a rank   a block a rank   not possible
+//   …_v             the same, of blocks that have counts of their own
 //
-// In place is what NCCL calls so (its user guide, "In-place Operations"). Blocks are of `count`
-// elements, one for each rank, in the order of the ranks.
+// In place is what NCCL calls so (its user guide, "In-place Operations"). Blocks lie one behind the
+// other, one for each rank, in the order of the ranks. They are of `count` elements, or, where
+// has_counts(kind), of as many as the counts say: all_to_all_v sends blocks of `counts` and
+// receives blocks of `recv_counts`, and of the others all ranks know the same `counts`.
 #pragma once
 
 #include <cstddef>
@@ -28,9 +31,11 @@ struct PlanRequest {
   OperationKind kind = OperationKind::kBarrier;
   int rank = 0;
   int ranks = 1;
-  int root = 0;                   ///< where has_root(kind)
-  std::size_t count = 0;          ///< elements of the array, or of one block; 0 for a barrier
-  std::size_t segment_count = 1;  ///< longest message worth sending whole, at least 1
+  int root = 0;                       ///< where has_root(kind)
+  std::size_t count = 0;              ///< elements of the array, or of one block; 0 for a barrier
+  std::vector<std::size_t> counts{};  ///< by rank, where has_counts(kind)
+  std::vector<std::size_t> recv_counts{};  ///< by rank, of all_to_all_v
+  std::size_t segment_count = 1;           ///< longest message worth sending whole, at least 1
 
   bool operator==(const PlanRequest&) const = default;
 };
@@ -46,8 +51,23 @@ struct Shape {
   bool operator==(const Shape&) const = default;
 };
 
-/// Of request.rank. ranks x count does not overflow.
+/// Consecutive elements of an array.
+struct Part {
+  std::size_t offset = 0;
+  std::size_t count = 0;
+
+  bool operator==(const Part&) const = default;
+};
+
+/// The block of `rank` in an array of blocks; of all_to_all_v in the input.
+Part block_of(const PlanRequest& request, int rank);
+/// The same; of all_to_all_v in the output.
+Part received_block_of(const PlanRequest& request, int rank);
+
+/// Of request.rank. The elements of all blocks can be counted.
 Shape shape_of(const PlanRequest& request);
+/// The requests of all ranks of a kind of which all know the same.
+std::vector<PlanRequest> requests_of(PlanRequest request);
 
 /// Output elements [begin, begin + count) come from input elements [input_begin, …) of `rank`, or,
 /// where that is kEveryRank, are the reduction of those of all.
@@ -60,7 +80,7 @@ struct Origin {
   std::size_t input_begin = 0;
 };
 
-/// All of the output of request.rank, in its order.
-std::vector<Origin> origins_of(const PlanRequest& request);
+/// All of the output of `rank`, in its order; `requests` are those of all ranks.
+std::vector<Origin> origins_of(const std::vector<PlanRequest>& requests, int rank);
 
 }  // namespace paceline

@@ -14,21 +14,19 @@ namespace paceline {
 namespace {
 
 // Of the set as a whole: as many plans as ranks, each with the buffers that the request has.
-Status check_shape(std::span<const Plan> plans, const PlanRequest& request) {
-  if (request.ranks < 1 || plans.size() != static_cast<std::size_t>(request.ranks)) {
+Status check_shape(std::span<const Plan> plans, const std::vector<PlanRequest>& requests) {
+  if (requests.empty() || plans.size() != requests.size()) {
     return Status(
         Code::kInternal, Scope::kOperation,
-        std::to_string(plans.size()) + " plans for " + std::to_string(request.ranks) + " ranks");
+        std::to_string(plans.size()) + " plans for " + std::to_string(requests.size()) + " ranks");
   }
-  PlanRequest of_rank = request;
   for (std::size_t rank = 0; rank < plans.size(); ++rank) {
     const Plan& plan = plans[rank];
-    if (static_cast<std::size_t>(plan.rank) != rank || plan.ranks != request.ranks) {
+    if (static_cast<std::size_t>(plan.rank) != rank || plan.ranks != requests[rank].ranks) {
       return defect(plan, "the plan of another rank or group stands in the place of rank " +
                               std::to_string(rank));
     }
-    of_rank.rank = plan.rank;
-    if (plan.shape != shape_of(of_rank)) {
+    if (plan.shape != shape_of(requests[rank])) {
       return defect(plan, "input or output is not as long as the operation's, or lies elsewhere");
     }
   }
@@ -124,24 +122,29 @@ Status check_structure(const Plan& plan) {
 
 }  // namespace
 
-Status check(std::span<const Plan> plans, const PlanRequest& request) {
-  PACELINE_TRY(check_shape(plans, request));
+Status check(std::span<const Plan> plans, const std::vector<PlanRequest>& requests) {
+  PACELINE_TRY(check_shape(plans, requests));
   for (const Plan& plan : plans) {
     PACELINE_TRY(check_structure(plan));
     PACELINE_TRY(check_races(plan));
   }
   PACELINE_TRY_ASSIGN(const Partners partners, match(plans));
   PACELINE_TRY_ASSIGN(const std::vector<StepRef> order, rendezvous_order(plans, partners));
-  if (request.kind == OperationKind::kBarrier) return check_barrier(plans, partners, order);
-  PACELINE_TRY(check_values(plans, request, partners, order, Placement::kOutOfPlace));
-  return check_values(plans, request, partners, order, Placement::kInPlace);
+  if (requests.front().kind == OperationKind::kBarrier)
+    return check_barrier(plans, partners, order);
+  PACELINE_TRY(check_values(plans, requests, partners, order, Placement::kOutOfPlace));
+  return check_values(plans, requests, partners, order, Placement::kInPlace);
 }
 
-Status check_rank_order(std::span<const Plan> plans, const PlanRequest& request) {
-  if (!reduces(request.kind)) return {};
+Status check(std::span<const Plan> plans, const PlanRequest& request) {
+  return check(plans, requests_of(request));
+}
+
+Status check_rank_order(std::span<const Plan> plans, const std::vector<PlanRequest>& requests) {
+  if (!reduces(requests.front().kind)) return {};
   PACELINE_TRY_ASSIGN(const Partners partners, match(plans));
   PACELINE_TRY_ASSIGN(const std::vector<StepRef> order, rendezvous_order(plans, partners));
-  return check_values(plans, request, partners, order, Placement::kOutOfPlace, Order::kOfRanks);
+  return check_values(plans, requests, partners, order, Placement::kOutOfPlace, Order::kOfRanks);
 }
 
 }  // namespace paceline

@@ -25,6 +25,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include <paceline/status.h>
 
@@ -32,12 +33,14 @@
 
 namespace paceline {
 
-/// Plans are indexed by rank and were made for `request`, whose own rank does not matter. An error
-/// names the rank, the step and what is wrong with it.
+/// Plans are indexed by rank, and so are the requests that they were made for. An error names the
+/// rank, the step and what is wrong with it.
+Status check(std::span<const Plan> plans, const std::vector<PlanRequest>& requests);
+/// Of a kind of which all ranks know the same; the request's own rank does not matter.
 Status check(std::span<const Plan> plans, const PlanRequest& request);
 
 /// Of plans that check() accepts: is each element of a result one reduce of all inputs, in the
 /// order of the ranks? True of what does not reduce.
-Status check_rank_order(std::span<const Plan> plans, const PlanRequest& request);
+Status check_rank_order(std::span<const Plan> plans, const std::vector<PlanRequest>& requests);
 
 }  // namespace paceline

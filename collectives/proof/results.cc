@@ -94,10 +94,10 @@ std::optional<std::size_t> first_gap(const Pieces& pieces, std::size_t count) {
 
 class Values {
  public:
-  Values(std::span<const Plan> plans, const PlanRequest& request, Placement placement,
+  Values(std::span<const Plan> plans, const std::vector<PlanRequest>& requests, Placement placement,
          Order contributions)
       : plans_(plans),
-        request_(request),
+        requests_(requests),
         contributions_(contributions),
         expressions_(static_cast<int>(plans.size())),
         where_(placement == Placement::kInPlace ? "in place: " : "out of place: ") {
@@ -123,16 +123,15 @@ class Values {
   }
 
   Status check_outputs() {
-    PlanRequest request = request_;
     for (const Plan& plan : plans_) {
-      request.rank = plan.rank;
       const Span whole{PlanBuffer::kOutput, 0};
       const Pieces held = memory_of(plan.rank).read(whole, plan.shape.output_count);
       if (const auto gap = first_gap(held, plan.shape.output_count)) {
         return wrong(plan, "output[" + std::to_string(*gap) + "] is never written");
       }
-      for (const Origin& origin : origins_of(request)) PACELINE_TRY(check_origin(plan, origin));
-      if (request.kind == OperationKind::kAllReduce) PACELINE_TRY(check_same(plan, held));
+      for (const Origin& origin : origins_of(requests_, plan.rank))
+        PACELINE_TRY(check_origin(plan, origin));
+      if (requests_.front().kind == OperationKind::kAllReduce) PACELINE_TRY(check_same(plan, held));
     }
     return {};
   }
@@ -242,7 +241,7 @@ class Values {
   }
 
   std::span<const Plan> plans_;
-  const PlanRequest& request_;
+  const std::vector<PlanRequest>& requests_;
   const Order contributions_;
   Expressions expressions_;
   std::string where_;
@@ -274,10 +273,10 @@ class RankSets {
 
 }  // namespace
 
-Status check_values(std::span<const Plan> plans, const PlanRequest& request,
+Status check_values(std::span<const Plan> plans, const std::vector<PlanRequest>& requests,
                     const Partners& partners, std::span<const StepRef> order, Placement placement,
                     Order contributions) {
-  Values values(plans, request, placement, contributions);
+  Values values(plans, requests, placement, contributions);
   PACELINE_TRY(values.execute(partners, order));
   return values.check_outputs();
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include <paceline/status.h>
 
@@ -20,7 +21,7 @@ enum class Order : std::uint8_t { kAny, kOfRanks };
 /// each rank's input element once and nothing else; of an all-reduce the same expression on all
 /// ranks. No step reads what nothing has written. `order` is a legal order of ends;
 /// in plans without races any one stands for all (check.h).
-Status check_values(std::span<const Plan> plans, const PlanRequest& request,
+Status check_values(std::span<const Plan> plans, const std::vector<PlanRequest>& requests,
                     const Partners& partners, std::span<const StepRef> order, Placement placement,
                     Order contributions = Order::kAny);
 

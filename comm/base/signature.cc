@@ -15,7 +15,8 @@ std::uint64_t Signature::next_history() const { return Random(history ^ fold()).
 std::string Signature::to_string() const {
   std::string text(name(kind));
   if (has_elements(kind)) {
-    text += "(" + std::to_string(count) + " x " + std::string(name(type));
+    const bool counts_differ = kind == OperationKind::kAllToAllV;
+    text += "(" + (counts_differ ? "" : std::to_string(count) + " x ") + std::string(name(type));
     if (reduces(kind)) text += ", " + std::string(name(op));
     if (root >= 0) text += ", root " + std::to_string(root);
     text += ")";
@@ -39,6 +40,7 @@ std::string difference(const Signature& mine, const Signature& theirs) {
   add("root", std::to_string(mine.root), std::to_string(theirs.root));
   if (text.empty() && mine.plan != theirs.plan) {
     text = "another algorithm or segment size (PACELINE_ALGORITHM, PACELINE_SEGMENT_BYTES)";
+    if (has_counts(mine.kind)) text = "other counts of the ranks, or " + text;
   }
   if (text.empty() && mine.history != theirs.history) text = "the operations before it";
   return text;

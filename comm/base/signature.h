@@ -11,13 +11,14 @@ namespace paceline {
 
 struct Signature {
   std::uint64_t sequence = 0;  ///< number of the operation in its communicator
+  /// Of kinds that have counts: their sum; of all_to_all_v, in which each rank knows its own: 0.
   std::uint64_t count = 0;
   std::int32_t root = -1;  ///< -1 where the kind has none
   OperationKind kind{};
   DataType type{};
   ReduceOp op{};
-  /// Digest of how the operation is carried out (algorithm, segment size): ranks that agree on all
-  /// else and not on this were configured differently.
+  /// Digest of how the operation is carried out (algorithm, segment size), and of counts that all
+  /// know: ranks that agree on all else and not on this were configured, or called it, differently.
   std::uint32_t plan = 0;
   /// Digest of all operations before this one: so a disagreement that no message of its own
   /// operation could show is found at the next message between any two ranks.

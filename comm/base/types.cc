@@ -64,6 +64,16 @@ std::string_view name(OperationKind kind) {
       return "scatter";
     case OperationKind::kAllToAll:
       return "all_to_all";
+    case OperationKind::kReduceScatterV:
+      return "reduce_scatter_v";
+    case OperationKind::kAllGatherV:
+      return "all_gather_v";
+    case OperationKind::kGatherV:
+      return "gather_v";
+    case OperationKind::kScatterV:
+      return "scatter_v";
+    case OperationKind::kAllToAllV:
+      return "all_to_all_v";
   }
   return "unknown operation";
 }

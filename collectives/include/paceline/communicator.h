@@ -120,7 +120,24 @@ class Communicator {
   /// Block b of rank a's `in` becomes block a of rank b's `out`. Not in place.
   Status all_to_all(const void* in, void* out, std::size_t count, DataType type);
 
+  // Blocks of as many elements as `counts` says, by rank, one behind the other: else as above. All
+  // ranks pass the same counts.
+
+  Status reduce_scatter_v(const void* in, void* out, std::span<const std::size_t> counts,
+                          DataType type, ReduceOp op = ReduceOp::kSum);
+  Status all_gather_v(const void* in, void* out, std::span<const std::size_t> counts,
+                      DataType type);
+  Status gather_v(const void* in, void* out, std::span<const std::size_t> counts, DataType type,
+                  int root);
+  Status scatter_v(const void* in, void* out, std::span<const std::size_t> counts, DataType type,
+                   int root);
+  /// Each rank passes its own counts: send_counts[b] elements go to rank b, whose recv_counts of
+  /// this rank are as many.
+  Status all_to_all_v(const void* in, std::span<const std::size_t> send_counts, void* out,
+                      std::span<const std::size_t> recv_counts, DataType type);
+
   /// The same without waiting for the end. Errors in the arguments come through the Work too.
+  /// Counts belong to the operation as buffers do.
   Work barrier_async();
   Work broadcast_async(void* buffer, std::size_t count, DataType type, int root);
   Work reduce_async(const void* in, void* out, std::size_t count, DataType type, ReduceOp op,
@@ -133,6 +150,16 @@ class Communicator {
   Work gather_async(const void* in, void* out, std::size_t count, DataType type, int root);
   Work scatter_async(const void* in, void* out, std::size_t count, DataType type, int root);
   Work all_to_all_async(const void* in, void* out, std::size_t count, DataType type);
+  Work reduce_scatter_v_async(const void* in, void* out, std::span<const std::size_t> counts,
+                              DataType type, ReduceOp op = ReduceOp::kSum);
+  Work all_gather_v_async(const void* in, void* out, std::span<const std::size_t> counts,
+                          DataType type);
+  Work gather_v_async(const void* in, void* out, std::span<const std::size_t> counts, DataType type,
+                      int root);
+  Work scatter_v_async(const void* in, void* out, std::span<const std::size_t> counts,
+                       DataType type, int root);
+  Work all_to_all_v_async(const void* in, std::span<const std::size_t> send_counts, void* out,
+                          std::span<const std::size_t> recv_counts, DataType type);
 
   /// In place on typed spans.
   template <class T>

@@ -131,6 +131,19 @@ plResult_t plScatter(const void* sendbuff, void* recvbuff, size_t count, plDataT
 /* recvbuff[r x count + i] = rank r's sendbuff[rank x count + i]. */
 plResult_t plAlltoAll(const void* sendbuff, void* recvbuff, size_t count, plDataType_t datatype,
                       plComm_t comm, plStream_t stream);
+/* Blocks of counts[rank] elements, one behind the other; all ranks pass the same counts. */
+plResult_t plReduceScatterV(const void* sendbuff, void* recvbuff, const size_t* counts,
+                            plDataType_t datatype, plRedOp_t op, plComm_t comm, plStream_t stream);
+plResult_t plAllGatherV(const void* sendbuff, void* recvbuff, const size_t* counts,
+                        plDataType_t datatype, plComm_t comm, plStream_t stream);
+plResult_t plGatherV(const void* sendbuff, void* recvbuff, const size_t* counts,
+                     plDataType_t datatype, int root, plComm_t comm, plStream_t stream);
+plResult_t plScatterV(const void* sendbuff, void* recvbuff, const size_t* counts,
+                      plDataType_t datatype, int root, plComm_t comm, plStream_t stream);
+/* Each rank passes its own counts: of what it sends to, and receives from, each. */
+plResult_t plAlltoAllV(const void* sendbuff, const size_t* sendcounts, void* recvbuff,
+                       const size_t* recvcounts, plDataType_t datatype, plComm_t comm,
+                       plStream_t stream);
 /* The root's sendbuff in every rank's recvbuff; sendbuff counts on the root only. */
 plResult_t plBroadcast(const void* sendbuff, void* recvbuff, size_t count, plDataType_t datatype,
                        int root, plComm_t comm, plStream_t stream);

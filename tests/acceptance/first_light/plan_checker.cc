@@ -78,10 +78,12 @@ std::optional<std::size_t> prove(const Algorithm& algorithm, const Options& opti
   std::size_t proven = 0;
   for (int ranks = 1; ranks <= kMostRanks; ++ranks) {
     for (const PlanRequest& request : proof_requests(algorithm, ranks, options)) {
-      const std::vector<Plan> plans = plans_of(algorithm, request);
-      const Status status = check(plans, request);
+      const std::vector<PlanRequest> requests = testing::uneven_requests(request);
+      const std::vector<Plan> plans = plans_of(algorithm, requests);
+      const Status status = check(plans, requests);
       const auto measured = measure(plans);
-      const bool priced = measured.ok() && *measured == algorithm.cost(request);
+      const bool priced = measured.ok() && testing::is_price(algorithm.cost(requests.front()),
+                                                             *measured, request.kind);
       ++proven;
       if (status.ok() && priced) continue;
       std::printf("%s, %d ranks, count %zu, segments of %zu, root %d: %s\n",
@@ -95,7 +97,7 @@ std::optional<std::size_t> prove(const Algorithm& algorithm, const Options& opti
 }
 
 struct Mutant {
-  PlanRequest request;
+  std::vector<PlanRequest> requests;
   std::vector<Plan> original;
   std::vector<Plan> plans;
   std::string words;
@@ -127,8 +129,11 @@ constexpr int kTries = 32;
 /// Nothing if the algorithm's plans offer no place for such a fault.
 std::optional<Mutant> make_mutant(const Algorithm& algorithm, MutationClass what, Random& random) {
   for (int i = 0; i < kTries; ++i) {
-    Mutant mutant{.request = small_request(algorithm, random), .original{}, .plans{}, .words{}};
-    mutant.original = plans_of(algorithm, mutant.request);
+    Mutant mutant{.requests = testing::uneven_requests(small_request(algorithm, random)),
+                  .original{},
+                  .plans{},
+                  .words{}};
+    mutant.original = plans_of(algorithm, mutant.requests);
     mutant.plans = mutant.original;
     if (const auto words = testing::mutate(mutant.plans, what, random)) {
       mutant.words = *words;
@@ -148,11 +153,11 @@ struct Verdict {
 };
 
 Verdict judge(const Mutant& mutant, const Options& options, Random& random) {
-  Verdict verdict{.refused = check(mutant.plans, mutant.request), .run{}};
+  Verdict verdict{.refused = check(mutant.plans, mutant.requests), .run{}};
   if (verdict.refused.ok()) verdict.same_form = testing::same_form(mutant.original, mutant.plans);
   const bool sure = !verdict.refused.ok() || verdict.same_form;
   const int runs = sure ? options.runs_to_confirm : options.runs_to_clear;
-  verdict.run = testing::run_often(mutant.plans, mutant.request, runs, random);
+  verdict.run = testing::run_often(mutant.plans, mutant.requests, runs, random);
   return verdict;
 }
 
@@ -218,11 +223,12 @@ int replay(const Options& options, std::string_view algorithm_name, std::string_
       const auto mutant = make_mutant(algorithm, what, random);
       if (!mutant) break;
       const Verdict verdict = judge(*mutant, options, random);
+      const PlanRequest& request = mutant->requests.front();
       std::printf(
           "%d ranks, count %zu, segments of %zu, root %d\n%s\nchecker: %s\nform: %s\nrun: %s\n",
-          mutant->request.ranks, mutant->request.count, mutant->request.segment_count,
-          mutant->request.root, mutant->words.c_str(), verdict.refused.to_string().c_str(),
-          verdict.same_form ? "the same" : "another", verdict.run ? verdict.run->c_str() : "right");
+          request.ranks, request.count, request.segment_count, request.root, mutant->words.c_str(),
+          verdict.refused.to_string().c_str(), verdict.same_form ? "the same" : "another",
+          verdict.run ? verdict.run->c_str() : "right");
       return verdict.escaped() ? 1 : 0;
     }
   }

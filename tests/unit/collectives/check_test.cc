@@ -238,16 +238,16 @@ TEST(CheckValues, OperandsInAnotherOrderThanOnTheOtherRank) {
 }
 
 TEST(CheckRankOrder, KnowsOneReduceInRankOrder) {
-  EXPECT_TRUE(check_rank_order(exchange(), exchange_request()).ok());
+  EXPECT_TRUE(check_rank_order(exchange(), requests_of(exchange_request())).ok());
   std::vector<Plan> plans = exchange();
   for (Plan& plan : plans) std::swap(plan.operands[0], plan.operands[1]);
   ASSERT_TRUE(check(plans, exchange_request()).ok()) << "right, but not in that order";
-  EXPECT_FALSE(check_rank_order(plans, exchange_request()).ok());
+  EXPECT_FALSE(check_rank_order(plans, requests_of(exchange_request())).ok());
   // Two reduces round twice.
   const PlanRequest three{.kind = OperationKind::kAllReduce, .ranks = 3, .count = 6};
   for (const Algorithm& algorithm : algorithms()) {
     if (algorithm.kind != three.kind) continue;
-    const Status status = check_rank_order(plans_of(algorithm, three), three);
+    const Status status = check_rank_order(plans_of(algorithm, three), requests_of(three));
     EXPECT_EQ(status.ok(), algorithm.in_rank_order) << algorithm.name << ": " << status.to_string();
   }
 }

@@ -92,6 +92,54 @@ TEST(Operations, AllToAll) {
                       {0, 1, 10, 11, 20, 21}, {2, 3, 12, 13, 22, 23}, {4, 5, 14, 15, 24, 25}}));
 }
 
+TEST(Operations, BlocksMayHaveCountsOfTheirOwn) {
+  const std::vector<std::size_t> counts{1, 0, 3};
+  EXPECT_EQ(after([&](Communicator& world, const Numbers& in, Numbers& out) {
+              return world.all_gather_v(in.data(), out.data(), counts, kType);
+            }),
+            (std::vector<Numbers>(3, {0, 20, 21, 22, 0, 0})));
+  EXPECT_EQ(after([&](Communicator& world, const Numbers& in, Numbers& out) {
+              return world.reduce_scatter_v(in.data(), out.data(), counts, kType);
+            }),
+            (std::vector<Numbers>{{30, 0, 0, 0, 0, 0}, {0, 0, 0, 0, 0, 0}, {33, 36, 39, 0, 0, 0}}));
+  EXPECT_EQ(after([&](Communicator& world, const Numbers& in, Numbers& out) {
+              return world.scatter_v(in.data(), out.data(), counts, kType, 1);
+            }),
+            (std::vector<Numbers>{{10, 0, 0, 0, 0, 0}, {0, 0, 0, 0, 0, 0}, {11, 12, 13, 0, 0, 0}}));
+  EXPECT_EQ(after([&](Communicator& world, const Numbers& in, Numbers& out) {
+              return world.gather_v(in.data(), out.data(), counts, kType, 1);
+            }),
+            (std::vector<Numbers>{{0, 0, 0, 0, 0, 0}, {0, 20, 21, 22, 0, 0}, {0, 0, 0, 0, 0, 0}}));
+}
+
+TEST(Operations, AnExchangeMayHaveCountsOfItsOwn) {
+  // Rank a sends b elements to rank b, so rank b receives b from each.
+  EXPECT_EQ(
+      after([](Communicator& world, const Numbers& in, Numbers& out) {
+        const std::vector<std::size_t> send_counts{0, 1, 2};
+        const std::vector<std::size_t> recv_counts(3, static_cast<std::size_t>(world.rank()));
+        return world.all_to_all_v(in.data(), send_counts, out.data(), recv_counts, kType);
+      }),
+      (std::vector<Numbers>{{0, 0, 0, 0, 0, 0}, {0, 10, 20, 0, 0, 0}, {1, 2, 11, 12, 21, 22}}));
+}
+
+TEST(Operations, CountsThatCannotBeAreRefused) {
+  const Status status = run_ranks({.mode = Mode::kThreads, .ranks = 2}, [](Communicator& world) {
+    Numbers in(8, 0), out(8, 0);
+    const std::vector<std::size_t> fits{1, 2}, short_one{1}, huge{SIZE_MAX, 2}, other{2, 1};
+    const Status refused[] = {world.all_gather_v(in.data(), out.data(), short_one, kType),
+                              world.all_gather_v(in.data(), out.data(), huge, kType),
+                              world.all_to_all_v(in.data(), fits, out.data(), {}, kType),
+                              world.all_to_all_v(in.data(), fits, out.data(), other, kType),
+                              world.scatter_v(in.data(), out.data(), fits, kType, 2)};
+    for (const Status& each : refused) {
+      if (each.code() != Code::kInvalidArgument) return each.with_context("not refused");
+    }
+    return world.close();
+  });
+  EXPECT_TRUE(status.ok()) << status.to_string();
+}
+
 TEST(Operations, InPlaceIsWhereNcclHasIt) {
   const auto gathered = after([](Communicator& world, const Numbers& in, Numbers& out) {
     std::int64_t* const own = out.data() + 2 * world.rank();

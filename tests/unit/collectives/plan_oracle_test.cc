@@ -19,11 +19,11 @@ constexpr int kRuns = 40;
 
 class Oracle : public ::testing::TestWithParam<Algorithm> {
  protected:
-  PlanRequest request(int ranks) const {
+  std::vector<PlanRequest> request(int ranks) const {
     PlanRequest asked{
         .kind = GetParam().kind, .ranks = ranks, .root = ranks / 2, .segment_count = 4};
     asked.count = testing::count_of_call(asked, 23);
-    return asked;
+    return testing::uneven_requests(asked);
   }
 };
 
@@ -54,7 +54,11 @@ TEST_P(Oracle, SeesDroppedSteps) {
     Random random(seed);
     std::vector<Plan> plans = plans_of(GetParam(), request(4));
     ASSERT_TRUE(testing::mutate(plans, testing::MutationClass::kDropped, random));
-    EXPECT_TRUE(testing::run_often(plans, request(4), kRuns, random)) << "seed " << seed;
+    // Without both ends of an empty message all is right.
+    const bool harmless = check(plans, request(4)).ok();
+    EXPECT_NE(testing::run_often(plans, request(4), kRuns, random).has_value(), harmless)
+        << "seed " << seed;
+    EXPECT_TRUE(!harmless || GetParam().kind == OperationKind::kAllToAllV) << "seed " << seed;
     EXPECT_FALSE(testing::same_form(plans, plans_of(GetParam(), request(4)))) << "seed " << seed;
   }
 }
@@ -82,9 +86,9 @@ std::vector<Plan> exchange(const PlanRequest& request, bool send_first) {
 TEST(Oracle, SeesARaceWithASendThatReadsLate) {
   const PlanRequest request{.kind = OperationKind::kAllReduce, .ranks = 2, .count = 5};
   std::vector<Plan> plans = exchange(request, true);
-  ASSERT_FALSE(testing::run_often(plans, request, kRuns, Random(1)));
+  ASSERT_FALSE(testing::run_often(plans, requests_of(request), kRuns, Random(1)));
   plans[0].dependencies[0] = 1;  // the reduce no longer waits for the send
-  EXPECT_TRUE(testing::run_often(plans, request, kRuns, Random(1)));
+  EXPECT_TRUE(testing::run_often(plans, requests_of(request), kRuns, Random(1)));
 }
 
 TEST(Oracle, SeesADeadlockOfSynchronousSends) {

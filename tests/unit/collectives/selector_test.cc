@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/harness/plan_form.h"
+
 namespace paceline {
 namespace {
 
@@ -85,7 +87,7 @@ TEST(Selector, AForcedNameThatNothingHasIsRefusedWithTheNamesThereAre) {
 TEST(Selector, OneRankNeedsNoTime) {
   for (const Algorithm& algorithm : algorithms()) {
     const PlanRequest request{.kind = algorithm.kind, .ranks = 1, .count = 100};
-    EXPECT_EQ(algorithm.cost(request), Cost{}) << algorithm.name;
+    EXPECT_EQ(algorithm.cost(testing::uneven_requests(request).front()), Cost{}) << algorithm.name;
   }
 }
 

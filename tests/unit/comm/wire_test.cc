@@ -61,7 +61,7 @@ TEST(Header, EachFieldOutOfItsRangeIsRefused) {
     std::uint8_t value;
     std::string said;
   } rows[] = {{0, 0, "magic"},       {3, 0, "magic"},   {40, 5, "kind"},
-              {41, 10, "operation"}, {42, 9, "type"},   {43, 5, "op"},
+              {41, 15, "operation"}, {42, 9, "type"},   {43, 5, "op"},
               {15, 1, "payload"},    {40, 255, "kind"}, {42, 255, "type"}};
   for (const auto& row : rows) {
     const Status status = with_byte({}, row.offset, row.value);

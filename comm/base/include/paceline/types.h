@@ -36,6 +36,11 @@ enum class OperationKind : std::uint8_t {
   kGather,
   kScatter,
   kAllToAll,
+  kReduceScatterV,
+  kAllGatherV,
+  kGatherV,
+  kScatterV,
+  kAllToAllV,
 };
 
 /// When a reduction of floating-point numbers gives the same bits again. All ranks of a
@@ -53,10 +58,11 @@ inline constexpr DataType kDataTypes[] = {
 inline constexpr ReduceOp kReduceOps[] = {ReduceOp::kSum, ReduceOp::kMin, ReduceOp::kMax,
                                           ReduceOp::kProd, ReduceOp::kAvg};
 inline constexpr OperationKind kOperationKinds[] = {
-    OperationKind::kBarrier,   OperationKind::kBroadcast, OperationKind::kAllReduce,
-    OperationKind::kClose,     OperationKind::kReduce,    OperationKind::kReduceScatter,
-    OperationKind::kAllGather, OperationKind::kGather,    OperationKind::kScatter,
-    OperationKind::kAllToAll};
+    OperationKind::kBarrier,   OperationKind::kBroadcast,      OperationKind::kAllReduce,
+    OperationKind::kClose,     OperationKind::kReduce,         OperationKind::kReduceScatter,
+    OperationKind::kAllGather, OperationKind::kGather,         OperationKind::kScatter,
+    OperationKind::kAllToAll,  OperationKind::kReduceScatterV, OperationKind::kAllGatherV,
+    OperationKind::kGatherV,   OperationKind::kScatterV,       OperationKind::kAllToAllV};
 
 /// Is it one of them? A number from elsewhere may not be.
 constexpr bool is_known(DataType type) {
@@ -75,13 +81,16 @@ constexpr bool has_elements(OperationKind kind) {
 }
 constexpr bool has_root(OperationKind kind) {
   return kind == OperationKind::kBroadcast || kind == OperationKind::kReduce ||
-         kind == OperationKind::kGather || kind == OperationKind::kScatter;
+         kind == OperationKind::kGather || kind == OperationKind::kScatter ||
+         kind == OperationKind::kGatherV || kind == OperationKind::kScatterV;
 }
 /// Does it have an op?
 constexpr bool reduces(OperationKind kind) {
   return kind == OperationKind::kReduce || kind == OperationKind::kAllReduce ||
-         kind == OperationKind::kReduceScatter;
+         kind == OperationKind::kReduceScatter || kind == OperationKind::kReduceScatterV;
 }
+/// Does it have a count for each rank instead of one for all?
+constexpr bool has_counts(OperationKind kind) { return kind >= OperationKind::kReduceScatterV; }
 
 /// Bytes of one element; 0 for what is no type.
 constexpr std::size_t size_of(DataType type) {
