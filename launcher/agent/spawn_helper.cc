@@ -16,12 +16,14 @@
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "comm/base/try.h"
 #include "launcher/agent/rank_environment.h"
 #include "launcher/channel/channel.h"
+#include "launcher/channel/message_socket.h"
 #include "launcher/process/cgroup.h"
 #include "launcher/process/process.h"
 #include "launcher/process/signal_source.h"
@@ -32,7 +34,7 @@ namespace {
 
 constexpr Duration kSweep = std::chrono::seconds(5);
 
-// Why a rank could not execute its program, on the pipe that a successful exec closes.
+// Why a rank could not execute its program, on the socket that a successful exec closes.
 struct ExecFailure {
   int error = 0;
   bool in_directory = false;
@@ -46,16 +48,22 @@ struct Exec {
   char* const* shell_arguments;  // for a script without an interpreter line
   char* const* environment;
   std::array<int, kRankDescriptors> descriptors;
-  int failure_pipe;
+  int socket;  // to the helper
   pid_t helper;
   rlimit descriptor_limit;  // as the user has it: the helper has raised its own
 };
 
 [[noreturn]] void give_up(const Exec& exec, bool in_directory) {
   const ExecFailure failure{.error = errno, .in_directory = in_directory};
-  // The pipe is empty and the helper holds the other end: this neither blocks nor fails.
-  [[maybe_unused]] const ssize_t written = ::write(exec.failure_pipe, &failure, sizeof failure);
+  // The socket is empty and the helper holds the other end: this neither blocks nor fails.
+  [[maybe_unused]] const ssize_t written = ::write(exec.socket, &failure, sizeof failure);
   ::_exit(1);
+}
+
+// A rank that ran sooner could end before one that has ended already and is not watched yet.
+void await_watch(const Exec& exec) {
+  char watched = 0;
+  if (::read(exec.socket, &watched, 1) != 1) ::_exit(1);
 }
 
 // The descriptors move out of the way first: one may lie where another has to go.
@@ -78,8 +86,9 @@ void place_descriptors(const Exec& exec) {
 [[noreturn]] void become_rank(Exec exec) {
   die_with(exec.helper);
   ::setpgid(0, 0);
-  exec.failure_pipe = ::fcntl(exec.failure_pipe, F_DUPFD_CLOEXEC, kRankDescriptors);
+  exec.socket = ::fcntl(exec.socket, F_DUPFD_CLOEXEC, kRankDescriptors);
   place_descriptors(exec);
+  await_watch(exec);
   if (exec.directory != nullptr && ::chdir(exec.directory) != 0) give_up(exec, true);
   reset_signals();
   ::setrlimit(RLIMIT_NOFILE, &exec.descriptor_limit);
@@ -125,8 +134,8 @@ class SpawnHelper {
   struct Rank {
     std::uint32_t rank = 0;
     const Image* image = nullptr;
-    UniqueFd pidfd;         // in deaths_
-    UniqueFd failure_pipe;  // until it is known whether the program was executed
+    UniqueFd pidfd;   // in deaths_
+    UniqueFd socket;  // until it is known whether the program was executed
     bool refused = false;
   };
 
@@ -135,8 +144,7 @@ class SpawnHelper {
   void enter_cgroup(const std::string& folder);
   Status spawn(const messages::Spawn& request);
   Result<pid_t> fork_rank(const messages::Spawn& request, const Image& image,
-                          const std::array<UniqueFd, kRankDescriptors>& descriptors,
-                          int failure_pipe);
+                          const std::array<UniqueFd, kRankDescriptors>& descriptors, int socket);
   void settle(pid_t pid, Rank& rank);
   void refuse(std::uint32_t rank, int error, const std::string& text);
   void signal_ranks(int signal);
@@ -188,18 +196,21 @@ Status SpawnHelper::spawn(const messages::Spawn& request) {
   if (request.program() >= images_.size())
     return Status(Code::kInternal, Scope::kOperation,
                   "the agent named a program that it never sent");
-  PACELINE_TRY_ASSIGN(Pipe pipe, make_pipe());
+  PACELINE_TRY_ASSIGN(auto ends, make_socket_pair());
   const Image& image = images_[request.program()];
-  PACELINE_TRY_ASSIGN(const pid_t pid,
-                      fork_rank(request, image, descriptors, pipe.write_end.get()));
-  const int fd = pipe.read_end.get();
+  PACELINE_TRY_ASSIGN(const pid_t pid, fork_rank(request, image, descriptors, ends.second.get()));
+  const int fd = ends.first.get();
   Rank& rank = ranks_[pid];
   rank.rank = request.rank();
   rank.image = &image;
-  rank.failure_pipe = std::move(pipe.read_end);
+  rank.socket = std::move(ends.first);
   loop_.when_readable(fd, [this, pid, &rank] { settle(pid, rank); });
   const Status watched = watch_death(pid, rank);
-  if (watched.ok()) return watched;
+  if (watched.ok()) {
+    // It may have been killed.
+    [[maybe_unused]] const ssize_t told = ::send(fd, "", 1, MSG_NOSIGNAL);
+    return watched;
+  }
   // Nobody would hear of its end.
   ::kill(pid, SIGKILL);
   loop_.forget_readable(fd);
@@ -220,7 +231,7 @@ Status SpawnHelper::watch_death(pid_t pid, Rank& rank) {
 
 Result<pid_t> SpawnHelper::fork_rank(const messages::Spawn& request, const Image& image,
                                      const std::array<UniqueFd, kRankDescriptors>& descriptors,
-                                     int failure_pipe) {
+                                     int socket) {
   std::vector<std::string> environment =
       merge_environment(image.environment, request.environment());
   std::vector<std::string> words = image.arguments;
@@ -236,7 +247,7 @@ Result<pid_t> SpawnHelper::fork_rank(const messages::Spawn& request, const Image
             .shell_arguments = shell_arguments.data(),
             .environment = variables.data(),
             .descriptors = {},
-            .failure_pipe = failure_pipe,
+            .socket = socket,
             .helper = ::getpid(),
             .descriptor_limit = descriptor_limit_};
   for (std::size_t i = 0; i < descriptors.size(); ++i) exec.descriptors[i] = descriptors[i].get();
@@ -246,12 +257,12 @@ Result<pid_t> SpawnHelper::fork_rank(const messages::Spawn& request, const Image
   return system_error("fork a rank (ask for fewer, or raise `ulimit -u`)");
 }
 
-// The failure pipe has closed or says why: the program runs, or never will.
+// The socket has closed or says why: the program runs, or never will.
 void SpawnHelper::settle(pid_t pid, Rank& rank) {
   ExecFailure failure;
-  const ssize_t got = ::read(rank.failure_pipe.get(), &failure, sizeof failure);
-  loop_.forget_readable(rank.failure_pipe.get());
-  rank.failure_pipe.reset();
+  const ssize_t got = ::read(rank.socket.get(), &failure, sizeof failure);
+  loop_.forget_readable(rank.socket.get());
+  rank.socket.reset();
   if (got == sizeof failure) {
     rank.refused = true;
     const std::string what = failure.in_directory ? "cannot enter the working directory '" +
@@ -311,7 +322,7 @@ void SpawnHelper::reap_rank(pid_t pid) {
   // A rank that has been forked and not yet executed its program holds a copy of the pidfd, which
   // would keep it in the list.
   ::epoll_ctl(deaths_.get(), EPOLL_CTL_DEL, rank.mapped().pidfd.get(), nullptr);
-  if (rank.mapped().failure_pipe) settle(pid, rank.mapped());
+  if (rank.mapped().socket) settle(pid, rank.mapped());
   if (rank.mapped().refused) return;
   last_time_ns_ =
       std::max<std::int64_t>(clock_.now().time_since_epoch().count(), last_time_ns_ + 1);

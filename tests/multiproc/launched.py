@@ -7,6 +7,7 @@ environment, so that its processes are found in /proc wherever they have gone.
 import contextlib
 import os
 import pathlib
+import re
 import signal
 import socket
 import subprocess
@@ -82,6 +83,12 @@ class Job:
 
     def helper(self):
         return self.children(self.agent())[0]
+
+    def is_pending(self, pid, signal_number):
+        """Whether the process has been sent the signal and has not taken it yet."""
+        status = pathlib.Path(f"/proc/{pid}/status").read_text()
+        pending = re.search(r"^ShdPnd:\s*(\w+)$", status, re.MULTILINE)[1]
+        return int(pending, 16) >> (signal_number - 1) & 1
 
 
 class LauncherTest(unittest.TestCase):

@@ -50,6 +50,8 @@ class Ends(LauncherTest):
                     pid = int(pids[rank])
                     os.kill(pid, signal.SIGUSR1 if rank == "0" else signal.SIGSEGV)
                     self.assertTrue(until(lambda pid=pid: pid not in job.alive()))
+                    # It is gone from /proc before the kernel announces its end, the signal last.
+                    self.assertTrue(until(lambda: job.is_pending(helper, signal.SIGCHLD)))
                 os.kill(helper, signal.SIGCONT)
                 ended, _, error = job.wait()
                 self.assertEqual(ended, code)
