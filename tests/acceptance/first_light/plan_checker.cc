@@ -37,18 +37,19 @@ struct Size {
 };
 
 // The first kQuickSizes have few segments.
-constexpr Size kSizes[] = {{0, 1},      {1, 1},     {2, 1},           {13, 2},   {97, 1000},
-                           {1009, 100}, {4096, 64}, {1000003, 20000}, {1009, 7}, {1000003, 4096}};
-constexpr std::size_t kQuickSizes = 6;
+constexpr Size kSizes[] = {{0, 1},     {1, 1},           {2, 1},    {13, 2},
+                           {97, 1000}, {64, 64},         {97, 50},  {1009, 100},
+                           {4096, 64}, {1000003, 20000}, {1009, 7}, {1000003, 4096}};
+constexpr std::size_t kQuickSizes = 8;
 
 struct Options {
   std::string program = "plan_checker";
   std::uint64_t seed = 1;
   std::span<const Size> sizes = kSizes;
-  int most_ranks_with_any_root = kMostRanks;
-  std::size_t mutants = 5000;  // per algorithm and class
-  int runs_to_clear = 200;     // executions of a mutant that was not refused
-  int runs_to_confirm = 8;     // executions of one that was
+  std::size_t count_from_every_root = 0;  // the least
+  std::size_t mutants = 5000;             // per algorithm and class
+  int runs_to_clear = 200;                // executions of a mutant that was not refused
+  int runs_to_confirm = 8;                // executions of one that was
 };
 
 // "all_reduce/ring"
@@ -65,7 +66,7 @@ std::vector<PlanRequest> proof_requests(const Algorithm& algorithm, int ranks,
     request.count = testing::count_of_call(request, size.count);
     if (request.count == 0 && size.count > 0) continue;
     const bool any_root =
-        has_root(algorithm.kind) && size.count < 50 && ranks <= options.most_ranks_with_any_root;
+        has_root(algorithm.kind) && size.count >= options.count_from_every_root && size.count < 50;
     for (request.root = 0; request.root < (any_root ? ranks : 1); ++request.root) {
       requests.push_back(request);
     }
@@ -282,8 +283,8 @@ int main(int argc, char** argv) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (words[i] == "--quick") {
       options.mutants = 200;
+      options.count_from_every_root = 13;
       options.sizes = options.sizes.first(paceline::kQuickSizes);
-      options.most_ranks_with_any_root = 17;
     } else if (words[i] == "--seed" && i + 1 < words.size()) {
       options.seed = std::strtoull(words[++i].c_str(), nullptr, 10);
     } else if (words[i] == "--replay" && i + 3 < words.size()) {

@@ -70,7 +70,7 @@ TEST_P(EveryAlgorithm, IsProvenForEveryRoot) {
 }
 
 TEST_P(EveryAlgorithm, IsProvenWithManySegments) {
-  for (const int ranks : {2, 3, 5, 8, 11}) expect_proven(request(ranks, 1501, 7));
+  for (const int ranks : {2, 3, 5, 8, 11, 16}) expect_proven(request(ranks, 3001, 7));
 }
 
 TEST_P(EveryAlgorithm, MakesTheSamePlanAgain) {
@@ -80,7 +80,7 @@ TEST_P(EveryAlgorithm, MakesTheSamePlanAgain) {
 
 TEST_P(EveryAlgorithm, NeedsScratchForAFewSegmentsOnly) {
   if (GetParam().name == "gather_reduce") return;  // for short arrays, of which it has all
-  for (const int ranks : {1, 2, 3, 8}) {
+  for (const int ranks : {1, 2, 3, 8, 13}) {
     for (const Plan& plan :
          plans_of(GetParam(), testing::uneven_requests(request(ranks, 10000, 10)))) {
       EXPECT_LE(plan.scratch_count, 10 * ScratchSlots::kSlots);
