@@ -8,8 +8,8 @@
  *   plCommFinalize(comm);                                    all ranks made the same calls
  *   plCommDestroy(comm);
  *
- * The shapes and names are NCCL's (its API reference), with the prefix pl, and so are the numbers
- * of what NCCL knows, too; what calls promise is said in paceline/communicator.h. Counts are of
+ * Where NCCL has a call, a type or a code, shape, name and number are NCCL's (its API reference)
+ * with the prefix pl; what calls promise is said in paceline/communicator.h. Counts are of
  * elements, 64 bits wide. Buffers are host memory, aligned or not, the same for input and output or
  * apart.
  *

@@ -1,0 +1,145 @@
+#include <chrono>
+#include <cstddef>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "collectives/c_interface/calls.h"
+
+using namespace paceline::c_interface;
+using paceline::Communicator;
+using paceline::Determinism;
+using paceline::InitOptions;
+using paceline::Result;
+using paceline::Status;
+using paceline::UniqueId;
+
+namespace {
+
+static_assert(PL_UNIQUE_ID_BYTES == UniqueId::kBytes && sizeof(plUniqueId) == sizeof(UniqueId));
+
+// Of the first version. A later field is looked at where the size covers it.
+constexpr std::size_t kFirstConfigBytes = offsetof(plConfig_t, determinism) + sizeof(int64_t);
+static_assert(kFirstConfigBytes == sizeof(plConfig_t));
+
+Result<InitOptions> options_of(const plConfig_t* config) {
+  if (config == nullptr) return InitOptions();
+  if (config->size < kFirstConfigBytes) {
+    return invalid("the configuration does not begin with PL_CONFIG_INITIALIZER");
+  }
+  if (config->size > sizeof(plConfig_t)) {
+    return invalid("the configuration is of a later version than this library");
+  }
+  InitOptions options{.timeout_ms = std::chrono::milliseconds(config->timeoutMs)};
+  switch (config->determinism) {
+    case plDeterminismDefault:
+      break;
+    case plDeterminismFast:
+      options.determinism = Determinism::kFast;
+      break;
+    case plDeterminismRunStable:
+      options.determinism = Determinism::kRunStable;
+      break;
+    case plDeterminismPlacementStable:
+      options.determinism = Determinism::kPlacementStable;
+      break;
+    default:
+      return invalid("determinism is none of plDeterminism_t");
+  }
+  return options;
+}
+
+template <class Join>
+plResult_t init(plComm_t* comm, const plConfig_t* config, const Join& join) noexcept {
+  if (comm != nullptr) *comm = nullptr;
+  return guarded(nullptr, [&]() -> Status {
+    if (comm == nullptr) return invalid("where the communicator is to be put is NULL");
+    const auto options = options_of(config);
+    if (!options.ok()) return options.status();
+    Result<Communicator> joined = join(*options);
+    if (!joined.ok()) return joined.status();
+    *comm = new plComm(*std::move(joined));
+    return {};
+  });
+}
+
+template <class T>
+plResult_t tell(plComm_t comm, T* into, T (*what)(const Communicator&)) noexcept {
+  return on(comm, [&](Communicator& communicator) -> Status {
+    if (into == nullptr) return invalid("where the answer is to be put is NULL");
+    *into = what(communicator);
+    return {};
+  });
+}
+
+}  // namespace
+
+plResult_t plGetVersion(int* version) {
+  return guarded(nullptr, [&]() -> Status {
+    if (version == nullptr) return invalid("where the version is to be put is NULL");
+    *version = PACELINE_VERSION_NUMBER;
+    return {};
+  });
+}
+
+plResult_t plGetUniqueId(plUniqueId* id) {
+  return guarded(nullptr, [&]() -> Status {
+    if (id == nullptr) return invalid("where the id is to be put is NULL");
+    const Result<UniqueId> made = paceline::make_unique_id();
+    if (!made.ok()) return made.status();
+    std::memcpy(id->internal, made->bytes.data(), UniqueId::kBytes);
+    return {};
+  });
+}
+
+plResult_t plCommInitRank(plComm_t* comm, int nranks, plUniqueId id, int rank) {
+  return plCommInitRankConfig(comm, nranks, id, rank, nullptr);
+}
+
+plResult_t plCommInitRankConfig(plComm_t* comm, int nranks, plUniqueId id, int rank,
+                                const plConfig_t* config) {
+  return init(comm, config, [&](const InitOptions& options) {
+    UniqueId meeting;
+    std::memcpy(meeting.bytes.data(), id.internal, UniqueId::kBytes);
+    return Communicator::init(meeting, rank, nranks, options);
+  });
+}
+
+plResult_t plCommInitFromEnvironment(plComm_t* comm, const plConfig_t* config) {
+  return init(comm, config, [](const InitOptions& options) { return Communicator::init(options); });
+}
+
+plResult_t plCommFinalize(plComm_t comm) {
+  return on(comm, [](Communicator& communicator) { return communicator.close(); });
+}
+
+plResult_t plCommDestroy(plComm_t comm) {
+  return guarded(nullptr, [&]() -> Status {
+    delete comm;
+    return {};
+  });
+}
+
+plResult_t plCommAbort(plComm_t comm) {
+  const plResult_t aborted = on(comm, [](Communicator& communicator) -> Status {
+    communicator.abort();
+    return {};
+  });
+  if (aborted != plSuccess) return aborted;
+  // They end at once: every call on an aborted communicator does.
+  while (comm->inside.load() > 0) std::this_thread::yield();
+  return plCommDestroy(comm);
+}
+
+plResult_t plCommCount(plComm_t comm, int* count) {
+  return tell<int>(comm, count, [](const Communicator& of) { return of.size(); });
+}
+
+plResult_t plCommUserRank(plComm_t comm, int* rank) {
+  return tell<int>(comm, rank, [](const Communicator& of) { return of.rank(); });
+}
+
+plResult_t plCommGetAsyncError(plComm_t comm, plResult_t* error) {
+  return tell<plResult_t>(comm, error,
+                          [](const Communicator& of) { return code_of(of.failure().code()); });
+}
