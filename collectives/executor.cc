@@ -96,15 +96,9 @@ void Executor::begin(StepId id) {
 }
 
 void Executor::reduce(const Step& step) {
-  const std::span<const Span> operands = plan_->plan().operands_of(step);
-  if (operands.size() == 2) {
-    kernels_->reduction(signature_.op)(at(step.target), at(operands[0]), at(operands[1]),
-                                       step.count);
-    return;
-  }
   operands_.clear();
-  for (const Span& operand : operands) operands_.push_back(at(operand));
-  kernels_->fused(signature_.op)(at(step.target), operands_.data(), operands_.size(), step.count);
+  for (const Span& operand : plan_->plan().operands_of(step)) operands_.push_back(at(operand));
+  kernels_->reduce_all(signature_.op, at(step.target), operands_, step.count);
 }
 
 void Executor::begin_message(StepId id) {

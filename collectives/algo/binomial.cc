@@ -37,6 +37,20 @@ class Tree {
   std::vector<int> children_;
 };
 
+std::size_t levels(int ranks) {
+  return static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(ranks - 1)));
+}
+
+// The longest way has as many messages as the number below n with most bits set has bits.
+std::size_t longest_way(int ranks) {
+  return static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(ranks)) - 1);
+}
+
+// Of what is reduced: the same on all ranks, so for as many children as the root has.
+std::size_t piece_count(const PlanRequest& request) {
+  return PieceSlots::piece_count(request.segment_count, levels(request.ranks));
+}
+
 }  // namespace
 
 Plan plan_binomial(const PlanRequest& request) {
@@ -54,42 +68,19 @@ Plan plan_binomial(const PlanRequest& request) {
   return std::move(builder).finish();
 }
 
-namespace {
-
-std::size_t levels(int ranks) {
-  return static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(ranks - 1)));
-}
-
-// The longest way has as many messages as the number below n with most bits set has bits.
-std::size_t longest_way(int ranks) {
-  return static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(ranks)) - 1);
-}
-
-// The longest piece of which two from each child fit into the scratch; the same on all ranks.
-std::size_t piece_count(const PlanRequest& request) {
-  const std::size_t children = std::max<std::size_t>(levels(request.ranks), 1);
-  return std::max<std::size_t>(1, ScratchSlots::kSlots / 2 * request.segment_count / children);
-}
-
-}  // namespace
-
 Plan plan_binomial_reduce(const PlanRequest& request) {
   if (request.ranks == 1) return plan_alone(request);
-  constexpr std::size_t kAtOnce = 2;
   const bool is_root = request.rank == request.root;
   const Tree tree(request);
   const std::vector<int> children(tree.children().rbegin(), tree.children().rend());
   const std::vector<Part> pieces = segments_of({0, request.count}, piece_count(request));
   PlanBuilder builder(request);
-  std::vector<Span> slots;
-  while (slots.size() < kAtOnce * children.size() && !pieces.empty()) {
-    slots.push_back(builder.reserve_scratch(pieces.front().count));
-  }
+  const PieceSlots slots(builder, std::min(request.count, piece_count(request)), children.size());
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     const Part& piece = pieces[i];
     std::vector<Span> operands{input(piece.offset)};
     for (std::size_t child = 0; child < children.size(); ++child) {
-      const Span slot = slots[i % kAtOnce * children.size() + child];
+      const Span slot = slots.of(i, child);
       builder.recv(children[child], slot, piece.count);
       operands.push_back(slot);
     }

@@ -24,8 +24,7 @@ Cost cost_of_binomial(const PlanRequest& request);
 // Reduce up the same tree. A rank reduces what its children send with its own input in one step,
 // the lower numbers on the left, and sends the partial result to its parent. Rounds as for the
 // broadcast; a rank sends count elements and reduces up to ceil(log2 n) × count, which the root
-// does. Pieces of segments follow each other up; scratch is two pieces from each child, at most
-// ScratchSlots::kSlots segments in all.
+// does. Pieces of segments follow each other up; scratch is PieceSlots, from all children.
 Plan plan_binomial_reduce(const PlanRequest& request);
 Cost cost_of_binomial_reduce(const PlanRequest& request);
 

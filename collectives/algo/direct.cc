@@ -10,10 +10,9 @@
 namespace paceline {
 namespace {
 
-// The longest piece of which two from each other rank fit into the scratch.
 std::size_t piece_count(const PlanRequest& request) {
-  const auto others = static_cast<std::size_t>(std::max(request.ranks - 1, 1));
-  return std::max<std::size_t>(1, ScratchSlots::kSlots / 2 * request.segment_count / others);
+  return PieceSlots::piece_count(request.segment_count,
+                                 static_cast<std::size_t>(request.ranks - 1));
 }
 
 bool is_scattered(const PlanRequest& request) {
@@ -43,14 +42,9 @@ class DirectReduction {
       : request_(request),
         piece_count_(piece_count(request)),
         pieces_(segments_in(longest_share(request), piece_count_)),
-        builder_(request) {
-    const std::size_t slot = std::min(share_of(request, request.rank).count, piece_count_);
-    for (std::size_t i = 0; i < kAtOnce; ++i) {
-      for (int rank = 0; rank < request.ranks; ++rank) {
-        if (rank != request.rank) slots_.push_back(builder_.reserve_scratch(slot));
-      }
-    }
-  }
+        builder_(request),
+        slots_(builder_, std::min(share_of(request, request.rank).count, piece_count_),
+               static_cast<std::size_t>(request.ranks - 1)) {}
 
   Plan plan() && {
     for (std::size_t index = 0; index <= pieces_; ++index) {
@@ -61,8 +55,6 @@ class DirectReduction {
   }
 
  private:
-  static constexpr std::size_t kAtOnce = 2;
-
   // Ranks from the next one on, so that not all send to the same.
   template <class Use>
   void for_others(const Use& use) const {
@@ -81,9 +73,7 @@ class DirectReduction {
            (request_.kind == OperationKind::kReduce && rank == request_.root);
   }
   Span slot(std::size_t index, int rank) const {
-    const auto others = static_cast<std::size_t>(request_.ranks - 1);
-    const int place = rank < request_.rank ? rank : rank - 1;
-    return slots_[index % kAtOnce * others + static_cast<std::size_t>(place)];
+    return slots_.of(index, static_cast<std::size_t>(rank < request_.rank ? rank : rank - 1));
   }
 
   void exchange(std::size_t index) {
@@ -128,13 +118,8 @@ class DirectReduction {
   const std::size_t piece_count_;
   const std::size_t pieces_;  // of the longest share
   PlanBuilder builder_;
-  std::vector<Span> slots_;
+  PieceSlots slots_;
 };
-
-Plan plan_reduction(const PlanRequest& request) {
-  if (request.ranks == 1) return plan_alone(request);
-  return DirectReduction(request).plan();
-}
 
 // Messages that carry `count` elements in pieces.
 std::size_t messages_of(const PlanRequest& request, std::size_t count) {
@@ -167,9 +152,10 @@ void add_block(Cost& cost, std::size_t count) {
 
 }  // namespace
 
-Plan plan_direct_all_reduce(const PlanRequest& request) { return plan_reduction(request); }
-Plan plan_direct_reduce_scatter(const PlanRequest& request) { return plan_reduction(request); }
-Plan plan_direct_reduce(const PlanRequest& request) { return plan_reduction(request); }
+Plan plan_direct_reduction(const PlanRequest& request) {
+  if (request.ranks == 1) return plan_alone(request);
+  return DirectReduction(request).plan();
+}
 
 Plan plan_direct_gather(const PlanRequest& request) {
   PlanBuilder builder(request);

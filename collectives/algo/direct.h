@@ -17,7 +17,7 @@
 // Gropp (IJHPCA 19, 2005) call pairwise, but with all others at a time.
 //
 // What is reduced travels in pieces of segments; while one piece is reduced the next one travels.
-// Scratch is two pieces from each other rank, at most ScratchSlots::kSlots segments in all.
+// Scratch is PieceSlots, from all others.
 #pragma once
 
 #include "collectives/plan/cost.h"
@@ -25,9 +25,8 @@
 
 namespace paceline {
 
-Plan plan_direct_all_reduce(const PlanRequest& request);
-Plan plan_direct_reduce_scatter(const PlanRequest& request);
-Plan plan_direct_reduce(const PlanRequest& request);
+/// All-reduce, reduce and reduce_scatter.
+Plan plan_direct_reduction(const PlanRequest& request);
 Plan plan_direct_gather(const PlanRequest& request);
 Plan plan_direct_scatter(const PlanRequest& request);
 Plan plan_direct_all_to_all(const PlanRequest& request);

@@ -35,6 +35,18 @@ Span ScratchSlots::next() {
   return slots_[taken_++ % kSlots];
 }
 
+std::size_t PieceSlots::piece_count(std::size_t segment_count, std::size_t senders) {
+  const std::size_t pieces = kAtOnce * std::max<std::size_t>(senders, 1);
+  return std::max<std::size_t>(1, ScratchSlots::kSlots * segment_count / pieces);
+}
+
+PieceSlots::PieceSlots(PlanBuilder& builder, std::size_t slot_count, std::size_t senders)
+    : senders_(senders) {
+  for (std::size_t i = 0; i < kAtOnce * senders; ++i) {
+    slots_.push_back(builder.reserve_scratch(slot_count));
+  }
+}
+
 Plan plan_alone(const PlanRequest& request) {
   PlanBuilder builder(request);
   builder.copy({.target = output(0), .from = input(0), .count = shape_of(request).output_count});

@@ -4,7 +4,8 @@
 //            longer ones come first
 //   block    one rank's elements of an array that has as many for each rank
 //   segment  at most `segment_count` elements of a part: what travels in one message
-//   slot     scratch for one segment that has arrived and not been reduced yet
+//   piece    what each of several senders sends at a time of what they send to be reduced together
+//   slot     scratch for one segment or piece that has arrived and not been reduced yet
 #pragma once
 
 #include <algorithm>
@@ -45,6 +46,29 @@ class ScratchSlots {
   std::size_t slot_count_;
   std::vector<Span> slots_;
   std::size_t taken_ = 0;
+};
+
+/// Scratch for pieces of at most `slot_count` elements from each sender: for two pieces, so that
+/// the next one arrives while one is reduced.
+class PieceSlots {
+ public:
+  /// The longest piece with which this is no more than ScratchSlots::kSlots segments; one element
+  /// at least, so with more senders than a segment has elements it may be more.
+  static std::size_t piece_count(std::size_t segment_count, std::size_t senders);
+
+  PieceSlots(PlanBuilder& builder, std::size_t slot_count, std::size_t senders);
+
+  /// Where that piece of that sender (from 0) belongs; steps on it wait for those of the piece
+  /// that lay there before.
+  Span of(std::size_t piece, std::size_t sender) const {
+    return slots_[piece % kAtOnce * senders_ + sender];
+  }
+
+ private:
+  static constexpr std::size_t kAtOnce = 2;
+
+  std::size_t senders_;
+  std::vector<Span> slots_;
 };
 
 /// Of a rank that is alone: the input is the result.

@@ -19,10 +19,15 @@ struct Access {
   bool writes = false;
 };
 
+/// Where a span begins in its memory.
+inline std::size_t offset_of(const Shape& shape, const Span& span) {
+  if (span.buffer == PlanBuffer::kInput) return span.offset + shape.input_at;
+  if (span.buffer == PlanBuffer::kOutput) return span.offset + shape.output_at;
+  return span.offset;
+}
+
 inline Access access_of(const Shape& shape, const Span& span, std::size_t count, bool writes) {
-  std::size_t begin = span.offset;
-  if (span.buffer == PlanBuffer::kInput) begin += shape.input_at;
-  if (span.buffer == PlanBuffer::kOutput) begin += shape.output_at;
+  const std::size_t begin = offset_of(shape, span);
   return {.memory = span.buffer == PlanBuffer::kScratch ? Memory::kScratch : Memory::kUser,
           .elements = {begin, begin + count},
           .writes = writes};

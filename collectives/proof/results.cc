@@ -36,7 +36,7 @@ class RankMemory {
   /// Pieces of `count` elements from `span`; what is undefined is missing.
   Pieces read(const Span& span, std::size_t count) const {
     Pieces pieces;
-    const std::size_t begin = offset(span);
+    const std::size_t begin = offset_of(shape_, span);
     buffers_[place(span.buffer)].visit(
         {begin, begin + count}, [&](Interval range, const Symbol& symbol) {
           pieces.push_back({{range.begin - begin, range.end - begin},
@@ -46,7 +46,7 @@ class RankMemory {
   }
 
   void write(const Span& span, const Pieces& pieces) {
-    const std::size_t begin = offset(span);
+    const std::size_t begin = offset_of(shape_, span);
     for (const Piece& piece : pieces) {
       const Interval range{piece.elements.begin + begin, piece.elements.end + begin};
       const Symbol symbol{piece.symbol.expression, piece.symbol.shift - signed_of(begin)};
@@ -58,16 +58,13 @@ class RankMemory {
   std::size_t place(PlanBuffer buffer) const {
     return buffer == PlanBuffer::kInput ? 0 : buffer == PlanBuffer::kOutput ? output_ : 2;
   }
-  std::size_t offset(const Span& span) const {
-    return access_of(shape_, span, 0, false).elements.begin;
-  }
 
   Shape shape_;  // where input and output lie in what is one buffer in place
   std::array<IntervalMap<Symbol>, 3> buffers_;  // input, output (or both in the first), scratch
   std::size_t output_;
 };
 
-// The pieces on which both are constant; both are in order.
+// The pieces on which both are constant; both cover the same elements.
 template <class See>
 void overlay(const Pieces& left, const Pieces& right, See see) {
   std::size_t l = 0;

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <span>
 
 #include <paceline/types.h>
 
@@ -34,6 +35,12 @@ struct Kernels {
 
   Reduction reduction(ReduceOp op) const { return reduce[static_cast<std::size_t>(op)]; }
   FusedReduction fused(ReduceOp op) const { return reduce_fused[static_cast<std::size_t>(op)]; }
+  /// As the fused reduction, by the one of two operands where there are two: the same bits, sooner.
+  void reduce_all(ReduceOp op, void* target, std::span<const void* const> operands,
+                  std::size_t count) const {
+    if (operands.size() == 2) return reduction(op)(target, operands[0], operands[1], count);
+    fused(op)(target, operands.data(), operands.size(), count);
+  }
 };
 
 struct KernelSet {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
+#include <type_traits>
 
 #include "comm/base/text.h"
 
@@ -39,19 +40,16 @@ bool parse_seconds(std::string_view text, Environment& into) {
   return true;
 }
 
-bool parse_log_level(std::string_view text, Environment& into) {
-  constexpr std::string_view kNames[] = {"info", "warning", "error", "off"};  // as LogLevel counts
-  const auto* const found = std::find(std::begin(kNames), std::end(kNames), text);
-  if (found == std::end(kNames)) return false;
-  into.log_level = static_cast<LogLevel>(found - std::begin(kNames));
-  return true;
-}
+// As the enumerations count.
+constexpr std::string_view kLogLevels[] = {"info", "warning", "error", "off"};
+constexpr std::string_view kBackends[] = {"auto", "shm", "tcp"};
+constexpr std::string_view kDeterminisms[] = {"fast", "run_stable", "placement_stable"};
 
-bool parse_backend(std::string_view text, Environment& into) {
-  constexpr std::string_view kNames[] = {"auto", "shm", "tcp"};  // as BackendChoice counts
-  const auto* const found = std::find(std::begin(kNames), std::end(kNames), text);
-  if (found == std::end(kNames)) return false;
-  into.backend = static_cast<BackendChoice>(found - std::begin(kNames));
+template <auto Field, const auto& Names>
+bool parse_name(std::string_view text, Environment& into) {
+  const auto* const found = std::find(std::begin(Names), std::end(Names), text);
+  if (found == std::end(Names)) return false;
+  into.*Field = static_cast<std::decay_t<decltype(into.*Field)>>(found - std::begin(Names));
   return true;
 }
 
@@ -62,15 +60,6 @@ bool parse_segment(std::string_view text, Environment& into) {
 bool parse_terminal(std::string_view text, Environment& into) {
   into.terminal = text == "1";
   return text == "0" || text == "1";
-}
-
-bool parse_determinism(std::string_view text, Environment& into) {
-  // As Determinism counts.
-  constexpr std::string_view kNames[] = {"fast", "run_stable", "placement_stable"};
-  const auto* const found = std::find(std::begin(kNames), std::end(kNames), text);
-  if (found == std::end(kNames)) return false;
-  into.determinism = static_cast<Determinism>(found - std::begin(kNames));
-  return true;
 }
 
 constexpr int kMaxRank = 1 << 20;
@@ -109,17 +98,19 @@ constexpr Variable kVariables[] = {
      "how long an operation makes no progress before that is reported, seconds, and how often",
      parse_seconds<&Environment::stall_s>},
     {"PACELINE_LOG_LEVEL", "info, warning, error or off", "warning",
-     "least severe lines that are written to standard error", parse_log_level},
+     "least severe lines that are written to standard error",
+     parse_name<&Environment::log_level, kLogLevels>},
     {"PACELINE_BACKEND", "auto, shm or tcp", "auto",
      "over what ranks talk; auto: shared memory where they are on one host, else TCP",
-     parse_backend},
+     parse_name<&Environment::backend, kBackends>},
     {"PACELINE_ALGORITHM", "name of an algorithm", "chosen by cost",
      "algorithm for every operation that has one of this name",
      parse_text<&Environment::algorithm>},
     {"PACELINE_SEGMENT_BYTES", "64..1073741824", "chosen by the backend",
      "longest message of a pipelined algorithm, bytes", parse_segment},
     {"PACELINE_DETERMINISM", "fast, run_stable or placement_stable", "fast",
-     "whether reductions give the same bits in every run, or even on any hosts", parse_determinism},
+     "whether reductions give the same bits in every run, or even on any hosts",
+     parse_name<&Environment::determinism, kDeterminisms>},
     {"PACELINE_TERMINAL", "0 or 1", "0", "1 where the launcher's output is a terminal",
      parse_terminal},
 };

@@ -214,11 +214,7 @@ inline void Memory::combine(std::uint64_t operation) {
 // In the order of the ranks, so all ranks get the same bits.
 inline void Memory::reduce_all(std::byte* target, std::size_t count) {
   const ReduceOp op = request_->signature.op;
-  if (operands_.size() == 2) {
-    kernels_->reduction(op)(target, operands_[0], operands_[1], count);
-  } else {
-    kernels_->fused(op)(target, operands_.data(), operands_.size(), count);
-  }
+  kernels_->reduce_all(op, target, operands_, count);
   if (op == ReduceOp::kAvg) kernels_->divide(target, count, operands_.size());
 }
 

@@ -90,7 +90,11 @@ constexpr bool reduces(OperationKind kind) {
          kind == OperationKind::kReduceScatter || kind == OperationKind::kReduceScatterV;
 }
 /// Does it have a count for each rank instead of one for all?
-constexpr bool has_counts(OperationKind kind) { return kind >= OperationKind::kReduceScatterV; }
+constexpr bool has_counts(OperationKind kind) {
+  return kind == OperationKind::kReduceScatterV || kind == OperationKind::kAllGatherV ||
+         kind == OperationKind::kGatherV || kind == OperationKind::kScatterV ||
+         kind == OperationKind::kAllToAllV;
+}
 
 /// Bytes of one element; 0 for what is no type.
 constexpr std::size_t size_of(DataType type) {
