@@ -1,6 +1,7 @@
 // Ranks that call different things: an error that names both sides and what differs, on every rank
 // by its next call; never a hang, never a wrong result taken for a right one.
 
+#include <functional>
 #include <ostream>
 #include <string>
 #include <tuple>
@@ -8,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/harness/calls.h"
 #include "tests/harness/ranks.h"
 
 namespace paceline::testing {
@@ -16,129 +18,91 @@ namespace {
 // Far above what it takes to find out, so that a timeout is never mistaken for that.
 constexpr Duration kTimeout = std::chrono::seconds(20);
 
-using Call = Status (*)(Communicator& world, std::vector<double>& data);
+using Act = std::function<Status(Communicator& world)>;
 
-Status reduce_doubles(Communicator& world, std::vector<double>& data) {
-  return world.all_reduce(data.data(), data.data(), 100, DataType::kFloat64, ReduceOp::kSum);
+constexpr int kLast = -1;  // as a root: the last rank
+
+Act make(Call call) {
+  return [call](Communicator& world) {
+    Call here = call;
+    if (call.root == kLast) here.root = world.size() - 1;
+    return MadeCall(here, 0, world.rank(), world.size()).run(world);
+  };
 }
-Status reduce_fewer(Communicator& world, std::vector<double>& data) {
-  return world.all_reduce(data.data(), data.data(), 60, DataType::kFloat64, ReduceOp::kSum);
+
+Call call_of(OperationKind kind, std::size_t count, int root = 0) {
+  return {.kind = kind, .count = count, .type = DataType::kFloat64, .root = root};
 }
-Status reduce_integers(Communicator& world, std::vector<double>& data) {
-  return world.all_reduce(data.data(), data.data(), 100, DataType::kInt64, ReduceOp::kSum);
-}
-Status reduce_to_maximum(Communicator& world, std::vector<double>& data) {
-  return world.all_reduce(data.data(), data.data(), 100, DataType::kFloat64, ReduceOp::kMax);
-}
-Status broadcast_from_first(Communicator& world, std::vector<double>& data) {
-  return world.broadcast(data.data(), 100, DataType::kFloat64, 0);
-}
-Status broadcast_from_last(Communicator& world, std::vector<double>& data) {
-  return world.broadcast(data.data(), 100, DataType::kFloat64, world.size() - 1);
-}
-Status reduce_nothing(Communicator& world, std::vector<double>& data) {
-  return world.all_reduce(data.data(), data.data(), 0, DataType::kFloat64, ReduceOp::kSum);
-}
-Status broadcast_nothing(Communicator& world, std::vector<double>& data) {
-  return world.broadcast(data.data(), 0, DataType::kFloat64, 0);
-}
-// Of room for a block of each rank, up to eight.
+Act sum() { return make(call_of(OperationKind::kAllReduce, 100)); }
+Status skip(Communicator&) { return {}; }
+
+// Blocks with counts that are chosen here.
 constexpr std::size_t kBlock = 10;
-Status gather_everywhere(Communicator& world, std::vector<double>& data) {
-  std::vector<double> all(kBlock * static_cast<std::size_t>(world.size()));
-  return world.all_gather(data.data(), all.data(), kBlock, DataType::kFloat64);
-}
-Status exchange(Communicator& world, std::vector<double>& data) {
-  std::vector<double> all(kBlock * static_cast<std::size_t>(world.size()));
-  return world.all_to_all(data.data(), all.data(), kBlock, DataType::kFloat64);
-}
-Status reduce_and_scatter(Communicator& world, std::vector<double>& data) {
-  std::vector<double> own(kBlock);
-  return world.reduce_scatter(data.data(), own.data(), kBlock, DataType::kFloat64);
-}
-Status reduce_and_scatter_less(Communicator& world, std::vector<double>& data) {
-  std::vector<double> own(kBlock);
-  return world.reduce_scatter(data.data(), own.data(), kBlock - 1, DataType::kFloat64);
-}
-Status scatter_from_first(Communicator& world, std::vector<double>& data) {
-  std::vector<double> own(kBlock);
-  return world.scatter(data.data(), own.data(), kBlock, DataType::kFloat64, 0);
-}
-Status gather_on_first(Communicator& world, std::vector<double>& data) {
-  std::vector<double> all(kBlock * static_cast<std::size_t>(world.size()));
-  return world.gather(data.data(), all.data(), kBlock, DataType::kFloat64, 0);
-}
-Status gather_on_last(Communicator& world, std::vector<double>& data) {
-  std::vector<double> all(kBlock * static_cast<std::size_t>(world.size()));
-  return world.gather(data.data(), all.data(), kBlock, DataType::kFloat64, world.size() - 1);
-}
-Status reduce_on_first(Communicator& world, std::vector<double>& data) {
-  std::vector<double> sum(100);
-  return world.reduce(data.data(), sum.data(), 100, DataType::kFloat64, ReduceOp::kSum, 0);
-}
 using Counts = std::vector<std::size_t>;
-Counts each(Communicator& world, std::size_t count) {
-  return Counts(static_cast<std::size_t>(world.size()), count);
+Counts each(Communicator& world) { return Counts(static_cast<std::size_t>(world.size()), kBlock); }
+Status gather(Communicator& world, const Counts& counts) {
+  std::vector<double> own(2 * kBlock), all(2 * kBlock * counts.size());
+  return world.all_gather_v(own.data(), all.data(), counts, DataType::kFloat64);
 }
-Status gather_counted(Communicator& world, const Counts& counts, std::vector<double>& data) {
-  std::vector<double> all(2 * kBlock * counts.size());
-  return world.all_gather_v(data.data(), all.data(), counts, DataType::kFloat64);
-}
-Status gather_v(Communicator& world, std::vector<double>& data) {
-  return gather_counted(world, each(world, kBlock), data);
-}
+Status gather_blocks(Communicator& world) { return gather(world, each(world)); }
 // As many in all.
-Status gather_v_otherwise(Communicator& world, std::vector<double>& data) {
-  Counts counts = each(world, kBlock);
+Status gather_other_blocks(Communicator& world) {
+  Counts counts = each(world);
   ++counts.front();
   --counts.back();
-  return gather_counted(world, counts, data);
+  return gather(world, counts);
 }
-Status exchange_counted(Communicator& world, const Counts& send_counts, const Counts& recv_counts,
-                        std::vector<double>& data) {
-  std::vector<double> all(2 * kBlock * send_counts.size());
-  return world.all_to_all_v(data.data(), send_counts, all.data(), recv_counts, DataType::kFloat64);
+Status exchange(Communicator& world, const Counts& send_counts, const Counts& recv_counts) {
+  std::vector<double> sent(kBlock * send_counts.size()), received(sent.size());
+  return world.all_to_all_v(sent.data(), send_counts, received.data(), recv_counts,
+                            DataType::kFloat64);
 }
-Status exchange_v(Communicator& world, std::vector<double>& data) {
-  return exchange_counted(world, each(world, kBlock), each(world, kBlock), data);
-}
+Status exchange_blocks(Communicator& world) { return exchange(world, each(world), each(world)); }
 // Sends one less to, and expects nothing from, a neighbour that knows nothing of it.
-Status exchange_v_otherwise(Communicator& world, std::vector<double>& data) {
-  Counts send_counts = each(world, kBlock), recv_counts = send_counts;
+Status exchange_other_blocks(Communicator& world) {
+  Counts send_counts = each(world), recv_counts = send_counts;
   const auto neighbour = static_cast<std::size_t>((world.rank() + 1) % world.size());
   --send_counts[neighbour];
   recv_counts[neighbour] = 0;
-  return exchange_counted(world, send_counts, recv_counts, data);
+  return exchange(world, send_counts, recv_counts);
 }
-Status enter_barrier(Communicator& world, std::vector<double>&) { return world.barrier(); }
-Status skip(Communicator&, std::vector<double>&) { return {}; }
 
 struct Disagreement {
   std::string name;
-  Call most;
-  Call deviant;
+  Act most;
+  Act deviant;
   std::string difference;  // what an error that was seen at first hand says
 
   friend void PrintTo(const Disagreement& row, std::ostream* out) { *out << row.name; }
 };
 
-const Disagreement kDisagreements[] = {
-    {"kind", reduce_doubles, enter_barrier, "kind"},
-    {"count", reduce_doubles, reduce_fewer, "count"},
-    {"type", reduce_doubles, reduce_integers, "type"},
-    {"op", reduce_doubles, reduce_to_maximum, "op"},
-    {"root", broadcast_from_first, broadcast_from_last, ""},
-    {"broadcast_or_barrier", broadcast_from_first, enter_barrier, "kind"},
-    {"one_call_fewer", reduce_doubles, skip, ""},
-    {"empty_operation", reduce_nothing, broadcast_nothing, "kind"},
-    {"exchange_or_gather", exchange, gather_everywhere, "kind"},
-    {"scattered_count", reduce_and_scatter, reduce_and_scatter_less, "count"},
-    {"scatter_or_all_reduce", scatter_from_first, reduce_doubles, ""},
-    {"gathering_root", gather_on_first, gather_on_last, ""},
-    {"counts_of_a_gather", gather_v, gather_v_otherwise, "counts"},
-    {"counts_of_an_exchange", exchange_v, exchange_v_otherwise, "bytes came where"},
-    {"reduce_or_barrier", reduce_on_first, enter_barrier, ""},
-};
+std::vector<Disagreement> disagreements() {
+  using enum OperationKind;
+  const auto call = [](OperationKind kind, std::size_t count, int root = 0) {
+    return make(call_of(kind, count, root));
+  };
+  const Act reduction = sum(), barrier = make({.kind = kBarrier});
+  Call integers = call_of(kAllReduce, 100), maximum = integers;
+  integers.type = DataType::kInt64;
+  maximum.op = ReduceOp::kMax;
+  return {
+      {"kind", reduction, barrier, "kind"},
+      {"count", reduction, call(kAllReduce, 60), "count"},
+      {"type", reduction, make(integers), "type"},
+      {"op", reduction, make(maximum), "op"},
+      {"root", call(kBroadcast, 100), call(kBroadcast, 100, kLast), ""},
+      {"broadcast_or_barrier", call(kBroadcast, 100), barrier, "kind"},
+      {"one_call_fewer", reduction, skip, ""},
+      {"empty_operation", call(kAllReduce, 0), call(kBroadcast, 0), "kind"},
+      {"exchange_or_gather", call(kAllToAll, kBlock), call(kAllGather, kBlock), "kind"},
+      {"scattered_count", call(kReduceScatter, kBlock), call(kReduceScatter, kBlock - 1), "count"},
+      {"scatter_or_all_reduce", call(kScatter, kBlock), reduction, ""},
+      {"gathering_root", call(kGather, kBlock), call(kGather, kBlock, kLast), ""},
+      {"counts_of_a_gather", gather_blocks, gather_other_blocks, "counts"},
+      {"counts_of_an_exchange", exchange_blocks, exchange_other_blocks, "bytes came where"},
+      {"reduce_or_barrier", call(kReduce, 100), barrier, ""},
+  };
+}
 
 Status close(Communicator& world) { return world.close(); }
 Status next_barrier(Communicator& world) { return world.barrier(); }
@@ -146,9 +110,8 @@ Status next_barrier(Communicator& world) { return world.barrier(); }
 // The disagreement, and then the next call, which all agree on.
 Status expect_named(Communicator& world, const Disagreement& disagreement, int deviant,
                     Status (*next_call)(Communicator&)) {
-  std::vector<double> data(100, 1.0);
-  const Call call = world.rank() == deviant ? disagreement.deviant : disagreement.most;
-  const Status first = call(world, data);
+  const Act& act = world.rank() == deviant ? disagreement.deviant : disagreement.most;
+  const Status first = act(world);
   const Status next = next_call(world);
   const Status& seen = first.ok() ? next : first;
   if (seen.code() != Code::kMismatch) {
@@ -190,8 +153,7 @@ TEST(Closing, SucceedsWhereAllAgreedAndEndsTheCalls) {
   for (const Mode mode : {Mode::kSimulation, Mode::kThreads, Mode::kSharedMemoryThreads,
                           Mode::kDirectThreads, Mode::kGatheringThreads}) {
     const Status status = run_ranks({.mode = mode, .ranks = 5}, [](Communicator& world) -> Status {
-      std::vector<double> data(100, 1.0);
-      if (Status first = reduce_doubles(world, data); !first.ok()) return first;
+      if (Status first = sum()(world); !first.ok()) return first;
       if (Status closed = world.close(); !closed.ok()) return closed;
       const Status late = world.barrier();
       if (late.code() != Code::kInvalidArgument) return late.with_context("after close()");
@@ -206,7 +168,7 @@ INSTANTIATE_TEST_SUITE_P(Disagreements, Agreement,
                                                               Mode::kSharedMemoryThreads,
                                                               Mode::kDirectThreads,
                                                               Mode::kGatheringThreads),
-                                            ::testing::ValuesIn(kDisagreements)),
+                                            ::testing::ValuesIn(disagreements())),
                          [](const auto& instance) {
                            return name(std::get<0>(instance.param)) + "_" +
                                   std::get<1>(instance.param).name;

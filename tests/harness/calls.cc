@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "tests/harness/plan_form.h"
@@ -17,10 +18,17 @@ bool can_be_in_place(OperationKind kind) {
 
 }  // namespace
 
-Signature signature_of(const Call& call) {
+Signature signature_of(const Call& call, int ranks) {
   Signature signature{.kind = call.kind};
   if (!has_elements(call.kind)) return signature;
   signature.count = call.count;
+  if (call.kind == OperationKind::kAllToAllV) {
+    signature.count = 0;
+  } else if (has_counts(call.kind)) {
+    const auto requests = uneven_requests({.kind = call.kind, .ranks = ranks, .count = call.count});
+    const std::vector<std::size_t>& counts = requests.front().counts;
+    signature.count = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+  }
   signature.type = call.type;
   if (reduces(call.kind)) signature.op = call.op;
   if (has_root(call.kind)) signature.root = call.root;
@@ -28,7 +36,8 @@ Signature signature_of(const Call& call) {
 }
 
 bool Call::agrees_with(const Call& other) const {
-  return signature_of(*this) == signature_of(other);
+  // One rank's counts are as good as any.
+  return count == other.count && signature_of(*this, 1) == signature_of(other, 1);
 }
 
 MadeCall::MadeCall(const Call& call, std::size_t number, int rank, int ranks)
@@ -149,6 +158,19 @@ void MadeCall::start(Communicator& world) {
   }
 }
 
+Status MadeCall::check(Communicator& world) {
+  if (call_.asynchronous) start(world);
+  const Status ended = call_.asynchronous ? wait() : run(world);
+  return ended.ok() ? verdict() : ended;
+}
+
+Status MadeCall::verdict() const {
+  const std::string what = wrong();
+  if (what.empty()) return {};
+  return Status(Code::kInternal, Scope::kOperation,
+                signature_of(call_, request().ranks).to_string() + ": " + what);
+}
+
 std::string MadeCall::wrong() const {
   const std::size_t first_end = first_.size() - kGuardBytes;
   bool untouched =
@@ -173,8 +195,7 @@ std::string MadeCall::wrong_result() const {
     const auto other =
         first_other(out + bytes(origin.begin), origin.count, right, origin.input_begin);
     if (!other) continue;
-    return std::string(name(call_.kind)) + " of " + std::string(name(call_.type)) + ": element " +
-           std::to_string(origin.begin + *other) + " is not " +
+    return "element " + std::to_string(origin.begin + *other) + " is not " +
            right.text(origin.input_begin + *other);
   }
   return {};

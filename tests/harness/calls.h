@@ -30,8 +30,9 @@ struct Call {
   bool agrees_with(const Call& other) const;
 };
 
-/// What a communicator makes of it: all that ranks must agree on. Not of kinds that have counts.
-Signature signature_of(const Call& call);
+/// What a communicator of that many ranks makes of it: all that they must agree on, but for counts
+/// of their own.
+Signature signature_of(const Call& call, int ranks);
 
 /// A call on one rank. Its buffers stay until it is destroyed, which must not be before the
 /// communicator has ended it.
@@ -43,6 +44,8 @@ class MadeCall {
   Status run(Communicator& world);
   void start(Communicator& world);
   Status wait() const { return work_.wait(); }
+  /// The call in the form that it is to have, its end, and the verdict() on it.
+  Status check(Communicator& world);
 
   const std::vector<std::size_t>& counts() const { return request().counts; }
   const std::vector<std::size_t>& recv_counts() const { return request().recv_counts; }
@@ -52,6 +55,8 @@ class MadeCall {
 
   /// What is wrong with the result, the input, or what lies beside them; empty if nothing is.
   std::string wrong() const;
+  /// The same as an error that names the call: Code::kInternal.
+  Status verdict() const;
 
  private:
   static constexpr std::size_t kGuardBytes = 64;

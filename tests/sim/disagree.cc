@@ -8,11 +8,11 @@
 namespace paceline::testing {
 namespace {
 
-// Of any kind but close(), and without counts, for which `fits` holds.
+// Of any kind but close() for which `fits` holds.
 template <class Fits>
 Call call_of(std::size_t count, int root, const Fits& fits, Random& random) {
   OperationKind kind = OperationKind::kClose;
-  while (kind == OperationKind::kClose || has_counts(kind) || !fits(kind))
+  while (kind == OperationKind::kClose || !fits(kind))
     kind = kOperationKinds[random.below(std::size(kOperationKinds))];
   Call call{.kind = kind};
   if (has_elements(kind)) call.count = count, call.type = DataType::kFloat64;

@@ -31,8 +31,7 @@ std::size_t pick_count(Random& random) {
 Call pick_call(int ranks, Random& random) {
   Call call{.kind = pick<OperationKind>(kOperationKinds, random),
             .asynchronous = random.chance(0.3)};
-  // Words of kinds that have counts are not known here.
-  if (call.kind == OperationKind::kClose || has_counts(call.kind) || random.chance(0.2))
+  if (call.kind == OperationKind::kClose || random.chance(0.2))
     call.kind = OperationKind::kAllReduce;
   if (!has_elements(call.kind)) return call;
   call.count = pick_count(random);

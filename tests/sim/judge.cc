@@ -13,8 +13,11 @@ bool holds(const std::vector<int>& ranks, int rank) { return std::ranges::count(
 std::vector<std::string> words_of_calls(const Scenario& scenario, int rank) {
   const std::vector<Call> calls = calls_of(scenario, rank);
   std::vector<std::string> words;
-  for (const Call& call : calls) words.push_back(words_of(call, words.size()));
-  words.push_back(words_of({.kind = OperationKind::kClose}, words.size()));
+  const auto add = [&](const Call& call) {
+    words.push_back(words_of(call, words.size(), scenario.ranks));
+  };
+  for (const Call& call : calls) add(call);
+  add({.kind = OperationKind::kClose});
   return words;
 }
 
@@ -74,7 +77,9 @@ class RankJudge {
     const bool needs_all =
         call.kind == OperationKind::kAllReduce || call.kind == OperationKind::kReduceScatter ||
         call.kind == OperationKind::kAllGather || call.kind == OperationKind::kAllToAll;
-    return call.kind == OperationKind::kBarrier || (needs_all && call.count > 0);
+    // Those who exchange counts of their own tell each other of every block, empty or not.
+    return call.kind == OperationKind::kBarrier || call.kind == OperationKind::kAllToAllV ||
+           (needs_all && call.count > 0);
   }
 
   // Its deadline counts from the call; who asks later is told at once.
@@ -170,8 +175,9 @@ class RankJudge {
       for (const std::string& others : words_of_calls(scenario_, other)) {
         const std::string sentence =
             called(rank, theirs) + " where " + called(other, others) + ": ";
-        // Equal calls disagree only in what came before them.
-        const bool differ = theirs != others || text.ends_with("the operations before it");
+        // Equal calls disagree only in what came before them, or in counts of their own.
+        const bool differ = theirs != others || text.ends_with("the operations before it") ||
+                            text.find("bytes came where") != std::string::npos;
         if (differ && text.find(sentence) != std::string::npos) return true;
       }
     }

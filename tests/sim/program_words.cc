@@ -16,6 +16,7 @@ Status wrong(const std::string& why, const ProgramForm& form) {
   std::string text =
       why + "\nusage: " + form.defaults.program + " [--quick] [--count N] [--workers N] [--seed N]";
   if (form.takes_scenario) text += " [--scenario TEXT]";
+  if (form.takes_min_ranks) text += " [--min-ranks 2..5]";
   for (const std::string& road : form.roads)
     text += (road == form.roads.front() ? " [--over " : "|") + road;
   if (!form.roads.empty()) text += "]";
@@ -40,6 +41,9 @@ Status take_value(const std::string& name, const std::string& value, const Progr
   if (name == "--scenario" && form.takes_scenario) {
     PACELINE_TRY_ASSIGN(words.scenario, parse_scenario(value));
     good = true;
+  }
+  if (name == "--min-ranks" && form.takes_min_ranks) {
+    good = read<int>(value, words.min_ranks) && words.min_ranks >= 2 && words.min_ranks <= 5;
   }
   if (name == "--over") {
     words.over = value;

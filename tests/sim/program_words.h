@@ -19,12 +19,14 @@ struct ProgramWords {
   std::optional<std::uint64_t> seed;  ///< this world alone
   std::optional<Scenario> scenario;   ///< this one alone, where `takes_scenario`
   std::string over;                   ///< one of `roads`; empty: not said
+  int min_ranks = 2;                  ///< of a world, where `takes_min_ranks`
 };
 
 struct ProgramForm {
   ProgramWords defaults;
   std::uint64_t quick_count = 0;  ///< with --quick
   bool takes_scenario = false;
+  bool takes_min_ranks = false;
   std::vector<std::string> roads;  ///< between ranks, to choose from
 };
 

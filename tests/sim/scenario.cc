@@ -28,8 +28,8 @@ std::vector<Call> calls_of(const Scenario& scenario, int rank) {
   return calls;
 }
 
-std::string words_of(const Call& call, std::uint64_t sequence) {
-  Signature signature = signature_of(call);
+std::string words_of(const Call& call, std::uint64_t sequence, int ranks) {
+  Signature signature = signature_of(call, ranks);
   signature.sequence = sequence;
   return signature.to_string();
 }

@@ -66,7 +66,7 @@ struct Scenario {
 std::vector<Call> calls_of(const Scenario& scenario, int rank);
 
 /// The operation in a Culprit's words: "all_reduce(7 x int64, max) #2".
-std::string words_of(const Call& call, std::uint64_t sequence);
+std::string words_of(const Call& call, std::uint64_t sequence, int ranks);
 
 inline constexpr int kMostRanks = 64;  ///< of a scenario
 inline constexpr std::size_t kMostCount = 1 << 21;

@@ -41,7 +41,7 @@ bool try_call(OperationKind kind, Mode mode) {
                   .op = ReduceOp::kSum,
                   .root = 1,
                   .in_place = true};
-  std::printf("%s, %s: ", signature_of(call).to_string().c_str(), name(mode).c_str());
+  std::printf("%s, %s: ", signature_of(call, 2).to_string().c_str(), name(mode).c_str());
   std::fflush(stdout);
   const SystemClock clock;
   std::chrono::duration<double> taken{0};
@@ -53,9 +53,7 @@ bool try_call(OperationKind kind, Mode mode) {
                                     if (Status called = made.run(world); !called.ok())
                                       return called;
                                     if (world.rank() == 0) taken = clock.now() - begin;
-                                    const std::string wrong = made.wrong();
-                                    if (!wrong.empty())
-                                      return Status(Code::kInternal, Scope::kOperation, wrong);
+                                    if (Status exact = made.verdict(); !exact.ok()) return exact;
                                     return world.close();
                                   });
   if (status.ok()) {

@@ -133,18 +133,10 @@ Call call_of(const Case& each, std::size_t number) {
           .in_place = each[kInPlace] == 1};
 }
 
-Status failed(const Call& call, const std::string& what) {
-  return Status(Code::kInternal, Scope::kOperation, signature_of(call).to_string() + ": " + what);
-}
-
 Status make_in_cpp(Communicator& world, const std::vector<Case>& cases) {
   for (std::size_t number = 0; number < cases.size(); ++number) {
-    const Call call = call_of(cases[number], number);
-    MadeCall made(call, number, world.rank(), world.size());
-    if (call.asynchronous) made.start(world);
-    const Status status = call.asynchronous ? made.wait() : made.run(world);
-    if (!status.ok()) return status;
-    if (const std::string wrong = made.wrong(); !wrong.empty()) return failed(call, wrong);
+    MadeCall made(call_of(cases[number], number), number, world.rank(), world.size());
+    if (Status status = made.check(world); !status.ok()) return status;
   }
   return world.close();
 }
@@ -153,8 +145,9 @@ Status make_in_c(plComm_t comm, int rank, int ranks, const std::vector<Case>& ca
   for (std::size_t number = 0; number < cases.size(); ++number) {
     const Call call = call_of(cases[number], number);
     MadeCall made(call, number, rank, ranks);
-    if (call_in_c(comm, call, made) != plSuccess) return failed(call, plGetLastError(comm));
-    if (const std::string wrong = made.wrong(); !wrong.empty()) return failed(call, wrong);
+    if (call_in_c(comm, call, made) != plSuccess)
+      return Status(Code::kInternal, Scope::kOperation, plGetLastError(comm));
+    if (Status status = made.verdict(); !status.ok()) return status;
   }
   if (plCommFinalize(comm) == plSuccess) return {};
   return Status(Code::kInternal, Scope::kGroup, plGetLastError(comm));

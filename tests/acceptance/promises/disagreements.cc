@@ -6,8 +6,8 @@
 // that is not simulated has messages of megabytes: sends of which a part has left, and receivers
 // that have no room for more.
 //
-//   disagreements [--quick] [--count N] [--workers N]
-//   disagreements --seed N [--over simulation|tcp|shm|gathering]
+//   disagreements [--quick] [--count N] [--workers N] [--min-ranks 2..5]
+//   disagreements --seed N [--min-ranks …] [--over simulation|tcp|shm|gathering]
 //   disagreements --scenario '…' [--over …]      as a failure prints it
 //
 // A failure in the simulation is made shorter before it is printed.
@@ -64,11 +64,12 @@ bool is_large(std::uint64_t seed) {
   return !is_simulated(road_of(seed)) && seed / kRoadCount % 3 == 0;
 }
 
-Scenario scenario_of(std::uint64_t seed) {
+Scenario scenario_of(std::uint64_t seed, int min_ranks) {
   Random random(seed);
   const bool large = is_large(seed);
   const int max_ranks = large ? 5 : 8;
-  Scenario scenario = generate(random.next(), {.max_ranks = max_ranks, .max_calls = 4});
+  Scenario scenario =
+      generate(random.next(), {.min_ranks = min_ranks, .max_ranks = max_ranks, .max_calls = 4});
   place_disagreement(scenario, difference_of(seed), random);
   if (large) {
     enlarge(scenario, kMostCount >> random.below(3));
@@ -155,7 +156,7 @@ void report(const ProgramWords& options, const Scenario& scenario, const Road& r
 
 bool try_seed(const ProgramWords& options, std::uint64_t seed, RankThreads& threads,
               Counters& counters) {
-  const Scenario scenario = scenario_of(seed);
+  const Scenario scenario = scenario_of(seed, options.min_ranks);
   const Road& road = road_of(options, seed);
   const Outcome outcome = outcome_of(scenario, road, threads);
   count(seed, road, delay_of(scenario, outcome), counters);
@@ -223,6 +224,7 @@ int main(int argc, char** argv) {
   ProgramForm form{.defaults = {.program = "disagreements", .count = 500},
                    .quick_count = 96,
                    .takes_scenario = true,
+                   .takes_min_ranks = true,
                    .roads = {}};
   for (const Road& road : kRoads) form.roads.emplace_back(road.name);
   const auto words = parse_program_words(argc, argv, form);
@@ -231,6 +233,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   if (words->scenario) return replay_one(*words->scenario, road_of(*words, 0));
-  if (words->seed) return replay_one(scenario_of(*words->seed), road_of(*words, *words->seed));
+  if (words->seed)
+    return replay_one(scenario_of(*words->seed, words->min_ranks), road_of(*words, *words->seed));
   return run(*words);
 }

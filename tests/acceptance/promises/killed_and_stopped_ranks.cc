@@ -195,10 +195,11 @@ std::optional<Report> parse_report(const std::string& text) {
 }
 
 // Was that call to be made, as its words say? Every rank makes the same ones.
-bool is_called(const Report& report, const std::vector<Call>& calls) {
+bool is_called(const Report& report, const Scenario& scenario) {
   if (report.sequence < 0) return false;
   const auto sequence = static_cast<std::uint64_t>(report.sequence);
-  return report.operation == words_of(calls[sequence % calls.size()], sequence);
+  const Call& call = scenario.calls[sequence % scenario.calls.size()];
+  return report.operation == words_of(call, sequence, scenario.ranks);
 }
 
 std::string judge_report(const Report& report, const Strike& strike) {
@@ -208,7 +209,7 @@ std::string judge_report(const Report& report, const Strike& strike) {
   if (!is(Code::kPeerLost) && !is(Code::kTimeout)) return "has a wrong code";
   if (std::ranges::count(strike.victims, report.culprit) == 0) return "has a wrong name";
   if (report.host != kHost) return "has a wrong host";
-  if (!is_called(report, strike.scenario.calls)) return "names no operation that was called";
+  if (!is_called(report, strike.scenario)) return "names no operation that was called";
   return report.overdue_ms <= kGrace.count() ? "" : "ended late";
 }
 
