@@ -13,6 +13,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -36,6 +37,11 @@
 
 namespace paceline {
 
+/// Makes the communicator of some of a communicator's ranks, which all call it with the same id, as
+/// Communicator::init() does. What the options do not say is as it is there.
+using Regroup = std::function<Result<Communicator>(const UniqueId& id, int rank, int size,
+                                                   const InitOptions& options)>;
+
 class CommunicatorCore final : private Driver, private TransportSink {
  public:
   struct Parts {
@@ -48,6 +54,7 @@ class CommunicatorCore final : private Driver, private TransportSink {
     std::shared_ptr<Log> log;                  // may be null; owners: all that write to it
     Group group;
     StallWatch::Options stalls;  // the timeout of each operation among them
+    Regroup regroup;             // null: it cannot be split
   };
 
   explicit CommunicatorCore(Parts parts);
@@ -56,6 +63,7 @@ class CommunicatorCore final : private Driver, private TransportSink {
   CommunicatorCore& operator=(const CommunicatorCore&) = delete;
 
   const Group& group() const { return parts_.group; }
+  const Regroup& regroup() const { return parts_.regroup; }
   CommunicatorStats stats() const;
 
   /// Runs it to its end on the caller's thread.

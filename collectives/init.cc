@@ -95,6 +95,20 @@ std::unique_ptr<CollectiveBackend> make_native(const World& world, Transport* tr
   return std::make_unique<NativeBackend>(transport, std::move(options));
 }
 
+Result<Communicator> join_by_id(const UniqueId& id, World world, const InitOptions& options);
+
+// A part shares its hosts' CPUs with the whole world.
+Regroup regroup_of(const World& world) {
+  const auto timeout = std::chrono::duration_cast<std::chrono::milliseconds>(world.stalls.timeout);
+  return [timeout, determinism = world.environment.determinism, local_ranks = world.local_ranks](
+             const UniqueId& id, int rank, int size, const InitOptions& said) {
+    InitOptions options = said;
+    if (options.timeout_ms.count() == 0) options.timeout_ms = timeout;
+    if (!options.determinism) options.determinism = determinism;
+    return join_by_id(id, {.rank = rank, .size = size, .local_ranks = local_ranks}, options);
+  };
+}
+
 Result<Communicator> make_communicator(const World& world, Group group,
                                        std::unique_ptr<Transport> transport,
                                        std::unique_ptr<CollectiveBackend> direct,
@@ -113,7 +127,8 @@ Result<Communicator> make_communicator(const World& world, Group group,
                               .whereabouts = std::move(whereabouts),
                               .log = world.log,
                               .group = std::move(group),
-                              .stalls = world.stalls}));
+                              .stalls = world.stalls,
+                              .regroup = regroup_of(world)}));
 }
 
 // Empty where the ranks do not share a host, or are not to use it.
@@ -246,6 +261,15 @@ Result<Communicator> said_by(const World& world, Result<Communicator> made) {
                                     std::to_string(world.size));
 }
 
+Result<Communicator> join_by_id(const UniqueId& id, World world, const InitOptions& options) {
+  PACELINE_TRY_ASSIGN(world.environment, read_environment());
+  // The launcher's ring has one writer, the world of the environment.
+  world.environment.flight_fd.reset();
+  // Alone it meets nobody, and needs no server.
+  if (world.size == 1) (void)take_server_of(id);
+  return said_by(world, make_world(world, options, [&] { return meeting_of_id(id); }));
+}
+
 }  // namespace
 
 Result<Communicator> Communicator::init(const InitOptions& options) {
@@ -262,11 +286,7 @@ Result<Communicator> Communicator::init(const UniqueId& id, int rank, int size,
     return setting_error("rank " + std::to_string(rank) + " of " + std::to_string(size) +
                          " does not exist");
   }
-  World world{.rank = rank, .size = size, .local_ranks = size};
-  PACELINE_TRY_ASSIGN(world.environment, read_environment());
-  // The launcher's ring has one writer, the world of the environment.
-  world.environment.flight_fd.reset();
-  return said_by(world, make_world(world, options, [&] { return meeting_of_id(id); }));
+  return join_by_id(id, {.rank = rank, .size = size, .local_ranks = size}, options);
 }
 
 }  // namespace paceline

@@ -109,6 +109,20 @@ plResult_t plCommInitFromEnvironment(plComm_t* comm, const plConfig_t* config) {
   return init(comm, config, [](const InitOptions& options) { return Communicator::init(options); });
 }
 
+plResult_t plCommSplit(plComm_t comm, int color, int key, plComm_t* newcomm,
+                       const plConfig_t* config) {
+  if (newcomm != nullptr) *newcomm = nullptr;
+  return on(comm, [&](Communicator& communicator) -> Status {
+    if (newcomm == nullptr) return invalid("where the communicator is to be put is NULL");
+    const auto options = options_of(config);
+    if (!options.ok()) return options.status();
+    auto made = communicator.split(color, key, *options);
+    if (!made.ok()) return made.status();
+    if (*made) *newcomm = new plComm(**std::move(made));
+    return {};
+  });
+}
+
 plResult_t plCommFinalize(plComm_t comm) {
   return on(comm, [](Communicator& communicator) { return communicator.close(); });
 }

@@ -39,6 +39,9 @@ struct InitOptions {
   std::optional<Determinism> determinism{};
 };
 
+/// In split(), of a rank that joins none.
+inline constexpr int kNoColor = -1;
+
 /// Statistics since the communicator was made. All counts are of this rank.
 struct CommunicatorStats {
   std::uint64_t operations = 0;
@@ -76,6 +79,12 @@ class Communicator {
   Communicator& operator=(Communicator&&) noexcept;
   /// Operations that have not ended end as cancelled, and ranks that wait for this one are told.
   ~Communicator();
+
+  /// Communicators of their own for the ranks that pass the same color, in the order of `key`, then
+  /// of their rank here; none for those that pass kNoColor. Collective, in two all_gathers, and the
+  /// new ones then meet as those of an id do. They and this one go on side by side; an error here
+  /// that is not final leaves this one usable. What `options` does not say is as it is here.
+  Result<std::optional<Communicator>> split(int color, int key, const InitOptions& options = {});
 
   /// Returns when every rank has called it, and succeeds only if all have made the same calls
   /// before. Later calls of anything else are refused; to close again does nothing.

@@ -93,6 +93,13 @@ plResult_t plCommInitRankConfig(plComm_t* comm, int nranks, plUniqueId id, int r
 /* Joins the world that the environment describes: Communicator::init(). Collective. */
 plResult_t plCommInitFromEnvironment(plComm_t* comm, const plConfig_t* config);
 
+#define PL_SPLIT_NOCOLOR (-1)
+/* Communicators of their own for the ranks that pass the same color, in the order of key, then of
+ * rank; NULL for those that pass PL_SPLIT_NOCOLOR. Collective: Communicator::split(). What config
+ * leaves at its default, all of it where it is NULL, is as it is in comm. */
+plResult_t plCommSplit(plComm_t comm, int color, int key, plComm_t* newcomm,
+                       const plConfig_t* config);
+
 /* Returns when every rank has called it, and succeeds only if all made the same calls before. */
 plResult_t plCommFinalize(plComm_t comm);
 /* Nobody may be inside a call on it, nor make one afterwards. NULL is nothing. */

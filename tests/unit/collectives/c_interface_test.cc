@@ -87,6 +87,30 @@ TEST(CInterface, EveryTypeAndOpIsTheOneOfItsName) {
   });
 }
 
+TEST(CInterface, ASplitMakesPartsAndNothingForNoColor) {
+  run_ranks_in_c(3, [](plComm_t comm, int rank) {
+    plComm_t part = nullptr;
+    ASSERT_EQ(plCommSplit(comm, rank == 1 ? PL_SPLIT_NOCOLOR : 4, -rank, &part, nullptr), plSuccess)
+        << plGetLastError(comm);
+    ASSERT_EQ(part == nullptr, rank == 1);
+    if (part != nullptr) {
+      int32_t values[] = {rank, 0};
+      ASSERT_EQ(plCommUserRank(part, &values[1]), plSuccess);
+      EXPECT_EQ(values[1], rank == 2 ? 0 : 1);
+      ASSERT_EQ(plBroadcast(values, values, 1, plInt32, 0, part, nullptr), plSuccess);
+      EXPECT_EQ(values[0], 2);
+    }
+    EXPECT_EQ(plCommDestroy(part), plSuccess);
+    EXPECT_EQ(plCommSplit(comm, -2, 0, &part, nullptr), plInvalidArgument);
+    EXPECT_EQ(plCommSplit(comm, 0, 0, nullptr, nullptr), plInvalidArgument);
+    plConfig_t none = PL_CONFIG_INITIALIZER;
+    none.size = 1;
+    EXPECT_EQ(plCommSplit(comm, 0, 0, &part, &none), plInvalidArgument);
+    EXPECT_EQ(plCommFinalize(comm), plSuccess) << plGetLastError(comm);
+    EXPECT_EQ(plCommDestroy(comm), plSuccess);
+  });
+}
+
 TEST(CInterface, ABroadcastMayBeOutOfPlace) {
   run_ranks_in_c(3, [](plComm_t comm, int rank) {
     const double sent = 10 + rank;
