@@ -99,6 +99,9 @@ const Group& Communicator::group() const { return core_->group(); }
 CommunicatorStats Communicator::stats() const { return core_->stats(); }
 
 Status Communicator::close() { return core_->close(); }
+Status Communicator::set_timeout(std::chrono::milliseconds timeout) {
+  return core_->set_timeout(timeout);
+}
 void Communicator::abort() { core_->abort(); }
 Status Communicator::failure() const { return core_->failure(); }
 

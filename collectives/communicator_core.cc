@@ -49,7 +49,7 @@ CommunicatorCore::CommunicatorCore(Parts parts)
     : parts_(std::move(parts)),
       clock_(parts_.engine->clock()),
       backend_(parts_.backends.back().get()),
-      watch_(parts_.stalls) {
+      watch_(parts_.report_every) {
   for (const OperationKind kind : kOperationKinds) {
     const auto serves = [&](const auto& backend) { return backend->serves(kind); };
     const auto found = std::find_if(parts_.backends.begin(), parts_.backends.end(), serves);
@@ -90,8 +90,10 @@ CommunicatorStats CommunicatorCore::stats() const {
 Status CommunicatorCore::run(const OperationRequest& request) {
   Engine& engine = *parts_.engine;
   Completion completion;
+  Duration timeout{};
   {
     const Engine::Baton baton = engine.hold();
+    timeout = parts_.timeout;
     if (Status refused = admit(request); !refused.ok()) return refused;
     Operation* const operation = enter(request);
     if (operation == nullptr) return failure_;
@@ -99,7 +101,7 @@ Status CommunicatorCore::run(const OperationRequest& request) {
     operation->completion = std::shared_ptr<Completion>(std::shared_ptr<void>(), &completion);
   }
   const auto ended = [&completion] { return completion.has_ended(); };
-  if (!engine.wait(ended, Deadline::after(clock_, parts_.stalls.timeout + kBeyondDeadline))) {
+  if (!engine.wait(ended, Deadline::after(clock_, timeout + kBeyondDeadline))) {
     const Engine::Baton baton = engine.hold();
     fail(Status(Code::kInternal, Scope::kGroup, "an operation outlived its deadline"),
          clock_.now());
@@ -115,6 +117,7 @@ Work CommunicatorCore::start(const OperationRequest& request) {
   } else if (Operation* const operation = enter(request); operation == nullptr) {
     completion->end(failure_);
   } else {
+    completion->owner = this;
     operation->completion = completion;
     operation->in_background = true;
     parts_.engine->begin_background();
@@ -131,6 +134,22 @@ Status CommunicatorCore::close() {
   const Engine::Baton baton = parts_.engine->hold();
   closed_ = status.ok();
   return status;
+}
+
+Status CommunicatorCore::set_timeout(std::chrono::milliseconds timeout) {
+  if (timeout.count() < 1 || timeout > kLongestTimeout)
+    return argument_error("the timeout is not between 1 ms and a year");
+  const Engine::Baton baton = parts_.engine->hold();
+  parts_.timeout = timeout;
+  return {};
+}
+
+// Nobody can leave an operation alone: the others wait for what this rank owes them.
+void CommunicatorCore::cancel(const Completion& completion) {
+  const bool runs = running_ && current_.completion.get() == &completion;
+  fail(Status(Code::kCancelled, Scope::kGroup,
+              runs ? "the operation was cancelled" : "an operation behind this one was cancelled"),
+       clock_.now());
 }
 
 void CommunicatorCore::abort() {
@@ -231,6 +250,7 @@ CommunicatorCore::Operation* CommunicatorCore::enter(const OperationRequest& req
   const bool at_once = !running_;
   Operation& operation = at_once ? current_ : queue_.push_back();
   operation.request = request;
+  operation.timeout = parts_.timeout;
   operation.in_background = false;
   if (at_once) {
     operation.called_at.reset();
@@ -257,7 +277,7 @@ void CommunicatorCore::begin_current() {
   if (!refused.ok()) return fail(refused, now);
   history_.begin(signature);
   if (!early_.empty()) compare_early();
-  watch_.begin(now, Deadline::after(*current_.called_at, parts_.stalls.timeout).moment());
+  watch_.begin(now, *current_.called_at, current_.timeout);
   if (const auto end = backend_->linger(clock_, now)) end_current({}, *end);
 }
 

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <iterator>
@@ -37,12 +38,14 @@
 
 namespace paceline {
 
+inline constexpr std::chrono::milliseconds kLongestTimeout = std::chrono::years(1);
+
 /// Makes the communicator of some of a communicator's ranks, which all call it with the same id, as
 /// Communicator::init() does. What the options do not say is as it is there.
 using Regroup = std::function<Result<Communicator>(const UniqueId& id, int rank, int size,
                                                    const InitOptions& options)>;
 
-class CommunicatorCore final : private Driver, private TransportSink {
+class CommunicatorCore final : private Driver, private TransportSink, private OperationOwner {
  public:
   struct Parts {
     std::shared_ptr<Engine> engine;        // owners: see Work
@@ -53,8 +56,9 @@ class CommunicatorCore final : private Driver, private TransportSink {
     std::unique_ptr<Whereabouts> whereabouts;  // may be null
     std::shared_ptr<Log> log;                  // may be null; owners: all that write to it
     Group group;
-    StallWatch::Options stalls;  // the timeout of each operation among them
-    Regroup regroup;             // null: it cannot be split
+    Duration timeout = std::chrono::seconds(300);      // of each operation, until set_timeout()
+    Duration report_every = std::chrono::seconds(30);  // where one makes no progress
+    Regroup regroup;                                   // null: it cannot be split
   };
 
   explicit CommunicatorCore(Parts parts);
@@ -72,6 +76,7 @@ class CommunicatorCore final : private Driver, private TransportSink {
   Work start(const OperationRequest& request);
   /// Those of Communicator.
   Status close();
+  Status set_timeout(std::chrono::milliseconds timeout);
   void abort();
   Status failure() const;
 
@@ -79,6 +84,7 @@ class CommunicatorCore final : private Driver, private TransportSink {
   struct Operation {
     OperationRequest request;
     std::optional<TimePoint> called_at;
+    Duration timeout{};  // from then on
     // Null as long as nobody waits. Owners: this and the handles.
     std::shared_ptr<Completion> completion;
     bool in_background = false;
@@ -99,6 +105,7 @@ class CommunicatorCore final : private Driver, private TransportSink {
   TimePoint wake_at() const override;
   void told(int peer, MessageKind kind, ByteView payload) override;
   void waits(int peer, const Signature& signature) override;
+  void cancel(const Completion& completion) override;
 
   Status validate(const OperationRequest& request) const;
   Status validate_counts(const OperationRequest& request) const;

@@ -91,7 +91,7 @@ Status CommunicatorCore::disagreement(int peer, const Signature& mine, const Sig
 }
 
 Status CommunicatorCore::timeout_error(TimePoint now) {
-  const std::string late = "not ended after " + seconds_text(parts_.stalls.timeout);
+  const std::string late = "not ended after " + seconds_text(current_.timeout);
   const auto findings = inquest_.findings();
   // Answers travel behind the data: while that moves, silence means nothing.
   if (watch_.stalled_for(now) < watch_.patience()) {

@@ -26,8 +26,6 @@
 namespace paceline {
 namespace {
 
-constexpr std::chrono::milliseconds kLongestTimeout = std::chrono::years(1);
-
 Status setting_error(const std::string& what) {
   return Status(Code::kInvalidArgument, Scope::kProcess, what);
 }
@@ -44,7 +42,8 @@ struct World {
   int rank = 0;
   int size = 1;
   int local_ranks = 1;  // of this host
-  StallWatch::Options stalls;
+  Duration timeout{};
+  Duration report_every{};
   std::shared_ptr<Log> log;            // owners: all that write to it
   std::shared_ptr<PollEngine> engine;  // owners: see Work
 };
@@ -99,7 +98,7 @@ Result<Communicator> join_by_id(const UniqueId& id, World world, const InitOptio
 
 // A part shares its hosts' CPUs with the whole world.
 Regroup regroup_of(const World& world) {
-  const auto timeout = std::chrono::duration_cast<std::chrono::milliseconds>(world.stalls.timeout);
+  const auto timeout = std::chrono::duration_cast<std::chrono::milliseconds>(world.timeout);
   return [timeout, determinism = world.environment.determinism, local_ranks = world.local_ranks](
              const UniqueId& id, int rank, int size, const InitOptions& said) {
     InitOptions options = said;
@@ -127,7 +126,8 @@ Result<Communicator> make_communicator(const World& world, Group group,
                               .whereabouts = std::move(whereabouts),
                               .log = world.log,
                               .group = std::move(group),
-                              .stalls = world.stalls,
+                              .timeout = world.timeout,
+                              .report_every = world.report_every,
                               .regroup = regroup_of(world)}));
 }
 
@@ -200,7 +200,7 @@ Result<Meeting> meeting_of_id(const UniqueId& id) {
 
 Result<Communicator> join(const World& world, Meeting meeting) {
   const Environment& environment = world.environment;
-  const Deadline deadline = Deadline::after(world.engine->clock(), world.stalls.timeout);
+  const Deadline deadline = Deadline::after(world.engine->clock(), world.timeout);
   PACELINE_TRY_ASSIGN(
       TcpListener listener,
       TcpListener::open(environment.bind_address.empty() ? "127.0.0.1" : environment.bind_address));
@@ -231,10 +231,9 @@ Status prepare(World& world, const InitOptions& options) {
   const Environment& environment = world.environment;
   if (options.timeout_ms.count() < 0 || options.timeout_ms > kLongestTimeout)
     return setting_error("timeout_ms is not between 0 and a year");
-  world.stalls = {.timeout = options.timeout_ms.count() > 0
-                                 ? std::chrono::nanoseconds(options.timeout_ms)
-                                 : std::chrono::nanoseconds(environment.timeout_s),
-                  .report_every = environment.stall_s};
+  world.timeout = options.timeout_ms.count() > 0 ? Duration(options.timeout_ms)
+                                                 : Duration(environment.timeout_s);
+  world.report_every = environment.stall_s;
   if (options.determinism) world.environment.determinism = *options.determinism;
   world.log = make_stderr_log({.level = environment.log_level});
   PACELINE_TRY_ASSIGN(world.engine, PollEngine::create(PollEngine::options_for(world.local_ranks)));

@@ -7,10 +7,24 @@
 
 namespace paceline {
 
+struct Completion;
+
+/// Whoever carries operations out.
+class OperationOwner {
+ public:
+  /// Ends the operation of this completion, which has not ended, with Code::kCancelled. With the
+  /// engine's baton held.
+  virtual void cancel(const Completion& completion) = 0;
+
+ protected:
+  ~OperationOwner() = default;
+};
+
 /// Ends exactly once. `status` is written before `ended` becomes true and never again.
 struct Completion {
   std::atomic<bool> ended{false};
   Status status;
+  OperationOwner* owner = nullptr;  ///< until it has ended; null where nobody may cancel it
 
   void end(Status how) {
     status = std::move(how);

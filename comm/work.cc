@@ -23,4 +23,11 @@ Status Work::wait_for(std::chrono::nanoseconds timeout) const {
   return completion_->status;
 }
 
+void Work::cancel() const {
+  if (completion_ == nullptr || completion_->has_ended()) return;
+  const Engine::Baton baton = engine_->hold();
+  if (!completion_->has_ended() && completion_->owner != nullptr)
+    completion_->owner->cancel(*completion_);
+}
+
 }  // namespace paceline

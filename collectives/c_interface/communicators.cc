@@ -123,6 +123,12 @@ plResult_t plCommSplit(plComm_t comm, int color, int key, plComm_t* newcomm,
   });
 }
 
+plResult_t plCommSetTimeout(plComm_t comm, int64_t timeoutMs) {
+  return on(comm, [&](Communicator& communicator) {
+    return communicator.set_timeout(std::chrono::milliseconds(timeoutMs));
+  });
+}
+
 plResult_t plCommFinalize(plComm_t comm) {
   return on(comm, [](Communicator& communicator) { return communicator.close(); });
 }

@@ -12,27 +12,24 @@ namespace paceline {
 
 class StallWatch {
  public:
-  struct Options {
-    Duration timeout = std::chrono::seconds(300);      ///< an operation's deadline after its call
-    Duration report_every = std::chrono::seconds(30);  ///< without progress
-  };
-
-  explicit StallWatch(const Options& options)
-      : options_(options), patience_(std::min(kMaxPatience, options.timeout / 4)) {}
+  /// `report_every`: without progress.
+  explicit StallWatch(Duration report_every) : report_every_(report_every) {}
 
   /// How long an answer may take.
   Duration patience() const { return patience_; }
 
-  /// An operation begins that ends at `deadline`.
-  void begin(TimePoint now, TimePoint deadline) {
-    deadline_ = deadline;
+  /// An operation begins that was called at that moment and may take no longer than `timeout` from
+  /// then on.
+  void begin(TimePoint now, TimePoint called_at, Duration timeout) {
+    deadline_ = Deadline::after(called_at, timeout).moment();
+    patience_ = std::min(kMaxPatience, timeout / 4);
     moved(now);
   }
   /// It has made progress.
   void moved(TimePoint now) {
     interval_ = kFirstInterval;
     last_moved_ = now;
-    report_at_ = now + options_.report_every;
+    report_at_ = now + report_every_;
     plan_round(now);
   }
 
@@ -46,7 +43,7 @@ class StallWatch {
   }
   /// Never in the middle of a round, whose answers may still come.
   bool report_is_due(TimePoint now) const { return now >= next_report(); }
-  void reported(TimePoint now) { report_at_ = now + options_.report_every; }
+  void reported(TimePoint now) { report_at_ = now + report_every_; }
   Duration stalled_for(TimePoint now) const { return now - last_moved_; }
 
   /// When something of this becomes due.
@@ -64,8 +61,8 @@ class StallWatch {
     round_at_ = now < last ? std::min(now + interval_, last) : TimePoint::max();
   }
 
-  const Options options_;
-  const Duration patience_;
+  const Duration report_every_;
+  Duration patience_ = kMaxPatience;
   TimePoint deadline_{};
   TimePoint last_moved_{};
   TimePoint report_at_{};

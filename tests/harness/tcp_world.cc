@@ -52,7 +52,7 @@ Communicator communicator_over(std::shared_ptr<Engine> engine, std::unique_ptr<T
                               .backends = std::move(backends),
                               .flight = FlightRing::create_private(),
                               .group = group,
-                              .stalls = {.timeout = options.timeout}}));
+                              .timeout = options.timeout}));
 }
 
 }  // namespace paceline::testing

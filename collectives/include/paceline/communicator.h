@@ -90,6 +90,9 @@ class Communicator {
   /// before. Later calls of anything else are refused; to close again does nothing.
   Status close();
 
+  /// Of each operation that is called from now on, between 1 ms and a year; at first that of
+  /// InitOptions. Ranks may differ: the first deadline that passes ends it for all.
+  Status set_timeout(std::chrono::milliseconds timeout);
   /// Ends what runs, and all that comes, with Code::kCancelled, here and on the other ranks. From
   /// any thread, also while others are inside a call.
   void abort();

@@ -100,6 +100,9 @@ plResult_t plCommInitFromEnvironment(plComm_t* comm, const plConfig_t* config);
 plResult_t plCommSplit(plComm_t comm, int color, int key, plComm_t* newcomm,
                        const plConfig_t* config);
 
+/* Of each operation that is called from now on; Communicator::set_timeout(). */
+plResult_t plCommSetTimeout(plComm_t comm, int64_t timeoutMs);
+
 /* Returns when every rank has called it, and succeeds only if all made the same calls before. */
 plResult_t plCommFinalize(plComm_t comm);
 /* Nobody may be inside a call on it, nor make one afterwards. NULL is nothing. */

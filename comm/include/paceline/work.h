@@ -17,7 +17,7 @@ struct Completion;
 
 /// Copies refer to the same operation. Dropping every handle does not stop it: its buffers must
 /// stay valid until it has ended. Each operation ends exactly once: success, a named error, or
-/// cancelled when its Communicator is destroyed first. Any thread may call any member.
+/// cancelled, also when its Communicator is destroyed first. Any thread may call any member.
 class Work {
  public:
   Work() = default;  ///< refers to nothing; test() is true and wait() succeeds at once
@@ -30,6 +30,10 @@ class Work {
   /// As wait(), but gives up with Code::kTimeout and Scope::kNone after `timeout`; the operation
   /// goes on and may be waited for again.
   Status wait_for(std::chrono::nanoseconds timeout) const;
+  /// An operation that has not ended ends with Code::kCancelled, and its Communicator with it, on
+  /// every rank, as after any other error: the other ranks wait for what this one owes them. Its
+  /// buffers are free when wait() has returned. Nothing for one that has ended.
+  void cancel() const;
 
  private:
   std::shared_ptr<Engine> engine_;                // owners: communicators, works, the caller

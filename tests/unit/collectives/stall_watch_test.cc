@@ -28,15 +28,15 @@ std::vector<long> rounds(StallWatch& watch, milliseconds until) {
 }
 
 TEST(StallWatch, RoundsBecomeRarerAndTheLastPrecedesTheDeadline) {
-  StallWatch watch({.timeout = seconds(30), .report_every = seconds(300)});
-  watch.begin(at({}), at(seconds(30)));
+  StallWatch watch(seconds(300));
+  watch.begin(at({}), at({}), seconds(30));
   EXPECT_EQ(rounds(watch, seconds(40)),
             (std::vector<long>{200, 600, 1400, 3000, 6200, 12600, 22600, 29000}));
 }
 
 TEST(StallWatch, ProgressStartsItAnew) {
-  StallWatch watch({.timeout = seconds(10), .report_every = seconds(300)});
-  watch.begin(at({}), at(seconds(10)));
+  StallWatch watch(seconds(300));
+  watch.begin(at({}), at({}), seconds(10));
   EXPECT_EQ(rounds(watch, seconds(2)), (std::vector<long>{200, 600, 1400}));
   watch.moved(at(seconds(2)));
   EXPECT_EQ(watch.stalled_for(at(seconds(5))), seconds(3));
@@ -44,16 +44,16 @@ TEST(StallWatch, ProgressStartsItAnew) {
 }
 
 TEST(StallWatch, AShortDeadlineLeavesTimeForAnAnswer) {
-  StallWatch watch({.timeout = milliseconds(100), .report_every = seconds(30)});
-  watch.begin(at({}), at(milliseconds(100)));
+  StallWatch watch(seconds(30));
+  watch.begin(at({}), at({}), milliseconds(100));
   EXPECT_EQ(watch.patience(), milliseconds(25));
   EXPECT_EQ(rounds(watch, seconds(1)), std::vector<long>{75});
   EXPECT_TRUE(watch.is_over(at(milliseconds(100))));
 }
 
 TEST(StallWatch, ReportsComeAtTheirIntervalAndAfterTheAnswersOfARound) {
-  StallWatch watch({.timeout = seconds(300), .report_every = seconds(3)});
-  watch.begin(at({}), at(seconds(300)));
+  StallWatch watch(seconds(3));
+  watch.begin(at({}), at({}), seconds(300));
   EXPECT_FALSE(watch.report_is_due(at(milliseconds(2999))));
   watch.begin_round(at(milliseconds(2500)));
   EXPECT_FALSE(watch.report_is_due(at(seconds(3)))) << "answers may still come";

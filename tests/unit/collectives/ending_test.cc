@@ -1,0 +1,107 @@
+// How operations end before their time: cancelled, or by a deadline of their own.
+
+#include <chrono>
+#include <functional>
+#include <latch>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "tests/harness/ranks.h"
+
+namespace paceline::testing {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr int kRanks = 3;
+
+class Ending : public ::testing::TestWithParam<Mode> {
+ protected:
+  // Rank 0 does `first`; the others come when it has, and do `then`.
+  void run(const std::function<Status(Communicator&)>& first,
+           const std::function<Status(Communicator&)>& then) {
+    std::latch over(1);
+    const auto body = [&](Communicator& world) {
+      if (world.rank() == 0) {
+        const Status status = first(world);
+        over.count_down();
+        return status;
+      }
+      over.wait();
+      return then(world);
+    };
+    const Status status =
+        run_ranks({.mode = GetParam(), .ranks = kRanks, .timeout = std::chrono::seconds(60)}, body);
+    EXPECT_TRUE(status.ok()) << status.to_string();
+  }
+};
+
+Status expect_code(Code code, const Status& status) {
+  if (status.code() == code) return {};
+  return Status(Code::kInternal, Scope::kOperation, "ended otherwise: " + status.to_string());
+}
+
+// What rank 0 had done of its barrier may be all that the others wait for; the next call tells
+// them.
+Status expect_by_next_call(Code code, Communicator& world) {
+  (void)world.barrier();
+  return expect_code(code, world.barrier());
+}
+
+Status expect_cancelled(Communicator& world) {
+  return expect_by_next_call(Code::kCancelled, world);
+}
+
+TEST_P(Ending, ACancelledOperationEndsOnEveryRank) {
+  const auto cancel = [](Communicator& world) {
+    const Work work = world.barrier_async();
+    work.cancel();
+    EXPECT_TRUE(work.test());
+    EXPECT_EQ(work.wait().code(), Code::kCancelled) << work.wait().to_string();
+    return expect_cancelled(world);
+  };
+  run(cancel, expect_cancelled);
+}
+
+TEST_P(Ending, OneThatHasNotBegunEndsThoseBeforeItToo) {
+  const auto cancel = [](Communicator& world) {
+    const Work before = world.barrier_async(), behind = world.barrier_async();
+    behind.cancel();
+    EXPECT_EQ(before.wait().code(), Code::kCancelled);
+    return expect_code(Code::kCancelled, behind.wait());
+  };
+  run(cancel, expect_cancelled);
+}
+
+TEST_P(Ending, ToCancelWhatHasEndedIsNothing) {
+  const auto late = [](Communicator& world) {
+    const Work work = world.barrier_async();
+    if (Status status = work.wait(); !status.ok()) return status;
+    work.cancel();
+    return world.close();
+  };
+  const Status status = run_ranks({.mode = GetParam(), .ranks = kRanks}, late);
+  EXPECT_TRUE(status.ok()) << status.to_string();
+  Work().cancel();
+}
+
+TEST_P(Ending, AnOperationHasTheDeadlineThatWasSetBeforeIt) {
+  const auto wait_shortly = [](Communicator& world) {
+    EXPECT_EQ(world.set_timeout(milliseconds(0)).code(), Code::kInvalidArgument);
+    EXPECT_EQ(world.set_timeout(std::chrono::years(2)).code(), Code::kInvalidArgument);
+    EXPECT_TRUE(world.set_timeout(milliseconds(300)).ok());
+    const Status status = world.barrier();
+    EXPECT_NE(status.text().find("not ended after 0.3 s"), std::string::npos) << status.to_string();
+    return expect_code(Code::kTimeout, status);
+  };
+  run(wait_shortly, [](Communicator& world) { return expect_by_next_call(Code::kTimeout, world); });
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, Ending,
+                         ::testing::Values(Mode::kThreads, Mode::kSharedMemoryThreads,
+                                           Mode::kDirectThreads, Mode::kGatheringThreads),
+                         [](const auto& instance) { return name(instance.param); });
+
+}  // namespace
+}  // namespace paceline::testing
