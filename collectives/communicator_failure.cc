@@ -16,8 +16,10 @@ namespace {
 constexpr Duration kFlushPatience = std::chrono::seconds(2);
 constexpr Duration kFlushTime = std::chrono::seconds(10);
 constexpr Duration kFlushLook = std::chrono::milliseconds(2);
-// How long an error waits for a better account of it from somebody else.
+// How long an error waits for a better account of it from somebody else, and from a peer that was
+// asked, who answers unless it computes.
 constexpr Duration kPatience = std::chrono::milliseconds(200);
+constexpr Duration kAnswerPatience = std::chrono::seconds(1);
 
 std::string whole_seconds(Duration duration) {
   return seconds_text(std::chrono::floor<std::chrono::seconds>(duration));
@@ -58,7 +60,7 @@ bool CommunicatorCore::await_better_account(TimePoint now) {
   const bool unclear = disagreed && !explains(*disagreed);
   if (!unclear && backend_->outcome().code() != Code::kPeerLost) return false;
   if (!stands_at_) {
-    stands_at_ = now + kPatience;
+    stands_at_ = now + (unclear ? kAnswerPatience : kPatience);
     if (unclear) parts_.transport->tell(disagreed->peer, MessageKind::kInquiry, own_account());
   }
   return now < *stands_at_;
