@@ -144,6 +144,11 @@ Status CommunicatorCore::set_timeout(std::chrono::milliseconds timeout) {
   return {};
 }
 
+Duration CommunicatorCore::timeout() const {
+  const Engine::Baton baton = parts_.engine->hold();
+  return parts_.timeout;
+}
+
 // Nobody can leave an operation alone: the others wait for what this rank owes them.
 void CommunicatorCore::cancel(const Completion& completion) {
   const bool runs = running_ && current_.completion.get() == &completion;

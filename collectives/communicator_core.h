@@ -41,9 +41,9 @@ namespace paceline {
 inline constexpr std::chrono::milliseconds kLongestTimeout = std::chrono::years(1);
 
 /// Makes the communicator of some of a communicator's ranks, which all call it with the same id, as
-/// Communicator::init() does. What the options do not say is as it is there.
+/// Communicator::init() does. Determinism that the options do not say is as it is there.
 using Regroup = std::function<Result<Communicator>(const UniqueId& id, int rank, int size,
-                                                   const InitOptions& options)>;
+                                                   InitOptions options)>;
 
 class CommunicatorCore final : private Driver, private TransportSink, private OperationOwner {
  public:
@@ -77,6 +77,7 @@ class CommunicatorCore final : private Driver, private TransportSink, private Op
   /// Those of Communicator.
   Status close();
   Status set_timeout(std::chrono::milliseconds timeout);
+  Duration timeout() const;
   void abort();
   Status failure() const;
 

@@ -98,11 +98,8 @@ Result<Communicator> join_by_id(const UniqueId& id, World world, const InitOptio
 
 // A part shares its hosts' CPUs with the whole world.
 Regroup regroup_of(const World& world) {
-  const auto timeout = std::chrono::duration_cast<std::chrono::milliseconds>(world.timeout);
-  return [timeout, determinism = world.environment.determinism, local_ranks = world.local_ranks](
-             const UniqueId& id, int rank, int size, const InitOptions& said) {
-    InitOptions options = said;
-    if (options.timeout_ms.count() == 0) options.timeout_ms = timeout;
+  return [determinism = world.environment.determinism, local_ranks = world.local_ranks](
+             const UniqueId& id, int rank, int size, InitOptions options) {
     if (!options.determinism) options.determinism = determinism;
     return join_by_id(id, {.rank = rank, .size = size, .local_ranks = local_ranks}, options);
   };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -94,7 +95,10 @@ Result<std::optional<Communicator>> Communicator::split(int color, int key,
   const bool joins = color != kNoColor;
   PACELINE_TRY_ASSIGN(const UniqueId id, meeting_of(*this, place, joins && place.size > 1));
   if (!joins) return std::optional<Communicator>();
-  PACELINE_TRY_ASSIGN(Communicator made, regroup(id, place.rank, place.size, options));
+  InitOptions inherited = options;
+  if (inherited.timeout_ms.count() == 0)
+    inherited.timeout_ms = std::chrono::duration_cast<std::chrono::milliseconds>(core_->timeout());
+  PACELINE_TRY_ASSIGN(Communicator made, regroup(id, place.rank, place.size, inherited));
   return std::optional<Communicator>(std::move(made));
 }
 

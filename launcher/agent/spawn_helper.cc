@@ -60,7 +60,7 @@ struct Exec {
   ::_exit(1);
 }
 
-// A rank that ran sooner could end before one that has ended already and is not watched yet.
+// A rank that ended before it is watched would seem to have ended after all that are.
 void await_watch(const Exec& exec) {
   char watched = 0;
   if (::read(exec.socket, &watched, 1) != 1) ::_exit(1);

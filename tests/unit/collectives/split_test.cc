@@ -22,14 +22,13 @@ using std::chrono::milliseconds;
 
 constexpr InitOptions kOptions{.timeout_ms = milliseconds(30'000)};
 
-void run_world(int ranks, const std::function<void(Communicator world)>& body,
-               const InitOptions& options = kOptions) {
+void run_world(int ranks, const std::function<void(Communicator world)>& body) {
   const auto id = make_unique_id();
   ASSERT_TRUE(id.ok()) << id.status().to_string();
   std::vector<std::thread> threads;
   for (int rank = 0; rank < ranks; ++rank) {
     threads.emplace_back([&, rank] {
-      auto world = Communicator::init(*id, rank, ranks, options);
+      auto world = Communicator::init(*id, rank, ranks, kOptions);
       ASSERT_TRUE(world.ok()) << world.status().to_string();
       body(*std::move(world));
     });
@@ -91,10 +90,11 @@ TEST(Split, PartsAndTheWholeRunSideBySide) {
   });
 }
 
-TEST(Split, WhatIsNotSaidIsAsInTheWhole) {
+TEST(Split, TheDeadlineIsTheOneOfTheWhole) {
   const SystemClock clock;
   std::latch over(1);
   const auto wait_for_nobody = [&](Communicator world) {
+    ASSERT_TRUE(world.set_timeout(milliseconds(1000)).ok());
     auto part = world.split(0, 0);
     ASSERT_TRUE(part.ok()) << part.status().to_string();
     if (world.rank() != 0) return over.wait();  // there, but never called
@@ -103,7 +103,7 @@ TEST(Split, WhatIsNotSaidIsAsInTheWhole) {
     EXPECT_LT(clock.now() - begin, std::chrono::seconds(30));
     over.count_down();
   };
-  run_world(2, wait_for_nobody, {.timeout_ms = milliseconds(1000)});
+  run_world(2, wait_for_nobody);
 }
 
 TEST(Split, RefusesWhatIsNoColorAndGoesOn) {
