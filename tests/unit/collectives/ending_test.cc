@@ -21,10 +21,12 @@ class Ending : public ::testing::TestWithParam<Mode> {
   // Rank 0 does `first`; the others come when it has, and do `then`.
   void run(const std::function<Status(Communicator&)>& first,
            const std::function<Status(Communicator&)>& then) {
-    std::latch over(1);
+    std::latch connected(kRanks), over(1);
     const auto body = [&](Communicator& world) {
       // Only who is connected hears from one that leaves.
-      if (Status met = world.barrier(); !met.ok()) return met;
+      const Status met = world.barrier();
+      connected.arrive_and_wait();
+      if (!met.ok()) return met;
       if (world.rank() == 0) {
         const Status status = first(world);
         over.count_down();
