@@ -1,13 +1,16 @@
 // CollectiveBackend: runs whole operations. The second of the two seams (the first is Transport):
-// native plans over a transport, direct shared memory, MPI and NCCL are backends.
+// native plans over a transport, messages between pairs, direct shared memory, MPI and NCCL are
+// backends.
 #pragma once
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <paceline/message.h>
 #include <paceline/status.h>
 
 #include "comm/base/clock.h"
@@ -19,7 +22,8 @@ namespace paceline {
 struct Disagreement {
   int peer = -1;
   Signature theirs;
-  std::string difference;  ///< for a person; empty where the signatures say it
+  std::optional<Signature> mine{};  ///< where no collective operation was to meet it
+  std::string difference{};         ///< for a person; empty where the signatures say it
 };
 
 struct OperationRequest {
@@ -29,6 +33,7 @@ struct OperationRequest {
   // Borrowed, of as many ranks as there are, where the kind has them (plan/shape.h).
   const std::size_t* counts = nullptr;
   const std::size_t* recv_counts = nullptr;
+  std::span<const Message> messages{};  // borrowed, of an exchange
 };
 
 /// Runs one operation at a time, of the kinds that it serves. Everything with the engine's baton

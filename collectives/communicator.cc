@@ -66,8 +66,9 @@ OperationRequest with_counts(const CommunicatorCore& core, OperationRequest requ
   return request;
 }
 
-OperationRequest exchange_request(const CommunicatorCore& core, const void* in, Counts send_counts,
-                                  void* out, Counts recv_counts, DataType type) {
+OperationRequest all_to_all_v_request(const CommunicatorCore& core, const void* in,
+                                      Counts send_counts, void* out, Counts recv_counts,
+                                      DataType type) {
   OperationRequest exchange = blocks_request(OperationKind::kAllToAllV, in, out, 0, type);
   exchange.counts = for_each(core, send_counts);
   exchange.recv_counts = for_each(core, recv_counts);
@@ -84,6 +85,21 @@ OperationRequest reduce_scatter_v_request(const CommunicatorCore& core, const vo
 OperationRequest blocks_v_request(const CommunicatorCore& core, OperationKind kind, const void* in,
                                   void* out, Counts counts, DataType type, int root = -1) {
   return with_counts(core, blocks_request(kind, in, out, 0, type, root), counts);
+}
+
+OperationRequest send_request(const void* in, std::size_t count, DataType type, int peer) {
+  return request({.count = count, .root = peer, .kind = OperationKind::kSend, .type = type}, in,
+                 nullptr);
+}
+
+OperationRequest receive_request(void* out, std::size_t count, DataType type, int peer) {
+  return request({.count = count, .root = peer, .kind = OperationKind::kReceive, .type = type},
+                 nullptr, out);
+}
+
+OperationRequest messages_request(std::span<const Message> messages) {
+  return {.signature = {.count = messages.size(), .kind = OperationKind::kExchange},
+          .messages = messages};
 }
 
 }  // namespace
@@ -223,12 +239,36 @@ Work Communicator::scatter_v_async(const void* in, void* out, Counts counts, Dat
 
 Status Communicator::all_to_all_v(const void* in, Counts send_counts, void* out, Counts recv_counts,
                                   DataType type) {
-  return core_->run(exchange_request(*core_, in, send_counts, out, recv_counts, type));
+  return core_->run(all_to_all_v_request(*core_, in, send_counts, out, recv_counts, type));
 }
 
 Work Communicator::all_to_all_v_async(const void* in, Counts send_counts, void* out,
                                       Counts recv_counts, DataType type) {
-  return core_->start(exchange_request(*core_, in, send_counts, out, recv_counts, type));
+  return core_->start(all_to_all_v_request(*core_, in, send_counts, out, recv_counts, type));
+}
+
+Status Communicator::send(const void* in, std::size_t count, DataType type, int peer) {
+  return core_->run(send_request(in, count, type, peer));
+}
+
+Work Communicator::send_async(const void* in, std::size_t count, DataType type, int peer) {
+  return core_->start(send_request(in, count, type, peer));
+}
+
+Status Communicator::receive(void* out, std::size_t count, DataType type, int peer) {
+  return core_->run(receive_request(out, count, type, peer));
+}
+
+Work Communicator::receive_async(void* out, std::size_t count, DataType type, int peer) {
+  return core_->start(receive_request(out, count, type, peer));
+}
+
+Status Communicator::exchange(std::span<const Message> messages) {
+  return core_->run(messages_request(messages));
+}
+
+Work Communicator::exchange_async(std::span<const Message> messages) {
+  return core_->start(messages_request(messages));
 }
 
 }  // namespace paceline

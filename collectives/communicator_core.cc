@@ -48,9 +48,12 @@ bool overlap(const Buffer& a, const Buffer& b) {
 CommunicatorCore::CommunicatorCore(Parts parts)
     : parts_(std::move(parts)),
       clock_(parts_.engine->clock()),
-      backend_(parts_.backends.back().get()),
+      pairwise_(parts_.transport.get(), parts_.group.rank, parts_.group.size()),
+      backend_(&pairwise_),
       watch_(parts_.report_every) {
+  backend_of_.fill(&pairwise_);
   for (const OperationKind kind : kOperationKinds) {
+    if (!is_collective(kind)) continue;
     const auto serves = [&](const auto& backend) { return backend->serves(kind); };
     const auto found = std::find_if(parts_.backends.begin(), parts_.backends.end(), serves);
     PACELINE_ASSERT(found != parts_.backends.end());
@@ -125,12 +128,19 @@ Work CommunicatorCore::start(const OperationRequest& request) {
   return Work(parts_.engine, std::move(completion));
 }
 
+// All add up what they have sent and not received: nothing of it may be left.
 Status CommunicatorCore::close() {
   {
     const Engine::Baton baton = parts_.engine->hold();
     if (closed_) return {};
+    open_messages_ = pairwise_.open();
   }
-  Status status = run({.signature = {.kind = OperationKind::kClose}});
+  auto* const sum = reinterpret_cast<std::byte*>(&open_messages_);
+  Status status =
+      run({.signature = {.count = 1, .kind = OperationKind::kClose, .type = DataType::kUInt64},
+           .input = sum,
+           .output = sum});
+  if (status.ok() && open_messages_ != 0) status = account_of_messages();
   const Engine::Baton baton = parts_.engine->hold();
   closed_ = status.ok();
   return status;
@@ -169,6 +179,7 @@ Status CommunicatorCore::failure() const {
 
 Status CommunicatorCore::validate(const OperationRequest& request) const {
   const Signature& signature = request.signature;
+  if (!is_collective(signature.kind)) return pairwise_.validate(request);
   if (!has_elements(signature.kind)) return {};
   const std::size_t element = size_of(signature.type);
   if (element == 0) return argument_error("unknown data type");
@@ -280,8 +291,10 @@ void CommunicatorCore::begin_current() {
   if (!current_.called_at) current_.called_at = now;
   current_.flight_place = parts_.flight->start(signature, now);
   if (!refused.ok()) return fail(refused, now);
-  history_.begin(signature);
-  if (!early_.empty()) compare_early();
+  if (is_collective(signature.kind)) {
+    history_.begin(signature);
+    if (!early_.empty()) compare_early();
+  }
   watch_.begin(now, *current_.called_at, current_.timeout);
   if (const auto end = backend_->linger(clock_, now)) end_current({}, *end);
 }

@@ -6,6 +6,9 @@
 // told, the transport is aborted, and later calls return it at once. A notice from a peer does the
 // same, and is passed on (failure/binomial_graph.h).
 //
+// Messages between two ranks stand in the same queue, but are not in what all ranks have called
+// (backend/pairwise.h).
+//
 // A rank that makes no progress asks those it waits for what they are doing (failure/inquest.h).
 // Questions and answers carry what was called: two ranks that each wait for the other find out
 // although neither sends anything, and the fast path carries no handshake.
@@ -25,6 +28,7 @@
 #include <paceline/status.h>
 
 #include "collectives/backend.h"
+#include "collectives/backend/pairwise.h"
 #include "collectives/failure/call_history.h"
 #include "collectives/failure/inquest.h"
 #include "collectives/failure/stall_watch.h"
@@ -50,7 +54,7 @@ class CommunicatorCore final : private Driver, private TransportSink, private Op
   struct Parts {
     std::shared_ptr<Engine> engine;        // owners: see Work
     std::unique_ptr<Transport> transport;  // null in a group of one
-    /// The first that serves its kind carries an operation out; the last one serves all.
+    /// The first that serves its kind carries a collective operation out; the last one serves all.
     std::vector<std::unique_ptr<CollectiveBackend>> backends;
     std::unique_ptr<FlightRing> flight;
     std::unique_ptr<Whereabouts> whereabouts;  // may be null
@@ -131,6 +135,8 @@ class CommunicatorCore final : private Driver, private TransportSink, private Op
   // What ranks say about themselves.
   void compare(int peer, const Signature& theirs);
   void compare_early();
+  bool has_passed(const Heard& heard, TimePoint now);
+  Status account_of_messages();
   bool listen(TimePoint now);
   bool hear(const Heard& heard, TimePoint now);
   void begin_inquest(TimePoint now);
@@ -155,7 +161,8 @@ class CommunicatorCore final : private Driver, private TransportSink, private Op
   Parts parts_;
   const Clock& clock_;  // the engine's
   bool running_ = false;
-  Operation current_;           // if `running_`
+  Operation current_;  // if `running_`
+  PairwiseBackend pairwise_;
   CollectiveBackend* backend_;  // the one that carries it out; never null
   std::array<CollectiveBackend*, std::size(kOperationKinds)> backend_of_{};
   RingQueue<Operation> queue_;  // those behind it
@@ -165,7 +172,7 @@ class CommunicatorCore final : private Driver, private TransportSink, private Op
   Inquest inquest_;
   std::vector<Heard> heard_;            // not yet listened to
   std::optional<Status> notice_;        // what else has gone wrong, not yet acted upon
-  std::vector<Early> early_;            // what peers have begun before this rank, one each
+  std::vector<Early> early_;            // what peers have begun before this rank; see waits()
   std::optional<TimePoint> stands_at_;  // until then somebody else's account may come
 
   Status failure_;
@@ -176,6 +183,8 @@ class CommunicatorCore final : private Driver, private TransportSink, private Op
   };
   LastWord last_word_;
   bool closed_ = false;
+  std::uint64_t open_messages_ =
+      0;                   // while it closes: PairwiseBackend::open() of this rank, of all
   bool flushing_ = false;  // words are on their way: the engine is kept awake for them
   TimePoint flush_until_{};
   TimePoint flush_limit_{};

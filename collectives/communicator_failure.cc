@@ -68,6 +68,7 @@ bool CommunicatorCore::await_better_account(TimePoint now) {
 
 // Is it known what this rank called in its place?
 bool CommunicatorCore::explains(const Disagreement& disagreement) const {
+  if (disagreement.mine) return true;
   const Signature* mine = history_.find(disagreement.theirs.sequence);
   return mine != nullptr &&
          (!disagreement.difference.empty() || !mine->is_same_call(disagreement.theirs));
@@ -75,12 +76,14 @@ bool CommunicatorCore::explains(const Disagreement& disagreement) const {
 
 Status CommunicatorCore::failure_of_backend() const {
   const auto disagreed = backend_->disagreement();
-  if (disagreed) {
-    const Signature* mine = history_.find(disagreed->theirs.sequence);
-    return disagreement(disagreed->peer, mine ? *mine : current_.request.signature,
-                        disagreed->theirs, disagreed->difference);
+  if (!disagreed) return backend_->outcome();
+  const Signature* mine = &current_.request.signature;
+  if (disagreed->mine) {
+    mine = &*disagreed->mine;
+  } else if (const Signature* const called = history_.find(disagreed->theirs.sequence)) {
+    mine = called;
   }
-  return backend_->outcome();
+  return disagreement(disagreed->peer, *mine, disagreed->theirs, disagreed->difference);
 }
 
 Status CommunicatorCore::disagreement(int peer, const Signature& mine, const Signature& theirs,
@@ -126,16 +129,27 @@ void CommunicatorCore::told(int peer, MessageKind kind, ByteView payload) {
 }
 
 // A message that no receive expects tells what its sender has called. Where that was something
-// else, this rank might never ask for it, and who is not read from cannot tell it.
+// else, this rank might never ask for it, and who is not read from cannot tell it. Of each peer the
+// first such operation is kept, and the last of its messages to this rank alone.
 void CommunicatorCore::waits(int peer, const Signature& signature) {
   if (signature.sequence < history_.begun()) return compare(peer, signature);
-  const auto is_peers = [peer](const Early& early) { return early.peer == peer; };
-  if (std::none_of(early_.begin(), early_.end(), is_peers)) early_.push_back({peer, signature});
+  const bool is_shared = is_collective(signature.kind);
+  const auto is_like = [&](const Early& early) {
+    return early.peer == peer && is_collective(early.signature.kind) == is_shared;
+  };
+  const auto found = std::find_if(early_.begin(), early_.end(), is_like);
+  if (found == early_.end()) {
+    early_.push_back({peer, signature});
+  } else if (!is_shared) {
+    found->signature = signature;
+  }
 }
 
+// What this rank has begun since then would have met it.
 void CommunicatorCore::compare(int peer, const Signature& theirs) {
   const Signature* mine = history_.find(theirs.sequence);
   if (notice_ || mine == nullptr || mine->is_same_call(theirs)) return;
+  if (!is_collective(theirs.kind) && pairwise_.has_received(peer, theirs)) return;
   notice_ = disagreement(peer, *mine, theirs);
 }
 
@@ -165,9 +179,39 @@ bool CommunicatorCore::hear(const Heard& heard, TimePoint now) {
     fail(disagreement(heard.peer, difference->mine, difference->theirs), now);
     return true;
   }
+  if (has_passed(heard, now)) return true;
   inquest_.heard(heard.peer, heard.account, heard.kind == MessageKind::kGoodbye);
   ask_questions();
   return false;
+}
+
+// A peer that has begun the next collective operation has no message left for what is before it:
+// its account came behind all that it sent.
+bool CommunicatorCore::has_passed(const Heard& heard, TimePoint now) {
+  const Account& account = heard.account;
+  if (!running_ || is_collective(current_.request.signature.kind)) return false;
+  if (account.begun <= history_.begun() || account.recent.empty()) return false;
+  const auto mine = pairwise_.awaited_with(heard.peer);
+  if (!mine) return false;
+  const auto is_beyond = [&](const Signature& theirs) {
+    return theirs.sequence >= history_.begun();
+  };
+  const auto theirs = std::find_if(account.recent.begin(), account.recent.end(), is_beyond);
+  if (theirs == account.recent.end()) return false;
+  fail(disagreement(heard.peer, *mine, *theirs), now);
+  return true;
+}
+
+// For whom it was left lying sees it coming, and says so.
+Status CommunicatorCore::account_of_messages() {
+  const auto is_known = [this] { return !failure_.ok(); };
+  if (!parts_.engine->wait(is_known, Deadline::after(clock_, kAnswerPatience))) {
+    const Engine::Baton baton = parts_.engine->hold();
+    fail(
+        Status(Code::kMismatch, Scope::kGroup, "ranks have sent messages that nobody has received"),
+        clock_.now());
+  }
+  return failure();
 }
 
 void CommunicatorCore::begin_inquest(TimePoint now) {

@@ -29,10 +29,10 @@ bool NativeBackend::drive(TimePoint) { return executor_.advance(); }
 Result<NativeBackend::CachedPlan*> NativeBackend::plan_for(const OperationRequest& operation) {
   const Signature& signature = operation.signature;
   const std::size_t element_bytes = size_of(signature.type);
-  // Whoever closes meets everybody else, as in a barrier.
+  // Whoever closes meets everybody else, and adds a number to theirs.
   const bool closes = signature.kind == OperationKind::kClose;
   PlanRequest request{
-      .kind = closes ? OperationKind::kBarrier : signature.kind,
+      .kind = closes ? OperationKind::kAllReduce : signature.kind,
       .rank = options_.rank,
       .ranks = options_.ranks,
       .root = std::max(signature.root, 0),

@@ -32,7 +32,7 @@ class NativeBackend final : public CollectiveBackend {
   NativeBackend(Transport* transport, Options options);
 
   std::string_view name() const override { return "native"; }
-  bool serves(OperationKind) const override { return true; }
+  bool serves(OperationKind kind) const override { return is_collective(kind); }
   Status start(OperationRequest& request) override;
   std::optional<TimePoint> linger(const Clock& clock, TimePoint now) override;
   bool drive(TimePoint now) override;

@@ -37,7 +37,8 @@ ShmBackend::ShmBackend(const shm::Layout& layout, std::vector<Doorbell*> bells,
       protocol_(options.rank, layout.ranks()) {}
 
 bool ShmBackend::serves(OperationKind kind) const {
-  return !has_elements(kind) || kind == OperationKind::kAllReduce || is_broadcast(kind);
+  return kind == OperationKind::kBarrier || kind == OperationKind::kClose ||
+         kind == OperationKind::kAllReduce || is_broadcast(kind);
 }
 
 Status ShmBackend::start(OperationRequest& request) {

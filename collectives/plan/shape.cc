@@ -32,6 +32,9 @@ Shape shape_of(const PlanRequest& request) {
   const auto all = [&] { return end_of(block_of(request, request.ranks - 1)); };
   switch (request.kind) {
     case OperationKind::kClose:
+    case OperationKind::kExchange:
+    case OperationKind::kSend:
+    case OperationKind::kReceive:
     case OperationKind::kBarrier:
       break;
     case OperationKind::kBroadcast:
@@ -88,6 +91,9 @@ std::vector<Origin> origins_of(const std::vector<PlanRequest>& requests, int ran
   if (shape_of(request).output_count == 0) return {};
   switch (request.kind) {
     case OperationKind::kClose:
+    case OperationKind::kExchange:
+    case OperationKind::kSend:
+    case OperationKind::kReceive:
     case OperationKind::kBarrier:
       break;
     case OperationKind::kBroadcast:

@@ -3,6 +3,15 @@
 #include "comm/base/random.h"
 
 namespace paceline {
+namespace {
+
+const char* word_of_root(OperationKind kind) {
+  if (kind == OperationKind::kSend) return " to ";
+  if (kind == OperationKind::kReceive) return " from ";
+  return ", root ";
+}
+
+}  // namespace
 
 bool Signature::is_same_call(const Signature& other) const {
   Signature same_past = other;
@@ -18,10 +27,11 @@ std::string Signature::to_string() const {
     const bool counts_differ = kind == OperationKind::kAllToAllV;
     text += "(" + (counts_differ ? "" : std::to_string(count) + " x ") + std::string(name(type));
     if (reduces(kind)) text += ", " + std::string(name(op));
-    if (root >= 0) text += ", root " + std::to_string(root);
+    if (root >= 0) text += word_of_root(kind) + std::to_string(root);
     text += ")";
   }
-  return text + " #" + std::to_string(sequence);
+  if (kind == OperationKind::kExchange) text += "(" + std::to_string(count) + " messages)";
+  return text + (is_collective(kind) ? " #" : " before #") + std::to_string(sequence);
 }
 
 std::string difference(const Signature& mine, const Signature& theirs) {
@@ -39,6 +49,7 @@ std::string difference(const Signature& mine, const Signature& theirs) {
   add("op", name(mine.op), name(theirs.op));
   add("root", std::to_string(mine.root), std::to_string(theirs.root));
   if (text.empty() && mine.plan != theirs.plan) {
+    if (mine.kind == OperationKind::kSend) return "another message of theirs";
     text = "another algorithm or segment size (PACELINE_ALGORITHM, PACELINE_SEGMENT_BYTES)";
     if (has_counts(mine.kind)) text = "other counts of the ranks, or " + text;
   }

@@ -1,5 +1,8 @@
 // What an operation is, in the words that must agree on every rank. It travels with each message,
 // so ranks that called different things find out at the first message they exchange.
+//
+// A message between two ranks is no collective operation and has no number among them: it carries
+// that of the collective operation before which it was sent.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +13,19 @@
 namespace paceline {
 
 struct Signature {
-  std::uint64_t sequence = 0;  ///< number of the operation in its communicator
-  /// Of kinds that have counts: their sum; of all_to_all_v, in which each rank knows its own: 0.
+  /// Number of the collective operation in its communicator; of others, of the one that comes next.
+  std::uint64_t sequence = 0;
+  /// Of kinds that have counts: their sum; of all_to_all_v, in which each rank knows its own: 0. Of
+  /// an exchange: how many messages.
   std::uint64_t count = 0;
-  std::int32_t root = -1;  ///< -1 where the kind has none
+  /// Of a send where it goes, of a receive where it comes from; -1 where the kind has none.
+  std::int32_t root = -1;
   OperationKind kind{};
   DataType type{};
   ReduceOp op{};
   /// Digest of how the operation is carried out (algorithm, segment size), and of counts that all
   /// know: ranks that agree on all else and not on this were configured, or called it, differently.
+  /// Of a send: how many its rank had sent to the same peer before.
   std::uint32_t plan = 0;
   /// Digest of all operations before this one: so a disagreement that no message of its own
   /// operation could show is found at the next message between any two ranks.
@@ -28,7 +35,7 @@ struct Signature {
   /// Equal but for the history.
   bool is_same_call(const Signature& other) const;
 
-  /// "all_reduce(1000 x float32, sum) #12"
+  /// "all_reduce(1000 x float32, sum) #12", "send(1000 x float32 to 3) before #12"
   std::string to_string() const;
   /// All but the history in one number, for digests: linear, so to be mixed with something that is
   /// not. Odd factors without a pattern, which a processor multiplies by side by side.

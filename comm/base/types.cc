@@ -74,6 +74,12 @@ std::string_view name(OperationKind kind) {
       return "scatter_v";
     case OperationKind::kAllToAllV:
       return "all_to_all_v";
+    case OperationKind::kExchange:
+      return "exchange";
+    case OperationKind::kSend:
+      return "send";
+    case OperationKind::kReceive:
+      return "receive";
   }
   return "unknown operation";
 }

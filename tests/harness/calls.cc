@@ -13,13 +13,27 @@ namespace {
 constexpr std::byte kNothing{0xA5};  // what nobody has written
 
 bool can_be_in_place(OperationKind kind) {
-  return kind != OperationKind::kAllToAll && kind != OperationKind::kAllToAllV;
+  return kind != OperationKind::kAllToAll && kind != OperationKind::kAllToAllV &&
+         kind != OperationKind::kExchange;
+}
+
+// shape.h knows the operations of all ranks.
+Shape shape_of_call(const PlanRequest& request) {
+  if (request.kind != OperationKind::kExchange) return shape_of(request);
+  return {.input_count = request.count, .output_count = request.count};
+}
+
+std::vector<Origin> origins_of_call(const std::vector<PlanRequest>& requests, int rank) {
+  const PlanRequest& own = requests[static_cast<std::size_t>(rank)];
+  if (own.kind != OperationKind::kExchange) return origins_of(requests, rank);
+  return {{.count = own.count, .rank = (rank + own.ranks - 1) % own.ranks}};
 }
 
 }  // namespace
 
 Signature signature_of(const Call& call, int ranks) {
   Signature signature{.kind = call.kind};
+  if (call.kind == OperationKind::kExchange) signature.count = 2;
   if (!has_elements(call.kind)) return signature;
   signature.count = call.count;
   if (call.kind == OperationKind::kAllToAllV) {
@@ -35,7 +49,19 @@ Signature signature_of(const Call& call, int ranks) {
   return signature;
 }
 
+std::array<Signature, 2> message_signatures(const Call& call, int rank, int ranks) {
+  const Signature sent{.count = call.count,
+                       .root = (rank + 1) % ranks,
+                       .kind = OperationKind::kSend,
+                       .type = call.type};
+  Signature received = sent;
+  received.kind = OperationKind::kReceive;
+  received.root = (rank + ranks - 1) % ranks;
+  return {sent, received};
+}
+
 bool Call::agrees_with(const Call& other) const {
+  if (kind == OperationKind::kExchange && type != other.type) return false;
   // One rank's counts are as good as any.
   return count == other.count && signature_of(*this, 1) == signature_of(other, 1);
 }
@@ -46,9 +72,9 @@ MadeCall::MadeCall(const Call& call, std::size_t number, int rank, int ranks)
       requests_(uneven_requests({.kind = call.kind,
                                  .ranks = ranks,
                                  .root = call.root,
-                                 .count = has_elements(call.kind) ? call.count : 0})),
+                                 .count = moves_elements(call.kind) ? call.count : 0})),
       rank_(rank),
-      shape_(shape_of(request())),
+      shape_(shape_of_call(request())),
       in_place_(call.kind == OperationKind::kBroadcast ||
                 (call.in_place && can_be_in_place(call.kind))) {
   const std::size_t input_end = shape_.input_at + shape_.input_count;
@@ -70,6 +96,13 @@ void* MadeCall::output() {
   if (shape_.output_count == 0) return nullptr;
   if (!in_place_) return second_.data() + kGuardBytes;
   return first_.data() + kGuardBytes + bytes(shape_.output_at);
+}
+
+std::span<const Message> MadeCall::messages() {
+  const auto [sent, received] = message_signatures(call_, rank_, request().ranks);
+  messages_ = {Message::sent(input(), sent.count, sent.type, sent.root),
+               Message::received(output(), received.count, received.type, received.root)};
+  return messages_;
 }
 
 Status MadeCall::run(Communicator& world) {
@@ -105,8 +138,13 @@ Status MadeCall::run(Communicator& world) {
       return world.scatter_v(input(), output(), counts(), type, root);
     case OperationKind::kAllToAllV:
       return world.all_to_all_v(input(), counts(), output(), recv_counts(), type);
+    case OperationKind::kExchange:
+      return world.exchange(messages());
+    case OperationKind::kSend:
+    case OperationKind::kReceive:
+      break;
   }
-  return {};
+  return Status(Code::kInternal, Scope::kOperation, "no call of all ranks");
 }
 
 void MadeCall::start(Communicator& world) {
@@ -155,6 +193,12 @@ void MadeCall::start(Communicator& world) {
     case OperationKind::kAllToAllV:
       work_ = world.all_to_all_v_async(input(), counts(), output(), recv_counts(), type);
       break;
+    case OperationKind::kExchange:
+      work_ = world.exchange_async(messages());
+      break;
+    case OperationKind::kSend:
+    case OperationKind::kReceive:
+      break;
   }
 }
 
@@ -188,7 +232,7 @@ std::string MadeCall::wrong() const {
 
 std::string MadeCall::wrong_result() const {
   const std::byte* const out = static_cast<const std::byte*>(const_cast<MadeCall*>(this)->output());
-  for (const Origin& origin : origins_of(requests_, rank_)) {
+  for (const Origin& origin : origins_of_call(requests_, rank_)) {
     const Elements right = origin.rank == Origin::kEveryRank
                                ? reduced(form_, request().ranks, kPeriod)
                                : inputs_of(form_, origin.rank, kPeriod);

@@ -2,7 +2,9 @@
 // what collectives/plan/shape.h says.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,9 +17,19 @@
 
 namespace paceline::testing {
 
+/// Can all ranks make it? A single send or receive is a call of one.
+constexpr bool is_of_all(OperationKind kind) {
+  return kind != OperationKind::kSend && kind != OperationKind::kReceive;
+}
+/// Does a call have a count and a type? Those of an exchange are its messages'.
+constexpr bool moves_elements(OperationKind kind) {
+  return has_elements(kind) || kind == OperationKind::kExchange;
+}
+
+/// An exchange sends to the rank that follows, and receives from the one before.
 struct Call {
   OperationKind kind = OperationKind::kBarrier;
-  /// Where the kind has elements. Where it has counts they are uneven_requests()'s.
+  /// Where the kind moves elements. Where it has counts they are uneven_requests()'s.
   std::size_t count = 0;
   DataType type = DataType::kFloat32;  ///< the same
   ReduceOp op = ReduceOp::kSum;        ///< where it reduces
@@ -33,6 +45,8 @@ struct Call {
 /// What a communicator of that many ranks makes of it: all that they must agree on, but for counts
 /// of their own.
 Signature signature_of(const Call& call, int ranks);
+/// The messages of an exchange, as its rank names them: what it sends, what it receives.
+std::array<Signature, 2> message_signatures(const Call& call, int rank, int ranks);
 
 /// A call on one rank. Its buffers stay until it is destroyed, which must not be before the
 /// communicator has ended it.
@@ -49,6 +63,8 @@ class MadeCall {
 
   const std::vector<std::size_t>& counts() const { return request().counts; }
   const std::vector<std::size_t>& recv_counts() const { return request().recv_counts; }
+  /// Of an exchange.
+  std::span<const Message> messages();
   /// Null where this rank has none.
   const void* input() const;
   void* output();
@@ -74,6 +90,7 @@ class MadeCall {
   const bool in_place_;
   Bytes first_;   // the input; in place: both
   Bytes second_;  // the output, where it is not in place
+  std::array<Message, 2> messages_;
   Work work_;
 };
 

@@ -27,6 +27,18 @@ constexpr COp kCOps[] = {{plSum, ReduceOp::kSum},
                          {plAvg, ReduceOp::kAvg}};
 static_assert(std::size(kCOps) == std::size(kReduceOps));
 
+// As one operation, all its messages at once.
+plResult_t exchange_in_c(plComm_t comm, std::span<const Message> messages) {
+  plResult_t result = plGroupStart();
+  for (const auto& [in, out, count, peer, type, is_sent] : messages) {
+    if (result != plSuccess) break;
+    result = is_sent ? plSend(in, count, c_type(type), peer, comm, nullptr)
+                     : plRecv(out, count, c_type(type), peer, comm, nullptr);
+  }
+  const plResult_t ended = plGroupEnd();
+  return result == plSuccess ? ended : result;
+}
+
 }  // namespace
 
 plDataType_t c_type(DataType type) {
@@ -78,6 +90,11 @@ plResult_t call_in_c(plComm_t comm, const Call& call, MadeCall& made) {
     case OperationKind::kAllToAllV:
       return plAlltoAllV(in, made.counts().data(), out, made.recv_counts().data(), type, comm,
                          nullptr);
+    case OperationKind::kExchange:
+      return exchange_in_c(comm, made.messages());
+    case OperationKind::kSend:
+    case OperationKind::kReceive:
+      break;
   }
   return plInternalError;
 }

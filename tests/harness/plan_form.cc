@@ -119,6 +119,7 @@ std::vector<PlanRequest> uneven_requests(const PlanRequest& request) {
 }
 
 std::size_t count_of_call(const PlanRequest& request, std::size_t count) {
+  if (!is_collective(request.kind)) return count;
   if (!has_elements(request.kind)) return 0;
   const auto ranks = static_cast<std::size_t>(request.ranks);
   if (has_counts(request.kind)) return (count + ranks - 1) / ranks;

@@ -12,10 +12,10 @@ namespace {
 template <class Fits>
 Call call_of(std::size_t count, int root, const Fits& fits, Random& random) {
   OperationKind kind = OperationKind::kClose;
-  while (kind == OperationKind::kClose || !fits(kind))
+  while (kind == OperationKind::kClose || !is_of_all(kind) || !fits(kind))
     kind = kOperationKinds[random.below(std::size(kOperationKinds))];
   Call call{.kind = kind};
-  if (has_elements(kind)) call.count = count, call.type = DataType::kFloat64;
+  if (moves_elements(kind)) call.count = count, call.type = DataType::kFloat64;
   if (has_root(kind)) call.root = root;
   return call;
 }
@@ -46,7 +46,7 @@ Pair pair_of(Difference difference, int ranks, Random& random) {
   };
   const int root = below_ranks();
   const std::size_t count = random.chance(0.2) ? 0 : 1 + random.below(150);
-  const Call most = call_of(count, root, has_elements, random);
+  const Call most = call_of(count, root, moves_elements, random);
   Pair pair{most, most};
   switch (difference) {
     case Difference::kKind:

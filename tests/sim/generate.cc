@@ -31,9 +31,9 @@ std::size_t pick_count(Random& random) {
 Call pick_call(int ranks, Random& random) {
   Call call{.kind = pick<OperationKind>(kOperationKinds, random),
             .asynchronous = random.chance(0.3)};
-  if (call.kind == OperationKind::kClose || random.chance(0.2))
+  if (call.kind == OperationKind::kClose || !is_of_all(call.kind) || random.chance(0.2))
     call.kind = OperationKind::kAllReduce;
-  if (!has_elements(call.kind)) return call;
+  if (!moves_elements(call.kind)) return call;
   call.count = pick_count(random);
   call.type = pick<DataType>(kDataTypes, random);
   call.in_place = random.chance(0.5);

@@ -9,16 +9,30 @@ namespace {
 
 bool holds(const std::vector<int>& ranks, int rank) { return std::ranges::count(ranks, rank) > 0; }
 
-// The calls of one rank as errors quote them, by their numbers: its own, then close().
-std::vector<std::string> words_of_calls(const Scenario& scenario, int rank) {
-  const std::vector<Call> calls = calls_of(scenario, rank);
-  std::vector<std::string> words;
-  const auto add = [&](const Call& call) {
-    words.push_back(words_of(call, words.size(), scenario.ranks));
-  };
-  for (const Call& call : calls) add(call);
-  add({.kind = OperationKind::kClose});
-  return words;
+// A call as errors quote it.
+struct Quote {
+  std::uint64_t number;
+  std::string words;
+};
+
+// Those of the calls of one rank, and of the messages in them: its own, then close().
+std::vector<Quote> quotes_of(const Scenario& scenario, int rank) {
+  std::vector<Call> calls = calls_of(scenario, rank);
+  calls.push_back({.kind = OperationKind::kClose});
+  std::vector<Quote> quotes;
+  std::uint64_t number = 0;
+  for (const Call& call : calls) {
+    quotes.push_back({number, words_of(call, number, scenario.ranks)});
+    if (is_collective(call.kind)) {
+      ++number;
+      continue;
+    }
+    for (Signature message : message_signatures(call, rank, scenario.ranks)) {
+      message.sequence = number;
+      quotes.push_back({number, message.to_string()});
+    }
+  }
+  return quotes;
 }
 
 std::string milliseconds(Duration time) { return std::to_string(time.count() / 1'000'000) + " ms"; }
@@ -142,9 +156,10 @@ class RankJudge {
       return "rank " + std::to_string(culprit.rank) + " is not on \"" + culprit.host + "\"";
     }
     for (int rank = 0; rank < scenario_.ranks; ++rank) {
-      const std::vector<std::string> words = words_of_calls(scenario_, rank);
-      const auto number = static_cast<std::size_t>(culprit.sequence);
-      if (number < words.size() && words[number] == culprit.operation) return {};
+      const auto number = static_cast<std::uint64_t>(culprit.sequence);
+      for (const Quote& quote : quotes_of(scenario_, rank)) {
+        if (quote.number == number && quote.words == culprit.operation) return {};
+      }
     }
     return "no rank was in operation " + std::to_string(culprit.sequence) + " \"" +
            culprit.operation + "\"";
@@ -171,8 +186,8 @@ class RankJudge {
 
   // "rank 1 on a called … where rank 0 on b called …", with a call of each that it has made.
   bool quotes(const std::string& text, int rank, int other) const {
-    for (const std::string& theirs : words_of_calls(scenario_, rank)) {
-      for (const std::string& others : words_of_calls(scenario_, other)) {
+    for (const auto& [number, theirs] : quotes_of(scenario_, rank)) {
+      for (const auto& [others_number, others] : quotes_of(scenario_, other)) {
         const std::string sentence =
             called(rank, theirs) + " where " + called(other, others) + ": ";
         // Equal calls disagree only in what came before them, or in counts of their own.

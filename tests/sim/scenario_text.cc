@@ -15,7 +15,7 @@ constexpr std::string_view kInPlace = "in_place";
 
 std::string text_of(const Call& call) {
   std::string text(name(call.kind));
-  if (has_elements(call.kind))
+  if (moves_elements(call.kind))
     text += "," + std::to_string(call.count) + "," + std::string(name(call.type));
   if (reduces(call.kind)) text += "," + std::string(name(call.op));
   if (has_root(call.kind)) text += "," + std::to_string(call.root);
@@ -97,8 +97,8 @@ bool read_ranks(std::string_view text, std::vector<int>& into) {
 
 bool read_call(std::string_view text, Call& call) {
   if (!read_name<OperationKind>(take(text, ','), kOperationKinds, call.kind)) return false;
-  if (call.kind == OperationKind::kClose) return false;
-  if (has_elements(call.kind)) {
+  if (call.kind == OperationKind::kClose || !is_of_all(call.kind)) return false;
+  if (moves_elements(call.kind)) {
     if (!read_number(take(text, ','), call.count) || call.count > kMostCount) return false;
     if (!read_name<DataType>(take(text, ','), kDataTypes, call.type)) return false;
   }

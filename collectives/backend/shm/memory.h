@@ -41,7 +41,7 @@ class Memory {
     request_ = &request;
     const Signature& signature = request.signature;
     element_bytes_ = size_of(signature.type);
-    short_bytes_ = has_elements(signature.kind) ? bytes(signature.count) : 0;
+    short_bytes_ = bytes(signature.count);
     return short_bytes_ <= most_short ? 0 : begin_chunks(first_chunk);
   }
 

@@ -1,4 +1,4 @@
-// Collective operations among the ranks of a group.
+// Collective operations among the ranks of a group, and messages between two of them.
 //
 //   #include <paceline/communicator.h>
 //   paceline::Communicator world = paceline::Communicator::init().value();
@@ -22,6 +22,7 @@
 #include <string>
 
 #include <paceline/group.h>
+#include <paceline/message.h>
 #include <paceline/status.h>
 #include <paceline/types.h>
 #include <paceline/unique_id.h>
@@ -148,8 +149,22 @@ class Communicator {
   Status all_to_all_v(const void* in, std::span<const std::size_t> send_counts, void* out,
                       std::span<const std::size_t> recv_counts, DataType type);
 
+  // Messages between two ranks. Of a pair, those that one sends meet what the other receives from
+  // it in the order of the calls; count and type agree, and so does the place: between the same
+  // collective operations on both. A message that was sent and not received is found at the
+  // receiver's next collective operation, or by close().
+
+  /// `count` elements to `peer`. Ends when `in` may be reused, which may be before `peer` has
+  /// called receive(), or, where there is no room for so much, only then: two ranks that send to
+  /// each other use exchange(). Not to oneself.
+  Status send(const void* in, std::size_t count, DataType type, int peer);
+  Status receive(void* out, std::size_t count, DataType type, int peer);
+  /// Many messages at once, in both directions, with any peers; ends when all have ended. What one
+  /// sends to oneself it receives in the same exchange.
+  Status exchange(std::span<const Message> messages);
+
   /// The same without waiting for the end. Errors in the arguments come through the Work too.
-  /// Counts belong to the operation as buffers do.
+  /// Counts and the list of messages belong to the operation as buffers do.
   Work barrier_async();
   Work broadcast_async(void* buffer, std::size_t count, DataType type, int root);
   Work reduce_async(const void* in, void* out, std::size_t count, DataType type, ReduceOp op,
@@ -172,6 +187,9 @@ class Communicator {
                        DataType type, int root);
   Work all_to_all_v_async(const void* in, std::span<const std::size_t> send_counts, void* out,
                           std::span<const std::size_t> recv_counts, DataType type);
+  Work send_async(const void* in, std::size_t count, DataType type, int peer);
+  Work receive_async(void* out, std::size_t count, DataType type, int peer);
+  Work exchange_async(std::span<const Message> messages);
 
   /// In place on typed spans.
   template <class T>

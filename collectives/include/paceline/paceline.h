@@ -13,9 +13,9 @@
  * elements, 64 bits wide. Buffers are host memory, aligned or not, the same for input and output or
  * apart.
  *
- * Every call returns when it has ended. Any thread may call, also several at a time; operations of
- * one communicator run in the order in which they were called, which must be the same on every
- * rank. No exception leaves a call. */
+ * Every call returns when it has ended, but for those of a group. Any thread may call, also several
+ * at a time; operations of one communicator run in the order in which they were called, which must
+ * be the same on every rank. No exception leaves a call. */
 #pragma once
 
 #include <stddef.h>
@@ -159,6 +159,21 @@ plResult_t plBroadcast(const void* sendbuff, void* recvbuff, size_t count, plDat
                        int root, plComm_t comm, plStream_t stream);
 /* Returns when every rank has called it. */
 plResult_t plBarrier(plComm_t comm, plStream_t stream);
+
+/* A message to a peer that calls plRecv with the same count and datatype: Communicator::send(). Two
+ * ranks that send to each other do so in a group. */
+plResult_t plSend(const void* sendbuff, size_t count, plDataType_t datatype, int peer,
+                  plComm_t comm, plStream_t stream);
+plResult_t plRecv(void* recvbuff, size_t count, plDataType_t datatype, int peer, plComm_t comm,
+                  plStream_t stream);
+
+/* Operations and messages that this thread calls between the two are made by plGroupEnd, which
+ * returns when all have ended: the first error, or plSuccess. Until then their buffers and counts
+ * belong to them, and the calls themselves only say whether they are NULL where they must not be.
+ * Of each communicator all messages go at once, then its operations in the order of the calls;
+ * several communicators side by side. Groups may lie in each other: the outermost counts. */
+plResult_t plGroupStart(void);
+plResult_t plGroupEnd(void);
 
 /* A word for the code. */
 const char* plGetErrorString(plResult_t result);

@@ -73,7 +73,8 @@ int run(bool quick) {
   int calls = 0;
   for (const Mode mode : {Mode::kDirectThreads, Mode::kThreads}) {
     for (const OperationKind kind : kOperationKinds) {
-      if (!has_elements(kind) || (quick && (calls > 0 || kind != OperationKind::kAllReduce)))
+      if (!moves_elements(kind) || !is_of_all(kind) ||
+          (quick && (calls > 0 || kind != OperationKind::kAllReduce)))
         continue;
       if (!try_call(kind, mode)) return 1;
       ++calls;

@@ -50,7 +50,7 @@ OperationKind kind_of(const Case& each) { return kOperationKinds[each[kKind]]; }
 bool can_be(const Case& each) {
   const bool simulated_c = static_cast<Road>(each[kRoad]) == Road::kSimulation &&
                            static_cast<Language>(each[kLanguage]) == Language::kC;
-  return kind_of(each) != OperationKind::kClose && !simulated_c;
+  return is_of_all(kind_of(each)) && kind_of(each) != OperationKind::kClose && !simulated_c;
 }
 
 // Two values of two factors.
@@ -116,7 +116,7 @@ std::vector<Case> product() {
   // What a kind does not have makes no difference.
   std::erase_if(cases, [](const Case& each) {
     return !can_be(each) || (!reduces(kind_of(each)) && each[kOp] > 0) ||
-           (!has_elements(kind_of(each)) && (each[kType] > 0 || each[kCount] > 0));
+           (!moves_elements(kind_of(each)) && (each[kType] > 0 || each[kCount] > 0));
   });
   return cases;
 }

@@ -194,12 +194,20 @@ std::optional<Report> parse_report(const std::string& text) {
   return lines ? std::optional(report) : std::nullopt;
 }
 
-// Was that call to be made, as its words say? Every rank makes the same ones.
+// Was that call to be made, as its words say? Every rank makes the same ones, round after round;
+// only those of all ranks are counted.
 bool is_called(const Report& report, const Scenario& scenario) {
   if (report.sequence < 0) return false;
   const auto sequence = static_cast<std::uint64_t>(report.sequence);
-  const Call& call = scenario.calls[sequence % scenario.calls.size()];
-  return report.operation == words_of(call, sequence, scenario.ranks);
+  const auto is_counted = [](const Call& call) { return is_collective(call.kind); };
+  const auto round = static_cast<std::uint64_t>(
+      std::max<std::ptrdiff_t>(1, std::ranges::count_if(scenario.calls, is_counted)));
+  std::uint64_t number = 0;
+  return std::ranges::any_of(scenario.calls, [&](const Call& call) {
+    const bool is_its_turn = number % round == sequence % round;
+    if (is_counted(call)) ++number;
+    return is_its_turn && report.operation == words_of(call, sequence, scenario.ranks);
+  });
 }
 
 std::string judge_report(const Report& report, const Strike& strike) {

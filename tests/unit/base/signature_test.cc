@@ -29,6 +29,12 @@ TEST(Signature, ReadsAsACall) {
   EXPECT_EQ(kAllReduce.to_string(), "all_reduce(1000 x float32, sum) #12");
   EXPECT_EQ(kBroadcast.to_string(), "broadcast(0 x int64, root 2) #3");
   EXPECT_EQ((Signature{.sequence = 4, .kind = OperationKind::kBarrier}).to_string(), "barrier #4");
+  Signature message{.sequence = 5, .count = 9, .root = 3, .kind = OperationKind::kSend};
+  EXPECT_EQ(message.to_string(), "send(9 x float32 to 3) before #5");
+  message.kind = OperationKind::kReceive;
+  EXPECT_EQ(message.to_string(), "receive(9 x float32 from 3) before #5");
+  message.kind = OperationKind::kExchange;
+  EXPECT_EQ(message.to_string(), "exchange(9 messages) before #5");
 }
 
 TEST(Signature, EqualOnesDoNotDiffer) {

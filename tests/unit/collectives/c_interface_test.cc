@@ -48,7 +48,7 @@ TEST(CInterface, EveryOperationIsTheOneOfItsName) {
   constexpr int kRanks = 3;
   run_ranks_in_c(kRanks, [](plComm_t comm, int rank) {
     for (const OperationKind kind : kOperationKinds) {
-      if (kind == OperationKind::kClose) continue;
+      if (kind == OperationKind::kClose || !is_of_all(kind)) continue;
       for (std::size_t number = 0; number < 6; ++number) {
         const Call call{.kind = kind,
                         .count = number * 41,

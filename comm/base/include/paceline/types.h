@@ -41,6 +41,9 @@ enum class OperationKind : std::uint8_t {
   kGatherV,
   kScatterV,
   kAllToAllV,
+  kExchange,  ///< messages between pairs of ranks, many in one operation
+  kSend,
+  kReceive,
 };
 
 /// When a reduction of floating-point numbers gives the same bits again. All ranks of a
@@ -62,7 +65,8 @@ inline constexpr OperationKind kOperationKinds[] = {
     OperationKind::kClose,     OperationKind::kReduce,         OperationKind::kReduceScatter,
     OperationKind::kAllGather, OperationKind::kGather,         OperationKind::kScatter,
     OperationKind::kAllToAll,  OperationKind::kReduceScatterV, OperationKind::kAllGatherV,
-    OperationKind::kGatherV,   OperationKind::kScatterV,       OperationKind::kAllToAllV};
+    OperationKind::kGatherV,   OperationKind::kScatterV,       OperationKind::kAllToAllV,
+    OperationKind::kExchange,  OperationKind::kSend,           OperationKind::kReceive};
 
 /// Is it one of them? A number from elsewhere may not be.
 constexpr bool is_known(DataType type) {
@@ -75,9 +79,15 @@ constexpr bool is_known(OperationKind kind) {
   return static_cast<std::size_t>(kind) < std::size(kOperationKinds);
 }
 
+/// Do all ranks make the call? The others are messages between two.
+constexpr bool is_collective(OperationKind kind) {
+  return kind != OperationKind::kExchange && kind != OperationKind::kSend &&
+         kind != OperationKind::kReceive;
+}
 /// Does a call of this kind have a count and a type?
 constexpr bool has_elements(OperationKind kind) {
-  return kind != OperationKind::kBarrier && kind != OperationKind::kClose;
+  return kind != OperationKind::kBarrier && kind != OperationKind::kClose &&
+         kind != OperationKind::kExchange;
 }
 constexpr bool has_root(OperationKind kind) {
   return kind == OperationKind::kBroadcast || kind == OperationKind::kReduce ||

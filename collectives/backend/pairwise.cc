@@ -1,0 +1,223 @@
+#include "collectives/backend/pairwise.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "comm/base/try.h"
+
+namespace paceline {
+namespace {
+
+std::size_t bytes_of(const Message& message) { return message.count * size_of(message.type); }
+
+Status refused(const std::string& what) {
+  return Status(Code::kInvalidArgument, Scope::kOperation, what);
+}
+
+Status validate_message(const Message& message, int ranks) {
+  const std::size_t element = size_of(message.type);
+  if (element == 0) return refused("unknown data type");
+  if (message.peer < 0 || message.peer >= ranks) {
+    return refused("peer " + std::to_string(message.peer) + " is not in 0.." +
+                   std::to_string(ranks - 1));
+  }
+  if (message.count > SIZE_MAX / 2 / element) return refused("count is too large");
+  const void* const buffer = message.is_sent ? message.in : message.out;
+  if (buffer == nullptr && message.count > 0) return refused("a buffer is null");
+  return {};
+}
+
+// Nothing that is written may be written twice, or read.
+Status validate_buffers(std::span<const Message> messages) {
+  struct Range {
+    std::uintptr_t begin, end;
+    bool is_written;
+  };
+  std::vector<Range> ranges;
+  for (const Message& message : messages) {
+    if (message.count == 0) continue;
+    const auto begin = reinterpret_cast<std::uintptr_t>(message.is_sent ? message.in : message.out);
+    ranges.push_back({begin, begin + bytes_of(message), !message.is_sent});
+  }
+  std::ranges::sort(ranges, {}, &Range::begin);
+  std::uintptr_t read_until = 0, written_until = 0;  // by what begins before
+  for (const Range& range : ranges) {
+    if (range.begin < written_until || (range.is_written && range.begin < read_until))
+      return refused("a buffer that is received into overlaps another");
+    std::uintptr_t& until = range.is_written ? written_until : read_until;
+    until = std::max(until, range.end);
+  }
+  return {};
+}
+
+// The messages of `rank` to itself, in one direction.
+std::vector<const Message*> own_messages(std::span<const Message> messages, int rank,
+                                         bool are_sent) {
+  std::vector<const Message*> own;
+  for (const Message& message : messages) {
+    if (message.peer == rank && message.is_sent == are_sent) own.push_back(&message);
+  }
+  return own;
+}
+
+Status validate_own(std::span<const Message> messages, int rank) {
+  const auto sent = own_messages(messages, rank, true);
+  const auto received = own_messages(messages, rank, false);
+  const auto meet = [](const Message* one, const Message* other) {
+    return one->count == other->count && one->type == other->type;
+  };
+  if (std::ranges::equal(sent, received, meet)) return {};
+  return refused(
+      "what this rank sends to itself is not what it receives from itself in the same "
+      "exchange");
+}
+
+}  // namespace
+
+PairwiseBackend::PairwiseBackend(Transport* transport, int rank, int ranks)
+    : transport_(transport), rank_(rank), pairs_(static_cast<std::size_t>(ranks)) {}
+
+std::span<const Message> PairwiseBackend::messages_of(const OperationRequest& request,
+                                                      Message& single) const {
+  const Signature& call = request.signature;
+  if (call.kind == OperationKind::kExchange) return request.messages;
+  single = call.kind == OperationKind::kSend
+               ? Message::sent(request.input, call.count, call.type, call.root)
+               : Message::received(request.output, call.count, call.type, call.root);
+  return {&single, 1};
+}
+
+Status PairwiseBackend::validate(const OperationRequest& request) const {
+  Message single;
+  const std::span<const Message> messages = messages_of(request, single);
+  for (const Message& message : messages)
+    PACELINE_TRY(validate_message(message, static_cast<int>(pairs_.size())));
+  if (messages.size() > 1) PACELINE_TRY(validate_buffers(messages));
+  return validate_own(messages, rank_);
+}
+
+Status PairwiseBackend::start(OperationRequest& request) {
+  messages_ = messages_of(request, single_);
+  signature_ = request.signature;
+  failure_ = {};
+  disagreement_.reset();
+  pending_.assign(messages_.size(), true);
+  if (requests_.size() < messages_.size()) requests_.resize(messages_.size());
+  left_ = messages_.size();
+  return {};
+}
+
+std::optional<TimePoint> PairwiseBackend::linger(const Clock& clock, TimePoint) {
+  begin_messages();
+  copy_own();
+  if (!ended() || !failure_.ok()) return {};
+  return clock.now();
+}
+
+bool PairwiseBackend::drive(TimePoint) { return std::exchange(moved_, false); }
+
+// Receives first: what comes then goes straight to where it belongs.
+void PairwiseBackend::begin_messages() {
+  for (const bool sends : {false, true}) {
+    for (std::size_t i = 0; i < messages_.size(); ++i) {
+      const Message& message = messages_[i];
+      if (is_own(message) || message.is_sent != sends) continue;
+      Request& request = requests_[i];
+      request = {.listener = this, .tag = static_cast<std::uint32_t>(i)};
+      if (!sends) {
+        transport_->receive(message.peer, {static_cast<std::byte*>(message.out), bytes_of(message)},
+                            request);
+        continue;
+      }
+      Pair& pair = pairs_[static_cast<std::size_t>(message.peer)];
+      ++open_;
+      transport_->send(message.peer, sent_signature(message, message.peer, pair.sent++),
+                       {static_cast<const std::byte*>(message.in), bytes_of(message)}, request);
+    }
+  }
+}
+
+void PairwiseBackend::copy_own() {
+  const auto sent = own_messages(messages_, rank_, true);
+  const auto received = own_messages(messages_, rank_, false);
+  for (std::size_t i = 0; i < sent.size(); ++i) {
+    if (sent[i]->count > 0) std::memcpy(received[i]->out, sent[i]->in, bytes_of(*sent[i]));
+    left_ -= 2;
+  }
+}
+
+void PairwiseBackend::ended(Request& request) {
+  const Message& message = messages_[request.tag];
+  pending_[request.tag] = false;
+  --left_;
+  moved_ = true;
+  if (!message.is_sent) check(message, request);
+  if (failure_.ok()) failure_ = request.status;
+}
+
+// Another operation's message is the more telling error than its length.
+void PairwiseBackend::check(const Message& message, const Request& request) {
+  const bool came = request.status.ok() || request.status.code() == Code::kMismatch;
+  if (!came || !failure_.ok()) return;
+  Pair& pair = pairs_[static_cast<std::size_t>(message.peer)];
+  const Signature due = sent_signature(message, rank_, pair.received);
+  if (request.signature == due && request.status.ok()) {
+    ++pair.received;
+    --open_;
+    return;
+  }
+  disagreement_ = {.peer = message.peer,
+                   .theirs = request.signature,
+                   .mine = own_words(message),
+                   .difference = difference(request.signature, due)};
+  if (disagreement_->difference.empty()) disagreement_->difference = request.status.text();
+  failure_ = Status(Code::kMismatch, Scope::kGroup, "ranks called different operations");
+}
+
+// As its sender says it, whichever end this rank is.
+Signature PairwiseBackend::sent_signature(const Message& message, int to,
+                                          std::uint32_t number) const {
+  return {.sequence = signature_.sequence,
+          .count = message.count,
+          .root = to,
+          .kind = OperationKind::kSend,
+          .type = message.type,
+          .plan = number,
+          .history = signature_.history};
+}
+
+Signature PairwiseBackend::own_words(const Message& message) const {
+  return {.sequence = signature_.sequence,
+          .count = message.count,
+          .root = message.peer,
+          .kind = message.is_sent ? OperationKind::kSend : OperationKind::kReceive,
+          .type = message.type,
+          .history = signature_.history};
+}
+
+std::vector<int> PairwiseBackend::awaited() const {
+  std::vector<int> peers;
+  for (std::size_t i = 0; i < messages_.size(); ++i) {
+    if (pending_[i] && !is_own(messages_[i])) peers.push_back(messages_[i].peer);
+  }
+  std::ranges::sort(peers);
+  peers.erase(std::ranges::unique(peers).begin(), peers.end());
+  return peers;
+}
+
+std::optional<Signature> PairwiseBackend::awaited_with(int peer) const {
+  for (std::size_t i = 0; i < messages_.size(); ++i) {
+    if (pending_[i] && messages_[i].peer == peer) return own_words(messages_[i]);
+  }
+  return {};
+}
+
+bool PairwiseBackend::has_received(int peer, const Signature& theirs) const {
+  // Numbers wrap.
+  const std::uint32_t received = pairs_[static_cast<std::size_t>(peer)].received;
+  return static_cast<std::int32_t>(received - theirs.plan) > 0;
+}
+
+}  // namespace paceline

@@ -1,0 +1,82 @@
+#include "collectives/c_interface/group.h"
+
+#include <algorithm>
+#include <deque>
+
+namespace paceline::c_interface {
+namespace {
+
+// The operations of a group. Their arguments are borrowed, so nothing leaves before all have ended.
+class Started {
+ public:
+  Started() = default;
+  Started(const Started&) = delete;
+  Started& operator=(const Started&) = delete;
+  ~Started() {
+    for (const One& one : works_) (void)one.work.wait();
+  }
+
+  void add(plComm& comm, Work work) { works_.push_back({&comm, std::move(work)}); }
+
+  // The first error; each is noted for its communicator.
+  plResult_t wait() {
+    plResult_t first = plSuccess;
+    for (const One& one : works_) {
+      const plResult_t ended = note(one.comm, one.work.wait());
+      if (first == plSuccess) first = ended;
+    }
+    return first;
+  }
+
+ private:
+  struct One {
+    plComm* comm;
+    Work work;
+  };
+  std::vector<One> works_;
+};
+
+}  // namespace
+
+CallGroup& CallGroup::of_thread() {
+  thread_local CallGroup group;
+  return group;
+}
+
+CallGroup* CallGroup::open_one() {
+  CallGroup& group = of_thread();
+  return group.depth_ > 0 ? &group : nullptr;
+}
+
+CallGroup::CallsOn& CallGroup::of(plComm& comm) {
+  const auto found = std::ranges::find(calls_, &comm, &CallsOn::comm);
+  return found != calls_.end() ? *found : calls_.emplace_back(CallsOn{&comm, {}, {}});
+}
+
+plResult_t CallGroup::end() {
+  if (depth_ == 0)
+    return guarded(nullptr, [] { return invalid("plGroupEnd without plGroupStart"); });
+  if (--depth_ > 0) return plSuccess;
+  const std::vector<CallsOn> calls = std::exchange(calls_, {});
+  const Status refused = std::exchange(refused_, {});
+  plResult_t made = plSuccess;
+  const plResult_t failed = guarded(nullptr, [&] {
+    if (refused.ok()) made = make(calls);
+    return refused;
+  });
+  return failed != plSuccess ? failed : made;
+}
+
+// Of each communicator the messages first: who waits for one may have calls to make behind it.
+plResult_t CallGroup::make(const std::vector<CallsOn>& calls) {
+  std::deque<Inside> inside;
+  for (const CallsOn& each : calls) inside.emplace_back(*each.comm);
+  Started started;
+  for (const auto& [comm, messages, starts] : calls) {
+    if (!messages.empty()) started.add(*comm, comm->communicator.exchange_async(messages));
+    for (const Start& start : starts) started.add(*comm, start(comm->communicator));
+  }
+  return started.wait();
+}
+
+}  // namespace paceline::c_interface

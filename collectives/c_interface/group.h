@@ -1,0 +1,52 @@
+// The calls between plGroupStart and plGroupEnd of one thread, which plGroupEnd makes.
+#pragma once
+
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include <paceline/communicator.h>
+#include <paceline/message.h>
+#include <paceline/work.h>
+
+#include "collectives/c_interface/calls.h"
+
+namespace paceline::c_interface {
+
+/// Not to be shared between threads.
+class CallGroup {
+ public:
+  using Start = std::function<Work(Communicator&)>;
+
+  static CallGroup& of_thread();
+  /// The same if plGroupStart has opened it, else null.
+  static CallGroup* open_one();
+
+  void start() { ++depth_; }
+  /// Makes the calls and waits for them when the outermost group ends.
+  plResult_t end();
+
+  /// What its arguments refer to must stay until end().
+  void add(plComm& comm, Start call) { of(comm).calls.push_back(std::move(call)); }
+  void add(plComm& comm, const Message& message) { of(comm).messages.push_back(message); }
+  /// A call is wrong: none will be made.
+  void refuse(const Status& why) {
+    if (refused_.ok()) refused_ = why;
+  }
+
+ private:
+  struct CallsOn {
+    plComm* comm;
+    std::vector<Message> messages;
+    std::vector<Start> calls;
+  };
+
+  CallsOn& of(plComm& comm);
+  static plResult_t make(const std::vector<CallsOn>& calls);
+
+  int depth_ = 0;
+  std::vector<CallsOn> calls_;  // in the order in which the communicators came
+  Status refused_;
+};
+
+}  // namespace paceline::c_interface
