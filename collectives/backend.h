@@ -11,7 +11,9 @@
 #include <vector>
 
 #include <paceline/message.h>
+#include <paceline/reduce_rule.h>
 #include <paceline/status.h>
+#include <paceline/tensor.h>
 
 #include "comm/base/clock.h"
 #include "comm/base/signature.h"
@@ -34,6 +36,12 @@ struct OperationRequest {
   const std::size_t* counts = nullptr;
   const std::size_t* recv_counts = nullptr;
   std::span<const Message> messages{};  // borrowed, of an exchange
+  // Borrowed, of an all-reduce of several: the core puts them together. Backends mix their digest
+  // into signature.plan.
+  std::span<const Tensor> tensors{};
+  std::uint32_t tensor_digest = 0;
+  /// Of a pre-multiplied sum: the core multiplies, and backends sum.
+  std::optional<ReduceRule::Factor> factor{};
 };
 
 /// Runs one operation at a time, of the kinds that it serves. Everything with the engine's baton
@@ -46,6 +54,9 @@ class CollectiveBackend {
   /// Does it carry out operations of this kind? Always the same answer.
   virtual bool serves(OperationKind kind) const = 0;
 
+  /// Up to how many bytes it takes less time to copy an input and a result than to carry out an
+  /// all-reduce of their own. The same on every rank.
+  virtual std::size_t small_bytes() const = 0;
   /// Begins an operation; the last one has been finished. Neither waits nor copies more than
   /// 32 KiB: the clock that says how long an operation takes is read behind it. Sets
   /// request.signature.plan, so that ranks that carry the same operation out differently find out.

@@ -11,6 +11,14 @@ OperationRequest request(const Signature& signature, const void* in, void* out) 
           .output = static_cast<std::byte*>(out)};
 }
 
+// The same, of a kind that reduces.
+OperationRequest reducing(Signature signature, const void* in, void* out, const ReduceRule& rule) {
+  signature.op = rule.op();
+  OperationRequest made = request(signature, in, out);
+  made.factor = rule.factor();
+  return made;
+}
+
 OperationRequest barrier_request() { return {.signature = {.kind = OperationKind::kBarrier}}; }
 
 OperationRequest broadcast_request(void* buffer, std::size_t count, DataType type, int root) {
@@ -19,22 +27,20 @@ OperationRequest broadcast_request(void* buffer, std::size_t count, DataType typ
 }
 
 OperationRequest reduce_request(const void* in, void* out, std::size_t count, DataType type,
-                                ReduceOp op, int root) {
-  return request(
-      {.count = count, .root = root, .kind = OperationKind::kReduce, .type = type, .op = op}, in,
-      out);
+                                const ReduceRule& rule, int root) {
+  return reducing({.count = count, .root = root, .kind = OperationKind::kReduce, .type = type}, in,
+                  out, rule);
 }
 
 OperationRequest all_reduce_request(const void* in, void* out, std::size_t count, DataType type,
-                                    ReduceOp op) {
-  return request({.count = count, .kind = OperationKind::kAllReduce, .type = type, .op = op}, in,
-                 out);
+                                    const ReduceRule& rule) {
+  return reducing({.count = count, .kind = OperationKind::kAllReduce, .type = type}, in, out, rule);
 }
 
 OperationRequest reduce_scatter_request(const void* in, void* out, std::size_t count, DataType type,
-                                        ReduceOp op) {
-  return request({.count = count, .kind = OperationKind::kReduceScatter, .type = type, .op = op},
-                 in, out);
+                                        const ReduceRule& rule) {
+  return reducing({.count = count, .kind = OperationKind::kReduceScatter, .type = type}, in, out,
+                  rule);
 }
 
 // Of a kind that only moves blocks.
@@ -76,8 +82,8 @@ OperationRequest all_to_all_v_request(const CommunicatorCore& core, const void* 
 }
 
 OperationRequest reduce_scatter_v_request(const CommunicatorCore& core, const void* in, void* out,
-                                          Counts counts, DataType type, ReduceOp op) {
-  OperationRequest scattered = reduce_scatter_request(in, out, 0, type, op);
+                                          Counts counts, DataType type, const ReduceRule& rule) {
+  OperationRequest scattered = reduce_scatter_request(in, out, 0, type, rule);
   scattered.signature.kind = OperationKind::kReduceScatterV;
   return with_counts(core, scattered, counts);
 }
@@ -128,18 +134,28 @@ Status Communicator::broadcast(void* buffer, std::size_t count, DataType type, i
 }
 
 Status Communicator::reduce(const void* in, void* out, std::size_t count, DataType type,
-                            ReduceOp op, int root) {
-  return core_->run(reduce_request(in, out, count, type, op, root));
+                            ReduceRule rule, int root) {
+  return core_->run(reduce_request(in, out, count, type, rule, root));
 }
 
 Status Communicator::all_reduce(const void* in, void* out, std::size_t count, DataType type,
-                                ReduceOp op) {
-  return core_->run(all_reduce_request(in, out, count, type, op));
+                                ReduceRule rule) {
+  return core_->run(all_reduce_request(in, out, count, type, rule));
+}
+
+Status Communicator::all_reduce_many(std::span<const Tensor> tensors, DataType type,
+                                     ReduceRule rule) {
+  return all_reduce_many_async(tensors, type, rule).wait();
+}
+
+Work Communicator::all_reduce_many_async(std::span<const Tensor> tensors, DataType type,
+                                         ReduceRule rule) {
+  return core_->start_many(tensors, all_reduce_request(nullptr, nullptr, 0, type, rule));
 }
 
 Status Communicator::reduce_scatter(const void* in, void* out, std::size_t count, DataType type,
-                                    ReduceOp op) {
-  return core_->run(reduce_scatter_request(in, out, count, type, op));
+                                    ReduceRule rule) {
+  return core_->run(reduce_scatter_request(in, out, count, type, rule));
 }
 
 Status Communicator::all_gather(const void* in, void* out, std::size_t count, DataType type) {
@@ -166,18 +182,18 @@ Work Communicator::broadcast_async(void* buffer, std::size_t count, DataType typ
 }
 
 Work Communicator::reduce_async(const void* in, void* out, std::size_t count, DataType type,
-                                ReduceOp op, int root) {
-  return core_->start(reduce_request(in, out, count, type, op, root));
+                                ReduceRule rule, int root) {
+  return core_->start(reduce_request(in, out, count, type, rule, root));
 }
 
 Work Communicator::all_reduce_async(const void* in, void* out, std::size_t count, DataType type,
-                                    ReduceOp op) {
-  return core_->start(all_reduce_request(in, out, count, type, op));
+                                    ReduceRule rule) {
+  return core_->start(all_reduce_request(in, out, count, type, rule));
 }
 
 Work Communicator::reduce_scatter_async(const void* in, void* out, std::size_t count, DataType type,
-                                        ReduceOp op) {
-  return core_->start(reduce_scatter_request(in, out, count, type, op));
+                                        ReduceRule rule) {
+  return core_->start(reduce_scatter_request(in, out, count, type, rule));
 }
 
 Work Communicator::all_gather_async(const void* in, void* out, std::size_t count, DataType type) {
@@ -199,13 +215,13 @@ Work Communicator::all_to_all_async(const void* in, void* out, std::size_t count
 }
 
 Status Communicator::reduce_scatter_v(const void* in, void* out, Counts counts, DataType type,
-                                      ReduceOp op) {
-  return core_->run(reduce_scatter_v_request(*core_, in, out, counts, type, op));
+                                      ReduceRule rule) {
+  return core_->run(reduce_scatter_v_request(*core_, in, out, counts, type, rule));
 }
 
 Work Communicator::reduce_scatter_v_async(const void* in, void* out, Counts counts, DataType type,
-                                          ReduceOp op) {
-  return core_->start(reduce_scatter_v_request(*core_, in, out, counts, type, op));
+                                          ReduceRule rule) {
+  return core_->start(reduce_scatter_v_request(*core_, in, out, counts, type, rule));
 }
 
 Status Communicator::all_gather_v(const void* in, void* out, Counts counts, DataType type) {

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "collectives/plan/shape.h"
+#include "collectives/validation.h"
 #include "comm/base/assert.h"
 #include "comm/base/try.h"
 
@@ -20,27 +20,12 @@ constexpr Duration kBeyondDeadline = std::chrono::seconds(60);
 [[gnu::cold, gnu::noinline]] Status argument_error(const char* what) {
   return Status(Code::kInvalidArgument, Scope::kOperation, what);
 }
-[[gnu::cold, gnu::noinline]] Status root_error(int root, int ranks) {
-  return Status(Code::kInvalidArgument, Scope::kOperation,
-                "root " + std::to_string(root) + " is not in 0.." + std::to_string(ranks - 1));
-}
 [[gnu::cold, gnu::noinline]] Status queue_error(std::size_t queued) {
   return Status(Code::kExhausted, Scope::kOperation,
                 std::to_string(queued) + " operations are outstanding: wait for some");
 }
 [[gnu::cold, gnu::noinline]] Status in_call(OperationKind kind, const Status& error) {
   return error.with_context(name(kind));
-}
-
-struct Buffer {
-  std::uintptr_t address;
-  std::size_t bytes;
-};
-Buffer buffer_at(const std::byte* begin, std::size_t bytes) {
-  return {reinterpret_cast<std::uintptr_t>(begin), bytes};
-}
-bool overlap(const Buffer& a, const Buffer& b) {
-  return a.address < b.address + b.bytes && b.address < a.address + a.bytes;
 }
 
 }  // namespace
@@ -128,6 +113,34 @@ Work CommunicatorCore::start(const OperationRequest& request) {
   return Work(parts_.engine, std::move(completion));
 }
 
+// As several operations, of which the last ends when all have: an error of one is that of all.
+Work CommunicatorCore::start_many(std::span<const Tensor> tensors, OperationRequest request) {
+  auto completion = std::make_shared<Completion>();
+  const Engine::Baton baton = parts_.engine->hold();
+  Status refused = admit_many(tensors, request);
+  Operation* last = nullptr;
+  const std::size_t small_bytes =
+      backend_of_[static_cast<std::size_t>(OperationKind::kAllReduce)]->small_bytes();
+  while (refused.ok() && !tensors.empty()) {
+    const std::size_t together =
+        tensors_together(tensors, size_of(request.signature.type), small_bytes);
+    last = enter(request_of(tensors.first(together), request));
+    tensors = tensors.subspan(together);
+    if (last == nullptr) refused = failure_;
+    if (last != nullptr) {
+      last->in_background = true;
+      parts_.engine->begin_background();
+    }
+  }
+  if (last != nullptr && refused.ok()) {
+    completion->owner = this;
+    last->completion = completion;
+  } else {
+    completion->end(std::move(refused));
+  }
+  return Work(parts_.engine, std::move(completion));
+}
+
 // All add up what they have sent and not received: nothing of it may be left.
 Status CommunicatorCore::close() {
   {
@@ -177,88 +190,23 @@ Status CommunicatorCore::failure() const {
   return failure_;
 }
 
-Status CommunicatorCore::validate(const OperationRequest& request) const {
-  const Signature& signature = request.signature;
-  if (!is_collective(signature.kind)) return pairwise_.validate(request);
-  if (!has_elements(signature.kind)) return {};
-  const std::size_t element = size_of(signature.type);
-  if (element == 0) return argument_error("unknown data type");
-  if (!is_known(signature.op)) return argument_error("unknown op");
-  // The others may have a block for each rank.
-  const bool is_array =
-      signature.kind == OperationKind::kAllReduce || signature.kind == OperationKind::kBroadcast;
-  const auto ranks = static_cast<std::size_t>(group().size());
-  std::size_t bytes = 0;
-  if (__builtin_mul_overflow(signature.count, is_array ? element : element * ranks, &bytes) ||
-      bytes > SIZE_MAX / 2) {
-    return argument_error("count is too large");
-  }
-  if (has_root(signature.kind) && (signature.root < 0 || signature.root >= group().size()))
-    return root_error(signature.root, group().size());
-  if (has_counts(signature.kind)) return validate_counts(request);
-  if (signature.count == 0) return {};
-  // The most frequent calls.
-  const Buffer in = buffer_at(request.input, bytes), out = buffer_at(request.output, bytes);
-  const bool are_there = request.input != nullptr && request.output != nullptr;
-  if (is_array && are_there && (in.address == out.address || !overlap(in, out))) return {};
-  return validate_buffers(request);
-}
-
-Status CommunicatorCore::validate_counts(const OperationRequest& request) const {
-  const auto check = [&](const std::size_t* counts) -> Status {
-    if (counts == nullptr) return argument_error("there is not a count for each rank");
-    std::size_t left = SIZE_MAX / 2 / size_of(request.signature.type);
-    for (int rank = 0; rank < group().size(); ++rank) {
-      if (counts[rank] > left) return argument_error("count is too large");
-      left -= counts[rank];
-    }
-    return {};
-  };
-  PACELINE_TRY(check(request.counts));
-  if (request.signature.kind == OperationKind::kAllToAllV) {
-    PACELINE_TRY(check(request.recv_counts));
-    const auto own = static_cast<std::size_t>(group().rank);
-    if (request.counts[own] != request.recv_counts[own])
-      return argument_error("what this rank sends to itself is not what it receives from itself");
-  }
-  return validate_buffers(request);
-}
-
-Status CommunicatorCore::validate_buffers(const OperationRequest& request) const {
-  const Signature& signature = request.signature;
-  PlanRequest asked{.kind = signature.kind,
-                    .rank = group().rank,
-                    .ranks = group().size(),
-                    .root = signature.root,
-                    .count = signature.count};
-  if (request.counts != nullptr)
-    asked.counts.assign(request.counts, request.counts + group().size());
-  if (request.recv_counts != nullptr)
-    asked.recv_counts.assign(request.recv_counts, request.recv_counts + group().size());
-  const Shape shape = shape_of(asked);
-  if ((shape.input_count > 0 && request.input == nullptr) ||
-      (shape.output_count > 0 && request.output == nullptr)) {
-    return argument_error("a buffer is null");
-  }
-  const std::size_t element = size_of(signature.type);
-  const Buffer in = buffer_at(request.input, shape.input_count * element);
-  const Buffer out = buffer_at(request.output, shape.output_count * element);
-  const bool in_place =
-      in.address + shape.output_at * element == out.address + shape.input_at * element;
-  if (!in_place && overlap(in, out)) {
-    return argument_error("the buffers overlap other than an operation in place has them");
-  }
-  return {};
-}
-
 Status CommunicatorCore::admit(const OperationRequest& request) const {
   if (!failure_.ok()) return failure_;
   if (closed_) return argument_error("the communicator is closed");
-  if (Status invalid = validate(request); !invalid.ok()) {
-    return in_call(request.signature.kind, invalid);
-  }
+  const Status invalid = is_collective(request.signature.kind)
+                             ? validate(request, group().rank, group().size())
+                             : pairwise_.validate(request);
+  if (!invalid.ok()) return in_call(request.signature.kind, invalid);
   if (queue_.size() >= kMaxQueued) return queue_error(kMaxQueued);
   return {};
+}
+
+Status CommunicatorCore::admit_many(std::span<const Tensor> tensors,
+                                    const OperationRequest& request) const {
+  PACELINE_TRY(admit(request));
+  const Status invalid = validate_tensors(tensors, request, group().size());
+  if (!invalid.ok()) return in_call(request.signature.kind, invalid);
+  return queue_.size() + tensors.size() > kMaxQueued ? queue_error(queue_.size()) : Status();
 }
 
 // Begins it, or puts it behind those before it. Null where it has ended: well, or with failure_.
@@ -286,6 +234,10 @@ void CommunicatorCore::begin_current() {
   signature.sequence = history_.begun();
   signature.history = history_.digest();
   backend_ = backend_of_[static_cast<std::size_t>(signature.kind)];
+  if (Staging::is_needed(current_.request)) {
+    if (!current_.called_at) current_.called_at = clock_.now();
+    staging_.prepare(current_.request, group().size());
+  }
   const Status refused = backend_->start(current_.request);
   const TimePoint now = clock_.now();
   if (!current_.called_at) current_.called_at = now;
@@ -309,6 +261,7 @@ void CommunicatorCore::begin_next() {
 
 void CommunicatorCore::end_current(const Status& how, TimePoint now) {
   backend_->finish();
+  if (!current_.request.tensors.empty() && how.ok()) staging_.deliver();
   running_ = false;
   const FlightState state = how.ok() ? FlightState::kSucceeded : FlightState::kFailed;
   // Who disagrees is no more to blame than this rank.

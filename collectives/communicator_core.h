@@ -21,6 +21,7 @@
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,7 @@
 #include "collectives/failure/inquest.h"
 #include "collectives/failure/stall_watch.h"
 #include "collectives/failure/whereabouts.h"
+#include "collectives/staging.h"
 #include "comm/base/ring_queue.h"
 #include "comm/completion.h"
 #include "comm/engine.h"
@@ -78,6 +80,8 @@ class CommunicatorCore final : private Driver, private TransportSink, private Op
   Status run(const OperationRequest& request);
   /// Lets it run in the background.
   Work start(const OperationRequest& request);
+  /// The same of many tensors, each in the place of the request's array.
+  Work start_many(std::span<const Tensor> tensors, OperationRequest request);
   /// Those of Communicator.
   Status close();
   Status set_timeout(std::chrono::milliseconds timeout);
@@ -112,10 +116,8 @@ class CommunicatorCore final : private Driver, private TransportSink, private Op
   void waits(int peer, const Signature& signature) override;
   void cancel(const Completion& completion) override;
 
-  Status validate(const OperationRequest& request) const;
-  Status validate_counts(const OperationRequest& request) const;
-  Status validate_buffers(const OperationRequest& request) const;
   Status admit(const OperationRequest& request) const;
+  Status admit_many(std::span<const Tensor> tensors, const OperationRequest& request) const;
   Operation* enter(const OperationRequest& request);
   void begin_current();
   void begin_next();
@@ -163,6 +165,7 @@ class CommunicatorCore final : private Driver, private TransportSink, private Op
   bool running_ = false;
   Operation current_;  // if `running_`
   PairwiseBackend pairwise_;
+  Staging staging_;             // of current_
   CollectiveBackend* backend_;  // the one that carries it out; never null
   std::array<CollectiveBackend*, std::size(kOperationKinds)> backend_of_{};
   RingQueue<Operation> queue_;  // those behind it

@@ -33,6 +33,7 @@ class NativeBackend final : public CollectiveBackend {
 
   std::string_view name() const override { return "native"; }
   bool serves(OperationKind kind) const override { return is_collective(kind); }
+  std::size_t small_bytes() const override { return 32 * 1024; }
   Status start(OperationRequest& request) override;
   std::optional<TimePoint> linger(const Clock& clock, TimePoint now) override;
   bool drive(TimePoint now) override;

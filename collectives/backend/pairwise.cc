@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "collectives/buffers.h"
 #include "comm/base/try.h"
 
 namespace paceline {
@@ -29,27 +30,14 @@ Status validate_message(const Message& message, int ranks) {
   return {};
 }
 
-// Nothing that is written may be written twice, or read.
 Status validate_buffers(std::span<const Message> messages) {
-  struct Range {
-    std::uintptr_t begin, end;
-    bool is_written;
-  };
-  std::vector<Range> ranges;
+  BufferSet buffers;
   for (const Message& message : messages) {
-    if (message.count == 0) continue;
-    const auto begin = reinterpret_cast<std::uintptr_t>(message.is_sent ? message.in : message.out);
-    ranges.push_back({begin, begin + bytes_of(message), !message.is_sent});
+    if (message.is_sent) buffers.read(message.in, bytes_of(message));
+    if (!message.is_sent) buffers.write(message.out, bytes_of(message));
   }
-  std::ranges::sort(ranges, {}, &Range::begin);
-  std::uintptr_t read_until = 0, written_until = 0;  // by what begins before
-  for (const Range& range : ranges) {
-    if (range.begin < written_until || (range.is_written && range.begin < read_until))
-      return refused("a buffer that is received into overlaps another");
-    std::uintptr_t& until = range.is_written ? written_until : read_until;
-    until = std::max(until, range.end);
-  }
-  return {};
+  if (!buffers.is_disturbed()) return {};
+  return refused("a buffer that is received into overlaps another");
 }
 
 // The messages of `rank` to itself, in one direction.

@@ -31,6 +31,7 @@ class PairwiseBackend final : public CollectiveBackend, private RequestListener 
 
   std::string_view name() const override { return "pairwise"; }
   bool serves(OperationKind kind) const override { return !is_collective(kind); }
+  std::size_t small_bytes() const override { return 0; }
   Status start(OperationRequest& request) override;
   std::optional<TimePoint> linger(const Clock& clock, TimePoint now) override;
   bool drive(TimePoint now) override;

@@ -45,6 +45,7 @@ Status ShmBackend::start(OperationRequest& request) {
   Signature& signature = request.signature;
   // Ranks that divide an operation differently would read past each other.
   signature.plan = static_cast<std::uint32_t>(layout_.chunk_bytes()) | (shares_cpus_ ? 1 : 0);
+  signature.plan ^= request.tensor_digest;
   look_at_ = TimePoint::max();
   const bool everybody = !is_broadcast(signature.kind);
   const bool may_gather = everybody && shares_cpus_;

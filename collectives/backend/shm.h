@@ -46,6 +46,7 @@ class ShmBackend final : public CollectiveBackend {
 
   std::string_view name() const override { return "shm"; }
   bool serves(OperationKind kind) const override;
+  std::size_t small_bytes() const override { return 4 * 1024; }
   Status start(OperationRequest& request) override;
   std::optional<TimePoint> linger(const Clock& clock, TimePoint now) override;
   bool drive(TimePoint now) override;

@@ -5,8 +5,10 @@
 #include <atomic>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <paceline/communicator.h>
 #include <paceline/paceline.h>
@@ -16,8 +18,9 @@ struct plComm {
 
   paceline::Communicator communicator;
   std::atomic<int> inside{0};  // calls
-  std::mutex mutex;            // guards last_error
+  std::mutex mutex;            // guards what follows
   std::string last_error;
+  std::vector<std::optional<paceline::ReduceRule::Factor>> factors;  // of ops that were made
 };
 
 namespace paceline::c_interface {

@@ -53,6 +53,14 @@ CallGroup::CallsOn& CallGroup::of(plComm& comm) {
   return found != calls_.end() ? *found : calls_.emplace_back(CallsOn{&comm, {}, {}});
 }
 
+void CallGroup::add(plComm& comm, const Tensor& tensor, DataType type, const ReduceRule& rule) {
+  std::vector<Call>& calls = of(comm).calls;
+  const bool follows = !calls.empty() && !calls.back().tensors.empty() &&
+                       calls.back().type == type && calls.back().rule == rule;
+  if (!follows) calls.push_back({.type = type, .rule = rule});
+  calls.back().tensors.push_back(tensor);
+}
+
 plResult_t CallGroup::end() {
   if (depth_ == 0)
     return guarded(nullptr, [] { return invalid("plGroupEnd without plGroupStart"); });
@@ -72,9 +80,13 @@ plResult_t CallGroup::make(const std::vector<CallsOn>& calls) {
   std::deque<Inside> inside;
   for (const CallsOn& each : calls) inside.emplace_back(*each.comm);
   Started started;
-  for (const auto& [comm, messages, starts] : calls) {
-    if (!messages.empty()) started.add(*comm, comm->communicator.exchange_async(messages));
-    for (const Start& start : starts) started.add(*comm, start(comm->communicator));
+  for (const auto& [comm, messages, operations] : calls) {
+    Communicator& world = comm->communicator;
+    if (!messages.empty()) started.add(*comm, world.exchange_async(messages));
+    for (const auto& [start, tensors, type, rule] : operations) {
+      started.add(
+          *comm, tensors.empty() ? start(world) : world.all_reduce_many_async(tensors, type, rule));
+    }
   }
   return started.wait();
 }

@@ -7,6 +7,9 @@
 
 #include <paceline/communicator.h>
 #include <paceline/message.h>
+#include <paceline/reduce_rule.h>
+#include <paceline/tensor.h>
+#include <paceline/types.h>
 #include <paceline/work.h>
 
 #include "collectives/c_interface/calls.h"
@@ -27,18 +30,26 @@ class CallGroup {
   plResult_t end();
 
   /// What its arguments refer to must stay until end().
-  void add(plComm& comm, Start call) { of(comm).calls.push_back(std::move(call)); }
+  void add(plComm& comm, Start call) { of(comm).calls.push_back({.start = std::move(call)}); }
   void add(plComm& comm, const Message& message) { of(comm).messages.push_back(message); }
+  void add(plComm& comm, const Tensor& tensor, DataType type, const ReduceRule& rule);
   /// A call is wrong: none will be made.
   void refuse(const Status& why) {
     if (refused_.ok()) refused_ = why;
   }
 
  private:
+  // All-reduces that follow each other, alike in type and rule; or any other operation.
+  struct Call {
+    Start start{};
+    std::vector<Tensor> tensors{};
+    DataType type{};
+    ReduceRule rule = ReduceOp::kSum;
+  };
   struct CallsOn {
     plComm* comm;
     std::vector<Message> messages;
-    std::vector<Start> calls;
+    std::vector<Call> calls;
   };
 
   CallsOn& of(plComm& comm);

@@ -1,19 +1,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <span>
-#include <type_traits>
 
 #include "collectives/c_interface/calls.h"
 #include "collectives/c_interface/group.h"
+#include "collectives/c_interface/words.h"
 
 using namespace paceline::c_interface;
 using paceline::Communicator;
 using paceline::DataType;
 using paceline::Message;
-using paceline::ReduceOp;
+using paceline::ReduceRule;
 using paceline::Status;
+using paceline::Tensor;
 using paceline::Work;
 
 namespace {
@@ -37,10 +37,6 @@ class Background {
   template <class... Arguments>
   Work reduce(Arguments... call) const {
     return communicator_.reduce_async(call...);
-  }
-  template <class... Arguments>
-  Work all_reduce(Arguments... call) const {
-    return communicator_.all_reduce_async(call...);
   }
   template <class... Arguments>
   Work reduce_scatter(Arguments... call) const {
@@ -128,67 +124,33 @@ std::span<const std::size_t> counts_of(const World& communicator, const size_t* 
   return {counts, static_cast<std::size_t>(communicator.size())};
 }
 
-// One that is none is found out by the communicator, as it is in C++.
-DataType type_of(plDataType_t type) {
-  switch (type) {
-    case plInt8:
-      return DataType::kInt8;
-    case plUint8:
-      return DataType::kUInt8;
-    case plInt32:
-      return DataType::kInt32;
-    case plInt64:
-      return DataType::kInt64;
-    case plUint64:
-      return DataType::kUInt64;
-    case plFloat16:
-      return DataType::kFloat16;
-    case plFloat32:
-      return DataType::kFloat32;
-    case plFloat64:
-      return DataType::kFloat64;
-    case plBfloat16:
-      return DataType::kBFloat16;
-  }
-  return static_cast<DataType>(std::numeric_limits<std::underlying_type_t<DataType>>::max());
-}
-
-ReduceOp op_of(plRedOp_t op) {
-  switch (op) {
-    case plSum:
-      return ReduceOp::kSum;
-    case plProd:
-      return ReduceOp::kProd;
-    case plMax:
-      return ReduceOp::kMax;
-    case plMin:
-      return ReduceOp::kMin;
-    case plAvg:
-      return ReduceOp::kAvg;
-  }
-  return static_cast<ReduceOp>(std::numeric_limits<std::underlying_type_t<ReduceOp>>::max());
-}
-
 }  // namespace
 
 plResult_t plAllReduce(const void* sendbuff, void* recvbuff, size_t count, plDataType_t datatype,
                        plRedOp_t op, plComm_t comm, plStream_t stream) {
-  return operate(comm, stream, [=](auto&& communicator) {
-    return communicator.all_reduce(sendbuff, recvbuff, count, type_of(datatype), op_of(op));
-  });
+  const Tensor tensor{sendbuff, recvbuff, count};
+  const DataType type = type_of(datatype);
+  const ReduceRule rule = rule_of(op, comm);
+  return call(
+      comm, stream, [&](CallGroup& group) { group.add(*comm, tensor, type, rule); },
+      [&](Communicator& communicator) {
+        return communicator.all_reduce(sendbuff, recvbuff, count, type, rule);
+      });
 }
 
 plResult_t plReduce(const void* sendbuff, void* recvbuff, size_t count, plDataType_t datatype,
                     plRedOp_t op, int root, plComm_t comm, plStream_t stream) {
+  const ReduceRule rule = rule_of(op, comm);
   return operate(comm, stream, [=](auto&& communicator) {
-    return communicator.reduce(sendbuff, recvbuff, count, type_of(datatype), op_of(op), root);
+    return communicator.reduce(sendbuff, recvbuff, count, type_of(datatype), rule, root);
   });
 }
 
 plResult_t plReduceScatter(const void* sendbuff, void* recvbuff, size_t recvcount,
                            plDataType_t datatype, plRedOp_t op, plComm_t comm, plStream_t stream) {
+  const ReduceRule rule = rule_of(op, comm);
   return operate(comm, stream, [=](auto&& communicator) {
-    return communicator.reduce_scatter(sendbuff, recvbuff, recvcount, type_of(datatype), op_of(op));
+    return communicator.reduce_scatter(sendbuff, recvbuff, recvcount, type_of(datatype), rule);
   });
 }
 
@@ -222,9 +184,10 @@ plResult_t plAlltoAll(const void* sendbuff, void* recvbuff, size_t count, plData
 
 plResult_t plReduceScatterV(const void* sendbuff, void* recvbuff, const size_t* counts,
                             plDataType_t datatype, plRedOp_t op, plComm_t comm, plStream_t stream) {
+  const ReduceRule rule = rule_of(op, comm);
   return operate(comm, stream, [=](auto&& communicator) {
     return communicator.reduce_scatter_v(sendbuff, recvbuff, counts_of(communicator, counts),
-                                         type_of(datatype), op_of(op));
+                                         type_of(datatype), rule);
   });
 }
 

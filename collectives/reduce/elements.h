@@ -89,12 +89,13 @@ struct Max {
   }
 };
 
-/// use(Sum{}) for a sum, and so on. An average is reduced as a sum.
+/// use(Sum{}) for a sum, and so on. An average, and what has been multiplied, is reduced as a sum.
 template <class Use>
 void with_op(ReduceOp op, const Use& use) {
   switch (op) {
     case ReduceOp::kSum:
     case ReduceOp::kAvg:
+    case ReduceOp::kPreMulSum:
       return use(Sum{});
     case ReduceOp::kProd:
       return use(Prod{});

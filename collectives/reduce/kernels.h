@@ -26,7 +26,7 @@ using Scaling = void (*)(void* target, const void* source, const void* factor, s
 /// target[i] = target[i] ÷ divisor: what makes an average of a sum.
 using Division = void (*)(void* target, std::size_t count, std::uint64_t divisor);
 
-/// Of one data type. An average is reduced as a sum.
+/// Of one data type. An average, and what has been multiplied, is reduced as a sum.
 struct Kernels {
   std::array<Reduction, std::size(kReduceOps)> reduce{};
   std::array<FusedReduction, std::size(kReduceOps)> reduce_fused{};

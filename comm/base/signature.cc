@@ -52,6 +52,7 @@ std::string difference(const Signature& mine, const Signature& theirs) {
     if (mine.kind == OperationKind::kSend) return "another message of theirs";
     text = "another algorithm or segment size (PACELINE_ALGORITHM, PACELINE_SEGMENT_BYTES)";
     if (has_counts(mine.kind)) text = "other counts of the ranks, or " + text;
+    if (mine.kind == OperationKind::kAllReduce) text = "other counts of tensors, or " + text;
   }
   if (text.empty() && mine.history != theirs.history) text = "the operations before it";
   return text;

@@ -38,6 +38,8 @@ std::string_view name(ReduceOp op) {
       return "prod";
     case ReduceOp::kAvg:
       return "avg";
+    case ReduceOp::kPreMulSum:
+      return "premul_sum";
   }
   return "unknown op";
 }

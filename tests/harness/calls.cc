@@ -107,6 +107,7 @@ std::span<const Message> MadeCall::messages() {
 
 Status MadeCall::run(Communicator& world) {
   const auto& [kind, count, type, op, root, asynchronous, in_place] = call_;
+  const ReduceRule op_and_factor = rule();
   switch (kind) {
     case OperationKind::kBarrier:
       return world.barrier();
@@ -115,11 +116,11 @@ Status MadeCall::run(Communicator& world) {
     case OperationKind::kBroadcast:
       return world.broadcast(output(), count, type, root);
     case OperationKind::kReduce:
-      return world.reduce(input(), output(), count, type, op, root);
+      return world.reduce(input(), output(), count, type, op_and_factor, root);
     case OperationKind::kAllReduce:
-      return world.all_reduce(input(), output(), count, type, op);
+      return world.all_reduce(input(), output(), count, type, op_and_factor);
     case OperationKind::kReduceScatter:
-      return world.reduce_scatter(input(), output(), count, type, op);
+      return world.reduce_scatter(input(), output(), count, type, op_and_factor);
     case OperationKind::kAllGather:
       return world.all_gather(input(), output(), count, type);
     case OperationKind::kGather:
@@ -129,7 +130,7 @@ Status MadeCall::run(Communicator& world) {
     case OperationKind::kAllToAll:
       return world.all_to_all(input(), output(), count, type);
     case OperationKind::kReduceScatterV:
-      return world.reduce_scatter_v(input(), output(), counts(), type, op);
+      return world.reduce_scatter_v(input(), output(), counts(), type, op_and_factor);
     case OperationKind::kAllGatherV:
       return world.all_gather_v(input(), output(), counts(), type);
     case OperationKind::kGatherV:
@@ -149,6 +150,7 @@ Status MadeCall::run(Communicator& world) {
 
 void MadeCall::start(Communicator& world) {
   const auto& [kind, count, type, op, root, asynchronous, in_place] = call_;
+  const ReduceRule op_and_factor = rule();
   switch (kind) {
     case OperationKind::kBarrier:
     case OperationKind::kClose:
@@ -158,13 +160,13 @@ void MadeCall::start(Communicator& world) {
       work_ = world.broadcast_async(output(), count, type, root);
       break;
     case OperationKind::kReduce:
-      work_ = world.reduce_async(input(), output(), count, type, op, root);
+      work_ = world.reduce_async(input(), output(), count, type, op_and_factor, root);
       break;
     case OperationKind::kAllReduce:
-      work_ = world.all_reduce_async(input(), output(), count, type, op);
+      work_ = world.all_reduce_async(input(), output(), count, type, op_and_factor);
       break;
     case OperationKind::kReduceScatter:
-      work_ = world.reduce_scatter_async(input(), output(), count, type, op);
+      work_ = world.reduce_scatter_async(input(), output(), count, type, op_and_factor);
       break;
     case OperationKind::kAllGather:
       work_ = world.all_gather_async(input(), output(), count, type);
@@ -179,7 +181,7 @@ void MadeCall::start(Communicator& world) {
       work_ = world.all_to_all_async(input(), output(), count, type);
       break;
     case OperationKind::kReduceScatterV:
-      work_ = world.reduce_scatter_v_async(input(), output(), counts(), type, op);
+      work_ = world.reduce_scatter_v_async(input(), output(), counts(), type, op_and_factor);
       break;
     case OperationKind::kAllGatherV:
       work_ = world.all_gather_v_async(input(), output(), counts(), type);

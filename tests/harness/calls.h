@@ -63,6 +63,7 @@ class MadeCall {
 
   const std::vector<std::size_t>& counts() const { return request().counts; }
   const std::vector<std::size_t>& recv_counts() const { return request().recv_counts; }
+  ReduceRule rule() const { return rule_of(form_, rank_); }
   /// Of an exchange.
   std::span<const Message> messages();
   /// Null where this rank has none.

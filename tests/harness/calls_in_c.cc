@@ -25,7 +25,7 @@ constexpr COp kCOps[] = {{plSum, ReduceOp::kSum},
                          {plMax, ReduceOp::kMax},
                          {plMin, ReduceOp::kMin},
                          {plAvg, ReduceOp::kAvg}};
-static_assert(std::size(kCOps) == std::size(kReduceOps));
+static_assert(std::size(kCOps) == std::size(kReduceOps) - 1);  // one is made
 
 // As one operation, all its messages at once.
 plResult_t exchange_in_c(plComm_t comm, std::span<const Message> messages) {
@@ -52,9 +52,10 @@ plRedOp_t c_op(ReduceOp op) {
       ->c;
 }
 
-plResult_t call_in_c(plComm_t comm, const Call& call, MadeCall& made) {
+namespace {
+
+plResult_t call_with(plComm_t comm, const Call& call, MadeCall& made, plRedOp_t op) {
   const plDataType_t type = c_type(call.type);
-  const plRedOp_t op = c_op(call.op);
   const auto& [kind, count, data_type, reduce_op, root, asynchronous, in_place] = call;
   const void* const in = made.input();
   void* const out = made.output();
@@ -97,6 +98,20 @@ plResult_t call_in_c(plComm_t comm, const Call& call, MadeCall& made) {
       break;
   }
   return plInternalError;
+}
+
+}  // namespace
+
+plResult_t call_in_c(plComm_t comm, const Call& call, MadeCall& made) {
+  if (call.op != ReduceOp::kPreMulSum || !reduces(call.kind))
+    return call_with(comm, call, made, reduces(call.kind) ? c_op(call.op) : plSum);
+  plRedOp_t op = plSum;
+  const plResult_t result = plRedOpCreatePreMulSum(&op, made.rule().factor()->element.data(),
+                                                   c_type(call.type), plScalarHostImmediate, comm);
+  if (result != plSuccess) return result;
+  const plResult_t called = call_with(comm, call, made, op);
+  const plResult_t destroyed = plRedOpDestroy(op, comm);
+  return called != plSuccess ? called : destroyed;
 }
 
 }  // namespace paceline::testing

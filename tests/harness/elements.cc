@@ -63,6 +63,15 @@ std::optional<std::size_t> first_other(const void* data, std::size_t count, cons
   return std::nullopt;
 }
 
+ReduceRule rule_of(const CallForm& call, int rank) {
+  if (call.op != ReduceOp::kPreMulSum) return call.op;
+  return with_type(call.type, [&]<class T>(T) {
+    T factor;
+    reduce::store_element<T>(&factor, 0, static_cast<reduce::Wide<T>>(1 + rank % 2));
+    return ReduceRule::pre_multiplied_sum(factor);
+  });
+}
+
 Elements inputs_of(const CallForm& call, int rank, std::size_t count) {
   Elements elements(call.type, count);
   elements.fill([&](std::size_t index) {
@@ -73,9 +82,18 @@ Elements inputs_of(const CallForm& call, int rank, std::size_t count) {
 
 Elements reduced(const CallForm& call, int ranks, std::size_t count) {
   const Kernels& plain = plain_kernels().of(call.type);
-  Elements result = inputs_of(call, 0, std::min(count, kPeriod));
+  const auto contribution_of = [&](int rank) {
+    Elements elements = inputs_of(call, rank, std::min(count, kPeriod));
+    const ReduceRule rule = rule_of(call, rank);
+    if (rule.factor()) {
+      plain.scale(elements.data(), elements.data(), rule.factor()->element.data(),
+                  elements.count());
+    }
+    return elements;
+  };
+  Elements result = contribution_of(0);
   for (int rank = 1; rank < ranks; ++rank) {
-    const Elements another = inputs_of(call, rank, result.count());
+    const Elements another = contribution_of(rank);
     plain.reduction(call.op)(result.data(), result.data(), another.data(), result.count());
   }
   if (call.op == ReduceOp::kAvg)

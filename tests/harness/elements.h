@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include <paceline/reduce_rule.h>
 #include <paceline/types.h>
 
 #include "comm/base/function_ref.h"
@@ -57,6 +58,8 @@ struct CallForm {
   std::size_t number = 0;
 };
 
+/// What a rank passes as the op: a factor differs between neighbours.
+ReduceRule rule_of(const CallForm& call, int rank);
 /// What a rank puts in: differs between neighbours in rank, in call and in place.
 Elements inputs_of(const CallForm& call, int rank, std::size_t count);
 /// What a reduction over all ranks makes of it; of up to kPeriod elements.

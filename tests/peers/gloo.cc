@@ -88,6 +88,7 @@ gloo::AllreduceOptions::Func reduction(ReduceOp op) {
     case ReduceOp::kProd:
       return Function(&gloo::product<T>);
     case ReduceOp::kAvg:
+    case ReduceOp::kPreMulSum:
       break;
   }
   return nullptr;
@@ -95,7 +96,7 @@ gloo::AllreduceOptions::Func reduction(ReduceOp op) {
 
 Status not_measured() {
   return Status(Code::kInvalidArgument, Scope::kOperation,
-                "Gloo is measured without float16, bfloat16 and averages");
+                "Gloo is measured without float16, bfloat16, averages and factors");
 }
 
 class Gloo final : public probe::Subject {
@@ -127,7 +128,7 @@ class Gloo final : public probe::Subject {
   }
 
   Status all_reduce(const void* in, probe::Elements out, ReduceOp op) override {
-    if (op == ReduceOp::kAvg) return not_measured();
+    if (op == ReduceOp::kAvg || op == ReduceOp::kPreMulSum) return not_measured();
     return with_type(out.type, [&]<class T>(T) {
       if constexpr (!std::is_arithmetic_v<T>) {
         return not_measured();

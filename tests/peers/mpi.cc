@@ -49,6 +49,7 @@ MPI_Op mpi_op(ReduceOp op) {
     case ReduceOp::kProd:
       return MPI_PROD;
     case ReduceOp::kAvg:
+    case ReduceOp::kPreMulSum:
       break;
   }
   return MPI_OP_NULL;
@@ -93,7 +94,7 @@ Status measure(const probe::Orders& orders) {
                   "MPI counts no further than 2147483647 elements");
   if (mpi_type(orders.type) == MPI_DATATYPE_NULL || mpi_op(orders.op) == MPI_OP_NULL)
     return Status(Code::kInvalidArgument, Scope::kOperation,
-                  "MPI knows no float16, no bfloat16 and no average");
+                  "MPI knows no float16, no bfloat16, no average and no factor");
   int rank = 0, size = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);

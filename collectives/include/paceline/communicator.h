@@ -23,7 +23,9 @@
 
 #include <paceline/group.h>
 #include <paceline/message.h>
+#include <paceline/reduce_rule.h>
 #include <paceline/status.h>
+#include <paceline/tensor.h>
 #include <paceline/types.h>
 #include <paceline/unique_id.h>
 #include <paceline/work.h>
@@ -111,17 +113,24 @@ class Communicator {
   Status broadcast(void* buffer, std::size_t count, DataType type, int root);
   /// Element-wise reduction of every rank's `in`, of `count` elements, the result in `root`'s
   /// `out`; the others have none. In place: in == out.
-  Status reduce(const void* in, void* out, std::size_t count, DataType type, ReduceOp op, int root);
+  Status reduce(const void* in, void* out, std::size_t count, DataType type, ReduceRule rule,
+                int root);
   /// The same, and the result in every rank's `out`.
   Status all_reduce(const void* in, void* out, std::size_t count, DataType type,
-                    ReduceOp op = ReduceOp::kSum);
+                    ReduceRule rule = ReduceOp::kSum);
+
+  /// The same of many arrays at once. Small ones that follow each other travel together, which
+  /// saves what an operation of its own costs; all ranks pass the same counts in the same order.
+  /// No array may touch what another one's result is written to.
+  Status all_reduce_many(std::span<const Tensor> tensors, DataType type,
+                         ReduceRule rule = ReduceOp::kSum);
 
   // An array of size() blocks of `count` elements has one for each rank, in the order of the ranks.
 
   /// Element-wise reduction of every rank's `in`, an array of blocks, and of the result one's own
   /// block in `out`. In place: `out` is one's own block of `in`.
   Status reduce_scatter(const void* in, void* out, std::size_t count, DataType type,
-                        ReduceOp op = ReduceOp::kSum);
+                        ReduceRule rule = ReduceOp::kSum);
   /// Every rank's `in`, a block, in every rank's `out`, an array. In place: `in` is one's own block
   /// of `out`.
   Status all_gather(const void* in, void* out, std::size_t count, DataType type);
@@ -137,7 +146,7 @@ class Communicator {
   // ranks pass the same counts.
 
   Status reduce_scatter_v(const void* in, void* out, std::span<const std::size_t> counts,
-                          DataType type, ReduceOp op = ReduceOp::kSum);
+                          DataType type, ReduceRule rule = ReduceOp::kSum);
   Status all_gather_v(const void* in, void* out, std::span<const std::size_t> counts,
                       DataType type);
   Status gather_v(const void* in, void* out, std::span<const std::size_t> counts, DataType type,
@@ -164,21 +173,23 @@ class Communicator {
   Status exchange(std::span<const Message> messages);
 
   /// The same without waiting for the end. Errors in the arguments come through the Work too.
-  /// Counts and the list of messages belong to the operation as buffers do.
+  /// Counts and lists of messages and tensors belong to the operation as buffers do.
   Work barrier_async();
   Work broadcast_async(void* buffer, std::size_t count, DataType type, int root);
-  Work reduce_async(const void* in, void* out, std::size_t count, DataType type, ReduceOp op,
+  Work reduce_async(const void* in, void* out, std::size_t count, DataType type, ReduceRule rule,
                     int root);
   Work all_reduce_async(const void* in, void* out, std::size_t count, DataType type,
-                        ReduceOp op = ReduceOp::kSum);
+                        ReduceRule rule = ReduceOp::kSum);
+  Work all_reduce_many_async(std::span<const Tensor> tensors, DataType type,
+                             ReduceRule rule = ReduceOp::kSum);
   Work reduce_scatter_async(const void* in, void* out, std::size_t count, DataType type,
-                            ReduceOp op = ReduceOp::kSum);
+                            ReduceRule rule = ReduceOp::kSum);
   Work all_gather_async(const void* in, void* out, std::size_t count, DataType type);
   Work gather_async(const void* in, void* out, std::size_t count, DataType type, int root);
   Work scatter_async(const void* in, void* out, std::size_t count, DataType type, int root);
   Work all_to_all_async(const void* in, void* out, std::size_t count, DataType type);
   Work reduce_scatter_v_async(const void* in, void* out, std::span<const std::size_t> counts,
-                              DataType type, ReduceOp op = ReduceOp::kSum);
+                              DataType type, ReduceRule rule = ReduceOp::kSum);
   Work all_gather_v_async(const void* in, void* out, std::span<const std::size_t> counts,
                           DataType type);
   Work gather_v_async(const void* in, void* out, std::span<const std::size_t> counts, DataType type,
@@ -197,12 +208,12 @@ class Communicator {
     return broadcast(buffer.data(), buffer.size(), kDataTypeOf<T>, root);
   }
   template <class T>
-  Status all_reduce(std::span<T> buffer, ReduceOp op = ReduceOp::kSum) {
-    return all_reduce(buffer.data(), buffer.data(), buffer.size(), kDataTypeOf<T>, op);
+  Status all_reduce(std::span<T> buffer, ReduceRule rule = ReduceOp::kSum) {
+    return all_reduce(buffer.data(), buffer.data(), buffer.size(), kDataTypeOf<T>, rule);
   }
   template <class T>
-  Work all_reduce_async(std::span<T> buffer, ReduceOp op = ReduceOp::kSum) {
-    return all_reduce_async(buffer.data(), buffer.data(), buffer.size(), kDataTypeOf<T>, op);
+  Work all_reduce_async(std::span<T> buffer, ReduceRule rule = ReduceOp::kSum) {
+    return all_reduce_async(buffer.data(), buffer.data(), buffer.size(), kDataTypeOf<T>, rule);
   }
 
  private:

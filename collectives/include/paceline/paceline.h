@@ -60,7 +60,17 @@ typedef enum {
   plBfloat16 = 9
 } plDataType_t;
 
-typedef enum { plSum = 0, plProd = 1, plMax = 2, plMin = 3, plAvg = 4 } plRedOp_t;
+/* Others are made by plRedOpCreatePreMulSum. */
+typedef enum {
+  plSum = 0,
+  plProd = 1,
+  plMax = 2,
+  plMin = 3,
+  plAvg = 4,
+  plMaxRedOp = 0x7fffffff
+} plRedOp_t;
+
+typedef enum { plScalarHostImmediate = 1 } plScalarResidence_t;
 
 /* paceline::Determinism; by default PACELINE_DETERMINISM, or fast. */
 typedef enum {
@@ -118,6 +128,13 @@ plResult_t plCommUserRank(plComm_t comm, int* rank);
  * long. */
 plResult_t plCommGetAsyncError(plComm_t comm, plResult_t* error);
 
+/* An op of this communicator that sums what each rank has multiplied by its scalar before, one
+ * element of datatype, which is read now: paceline/reduce_rule.h. Destroyed with the communicator,
+ * or when it has been passed for the last time. */
+plResult_t plRedOpCreatePreMulSum(plRedOp_t* op, const void* scalar, plDataType_t datatype,
+                                  plScalarResidence_t residence, plComm_t comm);
+plResult_t plRedOpDestroy(plRedOp_t op, plComm_t comm);
+
 /* What each does, and what is in place: paceline/communicator.h. */
 
 /* recvbuff[i] of the root = the reduction of every rank's sendbuff[i]. */
@@ -170,8 +187,10 @@ plResult_t plRecv(void* recvbuff, size_t count, plDataType_t datatype, int peer,
 /* Operations and messages that this thread calls between the two are made by plGroupEnd, which
  * returns when all have ended: the first error, or plSuccess. Until then their buffers and counts
  * belong to them, and the calls themselves only say whether they are NULL where they must not be.
- * Of each communicator all messages go at once, then its operations in the order of the calls;
- * several communicators side by side. Groups may lie in each other: the outermost counts. */
+ * Of each communicator all messages go at once, then its operations in the order of the calls,
+ * small all-reduces that follow each other as one (Communicator::all_reduce_many()); several
+ * communicators side by side. No call may use what another one of the group writes. Groups may lie
+ * in each other: the outermost counts. */
 plResult_t plGroupStart(void);
 plResult_t plGroupEnd(void);
 

@@ -78,6 +78,7 @@ Combiner choose(ReduceOp op) {
     case ReduceOp::kProd:
       return choose<T, Prod>();
     case ReduceOp::kAvg:
+    case ReduceOp::kPreMulSum:
       break;
   }
   return {};

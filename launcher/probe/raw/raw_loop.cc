@@ -131,7 +131,7 @@ Status RawLoop::barrier() {
 Status RawLoop::all_reduce(const void* in, Elements out, ReduceOp op) {
   if (combiner_for(out.type, op).elements == nullptr)
     return Status(Code::kInvalidArgument, Scope::kOperation,
-                  "raw has no float16, no bfloat16 and no average");
+                  "raw has no float16, no bfloat16, no average and no factor");
   if (in != out.data) std::memcpy(out.data, in, out.bytes());
   if (out.bytes() <= packeted_) return exchange_packets(out, op);
   if (out.bytes() <= kPostBytes) return exchange_posts(out, op);

@@ -72,6 +72,7 @@ TEST(CInterface, EveryTypeAndOpIsTheOneOfItsName) {
   run_ranks_in_c(kRanks, [](plComm_t comm, int rank) {
     for (const DataType type : kDataTypes) {
       for (const ReduceOp op : kReduceOps) {
+        if (op == ReduceOp::kPreMulSum) continue;  // made, not named
         const CallForm call{.type = type, .op = op};
         Elements elements = inputs_of(call, rank, kCount);
         ASSERT_EQ(plAllReduce(elements.data(), elements.data(), kCount, c_type(type), c_op(op),

@@ -26,6 +26,7 @@ float combined(ReduceOp op, float left, float right) {
   switch (op) {
     case ReduceOp::kSum:
     case ReduceOp::kAvg:
+    case ReduceOp::kPreMulSum:
       return left + right;
     case ReduceOp::kProd:
       return left * right;

@@ -1,5 +1,6 @@
 #include "comm/wire.h"
 
+#include <iterator>
 #include <limits>
 #include <string>
 
@@ -60,9 +61,15 @@ TEST(Header, EachFieldOutOfItsRangeIsRefused) {
     std::size_t offset;
     std::uint8_t value;
     std::string said;
-  } rows[] = {{0, 0, "magic"},       {3, 0, "magic"},   {40, 5, "kind"},
-              {41, 15, "operation"}, {42, 9, "type"},   {43, 5, "op"},
-              {15, 1, "payload"},    {40, 255, "kind"}, {42, 255, "type"}};
+  } rows[] = {{0, 0, "magic"},
+              {3, 0, "magic"},
+              {40, 5, "kind"},
+              {41, std::size(kOperationKinds), "operation"},
+              {42, std::size(kDataTypes), "type"},
+              {43, std::size(kReduceOps), "op"},
+              {15, 1, "payload"},
+              {40, 255, "kind"},
+              {42, 255, "type"}};
   for (const auto& row : rows) {
     const Status status = with_byte({}, row.offset, row.value);
     EXPECT_EQ(status.code(), Code::kUnavailable) << row.offset;

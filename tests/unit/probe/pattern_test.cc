@@ -23,6 +23,7 @@ T combined(ReduceOp op, T left, T right) {
   switch (op) {
     case ReduceOp::kSum:
     case ReduceOp::kAvg:
+    case ReduceOp::kPreMulSum:
       return static_cast<T>(left + right);
     case ReduceOp::kProd:
       return static_cast<T>(left * right);

@@ -23,8 +23,9 @@ enum class DataType : std::uint8_t {
 };
 /// Sums and products of integers wrap. An average is the sum divided by the number of ranks, of
 /// integers rounded towards zero. Whether a NaN or a number is the minimum or maximum of both
-/// depends on the order of the reduction: it is the same on every rank.
-enum class ReduceOp : std::uint8_t { kSum, kMin, kMax, kProd, kAvg };
+/// depends on the order of the reduction: it is the same on every rank. kPreMulSum needs a factor
+/// (paceline/reduce_rule.h).
+enum class ReduceOp : std::uint8_t { kSum, kMin, kMax, kProd, kAvg, kPreMulSum };
 enum class OperationKind : std::uint8_t {
   kBarrier,
   kBroadcast,
@@ -58,8 +59,8 @@ enum class Determinism : std::uint8_t {
 inline constexpr DataType kDataTypes[] = {
     DataType::kFloat32,  DataType::kFloat64, DataType::kInt32, DataType::kInt64, DataType::kFloat16,
     DataType::kBFloat16, DataType::kInt8,    DataType::kUInt8, DataType::kUInt64};
-inline constexpr ReduceOp kReduceOps[] = {ReduceOp::kSum, ReduceOp::kMin, ReduceOp::kMax,
-                                          ReduceOp::kProd, ReduceOp::kAvg};
+inline constexpr ReduceOp kReduceOps[] = {ReduceOp::kSum,  ReduceOp::kMin, ReduceOp::kMax,
+                                          ReduceOp::kProd, ReduceOp::kAvg, ReduceOp::kPreMulSum};
 inline constexpr OperationKind kOperationKinds[] = {
     OperationKind::kBarrier,   OperationKind::kBroadcast,      OperationKind::kAllReduce,
     OperationKind::kClose,     OperationKind::kReduce,         OperationKind::kReduceScatter,

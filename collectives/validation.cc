@@ -1,0 +1,116 @@
+#include "collectives/validation.h"
+
+#include <string>
+
+#include "collectives/buffers.h"
+#include "collectives/plan/shape.h"
+#include "collectives/staging.h"
+#include "comm/base/try.h"
+
+namespace paceline {
+namespace {
+
+// Apart from their callers, which all operations pass through.
+[[gnu::cold, gnu::noinline]] Status argument_error(const char* what) {
+  return Status(Code::kInvalidArgument, Scope::kOperation, what);
+}
+[[gnu::cold, gnu::noinline]] Status root_error(int root, int ranks) {
+  return Status(Code::kInvalidArgument, Scope::kOperation,
+                "root " + std::to_string(root) + " is not in 0.." + std::to_string(ranks - 1));
+}
+
+Status validate_factor(const OperationRequest& request) {
+  if (!request.factor) return argument_error("a pre-multiplied sum needs its factor");
+  if (request.factor->type == request.signature.type) return {};
+  return argument_error("the factor is not of the elements' type");
+}
+
+Status validate_buffers(const OperationRequest& request, int rank, int ranks) {
+  const Signature& signature = request.signature;
+  PlanRequest asked{.kind = signature.kind,
+                    .rank = rank,
+                    .ranks = ranks,
+                    .root = signature.root,
+                    .count = signature.count};
+  if (request.counts != nullptr) asked.counts.assign(request.counts, request.counts + ranks);
+  if (request.recv_counts != nullptr)
+    asked.recv_counts.assign(request.recv_counts, request.recv_counts + ranks);
+  const Shape shape = shape_of(asked);
+  if ((shape.input_count > 0 && request.input == nullptr) ||
+      (shape.output_count > 0 && request.output == nullptr)) {
+    return argument_error("a buffer is null");
+  }
+  const std::size_t element = size_of(signature.type);
+  const Buffer in(request.input, shape.input_count * element);
+  const Buffer out(request.output, shape.output_count * element);
+  const bool in_place =
+      in.address + shape.output_at * element == out.address + shape.input_at * element;
+  if (!in_place && overlap(in, out)) {
+    return argument_error("the buffers overlap other than an operation in place has them");
+  }
+  return {};
+}
+
+Status validate_counts(const OperationRequest& request, int rank, int ranks) {
+  const auto check = [&](const std::size_t* counts) -> Status {
+    if (counts == nullptr) return argument_error("there is not a count for each rank");
+    std::size_t left = SIZE_MAX / 2 / size_of(request.signature.type);
+    for (int each = 0; each < ranks; ++each) {
+      if (counts[each] > left) return argument_error("count is too large");
+      left -= counts[each];
+    }
+    return {};
+  };
+  PACELINE_TRY(check(request.counts));
+  if (request.signature.kind == OperationKind::kAllToAllV) {
+    PACELINE_TRY(check(request.recv_counts));
+    const auto own = static_cast<std::size_t>(rank);
+    if (request.counts[own] != request.recv_counts[own])
+      return argument_error("what this rank sends to itself is not what it receives from itself");
+  }
+  return validate_buffers(request, rank, ranks);
+}
+
+}  // namespace
+
+Status validate(const OperationRequest& request, int rank, int ranks) {
+  const Signature& signature = request.signature;
+  if (!has_elements(signature.kind)) return {};
+  const std::size_t element = size_of(signature.type);
+  if (element == 0) return argument_error("unknown data type");
+  if (!is_known(signature.op)) return argument_error("unknown op");
+  if (signature.op == ReduceOp::kPreMulSum) PACELINE_TRY(validate_factor(request));
+  // The others may have a block for each rank.
+  const bool is_array =
+      signature.kind == OperationKind::kAllReduce || signature.kind == OperationKind::kBroadcast;
+  const auto blocks = static_cast<std::size_t>(ranks);
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(signature.count, is_array ? element : element * blocks, &bytes) ||
+      bytes > SIZE_MAX / 2) {
+    return argument_error("count is too large");
+  }
+  if (has_root(signature.kind) && (signature.root < 0 || signature.root >= ranks))
+    return root_error(signature.root, ranks);
+  if (has_counts(signature.kind)) return validate_counts(request, rank, ranks);
+  if (signature.count == 0) return {};
+  // The most frequent calls.
+  const Buffer in(request.input, bytes), out(request.output, bytes);
+  const bool are_there = request.input != nullptr && request.output != nullptr;
+  if (is_array && are_there && (in.address == out.address || !overlap(in, out))) return {};
+  return validate_buffers(request, rank, ranks);
+}
+
+Status validate_tensors(std::span<const Tensor> tensors, const OperationRequest& request,
+                        int ranks) {
+  BufferSet buffers;
+  for (const Tensor& tensor : tensors) {
+    PACELINE_TRY(validate(request_of({&tensor, 1}, request), 0, ranks));
+    const std::size_t bytes = tensor.count * size_of(request.signature.type);
+    buffers.write(tensor.out, bytes);
+    if (tensor.in != tensor.out) buffers.read(tensor.in, bytes);
+  }
+  if (!buffers.is_disturbed()) return {};
+  return argument_error("what one tensor's result is written to overlaps another");
+}
+
+}  // namespace paceline
