@@ -51,8 +51,9 @@ class CollectiveBackend {
   virtual ~CollectiveBackend() = default;
 
   virtual std::string_view name() const = 0;
-  /// Does it carry out operations of this kind? Always the same answer.
-  virtual bool serves(OperationKind kind) const = 0;
+  /// Operations of this kind it carries out up to so many bytes of signature.count; nothing where
+  /// it carries out none. Always the same answer, and the same on every rank.
+  virtual std::optional<std::size_t> most_bytes(OperationKind kind) const = 0;
 
   /// Up to how many bytes it takes less time to copy an input and a result than to carry out an
   /// all-reduce of their own. The same on every rank.

@@ -36,13 +36,13 @@ CommunicatorCore::CommunicatorCore(Parts parts)
       pairwise_(parts_.transport.get(), parts_.group.rank, parts_.group.size()),
       backend_(&pairwise_),
       watch_(parts_.report_every) {
-  backend_of_.fill(&pairwise_);
+  choices_.fill({&pairwise_, SIZE_MAX});
   for (const OperationKind kind : kOperationKinds) {
     if (!is_collective(kind)) continue;
-    const auto serves = [&](const auto& backend) { return backend->serves(kind); };
+    const auto serves = [&](const auto& backend) { return backend->most_bytes(kind).has_value(); };
     const auto found = std::find_if(parts_.backends.begin(), parts_.backends.end(), serves);
     PACELINE_ASSERT(found != parts_.backends.end());
-    backend_of_[static_cast<std::size_t>(kind)] = found->get();
+    choices_[static_cast<std::size_t>(kind)] = {found->get(), *(*found)->most_bytes(kind)};
   }
   const Engine::Baton baton = parts_.engine->hold();
   if (parts_.transport != nullptr) parts_.transport->set_sink(this);
@@ -119,8 +119,7 @@ Work CommunicatorCore::start_many(std::span<const Tensor> tensors, OperationRequ
   const Engine::Baton baton = parts_.engine->hold();
   Status refused = admit_many(tensors, request);
   Operation* last = nullptr;
-  const std::size_t small_bytes =
-      backend_of_[static_cast<std::size_t>(OperationKind::kAllReduce)]->small_bytes();
+  const std::size_t small_bytes = backend_for(request.signature)->small_bytes();
   while (refused.ok() && !tensors.empty()) {
     const std::size_t together =
         tensors_together(tensors, size_of(request.signature.type), small_bytes);
@@ -225,6 +224,13 @@ CommunicatorCore::Operation* CommunicatorCore::enter(const OperationRequest& req
   return &operation;
 }
 
+CollectiveBackend* CommunicatorCore::backend_for(const Signature& signature) const {
+  const Choice& choice = choices_[static_cast<std::size_t>(signature.kind)];
+  const bool is_within = choice.most_bytes == SIZE_MAX ||
+                         signature.count * size_of(signature.type) <= choice.most_bytes;
+  return is_within ? choice.backend : parts_.backends.back().get();
+}
+
 // A short operation mostly ends in here. Nothing is noted, nor the clock looked at, before the
 // others have what this rank contributes: who crashes over its own input is on record with the
 // operation before.
@@ -233,7 +239,7 @@ void CommunicatorCore::begin_current() {
   Signature& signature = current_.request.signature;
   signature.sequence = history_.begun();
   signature.history = history_.digest();
-  backend_ = backend_of_[static_cast<std::size_t>(signature.kind)];
+  backend_ = backend_for(signature);
   if (Staging::is_needed(current_.request)) {
     if (!current_.called_at) current_.called_at = clock_.now();
     staging_.prepare(current_.request, group().size());

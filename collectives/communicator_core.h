@@ -56,7 +56,8 @@ class CommunicatorCore final : private Driver, private TransportSink, private Op
   struct Parts {
     std::shared_ptr<Engine> engine;        // owners: see Work
     std::unique_ptr<Transport> transport;  // null in a group of one
-    /// The first that serves its kind carries a collective operation out; the last one serves all.
+    /// The first of its kind carries a collective operation out, or, beyond its bound, the last
+    /// one, which has none.
     std::vector<std::unique_ptr<CollectiveBackend>> backends;
     std::unique_ptr<FlightRing> flight;
     std::unique_ptr<Whereabouts> whereabouts;  // may be null
@@ -119,6 +120,7 @@ class CommunicatorCore final : private Driver, private TransportSink, private Op
   Status admit(const OperationRequest& request) const;
   Status admit_many(std::span<const Tensor> tensors, const OperationRequest& request) const;
   Operation* enter(const OperationRequest& request);
+  CollectiveBackend* backend_for(const Signature& signature) const;
   void begin_current();
   void begin_next();
   void end_current(const Status& how, TimePoint now);
@@ -167,8 +169,12 @@ class CommunicatorCore final : private Driver, private TransportSink, private Op
   PairwiseBackend pairwise_;
   Staging staging_;             // of current_
   CollectiveBackend* backend_;  // the one that carries it out; never null
-  std::array<CollectiveBackend*, std::size(kOperationKinds)> backend_of_{};
-  RingQueue<Operation> queue_;  // those behind it
+  struct Choice {
+    CollectiveBackend* backend;
+    std::size_t most_bytes;  // of signature.count; beyond, the last backend
+  };
+  std::array<Choice, std::size(kOperationKinds)> choices_{};  // by kind
+  RingQueue<Operation> queue_;                                // those behind it
   CallHistory history_;
 
   StallWatch watch_;

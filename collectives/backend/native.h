@@ -32,7 +32,9 @@ class NativeBackend final : public CollectiveBackend {
   NativeBackend(Transport* transport, Options options);
 
   std::string_view name() const override { return "native"; }
-  bool serves(OperationKind kind) const override { return is_collective(kind); }
+  std::optional<std::size_t> most_bytes(OperationKind kind) const override {
+    return is_collective(kind) ? std::optional(SIZE_MAX) : std::nullopt;
+  }
   std::size_t small_bytes() const override { return 32 * 1024; }
   Status start(OperationRequest& request) override;
   std::optional<TimePoint> linger(const Clock& clock, TimePoint now) override;

@@ -30,7 +30,9 @@ class PairwiseBackend final : public CollectiveBackend, private RequestListener 
   Status validate(const OperationRequest& request) const;
 
   std::string_view name() const override { return "pairwise"; }
-  bool serves(OperationKind kind) const override { return !is_collective(kind); }
+  std::optional<std::size_t> most_bytes(OperationKind kind) const override {
+    return is_collective(kind) ? std::nullopt : std::optional(SIZE_MAX);
+  }
   std::size_t small_bytes() const override { return 0; }
   Status start(OperationRequest& request) override;
   std::optional<TimePoint> linger(const Clock& clock, TimePoint now) override;

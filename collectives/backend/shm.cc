@@ -14,10 +14,19 @@ constexpr Duration kLook = std::chrono::milliseconds(20);
 // thread could use.
 constexpr int kLooks = 4;
 constexpr Duration kKeen = std::chrono::nanoseconds(500);
+// A contribution of which each rank reads its part, not all the same. Beyond it plans are quicker,
+// but where each of their rounds takes a turn on the CPU.
+constexpr std::size_t kMostOfOwnResult = 1024;
 // Once every rank of a CPU has had its turn, all have contributed, unless somebody is late.
 constexpr int kYields = 20;
 
 bool is_broadcast(OperationKind kind) { return kind == OperationKind::kBroadcast; }
+
+// May one rank make the result for all?
+bool has_one_result(OperationKind kind) {
+  return kind == OperationKind::kAllReduce || kind == OperationKind::kBarrier ||
+         kind == OperationKind::kClose;
+}
 
 // Of all that must agree. The history is well mixed, and nobody can write a flag before this is
 // known: so it is not mixed again. Not a secret.
@@ -36,9 +45,13 @@ ShmBackend::ShmBackend(const shm::Layout& layout, std::vector<Doorbell*> bells,
       memory_(layout, options.rank, std::move(bells), options.registered),
       protocol_(options.rank, layout.ranks()) {}
 
-bool ShmBackend::serves(OperationKind kind) const {
-  return kind == OperationKind::kBarrier || kind == OperationKind::kClose ||
-         kind == OperationKind::kAllReduce || is_broadcast(kind);
+std::optional<std::size_t> ShmBackend::most_bytes(OperationKind kind) const {
+  if (has_one_result(kind) || is_broadcast(kind)) return SIZE_MAX;
+  const bool has_own_result = kind == OperationKind::kReduceScatter ||
+                              kind == OperationKind::kAllGather || kind == OperationKind::kAllToAll;
+  if (!has_own_result) return {};
+  const std::size_t most = shares_cpus_ ? layout_.short_bytes() : kMostOfOwnResult;
+  return most / shm::Memory::blocks_of(kind, layout_.ranks());
 }
 
 Status ShmBackend::start(OperationRequest& request) {
@@ -48,7 +61,7 @@ Status ShmBackend::start(OperationRequest& request) {
   signature.plan ^= request.tensor_digest;
   look_at_ = TimePoint::max();
   const bool everybody = !is_broadcast(signature.kind);
-  const bool may_gather = everybody && shares_cpus_;
+  const bool may_gather = shares_cpus_ && has_one_result(signature.kind);
   const std::size_t most_short = may_gather ? layout_.post_bytes() : layout_.short_bytes();
   const std::uint64_t chunks = memory_.begin(request, most_short, protocol_.first_chunk());
   protocol_.start({.everybody = everybody,

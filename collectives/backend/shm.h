@@ -1,14 +1,16 @@
 // The direct shared-memory backend: all-reduce, broadcast and barrier between the ranks of one
-// host, in a segment that backend/shm/layout.h divides among them.
+// host, and short reduce-scatters, all-gathers and all-to-alls, in a segment that
+// backend/shm/layout.h divides among them. What has a root and is no broadcast it leaves to plans:
+// there, who is not the root need not wait.
 //
 // Short contributions (up to 32 KiB with 2 ranks, less with more) go in one piece: each rank reads
 // the p - 1 others, one transfer deep; the tiniest travel in the cache lines of their flags. Where
 // ranks share CPUs, the last to arrive reads all and leaves the result, up to 32 KiB with any
-// number of ranks, so that each of them needs a CPU once an operation.
-// Contributions are reduced in the order of the ranks, whoever does it, and rounded once.
-// Longer ones go through chunks in flight: of each byte a rank copies (p-1)/p into its staging,
-// reads 1/p from everybody, and copies (p-1)/p out. backend/shm/protocol.h says who may touch what
-// and when.
+// number of ranks, so that each of them needs a CPU once an operation. That holds for all-reduce
+// and barrier; of the other kinds each rank reads what is its own. Contributions are reduced in the
+// order of the ranks, whoever does it, and rounded once. Longer ones go through chunks in flight:
+// of each byte a rank copies (p-1)/p into its staging, reads 1/p from everybody, and copies (p-1)/p
+// out. backend/shm/protocol.h says who may touch what and when.
 #pragma once
 
 #include <memory>
@@ -45,7 +47,7 @@ class ShmBackend final : public CollectiveBackend {
              const Options& options);
 
   std::string_view name() const override { return "shm"; }
-  bool serves(OperationKind kind) const override;
+  std::optional<std::size_t> most_bytes(OperationKind kind) const override;
   std::size_t small_bytes() const override { return 4 * 1024; }
   Status start(OperationRequest& request) override;
   std::optional<TimePoint> linger(const Clock& clock, TimePoint now) override;

@@ -13,6 +13,18 @@ std::uint64_t Memory::begin_chunks(std::uint64_t first_chunk) {
   return (whole + most - 1) / most;
 }
 
+// In place this rank's own block is there already.
+void Memory::move_blocks(std::uint64_t operation) {
+  const std::size_t one = block_bytes();
+  const bool is_all_to_all = request_->signature.kind == OperationKind::kAllToAll;
+  const std::size_t begin = is_all_to_all ? one * static_cast<std::size_t>(rank_) : 0;
+  for (int rank = 0; rank < layout_.ranks(); ++rank) {
+    std::byte* const target = request_->output + one * static_cast<std::size_t>(rank);
+    const std::byte* const source = contribution(rank, operation, true) + begin;
+    if (target != source) std::memcpy(target, source, one);
+  }
+}
+
 void Memory::gather(std::uint64_t operation) {
   combine(operation);
   if (short_bytes_ > 0) std::memcpy(gathered(operation), request_->output, short_bytes_);

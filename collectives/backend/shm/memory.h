@@ -33,6 +33,13 @@ class Memory {
     others_bells_.erase(others_bells_.begin() + rank);
   }
 
+  /// How many times signature.count there is in a contribution.
+  static constexpr std::size_t blocks_of(OperationKind kind, int ranks) {
+    const bool has_blocks =
+        kind == OperationKind::kReduceScatter || kind == OperationKind::kAllToAll;
+    return has_blocks ? static_cast<std::size_t>(ranks) : 1;
+  }
+
   /// The operation that the calls below are about, borrowed, and the number of its first chunk.
   /// How many chunks carry it; 0: its contributions go in one piece each, of up to `most_short`
   /// bytes.
@@ -41,7 +48,7 @@ class Memory {
     request_ = &request;
     const Signature& signature = request.signature;
     element_bytes_ = size_of(signature.type);
-    short_bytes_ = bytes(signature.count);
+    short_bytes_ = bytes(signature.count) * blocks_of(signature.kind, layout_.ranks());
     return short_bytes_ <= most_short ? 0 : begin_chunks(first_chunk);
   }
 
@@ -110,6 +117,8 @@ class Memory {
   Range chunk_range(std::uint64_t chunk) const;
   Range part(const Range& chunk, int rank) const;
   std::size_t bytes(std::size_t count) const { return count * element_bytes_; }
+  std::size_t block_bytes() const { return bytes(request_->signature.count); }
+  void move_blocks(std::uint64_t operation);
   bool fits_line() const { return short_bytes_ <= Line::kDataBytes; }
   std::byte* gathered(std::uint64_t operation) const {
     return fits_line() ? layout_.gathering(operation).result.data
@@ -205,8 +214,13 @@ inline void Memory::take(int root, std::uint64_t operation) {
 
 inline void Memory::combine(std::uint64_t operation) {
   if (short_bytes_ == 0) return;
+  const OperationKind kind = request_->signature.kind;
+  if (kind == OperationKind::kAllGather || kind == OperationKind::kAllToAll)
+    return move_blocks(operation);
+  const bool is_part = kind == OperationKind::kReduceScatter;
+  const std::size_t begin = is_part ? block_bytes() * static_cast<std::size_t>(rank_) : 0;
   for (int rank = 0; rank < layout_.ranks(); ++rank) {
-    operands_[static_cast<std::size_t>(rank)] = contribution(rank, operation, true);
+    operands_[static_cast<std::size_t>(rank)] = contribution(rank, operation, true) + begin;
   }
   reduce_all(request_->output, request_->signature.count);
 }
