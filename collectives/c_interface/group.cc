@@ -9,7 +9,8 @@ namespace {
 // The operations of a group. Their arguments are borrowed, so nothing leaves before all have ended.
 class Started {
  public:
-  Started() = default;
+  // Once one runs, there must be room to keep it.
+  explicit Started(std::size_t most) { works_.reserve(most); }
   Started(const Started&) = delete;
   Started& operator=(const Started&) = delete;
   ~Started() {
@@ -66,24 +67,29 @@ plResult_t CallGroup::end() {
     return guarded(nullptr, [] { return invalid("plGroupEnd without plGroupStart"); });
   if (--depth_ > 0) return plSuccess;
   const std::vector<CallsOn> calls = std::exchange(calls_, {});
-  const Status refused = std::exchange(refused_, {});
+  const bool refused = std::exchange(refused_, false);
   plResult_t made = plSuccess;
-  const plResult_t failed = guarded(nullptr, [&] {
-    if (refused.ok()) made = make(calls);
-    return refused;
+  const plResult_t failed = guarded(nullptr, [&]() -> Status {
+    if (refused) return invalid("none of the group's calls was made: one of them was wrong");
+    made = make(calls);
+    return {};
   });
   return failed != plSuccess ? failed : made;
 }
 
 // Of each communicator the messages first: who waits for one may have calls to make behind it.
-plResult_t CallGroup::make(const std::vector<CallsOn>& calls) {
+plResult_t CallGroup::make(const std::vector<CallsOn>& groups) {
   std::deque<Inside> inside;
-  for (const CallsOn& each : calls) inside.emplace_back(*each.comm);
-  Started started;
-  for (const auto& [comm, messages, operations] : calls) {
+  std::size_t operations = 0;
+  for (const CallsOn& group : groups) {
+    inside.emplace_back(*group.comm);
+    operations += group.calls.size() + 1;
+  }
+  Started started(operations);
+  for (const auto& [comm, messages, calls] : groups) {
     Communicator& world = comm->communicator;
     if (!messages.empty()) started.add(*comm, world.exchange_async(messages));
-    for (const auto& [start, tensors, type, rule] : operations) {
+    for (const auto& [start, tensors, type, rule] : calls) {
       started.add(
           *comm, tensors.empty() ? start(world) : world.all_reduce_many_async(tensors, type, rule));
     }

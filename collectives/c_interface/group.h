@@ -34,9 +34,7 @@ class CallGroup {
   void add(plComm& comm, const Message& message) { of(comm).messages.push_back(message); }
   void add(plComm& comm, const Tensor& tensor, DataType type, const ReduceRule& rule);
   /// A call is wrong: none will be made.
-  void refuse(const Status& why) {
-    if (refused_.ok()) refused_ = why;
-  }
+  void refuse() { refused_ = true; }
 
  private:
   // All-reduces that follow each other, alike in type and rule; or any other operation.
@@ -53,11 +51,11 @@ class CallGroup {
   };
 
   CallsOn& of(plComm& comm);
-  static plResult_t make(const std::vector<CallsOn>& calls);
+  static plResult_t make(const std::vector<CallsOn>& groups);
 
   int depth_ = 0;
   std::vector<CallsOn> calls_;  // in the order in which the communicators came
-  Status refused_;
+  bool refused_ = false;
 };
 
 }  // namespace paceline::c_interface

@@ -94,7 +94,7 @@ plResult_t call(plComm* comm, plStream_t stream, const Add& add, const Now& now)
     return {};
   };
   const plResult_t made = on(comm, make);
-  if (made != plSuccess && group != nullptr) group->refuse(invalid("a call of the group is wrong"));
+  if (made != plSuccess && group != nullptr) group->refuse();
   return made;
 }
 

@@ -7,11 +7,11 @@
 //
 //   world.close().value();                            // all ranks made the same calls
 //
-// Every rank of the group makes the same calls in the same order; what a call means (kind, count,
-// type, op, root) travels with its data, so ranks that disagree get Code::kMismatch with both
-// sides named, not a hang or a wrong sum: at that call, or, where a rank's own part had ended
-// without meeting the other, at its next call or at close(). Operations of one communicator run one
-// after another in the order of the calls; different communicators run side by side.
+// Every rank of the group makes the same collective calls in the same order; what a call means
+// (kind, count, type, op, root) travels with its data, so ranks that disagree get Code::kMismatch
+// with both sides named, not a hang or a wrong sum: at that call, or, where a rank's own part had
+// ended without meeting the other, at its next call or at close(). Operations of one communicator
+// run one after another in the order of the calls; different communicators run side by side.
 #pragma once
 
 #include <chrono>

@@ -186,7 +186,7 @@ plResult_t plRecv(void* recvbuff, size_t count, plDataType_t datatype, int peer,
 
 /* Operations and messages that this thread calls between the two are made by plGroupEnd, which
  * returns when all have ended: the first error, or plSuccess. Until then their buffers and counts
- * belong to them, and the calls themselves only say whether they are NULL where they must not be.
+ * belong to them, and the calls themselves look at nothing but comm and stream.
  * Of each communicator all messages go at once, then its operations in the order of the calls,
  * small all-reduces that follow each other as one (Communicator::all_reduce_many()); several
  * communicators side by side. No call may use what another one of the group writes. Groups may lie
