@@ -18,12 +18,16 @@ namespace {
 
 constexpr std::string_view kUsage =
     "usage: paceline bench OPERATION [options]\n"
-    "Measures all_reduce, broadcast or barrier between the ranks of this host: a line per size.\n";
+    "Measures an operation between the ranks of this host, a line per size: all_reduce,\n"
+    "reduce_scatter, all_gather, all_to_all, broadcast, reduce, gather, scatter or barrier. A "
+    "size\n"
+    "is that of the longest array of a rank; what has a block for each rank has whole ones.\n";
 constexpr std::string_view kAfter =
     "\nTime of an operation: last end - first begin over the ranks, after a common start. algbw "
     "is\n"
-    "bytes / time; busbw is that times 2(n-1)/n for all_reduce, 1 for broadcast. 'of limit' is\n"
-    "what flags and copies allow, measured in the same run, over p50.\n"
+    "bytes / time; busbw is that times nccl-tests' factor: 2(n-1)/n for all_reduce, 1 for\n"
+    "broadcast and reduce, (n-1)/n for the others. 'of limit' is what flags and copies allow,\n"
+    "measured in the same run, over p50.\n"
     "\nExamples:\n"
     "  paceline bench all_reduce --bytes 1M:64M --check\n"
     "  paceline bench barrier -n 4 --backend raw\n"
@@ -31,7 +35,7 @@ constexpr std::string_view kAfter =
     "\nExit code: 0; 1 where results are wrong; 124 where a run has hung; 125 for a mistake here;\n"
     "else that of the rank that failed, as `paceline run` has it.\n";
 
-enum class Needs { kNothing, kElements, kReduction, kRoot };
+enum class Needs { kNothing, kElements, kReduction, kRoot, kPlace };
 
 struct Option {
   std::string_view name;
@@ -169,13 +173,15 @@ constexpr Option kOptions[] = {
      [](const std::string& value, BenchRequest& into) {
        return take_name<DataType>(value, kDataTypes, into.orders.type);
      }},
-    {"--op", "OP", "Messages", "sum, avg, prod, min or max (default sum)", Needs::kReduction,
+    {"--op", "OP", "Messages", "sum, avg, prod, min, max or premul_sum (default sum)",
+     Needs::kReduction,
      [](const std::string& value, BenchRequest& into) {
        return take_name<ReduceOp>(value, kReduceOps, into.orders.op);
      }},
-    {"--root", "K", "Messages", "Whose elements are sent (default 0)", Needs::kRoot, take_root},
-    {"--inplace", "yes|no", "Messages", "Whether input and output are the same (default yes)",
-     Needs::kReduction,
+    {"--root", "K", "Messages", "Whose elements are sent, or who gets them (default 0)",
+     Needs::kRoot, take_root},
+    {"--inplace", "yes|no", "Messages", "Whether input and output share memory (default yes)",
+     Needs::kPlace,
      [](const std::string& value, BenchRequest& into) {
        return take_choice(value, {"no", "yes"}, into.orders.in_place);
      }},
@@ -235,11 +241,13 @@ bool has(const probe::Operation& operation, Needs needs) {
     case Needs::kNothing:
       return true;
     case Needs::kElements:
-      return operation.has_elements;
+      return has_elements(operation.kind);
     case Needs::kReduction:
-      return operation.reduces;
+      return reduces(operation.kind);
     case Needs::kRoot:
-      return operation.has_root;
+      return has_root(operation.kind);
+    case Needs::kPlace:
+      return operation.has_place();
   }
   return true;
 }
@@ -269,7 +277,8 @@ Status take_option(std::span<const std::string> words, std::size_t& at, BenchReq
 
 std::vector<std::string> operation_names() {
   std::vector<std::string> names;
-  for (const probe::Operation& operation : probe::operations()) names.emplace_back(operation.name);
+  for (const probe::Operation& operation : probe::operations())
+    names.emplace_back(operation.name());
   return names;
 }
 
@@ -278,7 +287,8 @@ Status check_together(const BenchRequest& request, const Given& given) {
   const probe::Operation& operation = *probe::find_operation(request.orders.operation);
   for (const Option* option : given)
     if (!has(operation, option->needs))
-      return wrong(std::string(option->name) + " means nothing to " + std::string(operation.name));
+      return wrong(std::string(option->name) + " means nothing to " +
+                   std::string(operation.name()));
   if (request.orders.root >= request.ranks)
     return wrong("--root: there is no rank " + std::to_string(request.orders.root) + " among " +
                  std::to_string(request.ranks));

@@ -17,16 +17,15 @@ std::string number(double value) {
 unsigned long long integer(std::uint64_t value) { return value; }
 
 std::string type_name(const BenchTitle& title) {
-  return std::string(title.operation.has_elements ? name(title.orders.type) : "-");
+  return std::string(has_elements(title.operation.kind) ? name(title.orders.type) : "-");
 }
 
 std::string op_name(const BenchTitle& title) {
-  return std::string(title.operation.reduces ? name(title.orders.op) : "-");
+  return std::string(reduces(title.operation.kind) ? name(title.orders.op) : "-");
 }
 
-// "in place" where input and output cannot lie apart.
 const char* in_place(const BenchTitle& title) {
-  return title.operation.reduces && !title.orders.in_place ? "false" : "true";
+  return title.operation.is_in_place(title.orders.in_place) ? "true" : "false";
 }
 
 double busbw_gbps(const BenchTitle& title, const probe::Row& row) {
@@ -49,7 +48,7 @@ std::string table_head() {
 
 std::string table_line(const BenchTitle& title, const probe::Row& row) {
   const std::string root =
-      title.operation.has_root ? std::to_string(title.orders.root) : std::string("-");
+      has_root(title.operation.kind) ? std::to_string(title.orders.root) : std::string("-");
   const std::string limit =
       row.limit_ns > 0 && row.p50_ns > 0 ? number(100 * row.limit_ns / row.p50_ns) : "-";
   const std::string wrong = row.wrong < 0 ? "-" : std::to_string(row.wrong);
@@ -106,7 +105,7 @@ std::string comparison_line(std::span<const BenchSeries> series, std::size_t siz
 
 std::string json_line(const BenchTitle& title, const std::string& backend, const probe::Row& row) {
   return text(R"({"op":"%s","bytes":%llu,"ranks":%d,"backend":"%s","buffers":"ordinary",)",
-              std::string(title.operation.name).c_str(), integer(row.bytes), title.ranks,
+              std::string(title.operation.name()).c_str(), integer(row.bytes), title.ranks,
               backend.c_str()) +
          text(R"("inplace":%s,"p50_us":%.4f,"p99_us":%.4f,"algbw_gbps":%.4f,"busbw_gbps":%.4f})",
               in_place(title), row.p50_ns / 1000, row.p99_ns / 1000, algbw_gbps(row),
@@ -117,7 +116,7 @@ std::string json_ratio(const BenchTitle& title, const BenchSeries& ours, const B
                        std::size_t size) {
   const BenchRatio ratio = compare(theirs.rows[size], ours.rows[size]);
   return text(R"({"op":"%s","bytes":%llu,"ranks":%d,"backend":"%s","against":"%s",)",
-              std::string(title.operation.name).c_str(), integer(ours.rows[size].front().bytes),
+              std::string(title.operation.name()).c_str(), integer(ours.rows[size].front().bytes),
               title.ranks, ours.name.c_str(), theirs.name.c_str()) +
          text(R"("inplace":%s,"pairs":%zu,"ratio_median":%.4f,"ratio_p10":%.4f})", in_place(title),
               ratio.pairs, ratio.median, ratio.tenth);

@@ -64,9 +64,9 @@ double rate_at(double bytes) {
 std::optional<double> prototype_ns(const BenchTitle& title, const probe::Row& row) {
   const auto* const reached =
       std::find_if(std::begin(kReached), std::end(kReached), [&](const Reached& one) {
-        return one.operation == title.operation.name && one.bytes == row.bytes;
+        return one.operation == title.operation.name() && one.bytes == row.bytes;
       });
-  const bool apart = title.operation.reduces && !title.orders.in_place;
+  const bool apart = !title.operation.is_in_place(title.orders.in_place);
   if (reached == std::end(kReached) || title.ranks != kRanks || apart || title.orders.cold ||
       row.limit_ns <= 0)
     return std::nullopt;

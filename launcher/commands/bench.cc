@@ -108,7 +108,7 @@ void print_title(const Bench& bench) {
   std::string text = "# " + orders.operation + ", " + std::to_string(bench.request.ranks) +
                      (bench.request.ranks == 1 ? " rank" : " ranks") + " on " +
                      std::to_string(bench.site.cpus) + " CPUs, backend " + bench.ours.name;
-  if (title.operation.reduces) text += orders.in_place ? ", in place" : ", out of place";
+  if (title.operation.has_place()) text += orders.in_place ? ", in place" : ", out of place";
   print(text + ", ordinary memory, " + (orders.cold ? "cold" : "warm") + " caches\n");
 }
 

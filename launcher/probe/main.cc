@@ -6,46 +6,17 @@
 
 #include <paceline/communicator.h>
 
-#include "collectives/reduce/elements.h"
 #include "comm/base/clock.h"
 #include "comm/base/cpus.h"
 #include "comm/base/environment.h"
 #include "comm/base/try.h"
-#include "comm/base/with_type.h"
+#include "launcher/probe/library.h"
 #include "launcher/probe/orders.h"
 #include "launcher/probe/rank.h"
 #include "launcher/probe/raw/raw_loop.h"
 
 namespace paceline::probe {
 namespace {
-
-// A factor of one: what it costs, and the result of a sum.
-ReduceRule rule_of(ReduceOp op, DataType type) {
-  if (op != ReduceOp::kPreMulSum) return op;
-  return with_type(type, []<class T>(T) {
-    T one;
-    reduce::store_element<T>(&one, 0, 1);
-    return ReduceRule::pre_multiplied_sum(one);
-  });
-}
-
-class Library final : public Subject {
- public:
-  explicit Library(Communicator& communicator) : communicator_(communicator) {}
-
-  int rank() const override { return communicator_.rank(); }
-  int size() const override { return communicator_.size(); }
-  Status barrier() override { return communicator_.barrier(); }
-  Status broadcast(Elements buffer, int root) override {
-    return communicator_.broadcast(buffer.data, buffer.count, buffer.type, root);
-  }
-  Status all_reduce(const void* in, Elements out, ReduceOp op) override {
-    return communicator_.all_reduce(in, out.data, out.count, out.type, rule_of(op, out.type));
-  }
-
- private:
-  Communicator& communicator_;
-};
 
 Status measure_raw(const Orders& orders) {
   const SystemClock clock;

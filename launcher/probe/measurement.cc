@@ -58,21 +58,44 @@ Measurement::Measurement(const Parts& parts, const Orders& orders)
       operation_(*find_operation(orders.operation)),
       rank_(parts.subject.rank()),
       ranks_(parts.subject.size()),
+      in_place_(operation_.is_in_place(orders.in_place)),
+      blocks_(operation_.blocks(ranks_)),
       pattern_(orders.type, orders.op, ranks_),
-      out_(allocate(orders.sizes().back())),
-      in_(operation_.reduces && !orders.in_place ? allocate(orders.sizes().back()) : nullptr),
+      out_(allocate(array_bytes(count_of(orders.sizes().back())))),
+      in_(in_place_ ? nullptr : allocate(array_bytes(count_of(orders.sizes().back())))),
       scratch_(orders.limits ? allocate(std::min(orders.sizes().back(), kMaxCopy)) : nullptr),
       eviction_bytes_(orders.cold ? bytes_beyond_caches() : 0),
       eviction_(allocate(eviction_bytes_)) {
   moments_.reserve(2 * kMaxSamples);
 }
 
+// Whole blocks, and one element at least: an array of few bytes may come out longer.
+std::size_t Measurement::count_of(std::size_t bytes) const {
+  if (blocks_ == 0) return 0;
+  return std::max<std::size_t>(1, bytes / size_of(orders_.type) / blocks_);
+}
+
+std::size_t Measurement::array_bytes(std::size_t count) const {
+  return count * blocks_ * size_of(orders_.type);
+}
+
+Call Measurement::call_of(std::size_t count) {
+  requests_ =
+      requests_of({.kind = operation_.kind, .ranks = ranks_, .root = orders_.root, .count = count});
+  shape_ = shape_of(requests_[static_cast<std::size_t>(rank_)]);
+  const std::size_t element = size_of(orders_.type);
+  return {.kind = operation_.kind,
+          .in = in_ ? in_.get() : out_.get() + shape_.input_at * element,
+          .out = in_ ? out_.get() : out_.get() + shape_.output_at * element,
+          .count = count,
+          .type = orders_.type,
+          .op = orders_.op,
+          .root = orders_.root};
+}
+
 Result<Row> Measurement::measure(std::size_t bytes) {
-  const std::size_t count = bytes / size_of(orders_.type);
-  const Call call{.in = in_ ? in_.get() : out_.get(),
-                  .out = {.data = out_.get(), .count = count, .type = orders_.type},
-                  .op = orders_.op,
-                  .root = orders_.root};
+  const std::size_t count = count_of(bytes);
+  const Call call = call_of(count);
   wrong_ = 0;
   for (int i = 0; orders_.check && i < kCheckedCalls; ++i) {
     PACELINE_TRY(run_batch(call, 1, true));
@@ -82,8 +105,8 @@ Result<Row> Measurement::measure(std::size_t bytes) {
   PACELINE_TRY_ASSIGN(std::vector<double> times, sample_in_time(call, plan));
   for (double& time : times) time /= plan.batch;
   PACELINE_TRY_ASSIGN(const std::int64_t wrong, sum(wrong_));
-  return Row{.bytes = bytes,
-             .count = count,
+  return Row{.bytes = array_bytes(count),
+             .count = count * blocks_,
              .samples = times.size(),
              .batch = static_cast<std::uint64_t>(plan.batch),
              .p50_ns = quantile(times, 0.5),
@@ -94,7 +117,7 @@ Result<Row> Measurement::measure(std::size_t bytes) {
 
 // Rank 0's clock decides for all: samples take longer than what is measured in them.
 Result<Measurement::Plan> Measurement::plan(const Call& call) {
-  const bool batched = call.out.bytes() <= kMaxBatchedBytes && !orders_.cold;
+  const bool batched = array_bytes(call.count) <= kMaxBatchedBytes && !orders_.cold;
   PACELINE_TRY(sample(call, {.batch = 1, .samples = 1}).status());
   PACELINE_TRY_ASSIGN(const auto trials, sample(call, {.batch = 1, .samples = kTrials}));
   const double calls = kBatchNs / std::max(quantile(trials, 0.5), 1.0);
@@ -156,31 +179,41 @@ Status Measurement::take_sample(FunctionRef<Status()> body) {
 Status Measurement::run_batch(const Call& call, int batch, bool rewrite) {
   for (int i = 0; i < batch; ++i) {
     if (rewrite) rewrite_input(call);
-    PACELINE_TRY(operation_.run(parts_.subject, call));
+    PACELINE_TRY(parts_.subject.call(call));
     ++call_;
   }
   return Status();
 }
 
 void Measurement::rewrite_input(const Call& call) const {
-  Elements input = call.out;
-  if (operation_.reduces) input.data = in_ ? in_.get() : out_.get();
-  if (!operation_.has_root || rank_ == orders_.root) pattern_.fill(input, rank_, call_);
+  if (shape_.input_count == 0) return;
+  pattern_.fill({const_cast<void*>(call.in), shape_.input_count, call.type}, rank_, call_);
 }
 
 // Of the last call. Without a check the output is read all the same, as a program would.
 void Measurement::look_at_output(const Call& call) {
-  const std::uint64_t last = call_ - 1;
-  if (orders_.check && operation_.has_elements) {
-    wrong_ += static_cast<std::int64_t>(operation_.reduces
-                                            ? pattern_.wrong_reduction(call.out, last)
-                                            : pattern_.wrong_copy(call.out, orders_.root, last));
+  if (orders_.check) {
+    wrong_ += static_cast<std::int64_t>(wrong_elements(call));
     return;
   }
-  const auto* const bytes = static_cast<const unsigned char*>(call.out.data);
+  const auto* const bytes = static_cast<const unsigned char*>(call.out);
   unsigned sum = 0;
-  for (std::size_t at = 0; at < call.out.bytes(); at += kCacheLine) sum += bytes[at];
+  for (std::size_t at = 0; at < shape_.output_count * size_of(call.type); at += kCacheLine)
+    sum += bytes[at];
   keep(sum);
+}
+
+std::size_t Measurement::wrong_elements(const Call& call) const {
+  const std::uint64_t last = call_ - 1;
+  std::size_t wrong = 0;
+  for (const Origin& origin : origins_of(requests_, rank_)) {
+    auto* const begin = static_cast<std::byte*>(call.out) + origin.begin * size_of(call.type);
+    const Elements part{begin, origin.count, call.type};
+    wrong += origin.rank == Origin::kEveryRank
+                 ? pattern_.wrong_reduction(part, last, origin.input_begin)
+                 : pattern_.wrong_copy(part, origin.rank, last, origin.input_begin);
+  }
+  return wrong;
 }
 
 Result<double> Measurement::copy_bytes_per_ns(std::size_t bytes, int copiers) {

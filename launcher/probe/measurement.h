@@ -14,6 +14,7 @@
 
 #include <paceline/status.h>
 
+#include "collectives/plan/shape.h"
 #include "comm/base/clock.h"
 #include "comm/base/function_ref.h"
 #include "launcher/probe/meeting.h"
@@ -35,7 +36,8 @@ class Measurement {
   /// Everything is borrowed, `orders` too. Allocates and touches what the longest size needs.
   Measurement(const Parts& parts, const Orders& orders);
 
-  /// Every rank gets the same row, but for limit_ns, which it does not know.
+  /// Of an array of `bytes`, or the whole blocks that fit into it. Every rank gets the same row,
+  /// but for limit_ns, which it does not know.
   Result<Row> measure(std::size_t bytes);
   /// How fast ranks 0 to `copiers` - 1 copy as many bytes at once (at most kMaxCopy), bytes of all
   /// destinations per nanosecond. Needs a meeting with one clock.
@@ -49,6 +51,8 @@ class Measurement {
   };
   using Memory = std::unique_ptr<std::byte[], Free>;
   static Memory allocate(std::size_t bytes);
+  std::size_t count_of(std::size_t bytes) const;
+  std::size_t array_bytes(std::size_t count) const;
 
   struct Plan {
     int batch = 1;
@@ -60,8 +64,10 @@ class Measurement {
   Status take_samples(const Call& call, const Plan& plan);
   Status take_sample(FunctionRef<Status()> body);
   Status run_batch(const Call& call, int batch, bool rewrite);
+  Call call_of(std::size_t count);
   void rewrite_input(const Call& call) const;
   void look_at_output(const Call& call);
+  std::size_t wrong_elements(const Call& call) const;
   Result<std::int64_t> sum(std::int64_t own);
   Result<std::int64_t> of_first_rank(std::int64_t own);
   Result<std::vector<double>> collect();
@@ -72,12 +78,16 @@ class Measurement {
   const Operation& operation_;
   const int rank_;
   const int ranks_;
+  const bool in_place_;
+  const std::size_t blocks_;  // of an array; 0 where there is none
   const Pattern pattern_;
   const Memory out_;
   const Memory in_;       // null: in place
   const Memory scratch_;  // where copies go
   const std::size_t eviction_bytes_;
-  const Memory eviction_;  // null: caches stay warm
+  const Memory eviction_;              // null: caches stay warm
+  std::vector<PlanRequest> requests_;  // what is measured, as all ranks ask for it
+  Shape shape_;                        // of this rank's
   std::uint64_t call_ = 0;
   std::int64_t wrong_ = 0;
   std::vector<std::int64_t> moments_;  // begin and end of each sample

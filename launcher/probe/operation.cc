@@ -2,49 +2,38 @@
 
 #include <algorithm>
 
+#include "collectives/plan/shape.h"
+
 namespace paceline::probe {
 namespace {
 
-Status run_all_reduce(Subject& subject, const Call& call) {
-  return subject.all_reduce(call.in, call.out, call.op);
-}
-Status run_broadcast(Subject& subject, const Call& call) {
-  return subject.broadcast(call.out, call.root);
-}
-Status run_barrier(Subject& subject, const Call&) { return subject.barrier(); }
-
 double one(int) { return 1; }
-double all_reduce_factor(int ranks) { return 2.0 * (ranks - 1) / ranks; }
+double nothing(int) { return 0; }
+double everybody(int ranks) { return ranks; }
+double all_but_one(int ranks) { return ranks - 1; }
+// What of an array has another rank's name on it.
+double of_others(int ranks) { return static_cast<double>(ranks - 1) / ranks; }
+double there_and_back(int ranks) { return 2 * of_others(ranks); }
 
-int everybody(int ranks) { return ranks; }
-int all_but_one(int ranks) { return ranks - 1; }
-int nobody(int) { return 0; }
-
+// Factors: nccl-tests, doc/PERFORMANCE.md.
 constexpr Operation kOperations[] = {
-    {.name = "all_reduce",
-     .has_elements = true,
-     .reduces = true,
-     .has_root = false,
-     .run = run_all_reduce,
-     .bus_factor = all_reduce_factor,
-     .written = everybody},
-    {.name = "broadcast",
-     .has_elements = true,
-     .reduces = false,
-     .has_root = true,
-     .run = run_broadcast,
-     .bus_factor = one,
-     .written = all_but_one},
-    {.name = "barrier",
-     .has_elements = false,
-     .reduces = false,
-     .has_root = false,
-     .run = run_barrier,
-     .bus_factor = one,
-     .written = nobody},
+    {.kind = OperationKind::kAllReduce, .bus_factor = there_and_back, .written = everybody},
+    {.kind = OperationKind::kReduceScatter, .bus_factor = of_others, .written = one},
+    {.kind = OperationKind::kAllGather, .bus_factor = of_others, .written = all_but_one},
+    {.kind = OperationKind::kAllToAll, .bus_factor = of_others, .written = everybody},
+    {.kind = OperationKind::kBroadcast, .bus_factor = one, .written = all_but_one},
+    {.kind = OperationKind::kReduce, .bus_factor = one, .written = one},
+    {.kind = OperationKind::kGather, .bus_factor = of_others, .written = of_others},
+    {.kind = OperationKind::kScatter, .bus_factor = of_others, .written = of_others},
+    {.kind = OperationKind::kBarrier, .bus_factor = one, .written = nothing},
 };
 
 }  // namespace
+
+std::size_t Operation::blocks(int ranks) const {
+  const Shape one_each = shape_of({.kind = kind, .ranks = ranks, .count = 1});
+  return std::max(one_each.input_count, one_each.output_count);
+}
 
 std::span<const Operation> operations() { return kOperations; }
 
@@ -52,7 +41,7 @@ const Operation* find_operation(std::string_view name) {
   const auto* const end = std::end(kOperations);
   const auto* const found =
       std::find_if(std::begin(kOperations), end,
-                   [name](const Operation& operation) { return operation.name == name; });
+                   [name](const Operation& operation) { return operation.name() == name; });
   return found != end ? found : nullptr;
 }
 

@@ -1,32 +1,33 @@
-// The operations that can be measured: a table. A new one is a row here and a call in Subject.
+// The operations that can be measured: a table. A new one is a row here, and a case in every
+// Subject that has it.
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <span>
 #include <string_view>
 
-#include "launcher/probe/subject.h"
+#include <paceline/types.h>
 
 namespace paceline::probe {
 
-/// What one call is given; an operation takes of it what it has.
-struct Call {
-  const void* in = nullptr;
-  Elements out;
-  ReduceOp op = ReduceOp::kSum;
-  int root = 0;
-};
-
 struct Operation {
-  std::string_view name;
-  bool has_elements = false;
-  bool reduces = false;  ///< it has a ReduceOp, and an input that may lie elsewhere than the output
-  bool has_root = false;
-  Status (*run)(Subject& subject, const Call& call) = nullptr;
+  OperationKind kind = OperationKind::kBarrier;
   /// busbw = algbw times this.
   double (*bus_factor)(int ranks) = nullptr;
-  /// How many buffers of the message's size have to be written on all ranks together.
-  int (*written)(int ranks) = nullptr;
+  /// How many arrays of the message's size have to be written on all ranks together.
+  double (*written)(int ranks) = nullptr;
+
+  std::string_view name() const { return paceline::name(kind); }
+  /// Is it to be chosen whether input and output are the same memory?
+  bool has_place() const {
+    return has_elements(kind) && kind != OperationKind::kBroadcast &&
+           kind != OperationKind::kAllToAll;
+  }
+  bool is_in_place(bool wanted) const {
+    return has_place() ? wanted : kind != OperationKind::kAllToAll;
+  }
+  /// Of how many blocks an array of the message's size consists; 0 where there is none.
+  std::size_t blocks(int ranks) const;
 };
 
 std::span<const Operation> operations();

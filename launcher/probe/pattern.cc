@@ -11,8 +11,10 @@ namespace {
 
 constexpr std::size_t kRepeats = 8;  // a table of some 32 KiB: long copies, and yet in the cache
 
-std::size_t phase(int rank, std::uint64_t call) {
-  return (37 * static_cast<std::size_t>(rank) + 101 * (call % Pattern::kCalls)) % Pattern::kPeriod;
+std::size_t phase(int rank, std::uint64_t call, std::size_t first) {
+  return (37 * static_cast<std::size_t>(rank) + 101 * (call % Pattern::kCalls) +
+          first % Pattern::kPeriod) %
+         Pattern::kPeriod;
 }
 
 // Products stay small where most values are 1 or -1.
@@ -51,16 +53,16 @@ Pattern::Pattern(DataType type, ReduceOp op, int ranks)
       table_(make_table(type, op, kPeriod * (kRepeats + 1))) {}
 
 void Pattern::fill(Elements into, int rank, std::uint64_t call) const {
-  const std::byte* const from = table_.data() + phase(rank, call) * element_bytes_;
+  const std::byte* const from = table_.data() + phase(rank, call, 0) * element_bytes_;
   auto* const data = static_cast<std::byte*>(into.data);
   const std::size_t bytes = into.count * element_bytes_;
   for (std::size_t at = 0; at < bytes; at += stride_)
     std::memcpy(data + at, from, std::min(stride_, bytes - at));
 }
 
-std::size_t Pattern::wrong_reduction(Elements result, std::uint64_t call) const {
+std::size_t Pattern::wrong_reduction(Elements result, std::uint64_t call, std::size_t first) const {
   const auto begin_of = [&](int rank) {
-    return table_.data() + phase(rank, call) * element_bytes_;
+    return table_.data() + phase(rank, call, first) * element_bytes_;
   };
   std::vector<std::byte> expected(begin_of(0), begin_of(0) + stride_);
   with_type(type_, [&]<class T>(T) {
@@ -73,8 +75,9 @@ std::size_t Pattern::wrong_reduction(Elements result, std::uint64_t call) const 
   return wrong(result, expected.data());
 }
 
-std::size_t Pattern::wrong_copy(Elements result, int rank, std::uint64_t call) const {
-  return wrong(result, table_.data() + phase(rank, call) * element_bytes_);
+std::size_t Pattern::wrong_copy(Elements result, int rank, std::uint64_t call,
+                                std::size_t first) const {
+  return wrong(result, table_.data() + phase(rank, call, first) * element_bytes_);
 }
 
 std::size_t Pattern::wrong(Elements result, const std::byte* expected) const {

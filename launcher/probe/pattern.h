@@ -26,10 +26,12 @@ class Pattern {
 
   /// Writes rank's values of that call. Cheap enough to stand inside a measured batch.
   void fill(Elements into, int rank, std::uint64_t call) const;
-  /// How many elements are not the reduction of all ranks' values of that call.
-  std::size_t wrong_reduction(Elements result, std::uint64_t call) const;
+  /// How many elements are not the reduction of all ranks' values of that call, from element
+  /// `first` of each on.
+  std::size_t wrong_reduction(Elements result, std::uint64_t call, std::size_t first = 0) const;
   /// How many elements are not that rank's values of that call.
-  std::size_t wrong_copy(Elements result, int rank, std::uint64_t call) const;
+  std::size_t wrong_copy(Elements result, int rank, std::uint64_t call,
+                         std::size_t first = 0) const;
 
  private:
   std::size_t wrong(Elements result, const std::byte* expected) const;

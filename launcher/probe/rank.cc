@@ -41,10 +41,10 @@ Status measure_with_limits(Measurement& measurement, const Orders& orders, Share
   PACELINE_TRY_ASSIGN(machine.flag_ns, measure_flag_ns(meeting, clock));
   for (const std::size_t bytes : orders.sizes()) {
     PACELINE_TRY_ASSIGN(Row row, measurement.measure(bytes));
-    if (bytes > 0) {
-      PACELINE_TRY_ASSIGN(machine.bytes_per_ns, measurement.copy_bytes_per_ns(bytes, copiers));
+    if (row.bytes > 0) {
+      PACELINE_TRY_ASSIGN(machine.bytes_per_ns, measurement.copy_bytes_per_ns(row.bytes, copiers));
     }
-    row.limit_ns = limit_ns(operation, bytes, ranks, machine);
+    row.limit_ns = limit_ns(operation, row.bytes, ranks, machine);
     if (rank == 0) print(row);
   }
   return Status();

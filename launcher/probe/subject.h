@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstddef>
-#include <string_view>
+#include <string>
 
 #include <paceline/status.h>
 #include <paceline/types.h>
@@ -18,6 +18,18 @@ struct Elements {
   std::size_t bytes() const { return count * size_of(type); }
 };
 
+/// One call of an operation, which takes of it what it has. Where buffers lie in place: as
+/// collectives/plan/shape.h says, and NCCL.
+struct Call {
+  OperationKind kind = OperationKind::kBarrier;
+  const void* in = nullptr;
+  void* out = nullptr;
+  std::size_t count = 0;  ///< of the array, or of one block
+  DataType type = DataType::kFloat32;
+  ReduceOp op = ReduceOp::kSum;
+  int root = 0;
+};
+
 /// One rank's end of it. One thread; every call is collective and blocks until it has ended.
 class Subject {
  public:
@@ -25,10 +37,23 @@ class Subject {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  virtual Status barrier() = 0;
-  virtual Status broadcast(Elements buffer, int root) = 0;
-  /// `in` has as many elements as `out`, and is the same memory where it is in place.
-  virtual Status all_reduce(const void* in, Elements out, ReduceOp op) = 0;
+  /// Code::kInvalidArgument where this library does not have it.
+  virtual Status call(const Call& call) = 0;
+
+  Status barrier() { return call({}); }
+  Status broadcast(Elements buffer, int root) {
+    return call({.kind = OperationKind::kBroadcast,
+                 .in = buffer.data,
+                 .out = buffer.data,
+                 .count = buffer.count,
+                 .type = buffer.type,
+                 .root = root});
+  }
 };
+
+/// What a library says that does not have it, or not so.
+inline Status not_measured(const std::string& what) {
+  return Status(Code::kInvalidArgument, Scope::kOperation, what);
+}
 
 }  // namespace paceline::probe

@@ -107,13 +107,28 @@ class Gloo final : public probe::Subject {
   int rank() const override { return context_->rank; }
   int size() const override { return context_->size; }
 
-  Status barrier() override {
+  Status call(const probe::Call& call) override {
+    const probe::Elements out{call.out, call.count, call.type};
+    switch (call.kind) {
+      case OperationKind::kBarrier:
+        return barrier();
+      case OperationKind::kBroadcast:
+        return broadcast(out, call.root);
+      case OperationKind::kAllReduce:
+        return all_reduce(call.in, out, call.op);
+      default:
+        return probe::not_measured("Gloo is measured in all_reduce, broadcast and barrier");
+    }
+  }
+
+ private:
+  Status barrier() {
     gloo::BarrierOptions options(context_);
     gloo::barrier(options);
     return Status();
   }
 
-  Status broadcast(probe::Elements buffer, int root) override {
+  Status broadcast(probe::Elements buffer, int root) {
     return with_type(buffer.type, [&]<class T>(T) {
       if constexpr (!std::is_arithmetic_v<T>) {
         return not_measured();
@@ -127,7 +142,7 @@ class Gloo final : public probe::Subject {
     });
   }
 
-  Status all_reduce(const void* in, probe::Elements out, ReduceOp op) override {
+  Status all_reduce(const void* in, probe::Elements out, ReduceOp op) {
     if (op == ReduceOp::kAvg || op == ReduceOp::kPreMulSum) return not_measured();
     return with_type(out.type, [&]<class T>(T) {
       if constexpr (!std::is_arithmetic_v<T>) {
@@ -143,7 +158,6 @@ class Gloo final : public probe::Subject {
     });
   }
 
- private:
   std::shared_ptr<gloo::rendezvous::Context> context_;  // owners: this, and Gloo's operations
 };
 

@@ -68,22 +68,68 @@ class Mpi final : public probe::Subject {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
 
-  Status barrier() override { return checked(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier"); }
-
-  Status broadcast(probe::Elements buffer, int root) override {
-    return checked(MPI_Bcast(buffer.data, static_cast<int>(buffer.count), mpi_type(buffer.type),
-                             root, MPI_COMM_WORLD),
-                   "MPI_Bcast");
-  }
-
-  Status all_reduce(const void* in, probe::Elements out, ReduceOp op) override {
-    const void* const from = in == out.data ? MPI_IN_PLACE : in;
-    return checked(MPI_Allreduce(from, out.data, static_cast<int>(out.count), mpi_type(out.type),
-                                 mpi_op(op), MPI_COMM_WORLD),
-                   "MPI_Allreduce");
+  Status call(const probe::Call& call) override {
+    const MPI_Datatype type = mpi_type(call.type);
+    const auto count = static_cast<int>(call.count);
+    const void* const in = sent(call);
+    const MPI_Comm world = MPI_COMM_WORLD;
+    switch (call.kind) {
+      case OperationKind::kBarrier:
+        return checked(MPI_Barrier(world), "MPI_Barrier");
+      case OperationKind::kBroadcast:
+        return checked(MPI_Bcast(call.out, count, type, call.root, world), "MPI_Bcast");
+      case OperationKind::kAllReduce:
+        return checked(MPI_Allreduce(in, call.out, count, type, mpi_op(call.op), world),
+                       "MPI_Allreduce");
+      case OperationKind::kReduce:
+        return checked(MPI_Reduce(in, call.out, count, type, mpi_op(call.op), call.root, world),
+                       "MPI_Reduce");
+      case OperationKind::kReduceScatter:
+        if (call.out == own_block(call.in, call))
+          return probe::not_measured(
+              "MPI leaves the result of a reduce_scatter in place elsewhere: --inplace no");
+        return checked(MPI_Reduce_scatter_block(in, call.out, count, type, mpi_op(call.op), world),
+                       "MPI_Reduce_scatter_block");
+      case OperationKind::kAllGather:
+        return checked(MPI_Allgather(in, count, type, call.out, count, type, world),
+                       "MPI_Allgather");
+      case OperationKind::kGather:
+        return checked(MPI_Gather(in, count, type, call.out, count, type, call.root, world),
+                       "MPI_Gather");
+      case OperationKind::kScatter:
+        return checked(
+            MPI_Scatter(call.in, count, type, received(call), count, type, call.root, world),
+            "MPI_Scatter");
+      case OperationKind::kAllToAll:
+        return checked(MPI_Alltoall(in, count, type, call.out, count, type, world), "MPI_Alltoall");
+      default:
+        return probe::not_measured(std::string(name(call.kind)) + " is not measured");
+    }
   }
 
  private:
+  // In an array of blocks.
+  const void* own_block(const void* array, const probe::Call& call) const {
+    const std::size_t offset = static_cast<std::size_t>(rank_) * call.count * size_of(call.type);
+    return static_cast<const std::byte*>(array) + offset;
+  }
+
+  // Input and output as MPI wants them where they are in place.
+  const void* sent(const probe::Call& call) const {
+    const bool has_result = !has_root(call.kind) || call.root == rank_;
+    const bool is_reduction =
+        call.kind == OperationKind::kAllReduce || call.kind == OperationKind::kReduce;
+    const bool gathers =
+        call.kind == OperationKind::kAllGather || call.kind == OperationKind::kGather;
+    const bool in_place =
+        (is_reduction && call.in == call.out) || (gathers && call.in == own_block(call.out, call));
+    return has_result && in_place ? MPI_IN_PLACE : call.in;
+  }
+  void* received(const probe::Call& call) const {
+    const bool in_place = call.root == rank_ && call.out == own_block(call.in, call);
+    return in_place ? MPI_IN_PLACE : call.out;
+  }
+
   int rank_;
   int size_;
 };

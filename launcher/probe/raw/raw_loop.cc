@@ -120,6 +120,21 @@ Result<Duration> RawLoop::try_exchanges(const Clock& clock, std::size_t packeted
   return fastest;
 }
 
+Status RawLoop::call(const Call& call) {
+  const Elements out{call.out, call.count, call.type};
+  switch (call.kind) {
+    case OperationKind::kBarrier:
+      return barrier();
+    case OperationKind::kBroadcast:
+      return broadcast(out, call.root);
+    case OperationKind::kAllReduce:
+      return all_reduce(call.in, out, call.op);
+    default:
+      return not_measured("raw has all_reduce, broadcast and barrier, no " +
+                          std::string(name(call.kind)));
+  }
+}
+
 Status RawLoop::barrier() {
   ++barriers_;
   mine().barrier.value.store(barriers_, std::memory_order_release);

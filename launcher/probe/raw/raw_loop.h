@@ -34,9 +34,11 @@ class RawLoop final : public Subject {
 
   int rank() const override { return place_.rank; }
   int size() const override { return place_.ranks; }
-  Status barrier() override;
-  Status broadcast(Elements buffer, int root) override;
-  Status all_reduce(const void* in, Elements out, ReduceOp op) override;
+  Status call(const Call& call) override;
+
+  Status barrier();
+  Status broadcast(Elements buffer, int root);
+  Status all_reduce(const void* in, Elements out, ReduceOp op);
 
  private:
   RawLoop(SharedFile file, Place place, const Clock& clock);

@@ -79,7 +79,7 @@ TEST(BenchOptions, Sizes) {
 }
 
 TEST(BenchOptions, RefusesWhatMakesNoSense) {
-  EXPECT_NE(refusal({}).find("measure which operation? all_reduce, broadcast or barrier"),
+  EXPECT_NE(refusal({}).find("measure which operation? all_reduce, reduce_scatter"),
             std::string::npos);
   EXPECT_NE(refusal({"al_reduce"}).find("did you mean 'all_reduce'?"), std::string::npos);
   EXPECT_NE(refusal({"barrier", "broadcast"}).find("a second operation"), std::string::npos);
@@ -107,6 +107,7 @@ TEST(BenchOptions, WhatAnOperationDoesNotHave) {
   EXPECT_EQ(refusal({"broadcast", "--op", "sum"}), "--op means nothing to broadcast");
   EXPECT_EQ(refusal({"--inplace", "no", "broadcast"}), "--inplace means nothing to broadcast");
   EXPECT_EQ(refusal({"all_reduce", "--root", "0"}), "--root means nothing to all_reduce");
+  EXPECT_EQ(refusal({"all_to_all", "--inplace", "yes"}), "--inplace means nothing to all_to_all");
   EXPECT_EQ(refusal({"broadcast", "--root", "2"}), "--root: there is no rank 2 among 2");
   EXPECT_NE(refusal({"barrier", "--pairs", "3"}).find("goes with --against"), std::string::npos);
 }

@@ -25,6 +25,8 @@ TEST(Limit, EveryOutputIsWrittenOnce) {
   EXPECT_DOUBLE_EQ(limit("all_reduce", 1000, 2), 100 + 2 * 100);
   EXPECT_DOUBLE_EQ(limit("broadcast", 1000, 2), 100 + 100);
   EXPECT_DOUBLE_EQ(limit("broadcast", 1000, 4), 200 + 3 * 100);
+  EXPECT_DOUBLE_EQ(limit("reduce_scatter", 1000, 4), 200 + 100) << "a block on each rank";
+  EXPECT_DOUBLE_EQ(limit("gather", 1000, 4), 200 + 75) << "all blocks but the root's own";
 }
 
 TEST(Limit, WithoutARateFlagsAlone) {

@@ -1,0 +1,49 @@
+#include "launcher/probe/library.h"
+
+#include <string>
+
+#include "collectives/reduce/elements.h"
+#include "comm/base/with_type.h"
+
+namespace paceline::probe {
+namespace {
+
+// A factor of one: what it costs, and the result of a sum.
+ReduceRule rule_of(ReduceOp op, DataType type) {
+  if (op != ReduceOp::kPreMulSum) return op;
+  return with_type(type, []<class T>(T) {
+    T one;
+    reduce::store_element<T>(&one, 0, 1);
+    return ReduceRule::pre_multiplied_sum(one);
+  });
+}
+
+}  // namespace
+
+Status Library::call(const Call& call) {
+  const auto& [kind, in, out, count, type, op, root] = call;
+  switch (kind) {
+    case OperationKind::kBarrier:
+      return communicator_.barrier();
+    case OperationKind::kBroadcast:
+      return communicator_.broadcast(out, count, type, root);
+    case OperationKind::kAllReduce:
+      return communicator_.all_reduce(in, out, count, type, rule_of(op, type));
+    case OperationKind::kReduce:
+      return communicator_.reduce(in, out, count, type, rule_of(op, type), root);
+    case OperationKind::kReduceScatter:
+      return communicator_.reduce_scatter(in, out, count, type, rule_of(op, type));
+    case OperationKind::kAllGather:
+      return communicator_.all_gather(in, out, count, type);
+    case OperationKind::kGather:
+      return communicator_.gather(in, out, count, type, root);
+    case OperationKind::kScatter:
+      return communicator_.scatter(in, out, count, type, root);
+    case OperationKind::kAllToAll:
+      return communicator_.all_to_all(in, out, count, type);
+    default:
+      return not_measured(std::string(name(kind)) + " is not measured");
+  }
+}
+
+}  // namespace paceline::probe
