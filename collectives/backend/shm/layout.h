@@ -4,8 +4,10 @@
 // whoever comes last writes the result. First what all look at, of all ranks together: a rank that
 // shares its CPU finds few pages of it in the processor's tables when its turn comes.
 //
-//   calls       a ring of the last operations: signature, and what it contributes if that is tiny
+//   calls       a ring of the last operations: a flag, and what is contributed if that is tiny
 //   counters    how far it is: read by those who want to write into what it reads from
+//   signatures  of those calls, for those whose flag is another. Apart from the flags: who reads a
+//               line gets its neighbour, too, and a flag waits for all that was written before it
 //   gatherings  a ring: how many have arrived at an exchange, and its result
 //
 // Then an area for each rank:
@@ -45,6 +47,9 @@ inline constexpr std::uint64_t kChunks = 4;
 
 struct alignas(kPairBytes) Call {
   Line line;
+};
+
+struct alignas(kPairBytes) CallSignature {
   Signature signature;
 };
 
@@ -106,6 +111,10 @@ class Layout {
   Call& call(int rank, std::uint64_t operation) const {
     return *reinterpret_cast<Call*>(memory_ + head_at(operation % kCalls, rank));
   }
+  Signature& signature(int rank, std::uint64_t operation) const {
+    const std::size_t row = kCalls + kCounters + operation % kCalls;
+    return reinterpret_cast<CallSignature*>(memory_ + head_at(row, rank))->signature;
+  }
   std::atomic<std::uint64_t>& counter(int rank, Counter which) const {
     return reinterpret_cast<Count*>(memory_ +
                                     head_at(kCalls + static_cast<std::size_t>(which), rank))
@@ -132,7 +141,7 @@ class Layout {
   static constexpr std::size_t kLeastChunkBytes = 4096;
   static constexpr std::size_t kPosts = kCalls + kExchanges;
   static constexpr std::size_t kMostPostBytes = std::size_t{64} << 10;
-  static constexpr std::size_t kRows = kCalls + kCounters;
+  static constexpr std::size_t kRows = 2 * kCalls + kCounters;
   static constexpr std::size_t kHeadBytes = kRows * kPairBytes;
   static constexpr std::size_t kGatheringBytes = kExchanges * sizeof(Gathering);
 
@@ -169,6 +178,7 @@ class Layout {
   std::size_t area_bytes_;
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && sizeof(Line) == kLineBytes);
-static_assert(sizeof(Call) == kPairBytes && sizeof(Count) == kPairBytes);
+static_assert(sizeof(Call) == kPairBytes && sizeof(CallSignature) == kPairBytes &&
+              sizeof(Count) == kPairBytes);
 
 }  // namespace paceline::shm

@@ -103,7 +103,7 @@ class Memory {
 
   /// What `rank` has called, once its flag has been seen.
   const Signature& signature_of(int rank, std::uint64_t operation) const {
-    return layout_.call(rank, operation).signature;
+    return layout_.signature(rank, operation);
   }
 
  private:
@@ -167,7 +167,7 @@ inline void copy_line(std::byte* to, const std::byte* from, std::size_t bytes) {
 
 inline void Memory::publish(std::uint64_t operation, std::uint64_t flag, bool everybody) {
   Call& call = layout_.call(rank_, operation);
-  call.signature = request_->signature;
+  layout_.signature(rank_, operation) = request_->signature;
   if (!fits_line()) {
     std::memcpy(layout_.post(rank_, operation, everybody), request_->input, short_bytes_);
   } else if (short_bytes_ > 0) {
