@@ -19,9 +19,8 @@ namespace {
 constexpr std::string_view kUsage =
     "usage: paceline bench OPERATION [options]\n"
     "Measures an operation between the ranks of this host, a line per size: all_reduce,\n"
-    "reduce_scatter, all_gather, all_to_all, broadcast, reduce, gather, scatter or barrier. A "
-    "size\n"
-    "is that of the longest array of a rank; what has a block for each rank has whole ones.\n";
+    "reduce_scatter, all_gather, all_to_all, broadcast, reduce, gather, scatter or barrier.\n"
+    "A size is that of a rank's longest array; what has a block for each rank has whole ones.\n";
 constexpr std::string_view kAfter =
     "\nTime of an operation: last end - first begin over the ranks, after a common start. algbw "
     "is\n"

@@ -58,11 +58,12 @@ Measurement::Measurement(const Parts& parts, const Orders& orders)
       operation_(*find_operation(orders.operation)),
       rank_(parts.subject.rank()),
       ranks_(parts.subject.size()),
-      in_place_(operation_.is_in_place(orders.in_place)),
       blocks_(operation_.blocks(ranks_)),
       pattern_(orders.type, orders.op, ranks_),
       out_(allocate(array_bytes(count_of(orders.sizes().back())))),
-      in_(in_place_ ? nullptr : allocate(array_bytes(count_of(orders.sizes().back())))),
+      in_(operation_.is_in_place(orders.in_place)
+              ? nullptr
+              : allocate(array_bytes(count_of(orders.sizes().back())))),
       scratch_(orders.limits ? allocate(std::min(orders.sizes().back(), kMaxCopy)) : nullptr),
       eviction_bytes_(orders.cold ? bytes_beyond_caches() : 0),
       eviction_(allocate(eviction_bytes_)) {

@@ -78,7 +78,6 @@ class Measurement {
   const Operation& operation_;
   const int rank_;
   const int ranks_;
-  const bool in_place_;
   const std::size_t blocks_;  // of an array; 0 where there is none
   const Pattern pattern_;
   const Memory out_;

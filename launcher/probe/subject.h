@@ -49,11 +49,37 @@ class Subject {
                  .type = buffer.type,
                  .root = root});
   }
+  Status all_reduce(const void* in, Elements out, ReduceOp op) {
+    return call({.kind = OperationKind::kAllReduce,
+                 .in = in,
+                 .out = out.data,
+                 .count = out.count,
+                 .type = out.type,
+                 .op = op});
+  }
 };
 
 /// What a library says that does not have it, or not so.
 inline Status not_measured(const std::string& what) {
   return Status(Code::kInvalidArgument, Scope::kOperation, what);
 }
+
+/// One that has three operations.
+class SmallSubject : public Subject {
+ public:
+  Status call(const Call& call) final {
+    const Elements out{call.out, call.count, call.type};
+    if (call.kind == OperationKind::kBarrier) return run_barrier();
+    if (call.kind == OperationKind::kBroadcast) return run_broadcast(out, call.root);
+    if (call.kind == OperationKind::kAllReduce) return run_all_reduce(call.in, out, call.op);
+    return not_measured(std::string(name(call.kind)) +
+                        " is not measured here: there is all_reduce, broadcast and barrier");
+  }
+
+ private:
+  virtual Status run_barrier() = 0;
+  virtual Status run_broadcast(Elements buffer, int root) = 0;
+  virtual Status run_all_reduce(const void* in, Elements out, ReduceOp op) = 0;
+};
 
 }  // namespace paceline::probe

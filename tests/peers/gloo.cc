@@ -99,7 +99,7 @@ Status not_measured() {
                 "Gloo is measured without float16, bfloat16, averages and factors");
 }
 
-class Gloo final : public probe::Subject {
+class Gloo final : public probe::SmallSubject {
  public:
   explicit Gloo(std::shared_ptr<gloo::rendezvous::Context> context)
       : context_(std::move(context)) {}
@@ -107,28 +107,14 @@ class Gloo final : public probe::Subject {
   int rank() const override { return context_->rank; }
   int size() const override { return context_->size; }
 
-  Status call(const probe::Call& call) override {
-    const probe::Elements out{call.out, call.count, call.type};
-    switch (call.kind) {
-      case OperationKind::kBarrier:
-        return barrier();
-      case OperationKind::kBroadcast:
-        return broadcast(out, call.root);
-      case OperationKind::kAllReduce:
-        return all_reduce(call.in, out, call.op);
-      default:
-        return probe::not_measured("Gloo is measured in all_reduce, broadcast and barrier");
-    }
-  }
-
  private:
-  Status barrier() {
+  Status run_barrier() override {
     gloo::BarrierOptions options(context_);
     gloo::barrier(options);
     return Status();
   }
 
-  Status broadcast(probe::Elements buffer, int root) {
+  Status run_broadcast(probe::Elements buffer, int root) override {
     return with_type(buffer.type, [&]<class T>(T) {
       if constexpr (!std::is_arithmetic_v<T>) {
         return not_measured();
@@ -142,7 +128,7 @@ class Gloo final : public probe::Subject {
     });
   }
 
-  Status all_reduce(const void* in, probe::Elements out, ReduceOp op) {
+  Status run_all_reduce(const void* in, probe::Elements out, ReduceOp op) override {
     if (op == ReduceOp::kAvg || op == ReduceOp::kPreMulSum) return not_measured();
     return with_type(out.type, [&]<class T>(T) {
       if constexpr (!std::is_arithmetic_v<T>) {

@@ -114,28 +114,13 @@ Result<Duration> RawLoop::try_exchanges(const Clock& clock, std::size_t packeted
   for (int batch = 0; batch < kBatches; ++batch) {
     const TimePoint begin = clock.now();
     for (int call = 0; call < kCalls; ++call)
-      PACELINE_TRY(all_reduce(elements.data(), out, ReduceOp::kSum));
+      PACELINE_TRY(run_all_reduce(elements.data(), out, ReduceOp::kSum));
     fastest = std::min(fastest, clock.now() - begin);
   }
   return fastest;
 }
 
-Status RawLoop::call(const Call& call) {
-  const Elements out{call.out, call.count, call.type};
-  switch (call.kind) {
-    case OperationKind::kBarrier:
-      return barrier();
-    case OperationKind::kBroadcast:
-      return broadcast(out, call.root);
-    case OperationKind::kAllReduce:
-      return all_reduce(call.in, out, call.op);
-    default:
-      return not_measured("raw has all_reduce, broadcast and barrier, no " +
-                          std::string(name(call.kind)));
-  }
-}
-
-Status RawLoop::barrier() {
+Status RawLoop::run_barrier() {
   ++barriers_;
   mine().barrier.value.store(barriers_, std::memory_order_release);
   for (int rank = 0; rank < place_.ranks; ++rank)
@@ -143,7 +128,7 @@ Status RawLoop::barrier() {
   return Status();
 }
 
-Status RawLoop::all_reduce(const void* in, Elements out, ReduceOp op) {
+Status RawLoop::run_all_reduce(const void* in, Elements out, ReduceOp op) {
   if (combiner_for(out.type, op).elements == nullptr)
     return Status(Code::kInvalidArgument, Scope::kOperation,
                   "raw has no float16, no bfloat16, no average and no factor");
@@ -240,7 +225,7 @@ bool RawLoop::collect_piece(Elements piece, std::uint64_t number) {
   return true;
 }
 
-Status RawLoop::broadcast(Elements buffer, int root) {
+Status RawLoop::run_broadcast(Elements buffer, int root) {
   if (buffer.bytes() <= kMaxPacketed)
     return place_.rank == root ? send_letter(buffer) : read_letter(buffer, root);
   return place_.rank == root ? send_pieces(buffer) : receive_pieces(buffer, root);

@@ -21,7 +21,7 @@
 
 namespace paceline::probe {
 
-class RawLoop final : public Subject {
+class RawLoop final : public SmallSubject {
  public:
   struct Place {
     int rank = 0;
@@ -34,13 +34,12 @@ class RawLoop final : public Subject {
 
   int rank() const override { return place_.rank; }
   int size() const override { return place_.ranks; }
-  Status call(const Call& call) override;
-
-  Status barrier();
-  Status broadcast(Elements buffer, int root);
-  Status all_reduce(const void* in, Elements out, ReduceOp op);
 
  private:
+  Status run_barrier() override;
+  Status run_broadcast(Elements buffer, int root) override;
+  Status run_all_reduce(const void* in, Elements out, ReduceOp op) override;
+
   RawLoop(SharedFile file, Place place, const Clock& clock);
 
   RawArea& area(int rank) { return areas_[rank]; }
