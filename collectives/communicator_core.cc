@@ -125,8 +125,9 @@ Work CommunicatorCore::start_many(std::span<const Tensor> tensors, OperationRequ
         tensors_together(tensors, size_of(request.signature.type), small_bytes);
     last = enter(request_of(tensors.first(together), request));
     tensors = tensors.subspan(together);
-    if (last == nullptr) refused = failure_;
-    if (last != nullptr) {
+    if (last == nullptr) {
+      refused = failure_;
+    } else {
       last->in_background = true;
       parts_.engine->begin_background();
     }
