@@ -11,6 +11,8 @@
 namespace paceline {
 namespace {
 
+// How long those outside wait for an answer at most while operations end at once.
+constexpr Duration kServeEvery = std::chrono::milliseconds(50);
 // A destructor's patience with words that are on their way; they give up before.
 constexpr Duration kLeavingTime = std::chrono::seconds(5);
 // A blocking call's own patience beyond its operation's deadline, which ends it by itself.
@@ -82,7 +84,8 @@ Status CommunicatorCore::run(const OperationRequest& request) {
   {
     const Engine::Baton baton = engine.hold();
     timeout = parts_.timeout;
-    if (Status refused = admit(request); !refused.ok()) return refused;
+    serve_others();
+    if (!is_plainly_admitted(request)) PACELINE_TRY(admit(request));
     Operation* const operation = enter(request);
     if (operation == nullptr) return failure_;
     // Not owned: this frame waits for the end.
@@ -100,6 +103,7 @@ Status CommunicatorCore::run(const OperationRequest& request) {
 Work CommunicatorCore::start(const OperationRequest& request) {
   auto completion = std::make_shared<Completion>();
   const Engine::Baton baton = parts_.engine->hold();
+  serve_others();
   if (Status refused = admit(request); !refused.ok()) {
     completion->end(std::move(refused));
   } else if (Operation* const operation = enter(request); operation == nullptr) {
@@ -117,6 +121,7 @@ Work CommunicatorCore::start(const OperationRequest& request) {
 Work CommunicatorCore::start_many(std::span<const Tensor> tensors, OperationRequest request) {
   auto completion = std::make_shared<Completion>();
   const Engine::Baton baton = parts_.engine->hold();
+  serve_others();
   Status refused = admit_many(tensors, request);
   Operation* last = nullptr;
   const std::size_t small_bytes = backend_for(request.signature)->small_bytes();
@@ -188,6 +193,21 @@ void CommunicatorCore::abort() {
 Status CommunicatorCore::failure() const {
   const Engine::Baton baton = parts_.engine->hold();
   return failure_;
+}
+
+// Every operation may end at once, for hours, and then nobody waits. The last one's time is as good
+// as the clock.
+inline void CommunicatorCore::serve_others() {
+  const TimePoint now = current_.called_at.value_or(TimePoint::min());
+  if (now < serve_at_) [[likely]]
+    return;
+  serve_at_ = now + kServeEvery;
+  parts_.engine->serve();
+}
+
+// Most are; of the others admit() says what is wrong, if anything is.
+inline bool CommunicatorCore::is_plainly_admitted(const OperationRequest& request) const {
+  return failure_.ok() && !closed_ && queue_.empty() && is_plainly_valid(request);
 }
 
 Status CommunicatorCore::admit(const OperationRequest& request) const {

@@ -117,6 +117,8 @@ class CommunicatorCore final : private Driver, private TransportSink, private Op
   void waits(int peer, const Signature& signature) override;
   void cancel(const Completion& completion) override;
 
+  void serve_others();
+  bool is_plainly_admitted(const OperationRequest& request) const;
   Status admit(const OperationRequest& request) const;
   Status admit_many(std::span<const Tensor> tensors, const OperationRequest& request) const;
   Operation* enter(const OperationRequest& request);
@@ -166,6 +168,7 @@ class CommunicatorCore final : private Driver, private TransportSink, private Op
   const Clock& clock_;  // the engine's
   bool running_ = false;
   Operation current_;  // if `running_`
+  TimePoint serve_at_ = TimePoint::min();
   PairwiseBackend pairwise_;
   Staging staging_;             // of current_
   CollectiveBackend* backend_;  // the one that carries it out; never null

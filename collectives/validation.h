@@ -7,8 +7,25 @@
 #include <paceline/tensor.h>
 
 #include "collectives/backend.h"
+#include "collectives/buffers.h"
 
 namespace paceline {
+
+/// Elements whose bytes can be counted.
+inline constexpr std::uint64_t kMostPlainCount = SIZE_MAX / 16;
+
+/// Is it one of the calls that are made most, and can be made? Others may be, too.
+inline bool is_plainly_valid(const OperationRequest& request) {
+  const Signature& signature = request.signature;
+  if (signature.kind == OperationKind::kBarrier) return true;
+  if (signature.kind != OperationKind::kAllReduce || !is_known(signature.type) ||
+      signature.op >= ReduceOp::kPreMulSum || signature.count > kMostPlainCount)
+    return false;
+  const Buffer in(request.input, signature.count * size_of(signature.type));
+  const Buffer out(request.output, in.bytes);
+  const bool are_there = request.input != nullptr && request.output != nullptr;
+  return are_there && (in.address == out.address || !overlap(in, out));
+}
 
 /// Known words, counts that can be counted, a root that exists, buffers that are there and lie to
 /// each other as they may. Code::kInvalidArgument says what is wrong, for a person.

@@ -46,6 +46,11 @@ class Engine {
   /// evaluated with the baton held and must not block, nor touch the engine. Any thread.
   [[nodiscard]] virtual bool wait(FunctionRef<bool()> condition, Deadline deadline) = 0;
 
+  /// Drives once and looks at what comes from outside, without waiting. For who does not wait for
+  /// long because all that it asks for ends at once: others want its answers meanwhile. With the
+  /// baton held, not by a driver.
+  virtual void serve() = 0;
+
   /// Takes the baton for a short while, without waiting for anything but its holder.
   [[nodiscard]] Baton hold() {
     acquire();

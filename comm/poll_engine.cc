@@ -200,6 +200,11 @@ void PollEngine::kick() {
   if (doorbell_ != nullptr) doorbell_->ring();
 }
 
+void PollEngine::serve() {
+  drive(clock_.now());
+  poll_descriptors({});
+}
+
 void PollEngine::attach(Driver& driver) { drivers_.push_back(&driver); }
 
 void PollEngine::detach(Driver& driver) { std::erase(drivers_, &driver); }

@@ -48,6 +48,7 @@ class PollEngine final : public Engine {
 
   const Clock& clock() const override { return clock_; }
   bool wait(FunctionRef<bool()> condition, Deadline deadline) override;
+  void serve() override;
   void attach(Driver& driver) override;
   void detach(Driver& driver) override;
   void begin_background() override;

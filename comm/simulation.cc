@@ -131,6 +131,8 @@ class Simulation::Scheduler::RankEngine final : public Engine {
   bool wait(FunctionRef<bool()> condition, Deadline deadline) override {
     return scheduler_.wait(rank_, condition, deadline);
   }
+  // Every wait drives its rank, and there is nothing outside.
+  void serve() override {}
   void attach(Driver& driver) override { drivers_.push_back(&driver); }
   void detach(Driver& driver) override { std::erase(drivers_, &driver); }
   // Operations in the background make progress in their rank's next wait.

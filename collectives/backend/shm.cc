@@ -28,10 +28,9 @@ bool has_one_result(OperationKind kind) {
          kind == OperationKind::kClose;
 }
 
-// Of all that must agree. The history is well mixed, and nobody can write a flag before this is
-// known: so it is not mixed again. Not a secret.
+// Of all that must agree. Not a secret.
 std::uint32_t digest_of(const Signature& signature) {
-  return static_cast<std::uint32_t>((signature.history + signature.fold()) >> 32);
+  return static_cast<std::uint32_t>(signature.next_history() >> 32);
 }
 
 }  // namespace
@@ -104,6 +103,7 @@ bool ShmBackend::yield_until_end() {
 
 bool ShmBackend::drive(TimePoint now) {
   if (ended_) return false;
+  protocol_.explain(memory_);
   if (advance(1)) {
     look_at_ = TimePoint::max();
     return true;
@@ -138,6 +138,7 @@ bool ShmBackend::advance(int looks) {
 
 void ShmBackend::differ() {
   ended_ = true;
+  protocol_.explain(memory_);
   const int peer = protocol_.awaited();
   disagreement_ = {.peer = peer, .theirs = memory_.signature_of(peer, protocol_.operation())};
   outcome_ = Status(Code::kMismatch, Scope::kGroup, "ranks called different operations");

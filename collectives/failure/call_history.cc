@@ -2,16 +2,7 @@
 
 #include <algorithm>
 
-#include "comm/base/assert.h"
-
 namespace paceline {
-
-void CallHistory::begin(const Signature& signature) {
-  PACELINE_ASSERT(signature.sequence == begun_);
-  remembered_[begun_ % kRemembered] = signature;
-  ++begun_;
-  digest_ = signature.next_history();
-}
 
 const Signature* CallHistory::find(std::uint64_t sequence) const {
   const bool known = sequence < begun_ && begun_ - sequence <= kRemembered;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "comm/account.h"
+#include "comm/base/assert.h"
 #include "comm/base/signature.h"
 
 namespace paceline {
@@ -18,7 +19,12 @@ class CallHistory {
   static constexpr std::size_t kRemembered = Account::kMaxRecent;
 
   /// Notes that an operation has begun: the one numbered begun(), with digest() as its history.
-  void begin(const Signature& signature);
+  void begin(const Signature& signature) {
+    PACELINE_ASSERT(signature.sequence == begun_);
+    remembered_[begun_ % kRemembered] = signature;
+    ++begun_;
+    digest_ = signature.next_history();
+  }
   std::uint64_t begun() const { return begun_; }
   std::uint64_t digest() const { return digest_; }
 
@@ -36,9 +42,9 @@ class CallHistory {
   std::optional<Difference> first_difference(std::span<const Signature> theirs) const;
 
  private:
-  std::array<Signature, kRemembered> remembered_{};  // by sequence, modulo its size
   std::uint64_t begun_ = 0;
   std::uint64_t digest_ = 0;
+  std::array<Signature, kRemembered> remembered_{};  // by sequence, modulo its size
 };
 
 }  // namespace paceline

@@ -1,7 +1,5 @@
 #include "comm/base/signature.h"
 
-#include "comm/base/random.h"
-
 namespace paceline {
 namespace {
 
@@ -18,8 +16,6 @@ bool Signature::is_same_call(const Signature& other) const {
   same_past.history = history;
   return *this == same_past;
 }
-
-std::uint64_t Signature::next_history() const { return Random(history ^ fold()).next(); }
 
 std::string Signature::to_string() const {
   std::string text(name(kind));

@@ -5,7 +5,9 @@
 // that of the collective operation before which it was sent.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 
 #include <paceline/types.h>
@@ -23,6 +25,7 @@ struct Signature {
   OperationKind kind{};
   DataType type{};
   ReduceOp op{};
+  std::uint8_t zero = 0;  ///< so that these are one number in memory: next_history()
   /// Digest of how the operation is carried out (algorithm, segment size), and of counts that all
   /// know: ranks that agree on all else and not on this were configured, or called it, differently.
   /// Of a send: how many its rank had sent to the same peer before.
@@ -37,18 +40,20 @@ struct Signature {
 
   /// "all_reduce(1000 x float32, sum) #12", "send(1000 x float32 to 3) before #12"
   std::string to_string() const;
-  /// All but the history in one number, for digests: linear, so to be mixed with something that is
-  /// not. Odd factors without a pattern, which a processor multiplies by side by side.
-  std::uint64_t fold() const {
-    const std::uint64_t form =
-        static_cast<std::uint64_t>(kind) | static_cast<std::uint64_t>(type) << 8 |
-        static_cast<std::uint64_t>(op) << 16 | static_cast<std::uint64_t>(plan) << 32;
-    return sequence * 0x9E3779B97F4A7C15 ^ count * 0xC2B2AE3D27D4EB4F ^
-           static_cast<std::uint64_t>(root) * 0x165667B19E3779F9 ^ form * 0xD6E8FEB86659FD93;
+  /// The `history` of the operation after this one: a digest of its own history and of what is
+  /// called. Not of the number, which the history implies. One multiplication mixes all of it
+  /// (wyhash's step: both halves of the product).
+  std::uint64_t next_history() const {
+    __extension__ using Product = unsigned __int128;
+    std::uint64_t form = 0;  // root, kind, type and op
+    std::memcpy(&form, reinterpret_cast<const std::byte*>(this) + offsetof(Signature, root), 8);
+    const Product product = static_cast<Product>((history ^ count) + 0x9E3779B97F4A7C15) *
+                            ((form ^ plan * 0xC2B2AE3D27D4EB4F) + 0x165667B19E3779F9);
+    return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
   }
-  /// The `history` of the operation after this one.
-  std::uint64_t next_history() const;
 };
+
+static_assert(offsetof(Signature, plan) == offsetof(Signature, root) + 8);
 
 /// The fields in which two signatures differ, for a person: "count 10 against 20". Empty if none.
 std::string difference(const Signature& mine, const Signature& theirs);

@@ -36,8 +36,8 @@ struct ModelAccess {
   bool releases;
   Choices& choices;
 
-  static std::size_t locations(int ranks) { return arrivals_at(ranks, 0) + 2 * kExchangePlaces; }
-  static std::size_t regions(int ranks) { return gathered_at(ranks, 0) + kExchangePlaces; }
+  static std::size_t locations(int ranks) { return explained_at(ranks, ranks, 0); }
+  static std::size_t regions(int ranks) { return signature_at(ranks, ranks, 0); }
   static std::size_t flag_at(int of, std::uint64_t operation) {
     return static_cast<std::size_t>(of) * (kCallPlaces + shm::kCounters) + operation % kCallPlaces;
   }
@@ -62,8 +62,16 @@ struct ModelAccess {
   static std::size_t conclusion_at(int ranks, std::uint64_t operation) {
     return arrivals_at(ranks, operation) + kExchangePlaces;
   }
+  static std::size_t explained_at(int ranks, int of, std::uint64_t operation) {
+    return conclusion_at(ranks, 0) + kExchangePlaces + static_cast<std::size_t>(of) * kCallPlaces +
+           operation % kCallPlaces;
+  }
   static std::size_t gathered_at(int ranks, std::uint64_t operation) {
     return post_at(ranks, 0, false) + operation % kExchangePlaces;
+  }
+  static std::size_t signature_at(int ranks, int of, std::uint64_t operation) {
+    return gathered_at(ranks, 0) + kExchangePlaces + static_cast<std::size_t>(of) * kCallPlaces +
+           operation % kCallPlaces;
   }
 
   std::uint64_t load(std::size_t location) const {
@@ -77,6 +85,16 @@ struct ModelAccess {
   void publish(std::uint64_t operation, std::uint64_t flag, bool everybody) const {
     memory.write(rank, post_at(rank, operation, everybody), operation + 1);
     store(flag_at(rank, operation), flag);
+  }
+  void explain(std::uint64_t operation) const {
+    memory.write(rank, signature_at(ranks, rank, operation), operation + 1);
+    store(explained_at(ranks, rank, operation), operation + 1);
+  }
+  bool is_explained(int of, std::uint64_t operation) const {
+    return load(explained_at(ranks, of, operation)) == operation + 1;
+  }
+  void read_signature(int of, std::uint64_t operation) const {
+    memory.read(rank, signature_at(ranks, of, operation), operation + 1);
   }
   std::uint64_t flag(int of, std::uint64_t operation) const { return load(flag_at(of, operation)); }
   void take(int root, std::uint64_t operation) const {
@@ -131,10 +149,12 @@ struct ModelAccess {
 template <class Access>
 class State {
  public:
-  // One script for each rank.
+  // One script for each rank. Who waits explains itself only where they differ: there would be
+  // many more states, and nobody would look.
   State(std::vector<std::vector<Form>> scripts, bool releases)
       : scripts_(std::move(scripts)),
         releases_(releases),
+        differs_(scripts_.front() != scripts_.back()),
         memory_(threads(), Access::locations(threads()), Access::regions(threads())),
         running_(scripts_.size(), false),
         next_(scripts_.size(), 0) {
@@ -142,9 +162,9 @@ class State {
   }
 
   int threads() const { return static_cast<int>(scripts_.size()); }
-  // A rank that has found a disagreement begins nothing more, and leaves the others waiting.
+  // Who waits for one that contributes nothing, and has found a disagreement, is left waiting.
   bool ended() const {
-    if (differed_) return true;
+    if (silent_differed_) return true;
     for (std::size_t rank = 0; rank < scripts_.size(); ++rank) {
       if (running_[rank] || next_[rank] < scripts_[rank].size()) return false;
     }
@@ -153,16 +173,21 @@ class State {
   bool step(int thread, Choices& choices) {
     const auto rank = static_cast<std::size_t>(thread);
     if (!running_[rank]) {
-      if (differed_ || next_[rank] == scripts_[rank].size()) return false;
+      if (next_[rank] == scripts_[rank].size()) return false;
       ranks_[rank].start(scripts_[rank][next_[rank]++]);
       running_[rank] = true;
       return true;
     }
     Access access{memory_, thread, threads(), releases_, choices};
     const Progress progress = ranks_[rank].step(access);
-    if (progress == Progress::kDiffers) differed_ = true;
+    if (progress == Progress::kDiffers) {
+      ranks_[rank].explain(access);
+      access.read_signature(ranks_[rank].awaited(), ranks_[rank].operation());
+      next_[rank] = scripts_[rank].size();  // begins nothing more
+      silent_differed_ |= !ranks_[rank].contributes();
+    }
     running_[rank] = progress != Progress::kEnded && progress != Progress::kDiffers;
-    return progress != Progress::kWaits;
+    return progress != Progress::kWaits || (differs_ && explains(thread, access, choices));
   }
   std::string key() const {
     std::string key;
@@ -177,13 +202,22 @@ class State {
   }
 
  private:
+  // Who waits may explain itself now or later.
+  bool explains(int thread, Access& access, Choices& choices) {
+    shm::Protocol<Access>& own = ranks_[static_cast<std::size_t>(thread)];
+    const std::vector<std::uint64_t> before = own.state();
+    if (choices.pick(2) == 1) own.explain(access);
+    return own.state() != before;
+  }
+
   std::vector<std::vector<Form>> scripts_;
   bool releases_;
+  bool differs_;
   ModelMemory memory_;
   std::vector<shm::Protocol<Access>> ranks_;
   std::vector<bool> running_;
   std::vector<std::size_t> next_;
-  bool differed_ = false;
+  bool silent_differed_ = false;
 };
 
 constexpr std::size_t kMostStates = 500'000;
@@ -250,7 +284,7 @@ TEST(FlagProtocol, LongOperationsOfThree) {
   expect_right(3, {all_reduce(1)});
 }
 
-// Whatever the order, somebody finds out, and nobody takes what is not meant for it.
+// Whatever the order, all that look at others find out, and nobody takes what is not meant for it.
 TEST(FlagProtocol, WhoCalledSomethingElseIsFoundOut) {
   const auto expect_found_out = [](const Form& first, const Form& one, const Form& other) {
     const State<Short> start({{first, one}, {first, other}}, true);

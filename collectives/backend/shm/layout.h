@@ -6,8 +6,9 @@
 //
 //   calls       a ring of the last operations: a flag, and what is contributed if that is tiny
 //   counters    how far it is: read by those who want to write into what it reads from
-//   signatures  of those calls, for those whose flag is another. Apart from the flags: who reads a
-//               line gets its neighbour, too, and a flag waits for all that was written before it
+//   signatures  of those calls, for those whose flag is another. Apart from the flags, since who
+//               reads a line gets its neighbour, too; and written behind them, since a flag waits
+//               for all that was written before it
 //   gatherings  a ring: how many have arrived at an exchange, and its result
 //
 // Then an area for each rank:
@@ -49,8 +50,10 @@ struct alignas(kPairBytes) Call {
   Line line;
 };
 
+/// `number` is that of the operation that it is of, plus one, once it is there.
 struct alignas(kPairBytes) CallSignature {
   Signature signature;
+  std::atomic<std::uint64_t> number;
 };
 
 /// What a rank tells about its progress; each only grows. Chunks are counted through all
@@ -80,6 +83,7 @@ class Layout {
   Layout(std::byte* memory, int ranks, std::size_t chunk_bytes)
       : memory_(memory),
         ranks_(ranks),
+        row_bytes_(static_cast<std::size_t>(ranks) * kPairBytes),
         chunk_bytes_(chunk_bytes),
         short_bytes_(
             std::min(post_bytes(chunk_bytes), kMostPostBytes / static_cast<std::size_t>(ranks))),
@@ -111,9 +115,9 @@ class Layout {
   Call& call(int rank, std::uint64_t operation) const {
     return *reinterpret_cast<Call*>(memory_ + head_at(operation % kCalls, rank));
   }
-  Signature& signature(int rank, std::uint64_t operation) const {
+  CallSignature& signature(int rank, std::uint64_t operation) const {
     const std::size_t row = kCalls + kCounters + operation % kCalls;
-    return reinterpret_cast<CallSignature*>(memory_ + head_at(row, rank))->signature;
+    return *reinterpret_cast<CallSignature*>(memory_ + head_at(row, rank));
   }
   std::atomic<std::uint64_t>& counter(int rank, Counter which) const {
     return reinterpret_cast<Count*>(memory_ +
@@ -162,15 +166,16 @@ class Layout {
   }
   // Row by row, and in each a call or counter of every rank.
   std::size_t head_at(std::size_t row, int rank) const {
-    return (row * static_cast<std::size_t>(ranks_) + static_cast<std::size_t>(rank)) * kPairBytes;
+    return row * row_bytes_ + static_cast<std::size_t>(rank) * kPairBytes;
   }
   std::byte* area(int rank) const {
-    return memory_ + static_cast<std::size_t>(ranks_) * kHeadBytes + kGatheringBytes +
+    return memory_ + kRows * row_bytes_ + kGatheringBytes +
            static_cast<std::size_t>(rank) * area_bytes_;
   }
 
   std::byte* memory_;
   int ranks_;
+  std::size_t row_bytes_;
   std::size_t chunk_bytes_;
   std::size_t short_bytes_;
   std::size_t part_bytes_;

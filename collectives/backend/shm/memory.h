@@ -53,6 +53,11 @@ class Memory {
   }
 
   void publish(std::uint64_t operation, std::uint64_t flag, bool everybody);
+  void explain(std::uint64_t operation);
+  bool is_explained(int rank, std::uint64_t operation) const {
+    return layout_.signature(rank, operation).number.load(std::memory_order_acquire) ==
+           operation + 1;
+  }
   std::uint64_t flag(int rank, std::uint64_t operation) const {
     return layout_.call(rank, operation).line.flag.load(std::memory_order_acquire);
   }
@@ -101,9 +106,9 @@ class Memory {
   void drain(std::uint64_t chunk);
   void drain_staged(int root, std::uint64_t chunk);
 
-  /// What `rank` has called, once its flag has been seen.
+  /// What `rank` has called, once that is explained.
   const Signature& signature_of(int rank, std::uint64_t operation) const {
-    return layout_.signature(rank, operation);
+    return layout_.signature(rank, operation).signature;
   }
 
  private:
@@ -167,15 +172,19 @@ inline void copy_line(std::byte* to, const std::byte* from, std::size_t bytes) {
 
 inline void Memory::publish(std::uint64_t operation, std::uint64_t flag, bool everybody) {
   Call& call = layout_.call(rank_, operation);
-  layout_.signature(rank_, operation) = request_->signature;
   if (!fits_line()) {
     std::memcpy(layout_.post(rank_, operation, everybody), request_->input, short_bytes_);
   } else if (short_bytes_ > 0) {
     detail::copy_line(call.line.data, request_->input, short_bytes_);
   }
   call.line.flag.store(flag, std::memory_order_release);
-  // Behind the flag, which others may wait for.
   if (everybody) kernels_ = &kernels().of(request_->signature.type);
+}
+
+inline void Memory::explain(std::uint64_t operation) {
+  CallSignature& own = layout_.signature(rank_, operation);
+  own.signature = request_->signature;
+  own.number.store(operation + 1, std::memory_order_release);
 }
 
 // Contributions that lie behind their flags would be fetched before they are there.

@@ -7,7 +7,9 @@
 // An operation is begun by a contribution: a call's flag in the writer's own ring. Where everybody
 // contributes (all-reduce, barrier), a rank ends the operation when it has met the flags of all;
 // otherwise (broadcast) it meets the root's. A flag holds the operation's number and a digest of
-// what was called, so a rank that called something else is found out by the flag itself.
+// what was called, so a rank that called something else is found out by the flag itself. What it
+// called is written beside it: by who contributes alone at once, since it may not look at anybody;
+// by the others, which find out themselves, only when they do or have waited for a while.
 //
 // Where ranks share CPUs, whoever looks at all others mostly looks too early, and pays for it with
 // the others' time. So they count their arrivals, and the last one, who need not wait for anybody,
@@ -29,6 +31,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "collectives/backend/shm/form.h"
 #include "collectives/backend/shm/layout.h"
 
 namespace paceline::shm {
@@ -37,23 +40,9 @@ namespace paceline::shm {
 enum class Progress : std::uint8_t {
   kMoved,    ///< there is more to do at once
   kWaits,    ///< for awaited()
-  kDiffers,  ///< awaited() has called something else
+  kDiffers,  ///< awaited() has called something else, and has explained what
   kEnded,
 };
-
-/// The form of one operation. Equal on all ranks that agree.
-struct Form {
-  bool everybody = true;  ///< every rank contributes; otherwise the root alone
-  int root = 0;
-  std::uint64_t chunks = 0;  ///< 0: what there is to carry lies in the call itself
-  std::uint32_t digest = 0;  ///< of all that must agree
-  bool gathered = false;     ///< the last to arrive meets everybody for all; not with chunks
-};
-
-/// The flag of a call. Its lower half tells calls apart that share a place in the ring.
-inline std::uint64_t flag_of(std::uint64_t operation, std::uint32_t digest) {
-  return std::uint64_t{digest} << 32 | static_cast<std::uint32_t>(operation + 1);
-}
 
 /// A step() looks at other ranks' flags and counters until it can do one thing, and does it with
 /// what follows from it: trying every order of steps, with looks that may see less than there is,
@@ -62,6 +51,8 @@ inline std::uint64_t flag_of(std::uint64_t operation, std::uint32_t digest) {
 /// Memory has kCalls, kExchanges and kChunks, the lengths of its rings, and, with everything an
 /// argument says about this rank's own operation:
 ///   void publish(operation, flag, everybody)  writes this rank's contribution, then its flag
+///   void explain(operation)                   writes what this rank has called, release
+///   bool is_explained(rank, operation)        acquire
 ///   void wake_others()                        those who may wait for it
 ///   std::uint64_t flag(rank, operation)       acquire
 ///   void take(root, operation)                reads the root's contribution
@@ -86,6 +77,7 @@ class Protocol {
     form_ = form;
     flag_ = flag_of(operation_, form.digest);
     staged_ = reduced_ = drained_ = 0;
+    explains_ = form.everybody;
     met_ = form.everybody ? 0 : form.root;
     stage_ = contributes() ? Stage::kPlace : Stage::kMeet;
   }
@@ -117,6 +109,7 @@ class Protocol {
     std::vector<std::uint64_t> all{static_cast<std::uint64_t>(stage_),
                                    static_cast<std::uint64_t>(met_),
                                    static_cast<std::uint64_t>(role_),
+                                   explains_,
                                    operation_,
                                    first_chunk_,
                                    staged_,
@@ -125,6 +118,15 @@ class Protocol {
     for (const Row& row : seen_) all.insert(all.end(), row.begin(), row.end());
     all.insert(all.end(), by_all_.begin(), by_all_.end());
     return all;
+  }
+
+  /// To be called where steps have long been in vain, or one has found a difference: those whose
+  /// flag is another wait for it.
+  void explain(Memory& memory) {
+    if (!explains_ || stage_ == Stage::kPlace) return;
+    explains_ = false;
+    memory.explain(operation_);
+    memory.wake_others();
   }
 
   Progress step(Memory& memory) {
@@ -162,6 +164,7 @@ class Protocol {
   Progress find_place(Memory& memory) {
     if (!reached(memory, Counter::kDone, done_before_place())) return Progress::kWaits;
     memory.publish(operation_, flag_, form_.everybody);
+    if (!form_.everybody) memory.explain(operation_);
     if (form_.gathered) {
       stage_ = memory.arrive(operation_) ? Stage::kGather : Stage::kResult;
       met_ = rank_;
@@ -206,12 +209,15 @@ class Protocol {
     const std::uint64_t flag = memory.flag(rank, operation_);
     if (flag == flag_) return Progress::kMoved;
     const bool same_call = static_cast<std::uint32_t>(flag) == static_cast<std::uint32_t>(flag_);
-    return same_call ? Progress::kDiffers : Progress::kWaits;
+    return same_call && memory.is_explained(rank, operation_) ? Progress::kDiffers
+                                                              : Progress::kWaits;
   }
 
+  // All have arrived, so all flags are there.
   Progress gather(Memory& memory) {
     for (int rank = 0; rank < ranks_; ++rank) {
-      if (!is_own(rank) && compare(memory, rank) != Progress::kMoved) return Progress::kDiffers;
+      const Progress met = is_own(rank) ? Progress::kMoved : compare(memory, rank);
+      if (met != Progress::kMoved) return met;
     }
     memory.gather(operation_);
     memory.conclude(operation_, flag_);
@@ -333,6 +339,7 @@ class Protocol {
       case Stage::kPlace:
         return is_behind(Counter::kDone, done_before_place());
       case Stage::kMeet:
+      case Stage::kGather:
       case Stage::kResult:
         return (form_.everybody || is_root) && memory.flag(rank, operation_) != flag_;
       case Stage::kPipeline:
@@ -346,7 +353,6 @@ class Protocol {
              is_behind(Counter::kDrained, left_behind(first_chunk_ + reduced_))))
           return true;
         return drained_ < reduced_ && is_behind(Counter::kReduced, first_chunk_ + drained_ + 1);
-      case Stage::kGather:
       case Stage::kEnd:
       case Stage::kIdle:
         break;
@@ -380,6 +386,7 @@ class Protocol {
   std::array<std::uint64_t, kCounters> by_all_{};  // what all have reached, as far as that is known
   Form form_;
   Stage stage_ = Stage::kIdle;
+  bool explains_ = false;  // it has yet to be written what this rank has called
   std::uint64_t flag_ = 0;
   std::uint64_t operation_ = 0;
   std::uint64_t first_chunk_ = 0;

@@ -26,10 +26,11 @@ TEST(CallHistory, TheSameCallsHaveTheSameDigest) {
   EXPECT_NE(history_of({0}).digest(), history_of({}).digest()) << "empty operations count";
 }
 
+// But its number, which the history implies.
 TEST(CallHistory, EveryFieldOfACallChangesTheDigest) {
   const Signature call{.sequence = 3, .count = 5, .root = 1, .plan = 9, .history = 7};
   std::vector<Signature> others(7, call);
-  others[0].sequence = 4;
+  others[0].history = 8;
   others[1].count = 6;
   others[2].root = 2;
   others[3].plan = 8;

@@ -69,6 +69,16 @@ class PollEngineDescriptors : public ::testing::Test {
       PollEngine::create({.spin_rounds = 0, .yield_rounds = 0}).value();
 };
 
+TEST_F(PollEngineDescriptors, WhoServesLooksAtThemWithoutWaiting) {
+  Watched watched(*engine_);
+  watched.make_readable();
+  const Engine::Baton baton = engine_->hold();
+  engine_->serve();
+  EXPECT_EQ(watched.readable, 1);
+  engine_->serve();
+  EXPECT_EQ(watched.readable, 1) << "nothing has come since";
+}
+
 TEST_F(PollEngineDescriptors, ReadinessWakesAWaitThatIsAsleep) {
   NapWatcher naps;
   Watched watched(*engine_);

@@ -1,0 +1,24 @@
+// What the flag protocol knows of an operation, and the flag that tells it to others.
+#pragma once
+
+#include <cstdint>
+
+namespace paceline::shm {
+
+/// The form of one operation. Equal on all ranks that agree.
+struct Form {
+  bool everybody = true;  ///< every rank contributes; otherwise the root alone
+  int root = 0;
+  std::uint64_t chunks = 0;  ///< 0: what there is to carry lies in the call itself
+  std::uint32_t digest = 0;  ///< of all that must agree
+  bool gathered = false;     ///< the last to arrive meets everybody for all; not with chunks
+
+  bool operator==(const Form&) const = default;
+};
+
+/// The flag of a call. Its lower half tells calls apart that share a place in the ring.
+inline std::uint64_t flag_of(std::uint64_t operation, std::uint32_t digest) {
+  return std::uint64_t{digest} << 32 | static_cast<std::uint32_t>(operation + 1);
+}
+
+}  // namespace paceline::shm
