@@ -64,9 +64,9 @@ class CollectiveBackend {
   /// An error means that it has not begun. The request stays where it is until finish().
   virtual Status start(OperationRequest& request) = 0;
   /// Behind start(): does what can be done at once, and stays for as long as looking again and
-  /// again is quicker than leaving it to the engine, a few microseconds. If the operation has ended
-  /// well, the moment.
-  virtual std::optional<TimePoint> linger(const Clock& clock, TimePoint now) = 0;
+  /// again is quicker than leaving it to the engine, a few microseconds. True if the operation has
+  /// ended well: at `now`, which is brought up to date.
+  virtual bool linger(const Clock& clock, TimePoint& now) = 0;
   /// Does what can be done without blocking; true if anything moved.
   virtual bool drive(TimePoint now) = 0;
   /// Has the operation ended, well or not?

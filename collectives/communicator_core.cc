@@ -266,7 +266,7 @@ void CommunicatorCore::begin_current() {
     staging_.prepare(current_.request, group().size());
   }
   const Status refused = backend_->start(current_.request);
-  const TimePoint now = clock_.now();
+  TimePoint now = clock_.now();
   if (!current_.called_at) current_.called_at = now;
   current_.flight_place = parts_.flight->start(signature, now);
   if (!refused.ok()) return fail(refused, now);
@@ -274,8 +274,9 @@ void CommunicatorCore::begin_current() {
     history_.begin(signature);
     if (!early_.empty()) compare_early();
   }
-  watch_.begin(now, *current_.called_at, current_.timeout);
-  if (const auto end = backend_->linger(clock_, now)) end_current({}, *end);
+  const TimePoint begun_at = now;
+  if (backend_->linger(clock_, now)) return end_current({}, now);
+  watch_.begin(begun_at, *current_.called_at, current_.timeout);
 }
 
 void CommunicatorCore::begin_next() {

@@ -18,10 +18,11 @@ Status NativeBackend::start(OperationRequest& request) {
   return {};
 }
 
-std::optional<TimePoint> NativeBackend::linger(const Clock& clock, TimePoint) {
+bool NativeBackend::linger(const Clock& clock, TimePoint& now) {
   executor_.advance();
-  if (!executor_.ended() || !executor_.failure().ok()) return {};
-  return clock.now();
+  if (!executor_.ended() || !executor_.failure().ok()) return false;
+  now = clock.now();
+  return true;
 }
 
 bool NativeBackend::drive(TimePoint) { return executor_.advance(); }

@@ -37,7 +37,7 @@ class NativeBackend final : public CollectiveBackend {
   }
   std::size_t small_bytes() const override { return 32 * 1024; }
   Status start(OperationRequest& request) override;
-  std::optional<TimePoint> linger(const Clock& clock, TimePoint now) override;
+  bool linger(const Clock& clock, TimePoint& now) override;
   bool drive(TimePoint now) override;
   bool ended() const override { return executor_.ended(); }
   const Status& outcome() const override { return executor_.failure(); }

@@ -97,11 +97,12 @@ Status PairwiseBackend::start(OperationRequest& request) {
   return {};
 }
 
-std::optional<TimePoint> PairwiseBackend::linger(const Clock& clock, TimePoint) {
+bool PairwiseBackend::linger(const Clock& clock, TimePoint& now) {
   begin_messages();
   copy_own();
-  if (!ended() || !failure_.ok()) return {};
-  return clock.now();
+  if (!ended() || !failure_.ok()) return false;
+  now = clock.now();
+  return true;
 }
 
 bool PairwiseBackend::drive(TimePoint) { return std::exchange(moved_, false); }

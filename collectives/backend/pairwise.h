@@ -35,7 +35,7 @@ class PairwiseBackend final : public CollectiveBackend, private RequestListener 
   }
   std::size_t small_bytes() const override { return 0; }
   Status start(OperationRequest& request) override;
-  std::optional<TimePoint> linger(const Clock& clock, TimePoint now) override;
+  bool linger(const Clock& clock, TimePoint& now) override;
   bool drive(TimePoint now) override;
   bool ended() const override { return left_ == 0 || !failure_.ok(); }
   const Status& outcome() const override { return failure_; }

@@ -70,14 +70,18 @@ Status ShmBackend::start(OperationRequest& request) {
                    .gathered = may_gather && chunks == 0});
   ended_ = false;
   // The contribution, if there is a place for it; nothing can differ or end here.
-  if (protocol_.contributes()) protocol_.step(memory_);
+  if (protocol_.contributes()) protocol_.contribute(memory_);
   return {};
 }
 
-std::optional<TimePoint> ShmBackend::linger(const Clock& clock, TimePoint now) {
-  const bool ended = shares_cpus_ ? yield_until_end() : look_until_end(clock, now);
-  if (!ended || !outcome_.ok()) return {};
-  return shares_cpus_ ? clock.now() : now;
+bool ShmBackend::linger(const Clock& clock, TimePoint& now) {
+  if (shares_cpus_) {
+    if (!yield_until_end()) return false;
+    now = clock.now();
+  } else if (!look_until_end(clock, now)) {
+    return false;
+  }
+  return outcome_.ok();
 }
 
 // The clock is looked at while there is nothing else to do; an operation that ends between two

@@ -50,7 +50,7 @@ class ShmBackend final : public CollectiveBackend {
   std::optional<std::size_t> most_bytes(OperationKind kind) const override;
   std::size_t small_bytes() const override { return 4 * 1024; }
   Status start(OperationRequest& request) override;
-  std::optional<TimePoint> linger(const Clock& clock, TimePoint now) override;
+  bool linger(const Clock& clock, TimePoint& now) override;
   bool drive(TimePoint now) override;
   bool ended() const override { return ended_; }
   const Status& outcome() const override { return outcome_; }

@@ -129,6 +129,7 @@ class Protocol {
     memory.wake_others();
   }
 
+  void contribute(Memory& memory) { find_place(memory); }  ///< a contributor's first step
   Progress step(Memory& memory) {
     switch (stage_) {
       case Stage::kPlace:
