@@ -270,12 +270,13 @@ void CommunicatorCore::begin_current() {
   if (!current_.called_at) current_.called_at = now;
   current_.flight_place = parts_.flight->start(signature, now);
   if (!refused.ok()) return fail(refused, now);
+  const TimePoint begun_at = now;
+  const bool ended = backend_->linger(clock_, now);
   if (is_collective(signature.kind)) {
     history_.begin(signature);
     if (!early_.empty()) compare_early();
   }
-  const TimePoint begun_at = now;
-  if (backend_->linger(clock_, now)) return end_current({}, now);
+  if (ended) return end_current({}, now);
   watch_.begin(begun_at, *current_.called_at, current_.timeout);
 }
 
@@ -289,12 +290,16 @@ void CommunicatorCore::begin_next() {
 
 void CommunicatorCore::end_current(const Status& how, TimePoint now) {
   backend_->finish();
-  if (!current_.request.tensors.empty() && how.ok()) staging_.deliver();
   running_ = false;
-  const FlightState state = how.ok() ? FlightState::kSucceeded : FlightState::kFailed;
-  // Who disagrees is no more to blame than this rank.
-  const bool is_loss = how.code() == Code::kPeerLost || how.code() == Code::kTimeout;
-  parts_.flight->finish(current_.flight_place, state, now, is_loss ? how.culprit().rank : -1);
+  if (how.ok()) {
+    if (!current_.request.tensors.empty()) staging_.deliver();
+    parts_.flight->finish(current_.flight_place, FlightState::kSucceeded, now);
+  } else {
+    // Who disagrees is no more to blame than this rank.
+    const bool is_loss = how.code() == Code::kPeerLost || how.code() == Code::kTimeout;
+    const int blamed = is_loss ? how.culprit().rank : -1;
+    parts_.flight->finish(current_.flight_place, FlightState::kFailed, now, blamed);
+  }
   end(current_, how, now);
 }
 

@@ -12,7 +12,7 @@ namespace {
 constexpr Duration kLook = std::chrono::milliseconds(20);
 // Looks between two at the clock; and how long there is no pause between them, which the sibling
 // thread could use.
-constexpr int kLooks = 4;
+constexpr int kLooks = 16;
 constexpr Duration kKeen = std::chrono::nanoseconds(500);
 // A contribution of which each rank reads its part, not all the same. Beyond it plans are quicker,
 // but where each of their rounds takes a turn on the CPU.

@@ -163,7 +163,7 @@ struct Simd {
   using L = Lanes<T>;
   using Value = typename L::Value;
   static constexpr std::size_t kElements = L::kBytes / sizeof(T);
-  // Vectors in flight where each takes several operands.
+  // Vectors in flight.
   static constexpr std::size_t kUnroll = 4;
 
   template <class Op>
@@ -171,12 +171,18 @@ struct Simd {
     auto* to = static_cast<std::byte*>(target);
     const auto* a = static_cast<const std::byte*>(left);
     const auto* b = static_cast<const std::byte*>(right);
-    for (; count >= kElements; count -= kElements) {
-      L::store(L::template combine<Op>(L::load(a), L::load(b)), to);
-      a += L::kBytes;
-      b += L::kBytes;
-      to += L::kBytes;
-    }
+    const auto advance = [&](std::size_t vectors) {
+      for (std::size_t i = 0; i < vectors; ++i) {
+        const std::size_t at = i * L::kBytes;
+        L::store(L::template combine<Op>(L::load(a + at), L::load(b + at)), to + at);
+      }
+      a += vectors * L::kBytes;
+      b += vectors * L::kBytes;
+      to += vectors * L::kBytes;
+      count -= vectors * kElements;
+    };
+    while (count >= kUnroll * kElements) advance(kUnroll);
+    while (count >= kElements) advance(1);
     Plain<T>::template reduce<Op>(to, a, b, count);
   }
 

@@ -106,7 +106,6 @@ struct ModelAccess {
     }
   }
   void wake_others() const {}
-  void expect_flags(std::uint64_t) const {}
   void expect_exchange(std::uint64_t) const {}
   bool arrive(std::uint64_t operation) const {
     const std::size_t arrivals = arrivals_at(ranks, operation);

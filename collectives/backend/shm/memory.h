@@ -61,7 +61,6 @@ class Memory {
   std::uint64_t flag(int rank, std::uint64_t operation) const {
     return layout_.call(rank, operation).line.flag.load(std::memory_order_acquire);
   }
-  void expect_flags(std::uint64_t operation) const;
   void take(int root, std::uint64_t operation);
   void combine(std::uint64_t operation);
   void expect_exchange(std::uint64_t operation);
@@ -187,14 +186,6 @@ inline void Memory::explain(std::uint64_t operation) {
   own.number.store(operation + 1, std::memory_order_release);
 }
 
-// Contributions that lie behind their flags would be fetched before they are there.
-inline void Memory::expect_flags(std::uint64_t operation) const {
-  if (!fits_line()) return;
-  for (int rank = 0; rank < layout_.ranks(); ++rank) {
-    if (rank != rank_) __builtin_prefetch(&layout_.call(rank, operation).line);
-  }
-}
-
 // This rank's own comes from where nobody else looks: a line that all read is on its way.
 inline const std::byte* Memory::contribution(int rank, std::uint64_t operation,
                                              bool everybody) const {
@@ -205,10 +196,11 @@ inline const std::byte* Memory::contribution(int rank, std::uint64_t operation,
 
 // Others have read the lines that the next exchange writes. They have to be fetched back, and a
 // flag waits for all that was written before it: so they are on their way while the program
-// computes. It is guessed that the next exchange is as long as this one; beyond a few lines it does
-// not pay.
+// computes. It is guessed that the next exchange is as long as this one. All-reduce of 2 ranks,
+// with and without in turn (bench --against): 1 KiB -46 ns, 4 KiB -210, 8 KiB -206; beyond it gains
+// nothing.
 inline void Memory::expect_exchange(std::uint64_t operation) {
-  constexpr std::size_t kMost = 512;
+  constexpr std::size_t kMost = 8192;
   if (short_bytes_ > kMost) return;
   detail::fetch_to_write(&layout_.call(rank_, operation).line);
   if (fits_line()) return;

@@ -62,7 +62,6 @@ enum class Progress : std::uint8_t {
 ///   void conclude(operation, flag)            release, and wakes all
 ///   std::uint64_t conclusion(operation)       acquire
 ///   void take_result(operation)               reads it
-///   void expect_flags(operation)              a hint: those of all are met next
 ///   void expect_exchange(operation)           a hint: likely to be met as the last one was
 ///   std::uint64_t counter(rank, Counter)      acquire
 ///   void advance(Counter, value)              release, and wakes who may wait for it
@@ -171,7 +170,6 @@ class Protocol {
       met_ = rank_;
       return Progress::kMoved;
     }
-    if (form_.everybody) memory.expect_flags(operation_);
     memory.wake_others();
     stage_ = form_.everybody ? Stage::kMeet : after_meeting();
     return Progress::kMoved;
