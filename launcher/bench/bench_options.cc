@@ -144,7 +144,9 @@ Status take_against(const std::string& value, BenchRequest& into) {
   into.against.clear();
   const std::vector<std::string> known = contender_names();
   for (const std::string& name : split(value, ',')) {
-    if (std::find(known.begin(), known.end(), name) == known.end()) return not_one_of(name, known);
+    const bool is_folder = name.find('/') != name.npos;
+    if (!is_folder && std::find(known.begin(), known.end(), name) == known.end())
+      return not_one_of(name, known);
     if (std::find(into.against.begin(), into.against.end(), name) != into.against.end())
       return wrong("'" + name + "' stands there twice");
     into.against.push_back(name);
@@ -195,10 +197,11 @@ constexpr Option kOptions[] = {
        return Status();
      }},
     {"--time", "MS", "Measurement",
-     "Spent on each size (default 300, with --against 30); at least 5 samples", Needs::kNothing,
+     "Spent on each size (default 300, with --against 10); 5 samples or more", Needs::kNothing,
      take_time},
-    {"--against", "LIST", "Peers", "openmpi, mpich, gloo, raw: measure them too, in turn",
-     Needs::kNothing, take_against},
+    {"--against", "LIST", "Peers",
+     "openmpi, mpich, gloo, raw, or ./FOLDER of another build: measured in turn", Needs::kNothing,
+     take_against},
     {"--pairs", "K", "Peers", "How often in turn (default 21)", Needs::kNothing, take_pairs},
     {"--json", "FILE", "Output", "A line of JSON for each size as well", Needs::kNothing,
      [](const std::string& value, BenchRequest& into) {
@@ -341,7 +344,7 @@ Result<BenchRequest> parse_bench(std::span<const std::string> arguments) {
     return wrong("measure which operation? " + list(operation_names()) +
                  ": paceline bench all_reduce");
   PACELINE_TRY(check_together(request, given));
-  if (!request.against.empty() && !request.limits_time) request.orders.time_ms = 30;
+  if (!request.against.empty() && !request.limits_time) request.orders.time_ms = 10;
   return request;
 }
 

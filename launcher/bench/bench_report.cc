@@ -73,11 +73,15 @@ probe::Row median_row(std::span<const probe::Row> runs) {
 }
 
 BenchRatio compare(std::span<const probe::Row> theirs, std::span<const probe::Row> ours) {
-  std::vector<double> ratios;
-  for (std::size_t run = 0; run < std::min(theirs.size(), ours.size()); ++run)
-    if (ours[run].p50_ns > 0) ratios.push_back(theirs[run].p50_ns / ours[run].p50_ns);
+  std::vector<double> ratios, excesses;
+  for (std::size_t run = 0; run < std::min(theirs.size(), ours.size()); ++run) {
+    if (ours[run].p50_ns <= 0) continue;
+    ratios.push_back(theirs[run].p50_ns / ours[run].p50_ns);
+    excesses.push_back(ours[run].p50_ns - theirs[run].p50_ns);
+  }
   return {.median = probe::quantile(ratios, 0.5),
           .tenth = probe::quantile(ratios, 0.1),
+          .excess_ns = probe::quantile(excesses, 0.5),
           .pairs = ratios.size()};
 }
 
@@ -118,8 +122,9 @@ std::string json_ratio(const BenchTitle& title, const BenchSeries& ours, const B
   return text(R"({"op":"%s","bytes":%llu,"ranks":%d,"backend":"%s","against":"%s",)",
               std::string(title.operation.name()).c_str(), integer(ours.rows[size].front().bytes),
               title.ranks, ours.name.c_str(), theirs.name.c_str()) +
-         text(R"("inplace":%s,"pairs":%zu,"ratio_median":%.4f,"ratio_p10":%.4f})", in_place(title),
-              ratio.pairs, ratio.median, ratio.tenth);
+         text(R"("inplace":%s,"pairs":%zu,"ratio_median":%.4f,"ratio_p10":%.4f,)", in_place(title),
+              ratio.pairs, ratio.median, ratio.tenth) +
+         text(R"("excess_ns_median":%.2f})", ratio.excess_ns);
 }
 
 }  // namespace paceline::launcher

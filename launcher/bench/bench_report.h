@@ -38,7 +38,8 @@ probe::Row median_row(std::span<const probe::Row> runs);
 /// How many times as long `theirs` took, run by run.
 struct BenchRatio {
   double median = 0;
-  double tenth = 0;  ///< the 10th percentile
+  double tenth = 0;      ///< the 10th percentile
+  double excess_ns = 0;  ///< how much longer ours took, the median
   std::size_t pairs = 0;
 };
 BenchRatio compare(std::span<const probe::Row> theirs, std::span<const probe::Row> ours);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -66,50 +67,148 @@ class ScratchFolder {
   std::string path_;
 };
 
+/// What a contender finds its ranks and others by, for as long as it runs.
+struct Places {
+  PlaceToMeet meeting;
+  PlaceToMeet raw;
+  std::optional<ScratchFolder> scratch;
+};
+
+class BenchRun {
+ public:
+  BenchRun(std::span<const Contender> contenders, const BenchSite& site,
+           const probe::Orders& orders, const OnRow& on_row)
+      : contenders_(contenders),
+        site_(site),
+        orders_(orders),
+        sizes_(orders.sizes()),
+        on_row_(on_row),
+        measured_(contenders.size()) {}
+
+  Result<std::vector<Measured>> run() {
+    PACELINE_TRY_ASSIGN(const PlaceToMeet turns, PlaceToMeet::make());
+    std::vector<CapturedProgram> programs;
+    for (std::size_t i = 0; i < contenders_.size(); ++i) {
+      PACELINE_TRY_ASSIGN(CapturedProgram program, program_of(i, turns));
+      programs.push_back(std::move(program));
+    }
+    PACELINE_TRY_ASSIGN(std::vector<CapturedEnd> ends,
+                        run_captured(programs, patience_to_start(orders_, site_.ranks),
+                                     [this](std::size_t which, const std::string& line) {
+                                       return take(which, line);
+                                     }));
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+      measured_[i].errors = std::move(ends[i].errors);
+      if (ends[i].wait_status) measured_[i].exit_code = code_of(*ends[i].wait_status, i);
+    }
+    if (!anybody_failed()) blame_the_silent();
+    return std::move(measured_);
+  }
+
+ private:
+  bool in_turn() const { return contenders_.size() > 1; }
+  std::size_t rows_of_each() const {
+    return sizes_.size() * static_cast<std::size_t>(orders_.rounds);
+  }
+
+  Result<CapturedProgram> program_of(std::size_t which, const PlaceToMeet& turns) {
+    const Contender& contender = contenders_[which];
+    PACELINE_TRY_ASSIGN(PlaceToMeet meeting, PlaceToMeet::make());
+    PACELINE_TRY_ASSIGN(PlaceToMeet raw, PlaceToMeet::make());
+    Places& places = places_.emplace_back(Places{std::move(meeting), std::move(raw), {}});
+    probe::Orders orders = orders_;
+    orders.meeting = places.meeting.path();
+    if (contender.is_raw) orders.raw = places.raw.path();
+    if (in_turn()) {
+      orders.turns = turns.path();
+      orders.contender = static_cast<int>(which);
+      orders.contenders = static_cast<int>(contenders_.size());
+    }
+    CapturedProgram program{.words = contender.launcher,
+                            .environment = contender.environment,
+                            .shows_errors = contender.shows_errors};
+    if (!contender.scratch.empty()) {
+      PACELINE_TRY_ASSIGN(ScratchFolder folder, ScratchFolder::make());
+      places.scratch.emplace(std::move(folder));
+    }
+    for (const std::string& variable : contender.scratch)
+      program.environment.emplace_back(variable, places.scratch->path());
+    for (std::string& word : probe::to_words(orders)) program.words.push_back(std::move(word));
+    return program;
+  }
+
+  CapturedAnswer take(std::size_t which, const std::string& line) {
+    std::vector<probe::Row>& rows = measured_[which].rows;
+    const bool is_ready = in_turn() && line == probe::kReady;
+    if (is_ready) ++ready_;
+    if (const auto row = probe::parse_row(line)) {
+      rows.push_back(*row);
+      on_row_(which, *row);
+    }
+    const bool some_have_to_start = in_turn() && ready_ < contenders_.size();
+    const std::size_t size = rows.size() / static_cast<std::size_t>(orders_.rounds);
+    return {.silence = some_have_to_start ? patience_to_start(orders_, site_.ranks)
+                                          : patience_at(orders_, site_.ranks,
+                                                        sizes_[std::min(size, sizes_.size() - 1)]),
+            .starts_next = is_ready};
+  }
+
+  // Whoever ends well has measured everything.
+  int code_of(int wait_status, std::size_t which) const {
+    const int code = exit_code_of(wait_status);
+    return code == 0 && measured_[which].rows.size() != rows_of_each() ? kExitLauncher : code;
+  }
+
+  bool anybody_failed() const {
+    return std::any_of(measured_.begin(), measured_.end(), [](const Measured& one) {
+      return one.exit_code.has_value() && *one.exit_code != 0;
+    });
+  }
+
+  // Of those that have not ended: who was starting, or has measured least.
+  void blame_the_silent() {
+    const auto has_ended = [](const Measured& one) { return one.exit_code.has_value(); };
+    if (std::all_of(measured_.begin(), measured_.end(), has_ended)) return;
+    if (in_turn() && ready_ < measured_.size()) {
+      measured_[ready_].exit_code = kExitTimeout;
+      return;
+    }
+    const auto silent = std::min_element(measured_.begin(), measured_.end(),
+                                         [&](const Measured& one, const Measured& other) {
+                                           return std::pair(has_ended(one), one.rows.size()) <
+                                                  std::pair(has_ended(other), other.rows.size());
+                                         });
+    silent->exit_code = kExitTimeout;
+  }
+
+  const std::span<const Contender> contenders_;
+  const BenchSite& site_;
+  const probe::Orders& orders_;
+  const std::vector<std::size_t> sizes_;
+  const OnRow& on_row_;
+  std::vector<Places> places_;
+  std::size_t ready_ = 0;  // of those that measure in turn
+  std::vector<Measured> measured_;
+};
+
 }  // namespace
 
-Duration patience_with(const probe::Orders& orders, int ranks, std::size_t row) {
-  const std::vector<std::size_t> sizes = orders.sizes();
-  const std::size_t bytes = sizes[std::min(row, sizes.size() - 1)] * kLeastCalls;
-  const std::size_t touched = row == 0 ? 3 * sizes.back() : 0;
-  const auto seconds = (bytes + touched) * static_cast<std::size_t>(ranks) / kBytesPerSecond;
-  return (row == 0 ? kStart : Duration::zero()) + kLeast +
-         4 * std::chrono::milliseconds(orders.time_ms) + std::chrono::seconds(seconds);
+Duration patience_at(const probe::Orders& orders, int ranks, std::size_t bytes) {
+  const auto seconds = bytes * kLeastCalls * static_cast<std::size_t>(ranks) / kBytesPerSecond;
+  return kLeast + 4 * std::chrono::milliseconds(orders.time_ms) + std::chrono::seconds(seconds);
 }
 
-Result<Measured> run_contender(const Contender& contender, const BenchSite& site,
-                               probe::Orders orders,
-                               const std::function<void(const probe::Row&)>& on_row) {
-  PACELINE_TRY_ASSIGN(const PlaceToMeet meeting, PlaceToMeet::make());
-  PACELINE_TRY_ASSIGN(const PlaceToMeet raw, PlaceToMeet::make());
-  orders.meeting = meeting.path();
-  if (contender.is_raw) orders.raw = raw.path();
-  CapturedProgram program{.words = contender.launcher,
-                          .environment = contender.environment,
-                          .shows_errors = contender.shows_errors};
-  std::optional<ScratchFolder> scratch;
-  if (!contender.scratch.empty()) {
-    PACELINE_TRY_ASSIGN(ScratchFolder folder, ScratchFolder::make());
-    scratch.emplace(std::move(folder));
-  }
-  for (const std::string& variable : contender.scratch)
-    program.environment.emplace_back(variable, scratch->path());
-  for (std::string& word : probe::to_words(orders)) program.words.push_back(std::move(word));
-  Measured measured;
-  const auto take_line = [&](const std::string& line) {
-    if (const auto row = probe::parse_row(line)) {
-      measured.rows.push_back(*row);
-      on_row(*row);
-    }
-    return patience_with(orders, site.ranks, measured.rows.size());
-  };
-  PACELINE_TRY_ASSIGN(CapturedEnd end,
-                      run_captured(program, patience_with(orders, site.ranks, 0), take_line));
-  measured.exit_code = end.wait_status ? exit_code_of(*end.wait_status) : kExitTimeout;
-  if (measured.exit_code == 0 && measured.rows.size() != orders.sizes().size())
-    measured.exit_code = kExitLauncher;
-  measured.errors = std::move(end.errors);
-  return measured;
+// Buffers of the longest size are touched first.
+Duration patience_to_start(const probe::Orders& orders, int ranks) {
+  const std::vector<std::size_t> sizes = orders.sizes();
+  const auto seconds = 3 * sizes.back() * static_cast<std::size_t>(ranks) / kBytesPerSecond;
+  return kStart + std::chrono::seconds(seconds) + patience_at(orders, ranks, sizes.front());
+}
+
+Result<std::vector<Measured>> run_contenders(std::span<const Contender> contenders,
+                                             const BenchSite& site, const probe::Orders& orders,
+                                             const OnRow& on_row) {
+  return BenchRun(contenders, site, orders, on_row).run();
 }
 
 }  // namespace paceline::launcher

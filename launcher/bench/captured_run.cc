@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <memory>
 
 #include <fcntl.h>
 #include <signal.h>
@@ -40,52 +41,94 @@ struct Streams {
   ::_exit(kExitNotFound);
 }
 
-class CapturedRun {
+class CapturedRuns {
  public:
-  using OnLine = std::function<Duration(const std::string&)>;
+  CapturedRuns(std::span<const CapturedProgram> programs, const OnCapturedLine& line)
+      : programs_(programs), line_(line), ends_(programs.size()) {}
 
-  CapturedRun(ChildProcess& child, Streams& streams, const OnLine& line)
-      : child_(child), streams_(streams), line_(line) {}
-
-  Result<CapturedEnd> run(Duration silence) {
-    listen(streams_.out.read_end, [this](std::string_view bytes) { split(bytes); });
-    listen(streams_.errors.read_end, [this](std::string_view bytes) { keep(bytes); });
-    loop_.when_readable(child_.pidfd(), [this] { loop_.stop(); });
+  Result<std::vector<CapturedEnd>> run(Duration silence) {
+    start_next();
     be_patient(silence);
-    PACELINE_TRY(loop_.run());
-    loop_.forget_readable(child_.pidfd());
-    end_.wait_status = child_.wait(std::chrono::milliseconds(0));
-    if (!end_.wait_status) kill();
+    if (refused_.ok()) PACELINE_TRY(loop_.run());
+    for (auto& running : running_) kill(*running);
     PACELINE_TRY(end_descendants(clock_, Deadline::after(clock_, kClearingUp)));
-    drain();
-    return std::move(end_);
+    PACELINE_TRY(refused_);
+    for (auto& running : running_) running->drain();
+    return std::move(ends_);
   }
 
  private:
-  void listen(const UniqueFd& fd, std::function<void(std::string_view)> take) {
+  // A program that runs or has run.
+  struct Running {
+    std::size_t which = 0;
+    std::unique_ptr<ChildProcess> child;
+    Streams streams;
+    std::string unfinished;  // line
+    std::vector<std::function<bool()>> readers;
+
+    // What was written before the end and has not been read yet.
+    void drain() const {
+      for (const auto& read : readers)
+        while (read()) {
+        }
+    }
+  };
+
+  void start_next() {
+    if (running_.size() == programs_.size()) return;
+    refused_ = start(running_.size());
+    if (!refused_.ok()) loop_.stop();
+  }
+
+  Status start(std::size_t which) {
+    const CapturedProgram& program = programs_[which];
+    auto running = std::make_unique<Running>();
+    running->which = which;
+    Streams& streams = running->streams;
+    PACELINE_TRY_ASSIGN(streams.out, make_pipe());
+    if (!program.shows_errors) {
+      PACELINE_TRY_ASSIGN(streams.errors, make_pipe());
+    }
+    const pid_t parent = ::getpid();
+    PACELINE_TRY_ASSIGN(running->child,
+                        ChildProcess::fork([&](UniqueFd) { become(program, streams, parent); }));
+    streams.out.write_end.reset();
+    streams.errors.write_end.reset();
+    Running& started = *running_.emplace_back(std::move(running));
+    listen(started, streams.out.read_end,
+           [this, &started](std::string_view bytes) { split(started, bytes); });
+    listen(started, streams.errors.read_end,
+           [this, which](std::string_view bytes) { keep(ends_[which].errors, bytes); });
+    loop_.when_readable(started.child->pidfd(), [this, &started] { note_end(started); });
+    return {};
+  }
+
+  void listen(Running& running, const UniqueFd& fd, std::function<void(std::string_view)> take) {
     if (!fd) return;
     ::fcntl(fd.get(), F_SETFL, O_NONBLOCK);
-    readers_.push_back([this, number = fd.get(), take = std::move(take)] {
+    running.readers.push_back([this, number = fd.get(), take = std::move(take)] {
       std::array<char, 16384> bytes;
       const ssize_t got = ::read(number, bytes.data(), bytes.size());
       if (got > 0) take({bytes.data(), static_cast<std::size_t>(got)});
       if (got == 0) loop_.forget_readable(number);
       return got > 0;
     });
-    loop_.when_readable(fd.get(), [read = readers_.back()] { read(); });
+    loop_.when_readable(fd.get(), [read = running.readers.back()] { read(); });
+  }
+
+  void note_end(Running& running) {
+    loop_.forget_readable(running.child->pidfd());
+    auto& status = ends_[running.which].wait_status;
+    status = running.child->wait(std::chrono::milliseconds(0));
+    ++ended_;
+    if (ended_ == programs_.size() || !status || *status != 0) loop_.stop();
   }
 
   // Reaps it, so that its number is not taken for a process of the same number later.
-  void kill() {
-    ::kill(child_.pid(), SIGKILL);
-    child_.wait(std::chrono::duration_cast<std::chrono::milliseconds>(kClearingUp));
-  }
-
-  // What was written before the end and has not been read yet.
-  void drain() {
-    for (const auto& read : readers_)
-      while (read()) {
-      }
+  void kill(Running& running) {
+    if (ends_[running.which].wait_status) return;
+    ::kill(running.child->pid(), SIGKILL);
+    running.child->wait(std::chrono::duration_cast<std::chrono::milliseconds>(kClearingUp));
   }
 
   void be_patient(Duration silence) {
@@ -93,48 +136,40 @@ class CapturedRun {
     silence_ = loop_.after(silence, [this] { loop_.stop(); });
   }
 
-  void split(std::string_view bytes) {
+  void split(Running& running, std::string_view bytes) {
     for (const char c : bytes) {
       if (c != '\n') {
-        if (unfinished_.size() < kMaxLine) unfinished_ += c;
+        if (running.unfinished.size() < kMaxLine) running.unfinished += c;
         continue;
       }
-      be_patient(line_(unfinished_));
-      unfinished_.clear();
+      const CapturedAnswer answer = line_(running.which, running.unfinished);
+      running.unfinished.clear();
+      be_patient(answer.silence);
+      if (answer.starts_next) start_next();
     }
   }
 
-  void keep(std::string_view bytes) {
-    end_.errors += bytes;
-    if (end_.errors.size() > kKeptErrors) end_.errors.erase(0, end_.errors.size() - kKeptErrors);
+  static void keep(std::string& errors, std::string_view bytes) {
+    errors += bytes;
+    if (errors.size() > kKeptErrors) errors.erase(0, errors.size() - kKeptErrors);
   }
 
   SystemClock clock_;
   EventLoop loop_{clock_};
-  ChildProcess& child_;
-  Streams& streams_;
-  const OnLine& line_;
-  std::vector<std::function<bool()>> readers_;
+  std::span<const CapturedProgram> programs_;
+  const OnCapturedLine& line_;
+  std::vector<std::unique_ptr<Running>> running_;  // those that were started
+  std::size_t ended_ = 0;
+  Status refused_;  // why one could not be started
   std::optional<EventLoop::TimerId> silence_;
-  std::string unfinished_;
-  CapturedEnd end_;
+  std::vector<CapturedEnd> ends_;
 };
 
 }  // namespace
 
-Result<CapturedEnd> run_captured(const CapturedProgram& program, Duration silence,
-                                 const std::function<Duration(const std::string&)>& line) {
-  Streams streams;
-  PACELINE_TRY_ASSIGN(streams.out, make_pipe());
-  if (!program.shows_errors) {
-    PACELINE_TRY_ASSIGN(streams.errors, make_pipe());
-  }
-  const pid_t parent = ::getpid();
-  PACELINE_TRY_ASSIGN(const auto child,
-                      ChildProcess::fork([&](UniqueFd) { become(program, streams, parent); }));
-  streams.out.write_end.reset();
-  streams.errors.write_end.reset();
-  return CapturedRun(*child, streams, line).run(silence);
+Result<std::vector<CapturedEnd>> run_captured(std::span<const CapturedProgram> programs,
+                                              Duration silence, const OnCapturedLine& line) {
+  return CapturedRuns(programs, line).run(silence);
 }
 
 }  // namespace paceline::launcher

@@ -1,8 +1,9 @@
-// Another program, run to its end: its lines as they come, and an end to its silence.
+// Other programs, run to their ends: their lines as they come, and an end to their silence.
 #pragma once
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,15 +21,23 @@ struct CapturedProgram {
 };
 
 struct CapturedEnd {
-  std::optional<int> wait_status;  ///< none: it was silent for too long, and was killed
+  std::optional<int> wait_status;  ///< none: it did not end, and was killed or never started
   std::string errors;              ///< the end of what it said on standard error
 };
 
-/// Runs it; its standard input is empty. `line` is called with every whole line of its standard
-/// output (at most 4 KiB of it) and returns how long it may be silent from then on. All its
-/// processes have gone when this returns: adopt_orphans() must have been called, and this process
-/// may have no other child. One thread.
-Result<CapturedEnd> run_captured(const CapturedProgram& program, Duration silence,
-                                 const std::function<Duration(const std::string&)>& line);
+/// Called with the number of a program and every whole line of its standard output (at most 4 KiB
+/// of it).
+struct CapturedAnswer {
+  Duration silence;          ///< how long all may be silent from then on
+  bool starts_next = false;  ///< the program behind this one may start
+};
+using OnCapturedLine = std::function<CapturedAnswer(std::size_t which, const std::string& line)>;
+
+/// Runs them until all have ended, one has failed, or all were silent for too long; those that are
+/// left are killed then. Their standard inputs are empty. All their processes have gone when this
+/// returns: adopt_orphans() must have been called, and this process may have no other child. One
+/// thread.
+Result<std::vector<CapturedEnd>> run_captured(std::span<const CapturedProgram> programs,
+                                              Duration silence, const OnCapturedLine& line);
 
 }  // namespace paceline::launcher

@@ -46,6 +46,16 @@ std::vector<std::string> paceline_run(const BenchSite& site) {
           "--no-tag-output",         "--stdin", "none"};
 }
 
+// The same probe with another library.
+Result<Contender> other_build(const BenchSite& site, const std::string& folder) {
+  if (::access((folder + "/libpaceline.so").c_str(), R_OK) != 0)
+    return missing("--against " + folder + ": there is no libpaceline.so in it");
+  Contender contender{.name = folder, .launcher = paceline_run(site), .environment = {}};
+  contender.launcher.insert(contender.launcher.end(), {"-x", "LD_LIBRARY_PATH=" + folder, "--",
+                                                       site.folder + "/paceline-probe"});
+  return contender;
+}
+
 bool has_backend_variable() {
   const auto variables = environment_variables();
   return std::any_of(variables.begin(), variables.end(),
@@ -104,6 +114,7 @@ Result<Contender> own_contender(const BenchSite& site, const std::string& backen
 }
 
 Result<Contender> other_contender(const BenchSite& site, const std::string& name) {
+  if (name.find('/') != name.npos) return other_build(site, name);
   if (name == kRaw) return own_contender(site, name);
   const auto* const peer = std::find_if(std::begin(kPeers), std::end(kPeers),
                                         [&](const Peer& one) { return one.name == name; });

@@ -35,7 +35,8 @@ struct Contender {
 /// Paceline's own ranks. `backend` as BenchRequest has it. Code::kUnavailable where this build has
 /// no such backend.
 Result<Contender> own_contender(const BenchSite& site, const std::string& backend);
-/// One of contender_names(). Code::kUnavailable says what is missing, and the Debian package.
+/// One of contender_names(), or the path of a folder with another build of libpaceline.so.
+/// Code::kUnavailable says what is missing, and the Debian package.
 Result<Contender> other_contender(const BenchSite& site, const std::string& name);
 
 }  // namespace paceline::launcher

@@ -30,12 +30,12 @@ std::uint64_t memory_need(const probe::Orders& orders, int ranks) {
          static_cast<std::uint64_t>(ranks);
 }
 
-Status check_memory(const probe::Orders& orders, int ranks, std::uint64_t available) {
-  const std::uint64_t need = memory_need(orders, ranks);
+Status check_memory(const probe::Orders& orders, int ranks, int programs, std::uint64_t available) {
+  const std::uint64_t need = memory_need(orders, ranks) * static_cast<std::uint64_t>(programs);
   if (available == 0 || need <= available / 10 * 9) return Status();
   return Status(Code::kExhausted, Scope::kOperation,
-                std::to_string(ranks) + " ranks need " + mebibytes(need) + " of memory and " +
-                    mebibytes(available) +
+                std::to_string(ranks * programs) + " ranks need " + mebibytes(need) +
+                    " of memory and " + mebibytes(available) +
                     " are free; ask for fewer ranks, or for less with --bytes");
 }
 

@@ -9,12 +9,12 @@
 
 namespace paceline::launcher {
 
-/// What all ranks allocate together. Pure.
+/// What all ranks of a program allocate together. Pure.
 std::uint64_t memory_need(const probe::Orders& orders, int ranks);
 
-/// Code::kExhausted, with what to ask for instead, where more than nine tenths of `available` bytes
-/// are needed. 0: not known. Pure.
-Status check_memory(const probe::Orders& orders, int ranks, std::uint64_t available);
+/// Code::kExhausted, with what to ask for instead, where so many programs at once need more than
+/// nine tenths of `available` bytes. 0: not known. Pure.
+Status check_memory(const probe::Orders& orders, int ranks, int programs, std::uint64_t available);
 
 /// What the kernel believes it can give without swapping; 0 where it does not say.
 std::uint64_t available_memory();

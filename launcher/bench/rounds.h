@@ -1,5 +1,5 @@
-// Contenders in turn: each round runs every one of them once, so that a machine that drifts drifts
-// under all of them.
+// Contenders in turn, each measuring for some milliseconds before the next does, so that a machine
+// that drifts drifts under all of them.
 #pragma once
 
 #include <functional>
@@ -35,9 +35,8 @@ class Rounds {
   std::string summary() const;
 
  private:
-  Result<int> run_one(std::size_t which);
-  void say_progress(int round) const;
-  void keep(std::size_t which, const std::vector<probe::Row>& rows);
+  Result<std::vector<Measured>> try_once();
+  void say_progress(std::size_t rows) const;
 
   const SystemClock clock_;
   const TimePoint begin_ = clock_.now();
@@ -46,7 +45,6 @@ class Rounds {
   const std::vector<Contender>& contenders_;
   const BenchSite& site_;
   probe::Orders orders_;
-  const int rounds_;
   std::vector<BenchSeries> series_;
   int hangs_ = 0;
 };

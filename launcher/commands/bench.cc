@@ -82,7 +82,8 @@ Result<std::string> folder_of_programs() {
 Result<Bench> prepare(BenchRequest request) {
   PACELINE_TRY_ASSIGN(const std::string folder, folder_of_programs());
   const BenchSite site{.folder = folder, .ranks = request.ranks, .cpus = allowed_cpus()};
-  PACELINE_TRY(check_memory(request.orders, request.ranks, available_memory()));
+  const int programs = 1 + static_cast<int>(request.against.size());
+  PACELINE_TRY(check_memory(request.orders, request.ranks, programs, available_memory()));
   PACELINE_TRY_ASSIGN(Contender ours, own_contender(site, request.backend));
   std::vector<Contender> others;
   for (const std::string& name : request.against) {
@@ -117,18 +118,20 @@ Result<int> measure_alone(const Bench& bench) {
   bool wrong = false;
   print_title(bench);
   print(table_head());
-  const auto show = [&](const probe::Row& row) {
+  const auto show = [&](std::size_t, const probe::Row& row) {
     print(table_line(title, row));
     bench.json.write(json_line(title, bench.ours.name, row));
     wrong = wrong || row.wrong > 0;
   };
-  PACELINE_TRY_ASSIGN(const Measured measured,
-                      run_contender(bench.ours, bench.site, bench.request.orders, show));
-  if (measured.exit_code == kExitTimeout)
+  PACELINE_TRY_ASSIGN(
+      const std::vector<Measured> measured,
+      run_contenders(std::span(&bench.ours, 1), bench.site, bench.request.orders, show));
+  const int code = measured.front().exit_code.value_or(kExitLauncher);
+  if (code == kExitTimeout)
     complain("the ranks have measured nothing for a long time, and were ended");
-  if (bench.ours.is_raw) print(prototype_lines(title, measured.rows));
-  if (measured.exit_code == 0 && wrong) complain("results are wrong, see the last column");
-  return measured.exit_code != 0 ? measured.exit_code : wrong ? kExitWrong : 0;
+  if (bench.ours.is_raw) print(prototype_lines(title, measured.front().rows));
+  if (code == 0 && wrong) complain("results are wrong, see the last column");
+  return code != 0 ? code : wrong ? kExitWrong : 0;
 }
 
 Result<int> measure_in_turn(const Bench& bench) {

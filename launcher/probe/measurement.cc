@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include <unistd.h>
 
@@ -20,6 +21,7 @@ constexpr int kMinBatch = 8, kMaxBatch = 1000;
 constexpr int kMinSamples = 5;
 constexpr int kMaxSamples = static_cast<int>(Meeting::kMaxShared / 2);
 constexpr int kTrials = 3;
+constexpr int kWarmUps = 3;        // batches
 constexpr int kPortions = 16;      // of the samples; after each it is looked how long they take
 constexpr int kPatience = 3;       // times as long as samples should take
 constexpr int kCheckedCalls = 16;  // calls that nobody measures, each looked at
@@ -94,22 +96,32 @@ Call Measurement::call_of(std::size_t count) {
           .root = orders_.root};
 }
 
-Result<Row> Measurement::measure(std::size_t bytes) {
-  const std::size_t count = count_of(bytes);
-  const Call call = call_of(count);
+Status Measurement::prepare(std::size_t bytes) {
+  call_ = call_of(count_of(bytes));
   wrong_ = 0;
   for (int i = 0; orders_.check && i < kCheckedCalls; ++i) {
-    PACELINE_TRY(run_batch(call, 1, true));
-    look_at_output(call);
+    PACELINE_TRY(run_batch(1, true));
+    look_at_output();
   }
-  PACELINE_TRY_ASSIGN(const Plan plan, this->plan(call));
-  PACELINE_TRY_ASSIGN(std::vector<double> times, sample_in_time(call, plan));
-  for (double& time : times) time /= plan.batch;
-  PACELINE_TRY_ASSIGN(const std::int64_t wrong, sum(wrong_));
-  return Row{.bytes = array_bytes(count),
-             .count = count * blocks_,
+  PACELINE_TRY_ASSIGN(plan_, plan());
+  return Status();
+}
+
+Status Measurement::warm_up() {
+  const int samples = plan_.batch > 1 ? kWarmUps : 1;
+  PACELINE_TRY(take_samples({.batch = plan_.batch, .samples = samples}));
+  moments_.clear();
+  return Status();
+}
+
+Result<Row> Measurement::measure() {
+  PACELINE_TRY_ASSIGN(std::vector<double> times, sample_in_time());
+  for (double& time : times) time /= plan_.batch;
+  PACELINE_TRY_ASSIGN(const std::int64_t wrong, sum(std::exchange(wrong_, 0)));
+  return Row{.bytes = array_bytes(call_.count),
+             .count = call_.count * blocks_,
              .samples = times.size(),
-             .batch = static_cast<std::uint64_t>(plan.batch),
+             .batch = static_cast<std::uint64_t>(plan_.batch),
              .p50_ns = quantile(times, 0.5),
              .p99_ns = quantile(times, 0.99),
              .wrong = orders_.check ? wrong : -1,
@@ -117,15 +129,15 @@ Result<Row> Measurement::measure(std::size_t bytes) {
 }
 
 // Rank 0's clock decides for all: samples take longer than what is measured in them.
-Result<Measurement::Plan> Measurement::plan(const Call& call) {
-  const bool batched = array_bytes(call.count) <= kMaxBatchedBytes && !orders_.cold;
-  PACELINE_TRY(sample(call, {.batch = 1, .samples = 1}).status());
-  PACELINE_TRY_ASSIGN(const auto trials, sample(call, {.batch = 1, .samples = kTrials}));
+Result<Measurement::Plan> Measurement::plan() {
+  const bool batched = array_bytes(call_.count) <= kMaxBatchedBytes && !orders_.cold;
+  PACELINE_TRY(sample({.batch = 1, .samples = 1}).status());
+  PACELINE_TRY_ASSIGN(const auto trials, sample({.batch = 1, .samples = kTrials}));
   const double calls = kBatchNs / std::max(quantile(trials, 0.5), 1.0);
   Plan plan;
   if (batched) plan.batch = static_cast<int>(std::clamp<double>(calls, kMinBatch, kMaxBatch));
   const TimePoint begin = parts_.clock.now();
-  PACELINE_TRY(sample(call, {.batch = plan.batch, .samples = 1}).status());
+  PACELINE_TRY(sample({.batch = plan.batch, .samples = 1}).status());
   const Duration taken = std::max(parts_.clock.now() - begin, Duration(1));
   const auto fit = std::chrono::milliseconds(orders_.time_ms) / taken;
   const auto samples = std::clamp<std::int64_t>(fit, kMinSamples, kMaxSamples);
@@ -134,19 +146,19 @@ Result<Measurement::Plan> Measurement::plan(const Call& call) {
   return plan;
 }
 
-Result<std::vector<double>> Measurement::sample(const Call& call, const Plan& plan) {
-  PACELINE_TRY(take_samples(call, plan));
+Result<std::vector<double>> Measurement::sample(const Plan& plan) {
+  PACELINE_TRY(take_samples(plan));
   return collect();
 }
 
 // Where others want the CPUs, too, a batch may take a thousand times as long as the one before.
-Result<std::vector<double>> Measurement::sample_in_time(const Call& call, const Plan& plan) {
+Result<std::vector<double>> Measurement::sample_in_time() {
   const TimePoint begin = parts_.clock.now();
   const Duration limit = kPatience * std::chrono::milliseconds(orders_.time_ms);
-  const int portion = std::max(kMinSamples, plan.samples / kPortions);
-  for (int done = 0; done < plan.samples; done += portion) {
-    const int samples = std::min(portion, plan.samples - done);
-    PACELINE_TRY(take_samples(call, {.batch = plan.batch, .samples = samples}));
+  const int portion = std::max(kMinSamples, plan_.samples / kPortions);
+  for (int done = 0; done < plan_.samples; done += portion) {
+    const int samples = std::min(portion, plan_.samples - done);
+    PACELINE_TRY(take_samples({.batch = plan_.batch, .samples = samples}));
     PACELINE_TRY_ASSIGN(const std::int64_t late,
                         of_first_rank(parts_.clock.now() - begin > limit ? 1 : 0));
     if (late != 0) break;
@@ -154,14 +166,14 @@ Result<std::vector<double>> Measurement::sample_in_time(const Call& call, const 
   return collect();
 }
 
-Status Measurement::take_samples(const Call& call, const Plan& plan) {
+Status Measurement::take_samples(const Plan& plan) {
   const bool batched = plan.batch > 1;
   for (int i = 0; i < plan.samples; ++i) {
-    if (!batched) rewrite_input(call);
-    PACELINE_TRY(take_sample([&] { return run_batch(call, plan.batch, batched); }));
+    if (!batched) rewrite_input();
+    PACELINE_TRY(take_sample([&] { return run_batch(plan.batch, batched); }));
     // Whoever has ended would check on the CPU of one that has not.
     if (orders_.check) PACELINE_TRY(parts_.meeting.meet());
-    look_at_output(call);
+    look_at_output();
   }
   return Status();
 }
@@ -177,39 +189,39 @@ Status Measurement::take_sample(FunctionRef<Status()> body) {
   return Status();
 }
 
-Status Measurement::run_batch(const Call& call, int batch, bool rewrite) {
+Status Measurement::run_batch(int batch, bool rewrite) {
   for (int i = 0; i < batch; ++i) {
-    if (rewrite) rewrite_input(call);
-    PACELINE_TRY(parts_.subject.call(call));
-    ++call_;
+    if (rewrite) rewrite_input();
+    PACELINE_TRY(parts_.subject.call(call_));
+    ++calls_;
   }
   return Status();
 }
 
-void Measurement::rewrite_input(const Call& call) const {
+void Measurement::rewrite_input() const {
   if (shape_.input_count == 0) return;
-  pattern_.fill({const_cast<void*>(call.in), shape_.input_count, call.type}, rank_, call_);
+  pattern_.fill({const_cast<void*>(call_.in), shape_.input_count, call_.type}, rank_, calls_);
 }
 
 // Of the last call. Without a check the output is read all the same, as a program would.
-void Measurement::look_at_output(const Call& call) {
+void Measurement::look_at_output() {
   if (orders_.check) {
-    wrong_ += static_cast<std::int64_t>(wrong_elements(call));
+    wrong_ += static_cast<std::int64_t>(wrong_elements());
     return;
   }
-  const auto* const bytes = static_cast<const unsigned char*>(call.out);
+  const auto* const bytes = static_cast<const unsigned char*>(call_.out);
   unsigned sum = 0;
-  for (std::size_t at = 0; at < shape_.output_count * size_of(call.type); at += kCacheLine)
+  for (std::size_t at = 0; at < shape_.output_count * size_of(call_.type); at += kCacheLine)
     sum += bytes[at];
   keep(sum);
 }
 
-std::size_t Measurement::wrong_elements(const Call& call) const {
-  const std::uint64_t last = call_ - 1;
+std::size_t Measurement::wrong_elements() const {
+  const std::uint64_t last = calls_ - 1;
   std::size_t wrong = 0;
   for (const Origin& origin : origins_of(requests_, rank_)) {
-    auto* const begin = static_cast<std::byte*>(call.out) + origin.begin * size_of(call.type);
-    const Elements part{begin, origin.count, call.type};
+    auto* const begin = static_cast<std::byte*>(call_.out) + origin.begin * size_of(call_.type);
+    const Elements part{begin, origin.count, call_.type};
     wrong += origin.rank == Origin::kEveryRank
                  ? pattern_.wrong_reduction(part, last, origin.input_begin)
                  : pattern_.wrong_copy(part, origin.rank, last, origin.input_begin);

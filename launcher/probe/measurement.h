@@ -36,9 +36,18 @@ class Measurement {
   /// Everything is borrowed, `orders` too. Allocates and touches what the longest size needs.
   Measurement(const Parts& parts, const Orders& orders);
 
-  /// Of an array of `bytes`, or the whole blocks that fit into it. Every rank gets the same row,
-  /// but for limit_ns, which it does not know.
-  Result<Row> measure(std::size_t bytes);
+  /// An array of `bytes`, or the whole blocks that fit into it, is what is measured from now on.
+  /// Looks at results, where that is asked for, and finds out how many calls fit into the time.
+  Status prepare(std::size_t bytes);
+  /// Calls that nobody measures, for caches in which something else has been meanwhile.
+  Status warm_up();
+  /// Of what has been prepared. Every rank gets the same row, but for limit_ns, which it does not
+  /// know.
+  Result<Row> measure();
+  Result<Row> measure(std::size_t bytes) {
+    const Status prepared = prepare(bytes);
+    return prepared.ok() ? measure() : prepared;
+  }
   /// How fast ranks 0 to `copiers` - 1 copy as many bytes at once (at most kMaxCopy), bytes of all
   /// destinations per nanosecond. Needs a meeting with one clock.
   Result<double> copy_bytes_per_ns(std::size_t bytes, int copiers);
@@ -58,16 +67,16 @@ class Measurement {
     int batch = 1;
     int samples = 1;
   };
-  Result<Plan> plan(const Call& call);
-  Result<std::vector<double>> sample(const Call& call, const Plan& plan);
-  Result<std::vector<double>> sample_in_time(const Call& call, const Plan& plan);
-  Status take_samples(const Call& call, const Plan& plan);
+  Result<Plan> plan();
+  Result<std::vector<double>> sample(const Plan& plan);
+  Result<std::vector<double>> sample_in_time();
+  Status take_samples(const Plan& plan);
   Status take_sample(FunctionRef<Status()> body);
-  Status run_batch(const Call& call, int batch, bool rewrite);
+  Status run_batch(int batch, bool rewrite);
   Call call_of(std::size_t count);
-  void rewrite_input(const Call& call) const;
-  void look_at_output(const Call& call);
-  std::size_t wrong_elements(const Call& call) const;
+  void rewrite_input() const;
+  void look_at_output();
+  std::size_t wrong_elements() const;
   Result<std::int64_t> sum(std::int64_t own);
   Result<std::int64_t> of_first_rank(std::int64_t own);
   Result<std::vector<double>> collect();
@@ -87,7 +96,9 @@ class Measurement {
   const Memory eviction_;              // null: caches stay warm
   std::vector<PlanRequest> requests_;  // what is measured, as all ranks ask for it
   Shape shape_;                        // of this rank's
-  std::uint64_t call_ = 0;
+  Call call_;                          // what is measured
+  Plan plan_;                          // and how
+  std::uint64_t calls_ = 0;
   std::int64_t wrong_ = 0;
   std::vector<std::int64_t> moments_;  // begin and end of each sample
 };

@@ -82,6 +82,10 @@ constexpr Field kFields[] = {
     {"time_ms", write_number<&Orders::time_ms>, read_number<&Orders::time_ms, 1>},
     {"meeting", write_text<&Orders::meeting>, read_text<&Orders::meeting>},
     {"raw", write_text<&Orders::raw>, read_text<&Orders::raw>},
+    {"turns", write_text<&Orders::turns>, read_text<&Orders::turns>},
+    {"contender", write_number<&Orders::contender>, read_number<&Orders::contender, 0>},
+    {"contenders", write_number<&Orders::contenders>, read_number<&Orders::contenders, 1>},
+    {"rounds", write_number<&Orders::rounds>, read_number<&Orders::rounds, 1>},
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <vector>
 
 #include "comm/base/clock.h"
 #include "comm/base/cpus.h"
@@ -11,6 +12,7 @@
 #include "launcher/probe/measurement.h"
 #include "launcher/probe/shared_meeting.h"
 #include "launcher/probe/subject_meeting.h"
+#include "launcher/probe/turns.h"
 
 namespace paceline::probe {
 namespace {
@@ -26,10 +28,53 @@ void print(const Row& row) {
 
 Status measure_sizes(Measurement& measurement, const Orders& orders, bool prints) {
   for (const std::size_t bytes : orders.sizes()) {
-    PACELINE_TRY_ASSIGN(const Row row, measurement.measure(bytes));
-    if (prints) print(row);
+    PACELINE_TRY(measurement.prepare(bytes));
+    for (int round = 0; round < orders.rounds; ++round) {
+      PACELINE_TRY_ASSIGN(const Row row, measurement.measure());
+      if (prints) print(row);
+    }
   }
   return Status();
+}
+
+void say(const char* word) {
+  std::puts(word);
+  std::fflush(stdout);
+}
+
+Status take_turn(Measurement& measurement, std::size_t bytes, int round, bool prints) {
+  if (round == kPreparation) {
+    PACELINE_TRY(measurement.prepare(bytes));
+    if (prints) say(kPrepared);
+    return Status();
+  }
+  PACELINE_TRY(measurement.warm_up());
+  PACELINE_TRY_ASSIGN(const Row row, measurement.measure());
+  if (prints) print(row);
+  return Status();
+}
+
+// Rank 0 waits for the turns; the others wait for rank 0, asleep.
+Status measure_in_turn(Measurement& measurement, const Orders& orders, SharedMeeting& meeting,
+                       const Clock& clock) {
+  const bool leads = meeting.place().rank == 0;
+  const TurnPlace among{
+      .contender = orders.contender, .contenders = orders.contenders, .rounds = orders.rounds};
+  PACELINE_TRY_ASSIGN(Turns turns, Turns::open(orders.turns, among, clock));
+  PACELINE_TRY(meeting.meet());
+  if (leads) say(kReady);
+  const std::vector<std::size_t> sizes = orders.sizes();
+  for (std::size_t size = 0; size < sizes.size(); ++size) {
+    for (int round = kPreparation; round < orders.rounds; ++round) {
+      if (leads) PACELINE_TRY(turns.await(size, round));
+      PACELINE_TRY(meeting.meet());
+      PACELINE_TRY(take_turn(measurement, sizes[size], round, leads));
+      if (leads) turns.pass_on();
+    }
+  }
+  // Ending keeps a CPU busy.
+  if (leads) PACELINE_TRY(turns.await_end(sizes.size()));
+  return meeting.meet();
 }
 
 Status measure_with_limits(Measurement& measurement, const Orders& orders, SharedMeeting& meeting,
@@ -64,6 +109,7 @@ Status measure_all(Subject& subject, const Orders& orders) {
       .rank = subject.rank(), .ranks = subject.size(), .cpus = allowed_cpus()};
   PACELINE_TRY_ASSIGN(const auto meeting, SharedMeeting::open(orders.meeting, place, clock));
   Measurement measurement({.subject = subject, .meeting = *meeting, .clock = clock}, orders);
+  if (!orders.turns.empty()) return measure_in_turn(measurement, orders, *meeting, clock);
   if (!orders.limits) return measure_sizes(measurement, orders, place.rank == 0);
   return measure_with_limits(measurement, orders, *meeting, clock);
 }

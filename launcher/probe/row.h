@@ -21,6 +21,11 @@ struct Row {
   bool operator==(const Row&) const = default;
 };
 
+/// What else rank 0 says, where programs measure in turn: that all of its ranks are there, and that
+/// it has prepared a size.
+inline constexpr const char* kReady = "ready";
+inline constexpr const char* kPrepared = "prepared";
+
 /// "row 4 1 …": numbers in the order of the fields.
 std::string to_line(const Row& row);
 /// Nothing where the line is none of these.

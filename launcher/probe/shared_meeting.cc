@@ -1,15 +1,11 @@
 #include "launcher/probe/shared_meeting.h"
 
 #include <algorithm>
-#include <climits>
 #include <utility>
-
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "comm/base/assert.h"
 #include "comm/base/try.h"
+#include "launcher/probe/sleep_on_word.h"
 
 namespace paceline::probe {
 namespace {
@@ -17,15 +13,6 @@ namespace {
 constexpr std::size_t kHeadBytes = 4096;
 constexpr Duration kLimit = std::chrono::seconds(120);  // longer than any operation takes
 constexpr int kYields = 100;
-constexpr timespec kNap{.tv_sec = 1, .tv_nsec = 0};  // then it is looked whether time is up
-
-void sleep_while(std::atomic<std::uint32_t>& word, std::uint32_t value) {
-  ::syscall(SYS_futex, &word, FUTEX_WAIT, value, &kNap, nullptr, 0);
-}
-
-void wake_all(std::atomic<std::uint32_t>& word) {
-  ::syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
-}
 
 }  // namespace
 

@@ -28,7 +28,8 @@ def missing_peer(names):
 
 
 def bench(operation, ranks, sizes, *, against=(), pairs=ROUNDS, extra=()):
-    """{bytes: {contender: microseconds, (peer, "p10"): ratio, (peer, "median"): ratio}}"""
+    """{bytes: {contender: microseconds, (peer, "p10"): ratio, (peer, "median"): ratio,
+    (peer, "excess_ns"): how much longer ours took}}"""
     with tempfile.NamedTemporaryFile("r", suffix=".jsonl") as lines:
         words = [PACELINE, "bench", operation, "-n", str(ranks), "--json", lines.name]
         if sizes:
@@ -48,6 +49,7 @@ def bench(operation, ranks, sizes, *, against=(), pairs=ROUNDS, extra=()):
             if "against" in line:
                 row[line["against"], "median"] = line["ratio_median"]
                 row[line["against"], "p10"] = line["ratio_p10"]
+                row[line["against"], "excess_ns"] = line["excess_ns_median"]
             else:
                 row[line["backend"]] = line["p50_us"]
         return found

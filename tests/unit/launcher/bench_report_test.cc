@@ -61,7 +61,8 @@ TEST(BenchReport, JsonLines) {
   theirs.rows[0][0].p50_ns = 3072;
   EXPECT_EQ(json_ratio(title_of(orders, 2), ours, theirs, 0),
             R"({"op":"all_reduce","bytes":4096,"ranks":2,"backend":"auto","against":"mpich",)"
-            R"("inplace":false,"pairs":1,"ratio_median":1.5000,"ratio_p10":1.5000})");
+            R"("inplace":false,"pairs":1,"ratio_median":1.5000,"ratio_p10":1.5000,)"
+            R"("excess_ns_median":-1024.00})");
 }
 
 Row of(double p50_ns) {
@@ -101,9 +102,9 @@ TEST(BenchMemory, NeedsWhatAllRanksAllocate) {
   orders.low_bytes = orders.high_bytes = std::size_t{256} << 20;
   constexpr std::uint64_t kMiB = 1 << 20;
   EXPECT_EQ(memory_need(orders, 2), 2 * (256 + 64 + 16) * kMiB);
-  EXPECT_TRUE(check_memory(orders, 2, 1024 * kMiB).ok());
-  EXPECT_TRUE(check_memory(orders, 200, 0).ok()) << "not known";
-  EXPECT_EQ(check_memory(orders, 4, 1024 * kMiB).text(),
+  EXPECT_TRUE(check_memory(orders, 2, 1, 1024 * kMiB).ok());
+  EXPECT_TRUE(check_memory(orders, 200, 1, 0).ok()) << "not known";
+  EXPECT_EQ(check_memory(orders, 2, 2, 1024 * kMiB).text(),
             "4 ranks need 1344 MiB of memory and 1024 MiB are free; ask for fewer ranks, or for "
             "less with --bytes");
   orders.in_place = false;
@@ -113,12 +114,10 @@ TEST(BenchMemory, NeedsWhatAllRanksAllocate) {
 }
 
 TEST(BenchPatience, GrowsWithTheMessages) {
-  Orders orders;
-  EXPECT_LT(patience_with(orders, 2, 1), std::chrono::seconds(60));
-  EXPECT_GT(patience_with(orders, 2, 0), patience_with(orders, 2, 1)) << "ranks have to start";
-  const std::size_t last = orders.sizes().size() - 1;
-  EXPECT_GT(patience_with(orders, 2, last), patience_with(orders, 2, last - 1));
-  EXPECT_EQ(patience_with(orders, 2, last + 9), patience_with(orders, 2, last));
+  const Orders orders;
+  EXPECT_LT(patience_at(orders, 2, 8), std::chrono::seconds(60));
+  EXPECT_GT(patience_to_start(orders, 2), patience_at(orders, 2, 8)) << "ranks have to start";
+  EXPECT_GT(patience_at(orders, 2, 256 << 20), patience_at(orders, 2, 128 << 20));
 }
 
 TEST(Prototype, IsScaledByFlagsAndCopies) {

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "launcher/process/process.h"
 
@@ -39,15 +40,30 @@ Ran run(const std::string& script, Duration silence = kLong, Duration between = 
   Ran ran;
   const CapturedProgram program{
       .words = {"sh", "-c", script}, .environment = {{"GIVEN", "a b"}}, .shows_errors = false};
-  const auto take = [&](const std::string& line) {
+  const auto take = [&](std::size_t, const std::string& line) {
     ran.lines.push_back(line);
-    return between;
+    return CapturedAnswer{.silence = between};
   };
-  const Result<CapturedEnd> end = run_captured(program, silence, take);
-  EXPECT_TRUE(end.ok()) << end.status().to_string();
-  if (end.ok()) ran.end = *end;
+  const auto ends = run_captured(std::span(&program, 1), silence, take);
+  EXPECT_TRUE(ends.ok()) << ends.status().to_string();
+  if (ends.ok()) ran.end = ends->front();
   EXPECT_TRUE(children().empty());
   return ran;
+}
+
+// The word "next" lets the next one start.
+std::vector<CapturedEnd> run_all(const std::vector<Lines>& words) {
+  std::vector<CapturedProgram> programs;
+  for (const Lines& one : words) programs.push_back({.words = one});
+  const auto ends = run_captured(programs, kLong, [](std::size_t, const std::string& line) {
+    return CapturedAnswer{.silence = kLong, .starts_next = line == "next"};
+  });
+  EXPECT_TRUE(children().empty());
+  return ends.ok() ? *ends : std::vector<CapturedEnd>();
+}
+
+int code_of(const CapturedEnd& end) {
+  return end.wait_status && WIFEXITED(*end.wait_status) ? WEXITSTATUS(*end.wait_status) : -1;
 }
 
 TEST_F(CapturedRun, LinesErrorsAndCode) {
@@ -83,10 +99,31 @@ TEST_F(CapturedRun, ASignalIsSeen) {
 }
 
 TEST_F(CapturedRun, NoSuchProgram) {
-  const auto end = run_captured({.words = {"/no/such/program"}}, kLong,
-                                [](const std::string&) { return kLong; });
-  ASSERT_TRUE(end.ok() && end->wait_status);
-  EXPECT_EQ(WEXITSTATUS(*end->wait_status), 127);
+  EXPECT_EQ(code_of(run_all({{"/no/such/program"}}).front()), 127);
+}
+
+TEST_F(CapturedRun, TheNextStartsWhenItMay) {
+  const std::string path = testing::TempDir() + "/captured_run_" + std::to_string(::getpid());
+  const std::string first = "echo one; sleep 0.2; touch " + path + "; echo next";
+  const auto ends = run_all({{"sh", "-c", first}, {"sh", "-c", "test -e " + path}});
+  ::unlink(path.c_str());
+  ASSERT_EQ(ends.size(), 2u);
+  EXPECT_EQ(code_of(ends[0]), 0);
+  EXPECT_EQ(code_of(ends[1]), 0) << "started too early";
+}
+
+TEST_F(CapturedRun, OneThatFailsEndsTheOthers) {
+  const auto ends = run_all({{"sh", "-c", "echo next; sleep 100"}, {"sh", "-c", "exit 3"}});
+  ASSERT_EQ(ends.size(), 2u);
+  EXPECT_FALSE(ends[0].wait_status);
+  EXPECT_EQ(code_of(ends[1]), 3);
+}
+
+TEST_F(CapturedRun, WhatWasNotLetGoIsNotStarted) {
+  const auto ends = run_all({{"sh", "-c", "exit 3"}, {"sh", "-c", "exit 4"}});
+  ASSERT_EQ(ends.size(), 2u);
+  EXPECT_EQ(code_of(ends[0]), 3);
+  EXPECT_FALSE(ends[1].wait_status);
 }
 
 }  // namespace
