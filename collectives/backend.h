@@ -36,12 +36,19 @@ struct OperationRequest {
   const std::size_t* counts = nullptr;
   const std::size_t* recv_counts = nullptr;
   std::span<const Message> messages{};  // borrowed, of an exchange
-  // Borrowed, of an all-reduce of several: the core puts them together. Backends mix their digest
-  // into signature.plan.
+  // Borrowed, of an all-reduce of several: the core puts them together.
   std::span<const Tensor> tensors{};
   std::uint32_t tensor_digest = 0;
   /// Of a pre-multiplied sum: the core multiplies, and backends sum.
   std::optional<ReduceRule::Factor> factor{};
+  std::uint64_t next_history = 0;  // signature.next_history(), once the plan is known
+
+  /// Of a collective operation: `plan` is a digest of how it is carried out. Completes the
+  /// signature.
+  void set_plan(std::uint32_t plan) {
+    signature.plan = plan ^ tensor_digest;
+    next_history = signature.next_history();
+  }
 };
 
 /// Runs one operation at a time, of the kinds that it serves. Everything with the engine's baton
@@ -59,8 +66,8 @@ class CollectiveBackend {
   /// all-reduce of their own. The same on every rank.
   virtual std::size_t small_bytes() const = 0;
   /// Begins an operation; the last one has been finished. Neither waits nor copies more than
-  /// 32 KiB: the clock that says how long an operation takes is read behind it. Sets
-  /// request.signature.plan, so that ranks that carry the same operation out differently find out.
+  /// 32 KiB: the clock that says how long an operation takes is read behind it. Calls
+  /// request.set_plan(), so that ranks that carry the same operation out differently find out.
   /// An error means that it has not begun. The request stays where it is until finish().
   virtual Status start(OperationRequest& request) = 0;
   /// Behind start(): does what can be done at once, and stays for as long as looking again and

@@ -273,7 +273,7 @@ void CommunicatorCore::begin_current() {
   const TimePoint begun_at = now;
   const bool ended = backend_->linger(clock_, now);
   if (is_collective(signature.kind)) {
-    history_.begin(signature);
+    history_.begin(signature, current_.request.next_history);
     if (!early_.empty()) compare_early();
   }
   if (ended) return end_current({}, now);

@@ -13,7 +13,7 @@ NativeBackend::NativeBackend(Transport* transport, Options options)
 
 Status NativeBackend::start(OperationRequest& request) {
   PACELINE_TRY_ASSIGN(CachedPlan* const cached, plan_for(request));
-  request.signature.plan = cached->digest ^ request.tensor_digest;
+  request.set_plan(cached->digest);
   executor_.start(cached->plan, request.signature, request.input, request.output);
   return {};
 }

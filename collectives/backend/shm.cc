@@ -28,11 +28,6 @@ bool has_one_result(OperationKind kind) {
          kind == OperationKind::kClose;
 }
 
-// Of all that must agree. Not a secret.
-std::uint32_t digest_of(const Signature& signature) {
-  return static_cast<std::uint32_t>(signature.next_history() >> 32);
-}
-
 }  // namespace
 
 ShmBackend::ShmBackend(const shm::Layout& layout, std::vector<Doorbell*> bells,
@@ -54,10 +49,9 @@ std::optional<std::size_t> ShmBackend::most_bytes(OperationKind kind) const {
 }
 
 Status ShmBackend::start(OperationRequest& request) {
-  Signature& signature = request.signature;
+  const Signature& signature = request.signature;
   // Ranks that divide an operation differently would read past each other.
-  signature.plan = static_cast<std::uint32_t>(layout_.chunk_bytes()) | (shares_cpus_ ? 1 : 0);
-  signature.plan ^= request.tensor_digest;
+  request.set_plan(static_cast<std::uint32_t>(layout_.chunk_bytes()) | (shares_cpus_ ? 1 : 0));
   look_at_ = TimePoint::max();
   const bool everybody = !is_broadcast(signature.kind);
   const bool may_gather = shares_cpus_ && has_one_result(signature.kind);
@@ -66,7 +60,7 @@ Status ShmBackend::start(OperationRequest& request) {
   protocol_.start({.everybody = everybody,
                    .root = std::max(signature.root, 0),
                    .chunks = chunks,
-                   .digest = digest_of(signature),
+                   .digest = static_cast<std::uint32_t>(request.next_history >> 32),
                    .gathered = may_gather && chunks == 0});
   ended_ = false;
   // The contribution, if there is a place for it; nothing can differ or end here.

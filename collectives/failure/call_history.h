@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "comm/account.h"
-#include "comm/base/assert.h"
 #include "comm/base/signature.h"
 
 namespace paceline {
@@ -19,11 +18,12 @@ class CallHistory {
   static constexpr std::size_t kRemembered = Account::kMaxRecent;
 
   /// Notes that an operation has begun: the one numbered begun(), with digest() as its history.
-  void begin(const Signature& signature) {
-    PACELINE_ASSERT(signature.sequence == begun_);
+  void begin(const Signature& signature) { begin(signature, signature.next_history()); }
+  /// The same of one whose next_history() is known.
+  void begin(const Signature& signature, std::uint64_t next_history) {
     remembered_[begun_ % kRemembered] = signature;
     ++begun_;
-    digest_ = signature.next_history();
+    digest_ = next_history;
   }
   std::uint64_t begun() const { return begun_; }
   std::uint64_t digest() const { return digest_; }
