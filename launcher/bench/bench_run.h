@@ -24,8 +24,8 @@ struct Measured {
   std::string errors;  ///< what they said on standard error, where it was not shown
 };
 
-/// How long the ranks of `contenders` programs may take from one sign of life to the next, however
-/// slow they are, at so many bytes; the first includes a start. Pure.
+/// How long a program's ranks may take from one sign of life to the next, however slow they are: at
+/// so many bytes, and until the first. Pure.
 Duration patience_at(const probe::Orders& orders, int ranks, std::size_t bytes);
 Duration patience_to_start(const probe::Orders& orders, int ranks);
 

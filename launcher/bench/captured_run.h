@@ -25,18 +25,19 @@ struct CapturedEnd {
   std::string errors;              ///< the end of what it said on standard error
 };
 
-/// Called with the number of a program and every whole line of its standard output (at most 4 KiB
-/// of it).
+/// What is made of a line.
 struct CapturedAnswer {
   Duration silence;          ///< how long all may be silent from then on
   bool starts_next = false;  ///< the program behind this one may start
 };
+/// Called with the number of a program and every whole line of its standard output (at most 4 KiB
+/// of it).
 using OnCapturedLine = std::function<CapturedAnswer(std::size_t which, const std::string& line)>;
 
-/// Runs them until all have ended, one has failed, or all were silent for too long; those that are
-/// left are killed then. Their standard inputs are empty. All their processes have gone when this
-/// returns: adopt_orphans() must have been called, and this process may have no other child. One
-/// thread.
+/// Starts the first, and each other one when it may start. Runs them until all have ended, one has
+/// failed, or all were silent for too long; those that are left are killed then. Their standard
+/// inputs are empty. All their processes have gone when this returns: adopt_orphans() must have
+/// been called, and this process may have no other child. One thread.
 Result<std::vector<CapturedEnd>> run_captured(std::span<const CapturedProgram> programs,
                                               Duration silence, const OnCapturedLine& line);
 

@@ -6,9 +6,8 @@
 //
 //   calls       a ring of the last operations: a flag, and what is contributed if that is tiny
 //   counters    how far it is: read by those who want to write into what it reads from
-//   signatures  of those calls, for those whose flag is another. Apart from the flags, since who
-//               reads a line gets its neighbour, too; and written behind them, since a flag waits
-//               for all that was written before it
+//   signatures  of those calls, for those whose flag is another: written where somebody may want
+//               them. Apart from the flags: who reads a line gets its neighbour, too
 //   gatherings  a ring: how many have arrived at an exchange, and its result
 //
 // Then an area for each rank:
