@@ -207,7 +207,7 @@ inline void CommunicatorCore::serve_others() {
 
 // Most are; of the others admit() says what is wrong, if anything is.
 inline bool CommunicatorCore::is_plainly_admitted(const OperationRequest& request) const {
-  return failure_.ok() && !closed_ && queue_.empty() && is_plainly_valid(request);
+  return failure_.ok() && !closed_ && queue_.empty() && is_plainly_valid(request, group().size());
 }
 
 Status CommunicatorCore::admit(const OperationRequest& request) const {

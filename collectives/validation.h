@@ -15,11 +15,14 @@ namespace paceline {
 inline constexpr std::uint64_t kMostPlainCount = SIZE_MAX / 16;
 
 /// Is it one of the calls that are made most, and can be made? Others may be, too.
-inline bool is_plainly_valid(const OperationRequest& request) {
+inline bool is_plainly_valid(const OperationRequest& request, int ranks) {
   const Signature& signature = request.signature;
   if (signature.kind == OperationKind::kBarrier) return true;
-  if (signature.kind != OperationKind::kAllReduce || !is_known(signature.type) ||
-      signature.op >= ReduceOp::kPreMulSum || signature.count > kMostPlainCount)
+  const bool has_good_root =
+      signature.kind == OperationKind::kBroadcast && signature.root >= 0 && signature.root < ranks;
+  if ((signature.kind != OperationKind::kAllReduce && !has_good_root) ||
+      !is_known(signature.type) || signature.op >= ReduceOp::kPreMulSum ||
+      signature.count > kMostPlainCount)
     return false;
   const Buffer in(request.input, signature.count * size_of(signature.type));
   const Buffer out(request.output, in.bytes);
