@@ -21,7 +21,7 @@ class Rounds {
  public:
   using Warn = std::function<void(const std::string&)>;
 
-  /// The first of the contenders is ours. Their order turns about with each round.
+  /// The first of the contenders is ours. Another one begins each round.
   Rounds(const std::vector<Contender>& contenders, const BenchSite& site,
          const BenchRequest& request, Warn warn);
 

@@ -29,7 +29,7 @@ struct Orders {
   std::string turns;    ///< shared file that says whose turn it is; empty: nobody else measures
   int contender = 0;    ///< which of `contenders` this program is, where they measure in turn
   int contenders = 1;
-  int rounds = 1;  ///< how often each size is measured, a line each time
+  int rounds = 1;  ///< in turn: how often each size is measured, a line each time
 
   /// Whole elements from low_bytes to high_bytes; {0} where the operation has no elements.
   std::vector<std::size_t> sizes() const;

@@ -28,11 +28,8 @@ void print(const Row& row) {
 
 Status measure_sizes(Measurement& measurement, const Orders& orders, bool prints) {
   for (const std::size_t bytes : orders.sizes()) {
-    PACELINE_TRY(measurement.prepare(bytes));
-    for (int round = 0; round < orders.rounds; ++round) {
-      PACELINE_TRY_ASSIGN(const Row row, measurement.measure());
-      if (prints) print(row);
-    }
+    PACELINE_TRY_ASSIGN(const Row row, measurement.measure(bytes));
+    if (prints) print(row);
   }
   return Status();
 }

@@ -23,7 +23,7 @@ std::uint32_t turn_of(const TurnPlace& place, std::size_t size, int round) {
   const std::uint32_t lap = lap_of(place, size, round);
   const auto contenders = static_cast<std::uint32_t>(place.contenders);
   const auto own = static_cast<std::uint32_t>(place.contender);
-  return lap * contenders + (lap % 2 == 0 ? own : contenders - 1 - own);
+  return lap * contenders + (own + contenders - lap % contenders) % contenders;
 }
 
 Result<Turns> Turns::open(const std::string& path, const TurnPlace& place, const Clock& clock) {

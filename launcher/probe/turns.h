@@ -25,7 +25,8 @@ struct TurnPlace {
 /// Before the rounds of a size there is one in which everybody prepares.
 inline constexpr int kPreparation = -1;
 
-/// The number of a turn, from 0. The order of the contenders turns about with each round. Pure.
+/// The number of a turn, from 0. Each round begins with another contender, and of three or more
+/// none has two turns in a row, which would find its caches warm. Pure.
 std::uint32_t turn_of(const TurnPlace& place, std::size_t size, int round);
 
 /// A word that all share: rank 0 of each program waits for it and passes it on.
