@@ -53,7 +53,7 @@ std::vector<HostLayout> host_layouts(int ranks) {
 }
 
 Result<HostWorld> make_host_world(std::shared_ptr<PollEngine> engine, const Group& group,
-                                  const HostSegment& found) {
+                                  const HostSegment& found, HostArenas arenas) {
   const std::shared_ptr<SharedSegment>& segment = found.segment;
   const int ranks = group.size();
   const auto layouts = host_layouts(ranks);
@@ -78,6 +78,8 @@ Result<HostWorld> make_host_world(std::shared_ptr<PollEngine> engine, const Grou
   ShmBackend::Options options{.rank = group.rank,
                               .linger = have_time ? kLinger : kShortLinger,
                               .shares_cpus = ranks > found.cpus.count()};
+  if (!arenas.views.empty())
+    options.arenas = {.own = &MemoryDomain::of_process(), .views = std::move(arenas.views)};
   // The scheduler evens out as well, but late.
   if (options.shares_cpus) go_to_cpu(group.rank);
   if (have_time) {

@@ -10,6 +10,7 @@
 #include <paceline/status.h>
 
 #include "collectives/backend.h"
+#include "comm/arena_exchange.h"
 #include "comm/host_segment.h"
 #include "comm/poll_engine.h"
 #include "comm/transport.h"
@@ -36,8 +37,9 @@ struct HostWorld {
   std::unique_ptr<CollectiveBackend> backend;  ///< borrows the transport
 };
 
-/// Collective, with what all found: a segment of one of host_layouts()'s sizes.
+/// Collective, with what all found: a segment of one of host_layouts()'s sizes, and the arenas of
+/// all ranks, or none.
 Result<HostWorld> make_host_world(std::shared_ptr<PollEngine> engine, const Group& group,
-                                  const HostSegment& found);
+                                  const HostSegment& found, HostArenas arenas);
 
 }  // namespace paceline

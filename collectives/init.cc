@@ -143,7 +143,15 @@ Result<HostWorld> share_host(const World& world, StoreClient& store, const Group
   if (world.size <= kMostHostRanks) {
     PACELINE_TRY_ASSIGN(found, find_host_segment(store, group, request, deadline));
   }
-  if (found.segment != nullptr) return make_host_world(world.engine, group, found);
+  if (found.segment != nullptr) {
+    PACELINE_TRY_ASSIGN(HostArenas arenas, exchange_arenas(store, group, MemoryDomain::of_process(),
+                                                           {.prefix = request.prefix},
+                                                           world.engine->clock(), deadline));
+    if (arenas.views.empty() && world.log != nullptr) {
+      world.log->write(Severity::kInfo, "operations on buffers go by copies: " + arenas.why_not);
+    }
+    return make_host_world(world.engine, group, found, std::move(arenas));
+  }
   if (environment.backend == BackendChoice::kShm) {
     return Status(Code::kUnavailable, Scope::kGroup,
                   "PACELINE_BACKEND=shm, but the ranks share no memory: " + found.why_not);

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "collectives/buffers.h"
+#include "collectives/byte_ranges.h"
 #include "collectives/plan/shape.h"
 #include "collectives/staging.h"
 #include "comm/base/try.h"
@@ -41,8 +41,8 @@ Status validate_buffers(const OperationRequest& request, int rank, int ranks) {
     return argument_error("a buffer is null");
   }
   const std::size_t element = size_of(signature.type);
-  const Buffer in(request.input, shape.input_count * element);
-  const Buffer out(request.output, shape.output_count * element);
+  const ByteRange in(request.input, shape.input_count * element);
+  const ByteRange out(request.output, shape.output_count * element);
   const bool in_place =
       in.address + shape.output_at * element == out.address + shape.input_at * element;
   if (!in_place && overlap(in, out)) {
@@ -96,7 +96,7 @@ Status validate(const OperationRequest& request, int rank, int ranks) {
 
 Status validate_tensors(std::span<const Tensor> tensors, const OperationRequest& request,
                         int ranks) {
-  BufferSet buffers;
+  ByteRangeSet buffers;
   for (const Tensor& tensor : tensors) {
     PACELINE_TRY(validate(request_of({&tensor, 1}, request), 0, ranks));
     const std::size_t bytes = tensor.count * size_of(request.signature.type);

@@ -7,7 +7,7 @@
 #include <paceline/tensor.h>
 
 #include "collectives/backend.h"
-#include "collectives/buffers.h"
+#include "collectives/byte_ranges.h"
 
 namespace paceline {
 
@@ -24,8 +24,8 @@ inline bool is_plainly_valid(const OperationRequest& request, int ranks) {
       !is_known(signature.type) || signature.op >= ReduceOp::kPreMulSum ||
       signature.count > kMostPlainCount)
     return false;
-  const Buffer in(request.input, signature.count * size_of(signature.type));
-  const Buffer out(request.output, in.bytes);
+  const ByteRange in(request.input, signature.count * size_of(signature.type));
+  const ByteRange out(request.output, in.bytes);
   const bool are_there = request.input != nullptr && request.output != nullptr;
   return are_there && (in.address == out.address || !overlap(in, out));
 }

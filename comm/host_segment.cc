@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "comm/base/random.h"
+#include "comm/base/text.h"
 #include "comm/base/try.h"
 #include "comm/bytes.h"
 
@@ -52,16 +53,6 @@ std::string boot_id() {
   return id;
 }
 
-std::string hexadecimal(std::span<const std::byte> bytes) {
-  std::string text;
-  for (const std::byte byte : bytes) {
-    constexpr const char* kDigits = "0123456789abcdef";
-    text += kDigits[std::to_integer<unsigned>(byte) >> 4];
-    text += kDigits[std::to_integer<unsigned>(byte) & 15];
-  }
-  return text;
-}
-
 // What this rank has of the segment: it, or why not.
 struct Found {
   std::shared_ptr<SharedSegment> segment;
@@ -80,7 +71,7 @@ Found keep(Result<SharedSegment> segment, int rank) {
 Result<Found> make(const HostSegmentRequest& request, int rank, Offer& offer) {
   PACELINE_TRY(fill_system_random(offer.nonce));
   offer.boot = boot_id();
-  offer.path = request.folder + "/" + request.prefix + hexadecimal(offer.nonce);
+  offer.path = request.folder + "/" + request.prefix + to_hexadecimal(offer.nonce);
   Status refused;
   for (const std::size_t bytes : request.bytes) {
     auto segment = SharedSegment::create(offer.path, bytes);

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "collectives/buffers.h"
+#include "collectives/byte_ranges.h"
 #include "comm/base/try.h"
 
 namespace paceline {
@@ -31,7 +31,7 @@ Status validate_message(const Message& message, int ranks) {
 }
 
 Status validate_buffers(std::span<const Message> messages) {
-  BufferSet buffers;
+  ByteRangeSet buffers;
   for (const Message& message : messages) {
     if (message.is_sent) buffers.read(message.in, bytes_of(message));
     if (!message.is_sent) buffers.write(message.out, bytes_of(message));

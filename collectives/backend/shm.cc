@@ -6,6 +6,8 @@
 #include <immintrin.h>
 #include <sched.h>
 
+#include "comm/base/assert.h"
+
 namespace paceline {
 namespace {
 
@@ -19,6 +21,8 @@ constexpr Duration kKeen = std::chrono::nanoseconds(500);
 constexpr std::size_t kMostOfOwnResult = 1024;
 // Once every rank of a CPU has had its turn, all have contributed, unless somebody is late.
 constexpr int kYields = 20;
+// Until then a rank that is not stopped has written its piece, also where it shares this CPU.
+constexpr int kWriteYields = 2000;
 
 bool is_broadcast(OperationKind kind) { return kind == OperationKind::kBroadcast; }
 
@@ -35,8 +39,9 @@ ShmBackend::ShmBackend(const shm::Layout& layout, std::vector<Doorbell*> bells,
     : transport_(transport),
       linger_(options.linger),
       shares_cpus_(options.shares_cpus),
+      rank_(options.rank),
       layout_(layout),
-      memory_(layout, options.rank, std::move(bells), options.registered),
+      memory_(layout, options.rank, std::move(bells), options.registered, options.arenas),
       protocol_(options.rank, layout.ranks()) {}
 
 std::optional<std::size_t> ShmBackend::most_bytes(OperationKind kind) const {
@@ -140,6 +145,25 @@ void ShmBackend::differ() {
   const int peer = protocol_.awaited();
   disagreement_ = {.peer = peer, .theirs = memory_.signature_of(peer, protocol_.operation())};
   outcome_ = Status(Code::kMismatch, Scope::kGroup, "ranks called different operations");
+}
+
+void ShmBackend::finish() {
+  const bool is_well = ended_ && outcome_.ok();
+  ended_ = true;
+  if (!is_well) give_up();
+  memory_.end();
+}
+
+// Who is writing a piece soon has: unless it has been stopped, or lost. Then it may go on with old
+// memory, and the buffers go on with new.
+void ShmBackend::give_up() {
+  shm::revoke(memory_);
+  for (int yielded = 0; yielded < kWriteYields; ++yielded) {
+    if (!shm::has_writers(memory_, rank_, layout_.ranks())) return;
+    ::sched_yield();
+  }
+  const Status left = memory_.leave_buffers();
+  PACELINE_ASSERT(left.ok());  // it must not go on with memory that somebody else writes
 }
 
 // What a lost rank wrote before is still there, and may be all that was waited for.

@@ -10,7 +10,9 @@
 // and barrier; of the other kinds each rank reads what is its own. Contributions are reduced in the
 // order of the ranks, whoever does it, and rounded once. Longer ones go through chunks in flight:
 // of each byte a rank copies (p-1)/p into its staging, reads 1/p from everybody, and copies (p-1)/p
-// out. backend/shm/protocol.h says who may touch what and when.
+// out. Where the arrays of all ranks lie in buffers that all reach, nothing is staged: each rank
+// makes 1/p of the result where it belongs. backend/shm/protocol.h says who may touch what and
+// when.
 #pragma once
 
 #include <memory>
@@ -39,6 +41,7 @@ class ShmBackend final : public CollectiveBackend {
     bool shares_cpus = false;
     /// Doorbell::register_process() has succeeded.
     bool registered = false;
+    shm::Arenas arenas{};
   };
 
   /// The layout's memory, the bells (by rank) and the transport are borrowed. The transport tells
@@ -54,7 +57,7 @@ class ShmBackend final : public CollectiveBackend {
   bool drive(TimePoint now) override;
   bool ended() const override { return ended_; }
   const Status& outcome() const override { return outcome_; }
-  void finish() override { ended_ = true; }
+  void finish() override;
   std::optional<Disagreement> disagreement() const override { return disagreement_; }
   std::vector<int> awaited() const override;
 
@@ -64,10 +67,12 @@ class ShmBackend final : public CollectiveBackend {
   bool advance(int looks);
   void differ();
   void look_after_peer();
+  void give_up();
 
   Transport& transport_;
   const Duration linger_;
   const bool shares_cpus_;
+  const int rank_;
   const shm::Layout layout_;
   shm::Memory memory_;
   shm::Protocol<shm::Memory> protocol_;

@@ -14,6 +14,16 @@ std::string seconds_text(Duration duration) {
   return text + " s";
 }
 
+std::string to_hexadecimal(std::span<const std::byte> bytes) {
+  constexpr const char* kDigits = "0123456789abcdef";
+  std::string text;
+  for (const std::byte byte : bytes) {
+    text += kDigits[std::to_integer<unsigned>(byte) >> 4];
+    text += kDigits[std::to_integer<unsigned>(byte) & 15];
+  }
+  return text;
+}
+
 std::string printable(std::string_view text) {
   std::string shown(text);
   const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <charconv>
+#include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -22,6 +24,9 @@ std::optional<T> parse_number(std::string_view text) {
 
 /// "10 s", "0.5 s"; down to the millisecond.
 std::string seconds_text(Duration duration);
+
+/// Two digits a byte, in lower case.
+std::string to_hexadecimal(std::span<const std::byte> bytes);
 
 /// What others wrote, with a question mark for each character that could disturb a terminal.
 std::string printable(std::string_view text);

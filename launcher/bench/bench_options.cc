@@ -186,6 +186,11 @@ constexpr Option kOptions[] = {
      [](const std::string& value, BenchRequest& into) {
        return take_choice(value, {"no", "yes"}, into.orders.in_place);
      }},
+    {"--buffers", "KIND", "Messages",
+     "registered: ranks reach each other's arrays; or ordinary (default)", Needs::kElements,
+     [](const std::string& value, BenchRequest& into) {
+       return take_choice(value, {"ordinary", "registered"}, into.orders.registered);
+     }},
     {"--cache", "warm|cold", "Measurement",
      "cold: caches are emptied before each call (default warm)", Needs::kNothing,
      [](const std::string& value, BenchRequest& into) {

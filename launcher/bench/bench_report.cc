@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "launcher/bench/contender.h"
 #include "launcher/bench/text_format.h"
 #include "launcher/probe/statistics.h"
 
@@ -108,9 +109,10 @@ std::string comparison_line(std::span<const BenchSeries> series, std::size_t siz
 }
 
 std::string json_line(const BenchTitle& title, const std::string& backend, const probe::Row& row) {
-  return text(R"({"op":"%s","bytes":%llu,"ranks":%d,"backend":"%s","buffers":"ordinary",)",
+  const bool registered = title.orders.registered && !is_peer(backend);
+  return text(R"({"op":"%s","bytes":%llu,"ranks":%d,"backend":"%s","buffers":"%s",)",
               std::string(title.operation.name()).c_str(), integer(row.bytes), title.ranks,
-              backend.c_str()) +
+              backend.c_str(), registered ? "registered" : "ordinary") +
          text(R"("inplace":%s,"p50_us":%.4f,"p99_us":%.4f,"algbw_gbps":%.4f,"busbw_gbps":%.4f})",
               in_place(title), row.p50_ns / 1000, row.p99_ns / 1000, algbw_gbps(row),
               busbw_gbps(title, row));

@@ -94,6 +94,11 @@ std::vector<std::string> contender_names() {
   return names;
 }
 
+bool is_peer(const std::string& name) {
+  return std::any_of(std::begin(kPeers), std::end(kPeers),
+                     [&](const Peer& peer) { return peer.name == name; });
+}
+
 Result<Contender> own_contender(const BenchSite& site, const std::string& backend) {
   const std::string probe = site.folder + "/paceline-probe";
   if (!is_program(probe))

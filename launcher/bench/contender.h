@@ -21,6 +21,8 @@ struct BenchSite {
 
 /// Those that stand after --against.
 std::vector<std::string> contender_names();
+/// Is it another library, which does not know of Paceline's buffers?
+bool is_peer(const std::string& name);
 
 /// A value.
 struct Contender {

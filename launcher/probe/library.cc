@@ -1,8 +1,10 @@
 #include "launcher/probe/library.h"
 
 #include <string>
+#include <utility>
 
 #include "collectives/reduce/elements.h"
+#include "comm/base/try.h"
 #include "comm/base/with_type.h"
 
 namespace paceline::probe {
@@ -19,6 +21,12 @@ ReduceRule rule_of(ReduceOp op, DataType type) {
 }
 
 }  // namespace
+
+Result<std::byte*> Library::allocate(std::size_t bytes) {
+  if (!registered_) return Subject::allocate(bytes);
+  PACELINE_TRY_ASSIGN(Buffer buffer, Buffer::allocate(bytes));
+  return buffers_.emplace_back(std::move(buffer)).data();
+}
 
 Status Library::call(const Call& call) {
   const auto& [kind, in, out, count, type, op, root] = call;

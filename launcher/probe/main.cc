@@ -32,7 +32,7 @@ Status measure(std::span<const std::string> words) {
   PACELINE_TRY_ASSIGN(const Orders orders, parse_orders(words));
   if (!orders.raw.empty()) return measure_raw(orders);
   PACELINE_TRY_ASSIGN(Communicator communicator, Communicator::init());
-  Library library(communicator);
+  Library library(communicator, orders.registered);
   PACELINE_TRY(measure_all(library, orders));
   return communicator.close();
 }

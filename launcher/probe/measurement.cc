@@ -62,14 +62,27 @@ Measurement::Measurement(const Parts& parts, const Orders& orders)
       ranks_(parts.subject.size()),
       blocks_(operation_.blocks(ranks_)),
       pattern_(orders.type, orders.op, ranks_),
-      out_(allocate(array_bytes(count_of(orders.sizes().back())))),
-      in_(operation_.is_in_place(orders.in_place)
-              ? nullptr
-              : allocate(array_bytes(count_of(orders.sizes().back())))),
       scratch_(orders.limits ? allocate(std::min(orders.sizes().back(), kMaxCopy)) : nullptr),
       eviction_bytes_(orders.cold ? bytes_beyond_caches() : 0),
       eviction_(allocate(eviction_bytes_)) {
   moments_.reserve(2 * kMaxSamples);
+}
+
+Result<std::unique_ptr<Measurement>> Measurement::create(const Parts& parts, const Orders& orders) {
+  std::unique_ptr<Measurement> made(new Measurement(parts, orders));
+  PACELINE_TRY_ASSIGN(made->out_, made->allocate_array());
+  if (!made->operation_.is_in_place(orders.in_place)) {
+    PACELINE_TRY_ASSIGN(made->in_, made->allocate_array());
+  }
+  return made;
+}
+
+Result<std::byte*> Measurement::allocate_array() {
+  const std::size_t bytes = array_bytes(count_of(orders_.sizes().back()));
+  if (bytes == 0) return nullptr;
+  PACELINE_TRY_ASSIGN(std::byte* const array, parts_.subject.allocate(bytes));
+  std::memset(array, 0, bytes);
+  return array;
 }
 
 // Whole blocks, and one element at least: an array of few bytes may come out longer.
@@ -88,8 +101,8 @@ Call Measurement::call_of(std::size_t count) {
   shape_ = shape_of(requests_[static_cast<std::size_t>(rank_)]);
   const std::size_t element = size_of(orders_.type);
   return {.kind = operation_.kind,
-          .in = in_ ? in_.get() : out_.get() + shape_.input_at * element,
-          .out = in_ ? out_.get() : out_.get() + shape_.output_at * element,
+          .in = in_ != nullptr ? in_ : out_ + shape_.input_at * element,
+          .out = in_ != nullptr ? out_ : out_ + shape_.output_at * element,
           .count = count,
           .type = orders_.type,
           .op = orders_.op,
@@ -235,7 +248,7 @@ Result<double> Measurement::copy_bytes_per_ns(std::size_t bytes, int copiers) {
   for (int i = 0; i < kCopySamples; ++i) {
     const auto copy = [&] {
       for (std::size_t k = 0; k < batch && rank_ < copiers; ++k) {
-        std::memcpy(scratch_.get(), out_.get(), bytes);
+        std::memcpy(scratch_.get(), out_, bytes);
         keep(scratch_[0]);
       }
       return Status();

@@ -34,7 +34,7 @@ class Measurement {
     const Clock& clock;
   };
   /// Everything is borrowed, `orders` too. Allocates and touches what the longest size needs.
-  Measurement(const Parts& parts, const Orders& orders);
+  static Result<std::unique_ptr<Measurement>> create(const Parts& parts, const Orders& orders);
 
   /// An array of `bytes`, or the whole blocks that fit into it, is what is measured from now on.
   /// Looks at results, where that is asked for, and finds out how many calls fit into the time.
@@ -60,6 +60,8 @@ class Measurement {
   };
   using Memory = std::unique_ptr<std::byte[], Free>;
   static Memory allocate(std::size_t bytes);
+  Measurement(const Parts& parts, const Orders& orders);
+  Result<std::byte*> allocate_array();
   std::size_t count_of(std::size_t bytes) const;
   std::size_t array_bytes(std::size_t count) const;
 
@@ -89,9 +91,9 @@ class Measurement {
   const int ranks_;
   const std::size_t blocks_;  // of an array; 0 where there is none
   const Pattern pattern_;
-  const Memory out_;
-  const Memory in_;       // null: in place
-  const Memory scratch_;  // where copies go
+  std::byte* out_ = nullptr;  // of the subject; null where there are no elements
+  std::byte* in_ = nullptr;   // of the subject; null: in place
+  const Memory scratch_;      // where copies go
   const std::size_t eviction_bytes_;
   const Memory eviction_;              // null: caches stay warm
   std::vector<PlanRequest> requests_;  // what is measured, as all ranks ask for it

@@ -17,9 +17,10 @@ struct Orders {
   ReduceOp op = ReduceOp::kSum;
   int root = 0;
   bool in_place = true;
-  bool cold = false;   ///< caches are emptied before each sample
-  bool check = false;  ///< results are compared, not only read
-  bool limits = true;  ///< measure what memory and flags allow, too
+  bool registered = false;  ///< arrays lie in memory that peers reach, where the library has it
+  bool cold = false;        ///< caches are emptied before each sample
+  bool check = false;       ///< results are compared, not only read
+  bool limits = true;       ///< measure what memory and flags allow, too
   std::size_t low_bytes = 4;
   std::size_t high_bytes = std::size_t{256} << 20;
   std::size_t factor = 2;  ///< from one size to the next; at least 2

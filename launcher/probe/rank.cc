@@ -99,16 +99,20 @@ Status measure_all(Subject& subject, const Orders& orders) {
   if (orders.meeting.empty()) {
     if (subject.rank() == 0) std::fputs(kWithoutMeeting, stderr);
     SubjectMeeting meeting(subject);
-    Measurement measurement({.subject = subject, .meeting = meeting, .clock = clock}, orders);
-    return measure_sizes(measurement, orders, subject.rank() == 0);
+    PACELINE_TRY_ASSIGN(
+        const auto measurement,
+        Measurement::create({.subject = subject, .meeting = meeting, .clock = clock}, orders));
+    return measure_sizes(*measurement, orders, subject.rank() == 0);
   }
   const SharedMeeting::Place place{
       .rank = subject.rank(), .ranks = subject.size(), .cpus = allowed_cpus()};
   PACELINE_TRY_ASSIGN(const auto meeting, SharedMeeting::open(orders.meeting, place, clock));
-  Measurement measurement({.subject = subject, .meeting = *meeting, .clock = clock}, orders);
-  if (!orders.turns.empty()) return measure_in_turn(measurement, orders, *meeting, clock);
-  if (!orders.limits) return measure_sizes(measurement, orders, place.rank == 0);
-  return measure_with_limits(measurement, orders, *meeting, clock);
+  PACELINE_TRY_ASSIGN(
+      const auto measurement,
+      Measurement::create({.subject = subject, .meeting = *meeting, .clock = clock}, orders));
+  if (!orders.turns.empty()) return measure_in_turn(*measurement, orders, *meeting, clock);
+  if (!orders.limits) return measure_sizes(*measurement, orders, place.rank == 0);
+  return measure_with_limits(*measurement, orders, *meeting, clock);
 }
 
 }  // namespace paceline::probe

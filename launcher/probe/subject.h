@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdlib>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include <paceline/status.h>
 #include <paceline/types.h>
@@ -37,6 +40,17 @@ class Subject {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
+  /// Memory for elements, at the beginning of a page; it lives as long as this. By default what any
+  /// program has.
+  virtual Result<std::byte*> allocate(std::size_t bytes) {
+    constexpr std::size_t kPage = 4096;
+    const std::size_t whole = (bytes + kPage - 1) / kPage * kPage;
+    memory_.emplace_back(static_cast<std::byte*>(std::aligned_alloc(kPage, whole)));
+    if (memory_.back() != nullptr) return memory_.back().get();
+    return Status(Code::kExhausted, Scope::kProcess,
+                  "there is no memory for " + std::to_string(bytes) + " bytes");
+  }
+
   /// Code::kInvalidArgument where this library does not have it.
   virtual Status call(const Call& call) = 0;
 
@@ -57,6 +71,12 @@ class Subject {
                  .type = out.type,
                  .op = op});
   }
+
+ private:
+  struct Free {
+    void operator()(std::byte* memory) const { std::free(memory); }
+  };
+  std::vector<std::unique_ptr<std::byte, Free>> memory_;
 };
 
 /// What a library says that does not have it, or not so.

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "collectives/algorithms.h"
+#include "comm/memory_domain.h"
 #include "tests/harness/calls.h"
 #include "tests/harness/plan_form.h"
 #include "tests/harness/ranks.h"
@@ -39,7 +40,8 @@ Status check_barrier_holds(Communicator& world) {
 
 // Not every combination: each type meets every op, count and root, and every op every count, in
 // place and not.
-Status check_calls(Communicator& world, OperationKind kind, DataType type) {
+Status check_calls(Communicator& world, OperationKind kind, DataType type,
+                   bool registered = false) {
   const int roots[] = {0, world.size() / 2, world.size() - 1};
   std::size_t turn = static_cast<std::size_t>(type);
   for (std::size_t i = 0; i < std::size(kCounts); ++i) {
@@ -53,7 +55,8 @@ Status check_calls(Communicator& world, OperationKind kind, DataType type) {
                       .op = kReduceOps[turn % std::size(kReduceOps)],
                       .root = roots[turn % std::size(roots)],
                       .asynchronous = turn % 4 == 0,
-                      .in_place = in_place};
+                      .in_place = in_place,
+                      .registered = registered};
       MadeCall made(call, turn, world.rank(), world.size());
       if (Status status = made.check(world); !status.ok()) return status;
     }
@@ -61,19 +64,19 @@ Status check_calls(Communicator& world, OperationKind kind, DataType type) {
   return {};
 }
 
-Status check_every_type(Communicator& world, OperationKind kind) {
+Status check_every_type(Communicator& world, OperationKind kind, bool registered = false) {
   if (!moves_elements(kind)) return check_barrier_holds(world);
   for (const DataType type : kDataTypes) {
-    if (Status status = check_calls(world, kind, type); !status.ok()) return status;
+    if (Status status = check_calls(world, kind, type, registered); !status.ok()) return status;
   }
   return {};
 }
 
 // All kinds but close(), which ends a world.
-Status check_every_kind(Communicator& world) {
+Status check_every_kind(Communicator& world, bool registered = false) {
   for (const OperationKind kind : kOperationKinds) {
     if (kind == OperationKind::kClose || !is_of_all(kind)) continue;
-    if (Status status = check_every_type(world, kind); !status.ok()) return status;
+    if (Status status = check_every_type(world, kind, registered); !status.ok()) return status;
   }
   return {};
 }
@@ -151,6 +154,27 @@ TEST_P(Direct, EveryOperationIsExact) {
   };
   run(every_operation, options());
 }
+
+// Where all arrays lie in buffers that all ranks reach, and where those of some do.
+class Registered : public Conformance {};
+
+TEST_P(Registered, EveryOperationIsExact) {
+  const auto every_operation = [](Communicator& world) -> Status {
+    if (Status status = check_every_kind(world, true); !status.ok()) return status;
+    return check_every_type(world, OperationKind::kAllReduce, world.rank() > 0);
+  };
+  run(every_operation, options());
+  EXPECT_EQ(MemoryDomain::of_process().use().allocated_bytes, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, Registered,
+                         ::testing::Combine(::testing::Values(Mode::kDirectThreads,
+                                                              Mode::kGatheringThreads),
+                                            ::testing::Values(2, 3, 5, 8)),
+                         [](const auto& instance) {
+                           return name(std::get<0>(instance.param)) + "_" +
+                                  std::to_string(std::get<1>(instance.param)) + "_ranks";
+                         });
 
 INSTANTIATE_TEST_SUITE_P(Modes, Direct,
                          ::testing::Combine(::testing::Values(Mode::kDirect, Mode::kDirectThreads,

@@ -66,6 +66,17 @@ bool Call::agrees_with(const Call& other) const {
   return count == other.count && signature_of(*this, 1) == signature_of(other, 1);
 }
 
+void CallMemory::assign(std::size_t bytes, std::byte value, bool registered) {
+  if (registered) {
+    registered_ = Buffer::allocate(bytes).value();
+    bytes_ = {registered_.data(), bytes};
+  } else {
+    ordinary_.resize(bytes);
+    bytes_ = ordinary_;
+  }
+  std::ranges::fill(bytes_, value);
+}
+
 MadeCall::MadeCall(const Call& call, std::size_t number, int rank, int ranks)
     : call_(call),
       form_{.type = call.type, .op = call.op, .number = number},
@@ -80,8 +91,9 @@ MadeCall::MadeCall(const Call& call, std::size_t number, int rank, int ranks)
   const std::size_t input_end = shape_.input_at + shape_.input_count;
   const std::size_t output_end = shape_.output_at + shape_.output_count;
   const std::size_t one = in_place_ ? std::max(input_end, output_end) : shape_.input_count;
-  first_.assign(bytes(one) + 2 * kGuardBytes, kNothing);
-  if (!in_place_) second_.assign(bytes(shape_.output_count) + 2 * kGuardBytes, kNothing);
+  first_.assign(bytes(one) + 2 * kGuardBytes, kNothing, call.registered);
+  if (!in_place_)
+    second_.assign(bytes(shape_.output_count) + 2 * kGuardBytes, kNothing, call.registered);
   const Elements inputs = inputs_of(form_, rank, shape_.input_count);
   if (shape_.input_count > 0)
     std::memcpy(const_cast<void*>(input()), inputs.data(), bytes(shape_.input_count));
@@ -106,7 +118,7 @@ std::span<const Message> MadeCall::messages() {
 }
 
 Status MadeCall::run(Communicator& world) {
-  const auto& [kind, count, type, op, root, asynchronous, in_place] = call_;
+  const auto& [kind, count, type, op, root, asynchronous, in_place, registered] = call_;
   const ReduceRule op_and_factor = rule();
   switch (kind) {
     case OperationKind::kBarrier:
@@ -149,7 +161,7 @@ Status MadeCall::run(Communicator& world) {
 }
 
 void MadeCall::start(Communicator& world) {
-  const auto& [kind, count, type, op, root, asynchronous, in_place] = call_;
+  const auto& [kind, count, type, op, root, asynchronous, in_place, registered] = call_;
   const ReduceRule op_and_factor = rule();
   switch (kind) {
     case OperationKind::kBarrier:
@@ -247,9 +259,9 @@ std::string MadeCall::wrong_result() const {
   return {};
 }
 
-bool MadeCall::is_untouched(const Bytes& memory, std::size_t from, std::size_t to) const {
-  return std::all_of(memory.begin() + static_cast<std::ptrdiff_t>(from),
-                     memory.begin() + static_cast<std::ptrdiff_t>(to),
+bool MadeCall::is_untouched(const CallMemory& memory, std::size_t from, std::size_t to) const {
+  return std::all_of(memory.bytes().begin() + static_cast<std::ptrdiff_t>(from),
+                     memory.bytes().begin() + static_cast<std::ptrdiff_t>(to),
                      [](std::byte each) { return each == kNothing; });
 }
 

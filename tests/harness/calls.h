@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
+#include <paceline/buffer.h>
 #include <paceline/communicator.h>
 
 #include "collectives/plan/shape.h"
 #include "comm/base/signature.h"
-#include "comm/bytes.h"
 #include "tests/harness/elements.h"
 
 namespace paceline::testing {
@@ -35,7 +35,8 @@ struct Call {
   ReduceOp op = ReduceOp::kSum;        ///< where it reduces
   int root = 0;                        ///< where it has one
   bool asynchronous = false;
-  bool in_place = false;  ///< where that is possible
+  bool in_place = false;    ///< where that is possible
+  bool registered = false;  ///< its arrays lie in buffers
 
   bool operator==(const Call&) const = default;
   /// Is all that ranks must agree on the same?
@@ -47,6 +48,21 @@ struct Call {
 Signature signature_of(const Call& call, int ranks);
 /// The messages of an exchange, as its rank names them: what it sends, what it receives.
 std::array<Signature, 2> message_signatures(const Call& call, int rank, int ranks);
+
+/// Where the arrays of a call lie: anywhere, or in a buffer.
+class CallMemory {
+ public:
+  void assign(std::size_t bytes, std::byte value, bool registered);
+  std::span<const std::byte> bytes() const { return bytes_; }
+  std::byte* data() { return bytes_.data(); }
+  const std::byte* data() const { return bytes_.data(); }
+  std::size_t size() const { return bytes_.size(); }
+
+ private:
+  std::vector<std::byte> ordinary_;
+  Buffer registered_;
+  std::span<std::byte> bytes_;
+};
 
 /// A call on one rank. Its buffers stay until it is destroyed, which must not be before the
 /// communicator has ended it.
@@ -81,7 +97,7 @@ class MadeCall {
   const PlanRequest& request() const { return requests_[static_cast<std::size_t>(rank_)]; }
   std::size_t bytes(std::size_t count) const { return count * size_of(call_.type); }
   std::string wrong_result() const;
-  bool is_untouched(const Bytes& memory, std::size_t from, std::size_t to) const;
+  bool is_untouched(const CallMemory& memory, std::size_t from, std::size_t to) const;
 
   const Call call_;
   const CallForm form_;
@@ -89,8 +105,8 @@ class MadeCall {
   const int rank_;
   const Shape shape_;
   const bool in_place_;
-  Bytes first_;   // the input; in place: both
-  Bytes second_;  // the output, where it is not in place
+  CallMemory first_;   // the input; in place: both
+  CallMemory second_;  // the output, where it is not in place
   std::array<Message, 2> messages_;
   Work work_;
 };

@@ -74,11 +74,11 @@ SharedWorld::Backend backend_of(Mode mode) {
   }
 }
 
-std::unique_ptr<World> make_world(const RunOptions& options) {
+std::unique_ptr<World> make_world(const RunOptions& options, SharedWorld::Ranks kind) {
   if (options.mode == Mode::kThreads || options.mode == Mode::kProcesses) {
     return std::make_unique<TcpWorld>(options.ranks);
   }
-  return std::make_unique<SharedWorld>(options.ranks, backend_of(options.mode));
+  return std::make_unique<SharedWorld>(options.ranks, backend_of(options.mode), kind);
 }
 
 Start enter(World& world, int rank) {
@@ -91,7 +91,7 @@ Start enter(World& world, int rank) {
 }
 
 Status run_threads(const RunOptions& options, const EndBody& body) {
-  const std::unique_ptr<World> world = make_world(options);
+  const std::unique_ptr<World> world = make_world(options, SharedWorld::Ranks::kThreads);
   std::vector<Status> statuses(static_cast<std::size_t>(options.ranks));
   std::vector<std::thread> threads;
   for (int rank = 0; rank < options.ranks; ++rank) {
@@ -157,7 +157,7 @@ Status await_child(const Child& child, Deadline deadline) {
 Status run_processes(const RunOptions& options, const EndBody& body) {
   const SystemClock clock;
   const Deadline deadline = Deadline::after(clock, 2 * options.timeout);
-  const std::unique_ptr<World> world = make_world(options);
+  const std::unique_ptr<World> world = make_world(options, SharedWorld::Ranks::kProcesses);
   std::vector<Child> children;
   for (int rank = 0; rank < options.ranks; ++rank) {
     children.push_back(start_child(*world, rank, body));

@@ -3,6 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include <unistd.h>
+
 #include "collectives/backend/shm.h"
 #include "comm/transport/shm.h"
 
@@ -21,7 +23,7 @@ std::size_t backend_offset(int ranks) {
 
 }  // namespace
 
-SharedWorld::SharedWorld(int ranks, Backend backend)
+SharedWorld::SharedWorld(int ranks, Backend backend, Ranks kind)
     : segment_(std::make_shared<SharedSegment>(
           SharedSegment::create_nameless(backend_offset(ranks) +
                                          shm::Layout::bytes_for(ranks, kChunkBytes))
@@ -29,6 +31,12 @@ SharedWorld::SharedWorld(int ranks, Backend backend)
       backend_(backend),
       group_{.name = "test"} {
   group_.members.assign(static_cast<std::size_t>(ranks), {.host = "local"});
+  if (kind == Ranks::kProcesses) return;
+  arenas_.own = &MemoryDomain::of_process();
+  for (int rank = 0; rank < ranks; ++rank) {
+    UniqueFd file(::dup(arenas_.own->file().value()));
+    arenas_.views.push_back(ArenaView::open(std::move(file)).value());
+  }
 }
 
 std::unique_ptr<Transport> SharedWorld::enter(int rank, std::shared_ptr<PollEngine> engine) {
@@ -46,7 +54,8 @@ std::unique_ptr<CollectiveBackend> SharedWorld::backend(int rank, Transport& tra
   return std::make_unique<ShmBackend>(
       shm::Layout(segment_->memory().data() + backend_offset(size()), size(), kChunkBytes),
       std::move(bells), transport,
-      ShmBackend::Options{.rank = rank, .shares_cpus = backend_ == Backend::kGathering});
+      ShmBackend::Options{
+          .rank = rank, .shares_cpus = backend_ == Backend::kGathering, .arenas = arenas_});
 }
 
 }  // namespace paceline::testing

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "collectives/backend/shm/memory.h"
 #include "comm/shared_segment.h"
 #include "tests/harness/world.h"
 
@@ -11,7 +12,9 @@ namespace paceline::testing {
 class SharedWorld final : public World {
  public:
   enum class Backend { kPlans, kDirect, kGathering };
-  SharedWorld(int ranks, Backend backend);
+  enum class Ranks { kThreads, kProcesses };
+  /// Threads reach each other's buffers.
+  SharedWorld(int ranks, Backend backend, Ranks kind);
 
   int size() const override { return group_.size(); }
   std::unique_ptr<Transport> enter(int rank, std::shared_ptr<PollEngine> engine) override;
@@ -20,6 +23,7 @@ class SharedWorld final : public World {
  private:
   const std::shared_ptr<SharedSegment> segment_;  // owners: see ShmPlace
   const Backend backend_;
+  shm::Arenas arenas_;
   Group group_;  // of no rank yet
 };
 

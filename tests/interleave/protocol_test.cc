@@ -7,217 +7,13 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/interleave/model.h"
+#include "tests/interleave/protocol_model.h"
 #include "tests/interleave/search.h"
 
 namespace paceline::testing {
 namespace {
 
-using shm::Counter;
 using shm::Form;
-using shm::Progress;
-
-// The backend's Memory. A load takes any value that it may.
-template <std::uint64_t Calls, std::uint64_t Chunks, std::uint64_t TrueChunks = Chunks,
-          std::uint64_t Exchanges = 2>
-struct ModelAccess {
-  static constexpr std::uint64_t kCalls = Calls;
-  static constexpr std::uint64_t kExchanges = Exchanges;
-  static constexpr std::uint64_t kChunks = Chunks;
-  // The rings' true lengths.
-  static constexpr std::uint64_t kCallPlaces = 2;
-  static constexpr std::uint64_t kExchangePlaces = 2;
-  static constexpr std::uint64_t kPosts = kCallPlaces + kExchangePlaces;
-  static constexpr std::uint64_t kChunkPlaces = TrueChunks;
-
-  ModelMemory& memory;
-  int rank;
-  int ranks;
-  bool releases;
-  Choices& choices;
-
-  static std::size_t locations(int ranks) { return explained_at(ranks, ranks, 0); }
-  static std::size_t regions(int ranks) { return signature_at(ranks, ranks, 0); }
-  static std::size_t flag_at(int of, std::uint64_t operation) {
-    return static_cast<std::size_t>(of) * (kCallPlaces + shm::kCounters) + operation % kCallPlaces;
-  }
-  static std::size_t counter_at(int of, Counter which) {
-    return flag_at(of, 0) + kCallPlaces + static_cast<std::size_t>(which);
-  }
-  static std::size_t post_at(int of, std::uint64_t operation, bool everybody) {
-    return static_cast<std::size_t>(of) * (kPosts + 2 * kChunkPlaces) +
-           (everybody ? kCallPlaces + operation % kExchangePlaces : operation % kCallPlaces);
-  }
-  static std::size_t staged_at(int of, std::uint64_t chunk) {
-    return post_at(of, 0, false) + kPosts + chunk % kChunkPlaces;
-  }
-  static std::size_t result_at(int of, std::uint64_t chunk) {
-    return staged_at(of, 0) + kChunkPlaces + chunk % kChunkPlaces;
-  }
-
-  // Behind those of all ranks.
-  static std::size_t arrivals_at(int ranks, std::uint64_t operation) {
-    return flag_at(ranks, 0) + operation % kExchangePlaces;
-  }
-  static std::size_t conclusion_at(int ranks, std::uint64_t operation) {
-    return arrivals_at(ranks, operation) + kExchangePlaces;
-  }
-  static std::size_t explained_at(int ranks, int of, std::uint64_t operation) {
-    return conclusion_at(ranks, 0) + kExchangePlaces + static_cast<std::size_t>(of) * kCallPlaces +
-           operation % kCallPlaces;
-  }
-  static std::size_t gathered_at(int ranks, std::uint64_t operation) {
-    return post_at(ranks, 0, false) + operation % kExchangePlaces;
-  }
-  static std::size_t signature_at(int ranks, int of, std::uint64_t operation) {
-    return gathered_at(ranks, 0) + kExchangePlaces + static_cast<std::size_t>(of) * kCallPlaces +
-           operation % kCallPlaces;
-  }
-
-  std::uint64_t load(std::size_t location) const {
-    return memory.load_acquire(rank, location, choices.pick_visible(memory, rank, location));
-  }
-  void store(std::size_t location, std::uint64_t value) const {
-    releases ? memory.store_release(rank, location, value)
-             : memory.store_relaxed(rank, location, value);
-  }
-
-  void publish(std::uint64_t operation, std::uint64_t flag, bool everybody) const {
-    memory.write(rank, post_at(rank, operation, everybody), operation + 1);
-    store(flag_at(rank, operation), flag);
-  }
-  void explain(std::uint64_t operation) const {
-    memory.write(rank, signature_at(ranks, rank, operation), operation + 1);
-    store(explained_at(ranks, rank, operation), operation + 1);
-  }
-  bool is_explained(int of, std::uint64_t operation) const {
-    return load(explained_at(ranks, of, operation)) == operation + 1;
-  }
-  void read_signature(int of, std::uint64_t operation) const {
-    memory.read(rank, signature_at(ranks, of, operation), operation + 1);
-  }
-  std::uint64_t flag(int of, std::uint64_t operation) const { return load(flag_at(of, operation)); }
-  void take(int root, std::uint64_t operation) const {
-    memory.read(rank, post_at(root, operation, false), operation + 1);
-  }
-  void combine(std::uint64_t operation) const {
-    for (int of = 0; of < ranks; ++of) {
-      memory.read(rank, post_at(of, operation, true), operation + 1);
-    }
-  }
-  void wake_others() const {}
-  void expect_exchange(std::uint64_t) const {}
-  bool arrive(std::uint64_t operation) const {
-    const std::size_t arrivals = arrivals_at(ranks, operation);
-    const std::uint64_t now = memory.last(arrivals) + 1;
-    releases ? memory.fetch_add_acq_rel(rank, arrivals, 1)
-             : memory.exchange_relaxed(rank, arrivals, now);
-    return now % static_cast<std::uint64_t>(ranks) == 0;
-  }
-  void gather(std::uint64_t operation) const {
-    combine(operation);
-    memory.write(rank, gathered_at(ranks, operation), operation + 1);
-  }
-  void conclude(std::uint64_t operation, std::uint64_t flag) const {
-    store(conclusion_at(ranks, operation), flag);
-  }
-  std::uint64_t conclusion(std::uint64_t operation) const {
-    return load(conclusion_at(ranks, operation));
-  }
-  void take_result(std::uint64_t operation) const {
-    memory.read(rank, gathered_at(ranks, operation), operation + 1);
-  }
-  std::uint64_t counter(int of, Counter which) const { return load(counter_at(of, which)); }
-  void advance(Counter which, std::uint64_t value) const { store(counter_at(rank, which), value); }
-
-  void stage(std::uint64_t chunk) const { memory.write(rank, staged_at(rank, chunk), chunk + 1); }
-  void reduce(std::uint64_t chunk) const {
-    for (int of = 0; of < ranks; ++of)
-      if (of != rank) memory.read(rank, staged_at(of, chunk), chunk + 1);
-    memory.write(rank, result_at(rank, chunk), chunk + 1);
-  }
-  void drain(std::uint64_t chunk) const {
-    for (int of = 0; of < ranks; ++of)
-      if (of != rank) memory.read(rank, result_at(of, chunk), chunk + 1);
-  }
-  void drain_staged(int root, std::uint64_t chunk) const {
-    memory.read(rank, staged_at(root, chunk), chunk + 1);
-  }
-};
-
-template <class Access>
-class State {
- public:
-  // One script for each rank. Who waits explains itself only where they differ: there would be
-  // many more states, and nobody would look.
-  State(std::vector<std::vector<Form>> scripts, bool releases)
-      : scripts_(std::move(scripts)),
-        releases_(releases),
-        differs_(scripts_.front() != scripts_.back()),
-        memory_(threads(), Access::locations(threads()), Access::regions(threads())),
-        running_(scripts_.size(), false),
-        next_(scripts_.size(), 0) {
-    for (int rank = 0; rank < threads(); ++rank) ranks_.emplace_back(rank, threads());
-  }
-
-  int threads() const { return static_cast<int>(scripts_.size()); }
-  // Who waits for one that contributes nothing, and has found a disagreement, is left waiting.
-  bool ended() const {
-    if (silent_differed_) return true;
-    for (std::size_t rank = 0; rank < scripts_.size(); ++rank) {
-      if (running_[rank] || next_[rank] < scripts_[rank].size()) return false;
-    }
-    return true;
-  }
-  bool step(int thread, Choices& choices) {
-    const auto rank = static_cast<std::size_t>(thread);
-    if (!running_[rank]) {
-      if (next_[rank] == scripts_[rank].size()) return false;
-      ranks_[rank].start(scripts_[rank][next_[rank]++]);
-      running_[rank] = true;
-      return true;
-    }
-    Access access{memory_, thread, threads(), releases_, choices};
-    const Progress progress = ranks_[rank].step(access);
-    if (progress == Progress::kDiffers) {
-      ranks_[rank].explain(access);
-      access.read_signature(ranks_[rank].awaited(), ranks_[rank].operation());
-      next_[rank] = scripts_[rank].size();  // begins nothing more
-      silent_differed_ |= !ranks_[rank].contributes();
-    }
-    running_[rank] = progress != Progress::kEnded && progress != Progress::kDiffers;
-    return progress != Progress::kWaits || (differs_ && explains(thread, access, choices));
-  }
-  std::string key() const {
-    std::string key;
-    memory_.append_key(key);
-    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-      for (const std::uint64_t number : ranks_[rank].state())
-        key.append(reinterpret_cast<const char*>(&number), sizeof number);
-      key += static_cast<char>(next_[rank]);
-      key += running_[rank] ? 'r' : 'i';
-    }
-    return key;
-  }
-
- private:
-  // Who waits may explain itself now or later.
-  bool explains(int thread, Access& access, Choices& choices) {
-    shm::Protocol<Access>& own = ranks_[static_cast<std::size_t>(thread)];
-    const std::vector<std::uint64_t> before = own.state();
-    if (choices.pick(2) == 1) own.explain(access);
-    return own.state() != before;
-  }
-
-  std::vector<std::vector<Form>> scripts_;
-  bool releases_;
-  bool differs_;
-  ModelMemory memory_;
-  std::vector<shm::Protocol<Access>> ranks_;
-  std::vector<bool> running_;
-  std::vector<std::size_t> next_;
-  bool silent_differed_ = false;
-};
 
 constexpr std::size_t kMostStates = 500'000;
 
@@ -281,6 +77,33 @@ TEST(FlagProtocol, LongOperationsOfTwo) {
 TEST(FlagProtocol, LongOperationsOfThree) {
   expect_right(3, {broadcast(0, 3)});
   expect_right(3, {all_reduce(1)});
+}
+
+// With one array of each rank in a buffer, which its program writes and reads.
+using Reached = ModelAccess<2, 1, 1, 2, Buffers::kReached>;
+using WithoutFences = ModelAccess<2, 1, 1, 2, Buffers::kWithoutFences>;
+
+TEST(FlagProtocol, DirectOperations) {
+  expect_right<Reached>(2, {all_reduce(1), all_reduce(2), all_reduce(1)});
+  expect_right<Reached>(2, {all_reduce(2), broadcast(0, 1), all_reduce(1)});
+  expect_right<Reached>(3, {all_reduce(1)});
+}
+
+// Whoever has given up gets its memory back, and then nobody writes into it.
+TEST(FlagProtocol, WhoGivesUpGetsItsMemoryBack) {
+  const auto give_up = []<class Access>(Access*, int ranks, int operations) {
+    const std::vector<Form> script(static_cast<std::size_t>(operations), all_reduce(1));
+    const State<Access> start(std::vector(static_cast<std::size_t>(ranks), script), true, true);
+    const SearchResult result = search(start, kMostStates);
+    std::cout << ranks << " ranks that may give up: " << result.states << " states\n";
+    return result;
+  };
+  for (const auto& [ranks, operations] : {std::pair(2, 2), std::pair(3, 1)}) {
+    const SearchResult result = give_up(static_cast<Reached*>(nullptr), ranks, operations);
+    EXPECT_EQ(result.fault, "");
+    EXPECT_TRUE(result.complete);
+  }
+  EXPECT_NE(give_up(static_cast<WithoutFences*>(nullptr), 2, 1).fault, "");
 }
 
 // Whatever the order, all that look at others find out, and nobody takes what is not meant for it.

@@ -25,7 +25,8 @@ std::unique_ptr<World> make_world(int ranks, ProcessWorld::Over over) {
   if (over == ProcessWorld::Over::kTcp) return std::make_unique<TcpWorld>(ranks);
   const bool crowded = ranks > CpuSet::affinity().count();
   return std::make_unique<SharedWorld>(
-      ranks, crowded ? SharedWorld::Backend::kGathering : SharedWorld::Backend::kDirect);
+      ranks, crowded ? SharedWorld::Backend::kGathering : SharedWorld::Backend::kDirect,
+      SharedWorld::Ranks::kProcesses);
 }
 
 std::string run_rank(World& world, int rank, const Scenario& scenario,

@@ -1,4 +1,5 @@
-// What the flag protocol knows of an operation, and the flag that tells it to others.
+// What the flag protocol knows of an operation, the flag that tells it to others, and what a step
+// comes to.
 #pragma once
 
 #include <cstdint>
@@ -20,5 +21,13 @@ struct Form {
 inline std::uint64_t flag_of(std::uint64_t operation, std::uint32_t digest) {
   return std::uint64_t{digest} << 32 | static_cast<std::uint32_t>(operation + 1);
 }
+
+/// What a step has come to.
+enum class Progress : std::uint8_t {
+  kMoved,    ///< there is more to do at once
+  kWaits,    ///< for somebody
+  kDiffers,  ///< who is waited for has called something else, and has explained what
+  kEnded,
+};
 
 }  // namespace paceline::shm

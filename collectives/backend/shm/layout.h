@@ -4,7 +4,8 @@
 // whoever comes last writes the result. First what all look at, of all ranks together: a rank that
 // shares its CPU finds few pages of it in the processor's tables when its turn comes.
 //
-//   calls       a ring of the last operations: a flag, and what is contributed if that is tiny
+//   calls       a ring of the last operations: a flag, and what is contributed if that is tiny, or
+//               where it lies if that is long
 //   counters    how far it is: read by those who want to write into what it reads from
 //   signatures  of those calls, for those whose flag is another: written where somebody may want
 //               them. Apart from the flags: who reads a line gets its neighbour, too
@@ -55,15 +56,25 @@ struct alignas(kPairBytes) CallSignature {
   std::atomic<std::uint64_t> number;
 };
 
-/// What a rank tells about its progress; each only grows. Chunks are counted through all
-/// operations of the communicator.
+/// What a rank tells about its progress; but for the last two each only grows. Chunks are counted
+/// through all operations of the communicator.
 enum class Counter : std::size_t {
   kDone,     ///< operations that it has ended
   kFilled,   ///< chunks that it has staged
   kReduced,  ///< chunks of which it needs nobody's staged bytes any more
   kDrained,  ///< chunks of which it needs nobody's result any more
+  kWriting,  ///< the operation, plus one, in which it is writing into others' buffers; 0: in none
+  kRevoked,  ///< 1 where nobody may begin to write into its buffers any more
 };
-inline constexpr std::size_t kCounters = 4;
+inline constexpr std::size_t kCounters = 6;
+
+/// Where a rank's arrays of a long operation lie in its arena (comm/memory_domain.h).
+struct Offer {
+  static constexpr std::uint64_t kNone = UINT64_MAX;
+  std::uint64_t input = kNone;
+  std::uint64_t output = kNone;
+};
+static_assert(sizeof(Offer) <= Line::kDataBytes);
 
 struct alignas(kPairBytes) Count {
   std::atomic<std::uint64_t> value;

@@ -4,13 +4,81 @@
 #include <cstring>
 
 namespace paceline::shm {
+namespace {
+
+// Between two looks at whether others have given up; and what lies in a first-level cache when it
+// is written a second time.
+constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+constexpr std::size_t kBlockBytes = std::size_t{16} << 10;
+
+}  // namespace
 
 std::uint64_t Memory::begin_chunks(std::uint64_t first_chunk) {
   const std::size_t whole = std::exchange(short_bytes_, 0);
   chunk_count_ = layout_.chunk_bytes() / element_bytes_;
   first_chunk_ = first_chunk;
+  if (request_->signature.kind == OperationKind::kAllReduce) offer_buffers();
   const std::size_t most = bytes(chunk_count_);
   return (whole + most - 1) / most;
+}
+
+// Whoever reads it finds no arrays where there are none.
+void Memory::offer_buffers() {
+  offers_ = true;
+  offer_ = {};
+  if (arenas_.own == nullptr) return;
+  const std::size_t whole = bytes(request_->signature.count);
+  offer_.input = retain(request_->input, whole);
+  offer_.output = retain(request_->output, whole);
+}
+
+std::uint64_t Memory::retain(const void* begin, std::size_t bytes) {
+  const auto place = arenas_.own->place_of(begin, bytes);
+  return place && arenas_.own->retain(*place) ? *place : Offer::kNone;
+}
+
+void Memory::take_back() {
+  offers_ = false;
+  for (const std::uint64_t place : {offer_.input, offer_.output})
+    if (place != Offer::kNone) arenas_.own->release(place);
+}
+
+Status Memory::leave_buffers() {
+  if (!offers_ || offer_.output == Offer::kNone) return {};
+  return arenas_.own->leave_behind(offer_.output, bytes(request_->signature.count));
+}
+
+std::optional<std::uint64_t> Memory::begin_direct(std::uint64_t operation) {
+  if (!offers_ || arenas_.own == nullptr) return {};
+  const auto count = static_cast<std::size_t>(request_->signature.count);
+  for (int rank = 0; rank < layout_.ranks(); ++rank) {
+    const auto place = static_cast<std::size_t>(rank);
+    Offer theirs;
+    std::memcpy(&theirs, layout_.call(rank, operation).line.data, sizeof theirs);
+    const ArenaView& view = *arenas_.views[place];
+    if (!view.has(theirs.input, bytes(count)) || !view.has(theirs.output, bytes(count))) return {};
+    inputs_[place] = rank == rank_ ? request_->input : view.at(theirs.input);
+    outputs_[place] = rank == rank_ ? request_->output : view.at(theirs.output);
+  }
+  const std::size_t own = bytes(part({0, count}, rank_).size());
+  return (own + kPieceBytes - 1) / kPieceBytes;
+}
+
+// In the order of the ranks, so that the bits are the same whoever makes them.
+void Memory::reduce_piece(std::uint64_t piece) {
+  const Range own = part({0, static_cast<std::size_t>(request_->signature.count)}, rank_);
+  const std::size_t block = kBlockBytes / element_bytes_;
+  const std::size_t begin = own.begin + piece * (kPieceBytes / element_bytes_);
+  const std::size_t end = std::min(own.end, begin + kPieceBytes / element_bytes_);
+  std::byte* const output = outputs_[static_cast<std::size_t>(rank_)];
+  for (std::size_t at = begin; at < end; at += block) {
+    const std::size_t count = std::min(block, end - at);
+    for (std::size_t rank = 0; rank < inputs_.size(); ++rank)
+      operands_[rank] = inputs_[rank] + bytes(at);
+    reduce_all(output + bytes(at), count);
+    for (std::byte* const theirs : outputs_)
+      if (theirs != output) std::memcpy(theirs + bytes(at), output + bytes(at), bytes(count));
+  }
 }
 
 // In place this rank's own block is there already.

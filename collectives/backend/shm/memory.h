@@ -1,18 +1,29 @@
 // What the flag protocol does to the shared segment and to the buffers of an operation.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "collectives/backend.h"
 #include "collectives/backend/shm/layout.h"
 #include "collectives/reduce/kernels.h"
+#include "comm/arena_view.h"
 #include "comm/doorbell.h"
+#include "comm/memory_domain.h"
 
 namespace paceline::shm {
+
+/// What the ranks reach of each other's memory.
+struct Arenas {
+  MemoryDomain* own = nullptr;                          ///< borrowed; null where there are none
+  std::vector<std::shared_ptr<const ArenaView>> views;  ///< by rank
+};
 
 /// The Memory of protocol.h, of one rank. Nothing here waits or decides. What a short operation
 /// needs stands in this header, to become part of its caller.
@@ -24,12 +35,16 @@ class Memory {
 
   /// `bells` are the ranks' own, by rank; they and the layout's memory are borrowed. `registered`:
   /// Doorbell::register_process() has succeeded.
-  Memory(const Layout& layout, int rank, std::vector<Doorbell*> bells, bool registered)
+  Memory(const Layout& layout, int rank, std::vector<Doorbell*> bells, bool registered,
+         Arenas arenas)
       : layout_(layout),
         rank_(rank),
         others_bells_(std::move(bells)),
         registered_(registered),
-        operands_(static_cast<std::size_t>(layout.ranks())) {
+        arenas_(std::move(arenas)),
+        operands_(static_cast<std::size_t>(layout.ranks())),
+        inputs_(operands_.size()),
+        outputs_(operands_.size()) {
     others_bells_.erase(others_bells_.begin() + rank);
   }
 
@@ -51,6 +66,12 @@ class Memory {
     short_bytes_ = bytes(signature.count) * blocks_of(signature.kind, layout_.ranks());
     return short_bytes_ <= most_short ? 0 : begin_chunks(first_chunk);
   }
+  /// Its buffers may be freed.
+  void end() {
+    if (offers_) take_back();
+  }
+  /// Nobody has to be writing into its buffers: their memory is what others reach no more.
+  Status leave_buffers();
 
   void publish(std::uint64_t operation, std::uint64_t flag, bool everybody);
   void explain(std::uint64_t operation);
@@ -87,9 +108,13 @@ class Memory {
     return layout_.counter(rank, which).load(std::memory_order_acquire);
   }
   void advance(Counter which, std::uint64_t value) {
-    layout_.counter(rank_, which).store(value, std::memory_order_release);
+    set(which, value);
     wake_others();
   }
+  void set(Counter which, std::uint64_t value) {
+    layout_.counter(rank_, which).store(value, std::memory_order_release);
+  }
+  static void fence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
 
   void wake_others() {
     if (registered_) {
@@ -99,6 +124,9 @@ class Memory {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     for (Doorbell* bell : others_bells_) bell->ring_behind_fence();
   }
+
+  std::optional<std::uint64_t> begin_direct(std::uint64_t operation);
+  void reduce_piece(std::uint64_t piece);
 
   void stage(std::uint64_t chunk);
   void reduce(std::uint64_t chunk);
@@ -118,6 +146,9 @@ class Memory {
     std::size_t size() const { return end - begin; }
   };
   std::uint64_t begin_chunks(std::uint64_t first_chunk);
+  void offer_buffers();
+  void take_back();
+  std::uint64_t retain(const void* begin, std::size_t bytes);
   Range chunk_range(std::uint64_t chunk) const;
   Range part(const Range& chunk, int rank) const;
   std::size_t bytes(std::size_t count) const { return count * element_bytes_; }
@@ -135,6 +166,7 @@ class Memory {
   const int rank_;
   std::vector<Doorbell*> others_bells_;
   const bool registered_;
+  const Arenas arenas_;
 
   const OperationRequest* request_ = nullptr;
   std::size_t element_bytes_ = 0;
@@ -143,6 +175,12 @@ class Memory {
   std::uint64_t first_chunk_ = 0;
   const Kernels* kernels_ = nullptr;   // of the operation's type, where everybody contributes
   std::vector<const void*> operands_;  // by rank: of a reduction
+
+  // Of a long all-reduce.
+  bool offers_ = false;
+  Offer offer_;
+  std::vector<const std::byte*> inputs_;  // by rank: where all lie in buffers
+  std::vector<std::byte*> outputs_;
 };
 
 namespace detail {
@@ -175,6 +213,8 @@ inline void Memory::publish(std::uint64_t operation, std::uint64_t flag, bool ev
     std::memcpy(layout_.post(rank_, operation, everybody), request_->input, short_bytes_);
   } else if (short_bytes_ > 0) {
     detail::copy_line(call.line.data, request_->input, short_bytes_);
+  } else if (offers_) {
+    std::memcpy(call.line.data, &offer_, sizeof offer_);
   }
   call.line.flag.store(flag, std::memory_order_release);
   if (everybody) kernels_ = &kernels().of(request_->signature.type);

@@ -15,34 +15,22 @@
 // the others' time. So they count their arrivals, and the last one, who need not wait for anybody,
 // meets all alone and leaves the result for them: each waits for one flag.
 //
-// A long operation goes through chunks in flight. Of each, every rank stages its input, reduces its
-// own part from everybody's staging, and drains the others' parts from their results:
-//
-//   stage chunk c    when nobody needs staged chunk c - kChunks:     all kReduced > c - kChunks
-//   reduce chunk c   when all have staged it:                        all kFilled  > c
-//                    and nobody needs result chunk c - kChunks:      all kDrained > c - kChunks
-//   drain chunk c    when all have reduced it:                       all kReduced > c
-//
-// In a broadcast the root stages and the others drain the staging itself.
+// A long operation goes on after that: directly between the ranks' buffers (direct.h), where all
+// lie in memory that all reach, or through chunks in flight (pipeline.h).
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "collectives/backend/shm/direct.h"
 #include "collectives/backend/shm/form.h"
 #include "collectives/backend/shm/layout.h"
+#include "collectives/backend/shm/pipeline.h"
+#include "collectives/backend/shm/seen.h"
 
 namespace paceline::shm {
-
-/// What a step has come to.
-enum class Progress : std::uint8_t {
-  kMoved,    ///< there is more to do at once
-  kWaits,    ///< for awaited()
-  kDiffers,  ///< awaited() has called something else, and has explained what
-  kEnded,
-};
 
 /// A step() looks at other ranks' flags and counters until it can do one thing, and does it with
 /// what follows from it: trying every order of steps, with looks that may see less than there is,
@@ -65,17 +53,21 @@ enum class Progress : std::uint8_t {
 ///   void expect_exchange(operation)           a hint: likely to be met as the last one was
 ///   std::uint64_t counter(rank, Counter)      acquire
 ///   void advance(Counter, value)              release, and wakes who may wait for it
+///   void set(Counter, value)                  release; nobody waits for it
+///   void fence()                              sequentially consistent
+///   std::optional<std::uint64_t> begin_direct(operation)
+///                                             reads what all contributed: the pieces of this
+///                                             rank's part, or nothing where chunks have to do
+///   void reduce_piece(piece)                  reads all inputs, writes all outputs
 ///   void stage(chunk), reduce(chunk), drain(chunk), drain_staged(root, chunk)
 template <class Memory>
 class Protocol {
  public:
-  Protocol(int rank, int ranks)
-      : rank_(rank), ranks_(ranks), seen_(kCounters, Row(static_cast<std::size_t>(ranks), 0)) {}
+  Protocol(int rank, int ranks) : rank_(rank), ranks_(ranks), seen_(rank, ranks) {}
 
   void start(const Form& form) {
     form_ = form;
     flag_ = flag_of(operation_, form.digest);
-    staged_ = reduced_ = drained_ = 0;
     explains_ = form.everybody;
     met_ = form.everybody ? 0 : form.root;
     stage_ = contributes() ? Stage::kPlace : Stage::kMeet;
@@ -87,7 +79,7 @@ class Protocol {
   /// The number of the operation's first chunk.
   std::uint64_t first_chunk() const { return first_chunk_; }
   /// Whom the last step waited for: one of those that hold it up.
-  int awaited() const { return awaited_; }
+  int awaited() const { return seen_.awaited(); }
   /// All that hold this rank up, each by a flag or counter that it has not got to.
   std::vector<int> holding_up(const Memory& memory) const {
     std::vector<int> ranks;
@@ -106,16 +98,11 @@ class Protocol {
   /// All that decides what it does next, for those who try every order.
   std::vector<std::uint64_t> state() const {
     std::vector<std::uint64_t> all{static_cast<std::uint64_t>(stage_),
-                                   static_cast<std::uint64_t>(met_),
-                                   static_cast<std::uint64_t>(role_),
-                                   explains_,
-                                   operation_,
-                                   first_chunk_,
-                                   staged_,
-                                   reduced_,
-                                   drained_};
-    for (const Row& row : seen_) all.insert(all.end(), row.begin(), row.end());
-    all.insert(all.end(), by_all_.begin(), by_all_.end());
+                                   static_cast<std::uint64_t>(met_), explains_, operation_,
+                                   first_chunk_};
+    pipeline_.append_state(all);
+    direct_.append_state(all);
+    seen_.append_state(all);
     return all;
   }
 
@@ -139,8 +126,10 @@ class Protocol {
         return gather(memory);
       case Stage::kResult:
         return take_result(memory);
+      case Stage::kDirect:
+        return go_on(memory, direct_.step(memory, seen_));
       case Stage::kPipeline:
-        return form_.everybody ? step_all_reduce(memory) : step_broadcast(memory);
+        return go_on(memory, pipeline_.step(memory, seen_));
       case Stage::kEnd:
         return end(memory);
       case Stage::kIdle:
@@ -150,19 +139,21 @@ class Protocol {
   }
 
  private:
-  using Row = std::vector<std::uint64_t>;
-  enum class Stage : std::uint8_t { kIdle, kPlace, kMeet, kGather, kResult, kPipeline, kEnd };
-  static constexpr int kRoles = 3;
+  enum class Stage : std::uint8_t {
+    kIdle,
+    kPlace,
+    kMeet,
+    kGather,
+    kResult,
+    kDirect,
+    kPipeline,
+    kEnd,
+  };
 
   bool is_own(int rank) const { return rank == rank_; }
-  std::uint64_t& by_all(Counter which) { return by_all_[static_cast<std::size_t>(which)]; }
-  std::uint64_t& seen(Counter which, int rank) {
-    return seen_[static_cast<std::size_t>(which)][static_cast<std::size_t>(rank)];
-  }
-
   // The call's place in the ring is free once everybody has ended the call that was there.
   Progress find_place(Memory& memory) {
-    if (!reached(memory, Counter::kDone, done_before_place())) return Progress::kWaits;
+    if (!seen_.reached(memory, Counter::kDone, done_before_place())) return Progress::kWaits;
     memory.publish(operation_, flag_, form_.everybody);
     if (!form_.everybody) memory.explain(operation_);
     if (form_.gathered) {
@@ -171,7 +162,8 @@ class Protocol {
       return Progress::kMoved;
     }
     memory.wake_others();
-    stage_ = form_.everybody ? Stage::kMeet : after_meeting();
+    stage_ = Stage::kMeet;
+    if (!form_.everybody) begin_long(memory);
     return Progress::kMoved;
   }
 
@@ -198,13 +190,13 @@ class Protocol {
   // The root has begun this one, and so ended all before it.
   Progress end_meeting_of_root(Memory& memory) {
     memory.take(form_.root, operation_);
-    seen(Counter::kDone, form_.root) = std::max(seen(Counter::kDone, form_.root), operation_);
+    seen_.note(Counter::kDone, form_.root, operation_);
     return leave_meeting(memory);
   }
 
   // kMoved: it has called the same; kWaits: it has not come so far.
   Progress compare(const Memory& memory, int rank) {
-    awaited_ = rank;
+    seen_.await(rank);
     const std::uint64_t flag = memory.flag(rank, operation_);
     if (flag == flag_) return Progress::kMoved;
     const bool same_call = static_cast<std::uint32_t>(flag) == static_cast<std::uint32_t>(flag_);
@@ -242,116 +234,55 @@ class Protocol {
 
   // All have begun this one, and so ended all before it.
   Progress end_exchange(Memory& memory) {
-    by_all(Counter::kDone) = operation_;
+    seen_.note_all(Counter::kDone, operation_);
     return leave_meeting(memory);
   }
 
   Progress leave_meeting(Memory& memory) {
-    stage_ = after_meeting();
+    begin_long(memory);
     return stage_ == Stage::kEnd ? end(memory) : Progress::kMoved;
   }
 
-  Stage after_meeting() const { return form_.chunks > 0 ? Stage::kPipeline : Stage::kEnd; }
-
-  // The three roles take turns; it waits once none of them can go on.
-  Progress step_all_reduce(Memory& memory) {
-    Progress progress = Progress::kWaits;
-    for (int tried = 0; tried < kRoles && progress == Progress::kWaits; ++tried) {
-      progress = try_role(memory, role_);
-      role_ = (role_ + 1) % kRoles;
+  // All that contribute have: so all ranks come to the same.
+  void begin_long(Memory& memory) {
+    stage_ = Stage::kEnd;
+    if (form_.chunks == 0) return;
+    std::optional<std::uint64_t> pieces;
+    if (form_.everybody) pieces = memory.begin_direct(operation_);
+    stage_ = pieces ? Stage::kDirect : Stage::kPipeline;
+    if (pieces) {
+      direct_.start(operation_, *pieces, first_chunk_ + form_.chunks);
+    } else {
+      pipeline_.start(form_, first_chunk_);
     }
-    if (drained_ == form_.chunks) stage_ = Stage::kEnd;
-    return progress;
   }
 
-  Progress try_role(Memory& memory, int role) {
-    if (role == 0) return try_stage(memory);
-    return role == 1 ? try_reduce(memory) : try_drain(memory);
+  Progress go_on(Memory& memory, Progress progress) {
+    if (progress != Progress::kEnded) return progress;
+    stage_ == Stage::kDirect ? direct_.end(memory) : pipeline_.end(memory, seen_);
+    return end(memory);
   }
 
-  Progress try_stage(Memory& memory) {
-    if (staged_ == form_.chunks) return Progress::kWaits;
-    const std::uint64_t chunk = first_chunk_ + staged_;
-    if (!reached(memory, Counter::kReduced, left_behind(chunk))) return Progress::kWaits;
-    memory.stage(chunk);
-    memory.advance(Counter::kFilled, chunk + 1);
-    ++staged_;
-    return Progress::kMoved;
-  }
-
-  Progress try_reduce(Memory& memory) {
-    if (reduced_ == staged_) return Progress::kWaits;
-    const std::uint64_t chunk = first_chunk_ + reduced_;
-    if (!reached(memory, Counter::kFilled, chunk + 1)) return Progress::kWaits;
-    if (!reached(memory, Counter::kDrained, left_behind(chunk))) return Progress::kWaits;
-    memory.reduce(chunk);
-    memory.advance(Counter::kReduced, chunk + 1);
-    ++reduced_;
-    return Progress::kMoved;
-  }
-
-  Progress try_drain(Memory& memory) {
-    if (drained_ == reduced_) return Progress::kWaits;
-    const std::uint64_t chunk = first_chunk_ + drained_;
-    if (!reached(memory, Counter::kReduced, chunk + 1)) return Progress::kWaits;
-    memory.drain(chunk);
-    memory.advance(Counter::kDrained, chunk + 1);
-    ++drained_;
-    return Progress::kMoved;
-  }
-
-  Progress step_broadcast(Memory& memory) {
-    const Progress progress = is_own(form_.root) ? try_stage(memory) : try_copy(memory);
-    if ((is_own(form_.root) ? staged_ : drained_) == form_.chunks) stage_ = Stage::kEnd;
-    return progress;
-  }
-
-  Progress try_copy(Memory& memory) {
-    const std::uint64_t chunk = first_chunk_ + drained_;
-    if (!reached_by(memory, form_.root, Counter::kFilled, chunk + 1)) return Progress::kWaits;
-    memory.drain_staged(form_.root, chunk);
-    memory.advance(Counter::kReduced, chunk + 1);
-    ++drained_;
-    return Progress::kMoved;
-  }
-
-  // Counters that this operation did not need are brought up to where it ends, since the next
-  // one's chunks are numbered on from there.
+  // The next operation's chunks are numbered on from here.
   Progress end(Memory& memory) {
-    const std::uint64_t chunks = first_chunk_ + form_.chunks;
-    if (form_.chunks > 0 && !form_.everybody) {
-      memory.advance(is_own(form_.root) ? Counter::kReduced : Counter::kFilled, chunks);
-      memory.advance(Counter::kDrained, chunks);
-    }
-    first_chunk_ = chunks;
+    first_chunk_ += form_.chunks;
     memory.advance(Counter::kDone, ++operation_);
     stage_ = Stage::kIdle;
     return Progress::kEnded;
   }
 
   bool holds_up(const Memory& memory, int rank) const {
-    const auto is_behind = [&](Counter which, std::uint64_t least) {
-      return memory.counter(rank, which) < least;
-    };
-    const bool is_root = rank == form_.root;
     switch (stage_) {
       case Stage::kPlace:
-        return is_behind(Counter::kDone, done_before_place());
+        return memory.counter(rank, Counter::kDone) < done_before_place();
       case Stage::kMeet:
       case Stage::kGather:
       case Stage::kResult:
-        return (form_.everybody || is_root) && memory.flag(rank, operation_) != flag_;
+        return (form_.everybody || rank == form_.root) && memory.flag(rank, operation_) != flag_;
+      case Stage::kDirect:
+        return direct_.holds_up(memory, rank);
       case Stage::kPipeline:
-        if (!form_.everybody && !contributes())
-          return is_root && is_behind(Counter::kFilled, first_chunk_ + drained_ + 1);
-        if (staged_ < form_.chunks &&
-            is_behind(Counter::kReduced, left_behind(first_chunk_ + staged_)))
-          return true;
-        if (reduced_ < staged_ && form_.everybody &&
-            (is_behind(Counter::kFilled, first_chunk_ + reduced_ + 1) ||
-             is_behind(Counter::kDrained, left_behind(first_chunk_ + reduced_))))
-          return true;
-        return drained_ < reduced_ && is_behind(Counter::kReduced, first_chunk_ + drained_ + 1);
+        return pipeline_.holds_up(memory, seen_, rank);
       case Stage::kEnd:
       case Stage::kIdle:
         break;
@@ -359,40 +290,18 @@ class Protocol {
     return false;
   }
 
-  static std::uint64_t left_behind(std::uint64_t chunk) {
-    return chunk + 1 > Memory::kChunks ? chunk + 1 - Memory::kChunks : 0;
-  }
-
-  bool reached(Memory& memory, Counter which, std::uint64_t least) {
-    if (by_all(which) >= least) return true;
-    for (int rank = 0; rank < ranks_; ++rank) {
-      if (!is_own(rank) && !reached_by(memory, rank, which, least)) return false;
-    }
-    by_all(which) = least;
-    return true;
-  }
-
-  bool reached_by(Memory& memory, int rank, Counter which, std::uint64_t least) {
-    if (seen(which, rank) >= least) return true;
-    awaited_ = rank;
-    seen(which, rank) = memory.counter(rank, which);
-    return seen(which, rank) >= least;
-  }
-
   int rank_;
   int ranks_;
-  std::vector<Row> seen_;  // of each counter, by rank: what it was at the last look
-  std::array<std::uint64_t, kCounters> by_all_{};  // what all have reached, as far as that is known
+  Seen<Memory> seen_;
   Form form_;
   Stage stage_ = Stage::kIdle;
   bool explains_ = false;  // it has yet to be written what this rank has called
   std::uint64_t flag_ = 0;
   std::uint64_t operation_ = 0;
   std::uint64_t first_chunk_ = 0;
-  std::uint64_t staged_ = 0, reduced_ = 0, drained_ = 0;  // chunks of this operation
-  int met_ = 0;   // the next whose contribution is taken; in kResult: whose call was looked at last
-  int role_ = 0;  // of the three in an all-reduce, whose turn it is
-  int awaited_ = -1;
+  int met_ = 0;  // the next whose contribution is taken; in kResult: whose call was looked at last
+  Direct<Memory> direct_;
+  Pipeline<Memory> pipeline_;
 };
 
 }  // namespace paceline::shm

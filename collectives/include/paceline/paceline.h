@@ -135,6 +135,12 @@ plResult_t plRedOpCreatePreMulSum(plRedOp_t* op, const void* scalar, plDataType_
                                   plScalarResidence_t residence, plComm_t comm);
 plResult_t plRedOpDestroy(plRedOp_t op, plComm_t comm);
 
+/* Memory that the ranks of a host reach directly: paceline/buffer.h, with its rules. Of unspecified
+ * contents, at the beginning of a page. Operations on it copy nothing for others; they take any
+ * part of it. Freeing NULL is nothing; freeing what a running operation uses is refused. */
+plResult_t plBufferAlloc(void** buffer, size_t bytes);
+plResult_t plBufferFree(void* buffer);
+
 /* What each does, and what is in place: paceline/communicator.h. */
 
 /* recvbuff[i] of the root = the reduction of every rank's sendbuff[i]. */

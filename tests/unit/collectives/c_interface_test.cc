@@ -1,5 +1,6 @@
 // The C interface: ranks as threads that meet by an id, every type and op, and what goes wrong.
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstring>
@@ -129,6 +130,27 @@ class CInterfaceAlone : public ::testing::Test {
 
   plComm_t comm_ = nullptr;
 };
+
+TEST(CInterface, BuffersAreAllocatedReducedAndFreed) {
+  constexpr std::size_t kCount = 100'000;
+  run_ranks_in_c(3, [](plComm_t comm, int rank) {
+    void* buffer = nullptr;
+    ASSERT_EQ(plBufferAlloc(&buffer, kCount * sizeof(std::int64_t)), plSuccess);
+    auto* const elements = static_cast<std::int64_t*>(buffer);
+    std::fill_n(elements, kCount, rank);
+    EXPECT_EQ(plAllReduce(buffer, buffer, kCount, plInt64, plSum, comm, nullptr), plSuccess);
+    EXPECT_EQ(std::count(elements, elements + kCount, 0 + 1 + 2), std::ptrdiff_t{kCount});
+    EXPECT_EQ(plBufferFree(elements + 1), plInvalidArgument);
+    EXPECT_EQ(plBufferFree(buffer), plSuccess);
+    EXPECT_EQ(plBufferFree(nullptr), plSuccess);
+    EXPECT_EQ(plCommFinalize(comm), plSuccess) << plGetLastError(comm);
+    EXPECT_EQ(plCommDestroy(comm), plSuccess);
+  });
+  EXPECT_EQ(plBufferAlloc(nullptr, 1), plInvalidArgument);
+  void* buffer = &buffer;
+  EXPECT_EQ(plBufferAlloc(&buffer, SIZE_MAX), plExhausted);
+  EXPECT_EQ(buffer, nullptr);
+}
 
 TEST_F(CInterfaceAlone, AWrongArgumentIsRefusedInWords) {
   float value = 3;

@@ -1,11 +1,14 @@
 // How operations end before their time: cancelled, or by a deadline of their own.
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <latch>
 #include <string>
 
 #include <gtest/gtest.h>
+
+#include <paceline/buffer.h>
 
 #include "tests/harness/ranks.h"
 
@@ -66,6 +69,29 @@ TEST_P(Ending, ACancelledOperationEndsOnEveryRank) {
     return expect_cancelled(world);
   };
   run(cancel, expect_cancelled);
+}
+
+// The others come when it has its memory back, and have all that they need to write there.
+TEST_P(Ending, ABufferIsNotWrittenOnceItsOperationHasEnded) {
+  constexpr std::size_t kCount = std::size_t{1} << 20;
+  const auto filled_with = [](float value) {
+    Buffer buffer = Buffer::allocate(kCount * sizeof(float)).value();
+    std::ranges::fill(buffer.as<float>(), value);
+    return buffer;
+  };
+  const Buffer own = filled_with(1);
+  const auto cancel = [&own](Communicator& world) {
+    const Work work = world.all_reduce_async(own.as<float>());
+    work.cancel();
+    std::ranges::fill(own.as<float>(), 2.0f);
+    return expect_code(Code::kCancelled, work.wait());
+  };
+  const auto reduce = [&](Communicator& world) {
+    const Buffer theirs = filled_with(3);
+    return expect_code(Code::kCancelled, world.all_reduce(theirs.as<float>()));
+  };
+  run(cancel, reduce);
+  EXPECT_EQ(std::ranges::count(own.as<float>(), 2.0f), static_cast<std::ptrdiff_t>(kCount));
 }
 
 TEST_P(Ending, OneThatHasNotBegunEndsThoseBeforeItToo) {

@@ -69,9 +69,11 @@ TEST_F(Measurements, RightResults) {
   for (const char* operation : {"all_reduce", "broadcast"}) {
     const Orders orders = orders_for(operation);
     run([&](Subject& subject, Meeting& meeting) {
-      Measurement measurement({.subject = subject, .meeting = meeting, .clock = clock_}, orders);
+      const auto measurement =
+          Measurement::create({.subject = subject, .meeting = meeting, .clock = clock_}, orders)
+              .value();
       for (const std::size_t bytes : {4u, 8192u, 65536u})
-        expect_plausible(measurement.measure(bytes), bytes);
+        expect_plausible(measurement->measure(bytes), bytes);
     });
   }
 }
@@ -82,8 +84,10 @@ TEST_F(Measurements, OutOfPlaceAndCold) {
   orders.cold = true;
   orders.high_bytes = 64;
   run([&](Subject& subject, Meeting& meeting) {
-    Measurement measurement({.subject = subject, .meeting = meeting, .clock = clock_}, orders);
-    const Result<Row> row = measurement.measure(64);
+    const auto measurement =
+        Measurement::create({.subject = subject, .meeting = meeting, .clock = clock_}, orders)
+            .value();
+    const Result<Row> row = measurement->measure(64);
     ASSERT_TRUE(row.ok());
     EXPECT_EQ(row->batch, 1u);
     EXPECT_EQ(row->wrong, 0);
@@ -94,8 +98,10 @@ TEST_F(Measurements, WrongResultsAreCountedOnAllRanks) {
   const Orders orders = orders_for("all_reduce");
   run([&](Subject& subject, Meeting& meeting) {
     Lonely lonely(subject);
-    Measurement measurement({.subject = lonely, .meeting = meeting, .clock = clock_}, orders);
-    const Result<Row> row = measurement.measure(4096);
+    const auto measurement =
+        Measurement::create({.subject = lonely, .meeting = meeting, .clock = clock_}, orders)
+            .value();
+    const Result<Row> row = measurement->measure(4096);
     ASSERT_TRUE(row.ok());
     EXPECT_GT(row->wrong, 2 * 1000) << "most of both ranks' elements, of many calls";
   });
@@ -105,17 +111,21 @@ TEST_F(Measurements, RanksMayMeetByWhatTheyMeasure) {
   const Orders orders = orders_for("all_reduce");
   run([&](Subject& subject, Meeting&) {
     SubjectMeeting meeting(subject);
-    Measurement measurement({.subject = subject, .meeting = meeting, .clock = clock_}, orders);
-    expect_plausible(measurement.measure(1024), 1024);
+    const auto measurement =
+        Measurement::create({.subject = subject, .meeting = meeting, .clock = clock_}, orders)
+            .value();
+    expect_plausible(measurement->measure(1024), 1024);
   });
 }
 
 TEST_F(Measurements, CopiesHaveARate) {
   const Orders orders = orders_for("all_reduce");
   run([&](Subject& subject, Meeting& meeting) {
-    Measurement measurement({.subject = subject, .meeting = meeting, .clock = clock_}, orders);
+    const auto measurement =
+        Measurement::create({.subject = subject, .meeting = meeting, .clock = clock_}, orders)
+            .value();
     for (const int copiers : {1, 2}) {
-      const Result<double> rate = measurement.copy_bytes_per_ns(4096, copiers);
+      const Result<double> rate = measurement->copy_bytes_per_ns(4096, copiers);
       ASSERT_TRUE(rate.ok());
       EXPECT_GT(*rate, 0);
     }

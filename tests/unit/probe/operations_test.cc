@@ -18,10 +18,12 @@ void measure(const Orders& orders, std::size_t bytes, const Judge& judge) {
   const SystemClock clock;
   const Status status = testing::run_ranks(
       {.mode = testing::Mode::kDirectThreads, .ranks = kRanks}, [&](Communicator& world) -> Status {
-        Library library(world);
+        Library library(world, false);
         SubjectMeeting meeting(library);
-        Measurement measurement({.subject = library, .meeting = meeting, .clock = clock}, orders);
-        const Result<Row> row = measurement.measure(bytes);
+        const auto measurement =
+            Measurement::create({.subject = library, .meeting = meeting, .clock = clock}, orders)
+                .value();
+        const Result<Row> row = measurement->measure(bytes);
         if (!row.ok()) return row.status();
         judge(*row);
         return world.close();

@@ -1,0 +1,130 @@
+// Memory of this process that the other processes of its host can reach: what a Buffer is made of.
+//
+// It lies in an arena: one memory file, as long as the machine has memory, of which only what is
+// allocated is there. Peers map all of it once (comm/arena_view.h), so allocating and freeing tells
+// nobody anything, and a place in it is one number. What is freed is kept for the next that asks,
+// up to kMostKept, and given back to the system beyond.
+//
+// A peer may write where its operation was told to. What an operation that has failed may still be
+// writing is left behind (leave_behind()): its place in the arena is not used again.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <sys/types.h>
+
+#include <paceline/status.h>
+
+#include "comm/base/unique_fd.h"
+
+namespace paceline {
+
+/// Any thread may call any member.
+class MemoryDomain {
+ public:
+  /// The process's own; made when it is first asked for, and never destroyed.
+  static MemoryDomain& of_process();
+
+  /// `most_bytes`: the arena's length, at most. Other than of_process(): for tests.
+  explicit MemoryDomain(std::size_t most_bytes);
+  ~MemoryDomain();
+  MemoryDomain(const MemoryDomain&) = delete;
+  MemoryDomain& operator=(const MemoryDomain&) = delete;
+
+  /// At least `bytes`, at the beginning of a page (of kHugePage, if it is as long), of unspecified
+  /// contents, and all of it there: no later write finds the system without memory. Code::
+  /// kExhausted where there is no room, Code::kUnavailable where there is no such memory, or where
+  /// the process has been forked from the one that has made the domain.
+  Result<std::span<std::byte>> allocate(std::size_t bytes);
+  /// What allocate() has returned. Code::kInvalidArgument, and nothing is done, where it is not
+  /// that, or an operation is using it.
+  Status free(const void* begin);
+
+  /// Where in the arena a range lies, for those who have mapped it; nothing where it lies
+  /// elsewhere. Quick, and takes no lock.
+  std::optional<std::uint64_t> place_of(const void* begin, std::size_t bytes) const {
+    const auto address = reinterpret_cast<std::uintptr_t>(begin);
+    const std::uintptr_t base = base_.load(std::memory_order_acquire);
+    const std::size_t length = length_.load(std::memory_order_relaxed);
+    if (base == 0 || address < base || address - base > length) return {};
+    const std::uint64_t place = address - base;
+    if (bytes > length - place) return {};
+    if (left_some_.load(std::memory_order_acquire) && is_left_behind(place, bytes)) return {};
+    return place;
+  }
+
+  /// An operation uses the allocation in which this place lies: it cannot be freed until
+  /// release(). False where nothing is allocated there.
+  bool retain(std::uint64_t place);
+  void release(std::uint64_t place);
+
+  /// The pages of a range get other memory with the same contents: what peers write into the arena
+  /// from now on is not seen there. They are in no arena any more. What other threads write there
+  /// meanwhile may be lost. An error where there is no memory; nothing has been done then.
+  Status leave_behind(std::uint64_t place, std::size_t bytes);
+
+  /// The arena's file, which stays the domain's.
+  Result<int> file();
+
+  struct Use {
+    std::size_t allocated_bytes = 0;
+    std::size_t kept_bytes = 0;  ///< freed, and kept
+    std::size_t left_bytes = 0;  ///< left behind
+  };
+  Use use() const;
+
+  static constexpr std::size_t kPage = 4096;
+  static constexpr std::size_t kHugePage = std::size_t{2} << 20;
+  static constexpr std::size_t kMostKept = std::size_t{256} << 20;
+
+ private:
+  enum class State : std::uint8_t {
+    kAbsent,  // takes no memory
+    kKept,    // has been freed
+    kInUse,
+    kLeft,  // peers may write there: never used again
+  };
+  struct Extent {
+    std::size_t bytes = 0;
+    State state = State::kAbsent;
+    int uses = 0;            // by operations
+    bool left_some = false;  // of its pages
+  };
+  using Extents = std::map<std::uint64_t, Extent>;  // by place; without gaps
+
+  Status refuse_child() const;
+  bool is_left_behind(std::uint64_t place, std::size_t bytes) const;
+
+  // With the mutex held.
+  Status open();
+  Result<Extents::iterator> find_room(std::size_t bytes);
+  Extents::iterator first_fit(State state, std::size_t bytes);
+  Extents::iterator cut(Extents::iterator extent, std::uint64_t begin, std::size_t bytes);
+  Extents::iterator join(Extents::iterator extent);
+  Extents::iterator extent_of(std::uint64_t place);
+  void give_back(Extents::iterator extent);
+  void give_back_kept(std::size_t most);
+  Status abandon(Extents::iterator extent);
+  std::byte* at(std::uint64_t place) const;
+
+  const std::size_t most_bytes_;
+  mutable std::mutex mutex_;  // guards all but the atomics, which are written with it held
+  std::atomic<pid_t> made_by_{0};
+  UniqueFd file_;
+  Extents extents_;
+  Use use_;
+  std::atomic<std::uintptr_t> base_{0};
+  std::atomic<std::size_t> length_{0};
+  std::atomic<bool> left_some_{false};
+  std::vector<std::pair<std::uint64_t, std::size_t>> left_;  // ranges of pages: place and bytes
+};
+
+}  // namespace paceline
