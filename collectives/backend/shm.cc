@@ -16,13 +16,10 @@ constexpr Duration kLook = std::chrono::milliseconds(20);
 // thread could use.
 constexpr int kLooks = 16;
 constexpr Duration kKeen = std::chrono::nanoseconds(500);
-// A contribution of which each rank reads its part, not all the same. Beyond it plans are quicker,
-// but where each of their rounds takes a turn on the CPU.
-constexpr std::size_t kMostOfOwnResult = 1024;
 // Once every rank of a CPU has had its turn, all have contributed, unless somebody is late.
 constexpr int kYields = 20;
-// Until then a rank that is not stopped has written its piece, also where it shares this CPU.
-constexpr int kWriteYields = 2000;
+// Until then a rank that is not stopped has made its piece, also where it shares this CPU.
+constexpr int kPieceYields = 2000;
 
 bool is_broadcast(OperationKind kind) { return kind == OperationKind::kBroadcast; }
 
@@ -30,6 +27,11 @@ bool is_broadcast(OperationKind kind) { return kind == OperationKind::kBroadcast
 bool has_one_result(OperationKind kind) {
   return kind == OperationKind::kAllReduce || kind == OperationKind::kBarrier ||
          kind == OperationKind::kClose;
+}
+
+shm::Flow flow_of(OperationKind kind) {
+  if (is_broadcast(kind)) return shm::Flow::kFromRoot;
+  return has_one_result(kind) ? shm::Flow::kShared : shm::Flow::kToEach;
 }
 
 }  // namespace
@@ -48,9 +50,7 @@ std::optional<std::size_t> ShmBackend::most_bytes(OperationKind kind) const {
   if (has_one_result(kind) || is_broadcast(kind)) return SIZE_MAX;
   const bool has_own_result = kind == OperationKind::kReduceScatter ||
                               kind == OperationKind::kAllGather || kind == OperationKind::kAllToAll;
-  if (!has_own_result) return {};
-  const std::size_t most = shares_cpus_ ? layout_.short_bytes() : kMostOfOwnResult;
-  return most / shm::Memory::blocks_of(kind, layout_.ranks());
+  return has_own_result ? std::optional(SIZE_MAX) : std::nullopt;
 }
 
 Status ShmBackend::start(OperationRequest& request) {
@@ -58,15 +58,17 @@ Status ShmBackend::start(OperationRequest& request) {
   // Ranks that divide an operation differently would read past each other.
   request.set_plan(static_cast<std::uint32_t>(layout_.chunk_bytes()) | (shares_cpus_ ? 1 : 0));
   look_at_ = TimePoint::max();
-  const bool everybody = !is_broadcast(signature.kind);
   const bool may_gather = shares_cpus_ && has_one_result(signature.kind);
   const std::size_t most_short = may_gather ? layout_.post_bytes() : layout_.short_bytes();
   const std::uint64_t chunks = memory_.begin(request, most_short, protocol_.first_chunk());
+  // A root that cannot stage all of it waits for the others anyway.
+  const bool everybody = !is_broadcast(signature.kind) || chunks > shm::kChunks;
   protocol_.start({.everybody = everybody,
                    .root = std::max(signature.root, 0),
                    .chunks = chunks,
                    .digest = static_cast<std::uint32_t>(request.next_history >> 32),
-                   .gathered = may_gather && chunks == 0});
+                   .gathered = may_gather && chunks == 0,
+                   .flow = flow_of(signature.kind)});
   ended_ = false;
   // The contribution, if there is a place for it; nothing can differ or end here.
   if (protocol_.contributes()) protocol_.contribute(memory_);
@@ -154,12 +156,12 @@ void ShmBackend::finish() {
   memory_.end();
 }
 
-// Who is writing a piece soon has: unless it has been stopped, or lost. Then it may go on with old
+// Who is at a piece soon has it: unless it has been stopped, or lost. Then it may go on with old
 // memory, and the buffers go on with new.
 void ShmBackend::give_up() {
   shm::revoke(memory_);
-  for (int yielded = 0; yielded < kWriteYields; ++yielded) {
-    if (!shm::has_writers(memory_, rank_, layout_.ranks())) return;
+  for (int yielded = 0; yielded < kPieceYields; ++yielded) {
+    if (!shm::is_touched(memory_, rank_, layout_.ranks())) return;
     ::sched_yield();
   }
   const Status left = memory_.leave_buffers();

@@ -1,18 +1,21 @@
-// The direct shared-memory backend: all-reduce, broadcast and barrier between the ranks of one
-// host, and short reduce-scatters, all-gathers and all-to-alls, in a segment that
-// backend/shm/layout.h divides among them. What has a root and is no broadcast it leaves to plans:
-// there, who is not the root need not wait.
+// The direct shared-memory backend: all-reduce, reduce-scatter, all-gather, all-to-all, broadcast
+// and barrier between the ranks of one host, in a segment that backend/shm/layout.h divides among
+// them. What has a root and is no broadcast it leaves to plans: there, who is not the root need not
+// wait.
 //
 // Short contributions (up to 32 KiB with 2 ranks, less with more) go in one piece: each rank reads
 // the p - 1 others, one transfer deep; the tiniest travel in the cache lines of their flags. Where
 // ranks share CPUs, the last to arrive reads all and leaves the result, up to 32 KiB with any
 // number of ranks, so that each of them needs a CPU once an operation. That holds for all-reduce
 // and barrier; of the other kinds each rank reads what is its own. Contributions are reduced in the
-// order of the ranks, whoever does it, and rounded once. Longer ones go through chunks in flight:
-// of each byte a rank copies (p-1)/p into its staging, reads 1/p from everybody, and copies (p-1)/p
-// out. Where the arrays of all ranks lie in buffers that all reach, nothing is staged: each rank
-// makes 1/p of the result where it belongs. backend/shm/protocol.h says who may touch what and
-// when.
+// order of the ranks, whoever does it, and rounded once.
+//
+// Longer ones go through chunks in flight. Of each byte of an all-reduce a rank copies (p-1)/p into
+// its staging, reads 1/p from everybody, and copies (p-1)/p out; of the other kinds what is for
+// others is copied once in and once out. Nothing is staged where the arrays lie in buffers that all
+// reach: of an all-reduce each rank makes 1/p of the result where it belongs, which all outputs and
+// inputs have to lie in buffers for; elsewhere each reads what is its own, and that is the inputs.
+// backend/shm/protocol.h says who may touch what and when.
 #pragma once
 
 #include <memory>

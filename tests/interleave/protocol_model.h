@@ -38,6 +38,7 @@ struct ModelAccess {
   int ranks;
   bool releases;
   Choices& choices;
+  const shm::Form& form;  // of the operation
 
   static std::size_t locations(int ranks) { return explained_at(ranks, ranks, 0); }
   static std::size_t regions(int ranks) { return buffer_at(ranks, ranks, 0); }
@@ -93,7 +94,7 @@ struct ModelAccess {
 
   void publish(std::uint64_t operation, std::uint64_t flag, bool everybody) const {
     memory.write(rank, post_at(rank, operation, everybody), operation + 1);
-    if (kHasBuffers && everybody) write_buffer(input_of(operation));
+    if (kHasBuffers) write_buffer(input_of(operation));
     store(flag_at(rank, operation), flag);
   }
   void explain(std::uint64_t operation) const {
@@ -145,17 +146,30 @@ struct ModelAccess {
   }
 
   // What is offered is read from where it was contributed.
-  std::optional<std::uint64_t> begin_direct(std::uint64_t operation) const {
+  std::optional<std::uint64_t> begin_direct(std::uint64_t operation, bool everybody) const {
     if (!kHasBuffers) return {};
-    combine(operation);
-    return 1;
+    everybody ? combine(operation) : take(form.root, operation);
+    return everybody || form.root != rank ? 1 : 0;
   }
-  void reduce_piece(std::uint64_t /*piece*/) const {
-    const std::uint64_t operation = memory.last(counter_at(rank, Counter::kWriting)) - 1;
+  void make_piece(std::uint64_t /*piece*/) const {
+    const std::uint64_t operation = memory.last(counter_at(rank, Counter::kTouching)) - 1;
+    if (form.flow == shm::Flow::kFromRoot) return send_or_fetch(operation);
     for (int of = 0; of < ranks; ++of)
       memory.read(rank, buffer_at(ranks, of, rank), input_of(operation));
-    for (int of = 0; of < ranks; ++of)
+    for (int of = 0; of < ranks && form.flow == shm::Flow::kShared; ++of)
       memory.write(rank, buffer_at(ranks, of, rank), result_of(operation));
+  }
+  // What is the root's part it writes itself, where all have come.
+  void send_or_fetch(std::uint64_t operation) const {
+    for (int part = 0; part < ranks; ++part) {
+      const bool is_sent = form.everybody && part == form.root;
+      if (rank != form.root && !is_sent) {
+        memory.read(rank, buffer_at(ranks, form.root, part), input_of(operation));
+        memory.write(rank, buffer_at(ranks, rank, part), result_of(operation));
+      }
+    }
+    for (int of = 0; of < ranks && rank == form.root; ++of)
+      if (of != rank) memory.write(rank, buffer_at(ranks, of, rank), result_of(operation));
   }
   // What the program does with its own memory, before and after.
   void write_buffer(std::uint64_t value) const {
@@ -179,6 +193,10 @@ struct ModelAccess {
   }
   void drain_staged(int root, std::uint64_t chunk) const {
     memory.read(rank, staged_at(root, chunk), chunk + 1);
+  }
+  void take_staged(std::uint64_t chunk) const {
+    for (int of = 0; of < ranks; ++of)
+      if (of != rank) memory.read(rank, staged_at(of, chunk), chunk + 1);
   }
 };
 
@@ -218,7 +236,8 @@ class State {
       running_[rank] = true;
       return true;
     }
-    Access access{memory_, thread, threads(), releases_, choices};
+    const shm::Form& form = scripts_[rank][next_[rank] - 1];
+    Access access{memory_, thread, threads(), releases_, choices, form};
     if (may_give_up_ && thread == 0 && (given_up_ != GivenUp::kNo || choices.pick(2) == 1))
       return give_up(access);
     const shm::Progress progress = ranks_[rank].step(access);
@@ -228,8 +247,9 @@ class State {
       next_[rank] = scripts_[rank].size();  // begins nothing more
       silent_differed_ |= !ranks_[rank].contributes();
     }
-    const bool has_result = scripts_[rank][next_[rank] - 1].everybody && Access::kHasBuffers;
-    if (progress == shm::Progress::kEnded && has_result)
+    const bool is_written = form.flow == shm::Flow::kShared ||
+                            (form.flow == shm::Flow::kFromRoot && thread != form.root);
+    if (progress == shm::Progress::kEnded && Access::kHasBuffers && form.chunks > 0 && is_written)
       access.read_buffer(Access::result_of(ranks_[rank].operation() - 1));
     running_[rank] = progress != shm::Progress::kEnded && progress != shm::Progress::kDiffers;
     return progress != shm::Progress::kWaits || (differs_ && explains(thread, access, choices));
@@ -258,7 +278,7 @@ class State {
       given_up_ = GivenUp::kRevoked;
       return true;
     }
-    if (shm::has_writers(access, 0, threads())) return false;
+    if (shm::is_touched(access, 0, threads())) return false;
     access.write_buffer(0);
     given_up_ = GivenUp::kGotBack;
     return true;

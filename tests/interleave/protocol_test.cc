@@ -13,6 +13,7 @@
 namespace paceline::testing {
 namespace {
 
+using shm::Flow;
 using shm::Form;
 
 constexpr std::size_t kMostStates = 500'000;
@@ -20,9 +21,14 @@ constexpr std::size_t kMostStates = 500'000;
 Form exchange() { return {}; }
 Form gathering() { return {.gathered = true}; }
 Form broadcast(int root, std::uint64_t chunks = 0) {
-  return {.everybody = false, .root = root, .chunks = chunks};
+  return {.everybody = false, .root = root, .chunks = chunks, .flow = Flow::kFromRoot};
 }
 Form all_reduce(std::uint64_t chunks) { return {.chunks = chunks}; }
+Form all_to_all(std::uint64_t chunks) { return {.chunks = chunks, .flow = Flow::kToEach}; }
+// One that all come to.
+Form long_broadcast(int root, std::uint64_t chunks) {
+  return {.root = root, .chunks = chunks, .flow = Flow::kFromRoot};
+}
 
 using Short = ModelAccess<2, 1>;
 using Long = ModelAccess<2, 2>;
@@ -72,11 +78,15 @@ TEST(FlagProtocol, LongOperationsOfTwo) {
   expect_right(2, {broadcast(0, 3), broadcast(1, 2)});
   expect_right<Long>(2, {broadcast(0, 4), broadcast(1, 3)});
   expect_right<Long>(2, {all_reduce(2)});
+  expect_right(2, {all_to_all(3)});
+  expect_right(2, {long_broadcast(0, 2), exchange(), long_broadcast(1, 1), broadcast(0, 1)});
+  expect_right(2, {all_to_all(1), all_reduce(1), all_to_all(1), broadcast(0, 1)});
 }
 
 TEST(FlagProtocol, LongOperationsOfThree) {
   expect_right(3, {broadcast(0, 3)});
   expect_right(3, {all_reduce(1)});
+  expect_right(3, {all_to_all(1)});
 }
 
 // With one array of each rank in a buffer, which its program writes and reads.
@@ -86,24 +96,35 @@ using WithoutFences = ModelAccess<2, 1, 1, 2, Buffers::kWithoutFences>;
 TEST(FlagProtocol, DirectOperations) {
   expect_right<Reached>(2, {all_reduce(1), all_reduce(2), all_reduce(1)});
   expect_right<Reached>(2, {all_reduce(2), broadcast(0, 1), all_reduce(1)});
+  expect_right<Reached>(2, {all_to_all(1), all_reduce(1), all_to_all(2)});
+  expect_right<Reached>(2, {broadcast(0, 1), broadcast(1, 2), all_to_all(1), broadcast(1, 1)});
   expect_right<Reached>(3, {all_reduce(1)});
+  expect_right<Reached>(2, {long_broadcast(0, 1), long_broadcast(1, 2), broadcast(1, 1)});
+  expect_right<Reached>(3, {broadcast(1, 1), all_to_all(1)});
+  expect_right<Reached>(3, {long_broadcast(1, 1)});
 }
 
-// Whoever has given up gets its memory back, and then nobody writes into it.
+// Whoever has given up gets its memory back, and then nobody touches it.
 TEST(FlagProtocol, WhoGivesUpGetsItsMemoryBack) {
-  const auto give_up = []<class Access>(Access*, int ranks, int operations) {
-    const std::vector<Form> script(static_cast<std::size_t>(operations), all_reduce(1));
+  const auto give_up = []<class Access>(Access*, int ranks, const std::vector<Form>& script) {
     const State<Access> start(std::vector(static_cast<std::size_t>(ranks), script), true, true);
     const SearchResult result = search(start, kMostStates);
     std::cout << ranks << " ranks that may give up: " << result.states << " states\n";
     return result;
   };
-  for (const auto& [ranks, operations] : {std::pair(2, 2), std::pair(3, 1)}) {
-    const SearchResult result = give_up(static_cast<Reached*>(nullptr), ranks, operations);
+  const auto expect_kept = [&](int ranks, const std::vector<Form>& script) {
+    const SearchResult result = give_up(static_cast<Reached*>(nullptr), ranks, script);
     EXPECT_EQ(result.fault, "");
     EXPECT_TRUE(result.complete);
-  }
-  EXPECT_NE(give_up(static_cast<WithoutFences*>(nullptr), 2, 1).fault, "");
+  };
+  expect_kept(2, {all_reduce(1), all_reduce(1)});
+  expect_kept(2, {broadcast(0, 1), all_to_all(1)});
+  expect_kept(3, {all_reduce(1)});
+  expect_kept(3, {all_to_all(1)});
+  expect_kept(3, {broadcast(0, 1)});
+  expect_kept(3, {long_broadcast(1, 1)});
+  for (const Form& form : {all_reduce(1), all_to_all(1), broadcast(0, 1), long_broadcast(0, 1)})
+    EXPECT_NE(give_up(static_cast<WithoutFences*>(nullptr), 2, {form}).fault, "");
 }
 
 // Whatever the order, all that look at others find out, and nobody takes what is not meant for it.

@@ -1,12 +1,12 @@
-// How a long operation goes on once its ranks have met, where all its arrays lie in buffers that
-// all of them reach (comm/memory_domain.h): each rank makes its part of the result straight out of
-// the others' memory, and writes it where it belongs, piece by piece.
+// How a long operation goes on once its ranks have met, where the arrays that they read of each
+// other, and write, lie in buffers that all of them reach (comm/memory_domain.h): each rank makes
+// its part straight out of the others' memory, and puts it where it belongs, piece by piece.
 //
-// Nobody writes into memory whose owner has got it back. An owner that gives up says so, and has
-// its memory back once nobody is writing:
+// Nobody touches memory whose owner has got it back. An owner that gives up says so, and has its
+// memory back once nobody is touching it:
 //
-//   who writes a piece     kWriting = operation + 1    fence    has anybody kRevoked?  then nothing
-//   who gives up           kRevoked = 1                fence    who is kWriting?       wait for it
+//   who makes a piece      kTouching = operation + 1   fence    has anybody kRevoked?  then nothing
+//   who gives up           kRevoked = 1                fence    who is kTouching?      wait for it
 //
 // One of the two sees the other (Dekker, in Dijkstra, "Cooperating Sequential Processes", 1965).
 #pragma once
@@ -24,29 +24,31 @@ namespace paceline::shm {
 template <class Memory>
 class Direct {
  public:
-  /// `pieces` are this rank's; all ranks' kReduced comes to `reduced` once all are done.
-  void start(std::uint64_t operation, std::uint64_t pieces, std::uint64_t reduced) {
+  /// `pieces` are this rank's; all ranks' kReduced comes to `reduced` once all are done. Whoever's
+  /// arrays nobody touches need not wait for that.
+  void start(std::uint64_t operation, std::uint64_t pieces, std::uint64_t reduced, bool waits) {
     operation_ = operation;
     pieces_ = pieces;
     done_ = 0;
     reduced_ = reduced;
     tells_ = true;
+    waits_ = waits;
   }
 
-  /// kEnded: all ranks' parts are where they belong.
+  /// kEnded: this rank's result is there, and nobody touches its arrays any more.
   Progress step(Memory& memory, Seen<Memory>& seen) {
     if (!tells_)
       return seen.reached(memory, Counter::kReduced, reduced_) ? Progress::kEnded
                                                                : Progress::kWaits;
     if (done_ < pieces_) {
-      if (refused_ || !begin_to_write(memory, seen)) return Progress::kWaits;
-      memory.reduce_piece(done_++);
-      memory.set(Counter::kWriting, 0);
+      if (refused_ || !begin_to_touch(memory, seen)) return Progress::kWaits;
+      memory.make_piece(done_++);
+      memory.set(Counter::kTouching, 0);
       if (done_ < pieces_) return Progress::kMoved;
     }
     memory.advance(Counter::kReduced, reduced_);
     tells_ = false;
-    return Progress::kMoved;
+    return waits_ ? Progress::kMoved : Progress::kEnded;
   }
 
   /// Counters that the operation did not need are brought up to where it ends.
@@ -66,12 +68,12 @@ class Direct {
 
  private:
   // Whoever has given up has failed, and so will this operation.
-  bool begin_to_write(Memory& memory, Seen<Memory>& seen) {
-    memory.set(Counter::kWriting, operation_ + 1);
+  bool begin_to_touch(Memory& memory, Seen<Memory>& seen) {
+    memory.set(Counter::kTouching, operation_ + 1);
     memory.fence();
     for (int rank = 0; rank < seen.ranks(); ++rank) {
       if (seen.is_own(rank) || memory.counter(rank, Counter::kRevoked) == 0) continue;
-      memory.set(Counter::kWriting, 0);
+      memory.set(Counter::kTouching, 0);
       seen.await(rank);
       refused_ = true;
       return false;
@@ -83,21 +85,22 @@ class Direct {
   std::uint64_t pieces_ = 0, done_ = 0;
   std::uint64_t reduced_ = 0;
   bool tells_ = false;    // the others do not know yet that this rank's part is done
+  bool waits_ = false;    // for theirs
   bool refused_ = false;  // somebody has given up, and this rank with it
 };
 
-/// For good: nobody begins to write into this rank's buffers any more.
+/// For good: nobody begins to touch this rank's buffers any more.
 template <class Memory>
 void revoke(Memory& memory) {
   memory.set(Counter::kRevoked, 1);
   memory.fence();
 }
 
-/// Behind revoke(): may a rank still be writing?
+/// Behind revoke(): may a rank still be touching them?
 template <class Memory>
-bool has_writers(const Memory& memory, int own, int ranks) {
+bool is_touched(const Memory& memory, int own, int ranks) {
   for (int rank = 0; rank < ranks; ++rank) {
-    if (rank != own && memory.counter(rank, Counter::kWriting) != 0) return true;
+    if (rank != own && memory.counter(rank, Counter::kTouching) != 0) return true;
   }
   return false;
 }

@@ -6,13 +6,21 @@
 
 namespace paceline::shm {
 
+/// How what all contribute becomes results.
+enum class Flow : std::uint8_t {
+  kShared,    ///< one result: each rank makes a part of it for all
+  kFromRoot,  ///< all results are what the root contributes
+  kToEach,    ///< each rank's result is another
+};
+
 /// The form of one operation. Equal on all ranks that agree.
 struct Form {
-  bool everybody = true;  ///< every rank contributes; otherwise the root alone
+  bool everybody = true;  ///< every rank has to come; otherwise the root alone
   int root = 0;
   std::uint64_t chunks = 0;  ///< 0: what there is to carry lies in the call itself
   std::uint32_t digest = 0;  ///< of all that must agree
   bool gathered = false;     ///< the last to arrive meets everybody for all; not with chunks
+  Flow flow = Flow::kShared;
 
   bool operator==(const Form&) const = default;
 };

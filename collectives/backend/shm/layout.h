@@ -59,12 +59,12 @@ struct alignas(kPairBytes) CallSignature {
 /// What a rank tells about its progress; but for the last two each only grows. Chunks are counted
 /// through all operations of the communicator.
 enum class Counter : std::size_t {
-  kDone,     ///< operations that it has ended
-  kFilled,   ///< chunks that it has staged
-  kReduced,  ///< chunks of which it needs nobody's staged bytes any more
-  kDrained,  ///< chunks of which it needs nobody's result any more
-  kWriting,  ///< the operation, plus one, in which it is writing into others' buffers; 0: in none
-  kRevoked,  ///< 1 where nobody may begin to write into its buffers any more
+  kDone,      ///< operations that it has ended
+  kFilled,    ///< chunks that it has staged
+  kReduced,   ///< chunks of which it needs nobody's staged bytes any more
+  kDrained,   ///< chunks of which it needs nobody's result any more
+  kTouching,  ///< the operation, plus one, in which it is touching others' buffers; 0: in none
+  kRevoked,   ///< 1 where nobody may begin to touch its buffers any more
 };
 inline constexpr std::size_t kCounters = 6;
 

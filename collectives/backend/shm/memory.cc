@@ -13,13 +13,16 @@ constexpr std::size_t kBlockBytes = std::size_t{16} << 10;
 
 }  // namespace
 
+// Of a chunk each block has the same share.
 std::uint64_t Memory::begin_chunks(std::uint64_t first_chunk) {
-  const std::size_t whole = std::exchange(short_bytes_, 0);
-  chunk_count_ = layout_.chunk_bytes() / element_bytes_;
+  short_bytes_ = 0;
+  const std::size_t blocks = blocks_of(request_->signature.kind, layout_.ranks());
+  std::size_t share = layout_.chunk_bytes() / blocks;
+  if (share > kPairBytes) share = share / kPairBytes * kPairBytes;
+  chunk_count_ = share / element_bytes_;
   first_chunk_ = first_chunk;
-  if (request_->signature.kind == OperationKind::kAllReduce) offer_buffers();
-  const std::size_t most = bytes(chunk_count_);
-  return (whole + most - 1) / most;
+  offer_buffers();
+  return (request_->signature.count + chunk_count_ - 1) / chunk_count_;
 }
 
 // Whoever reads it finds no arrays where there are none.
@@ -27,9 +30,17 @@ void Memory::offer_buffers() {
   offers_ = true;
   offer_ = {};
   if (arenas_.own == nullptr) return;
-  const std::size_t whole = bytes(request_->signature.count);
-  offer_.input = retain(request_->input, whole);
-  offer_.output = retain(request_->output, whole);
+  if (is_read()) offer_.input = retain(request_->input, input_bytes());
+  if (is_written()) offer_.output = retain(request_->output, block_bytes());
+}
+
+// Do others read this rank's input, or write its output?
+bool Memory::is_read() const {
+  return !is_of_kind(OperationKind::kBroadcast) || request_->signature.root == rank_;
+}
+bool Memory::is_written() const { return is_of_kind(OperationKind::kAllReduce) || !is_read(); }
+std::size_t Memory::input_bytes() const {
+  return blocks_of(request_->signature.kind, layout_.ranks()) * block_bytes();
 }
 
 std::uint64_t Memory::retain(const void* begin, std::size_t bytes) {
@@ -44,35 +55,101 @@ void Memory::take_back() {
 }
 
 Status Memory::leave_buffers() {
-  if (!offers_ || offer_.output == Offer::kNone) return {};
-  return arenas_.own->leave_behind(offer_.output, bytes(request_->signature.count));
+  if (!offers_) return {};
+  Status left;
+  if (offer_.input != Offer::kNone) left = arenas_.own->leave_behind(offer_.input, input_bytes());
+  if (left.ok() && offer_.output != Offer::kNone && offer_.output != offer_.input)
+    left = arenas_.own->leave_behind(offer_.output, block_bytes());
+  return left;
 }
 
-std::optional<std::uint64_t> Memory::begin_direct(std::uint64_t operation) {
-  if (!offers_ || arenas_.own == nullptr) return {};
-  const auto count = static_cast<std::size_t>(request_->signature.count);
-  for (int rank = 0; rank < layout_.ranks(); ++rank) {
-    const auto place = static_cast<std::size_t>(rank);
-    Offer theirs;
-    std::memcpy(&theirs, layout_.call(rank, operation).line.data, sizeof theirs);
-    const ArenaView& view = *arenas_.views[place];
-    if (!view.has(theirs.input, bytes(count)) || !view.has(theirs.output, bytes(count))) return {};
-    inputs_[place] = rank == rank_ ? request_->input : view.at(theirs.input);
-    outputs_[place] = rank == rank_ ? request_->output : view.at(theirs.output);
+Offer Memory::offer_of(int rank, std::uint64_t operation) const {
+  Offer offer;
+  std::memcpy(&offer, layout_.call(rank, operation).line.data, sizeof offer);
+  return offer;
+}
+
+// Where a rank's arrays are; false where they lie in no buffers.
+bool Memory::look_up(int rank, std::uint64_t operation, bool reads, bool writes) {
+  const auto place = static_cast<std::size_t>(rank);
+  if (rank == rank_) {
+    inputs_[place] = request_->input;
+    outputs_[place] = request_->output;
+    return (!reads || offer_.input != Offer::kNone) && (!writes || offer_.output != Offer::kNone);
   }
-  const std::size_t own = bytes(part({0, count}, rank_).size());
-  return (own + kPieceBytes - 1) / kPieceBytes;
+  const Offer theirs = offer_of(rank, operation);
+  const ArenaView& view = *arenas_.views[place];
+  if (reads) {
+    if (!view.has(theirs.input, input_bytes())) return false;
+    inputs_[place] = view.at(theirs.input);
+  }
+  if (writes) {
+    if (!view.has(theirs.output, block_bytes())) return false;
+    outputs_[place] = view.at(theirs.output);
+  }
+  return true;
 }
 
-// In the order of the ranks, so that the bits are the same whoever makes them.
-void Memory::reduce_piece(std::uint64_t piece) {
-  const Range own = part({0, static_cast<std::size_t>(request_->signature.count)}, rank_);
+std::optional<std::uint64_t> Memory::begin_direct(std::uint64_t operation, bool everybody) {
+  if (arenas_.own == nullptr) return {};
+  piece_count_ = kPieceBytes / element_bytes_;
+  const bool found = is_of_kind(OperationKind::kBroadcast) ? look_up_broadcast(operation, everybody)
+                                                           : look_up_all(operation);
+  if (!found) return {};
+  return (pieces_.size() + piece_count_ - 1) / piece_count_;
+}
+
+bool Memory::look_up_all(std::uint64_t operation) {
+  const bool is_shared = is_of_kind(OperationKind::kAllReduce);
+  for (int rank = 0; rank < layout_.ranks(); ++rank)
+    if (!look_up(rank, operation, true, is_shared)) return false;
+  const Range all{0, static_cast<std::size_t>(request_->signature.count)};
+  pieces_ = is_shared ? part(all, rank_) : all;
+  if (!is_shared) piece_count_ /= inputs_.size();
+  return true;
+}
+
+// Whoever is not the root reads; what is the root's part of it, the root writes, where it can.
+bool Memory::look_up_broadcast(std::uint64_t operation, bool everybody) {
+  const int root = request_->signature.root;
+  if (!look_up(root, operation, true, false)) return false;
+  const Range all{0, static_cast<std::size_t>(request_->signature.count)};
+  const Range of_root = part(all, 0);
+  if (rank_ != root) {
+    const bool helped = everybody && offer_.output != Offer::kNone;
+    pieces_ = {helped ? of_root.end : 0, all.end};
+    return true;
+  }
+  pieces_ = everybody ? of_root : Range{0, 0};
+  for (int rank = 0; rank < layout_.ranks() && everybody; ++rank) {
+    outputs_[static_cast<std::size_t>(rank)] = nullptr;
+    if (rank != root) look_up(rank, operation, false, true);
+  }
+  return true;
+}
+
+void Memory::make_piece(std::uint64_t piece) {
+  const std::size_t begin = pieces_.begin + piece * piece_count_;
+  const Range range{begin, std::min(pieces_.end, begin + piece_count_)};
+  switch (request_->signature.kind) {
+    case OperationKind::kAllReduce:
+      return reduce_for_all(range);
+    case OperationKind::kBroadcast:
+      return send_or_fetch(range);
+    default:
+      for (std::size_t rank = 0; rank < inputs_.size(); ++rank)
+        operands_[rank] = inputs_[rank] + own_in_input() + bytes(begin);
+      return take_own(range);
+  }
+}
+
+// In the order of the ranks, so that the bits are the same whoever makes them. What goes to others
+// is still in a cache.
+void Memory::reduce_for_all(const Range& range) {
   const std::size_t block = kBlockBytes / element_bytes_;
-  const std::size_t begin = own.begin + piece * (kPieceBytes / element_bytes_);
-  const std::size_t end = std::min(own.end, begin + kPieceBytes / element_bytes_);
   std::byte* const output = outputs_[static_cast<std::size_t>(rank_)];
-  for (std::size_t at = begin; at < end; at += block) {
-    const std::size_t count = std::min(block, end - at);
+  for (std::size_t at = range.begin; at < range.end; at += block) {
+    const std::size_t count = std::min(block, range.end - at);
     for (std::size_t rank = 0; rank < inputs_.size(); ++rank)
       operands_[rank] = inputs_[rank] + bytes(at);
     reduce_all(output + bytes(at), count);
@@ -81,15 +158,30 @@ void Memory::reduce_piece(std::uint64_t piece) {
   }
 }
 
-// In place this rank's own block is there already.
-void Memory::move_blocks(std::uint64_t operation) {
-  const std::size_t one = block_bytes();
-  const bool is_all_to_all = request_->signature.kind == OperationKind::kAllToAll;
-  const std::size_t begin = is_all_to_all ? one * static_cast<std::size_t>(rank_) : 0;
-  for (int rank = 0; rank < layout_.ranks(); ++rank) {
-    std::byte* const target = request_->output + one * static_cast<std::size_t>(rank);
-    const std::byte* const source = contribution(rank, operation, true) + begin;
-    if (target != source) std::memcpy(target, source, one);
+void Memory::send_or_fetch(const Range& range) {
+  const auto root = static_cast<std::size_t>(request_->signature.root);
+  const std::byte* const input = inputs_[root] + bytes(range.begin);
+  const auto copy_to = [&](std::byte* output) {
+    std::memcpy(output + bytes(range.begin), input, bytes(range.size()));
+  };
+  if (root != static_cast<std::size_t>(rank_)) return copy_to(request_->output);
+  for (std::byte* const output : outputs_)
+    if (output != nullptr) copy_to(output);
+}
+
+// Of a rank's input, where what is for this one begins.
+std::size_t Memory::own_in_input() const {
+  return is_of_kind(OperationKind::kAllGather) ? 0
+                                               : block_bytes() * static_cast<std::size_t>(rank_);
+}
+
+// operands_: each rank's share of this one's result. In place its own is there already.
+void Memory::take_own(const Range& range) {
+  std::byte* target = request_->output + bytes(range.begin);
+  if (is_of_kind(OperationKind::kReduceScatter)) return reduce_all(target, range.size());
+  for (const void* const operand : operands_) {
+    if (target != operand) std::memcpy(target, operand, bytes(range.size()));
+    target += block_bytes();
   }
 }
 
@@ -102,10 +194,7 @@ void Memory::stage(std::uint64_t chunk) {
   const Range range = chunk_range(chunk);
   const std::byte* const input = request_->input + bytes(range.begin);
   std::byte* const staged = layout_.staged(rank_, chunk);
-  if (request_->signature.kind == OperationKind::kBroadcast) {
-    std::memcpy(staged, input, bytes(range.size()));
-    return;
-  }
+  if (!is_of_kind(OperationKind::kAllReduce)) return stage_blocks(range, staged);
   // Nobody asks for this rank's own part.
   const Range own = part(range, rank_);
   std::memcpy(staged, input, bytes(own.begin));
@@ -134,6 +223,30 @@ void Memory::drain(std::uint64_t chunk) {
     const Range theirs = part(range, rank);
     std::memcpy(output + bytes(theirs.begin), layout_.result(rank, chunk), bytes(theirs.size()));
   }
+}
+
+// Where there is one for each rank, each has a place in the staging.
+void Memory::stage_blocks(const Range& range, std::byte* staged) {
+  const std::byte* block = request_->input + bytes(range.begin);
+  const std::size_t blocks = blocks_of(request_->signature.kind, layout_.ranks());
+  for (std::size_t i = 0; i < blocks; ++i) {
+    const bool is_asked_for = blocks == 1 || i != static_cast<std::size_t>(rank_);
+    if (is_asked_for) std::memcpy(staged + i * bytes(chunk_count_), block, bytes(range.size()));
+    block += block_bytes();
+  }
+}
+
+void Memory::take_staged(std::uint64_t chunk) {
+  const Range range = chunk_range(chunk);
+  const std::size_t own_in_staged = is_of_kind(OperationKind::kAllGather)
+                                        ? 0
+                                        : static_cast<std::size_t>(rank_) * bytes(chunk_count_);
+  for (int rank = 0; rank < layout_.ranks(); ++rank) {
+    operands_[static_cast<std::size_t>(rank)] =
+        rank == rank_ ? request_->input + own_in_input() + bytes(range.begin)
+                      : layout_.staged(rank, chunk) + own_in_staged;
+  }
+  take_own(range);
 }
 
 void Memory::drain_staged(int root, std::uint64_t chunk) {

@@ -70,7 +70,7 @@ class Memory {
   void end() {
     if (offers_) take_back();
   }
-  /// Nobody has to be writing into its buffers: their memory is what others reach no more.
+  /// What others touch are its buffers no more, but what they were.
   Status leave_buffers();
 
   void publish(std::uint64_t operation, std::uint64_t flag, bool everybody);
@@ -125,13 +125,14 @@ class Memory {
     for (Doorbell* bell : others_bells_) bell->ring_behind_fence();
   }
 
-  std::optional<std::uint64_t> begin_direct(std::uint64_t operation);
-  void reduce_piece(std::uint64_t piece);
+  std::optional<std::uint64_t> begin_direct(std::uint64_t operation, bool everybody);
+  void make_piece(std::uint64_t piece);
 
   void stage(std::uint64_t chunk);
   void reduce(std::uint64_t chunk);
   void drain(std::uint64_t chunk);
   void drain_staged(int root, std::uint64_t chunk);
+  void take_staged(std::uint64_t chunk);
 
   /// What `rank` has called, once that is explained.
   const Signature& signature_of(int rank, std::uint64_t operation) const {
@@ -149,11 +150,23 @@ class Memory {
   void offer_buffers();
   void take_back();
   std::uint64_t retain(const void* begin, std::size_t bytes);
+  Offer offer_of(int rank, std::uint64_t operation) const;
+  bool look_up(int rank, std::uint64_t operation, bool reads, bool writes);
+  bool look_up_broadcast(std::uint64_t operation, bool everybody);
+  bool look_up_all(std::uint64_t operation);
+  bool is_read() const;
+  bool is_written() const;
+  std::size_t input_bytes() const;
+  void send_or_fetch(const Range& range);
+  bool is_of_kind(OperationKind kind) const { return request_->signature.kind == kind; }
+  void reduce_for_all(const Range& range);
+  std::size_t own_in_input() const;
+  void take_own(const Range& range);
+  void stage_blocks(const Range& range, std::byte* staged);
   Range chunk_range(std::uint64_t chunk) const;
   Range part(const Range& chunk, int rank) const;
   std::size_t bytes(std::size_t count) const { return count * element_bytes_; }
   std::size_t block_bytes() const { return bytes(request_->signature.count); }
-  void move_blocks(std::uint64_t operation);
   bool fits_line() const { return short_bytes_ <= Line::kDataBytes; }
   std::byte* gathered(std::uint64_t operation) const {
     return fits_line() ? layout_.gathering(operation).result.data
@@ -171,15 +184,17 @@ class Memory {
   const OperationRequest* request_ = nullptr;
   std::size_t element_bytes_ = 0;
   std::size_t short_bytes_ = 0;  // of a contribution; 0 where chunks carry it, or there is none
-  std::size_t chunk_count_ = 0;  // elements of a chunk, where chunks carry it
+  std::size_t chunk_count_ = 0;  // elements of a block in a chunk, where chunks carry it
   std::uint64_t first_chunk_ = 0;
   const Kernels* kernels_ = nullptr;   // of the operation's type, where everybody contributes
   std::vector<const void*> operands_;  // by rank: of a reduction
 
-  // Of a long all-reduce.
+  // Of a long operation.
   bool offers_ = false;
   Offer offer_;
-  std::vector<const std::byte*> inputs_;  // by rank: where all lie in buffers
+  Range pieces_{0, 0};                    // what this rank makes of it, in pieces
+  std::size_t piece_count_ = 0;           // elements of one
+  std::vector<const std::byte*> inputs_;  // by rank: where they lie in buffers
   std::vector<std::byte*> outputs_;
 };
 
@@ -255,14 +270,12 @@ inline void Memory::take(int root, std::uint64_t operation) {
 
 inline void Memory::combine(std::uint64_t operation) {
   if (short_bytes_ == 0) return;
-  const OperationKind kind = request_->signature.kind;
-  if (kind == OperationKind::kAllGather || kind == OperationKind::kAllToAll)
-    return move_blocks(operation);
-  const bool is_part = kind == OperationKind::kReduceScatter;
-  const std::size_t begin = is_part ? block_bytes() * static_cast<std::size_t>(rank_) : 0;
+  const bool is_shared = is_of_kind(OperationKind::kAllReduce) || is_of_kind(OperationKind::kClose);
+  const std::size_t begin = is_shared ? 0 : own_in_input();
   for (int rank = 0; rank < layout_.ranks(); ++rank) {
     operands_[static_cast<std::size_t>(rank)] = contribution(rank, operation, true) + begin;
   }
+  if (!is_shared) return take_own({0, static_cast<std::size_t>(request_->signature.count)});
   reduce_all(request_->output, request_->signature.count);
 }
 

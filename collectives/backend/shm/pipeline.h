@@ -8,7 +8,8 @@
 //                    and nobody needs result chunk c - kChunks:      all kDrained > c - kChunks
 //   drain chunk c    when all have reduced it:                       all kReduced > c
 //
-// In a broadcast the root stages and the others drain the staging itself.
+// In a broadcast the root stages and the others drain the staging itself. So does everybody where
+// each rank's result is its own: of all stagings, what is for it.
 #pragma once
 
 #include <cstdint>
@@ -33,15 +34,17 @@ class Pipeline {
 
   /// kEnded: this rank has nothing more to do.
   Progress step(Memory& memory, Seen<Memory>& seen) {
-    if (form_.everybody) return step_all_reduce(memory, seen);
-    return step_broadcast(memory, seen);
+    if (form_.flow == Flow::kFromRoot) return step_broadcast(memory, seen);
+    return form_.flow == Flow::kToEach ? step_exchange(memory, seen)
+                                       : step_all_reduce(memory, seen);
   }
 
   /// Counters that the operation did not need are brought up to where it ends.
   void end(Memory& memory, const Seen<Memory>& seen) const {
-    if (form_.everybody) return;
+    if (form_.flow == Flow::kShared) return;
     const std::uint64_t chunks = first_chunk_ + form_.chunks;
-    memory.advance(seen.is_own(form_.root) ? Counter::kReduced : Counter::kFilled, chunks);
+    if (form_.flow == Flow::kFromRoot)
+      memory.advance(seen.is_own(form_.root) ? Counter::kReduced : Counter::kFilled, chunks);
     memory.advance(Counter::kDrained, chunks);
   }
 
@@ -49,11 +52,13 @@ class Pipeline {
     const auto is_behind = [&](Counter which, std::uint64_t least) {
       return memory.counter(rank, which) < least;
     };
-    if (!form_.everybody && !seen.is_own(form_.root))
+    if (form_.flow == Flow::kFromRoot && !seen.is_own(form_.root))
       return rank == form_.root && is_behind(Counter::kFilled, first_chunk_ + drained_ + 1);
     if (staged_ < form_.chunks && is_behind(Counter::kReduced, left_behind(first_chunk_ + staged_)))
       return true;
-    if (reduced_ < staged_ && form_.everybody &&
+    if (form_.flow == Flow::kToEach)
+      return drained_ < staged_ && is_behind(Counter::kFilled, first_chunk_ + drained_ + 1);
+    if (reduced_ < staged_ && form_.flow == Flow::kShared &&
         (is_behind(Counter::kFilled, first_chunk_ + reduced_ + 1) ||
          is_behind(Counter::kDrained, left_behind(first_chunk_ + reduced_))))
       return true;
@@ -110,6 +115,23 @@ class Pipeline {
     if (!seen.reached(memory, Counter::kReduced, chunk + 1)) return false;
     memory.drain(chunk);
     memory.advance(Counter::kDrained, chunk + 1);
+    ++drained_;
+    return true;
+  }
+
+  Progress step_exchange(Memory& memory, Seen<Memory>& seen) {
+    const bool staged = try_stage(memory, seen);
+    const bool taken = try_take(memory, seen);
+    if (drained_ == form_.chunks) return Progress::kEnded;
+    return staged || taken ? Progress::kMoved : Progress::kWaits;
+  }
+
+  bool try_take(Memory& memory, Seen<Memory>& seen) {
+    if (drained_ == staged_) return false;
+    const std::uint64_t chunk = first_chunk_ + drained_;
+    if (!seen.reached(memory, Counter::kFilled, chunk + 1)) return false;
+    memory.take_staged(chunk);
+    memory.advance(Counter::kReduced, chunk + 1);
     ++drained_;
     return true;
   }

@@ -55,11 +55,11 @@ namespace paceline::shm {
 ///   void advance(Counter, value)              release, and wakes who may wait for it
 ///   void set(Counter, value)                  release; nobody waits for it
 ///   void fence()                              sequentially consistent
-///   std::optional<std::uint64_t> begin_direct(operation)
-///                                             reads what all contributed: the pieces of this
+///   std::optional<std::uint64_t> begin_direct(operation, everybody)
+///                                             reads what was contributed: the pieces of this
 ///                                             rank's part, or nothing where chunks have to do
-///   void reduce_piece(piece)                  reads all inputs, writes all outputs
-///   void stage(chunk), reduce(chunk), drain(chunk), drain_staged(root, chunk)
+///   void make_piece(piece)                    reads others' arrays, and may write them
+///   void stage(chunk), reduce(chunk), drain(chunk), drain_staged(root, chunk), take_staged(chunk)
 template <class Memory>
 class Protocol {
  public:
@@ -247,11 +247,10 @@ class Protocol {
   void begin_long(Memory& memory) {
     stage_ = Stage::kEnd;
     if (form_.chunks == 0) return;
-    std::optional<std::uint64_t> pieces;
-    if (form_.everybody) pieces = memory.begin_direct(operation_);
+    const std::optional<std::uint64_t> pieces = memory.begin_direct(operation_, form_.everybody);
     stage_ = pieces ? Stage::kDirect : Stage::kPipeline;
     if (pieces) {
-      direct_.start(operation_, *pieces, first_chunk_ + form_.chunks);
+      direct_.start(operation_, *pieces, first_chunk_ + form_.chunks, contributes());
     } else {
       pipeline_.start(form_, first_chunk_);
     }

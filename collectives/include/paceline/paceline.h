@@ -136,8 +136,8 @@ plResult_t plRedOpCreatePreMulSum(plRedOp_t* op, const void* scalar, plDataType_
 plResult_t plRedOpDestroy(plRedOp_t op, plComm_t comm);
 
 /* Memory that the ranks of a host reach directly: paceline/buffer.h, with its rules. Of unspecified
- * contents, at the beginning of a page. Operations on it copy nothing for others; they take any
- * part of it. Freeing NULL is nothing; freeing what a running operation uses is refused. */
+ * contents, at the beginning of a page; operations take any part of it. Freeing NULL is nothing;
+ * freeing what a running operation uses is refused. */
 plResult_t plBufferAlloc(void** buffer, size_t bytes);
 plResult_t plBufferFree(void* buffer);
 
