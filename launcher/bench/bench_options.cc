@@ -205,8 +205,8 @@ constexpr Option kOptions[] = {
      "Spent on each size (default 300, with --against 10); 5 samples or more", Needs::kNothing,
      take_time},
     {"--against", "LIST", "Peers",
-     "openmpi, mpich, gloo, raw, or ./FOLDER of another build: measured in turn", Needs::kNothing,
-     take_against},
+     "openmpi, openmpi-1m, mpich, gloo, raw, or ./FOLDER of another build: in turn",
+     Needs::kNothing, take_against},
     {"--pairs", "K", "Peers", "How often in turn (default 21)", Needs::kNothing, take_pairs},
     {"--json", "FILE", "Output", "A line of JSON for each size as well", Needs::kNothing,
      [](const std::string& value, BenchRequest& into) {

@@ -18,12 +18,19 @@
 namespace paceline::probe {
 namespace {
 
+// An array for what goes in and one for what comes out.
+std::size_t buffer_bytes(const Orders& orders) {
+  constexpr std::size_t kPage = 4096;
+  return 2 * (orders.sizes().back() + kPage);
+}
+
 Status measure_raw(const Orders& orders) {
   const SystemClock clock;
   PACELINE_TRY_ASSIGN(const Environment environment, read_environment());
   const RawLoop::Place place{.rank = environment.rank.value_or(0),
                              .ranks = environment.world_size.value_or(1),
-                             .cpus = allowed_cpus()};
+                             .cpus = allowed_cpus(),
+                             .buffer_bytes = orders.registered ? buffer_bytes(orders) : 0};
   PACELINE_TRY_ASSIGN(const auto raw, RawLoop::open(orders.raw, place, clock));
   return measure_all(*raw, orders);
 }

@@ -6,10 +6,12 @@
 namespace paceline::shm {
 namespace {
 
-// Between two looks at whether others have given up; and what lies in a first-level cache when it
-// is written a second time.
+// Between two looks at whether others have given up.
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
-constexpr std::size_t kBlockBytes = std::size_t{16} << 10;
+// Of all ranks' arrays together: stays in a cache until it is written a second time. 2 ranks, in
+// turn with an eighth of it: 0 to 1 % less time up to 4 MiB, 4 to 5 % beyond. To write past the
+// caches instead, out of place from 32 MiB, took 5 to 11 % more.
+constexpr std::size_t kBlocksBytes = std::size_t{128} << 10;
 
 }  // namespace
 
@@ -146,7 +148,7 @@ void Memory::make_piece(std::uint64_t piece) {
 // In the order of the ranks, so that the bits are the same whoever makes them. What goes to others
 // is still in a cache.
 void Memory::reduce_for_all(const Range& range) {
-  const std::size_t block = kBlockBytes / element_bytes_;
+  const std::size_t block = kBlocksBytes / inputs_.size() / element_bytes_;
   std::byte* const output = outputs_[static_cast<std::size_t>(rank_)];
   for (std::size_t at = range.begin; at < range.end; at += block) {
     const std::size_t count = std::min(block, range.end - at);

@@ -41,6 +41,8 @@ struct RawArea {
   Count reduced;   // pieces written into `results`
   Count sent;      // pieces that this rank has written as a root into `parcels`
   Count received;  // broadcasts, or pieces of them, that this rank has done with
+  Count entered;   // reductions in buffers that this rank has come to
+  Count left;      // and those whose part it has made
 
   std::array<Message, 2> exchanges;       // all-reduce of few bytes; calls take turns
   std::array<Message, kLetters> letters;  // broadcast of few bytes

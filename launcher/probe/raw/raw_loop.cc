@@ -14,6 +14,8 @@ namespace {
 constexpr Duration kLimit = std::chrono::seconds(60);
 constexpr std::size_t kLeastPiece = std::size_t{32} << 10;
 constexpr std::size_t kOverlapping = 4;  // pieces of a message that is long enough
+constexpr std::size_t kPage = 4096;
+constexpr std::size_t kBlockBytes = std::size_t{16} << 10;  // stays in a first-level cache
 
 Elements part_of(Elements whole, std::size_t begin, std::size_t count) {
   return {.data = static_cast<std::byte*>(whole.data) + begin * size_of(whole.type),
@@ -67,9 +69,10 @@ void write_message(Message& message, Elements from, std::uint64_t call) {
 
 Result<std::unique_ptr<RawLoop>> RawLoop::open(const std::string& path, Place place,
                                                const Clock& clock) {
-  PACELINE_TRY_ASSIGN(
-      SharedFile file,
-      SharedFile::open(path, sizeof(RawArea) * static_cast<std::size_t>(place.ranks)));
+  place.buffer_bytes = (place.buffer_bytes + kPage - 1) / kPage * kPage;
+  PACELINE_TRY_ASSIGN(SharedFile file,
+                      SharedFile::open(path, (sizeof(RawArea) + kPage + place.buffer_bytes) *
+                                                 static_cast<std::size_t>(place.ranks)));
   std::unique_ptr<RawLoop> raw(new RawLoop(std::move(file), place, clock));
   PACELINE_TRY(raw->choose_packets(clock));
   return raw;
@@ -132,6 +135,8 @@ Status RawLoop::run_all_reduce(const void* in, Elements out, ReduceOp op) {
   if (combiner_for(out.type, op).elements == nullptr)
     return Status(Code::kInvalidArgument, Scope::kOperation,
                   "raw has no float16, no bfloat16, no average and no factor");
+  if (out.bytes() > kPostBytes && is_in_buffers(in) && is_in_buffers(out.data))
+    return reduce_in_buffers(in, out, op);
   if (in != out.data) std::memcpy(out.data, in, out.bytes());
   if (out.bytes() <= packeted_) return exchange_packets(out, op);
   if (out.bytes() <= kPostBytes) return exchange_posts(out, op);
@@ -223,6 +228,55 @@ bool RawLoop::collect_piece(Elements piece, std::uint64_t number) {
                 part.bytes());
   }
   return true;
+}
+
+// Behind all areas.
+std::byte* RawLoop::buffers(int rank) const {
+  const auto ranks = static_cast<std::size_t>(place_.ranks);
+  const std::size_t areas = (sizeof(RawArea) * ranks + kPage - 1) / kPage * kPage;
+  return file_.memory().data() + areas + static_cast<std::size_t>(rank) * place_.buffer_bytes;
+}
+
+bool RawLoop::is_in_buffers(const void* data) const {
+  const std::byte* const own = buffers(place_.rank);
+  return data >= own && data < own + place_.buffer_bytes;
+}
+
+Result<std::byte*> RawLoop::allocate(std::size_t bytes) {
+  if (place_.buffer_bytes == 0) return Subject::allocate(bytes);
+  std::byte* const memory = buffers(place_.rank) + allocated_bytes_;
+  allocated_bytes_ += (bytes + kPage - 1) / kPage * kPage;
+  if (allocated_bytes_ <= place_.buffer_bytes) return memory;
+  return Status(Code::kExhausted, Scope::kProcess, "there are not so many buffers");
+}
+
+// An array lies in the same place of each rank's buffers.
+Status RawLoop::reduce_in_buffers(const void* in, Elements out, ReduceOp op) {
+  const std::uint64_t call = ++reductions_;
+  mine().entered.value.store(call, std::memory_order_release);
+  for (int rank = 0; rank < place_.ranks; ++rank)
+    if (!wait_for(area(rank).entered.value, call)) return late();
+  const auto there = [&](const void* own, int rank) {
+    return buffers(rank) + (static_cast<const std::byte*>(own) - buffers(place_.rank));
+  };
+  const Combine combine = combiner_for(out.type, op).elements;
+  const Elements share = share_of(out, place_.rank, place_.ranks);
+  const std::size_t length = kBlockBytes / size_of(out.type);
+  for (std::size_t begin = 0; begin < share.count; begin += length) {
+    const Elements block = part_of(share, begin, std::min(length, share.count - begin));
+    const std::size_t at = static_cast<std::size_t>(static_cast<std::byte*>(block.data) -
+                                                    static_cast<std::byte*>(out.data));
+    const auto* const own = static_cast<const std::byte*>(in) + at;
+    if (in != out.data) std::memcpy(block.data, own, block.bytes());
+    for (int rank = 0; rank < place_.ranks; ++rank)
+      if (rank != place_.rank) combine(block.data, there(own, rank), block.count);
+    for (int rank = 0; rank < place_.ranks; ++rank)
+      if (rank != place_.rank) std::memcpy(there(block.data, rank), block.data, block.bytes());
+  }
+  mine().left.value.store(call, std::memory_order_release);
+  for (int rank = 0; rank < place_.ranks; ++rank)
+    if (!wait_for(area(rank).left.value, call)) return late();
+  return Status();
 }
 
 Status RawLoop::run_broadcast(Elements buffer, int root) {

@@ -6,6 +6,8 @@
 //                              are near, from 112 bytes on: it is tried at the start)
 //               beyond         pieces; each rank reduces its part of a piece and gives it to all:
 //                              writing piece k, reducing k - 1 and collecting k - 2 overlap
+//               in buffers     beyond 32 KiB, where all ranks reach each other's arrays: each rank
+//                              reduces its part of them and writes it into all
 //   broadcast                  letters (packets), or pieces in slots, as far ahead as slots go
 //   barrier                    each rank raises its count and looks at the others'
 #pragma once
@@ -27,6 +29,7 @@ class RawLoop final : public SmallSubject {
     int rank = 0;
     int ranks = 1;
     int cpus = 1;
+    std::size_t buffer_bytes = 0;  ///< that allocate() has to give; others reach all of it
   };
   /// Collective. `path`: a shared file that is empty at first. `clock` is borrowed.
   static Result<std::unique_ptr<RawLoop>> open(const std::string& path, Place place,
@@ -34,6 +37,8 @@ class RawLoop final : public SmallSubject {
 
   int rank() const override { return place_.rank; }
   int size() const override { return place_.ranks; }
+  /// All ranks allocate the same in the same order.
+  Result<std::byte*> allocate(std::size_t bytes) override;
 
  private:
   Status run_barrier() override;
@@ -52,6 +57,9 @@ class RawLoop final : public SmallSubject {
   Status exchange_packets(Elements out, ReduceOp op);
   Status exchange_posts(Elements out, ReduceOp op);
   Status reduce_pieces(Elements out, ReduceOp op);
+  bool is_in_buffers(const void* data) const;
+  Status reduce_in_buffers(const void* in, Elements out, ReduceOp op);
+  std::byte* buffers(int rank) const;
   void give_piece(Elements piece, std::uint64_t number);
   bool reduce_piece(Elements piece, std::uint64_t number, ReduceOp op);
   bool collect_piece(Elements piece, std::uint64_t number);
@@ -65,11 +73,13 @@ class RawLoop final : public SmallSubject {
   const Place place_;
   const Patience patience_;
   RawArea* const areas_;
+  std::size_t allocated_bytes_ = 0;
   std::size_t packeted_ = kMaxPacketed;  // how many bytes go as packets
   std::uint64_t barriers_ = 0;
   std::uint64_t exchanges_ = 0;
   std::uint64_t posts_ = 0;
   std::uint64_t pieces_ = 0;      // of all all-reduces before
+  std::uint64_t reductions_ = 0;  // in buffers
   std::uint64_t broadcasts_ = 0;  // letters and pieces of all broadcasts before
 };
 

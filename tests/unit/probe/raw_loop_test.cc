@@ -1,5 +1,6 @@
 #include "launcher/probe/raw/raw_loop.h"
 
+#include <algorithm>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -15,6 +16,8 @@ constexpr std::size_t kCounts[] = {0,     1,     2,     13,     14,     15,    2
                                    127,   509,   512,   513,    4095,   4096,  4097, 32749,
                                    32768, 32769, 65537, 131071, 262147, 400009};
 
+constexpr std::size_t kBufferBytes = 2 * (400009 * sizeof(float) + 4096);
+
 class RawLoops : public testing::TestWithParam<int> {
  protected:
   // Every rank's end of the loop in a thread.
@@ -22,8 +25,9 @@ class RawLoops : public testing::TestWithParam<int> {
   void run(Body body) {
     const int ranks = GetParam();
     run_ranks(ranks, [&](int rank) {
-      const auto raw =
-          RawLoop::open(file_.path(), {.rank = rank, .ranks = ranks, .cpus = 1}, clock_);
+      const auto raw = RawLoop::open(
+          file_.path(), {.rank = rank, .ranks = ranks, .cpus = 1, .buffer_bytes = kBufferBytes},
+          clock_);
       ASSERT_TRUE(raw.ok()) << raw.status().to_string();
       body(**raw);
     });
@@ -54,6 +58,26 @@ TEST_P(RawLoops, AllReduceOfEverySize) {
 
 TEST_P(RawLoops, AllReduceOutOfPlace) {
   run([](RawLoop& raw) { all_reduce_all<std::int64_t>(raw, ReduceOp::kMin, false); });
+}
+
+TEST_P(RawLoops, AllReduceInBuffers) {
+  run([](RawLoop& raw) {
+    const Pattern pattern(DataType::kFloat32, ReduceOp::kSum, raw.size());
+    const std::size_t most = *std::max_element(std::begin(kCounts), std::end(kCounts));
+    auto* const in = reinterpret_cast<float*>(raw.allocate(most * sizeof(float)).value());
+    auto* const out = reinterpret_cast<float*>(raw.allocate(most * sizeof(float)).value());
+    EXPECT_EQ(raw.allocate(3 * 4096).status().code(), Code::kExhausted);
+    std::uint64_t call = 0;
+    for (const std::size_t count : kCounts) {
+      for (float* const from : {in, out}) {
+        pattern.fill({from, count, DataType::kFloat32}, raw.rank(), ++call);
+        const Elements result{out, count, DataType::kFloat32};
+        ASSERT_TRUE(raw.all_reduce(from, result, ReduceOp::kSum).ok());
+        ASSERT_EQ(pattern.wrong_reduction(result, call), 0u) << count << " elements";
+        ASSERT_TRUE(raw.barrier().ok());
+      }
+    }
+  });
 }
 
 TEST_P(RawLoops, BroadcastFromEveryRank) {

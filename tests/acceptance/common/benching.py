@@ -9,8 +9,10 @@ import tempfile
 from surroundings import BUILD, PACELINE
 
 ROUNDS = 21
-PEERS = {"openmpi": ("mpirun.openmpi", "libopenmpi-dev openmpi-bin"),
-         "mpich": ("mpirun.mpich", "libmpich-dev mpich")}
+PEERS = {"openmpi": ("mpirun.openmpi", "openmpi", "libopenmpi-dev openmpi-bin"),
+         "openmpi-1m": ("mpirun.openmpi", "openmpi", "libopenmpi-dev openmpi-bin"),
+         "mpich": ("mpirun.mpich", "mpich", "libmpich-dev mpich"),
+         "gloo": (PACELINE, "gloo", "libgloo-dev")}
 
 
 class Failure(Exception):
@@ -20,11 +22,21 @@ class Failure(Exception):
 def missing_peer(names):
     """Why one of these peers cannot be measured here, or None."""
     for name in names:
-        launcher, packages = PEERS[name]
-        program = BUILD / f"bin/paceline-peer-{name}"
+        launcher, program, packages = PEERS[name]
+        program = BUILD / f"bin/paceline-peer-{program}"
         if shutil.which(launcher) is None or not os.access(program, os.X_OK):
             return f"{name} is not here (Debian: {packages})"
     return None
+
+
+def available(names):
+    """Those of these peers that can be measured here."""
+    return tuple(name for name in names if missing_peer((name,)) is None)
+
+
+def best_peer(row, peers):
+    """How many times as long the best of them took: the median and the 10th percentile."""
+    return (min(row[peer, "median"] for peer in peers), min(row[peer, "p10"] for peer in peers))
 
 
 def bench(operation, ranks, sizes, *, against=(), pairs=ROUNDS, extra=()):
@@ -33,7 +45,7 @@ def bench(operation, ranks, sizes, *, against=(), pairs=ROUNDS, extra=()):
     with tempfile.NamedTemporaryFile("r", suffix=".jsonl") as lines:
         words = [PACELINE, "bench", operation, "-n", str(ranks), "--json", lines.name]
         if sizes:
-            words += ["--bytes", sizes, "--check"]
+            words += ["--bytes", str(sizes), "--check"]
         if against:
             words += ["--against", ",".join(against), "--pairs", str(pairs)]
         words += map(str, extra)
