@@ -78,11 +78,12 @@ Status MemoryDomain::open() {
   if (!file) return unavailable("there is no memory");
   std::size_t length = std::min(most_bytes_, longest_file() / kHugePage * kHugePage);
   void* memory = MAP_FAILED;
-  for (; length >= kLeastArena && memory == MAP_FAILED; length /= 2) {
-    if (::ftruncate(file.get(), static_cast<off_t>(length)) != 0) continue;
-    memory =
-        ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file.get(), 0);
+  while (length >= kLeastArena) {
+    if (::ftruncate(file.get(), static_cast<off_t>(length)) == 0)
+      memory = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+                      file.get(), 0);
     if (memory != MAP_FAILED) break;
+    length = length / 2 / kHugePage * kHugePage;
   }
   if (memory == MAP_FAILED) return unavailable("there is no place in the address space");
   // Peers may rely on its length.

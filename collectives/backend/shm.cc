@@ -149,13 +149,6 @@ void ShmBackend::differ() {
   outcome_ = Status(Code::kMismatch, Scope::kGroup, "ranks called different operations");
 }
 
-void ShmBackend::finish() {
-  const bool is_well = ended_ && outcome_.ok();
-  ended_ = true;
-  if (!is_well) give_up();
-  memory_.end();
-}
-
 // Who is at a piece soon has it: unless it has been stopped, or lost. Then it may go on with old
 // memory, and the buffers go on with new.
 void ShmBackend::give_up() {

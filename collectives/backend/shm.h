@@ -60,7 +60,12 @@ class ShmBackend final : public CollectiveBackend {
   bool drive(TimePoint now) override;
   bool ended() const override { return ended_; }
   const Status& outcome() const override { return outcome_; }
-  void finish() override;
+  void finish() override {
+    const bool is_well = ended_ && outcome_.ok();
+    ended_ = true;
+    if (!is_well) give_up();
+    memory_.end();
+  }
   std::optional<Disagreement> disagreement() const override { return disagreement_; }
   std::vector<int> awaited() const override;
 

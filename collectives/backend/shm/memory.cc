@@ -9,7 +9,7 @@ namespace {
 // Between two looks at whether others have given up.
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 // Of all ranks' arrays together: stays in a cache until it is written a second time. 2 ranks, in
-// turn with an eighth of it: 0 to 1 % less time up to 4 MiB, 4 to 5 % beyond. To write past the
+// turn with a quarter of it: 0 to 1 % less time up to 4 MiB, 4 to 5 % beyond. To write past the
 // caches instead, out of place from 32 MiB, took 5 to 11 % more.
 constexpr std::size_t kBlocksBytes = std::size_t{128} << 10;
 

@@ -1,6 +1,6 @@
-// Every operation is exact: over operation, type, op, ranks, count, in place or not, transport, and
-// C++ or C. In full the product of all; --quick a choice in which every two values of two of them
-// meet.
+// Every operation is exact: over operation, type, op, ranks, count, in place or not, transport, in
+// buffers or elsewhere, and C++ or C. In full the product of all; --quick a choice in which every
+// two values of two of them meet.
 //
 //   every_operation_is_exact [--quick]
 //
@@ -37,20 +37,36 @@ constexpr int kRanks[] = {1, 2, 3, 4, 5, 7, 8, 11, 16};
 constexpr std::size_t kCounts[] = {0, 1, 101, 1000, 50021};
 
 // Factors: the values of a case are indices.
-enum Factor { kKind, kType, kOp, kRankCount, kCount, kInPlace, kRoad, kLanguage, kFactors };
+enum Factor {
+  kKind,
+  kType,
+  kOp,
+  kRankCount,
+  kCount,
+  kInPlace,
+  kRoad,
+  kBuffers,
+  kLanguage,
+  kFactors
+};
 constexpr std::size_t kSizes[kFactors] = {std::size(kOperationKinds), std::size(kDataTypes),
                                           std::size(kReduceOps),      std::size(kRanks),
                                           std::size(kCounts),         2,
-                                          std::size(kRoads),          std::size(kLanguages)};
+                                          std::size(kRoads),          2,
+                                          std::size(kLanguages)};
 using Case = std::array<std::size_t, kFactors>;
 
 OperationKind kind_of(const Case& each) { return kOperationKinds[each[kKind]]; }
 
-// close() ends every world anyway, and simulated ranks have no ids to meet by.
+// close() ends every world anyway, simulated ranks have no ids to meet by, and who shares no memory
+// reaches no buffers.
 bool can_be(const Case& each) {
-  const bool simulated_c = static_cast<Road>(each[kRoad]) == Road::kSimulation &&
-                           static_cast<Language>(each[kLanguage]) == Language::kC;
-  return is_of_all(kind_of(each)) && kind_of(each) != OperationKind::kClose && !simulated_c;
+  const Road road = static_cast<Road>(each[kRoad]);
+  const bool simulated_c =
+      road == Road::kSimulation && static_cast<Language>(each[kLanguage]) == Language::kC;
+  const bool reaches_none = road != Road::kShm && each[kBuffers] == 1;
+  return is_of_all(kind_of(each)) && kind_of(each) != OperationKind::kClose && !simulated_c &&
+         !reaches_none;
 }
 
 // Two values of two factors.
@@ -116,7 +132,8 @@ std::vector<Case> product() {
   // What a kind does not have makes no difference.
   std::erase_if(cases, [](const Case& each) {
     return !can_be(each) || (!reduces(kind_of(each)) && each[kOp] > 0) ||
-           (!moves_elements(kind_of(each)) && (each[kType] > 0 || each[kCount] > 0));
+           (!moves_elements(kind_of(each)) &&
+            (each[kType] > 0 || each[kCount] > 0 || each[kBuffers] > 0));
   });
   return cases;
 }
@@ -130,7 +147,8 @@ Call call_of(const Case& each, std::size_t number) {
           .op = kReduceOps[each[kOp]],
           .root = static_cast<int>(number) % ranks,
           .asynchronous = number % 3 == 0,
-          .in_place = each[kInPlace] == 1};
+          .in_place = each[kInPlace] == 1,
+          .registered = each[kBuffers] == 1};
 }
 
 Status make_in_cpp(Communicator& world, const std::vector<Case>& cases) {
