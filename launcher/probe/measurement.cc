@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "comm/base/assert.h"
+#include "comm/base/cpus.h"
 #include "comm/base/try.h"
 #include "launcher/probe/statistics.h"
 
@@ -60,6 +61,7 @@ Measurement::Measurement(const Parts& parts, const Orders& orders)
       operation_(*find_operation(orders.operation)),
       rank_(parts.subject.rank()),
       ranks_(parts.subject.size()),
+      have_cpus_(ranks_ <= allowed_cpus()),
       blocks_(operation_.blocks(ranks_)),
       pattern_(orders.type, orders.op, ranks_),
       scratch_(orders.limits ? allocate(std::min(orders.sizes().back(), kMaxCopy)) : nullptr),
@@ -193,6 +195,10 @@ Status Measurement::take_samples(const Plan& plan) {
 
 Status Measurement::take_sample(FunctionRef<Status()> body) {
   empty_caches();
+  // Who has slept in the first wakes up 100 us late, and often on the CPU of the one that woke it:
+  // that would be measured, too.
+  PACELINE_TRY(parts_.meeting.meet());
+  if (have_cpus_) go_to_cpu(rank_);
   PACELINE_TRY(parts_.meeting.meet());
   const TimePoint begin = parts_.clock.now();
   PACELINE_TRY(body());

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kHeadBytes = 4096;
 constexpr Duration kLimit = std::chrono::seconds(120);  // longer than any operation takes
-constexpr int kYields = 100;
+constexpr int kYields = 400;
 
 }  // namespace
 
