@@ -1,10 +1,13 @@
-// A client that speaks the store's bytes by hand, well or ill. Blocking, with a bound on each call.
+// A client that speaks the store's bytes by hand, well or ill. Blocking, with a bound on each call;
+// a process that is stopped and goes on has its calls interrupted, and they begin again.
 #pragma once
 
+#include <cerrno>
 #include <optional>
 
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <unistd.h>
 
 #include "comm/base/random.h"
 #include "comm/handshake.h"
@@ -20,7 +23,7 @@ class RawConnection {
     const timeval patience{.tv_sec = 20, .tv_usec = 0};
     ::setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     ::setsockopt(fd_.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-    connected_ = ::connect(fd_.get(), address.data(), address.size()) == 0;
+    connected_ = TEMP_FAILURE_RETRY(::connect(fd_.get(), address.data(), address.size())) == 0;
   }
 
   bool connected() const { return connected_; }
@@ -29,7 +32,8 @@ class RawConnection {
   /// False when the other side has hung up or does not read.
   bool send(ByteView bytes) {
     while (!bytes.empty()) {
-      const ssize_t sent = ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      const ssize_t sent =
+          TEMP_FAILURE_RETRY(::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL));
       if (sent <= 0) return false;
       bytes = bytes.subspan(static_cast<std::size_t>(sent));
     }
@@ -46,7 +50,8 @@ class RawConnection {
     Bytes bytes(count);
     std::size_t got = 0;
     while (got < count) {
-      const ssize_t more = ::recv(fd_.get(), bytes.data() + got, count - got, 0);
+      const ssize_t more =
+          TEMP_FAILURE_RETRY(::recv(fd_.get(), bytes.data() + got, count - got, 0));
       if (more <= 0) break;
       got += static_cast<std::size_t>(more);
     }
@@ -65,7 +70,7 @@ class RawConnection {
   bool ends() {
     std::byte buffer[4096];
     ssize_t got = 1;
-    while (got > 0) got = ::recv(fd_.get(), buffer, sizeof buffer, 0);
+    while (got > 0) got = TEMP_FAILURE_RETRY(::recv(fd_.get(), buffer, sizeof buffer, 0));
     return got == 0 || errno == ECONNRESET;
   }
 

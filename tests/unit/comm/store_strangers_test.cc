@@ -139,7 +139,7 @@ void detach(Engine& engine, Driver& driver) {
   engine.detach(driver);
 }
 
-// How dialing for 300 ms at a door that hangs up on the first `most` ends, and on how many it did.
+// How a second of dialing ends at a door that hangs up on the first `most`, and on how many it did.
 std::pair<Status, int> dial_at_crowded_door(int most = std::numeric_limits<int>::max()) {
   const UniqueFd listener = listen_on(SocketAddress::parse("127.0.0.1:0").value()).value();
   const SocketAddress address = SocketAddress::of_local_end(listener.get()).value();
@@ -147,7 +147,7 @@ std::pair<Status, int> dial_at_crowded_door(int most = std::numeric_limits<int>:
   const auto engine = ServedStore::engine();
   HangingUp door(listener.get(), most);
   attach(*engine, door);
-  const Deadline deadline = Deadline::after(SystemClock(), std::chrono::milliseconds(300));
+  const Deadline deadline = Deadline::after(SystemClock(), std::chrono::seconds(1));
   Status status = StoreClient::connect(engine, address, &key, deadline).status();
   detach(*engine, door);
   return {std::move(status), door.count};

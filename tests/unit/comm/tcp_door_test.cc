@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -60,9 +61,15 @@ class OpenDoor final : public Driver {
   bool serve_until(FunctionRef<bool()> condition, Deadline deadline = patient()) {
     return engine_->wait(condition, deadline);
   }
-  /// All that can happen before time passes.
+  /// All that can happen before time passes: until nothing has for a while, twice, since this
+  /// process may have been kept from its CPU for the whole of one.
   void settle() {
-    (void)serve_until([] { return false; }, brief());
+    const auto seen = [this] { return std::tuple(strangers(), refused(), guests_.size()); };
+    for (int quiet = 0; quiet < 2;) {
+      const auto before = seen();
+      (void)serve_until([] { return false; }, brief());
+      quiet = seen() == before ? quiet + 1 : 0;
+    }
   }
 
  private:
