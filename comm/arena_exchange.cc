@@ -122,12 +122,12 @@ class Hub {
   Hub(const Group& group, const Clock& clock, Deadline deadline)
       : clock_(clock), deadline_(deadline), ends_(static_cast<std::size_t>(group.size())) {}
 
-  // Where the others find it: a path.
-  Result<std::string> open(const std::string& path) {
+  // Where the others find it.
+  Status open(const std::string& path) {
     PACELINE_TRY_ASSIGN(const SocketAddress address, SocketAddress::parse("unix:" + path));
     PACELINE_TRY_ASSIGN(listener_, listen_on(address));
     path_ = path;
-    return path;
+    return {};
   }
   ~Hub() {
     if (!path_.empty()) ::unlink(path_.c_str());
@@ -217,9 +217,10 @@ Result<HostArenas> exchange_arenas(StoreClient& store, const Group& group, Memor
     std::array<std::byte, 16> nonce{};
     PACELINE_TRY(fill_system_random(nonce));
     Hub hub(group, clock, deadline);
-    const auto path = hub.open(request.folder + "/" + request.prefix + to_hexadecimal(nonce));
-    PACELINE_TRY(store.set(key, path.ok() ? *path : "", deadline));
-    return path.ok() ? hub.run(own) : none(path.status());
+    const std::string path = request.folder + "/" + request.prefix + to_hexadecimal(nonce);
+    const Status opened = hub.open(path);
+    PACELINE_TRY(store.set(key, opened.ok() ? path : "", deadline));
+    return opened.ok() ? hub.run(own) : none(opened);
   }
   PACELINE_TRY_ASSIGN(const auto values, store.get({&key, 1}, deadline));
   if (!values[0]) {

@@ -224,7 +224,10 @@ Status MemoryDomain::free(const void* begin) {
                   "an operation is using this buffer: wait for it before you free it");
   }
   use_.allocated_bytes -= extent->second.bytes;
-  if (extent->second.left_some) return abandon(extent);
+  if (extent->second.left_some) {
+    abandon(extent);
+    return {};
+  }
   extent->second.state = State::kKept;
   use_.kept_bytes += extent->second.bytes;
   join(extent);
@@ -233,14 +236,13 @@ Status MemoryDomain::free(const void* begin) {
 }
 
 // Some of it peers may still write: nothing will lie here any more.
-Status MemoryDomain::abandon(Extents::iterator extent) {
+void MemoryDomain::abandon(Extents::iterator extent) {
   const auto& [place, what] = *extent;
   (void)::mmap(at(place), what.bytes, PROT_NONE,
                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
   (void)::fallocate(file_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                     static_cast<off_t>(place), static_cast<off_t>(what.bytes));
   extent->second.state = State::kLeft;
-  return {};
 }
 
 bool MemoryDomain::retain(std::uint64_t place) {

@@ -112,7 +112,7 @@ class MemoryDomain {
   Extents::iterator extent_of(std::uint64_t place);
   void give_back(Extents::iterator extent);
   void give_back_kept(std::size_t most);
-  Status abandon(Extents::iterator extent);
+  void abandon(Extents::iterator extent);
   std::byte* at(std::uint64_t place) const;
 
   const std::size_t most_bytes_;

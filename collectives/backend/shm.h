@@ -12,9 +12,10 @@
 //
 // Longer ones go through chunks in flight. Of each byte of an all-reduce a rank copies (p-1)/p into
 // its staging, reads 1/p from everybody, and copies (p-1)/p out; of the other kinds what is for
-// others is copied once in and once out. Nothing is staged where the arrays lie in buffers that all
-// reach: of an all-reduce each rank makes 1/p of the result where it belongs, which all outputs and
-// inputs have to lie in buffers for; elsewhere each reads what is its own, and that is the inputs.
+// others is copied once in and once out. Nothing is staged where the arrays that others touch lie
+// in buffers: the inputs, of a broadcast the root's, of an all-reduce the outputs, too. Of an
+// all-reduce each rank then makes 1/p of the result and puts it into all outputs; of the other
+// kinds each rank reads what is its own, and the root of a long broadcast writes a part of it.
 // backend/shm/protocol.h says who may touch what and when.
 #pragma once
 

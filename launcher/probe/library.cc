@@ -23,7 +23,7 @@ ReduceRule rule_of(ReduceOp op, DataType type) {
 }  // namespace
 
 Result<std::byte*> Library::allocate(std::size_t bytes) {
-  if (!registered_) return Subject::allocate(bytes);
+  if (!registered_) return allocate_ordinary(bytes);
   PACELINE_TRY_ASSIGN(Buffer buffer, Buffer::allocate(bytes));
   return buffers_.emplace_back(std::move(buffer)).data();
 }

@@ -8,7 +8,6 @@
 
 #include <unistd.h>
 
-#include "comm/base/assert.h"
 #include "comm/base/cpus.h"
 #include "comm/base/try.h"
 #include "launcher/probe/statistics.h"
@@ -30,7 +29,6 @@ constexpr int kCopySamples = 12;
 constexpr double kUndisturbed = 0.25;  // the copies while which nobody else had a CPU
 constexpr std::size_t kCopyBatchBytes = std::size_t{1} << 20;
 constexpr std::size_t kCacheLine = 64;
-constexpr std::size_t kPage = 4096;
 
 // Twice the last cache, as far as the system knows it; some virtual machines show a whole host's.
 std::size_t bytes_beyond_caches() {
@@ -39,21 +37,17 @@ std::size_t bytes_beyond_caches() {
   return last > 0 ? std::min(2 * static_cast<std::size_t>(last), kMost) : kUsual;
 }
 
+Result<std::byte*> zeroed(Result<std::byte*> memory, std::size_t bytes) {
+  if (memory.ok()) std::memset(*memory, 0, bytes);
+  return memory;
+}
+
 template <class Value>
 void keep(const Value& value) {
   asm volatile("" : : "g"(&value) : "memory");
 }
 
 }  // namespace
-
-Measurement::Memory Measurement::allocate(std::size_t bytes) {
-  if (bytes == 0) return nullptr;
-  const std::size_t whole = (bytes + kPage - 1) / kPage * kPage;
-  Memory memory(static_cast<std::byte*>(std::aligned_alloc(kPage, whole)));
-  PACELINE_ASSERT(memory != nullptr);
-  std::memset(memory.get(), 0, whole);
-  return memory;
-}
 
 Measurement::Measurement(const Parts& parts, const Orders& orders)
     : parts_(parts),
@@ -64,27 +58,36 @@ Measurement::Measurement(const Parts& parts, const Orders& orders)
       have_cpus_(ranks_ <= allowed_cpus()),
       blocks_(operation_.blocks(ranks_)),
       pattern_(orders.type, orders.op, ranks_),
-      scratch_(orders.limits ? allocate(std::min(orders.sizes().back(), kMaxCopy)) : nullptr),
-      eviction_bytes_(orders.cold ? bytes_beyond_caches() : 0),
-      eviction_(allocate(eviction_bytes_)) {
+      eviction_bytes_(orders.cold ? bytes_beyond_caches() : 0) {
   moments_.reserve(2 * kMaxSamples);
 }
 
 Result<std::unique_ptr<Measurement>> Measurement::create(const Parts& parts, const Orders& orders) {
   std::unique_ptr<Measurement> made(new Measurement(parts, orders));
-  PACELINE_TRY_ASSIGN(made->out_, made->allocate_array());
-  if (!made->operation_.is_in_place(orders.in_place)) {
-    PACELINE_TRY_ASSIGN(made->in_, made->allocate_array());
-  }
+  PACELINE_TRY(made->allocate());
   return made;
 }
 
-Result<std::byte*> Measurement::allocate_array() {
-  const std::size_t bytes = array_bytes(count_of(orders_.sizes().back()));
-  if (bytes == 0) return nullptr;
-  PACELINE_TRY_ASSIGN(std::byte* const array, parts_.subject.allocate(bytes));
-  std::memset(array, 0, bytes);
-  return array;
+Status Measurement::allocate() {
+  Subject& subject = parts_.subject;
+  const std::size_t longest = orders_.sizes().back();
+  const std::size_t array = array_bytes(count_of(longest));
+  const bool has_input = !operation_.is_in_place(orders_.in_place);
+  if (array > 0) {
+    PACELINE_TRY_ASSIGN(out_, zeroed(subject.allocate(array), array));
+  }
+  if (array > 0 && has_input) {
+    PACELINE_TRY_ASSIGN(in_, zeroed(subject.allocate(array), array));
+  }
+  if (orders_.limits) {
+    const std::size_t most = std::min(longest, kMaxCopy);
+    PACELINE_TRY_ASSIGN(scratch_, zeroed(subject.allocate_ordinary(most), most));
+  }
+  if (eviction_bytes_ > 0) {
+    PACELINE_TRY_ASSIGN(eviction_,
+                        zeroed(subject.allocate_ordinary(eviction_bytes_), eviction_bytes_));
+  }
+  return Status();
 }
 
 // Whole blocks, and one element at least: an array of few bytes may come out longer.
@@ -254,7 +257,7 @@ Result<double> Measurement::copy_bytes_per_ns(std::size_t bytes, int copiers) {
   for (int i = 0; i < kCopySamples; ++i) {
     const auto copy = [&] {
       for (std::size_t k = 0; k < batch && rank_ < copiers; ++k) {
-        std::memcpy(scratch_.get(), out_, bytes);
+        std::memcpy(scratch_, out_, bytes);
         keep(scratch_[0]);
       }
       return Status();

@@ -8,7 +8,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <vector>
 
@@ -55,13 +54,8 @@ class Measurement {
   static constexpr std::size_t kMaxCopy = std::size_t{64} << 20;
 
  private:
-  struct Free {
-    void operator()(void* memory) const { std::free(memory); }
-  };
-  using Memory = std::unique_ptr<std::byte[], Free>;
-  static Memory allocate(std::size_t bytes);
   Measurement(const Parts& parts, const Orders& orders);
-  Result<std::byte*> allocate_array();
+  Status allocate();
   std::size_t count_of(std::size_t bytes) const;
   std::size_t array_bytes(std::size_t count) const;
 
@@ -92,11 +86,11 @@ class Measurement {
   const bool have_cpus_;      // one for each rank
   const std::size_t blocks_;  // of an array; 0 where there is none
   const Pattern pattern_;
-  std::byte* out_ = nullptr;  // of the subject; null where there are no elements
-  std::byte* in_ = nullptr;   // of the subject; null: in place
-  const Memory scratch_;      // where copies go
+  std::byte* out_ = nullptr;      // of the subject; null where there are no elements
+  std::byte* in_ = nullptr;       // of the subject; null: in place
+  std::byte* scratch_ = nullptr;  // where copies go
   const std::size_t eviction_bytes_;
-  const Memory eviction_;              // null: caches stay warm
+  std::byte* eviction_ = nullptr;      // null: caches stay warm
   std::vector<PlanRequest> requests_;  // what is measured, as all ranks ask for it
   Shape shape_;                        // of this rank's
   Call call_;                          // what is measured

@@ -26,8 +26,11 @@ Result<SharedFile> SharedFile::open(const std::string& path, std::size_t bytes) 
   if (!fd) return file_error("open", path);
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0) return file_error("look at", path);
-  if (std::cmp_less(status.st_size, bytes) && ::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0)
-    return file_error("enlarge", path);
+  // All of it is taken now: a write that finds the file system full would end the program.
+  if (std::cmp_less(status.st_size, bytes)) {
+    errno = ::posix_fallocate(fd.get(), 0, static_cast<off_t>(bytes));
+    if (errno != 0) return file_error("enlarge", path);
+  }
   void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
   if (memory == MAP_FAILED) return file_error("map", path);
   return SharedFile({static_cast<std::byte*>(memory), bytes});

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t kHeadBytes = 4096;
 constexpr Duration kLimit = std::chrono::seconds(120);  // longer than any operation takes
+// Some 100 us, longer than ranks are apart between samples: who sleeps wakes up late.
 constexpr int kYields = 400;
 
 }  // namespace

@@ -42,7 +42,8 @@ class Subject {
 
   /// Memory for elements, at the beginning of a page; it lives as long as this. By default what any
   /// program has.
-  virtual Result<std::byte*> allocate(std::size_t bytes) {
+  virtual Result<std::byte*> allocate(std::size_t bytes) { return allocate_ordinary(bytes); }
+  Result<std::byte*> allocate_ordinary(std::size_t bytes) {
     constexpr std::size_t kPage = 4096;
     const std::size_t whole = (bytes + kPage - 1) / kPage * kPage;
     memory_.emplace_back(static_cast<std::byte*>(std::aligned_alloc(kPage, whole)));

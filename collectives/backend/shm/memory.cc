@@ -187,6 +187,13 @@ void Memory::take_own(const Range& range) {
   }
 }
 
+// operands_: what all ranks have contributed.
+void Memory::take_own_of_posts() {
+  for (const void*& operand : operands_)
+    operand = static_cast<const std::byte*>(operand) + own_in_input();
+  take_own({0, static_cast<std::size_t>(request_->signature.count)});
+}
+
 void Memory::gather(std::uint64_t operation) {
   combine(operation);
   if (short_bytes_ > 0) std::memcpy(gathered(operation), request_->output, short_bytes_);

@@ -162,6 +162,7 @@ class Memory {
   void reduce_for_all(const Range& range);
   std::size_t own_in_input() const;
   void take_own(const Range& range);
+  void take_own_of_posts();
   void stage_blocks(const Range& range, std::byte* staged);
   Range chunk_range(std::uint64_t chunk) const;
   Range part(const Range& chunk, int rank) const;
@@ -270,12 +271,11 @@ inline void Memory::take(int root, std::uint64_t operation) {
 
 inline void Memory::combine(std::uint64_t operation) {
   if (short_bytes_ == 0) return;
+  for (int rank = 0; rank < layout_.ranks(); ++rank)
+    operands_[static_cast<std::size_t>(rank)] = contribution(rank, operation, true);
   const bool is_shared = is_of_kind(OperationKind::kAllReduce) || is_of_kind(OperationKind::kClose);
-  const std::size_t begin = is_shared ? 0 : own_in_input();
-  for (int rank = 0; rank < layout_.ranks(); ++rank) {
-    operands_[static_cast<std::size_t>(rank)] = contribution(rank, operation, true) + begin;
-  }
-  if (!is_shared) return take_own({0, static_cast<std::size_t>(request_->signature.count)});
+  if (!is_shared) [[unlikely]]
+    return take_own_of_posts();
   reduce_all(request_->output, request_->signature.count);
 }
 

@@ -243,7 +243,7 @@ bool RawLoop::is_in_buffers(const void* data) const {
 }
 
 Result<std::byte*> RawLoop::allocate(std::size_t bytes) {
-  if (place_.buffer_bytes == 0) return Subject::allocate(bytes);
+  if (place_.buffer_bytes == 0) return allocate_ordinary(bytes);
   std::byte* const memory = buffers(place_.rank) + allocated_bytes_;
   allocated_bytes_ += (bytes + kPage - 1) / kPage * kPage;
   if (allocated_bytes_ <= place_.buffer_bytes) return memory;
