@@ -65,10 +65,13 @@ Result<HostWorld> make_host_world(std::shared_ptr<PollEngine> engine, const Grou
                   "the shared memory of " + std::to_string(segment->memory().size()) +
                       " bytes is none that this version divides; do all ranks run the same?");
   }
+  Arenas reached;
+  if (!arenas.views.empty())
+    reached = {.own = &MemoryDomain::of_process(), .views = std::move(arenas.views)};
   PACELINE_TRY_ASSIGN(auto transport,
                       make_shm_transport(std::move(engine), group,
                                          {.segment = segment, .offset = kHostSegmentHeader},
-                                         {.ring_bytes = layout->ring_bytes}));
+                                         {.ring_bytes = layout->ring_bytes, .arenas = reached}));
   std::vector<Doorbell*> bells;
   for (int rank = 0; rank < ranks; ++rank) bells.push_back(&transport->doorbell(rank));
   std::byte* const memory = segment->memory().data() + backend_offset(ranks, *layout);
@@ -77,9 +80,8 @@ Result<HostWorld> make_host_world(std::shared_ptr<PollEngine> engine, const Grou
   const bool have_time = ranks <= allowed_cpus(found.cpus);
   ShmBackend::Options options{.rank = group.rank,
                               .linger = have_time ? kLinger : kShortLinger,
-                              .shares_cpus = ranks > found.cpus.count()};
-  if (!arenas.views.empty())
-    options.arenas = {.own = &MemoryDomain::of_process(), .views = std::move(arenas.views)};
+                              .shares_cpus = ranks > found.cpus.count(),
+                              .arenas = std::move(reached)};
   // The scheduler evens out as well, but late.
   if (options.shares_cpus) go_to_cpu(group.rank);
   if (have_time) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include <paceline/status.h>
 
@@ -31,6 +32,14 @@ class ArenaView {
 
   std::byte* const begin_;
   const std::size_t length_;
+};
+
+class MemoryDomain;
+
+/// What the ranks of a host reach of each other's memory.
+struct Arenas {
+  MemoryDomain* own = nullptr;                          ///< borrowed; null where there are none
+  std::vector<std::shared_ptr<const ArenaView>> views;  ///< by rank
 };
 
 }  // namespace paceline

@@ -51,7 +51,7 @@ HeaderBytes encode_header(const MessageHeader& header) {
 
 Result<MessageHeader> decode_header(std::span<const std::byte, kHeaderBytes> bytes) {
   if (load<std::uint32_t>(bytes, 0) != kMagic) return refuse("wrong magic");
-  if (!within(load<std::uint8_t>(bytes, 40), MessageKind::kGoodbye)) return refuse("unknown kind");
+  if (!within(load<std::uint8_t>(bytes, 40), MessageKind::kLoan)) return refuse("unknown kind");
   if (!is_known(load<OperationKind>(bytes, 41))) return refuse("unknown operation");
   if (!is_known(load<DataType>(bytes, 42))) return refuse("unknown type");
   if (!is_known(load<ReduceOp>(bytes, 43))) return refuse("unknown op");
@@ -69,7 +69,23 @@ Result<MessageHeader> decode_header(std::span<const std::byte, kHeaderBytes> byt
   const std::uint64_t limit =
       header.kind == MessageKind::kData ? kMaxPayloadBytes : kMaxControlBytes;
   if (header.payload_bytes > limit) return refuse("payload is longer than any can be");
+  if (header.kind == MessageKind::kLoan && header.payload_bytes != sizeof(LoanBytes))
+    return refuse("a loan is a place and a length");
   return header;
+}
+
+LoanBytes encode_loan(const Loan& loan) {
+  LoanBytes bytes{};
+  std::memcpy(bytes.data(), &loan.place, 8);
+  std::memcpy(bytes.data() + 8, &loan.bytes, 8);
+  return bytes;
+}
+
+Loan decode_loan(std::span<const std::byte, sizeof(LoanBytes)> bytes) {
+  Loan loan;
+  std::memcpy(&loan.place, bytes.data(), 8);
+  std::memcpy(&loan.bytes, bytes.data() + 8, 8);
+  return loan;
 }
 
 Bytes encode_notice(const Status& status) {

@@ -1,7 +1,8 @@
 // Framing between ranks: pure functions from values to bytes and back.
 //
 // A message on a data connection is a header of kHeaderBytes and `payload_bytes` of payload. A
-// data message carries elements. The other kinds are control messages, which need no posted
+// data message carries elements; a loan is a data message that carries where they lie instead, in a
+// buffer that its receiver reaches. The other kinds are control messages, which need no posted
 // receive: a notice carries an encoded Status (an error that its receiver must know about), an
 // inquiry, its answer and a goodbye carry an Account of their sender (comm/account.h).
 //
@@ -33,7 +34,25 @@ enum class MessageKind : std::uint8_t {
   kInquiry,  ///< its sender is stuck and asks where the receiver is
   kAnswer,   ///< to an inquiry
   kGoodbye,  ///< its sender leaves
+  kLoan,     ///< an encoded Loan
 };
+
+/// Data or a loan: meets a receive.
+constexpr bool meets_receive(MessageKind kind) {
+  return kind == MessageKind::kData || kind == MessageKind::kLoan;
+}
+
+/// Data that stays with its sender until it is copied: a place in the sender's arena
+/// (comm/memory_domain.h).
+struct Loan {
+  std::uint64_t place = 0;
+  std::uint64_t bytes = 0;
+
+  bool operator==(const Loan&) const = default;
+};
+using LoanBytes = std::array<std::byte, 16>;
+LoanBytes encode_loan(const Loan& loan);
+Loan decode_loan(std::span<const std::byte, sizeof(LoanBytes)> bytes);
 
 struct MessageHeader {
   MessageKind kind = MessageKind::kData;

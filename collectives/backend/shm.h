@@ -45,7 +45,7 @@ class ShmBackend final : public CollectiveBackend {
     bool shares_cpus = false;
     /// Doorbell::register_process() has succeeded.
     bool registered = false;
-    shm::Arenas arenas{};
+    Arenas arenas{};
   };
 
   /// The layout's memory, the bells (by rank) and the transport are borrowed. The transport tells

@@ -16,7 +16,7 @@ namespace {
 class RingTransport final : public ShmTransport {
  public:
   RingTransport(std::shared_ptr<PollEngine> engine, const Group& group, ShmPlace place,
-                const ShmArea& area);
+                const ShmArea& area, const Arenas& arenas);
   ~RingTransport() override;
 
   const Group& group() const override { return group_; }
@@ -59,7 +59,7 @@ class RingTransport final : public ShmTransport {
 };
 
 RingTransport::RingTransport(std::shared_ptr<PollEngine> engine, const Group& group, ShmPlace place,
-                             const ShmArea& area)
+                             const ShmArea& area, const Arenas& arenas)
     : engine_(std::move(engine)), group_(group), segment_(std::move(place.segment)), area_(area) {
   for (int rank = 0; rank < group_.size(); ++rank) {
     if (rank == group_.rank) continue;
@@ -67,7 +67,13 @@ RingTransport::RingTransport(std::shared_ptr<PollEngine> engine, const Group& gr
     const ShmStream::Ends ends{.out = area_.ring(group_.rank, rank),
                                .in = area_.ring(rank, group_.rank),
                                .bell = area_.doorbell(rank)};
-    neighbours_.push_back({rank, std::make_unique<ShmPeer>(ends, std::move(who))});
+    const ShmLoans::Ends loans{.ours = area_.loans(group_.rank, rank),
+                               .theirs = area_.loans(rank, group_.rank),
+                               .bell = area_.doorbell(rank)};
+    auto view = arenas.own != nullptr ? arenas.views[static_cast<std::size_t>(rank)] : nullptr;
+    auto peer = std::make_unique<ShmPeer>(
+        ends, std::make_unique<ShmLoans>(loans, arenas.own, std::move(view)), std::move(who));
+    neighbours_.push_back({rank, std::move(peer)});
     look_after(neighbours_.back());
   }
   area_.arrive(group_.rank);
@@ -98,7 +104,7 @@ void RingTransport::send(int to, const Signature& signature, std::span<const std
   if (there.lost()) return request.end(there.loss());
   ++counters_.messages_sent;
   counters_.bytes_sent += payload.size();
-  there.outbox.push_data(signature, payload, request);
+  there.push(signature, payload, request);
   there.flush();
 }
 
@@ -106,7 +112,9 @@ void RingTransport::receive(int from, std::span<std::byte> buffer, Request& requ
   if (!aborted_.ok()) return request.end(aborted_);
   ShmPeer& there = peer(from);
   there.inbox.post(buffer, request);
-  if (there.lost()) there.inbox.end_receives(there.loss());
+  if (!there.lost()) return;
+  there.inbox.copy_borrowed();
+  there.inbox.end_receives(there.loss());
 }
 
 void RingTransport::tell(int to, MessageKind kind, ByteView payload) {
@@ -180,8 +188,8 @@ Result<std::unique_ptr<ShmTransport>> make_shm_transport(std::shared_ptr<PollEng
   PACELINE_TRY_ASSIGN(const ShmArea area,
                       ShmArea::over(memory.subspan(std::min(place.offset, memory.size())),
                                     group.size(), options.ring_bytes));
-  return std::unique_ptr<ShmTransport>(
-      std::make_unique<RingTransport>(std::move(engine), group, std::move(place), area));
+  return std::unique_ptr<ShmTransport>(std::make_unique<RingTransport>(
+      std::move(engine), group, std::move(place), area, options.arenas));
 }
 
 }  // namespace paceline

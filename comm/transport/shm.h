@@ -3,7 +3,9 @@
 //
 // A message is copied into the ring and out of it; a short one costs each side about one exchange
 // of a cache line and its framing. When nothing comes, drive() loads a line for each peer and makes
-// no system call.
+// no system call. A long one whose payload lies in a buffer (comm/memory_domain.h) stays there: its
+// receiver copies it, once, and then its send ends (comm/transport/shm_loans.h). Behind abort() it
+// does not arrive any more.
 //
 // LIFE: each rank has taken the place of its number in the segment before any makes its transport.
 // While something is awaited from a peer it is asked every kLookEvery whether its process lives
@@ -18,6 +20,7 @@
 #include <memory>
 #include <span>
 
+#include "comm/arena_view.h"
 #include "comm/doorbell.h"
 #include "comm/poll_engine.h"
 #include "comm/shared_segment.h"
@@ -28,6 +31,8 @@ namespace paceline {
 struct ShmOptions {
   /// Of each ring: a power of two, the same on every rank.
   std::size_t ring_bytes = std::size_t{64} << 10;
+  /// Of all ranks, or of none.
+  Arenas arenas{};
 };
 
 /// Part of a segment, zero before the first rank uses it.

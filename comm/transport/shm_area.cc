@@ -26,7 +26,8 @@ ProcessIdentity ProcessIdentity::own() {
 
 std::size_t ShmArea::bytes_for(int ranks, std::size_t ring_bytes) {
   const auto count = static_cast<std::size_t>(ranks);
-  return count * sizeof(Place) + count * (count - 1) * ByteRing::bytes_for(ring_bytes);
+  return count * sizeof(Place) +
+         count * (count - 1) * (ByteRing::bytes_for(ring_bytes) + sizeof(LoanLine));
 }
 
 Result<ShmArea> ShmArea::over(std::span<std::byte> memory, int ranks, std::size_t ring_bytes) {
@@ -51,12 +52,19 @@ ShmArea::Place& ShmArea::place(int rank) const {
   return std::launder(reinterpret_cast<Place*>(memory_.data()))[rank];
 }
 
-ByteRing ShmArea::ring(int from, int to) const {
+std::size_t ShmArea::index_of(int from, int to) const {
   PACELINE_ASSERT(from != to && from >= 0 && from < ranks_ && to >= 0 && to < ranks_);
-  const int index = from * (ranks_ - 1) + (to < from ? to : to - 1);
+  return static_cast<std::size_t>(from * (ranks_ - 1) + (to < from ? to : to - 1));
+}
+
+ByteRing ShmArea::ring(int from, int to) const {
   const std::size_t bytes = ByteRing::bytes_for(ring_bytes_);
-  const std::size_t rings = static_cast<std::size_t>(ranks_) * sizeof(Place);
-  return ByteRing(memory_.subspan(rings + static_cast<std::size_t>(index) * bytes, bytes));
+  return ByteRing(memory_.subspan(rings_begin() + index_of(from, to) * bytes, bytes));
+}
+
+ShmArea::LoanLine& ShmArea::loans(int from, int to) const {
+  std::byte* const begin = memory_.data() + loans_begin();
+  return std::launder(reinterpret_cast<LoanLine*>(begin))[index_of(from, to)];
 }
 
 void ShmArea::arrive(int rank) const {

@@ -1,7 +1,8 @@
 // What the shared-memory transport keeps in a segment: for each rank its doorbell and which process
-// it is, and for each ordered pair of ranks a ring.
+// it is, and for each ordered pair of ranks a ring and what has become of loans (shm_loans.h).
 //
-//   place of rank 0 | place of rank 1 | … | ring 0→1 | ring 0→2 | … | ring 1→0 | ring 1→2 | …
+//   place of rank 0 | place of rank 1 | … | loans 0→1 | loans 0→2 | … | loans 1→0 | loans 1→2 | …
+//   | ring 0→1 | ring 0→2 | … | ring 1→0 | ring 1→2 | …
 #pragma once
 
 #include <atomic>
@@ -34,8 +35,14 @@ class ShmArea {
   /// cache line.
   static Result<ShmArea> over(std::span<std::byte> memory, int ranks, std::size_t ring_bytes);
 
+  struct LoanLine {
+    alignas(64) std::atomic<std::uint64_t> returned;  // how many; written by the receiver
+    alignas(64) std::atomic<std::uint64_t> revoked;   // 1: for good; written by the sender
+  };
+
   Doorbell& doorbell(int rank) const { return place(rank).doorbell; }
   ByteRing ring(int from, int to) const;
+  LoanLine& loans(int from, int to) const;
 
   /// Says that the calling process is `rank`.
   void arrive(int rank) const;
@@ -52,6 +59,11 @@ class ShmArea {
   ShmArea(std::span<std::byte> memory, int ranks, std::size_t ring_bytes)
       : memory_(memory), ranks_(ranks), ring_bytes_(ring_bytes) {}
   Place& place(int rank) const;
+  std::size_t index_of(int from, int to) const;  // among the ordered pairs
+  std::size_t loans_begin() const { return static_cast<std::size_t>(ranks_) * sizeof(Place); }
+  std::size_t rings_begin() const {
+    return loans_begin() + static_cast<std::size_t>(ranks_ * (ranks_ - 1)) * sizeof(LoanLine);
+  }
 
   std::span<std::byte> memory_;
   int ranks_;

@@ -2,6 +2,15 @@
 
 namespace paceline {
 
+void ShmPeer::push(const Signature& signature, std::span<const std::byte> payload,
+                   Request& request) {
+  if (const std::optional<Loan> loan = loans_->lend(payload, request)) {
+    outbox.push_loan(signature, *loan);
+  } else {
+    outbox.push_data(signature, payload, request);
+  }
+}
+
 bool ShmPeer::flush() {
   if (lost()) return false;
   stream_.begin_turn();
@@ -27,11 +36,14 @@ bool ShmPeer::read() {
 
 void ShmPeer::lose(const Status& why) {
   loss_ = Status(Code::kPeerLost, Scope::kGroup, why.text(), who_);
+  inbox.copy_borrowed();  // it outlives its sender
   inbox.end_receives(loss_);
   outbox.drop_all(loss_);
+  loans_->revoke(loss_);
 }
 
 void ShmPeer::abort(const Status& why) {
+  loans_->revoke(why);
   inbox.discard_data(why);
   outbox.drop_data(why);
 }

@@ -1,6 +1,7 @@
 // One peer as the shared-memory transport sees it: the stream to it, and what waits there.
 #pragma once
 
+#include "comm/transport/shm_loans.h"
 #include "comm/transport/shm_stream.h"
 #include "comm/transport/stream_inbox.h"
 #include "comm/transport/stream_outbox.h"
@@ -9,7 +10,8 @@ namespace paceline {
 
 class ShmPeer {
  public:
-  ShmPeer(const ShmStream::Ends& ends, Culprit who) : stream_(ends), who_(std::move(who)) {}
+  ShmPeer(const ShmStream::Ends& ends, std::unique_ptr<ShmLoans> loans, Culprit who)
+      : loans_(std::move(loans)), stream_(ends), who_(std::move(who)) {}
   ~ShmPeer() { stream_.close(); }
   ShmPeer(const ShmPeer&) = delete;
   ShmPeer& operator=(const ShmPeer&) = delete;
@@ -17,14 +19,19 @@ class ShmPeer {
   bool lost() const { return !loss_.ok(); }
   const Status& loss() const { return loss_; }
   /// Does something wait for the peer to come along?
-  bool awaited() const { return !lost() && (inbox.expects() || !outbox.empty()); }
+  bool awaited() const {
+    return !lost() && (inbox.expects() || !outbox.empty() || loans_->has_lent());
+  }
 
+  /// Into the outbox: where the payload is, if it is a long one in a buffer, or the payload.
+  void push(const Signature& signature, std::span<const std::byte> payload, Request& request);
   /// Sends what can be sent; true if anything moved.
   bool flush();
   /// Sends and reads what can be; true if anything moved. A few loads if nothing did.
   bool drive() {
     const bool sent = !outbox.empty() && flush();
-    return (has_work() && read()) || sent;
+    const bool collected = loans_->has_lent() && loans_->collect();
+    return (has_work() && read()) || sent || collected;
   }
   /// Its process has ended; it is lost once what it had written is read.
   void set_gone() { stream_.set_gone(); }
@@ -32,14 +39,19 @@ class ShmPeer {
   /// Ends data requests and throws away what comes for them; control messages still go both ways.
   void abort(const Status& why);
 
-  StreamOutbox outbox;
-  StreamInbox inbox{kReadAheadBytes};
-
  private:
   // Of a ring it costs nothing to come back for more, but what is read ahead is copied twice.
   static constexpr std::size_t kReadAheadBytes = 1024;
+  const std::unique_ptr<ShmLoans> loans_;  // before what uses it
 
-  bool has_work() const { return !lost() && !inbox.stalled() && (stream_.has_input() || more_); }
+ public:
+  StreamOutbox outbox;
+  StreamInbox inbox{kReadAheadBytes, loans_.get()};
+
+ private:
+  bool has_work() const {
+    return !lost() && (inbox.borrows() || (!inbox.stalled() && (stream_.has_input() || more_)));
+  }
   bool read();
   void lose(const Status& why);
 

@@ -12,7 +12,7 @@ void StreamInbox::post(std::span<std::byte> buffer, Request& request) {
   if (!backlog_.empty()) {
     const Waiting message = std::move(backlog_.front());
     backlog_.pop_front();
-    backlog_bytes_ -= kHeaderBytes + message.payload.size();
+    backlog_bytes_ -= message.kept_bytes();
     meet(posted, message);
   } else {
     posted_.push_back(posted);
@@ -22,16 +22,41 @@ void StreamInbox::post(std::span<std::byte> buffer, Request& request) {
 
 void StreamInbox::meet(const Posted& posted, const Waiting& message) {
   posted.request->signature = message.signature;
-  if (message.payload.size() != posted.buffer.size()) {
-    posted.request->end(length_mismatch(posted.buffer.size(), message.payload.size()));
-    return;
+  const bool fits = message.bytes() == posted.buffer.size();
+  if (message.loan) {
+    borrowed_.push_back({.loan = *message.loan,
+                         .target = posted.buffer,
+                         .request = fits ? posted.request : nullptr});
   }
+  if (!fits) return posted.request->end(length_mismatch(posted.buffer.size(), message.bytes()));
+  if (message.loan) return;
   std::copy(message.payload.begin(), message.payload.end(), posted.buffer.begin());
   posted.request->end({});
 }
 
+// Of the oldest.
+void StreamInbox::copy_piece() {
+  Borrowed& oldest = borrowed_.front();
+  Status copied;
+  if (oldest.request != nullptr && !oldest.target.empty()) {
+    const auto piece = oldest.target.first(std::min(kPieceBytes, oldest.target.size()));
+    const std::uint64_t done = oldest.loan.bytes - oldest.target.size();
+    copied = lender_->copy(oldest.loan, oldest.loan.place + done, piece);
+    oldest.target = oldest.target.subspan(piece.size());
+    if (copied.ok() && !oldest.target.empty()) return;
+  }
+  Request* const request = oldest.request;
+  borrowed_.pop_front();
+  lender_->give_back();
+  if (request != nullptr) request->end(copied);
+}
+
 StreamState StreamInbox::read(ByteStream& stream) {
   StreamState state = StreamState::kIdle;
+  if (borrows()) {
+    copy_piece();
+    state = StreamState::kMoved;
+  }
   while (!stalled_ && !crowded()) {
     if (!current_) {
       if (begin_message()) continue;
@@ -62,6 +87,11 @@ bool StreamInbox::begin_message() {
     error_ = header.status();
     return false;
   }
+  if (header->kind == MessageKind::kLoan && lender_ == nullptr) {
+    error_ = Status(Code::kUnavailable, Scope::kPeer,
+                    "malformed message: its data lies where it cannot be reached");
+    return false;
+  }
   staged_begin_ += kHeaderBytes;
   current_ = *header;
   return place_data();
@@ -79,14 +109,14 @@ bool StreamInbox::place_data() {
     begin_posted();
     return true;
   }
-  if (current_->kind == MessageKind::kData &&
-      (early_.empty() || early_.back() != current_->signature)) {
+  const bool waits = meets_receive(current_->kind) && posted_.empty() && !discards_;
+  if (waits && (early_.empty() || early_.back() != current_->signature)) {
     early_.push_back(current_->signature);
   }
   // A message that is longer than the bound fits nowhere but into its receive.
   const bool fits = bytes <= kBacklogBytes - kHeaderBytes &&
                     backlog_bytes_ <= kBacklogBytes - kHeaderBytes - bytes;
-  if (current_->kind == MessageKind::kData && !fits) {
+  if (waits && !fits) {
     stalled_ = true;
     return false;
   }
@@ -152,18 +182,24 @@ void StreamInbox::finish_message() {
     return;
   }
   Bytes payload = std::exchange(kept_, {});
-  if (header.kind != MessageKind::kData) {
+  if (!meets_receive(header.kind)) {
     controls_.push_back({.kind = header.kind, .payload = std::move(payload)});
     return;
   }
-  Waiting message{header.signature, std::move(payload)};
+  Waiting message{.signature = header.signature, .payload = {}};
+  if (header.kind == MessageKind::kLoan) {
+    message.loan = decode_loan(ByteView(payload).first<sizeof(LoanBytes)>());
+    if (discards_) return lender_->give_back();
+  } else {
+    message.payload = std::move(payload);
+  }
   if (!posted_.empty()) {
     const Posted posted = posted_.front();
     posted_.pop_front();
     meet(posted, message);
     return;
   }
-  backlog_bytes_ += kHeaderBytes + message.payload.size();
+  backlog_bytes_ += message.kept_bytes();
   backlog_.push_back(std::move(message));
 }
 
@@ -186,12 +222,17 @@ void StreamInbox::end_receives(const Status& why) {
     target_ = {};
     std::exchange(receiving_, {})->request->end(why);
   }
+  for (const Borrowed& borrowed : std::exchange(borrowed_, {})) {
+    lender_->give_back();
+    if (borrowed.request != nullptr) borrowed.request->end(why);
+  }
   for (const Posted& posted : std::exchange(posted_, {})) posted.request->end(why);
 }
 
 void StreamInbox::discard_data(const Status& why) {
   end_receives(why);
-  backlog_.clear();
+  for (const Waiting& message : std::exchange(backlog_, {}))
+    if (message.loan) lender_->give_back();
   backlog_bytes_ = 0;
   discard_new_data();
 }

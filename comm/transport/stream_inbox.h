@@ -14,6 +14,18 @@
 
 namespace paceline {
 
+/// Where the data of loans is.
+class Lender {
+ public:
+  /// Copies a part of a loan, which lies at `place`; an error where it is no longer what was sent.
+  virtual Status copy(const Loan& loan, std::uint64_t place, std::span<std::byte> to) = 0;
+  /// The oldest loan that has not been given back is not needed any more.
+  virtual void give_back() = 0;
+
+ protected:
+  ~Lender() = default;
+};
+
 class StreamInbox {
  public:
   /// Bytes of messages that are kept before their receives come; beyond, the peer is not read from.
@@ -23,19 +35,26 @@ class StreamInbox {
 
   /// Up to so many bytes are read that nobody has asked for yet: at least a header. More make fewer
   /// reads, but are copied once more.
-  explicit StreamInbox(std::size_t read_ahead_bytes = kReadAheadBytes)
-      : read_ahead_bytes_(read_ahead_bytes) {}
+  /// The lender is borrowed; where there is none a loan is an error.
+  explicit StreamInbox(std::size_t read_ahead_bytes = kReadAheadBytes, Lender* lender = nullptr)
+      : read_ahead_bytes_(read_ahead_bytes), lender_(lender) {}
 
   /// Meets the oldest message of the backlog at once, or waits for one.
   void post(std::span<std::byte> buffer, Request& request);
 
   /// Reads until the stream would block, the backlog is full, or the inbox is crowded. Payloads for
-  /// which a receive waits go straight into its buffer.
+  /// which a receive waits go straight into its buffer. Of a loan it copies a piece each time.
   StreamState read(ByteStream& stream);
   const Status& error() const { return error_; }
 
   /// Does a receive wait, so that reading is worth a try without being told?
   bool expects() const { return !posted_.empty() || receiving_.has_value(); }
+  /// Is there more of a loan to copy?
+  bool borrows() const { return !borrowed_.empty(); }
+  /// Copies all of it now.
+  void copy_borrowed() {
+    while (borrows()) copy_piece();
+  }
   /// Nothing more is read until a receive is posted.
   bool stalled() const { return stalled_; }
   /// Nothing more is read until the control messages are reported.
@@ -60,7 +79,19 @@ class StreamInbox {
   struct Waiting {
     Signature signature;
     Bytes payload;
+    std::optional<Loan> loan{};  // in place of a payload
+
+    std::uint64_t bytes() const { return loan ? loan->bytes : payload.size(); }
+    std::size_t kept_bytes() const { return kHeaderBytes + payload.size(); }
   };
+  // A loan that has met its receive. They are given back in the order in which they came.
+  struct Borrowed {
+    Loan loan;
+    std::span<std::byte> target;  // what is still to be copied
+    Request* request;             // null: it is only given back
+  };
+  // Between two looks at everything else.
+  static constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
   struct Control {
     MessageKind kind;
     Bytes payload;
@@ -72,11 +103,13 @@ class StreamInbox {
   StreamState fill(ByteStream& stream);
   void take_staged();
   void finish_message();
-  static void meet(const Posted& posted, const Waiting& message);
+  void meet(const Posted& posted, const Waiting& message);
+  void copy_piece();
 
   std::deque<Posted> posted_;
   std::deque<Waiting> backlog_;
   std::size_t backlog_bytes_ = 0;
+  std::deque<Borrowed> borrowed_;
   std::vector<Control> controls_;
   std::vector<Signature> early_;  // once where it repeats itself
 
@@ -95,6 +128,7 @@ class StreamInbox {
   std::size_t staged_begin_ = 0;
   std::size_t staged_end_ = 0;
   const std::size_t read_ahead_bytes_;
+  Lender* const lender_;
   Status error_;
 };
 

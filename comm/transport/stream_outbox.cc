@@ -34,16 +34,25 @@ void StreamOutbox::push_data(const Signature& signature, std::span<const std::by
                       .request = &request});
 }
 
+void StreamOutbox::push_loan(const Signature& signature, const Loan& loan) {
+  const LoanBytes payload = encode_loan(loan);
+  push_own({.kind = MessageKind::kLoan, .signature = signature, .payload_bytes = payload.size()},
+           payload);
+}
+
 void StreamOutbox::push_control(MessageKind kind, ByteView payload) {
-  const MessageHeader header{.kind = kind, .payload_bytes = payload.size()};
-  Entry& entry = entries_.emplace_back(Entry{.kind = kind,
+  push_own({.kind = kind, .payload_bytes = payload.size()}, payload);
+  has_last_word_ |= is_last_word(kind);
+}
+
+void StreamOutbox::push_own(const MessageHeader& header, ByteView payload) {
+  Entry& entry = entries_.emplace_back(Entry{.kind = header.kind,
                                              .header = encode_header(header),
                                              .payload = {},
                                              .request = nullptr,
                                              .own = Bytes(payload.begin(), payload.end())});
   entry.payload = entry.own;
   ++owned_;
-  has_last_word_ |= is_last_word(kind);
 }
 
 StreamState StreamOutbox::flush(ByteStream& stream) {

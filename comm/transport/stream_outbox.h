@@ -14,6 +14,9 @@ namespace paceline {
 class StreamOutbox {
  public:
   void push_data(const Signature& signature, std::span<const std::byte> payload, Request& request);
+  /// Where the data is, in place of it. Its request is not the outbox's: it ends once the data has
+  /// been copied.
+  void push_loan(const Signature& signature, const Loan& loan);
   void push_control(MessageKind kind, ByteView payload);
 
   bool empty() const { return entries_.empty(); }
@@ -27,9 +30,9 @@ class StreamOutbox {
   /// messages that wait together, go out in one write.
   StreamState flush(ByteStream& stream);
 
-  /// Ends every data message with `why` and forgets it, and inquiries and answers, which are moot
-  /// then. Notices and goodbyes stay; so does a copy of the rest of what has been sent in part, as
-  /// they could not follow it otherwise.
+  /// Ends every data message with `why` and forgets it, and loans, inquiries and answers, which are
+  /// moot then. Notices and goodbyes stay; so does a copy of the rest of what has been sent in
+  /// part, as they could not follow it otherwise.
   void drop_data(const Status& why);
   /// The same with everything: nothing more can be sent.
   void drop_all(const Status& why);
@@ -45,6 +48,7 @@ class StreamOutbox {
 
     std::size_t size() const { return kHeaderBytes + payload.size(); }
   };
+  void push_own(const MessageHeader& header, ByteView payload);
   void advance(std::size_t bytes);
   void drop(Entry& entry, const Status& why);
 

@@ -19,7 +19,9 @@ namespace {
 constexpr std::string_view kUsage =
     "usage: paceline bench OPERATION [options]\n"
     "Measures an operation between the ranks of this host, a line per size: all_reduce,\n"
-    "reduce_scatter, all_gather, all_to_all, broadcast, reduce, gather, scatter or barrier.\n"
+    "reduce_scatter, all_gather, all_to_all, broadcast, reduce, gather, scatter, barrier, send "
+    "(from\n"
+    "rank 0 to rank 1) or exchange (each sends to the next and receives from the one before).\n"
     "A size is that of a rank's longest array; what has a block for each rank has whole ones.\n";
 constexpr std::string_view kAfter =
     "\nTime of an operation: last end - first begin over the ranks, after a common start. algbw "
@@ -248,7 +250,7 @@ bool has(const probe::Operation& operation, Needs needs) {
     case Needs::kNothing:
       return true;
     case Needs::kElements:
-      return has_elements(operation.kind);
+      return operation.has_arrays();
     case Needs::kReduction:
       return reduces(operation.kind);
     case Needs::kRoot:

@@ -18,7 +18,7 @@ std::string number(double value) {
 unsigned long long integer(std::uint64_t value) { return value; }
 
 std::string type_name(const BenchTitle& title) {
-  return std::string(has_elements(title.operation.kind) ? name(title.orders.type) : "-");
+  return std::string(title.operation.has_arrays() ? name(title.orders.type) : "-");
 }
 
 std::string op_name(const BenchTitle& title) {

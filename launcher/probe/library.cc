@@ -1,11 +1,13 @@
 #include "launcher/probe/library.h"
 
+#include <array>
 #include <string>
 #include <utility>
 
 #include "collectives/reduce/elements.h"
 #include "comm/base/try.h"
 #include "comm/base/with_type.h"
+#include "launcher/probe/operation.h"
 
 namespace paceline::probe {
 namespace {
@@ -49,6 +51,13 @@ Status Library::call(const Call& call) {
       return communicator_.scatter(in, out, count, type, root);
     case OperationKind::kAllToAll:
       return communicator_.all_to_all(in, out, count, type);
+    case OperationKind::kSend:
+      if (rank() == 0) return communicator_.send(in, count, type, 1);
+      return rank() == 1 ? communicator_.receive(out, count, type, 0) : Status();
+    case OperationKind::kExchange:
+      return communicator_.exchange(
+          std::array{Message::sent(in, count, type, next_to(rank(), size())),
+                     Message::received(out, count, type, previous_to(rank(), size()))});
     default:
       return not_measured(std::string(name(kind)) + " is not measured");
   }

@@ -103,7 +103,7 @@ std::size_t Measurement::array_bytes(std::size_t count) const {
 Call Measurement::call_of(std::size_t count) {
   requests_ =
       requests_of({.kind = operation_.kind, .ranks = ranks_, .root = orders_.root, .count = count});
-  shape_ = shape_of(requests_[static_cast<std::size_t>(rank_)]);
+  shape_ = operation_.shape(requests_[static_cast<std::size_t>(rank_)]);
   const std::size_t element = size_of(orders_.type);
   return {.kind = operation_.kind,
           .in = in_ != nullptr ? in_ : out_ + shape_.input_at * element,
@@ -241,7 +241,7 @@ void Measurement::look_at_output() {
 std::size_t Measurement::wrong_elements() const {
   const std::uint64_t last = calls_ - 1;
   std::size_t wrong = 0;
-  for (const Origin& origin : origins_of(requests_, rank_)) {
+  for (const Origin& origin : operation_.origins(requests_, rank_)) {
     auto* const begin = static_cast<std::byte*>(call_.out) + origin.begin * size_of(call_.type);
     const Elements part{begin, origin.count, call_.type};
     wrong += origin.rank == Origin::kEveryRank

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "collectives/plan/shape.h"
-
 namespace paceline::probe {
 namespace {
 
@@ -25,14 +23,31 @@ constexpr Operation kOperations[] = {
     {.kind = OperationKind::kReduce, .bus_factor = one, .written = one},
     {.kind = OperationKind::kGather, .bus_factor = of_others, .written = of_others},
     {.kind = OperationKind::kScatter, .bus_factor = of_others, .written = of_others},
+    {.kind = OperationKind::kSend, .bus_factor = one, .written = one},
+    {.kind = OperationKind::kExchange, .bus_factor = one, .written = everybody},
     {.kind = OperationKind::kBarrier, .bus_factor = one, .written = nothing},
 };
 
 }  // namespace
 
 std::size_t Operation::blocks(int ranks) const {
+  if (is_pairwise()) return 1;
   const Shape one_each = shape_of({.kind = kind, .ranks = ranks, .count = 1});
   return std::max(one_each.input_count, one_each.output_count);
+}
+
+Shape Operation::shape(const PlanRequest& request) const {
+  if (!is_pairwise()) return shape_of(request);
+  const bool each = kind == OperationKind::kExchange;
+  return {.input_count = each || request.rank == 0 ? request.count : 0,
+          .output_count = each || request.rank == 1 ? request.count : 0};
+}
+
+std::vector<Origin> Operation::origins(const std::vector<PlanRequest>& requests, int rank) const {
+  if (!is_pairwise()) return origins_of(requests, rank);
+  const PlanRequest& own = requests[static_cast<std::size_t>(rank)];
+  if (shape(own).output_count == 0) return {};
+  return {{.count = own.count, .rank = previous_to(rank, own.ranks)}};
 }
 
 std::span<const Operation> operations() { return kOperations; }

@@ -93,7 +93,7 @@ constexpr Field kFields[] = {
 
 std::vector<std::size_t> Orders::sizes() const {
   const Operation* const found = find_operation(operation);
-  if (found == nullptr || !has_elements(found->kind)) return {0};
+  if (found == nullptr || !found->has_arrays()) return {0};
   std::vector<std::size_t> sizes;
   for (std::size_t bytes = low_bytes; bytes <= high_bytes; bytes *= factor) {
     const std::size_t whole = bytes / size_of(type) * size_of(type);

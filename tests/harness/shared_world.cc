@@ -12,13 +12,13 @@ namespace paceline::testing {
 namespace {
 
 // Small, so that messages of moderate length go round the end of a ring and wait for room in it.
-constexpr ShmOptions kOptions{.ring_bytes = 8 * 1024};
+constexpr std::size_t kRingBytes = 8 * 1024;
 // As small as it goes, so that operations of moderate length go round the rings of chunks.
 constexpr std::size_t kChunkBytes = 4096;
 
 std::size_t backend_offset(int ranks) {
-  return ShmTransport::bytes_for(ranks, kOptions.ring_bytes) + shm::kPairBytes -
-         ShmTransport::bytes_for(ranks, kOptions.ring_bytes) % shm::kPairBytes;
+  return ShmTransport::bytes_for(ranks, kRingBytes) + shm::kPairBytes -
+         ShmTransport::bytes_for(ranks, kRingBytes) % shm::kPairBytes;
 }
 
 }  // namespace
@@ -43,7 +43,8 @@ std::unique_ptr<Transport> SharedWorld::enter(int rank, std::shared_ptr<PollEngi
   Group group = group_;
   group.rank = rank;
   segment_->take_place(rank).value();
-  return make_shm_transport(std::move(engine), group, {.segment = segment_}, kOptions).value();
+  const ShmOptions options{.ring_bytes = kRingBytes, .arenas = arenas_};
+  return make_shm_transport(std::move(engine), group, {.segment = segment_}, options).value();
 }
 
 std::unique_ptr<CollectiveBackend> SharedWorld::backend(int rank, Transport& transport) {

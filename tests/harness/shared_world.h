@@ -23,7 +23,7 @@ class SharedWorld final : public World {
  private:
   const std::shared_ptr<SharedSegment> segment_;  // owners: see ShmPlace
   const Backend backend_;
-  shm::Arenas arenas_;
+  Arenas arenas_;
   Group group_;  // of no rank yet
 };
 

@@ -8,6 +8,7 @@
 
 #include <paceline/status.h>
 
+#include "launcher/probe/operation.h"
 #include "launcher/probe/rank.h"
 #include "launcher/probe/subject.h"
 #include "tests/peers/peer_main.h"
@@ -102,6 +103,15 @@ class Mpi final : public probe::Subject {
             "MPI_Scatter");
       case OperationKind::kAllToAll:
         return checked(MPI_Alltoall(in, count, type, call.out, count, type, world), "MPI_Alltoall");
+      case OperationKind::kSend:
+        if (rank_ == 0) return checked(MPI_Send(in, count, type, 1, 0, world), "MPI_Send");
+        if (rank_ > 1) return Status();
+        return checked(MPI_Recv(call.out, count, type, 0, 0, world, MPI_STATUS_IGNORE), "MPI_Recv");
+      case OperationKind::kExchange:
+        return checked(
+            MPI_Sendrecv(in, count, type, probe::next_to(rank_, size_), 0, call.out, count, type,
+                         probe::previous_to(rank_, size_), 0, world, MPI_STATUS_IGNORE),
+            "MPI_Sendrecv");
       default:
         return probe::not_measured(std::string(name(call.kind)) + " is not measured");
     }

@@ -19,12 +19,6 @@
 
 namespace paceline::shm {
 
-/// What the ranks reach of each other's memory.
-struct Arenas {
-  MemoryDomain* own = nullptr;                          ///< borrowed; null where there are none
-  std::vector<std::shared_ptr<const ArenaView>> views;  ///< by rank
-};
-
 /// The Memory of protocol.h, of one rank. Nothing here waits or decides. What a short operation
 /// needs stands in this header, to become part of its caller.
 class Memory {

@@ -164,8 +164,9 @@ class Communicator {
   // receiver's next collective operation, or by close().
 
   /// `count` elements to `peer`. Ends when `in` may be reused, which may be before `peer` has
-  /// called receive(), or, where there is no room for so much, only then: two ranks that send to
-  /// each other use exchange(). Not to oneself.
+  /// called receive(), or, where there is no room for so much or `in` is a long one in a buffer
+  /// (paceline/buffer.h), only then: two ranks that send to each other use exchange(). Not to
+  /// oneself.
   Status send(const void* in, std::size_t count, DataType type, int peer);
   Status receive(void* out, std::size_t count, DataType type, int peer);
   /// Many messages at once, in both directions, with any peers; ends when all have ended. What one

@@ -6,7 +6,8 @@
 //   std::vector<float, paceline::BufferAllocator<float>> weights(1000);
 //
 // An operation on ordinary memory goes through memory that the ranks share: it is copied in and
-// out. What lies in buffers, on all ranks of a host, is read and written where it is.
+// out. What lies in buffers, on all ranks of a host, is read and written where it is; a long
+// message is copied once where its sender's array does.
 //
 // LIFETIME  A buffer belongs to the process, not to a communicator: it may be made before the first
 //           one and outlive the last. Freeing one that a running operation uses is refused, and its

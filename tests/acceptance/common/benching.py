@@ -1,11 +1,13 @@
 """`paceline bench` and what it has measured."""
 
+import functools
 import json
 import os
 import shutil
 import subprocess
 import tempfile
 
+import refused_calls
 from surroundings import BUILD, PACELINE
 
 ROUNDS = 21
@@ -39,9 +41,9 @@ def best_peer(row, peers):
     return (min(row[peer, "median"] for peer in peers), min(row[peer, "p10"] for peer in peers))
 
 
-def bench(operation, ranks, sizes, *, against=(), pairs=ROUNDS, extra=()):
+def bench(operation, ranks, sizes, *, against=(), pairs=ROUNDS, extra=(), refused=()):
     """{bytes: {contender: microseconds, (peer, "p10"): ratio, (peer, "median"): ratio,
-    (peer, "excess_ns"): how much longer ours took}}"""
+    (peer, "excess_ns"): how much longer ours took}}; with system calls that all are refused."""
     with tempfile.NamedTemporaryFile("r", suffix=".jsonl") as lines:
         words = [PACELINE, "bench", operation, "-n", str(ranks), "--json", lines.name]
         if sizes:
@@ -49,8 +51,9 @@ def bench(operation, ranks, sizes, *, against=(), pairs=ROUNDS, extra=()):
         if against:
             words += ["--against", ",".join(against), "--pairs", str(pairs)]
         words += map(str, extra)
-        done = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL,
-                              timeout=3600)
+        done = subprocess.run(
+            words, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=3600,
+            preexec_fn=functools.partial(refused_calls.refuse, *refused) if refused else None)
         if done.returncode != 0:
             raise Failure(f"{' '.join(words)}: exit code {done.returncode}: {done.stderr.strip()}")
         table = [line for line in done.stdout.splitlines() if not line.startswith("#")]

@@ -16,11 +16,12 @@
 #include "comm/transport/stream_inbox.h"
 #include "comm/wire.h"
 #include "tests/unit/comm/patience.h"
+#include "tests/unit/comm/shm_pair.h"
 
 namespace paceline::testing {
 namespace {
 
-constexpr ShmOptions kOptions{.ring_bytes = 4096};
+const ShmOptions kOptions{.ring_bytes = 4096};
 
 // One rank of a group of `ranks` that share `segment`, with an engine that drives it.
 class Rank final : private Driver, private RequestListener {
@@ -235,38 +236,11 @@ class CountingSink final : public TransportSink {
   std::size_t count = 0;
 };
 
-// Two ranks of this process, driven by hand.
-class Pair {
- public:
-  explicit Pair(const std::shared_ptr<SharedSegment>& segment) {
-    for (int rank = 0; rank < 2; ++rank) {
-      engines_.push_back(PollEngine::create({}).value());
-      Group group{.name = "test", .rank = rank};
-      group.members.assign(2, {.host = "here"});
-      ends_.push_back(
-          make_shm_transport(engines_.back(), group, {.segment = segment}, kOptions).value());
-    }
-  }
-  ShmTransport& writer() { return *ends_[0]; }
-  ShmTransport& reader() { return *ends_[1]; }
-  void drive(int turns) {
-    for (int turn = 0; turn < turns; ++turn) {
-      for (std::size_t end = 0; end < ends_.size(); ++end) {
-        ends_[end]->drive(engines_[end]->clock().now());
-      }
-    }
-  }
-
- private:
-  std::vector<std::shared_ptr<PollEngine>> engines_;
-  std::vector<std::unique_ptr<ShmTransport>> ends_;
-};
-
 // The last few lie read ahead where there was no room for them, and nothing comes behind them. How
 // many do depends on their length.
 TEST_F(ShmTest, AFewMoreControlMessagesThanAreTakenAtOnceAllCome) {
   constexpr std::size_t kMany = StreamInbox::kMaxControls + 5;
-  Pair pair(segment_);
+  ShmPair pair(segment_, kOptions);
   for (std::size_t bytes = 0; bytes <= 10; ++bytes) {
     CountingSink sink;
     pair.reader().set_sink(&sink);
@@ -284,7 +258,7 @@ TEST_F(ShmTest, AFewMoreMessagesThanABacklogHoldsAllCome) {
   for (std::size_t more = 1; more <= 5; ++more) {
     const auto segment = std::make_shared<SharedSegment>(
         SharedSegment::create_nameless(ShmTransport::bytes_for(2, kOptions.ring_bytes)).value());
-    Pair pair(segment);
+    ShmPair pair(segment, kOptions);
     CountingListener listener;
     const Bytes payload(kBytes);
     Bytes buffer(kBytes);

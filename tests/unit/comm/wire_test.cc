@@ -63,7 +63,7 @@ TEST(Header, EachFieldOutOfItsRangeIsRefused) {
     std::string said;
   } rows[] = {{0, 0, "magic"},
               {3, 0, "magic"},
-              {40, 5, "kind"},
+              {40, 6, "kind"},
               {41, std::size(kOperationKinds), "operation"},
               {42, std::size(kDataTypes), "type"},
               {43, std::size(kReduceOps), "op"},
@@ -104,6 +104,16 @@ TEST(Header, ACorruptByteIsRefusedOrMeansWhatItSays) {
       }
     }
   }
+}
+
+TEST(Header, ALoanIsAPlaceAndALength) {
+  const auto of = [](std::uint64_t bytes) {
+    return decode_header(encode_header({.kind = MessageKind::kLoan, .payload_bytes = bytes}));
+  };
+  EXPECT_TRUE(of(sizeof(LoanBytes)).ok());
+  for (const std::uint64_t wrong : {0u, 8u, 15u, 17u}) EXPECT_FALSE(of(wrong).ok()) << wrong;
+  const Loan loan{.place = std::uint64_t{1} << 63, .bytes = 4097};
+  EXPECT_EQ(decode_loan(encode_loan(loan)), loan);
 }
 
 TEST(Header, RandomBytesAreRefused) {

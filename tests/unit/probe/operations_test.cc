@@ -48,7 +48,7 @@ TEST(Operations, HaveRightResultsInPlaceAndNot) {
     for (const bool in_place : {true, false}) {
       orders.in_place = in_place;
       for (const std::size_t bytes : {12u, 6000u, 60'000u}) {
-        const std::size_t expected = has_elements(operation.kind) ? bytes : 0;
+        const std::size_t expected = operation.has_arrays() ? bytes : 0;
         measure(orders, bytes, [&](const Row& row) {
           EXPECT_EQ(row.wrong, 0) << operation.name();
           EXPECT_EQ(row.bytes, expected);
@@ -73,6 +73,10 @@ TEST(Operations, SayWhatLiesInPlace) {
   EXPECT_EQ(find_operation("scatter")->blocks(4), 4u);
   EXPECT_EQ(find_operation("reduce")->blocks(4), 1u);
   EXPECT_EQ(find_operation("barrier")->blocks(4), 0u);
+  EXPECT_FALSE(find_operation("exchange")->is_in_place(true));
+  EXPECT_EQ(find_operation("exchange")->blocks(4), 1u);
+  EXPECT_FALSE(find_operation("send")->has_place());
+  EXPECT_EQ(find_operation("send")->blocks(4), 1u);
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ TEST(Orders, WordsAndBack) {
 }
 
 TEST(Orders, RefusesOthers) {
-  for (const char* word : {"", "type", "type=float", "operation=exchange", "factor=1", "factor=-2",
+  for (const char* word : {"", "type", "type=float", "operation=close", "factor=1", "factor=-2",
                            "cold=1", "root=-1", "low_bytes=0", "nothing=1", "=x", "time_ms=1s"}) {
     const Result<Orders> parsed = parse_orders(Words{word});
     ASSERT_FALSE(parsed.ok()) << word;

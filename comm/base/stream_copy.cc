@@ -1,0 +1,41 @@
+#include "comm/base/stream_copy.h"
+
+#include <cstdint>
+#include <cstring>
+
+#include <immintrin.h>
+
+namespace paceline {
+namespace {
+
+constexpr std::size_t kLine = 64;
+
+void stream_line(std::byte* to, const std::byte* from) {
+  auto* const target = reinterpret_cast<__m128i*>(to);
+  const auto* const source = reinterpret_cast<const __m128i*>(from);
+  const __m128i a = _mm_loadu_si128(source), b = _mm_loadu_si128(source + 1);
+  const __m128i c = _mm_loadu_si128(source + 2), d = _mm_loadu_si128(source + 3);
+  _mm_stream_si128(target, a);
+  _mm_stream_si128(target + 1, b);
+  _mm_stream_si128(target + 2, c);
+  _mm_stream_si128(target + 3, d);
+}
+
+}  // namespace
+
+// Line by line: four pages at a time took three times as long.
+void stream_copy(void* to, const void* from, std::size_t bytes) {
+  auto* target = static_cast<std::byte*>(to);
+  const auto* source = static_cast<const std::byte*>(from);
+  const auto advance = [&](std::size_t done) { target += done, source += done, bytes -= done; };
+  const std::size_t before = (kLine - reinterpret_cast<std::uintptr_t>(target) % kLine) % kLine;
+  if (before < bytes) {
+    std::memcpy(target, source, before);
+    advance(before);
+    for (; bytes >= kLine; advance(kLine)) stream_line(target, source);
+    _mm_sfence();
+  }
+  std::memcpy(target, source, bytes);
+}
+
+}  // namespace paceline

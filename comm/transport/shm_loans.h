@@ -1,0 +1,70 @@
+// Long messages of a pair of ranks whose data stays where it is, in a buffer of the sender's
+// (comm/memory_domain.h): through the ring goes where it lies, and the receiver copies it from
+// there when it is asked for. Nobody writes into memory of the other side.
+//
+// A sender that gives up says so before its memory is used again, and a receiver looks for that
+// behind each copy: what it has read before was still the message (a sequence lock; see Boehm, "Can
+// Seqlocks Get Along with Programming Language Memory Models?", 2012).
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <paceline/status.h>
+
+#include "comm/arena_view.h"
+#include "comm/doorbell.h"
+#include "comm/memory_domain.h"
+#include "comm/transport.h"
+#include "comm/transport/shm_area.h"
+#include "comm/transport/stream_inbox.h"
+#include "comm/wire.h"
+
+namespace paceline {
+
+class ShmLoans final : public Lender {
+ public:
+  /// Shorter ones go through the ring, where they wait for nobody as long as there is room.
+  static constexpr std::size_t kLeastBytes = 32 * 1024;
+
+  struct Ends {
+    ShmArea::LoanLine& ours;    // what this rank has lent
+    ShmArea::LoanLine& theirs;  // what it has borrowed
+    Doorbell& bell;             // the other side's; borrowed
+  };
+  /// `own` and `view` are null where nothing is lent.
+  ShmLoans(const Ends& ends, MemoryDomain* own, std::shared_ptr<const ArenaView> view)
+      : ends_(ends), own_(own), view_(std::move(view)) {}
+
+  /// The request ends once the data has been copied. Nothing where it lies in no buffer, or is
+  /// short.
+  std::optional<Loan> lend(std::span<const std::byte> payload, Request& request);
+  bool has_lent() const { return !lent_.empty(); }
+  /// Ends the requests of what has come back; true if there were any.
+  bool collect();
+  /// For good: what has been lent is no longer there, and its requests end.
+  void revoke(const Status& why);
+
+  Status copy(const Loan& loan, std::uint64_t place, std::span<std::byte> to) override;
+  void give_back() override;
+
+ private:
+  struct Lent {
+    std::uint64_t place;
+    Request* request;
+  };
+  void end_oldest(const Status& how);
+
+  const Ends ends_;
+  MemoryDomain* const own_;
+  const std::shared_ptr<const ArenaView> view_;  // owners: all that reach it
+  std::deque<Lent> lent_;
+  std::uint64_t collected_ = 0;
+  std::uint64_t given_back_ = 0;
+};
+
+}  // namespace paceline

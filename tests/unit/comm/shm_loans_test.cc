@@ -1,0 +1,199 @@
+// Long messages whose data stays in a buffer of the sender's until it is copied.
+
+#include "comm/transport/shm_loans.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "comm/base/random.h"
+#include "tests/unit/comm/shm_pair.h"
+
+namespace paceline::testing {
+namespace {
+
+constexpr std::size_t kRing = 4096, kLong = (std::size_t{3} << 20) + 5;
+
+class ShmLoansTest : public ::testing::Test, private RequestListener {
+ protected:
+  Request& request() { return requests_.emplace_back(Request{.listener = this}); }
+  /// Nothing as long as it has not ended.
+  std::optional<Code> outcome(const Request& request) const {
+    const auto found = outcomes_.find(&request);
+    return found == outcomes_.end() ? std::nullopt : std::optional(found->second);
+  }
+  Request& send(std::span<const std::byte> payload) {
+    Request& made = request();
+    pair_.writer().send(1, {}, payload, made);
+    return made;
+  }
+  Request& receive(std::span<std::byte> buffer) {
+    Request& made = request();
+    pair_.reader().receive(0, buffer, made);
+    return made;
+  }
+  std::span<std::byte> buffer(std::size_t bytes, std::byte value) {
+    const std::span<std::byte> made = domain_.allocate(bytes).value();
+    std::fill(made.begin(), made.end(), value);
+    return made.first(bytes);
+  }
+  static Arenas arenas_of(MemoryDomain& domain) {
+    const auto view = ArenaView::open(UniqueFd(::dup(domain.file().value()))).value();
+    return {.own = &domain, .views = {view, view}};
+  }
+
+  MemoryDomain domain_{std::size_t{64} << 20};
+  ShmPair pair_{std::make_shared<SharedSegment>(
+                    SharedSegment::create_nameless(ShmTransport::bytes_for(2, kRing)).value()),
+                {.ring_bytes = kRing, .arenas = arenas_of(domain_)}};
+
+ private:
+  void ended(Request& request) override {
+    EXPECT_TRUE(outcomes_.emplace(&request, request.status.code()).second) << "it ended twice";
+  }
+  std::deque<Request> requests_;
+  std::map<const Request*, Code> outcomes_;
+};
+
+TEST_F(ShmLoansTest, ALongMessageInABufferStaysThereUntilItIsReceived) {
+  const auto sent = buffer(kLong, std::byte{1});
+  const Request& send_of = send(sent);
+  pair_.drive(10);
+  EXPECT_FALSE(outcome(send_of).has_value());
+  EXPECT_FALSE(domain_.free(sent.data()).ok()) << "it is in use";
+  sent[kLong - 1] = std::byte{2};  // it was not copied yet
+
+  Bytes received(kLong);
+  const Request& receive_of = receive(received);
+  pair_.drive(10);
+  EXPECT_EQ(outcome(receive_of), Code::kOk);
+  EXPECT_EQ(outcome(send_of), Code::kOk);
+  EXPECT_TRUE(std::ranges::equal(received, sent));
+  EXPECT_TRUE(domain_.free(sent.data()).ok());
+}
+
+// As many turns as its pieces are, so that other peers have theirs in between.
+TEST_F(ShmLoansTest, ItIsCopiedInPieces) {
+  const auto sent = buffer(kLong, std::byte{1});
+  Bytes received(kLong);
+  const Request& receive_of = receive(received);
+  send(sent);
+  for (int turn = 0; turn < 4; ++turn) {
+    EXPECT_FALSE(outcome(receive_of).has_value()) << turn;
+    EXPECT_TRUE(pair_.drive_one(1)) << turn;
+  }
+  pair_.drive_one(1);
+  EXPECT_EQ(outcome(receive_of), Code::kOk);
+}
+
+TEST_F(ShmLoansTest, WhatIsShortOrOrdinaryGoesThroughTheRing) {
+  const auto is_short = buffer(ShmLoans::kLeastBytes - 1, std::byte{1});
+  const Bytes ordinary(ShmLoans::kLeastBytes, std::byte{2});
+  for (const std::span<const std::byte> payload :
+       {std::span<const std::byte>(is_short), {ordinary}}) {
+    const Request& send_of = send(payload);
+    pair_.drive(100);
+    EXPECT_EQ(outcome(send_of), Code::kOk) << "the backlog keeps it";
+    Bytes received(payload.size());
+    EXPECT_EQ(outcome(receive(received)), Code::kOk);
+    EXPECT_TRUE(std::ranges::equal(received, payload));
+  }
+}
+
+TEST_F(ShmLoansTest, AnotherLengthIsAMismatchAndComesBack) {
+  const auto sent = buffer(kLong, std::byte{1});
+  for (const bool is_early : {true, false}) {
+    Bytes received(kLong - 1, std::byte{7});
+    Request* receive_of = is_early ? &receive(received) : nullptr;
+    const Request& send_of = send(sent);
+    pair_.drive(2);
+    if (!is_early) receive_of = &receive(received);
+    pair_.drive(2);
+    EXPECT_EQ(outcome(*receive_of), Code::kMismatch);
+    EXPECT_EQ(outcome(send_of), Code::kOk);
+    EXPECT_EQ(received, Bytes(kLong - 1, std::byte{7}));
+  }
+}
+
+// In its middle, or before it began: what the receive has got is not what was sent.
+TEST_F(ShmLoansTest, WhoGivesUpMayUseTheMemoryAgain) {
+  for (const int turns : {0, 2}) {
+    SCOPED_TRACE(turns);
+    ShmPair pair(std::make_shared<SharedSegment>(
+                     SharedSegment::create_nameless(ShmTransport::bytes_for(2, kRing)).value()),
+                 {.ring_bytes = kRing, .arenas = arenas_of(domain_)});
+    const auto sent = buffer(kLong, std::byte{1});
+    Bytes received(kLong);
+    Request& send_of = request();
+    Request& receive_of = request();
+    pair.writer().send(1, {}, sent, send_of);
+    pair.reader().receive(0, received, receive_of);
+    for (int turn = 0; turn < turns; ++turn) pair.drive_one(1);
+    pair.writer().abort(Status(Code::kTimeout, Scope::kGroup, "enough"));
+    EXPECT_EQ(outcome(send_of), Code::kTimeout);
+    EXPECT_TRUE(domain_.free(sent.data()).ok());
+    pair.drive(10);
+    EXPECT_EQ(outcome(receive_of), Code::kPeerLost);
+  }
+}
+
+TEST_F(ShmLoansTest, WhoLeavesLeavesNothingToRead) {
+  const auto sent = buffer(kLong, std::byte{1});
+  const Request& send_of = send(sent);
+  pair_.destroy_writer();
+  EXPECT_EQ(outcome(send_of), Code::kCancelled);
+  Bytes received(kLong);
+  const Request& receive_of = receive(received);
+  for (int turn = 0; turn < 10; ++turn) pair_.drive_one(1);
+  EXPECT_EQ(outcome(receive_of), Code::kPeerLost);
+}
+
+// What the receiver wants no more comes back to its sender.
+TEST_F(ShmLoansTest, WhatIsThrownAwayComesBack) {
+  const auto sent = buffer(kLong, std::byte{1});
+  const Request& early = send(sent);
+  pair_.drive(2);
+  pair_.reader().abort(Status(Code::kCancelled, Scope::kGroup, "enough"));
+  const Request& late = send(sent);
+  pair_.drive(2);
+  EXPECT_EQ(outcome(early), Code::kOk);
+  EXPECT_EQ(outcome(late), Code::kOk);
+}
+
+// Short and long, in buffers and not, received before they come and after.
+TEST_F(ShmLoansTest, AllKeepTheirOrder) {
+  constexpr std::size_t kMessages = 400;
+  Random random(1);
+  const auto in_buffers = buffer(200'000, std::byte{});
+  Bytes ordinary(in_buffers.size());
+  for (std::size_t i = 0; i < ordinary.size(); ++i)
+    in_buffers[i] = ordinary[i] = static_cast<std::byte>(random.next());
+  std::deque<Bytes> received;
+  std::vector<std::span<const std::byte>> sent;
+  std::vector<const Request*> all;
+  while (received.size() < kMessages) {
+    const bool may_send = sent.size() < kMessages && sent.size() < received.size() + 5;
+    if (may_send && (random.below(2) == 0 || sent.size() == received.size())) {
+      const std::size_t begin = random.below(ordinary.size());
+      const std::size_t bytes = random.below(ordinary.size() - begin + 1);
+      const std::span<const std::byte> from =
+          random.below(2) == 0 ? in_buffers : std::span(ordinary);
+      sent.push_back(from.subspan(begin, bytes));
+      all.push_back(&send(sent.back()));
+    } else {
+      all.push_back(&receive(received.emplace_back(sent[received.size()].size())));
+    }
+    pair_.drive(static_cast<int>(random.below(3)));
+  }
+  pair_.drive(20'000);
+  for (const Request* one : all) ASSERT_EQ(outcome(*one), Code::kOk);
+  for (std::size_t i = 0; i < kMessages; ++i)
+    ASSERT_TRUE(std::ranges::equal(received[i], sent[i])) << i;
+  EXPECT_TRUE(domain_.free(in_buffers.data()).ok());
+}
+
+}  // namespace
+}  // namespace paceline::testing
