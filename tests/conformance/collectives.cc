@@ -167,6 +167,27 @@ TEST_P(Registered, EveryOperationIsExact) {
   EXPECT_EQ(MemoryDomain::of_process().use().allocated_bytes, 0u);
 }
 
+// From 16 MiB on, arrays are written past the caches.
+TEST(RegisteredAndLong, OperationsAreExact) {
+  constexpr std::size_t kCount = (std::size_t{17} << 20) / sizeof(double);
+  const auto each_once = [](Communicator& world) -> Status {
+    for (const OperationKind kind :
+         {OperationKind::kAllReduce, OperationKind::kReduceScatter, OperationKind::kAllGather,
+          OperationKind::kAllToAll, OperationKind::kBroadcast, OperationKind::kExchange}) {
+      const Call call{.kind = kind,
+                      .count = count_of_call({.kind = kind, .ranks = world.size()}, kCount),
+                      .type = DataType::kFloat64,
+                      .in_place = false,
+                      .registered = true};
+      MadeCall made(call, 1, world.rank(), world.size());
+      if (Status status = made.check(world); !status.ok()) return status;
+    }
+    return {};
+  };
+  const Status status = run_ranks({.mode = Mode::kDirectThreads, .ranks = 2}, each_once);
+  EXPECT_TRUE(status.ok()) << status.to_string();
+}
+
 INSTANTIATE_TEST_SUITE_P(Modes, Registered,
                          ::testing::Combine(::testing::Values(Mode::kDirectThreads,
                                                               Mode::kGatheringThreads),

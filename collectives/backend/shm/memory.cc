@@ -3,14 +3,15 @@
 #include <algorithm>
 #include <cstring>
 
+#include "comm/base/stream_copy.h"
+
 namespace paceline::shm {
 namespace {
 
 // Between two looks at whether others have given up.
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 // Of all ranks' arrays together: stays in a cache until it is written a second time. 2 ranks, in
-// turn with a quarter of it: 0 to 1 % less time up to 4 MiB, 4 to 5 % beyond. To write past the
-// caches instead, out of place from 32 MiB, took 5 to 11 % more.
+// turn with a quarter of it: 0 to 1 % less time up to 4 MiB, 4 to 5 % beyond.
 constexpr std::size_t kBlocksBytes = std::size_t{128} << 10;
 
 }  // namespace
@@ -95,6 +96,7 @@ bool Memory::look_up(int rank, std::uint64_t operation, bool reads, bool writes)
 std::optional<std::uint64_t> Memory::begin_direct(std::uint64_t operation, bool everybody) {
   if (arenas_.own == nullptr) return {};
   piece_count_ = kPieceBytes / element_bytes_;
+  is_streamed_ = std::max(input_bytes(), block_bytes()) >= kStreamedBytes;
   const bool found = is_of_kind(OperationKind::kBroadcast) ? look_up_broadcast(operation, everybody)
                                                            : look_up_all(operation);
   if (!found) return {};
@@ -146,17 +148,35 @@ void Memory::make_piece(std::uint64_t piece) {
 }
 
 // In the order of the ranks, so that the bits are the same whoever makes them. What goes to others
-// is still in a cache.
+// is still in a cache: out of place, where lines of the outputs have not been read, this rank's own
+// is written from there, too.
 void Memory::reduce_for_all(const Range& range) {
   const std::size_t block = kBlocksBytes / inputs_.size() / element_bytes_;
   std::byte* const output = outputs_[static_cast<std::size_t>(rank_)];
+  const bool aside = is_streamed_ && request_->input != request_->output;
+  if (aside) aside_.resize(kBlocksBytes);
   for (std::size_t at = range.begin; at < range.end; at += block) {
     const std::size_t count = std::min(block, range.end - at);
     for (std::size_t rank = 0; rank < inputs_.size(); ++rank)
       operands_[rank] = inputs_[rank] + bytes(at);
-    reduce_all(output + bytes(at), count);
-    for (std::byte* const theirs : outputs_)
-      if (theirs != output) std::memcpy(theirs + bytes(at), output + bytes(at), bytes(count));
+    std::byte* const result = aside ? aside_.data() : output + bytes(at);
+    reduce_all(result, count);
+    for (std::byte* const target : outputs_) {
+      if (aside) {
+        stream_copy(target + bytes(at), result, bytes(count));
+      } else if (target != output) {
+        std::memcpy(target + bytes(at), result, bytes(count));
+      }
+    }
+  }
+}
+
+// What of a long operation is only moved.
+void Memory::move_long(std::byte* to, const void* from, std::size_t size) const {
+  if (is_streamed_) {
+    stream_copy(to, from, size);
+  } else {
+    std::memcpy(to, from, size);
   }
 }
 
@@ -164,7 +184,7 @@ void Memory::send_or_fetch(const Range& range) {
   const auto root = static_cast<std::size_t>(request_->signature.root);
   const std::byte* const input = inputs_[root] + bytes(range.begin);
   const auto copy_to = [&](std::byte* output) {
-    std::memcpy(output + bytes(range.begin), input, bytes(range.size()));
+    move_long(output + bytes(range.begin), input, bytes(range.size()));
   };
   if (root != static_cast<std::size_t>(rank_)) return copy_to(request_->output);
   for (std::byte* const output : outputs_)
@@ -182,13 +202,14 @@ void Memory::take_own(const Range& range) {
   std::byte* target = request_->output + bytes(range.begin);
   if (is_of_kind(OperationKind::kReduceScatter)) return reduce_all(target, range.size());
   for (const void* const operand : operands_) {
-    if (target != operand) std::memcpy(target, operand, bytes(range.size()));
+    if (target != operand) move_long(target, operand, bytes(range.size()));
     target += block_bytes();
   }
 }
 
 // operands_: what all ranks have contributed.
 void Memory::take_own_of_posts() {
+  is_streamed_ = false;
   for (const void*& operand : operands_)
     operand = static_cast<const std::byte*>(operand) + own_in_input();
   take_own({0, static_cast<std::size_t>(request_->signature.count)});

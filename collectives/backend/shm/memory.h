@@ -152,6 +152,7 @@ class Memory {
   bool is_written() const;
   std::size_t input_bytes() const;
   void send_or_fetch(const Range& range);
+  void move_long(std::byte* to, const void* from, std::size_t size) const;
   bool is_of_kind(OperationKind kind) const { return request_->signature.kind == kind; }
   void reduce_for_all(const Range& range);
   std::size_t own_in_input() const;
@@ -191,6 +192,8 @@ class Memory {
   std::size_t piece_count_ = 0;           // elements of one
   std::vector<const std::byte*> inputs_;  // by rank: where they lie in buffers
   std::vector<std::byte*> outputs_;
+  bool is_streamed_ = false;      // past the caches
+  std::vector<std::byte> aside_;  // a block of a result, where that is
 };
 
 namespace detail {
