@@ -24,6 +24,7 @@ std::uint64_t Memory::begin_chunks(std::uint64_t first_chunk) {
   if (share > kPairBytes) share = share / kPairBytes * kPairBytes;
   chunk_count_ = share / element_bytes_;
   first_chunk_ = first_chunk;
+  is_streamed_ = std::max(input_bytes(), block_bytes()) >= kStreamedBytes;
   offer_buffers();
   return (request_->signature.count + chunk_count_ - 1) / chunk_count_;
 }
@@ -96,7 +97,6 @@ bool Memory::look_up(int rank, std::uint64_t operation, bool reads, bool writes)
 std::optional<std::uint64_t> Memory::begin_direct(std::uint64_t operation, bool everybody) {
   if (arenas_.own == nullptr) return {};
   piece_count_ = kPieceBytes / element_bytes_;
-  is_streamed_ = std::max(input_bytes(), block_bytes()) >= kStreamedBytes;
   const bool found = is_of_kind(OperationKind::kBroadcast) ? look_up_broadcast(operation, everybody)
                                                            : look_up_all(operation);
   if (!found) return {};
@@ -171,7 +171,8 @@ void Memory::reduce_for_all(const Range& range) {
   }
 }
 
-// What of a long operation is only moved.
+// What of a long operation is only moved. Of an all-reduce through chunks it would take 5 to 10 %
+// more to write results so: their lines have just been read.
 void Memory::move_long(std::byte* to, const void* from, std::size_t size) const {
   if (is_streamed_) {
     stream_copy(to, from, size);
@@ -281,8 +282,8 @@ void Memory::take_staged(std::uint64_t chunk) {
 
 void Memory::drain_staged(int root, std::uint64_t chunk) {
   const Range range = chunk_range(chunk);
-  std::memcpy(request_->output + bytes(range.begin), layout_.staged(root, chunk),
-              bytes(range.size()));
+  move_long(request_->output + bytes(range.begin), layout_.staged(root, chunk),
+            bytes(range.size()));
 }
 
 Memory::Range Memory::chunk_range(std::uint64_t chunk) const {
