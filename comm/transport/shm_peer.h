@@ -1,6 +1,10 @@
 // One peer as the shared-memory transport sees it: the stream to it, and what waits there.
 #pragma once
 
+#include <memory>
+#include <span>
+#include <utility>
+
 #include "comm/transport/shm_loans.h"
 #include "comm/transport/shm_stream.h"
 #include "comm/transport/stream_inbox.h"
@@ -11,7 +15,10 @@ namespace paceline {
 class ShmPeer {
  public:
   ShmPeer(const ShmStream::Ends& ends, std::unique_ptr<ShmLoans> loans, Culprit who)
-      : loans_(std::move(loans)), stream_(ends), who_(std::move(who)) {}
+      : inbox(kReadAheadBytes, loans.get()),
+        loans_(std::move(loans)),
+        stream_(ends),
+        who_(std::move(who)) {}
   ~ShmPeer() { stream_.close(); }
   ShmPeer(const ShmPeer&) = delete;
   ShmPeer& operator=(const ShmPeer&) = delete;
@@ -39,22 +46,20 @@ class ShmPeer {
   /// Ends data requests and throws away what comes for them; control messages still go both ways.
   void abort(const Status& why);
 
+  StreamOutbox outbox;
+  StreamInbox inbox;
+
  private:
   // Of a ring it costs nothing to come back for more, but what is read ahead is copied twice.
   static constexpr std::size_t kReadAheadBytes = 1024;
-  const std::unique_ptr<ShmLoans> loans_;  // before what uses it
 
- public:
-  StreamOutbox outbox;
-  StreamInbox inbox{kReadAheadBytes, loans_.get()};
-
- private:
   bool has_work() const {
     return !lost() && (inbox.borrows() || (!inbox.stalled() && (stream_.has_input() || more_)));
   }
   bool read();
   void lose(const Status& why);
 
+  const std::unique_ptr<ShmLoans> loans_;
   ShmStream stream_;
   bool more_ = false;  // the inbox has stopped before the stream did: it may have read ahead
   const Culprit who_;

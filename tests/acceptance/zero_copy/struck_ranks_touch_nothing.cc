@@ -63,7 +63,8 @@ struct Plan {
 Plan plan_of(std::uint64_t seed) {
   constexpr OperationKind kKinds[] = {OperationKind::kAllReduce,     OperationKind::kAllReduce,
                                       OperationKind::kReduceScatter, OperationKind::kAllGather,
-                                      OperationKind::kAllToAll,      OperationKind::kBroadcast};
+                                      OperationKind::kAllToAll,      OperationKind::kBroadcast,
+                                      OperationKind::kExchange};
   Random random(seed);
   Plan plan{.seed = seed};
   plan.ranks = 2 + static_cast<int>(random.below(kMostRanks - 1));
@@ -216,6 +217,15 @@ class Player {
       case OperationKind::kAllToAll: {
         const Status status = world.all_to_all(in.data(), other.data(), count, DataType::kFloat32);
         return status.ok() ? expect_blocks(other.data(), call) : status;
+      }
+      case OperationKind::kExchange: {
+        const int previous = (rank_ + plan_.ranks - 1) % plan_.ranks;
+        const Status status = world.exchange(std::array{
+            Message::sent(in.data(), count, DataType::kFloat32, (rank_ + 1) % plan_.ranks),
+            Message::received(other.data(), count, DataType::kFloat32, previous)});
+        return status.ok()
+                   ? expect(other.first(count), of(static_cast<std::size_t>(previous), call))
+                   : status;
       }
       default: {
         const int root = static_cast<int>(call % ranks());

@@ -18,6 +18,12 @@ namespace {
 constexpr std::size_t kRing = 4096, kLong = (std::size_t{3} << 20) + 5;
 
 class ShmLoansTest : public ::testing::Test, private RequestListener {
+  void ended(Request& request) override {
+    EXPECT_TRUE(outcomes_.emplace(&request, request.status.code()).second) << "it ended twice";
+  }
+  std::deque<Request> requests_;  // outlive the transports, which end them
+  std::map<const Request*, Code> outcomes_;
+
  protected:
   Request& request() { return requests_.emplace_back(Request{.listener = this}); }
   /// Nothing as long as it has not ended.
@@ -49,13 +55,6 @@ class ShmLoansTest : public ::testing::Test, private RequestListener {
   ShmPair pair_{std::make_shared<SharedSegment>(
                     SharedSegment::create_nameless(ShmTransport::bytes_for(2, kRing)).value()),
                 {.ring_bytes = kRing, .arenas = arenas_of(domain_)}};
-
- private:
-  void ended(Request& request) override {
-    EXPECT_TRUE(outcomes_.emplace(&request, request.status.code()).second) << "it ended twice";
-  }
-  std::deque<Request> requests_;
-  std::map<const Request*, Code> outcomes_;
 };
 
 TEST_F(ShmLoansTest, ALongMessageInABufferStaysThereUntilItIsReceived) {
