@@ -23,7 +23,7 @@ Status system_error(const std::string& what, int error = errno) {
 
 Status malformed(std::string_view text) {
   return Status(Code::kInvalidArgument, Scope::kOperation,
-                "'" + std::string(text) +
+                std::string("'").append(text) +
                     "' is not an address like 127.0.0.1:4000, [::1]:4000, "
                     "unix:/path or unix:@name");
 }
@@ -124,7 +124,7 @@ std::string SocketAddress::to_string() const {
   if (storage_.ss_family == AF_INET6) {
     const auto* in6 = reinterpret_cast<const sockaddr_in6*>(&storage_);
     ::inet_ntop(AF_INET6, &in6->sin6_addr, text, sizeof text);
-    return "[" + std::string(text) + "]:" + std::to_string(ntohs(in6->sin6_port));
+    return std::string("[").append(text) + "]:" + std::to_string(ntohs(in6->sin6_port));
   }
   const auto* un = reinterpret_cast<const sockaddr_un*>(&storage_);
   if (size_ <= offsetof(sockaddr_un, sun_path)) return "unix:";

@@ -9,7 +9,7 @@ std::string seconds_text(Duration duration) {
   std::string text = std::to_string(count / 1000);
   if (count % 1000 != 0) {
     const std::string thousandths = std::to_string(1000 + count % 1000).substr(1);
-    text += "." + thousandths.substr(0, thousandths.find_last_not_of('0') + 1);
+    text.append(".").append(thousandths, 0, thousandths.find_last_not_of('0') + 1);
   }
   return text + " s";
 }

@@ -25,7 +25,7 @@ std::string marked(std::string_view tag) {
 }  // namespace
 
 std::string output_tag(int rank, std::string_view host) {
-  return "[" + std::to_string(rank) + "@" + std::string(host) + "] ";
+  return std::string("[").append(std::to_string(rank)).append("@").append(host) + "] ";
 }
 
 std::string OutputFormat::format(std::string_view tag, std::string_view text,

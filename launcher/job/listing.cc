@@ -87,7 +87,7 @@ Result<JobRecord> find_job(const std::vector<JobRecord>& jobs, std::string_view 
   for (const JobRecord& job : jobs)
     if (job.id.starts_with(prefix)) matches.push_back(job);
   if (matches.size() == 1) return matches.front();
-  const std::string word = "'" + std::string(prefix) + "'";
+  const std::string word = std::string("'").append(prefix) + "'";
   if (matches.size() > 1)
     return Status(Code::kInvalidArgument, Scope::kOperation,
                   "the ids of " + std::to_string(matches.size()) + " jobs begin with " + word +

@@ -24,7 +24,7 @@ Status wrong(const std::string& text) {
 
 // A wrong word may be anything: it is shown cut, and without what would disturb a terminal.
 std::string quoted(std::string_view word) {
-  return "'" + printable(word.substr(0, 64)) + (word.size() > 64 ? "…'" : "'");
+  return std::string("'").append(printable(word.substr(0, 64))) + (word.size() > 64 ? "…'" : "'");
 }
 
 std::string_view trimmed(std::string_view text) {

@@ -37,7 +37,8 @@ Result<RankSet> RankSet::parse(std::string_view text) {
     const auto last = dash == std::string_view::npos ? first : number(word.substr(dash + 1));
     if (!first || !last || *last < *first) {
       return Status(Code::kInvalidArgument, Scope::kOperation,
-                    "'" + std::string(word) + "' is neither a rank nor a range of ranks; write " +
+                    std::string("'").append(word) +
+                        "' is neither a rank nor a range of ranks; write " +
                         "0,4-7, or all, or none");
     }
     set.ranges_.push_back({*first, *last});
