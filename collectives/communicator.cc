@@ -1,3 +1,5 @@
+#include <utility>
+
 #include <paceline/communicator.h>
 
 #include "collectives/communicator_core.h"
@@ -112,8 +114,15 @@ OperationRequest messages_request(std::span<const Message> messages) {
 
 Communicator::Communicator(std::unique_ptr<CommunicatorCore> core) : core_(std::move(core)) {}
 Communicator::Communicator(Communicator&&) noexcept = default;
-Communicator& Communicator::operator=(Communicator&&) noexcept = default;
-Communicator::~Communicator() = default;
+Communicator& Communicator::operator=(Communicator&& other) noexcept {
+  const Communicator old(std::exchange(core_, std::move(other.core_)));
+  return *this;
+}
+// A child that a fork has made has its parent's communicators, too, and what the ranks share: it
+// must not say goodbye in its parent's name, nor wait for threads that it has not got.
+Communicator::~Communicator() {
+  if (core_ != nullptr && core_->is_of_another_process()) (void)core_.release();
+}
 
 int Communicator::rank() const { return core_->group().rank; }
 int Communicator::size() const { return core_->group().size(); }

@@ -25,6 +25,8 @@
 #include <string>
 #include <vector>
 
+#include <unistd.h>
+
 #include <paceline/communicator.h>
 #include <paceline/status.h>
 
@@ -73,6 +75,8 @@ class CommunicatorCore final : private Driver, private TransportSink, private Op
   CommunicatorCore(const CommunicatorCore&) = delete;
   CommunicatorCore& operator=(const CommunicatorCore&) = delete;
 
+  /// Has this process been forked from the one that has made it?
+  bool is_of_another_process() const { return made_by_ != ::getpid(); }
   const Group& group() const { return parts_.group; }
   const Regroup& regroup() const { return parts_.regroup; }
   CommunicatorStats stats() const;
@@ -164,6 +168,7 @@ class CommunicatorCore final : private Driver, private TransportSink, private Op
   Culprit member(int rank) const;
   std::string name_of(int rank) const;
 
+  const pid_t made_by_ = ::getpid();
   Parts parts_;
   const Clock& clock_;  // the engine's
   bool running_ = false;

@@ -27,9 +27,11 @@ struct Servers {
   std::mutex mutex;
   std::map<std::array<std::byte, UniqueId::kBytes>, std::unique_ptr<StoreServer>> by_id;
 };
+// Never destroyed: the servers' descriptors are shared with children that forks have made, and one
+// that exits would stop what its parent serves.
 Servers& servers() {
-  static Servers all;
-  return all;
+  static Servers* const all = new Servers;
+  return *all;
 }
 
 }  // namespace

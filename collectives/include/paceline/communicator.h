@@ -64,6 +64,8 @@ struct CommunicatorStats {
 /// every rank: later calls return the same Status at once. Code::kPeerLost names a rank that
 /// has gone, Code::kTimeout one that does not answer or has not made the call, with the operation
 /// that it holds up.
+///
+/// Fork: a child's copy may be destroyed, which does nothing; it may not be called.
 class Communicator {
  public:
   /// Joins the world that the environment describes: the one `paceline run` gives its ranks, or
