@@ -15,6 +15,15 @@ Buffer::~Buffer() {
   if (data() != nullptr) detail::free_buffer(data());
 }
 
+Result<Registration> Registration::make(std::span<std::byte> memory) {
+  PACELINE_TRY(MemoryDomain::of_process().take_over(memory));
+  return Registration(memory);
+}
+
+Registration::~Registration() {
+  if (!memory_.empty()) (void)MemoryDomain::of_process().hand_back(memory_.data());
+}
+
 namespace detail {
 
 void* allocate_buffer(std::size_t bytes) noexcept {

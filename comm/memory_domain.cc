@@ -124,10 +124,15 @@ Result<std::span<std::byte>> MemoryDomain::allocate(std::size_t bytes) {
   const std::size_t whole = rounded_up(std::max<std::size_t>(bytes, 1), kPage);
   const std::lock_guard lock(mutex_);
   PACELINE_TRY(open());
-  PACELINE_TRY_ASSIGN(const Extents::iterator extent, find_room(whole));
-  extent->second.state = State::kInUse;
-  use_.allocated_bytes += whole;
+  PACELINE_TRY_ASSIGN(const Extents::iterator extent, take(whole));
   return std::span(at(extent->first), bytes);
+}
+
+Result<MemoryDomain::Extents::iterator> MemoryDomain::take(std::size_t bytes) {
+  PACELINE_TRY_ASSIGN(const Extents::iterator extent, find_room(bytes));
+  extent->second.state = State::kInUse;
+  use_.allocated_bytes += bytes;
+  return extent;
 }
 
 // What was freed last lies first where there is room for it; what takes no memory is reserved now.
@@ -218,21 +223,28 @@ Status MemoryDomain::free(const void* begin) {
   const auto address = reinterpret_cast<std::uintptr_t>(begin);
   if (base_ == 0 || address < base_ || address - base_ >= length_) return not_allocated();
   const auto extent = extents_.find(address - base_);
-  if (extent == extents_.end() || extent->second.state != State::kInUse) return not_allocated();
-  if (extent->second.uses > 0) {
-    return Status(Code::kInvalidArgument, Scope::kOperation,
-                  "an operation is using this buffer: wait for it before you free it");
-  }
+  if (extent == extents_.end() || extent->second.state != State::kInUse ||
+      extent->second.registered != nullptr)
+    return not_allocated();
+  if (extent->second.uses > 0) return used("free it");
+  give_up(extent);
+  return {};
+}
+
+Status MemoryDomain::used(std::string_view before) {
+  return Status(
+      Code::kInvalidArgument, Scope::kOperation,
+      std::string("an operation is using this buffer: wait for it before you ").append(before));
+}
+
+// Its owner needs it no more.
+void MemoryDomain::give_up(Extents::iterator extent) {
   use_.allocated_bytes -= extent->second.bytes;
-  if (extent->second.left_some) {
-    abandon(extent);
-    return {};
-  }
+  if (extent->second.left_some) return abandon(extent);
   extent->second.state = State::kKept;
   use_.kept_bytes += extent->second.bytes;
   join(extent);
   if (use_.kept_bytes > kMostKept) give_back_kept(kMostKept);
-  return {};
 }
 
 // Some of it peers may still write: nothing will lie here any more.
@@ -262,24 +274,37 @@ Status MemoryDomain::leave_behind(std::uint64_t place, std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   const std::uint64_t begin = place / kPage * kPage;
   const std::size_t whole = rounded_up(place + bytes, kPage) - begin;
-  void* const copy =
-      ::mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (copy == MAP_FAILED) return unavailable("there is no memory to go on with");
-  std::memcpy(copy, at(begin), whole);
-  // In one step: who looks at it finds the one or the other.
-  if (::mremap(copy, whole, whole, MREMAP_MAYMOVE | MREMAP_FIXED, at(begin)) == MAP_FAILED) {
-    ::munmap(copy, whole);
-    return unavailable("there is no memory to go on with");
-  }
-  extent_of(place)->second.left_some = true;
+  const Extents::iterator extent = extent_of(place);
+  std::byte* const owners = extent->second.registered;
+  PACELINE_TRY(
+      make_private(owners != nullptr ? owners + (begin - extent->first) : at(begin), whole));
+  extent->second.left_some = true;
   left_.emplace_back(begin, whole);
   use_.left_bytes += whole;
   left_some_.store(true, std::memory_order_release);
   return {};
 }
 
+// Its pages are exchanged for some that nobody else has, with the same contents.
+Status MemoryDomain::make_private(std::byte* begin, std::size_t bytes) {
+  void* const copy =
+      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (copy == MAP_FAILED) return unavailable("there is no memory to go on with");
+  std::memcpy(copy, begin, bytes);
+  // In one step: who looks at it finds the one or the other.
+  if (::mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, begin) == MAP_FAILED) {
+    ::munmap(copy, bytes);
+    return unavailable("there is no memory to go on with");
+  }
+  return {};
+}
+
 bool MemoryDomain::is_left_behind(std::uint64_t place, std::size_t bytes) const {
   const std::lock_guard lock(mutex_);
+  return overlaps_left(place, bytes);
+}
+
+bool MemoryDomain::overlaps_left(std::uint64_t place, std::size_t bytes) const {
   return std::any_of(left_.begin(), left_.end(), [&](const auto& range) {
     return place < range.first + range.second && range.first < place + bytes;
   });

@@ -7,6 +7,8 @@
 //
 // A peer may write where its operation was told to. What an operation that has failed may still be
 // writing is left behind (leave_behind()): its place in the arena is not used again.
+//
+// Memory from elsewhere becomes part of the arena where its owner asks for it (take_over()).
 #pragma once
 
 #include <atomic>
@@ -16,6 +18,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -48,13 +51,24 @@ class MemoryDomain {
   /// that, or an operation is using it.
   Status free(const void* begin);
 
+  /// Registers memory that lies elsewhere: what is there now lies in the arena, at the addresses
+  /// where it was, until hand_back(). paceline/buffer.h (Registration) says what its owner
+  /// promises; what of it can be seen from here is checked: Code::kInvalidArgument.
+  Status take_over(std::span<std::byte> memory);
+  /// What take_over() has got: ordinary memory with the same contents again. Errors as of free().
+  Status hand_back(const void* begin);
+
   /// Where in the arena a range lies, for those who have mapped it; nothing where it lies
-  /// elsewhere. Quick, and takes no lock.
+  /// elsewhere. Quick, and takes no lock but where something is registered or left behind.
   std::optional<std::uint64_t> place_of(const void* begin, std::size_t bytes) const {
     const auto address = reinterpret_cast<std::uintptr_t>(begin);
     const std::uintptr_t base = base_.load(std::memory_order_acquire);
     const std::size_t length = length_.load(std::memory_order_relaxed);
-    if (base == 0 || address < base || address - base > length) return {};
+    if (base == 0) return {};
+    if (address < base || address - base > length) {
+      if (!registered_some_.load(std::memory_order_acquire)) return {};
+      return place_of_registered(address, bytes);
+    }
     const std::uint64_t place = address - base;
     if (bytes > length - place) return {};
     if (left_some_.load(std::memory_order_acquire) && is_left_behind(place, bytes)) return {};
@@ -95,16 +109,21 @@ class MemoryDomain {
   struct Extent {
     std::size_t bytes = 0;
     State state = State::kAbsent;
-    int uses = 0;            // by operations
-    bool left_some = false;  // of its pages
+    int uses = 0;                     // by operations
+    bool left_some = false;           // of its pages
+    std::byte* registered = nullptr;  // where its owner has it, if that is not in the arena
   };
   using Extents = std::map<std::uint64_t, Extent>;  // by place; without gaps
 
   Status refuse_child() const;
   bool is_left_behind(std::uint64_t place, std::size_t bytes) const;
+  std::optional<std::uint64_t> place_of_registered(std::uintptr_t address, std::size_t bytes) const;
+  static Status used(std::string_view before);
+  static Status make_private(std::byte* begin, std::size_t bytes);
 
   // With the mutex held.
   Status open();
+  Result<Extents::iterator> take(std::size_t bytes);
   Result<Extents::iterator> find_room(std::size_t bytes);
   Extents::iterator first_fit(State state, std::size_t bytes);
   Extents::iterator cut(Extents::iterator extent, std::uint64_t begin, std::size_t bytes);
@@ -112,7 +131,9 @@ class MemoryDomain {
   Extents::iterator extent_of(std::uint64_t place);
   void give_back(Extents::iterator extent);
   void give_back_kept(std::size_t most);
+  void give_up(Extents::iterator extent);
   void abandon(Extents::iterator extent);
+  bool overlaps_left(std::uint64_t place, std::size_t bytes) const;
   std::byte* at(std::uint64_t place) const;
 
   const std::size_t most_bytes_;
@@ -125,6 +146,8 @@ class MemoryDomain {
   std::atomic<std::size_t> length_{0};
   std::atomic<bool> left_some_{false};
   std::vector<std::pair<std::uint64_t, std::size_t>> left_;  // ranges of pages: place and bytes
+  std::atomic<bool> registered_some_{false};
+  std::map<std::uintptr_t, std::uint64_t> registered_;  // by its owner's address: its place
 };
 
 }  // namespace paceline

@@ -10,7 +10,8 @@
 //           the message's signature is given in either case, the buffer is not written.
 // BUFFERS   A payload or buffer belongs to the transport from the call until its request has
 //           ended. A send ends when its payload may be reused, which says nothing about the
-//           receiver. After abort() no buffer is touched any more.
+//           receiver. After abort() no buffer is written any more; what a transport lends to its
+//           receivers (shm.h) does not arrive behind it.
 // REQUESTS  Each request ends exactly once, through its listener, from inside send(), receive(),
 //           drive() or abort(). Requests are the caller's and live until they have ended.
 // LOSS      When a peer is lost or has left, every pending and later request with it ends with

@@ -15,6 +15,17 @@ plResult_t plBufferAlloc(void** buffer, size_t bytes) {
   });
 }
 
+plResult_t plBufferRegister(void* memory, size_t bytes) {
+  return guarded(nullptr, [&]() -> Status {
+    if (memory == nullptr) return invalid("the memory to register is NULL");
+    return MemoryDomain::of_process().take_over({static_cast<std::byte*>(memory), bytes});
+  });
+}
+
+plResult_t plBufferDeregister(void* memory) {
+  return guarded(nullptr, [&] { return MemoryDomain::of_process().hand_back(memory); });
+}
+
 plResult_t plBufferFree(void* buffer) {
   return guarded(nullptr, [&]() -> Status {
     if (buffer == nullptr) return {};

@@ -140,6 +140,10 @@ plResult_t plRedOpDestroy(plRedOp_t op, plComm_t comm);
  * freeing what a running operation uses is refused. */
 plResult_t plBufferAlloc(void** buffer, size_t bytes);
 plResult_t plBufferFree(void* buffer);
+/* Makes whole pages that something else has allocated such memory, where they are, until they are
+ * deregistered: paceline/buffer.h (Registration) says what the caller promises. */
+plResult_t plBufferRegister(void* memory, size_t bytes);
+plResult_t plBufferDeregister(void* memory);
 
 /* What each does, and what is in place: paceline/communicator.h. */
 

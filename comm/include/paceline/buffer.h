@@ -16,6 +16,8 @@
 //           later operations on it go by copies.
 // FORK      A child has no buffers: touching one there ends it with SIGSEGV. It can make none
 //           before it executes a program.
+// ELSEWHERE Memory that something else has allocated can be registered (Registration), where its
+//           owner keeps what is said there.
 // SIZE      Whole pages of 4 KiB: for tensors, not for numbers. Memory is there when allocate()
 //           returns; what is freed is kept for the next, up to 256 MiB.
 #pragma once
@@ -53,6 +55,34 @@ class Buffer {
 
  private:
   explicit Buffer(std::span<std::byte> memory) : memory_(memory) {}
+  std::span<std::byte> memory_;
+};
+
+/// Makes memory that is not a Buffer's what a Buffer is, at the same addresses and with the same
+/// contents, until it is destroyed: for a framework's tensors. Its pages are exchanged, which takes
+/// about as long as copying them, and they are there twice meanwhile. Move-only.
+///
+/// Who registers memory promises that until the registration ends
+///   - it stays mapped as it is: it is not freed, unmapped, advised away or moved;
+///   - nothing has its pages pinned: no O_DIRECT, io_uring, RDMA or device reads or writes it;
+/// and that nobody writes it while it is registered, or deregistered: what is written then may be
+/// lost. A child that is forked meanwhile does not have it.
+class Registration {
+ public:
+  /// Any thread. Whole pages of 4 KiB of private anonymous memory, such as mmap() gives, and
+  /// neither the heap (a small malloc()) nor a stack; else Code::kInvalidArgument. Other errors as
+  /// of Buffer::allocate(). After an error nothing has been done.
+  static Result<Registration> make(std::span<std::byte> memory);
+  Registration(Registration&& other) noexcept : memory_(std::exchange(other.memory_, {})) {}
+  Registration& operator=(Registration&& other) noexcept {
+    std::swap(memory_, other.memory_);
+    return *this;
+  }
+  /// No operation may be using it: then it stays registered for ever.
+  ~Registration();
+
+ private:
+  explicit Registration(std::span<std::byte> memory) : memory_(memory) {}
   std::span<std::byte> memory_;
 };
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <paceline/paceline.h>
 
@@ -150,6 +151,26 @@ TEST(CInterface, BuffersAreAllocatedReducedAndFreed) {
   void* buffer = &buffer;
   EXPECT_EQ(plBufferAlloc(&buffer, SIZE_MAX), plExhausted);
   EXPECT_EQ(buffer, nullptr);
+}
+
+TEST(CInterface, MemoryFromElsewhereIsRegisteredReducedAndDeregistered) {
+  constexpr std::size_t kBytes = std::size_t{1} << 20, kCount = kBytes / sizeof(std::int64_t);
+  run_ranks_in_c(3, [](plComm_t comm, int rank) {
+    void* const memory =
+        ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(memory, MAP_FAILED);
+    auto* const elements = static_cast<std::int64_t*>(memory);
+    std::fill_n(elements, kCount, rank);
+    ASSERT_EQ(plBufferRegister(memory, kBytes), plSuccess) << plGetLastError(nullptr);
+    EXPECT_EQ(plAllReduce(memory, memory, kCount, plInt64, plSum, comm, nullptr), plSuccess);
+    EXPECT_EQ(plBufferDeregister(elements + 1), plInvalidArgument);
+    EXPECT_EQ(plBufferDeregister(memory), plSuccess);
+    EXPECT_EQ(std::count(elements, elements + kCount, 0 + 1 + 2), std::ptrdiff_t{kCount});
+    EXPECT_EQ(plCommFinalize(comm), plSuccess) << plGetLastError(comm);
+    EXPECT_EQ(plCommDestroy(comm), plSuccess);
+    ::munmap(memory, kBytes);
+  });
+  EXPECT_EQ(plBufferRegister(nullptr, kBytes), plInvalidArgument);
 }
 
 TEST_F(CInterfaceAlone, AWrongArgumentIsRefusedInWords) {
