@@ -53,7 +53,8 @@ std::vector<HostLayout> host_layouts(int ranks) {
 }
 
 Result<HostWorld> make_host_world(std::shared_ptr<PollEngine> engine, const Group& group,
-                                  const HostSegment& found, HostArenas arenas) {
+                                  const HostSegment& found, HostArenas arenas,
+                                  const HostMethods& methods) {
   const std::shared_ptr<SharedSegment>& segment = found.segment;
   const int ranks = group.size();
   const auto layouts = host_layouts(ranks);
@@ -68,6 +69,7 @@ Result<HostWorld> make_host_world(std::shared_ptr<PollEngine> engine, const Grou
   Arenas reached;
   if (!arenas.views.empty())
     reached = {.own = &MemoryDomain::of_process(), .views = std::move(arenas.views)};
+  const Clock& clock = engine->clock();
   PACELINE_TRY_ASSIGN(auto transport,
                       make_shm_transport(std::move(engine), group,
                                          {.segment = segment, .offset = kHostSegmentHeader},
@@ -79,9 +81,15 @@ Result<HostWorld> make_host_world(std::shared_ptr<PollEngine> engine, const Grou
   // Under a quota time is dear, but ranks that have a CPU each answer before a yield would be over.
   const bool have_time = ranks <= allowed_cpus(found.cpus);
   ShmBackend::Options options{.rank = group.rank,
+                              .clock = clock,
                               .linger = have_time ? kLinger : kShortLinger,
                               .shares_cpus = ranks > found.cpus.count(),
-                              .arenas = std::move(reached)};
+                              .cpus = std::max(found.cpus.count(), 1),
+                              .arenas = std::move(reached),
+                              .method = methods.forced,
+                              .log = methods.log,
+                              .says = methods.explains ? shm::MethodReport::Says::kExplanations
+                                                       : shm::MethodReport::Says::kWarnings};
   // The scheduler evens out as well, but late.
   if (options.shares_cpus) go_to_cpu(group.rank);
   if (have_time) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <paceline/group.h>
@@ -11,9 +12,11 @@
 
 #include "collectives/backend.h"
 #include "comm/arena_exchange.h"
+#include "comm/base/environment.h"
 #include "comm/host_segment.h"
 #include "comm/poll_engine.h"
 #include "comm/transport.h"
+#include "telemetry/log.h"
 
 namespace paceline {
 
@@ -37,9 +40,17 @@ struct HostWorld {
   std::unique_ptr<CollectiveBackend> backend;  ///< borrows the transport
 };
 
+/// How the backend carries operations out, and what it says about that.
+struct HostMethods {
+  std::optional<ShmMethod> forced{};  ///< none: the fastest; the same on every rank
+  std::shared_ptr<Log> log{};         ///< null: silent; owners: all that write to it
+  bool explains = false;              ///< else only where something does not go as it is forced to
+};
+
 /// Collective, with what all found: a segment of one of host_layouts()'s sizes, and the arenas of
 /// all ranks, or none.
 Result<HostWorld> make_host_world(std::shared_ptr<PollEngine> engine, const Group& group,
-                                  const HostSegment& found, HostArenas arenas);
+                                  const HostSegment& found, HostArenas arenas,
+                                  const HostMethods& methods = {});
 
 }  // namespace paceline

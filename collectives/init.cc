@@ -128,6 +128,14 @@ Result<Communicator> make_communicator(const World& world, Group group,
                               .regroup = regroup_of(world)}));
 }
 
+// What was asked for is said whatever else the log leaves out.
+HostMethods methods_of(const World& world) {
+  const bool explains = world.environment.explain;
+  return {.forced = world.environment.shm_method,
+          .log = explains ? make_stderr_log({.level = LogLevel::kInfo}) : world.log,
+          .explains = explains};
+}
+
 // Empty where the ranks do not share a host, or are not to use it.
 Result<HostWorld> share_host(const World& world, StoreClient& store, const Group& group,
                              Deadline deadline) {
@@ -150,7 +158,7 @@ Result<HostWorld> share_host(const World& world, StoreClient& store, const Group
     if (arenas.views.empty() && world.log != nullptr) {
       world.log->write(Severity::kInfo, "operations on buffers go by copies: " + arenas.why_not);
     }
-    return make_host_world(world.engine, group, found, std::move(arenas));
+    return make_host_world(world.engine, group, found, std::move(arenas), methods_of(world));
   }
   if (environment.backend == BackendChoice::kShm) {
     return Status(Code::kUnavailable, Scope::kGroup,

@@ -53,7 +53,7 @@ Result<NativeBackend::CachedPlan*> NativeBackend::plan_for(const OperationReques
     PACELINE_TRY_ASSIGN(const Algorithm* const algorithm, select(request, element_bytes, options));
     std::string how = std::string(algorithm->name) + "/" + std::to_string(request.segment_count);
     if (signature.kind != OperationKind::kAllToAllV) {
-      for (const std::size_t count : request.counts) how += "/" + std::to_string(count);
+      for (const std::size_t count : request.counts) how.append("/").append(std::to_string(count));
     }
     cached = insert({.request = request,
                      .element_bytes = element_bytes,

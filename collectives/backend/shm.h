@@ -3,22 +3,27 @@
 // them. What has a root and is no broadcast it leaves to plans: there, who is not the root need not
 // wait.
 //
-// Short contributions (up to 32 KiB with 2 ranks, less with more) go in one piece: each rank reads
-// the p - 1 others, one transfer deep; the tiniest travel in the cache lines of their flags. Where
-// ranks share CPUs, the last to arrive reads all and leaves the result, up to 32 KiB with any
-// number of ranks, so that each of them needs a CPU once an operation. That holds for all-reduce
-// and barrier; of the other kinds each rank reads what is its own. Contributions are reduced in the
-// order of the ranks, whoever does it, and rounded once.
+// By which method an operation goes says shm/method.h. Short contributions (up to 32 KiB with 2
+// ranks, less with more) go in one piece: each rank reads the p - 1 others, one transfer deep; the
+// tiniest travel in the cache lines of their flags. Where ranks share CPUs, the last to arrive
+// reads all and leaves the result, up to 32 KiB with any number of ranks, so that each of them
+// needs a CPU once an operation. That holds for all-reduce and barrier; of the other kinds each
+// rank reads what is its own. Contributions are reduced in the order of the ranks, whoever does it,
+// and rounded once.
 //
 // Longer ones go through chunks in flight. Of each byte of an all-reduce a rank copies (p-1)/p into
 // its staging, reads 1/p from everybody, and copies (p-1)/p out; of the other kinds what is for
 // others is copied once in and once out. Nothing is staged where the arrays that others touch lie
 // in buffers: the inputs, of a broadcast the root's, of an all-reduce the outputs, too. Of an
-// all-reduce each rank then makes 1/p of the result and puts it into all outputs; of the other
-// kinds each rank reads what is its own, and the root of a long broadcast writes a part of it.
+// all-reduce each rank then makes 1/p of the result and puts it into all outputs, or, where
+// some CPUs have more ranks than others, whichever piece of it is next; of the other kinds each
+// rank reads what is its own, and the root of a long broadcast writes a part of it.
 // backend/shm/protocol.h says who may touch what and when.
 #pragma once
 
+#include <array>
+#include <cstdint>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -27,6 +32,8 @@
 #include "collectives/backend.h"
 #include "collectives/backend/shm/layout.h"
 #include "collectives/backend/shm/memory.h"
+#include "collectives/backend/shm/method.h"
+#include "collectives/backend/shm/method_report.h"
 #include "collectives/backend/shm/protocol.h"
 #include "comm/doorbell.h"
 #include "comm/transport.h"
@@ -37,15 +44,23 @@ class ShmBackend final : public CollectiveBackend {
  public:
   struct Options {
     int rank = 0;
+    const Clock& clock;  ///< borrowed
     /// How long it looks at flags before the engine takes over the waiting.
     Duration linger = Duration::zero();
     /// Ranks share CPUs, so whoever is waited for may need this one: it yields between looks
-    /// instead of lingering, and the last to arrive at a short exchange takes all contributions for
-    /// all. The same on every rank.
+    /// instead of lingering, the last to arrive at an exchange meets all others for all, and takes
+    /// their contributions if it is short. The same on every rank.
     bool shares_cpus = false;
+    int cpus = 1;  ///< that the ranks share
     /// Doorbell::register_process() has succeeded.
     bool registered = false;
     Arenas arenas{};
+    /// Instead of the fastest. The same on every rank.
+    std::optional<shm::Method> method{};
+    /// Where rank 0 says by which methods operations go; null: nowhere. Owners: all that write to
+    /// it.
+    std::shared_ptr<Log> log{};
+    shm::MethodReport::Says says = shm::MethodReport::Says::kWarnings;
   };
 
   /// The layout's memory, the bells (by rank) and the transport are borrowed. The transport tells
@@ -64,13 +79,28 @@ class ShmBackend final : public CollectiveBackend {
   void finish() override {
     const bool is_well = ended_ && outcome_.ok();
     ended_ = true;
-    if (!is_well) give_up();
+    if (!is_well) {
+      give_up();
+    } else if (report_ != nullptr) [[unlikely]] {
+      report();
+    }
     memory_.end();
   }
   std::optional<Disagreement> disagreement() const override { return disagreement_; }
   std::vector<int> awaited() const override;
 
  private:
+  // How operations of a kind go.
+  struct Way {
+    std::size_t most_short_bytes;
+    shm::Flow flow;
+    bool gathers;  // what is short
+  };
+  using Ways = std::array<Way, std::size(kOperationKinds)>;
+  static Ways ways_of(const shm::MethodTerms& terms);
+
+  // Apart from what short operations do.
+  [[gnu::cold, gnu::noinline]] void report();
   bool look_until_end(const Clock& clock, TimePoint& now);
   bool yield_until_end();
   bool advance(int looks);
@@ -79,17 +109,22 @@ class ShmBackend final : public CollectiveBackend {
   void give_up();
 
   Transport& transport_;
+  const Clock& clock_;
   const Duration linger_;
   const bool shares_cpus_;
+  const bool claims_;  // pieces of long results
   const int rank_;
   const shm::Layout layout_;
   shm::Memory memory_;
   shm::Protocol<shm::Memory> protocol_;
 
+  const std::uint32_t plan_;
+  const std::unique_ptr<shm::MethodReport> report_;  // null: nobody asks
   bool ended_ = true;
   Status outcome_;
   std::optional<Disagreement> disagreement_;
   TimePoint look_at_ = TimePoint::max();  // when to see whether who is waited for still lives
+  const Ways ways_;                       // by kind
 };
 
 }  // namespace paceline

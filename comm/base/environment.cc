@@ -43,6 +43,7 @@ bool parse_seconds(std::string_view text, Environment& into) {
 // As the enumerations count.
 constexpr std::string_view kLogLevels[] = {"info", "warning", "error", "off"};
 constexpr std::string_view kBackends[] = {"auto", "shm", "tcp"};
+constexpr std::string_view kShmMethods[] = {"eager", "gathered", "pipelined", "zero_copy"};
 constexpr std::string_view kDeterminisms[] = {"fast", "run_stable", "placement_stable"};
 
 template <auto Field, const auto& Names>
@@ -57,9 +58,18 @@ bool parse_segment(std::string_view text, Environment& into) {
   return parse_within<std::size_t>(text, 64, std::size_t{1} << 30, into.segment_bytes);
 }
 
-bool parse_terminal(std::string_view text, Environment& into) {
-  into.terminal = text == "1";
+template <bool Environment::*Field>
+bool parse_flag(std::string_view text, Environment& into) {
+  into.*Field = text == "1";
   return text == "0" || text == "1";
+}
+
+bool parse_shm_method(std::string_view text, Environment& into) {
+  into.shm_method.reset();
+  const auto* const found = std::find(std::begin(kShmMethods), std::end(kShmMethods), text);
+  if (found == std::end(kShmMethods)) return text == "auto";
+  into.shm_method = static_cast<ShmMethod>(found - std::begin(kShmMethods));
+  return true;
 }
 
 constexpr int kMaxRank = 1 << 20;
@@ -103,6 +113,14 @@ constexpr Variable kVariables[] = {
     {"PACELINE_BACKEND", "auto, shm or tcp", "auto",
      "over what ranks talk; auto: shared memory where they are on one host, else TCP",
      parse_name<&Environment::backend, kBackends>},
+    {"PACELINE_SHM_METHOD", "auto, eager, gathered, pipelined or zero_copy", "auto",
+     "how collective operations go through shared memory; the same on every rank; auto: the "
+     "fastest; what a method cannot carry goes by another, and a warning says so",
+     parse_shm_method},
+    {"PACELINE_EXPLAIN", "0 or 1", "0",
+     "1: rank 0 says by which method operations go through shared memory, and why, once for each "
+     "kind and class of sizes",
+     parse_flag<&Environment::explain>},
     {"PACELINE_ALGORITHM", "name of an algorithm", "chosen by cost",
      "algorithm for every operation that has one of this name",
      parse_text<&Environment::algorithm>},
@@ -112,10 +130,12 @@ constexpr Variable kVariables[] = {
      "whether reductions give the same bits in every run, or even on any hosts",
      parse_name<&Environment::determinism, kDeterminisms>},
     {"PACELINE_TERMINAL", "0 or 1", "0", "1 where the launcher's output is a terminal",
-     parse_terminal},
+     parse_flag<&Environment::terminal>},
 };
 
 }  // namespace
+
+std::string_view word_of(ShmMethod method) { return kShmMethods[static_cast<std::size_t>(method)]; }
 
 std::span<const Variable> environment_variables() { return kVariables; }
 

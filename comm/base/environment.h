@@ -27,6 +27,11 @@ enum class LogLevel : std::uint8_t { kInfo, kWarning, kError, kOff };
 /// nothing else.
 enum class BackendChoice : std::uint8_t { kAuto, kShm, kTcp };
 
+/// How an operation is carried out directly in shared memory (collectives/backend/shm/method.h).
+enum class ShmMethod : std::uint8_t { kEager, kGathered, kPipelined, kZeroCopy };
+/// As PACELINE_SHM_METHOD has it.
+std::string_view word_of(ShmMethod method);
+
 struct Environment {
   std::optional<int> rank;                  // RANK
   std::optional<int> world_size;            // WORLD_SIZE
@@ -44,9 +49,11 @@ struct Environment {
   std::chrono::seconds stall_s{30};         // PACELINE_STALL_S
   LogLevel log_level = LogLevel::kWarning;  // PACELINE_LOG_LEVEL
   BackendChoice backend{};                  // PACELINE_BACKEND
+  std::optional<ShmMethod> shm_method;      // PACELINE_SHM_METHOD; none: the fastest
   std::string algorithm;                    // PACELINE_ALGORITHM
   std::size_t segment_bytes = 0;            // PACELINE_SEGMENT_BYTES; 0: chosen by the backend
   Determinism determinism{};                // PACELINE_DETERMINISM
+  bool explain = false;                     // PACELINE_EXPLAIN
   bool terminal = false;                    // PACELINE_TERMINAL
 };
 

@@ -21,12 +21,13 @@ std::string Signature::to_string() const {
   std::string text(name(kind));
   if (has_elements(kind)) {
     const bool counts_differ = kind == OperationKind::kAllToAllV;
-    text += "(" + (counts_differ ? "" : std::to_string(count) + " x ") + std::string(name(type));
+    text.append("(").append(counts_differ ? "" : std::to_string(count) + " x ").append(name(type));
     if (reduces(kind)) text += ", " + std::string(name(op));
     if (root >= 0) text += word_of_root(kind) + std::to_string(root);
     text += ")";
   }
-  if (kind == OperationKind::kExchange) text += "(" + std::to_string(count) + " messages)";
+  if (kind == OperationKind::kExchange)
+    text.append("(").append(std::to_string(count)).append(" messages)");
   return text + (is_collective(kind) ? " #" : " before #") + std::to_string(sequence);
 }
 
@@ -46,7 +47,9 @@ std::string difference(const Signature& mine, const Signature& theirs) {
   add("root", std::to_string(mine.root), std::to_string(theirs.root));
   if (text.empty() && mine.plan != theirs.plan) {
     if (mine.kind == OperationKind::kSend) return "another message of theirs";
-    text = "another algorithm or segment size (PACELINE_ALGORITHM, PACELINE_SEGMENT_BYTES)";
+    text =
+        "another algorithm, method or segment size (PACELINE_ALGORITHM, PACELINE_SHM_METHOD, "
+        "PACELINE_SEGMENT_BYTES)";
     if (has_counts(mine.kind)) text = "other counts of the ranks, or " + text;
     if (mine.kind == OperationKind::kAllReduce) text = "other counts of tensors, or " + text;
   }

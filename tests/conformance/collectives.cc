@@ -167,6 +167,31 @@ TEST_P(Registered, EveryOperationIsExact) {
   EXPECT_EQ(MemoryDomain::of_process().use().allocated_bytes, 0u);
 }
 
+// By one method wherever it can carry them, where each rank has a CPU and where they share them.
+class Forced : public ::testing::TestWithParam<std::tuple<ShmMethod, Mode, int>> {};
+
+TEST_P(Forced, EveryOperationIsExact) {
+  const auto [method, mode, ranks] = GetParam();
+  const auto every_operation = [](Communicator& world) -> Status {
+    for (const bool registered : {false, true}) {
+      for (const OperationKind kind :
+           {OperationKind::kBarrier, OperationKind::kAllReduce, OperationKind::kReduceScatter,
+            OperationKind::kAllGather, OperationKind::kAllToAll, OperationKind::kBroadcast}) {
+        const Status status = kind == OperationKind::kBarrier
+                                  ? check_barrier_holds(world)
+                                  : check_calls(world, kind, DataType::kFloat32, registered);
+        if (!status.ok()) return status;
+      }
+    }
+    if (Status status = check_outstanding(world); !status.ok()) return status;
+    return world.close();
+  };
+  const Status status =
+      run_ranks({.mode = mode, .ranks = ranks, .method = [method = method](int) { return method; }},
+                every_operation);
+  EXPECT_TRUE(status.ok()) << status.to_string();
+}
+
 // From 16 MiB on, arrays are written past the caches.
 TEST(RegisteredAndLong, OperationsAreExact) {
   constexpr std::size_t kCount = (std::size_t{17} << 20) / sizeof(double);
@@ -184,9 +209,23 @@ TEST(RegisteredAndLong, OperationsAreExact) {
     }
     return {};
   };
-  const Status status = run_ranks({.mode = Mode::kDirectThreads, .ranks = 2}, each_once);
-  EXPECT_TRUE(status.ok()) << status.to_string();
+  for (const Mode mode : {Mode::kDirectThreads, Mode::kGatheringThreads}) {
+    const Status status = run_ranks({.mode = mode, .ranks = 3}, each_once);
+    EXPECT_TRUE(status.ok()) << name(mode) << ": " << status.to_string();
+  }
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    Methods, Forced,
+    ::testing::Combine(::testing::Values(ShmMethod::kEager, ShmMethod::kGathered,
+                                         ShmMethod::kPipelined, ShmMethod::kZeroCopy),
+                       ::testing::Values(Mode::kDirectThreads, Mode::kGatheringThreads),
+                       ::testing::Values(2, 3, 5)),
+    [](const auto& instance) {
+      return std::string(paceline::word_of(std::get<0>(instance.param))) + "_" +
+             name(std::get<1>(instance.param)) + "_" + std::to_string(std::get<2>(instance.param)) +
+             "_ranks";
+    });
 
 INSTANTIATE_TEST_SUITE_P(Modes, Registered,
                          ::testing::Combine(::testing::Values(Mode::kDirectThreads,

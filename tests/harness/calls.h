@@ -54,6 +54,7 @@ class CallMemory {
  public:
   void assign(std::size_t bytes, std::byte value, bool registered);
   std::span<const std::byte> bytes() const { return bytes_; }
+  std::span<std::byte> bytes() { return bytes_; }
   std::byte* data() { return bytes_.data(); }
   const std::byte* data() const { return bytes_.data(); }
   std::size_t size() const { return bytes_.size(); }
@@ -82,6 +83,8 @@ class MadeCall {
   ReduceRule rule() const { return rule_of(form_, rank_); }
   /// Of an exchange.
   std::span<const Message> messages();
+  /// All memory of its arrays, for who writes into it once the call has ended.
+  std::array<std::span<std::byte>, 2> memory() { return {first_.bytes(), second_.bytes()}; }
   /// Null where this rank has none.
   const void* input() const;
   void* output();

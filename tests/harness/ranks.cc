@@ -78,7 +78,8 @@ std::unique_ptr<World> make_world(const RunOptions& options, SharedWorld::Ranks 
   if (options.mode == Mode::kThreads || options.mode == Mode::kProcesses) {
     return std::make_unique<TcpWorld>(options.ranks);
   }
-  return std::make_unique<SharedWorld>(options.ranks, backend_of(options.mode), kind);
+  return std::make_unique<SharedWorld>(options.ranks, backend_of(options.mode), kind,
+                                       options.method);
 }
 
 Start enter(World& world, int rank) {

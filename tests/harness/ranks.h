@@ -13,11 +13,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <paceline/communicator.h>
 
+#include "comm/base/environment.h"
 #include "comm/engine.h"
 #include "comm/transport.h"
 #include "comm/transport/inproc.h"
@@ -44,6 +46,8 @@ struct RunOptions {
   int ranks = 2;
   std::uint64_t seed = 1;  ///< of the simulation
   std::string algorithm;   ///< as PACELINE_ALGORITHM
+  /// As PACELINE_SHM_METHOD, of a rank; null: none.
+  std::function<std::optional<ShmMethod>(int rank)> method{};
   std::size_t segment_bytes = 4096;
   Determinism determinism = Determinism::kFast;
   /// Deadline of an operation, and roughly of the whole run.

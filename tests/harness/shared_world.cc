@@ -23,12 +23,13 @@ std::size_t backend_offset(int ranks) {
 
 }  // namespace
 
-SharedWorld::SharedWorld(int ranks, Backend backend, Ranks kind)
+SharedWorld::SharedWorld(int ranks, Backend backend, Ranks kind, MethodOf method)
     : segment_(std::make_shared<SharedSegment>(
           SharedSegment::create_nameless(backend_offset(ranks) +
                                          shm::Layout::bytes_for(ranks, kChunkBytes))
               .value())),
       backend_(backend),
+      method_(std::move(method)),
       group_{.name = "test"} {
   group_.members.assign(static_cast<std::size_t>(ranks), {.host = "local"});
   if (kind == Ranks::kProcesses) return;
@@ -55,8 +56,12 @@ std::unique_ptr<CollectiveBackend> SharedWorld::backend(int rank, Transport& tra
   return std::make_unique<ShmBackend>(
       shm::Layout(segment_->memory().data() + backend_offset(size()), size(), kChunkBytes),
       std::move(bells), transport,
-      ShmBackend::Options{
-          .rank = rank, .shares_cpus = backend_ == Backend::kGathering, .arenas = arenas_});
+      ShmBackend::Options{.rank = rank,
+                          .clock = clock_,
+                          .shares_cpus = backend_ == Backend::kGathering,
+                          .cpus = 2,
+                          .arenas = arenas_,
+                          .method = method_ ? method_(rank) : std::nullopt});
 }
 
 }  // namespace paceline::testing

@@ -66,8 +66,14 @@ struct ModelAccess {
   static std::size_t conclusion_at(int ranks, std::uint64_t operation) {
     return arrivals_at(ranks, operation) + kExchangePlaces;
   }
+  static std::size_t claimed_at(int ranks, std::uint64_t operation) {
+    return conclusion_at(ranks, 0) + kExchangePlaces + operation % kExchangePlaces;
+  }
+  static std::size_t made_at(int ranks, std::uint64_t operation) {
+    return claimed_at(ranks, operation) + kExchangePlaces;
+  }
   static std::size_t explained_at(int ranks, int of, std::uint64_t operation) {
-    return conclusion_at(ranks, 0) + kExchangePlaces + static_cast<std::size_t>(of) * kCallPlaces +
+    return made_at(ranks, 0) + kExchangePlaces + static_cast<std::size_t>(of) * kCallPlaces +
            operation % kCallPlaces;
   }
   static std::size_t gathered_at(int ranks, std::uint64_t operation) {
@@ -117,6 +123,7 @@ struct ModelAccess {
     }
   }
   void wake_others() const {}
+  void wake_helpers() const {}
   void expect_exchange(std::uint64_t) const {}
   bool arrive(std::uint64_t operation) const {
     const std::size_t arrivals = arrivals_at(ranks, operation);
@@ -146,19 +153,44 @@ struct ModelAccess {
   }
 
   // What is offered is read from where it was contributed.
-  std::optional<std::uint64_t> begin_direct(std::uint64_t operation, bool everybody) const {
+  std::optional<std::uint64_t> begin_direct(std::uint64_t operation, const shm::Form&) const {
     if (!kHasBuffers) return {};
-    everybody ? combine(operation) : take(form.root, operation);
-    return everybody || form.root != rank ? 1 : 0;
+    form.everybody ? combine(operation) : take(form.root, operation);
+    if (form.claimed) return form.chunks;
+    return form.everybody || form.root != rank ? 1 : 0;
   }
-  void make_piece(std::uint64_t /*piece*/) const {
+  void make_piece(std::uint64_t piece) const {
     const std::uint64_t operation = memory.last(counter_at(rank, Counter::kTouching)) - 1;
     if (form.flow == shm::Flow::kFromRoot) return send_or_fetch(operation);
-    for (int of = 0; of < ranks; ++of)
-      memory.read(rank, buffer_at(ranks, of, rank), input_of(operation));
-    for (int of = 0; of < ranks && form.flow == shm::Flow::kShared; ++of)
-      memory.write(rank, buffer_at(ranks, of, rank), result_of(operation));
+    for (int part = 0; part < ranks; ++part) {
+      const bool is_made =
+          form.claimed ? static_cast<std::uint64_t>(part) % form.chunks == piece : part == rank;
+      if (is_made) make_part(operation, part);
+    }
   }
+  void make_part(std::uint64_t operation, int part) const {
+    for (int of = 0; of < ranks; ++of)
+      memory.read(rank, buffer_at(ranks, of, part), input_of(operation));
+    for (int of = 0; of < ranks && form.flow == shm::Flow::kShared; ++of)
+      memory.write(rank, buffer_at(ranks, of, part), result_of(operation));
+  }
+  std::uint64_t claimed(std::uint64_t operation) const {
+    const std::size_t location = claimed_at(ranks, operation);
+    return memory.load_relaxed(rank, location, choices.pick_visible(memory, rank, location));
+  }
+  bool claim(std::uint64_t operation, std::uint64_t next) const {
+    const std::size_t location = claimed_at(ranks, operation);
+    if (memory.load_relaxed(rank, location, memory.history_length(location) - 1) != next)
+      return false;
+    memory.exchange_relaxed(rank, location, next + 1);
+    return true;
+  }
+  void count_made(std::uint64_t operation) const {
+    const std::size_t location = made_at(ranks, operation);
+    releases ? memory.fetch_add_acq_rel(rank, location, 1)
+             : memory.exchange_relaxed(rank, location, memory.last(location) + 1);
+  }
+  std::uint64_t made(std::uint64_t operation) const { return load(made_at(ranks, operation)); }
   // What is the root's part it writes itself, where all have come.
   void send_or_fetch(std::uint64_t operation) const {
     for (int part = 0; part < ranks; ++part) {

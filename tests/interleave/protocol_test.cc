@@ -24,6 +24,12 @@ Form broadcast(int root, std::uint64_t chunks = 0) {
   return {.everybody = false, .root = root, .chunks = chunks, .flow = Flow::kFromRoot};
 }
 Form all_reduce(std::uint64_t chunks) { return {.chunks = chunks}; }
+// Where ranks share CPUs.
+Form gathered_all_reduce(std::uint64_t chunks) { return {.chunks = chunks, .gathered = true}; }
+Form claimed(std::uint64_t chunks) { return {.chunks = chunks, .gathered = true, .claimed = true}; }
+Form gathered_all_to_all(std::uint64_t chunks) {
+  return {.chunks = chunks, .gathered = true, .flow = Flow::kToEach};
+}
 Form all_to_all(std::uint64_t chunks) { return {.chunks = chunks, .flow = Flow::kToEach}; }
 // One that all come to.
 Form long_broadcast(int root, std::uint64_t chunks) {
@@ -104,6 +110,16 @@ TEST(FlagProtocol, DirectOperations) {
   expect_right<Reached>(3, {long_broadcast(1, 1)});
 }
 
+TEST(FlagProtocol, ClaimedOperations) {
+  expect_right<Reached>(2, {claimed(2)});
+  expect_right<Reached>(2, {claimed(1), gathering(), claimed(1)});
+  expect_right<Reached>(2, {claimed(2), gathered_all_to_all(1)});
+  expect_right<Reached>(2, {claimed(1), broadcast(0, 1), claimed(1)});
+  expect_right(2, {claimed(1), gathered_all_to_all(1)});
+  expect_right<Reached>(3, {claimed(1)});
+  expect_right<Reached>(2, {gathered_all_reduce(1), claimed(1), gathered_all_reduce(1)});
+}
+
 // Whoever has given up gets its memory back, and then nobody touches it.
 TEST(FlagProtocol, WhoGivesUpGetsItsMemoryBack) {
   const auto give_up = []<class Access>(Access*, int ranks, const std::vector<Form>& script) {
@@ -119,11 +135,13 @@ TEST(FlagProtocol, WhoGivesUpGetsItsMemoryBack) {
   };
   expect_kept(2, {all_reduce(1), all_reduce(1)});
   expect_kept(2, {broadcast(0, 1), all_to_all(1)});
+  expect_kept(2, {claimed(1), claimed(1)});
   expect_kept(3, {all_reduce(1)});
   expect_kept(3, {all_to_all(1)});
   expect_kept(3, {broadcast(0, 1)});
   expect_kept(3, {long_broadcast(1, 1)});
-  for (const Form& form : {all_reduce(1), all_to_all(1), broadcast(0, 1), long_broadcast(0, 1)})
+  for (const Form& form :
+       {all_reduce(1), claimed(1), all_to_all(1), broadcast(0, 1), long_broadcast(0, 1)})
     EXPECT_NE(give_up(static_cast<WithoutFences*>(nullptr), 2, {form}).fault, "");
 }
 

@@ -19,8 +19,11 @@ struct Form {
   int root = 0;
   std::uint64_t chunks = 0;  ///< 0: what there is to carry lies in the call itself
   std::uint32_t digest = 0;  ///< of all that must agree
-  bool gathered = false;     ///< the last to arrive meets everybody for all; not with chunks
+  bool gathered = false;     ///< the last to arrive meets everybody for all
   Flow flow = Flow::kShared;
+  /// Of a kShared one that is made directly, and gathered: whoever has a CPU claims the next piece
+  /// of the result. Else each rank makes its part.
+  bool claimed = false;
 
   bool operator==(const Form&) const = default;
 };

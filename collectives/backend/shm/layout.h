@@ -1,15 +1,17 @@
 // How the direct shared-memory backend divides its part of a segment among the ranks.
 //
-// Every flag and every byte has a single writer; only in a gathering all count their arrival, and
-// whoever comes last writes the result. First what all look at, of all ranks together: a rank that
-// shares its CPU finds few pages of it in the processor's tables when its turn comes.
+// Every flag and every byte has a single writer; only in a gathering all count their arrival and
+// what they make, and whoever comes last writes the result. First what all look at, of all ranks
+// together: a rank that shares its CPU finds few pages of it in the processor's tables when its
+// turn comes.
 //
 //   calls       a ring of the last operations: a flag, and what is contributed if that is tiny, or
 //               where it lies if that is long
 //   counters    how far it is: read by those who want to write into what it reads from
 //   signatures  of those calls, for those whose flag is another: written where somebody may want
 //               them. Apart from the flags: who reads a line gets its neighbour, too
-//   gatherings  a ring: how many have arrived at an exchange, and its result
+//   gatherings  a ring: how many have arrived at an exchange, and its result, or how much of it is
+//               claimed and made
 //
 // Then an area for each rank:
 //
@@ -81,9 +83,12 @@ struct alignas(kPairBytes) Count {
 };
 
 /// Where the ranks of an exchange arrive. The result lies in its line, or in a post of its own.
+/// The numbers are of all exchanges at this place.
 struct alignas(kPairBytes) Gathering {
-  std::atomic<std::uint64_t> arrivals;  // of all exchanges at this place
+  std::atomic<std::uint64_t> arrivals;
   alignas(kPairBytes) Line result;
+  alignas(kPairBytes) std::atomic<std::uint64_t> claimed;  // pieces
+  std::atomic<std::uint64_t> made;
 };
 
 /// The memory is zero when it is new.
@@ -95,8 +100,6 @@ class Layout {
         ranks_(ranks),
         row_bytes_(static_cast<std::size_t>(ranks) * kPairBytes),
         chunk_bytes_(chunk_bytes),
-        short_bytes_(
-            std::min(post_bytes(chunk_bytes), kMostPostBytes / static_cast<std::size_t>(ranks))),
         part_bytes_(part_bytes(ranks, chunk_bytes)),
         staged_offset_(kPosts * post_stride(chunk_bytes)),
         area_bytes_(area_bytes(ranks, chunk_bytes)) {}
@@ -114,10 +117,7 @@ class Layout {
 
   int ranks() const { return ranks_; }
   std::size_t chunk_bytes() const { return chunk_bytes_; }
-  /// The longest contribution that goes in one piece. All ranks read all of it, so the more ranks,
-  /// the sooner it is better to divide the work.
-  std::size_t short_bytes() const { return short_bytes_; }
-  /// The same where one rank reads it for all.
+  /// The longest contribution that goes in one piece.
   std::size_t post_bytes() const { return post_bytes(chunk_bytes_); }
   /// Of a rank's share of a chunk.
   std::size_t part_bytes() const { return part_bytes_; }
@@ -154,13 +154,13 @@ class Layout {
  private:
   static constexpr std::size_t kLeastChunkBytes = 4096;
   static constexpr std::size_t kPosts = kCalls + kExchanges;
-  static constexpr std::size_t kMostPostBytes = std::size_t{64} << 10;
+  static constexpr std::size_t kMostPostBytes = std::size_t{32} << 10;
   static constexpr std::size_t kRows = 2 * kCalls + kCounters;
   static constexpr std::size_t kHeadBytes = kRows * kPairBytes;
   static constexpr std::size_t kGatheringBytes = kExchanges * sizeof(Gathering);
 
   static std::size_t post_bytes(std::size_t chunk_bytes) {
-    return std::min(chunk_bytes, kMostPostBytes / 2);
+    return std::min(chunk_bytes, kMostPostBytes);
   }
   // Not a multiple of 4 KiB: the beginnings of posts would compete for the same sets of a cache.
   static std::size_t post_stride(std::size_t chunk_bytes) {
@@ -187,7 +187,6 @@ class Layout {
   int ranks_;
   std::size_t row_bytes_;
   std::size_t chunk_bytes_;
-  std::size_t short_bytes_;
   std::size_t part_bytes_;
   std::size_t staged_offset_;
   std::size_t area_bytes_;

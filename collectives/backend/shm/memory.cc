@@ -24,7 +24,6 @@ std::uint64_t Memory::begin_chunks(std::uint64_t first_chunk) {
   if (share > kPairBytes) share = share / kPairBytes * kPairBytes;
   chunk_count_ = share / element_bytes_;
   first_chunk_ = first_chunk;
-  is_streamed_ = std::max(input_bytes(), block_bytes()) >= kStreamedBytes;
   offer_buffers();
   return (request_->signature.count + chunk_count_ - 1) / chunk_count_;
 }
@@ -45,6 +44,11 @@ bool Memory::is_read() const {
 bool Memory::is_written() const { return is_of_kind(OperationKind::kAllReduce) || !is_read(); }
 std::size_t Memory::input_bytes() const {
   return blocks_of(request_->signature.kind, layout_.ranks()) * block_bytes();
+}
+
+// Are its arrays so long that they are written past the caches?
+bool Memory::is_streamed() const {
+  return std::max(input_bytes(), block_bytes()) >= kStreamedBytes;
 }
 
 std::uint64_t Memory::retain(const void* begin, std::size_t bytes) {
@@ -94,23 +98,35 @@ bool Memory::look_up(int rank, std::uint64_t operation, bool reads, bool writes)
   return true;
 }
 
-std::optional<std::uint64_t> Memory::begin_direct(std::uint64_t operation, bool everybody) {
+std::optional<std::uint64_t> Memory::begin_direct(std::uint64_t operation, const Form& form) {
+  is_direct_ = false;
   if (arenas_.own == nullptr) return {};
   piece_count_ = kPieceBytes / element_bytes_;
-  const bool found = is_of_kind(OperationKind::kBroadcast) ? look_up_broadcast(operation, everybody)
-                                                           : look_up_all(operation);
-  if (!found) return {};
+  is_direct_ = is_of_kind(OperationKind::kBroadcast) ? look_up_broadcast(operation, form.everybody)
+                                                     : look_up_all(operation, form.claimed);
+  if (!is_direct_) return {};
   return (pieces_.size() + piece_count_ - 1) / piece_count_;
 }
 
-bool Memory::look_up_all(std::uint64_t operation) {
+bool Memory::look_up_all(std::uint64_t operation, bool claimed) {
   const bool is_shared = is_of_kind(OperationKind::kAllReduce);
   for (int rank = 0; rank < layout_.ranks(); ++rank)
     if (!look_up(rank, operation, true, is_shared)) return false;
   const Range all{0, static_cast<std::size_t>(request_->signature.count)};
-  pieces_ = is_shared ? part(all, rank_) : all;
+  pieces_ = is_shared && !claimed ? part(all, rank_) : all;
   if (!is_shared) piece_count_ /= inputs_.size();
+  if (claimed) piece_count_ = claimed_piece_bytes() / element_bytes_;
   return true;
+}
+
+// Of one rank's array: enough of them that those who claim end together, and each so long that to
+// claim it is little beside making it.
+std::size_t Memory::claimed_piece_bytes() const {
+  constexpr std::size_t kPieces = 16;
+  const std::size_t ranks = inputs_.size();
+  const std::size_t bytes =
+      std::clamp(block_bytes() / kPieces, kBlocksBytes / ranks, kPieceBytes / ranks);
+  return bytes / kPairBytes * kPairBytes;
 }
 
 // Whoever is not the root reads; what is the root's part of it, the root writes, where it can.
@@ -153,7 +169,7 @@ void Memory::make_piece(std::uint64_t piece) {
 void Memory::reduce_for_all(const Range& range) {
   const std::size_t block = kBlocksBytes / inputs_.size() / element_bytes_;
   std::byte* const output = outputs_[static_cast<std::size_t>(rank_)];
-  const bool aside = is_streamed_ && request_->input != request_->output;
+  const bool aside = is_streamed() && request_->input != request_->output;
   if (aside) aside_.resize(kBlocksBytes);
   for (std::size_t at = range.begin; at < range.end; at += block) {
     const std::size_t count = std::min(block, range.end - at);
@@ -174,7 +190,7 @@ void Memory::reduce_for_all(const Range& range) {
 // What of a long operation is only moved. Of an all-reduce through chunks it would take 5 to 10 %
 // more to write results so: their lines have just been read.
 void Memory::move_long(std::byte* to, const void* from, std::size_t size) const {
-  if (is_streamed_) {
+  if (is_streamed()) {
     stream_copy(to, from, size);
   } else {
     std::memcpy(to, from, size);
@@ -210,7 +226,6 @@ void Memory::take_own(const Range& range) {
 
 // operands_: what all ranks have contributed.
 void Memory::take_own_of_posts() {
-  is_streamed_ = false;
   for (const void*& operand : operands_)
     operand = static_cast<const std::byte*>(operand) + own_in_input();
   take_own({0, static_cast<std::size_t>(request_->signature.count)});

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "collectives/backend.h"
+#include "collectives/backend/shm/form.h"
 #include "collectives/backend/shm/layout.h"
 #include "collectives/reduce/kernels.h"
 #include "comm/arena_view.h"
@@ -28,13 +29,15 @@ class Memory {
   static constexpr std::uint64_t kChunks = shm::kChunks;
 
   /// `bells` are the ranks' own, by rank; they and the layout's memory are borrowed. `registered`:
-  /// Doorbell::register_process() has succeeded.
+  /// Doorbell::register_process() has succeeded. `helpers`: how many CPUs there are besides this
+  /// rank's, where ranks share CPUs.
   Memory(const Layout& layout, int rank, std::vector<Doorbell*> bells, bool registered,
-         Arenas arenas)
+         std::size_t helpers, Arenas arenas)
       : layout_(layout),
         rank_(rank),
         others_bells_(std::move(bells)),
         registered_(registered),
+        helpers_(helpers),
         arenas_(std::move(arenas)),
         operands_(static_cast<std::size_t>(layout.ranks())),
         inputs_(operands_.size()),
@@ -64,6 +67,9 @@ class Memory {
   void end() {
     if (offers_) take_back();
   }
+  const Signature& signature() const { return request_->signature; }
+  /// Of an operation that chunks carry, once its ranks have met: do all arrays lie in buffers?
+  bool is_direct() const { return is_direct_; }
   /// What others touch are its buffers no more, but what they were.
   Status leave_buffers();
 
@@ -89,7 +95,6 @@ class Memory {
   void gather(std::uint64_t operation);
   void conclude(std::uint64_t operation, std::uint64_t flag) {
     layout_.gathering(operation).result.flag.store(flag, std::memory_order_release);
-    wake_others();
   }
   std::uint64_t conclusion(std::uint64_t operation) const {
     return layout_.gathering(operation).result.flag.load(std::memory_order_acquire);
@@ -119,8 +124,30 @@ class Memory {
     for (Doorbell* bell : others_bells_) bell->ring_behind_fence();
   }
 
-  std::optional<std::uint64_t> begin_direct(std::uint64_t operation, bool everybody);
+  void wake_helpers() {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    // The next ranks': they come first on other CPUs.
+    for (std::size_t i = 0; i < helpers_; ++i)
+      others_bells_[(static_cast<std::size_t>(rank_) + i) % others_bells_.size()]
+          ->ring_behind_fence();
+  }
+
+  std::optional<std::uint64_t> begin_direct(std::uint64_t operation, const Form& form);
   void make_piece(std::uint64_t piece);
+
+  std::uint64_t claimed(std::uint64_t operation) const {
+    return layout_.gathering(operation).claimed.load(std::memory_order_relaxed);
+  }
+  bool claim(std::uint64_t operation, std::uint64_t next) {
+    return layout_.gathering(operation).claimed.compare_exchange_strong(next, next + 1,
+                                                                        std::memory_order_relaxed);
+  }
+  void count_made(std::uint64_t operation) {
+    layout_.gathering(operation).made.fetch_add(1, std::memory_order_acq_rel);
+  }
+  std::uint64_t made(std::uint64_t operation) const {
+    return layout_.gathering(operation).made.load(std::memory_order_acquire);
+  }
 
   void stage(std::uint64_t chunk);
   void reduce(std::uint64_t chunk);
@@ -147,10 +174,12 @@ class Memory {
   Offer offer_of(int rank, std::uint64_t operation) const;
   bool look_up(int rank, std::uint64_t operation, bool reads, bool writes);
   bool look_up_broadcast(std::uint64_t operation, bool everybody);
-  bool look_up_all(std::uint64_t operation);
+  bool look_up_all(std::uint64_t operation, bool claimed);
+  std::size_t claimed_piece_bytes() const;
   bool is_read() const;
   bool is_written() const;
   std::size_t input_bytes() const;
+  bool is_streamed() const;
   void send_or_fetch(const Range& range);
   void move_long(std::byte* to, const void* from, std::size_t size) const;
   bool is_of_kind(OperationKind kind) const { return request_->signature.kind == kind; }
@@ -175,6 +204,7 @@ class Memory {
   const int rank_;
   std::vector<Doorbell*> others_bells_;
   const bool registered_;
+  const std::size_t helpers_;
   const Arenas arenas_;
 
   const OperationRequest* request_ = nullptr;
@@ -187,13 +217,13 @@ class Memory {
 
   // Of a long operation.
   bool offers_ = false;
+  bool is_direct_ = false;
   Offer offer_;
-  Range pieces_{0, 0};                    // what this rank makes of it, in pieces
+  Range pieces_{0, 0};                    // what this rank makes of it, or may, in pieces
   std::size_t piece_count_ = 0;           // elements of one
   std::vector<const std::byte*> inputs_;  // by rank: where they lie in buffers
   std::vector<std::byte*> outputs_;
-  bool is_streamed_ = false;      // past the caches
-  std::vector<std::byte> aside_;  // a block of a result, where that is
+  std::vector<std::byte> aside_;  // a block of a result that is written past the caches
 };
 
 namespace detail {

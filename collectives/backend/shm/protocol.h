@@ -13,7 +13,8 @@
 //
 // Where ranks share CPUs, whoever looks at all others mostly looks too early, and pays for it with
 // the others' time. So they count their arrivals, and the last one, who need not wait for anybody,
-// meets all alone and leaves the result for them: each waits for one flag.
+// meets all alone and leaves the result for them, or says that all have come: each waits for one
+// flag.
 //
 // A long operation goes on after that: directly between the ranks' buffers (direct.h), where all
 // lie in memory that all reach, or through chunks in flight (pipeline.h).
@@ -42,12 +43,13 @@ namespace paceline::shm {
 ///   void explain(operation)                   writes what this rank has called, release
 ///   bool is_explained(rank, operation)        acquire
 ///   void wake_others()                        those who may wait for it
+///   void wake_helpers()                       as many of them as there are other CPUs
 ///   std::uint64_t flag(rank, operation)       acquire
 ///   void take(root, operation)                reads the root's contribution
 ///   void combine(operation)                   reads all contributions
 ///   bool arrive(operation)                    counts, acquire and release: is this the last rank?
 ///   void gather(operation)                    combines all, and writes the result for the others
-///   void conclude(operation, flag)            release, and wakes all
+///   void conclude(operation, flag)            release
 ///   std::uint64_t conclusion(operation)       acquire
 ///   void take_result(operation)               reads it
 ///   void expect_exchange(operation)           a hint: likely to be met as the last one was
@@ -55,10 +57,15 @@ namespace paceline::shm {
 ///   void advance(Counter, value)              release, and wakes who may wait for it
 ///   void set(Counter, value)                  release; nobody waits for it
 ///   void fence()                              sequentially consistent
-///   std::optional<std::uint64_t> begin_direct(operation, everybody)
+///   std::optional<std::uint64_t> begin_direct(operation, form)
 ///                                             reads what was contributed: the pieces of this
-///                                             rank's part, or nothing where chunks have to do
+///                                             rank's part, or of all where they are claimed, or
+///                                             nothing where chunks have to do
 ///   void make_piece(piece)                    reads others' arrays, and may write them
+///   std::uint64_t claimed(operation)          relaxed: pieces of all operations at its place
+///   bool claim(operation, next)               if it is still the next; relaxed
+///   void count_made(operation)                one more; acquire and release
+///   std::uint64_t made(operation)             acquire
 ///   void stage(chunk), reduce(chunk), drain(chunk), drain_staged(root, chunk), take_staged(chunk)
 template <class Memory>
 class Protocol {
@@ -102,6 +109,7 @@ class Protocol {
                                    first_chunk_};
     pipeline_.append_state(all);
     direct_.append_state(all);
+    claimed_.append_state(all);
     seen_.append_state(all);
     return all;
   }
@@ -128,6 +136,8 @@ class Protocol {
         return take_result(memory);
       case Stage::kDirect:
         return go_on(memory, direct_.step(memory, seen_));
+      case Stage::kClaimed:
+        return go_on(memory, claimed_.step(memory, seen_));
       case Stage::kPipeline:
         return go_on(memory, pipeline_.step(memory, seen_));
       case Stage::kEnd:
@@ -146,6 +156,7 @@ class Protocol {
     kGather,
     kResult,
     kDirect,
+    kClaimed,
     kPipeline,
     kEnd,
   };
@@ -206,7 +217,7 @@ class Protocol {
                                                               : Progress::kWaits;
   }
 
-  // All have arrived, so all flags are there.
+  // All have arrived, so all flags are there. The end of the operation wakes who sleeps till then.
   Progress gather(Memory& memory) {
     for (int rank = 0; rank < ranks_; ++rank) {
       const Progress met = is_own(rank) ? Progress::kMoved : compare(memory, rank);
@@ -214,7 +225,10 @@ class Protocol {
     }
     memory.gather(operation_);
     memory.conclude(operation_, flag_);
-    return end_exchange(memory);
+    const Progress progress = end_exchange(memory);
+    if (stage_ == Stage::kClaimed) memory.wake_helpers();
+    if (stage_ == Stage::kDirect || stage_ == Stage::kPipeline) memory.wake_others();
+    return progress;
   }
 
   // Who has called something that is not gathered does not arrive: with each look in vain one of
@@ -254,18 +268,25 @@ class Protocol {
 
   // All that contribute have: so all ranks come to the same. Apart from what short operations do.
   [[gnu::noinline]] void begin_long(Memory& memory) {
-    const std::optional<std::uint64_t> pieces = memory.begin_direct(operation_, form_.everybody);
-    stage_ = pieces ? Stage::kDirect : Stage::kPipeline;
-    if (pieces) {
-      direct_.start(operation_, *pieces, first_chunk_ + form_.chunks, contributes());
-    } else {
+    const std::optional<std::uint64_t> pieces = memory.begin_direct(operation_, form_);
+    const std::uint64_t last_chunk = first_chunk_ + form_.chunks;
+    if (!pieces) {
+      stage_ = Stage::kPipeline;
       pipeline_.start(form_, first_chunk_);
+    } else if (form_.claimed) {
+      stage_ = Stage::kClaimed;
+      claimed_.start(operation_, *pieces, last_chunk);
+    } else {
+      stage_ = Stage::kDirect;
+      direct_.start(operation_, *pieces, last_chunk, contributes());
     }
   }
 
   Progress go_on(Memory& memory, Progress progress) {
     if (progress != Progress::kEnded) return progress;
-    stage_ == Stage::kDirect ? direct_.end(memory) : pipeline_.end(memory, seen_);
+    if (stage_ == Stage::kDirect) direct_.end(memory);
+    if (stage_ == Stage::kClaimed) claimed_.end(memory);
+    if (stage_ == Stage::kPipeline) pipeline_.end(memory, seen_);
     return end(memory);
   }
 
@@ -287,6 +308,8 @@ class Protocol {
         return (form_.everybody || rank == form_.root) && memory.flag(rank, operation_) != flag_;
       case Stage::kDirect:
         return direct_.holds_up(memory, rank);
+      case Stage::kClaimed:
+        return claimed_.holds_up(memory, rank);
       case Stage::kPipeline:
         return pipeline_.holds_up(memory, seen_, rank);
       case Stage::kEnd:
@@ -307,6 +330,7 @@ class Protocol {
   std::uint64_t first_chunk_ = 0;
   int met_ = 0;  // the next whose contribution is taken; in kResult: whose call was looked at last
   Direct<Memory> direct_;
+  Claimed<Memory> claimed_;
   Pipeline<Memory> pipeline_;
 };
 

@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -49,6 +50,10 @@ std::string backend(const Environment& environment) {
   const char* const names[] = {"auto", "shm", "tcp"};
   return names[static_cast<std::size_t>(environment.backend)];
 }
+std::string shm_method(const Environment& environment) {
+  return environment.shm_method ? std::string(word_of(*environment.shm_method)) : "auto";
+}
+std::string explain(const Environment& environment) { return environment.explain ? "1" : "0"; }
 std::string segment(const Environment& environment) {
   return std::to_string(environment.segment_bytes);
 }
@@ -66,9 +71,10 @@ std::vector<std::string> no_numbers_nor(std::vector<std::string> more) {
   return more;
 }
 
-std::vector<Row> rows() {
+const std::vector<std::string> kWords = {"a", "with space", "ünïcödé", std::string(5000, 'x')};
+
+std::vector<Row> rows_of_job() {
   using E = Environment;
-  const std::vector<std::string> words = {"a", "with space", "ünïcödé", std::string(5000, 'x')};
   const auto no_descriptor = no_numbers_nor({"-1", "1048577"});
   return {
       {"RANK", number<&E::rank>, "none", {"0", "7", "1048575"}, no_numbers_nor({"-1", "1048576"})},
@@ -82,18 +88,18 @@ std::vector<Row> rows() {
        "none",
        {"1", "1048576"},
        no_numbers_nor({"0", "-1", "1048577"})},
-      {"MASTER_ADDR", text<&E::master_addr>, "", words, {}},
+      {"MASTER_ADDR", text<&E::master_addr>, "", kWords, {}},
       {"MASTER_PORT",
        number<&E::master_port>,
        "none",
        {"1", "29500", "65535"},
        no_numbers_nor({"0", "-1", "65536"})},
-      {"PACELINE_STORE", text<&E::store>, "", words, {}},
-      {"PACELINE_JOB_ID", text<&E::job_id>, "", words, {}},
-      {"PACELINE_HOST", text<&E::host>, "", words, {}},
-      {"PACELINE_BIND_ADDRESS", text<&E::bind_address>, "", words, {}},
+      {"PACELINE_STORE", text<&E::store>, "", kWords, {}},
+      {"PACELINE_JOB_ID", text<&E::job_id>, "", kWords, {}},
+      {"PACELINE_HOST", text<&E::host>, "", kWords, {}},
+      {"PACELINE_BIND_ADDRESS", text<&E::bind_address>, "", kWords, {}},
       {"PACELINE_JOB_KEY_FD", number<&E::job_key_fd>, "none", {"0", "3"}, no_descriptor},
-      {"PACELINE_JOB_KEY_FILE", text<&E::job_key_file>, "", words, {}},
+      {"PACELINE_JOB_KEY_FILE", text<&E::job_key_file>, "", kWords, {}},
       {"PACELINE_FLIGHT_FD", number<&E::flight_fd>, "none", {"0", "1023"}, no_descriptor},
       {"PACELINE_TIMEOUT_S",
        seconds<&E::timeout_s>,
@@ -105,13 +111,25 @@ std::vector<Row> rows() {
        "30",
        {"1", "30", "31536000"},
        no_numbers_nor({"0", "-1", "31536001"})},
+  };
+}
+
+std::vector<Row> rows_of_choices() {
+  using E = Environment;
+  return {
       {"PACELINE_LOG_LEVEL",
        log_level,
        "warning",
        {"info", "warning", "error", "off"},
        no_numbers_nor({"0", "2", "WARNING", "warn", "warnings", "offx", "debug"})},
       {"PACELINE_BACKEND", backend, "auto", {"auto", "shm", "tcp"}, {"SHM", "auto ", "nccl", "0"}},
-      {"PACELINE_ALGORITHM", text<&E::algorithm>, "", words, {}},
+      {"PACELINE_SHM_METHOD",
+       shm_method,
+       "auto",
+       {"auto", "eager", "gathered", "pipelined", "zero_copy"},
+       {"EAGER", "zero-copy", "eager ", "direct", "0"}},
+      {"PACELINE_EXPLAIN", explain, "0", {"0", "1"}, no_numbers_nor({"2", "yes", "01"})},
+      {"PACELINE_ALGORITHM", text<&E::algorithm>, "", kWords, {}},
       {"PACELINE_SEGMENT_BYTES",
        segment,
        "0",
@@ -124,6 +142,12 @@ std::vector<Row> rows() {
        {"stable", "FAST", "run", "0", "placement_stable "}},
       {"PACELINE_TERMINAL", terminal, "0", {"0", "1"}, no_numbers_nor({"2", "yes", "01"})},
   };
+}
+
+std::vector<Row> rows() {
+  std::vector<Row> all = rows_of_job();
+  for (Row& row : rows_of_choices()) all.push_back(std::move(row));
+  return all;
 }
 
 TEST(Environment, EveryVariableOfTheTableIsTestedHere) {

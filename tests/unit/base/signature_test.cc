@@ -71,6 +71,7 @@ TEST(Signature, AnotherKindIsTheWholeDifference) {
 TEST(Signature, AnotherPlanAloneBlamesTheSettings) {
   const std::string text = after(kAllReduce, [](Signature& s) { s.plan = 8; });
   EXPECT_NE(text.find("PACELINE_ALGORITHM"), std::string::npos) << text;
+  EXPECT_NE(text.find("PACELINE_SHM_METHOD"), std::string::npos) << text;
   EXPECT_NE(text.find("PACELINE_SEGMENT_BYTES"), std::string::npos) << text;
 }
 

@@ -1,0 +1,54 @@
+// By which method the direct shared-memory backend carries an operation out: a pure choice from
+// what all ranks know alike.
+//
+//   eager      each rank leaves its contribution with its flag, in the flag's cache line if that
+//              holds it and in a post if not, and reads those of all others
+//   gathered   the last to arrive reads all, and leaves the one result for the others
+//   pipelined  chunks in flight through the segment (pipeline.h)
+//   zero_copy  each rank works straight in the arrays of all, which lie in buffers (direct.h)
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include <paceline/types.h>
+
+#include "collectives/backend/shm/form.h"
+#include "comm/base/environment.h"
+
+namespace paceline::shm {
+
+using Method = ShmMethod;
+
+/// What the choice depends on besides the operation. The same on every rank of a communicator.
+struct MethodTerms {
+  int ranks = 2;
+  bool shares_cpus = false;    ///< there are more ranks than CPUs
+  bool has_buffers = false;    ///< ranks reach each other's
+  std::size_t post_bytes = 0;  ///< what a post holds
+  /// Instead of the fastest. What it cannot carry goes as by default: more bytes than a post holds
+  /// (kEager, kGathered), more than one result (kGathered), nothing at all, as a barrier does
+  /// (kPipelined, kZeroCopy). Whether all arrays lie in buffers is known once the ranks have met:
+  /// where they do not, what was to be kZeroCopy is kPipelined, however short.
+  std::optional<Method> forced{};
+};
+
+/// How the operations of a kind go.
+struct MethodChoice {
+  Method of_short = Method::kEager;
+  std::size_t most_short_bytes = 0;  ///< of a contribution
+  /// Of longer ones, where all arrays lie in buffers; elsewhere they are pipelined.
+  Method of_long = Method::kPipelined;
+
+  bool operator==(const MethodChoice&) const = default;
+};
+
+MethodChoice choose(OperationKind kind, const MethodTerms& terms);
+/// Of an operation with contributions of so many bytes.
+Method method_of(const MethodChoice& choice, std::size_t bytes, bool in_buffers);
+/// May any operation be carried out in buffers?
+bool uses_buffers(const MethodTerms& terms);
+/// How what is contributed becomes results.
+Flow flow_of(OperationKind kind);
+
+}  // namespace paceline::shm

@@ -1,0 +1,117 @@
+#include "collectives/backend/shm/method_report.h"
+
+#include <utility>
+
+#include "collectives/backend/shm/layout.h"
+
+namespace paceline::shm {
+namespace {
+
+std::string bytes_text(std::size_t bytes) { return std::to_string(bytes) + " B"; }
+
+std::string operation_text(OperationKind kind, std::size_t bytes) {
+  std::string text(name(kind));
+  if (bytes > 0) text += " of " + bytes_text(bytes);
+  return text;
+}
+
+std::string named(Method method) { return std::string(word_of(method)); }
+
+// Why it is this one, where none is forced or the forced one cannot carry it.
+std::string reason(Method method, std::size_t most_short_bytes, const MethodTerms& terms) {
+  switch (method) {
+    case Method::kEager:
+      return terms.shares_cpus ? "each rank's result is its own"
+                               : "there is a CPU for each rank, and each reads all";
+    case Method::kGathered:
+      return "ranks share CPUs, and the last to arrive does it for all";
+    case Method::kZeroCopy:
+      return "it is longer than " + bytes_text(most_short_bytes) + ", and all arrays in buffers";
+    case Method::kPipelined:
+      break;
+  }
+  const std::string places = terms.has_buffers ? "not all arrays are in buffers"
+                                               : "the ranks do not reach each other's buffers";
+  return "it is longer than " + bytes_text(most_short_bytes) + ", and " + places;
+}
+
+std::string thresholds(const MethodChoice& choice) {
+  std::string text = named(choice.of_short) + " up to " + bytes_text(choice.most_short_bytes);
+  text += ", beyond ";
+  if (choice.of_long == Method::kZeroCopy)
+    text += named(Method::kZeroCopy) + " where all arrays are in buffers, else ";
+  return text + named(Method::kPipelined);
+}
+
+std::size_t class_of(std::size_t bytes, const MethodChoice& choice) {
+  if (bytes == 0) return 0;
+  if (bytes > choice.most_short_bytes) return 3;
+  return bytes <= Line::kDataBytes ? 1 : 2;
+}
+
+}  // namespace
+
+std::string explanation(OperationKind kind, std::size_t bytes, bool in_buffers,
+                        const MethodTerms& terms) {
+  const MethodChoice choice = choose(kind, terms);
+  const Method method = method_of(choice, bytes, in_buffers);
+  std::string text = operation_text(kind, bytes) + ": " + named(method);
+  const bool is_posted = method == Method::kEager || method == Method::kGathered;
+  if (is_posted && bytes > 0)
+    text += bytes <= Line::kDataBytes ? " in the flag's cache line" : " in a post";
+  const std::string refused = objection(kind, bytes, in_buffers, terms);
+  if (!refused.empty()) {
+    text += ", as PACELINE_SHM_METHOD=" + named(*terms.forced) + " cannot be: " + refused;
+  } else if (terms.forced == method) {
+    text += ", as PACELINE_SHM_METHOD asks";
+  } else {
+    text += ", as " + reason(method, choice.most_short_bytes, terms);
+  }
+  return text + "; " + thresholds(choice) + " (" + std::to_string(terms.ranks) + " ranks)";
+}
+
+std::string objection(OperationKind kind, std::size_t bytes, bool in_buffers,
+                      const MethodTerms& terms) {
+  if (!terms.forced || bytes == 0 || kind == OperationKind::kClose) return {};
+  if (method_of(choose(kind, terms), bytes, in_buffers) == *terms.forced) return {};
+  switch (*terms.forced) {
+    case Method::kGathered:
+      if (flow_of(kind) != Flow::kShared) return "only all_reduce and barrier have one result";
+      [[fallthrough]];
+    case Method::kEager:
+      return "a post holds " + bytes_text(terms.post_bytes);
+    case Method::kZeroCopy:
+      return terms.has_buffers ? "not all arrays are in buffers"
+                               : "the ranks do not reach each other's buffers";
+    case Method::kPipelined:
+      break;
+  }
+  return {};
+}
+
+MethodReport::MethodReport(std::shared_ptr<Log> log, Says says, const MethodTerms& terms)
+    : log_(std::move(log)), says_(says), terms_(terms) {
+  for (const OperationKind kind : kOperationKinds)
+    choices_[static_cast<std::size_t>(kind)] = choose(kind, terms);
+}
+
+void MethodReport::note(OperationKind kind, std::size_t bytes, bool in_buffers) {
+  if (kind == OperationKind::kClose) return;
+  const auto which = static_cast<std::size_t>(kind);
+  bool& told = told_[which][2 * class_of(bytes, choices_[which]) + (in_buffers ? 1 : 0)];
+  if (told) return;
+  told = true;
+  tell(kind, bytes, in_buffers);
+}
+
+void MethodReport::tell(OperationKind kind, std::size_t bytes, bool in_buffers) {
+  if (says_ == Says::kExplanations)
+    return log_->write(Severity::kInfo, explanation(kind, bytes, in_buffers, terms_));
+  const std::string refused = objection(kind, bytes, in_buffers, terms_);
+  if (refused.empty()) return;
+  log_->write(Severity::kWarning, "PACELINE_SHM_METHOD=" + named(*terms_.forced) +
+                                      " does not carry " + operation_text(kind, bytes) + ": " +
+                                      refused);
+}
+
+}  // namespace paceline::shm

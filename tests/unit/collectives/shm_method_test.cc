@@ -1,0 +1,169 @@
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "collectives/backend/shm/method.h"
+#include "collectives/backend/shm/method_report.h"
+#include "tests/harness/ranks.h"
+
+namespace paceline::shm {
+namespace {
+
+constexpr std::size_t kKiB = 1024;
+constexpr MethodTerms kTwo{
+    .ranks = 2, .shares_cpus = false, .has_buffers = true, .post_bytes = 32 * kKiB};
+constexpr OperationKind kKinds[] = {OperationKind::kBarrier,       OperationKind::kAllReduce,
+                                    OperationKind::kClose,         OperationKind::kBroadcast,
+                                    OperationKind::kReduceScatter, OperationKind::kAllGather,
+                                    OperationKind::kAllToAll};
+
+MethodTerms forced(Method method, MethodTerms terms = kTwo) {
+  terms.forced = method;
+  return terms;
+}
+MethodTerms crowded(int ranks) {
+  MethodTerms terms = kTwo;
+  terms.ranks = ranks;
+  terms.shares_cpus = true;
+  return terms;
+}
+Method chosen(OperationKind kind, std::size_t bytes, bool in_buffers, const MethodTerms& terms) {
+  return method_of(choose(kind, terms), bytes, in_buffers);
+}
+Method all_reduce(std::size_t bytes, bool in_buffers, const MethodTerms& terms) {
+  return chosen(OperationKind::kAllReduce, bytes, in_buffers, terms);
+}
+
+TEST(ShmMethod, ShortIsEagerAndLongGoesInBuffersOrThroughChunks) {
+  EXPECT_EQ(all_reduce(0, false, kTwo), Method::kEager);
+  EXPECT_EQ(all_reduce(32 * kKiB, true, kTwo), Method::kEager);
+  EXPECT_EQ(all_reduce(32 * kKiB + 1, true, kTwo), Method::kZeroCopy);
+  EXPECT_EQ(all_reduce(32 * kKiB + 1, false, kTwo), Method::kPipelined);
+}
+
+TEST(ShmMethod, TheMoreRanksReadAllTheLessIsShort) {
+  MethodTerms terms = kTwo;
+  terms.ranks = 16;
+  EXPECT_EQ(all_reduce(4 * kKiB, false, terms), Method::kEager);
+  EXPECT_EQ(all_reduce(4 * kKiB + 4, false, terms), Method::kPipelined);
+  terms.post_bytes = 2 * kKiB;
+  EXPECT_EQ(all_reduce(2 * kKiB + 4, false, terms), Method::kPipelined);
+}
+
+TEST(ShmMethod, WhereRanksShareCpusOneResultIsMadeByTheLast) {
+  EXPECT_EQ(all_reduce(32 * kKiB, true, crowded(16)), Method::kGathered);
+  EXPECT_EQ(all_reduce(32 * kKiB + 4, true, crowded(16)), Method::kZeroCopy);
+  EXPECT_EQ(chosen(OperationKind::kBarrier, 0, false, crowded(16)), Method::kGathered);
+  EXPECT_EQ(chosen(OperationKind::kClose, 8, false, crowded(16)), Method::kGathered);
+  EXPECT_EQ(chosen(OperationKind::kAllGather, 4 * kKiB, true, crowded(16)), Method::kEager);
+  EXPECT_EQ(chosen(OperationKind::kAllGather, 4 * kKiB + 4, true, crowded(16)), Method::kZeroCopy);
+}
+
+TEST(ShmMethod, WhatIsForcedHoldsWhereItCan) {
+  for (const OperationKind kind : kKinds) {
+    if (kind == OperationKind::kBarrier || kind == OperationKind::kClose) continue;
+    SCOPED_TRACE(name(kind));
+    EXPECT_EQ(chosen(kind, 32 * kKiB, true, forced(Method::kEager, crowded(16))), Method::kEager);
+    EXPECT_EQ(chosen(kind, 4, true, forced(Method::kPipelined)), Method::kPipelined);
+    EXPECT_EQ(chosen(kind, 1 << 20, true, forced(Method::kPipelined)), Method::kPipelined);
+    EXPECT_EQ(chosen(kind, 4, true, forced(Method::kZeroCopy)), Method::kZeroCopy);
+  }
+  EXPECT_EQ(all_reduce(32 * kKiB, true, forced(Method::kGathered)), Method::kGathered);
+}
+
+TEST(ShmMethod, WhatTheForcedOneCannotCarryGoesAsByDefault) {
+  for (const OperationKind kind : kKinds) {
+    SCOPED_TRACE(name(kind));
+    EXPECT_EQ(chosen(kind, 1 << 20, true, forced(Method::kEager)), Method::kZeroCopy);
+    EXPECT_EQ(chosen(kind, 0, true, forced(Method::kPipelined)), Method::kEager);
+    MethodTerms alone = kTwo;
+    alone.has_buffers = false;
+    EXPECT_EQ(choose(kind, forced(Method::kZeroCopy, alone)), choose(kind, alone));
+    if (flow_of(kind) != Flow::kShared) {
+      EXPECT_EQ(choose(kind, forced(Method::kGathered)), choose(kind, kTwo));
+    }
+  }
+  EXPECT_EQ(all_reduce(4, false, forced(Method::kZeroCopy)), Method::kPipelined);
+}
+
+TEST(ShmMethod, HowACommunicatorIsClosedIsNotForced) {
+  for (const Method method :
+       {Method::kEager, Method::kGathered, Method::kPipelined, Method::kZeroCopy}) {
+    const MethodChoice choice = choose(OperationKind::kClose, forced(method));
+    EXPECT_EQ(choice.of_short, Method::kEager);
+    EXPECT_EQ(choice.most_short_bytes, 32 * kKiB);
+  }
+}
+
+class Lines final : public Log {
+ public:
+  void write(Severity severity, std::string_view text) override {
+    lines.push_back((severity == Severity::kWarning ? "! " : "") + std::string(text));
+  }
+  std::vector<std::string> lines;
+};
+
+TEST(ShmMethodReport, SaysTheMethodTheReasonAndTheThresholds) {
+  EXPECT_EQ(explanation(OperationKind::kAllReduce, 4, false, kTwo),
+            "all_reduce of 4 B: eager in the flag's cache line, as there is a CPU for each rank, "
+            "and each reads all; eager up to 32768 B, beyond zero_copy where all arrays are in "
+            "buffers, else pipelined (2 ranks)");
+  EXPECT_EQ(explanation(OperationKind::kAllReduce, 65536, false, kTwo),
+            "all_reduce of 65536 B: pipelined, as it is longer than 32768 B, and not all arrays "
+            "are in buffers; eager up to 32768 B, beyond zero_copy where all arrays are in "
+            "buffers, else pipelined (2 ranks)");
+  EXPECT_EQ(explanation(OperationKind::kBroadcast, 4, false, forced(Method::kGathered)),
+            "broadcast of 4 B: eager in the flag's cache line, as PACELINE_SHM_METHOD=gathered "
+            "cannot be: only all_reduce and barrier have one result; eager up to 32768 B, beyond "
+            "zero_copy where all arrays are in buffers, else pipelined (2 ranks)");
+}
+
+TEST(ShmMethodReport, ExplainsEachClassOnce) {
+  const auto log = std::make_shared<Lines>();
+  MethodReport report(log, MethodReport::Says::kExplanations, kTwo);
+  for (int round = 0; round < 3; ++round) {
+    for (const std::size_t bytes : {4u, 8u, 56u, 64u, 1024u, 65536u, 1u << 20}) {
+      report.note(OperationKind::kAllReduce, bytes, false);
+    }
+    report.note(OperationKind::kAllReduce, 1 << 20, true);
+    report.note(OperationKind::kBarrier, 0, false);
+  }
+  EXPECT_EQ(log->lines.size(), 5u);
+}
+
+TEST(ShmMethodReport, WarnsOnceOfWhatDoesNotGoAsForced) {
+  const auto log = std::make_shared<Lines>();
+  MethodReport report(log, MethodReport::Says::kWarnings, forced(Method::kEager));
+  for (const std::size_t bytes : {4u, 32u << 10, 64u << 10, 1u << 20}) {
+    report.note(OperationKind::kAllReduce, bytes, false);
+  }
+  report.note(OperationKind::kBarrier, 0, false);
+  EXPECT_EQ(log->lines, std::vector<std::string>{
+                            "! PACELINE_SHM_METHOD=eager does not carry all_reduce of 65536 B: a "
+                            "post holds 32768 B"});
+}
+
+// Rather than wait for flags that never come.
+TEST(ShmMethod, RanksThatAreForcedDifferentlyAreToldSo) {
+  using testing::Mode;
+  for (const Method method : {Method::kGathered, Method::kPipelined, Method::kZeroCopy}) {
+    const auto of_last = [method](int rank) {
+      return rank == 2 ? std::optional(method) : std::nullopt;
+    };
+    const auto body = [](Communicator& world) -> Status {
+      float one = 1;
+      const Status status = world.all_reduce(std::span(&one, 1));
+      const bool says_so = status.code() == Code::kMismatch &&
+                           status.text().find("PACELINE_SHM_METHOD") != std::string::npos;
+      return says_so ? Status() : status.with_context("not told");
+    };
+    const Status status =
+        testing::run_ranks({.mode = Mode::kDirectThreads, .ranks = 3, .method = of_last}, body);
+    EXPECT_TRUE(status.ok()) << word_of(method) << ": " << status.to_string();
+  }
+}
+
+}  // namespace
+}  // namespace paceline::shm
