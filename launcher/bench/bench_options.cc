@@ -33,6 +33,7 @@ constexpr std::string_view kAfter =
     "  paceline bench all_reduce --bytes 1M:64M --check\n"
     "  paceline bench barrier -n 4 --backend raw\n"
     "  paceline bench all_reduce --against openmpi,mpich --bytes 4:1K --json ratios.jsonl\n"
+    "  paceline bench all_reduce --against PACELINE_SHM_METHOD=pipelined --bytes 64K\n"
     "\nExit code: 0; 1 where results are wrong; 124 where a run has hung; 125 for a mistake here;\n"
     "else that of the rank that failed, as `paceline run` has it.\n";
 
@@ -147,8 +148,11 @@ Status take_against(const std::string& value, BenchRequest& into) {
   const std::vector<std::string> known = contender_names();
   for (const std::string& name : split(value, ',')) {
     const bool is_folder = name.find('/') != name.npos;
-    if (!is_folder && std::find(known.begin(), known.end(), name) == known.end())
+    if (is_setting(name)) {
+      PACELINE_TRY(check_setting(name));
+    } else if (!is_folder && std::find(known.begin(), known.end(), name) == known.end()) {
       return not_one_of(name, known);
+    }
     if (std::find(into.against.begin(), into.against.end(), name) != into.against.end())
       return wrong("'" + name + "' stands there twice");
     into.against.push_back(name);
@@ -207,7 +211,8 @@ constexpr Option kOptions[] = {
      "Spent on each size (default 300, with --against 10); 5 samples or more", Needs::kNothing,
      take_time},
     {"--against", "LIST", "Peers",
-     "openmpi, openmpi-1m, mpich, gloo, raw, or ./FOLDER of another build: in turn",
+     "openmpi, openmpi-1m, mpich, gloo, raw, ./FOLDER of another build, or\n"
+     "                        PACELINE_NAME=VALUE, this build with that variable: in turn",
      Needs::kNothing, take_against},
     {"--pairs", "K", "Peers", "How often in turn (default 21)", Needs::kNothing, take_pairs},
     {"--json", "FILE", "Output", "A line of JSON for each size as well", Needs::kNothing,
@@ -359,10 +364,10 @@ std::string bench_help() {
   std::string text(kUsage);
   std::string_view group;
   for (const Option& option : kOptions) {
-    if (option.group != group) text += "\n" + std::string(option.group) + ":\n";
+    if (option.group != group) text.append("\n").append(option.group).append(":\n");
     group = option.group;
     const std::string names = std::string(option.name) + " " + std::string(option.form);
-    std::array<char, 160> line{};
+    std::array<char, 240> line{};
     std::snprintf(line.data(), line.size(), "  %-22s%s\n", names.c_str(),
                   std::string(option.meaning).c_str());
     text += line.data();

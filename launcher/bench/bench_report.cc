@@ -15,6 +15,11 @@ std::string number(double value) {
   return text("%.*f", digits, value);
 }
 
+// Of the column with a contender's times.
+int width_of(const BenchSeries& series) {
+  return static_cast<int>(std::max<std::size_t>(14, series.name.size()));
+}
+
 unsigned long long integer(std::uint64_t value) { return value; }
 
 std::string type_name(const BenchTitle& title) {
@@ -90,8 +95,8 @@ std::string comparison_head(std::span<const BenchSeries> series) {
   std::string first = text("%11s %14s", "size", series.front().name.c_str());
   std::string second = text("%11s %14s", "(B)", "p50 (us)");
   for (const BenchSeries& peer : series.subspan(1)) {
-    first += text(" %14s %9s %9s", peer.name.c_str(), "x ours", "10th");
-    second += text(" %14s %9s %9s", "p50 (us)", "median", "perc.");
+    first += text(" %*s %9s %9s", width_of(peer), peer.name.c_str(), "x ours", "10th");
+    second += text(" %*s %9s %9s", width_of(peer), "p50 (us)", "median", "perc.");
   }
   return first + "\n" + second + "\n";
 }
@@ -102,7 +107,8 @@ std::string comparison_line(std::span<const BenchSeries> series, std::size_t siz
   std::string line = text("%11llu %14s", integer(row.bytes), number(row.p50_ns / 1000).c_str());
   for (const BenchSeries& peer : series.subspan(1)) {
     const BenchRatio ratio = compare(peer.rows[size], ours);
-    line += text(" %14s %9s %9s", number(median_row(peer.rows[size]).p50_ns / 1000).c_str(),
+    line += text(" %*s %9s %9s", width_of(peer),
+                 number(median_row(peer.rows[size]).p50_ns / 1000).c_str(),
                  number(ratio.median).c_str(), number(ratio.tenth).c_str());
   }
   return line + "\n";

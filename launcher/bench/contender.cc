@@ -8,12 +8,14 @@
 
 #include "comm/base/environment.h"
 #include "launcher/agent/program_file.h"
+#include "launcher/options/nearest.h"
 
 namespace paceline::launcher {
 namespace {
 
 constexpr std::string_view kRaw = "raw";
 constexpr std::string_view kBackendVariable = "PACELINE_BACKEND";
+constexpr std::string_view kOwnPrefix = "PACELINE_";
 
 // How ranks of a peer come to life.
 enum class Start { kPaceline, kOpenMpi, kOpenMpiInSegments, kMpich };
@@ -112,12 +114,32 @@ std::vector<std::string> contender_names() {
   return names;
 }
 
+bool is_setting(const std::string& name) {
+  return name.starts_with(kOwnPrefix) && name.find('=') != name.npos;
+}
+
+Status check_setting(const std::string& name) {
+  const std::size_t equals = name.find('=');
+  const std::string variable = name.substr(0, equals);
+  std::vector<std::string> known;
+  for (const Variable& one : environment_variables())
+    if (one.name.starts_with(kOwnPrefix)) known.emplace_back(one.name);
+  if (std::find(known.begin(), known.end(), variable) == known.end())
+    return Status(Code::kInvalidArgument, Scope::kOperation,
+                  "ranks read no variable '" + variable + "'" + did_you_mean(variable, known));
+  const auto lookup = [&](const char* one) {
+    return variable == one ? name.c_str() + equals + 1 : nullptr;
+  };
+  return read_environment(lookup).status();
+}
+
 bool is_peer(const std::string& name) {
   return std::any_of(std::begin(kPeers), std::end(kPeers),
                      [&](const Peer& peer) { return peer.name == name; });
 }
 
-Result<Contender> own_contender(const BenchSite& site, const std::string& backend) {
+Result<Contender> own_contender(const BenchSite& site, const std::string& backend,
+                                const std::string& setting) {
   const std::string probe = site.folder + "/paceline-probe";
   if (!is_program(probe))
     return missing("there is no " + probe + ", which measures; it is built with paceline itself");
@@ -132,6 +154,11 @@ Result<Contender> own_contender(const BenchSite& site, const std::string& backen
   if (!backend.empty() && !contender.is_raw && has_backend_variable())
     contender.launcher.insert(contender.launcher.end(),
                               {"-x", std::string(kBackendVariable) + "=" + backend});
+  if (!setting.empty()) {
+    contender.name = setting;
+    contender.shows_errors = false;
+    contender.launcher.insert(contender.launcher.end(), {"-x", setting});
+  }
   contender.launcher.insert(contender.launcher.end(), {"--", probe});
   return contender;
 }

@@ -21,6 +21,10 @@ struct BenchSite {
 
 /// Those that stand after --against.
 std::vector<std::string> contender_names();
+/// Is it NAME=VALUE of one of Paceline's variables: our own ranks, with that set?
+bool is_setting(const std::string& name);
+/// Is there such a variable, and can it have that value?
+Status check_setting(const std::string& name);
 /// Is it another library, which does not know of Paceline's buffers?
 bool is_peer(const std::string& name);
 
@@ -34,9 +38,10 @@ struct Contender {
   std::vector<std::pair<std::string, std::string>> environment;
 };
 
-/// Paceline's own ranks. `backend` as BenchRequest has it. Code::kUnavailable where this build has
-/// no such backend.
-Result<Contender> own_contender(const BenchSite& site, const std::string& backend);
+/// Paceline's own ranks. `backend` as BenchRequest has it; `setting` is empty, or one that
+/// check_setting() has passed. Code::kUnavailable where this build has no such backend.
+Result<Contender> own_contender(const BenchSite& site, const std::string& backend,
+                                const std::string& setting = {});
 /// One of contender_names(), or the path of a folder with another build of libpaceline.so.
 /// Code::kUnavailable says what is missing, and the Debian package.
 Result<Contender> other_contender(const BenchSite& site, const std::string& name);

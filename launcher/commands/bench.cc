@@ -87,7 +87,10 @@ Result<Bench> prepare(BenchRequest request) {
   PACELINE_TRY_ASSIGN(Contender ours, own_contender(site, request.backend));
   std::vector<Contender> others;
   for (const std::string& name : request.against) {
-    PACELINE_TRY_ASSIGN(Contender other, other_contender(site, name));
+    // The loop by hand reads no variable.
+    const std::string backend = ours.is_raw ? "" : request.backend;
+    PACELINE_TRY_ASSIGN(Contender other, is_setting(name) ? own_contender(site, backend, name)
+                                                          : other_contender(site, name));
     others.push_back(std::move(other));
   }
   PACELINE_TRY_ASSIGN(JsonLines json, JsonLines::open(request.json_file));
@@ -110,7 +113,8 @@ void print_title(const Bench& bench) {
                      (bench.request.ranks == 1 ? " rank" : " ranks") + " on " +
                      std::to_string(bench.site.cpus) + " CPUs, backend " + bench.ours.name;
   if (title.operation.has_place()) text += orders.in_place ? ", in place" : ", out of place";
-  print(text + ", ordinary memory, " + (orders.cold ? "cold" : "warm") + " caches\n");
+  text += orders.registered ? ", on buffers" : ", ordinary memory";
+  print(text + (orders.cold ? ", cold caches\n" : ", warm caches\n"));
 }
 
 Result<int> measure_alone(const Bench& bench) {

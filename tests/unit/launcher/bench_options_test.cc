@@ -102,6 +102,18 @@ TEST(BenchOptions, RefusesWhatMakesNoSense) {
       std::string::npos);
 }
 
+TEST(BenchOptions, AgainstThisBuildWithAnotherSetting) {
+  const std::string setting = "PACELINE_SHM_METHOD=zero_copy";
+  EXPECT_EQ(parsed({"all_reduce", "--against", setting + ",raw"}).against,
+            (std::vector<std::string>{setting, "raw"}));
+  EXPECT_EQ(refusal({"all_reduce", "--against", "PACELINE_SHM_METHODS=eager"}),
+            "--against: ranks read no variable 'PACELINE_SHM_METHODS'; did you mean "
+            "'PACELINE_SHM_METHOD'?");
+  EXPECT_EQ(refusal({"all_reduce", "--against", "PACELINE_SHM_METHOD=direct"}),
+            "--against: PACELINE_SHM_METHOD=direct is not of the form auto, eager, gathered, "
+            "pipelined or zero_copy");
+}
+
 TEST(BenchOptions, WhatAnOperationDoesNotHave) {
   EXPECT_EQ(refusal({"barrier", "--bytes", "4"}), "--bytes means nothing to barrier");
   EXPECT_EQ(refusal({"barrier", "--check"}), "--check means nothing to barrier");
