@@ -40,7 +40,7 @@ using std::chrono::seconds;
 
 constexpr int kMostRanks = 4;
 constexpr int kWorkers = 6;
-constexpr milliseconds kTimeout{400};
+constexpr milliseconds kTimeout{1000};
 // On top of the deadline, since other worlds use the machine too.
 constexpr seconds kGrace{8};
 constexpr std::byte kCanary{0xC5};
