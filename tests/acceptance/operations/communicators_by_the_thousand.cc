@@ -47,11 +47,13 @@ std::size_t entries(const char* folder, std::string_view prefix = "") {
   return count;
 }
 
-// The kernel lists a thread for a moment after it has been joined: the fewest of several looks.
+// The kernel lists a thread for a moment after it has been joined: the fewest that are seen.
 std::size_t lasting_threads() {
+  const SystemClock clock;
+  const Deadline deadline = Deadline::after(clock, std::chrono::milliseconds(20));
   std::size_t fewest = entries("/proc/self/task");
-  for (int look = 0; look < 50; ++look) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  while (!deadline.passed(clock.now())) {
+    std::this_thread::yield();
     fewest = std::min(fewest, entries("/proc/self/task"));
   }
   return fewest;
