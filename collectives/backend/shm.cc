@@ -23,18 +23,19 @@ constexpr int kYields = 20;
 constexpr int kPieceYields = 20;
 constexpr Duration kPieceTime = std::chrono::milliseconds(20);
 
-shm::MethodTerms terms_of(const shm::Layout& layout, const ShmBackend::Options& options) {
-  return {.ranks = layout.ranks(),
-          .shares_cpus = options.shares_cpus,
-          .has_buffers = options.arenas.own != nullptr,
-          .post_bytes = layout.post_bytes(),
-          .forced = options.method};
-}
-
 // Where all CPUs have equally many ranks, parts are as quick, and of 4 ranks on 2 CPUs up to a
 // quarter quicker from 64 KiB to 1 MiB; with 3 ranks claims are 5 to 40 % quicker.
 bool claims(const shm::Layout& layout, const ShmBackend::Options& options) {
   return options.shares_cpus && layout.ranks() % options.cpus != 0;
+}
+
+shm::MethodTerms terms_of(const shm::Layout& layout, const ShmBackend::Options& options) {
+  return {.ranks = layout.ranks(),
+          .shares_cpus = options.shares_cpus,
+          .claims = claims(layout, options),
+          .has_buffers = options.arenas.own != nullptr,
+          .post_bytes = layout.post_bytes(),
+          .forced = options.method};
 }
 
 // Ranks that divide an operation differently would read past each other. Chunks are whole pairs of
@@ -60,7 +61,7 @@ ShmBackend::Ways ShmBackend::ways_of(const shm::MethodTerms& terms) {
   Ways ways;
   for (const OperationKind kind : kOperationKinds) {
     const shm::MethodChoice choice = shm::choose(kind, terms);
-    ways[static_cast<std::size_t>(kind)] = {.most_short_bytes = choice.most_short_bytes,
+    ways[static_cast<std::size_t>(kind)] = {.most_short = choice.most_short,
                                             .flow = shm::flow_of(kind),
                                             .gathers = choice.of_short == shm::Method::kGathered};
   }
@@ -96,8 +97,7 @@ Status ShmBackend::start(OperationRequest& request) {
   const Way& way = ways_[static_cast<std::size_t>(signature.kind)];
   request.set_plan(plan_);
   look_at_ = TimePoint::max();
-  const std::uint64_t chunks =
-      memory_.begin(request, way.most_short_bytes, protocol_.first_chunk());
+  const std::uint64_t chunks = memory_.begin(request, way.most_short, protocol_.first_chunk());
   // A root that cannot stage all of it waits for the others anyway.
   const bool everybody = way.flow != shm::Flow::kFromRoot || chunks > shm::kChunks;
   protocol_.start({.everybody = everybody,
@@ -117,8 +117,7 @@ void ShmBackend::report() {
   const Signature& signature = memory_.signature();
   const std::size_t bytes = signature.count * size_of(signature.type) *
                             shm::Memory::blocks_of(signature.kind, layout_.ranks());
-  const bool is_long = bytes > ways_[static_cast<std::size_t>(signature.kind)].most_short_bytes;
-  report_->note(signature.kind, bytes, is_long && memory_.is_direct());
+  report_->note(signature.kind, bytes, memory_.went_directly());
 }
 
 bool ShmBackend::linger(const Clock& clock, TimePoint& now) {

@@ -11,6 +11,9 @@
 // rank reads what is its own. Contributions are reduced in the order of the ranks, whoever does it,
 // and rounded once.
 //
+// Whether contributions of 8 to 32 KiB are short depends on where the last ones' arrays lay
+// (backend/shm/buffer_habit.h).
+//
 // Longer ones go through chunks in flight. Of each byte of an all-reduce a rank copies (p-1)/p into
 // its staging, reads 1/p from everybody, and copies (p-1)/p out; of the other kinds what is for
 // others is copied once in and once out. Nothing is staged where the arrays that others touch lie
@@ -92,7 +95,7 @@ class ShmBackend final : public CollectiveBackend {
  private:
   // How operations of a kind go.
   struct Way {
-    std::size_t most_short_bytes;
+    shm::MostShort most_short;
     shm::Flow flow;
     bool gathers;  // what is short
   };

@@ -1,14 +1,19 @@
 // The conformance suite of the collectives: one body, run as simulation, threads and processes,
 // over every algorithm of the table. Every result is exact (tests/harness/calls.h).
 
+#include <memory>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "collectives/algorithms.h"
+#include "collectives/backend/shm/memory.h"
+#include "comm/base/try.h"
 #include "comm/memory_domain.h"
+#include "telemetry/log.h"
 #include "tests/harness/calls.h"
 #include "tests/harness/plan_form.h"
 #include "tests/harness/ranks.h"
@@ -186,11 +191,72 @@ TEST_P(Forced, EveryOperationIsExact) {
     if (Status status = check_outstanding(world); !status.ok()) return status;
     return world.close();
   };
-  const Status status =
-      run_ranks({.mode = mode, .ranks = ranks, .method = [method = method](int) { return method; }},
-                every_operation);
+  const Status status = run_ranks({.mode = mode,
+                                   .ranks = ranks,
+                                   .shared = {.method = [method = method](int) { return method; }}},
+                                  every_operation);
   EXPECT_TRUE(status.ok()) << status.to_string();
 }
+
+class Lines final : public Log {
+ public:
+  void write(Severity, std::string_view text) override { all_.append(text).append("\n"); }
+  const std::string& all() const { return all_; }
+
+ private:
+  std::string all_;  // rank 0 alone writes
+};
+
+// Of moderate length, by a method that follows from where arrays have lain; which changes, also in
+// the middle of what was guessed from it.
+class Habits : public ::testing::TestWithParam<std::tuple<Mode, int>> {};
+
+TEST_P(Habits, OperationsAreExactWhereverArraysLie) {
+  constexpr std::size_t kContribution = 16 << 10;
+  const auto [mode, ranks] = GetParam();
+  const auto here_and_there = [](Communicator& world) -> Status {
+    std::size_t number = 0;
+    const auto check = [&](OperationKind kind, int times, bool registered) -> Status {
+      const bool has_blocks = shm::Memory::blocks_of(kind, world.size()) > 1;
+      const std::size_t count =
+          kContribution / sizeof(float) / (has_blocks ? static_cast<std::size_t>(world.size()) : 1);
+      Status status;
+      for (int time = 0; time < times && status.ok(); ++time) {
+        MadeCall made({.kind = kind, .count = count, .registered = registered}, ++number,
+                      world.rank(), world.size());
+        status = made.check(world);
+      }
+      return status;
+    };
+    for (const OperationKind kind :
+         {OperationKind::kAllReduce, OperationKind::kReduceScatter, OperationKind::kAllGather,
+          OperationKind::kAllToAll, OperationKind::kBroadcast}) {
+      PACELINE_TRY(check(kind, 12, true));
+      PACELINE_TRY(check(kind, 1, world.rank() > 0));  // rank 0's are elsewhere
+      PACELINE_TRY(check(kind, 9, true));
+      PACELINE_TRY(check(kind, 2, world.rank() == 0));
+      PACELINE_TRY(check(kind, 9, false));
+    }
+    return {};
+  };
+  const auto log = std::make_shared<Lines>();
+  const Status status = run_ranks(
+      {.mode = mode, .ranks = ranks, .shared = {.chunk_bytes = 2 * kContribution, .log = log}},
+      here_and_there);
+  EXPECT_TRUE(status.ok()) << status.to_string();
+  for (const char* method : {mode == Mode::kDirectThreads ? "eager" : "gathered", "zero_copy"})
+    EXPECT_NE(log->all().find("all_reduce of 16384 B: " + std::string(method)), std::string::npos)
+        << log->all();
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, Habits,
+                         ::testing::Values(std::tuple(Mode::kDirectThreads, 2),
+                                           std::tuple(Mode::kDirectThreads, 3),
+                                           std::tuple(Mode::kGatheringThreads, 3)),
+                         [](const auto& instance) {
+                           return name(std::get<0>(instance.param)) + "_" +
+                                  std::to_string(std::get<1>(instance.param)) + "_ranks";
+                         });
 
 // From 16 MiB on, arrays are written past the caches.
 TEST(RegisteredAndLong, OperationsAreExact) {

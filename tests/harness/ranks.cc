@@ -79,7 +79,7 @@ std::unique_ptr<World> make_world(const RunOptions& options, SharedWorld::Ranks 
     return std::make_unique<TcpWorld>(options.ranks);
   }
   return std::make_unique<SharedWorld>(options.ranks, backend_of(options.mode), kind,
-                                       options.method);
+                                       options.shared);
 }
 
 Start enter(World& world, int rank) {

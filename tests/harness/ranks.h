@@ -23,6 +23,7 @@
 #include "comm/engine.h"
 #include "comm/transport.h"
 #include "comm/transport/inproc.h"
+#include "tests/harness/shared_world.h"
 
 namespace paceline::testing {
 
@@ -44,10 +45,9 @@ std::string name(Mode mode);
 struct RunOptions {
   Mode mode = Mode::kSimulation;
   int ranks = 2;
-  std::uint64_t seed = 1;  ///< of the simulation
-  std::string algorithm;   ///< as PACELINE_ALGORITHM
-  /// As PACELINE_SHM_METHOD, of a rank; null: none.
-  std::function<std::optional<ShmMethod>(int rank)> method{};
+  std::uint64_t seed = 1;         ///< of the simulation
+  std::string algorithm;          ///< as PACELINE_ALGORITHM
+  SharedWorld::Options shared{};  ///< of the modes of the direct backend
   std::size_t segment_bytes = 4096;
   Determinism determinism = Determinism::kFast;
   /// Deadline of an operation, and roughly of the whole run.

@@ -13,8 +13,6 @@ namespace {
 
 // Small, so that messages of moderate length go round the end of a ring and wait for room in it.
 constexpr std::size_t kRingBytes = 8 * 1024;
-// As small as it goes, so that operations of moderate length go round the rings of chunks.
-constexpr std::size_t kChunkBytes = 4096;
 
 std::size_t backend_offset(int ranks) {
   return ShmTransport::bytes_for(ranks, kRingBytes) + shm::kPairBytes -
@@ -23,13 +21,13 @@ std::size_t backend_offset(int ranks) {
 
 }  // namespace
 
-SharedWorld::SharedWorld(int ranks, Backend backend, Ranks kind, MethodOf method)
+SharedWorld::SharedWorld(int ranks, Backend backend, Ranks kind, Options options)
     : segment_(std::make_shared<SharedSegment>(
           SharedSegment::create_nameless(backend_offset(ranks) +
-                                         shm::Layout::bytes_for(ranks, kChunkBytes))
+                                         shm::Layout::bytes_for(ranks, options.chunk_bytes))
               .value())),
       backend_(backend),
-      method_(std::move(method)),
+      options_(std::move(options)),
       group_{.name = "test"} {
   group_.members.assign(static_cast<std::size_t>(ranks), {.host = "local"});
   if (kind == Ranks::kProcesses) return;
@@ -54,14 +52,16 @@ std::unique_ptr<CollectiveBackend> SharedWorld::backend(int rank, Transport& tra
   std::vector<Doorbell*> bells;
   for (int peer = 0; peer < size(); ++peer) bells.push_back(&shared.doorbell(peer));
   return std::make_unique<ShmBackend>(
-      shm::Layout(segment_->memory().data() + backend_offset(size()), size(), kChunkBytes),
+      shm::Layout(segment_->memory().data() + backend_offset(size()), size(), options_.chunk_bytes),
       std::move(bells), transport,
       ShmBackend::Options{.rank = rank,
                           .clock = clock_,
                           .shares_cpus = backend_ == Backend::kGathering,
                           .cpus = 2,
                           .arenas = arenas_,
-                          .method = method_ ? method_(rank) : std::nullopt});
+                          .method = options_.method ? options_.method(rank) : std::nullopt,
+                          .log = options_.log,
+                          .says = shm::MethodReport::Says::kExplanations});
 }
 
 }  // namespace paceline::testing

@@ -9,6 +9,7 @@
 #include "comm/base/clock.h"
 #include "comm/base/environment.h"
 #include "comm/shared_segment.h"
+#include "telemetry/log.h"
 #include "tests/harness/world.h"
 
 namespace paceline::testing {
@@ -17,10 +18,19 @@ class SharedWorld final : public World {
  public:
   enum class Backend { kPlans, kDirect, kGathering };
   enum class Ranks { kThreads, kProcesses };
-  /// What a rank has in PACELINE_SHM_METHOD.
-  using MethodOf = std::function<std::optional<ShmMethod>(int rank)>;
-  /// Threads reach each other's buffers. `method` may be null: none.
-  SharedWorld(int ranks, Backend backend, Ranks kind, MethodOf method = nullptr);
+  struct Options {
+    /// What a rank has in PACELINE_SHM_METHOD; null: none.
+    std::function<std::optional<ShmMethod>(int rank)> method{};
+    /// By default as small as it goes, so that operations of moderate length go round the rings of
+    /// chunks.
+    std::size_t chunk_bytes = 4096;
+    /// Where rank 0 explains its methods; null: nowhere. Owners: all that write to it.
+    std::shared_ptr<Log> log{};
+  };
+  /// Threads reach each other's buffers.
+  SharedWorld(int ranks, Backend backend, Ranks kind, Options options);
+  SharedWorld(int ranks, Backend backend, Ranks kind)
+      : SharedWorld(ranks, backend, kind, Options()) {}
 
   int size() const override { return group_.size(); }
   std::unique_ptr<Transport> enter(int rank, std::shared_ptr<PollEngine> engine) override;
@@ -30,7 +40,7 @@ class SharedWorld final : public World {
   const std::shared_ptr<SharedSegment> segment_;  // owners: see ShmPlace
   const SystemClock clock_;
   const Backend backend_;
-  const MethodOf method_;
+  const Options options_;
   Arenas arenas_;
   Group group_;  // of no rank yet
 };

@@ -16,6 +16,30 @@ constexpr std::size_t kBlocksBytes = std::size_t{128} << 10;
 
 }  // namespace
 
+// Up to `most_short` it depends on where the arrays lie, which the ranks know once they have met:
+// whether they meet with short contributions, or as for a long operation, they guess.
+std::uint64_t Memory::begin_longer(std::size_t most_short, std::uint64_t first_chunk) {
+  const bool is_uncertain = short_bytes_ <= most_short;
+  is_guessed_ = is_uncertain && habit_.expects(request_->signature.kind);
+  if (!is_uncertain || is_guessed_) return begin_chunks(first_chunk);
+  says_buffers_ = true;
+  in_buffers_ = lies_in_buffers();
+  return 0;
+}
+
+bool Memory::lies_in_buffers() const {
+  const MemoryDomain& own = *arenas_.own;
+  return (!is_read() || own.place_of(request_->input, input_bytes())) &&
+         (!is_written() || own.place_of(request_->output, block_bytes()));
+}
+
+void Memory::note_habit_of_all(std::uint64_t operation) {
+  for (int rank = 0; rank < layout_.ranks(); ++rank)
+    in_buffers_ =
+        in_buffers_ && (rank == rank_ || says_in_buffers(layout_.call(rank, operation).line));
+  note_habit(in_buffers_);
+}
+
 // Of a chunk each block has the same share.
 std::uint64_t Memory::begin_chunks(std::uint64_t first_chunk) {
   short_bytes_ = 0;
@@ -104,6 +128,7 @@ std::optional<std::uint64_t> Memory::begin_direct(std::uint64_t operation, const
   piece_count_ = kPieceBytes / element_bytes_;
   is_direct_ = is_of_kind(OperationKind::kBroadcast) ? look_up_broadcast(operation, form.everybody)
                                                      : look_up_all(operation, form.claimed);
+  if (is_guessed_) note_habit(is_direct_);
   if (!is_direct_) return {};
   return (pieces_.size() + piece_count_ - 1) / piece_count_;
 }
@@ -234,6 +259,7 @@ void Memory::take_own_of_posts() {
 void Memory::gather(std::uint64_t operation) {
   combine(operation);
   if (short_bytes_ > 0) std::memcpy(gathered(operation), request_->output, short_bytes_);
+  if (says_buffers_) say_in_buffers(layout_.gathering(operation).result, in_buffers_);
 }
 
 void Memory::stage(std::uint64_t chunk) {

@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "collectives/backend.h"
+#include "collectives/backend/shm/buffer_habit.h"
 #include "collectives/backend/shm/form.h"
 #include "collectives/backend/shm/layout.h"
+#include "collectives/backend/shm/method.h"
 #include "collectives/reduce/kernels.h"
 #include "comm/arena_view.h"
 #include "comm/doorbell.h"
@@ -53,23 +55,25 @@ class Memory {
   }
 
   /// The operation that the calls below are about, borrowed, and the number of its first chunk.
-  /// How many chunks carry it; 0: its contributions go in one piece each, of up to `most_short`
-  /// bytes.
-  std::uint64_t begin(const OperationRequest& request, std::size_t most_short,
+  /// How many chunks carry it; 0: its contributions are short, and go in one piece each.
+  std::uint64_t begin(const OperationRequest& request, const MostShort& most_short,
                       std::uint64_t first_chunk) {
     request_ = &request;
     const Signature& signature = request.signature;
     element_bytes_ = size_of(signature.type);
     short_bytes_ = bytes(signature.count) * blocks_of(signature.kind, layout_.ranks());
-    return short_bytes_ <= most_short ? 0 : begin_chunks(first_chunk);
+    says_buffers_ = false;
+    if (short_bytes_ <= most_short.bytes_beside_buffers) [[likely]]
+      return 0;
+    return begin_longer(most_short.bytes, first_chunk);
   }
   /// Its buffers may be freed.
   void end() {
     if (offers_) take_back();
   }
   const Signature& signature() const { return request_->signature; }
-  /// Of an operation that chunks carry, once its ranks have met: do all arrays lie in buffers?
-  bool is_direct() const { return is_direct_; }
+  /// Straight between buffers, once its ranks have met.
+  bool went_directly() const { return short_bytes_ == 0 && block_bytes() > 0 && is_direct_; }
   /// What others touch are its buffers no more, but what they were.
   Status leave_buffers();
 
@@ -101,6 +105,7 @@ class Memory {
   }
   void take_result(std::uint64_t operation) {
     if (short_bytes_ > 0) std::memcpy(request_->output, gathered(operation), short_bytes_);
+    if (says_buffers_) note_habit(says_in_buffers(layout_.gathering(operation).result));
   }
 
   std::uint64_t counter(int rank, Counter which) const {
@@ -167,7 +172,14 @@ class Memory {
     std::size_t end;
     std::size_t size() const { return end - begin; }
   };
+  std::uint64_t begin_longer(std::size_t most_short, std::uint64_t first_chunk);
   std::uint64_t begin_chunks(std::uint64_t first_chunk);
+  bool lies_in_buffers() const;
+  void note_habit_of_all(std::uint64_t operation);
+  void note_habit(bool in_buffers) { habit_.note(request_->signature.kind, in_buffers); }
+  // Beside a post.
+  static void say_in_buffers(Line& line, bool in_buffers) { line.data[0] = std::byte{in_buffers}; }
+  static bool says_in_buffers(const Line& line) { return line.data[0] != std::byte{0}; }
   void offer_buffers();
   void take_back();
   std::uint64_t retain(const void* begin, std::size_t bytes);
@@ -215,6 +227,12 @@ class Memory {
   const Kernels* kernels_ = nullptr;   // of the operation's type, where everybody contributes
   std::vector<const void*> operands_;  // by rank: of a reduction
 
+  // Of operations that are short or not, depending on where their arrays lie.
+  BufferHabit habit_;
+  bool says_buffers_ = false;  // it is short, and its ranks tell each other where they lie
+  bool in_buffers_ = false;    // of such a one: all that others would touch, of all known so far
+  bool is_guessed_ = false;    // of a long one: it would be short, but for the habit
+
   // Of a long operation.
   bool offers_ = false;
   bool is_direct_ = false;
@@ -254,13 +272,18 @@ inline void Memory::publish(std::uint64_t operation, std::uint64_t flag, bool ev
   Call& call = layout_.call(rank_, operation);
   if (!fits_line()) {
     std::memcpy(layout_.post(rank_, operation, everybody), request_->input, short_bytes_);
+    if (says_buffers_) say_in_buffers(call.line, in_buffers_);
   } else if (short_bytes_ > 0) {
     detail::copy_line(call.line.data, request_->input, short_bytes_);
   } else if (offers_) {
     std::memcpy(call.line.data, &offer_, sizeof offer_);
   }
   call.line.flag.store(flag, std::memory_order_release);
-  if (everybody) kernels_ = &kernels().of(request_->signature.type);
+  if (everybody) {
+    kernels_ = &kernels().of(request_->signature.type);
+  } else if (says_buffers_) {
+    note_habit(in_buffers_);
+  }
 }
 
 inline void Memory::explain(std::uint64_t operation) {
@@ -294,12 +317,15 @@ inline void Memory::expect_exchange(std::uint64_t operation) {
 inline void Memory::take(int root, std::uint64_t operation) {
   if (short_bytes_ == 0) return;
   std::memcpy(request_->output, contribution(root, operation, false), short_bytes_);
+  if (says_buffers_) note_habit(says_in_buffers(layout_.call(root, operation).line));
 }
 
 inline void Memory::combine(std::uint64_t operation) {
   if (short_bytes_ == 0) return;
   for (int rank = 0; rank < layout_.ranks(); ++rank)
     operands_[static_cast<std::size_t>(rank)] = contribution(rank, operation, true);
+  if (says_buffers_) [[unlikely]]
+    note_habit_of_all(operation);
   const bool is_shared = is_of_kind(OperationKind::kAllReduce) || is_of_kind(OperationKind::kClose);
   if (!is_shared) [[unlikely]]
     return take_own_of_posts();

@@ -24,6 +24,7 @@ using Method = ShmMethod;
 struct MethodTerms {
   int ranks = 2;
   bool shares_cpus = false;    ///< there are more ranks than CPUs
+  bool claims = false;         ///< and some CPUs have more of them than others
   bool has_buffers = false;    ///< ranks reach each other's
   std::size_t post_bytes = 0;  ///< what a post holds
   /// Instead of the fastest. What it cannot carry goes as by default: more bytes than a post holds
@@ -33,10 +34,19 @@ struct MethodTerms {
   std::optional<Method> forced{};
 };
 
+/// Of a contribution.
+struct MostShort {
+  std::size_t bytes = 0;
+  /// The same where the last ones had all arrays in buffers (buffer_habit.h).
+  std::size_t bytes_beside_buffers = 0;
+
+  bool operator==(const MostShort&) const = default;
+};
+
 /// How the operations of a kind go.
 struct MethodChoice {
   Method of_short = Method::kEager;
-  std::size_t most_short_bytes = 0;  ///< of a contribution
+  MostShort most_short;
   /// Of longer ones, where all arrays lie in buffers; elsewhere they are pipelined.
   Method of_long = Method::kPipelined;
 
@@ -44,7 +54,8 @@ struct MethodChoice {
 };
 
 MethodChoice choose(OperationKind kind, const MethodTerms& terms);
-/// Of an operation with contributions of so many bytes.
+/// Of an operation with contributions of so many bytes, all of whose arrays lie in buffers, as
+/// those of the last ones did, or do not.
 Method method_of(const MethodChoice& choice, std::size_t bytes, bool in_buffers);
 /// May any operation be carried out in buffers?
 bool uses_buffers(const MethodTerms& terms);

@@ -18,7 +18,7 @@ std::string operation_text(OperationKind kind, std::size_t bytes) {
 std::string named(Method method) { return std::string(word_of(method)); }
 
 // Why it is this one, where none is forced or the forced one cannot carry it.
-std::string reason(Method method, std::size_t most_short_bytes, const MethodTerms& terms) {
+std::string reason(Method method, const MostShort& most_short, const MethodTerms& terms) {
   switch (method) {
     case Method::kEager:
       return terms.shares_cpus ? "each rank's result is its own"
@@ -26,26 +26,31 @@ std::string reason(Method method, std::size_t most_short_bytes, const MethodTerm
     case Method::kGathered:
       return "ranks share CPUs, and the last to arrive does it for all";
     case Method::kZeroCopy:
-      return "it is longer than " + bytes_text(most_short_bytes) + ", and all arrays in buffers";
+      return "it is longer than " + bytes_text(most_short.bytes_beside_buffers) +
+             ", and all arrays in buffers";
     case Method::kPipelined:
       break;
   }
   const std::string places = terms.has_buffers ? "not all arrays are in buffers"
                                                : "the ranks do not reach each other's buffers";
-  return "it is longer than " + bytes_text(most_short_bytes) + ", and " + places;
+  return "it is longer than " + bytes_text(most_short.bytes) + ", and " + places;
 }
 
 std::string thresholds(const MethodChoice& choice) {
-  std::string text = named(choice.of_short) + " up to " + bytes_text(choice.most_short_bytes);
+  const auto& [most, beside_buffers] = choice.most_short;
+  std::string text = named(choice.of_short) + " up to " + bytes_text(most);
+  if (beside_buffers < most)
+    text += " (" + bytes_text(beside_buffers) + " where the last ones were in buffers)";
   text += ", beyond ";
   if (choice.of_long == Method::kZeroCopy)
     text += named(Method::kZeroCopy) + " where all arrays are in buffers, else ";
   return text + named(Method::kPipelined);
 }
 
-std::size_t class_of(std::size_t bytes, const MethodChoice& choice) {
+std::size_t class_of(std::size_t bytes, bool in_buffers, const MethodChoice& choice) {
+  const MostShort& most = choice.most_short;
   if (bytes == 0) return 0;
-  if (bytes > choice.most_short_bytes) return 3;
+  if (bytes > (in_buffers ? most.bytes_beside_buffers : most.bytes)) return 3;
   return bytes <= Line::kDataBytes ? 1 : 2;
 }
 
@@ -65,7 +70,7 @@ std::string explanation(OperationKind kind, std::size_t bytes, bool in_buffers,
   } else if (terms.forced == method) {
     text += ", as PACELINE_SHM_METHOD asks";
   } else {
-    text += ", as " + reason(method, choice.most_short_bytes, terms);
+    text += ", as " + reason(method, choice.most_short, terms);
   }
   return text + "; " + thresholds(choice) + " (" + std::to_string(terms.ranks) + " ranks)";
 }
@@ -98,7 +103,8 @@ MethodReport::MethodReport(std::shared_ptr<Log> log, Says says, const MethodTerm
 void MethodReport::note(OperationKind kind, std::size_t bytes, bool in_buffers) {
   if (kind == OperationKind::kClose) return;
   const auto which = static_cast<std::size_t>(kind);
-  bool& told = told_[which][2 * class_of(bytes, choices_[which]) + (in_buffers ? 1 : 0)];
+  bool& told =
+      told_[which][2 * class_of(bytes, in_buffers, choices_[which]) + (in_buffers ? 1 : 0)];
   if (told) return;
   told = true;
   tell(kind, bytes, in_buffers);

@@ -232,8 +232,7 @@ class StruckBackend final : public CollectiveBackend {
                                      .shares_cpus = options_.shares_cpus,
                                      .has_buffers = true,
                                      .post_bytes = layout_.post_bytes()});
-    const std::uint64_t chunks =
-        memory_.begin(request, choice.most_short_bytes, protocol_.first_chunk());
+    const std::uint64_t chunks = memory_.begin(request, choice.most_short, protocol_.first_chunk());
     const shm::Flow flow = shm::flow_of(signature.kind);
     const bool everybody = flow != shm::Flow::kFromRoot || chunks > shm::kChunks;
     const bool gathers = choice.of_short == shm::Method::kGathered;

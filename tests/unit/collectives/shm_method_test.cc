@@ -38,9 +38,28 @@ Method all_reduce(std::size_t bytes, bool in_buffers, const MethodTerms& terms) 
 
 TEST(ShmMethod, ShortIsEagerAndLongGoesInBuffersOrThroughChunks) {
   EXPECT_EQ(all_reduce(0, false, kTwo), Method::kEager);
-  EXPECT_EQ(all_reduce(32 * kKiB, true, kTwo), Method::kEager);
+  EXPECT_EQ(all_reduce(32 * kKiB, false, kTwo), Method::kEager);
   EXPECT_EQ(all_reduce(32 * kKiB + 1, true, kTwo), Method::kZeroCopy);
   EXPECT_EQ(all_reduce(32 * kKiB + 1, false, kTwo), Method::kPipelined);
+}
+
+TEST(ShmMethod, InBuffersLessIsShortUnlessRanksShareCpus) {
+  const auto short_beside_buffers = [](OperationKind kind, const MethodTerms& terms) {
+    const MethodChoice choice = choose(kind, terms);
+    EXPECT_EQ(choice.most_short.bytes, choose(kind, forced(Method::kEager)).most_short.bytes);
+    return choice.most_short.bytes_beside_buffers;
+  };
+  EXPECT_EQ(short_beside_buffers(OperationKind::kAllReduce, kTwo), 6 * kKiB);
+  EXPECT_EQ(all_reduce(6 * kKiB + 4, true, kTwo), Method::kZeroCopy);
+  EXPECT_EQ(all_reduce(6 * kKiB + 4, false, kTwo), Method::kEager);
+  EXPECT_EQ(short_beside_buffers(OperationKind::kBroadcast, kTwo), 12 * kKiB);
+  EXPECT_EQ(short_beside_buffers(OperationKind::kAllReduce, crowded(4)), 32 * kKiB);
+  MethodTerms claims = crowded(3);
+  claims.claims = true;
+  EXPECT_EQ(short_beside_buffers(OperationKind::kAllReduce, claims), 4 * kKiB);
+  MethodTerms alone = kTwo;
+  alone.has_buffers = false;
+  EXPECT_EQ(short_beside_buffers(OperationKind::kAllReduce, alone), 32 * kKiB);
 }
 
 TEST(ShmMethod, TheMoreRanksReadAllTheLessIsShort) {
@@ -93,7 +112,7 @@ TEST(ShmMethod, HowACommunicatorIsClosedIsNotForced) {
        {Method::kEager, Method::kGathered, Method::kPipelined, Method::kZeroCopy}) {
     const MethodChoice choice = choose(OperationKind::kClose, forced(method));
     EXPECT_EQ(choice.of_short, Method::kEager);
-    EXPECT_EQ(choice.most_short_bytes, 32 * kKiB);
+    EXPECT_EQ(choice.most_short.bytes, 32 * kKiB);
   }
 }
 
@@ -108,16 +127,17 @@ class Lines final : public Log {
 TEST(ShmMethodReport, SaysTheMethodTheReasonAndTheThresholds) {
   EXPECT_EQ(explanation(OperationKind::kAllReduce, 4, false, kTwo),
             "all_reduce of 4 B: eager in the flag's cache line, as there is a CPU for each rank, "
-            "and each reads all; eager up to 32768 B, beyond zero_copy where all arrays are in "
-            "buffers, else pipelined (2 ranks)");
+            "and each reads all; eager up to 32768 B (6144 B where the last ones were in buffers), "
+            "beyond zero_copy where all arrays are in buffers, else pipelined (2 ranks)");
   EXPECT_EQ(explanation(OperationKind::kAllReduce, 65536, false, kTwo),
             "all_reduce of 65536 B: pipelined, as it is longer than 32768 B, and not all arrays "
-            "are in buffers; eager up to 32768 B, beyond zero_copy where all arrays are in "
-            "buffers, else pipelined (2 ranks)");
+            "are in buffers; eager up to 32768 B (6144 B where the last ones were in buffers), "
+            "beyond zero_copy where all arrays are in buffers, else pipelined (2 ranks)");
   EXPECT_EQ(explanation(OperationKind::kBroadcast, 4, false, forced(Method::kGathered)),
             "broadcast of 4 B: eager in the flag's cache line, as PACELINE_SHM_METHOD=gathered "
-            "cannot be: only all_reduce and barrier have one result; eager up to 32768 B, beyond "
-            "zero_copy where all arrays are in buffers, else pipelined (2 ranks)");
+            "cannot be: only all_reduce and barrier have one result; eager up to 32768 B (12288 B "
+            "where the last ones were in buffers), beyond zero_copy where all arrays are in "
+            "buffers, else pipelined (2 ranks)");
 }
 
 TEST(ShmMethodReport, ExplainsEachClassOnce) {
@@ -159,8 +179,8 @@ TEST(ShmMethod, RanksThatAreForcedDifferentlyAreToldSo) {
                            status.text().find("PACELINE_SHM_METHOD") != std::string::npos;
       return says_so ? Status() : status.with_context("not told");
     };
-    const Status status =
-        testing::run_ranks({.mode = Mode::kDirectThreads, .ranks = 3, .method = of_last}, body);
+    const Status status = testing::run_ranks(
+        {.mode = Mode::kDirectThreads, .ranks = 3, .shared = {.method = of_last}}, body);
     EXPECT_TRUE(status.ok()) << word_of(method) << ": " << status.to_string();
   }
 }
