@@ -15,8 +15,8 @@
 
 namespace paceline::testing {
 
-// Of long operations where all arrays lie in buffers.
-enum class Buffers : std::uint8_t { kNone, kReached, kWithoutFences };
+// Where arrays of long operations lie in buffers: nowhere, on all ranks but rank 0, everywhere.
+enum class Buffers : std::uint8_t { kNone, kNotAll, kReached, kWithoutFences };
 
 // The backend's Memory. A load takes any value that it may.
 template <std::uint64_t Calls, std::uint64_t Chunks, std::uint64_t TrueChunks = Chunks,
@@ -31,7 +31,7 @@ struct ModelAccess {
   static constexpr std::uint64_t kExchangePlaces = 2;
   static constexpr std::uint64_t kPosts = kCallPlaces + kExchangePlaces;
   static constexpr std::uint64_t kChunkPlaces = TrueChunks;
-  static constexpr bool kHasBuffers = Of != Buffers::kNone;
+  static constexpr bool kHasBuffers = Of == Buffers::kReached || Of == Buffers::kWithoutFences;
 
   ModelMemory& memory;
   int rank;
@@ -152,6 +152,9 @@ struct ModelAccess {
     if (Of != Buffers::kWithoutFences) memory.fence_seq_cst(rank);
   }
 
+  bool needs_chunks() const {
+    return Of == Buffers::kNone || (Of == Buffers::kNotAll && rank == 0);
+  }
   // What is offered is read from where it was contributed.
   std::optional<std::uint64_t> begin_direct(std::uint64_t operation, const shm::Form&) const {
     if (!kHasBuffers) return {};

@@ -95,6 +95,16 @@ TEST(FlagProtocol, LongOperationsOfThree) {
   expect_right(3, {all_to_all(1)});
 }
 
+// Who does not know meets the others first.
+TEST(FlagProtocol, LongOperationsThatNotAllStageEarly) {
+  using NotAll = ModelAccess<2, 1, 1, 2, Buffers::kNotAll>;
+  expect_right<NotAll>(2, {all_reduce(2)});
+  expect_right<NotAll>(2, {all_reduce(1), broadcast(0, 1), all_to_all(1)});
+  expect_right<NotAll>(2, {long_broadcast(0, 2), long_broadcast(1, 1), all_reduce(1)});
+  expect_right<NotAll>(2, {gathered_all_to_all(1), gathered_all_reduce(1)});
+  expect_right<NotAll>(3, {all_to_all(1)});
+}
+
 // With one array of each rank in a buffer, which its program writes and reads.
 using Reached = ModelAccess<2, 1, 1, 2, Buffers::kReached>;
 using WithoutFences = ModelAccess<2, 1, 1, 2, Buffers::kWithoutFences>;

@@ -10,6 +10,10 @@ namespace {
 
 // Between two looks at whether others have given up.
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+// Where arrays do not stay in the caches, what is in flight should beside them. 2 ranks on 2 CPUs,
+// in turn with chunks of 512 KiB, which are 0 to 15 % quicker up to 8 MiB: 16 MiB 0.73 and 0.89 of
+// the time, 32 MiB 0.81 and 0.83, 64 MiB 0.90 and 0.95.
+constexpr std::size_t kStreamedChunkBytes = std::size_t{128} << 10;
 // Of all ranks' arrays together: stays in a cache until it is written a second time. 2 ranks, in
 // turn with a quarter of it: 0 to 1 % less time up to 4 MiB, 4 to 5 % beyond.
 constexpr std::size_t kBlocksBytes = std::size_t{128} << 10;
@@ -44,7 +48,8 @@ void Memory::note_habit_of_all(std::uint64_t operation) {
 std::uint64_t Memory::begin_chunks(std::uint64_t first_chunk) {
   short_bytes_ = 0;
   const std::size_t blocks = blocks_of(request_->signature.kind, layout_.ranks());
-  std::size_t share = layout_.chunk_bytes() / blocks;
+  const std::size_t most = is_streamed() ? kStreamedChunkBytes : layout_.chunk_bytes();
+  std::size_t share = std::min(most, layout_.chunk_bytes()) / blocks;
   if (share > kPairBytes) share = share / kPairBytes * kPairBytes;
   chunk_count_ = share / element_bytes_;
   first_chunk_ = first_chunk;
@@ -282,9 +287,11 @@ void Memory::reduce(std::uint64_t chunk) {
         rank == rank_ ? request_->input + bytes(range.begin) : layout_.staged(rank, chunk);
     operands_[static_cast<std::size_t>(rank)] = whole + bytes(own.begin);
   }
-  std::byte* const result = layout_.result(rank_, chunk);
-  reduce_all(result, own.size());
-  std::memcpy(request_->output + bytes(range.begin + own.begin), result, bytes(own.size()));
+  // Not the other way round: a copy takes over whole lines that others have read, a sum fetches
+  // them before it writes them.
+  std::byte* const output = request_->output + bytes(range.begin + own.begin);
+  reduce_all(output, own.size());
+  std::memcpy(layout_.result(rank_, chunk), output, bytes(own.size()));
 }
 
 void Memory::drain(std::uint64_t chunk) {

@@ -137,6 +137,10 @@ class Memory {
           ->ring_behind_fence();
   }
 
+  bool needs_chunks() const {
+    return arenas_.own == nullptr || (is_read() && offer_.input == Offer::kNone) ||
+           (is_written() && offer_.output == Offer::kNone);
+  }
   std::optional<std::uint64_t> begin_direct(std::uint64_t operation, const Form& form);
   void make_piece(std::uint64_t piece);
 

@@ -32,6 +32,12 @@ class Pipeline {
     staged_ = reduced_ = drained_ = 0;
   }
 
+  /// Before the ranks have met: what the others can take as soon as they have.
+  void stage_early(Memory& memory, Seen<Memory>& seen) {
+    const bool stages = form_.flow != Flow::kFromRoot || seen.is_own(form_.root);
+    if (stages) try_stage(memory, seen);
+  }
+
   /// kEnded: this rank has nothing more to do.
   Progress step(Memory& memory, Seen<Memory>& seen) {
     if (form_.flow == Flow::kFromRoot) return step_broadcast(memory, seen);

@@ -57,6 +57,7 @@ namespace paceline::shm {
 ///   void advance(Counter, value)              release, and wakes who may wait for it
 ///   void set(Counter, value)                  release; nobody waits for it
 ///   void fence()                              sequentially consistent
+///   bool needs_chunks()                       this rank's arrays lie where others do not reach
 ///   std::optional<std::uint64_t> begin_direct(operation, form)
 ///                                             reads what was contributed: the pieces of this
 ///                                             rank's part, or of all where they are claimed, or
@@ -78,6 +79,7 @@ class Protocol {
     explains_ = form.everybody;
     met_ = form.everybody ? 0 : form.root;
     stage_ = contributes() ? Stage::kPlace : Stage::kMeet;
+    if (form.chunks > 0) pipeline_.start(form, first_chunk_);
   }
 
   /// Does this rank's contribution begin the operation?
@@ -169,6 +171,7 @@ class Protocol {
     if (!seen_.reached(memory, Counter::kDone, done_before_place())) return Progress::kWaits;
     memory.publish(operation_, flag_, form_.everybody);
     if (!form_.everybody) memory.explain(operation_);
+    if (form_.chunks > 0) stage_early(memory);
     if (form_.gathered) {
       stage_ = memory.arrive(operation_) ? Stage::kGather : Stage::kResult;
       met_ = rank_;
@@ -178,6 +181,11 @@ class Protocol {
     stage_ = Stage::kMeet;
     if (!form_.everybody) begin_long_if_it_is(memory);
     return Progress::kMoved;
+  }
+
+  // Who knows that chunks will have to do need not wait for the others to say so.
+  [[gnu::noinline]] void stage_early(Memory& memory) {
+    if (form_.everybody && memory.needs_chunks()) pipeline_.stage_early(memory, seen_);
   }
 
   std::uint64_t done_before_place() const {
@@ -272,7 +280,6 @@ class Protocol {
     const std::uint64_t last_chunk = first_chunk_ + form_.chunks;
     if (!pieces) {
       stage_ = Stage::kPipeline;
-      pipeline_.start(form_, first_chunk_);
     } else if (form_.claimed) {
       stage_ = Stage::kClaimed;
       claimed_.start(operation_, *pieces, last_chunk);

@@ -111,6 +111,7 @@ class StrikingMemory {
     const Passage passage(striker_, Step::kFence);
     shm::Memory::fence();
   }
+  bool needs_chunks() const { return memory_.needs_chunks(); }
   std::optional<std::uint64_t> begin_direct(std::uint64_t operation, const shm::Form& form) {
     const Passage passage(striker_, Step::kBeginDirect);
     return memory_.begin_direct(operation, form);
