@@ -114,6 +114,14 @@ Result<SocketAddress> SocketAddress::of_remote_end(int fd) {
   return address;
 }
 
+int SocketAddress::port() const {
+  if (storage_.ss_family == AF_INET)
+    return ntohs(reinterpret_cast<const sockaddr_in*>(&storage_)->sin_port);
+  if (storage_.ss_family == AF_INET6)
+    return ntohs(reinterpret_cast<const sockaddr_in6*>(&storage_)->sin6_port);
+  return 0;
+}
+
 std::string SocketAddress::to_string() const {
   char text[INET6_ADDRSTRLEN] = "";
   if (storage_.ss_family == AF_INET) {

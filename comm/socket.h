@@ -27,6 +27,8 @@ class SocketAddress {
   std::string to_string() const;
   bool is_unix() const { return storage_.ss_family == AF_UNIX; }
   int family() const { return storage_.ss_family; }
+  /// Of an internet address; else 0.
+  int port() const;
   const sockaddr* data() const { return reinterpret_cast<const sockaddr*>(&storage_); }
   socklen_t size() const { return size_; }
 

@@ -2,7 +2,10 @@
 #include "launcher/agent/agent.h"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -52,6 +55,14 @@ std::shared_ptr<Log> make_log(const Variables& changes) {
   return make_stderr_log({.level = environment.ok() ? environment->log_level : LogLevel::kWarning});
 }
 
+Result<JobKey> job_key_of(const messages::Start& start) {
+  std::array<std::byte, JobKey::kBytes> bytes;
+  if (start.job_key().size() != bytes.size())
+    return Status(Code::kInternal, Scope::kOperation, "the head sent no key of the job");
+  std::memcpy(bytes.data(), start.job_key().data(), bytes.size());
+  return JobKey::from_bytes(bytes);
+}
+
 class Agent {
  public:
   Agent(UniqueFd head, std::unique_ptr<ChildProcess> helper, UniqueFd standard_input)
@@ -68,6 +79,7 @@ class Agent {
   void receive(const messages::ToAgent& message);
   Status start(const messages::Start& start);
   Result<HostFacts> prepare(const messages::Start& start);
+  Result<messages::Meeting> open_meeting(const messages::Start& start, JobKey key);
   void refuse_all(const messages::Start& start, const ProgramFile& program);
   Status send_program(const messages::Start& start, const messages::App& app,
                       const HostFacts& facts, const std::string& path);
@@ -174,19 +186,44 @@ void Agent::refuse_all(const messages::Start& start, const ProgramFile& program)
 }
 
 Result<HostFacts> Agent::prepare(const messages::Start& start) {
-  const std::string store = "@paceline-" + start.job_id();
-  PACELINE_TRY_ASSIGN(const int port, free_port());
-  const auto live = [this](std::string_view key) { return flights_.answer(key); };
-  PACELINE_TRY_ASSIGN(
-      store_,
-      StoreServer::serve_unix(store, {.log = make_log(start.apps(0).environment()), .live = live}));
-  PACELINE_TRY_ASSIGN(const JobKey key, JobKey::generate());
+  PACELINE_TRY_ASSIGN(JobKey key, job_key_of(start));
   PACELINE_TRY_ASSIGN(job_key_, key.to_memfd());
+  HostFacts facts{.allowed_cpus = allowed_cpus(), .meeting = start.meeting()};
+  if (!start.has_meeting()) {
+    PACELINE_TRY_ASSIGN(facts.meeting, open_meeting(start, std::move(key)));
+  }
+  messages::FromAgent ready;
+  *ready.mutable_ready()->mutable_meeting() = facts.meeting;
+  ready.mutable_ready()->set_time_ns(clock_.now().time_since_epoch().count());
+  tell(ready);
   ranks_left_ = start.local_ranks();
   streams_ =
       std::make_unique<RankStreams>(loop_, start, std::move(standard_input_),
                                     [this](const messages::FromAgent& message) { tell(message); });
-  return HostFacts{.allowed_cpus = allowed_cpus(), .master_port = port, .store = "unix:" + store};
+  return facts;
+}
+
+// On one host others than its user and root are refused by the kernel, elsewhere for want of the
+// key.
+Result<messages::Meeting> Agent::open_meeting(const messages::Start& start, JobKey key) {
+  const auto live = [this](std::string_view what) { return flights_.answer(what); };
+  const StoreServerOptions options{.log = make_log(start.apps(0).environment()), .live = live};
+  messages::Meeting meeting;
+  if (start.address().empty()) {
+    const std::string name = "@paceline-" + start.job_id();
+    PACELINE_TRY_ASSIGN(store_, StoreServer::serve_unix(name, options));
+    meeting.set_store("unix:" + name);
+    meeting.set_master_address("127.0.0.1");
+  } else {
+    PACELINE_TRY_ASSIGN(const SocketAddress address, SocketAddress::resolve(start.address(), 0));
+    PACELINE_TRY_ASSIGN(
+        store_, StoreServer::serve_tcp(address, std::make_unique<JobKey>(std::move(key)), options));
+    meeting.set_store("tcp:" + store_->address().to_string());
+    meeting.set_master_address(start.address());
+  }
+  PACELINE_TRY_ASSIGN(const int port, free_port(meeting.master_address()));
+  meeting.set_master_port(static_cast<std::uint32_t>(port));
+  return meeting;
 }
 
 Status Agent::send_program(const messages::Start& start, const messages::App& app,

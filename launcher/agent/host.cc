@@ -3,11 +3,12 @@
 #include <array>
 #include <cstddef>
 
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "comm/base/try.h"
 #include "comm/base/unique_fd.h"
+#include "comm/socket.h"
 #include "launcher/process/system.h"
 
 namespace paceline::launcher {
@@ -19,17 +20,13 @@ std::string host_name() {
   return whole.substr(0, whole.find('.'));
 }
 
-Result<int> free_port() {
-  const UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  auto* generic = reinterpret_cast<sockaddr*>(&address);
-  if (!socket || ::bind(socket.get(), generic, size) != 0 ||
-      ::getsockname(socket.get(), generic, &size) != 0)
-    return system_error("find a free port on 127.0.0.1");
-  return ntohs(address.sin_port);
+Result<int> free_port(const std::string& address) {
+  PACELINE_TRY_ASSIGN(const SocketAddress any, SocketAddress::resolve(address, 0));
+  const UniqueFd socket(::socket(any.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!socket || ::bind(socket.get(), any.data(), any.size()) != 0)
+    return system_error("find a free port on " + address);
+  PACELINE_TRY_ASSIGN(const SocketAddress bound, SocketAddress::of_local_end(socket.get()));
+  return bound.port();
 }
 
 }  // namespace paceline::launcher

@@ -10,7 +10,7 @@ namespace paceline::launcher {
 /// The kernel's host name up to the first dot.
 std::string host_name();
 
-/// A TCP port on the loopback address that nobody used a moment ago.
-Result<int> free_port();
+/// A TCP port on this host's `address` that nobody used a moment ago.
+Result<int> free_port(const std::string& address);
 
 }  // namespace paceline::launcher

@@ -33,8 +33,9 @@ Variables suggested_variables(const messages::Start& start, const HostFacts& fac
   const int ranks = static_cast<int>(start.local_ranks());
   if (!is_set("OMP_NUM_THREADS"))
     add(variables, "OMP_NUM_THREADS", std::max(1, facts.allowed_cpus / ranks));
-  add(variables, "MASTER_ADDR", "127.0.0.1");
-  add(variables, "MASTER_PORT", facts.master_port);
+  add(variables, "MASTER_ADDR", facts.meeting.master_address());
+  add(variables, "MASTER_PORT", static_cast<int>(facts.meeting.master_port()));
+  if (!start.address().empty()) add(variables, "PACELINE_BIND_ADDRESS", start.address());
   return variables;
 }
 
@@ -54,7 +55,7 @@ Variables identity_variables(const messages::Start& start, const HostFacts& fact
   add(variables, "OMPI_COMM_WORLD_LOCAL_RANK", local_rank);
   add(variables, "OMPI_COMM_WORLD_LOCAL_SIZE", local_world_size);
   add(variables, "OMPI_COMM_WORLD_NODE_RANK", local_rank);
-  add(variables, "PACELINE_STORE", facts.store);
+  add(variables, "PACELINE_STORE", facts.meeting.store());
   add(variables, "PACELINE_JOB_ID", start.job_id());
   add(variables, "PACELINE_HOST", start.host());
   add(variables, "PACELINE_JOB_KEY_FD", kJobKeyFd);

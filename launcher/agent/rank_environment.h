@@ -18,8 +18,7 @@ using Variables = google::protobuf::RepeatedPtrField<messages::Variable>;
 /// What an agent knows beside its Start.
 struct HostFacts {
   int allowed_cpus = 1;
-  int master_port = 0;  ///< a port that was free, left to the program
-  std::string store;    ///< "unix:@name"
+  messages::Meeting meeting;
 };
 
 /// What holds unless the user set it: OMP_NUM_THREADS, and where rank 0 may serve.

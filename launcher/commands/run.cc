@@ -13,10 +13,12 @@
 
 #include "comm/base/random.h"
 #include "comm/base/try.h"
+#include "comm/job_key.h"
 #include "launcher/agent/host.h"
 #include "launcher/commands/command.h"
 #include "launcher/engines/local.h"
 #include "launcher/head/head.h"
+#include "launcher/head/job_start.h"
 #include "launcher/head/preflight.h"
 #include "launcher/job/record.h"
 #include "launcher/job/registry.h"
@@ -40,6 +42,13 @@ Result<std::string> make_job_id() {
     id += kDigits[std::to_integer<unsigned>(byte) & 15];
   }
   return id;
+}
+
+Result<std::string> make_job_key() {
+  PACELINE_TRY_ASSIGN(const JobKey key, JobKey::generate());
+  std::array<std::byte, JobKey::kBytes> bytes;
+  key.copy_to(bytes);
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
 // A folder that has been removed has no name; what is relative to it fails when it is used.
@@ -113,18 +122,20 @@ Result<int> run_job(JobSpec job) {
   PACELINE_TRY_ASSIGN(const StartedAgent agent, start_local_agent(loop, leave));
   ::signal(SIGPIPE, SIG_IGN);
   Console console(loop, STDOUT_FILENO, STDERR_FILENO);
-  messages::Start start = Head::make_start(job);
+  messages::Start start = start_of(job);
   start.set_job_id(id);
   start.set_output_directory(
       expand_output_directory(job.output_directory, start.job_id(), current_directory()));
-  start.set_host(host_name());
   start.set_cgroup(entered.cgroup);
   start.set_terminal(console.output_is_terminal());
-  Head head(loop, *agent.channel, console, std::move(job));
+  PACELINE_TRY_ASSIGN(*start.mutable_job_key(), make_job_key());
+  const HostShare share{.host = host_name(), .first_rank = 0, .ranks = job.ranks()};
+  Head head(loop, console, std::move(job),
+            {{.channel = *agent.channel, .start = part_of(start, share, 0)}});
   PACELINE_TRY_ASSIGN(const auto signals,
                       SignalSource::watch(loop, signals_to_heed(),
                                           [&head](int signal) { head.signalled(signal); }));
-  const int code = head.run(start);
+  const int code = head.run();
   // What is to end before this process does need not wait for it to clear up.
   hold.let_go();
   return code;

@@ -44,13 +44,23 @@ std::string in_words(const messages::RankExited& exited) {
          memory_text(exited.peak_memory_kib()) + in_last_operation(exited.last_operation());
 }
 
+std::string in_host(const messages::Start& start, const std::string& text) {
+  return "host " + start.host() + ": " + text;
+}
+
 }  // namespace
 
-Head::Head(EventLoop& loop, AgentChannel& agent, Console& console, JobSpec job)
-    : loop_(loop), agent_(agent), console_(console), job_(std::move(job)) {
+Head::Head(EventLoop& loop, Console& console, JobSpec job, std::vector<HostAgent> agents)
+    : loop_(loop), console_(console), job_(std::move(job)) {
   outcome_.ranks = job_.ranks();
+  hosts_.reserve(agents.size());
+  for (HostAgent& agent : agents)
+    hosts_.push_back({.agent = agent.channel, .start = std::move(agent.start)});
+  for (const Host& host : hosts_) {
+    for (std::uint32_t i = 0; i < host.start.local_ranks(); ++i) ranks_.push_back({.host = &host});
+  }
   console_.when_drained([this] {
-    agent_.set_reading(true);
+    set_reading(true);
     end_when_printed();
   });
   console_.when_output_broken([this](int error) {
@@ -60,43 +70,13 @@ Head::Head(EventLoop& loop, AgentChannel& agent, Console& console, JobSpec job)
   });
 }
 
-messages::Start Head::make_start(const JobSpec& job) {
-  messages::Start start;
-  start.set_world_size(static_cast<std::uint32_t>(job.ranks()));
-  start.set_local_ranks(static_cast<std::uint32_t>(job.ranks()));
-  for (const ProgramSpec& program : job.programs) {
-    messages::App& app = *start.add_apps();
-    app.set_ranks(static_cast<std::uint32_t>(program.ranks));
-    for (const std::string& word : program.command) app.add_command(word);
-    for (const EnvironmentSetting& setting : program.environment) {
-      messages::Variable& variable = *app.add_environment();
-      variable.set_name(setting.name);
-      variable.set_value(setting.value.value_or(""));
-    }
-    app.set_working_directory(program.working_directory);
-  }
-  start.set_split_lines(job.splits_lines());
-  start.set_output_directory(job.output_directory);
-  for (int rank = 0; rank < job.ranks(); ++rank)
-    start.add_on_console(job.console_ranks.contains(rank));
-  if (job.stdin_rank) start.set_stdin_rank(static_cast<std::uint32_t>(*job.stdin_rank));
-  return start;
-}
-
-int Head::run(const messages::Start& start) {
-  host_ = start.host();
-  ranks_.resize(start.world_size());
+int Head::run() {
   for (std::size_t i = 0; i < ranks_.size() && job_.tags(); ++i)
-    ranks_[i].tag = output_tag(static_cast<int>(i), host_);
-  agent_.open([this](const messages::FromAgent& message) { receive(message); },
-              [this](const Status& why) { agent_lost(why); });
-  messages::ToAgent message;
-  *message.mutable_start() = start;
-  if (const Status sent = agent_.send(message); !sent.ok()) {
-    outcome_.cause = StopCause::kLauncher;
-    console_.say("the program's arguments and variables are too long: " + sent.text());
-    finish();
-  }
+    ranks_[i].tag = output_tag(static_cast<int>(i), ranks_[i].host->start.host());
+  for (Host& host : hosts_)
+    host.agent.open([this, &host](const messages::FromAgent& message) { receive(host, message); },
+                    [this, &host](const Status& why) { agent_lost(host, why); });
+  start(hosts_.front());
   if (job_.timeout > Duration::zero())
     loop_.after(job_.timeout, [this] {
       stop(StopCause::kTimeout, SIGTERM,
@@ -109,45 +89,68 @@ int Head::run(const messages::Start& start) {
   return exit_code(outcome_);
 }
 
-// ---- What the agent tells ------------------------------------------------------------------
+void Head::start(Host& host) {
+  messages::ToAgent message;
+  *message.mutable_start() = host.start;
+  const Status sent = host.agent.send(message);
+  host.started = sent.ok();
+  if (sent.ok()) return;
+  stop(StopCause::kLauncher, SIGKILL,
+       "the program's arguments and variables are too long: " + sent.text());
+  finish(host);
+}
 
-void Head::receive(const messages::FromAgent& message) {
+// ---- What the agents tell ------------------------------------------------------------------
+
+void Head::receive(Host& host, const messages::FromAgent& message) {
   switch (message.kind_case()) {
+    case messages::FromAgent::kReady:
+      return ready(host, message.ready());
     case messages::FromAgent::kStarted:
-      if (Rank* rank = find(message.started().rank())) rank->pid = message.started().pid();
+      if (Rank* rank = find(host, message.started().rank())) rank->pid = message.started().pid();
       return;
     case messages::FromAgent::kOutput:
-      return print(message.output());
+      return print(host, message.output());
     case messages::FromAgent::kExited:
-      return rank_ended(message.exited());
+      return rank_ended(host, message.exited());
     case messages::FromAgent::kRefused:
-      return refused(message.refused());
+      return refused(host, message.refused());
     case messages::FromAgent::kFailure:
-      return stop(StopCause::kLauncher, SIGKILL, "host " + host_ + ": " + message.failure().text());
+      return stop(StopCause::kLauncher, SIGKILL, in_host(host.start, message.failure().text()));
     case messages::FromAgent::kNotice:
-      return console_.say("host " + host_ + ": " + message.notice().text());
+      return console_.say(in_host(host.start, message.notice().text()));
     case messages::FromAgent::kFinished:
-      return finish();
+      return finish(host);
     case messages::FromAgent::KIND_NOT_SET:
       return;
   }
 }
 
-void Head::print(const messages::RankOutput& output) {
-  const Rank* rank = find(output.rank());
-  if (rank == nullptr) return;
-  console_.print(output.stream(), rank->tag, output.text(), output.ending());
-  if (console_.backlog_bytes() > kMaxBacklogBytes) agent_.set_reading(false);
+// Clocks of hosts are apart by what they are at the same moment, but for the message's way.
+void Head::ready(Host& host, const messages::Ready& ready) {
+  host.clock_ahead_ns = ready.time_ns() - loop_.clock().now().time_since_epoch().count();
+  if (&host != &hosts_.front() || outcome_.cause) return;
+  for (std::size_t i = 1; i < hosts_.size(); ++i) {
+    *hosts_[i].start.mutable_meeting() = ready.meeting();
+    start(hosts_[i]);
+  }
 }
 
-void Head::rank_ended(const messages::RankExited& exited) {
-  Rank* rank = find(exited.rank());
+void Head::print(const Host& host, const messages::RankOutput& output) {
+  const Rank* rank = find(host, output.rank());
+  if (rank == nullptr) return;
+  console_.print(output.stream(), rank->tag, output.text(), output.ending());
+  if (console_.backlog_bytes() > kMaxBacklogBytes) set_reading(false);
+}
+
+void Head::rank_ended(const Host& host, const messages::RankExited& exited) {
+  Rank* rank = find(host, exited.rank());
   if (rank == nullptr) return;
   rank->ended = true;
   rank->end = in_words(exited);
   RankEnd end{.rank = static_cast<int>(exited.rank()),
               .wait_status = exited.wait_status(),
-              .time_ns = exited.time_ns()};
+              .time_ns = exited.time_ns() - host.clock_ahead_ns};
   if (exited.has_blamed()) end.blamed = static_cast<int>(exited.blamed());
   outcome_.ends.push_back(end);
   const std::string operation = in_last_operation(exited.last_operation());
@@ -164,8 +167,9 @@ void Head::judge() {
   if (std::exchange(judging_, true)) return;
   loop_.after(kSettling, [this] {
     const auto blamed = root_cause(outcome_.ends)->blamed;
-    const Rank* rank = blamed ? find(static_cast<std::uint32_t>(*blamed)) : nullptr;
-    const Duration more = rank != nullptr && !rank->ended ? kBlamePatience : Duration::zero();
+    const bool is_left = blamed && *blamed >= 0 && std::cmp_less(*blamed, ranks_.size()) &&
+                         !ranks_[static_cast<std::size_t>(*blamed)].ended;
+    const Duration more = is_left ? kBlamePatience : Duration::zero();
     loop_.after(more, [this] {
       if (!outcome_.cause) blame(*root_cause(outcome_.ends));
     });
@@ -181,27 +185,28 @@ void Head::blame(const RankEnd& culprit) {
 }
 
 // Every rank is refused for the same reason; the first one to say so stops the job.
-void Head::refused(const messages::RankRefused& refused) {
-  if (Rank* rank = find(refused.rank())) rank->ended = true;
+void Head::refused(const Host& host, const messages::RankRefused& refused) {
+  if (Rank* rank = find(host, refused.rank())) rank->ended = true;
   if (outcome_.cause) return;
   outcome_.refused_errno = refused.error();
-  stop(StopCause::kRefused, SIGKILL, "host " + host_ + ": " + refused.text());
+  stop(StopCause::kRefused, SIGKILL, in_host(host.start, refused.text()));
 }
 
-void Head::agent_lost(const Status& why) {
-  if (finished_) return;
+void Head::agent_lost(Host& host, const Status& why) {
+  if (host.finished) return;
   stop(StopCause::kLauncher, SIGKILL,
-       "host " + host_ + ": the agent is gone" + (why.ok() ? "" : ": " + why.text()) +
-           "; it and all its ranks were killed");
-  finish();
+       in_host(host.start, "the agent is gone" + (why.ok() ? "" : ": " + why.text()) +
+                               "; it and all its ranks were killed"));
+  finish(host);
 }
 
-Head::Rank* Head::find(std::uint32_t rank) {
-  return rank < ranks_.size() ? &ranks_[rank] : nullptr;
+// A host's agent speaks of its own ranks only.
+Head::Rank* Head::find(const Host& host, std::uint32_t rank) {
+  return rank < ranks_.size() && ranks_[rank].host == &host ? &ranks_[rank] : nullptr;
 }
 
 std::string Head::describe_rank(std::size_t rank) const {
-  return "rank " + std::to_string(rank) + " on host " + host_ + " (pid " +
+  return "rank " + std::to_string(rank) + " on host " + ranks_[rank].host->start.host() + " (pid " +
          std::to_string(ranks_[rank].pid) + ")";
 }
 
@@ -244,8 +249,7 @@ void Head::order_stop(int signal) {
   messages::ToAgent message;
   message.mutable_stop()->set_signal(signal);
   message.mutable_stop()->set_grace_ns(job_.grace.count());
-  // A stop is a few bytes: what could fail is the connection, and that is told by agent_lost().
-  [[maybe_unused]] const Status sent = agent_.send(message);
+  tell_all(message);
   // A failed rank's last words wait for their reader, however slow; whoever has had enough of the
   // job itself does not.
   if (outcome_.cause == StopCause::kRankFailed && signal != SIGKILL) return;
@@ -263,8 +267,18 @@ void Head::give_up_output() {
 void Head::pass_on(int signal) {
   messages::ToAgent message;
   message.mutable_signal()->set_signal(signal);
-  // As with a stop.
-  [[maybe_unused]] const Status sent = agent_.send(message);
+  tell_all(message);
+}
+
+void Head::tell_all(const messages::ToAgent& message) {
+  for (const Host& host : hosts_) {
+    // It is a few bytes: what could fail is the connection, and that is told by agent_lost().
+    [[maybe_unused]] const Status sent = host.agent.send(message);
+  }
+}
+
+void Head::set_reading(bool on) {
+  for (const Host& host : hosts_) host.agent.set_reading(on);
 }
 
 // How the others than the culprit ended, unless they ended well.
@@ -284,6 +298,15 @@ std::string Head::victims() const {
   add(obeyed, "stopped by SIGTERM");
   add(killed, "by SIGKILL");
   return text.empty() ? "" : "other ranks ended: " + text;
+}
+
+// Agents that were told nothing have nothing to tell.
+void Head::finish(Host& host) {
+  host.finished = true;
+  const bool all = std::all_of(hosts_.begin(), hosts_.end(), [this](const Host& one) {
+    return one.finished || (!one.started && outcome_.cause);
+  });
+  if (all && !finished_) finish();
 }
 
 void Head::finish() {

@@ -18,36 +18,51 @@
 
 namespace paceline::launcher {
 
-/// One job with one agent. Belongs to the loop's thread; everything it is given is borrowed.
+/// The agent of a host, and what it is to start there (job_start.h).
+struct HostAgent {
+  AgentChannel& channel;  ///< borrowed
+  messages::Start start;
+};
+
+/// One job. Belongs to the loop's thread; everything it is given is borrowed.
 class Head {
  public:
-  Head(EventLoop& loop, AgentChannel& agent, Console& console, JobSpec job);
+  /// The hosts in the order of their ranks. The first one's agent opens the job's meeting, and the
+  /// others start once it is open.
+  Head(EventLoop& loop, Console& console, JobSpec job, std::vector<HostAgent> agents);
 
-  /// What is the agent's start message without a host to run it on: everything that the job says.
-  static messages::Start make_start(const JobSpec& job);
-
-  /// Runs the job on `start.host()` to its end and returns the exit code.
-  int run(const messages::Start& start);
+  /// Runs the job to its end and returns the exit code.
+  int run();
   /// SIGINT, SIGTERM or SIGHUP came: the ranks get the first one; a second one kills them.
   /// SIGTSTP stops the ranks and then this process. Any other is passed on.
   void signalled(int signal);
 
  private:
+  struct Host {
+    AgentChannel& agent;
+    messages::Start start;
+    std::int64_t clock_ahead_ns = 0;  // of this host's
+    bool started = false;             // its agent has been told to
+    bool finished = false;            // its agent has nothing more to tell
+  };
   struct Rank {
+    const Host* host = nullptr;
     std::int64_t pid = 0;
     std::string tag;
     bool ended = false;
     std::string end;  // in words
   };
 
-  void receive(const messages::FromAgent& message);
-  void print(const messages::RankOutput& output);
-  void rank_ended(const messages::RankExited& exited);
+  void start(Host& host);
+  void receive(Host& host, const messages::FromAgent& message);
+  void ready(Host& host, const messages::Ready& ready);
+  void print(const Host& host, const messages::RankOutput& output);
+  void rank_ended(const Host& host, const messages::RankExited& exited);
   void judge();
   void blame(const RankEnd& culprit);
-  void refused(const messages::RankRefused& refused);
-  void agent_lost(const Status& why);
-  Rank* find(std::uint32_t rank);
+  void refused(const Host& host, const messages::RankRefused& refused);
+  void agent_lost(Host& host, const Status& why);
+  Rank* find(const Host& host, std::uint32_t rank);
   std::string describe_rank(std::size_t rank) const;
   std::string victims() const;
   std::size_t ranks_left() const;
@@ -56,18 +71,20 @@ class Head {
   void order_stop(int signal);
   void give_up_output();
   void pass_on(int signal);
+  void tell_all(const messages::ToAgent& message);
+  void set_reading(bool on);
+  void finish(Host& host);
   void finish();
   void end_when_printed();
 
   EventLoop& loop_;
-  AgentChannel& agent_;
   Console& console_;
   JobSpec job_;
-  std::string host_;
+  std::vector<Host> hosts_;
   std::vector<Rank> ranks_;
   JobOutcome outcome_;
   bool judging_ = false;   // a rank has failed; who is to blame is decided in a moment
-  bool finished_ = false;  // the agent has nothing more to tell
+  bool finished_ = false;  // no agent has anything more to tell
 };
 
 }  // namespace paceline::launcher

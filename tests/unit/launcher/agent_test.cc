@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "comm/job_key.h"
 #include "comm/socket.h"
 #include "launcher/channel/channel.h"
 #include "launcher/process/process.h"
@@ -72,6 +73,7 @@ class AgentTest : public ::testing::Test {
     messages::ToAgent message;
     messages::Start& start = *message.mutable_start();
     start.set_job_id(job_);
+    start.set_job_key(std::string(JobKey::kBytes, 'k'));
     start.set_world_size(1);
     start.set_local_ranks(1);
     messages::App& app = *start.add_apps();

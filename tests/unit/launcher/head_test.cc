@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "launcher/head/job_start.h"
 #include "launcher/process/system.h"
 
 namespace paceline::launcher {
@@ -27,8 +28,10 @@ class ScriptedAgent final : public AgentChannel {
     if (message.has_stop()) stops.push_back(message.stop().signal());
     if (message.has_signal()) passed_on.push_back(message.signal().signal());
     if (message.has_stop() && !dies_at_stop) say_later(finished());
-    if (message.has_start())
+    if (message.has_start()) {
+      starts.push_back(message.start());
       for (const messages::FromAgent& line : script) say_later(line);
+    }
     return Status();
   }
   std::size_t backlog_bytes() const override { return 0; }
@@ -43,6 +46,7 @@ class ScriptedAgent final : public AgentChannel {
   }
 
   std::vector<messages::FromAgent> script;
+  std::vector<messages::Start> starts;
   std::vector<int> stops;
   std::vector<int> passed_on;
   bool dies_at_stop = false;
@@ -79,12 +83,32 @@ class HeadTest : public testing::Test {
     job.programs.resize(1);
     job.programs[0].ranks = ranks;
     job.programs[0].command = {"program"};
-    Head head(loop_, agent_, console_, job);
-    messages::Start start = Head::make_start(job);
-    start.set_host("h");
+    const messages::Start start = start_of(job);
+    Head head(loop_, console_, job,
+              {{.channel = agent_, .start = part_of(start, {"h", 0, ranks}, 0)}});
     head_ = &head;
     loop_.after(std::chrono::seconds(20), [this] { loop_.stop(); });
-    return head.run(start);
+    return head.run();
+  }
+  // Two ranks on host a, one on host b.
+  int run_on_two(JobSpec job = {}) {
+    job.programs.resize(1);
+    job.programs[0].ranks = 3;
+    job.programs[0].command = {"program"};
+    const messages::Start start = start_of(job);
+    Head head(loop_, console_, job,
+              {{.channel = agent_, .start = part_of(start, {"a", 0, 2}, 0)},
+               {.channel = other_, .start = part_of(start, {"b", 2, 1}, 1)}});
+    head_ = &head;
+    loop_.after(std::chrono::seconds(20), [this] { loop_.stop(); });
+    return head.run();
+  }
+  // At this moment, by a clock that is `ahead` of the head's.
+  messages::FromAgent ready(std::chrono::nanoseconds ahead) const {
+    messages::FromAgent message;
+    message.mutable_ready()->mutable_meeting()->set_store("tcp:10.0.0.1:4000");
+    message.mutable_ready()->set_time_ns((clock_.now() + ahead).time_since_epoch().count());
+    return message;
   }
   static std::string text(const Pipe& pipe) {
     std::string all(65536, '\0');
@@ -98,6 +122,7 @@ class HeadTest : public testing::Test {
   Pipe output_ = *make_pipe();
   Pipe error_ = *make_pipe();
   ScriptedAgent agent_{loop_};
+  ScriptedAgent other_{loop_};
   Console console_{loop_, output_.write_end.get(), error_.write_end.get()};
   Head* head_ = nullptr;
 };
@@ -181,6 +206,52 @@ TEST_F(HeadTest, ASecondSignalKills) {
   });
   EXPECT_EQ(run(1), 130);
   EXPECT_EQ(agent_.stops, (std::vector<int>{SIGINT, SIGKILL}));
+}
+
+TEST_F(HeadTest, OtherHostsStartWhereTheFirstHasOpenedTheMeeting) {
+  agent_.script = {ready({}), wrote(0, "x\n"), exited(0, 0, 1), exited(1, 0, 2),
+                   ScriptedAgent::finished()};
+  other_.script = {ready({}), wrote(2, "y\n"), exited(2, 0, 3), ScriptedAgent::finished()};
+  EXPECT_EQ(run_on_two(), 0);
+  ASSERT_EQ(other_.starts.size(), 1u);
+  EXPECT_EQ(other_.starts[0].meeting().store(), "tcp:10.0.0.1:4000");
+  EXPECT_EQ(other_.starts[0].first_rank(), 2u);
+  EXPECT_EQ(text(output_), "[0@a] x\n[2@b] y\n");
+}
+
+TEST_F(HeadTest, WhereTheFirstHostCannotStartTheOthersDoNot) {
+  messages::FromAgent failure;
+  failure.mutable_failure()->set_text("no store");
+  agent_.script = {failure, ScriptedAgent::finished()};
+  EXPECT_EQ(run_on_two(), kExitLauncher);
+  EXPECT_TRUE(other_.starts.empty());
+  EXPECT_EQ(text(error_), "paceline: host a: no store\n");
+}
+
+TEST_F(HeadTest, TheHostThatIsLostIsNamedAndTheOthersEnd) {
+  agent_.script = {ready({})};
+  other_.script = {ready({})};
+  loop_.after(std::chrono::milliseconds(50), [this] { other_.vanish(); });
+  EXPECT_EQ(run_on_two(), kExitLauncher);
+  EXPECT_EQ(text(error_),
+            "paceline: host b: the agent is gone; it and all its ranks were killed\n");
+  EXPECT_EQ(agent_.stops, (std::vector<int>{SIGKILL}));
+}
+
+TEST_F(HeadTest, WhoFailedFirstIsSeenThoughHostsHaveClocksOfTheirOwn) {
+  const auto now_ns = [this] { return clock_.now().time_since_epoch().count(); };
+  constexpr std::chrono::hours kAhead(5);
+  const std::int64_t ahead_ns = std::chrono::nanoseconds(kAhead).count();
+  agent_.script = {ready({}), exited(1, 7, now_ns() + 2'000'000'000)};
+  other_.script = {ready(kAhead), exited(2, 9, now_ns() + ahead_ns + 1'000'000'000)};
+  EXPECT_EQ(run_on_two(), 9) << "rank 2, although its clock says that it was hours later";
+}
+
+TEST_F(HeadTest, AnAgentSpeaksOfItsOwnRanksOnly) {
+  agent_.script = {ready({}), exited(2, 5, 1), exited(0, 0, 1), exited(1, 0, 2),
+                   ScriptedAgent::finished()};
+  other_.script = {ready({}), exited(2, 0, 1), ScriptedAgent::finished()};
+  EXPECT_EQ(run_on_two(), 0);
 }
 
 TEST_F(HeadTest, TimeoutBeginsAtOnce) {

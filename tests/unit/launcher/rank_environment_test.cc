@@ -20,7 +20,13 @@ messages::Start start_of_four() {
   return start;
 }
 
-const HostFacts kFacts{.allowed_cpus = 10, .master_port = 4000, .store = "unix:@s"};
+HostFacts facts(int allowed_cpus = 10) {
+  HostFacts facts{.allowed_cpus = allowed_cpus, .meeting = {}};
+  facts.meeting.set_store("unix:@s");
+  facts.meeting.set_master_address("127.0.0.1");
+  facts.meeting.set_master_port(4000);
+  return facts;
+}
 
 std::vector<std::string> as_text(const Variables& variables) {
   return merge_environment({}, variables);
@@ -31,7 +37,7 @@ bool has(const std::vector<std::string>& environment, const std::string& assignm
 }
 
 TEST(RankEnvironment, Identity) {
-  const auto environment = as_text(identity_variables(start_of_four(), kFacts, 2));
+  const auto environment = as_text(identity_variables(start_of_four(), facts(), 2));
   for (const char* expected :
        {"RANK=6", "LOCAL_RANK=2", "WORLD_SIZE=8", "LOCAL_WORLD_SIZE=4", "GROUP_RANK=1",
         "OMPI_COMM_WORLD_RANK=6", "OMPI_COMM_WORLD_SIZE=8", "OMPI_COMM_WORLD_LOCAL_RANK=2",
@@ -44,14 +50,20 @@ TEST(RankEnvironment, Identity) {
 TEST(RankEnvironment, SuggestsThreadsUnlessTheUserSaidHowMany) {
   const auto nothing = [](std::string_view) { return false; };
   EXPECT_TRUE(
-      has(as_text(suggested_variables(start_of_four(), kFacts, nothing)), "OMP_NUM_THREADS=2"));
-  HostFacts crowded = kFacts;
-  crowded.allowed_cpus = 3;
+      has(as_text(suggested_variables(start_of_four(), facts(), nothing)), "OMP_NUM_THREADS=2"));
   EXPECT_TRUE(
-      has(as_text(suggested_variables(start_of_four(), crowded, nothing)), "OMP_NUM_THREADS=1"));
+      has(as_text(suggested_variables(start_of_four(), facts(3), nothing)), "OMP_NUM_THREADS=1"));
   const auto threads = [](std::string_view name) { return name == "OMP_NUM_THREADS"; };
-  const auto left = as_text(suggested_variables(start_of_four(), kFacts, threads));
+  const auto left = as_text(suggested_variables(start_of_four(), facts(), threads));
   EXPECT_EQ(left, (std::vector<std::string>{"MASTER_ADDR=127.0.0.1", "MASTER_PORT=4000"}));
+}
+
+TEST(RankEnvironment, OfOneHostAmongOthersAcceptsThemAtItsAddress) {
+  messages::Start start = start_of_four();
+  start.set_address("10.0.0.2");
+  const auto nothing = [](std::string_view) { return false; };
+  EXPECT_TRUE(
+      has(as_text(suggested_variables(start, facts(), nothing)), "PACELINE_BIND_ADDRESS=10.0.0.2"));
 }
 
 Variables some_changes() {
