@@ -195,6 +195,8 @@ class Player {
     auto joined = place_.enter(plan_, rank_, shared_, is_victim() ? &striker_ : nullptr, &trap_);
     if (!joined.ok()) return "could not join: " + joined.status().to_string();
     own_.phase = Phase::kRunning;
+    // A root need not meet anybody in its first calls: it could be struck before others have come.
+    if (!await([&] { return all_have_joined(); }, kPatience)) return "the others did not come";
     const Status ended = repeat(*joined);
     if (ended.code() == Code::kInternal) return ended.to_string();
     if (is_dry()) return ended.ok() ? "" : ended.to_string();
@@ -213,6 +215,11 @@ class Player {
                " bytes were written after the operation had ended: " + ended.to_string();
     }
     return {};
+  }
+
+  bool all_have_joined() const {
+    return std::all_of(shared_.ranks, shared_.ranks + plan_.ranks,
+                       [](const Shared::Rank& rank) { return rank.phase != Phase::kJoining; });
   }
 
   // The first call has all the time that it needs.
