@@ -18,6 +18,7 @@
 #include "launcher/commands/command.h"
 #include "launcher/engines/local.h"
 #include "launcher/head/head.h"
+#include "launcher/head/job_hosts.h"
 #include "launcher/head/job_start.h"
 #include "launcher/head/preflight.h"
 #include "launcher/job/record.h"
@@ -107,7 +108,19 @@ Result<JobRegistry::Entered> enter_job(const JobRecord& record) {
   return entered;
 }
 
-Result<int> run_job(JobSpec job) {
+Status check_hosts(std::span<const HostShare> hosts) {
+  for (const HostShare& share : hosts) {
+    if (!is_this_host(share.host))
+      return Status(Code::kInvalidArgument, Scope::kOperation,
+                    "host '" + share.host +
+                        "' is not this one, and a job runs on one host so far; "
+                        "name " +
+                        host_name() + " or localhost");
+  }
+  return Status();
+}
+
+Result<int> run_job(JobSpec job, const HostShare& share) {
   for (ProgramSpec& program : job.programs) fill_in_exports(program);
   ::signal(SIGCHLD, SIG_DFL);  // an inherited SIG_IGN would hide how the agent ended
   const SystemClock clock;
@@ -129,7 +142,6 @@ Result<int> run_job(JobSpec job) {
   start.set_cgroup(entered.cgroup);
   start.set_terminal(console.output_is_terminal());
   PACELINE_TRY_ASSIGN(*start.mutable_job_key(), make_job_key());
-  const HostShare share{.host = host_name(), .first_rank = 0, .ranks = job.ranks()};
   Head head(loop, console, std::move(job),
             {{.channel = *agent.channel, .start = part_of(start, share, 0)}});
   PACELINE_TRY_ASSIGN(const auto signals,
@@ -151,9 +163,12 @@ int run_command(std::span<const std::string> arguments) {
   const Result<JobSpec> job = parse_run(arguments);
   if (!job.ok()) return complain(job.status().text() + "\nTry: paceline run --help");
   ::signal(SIGXFSZ, SIG_IGN);  // under `ulimit -f` writing fails, and says so
+  const Result<std::vector<HostShare>> hosts = hosts_of(*job);
+  if (!hosts.ok()) return complain(hosts.status().text());
+  if (const Status known = check_hosts(*hosts); !known.ok()) return complain(known.text());
   const Status ready = preflight(*job, [](const std::string& text) { complain(text); });
   if (!ready.ok()) return complain(ready.text());
-  const Result<int> code = run_job(*job);
+  const Result<int> code = run_job(*job, hosts->front());
   return code.ok() ? *code : complain(code.status().to_string());
 }
 

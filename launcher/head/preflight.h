@@ -1,4 +1,4 @@
-// What can be known before a job starts: whether its hosts are there and allow what it needs.
+// What can be known before a job starts: whether this host allows what it needs.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace paceline::launcher {
 
-/// Reads the hostfile and this machine's limits. An error says what to do; what the job may stumble
+/// Of a job whose ranks are all on this host. An error says what to do; what the job may stumble
 /// over goes to `warn`.
 Status preflight(const JobSpec& job, const std::function<void(const std::string&)>& warn);
 

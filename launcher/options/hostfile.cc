@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
+#include <optional>
 #include <utility>
+
+#include <arpa/inet.h>
 
 #include "comm/base/text.h"
 #include "comm/base/try.h"
+#include "launcher/options/host_range.h"
 #include "launcher/options/option_values.h"
 
 namespace paceline::launcher {
@@ -39,40 +42,97 @@ Result<int> parse_slots(std::string_view text) {
                std::to_string(kMaxRanks));
 }
 
-Result<HostSlots> parse_host(std::string_view word) {
-  const std::size_t colon = word.find(':');
-  const std::string_view name = word.substr(0, colon);
-  if (name.empty() || name.size() > kMaxNameBytes || name.front() == '-' ||
-      name.find_first_not_of(kNameLetters) != std::string_view::npos)
-    return wrong(quoted(word) + " is not a host's name; " + std::string(kForms));
+bool is_name(std::string_view name) {
+  return !name.empty() && name.size() <= kMaxNameBytes && name.front() != '-' &&
+         name.find_first_not_of(kNameLetters) == std::string_view::npos;
+}
+
+// RFC 4291; with a zone or without.
+bool is_address6(std::string_view text) {
+  in6_addr address{};
+  const std::size_t zone = std::min(text.find('%'), text.size());
+  if (zone < text.size() && !is_name(text.substr(zone + 1))) return false;
+  const std::string number(text.substr(0, zone));
+  return text.size() <= kMaxNameBytes && number.find('\0') == number.npos &&
+         ::inet_pton(AF_INET6, number.c_str(), &address) == 1;
+}
+
+Result<HostSlots> with_slots(std::string_view name, std::string_view slots) {
   HostSlots host{.name = std::string(name), .slots = std::nullopt};
-  if (colon == std::string_view::npos) return host;
-  PACELINE_TRY_ASSIGN(host.slots, parse_slots(word.substr(colon + 1)));
+  if (slots.empty()) return host;
+  PACELINE_TRY_ASSIGN(host.slots, parse_slots(slots.substr(1)));
   return host;
+}
+
+// "name", "name:4", "fe80::1" or "[fe80::1]:4". Addresses stay as they are written.
+Result<HostSlots> parse_host(std::string_view word) {
+  if (is_address6(word)) return with_slots(word, "");
+  const std::size_t close = word.starts_with('[') ? word.find(']') : 0;
+  if (close != 0 && close != std::string_view::npos) {
+    const std::string_view rest = word.substr(close + 1);
+    if (is_address6(word.substr(1, close - 1)) && (rest.empty() || rest.front() == ':'))
+      return with_slots(word.substr(1, close - 1), rest);
+  }
+  const std::size_t colon = std::min(word.find(':'), word.size());
+  if (!is_name(word.substr(0, colon)))
+    return wrong(quoted(word) + " is not a host's name; " + std::string(kForms));
+  return with_slots(word.substr(0, colon), word.substr(colon));
+}
+
+// "node[01-16]:4" is 16 hosts with 4 slots each.
+Result<std::vector<HostSlots>> parse_hosts(std::string_view word) {
+  const std::size_t open = word.find('[');
+  if (open == 0 || open == std::string_view::npos) {
+    PACELINE_TRY_ASSIGN(HostSlots host, parse_host(word));
+    return std::vector<HostSlots>{std::move(host)};
+  }
+  const std::size_t colon = std::min(word.find(':', word.rfind(']')), word.size());
+  PACELINE_TRY_ASSIGN(const std::vector<std::string> names, expand_hosts(word.substr(0, colon)));
+  std::vector<HostSlots> hosts;
+  for (const std::string& name : names) {
+    PACELINE_TRY_ASSIGN(HostSlots host, parse_host(name + std::string(word.substr(colon))));
+    hosts.push_back(std::move(host));
+  }
+  return hosts;
+}
+
+struct StatedSlots {
+  std::optional<int> slots;
+  std::optional<int> most;  // Open MPI's max_slots
+};
+
+// "slots=4 max_slots=8", what Open MPI allows behind a name.
+Result<StatedSlots> parse_statements(std::string_view text) {
+  StatedSlots stated;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find_first_of(kBlank), text.size());
+    const std::string_view word = text.substr(0, end);
+    const std::size_t equals = std::min(word.find('=') + 1, word.size());
+    const std::string_view name = word.substr(0, equals);
+    const bool is_most = name == "max_slots=" || name == "max-slots=";
+    if (!is_most && name != "slots=")
+      return wrong(quoted(word) + " is not understood; " + std::string(kForms));
+    std::optional<int>& slots = is_most ? stated.most : stated.slots;
+    if (slots) return wrong("the slots are stated twice");
+    PACELINE_TRY_ASSIGN(slots, parse_slots(word.substr(equals)));
+    text = trimmed(text.substr(end));
+  }
+  return stated;
 }
 
 // A line that is neither empty nor a comment.
-Result<HostSlots> parse_line(std::string_view line) {
-  constexpr std::string_view kSlots = "slots=";
+Result<std::vector<HostSlots>> parse_line(std::string_view line) {
   const std::size_t blank = std::min(line.find_first_of(kBlank), line.size());
-  PACELINE_TRY_ASSIGN(HostSlots host, parse_host(line.substr(0, blank)));
-  const std::string_view rest = trimmed(line.substr(blank));
-  if (rest.empty()) return host;
-  if (!rest.starts_with(kSlots))
-    return wrong(quoted(rest) + " is not understood; " + std::string(kForms));
-  if (host.slots) return wrong("the slots are stated twice");
-  PACELINE_TRY_ASSIGN(host.slots, parse_slots(rest.substr(kSlots.size())));
-  return host;
-}
-
-// Nothing where one of them has no slots stated.
-std::optional<std::int64_t> stated_slots(std::span<const HostSlots> hosts) {
-  std::int64_t sum = 0;
-  for (const HostSlots& host : hosts) {
-    if (!host.slots) return std::nullopt;
-    sum += *host.slots;
+  PACELINE_TRY_ASSIGN(std::vector<HostSlots> hosts, parse_hosts(line.substr(0, blank)));
+  PACELINE_TRY_ASSIGN(const StatedSlots stated, parse_statements(trimmed(line.substr(blank))));
+  if (hosts.front().slots && stated.slots) return wrong("the slots are stated twice");
+  for (HostSlots& host : hosts) {
+    if (stated.slots) host.slots = stated.slots;
+    if (stated.most && host.slots.value_or(*stated.most) > *stated.most)
+      return wrong("there are more slots than max_slots");
+    if (!host.slots) host.slots = stated.most;
   }
-  return sum;
+  return hosts;
 }
 
 }  // namespace
@@ -80,9 +140,9 @@ std::optional<std::int64_t> stated_slots(std::span<const HostSlots> hosts) {
 Result<std::vector<HostSlots>> parse_host_list(std::string_view text) {
   std::vector<HostSlots> hosts;
   for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    PACELINE_TRY_ASSIGN(HostSlots host, parse_host(text.substr(begin, end - begin)));
-    hosts.push_back(std::move(host));
+    const std::size_t end = end_of_host(text, begin);
+    PACELINE_TRY_ASSIGN(auto more, parse_hosts(text.substr(begin, end - begin)));
+    hosts.insert(hosts.end(), more.begin(), more.end());
     begin = end + 1;
   }
   return hosts;
@@ -97,27 +157,14 @@ Result<std::vector<HostSlots>> parse_hostfile(std::string_view text, const std::
     begin = end + 1;
     const std::string_view words = trimmed(line.substr(0, line.find('#')));
     if (words.empty()) continue;
-    Result<HostSlots> host = parse_line(words);
-    if (!host.ok()) return wrong(file + ":" + std::to_string(number) + ": " + host.status().text());
-    hosts.push_back(*std::move(host));
+    const Result<std::vector<HostSlots>> more = parse_line(words);
+    if (!more.ok()) return wrong(file + ":" + std::to_string(number) + ": " + more.status().text());
+    hosts.insert(hosts.end(), more->begin(), more->end());
+    if (hosts.size() > kMaxRanks)
+      return wrong(file + ": names more than " + std::to_string(kMaxRanks) + " hosts");
   }
   if (hosts.empty()) return wrong(file + ": names no host; " + std::string(kForms) + " on a line");
   return hosts;
-}
-
-Status check_hosts(std::span<const HostSlots> hosts, int ranks,
-                   std::span<const std::string> names_of_this_host) {
-  for (const HostSlots& host : hosts) {
-    if (std::find(names_of_this_host.begin(), names_of_this_host.end(), host.name) ==
-        names_of_this_host.end())
-      return wrong("host '" + host.name + "' is not this one, and a job runs on one host so far; " +
-                   "name " + names_of_this_host.front() + " or localhost");
-  }
-  const std::optional<std::int64_t> slots = stated_slots(hosts);
-  if (hosts.empty() || !slots || ranks <= *slots) return Status();
-  return wrong("the job has " + std::to_string(ranks) + " ranks, but its hosts have " +
-               std::to_string(*slots) + (*slots == 1 ? " slot; ask" : " slots; ask") +
-               " for fewer ranks, or state more slots");
 }
 
 }  // namespace paceline::launcher

@@ -1,7 +1,6 @@
 // The hosts that a user names, on the command line or in a file. Pure.
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,17 +11,13 @@
 
 namespace paceline::launcher {
 
-/// "a:4,b": names and addresses set apart by commas, each with its slots where they are stated.
-/// Never empty.
+/// "a:4,node[01-16]:2,[fe80::1]:4,b": names, ranges of them and addresses set apart by commas, each
+/// with its slots where they are stated. Never empty.
 Result<std::vector<HostSlots>> parse_host_list(std::string_view text);
 
-/// A host per line: "name", "name slots=N" or "name:N"; what follows a '#' is a comment. Lines end
-/// with \n or \r\n. Never empty. An error begins with `file` and the number of the line.
+/// A host, or a range of them, per line: "name", "name slots=N max_slots=N" (Open MPI) or "name:N"
+/// (MPICH); what follows a '#' is a comment. Lines end with \n or \r\n. Never empty, and at most
+/// kMaxRanks hosts. An error begins with `file` and the number of the line.
 Result<std::vector<HostSlots>> parse_hostfile(std::string_view text, const std::string& file);
-
-/// Whether `ranks` ranks may run on `hosts`, all of which must be names of this one. Slots bind
-/// only where each of the hosts has some stated; the same host named twice has those of both.
-Status check_hosts(std::span<const HostSlots> hosts, int ranks,
-                   std::span<const std::string> names_of_this_host);
 
 }  // namespace paceline::launcher

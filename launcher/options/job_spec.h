@@ -49,7 +49,8 @@ struct JobSpec {
   std::chrono::nanoseconds timeout{0};  ///< 0: none
   std::chrono::nanoseconds grace{std::chrono::seconds(10)};  ///< from SIGTERM to SIGKILL
   std::vector<HostSlots> hosts;                              ///< -H; empty: this host
-  std::string host_file;  ///< --hostfile, as it was written; empty: none. Not with hosts
+  std::string host_file;   ///< --hostfile, as it was written; empty: none. Not with hosts
+  int ranks_per_host = 0;  ///< at most; 0: no bound
 
   int ranks() const {
     return std::accumulate(programs.begin(), programs.end(), 0,

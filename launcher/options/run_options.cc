@@ -74,15 +74,22 @@ void add_program_options(CLI::App& app, ProgramSpec& program) {
             [&program](const std::string& text) { program.working_directory = text; });
 }
 
+void add_host_options(CLI::App& app, JobSpec& job) {
+  add_value(app, "-H,--host", {"A:4,B:4", "Hosts, with their slots; so far this one", "Hosts"},
+            [&job](const std::string& text) { job.hosts = valid("-H", parse_host_list(text)); });
+  add_value(app, "--hostfile", {"FILE", "The same, a line each: name slots=4", "Hosts"},
+            [&job](const std::string& text) { job.host_file = text; });
+  add_value(
+      app, "-N,--ppn", {"K", "At most K ranks on each host", "Hosts"},
+      [&job](const std::string& text) { job.ranks_per_host = valid("-N", parse_count(text)); });
+}
+
 void add_job_options(CLI::App& app, JobSpec& job) {
   add_value(app, "--stdin", {"K|none", "Which rank reads standard input (default 0)", "Ranks"},
             [&job](const std::string& text) {
               job.stdin_rank = valid("--stdin", parse_stdin_rank(text));
             });
-  add_value(app, "-H,--host", {"A:4,B:4", "Hosts, with their slots; so far this one", "Hosts"},
-            [&job](const std::string& text) { job.hosts = valid("-H", parse_host_list(text)); });
-  add_value(app, "--hostfile", {"FILE", "The same, a line each: name slots=4", "Hosts"},
-            [&job](const std::string& text) { job.host_file = text; });
+  add_host_options(app, job);
   app.add_flag_callback(
          "--tag-output", [&job] { job.tag_output = true; },
          "Begin each line with [rank@host]; the default where N > 1")

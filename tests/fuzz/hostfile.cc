@@ -20,7 +20,8 @@ std::string written(const Hosts& hosts, const std::string& before_slots, char be
   std::string text;
   for (const HostSlots& host : hosts) {
     if (!text.empty()) text += between;
-    text += host.name;
+    const bool is_address6 = host.name.find(':') != std::string::npos;
+    text += is_address6 ? "[" + host.name + "]" : host.name;
     if (host.slots) text += before_slots + std::to_string(*host.slots);
   }
   return text;

@@ -41,8 +41,10 @@ TEST(Hostfile, CommentsBlanksAndLineEnds) {
 TEST(Hostfile, SaysWhichLineIsWrong) {
   EXPECT_EQ(refusal("a\n\n# b\nc slots=x\n"),
             "hosts:4: the slots 'x' are not a whole number from 1 to 65536");
-  EXPECT_EQ(refusal("a\r\nb max_slots=4\r\n"),
-            "hosts:2: 'max_slots=4' is not understood; write name, name:4 or name slots=4");
+  EXPECT_EQ(refusal("a\r\nb procs=4\r\n"),
+            "hosts:2: 'procs=4' is not understood; write name, name:4 or name slots=4");
+  EXPECT_EQ(refusal("a slots=4 max_slots=2"), "hosts:1: there are more slots than max_slots");
+  EXPECT_EQ(refusal("a slots=4 slots=2"), "hosts:1: the slots are stated twice");
   EXPECT_EQ(refusal("a:2 slots=2"), "hosts:1: the slots are stated twice");
   for (const char* slots : {"", "0", "-1", "65537", "1.5", "4 4", "99999999999999999999"}) {
     EXPECT_EQ(refusal("a slots=" + std::string(slots)).find("hosts:1: "), 0u) << slots;
@@ -51,11 +53,36 @@ TEST(Hostfile, SaysWhichLineIsWrong) {
 }
 
 TEST(Hostfile, NamesAreNames) {
-  for (const char* name : {":4", "-n", "a,b", "node[1-4]", "a/b", "user@a", "=", "\xc3\xa4"})
+  for (const char* name : {":4", "-n", "a,b", "a/b", "user@a", "=", "\xc3\xa4"})
     EXPECT_NE(refusal(name).find("is not a host's name"), std::string::npos) << name;
   EXPECT_EQ(parsed(std::string(253, 'a')).size(), 1u);
   EXPECT_LT(refusal(std::string(100000, 'a')).size(), 200u) << "a wrong word is shown cut";
   EXPECT_EQ(refusal(std::string("a\0b\x1b", 4)).find("hosts:1: 'a?b?' is not"), 0u);
+}
+
+TEST(Hostfile, RangesAreHostsInTheOrderOfTheirNumbers) {
+  EXPECT_EQ(parsed("node[9-10,2]:4\nr[1-2]n[01-02] slots=2"), (Hosts{{"node9", 4},
+                                                                     {"node10", 4},
+                                                                     {"node2", 4},
+                                                                     {"r1n01", 2},
+                                                                     {"r1n02", 2},
+                                                                     {"r2n01", 2},
+                                                                     {"r2n02", 2}}));
+  for (const char* range : {"n[", "n[]", "n]", "n[2-1]", "n[1-99999999]", "n[a]", "n[1-2]x:y"})
+    EXPECT_EQ(refusal(range).find("hosts:1: "), 0u) << range;
+  std::string many;
+  for (int i = 0; i < 100; ++i) many += "n[1-65536]\n";
+  EXPECT_NE(refusal(many).find("more than 65536 hosts"), std::string::npos);
+}
+
+TEST(Hostfile, AddressesStayAsTheyAreWritten) {
+  EXPECT_EQ(
+      parsed("fe80::1%eth0 slots=2\n[::1]:3\n[2001:DB8::7]\n10.0.0.7:2"),
+      (Hosts{{"fe80::1%eth0", 2}, {"::1", 3}, {"2001:DB8::7", std::nullopt}, {"10.0.0.7", 2}}));
+}
+
+TEST(Hostfile, TheMostSlotsAreSlots) {
+  EXPECT_EQ(parsed("a max_slots=4\nb slots=2 max-slots=4"), (Hosts{{"a", 4}, {"b", 2}}));
 }
 
 TEST(Hostfile, AtLeastOneHost) {
@@ -64,31 +91,11 @@ TEST(Hostfile, AtLeastOneHost) {
 }
 
 TEST(HostList, NamesAndSlots) {
-  const Result<Hosts> hosts = parse_host_list("a:4,b,c:1");
+  const Result<Hosts> hosts = parse_host_list("a:4,b,n[1,3]:2,::1");
   ASSERT_TRUE(hosts.ok());
-  EXPECT_EQ(*hosts, (Hosts{{"a", 4}, {"b", std::nullopt}, {"c", 1}}));
+  EXPECT_EQ(*hosts, (Hosts{{"a", 4}, {"b", std::nullopt}, {"n1", 2}, {"n3", 2}, {"::1", {}}}));
   for (const char* text : {"", ",", "a,", "a:,b", "a b", "a:4:4"})
     EXPECT_FALSE(parse_host_list(text).ok()) << text;
-}
-
-Status check(const Hosts& hosts, int ranks) {
-  const std::vector<std::string> names{"here", "localhost"};
-  return check_hosts(hosts, ranks, names);
-}
-
-TEST(Hosts, OnlyThisOneSoFar) {
-  EXPECT_TRUE(check({}, 100).ok());
-  EXPECT_TRUE(check({{"here", 2}, {"localhost", 1}}, 3).ok());
-  EXPECT_EQ(check({{"here", 2}, {"there", 9}}, 1).text(),
-            "host 'there' is not this one, and a job runs on one host so far; name here or "
-            "localhost");
-}
-
-TEST(Hosts, SlotsBindWhereTheyAreStated) {
-  EXPECT_EQ(check({{"here", 2}, {"here", 1}}, 4).text(),
-            "the job has 4 ranks, but its hosts have 3 slots; ask for fewer ranks, or state more "
-            "slots");
-  EXPECT_TRUE(check({{"here", 2}, {"localhost", std::nullopt}}, 4).ok());
 }
 
 }  // namespace

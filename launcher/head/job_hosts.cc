@@ -1,0 +1,83 @@
+#include "launcher/head/job_hosts.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <string>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "comm/base/clock.h"
+#include "comm/base/try.h"
+#include "comm/base/unique_fd.h"
+#include "launcher/agent/host.h"
+#include "launcher/options/hostfile.h"
+
+namespace paceline::launcher {
+namespace {
+
+constexpr std::size_t kMaxHostfileBytes = std::size_t{1} << 20;
+constexpr std::chrono::seconds kPatience{10};  // with a hostfile that is a pipe
+
+Status unreadable(const std::string& file, const std::string& why) {
+  return Status(Code::kInvalidArgument, Scope::kOperation,
+                "cannot read the hostfile '" + file + "': " + why);
+}
+
+// A pipe may have a writer who says nothing: `--hostfile <(…)`.
+Status wait_readable(int fd, const std::string& file, Deadline deadline) {
+  const SystemClock clock;
+  pollfd readable{.fd = fd, .events = POLLIN, .revents = 0};
+  const auto left =
+      std::chrono::duration_cast<std::chrono::milliseconds>(deadline.left(clock.now()));
+  if (::poll(&readable, 1, static_cast<int>(left.count())) != 0) return Status();
+  return unreadable(file, "nothing came within 10 s");
+}
+
+Result<std::string> read_hostfile(const std::string& file) {
+  const SystemClock clock;
+  const Deadline deadline = Deadline::after(clock, kPatience);
+  const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+  if (!fd) return unreadable(file, std::strerror(errno));
+  std::string text;
+  std::array<char, 16384> bytes;
+  for (;;) {
+    const ssize_t got = ::read(fd.get(), bytes.data(), bytes.size());
+    if (got == 0) return text;
+    if (got < 0 && errno == EAGAIN) {
+      PACELINE_TRY(wait_readable(fd.get(), file, deadline));
+      continue;
+    }
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return unreadable(file, std::strerror(errno));
+    text.append(bytes.data(), static_cast<std::size_t>(got));
+    if (text.size() > kMaxHostfileBytes) return unreadable(file, "it is longer than 1 MiB");
+  }
+}
+
+}  // namespace
+
+bool is_this_host(std::string_view name) {
+  std::array<char, 256> whole{};
+  if (::gethostname(whole.data(), whole.size() - 1) != 0) whole[0] = '\0';
+  return name == host_name() || name == "localhost" || name == "127.0.0.1" || name == whole.data();
+}
+
+Result<std::vector<HostShare>> hosts_of(const JobSpec& job) {
+  std::vector<HostSlots> hosts = job.hosts;
+  if (!job.host_file.empty()) {
+    PACELINE_TRY_ASSIGN(const std::string text, read_hostfile(job.host_file));
+    PACELINE_TRY_ASSIGN(hosts, parse_hostfile(text, job.host_file));
+  }
+  if (hosts.empty()) hosts.push_back({.name = host_name(), .slots = std::nullopt});
+  for (HostSlots& host : hosts) {
+    if (is_this_host(host.name)) host.name = host_name();
+  }
+  return share_ranks(hosts, job.ranks(), job.ranks_per_host);
+}
+
+}  // namespace paceline::launcher

@@ -1,0 +1,21 @@
+// On which hosts a job runs.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include <paceline/status.h>
+
+#include "launcher/options/host_plan.h"
+#include "launcher/options/job_spec.h"
+
+namespace paceline::launcher {
+
+/// Reads the hostfile, if there is one. This host is called host_name(), whichever of its names was
+/// given; without hosts it has all ranks.
+Result<std::vector<HostShare>> hosts_of(const JobSpec& job);
+
+/// By any of its names.
+bool is_this_host(std::string_view name);
+
+}  // namespace paceline::launcher
