@@ -1,9 +1,9 @@
 // The loop that measures an operation: the same for every library.
 //
-// All ranks meet before each sample, each on a CPU of its own where there are as many; a sample's
-// time is from the first begin to the last end over all ranks. Up to 8 KiB a sample is a batch of
-// calls, the inputs rewritten before each within the time; beyond, it is one call, and inputs are
-// rewritten and outputs read between the samples. With cold caches it is always one call.
+// All ranks meet before each sample, spread evenly over the CPUs; a sample's time is from the first
+// begin to the last end over all ranks. Up to 8 KiB a sample is a batch of calls, the inputs
+// rewritten before each within the time; beyond, it is one call, and inputs are rewritten and
+// outputs read between the samples. With cold caches it is always one call.
 #pragma once
 
 #include <cstddef>
@@ -83,7 +83,6 @@ class Measurement {
   const Operation& operation_;
   const int rank_;
   const int ranks_;
-  const bool have_cpus_;      // one for each rank
   const std::size_t blocks_;  // of an array; 0 where there is none
   const Pattern pattern_;
   std::byte* out_ = nullptr;      // of the subject; null where there are no elements
