@@ -1,0 +1,191 @@
+#include "launcher/lab/lab_faults.h"
+
+#include <string>
+
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+
+#include "comm/base/try.h"
+#include "launcher/lab/lab_cgroups.h"
+#include "launcher/lab/namespaces.h"
+#include "launcher/lab/stopped_processes.h"
+#include "launcher/lab/wiring.h"
+#include "launcher/process/run_program.h"
+
+namespace paceline::launcher {
+namespace {
+
+constexpr Duration kPatience = std::chrono::seconds(20);
+
+using Batch = std::string;
+
+// What one host's trouble is about.
+struct Target {
+  const LabRecord& record;
+  int host;
+  std::vector<int> rails;
+
+  const ProcessIdentity& init() const { return record.inits[static_cast<std::size_t>(host)]; }
+  std::vector<std::string> ports() const {
+    std::vector<std::string> names;
+    for (const int rail : rails) names.push_back(lab_port(host, rail));
+    return names;
+  }
+};
+
+Status run_batch(const std::string& program, const std::string& package, const std::string& flag,
+                 const Batch& batch) {
+  PACELINE_TRY_ASSIGN(const std::string path, find_program(program, package));
+  return run_program({path, flag, "-"}, batch, kPatience);
+}
+Status run_ip(const Batch& batch) { return run_batch("ip", "iproute2", "-batch", batch); }
+Status run_tc(const Batch& batch) { return run_batch("tc", "iproute2", "-batch", batch); }
+Status run_nft(const Batch& batch) { return run_batch("nft", "nftables", "-f", batch); }
+
+Status at_switch(const Target& target, Status (*run)(const Batch&), const Batch& batch) {
+  return run_inside(target.record.keeper, switch_namespaces(target.record), kPatience,
+                    [&] { return run(batch); });
+}
+
+// The host's mounts are not needed, and its own programs not trusted to be there.
+Status at_host(const Target& target, Status (*run)(const Batch&), const Batch& batch) {
+  return run_inside(target.init(), switch_namespaces(target.record) & ~CLONE_NEWNS, kPatience,
+                    [&] { return run(batch); });
+}
+
+// The rates of each rail by `rate_of`; one way or both.
+template <class RateOf>
+Status set_rates(const Target& target, const LabFault& fault, RateOf rate_of) {
+  Batch egress;
+  Batch ingress;
+  for (const int rail : target.rails) {
+    egress += shape(lab_interface(rail), rate_of(rail));
+    ingress += shape(lab_port(target.host, rail), rate_of(rail));
+  }
+  if (fault.egress) PACELINE_TRY(at_host(target, run_tc, egress));
+  return fault.ingress ? at_switch(target, run_tc, ingress) : Status();
+}
+
+Status drop_oneway(const Target& target) {
+  Batch rules;
+  for (const std::string& port : target.ports()) rules += drop_sent(port);
+  return at_switch(target, run_nft, rules);
+}
+
+Status drop_some_of(const Target& target, int loss_thousandths) {
+  Batch rules;
+  for (const std::string& port : target.ports()) rules += drop_some(port, loss_thousandths);
+  return at_switch(target, run_nft, rules);
+}
+
+Status remove_filters(const Target& target) {
+  Batch rules;
+  for (const std::string& port : target.ports())
+    rules += remove_filter(port, Filter::kOneway) + remove_filter(port, Filter::kLoss);
+  return at_switch(target, run_nft, rules);
+}
+
+Status pause(const Target& target, bool paused, const Clock& clock) {
+  const std::vector<std::string>& cgroups = target.record.cgroups;
+  if (can_freeze(cgroups)) return freeze(cgroups, target.host, paused, clock);
+  return paused ? stop_namespace(target.init()) : continue_namespace(target.init());
+}
+
+Status kill_host(const Target& target) {
+  const UniqueFd pidfd = open_process(target.init());
+  if (!pidfd) return Status();
+  send_signal(pidfd, SIGKILL);
+  pollfd ended{.fd = pidfd.get(), .events = POLLIN, .revents = 0};
+  const auto patience = std::chrono::duration_cast<std::chrono::milliseconds>(kPatience);
+  if (::poll(&ended, 1, static_cast<int>(patience.count())) == 1) return Status();
+  return Status(Code::kTimeout, Scope::kOperation, "was killed, but has not gone within 20 s");
+}
+
+Status heal(const Target& target, const Clock& clock) {
+  PACELINE_TRY(pause(target, false, clock));
+  PACELINE_TRY(limit_cpus(target.record.cgroups, target.host, std::nullopt));
+  const std::vector<std::string> ports = target.ports();
+  PACELINE_TRY(at_switch(target, run_ip, set_ports(ports, true) + set_port_mtu(ports, kLabMtu)));
+  PACELINE_TRY(set_rates(target, {}, [&target](int rail) {
+    return target.record.plan.rates_bits[static_cast<std::size_t>(rail)];
+  }));
+  // Without nft nothing can have been dropped.
+  return find_program("nft", "nftables").ok() ? remove_filters(target) : Status();
+}
+
+Status act(const Target& target, LabAction action, const LabFault& fault, const Clock& clock) {
+  switch (action) {
+    case LabAction::kSlow:
+      return set_rates(target, fault, [&fault](int) { return fault.rate_bits; });
+    case LabAction::kCut:
+      return at_switch(target, run_ip, set_ports(target.ports(), false));
+    case LabAction::kOneway:
+      return drop_oneway(target);
+    case LabAction::kDrop:
+      return drop_some_of(target, fault.loss_thousandths);
+    case LabAction::kMtu:
+      return at_switch(target, run_ip, set_port_mtu(target.ports(), fault.mtu));
+    case LabAction::kHeal:
+      return heal(target, clock);
+    case LabAction::kPause:
+      return pause(target, true, clock);
+    case LabAction::kResume:
+      return pause(target, false, clock);
+    case LabAction::kKill:
+      return kill_host(target);
+    case LabAction::kCpu:
+      return limit_cpus(target.record.cgroups, target.host, fault.cpu_thousandths);
+    default:
+      return Status(Code::kInternal, Scope::kOperation, "that is no trouble");
+  }
+}
+
+Result<std::vector<int>> rails_of(const LabPlan& plan, const LabFault& fault) {
+  std::vector<int> rails;
+  for (int rail = 0; rail < plan.rails(); ++rail)
+    if (!fault.rail || *fault.rail == rail) rails.push_back(rail);
+  if (!rails.empty()) return rails;
+  return Status(Code::kInvalidArgument, Scope::kOperation,
+                "lab '" + plan.name + "' has no rail " + std::to_string(*fault.rail + 1));
+}
+
+Result<std::vector<int>> hosts_of(const LabRecord& record, const LabFault& fault) {
+  std::vector<int> hosts;
+  if (fault.host.empty()) {
+    for (int host = 0; host < record.plan.hosts; ++host)
+      if (state_of(record, host) != HostState::kKilled) hosts.push_back(host);
+    return hosts;
+  }
+  const std::optional<int> host = find_lab_host(record.plan, fault.host);
+  if (!host)
+    return Status(Code::kInvalidArgument, Scope::kOperation,
+                  "lab '" + record.plan.name + "' has no host '" + fault.host + "'; it has h1 to " +
+                      lab_host(record.plan.hosts - 1));
+  if (state_of(record, *host) == HostState::kKilled)
+    return Status(Code::kUnavailable, Scope::kOperation,
+                  "host " + fault.host + " has been killed; `paceline lab down` and `up` again");
+  return std::vector<int>{*host};
+}
+
+}  // namespace
+
+HostState state_of(const LabRecord& record, int host) {
+  const ProcessIdentity& init = record.inits[static_cast<std::size_t>(host)];
+  if (identify(init.pid) != init) return HostState::kKilled;
+  return is_frozen(record.cgroups, host) || is_stopped(init) ? HostState::kPaused
+                                                             : HostState::kRuns;
+}
+
+Status make_trouble(const LabRecord& record, LabAction action, const LabFault& fault,
+                    const Clock& clock) {
+  PACELINE_TRY_ASSIGN(const std::vector<int> rails, rails_of(record.plan, fault));
+  PACELINE_TRY_ASSIGN(const std::vector<int> hosts, hosts_of(record, fault));
+  for (const int host : hosts) {
+    const Target target{.record = record, .host = host, .rails = rails};
+    PACELINE_TRY(act(target, action, fault, clock).with_context("host " + lab_host(host)));
+  }
+  return Status();
+}
+
+}  // namespace paceline::launcher

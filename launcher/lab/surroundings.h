@@ -1,0 +1,32 @@
+// What a process of a lab sees of the machine, and what it does not: mounts, descriptors, devices.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include <paceline/status.h>
+
+#include "launcher/lab/lab_site.h"
+
+namespace paceline::launcher {
+
+/// A session of its own, nothing open but `kept` and /dev/null as its standard descriptors, and
+/// nothing in use that the machine could want to unmount.
+Status leave_surroundings(std::vector<int> kept);
+
+/// In a new mount namespace: /etc/hosts names the lab's hosts. What the machine mounts or unmounts
+/// from now on happens here, too, but nothing goes the other way.
+Status mount_for_switch(const LabSite& site);
+
+/// The same, and what a host has for itself: /proc, /sys, /dev/shm, /run; the lab's folder is in
+/// /run. Folders of the machine's own jobs are empty.
+Status mount_for_host(const LabSite& site);
+
+/// No addresses come and go by themselves in this network namespace.
+Status switch_ipv6_off();
+
+/// Packets of this device are made, and counted, as they would go over a wire: one by one.
+Status switch_offloads_off(const std::string& device);
+
+}  // namespace paceline::launcher

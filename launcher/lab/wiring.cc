@@ -1,0 +1,100 @@
+#include "launcher/lab/wiring.h"
+
+#include <algorithm>
+
+namespace paceline::launcher {
+namespace {
+
+constexpr std::int64_t kBitsPerByte = 8;
+// What may leave at once: half a millisecond's worth, but a few packets at least, as one of them
+// must fit whole.
+constexpr std::int64_t kBurstsPerSecond = 2000;
+constexpr std::int64_t kLeastBurst = 8 * 1024;
+// What may wait: ten milliseconds' worth, as in a switch of small buffers; the rest is dropped.
+constexpr std::int64_t kQueuesPerSecond = 100;
+constexpr std::int64_t kLeastQueue = 64 * 1024;
+
+std::string table(const std::string& port, Filter filter) {
+  return "table netdev " + std::string(filter == Filter::kOneway ? "oneway_" : "loss_") + port;
+}
+
+// A chain on the way from the host to the switch (ingress) or back (egress).
+std::string chain(const std::string& port, const std::string& hook, const std::string& rule) {
+  return "chain " + hook + " { type filter hook " + hook + " device \"" + port +
+         "\" priority 0; policy accept; " + rule + "; }; ";
+}
+
+}  // namespace
+
+std::string wire_switch(const LabPlan& plan) {
+  std::string text = "link set lo up\n";
+  for (int rail = 0; rail < plan.rails(); ++rail) {
+    const std::string bridge = lab_bridge(rail);
+    // A bridge whose MTU nobody has set takes on that of its smallest port.
+    text += "link add " + bridge + " address " + lab_bridge_hardware_address(rail) +
+            " type bridge\nlink set " + bridge + " mtu " + std::to_string(kLabMtu) +
+            " up\naddr add " + lab_switch_address(rail) + "/24 dev " + bridge + "\n";
+  }
+  return text;
+}
+
+std::string wire_host_to_switch(const LabPlan& plan, int host, pid_t init) {
+  std::string text;
+  for (int rail = 0; rail < plan.rails(); ++rail) {
+    const std::string port = lab_port(host, rail);
+    text += "link add " + port + " type veth peer name " + lab_interface(rail) + " address " +
+            lab_hardware_address(host, rail) + " netns " + std::to_string(init) + "\nlink set " +
+            port + " master " + lab_bridge(rail) + " up\n";
+  }
+  return text;
+}
+
+std::string wire_host(const LabPlan& plan, int host) {
+  std::string text = "link set lo up\n";
+  for (int rail = 0; rail < plan.rails(); ++rail) {
+    text += "addr add " + lab_address(host, rail) + "/24 dev " + lab_interface(rail) +
+            "\nlink set " + lab_interface(rail) + " up\n";
+  }
+  return text;
+}
+
+std::string set_ports(std::span<const std::string> ports, bool up) {
+  std::string text;
+  for (const std::string& port : ports) text += "link set " + port + (up ? " up\n" : " down\n");
+  return text;
+}
+
+std::string set_port_mtu(std::span<const std::string> ports, int mtu) {
+  std::string text;
+  for (const std::string& port : ports)
+    text += "link set " + port + " mtu " + std::to_string(mtu) + "\n";
+  return text;
+}
+
+std::string shape(const std::string& device, std::int64_t rate_bits) {
+  const std::string replace = "qdisc replace dev " + device + " root ";
+  if (rate_bits == 0) return replace + "noqueue\n";
+  const std::int64_t rate = rate_bits / kBitsPerByte;
+  return replace + "tbf rate " + std::to_string(rate_bits) + "bit burst " +
+         std::to_string(std::max(kLeastBurst, rate / kBurstsPerSecond)) + " limit " +
+         std::to_string(std::max(kLeastQueue, rate / kQueuesPerSecond)) + "\n";
+}
+
+std::string drop_sent(const std::string& port) {
+  return remove_filter(port, Filter::kOneway) + table(port, Filter::kOneway) + " { " +
+         chain(port, "ingress", "drop") + "}\n";
+}
+
+std::string drop_some(const std::string& port, int loss_thousandths) {
+  const std::string rule =
+      "numgen random mod 100000 < " + std::to_string(loss_thousandths) + " drop";
+  return remove_filter(port, Filter::kLoss) + table(port, Filter::kLoss) + " { " +
+         chain(port, "ingress", rule) + chain(port, "egress", rule) + "}\n";
+}
+
+// nft refuses to delete what is not there, so it is made first.
+std::string remove_filter(const std::string& port, Filter filter) {
+  return table(port, filter) + "\ndelete " + table(port, filter) + "\n";
+}
+
+}  // namespace paceline::launcher

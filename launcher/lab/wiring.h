@@ -1,0 +1,44 @@
+// What the programs ip, tc and nft are told, as text for their standard inputs. Pure: the whole
+// network of a lab can be read here, and tested, without one.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include <sys/types.h>
+
+#include "launcher/lab/lab_plan.h"
+
+namespace paceline::launcher {
+
+// `ip -batch -`
+
+/// Bridges, and the switch's own addresses, for the switch's namespace.
+std::string wire_switch(const LabPlan& plan);
+/// A link for each rail between the switch and a host whose first process is `init`, as the
+/// switch's processes number it.
+std::string wire_host_to_switch(const LabPlan& plan, int host, pid_t init);
+/// The ends of these links in the host's namespace.
+std::string wire_host(const LabPlan& plan, int host);
+/// Takes links of the switch down or up.
+std::string set_ports(std::span<const std::string> ports, bool up);
+/// A smaller packet than the other end believes in: longer ones vanish without a word.
+std::string set_port_mtu(std::span<const std::string> ports, int mtu);
+
+// `tc -batch -`
+
+/// What leaves through `device` goes at this rate; 0: as fast as it comes.
+std::string shape(const std::string& device, std::int64_t rate_bits);
+
+// `nft -f -`
+
+enum class Filter { kOneway, kLoss };
+/// Frames of a host that reach its port are dropped there.
+std::string drop_sent(const std::string& port);
+/// So many thousandths of a percent of those it sends, and of those it should get.
+std::string drop_some(const std::string& port, int loss_thousandths);
+/// Undoes one of them, whether it was there or not.
+std::string remove_filter(const std::string& port, Filter filter);
+
+}  // namespace paceline::launcher
