@@ -26,6 +26,7 @@ std::string title(const LabPlan& plan) {
   for (int rail = 0; rail < plan.rails(); ++rail)
     text +=
         (rail == 0 ? "" : " and ") + bit_rate_text(plan.rates_bits[static_cast<std::size_t>(rail)]);
+  if (plan.delay != Duration::zero()) text += ", delay " + delay_text(plan.delay);
   return text + (plan.ssh ? ", sshd" : "");
 }
 
@@ -63,6 +64,7 @@ Result<int> up(const LabFolders& folders, const LabPlan& plan) {
 
 Result<int> down(const LabFolders& folders, const std::string& name) {
   PACELINE_TRY_ASSIGN(const bool removed, folders.remove(name));
+  folders.sweep();  // what a killed `up` had not yet given its name
   std::printf(removed ? "lab %s is removed\n" : "there is no lab %s\n", name.c_str());
   return 0;
 }

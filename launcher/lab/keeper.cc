@@ -12,9 +12,11 @@
 #include "comm/base/try.h"
 #include "launcher/lab/lab_host.h"
 #include "launcher/lab/outcome.h"
+#include "launcher/lab/relay.h"
 #include "launcher/lab/surroundings.h"
 #include "launcher/lab/wiring.h"
 #include "launcher/process/run_program.h"
+#include "launcher/process/system.h"
 
 namespace paceline::launcher {
 namespace {
@@ -55,6 +57,14 @@ Status link_hosts(const LabSite& site, const std::vector<Host>& hosts) {
   return run_program({site.tc, "-batch", "-"}, shapes, kLabPatience);
 }
 
+// The process has the only copies of the links when this returns, and ends with this one.
+Status start_relay(std::vector<DelayedLink> links, Duration delay) {
+  const pid_t pid = ::fork();
+  if (pid < 0) return system_error("fork the relay");
+  if (pid == 0) relay(std::move(links), delay, SystemClock());
+  return Status();
+}
+
 Status make_lab(const LabSite& site, const LabUser& user) {
   PACELINE_TRY(make_switch(site, user).with_context("switch"));
   std::vector<Host> hosts;
@@ -62,7 +72,12 @@ Status make_lab(const LabSite& site, const LabUser& user) {
     PACELINE_TRY_ASSIGN(Host started, start_host(site, host));
     hosts.push_back(std::move(started));
   }
+  std::vector<DelayedLink> links;
+  if (site.plan.delay != Duration::zero()) {
+    PACELINE_TRY_ASSIGN(links, make_delayed_links(site.plan));
+  }
   PACELINE_TRY(link_hosts(site, hosts).with_context("switch"));
+  if (!links.empty()) PACELINE_TRY(start_relay(std::move(links), site.plan.delay));
   for (const Host& host : hosts) send_outcome(host.socket, Status());
   for (const Host& host : hosts) PACELINE_TRY(receive_outcome(host.socket, kLabPatience));
   return Status();

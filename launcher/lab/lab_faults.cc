@@ -79,10 +79,21 @@ Status drop_some_of(const Target& target, int loss_thousandths) {
   return at_switch(target, run_nft, rules);
 }
 
+// The switch's bridge drops what is too long for a port; what comes from there is the device's
+// own affair.
+Status shorten(const Target& target, int mtu) {
+  PACELINE_TRY(at_switch(target, run_ip, set_port_mtu(target.ports(), mtu)));
+  if (target.record.plan.delay == Duration::zero()) return Status();
+  Batch rules;
+  for (const std::string& port : target.ports()) rules += drop_long(port, mtu);
+  return at_switch(target, run_nft, rules);
+}
+
 Status remove_filters(const Target& target) {
   Batch rules;
   for (const std::string& port : target.ports())
-    rules += remove_filter(port, Filter::kOneway) + remove_filter(port, Filter::kLoss);
+    for (const Filter filter : {Filter::kOneway, Filter::kLoss, Filter::kLong})
+      rules += remove_filter(port, filter);
   return at_switch(target, run_nft, rules);
 }
 
@@ -125,7 +136,7 @@ Status act(const Target& target, LabAction action, const LabFault& fault, const 
     case LabAction::kDrop:
       return drop_some_of(target, fault.loss_thousandths);
     case LabAction::kMtu:
-      return at_switch(target, run_ip, set_port_mtu(target.ports(), fault.mtu));
+      return shorten(target, fault.mtu);
     case LabAction::kHeal:
       return heal(target, clock);
     case LabAction::kPause:

@@ -304,9 +304,15 @@ Result<LabRequest> parse_lab(std::span<const std::string> arguments) {
 bool lab_asks_for_help(std::span<const std::string> arguments) {
   if (arguments.empty()) return true;
   const bool is_exec = arguments.front() == "exec";
-  for (const std::string& word : arguments) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& word = arguments[i];
     if (word == "--help" || word == "-h") return true;
-    if (is_exec && &word != &arguments.front() && !is_option(word)) return false;
+    if (!is_exec || i == 0) continue;
+    if (word == "--name") {
+      ++i;  // its value
+    } else if (!is_option(word)) {
+      return false;
+    }
   }
   return false;
 }

@@ -30,6 +30,7 @@ bool is_lab_name(std::string_view word) {
 std::string lab_host(int host) { return std::string("h").append(std::to_string(host + 1)); }
 std::string lab_interface(int rail) { return "eth" + std::to_string(rail); }
 std::string lab_port(int host, int rail) { return lab_host(host) + "e" + std::to_string(rail); }
+std::string lab_tap(int host, int rail) { return lab_host(host) + "t" + std::to_string(rail); }
 std::string lab_bridge(int rail) { return "br" + std::to_string(rail); }
 std::string lab_address(int host, int rail) { return network(rail) + std::to_string(host + 1); }
 std::string lab_switch_address(int rail) { return network(rail) + std::to_string(kSwitchNumber); }

@@ -45,6 +45,7 @@ bool is_lab_name(std::string_view word);
 std::string lab_host(int host);               ///< "h1"
 std::string lab_interface(int rail);          ///< "eth0", as the host calls it
 std::string lab_port(int host, int rail);     ///< "h1e0", the same link's end at the switch
+std::string lab_tap(int host, int rail);      ///< "h1t0", the host's end before it gets there
 std::string lab_bridge(int rail);             ///< "br0"
 std::string lab_address(int host, int rail);  ///< "10.77.0.1"
 std::string lab_switch_address(int rail);     ///< "10.77.0.254"

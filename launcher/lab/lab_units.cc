@@ -21,6 +21,7 @@ struct Unit {
   double factor;
 };
 constexpr std::array<Unit, 4> kRates{{{"gbit", 1e9}, {"mbit", 1e6}, {"kbit", 1e3}, {"bit", 1}}};
+// "s" stands last: the others end with it, too.
 constexpr std::array<Unit, 3> kTimes{{{"us", 1e3}, {"ms", 1e6}, {"s", 1e9}}};
 
 Status wrong(const std::string& text, const std::string& why) {
@@ -40,6 +41,21 @@ std::optional<double> scaled(std::string_view text, const std::array<Unit, kCoun
   return std::nullopt;
 }
 
+// In the largest unit that makes it 1 or more, or else in the smallest.
+template <std::size_t kCount>
+std::string text_in(double value, const std::array<Unit, kCount>& units) {
+  const Unit* best = nullptr;
+  const Unit* smallest = &units[0];
+  for (const Unit& unit : units) {
+    if (unit.factor < smallest->factor) smallest = &unit;
+    if (value >= unit.factor && (best == nullptr || unit.factor > best->factor)) best = &unit;
+  }
+  if (best == nullptr) best = smallest;
+  std::array<char, 32> digits{};
+  std::snprintf(digits.data(), digits.size(), "%.6g", value / best->factor);
+  return digits.data() + std::string(best->name);
+}
+
 // In thousandths; rounded, so that what is given exactly is kept so.
 std::optional<double> thousandths(std::string_view text) {
   const auto number = parse_number<double>(text);
@@ -57,20 +73,17 @@ Result<std::int64_t> parse_bit_rate(const std::string& text) {
 
 std::string bit_rate_text(std::int64_t rate_bits) {
   if (rate_bits == 0) return "no limit";
-  for (const Unit& unit : kRates) {
-    const double number = static_cast<double>(rate_bits) / unit.factor;
-    if (number < 1) continue;
-    std::array<char, 32> digits{};
-    std::snprintf(digits.data(), digits.size(), "%.6g", number);
-    return digits.data() + std::string(unit.name);
-  }
-  return std::to_string(rate_bits) + "bit";
+  return text_in(static_cast<double>(rate_bits), kRates);
 }
 
 Result<Duration> parse_delay(const std::string& text) {
   const auto delay_ns = scaled(text, kTimes);
   if (delay_ns && *delay_ns >= 0 && *delay_ns <= 60e9) return Duration(std::llround(*delay_ns));
   return wrong(text, "is not a delay of up to 60s; write 200us or 5ms");
+}
+
+std::string delay_text(Duration delay) {
+  return text_in(static_cast<double>(delay.count()), kTimes);
 }
 
 Result<int> parse_loss(const std::string& text) {

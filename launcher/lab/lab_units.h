@@ -18,6 +18,7 @@ std::string bit_rate_text(std::int64_t rate_bits);
 
 /// "200us", "5ms", "1s": at most a minute.
 Result<Duration> parse_delay(const std::string& text);
+std::string delay_text(Duration delay);
 
 /// "30" or "0.5" or "30%", from 0 to 100, in thousandths of a percent.
 Result<int> parse_loss(const std::string& text);

@@ -15,6 +15,7 @@
 #include "launcher/lab/lab_cgroups.h"
 #include "launcher/lab/lab_ssh.h"
 #include "launcher/lab/outcome.h"
+#include "launcher/lab/relay.h"
 #include "launcher/process/run_program.h"
 #include "launcher/process/system.h"
 
@@ -67,18 +68,16 @@ Result<pid_t> start_keeper(const LabSite& site, const LabUser& user, const LabFo
   be_keeper(site, user, std::move(ends.second), std::move(record));
 }
 
-// Its children are the hosts' first processes, in the order of their making, once it has made them
-// all.
+// Its first children are the hosts' first processes, in the order of their making.
 Status identify_processes(pid_t keeper, LabRecord& record) {
   const std::string number = std::to_string(keeper);
   std::ifstream list("/proc/" + number + "/task/" + number + "/children");
   record.inits.clear();
-  for (pid_t child = 0; list >> child;) {
-    const auto init = identify(child);
-    if (init) record.inits.push_back(*init);
-  }
+  const auto hosts = static_cast<std::size_t>(record.plan.hosts);
+  for (pid_t child = 0; record.inits.size() < hosts && list >> child;)
+    record.inits.push_back(identify(child).value_or(ProcessIdentity{.pid = child}));
   const auto identity = identify(keeper);
-  if (!identity || record.inits.size() != static_cast<std::size_t>(record.plan.hosts))
+  if (!identity || record.inits.size() != hosts)
     return refuse("a host has ended while the lab was being made");
   record.keeper = *identity;
   return Status();

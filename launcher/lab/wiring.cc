@@ -10,12 +10,16 @@ constexpr std::int64_t kBitsPerByte = 8;
 // must fit whole.
 constexpr std::int64_t kBurstsPerSecond = 2000;
 constexpr std::int64_t kLeastBurst = 8 * 1024;
-// What may wait: ten milliseconds' worth, as in a switch of small buffers; the rest is dropped.
+// What may wait: ten milliseconds' worth, as in a switch of small buffers; the rest is dropped. In
+// a shorter queue than this, a connection's first burst loses so much that it takes long to
+// recover: with 64 KiB, transfers of half a second over 50 Mbit/s went at 36.
 constexpr std::int64_t kQueuesPerSecond = 100;
-constexpr std::int64_t kLeastQueue = 64 * 1024;
+constexpr std::int64_t kLeastQueue = 256 * 1024;
+constexpr int kWhole = 100'000;  // thousandths of a percent
 
 std::string table(const std::string& port, Filter filter) {
-  return "table netdev " + std::string(filter == Filter::kOneway ? "oneway_" : "loss_") + port;
+  constexpr const char* kNames[] = {"oneway_", "loss_", "long_"};
+  return std::string("table netdev ") + kNames[static_cast<std::size_t>(filter)] + port;
 }
 
 // A chain on the way from the host to the switch (ingress) or back (egress).
@@ -30,10 +34,11 @@ std::string wire_switch(const LabPlan& plan) {
   std::string text = "link set lo up\n";
   for (int rail = 0; rail < plan.rails(); ++rail) {
     const std::string bridge = lab_bridge(rail);
-    // A bridge whose MTU nobody has set takes on that of its smallest port.
+    // A bridge whose MTU nobody has changed takes on that of its smallest port.
     text += "link add " + bridge + " address " + lab_bridge_hardware_address(rail) +
-            " type bridge\nlink set " + bridge + " mtu " + std::to_string(kLabMtu) +
-            " up\naddr add " + lab_switch_address(rail) + "/24 dev " + bridge + "\n";
+            " type bridge\nlink set " + bridge + " mtu " + std::to_string(kLabMtu - 1) +
+            "\nlink set " + bridge + " mtu " + std::to_string(kLabMtu) + " up\naddr add " +
+            lab_switch_address(rail) + "/24 dev " + bridge + "\n";
   }
   return text;
 }
@@ -42,9 +47,11 @@ std::string wire_host_to_switch(const LabPlan& plan, int host, pid_t init) {
   std::string text;
   for (int rail = 0; rail < plan.rails(); ++rail) {
     const std::string port = lab_port(host, rail);
-    text += "link add " + port + " type veth peer name " + lab_interface(rail) + " address " +
-            lab_hardware_address(host, rail) + " netns " + std::to_string(init) + "\nlink set " +
-            port + " master " + lab_bridge(rail) + " up\n";
+    const std::string end = lab_interface(rail) + " address " + lab_hardware_address(host, rail) +
+                            " netns " + std::to_string(init) + "\n";
+    text += plan.delay == Duration::zero() ? "link add " + port + " type veth peer name " + end
+                                           : "link set " + lab_tap(host, rail) + " name " + end;
+    text += "link set " + port + " master " + lab_bridge(rail) + " up\n";
   }
   return text;
 }
@@ -86,10 +93,20 @@ std::string drop_sent(const std::string& port) {
 }
 
 std::string drop_some(const std::string& port, int loss_thousandths) {
-  const std::string rule =
-      "numgen random mod 100000 < " + std::to_string(loss_thousandths) + " drop";
-  return remove_filter(port, Filter::kLoss) + table(port, Filter::kLoss) + " { " +
-         chain(port, "ingress", rule) + chain(port, "egress", rule) + "}\n";
+  const std::string none = remove_filter(port, Filter::kLoss);
+  if (loss_thousandths == 0) return none;
+  // nft takes no comparison that is always true.
+  const std::string rule = loss_thousandths >= kWhole
+                               ? "drop"
+                               : "numgen random mod " + std::to_string(kWhole) + " < " +
+                                     std::to_string(loss_thousandths) + " drop";
+  return none + table(port, Filter::kLoss) + " { " + chain(port, "ingress", rule) +
+         chain(port, "egress", rule) + "}\n";
+}
+
+std::string drop_long(const std::string& port, int mtu) {
+  return remove_filter(port, Filter::kLong) + table(port, Filter::kLong) + " { " +
+         chain(port, "ingress", "meta length > " + std::to_string(mtu) + " drop") + "}\n";
 }
 
 // nft refuses to delete what is not there, so it is made first.

@@ -17,7 +17,7 @@ namespace paceline::launcher {
 /// Bridges, and the switch's own addresses, for the switch's namespace.
 std::string wire_switch(const LabPlan& plan);
 /// A link for each rail between the switch and a host whose first process is `init`, as the
-/// switch's processes number it.
+/// switch's processes number it: a veth pair, or, with a delay, the devices of relay.h.
 std::string wire_host_to_switch(const LabPlan& plan, int host, pid_t init);
 /// The ends of these links in the host's namespace.
 std::string wire_host(const LabPlan& plan, int host);
@@ -33,11 +33,13 @@ std::string shape(const std::string& device, std::int64_t rate_bits);
 
 // `nft -f -`
 
-enum class Filter { kOneway, kLoss };
+enum class Filter { kOneway, kLoss, kLong };
 /// Frames of a host that reach its port are dropped there.
 std::string drop_sent(const std::string& port);
 /// So many thousandths of a percent of those it sends, and of those it should get.
 std::string drop_some(const std::string& port, int loss_thousandths);
+/// Those that are longer; a TAP device takes what is longer than its MTU from the other end.
+std::string drop_long(const std::string& port, int mtu);
 /// Undoes one of them, whether it was there or not.
 std::string remove_filter(const std::string& port, Filter filter);
 

@@ -1,0 +1,97 @@
+"""What the commands of this folder run on two hosts of a lab, to see what the link between does."""
+
+import itertools
+import socket
+import sys
+import time
+
+PORT = 7000
+SILENCE_S = 0.4
+BATCH = 20  # datagrams that no queue is too short for
+
+
+def ready():
+    print("ready", flush=True)
+
+
+def receive():
+    """Takes a connection to its end; says how many bytes came after the first ones, and how long
+    that took."""
+    with socket.create_server(("", PORT)) as server:
+        server.settimeout(30)
+        ready()
+        connection, _ = server.accept()
+    with connection:
+        connection.settimeout(30)
+        connection.recv(1 << 20)
+        begin = end = time.monotonic()
+        received = 0
+        while chunk := connection.recv(1 << 20):
+            received += len(chunk)
+            end = time.monotonic()
+    print(received, end - begin)
+
+
+def send(address, size):
+    with socket.create_connection((address, PORT), timeout=30) as connection:
+        connection.sendall(bytes(int(size)))
+
+
+def count(seconds=None):
+    """Says how many datagrams came, within some seconds or until there are no more."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
+        receiver.bind(("", PORT))
+        ready()
+        received = 0
+        end = time.monotonic() + (float(seconds) if seconds else 3)
+        receiver.settimeout(0.05)
+        last = None
+        while time.monotonic() < end:
+            try:
+                receiver.recv(2048)
+                received += 1
+                last = time.monotonic()
+            except socket.timeout:
+                if not seconds and last and time.monotonic() - last > SILENCE_S:
+                    break
+    print(received)
+
+
+def datagrams(address, number, size):
+    """Sends so many, or, where that is 0, goes on until it is killed."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        for done in itertools.count(1) if number == "0" else range(1, int(number) + 1):
+            try:
+                sender.sendto(bytes(int(size)), (address, PORT))
+            except OSError:
+                pass  # the link is down: a datagram less
+            if number == "0" or done % BATCH == 0:
+                time.sleep(0.002)
+
+
+def echo(number):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+        server.bind(("", PORT))
+        server.settimeout(10)
+        ready()
+        for _ in range(int(number)):
+            server.sendto(*server.recvfrom(2048))
+
+
+def round_trips(address, number):
+    """The shortest of so many questions with their answers, in seconds."""
+    times = []
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        client.settimeout(10)
+        for _ in range(int(number)):
+            begin = time.monotonic()
+            client.sendto(b"?", (address, PORT))
+            client.recv(2048)
+            times.append(time.monotonic() - begin)
+    print(min(times))
+
+
+if __name__ == "__main__":
+    {function.__name__: function for function in (
+        receive, send, count, datagrams, echo, round_trips)}[
+        sys.argv[1]](*sys.argv[2:])
