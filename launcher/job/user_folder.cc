@@ -38,7 +38,8 @@ std::vector<std::string> runtime_places(const std::function<const char*(const ch
 
 void UserFolder::remove_if_empty() const { ::rmdir(path.c_str()); }
 
-Result<UserFolder> open_user_folder(const std::string& place, uid_t user, IfMissing if_missing) {
+Result<UserFolder> open_user_folder(const std::string& place, uid_t user, IfMissing if_missing,
+                                    std::optional<uid_t> owner) {
   const std::string path = place + "/paceline-" + std::to_string(user);
   UniqueFd folder;
   for (int attempt = 0; attempt < kAttempts && !folder; ++attempt) {
@@ -52,7 +53,7 @@ Result<UserFolder> open_user_folder(const std::string& place, uid_t user, IfMiss
   if (!folder) return refuse(path, std::strerror(errno));
   struct stat found {};
   if (::fstat(folder.get(), &found) != 0) return refuse(path, std::strerror(errno));
-  if (found.st_uid != user)
+  if (found.st_uid != owner.value_or(user))
     return refuse(path, "belongs to user " + std::to_string(found.st_uid) + ", not to you");
   if ((found.st_mode & 077) != 0)
     return refuse(path, "is open to other users; remove it, or chmod 700 it");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,7 +30,9 @@ struct UserFolder {
 enum class IfMissing { kMake, kFail };
 
 /// The user's folder in `place`, open. Anybody can make a folder of that name in /tmp: one that is
-/// a symbolic link, somebody else's, or open to others is refused.
-Result<UserFolder> open_user_folder(const std::string& place, uid_t user, IfMissing if_missing);
+/// a symbolic link, somebody else's, or open to others is refused. `owner`: as whom this process
+/// knows the user, where it is in a user namespace that gives him another number.
+Result<UserFolder> open_user_folder(const std::string& place, uid_t user, IfMissing if_missing,
+                                    std::optional<uid_t> owner = std::nullopt);
 
 }  // namespace paceline::launcher

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <utility>
 
 #include <fcntl.h>
@@ -41,6 +42,16 @@ std::vector<std::string> lab_folders(const UserFolder& user) {
   return names;
 }
 
+// A command that runs in a lab's switch without root is root there; its user's folder has the
+// number that he has outside. Of the lines "inside outside count" the first is his, if any is.
+uid_t user_outside(uid_t inside) {
+  std::ifstream map("/proc/self/uid_map");
+  std::uint64_t first = 0;
+  std::uint64_t outside = 0;
+  if (!(map >> first >> outside) || first != inside) return inside;
+  return static_cast<uid_t>(outside);
+}
+
 // Its namespaces' processes are all gone when the keeper itself is: the kernel sees to that.
 Status kill_and_wait(const ProcessIdentity& process) {
   const UniqueFd pidfd = open_process(process);
@@ -69,8 +80,9 @@ bool wait_for_lock(const UniqueFd& record, const Clock& clock) {
 }  // namespace
 
 LabFolders::Options LabFolders::here() {
-  const uid_t user = ::geteuid();
-  return {.places = runtime_places(::getenv, user), .user = user};
+  const uid_t owner = ::geteuid();
+  const uid_t user = user_outside(owner);
+  return {.places = runtime_places(::getenv, user), .user = user, .owner = owner};
 }
 
 LabFolders::Outcome LabFolders::visit(const UserFolder& user, const std::string& name,
@@ -94,7 +106,7 @@ LabFolders::Outcome LabFolders::visit(const UserFolder& user, const std::string&
 LabFolders::Sweep LabFolders::sweep() const {
   Sweep sweep;
   for (const std::string& place : options_.places) {
-    const Result<UserFolder> user = open_user_folder(place, options_.user, IfMissing::kFail);
+    const Result<UserFolder> user = open(place, IfMissing::kFail);
     if (!user.ok()) continue;
     for (const std::string& name : lab_folders(*user)) {
       LabRecord record;
@@ -131,7 +143,7 @@ Result<LabFolder> LabFolders::make(const LabRecord& record) const {
   for (const std::string& place : options_.places) {
     struct stat ignored {};
     if (::stat(place.c_str(), &ignored) != 0) continue;  // not every host has all of them
-    Result<UserFolder> user = open_user_folder(place, options_.user, IfMissing::kMake);
+    Result<UserFolder> user = open(place, IfMissing::kMake);
     Result<UniqueFd> file =
         user.ok() ? make_job_folder(user->fd, name, to_text(record)) : user.status();
     if (file.ok() && *file)
@@ -151,7 +163,7 @@ Result<bool> LabFolders::remove(const std::string& name) const {
 }
 
 Result<bool> LabFolders::remove_at(const std::string& place, const std::string& name) const {
-  const Result<UserFolder> user = open_user_folder(place, options_.user, IfMissing::kFail);
+  const Result<UserFolder> user = open(place, IfMissing::kFail);
   if (!user.ok()) return false;
   const UniqueFd file = open_record(user->fd, name);
   if (!file) return user->remove_if_empty(), false;

@@ -38,7 +38,8 @@ class LabFolders {
  public:
   struct Options {
     std::vector<std::string> places;  ///< the best first
-    uid_t user = 0;
+    uid_t user = 0;                   ///< as the machine knows him
+    uid_t owner = 0;                  ///< as this process does: 0 in the user namespace of a lab
   };
   /// The caller's own, as its environment says.
   static Options here();
@@ -68,6 +69,9 @@ class LabFolders {
 
  private:
   enum class Outcome { kLives, kRemoved, kNoLab };
+  Result<UserFolder> open(const std::string& place, IfMissing if_missing) const {
+    return open_user_folder(place, options_.user, if_missing, options_.owner);
+  }
   Outcome visit(const UserFolder& user, const std::string& name, LabRecord& record) const;
   Result<bool> remove_at(const std::string& place, const std::string& name) const;
 

@@ -35,7 +35,7 @@ Status check(const LabFolders& folders, const LabPlan& plan) {
     if (found.record.plan.name == plan.name)
       return refuse("lab '" + plan.name + "' is up already; `paceline lab down --name " +
                     plan.name + "` removes it, --name makes another beside it");
-  if (plan.delay != Duration::zero()) return refuse("--delay: tc has no netem on this kernel");
+  if (plan.delay != Duration::zero()) PACELINE_TRY(check_taps().with_context("--delay"));
   if (plan.ssh && this_user().has_namespace)
     return refuse("--ssh needs root: sshd changes its user, and a user namespace has one only");
   return Status();

@@ -15,6 +15,7 @@ PACELINE = ROOT / os.environ.get("PACELINE_BUILD", "build/release") / "bin" / "p
 TRAFFIC = pathlib.Path(__file__).resolve().parent / "traffic.py"
 SKIP = 77
 LIMIT_S = 60
+ON_THE_WAY_S = 0.3  # what has been sent by then has arrived, or never will
 MARK = "PACELINE_TEST_MARK"
 KINDS = ("net", "mnt", "uts", "ipc", "pid")
 
@@ -164,6 +165,8 @@ class Lab:
         with self.listen(target, "count") as receiver:
             self.do("exec", source, "--", sys.executable, TRAFFIC, "datagrams", address, count,
                     size)
+            time.sleep(ON_THE_WAY_S)
+            receiver.terminate()
             return int(receiver.communicate(timeout=LIMIT_S)[0])
 
     def round_trip(self, source, target, address, number=50):

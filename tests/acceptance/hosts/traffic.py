@@ -1,12 +1,12 @@
 """What the commands of this folder run on two hosts of a lab, to see what the link between does."""
 
 import itertools
+import signal
 import socket
 import sys
 import time
 
 PORT = 7000
-SILENCE_S = 0.4
 BATCH = 20  # datagrams that no queue is too short for
 
 
@@ -37,23 +37,28 @@ def send(address, size):
         connection.sendall(bytes(int(size)))
 
 
-def count(seconds=None):
-    """Says how many datagrams came, within some seconds or until there are no more."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
-        receiver.bind(("", PORT))
-        ready()
-        received = 0
-        end = time.monotonic() + (float(seconds) if seconds else 3)
-        receiver.settimeout(0.05)
-        last = None
-        while time.monotonic() < end:
-            try:
+class Enough(Exception):
+    """SIGTERM has come."""
+
+
+def count(seconds=60):
+    """Says how many datagrams came, within some seconds or until SIGTERM."""
+    def stop(*_):
+        raise Enough
+
+    signal.signal(signal.SIGTERM, stop)
+    received = 0
+    end = time.monotonic() + float(seconds)
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
+            receiver.bind(("", PORT))
+            ready()
+            while (left := end - time.monotonic()) > 0:
+                receiver.settimeout(left)
                 receiver.recv(2048)
                 received += 1
-                last = time.monotonic()
-            except socket.timeout:
-                if not seconds and last and time.monotonic() - last > SILENCE_S:
-                    break
+    except (Enough, socket.timeout):
+        pass
     print(received)
 
 
