@@ -22,6 +22,21 @@ std::string table(const std::string& port, Filter filter) {
   return std::string("table netdev ") + kNames[static_cast<std::size_t>(filter)] + port;
 }
 
+// Nobody has to ask who has an address. Questions and answers are lost like all else when there is
+// trouble, which would make it more than was asked for, and let it last for a second longer.
+std::string know(const std::string& address, const std::string& hardware_address,
+                 const std::string& device) {
+  return "neigh replace " + address + " lladdr " + hardware_address + " dev " + device +
+         " nud permanent\n";
+}
+
+std::string know_hosts(const LabPlan& plan, int rail, const std::string& device) {
+  std::string text;
+  for (int host = 0; host < plan.hosts; ++host)
+    text += know(lab_address(host, rail), lab_hardware_address(host, rail), device);
+  return text;
+}
+
 // A chain on the way from the host to the switch (ingress) or back (egress).
 std::string chain(const std::string& port, const std::string& hook, const std::string& rule) {
   return "chain " + hook + " { type filter hook " + hook + " device \"" + port +
@@ -38,7 +53,7 @@ std::string wire_switch(const LabPlan& plan) {
     text += "link add " + bridge + " address " + lab_bridge_hardware_address(rail) +
             " type bridge\nlink set " + bridge + " mtu " + std::to_string(kLabMtu - 1) +
             "\nlink set " + bridge + " mtu " + std::to_string(kLabMtu) + " up\naddr add " +
-            lab_switch_address(rail) + "/24 dev " + bridge + "\n";
+            lab_switch_address(rail) + "/24 dev " + bridge + "\n" + know_hosts(plan, rail, bridge);
   }
   return text;
 }
@@ -59,8 +74,10 @@ std::string wire_host_to_switch(const LabPlan& plan, int host, pid_t init) {
 std::string wire_host(const LabPlan& plan, int host) {
   std::string text = "link set lo up\n";
   for (int rail = 0; rail < plan.rails(); ++rail) {
-    text += "addr add " + lab_address(host, rail) + "/24 dev " + lab_interface(rail) +
-            "\nlink set " + lab_interface(rail) + " up\n";
+    const std::string device = lab_interface(rail);
+    text += "addr add " + lab_address(host, rail) + "/24 dev " + device + "\nlink set " + device +
+            " up\n" + know_hosts(plan, rail, device) +
+            know(lab_switch_address(rail), lab_bridge_hardware_address(rail), device);
   }
   return text;
 }

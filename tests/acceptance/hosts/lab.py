@@ -15,7 +15,7 @@ PACELINE = ROOT / os.environ.get("PACELINE_BUILD", "build/release") / "bin" / "p
 TRAFFIC = pathlib.Path(__file__).resolve().parent / "traffic.py"
 SKIP = 77
 LIMIT_S = 60
-ON_THE_WAY_S = 0.3  # what has been sent by then has arrived, or never will
+ON_THE_WAY_S = 0.15  # what has been sent by then has arrived, or never will
 MARK = "PACELINE_TEST_MARK"
 KINDS = ("net", "mnt", "uts", "ipc", "pid")
 

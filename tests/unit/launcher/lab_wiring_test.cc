@@ -21,9 +21,14 @@ TEST(LabWiring, ALinkForEachRail) {
   EXPECT_EQ(wire_host_to_switch({.rates_bits = {0}}, 2, 17),
             "link add h3e0 type veth peer name eth0 address 02:70:6c:00:00:03 netns 17\n"
             "link set h3e0 master br0 up\n");
-  EXPECT_EQ(wire_host({.rates_bits = {0, 0}}, 2),
-            "link set lo up\naddr add 10.77.0.3/24 dev eth0\nlink set eth0 up\n"
-            "addr add 10.78.0.3/24 dev eth1\nlink set eth1 up\n");
+  const std::string text = wire_host({.hosts = 2, .rates_bits = {0, 0}}, 1);
+  EXPECT_EQ(text.find("link set lo up\naddr add 10.77.0.2/24 dev eth0\nlink set eth0 up\n"
+                      "neigh replace 10.77.0.1 lladdr 02:70:6c:00:00:01 dev eth0 nud permanent\n"),
+            0u)
+      << text;
+  EXPECT_NE(text.find("neigh replace 10.78.0.254 lladdr 02:70:6c:01:00:fe dev eth1 nud permanent"),
+            std::string::npos)
+      << text;
 }
 
 TEST(LabWiring, ALinkWithADelayHasDevicesAlready) {
