@@ -13,6 +13,7 @@
 namespace paceline::launcher {
 namespace {
 
+// Without a summary: for paceline's own use, and in no list.
 constexpr Command kCommands[] = {
     {"run", "start a program as N ranks and end with them", run_command},
     {"list", "your jobs on this host", list_command},
@@ -20,6 +21,7 @@ constexpr Command kCommands[] = {
     {"bench", "how fast operations are on this host", bench_command},
     {"lab", "a cluster on this machine, to try jobs and trouble in", lab_command},
     {"info", "the version, and the variables that tune a job", info_command},
+    {"agent", "", agent_command},
 };
 
 // A closed standard descriptor would otherwise be the number of the next socket.
@@ -35,9 +37,11 @@ bool open_standard_descriptors() {
 
 void print_help() {
   std::puts("usage: paceline <command> [arguments…]\n\nCommands:");
-  for (const Command& command : kCommands)
+  for (const Command& command : kCommands) {
+    if (command.summary.empty()) continue;
     std::printf("  %-6s %s\n", std::string(command.name).c_str(),
                 std::string(command.summary).c_str());
+  }
   std::puts(
       "\nExamples:\n"
       "  paceline run -n 4 ./train --epochs 3\n"
@@ -47,7 +51,8 @@ void print_help() {
 
 int unknown(const std::string& word) {
   std::vector<std::string> known{"--help", "--version"};
-  for (const Command& command : kCommands) known.emplace_back(command.name);
+  for (const Command& command : kCommands)
+    if (!command.summary.empty()) known.emplace_back(command.name);
   return complain("there is no command '" + word + "'" + did_you_mean(word, known) +
                   "\nTry: paceline --help");
 }

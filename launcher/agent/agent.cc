@@ -65,17 +65,19 @@ Result<JobKey> job_key_of(const messages::Start& start) {
 
 class Agent {
  public:
-  Agent(UniqueFd head, std::unique_ptr<ChildProcess> helper, UniqueFd standard_input)
-      : loop_(clock_),
-        head_(loop_, std::move(head), "head"),
+  Agent(EventLoop& loop, HeadConnection head, std::unique_ptr<ChildProcess> helper)
+      : clock_(loop.clock()),
+        loop_(loop),
+        connection_(std::move(head)),
+        head_(*connection_.channel),
         helper_process_(std::move(helper)),
         helper_(loop_, helper_process_->take_socket(), "spawn helper"),
-        standard_input_(std::move(standard_input)),
         flights_(clock_) {}
 
   Status run();
 
  private:
+  void check_lifeline();
   void receive(const messages::ToAgent& message);
   Status start(const messages::Start& start);
   Result<HostFacts> prepare(const messages::Start& start);
@@ -99,12 +101,12 @@ class Agent {
   void finish();
   void tell(const messages::FromAgent& message);
 
-  SystemClock clock_;
-  EventLoop loop_;
-  SocketChannel<messages::FromAgent, messages::ToAgent> head_;
+  const Clock& clock_;
+  EventLoop& loop_;
+  HeadConnection connection_;
+  HeadChannel& head_;
   std::unique_ptr<ChildProcess> helper_process_;
   SocketChannel<messages::ToHelper, messages::FromHelper> helper_;
-  UniqueFd standard_input_;
   FlightBook flights_;
   std::unique_ptr<StoreServer> store_;  // asks flights_
   UniqueFd job_key_;
@@ -134,7 +136,17 @@ Status Agent::run() {
                                         "the spawn helper was killed, and all ranks with it")
                                : why);
                });
+  if (connection_.lifeline)
+    loop_.when_readable(connection_.lifeline.get(), [this] { check_lifeline(); });
   return loop_.run();
+}
+
+// Nothing is sent on it: only its end tells.
+void Agent::check_lifeline() {
+  char byte = 0;
+  if (::read(connection_.lifeline.get(), &byte, 1) > 0) return;
+  loop_.forget_readable(connection_.lifeline.get());
+  fail(Status(Code::kUnavailable, Scope::kProcess, "the program that started the agent is gone"));
 }
 
 void Agent::receive(const messages::ToAgent& message) {
@@ -160,9 +172,9 @@ Status Agent::start(const messages::Start& start) {
     paths.push_back(std::move(program.path));
   }
   PACELINE_TRY_ASSIGN(const HostFacts facts, prepare(start));
-  if (!start.cgroup().empty()) {
+  if (const std::string cgroup = connection_.cgroup.value_or(start.cgroup()); !cgroup.empty()) {
     messages::ToHelper message;
-    message.set_cgroup(start.cgroup());
+    message.set_cgroup(cgroup);
     PACELINE_TRY(helper_.send(message));
   }
   oom_.emplace(OomWatch::open());
@@ -198,7 +210,7 @@ Result<HostFacts> Agent::prepare(const messages::Start& start) {
   tell(ready);
   ranks_left_ = start.local_ranks();
   streams_ =
-      std::make_unique<RankStreams>(loop_, start, std::move(standard_input_),
+      std::make_unique<RankStreams>(loop_, start, std::move(connection_.standard_input),
                                     [this](const messages::FromAgent& message) { tell(message); });
   return facts;
 }
@@ -362,28 +374,52 @@ void Agent::tell(const messages::FromAgent& message) {
   if (streams_ && head_.backlog_bytes() > kMaxBacklogBytes) streams_->set_reading(false);
 }
 
-Status serve(UniqueFd head, FunctionRef<void(bool)> last) {
+Status serve(HeadRoad& road, FunctionRef<void(bool)> last) {
   const pid_t self = ::getpid();
   PACELINE_TRY(adopt_orphans());
-  PACELINE_TRY_ASSIGN(auto helper, ChildProcess::fork([&head, last, self](UniqueFd agent) {
-                        head.reset();
+  PACELINE_TRY_ASSIGN(auto helper, ChildProcess::fork([&road, last, self](UniqueFd agent) {
+                        road.leave();
                         run_spawn_helper(std::move(agent));
                         last(::getppid() != self || is_ending(self));
                       }));
   raise_descriptor_limit();
-  PACELINE_TRY_ASSIGN(UniqueFd standard_input, duplicate(STDIN_FILENO));
+  const SystemClock clock;
+  EventLoop loop(clock);
+  PACELINE_TRY_ASSIGN(HeadConnection head, road.take(loop));
   replace_by_null(STDIN_FILENO);
   replace_by_null(STDOUT_FILENO);
-  return Agent(std::move(head), std::move(helper), std::move(standard_input)).run();
+  return Agent(loop, std::move(head), std::move(helper)).run();
 }
+
+class LocalRoad final : public HeadRoad {
+ public:
+  explicit LocalRoad(UniqueFd socket) : socket_(std::move(socket)) {}
+
+  void leave() override { socket_.reset(); }
+  Result<HeadConnection> take(EventLoop& loop) override {
+    PACELINE_TRY_ASSIGN(UniqueFd standard_input, duplicate(STDIN_FILENO));
+    return HeadConnection{
+        .channel = std::make_unique<SocketChannel<messages::FromAgent, messages::ToAgent>>(
+            loop, std::move(socket_), "head"),
+        .standard_input = std::move(standard_input)};
+  }
+
+ private:
+  UniqueFd socket_;
+};
 
 }  // namespace
 
-void run_agent(UniqueFd head, FunctionRef<void(bool)> last) {
+Status run_agent(HeadRoad& road, FunctionRef<void(bool)> last) {
   ::setsid();  // the terminal's signals are for the head alone
   // Standard error may have no reader any more: the job goes on. Ranks get the default back.
   ::signal(SIGPIPE, SIG_IGN);
-  if (const Status status = serve(std::move(head), last); !status.ok()) report("agent", status);
+  return serve(road, last);
+}
+
+void run_agent(UniqueFd head, FunctionRef<void(bool)> last) {
+  LocalRoad road(std::move(head));
+  if (const Status status = run_agent(road, last); !status.ok()) report("agent", status);
 }
 
 }  // namespace paceline::launcher

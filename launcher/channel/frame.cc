@@ -2,10 +2,10 @@
 
 #include <cstdint>
 
+#include "comm/base/try.h"
+
 namespace paceline::launcher {
 namespace {
-
-constexpr std::size_t kHeaderBytes = 4;
 
 Status too_long(std::size_t bytes) {
   return Status(Code::kExhausted, Scope::kPeer,
@@ -13,20 +13,21 @@ Status too_long(std::size_t bytes) {
                     std::to_string(kMaxFrameBytes) + " that a frame may have");
 }
 
-std::size_t read_length(std::string_view header) {
+}  // namespace
+
+Result<std::size_t> frame_length(std::string_view header) {
   std::size_t length = 0;
-  for (std::size_t i = kHeaderBytes; i > 0; --i)
+  for (std::size_t i = kFrameHeaderBytes; i > 0; --i)
     length = length << 8 | static_cast<std::uint8_t>(header[i - 1]);
+  if (length > kMaxFrameBytes) return too_long(length);
   return length;
 }
-
-}  // namespace
 
 Result<std::string> encode_frame(std::string_view payload) {
   if (payload.size() > kMaxFrameBytes) return too_long(payload.size());
   std::string frame;
-  frame.reserve(kHeaderBytes + payload.size());
-  for (std::size_t i = 0; i < kHeaderBytes; ++i)
+  frame.reserve(kFrameHeaderBytes + payload.size());
+  for (std::size_t i = 0; i < kFrameHeaderBytes; ++i)
     frame += static_cast<char>(payload.size() >> (8 * i) & 0xFF);
   frame += payload;
   return frame;
@@ -40,12 +41,11 @@ void FrameDecoder::append(std::string_view bytes) {
 
 Result<std::optional<std::string_view>> FrameDecoder::next() {
   const std::string_view rest = std::string_view(buffer_).substr(begin_);
-  if (rest.size() < kHeaderBytes) return std::optional<std::string_view>();
-  const std::size_t length = read_length(rest);
-  if (length > kMaxFrameBytes) return too_long(length);
-  if (rest.size() - kHeaderBytes < length) return std::optional<std::string_view>();
-  begin_ += kHeaderBytes + length;
-  return std::optional(rest.substr(kHeaderBytes, length));
+  if (rest.size() < kFrameHeaderBytes) return std::optional<std::string_view>();
+  PACELINE_TRY_ASSIGN(const std::size_t length, frame_length(rest));
+  if (rest.size() - kFrameHeaderBytes < length) return std::optional<std::string_view>();
+  begin_ += kFrameHeaderBytes + length;
+  return std::optional(rest.substr(kFrameHeaderBytes, length));
 }
 
 }  // namespace paceline::launcher

@@ -14,6 +14,12 @@ namespace paceline::launcher {
 /// Larger than the arguments and the environment that Linux lets a program have (2 MiB together).
 inline constexpr std::size_t kMaxFrameBytes = std::size_t{4} << 20;
 
+/// What stands before each payload.
+inline constexpr std::size_t kFrameHeaderBytes = 4;
+
+/// What a header says. Code::kExhausted when that is longer than kMaxFrameBytes.
+Result<std::size_t> frame_length(std::string_view header);
+
 /// Code::kExhausted when the payload is longer than kMaxFrameBytes.
 Result<std::string> encode_frame(std::string_view payload);
 

@@ -9,7 +9,7 @@ namespace paceline::launcher {
 
 struct Command {
   std::string_view name;
-  std::string_view summary;
+  std::string_view summary;  ///< empty: not for users
   /// Gets the words after the name; returns the exit code.
   int (*run)(std::span<const std::string> arguments);
 };
@@ -24,5 +24,6 @@ int cancel_command(std::span<const std::string> arguments);  ///< paceline cance
 int bench_command(std::span<const std::string> arguments);   ///< paceline bench
 int lab_command(std::span<const std::string> arguments);     ///< paceline lab
 int info_command(std::span<const std::string> arguments);    ///< paceline info
+int agent_command(std::span<const std::string> arguments);   ///< paceline agent, for engines
 
 }  // namespace paceline::launcher

@@ -1,0 +1,40 @@
+// Finds the module that speaks gRPC beside the program and loads it.
+#include <string>
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include "launcher/channel/remote_call.h"
+
+namespace paceline::launcher {
+namespace {
+
+std::string folder_of_program() {
+  char path[4096];
+  const ssize_t length = ::readlink("/proc/self/exe", path, sizeof path);
+  const std::string whole(path, length > 0 ? static_cast<std::size_t>(length) : 0);
+  return whole.substr(0, whole.rfind('/'));
+}
+
+}  // namespace
+
+Result<const RemoteModule*> load_remote_module() {
+  // Where it lies in an installation, and in a build.
+  std::string tried;
+  for (const char* folder : {PACELINE_LIBRARY_FOLDER, "lib"}) {
+    const std::string path = folder_of_program() + "/../" + folder + "/" + PACELINE_REMOTE_MODULE;
+    void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) {
+      tried += (tried.empty() ? "" : "; ") + std::string(::dlerror());
+      continue;
+    }
+    if (const void* symbol = ::dlsym(library, kModuleSymbol))
+      return static_cast<const RemoteModule*>(symbol);
+    tried += path + " is not Paceline's";
+  }
+  return Status(Code::kUnavailable, Scope::kProcess,
+                "remote agents need the module " + std::string(PACELINE_REMOTE_MODULE) +
+                    ", which cannot be loaded: " + tried);
+}
+
+}  // namespace paceline::launcher

@@ -1,0 +1,251 @@
+#include "launcher/engines/agent_starter.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include <poll.h>
+#include <sys/wait.h>
+
+#include "comm/base/text.h"
+#include "comm/base/try.h"
+#include "launcher/channel/host_addresses.h"
+#include "launcher/channel/invitation.h"
+#include "launcher/head/exit_code.h"
+
+namespace paceline::launcher {
+namespace {
+
+constexpr std::size_t kMostLines = 32;
+constexpr std::chrono::milliseconds kLeave{5000};
+constexpr int kNotExecutable = 126;  // as a shell says it
+constexpr int kNotFound = 127;
+
+std::string path_of_this_program() {
+  std::error_code unknown;
+  const std::string path = std::filesystem::read_symlink("/proc/self/exe", unknown).string();
+  return unknown ? "paceline" : path;
+}
+
+// The last that has anything in it, without the names that the error begins with anyway.
+std::string last_line(const std::deque<std::string>& lines, const std::string& host) {
+  const auto last = std::find_if(lines.rbegin(), lines.rend(),
+                                 [](const std::string& line) { return !line.empty(); });
+  if (last == lines.rend()) return "";
+  std::string_view text = *last;
+  for (const std::string& known : {std::string("paceline: "), "host " + host + ": "})
+    if (text.starts_with(known)) text.remove_prefix(known.size());
+  return std::string(text);
+}
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<AgentStarter>> AgentStarter::make(EventLoop& loop, Options options) {
+  if (options.agent_path.empty()) options.agent_path = path_of_this_program();
+  std::unique_ptr<AgentStarter> starter(new AgentStarter(loop, std::move(options)));
+  AgentStarter* const self = starter.get();
+  AgentServer::Handlers handlers{
+      .arrived =
+          [self](std::size_t index, std::unique_ptr<AgentChannel> agent) {
+            self->arrived(index, std::move(agent));
+          },
+      .refused = [self](std::size_t index, const std::string& why) { self->refused(index, why); }};
+  PACELINE_TRY_ASSIGN(starter->server_,
+                      AgentServer::start(loop, starter->options_.version, std::move(handlers)));
+  return starter;
+}
+
+void AgentStarter::start(const Engine& engine, std::vector<AgentHost> hosts, Done done) {
+  done_ = std::move(done);
+  hosts_ = std::move(hosts);
+  std::vector<Launch> plan = engine.plan(hosts_, {options_.agent_path, "agent"});
+  std::move(plan.begin(), plan.end(), std::back_inserter(waiting_));
+  loop_.after(Duration::zero(), [this] {
+    launch_more();
+    finish_if_settled();
+  });
+}
+
+// ---- Programs ------------------------------------------------------------------------------
+
+void AgentStarter::launch_more() {
+  while (!waiting_.empty() && under_way_ < options_.most_at_once) {
+    Started& started = started_.emplace_back(Started{.launch = std::move(waiting_.front())});
+    waiting_.pop_front();
+    ++under_way_;
+    std::vector<std::string> names;
+    for (const AgentHost& host : started.launch.hosts) {
+      started.missing.insert(host.index);
+      names.push_back(host.name);
+    }
+    started.hosts = joined(names);
+    if (const Status status = launch(started); !status.ok()) fail(started, status.text());
+  }
+}
+
+Status AgentStarter::launch(Started& started) {
+  PACELINE_TRY_ASSIGN(std::string input, invite(started.launch));
+  started.timer = loop_.after(options_.patience, [this, &started] { overdue(started); });
+  PACELINE_TRY_ASSIGN(
+      started.program,
+      LaunchProgram::start(
+          loop_, {.command = started.launch.command,
+                  .input = std::move(input),
+                  .input_stays_open = started.launch.input_stays_open,
+                  .said = [this, &started](std::string_view line) { said(started, line); },
+                  .ended = [this, &started](int status) { ended(started, status); }}));
+  return Status();
+}
+
+Result<std::string> AgentStarter::invite(const Launch& launch) {
+  messages::Invitation invitation;
+  invitation.set_version(options_.version);
+  invitation.set_job_id(options_.job_id);
+  invitation.set_certificate(server_->certificate());
+  invitation.set_input_stays_open(launch.input_stays_open);
+  std::vector<std::string> addresses = addresses_of_this_host(server_->port());
+  if (!options_.addresses.empty()) addresses.clear();
+  for (const std::string& address : options_.addresses)
+    addresses.push_back(address + ":" + std::to_string(server_->port()));
+  for (const std::string& address : addresses) invitation.add_addresses(address);
+  for (const AgentHost& host : launch.hosts) {
+    messages::Seat& seat = *invitation.add_seats();
+    seat.set_host(host.name);
+    seat.set_index(static_cast<std::uint32_t>(host.index));
+    PACELINE_TRY_ASSIGN(std::string token, server_->expect(host.index, host.name));
+    seat.set_token(std::move(token));
+  }
+  return encode_invitation(invitation);
+}
+
+// Until all its agents have come, it may be the reason why they do not.
+void AgentStarter::said(Started& started, std::string_view line) {
+  if (started.missing.empty()) return options_.said(started.hosts, line);
+  started.lines.emplace_back(line);
+  if (started.lines.size() > kMostLines) started.lines.pop_front();
+}
+
+void AgentStarter::ended(Started& started, int wait_status) {
+  if (!started.missing.empty()) return fail(started, why_ended(started, wait_status));
+  // Of an agent at work its channel tells.
+  if (done_) fail(started, "its agent ended before the job began");
+}
+
+std::string AgentStarter::why_ended(const Started& started, int wait_status) const {
+  const std::string last = last_line(started.lines, started.hosts);
+  const int code = exit_code_of(wait_status);
+  const std::string quoted = last.empty() ? "" : " (" + last + ")";
+  if (code == kNotFound)
+    return options_.agent_path + ": command not found: install it there or say --agent-path" +
+           quoted;
+  if (code == kNotExecutable)
+    return options_.agent_path + " cannot be executed there; mend it or say --agent-path" + quoted;
+  if (!last.empty()) return last;
+  return started.launch.command.front() + " " + describe(wait_status) + " and started no agent";
+}
+
+void AgentStarter::overdue(Started& started) {
+  const std::string last = last_line(started.lines, started.hosts);
+  fail(started, "no agent has come within " + seconds_text(options_.patience) + ", and " +
+                    started.launch.command.front() + " still runs" +
+                    (last.empty() ? "" : "; the last it said: " + last));
+}
+
+// ---- Agents --------------------------------------------------------------------------------
+
+AgentStarter::Started* AgentStarter::find(std::size_t index) {
+  const auto found = std::find_if(started_.begin(), started_.end(), [index](const Started& one) {
+    return one.missing.count(index) > 0;
+  });
+  return found == started_.end() ? nullptr : &*found;
+}
+
+void AgentStarter::arrived(std::size_t index, std::unique_ptr<AgentChannel> channel) {
+  Started* const started = find(index);
+  if (started == nullptr) return;  // too late: it is sent away
+  const auto host = std::find_if(started->launch.hosts.begin(), started->launch.hosts.end(),
+                                 [index](const AgentHost& one) { return one.index == index; });
+  agents_[index] = {.host = host->name, .index = index, .channel = std::move(channel)};
+  started->missing.erase(index);
+  if (!started->missing.empty()) return;
+  loop_.cancel(started->timer);
+  for (const std::string& line : std::exchange(started->lines, {}))
+    options_.said(started->hosts, line);
+  --under_way_;
+  launch_more();
+  finish_if_settled();
+}
+
+void AgentStarter::refused(std::size_t index, const std::string& why) {
+  Started* const started = find(index);
+  if (started == nullptr) return;
+  const std::string prefix = "host " + started->hosts + ": ";
+  fail(*started, why.starts_with(prefix) ? why.substr(prefix.size()) : why);
+}
+
+void AgentStarter::fail(Started& started, const std::string& why) {
+  if (std::exchange(started.failed, true)) return;
+  loop_.cancel(started.timer);
+  std::vector<std::string>& hosts = failures_[why];
+  for (const AgentHost& host : started.launch.hosts) {
+    if (!started.missing.empty() && started.missing.count(host.index) == 0) continue;
+    hosts.push_back(host.name);
+    server_->forget(host.index);
+  }
+  if (!started.missing.empty()) --under_way_;
+  started.missing.clear();
+  if (started.program) started.program->kill();
+  loop_.after(Duration::zero(), [this] {
+    launch_more();
+    finish_if_settled();
+  });
+}
+
+// ---- The end -------------------------------------------------------------------------------
+
+void AgentStarter::finish_if_settled() {
+  if (!done_ || under_way_ > 0 || !waiting_.empty()) return;
+  server_->stop_listening();
+  const Done done = std::exchange(done_, nullptr);
+  std::string failures;
+  for (const auto& [why, hosts] : failures_)
+    failures += (failures.empty() ? "host" : "\nhost") +
+                std::string(hosts.size() == 1 ? " " : "s ") + joined(hosts) + ": " + why;
+  std::map<std::size_t, ConnectedAgent> agents = std::exchange(agents_, {});
+  if (!failures.empty()) return done(Status(Code::kUnavailable, Scope::kGroup, failures));
+  std::vector<ConnectedAgent> all;
+  for (const AgentHost& host : hosts_) all.push_back(std::move(agents[host.index]));
+  done(std::move(all));
+}
+
+// Each agent learns from its stream, or from the end of its input, that it is not needed.
+void AgentStarter::end_programs() {
+  for (Started& started : started_) {
+    if (started.program) started.program->close_input();
+  }
+  const Deadline deadline = Deadline::after(loop_.clock(), kLeave);
+  for (Started& started : started_) {
+    if (!started.program) continue;
+    pollfd ended{.fd = started.program->pidfd(), .events = POLLIN, .revents = 0};
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(deadline.left(loop_.clock().now()));
+    ::poll(&ended, 1, static_cast<int>(left.count()));
+  }
+}
+
+AgentStarter::~AgentStarter() {
+  agents_.clear();
+  server_->stop_listening();
+  for (Started& started : started_) loop_.cancel(started.timer);
+  end_programs();
+  started_.clear();
+}
+
+}  // namespace paceline::launcher

@@ -1,0 +1,104 @@
+// Starts the agents of a job on its hosts, all at once as far as that is wise.
+//
+//   auto starter = AgentStarter::make(loop, {.version = …, .job_id = …, .said = …});
+//   (*starter)->start(**engine, hosts, [&](Result<std::vector<ConnectedAgent>> agents) { … });
+//   loop.run();   // the handler is called from the loop, once
+//
+// Nothing here knows about ranks.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <paceline/status.h>
+
+#include "launcher/channel/agent_server.h"
+#include "launcher/engines/engine.h"
+#include "launcher/engines/launch_program.h"
+
+namespace paceline::launcher {
+
+/// An agent that waits for its Start. Its channel is not open yet.
+struct ConnectedAgent {
+  std::string host;
+  std::size_t index = 0;
+  std::unique_ptr<AgentChannel> channel;
+};
+
+/// Belongs to the loop's thread. It keeps what agents need as long as they run, so it must outlive
+/// their channels, and go before the loop. Its end waits for the programs that started them, 5 s
+/// together at most, and kills what is left of them then.
+class AgentStarter {
+ public:
+  struct Options {
+    std::string version;  ///< of this paceline, which agents must have, too
+    std::string job_id;
+    std::string agent_path;  ///< of paceline on the hosts; empty: the path of this program
+    std::vector<std::string> addresses;  ///< of this host, without port; empty: all it has
+    Duration patience = std::chrono::seconds(30);  ///< for each program, from its start
+    std::size_t most_at_once = 32;                 ///< programs whose agents have yet to come
+    /// What an agent that has come, or the program that started it, writes on standard error. Names
+    /// are joined by commas where one program serves several hosts.
+    std::function<void(const std::string& host, std::string_view line)> said;
+  };
+  /// All of them, in the order of the hosts; or a line for each thing that was wrong, with the
+  /// hosts that it befell. Then no agent is left.
+  using Done = std::function<void(Result<std::vector<ConnectedAgent>> agents)>;
+
+  /// Call once all that has to be forked is forked, with SIGPIPE ignored and the signals that this
+  /// process watches blocked: it makes threads.
+  static Result<std::unique_ptr<AgentStarter>> make(EventLoop& loop, Options options);
+  ~AgentStarter();
+  AgentStarter(const AgentStarter&) = delete;
+  AgentStarter& operator=(const AgentStarter&) = delete;
+
+  /// Once. `hosts` have different indices.
+  void start(const Engine& engine, std::vector<AgentHost> hosts, Done done);
+
+ private:
+  // A program of the plan.
+  struct Started {
+    Launch launch;
+    std::string hosts;  // their names
+    std::unique_ptr<LaunchProgram> program;
+    EventLoop::TimerId timer{};
+    std::set<std::size_t> missing;  // indices of hosts whose agents have yet to come
+    std::deque<std::string> lines;  // what it wrote until all had come: the last ones
+    bool failed = false;
+  };
+
+  AgentStarter(EventLoop& loop, Options options) : loop_(loop), options_(std::move(options)) {}
+  void launch_more();
+  Status launch(Started& started);
+  Result<std::string> invite(const Launch& launch);
+  void arrived(std::size_t index, std::unique_ptr<AgentChannel> channel);
+  void refused(std::size_t index, const std::string& why);
+  void said(Started& started, std::string_view line);
+  void ended(Started& started, int wait_status);
+  void overdue(Started& started);
+  std::string why_ended(const Started& started, int wait_status) const;
+  void fail(Started& started, const std::string& why);
+  void finish_if_settled();
+  Started* find(std::size_t index);
+  void end_programs();
+
+  EventLoop& loop_;
+  const Options options_;
+  std::unique_ptr<AgentServer> server_;
+  Done done_;  // empty once it has been called
+  std::vector<AgentHost> hosts_;
+  std::deque<Launch> waiting_;
+  std::list<Started> started_;  // addresses stay
+  std::size_t under_way_ = 0;   // programs that lack an agent
+  std::map<std::size_t, ConnectedAgent> agents_;
+  std::map<std::string, std::vector<std::string>> failures_;  // what, and the hosts
+};
+
+}  // namespace paceline::launcher

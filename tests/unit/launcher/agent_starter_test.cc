@@ -1,0 +1,199 @@
+// Agents that are started on this host as if it were many, by the built `paceline`.
+#include "launcher/engines/agent_starter.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include "launcher/engines/shell_words.h"
+#include "launcher/engines/slurm_nodes.h"
+
+namespace paceline::launcher {
+namespace {
+
+using std::chrono::seconds;
+using Words = std::vector<std::string>;
+
+class AgentStarterTest : public testing::Test {
+ protected:
+  AgentStarterTest() { ::signal(SIGPIPE, SIG_IGN); }
+
+  static std::vector<AgentHost> hosts(std::size_t count) {
+    std::vector<AgentHost> all;
+    for (std::size_t i = 0; i < count; ++i)
+      all.push_back({.name = "h" + std::to_string(i), .index = i});
+    return all;
+  }
+  AgentStarter::Options options() {
+    return {.version = PACELINE_VERSION,
+            .job_id = "0123456789abcdef",
+            .agent_path = PACELINE_PROGRAM,
+            .addresses = {"127.0.0.1"},
+            .said = [this](const std::string& host, std::string_view line) {
+              said_ += host + ": " + std::string(line) + "\n";
+            }};
+  }
+  // What became of agents that `command` starts.
+  Result<std::vector<ConnectedAgent>> start(const std::string& command, std::size_t count,
+                                            AgentStarter::Options options) {
+    starter_ = AgentStarter::make(loop_, std::move(options)).value();
+    const auto engine = make_engine({.name = "", .launch_command = command}).value();
+    std::optional<Result<std::vector<ConnectedAgent>>> result;
+    starter_->start(*engine, hosts(count), [&](Result<std::vector<ConnectedAgent>> agents) {
+      result = std::move(agents);
+      loop_.stop();
+    });
+    EXPECT_TRUE(loop_.run().ok());
+    return *std::move(result);
+  }
+  std::string failure(const std::string& command, AgentStarter::Options options) {
+    auto agents = start(command, 1, std::move(options));
+    return agents.status().text();
+  }
+
+  const SystemClock clock_;
+  EventLoop loop_{clock_};
+  std::unique_ptr<AgentStarter> starter_;
+  std::string said_;
+};
+
+messages::ToAgent start_message(const std::string& job, const std::string& script) {
+  messages::ToAgent message;
+  messages::Start& start = *message.mutable_start();
+  start.set_job_id(job);
+  start.set_world_size(1);
+  start.set_local_ranks(1);
+  messages::App& app = *start.add_apps();
+  app.set_ranks(1);
+  for (const char* word : {"/bin/sh", "-c", script.c_str()}) app.add_command(word);
+  start.add_on_console(true);
+  return message;
+}
+
+TEST_F(AgentStarterTest, SixtyFourAgentsRunARankEach) {
+  EXPECT_TRUE(start("true", 0, options()).ok());  // nobody
+  auto agents = start("sh -c 'exec \"$@\"'", 64, options());
+  ASSERT_TRUE(agents.ok()) << agents.status().text();
+  std::size_t finished = 0;
+  std::vector<std::string> outputs(64);
+  for (ConnectedAgent& agent : *agents) {
+    agent.channel->open(
+        [&, &output = outputs[agent.index]](const messages::FromAgent& message) {
+          output += message.output().text();
+          if (message.has_finished() && ++finished == 64) loop_.stop();
+        },
+        [](const Status&) {});
+    ASSERT_TRUE(
+        agent.channel->send(start_message("many-" + agent.host, "echo $PPID; exit 3")).ok());
+  }
+  loop_.after(seconds(60), [this] { loop_.stop(); });
+  ASSERT_TRUE(loop_.run().ok());
+  EXPECT_EQ(finished, 64u);
+  for (const std::string& output : outputs) EXPECT_FALSE(output.empty());
+  agents->clear();
+  starter_.reset();
+}
+
+// The rank's parent is the helper, whose parent is the agent.
+constexpr const char* kKillAgent =
+    "trap '' TERM HUP; kill -9 $(cut -d' ' -f4 /proc/$PPID/stat); sleep 1000";
+
+TEST_F(AgentStarterTest, AKilledAgentIsNoticedAndLeavesNoRank) {
+  auto agents = start("sh -c 'exec \"$@\"'", 1, options());
+  ASSERT_TRUE(agents.ok()) << agents.status().text();
+  std::optional<Status> why;
+  pid_t rank = 0;
+  agents->front().channel->open(
+      [&](const messages::FromAgent& message) {
+        if (message.has_started()) rank = static_cast<pid_t>(message.started().pid());
+      },
+      [&](const Status& status) {
+        why = status;
+        loop_.stop();
+      });
+  ASSERT_TRUE(agents->front().channel->send(start_message("killed", kKillAgent)).ok());
+  loop_.after(seconds(20), [this] { loop_.stop(); });
+  ASSERT_TRUE(loop_.run().ok());
+  ASSERT_TRUE(why);
+  EXPECT_EQ(why->text(), "agent: the connection is lost");
+  agents->clear();
+  starter_.reset();
+  const Deadline deadline = Deadline::after(clock_, seconds(10));
+  while (::kill(rank, 0) == 0 && !deadline.passed(clock_.now())) std::this_thread::yield();
+  EXPECT_NE(::kill(rank, 0), 0);
+}
+
+TEST_F(AgentStarterTest, FailuresAreNamed) {
+  EXPECT_EQ(failure("sh -c 'echo first >&2; echo Permission denied >&2; exit 255'", options()),
+            "host h0: Permission denied");
+  EXPECT_EQ(failure("sh -c 'exit 7'", options()),
+            "host h0: sh exited with code 7 and started no agent");
+  const std::string missing = failure("no-such-program", options());
+  EXPECT_TRUE(missing.starts_with("host h0: ")) << missing;
+  EXPECT_NE(missing.find("no-such-program"), std::string::npos) << missing;
+  AgentStarter::Options elsewhere = options();
+  elsewhere.agent_path = "/no/paceline";
+  EXPECT_TRUE(failure("sh -c 'exec \"$@\"'", elsewhere)
+                  .starts_with("host h0: /no/paceline: command not found: install it there or say "
+                               "--agent-path"));
+  AgentStarter::Options other = options();
+  other.version = "0.0.9";
+  EXPECT_EQ(failure("sh -c 'exec \"$@\"'", other),
+            "host h0: agent is paceline " PACELINE_VERSION ", head 0.0.9");
+  AgentStarter::Options unreachable = options();
+  unreachable.addresses = {"127.0.0.1:1"};
+  EXPECT_TRUE(
+      failure("sh -c 'exec \"$@\"'", unreachable)
+          .starts_with("host h0: the agent runs but cannot reach the head at 127.0.0.1:1:"));
+}
+
+TEST_F(AgentStarterTest, AProgramThatHangsIsGivenUp) {
+  AgentStarter::Options hasty = options();
+  hasty.patience = seconds(1);
+  const auto agents = start("sh -c 'echo waiting >&2; sleep 1000'", 2, hasty);
+  EXPECT_EQ(agents.status().text(),
+            "hosts h0, h1: no agent has come within 1 s, and sh still runs; the last it said: "
+            "waiting");
+}
+
+TEST(EnginesTest, SayWhatIsExecuted) {
+  const std::vector<AgentHost> hosts{{"a", 0}, {"b", 1}};
+  const Words agent{"/opt/my tools/paceline", "agent"};
+  const auto command = make_engine({.launch_command = "kubectl exec -i {host} --"}).value();
+  EXPECT_EQ(command->plan(hosts, agent)[1].command,
+            (Words{"kubectl", "exec", "-i", "b", "--", "/opt/my tools/paceline", "agent"}));
+  const auto ssh = make_engine({.name = "ssh", .ssh_arguments = "-i 'my key' -p 22"}).value();
+  const Words words = ssh->plan(hosts, agent)[0].command;
+  EXPECT_EQ(Words(words.begin(), words.begin() + 5), (Words{"ssh", "-i", "my key", "-p", "22"}));
+  EXPECT_EQ(Words(words.end() - 3, words.end()),
+            (Words{"--", "a", "exec '/opt/my tools/paceline' agent"}));
+  EXPECT_EQ(make_engine({.name = "slurm"}).value()->plan(hosts, agent).size(), 1u);
+  EXPECT_FALSE(make_engine({.name = "smoke"}).ok());
+  EXPECT_FALSE(make_engine({.launch_command = "'open"}).ok());
+}
+
+TEST(ShellWordsTest, ReadsWhatItWrites) {
+  for (const std::string word : {"", "plain", "it's", "a b", "$HOME", "\\", "\""})
+    EXPECT_EQ(split_words(quote_word(word)).value(), Words{word});
+}
+
+TEST(SlurmNodesTest, ExpandsLists) {
+  EXPECT_EQ(expand_node_list("node[01-03,7],gpu1").value(),
+            (Words{"node01", "node02", "node03", "node7", "gpu1"}));
+  EXPECT_EQ(expand_node_list("r[1-2]n[8-9]x").value(), (Words{"r1n8x", "r1n9x", "r2n8x", "r2n9x"}));
+  EXPECT_EQ(expand_node_list("n[098-101]").value(), (Words{"n098", "n099", "n100", "n101"}));
+  for (const char* wrong : {"", "a[", "a]", "a[]", "a[3-1]", "a[1-9999999]", "a,,b", "[x]"})
+    EXPECT_FALSE(expand_node_list(wrong).ok()) << wrong;
+  EXPECT_EQ(expand_counts("4(x2),3").value(), (std::vector<int>{4, 4, 3}));
+  for (const char* wrong : {"", "0", "2(x", "2(x)", "2(x99999999)", "-1"})
+    EXPECT_FALSE(expand_counts(wrong).ok()) << wrong;
+}
+
+}  // namespace
+}  // namespace paceline::launcher
