@@ -19,9 +19,9 @@ std::string folder_of_program() {
 }  // namespace
 
 Result<const RemoteModule*> load_remote_module() {
-  // Where it lies in an installation, and in a build.
+  // Where it lies in an installation, and in a build, from its programs and from its acceptance.
   std::string tried;
-  for (const char* folder : {PACELINE_LIBRARY_FOLDER, "lib"}) {
+  for (const char* folder : {PACELINE_LIBRARY_FOLDER, "lib", "../lib"}) {
     const std::string path = folder_of_program() + "/../" + folder + "/" + PACELINE_REMOTE_MODULE;
     void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {

@@ -242,7 +242,7 @@ void AgentStarter::end_programs() {
 
 AgentStarter::~AgentStarter() {
   agents_.clear();
-  server_->stop_listening();
+  if (server_) server_->stop_listening();
   for (Started& started : started_) loop_.cancel(started.timer);
   end_programs();
   started_.clear();

@@ -1,6 +1,6 @@
-// mpirun: Open MPI starts one agent per host, in the order of the hosts. `--stdin all` gives each
-// of them what mpirun reads.
-#include <string>
+// mpirun: Open MPI starts the agent of each host, by whatever the cluster has (PBS, LSF and
+// others). One mpirun per host, as it passes its standard input on to one process only (4.1.4
+// closes that of all of them under `--stdin all`).
 #include <utility>
 
 #include "launcher/engines/rows.h"
@@ -12,15 +12,15 @@ class MpirunEngine final : public Engine {
  public:
   std::vector<Launch> plan(std::span<const AgentHost> hosts,
                            const std::vector<std::string>& agent) const override {
-    if (hosts.empty()) return {};
-    std::string names;
-    for (const AgentHost& host : hosts) names += (names.empty() ? "" : ",") + host.name;
-    Launch launch{.command = {"mpirun.openmpi", "--host", names, "--map-by", "ppr:1:node",
-                              "--bind-to", "none", "--stdin", "all", "--quiet"},
-                  .hosts = {hosts.begin(), hosts.end()}};
-    launch.command.insert(launch.command.end(), agent.begin(), agent.end());
-    launch.command.insert(launch.command.end(), {"--position-from", "OMPI_COMM_WORLD_RANK"});
-    return {launch};
+    std::vector<Launch> launches;
+    for (const AgentHost& host : hosts) {
+      Launch launch{.command = {"mpirun.openmpi", "--host", host.name, "-n", "1", "--bind-to",
+                                "none", "--quiet"},
+                    .hosts = {host}};
+      launch.command.insert(launch.command.end(), agent.begin(), agent.end());
+      launches.push_back(std::move(launch));
+    }
+    return launches;
   }
 };
 

@@ -13,7 +13,7 @@ Result<std::unique_ptr<Engine>> make_ssh_engine(const EngineOptions& options);
 Result<std::unique_ptr<Engine>> make_lab_engine(const EngineOptions& options);
 /// One step of srun, inside of an allocation.
 Result<std::unique_ptr<Engine>> make_slurm_engine(const EngineOptions& options);
-/// Open MPI's mpirun, once for all hosts: it knows PBS, LSF and others.
+/// Open MPI's mpirun, one per host: it knows PBS, LSF and others.
 Result<std::unique_ptr<Engine>> make_mpirun_engine(const EngineOptions& options);
 
 }  // namespace paceline::launcher
