@@ -76,6 +76,7 @@ std::optional<JobRegistry::Entered> enter_job(const messages::Invitation& invita
                       .host = seat.host(),
                       .head = identify(::getpid()).value_or(ProcessIdentity{.pid = ::getpid()}),
                       .begin = clock.now(),
+                      .ranks = 1,  // how many is not known yet, and a record without any is none
                       .command = "agent of a job on another host"});
   if (!entered.ok()) return std::nullopt;
   if (!entered->warning.empty()) entered->hold.let_go();
