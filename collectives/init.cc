@@ -1,5 +1,6 @@
 // Communicator::init(): from the environment, or an id, to a communicator of the world.
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -136,6 +137,11 @@ HostMethods methods_of(const World& world) {
           .explains = explains};
 }
 
+bool names_several_hosts(const Group& group) {
+  return std::any_of(group.members.begin(), group.members.end(),
+                     [&](const auto& member) { return member.host != group.members.front().host; });
+}
+
 // Empty where the ranks do not share a host, or are not to use it.
 Result<HostWorld> share_host(const World& world, StoreClient& store, const Group& group,
                              Deadline deadline) {
@@ -165,7 +171,8 @@ Result<HostWorld> share_host(const World& world, StoreClient& store, const Group
                   "PACELINE_BACKEND=shm, but the ranks share no memory: " + found.why_not);
   }
   if (world.rank == 0 && world.log != nullptr) {
-    world.log->write(found.other_host ? Severity::kInfo : Severity::kWarning,
+    const bool is_expected = found.other_host || names_several_hosts(group);
+    world.log->write(is_expected ? Severity::kInfo : Severity::kWarning,
                      "the ranks share no memory and talk over TCP: " + found.why_not);
   }
   return HostWorld();

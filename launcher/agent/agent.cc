@@ -2,10 +2,7 @@
 #include "launcher/agent/agent.h"
 
 #include <algorithm>
-#include <array>
-#include <cstddef>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -22,7 +19,7 @@
 #include "comm/job_key.h"
 #include "comm/store_server.h"
 #include "launcher/agent/flight_book.h"
-#include "launcher/agent/host.h"
+#include "launcher/agent/meeting.h"
 #include "launcher/agent/oom_watch.h"
 #include "launcher/agent/program_file.h"
 #include "launcher/agent/rank_environment.h"
@@ -55,14 +52,6 @@ std::shared_ptr<Log> make_log(const Variables& changes) {
   return make_stderr_log({.level = environment.ok() ? environment->log_level : LogLevel::kWarning});
 }
 
-Result<JobKey> job_key_of(const messages::Start& start) {
-  std::array<std::byte, JobKey::kBytes> bytes;
-  if (start.job_key().size() != bytes.size())
-    return Status(Code::kInternal, Scope::kOperation, "the head sent no key of the job");
-  std::memcpy(bytes.data(), start.job_key().data(), bytes.size());
-  return JobKey::from_bytes(bytes);
-}
-
 class Agent {
  public:
   Agent(EventLoop& loop, HeadConnection head, std::unique_ptr<ChildProcess> helper)
@@ -81,7 +70,6 @@ class Agent {
   void receive(const messages::ToAgent& message);
   Status start(const messages::Start& start);
   Result<HostFacts> prepare(const messages::Start& start);
-  Result<messages::Meeting> open_meeting(const messages::Start& start, JobKey key);
   void refuse_all(const messages::Start& start, const ProgramFile& program);
   Status send_program(const messages::Start& start, const messages::App& app,
                       const HostFacts& facts, const std::string& path);
@@ -202,7 +190,12 @@ Result<HostFacts> Agent::prepare(const messages::Start& start) {
   PACELINE_TRY_ASSIGN(job_key_, key.to_memfd());
   HostFacts facts{.allowed_cpus = allowed_cpus(), .meeting = start.meeting()};
   if (!start.has_meeting()) {
-    PACELINE_TRY_ASSIGN(facts.meeting, open_meeting(start, std::move(key)));
+    const auto live = [this](std::string_view what) { return flights_.answer(what); };
+    PACELINE_TRY_ASSIGN(OpenMeeting open,
+                        open_meeting(start, std::move(key),
+                                     {.log = make_log(start.apps(0).environment()), .live = live}));
+    facts.meeting = std::move(open.meeting);
+    store_ = std::move(open.store);
   }
   messages::FromAgent ready;
   *ready.mutable_ready()->mutable_meeting() = facts.meeting;
@@ -213,29 +206,6 @@ Result<HostFacts> Agent::prepare(const messages::Start& start) {
       std::make_unique<RankStreams>(loop_, start, std::move(connection_.standard_input),
                                     [this](const messages::FromAgent& message) { tell(message); });
   return facts;
-}
-
-// On one host others than its user and root are refused by the kernel, elsewhere for want of the
-// key.
-Result<messages::Meeting> Agent::open_meeting(const messages::Start& start, JobKey key) {
-  const auto live = [this](std::string_view what) { return flights_.answer(what); };
-  const StoreServerOptions options{.log = make_log(start.apps(0).environment()), .live = live};
-  messages::Meeting meeting;
-  if (start.address().empty()) {
-    const std::string name = "@paceline-" + start.job_id();
-    PACELINE_TRY_ASSIGN(store_, StoreServer::serve_unix(name, options));
-    meeting.set_store("unix:" + name);
-    meeting.set_master_address("127.0.0.1");
-  } else {
-    PACELINE_TRY_ASSIGN(const SocketAddress address, SocketAddress::resolve(start.address(), 0));
-    PACELINE_TRY_ASSIGN(
-        store_, StoreServer::serve_tcp(address, std::make_unique<JobKey>(std::move(key)), options));
-    meeting.set_store("tcp:" + store_->address().to_string());
-    meeting.set_master_address(start.address());
-  }
-  PACELINE_TRY_ASSIGN(const int port, free_port(meeting.master_address()));
-  meeting.set_master_port(static_cast<std::uint32_t>(port));
-  return meeting;
 }
 
 Status Agent::send_program(const messages::Start& start, const messages::App& app,

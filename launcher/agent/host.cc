@@ -29,4 +29,16 @@ Result<int> free_port(const std::string& address) {
   return bound.port();
 }
 
+Result<std::string> address_towards(const std::string& other) {
+  constexpr int kAnyPort = 9;  // discard, RFC 863
+  PACELINE_TRY_ASSIGN(const SocketAddress there, SocketAddress::resolve(other, kAnyPort));
+  const UniqueFd socket(::socket(there.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!socket || ::connect(socket.get(), there.data(), there.size()) != 0)
+    return system_error("find a way to " + other);
+  PACELINE_TRY_ASSIGN(const SocketAddress here, SocketAddress::of_local_end(socket.get()));
+  std::string address = here.to_string();
+  address.resize(address.rfind(':'));
+  return address.starts_with('[') ? address.substr(1, address.size() - 2) : address;
+}
+
 }  // namespace paceline::launcher

@@ -139,9 +139,11 @@ Result<std::unique_ptr<AgentServer>> AgentServer::start(EventLoop& loop, std::st
         self->settle(peer);
         auto stream = std::make_unique<RemoteStream>(
             std::move(relay), std::exchange(newcomer->call, nullptr), "agent");
+        const std::string address = plain(peer);
         self->handlers_.arrived(
-            index, std::make_unique<RemoteChannel<messages::ToAgent, messages::FromAgent>>(
-                       nullptr, std::move(stream), std::chrono::milliseconds::zero()));
+            index, address.substr(0, address.rfind(':')),
+            std::make_unique<RemoteChannel<messages::ToAgent, messages::FromAgent>>(
+                nullptr, std::move(stream), std::chrono::milliseconds::zero()));
       },
       [self](std::size_t index, const std::string& why) { self->handlers_.refused(index, why); });
   ServeOptions options{

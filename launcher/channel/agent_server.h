@@ -26,7 +26,10 @@ namespace paceline::launcher {
 class AgentServer {
  public:
   struct Handlers {
-    std::function<void(std::size_t index, std::unique_ptr<AgentChannel> agent)> arrived;
+    /// `address`, without its port, is the one that the agent's host has for this one.
+    std::function<void(std::size_t index, const std::string& address,
+                       std::unique_ptr<AgentChannel> agent)>
+        arrived;
     /// The agent has the right token and is of another version; the text says so.
     std::function<void(std::size_t index, const std::string& why)> refused;
   };

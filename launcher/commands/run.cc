@@ -1,4 +1,4 @@
-// paceline run: starts a job on this host and stays until it has ended.
+// paceline run: starts a job and stays until it has ended.
 #include <array>
 #include <cstddef>
 #include <cstdio>
@@ -16,8 +16,8 @@
 #include "comm/job_key.h"
 #include "launcher/agent/host.h"
 #include "launcher/commands/command.h"
-#include "launcher/engines/local.h"
 #include "launcher/head/head.h"
+#include "launcher/head/job_agents.h"
 #include "launcher/head/job_hosts.h"
 #include "launcher/head/job_start.h"
 #include "launcher/head/preflight.h"
@@ -108,19 +108,25 @@ Result<JobRegistry::Entered> enter_job(const JobRecord& record) {
   return entered;
 }
 
-Status check_hosts(std::span<const HostShare> hosts) {
-  for (const HostShare& share : hosts) {
-    if (!is_this_host(share.host))
-      return Status(Code::kInvalidArgument, Scope::kOperation,
-                    "host '" + share.host +
-                        "' is not this one, and a job runs on one host so far; "
-                        "name " +
-                        host_name() + " or localhost");
-  }
-  return Status();
+// The job's own part, whatever hosts it has.
+Result<messages::Start> start_of(const JobSpec& job, const std::string& id,
+                                 const std::string& cgroup) {
+  messages::Start start = start_of(job);
+  start.set_job_id(id);
+  start.set_output_directory(
+      expand_output_directory(job.output_directory, id, current_directory()));
+  start.set_cgroup(cgroup);
+  PACELINE_TRY_ASSIGN(*start.mutable_job_key(), make_job_key());
+  return start;
 }
 
-Result<int> run_job(JobSpec job, const HostShare& share) {
+// Until there is a head, a signal ends the start.
+struct SignalTarget {
+  Head* head = nullptr;
+  int early = 0;  // what came before
+};
+
+Result<int> run_job(JobSpec job, const std::vector<HostShare>& hosts) {
   for (ProgramSpec& program : job.programs) fill_in_exports(program);
   ::signal(SIGCHLD, SIG_DFL);  // an inherited SIG_IGN would hide how the agent ended
   const SystemClock clock;
@@ -132,21 +138,30 @@ Result<int> run_job(JobSpec job, const HostShare& share) {
   const auto leave = [&, head = ::getpid()](bool alone) {
     alone || is_ending(head) ? hold.leave_after_others(clock, kDying) : hold.leave();
   };
-  PACELINE_TRY_ASSIGN(const StartedAgent agent, start_local_agent(loop, leave));
+  JobAgents agents(loop, hosts);
+  PACELINE_TRY(agents.start_here(leave));
   ::signal(SIGPIPE, SIG_IGN);
   Console console(loop, STDOUT_FILENO, STDERR_FILENO);
-  messages::Start start = start_of(job);
-  start.set_job_id(id);
-  start.set_output_directory(
-      expand_output_directory(job.output_directory, start.job_id(), current_directory()));
-  start.set_cgroup(entered.cgroup);
+  PACELINE_TRY_ASSIGN(messages::Start start, start_of(job, id, entered.cgroup));
   start.set_terminal(console.output_is_terminal());
-  PACELINE_TRY_ASSIGN(*start.mutable_job_key(), make_job_key());
-  Head head(loop, console, std::move(job),
-            {{.channel = *agent.channel, .start = part_of(start, share, 0)}});
+  SignalTarget target;
   PACELINE_TRY_ASSIGN(const auto signals,
-                      SignalSource::watch(loop, signals_to_heed(),
-                                          [&head](int signal) { head.signalled(signal); }));
+                      SignalSource::watch(loop, signals_to_heed(), [&](int signal) {
+                        if (target.head != nullptr) return target.head->signalled(signal);
+                        target.early = signal;
+                        loop.stop();
+                      }));
+  const Status started =
+      agents.start_elsewhere(job, {.version = PACELINE_VERSION,
+                                   .job_id = id,
+                                   .said = [&](const std::string& host, std::string_view line) {
+                                     console.say("host " + host + ": " + std::string(line));
+                                   }});
+  if (target.early != 0) return 128 + target.early;
+  if (!started.ok()) return complain(started.text());
+  PACELINE_TRY_ASSIGN(std::vector<HostAgent> parts, agents.take(start, current_directory()));
+  Head head(loop, console, std::move(job), std::move(parts));
+  target.head = &head;
   const int code = head.run();
   // What is to end before this process does need not wait for it to clear up.
   hold.let_go();
@@ -165,10 +180,11 @@ int run_command(std::span<const std::string> arguments) {
   ::signal(SIGXFSZ, SIG_IGN);  // under `ulimit -f` writing fails, and says so
   const Result<std::vector<HostShare>> hosts = hosts_of(*job);
   if (!hosts.ok()) return complain(hosts.status().text());
-  if (const Status known = check_hosts(*hosts); !known.ok()) return complain(known.text());
-  const Status ready = preflight(*job, [](const std::string& text) { complain(text); });
-  if (!ready.ok()) return complain(ready.text());
-  const Result<int> code = run_job(*job, hosts->front());
+  if (hosts->size() == 1 && is_this_host(hosts->front().host)) {
+    const Status ready = preflight(*job, [](const std::string& text) { complain(text); });
+    if (!ready.ok()) return complain(ready.text());
+  }
+  const Result<int> code = run_job(*job, *hosts);
   return code.ok() ? *code : complain(code.status().to_string());
 }
 

@@ -53,8 +53,9 @@ Result<std::unique_ptr<AgentStarter>> AgentStarter::make(EventLoop& loop, Option
   AgentStarter* const self = starter.get();
   AgentServer::Handlers handlers{
       .arrived =
-          [self](std::size_t index, std::unique_ptr<AgentChannel> agent) {
-            self->arrived(index, std::move(agent));
+          [self](std::size_t index, const std::string& address,
+                 std::unique_ptr<AgentChannel> agent) {
+            self->arrived(index, address, std::move(agent));
           },
       .refused = [self](std::size_t index, const std::string& why) { self->refused(index, why); }};
   PACELINE_TRY_ASSIGN(starter->server_,
@@ -167,12 +168,14 @@ AgentStarter::Started* AgentStarter::find(std::size_t index) {
   return found == started_.end() ? nullptr : &*found;
 }
 
-void AgentStarter::arrived(std::size_t index, std::unique_ptr<AgentChannel> channel) {
+void AgentStarter::arrived(std::size_t index, const std::string& address,
+                           std::unique_ptr<AgentChannel> channel) {
   Started* const started = find(index);
   if (started == nullptr) return;  // too late: it is sent away
   const auto host = std::find_if(started->launch.hosts.begin(), started->launch.hosts.end(),
                                  [index](const AgentHost& one) { return one.index == index; });
-  agents_[index] = {.host = host->name, .index = index, .channel = std::move(channel)};
+  agents_[index] = {
+      .host = host->name, .index = index, .address = address, .channel = std::move(channel)};
   started->missing.erase(index);
   if (!started->missing.empty()) return;
   loop_.cancel(started->timer);

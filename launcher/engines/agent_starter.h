@@ -29,6 +29,7 @@ namespace paceline::launcher {
 struct ConnectedAgent {
   std::string host;
   std::size_t index = 0;
+  std::string address;  ///< that its host has for this one; numeric
   std::unique_ptr<AgentChannel> channel;
 };
 
@@ -78,7 +79,8 @@ class AgentStarter {
   void launch_more();
   Status launch(Started& started);
   Result<std::string> invite(const Launch& launch);
-  void arrived(std::size_t index, std::unique_ptr<AgentChannel> channel);
+  void arrived(std::size_t index, const std::string& address,
+               std::unique_ptr<AgentChannel> channel);
   void refused(std::size_t index, const std::string& why);
   void said(Started& started, std::string_view line);
   void ended(Started& started, int wait_status);

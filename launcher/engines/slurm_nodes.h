@@ -11,9 +11,6 @@
 
 namespace paceline::launcher {
 
-/// "node[01-04,7],gpu1" (SLURM_JOB_NODELIST) as names, at most kMaxRanks.
-Result<std::vector<std::string>> expand_node_list(std::string_view text);
-
 /// "4(x2),3" (SLURM_TASKS_PER_NODE, SLURM_JOB_CPUS_PER_NODE) as numbers, at most kMaxRanks.
 Result<std::vector<int>> expand_counts(std::string_view text);
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 
@@ -15,11 +16,13 @@
 #include "comm/base/try.h"
 #include "comm/base/unique_fd.h"
 #include "launcher/agent/host.h"
+#include "launcher/engines/slurm_nodes.h"
 #include "launcher/options/hostfile.h"
 
 namespace paceline::launcher {
 namespace {
 
+constexpr const char* kSlurm = "slurm";
 constexpr std::size_t kMaxHostfileBytes = std::size_t{1} << 20;
 constexpr std::chrono::seconds kPatience{10};  // with a hostfile that is a pipe
 
@@ -61,6 +64,11 @@ Result<std::string> read_hostfile(const std::string& file) {
 
 }  // namespace
 
+std::string engine_of(const JobSpec& job) {
+  if (!job.engine.empty() || !job.launch_agent.empty()) return job.engine;
+  return ::getenv("SLURM_JOB_NODELIST") != nullptr ? kSlurm : "ssh";
+}
+
 bool is_this_host(std::string_view name) {
   std::array<char, 256> whole{};
   if (::gethostname(whole.data(), whole.size() - 1) != 0) whole[0] = '\0';
@@ -72,6 +80,10 @@ Result<std::vector<HostShare>> hosts_of(const JobSpec& job) {
   if (!job.host_file.empty()) {
     PACELINE_TRY_ASSIGN(const std::string text, read_hostfile(job.host_file));
     PACELINE_TRY_ASSIGN(hosts, parse_hostfile(text, job.host_file));
+  }
+  if (hosts.empty() && engine_of(job) == kSlurm) {
+    PACELINE_TRY_ASSIGN(
+        hosts, slurm_hosts([](const char* name) -> const char* { return ::getenv(name); }));
   }
   if (hosts.empty()) hosts.push_back({.name = host_name(), .slots = std::nullopt});
   for (HostSlots& host : hosts) {

@@ -1,6 +1,7 @@
 // On which hosts a job runs.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -14,6 +15,10 @@ namespace paceline::launcher {
 /// Reads the hostfile, if there is one. This host is called host_name(), whichever of its names was
 /// given; without hosts it has all ranks.
 Result<std::vector<HostShare>> hosts_of(const JobSpec& job);
+
+/// What is to start agents on other hosts: what was asked for, else what the surroundings offer.
+/// Empty where it is a program of the user's.
+std::string engine_of(const JobSpec& job);
 
 /// By any of its names.
 bool is_this_host(std::string_view name);

@@ -75,13 +75,22 @@ void add_program_options(CLI::App& app, ProgramSpec& program) {
 }
 
 void add_host_options(CLI::App& app, JobSpec& job) {
-  add_value(app, "-H,--host", {"A:4,B:4", "Hosts, with their slots; so far this one", "Hosts"},
+  add_value(app, "-H,--host", {"A:4,B:4", "Hosts, with their slots", "Hosts"},
             [&job](const std::string& text) { job.hosts = valid("-H", parse_host_list(text)); });
   add_value(app, "--hostfile", {"FILE", "The same, a line each: name slots=4", "Hosts"},
             [&job](const std::string& text) { job.host_file = text; });
   add_value(
       app, "-N,--ppn", {"K", "At most K ranks on each host", "Hosts"},
       [&job](const std::string& text) { job.ranks_per_host = valid("-N", parse_count(text)); });
+  add_value(app, "--engine",
+            {"NAME", "What starts agents there: ssh (default), slurm, mpirun, lab", "Hosts"},
+            [&job](const std::string& text) { job.engine = text; });
+  add_value(app, "--launch-agent", {"CMD", "Or any program: 'kubectl exec -i {host} --'", "Hosts"},
+            [&job](const std::string& text) { job.launch_agent = text; });
+  add_value(app, "--ssh-args", {"ARGS", "More words for ssh; also PACELINE_SSH_ARGS", "Hosts"},
+            [&job](const std::string& text) { job.ssh_arguments = text; });
+  add_value(app, "--agent-path", {"FILE", "Of paceline there (default: this program's)", "Hosts"},
+            [&job](const std::string& text) { job.agent_path = text; });
 }
 
 void add_job_options(CLI::App& app, JobSpec& job) {

@@ -73,7 +73,7 @@ class Trial {
 
   bool start_sshd() {
     if (!keys_.made()) return false;
-    port_ = free_port().value();
+    port_ = free_port("127.0.0.1").value();
     fs::create_directories("/run/sshd");
     std::ofstream(keys_.path("conf"))
         << "ListenAddress 127.0.0.1:" << port_ << "\nHostKey " << keys_.path("host")

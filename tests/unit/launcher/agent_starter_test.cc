@@ -11,8 +11,10 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include "comm/job_key.h"
 #include "launcher/engines/shell_words.h"
 #include "launcher/engines/slurm_nodes.h"
+#include "launcher/options/host_range.h"
 
 namespace paceline::launcher {
 namespace {
@@ -67,6 +69,7 @@ messages::ToAgent start_message(const std::string& job, const std::string& scrip
   messages::ToAgent message;
   messages::Start& start = *message.mutable_start();
   start.set_job_id(job);
+  start.set_job_key(std::string(JobKey::kBytes, 'k'));
   start.set_world_size(1);
   start.set_local_ranks(1);
   messages::App& app = *start.add_apps();
@@ -184,12 +187,12 @@ TEST(ShellWordsTest, ReadsWhatItWrites) {
 }
 
 TEST(SlurmNodesTest, ExpandsLists) {
-  EXPECT_EQ(expand_node_list("node[01-03,7],gpu1").value(),
+  EXPECT_EQ(expand_hosts("node[01-03,7],gpu1").value(),
             (Words{"node01", "node02", "node03", "node7", "gpu1"}));
-  EXPECT_EQ(expand_node_list("r[1-2]n[8-9]x").value(), (Words{"r1n8x", "r1n9x", "r2n8x", "r2n9x"}));
-  EXPECT_EQ(expand_node_list("n[098-101]").value(), (Words{"n098", "n099", "n100", "n101"}));
+  EXPECT_EQ(expand_hosts("r[1-2]n[8-9]x").value(), (Words{"r1n8x", "r1n9x", "r2n8x", "r2n9x"}));
+  EXPECT_EQ(expand_hosts("n[098-101]").value(), (Words{"n098", "n099", "n100", "n101"}));
   for (const char* wrong : {"", "a[", "a]", "a[]", "a[3-1]", "a[1-9999999]", "a,,b", "[x]"})
-    EXPECT_FALSE(expand_node_list(wrong).ok()) << wrong;
+    EXPECT_FALSE(expand_hosts(wrong).ok()) << wrong;
   EXPECT_EQ(expand_counts("4(x2),3").value(), (std::vector<int>{4, 4, 3}));
   for (const char* wrong : {"", "0", "2(x", "2(x)", "2(x99999999)", "-1"})
     EXPECT_FALSE(expand_counts(wrong).ok()) << wrong;

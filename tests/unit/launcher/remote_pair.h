@@ -22,8 +22,11 @@ class TestHead {
     server =
         AgentServer::start(
             loop, kTestVersion,
-            {.arrived = [this](std::size_t,
-                               std::unique_ptr<AgentChannel> came) { agent = std::move(came); },
+            {.arrived =
+                 [this](std::size_t, const std::string& from, std::unique_ptr<AgentChannel> came) {
+                   agent = std::move(came);
+                   address = from;
+                 },
              .refused = [this](std::size_t, const std::string& why) { refused = why; }})
             .value();
     invitation.set_certificate(server->certificate());
@@ -52,6 +55,7 @@ class TestHead {
   std::string version = kTestVersion;
   std::unique_ptr<AgentChannel> agent;
   std::string refused;
+  std::string address;  // the agent host's
 
  private:
   EventLoop& loop_;

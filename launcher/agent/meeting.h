@@ -1,0 +1,26 @@
+// Where the ranks of a job meet: opened by the agent of its first host.
+#pragma once
+
+#include <memory>
+
+#include <paceline/status.h>
+
+#include "comm/job_key.h"
+#include "comm/store_server.h"
+#include "launcher/channel/messages.pb.h"
+
+namespace paceline::launcher {
+
+struct OpenMeeting {
+  messages::Meeting meeting;
+  std::unique_ptr<StoreServer> store;  ///< serves it until it is destroyed
+};
+
+/// On a job of one host others than its user and root are refused by the kernel, on one of several
+/// hosts whoever has not got the key.
+Result<OpenMeeting> open_meeting(const messages::Start& start, JobKey key,
+                                 const StoreServerOptions& options);
+
+Result<JobKey> job_key_of(const messages::Start& start);
+
+}  // namespace paceline::launcher

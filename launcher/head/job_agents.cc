@@ -1,0 +1,93 @@
+#include "launcher/head/job_agents.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+
+#include "comm/base/try.h"
+#include "launcher/agent/host.h"
+#include "launcher/engines/engine.h"
+#include "launcher/head/job_hosts.h"
+#include "launcher/head/job_start.h"
+
+namespace paceline::launcher {
+namespace {
+
+EngineOptions engine_options(const JobSpec& job) {
+  const char* const arguments = ::getenv("PACELINE_SSH_ARGS");
+  const bool is_stated = !job.ssh_arguments.empty() || arguments == nullptr;
+  return {.name = engine_of(job),
+          .launch_command = job.launch_agent,
+          .ssh_arguments = is_stated ? job.ssh_arguments : arguments,
+          .paceline = "/proc/self/exe"};
+}
+
+// An agent elsewhere begins in another folder, and makes a control group of its own.
+void make_good_for_others(messages::Start& part, const std::string& folder) {
+  part.clear_cgroup();
+  for (messages::App& app : *part.mutable_apps()) {
+    const std::string relative = app.working_directory();
+    if (relative.starts_with('/')) continue;
+    app.set_working_directory(relative.empty() ? folder : folder + "/" + relative);
+  }
+}
+
+}  // namespace
+
+Status JobAgents::start_here(FunctionRef<void(bool)> last) {
+  const bool has_ranks = std::any_of(shares_.begin(), shares_.end(), [](const HostShare& share) {
+    return is_this_host(share.host);
+  });
+  if (!has_ranks) return Status();
+  PACELINE_TRY_ASSIGN(here_, start_local_agent(loop_, last));
+  return Status();
+}
+
+Status JobAgents::start_elsewhere(const JobSpec& job, const RemoteOptions& options) {
+  std::vector<AgentHost> hosts;
+  for (std::size_t i = 0; i < shares_.size(); ++i) {
+    if (!is_this_host(shares_[i].host)) hosts.push_back({.name = shares_[i].host, .index = i});
+  }
+  if (hosts.empty()) return Status();
+  PACELINE_TRY_ASSIGN(const auto engine, make_engine(engine_options(job)));
+  PACELINE_TRY_ASSIGN(starter_, AgentStarter::make(loop_, {.version = options.version,
+                                                           .job_id = options.job_id,
+                                                           .agent_path = job.agent_path,
+                                                           .addresses = {},
+                                                           .said = options.said}));
+  Status status(Code::kCancelled, Scope::kOperation, "the start of the agents was cancelled");
+  starter_->start(*engine, std::move(hosts), [&](Result<std::vector<ConnectedAgent>> agents) {
+    status = agents.ok() ? Status() : agents.status();
+    if (agents.ok()) elsewhere_ = *std::move(agents);
+    loop_.stop();
+  });
+  PACELINE_TRY(loop_.run());
+  return status;
+}
+
+// Nothing where no other host has to know it.
+Result<std::string> JobAgents::own_address() const {
+  if (elsewhere_.empty()) return std::string();
+  return address_towards(elsewhere_.front().address);
+}
+
+Result<std::vector<HostAgent>> JobAgents::take(const messages::Start& job,
+                                               const std::string& folder) {
+  std::vector<HostAgent> all;
+  auto next = elsewhere_.begin();
+  for (std::size_t i = 0; i < shares_.size(); ++i) {
+    messages::Start part = part_of(job, shares_[i], static_cast<std::uint32_t>(i));
+    if (is_this_host(shares_[i].host)) {
+      PACELINE_TRY_ASSIGN(*part.mutable_address(), own_address());
+      all.push_back({.channel = *here_->channel, .start = std::move(part)});
+    } else {
+      if (shares_.size() > 1) part.set_address(next->address);
+      make_good_for_others(part, folder);
+      all.push_back({.channel = *next->channel, .start = std::move(part)});
+      ++next;
+    }
+  }
+  return all;
+}
+
+}  // namespace paceline::launcher

@@ -1,0 +1,59 @@
+// The agents of a job, on this host and on others, from before its start to its end.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <paceline/status.h>
+
+#include "comm/base/function_ref.h"
+#include "launcher/engines/agent_starter.h"
+#include "launcher/engines/local.h"
+#include "launcher/head/head.h"
+#include "launcher/options/host_plan.h"
+#include "launcher/options/job_spec.h"
+#include "launcher/process/event_loop.h"
+
+namespace paceline::launcher {
+
+/// Belongs to the loop's thread; goes after the head that uses its channels, and before the loop.
+class JobAgents {
+ public:
+  struct RemoteOptions {
+    std::string version;  ///< of this paceline
+    std::string job_id;
+    /// What agents of other hosts, and the programs that start them, write on standard error.
+    std::function<void(const std::string& host, std::string_view line)> said;
+  };
+
+  JobAgents(EventLoop& loop, std::vector<HostShare> shares)
+      : loop_(loop), shares_(std::move(shares)) {}
+
+  /// Forks the agent of this host, if it has ranks: see start_local_agent().
+  Status start_here(FunctionRef<void(bool alone)> last);
+  /// Starts those of the other hosts, and drives the loop until all have come, or it is stopped:
+  /// Code::kCancelled. Another error has a line for each thing that is wrong, with its hosts. See
+  /// AgentStarter::make().
+  Status start_elsewhere(const JobSpec& job, const RemoteOptions& options);
+
+  /// Each host's, with its part of `job`, in the order of the ranks. What `job` has of this host
+  /// alone is made good for others: a control group, and programs' folders, which are relative to
+  /// `folder`. Once.
+  Result<std::vector<HostAgent>> take(const messages::Start& job, const std::string& folder);
+
+ private:
+  Result<std::string> own_address() const;
+
+  EventLoop& loop_;
+  const std::vector<HostShare> shares_;
+  std::optional<StartedAgent> here_;
+  std::unique_ptr<AgentStarter> starter_;
+  std::vector<ConnectedAgent> elsewhere_;
+};
+
+}  // namespace paceline::launcher
