@@ -37,6 +37,7 @@ namespace {
 // Bytes that wait for the head before the ranks' pipes are left alone.
 constexpr std::size_t kMaxBacklogBytes = std::size_t{1} << 20;
 constexpr Duration kHelperPatience = std::chrono::seconds(7);  // its own sweep takes up to 5
+constexpr Duration kAlive = std::chrono::seconds(1);
 constexpr Duration kSweep = std::chrono::seconds(2);
 
 // Where the ranks' shell would look for programs.
@@ -82,6 +83,7 @@ class Agent {
   void count_end();
   void stop(const messages::Stop& stop);
   void signal_ranks(int signal);
+  void say_alive();
 
   void fail(const Status& why);
   void leave();
@@ -101,6 +103,7 @@ class Agent {
   std::unique_ptr<RankStreams> streams_;  // once the job has started
   std::optional<OomWatch> oom_;           // likewise
   std::size_t ranks_left_ = 0;
+  bool stopping_ = false;
   bool held_ = false;    // the ranks have been stopped as by Ctrl-Z
   bool killed_ = false;  // they have been sent SIGKILL
   bool leaving_ = false;
@@ -288,10 +291,18 @@ void Agent::count_end() {
 }
 
 void Agent::stop(const messages::Stop& stop) {
+  if (!std::exchange(stopping_, true)) say_alive();
   signal_ranks(stop.signal());
   if (held_) signal_ranks(SIGCONT);  // else they could not obey
   if (stop.signal() == SIGKILL) return;
   loop_.after(Duration(stop.grace_ns()), [this] { signal_ranks(SIGKILL); });
+}
+
+void Agent::say_alive() {
+  messages::FromAgent message;
+  message.mutable_alive();
+  if (head_.backlog_bytes() == 0) tell(message);
+  loop_.after(kAlive, [this] { say_alive(); });
 }
 
 void Agent::signal_ranks(int signal) {
@@ -361,23 +372,6 @@ Status serve(HeadRoad& road, FunctionRef<void(bool)> last) {
   return Agent(loop, std::move(head), std::move(helper)).run();
 }
 
-class LocalRoad final : public HeadRoad {
- public:
-  explicit LocalRoad(UniqueFd socket) : socket_(std::move(socket)) {}
-
-  void leave() override { socket_.reset(); }
-  Result<HeadConnection> take(EventLoop& loop) override {
-    PACELINE_TRY_ASSIGN(UniqueFd standard_input, duplicate(STDIN_FILENO));
-    return HeadConnection{
-        .channel = std::make_unique<SocketChannel<messages::FromAgent, messages::ToAgent>>(
-            loop, std::move(socket_), "head"),
-        .standard_input = std::move(standard_input)};
-  }
-
- private:
-  UniqueFd socket_;
-};
-
 }  // namespace
 
 Status run_agent(HeadRoad& road, FunctionRef<void(bool)> last) {
@@ -385,11 +379,6 @@ Status run_agent(HeadRoad& road, FunctionRef<void(bool)> last) {
   // Standard error may have no reader any more: the job goes on. Ranks get the default back.
   ::signal(SIGPIPE, SIG_IGN);
   return serve(road, last);
-}
-
-void run_agent(UniqueFd head, FunctionRef<void(bool)> last) {
-  LocalRoad road(std::move(head));
-  if (const Status status = run_agent(road, last); !status.ok()) report("agent", status);
 }
 
 }  // namespace paceline::launcher

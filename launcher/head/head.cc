@@ -22,6 +22,8 @@ constexpr Duration kOutputPatience = std::chrono::seconds(5);
 constexpr Duration kLastWord = std::chrono::milliseconds(100);
 // How long a first failure waits for reports of earlier ones.
 constexpr Duration kSettling = std::chrono::milliseconds(20);
+// An agent that is stopping its ranks says each second that it is there.
+constexpr Duration kSilence = std::chrono::seconds(10);
 // A rank that has lost another may say so before the other's end is seen, but not long before.
 constexpr Duration kBlamePatience = std::chrono::milliseconds(300);
 
@@ -103,6 +105,7 @@ void Head::start(Host& host) {
 // ---- What the agents tell ------------------------------------------------------------------
 
 void Head::receive(Host& host, const messages::FromAgent& message) {
+  host.heard = loop_.clock().now();
   switch (message.kind_case()) {
     case messages::FromAgent::kReady:
       return ready(host, message.ready());
@@ -121,6 +124,7 @@ void Head::receive(Host& host, const messages::FromAgent& message) {
       return console_.say(in_host(host.start, message.notice().text()));
     case messages::FromAgent::kFinished:
       return finish(host);
+    case messages::FromAgent::kAlive:
     case messages::FromAgent::KIND_NOT_SET:
       return;
   }
@@ -180,7 +184,7 @@ void Head::blame(const RankEnd& culprit) {
   outcome_.culprit = culprit;
   const auto rank = static_cast<std::size_t>(culprit.rank);
   std::string why = describe_rank(rank) + " " + ranks_[rank].end;
-  if (culprit.blamed) why += "; it holds rank " + std::to_string(*culprit.blamed) + " responsible";
+  if (culprit.blamed) why += "; it holds " + name_rank(*culprit.blamed) + " responsible";
   stop(StopCause::kRankFailed, SIGTERM, why);
 }
 
@@ -194,9 +198,11 @@ void Head::refused(const Host& host, const messages::RankRefused& refused) {
 
 void Head::agent_lost(Host& host, const Status& why) {
   if (host.finished) return;
-  stop(StopCause::kLauncher, SIGKILL,
-       in_host(host.start, "the agent is gone" + (why.ok() ? "" : ": " + why.text()) +
-                               "; it and all its ranks were killed"));
+  const std::string text =
+      in_host(host.start, "the agent is gone" + (why.ok() ? "" : ": " + why.text()) +
+                              "; it and all its ranks were killed");
+  if (outcome_.cause) console_.say(text);
+  stop(StopCause::kLauncher, SIGKILL, text);
   finish(host);
 }
 
@@ -208,6 +214,14 @@ Head::Rank* Head::find(const Host& host, std::uint32_t rank) {
 std::string Head::describe_rank(std::size_t rank) const {
   return "rank " + std::to_string(rank) + " on host " + ranks_[rank].host->start.host() + " (pid " +
          std::to_string(ranks_[rank].pid) + ")";
+}
+
+// One that others blame, which need not be there.
+std::string Head::name_rank(int rank) const {
+  const bool is_elsewhere = hosts_.size() > 1 && rank >= 0 && std::cmp_less(rank, ranks_.size());
+  return "rank " + std::to_string(rank) +
+         (is_elsewhere ? " on host " + ranks_[static_cast<std::size_t>(rank)].host->start.host()
+                       : "");
 }
 
 std::size_t Head::ranks_left() const {
@@ -250,11 +264,34 @@ void Head::order_stop(int signal) {
   message.mutable_stop()->set_signal(signal);
   message.mutable_stop()->set_grace_ns(job_.grace.count());
   tell_all(message);
+  if (!std::exchange(expects_life_, true))
+    loop_.after(kSilence, [this] { give_up_silent_hosts(); });
   // A failed rank's last words wait for their reader, however slow; whoever has had enough of the
   // job itself does not.
   if (outcome_.cause == StopCause::kRankFailed && signal != SIGKILL) return;
   const Duration ranks_patience = signal == SIGKILL ? Duration::zero() : job_.grace;
   loop_.after(ranks_patience + kOutputPatience, [this] { give_up_output(); });
+}
+
+// Nobody can say what became of a host that is cut off or stands still; the job ends without it.
+// Looked at twice, as this process may have been stopped itself.
+void Head::give_up_silent_hosts() {
+  const TimePoint now = loop_.clock().now();
+  const auto is_silent = [&](const Host& host) {
+    return host.started && !host.finished && now - std::max(host.heard, reads_since_) > kSilence;
+  };
+  for (Host& host : hosts_) {
+    if (!is_silent(host)) {
+      host.doubted = false;
+    } else if (!std::exchange(host.doubted, true)) {
+      continue;
+    } else {
+      console_.say(in_host(host.start, "the agent has not answered for " + seconds_text(kSilence) +
+                                           "; what may run there was left to it"));
+      finish(host);
+    }
+  }
+  if (!finished_) loop_.after(std::chrono::seconds(1), [this] { give_up_silent_hosts(); });
 }
 
 // The console, or a file of the output directory, has not taken all.
@@ -278,6 +315,7 @@ void Head::tell_all(const messages::ToAgent& message) {
 }
 
 void Head::set_reading(bool on) {
+  reads_since_ = on ? loop_.clock().now() : TimePoint::max();
   for (const Host& host : hosts_) host.agent.set_reading(on);
 }
 

@@ -44,6 +44,8 @@ class Head {
     std::int64_t clock_ahead_ns = 0;  // of this host's
     bool started = false;             // its agent has been told to
     bool finished = false;            // its agent has nothing more to tell
+    TimePoint heard{};                // when it last told something
+    bool doubted = false;             // it has been silent for too long
   };
   struct Rank {
     const Host* host = nullptr;
@@ -64,12 +66,14 @@ class Head {
   void agent_lost(Host& host, const Status& why);
   Rank* find(const Host& host, std::uint32_t rank);
   std::string describe_rank(std::size_t rank) const;
+  std::string name_rank(int rank) const;
   std::string victims() const;
   std::size_t ranks_left() const;
 
   void stop(StopCause cause, int signal, std::string_view why);
   void order_stop(int signal);
   void give_up_output();
+  void give_up_silent_hosts();
   void pass_on(int signal);
   void tell_all(const messages::ToAgent& message);
   void set_reading(bool on);
@@ -83,8 +87,10 @@ class Head {
   std::vector<Host> hosts_;
   std::vector<Rank> ranks_;
   JobOutcome outcome_;
-  bool judging_ = false;   // a rank has failed; who is to blame is decided in a moment
-  bool finished_ = false;  // no agent has anything more to tell
+  bool judging_ = false;       // a rank has failed; who is to blame is decided in a moment
+  TimePoint reads_since_{};    // from the agents; while it does not: max
+  bool expects_life_ = false;  // of agents, which have been told to stop
+  bool finished_ = false;      // no agent has anything more to tell
 };
 
 }  // namespace paceline::launcher

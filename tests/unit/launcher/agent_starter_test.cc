@@ -104,8 +104,7 @@ TEST_F(AgentStarterTest, SixtyFourAgentsRunARankEach) {
 }
 
 // The rank's parent is the helper, whose parent is the agent.
-constexpr const char* kKillAgent =
-    "trap '' TERM HUP; kill -9 $(cut -d' ' -f4 /proc/$PPID/stat); sleep 1000";
+constexpr const char* kNameAgent = "trap '' TERM HUP; cut -d' ' -f4 /proc/$PPID/stat; sleep 1000";
 
 TEST_F(AgentStarterTest, AKilledAgentIsNoticedAndLeavesNoRank) {
   auto agents = start("sh -c 'exec \"$@\"'", 1, options());
@@ -115,15 +114,17 @@ TEST_F(AgentStarterTest, AKilledAgentIsNoticedAndLeavesNoRank) {
   agents->front().channel->open(
       [&](const messages::FromAgent& message) {
         if (message.has_started()) rank = static_cast<pid_t>(message.started().pid());
+        if (message.has_output()) ::kill(std::stoi(message.output().text()), SIGKILL);
       },
       [&](const Status& status) {
         why = status;
         loop_.stop();
       });
-  ASSERT_TRUE(agents->front().channel->send(start_message("killed", kKillAgent)).ok());
+  ASSERT_TRUE(agents->front().channel->send(start_message("killed", kNameAgent)).ok());
   loop_.after(seconds(20), [this] { loop_.stop(); });
   ASSERT_TRUE(loop_.run().ok());
   ASSERT_TRUE(why);
+  ASSERT_GT(rank, 0);
   EXPECT_EQ(why->text(), "agent: the connection is lost");
   agents->clear();
   starter_.reset();

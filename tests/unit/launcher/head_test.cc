@@ -254,6 +254,14 @@ TEST_F(HeadTest, AnAgentSpeaksOfItsOwnRanksOnly) {
   EXPECT_EQ(run_on_two(), 0);
 }
 
+TEST_F(HeadTest, AHostThatIsSilentWhenTheJobIsStoppedIsLeftAndNamed) {
+  agent_.script = {ready({}), exited(1, 7, 1)};
+  other_.script = {ready({})};
+  other_.dies_at_stop = true;
+  EXPECT_EQ(run_on_two(), 7);
+  EXPECT_NE(text(error_).find("host b: the agent has not answered for 10 s"), std::string::npos);
+}
+
 TEST_F(HeadTest, TimeoutBeginsAtOnce) {
   JobSpec job;
   job.timeout = std::chrono::milliseconds(2);
