@@ -1,0 +1,116 @@
+"""A Slurm cluster of this machine's own: a controller, four nodes, and a munge to trust them by."""
+
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import tempfile
+
+from lab import until
+
+PROGRAMS = ("munged", "slurmctld", "slurmd", "salloc", "srun", "sinfo")
+PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin"])
+LIMIT_S = 30
+
+CONFIGURATION = """ClusterName=paceline
+SlurmctldHost=localhost
+SlurmctldPort={ports[0]}
+SlurmUser=root
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.socket
+CredType=cred/munge
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+ReturnToService=2
+SlurmdParameters=config_overrides
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool.%n
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd.%n.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd.%n.log
+{nodes}
+PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+"""
+
+
+def why_not():
+    """Why there can be none here, or None."""
+    missing = [program for program in PROGRAMS if shutil.which(program, path=PATH) is None]
+    if missing:
+        return f"{', '.join(missing)}: not here (Debian: slurmctld slurmd slurm-client munge)"
+    return None if os.geteuid() == 0 else "slurmd wants to be root"
+
+
+def free_ports(count):
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+class Slurm:
+    """Its daemons stay children of this process, and end with it or before."""
+
+    def __init__(self, nodes=4):
+        self.nodes = nodes
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="paceline-slurm-"))
+        self.daemons = []
+        self.env = {**os.environ, "PATH": PATH, "SLURM_CONF": str(self.folder / "slurm.conf")}
+
+    def __enter__(self):
+        try:
+            self.begin()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        for daemon in reversed(self.daemons):
+            daemon.terminate()
+        for daemon in self.daemons:
+            try:
+                daemon.wait(10)
+            except subprocess.TimeoutExpired:
+                daemon.kill()
+                daemon.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def start(self, *words):
+        log = open(self.folder / f"{words[0]}.out", "a", encoding="utf-8")
+        with log:
+            self.daemons.append(subprocess.Popen(
+                [shutil.which(words[0], path=PATH), *map(str, words[1:])], env=self.env,
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log))
+
+    def begin(self):
+        folder = self.folder
+        ports = free_ports(1 + self.nodes)
+        nodes = "\n".join(f"NodeName=n{i} NodeHostname=localhost NodeAddr=127.0.0.1 "
+                          f"Port={port} CPUs=2 RealMemory=1000"
+                          for i, port in enumerate(ports[1:], start=1))
+        (folder / "slurm.conf").write_text(
+            CONFIGURATION.format(ports=ports, folder=folder, nodes=nodes))
+        (folder / "state").mkdir()
+        key = folder / "munge.key"
+        key.write_bytes(os.urandom(128))
+        key.chmod(0o600)
+        self.start("munged", "--foreground", "--force", "--key-file", key,
+                   "--socket", folder / "munge.socket", "--pid-file", folder / "munge.pid",
+                   "--log-file", folder / "munge.log", "--seed-file", folder / "munge.seed")
+        until((folder / "munge.socket").exists, "munged")
+        self.start("slurmctld", "-D")
+        for i in range(1, self.nodes + 1):
+            self.start("slurmd", "-D", "-N", f"n{i}")
+        until(self.idle, "four idle nodes", LIMIT_S)
+
+    def idle(self):
+        done = subprocess.run(["sinfo", "-h", "-o", "%D %t"], env=self.env, capture_output=True,
+                              text=True, timeout=LIMIT_S, check=False)
+        return done.stdout.split() == [str(self.nodes), "idle"]
