@@ -68,13 +68,19 @@ void AgentStarter::start(const Engine& engine, std::vector<AgentHost> hosts, Don
   hosts_ = std::move(hosts);
   std::vector<Launch> plan = engine.plan(hosts_, {options_.agent_path, "agent"});
   std::move(plan.begin(), plan.end(), std::back_inserter(waiting_));
-  loop_.after(Duration::zero(), [this] {
+  go_on_soon();
+}
+
+// ---- Programs ------------------------------------------------------------------------------
+
+void AgentStarter::go_on_soon() {
+  if (go_on_) return;
+  go_on_ = loop_.after(Duration::zero(), [this] {
+    go_on_.reset();
     launch_more();
     finish_if_settled();
   });
 }
-
-// ---- Programs ------------------------------------------------------------------------------
 
 void AgentStarter::launch_more() {
   while (!waiting_.empty() && under_way_ < options_.most_at_once) {
@@ -205,10 +211,7 @@ void AgentStarter::fail(Started& started, const std::string& why) {
   if (!started.missing.empty()) --under_way_;
   started.missing.clear();
   if (started.program) started.program->kill();
-  loop_.after(Duration::zero(), [this] {
-    launch_more();
-    finish_if_settled();
-  });
+  go_on_soon();
 }
 
 // ---- The end -------------------------------------------------------------------------------
@@ -246,6 +249,7 @@ void AgentStarter::end_programs() {
 AgentStarter::~AgentStarter() {
   agents_.clear();
   if (server_) server_->stop_listening();
+  if (go_on_) loop_.cancel(*go_on_);
   for (Started& started : started_) loop_.cancel(started.timer);
   end_programs();
   started_.clear();

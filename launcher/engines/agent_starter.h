@@ -13,6 +13,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -76,6 +77,7 @@ class AgentStarter {
   };
 
   AgentStarter(EventLoop& loop, Options options) : loop_(loop), options_(std::move(options)) {}
+  void go_on_soon();
   void launch_more();
   Status launch(Started& started);
   Result<std::string> invite(const Launch& launch);
@@ -95,6 +97,7 @@ class AgentStarter {
   const Options options_;
   std::unique_ptr<AgentServer> server_;
   Done done_;  // empty once it has been called
+  std::optional<EventLoop::TimerId> go_on_;
   std::vector<AgentHost> hosts_;
   std::deque<Launch> waiting_;
   std::list<Started> started_;  // addresses stay
