@@ -186,9 +186,7 @@ Result<int> lab_exec(const LabRecord& record, std::optional<int> host,
   ::waitpid(pid, nullptr, 0);
   if (status) return exit_code_of(*status);
   return Status(Code::kPeerLost, Scope::kOperation,
-                started.where +
-                    " has ended, and the command "
-                    "with it");
+                started.where + " has ended, and the command with it");
 }
 
 }  // namespace paceline::launcher

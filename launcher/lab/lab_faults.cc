@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 
@@ -10,6 +9,7 @@
 #include "launcher/lab/lab_cgroups.h"
 #include "launcher/lab/namespaces.h"
 #include "launcher/lab/stopped_processes.h"
+#include "launcher/lab/system_program.h"
 #include "launcher/lab/wiring.h"
 #include "launcher/process/run_program.h"
 
@@ -36,7 +36,7 @@ struct Target {
 
 Status run_batch(const std::string& program, const std::string& package, const std::string& flag,
                  const Batch& batch) {
-  PACELINE_TRY_ASSIGN(const std::string path, find_program(program, package));
+  PACELINE_TRY_ASSIGN(const std::string path, find_system_program(program, package));
   return run_program({path, flag, "-"}, batch, kPatience);
 }
 Status run_ip(const Batch& batch) { return run_batch("ip", "iproute2", "-batch", batch); }
@@ -103,16 +103,6 @@ Status pause(const Target& target, bool paused, const Clock& clock) {
   return paused ? stop_namespace(target.init()) : continue_namespace(target.init());
 }
 
-Status kill_host(const Target& target) {
-  const UniqueFd pidfd = open_process(target.init());
-  if (!pidfd) return Status();
-  send_signal(pidfd, SIGKILL);
-  pollfd ended{.fd = pidfd.get(), .events = POLLIN, .revents = 0};
-  const auto patience = std::chrono::duration_cast<std::chrono::milliseconds>(kPatience);
-  if (::poll(&ended, 1, static_cast<int>(patience.count())) == 1) return Status();
-  return Status(Code::kTimeout, Scope::kOperation, "was killed, but has not gone within 20 s");
-}
-
 Status heal(const Target& target, const Clock& clock) {
   PACELINE_TRY(pause(target, false, clock));
   PACELINE_TRY(limit_cpus(target.record.cgroups, target.host, std::nullopt));
@@ -122,7 +112,7 @@ Status heal(const Target& target, const Clock& clock) {
     return target.record.plan.rates_bits[static_cast<std::size_t>(rail)];
   }));
   // Without nft nothing can have been dropped.
-  return find_program("nft", "nftables").ok() ? remove_filters(target) : Status();
+  return find_system_program("nft", "nftables").ok() ? remove_filters(target) : Status();
 }
 
 Status act(const Target& target, LabAction action, const LabFault& fault, const Clock& clock) {
@@ -144,7 +134,7 @@ Status act(const Target& target, LabAction action, const LabFault& fault, const 
     case LabAction::kResume:
       return pause(target, false, clock);
     case LabAction::kKill:
-      return kill_host(target);
+      return kill_and_wait(target.init(), kPatience);
     case LabAction::kCpu:
       return limit_cpus(target.record.cgroups, target.host, fault.cpu_thousandths);
     default:

@@ -52,18 +52,6 @@ uid_t user_outside(uid_t inside) {
   return static_cast<uid_t>(outside);
 }
 
-// Its namespaces' processes are all gone when the keeper itself is: the kernel sees to that.
-Status kill_and_wait(const ProcessIdentity& process) {
-  const UniqueFd pidfd = open_process(process);
-  if (!pidfd) return Status();
-  send_signal(pidfd, SIGKILL);
-  pollfd ended{.fd = pidfd.get(), .events = POLLIN, .revents = 0};
-  const auto patience = std::chrono::duration_cast<std::chrono::milliseconds>(kDying);
-  if (::poll(&ended, 1, static_cast<int>(patience.count())) == 1) return Status();
-  return refuse(Code::kTimeout, "process " + std::to_string(process.pid) +
-                                    " was killed, but has not gone within 20 s");
-}
-
 // The processes that share the lock close it one after another, when they die.
 bool wait_for_lock(const UniqueFd& record, const Clock& clock) {
   EventLoop loop(clock);
@@ -170,9 +158,9 @@ Result<bool> LabFolders::remove_at(const std::string& place, const std::string& 
   std::optional<LabRecord> record = parse_lab_record(read_record(file));
   if (try_lock(file) == Lock::kHeldByOthers && record) {
     // The keeper of an unfinished lab dies with its maker, which may finish it just now.
-    if (!record->is_complete()) PACELINE_TRY(kill_and_wait(record->maker));
+    if (!record->is_complete()) PACELINE_TRY(kill_and_wait(record->maker, kDying));
     record = parse_lab_record(read_record(file));
-    if (record) PACELINE_TRY(kill_and_wait(record->keeper));
+    if (record) PACELINE_TRY(kill_and_wait(record->keeper, kDying));
   }
   if (!wait_for_lock(file, clock_))
     return refuse(Code::kTimeout, "somebody still holds " + user->path + "/" + name + "/record");

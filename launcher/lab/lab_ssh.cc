@@ -3,6 +3,7 @@
 #include <string>
 
 #include "comm/base/try.h"
+#include "launcher/lab/system_program.h"
 #include "launcher/process/run_program.h"
 #include "launcher/process/system.h"
 
@@ -46,7 +47,8 @@ std::string known_hosts(const LabPlan& plan, const std::string& key) {
 
 Status write_ssh_files(const LabFolder& folder, const LabPlan& plan) {
   const std::string path = folder.path();
-  PACELINE_TRY_ASSIGN(const std::string keygen, find_program("ssh-keygen", "openssh-client"));
+  PACELINE_TRY_ASSIGN(const std::string keygen,
+                      find_system_program("ssh-keygen", "openssh-client"));
   for (const char* key : {kHostKey, kUserKey}) PACELINE_TRY(make_key(keygen, path + "/" + key));
   const std::string host_key = read_file(path + "/" + kHostKey + ".pub");
   PACELINE_TRY(write_lab_file(folder, "known_hosts", known_hosts(plan, host_key)));

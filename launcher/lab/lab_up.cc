@@ -16,6 +16,7 @@
 #include "launcher/lab/lab_ssh.h"
 #include "launcher/lab/outcome.h"
 #include "launcher/lab/relay.h"
+#include "launcher/lab/system_program.h"
 #include "launcher/process/run_program.h"
 #include "launcher/process/system.h"
 
@@ -43,10 +44,10 @@ Status check(const LabFolders& folders, const LabPlan& plan) {
 
 Result<LabSite> find_programs(const LabPlan& plan) {
   LabSite site{.plan = plan};
-  PACELINE_TRY_ASSIGN(site.ip, find_program("ip", "iproute2"));
-  PACELINE_TRY_ASSIGN(site.tc, find_program("tc", "iproute2"));
+  PACELINE_TRY_ASSIGN(site.ip, find_system_program("ip", "iproute2"));
+  PACELINE_TRY_ASSIGN(site.tc, find_system_program("tc", "iproute2"));
   if (plan.ssh) {
-    PACELINE_TRY_ASSIGN(site.sshd, find_program("sshd", "openssh-server"));
+    PACELINE_TRY_ASSIGN(site.sshd, find_system_program("sshd", "openssh-server"));
   }
   return site;
 }

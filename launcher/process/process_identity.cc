@@ -3,9 +3,12 @@
 #include <sstream>
 #include <string>
 
+#include <poll.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "comm/base/text.h"
 #include "launcher/process/system.h"
 
 namespace paceline::launcher {
@@ -62,6 +65,18 @@ UniqueFd open_process(const ProcessIdentity& process) {
 
 bool send_signal(const UniqueFd& pidfd, int signal) {
   return ::syscall(SYS_pidfd_send_signal, pidfd.get(), signal, nullptr, 0) == 0;
+}
+
+Status kill_and_wait(const ProcessIdentity& process, Duration patience) {
+  const UniqueFd pidfd = open_process(process);
+  if (!pidfd) return Status();
+  send_signal(pidfd, SIGKILL);
+  pollfd ended{.fd = pidfd.get(), .events = POLLIN, .revents = 0};
+  const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(patience).count();
+  if (::poll(&ended, 1, static_cast<int>(milliseconds)) == 1) return Status();
+  return Status(Code::kTimeout, Scope::kProcess,
+                "process " + std::to_string(process.pid) + " was killed, but has not gone within " +
+                    seconds_text(patience));
 }
 
 }  // namespace paceline::launcher

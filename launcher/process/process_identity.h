@@ -6,6 +6,9 @@
 
 #include <sys/types.h>
 
+#include <paceline/status.h>
+
+#include "comm/base/clock.h"
 #include "comm/base/unique_fd.h"
 
 namespace paceline::launcher {
@@ -29,5 +32,8 @@ UniqueFd open_process(const ProcessIdentity& process);
 
 /// False where the process is gone or does not listen to this user.
 bool send_signal(const UniqueFd& pidfd, int signal);
+
+/// SIGKILL for exactly this process; an error where it has not gone within `patience`.
+Status kill_and_wait(const ProcessIdentity& process, Duration patience);
 
 }  // namespace paceline::launcher

@@ -1,8 +1,6 @@
 #include "launcher/process/run_program.h"
 
 #include <array>
-#include <cstdlib>
-#include <sstream>
 #include <string_view>
 
 #include <poll.h>
@@ -65,18 +63,6 @@ Status judge(const std::string& program, int wait_status, const UniqueFd& errors
 }
 
 }  // namespace
-
-Result<std::string> find_program(const std::string& name, const std::string& package) {
-  const char* const path = ::getenv("PATH");
-  std::istringstream folders(std::string(path == nullptr ? "" : path) +
-                             ":/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin");
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    const std::string file = folder + "/" + name;
-    if (folder.starts_with('/') && ::access(file.c_str(), X_OK) == 0) return file;
-  }
-  return Status(Code::kUnavailable, Scope::kProcess,
-                "the program '" + name + "' is not here (Debian: " + package + ")");
-}
 
 Status run_program(const std::vector<std::string>& words, const std::string& input,
                    Duration patience) {

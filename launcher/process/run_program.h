@@ -11,10 +11,6 @@
 
 namespace paceline::launcher {
 
-/// Where it lies: in PATH, or where programs for administrators do. kUnavailable where it is not
-/// installed; then the error names the Debian package that has it.
-Result<std::string> find_program(const std::string& name, const std::string& package);
-
 /// Runs `words`, the first of which is a path, with `input` as standard input; what it writes is
 /// thrown away. An error has the program's name and the first line of its complaint. One that has
 /// not ended after `patience` is killed: kTimeout. This process must not ignore SIGCHLD.

@@ -34,9 +34,6 @@ TEST(RunProgram, IsNotWaitedForForEver) {
 
 TEST(RunProgram, NeedsToBeThere) {
   EXPECT_FALSE(run_program({"/nonexistent/program"}, "", kLong).ok());
-  EXPECT_TRUE(find_program("sh", "dash").ok());
-  EXPECT_EQ(find_program("no-such-program", "nowhere").status().text(),
-            "the program 'no-such-program' is not here (Debian: nowhere)");
 }
 
 }  // namespace
