@@ -120,11 +120,13 @@ Result<messages::Start> start_of(const JobSpec& job, const std::string& id,
   return start;
 }
 
-// Until there is a head, a signal ends the start.
+// Until there is a head, what ends a job ends its start, and anything else has no ranks to go to.
 struct SignalTarget {
   Head* head = nullptr;
   int early = 0;  // what came before
 };
+
+bool ends_jobs(int signal) { return signal == SIGINT || signal == SIGTERM || signal == SIGHUP; }
 
 Result<int> run_job(JobSpec job, const std::vector<HostShare>& hosts) {
   for (ProgramSpec& program : job.programs) fill_in_exports(program);
@@ -148,6 +150,8 @@ Result<int> run_job(JobSpec job, const std::vector<HostShare>& hosts) {
   PACELINE_TRY_ASSIGN(const auto signals,
                       SignalSource::watch(loop, signals_to_heed(), [&](int signal) {
                         if (target.head != nullptr) return target.head->signalled(signal);
+                        if (signal == SIGTSTP) ::raise(SIGSTOP);
+                        if (!ends_jobs(signal)) return;
                         target.early = signal;
                         loop.stop();
                       }));
@@ -180,6 +184,7 @@ int run_command(std::span<const std::string> arguments) {
   ::signal(SIGXFSZ, SIG_IGN);  // under `ulimit -f` writing fails, and says so
   const Result<std::vector<HostShare>> hosts = hosts_of(*job);
   if (!hosts.ok()) return complain(hosts.status().text());
+  if (const Status known = check_engine(*job); !known.ok()) return complain(known.text());
   if (hosts->size() == 1 && is_this_host(hosts->front().host)) {
     const Status ready = preflight(*job, [](const std::string& text) { complain(text); });
     if (!ready.ok()) return complain(ready.text());

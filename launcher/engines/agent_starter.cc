@@ -66,6 +66,7 @@ Result<std::unique_ptr<AgentStarter>> AgentStarter::make(EventLoop& loop, Option
 void AgentStarter::start(const Engine& engine, std::vector<AgentHost> hosts, Done done) {
   done_ = std::move(done);
   hosts_ = std::move(hosts);
+  addresses_ = addresses();
   std::vector<Launch> plan = engine.plan(hosts_, {options_.agent_path, "agent"});
   std::move(plan.begin(), plan.end(), std::back_inserter(waiting_));
   go_on_soon();
@@ -111,17 +112,21 @@ Status AgentStarter::launch(Started& started) {
   return Status();
 }
 
+std::vector<std::string> AgentStarter::addresses() const {
+  if (options_.addresses.empty()) return addresses_of_this_host(server_->port());
+  std::vector<std::string> all;
+  for (const std::string& address : options_.addresses)
+    all.push_back(address + ":" + std::to_string(server_->port()));
+  return all;
+}
+
 Result<std::string> AgentStarter::invite(const Launch& launch) {
   messages::Invitation invitation;
   invitation.set_version(options_.version);
   invitation.set_job_id(options_.job_id);
   invitation.set_certificate(server_->certificate());
   invitation.set_input_stays_open(launch.input_stays_open);
-  std::vector<std::string> addresses = addresses_of_this_host(server_->port());
-  if (!options_.addresses.empty()) addresses.clear();
-  for (const std::string& address : options_.addresses)
-    addresses.push_back(address + ":" + std::to_string(server_->port()));
-  for (const std::string& address : addresses) invitation.add_addresses(address);
+  for (const std::string& address : addresses_) invitation.add_addresses(address);
   for (const AgentHost& host : launch.hosts) {
     messages::Seat& seat = *invitation.add_seats();
     seat.set_host(host.name);

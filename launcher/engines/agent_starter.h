@@ -77,6 +77,7 @@ class AgentStarter {
   };
 
   AgentStarter(EventLoop& loop, Options options) : loop_(loop), options_(std::move(options)) {}
+  std::vector<std::string> addresses() const;
   void go_on_soon();
   void launch_more();
   Status launch(Started& started);
@@ -99,6 +100,7 @@ class AgentStarter {
   Done done_;  // empty once it has been called
   std::optional<EventLoop::TimerId> go_on_;
   std::vector<AgentHost> hosts_;
+  std::vector<std::string> addresses_;  // where agents find this host
   std::deque<Launch> waiting_;
   std::list<Started> started_;  // addresses stay
   std::size_t under_way_ = 0;   // programs that lack an agent

@@ -315,6 +315,7 @@ void Head::tell_all(const messages::ToAgent& message) {
 }
 
 void Head::set_reading(bool on) {
+  if (on == (reads_since_ != TimePoint::max())) return;
   reads_since_ = on ? loop_.clock().now() : TimePoint::max();
   for (const Host& host : hosts_) host.agent.set_reading(on);
 }

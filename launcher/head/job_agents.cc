@@ -34,6 +34,8 @@ void make_good_for_others(messages::Start& part, const std::string& folder) {
 
 }  // namespace
 
+Status check_engine(const JobSpec& job) { return make_engine(engine_options(job)).status(); }
+
 Status JobAgents::start_here(FunctionRef<void(bool)> last) {
   const bool has_ranks = std::any_of(shares_.begin(), shares_.end(), [](const HostShare& share) {
     return is_this_host(share.host);
@@ -57,7 +59,7 @@ Status JobAgents::start_elsewhere(const JobSpec& job, const RemoteOptions& optio
                                                            .said = options.said}));
   Status status(Code::kCancelled, Scope::kOperation, "the start of the agents was cancelled");
   starter_->start(*engine, std::move(hosts), [&](Result<std::vector<ConnectedAgent>> agents) {
-    status = agents.ok() ? Status() : agents.status();
+    status = agents.status();
     if (agents.ok()) elsewhere_ = *std::move(agents);
     loop_.stop();
   });

@@ -21,6 +21,10 @@
 
 namespace paceline::launcher {
 
+/// Whether the engine that was asked for is one, and its options are right; also where no host
+/// needs it.
+Status check_engine(const JobSpec& job);
+
 /// Belongs to the loop's thread; goes after the head that uses its channels, and before the loop.
 class JobAgents {
  public:

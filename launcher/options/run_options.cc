@@ -179,6 +179,8 @@ Status check_bound(const JobSpec& job) {
 Status check_job(const JobSpec& job) {
   if (!job.hosts.empty() && !job.host_file.empty())
     return wrong("-H and --hostfile both say which hosts; give one of them");
+  if (!job.engine.empty() && !job.launch_agent.empty())
+    return wrong("--engine and --launch-agent both say what starts agents; give one of them");
   PACELINE_TRY(check_rank("--stdin", job.stdin_rank.value_or(0), job.ranks()));
   return check_rank("--console-ranks", job.console_ranks.highest_named(), job.ranks());
 }

@@ -152,6 +152,9 @@ TEST(RunOptions, Hosts) {
   EXPECT_EQ(parsed({"-host", "a", "prog"}).hosts, (std::vector<HostSlots>{{"a", std::nullopt}}));
   EXPECT_EQ(parsed({"--hostfile", "f", "prog"}).host_file, "f");
   EXPECT_EQ(parsed({"-N", "2", "prog"}).ranks_per_host, 2);
+  EXPECT_EQ(parsed({"--engine", "ssh", "--agent-path", "/p", "prog"}).agent_path, "/p");
+  EXPECT_NE(refusal({"--engine", "ssh", "--launch-agent", "a", "prog"}).find("give one of them"),
+            std::string::npos);
   EXPECT_NE(refusal({"-H", "a:x", "prog"}).find("-H: the slots 'x' are not"), std::string::npos);
   EXPECT_NE(refusal({"-H", "a", "--hostfile", "f", "prog"}).find("give one of them"),
             std::string::npos);
