@@ -11,8 +11,8 @@
 // rank reads what is its own. Contributions are reduced in the order of the ranks, whoever does it,
 // and rounded once.
 //
-// Whether contributions of 8 to 32 KiB are short depends on where the last ones' arrays lay
-// (backend/shm/buffer_habit.h).
+// Where the last ones had all arrays in buffers less is short (6 KiB with 2 ranks, 12 KiB of a
+// broadcast): it is worked on where it lies, as longer ones are (backend/shm/buffer_habit.h).
 //
 // Longer ones go through chunks in flight. Of each byte of an all-reduce a rank copies (p-1)/p into
 // its staging, reads 1/p from everybody, and copies (p-1)/p out; of the other kinds what is for

@@ -31,6 +31,7 @@
 #include "comm/base/random.h"
 #include "comm/base/try.h"
 #include "comm/memory_domain.h"
+#include "tests/acceptance/zero_copy/options.h"
 #include "tests/harness/calls.h"
 
 namespace paceline::testing {
@@ -221,14 +222,10 @@ int run(std::uint64_t seed, std::uint64_t changes) {
 }  // namespace paceline::testing
 
 int main(int argc, char** argv) {
-  const std::vector<std::string_view> words(argv + 1, argv + argc);
-  const bool quick = words.size() == 1 && words[0] == "--quick";
-  const bool seeded = words.size() == 2 && words[0] == "--seed";
-  if (!words.empty() && !quick && !seeded) {
-    std::fprintf(stderr, "usage: allocations_between_operations [--quick] [--seed N]\n");
-    return 2;
-  }
+  using namespace paceline::testing;
+  const auto options = read_options(argc, argv, "allocations_between_operations", "--seed");
+  if (!options) return 2;
+  const std::uint64_t seed = options->value ? std::strtoull(options->value, nullptr, 10) : 1;
   // Of each rank, beside those of the operations' own arrays.
-  return paceline::testing::run(seeded ? std::strtoull(argv[2], nullptr, 10) : 1,
-                                quick ? 10'000 : 100'000);
+  return run(seed, options->quick ? 10'000 : 100'000);
 }

@@ -34,6 +34,7 @@
 
 #include "comm/base/assert.h"
 #include "comm/base/clock.h"
+#include "tests/acceptance/zero_copy/options.h"
 
 namespace paceline::testing {
 namespace {
@@ -299,13 +300,8 @@ int run(int forks) {
 }  // namespace paceline::testing
 
 int main(int argc, char** argv) {
-  const std::vector<std::string_view> words(argv + 1, argv + argc);
-  const bool quick = words.size() == 1 && words[0] == "--quick";
-  if (words.size() == 1 && words[0] == paceline::testing::kExecuted)
-    return paceline::testing::be_executed();
-  if (!words.empty() && !quick) {
-    std::fprintf(stderr, "usage: fork_in_the_middle [--quick]\n");
-    return 2;
-  }
-  return paceline::testing::run(quick ? 60 : 600);
+  using namespace paceline::testing;
+  if (argc == 2 && std::string_view(argv[1]) == kExecuted) return be_executed();
+  const auto options = read_options(argc, argv, "fork_in_the_middle");
+  return options ? run(options->quick ? 60 : 600) : 2;
 }

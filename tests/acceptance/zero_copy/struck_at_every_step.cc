@@ -29,6 +29,7 @@
 #include <unistd.h>
 
 #include "comm/base/assert.h"
+#include "tests/acceptance/zero_copy/options.h"
 #include "tests/acceptance/zero_copy/struck_rank.h"
 
 namespace paceline::testing {
@@ -348,13 +349,8 @@ int run(std::size_t stride, const char* only) {
 }  // namespace paceline::testing
 
 int main(int argc, char** argv) {
-  const std::vector<std::string_view> words(argv + 1, argv + argc);
-  const bool quick = words.size() == 1 && words[0] == "--quick";
-  const bool one = words.size() == 2 && words[0] == "--case";
-  if (!words.empty() && !quick && !one) {
-    std::fprintf(stderr, "usage: struck_at_every_step [--quick] [--case N]\n");
-    return 2;
-  }
+  using namespace paceline::testing;
+  const auto options = read_options(argc, argv, "struck_at_every_step", "--case");
   // A prime: in turn it meets all steps, strikes and ranks.
-  return paceline::testing::run(quick ? 31 : 1, one ? argv[2] : nullptr);
+  return options ? run(options->quick ? 31 : 1, options->value) : 2;
 }

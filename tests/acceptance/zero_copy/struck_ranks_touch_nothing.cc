@@ -31,6 +31,7 @@
 #include "comm/base/assert.h"
 #include "comm/base/clock.h"
 #include "comm/base/random.h"
+#include "tests/acceptance/zero_copy/options.h"
 
 namespace paceline::testing {
 namespace {
@@ -382,15 +383,10 @@ int run_worlds(std::uint64_t first, int worlds) {
 
 int main(int argc, char** argv) {
   using namespace paceline::testing;
-  const std::vector<std::string_view> words(argv + 1, argv + argc);
-  if (words.size() == 2 && words[0] == "--seed")
-    return holds(std::strtoull(argv[2], nullptr, 10)) ? 0 : 1;
-  const bool quick = words.size() == 1 && words[0] == "--quick";
-  if (!words.empty() && !quick) {
-    std::fprintf(stderr, "usage: struck_ranks_touch_nothing [--quick] [--seed N]\n");
-    return 2;
-  }
-  const int worlds = quick ? 40 : 500;
+  const auto options = read_options(argc, argv, "struck_ranks_touch_nothing", "--seed");
+  if (!options) return 2;
+  if (options->value) return holds(std::strtoull(options->value, nullptr, 10)) ? 0 : 1;
+  const int worlds = options->quick ? 40 : 500;
   const int bad = run_worlds(1, worlds);
   std::printf("%d worlds with a rank that was struck: %d not as promised\n", worlds, bad);
   return bad == 0 ? 0 : 1;

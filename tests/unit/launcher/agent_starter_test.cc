@@ -11,10 +11,10 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include "comm/job_key.h"
 #include "launcher/engines/shell_words.h"
 #include "launcher/engines/slurm_nodes.h"
 #include "launcher/options/host_range.h"
+#include "tests/unit/launcher/script_start.h"
 
 namespace paceline::launcher {
 namespace {
@@ -65,20 +65,6 @@ class AgentStarterTest : public testing::Test {
   std::string said_;
 };
 
-messages::ToAgent start_message(const std::string& job, const std::string& script) {
-  messages::ToAgent message;
-  messages::Start& start = *message.mutable_start();
-  start.set_job_id(job);
-  start.set_job_key(std::string(JobKey::kBytes, 'k'));
-  start.set_world_size(1);
-  start.set_local_ranks(1);
-  messages::App& app = *start.add_apps();
-  app.set_ranks(1);
-  for (const char* word : {"/bin/sh", "-c", script.c_str()}) app.add_command(word);
-  start.add_on_console(true);
-  return message;
-}
-
 TEST_F(AgentStarterTest, SixtyFourAgentsRunARankEach) {
   EXPECT_TRUE(start("true", 0, options()).ok());  // nobody
   auto agents = start("sh -c 'exec \"$@\"'", 64, options());
@@ -93,7 +79,7 @@ TEST_F(AgentStarterTest, SixtyFourAgentsRunARankEach) {
         },
         [](const Status&) {});
     ASSERT_TRUE(
-        agent.channel->send(start_message("many-" + agent.host, "echo $PPID; exit 3")).ok());
+        agent.channel->send(start_of_script("many-" + agent.host, "echo $PPID; exit 3")).ok());
   }
   loop_.after(seconds(60), [this] { loop_.stop(); });
   ASSERT_TRUE(loop_.run().ok());
@@ -120,7 +106,7 @@ TEST_F(AgentStarterTest, AKilledAgentIsNoticedAndLeavesNoRank) {
         why = status;
         loop_.stop();
       });
-  ASSERT_TRUE(agents->front().channel->send(start_message("killed", kNameAgent)).ok());
+  ASSERT_TRUE(agents->front().channel->send(start_of_script("killed", kNameAgent)).ok());
   loop_.after(seconds(20), [this] { loop_.stop(); });
   ASSERT_TRUE(loop_.run().ok());
   ASSERT_TRUE(why);

@@ -13,11 +13,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "comm/job_key.h"
 #include "comm/socket.h"
 #include "launcher/channel/channel.h"
 #include "launcher/process/process.h"
 #include "launcher/process/system.h"
+#include "tests/unit/launcher/script_start.h"
 
 namespace paceline::launcher {
 namespace {
@@ -70,18 +70,10 @@ class AgentTest : public ::testing::Test {
     EXPECT_EQ(ended, 0) << "the agent did not end by itself";
   }
   messages::ToAgent start(const std::string& script, const std::string& level) const {
-    messages::ToAgent message;
+    messages::ToAgent message = start_of_script(job_, script);
     messages::Start& start = *message.mutable_start();
-    start.set_job_id(job_);
-    start.set_job_key(std::string(JobKey::kBytes, 'k'));
-    start.set_world_size(1);
-    start.set_local_ranks(1);
-    messages::App& app = *start.add_apps();
-    app.set_ranks(1);
-    for (const char* word : {"/bin/sh", "-c", script.c_str()}) app.add_command(word);
-    start.add_on_console(true);
     start.set_stdin_rank(0);
-    messages::Variable& variable = *app.add_environment();
+    messages::Variable& variable = *start.mutable_apps(0)->add_environment();
     variable.set_name("PACELINE_LOG_LEVEL");
     variable.set_value(level);
     return message;
