@@ -50,6 +50,24 @@ void be_silent() {
   if (::getenv("GRPC_VERBOSITY") == nullptr) gpr_set_log_function([](gpr_log_func_args*) {});
 }
 
+// gRPC 1.51 counts the users of the queue on which all callbacks run, and when the last channel
+// goes, joins the queue's threads: aborts, where one of these lets go of the channel. So there is
+// one channel more, which is connected to nothing and never goes; a call of it uses the queue.
+class QueueUser final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+ public:
+  QueueUser()
+      : stub_(grpc::CreateChannel("unix-abstract:paceline-nobody",
+                                  grpc::InsecureChannelCredentials())) {
+    stub_.PrepareBidiStreamingCall(&context_, kMethod, {}, this);
+  }
+
+ private:
+  grpc::GenericStub stub_;
+  grpc::ClientContext context_;
+};
+
+void keep_queue() { [[maybe_unused]] static const auto* const user = new QueueUser; }
+
 grpc::ByteBuffer to_buffer(const std::string& message) {
   grpc::Slice slice(message);
   return grpc::ByteBuffer(&slice, 1);
@@ -245,6 +263,7 @@ class Server final : public CallServer, private grpc::CallbackGenericService {
 Result<std::unique_ptr<CallServer>> serve(ServeOptions options) {
   const NoSignals guard;
   be_silent();
+  keep_queue();
   auto server = std::make_unique<Server>(std::move(options));
   if (server->started()) return std::unique_ptr<CallServer>(std::move(server));
   return Status(Code::kInternal, Scope::kProcess, "gRPC does not start a server");
@@ -333,6 +352,7 @@ class DialedCall final : public Call<grpc::ClientBidiReactor<grpc::ByteBuffer, g
 Result<std::shared_ptr<RemoteCall>> dial(DialOptions options) {
   const NoSignals guard;
   be_silent();
+  keep_queue();
   auto call = DialedCall::make(options);
   if (Status answer = call->await_answer(options.patience); !answer.ok()) return answer;
   return std::shared_ptr<RemoteCall>(std::move(call));
