@@ -45,6 +45,7 @@ struct World {
   int local_ranks = 1;  // of this host
   Duration timeout{};
   Duration report_every{};
+  TimePoint began{};                   // to be made
   std::shared_ptr<Log> log;            // owners: all that write to it
   std::shared_ptr<PollEngine> engine;  // owners: see Work
 };
@@ -111,6 +112,7 @@ Result<Communicator> make_communicator(const World& world, Group group,
                                        std::unique_ptr<CollectiveBackend> direct,
                                        std::unique_ptr<Whereabouts> whereabouts) {
   PACELINE_TRY_ASSIGN(auto flight, open_flight_ring(world.environment));
+  flight->note_join(world.began, world.engine->clock().now());
   std::vector<std::unique_ptr<CollectiveBackend>> backends;
   // Whoever asks for an algorithm asks for a plan.
   if (direct != nullptr && world.environment.algorithm.empty())
@@ -257,6 +259,7 @@ Status prepare(World& world, const InitOptions& options) {
   if (options.determinism) world.environment.determinism = *options.determinism;
   world.log = make_stderr_log({.level = environment.log_level});
   PACELINE_TRY_ASSIGN(world.engine, PollEngine::create(PollEngine::options_for(world.local_ranks)));
+  world.began = world.engine->clock().now();
   return {};
 }
 

@@ -19,7 +19,7 @@
 namespace paceline {
 namespace {
 
-constexpr std::uint64_t kMagic = 0x33676E6952746C46;  // "FltRing3"
+constexpr std::uint64_t kMagic = 0x34676E6952746C46;  // "FltRing4"
 
 static_assert(std::is_trivially_copyable_v<FlightRecord>);
 static_assert(sizeof(FlightRecord) % sizeof(std::uint64_t) == 0);
@@ -106,6 +106,9 @@ struct FlightRing::Layout {
   std::uint64_t size;
   std::atomic<std::uint64_t> next;  // records ever started
   Slot slots[kRecords];
+  std::atomic<std::int64_t> joining_ns;
+  std::atomic<std::int64_t> joined_ns;
+  std::atomic<std::int64_t> first_operation_ns;
 };
 
 std::string FlightRecord::to_string(TimePoint now) const {
@@ -172,7 +175,20 @@ std::uint64_t FlightRing::start(const Signature& signature, TimePoint now) {
 void FlightRing::finish(std::uint64_t place, FlightState state, TimePoint now, int blamed) {
   Slot& slot = layout_->slots[place % kRecords];
   if (slot.place.load(std::memory_order_relaxed) != place) return;
-  slot.end(place, now.time_since_epoch().count(), outcome_word(state, blamed));
+  const std::int64_t ended_ns = now.time_since_epoch().count();
+  slot.end(place, ended_ns, outcome_word(state, blamed));
+  if (place == 0) layout_->first_operation_ns.store(ended_ns, std::memory_order_relaxed);
+}
+
+void FlightRing::note_join(TimePoint began, TimePoint ended) {
+  layout_->joining_ns.store(began.time_since_epoch().count(), std::memory_order_relaxed);
+  layout_->joined_ns.store(ended.time_since_epoch().count(), std::memory_order_relaxed);
+}
+
+FlightMilestones FlightRing::milestones() const {
+  return {.joining_ns = layout_->joining_ns.load(std::memory_order_relaxed),
+          .joined_ns = layout_->joined_ns.load(std::memory_order_relaxed),
+          .first_operation_ns = layout_->first_operation_ns.load(std::memory_order_relaxed)};
 }
 
 std::vector<FlightRecord> FlightRing::read() const {

@@ -32,6 +32,15 @@ struct FlightRecord {
   std::string to_string(TimePoint now) const;
 };
 
+/// When a rank came to where every rank comes once: CLOCK_MONOTONIC; 0: it has not.
+struct FlightMilestones {
+  std::int64_t joining_ns = 0;          ///< it began to look for the other ranks
+  std::int64_t joined_ns = 0;           ///< and had found them
+  std::int64_t first_operation_ns = 0;  ///< its first operation had ended
+
+  bool operator==(const FlightMilestones&) const = default;
+};
+
 class FlightRing {
  public:
   static constexpr std::uint32_t kRecords = 64;
@@ -53,8 +62,13 @@ class FlightRing {
   /// `blamed` as in FlightRecord.
   void finish(std::uint64_t place, FlightState state, TimePoint now, int blamed = -1);
 
+  /// Writer: the rank has found the others.
+  void note_join(TimePoint began, TimePoint ended);
+
   /// Reader: the records that are there, oldest first.
   std::vector<FlightRecord> read() const;
+  /// Reader: as far as the rank has come.
+  FlightMilestones milestones() const;
 
  private:
   struct Layout;

@@ -272,6 +272,10 @@ void Agent::rank_ended(const messages::ProcessExited& exited) {
   report.set_last_operation(flights_.last_operation(rank));
   if (const auto blamed = flights_.blamed(rank))
     report.set_blamed(static_cast<std::uint32_t>(*blamed));
+  const FlightMilestones milestones = flights_.milestones(rank);
+  report.set_joining_ns(milestones.joining_ns);
+  report.set_joined_ns(milestones.joined_ns);
+  report.set_first_operation_ns(milestones.first_operation_ns);
   if (oom_ && !killed_) {
     const auto where = oom_->killed(static_cast<pid_t>(exited.pid()), exited.wait_status());
     if (where) report.set_oom_cgroup(*where);

@@ -37,6 +37,12 @@ std::optional<int> FlightBook::blamed(int rank) const {
   return failed->blamed;
 }
 
+FlightMilestones FlightBook::milestones(int rank) const {
+  const std::lock_guard lock(mutex_);
+  const auto ring = rings_.find(rank);
+  return ring == rings_.end() ? FlightMilestones() : ring->second->milestones();
+}
+
 std::string FlightBook::answer(std::string_view key) const {
   const std::optional<int> rank = rank_of_flight_key(key);
   return rank ? last_operation(*rank) : "";

@@ -26,6 +26,8 @@ class FlightBook {
   std::string last_operation(int rank) const;
   /// The rank on which its last operation failed, as its own library saw it.
   std::optional<int> blamed(int rank) const;
+  /// How far it has come; zeros if it is unknown.
+  FlightMilestones milestones(int rank) const;
   /// The answer to a live entry of the store, comm/store_keys.h; empty if it is another's.
   std::string answer(std::string_view key) const;
 

@@ -273,6 +273,7 @@ void SpawnHelper::settle(pid_t pid, Rank& rank) {
   messages::FromHelper message;
   message.mutable_started()->set_rank(rank.rank);
   message.mutable_started()->set_pid(pid);
+  message.mutable_started()->set_time_ns(clock_.now().time_since_epoch().count());
   tell(message);
 }
 

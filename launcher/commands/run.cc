@@ -128,7 +128,7 @@ struct SignalTarget {
 
 bool ends_jobs(int signal) { return signal == SIGINT || signal == SIGTERM || signal == SIGHUP; }
 
-Result<int> run_job(JobSpec job, const std::vector<HostShare>& hosts) {
+Result<int> run_job(JobSpec job, const std::vector<HostShare>& hosts, Timings timings) {
   for (ProgramSpec& program : job.programs) fill_in_exports(program);
   ::signal(SIGCHLD, SIG_DFL);  // an inherited SIG_IGN would hide how the agent ended
   const SystemClock clock;
@@ -140,7 +140,7 @@ Result<int> run_job(JobSpec job, const std::vector<HostShare>& hosts) {
   const auto leave = [&, head = ::getpid()](bool alone) {
     alone || is_ending(head) ? hold.leave_after_others(clock, kDying) : hold.leave();
   };
-  JobAgents agents(loop, hosts);
+  JobAgents agents(loop, timings, hosts);
   PACELINE_TRY(agents.start_here(leave));
   ::signal(SIGPIPE, SIG_IGN);
   Console console(loop, STDOUT_FILENO, STDERR_FILENO);
@@ -164,7 +164,7 @@ Result<int> run_job(JobSpec job, const std::vector<HostShare>& hosts) {
   if (target.early != 0) return 128 + target.early;
   if (!started.ok()) return complain(started.text());
   PACELINE_TRY_ASSIGN(std::vector<HostAgent> parts, agents.take(start, current_directory()));
-  Head head(loop, console, std::move(job), std::move(parts));
+  Head head(loop, console, timings, std::move(job), std::move(parts));
   target.head = &head;
   const int code = head.run();
   // What is to end before this process does need not wait for it to clear up.
@@ -179,6 +179,8 @@ int run_command(std::span<const std::string> arguments) {
     std::fputs(run_help().c_str(), stdout);
     return 0;
   }
+  const SystemClock clock;
+  Timings timings(clock.now());
   const Result<JobSpec> job = parse_run(arguments);
   if (!job.ok()) return complain(job.status().text() + "\nTry: paceline run --help");
   ::signal(SIGXFSZ, SIG_IGN);  // under `ulimit -f` writing fails, and says so
@@ -189,7 +191,8 @@ int run_command(std::span<const std::string> arguments) {
     const Status ready = preflight(*job, [](const std::string& text) { complain(text); });
     if (!ready.ok()) return complain(ready.text());
   }
-  const Result<int> code = run_job(*job, *hosts);
+  timings.came(Stage::kRead, clock.now());
+  const Result<int> code = run_job(*job, *hosts, std::move(timings));
   return code.ok() ? *code : complain(code.status().to_string());
 }
 

@@ -185,8 +185,11 @@ void AgentStarter::arrived(std::size_t index, const std::string& address,
   if (started == nullptr) return;  // too late: it is sent away
   const auto host = std::find_if(started->launch.hosts.begin(), started->launch.hosts.end(),
                                  [index](const AgentHost& one) { return one.index == index; });
-  agents_[index] = {
-      .host = host->name, .index = index, .address = address, .channel = std::move(channel)};
+  agents_[index] = {.host = host->name,
+                    .index = index,
+                    .address = address,
+                    .channel = std::move(channel),
+                    .came = loop_.clock().now()};
   started->missing.erase(index);
   if (!started->missing.empty()) return;
   loop_.cancel(started->timer);

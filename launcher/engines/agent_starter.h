@@ -32,6 +32,7 @@ struct ConnectedAgent {
   std::size_t index = 0;
   std::string address;  ///< that its host has for this one; numeric
   std::unique_ptr<AgentChannel> channel;
+  TimePoint came{};
 };
 
 /// Belongs to the loop's thread. It keeps what agents need as long as they run, so it must outlive

@@ -52,8 +52,9 @@ std::string in_host(const messages::Start& start, const std::string& text) {
 
 }  // namespace
 
-Head::Head(EventLoop& loop, Console& console, JobSpec job, std::vector<HostAgent> agents)
-    : loop_(loop), console_(console), job_(std::move(job)) {
+Head::Head(EventLoop& loop, Console& console, Timings& timings, JobSpec job,
+           std::vector<HostAgent> agents)
+    : loop_(loop), console_(console), timings_(timings), job_(std::move(job)) {
   outcome_.ranks = job_.ranks();
   hosts_.reserve(agents.size());
   for (HostAgent& agent : agents)
@@ -111,7 +112,7 @@ void Head::receive(Host& host, const messages::FromAgent& message) {
       return ready(host, message.ready());
     case messages::FromAgent::kStarted:
       if (Rank* rank = find(host, message.started().rank())) rank->pid = message.started().pid();
-      return;
+      return note(Stage::kStarted, host, message.started().rank(), message.started().time_ns());
     case messages::FromAgent::kOutput:
       return print(host, message.output());
     case messages::FromAgent::kExited:
@@ -133,11 +134,21 @@ void Head::receive(Host& host, const messages::FromAgent& message) {
 // Clocks of hosts are apart by what they are at the same moment, but for the message's way.
 void Head::ready(Host& host, const messages::Ready& ready) {
   host.clock_ahead_ns = ready.time_ns() - loop_.clock().now().time_since_epoch().count();
-  if (&host != &hosts_.front() || outcome_.cause) return;
+  if (&host != &hosts_.front()) return;
+  timings_.came(Stage::kMeeting, host.heard);
+  if (outcome_.cause) return;
   for (std::size_t i = 1; i < hosts_.size(); ++i) {
     *hosts_[i].start.mutable_meeting() = ready.meeting();
     start(hosts_[i]);
   }
+}
+
+// Where it came so far, and on the head's own clock.
+void Head::note(Stage stage, const Host& host, std::uint32_t rank, std::int64_t time_ns) {
+  if (!job_.timings || time_ns == 0) return;
+  const std::string elsewhere = hosts_.size() > 1 ? " on host " + host.start.host() : "";
+  timings_.came(stage, TimePoint(Duration(time_ns - host.clock_ahead_ns)),
+                "rank " + std::to_string(rank) + elsewhere);
 }
 
 void Head::print(const Host& host, const messages::RankOutput& output) {
@@ -155,6 +166,10 @@ void Head::rank_ended(const Host& host, const messages::RankExited& exited) {
   RankEnd end{.rank = static_cast<int>(exited.rank()),
               .wait_status = exited.wait_status(),
               .time_ns = exited.time_ns() - host.clock_ahead_ns};
+  note(Stage::kJoining, host, exited.rank(), exited.joining_ns());
+  note(Stage::kJoined, host, exited.rank(), exited.joined_ns());
+  note(Stage::kFirstOperation, host, exited.rank(), exited.first_operation_ns());
+  note(Stage::kEnded, host, exited.rank(), exited.time_ns());
   if (exited.has_blamed()) end.blamed = static_cast<int>(exited.blamed());
   outcome_.ends.push_back(end);
   const std::string operation = in_last_operation(exited.last_operation());
@@ -342,6 +357,7 @@ std::string Head::victims() const {
 // Agents that were told nothing have nothing to tell.
 void Head::finish(Host& host) {
   host.finished = true;
+  timings_.came(Stage::kCleared, loop_.clock().now(), "host " + host.start.host());
   const bool all = std::all_of(hosts_.begin(), hosts_.end(), [this](const Host& one) {
     return one.finished || (!one.started && outcome_.cause);
   });
@@ -352,6 +368,7 @@ void Head::finish() {
   finished_ = true;
   judge();
   if (const std::string others = victims(); !others.empty()) console_.say(others);
+  if (job_.timings) console_.say(timings_.table());
   console_.finish();
   end_when_printed();
 }

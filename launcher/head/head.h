@@ -13,6 +13,7 @@
 #include "launcher/channel/channel.h"
 #include "launcher/head/console.h"
 #include "launcher/head/exit_code.h"
+#include "launcher/head/timings.h"
 #include "launcher/options/job_spec.h"
 #include "launcher/process/event_loop.h"
 
@@ -29,7 +30,8 @@ class Head {
  public:
   /// The hosts in the order of their ranks. The first one's agent opens the job's meeting, and the
   /// others start once it is open.
-  Head(EventLoop& loop, Console& console, JobSpec job, std::vector<HostAgent> agents);
+  Head(EventLoop& loop, Console& console, Timings& timings, JobSpec job,
+       std::vector<HostAgent> agents);
 
   /// Runs the job to its end and returns the exit code.
   int run();
@@ -58,6 +60,7 @@ class Head {
   void start(Host& host);
   void receive(Host& host, const messages::FromAgent& message);
   void ready(Host& host, const messages::Ready& ready);
+  void note(Stage stage, const Host& host, std::uint32_t rank, std::int64_t time_ns);
   void print(const Host& host, const messages::RankOutput& output);
   void rank_ended(const Host& host, const messages::RankExited& exited);
   void judge();
@@ -83,6 +86,7 @@ class Head {
 
   EventLoop& loop_;
   Console& console_;
+  Timings& timings_;
   JobSpec job_;
   std::vector<Host> hosts_;
   std::vector<Rank> ranks_;

@@ -42,6 +42,7 @@ Status JobAgents::start_here(FunctionRef<void(bool)> last) {
   });
   if (!has_ranks) return Status();
   PACELINE_TRY_ASSIGN(here_, start_local_agent(loop_, last));
+  timings_.came(Stage::kAgent, loop_.clock().now(), "host " + host_name());
   return Status();
 }
 
@@ -64,6 +65,8 @@ Status JobAgents::start_elsewhere(const JobSpec& job, const RemoteOptions& optio
     loop_.stop();
   });
   PACELINE_TRY(loop_.run());
+  for (const ConnectedAgent& agent : elsewhere_)
+    timings_.came(Stage::kAgent, agent.came, "host " + agent.host);
   return status;
 }
 

@@ -15,6 +15,7 @@
 #include "launcher/engines/agent_starter.h"
 #include "launcher/engines/local.h"
 #include "launcher/head/head.h"
+#include "launcher/head/timings.h"
 #include "launcher/options/host_plan.h"
 #include "launcher/options/job_spec.h"
 #include "launcher/process/event_loop.h"
@@ -35,8 +36,8 @@ class JobAgents {
     std::function<void(const std::string& host, std::string_view line)> said;
   };
 
-  JobAgents(EventLoop& loop, std::vector<HostShare> shares)
-      : loop_(loop), shares_(std::move(shares)) {}
+  JobAgents(EventLoop& loop, Timings& timings, std::vector<HostShare> shares)
+      : loop_(loop), timings_(timings), shares_(std::move(shares)) {}
 
   /// Forks the agent of this host, if it has ranks: see start_local_agent().
   Status start_here(FunctionRef<void(bool alone)> last);
@@ -54,6 +55,7 @@ class JobAgents {
   Result<std::string> own_address() const;
 
   EventLoop& loop_;
+  Timings& timings_;
   const std::vector<HostShare> shares_;
   std::optional<StartedAgent> here_;
   std::unique_ptr<AgentStarter> starter_;

@@ -48,13 +48,14 @@ struct JobSpec {
   std::optional<int> stdin_rank = 0;    ///< none: every rank finds its standard input empty
   std::chrono::nanoseconds timeout{0};  ///< 0: none
   std::chrono::nanoseconds grace{std::chrono::seconds(10)};  ///< from SIGTERM to SIGKILL
-  std::vector<HostSlots> hosts;                              ///< -H; empty: this host
-  std::string host_file;      ///< --hostfile, as it was written; empty: none. Not with hosts
-  int ranks_per_host = 0;     ///< at most; 0: no bound
-  std::string engine;         ///< that starts agents on other hosts; empty: chosen
-  std::string launch_agent;   ///< a program that does, instead; may hold {host}
-  std::string ssh_arguments;  ///< as a shell has them
-  std::string agent_path;     ///< of paceline on other hosts; empty: that of this program
+  bool timings = false;          ///< say where the time of the start and the end went
+  std::vector<HostSlots> hosts;  ///< -H; empty: this host
+  std::string host_file;         ///< --hostfile, as it was written; empty: none. Not with hosts
+  int ranks_per_host = 0;        ///< at most; 0: no bound
+  std::string engine;            ///< that starts agents on other hosts; empty: chosen
+  std::string launch_agent;      ///< a program that does, instead; may hold {host}
+  std::string ssh_arguments;     ///< as a shell has them
+  std::string agent_path;        ///< of paceline on other hosts; empty: that of this program
 
   int ranks() const {
     return std::accumulate(programs.begin(), programs.end(), 0,

@@ -120,6 +120,10 @@ void add_job_options(CLI::App& app, JobSpec& job) {
   add_value(app, "--grace",
             {"S", "From SIGTERM to SIGKILL for ranks that do not end (default 10)", "End"},
             [&job](const std::string& text) { job.grace = valid("--grace", parse_seconds(text)); });
+  app.add_flag_callback(
+         "--timings", [&job] { job.timings = true; },
+         "Say at the end where the time of the start and the end went")
+      ->group("Output");
   app.add_flag("-h,--help")->description("This page")->group("Help");
 }
 

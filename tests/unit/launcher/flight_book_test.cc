@@ -51,6 +51,12 @@ TEST_F(FlightBookTest, NamesTheOperationThatRuns) {
   EXPECT_EQ(book_.last_operation(2), "") << "it is another's";
 }
 
+TEST_F(FlightBookTest, TellsHowFarARankHasCome) {
+  enter(3).note_join(TimePoint(Duration(4)), TimePoint(Duration(6)));
+  EXPECT_EQ(book_.milestones(3), (FlightMilestones{.joining_ns = 4, .joined_ns = 6}));
+  EXPECT_EQ(book_.milestones(2), FlightMilestones()) << "it is another's";
+}
+
 TEST_F(FlightBookTest, KnowsWhomARankHoldsResponsible) {
   FlightRing& ring = enter(2);
   EXPECT_EQ(book_.blamed(2), std::nullopt);

@@ -84,7 +84,7 @@ class HeadTest : public testing::Test {
     job.programs[0].ranks = ranks;
     job.programs[0].command = {"program"};
     const messages::Start start = start_of(job);
-    Head head(loop_, console_, job,
+    Head head(loop_, console_, timings_, job,
               {{.channel = agent_, .start = part_of(start, {"h", 0, ranks}, 0)}});
     head_ = &head;
     loop_.after(std::chrono::seconds(20), [this] { loop_.stop(); });
@@ -96,7 +96,7 @@ class HeadTest : public testing::Test {
     job.programs[0].ranks = 3;
     job.programs[0].command = {"program"};
     const messages::Start start = start_of(job);
-    Head head(loop_, console_, job,
+    Head head(loop_, console_, timings_, job,
               {{.channel = agent_, .start = part_of(start, {"a", 0, 2}, 0)},
                {.channel = other_, .start = part_of(start, {"b", 2, 1}, 1)}});
     head_ = &head;
@@ -118,6 +118,7 @@ class HeadTest : public testing::Test {
   }
 
   SystemClock clock_;
+  Timings timings_{clock_.now()};
   EventLoop loop_{clock_};
   Pipe output_ = *make_pipe();
   Pipe error_ = *make_pipe();

@@ -55,6 +55,18 @@ TEST(FlightRing, ALateEndLeavesThePlacesNewOwnerAlone) {
   }
 }
 
+TEST(FlightRing, KnowsHowFarItsRankHasComeHoweverLongAgo) {
+  const auto ring = FlightRing::create_private();
+  EXPECT_EQ(ring->milestones(), FlightMilestones());
+  ring->note_join(TimePoint(Duration(3)), TimePoint(Duration(5)));
+  const std::uint64_t first = start_numbered(*ring, 7);
+  EXPECT_EQ(ring->milestones(), (FlightMilestones{.joining_ns = 3, .joined_ns = 5}));
+  ring->finish(first, FlightState::kSucceeded, TimePoint(Duration(9)));
+  for (std::uint64_t number = 10; number < 200; ++number) write_numbered(*ring, number);
+  EXPECT_EQ(ring->milestones(),
+            (FlightMilestones{.joining_ns = 3, .joined_ns = 5, .first_operation_ns = 9}));
+}
+
 TEST(FlightRing, ALookWhileItIsWrittenFindsWholeRecordsInOrder) {
   const auto ring = FlightRing::create_private();
   std::atomic<bool> written{false};
