@@ -57,6 +57,9 @@ struct Environment {
   bool terminal = false;                    // PACELINE_TERMINAL
 };
 
+/// Who sets a variable: whoever starts the ranks says who and where they are, users what they like.
+enum class Setter : std::uint8_t { kUser, kLauncher };
+
 /// One row of the table.
 struct Variable {
   std::string_view name;
@@ -65,6 +68,7 @@ struct Variable {
   std::string_view meaning;
   /// Stores `text` into its field; false when it is not of the form.
   bool (*parse)(std::string_view text, Environment& into);
+  Setter setter = Setter::kUser;
 };
 
 std::span<const Variable> environment_variables();

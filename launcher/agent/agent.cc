@@ -143,6 +143,7 @@ void Agent::check_lifeline() {
 void Agent::receive(const messages::ToAgent& message) {
   if (message.has_stop()) return stop(message.stop());
   if (message.has_signal()) return signal_ranks(message.signal().signal());
+  if (message.has_input()) return streams_ ? streams_->take_input(message.input()) : void();
   if (streams_ || leaving_) return;  // an agent serves one job
   if (const Status status = start(message.start()); !status.ok()) fail(status);
 }

@@ -19,7 +19,7 @@ namespace paceline::launcher {
 /// What connects an agent with its head.
 struct HeadConnection {
   std::unique_ptr<HeadChannel> channel;
-  UniqueFd standard_input;  ///< of the rank that is to have one
+  UniqueFd standard_input;  ///< of the rank that is to have one; else it comes by the channel
   UniqueFd lifeline;        ///< ends when the agent is to end; closed: the channel says it alone
   std::optional<std::string> cgroup;  ///< for the ranks; none: the head says which
 };

@@ -46,14 +46,24 @@ Result<RankStreams::RankEnds> RankStreams::open_next() {
   const auto rank = start_.first_rank() + static_cast<std::uint32_t>(outputs_.size());
   Outputs& outputs = outputs_.emplace_back();
   RankEnds ends;
-  if (start_.has_stdin_rank() && start_.stdin_rank() == rank) {
-    ends.input = std::move(standard_input_);
-  } else {
-    PACELINE_TRY_ASSIGN(ends.input, open_null());
-  }
+  PACELINE_TRY_ASSIGN(ends.input, open_input(rank));
   PACELINE_TRY_ASSIGN(ends.output, open_output(rank, messages::STANDARD_OUTPUT, outputs.output));
   PACELINE_TRY_ASSIGN(ends.error, open_output(rank, messages::STANDARD_ERROR, outputs.error));
   return ends;
+}
+
+Result<UniqueFd> RankStreams::open_input(std::uint32_t rank) {
+  if (!start_.has_stdin_rank() || start_.stdin_rank() != rank) return open_null();
+  if (!start_.input_comes()) return std::move(standard_input_);
+  UniqueFd read_end;
+  const auto taken = [this](std::size_t bytes, bool closed) {
+    messages::FromAgent message;
+    message.mutable_input_taken()->set_bytes(static_cast<std::uint32_t>(bytes));
+    message.mutable_input_taken()->set_closed(closed);
+    tell_(message);
+  };
+  PACELINE_TRY_ASSIGN(input_, InputPipe::make(loop_, taken, read_end));
+  return read_end;
 }
 
 Status RankStreams::make_files() {
@@ -104,6 +114,12 @@ std::unique_ptr<OutputWriter> RankStreams::writer(std::uint32_t rank, messages::
 }
 
 // ---- The job -------------------------------------------------------------------------------
+
+void RankStreams::take_input(const messages::Input& input) {
+  if (!input_) return;
+  if (!input.text().empty()) input_->write(input.text());
+  if (input.ends()) input_->end();
+}
 
 void RankStreams::tell_output(std::uint32_t rank, messages::Stream stream, std::string_view text,
                               messages::Ending ending) {

@@ -11,6 +11,7 @@
 #include <paceline/status.h>
 
 #include "comm/base/unique_fd.h"
+#include "launcher/agent/input_pipe.h"
 #include "launcher/agent/output_files.h"
 #include "launcher/agent/output_writer.h"
 #include "launcher/agent/rank_output.h"
@@ -25,8 +26,9 @@ class RankStreams {
   using Tell = std::function<void(const messages::FromAgent&)>;
 
   /// `tell` gets what is for the head: the output of ranks that it shows, notices of files that
-  /// cannot be written, and a Failure when that lasts too long. `standard_input` goes to the rank
-  /// that the start names.
+  /// cannot be written, a Failure when that lasts too long, and how much of its input the rank has
+  /// taken. `standard_input` goes to the rank that the start names, unless its input comes by
+  /// take_input().
   RankStreams(EventLoop& loop, const messages::Start& start, UniqueFd standard_input, Tell tell);
 
   /// The rank's ends of its three streams.
@@ -38,6 +40,9 @@ class RankStreams {
   /// To be called once for each rank of this host, in their order. The first call makes the files
   /// of all ranks, so no rank starts where one of them is in the way.
   Result<RankEnds> open_next();
+
+  /// What the head has read for the rank that the start names.
+  void take_input(const messages::Input& input);
 
   /// Passes on what the rank has written so far, as far as its files and the head take it.
   void drain(std::uint32_t rank);
@@ -53,6 +58,7 @@ class RankStreams {
     std::unique_ptr<RankOutput> error;
   };
   Status make_files();
+  Result<UniqueFd> open_input(std::uint32_t rank);
   Result<UniqueFd> open_output(std::uint32_t rank, messages::Stream stream,
                                std::unique_ptr<RankOutput>& into);
   bool on_console(std::uint32_t rank) const;
@@ -64,6 +70,7 @@ class RankStreams {
   EventLoop& loop_;
   const messages::Start start_;
   UniqueFd standard_input_;
+  std::unique_ptr<InputPipe> input_;  // where it comes by messages
   Tell tell_;
   WriteRetry retry_;
   std::vector<RankFiles> files_;  // by local rank; each goes to its writer

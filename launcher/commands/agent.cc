@@ -49,7 +49,6 @@ class DialedRoad final : public HeadRoad {
   Result<HeadConnection> take(EventLoop& loop) override {
     HeadConnection head;
     PACELINE_TRY_ASSIGN(head.channel, dial_head(loop, invitation_, seat_, PACELINE_VERSION));
-    PACELINE_TRY_ASSIGN(head.standard_input, open_null());
     if (invitation_.input_stays_open()) {
       PACELINE_TRY_ASSIGN(head.lifeline, duplicate(STDIN_FILENO));
     }

@@ -97,10 +97,22 @@ void Head::start(Host& host) {
   *message.mutable_start() = host.start;
   const Status sent = host.agent.send(message);
   host.started = sent.ok();
+  if (sent.ok() && host.start.input_comes())
+    input_.emplace(loop_, STDIN_FILENO, [this, &host](std::string_view text, bool ends) {
+      send_input(host, text, ends);
+    });
   if (sent.ok()) return;
   stop(StopCause::kLauncher, SIGKILL,
        "the program's arguments and variables are too long: " + sent.text());
   finish(host);
+}
+
+void Head::send_input(const Host& host, std::string_view text, bool ends) {
+  messages::ToAgent message;
+  message.mutable_input()->set_text(text.data(), text.size());
+  message.mutable_input()->set_ends(ends);
+  // As in tell_all().
+  [[maybe_unused]] const Status sent = host.agent.send(message);
 }
 
 // ---- What the agents tell ------------------------------------------------------------------
@@ -125,6 +137,9 @@ void Head::receive(Host& host, const messages::FromAgent& message) {
       return console_.say(in_host(host.start, message.notice().text()));
     case messages::FromAgent::kFinished:
       return finish(host);
+    case messages::FromAgent::kInputTaken:
+      if (input_) input_->taken(message.input_taken().bytes(), message.input_taken().closed());
+      return;
     case messages::FromAgent::kAlive:
     case messages::FromAgent::KIND_NOT_SET:
       return;
@@ -357,6 +372,7 @@ std::string Head::victims() const {
 // Agents that were told nothing have nothing to tell.
 void Head::finish(Host& host) {
   host.finished = true;
+  if (host.start.input_comes()) input_.reset();
   timings_.came(Stage::kCleared, loop_.clock().now(), "host " + host.start.host());
   const bool all = std::all_of(hosts_.begin(), hosts_.end(), [this](const Host& one) {
     return one.finished || (!one.started && outcome_.cause);

@@ -13,6 +13,7 @@
 #include "launcher/channel/channel.h"
 #include "launcher/head/console.h"
 #include "launcher/head/exit_code.h"
+#include "launcher/head/input_source.h"
 #include "launcher/head/timings.h"
 #include "launcher/options/job_spec.h"
 #include "launcher/process/event_loop.h"
@@ -58,6 +59,7 @@ class Head {
   };
 
   void start(Host& host);
+  void send_input(const Host& host, std::string_view text, bool ends);
   void receive(Host& host, const messages::FromAgent& message);
   void ready(Host& host, const messages::Ready& ready);
   void note(Stage stage, const Host& host, std::uint32_t rank, std::int64_t time_ns);
@@ -90,6 +92,7 @@ class Head {
   JobSpec job_;
   std::vector<Host> hosts_;
   std::vector<Rank> ranks_;
+  std::optional<InputSource> input_;  // while a rank of another host reads it
   JobOutcome outcome_;
   bool judging_ = false;       // a rank has failed; who is to blame is decided in a moment
   TimePoint reads_since_{};    // from the agents; while it does not: max

@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "comm/base/environment.h"
 #include "comm/base/try.h"
 #include "launcher/agent/host.h"
+#include "launcher/agent/rank_environment.h"
 #include "launcher/engines/engine.h"
 #include "launcher/head/job_hosts.h"
 #include "launcher/head/job_start.h"
@@ -22,10 +24,32 @@ EngineOptions engine_options(const JobSpec& job) {
           .paceline = "/proc/self/exe"};
 }
 
-// An agent elsewhere begins in another folder, and makes a control group of its own.
+// What is set here to tune the library is meant for all ranks; what -x says of it comes later, and
+// so it holds.
+Variables tuning() {
+  Variables variables;
+  for (const Variable& known : environment_variables()) {
+    const std::string name(known.name);
+    const char* const value = known.setter == Setter::kUser ? ::getenv(name.c_str()) : nullptr;
+    if (value == nullptr) continue;
+    messages::Variable& variable = *variables.Add();
+    variable.set_name(name);
+    variable.set_value(value);
+  }
+  return variables;
+}
+
+// An agent elsewhere has another environment and another standard input, begins in another folder,
+// and makes a control group of its own.
 void make_good_for_others(messages::Start& part, const std::string& folder) {
   part.clear_cgroup();
+  const std::uint32_t end = part.first_rank() + part.local_ranks();
+  part.set_input_comes(part.has_stdin_rank() && part.stdin_rank() >= part.first_rank() &&
+                       part.stdin_rank() < end);
   for (messages::App& app : *part.mutable_apps()) {
+    Variables variables = tuning();
+    variables.MergeFrom(app.environment());
+    *app.mutable_environment() = std::move(variables);
     const std::string relative = app.working_directory();
     if (relative.starts_with('/')) continue;
     app.set_working_directory(relative.empty() ? folder : folder + "/" + relative);

@@ -1,0 +1,70 @@
+#include "launcher/head/input_source.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "launcher/process/system.h"
+
+namespace paceline::launcher {
+namespace {
+
+constexpr std::size_t kWindowBytes = std::size_t{64} << 10;
+
+class InputSourceTest : public testing::Test {
+ protected:
+  void feed(std::size_t bytes) {
+    const std::string text(bytes, 'x');
+    ASSERT_EQ(::write(pipe_.write_end.get(), text.data(), text.size()),
+              static_cast<ssize_t>(bytes));
+  }
+  void run() {
+    loop_.after(std::chrono::milliseconds(5), [this] { loop_.stop(); });
+    ASSERT_TRUE(loop_.run().ok());
+  }
+
+  SystemClock clock_;
+  EventLoop loop_{clock_};
+  Pipe pipe_ = *make_pipe();
+  std::size_t sent_ = 0;
+  int ends_ = 0;
+  InputSource source_{loop_, pipe_.read_end.get(), [this](std::string_view text, bool ends) {
+                        sent_ += text.size();
+                        ends_ += ends ? 1 : 0;
+                      }};
+};
+
+TEST_F(InputSourceTest, SendsWhatIsReadAndItsEndOnce) {
+  feed(5);
+  run();
+  EXPECT_EQ(sent_, 5u);
+  EXPECT_EQ(ends_, 0);
+  pipe_.write_end.reset();
+  run();
+  run();
+  EXPECT_EQ(ends_, 1);
+}
+
+TEST_F(InputSourceTest, NoMoreIsUnderWayThanTheWindow) {
+  feed(kWindowBytes);
+  run();
+  EXPECT_EQ(sent_, kWindowBytes);
+  feed(1000);
+  run();
+  EXPECT_EQ(sent_, kWindowBytes);
+  source_.taken(600, false);
+  run();
+  EXPECT_EQ(sent_, kWindowBytes + 600);
+}
+
+TEST_F(InputSourceTest, IsLeftAloneOnceNobodyReads) {
+  source_.taken(0, true);
+  feed(5);
+  run();
+  EXPECT_EQ(sent_, 0u);
+  EXPECT_EQ(ends_, 0);
+}
+
+}  // namespace
+}  // namespace paceline::launcher
