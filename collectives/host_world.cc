@@ -87,6 +87,7 @@ Result<HostWorld> make_host_world(std::shared_ptr<PollEngine> engine, const Grou
                               .cpus = std::max(found.cpus.count(), 1),
                               .arenas = std::move(reached),
                               .method = methods.forced,
+                              .measured = shm::sizes_for(methods.tuning, ranks),
                               .log = methods.log,
                               .says = methods.explains ? shm::MethodReport::Says::kExplanations
                                                        : shm::MethodReport::Says::kWarnings};

@@ -11,6 +11,7 @@
 #include <paceline/status.h>
 
 #include "collectives/backend.h"
+#include "collectives/backend/shm/tuning.h"
 #include "comm/arena_exchange.h"
 #include "comm/base/environment.h"
 #include "comm/host_segment.h"
@@ -43,6 +44,7 @@ struct HostWorld {
 /// How the backend carries operations out, and what it says about that.
 struct HostMethods {
   std::optional<ShmMethod> forced{};  ///< none: the fastest; the same on every rank
+  shm::Tuning tuning{};               ///< the same on every rank
   std::shared_ptr<Log> log{};         ///< null: silent; owners: all that write to it
   bool explains = false;              ///< else only where something does not go as it is forced to
 };

@@ -14,6 +14,7 @@
 #include "collectives/communicator_core.h"
 #include "collectives/failure/store_whereabouts.h"
 #include "collectives/host_world.h"
+#include "collectives/tuning_file.h"
 #include "collectives/unique_id.h"
 #include "comm/base/environment.h"
 #include "comm/base/function_ref.h"
@@ -132,11 +133,23 @@ Result<Communicator> make_communicator(const World& world, Group group,
 }
 
 // What was asked for is said whatever else the log leaves out.
-HostMethods methods_of(const World& world) {
+HostMethods methods_of(const World& world, shm::Tuning tuning) {
   const bool explains = world.environment.explain;
   return {.forced = world.environment.shm_method,
+          .tuning = std::move(tuning),
           .log = explains ? make_stderr_log({.level = LogLevel::kInfo}) : world.log,
           .explains = explains};
+}
+
+// What rank 0 tells the others of it; empty where nothing is known, or of no use.
+std::string tuning_note(const World& world) {
+  if (world.rank != 0) return "";
+  const Result<std::optional<shm::Tuning>> tuning = tuning_of(world.environment);
+  if (!tuning.ok() && world.log != nullptr)
+    world.log->write(Severity::kWarning, tuning.status().text() + "; it counts for nothing");
+  if (!tuning.ok() || !*tuning) return "";
+  const std::string text = shm::to_text(shm::part_for(**tuning, world.size));
+  return text.size() <= kMostNote ? text : "";
 }
 
 bool names_several_hosts(const Group& group) {
@@ -150,7 +163,8 @@ Result<HostWorld> share_host(const World& world, StoreClient& store, const Group
   const Environment& environment = world.environment;
   if (environment.backend == BackendChoice::kTcp) return HostWorld();
   HostSegmentRequest request{
-      .prefix = "paceline-" + (environment.job_id.empty() ? "" : environment.job_id + "-")};
+      .prefix = "paceline-" + (environment.job_id.empty() ? "" : environment.job_id + "-"),
+      .note = tuning_note(world)};
   for (const HostLayout& layout : host_layouts(world.size))
     request.bytes.push_back(layout.bytes(world.size));
   HostSegment found{
@@ -166,7 +180,12 @@ Result<HostWorld> share_host(const World& world, StoreClient& store, const Group
     if (arenas.views.empty() && world.log != nullptr) {
       world.log->write(Severity::kInfo, "operations on buffers go by copies: " + arenas.why_not);
     }
-    return make_host_world(world.engine, group, found, std::move(arenas), methods_of(world));
+    shm::Tuning tuning;
+    if (!found.note.empty()) {
+      PACELINE_TRY_ASSIGN(tuning, shm::parse_tuning(found.note));
+    }
+    return make_host_world(world.engine, group, found, std::move(arenas),
+                           methods_of(world, std::move(tuning)));
   }
   if (environment.backend == BackendChoice::kShm) {
     return Status(Code::kUnavailable, Scope::kGroup,

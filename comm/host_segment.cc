@@ -24,6 +24,7 @@ struct Offer {
   std::string boot;  // of the kernel, /proc/sys/kernel/random/boot_id
   Nonce nonce{};     // at the segment's beginning
   std::string why_not;
+  std::string note;
 };
 
 std::string encode(const Offer& offer) {
@@ -33,6 +34,7 @@ std::string encode(const Offer& offer) {
   writer.put_text(offer.boot);
   writer.put_text(to_text(offer.nonce));
   writer.put_text(offer.why_not);
+  writer.put_text(offer.note);
   return to_text(bytes);
 }
 
@@ -41,6 +43,7 @@ Result<Offer> decode(const std::string& text) {
   Offer offer{.path = reader.get_text(kMaxText), .boot = reader.get_text(kMaxText)};
   const std::string nonce = reader.get_text(kNonceBytes);
   offer.why_not = reader.get_text(kMaxText);
+  offer.note = reader.get_text(kMostNote);
   if (!reader.complete() || nonce.size() != kNonceBytes)
     return Status(Code::kUnavailable, Scope::kGroup, "the store holds something else than memory");
   std::memcpy(offer.nonce.data(), nonce.data(), kNonceBytes);
@@ -58,6 +61,7 @@ struct Found {
   std::shared_ptr<SharedSegment> segment;
   Status status;
   bool other_host = false;
+  std::string note{};
 };
 
 Found keep(Result<SharedSegment> segment, int rank) {
@@ -121,6 +125,7 @@ Result<Found> meet_at(StoreClient& store, const Group& group, const HostSegmentR
     Offer offer;
     PACELINE_TRY_ASSIGN(Found found, make(request, group.rank, offer));
     if (!found.status.ok()) offer.why_not = found.status.text();
+    offer.note = found.note = request.note;
     PACELINE_TRY(store.set(key, encode(offer), deadline));
     return found;
   }
@@ -131,7 +136,9 @@ Result<Found> meet_at(StoreClient& store, const Group& group, const HostSegmentR
                   {.rank = 0, .host = group.members[0].host});
   }
   PACELINE_TRY_ASSIGN(const Offer offer, decode(*values[0]));
-  return open(offer, group.rank);
+  Found found = open(offer, group.rank);
+  found.note = offer.note;
+  return found;
 }
 
 // The first rank that does not have it, and why; all have it where that says nothing.
@@ -173,6 +180,7 @@ Result<HostSegment> find_host_segment(StoreClient& store, const Group& group,
   PACELINE_TRY(store.set(prefix + std::to_string(group.rank), encode(found), deadline));
   PACELINE_TRY_ASSIGN(HostSegment all, hear_all(store, group, prefix, deadline));
   if (all.why_not.empty()) all.segment = found.segment;
+  all.note = found.note;
   if (all.segment != nullptr) all.segment->remove_name();
   return all;
 }

@@ -24,6 +24,8 @@ struct HostSegmentRequest {
   std::string prefix;
   /// What to try, the best first: only rank 0's counts.
   std::vector<std::size_t> bytes;
+  /// What rank 0 has to say to the others about the memory; at most kMostNote bytes.
+  std::string note;
 };
 
 struct HostSegment {
@@ -34,6 +36,7 @@ struct HostSegment {
   bool other_host = false;
   /// Where there is one: what its ranks may use, any of them. The same on every rank.
   CpuSet cpus;
+  std::string note;  ///< rank 0's
 };
 
 /// Collective: the segment is there for all ranks of the group or for none. Each rank has taken the
@@ -42,5 +45,6 @@ struct HostSegment {
 Result<HostSegment> find_host_segment(StoreClient& store, const Group& group,
                                       const HostSegmentRequest& request, Deadline deadline);
 inline constexpr std::size_t kHostSegmentHeader = 4096;
+inline constexpr std::size_t kMostNote = 4096;
 
 }  // namespace paceline

@@ -35,7 +35,8 @@ shm::MethodTerms terms_of(const shm::Layout& layout, const ShmBackend::Options& 
           .claims = claims(layout, options),
           .has_buffers = options.arenas.own != nullptr,
           .post_bytes = layout.post_bytes(),
-          .forced = options.method};
+          .forced = options.method,
+          .measured = options.measured};
 }
 
 // Ranks that divide an operation differently would read past each other. Chunks are whole pairs of

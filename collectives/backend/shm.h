@@ -60,6 +60,7 @@ class ShmBackend final : public CollectiveBackend {
     Arenas arenas{};
     /// Instead of the fastest. The same on every rank.
     std::optional<shm::Method> method{};
+    shm::MeasuredSizes measured{};  ///< the same on every rank
     /// Where rank 0 says by which methods operations go; null: nowhere. Owners: all that write to
     /// it.
     std::shared_ptr<Log> log{};

@@ -123,6 +123,9 @@ constexpr Variable kVariables[] = {
      "1: rank 0 says by which method operations go through shared memory, and why, once for each "
      "kind and class of sizes",
      parse_flag<&Environment::explain>},
+    {"PACELINE_TUNING", "path, or none", "what `paceline tune` has kept of this machine",
+     "what was measured on this machine, by which methods are chosen",
+     parse_text<&Environment::tuning>},
     {"PACELINE_ALGORITHM", "name of an algorithm", "chosen by cost",
      "algorithm for every operation that has one of this name",
      parse_text<&Environment::algorithm>},

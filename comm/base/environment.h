@@ -50,6 +50,7 @@ struct Environment {
   LogLevel log_level = LogLevel::kWarning;  // PACELINE_LOG_LEVEL
   BackendChoice backend{};                  // PACELINE_BACKEND
   std::optional<ShmMethod> shm_method;      // PACELINE_SHM_METHOD; none: the fastest
+  std::string tuning;                       // PACELINE_TUNING
   std::string algorithm;                    // PACELINE_ALGORITHM
   std::size_t segment_bytes = 0;            // PACELINE_SEGMENT_BYTES; 0: chosen by the backend
   Determinism determinism{};                // PACELINE_DETERMINISM

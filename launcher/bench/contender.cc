@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 
 #include <unistd.h>
 
+#include "comm/base/cpus.h"
 #include "comm/base/environment.h"
 #include "launcher/agent/program_file.h"
 #include "launcher/options/nearest.h"
@@ -106,6 +109,16 @@ Contender start_of(const Peer& peer, const BenchSite& site) {
 }
 
 }  // namespace
+
+Result<BenchSite> bench_site(int ranks) {
+  std::error_code unreadable;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", unreadable);
+  if (unreadable)
+    return Status(Code::kUnavailable, Scope::kProcess,
+                  "cannot tell where paceline lies: " + unreadable.message());
+  return BenchSite{
+      .folder = program.parent_path().string(), .ranks = ranks, .cpus = allowed_cpus()};
+}
 
 std::vector<std::string> contender_names() {
   std::vector<std::string> names;

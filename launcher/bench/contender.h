@@ -19,6 +19,9 @@ struct BenchSite {
   int cpus = 1;
 };
 
+/// Of this program, on the CPUs that it may use.
+Result<BenchSite> bench_site(int ranks);
+
 /// Those that stand after --against.
 std::vector<std::string> contender_names();
 /// Is it NAME=VALUE of one of Paceline's variables: our own ranks, with that set?

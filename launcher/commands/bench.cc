@@ -1,15 +1,12 @@
 // paceline bench: how fast an operation is between the ranks of this host, alone or in turn with
 // other libraries.
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include <unistd.h>
 
-#include "comm/base/cpus.h"
 #include "comm/base/try.h"
 #include "launcher/bench/bench_options.h"
 #include "launcher/bench/bench_report.h"
@@ -69,19 +66,8 @@ struct Bench {
   }
 };
 
-// Where `paceline` itself lies, and with it what it starts.
-Result<std::string> folder_of_programs() {
-  std::error_code unreadable;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", unreadable);
-  if (unreadable)
-    return Status(Code::kUnavailable, Scope::kProcess,
-                  "cannot tell where paceline lies: " + unreadable.message());
-  return program.parent_path().string();
-}
-
 Result<Bench> prepare(BenchRequest request) {
-  PACELINE_TRY_ASSIGN(const std::string folder, folder_of_programs());
-  const BenchSite site{.folder = folder, .ranks = request.ranks, .cpus = allowed_cpus()};
+  PACELINE_TRY_ASSIGN(const BenchSite site, bench_site(request.ranks));
   const int programs = 1 + static_cast<int>(request.against.size());
   PACELINE_TRY(check_memory(request.orders, request.ranks, programs, available_memory()));
   PACELINE_TRY_ASSIGN(Contender ours, own_contender(site, request.backend));

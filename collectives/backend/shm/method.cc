@@ -5,15 +5,22 @@
 namespace paceline::shm {
 namespace {
 
-// Of all contributions together, where each rank reads all: the more ranks, the sooner it is better
-// to divide the work.
+// What a rank reads of all contributions together: the more, the sooner it is better to divide the
+// work.
 constexpr std::size_t kMostRead = std::size_t{64} << 10;
 // The same where it need not be copied to be divided. 2 ranks on 2 CPUs, zero_copy to eager: 4 KiB
 // 1.04 to 1.14 of the time, 8 KiB 0.81, 16 KiB 0.85, 32 KiB 0.65 to 0.85; broadcast 8 KiB 1.51,
-// 16 KiB 0.86, 32 KiB 0.72. 3 ranks that claim, to gathered: 0.85, 0.90, 0.79.
+// 16 KiB 0.86, 32 KiB 0.72; reduce-scatter 8 KiB 1.21, 16 KiB 0.83. 3 ranks that claim, to
+// gathered: 0.85, 0.90, 0.79.
 constexpr std::size_t kMostReadBesideBuffers = std::size_t{12} << 10;
 
 MostShort evenly(std::size_t bytes) { return {.bytes = bytes, .bytes_beside_buffers = bytes}; }
+
+// Contributions that each rank reads whole, where it reads all that it needs.
+std::size_t read_whole(OperationKind kind, int ranks) {
+  const bool all = kind == OperationKind::kAllReduce || kind == OperationKind::kAllGather;
+  return all ? static_cast<std::size_t>(ranks) : 1;
+}
 
 bool may_gather(OperationKind kind) { return flow_of(kind) == Flow::kShared; }
 
@@ -24,17 +31,21 @@ bool is_quicker_in_buffers(OperationKind kind, const MethodTerms& terms) {
 }
 
 MethodChoice fastest(OperationKind kind, const MethodTerms& terms) {
-  const auto ranks = static_cast<std::size_t>(terms.ranks);
+  const std::size_t read_by_each = read_whole(kind, terms.ranks);
   const bool gathers = terms.shares_cpus && may_gather(kind);
-  MethodChoice choice{.of_short = gathers ? Method::kGathered : Method::kEager,
-                      .most_short = evenly(gathers ? terms.post_bytes
-                                                   : std::min(terms.post_bytes, kMostRead / ranks)),
-                      .of_long = uses_buffers(terms) ? Method::kZeroCopy : Method::kPipelined};
+  MethodChoice choice{
+      .of_short = gathers ? Method::kGathered : Method::kEager,
+      .most_short =
+          evenly(gathers ? terms.post_bytes : std::min(terms.post_bytes, kMostRead / read_by_each)),
+      .of_long = uses_buffers(terms) ? Method::kZeroCopy : Method::kPipelined};
   if (uses_buffers(terms) && is_quicker_in_buffers(kind, terms)) {
-    const std::size_t read_by_each = flow_of(kind) == Flow::kFromRoot ? 1 : ranks;
     choice.most_short.bytes_beside_buffers =
         std::min(choice.most_short.bytes, kMostReadBesideBuffers / read_by_each);
   }
+  if (const auto& measured = terms.measured[static_cast<std::size_t>(kind)])
+    choice.most_short = {
+        .bytes = std::min(measured->bytes, terms.post_bytes),
+        .bytes_beside_buffers = std::min(measured->bytes_beside_buffers, terms.post_bytes)};
   return choice;
 }
 

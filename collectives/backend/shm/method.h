@@ -8,7 +8,9 @@
 //   zero_copy  each rank works straight in the arrays of all, which lie in buffers (direct.h)
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <iterator>
 #include <optional>
 
 #include <paceline/types.h>
@@ -19,6 +21,18 @@
 namespace paceline::shm {
 
 using Method = ShmMethod;
+
+/// Of a contribution.
+struct MostShort {
+  std::size_t bytes = 0;
+  /// The same where the last ones had all arrays in buffers (buffer_habit.h).
+  std::size_t bytes_beside_buffers = 0;
+
+  bool operator==(const MostShort&) const = default;
+};
+
+/// By kind: what was measured on this machine between as many ranks; none: it was not.
+using MeasuredSizes = std::array<std::optional<MostShort>, std::size(kOperationKinds)>;
 
 /// What the choice depends on besides the operation. The same on every rank of a communicator.
 struct MethodTerms {
@@ -32,15 +46,7 @@ struct MethodTerms {
   /// (kPipelined, kZeroCopy). Whether all arrays lie in buffers is known once the ranks have met:
   /// where they do not, what was to be kZeroCopy is kPipelined, however short.
   std::optional<Method> forced{};
-};
-
-/// Of a contribution.
-struct MostShort {
-  std::size_t bytes = 0;
-  /// The same where the last ones had all arrays in buffers (buffer_habit.h).
-  std::size_t bytes_beside_buffers = 0;
-
-  bool operator==(const MostShort&) const = default;
+  MeasuredSizes measured{};  ///< else this version's own sizes hold (tuning.h)
 };
 
 /// How the operations of a kind go.

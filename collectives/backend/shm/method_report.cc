@@ -72,7 +72,9 @@ std::string explanation(OperationKind kind, std::size_t bytes, bool in_buffers,
   } else {
     text += ", as " + reason(method, choice.most_short, terms);
   }
-  return text + "; " + thresholds(choice) + " (" + std::to_string(terms.ranks) + " ranks)";
+  const bool is_measured = terms.measured[static_cast<std::size_t>(kind)].has_value();
+  return text + "; " + thresholds(choice) + " (" + std::to_string(terms.ranks) + " ranks" +
+         (is_measured ? ", by `paceline tune`)" : ")");
 }
 
 std::string objection(OperationKind kind, std::size_t bytes, bool in_buffers,

@@ -129,6 +129,7 @@ std::vector<Row> rows_of_choices() {
        {"auto", "eager", "gathered", "pipelined", "zero_copy"},
        {"EAGER", "zero-copy", "eager ", "direct", "0"}},
       {"PACELINE_EXPLAIN", explain, "0", {"0", "1"}, no_numbers_nor({"2", "yes", "01"})},
+      {"PACELINE_TUNING", text<&E::tuning>, "", kWords, {}},
       {"PACELINE_ALGORITHM", text<&E::algorithm>, "", kWords, {}},
       {"PACELINE_SEGMENT_BYTES",
        segment,

@@ -53,6 +53,8 @@ TEST(ShmMethod, InBuffersLessIsShortUnlessRanksShareCpus) {
   EXPECT_EQ(all_reduce(6 * kKiB + 4, true, kTwo), Method::kZeroCopy);
   EXPECT_EQ(all_reduce(6 * kKiB + 4, false, kTwo), Method::kEager);
   EXPECT_EQ(short_beside_buffers(OperationKind::kBroadcast, kTwo), 12 * kKiB);
+  EXPECT_EQ(short_beside_buffers(OperationKind::kReduceScatter, kTwo), 12 * kKiB);
+  EXPECT_EQ(short_beside_buffers(OperationKind::kAllGather, kTwo), 6 * kKiB);
   EXPECT_EQ(short_beside_buffers(OperationKind::kAllReduce, crowded(4)), 32 * kKiB);
   MethodTerms claims = crowded(3);
   claims.claims = true;
@@ -62,11 +64,15 @@ TEST(ShmMethod, InBuffersLessIsShortUnlessRanksShareCpus) {
   EXPECT_EQ(short_beside_buffers(OperationKind::kAllReduce, alone), 32 * kKiB);
 }
 
-TEST(ShmMethod, TheMoreRanksReadAllTheLessIsShort) {
+TEST(ShmMethod, TheMoreIsReadTheLessIsShort) {
   MethodTerms terms = kTwo;
   terms.ranks = 16;
   EXPECT_EQ(all_reduce(4 * kKiB, false, terms), Method::kEager);
   EXPECT_EQ(all_reduce(4 * kKiB + 4, false, terms), Method::kPipelined);
+  EXPECT_EQ(chosen(OperationKind::kAllGather, 4 * kKiB + 4, false, terms), Method::kPipelined);
+  EXPECT_EQ(chosen(OperationKind::kReduceScatter, 32 * kKiB, false, terms), Method::kEager)
+      << "of each a block";
+  EXPECT_EQ(chosen(OperationKind::kAllToAll, 32 * kKiB, false, terms), Method::kEager);
   terms.post_bytes = 2 * kKiB;
   EXPECT_EQ(all_reduce(2 * kKiB + 4, false, terms), Method::kPipelined);
 }

@@ -63,6 +63,16 @@ TEST_F(HostSegmentTest, IsTheSameForAllAndHasNoNameAfterwards) {
   EXPECT_TRUE(fs::is_empty(root_));
 }
 
+TEST_F(HostSegmentTest, WhatRank0HasToSayComesToAll) {
+  std::vector<HostSegmentRequest> requests{request(), request(), request()};
+  requests[0].note = std::string(kMostNote, 'x');
+  requests[1].note = "of no account";
+  for (const auto& one : find(requests)) {
+    ASSERT_TRUE(one.ok()) << one.status().to_string();
+    EXPECT_EQ(one->note, requests[0].note);
+  }
+}
+
 TEST_F(HostSegmentTest, TheFirstSizeForWhichThereIsRoomIsTaken) {
   const auto found = find({request({std::size_t{1} << 50, 1 << 16}), request()});
   ASSERT_TRUE(found[1].ok());

@@ -1,0 +1,79 @@
+#include "collectives/tuning_file.h"
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include "comm/base/machine.h"
+#include "comm/base/try.h"
+
+namespace paceline {
+namespace {
+
+constexpr std::size_t kMostBytes = std::size_t{64} << 10;
+constexpr const char* kNoTuning = "none";
+
+struct Close {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+
+Status no_use(const std::string& path, const std::string& why) {
+  return Status(Code::kInvalidArgument, Scope::kProcess, "the tuning '" + path + "' " + why);
+}
+
+Result<std::optional<std::string>> read_text(const std::string& path) {
+  const std::unique_ptr<std::FILE, Close> file(std::fopen(path.c_str(), "re"));
+  if (file == nullptr && errno == ENOENT) return std::optional<std::string>();
+  if (file == nullptr) return no_use(path, std::string("cannot be read: ") + std::strerror(errno));
+  std::string text(kMostBytes + 1, '\0');
+  text.resize(std::fread(text.data(), 1, text.size(), file.get()));
+  if (std::ferror(file.get()) != 0) return no_use(path, "cannot be read");
+  if (text.size() > kMostBytes) return no_use(path, "is too long for one");
+  return std::optional(std::move(text));
+}
+
+}  // namespace
+
+std::string tuning_path(const std::string& machine,
+                        FunctionRef<const char*(const char*)> variable) {
+  const char* const cache = variable("XDG_CACHE_HOME");
+  const char* const home = variable("HOME");
+  std::string folder;
+  if (cache != nullptr && *cache == '/') {
+    folder = cache;
+  } else if (home != nullptr && *home == '/') {
+    folder = std::string(home) + "/.cache";
+  } else {
+    return "";
+  }
+  return folder + "/paceline/tuning-" + machine;
+}
+
+Result<std::optional<shm::Tuning>> read_tuning(const std::string& path,
+                                               const std::string& machine) {
+  PACELINE_TRY_ASSIGN(const auto text, read_text(path));
+  if (!text) return std::optional<shm::Tuning>();
+  Result<shm::Tuning> tuning = shm::parse_tuning(*text);
+  if (!tuning.ok()) return no_use(path, "is none: " + tuning.status().text());
+  if (tuning->machine != machine)
+    return no_use(path, "is of another machine (" + tuning->machine + "; this is " + machine + ")");
+  return std::optional(*std::move(tuning));
+}
+
+Result<std::optional<shm::Tuning>> tuning_of(const Environment& environment) {
+  if (environment.tuning == kNoTuning) return std::optional<shm::Tuning>();
+  const std::string machine = machine_fingerprint();
+  if (environment.tuning.empty()) {
+    const std::string path = tuning_path(machine, ::getenv);
+    if (path.empty()) return std::optional<shm::Tuning>();
+    return read_tuning(path, machine);
+  }
+  PACELINE_TRY_ASSIGN(auto tuning, read_tuning(environment.tuning, machine));
+  if (!tuning) return no_use(environment.tuning, "is not there");
+  return tuning;
+}
+
+}  // namespace paceline

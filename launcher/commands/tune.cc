@@ -1,0 +1,181 @@
+// paceline tune: measures once which method is the fastest on this machine, for all later jobs.
+#include "launcher/bench/tune.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "collectives/tuning_file.h"
+#include "comm/base/cpus.h"
+#include "comm/base/machine.h"
+#include "comm/base/text.h"
+#include "comm/base/try.h"
+#include "comm/base/unique_fd.h"
+#include "launcher/bench/bench_report.h"
+#include "launcher/bench/contender.h"
+#include "launcher/bench/rounds.h"
+#include "launcher/commands/command.h"
+#include "launcher/probe/statistics.h"
+#include "launcher/process/process.h"
+#include "launcher/process/system.h"
+
+namespace paceline::launcher {
+namespace {
+
+Result<std::string> file_of(const TuneRequest& request, const std::string& machine) {
+  if (!request.keeps || !request.file.empty()) return request.file;
+  std::string path = tuning_path(machine, ::getenv);
+  if (path.empty())
+    return Status(Code::kInvalidArgument, Scope::kOperation,
+                  "neither XDG_CACHE_HOME nor HOME says where to keep it: give --output FILE");
+  return path;
+}
+
+Result<Contender> contender_of(const BenchSite& site, shm::Method method) {
+  const std::string word(word_of(method));
+  return own_contender(site, "", "PACELINE_SHM_METHOD=" + word);
+}
+
+// The longer method's time over the shorter one's, at each size; ranks are started once.
+Result<std::vector<double>> measure_once(const TuneTask& task, const BenchRequest& request) {
+  PACELINE_TRY_ASSIGN(const BenchSite site, bench_site(task.ranks));
+  std::vector<Contender> contenders;
+  for (const shm::Method method : {task.of_short, task.of_long}) {
+    PACELINE_TRY_ASSIGN(Contender contender, contender_of(site, method));
+    contenders.push_back(std::move(contender));
+  }
+  std::string said;
+  Rounds rounds(contenders, site, request, [&said](const std::string& text) { said = text; });
+  PACELINE_TRY_ASSIGN(const int exit_code, rounds.run());
+  if (exit_code != 0)
+    return Status(Code::kUnavailable, Scope::kOperation, said.empty() ? "a rank failed" : said);
+  std::vector<double> ratios;
+  for (std::size_t size = 0; size < request.orders.sizes().size(); ++size)
+    ratios.push_back(compare(rounds.series()[1].rows[size], rounds.series()[0].rows[size]).median);
+  return ratios;
+}
+
+// The medians over the starts: where the memory of a process happens to lie, one method may be the
+// quicker in one start and the other in the next.
+Result<std::vector<MethodRatio>> measure(const TuneTask& task, int starts) {
+  const BenchRequest request = bench_of(task);
+  const std::vector<std::size_t> sizes = request.orders.sizes();
+  std::vector<std::vector<double>> all(sizes.size());
+  for (int start = 0; start < starts; ++start) {
+    PACELINE_TRY_ASSIGN(const std::vector<double> ratios, measure_once(task, request));
+    for (std::size_t size = 0; size < sizes.size(); ++size) all[size].push_back(ratios[size]);
+  }
+  std::vector<MethodRatio> ratios;
+  for (std::size_t size = 0; size < sizes.size(); ++size)
+    ratios.push_back(
+        {.bytes = contribution_bytes(task, sizes[size]), .ratio = probe::quantile(all[size], 0.5)});
+  return ratios;
+}
+
+void print(const TuneTask& task, std::span<const MethodRatio> ratios, std::size_t most,
+           std::size_t built_in) {
+  const std::string was = most == built_in ? "" : ", was " + std::to_string(built_in);
+  std::printf("%-14s %2d ranks, %s  %s up to %zu B%s, then %s (",
+              std::string(name(task.kind)).c_str(), task.ranks,
+              task.in_buffers ? "buffers " : "ordinary",
+              std::string(word_of(task.of_short)).c_str(), most, was.c_str(),
+              std::string(word_of(task.of_long)).c_str());
+  for (const MethodRatio& one : ratios)
+    std::printf("%s%.2f", &one == &ratios.front() ? "" : " ", one.ratio);
+  std::puts(")");
+  std::fflush(stdout);
+}
+
+// A file that takes the place of another only whole, whatever reads or writes that meanwhile.
+class NewFile {
+ public:
+  /// Makes it, so that nothing is measured that could not be kept.
+  static Result<std::unique_ptr<NewFile>> make(const std::string& path) {
+    const std::filesystem::path file(path);
+    std::error_code failed;
+    if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path(), failed);
+    auto made = std::unique_ptr<NewFile>(new NewFile(path));
+    if (!made->fd_) return system_error("make '" + made->temporary_ + "'");
+    return made;
+  }
+  ~NewFile() {
+    if (fd_) ::unlink(temporary_.c_str());
+  }
+  NewFile(const NewFile&) = delete;
+  NewFile& operator=(const NewFile&) = delete;
+
+  Status keep(const std::string& text) {
+    const bool whole =
+        ::write(fd_.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+        ::fsync(fd_.get()) == 0;
+    if (!whole || ::rename(temporary_.c_str(), path_.c_str()) != 0)
+      return system_error("write '" + path_ + "'");
+    fd_.reset();
+    return Status();
+  }
+
+ private:
+  explicit NewFile(const std::string& path)
+      : path_(path),
+        temporary_(path + "." + std::to_string(::getpid())),
+        fd_(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644)) {}
+
+  const std::string path_;
+  const std::string temporary_;
+  UniqueFd fd_;  // closed: it is kept
+};
+
+Status tune(const TuneRequest& request) {
+  const std::string machine = machine_fingerprint();
+  PACELINE_TRY_ASSIGN(const std::string file, file_of(request, machine));
+  std::unique_ptr<NewFile> kept;
+  if (request.keeps) {
+    PACELINE_TRY_ASSIGN(kept, NewFile::make(file));
+  }
+  PACELINE_TRY(adopt_orphans());
+  const SystemClock clock;
+  const TimePoint begin = clock.now();
+  const int cpus = allowed_cpus();
+  const std::vector<int> ranks = request.ranks.empty() ? default_ranks(cpus) : request.ranks;
+  shm::Tuning tuning{.machine = machine, .sizes = {}};
+  std::printf(
+      "# machine %s, %d CPUs; in brackets, from 512 B to 32 KiB a contribution: how many\n"
+      "# times as long the second method takes\n",
+      machine.c_str(), cpus);
+  for (const TuneTask& task : tune_tasks(ranks, cpus)) {
+    PACELINE_TRY_ASSIGN(const std::vector<MethodRatio> ratios, measure(task, request.starts));
+    const std::size_t built_in = built_in_size(task, cpus);
+    const std::size_t most = most_short(ratios, built_in);
+    print(task, ratios, most, built_in);
+    tuning.sizes.push_back({.kind = task.kind,
+                            .ranks = task.ranks,
+                            .in_buffers = task.in_buffers,
+                            .most_short_bytes = most});
+  }
+  if (kept) PACELINE_TRY(kept->keep(shm::to_text(tuning)));
+  std::printf("# %s%s\n", seconds_text(clock.now() - begin).c_str(),
+              request.keeps ? (", kept in " + file).c_str() : "; nothing is kept");
+  return Status();
+}
+
+}  // namespace
+
+int tune_command(std::span<const std::string> arguments) {
+  for (const std::string& word : arguments) {
+    if (word != "--help" && word != "-h") continue;
+    std::fputs(tune_help().c_str(), stdout);
+    return 0;
+  }
+  const Result<TuneRequest> request = parse_tune(arguments);
+  if (!request.ok()) return complain(request.status().text() + "\nTry: paceline tune --help");
+  const Status tuned = tune(*request);
+  return tuned.ok() ? 0 : complain(tuned.text());
+}
+
+}  // namespace paceline::launcher
