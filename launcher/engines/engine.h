@@ -38,8 +38,12 @@ class Engine {
                                    const std::vector<std::string>& agent) const = 0;
 };
 
+/// The word for no engine at all: all ranks are on this host.
+inline constexpr std::string_view kLocalEngine = "local";
+
 struct EngineOptions {
-  std::string name;            ///< ssh, lab, slurm or mpirun; with launch_command it may be empty
+  /// ssh, slurm, mpirun, lab or lab:NAME; with launch_command it may be empty
+  std::string name;
   std::string launch_command;  ///< --launch-agent: any program, {host} in it is the host's name
   std::string ssh_arguments;   ///< --ssh-args, or PACELINE_SSH_ARGS: words as a shell has them
   std::string paceline;        ///< the path of this program, for the engines that need one here

@@ -8,13 +8,16 @@ namespace {
 
 class LabEngine final : public Engine {
  public:
-  explicit LabEngine(std::string paceline) : paceline_(std::move(paceline)) {}
+  LabEngine(std::string paceline, std::string lab)
+      : paceline_(std::move(paceline)), lab_(std::move(lab)) {}
 
   std::vector<Launch> plan(std::span<const AgentHost> hosts,
                            const std::vector<std::string>& agent) const override {
     std::vector<Launch> launches;
     for (const AgentHost& host : hosts) {
-      Launch launch{.command = {paceline_, "lab", "exec", host.name, "--"}, .hosts = {host}};
+      Launch launch{.command = {paceline_, "lab", "exec"}, .hosts = {host}};
+      if (!lab_.empty()) launch.command.insert(launch.command.end(), {"--name", lab_});
+      launch.command.insert(launch.command.end(), {host.name, "--"});
       launch.command.insert(launch.command.end(), agent.begin(), agent.end());
       launches.push_back(std::move(launch));
     }
@@ -23,12 +26,15 @@ class LabEngine final : public Engine {
 
  private:
   const std::string paceline_;
+  const std::string lab_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<Engine>> make_lab_engine(const EngineOptions& options) {
-  return std::unique_ptr<Engine>(std::make_unique<LabEngine>(options.paceline));
+  const std::size_t colon = options.name.find(':');
+  const std::string lab = colon == options.name.npos ? "" : options.name.substr(colon + 1);
+  return std::unique_ptr<Engine>(std::make_unique<LabEngine>(options.paceline, lab));
 }
 
 }  // namespace paceline::launcher

@@ -58,7 +58,9 @@ void make_good_for_others(messages::Start& part, const std::string& folder) {
 
 }  // namespace
 
-Status check_engine(const JobSpec& job) { return make_engine(engine_options(job)).status(); }
+Status check_engine(const JobSpec& job) {
+  return job.engine == kLocalEngine ? Status() : make_engine(engine_options(job)).status();
+}
 
 Status JobAgents::start_here(FunctionRef<void(bool)> last) {
   const bool has_ranks = std::any_of(shares_.begin(), shares_.end(), [](const HostShare& share) {

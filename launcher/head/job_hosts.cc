@@ -16,6 +16,7 @@
 #include "comm/base/try.h"
 #include "comm/base/unique_fd.h"
 #include "launcher/agent/host.h"
+#include "launcher/engines/engine.h"
 #include "launcher/engines/slurm_nodes.h"
 #include "launcher/options/hostfile.h"
 
@@ -87,7 +88,13 @@ Result<std::vector<HostShare>> hosts_of(const JobSpec& job) {
   }
   if (hosts.empty()) hosts.push_back({.name = host_name(), .slots = std::nullopt});
   for (HostSlots& host : hosts) {
-    if (is_this_host(host.name)) host.name = host_name();
+    if (is_this_host(host.name)) {
+      host.name = host_name();
+    } else if (job.engine == kLocalEngine) {
+      return Status(
+          Code::kInvalidArgument, Scope::kOperation,
+          "--engine local starts ranks on this host alone, and " + host.name + " is another");
+    }
   }
   return share_ranks(hosts, job.ranks(), job.ranks_per_host);
 }

@@ -83,7 +83,10 @@ void add_host_options(CLI::App& app, JobSpec& job) {
       app, "-N,--ppn", {"K", "At most K ranks on each host", "Hosts"},
       [&job](const std::string& text) { job.ranks_per_host = valid("-N", parse_count(text)); });
   add_value(app, "--engine",
-            {"NAME", "What starts agents there: ssh (default), slurm, mpirun, lab", "Hosts"},
+            {"NAME",
+             "What starts agents there: ssh (default), slurm, mpirun, lab,\n"
+             "lab:NAME; local: all ranks are on this host",
+             "Hosts"},
             [&job](const std::string& text) { job.engine = text; });
   add_value(app, "--launch-agent", {"CMD", "Or any program: 'kubectl exec -i {host} --'", "Hosts"},
             [&job](const std::string& text) { job.launch_agent = text; });

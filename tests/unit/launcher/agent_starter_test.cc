@@ -164,7 +164,11 @@ TEST(EnginesTest, SayWhatIsExecuted) {
   EXPECT_EQ(Words(words.end() - 3, words.end()),
             (Words{"--", "a", "exec '/opt/my tools/paceline' agent"}));
   EXPECT_EQ(make_engine({.name = "slurm"}).value()->plan(hosts, agent).size(), 1u);
+  const auto lab = make_engine({.name = "lab:mine", .paceline = "paceline"}).value();
+  EXPECT_EQ(lab->plan(hosts, {"agent"})[1].command,
+            (Words{"paceline", "lab", "exec", "--name", "mine", "b", "--", "agent"}));
   EXPECT_FALSE(make_engine({.name = "smoke"}).ok());
+  EXPECT_FALSE(make_engine({.name = "ssh:x"}).ok());
   EXPECT_FALSE(make_engine({.launch_command = "'open"}).ok());
 }
 
