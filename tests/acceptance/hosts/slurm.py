@@ -9,7 +9,8 @@ import tempfile
 
 from lab import until
 
-PROGRAMS = ("munged", "slurmctld", "slurmd", "salloc", "srun", "sinfo")
+PROGRAMS = ("munged", "slurmctld", "slurmd", "salloc", "sbatch", "srun",
+            "sinfo")
 PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin"])
 LIMIT_S = 30
 
