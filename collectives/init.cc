@@ -19,6 +19,7 @@
 #include "comm/base/environment.h"
 #include "comm/base/function_ref.h"
 #include "comm/base/try.h"
+#include "comm/host_interfaces.h"
 #include "comm/job_key.h"
 #include "comm/poll_engine.h"
 #include "comm/rendezvous.h"
@@ -242,9 +243,8 @@ Result<Meeting> meeting_of_id(const UniqueId& id) {
 Result<Communicator> join(const World& world, Meeting meeting) {
   const Environment& environment = world.environment;
   const Deadline deadline = Deadline::after(world.engine->clock(), world.timeout);
-  PACELINE_TRY_ASSIGN(
-      TcpListener listener,
-      TcpListener::open(environment.bind_address.empty() ? "127.0.0.1" : environment.bind_address));
+  PACELINE_TRY_ASSIGN(const std::string bind_address, bind_address_of(environment));
+  PACELINE_TRY_ASSIGN(TcpListener listener, TcpListener::open(bind_address));
   PACELINE_TRY_ASSIGN(auto store,
                       StoreClient::connect(world.engine, meeting.address, &meeting.key, deadline));
   const Member self{

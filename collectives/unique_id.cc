@@ -10,6 +10,7 @@
 
 #include "comm/base/environment.h"
 #include "comm/base/try.h"
+#include "comm/host_interfaces.h"
 #include "telemetry/log.h"
 
 namespace paceline {
@@ -38,10 +39,8 @@ Servers& servers() {
 
 Result<UniqueId> make_unique_id() {
   PACELINE_TRY_ASSIGN(const Environment environment, read_environment());
-  PACELINE_TRY_ASSIGN(
-      const SocketAddress address,
-      SocketAddress::resolve(
-          environment.bind_address.empty() ? "127.0.0.1" : environment.bind_address, 0));
+  PACELINE_TRY_ASSIGN(const std::string bind_address, bind_address_of(environment));
+  PACELINE_TRY_ASSIGN(const SocketAddress address, SocketAddress::resolve(bind_address, 0));
   PACELINE_TRY_ASSIGN(JobKey key, JobKey::generate());
   UniqueId id;
   std::memcpy(id.bytes.data(), kMagic.data(), kMagic.size());

@@ -32,7 +32,11 @@ inline constexpr std::size_t kWelcomeBytes = 40;
 inline constexpr std::string_view kHelloPurpose = "paceline hello";
 inline constexpr std::string_view kWelcomePurpose = "paceline welcome";
 
-enum class Purpose : std::uint8_t { kData, kStore };
+enum class Purpose : std::uint8_t {
+  kData,
+  kStore,
+  kTrial,  ///< the launcher tries an address before the job starts
+};
 enum class Verdict : std::uint8_t {
   kAccepted,
   kSuperseded,  ///< the acceptor is dialing too, and its connection is the one to keep

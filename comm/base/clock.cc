@@ -10,4 +10,10 @@ TimePoint SystemClock::now() const {
   return TimePoint(std::chrono::seconds(spec.tv_sec) + std::chrono::nanoseconds(spec.tv_nsec));
 }
 
+Duration SystemWallClock::since_1970() const {
+  timespec spec{};
+  ::clock_gettime(CLOCK_REALTIME, &spec);
+  return std::chrono::seconds(spec.tv_sec) + std::chrono::nanoseconds(spec.tv_nsec);
+}
+
 }  // namespace paceline

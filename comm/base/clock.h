@@ -31,6 +31,20 @@ class SystemClock final : public Clock {
   TimePoint now() const override;
 };
 
+/// The time of day, as people set it. It jumps: to be told and compared between hosts, never to be
+/// waited for.
+class WallClock {
+ public:
+  virtual ~WallClock() = default;
+  virtual Duration since_1970() const = 0;
+};
+
+/// CLOCK_REALTIME.
+class SystemWallClock final : public WallClock {
+ public:
+  Duration since_1970() const override;
+};
+
 /// The moment until which a wait may last.
 class Deadline {
  public:

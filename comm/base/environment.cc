@@ -5,6 +5,7 @@
 #include <iterator>
 #include <type_traits>
 
+#include "comm/base/net_choice.h"
 #include "comm/base/text.h"
 
 namespace paceline {
@@ -72,6 +73,11 @@ bool parse_shm_method(std::string_view text, Environment& into) {
   return true;
 }
 
+bool parse_net(std::string_view text, Environment& into) {
+  into.net = text;
+  return NetChoice::parse(text, NetDialect::kPaceline).ok();
+}
+
 constexpr int kMaxRank = 1 << 20;
 
 constexpr Variable kVariables[] = {
@@ -96,6 +102,14 @@ constexpr Variable kVariables[] = {
     {"PACELINE_BIND_ADDRESS", "IPv4 or IPv6 address", "127.0.0.1",
      "address on which this rank accepts its peers", parse_text<&Environment::bind_address>,
      Setter::kLauncher},
+    {"PACELINE_NET", "eth,=ib0,10.0.0.0/8,^docker,lo", "those that reach all hosts, fastest first",
+     "interfaces for the job's data: names by their beginning, whole ones behind =, addresses, and "
+     "behind ^ those that are not to be used",
+     parse_net},
+    {"NCCL_SOCKET_IFNAME", "as NCCL reads it", "none", "stands in for PACELINE_NET",
+     parse_text<&Environment::nccl_socket_ifname>},
+    {"GLOO_SOCKET_IFNAME", "whole names", "none", "stands in for both",
+     parse_text<&Environment::gloo_socket_ifname>},
     {"PACELINE_JOB_KEY_FD", "descriptor", "none", "where the job's key is read, inherited",
      parse_int<&Environment::job_key_fd, 0, 1 << 20>, Setter::kLauncher},
     {"PACELINE_JOB_KEY_FILE", "path", "none",

@@ -42,6 +42,9 @@ struct Environment {
   std::string job_id;                       // PACELINE_JOB_ID
   std::string host;                         // PACELINE_HOST
   std::string bind_address;                 // PACELINE_BIND_ADDRESS
+  std::string net;                          // PACELINE_NET, for net_choice.h
+  std::string nccl_socket_ifname;           // NCCL_SOCKET_IFNAME
+  std::string gloo_socket_ifname;           // GLOO_SOCKET_IFNAME
   std::optional<int> job_key_fd;            // PACELINE_JOB_KEY_FD
   std::string job_key_file;                 // PACELINE_JOB_KEY_FILE
   std::optional<int> flight_fd;             // PACELINE_FLIGHT_FD

@@ -26,6 +26,7 @@
 #include "launcher/agent/rank_streams.h"
 #include "launcher/agent/spawn_helper.h"
 #include "launcher/channel/channel.h"
+#include "launcher/pairs/trials.h"
 #include "launcher/process/process.h"
 #include "launcher/process/process_identity.h"
 #include "launcher/process/system.h"
@@ -62,7 +63,8 @@ class Agent {
         head_(*connection_.channel),
         helper_process_(std::move(helper)),
         helper_(loop_, helper_process_->take_socket(), "spawn helper"),
-        flights_(clock_) {}
+        flights_(clock_),
+        trials_(loop_, [this](const messages::FromAgent& message) { tell(message); }) {}
 
   Status run();
 
@@ -98,6 +100,7 @@ class Agent {
   std::unique_ptr<ChildProcess> helper_process_;
   SocketChannel<messages::ToHelper, messages::FromHelper> helper_;
   FlightBook flights_;
+  Trials trials_;                       // before the job starts
   std::unique_ptr<StoreServer> store_;  // asks flights_
   UniqueFd job_key_;
   std::unique_ptr<RankStreams> streams_;  // once the job has started
@@ -145,12 +148,14 @@ void Agent::receive(const messages::ToAgent& message) {
   if (message.has_signal()) return signal_ranks(message.signal().signal());
   if (message.has_input()) return streams_ ? streams_->take_input(message.input()) : void();
   if (streams_ || leaving_) return;  // an agent serves one job
-  if (const Status status = start(message.start()); !status.ok()) fail(status);
+  const Status status = message.has_start() ? start(message.start()) : trials_.receive(message);
+  if (!status.ok()) fail(status);
 }
 
 // ---- The start -----------------------------------------------------------------------------
 
 Status Agent::start(const messages::Start& start) {
+  trials_.end();
   if (start.apps().empty() || start.local_ranks() == 0)
     return Status(Code::kInternal, Scope::kOperation, "the head asked for a job without ranks");
   std::vector<std::string> paths;

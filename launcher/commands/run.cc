@@ -20,6 +20,7 @@
 #include "launcher/head/job_agents.h"
 #include "launcher/head/job_hosts.h"
 #include "launcher/head/job_start.h"
+#include "launcher/head/pair_check.h"
 #include "launcher/head/preflight.h"
 #include "launcher/job/record.h"
 #include "launcher/job/registry.h"
@@ -128,7 +129,8 @@ struct SignalTarget {
 
 bool ends_jobs(int signal) { return signal == SIGINT || signal == SIGTERM || signal == SIGHUP; }
 
-Result<int> run_job(JobSpec job, const std::vector<HostShare>& hosts, Timings timings) {
+Result<int> run_job(JobSpec job, const std::vector<HostShare>& hosts, const NetChoice& net,
+                    Timings timings) {
   for (ProgramSpec& program : job.programs) fill_in_exports(program);
   ::signal(SIGCHLD, SIG_DFL);  // an inherited SIG_IGN would hide how the agent ended
   const SystemClock clock;
@@ -164,6 +166,10 @@ Result<int> run_job(JobSpec job, const std::vector<HostShare>& hosts, Timings ti
   if (target.early != 0) return 128 + target.early;
   if (!started.ok()) return complain(started.text());
   PACELINE_TRY_ASSIGN(std::vector<HostAgent> parts, agents.take(start, current_directory()));
+  const Status tried = check_pairs(
+      loop, parts, {.choice = net, .warn = [](const std::string& text) { complain(text); }});
+  if (target.early != 0) return 128 + target.early;
+  if (!tried.ok()) return complain(tried.text());
   Head head(loop, console, timings, std::move(job), std::move(parts));
   target.head = &head;
   const int code = head.run();
@@ -191,8 +197,10 @@ int run_command(std::span<const std::string> arguments) {
     const Status ready = preflight(*job, [](const std::string& text) { complain(text); });
     if (!ready.ok()) return complain(ready.text());
   }
+  const Result<NetChoice> net = net_choice_of_environment();
+  if (!net.ok()) return complain(net.status().text());
   timings.came(Stage::kRead, clock.now());
-  const Result<int> code = run_job(*job, *hosts, std::move(timings));
+  const Result<int> code = run_job(*job, *hosts, *net, std::move(timings));
   return code.ok() ? *code : complain(code.status().to_string());
 }
 

@@ -141,6 +141,8 @@ void Head::receive(Host& host, const messages::FromAgent& message) {
       if (input_) input_->taken(message.input_taken().bytes(), message.input_taken().closed());
       return;
     case messages::FromAgent::kAlive:
+    case messages::FromAgent::kSurveyed:  // of the time before
+    case messages::FromAgent::kTried:
     case messages::FromAgent::KIND_NOT_SET:
       return;
   }

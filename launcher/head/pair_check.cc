@@ -1,0 +1,238 @@
+#include "launcher/head/pair_check.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "comm/base/text.h"
+#include "comm/base/try.h"
+#include "launcher/pairs/host_oddities.h"
+#include "launcher/pairs/pair_faults.h"
+#include "launcher/pairs/pair_table.h"
+#include "launcher/pairs/rails.h"
+#include "launcher/pairs/survey.h"
+
+namespace paceline::launcher {
+namespace {
+
+constexpr Duration kSurveyPatience = std::chrono::milliseconds(2500);
+// The trials' own is 2 s from the start of each.
+constexpr Duration kTrialPatience = std::chrono::milliseconds(2500);
+// How much longer than a rail that works a better one may take.
+constexpr Duration kGrace = std::chrono::milliseconds(50);
+// The long message has some packets of the longest, and is no burden.
+constexpr int kLeastLongBytes = 4096;
+constexpr int kMostLongBytes = 128 << 10;
+
+class PairCheck {
+ public:
+  PairCheck(EventLoop& loop, std::vector<HostAgent>& agents, const PairCheckOptions& options)
+      : loop_(loop), agents_(agents), options_(options), surveys_(agents.size()) {}
+  ~PairCheck() {
+    for (const auto& timer : {patience_, grace_})
+      if (timer) loop_.cancel(*timer);
+  }
+
+  Status run();
+
+ private:
+  std::string in_host(std::size_t host, const std::string& text) const {
+    return "host " + agents_[host].start.host() + ": " + text;
+  }
+  void receive(std::size_t host, const messages::FromAgent& message);
+  Status surveyed(std::size_t host, const messages::Surveyed& message);
+  void survey_overdue();
+  Status start_trials();
+  Status tried(std::size_t host, const messages::Tried& message);
+  void decide_early();
+  void decide();
+  void take(const Rail& rail);
+  void fail(const Status& why);
+  void finish(const Status& how);
+
+  EventLoop& loop_;
+  std::vector<HostAgent>& agents_;
+  const PairCheckOptions& options_;
+  const SystemWallClock wall_clock_;
+  Duration asked_{};  // when by the wall clock
+  std::vector<std::optional<HostSurvey>> surveys_;
+  std::optional<PairTable> table_;
+  std::size_t reports_left_ = 0;
+  std::optional<EventLoop::TimerId> patience_;
+  std::optional<EventLoop::TimerId> grace_;
+  bool done_ = false;
+  Status status_{Code::kCancelled, Scope::kOperation, "the start of the job was cancelled"};
+};
+
+Status PairCheck::run() {
+  asked_ = wall_clock_.since_1970();
+  for (std::size_t i = 0; i < agents_.size(); ++i) {
+    AgentChannel& agent = agents_[i].channel;
+    agent.open(
+        [this, i](const messages::FromAgent& message) { receive(i, message); },
+        [this, i](const Status& why) {
+          fail(Status(Code::kPeerLost, Scope::kGroup,
+                      in_host(i, "the agent is gone" + (why.ok() ? "" : ": " + why.text()))));
+        });
+    messages::ToAgent message;
+    message.mutable_survey()->set_job_key(agents_[i].start.job_key());
+    message.mutable_survey()->set_host_index(static_cast<std::uint32_t>(i));
+    PACELINE_TRY(agent.send(message));
+  }
+  patience_ = loop_.after(kSurveyPatience, [this] { survey_overdue(); });
+  PACELINE_TRY(loop_.run());
+  return status_;
+}
+
+void PairCheck::receive(std::size_t host, const messages::FromAgent& message) {
+  Status status;
+  if (message.has_failure())
+    status = Status(Code::kUnavailable, Scope::kGroup, message.failure().text());
+  else if (message.has_surveyed())
+    status = surveyed(host, message.surveyed());
+  else if (message.has_tried())
+    status = tried(host, message.tried());
+  if (!status.ok())
+    fail(status.code() == Code::kInvalidArgument
+             ? status
+             : Status(status.code(), Scope::kGroup, in_host(host, status.text())));
+}
+
+// ---- What the hosts are --------------------------------------------------------------------
+
+Status PairCheck::surveyed(std::size_t host, const messages::Surveyed& message) {
+  if (surveys_[host]) return Status();
+  PACELINE_TRY_ASSIGN(HostSurvey survey, read_survey(message));
+  survey.host = agents_[host].start.host();
+  survey.reached_by = agents_[host].start.address();
+  // It answered some time between the question and now: the nearer of both is to be believed.
+  const Duration there = std::chrono::nanoseconds(message.time_ns());
+  const Duration now = wall_clock_.since_1970();
+  survey.clock_ahead = there > now      ? there - now
+                       : there < asked_ ? there - asked_
+                                        : Duration::zero();
+  surveys_[host] = std::move(survey);
+  const bool all = std::all_of(surveys_.begin(), surveys_.end(),
+                               [](const auto& one) { return one.has_value(); });
+  return all ? start_trials() : Status();
+}
+
+void PairCheck::survey_overdue() {
+  patience_.reset();
+  std::string missing;
+  for (std::size_t i = 0; i < surveys_.size(); ++i) {
+    if (surveys_[i]) continue;
+    missing.append(missing.empty() ? "" : "\n")
+        .append(in_host(i, "its agent has come, and not answered for " +
+                               seconds_text(kSurveyPatience) +
+                               ": it stands still, or packets from or to it are lost"));
+  }
+  fail(Status(Code::kTimeout, Scope::kGroup, missing));
+}
+
+// ---- The trials ----------------------------------------------------------------------------
+
+std::uint32_t long_bytes_of(const std::vector<Rail>& rails) {
+  int mtu = 0;
+  for (const Rail& rail : rails)
+    for (const HostInterface& end : rail.ends) mtu = std::max(mtu, end.mtu);
+  return static_cast<std::uint32_t>(std::clamp(2 * mtu, kLeastLongBytes, kMostLongBytes));
+}
+
+Status PairCheck::start_trials() {
+  std::vector<HostSurvey> hosts;
+  for (const auto& survey : surveys_) hosts.push_back(*survey);
+  for (const std::string& sentence : oddities_of(hosts)) options_.warn("warning: " + sentence);
+  PACELINE_TRY_ASSIGN(std::vector<Rail> rails, rails_of(hosts, options_.choice));
+  const std::uint32_t long_bytes = long_bytes_of(rails);
+  table_.emplace(std::move(rails));
+  reports_left_ = agents_.size();
+  for (std::size_t i = 0; i < agents_.size(); ++i) {
+    messages::ToAgent message;
+    message.mutable_trials()->set_long_bytes(long_bytes);
+    for (const PairTable::Target& target : table_->targets_of(i)) {
+      messages::Target& one = *message.mutable_trials()->add_targets();
+      one.set_host_index(static_cast<std::uint32_t>(target.host));
+      one.set_address(target.address.to_string());
+      one.set_port(static_cast<std::uint32_t>(hosts[target.host].door));
+      one.set_wave(static_cast<std::uint32_t>(target.wave));
+    }
+    PACELINE_TRY(agents_[i].channel.send(message));
+  }
+  loop_.cancel(*patience_);
+  patience_ = loop_.after(kTrialPatience, [this] { decide(); });
+  return Status();
+}
+
+Status PairCheck::tried(std::size_t host, const messages::Tried& message) {
+  if (!table_) return Status(Code::kInternal, Scope::kPeer, "its agent tells of no trials");
+  for (const messages::Trial& trial : message.trials())
+    PACELINE_TRY(table_->note(host, trial.target(), trial.end()));
+  for (const std::string& text : message.half_open())
+    if (const auto address = IpAddress::parse(text)) table_->note_half_open(host, *address);
+  if (message.last() && reports_left_ > 0) --reports_left_;
+  decide_early();
+  return Status();
+}
+
+// A rail that works is taken at once, unless a better one may yet turn out to.
+void PairCheck::decide_early() {
+  if (reports_left_ == 0) return decide();
+  const std::optional<std::size_t> best = table_->best();
+  if (!best) return;
+  bool is_first = true;
+  for (std::size_t rail = 0; rail < *best; ++rail) is_first &= table_->is_settled(rail);
+  if (is_first) return decide();
+  if (!grace_) grace_ = loop_.after(kGrace, [this] { decide(); });
+}
+
+void PairCheck::decide() {
+  if (done_) return;
+  if (const auto best = table_->best()) return take(table_->rails()[*best]);
+  if (const auto mixed = table_->mixed()) return take(*mixed);
+  std::vector<std::string> names;
+  for (const HostAgent& agent : agents_) names.push_back(agent.start.host());
+  fail(Status(Code::kUnavailable, Scope::kGroup, describe_faults(*table_, names)));
+}
+
+void PairCheck::take(const Rail& rail) {
+  for (std::size_t i = 0; i < agents_.size(); ++i)
+    agents_[i].start.set_address(rail.ends[i].address.to_string());
+  finish(Status());
+}
+
+// An agent may go while the loop comes to its end: the job cannot begin then.
+void PairCheck::fail(const Status& why) {
+  if (done_ && !status_.ok()) return;
+  done_ = false;
+  finish(why);
+}
+
+void PairCheck::finish(const Status& how) {
+  if (std::exchange(done_, true)) return;
+  status_ = how;
+  loop_.stop();
+}
+
+}  // namespace
+
+Result<NetChoice> net_choice_of_environment() {
+  const auto value = [](const char* name) {
+    const char* const text = ::getenv(name);
+    return std::string_view(text != nullptr ? text : "");
+  };
+  return NetChoice::choose({.paceline = value("PACELINE_NET"),
+                            .nccl = value("NCCL_SOCKET_IFNAME"),
+                            .gloo = value("GLOO_SOCKET_IFNAME")});
+}
+
+Status check_pairs(EventLoop& loop, std::vector<HostAgent>& agents,
+                   const PairCheckOptions& options) {
+  if (agents.size() < 2) return Status();
+  return PairCheck(loop, agents, options).run();
+}
+
+}  // namespace paceline::launcher

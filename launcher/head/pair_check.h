@@ -1,0 +1,43 @@
+// Before any rank of a job on several hosts starts: every pair of addresses that may carry data is
+// tried both ways, and each host gets the address that its ranks use.
+//
+//   head                      agents
+//     Survey              →
+//                         ←     Surveyed: addresses, clock, name; a port to be tried at
+//     Try                 →
+//                               all try each other at once      (launcher/pairs/trial_door.h)
+//                         ←     Tried, for each rail that is done
+//
+// Two round trips to the agents and three or four between them where all is well; what else there
+// is, like a network that leads nowhere, is not waited for.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <paceline/status.h>
+
+#include "comm/base/net_choice.h"
+#include "launcher/head/head.h"
+#include "launcher/process/event_loop.h"
+
+namespace paceline::launcher {
+
+/// PACELINE_NET and what stands in for it, as this process has them.
+Result<NetChoice> net_choice_of_environment();
+
+struct PairCheckOptions {
+  NetChoice choice;
+  /// Hears what is odd without keeping the job from running.
+  std::function<void(const std::string& warning)> warn;
+};
+
+/// Opens the channels of `agents`, whose next owner opens them again, drives the loop, and sets the
+/// address of each start. A job of one host is left as it is. An error has a line for each thing
+/// that is wrong, or a matrix of the pairs, within 4 s; Code::kCancelled where the loop was
+/// stopped.
+Status check_pairs(EventLoop& loop, std::vector<HostAgent>& agents,
+                   const PairCheckOptions& options);
+
+}  // namespace paceline::launcher
