@@ -11,9 +11,9 @@
 
 namespace paceline::launcher {
 
-/// Tries the invitation's addresses in their order, and blocks meanwhile: 3 s for each that does
-/// not answer, 10 for one that answers and lets nobody in. The channel must go before the loop; its
-/// end waits until the head has read what was sent, for 300 s at most.
+/// Knocks at all of the invitation's addresses, and goes in where it is answered first. Blocks
+/// meanwhile: 3 s where none answers, 10 for each that answers and lets nobody in. The channel must
+/// go before the loop; its end waits until the head has read what was sent, for 300 s at most.
 ///
 /// An error names each address and what was wrong with it, or says why the head refuses this agent
 /// (Code::kDenied). The process has threads from then on.

@@ -1,7 +1,9 @@
 #include "launcher/pairs/host_oddities.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
+#include <ratio>
 #include <set>
 #include <utility>
 
@@ -43,11 +45,19 @@ std::vector<std::string> one_name(std::span<const HostSurvey> hosts) {
     std::vector<std::string> all;
     for (const auto& [machine, host] : machines) all.push_back(host);
     std::sort(all.begin(), all.end());
-    found.push_back(hosts_text(all) + " all call themselves '" + own_name +
+    found.push_back(hosts_text(all) + (all.size() == 2 ? " both" : " all") + " call themselves '" +
+                    own_name +
                     "': programs that tell machines apart by this name take them for one; give "
                     "each a hostname of its own");
   }
   return found;
+}
+
+std::string long_time(Duration duration) {
+  using Days = std::chrono::duration<std::int64_t, std::ratio<86400>>;
+  const auto days = std::chrono::round<Days>(duration);
+  return days.count() > 1 ? std::to_string(days.count()) + " days"
+                          : seconds_text(std::chrono::round<std::chrono::seconds>(duration));
 }
 
 // Against the time that most have, the head among them.
@@ -60,11 +70,10 @@ std::vector<std::string> other_times(std::span<const HostSurvey> hosts) {
   const auto sentence = [&](const std::string& whose, Duration clock_ahead) {
     const Duration apart = clock_ahead - usual;
     const bool behind = apart < Duration::zero();
-    const auto seconds = std::chrono::round<std::chrono::seconds>(behind ? -apart : apart);
     return std::string("the clock of ")
         .append(whose)
         .append(" is ")
-        .append(seconds_text(seconds))
+        .append(long_time(behind ? -apart : apart))
         .append(behind ? " behind" : " ahead of")
         .append(" the others: times of files and in logs disagree; let NTP set it");
   };
