@@ -29,6 +29,7 @@ bool is_name(std::string_view word) {
 Result<NetChoice::Word> NetChoice::parse_word(std::string_view word, NetDialect dialect) {
   Word parsed;
   const bool knows_addresses = dialect == NetDialect::kPaceline;
+  if (knows_addresses && word.empty()) return malformed(word, "names nothing");
   const std::size_t slash = knows_addresses ? word.find('/') : word.npos;
   if (slash != word.npos || (knows_addresses && looks_like_address(word))) {
     const std::optional<IpAddress> address = IpAddress::parse(word.substr(0, slash));
@@ -41,7 +42,6 @@ Result<NetChoice::Word> NetChoice::parse_word(std::string_view word, NetDialect 
     parsed.bits = *bits;
     return parsed;
   }
-  if (knows_addresses && word.empty()) return malformed(word, "names nothing");
   if (knows_addresses && (word.size() > kMaxNameBytes || !is_name(word)))
     return malformed(word, "is no name of an interface");
   parsed.name = word;

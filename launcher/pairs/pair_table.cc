@@ -5,13 +5,17 @@
 namespace paceline::launcher {
 
 PairTable::PairTable(std::vector<Rail> rails) : rails_(std::move(rails)), counts_(rails_.size()) {
+  own_ends_.resize(hosts());
   std::map<std::pair<std::size_t, IpAddress>, std::size_t> places;
   for (std::size_t rail = 0; rail < rails_.size(); ++rail) {
     rail_ends_.emplace_back();
     for (std::size_t host = 0; host < hosts(); ++host) {
       const HostInterface& interface = rails_[rail].ends[host];
       const auto [place, is_new] = places.try_emplace({host, interface.address}, ends_.size());
-      if (is_new) ends_.push_back({.host = host, .interface = interface, .wave = rail});
+      if (is_new) {
+        own_ends_[host].push_back(ends_.size());
+        ends_.push_back({.host = host, .interface = interface, .wave = rail});
+      }
       rail_ends_[rail].push_back(place->second);
     }
   }
@@ -27,13 +31,12 @@ std::vector<PairTable::Target> PairTable::targets_of(std::size_t host) const {
   return targets;
 }
 
-// The place in ends_; their number where there is no such target.
+// The place in ends_; their number where there is no such target. A host's own ends are no targets.
 std::size_t PairTable::target_end(std::size_t from, std::size_t target) const {
-  for (std::size_t end = 0; end < ends_.size(); ++end) {
-    if (ends_[end].host == from) continue;
-    if (target-- == 0) return end;
-  }
-  return ends_.size();
+  if (target >= ends_.size()) return ends_.size();
+  for (const std::size_t own : own_ends_[from])
+    if (own <= target) ++target;
+  return target;
 }
 
 Status PairTable::note(std::size_t from, std::size_t target, messages::TrialEnd how) {

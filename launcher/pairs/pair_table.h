@@ -70,6 +70,7 @@ class PairTable {
   const std::vector<Rail> rails_;
   std::vector<End> ends_;                                // each once
   std::vector<std::vector<std::size_t>> rail_ends_;      // by rail and host: places in ends_
+  std::vector<std::vector<std::size_t>> own_ends_;       // by host, ascending
   std::vector<Count> counts_;                            // by rail
   std::vector<std::vector<messages::TrialEnd>> trials_;  // by host that tries, and end
   std::set<std::pair<std::size_t, IpAddress>> half_open_;

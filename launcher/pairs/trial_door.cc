@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include "comm/base/ip_address.h"
 #include "comm/base/random.h"
 #include "comm/base/try.h"
 #include "comm/bytes.h"
@@ -33,9 +34,14 @@ Result<UniqueFd> listen_everywhere() {
   return listen_on(any4);
 }
 
+// Without what IPv6 puts around an IPv4 address.
 std::string address_of(const UniqueFd& fd) {
   const Result<SocketAddress> address = SocketAddress::of_remote_end(fd.get());
-  return address.ok() ? address->to_string() : "who has gone again";
+  const auto host = address.ok() ? IpAddress::of(address->data()) : std::nullopt;
+  if (!host) return "who has gone again";
+  std::string text = host->to_string();
+  if (host->is_v6()) text = std::string("[").append(text).append("]");
+  return text.append(":").append(std::to_string(address->port()));
 }
 
 }  // namespace

@@ -1,0 +1,67 @@
+#include "launcher/pairs/host_oddities.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/launcher/host_surveys.h"
+
+namespace paceline::launcher {
+namespace {
+
+using std::chrono::seconds;
+using Sentences = std::vector<std::string>;
+
+std::vector<HostSurvey> four() {
+  return {surveyed("a", {}), surveyed("b", {}), surveyed("c", {}), surveyed("d", {})};
+}
+
+TEST(HostOddities, UsualHostsHaveNone) {
+  std::vector<HostSurvey> hosts = four();
+  hosts[1].clock_ahead = std::chrono::milliseconds(1900);
+  hosts[2].clock_ahead = std::chrono::milliseconds(-1900);
+  EXPECT_EQ(oddities_of(hosts), Sentences());
+}
+
+TEST(HostOddities, TwoNamesOfOneMachine) {
+  std::vector<HostSurvey> hosts = four();
+  hosts[3].machine = hosts[1].machine;
+  hosts[3].own_name = hosts[1].own_name;
+  EXPECT_EQ(oddities_of(hosts),
+            Sentences{"hosts b and d are one machine: their ranks share its cores and links"});
+}
+
+TEST(HostOddities, TwoMachinesOfOneName) {
+  std::vector<HostSurvey> hosts = four();
+  hosts[3].own_name = hosts[1].own_name;
+  EXPECT_EQ(oddities_of(hosts),
+            Sentences{"hosts b and d both call themselves 'b': programs that tell machines apart "
+                      "by this name take them for one; give each a hostname of its own"});
+  for (HostSurvey& host : hosts) host.own_name = "localhost";
+  hosts.push_back(surveyed("e", {}));
+  hosts.push_back(surveyed("f", {}));
+  hosts[4].own_name = hosts[5].own_name = "localhost";
+  EXPECT_EQ(oddities_of(hosts)[0].substr(0, 48),
+            "hosts a, b, c, d and 2 more all call themselves ");
+}
+
+TEST(HostOddities, AClockThatIsApart) {
+  std::vector<HostSurvey> hosts = four();
+  hosts[2].clock_ahead = seconds(300);
+  EXPECT_EQ(oddities_of(hosts),
+            Sentences{"the clock of host c is 300 s ahead of the others: times of files and in "
+                      "logs disagree; let NTP set it"});
+  hosts[2].clock_ahead = -std::chrono::hours(48);
+  EXPECT_EQ(oddities_of(hosts),
+            Sentences{"the clock of host c is 2 days behind the others: times of files and in "
+                      "logs disagree; let NTP set it"});
+}
+
+TEST(HostOddities, TheHeadsOwnClockMayBeTheOneThatIsApart) {
+  std::vector<HostSurvey> hosts = four();
+  for (HostSurvey& host : hosts) host.clock_ahead = seconds(300);
+  EXPECT_EQ(oddities_of(hosts),
+            Sentences{"the clock of this host is 300 s behind the others: times of files and in "
+                      "logs disagree; let NTP set it"});
+}
+
+}  // namespace
+}  // namespace paceline::launcher
