@@ -36,6 +36,11 @@ Variables suggested_variables(const messages::Start& start, const HostFacts& fac
   add(variables, "MASTER_ADDR", facts.meeting.master_address());
   add(variables, "MASTER_PORT", static_cast<int>(facts.meeting.master_port()));
   if (!start.address().empty()) add(variables, "PACELINE_BIND_ADDRESS", start.address());
+  // Left alone, Gloo goes by the address of the host's name, which may be 127.0.1.1.
+  if (!start.interface().empty() && !is_set("NCCL_SOCKET_IFNAME"))
+    add(variables, "NCCL_SOCKET_IFNAME", std::string("=").append(start.interface()));
+  if (!start.interface().empty() && !is_set("GLOO_SOCKET_IFNAME"))
+    add(variables, "GLOO_SOCKET_IFNAME", start.interface());
   return variables;
 }
 

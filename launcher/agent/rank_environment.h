@@ -21,7 +21,8 @@ struct HostFacts {
   messages::Meeting meeting;
 };
 
-/// What holds unless the user set it: OMP_NUM_THREADS, and where rank 0 may serve.
+/// What holds unless the user set it: OMP_NUM_THREADS, where rank 0 may serve, and, on several
+/// hosts, the address and interface for data.
 /// `is_set` tells what the ranks would inherit.
 Variables suggested_variables(const messages::Start& start, const HostFacts& facts,
                               FunctionRef<bool(std::string_view)> is_set);

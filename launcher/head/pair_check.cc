@@ -199,8 +199,10 @@ void PairCheck::decide() {
 }
 
 void PairCheck::take(const Rail& rail) {
-  for (std::size_t i = 0; i < agents_.size(); ++i)
+  for (std::size_t i = 0; i < agents_.size(); ++i) {
     agents_[i].start.set_address(rail.ends[i].address.to_string());
+    agents_[i].start.set_interface(rail.ends[i].name);
+  }
   finish(Status());
 }
 

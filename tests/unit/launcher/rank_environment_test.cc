@@ -47,6 +47,19 @@ TEST(RankEnvironment, Identity) {
     EXPECT_TRUE(has(environment, expected)) << expected;
 }
 
+TEST(RankEnvironment, SuggestsTheInterfaceToOthersUnlessTheUserSaidWhich) {
+  messages::Start start = start_of_four();
+  start.set_address("10.0.0.2");
+  start.set_interface("eth1");
+  const auto suggested = [&](std::string_view set) {
+    return as_text(suggested_variables(start, facts(), [&](auto name) { return name == set; }));
+  };
+  EXPECT_TRUE(has(suggested(""), "NCCL_SOCKET_IFNAME==eth1"));
+  EXPECT_TRUE(has(suggested(""), "GLOO_SOCKET_IFNAME=eth1"));
+  EXPECT_FALSE(has(suggested("NCCL_SOCKET_IFNAME"), "NCCL_SOCKET_IFNAME==eth1"));
+  EXPECT_FALSE(has(suggested("GLOO_SOCKET_IFNAME"), "GLOO_SOCKET_IFNAME=eth1"));
+}
+
 TEST(RankEnvironment, SuggestsThreadsUnlessTheUserSaidHowMany) {
   const auto nothing = [](std::string_view) { return false; };
   EXPECT_TRUE(
