@@ -19,8 +19,10 @@ namespace paceline::launcher {
 namespace {
 
 constexpr Duration kSurveyPatience = std::chrono::milliseconds(2500);
-// The trials' own is 2 s from the start of each.
+// The trials' own is 2 s from the start of each. Busy hosts, whose trials take longer, say each
+// half a second that they go on.
 constexpr Duration kTrialPatience = std::chrono::milliseconds(2500);
+constexpr Duration kMostPatience = std::chrono::seconds(12);
 // How much longer than a rail that works a better one may take.
 constexpr Duration kGrace = std::chrono::milliseconds(50);
 // The long message has some packets of the longest, and is no burden.
@@ -46,6 +48,7 @@ class PairCheck {
   Status surveyed(std::size_t host, const messages::Surveyed& message);
   void survey_overdue();
   Status start_trials();
+  void wait_for_trials();
   Status tried(std::size_t host, const messages::Tried& message);
   void decide_early();
   void decide();
@@ -60,6 +63,7 @@ class PairCheck {
   Duration asked_{};  // when by the wall clock
   std::vector<std::optional<HostSurvey>> surveys_;
   std::optional<PairTable> table_;
+  TimePoint tries_since_{};
   std::size_t reports_left_ = 0;
   std::optional<EventLoop::TimerId> patience_;
   std::optional<EventLoop::TimerId> grace_;
@@ -88,6 +92,7 @@ Status PairCheck::run() {
 }
 
 void PairCheck::receive(std::size_t host, const messages::FromAgent& message) {
+  if (done_ && !status_.ok()) return;
   Status status;
   if (message.has_failure())
     status = Status(Code::kUnavailable, Scope::kGroup, message.failure().text());
@@ -162,9 +167,15 @@ Status PairCheck::start_trials() {
     }
     PACELINE_TRY(agents_[i].channel.send(message));
   }
-  loop_.cancel(*patience_);
-  patience_ = loop_.after(kTrialPatience, [this] { decide(); });
+  tries_since_ = loop_.clock().now();
+  wait_for_trials();
   return Status();
+}
+
+void PairCheck::wait_for_trials() {
+  if (loop_.clock().now() - tries_since_ > kMostPatience) return;
+  if (patience_) loop_.cancel(*patience_);
+  patience_ = loop_.after(kTrialPatience, [this] { decide(); });
 }
 
 Status PairCheck::tried(std::size_t host, const messages::Tried& message) {
@@ -174,6 +185,7 @@ Status PairCheck::tried(std::size_t host, const messages::Tried& message) {
   for (const std::string& text : message.half_open())
     if (const auto address = IpAddress::parse(text)) table_->note_half_open(host, *address);
   if (message.last() && reports_left_ > 0) --reports_left_;
+  if (!message.last()) wait_for_trials();
   decide_early();
   return Status();
 }
@@ -191,10 +203,14 @@ void PairCheck::decide_early() {
 
 void PairCheck::decide() {
   if (done_) return;
-  if (const auto best = table_->best()) return take(table_->rails()[*best]);
-  if (const auto mixed = table_->mixed()) return take(*mixed);
   std::vector<std::string> names;
   for (const HostAgent& agent : agents_) names.push_back(agent.start.host());
+  if (const auto best = table_->best()) {
+    for (const std::string& sentence : passed_over(*table_, *best, names))
+      options_.warn("warning: " + sentence);
+    return take(table_->rails()[*best]);
+  }
+  if (const auto mixed = table_->mixed()) return take(*mixed);
   fail(Status(Code::kUnavailable, Scope::kGroup, describe_faults(*table_, names)));
 }
 

@@ -35,8 +35,8 @@ struct PairCheckOptions {
 
 /// Opens the channels of `agents`, whose next owner opens them again, drives the loop, and sets the
 /// address of each start. A job of one host is left as it is. An error has a line for each thing
-/// that is wrong, or a matrix of the pairs, within 4 s; Code::kCancelled where the loop was
-/// stopped.
+/// that is wrong, or a matrix of the pairs, within 5 s unless the hosts are so busy that their
+/// trials take longer; Code::kCancelled where the loop was stopped.
 Status check_pairs(EventLoop& loop, std::vector<HostAgent>& agents,
                    const PairCheckOptions& options);
 

@@ -20,8 +20,8 @@ constexpr std::string_view kUsage =
     "usage: paceline run [options] [--] program [arguments…] [: [options] program…]…\n"
     "Starts N ranks of a program, shows what they write, and ends with them.\n";
 constexpr std::string_view kExamples =
-    "\nHosts talk over the fastest network that connects all of them; PACELINE_NET=eth,10.0.0.0/8 or\n"
-    "PACELINE_NET=^docker chooses. Every way is tried before a rank starts.\n"
+    "\nHosts talk over the fastest network that connects all of them, and every way is tried\n"
+    "before a rank starts; PACELINE_NET=eth,10.0.0.0/8 or PACELINE_NET=^docker chooses.\n"
     "\nExamples:\n"
     "  paceline run -n 4 ./train --epochs 3\n"
     "  paceline run -n 8 --output-dir logs/%j --console-ranks 0 -- python3 train.py\n"

@@ -1,6 +1,7 @@
 #include "launcher/pairs/pair_faults.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string_view>
@@ -207,7 +208,46 @@ class Description {
   const std::vector<std::size_t> culprits_;
 };
 
+std::int64_t speed_mbits(const Rail& rail) {
+  std::int64_t slowest = INT64_MAX;
+  for (const HostInterface& end : rail.ends) slowest = std::min(slowest, end.speed_mbits);
+  return slowest;
+}
+
+// "h1 to h2: no answer": the first of those that do not come through.
+std::string first_failure(const PairTable& table, std::size_t rail,
+                          const std::vector<std::string>& hosts) {
+  for (std::size_t from = 0; from < hosts.size(); ++from) {
+    for (std::size_t to = 0; to < hosts.size(); ++to) {
+      const TrialEnd end = from == to ? messages::REACHED : table.end(rail, from, to);
+      if (end == messages::REACHED) continue;
+      const std::string_view word = end == messages::PENDING ? "no answer yet" : word_of(end);
+      return std::string(hosts[from]).append(" to ").append(hosts[to]).append(": ").append(word);
+    }
+  }
+  return "";
+}
+
 }  // namespace
+
+std::vector<std::string> passed_over(const PairTable& table, std::size_t chosen,
+                                     const std::vector<std::string>& hosts) {
+  std::vector<std::string> sentences;
+  const std::int64_t used = speed_mbits(table.rails()[chosen]);
+  for (std::size_t rail = 0; rail < chosen; ++rail) {
+    const std::int64_t speed = speed_mbits(table.rails()[rail]);
+    if (speed <= used) continue;
+    sentences.push_back(
+        std::string(describe(table.rails()[rail]))
+            .append(", of ")
+            .append(std::to_string(speed))
+            .append(" Mbit/s, is not used, as not all hosts reach each other there (")
+            .append(first_failure(table, rail, hosts))
+            .append("); the job goes by ")
+            .append(describe(table.rails()[chosen])));
+  }
+  return sentences;
+}
 
 std::vector<LossyWay> lossy_ways(const PairTable& table, std::size_t rail) {
   std::vector<LossyWay> ways;

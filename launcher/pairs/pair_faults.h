@@ -38,4 +38,8 @@ std::vector<std::size_t> hosts_to_look_at(std::vector<LossyWay> ways);
 /// Several lines, for people; of a table that is not good on any rail.
 std::string describe_faults(const PairTable& table, const std::vector<std::string>& hosts);
 
+/// A sentence for each faster network that is not used, as not all hosts reach each other there.
+std::vector<std::string> passed_over(const PairTable& table, std::size_t chosen,
+                                     const std::vector<std::string>& hosts);
+
 }  // namespace paceline::launcher

@@ -69,6 +69,7 @@ Status Trials::start(messages::Try order) {
     ++left_[target.wave()];
   }
   order_ = std::move(order);
+  began_ = moved_ = loop_.clock().now();
   start_more();
   return Status();
 }
@@ -118,6 +119,7 @@ void Trials::ended(std::list<UnderWay>::iterator trial, messages::TrialEnd how) 
 
 void Trials::note(std::uint32_t target, messages::TrialEnd how) {
   unanswered_ |= how == messages::NO_ANSWER;
+  if (how == messages::REACHED) moved_ = loop_.clock().now();
   messages::Trial& trial = *tried_.mutable_tried()->add_trials();
   trial.set_target(target);
   trial.set_end(how);
@@ -127,6 +129,11 @@ void Trials::note(std::uint32_t target, messages::TrialEnd how) {
 void Trials::give_up_late() {
   late_.reset();
   const TimePoint now = loop_.clock().now();
+  if (now - moved_ < kStill && now - began_ < kMostPatience) {
+    report();  // so that the head knows
+    late_ = loop_.after(kStill, [this] { give_up_late(); });
+    return;
+  }
   while (!under_way_.empty() && now >= under_way_.front().began + kPatience)
     under_way_.front().dial->give_up();
   if (!under_way_.empty())

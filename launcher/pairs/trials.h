@@ -25,6 +25,10 @@ class Trials {
  public:
   /// A lost first packet is sent again after 1 s.
   static constexpr Duration kPatience = std::chrono::milliseconds(2000);
+  /// A host that is busy is slow, but not silent: where some trial has ended well in this time the
+  /// others go on, up to kMostPatience in all.
+  static constexpr Duration kStill = std::chrono::milliseconds(500);
+  static constexpr Duration kMostPatience = std::chrono::seconds(10);
   static constexpr std::size_t kMaxTargets = 1 << 16;
   static constexpr std::size_t kMostAtOnce = 128;
 
@@ -65,6 +69,8 @@ class Trials {
   messages::Try order_;
   int next_ = 0;                   // of the targets
   std::vector<std::size_t> left_;  // trials by wave
+  TimePoint began_{};
+  TimePoint moved_{};              // when the last one ended well
   std::list<UnderWay> under_way_;  // the oldest first
   messages::FromAgent tried_;      // what is to be told next
   bool unanswered_ = false;        // some first packet was

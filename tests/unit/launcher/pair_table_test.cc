@@ -8,6 +8,7 @@
 namespace paceline::launcher {
 namespace {
 
+const std::vector<std::string> kNames3{"h1", "h2", "h3"};
 const std::vector<std::string> kNames{"h1", "h2", "h3", "h4"};
 
 Rail rail(int network, int hosts) {
@@ -83,6 +84,23 @@ TEST(PairTable, BelievesNoAgentThatTellsOfWhatItHadNotToTry) {
   EXPECT_FALSE(table.note(0, 0, static_cast<messages::TrialEnd>(77)).ok());
   EXPECT_TRUE(table.note(0, 0, messages::REACHED).ok());
   EXPECT_FALSE(table.note(0, 0, messages::REACHED).ok()) << "a second time";
+}
+
+TEST(PairTable, AFasterNetworkThatIsNotUsedIsMentioned) {
+  Rail fast = rail(0, 3);
+  for (HostInterface& end : fast.ends) end.speed_mbits = 100'000;
+  PairTable table({fast, rail(1, 3), rail(2, 3)});
+  note_all(table, 0, [](std::size_t from, std::size_t to) {
+    return from == 2 && to == 3 ? messages::PENDING : messages::REACHED;
+  });
+  note_all(table, 2, all_well);
+  EXPECT_EQ(
+      passed_over(table, 2, kNames3),
+      std::vector<std::string>{
+          "eth0 10.0.0.0/24, of 100000 Mbit/s, is not used, as not all hosts reach each other "
+          "there (h2 to h3: no answer yet); the job goes by eth2 10.2.0.0/24"})
+      << "one that is as fast is not";
+  EXPECT_EQ(passed_over(table, 0, kNames3), std::vector<std::string>{});
 }
 
 // ---- What does not work --------------------------------------------------------------------
