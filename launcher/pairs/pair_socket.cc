@@ -30,7 +30,7 @@ PairSocket::~PairSocket() {
 }
 
 PairSocket::Progress PairSocket::exchange(std::size_t count) {
-  if (!send_some() || !receive_some(count)) return Progress::kEnded;
+  if (!flush() || !receive_some(count)) return Progress::kEnded;
   const bool all_sent = sent_ == outgoing_.size();
   if (all_sent)
     loop_.forget_writable(fd_.get());
@@ -39,7 +39,7 @@ PairSocket::Progress PairSocket::exchange(std::size_t count) {
   return all_sent && incoming_.size() >= count ? Progress::kWhole : Progress::kPending;
 }
 
-bool PairSocket::send_some() {
+bool PairSocket::flush() {
   while (sent_ < outgoing_.size()) {
     const ssize_t sent =
         ::send(fd_.get(), outgoing_.data() + sent_, outgoing_.size() - sent_, MSG_NOSIGNAL);

@@ -23,6 +23,9 @@ class PairSocket {
 
   int fd() const { return fd_.get(); }
   void queue(ByteView bytes) { outgoing_.insert(outgoing_.end(), bytes.begin(), bytes.end()); }
+  /// Sends what is queued as far as that goes, so that what is queued next does not share a packet
+  /// with it. False if the connection has ended.
+  bool flush();
   /// Sends what is queued and reads up to `count` bytes in all; never a byte beyond. Whole when
   /// both are done.
   Progress exchange(std::size_t count);
@@ -32,7 +35,6 @@ class PairSocket {
   bool has_unacknowledged() const;
 
  private:
-  bool send_some();
   bool receive_some(std::size_t count);
 
   EventLoop& loop_;

@@ -42,7 +42,8 @@ TrialDial::TrialDial(EventLoop& loop, const JobKey& key, const Options& options,
       handshake_(key,
                  {.purpose = Purpose::kTrial,
                   .from = static_cast<std::int32_t>(options.from),
-                  .to = static_cast<std::int32_t>(options.to)},
+                  .to = static_cast<std::int32_t>(options.to),
+                  .group = options.long_bytes},
                  fresh_nonce(broken_)) {}
 
 void TrialDial::start(const SocketAddress& address) {
@@ -66,10 +67,9 @@ TrialDial::Outcome TrialDial::move() {
     const std::size_t count = stage_ == Stage::kChallenge ? kChallengeBytes
                               : stage_ == Stage::kWelcome ? kWelcomeBytes
                                                           : long_bytes_ + std::size_t{1};
-    const PairSocket::Progress progress = socket_->exchange(count);
-    if (progress == PairSocket::Progress::kEnded)
+    if (socket_->exchange(count) == PairSocket::Progress::kEnded)
       return stage_ == Stage::kLong ? messages::SILENT : messages::OTHER_HOST;
-    if (progress == PairSocket::Progress::kPending) return std::nullopt;
+    if (socket_->received().size() < count) return std::nullopt;
     if (stage_ == Stage::kLong) return messages::REACHED;
     const Outcome outcome = stage_ == Stage::kChallenge ? answer() : read_welcome();
     if (outcome) return outcome;
@@ -92,6 +92,8 @@ TrialDial::Outcome TrialDial::answer() {
   const Result<Bytes> hello = handshake_.answer(socket_->received());
   if (!hello.ok()) return messages::OTHER_HOST;
   socket_->queue(*hello);
+  if (!socket_->flush()) return messages::OTHER_HOST;
+  socket_->queue(Bytes(long_bytes_, kFiller));
   stage_ = Stage::kWelcome;
   return std::nullopt;
 }
@@ -99,10 +101,6 @@ TrialDial::Outcome TrialDial::answer() {
 TrialDial::Outcome TrialDial::read_welcome() {
   const Result<Verdict> verdict = handshake_.read_welcome(socket_->received());
   if (!verdict.ok() || *verdict != Verdict::kAccepted) return messages::OTHER_HOST;
-  Bytes bytes;
-  ByteWriter(bytes).put(long_bytes_);
-  bytes.resize(TrialDoor::kLengthBytes + long_bytes_, kFiller);
-  socket_->queue(bytes);
   stage_ = Stage::kLong;
   return std::nullopt;
 }

@@ -127,10 +127,13 @@ bool TrialDoor::move(Caller& caller) {
       if (cut) book_.refused(caller.address, StrangerBook::kHungUp);
       return false;
     }
-    // What is long is answered at once, so it may still be on its way out when all has come in.
+    // What is long goes both ways at once, so it may still be on its way out when all has come in.
     if (caller.socket->received().size() < count) return true;
     if (caller.stage == Stage::kLast) return progress == PairSocket::Progress::kPending;
-    if (!take(caller)) return false;
+    if (caller.stage == Stage::kLong)
+      finish(caller);
+    else if (!greet(caller))
+      return false;
     caller.socket->clear_received();
   }
 }
@@ -139,22 +142,12 @@ std::size_t TrialDoor::wanted_of(const Caller& caller) {
   switch (caller.stage) {
     case Stage::kHello:
       return kHelloBytes;
-    case Stage::kLength:
-      return kLengthBytes;
     case Stage::kLong:
       return caller.long_bytes;
     case Stage::kLast:
       return 0;
   }
   return 0;
-}
-
-bool TrialDoor::take(Caller& caller) {
-  if (caller.stage == Stage::kHello) return greet(caller);
-  if (caller.stage == Stage::kLength) return answer_length(caller);
-  caller.socket->queue(std::array{kFiller});
-  caller.stage = Stage::kLast;
-  return true;
 }
 
 // Whoever has the key and means another host is told so: two hosts have one address.
@@ -168,17 +161,18 @@ bool TrialDoor::greet(Caller& caller) {
   const bool is_meant = std::cmp_equal(hello->to, host_index_);
   const Verdict verdict = is_meant ? Verdict::kAccepted : Verdict::kSuperseded;
   caller.socket->queue(caller.handshake.welcome(verdict));
-  caller.stage = is_meant ? Stage::kLength : Stage::kLast;
+  caller.stage = is_meant ? Stage::kLong : Stage::kLast;
+  if (!is_meant) return true;
+  if (hello->group > kMaxLongBytes) return false;
+  caller.long_bytes = static_cast<std::size_t>(hello->group);
+  if (!caller.socket->flush()) return false;
+  caller.socket->queue(Bytes(caller.long_bytes, kFiller));
   return true;
 }
 
-bool TrialDoor::answer_length(Caller& caller) {
-  ByteReader reader(caller.socket->received());
-  caller.long_bytes = reader.get<std::uint32_t>();
-  if (caller.long_bytes > kMaxLongBytes) return false;
-  caller.socket->queue(Bytes(caller.long_bytes, kFiller));
-  caller.stage = Stage::kLong;
-  return true;
+void TrialDoor::finish(Caller& caller) {
+  caller.socket->queue(std::array{kFiller});
+  caller.stage = Stage::kLast;
 }
 
 void TrialDoor::refuse(Place caller, std::string_view why) {

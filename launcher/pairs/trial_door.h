@@ -2,11 +2,14 @@
 //
 //   dialer                             door
 //                                  ←   challenge    (comm/handshake.h)
-//     hello: from, to, proof       →
+//     hello: from, to, length      →
+//     so many bytes                →
 //                                  ←   welcome
-//     length, so many bytes        →
-//                                  ←   so many bytes, at once
+//                                  ←   so many bytes
 //                                  ←   one byte, when all have come
+//
+// Hello and welcome go in packets of their own: they come through where longer ones are lost. The
+// hello has the length where others have their group.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +39,6 @@ class TrialDoor {
  public:
   static constexpr std::size_t kMaxCallers = 256;
   static constexpr std::size_t kMaxLongBytes = std::size_t{256} << 10;
-  static constexpr std::size_t kLengthBytes = 4;
   static constexpr Duration kLeastTime = std::chrono::milliseconds(100);
   static constexpr Duration kPatience = std::chrono::seconds(5);
 
@@ -56,7 +58,7 @@ class TrialDoor {
   std::uint64_t refused() const { return book_.count(); }
 
  private:
-  enum class Stage { kHello, kLength, kLong, kLast };
+  enum class Stage { kHello, kLong, kLast };
   struct Caller {
     Caller(const JobKey& key, const AcceptorHandshake::Nonce& nonce) : handshake(key, nonce) {}
     AcceptorHandshake handshake;
@@ -77,9 +79,8 @@ class TrialDoor {
   void drive(Place caller);
   bool move(Caller& caller);
   static std::size_t wanted_of(const Caller& caller);
-  bool take(Caller& caller);
   bool greet(Caller& caller);
-  bool answer_length(Caller& caller);
+  static void finish(Caller& caller);
   void refuse(Place caller, std::string_view why);
   void let_go_of_the_late();
 
