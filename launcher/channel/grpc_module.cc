@@ -293,7 +293,9 @@ class DialedCall final : public Call<grpc::ClientBidiReactor<grpc::ByteBuffer, g
     if (!answered) cancel();
     finish();
     await_end(kShutdown);
-    if (!answered) return Status(Code::kTimeout, Scope::kPeer, "accepts and says nothing");
+    if (!answered)
+      return Status(Code::kTimeout, Scope::kPeer,
+                    "accepts and says nothing; it is busy, or long packets are lost on the way");
     const std::lock_guard lock(answer_mutex_);
     return why_;
   }
