@@ -170,6 +170,7 @@ Result<int> run_job(JobSpec job, const std::vector<HostShare>& hosts, const NetC
       loop, parts, {.choice = net, .warn = [](const std::string& text) { complain(text); }});
   if (target.early != 0) return 128 + target.early;
   if (!tried.ok()) return complain(tried.text());
+  if (hosts.size() > 1) timings.came(Stage::kWays, clock.now());
   Head head(loop, console, timings, std::move(job), std::move(parts));
   target.head = &head;
   const int code = head.run();

@@ -8,6 +8,7 @@ namespace {
 constexpr std::array<const char*, kStages> kNames = {
     "options, hosts and limits read",
     "agents there",
+    "ways between hosts tried",
     "store served",
     "programs executed",
     "init begun",
