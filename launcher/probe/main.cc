@@ -1,4 +1,5 @@
-// paceline-probe: one rank that measures Paceline, or the loop without it.
+// paceline-probe: one rank that measures Paceline, or the loop without it, or hosts and the ways
+// between them.
 #include <cstdio>
 #include <span>
 #include <string>
@@ -10,6 +11,8 @@
 #include "comm/base/cpus.h"
 #include "comm/base/environment.h"
 #include "comm/base/try.h"
+#include "launcher/probe/check/check_orders.h"
+#include "launcher/probe/check/check_rank.h"
 #include "launcher/probe/library.h"
 #include "launcher/probe/orders.h"
 #include "launcher/probe/rank.h"
@@ -35,7 +38,14 @@ Status measure_raw(const Orders& orders) {
   return measure_all(*raw, orders);
 }
 
+Status check(std::span<const std::string> words) {
+  PACELINE_TRY_ASSIGN(const CheckOrders orders, parse_check_orders(words));
+  PACELINE_TRY_ASSIGN(Communicator world, Communicator::init());
+  return run_check(world, orders);
+}
+
 Status measure(std::span<const std::string> words) {
+  if (!words.empty() && words[0] == kCheckMode) return check(words.subspan(1));
   PACELINE_TRY_ASSIGN(const Orders orders, parse_orders(words));
   if (!orders.raw.empty()) return measure_raw(orders);
   PACELINE_TRY_ASSIGN(Communicator communicator, Communicator::init());
@@ -45,9 +55,10 @@ Status measure(std::span<const std::string> words) {
 }
 
 constexpr const char* kHelp =
-    "usage: paceline run -n N -- paceline-probe [name=value…]\n"
-    "A rank that measures an operation, as `paceline bench` orders it; by hand its lines are hard\n"
-    "to read. Without meeting=FILE ranks meet by the operations of what they measure.";
+    "usage: paceline run -n N -- paceline-probe [check] [name=value…]\n"
+    "A rank that measures an operation, as `paceline bench` orders it, or with the word check the\n"
+    "ways between hosts, as `paceline check` does; by hand its lines are hard to read. Without\n"
+    "meeting=FILE ranks meet by the operations of what they measure.";
 
 }  // namespace
 }  // namespace paceline::probe

@@ -1,0 +1,60 @@
+// What a host is and allows, as its kernel shows it.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace paceline::probe {
+
+inline constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
+
+/// Texts have no spaces, and are empty where the kernel does not tell; so are numbers 0, where
+/// nothing else is said.
+struct HostFacts {
+  std::string boot_id;  ///< the same one: the same kernel, so the hosts share its CPUs
+  int cpus_online = 0;
+  int cpus_allowed = 0;  ///< by affinity
+  double cpu_quota = 0;  ///< in CPUs; 0: none
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t memory_available_bytes = 0;
+  std::uint64_t memory_limit_bytes = kNoLimit;  ///< of the control groups
+  std::uint64_t pids_limit = kNoLimit;          ///< of the control groups
+  int numa_nodes = 0;
+  std::string numa_balancing;  ///< 0 or 1
+  std::string governor;        ///< of CPU 0
+  std::string smt;             ///< on, off, notsupported, …
+  std::string thp;             ///< always, madvise or never
+  std::uint64_t memlock_bytes = 0;
+  std::uint64_t open_files = 0;  ///< the hard limit
+  std::uint64_t shm_bytes = 0;
+  std::uint64_t shm_free_bytes = 0;
+  std::uint64_t receive_buffer_bytes = 0;  ///< the most that TCP gives a connection by itself
+  std::uint64_t send_buffer_bytes = 0;
+  std::string rdma_device;  ///< the first one
+  std::string device;       ///< of the network that was measured
+  std::string driver;       ///< of that device; empty: it is made of software
+  int mtu = 0;
+  std::int64_t rate_mbit = 0;  ///< as the device states it
+
+  /// What the link is rated at; nothing where it states no rate, or one that means nothing, as
+  /// devices made of software do.
+  std::optional<double> rating_bits_per_s() const;
+
+  bool operator==(const HostFacts&) const = default;
+};
+
+/// Reads /proc and /sys below `root`, which is empty but for tests; `device` is the network device.
+HostFacts read_host_facts(const std::string& root, const std::string& device);
+
+/// The device that has a numeric address; empty where none has.
+std::string device_of(const std::string& address);
+
+/// "name=value" words.
+std::string to_text(const HostFacts& facts);
+/// Words that are not known are passed over, values that are none, too.
+HostFacts parse_host_facts(std::string_view text);
+
+}  // namespace paceline::probe
