@@ -18,6 +18,7 @@ constexpr Command kCommands[] = {
     {"run", "start a program as N ranks and end with them", run_command},
     {"list", "your jobs on this host", list_command},
     {"cancel", "end one of them", cancel_command},
+    {"check", "which host, link or setting is bad", check_command},
     {"bench", "how fast operations are on this host", bench_command},
     {"tune", "measure once which methods are the fastest on this machine", tune_command},
     {"lab", "a cluster on this machine, to try jobs and trouble in", lab_command},

@@ -23,6 +23,7 @@ int list_command(std::span<const std::string> arguments);    ///< paceline list
 int cancel_command(std::span<const std::string> arguments);  ///< paceline cancel
 int bench_command(std::span<const std::string> arguments);   ///< paceline bench
 int tune_command(std::span<const std::string> arguments);    ///< paceline tune
+int check_command(std::span<const std::string> arguments);   ///< paceline check
 int lab_command(std::span<const std::string> arguments);     ///< paceline lab
 int info_command(std::span<const std::string> arguments);    ///< paceline info
 int agent_command(std::span<const std::string> arguments);   ///< paceline agent, for engines

@@ -255,13 +255,20 @@ std::string device_of(const std::string& address) {
   return name;
 }
 
+std::vector<std::pair<std::string, std::string>> to_pairs(const HostFacts& facts) {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  for (const Field& field : kFields) {
+    std::string value = printable(field.write(facts));
+    std::replace(value.begin(), value.end(), ' ', '_');
+    pairs.emplace_back(field.name, std::move(value));
+  }
+  return pairs;
+}
+
 std::string to_text(const HostFacts& facts) {
   std::string text;
-  for (const Field& field : kFields) {
-    std::string value = field.write(facts);
-    std::replace(value.begin(), value.end(), ' ', '_');
-    text.append(text.empty() ? "" : " ").append(field.name).append("=").append(printable(value));
-  }
+  for (const auto& [name, value] : to_pairs(facts))
+    text.append(text.empty() ? "" : " ").append(name).append("=").append(value);
   return text;
 }
 

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace paceline::probe {
 
@@ -52,7 +54,9 @@ HostFacts read_host_facts(const std::string& root, const std::string& device);
 /// The device that has a numeric address; empty where none has.
 std::string device_of(const std::string& address);
 
-/// "name=value" words.
+/// Names and values, in the order of the fields.
+std::vector<std::pair<std::string, std::string>> to_pairs(const HostFacts& facts);
+/// The same as "name=value" words.
 std::string to_text(const HostFacts& facts);
 /// Words that are not known are passed over, values that are none, too.
 HostFacts parse_host_facts(std::string_view text);

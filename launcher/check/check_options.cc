@@ -1,0 +1,152 @@
+#include "launcher/check/check_options.h"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+
+#include "comm/base/try.h"
+#include "launcher/options/nearest.h"
+#include "launcher/options/run_options.h"
+
+namespace paceline::launcher {
+namespace {
+
+constexpr std::string_view kHelp =
+    "usage: paceline check [-H a,b,… | --hostfile FILE] [options]\n"
+    "Says whether these hosts, and the ways between them, are fit for a job: which host, link or\n"
+    "setting is bad, with evidence. It sets no thresholds that you would have to know: links are\n"
+    "held against their peers, and against what they are rated at.\n"
+    "\n"
+    "Hosts (as for `paceline run`, one rank each; without any: this host alone)\n"
+    "  -H, --host A,B         Hosts\n"
+    "  --hostfile FILE        The same, a line each; slots do not matter\n"
+    "  --engine NAME          What starts agents there: ssh (default), slurm, mpirun, lab\n"
+    "  --launch-agent CMD, --ssh-args ARGS, --agent-path FILE, -x VAR[=VALUE]\n"
+    "Measurement\n"
+    "  --quick                Shorter flows, one way at a time: 8 hosts within a minute\n"
+    "Output\n"
+    "  --json FILE            All of it as one JSON document; - is standard output\n"
+    "  --from FILE            Judge such a document again, and measure nothing\n"
+    "  --verbose              Also the findings that are fine\n"
+    "  -h, --help             This page\n"
+    "\n"
+    "What it does: each host says what its kernel shows (CPUs, memory, NUMA, governor, SMT, huge\n"
+    "pages, limits, /dev/shm, control groups, socket buffers, MTU, NIC, clock), and what a thread\n"
+    "gets of its CPUs. Then disjoint pairs at the same time, round after round: latency, and\n"
+    "bandwidth each way. All pairs of up to 16 hosts; of n more, 2 log2 n rounds. What was slow "
+    "is\n"
+    "measured again, and the best counts. Then all-reduce among 2, 4, 8, … hosts.\n"
+    "\n"
+    "Verdict: OK; DEGRADED, naming host egress, host ingress, pair, or a host that is CPU-bound,\n"
+    "not link-bound; UNKNOWN where nothing can be said, as of two hosts whose links state no "
+    "rate.\n"
+    "\n"
+    "Exit code: 0 for OK; 1 for DEGRADED and for UNKNOWN, since nobody has shown that all is "
+    "well;\n"
+    "125 where it could not be checked: a mistake here, or a host that does not answer.\n"
+    "\n"
+    "Examples:\n"
+    "  paceline check --hostfile hosts --quick\n"
+    "  paceline check -H node[01-08] --json today.json && paceline run --hostfile hosts ./train\n"
+    "  paceline check --from today.json --verbose\n";
+
+// Shorter, one way at a time.
+constexpr probe::CheckOrders kQuick{.flow_ms = 400,
+                                    .ping_ms = 50,
+                                    .spin_ms = 300,
+                                    .reduce_ms = 200,
+                                    .again = 2,
+                                    .both_ways = false};
+
+enum class Use { kFlag, kValue, kForRun };
+
+struct Option {
+  std::string_view name;
+  Use use;
+  void (*take)(const std::string& value, CheckRequest& into) = nullptr;
+};
+
+constexpr Option kOptions[] = {
+    {"-H", Use::kForRun},
+    {"--host", Use::kForRun},
+    {"--hostfile", Use::kForRun},
+    {"--engine", Use::kForRun},
+    {"--launch-agent", Use::kForRun},
+    {"--ssh-args", Use::kForRun},
+    {"--agent-path", Use::kForRun},
+    {"-x", Use::kForRun},
+    {"--env", Use::kForRun},
+    {"--quick", Use::kFlag,
+     [](const std::string&, CheckRequest& into) {
+       into.quick = true;
+       into.orders = kQuick;
+     }},
+    {"--verbose", Use::kFlag, [](const std::string&, CheckRequest& into) { into.verbose = true; }},
+    {"--json", Use::kValue,
+     [](const std::string& value, CheckRequest& into) { into.json_file = value; }},
+    {"--from", Use::kValue,
+     [](const std::string& value, CheckRequest& into) { into.from_file = value; }},
+};
+
+Status wrong(const std::string& text) {
+  return Status(Code::kInvalidArgument, Scope::kOperation, text);
+}
+
+Result<const Option*> find_option(const std::string& name) {
+  std::vector<std::string> known{"--help"};
+  for (const Option& option : kOptions) {
+    if (option.name == name) return &option;
+    known.emplace_back(option.name);
+  }
+  if (!name.starts_with('-'))
+    return wrong(std::string("'").append(name).append(
+        "' is no option; hosts stand behind -H, or in a --hostfile"));
+  return wrong(std::string("'").append(name).append("' is not an option of paceline check") +
+               did_you_mean(name, known));
+}
+
+// Moves `arguments` behind the option and its value.
+Status take_option(std::span<const std::string>& arguments, CheckRequest& into) {
+  const std::string& word = arguments.front();
+  arguments = arguments.subspan(1);
+  const std::size_t equals = word.find('=');
+  const std::string name = word.substr(0, equals);
+  PACELINE_TRY_ASSIGN(const Option* const option, find_option(name));
+  std::optional<std::string> value;
+  if (equals != word.npos) value = word.substr(equals + 1);
+  if (option->use == Use::kFlag) {
+    if (value) return wrong(std::string("option ").append(name).append(" takes no value"));
+    option->take("", into);
+    return Status();
+  }
+  if (!value && !arguments.empty()) {
+    value = arguments.front();
+    arguments = arguments.subspan(1);
+  }
+  if (value.value_or("").empty())
+    return wrong(std::string("option ").append(name).append(" needs a value"));
+  if (option->use == Use::kValue) {
+    option->take(*value, into);
+  } else {
+    into.host_words.push_back(name);
+    into.host_words.push_back(*value);
+  }
+  return Status();
+}
+
+}  // namespace
+
+Result<CheckRequest> parse_check(std::span<const std::string> arguments) {
+  CheckRequest request;
+  while (!arguments.empty()) PACELINE_TRY(take_option(arguments, request));
+  if (!request.from_file.empty() && !request.host_words.empty())
+    return wrong("--from judges what was measured before; it takes no hosts");
+  std::vector<std::string> words = request.host_words;
+  words.insert(words.end(), {"--", "probe"});
+  PACELINE_TRY_ASSIGN(request.job, parse_run(words));
+  return request;
+}
+
+std::string check_help() { return std::string(kHelp); }
+
+}  // namespace paceline::launcher

@@ -1,0 +1,115 @@
+// paceline check: which host, link or setting is bad, before a job finds out.
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+
+#include <unistd.h>
+
+#include "comm/base/try.h"
+#include "launcher/check/check_json.h"
+#include "launcher/check/check_options.h"
+#include "launcher/check/check_report.h"
+#include "launcher/check/check_run.h"
+#include "launcher/check/host_rules.h"
+#include "launcher/check/verdict.h"
+#include "launcher/commands/command.h"
+#include "launcher/process/process.h"
+#include "launcher/process/system.h"
+
+namespace paceline::launcher {
+namespace {
+
+constexpr int kExitNotOk = 1;
+constexpr const char* kStandardOutput = "-";
+
+void print(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
+  std::fflush(stdout);
+}
+
+// One line that changes, for who looks on; nothing in a file.
+void show_progress(const std::string& what, int done, int all) {
+  if (::isatty(STDERR_FILENO) == 0) return;
+  std::fprintf(stderr, "\r%-60s\r",
+               (what + ", " + std::to_string(done + 1) + " of " + std::to_string(all)).c_str());
+}
+
+void end_progress() {
+  if (::isatty(STDERR_FILENO) != 0) std::fprintf(stderr, "\r%-60s\r", "");
+}
+
+// Where `paceline` itself lies, and with it what it starts.
+Result<std::string> folder_of_programs() {
+  std::error_code unreadable;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", unreadable);
+  if (unreadable)
+    return Status(Code::kUnavailable, Scope::kProcess,
+                  "cannot tell where paceline lies: " + unreadable.message());
+  return program.parent_path().string();
+}
+
+Result<probe::Measurements> read_measurements(const std::string& file) {
+  const std::string context = "--from " + file;
+  std::error_code unreadable;
+  if (!std::filesystem::exists(file, unreadable))
+    return Status(Code::kInvalidArgument, Scope::kOperation, context + ": there is no such file");
+  Result<probe::Measurements> measured = parse_check_json(read_file(file));
+  if (!measured.ok()) return measured.status().with_context(context);
+  return measured;
+}
+
+Result<probe::Measurements> measure(const CheckRequest& request) {
+  PACELINE_TRY_ASSIGN(const std::vector<std::string> hosts, hosts_to_check(request.job));
+  PACELINE_TRY_ASSIGN(const std::string folder, folder_of_programs());
+  PACELINE_TRY(adopt_orphans());
+  Result<probe::Measurements> measured = measure_hosts(request, hosts, folder, show_progress);
+  end_progress();
+  return measured;
+}
+
+Status write_json(const std::string& file, const std::string& document) {
+  struct Close {
+    void operator()(std::FILE* one) const { std::fclose(one); }
+  };
+  const std::unique_ptr<std::FILE, Close> out(std::fopen(file.c_str(), "we"));
+  if (!out || std::fputs(document.c_str(), out.get()) < 0 || std::fflush(out.get()) != 0)
+    return system_error("write '" + file + "', which --json names");
+  return Status();
+}
+
+Result<int> check(const CheckRequest& request) {
+  PACELINE_TRY_ASSIGN(
+      const probe::Measurements measured,
+      request.from_file.empty() ? measure(request) : read_measurements(request.from_file));
+  const Verdict verdict = judge(measured);
+  const std::vector<Finding> findings = find_on_hosts(measured);
+  const bool json_alone = request.json_file == kStandardOutput;
+  const std::string document =
+      request.json_file.empty() ? "" : check_json(measured, findings, verdict);
+  if (json_alone) {
+    print(document);
+  } else {
+    print(findings_text(findings, measured.hosts.size(), request.verbose) + links_text(measured) +
+          reductions_text(measured) + verdict_text(measured, verdict));
+    if (!document.empty()) PACELINE_TRY(write_json(request.json_file, document));
+  }
+  return verdict.state == CheckState::kOk ? 0 : kExitNotOk;
+}
+
+}  // namespace
+
+int check_command(std::span<const std::string> arguments) {
+  for (const std::string& word : arguments) {
+    if (word != "--help" && word != "-h") continue;
+    print(check_help());
+    return 0;
+  }
+  const Result<CheckRequest> request = parse_check(arguments);
+  if (!request.ok()) return complain(request.status().text() + "\nTry: paceline check --help");
+  const Result<int> code = check(*request);
+  return code.ok() ? *code : complain(code.status().text());
+}
+
+}  // namespace paceline::launcher
