@@ -34,6 +34,18 @@ struct Target {
   }
 };
 
+Result<int> living_host(const LabRecord& record, const std::string& name) {
+  const std::optional<int> host = find_lab_host(record.plan, name);
+  if (!host)
+    return Status(Code::kInvalidArgument, Scope::kOperation,
+                  "lab '" + record.plan.name + "' has no host '" + name + "'; it has h1 to " +
+                      lab_host(record.plan.hosts - 1));
+  if (state_of(record, *host) == HostState::kKilled)
+    return Status(Code::kUnavailable, Scope::kOperation,
+                  "host " + name + " has been killed; `paceline lab down` and `up` again");
+  return *host;
+}
+
 Status run_batch(const std::string& program, const std::string& package, const std::string& flag,
                  const Batch& batch) {
   PACELINE_TRY_ASSIGN(const std::string path, find_system_program(program, package));
@@ -65,6 +77,23 @@ Status set_rates(const Target& target, const LabFault& fault, RateOf rate_of) {
   }
   if (fault.egress) PACELINE_TRY(at_host(target, run_tc, egress));
   return fault.ingress ? at_switch(target, run_tc, ingress) : Status();
+}
+
+// What leaves each of the two hosts for the other; a direction is shaped where it is sent.
+Status slow_peer(const Target& target, const LabFault& fault) {
+  const LabPlan& plan = target.record.plan;
+  PACELINE_TRY_ASSIGN(const int peer, living_host(target.record, fault.peer));
+  const auto slow = [&](int from, int to) {
+    Batch batch;
+    for (const int rail : target.rails)
+      batch += shape_peer(lab_interface(rail),
+                          {.link_bits = plan.rates_bits[static_cast<std::size_t>(rail)],
+                           .peer = lab_address(to, rail),
+                           .peer_bits = fault.rate_bits});
+    return at_host({.record = target.record, .host = from, .rails = target.rails}, run_tc, batch);
+  };
+  if (fault.egress) PACELINE_TRY(slow(target.host, peer));
+  return fault.ingress ? slow(peer, target.host) : Status();
 }
 
 Status drop_oneway(const Target& target) {
@@ -118,6 +147,7 @@ Status heal(const Target& target, const Clock& clock) {
 Status act(const Target& target, LabAction action, const LabFault& fault, const Clock& clock) {
   switch (action) {
     case LabAction::kSlow:
+      if (!fault.peer.empty()) return slow_peer(target, fault);
       return set_rates(target, fault, [&fault](int) { return fault.rate_bits; });
     case LabAction::kCut:
       return at_switch(target, run_ip, set_ports(target.ports(), false));
@@ -158,15 +188,8 @@ Result<std::vector<int>> hosts_of(const LabRecord& record, const LabFault& fault
       if (state_of(record, host) != HostState::kKilled) hosts.push_back(host);
     return hosts;
   }
-  const std::optional<int> host = find_lab_host(record.plan, fault.host);
-  if (!host)
-    return Status(Code::kInvalidArgument, Scope::kOperation,
-                  "lab '" + record.plan.name + "' has no host '" + fault.host + "'; it has h1 to " +
-                      lab_host(record.plan.hosts - 1));
-  if (state_of(record, *host) == HostState::kKilled)
-    return Status(Code::kUnavailable, Scope::kOperation,
-                  "host " + fault.host + " has been killed; `paceline lab down` and `up` again");
-  return std::vector<int>{*host};
+  PACELINE_TRY_ASSIGN(const int host, living_host(record, fault.host));
+  return std::vector<int>{host};
 }
 
 }  // namespace

@@ -18,7 +18,8 @@ constexpr std::string_view kHelp =
     "                    [--ssh]\n"
     "       paceline lab list | down\n"
     "       paceline lab exec HOST -- PROGRAM [arguments…]\n"
-    "       paceline lab slow HOST RATE [--egress | --ingress]   |  drop HOST PERCENT\n"
+    "       paceline lab slow HOST RATE [--egress | --ingress] [--peer HOST]\n"
+    "       paceline lab drop HOST PERCENT\n"
     "       paceline lab cut | oneway | pause | resume | kill HOST  |  mtu HOST BYTES\n"
     "       paceline lab cpu HOST CPUS  |  heal [HOST]\n"
     "A lab is a cluster on this machine: hosts h1, h2, … with namespaces of their own (network,\n"
@@ -30,7 +31,8 @@ constexpr std::string_view kHelp =
     "           --rails 2 for a second network (eth1, at --rate2), --ssh for an sshd on each\n"
     "  exec     runs a program there, with this one's input, output, signals and exit code;\n"
     "           HOST 'switch' is the place in the middle, which reaches all hosts (10.77.0.254)\n"
-    "  slow     another rate for what a host sends (--egress), gets (--ingress), or both\n"
+    "  slow     another rate for what a host sends (--egress), gets (--ingress), or both;\n"
+    "           with --peer only of what goes to, or comes from, that other host\n"
     "  cut      its link is down        oneway  what it sends is lost, what it gets comes\n"
     "  drop     so much is lost         mtu     longer packets are lost without a word\n"
     "  pause    its processes stand     resume  they go on\n"
@@ -194,6 +196,11 @@ constexpr Option kOptions[] = {
        into.request.fault.egress = false;
        return Status();
      }},
+    {"--peer", true, is_slow,
+     [](const std::string& value, Reading& into) {
+       into.request.fault.peer = value;
+       return Status();
+     }},
 };
 
 Result<const Action*> find_action(const std::string& word) {
@@ -296,6 +303,8 @@ Result<LabRequest> parse_lab(std::span<const std::string> arguments) {
   PACELINE_TRY(take_rails(reading));
   PACELINE_TRY(is_exec ? take_command(arguments, reading.request) : take_words(*action, reading));
   const LabFault& fault = reading.request.fault;
+  if (!fault.peer.empty() && (fault.host.empty() || fault.host == fault.peer))
+    return wrong("--peer is another host than the one that is slowed, and goes with one host only");
   if (!fault.egress && !fault.ingress)
     return wrong("--egress and --ingress exclude each other; without both: both ways");
   return reading.request;

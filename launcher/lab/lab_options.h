@@ -39,6 +39,7 @@ struct LabFault {
   int cpu_thousandths = 0;     ///< cpu: of one CPU
   bool egress = true;          ///< slow: what the host sends
   bool ingress = true;         ///< slow: what it gets
+  std::string peer;            ///< slow: only between the two; empty: all that passes its links
   std::optional<int> rail;     ///< from 0; none: all rails
 };
 

@@ -1,6 +1,7 @@
 #include "launcher/lab/wiring.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace paceline::launcher {
 namespace {
@@ -16,6 +17,16 @@ constexpr std::int64_t kLeastBurst = 8 * 1024;
 constexpr std::int64_t kQueuesPerSecond = 100;
 constexpr std::int64_t kLeastQueue = 256 * 1024;
 constexpr int kWhole = 100'000;  // thousandths of a percent
+
+// A rate that no link of a lab reaches.
+constexpr std::int64_t kUnlimitedBits = 100'000'000'000;
+
+std::int64_t burst(std::int64_t rate_bits) {
+  return std::max(kLeastBurst, rate_bits / kBitsPerByte / kBurstsPerSecond);
+}
+std::int64_t queue(std::int64_t rate_bits) {
+  return std::max(kLeastQueue, rate_bits / kBitsPerByte / kQueuesPerSecond);
+}
 
 std::string table(const std::string& port, Filter filter) {
   constexpr const char* kNames[] = {"oneway_", "loss_", "long_"};
@@ -98,10 +109,31 @@ std::string set_port_mtu(std::span<const std::string> ports, int mtu) {
 std::string shape(const std::string& device, std::int64_t rate_bits) {
   const std::string replace = "qdisc replace dev " + device + " root ";
   if (rate_bits == 0) return replace + "noqueue\n";
-  const std::int64_t rate = rate_bits / kBitsPerByte;
   return replace + "tbf rate " + std::to_string(rate_bits) + "bit burst " +
-         std::to_string(std::max(kLeastBurst, rate / kBurstsPerSecond)) + " limit " +
-         std::to_string(std::max(kLeastQueue, rate / kQueuesPerSecond)) + "\n";
+         std::to_string(burst(rate_bits)) + " limit " + std::to_string(queue(rate_bits)) + "\n";
+}
+
+// Classes of a token bucket hierarchy under the link's own: 1:10 is all else, 1:20 is the peer's.
+// What the device had before is taken away first: a discipline of the same kind would keep its
+// classes.
+std::string shape_peer(const std::string& device, const PeerShape& rates) {
+  const std::int64_t link = rates.link_bits > 0 ? rates.link_bits : kUnlimitedBits;
+  std::string text = "qdisc replace dev " + device + " root noqueue\nqdisc replace dev " + device +
+                     " root handle 1: htb default 10\n";
+  const auto add = [&](const char* parent, const char* id, std::int64_t rate) {
+    text += "class add dev " + device + " parent " + parent + " classid " + id + " htb rate " +
+            std::to_string(rate) + "bit ceil " + std::to_string(rate) + "bit burst " +
+            std::to_string(burst(rate)) + " cburst " + std::to_string(burst(rate)) +
+            " quantum 1514\n";
+  };
+  add("1:", "1:1", link);
+  add("1:1", "1:10", link);
+  add("1:1", "1:20", rates.peer_bits);
+  for (const auto& [id, rate] : {std::pair("10", link), std::pair("20", rates.peer_bits)})
+    text += "qdisc add dev " + device + " parent 1:" + id + " bfifo limit " +
+            std::to_string(queue(rate)) + "\n";
+  return text + "filter add dev " + device + " parent 1: protocol ip prio 1 u32 match ip dst " +
+         rates.peer + "/32 flowid 1:20\n";
 }
 
 std::string drop_sent(const std::string& port) {

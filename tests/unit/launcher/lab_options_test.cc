@@ -89,6 +89,10 @@ TEST(LabOptions, TroubleRefuses) {
   EXPECT_EQ(refusal("slow h1 1mbit --egress --ingress"),
             "--egress and --ingress exclude each other; without both: both ways");
   EXPECT_EQ(refusal("drop h1 much"), "drop: 'much' is not a percentage from 0 to 100");
+  EXPECT_EQ(parsed("slow h1 5mbit --peer h2").fault.peer, "h2");
+  EXPECT_EQ(refusal("slow h1 5mbit --peer h1"), refusal("slow all 5mbit --peer h2"));
+  EXPECT_EQ(refusal("slow h1 5mbit --peer h1"),
+            "--peer is another host than the one that is slowed, and goes with one host only");
   EXPECT_EQ(refusal("slwo h1"), "a lab cannot 'slwo'; did you mean 'slow'?");
   EXPECT_EQ(refusal(""), "lab what? up, list, down or another");
 }

@@ -46,6 +46,16 @@ TEST(LabWiring, RatesAndTheirQueues) {
       << "a few packets fit at any rate";
 }
 
+TEST(LabWiring, APeerHasAQueueOfItsOwn) {
+  const std::string text =
+      shape_peer("eth0", {.link_bits = 100'000'000, .peer = "10.77.0.2", .peer_bits = 40'000'000});
+  EXPECT_EQ(text.find("qdisc replace dev eth0 root noqueue\n"), 0u) << "what was there has gone";
+  EXPECT_NE(text.find("classid 1:10 htb rate 100000000bit"), std::string::npos);
+  EXPECT_NE(text.find("classid 1:20 htb rate 40000000bit ceil 40000000bit burst 8192"),
+            std::string::npos);
+  EXPECT_NE(text.find("match ip dst 10.77.0.2/32 flowid 1:20\n"), std::string::npos);
+}
+
 TEST(LabWiring, Ports) {
   EXPECT_EQ(set_ports(kPorts, false), "link set h1e0 down\nlink set h1e1 down\n");
   EXPECT_EQ(set_port_mtu(kPorts, 900), "link set h1e0 mtu 900\nlink set h1e1 mtu 900\n");
