@@ -33,8 +33,10 @@ constexpr double kNearRating = 0.85;
 // by so much more than its peers.
 constexpr double kAlwaysReady = 0.8;
 constexpr double kMoreThanPeers = 0.25;
-// Less than this is the kernel's arithmetic.
-constexpr double kThrottled = 0.05;
+// Whose quota was used up in so many of its periods was held up by it.
+constexpr double kThrottled = 0.3;
+// With less of a CPU than this for a thread that never sleeps, a quota matters.
+constexpr double kWholeCpu = 0.92;
 
 std::string percent(double share) { return text("%.0f %%", 100 * share); }
 
@@ -158,7 +160,7 @@ class Judge {
       const std::vector<const Flow*> slow = slow_for_cpu(one_way_, host);
       const std::vector<const Flow*> both = slow_for_cpu(both_ways_, host);
       const std::optional<CpuUse> spin = spin_of(host);
-      const bool is_throttled = spin && spin->throttled >= kThrottled;
+      const bool is_throttled = spin && spin->throttled >= kThrottled && spin->busy < kWholeCpu;
       // A single flow may be slow because somebody else had the CPU for a moment.
       if (!is_throttled && slow.size() < 2 && both.size() < 2) continue;
       for (const Flow* flow : slow) unexplained_.erase({flow->from, flow->to});
@@ -174,8 +176,9 @@ class Judge {
 
   static std::string throttled_evidence(const CpuUse& spin) {
     return text(
-        "its control group's quota left a busy thread %.2f of a CPU, and held it for %.0f "
-        "%% of the time",
+        "its control group's quota leaves a busy thread %.2f of a CPU, and was used up in %.0f %% "
+        "of "
+        "its periods",
         spin.busy, 100 * spin.throttled);
   }
 

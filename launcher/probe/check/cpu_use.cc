@@ -36,18 +36,6 @@ std::vector<std::string> all_groups() {
   return folders;
 }
 
-double throttled_ns_in(const std::string& folder) {
-  const std::string text = read_kernel_file(folder + "/cpu.stat");
-  for (const std::string_view line : split_words(text, '\n')) {
-    const auto words = split_words(line, ' ');
-    if (words.size() != 2) continue;
-    const double number = parse_number<double>(words[1]).value_or(0);
-    if (words[0] == "throttled_time") return number;             // version 1
-    if (words[0] == "throttled_usec") return number * kNsPerUs;  // version 2
-  }
-  return 0;
-}
-
 // How long some thread of the group was ready and had no CPU: "some avg10=… total=MICROSECONDS".
 double pressure_ns_in(const std::string& folder) {
   constexpr std::string_view kTotal = "total=";
@@ -81,19 +69,38 @@ CpuMeter::CpuMeter(const Clock& clock) : clock_(clock), groups_(all_groups()), b
 
 CpuMeter::Reading CpuMeter::look() const {
   Reading reading{.moment = clock_.now(), .busy_ns = busy_ns(), .waiting_ns = waiting_ns(groups_)};
-  for (const std::string& group : groups_)
-    reading.throttled_ns = std::max(reading.throttled_ns, throttled_ns_in(group));
+  for (const std::string& group : groups_) reading.periods.push_back(periods_in(group));
   return reading;
+}
+
+CpuMeter::Periods CpuMeter::periods_in(const std::string& group) {
+  Periods periods;
+  const std::string text = read_kernel_file(group + "/cpu.stat");
+  for (const std::string_view line : split_words(text, '\n')) {
+    const auto words = split_words(line, ' ');
+    if (words.size() != 2) continue;
+    const double number = parse_number<double>(words[1]).value_or(0);
+    if (words[0] == "nr_periods") periods.all = number;
+    if (words[0] == "nr_throttled") periods.throttled = number;
+  }
+  return periods;
 }
 
 CpuUse CpuMeter::read() const {
   const Reading end = look();
   const auto wall = static_cast<double>((end.moment - begin_.moment).count());
   if (wall <= 0) return {};
-  const auto share = [wall](double ns) { return std::clamp(ns / wall, 0.0, 1.0); };
-  const double throttled = share(end.throttled_ns - begin_.throttled_ns);
-  return {.busy = share(end.busy_ns - begin_.busy_ns),
-          .waiting = std::max(share(end.waiting_ns - begin_.waiting_ns), throttled),
+  const auto share = [](double part, double all) {
+    return all > 0 ? std::clamp(part / all, 0.0, 1.0) : 0.0;
+  };
+  double throttled = 0;
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    const Periods& from = begin_.periods[i];
+    const Periods& to = end.periods[i];
+    throttled = std::max(throttled, share(to.throttled - from.throttled, to.all - from.all));
+  }
+  return {.busy = share(end.busy_ns - begin_.busy_ns, wall),
+          .waiting = share(end.waiting_ns - begin_.waiting_ns, wall),
           .throttled = throttled};
 }
 

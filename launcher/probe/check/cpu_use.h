@@ -10,8 +10,9 @@
 namespace paceline::probe {
 
 /// Who sleeps waits for the network; who is always busy or ready is bound by its CPUs. How long it
-/// was ready is told by /proc/thread-self/schedstat, or else by the pressure of its control group,
-/// or else known as far as it was throttled.
+/// was ready is told by /proc/thread-self/schedstat, or else by the pressure of its control group;
+/// a kernel may have neither, and then it is 0. How often the group's quota was used up is counted;
+/// for how long is not told exactly: the kernel adds it up for each CPU, and afterwards.
 class CpuMeter {
  public:
   /// Begins. `clock` is borrowed.
@@ -20,13 +21,18 @@ class CpuMeter {
   CpuUse read() const;
 
  private:
+  struct Periods {
+    double all = 0;
+    double throttled = 0;
+  };
   struct Reading {
     TimePoint moment;
     double busy_ns = 0;
     double waiting_ns = 0;
-    double throttled_ns = 0;
+    std::vector<Periods> periods;  // of each group
   };
   Reading look() const;
+  static Periods periods_in(const std::string& group);
 
   const Clock& clock_;
   const std::vector<std::string> groups_;  // folders, from this process's own group upwards

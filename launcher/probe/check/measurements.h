@@ -13,11 +13,11 @@
 
 namespace paceline::probe {
 
-/// How a thread spent its time, as shares of the wall time.
+/// How a thread spent its time.
 struct CpuUse {
-  double busy = 0;       ///< on a CPU
-  double waiting = 0;    ///< ready, but without a CPU: others had it, or a quota was used up
-  double throttled = 0;  ///< its control group's quota was used up
+  double busy = 0;       ///< on a CPU: a share of the wall time
+  double waiting = 0;    ///< the same, ready but without one: others had it, or a quota was used up
+  double throttled = 0;  ///< in how many of its periods its control group's quota was used up
 
   bool operator==(const CpuUse&) const = default;
 };

@@ -13,6 +13,11 @@ namespace {
 // A healthy flow is hardly ever slower than this, compared with the others; a verdict asks for
 // more.
 constexpr double kSlow = 0.92;
+// Chance does not slow a flow twice by the same.
+constexpr double kAlike = 0.95;
+// Nor does it slow so many of a host's flows, where there are several.
+constexpr double kMostOfThem = 0.75;
+constexpr int kSeveral = 4;
 
 Round tournament_round(int hosts, int round) {
   const int players = hosts + hosts % 2;  // with an odd number one rests: it meets the last
@@ -30,24 +35,67 @@ Round tournament_round(int hosts, int round) {
   return pairs;
 }
 
-std::set<Pair> slow_pairs(const Measurements& measured) {
-  std::map<Pair, double> best;  // by direction
-  for (const Flow& flow : measured.flows) {
-    if (flow.both_ways) continue;
-    double& known = best[{flow.from, flow.to}];
-    known = std::max(known, flow.bits_per_s);
+// What was measured from one host to another, the best first.
+using Rates = std::vector<double>;
+// A direction: who sends, and who gets.
+using Rating = std::map<Pair, Rates>;
+
+Rating rates_of(const Measurements& measured) {
+  Rating rates;
+  for (const Flow& flow : measured.flows)
+    if (!flow.both_ways) rates[{flow.from, flow.to}].push_back(flow.bits_per_s);
+  for (auto& [direction, of_it] : rates) std::sort(of_it.rbegin(), of_it.rend());
+  return rates;
+}
+
+// How many of a host's flows, one way, are slow.
+struct Share {
+  int slow = 0;
+  int all = 0;
+
+  // Then they bear each other out.
+  bool is_most() const { return all >= kSeveral && slow >= kMostOfThem * all; }
+};
+
+class SlowFlows {
+ public:
+  explicit SlowFlows(const Measurements& measured) : rates_(rates_of(measured)) {
+    std::vector<double> best;
+    for (const auto& [direction, rates] : rates_) best.push_back(rates.front());
+    slow_ = kSlow * quantile(best, 0.5);
+    for (const auto& [direction, rates] : rates_)
+      for (Share* share : {&sent_[direction.first], &got_[direction.second]})
+        ++share->all, share->slow += rates.front() < slow_;
   }
-  std::vector<double> rates;
-  for (const auto& [direction, rate] : best) rates.push_back(rate);
-  const double slow = kSlow * quantile(rates, 0.5);
-  std::set<Pair> pairs;
-  for (const auto& [direction, rate] : best)
-    if (rate < slow) pairs.insert(std::minmax(direction.first, direction.second));
-  for (const Broken& broken : measured.broken) {
-    const bool came_later =
-        best.contains({broken.from, broken.to}) && best.contains({broken.to, broken.from});
-    if (!came_later) pairs.insert(std::minmax(broken.from, broken.to));
+
+  bool came(int from, int to) const { return rates_.contains({from, to}); }
+
+  std::set<Pair> doubtful_pairs() const {
+    std::set<Pair> pairs;
+    for (const auto& [direction, rates] : rates_)
+      if (rates.front() < slow_ && !is_sure(direction, rates))
+        pairs.insert(std::minmax(direction.first, direction.second));
+    return pairs;
   }
+
+ private:
+  bool is_sure(const Pair& direction, const Rates& rates) const {
+    const bool came_again = rates.size() > 1 && rates[1] > kAlike * rates[0];
+    return came_again || sent_.at(direction.first).is_most() || got_.at(direction.second).is_most();
+  }
+
+  const Rating rates_;
+  double slow_ = 0;
+  std::map<int, Share> sent_;
+  std::map<int, Share> got_;
+};
+
+std::set<Pair> doubtful_pairs(const Measurements& measured) {
+  const SlowFlows flows(measured);
+  std::set<Pair> pairs = flows.doubtful_pairs();
+  for (const Broken& broken : measured.broken)
+    if (!flows.came(broken.from, broken.to) || !flows.came(broken.to, broken.from))
+      pairs.insert(std::minmax(broken.from, broken.to));
   return pairs;
 }
 
@@ -74,7 +122,7 @@ std::vector<Round> first_rounds(int hosts) {
 }
 
 std::vector<Round> rounds_again(const Measurements& measured, int most) {
-  const std::set<Pair> slow = slow_pairs(measured);
+  const std::set<Pair> slow = doubtful_pairs(measured);
   std::map<int, int> pairs_of;
   for (const auto& [a, b] : slow) ++pairs_of[a], ++pairs_of[b];
   std::vector<Pair> order(slow.begin(), slow.end());

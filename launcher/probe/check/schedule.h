@@ -29,8 +29,9 @@ inline constexpr int kAllPairsUpTo = 16;
 /// The first rounds of a check.
 std::vector<Round> first_rounds(int hosts);
 
-/// Those in which something was slow or did not come, again: at most `most` rounds, the ones that
-/// stand alone first, since the others bear each other out.
+/// Those in which something was slow, or did not come, and might do better: it was not as slow
+/// before, and not most of what a host sends or gets is slow. At most `most` rounds, with the pairs
+/// first that stand alone.
 std::vector<Round> rounds_again(const Measurements& measured, int most);
 
 /// ceil(log2 n); 0 for one host.
