@@ -1,0 +1,58 @@
+#include "launcher/check/check_json.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/launcher/planted_check.h"
+
+namespace paceline::launcher {
+namespace {
+
+std::string refusal(const std::string& text) {
+  const Result<probe::Measurements> measured = parse_check_json(text);
+  return measured.ok() ? "accepted" : measured.status().text();
+}
+
+TEST(CheckJson, WhatWasMeasuredComesBack) {
+  probe::Measurements measured = PlantedWorld({.hosts = 5, .egress = 2, .level = 0.4}, 1).measure();
+  measured.facts[1].governor = "powersave";
+  measured.flows[0].both_ways = true;
+  measured.latencies.push_back(
+      {.round = 1, .from = 0, .to = 1, .best_us = 9, .median_us = 12, .clock_offset_us = -3});
+  measured.broken.push_back({.round = 1, .from = 3, .to = 4, .why = "no \"answer\"\n"});
+  measured.reductions.push_back(
+      {.hosts = 4, .bytes = 1024, .time_us = 7.5, .wrong = 1, .wire_bits_per_s = 1e6});
+  measured.notes.emplace_back("all-reduce is not measured");
+  const std::string document = check_json(measured, find_on_hosts(measured), judge(measured));
+  const Result<probe::Measurements> read = parse_check_json(document);
+  ASSERT_TRUE(read.ok()) << read.status().text();
+  EXPECT_EQ(*read, measured);
+  EXPECT_EQ(judge(*read), judge(measured));
+  EXPECT_NE(document.find("\"host egress\""), std::string::npos);
+}
+
+TEST(CheckJson, AnythingElseIsRefused) {
+  EXPECT_EQ(refusal(""), "it is no JSON document");
+  EXPECT_EQ(refusal("[]"), "it is no JSON document");
+  const std::string other = "it is not what `paceline check --json` of this version writes";
+  EXPECT_EQ(refusal("{}"), other);
+  EXPECT_EQ(refusal(R"({"paceline_check": "1"})"), other);
+  EXPECT_NE(refusal(R"({"paceline_check": 1})"), "accepted");
+  EXPECT_NE(refusal(R"({"paceline_check": 1, "measurements": {"hosts": 3}})"), "accepted");
+}
+
+TEST(CheckJson, HostsThatAreNotThere) {
+  const std::string begin = R"({"paceline_check": 1, "measurements": {"hosts":)";
+  const std::string host = R"([{"name": "a", "facts": {}}], "latencies": [], "broken": [], )";
+  const std::string end = R"("all_reduce": [], "notes": [], )";
+  EXPECT_EQ(refusal(begin + host + end + R"("flows": [], "cpus": []}})"), "accepted");
+  EXPECT_EQ(refusal(begin + host + end + R"("flows": [], "cpus": [{"host": 1, "use": {}}]}})"),
+            "it has measurements of hosts that it does not name");
+  EXPECT_EQ(refusal(begin + host + end + R"("cpus": [], "flows": [{"round": 0, "from": 0,
+              "to": -1, "bits_per_s": 1, "sender": {}, "receiver": {}}]}})"),
+            "it has measurements of hosts that it does not name");
+}
+
+}  // namespace
+}  // namespace paceline::launcher

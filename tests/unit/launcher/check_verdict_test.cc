@@ -1,0 +1,202 @@
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "launcher/check/check_json.h"
+#include "launcher/check/verdict.h"
+#include "launcher/process/system.h"
+#include "tests/unit/launcher/planted_check.h"
+
+namespace paceline::launcher {
+namespace {
+
+constexpr int kTrials = 200;
+constexpr double kLevels[] = {0.7, 0.4};
+
+Verdict verdict_of(const PlantedCheck& planted, std::uint64_t seed = 1) {
+  return judge(PlantedWorld(planted, seed).measure());
+}
+
+// `paceline check --quick --json` of 8 healthy lab hosts with links of 100 Mbit/s, on 2 cores that
+// others kept busy at the time; the hosts' facts and what follows from measurements are left out.
+const probe::Measurements& recorded() {
+  static const probe::Measurements measured = [] {
+    const std::string file = PACELINE_RECORDED "/check_of_8_hosts.json";
+    return parse_check_json(read_file(file)).value();
+  }();
+  return measured;
+}
+
+Verdict recorded_verdict(const PlantedCheck& planted, std::uint64_t seed) {
+  return judge(PlantedWorld(planted, seed, &recorded()).measure());
+}
+
+// Whom a verdict blames, and of what: "n2 host egress".
+std::vector<std::string> blamed(const Verdict& verdict, int hosts) {
+  std::vector<std::string> names;
+  for (int host = 0; host < hosts; ++host) names.push_back("n" + std::to_string(host));
+  std::vector<std::string> all;
+  for (const Blame& blame : verdict.blames)
+    all.push_back(subject_of(blame, names).append(" ").append(name(blame.fault)));
+  return all;
+}
+
+using Expected = std::vector<std::string>;
+
+// How many of the trials blame just what was planted. `plant` also says what that is.
+int right_trials(const std::function<std::string(PlantedCheck&, Random&)>& plant) {
+  int right = 0;
+  for (std::uint64_t seed = 0; seed < kTrials; ++seed) {
+    Random random(seed);
+    PlantedCheck planted{.level = kLevels[seed % 2]};
+    const std::string expected = plant(planted, random);
+    const Verdict verdict = recorded_verdict(planted, seed);
+    const bool is_right = blamed(verdict, planted.hosts) == Expected{expected};
+    if (!is_right) std::printf("seed %d: not %s alone\n", static_cast<int>(seed), expected.c_str());
+    right += is_right;
+  }
+  return right;
+}
+
+std::string host_of(int host) { return "n" + std::to_string(host); }
+int any_host(Random& random, const PlantedCheck& planted) {
+  return static_cast<int>(random.below(static_cast<std::uint64_t>(planted.hosts)));
+}
+
+TEST(CheckVerdict, RecordedHostsAreHealthy) {
+  const Verdict verdict = judge(recorded());
+  EXPECT_EQ(verdict.state, CheckState::kOk);
+  EXPECT_NEAR(verdict.expected_bits_per_s, 95.6e6, 0.1e6);
+}
+
+TEST(CheckVerdict, HealthyHostsAreHardlyEverBlamed) {
+  int alarms = 0;
+  for (std::uint64_t seed = 0; seed < kTrials; ++seed)
+    alarms += recorded_verdict({}, seed).state != CheckState::kOk;
+  EXPECT_LE(alarms, kTrials / 100);
+}
+
+TEST(CheckVerdict, ASlowEgressIsNamed) {
+  EXPECT_GE(right_trials([](PlantedCheck& planted, Random& random) {
+              planted.egress = any_host(random, planted);
+              return host_of(planted.egress) + " host egress";
+            }),
+            0.95 * kTrials);
+}
+
+TEST(CheckVerdict, ASlowIngressIsNamed) {
+  EXPECT_GE(right_trials([](PlantedCheck& planted, Random& random) {
+              planted.ingress = any_host(random, planted);
+              return host_of(planted.ingress) + " host ingress";
+            }),
+            0.95 * kTrials);
+}
+
+TEST(CheckVerdict, ASlowPairIsNamed) {
+  EXPECT_GE(right_trials([](PlantedCheck& planted, Random& random) {
+              const int a = any_host(random, planted);
+              const int b = (a + 1 + static_cast<int>(random.below(7))) % planted.hosts;
+              planted.pair = probe::Pair(std::min(a, b), std::max(a, b));
+              return host_of(planted.pair->first) + " <-> " + host_of(planted.pair->second) +
+                     " pair";
+            }),
+            0.95 * kTrials);
+}
+
+TEST(CheckVerdict, AHostThatWaitsForItsCpuIsNotCalledSlowOnTheWire) {
+  EXPECT_GE(right_trials([](PlantedCheck& planted, Random& random) {
+              planted.cpu = any_host(random, planted);
+              return host_of(planted.cpu) + " CPU-bound, not link-bound";
+            }),
+            0.95 * kTrials);
+}
+
+TEST(CheckVerdict, ManyHostsWithoutAllPairs) {
+  EXPECT_EQ(verdict_of({.hosts = 100}).state, CheckState::kOk);
+  const Expected egress{"n41 host egress"};
+  EXPECT_EQ(blamed(verdict_of({.hosts = 100, .egress = 41, .level = 0.7}), 100), egress);
+  const Expected ingress{"n7 host ingress"};
+  EXPECT_EQ(blamed(verdict_of({.hosts = 37, .ingress = 7, .level = 0.4}), 37), ingress);
+}
+
+TEST(CheckVerdict, FewHosts) {
+  EXPECT_EQ(verdict_of({.hosts = 3}).state, CheckState::kOk);
+  EXPECT_EQ(blamed(verdict_of({.hosts = 3, .hiccups = 0, .egress = 2, .level = 0.7}), 3),
+            Expected{"n2 host egress"});
+  EXPECT_EQ(
+      blamed(verdict_of({.hosts = 4, .hiccups = 0, .pair = probe::Pair(1, 3), .level = 0.7}), 4),
+      Expected{"n1 <-> n3 pair"});
+}
+
+TEST(CheckVerdict, OneHostHasNoLinks) {
+  const Verdict verdict = verdict_of({.hosts = 1});
+  EXPECT_EQ(verdict.state, CheckState::kOk);
+  EXPECT_EQ(verdict.expected_bits_per_s, 0);
+}
+
+TEST(CheckVerdict, TwoHostsHaveNoPeers) {
+  EXPECT_EQ(verdict_of({.hosts = 2, .hiccups = 0}).state, CheckState::kUnknown);
+  const Verdict one_way = verdict_of({.hosts = 2, .hiccups = 0, .egress = 0, .level = 0.4});
+  EXPECT_EQ(one_way.state, CheckState::kDegraded) << "each way is the other's peer";
+  EXPECT_EQ(blamed(one_way, 2), Expected{"n0 -> n1 pair"});
+}
+
+TEST(CheckVerdict, ARatingJudgesWherePeersCannot) {
+  EXPECT_EQ(verdict_of({.hosts = 2, .rate = 94e6, .hiccups = 0, .rated_mbit = 100}).state,
+            CheckState::kOk);
+  const Verdict slow = verdict_of({.hosts = 8, .rate = 40e6, .rated_mbit = 100});
+  EXPECT_EQ(slow.state, CheckState::kDegraded);
+  EXPECT_EQ(blamed(slow, 8), Expected{"all hosts all links"});
+}
+
+TEST(CheckVerdict, RatesAllOverThePlaceSayNothing) {
+  const Verdict verdict = verdict_of({.noise = 0.3});
+  EXPECT_EQ(verdict.state, CheckState::kUnknown);
+  EXPECT_TRUE(verdict.blames.empty());
+  EXPECT_EQ(verdict.reasons.size(), 1u);
+}
+
+TEST(CheckVerdict, TwoThingsAtOnce) {
+  const Verdict verdict = verdict_of({.egress = 2, .pair = probe::Pair(4, 6), .level = 0.4});
+  EXPECT_EQ(blamed(verdict, 8), (Expected{"n2 host egress", "n4 <-> n6 pair"}));
+  const Verdict link = verdict_of({.egress = 5, .ingress = 5, .level = 0.7});
+  auto both = blamed(link, 8);
+  std::sort(both.begin(), both.end());
+  EXPECT_EQ(both, (Expected{"n5 host egress", "n5 host ingress"}));
+}
+
+TEST(CheckVerdict, AWayThatIsBroken) {
+  probe::Measurements measured = PlantedWorld({.hiccups = 0}, 1).measure();
+  const auto touches = [](int host) {
+    return [host](const probe::Flow& flow) { return flow.from == host || flow.to == host; };
+  };
+  probe::Measurements pair = measured;
+  std::erase_if(pair.flows, [](const probe::Flow& flow) {
+    return probe::Pair(std::minmax(flow.from, flow.to)) == probe::Pair(1, 2);
+  });
+  pair.broken.push_back({.round = 1, .from = 2, .to = 1, .why = "no answer"});
+  EXPECT_EQ(blamed(judge(pair), 8), Expected{"n1 <-> n2 pair broken"});
+  measured.broken = pair.broken;
+  EXPECT_EQ(judge(measured).state, CheckState::kOk) << "it worked when it was tried again";
+  std::erase_if(measured.flows, touches(1));
+  measured.broken.push_back({.round = 2, .from = 1, .to = 5, .why = "no answer"});
+  EXPECT_EQ(blamed(judge(measured), 8), Expected{"n1 host unreachable"});
+}
+
+TEST(CheckVerdict, LinksFasterThanCpusAreNotKnown) {
+  probe::Measurements measured =
+      PlantedWorld({.rate = 30e9, .hiccups = 0, .rated_mbit = 100'000}, 1).measure();
+  for (probe::Flow& flow : measured.flows) flow.sender = {.busy = 0.99};
+  const Verdict verdict = judge(measured);
+  EXPECT_EQ(verdict.state, CheckState::kUnknown);
+  EXPECT_TRUE(verdict.blames.empty()) << "no host is worse than the others";
+  EXPECT_EQ(verdict.reasons.size(), 2u);
+}
+
+}  // namespace
+}  // namespace paceline::launcher
