@@ -23,7 +23,7 @@ namespace paceline::launcher {
 namespace {
 
 // Rank 0 says something at every step, and each step has deadlines of its own within this.
-constexpr Duration kSilence = std::chrono::seconds(150);
+constexpr Duration kSilence = std::chrono::seconds(100);
 
 // It is read twice, here and by the run.
 Result<std::string> read_hostfile(const std::string& file) {
@@ -99,7 +99,7 @@ Result<probe::Measurements> measure_hosts(const CheckRequest& request,
   const std::optional<int> status = ends.front().wait_status;
   if (!status)
     return Status(Code::kTimeout, Scope::kOperation,
-                  "the measuring ranks have said nothing for 150 s, and were ended");
+                  "the measuring ranks have said nothing for 100 s, and were ended");
   if (*status != 0)
     return Status(Code::kUnavailable, Scope::kOperation,
                   "the hosts could not be checked: the measuring ranks have failed");

@@ -226,14 +226,16 @@ Opinion nic_rate(const Case& at) {
   };
   const bool means_nothing = at.facts.driver.empty() || at.facts.rate_mbit <= 0;
   return {.found = means_nothing ? "not stated" : rated(at.facts.rate_mbit),
-          .expected = rated(usual).append(", as most hosts"),
+          .expected = means_nothing ? "as that of most hosts, where it is stated"
+                                    : rated(usual).append(", as most hosts"),
           .fine = means_nothing || at.facts.rate_mbit >= usual,
           .why = "the link came up slower than it should",
           .advice = "look at the cable, the transceiver and the switch's port (ethtool DEVICE)"};
 }
 
 Opinion clock_offset(const Case& at) {
-  return {.found = text("%+.3f ms", at.clock_us / 1000),
+  const double tenths_ms = std::round(at.clock_us / 100);
+  return {.found = tenths_ms == 0 ? "0.0 ms" : text("%+.1f ms", tenths_ms / 10),
           .expected = text("within %.0f ms of the first host's", kClockUs / 1000),
           .fine = std::abs(at.clock_us) <= kClockUs,
           .why = "logs and traces of several hosts cannot be put in order",

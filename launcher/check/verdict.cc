@@ -161,27 +161,34 @@ class Judge {
     for (int host = 0; host < hosts(); ++host) {
       const std::vector<const Flow*> slow = slow_for_cpu(one_way_, host);
       const std::vector<const Flow*> both = slow_for_cpu(both_ways_, host);
-      const std::optional<CpuUse> spin = spin_of(host);
-      const bool is_throttled = spin && spin->throttled >= kThrottled && spin->busy < kWholeCpu;
+      const std::string quota = quota_evidence(host);
       // A single flow may be slow because somebody else had the CPU for a moment.
-      if (!is_throttled && slow.size() < 2 && both.size() < 2) continue;
+      if (quota.empty() && slow.size() < 2 && both.size() < 2) continue;
       for (const Flow* flow : slow) unexplained_.erase({flow->from, flow->to});
-      blame({.fault = Fault::kCpuBound,
-             .host = host,
-             .found_bits_per_s = median_rate(slow.empty() ? both : slow),
-             .evidence = is_throttled ? throttled_evidence(*spin)
-                                      : std::string("its thread was busy or waiting for a CPU ")
-                                            .append(percent(ready_at(slow, both, host)))
-                                            .append(" of the time")});
+      Blame bound{.fault = Fault::kCpuBound, .host = host};
+      bound.found_bits_per_s = median_rate(slow.empty() ? both : slow);
+      bound.evidence = quota;
+      if (quota.empty())
+        bound.evidence = std::string("its thread was busy or waiting for a CPU ")
+                             .append(percent(ready_at(slow, both, host)))
+                             .append(" of the time");
+      blame(std::move(bound));
     }
   }
 
-  static std::string throttled_evidence(const CpuUse& spin) {
-    return text(
-        "its control group's quota leaves a busy thread %.2f of a CPU, and was used up in %.0f %% "
-        "of "
-        "its periods",
-        spin.busy, 100 * spin.throttled);
+  // Where a quota holds up a thread that never sleeps: as was seen, or, where others on the machine
+  // left it less than that at the time, as the kernel says. Empty where it does not.
+  std::string quota_evidence(int host) const {
+    const std::optional<CpuUse> spin = spin_of(host);
+    if (spin && spin->throttled >= kThrottled && spin->busy < kWholeCpu)
+      return text(
+          "its control group's quota leaves a busy thread %.2f of a CPU (used up in %.0f %% "
+          "of its periods)",
+          spin->busy, 100 * spin->throttled);
+    const auto at = static_cast<std::size_t>(host);
+    const double quota = at < measured_.facts.size() ? measured_.facts[at].cpu_quota : 0;
+    if (quota <= 0 || quota >= kWholeCpu) return "";
+    return text("its control group's quota is %.2f CPUs, less than one thread can use", quota);
   }
 
   static double ready_at(const std::vector<const Flow*>& slow, const std::vector<const Flow*>& both,

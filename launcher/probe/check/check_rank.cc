@@ -28,7 +28,7 @@ namespace paceline::probe {
 namespace {
 
 // A round takes some seconds at most, whatever breaks in it.
-constexpr std::chrono::milliseconds kPatience = std::chrono::seconds(90);
+constexpr std::chrono::milliseconds kPatience = std::chrono::seconds(30);
 constexpr std::chrono::milliseconds kReductionPatience = std::chrono::seconds(30);
 constexpr int kOperationsInTime = 4;  // of the longest all-reduce
 constexpr const char* kAloneAddress = "127.0.0.1";

@@ -108,7 +108,33 @@ def round_trips(address, number):
     print(min(times))
 
 
+def stream_echo():
+    """The other end of stream_round_trips(), to its end."""
+    with socket.create_server(("", PORT)) as server:
+        server.settimeout(30)
+        ready()
+        connection, _ = server.accept()
+    with connection:
+        connection.settimeout(30)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        while message := connection.recv(8):
+            connection.sendall(message)
+
+
+def stream_round_trips(address, number=2000):
+    """The median of so many over one connection, in seconds."""
+    times = []
+    with socket.create_connection((address, PORT), timeout=30) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for _ in range(int(number)):
+            begin = time.monotonic()
+            connection.sendall(b"12345678")
+            connection.recv(8)
+            times.append(time.monotonic() - begin)
+    print(sorted(times)[len(times) // 2])
+
+
 if __name__ == "__main__":
     {function.__name__: function for function in (
-        receive, send, count, datagrams, echo, round_trips)}[
+        receive, send, count, datagrams, echo, round_trips, stream_echo, stream_round_trips)}[
         sys.argv[1]](*sys.argv[2:])

@@ -116,6 +116,16 @@ TEST(CheckVerdict, AHostThatWaitsForItsCpuIsNotCalledSlowOnTheWire) {
             0.95 * kTrials);
 }
 
+TEST(CheckVerdict, AQuotaIsBelievedWhereABusyMachineHidesIt) {
+  probe::Measurements measured = PlantedWorld({.hiccups = 0}, 1).measure();
+  for (probe::Spin& spin : measured.spins) spin.cpu = {.busy = 0.5, .waiting = 0.5};
+  EXPECT_EQ(judge(measured).state, CheckState::kOk) << "all of them have as little";
+  measured.facts[3].cpu_quota = 1.5;
+  EXPECT_EQ(judge(measured).state, CheckState::kOk) << "one thread does not use it up";
+  measured.facts[3].cpu_quota = 0.7;
+  EXPECT_EQ(blamed(judge(measured), 8), Expected{"n3 CPU-bound, not link-bound"});
+}
+
 TEST(CheckVerdict, ManyHostsWithoutAllPairs) {
   EXPECT_EQ(verdict_of({.hosts = 100}).state, CheckState::kOk);
   const Expected egress{"n41 host egress"};
