@@ -146,7 +146,7 @@ std::string findings_text(const std::vector<Finding>& findings, std::size_t host
   for (const Group& group : groups) {
     const Finding& one = *group.finding;
     lines += text("  %-16s %-15s %-20s %s\n", hosts_of(group, hosts).c_str(), one.what.c_str(),
-                  one.found.c_str(), one.expected.c_str());
+                  printable(one.found).c_str(), printable(one.expected).c_str());
     if (one.fine) continue;
     lines += text("  %-16s why: %s\n", "", one.why.c_str());
     lines += text("  %-16s do:  %s\n", "", one.advice.c_str());
@@ -183,23 +183,24 @@ std::string reductions_text(const Measurements& measured) {
 
 std::string verdict_text(const Measurements& measured, const Verdict& verdict) {
   std::string lines;
-  for (const std::string& note : measured.notes) lines += text("note: %s\n", note.c_str());
+  for (const std::string& note : measured.notes)
+    lines.append("note: ").append(printable(note)).append("\n");
   lines += text("verdict: %s", std::string(name(verdict.state)).c_str());
   if (verdict.expected_bits_per_s > 0)
     lines += text(", links reach %s (median; spread %.1f %%)",
                   rate_text(verdict.expected_bits_per_s).c_str(), 100 * verdict.spread);
   if (measured.hosts.size() == 1) lines += ", one host has no links";
   lines += '\n';
-  for (const std::string& reason : verdict.reasons) lines.append("  ").append(reason).append("\n");
   for (const Blame& blame : verdict.blames) {
     lines.append("  ")
         .append(printable(subject_of(blame, measured.hosts)))
         .append(": ")
         .append(name(blame.fault));
     if (blame.found_bits_per_s > 0) lines.append(", ").append(rate_text(blame.found_bits_per_s));
-    if (!blame.evidence.empty()) lines.append("; ").append(blame.evidence);
+    if (!blame.evidence.empty()) lines.append("; ").append(printable(blame.evidence));
     lines += '\n';
   }
+  for (const std::string& reason : verdict.reasons) lines.append("  ").append(reason).append("\n");
   return lines;
 }
 

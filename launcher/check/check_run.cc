@@ -28,10 +28,13 @@ constexpr Duration kSilence = std::chrono::seconds(100);
 // It is read twice, here and by the run.
 Result<std::string> read_hostfile(const std::string& file) {
   std::error_code unreadable;
-  if (!std::filesystem::is_regular_file(file, unreadable))
+  const bool is_file = std::filesystem::is_regular_file(file, unreadable);
+  if (!is_file)
     return Status(Code::kInvalidArgument, Scope::kOperation,
-                  std::string("cannot read the hostfile '").append(file).append("': it is ") +
-                      (unreadable ? unreadable.message() : std::string("no file")));
+                  std::string("cannot read the hostfile '")
+                      .append(file)
+                      .append("': ")
+                      .append(unreadable ? unreadable.message() : "it is no ordinary file"));
   return read_file(file);
 }
 

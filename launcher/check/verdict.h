@@ -50,7 +50,7 @@ struct Blame {
 
 struct Verdict {
   CheckState state{};
-  std::vector<Blame> blames;         ///< worst first, where it is kDegraded
+  std::vector<Blame> blames;         ///< where it is kDegraded; what explains most comes first
   std::vector<std::string> reasons;  ///< why it is not known, or what limits what is
   double expected_bits_per_s = 0;    ///< of a flow; 0: there are none
   double spread = 0;  ///< of the flows around it, as a share of it: 1.48 times the median deviation
