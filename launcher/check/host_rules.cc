@@ -58,8 +58,7 @@ struct Case {
   }
 };
 
-// What a rule makes of a host; `fine` is decided first, and why and what to do are said only where
-// it is not.
+// What a rule makes of a host.
 struct Opinion {
   std::string found;
   std::string expected;
@@ -176,7 +175,7 @@ Opinion memlock(const Case& at) {
   return {.found = size_text(at.facts.memlock_bytes),
           .expected = matters ? "unlimited" : "anything: there is no RDMA device",
           .fine = !matters || at.facts.memlock_bytes == kNoLimit,
-          .why = std::string(at.facts.rdma_device).append(" locks the memory that it sends from"),
+          .why = "an RDMA device locks the memory that it sends from",
           .advice = "ulimit -l unlimited where agents start (limits.conf, LimitMEMLOCK)"};
 }
 
@@ -273,7 +272,7 @@ std::vector<Finding> find_on_hosts(const Measurements& measured) {
     const Case at{.all = measured, .facts = measured.facts[host], .clock_us = clocks[host]};
     for (const Rule& rule : kRules) {
       Opinion opinion = rule.judge(at);
-      if (opinion.fine) opinion.why = opinion.advice = "";
+      if (opinion.fine) opinion.advice = "";
       findings.push_back({.host = measured.hosts[host],
                           .what = rule.what,
                           .found = std::move(opinion.found),

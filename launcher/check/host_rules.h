@@ -14,7 +14,7 @@ struct Finding {
   std::string found;
   std::string expected;
   bool fine = true;
-  std::string why;     ///< it is expected; empty where it is fine
+  std::string why;     ///< it is expected
   std::string advice;  ///< what to do; empty where it is fine
 
   bool operator==(const Finding&) const = default;

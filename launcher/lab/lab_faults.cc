@@ -79,21 +79,22 @@ Status set_rates(const Target& target, const LabFault& fault, RateOf rate_of) {
   return fault.ingress ? at_switch(target, run_tc, ingress) : Status();
 }
 
-// What leaves each of the two hosts for the other; a direction is shaped where it is sent.
+// As set_rates(), but only what goes to the other host, or comes from it.
 Status slow_peer(const Target& target, const LabFault& fault) {
   const LabPlan& plan = target.record.plan;
   PACELINE_TRY_ASSIGN(const int peer, living_host(target.record, fault.peer));
-  const auto slow = [&](int from, int to) {
-    Batch batch;
-    for (const int rail : target.rails)
-      batch += shape_peer(lab_interface(rail),
-                          {.link_bits = plan.rates_bits[static_cast<std::size_t>(rail)],
-                           .peer = lab_address(to, rail),
-                           .peer_bits = fault.rate_bits});
-    return at_host({.record = target.record, .host = from, .rails = target.rails}, run_tc, batch);
-  };
-  if (fault.egress) PACELINE_TRY(slow(target.host, peer));
-  return fault.ingress ? slow(peer, target.host) : Status();
+  Batch egress;
+  Batch ingress;
+  for (const int rail : target.rails) {
+    PeerShape rates{.link_bits = plan.rates_bits[static_cast<std::size_t>(rail)],
+                    .peer = lab_address(peer, rail),
+                    .peer_bits = fault.rate_bits};
+    egress += shape_peer(lab_interface(rail), rates);
+    rates.is_source = true;
+    ingress += shape_peer(lab_port(target.host, rail), rates);
+  }
+  if (fault.egress) PACELINE_TRY(at_host(target, run_tc, egress));
+  return fault.ingress ? at_switch(target, run_tc, ingress) : Status();
 }
 
 Status drop_oneway(const Target& target) {

@@ -132,8 +132,8 @@ std::string shape_peer(const std::string& device, const PeerShape& rates) {
   for (const auto& [id, rate] : {std::pair("10", link), std::pair("20", rates.peer_bits)})
     text += "qdisc add dev " + device + " parent 1:" + id + " bfifo limit " +
             std::to_string(queue(rate)) + "\n";
-  return text + "filter add dev " + device + " parent 1: protocol ip prio 1 u32 match ip dst " +
-         rates.peer + "/32 flowid 1:20\n";
+  return text + "filter add dev " + device + " parent 1: protocol ip prio 1 u32 match ip " +
+         (rates.is_source ? "src " : "dst ") + rates.peer + "/32 flowid 1:20\n";
 }
 
 std::string drop_sent(const std::string& port) {

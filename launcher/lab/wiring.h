@@ -31,12 +31,13 @@ std::string set_port_mtu(std::span<const std::string> ports, int mtu);
 /// What leaves through `device` goes at this rate; 0: as fast as it comes.
 std::string shape(const std::string& device, std::int64_t rate_bits);
 
-/// The same, but what goes to one address at another rate, in a queue of its own; both share the
-/// link's.
+/// The same, but what goes to one address, or comes from it, at another rate, in a queue of its
+/// own; both share the link's.
 struct PeerShape {
   std::int64_t link_bits = 0;  ///< 0: no limit
   std::string peer;            ///< its address
   std::int64_t peer_bits = 0;
+  bool is_source = false;
 };
 std::string shape_peer(const std::string& device, const PeerShape& rates);
 

@@ -54,6 +54,9 @@ TEST(LabWiring, APeerHasAQueueOfItsOwn) {
   EXPECT_NE(text.find("classid 1:20 htb rate 40000000bit ceil 40000000bit burst 8192"),
             std::string::npos);
   EXPECT_NE(text.find("match ip dst 10.77.0.2/32 flowid 1:20\n"), std::string::npos);
+  EXPECT_NE(shape_peer("h1e0", {.peer = "10.77.0.2", .peer_bits = 1000, .is_source = true})
+                .find("match ip src 10.77.0.2/32"),
+            std::string::npos);
 }
 
 TEST(LabWiring, Ports) {
