@@ -105,7 +105,7 @@ Result<probe::Measurements> measure_hosts(const CheckRequest& request,
                   "the measuring ranks have said nothing for 100 s, and were ended");
   if (*status != 0)
     return Status(Code::kUnavailable, Scope::kOperation,
-                  "the hosts could not be checked: the measuring ranks have failed");
+                  "the hosts could not be checked, for the reason above");
   return measured;
 }
 
