@@ -13,6 +13,8 @@ namespace {
 // A healthy flow is hardly ever slower than this, compared with the others; a verdict asks for
 // more.
 constexpr double kSlow = 0.92;
+// Compared with the better ones: of two flows with the other.
+constexpr double kGood = 0.75;
 // Chance does not slow a flow twice by the same.
 constexpr double kAlike = 0.95;
 // Nor does it slow so many of a host's flows, where there are several.
@@ -62,7 +64,7 @@ class SlowFlows {
   explicit SlowFlows(const Measurements& measured) : rates_(rates_of(measured)) {
     std::vector<double> best;
     for (const auto& [direction, rates] : rates_) best.push_back(rates.front());
-    slow_ = kSlow * quantile(best, 0.5);
+    slow_ = kSlow * quantile(best, kGood);
     for (const auto& [direction, rates] : rates_)
       for (Share* share : {&sent_[direction.first], &got_[direction.second]})
         ++share->all, share->slow += rates.front() < slow_;

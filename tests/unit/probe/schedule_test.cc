@@ -65,6 +65,13 @@ TEST(Schedule, ASlowPairIsMeasuredAgain) {
   EXPECT_TRUE(rounds_again(measured, 3).empty());
 }
 
+TEST(Schedule, TheSlowerWayBetweenTwoHostsIsMeasuredAgain) {
+  Measurements measured = flows(2);
+  EXPECT_TRUE(rounds_again(measured, 1).empty());
+  slow_down(measured, 0, 1);
+  EXPECT_EQ(rounds_again(measured, 1), (std::vector<Round>{{{0, 1}}}));
+}
+
 TEST(Schedule, WhatAHostSendsBearsItselfOut) {
   Measurements measured = flows(8);
   for (int to = 0; to < 8; ++to) slow_down(measured, 3, to);
