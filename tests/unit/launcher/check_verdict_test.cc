@@ -64,6 +64,7 @@ std::vector<std::string> wrong_trials(
 
 void expect_most_right(const std::function<std::string(PlantedCheck&, Random&)>& plant) {
   const std::vector<std::string> wrong = wrong_trials(plant);
+  ::testing::Test::RecordProperty("wrong_trials", static_cast<int>(wrong.size()));
   EXPECT_LE(wrong.size(), 0.05 * kTrials) << ::testing::PrintToString(wrong);
 }
 
@@ -82,6 +83,7 @@ TEST(CheckVerdict, HealthyHostsAreHardlyEverBlamed) {
   int alarms = 0;
   for (std::uint64_t seed = 0; seed < kTrials; ++seed)
     alarms += recorded_verdict({}, seed).state != CheckState::kOk;
+  RecordProperty("false_alarms", alarms);
   EXPECT_LE(alarms, kTrials / 100);
 }
 
