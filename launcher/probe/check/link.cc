@@ -14,7 +14,8 @@
 namespace paceline::probe {
 namespace {
 
-constexpr Duration kGreeting = std::chrono::seconds(2);  // for a stranger who says nothing
+// A peer greets at once; who says nothing is a stranger, and may keep few others waiting.
+constexpr Duration kGreeting = std::chrono::milliseconds(500);
 
 struct Greeting {
   Secret secret{};
