@@ -56,7 +56,7 @@ constexpr probe::CheckOrders kQuick{.flow_ms = 400,
                                     .ping_ms = 50,
                                     .spin_ms = 300,
                                     .reduce_ms = 200,
-                                    .again = 2,
+                                    .again = 4,
                                     .both_ways = false};
 
 enum class Use { kFlag, kValue, kForRun };

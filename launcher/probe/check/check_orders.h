@@ -15,7 +15,7 @@ struct CheckOrders {
   int ping_ms = 100;      ///< each latency
   int spin_ms = 400;      ///< each host's CPU
   int reduce_ms = 500;    ///< each size of an all-reduce; 0: none are measured
-  int again = 2;          ///< how often what was slow is measured again, at most
+  int again = 4;          ///< how often what was slow is measured again, at most
   bool both_ways = true;  ///< whether flows both ways at once are measured, too
 
   bool operator==(const CheckOrders&) const = default;

@@ -14,7 +14,7 @@
 namespace paceline::probe {
 namespace {
 
-// A peer greets at once; who says nothing is a stranger, and may keep few others waiting.
+// A peer greets at once; a stranger who says nothing must not keep it waiting for long.
 constexpr Duration kGreeting = std::chrono::milliseconds(500);
 
 struct Greeting {

@@ -15,11 +15,12 @@ namespace {
 constexpr double kSlow = 0.92;
 // Compared with the better ones: of two flows with the other.
 constexpr double kGood = 0.75;
-// Chance does not slow a flow twice by the same.
-constexpr double kAlike = 0.95;
-// Nor does it slow so many of a host's flows, where there are several.
+// What else goes on does not slow a flow twice by the same; a link does.
+constexpr double kAlike = 0.985;
+// Where so many of a host's flows are slow, where there are several, some stand for all of them.
 constexpr double kMostOfThem = 0.75;
 constexpr int kSeveral = 4;
+constexpr int kSome = 2;
 
 Round tournament_round(int hosts, int round) {
   const int players = hosts + hosts % 2;  // with an odd number one rests: it meets the last
@@ -50,13 +51,19 @@ Rating rates_of(const Measurements& measured) {
   return rates;
 }
 
-// How many of a host's flows, one way, are slow.
+// A host's flows, one way.
 struct Share {
   int slow = 0;
   int all = 0;
+  int came_again = 0;   // of the slow ones, as slow as before
+  int did_better = 0;   // when they were measured again
+  int asked_again = 0;  // now
 
-  // Then they bear each other out.
   bool is_most() const { return all >= kSeveral && slow >= kMostOfThem * all; }
+  // They bear each other out.
+  bool is_sure() const { return is_most() && came_again > did_better; }
+  // Some of them will tell.
+  bool is_asked() const { return is_most() && did_better == 0 && asked_again >= kSome; }
 };
 
 class SlowFlows {
@@ -66,24 +73,33 @@ class SlowFlows {
     for (const auto& [direction, rates] : rates_) best.push_back(rates.front());
     slow_ = kSlow * quantile(best, kGood);
     for (const auto& [direction, rates] : rates_)
-      for (Share* share : {&sent_[direction.first], &got_[direction.second]})
-        ++share->all, share->slow += rates.front() < slow_;
+      for (Share* share : {&sent_[direction.first], &got_[direction.second]}) {
+        const bool is_slow = rates.front() < slow_;
+        ++share->all;
+        share->slow += is_slow;
+        share->came_again += is_slow && came_again(rates);
+        share->did_better += !is_slow && rates.size() > 1 && rates.back() < slow_;
+      }
   }
 
   bool came(int from, int to) const { return rates_.contains({from, to}); }
 
-  std::set<Pair> doubtful_pairs() const {
+  std::set<Pair> doubtful_pairs() {
     std::set<Pair> pairs;
-    for (const auto& [direction, rates] : rates_)
-      if (rates.front() < slow_ && !is_sure(direction, rates))
-        pairs.insert(std::minmax(direction.first, direction.second));
+    for (const auto& [direction, rates] : rates_) {
+      if (rates.front() >= slow_ || came_again(rates)) continue;
+      Share& sent = sent_[direction.first];
+      Share& got = got_[direction.second];
+      if (sent.is_sure() || got.is_sure() || sent.is_asked() || got.is_asked()) continue;
+      ++sent.asked_again, ++got.asked_again;
+      pairs.insert(std::minmax(direction.first, direction.second));
+    }
     return pairs;
   }
 
  private:
-  bool is_sure(const Pair& direction, const Rates& rates) const {
-    const bool came_again = rates.size() > 1 && rates[1] > kAlike * rates[0];
-    return came_again || sent_.at(direction.first).is_most() || got_.at(direction.second).is_most();
+  static bool came_again(const Rates& rates) {
+    return rates.size() > 1 && rates[1] > kAlike * rates[0];
   }
 
   const Rating rates_;
@@ -93,7 +109,7 @@ class SlowFlows {
 };
 
 std::set<Pair> doubtful_pairs(const Measurements& measured) {
-  const SlowFlows flows(measured);
+  SlowFlows flows(measured);
   std::set<Pair> pairs = flows.doubtful_pairs();
   for (const Broken& broken : measured.broken)
     if (!flows.came(broken.from, broken.to) || !flows.came(broken.to, broken.from))

@@ -27,7 +27,7 @@ struct PlantedCheck {
   int cpu = -1;                     ///< who has so little of a CPU that its flows are slow
   double level = 1;                 ///< what is left of a rate, where it is slow
   double rated_mbit = 0;            ///< by real devices; 0: no device states a rate
-  int again = 2;
+  int again = 4;
 };
 
 class PlantedWorld {
