@@ -15,7 +15,8 @@ namespace {
 constexpr double kSlow = 0.92;
 // Compared with the better ones: of two flows with the other.
 constexpr double kGood = 0.75;
-// What else goes on does not slow a flow twice by the same; a link does.
+// What else goes on does not slow a flow three times by the same; a link does.
+constexpr std::size_t kTimes = 3;
 constexpr double kAlike = 0.985;
 // Where so many of a host's flows are slow, where there are several, some stand for all of them.
 constexpr double kMostOfThem = 0.75;
@@ -99,7 +100,7 @@ class SlowFlows {
 
  private:
   static bool came_again(const Rates& rates) {
-    return rates.size() > 1 && rates[1] > kAlike * rates[0];
+    return rates.size() >= kTimes && rates[kTimes - 1] > kAlike * rates[0];
   }
 
   const Rating rates_;

@@ -30,8 +30,8 @@ inline constexpr int kAllPairsUpTo = 16;
 std::vector<Round> first_rounds(int hosts);
 
 /// Those in which something was slow, or did not come, and might do better: it was not as slow
-/// before. Where most of what a host sends or gets is slow, some of it stands for the rest, as long
-/// as it stays slow. At most `most` rounds, with the pairs first that stand alone.
+/// twice before. Where most of what a host sends or gets is slow, some of it stands for the rest,
+/// as long as it stays slow. At most `most` rounds, with the pairs first that stand alone.
 std::vector<Round> rounds_again(const Measurements& measured, int most);
 
 /// ceil(log2 n); 0 for one host.
