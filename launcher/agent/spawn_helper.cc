@@ -134,8 +134,9 @@ class SpawnHelper {
   struct Rank {
     std::uint32_t rank = 0;
     const Image* image = nullptr;
-    UniqueFd pidfd;   // in deaths_
-    UniqueFd socket;  // until it is known whether the program was executed
+    UniqueFd pidfd;             // in deaths_
+    UniqueFd socket;            // until it is known whether the program was executed
+    std::int64_t begun_ns = 0;  // when it was let go to execute it
     bool refused = false;
   };
 
@@ -207,6 +208,7 @@ Status SpawnHelper::spawn(const messages::Spawn& request) {
   loop_.when_readable(fd, [this, pid, &rank] { settle(pid, rank); });
   const Status watched = watch_death(pid, rank);
   if (watched.ok()) {
+    rank.begun_ns = clock_.now().time_since_epoch().count();
     // It may have been killed.
     [[maybe_unused]] const ssize_t told = ::send(fd, "", 1, MSG_NOSIGNAL);
     return watched;
@@ -273,7 +275,7 @@ void SpawnHelper::settle(pid_t pid, Rank& rank) {
   messages::FromHelper message;
   message.mutable_started()->set_rank(rank.rank);
   message.mutable_started()->set_pid(pid);
-  message.mutable_started()->set_time_ns(clock_.now().time_since_epoch().count());
+  message.mutable_started()->set_time_ns(rank.begun_ns);
   tell(message);
 }
 

@@ -2,16 +2,17 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 #include <string_view>
-#include <system_error>
+#include <utility>
 
 #include <unistd.h>
 
 #include "comm/base/cpus.h"
 #include "comm/base/environment.h"
+#include "comm/base/try.h"
 #include "launcher/agent/program_file.h"
 #include "launcher/options/nearest.h"
+#include "launcher/process/system.h"
 
 namespace paceline::launcher {
 namespace {
@@ -111,13 +112,8 @@ Contender start_of(const Peer& peer, const BenchSite& site) {
 }  // namespace
 
 Result<BenchSite> bench_site(int ranks) {
-  std::error_code unreadable;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", unreadable);
-  if (unreadable)
-    return Status(Code::kUnavailable, Scope::kProcess,
-                  "cannot tell where paceline lies: " + unreadable.message());
-  return BenchSite{
-      .folder = program.parent_path().string(), .ranks = ranks, .cpus = allowed_cpus()};
+  PACELINE_TRY_ASSIGN(std::string folder, folder_of_programs());
+  return BenchSite{.folder = std::move(folder), .ranks = ranks, .cpus = allowed_cpus()};
 }
 
 std::vector<std::string> contender_names() {

@@ -1,7 +1,6 @@
 #include "launcher/check/check_run.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <span>
@@ -14,10 +13,7 @@
 #include "comm/base/try.h"
 #include "launcher/agent/host.h"
 #include "launcher/bench/captured_run.h"
-#include "launcher/engines/slurm_nodes.h"
 #include "launcher/head/job_hosts.h"
-#include "launcher/options/hostfile.h"
-#include "launcher/process/system.h"
 
 namespace paceline::launcher {
 namespace {
@@ -26,26 +22,14 @@ namespace {
 constexpr Duration kSilence = std::chrono::seconds(100);
 
 // It is read twice, here and by the run.
-Result<std::string> read_hostfile(const std::string& file) {
+Status check_hostfile(const std::string& file) {
   std::error_code unreadable;
-  const bool is_file = std::filesystem::is_regular_file(file, unreadable);
-  if (!is_file)
-    return Status(Code::kInvalidArgument, Scope::kOperation,
-                  std::string("cannot read the hostfile '")
-                      .append(file)
-                      .append("': ")
-                      .append(unreadable ? unreadable.message() : "it is no ordinary file"));
-  return read_file(file);
-}
-
-Result<std::vector<HostSlots>> named_hosts(const JobSpec& job) {
-  if (!job.host_file.empty()) {
-    PACELINE_TRY_ASSIGN(const std::string text, read_hostfile(job.host_file));
-    return parse_hostfile(text, job.host_file);
-  }
-  if (job.hosts.empty() && engine_of(job) == "slurm")
-    return slurm_hosts([](const char* name) -> const char* { return ::getenv(name); });
-  return job.hosts;
+  if (file.empty() || std::filesystem::is_regular_file(file, unreadable)) return Status();
+  return Status(Code::kInvalidArgument, Scope::kOperation,
+                std::string("cannot read the hostfile '")
+                    .append(file)
+                    .append("': ")
+                    .append(unreadable ? unreadable.message() : "it is no ordinary file"));
 }
 
 std::optional<std::pair<int, int>> parse_progress(const std::vector<std::string_view>& words) {
@@ -73,6 +57,7 @@ CapturedProgram program_of(const CheckRequest& request, std::size_t hosts,
 }  // namespace
 
 Result<std::vector<std::string>> hosts_to_check(const JobSpec& job) {
+  PACELINE_TRY(check_hostfile(job.host_file));
   PACELINE_TRY_ASSIGN(const std::vector<HostSlots> named, named_hosts(job));
   std::vector<std::string> hosts;
   for (const HostSlots& host : named) {

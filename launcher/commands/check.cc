@@ -40,16 +40,6 @@ void end_progress() {
   if (::isatty(STDERR_FILENO) != 0) std::fprintf(stderr, "\r%-60s\r", "");
 }
 
-// Where `paceline` itself lies, and with it what it starts.
-Result<std::string> folder_of_programs() {
-  std::error_code unreadable;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", unreadable);
-  if (unreadable)
-    return Status(Code::kUnavailable, Scope::kProcess,
-                  "cannot tell where paceline lies: " + unreadable.message());
-  return program.parent_path().string();
-}
-
 Result<probe::Measurements> read_measurements(const std::string& file) {
   const std::string context = "--from " + file;
   std::error_code unreadable;

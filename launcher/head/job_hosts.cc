@@ -76,16 +76,18 @@ bool is_this_host(std::string_view name) {
   return name == host_name() || name == "localhost" || name == "127.0.0.1" || name == whole.data();
 }
 
-Result<std::vector<HostShare>> hosts_of(const JobSpec& job) {
-  std::vector<HostSlots> hosts = job.hosts;
+Result<std::vector<HostSlots>> named_hosts(const JobSpec& job) {
   if (!job.host_file.empty()) {
     PACELINE_TRY_ASSIGN(const std::string text, read_hostfile(job.host_file));
-    PACELINE_TRY_ASSIGN(hosts, parse_hostfile(text, job.host_file));
+    return parse_hostfile(text, job.host_file);
   }
-  if (hosts.empty() && engine_of(job) == kSlurm) {
-    PACELINE_TRY_ASSIGN(
-        hosts, slurm_hosts([](const char* name) -> const char* { return ::getenv(name); }));
-  }
+  if (job.hosts.empty() && engine_of(job) == kSlurm)
+    return slurm_hosts([](const char* name) -> const char* { return ::getenv(name); });
+  return job.hosts;
+}
+
+Result<std::vector<HostShare>> hosts_of(const JobSpec& job) {
+  PACELINE_TRY_ASSIGN(std::vector<HostSlots> hosts, named_hosts(job));
   if (hosts.empty()) hosts.push_back({.name = host_name(), .slots = std::nullopt});
   for (HostSlots& host : hosts) {
     if (is_this_host(host.name)) {

@@ -12,6 +12,10 @@
 
 namespace paceline::launcher {
 
+/// Of -H, of the hostfile, which is read, or of an allocation of Slurm's; none where nobody named
+/// any.
+Result<std::vector<HostSlots>> named_hosts(const JobSpec& job);
+
 /// Reads the hostfile, if there is one. This host is called host_name(), whichever of its names was
 /// given; without hosts it has all ranks.
 Result<std::vector<HostShare>> hosts_of(const JobSpec& job);

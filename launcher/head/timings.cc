@@ -10,7 +10,7 @@ constexpr std::array<const char*, kStages> kNames = {
     "agents there",
     "ways between hosts tried",
     "store served",
-    "programs executed",
+    "ranks begun",
     "init begun",
     "init ended",
     "first operation ended",

@@ -17,7 +17,7 @@ enum class Stage : std::uint8_t {
   kAgent,           ///< the agent of a host is there
   kWays,            ///< the ways between hosts have been tried
   kMeeting,         ///< the first host's agent serves the store
-  kStarted,         ///< a rank's program is executed
+  kStarted,         ///< a rank begins to execute its program
   kJoining,         ///< the rank begins to look for the others (Communicator::init)
   kJoined,          ///< it has found them
   kFirstOperation,  ///< its first operation has ended

@@ -85,10 +85,7 @@ void add_host_options(CLI::App& app, JobSpec& job) {
       app, "-N,--ppn", {"K", "At most K ranks on each host", "Hosts"},
       [&job](const std::string& text) { job.ranks_per_host = valid("-N", parse_count(text)); });
   add_value(app, "--engine",
-            {"NAME",
-             "What starts agents there: ssh (default), slurm, mpirun, lab,\n"
-             "lab:NAME; local: all ranks are on this host",
-             "Hosts"},
+            {"NAME", "What starts agents there: ssh (default), slurm, mpirun, lab, local", "Hosts"},
             [&job](const std::string& text) { job.engine = text; });
   add_value(app, "--launch-agent", {"CMD", "Or any program: 'kubectl exec -i {host} --'", "Hosts"},
             [&job](const std::string& text) { job.launch_agent = text; });
@@ -129,7 +126,7 @@ void add_job_options(CLI::App& app, JobSpec& job) {
          "--timings", [&job] { job.timings = true; },
          "Say at the end where the time of the start and the end went")
       ->group("Output");
-  app.add_flag("-h,--help")->description("This page")->group("Help");
+  app.add_flag("-h,--help")->description("This page")->group("End");
 }
 
 void add_options(CLI::App& app, JobSpec& job, ProgramSpec& program) {

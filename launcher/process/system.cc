@@ -2,7 +2,9 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <string>
+#include <system_error>
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -51,6 +53,14 @@ std::string read_file(const std::string& path) {
     if (got > 0) text.append(bytes, static_cast<std::size_t>(got));
     if (got < 0 && errno != EINTR) return "";
   }
+}
+
+Result<std::string> folder_of_programs() {
+  std::error_code unreadable;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", unreadable);
+  if (!unreadable) return program.parent_path().string();
+  return Status(Code::kUnavailable, Scope::kProcess,
+                "cannot tell where paceline lies: " + unreadable.message());
 }
 
 void replace_by_null(int fd) {

@@ -38,6 +38,9 @@ Result<UniqueFd> open_null();
 /// when the process that it is about goes meanwhile.
 std::string read_file(const std::string& path);
 
+/// Where `paceline` itself lies, and with it what it starts.
+Result<std::string> folder_of_programs();
+
 /// Puts /dev/null in the place of `fd`.
 void replace_by_null(int fd);
 

@@ -23,7 +23,7 @@ TEST(Timings, ShowTheFirstAndTheLastOfEachStage) {
   timings.came(Stage::kStarted, at(150), "rank 2");
   timings.came(Stage::kStarted, at(120), "rank 1");
   const std::string table = timings.table();
-  EXPECT_TRUE(has(table, "programs executed                    20.0       50.0  rank 2")) << table;
+  EXPECT_TRUE(has(table, "ranks begun                          20.0       50.0  rank 2")) << table;
   EXPECT_FALSE(has(table, "rank 1")) << table;
 }
 
@@ -41,7 +41,7 @@ TEST(Timings, TheLongestWayIsFromTheLastOfAStageToTheLastOfTheNextThatWasReached
   timings.came(Stage::kEnded, at(60), "rank 0");
   timings.came(Stage::kEnded, at(55), "rank 1");
   timings.came(Stage::kCleared, at(61), "host h");
-  EXPECT_TRUE(has(timings.table(), "the longest: 40.0 ms, programs executed to ranks ended"))
+  EXPECT_TRUE(has(timings.table(), "the longest: 40.0 ms, ranks begun to ranks ended"))
       << timings.table();
 }
 

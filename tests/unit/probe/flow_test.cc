@@ -12,7 +12,7 @@ namespace paceline::probe {
 namespace {
 
 const SystemClock kClock;
-const WallClock kWallClock;
+const SystemWallClock kWallClock;
 constexpr Duration kShort = std::chrono::milliseconds(60);
 const Secret kSecret{std::byte{1}, std::byte{2}};
 constexpr LinkPurpose kPurpose{.round = 3, .from = 1, .use = LinkUse::kFlow};
