@@ -57,10 +57,12 @@ double RateTable::expected() const {
   return upper_median(std::move(medians));
 }
 
-double RateTable::spread(double expected) const {
+double RateTable::spread(double expected, const std::set<int>& without) const {
   if (expected <= 0) return 0;
-  std::vector<double> distances = rates_of(all());
-  for (double& rate : distances) rate = std::abs(rate - expected);
+  std::vector<double> distances;
+  for (const probe::Flow* flow : all())
+    if (!without.contains(flow->from) && !without.contains(flow->to))
+      distances.push_back(std::abs(flow->bits_per_s - expected));
   return kToDeviation * upper_median(std::move(distances)) / expected;
 }
 

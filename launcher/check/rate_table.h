@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <set>
 #include <vector>
 
 #include "launcher/probe/check/measurements.h"
@@ -24,8 +25,9 @@ class RateTable {
   /// The median over hosts of the median of what leaves each; 0 where there is nothing. Half of the
   /// hosts but one may be as slow as they like.
   double expected() const;
-  /// 1.4826 times the median distance from `expected`, as a share of it.
-  double spread(double expected) const;
+  /// 1.4826 times the median distance from `expected`, as a share of it, of the flows that none of
+  /// the hosts `without` has to do with. 0 where there are none.
+  double spread(double expected, const std::set<int>& without = {}) const;
 
  private:
   std::size_t hosts_;

@@ -269,7 +269,7 @@ class Judge {
     }
     weigh_rating();
     // Two flows always lie as far apart as they do.
-    if (hosts() > 2 && one_way_.spread() > kWidestSpread) {
+    if (hosts() > 2 && one_way_.spread() > kWidestSpread && !others_agree()) {
       verdict_.state = CheckState::kUnknown;
       verdict_.reasons.push_back(std::string("rates lie so far apart (spread ")
                                      .append(percent(one_way_.spread()))
@@ -279,6 +279,17 @@ class Judge {
                one.fault == Fault::kHostIngress;
       });
     }
+  }
+
+  // Where the hosts that are blamed are fewer than the others, and those are alike.
+  bool others_agree() const {
+    std::set<int> blamed;
+    for (const Blame& one : verdict_.blames)
+      if (one.fault == Fault::kHostEgress || one.fault == Fault::kHostIngress ||
+          one.fault == Fault::kCpuBound)
+        blamed.insert(one.host);
+    if (blamed.empty() || 2 * std::ssize(blamed) >= hosts()) return false;
+    return one_way_.table().spread(one_way_.expected(), blamed) <= kWidestSpread;
   }
 
   void weigh_rating() {

@@ -172,6 +172,17 @@ TEST(CheckVerdict, RatesAllOverThePlaceSayNothing) {
   EXPECT_EQ(verdict.reasons.size(), 1u);
 }
 
+TEST(CheckVerdict, OneOfThreeHostsThatIsSlowBothWays) {
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    const PlantedCheck planted{
+        .hosts = 3, .noise = 0.01, .hiccups = 0, .egress = 1, .ingress = 1, .level = 0.4};
+    const Verdict verdict = judge(PlantedWorld(planted, seed).measure());
+    ASSERT_EQ(verdict.state, CheckState::kDegraded) << seed;
+    ASSERT_EQ(verdict.blames.size(), 2u) << seed;
+    for (const Blame& one : verdict.blames) EXPECT_EQ(one.host, 1) << name(one.fault);
+  }
+}
+
 TEST(CheckVerdict, TwoThingsAtOnce) {
   const Verdict verdict = verdict_of({.egress = 2, .pair = probe::Pair(4, 6), .level = 0.4});
   EXPECT_EQ(blamed(verdict, 8), (Expected{"n2 host egress", "n4 <-> n6 pair"}));
