@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <functional>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -13,6 +14,7 @@
 #include "comm/base/try.h"
 #include "launcher/lab/lab_plan.h"
 #include "launcher/process/cgroup.h"
+#include "launcher/process/event_loop.h"
 #include "launcher/process/system.h"
 
 namespace paceline::launcher {
@@ -22,6 +24,7 @@ namespace fs = std::filesystem;
 
 constexpr Duration kFreezing = std::chrono::seconds(5);
 constexpr Duration kDying = std::chrono::seconds(5);
+constexpr Duration kLook = std::chrono::milliseconds(5);
 constexpr int kPeriodUs = 20'000;  // short, so that a host with little CPU does not stand for long
 constexpr const char* kUnlimited = "-1";
 
@@ -175,14 +178,19 @@ Status limit_cpus(const std::vector<std::string>& folders, int host,
 
 bool remove_lab_cgroups(const std::vector<std::string>& folders, const Clock& clock) {
   const Deadline deadline = Deadline::after(clock, kDying);
-  bool all = true;
-  for (const std::string& folder : folders) {
-    // A record may be damaged.
-    if (!fs::path(folder).filename().string().starts_with("paceline-lab-")) continue;
-    wait_until_empty(folder, deadline, clock);
-    all = remove_tree(folder) && all;
-  }
-  return all;
+  std::vector<std::string> left;
+  for (const std::string& folder : folders)  // a record may be damaged
+    if (fs::path(folder).filename().string().starts_with("paceline-lab-")) left.push_back(folder);
+  for (const std::string& folder : left) wait_until_empty(folder, deadline, clock);
+  // Of version 1 a group is in use for a moment after the last of its processes has gone.
+  EventLoop loop(clock);
+  const std::function<void()> remove = [&] {
+    std::erase_if(left, [](const std::string& folder) { return remove_tree(folder); });
+    left.empty() ? loop.stop() : static_cast<void>(loop.after(kLook, remove));
+  };
+  loop.after(deadline.left(clock.now()), [&loop] { loop.stop(); });
+  remove();
+  return left.empty() || (loop.run().ok() && left.empty());
 }
 
 }  // namespace paceline::launcher

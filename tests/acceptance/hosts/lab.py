@@ -1,6 +1,7 @@
 """A lab of `paceline lab` for the commands of this folder: its own folder for what is written down
 of it, a mark on its processes, traffic between its hosts, and a look at what it has left."""
 
+import glob
 import os
 import pathlib
 import shutil
@@ -66,6 +67,12 @@ def namespaces_of(pid):
         return {os.readlink(f"/proc/{pid}/ns/{kind}") for kind in KINDS}
     except OSError:
         return set()
+
+
+def files_below(folder):
+    """Files and folders; what goes meanwhile does not matter."""
+    return [os.path.join(where, name) for where, folders, files in os.walk(folder)
+            for name in [*folders, *files]]
 
 
 def processes():
@@ -137,10 +144,10 @@ class Lab:
         mounts = read("/proc/self/mountinfo").decode()
         found += [f"mount: {line}" for line in mounts.splitlines()
                   if str(self.folder) in line or any(name in line for name in namespaces)]
-        found += [f"file {path}" for path in self.folder.rglob("*")]
-        groups = pathlib.Path("/sys/fs/cgroup")
-        return found + [f"cgroup {path}" for depth in ("*", "*/*", "*/*/*")
-                        for path in groups.glob(f"{depth}/paceline-lab-{self.name}-*")]
+        found += [f"file {path}" for path in files_below(self.folder)]
+        # Of glob and not of pathlib, which fails where a folder goes while it looks.
+        return found + [f"cgroup {path}" for depth in ("*", "*/*", "*/*/*") for path in
+                        glob.glob(f"/sys/fs/cgroup/{depth}/paceline-lab-{self.name}-*")]
 
     # Traffic: traffic.py on two hosts.
 
