@@ -7,6 +7,8 @@
 #include <cstring>
 #include <memory>
 
+#include <unistd.h>
+
 #include "comm/base/machine.h"
 #include "comm/base/try.h"
 
@@ -37,20 +39,15 @@ Result<std::optional<std::string>> read_text(const std::string& path) {
 
 }  // namespace
 
-std::string tuning_path(const std::string& machine,
-                        FunctionRef<const char*(const char*)> variable) {
+std::string tuning_folder(FunctionRef<const char*(const char*)> variable) {
   const char* const cache = variable("XDG_CACHE_HOME");
   const char* const home = variable("HOME");
-  std::string folder;
-  if (cache != nullptr && *cache == '/') {
-    folder = cache;
-  } else if (home != nullptr && *home == '/') {
-    folder = std::string(home) + "/.cache";
-  } else {
-    return "";
-  }
-  return folder + "/paceline/tuning-" + machine;
+  if (cache != nullptr && *cache == '/') return std::string(cache) + "/paceline";
+  if (home != nullptr && *home == '/') return std::string(home) + "/.cache/paceline";
+  return "";
 }
+
+std::string tuning_name(const std::string& machine) { return "tuning-" + machine; }
 
 Result<std::optional<shm::Tuning>> read_tuning(const std::string& path,
                                                const std::string& machine) {
@@ -65,13 +62,14 @@ Result<std::optional<shm::Tuning>> read_tuning(const std::string& path,
 
 Result<std::optional<shm::Tuning>> tuning_of(const Environment& environment) {
   if (environment.tuning == kNoTuning) return std::optional<shm::Tuning>();
-  const std::string machine = machine_fingerprint();
   if (environment.tuning.empty()) {
-    const std::string path = tuning_path(machine, ::getenv);
-    if (path.empty()) return std::optional<shm::Tuning>();
-    return read_tuning(path, machine);
+    const std::string folder = tuning_folder(::getenv);
+    // Most users have none, and which machine this is takes some time to find out.
+    if (folder.empty() || ::access(folder.c_str(), F_OK) != 0) return std::optional<shm::Tuning>();
+    const std::string machine = machine_fingerprint();
+    return read_tuning(folder + "/" + tuning_name(machine), machine);
   }
-  PACELINE_TRY_ASSIGN(auto tuning, read_tuning(environment.tuning, machine));
+  PACELINE_TRY_ASSIGN(auto tuning, read_tuning(environment.tuning, machine_fingerprint()));
   if (!tuning) return no_use(environment.tuning, "is not there");
   return tuning;
 }

@@ -12,9 +12,11 @@
 
 namespace paceline {
 
-/// The user's file for a machine: paceline/tuning-<machine> in $XDG_CACHE_HOME, or in ~/.cache.
-/// Empty where `variable` knows neither that nor HOME.
-std::string tuning_path(const std::string& machine, FunctionRef<const char*(const char*)> variable);
+/// The user's: paceline in $XDG_CACHE_HOME, or in ~/.cache. Empty where `variable` knows neither
+/// that nor HOME.
+std::string tuning_folder(FunctionRef<const char*(const char*)> variable);
+/// The file of a machine in it.
+std::string tuning_name(const std::string& machine);
 
 /// Nothing where there is no such file. An error names it: it cannot be read, is none, or is of
 /// another machine.

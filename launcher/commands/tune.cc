@@ -30,11 +30,11 @@ namespace {
 
 Result<std::string> file_of(const TuneRequest& request, const std::string& machine) {
   if (!request.keeps || !request.file.empty()) return request.file;
-  std::string path = tuning_path(machine, ::getenv);
-  if (path.empty())
+  const std::string folder = tuning_folder(::getenv);
+  if (folder.empty())
     return Status(Code::kInvalidArgument, Scope::kOperation,
                   "neither XDG_CACHE_HOME nor HOME says where to keep it: give --output FILE");
-  return path;
+  return folder + "/" + tuning_name(machine);
 }
 
 Result<Contender> contender_of(const BenchSite& site, shm::Method method) {
@@ -167,8 +167,7 @@ Status tune(const TuneRequest& request) {
 }  // namespace
 
 int tune_command(std::span<const std::string> arguments) {
-  for (const std::string& word : arguments) {
-    if (word != "--help" && word != "-h") continue;
+  if (asks_for_help(arguments)) {
     std::fputs(tune_help().c_str(), stdout);
     return 0;
   }

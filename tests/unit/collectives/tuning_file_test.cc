@@ -21,14 +21,14 @@ class TuningFile : public testing::Test {
 };
 
 TEST_F(TuningFile, LiesInTheCacheOrInTheHome) {
-  const auto path = [](const char* cache, const char* home) {
-    return tuning_path(
-        "ab", [=](const char* name) { return std::string(name) == "HOME" ? home : cache; });
+  const auto folder = [](const char* cache, const char* home) {
+    return tuning_folder(
+        [=](const char* name) { return std::string(name) == "HOME" ? home : cache; });
   };
-  EXPECT_EQ(path("/c", "/h"), "/c/paceline/tuning-ab");
-  EXPECT_EQ(path(nullptr, "/h"), "/h/.cache/paceline/tuning-ab");
-  EXPECT_EQ(path("relative", "/h"), "/h/.cache/paceline/tuning-ab");
-  EXPECT_EQ(path(nullptr, nullptr), "");
+  EXPECT_EQ(folder("/c", "/h"), "/c/paceline");
+  EXPECT_EQ(folder(nullptr, "/h"), "/h/.cache/paceline");
+  EXPECT_EQ(folder("relative", "/h"), "/h/.cache/paceline");
+  EXPECT_EQ(folder(nullptr, nullptr), "");
 }
 
 TEST_F(TuningFile, OneThatIsNotThereSaysNothing) {
