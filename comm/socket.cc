@@ -127,18 +127,31 @@ std::string SocketAddress::to_string() const {
   if (storage_.ss_family == AF_INET) {
     const auto* in = reinterpret_cast<const sockaddr_in*>(&storage_);
     ::inet_ntop(AF_INET, &in->sin_addr, text, sizeof text);
-    return std::string(text) + ":" + std::to_string(ntohs(in->sin_port));
+    return with_port(text, port());
   }
   if (storage_.ss_family == AF_INET6) {
     const auto* in6 = reinterpret_cast<const sockaddr_in6*>(&storage_);
     ::inet_ntop(AF_INET6, &in6->sin6_addr, text, sizeof text);
-    return std::string("[").append(text) + "]:" + std::to_string(ntohs(in6->sin6_port));
+    return with_port(text, port());
   }
   const auto* un = reinterpret_cast<const sockaddr_un*>(&storage_);
   if (size_ <= offsetof(sockaddr_un, sun_path)) return "unix:";
   const std::size_t length = size_ - offsetof(sockaddr_un, sun_path);
   if (un->sun_path[0] == '\0') return "unix:@" + std::string(un->sun_path + 1, length - 1);
   return "unix:" + std::string(un->sun_path, ::strnlen(un->sun_path, length));
+}
+
+std::string with_port(const std::string& host, int port) {
+  const bool is_v6 = host.find(':') != std::string::npos;
+  return std::string(is_v6 ? "[" : "")
+      .append(host)
+      .append(is_v6 ? "]:" : ":")
+      .append(std::to_string(port));
+}
+
+std::string without_port(const std::string& address) {
+  const std::string host = address.substr(0, address.rfind(':'));
+  return host.starts_with('[') && host.ends_with(']') ? host.substr(1, host.size() - 2) : host;
 }
 
 Result<UniqueFd> listen_on(const SocketAddress& address) {

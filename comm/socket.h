@@ -38,6 +38,10 @@ class SocketAddress {
   socklen_t size_ = 0;
 };
 
+/// "10.0.0.1:4000", "[::1]:4000", as parse() takes them; and back.
+std::string with_port(const std::string& host, int port);
+std::string without_port(const std::string& address);
+
 /// Port 0 lets the kernel choose one; of_local_end() tells which.
 Result<UniqueFd> listen_on(const SocketAddress& address);
 /// Starts connecting; the descriptor becomes writable when that is decided, connect_error() says

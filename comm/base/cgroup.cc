@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
-#include <iterator>
 #include <limits>
 
+#include "comm/base/read_file.h"
 #include "comm/base/text.h"
 
 namespace paceline {
@@ -31,11 +30,6 @@ std::string unescape(std::string_view text) {
   return plain;
 }
 
-std::string text_of(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
 // "MAX PERIOD" in microseconds, or "max PERIOD" where there is no limit.
 double quota_of(std::string_view cpu_max) {
   const auto words = split_words(cpu_max.substr(0, cpu_max.find('\n')), ' ');
@@ -45,14 +39,14 @@ double quota_of(std::string_view cpu_max) {
 }
 
 double quota_in(const std::string& folder, CgroupController controller) {
-  if (controller.empty()) return quota_of(text_of(folder + "/cpu.max"));
-  const std::string most = text_of(folder + "/cpu.cfs_quota_us");
-  return quota_of(most.substr(0, most.find('\n')) + " " + text_of(folder + "/cpu.cfs_period_us"));
+  if (controller.empty()) return quota_of(read_file(folder + "/cpu.max"));
+  const std::string most = read_file(folder + "/cpu.cfs_quota_us");
+  return quota_of(most.substr(0, most.find('\n')) + " " + read_file(folder + "/cpu.cfs_period_us"));
 }
 
 double least_quota(const std::string& root, CgroupController controller) {
-  const auto mount = cgroup_mount(text_of(root + "/proc/self/mountinfo"), controller);
-  auto path = cgroup_path(text_of(root + "/proc/self/cgroup"), controller);
+  const auto mount = cgroup_mount(read_file(root + "/proc/self/mountinfo"), controller);
+  auto path = cgroup_path(read_file(root + "/proc/self/cgroup"), controller);
   double least = kNoLimit;
   while (mount && path) {
     const auto folder = mount->folder_of(*path);

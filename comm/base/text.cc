@@ -24,6 +24,17 @@ std::string to_hexadecimal(std::span<const std::byte> bytes) {
   return text;
 }
 
+std::string list_text(std::span<const std::string> items, std::size_t most) {
+  const std::size_t shown = std::min(items.size(), most);
+  const std::size_t left_out = items.size() - shown;
+  std::string text;
+  for (std::size_t i = 0; i < shown; ++i) {
+    const bool is_last = i + 1 == items.size();
+    text.append(i == 0 ? "" : is_last ? " and " : ", ").append(items[i]);
+  }
+  return left_out == 0 ? text : text.append(" and ").append(std::to_string(left_out)) + " more";
+}
+
 std::string printable(std::string_view text) {
   std::string shown(text);
   const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };

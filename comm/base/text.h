@@ -3,6 +3,7 @@
 
 #include <charconv>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -27,6 +28,9 @@ std::string seconds_text(Duration duration);
 
 /// Two digits a byte, in lower case.
 std::string to_hexadecimal(std::span<const std::byte> bytes);
+
+/// "a", "a and b", "a, b and c"; of more than `most` those that come first: "a, b and 3 more".
+std::string list_text(std::span<const std::string> items, std::size_t most = SIZE_MAX);
 
 /// What others wrote, with a question mark for each character that could disturb a terminal.
 std::string printable(std::string_view text);

@@ -219,10 +219,7 @@ Status TcpTransport::settle(TcpArrival& arrival) {
 }  // namespace
 
 Result<TcpListener> TcpListener::open(const std::string& host_address) {
-  const bool is_ipv6 = host_address.find(':') != std::string::npos;
-  PACELINE_TRY_ASSIGN(
-      const SocketAddress wanted,
-      SocketAddress::parse(is_ipv6 ? "[" + host_address + "]:0" : host_address + ":0"));
+  PACELINE_TRY_ASSIGN(const SocketAddress wanted, SocketAddress::parse(with_port(host_address, 0)));
   PACELINE_TRY_ASSIGN(UniqueFd fd, listen_on(wanted));
   PACELINE_TRY_ASSIGN(const SocketAddress bound, SocketAddress::of_local_end(fd.get()));
   return TcpListener(std::move(fd), bound.to_string());

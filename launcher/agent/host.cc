@@ -36,9 +36,7 @@ Result<std::string> address_towards(const std::string& other) {
   if (!socket || ::connect(socket.get(), there.data(), there.size()) != 0)
     return system_error("find a way to " + other);
   PACELINE_TRY_ASSIGN(const SocketAddress here, SocketAddress::of_local_end(socket.get()));
-  std::string address = here.to_string();
-  address.resize(address.rfind(':'));
-  return address.starts_with('[') ? address.substr(1, address.size() - 2) : address;
+  return without_port(here.to_string());
 }
 
 }  // namespace paceline::launcher

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "comm/base/cgroup.h"
+#include "comm/base/read_file.h"
 #include "comm/base/text.h"
 #include "launcher/agent/oom_record.h"
-#include "launcher/process/system.h"
 
 namespace paceline::launcher {
 namespace {

@@ -48,10 +48,6 @@ struct Option {
   Status (*take)(const std::string& value, BenchRequest& into) = nullptr;
 };
 
-Status wrong(const std::string& text) {
-  return Status(Code::kInvalidArgument, Scope::kOperation, text);
-}
-
 std::vector<std::string> split(const std::string& text, char at) {
   std::vector<std::string> parts;
   for (std::size_t begin = 0; begin <= text.size();) {
@@ -70,7 +66,7 @@ std::string list(std::span<const std::string> words) {
 }
 
 Status not_one_of(const std::string& value, std::span<const std::string> words) {
-  return wrong("'" + value + "' is not " + list(words) + did_you_mean(value, words));
+  return usage_error("'" + value + "' is not " + list(words) + did_you_mean(value, words));
 }
 
 template <class T>
@@ -103,7 +99,7 @@ Status take_ranks(const std::string& value, BenchRequest& into) {
 
 Status take_bytes(const std::string& value, BenchRequest& into) {
   const std::vector<std::string> parts = split(value, ':');
-  if (parts.size() > 3) return wrong("'" + value + "' is not LOW:HIGH, or LOW:HIGH:FACTOR");
+  if (parts.size() > 3) return usage_error("'" + value + "' is not LOW:HIGH, or LOW:HIGH:FACTOR");
   probe::Orders& orders = into.orders;
   PACELINE_TRY_ASSIGN(orders.low_bytes, parse_size(parts.front()));
   orders.high_bytes = orders.low_bytes;
@@ -111,18 +107,19 @@ Status take_bytes(const std::string& value, BenchRequest& into) {
     PACELINE_TRY_ASSIGN(orders.high_bytes, parse_size(parts[1]));
   }
   if (orders.high_bytes < orders.low_bytes)
-    return wrong("'" + value + "' ends below where it begins; write " + parts[1] + ":" + parts[0]);
+    return usage_error("'" + value + "' ends below where it begins; write " + parts[1] + ":" +
+                       parts[0]);
   if (parts.size() < 3) return Status();
   const auto factor = parse_number<std::size_t>(parts[2]);
   if (!factor || *factor < 2)
-    return wrong("the factor '" + parts[2] + "' is not a whole number from 2");
+    return usage_error("the factor '" + parts[2] + "' is not a whole number from 2");
   orders.factor = *factor;
   return Status();
 }
 
 Status take_root(const std::string& value, BenchRequest& into) {
   const auto root = parse_number<int>(value);
-  if (!root || *root < 0) return wrong("'" + value + "' is not a rank");
+  if (!root || *root < 0) return usage_error("'" + value + "' is not a rank");
   into.orders.root = *root;
   return Status();
 }
@@ -130,7 +127,7 @@ Status take_root(const std::string& value, BenchRequest& into) {
 Status take_time(const std::string& value, BenchRequest& into) {
   const auto time = parse_number<int>(value);
   if (!time || *time < 1 || *time > 600'000)
-    return wrong("'" + value + "' is not a whole number of milliseconds from 1 to 600000");
+    return usage_error("'" + value + "' is not a whole number of milliseconds from 1 to 600000");
   into.orders.time_ms = *time;
   into.limits_time = true;
   return Status();
@@ -154,7 +151,7 @@ Status take_against(const std::string& value, BenchRequest& into) {
       return not_one_of(name, known);
     }
     if (std::find(into.against.begin(), into.against.end(), name) != into.against.end())
-      return wrong("'" + name + "' stands there twice");
+      return usage_error("'" + name + "' stands there twice");
     into.against.push_back(name);
   }
   return Status();
@@ -163,7 +160,7 @@ Status take_against(const std::string& value, BenchRequest& into) {
 Status take_pairs(const std::string& value, BenchRequest& into) {
   const auto pairs = parse_number<int>(value);
   if (!pairs || *pairs < 1 || *pairs > 10'000)
-    return wrong("'" + value + "' is not a whole number from 1 to 10000");
+    return usage_error("'" + value + "' is not a whole number from 1 to 10000");
   into.pairs = *pairs;
   return Status();
 }
@@ -276,17 +273,18 @@ Status take_option(std::span<const std::string> words, std::size_t& at, BenchReq
       std::find_if(std::begin(kOptions), std::end(kOptions),
                    [&](const Option& candidate) { return candidate.name == word.name; });
   if (option == std::end(kOptions) || option->take == nullptr)
-    return wrong("'" + words[at] + "' is not an option of paceline bench" +
-                 did_you_mean(word.name, option_names()));
+    return usage_error("'" + words[at] + "' is not an option of paceline bench" +
+                       did_you_mean(word.name, option_names()));
   ++at;
-  if (option->form.empty() && word.value) return wrong("option " + word.name + " takes no value");
+  if (option->form.empty() && word.value)
+    return usage_error("option " + word.name + " takes no value");
   if (!option->form.empty() && !word.value && at < words.size() && !words[at].starts_with("--"))
     word.value = words[at++];
   if (!option->form.empty() && word.value.value_or("").empty())
-    return wrong("option " + word.name + " needs a value: " + std::string(option->form));
+    return usage_error("option " + word.name + " needs a value: " + std::string(option->form));
   given.push_back(option);
   const Status taken = option->take(word.value.value_or(""), into);
-  return taken.ok() ? taken : wrong(word.name + ": " + taken.text());
+  return taken.ok() ? taken : usage_error(word.name + ": " + taken.text());
 }
 
 std::vector<std::string> operation_names() {
@@ -301,20 +299,20 @@ Status check_together(const BenchRequest& request, const Given& given) {
   const probe::Operation& operation = *probe::find_operation(request.orders.operation);
   for (const Option* option : given)
     if (!has(operation, option->needs))
-      return wrong(std::string(option->name) + " means nothing to " +
-                   std::string(operation.name()));
+      return usage_error(std::string(option->name) + " means nothing to " +
+                         std::string(operation.name()));
   if (request.orders.root >= request.ranks)
-    return wrong("--root: there is no rank " + std::to_string(request.orders.root) + " among " +
-                 std::to_string(request.ranks));
+    return usage_error("--root: there is no rank " + std::to_string(request.orders.root) +
+                       " among " + std::to_string(request.ranks));
   if (request.orders.sizes().empty())
-    return wrong("--bytes: no size from " + std::to_string(request.orders.low_bytes) + " to " +
-                 std::to_string(request.orders.high_bytes) + " holds one " +
-                 std::string(name(request.orders.type)) + " of " +
-                 std::to_string(size_of(request.orders.type)) + " bytes");
+    return usage_error("--bytes: no size from " + std::to_string(request.orders.low_bytes) +
+                       " to " + std::to_string(request.orders.high_bytes) + " holds one " +
+                       std::string(name(request.orders.type)) + " of " +
+                       std::to_string(size_of(request.orders.type)) + " bytes");
   const bool pairs = std::any_of(given.begin(), given.end(),
                                  [](const Option* option) { return option->name == "--pairs"; });
   if (pairs && request.against.empty())
-    return wrong("--pairs goes with --against: it says how often both are measured in turn");
+    return usage_error("--pairs goes with --against: it says how often both are measured in turn");
   return Status();
 }
 
@@ -332,7 +330,7 @@ Result<std::size_t> parse_size(const std::string& text) {
   }
   const auto size = parse_number<std::size_t>(number);
   if (size && *size > 0 && *size <= kMost / unit) return *size * unit;
-  return wrong("'" + text + "' is not a size such as 4, 64K, 256M or 1G");
+  return usage_error("'" + text + "' is not a size such as 4, 64K, 256M or 1G");
 }
 
 Result<BenchRequest> parse_bench(std::span<const std::string> arguments) {
@@ -346,15 +344,16 @@ Result<BenchRequest> parse_bench(std::span<const std::string> arguments) {
     }
     const std::string& word = arguments[at++];
     if (!request.orders.operation.empty())
-      return wrong("'" + word + "' is a second operation; bench measures one");
+      return usage_error("'" + word + "' is a second operation; bench measures one");
     if (probe::find_operation(word) == nullptr)
-      return wrong("there is no operation '" + word + "'" + did_you_mean(word, operation_names()) +
-                   "\nThere is " + list(operation_names()));
+      return usage_error("there is no operation '" + word + "'" +
+                         did_you_mean(word, operation_names()) + "\nThere is " +
+                         list(operation_names()));
     request.orders.operation = word;
   }
   if (request.orders.operation.empty())
-    return wrong("measure which operation? " + list(operation_names()) +
-                 ": paceline bench all_reduce");
+    return usage_error("measure which operation? " + list(operation_names()) +
+                       ": paceline bench all_reduce");
   PACELINE_TRY(check_together(request, given));
   if (!request.against.empty() && !request.limits_time) request.orders.time_ms = 10;
   return request;

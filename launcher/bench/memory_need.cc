@@ -4,10 +4,10 @@
 #include <string>
 #include <string_view>
 
+#include "comm/base/read_file.h"
 #include "comm/base/text.h"
 #include "launcher/probe/measurement.h"
 #include "launcher/probe/operation.h"
-#include "launcher/process/system.h"
 
 namespace paceline::launcher {
 namespace {

@@ -9,6 +9,7 @@
 #include "comm/base/text.h"
 #include "comm/base/try.h"
 #include "launcher/options/nearest.h"
+#include "launcher/options/option_values.h"
 #include "launcher/probe/operation.h"
 
 namespace paceline::launcher {
@@ -36,18 +37,14 @@ constexpr const char* kUsage =
     "CPUs and caches), go on as before. PACELINE_EXPLAIN=1 says which sizes hold in a job,\n"
     "PACELINE_TUNING=none leaves what was measured aside.\n";
 
-Status wrong(const std::string& text) {
-  return Status(Code::kInvalidArgument, Scope::kOperation, text);
-}
-
 Result<std::vector<int>> parse_ranks(const std::string& text) {
   std::vector<int> ranks;
   for (std::size_t at = 0; at <= text.size();) {
     const std::size_t comma = std::min(text.find(',', at), text.size());
     const auto number = parse_number<int>(std::string_view(text).substr(at, comma - at));
     if (!number || *number < 2 || *number > kMostHostRanks)
-      return wrong("-n: '" + text + "' is not a list of numbers from 2 to " +
-                   std::to_string(kMostHostRanks) + " such as 2,4,8");
+      return usage_error("-n: '" + text + "' is not a list of numbers from 2 to " +
+                         std::to_string(kMostHostRanks) + " such as 2,4,8");
     ranks.push_back(*number);
     at = comma + 1;
   }
@@ -62,8 +59,8 @@ Status take_value(const std::string& option, const std::string& value, TuneReque
   } else {
     const auto starts = parse_number<int>(value);
     if (!starts || *starts < 1 || *starts > kMostStarts)
-      return wrong("--starts: '" + value + "' is not a number from 1 to " +
-                   std::to_string(kMostStarts));
+      return usage_error("--starts: '" + value + "' is not a number from 1 to " +
+                         std::to_string(kMostStarts));
     into.starts = *starts;
   }
   return Status();
@@ -81,14 +78,14 @@ Result<TuneRequest> parse_tune(std::span<const std::string> arguments) {
   for (std::size_t at = 0; at < arguments.size(); ++at) {
     const std::string& word = arguments[at];
     if (std::find(options.begin(), options.end(), word) == options.end())
-      return wrong("'" + word + "' is not an option of paceline tune" +
-                   did_you_mean(word, options));
+      return usage_error("'" + word + "' is not an option of paceline tune" +
+                         did_you_mean(word, options));
     if (word == "--dry-run") {
       request.keeps = false;
       continue;
     }
     if (++at == arguments.size() || arguments[at].empty())
-      return wrong("option " + word + " needs a value");
+      return usage_error("option " + word + " needs a value");
     PACELINE_TRY(take_value(word, arguments[at], request));
   }
   return request;

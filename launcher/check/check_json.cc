@@ -8,6 +8,7 @@
 
 #include "comm/base/text.h"
 #include "comm/base/try.h"
+#include "launcher/options/option_values.h"
 
 namespace paceline::launcher {
 namespace {
@@ -107,10 +108,6 @@ json findings_json(const std::vector<Finding>& findings) {
   return all;
 }
 
-Status wrong(const std::string& text) {
-  return Status(Code::kInvalidArgument, Scope::kOperation, text);
-}
-
 void take_hosts(const json& hosts, Measurements& into) {
   for (const json& host : hosts) {
     into.hosts.push_back(host.at("name").get<std::string>());
@@ -171,13 +168,14 @@ bool are_hosts(const std::vector<T>& pairs, int hosts) {
 }
 
 Status check_hosts(const Measurements& measured) {
-  if (measured.hosts.empty() || measured.hosts.size() > kMaxHosts) return wrong("it has no hosts");
+  if (measured.hosts.empty() || measured.hosts.size() > kMaxHosts)
+    return usage_error("it has no hosts");
   const auto hosts = static_cast<int>(measured.hosts.size());
   bool known = are_hosts(measured.latencies, hosts) && are_hosts(measured.flows, hosts) &&
                are_hosts(measured.broken, hosts);
   for (const probe::Spin& spin : measured.spins)
     known = known && spin.host >= 0 && spin.host < hosts;
-  return known ? Status() : wrong("it has measurements of hosts that it does not name");
+  return known ? Status() : usage_error("it has measurements of hosts that it does not name");
 }
 
 }  // namespace
@@ -193,15 +191,15 @@ std::string check_json(const Measurements& measured, const std::vector<Finding>&
 
 Result<Measurements> parse_check_json(const std::string& text) {
   const json document = json::parse(text, nullptr, false);
-  if (!document.is_object()) return wrong("it is no JSON document");
+  if (!document.is_object()) return usage_error("it is no JSON document");
   if (document.value("paceline_check", json()) != json(kVersion))
-    return wrong("it is not what `paceline check --json` of this version writes");
+    return usage_error("it is not what `paceline check --json` of this version writes");
   try {
     Measurements measured = measurements_from(document.at("measurements"));
     PACELINE_TRY(check_hosts(measured));
     return measured;
   } catch (const json::exception& error) {
-    return wrong(printable(error.what()));
+    return usage_error(printable(error.what()));
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "comm/base/try.h"
 #include "launcher/options/nearest.h"
+#include "launcher/options/option_values.h"
 #include "launcher/options/run_options.h"
 
 namespace paceline::launcher {
@@ -89,10 +90,6 @@ constexpr Option kOptions[] = {
      [](const std::string& value, CheckRequest& into) { into.from_file = value; }},
 };
 
-Status wrong(const std::string& text) {
-  return Status(Code::kInvalidArgument, Scope::kOperation, text);
-}
-
 Result<const Option*> find_option(const std::string& name) {
   std::vector<std::string> known{"--help"};
   for (const Option& option : kOptions) {
@@ -100,10 +97,10 @@ Result<const Option*> find_option(const std::string& name) {
     known.emplace_back(option.name);
   }
   if (!name.starts_with('-'))
-    return wrong(std::string("'").append(name).append(
+    return usage_error(std::string("'").append(name).append(
         "' is no option; hosts stand behind -H, or in a --hostfile"));
-  return wrong(std::string("'").append(name).append("' is not an option of paceline check") +
-               did_you_mean(name, known));
+  return usage_error(std::string("'").append(name).append("' is not an option of paceline check") +
+                     did_you_mean(name, known));
 }
 
 // Moves `arguments` behind the option and its value.
@@ -116,7 +113,7 @@ Status take_option(std::span<const std::string>& arguments, CheckRequest& into) 
   std::optional<std::string> value;
   if (equals != word.npos) value = word.substr(equals + 1);
   if (option->use == Use::kFlag) {
-    if (value) return wrong(std::string("option ").append(name).append(" takes no value"));
+    if (value) return usage_error(std::string("option ").append(name).append(" takes no value"));
     option->take("", into);
     return Status();
   }
@@ -125,7 +122,7 @@ Status take_option(std::span<const std::string>& arguments, CheckRequest& into) 
     arguments = arguments.subspan(1);
   }
   if (value.value_or("").empty())
-    return wrong(std::string("option ").append(name).append(" needs a value"));
+    return usage_error(std::string("option ").append(name).append(" needs a value"));
   if (option->use == Use::kValue) {
     option->take(*value, into);
   } else {
@@ -141,7 +138,7 @@ Result<CheckRequest> parse_check(std::span<const std::string> arguments) {
   CheckRequest request;
   while (!arguments.empty()) PACELINE_TRY(take_option(arguments, request));
   if (!request.from_file.empty() && !request.host_words.empty())
-    return wrong("--from judges what was measured before; it takes no hosts");
+    return usage_error("--from judges what was measured before; it takes no hosts");
   std::vector<std::string> words = request.host_words;
   words.insert(words.end(), {"--", "probe"});
   PACELINE_TRY_ASSIGN(request.job, parse_run(words));

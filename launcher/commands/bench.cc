@@ -153,8 +153,7 @@ Result<int> measure_in_turn(const Bench& bench) {
 }  // namespace
 
 int bench_command(std::span<const std::string> arguments) {
-  for (const std::string& word : arguments) {
-    if (word != "--help" && word != "-h") continue;
+  if (asks_for_help(arguments)) {
     print(bench_help());
     return 0;
   }

@@ -125,8 +125,7 @@ int cancel(const Request& request) {
 }  // namespace
 
 int cancel_command(std::span<const std::string> arguments) {
-  for (const std::string& word : arguments) {
-    if (word != "--help" && word != "-h") continue;
+  if (asks_for_help(arguments)) {
     std::puts(kHelp);
     return 0;
   }

@@ -7,6 +7,7 @@
 
 #include <unistd.h>
 
+#include "comm/base/read_file.h"
 #include "comm/base/try.h"
 #include "launcher/check/check_json.h"
 #include "launcher/check/check_options.h"
@@ -91,8 +92,7 @@ Result<int> check(const CheckRequest& request) {
 }  // namespace
 
 int check_command(std::span<const std::string> arguments) {
-  for (const std::string& word : arguments) {
-    if (word != "--help" && word != "-h") continue;
+  if (asks_for_help(arguments)) {
     print(check_help());
     return 0;
   }

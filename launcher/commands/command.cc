@@ -1,5 +1,6 @@
 #include "launcher/commands/command.h"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "launcher/head/exit_code.h"
@@ -9,6 +10,11 @@ namespace paceline::launcher {
 int complain(const std::string& text) {
   std::fprintf(stderr, "paceline: %s\n", text.c_str());
   return kExitLauncher;
+}
+
+bool asks_for_help(std::span<const std::string> arguments) {
+  return std::any_of(arguments.begin(), arguments.end(),
+                     [](const std::string& word) { return word == "--help" || word == "-h"; });
 }
 
 }  // namespace paceline::launcher

@@ -18,6 +18,9 @@ struct Command {
 /// launcher that could not do its work.
 int complain(const std::string& text);
 
+/// Is --help or -h anywhere among them?
+bool asks_for_help(std::span<const std::string> arguments);
+
 int run_command(std::span<const std::string> arguments);     ///< paceline run
 int list_command(std::span<const std::string> arguments);    ///< paceline list
 int cancel_command(std::span<const std::string> arguments);  ///< paceline cancel

@@ -49,7 +49,7 @@ void print(const JobRegistry::Found& found) {
 }  // namespace
 
 int list_command(std::span<const std::string> arguments) {
-  if (!arguments.empty() && (arguments[0] == "--help" || arguments[0] == "-h")) {
+  if (asks_for_help(arguments)) {
     std::puts(kHelp);
     return 0;
   }

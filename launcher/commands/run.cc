@@ -182,7 +182,7 @@ Result<int> run_job(JobSpec job, const std::vector<HostShare>& hosts, const NetC
 }  // namespace
 
 int run_command(std::span<const std::string> arguments) {
-  if (asks_for_help(arguments)) {
+  if (run_asks_for_help(arguments)) {
     std::fputs(run_help().c_str(), stdout);
     return 0;
   }

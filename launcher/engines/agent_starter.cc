@@ -10,6 +10,7 @@
 
 #include "comm/base/text.h"
 #include "comm/base/try.h"
+#include "comm/socket.h"
 #include "launcher/channel/host_addresses.h"
 #include "launcher/channel/invitation.h"
 #include "launcher/head/exit_code.h"
@@ -116,7 +117,7 @@ std::vector<std::string> AgentStarter::addresses() const {
   if (options_.addresses.empty()) return addresses_of_this_host(server_->port());
   std::vector<std::string> all;
   for (const std::string& address : options_.addresses)
-    all.push_back(address + ":" + std::to_string(server_->port()));
+    all.push_back(with_port(address, server_->port()));
   return all;
 }
 

@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "comm/base/read_file.h"
 #include "launcher/process/cgroup.h"
 #include "launcher/process/process_identity.h"
-#include "launcher/process/system.h"
 
 namespace paceline::launcher {
 namespace {

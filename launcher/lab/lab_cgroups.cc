@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "comm/base/cgroup.h"
+#include "comm/base/read_file.h"
 #include "comm/base/try.h"
 #include "launcher/lab/lab_plan.h"
 #include "launcher/process/cgroup.h"

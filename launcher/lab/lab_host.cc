@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "comm/base/read_file.h"
 #include "comm/base/try.h"
 #include "launcher/lab/lab_cgroups.h"
 #include "launcher/lab/outcome.h"

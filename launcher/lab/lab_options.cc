@@ -45,10 +45,6 @@ constexpr std::string_view kHelp =
     "\n"
     "Example:  paceline lab up --hosts 2 --rate 1gbit && paceline lab exec h1 -- hostname\n";
 
-Status wrong(const std::string& text) {
-  return Status(Code::kInvalidArgument, Scope::kOperation, text);
-}
-
 std::string quoted(const std::string& word) {
   return std::string("'").append(printable(word)) + "'";
 }
@@ -125,7 +121,7 @@ bool is_of_links(LabAction action) {
 
 Status take_name(const std::string& value, Reading& into) {
   if (!is_lab_name(value))
-    return wrong(quoted(value) + " is not a lab's name; take a-z, 0-9 and -, up to 16");
+    return usage_error(quoted(value) + " is not a lab's name; take a-z, 0-9 and -, up to 16");
   into.request.plan.name = value;
   return Status();
 }
@@ -133,8 +129,8 @@ Status take_name(const std::string& value, Reading& into) {
 Status take_hosts(const std::string& value, Reading& into) {
   const auto hosts = parse_number<int>(value);
   if (!hosts || *hosts < 1 || *hosts > kMaxLabHosts)
-    return wrong(quoted(value) + " is not a number of hosts from 1 to " +
-                 std::to_string(kMaxLabHosts));
+    return usage_error(quoted(value) + " is not a number of hosts from 1 to " +
+                       std::to_string(kMaxLabHosts));
   into.request.plan.hosts = *hosts;
   return Status();
 }
@@ -148,7 +144,7 @@ Status take_slots(const std::string& value, Reading& into) {
 Result<int> parse_rail(const std::string& value) {
   const auto rail = parse_number<int>(value);
   if (rail && *rail >= 1 && *rail <= kMaxLabRails) return *rail;
-  return wrong(quoted(value) + " is not from 1 to " + std::to_string(kMaxLabRails));
+  return usage_error(quoted(value) + " is not from 1 to " + std::to_string(kMaxLabRails));
 }
 
 constexpr Option kOptions[] = {
@@ -209,7 +205,7 @@ Result<const Action*> find_action(const std::string& word) {
     if (action.name == word) return &action;
     known.emplace_back(action.name);
   }
-  return wrong("a lab cannot " + quoted(word) + did_you_mean(word, known));
+  return usage_error("a lab cannot " + quoted(word) + did_you_mean(word, known));
 }
 
 Result<const Option*> find_option(const std::string& word, const Action& action) {
@@ -219,8 +215,8 @@ Result<const Option*> find_option(const std::string& word, const Action& action)
     if (option.name == word) return &option;
     known.emplace_back(option.name);
   }
-  return wrong("'lab " + std::string(action.name) + "' has no option " + quoted(word) +
-               did_you_mean(word, known));
+  return usage_error("'lab " + std::string(action.name) + "' has no option " + quoted(word) +
+                     did_you_mean(word, known));
 }
 
 /// Takes the words from the front of `arguments`; "--name value" and "--name=value" are the same.
@@ -232,10 +228,10 @@ Status take_option(const Action& action, std::span<const std::string>& arguments
   PACELINE_TRY_ASSIGN(const Option* const option, find_option(name, action));
   std::string value;
   if (equals < word.size()) {
-    if (!option->has_value) return wrong(name + " takes no value");
+    if (!option->has_value) return usage_error(name + " takes no value");
     value = word.substr(equals + 1);
   } else if (option->has_value) {
-    if (arguments.empty()) return wrong(name + " needs a value");
+    if (arguments.empty()) return usage_error(name + " needs a value");
     value = arguments.front();
     arguments = arguments.subspan(1);
   }
@@ -245,7 +241,7 @@ Status take_option(const Action& action, std::span<const std::string>& arguments
 Status take_rails(Reading& reading) {
   std::vector<std::int64_t>& rates = reading.request.plan.rates_bits;
   if (reading.second_rate && reading.rails < 2)
-    return wrong(
+    return usage_error(
         "--rate2 is of the second rail; add "
         "--rails 2");
   rates.resize(static_cast<std::size_t>(reading.rails), reading.second_rate.value_or(rates[0]));
@@ -257,10 +253,11 @@ Status take_words(const Action& action, Reading& reading) {
   const std::vector<std::string>& words = reading.words;
   const std::size_t expected =
       (action.host == Host::kNone ? 0u : 1u) + (action.take == nullptr ? 0u : 1u);
-  if (action.host == Host::kMust && words.empty()) return wrong(name + " needs a HOST");
+  if (action.host == Host::kMust && words.empty()) return usage_error(name + " needs a HOST");
   if (action.take != nullptr && words.size() == 1)
-    return wrong(name + " needs " + std::string(action.value) + " behind the host");
-  if (words.size() > expected) return wrong(name + " does not take " + quoted(words[expected]));
+    return usage_error(name + " needs " + std::string(action.value) + " behind the host");
+  if (words.size() > expected)
+    return usage_error(name + " does not take " + quoted(words[expected]));
   if (words.empty()) return Status();
   LabFault& fault = reading.request.fault;
   if (words[0] != "all") fault.host = words[0];
@@ -270,11 +267,11 @@ Status take_words(const Action& action, Reading& reading) {
 
 // The first word that is no option is the host, and what follows is the command's own.
 Status take_command(std::span<const std::string> rest, LabRequest& into) {
-  if (rest.empty() || rest.front() == "--") return wrong("'lab exec' needs a HOST");
+  if (rest.empty() || rest.front() == "--") return usage_error("'lab exec' needs a HOST");
   into.host = rest.front();
   rest = rest.subspan(1);
   if (!rest.empty() && rest.front() == "--") rest = rest.subspan(1);
-  if (rest.empty()) return wrong("'lab exec' needs a program behind the host");
+  if (rest.empty()) return usage_error("'lab exec' needs a program behind the host");
   into.command.assign(rest.begin(), rest.end());
   return Status();
 }
@@ -284,7 +281,7 @@ bool is_option(const std::string& word) { return word.size() > 1 && word.front()
 }  // namespace
 
 Result<LabRequest> parse_lab(std::span<const std::string> arguments) {
-  if (arguments.empty()) return wrong("lab what? up, list, down or another");
+  if (arguments.empty()) return usage_error("lab what? up, list, down or another");
   PACELINE_TRY_ASSIGN(const Action* const action, find_action(arguments.front()));
   Reading reading;
   reading.request.action = action->action;
@@ -304,9 +301,10 @@ Result<LabRequest> parse_lab(std::span<const std::string> arguments) {
   PACELINE_TRY(is_exec ? take_command(arguments, reading.request) : take_words(*action, reading));
   const LabFault& fault = reading.request.fault;
   if (!fault.peer.empty() && (fault.host.empty() || fault.host == fault.peer))
-    return wrong("--peer is another host than the one that is slowed, and goes with one host only");
+    return usage_error(
+        "--peer is another host than the one that is slowed, and goes with one host only");
   if (!fault.egress && !fault.ingress)
-    return wrong("--egress and --ingress exclude each other; without both: both ways");
+    return usage_error("--egress and --ingress exclude each other; without both: both ways");
   return reading.request;
 }
 

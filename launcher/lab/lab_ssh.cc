@@ -2,10 +2,10 @@
 
 #include <string>
 
+#include "comm/base/read_file.h"
 #include "comm/base/try.h"
 #include "launcher/lab/system_program.h"
 #include "launcher/process/run_program.h"
-#include "launcher/process/system.h"
 
 namespace paceline::launcher {
 namespace {

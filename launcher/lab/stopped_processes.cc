@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <sys/stat.h>
 
-#include "launcher/process/system.h"
+#include "comm/base/read_file.h"
 
 namespace paceline::launcher {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "comm/base/try.h"
 #include "launcher/options/nearest.h"
+#include "launcher/options/option_values.h"
 
 namespace paceline::launcher {
 namespace {
@@ -24,10 +25,6 @@ struct OptionWord {
   std::string name;                     // as it was written
   std::optional<std::string> value;     // attached to it
 };
-
-Status wrong(const std::string& text) {
-  return Status(Code::kInvalidArgument, Scope::kOperation, text);
-}
 
 template <class Condition>
 const KnownOption* find(Known known, Condition condition) {
@@ -69,7 +66,7 @@ OptionWord read_option(Known known, const std::string& word) {
 Status unknown(Known known, const std::string& word, const std::string& name) {
   std::vector<std::string> names;
   for (const KnownOption& option : known) names.push_back("--" + option.name);
-  return wrong("'" + word + "' is not an option of paceline run" + did_you_mean(name, names));
+  return usage_error("'" + word + "' is not an option of paceline run" + did_you_mean(name, names));
 }
 
 // Whether the word after an option can be its value.
@@ -89,12 +86,13 @@ Result<std::string> take_option(Known known, Words words, std::size_t& at, bool 
   if (read.option == nullptr) return unknown(known, word, read.name);
   const KnownOption& option = *read.option;
   if (!first && !option.per_program)
-    return wrong("option " + read.name +
-                 " is the whole job's, not one program's; write it before the first ':'");
-  if (!option.takes_value && read.value) return wrong("option " + read.name + " takes no value");
+    return usage_error("option " + read.name +
+                       " is the whole job's, not one program's; write it before the first ':'");
+  if (!option.takes_value && read.value)
+    return usage_error("option " + read.name + " takes no value");
   if (!option.takes_value) return "--" + option.name;
   if (!read.value && at < words.size() && is_value(known, words[at])) read.value = words[at++];
-  if (read.value.value_or("").empty()) return wrong("option " + word + " needs a value");
+  if (read.value.value_or("").empty()) return usage_error("option " + word + " needs a value");
   return "--" + option.name + "=" + *read.value;
 }
 
@@ -111,9 +109,10 @@ Result<ProgramWords> take_program(Known known, Words words, std::size_t& at, boo
 
 Status no_program(std::size_t place, bool several) {
   if (!several)
-    return wrong("no program to run; write it after the options: paceline run -n 2 -- ./train");
-  return wrong("program " + std::to_string(place) +
-               " is missing; each ':' stands between two programs: ./a : -n 2 ./b");
+    return usage_error(
+        "no program to run; write it after the options: paceline run -n 2 -- ./train");
+  return usage_error("program " + std::to_string(place) +
+                     " is missing; each ':' stands between two programs: ./a : -n 2 ./b");
 }
 
 }  // namespace

@@ -21,10 +21,6 @@ constexpr std::string_view kNameLetters =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
 constexpr std::string_view kForms = "write name, name:4 or name slots=4";
 
-Status wrong(const std::string& text) {
-  return Status(Code::kInvalidArgument, Scope::kOperation, text);
-}
-
 // A wrong word may be anything: it is shown cut, and without what would disturb a terminal.
 std::string quoted(std::string_view word) {
   return std::string("'").append(printable(word.substr(0, 64))) + (word.size() > 64 ? "…'" : "'");
@@ -38,8 +34,8 @@ std::string_view trimmed(std::string_view text) {
 Result<int> parse_slots(std::string_view text) {
   const Result<int> slots = parse_count(std::string(text));
   if (slots.ok()) return *slots;
-  return wrong("the slots " + quoted(text) + " are not a whole number from 1 to " +
-               std::to_string(kMaxRanks));
+  return usage_error("the slots " + quoted(text) + " are not a whole number from 1 to " +
+                     std::to_string(kMaxRanks));
 }
 
 bool is_name(std::string_view name) {
@@ -75,7 +71,7 @@ Result<HostSlots> parse_host(std::string_view word) {
   }
   const std::size_t colon = std::min(word.find(':'), word.size());
   if (!is_name(word.substr(0, colon)))
-    return wrong(quoted(word) + " is not a host's name; " + std::string(kForms));
+    return usage_error(quoted(word) + " is not a host's name; " + std::string(kForms));
   return with_slots(word.substr(0, colon), word.substr(colon));
 }
 
@@ -111,9 +107,9 @@ Result<StatedSlots> parse_statements(std::string_view text) {
     const std::string_view name = word.substr(0, equals);
     const bool is_most = name == "max_slots=" || name == "max-slots=";
     if (!is_most && name != "slots=")
-      return wrong(quoted(word) + " is not understood; " + std::string(kForms));
+      return usage_error(quoted(word) + " is not understood; " + std::string(kForms));
     std::optional<int>& slots = is_most ? stated.most : stated.slots;
-    if (slots) return wrong("the slots are stated twice");
+    if (slots) return usage_error("the slots are stated twice");
     PACELINE_TRY_ASSIGN(slots, parse_slots(word.substr(equals)));
     text = trimmed(text.substr(end));
   }
@@ -125,11 +121,11 @@ Result<std::vector<HostSlots>> parse_line(std::string_view line) {
   const std::size_t blank = std::min(line.find_first_of(kBlank), line.size());
   PACELINE_TRY_ASSIGN(std::vector<HostSlots> hosts, parse_hosts(line.substr(0, blank)));
   PACELINE_TRY_ASSIGN(const StatedSlots stated, parse_statements(trimmed(line.substr(blank))));
-  if (hosts.front().slots && stated.slots) return wrong("the slots are stated twice");
+  if (hosts.front().slots && stated.slots) return usage_error("the slots are stated twice");
   for (HostSlots& host : hosts) {
     if (stated.slots) host.slots = stated.slots;
     if (stated.most && host.slots.value_or(*stated.most) > *stated.most)
-      return wrong("there are more slots than max_slots");
+      return usage_error("there are more slots than max_slots");
     if (!host.slots) host.slots = stated.most;
   }
   return hosts;
@@ -158,12 +154,14 @@ Result<std::vector<HostSlots>> parse_hostfile(std::string_view text, const std::
     const std::string_view words = trimmed(line.substr(0, line.find('#')));
     if (words.empty()) continue;
     const Result<std::vector<HostSlots>> more = parse_line(words);
-    if (!more.ok()) return wrong(file + ":" + std::to_string(number) + ": " + more.status().text());
+    if (!more.ok())
+      return usage_error(file + ":" + std::to_string(number) + ": " + more.status().text());
     hosts.insert(hosts.end(), more->begin(), more->end());
     if (hosts.size() > kMaxRanks)
-      return wrong(file + ": names more than " + std::to_string(kMaxRanks) + " hosts");
+      return usage_error(file + ": names more than " + std::to_string(kMaxRanks) + " hosts");
   }
-  if (hosts.empty()) return wrong(file + ": names no host; " + std::string(kForms) + " on a line");
+  if (hosts.empty())
+    return usage_error(file + ": names no host; " + std::string(kForms) + " on a line");
   return hosts;
 }
 

@@ -12,10 +12,14 @@ namespace {
 constexpr double kMaxSeconds = 366.0 * 24 * 3600;
 
 Status wrong(const std::string& text, const std::string& why) {
-  return Status(Code::kInvalidArgument, Scope::kOperation, "'" + text + "' " + why);
+  return usage_error("'" + text + "' " + why);
 }
 
 }  // namespace
+
+Status usage_error(const std::string& text) {
+  return Status(Code::kInvalidArgument, Scope::kOperation, text);
+}
 
 Result<int> parse_count(const std::string& text) {
   const auto count = parse_number<int>(text);

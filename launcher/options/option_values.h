@@ -1,5 +1,5 @@
-// What is written after the options of `paceline run`, as values. Pure; an error quotes the text
-// and says what it should have been, without the option's name.
+// What is written after the options of commands, as values. Pure; an error quotes the text and says
+// what it should have been, without the option's name.
 #pragma once
 
 #include <chrono>
@@ -11,6 +11,9 @@
 #include "launcher/options/job_spec.h"
 
 namespace paceline::launcher {
+
+/// That what a user wrote cannot be meant.
+Status usage_error(const std::string& text);
 
 /// A whole number from 1 to kMaxRanks.
 Result<int> parse_count(const std::string& text);

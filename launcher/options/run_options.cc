@@ -34,10 +34,6 @@ constexpr std::string_view kExamples =
 constexpr const char* kPrograms = "Programs (each has its own -n, -x, --wdir; ':' sets them apart)";
 constexpr std::array kPerProgram = {"np", "env", "wdir"};
 
-Status wrong(const std::string& text) {
-  return Status(Code::kInvalidArgument, Scope::kOperation, text);
-}
-
 // What CLI11 reports as "option: why".
 template <class T>
 T valid(const char* option, Result<T> value) {
@@ -163,7 +159,7 @@ Result<ProgramSpec> parse_program(ProgramWords words, JobSpec& job) {
   try {
     app.parse(std::vector<std::string>(words.options.rbegin(), words.options.rend()));
   } catch (const CLI::ParseError& error) {
-    return wrong(error.what());
+    return usage_error(error.what());
   }
   return program;
 }
@@ -171,22 +167,23 @@ Result<ProgramSpec> parse_program(ProgramWords words, JobSpec& job) {
 Status check_rank(const char* option, int rank, int ranks) {
   if (rank < ranks) return Status();
   const std::string there = ranks == 1 ? "only rank 0" : "ranks 0 to " + std::to_string(ranks - 1);
-  return wrong(std::string(option) + ": there is no rank " + std::to_string(rank) +
-               "; the job has " + there);
+  return usage_error(std::string(option) + ": there is no rank " + std::to_string(rank) +
+                     "; the job has " + there);
 }
 
 // After each program, so that the sum stays a small number.
 Status check_bound(const JobSpec& job) {
   if (job.ranks() <= kMaxRanks) return Status();
-  return wrong("the programs have more than " + std::to_string(kMaxRanks) + " ranks together");
+  return usage_error("the programs have more than " + std::to_string(kMaxRanks) +
+                     " ranks together");
 }
 
 // What no option can judge alone.
 Status check_job(const JobSpec& job) {
   if (!job.hosts.empty() && !job.host_file.empty())
-    return wrong("-H and --hostfile both say which hosts; give one of them");
+    return usage_error("-H and --hostfile both say which hosts; give one of them");
   if (!job.engine.empty() && !job.launch_agent.empty())
-    return wrong("--engine and --launch-agent both say what starts agents; give one of them");
+    return usage_error("--engine and --launch-agent both say what starts agents; give one of them");
   PACELINE_TRY(check_rank("--stdin", job.stdin_rank.value_or(0), job.ranks()));
   return check_rank("--console-ranks", job.console_ranks.highest_named(), job.ranks());
 }
@@ -205,7 +202,7 @@ Result<JobSpec> parse_run(std::span<const std::string> arguments) {
   return job;
 }
 
-bool asks_for_help(std::span<const std::string> arguments) {
+bool run_asks_for_help(std::span<const std::string> arguments) {
   return mentions(known_options(), arguments, "help");
 }
 

@@ -20,7 +20,7 @@ namespace paceline::launcher {
 Result<JobSpec> parse_run(std::span<const std::string> arguments);
 
 /// Whether --help or -h stands among the options (not among the program's arguments).
-bool asks_for_help(std::span<const std::string> arguments);
+bool run_asks_for_help(std::span<const std::string> arguments);
 
 /// One screen.
 std::string run_help();

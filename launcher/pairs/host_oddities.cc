@@ -15,13 +15,7 @@ namespace {
 constexpr std::size_t kMostNames = 4;
 
 std::string hosts_text(const std::vector<std::string>& names) {
-  std::string text = names.size() == 1 ? "host " : "hosts ";
-  const std::size_t shown = std::min(names.size(), kMostNames);
-  for (std::size_t i = 0; i < shown; ++i)
-    text.append(i == 0 ? "" : i + 1 == names.size() ? " and " : ", ").append(names[i]);
-  const std::size_t left_out = names.size() - shown;
-  return left_out == 0 ? text
-                       : text.append(" and ").append(std::to_string(left_out)).append(" more");
+  return (names.size() == 1 ? "host " : "hosts ") + list_text(names, kMostNames);
 }
 
 std::vector<std::string> one_machine(std::span<const HostSurvey> hosts) {

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "comm/base/text.h"
+
 namespace paceline::launcher {
 namespace {
 
@@ -37,13 +39,6 @@ std::string_view word_of(TrialEnd end) {
     default:
       return "?";
   }
-}
-
-std::string joined(const std::vector<std::string>& names) {
-  std::string text;
-  for (std::size_t i = 0; i < names.size(); ++i)
-    text.append(i == 0 ? "" : i + 1 == names.size() ? " and " : ", ").append(names[i]);
-  return text;
 }
 
 // Host by host: how often it sends and gets what is lost.
@@ -97,7 +92,7 @@ class Description {
     for (const std::size_t host : culprits_) names.push_back(name(host));
     const bool more = names.size() > kMostCulprits;
     if (more) names.resize(kMostCulprits);
-    return std::string("look at hosts ").append(joined(names)).append(more ? " first" : "");
+    return std::string("look at hosts ").append(list_text(names)).append(more ? " first" : "");
   }
 
   // Those that have to do with what fails, and others as far as there is room.
@@ -151,10 +146,7 @@ class Description {
     for (const LossyWay& way : ways_)
       if (way.how == how || (is_long_lost(way.how) && is_long_lost(how)))
         names.push_back(name(way.from) + " to " + name(way.to));
-    const std::size_t count = names.size();
-    if (count > kMost) names.resize(kMost);
-    return joined(names).append(
-        count > kMost ? " and " + std::to_string(count - kMost) + " more ways" : "");
+    return list_text(names, kMost).append(names.size() > kMost ? " ways" : "");
   }
 
   int mtu() const {

@@ -39,9 +39,7 @@ std::string address_of(const UniqueFd& fd) {
   const Result<SocketAddress> address = SocketAddress::of_remote_end(fd.get());
   const auto host = address.ok() ? IpAddress::of(address->data()) : std::nullopt;
   if (!host) return "who has gone again";
-  std::string text = host->to_string();
-  if (host->is_v6()) text = std::string("[").append(text).append("]");
-  return text.append(":").append(std::to_string(address->port()));
+  return with_port(host->to_string(), address->port());
 }
 
 }  // namespace

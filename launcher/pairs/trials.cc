@@ -30,9 +30,7 @@ Status refused(const char* why) {
 Result<SocketAddress> socket_address(const messages::Target& target) {
   const auto address = IpAddress::parse(target.address());
   if (!address) return refused("a trial of something that is no address");
-  std::string text = address->to_string();
-  if (address->is_v6()) text = std::string("[").append(text).append("]");
-  return SocketAddress::parse(text.append(":").append(std::to_string(target.port())));
+  return SocketAddress::parse(with_port(address->to_string(), static_cast<int>(target.port())));
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "comm/base/cgroup.h"
-#include "launcher/process/system.h"
+#include "comm/base/read_file.h"
 
 namespace paceline::launcher {
 std::string own_cgroup_folder() {

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "comm/base/read_file.h"
 #include "comm/base/text.h"
 #include "launcher/process/system.h"
 

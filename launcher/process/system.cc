@@ -42,19 +42,6 @@ Result<UniqueFd> open_null() {
   return null;
 }
 
-std::string read_file(const std::string& path) {
-  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) return "";
-  std::string text;
-  for (;;) {
-    char bytes[4096];
-    const ssize_t got = ::read(file.get(), bytes, sizeof bytes);
-    if (got == 0) return text;
-    if (got > 0) text.append(bytes, static_cast<std::size_t>(got));
-    if (got < 0 && errno != EINTR) return "";
-  }
-}
-
 Result<std::string> folder_of_programs() {
   std::error_code unreadable;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", unreadable);

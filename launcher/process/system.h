@@ -34,10 +34,6 @@ UniqueFd open_pidfd(pid_t pid);
 /// /dev/null for reading and writing.
 Result<UniqueFd> open_null();
 
-/// All that is in a file of /proc or /sys; empty where it cannot be read, or not to its end, as
-/// when the process that it is about goes meanwhile.
-std::string read_file(const std::string& path);
-
 /// Where `paceline` itself lies, and with it what it starts.
 Result<std::string> folder_of_programs();
 

@@ -6,8 +6,8 @@
 #include <sys/resource.h>
 
 #include "comm/base/cgroup.h"
+#include "comm/base/read_file.h"
 #include "comm/base/text.h"
-#include "launcher/probe/check/kernel_file.h"
 
 namespace paceline::probe {
 namespace {
@@ -18,8 +18,8 @@ constexpr int kPausesPerLook = 100;
 // This process's control group and those above it: a quota may be of any of them.
 std::vector<std::string> groups_of(CgroupController controller) {
   std::vector<std::string> folders;
-  const auto mount = cgroup_mount(read_kernel_file("/proc/self/mountinfo"), controller);
-  auto path = cgroup_path(read_kernel_file("/proc/self/cgroup"), controller);
+  const auto mount = cgroup_mount(read_file("/proc/self/mountinfo"), controller);
+  auto path = cgroup_path(read_file("/proc/self/cgroup"), controller);
   while (mount && path && path->size() > 1) {
     const auto folder = mount->folder_of(*path);
     if (!folder) break;
@@ -39,7 +39,7 @@ std::vector<std::string> all_groups() {
 // How long some thread of the group was ready and had no CPU: "some avg10=… total=MICROSECONDS".
 double pressure_ns_in(const std::string& folder) {
   constexpr std::string_view kTotal = "total=";
-  const std::string text = read_kernel_file(folder + "/cpu.pressure");
+  const std::string text = read_file(folder + "/cpu.pressure");
   const std::string_view line = std::string_view(text).substr(0, text.find('\n'));
   const std::size_t at = line.find(kTotal);
   if (at == line.npos) return 0;
@@ -47,7 +47,7 @@ double pressure_ns_in(const std::string& folder) {
 }
 
 double waiting_ns(const std::vector<std::string>& groups) {
-  const std::string text = read_kernel_file("/proc/thread-self/schedstat");
+  const std::string text = read_file("/proc/thread-self/schedstat");
   const auto words = split_words(std::string_view(text).substr(0, text.find('\n')), ' ');
   const bool counts = words.size() == 3 && words[0] != "0";  // else the kernel was built without
   if (counts) return parse_number<double>(words[1]).value_or(0);
@@ -75,7 +75,7 @@ CpuMeter::Reading CpuMeter::look() const {
 
 CpuMeter::Periods CpuMeter::periods_in(const std::string& group) {
   Periods periods;
-  const std::string text = read_kernel_file(group + "/cpu.stat");
+  const std::string text = read_file(group + "/cpu.stat");
   for (const std::string_view line : split_words(text, '\n')) {
     const auto words = split_words(line, ' ');
     if (words.size() != 2) continue;

@@ -6,14 +6,13 @@
 #include <system_error>
 #include <vector>
 
-#include <arpa/inet.h>
-#include <ifaddrs.h>
-#include <netinet/in.h>
 #include <sys/statvfs.h>
 
 #include "comm/base/cgroup.h"
+#include "comm/base/ip_address.h"
+#include "comm/base/read_file.h"
 #include "comm/base/text.h"
-#include "launcher/probe/check/kernel_file.h"
+#include "comm/host_interfaces.h"
 
 namespace paceline::probe {
 namespace {
@@ -22,7 +21,7 @@ constexpr double kBitsPerMbit = 1e6;
 
 /// The first word of a file; empty where there is none.
 std::string word_of(const std::string& path) {
-  const std::string text = read_kernel_file(path);
+  const std::string text = read_file(path);
   return text.substr(0, text.find_first_of(" \t\n"));
 }
 
@@ -66,8 +65,8 @@ std::uint64_t limit_in(const std::string& limits, std::string_view name, std::si
 /// The least of what the files `file` say, from this process's own control group upwards.
 std::uint64_t least_in_cgroups(const std::string& root, CgroupController controller,
                                const std::string& file) {
-  const auto mount = cgroup_mount(read_kernel_file(root + "/proc/self/mountinfo"), controller);
-  auto path = cgroup_path(read_kernel_file(root + "/proc/self/cgroup"), controller);
+  const auto mount = cgroup_mount(read_file(root + "/proc/self/mountinfo"), controller);
+  auto path = cgroup_path(read_file(root + "/proc/self/cgroup"), controller);
   std::uint64_t least = kNoLimit;
   while (mount && path) {
     const auto folder = mount->folder_of(*path);
@@ -110,9 +109,8 @@ std::string first_entry(const std::string& folder) {
 
 void read_cpus(const std::string& root, HostFacts& into) {
   const std::string cpus = root + "/sys/devices/system/cpu/";
-  into.cpus_online = count_of(read_kernel_file(cpus + "online"));
-  const auto allowed =
-      values_of(read_kernel_file(root + "/proc/self/status"), "Cpus_allowed_list:");
+  into.cpus_online = count_of(read_file(cpus + "online"));
+  const auto allowed = values_of(read_file(root + "/proc/self/status"), "Cpus_allowed_list:");
   into.cpus_allowed = allowed.empty() ? 0 : count_of(allowed[0]);
   const double quota = cpu_quota(root);
   into.cpu_quota = std::isfinite(quota) ? quota : 0;
@@ -123,7 +121,7 @@ void read_cpus(const std::string& root, HostFacts& into) {
 }
 
 void read_memory(const std::string& root, HostFacts& into) {
-  const std::string memory = read_kernel_file(root + "/proc/meminfo");
+  const std::string memory = read_file(root + "/proc/meminfo");
   into.memory_bytes = kilobytes_in(memory, "MemTotal:");
   into.memory_available_bytes = kilobytes_in(memory, "MemAvailable:");
   into.memory_limit_bytes = std::min(least_in_cgroups(root, "memory", "memory.limit_in_bytes"),
@@ -131,7 +129,7 @@ void read_memory(const std::string& root, HostFacts& into) {
   // Version 1 has no word for "no limit": the number is one that no machine has.
   if (into.memory_limit_bytes > into.memory_bytes && into.memory_bytes > 0)
     into.memory_limit_bytes = kNoLimit;
-  into.thp = chosen_in(read_kernel_file(root + "/sys/kernel/mm/transparent_hugepage/enabled"));
+  into.thp = chosen_in(read_file(root + "/sys/kernel/mm/transparent_hugepage/enabled"));
   struct statvfs shm {};
   if (::statvfs((root + "/dev/shm").c_str(), &shm) == 0) {
     into.shm_bytes = shm.f_blocks * shm.f_frsize;
@@ -140,7 +138,7 @@ void read_memory(const std::string& root, HostFacts& into) {
 }
 
 void read_limits(const std::string& root, HostFacts& into) {
-  const std::string limits = read_kernel_file(root + "/proc/self/limits");
+  const std::string limits = read_file(root + "/proc/self/limits");
   into.memlock_bytes = limit_in(limits, "Max locked memory", 0);
   into.open_files = limit_in(limits, "Max open files", 1);
   into.pids_limit =
@@ -148,7 +146,7 @@ void read_limits(const std::string& root, HostFacts& into) {
 }
 
 std::uint64_t third_number(const std::string& path) {
-  std::string text = read_kernel_file(path);
+  std::string text = read_file(path);
   std::replace(text.begin(), text.end(), '\t', ' ');
   const auto words = split_words(std::string_view(text).substr(0, text.find('\n')), ' ');
   return words.size() == 3 ? parse_number<std::uint64_t>(words[2]).value_or(0) : 0;
@@ -236,23 +234,10 @@ HostFacts read_host_facts(const std::string& root, const std::string& device) {
 }
 
 std::string device_of(const std::string& address) {
-  ifaddrs* all = nullptr;
-  if (::getifaddrs(&all) != 0) return "";
-  std::string name;
-  for (const ifaddrs* one = all; one != nullptr && name.empty(); one = one->ifa_next) {
-    if (one->ifa_addr == nullptr) continue;
-    const int family = one->ifa_addr->sa_family;
-    if (family != AF_INET && family != AF_INET6) continue;
-    const void* number =
-        family == AF_INET
-            ? static_cast<const void*>(&reinterpret_cast<sockaddr_in*>(one->ifa_addr)->sin_addr)
-            : &reinterpret_cast<sockaddr_in6*>(one->ifa_addr)->sin6_addr;
-    char text[INET6_ADDRSTRLEN] = "";
-    ::inet_ntop(family, number, text, sizeof text);
-    if (address.substr(0, address.find('%')) == text) name = one->ifa_name;
-  }
-  ::freeifaddrs(all);
-  return name;
+  const auto wanted = IpAddress::parse(address);
+  for (const HostInterface& one : interfaces_of_this_host())
+    if (one.address == wanted) return one.name;
+  return "";
 }
 
 std::vector<std::pair<std::string, std::string>> to_pairs(const HostFacts& facts) {

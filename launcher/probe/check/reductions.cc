@@ -6,9 +6,9 @@
 #include <span>
 #include <string_view>
 
+#include "comm/base/read_file.h"
 #include "comm/base/text.h"
 #include "comm/base/try.h"
-#include "launcher/probe/check/kernel_file.h"
 
 namespace paceline::probe {
 namespace {
@@ -23,8 +23,8 @@ constexpr int kPattern = 7;  // sums of small whole numbers are exact
 
 double sent_bytes(const std::string& device) {
   if (device.empty()) return 0;
-  const std::string text = read_kernel_file(
-      std::string("/sys/class/net/").append(device).append("/statistics/tx_bytes"));
+  const std::string text =
+      read_file(std::string("/sys/class/net/").append(device).append("/statistics/tx_bytes"));
   return parse_number<double>(std::string_view(text).substr(0, text.find('\n'))).value_or(0);
 }
 

@@ -14,15 +14,20 @@ def ready():
     print("ready", flush=True)
 
 
-def receive():
-    """Takes a connection to its end; says how many bytes came after the first ones, and how long
-    that took."""
+def accepted():
+    """The first connection that comes."""
     with socket.create_server(("", PORT)) as server:
         server.settimeout(30)
         ready()
         connection, _ = server.accept()
-    with connection:
-        connection.settimeout(30)
+    connection.settimeout(30)
+    return connection
+
+
+def receive():
+    """Takes a connection to its end; says how many bytes came after the first ones, and how long
+    that took."""
+    with accepted() as connection:
         connection.recv(1 << 20)
         begin = end = time.monotonic()
         received = 0
@@ -110,12 +115,7 @@ def round_trips(address, number):
 
 def stream_echo():
     """The other end of stream_round_trips(), to its end."""
-    with socket.create_server(("", PORT)) as server:
-        server.settimeout(30)
-        ready()
-        connection, _ = server.accept()
-    with connection:
-        connection.settimeout(30)
+    with accepted() as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         while message := connection.recv(8):
             connection.sendall(message)

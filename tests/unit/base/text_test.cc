@@ -1,6 +1,9 @@
 #include "comm/base/text.h"
 
 #include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -25,6 +28,17 @@ TEST(Seconds, ShowNoMoreThanThereIs) {
   EXPECT_EQ(seconds_text(milliseconds(1500)), "1.5 s");
   EXPECT_EQ(seconds_text(milliseconds(2)), "0.002 s");
   EXPECT_EQ(seconds_text(Duration(1)), "0 s");
+}
+
+TEST(ListText, NamesAllOrTheFirst) {
+  const std::vector<std::string> all{"a", "b", "c", "d"};
+  const std::span<const std::string> items(all);
+  EXPECT_EQ(list_text({}), "");
+  EXPECT_EQ(list_text(items.first(1)), "a");
+  EXPECT_EQ(list_text(items.first(2)), "a and b");
+  EXPECT_EQ(list_text(items.first(3), 3), "a, b and c");
+  EXPECT_EQ(list_text(items, 3), "a, b, c and 1 more");
+  EXPECT_EQ(list_text(items, 1), "a and 3 more");
 }
 
 TEST(Printable, LeavesWordsAndTakesControls) {

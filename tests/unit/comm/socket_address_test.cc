@@ -21,6 +21,13 @@ TEST(SocketAddress, PrintsAsItIsParsed) {
   }
 }
 
+TEST(SocketAddress, PortsComeAndGo) {
+  for (const std::string host : {"10.0.0.1", "fe80::1"})
+    EXPECT_EQ(without_port(with_port(host, 7)), host);
+  EXPECT_EQ(with_port("fe80::1", 7), "[fe80::1]:7");
+  EXPECT_EQ(with_port("10.0.0.1", 7), "10.0.0.1:7");
+}
+
 TEST(SocketAddress, KnowsItsFamily) {
   EXPECT_EQ(SocketAddress::parse("127.0.0.1:1").value().family(), AF_INET);
   EXPECT_EQ(SocketAddress::parse("[::1]:1").value().family(), AF_INET6);

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "comm/base/read_file.h"
 #include "launcher/process/system.h"
 
 namespace paceline::launcher {

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "comm/base/read_file.h"
 #include "launcher/check/check_json.h"
 #include "launcher/check/verdict.h"
 #include "launcher/process/system.h"

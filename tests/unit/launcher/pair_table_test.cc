@@ -129,7 +129,7 @@ TEST(PairFaults, TheHostThatHasPartInAllIsNamed) {
             "  h3         long lost  long lost  -          long lost\n"
             "  h4         ok         ok         long lost  -\n"
             "  long lost: short packets pass and those of 1500 bytes do not, from h1 to h3, h3 to "
-            "h1 and h2 to h3 and 3 more ways: something on the way has a smaller MTU and does not "
+            "h1, h2 to h3 and 3 more ways: something on the way has a smaller MTU and does not "
             "say so; give the interfaces that MTU (`ip link set DEVICE mtu N`) or mend the way");
 }
 

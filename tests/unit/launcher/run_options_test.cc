@@ -197,12 +197,12 @@ TEST(RunOptions, NamesTheNearestOption) {
 }
 
 TEST(RunOptions, Help) {
-  EXPECT_TRUE(asks_for_help(Words{"--help"}));
-  EXPECT_TRUE(asks_for_help(Words{"-n", "2", "-h"}));
-  EXPECT_FALSE(asks_for_help(Words{"prog", "--help"}));
-  EXPECT_FALSE(asks_for_help(Words{"--hepl"}));
-  EXPECT_TRUE(asks_for_help(Words{"--help", "--elephant"}));
-  EXPECT_FALSE(asks_for_help(Words{"-x", "--help", "prog"})) << "then -x wants its value";
+  EXPECT_TRUE(run_asks_for_help(Words{"--help"}));
+  EXPECT_TRUE(run_asks_for_help(Words{"-n", "2", "-h"}));
+  EXPECT_FALSE(run_asks_for_help(Words{"prog", "--help"}));
+  EXPECT_FALSE(run_asks_for_help(Words{"--hepl"}));
+  EXPECT_TRUE(run_asks_for_help(Words{"--help", "--elephant"}));
+  EXPECT_FALSE(run_asks_for_help(Words{"-x", "--help", "prog"})) << "then -x wants its value";
   for (const char* part :
        {"-n,--np", "--grace", "Ranks", "Programs", "Hosts", "Output", "End", "Examples", "124"})
     EXPECT_NE(run_help().find(part), std::string::npos) << part;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "comm/base/read_file.h"
+
 namespace paceline::launcher {
 namespace {
 
