@@ -42,7 +42,7 @@ Result<Hello> AcceptorHandshake::read_hello(ByteView bytes) {
   hello.to = reader.get<std::int32_t>();
   hello.group = reader.get<std::uint64_t>();
   const auto purpose = reader.get<std::uint64_t>();
-  if (magic != kHelloMagic || purpose > static_cast<std::uint64_t>(Purpose::kTrial)) {
+  if (magic != kHelloMagic || purpose > static_cast<std::uint64_t>(Purpose::kCheck)) {
     return denied("the other side speaks another version");
   }
   hello.purpose = static_cast<Purpose>(purpose);

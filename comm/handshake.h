@@ -36,6 +36,7 @@ enum class Purpose : std::uint8_t {
   kData,
   kStore,
   kTrial,  ///< the launcher tries an address before the job starts
+  kCheck,  ///< `paceline check` measures the way between two hosts
 };
 enum class Verdict : std::uint8_t {
   kAccepted,

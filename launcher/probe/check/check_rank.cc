@@ -1,6 +1,8 @@
 #include "launcher/probe/check/check_rank.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cstdio>
 #include <map>
 #include <optional>
@@ -35,12 +37,12 @@ constexpr const char* kAloneAddress = "127.0.0.1";
 
 /// What rank 0 tells all, once it knows who they are.
 struct Plan {
-  Secret secret{};
-  std::vector<std::string> addresses;  // of the doors
-  std::vector<int> turns;              // when a host's CPU is measured
+  std::array<std::byte, JobKey::kBytes> key{};  // of the links
+  std::vector<std::string> addresses;           // of the doors
+  std::vector<int> turns;                       // when a host's CPU is measured
 
   std::string to_text() const {
-    std::string text = to_hexadecimal(secret);
+    std::string text = to_hexadecimal(key);
     for (std::size_t i = 0; i < addresses.size(); ++i)
       text.append("\n").append(std::to_string(turns[i])).append(" ").append(addresses[i]);
     return text;
@@ -54,12 +56,12 @@ Status garbled() {
 Result<Plan> parse_plan(const std::string& text) {
   Plan plan;
   const auto lines = split_words(text, '\n');
-  if (lines.empty() || lines[0].size() != 2 * plan.secret.size()) return garbled();
-  for (std::size_t i = 0; i < plan.secret.size(); ++i) {
+  if (lines.empty() || lines[0].size() != 2 * plan.key.size()) return garbled();
+  for (std::size_t i = 0; i < plan.key.size(); ++i) {
     int value = 0;
     const char* const digits = lines[0].data() + 2 * i;
     if (std::from_chars(digits, digits + 2, value, 16).ec != std::errc()) return garbled();
-    plan.secret[i] = static_cast<std::byte>(value);
+    plan.key[i] = static_cast<std::byte>(value);
   }
   for (const std::string_view line : std::span(lines).subspan(1)) {
     const auto words = split_words(line, ' ');
@@ -126,7 +128,7 @@ class CheckRank {
   // Who is where, and what its kernel says.
   Status introduce() {
     for (const Member& member : world_.group().members) measured_.hosts.push_back(member.host);
-    const std::string known = host_part(world_.group().self().address);
+    const std::string known = without_port(world_.group().self().address);
     const std::string address =
         known.empty() || known.find('/') != known.npos ? kAloneAddress : known;
     device_ = device_of(address);
@@ -143,13 +145,14 @@ class CheckRank {
     }
     PACELINE_TRY_ASSIGN(text, control_.share(text));
     PACELINE_TRY_ASSIGN(plan_, parse_plan(text));
+    key_.emplace(JobKey::from_bytes(plan_.key));
     return static_cast<int>(plan_.addresses.size()) == control_.size() ? Status() : garbled();
   }
 
   // Hosts of one kernel, as those of a lab, take turns: they have the same CPUs.
   Result<Plan> make_plan(const std::vector<std::string>& introductions) {
     Plan plan;
-    PACELINE_TRY(fill_system_random(plan.secret));
+    PACELINE_TRY(fill_system_random(plan.key));
     std::map<std::string, int, std::less<>> of_kernel;
     for (const std::string& introduction : introductions) {
       const auto lines = split_words(introduction, '\n');
@@ -191,7 +194,7 @@ class CheckRank {
     const PairSite site{.rank = control_.rank(),
                         .addresses = plan_.addresses,
                         .door = *door_,
-                        .secret = plan_.secret,
+                        .key = *key_,
                         .orders = orders_,
                         .clock = clock_,
                         .wall_clock = wall_clock_};
@@ -278,6 +281,7 @@ class CheckRank {
   std::string device_;
   std::optional<LinkDoor> door_;
   Plan plan_;
+  std::optional<JobKey> key_;
   Measurements measured_;  // rank 0 knows all of it
   int round_ = 0;
 };

@@ -1,6 +1,7 @@
 #include "launcher/probe/check/link.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -9,7 +10,9 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include "comm/base/random.h"
 #include "comm/base/try.h"
+#include "comm/handshake.h"
 
 namespace paceline::probe {
 namespace {
@@ -17,11 +20,12 @@ namespace {
 // A peer greets at once; a stranger who says nothing must not keep it waiting for long.
 constexpr Duration kGreeting = std::chrono::milliseconds(500);
 
-struct Greeting {
-  Secret secret{};
-  LinkPurpose purpose{};
-};
-static_assert(sizeof(Greeting) == sizeof(Secret) + 3 * sizeof(std::uint32_t));
+Hello hello_of(const LinkPurpose& purpose) {
+  return {.purpose = Purpose::kCheck,
+          .epoch = purpose.round,
+          .from = purpose.from,
+          .group = static_cast<std::uint64_t>(purpose.use)};
+}
 
 Status failed(const std::string& what) {
   return Status(Code::kUnavailable, Scope::kOperation,
@@ -30,11 +34,37 @@ Status failed(const std::string& what) {
 
 Status too_late(const std::string& what) { return Status(Code::kTimeout, Scope::kOperation, what); }
 
-// Takes as long whatever is wrong.
-bool same(const Secret& left, const Secret& right) {
-  std::byte difference{};
-  for (std::size_t i = 0; i < left.size(); ++i) difference |= left[i] ^ right[i];
-  return difference == std::byte{};
+Result<DialerHandshake::Nonce> fresh_nonce() {
+  DialerHandshake::Nonce nonce{};
+  PACELINE_TRY(fill_system_random(nonce));
+  return nonce;
+}
+
+// An error means that whoever is there is not the one who was meant.
+Status greet(int fd, const JobKey& key, const Hello& wanted, Deadline deadline,
+             const Clock& clock) {
+  PACELINE_TRY_ASSIGN(const auto nonce, fresh_nonce());
+  AcceptorHandshake handshake(key, nonce);
+  const ByteView challenge = handshake.challenge();
+  PACELINE_TRY(send_all(fd, challenge.data(), challenge.size(), deadline, clock));
+  std::array<std::byte, kHelloBytes> bytes;
+  PACELINE_TRY(receive_all(fd, bytes.data(), bytes.size(), deadline, clock));
+  PACELINE_TRY_ASSIGN(const Hello hello, handshake.read_hello(bytes));
+  if (hello != wanted) return Status(Code::kDenied, Scope::kPeer, "it came for something else");
+  const auto welcome = handshake.welcome(Verdict::kAccepted);
+  return send_all(fd, welcome.data(), welcome.size(), deadline, clock);
+}
+
+Status prove(int fd, const JobKey& key, const Hello& hello, Deadline deadline, const Clock& clock) {
+  PACELINE_TRY_ASSIGN(const auto nonce, fresh_nonce());
+  DialerHandshake handshake(key, hello, nonce);
+  std::array<std::byte, kChallengeBytes> challenge;
+  PACELINE_TRY(receive_all(fd, challenge.data(), challenge.size(), deadline, clock));
+  PACELINE_TRY_ASSIGN(const Bytes answer, handshake.answer(challenge));
+  PACELINE_TRY(send_all(fd, answer.data(), answer.size(), deadline, clock));
+  std::array<std::byte, kWelcomeBytes> welcome;
+  PACELINE_TRY(receive_all(fd, welcome.data(), welcome.size(), deadline, clock));
+  return handshake.read_welcome(welcome).status();
 }
 
 }  // namespace
@@ -92,44 +122,27 @@ Result<LinkDoor> LinkDoor::open(const std::string& address, const Clock& clock) 
   return LinkDoor(std::move(fd), bound.port(), clock);
 }
 
-Result<UniqueFd> LinkDoor::accept(const Secret& secret, const LinkPurpose& purpose,
+Result<UniqueFd> LinkDoor::accept(const JobKey& key, const LinkPurpose& purpose,
                                   Deadline deadline) {
   while (wait_ready(fd_.get(), POLLIN, deadline, *clock_)) {
     PACELINE_TRY_ASSIGN(UniqueFd fd, accept_from(fd_.get()));
     if (!fd) continue;
     const Deadline soon =
         Deadline::after(*clock_, std::min(kGreeting, deadline.left(clock_->now())));
-    Greeting greeting;
-    if (!receive_all(fd.get(), &greeting, sizeof greeting, soon, *clock_).ok()) continue;
-    if (same(greeting.secret, secret) && greeting.purpose == purpose) return fd;
+    if (greet(fd.get(), key, hello_of(purpose), soon, *clock_).ok()) return fd;
   }
   return too_late("its connection does not come");
 }
 
-Result<UniqueFd> dial(const std::string& address, const Secret& secret, const LinkPurpose& purpose,
+Result<UniqueFd> dial(const std::string& address, const JobKey& key, const LinkPurpose& purpose,
                       Deadline deadline, const Clock& clock) {
   PACELINE_TRY_ASSIGN(const SocketAddress there, SocketAddress::parse(address));
   PACELINE_TRY_ASSIGN(UniqueFd fd, start_connect(there));
   if (!wait_ready(fd.get(), POLLOUT, deadline, clock))
     return too_late(std::string("cannot connect to ").append(address).append(": no answer"));
   PACELINE_TRY(connect_error(fd.get(), there));
-  const Greeting greeting{.secret = secret, .purpose = purpose};
-  PACELINE_TRY(send_all(fd.get(), &greeting, sizeof greeting, deadline, clock));
+  PACELINE_TRY(prove(fd.get(), key, hello_of(purpose), deadline, clock));
   return fd;
-}
-
-std::string host_part(const std::string& address) {
-  const std::size_t colon = address.rfind(':');
-  const std::string host = address.substr(0, colon);
-  return host.starts_with('[') && host.ends_with(']') ? host.substr(1, host.size() - 2) : host;
-}
-
-std::string with_port(const std::string& host, int port) {
-  const bool is_long = host.find(':') != host.npos;
-  return std::string(is_long ? "[" : "")
-      .append(host)
-      .append(is_long ? "]:" : ":")
-      .append(std::to_string(port));
 }
 
 }  // namespace paceline::probe

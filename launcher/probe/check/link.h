@@ -1,11 +1,10 @@
 // Connections of the probe's own between two hosts: what is measured is the way between them, and a
 // way that is broken must not break the communicator over which the ranks agree.
 //
-// A stranger's connection is closed, and nothing that it says is believed: the first bytes must be
-// a secret that only the ranks of this job have been told.
+// Both ends prove a key that only the ranks of this check have been told (comm/handshake.h), and a
+// stranger's connection is closed.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -14,20 +13,17 @@
 
 #include "comm/base/clock.h"
 #include "comm/base/unique_fd.h"
+#include "comm/job_key.h"
 #include "comm/socket.h"
 
 namespace paceline::probe {
-
-using Secret = std::array<std::byte, 16>;
 
 /// What a connection is for. Both ends name the same.
 enum class LinkUse : std::uint32_t { kLatency, kFlow, kFlowBothWays };
 struct LinkPurpose {
   std::uint32_t round = 0;
-  std::uint32_t from = 0;  ///< rank of who connects
+  std::int32_t from = 0;  ///< rank of who connects
   LinkUse use{};
-
-  bool operator==(const LinkPurpose&) const = default;
 };
 
 /// Where others come in. One thread.
@@ -39,7 +35,7 @@ class LinkDoor {
 
   /// The connection that was made for `purpose`; any other one is closed. Code::kTimeout where it
   /// does not come.
-  Result<UniqueFd> accept(const Secret& secret, const LinkPurpose& purpose, Deadline deadline);
+  Result<UniqueFd> accept(const JobKey& key, const LinkPurpose& purpose, Deadline deadline);
 
  private:
   LinkDoor(UniqueFd fd, int port, const Clock& clock)
@@ -50,7 +46,8 @@ class LinkDoor {
   const Clock* clock_;
 };
 
-Result<UniqueFd> dial(const std::string& address, const Secret& secret, const LinkPurpose& purpose,
+/// Returns once the other end has accepted it.
+Result<UniqueFd> dial(const std::string& address, const JobKey& key, const LinkPurpose& purpose,
                       Deadline deadline, const Clock& clock);
 
 /// Waits for one of poll's `events`; false when the deadline has passed.
@@ -58,9 +55,5 @@ bool wait_ready(int fd, short events, Deadline deadline, const Clock& clock);
 /// All of `size` bytes, or an error.
 Status send_all(int fd, const void* bytes, std::size_t size, Deadline deadline, const Clock& clock);
 Status receive_all(int fd, void* bytes, std::size_t size, Deadline deadline, const Clock& clock);
-
-/// "10.0.0.1" of "10.0.0.1:4000", "fe80::1" of "[fe80::1]:4000".
-std::string host_part(const std::string& address);
-std::string with_port(const std::string& host, int port);
 
 }  // namespace paceline::probe

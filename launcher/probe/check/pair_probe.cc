@@ -42,13 +42,12 @@ class PairProbe {
 
   // The connection on which `from` speaks first.
   Result<UniqueFd> meet(int from, LinkUse use) {
-    const LinkPurpose purpose{.round = static_cast<std::uint32_t>(round_),
-                              .from = static_cast<std::uint32_t>(from),
-                              .use = use};
+    const LinkPurpose purpose{
+        .round = static_cast<std::uint32_t>(round_), .from = from, .use = use};
     const Deadline deadline = Deadline::after(site_.clock, kMeeting);
-    if (from != rank()) return site_.door.accept(site_.secret, purpose, deadline);
+    if (from != rank()) return site_.door.accept(site_.key, purpose, deadline);
     const std::string& address = site_.addresses[static_cast<std::size_t>(other())];
-    return dial(address, site_.secret, purpose, deadline, site_.clock);
+    return dial(address, site_.key, purpose, deadline, site_.clock);
   }
 
   Status ping() {

@@ -16,7 +16,7 @@ struct PairSite {
   int rank = 0;
   const std::vector<std::string>& addresses;  ///< of everybody's door, by rank
   LinkDoor& door;
-  const Secret& secret;
+  const JobKey& key;
   const CheckOrders& orders;
   const Clock& clock;
   const WallClock& wall_clock;
