@@ -145,7 +145,6 @@ class CheckRank {
     }
     PACELINE_TRY_ASSIGN(text, control_.share(text));
     PACELINE_TRY_ASSIGN(plan_, parse_plan(text));
-    key_.emplace(JobKey::from_bytes(plan_.key));
     return static_cast<int>(plan_.addresses.size()) == control_.size() ? Status() : garbled();
   }
 
@@ -191,10 +190,11 @@ class CheckRank {
   }
 
   Status measure_rounds(const std::vector<Round>& rounds, const char* what) {
+    const JobKey key = JobKey::from_bytes(plan_.key);
     const PairSite site{.rank = control_.rank(),
                         .addresses = plan_.addresses,
                         .door = *door_,
-                        .key = *key_,
+                        .key = key,
                         .orders = orders_,
                         .clock = clock_,
                         .wall_clock = wall_clock_};
@@ -281,7 +281,6 @@ class CheckRank {
   std::string device_;
   std::optional<LinkDoor> door_;
   Plan plan_;
-  std::optional<JobKey> key_;
   Measurements measured_;  // rank 0 knows all of it
   int round_ = 0;
 };

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "comm/base/read_file.h"
-#include "launcher/process/system.h"
 
 namespace paceline::launcher {
 namespace {

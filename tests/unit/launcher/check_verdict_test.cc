@@ -9,7 +9,6 @@
 #include "comm/base/read_file.h"
 #include "launcher/check/check_json.h"
 #include "launcher/check/verdict.h"
-#include "launcher/process/system.h"
 #include "tests/unit/launcher/planted_check.h"
 
 namespace paceline::launcher {
