@@ -114,7 +114,7 @@ constexpr std::string_view kYes = "yes";
 constexpr char kOtherHost = 'h', kSameHost = 's';
 
 std::string encode(const Found& found) {
-  if (found.status.ok()) return std::string(kYes) + CpuSet::affinity().to_text();
+  if (found.status.ok()) return std::string(kYes) + affinity().to_text();
   return (found.other_host ? kOtherHost : kSameHost) + found.status.text();
 }
 

@@ -36,39 +36,12 @@ void pass_through(const CpuMask& some, const CpuMask& all) {
 
 }  // namespace
 
-CpuSet CpuSet::affinity() {
+CpuSet affinity() {
   const CpuMask mask = affinity_mask();
   CpuSet set;
   for (std::size_t cpu = 0; cpu < 8 * bytes_of(mask); ++cpu)
     if (CPU_ISSET_S(cpu, bytes_of(mask), mask.data())) set.add(cpu);
   return set;
-}
-
-std::optional<CpuSet> CpuSet::parse(std::string_view text) {
-  CpuSet set;
-  for (std::size_t cpu = 0; cpu < text.size(); ++cpu) {
-    if (text[cpu] != '0' && text[cpu] != '1') return std::nullopt;
-    if (text[cpu] == '1') set.add(cpu);
-  }
-  return set;
-}
-
-void CpuSet::add(std::size_t cpu) {
-  if (has_.size() <= cpu) has_.resize(cpu + 1);
-  has_[cpu] = true;
-}
-
-void CpuSet::add(const CpuSet& others) {
-  for (std::size_t cpu = 0; cpu < others.has_.size(); ++cpu)
-    if (others.has_[cpu]) add(cpu);
-}
-
-int CpuSet::count() const { return static_cast<int>(std::count(has_.begin(), has_.end(), true)); }
-
-std::string CpuSet::to_text() const {
-  std::string text;
-  for (const bool has : has_) text += has ? '1' : '0';
-  return text;
 }
 
 int allowed_cpus(const CpuSet& set) {

@@ -23,7 +23,7 @@ namespace {
 
 std::unique_ptr<World> make_world(int ranks, ProcessWorld::Over over) {
   if (over == ProcessWorld::Over::kTcp) return std::make_unique<TcpWorld>(ranks);
-  const bool crowded = ranks > CpuSet::affinity().count();
+  const bool crowded = ranks > affinity().count();
   return std::make_unique<SharedWorld>(
       ranks, crowded ? SharedWorld::Backend::kGathering : SharedWorld::Backend::kDirect,
       SharedWorld::Ranks::kProcesses);

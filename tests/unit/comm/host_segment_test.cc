@@ -56,7 +56,7 @@ TEST_F(HostSegmentTest, IsTheSameForAllAndHasNoNameAfterwards) {
     ASSERT_TRUE(one.ok()) << one.status().to_string();
     ASSERT_NE(one->segment, nullptr) << one->why_not;
     EXPECT_EQ(one->segment->memory().size(), std::size_t{1} << 20);
-    EXPECT_EQ(one->cpus.to_text(), CpuSet::affinity().to_text());
+    EXPECT_EQ(one->cpus.to_text(), affinity().to_text());
   }
   found[0]->segment->memory()[kHostSegmentHeader] = std::byte{9};
   EXPECT_EQ(found[2]->segment->memory()[kHostSegmentHeader], std::byte{9});
