@@ -1,0 +1,14 @@
+// A reader of the matrix of `nvidia-smi topo -m` or `rocm-smi --showtopotype`.
+#pragma once
+
+#include <paceline/status.h>
+
+#include "topology/model/host_model.h"
+#include "topology/read/named_text.h"
+
+namespace paceline::topology {
+
+/// An error names file, line and reason. What is odd but usable stands among the model's doubts.
+Result<HostModel> read_matrix(const NamedText& file);
+
+}  // namespace paceline::topology

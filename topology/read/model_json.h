@@ -1,0 +1,14 @@
+// A reader of what `paceline topo --format json` writes.
+#pragma once
+
+#include <paceline/status.h>
+
+#include "topology/model/host_model.h"
+#include "topology/read/named_text.h"
+
+namespace paceline::topology {
+
+/// An error names file, line and reason. What is odd but usable stands among the model's doubts.
+Result<HostModel> read_model_json(const NamedText& file);
+
+}  // namespace paceline::topology

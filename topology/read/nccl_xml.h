@@ -1,0 +1,14 @@
+// A reader of topology XML of NCCL and RCCL (element <system>).
+#pragma once
+
+#include <paceline/status.h>
+
+#include "topology/model/host_model.h"
+#include "topology/read/xml_document.h"
+
+namespace paceline::topology {
+
+/// An error names file, line and reason. What is odd but usable stands among the model's doubts.
+Result<HostModel> read_nccl_xml(const XmlDocument& document);
+
+}  // namespace paceline::topology

@@ -1,0 +1,29 @@
+// A host as text, in the forms of `paceline topo --format`. Pure: a model to text, each in a file
+// of its own.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "topology/model/host_model.h"
+
+namespace paceline::topology {
+
+/// A tree for a terminal: no line is longer than `columns` (at least 40), what is alike is told
+/// once ("8 cores, 2 threads each"). Doubts stand at its end.
+std::string tree_text(const HostModel& host, std::size_t columns);
+/// Everything, with who said it; model_json of topology/read reads it back.
+std::string model_json_text(const HostModel& host);
+/// A graph in Graphviz's language.
+std::string dot_text(const HostModel& host);
+/// A drawing: boxes that do not overlap, in the order of the machine. SVG 1.1, no script, no font
+/// but the viewer's.
+std::string svg_text(const HostModel& host);
+/// A file for NCCL_TOPO_FILE, by the rules of its reader (nccl, src/graph/xml.cc).
+std::string nccl_xml_text(const HostModel& host);
+/// hwloc's XML of version 2.
+std::string hwloc_xml_text(const HostModel& host);
+/// As `nvidia-smi topo -m` prints it, legend included.
+std::string matrix_text(const HostModel& host);
+
+}  // namespace paceline::topology
