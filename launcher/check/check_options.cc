@@ -1,12 +1,10 @@
 #include "launcher/check/check_options.h"
 
-#include <algorithm>
-#include <optional>
 #include <string_view>
 
 #include "comm/base/try.h"
-#include "launcher/options/nearest.h"
 #include "launcher/options/option_values.h"
+#include "launcher/options/plain_options.h"
 #include "launcher/options/run_options.h"
 
 namespace paceline::launcher {
@@ -60,83 +58,47 @@ constexpr probe::CheckOrders kQuick{.flow_ms = 400,
                                     .again = 4,
                                     .both_ways = false};
 
-enum class Use { kFlag, kValue, kForRun };
-
-struct Option {
-  std::string_view name;
-  Use use;
-  void (*take)(const std::string& value, CheckRequest& into) = nullptr;
+constexpr PlainOption kOptions[] = {
+    {"-H", true},
+    {"--host", true},
+    {"--hostfile", true},
+    {"--engine", true},
+    {"--launch-agent", true},
+    {"--ssh-args", true},
+    {"--agent-path", true},
+    {"-x", true},
+    {"--env", true},
+    {"--quick"},
+    {"--verbose"},
+    {"--json", true},
+    {"--from", true},
 };
 
-constexpr Option kOptions[] = {
-    {"-H", Use::kForRun},
-    {"--host", Use::kForRun},
-    {"--hostfile", Use::kForRun},
-    {"--engine", Use::kForRun},
-    {"--launch-agent", Use::kForRun},
-    {"--ssh-args", Use::kForRun},
-    {"--agent-path", Use::kForRun},
-    {"-x", Use::kForRun},
-    {"--env", Use::kForRun},
-    {"--quick", Use::kFlag,
-     [](const std::string&, CheckRequest& into) {
-       into.quick = true;
-       into.orders = kQuick;
-     }},
-    {"--verbose", Use::kFlag, [](const std::string&, CheckRequest& into) { into.verbose = true; }},
-    {"--json", Use::kValue,
-     [](const std::string& value, CheckRequest& into) { into.json_file = value; }},
-    {"--from", Use::kValue,
-     [](const std::string& value, CheckRequest& into) { into.from_file = value; }},
-};
+constexpr PlainCommand kCommand{
+    .name = "check", .options = kOptions, .hint = "hosts stand behind -H, or in a --hostfile"};
 
-Result<const Option*> find_option(const std::string& name) {
-  std::vector<std::string> known{"--help"};
-  for (const Option& option : kOptions) {
-    if (option.name == name) return &option;
-    known.emplace_back(option.name);
-  }
-  if (!name.starts_with('-'))
-    return usage_error(std::string("'").append(name).append(
-        "' is no option; hosts stand behind -H, or in a --hostfile"));
-  return usage_error(std::string("'").append(name).append("' is not an option of paceline check") +
-                     did_you_mean(name, known));
-}
-
-// Moves `arguments` behind the option and its value.
-Status take_option(std::span<const std::string>& arguments, CheckRequest& into) {
-  const std::string& word = arguments.front();
-  arguments = arguments.subspan(1);
-  const std::size_t equals = word.find('=');
-  const std::string name = word.substr(0, equals);
-  PACELINE_TRY_ASSIGN(const Option* const option, find_option(name));
-  std::optional<std::string> value;
-  if (equals != word.npos) value = word.substr(equals + 1);
-  if (option->use == Use::kFlag) {
-    if (value) return usage_error(std::string("option ").append(name).append(" takes no value"));
-    option->take("", into);
-    return Status();
-  }
-  if (!value && !arguments.empty()) {
-    value = arguments.front();
-    arguments = arguments.subspan(1);
-  }
-  if (value.value_or("").empty())
-    return usage_error(std::string("option ").append(name).append(" needs a value"));
-  if (option->use == Use::kValue) {
-    option->take(*value, into);
+// What is none of check's own is for `paceline run` to understand.
+void take(const GivenOption& option, CheckRequest& into) {
+  if (option.name == "--quick") {
+    into.quick = true;
+    into.orders = kQuick;
+  } else if (option.name == "--verbose") {
+    into.verbose = true;
+  } else if (option.name == "--json") {
+    into.json_file = option.value;
+  } else if (option.name == "--from") {
+    into.from_file = option.value;
   } else {
-    into.host_words.push_back(name);
-    into.host_words.push_back(*value);
+    into.host_words.insert(into.host_words.end(), {option.name, option.value});
   }
-  return Status();
 }
 
 }  // namespace
 
 Result<CheckRequest> parse_check(std::span<const std::string> arguments) {
   CheckRequest request;
-  while (!arguments.empty()) PACELINE_TRY(take_option(arguments, request));
+  PACELINE_TRY_ASSIGN(const std::vector<GivenOption> given, given_options(kCommand, arguments));
+  for (const GivenOption& option : given) take(option, request);
   if (!request.from_file.empty() && !request.host_words.empty())
     return usage_error("--from judges what was measured before; it takes no hosts");
   std::vector<std::string> words = request.host_words;

@@ -16,6 +16,7 @@
 #include "launcher/check/host_rules.h"
 #include "launcher/check/verdict.h"
 #include "launcher/commands/command.h"
+#include "launcher/process/new_file.h"
 #include "launcher/process/process.h"
 #include "launcher/process/system.h"
 
@@ -61,13 +62,9 @@ Result<probe::Measurements> measure(const CheckRequest& request) {
 }
 
 Status write_json(const std::string& file, const std::string& document) {
-  struct Close {
-    void operator()(std::FILE* one) const { std::fclose(one); }
-  };
-  const std::unique_ptr<std::FILE, Close> out(std::fopen(file.c_str(), "we"));
-  if (!out || std::fputs(document.c_str(), out.get()) < 0 || std::fflush(out.get()) != 0)
-    return system_error("write '" + file + "', which --json names");
-  return Status();
+  Result<std::unique_ptr<NewFile>> made = NewFile::make(file);
+  const Status kept = made.ok() ? (*made)->keep(document) : made.status();
+  return kept.with_context("--json");
 }
 
 Result<int> check(const CheckRequest& request) {

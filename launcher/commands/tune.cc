@@ -3,25 +3,20 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <string>
-#include <system_error>
-
-#include <fcntl.h>
-#include <unistd.h>
 
 #include "collectives/tuning_file.h"
 #include "comm/base/cpus.h"
 #include "comm/base/machine.h"
 #include "comm/base/text.h"
 #include "comm/base/try.h"
-#include "comm/base/unique_fd.h"
 #include "launcher/bench/bench_report.h"
 #include "launcher/bench/contender.h"
 #include "launcher/bench/rounds.h"
 #include "launcher/commands/command.h"
 #include "launcher/probe/statistics.h"
+#include "launcher/process/new_file.h"
 #include "launcher/process/process.h"
 #include "launcher/process/system.h"
 
@@ -91,45 +86,6 @@ void print(const TuneTask& task, std::span<const MethodRatio> ratios, std::size_
   std::puts(")");
   std::fflush(stdout);
 }
-
-// A file that takes the place of another only whole, whatever reads or writes that meanwhile.
-class NewFile {
- public:
-  /// Makes it, so that nothing is measured that could not be kept.
-  static Result<std::unique_ptr<NewFile>> make(const std::string& path) {
-    const std::filesystem::path file(path);
-    std::error_code failed;
-    if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path(), failed);
-    auto made = std::unique_ptr<NewFile>(new NewFile(path));
-    if (!made->fd_) return system_error("make '" + made->temporary_ + "'");
-    return made;
-  }
-  ~NewFile() {
-    if (fd_) ::unlink(temporary_.c_str());
-  }
-  NewFile(const NewFile&) = delete;
-  NewFile& operator=(const NewFile&) = delete;
-
-  Status keep(const std::string& text) {
-    const bool whole =
-        ::write(fd_.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
-        ::fsync(fd_.get()) == 0;
-    if (!whole || ::rename(temporary_.c_str(), path_.c_str()) != 0)
-      return system_error("write '" + path_ + "'");
-    fd_.reset();
-    return Status();
-  }
-
- private:
-  explicit NewFile(const std::string& path)
-      : path_(path),
-        temporary_(path + "." + std::to_string(::getpid())),
-        fd_(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644)) {}
-
-  const std::string path_;
-  const std::string temporary_;
-  UniqueFd fd_;  // closed: it is kept
-};
 
 Status tune(const TuneRequest& request) {
   const std::string machine = machine_fingerprint();

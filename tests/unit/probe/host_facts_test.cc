@@ -1,42 +1,15 @@
 #include "launcher/probe/check/host_facts.h"
 
-#include <filesystem>
-#include <fstream>
 #include <string>
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
+
+#include "tests/harness/file_tree.h"
 
 namespace paceline::probe {
 namespace {
 
-// A machine that is a few files.
-class Tree {
- public:
-  Tree() {
-    std::string path = ::testing::TempDir() + "facts-XXXXXX";
-    root_ = ::mkdtemp(path.data());
-  }
-  ~Tree() { std::filesystem::remove_all(root_); }
-  Tree(const Tree&) = delete;
-  Tree& operator=(const Tree&) = delete;
-
-  const std::string& root() const { return root_; }
-  void write(const std::string& path, const std::string& text) const {
-    folder(std::filesystem::path(path).parent_path());
-    std::ofstream(root_ + path) << text;
-  }
-  void folder(const std::string& path) const { std::filesystem::create_directories(root_ + path); }
-  void link(const std::string& path, const std::string& target) const {
-    folder(std::filesystem::path(path).parent_path());
-    std::filesystem::create_symlink(target, root_ + path);
-  }
-
- private:
-  std::string root_;
-};
-
-void write_limits(const Tree& tree) {
+void write_limits(const FileTree& tree) {
   tree.write("/proc/self/limits",
              "Limit                     Soft Limit           Hard Limit           Units\n"
              "Max open files            1024                 524288               files\n"
@@ -50,7 +23,7 @@ void write_limits(const Tree& tree) {
   tree.write("/sys/fs/cgroup/jobs/one/cpu.max", "350000 100000\n");
 }
 
-void write_machine(const Tree& tree) {
+void write_machine(const FileTree& tree) {
   tree.write("/proc/sys/kernel/random/boot_id", "11112222-3333\n");
   tree.write("/sys/devices/system/cpu/online", "0-3,6\n");
   tree.write("/proc/self/status", "Name:\tprobe\nCpus_allowed_list:\t0-1\n");
@@ -72,7 +45,7 @@ void write_machine(const Tree& tree) {
 }
 
 TEST(HostFacts, OfAMachine) {
-  const Tree tree;
+  const FileTree tree;
   write_limits(tree);
   write_machine(tree);
   HostFacts facts = read_host_facts(tree.root(), "ib0");
@@ -100,7 +73,7 @@ TEST(HostFacts, OfAMachine) {
 }
 
 TEST(HostFacts, WhatIsNotThereIsNotKnown) {
-  const Tree tree;
+  const FileTree tree;
   const HostFacts facts = read_host_facts(tree.root(), "eth0");
   EXPECT_EQ(facts.cpus_online, 0);
   EXPECT_EQ(facts.memory_limit_bytes, kNoLimit);
@@ -109,7 +82,7 @@ TEST(HostFacts, WhatIsNotThereIsNotKnown) {
 }
 
 TEST(HostFacts, DevicesMadeOfSoftwareAreNotBelieved) {
-  const Tree tree;
+  const FileTree tree;
   tree.write("/sys/class/net/veth0/speed", "10000\n");
   tree.write("/sys/class/net/virtio0/speed", "-1\n");
   tree.link("/sys/class/net/virtio0/device/driver", "../virtio_net");

@@ -1,0 +1,64 @@
+#include "launcher/process/new_file.h"
+
+#include <cerrno>
+#include <cstddef>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "launcher/process/system.h"
+
+namespace paceline::launcher {
+namespace {
+
+// False with errno set.
+bool write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(fd, text.data(), text.size());
+    if (written < 0 && errno != EINTR) return false;
+    if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+bool is_other_than_a_file(const std::string& path) {
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  return std::filesystem::exists(status) && !std::filesystem::is_regular_file(status);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<NewFile>> NewFile::make(const std::string& path) {
+  const std::filesystem::path file(path);
+  std::error_code failed;
+  if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path(), failed);
+  std::unique_ptr<NewFile> made(new NewFile(path, is_other_than_a_file(path)));
+  if (!made->fd_) return system_error("make '" + made->written_ + "'");
+  return made;
+}
+
+NewFile::NewFile(const std::string& path, bool in_place)
+    : path_(path),
+      in_place_(in_place),
+      written_(in_place ? path : path + "." + std::to_string(::getpid())),
+      fd_(::open(written_.c_str(), O_WRONLY | O_CLOEXEC | (in_place ? 0 : O_CREAT | O_EXCL),
+                 0644)) {}
+
+NewFile::~NewFile() {
+  if (fd_ && !in_place_) ::unlink(written_.c_str());
+}
+
+Status NewFile::keep(const std::string& text) {
+  const bool is_there =
+      write_all(fd_.get(), text) &&
+      (in_place_ || (::fsync(fd_.get()) == 0 && ::rename(written_.c_str(), path_.c_str()) == 0));
+  if (!is_there) return system_error("write '" + path_ + "'");
+  fd_.reset();
+  return {};
+}
+
+}  // namespace paceline::launcher
