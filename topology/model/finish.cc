@@ -210,7 +210,12 @@ class Doubts {
   }
 
  private:
-  void say(std::string text) { host_.doubts.push_back({std::move(text), source_}); }
+  // A model that is finished again, as after a merge, is told once.
+  void say(std::string text) {
+    const bool is_told =
+        std::ranges::any_of(host_.doubts, [&](const Doubt& doubt) { return doubt.text == text; });
+    if (!is_told) host_.doubts.push_back({std::move(text), source_});
+  }
 
   void overlapping_nodes() {
     CpuSet seen;

@@ -140,6 +140,14 @@ enum class NicKind : std::uint8_t {
   kEfa,
 };
 
+/// The address by which other hosts reach a port.
+struct Gid {
+  int index = 0;  ///< in the port's table
+  std::string text;
+
+  bool operator==(const Gid&) const = default;
+};
+
 struct Nic {
   std::string name;                     ///< of the RDMA device where there is one: mlx5_0; or eth0
   std::vector<std::string> interfaces;  ///< of the network, sorted: ib0
@@ -147,7 +155,10 @@ struct Nic {
   bool has_rdma = false;
   PciFunction pci;
   Fact<Place> near;
-  Fact<std::uint64_t> rate_mbit;  ///< Mbit/s, of its fastest port
+  int port = 1;  ///< the RDMA port that is meant below: the fastest that is up
+  Fact<bool> is_up;
+  Fact<std::uint64_t> rate_mbit;  ///< Mbit/s
+  Fact<Gid> gid;                  ///< on Ethernet that of RoCE v2
   Fact<std::string> guid;         ///< the node GUID, as sysfs writes it
 
   bool operator==(const Nic&) const = default;

@@ -1,0 +1,83 @@
+// A management library of three GPUs, for a machine that has none: GPU 0 and GPU 1 have four links
+// between them, of which one is down; GPU 0 and GPU 2 have two to a switch. GPU 2 has no memory to
+// tell of.
+#include <cstdio>
+#include <cstring>
+
+namespace {
+
+struct PciInfo {
+  char legacy_bus[16];
+  unsigned domain, bus, device, ids, subsystem_ids;
+  char text[32];
+};
+struct Memory {
+  unsigned long long total, free, used;
+};
+
+constexpr unsigned kGpus = 3, kGpuEnd = 0, kSwitchEnd = 2;
+constexpr int kSuccess = 0, kInvalid = 2, kNotSupported = 3;
+
+int numbers[kGpus] = {0, 1, 2};
+int number_of(void* device) { return *static_cast<int*>(device); }
+
+struct Link {
+  bool is_up;
+  unsigned end;
+  int peer;
+};
+bool find_link(int gpu, unsigned link, Link& into) {
+  if (gpu < 2 && link < 4) return into = {link != 3, kGpuEnd, 1 - gpu}, true;
+  if (gpu != 1 && link >= 4 && link < 6) return into = {true, kSwitchEnd, -1}, true;
+  return false;
+}
+
+void fill(PciInfo* info, unsigned bus) {
+  std::memset(info, 0, sizeof *info);
+  info->bus = bus;
+  info->ids = 0x20b510deU;
+  std::snprintf(info->text, sizeof info->text, "00000000:%02X:00.0", bus);
+}
+
+}  // namespace
+
+extern "C" {
+
+int nvmlInit_v2() { return kSuccess; }
+int nvmlShutdown() { return kSuccess; }
+int nvmlDeviceGetCount_v2(unsigned* count) { return *count = kGpus, kSuccess; }
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
+  return index < kGpus ? (*device = &numbers[index], kSuccess) : kInvalid;
+}
+int nvmlDeviceGetPciInfo_v3(void* device, PciInfo* info) {
+  return fill(info, 3 + static_cast<unsigned>(number_of(device))), kSuccess;
+}
+int nvmlDeviceGetName(void*, char* name, unsigned length) {
+  return std::snprintf(name, length, "NVIDIA Test"), kSuccess;
+}
+int nvmlDeviceGetUUID(void* device, char* uuid, unsigned length) {
+  return std::snprintf(uuid, length, "GPU-%d", number_of(device)), kSuccess;
+}
+int nvmlDeviceGetMemoryInfo(void* device, Memory* memory) {
+  return number_of(device) == 2 ? kNotSupported : (memory->total = 1U << 30, kSuccess);
+}
+int nvmlDeviceGetNvLinkState(void* device, unsigned link, unsigned* is_up) {
+  Link found{};
+  if (!find_link(number_of(device), link, found)) return kInvalid;
+  return *is_up = found.is_up ? 1 : 0, kSuccess;
+}
+int nvmlDeviceGetNvLinkVersion(void*, unsigned, unsigned* version) {
+  return *version = 3, kSuccess;
+}
+int nvmlDeviceGetNvLinkRemotePciInfo_v2(void* device, unsigned link, PciInfo* info) {
+  Link found{};
+  if (!find_link(number_of(device), link, found)) return kInvalid;
+  return fill(info, found.peer < 0 ? 0x77 : 3 + static_cast<unsigned>(found.peer)), kSuccess;
+}
+int nvmlDeviceGetNvLinkRemoteDeviceType(void* device, unsigned link, unsigned* end) {
+  Link found{};
+  if (!find_link(number_of(device), link, found)) return kInvalid;
+  return *end = found.end, kSuccess;
+}
+
+}  // extern "C"
