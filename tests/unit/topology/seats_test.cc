@@ -1,0 +1,93 @@
+#include "topology/placement/seats.h"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/topology/small_host.h"
+#include "topology/model/finish.h"
+
+namespace paceline::topology {
+namespace {
+
+HostModel host_of_test() { return finish(small_host(), 0).value(); }
+
+std::string seats(const HostModel& host, const SeatRequest& request) {
+  const auto all = seat_ranks(host, request);
+  if (!all.ok()) return all.status().text();
+  std::string text;
+  for (const Seat& seat : *all) {
+    if (seat.gpu != kNone) text += "gpu " + std::to_string(seat.gpu) + " ";
+    if (seat.nic != kNone) text += "nic " + std::to_string(seat.nic) + " ";
+    text += "cpus " + seat.cpus.to_text() + (seat.shares_cpus ? " shared" : "") + "; ";
+  }
+  return text;
+}
+
+TEST(Seats, HaveCpusAndNicNearTheirGpu) {
+  EXPECT_EQ(seats(host_of_test(), {.ranks = 3, .crosses_hosts = true}),
+            "gpu 0 nic 0 cpus 0-1; gpu 1 nic 0 cpus 2-3; gpu 2 nic 1 cpus 4-7; ");
+  EXPECT_EQ(seats(host_of_test(), {.ranks = 1}), "gpu 0 cpus 0-3; ");
+}
+
+TEST(Seats, SaySoInASentence) {
+  const auto all = seat_ranks(host_of_test(), {.ranks = 3, .crosses_hosts = true}).value();
+  EXPECT_EQ(all[0].why, "cuda0 is near NUMA node 0; mlx5_0 by PIX");
+  EXPECT_EQ(all[2].why, "cuda2 is near NUMA node 1; mlx5_1 by NODE");
+  EXPECT_EQ(all[2].numa_nodes, (std::vector<int>{1}));
+}
+
+TEST(Seats, WithoutGpusAreSpreadOverTheNodes) {
+  HostModel host = small_host();
+  host.gpus.clear();
+  host.links.clear();
+  host = finish(std::move(host), 0).value();
+  EXPECT_EQ(seats(host, {.ranks = 2}), "cpus 0-3; cpus 4-7; ");
+  EXPECT_EQ(seats(host, {.ranks = 3}), "cpus 0-1; cpus 2-3; cpus 4-7; ");
+  EXPECT_EQ(seats(host, {.ranks = 4, .crosses_hosts = true}),
+            "nic 0 cpus 0-1; nic 0 cpus 2-3; nic 1 cpus 4-5; nic 1 cpus 6-7; ");
+  EXPECT_EQ(seats(host, {.ranks = 2, .cpus = CpuSet::parse("0-2,7").value()}), "cpus 0; cpus 1-2; ")
+      << "three of four cores are on one node";
+}
+
+TEST(Seats, OneRankWithoutAGpuIsWhereTheNicIs) {
+  HostModel host = small_host();
+  host.gpus.clear();
+  host.links.clear();
+  host.nics.erase(host.nics.begin());
+  host = finish(std::move(host), 0).value();
+  EXPECT_EQ(seats(host, {.ranks = 1, .crosses_hosts = true}), "nic 0 cpus 4-7; ");
+}
+
+TEST(Seats, ShareGpusInBlocksAndCoresWhereThereAreMoreRanks) {
+  EXPECT_EQ(seats(host_of_test(), {.ranks = 6}),
+            "gpu 0 cpus 0; gpu 0 cpus 1; gpu 1 cpus 2; gpu 1 cpus 3; gpu 2 cpus 4-5; "
+            "gpu 2 cpus 6-7; ");
+  HostModel host = small_host();
+  host.gpus.clear();
+  host.links.clear();
+  const std::string text = seats(finish(std::move(host), 0).value(), {.ranks = 10});
+  EXPECT_EQ(text.find("cpus 0-3 shared; "), 0U) << text;
+}
+
+TEST(Seats, ElsewhereThanTheirGpuSaySo) {
+  const auto all =
+      seat_ranks(host_of_test(), {.ranks = 1, .cpus = CpuSet::parse("4-7").value()}).value();
+  EXPECT_EQ(all[0].cpus.to_text(), "4-7");
+  EXPECT_EQ(all[0].why,
+            "cuda0 is elsewhere: its CPUs may not be used, or are not enough; CPUs of NUMA node 1");
+}
+
+TEST(Seats, AreRefusedWhereThereIsNoCpuOrAreNotEnough) {
+  EXPECT_EQ(seats(host_of_test(), {.ranks = 3, .cores_each = 3}),
+            "9 cores are asked for, and there are 8");
+  HostModel host = small_host();
+  host.numa_nodes.clear();
+  host.packages.clear();
+  host.cores.clear();
+  EXPECT_EQ(seats(finish(std::move(host), 0).value(), {}), "no CPU is known that may be used");
+}
+
+}  // namespace
+}  // namespace paceline::topology

@@ -1,0 +1,32 @@
+#include "topology/render/seats_text.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/topology/small_host.h"
+#include "topology/model/finish.h"
+
+namespace paceline::topology {
+namespace {
+
+TEST(SeatsText, IsATableWithAReasonInEachLine) {
+  const HostModel host = finish(small_host(), 0).value();
+  const auto seats = seat_ranks(host, {.ranks = 3, .crosses_hosts = true}).value();
+  EXPECT_EQ(seats_text(host, seats),
+            "rank  GPU    NIC     CPUs  memory  why\n"
+            "   0  cuda0  mlx5_0  0-1   0       cuda0 is near NUMA node 0; mlx5_0 by PIX\n"
+            "   1  cuda1  mlx5_0  2-3   0       cuda1 is near NUMA node 0; mlx5_0 by PIX\n"
+            "   2  cuda2  mlx5_1  4-7   1       cuda2 is near NUMA node 1; mlx5_1 by NODE\n");
+}
+
+TEST(SeatsText, HasADashForWhatThereIsNot) {
+  HostModel host = small_host();
+  host.gpus.clear();
+  host.links.clear();
+  host = finish(std::move(host), 0).value();
+  EXPECT_EQ(seats_text(host, seat_ranks(host, {.ranks = 1}).value()),
+            "rank  GPU  NIC  CPUs  memory  why\n"
+            "   0  -    -    0-3   0       its share of NUMA node 0\n");
+}
+
+}  // namespace
+}  // namespace paceline::topology

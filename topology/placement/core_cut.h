@@ -1,0 +1,23 @@
+// Which CPUs each rank of a host gets.
+#pragma once
+
+#include <vector>
+
+#include "topology/model/host_model.h"
+
+namespace paceline::topology {
+
+struct CoreShare {
+  CpuSet cpus;
+  bool is_shared = false;  ///< with other ranks: there are fewer cores than ranks near enough
+  bool is_near = true;     ///< all of them are near what the rank is to be near to
+};
+
+/// Whole cores of `allowed` for each rank, near its `places` entry, an empty one being everywhere:
+/// as many for each as for the others that are near to the same, or `cores_each` of them where it
+/// is not 0. Ranks with fewer cores near them than the others choose first. Where there are fewer
+/// cores than ranks, they share. A host whose cores nobody has told has one for each CPU.
+std::vector<CoreShare> cut_cores(const HostModel& host, const CpuSet& allowed,
+                                 const std::vector<CpuSet>& places, int cores_each);
+
+}  // namespace paceline::topology

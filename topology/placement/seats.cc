@@ -1,0 +1,150 @@
+#include "topology/placement/seats.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "comm/base/text.h"
+#include "topology/path/path.h"
+#include "topology/placement/core_cut.h"
+#include "topology/placement/gpu_ring.h"
+#include "topology/placement/nic_choice.h"
+
+namespace paceline::topology {
+namespace {
+
+int cores_in(const HostModel& host, const CpuSet& cpus) {
+  if (host.cores.empty()) return cpus.count();
+  return static_cast<int>(std::ranges::count_if(
+      host.cores, [&](const Core& core) { return !(core.cpus & cpus).is_empty(); }));
+}
+
+// Ranks share GPUs in blocks where there are more of them.
+std::vector<DataPlace> on_gpus(const HostModel& host, const SeatRequest& request) {
+  const std::vector<int> gpus = choose_gpus(host, request.ranks, request.crosses_hosts);
+  std::vector<DataPlace> places;
+  for (int rank = 0; rank < request.ranks; ++rank) {
+    const std::size_t turn =
+        static_cast<std::size_t>(rank) * gpus.size() / static_cast<std::size_t>(request.ranks);
+    places.push_back({.gpu = gpus[turn]});
+  }
+  return places;
+}
+
+// How soon a node's memory is on the network: the nearest NIC's kind of path.
+PathKind nearest_nic(const HostModel& host, int node) {
+  PathKind nearest = PathKind::kNet;
+  for (const int nic : usable_nics(host))
+    nearest = std::min(nearest, path_to_node(host, {DeviceKind::kNic, nic}, node).kind);
+  return nearest;
+}
+
+struct NodeShare {
+  int node = kNone;
+  int cores = 0;
+  int ranks = 0;
+  PathKind to_nic = PathKind::kNet;
+
+  // Behind another rank, as far as this node's cores go: the fuller, the later.
+  double fullness() const { return static_cast<double>(ranks + 1) / cores; }
+};
+
+std::vector<NodeShare> usable_nodes(const HostModel& host, const SeatRequest& request,
+                                    const CpuSet& allowed) {
+  std::vector<NodeShare> nodes;
+  for (const NumaNode& node : cpu_nodes(host)) {
+    const int cores = cores_in(host, node.cpus & allowed);
+    if (cores == 0) continue;
+    nodes.push_back(
+        {.node = node.number,
+         .cores = cores,
+         .to_nic = request.crosses_hosts ? nearest_nic(host, node.number) : PathKind::kNet});
+  }
+  return nodes;
+}
+
+// One rank after the other goes where there are the most cores for each; then to the nearest NIC.
+std::vector<DataPlace> on_nodes(const HostModel& host, const SeatRequest& request,
+                                const CpuSet& allowed) {
+  std::vector<NodeShare> nodes = usable_nodes(host, request, allowed);
+  std::vector<DataPlace> places;
+  if (nodes.empty()) return std::vector<DataPlace>(static_cast<std::size_t>(request.ranks));
+  for (int rank = 0; rank < request.ranks; ++rank) {
+    const auto emptiest = std::ranges::min_element(
+        nodes, {}, [](const NodeShare& node) { return std::pair(node.fullness(), node.to_nic); });
+    ++emptiest->ranks;
+  }
+  for (const NodeShare& node : nodes)
+    places.insert(places.end(), static_cast<std::size_t>(node.ranks), {.node = node.node});
+  return places;
+}
+
+CpuSet near_of(const HostModel& host, const DataPlace& place) {
+  if (place.gpu != kNone) {
+    const Fact<Place>& near = host.gpus[static_cast<std::size_t>(place.gpu)].near;
+    return near.is_known() ? near->cpus : CpuSet();
+  }
+  for (const NumaNode& node : host.numa_nodes)
+    if (node.number == place.node) return node.cpus;
+  return {};
+}
+
+std::string nodes_text(const std::vector<int>& nodes) {
+  std::vector<std::string> words;
+  for (const int node : nodes) words.push_back(std::to_string(node));
+  return words.empty() ? "no NUMA node that is known" : "NUMA node " + list_text(words);
+}
+
+std::string why(const HostModel& host, const DataPlace& place, const Seat& seat, bool is_near) {
+  const std::string nodes = nodes_text(seat.numa_nodes);
+  std::string text;
+  if (place.gpu != kNone) {
+    text = host.gpus[static_cast<std::size_t>(place.gpu)].name;
+    text += is_near
+                ? " is near " + nodes
+                : " is elsewhere: its CPUs may not be used, or are not enough; CPUs of " + nodes;
+  } else {
+    text = "its share of " + nodes;
+  }
+  if (seat.shares_cpus) text += ", with other ranks, since there are more ranks than cores";
+  if (seat.nic == kNone) return text;
+  const DeviceRef nic{DeviceKind::kNic, seat.nic};
+  const Path path = place.gpu != kNone ? path_between(host, {DeviceKind::kGpu, place.gpu}, nic)
+                                       : path_to_node(host, nic, place.node);
+  return text + "; " + host.nics[static_cast<std::size_t>(seat.nic)].name + " by " +
+         std::string(word_of(path.kind));
+}
+
+Status too_few(int asked, int there) {
+  return {Code::kExhausted, Scope::kOperation,
+          std::to_string(asked) + " cores are asked for, and there are " + std::to_string(there)};
+}
+
+}  // namespace
+
+Result<std::vector<Seat>> seat_ranks(const HostModel& host, const SeatRequest& request) {
+  const CpuSet allowed = request.cpus.is_empty() ? host.cpus : request.cpus & host.cpus;
+  if (allowed.is_empty())
+    return Status(Code::kUnavailable, Scope::kOperation, "no CPU is known that may be used");
+  if (const int cores = cores_in(host, allowed); request.cores_each * request.ranks > cores)
+    return too_few(request.cores_each * request.ranks, cores);
+  const bool has_gpus = request.uses_gpus && !host.gpus.empty();
+  const std::vector<DataPlace> places =
+      has_gpus ? on_gpus(host, request) : on_nodes(host, request, allowed);
+  std::vector<CpuSet> near;
+  for (const DataPlace& place : places) near.push_back(near_of(host, place));
+  const std::vector<CoreShare> shares = cut_cores(host, allowed, near, request.cores_each);
+  const NicChoice nics = choose_nics(host, places);
+  std::vector<Seat> seats;
+  for (std::size_t rank = 0; rank < places.size(); ++rank) {
+    Seat seat{.gpu = places[rank].gpu,
+              .nic = request.crosses_hosts ? nics.nics[rank] : kNone,
+              .cpus = shares[rank].cpus,
+              .numa_nodes = numa_nodes_of(host, shares[rank].cpus),
+              .shares_cpus = shares[rank].is_shared};
+    seat.why = why(host, places[rank], seat, shares[rank].is_near);
+    seats.push_back(std::move(seat));
+  }
+  return seats;
+}
+
+}  // namespace paceline::topology

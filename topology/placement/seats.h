@@ -1,0 +1,37 @@
+// Where the ranks of one host sit: the GPU, NIC, CPUs and memory of each. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <paceline/status.h>
+
+#include "topology/model/host_model.h"
+
+namespace paceline::topology {
+
+struct SeatRequest {
+  int ranks = 1;
+  CpuSet cpus;            ///< that they may use; empty: all that the host may
+  int cores_each = 0;     ///< 0: all there are, in equal shares
+  bool uses_gpus = true;  ///< one each, as far as there are any
+  bool crosses_hosts = false;
+};
+
+struct Seat {
+  int gpu = kNone;  ///< a place in HostModel::gpus
+  int nic = kNone;  ///< a place in HostModel::nics; none: there is no other host, or no NIC
+  CpuSet cpus;
+  std::vector<int> numa_nodes;  ///< whose memory it is to use: those of its CPUs
+  bool shares_cpus = false;     ///< with other ranks of the job
+  std::string why;              ///< a sentence for people
+
+  bool operator==(const Seat&) const = default;
+};
+
+/// By local rank. A GPU has its rank's CPUs and NIC near it; ranks without a GPU are spread over
+/// the NUMA nodes, each node's share of ranks as large as its share of cores, and neighbours
+/// together. Errors: no CPU is known that may be used, or more cores are asked for than there are.
+Result<std::vector<Seat>> seat_ranks(const HostModel& host, const SeatRequest& request);
+
+}  // namespace paceline::topology
