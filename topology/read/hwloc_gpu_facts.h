@@ -1,0 +1,17 @@
+// What hwloc's OS devices say of a GPU: model, memory, UUID.
+#pragma once
+
+#include <vector>
+
+#include "topology/model/host_model.h"
+#include "topology/read/hwloc_objects.h"
+
+namespace paceline::topology {
+
+/// The OS devices that an object is or has below it.
+std::vector<int> os_devices_of(const HwlocTree& tree, int object);
+
+/// Adds to `gpu` what is said of its object; a memory size that is none becomes a doubt.
+void add_gpu_facts(const HwlocTree& tree, int object, Gpu& gpu, HostModel& host);
+
+}  // namespace paceline::topology

@@ -1,0 +1,172 @@
+#include "topology/read/hwloc_gpus.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "comm/base/text.h"
+#include "topology/read/hwloc_cpus.h"
+#include "topology/read/hwloc_gpu_facts.h"
+#include "topology/read/hwloc_gpu_names.h"
+#include "topology/read/hwloc_memory.h"
+
+namespace paceline::topology {
+namespace {
+
+constexpr std::size_t kMostGpus = 1024;
+constexpr std::uint16_t kNvidia = 0x10de, kAmd = 0x1002, kIntel = 0x8086;
+constexpr std::uint16_t kVga = 0x0300, kDisplay = 0x0380, k3d = 0x0302, kAccelerator = 0x1200;
+
+bool is_processor_graphics(const HwlocPci& pci) {
+  constexpr BusId kAlways{.domain = 0, .bus = 0, .device = 2, .function = 0};
+  return pci.vendor == kIntel && pci.bus == kAlways;
+}
+
+bool has_compute_device(const HwlocTree& tree, int place) {
+  for (int at = place + 1; at < tree.at(place).end; ++at) {
+    if (tree.at(at).type != HwlocType::kOsDevice) continue;
+    const auto name = parse_gpu_name(tree.at(at).name());
+    if (name && name->is_compute()) return true;
+  }
+  return false;
+}
+
+// A management controller's display is class 0300 and of ASPEED or Matrox, or an old ATI one.
+bool is_gpu(const HwlocTree& tree, int place) {
+  const HwlocPci& pci = tree.at(place).pci;
+  if (is_processor_graphics(pci)) return false;
+  if (has_compute_device(tree, place)) return true;
+  const bool is_compute = pci.kind == k3d || pci.kind == kDisplay || pci.kind == kAccelerator;
+  if (is_compute) return pci.vendor == kNvidia || pci.vendor == kAmd || pci.vendor == kIntel;
+  return pci.kind == kVga && pci.vendor == kNvidia;
+}
+
+// Where hwloc could not see PCI, as in some containers, each interface knows all GPUs.
+std::vector<int> find_without_pci(const HwlocTree& tree) {
+  for (std::size_t interface = 0; interface < kGpuInterfaceNames.size(); ++interface) {
+    std::vector<int> found;
+    for (int at = 0; at < tree.size(); ++at) {
+      const HwlocObject& object = tree.at(at);
+      if (object.type != HwlocType::kOsDevice || object.parent == kNone) continue;
+      if (tree.at(object.parent).type >= HwlocType::kHostBridge) continue;
+      const auto name = parse_gpu_name(object.name());
+      if (name && name->is_compute() && static_cast<std::size_t>(name->interface) == interface)
+        found.push_back(at);
+    }
+    if (!found.empty()) return found;
+  }
+  return {};
+}
+
+// A GPU with the names of its OS devices, before it has a number.
+struct Known {
+  int object = kNone;
+  std::array<std::optional<int>, kGpuInterfaceNames.size()> numbers;  // the lowest, by interface
+  std::array<int, kGpuInterfaceNames.size()> counts = {};
+  std::vector<std::string> names;
+  std::string name;
+  int parts = 1;
+};
+
+Known known_of(const HwlocTree& tree, int object) {
+  Known known{.object = object};
+  int tiles = 0;
+  for (const int at : os_devices_of(tree, object)) {
+    const std::string name(tree.at(at).name());
+    const auto gpu = parse_gpu_name(name);
+    if (gpu && gpu->is_part) {
+      ++tiles;
+      continue;
+    }
+    known.names.push_back(name);
+    if (!gpu) continue;
+    const auto interface = static_cast<std::size_t>(gpu->interface);
+    std::optional<int>& number = known.numbers[interface];
+    number = std::min(number.value_or(gpu->number), gpu->number);
+    if (gpu->is_compute()) known.parts = std::max(known.parts, ++known.counts[interface]);
+  }
+  known.parts = std::max(known.parts, tiles);
+  known.name = to_text(tree.at(object).pci.bus);
+  for (std::size_t i = kGpuInterfaceNames.size(); i-- > 0;)
+    if (known.numbers[i])
+      known.name = std::string(kGpuInterfaceNames[i]) + std::to_string(*known.numbers[i]);
+  return known;
+}
+
+// The first interface that knows all of them, else the first that knows any. A DRM card's number
+// says nothing: cards are counted as drivers come.
+std::optional<std::size_t> interface_of(const std::vector<Known>& all) {
+  constexpr auto kDrm = static_cast<std::size_t>(GpuInterface::kDrm);
+  std::optional<std::size_t> any;
+  for (std::size_t i = 0; i < kDrm; ++i) {
+    const auto known =
+        std::ranges::count_if(all, [&](const Known& gpu) { return gpu.numbers[i].has_value(); });
+    if (known == static_cast<std::ptrdiff_t>(all.size())) return i;
+    if (known > 0 && !any) any = i;
+  }
+  return any;
+}
+
+// By the interface's numbers, and by PCI address what it does not know.
+void order(const HwlocTree& tree, std::vector<Known>& all, HostModel& host) {
+  const auto interface = interface_of(all);
+  const auto number_of = [&](const Known& gpu) {
+    return interface ? gpu.numbers[*interface] : std::nullopt;
+  };
+  std::ranges::stable_sort(all, {}, [&](const Known& gpu) {
+    return std::tuple(!number_of(gpu), number_of(gpu).value_or(0), tree.at(gpu.object).pci.bus);
+  });
+  if (!interface) return;
+  for (const Known& gpu : all)
+    if (!number_of(gpu))
+      host.doubts.push_back({"GPU " + printable(gpu.name) + " is unknown to " +
+                                 std::string(kGpuInterfaceNames[*interface]) +
+                                 ", which knows others: it is counted after these",
+                             0});
+}
+
+Gpu gpu_of(const HwlocTree& tree, Known known, HostModel& host) {
+  Gpu gpu{.name = std::move(known.name),
+          .names = std::move(known.names),
+          .near = near_of(tree, known.object, host),
+          .parts = known.parts};
+  add_gpu_facts(tree, known.object, gpu, host);
+  return gpu;
+}
+
+}  // namespace
+
+std::vector<int> find_hwloc_gpus(const HwlocTree& tree) {
+  std::set<BusId> with_memory;
+  for (const HwlocObject& object : tree.objects)
+    if (const auto bus = gpu_of_memory(object)) with_memory.insert(*bus);
+  std::vector<int> found;
+  for (int at = 0; at < tree.size(); ++at) {
+    if (tree.at(at).type != HwlocType::kPciDevice) continue;
+    if (is_gpu(tree, at) || with_memory.contains(tree.at(at).pci.bus)) found.push_back(at);
+  }
+  return found.empty() ? find_without_pci(tree) : found;
+}
+
+Result<std::vector<int>> add_hwloc_gpus(const HwlocTree& tree, const std::vector<int>& objects,
+                                        HostModel& host) {
+  if (objects.size() > kMostGpus)
+    return tree.document.wrong(tree.at(objects[kMostGpus]).node,
+                               "more than " + std::to_string(kMostGpus) + " GPUs");
+  std::vector<Known> all;
+  for (const int object : objects) all.push_back(known_of(tree, object));
+  order(tree, all, host);
+  std::vector<int> sorted;
+  for (Known& known : all) {
+    sorted.push_back(known.object);
+    host.gpus.push_back(gpu_of(tree, std::move(known), host));
+  }
+  return sorted;
+}
+
+}  // namespace paceline::topology
