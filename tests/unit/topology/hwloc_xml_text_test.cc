@@ -1,0 +1,136 @@
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <hwloc.h>
+
+#include "tests/unit/topology/many_hosts.h"
+#include "topology/render/hwloc_cpus.h"
+#include "topology/render/render.h"
+
+namespace paceline::topology {
+namespace {
+
+// hwloc's own view of what we write.
+class Loaded final {
+ public:
+  explicit Loaded(const HostModel& host) : text_(hwloc_xml_text(host)) {
+    hwloc_topology_init(&topology_);
+    const auto size = static_cast<int>(text_.size()) + 1;
+    EXPECT_EQ(hwloc_topology_set_xmlbuffer(topology_, text_.c_str(), size), 0);
+    hwloc_topology_set_io_types_filter(topology_, HWLOC_TYPE_FILTER_KEEP_ALL);
+    EXPECT_EQ(hwloc_topology_load(topology_), 0) << text_;
+    hwloc_topology_check(topology_);
+  }
+  ~Loaded() { hwloc_topology_destroy(topology_); }
+  Loaded(const Loaded&) = delete;
+  Loaded& operator=(const Loaded&) = delete;
+
+  int count(hwloc_obj_type_t type) const { return hwloc_get_nbobjs_by_type(topology_, type); }
+  hwloc_obj_t object(hwloc_obj_type_t type, unsigned place) const {
+    return hwloc_get_obj_by_type(topology_, type, place);
+  }
+  hwloc_obj_t os_device(const std::string& name) const {
+    hwloc_obj_t device = nullptr;
+    while ((device = hwloc_get_next_osdev(topology_, device)) != nullptr)
+      if (name == device->name) break;
+    return device;
+  }
+  hwloc_obj_t machine() const { return hwloc_get_root_obj(topology_); }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+  hwloc_topology_t topology_ = nullptr;
+};
+
+std::string list_of(hwloc_const_bitmap_t set) {
+  char* text = nullptr;
+  hwloc_bitmap_list_asprintf(&text, set);
+  const std::string copied = text;
+  std::free(text);
+  return copied;
+}
+
+TEST(HwlocXmlText, IsReadByHwlocWhateverTheMachineIs) {
+  for (const HostModel& host : many_hosts()) {
+    const Loaded loaded(host);
+    const bool has_cpus = !host.cpus.is_empty();
+    EXPECT_EQ(list_of(loaded.machine()->cpuset), has_cpus ? host.cpus.to_text() : "0");
+    EXPECT_EQ(loaded.count(HWLOC_OBJ_PU), has_cpus ? host.cpus.count() : 1);
+    EXPECT_EQ(loaded.count(HWLOC_OBJ_PACKAGE), static_cast<int>(host.packages.size()));
+    EXPECT_GE(loaded.count(HWLOC_OBJ_OS_DEVICE), static_cast<int>(host.gpus.size()));
+  }
+}
+
+TEST(HwlocXmlText, HasAGroupForANodeThatIsPartOfAPackage) {
+  const Loaded loaded(eight_gpu_host());
+  EXPECT_EQ(loaded.count(HWLOC_OBJ_GROUP), 4);
+  EXPECT_EQ(loaded.count(HWLOC_OBJ_L3CACHE), 8);
+  EXPECT_EQ(loaded.count(HWLOC_OBJ_CORE), 64);
+  const hwloc_obj_t node = loaded.object(HWLOC_OBJ_NUMANODE, 2);
+  EXPECT_EQ(node->os_index, 2U);
+  EXPECT_EQ(list_of(node->cpuset), "32-47,96-111");
+  EXPECT_EQ(node->attr->numanode.local_memory, std::uint64_t{256} << 30);
+  EXPECT_STREQ(hwloc_obj_get_info_by_name(loaded.machine(), "DMIProductName"), "A server");
+}
+
+TEST(HwlocXmlText, WithheldCpusAreInCompleteSetsAlone) {
+  HostModel host = small_host();
+  host.withheld = CpuSet::parse("4-7").value();
+  const Loaded loaded(finish(std::move(host), 0).value());
+  EXPECT_EQ(list_of(loaded.machine()->cpuset), "0-3");
+  EXPECT_EQ(list_of(loaded.machine()->complete_cpuset), "0-7");
+  const hwloc_obj_t package = loaded.object(HWLOC_OBJ_PACKAGE, 1);
+  EXPECT_EQ(list_of(package->cpuset), "");
+  EXPECT_EQ(list_of(package->complete_cpuset), "4-7");
+  EXPECT_EQ(loaded.os_device("cuda2")->parent->parent->parent, package);
+}
+
+TEST(HwlocXmlText, ASwitchIsAnUpstreamPortWithADownstreamPortForEachBelowIt) {
+  const Loaded loaded(deep_host(1));
+  const hwloc_obj_t upstream = loaded.os_device("cuda0")->parent->parent->parent;
+  EXPECT_EQ(upstream->attr->bridge.depth, 2U);
+  EXPECT_EQ(upstream->attr->bridge.upstream.pci.bus, 2);
+  EXPECT_NEAR(upstream->attr->bridge.upstream.pci.linkspeed, 15.754, 1e-3);
+  EXPECT_EQ(upstream->io_arity, 3U);
+  EXPECT_EQ(upstream->parent->attr->bridge.depth, 1U);
+  EXPECT_EQ(upstream->parent->parent->attr->bridge.upstream_type, HWLOC_OBJ_BRIDGE_HOST);
+  const hwloc_obj_t next = loaded.os_device("cuda1")->parent->parent->parent;
+  EXPECT_EQ(next->attr->bridge.depth, 4U);
+  EXPECT_EQ(next->parent->parent, upstream);
+  EXPECT_EQ(loaded.os_device("cuda2")->parent->parent->attr->bridge.depth, 0U);
+}
+
+TEST(HwlocXmlText, DevicesAreNamedAsHwlocNamesThem) {
+  const Loaded loaded(eight_gpu_host());
+  const hwloc_obj_t gpu = loaded.os_device("cuda3");
+  EXPECT_EQ(gpu->attr->osdev.type, HWLOC_OBJ_OSDEV_COPROC);
+  EXPECT_STREQ(hwloc_obj_get_info_by_name(gpu, "GPUModel"), "NVIDIA H100 80GB HBM3");
+  EXPECT_STREQ(hwloc_obj_get_info_by_name(gpu, "CUDAGlobalMemorySize"), "83886080");
+  EXPECT_EQ(gpu->parent->attr->pcidev.vendor_id, 0x10de);
+  EXPECT_EQ(loaded.os_device("nvml3")->attr->osdev.type, HWLOC_OBJ_OSDEV_GPU);
+  EXPECT_EQ(loaded.os_device("mlx5_3")->attr->osdev.type, HWLOC_OBJ_OSDEV_OPENFABRICS);
+  EXPECT_EQ(loaded.os_device("ib3")->attr->osdev.type, HWLOC_OBJ_OSDEV_NETWORK);
+  EXPECT_EQ(loaded.os_device("ib3")->parent->attr->pcidev.class_id, 0x0207);
+  EXPECT_NE(Loaded(matrix_host()).os_device("cuda2"), nullptr)
+      << "a GPU that hwloc has no name for";
+}
+
+TEST(HwlocXmlText, MemoryOfSeveralPackagesBelongsToTheMachine) {
+  const Loaded loaded(odd_memory_host());
+  ASSERT_EQ(loaded.count(HWLOC_OBJ_NUMANODE), 3);
+  for (unsigned i = 0; i < 3; ++i)
+    EXPECT_EQ(loaded.object(HWLOC_OBJ_NUMANODE, i)->parent, loaded.machine());
+  EXPECT_STREQ(loaded.object(HWLOC_OBJ_NUMANODE, 1)->subtype, "HBM");
+}
+
+TEST(HwlocXmlText, SetsAreWordsTheHighestFirst) {
+  EXPECT_EQ(hwloc_set_text({}), "0x00000000");
+  EXPECT_EQ(hwloc_set_text(CpuSet::parse("0-3").value()), "0x0000000f");
+  EXPECT_EQ(hwloc_set_text(CpuSet::parse("1,96").value()), "0x00000001,,,0x00000002");
+}
+
+}  // namespace
+}  // namespace paceline::topology

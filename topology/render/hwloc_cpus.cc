@@ -1,0 +1,263 @@
+#include "topology/render/hwloc_cpus.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "topology/render/plain_text.h"
+
+namespace paceline::topology {
+namespace {
+
+std::size_t at(int place) { return static_cast<std::size_t>(place); }
+
+void set(pugi::xml_node object, const char* name, const std::string& value) {
+  object.append_attribute(name).set_value(value.c_str());
+}
+
+// hwloc keeps nodes in sets too: none beyond what sets hold.
+CpuSet set_of(const NumaNode& node) {
+  CpuSet one;
+  if (node.number >= 0 && at(node.number) < CpuSet::kMostCpus) one.add(at(node.number));
+  return one;
+}
+
+int free_number(const std::vector<NumaNode>& nodes) {
+  std::set<int> numbers;
+  for (const NumaNode& node : nodes) numbers.insert(node.number);
+  int number = 0;
+  while (numbers.contains(number)) ++number;
+  return number;
+}
+
+}  // namespace
+
+pugi::xml_node add_hwloc_object(pugi::xml_node parent, const char* type, int& next) {
+  pugi::xml_node object = parent.append_child("object");
+  set(object, "type", type);
+  set(object, "gp_index", std::to_string(next++));
+  return object;
+}
+
+void add_hwloc_info(pugi::xml_node object, const char* name, const std::string& value) {
+  if (value.empty()) return;
+  pugi::xml_node info = object.append_child("info");
+  set(info, "name", name);
+  set(info, "value", plain(value));
+}
+
+std::string hwloc_set_text(const CpuSet& numbers) {
+  constexpr std::size_t kWordBits = 32;
+  std::vector<std::uint32_t> words(1);
+  for (const std::size_t number : numbers.cpus()) {
+    words.resize(std::max(words.size(), number / kWordBits + 1));
+    words[number / kWordBits] |= std::uint32_t{1} << number % kWordBits;
+  }
+  std::string text;
+  for (std::size_t i = words.size(); i-- > 0;) {
+    char word[16] = "";
+    if (words[i] != 0 || i == 0) std::snprintf(word, sizeof word, "0x%08x", words[i]);
+    text.append(word).append(i == 0 ? "" : ",");
+  }
+  return text;
+}
+
+HwlocCpus::HwlocCpus(const HostModel& host, pugi::xml_node topology, int& next)
+    : host_(host), next_(next), usable_(host.cpus) {
+  if (usable_.is_empty()) usable_.add(0);
+  all_ = usable_;
+  all_.add(host.withheld);
+  nodes_ = host.numa_nodes;
+  if (cpu_nodes(host).empty()) nodes_.push_back({.number = free_number(nodes_), .cpus = all_});
+  divide();
+  add_machine(topology);
+}
+
+// Who has which CPU: the first that claims it, so that objects never overlap.
+template <class List>
+void HwlocCpus::claim(Level level, const List& list) {
+  owner_[level].assign(CpuSet::kMostCpus, kNone);
+  for (std::size_t i = 0; i < list.size(); ++i)
+    for (const std::size_t cpu : list[i].cpus.cpus())
+      if (owner_[level][cpu] == kNone) owner_[level][cpu] = static_cast<int>(i);
+}
+
+void HwlocCpus::divide() {
+  claim(kPackageLevel, host_.packages);
+  claim(kCacheLevel, host_.caches);
+  claim(kCoreLevel, host_.cores);
+  divide_nodes();
+  order_ = caches_hold_nodes() ? std::vector{kPackageLevel, kCacheLevel, kNodeLevel, kCoreLevel}
+                               : std::vector{kPackageLevel, kNodeLevel, kCacheLevel, kCoreLevel};
+}
+
+// Nodes of ordinary memory divide packages; other memory lies beside that of its CPUs, and what
+// belongs to several packages, or to no CPU, belongs to the machine.
+void HwlocCpus::divide_nodes() {
+  owner_[kNodeLevel].assign(CpuSet::kMostCpus, kNone);
+  beside_.resize(nodes_.size());
+  for (const bool ordinary : {true, false}) {
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      if ((nodes_[i].kind == MemoryKind::kOrdinary) != ordinary) continue;
+      const std::vector<std::size_t> cpus = (nodes_[i].cpus & all_).cpus();
+      const auto one = [&](Level level) {
+        return std::ranges::all_of(cpus, [&](std::size_t cpu) {
+          return owner_[level][cpu] == owner_[level][cpus.front()];
+        });
+      };
+      const bool has_cpus = !cpus.empty() && one(kPackageLevel);
+      const int before = has_cpus ? owner_[kNodeLevel][cpus.front()] : kNone;
+      if (has_cpus && before != kNone && one(kNodeLevel))
+        beside_[at(before)].push_back(i);
+      else if (!has_cpus || !ordinary || before != kNone)
+        at_machine_.push_back(i);
+      else
+        for (const std::size_t cpu : cpus)
+          if (owner_[kNodeLevel][cpu] == kNone) owner_[kNodeLevel][cpu] = static_cast<int>(i);
+    }
+  }
+}
+
+bool HwlocCpus::caches_hold_nodes() const {
+  std::map<int, int> node_of_cache;
+  for (const std::size_t cpu : all_.cpus()) {
+    const int cache = owner_[kCacheLevel][cpu], node = owner_[kNodeLevel][cpu];
+    if (cache == kNone || node == kNone) continue;
+    if (node_of_cache.emplace(cache, node).first->second != node) return true;
+  }
+  return false;
+}
+
+void HwlocCpus::add_machine(pugi::xml_node topology) {
+  machine_ = add_hwloc_object(topology, "Machine", next_);
+  CpuSet nodes;
+  for (const NumaNode& node : nodes_) nodes.add(set_of(node));
+  set(machine_, "os_index", "0");
+  set_attributes(machine_, all_, nodes);
+  set(machine_, "allowed_cpuset", hwloc_set_text(usable_));
+  set(machine_, "allowed_nodeset", hwloc_set_text(nodes));
+  add_hwloc_info(machine_, "DMIProductName", host_.product);
+  add_hwloc_info(machine_, "Architecture", host_.architecture);
+  add_hwloc_info(machine_, "HostName", host_.name);
+  of_package_.assign(host_.packages.size(), machine_);
+  of_node_.assign(nodes_.size(), machine_);
+  for (const std::size_t node : at_machine_) add_memory(machine_, node, nodes_[node].cpus & all_);
+  add_level({machine_, all_}, all_, 0);
+}
+
+// The CPUs of a part, by who has them on this level; what nobody has goes on to the next one.
+void HwlocCpus::add_level(const Part& parent, const CpuSet& cpus, std::size_t depth) {
+  if (depth == order_.size()) return add_cpus(parent, cpus);
+  std::vector<std::pair<int, CpuSet>> parts;
+  std::map<int, std::size_t> known;
+  for (const std::size_t cpu : cpus.cpus()) {
+    const int owner = owner_[order_[depth]][cpu];
+    const auto [found, is_new] = known.emplace(owner, parts.size());
+    if (is_new) parts.emplace_back(owner, CpuSet());
+    parts[found->second].second.add(cpu);
+  }
+  for (const auto& [owner, part] : parts) {
+    if (owner == kNone)
+      add_level(parent, part, depth + 1);
+    else
+      add_part(parent, part, depth, owner);
+  }
+}
+
+void HwlocCpus::add_part(const Part& parent, const CpuSet& cpus, std::size_t depth, int place) {
+  const bool is_usable = !(cpus & usable_).is_empty();
+  Part part = parent;
+  switch (order_[depth]) {
+    case kPackageLevel: {
+      const Package& package = host_.packages[at(place)];
+      part = add_object(parent.object, "Package", cpus);
+      set(part.object, "os_index", std::to_string(package.number));
+      add_hwloc_info(part.object, "CPUModel", package.cpu_model);
+      of_package_[at(place)] = part.object;
+      break;
+    }
+    case kNodeLevel:
+      // A node that has all of its parent's CPUs is the parent's memory.
+      if (cpus != parent.cpus) part = add_object(parent.object, "Group", cpus);
+      of_node_[at(place)] = part.object;
+      add_memory(part.object, at(place), cpus);
+      for (const std::size_t beside : beside_[at(place)]) {
+        add_memory(part.object, beside, cpus);
+        of_node_[beside] = part.object;
+      }
+      break;
+    case kCacheLevel:
+      if (!is_usable) break;
+      part = add_object(parent.object, "L3Cache", cpus);
+      set(part.object, "cache_size", std::to_string(host_.caches[at(place)].bytes));
+      set(part.object, "depth", "3");
+      set(part.object, "cache_linesize", "64");
+      set(part.object, "cache_associativity", "0");
+      set(part.object, "cache_type", "0");
+      break;
+    case kCoreLevel:
+      if (!is_usable) return;
+      part = add_object(parent.object, "Core", cpus);
+      set(part.object, "os_index", std::to_string(place));
+      break;
+  }
+  add_level(part, cpus, depth + 1);
+}
+
+void HwlocCpus::add_memory(pugi::xml_node parent, std::size_t node, const CpuSet& cpus) {
+  const CpuSet number = set_of(nodes_[node]);
+  if (number.is_empty()) return;
+  pugi::xml_node memory = add_hwloc_object(parent, "NUMANode", next_);
+  memory.append_attribute("os_index").set_value(nodes_[node].number);
+  set_attributes(memory, cpus, number);
+  set(memory, "local_memory", std::to_string(nodes_[node].memory_bytes));
+  if (nodes_[node].kind == MemoryKind::kHighBandwidth)
+    memory.append_attribute("subtype").set_value("HBM");
+  if (nodes_[node].kind == MemoryKind::kDevice)
+    memory.append_attribute("subtype").set_value("GPUMemory");
+}
+
+// What no core has is a core each.
+void HwlocCpus::add_cpus(const Part& core, const CpuSet& cpus) {
+  const bool is_core = std::string_view(core.object.attribute("type").value()) == "Core";
+  for (const std::size_t cpu : (cpus & usable_).cpus()) {
+    CpuSet one;
+    one.add(cpu);
+    const Part parent = is_core ? core : add_object(core.object, "Core", one);
+    const Part thread = add_object(parent.object, "PU", one);
+    set(thread.object, "os_index", std::to_string(cpu));
+  }
+}
+
+HwlocCpus::Part HwlocCpus::add_object(pugi::xml_node parent, const char* type, const CpuSet& cpus) {
+  const pugi::xml_node object = add_hwloc_object(parent, type, next_);
+  set_attributes(object, cpus, nodes_of(cpus));
+  return {object, cpus};
+}
+
+void HwlocCpus::set_attributes(pugi::xml_node object, const CpuSet& cpus,
+                               const CpuSet& nodes) const {
+  set(object, "cpuset", hwloc_set_text(cpus & usable_));
+  set(object, "complete_cpuset", hwloc_set_text(cpus));
+  set(object, "nodeset", hwloc_set_text(nodes));
+  set(object, "complete_nodeset", hwloc_set_text(nodes));
+}
+
+CpuSet HwlocCpus::nodes_of(const CpuSet& cpus) const {
+  CpuSet numbers;
+  int before = kNone;
+  for (const std::size_t cpu : cpus.cpus()) {
+    const int node = owner_[kNodeLevel][cpu];
+    if (node == kNone || node == std::exchange(before, node)) continue;
+    numbers.add(set_of(nodes_[at(node)]));
+    for (const std::size_t beside : beside_[at(node)]) numbers.add(set_of(nodes_[beside]));
+  }
+  for (const std::size_t node : at_machine_)
+    if (!(nodes_[node].cpus & cpus).is_empty()) numbers.add(set_of(nodes_[node]));
+  return numbers;
+}
+
+}  // namespace paceline::topology

@@ -1,0 +1,72 @@
+// The part of hwloc's XML that is about CPUs and memory: Machine, Package, Group, L3Cache, Core, PU
+// and NUMANode, each with the sets that hwloc wants to be consistent.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <pugixml.hpp>
+
+#include "comm/base/cpu_set.h"
+#include "topology/model/host_model.h"
+
+namespace paceline::topology {
+
+/// A new object with a number of its own. `next` counts them.
+pugi::xml_node add_hwloc_object(pugi::xml_node parent, const char* type, int& next);
+void add_hwloc_info(pugi::xml_node object, const char* name, const std::string& value);
+/// hwloc's form of a set: words of 32 bits, the highest first, empty where they are zero.
+std::string hwloc_set_text(const CpuSet& set);
+
+/// Writes them and knows afterwards where devices hang. What is withheld stands in complete sets
+/// alone. hwloc wants a CPU, a core for each CPU and memory: where nobody named any, there is CPU
+/// 0, a core has one CPU, and one NUMA node has all.
+class HwlocCpus final {
+ public:
+  HwlocCpus(const HostModel& host, pugi::xml_node topology, int& next);
+
+  pugi::xml_node machine() const { return machine_; }
+  /// Of places in the model; the machine where a package or a node is no object of its own.
+  pugi::xml_node of_package(int place) const {
+    return of_package_[static_cast<std::size_t>(place)];
+  }
+  pugi::xml_node of_node(int place) const { return of_node_[static_cast<std::size_t>(place)]; }
+
+ private:
+  enum Level : std::uint8_t { kPackageLevel, kNodeLevel, kCacheLevel, kCoreLevel };
+  static constexpr std::size_t kLevels = 4;
+  struct Part {
+    pugi::xml_node object;
+    CpuSet cpus;  // of the object, withheld ones too
+  };
+
+  void divide();
+  void divide_nodes();
+  template <class List>
+  void claim(Level level, const List& list);
+  bool caches_hold_nodes() const;
+
+  void add_machine(pugi::xml_node topology);
+  void add_level(const Part& parent, const CpuSet& cpus, std::size_t depth);
+  void add_part(const Part& parent, const CpuSet& cpus, std::size_t depth, int place);
+  void add_memory(pugi::xml_node parent, std::size_t node, const CpuSet& cpus);
+  void add_cpus(const Part& core, const CpuSet& cpus);
+  Part add_object(pugi::xml_node parent, const char* type, const CpuSet& cpus);
+  void set_attributes(pugi::xml_node object, const CpuSet& cpus, const CpuSet& nodes) const;
+  CpuSet nodes_of(const CpuSet& cpus) const;
+
+  const HostModel& host_;
+  int& next_;
+  CpuSet usable_, all_;
+  std::vector<NumaNode> nodes_;                   // those of the model, or the one that is made up
+  std::vector<Level> order_;                      // of the levels, from the outside in
+  std::vector<int> owner_[kLevels];               // of each CPU: a place in the list of that level
+  std::vector<std::vector<std::size_t>> beside_;  // of each node: memory of the same CPUs
+  std::vector<std::size_t> at_machine_;  // nodes that no part of the machine has for itself
+  pugi::xml_node machine_;
+  std::vector<pugi::xml_node> of_package_, of_node_;
+};
+
+}  // namespace paceline::topology

@@ -1,0 +1,267 @@
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <pugixml.hpp>
+
+#include "topology/render/hwloc_cpus.h"
+#include "topology/render/outline.h"
+#include "topology/render/plain_text.h"
+#include "topology/render/render.h"
+
+namespace paceline::topology {
+namespace {
+
+// Of OS devices in hwloc's version 2 (enum hwloc_obj_osdev_type_e).
+enum class OsDevice : int { kGpu = 1, kNetwork = 2, kOpenFabrics = 3, kCoProcessor = 5 };
+
+constexpr std::uint16_t kAmd = 0x1002, kIntel = 0x8086;
+constexpr unsigned k3dController = 0x0302, kEthernet = 0x0200, kInfiniband = 0x0207,
+                   kFabric = 0x0208;
+
+// How the libraries that hwloc asks name GPUs, and what it says of each.
+struct GpuLibrary {
+  std::string_view prefix;
+  OsDevice type;
+  const char* subtype;
+  const char* memory;  // the attribute that has it, in KiB
+  const char* uuid;
+};
+constexpr std::array<GpuLibrary, 6> kLibraries = {{
+    {"cuda", OsDevice::kCoProcessor, "CUDA", "CUDAGlobalMemorySize", nullptr},
+    {"nvml", OsDevice::kGpu, "NVML", nullptr, "NVIDIAUUID"},
+    {"rsmi", OsDevice::kGpu, "RSMI", "RSMIVRAMSize", "AMDUUID"},
+    {"ze", OsDevice::kCoProcessor, "LevelZero", "LevelZeroHBMSize", "LevelZeroUUID"},
+    {"opencl", OsDevice::kCoProcessor, "OpenCL", nullptr, nullptr},
+    {"card", OsDevice::kGpu, nullptr, nullptr, nullptr},
+}};
+
+const GpuLibrary* library_of(std::string_view name) {
+  const auto found = std::ranges::find_if(kLibraries, [&](const GpuLibrary& library) {
+    const std::size_t size = library.prefix.size();
+    return name.starts_with(library.prefix) && name.size() > size &&
+           std::string_view("0123456789").find(name[size]) != std::string_view::npos;
+  });
+  return found == kLibraries.end() ? nullptr : &*found;
+}
+
+// Names that hwloc knows; where it knows none, the one that the vendor's library would use.
+std::vector<std::string> names_of(const Gpu& gpu) {
+  std::vector<std::string> names;
+  for (const std::string& name : gpu.names)
+    if (library_of(name) != nullptr) names.push_back(name);
+  if (library_of(gpu.name) != nullptr && std::ranges::find(names, gpu.name) == names.end())
+    names.push_back(gpu.name);
+  if (!names.empty()) return names;
+  const char* const prefix = gpu.pci.vendor == kAmd     ? "rsmi"
+                             : gpu.pci.vendor == kIntel ? "ze"
+                                                        : "cuda";
+  return {prefix + std::to_string(gpu.number)};
+}
+
+unsigned class_of(const Nic& nic) {
+  if (nic.kind == NicKind::kInfiniband) return kInfiniband;
+  return nic.kind == NicKind::kOmniPath ? kFabric : kEthernet;
+}
+
+void set(pugi::xml_node object, const char* name, const std::string& value) {
+  object.append_attribute(name).set_value(value.c_str());
+}
+
+std::string gigabytes(const Fact<std::uint64_t>& mb_per_s) {
+  char text[32];
+  const double megabytes = mb_per_s.is_known() ? static_cast<double>(*mb_per_s) : 0;
+  std::snprintf(text, sizeof text, "%.6f", megabytes / 1000);
+  return text;
+}
+
+// The buses below a bridge.
+struct BusRange {
+  std::optional<BusId> first, last;
+
+  void add(const Fact<BusId>& bus) {
+    if (!bus.is_known()) return;
+    if (!first || *bus < *first) first = *bus;
+    if (!last || *last < *bus) last = *bus;
+  }
+  std::string text() const {
+    const BusId from = first.value_or(BusId()), to = last.value_or(BusId());
+    const unsigned end = from.domain == to.domain ? to.bus : 0xffU;
+    char text[40];
+    std::snprintf(text, sizeof text, "%04x:[%02x-%02x]", from.domain, unsigned{from.bus}, end);
+    return text;
+  }
+};
+
+// Devices and the bridges above them. A switch of the model becomes an upstream port below a root
+// port or another switch's downstream port, and has a downstream port for each that is below it:
+// that is what readers count as one switch.
+class Devices {
+ public:
+  Devices(const HostModel& host, const HwlocCpus& cpus, int& next)
+      : host_(host), cpus_(cpus), next_(next) {}
+
+  void add_all(pugi::xml_node where, const Group& group) {
+    for (const Group& inside : group.inside) {
+      if (inside.kind == Group::Kind::kPackage)
+        add_all(cpus_.of_package(inside.place), inside);
+      else if (inside.kind == Group::Kind::kNode)
+        add_all(cpus_.of_node(inside.place), inside);
+      else if (inside.kind == Group::Kind::kUnplaced)
+        add_all(where, inside);
+      else if (inside.kind == Group::Kind::kBridge)
+        add_host_bridge(where, inside);
+      else
+        add_device(where, inside);
+    }
+  }
+
+ private:
+  const Bridge& bridge_of(const Group& group) const {
+    return host_.bridges[static_cast<std::size_t>(group.place)];
+  }
+  const PciFunction& pci_of(const Group& device) const {
+    const auto place = static_cast<std::size_t>(device.place);
+    return device.kind == Group::Kind::kGpu ? host_.gpus[place].pci : host_.nics[place].pci;
+  }
+  const Fact<std::uint64_t>& speed_of(const Group& group) const {
+    const bool is_bridge = group.kind == Group::Kind::kBridge;
+    return is_bridge ? bridge_of(group).mb_per_s : pci_of(group).mb_per_s;
+  }
+
+  void add_buses(const Group& group, BusRange& range) const {
+    const bool is_bridge = group.kind == Group::Kind::kBridge;
+    range.add(is_bridge ? bridge_of(group).bus : pci_of(group).bus);
+    for (const Group& inside : group.inside) add_buses(inside, range);
+  }
+
+  pugi::xml_node add_bridge(pugi::xml_node where, const Group& below, int depth) {
+    pugi::xml_node bridge = add_hwloc_object(where, "Bridge", next_);
+    BusRange range;
+    add_buses(below, range);
+    set(bridge, "bridge_type", depth == 0 ? "0-1" : "1-1");
+    set(bridge, "depth", std::to_string(depth));
+    set(bridge, "bridge_pci", range.text());
+    return bridge;
+  }
+
+  // A port that leads to `below`.
+  pugi::xml_node add_port(pugi::xml_node where, const Group& below, int depth) {
+    pugi::xml_node port = add_bridge(where, below, depth);
+    set(port, "pci_type", "0604 [0000:0000] [0000:0000] 00");
+    set(port, "pci_link_speed", gigabytes(speed_of(below)));
+    return port;
+  }
+
+  void add_host_bridge(pugi::xml_node where, const Group& group) {
+    const pugi::xml_node bridge = add_bridge(where, group, 0);
+    for (const Group& inside : group.inside) {
+      if (inside.kind == Group::Kind::kBridge)
+        add_switch(add_port(bridge, inside, 1), inside, 2);
+      else
+        add_device(bridge, inside);
+    }
+  }
+
+  void add_switch(pugi::xml_node where, const Group& group, int depth) {
+    const pugi::xml_node upstream = add_port(where, group, depth);
+    if (bridge_of(group).bus.is_known()) set(upstream, "pci_busid", to_text(*bridge_of(group).bus));
+    for (const Group& inside : group.inside) {
+      const pugi::xml_node downstream = add_port(upstream, inside, depth + 1);
+      if (inside.kind == Group::Kind::kBridge)
+        add_switch(downstream, inside, depth + 2);
+      else
+        add_device(downstream, inside);
+    }
+  }
+
+  // A device without an address is known by its OS devices alone.
+  void add_device(pugi::xml_node where, const Group& group) {
+    const auto place = static_cast<std::size_t>(group.place);
+    const bool is_gpu = group.kind == Group::Kind::kGpu;
+    const PciFunction& pci = pci_of(group);
+    pugi::xml_node device = where;
+    if (pci.bus.is_known()) {
+      device = add_hwloc_object(where, "PCIDev", next_);
+      char type[48];
+      std::snprintf(type, sizeof type, "%04x [%04x:%04x] [0000:0000] 00",
+                    is_gpu ? k3dController : class_of(host_.nics[place]), unsigned{pci.vendor},
+                    unsigned{pci.device});
+      set(device, "pci_busid", to_text(*pci.bus));
+      set(device, "pci_type", type);
+      set(device, "pci_link_speed", gigabytes(pci.mb_per_s));
+    }
+    if (is_gpu)
+      add_gpu(device, host_.gpus[place]);
+    else
+      add_nic(device, host_.nics[place]);
+  }
+
+  pugi::xml_node add_os_device(pugi::xml_node where, const std::string& name, OsDevice type) {
+    pugi::xml_node device = add_hwloc_object(where, "OSDev", next_);
+    set(device, "name", plain(name));
+    set(device, "osdev_type", std::to_string(static_cast<int>(type)));
+    return device;
+  }
+
+  void add_gpu(pugi::xml_node where, const Gpu& gpu) {
+    for (const std::string& name : names_of(gpu)) {
+      const GpuLibrary& library = *library_of(name);
+      pugi::xml_node device = add_os_device(where, name, library.type);
+      if (library.subtype != nullptr) {
+        set(device, "subtype", library.subtype);
+        add_hwloc_info(device, "Backend", library.subtype);
+      }
+      if (gpu.model.is_known()) add_hwloc_info(device, "GPUModel", *gpu.model);
+      if (library.memory != nullptr && gpu.memory_bytes.is_known())
+        add_hwloc_info(device, library.memory, std::to_string(*gpu.memory_bytes / 1024));
+      if (library.uuid != nullptr && gpu.uuid.is_known())
+        add_hwloc_info(device, library.uuid, *gpu.uuid);
+      for (int part = 0; gpu.parts > 1 && part < gpu.parts && library.prefix == "ze"; ++part)
+        set(add_os_device(device, name + "." + std::to_string(part), library.type), "subtype",
+            library.subtype);
+    }
+  }
+
+  void add_nic(pugi::xml_node where, const Nic& nic) {
+    std::vector<std::string> interfaces = nic.interfaces;
+    const bool is_listed = std::ranges::find(interfaces, nic.name) != interfaces.end();
+    if (!nic.has_rdma && !is_listed && !nic.name.empty()) interfaces.push_back(nic.name);
+    for (const std::string& interface : interfaces)
+      add_os_device(where, interface, OsDevice::kNetwork);
+    if (!nic.has_rdma || nic.name.empty()) return;
+    const pugi::xml_node device = add_os_device(where, nic.name, OsDevice::kOpenFabrics);
+    if (nic.guid.is_known()) add_hwloc_info(device, "NodeGUID", *nic.guid);
+  }
+
+  const HostModel& host_;
+  const HwlocCpus& cpus_;
+  int& next_;
+};
+
+}  // namespace
+
+std::string hwloc_xml_text(const HostModel& host) {
+  pugi::xml_document document;
+  pugi::xml_node declaration = document.append_child(pugi::node_declaration);
+  set(declaration, "version", "1.0");
+  set(declaration, "encoding", "UTF-8");
+  document.append_child(pugi::node_doctype).set_value("topology SYSTEM \"hwloc2.dtd\"");
+  pugi::xml_node topology = document.append_child("topology");
+  set(topology, "version", "2.0");
+  int next = 1;
+  const HwlocCpus cpus(host, topology, next);
+  Devices(host, cpus, next).add_all(cpus.machine(), outline_of(host));
+  std::ostringstream text;
+  document.save(text, "  ");
+  return text.str();
+}
+
+}  // namespace paceline::topology
