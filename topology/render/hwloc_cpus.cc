@@ -144,8 +144,20 @@ void HwlocCpus::add_machine(pugi::xml_node topology) {
   add_hwloc_info(machine_, "HostName", host_.name);
   of_package_.assign(host_.packages.size(), machine_);
   of_node_.assign(nodes_.size(), machine_);
+  of_cache_.resize(host_.caches.size());
   for (const std::size_t node : at_machine_) add_memory(machine_, node, nodes_[node].cpus & all_);
   add_level({machine_, all_}, all_, 0);
+  for (std::size_t i = 0; i < host_.packages.size(); ++i)
+    if (of_package_[i] == machine_) add_package(machine_, {}, i);
+}
+
+HwlocCpus::Part HwlocCpus::add_package(pugi::xml_node parent, const CpuSet& cpus,
+                                       std::size_t place) {
+  Part part = add_object(parent, "Package", cpus);
+  set(part.object, "os_index", std::to_string(host_.packages[place].number));
+  add_hwloc_info(part.object, "CPUModel", host_.packages[place].cpu_model);
+  of_package_[place] = part.object;
+  return part;
 }
 
 // The CPUs of a part, by who has them on this level; what nobody has goes on to the next one.
@@ -171,14 +183,9 @@ void HwlocCpus::add_part(const Part& parent, const CpuSet& cpus, std::size_t dep
   const bool is_usable = !(cpus & usable_).is_empty();
   Part part = parent;
   switch (order_[depth]) {
-    case kPackageLevel: {
-      const Package& package = host_.packages[at(place)];
-      part = add_object(parent.object, "Package", cpus);
-      set(part.object, "os_index", std::to_string(package.number));
-      add_hwloc_info(part.object, "CPUModel", package.cpu_model);
-      of_package_[at(place)] = part.object;
+    case kPackageLevel:
+      part = add_package(parent.object, cpus, at(place));
       break;
-    }
     case kNodeLevel:
       // A node that has all of its parent's CPUs is the parent's memory.
       if (cpus != parent.cpus) part = add_object(parent.object, "Group", cpus);
@@ -192,6 +199,7 @@ void HwlocCpus::add_part(const Part& parent, const CpuSet& cpus, std::size_t dep
     case kCacheLevel:
       if (!is_usable) break;
       part = add_object(parent.object, "L3Cache", cpus);
+      of_cache_[at(place)] = part.object;
       set(part.object, "cache_size", std::to_string(host_.caches[at(place)].bytes));
       set(part.object, "depth", "3");
       set(part.object, "cache_linesize", "64");
@@ -205,6 +213,13 @@ void HwlocCpus::add_part(const Part& parent, const CpuSet& cpus, std::size_t dep
       break;
   }
   add_level(part, cpus, depth + 1);
+}
+
+pugi::xml_node HwlocCpus::nearest(const Fact<Place>& near, pugi::xml_node otherwise) const {
+  if (!near.is_known() || near->cpus.is_empty()) return otherwise;
+  const int cache = owner_[kCacheLevel][near->cpus.first()];
+  if (cache == kNone || !host_.caches[at(cache)].cpus.has_all(near->cpus)) return otherwise;
+  return of_cache_[at(cache)] ? of_cache_[at(cache)] : otherwise;
 }
 
 void HwlocCpus::add_memory(pugi::xml_node parent, std::size_t node, const CpuSet& cpus) {

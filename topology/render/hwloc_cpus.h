@@ -33,6 +33,8 @@ class HwlocCpus final {
     return of_package_[static_cast<std::size_t>(place)];
   }
   pugi::xml_node of_node(int place) const { return of_node_[static_cast<std::size_t>(place)]; }
+  /// The cache whose CPUs alone are near; `otherwise` where there is none.
+  pugi::xml_node nearest(const Fact<Place>& near, pugi::xml_node otherwise) const;
 
  private:
   enum Level : std::uint8_t { kPackageLevel, kNodeLevel, kCacheLevel, kCoreLevel };
@@ -51,6 +53,7 @@ class HwlocCpus final {
   void add_machine(pugi::xml_node topology);
   void add_level(const Part& parent, const CpuSet& cpus, std::size_t depth);
   void add_part(const Part& parent, const CpuSet& cpus, std::size_t depth, int place);
+  Part add_package(pugi::xml_node parent, const CpuSet& cpus, std::size_t place);
   void add_memory(pugi::xml_node parent, std::size_t node, const CpuSet& cpus);
   void add_cpus(const Part& core, const CpuSet& cpus);
   Part add_object(pugi::xml_node parent, const char* type, const CpuSet& cpus);
@@ -66,7 +69,7 @@ class HwlocCpus final {
   std::vector<std::vector<std::size_t>> beside_;  // of each node: memory of the same CPUs
   std::vector<std::size_t> at_machine_;  // nodes that no part of the machine has for itself
   pugi::xml_node machine_;
-  std::vector<pugi::xml_node> of_package_, of_node_;
+  std::vector<pugi::xml_node> of_package_, of_node_, of_cache_;
 };
 
 }  // namespace paceline::topology

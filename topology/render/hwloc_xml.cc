@@ -3,10 +3,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <map>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <pugixml.hpp>
@@ -34,13 +37,14 @@ struct GpuLibrary {
   const char* memory;  // the attribute that has it, in KiB
   const char* uuid;
 };
-constexpr std::array<GpuLibrary, 6> kLibraries = {{
+constexpr std::array<GpuLibrary, 7> kLibraries = {{
     {"cuda", OsDevice::kCoProcessor, "CUDA", "CUDAGlobalMemorySize", nullptr},
     {"nvml", OsDevice::kGpu, "NVML", nullptr, "NVIDIAUUID"},
     {"rsmi", OsDevice::kGpu, "RSMI", "RSMIVRAMSize", "AMDUUID"},
     {"ze", OsDevice::kCoProcessor, "LevelZero", "LevelZeroHBMSize", "LevelZeroUUID"},
     {"opencl", OsDevice::kCoProcessor, "OpenCL", nullptr, nullptr},
     {"card", OsDevice::kGpu, nullptr, nullptr, nullptr},
+    {"renderD", OsDevice::kGpu, nullptr, nullptr, nullptr},
 }};
 
 const GpuLibrary* library_of(std::string_view name) {
@@ -52,14 +56,16 @@ const GpuLibrary* library_of(std::string_view name) {
   return found == kLibraries.end() ? nullptr : &*found;
 }
 
-// Names that hwloc knows; where it knows none, the one that the vendor's library would use.
+// Names that hwloc knows; where it knows none, the one that the vendor's library would use. None
+// where all that is known of a GPU is its address.
 std::vector<std::string> names_of(const Gpu& gpu) {
   std::vector<std::string> names;
   for (const std::string& name : gpu.names)
     if (library_of(name) != nullptr) names.push_back(name);
   if (library_of(gpu.name) != nullptr && std::ranges::find(names, gpu.name) == names.end())
     names.push_back(gpu.name);
-  if (!names.empty()) return names;
+  const bool is_bare = gpu.pci.bus.is_known() && gpu.name == to_text(*gpu.pci.bus);
+  if (!names.empty() || is_bare) return names;
   const char* const prefix = gpu.pci.vendor == kAmd     ? "rsmi"
                              : gpu.pci.vendor == kIntel ? "ze"
                                                         : "cuda";
@@ -100,13 +106,49 @@ struct BusRange {
   }
 };
 
+// Addresses of ports, which readers want and the model does not have: each once, beside those of
+// the model.
+class SpareBusIds {
+ public:
+  explicit SpareBusIds(const HostModel& host) {
+    for (const Bridge& bridge : host.bridges) take(bridge.bus);
+    for (const Gpu& gpu : host.gpus) take(gpu.pci.bus);
+    for (const Nic& nic : host.nics) take(nic.pci.bus);
+  }
+
+  /// On this bus, or on the next one that has room.
+  BusId next(std::uint32_t domain, unsigned bus) {
+    constexpr unsigned kDevices = 32, kOnABus = 256;
+    for (;; ++bus) {
+      unsigned& tried = tried_[{domain, bus % kOnABus}];
+      while (tried < kOnABus) {
+        const BusId spare{.domain = domain,
+                          .bus = static_cast<std::uint8_t>(bus % kOnABus),
+                          .device = static_cast<std::uint8_t>(tried % kDevices),
+                          .function = static_cast<std::uint8_t>(tried / kDevices)};
+        ++tried;
+        if (taken_.insert(spare).second) return spare;
+      }
+      if (bus % kOnABus == kOnABus - 1) ++domain;
+    }
+  }
+
+ private:
+  void take(const Fact<BusId>& bus) {
+    if (bus.is_known()) taken_.insert(*bus);
+  }
+
+  std::set<BusId> taken_;
+  std::map<std::pair<std::uint32_t, unsigned>, unsigned> tried_;
+};
+
 // Devices and the bridges above them. A switch of the model becomes an upstream port below a root
 // port or another switch's downstream port, and has a downstream port for each that is below it:
 // that is what readers count as one switch.
 class Devices {
  public:
   Devices(const HostModel& host, const HwlocCpus& cpus, int& next)
-      : host_(host), cpus_(cpus), next_(next) {}
+      : host_(host), cpus_(cpus), next_(next), spare_(host) {}
 
   void add_all(pugi::xml_node where, const Group& group) {
     for (const Group& inside : group.inside) {
@@ -117,9 +159,9 @@ class Devices {
       else if (inside.kind == Group::Kind::kUnplaced)
         add_all(where, inside);
       else if (inside.kind == Group::Kind::kBridge)
-        add_host_bridge(where, inside);
+        add_host_bridge(cpus_.nearest(near_of(inside), where), inside);
       else
-        add_device(where, inside);
+        add_device(cpus_.nearest(near_of(inside), where), inside);
     }
   }
 
@@ -130,6 +172,11 @@ class Devices {
   const PciFunction& pci_of(const Group& device) const {
     const auto place = static_cast<std::size_t>(device.place);
     return device.kind == Group::Kind::kGpu ? host_.gpus[place].pci : host_.nics[place].pci;
+  }
+  const Fact<Place>& near_of(const Group& group) const {
+    const auto place = static_cast<std::size_t>(group.place);
+    if (group.kind == Group::Kind::kBridge) return host_.bridges[place].near;
+    return group.kind == Group::Kind::kGpu ? host_.gpus[place].near : host_.nics[place].near;
   }
   const Fact<std::uint64_t>& speed_of(const Group& group) const {
     const bool is_bridge = group.kind == Group::Kind::kBridge;
@@ -153,8 +200,9 @@ class Devices {
   }
 
   // A port that leads to `below`.
-  pugi::xml_node add_port(pugi::xml_node where, const Group& below, int depth) {
+  pugi::xml_node add_port(pugi::xml_node where, const Group& below, int depth, const BusId& bus) {
     pugi::xml_node port = add_bridge(where, below, depth);
+    set(port, "pci_busid", to_text(bus));
     set(port, "pci_type", "0604 [0000:0000] [0000:0000] 00");
     set(port, "pci_link_speed", gigabytes(speed_of(below)));
     return port;
@@ -163,18 +211,22 @@ class Devices {
   void add_host_bridge(pugi::xml_node where, const Group& group) {
     const pugi::xml_node bridge = add_bridge(where, group, 0);
     for (const Group& inside : group.inside) {
-      if (inside.kind == Group::Kind::kBridge)
-        add_switch(add_port(bridge, inside, 1), inside, 2);
-      else
+      if (inside.kind != Group::Kind::kBridge) {
         add_device(bridge, inside);
+        continue;
+      }
+      const BusId own = bridge_of(inside).bus.value.value_or(BusId());
+      add_switch(add_port(bridge, inside, 1, spare_.next(own.domain, 0)), inside, 2);
     }
   }
 
   void add_switch(pugi::xml_node where, const Group& group, int depth) {
-    const pugi::xml_node upstream = add_port(where, group, depth);
-    if (bridge_of(group).bus.is_known()) set(upstream, "pci_busid", to_text(*bridge_of(group).bus));
+    const Fact<BusId>& known = bridge_of(group).bus;
+    const BusId own = known.is_known() ? *known : spare_.next(0, 0);
+    const pugi::xml_node upstream = add_port(where, group, depth, own);
     for (const Group& inside : group.inside) {
-      const pugi::xml_node downstream = add_port(upstream, inside, depth + 1);
+      const BusId bus = spare_.next(own.domain, own.bus + 1U);
+      const pugi::xml_node downstream = add_port(upstream, inside, depth + 1, bus);
       if (inside.kind == Group::Kind::kBridge)
         add_switch(downstream, inside, depth + 2);
       else
@@ -244,6 +296,7 @@ class Devices {
   const HostModel& host_;
   const HwlocCpus& cpus_;
   int& next_;
+  SpareBusIds spare_;
 };
 
 }  // namespace

@@ -26,8 +26,9 @@ std::string cpus_text(const CpuSet& cpus) {
   return std::string(cpus.count() == 1 ? "CPU " : "CPUs ").append(cpus.to_text());
 }
 
-void add_pci(const PciFunction& pci, std::vector<std::string>& facts) {
-  if (pci.bus.is_known()) facts.push_back(to_text(*pci.bus));
+// The address only where the name is another.
+void add_pci(const PciFunction& pci, const std::string& name, std::vector<std::string>& facts) {
+  if (pci.bus.is_known() && to_text(*pci.bus) != name) facts.push_back(to_text(*pci.bus));
   if (pci.mb_per_s.is_known()) facts.push_back("PCIe " + speed_text(*pci.mb_per_s));
 }
 
@@ -102,20 +103,21 @@ Label gpu_label(const Gpu& gpu) {
   if (gpu.model.is_known()) label.facts.push_back(plain(*gpu.model));
   if (gpu.memory_bytes.is_known()) label.facts.push_back(bytes_text(*gpu.memory_bytes));
   if (gpu.parts > 1) label.facts.push_back(std::to_string(gpu.parts) + " parts");
-  add_pci(gpu.pci, label.facts);
+  add_pci(gpu.pci, gpu.name, label.facts);
   return label;
 }
 
 Label nic_label(const HostModel& host, int place) {
   const Nic& nic = host.nics[at(place)];
-  Label label{"NIC " + short_name(host, {DeviceKind::kNic, place}), {}};
+  const std::string name = short_name(host, {DeviceKind::kNic, place});
+  Label label{"NIC " + name, {}};
   std::string kind(word_of(nic.kind));
   if (nic.rate_mbit.is_known())
     kind.append(kind.empty() ? "" : " ").append(rate_text(*nic.rate_mbit));
   if (!kind.empty()) label.facts.push_back(std::move(kind));
   for (const std::string& interface : nic.interfaces)
     if (interface != nic.name) label.facts.push_back(plain(interface));
-  add_pci(nic.pci, label.facts);
+  add_pci(nic.pci, name, label.facts);
   return label;
 }
 
