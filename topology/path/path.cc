@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace paceline::topology {
@@ -193,10 +194,10 @@ double latency_of(PathKind kind) {
 
 std::optional<Path> stated(const HostModel& host, DeviceRef a, DeviceRef b) {
   const auto key = std::minmax(a, b);
-  const auto found = std::ranges::find_if(host.stated, [&](const StatedPath& path) {
-    return path.a == key.first && path.b == key.second;
-  });
-  if (found == host.stated.end()) return {};
+  const auto found =
+      std::ranges::lower_bound(host.stated, std::pair(key.first, key.second), {},
+                               [](const StatedPath& path) { return std::pair(path.a, path.b); });
+  if (found == host.stated.end() || found->a != key.first || found->b != key.second) return {};
   Path path{.kind = found->kind, .latency_us = latency_of(found->kind), .links = found->links};
   Narrowest narrowest;
   if (path.kind != PathKind::kNvl) {

@@ -69,9 +69,14 @@ TEST(Paths, FollowLinksToSwitches) {
 
 TEST(Paths, AreWhatASourceHasStated) {
   HostModel host = small_host();
-  host.stated = {{.a = gpu(0), .b = nic(0), .kind = PathKind::kSys}};
+  host.stated = {{.a = gpu(1), .b = nic(0), .kind = PathKind::kPxb},
+                 {.a = gpu(0), .b = nic(0), .kind = PathKind::kSys},
+                 {.a = gpu(0), .b = gpu(1), .kind = PathKind::kPhb}};
   host = finish(std::move(host), 0).value();
   EXPECT_EQ(path_between(host, nic(0), gpu(0)).kind, PathKind::kSys);
+  EXPECT_EQ(path_between(host, gpu(1), gpu(0)).kind, PathKind::kPhb);
+  EXPECT_EQ(path_between(host, gpu(1), nic(0)).kind, PathKind::kPxb);
+  EXPECT_EQ(path_between(host, gpu(2), nic(1)).kind, PathKind::kNode) << "nobody stated it";
 }
 
 TEST(Paths, LeadToMemory) {
