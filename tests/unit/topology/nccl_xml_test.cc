@@ -1,0 +1,364 @@
+#include "topology/read/nccl_xml.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "topology/path/path.h"
+
+namespace paceline::topology {
+namespace {
+
+Result<HostModel> read(const std::string& text) {
+  auto document = XmlDocument::parse({"t.xml", text});
+  if (!document.ok()) return document.status();
+  return read_nccl_xml(**document);
+}
+
+// A file with one <cpu> that has all of `inner` below it, from line 3 on.
+std::string one_cpu(const std::string& inner, const std::string& more = "") {
+  return "<system version=\"1\">\n<cpu numaid=\"0\" affinity=\"0000000f\" arch=\"x86_64\"" + more +
+         ">\n" + inner + "\n</cpu>\n</system>\n";
+}
+
+std::string gpu(const std::string& bus, const std::string& inner = "") {
+  return "<pci busid=\"" + bus + "\" class=\"0x030200\" link_speed=\"16 GT/s\" link_width=\"16\">" +
+         inner + "</pci>";
+}
+
+std::string numbered_gpu(const std::string& bus, int dev, const std::string& links = "") {
+  return gpu(bus, "<gpu dev=\"" + std::to_string(dev) + "\" sm=\"80\">" + links + "</gpu>");
+}
+
+std::string link(const std::string& target, int count, const std::string& tclass = "0x030200") {
+  return "<nvlink target=\"" + target + "\" count=\"" + std::to_string(count) + "\" tclass=\"" +
+         tclass + "\"/>";
+}
+
+std::string doubts_of(const HostModel& host) {
+  std::string all;
+  for (const Doubt& doubt : host.doubts) all += doubt.text + "\n";
+  return all;
+}
+
+std::string error_of(const std::string& text) {
+  const auto host = read(text);
+  return host.ok() ? "no error" : host.status().text();
+}
+
+constexpr DeviceRef gpu_at(int place) { return {DeviceKind::kGpu, place}; }
+constexpr DeviceRef nic_at(int place) { return {DeviceKind::kNic, place}; }
+
+TEST(NcclXml, IsReadWithItsSwitchesAsTheyAreNested) {
+  const HostModel host = read(R"(<!-- a machine -->
+<system version="2">
+  <cpu numaid="1" affinity="000000f0" arch="arm64" vendor="?">
+    <pci busid="0000:01:00.0" class="0x060400" link_speed="8 GT/s" link_width="16">
+      <pci busid="0000:02:00.0" class="0x060400" link_speed="" link_width="0">
+        <pci busid="0000:03:00.0" class="0x038000" vendor="0x1002" device="0x740f"
+             link_speed="16.0 GT/s PCIe" link_width="16">
+          <gpu dev="0" sm="90" rank="0" gdr="1"/>
+        </pci>
+      </pci>
+      <pci busid="0000:04:00.0" class="0x020700" vendor="0x15b3" device="0x101b">
+        <nic>
+          <net name="mlx5_0" dev="0" speed="100000" port="1" guid="0x0a00004b00020018"/>
+          <net name="mlx5_0" dev="1" speed="200000" port="2" guid="0x0a00004b00020018"/>
+        </nic>
+      </pci>
+    </pci>
+    <something><new/></something>
+  </cpu>
+  <cpu numaid="0" affinity="0000000f"/>
+</system>)")
+                             .value();
+  EXPECT_EQ(doubts_of(host), "");
+  EXPECT_EQ(host.sources, std::vector<std::string>{"RCCL XML t.xml"});
+  EXPECT_EQ(host.architecture, "aarch64");
+  EXPECT_EQ(host.cpus.to_text(), "0-7");
+  EXPECT_TRUE(host.packages.empty());
+  ASSERT_EQ(host.numa_nodes.size(), 2U);
+  EXPECT_EQ(host.numa_nodes[1].cpus.to_text(), "4-7");
+  ASSERT_EQ(host.bridges.size(), 3U) << "the host bridge without devices leads to nothing";
+  EXPECT_EQ(host.bridges[0].near->numa_nodes, std::vector<int>{1});
+  EXPECT_EQ(*host.bridges[1].mb_per_s, 15754U);
+  EXPECT_FALSE(host.bridges[2].mb_per_s.is_known());
+  ASSERT_EQ(host.gpus.size(), 1U);
+  EXPECT_EQ(host.gpus[0].name, "GPU0");
+  EXPECT_EQ(to_text(*host.gpus[0].pci.bus), "0000:03:00.0");
+  EXPECT_EQ(host.gpus[0].pci.device, 0x740f);
+  EXPECT_EQ(*host.gpus[0].pci.mb_per_s, 31508U);
+  EXPECT_EQ(host.gpus[0].near->cpus.to_text(), "4-7");
+  ASSERT_EQ(host.nics.size(), 1U);
+  EXPECT_EQ(host.nics[0].name, "mlx5_0");
+  EXPECT_TRUE(host.nics[0].has_rdma);
+  EXPECT_EQ(*host.nics[0].rate_mbit, 200000U) << "of the faster port";
+  EXPECT_EQ(host.nics[0].port, 2);
+  EXPECT_EQ(*host.nics[0].guid, "1800:0200:4b00:000a");
+  EXPECT_EQ(path_between(host, gpu_at(0), nic_at(0)).kind, PathKind::kPxb);
+}
+
+TEST(NcclXml, TellsDevicesByTheirClass) {
+  const HostModel host = read(one_cpu(R"(<pci busid="01:00.0" class="0x03"/>
+    <pci busid="02:00.0" class="0x120000"/>
+    <pci busid="03:00.0" class="0x030000" vendor="0x10de"/>
+    <pci busid="04:00.0" class="0x030000" vendor="0x1a03"/>
+    <pci busid="05:00.0" class="0x030200" vendor="0x102b"/>
+    <pci busid="06:00.0" class="0x060400"/>
+    <pci busid="07:00.0" class="0x010802"/>
+    <pci busid="08:00.0" class="0x020000" vendor="0xffff" device="0xffff"/>
+    <pci busid="09:00.0" class="0x020000" vendor="0x1d0f" device="0xefa1"/>
+    <pci busid="0a:00.0"><nic><net name="ens5" speed="-1"/></nic></pci>)"))
+                             .value();
+  ASSERT_EQ(host.gpus.size(), 3U);
+  ASSERT_EQ(host.nics.size(), 3U);
+  EXPECT_EQ(host.nics[0].name, "0000:08:00.0") << "nothing else is known";
+  EXPECT_EQ(host.nics[0].pci.vendor, 0) << "0xffff is nobody";
+  EXPECT_EQ(host.nics[1].kind, NicKind::kEfa);
+  EXPECT_EQ(host.nics[2].kind, NicKind::kEthernet);
+  EXPECT_FALSE(host.nics[2].has_rdma);
+  EXPECT_EQ(host.nics[2].interfaces, std::vector<std::string>{"ens5"});
+  EXPECT_FALSE(host.nics[2].rate_mbit.is_known()) << "a speed of -1";
+}
+
+TEST(NcclXml, TakesEachNetWithoutPciForANicOfItsOwn) {
+  const HostModel host =
+      read(one_cpu(gpu("01:00.0") +
+                   R"(<nic><net name="eth0" speed="25000"/><net name="eth1"/></nic>)"))
+          .value();
+  ASSERT_EQ(host.nics.size(), 2U);
+  EXPECT_EQ(*host.nics[0].rate_mbit, 25000U);
+  EXPECT_FALSE(host.nics[0].pci.bus.is_known());
+  EXPECT_EQ(path_between(host, gpu_at(0), nic_at(1)).kind, PathKind::kPhb);
+}
+
+TEST(NcclXml, SaysWhatMustBeCompletedOnTheMachine) {
+  const HostModel host = read(
+                             "<system version=\"1\"><cpu numaid=\"0\"><pci busid=\"00:16.0\"/>"
+                             "<pci busid=\"00:17.0\"/></cpu></system>")
+                             .value();
+  EXPECT_EQ(host.numa_nodes.size(), 1U);
+  EXPECT_TRUE(host.gpus.empty());
+  EXPECT_EQ(doubts_of(host),
+            "0000:00:16.0 and 0000:00:17.0 have an address and no class: what it is must be "
+            "completed on the machine itself\n");
+}
+
+TEST(NcclXml, CountsGpusByDevOrElseByAddress) {
+  const HostModel by_address = read(one_cpu(gpu("02:00.0") + gpu("01:00.0"))).value();
+  EXPECT_EQ(by_address.gpus[0].pci.bus->bus, 1);
+  const HostModel by_dev =
+      read(one_cpu(numbered_gpu("01:00.0", 1) + numbered_gpu("02:00.0", 0))).value();
+  EXPECT_EQ(by_dev.gpus[0].pci.bus->bus, 2);
+  EXPECT_EQ(doubts_of(by_dev), "");
+}
+
+TEST(NcclXml, DoubtsNumbersThatLeaveSomeOutOrComeTwice) {
+  const HostModel odd = read(one_cpu(numbered_gpu("03:00.0", 5) + numbered_gpu("02:00.0", 5) +
+                                     numbered_gpu("01:00.0", 7) + gpu("00:01.0")))
+                            .value();
+  EXPECT_EQ(odd.gpus[0].pci.bus->bus, 2);
+  EXPECT_EQ(odd.gpus[3].pci.bus->bus, 0);
+  EXPECT_EQ(doubts_of(odd),
+            "GPUs are numbered 5, 5 and 7: they count in this order\n"
+            "1 of 4 GPUs have no number: they come last\n");
+}
+
+TEST(NcclXml, CountsLinksOfBothEndsOnce) {
+  const HostModel host =
+      read(one_cpu(numbered_gpu("01:00.0", 0, link("0000:02:00.0", 4)) +
+                   numbered_gpu("02:00.0", 1, link("00000000:01:00.0", 4) + link("03:00.0", 2)) +
+                   numbered_gpu("03:00.0", 2, link("02:00.0", 1))))
+          .value();
+  ASSERT_EQ(host.links.size(), 2U);
+  EXPECT_EQ(host.links[0].count, 4);
+  EXPECT_EQ(host.links[1].count, 1);
+  EXPECT_EQ(doubts_of(host), "GPU1 has 2 links to GPU2, which has 1 back: 1 count\n");
+}
+
+TEST(NcclXml, DoubtsLinksToNoOtherGpu) {
+  const HostModel host = read(one_cpu(numbered_gpu("01:00.0", 0,
+                                                   link("01:00.0", 12) + link("09:00.0", 1) +
+                                                       link("fffffff:ffff:ff", 2, "0x068001"))))
+                             .value();
+  EXPECT_TRUE(host.links.empty());
+  EXPECT_EQ(doubts_of(host),
+            "GPU0 has 12 links to itself: ignored\n"
+            "GPU0 has 1 link to 09:00.0, which is no GPU of this file: ignored\n"
+            "GPU0 has 2 links to a CPU, and nothing says to which package: ignored\n");
+}
+
+TEST(NcclXml, AddsUpLinksToSwitches) {
+  const HostModel host =
+      read(one_cpu(numbered_gpu("01:00.0", 0,
+                                link("0:c1:00.0", 2, "0x068000") + link("c2:00.0", 4, "0x068000")) +
+                   numbered_gpu("02:00.0", 1, "<nvlink target=\"fffffff:ffff:ff\" count=\"8\"/>")))
+          .value();
+  ASSERT_EQ(host.links.size(), 2U);
+  EXPECT_EQ(host.links[0].end, LinkEnd::kSwitch);
+  EXPECT_EQ(host.links[0].count, 6);
+  EXPECT_EQ(path_between(host, gpu_at(0), gpu_at(1)).links, 6);
+}
+
+TEST(NcclXml, PlacesLinksToTheCpuWhereNodesArePackages) {
+  const HostModel power = read(R"(<system version="1"><cpu numaid="8" affinity="f" arch="ppc64">
+    <pci busid="01:00.0" class="0x030200"><gpu dev="0">
+      <nvlink target="0004:00:01.1" count="3" tclass="0x068001"/></gpu></pci></cpu></system>)")
+                              .value();
+  ASSERT_EQ(power.packages.size(), 1U);
+  EXPECT_EQ(power.packages[0].number, 8);
+  ASSERT_EQ(power.links.size(), 1U);
+  EXPECT_EQ(power.links[0].end, LinkEnd::kPackage);
+  EXPECT_EQ(power.links[0].count, 3);
+
+  const HostModel grace = read(R"(<system version="1"><cpu numaid="0" affinity="f" arch="arm64">
+    <pci busid="01:00.0" class="0x030200"><gpu dev="0"><c2c bw="44712" count="10"/></gpu></pci>
+    </cpu></system>)")
+                              .value();
+  ASSERT_EQ(grace.links.size(), 1U);
+  EXPECT_EQ(*grace.links[0].mb_per_s, 447120U);
+}
+
+TEST(NcclXml, ReadsXgmi) {
+  const HostModel host =
+      read(one_cpu(numbered_gpu("01:00.0", 0, R"(<xgmi target="02:00.0" tclass="0x038000"/>)") +
+                   numbered_gpu("02:00.0", 1, R"(<xgmi target="01:00.0" tclass="0x038000"/>)")))
+          .value();
+  ASSERT_EQ(host.links.size(), 1U);
+  EXPECT_EQ(host.links[0].kind, LinkKind::kXgmi);
+  EXPECT_EQ(host.links[0].count, 1);
+}
+
+TEST(NcclXml, DoubtsMasksThatHaveLostDigits) {
+  const HostModel host = read(R"(<system version="1">
+    <cpu numaid="0" affinity="ffff0000,00000000"/><cpu numaid="1" affinity="00000000,ffff0000"/>
+    <cpu numaid="7" affinity="fff0000,00000000"/><cpu numaid="2" affinity="00000000,000ffff"/>
+    </system>)")
+                             .value();
+  EXPECT_EQ(doubts_of(host).substr(0, doubts_of(host).find("NUMA node 7 claims")),
+            "NUMA node 7: its affinity begins with a word of 7 digits, where another has 8, so "
+            "that digits may be missing\n"
+            "NUMA node 2: its affinity has a word of 7 digits, where the kernel writes 8, so that "
+            "digits may be missing\n");
+  EXPECT_EQ(doubts_of(read("<system version=\"1\"><cpu numaid=\"0\" affinity=\"3ff,ffffffff\"/>"
+                           "</system>")
+                          .value()),
+            "")
+      << "a kernel of 42 CPUs";
+}
+
+TEST(NcclXml, HoldsCpusOfNoNodeAndOfOneNodeTwice) {
+  const HostModel none = read("<system version=\"1\"><cpu numaid=\"-1\" affinity=\"3\">" +
+                              gpu("01:00.0") + "</cpu></system>")
+                             .value();
+  EXPECT_TRUE(none.numa_nodes.empty());
+  EXPECT_EQ(none.cpus.to_text(), "0-1");
+  EXPECT_EQ(none.gpus[0].near->cpus.to_text(), "0-1");
+
+  const HostModel twice =
+      read("<system version=\"1\"><cpu numaid=\"0\" affinity=\"3\">" + gpu("01:00.0") +
+           "</cpu><cpu numaid=\"0\" affinity=\"3\">" + gpu("02:00.0") + "</cpu></system>")
+          .value();
+  EXPECT_EQ(twice.numa_nodes.size(), 1U);
+  EXPECT_EQ(path_between(twice, gpu_at(0), gpu_at(1)).kind, PathKind::kNode);
+  EXPECT_EQ(doubts_of(twice),
+            "NUMA node 0 stands there twice: counted as two host bridges of one node\n");
+}
+
+TEST(NcclXml, TakesTheFirstOfSeveralHosts) {
+  const HostModel host =
+      read(
+          "<system version=\"1\"><cpu numaid=\"0\" host_hash=\"0x1\" affinity=\"3\"/>"
+          "<cpu numaid=\"0\" host_hash=\"0x2\" affinity=\"c\"/></system>")
+          .value();
+  EXPECT_EQ(host.cpus.to_text(), "0-1");
+  EXPECT_EQ(doubts_of(host), "it describes several hosts: the first of them counts\n");
+}
+
+TEST(NcclXml, DoubtsWhatComesTwiceOrBelowADevice) {
+  const HostModel host = read(one_cpu(gpu("01:00.0", gpu("02:00.0")) + gpu("01:00.0"))).value();
+  EXPECT_EQ(host.gpus.size(), 2U);
+  EXPECT_EQ(doubts_of(host),
+            "what stands below 0000:01:00.0, which is no bridge, counts as beside it\n"
+            "0000:01:00.0 stands there twice: the first counts\n");
+}
+
+TEST(NcclXml, LeavesOutWhatCannotBeSoOfANic) {
+  const HostModel host = read(one_cpu(R"(
+    <pci busid="01:00.0" class="0x0207"><nic>
+      <net name="cxi0" speed="200000000" guid="0x0a00004b00020018"/></nic></pci>
+    <pci busid="01:00.1" class="0x0207"><nic>
+      <net name="cxi1" guid="0x0a00004b00020018"/></nic></pci>)"))
+                             .value();
+  EXPECT_EQ(host.nics[0].kind, NicKind::kSlingshot);
+  EXPECT_FALSE(host.nics[0].rate_mbit.is_known());
+  EXPECT_FALSE(host.nics[0].guid.is_known()) << "it is of a card with two functions";
+  EXPECT_EQ(doubts_of(host),
+            "NIC cxi0 has 200000000 Mbit/s, which cannot be so: its rate counts as unknown\n");
+}
+
+TEST(NcclXml, BoundsItsDoubts) {
+  std::string links;
+  for (int i = 0; i < 100; ++i) links += link("01:00.0", 1);
+  const HostModel host = read(one_cpu(numbered_gpu("01:00.0", 0, links))).value();
+  ASSERT_EQ(host.doubts.size(), 65U);
+  EXPECT_EQ(host.doubts.back().text, "and 36 more doubts");
+}
+
+TEST(NcclXml, RefusesWhatIsNoSuchFile) {
+  EXPECT_EQ(error_of("<topology/>"),
+            "t.xml:1: <topology> is no topology of NCCL, which begins with <system>");
+  EXPECT_EQ(error_of("\n<system version=\"3\"/>"),
+            "t.xml:2: version \"3\" is neither NCCL's 1 nor RCCL's 2");
+  EXPECT_EQ(error_of("<system version=\"1\"/>"), "t.xml:1: it names no CPU, no GPU and no NIC");
+  EXPECT_EQ(error_of("<system version=\"1\">\n<cpu affinity=\"f\"/></system>"),
+            "t.xml:2: a <cpu> has no numaid");
+  EXPECT_EQ(error_of("<system version=\"1\"><cpu numaid=\"x\"/></system>"),
+            "t.xml:1: numaid=\"x\" is no number");
+  EXPECT_EQ(error_of("<system version=\"1\"><cpu numaid=\"65536\"/></system>"),
+            "t.xml:1: numaid=\"65536\" is more than 65535");
+  EXPECT_EQ(error_of("<system version=\"1\"><cpu numaid=\"0\" affinity=\"0-3\"/></system>"),
+            "t.xml:1: affinity=\"0-3\" is no CPU mask");
+}
+
+TEST(NcclXml, RefusesAttributesThatAreNone) {
+  EXPECT_EQ(error_of(one_cpu("<pci busid=\"1f\"/>")), "t.xml:3: busid=\"1f\" is no PCI address");
+  EXPECT_EQ(error_of(one_cpu("<pci class=\"0x03\"/>")), "t.xml:3: busid=\"\" is no PCI address");
+  EXPECT_EQ(error_of(one_cpu("<pci busid=\"01:00.0\" class=\"GPU\"/>")),
+            "t.xml:3: class=\"GPU\" is no PCI class");
+  EXPECT_EQ(error_of(one_cpu("<pci busid=\"01:00.0\" vendor=\"0x10de0\"/>")),
+            "t.xml:3: vendor=\"0x10de0\" is more than 65535");
+  EXPECT_EQ(error_of(one_cpu("<pci busid=\"01:00.0\" link_width=\"x16\"/>")),
+            "t.xml:3: link_width=\"x16\" is no number");
+  EXPECT_EQ(error_of(one_cpu(gpu("01:00.0", "<gpu dev=\"first\"/>"))),
+            "t.xml:3: dev=\"first\" is no number");
+  EXPECT_EQ(error_of(one_cpu("<nic>\n<net speed=\"1\"/></nic>")), "t.xml:4: a <net> has no name");
+  EXPECT_EQ(error_of(one_cpu("<nic><net name=\"a\" speed=\"fast\"/></nic>")),
+            "t.xml:3: speed=\"fast\" is no number");
+  EXPECT_EQ(error_of(one_cpu(numbered_gpu("01:00.0", 0, link("02:00.0", 1025)))),
+            "t.xml:3: count=\"1025\" is more links than 1024");
+  EXPECT_EQ(error_of(one_cpu(numbered_gpu("01:00.0", 0, link("02:00.0", 1, "NVS")))),
+            "t.xml:3: tclass=\"NVS\" is no PCI class");
+  EXPECT_EQ(error_of(one_cpu(gpu("01:00.0", "<gpu><c2c bw=\"100000001\"/></gpu>"))),
+            "t.xml:3: bw=\"100000001\" cannot be so");
+}
+
+TEST(NcclXml, BoundsWhatAFileMayHold) {
+  std::string cpus, gpus, nets, functions;
+  for (int i = 0; i < 1025; ++i) cpus += "<cpu numaid=\"0\"/>";
+  for (int i = 0; i < 1025; ++i) {
+    char bus[20];
+    std::snprintf(bus, sizeof bus, "%04x:00:00.0", i);
+    gpus += gpu(bus);
+  }
+  for (int i = 0; i < 4097; ++i) nets += "<net name=\"a\"/>";
+  for (int i = 0; i < 65537; ++i) functions += "<pci busid=\"01:00.0\"/>";
+  EXPECT_EQ(error_of("<system version=\"1\">" + cpus + "</system>"),
+            "t.xml:1: more than 1024 elements <cpu>");
+  EXPECT_EQ(error_of(one_cpu(gpus)), "t.xml:3: more than 1024 GPUs");
+  EXPECT_EQ(error_of(one_cpu("<nic>" + nets + "</nic>")), "t.xml:3: more than 4096 NICs");
+  EXPECT_EQ(error_of(one_cpu(functions)), "t.xml:3: more than 65536 elements <pci>");
+}
+
+}  // namespace
+}  // namespace paceline::topology

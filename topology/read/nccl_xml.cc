@@ -1,0 +1,380 @@
+#include "topology/read/nccl_xml.h"
+
+#include <algorithm>
+#include <climits>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "comm/base/text.h"
+#include "comm/base/try.h"
+#include "topology/model/finish.h"
+#include "topology/model/nccl_words.h"
+#include "topology/model/pcie_link.h"
+#include "topology/read/doubt_list.h"
+#include "topology/read/nccl_links.h"
+#include "topology/read/nic_name.h"
+
+namespace paceline::topology {
+namespace {
+
+constexpr std::size_t kMostCpuElements = 1024, kMostPci = 65536, kMostGpus = 1024, kMostNics = 4096;
+constexpr std::uint64_t kMostNumber = 65535;     // of a NUMA node or a PCI ID
+constexpr std::uint64_t kMostMbit = 10'000'000;  // no port is that fast
+constexpr std::uint64_t kNvidia = 0x10de, kAmazon = 0x1d0f;
+constexpr std::uint64_t kAspeed = 0x1a03, kMatrox = 0x102b;  // the VGA of a BMC
+
+struct FoundGpu {
+  Gpu gpu;
+  GpuElement element;
+  std::optional<int> dev;
+};
+
+struct NodeMask {
+  int node = kNone;
+  CpuMask mask;
+};
+
+std::string at(const PciFunction& pci) { return to_text(*pci.bus); }
+
+class Reader {
+ public:
+  explicit Reader(const XmlDocument& document) : document_(document) {}
+
+  Result<HostModel> read() {
+    PACELINE_TRY(read_system(document_.root()));
+    doubt_masks();
+    doubt_unknown();
+    number_gpus();
+    keep_guids();
+    std::vector<GpuElement> elements;
+    for (FoundGpu& found : gpus_) {
+      host_.gpus.push_back(std::move(found.gpu));
+      elements.push_back(found.element);
+    }
+    PACELINE_TRY(read_nccl_links(document_, elements, host_, doubts_));
+    doubts_.add_to(host_, 0);
+    auto finished = finish(std::move(host_), 0);
+    if (!finished.ok()) return document_.wrong(document_.root(), finished.status().text());
+    return finished;
+  }
+
+ private:
+  Status read_system(pugi::xml_node root) {
+    if (std::string_view(root.name()) != "system")
+      return document_.wrong(root, "<" + printable(root.name()) +
+                                       "> is no topology of NCCL, which begins with <system>");
+    const std::string_view version = text_of(root, "version");
+    if (version != "1" && version != "2")
+      return document_.wrong(
+          root, "version \"" + printable(version) + "\" is neither NCCL's 1 nor RCCL's 2");
+    host_.sources = {(version == "1" ? "NCCL XML " : "RCCL XML ") + printable(document_.name())};
+    std::size_t count = 0;
+    for (const pugi::xml_node cpu : root.children("cpu")) {
+      if (++count > kMostCpuElements) return too_many(cpu, kMostCpuElements, "elements <cpu>");
+      PACELINE_TRY(read_cpu(cpu));
+    }
+    return {};
+  }
+
+  // ---- CPUs
+
+  Status read_cpu(pugi::xml_node cpu) {
+    if (is_of_other_host(cpu)) return {};
+    PACELINE_TRY_ASSIGN(const int node, node_of(cpu));
+    const auto mask = parse_cpu_mask(text_of(cpu, "affinity"));
+    if (!mask) return no_such(cpu, "affinity", "CPU mask");
+    masks_.push_back({node, *mask});
+    host_.cpus.add(mask->cpus);
+    if (host_.architecture.empty()) host_.architecture = architecture_of(text_of(cpu, "arch"));
+    if (node != kNone) add_node(node, mask->cpus);
+
+    Bridge bridge;
+    Place near{.cpus = mask->cpus};
+    if (node != kNone) near.numa_nodes = {node};
+    if (near != Place{}) bridge.near = known(near);
+    const int place = add_bridge(std::move(bridge));
+    for (const pugi::xml_node child : cpu.children()) {
+      const std::string_view name = child.name();
+      if (name == "pci") PACELINE_TRY(read_pci(child, place, node));
+      if (name == "nic") PACELINE_TRY(add_nets_without_pci(child, place));
+    }
+    return {};
+  }
+
+  // NCCL joins the files of hosts that share NVLink switches; a model is of one host.
+  bool is_of_other_host(pugi::xml_node cpu) {
+    const std::string hash(text_of(cpu, "host_hash"));
+    if (!host_hash_) host_hash_ = hash;
+    const bool is_other = *host_hash_ != hash;
+    if (is_other && !has_other_hosts_)
+      doubts_.say("it describes several hosts: the first of them counts");
+    has_other_hosts_ |= is_other;
+    return is_other;
+  }
+
+  // -1 where the kernel knows no NUMA nodes.
+  Result<int> node_of(pugi::xml_node cpu) {
+    if (!cpu.attribute("numaid")) return document_.wrong(cpu, "a <cpu> has no numaid");
+    if (text_of(cpu, "numaid") == "-1") return kNone;
+    PACELINE_TRY_ASSIGN(const std::uint64_t number, bounded(cpu, "numaid"));
+    return static_cast<int>(number);
+  }
+
+  static std::string architecture_of(std::string_view word) {
+    if (word == "arm64") return "aarch64";
+    if (word == "ppc64") return "ppc64le";  // GPUs are there on no other
+    return std::string(word);
+  }
+
+  void add_node(int number, const CpuSet& cpus) {
+    const auto found = std::ranges::find(host_.numa_nodes, number, &NumaNode::number);
+    if (found == host_.numa_nodes.end()) {
+      host_.numa_nodes.push_back({.number = number, .cpus = cpus});
+      return;
+    }
+    doubts_.say("NUMA node " + std::to_string(number) +
+                " stands there twice: counted as two host bridges of one node");
+    found->cpus.add(cpus);
+  }
+
+  int add_bridge(Bridge bridge) {
+    host_.bridges.push_back(std::move(bridge));
+    return static_cast<int>(host_.bridges.size()) - 1;
+  }
+
+  // The kernel gives all nodes masks of one length, and all words but the first 8 digits.
+  void doubt_masks() {
+    int longest = 0;
+    for (const NodeMask& one : masks_) longest = std::max(longest, one.mask.first_digits);
+    const auto say = [this](int node, const std::string& what) {
+      doubts_.say("NUMA node " + std::to_string(node) + ": its affinity " + what +
+                  ", so that digits may be missing");
+    };
+    for (const auto& [node, mask] : masks_) {
+      if (mask.short_digits != 0)
+        say(node,
+            "has a word of " + digits_text(mask.short_digits) + ", where the kernel writes 8");
+      if (mask.first_digits != 0 && mask.first_digits < longest)
+        say(node, "begins with a word of " + digits_text(mask.first_digits) +
+                      ", where another has " + std::to_string(longest));
+    }
+  }
+  static std::string digits_text(int digits) {
+    return std::to_string(digits) + (digits == 1 ? " digit" : " digits");
+  }
+
+  // ---- PCI
+
+  Status read_pci(pugi::xml_node pci, int bridge, int node) {
+    if (++pci_count_ > kMostPci) return too_many(pci, kMostPci, "elements <pci>");
+    PACELINE_TRY_ASSIGN(PciFunction function, function_of(pci, bridge));
+    if (!seen_.insert(*function.bus).second) {
+      doubts_.say(at(function) + " stands there twice: the first counts");
+      return {};
+    }
+    const auto digits = class_digits(text_of(pci, "class"));
+    if (!digits) return no_such(pci, "class", "PCI class");
+    const bool is_gpu = tells_gpu(pci, *digits, function.vendor);
+    const bool is_nic = !is_gpu && (pci.child("nic") || digits->starts_with("02"));
+    const bool has_children = !pci.child("pci").empty();
+    if (is_gpu) {
+      PACELINE_TRY(add_gpu(pci, function, node));
+    } else if (is_nic) {
+      PACELINE_TRY(add_nic(pci, function));
+    } else if (has_children) {
+      bridge = add_bridge({.kind = BridgeKind::kSwitch,
+                           .bus = function.bus,
+                           .parent = bridge,
+                           .mb_per_s = function.mb_per_s});
+    } else if (digits->empty()) {
+      unknown_.push_back(at(function));
+    }
+    if (has_children && (is_gpu || is_nic))
+      doubts_.say("what stands below " + at(function) +
+                  ", which is no bridge, counts as beside it");
+    for (const pugi::xml_node child : pci.children("pci"))
+      PACELINE_TRY(read_pci(child, bridge, node));
+    return {};
+  }
+
+  Result<PciFunction> function_of(pugi::xml_node pci, int bridge) {
+    const auto bus = parse_bus_id(text_of(pci, "busid"));
+    if (!bus) return no_such(pci, "busid", "PCI address");
+    PACELINE_TRY_ASSIGN(const std::uint64_t vendor, bounded(pci, "vendor"));
+    PACELINE_TRY_ASSIGN(const std::uint64_t device, bounded(pci, "device"));
+    PACELINE_TRY_ASSIGN(const std::uint64_t width, bounded(pci, "link_width"));
+    PciFunction function{.bus = known(*bus), .bridge = bridge};
+    if (vendor != kMostNumber) {  // 0xffff is nobody's
+      function.vendor = static_cast<std::uint16_t>(vendor);
+      function.device = static_cast<std::uint16_t>(device);
+    }
+    if (const auto mb_per_s = pcie_mb_per_s(text_of(pci, "link_speed"), width))
+      function.mb_per_s = known(*mb_per_s);
+    return function;
+  }
+
+  bool tells_gpu(pugi::xml_node pci, std::string_view digits, std::uint64_t vendor) {
+    if (pci.child("gpu")) return true;
+    if (vendor == kAspeed || vendor == kMatrox) return false;
+    // A plain VGA may be anybody's; 03 alone is what NCCL writes of its own GPUs.
+    if (digits.starts_with("0300")) return vendor == kNvidia;
+    return digits == "03" || digits.starts_with("0302") || digits.starts_with("0380") ||
+           digits.starts_with("1200");
+  }
+
+  Status add_gpu(pugi::xml_node pci, const PciFunction& function, int node) {
+    if (gpus_.size() == kMostGpus) return too_many(pci, kMostGpus, "GPUs");
+    FoundGpu found{.gpu = {.pci = function}, .element = {pci.child("gpu"), node}};
+    const std::string_view dev = text_of(found.element.gpu, "dev");
+    const auto number = parse_number<int>(dev);
+    if (!dev.empty() && !number) return no_such(found.element.gpu, "dev", "number");
+    if (number && *number >= 0) found.dev = number;
+    const auto elements = pci.children("gpu");
+    const auto parts = std::distance(elements.begin(), elements.end());
+    found.gpu.parts = std::max(1, static_cast<int>(std::min<std::ptrdiff_t>(parts, INT_MAX)));
+    gpus_.push_back(std::move(found));
+    return {};
+  }
+
+  // In a file NCCL completes, dev is the number of NVML, which counts GPUs by their PCI address;
+  // so do those count that have no number in the file (nccl, src/graph/xml.cc).
+  void number_gpus() {
+    const auto key = [](const FoundGpu& found) {
+      return std::pair(found.dev.value_or(INT_MAX), *found.gpu.pci.bus);
+    };
+    std::ranges::stable_sort(gpus_, {}, key);
+    std::size_t numbered = 0;
+    bool is_odd = false;
+    std::vector<std::string> numbers;
+    for (const FoundGpu& found : gpus_) {
+      if (!found.dev) continue;
+      is_odd |= static_cast<std::size_t>(*found.dev) != numbered++;
+      numbers.push_back(std::to_string(*found.dev));
+    }
+    constexpr std::size_t kShown = 16;
+    if (is_odd)
+      doubts_.say("GPUs are numbered " + list_text(numbers, kShown) + ": they count in this order");
+    if (numbered != 0 && numbered != gpus_.size())
+      doubts_.say(std::to_string(gpus_.size() - numbered) + " of " + std::to_string(gpus_.size()) +
+                  " GPUs have no number: they come last");
+    for (std::size_t i = 0; i < gpus_.size(); ++i) {
+      Gpu& gpu = gpus_[i].gpu;
+      gpu.name = "GPU" + std::to_string(i);
+      gpu.names = {gpu.name};
+    }
+  }
+
+  void doubt_unknown() {
+    constexpr std::size_t kShown = 4;
+    if (unknown_.empty()) return;
+    doubts_.say(list_text(unknown_, kShown) + (unknown_.size() == 1 ? " has" : " have") +
+                " an address and no class: what it is must be completed on the machine itself");
+  }
+
+  // ---- NICs
+
+  Status add_nic(pugi::xml_node pci, const PciFunction& function) {
+    Nic nic{.pci = function};
+    const auto nets = pci.child("nic").children("net");
+    const auto named = std::ranges::find_if(
+        nets, [](pugi::xml_node net) { return !text_of(net, "name").empty(); });
+    take_name(nic, named == nets.end() ? at(function) : text_of(*named, "name"));
+    for (const pugi::xml_node net : nets) PACELINE_TRY(take_net(nic, net));
+    return add(pci, std::move(nic));
+  }
+
+  // NCCL gathers in one <nic> all that have no PCI address.
+  Status add_nets_without_pci(pugi::xml_node element, int bridge) {
+    for (const pugi::xml_node net : element.children("net")) {
+      if (text_of(net, "name").empty()) return document_.wrong(net, "a <net> has no name");
+      Nic nic{.pci = {.bridge = bridge}};
+      take_name(nic, text_of(net, "name"));
+      PACELINE_TRY(take_net(nic, net));
+      PACELINE_TRY(add(element, std::move(nic)));
+    }
+    return {};
+  }
+
+  Status add(pugi::xml_node element, Nic nic) {
+    if (nic.pci.vendor == kAmazon && nic.pci.device >= 0xefa0 && nic.pci.device <= 0xefaf)
+      nic.kind = NicKind::kEfa;
+    if (host_.nics.size() == kMostNics) return too_many(element, kMostNics, "NICs");
+    if (nic.guid.is_known()) ++guids_[*nic.guid];
+    host_.nics.push_back(std::move(nic));
+    return {};
+  }
+
+  // The fastest port counts. A speed of -1 is a driver's way to say that it does not know.
+  Status take_net(Nic& nic, pugi::xml_node net) {
+    const std::string_view text = text_of(net, "speed");
+    const auto speed = parse_number<std::int64_t>(text);
+    if (!speed && !text.empty()) return no_such(net, "speed", "number");
+    const auto mbit = static_cast<std::uint64_t>(std::max<std::int64_t>(speed.value_or(0), 0));
+    if (mbit > kMostMbit) {
+      doubts_.say("NIC " + printable(nic.name) + " has " + std::to_string(mbit) +
+                  " Mbit/s, which cannot be so: its rate counts as unknown");
+    } else if (mbit > nic.rate_mbit.value.value_or(0)) {
+      PACELINE_TRY_ASSIGN(const std::uint64_t port, bounded(net, "port"));
+      nic.rate_mbit = known(mbit);
+      nic.port = std::max(1, static_cast<int>(port));  // 0 of what has no ports
+    }
+    if (const auto guid = guid_of_nccl(text_of(net, "guid"))) nic.guid = known(*guid);
+    return {};
+  }
+
+  // NCCL writes the GUID of the card; it is the NIC's own where the card has one alone.
+  void keep_guids() {
+    for (Nic& nic : host_.nics)
+      if (nic.guid.is_known() && guids_[*nic.guid] > 1) nic.guid = {};
+  }
+
+  // ---- what is wrong
+
+  template <class T>
+  static Fact<T> known(T value) {
+    return {.value = std::move(value), .source = 0};
+  }
+
+  // 0 where it is missing or empty, as NCCL leaves it where it could not read sysfs.
+  Result<std::uint64_t> bounded(pugi::xml_node node, const char* attribute) {
+    if (text_of(node, attribute).empty()) return std::uint64_t{0};
+    PACELINE_TRY_ASSIGN(const std::uint64_t number, document_.number(node, attribute, 0));
+    if (number <= kMostNumber) return number;
+    return document_.wrong(node, std::string(attribute) + "=\"" +
+                                     printable(text_of(node, attribute)) + "\" is more than " +
+                                     std::to_string(kMostNumber));
+  }
+
+  Status no_such(pugi::xml_node node, const char* attribute, const std::string& what) {
+    return document_.wrong(node, std::string(attribute) + "=\"" +
+                                     printable(text_of(node, attribute)) + "\" is no " + what);
+  }
+  Status too_many(pugi::xml_node node, std::size_t most, const std::string& what) {
+    return document_.wrong(node, "more than " + std::to_string(most) + " " + what);
+  }
+
+  const XmlDocument& document_;
+  HostModel host_;
+  DoubtList doubts_;
+  std::optional<std::string> host_hash_;
+  bool has_other_hosts_ = false;
+  std::vector<NodeMask> masks_;
+  std::size_t pci_count_ = 0;
+  std::set<BusId> seen_;
+  std::vector<FoundGpu> gpus_;
+  std::vector<std::string> unknown_;  // addresses of what has no class
+  std::map<std::string, int> guids_;  // how many NICs have each
+};
+
+}  // namespace
+
+Result<HostModel> read_nccl_xml(const XmlDocument& document) { return Reader(document).read(); }
+
+}  // namespace paceline::topology
