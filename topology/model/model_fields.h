@@ -7,6 +7,7 @@
 
 #include <array>
 #include <concepts>
+#include <cstddef>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
@@ -44,6 +45,25 @@ template <class T>
 concept HasFields = requires {
   Fields<T>::all();
 };
+
+namespace detail {
+struct Anything {
+  template <class T>
+  operator T() const;
+};
+template <class T, class... Members>
+consteval std::size_t member_count() {
+  if constexpr (requires { T{Members{}..., Anything{}}; })
+    return member_count<T, Members..., Anything>();
+  else
+    return sizeof...(Members);
+}
+}  // namespace detail
+
+/// Every member has a key, but the number of a GPU, which is its place.
+template <class T>
+concept HasAllFields = std::tuple_size_v<decltype(fields_of<T>())>
++ (std::same_as<T, Gpu> ? 1 : 0) == detail::member_count<T>();
 
 /// Specialised for each enumeration, in its order.
 template <class T>
@@ -132,7 +152,6 @@ struct Fields<PciFunction> {
                       field("mb_per_s", &PciFunction::mb_per_s));
   }
 };
-/// Without its number, which is its place.
 template <>
 struct Fields<Gpu> {
   static constexpr auto all() {
@@ -143,12 +162,19 @@ struct Fields<Gpu> {
   }
 };
 template <>
+struct Fields<Gid> {
+  static constexpr auto all() {
+    return std::tuple(field("index", &Gid::index), field("text", &Gid::text));
+  }
+};
+template <>
 struct Fields<Nic> {
   static constexpr auto all() {
-    return std::tuple(field("name", &Nic::name), field("interfaces", &Nic::interfaces),
-                      field("kind", &Nic::kind), field("has_rdma", &Nic::has_rdma),
-                      field("rate_mbit", &Nic::rate_mbit), field("guid", &Nic::guid),
-                      field("pci", &Nic::pci), field("near", &Nic::near));
+    return std::tuple(
+        field("name", &Nic::name), field("interfaces", &Nic::interfaces), field("kind", &Nic::kind),
+        field("has_rdma", &Nic::has_rdma), field("port", &Nic::port), field("is_up", &Nic::is_up),
+        field("rate_mbit", &Nic::rate_mbit), field("gid", &Nic::gid), field("guid", &Nic::guid),
+        field("pci", &Nic::pci), field("near", &Nic::near));
   }
 };
 template <>

@@ -115,6 +115,7 @@ Label nic_label(const HostModel& host, int place) {
   if (nic.rate_mbit.is_known())
     kind.append(kind.empty() ? "" : " ").append(rate_text(*nic.rate_mbit));
   if (!kind.empty()) label.facts.push_back(std::move(kind));
+  if (nic.is_up.is_known() && !*nic.is_up) label.facts.emplace_back("down");
   for (const std::string& interface : nic.interfaces)
     if (interface != nic.name) label.facts.push_back(plain(interface));
   add_pci(nic.pci, name, label.facts);

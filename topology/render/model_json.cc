@@ -67,6 +67,7 @@ Json to_json(const std::vector<T>& list) {
 
 template <class T>
 void add_all(Json& into, const T& value) {
+  static_assert(HasAllFields<T>, "what is added to the model is added to Fields too");
   std::apply([&](const auto&... field) { (add(into, field, value), ...); }, fields_of<T>());
 }
 

@@ -37,6 +37,9 @@ TEST(ModelJson, IsReadBackAsItWas) {
   full.gpus[4].parts = 2;
   full.nics[2].guid = {std::string("ec0d:9a03:0067:fdd4"), kNobody};
   full.nics[1].kind = NicKind::kSlingshot;
+  full.nics[0].port = 2;
+  full.nics[0].is_up = {false, 0};
+  full.nics[0].gid = {Gid{.index = 3, .text = "fe80::1"}, 0};
   full.links.push_back({.kind = LinkKind::kXe,
                         .gpu = 7,
                         .end = LinkEnd::kPackage,
