@@ -15,6 +15,7 @@
 #include <pugixml.hpp>
 
 #include "topology/render/hwloc_cpus.h"
+#include "topology/render/hwloc_links.h"
 #include "topology/render/outline.h"
 #include "topology/render/plain_text.h"
 #include "topology/render/render.h"
@@ -148,7 +149,7 @@ class SpareBusIds {
 class Devices {
  public:
   Devices(const HostModel& host, const HwlocCpus& cpus, int& next)
-      : host_(host), cpus_(cpus), next_(next), spare_(host) {}
+      : host_(host), cpus_(cpus), next_(next), spare_(host), of_gpus_(host.gpus.size()) {}
 
   void add_all(pugi::xml_node where, const Group& group) {
     for (const Group& inside : group.inside) {
@@ -164,6 +165,9 @@ class Devices {
         add_device(cpus_.nearest(near_of(inside), where), inside);
     }
   }
+
+  /// The gp_index of each GPU's first OS device.
+  const std::vector<std::string>& of_gpus() const { return of_gpus_; }
 
  private:
   const Bridge& bridge_of(const Group& group) const {
@@ -267,6 +271,8 @@ class Devices {
     for (const std::string& name : names_of(gpu)) {
       const GpuLibrary& library = *library_of(name);
       pugi::xml_node device = add_os_device(where, name, library.type);
+      std::string& number = of_gpus_[static_cast<std::size_t>(gpu.number)];
+      if (number.empty()) number = device.attribute("gp_index").value();
       if (library.subtype != nullptr) {
         set(device, "subtype", library.subtype);
         add_hwloc_info(device, "Backend", library.subtype);
@@ -297,6 +303,7 @@ class Devices {
   const HwlocCpus& cpus_;
   int& next_;
   SpareBusIds spare_;
+  std::vector<std::string> of_gpus_;
 };
 
 }  // namespace
@@ -311,7 +318,13 @@ std::string hwloc_xml_text(const HostModel& host) {
   set(topology, "version", "2.0");
   int next = 1;
   const HwlocCpus cpus(host, topology, next);
-  Devices(host, cpus, next).add_all(cpus.machine(), outline_of(host));
+  Devices devices(host, cpus, next);
+  devices.add_all(cpus.machine(), outline_of(host));
+  HwlocNumbers numbers{.of_gpus = devices.of_gpus(), .of_packages = {}};
+  for (std::size_t i = 0; i < host.packages.size(); ++i)
+    numbers.of_packages.emplace_back(
+        cpus.of_package(static_cast<int>(i)).attribute("gp_index").value());
+  add_hwloc_links(host, numbers, topology);
   std::ostringstream text;
   document.save(text, "  ");
   return text.str();

@@ -1,9 +1,11 @@
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <string>
 
 #include <gtest/gtest.h>
 #include <hwloc.h>
+#include <hwloc/distances.h>
 
 #include "tests/unit/topology/many_hosts.h"
 #include "topology/render/hwloc_cpus.h"
@@ -36,6 +38,13 @@ class Loaded final {
     while ((device = hwloc_get_next_osdev(topology_, device)) != nullptr)
       if (name == device->name) break;
     return device;
+  }
+  using Distances = std::unique_ptr<hwloc_distances_s, std::function<void(hwloc_distances_s*)>>;
+  Distances distances(const char* name) const {
+    unsigned count = 1;
+    hwloc_distances_s* found = nullptr;
+    hwloc_distances_get_by_name(topology_, name, &count, &found, 0);
+    return {found, [this](hwloc_distances_s* one) { hwloc_distances_release(topology_, one); }};
   }
   hwloc_obj_t machine() const { return hwloc_get_root_obj(topology_); }
   const std::string& text() const { return text_; }
@@ -124,6 +133,27 @@ TEST(HwlocXmlText, MemoryOfSeveralPackagesBelongsToTheMachine) {
   for (unsigned i = 0; i < 3; ++i)
     EXPECT_EQ(loaded.object(HWLOC_OBJ_NUMANODE, i)->parent, loaded.machine());
   EXPECT_STREQ(loaded.object(HWLOC_OBJ_NUMANODE, 1)->subtype, "HBM");
+}
+
+TEST(HwlocXmlText, LinksAreMatricesOfBandwidths) {
+  HostModel host = small_host();
+  host.links[0].mb_per_s = known(std::uint64_t{90000});
+  host.links.push_back(
+      {.gpu = 2, .end = LinkEnd::kPackage, .peer = 1, .mb_per_s = known(std::uint64_t{70000})});
+  const Loaded loaded(finish(std::move(host), 0).value());
+  const auto distances = loaded.distances("NVLinkBandwidth");
+  ASSERT_NE(distances, nullptr) << loaded.text();
+  ASSERT_EQ(distances->nbobjs, 4U);
+  const auto value = [&](hwloc_obj_t a, hwloc_obj_t b) {
+    hwloc_uint64_t there = 0, back = 0;
+    EXPECT_EQ(hwloc_distances_obj_pair_values(distances.get(), a, b, &there, &back), 0);
+    EXPECT_EQ(there, back);
+    return there;
+  };
+  const hwloc_obj_t first = loaded.os_device("cuda0"), third = loaded.os_device("cuda2");
+  EXPECT_EQ(value(first, loaded.os_device("cuda1")), 90000U);
+  EXPECT_EQ(value(third, loaded.object(HWLOC_OBJ_PACKAGE, 1)), 70000U);
+  EXPECT_EQ(value(first, third), 0U);
 }
 
 TEST(HwlocXmlText, SetsAreWordsTheHighestFirst) {
