@@ -147,6 +147,10 @@ Label label_of(const HostModel& host, const Group& group) {
 
 std::vector<std::string> cpu_facts(const HostModel& host, const CpuSet& cpus) {
   std::vector<std::string> facts;
+  // Each group looks at all cores: no file may make that take minutes, no machine is as large.
+  constexpr std::size_t kMostLooks = std::size_t{1} << 22;
+  const std::size_t groups = host.packages.size() + host.numa_nodes.size() + 1;
+  if (groups * (host.cores.size() + host.caches.size()) > kMostLooks) return facts;
   const auto is_here = [&](const CpuSet& set) { return !set.is_empty() && cpus.has(set.first()); };
   std::size_t cores = 0;
   int fewest = 0, most = 0;
