@@ -66,6 +66,13 @@ bool CpuSet::has(std::size_t cpu) const {
 
 bool CpuSet::has_all(const CpuSet& others) const { return (*this & others) == others; }
 
+bool CpuSet::has_any(const CpuSet& others) const {
+  const std::size_t words = std::min(words_.size(), others.words_.size());
+  for (std::size_t i = 0; i < words; ++i)
+    if ((words_[i] & others.words_[i]) != 0) return true;
+  return false;
+}
+
 int CpuSet::count() const {
   int count = 0;
   for (const std::uint64_t word : words_) count += std::popcount(word);

@@ -27,6 +27,7 @@ class CpuSet {
 
   bool has(std::size_t cpu) const;
   bool has_all(const CpuSet& others) const;
+  bool has_any(const CpuSet& others) const;
   bool is_empty() const { return words_.empty(); }
   int count() const;
   /// The lowest number; not of an empty set.

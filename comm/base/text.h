@@ -32,7 +32,8 @@ std::string to_hexadecimal(std::span<const std::byte> bytes);
 /// "a", "a and b", "a, b and c"; of more than `most` those that come first: "a, b and 3 more".
 std::string list_text(std::span<const std::string> items, std::size_t most = SIZE_MAX);
 
-/// What others wrote, with a question mark for each character that could disturb a terminal.
+/// What others wrote, with a question mark for each control character, which could disturb a
+/// terminal, and for each byte that is no UTF-8, which JSON and XML refuse.
 std::string printable(std::string_view text);
 
 }  // namespace paceline

@@ -35,6 +35,9 @@ TEST(CpuSets, AreSets) {
   EXPECT_TRUE(set.has_all(set_of("1,100")));
   EXPECT_TRUE(set.has_all({}));
   EXPECT_FALSE(set.has_all(set_of("1,101")));
+  EXPECT_TRUE(set.has_any(set_of("90-110")));
+  EXPECT_FALSE(set.has_any(set_of("4-99,1000")));
+  EXPECT_FALSE(set.has_any({}));
   EXPECT_EQ(set & set_of("3-200"), set_of("3,100"));
   EXPECT_EQ(set & set_of("4-9"), CpuSet());
   set.remove(set_of("100"));

@@ -43,6 +43,12 @@ TEST(ListText, NamesAllOrTheFirst) {
 
 TEST(Printable, LeavesWordsAndTakesControls) {
   EXPECT_EQ(printable("größer als\t\x1b[2J\x7f"), "größer als??[2J?");
+  EXPECT_EQ(printable("\xf0\x9f\x98\x80\xc3\xa9"), "\xf0\x9f\x98\x80\xc3\xa9");
+}
+
+TEST(Printable, TakesWhatIsNoUtf8) {
+  EXPECT_EQ(printable("\xff\xc0\x80\xed\xa0\x80\xe2\x82"), "????????");
+  EXPECT_EQ(printable("\xc2\x9b\xef\xbf\xbf"), "?????") << "a control of two bytes, no character";
 }
 
 }  // namespace
