@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "comm/base/text.h"
 #include "comm/base/try.h"
 
 namespace paceline::topology {
@@ -94,6 +96,34 @@ Status check_references(const HostModel& host) {
   return {};
 }
 
+void clean(std::string& text) { text = printable(text); }
+void clean(std::vector<std::string>& texts) {
+  for (std::string& text : texts) clean(text);
+}
+void clean(Fact<std::string>& fact) {
+  if (fact.is_known()) clean(*fact.value);
+}
+
+// Strangers have written them.
+void clean_texts(HostModel& host) {
+  for (std::string* const text : {&host.name, &host.product, &host.architecture}) clean(*text);
+  clean(host.sources);
+  for (Doubt& doubt : host.doubts) clean(doubt.text);
+  for (Package& package : host.packages) clean(package.cpu_model);
+  for (Gpu& gpu : host.gpus) {
+    clean(gpu.name);
+    clean(gpu.names);
+    clean(gpu.model);
+    clean(gpu.uuid);
+  }
+  for (Nic& nic : host.nics) {
+    clean(nic.name);
+    clean(nic.interfaces);
+    clean(nic.guid);
+    if (nic.gid.is_known()) clean(nic.gid.value->text);
+  }
+}
+
 void order_nics(HostModel& host) {
   const auto places = sort_list(host.nics, [](const Nic& a, const Nic& b) {
     if (a.name != b.name) return is_before(a.name, b.name);
@@ -114,13 +144,13 @@ void order_packages(HostModel& host) {
 void order_links(HostModel& host) {
   for (GpuLink& link : host.links)
     if (link.end == LinkEnd::kGpu && link.peer < link.gpu) std::swap(link.gpu, link.peer);
-  std::ranges::sort(host.links, {}, [](const GpuLink& link) {
+  std::ranges::stable_sort(host.links, {}, [](const GpuLink& link) {
     return std::tuple(link.gpu, link.end, link.peer, link.kind);
   });
   for (StatedPath& path : host.stated)
     if (path.b < path.a) std::swap(path.a, path.b);
-  std::ranges::sort(host.stated, {},
-                    [](const StatedPath& path) { return std::pair(path.a, path.b); });
+  std::ranges::stable_sort(host.stated, {},
+                           [](const StatedPath& path) { return std::pair(path.a, path.b); });
 }
 
 void order_cpus(HostModel& host) {
@@ -205,8 +235,8 @@ class Doubts {
     overlapping_nodes();
     uneven_nodes();
     packages_without_nodes();
-    for (const Gpu& gpu : host_.gpus) device("GPU " + gpu.name, gpu.near);
-    for (const Nic& nic : host_.nics) device("NIC " + nic.name, nic.near);
+    for (const Gpu& gpu : host_.gpus) device("GPU " + gpu.name, gpu.pci, gpu.near);
+    for (const Nic& nic : host_.nics) device("NIC " + nic.name, nic.pci, nic.near);
   }
 
  private:
@@ -218,11 +248,14 @@ class Doubts {
   }
 
   void overlapping_nodes() {
+    bool is_told = false;
     CpuSet seen;
-    for (const NumaNode& node : cpu_nodes(host_)) {
-      if (!(seen & node.cpus).is_empty())
-        return say("NUMA node " + std::to_string(node.number) +
-                   " claims CPUs of another: the first counts");
+    for (NumaNode& node : host_.numa_nodes) {
+      if (node.kind != MemoryKind::kOrdinary) continue;
+      if (seen.has_any(node.cpus) && !std::exchange(is_told, true))
+        say("NUMA node " + std::to_string(node.number) +
+            " claims CPUs of another: the first counts");
+      node.cpus.remove(seen);
       seen.add(node.cpus);
     }
   }
@@ -242,19 +275,23 @@ class Doubts {
   }
 
   void packages_without_nodes() {
-    if (host_.packages.size() > 1 && cpu_nodes(host_).size() == 1)
+    const auto nodes = std::ranges::count(host_.numa_nodes, MemoryKind::kOrdinary, &NumaNode::kind);
+    if (host_.packages.size() > 1 && nodes == 1)
       say(std::to_string(host_.packages.size()) +
           " packages and one NUMA node: memory counts as equally near to all");
   }
 
-  void device(const std::string& what, const Fact<Place>& near) {
+  void device(const std::string& what, const PciFunction& pci, const Fact<Place>& near) {
+    if (pci.bus.is_known() && !buses_.insert(*pci.bus).second)
+      say(what + " has the bus id of another device, " + to_text(*pci.bus));
     if (!near.is_known() || near->cpus.is_empty() || host_.cpus.is_empty()) return;
-    if ((near->cpus & host_.cpus).is_empty())
+    if (!near->cpus.has_any(host_.cpus))
       say(what + " is near CPUs " + near->cpus.to_text() + ", none of which may be used");
   }
 
   HostModel& host_;
   const SourceIndex source_;
+  std::set<BusId> buses_;
 };
 
 }  // namespace
@@ -268,6 +305,7 @@ Result<HostModel> finish(HostModel host, SourceIndex source) {
     host.gpus[i].number = static_cast<int>(i);
     std::ranges::sort(host.gpus[i].names);
   }
+  clean_texts(host);
   prune_bridges(host);
   order_nics(host);
   order_packages(host);

@@ -24,8 +24,9 @@ std::vector<NumaNode> cpu_nodes(const HostModel& host) {
 
 std::vector<int> numa_nodes_of(const HostModel& host, const CpuSet& cpus) {
   std::vector<int> numbers;
-  for (const NumaNode& node : cpu_nodes(host))
-    if (!(node.cpus & cpus).is_empty()) numbers.push_back(node.number);
+  for (const NumaNode& node : host.numa_nodes)
+    if (node.kind == MemoryKind::kOrdinary && node.cpus.has_any(cpus))
+      numbers.push_back(node.number);
   return numbers;
 }
 

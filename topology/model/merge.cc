@@ -290,6 +290,8 @@ class Merging {
       if (link.end == LinkEnd::kGpu && link.peer < link.gpu) std::swap(link.gpu, link.peer);
       link.mb_per_s = taken(link.mb_per_s);
     }
+    // Without bridges its stated paths are taken as they are.
+    if (into_.bridges.empty()) return all;
     for (const StatedPath& path : from_.stated) {
       if (path.kind != PathKind::kNvl) continue;
       const int a = ours(path.a).place, b = ours(path.b).place;

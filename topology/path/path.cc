@@ -46,22 +46,30 @@ std::string name_of(const HostModel& host, DeviceRef device) {
 // What bounds a path, part by part.
 class Narrowest {
  public:
-  void pass(std::uint64_t mb_per_s, const std::string& what) {
-    if (mb_per_s == 0 || (mb_per_s_ != 0 && mb_per_s_ <= mb_per_s)) return;
-    mb_per_s_ = mb_per_s;
-    what_ = what;
-  }
   void pass(const Fact<std::uint64_t>& mb_per_s, const std::string& what) {
-    if (mb_per_s.is_known()) pass(*mb_per_s, what);
+    if (mb_per_s.is_known()) narrow(*mb_per_s, what, false);
   }
+  void pass_estimate(std::uint64_t mb_per_s, const std::string& what) {
+    narrow(mb_per_s, what, true);
+  }
+  // `otherwise` where nobody has told anything.
   void finish(Path& path, std::uint64_t otherwise) const {
     path.mb_per_s = mb_per_s_ == 0 ? otherwise : mb_per_s_;
-    path.narrowest = mb_per_s_ == 0 ? "an estimate" : what_;
+    path.narrowest = mb_per_s_ == 0 ? "nothing that is known" : what_;
+    path.is_estimate = mb_per_s_ == 0 || is_estimate_;
   }
 
  private:
+  void narrow(std::uint64_t mb_per_s, const std::string& what, bool is_estimate) {
+    if (mb_per_s == 0 || (mb_per_s_ != 0 && mb_per_s_ <= mb_per_s)) return;
+    mb_per_s_ = mb_per_s;
+    what_ = what;
+    is_estimate_ = is_estimate;
+  }
+
   std::uint64_t mb_per_s_ = 0;
   std::string what_;
+  bool is_estimate_ = false;
 };
 
 std::uint64_t estimate_of_one(LinkKind kind) {
@@ -84,6 +92,7 @@ std::optional<Path> linked(const HostModel& host, int gpu, LinkEnd end, int peer
     if (!is_it) continue;
     path.mb_per_s += bandwidth_of(link);
     path.links += link.count;
+    path.is_estimate = path.is_estimate || !link.mb_per_s.is_known();
   }
   return path.mb_per_s > 0 ? std::optional(path) : std::nullopt;
 }
@@ -119,7 +128,7 @@ bool share_a_node(const Fact<Place>& a, const Fact<Place>& b) {
 
 const Package* package_of(const HostModel& host, const CpuSet& cpus) {
   for (const Package& package : host.packages)
-    if (!(package.cpus & cpus).is_empty()) return &package;
+    if (package.cpus.has_any(cpus)) return &package;
   return nullptr;
 }
 
@@ -159,8 +168,9 @@ Path pcie_path(const HostModel& host, DeviceRef a, DeviceRef b) {
     if (path.kind == PathKind::kSys) {
       path.latency_us += kNodeHop;
       const bool known = near_a.is_known() && near_b.is_known();
-      narrowest.pass(known ? between_nodes(host, near_a->cpus, near_b->cpus) : kOtherPackage,
-                     "the links between NUMA nodes (an estimate)");
+      narrowest.pass_estimate(
+          known ? between_nodes(host, near_a->cpus, near_b->cpus) : kOtherPackage,
+          "the links between NUMA nodes");
     }
   }
   path.latency_us += kBridgeHop * switches;
@@ -250,9 +260,9 @@ Path path_to_node(const HostModel& host, DeviceRef device, int node) {
   if (!is_near) {
     path.kind = PathKind::kSys;
     path.latency_us += kNodeHop;
-    narrowest.pass(
+    narrowest.pass_estimate(
         near.is_known() ? between_nodes(host, near->cpus, cpus_of_node(host, node)) : kOtherPackage,
-        "the links between NUMA nodes (an estimate)");
+        "the links between NUMA nodes");
   }
   narrowest.finish(path, kPcie);
   return path;
@@ -263,7 +273,8 @@ Path path_between_nodes(const HostModel& host, int a, int b) {
   return {.kind = PathKind::kSys,
           .mb_per_s = between_nodes(host, cpus_of_node(host, a), cpus_of_node(host, b)),
           .latency_us = kNodeHop,
-          .narrowest = "the links between NUMA nodes (an estimate)"};
+          .narrowest = "the links between NUMA nodes",
+          .is_estimate = true};
 }
 
 }  // namespace paceline::topology

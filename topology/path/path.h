@@ -15,6 +15,7 @@ struct Path {
   double latency_us = 0;       ///< an estimate, of a small message one way
   int links = 0;               ///< of kNvl: side by side; 0: nobody said
   std::string narrowest;       ///< for people: "the link of 0000:c1:00.0"
+  bool is_estimate = false;    ///< the bandwidth: no source states it
 
   bool operator==(const Path&) const = default;
 };

@@ -7,17 +7,26 @@
 namespace paceline::topology {
 namespace {
 
-// The cores of a host, as far as they may be used, in the order of their first CPUs.
+// Where nobody has told the cores: two runs of CPUs that are as long, on one NUMA node, are the
+// first and the second threads of its cores, as Linux numbers them on most machines. Where they are
+// not, nothing is lost.
+std::vector<CpuSet> guessed_cores(const CpuSet& node) {
+  const std::vector<std::size_t> cpus = node.cpus();
+  const std::size_t half = cpus.size() / 2;
+  const bool is_two_runs = cpus.size() > 2 && cpus.size() % 2 == 0 &&
+                           cpus[half - 1] == cpus[0] + half - 1 &&
+                           cpus.back() == cpus[half] + half - 1 && cpus[half] != cpus[0] + half;
+  std::vector<CpuSet> cores(is_two_runs ? half : cpus.size());
+  for (std::size_t i = 0; i < cpus.size(); ++i) cores[i % cores.size()].add(cpus[i]);
+  return cores;
+}
+
+// As far as they may be used, in the order of their first CPUs.
 std::vector<CpuSet> usable_cores(const HostModel& host, const CpuSet& allowed) {
   std::vector<CpuSet> cores;
-  for (const Core& core : host.cores) {
-    const CpuSet usable = core.cpus & allowed;
-    if (!usable.is_empty()) cores.push_back(usable);
-  }
-  if (!cores.empty()) return cores;
-  for (const std::size_t cpu : allowed.cpus()) {
-    cores.emplace_back();
-    cores.back().add(cpu);
+  for (const CpuSet& core : all_cores(host)) {
+    CpuSet usable = core & allowed;
+    if (!usable.is_empty()) cores.push_back(std::move(usable));
   }
   return cores;
 }
@@ -50,7 +59,7 @@ class Cut {
   void give(const Group& group, std::size_t cores_each) {
     std::vector<CpuSet> free;
     for (const CpuSet& core : cores_)
-      if (group.place.has_all(core) && (taken_ & core).is_empty()) free.push_back(core);
+      if (group.place.has_all(core) && !taken_.has_any(core)) free.push_back(core);
     const std::size_t ranks = group.ranks.size();
     if (free.size() < ranks) return share(group);
     for (std::size_t i = 0; i < ranks; ++i) {
@@ -70,7 +79,7 @@ class Cut {
       for (const CpuSet& core : cores_)
         if (!share.is_shared && share.cpus.has_all(core)) ++has;
       for (const CpuSet& core : cores_) {
-        if (has >= cores_each || !(taken_ & core).is_empty()) continue;
+        if (has >= cores_each || taken_.has_any(core)) continue;
         share.cpus.add(core);
         taken_.add(core);
         ++has;
@@ -97,6 +106,19 @@ class Cut {
 };
 
 }  // namespace
+
+std::vector<CpuSet> all_cores(const HostModel& host) {
+  std::vector<CpuSet> cores;
+  for (const Core& core : host.cores) cores.push_back(core.cpus);
+  if (!cores.empty()) return cores;
+  CpuSet rest = host.cpus;
+  for (const NumaNode& node : cpu_nodes(host)) {
+    for (CpuSet& core : guessed_cores(node.cpus & rest)) cores.push_back(std::move(core));
+    rest.remove(node.cpus);
+  }
+  for (CpuSet& core : guessed_cores(rest)) cores.push_back(std::move(core));
+  return cores;
+}
 
 std::vector<CoreShare> cut_cores(const HostModel& host, const CpuSet& allowed,
                                  const std::vector<CpuSet>& places, int cores_each) {

@@ -7,6 +7,9 @@
 
 namespace paceline::topology {
 
+/// Of a host, each with its hardware threads; guessed from the CPUs' numbers where nobody has told.
+std::vector<CpuSet> all_cores(const HostModel& host);
+
 struct CoreShare {
   CpuSet cpus;
   bool is_shared = false;  ///< with other ranks: there are fewer cores than ranks near enough

@@ -13,9 +13,8 @@ namespace paceline::topology {
 namespace {
 
 int cores_in(const HostModel& host, const CpuSet& cpus) {
-  if (host.cores.empty()) return cpus.count();
   return static_cast<int>(std::ranges::count_if(
-      host.cores, [&](const Core& core) { return !(core.cpus & cpus).is_empty(); }));
+      all_cores(host), [&](const CpuSet& core) { return core.has_any(cpus); }));
 }
 
 // Ranks share GPUs in blocks where there are more of them.

@@ -57,8 +57,7 @@ Status add_package(const HwlocTree& tree, const HwlocObject& object, HostModel& 
 Status add_core(const HwlocTree& tree, const HwlocObject& object, CpuSet& seen, HostModel& host) {
   const CpuSet& cpus = *object.cpus;
   if (cpus.is_empty()) return {};
-  if (!(seen & cpus).is_empty())
-    return tree.document.wrong(object.node, "a core with CPUs of another");
+  if (seen.has_any(cpus)) return tree.document.wrong(object.node, "a core with CPUs of another");
   seen.add(cpus);
   host.cores.push_back({cpus});
   return {};

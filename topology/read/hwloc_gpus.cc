@@ -112,22 +112,34 @@ std::optional<std::size_t> interface_of(const std::vector<Known>& all) {
   return any;
 }
 
-// By the interface's numbers, and by PCI address what it does not know.
+// What a maker's driver leaves out, beside others of the same maker, no program can use: boards
+// that it no longer knows.
+void leave_out_unusable(const HwlocTree& tree, std::size_t interface, std::vector<Known>& all,
+                        HostModel& host) {
+  std::set<std::uint16_t> makers;
+  for (const Known& gpu : all)
+    if (gpu.numbers[interface]) makers.insert(tree.at(gpu.object).pci.vendor);
+  std::erase_if(all, [&](const Known& gpu) {
+    const bool is_known = gpu.numbers[interface].has_value();
+    if (is_known || !makers.contains(tree.at(gpu.object).pci.vendor)) return false;
+    host.doubts.push_back({"GPU " + printable(gpu.name) + " is unknown to " +
+                               std::string(kGpuInterfaceNames[interface]) +
+                               ", which knows others: it does not count",
+                           0});
+    return true;
+  });
+}
+
+// By the interface's numbers, and by PCI address what it does not know: other makers' GPUs.
 void order(const HwlocTree& tree, std::vector<Known>& all, HostModel& host) {
   const auto interface = interface_of(all);
+  if (interface) leave_out_unusable(tree, *interface, all, host);
   const auto number_of = [&](const Known& gpu) {
     return interface ? gpu.numbers[*interface] : std::nullopt;
   };
   std::ranges::stable_sort(all, {}, [&](const Known& gpu) {
     return std::tuple(!number_of(gpu), number_of(gpu).value_or(0), tree.at(gpu.object).pci.bus);
   });
-  if (!interface) return;
-  for (const Known& gpu : all)
-    if (!number_of(gpu))
-      host.doubts.push_back({"GPU " + printable(gpu.name) + " is unknown to " +
-                                 std::string(kGpuInterfaceNames[*interface]) +
-                                 ", which knows others: it is counted after these",
-                             0});
 }
 
 Gpu gpu_of(const HwlocTree& tree, Known known, HostModel& host) {
@@ -159,6 +171,7 @@ Result<std::vector<int>> add_hwloc_gpus(const HwlocTree& tree, const std::vector
     return tree.document.wrong(tree.at(objects[kMostGpus]).node,
                                "more than " + std::to_string(kMostGpus) + " GPUs");
   std::vector<Known> all;
+  all.reserve(objects.size());
   for (const int object : objects) all.push_back(known_of(tree, object));
   order(tree, all, host);
   std::vector<int> sorted;

@@ -55,22 +55,8 @@ Result<Found> read_node(const XmlDocument& document, const HwlocObject& object,
   return found;
 }
 
-// The objects with CPUs at which a host bridge with a GPU hangs.
-std::set<int> objects_beside(const HwlocTree& tree, const std::vector<int>& gpus) {
-  std::set<int> objects;
-  for (int at : gpus) {
-    while (at != kNone && !tree.at(at).cpus) at = tree.at(at).parent;
-    if (at != kNone && !tree.at(at).cpus->is_empty()) objects.insert(at);
-  }
-  return objects;
-}
-
-// Memory without CPUs that hangs beside a GPU at an object with CPUs is the GPU's. Where the object
-// has none either, the file has been cut, and the memory may well be a CPU's.
-bool is_device(const Found& found, const std::set<int>& beside) {
-  if (found.subtype == "GPUMemory" || gpu_of_memory(*found.object)) return true;
-  return found.node.cpus.is_empty() && found.subtype.empty() &&
-         beside.contains(found.object->parent);
+bool is_device(const Found& found) {
+  return found.subtype == "GPUMemory" || gpu_of_memory(*found.object);
 }
 
 bool is_slow(const Found& found) {
@@ -105,9 +91,9 @@ bool is_high_bandwidth_beside(const std::vector<Found>& all, const Found& found)
          });
 }
 
-void find_kinds(const std::set<int>& beside, std::vector<Found>& all) {
+void find_kinds(std::vector<Found>& all) {
   for (Found& found : all)
-    if (is_device(found, beside)) found.node.kind = MemoryKind::kDevice;
+    if (is_device(found)) found.node.kind = MemoryKind::kDevice;
   for (Found& found : all)
     if (found.node.kind != MemoryKind::kDevice && is_high_bandwidth_beside(all, found))
       found.node.kind = MemoryKind::kHighBandwidth;
@@ -124,7 +110,7 @@ std::optional<BusId> gpu_of_memory(const HwlocObject& node) {
   return parse_bus_id(info_of(node.node, "PCIBusID"));
 }
 
-Status add_hwloc_memory(const HwlocTree& tree, const std::vector<int>& gpus, HostModel& host) {
+Status add_hwloc_memory(const HwlocTree& tree, HostModel& host) {
   PACELINE_TRY_ASSIGN(const Bandwidths bandwidths, read_bandwidths(tree.document));
   std::vector<Found> all;
   std::set<int> numbers;
@@ -136,7 +122,7 @@ Status add_hwloc_memory(const HwlocTree& tree, const std::vector<int>& gpus, Hos
           object.node, "a second NUMANode with os_index " + std::to_string(found.node.number));
     all.push_back(std::move(found));
   }
-  find_kinds(objects_beside(tree, gpus), all);
+  find_kinds(all);
   for (Found& found : all) host.numa_nodes.push_back(std::move(found.node));
   if (!all.empty()) return {};
 

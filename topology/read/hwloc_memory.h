@@ -2,7 +2,6 @@
 #pragma once
 
 #include <optional>
-#include <vector>
 
 #include <paceline/status.h>
 
@@ -12,9 +11,9 @@
 
 namespace paceline::topology {
 
-/// Adds them to `host`; `gpus` are objects. A machine of version 1 may have none: then all of it is
-/// one node. An error names file, line and reason.
-Status add_hwloc_memory(const HwlocTree& tree, const std::vector<int>& gpus, HostModel& host);
+/// Adds them to `host`. A machine of version 1 may have none: then all of it is one node. An error
+/// names file, line and reason.
+Status add_hwloc_memory(const HwlocTree& tree, HostModel& host);
 
 /// The PCI address of the GPU whose memory a NUMA node is, where its object says so.
 std::optional<BusId> gpu_of_memory(const HwlocObject& node);

@@ -24,10 +24,9 @@ void add_pci(const HwlocTree& tree, const std::vector<int>& gpus, const std::vec
              HostModel& host) {
   std::vector<int> all = gpus;
   all.insert(all.end(), nics.begin(), nics.end());
-  std::vector<PciFunction> functions = add_hwloc_bridges(tree, all, host);
-  for (std::size_t i = 0; i < gpus.size(); ++i) host.gpus[i].pci = std::move(functions[i]);
-  for (std::size_t i = 0; i < nics.size(); ++i)
-    host.nics[i].pci = std::move(functions[gpus.size() + i]);
+  const std::vector<PciFunction> functions = add_hwloc_bridges(tree, all, host);
+  for (std::size_t i = 0; i < gpus.size(); ++i) host.gpus[i].pci = functions[i];
+  for (std::size_t i = 0; i < nics.size(); ++i) host.nics[i].pci = functions[gpus.size() + i];
 }
 
 std::vector<int> without(const std::vector<int>& sorted, const std::vector<int>& others) {
@@ -44,7 +43,7 @@ Result<HostModel> read_hwloc_xml(const XmlDocument& document) {
   const std::vector<int> found = find_hwloc_gpus(tree);
   const std::vector<int> nics = without(find_hwloc_nics(tree), found);
   PACELINE_TRY(add_hwloc_cpus(tree, host));
-  PACELINE_TRY(add_hwloc_memory(tree, found, host));
+  PACELINE_TRY(add_hwloc_memory(tree, host));
   PACELINE_TRY_ASSIGN(const std::vector<int> gpus, add_hwloc_gpus(tree, found, host));
   PACELINE_TRY(add_hwloc_nics(tree, nics, host));
   add_pci(tree, gpus, nics, host);

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "comm/base/text.h"
 #include "topology/render/plain_text.h"
 
 namespace paceline::topology {
@@ -46,7 +47,7 @@ void add_hwloc_info(pugi::xml_node object, const char* name, const std::string& 
   if (value.empty()) return;
   pugi::xml_node info = object.append_child("info");
   set(info, "name", name);
-  set(info, "value", plain(value));
+  set(info, "value", printable(value));
 }
 
 std::string hwloc_set_text(const CpuSet& numbers) {
@@ -180,7 +181,7 @@ void HwlocCpus::add_level(const Part& parent, const CpuSet& cpus, std::size_t de
 }
 
 void HwlocCpus::add_part(const Part& parent, const CpuSet& cpus, std::size_t depth, int place) {
-  const bool is_usable = !(cpus & usable_).is_empty();
+  const bool is_usable = cpus.has_any(usable_);
   Part part = parent;
   switch (order_[depth]) {
     case kPackageLevel:

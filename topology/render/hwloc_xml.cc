@@ -14,6 +14,7 @@
 
 #include <pugixml.hpp>
 
+#include "comm/base/text.h"
 #include "topology/render/hwloc_cpus.h"
 #include "topology/render/hwloc_links.h"
 #include "topology/render/outline.h"
@@ -262,7 +263,7 @@ class Devices {
 
   pugi::xml_node add_os_device(pugi::xml_node where, const std::string& name, OsDevice type) {
     pugi::xml_node device = add_hwloc_object(where, "OSDev", next_);
-    set(device, "name", plain(name));
+    set(device, "name", printable(name));
     set(device, "osdev_type", std::to_string(static_cast<int>(type)));
     return device;
   }

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "comm/base/text.h"
 #include "topology/render/plain_text.h"
 
 namespace paceline::topology {
@@ -41,10 +42,10 @@ void add_cpus(const HostModel& host, const CpuSet& cpus, std::vector<std::string
 }
 
 std::string machine_text(const HostModel& host) {
-  std::string text = host.name.empty() ? "host" : plain(host.name);
+  std::string text = host.name.empty() ? "host" : printable(host.name);
   std::vector<std::string> what;
   for (const std::string& one : {host.product, host.architecture})
-    if (!one.empty()) what.push_back(plain(one));
+    if (!one.empty()) what.push_back(printable(one));
   return what.empty() ? text : text.append(" (").append(joined(what, ", ")).append(")");
 }
 
@@ -71,7 +72,7 @@ Label host_label(const HostModel& host, const CpuSet& told) {
 
 Label package_label(const HostModel& host, const Package& package, const CpuSet& told) {
   Label label{"package " + std::to_string(package.number), {}};
-  if (!package.cpu_model.empty()) label.facts.push_back(plain(package.cpu_model));
+  if (!package.cpu_model.empty()) label.facts.push_back(printable(package.cpu_model));
   add_cpus(host, told, label.facts);
   return label;
 }
@@ -99,8 +100,8 @@ Label gpu_label(const Gpu& gpu) {
   const std::string number = std::to_string(gpu.number);
   Label label{"GPU " + number, {}};
   if (!gpu.name.empty() && gpu.name != "GPU" + number)
-    label.title.append(" ").append(plain(gpu.name));
-  if (gpu.model.is_known()) label.facts.push_back(plain(*gpu.model));
+    label.title.append(" ").append(printable(gpu.name));
+  if (gpu.model.is_known()) label.facts.push_back(printable(*gpu.model));
   if (gpu.memory_bytes.is_known()) label.facts.push_back(bytes_text(*gpu.memory_bytes));
   if (gpu.parts > 1) label.facts.push_back(std::to_string(gpu.parts) + " parts");
   add_pci(gpu.pci, gpu.name, label.facts);
@@ -117,7 +118,7 @@ Label nic_label(const HostModel& host, int place) {
   if (!kind.empty()) label.facts.push_back(std::move(kind));
   if (nic.is_up.is_known() && !*nic.is_up) label.facts.emplace_back("down");
   for (const std::string& interface : nic.interfaces)
-    if (interface != nic.name) label.facts.push_back(plain(interface));
+    if (interface != nic.name) label.facts.push_back(printable(interface));
   add_pci(nic.pci, name, label.facts);
   return label;
 }
@@ -185,7 +186,7 @@ std::vector<std::string> cpu_facts(const HostModel& host, const CpuSet& cpus) {
 std::string short_name(const HostModel& host, DeviceRef device) {
   if (device.kind == DeviceKind::kGpu) return "GPU " + std::to_string(device.place);
   const Nic& nic = host.nics[at(device.place)];
-  if (!nic.name.empty()) return plain(nic.name);
+  if (!nic.name.empty()) return printable(nic.name);
   return nic.pci.bus.is_known() ? to_text(*nic.pci.bus) : std::to_string(device.place);
 }
 

@@ -1,5 +1,5 @@
 // What the forms of output for people call the parts of a host, and what they tell about them.
-// Strangers' text in it is plain().
+// Strangers' text in it is printable().
 #pragma once
 
 #include <string>

@@ -21,6 +21,7 @@
 #include "topology/model/nccl_words.h"
 #include "topology/model/pcie_link.h"
 #include "topology/render/implied_tree.h"
+#include "topology/render/plain_text.h"
 #include "topology/render/processor.h"
 #include "topology/render/render.h"
 
@@ -39,22 +40,6 @@ std::string hexadecimal(unsigned number) {
   return text;
 }
 
-std::string escaped(std::string_view text) {
-  std::string safe;
-  for (const char c : printable(text)) {
-    if (c == '&') {
-      safe += "&amp;";
-    } else if (c == '<') {
-      safe += "&lt;";
-    } else if (c == '"') {
-      safe += "&quot;";
-    } else {
-      safe += c;
-    }
-  }
-  return safe;
-}
-
 // Elements within each other, two columns a level.
 class Xml {
  public:
@@ -65,7 +50,7 @@ class Xml {
     is_in_head_ = true;
   }
   void attribute(std::string_view name, std::string_view value) {
-    text_.append(" ").append(name).append("=\"").append(escaped(value)).append("\"");
+    text_.append(" ").append(name).append("=\"").append(xml_escaped(value)).append("\"");
   }
   void attribute(std::string_view name, std::uint64_t value) {
     attribute(name, std::to_string(value));
@@ -220,7 +205,7 @@ class Writer {
     if (arch != "x86_64") return;
     std::string_view name;
     for (const Package& package : host_.packages)
-      if (name.empty() || !(package.cpus & cpus).is_empty()) name = package.cpu_model;
+      if (name.empty() || package.cpus.has_any(cpus)) name = package.cpu_model;
     const Processor processor = processor_of(name);
     xml_.attribute("vendor", processor.vendor);
     xml_.attribute("familyid", static_cast<std::uint64_t>(processor.family));

@@ -1,9 +1,10 @@
 #include "topology/render/plain_text.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdio>
+
+#include "comm/base/text.h"
 
 namespace paceline::topology {
 namespace {
@@ -11,36 +12,6 @@ namespace {
 constexpr std::string_view kEllipsis = "…";
 
 bool goes_on(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
-
-// How many bytes the first byte of a character announces; 0: it is no first byte.
-std::size_t announced(unsigned char first) {
-  if (first < 0x80) return 1;
-  if (first < 0xc2) return 0;
-  return first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
-}
-
-// Control characters, surrogates, what is written longer than needed, and what XML forbids.
-bool is_fine(std::uint32_t code, std::size_t size) {
-  constexpr std::array<std::uint32_t, 5> kFirst = {0, 0, 0x80, 0x800, 0x10000};
-  const bool control = code < 0x20 || (code >= 0x7f && code < 0xa0);
-  const bool surrogate = code >= 0xd800 && code < 0xe000;
-  return code >= kFirst[size] && code <= 0x10ffff && !control && !surrogate &&
-         (code & 0xfffe) != 0xfffe;
-}
-
-// The bytes of the character that `text` begins with; 0 where it begins with none.
-std::size_t first_character(std::string_view text) {
-  constexpr std::array<unsigned, 5> kMask = {0, 0x7f, 0x1f, 0x0f, 0x07};
-  const auto first = static_cast<unsigned char>(text.front());
-  const std::size_t size = announced(first);
-  if (size == 0 || size > text.size()) return 0;
-  std::uint32_t code = first & kMask[size];
-  for (std::size_t i = 1; i < size; ++i) {
-    if (!goes_on(text[i])) return 0;
-    code = code << 6 | (static_cast<unsigned char>(text[i]) & 0x3f);
-  }
-  return is_fine(code, size) ? size : 0;
-}
 
 // Where the character with this number begins.
 std::size_t offset_of(std::string_view text, std::size_t number) {
@@ -75,22 +46,9 @@ std::string with_unit(double value, const char* unit) {
 
 }  // namespace
 
-std::string plain(std::string_view text) {
-  std::string shown;
-  while (!text.empty()) {
-    const std::size_t size = first_character(text);
-    if (size == 0)
-      shown += '?';
-    else
-      shown.append(text.substr(0, size));
-    text.remove_prefix(std::max(size, std::size_t{1}));
-  }
-  return shown;
-}
-
 std::string xml_escaped(std::string_view text) {
   std::string escaped;
-  for (const char c : plain(text)) {
+  for (const char c : printable(text)) {
     switch (c) {
       case '&':
         escaped += "&amp;";

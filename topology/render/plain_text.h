@@ -11,9 +11,7 @@
 
 namespace paceline::topology {
 
-/// With a question mark for each control character and each byte that is no UTF-8.
-std::string plain(std::string_view text);
-/// plain(), for an attribute or the text of an XML element.
+/// printable() of comm/base/text.h, for an attribute or the text of an XML element.
 std::string xml_escaped(std::string_view text);
 
 std::size_t characters(std::string_view text);

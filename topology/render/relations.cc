@@ -11,6 +11,7 @@
 
 #include "comm/base/text.h"
 #include "topology/path/path.h"
+#include "topology/placement/nic_choice.h"
 #include "topology/render/labels.h"
 #include "topology/render/plain_text.h"
 
@@ -65,7 +66,7 @@ std::string pair_text(const HostModel& host, LinkEnd end, const std::pair<int, i
   return gpu + "-package " + std::to_string(package.number);
 }
 
-// The paths of one GPU to the nearest NICs.
+// The paths of one GPU to the nearest of the NICs that can carry gradients.
 struct Nearest {
   std::vector<std::string> nics;
   Path path;
@@ -74,8 +75,8 @@ struct Nearest {
 Nearest nearest_to(const HostModel& host, int gpu) {
   Nearest nearest;
   const auto worth = [](const Path& path) { return std::pair(path.kind, ~path.mb_per_s); };
-  for (std::size_t i = 0; i < host.nics.size(); ++i) {
-    const DeviceRef nic{DeviceKind::kNic, static_cast<int>(i)};
+  for (const int place : usable_nics(host)) {
+    const DeviceRef nic{DeviceKind::kNic, place};
     const Path path = path_between(host, {DeviceKind::kGpu, gpu}, nic);
     if (nearest.nics.empty() || worth(path) < worth(nearest.path)) nearest = {{}, path};
     if (worth(path) == worth(nearest.path)) nearest.nics.push_back(short_name(host, nic));
@@ -107,13 +108,15 @@ std::vector<LinkGroup> link_groups(const HostModel& host) {
 
 std::vector<NearestNics> nearest_nics(const HostModel& host) {
   std::vector<NearestNics> rows;
-  if (host.nics.empty() || host.gpus.size() * host.nics.size() > kMostPaths) return rows;
+  if (usable_nics(host).empty() || host.gpus.size() * host.nics.size() > kMostPaths) return rows;
   for (std::size_t i = 0; i < host.gpus.size(); ++i) {
     const int gpu = static_cast<int>(i);
     const Nearest nearest = nearest_to(host, gpu);
     NearestNics row{gpu, gpu, list_text(nearest.nics, kMostNics),
                     std::string(word_of(nearest.path.kind))};
-    if (nearest.path.mb_per_s > 0) row.path.append(", ").append(speed_text(nearest.path.mb_per_s));
+    if (nearest.path.mb_per_s > 0)
+      row.path.append(nearest.path.is_estimate ? ", about " : ", ")
+          .append(speed_text(nearest.path.mb_per_s));
     if (!rows.empty() && rows.back().nics == row.nics && rows.back().path == row.path)
       rows.back().last_gpu = gpu;
     else

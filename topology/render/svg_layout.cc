@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "comm/base/text.h"
 #include "topology/render/labels.h"
 #include "topology/render/outline.h"
 #include "topology/render/plain_text.h"
@@ -198,10 +199,11 @@ std::vector<std::string> notes_of(const HostModel& host) {
     notes.push_back("GPU links: " + group.what + (group.pairs.empty() ? "" : ": ") +
                     joined(group.pairs, ", "));
   std::vector<std::string> sources;
-  for (const std::string& source : host.sources) sources.push_back(plain(source));
+  for (const std::string& source : host.sources) sources.push_back(printable(source));
   if (!sources.empty()) notes.push_back("source: " + joined(sources, ", "));
   const std::size_t told = std::min(host.doubts.size(), kMostDoubts);
-  for (std::size_t i = 0; i < told; ++i) notes.push_back("doubt: " + plain(host.doubts[i].text));
+  for (std::size_t i = 0; i < told; ++i)
+    notes.push_back("doubt: " + printable(host.doubts[i].text));
   if (host.doubts.size() > told)
     notes.push_back(count_text(host.doubts.size() - told, "doubt") + " more");
   return notes;

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "comm/base/text.h"
 #include "topology/render/labels.h"
 #include "topology/render/outline.h"
 #include "topology/render/plain_text.h"
@@ -108,16 +109,16 @@ class TreeWriter {
   void sources() {
     if (host_.sources.empty()) return;
     std::vector<std::string> names;
-    for (const std::string& source : host_.sources) names.push_back(plain(source));
+    for (const std::string& source : host_.sources) names.push_back(printable(source));
     names.front() = (names.size() == 1 ? "source: " : "sources: ") + names.front();
     lines(names, "", "   ");
   }
 
   void doubt(const Doubt& doubt) {
-    std::string text = "doubt: " + plain(doubt.text);
+    std::string text = "doubt: " + printable(doubt.text);
     if (doubt.source != kNobody && host_.sources.size() > 1)
       text.append(" (")
-          .append(plain(host_.sources[static_cast<std::size_t>(doubt.source)]))
+          .append(printable(host_.sources[static_cast<std::size_t>(doubt.source)]))
           .append(")");
     std::string before;
     for (const std::string& one : fill_words(text, columns_ - kIndent)) {

@@ -57,10 +57,14 @@ TEST(CoreCut, SharesWhereThereAreMoreRanksThanCores) {
   EXPECT_EQ(cut(eight_cores(), {set_of("0"), set_of("0")}), "0 shared; 0 shared; ");
 }
 
-TEST(CoreCut, TakesCpusForCoresWhereNobodyHasToldThem) {
+TEST(CoreCut, GuessesTheCoresWhereNobodyHasToldThem) {
   HostModel host;
   host.cpus = set_of("0-3");
   EXPECT_EQ(cut(host, {{}, {}}), "0-1; 2-3; ");
+  host.cpus = set_of("0-3,8-11");
+  EXPECT_EQ(cut(host, {{}, {}}), "0-1,8-9; 2-3,10-11; ") << "8 is the second thread of 0's core";
+  host.cpus = set_of("0-3,8-10");
+  EXPECT_EQ(cut(host, {{}, {}}), "0-2; 3,8-10; ");
 }
 
 }  // namespace

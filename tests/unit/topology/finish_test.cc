@@ -99,11 +99,18 @@ TEST(Finish, DoubtsWhatCannotBeSo) {
   HostModel overlapping = small_host();
   overlapping.numa_nodes[1].cpus = CpuSet::parse("3-6").value();
   EXPECT_NE(doubts_of(overlapping).find("claims CPUs of another"), std::string::npos);
+  EXPECT_EQ(finished(overlapping).numa_nodes[1].cpus.to_text(), "4-6");
 
   HostModel restricted = small_host();
   restricted.withheld = CpuSet::parse("4-7").value();
   EXPECT_NE(doubts_of(restricted).find("GPU cuda2 is near CPUs 4-7, none of which may be used"),
             std::string::npos);
+}
+
+TEST(Finish, DoubtsTwoDevicesAtOneAddress) {
+  HostModel host = small_host();
+  host.nics[1].pci.bus = host.gpus[0].pci.bus;
+  EXPECT_EQ(doubts_of(host), "NIC mlx5_1 has the bus id of another device, 0000:03:00.0\n");
 }
 
 TEST(Finish, MemoryBesideOrdinaryMemoryDividesNoCpus) {

@@ -1,9 +1,11 @@
 #include "topology/read/hwloc_machine.h"
 
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -59,9 +61,19 @@ void write_small_machine(Tree& tree) {
   }
 }
 
+// A GPU at the second package.
+void write_gpu(Tree& tree) {
+  const std::string folder = "sys/bus/pci/devices/0000:c1:00.0/";
+  tree.write(folder + "class", "0x030200");
+  tree.write(folder + "vendor", "0x10de");
+  tree.write(folder + "device", "0x20b2");
+  tree.write(folder + "local_cpus", "c");
+}
+
 TEST(HwlocMachine, IsReadFromWhatItsKernelShowed) {
   Tree tree;
   write_small_machine(tree);
+  write_gpu(tree);
   ::testing::internal::CaptureStderr();
   const auto read = read_sysfs_tree(tree.root());
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
@@ -76,6 +88,9 @@ TEST(HwlocMachine, IsReadFromWhatItsKernelShowed) {
   ASSERT_EQ(host.numa_nodes.size(), 2U);
   EXPECT_EQ(host.numa_nodes[1].cpus.to_text(), "2");
   EXPECT_EQ(host.numa_nodes[1].memory_bytes, std::uint64_t{1} << 30);
+  ASSERT_EQ(host.gpus.size(), 1U);
+  EXPECT_EQ(host.gpus[0].name, "0000:c1:00.0");
+  EXPECT_EQ(host.gpus[0].near->numa_nodes, std::vector<int>{1});
 }
 
 TEST(HwlocMachine, LeavesTheEnvironmentAsItWas) {

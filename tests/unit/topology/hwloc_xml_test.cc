@@ -150,9 +150,10 @@ TEST(HwlocXml, TellsMemoryOfGpusFromThatOfCpus) {
 <info name="PCIBusID" value="0001:01:00.0"/></object>)"))
           .value();
   ASSERT_EQ(host.numa_nodes.size(), 5U);
-  EXPECT_EQ(host.numa_nodes[2].kind, MemoryKind::kDevice);
-  EXPECT_EQ(host.numa_nodes[3].kind, MemoryKind::kDevice);
+  EXPECT_EQ(host.numa_nodes[2].kind, MemoryKind::kOrdinary) << "nothing says whose it is";
+  EXPECT_EQ(host.numa_nodes[3].kind, MemoryKind::kOrdinary);
   EXPECT_EQ(host.numa_nodes[4].kind, MemoryKind::kDevice);
+  EXPECT_EQ(cpu_nodes(host).size(), 2U);
   // Its memory is what says that the second function is one.
   ASSERT_EQ(host.gpus.size(), 2U);
   EXPECT_EQ(host.gpus[1].name, "0001:01:00.0");

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "comm/base/text.h"
 #include "tests/unit/topology/many_hosts.h"
 #include "topology/render/plain_text.h"
 #include "topology/render/render.h"
@@ -48,8 +49,8 @@ TEST(Trees, TellOfAMatrixWhatItSays) {
    └─ NIC mlx5_0
 GPU links: NVL, all pairs x4
 GPU  nearest NIC  path
-0-1  mlx5_0       PXB, 15.8 GB/s
-2    mlx5_0       SYS, 15.8 GB/s
+0-1  mlx5_0       PXB, about 15.8 GB/s
+2    mlx5_0       SYS, about 15.8 GB/s
 source: matrix m.txt
 )");
 }
@@ -109,7 +110,7 @@ TEST(Trees, NoLineIsLongerThanAsked) {
       std::istringstream lines(tree_text(host, columns));
       for (std::string line; std::getline(lines, line);) {
         EXPECT_LE(characters(line), std::max(columns, std::size_t{40})) << line;
-        EXPECT_EQ(plain(line), line);
+        EXPECT_EQ(printable(line), line);
       }
     }
   }
@@ -125,9 +126,6 @@ TEST(PlainText, FillsLinesAndBreaksOnlyWhatIsTooLong) {
 }
 
 TEST(PlainText, HasNothingThatDisturbs) {
-  EXPECT_EQ(plain("a\x1b[1m\xc3\xa9"), "a?[1m\xc3\xa9");
-  EXPECT_EQ(plain("\xff\xc0\x80\xed\xa0\x80\xe2\x82"), "????????");
-  EXPECT_EQ(plain("\xc2\x9b\xef\xbf\xbf\xf0\x9f\x98\x80"), "?????\xf0\x9f\x98\x80");
   EXPECT_EQ(xml_escaped("<a b=\"&\">"), "&lt;a b=&quot;&amp;&quot;&gt;");
   EXPECT_EQ(cut("ééé", 2), "é…");
   EXPECT_EQ(cut("ééé", 3), "ééé");

@@ -1,0 +1,133 @@
+#include "topology/read/read_host.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string_view>
+#include <system_error>
+
+#include "comm/base/text.h"
+#include "comm/base/try.h"
+#include "topology/read/hwloc_machine.h"
+#include "topology/read/hwloc_xml.h"
+#include "topology/read/matrix.h"
+#include "topology/read/model_json.h"
+#include "topology/read/nccl_xml.h"
+
+namespace paceline::topology {
+namespace {
+
+constexpr const char* kForms =
+    "hwloc XML, NCCL or RCCL XML, `nvidia-smi topo -m`, `paceline topo --format json`, or a folder "
+    "with a gathered /sys";
+
+// How far into a file a sign of what it is may stand.
+constexpr std::size_t kHeadBytes = 4096;
+
+struct Sign {
+  std::string_view begins;    // the file
+  std::string_view contains;  // its head
+  const char* sentence;
+};
+
+// What people have lying beside the files that can be read.
+constexpr Sign kOthers[] = {
+    {"BZh", "", "a bzip2 archive: unpack it and give its folder"},
+    {"\x1f\x8b", "", "a gzip archive: unpack it and give its folder"},
+    {"\xfd"
+     "7zXZ",
+     "", "an xz archive: unpack it and give its folder"},
+    {"PK\x03\x04", "", "a zip archive: unpack it"},
+    {"", "Machine (", "lstopo's text for people: have it write `lstopo machine.xml`"},
+    {"", "Machine L#0", "lstopo's text for people: have it write `lstopo machine.xml`"},
+    {"", "nThread", "a table of nccl-tests, which describes no machine"},
+    {"", "NCCL INFO", "a log of NCCL: set NCCL_TOPO_DUMP_FILE and give the file it writes"},
+    {"", "ibnetdiscover", "an InfiniBand fabric by ibnetdiscover, which describes no host"},
+    {"", "# Topology file: generated on",
+     "an InfiniBand fabric by ibnetdiscover, which describes no host"},
+    {"", "Switch guid", "ports of an InfiniBand fabric, which describe no host"},
+    {"CA '", "CA type", "the output of ibstat, which tells ports and not where they are attached"},
+};
+
+std::string_view without_blanks(std::string_view text) {
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+  return text.substr(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+}
+
+// A header that names GPUs stands before any row that does.
+bool is_matrix(std::string_view text) {
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    const std::string_view word = without_blanks(line);
+    if (word.starts_with("GPU0") || word.starts_with("\x1b[4mGPU0")) return true;
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+  }
+  return false;
+}
+
+Status refuse(const NamedText& file, const std::string& reason) {
+  return unreadable(file.name, 0, reason);
+}
+
+Status refuse_unknown(const NamedText& file) {
+  const std::string_view head = std::string_view(file.text).substr(0, kHeadBytes);
+  for (const Sign& sign : kOthers)
+    if (head.starts_with(sign.begins) && head.find(sign.contains) != head.npos)
+      return refuse(file, sign.sentence);
+  if (head.find('\0') != head.npos) return refuse(file, "no text");
+  return refuse(file, std::string("describes no machine in a form that can be read: ") + kForms);
+}
+
+Result<HostModel> read_xml(const NamedText& file) {
+  PACELINE_TRY_ASSIGN(const std::unique_ptr<XmlDocument> document, XmlDocument::parse(file));
+  const std::string root = document->root().name();
+  if (root == "topology") return read_hwloc_xml(*document);
+  if (root == "system") return read_nccl_xml(*document);
+  if (root == "graphs")
+    return document->wrong(document->root(),
+                           "graphs that NCCL has made of a topology: give the topology itself "
+                           "(NCCL_TOPO_DUMP_FILE)");
+  return document->wrong(
+      document->root(),
+      std::string("<")
+          .append(printable(root))
+          .append("> begins neither hwloc's XML (<topology>) nor NCCL's (<system>)"));
+}
+
+// Whole, and no longer than anything worth reading.
+Result<NamedText> read_text(const std::string& path) {
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream) return unreadable(path, 0, std::strerror(errno));
+  NamedText file{.name = path, .text = std::string(kMostFileBytes + 1, '\0')};
+  stream.read(file.text.data(), static_cast<std::streamsize>(file.text.size()));
+  if (stream.bad()) return unreadable(path, 0, std::strerror(errno));
+  file.text.resize(static_cast<std::size_t>(stream.gcount()));
+  if (file.text.size() > kMostFileBytes)
+    return unreadable(path, 0, "longer than " + std::to_string(kMostFileBytes >> 20) + " MiB");
+  return file;
+}
+
+}  // namespace
+
+Result<HostModel> read_host_text(const NamedText& file) {
+  const std::string_view begin = without_blanks(file.text);
+  if (begin.empty()) return refuse(file, "empty");
+  if (begin.front() == '<') return read_xml(file);
+  if (begin.front() == '{') return read_model_json(file);
+  if (is_matrix(file.text)) return read_matrix(file);
+  return refuse_unknown(file);
+}
+
+Result<HostModel> read_host(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return read_sysfs_tree(path);
+  if (error || !std::filesystem::exists(path, error))
+    return unreadable(path, 0, error ? error.message() : "there is no such file");
+  PACELINE_TRY_ASSIGN(const NamedText file, read_text(path));
+  return read_host_text(file);
+}
+
+}  // namespace paceline::topology
