@@ -19,6 +19,7 @@ constexpr Command kCommands[] = {
     {"list", "your jobs on this host", list_command},
     {"cancel", "end one of them", cancel_command},
     {"check", "which host, link or setting is bad", check_command},
+    {"topo", "what this machine is, and what lies between its devices", topo_command},
     {"bench", "how fast operations are on this host", bench_command},
     {"tune", "measure once which methods are the fastest on this machine", tune_command},
     {"lab", "a cluster on this machine, to try jobs and trouble in", lab_command},

@@ -27,6 +27,7 @@ int cancel_command(std::span<const std::string> arguments);  ///< paceline cance
 int bench_command(std::span<const std::string> arguments);   ///< paceline bench
 int tune_command(std::span<const std::string> arguments);    ///< paceline tune
 int check_command(std::span<const std::string> arguments);   ///< paceline check
+int topo_command(std::span<const std::string> arguments);    ///< paceline topo
 int lab_command(std::span<const std::string> arguments);     ///< paceline lab
 int info_command(std::span<const std::string> arguments);    ///< paceline info
 int agent_command(std::span<const std::string> arguments);   ///< paceline agent, for engines

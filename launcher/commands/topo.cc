@@ -1,0 +1,111 @@
+// paceline topo: what this machine is, or what a file says that another is.
+#include <cstddef>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "comm/base/try.h"
+#include "launcher/commands/command.h"
+#include "launcher/process/new_file.h"
+#include "launcher/process/system.h"
+#include "launcher/topo/topo_options.h"
+#include "topology/model/merge.h"
+#include "topology/placement/seats.h"
+#include "topology/read/live.h"
+#include "topology/read/read_host.h"
+#include "topology/render/render.h"
+#include "topology/render/seats_text.h"
+
+namespace paceline::launcher {
+namespace {
+
+using topology::HostModel;
+
+// A terminal's own width; beside it what most people have.
+std::size_t columns() {
+  constexpr std::size_t kUsual = 100, kLeast = 40;
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < kLeast) return kUsual;
+  return size.ws_col;
+}
+
+std::string text_of(const HostModel& host, TopoFormat format) {
+  switch (format) {
+    case TopoFormat::kTree:
+      return topology::tree_text(host, columns());
+    case TopoFormat::kJson:
+      return topology::model_json_text(host);
+    case TopoFormat::kDot:
+      return topology::dot_text(host);
+    case TopoFormat::kSvg:
+      return topology::svg_text(host);
+    case TopoFormat::kNcclXml:
+      return topology::nccl_xml_text(host);
+    case TopoFormat::kHwlocXml:
+      return topology::hwloc_xml_text(host);
+    case TopoFormat::kMatrix:
+      return topology::matrix_text(host);
+  }
+  return "";
+}
+
+Result<HostModel> read(const TopoRequest& request) {
+  if (request.inputs.empty()) return topology::read_this_machine();
+  PACELINE_TRY_ASSIGN(HostModel host, topology::read_host(request.inputs.front()));
+  for (std::size_t i = 1; i < request.inputs.size(); ++i) {
+    PACELINE_TRY_ASSIGN(const HostModel other, topology::read_host(request.inputs[i]));
+    PACELINE_TRY_ASSIGN(host, topology::merge(std::move(host), other));
+  }
+  return host;
+}
+
+// The other forms have no place for doubts.
+void tell_doubts(const HostModel& host, const TopoRequest& request) {
+  const bool tells = request.format == TopoFormat::kTree || request.format == TopoFormat::kJson;
+  if (tells && request.ranks == 0) return;
+  for (const topology::Doubt& doubt : host.doubts)
+    std::fprintf(stderr, "paceline: doubt: %s\n", doubt.text.c_str());
+}
+
+Status print(const std::string& text) {
+  const bool is_there = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+  return is_there ? Status() : system_error("write to standard output");
+}
+
+Result<std::string> shown(const HostModel& host, const TopoRequest& request) {
+  if (request.ranks == 0) return text_of(host, request.format);
+  PACELINE_TRY_ASSIGN(const std::vector<topology::Seat> seats,
+                      topology::seat_ranks(host, {.ranks = request.ranks, .crosses_hosts = true}));
+  return topology::seats_text(host, seats);
+}
+
+Status topo(const TopoRequest& request) {
+  std::unique_ptr<NewFile> file;
+  if (!request.output_file.empty()) {
+    PACELINE_TRY_ASSIGN(file, NewFile::make(request.output_file));
+  }
+  PACELINE_TRY_ASSIGN(const HostModel host, read(request));
+  tell_doubts(host, request);
+  PACELINE_TRY_ASSIGN(const std::string text, shown(host, request));
+  return file ? file->keep(text) : print(text);
+}
+
+}  // namespace
+
+int topo_command(std::span<const std::string> arguments) {
+  if (asks_for_help(arguments)) {
+    std::fputs(topo_help().c_str(), stdout);
+    return 0;
+  }
+  const Result<TopoRequest> request = parse_topo(arguments);
+  if (!request.ok()) return complain(request.status().text() + "\nTry: paceline topo --help");
+  const Status shown = topo(*request);
+  return shown.ok() ? 0 : complain(shown.text());
+}
+
+}  // namespace paceline::launcher

@@ -1,0 +1,46 @@
+#include "launcher/topo/topo_options.h"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace paceline::launcher {
+namespace {
+
+std::string refusal(const std::vector<std::string>& arguments) {
+  return parse_topo(arguments).status().text();
+}
+
+TEST(TopoOptions, AskForThisMachineAsATreeUnlessToldOtherwise) {
+  const TopoRequest request = parse_topo({}).value();
+  EXPECT_TRUE(request.inputs.empty());
+  EXPECT_EQ(request.format, TopoFormat::kTree);
+  EXPECT_EQ(request.output_file, "");
+}
+
+TEST(TopoOptions, TakeInputsInTheirOrder) {
+  const std::vector<std::string> words = {"--input",   "a.xml",    "--input=b", "--format",
+                                          "hwloc-xml", "--output", "c.xml"};
+  const TopoRequest request = parse_topo(words).value();
+  EXPECT_EQ(request.inputs, (std::vector<std::string>{"a.xml", "b"}));
+  EXPECT_EQ(request.format, TopoFormat::kHwlocXml);
+  EXPECT_EQ(request.output_file, "c.xml");
+}
+
+TEST(TopoOptions, NameWhatIsWrong) {
+  EXPECT_EQ(refusal({"machine.xml"}),
+            "'machine.xml' is no option; a description stands behind "
+            "--input");
+  EXPECT_EQ(refusal({"--format", "jsno"}),
+            "--format: 'jsno' is none of tree, json, dot, svg, nccl-xml, hwloc-xml and matrix; did "
+            "you mean 'json'?");
+  EXPECT_EQ(refusal({"--ranks", "0"}).substr(0, 9), "--ranks: ");
+  EXPECT_EQ(refusal({"--ranks", "2", "--format", "svg"}),
+            "--ranks tells people where ranks sit; it goes with no other --format");
+  EXPECT_EQ(refusal({"--inptu", "x"}),
+            "'--inptu' is not an option of paceline topo; did you mean '--input'?");
+}
+
+}  // namespace
+}  // namespace paceline::launcher
