@@ -81,7 +81,8 @@ Result<std::string> shown(const HostModel& host, const TopoRequest& request) {
   if (request.ranks == 0) return text_of(host, request.format);
   PACELINE_TRY_ASSIGN(const std::vector<topology::Seat> seats,
                       topology::seat_ranks(host, {.ranks = request.ranks, .crosses_hosts = true}));
-  return topology::seats_text(host, seats);
+  return request.format == TopoFormat::kJson ? topology::seats_json_text(host, seats)
+                                             : topology::seats_text(host, seats);
 }
 
 Status topo(const TopoRequest& request) {

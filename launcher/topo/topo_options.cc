@@ -22,7 +22,7 @@ constexpr std::string_view kHelp =
     "  --format FORMAT        tree (default), json, dot, svg, nccl-xml, hwloc-xml, matrix\n"
     "  --output FILE          Into a file, which is whole or not there\n"
     "  --ranks N              Where so many ranks of a job on several hosts would best sit on it:\n"
-    "                         GPU, NIC, CPUs and memory of each, and why\n"
+    "                         GPU, NIC, CPUs and memory of each, and why; also as json\n"
     "  -h, --help             This page\n"
     "\n"
     "It reads hwloc's XML of versions 1 to 3, a folder with a gathered /sys, topology XML of NCCL\n"
@@ -95,8 +95,9 @@ Result<TopoRequest> parse_topo(std::span<const std::string> arguments) {
       PACELINE_TRY_ASSIGN(request.format, parse_format(option.value));
     }
   }
-  if (request.ranks != 0 && request.format != TopoFormat::kTree)
-    return usage_error("--ranks tells people where ranks sit; it goes with no other --format");
+  if (request.ranks != 0 && request.format != TopoFormat::kTree &&
+      request.format != TopoFormat::kJson)
+    return usage_error("--ranks goes with --format json, or with none");
   return request;
 }
 

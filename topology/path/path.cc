@@ -52,16 +52,19 @@ class Narrowest {
   void pass_estimate(std::uint64_t mb_per_s, const std::string& what) {
     narrow(mb_per_s, what, true);
   }
-  // `otherwise` where nobody has told anything.
+  // At most `otherwise` where nobody has told anything of it.
   void finish(Path& path, std::uint64_t otherwise) const {
-    path.mb_per_s = mb_per_s_ == 0 ? otherwise : mb_per_s_;
-    path.narrowest = mb_per_s_ == 0 ? "nothing that is known" : what_;
-    path.is_estimate = mb_per_s_ == 0 || is_estimate_;
+    const bool is_narrower = mb_per_s_ != 0 && (is_known_ || mb_per_s_ < otherwise);
+    path.mb_per_s = is_narrower ? mb_per_s_ : otherwise;
+    path.narrowest = is_narrower ? what_ : "nothing that is known";
+    path.is_estimate = !is_narrower || is_estimate_;
   }
 
  private:
   void narrow(std::uint64_t mb_per_s, const std::string& what, bool is_estimate) {
-    if (mb_per_s == 0 || (mb_per_s_ != 0 && mb_per_s_ <= mb_per_s)) return;
+    if (mb_per_s == 0) return;
+    is_known_ = is_known_ || !is_estimate;
+    if (mb_per_s_ != 0 && mb_per_s_ <= mb_per_s) return;
     mb_per_s_ = mb_per_s;
     what_ = what;
     is_estimate_ = is_estimate;
@@ -69,7 +72,8 @@ class Narrowest {
 
   std::uint64_t mb_per_s_ = 0;
   std::string what_;
-  bool is_estimate_ = false;
+  bool is_known_ = false;     // of any part
+  bool is_estimate_ = false;  // of the narrowest
 };
 
 std::uint64_t estimate_of_one(LinkKind kind) {

@@ -17,16 +17,27 @@ int cores_in(const HostModel& host, const CpuSet& cpus) {
       all_cores(host), [&](const CpuSet& core) { return core.has_any(cpus); }));
 }
 
+// What a rank is to be near to.
+struct Anchor {
+  DataPlace data;
+  CpuSet cpus;
+};
+
+CpuSet near_gpu(const HostModel& host, int gpu) {
+  const Fact<Place>& near = host.gpus[static_cast<std::size_t>(gpu)].near;
+  return near.is_known() ? near->cpus : CpuSet();
+}
+
 // Ranks share GPUs in blocks where there are more of them.
-std::vector<DataPlace> on_gpus(const HostModel& host, const SeatRequest& request) {
+std::vector<Anchor> on_gpus(const HostModel& host, const SeatRequest& request) {
   const std::vector<int> gpus = choose_gpus(host, request.ranks, request.crosses_hosts);
-  std::vector<DataPlace> places;
+  std::vector<Anchor> anchors;
   for (int rank = 0; rank < request.ranks; ++rank) {
     const std::size_t turn =
         static_cast<std::size_t>(rank) * gpus.size() / static_cast<std::size_t>(request.ranks);
-    places.push_back({.gpu = gpus[turn]});
+    anchors.push_back({.data = {.gpu = gpus[turn]}, .cpus = near_gpu(host, gpus[turn])});
   }
-  return places;
+  return anchors;
 }
 
 // How soon a node's memory is on the network: the nearest NIC's kind of path.
@@ -39,11 +50,12 @@ PathKind nearest_nic(const HostModel& host, int node) {
 
 struct NodeShare {
   int node = kNone;
+  CpuSet cpus;
   int cores = 0;
   int ranks = 0;
   PathKind to_nic = PathKind::kNet;
 
-  // Behind another rank, as far as this node's cores go: the fuller, the later.
+  // With another rank, as far as this node's cores go: the fuller, the later.
   double fullness() const { return static_cast<double>(ranks + 1) / cores; }
 };
 
@@ -55,36 +67,43 @@ std::vector<NodeShare> usable_nodes(const HostModel& host, const SeatRequest& re
     if (cores == 0) continue;
     nodes.push_back(
         {.node = node.number,
+         .cpus = node.cpus,
          .cores = cores,
          .to_nic = request.crosses_hosts ? nearest_nic(host, node.number) : PathKind::kNet});
   }
   return nodes;
 }
 
+// Where there are fewer ranks than nodes each has several; its data goes by the nearest NIC of
+// them.
+std::vector<Anchor> on_several_nodes(const std::vector<NodeShare>& nodes, std::size_t ranks) {
+  std::vector<Anchor> anchors(ranks);
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    const auto begin = nodes.begin() + static_cast<std::ptrdiff_t>(rank * nodes.size() / ranks);
+    const auto end = nodes.begin() + static_cast<std::ptrdiff_t>((rank + 1) * nodes.size() / ranks);
+    anchors[rank].data.node = std::ranges::min_element(begin, end, {}, &NodeShare::to_nic)->node;
+    for (auto node = begin; node != end; ++node) anchors[rank].cpus.add(node->cpus);
+  }
+  return anchors;
+}
+
 // One rank after the other goes where there are the most cores for each; then to the nearest NIC.
-std::vector<DataPlace> on_nodes(const HostModel& host, const SeatRequest& request,
-                                const CpuSet& allowed) {
+std::vector<Anchor> on_nodes(const HostModel& host, const SeatRequest& request,
+                             const CpuSet& allowed) {
   std::vector<NodeShare> nodes = usable_nodes(host, request, allowed);
-  std::vector<DataPlace> places;
-  if (nodes.empty()) return std::vector<DataPlace>(static_cast<std::size_t>(request.ranks));
-  for (int rank = 0; rank < request.ranks; ++rank) {
+  const auto ranks = static_cast<std::size_t>(request.ranks);
+  if (nodes.empty()) return std::vector<Anchor>(ranks);
+  if (ranks < nodes.size()) return on_several_nodes(nodes, ranks);
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
     const auto emptiest = std::ranges::min_element(
         nodes, {}, [](const NodeShare& node) { return std::pair(node.fullness(), node.to_nic); });
     ++emptiest->ranks;
   }
+  std::vector<Anchor> anchors;
   for (const NodeShare& node : nodes)
-    places.insert(places.end(), static_cast<std::size_t>(node.ranks), {.node = node.node});
-  return places;
-}
-
-CpuSet near_of(const HostModel& host, const DataPlace& place) {
-  if (place.gpu != kNone) {
-    const Fact<Place>& near = host.gpus[static_cast<std::size_t>(place.gpu)].near;
-    return near.is_known() ? near->cpus : CpuSet();
-  }
-  for (const NumaNode& node : host.numa_nodes)
-    if (node.number == place.node) return node.cpus;
-  return {};
+    anchors.insert(anchors.end(), static_cast<std::size_t>(node.ranks),
+                   {.data = {.node = node.node}, .cpus = node.cpus});
+  return anchors;
 }
 
 std::string nodes_text(const std::vector<int>& nodes) {
@@ -127,10 +146,14 @@ Result<std::vector<Seat>> seat_ranks(const HostModel& host, const SeatRequest& r
   if (const int cores = cores_in(host, allowed); request.cores_each * request.ranks > cores)
     return too_few(request.cores_each * request.ranks, cores);
   const bool has_gpus = request.uses_gpus && !host.gpus.empty();
-  const std::vector<DataPlace> places =
+  const std::vector<Anchor> anchors =
       has_gpus ? on_gpus(host, request) : on_nodes(host, request, allowed);
+  std::vector<DataPlace> places;
   std::vector<CpuSet> near;
-  for (const DataPlace& place : places) near.push_back(near_of(host, place));
+  for (const Anchor& anchor : anchors) {
+    places.push_back(anchor.data);
+    near.push_back(anchor.cpus);
+  }
   const std::vector<CoreShare> shares = cut_cores(host, allowed, near, request.cores_each);
   const NicChoice nics = choose_nics(host, places);
   std::vector<Seat> seats;

@@ -37,7 +37,7 @@ TEST(TopoOptions, NameWhatIsWrong) {
             "you mean 'json'?");
   EXPECT_EQ(refusal({"--ranks", "0"}).substr(0, 9), "--ranks: ");
   EXPECT_EQ(refusal({"--ranks", "2", "--format", "svg"}),
-            "--ranks tells people where ranks sit; it goes with no other --format");
+            "--ranks goes with --format json, or with none");
   EXPECT_EQ(refusal({"--inptu", "x"}),
             "'--inptu' is not an option of paceline topo; did you mean '--input'?");
 }

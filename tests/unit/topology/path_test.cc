@@ -56,6 +56,18 @@ TEST(Paths, AreAsWideAsTheirNarrowestPart) {
   EXPECT_EQ(path_between(host, gpu(0), gpu(1)).links, 4);
 }
 
+TEST(Paths, OfWhichNobodyTellsAWidthAreEstimatedAlike) {
+  HostModel host = small_host();
+  for (Gpu& gpu : host.gpus) gpu.pci.mb_per_s = {};
+  for (Bridge& bridge : host.bridges) bridge.mb_per_s = {};
+  host.links.clear();
+  host = finish(std::move(host), 0).value();
+  EXPECT_TRUE(path_between(host, gpu(0), gpu(1)).is_estimate);
+  EXPECT_EQ(path_between(host, gpu(0), gpu(1)).mb_per_s,
+            path_between(host, gpu(0), gpu(2)).mb_per_s);
+  EXPECT_FALSE(path_between(host, gpu(0), nic(0)).is_estimate);
+}
+
 TEST(Paths, FollowLinksToSwitches) {
   HostModel host = small_host();
   for (int i = 0; i < 3; ++i)

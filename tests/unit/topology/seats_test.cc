@@ -51,13 +51,15 @@ TEST(Seats, WithoutGpusAreSpreadOverTheNodes) {
       << "three of four cores are on one node";
 }
 
-TEST(Seats, OneRankWithoutAGpuIsWhereTheNicIs) {
+TEST(Seats, HaveSeveralNodesWhereThereAreFewerRanks) {
   HostModel host = small_host();
   host.gpus.clear();
   host.links.clear();
   host.nics.erase(host.nics.begin());
   host = finish(std::move(host), 0).value();
-  EXPECT_EQ(seats(host, {.ranks = 1, .crosses_hosts = true}), "nic 0 cpus 4-7; ");
+  const auto all = seat_ranks(host, {.ranks = 1, .crosses_hosts = true}).value();
+  EXPECT_EQ(all[0].cpus.to_text(), "0-7");
+  EXPECT_EQ(all[0].why, "its share of NUMA node 0 and 1; mlx5_1 by PHB");
 }
 
 TEST(Seats, ShareGpusInBlocksAndCoresWhereThereAreMoreRanks) {

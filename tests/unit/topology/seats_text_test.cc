@@ -25,7 +25,30 @@ TEST(SeatsText, HasADashForWhatThereIsNot) {
   host = finish(std::move(host), 0).value();
   EXPECT_EQ(seats_text(host, seat_ranks(host, {.ranks = 1}).value()),
             "rank  GPU  NIC  CPUs  memory  why\n"
-            "   0  -    -    0-3   0       its share of NUMA node 0\n");
+            "   0  -    -    0-7   0,1     its share of NUMA node 0 and 1\n");
+}
+
+TEST(SeatsText, IsJsonForPrograms) {
+  const HostModel host = finish(small_host(), 0).value();
+  auto seats = seat_ranks(host, {.ranks = 1}).value();
+  seats[0].why = "so";
+  EXPECT_EQ(seats_json_text(host, seats), R"({
+  "version": 1,
+  "seats": [
+    {
+      "rank": 0,
+      "gpu": "cuda0",
+      "nic": null,
+      "cpus": "0-3",
+      "numa_nodes": [
+        0
+      ],
+      "shares_cpus": false,
+      "why": "so"
+    }
+  ]
+}
+)");
 }
 
 }  // namespace
