@@ -3,8 +3,10 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 
 #include "collectives/tuning_file.h"
 #include "comm/base/cpus.h"
@@ -92,6 +94,9 @@ Status tune(const TuneRequest& request) {
   PACELINE_TRY_ASSIGN(const std::string file, file_of(request, machine));
   std::unique_ptr<NewFile> kept;
   if (request.keeps) {
+    // The user's cache may be new; what cannot be made is named by what follows.
+    std::error_code ignored;
+    std::filesystem::create_directories(std::filesystem::path(file).parent_path(), ignored);
     PACELINE_TRY_ASSIGN(kept, NewFile::make(file));
   }
   PACELINE_TRY(adopt_orphans());

@@ -33,9 +33,6 @@ bool is_other_than_a_file(const std::string& path) {
 }  // namespace
 
 Result<std::unique_ptr<NewFile>> NewFile::make(const std::string& path) {
-  const std::filesystem::path file(path);
-  std::error_code failed;
-  if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path(), failed);
   std::unique_ptr<NewFile> made(new NewFile(path, is_other_than_a_file(path)));
   if (!made->fd_) return system_error("make '" + made->written_ + "'");
   return made;

@@ -12,8 +12,8 @@ namespace paceline::launcher {
 
 class NewFile final {
  public:
-  /// Makes it beside `path`, and the folders above that are missing; so nothing is computed that
-  /// could not be kept. What is there and no ordinary file (/dev/stdout, a pipe) is written itself.
+  /// Makes it beside `path`, so that nothing is computed that could not be kept. What is there and
+  /// no ordinary file (/dev/stdout, a pipe) is written itself.
   static Result<std::unique_ptr<NewFile>> make(const std::string& path);
   /// What was not kept leaves nothing behind.
   ~NewFile();

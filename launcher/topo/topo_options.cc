@@ -18,7 +18,8 @@ constexpr std::string_view kHelp =
     "them; or what a file says that another machine is.\n"
     "\n"
     "  --input FILE|FOLDER    A description of a machine instead of this one; with several, they\n"
-    "                         are of one machine, and what they say differently is told\n"
+    "                         are of one machine, and what they say differently is told; - is\n"
+    "                         standard input\n"
     "  --format FORMAT        tree (default), json, dot, svg, nccl-xml, hwloc-xml, matrix\n"
     "  --output FILE          Into a file, which is whole or not there\n"
     "  --ranks N              Where so many ranks of a job on several hosts would best sit on it:\n"
@@ -45,7 +46,7 @@ constexpr std::string_view kHelp =
     "Examples:\n"
     "  paceline topo\n"
     "  paceline topo --format svg --output machine.svg\n"
-    "  paceline topo --input machine.xml --input matrix.txt\n"
+    "  ssh node1 nvidia-smi topo -m | paceline topo --input machine.xml --input -\n"
     "  paceline topo --ranks 8\n"
     "  paceline topo --format nccl-xml > topo.xml && NCCL_TOPO_FILE=topo.xml ./train\n";
 

@@ -12,6 +12,8 @@ namespace {
 
 // What a NIC carries whose rate nobody has told: a guess that all of them share.
 constexpr std::uint64_t kUnknownRateMbit = 10000;
+// Of more ranks as many consecutive ones go by one choice: it takes their number to the third.
+constexpr std::size_t kMostGroups = 64;
 
 double us_per_mb(std::uint64_t mb_per_s) { return 1e6 / static_cast<double>(mb_per_s); }
 
@@ -96,6 +98,26 @@ std::vector<double> possible_times(const Ways& ways) {
   return times;
 }
 
+NicChoice choose_for_few(const HostModel& host, const std::vector<DataPlace>& ranks) {
+  NicChoice choice;
+  const Ways ways = ways_of(host, ranks);
+  // The longest time is always enough.
+  const std::vector<double> times = possible_times(ways);
+  std::size_t low = 0, high = times.size() - 1;
+  while (low < high) {
+    const std::size_t middle = (low + high) / 2;
+    if (nearest_within(ways, times[middle]).empty()) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  for (const int chosen : nearest_within(ways, times[low]))
+    choice.nics.push_back(ways.nics[static_cast<std::size_t>(chosen)]);
+  choice.us_per_mb = times[low];
+  return choice;
+}
+
 }  // namespace
 
 std::vector<int> usable_nics(const HostModel& host) {
@@ -111,23 +133,17 @@ std::vector<int> usable_nics(const HostModel& host) {
 
 NicChoice choose_nics(const HostModel& host, const std::vector<DataPlace>& ranks) {
   NicChoice choice{.nics = std::vector<int>(ranks.size(), kNone)};
-  const Ways ways = ways_of(host, ranks);
-  if (ways.nics.empty() || ranks.empty()) return choice;
-  // The longest time is always enough.
-  const std::vector<double> times = possible_times(ways);
-  std::size_t low = 0, high = times.size() - 1;
-  while (low < high) {
-    const std::size_t middle = (low + high) / 2;
-    if (nearest_within(ways, times[middle]).empty()) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  const std::vector<int> chosen = nearest_within(ways, times[low]);
-  for (std::size_t rank = 0; rank < chosen.size(); ++rank)
-    choice.nics[rank] = ways.nics[static_cast<std::size_t>(chosen[rank])];
-  choice.us_per_mb = times[low];
+  if (usable_nics(host).empty() || ranks.empty()) return choice;
+  const std::size_t groups = std::min(ranks.size(), kMostGroups);
+  const auto first_of = [&](std::size_t group) { return group * ranks.size() / groups; };
+  std::vector<DataPlace> firsts;
+  for (std::size_t group = 0; group < groups; ++group) firsts.push_back(ranks[first_of(group)]);
+  const NicChoice of_groups = choose_for_few(host, firsts);
+  for (std::size_t group = 0; group < groups; ++group)
+    for (std::size_t rank = first_of(group); rank < first_of(group + 1); ++rank)
+      choice.nics[rank] = of_groups.nics[group];
+  choice.us_per_mb =
+      of_groups.us_per_mb * static_cast<double>(ranks.size()) / static_cast<double>(groups);
   return choice;
 }
 

@@ -121,7 +121,8 @@ Result<HostModel> read_host_text(const NamedText& file) {
   return refuse_unknown(file);
 }
 
-Result<HostModel> read_host(const std::string& path) {
+Result<HostModel> read_host(const std::string& given) {
+  const std::string path = given == "-" ? "/dev/stdin" : given;
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) return read_sysfs_tree(path);
   if (error || !std::filesystem::exists(path, error))

@@ -10,8 +10,8 @@
 
 namespace paceline::topology {
 
-/// A file, or a folder that holds a gathered /sys tree. For a folder the environment is changed
-/// meanwhile (hwloc_machine.h).
+/// A file, standard input for "-", or a folder that holds a gathered /sys tree. For a folder the
+/// environment is changed meanwhile (hwloc_machine.h).
 Result<HostModel> read_host(const std::string& path);
 /// A file's text: hwloc's XML, NCCL's or RCCL's, a matrix, or what model_json_text() wrote. What is
 /// something else is refused with a sentence that says what it is, as far as that can be seen.

@@ -102,6 +102,16 @@ TEST(NicChoice, IsNoneWhereThereIsNone) {
   EXPECT_EQ(choice.nics, (std::vector<int>{kNone}));
 }
 
+TEST(NicChoice, OfVeryManyRanksIsShared) {
+  const HostModel host = finish(small_host(), 0).value();
+  std::vector<DataPlace> ranks(65536, DataPlace{.node = 0});
+  std::fill(ranks.begin() + 32768, ranks.end(), DataPlace{.node = 1});
+  const NicChoice choice = choose_nics(host, ranks);
+  EXPECT_EQ(std::ranges::count(choice.nics, 0), 32768);
+  EXPECT_EQ(choice.nics.front(), 0);
+  EXPECT_EQ(choice.nics.back(), 1);
+}
+
 TEST(NicChoice, StartsFromMemoryWhereThereIsNoGpu) {
   const HostModel host = finish(small_host(), 0).value();
   EXPECT_EQ(choose_nics(host, {{.node = 1}, {.node = 0}}).nics, (std::vector<int>{1, 0}));
