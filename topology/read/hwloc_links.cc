@@ -191,7 +191,7 @@ void add_links(const Links& links, const MatrixName& matrix, HostModel& host) {
   }
   if (uneven != 0)
     host.doubts.push_back({std::string(matrix.name) + " of " + std::to_string(uneven) +
-                               (uneven == 1 ? " link differs" : " links differs") +
+                               (uneven == 1 ? " link differs" : " links differ") +
                                " by direction: the smaller one that is stated counts",
                            0});
 }
