@@ -147,22 +147,29 @@ class Merging {
     return !a.bus.is_known() || !b.bus.is_known();
   }
 
+  // One that has not been taken before: a source may have two devices at one address.
   template <class Device, class IsSame>
-  static int find(const std::vector<Device>& list, IsSame is_same) {
-    const auto found = std::ranges::find_if(list, is_same);
-    return found == list.end() ? kNone : static_cast<int>(found - list.begin());
+  static int take(const std::vector<Device>& list, std::vector<bool>& is_taken, IsSame is_same) {
+    is_taken.resize(list.size());
+    for (std::size_t place = 0; place < list.size(); ++place) {
+      if (is_taken[place] || !is_same(list[place])) continue;
+      is_taken[place] = true;
+      return static_cast<int>(place);
+    }
+    return kNone;
   }
 
   void match_gpus(bool takes_tree) {
     const std::size_t before = into_.gpus.size();
     for (const Gpu& gpu : from_.gpus) {
-      int place = find(into_.gpus, [&](const Gpu& ours) {
+      int place = take(into_.gpus, is_gpu_taken_, [&](const Gpu& ours) {
         return same_bus(ours.pci, gpu.pci) ||
                (lacks_bus(ours.pci, gpu.pci) && ours.number == gpu.number);
       });
       if (place == kNone) {
         place = static_cast<int>(into_.gpus.size());
         into_.gpus.push_back({.number = place, .name = gpu.name, .parts = gpu.parts});
+        is_gpu_taken_.resize(into_.gpus.size(), true);
         if (before != 0) doubt("GPU " + gpu.name + ": only " + theirs() + " names it");
       }
       gpu_places_.push_back(place);
@@ -189,13 +196,14 @@ class Merging {
   void match_nics(bool takes_tree) {
     const std::size_t before = into_.nics.size();
     for (const Nic& nic : from_.nics) {
-      int place = find(into_.nics, [&](const Nic& ours) {
+      int place = take(into_.nics, is_nic_taken_, [&](const Nic& ours) {
         return same_bus(ours.pci, nic.pci) ||
                (lacks_bus(ours.pci, nic.pci) && ours.name == nic.name);
       });
       if (place == kNone) {
         place = static_cast<int>(into_.nics.size());
         into_.nics.push_back({.name = nic.name});
+        is_nic_taken_.resize(into_.nics.size(), true);
         if (before != 0) doubt("NIC " + nic.name + ": only " + theirs() + " names it");
       }
       nic_places_.push_back(place);
@@ -318,6 +326,7 @@ class Merging {
   const HostModel& from_;
   const int offset_;
   std::vector<int> gpu_places_, nic_places_;  // of theirs, in into_
+  std::vector<bool> is_gpu_taken_, is_nic_taken_;
 };
 
 }  // namespace

@@ -87,7 +87,7 @@ TEST(HwlocLinks, ThatDifferByDirectionAreADoubt) {
   ASSERT_EQ(host.doubts.size(), 1U);
   EXPECT_EQ(
       host.doubts[0].text,
-      "NVLinkBandwidth of 2 links differs by direction: the smaller one that is stated counts");
+      "NVLinkBandwidth of 2 links differ by direction: the smaller one that is stated counts");
 }
 
 TEST(HwlocLinks, AreNoHopsAndNoLatencies) {

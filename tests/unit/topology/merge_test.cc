@@ -96,6 +96,14 @@ TEST(Merge, WithItselfChangesNothing) {
   EXPECT_EQ(doubts_of(merge(first(), first()).value()), "");
 }
 
+TEST(Merge, WithItselfChangesNothingWhereTwoDevicesHaveOneAddress) {
+  HostModel twins = small_host();
+  twins.gpus[1].pci.bus = twins.gpus[0].pci.bus;
+  twins.gpus[1].pci.mb_per_s = {};
+  const HostModel host = finish(std::move(twins), 0).value();
+  EXPECT_TRUE(same_machine(merge(host, host).value(), host));
+}
+
 TEST(Merge, WhatAMatrixStatesOfLinksCounts) {
   HostModel other = gpus_alone();
   other.stated = {
