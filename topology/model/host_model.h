@@ -80,6 +80,7 @@ struct NumaNode {
 struct Cache {
   CpuSet cpus;
   std::uint64_t bytes = 0;
+  int level = 3;  ///< 1 to 9: L3; on machines without one, L2
 
   bool operator==(const Cache&) const = default;
 };

@@ -128,7 +128,8 @@ struct Fields<NumaNode> {
 template <>
 struct Fields<Cache> {
   static constexpr auto all() {
-    return std::tuple(field("cpus", &Cache::cpus), field("bytes", &Cache::bytes));
+    return std::tuple(field("cpus", &Cache::cpus), field("bytes", &Cache::bytes),
+                      field("level", &Cache::level));
   }
 };
 template <>

@@ -70,7 +70,7 @@ Status add_caches(const HwlocTree& tree, HostModel& host) {
   for (const HwlocObject& object : tree.objects) {
     if (object.type != HwlocType::kCache || object.cache_depth != deepest) continue;
     if (object.cpus->is_empty()) continue;
-    Cache cache{.cpus = *object.cpus};
+    Cache cache{.cpus = *object.cpus, .level = std::max(object.cache_depth, 1)};
     PACELINE_TRY_ASSIGN(cache.bytes, tree.document.number(object.node, "cache_size", 0));
     host.caches.push_back(std::move(cache));
   }

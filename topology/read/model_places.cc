@@ -16,6 +16,7 @@ namespace {
 constexpr int kMostBridgesAbove = 64;
 constexpr int kMostParts = 1024;
 constexpr int kMostLinks = 1024;
+constexpr int kMostLevels = 9;
 
 class PlaceCheck {
  public:
@@ -26,7 +27,11 @@ class PlaceCheck {
     PACELINE_TRY(check_devices());
     for (std::size_t i = 0; i < host_.links.size(); ++i) PACELINE_TRY(check_link(i));
     for (std::size_t i = 0; i < host_.stated.size(); ++i) PACELINE_TRY(check_stated(i));
-    const JsonPath top, nodes = top / "numa_nodes";
+    const JsonPath top, nodes = top / "numa_nodes", caches = top / "caches";
+    for (std::size_t i = 0; i < host_.caches.size(); ++i) {
+      PACELINE_TRY(at_most(caches / i, "level", host_.caches[i].level, kMostLevels));
+      if (host_.caches[i].level < 1) return wrong(caches / i / "level", "levels begin with 1");
+    }
     for (std::size_t i = 0; i < host_.numa_nodes.size(); ++i)
       PACELINE_TRY(at_most(nodes / i, "number", host_.numa_nodes[i].number,
                            static_cast<int>(CpuSet::kMostCpus) - 1));

@@ -199,13 +199,8 @@ void HwlocCpus::add_part(const Part& parent, const CpuSet& cpus, std::size_t dep
       break;
     case kCacheLevel:
       if (!is_usable) break;
-      part = add_object(parent.object, "L3Cache", cpus);
+      part = add_cache(parent.object, host_.caches[at(place)], cpus);
       of_cache_[at(place)] = part.object;
-      set(part.object, "cache_size", std::to_string(host_.caches[at(place)].bytes));
-      set(part.object, "depth", "3");
-      set(part.object, "cache_linesize", "64");
-      set(part.object, "cache_associativity", "0");
-      set(part.object, "cache_type", "0");
       break;
     case kCoreLevel:
       if (!is_usable) return;
@@ -246,6 +241,19 @@ void HwlocCpus::add_cpus(const Part& core, const CpuSet& cpus) {
     const Part thread = add_object(parent.object, "PU", one);
     set(thread.object, "os_index", std::to_string(cpu));
   }
+}
+
+// hwloc knows five levels.
+HwlocCpus::Part HwlocCpus::add_cache(pugi::xml_node parent, const Cache& cache,
+                                     const CpuSet& cpus) {
+  const std::string level = std::to_string(std::clamp(cache.level, 1, 5));
+  Part part = add_object(parent, ("L" + level + "Cache").c_str(), cpus);
+  set(part.object, "cache_size", std::to_string(cache.bytes));
+  set(part.object, "depth", level);
+  set(part.object, "cache_linesize", "64");
+  set(part.object, "cache_associativity", "0");
+  set(part.object, "cache_type", "0");
+  return part;
 }
 
 HwlocCpus::Part HwlocCpus::add_object(pugi::xml_node parent, const char* type, const CpuSet& cpus) {

@@ -1,4 +1,4 @@
-// The part of hwloc's XML that is about CPUs and memory: Machine, Package, Group, L3Cache, Core, PU
+// The part of hwloc's XML that is about CPUs and memory: Machine, Package, Group, caches, Core, PU
 // and NUMANode, each with the sets that hwloc wants to be consistent.
 #pragma once
 
@@ -56,6 +56,7 @@ class HwlocCpus final {
   Part add_package(pugi::xml_node parent, const CpuSet& cpus, std::size_t place);
   void add_memory(pugi::xml_node parent, std::size_t node, const CpuSet& cpus);
   void add_cpus(const Part& core, const CpuSet& cpus);
+  Part add_cache(pugi::xml_node parent, const Cache& cache, const CpuSet& cpus);
   Part add_object(pugi::xml_node parent, const char* type, const CpuSet& cpus);
   void set_attributes(pugi::xml_node object, const CpuSet& cpus, const CpuSet& nodes) const;
   CpuSet nodes_of(const CpuSet& cpus) const;

@@ -171,12 +171,13 @@ std::vector<std::string> cpu_facts(const HostModel& host, const CpuSet& cpus) {
     }
     facts.push_back(std::move(text));
   }
-  std::map<std::uint64_t, std::size_t> caches;  // how many there are, by size
+  std::map<std::pair<int, std::uint64_t>, std::size_t> caches;  // how many, by level and size
   for (const Cache& cache : host.caches)
-    if (is_here(cache.cpus)) ++caches[cache.bytes];
-  for (const auto& [bytes, count] : caches) {
+    if (is_here(cache.cpus)) ++caches[{cache.level, cache.bytes}];
+  for (const auto& [kind, count] : caches) {
+    const auto& [level, bytes] = kind;
     std::string text = count > 1 ? std::to_string(count).append(" x ") : std::string();
-    text.append("L3");
+    text.append("L").append(std::to_string(level));
     if (bytes > 0) text.append(" ").append(bytes_text(bytes));
     facts.push_back(std::move(text));
   }

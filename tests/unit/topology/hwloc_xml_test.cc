@@ -45,7 +45,7 @@ TEST(HwlocXml, OfVersion1HasCachesByDepthAndNodesAboveSockets) {
   const CpuSet all = CpuSet::parse("0-4").value();
   EXPECT_EQ(host.packages, (std::vector<Package>{{4, all, "POWER"}}));
   EXPECT_EQ(host.numa_nodes, (std::vector<NumaNode>{{8, all, 4096, MemoryKind::kOrdinary}}));
-  EXPECT_EQ(host.caches, (std::vector<Cache>{{all, 512}}));
+  EXPECT_EQ(host.caches, (std::vector<Cache>{{all, 512, 2}}));
   EXPECT_EQ(host.cores, (std::vector<Core>{{all}}));
 }
 
@@ -82,8 +82,8 @@ TEST(HwlocXml, NamesTheLastLevelOfTheCpusCachesOnly) {
 <object type="L2Cache" cpuset="0x0" depth="2" cache_size="1" cache_type="0"/>
 <object type="L2Cache" cpuset="0xc" depth="2" cache_size="4" cache_type="0"/></object>)";
   const HostModel host = read_hwloc_text(machine(inside)).value();
-  EXPECT_EQ(host.caches, (std::vector<Cache>{{CpuSet::parse("0-1").value(), 1},
-                                             {CpuSet::parse("2-3").value(), 4}}));
+  EXPECT_EQ(host.caches, (std::vector<Cache>{{CpuSet::parse("0-1").value(), 1, 2},
+                                             {CpuSet::parse("2-3").value(), 4, 2}}));
   EXPECT_EQ(host.numa_nodes.size(), 1U);
 }
 

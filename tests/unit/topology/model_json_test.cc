@@ -177,6 +177,10 @@ TEST(ModelJson, RefusesPlacesThatLeadNowhere) {
               host.stated = {{.a = {DeviceKind::kGpu, 0}, .b = {DeviceKind::kNic, 2}}};
             }),
             "m.json: stated[0].b.place: 2 leads nowhere");
+  EXPECT_EQ(spoilt_model([](HostModel& host) { host.caches = {{.level = 0}}; }),
+            "m.json: caches[0].level: levels begin with 1");
+  EXPECT_EQ(spoilt_model([](HostModel& host) { host.caches = {{.level = 10}}; }),
+            "m.json: caches[0].level: 10 is out of range");
   EXPECT_EQ(spoilt_model([](HostModel& host) { host = HostModel(); }),
             "m.json: it names no CPU, no GPU and no NIC");
 }
