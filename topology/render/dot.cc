@@ -47,6 +47,7 @@ const char* id_of(Group::Kind kind) {
 }
 
 std::string id_of(const Group& group) {
+  if (group.place == kNone) return id_of(group.kind);
   return std::string(id_of(group.kind)).append("_").append(std::to_string(group.place));
 }
 
@@ -71,7 +72,7 @@ class DotWriter {
     line("graph host {");
     depth_ = 1;
     line("graph [label=" + label_text(label_of(host_, outline)) +
-         ", labelloc=t, fontname=\"sans-serif\", rankdir=TB];");
+         ", labelloc=t, fontname=\"sans-serif\", rankdir=TB, splines=line];");
     line("node [shape=box, style=filled, fontname=\"sans-serif\", fontsize=10];");
     for (const Group& inside : outline.inside) add(inside);
     add_links();
@@ -124,7 +125,7 @@ class DotWriter {
 
   void add_link(const std::string& from, const std::string& to, int count) {
     const std::string label = count > 0 ? ", label=\"x" + std::to_string(count) + "\"" : "";
-    line(from + " -- " + to + " [color=\"#2f855a\", penwidth=2, constraint=false" + label + "];");
+    line(from + " -- " + to + " [color=\"#2f855a\", penwidth=2" + label + "];");
   }
 
   // What links lead to and the tree of PCIe does not have.

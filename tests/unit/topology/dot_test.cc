@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/topology/many_hosts.h"
+#include "topology/model/finish.h"
 #include "topology/render/render.h"
 
 namespace paceline::topology {
@@ -17,7 +18,7 @@ TEST(Dot, HasClustersForNodesAndEdgesForPcie) {
   EXPECT_EQ(dot_text(finish(std::move(host), 0).value()),
             R"--(graph host {
   graph [label="small\n1 package\n1 NUMA node\n4 cores\n4 CPUs\n64 B\n2 GPUs\n1 NIC", )--"
-            R"--(labelloc=t, fontname="sans-serif", rankdir=TB];
+            R"--(labelloc=t, fontname="sans-serif", rankdir=TB, splines=line];
   node [shape=box, style=filled, fontname="sans-serif", fontsize=10];
   subgraph cluster_package_0 {
     label="package 0";
@@ -33,7 +34,7 @@ TEST(Dot, HasClustersForNodesAndEdgesForPcie) {
       bridge_1 -- nic_0;
     }
   }
-  gpu_0 -- gpu_1 [color="#2f855a", penwidth=2, constraint=false, label="x4"];
+  gpu_0 -- gpu_1 [color="#2f855a", penwidth=2, label="x4"];
 }
 )--");
 }
@@ -71,6 +72,13 @@ TEST(Dot, EveryStringIsEscaped) {
     EXPECT_FALSE(in_string);
     EXPECT_EQ(depth, 0);
   }
+}
+
+TEST(Dot, HasAClusterForWhatNobodyPlaced) {
+  HostModel host{.sources = {"a test"}};
+  host.gpus = {{.name = "GPU0"}};
+  EXPECT_NE(dot_text(finish(std::move(host), 0).value()).find("subgraph cluster_host {"),
+            std::string::npos);
 }
 
 }  // namespace
