@@ -43,6 +43,11 @@ struct Fact {
   bool operator==(const Fact& other) const { return value == other.value; }
 };
 
+template <class T>
+Fact<T> known(T value, SourceIndex source = 0) {
+  return {.value = std::move(value), .source = source};
+}
+
 /// Where on the host something is attached: what lies nearest.
 struct Place {
   CpuSet cpus;

@@ -100,8 +100,7 @@ struct Words<DeviceKind> {
 };
 template <>
 struct Words<PathKind> {
-  static constexpr std::array<std::string_view, 8> kAll = {"LOC", "NVL",  "PIX", "PXB",
-                                                           "PHB", "NODE", "SYS", "NET"};
+  static constexpr auto kAll = kPathWords;
 };
 
 template <>

@@ -1,6 +1,7 @@
 // What lies between two devices of a host, in the words of nvidia-smi and NCCL.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -19,7 +20,10 @@ enum class PathKind : std::uint8_t {
   kNet,   ///< NET: another host
 };
 
-/// "LOC", …, "NET".
+inline constexpr std::array<std::string_view, 8> kPathWords = {"LOC", "NVL",  "PIX", "PXB",
+                                                               "PHB", "NODE", "SYS", "NET"};
+
+/// One of them.
 std::string_view word_of(PathKind kind);
 /// Nothing where it is none of these words.
 std::optional<PathKind> parse_path_kind(std::string_view word);

@@ -102,16 +102,20 @@ std::vector<int> improve(const Ring& ring, std::size_t of, std::size_t count) {
   const auto taken = [&] {
     return std::vector<int>(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count));
   };
-  double cost = ring.cost(taken());
+  double outside = ring.outside(taken());
+  double cost = ring.inside(taken()) + outside;
   bool improved = true;
   while (improved) {
     improved = false;
     for (std::size_t i = 0; i < count; ++i) {
       for (std::size_t j = i + 1; j < of; ++j) {
         std::swap(all[i], all[j]);
-        const double changed = ring.cost(taken());
+        const bool is_same_set = j < count;
+        const double changed_outside = is_same_set ? outside : ring.outside(taken());
+        const double changed = ring.inside(taken()) + changed_outside;
         if (changed < cost - kRounding) {
           cost = changed;
+          outside = changed_outside;
           improved = true;
         } else {
           std::swap(all[i], all[j]);

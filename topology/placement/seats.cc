@@ -12,9 +12,9 @@
 namespace paceline::topology {
 namespace {
 
-int cores_in(const HostModel& host, const CpuSet& cpus) {
-  return static_cast<int>(std::ranges::count_if(
-      all_cores(host), [&](const CpuSet& core) { return core.has_any(cpus); }));
+int cores_in(const std::vector<CpuSet>& cores, const CpuSet& cpus) {
+  return static_cast<int>(
+      std::ranges::count_if(cores, [&](const CpuSet& core) { return core.has_any(cpus); }));
 }
 
 // What a rank is to be near to.
@@ -62,8 +62,9 @@ struct NodeShare {
 std::vector<NodeShare> usable_nodes(const HostModel& host, const SeatRequest& request,
                                     const CpuSet& allowed) {
   std::vector<NodeShare> nodes;
+  const std::vector<CpuSet> all = all_cores(host);
   for (const NumaNode& node : cpu_nodes(host)) {
-    const int cores = cores_in(host, node.cpus & allowed);
+    const int cores = cores_in(all, node.cpus & allowed);
     if (cores == 0) continue;
     nodes.push_back(
         {.node = node.number,
@@ -143,7 +144,8 @@ Result<std::vector<Seat>> seat_ranks(const HostModel& host, const SeatRequest& r
   const CpuSet allowed = request.cpus.is_empty() ? host.cpus : request.cpus & host.cpus;
   if (allowed.is_empty())
     return Status(Code::kUnavailable, Scope::kOperation, "no CPU is known that may be used");
-  if (const int cores = cores_in(host, allowed); request.cores_each * request.ranks > cores)
+  if (const int cores = cores_in(all_cores(host), allowed);
+      request.cores_each * request.ranks > cores)
     return too_few(request.cores_each * request.ranks, cores);
   const bool has_gpus = request.uses_gpus && !host.gpus.empty();
   const std::vector<Anchor> anchors =

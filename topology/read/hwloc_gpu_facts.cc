@@ -102,8 +102,7 @@ std::uint64_t memory_of_node(const HwlocTree& tree, const BusId& bus) {
 
 template <class T>
 Fact<T> fact(T value) {
-  if (value == T()) return {};
-  return {.value = std::move(value), .source = 0};
+  return value == T() ? Fact<T>() : known(std::move(value));
 }
 
 }  // namespace

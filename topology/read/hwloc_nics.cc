@@ -10,13 +10,13 @@
 #include <utility>
 
 #include "comm/base/text.h"
+#include "topology/model/pci_vendors.h"
 #include "topology/read/hwloc_cpus.h"
 
 namespace paceline::topology {
 namespace {
 
 constexpr std::size_t kMostNics = 4096;
-constexpr std::uint16_t kMellanox = 0x15b3, kIntel = 0x8086, kAmazon = 0x1d0f, kCray = 0x17db;
 constexpr std::uint16_t kEthernet = 0x0200, kInfinibandClass = 0x0207, kFabric = 0x0208;
 
 // The OS devices of one function.

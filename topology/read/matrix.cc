@@ -14,6 +14,7 @@
 #include "comm/base/text.h"
 #include "comm/base/try.h"
 #include "topology/model/finish.h"
+#include "topology/model/pci_vendors.h"
 #include "topology/read/doubt_list.h"
 #include "topology/read/matrix_grid.h"
 #include "topology/read/nic_name.h"
@@ -21,7 +22,6 @@
 namespace paceline::topology {
 namespace {
 
-constexpr std::uint16_t kNvidia = 0x10de, kAmd = 0x1002;
 constexpr int kMostLinks = 1024;
 
 struct Cell {

@@ -16,6 +16,7 @@
 #include "comm/base/try.h"
 #include "topology/model/finish.h"
 #include "topology/model/nccl_words.h"
+#include "topology/model/pci_vendors.h"
 #include "topology/model/pcie_link.h"
 #include "topology/read/doubt_list.h"
 #include "topology/read/nccl_links.h"
@@ -27,8 +28,6 @@ namespace {
 constexpr std::size_t kMostCpuElements = 1024, kMostPci = 65536, kMostGpus = 1024, kMostNics = 4096;
 constexpr std::uint64_t kMostNumber = 65535;     // of a NUMA node or a PCI ID
 constexpr std::uint64_t kMostMbit = 10'000'000;  // no port is that fast
-constexpr std::uint64_t kNvidia = 0x10de, kAmazon = 0x1d0f;
-constexpr std::uint64_t kAspeed = 0x1a03, kMatrox = 0x102b;  // the VGA of a BMC
 
 struct FoundGpu {
   Gpu gpu;
@@ -336,11 +335,6 @@ class Reader {
   }
 
   // ---- what is wrong
-
-  template <class T>
-  static Fact<T> known(T value) {
-    return {.value = std::move(value), .source = 0};
-  }
 
   // 0 where it is missing or empty, as NCCL leaves it where it could not read sysfs.
   Result<std::uint64_t> bounded(pugi::xml_node node, const char* attribute) {

@@ -102,11 +102,6 @@ class Nvml final {
   bool begun_ = false;
 };
 
-template <class T>
-Fact<T> said(T value) {
-  return {.value = std::move(value), .source = 0};
-}
-
 BusId bus_of(const PciInfo& info) {
   return {.domain = info.domain,
           .bus = static_cast<std::uint8_t>(info.bus),
@@ -117,21 +112,21 @@ template <class Call>
 Fact<std::string> text_of(Call call, Device device) {
   std::array<char, 96> text{};
   if (call(device, text.data(), static_cast<unsigned>(text.size() - 1)) != kSuccess) return {};
-  return said(printable(text.data()));
+  return known(printable(text.data()));
 }
 
 Gpu gpu_of(const Functions& calls, Device device, int number) {
   const std::string name = "nvml" + std::to_string(number);
   Gpu gpu{.number = number, .name = name, .names = {name}};
   if (PciInfo info{}; calls.pci(device, &info) == kSuccess) {
-    gpu.pci.bus = said(bus_of(info));
+    gpu.pci.bus = known(bus_of(info));
     gpu.pci.vendor = static_cast<std::uint16_t>(info.ids & 0xffff);
     gpu.pci.device = static_cast<std::uint16_t>(info.ids >> 16);
   }
   gpu.model = text_of(calls.name, device);
   gpu.uuid = text_of(calls.uuid, device);
   if (Memory memory{}; calls.memory(device, &memory) == kSuccess)
-    gpu.memory_bytes = said(std::uint64_t{memory.total});
+    gpu.memory_bytes = known(std::uint64_t{memory.total});
   return gpu;
 }
 
@@ -150,7 +145,7 @@ void add(HostModel& host, const GpuLink& link, std::uint64_t mb_per_s) {
   }
   host.links.push_back(link);
   host.links.back().count = 1;
-  host.links.back().mb_per_s = said(mb_per_s);
+  host.links.back().mb_per_s = known(mb_per_s);
 }
 
 // Links between two GPUs are told by both: they count where the other has the higher number.

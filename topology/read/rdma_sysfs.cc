@@ -21,11 +21,6 @@ namespace fs = std::filesystem;
 // Of a device that is not there for good.
 constexpr std::size_t kMostDevices = 1024, kMostPorts = 16, kMostGids = 256;
 
-template <class T>
-Fact<T> said(T value) {
-  return {.value = std::move(value), .source = 0};
-}
-
 std::vector<std::string> entries(const fs::path& folder, std::size_t most) {
   std::vector<std::string> names;
   std::error_code error;
@@ -117,24 +112,24 @@ Nic nic_of(const fs::path& device) {
   Nic nic{.name = device.filename().string(),
           .interfaces = entries(device / "device/net", kMostPorts),
           .has_rdma = true};
-  if (const auto bus = bus_of(device)) nic.pci.bus = said(*bus);
+  if (const auto bus = bus_of(device)) nic.pci.bus = known(*bus);
   if (const auto cpus = CpuSet::parse(line_of(device / "device/local_cpulist"));
       cpus && !cpus->is_empty())
-    nic.near = said(Place{.cpus = *cpus});
+    nic.near = known(Place{.cpus = *cpus});
   if (const auto node = parse_number<int>(line_of(device / "device/numa_node"));
       node && *node >= 0) {
     Place place = nic.near.value.value_or(Place{});
     place.numa_nodes = {*node};
-    nic.near = said(place);
+    nic.near = known(place);
   }
-  if (std::string guid = line_of(device / "node_guid"); !guid.empty()) nic.guid = said(guid);
+  if (std::string guid = line_of(device / "node_guid"); !guid.empty()) nic.guid = known(guid);
   const std::optional<Port> port = best_port(device);
   if (!port) return nic;
   nic.port = port->number;
   nic.kind = kind_of(nic.name, port->is_ethernet);
-  nic.is_up = said(port->is_up);
-  if (port->rate_mbit != 0) nic.rate_mbit = said(port->rate_mbit);
-  if (port->gid) nic.gid = said(*port->gid);
+  nic.is_up = known(port->is_up);
+  if (port->rate_mbit != 0) nic.rate_mbit = known(port->rate_mbit);
+  if (port->gid) nic.gid = known(*port->gid);
   return nic;
 }
 

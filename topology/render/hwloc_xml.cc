@@ -15,6 +15,7 @@
 #include <pugixml.hpp>
 
 #include "comm/base/text.h"
+#include "topology/model/pci_vendors.h"
 #include "topology/render/hwloc_cpus.h"
 #include "topology/render/hwloc_links.h"
 #include "topology/render/outline.h"
@@ -27,7 +28,6 @@ namespace {
 // Of OS devices in hwloc's version 2 (enum hwloc_obj_osdev_type_e).
 enum class OsDevice : int { kGpu = 1, kNetwork = 2, kOpenFabrics = 3, kCoProcessor = 5 };
 
-constexpr std::uint16_t kAmd = 0x1002, kIntel = 0x8086;
 constexpr unsigned k3dController = 0x0302, kEthernet = 0x0200, kInfiniband = 0x0207,
                    kFabric = 0x0208;
 

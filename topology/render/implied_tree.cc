@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "topology/model/pci_vendors.h"
+
 namespace paceline::topology {
 namespace {
 
@@ -125,7 +127,6 @@ class TreeMaker {
 };
 
 LinkKind kind_of_links(const HostModel& host) {
-  constexpr std::uint16_t kAmd = 0x1002;
   const bool is_amd =
       std::ranges::any_of(host.gpus, [](const Gpu& gpu) { return gpu.pci.vendor == kAmd; });
   return is_amd ? LinkKind::kXgmi : LinkKind::kNvlink;

@@ -1,7 +1,6 @@
 #include "topology/render/labels.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -10,6 +9,7 @@
 #include <utility>
 
 #include "comm/base/text.h"
+#include "topology/model/model_fields.h"
 #include "topology/render/plain_text.h"
 
 namespace paceline::topology {
@@ -18,9 +18,8 @@ namespace {
 std::size_t at(int place) { return static_cast<std::size_t>(place); }
 
 std::string_view word_of(NicKind kind) {
-  constexpr std::array<std::string_view, 7> kWords = {
-      "", "Ethernet", "InfiniBand", "RoCE", "Omni-Path", "Slingshot", "EFA"};
-  return kWords[static_cast<std::size_t>(kind)];
+  if (kind == NicKind::kUnknown) return "";
+  return Words<NicKind>::kAll[static_cast<std::size_t>(kind)];
 }
 
 std::string cpus_text(const CpuSet& cpus) {

@@ -19,6 +19,7 @@
 
 #include "comm/base/text.h"
 #include "topology/model/nccl_words.h"
+#include "topology/model/pci_vendors.h"
 #include "topology/model/pcie_link.h"
 #include "topology/render/implied_tree.h"
 #include "topology/render/plain_text.h"
@@ -28,7 +29,6 @@
 namespace paceline::topology {
 namespace {
 
-constexpr std::uint16_t kAmd = 0x1002;
 constexpr std::size_t kMostLetters = 254;
 // What NCCL itself writes for an end of a link that it cannot see.
 constexpr std::string_view kUnseen = "fffffff:ffff:ff";

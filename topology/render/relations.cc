@@ -1,7 +1,6 @@
 #include "topology/render/relations.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <map>
 #include <optional>
@@ -10,6 +9,7 @@
 #include <utility>
 
 #include "comm/base/text.h"
+#include "topology/model/model_fields.h"
 #include "topology/path/path.h"
 #include "topology/placement/nic_choice.h"
 #include "topology/render/labels.h"
@@ -24,8 +24,7 @@ constexpr std::size_t kMostPairs = 128;
 constexpr std::size_t kMostNics = 2;
 
 std::string_view word_of(LinkKind kind) {
-  constexpr std::array<std::string_view, 3> kWords = {"NVLink", "XGMI", "Xe Link"};
-  return kWords[static_cast<std::size_t>(kind)];
+  return Words<LinkKind>::kAll[static_cast<std::size_t>(kind)];
 }
 
 // Links that a heading is the same for: what they are, where they end, how many side by side.

@@ -7,11 +7,6 @@
 
 namespace paceline::topology {
 
-template <class T>
-Fact<T> known(T value) {
-  return {.value = std::move(value), .source = 0};
-}
-
 inline Place place_of(const char* cpus, int node) {
   return {.cpus = CpuSet::parse(cpus).value(), .numa_nodes = {node}};
 }
