@@ -1,0 +1,33 @@
+// A described cluster, for plans without the machines themselves.
+//
+//   {"paceline_cluster": 1,
+//    "machines": {"gpu8": {...what topo --format json writes...}, "old": "file-beside-this.xml"},
+//    "hosts": [{"name": "node[0001-1024]", "machine": "gpu8", "slots": 8, "cpus": "0-31"}],
+//    "network": {"mb_per_s": 25000, "latency_us": 5},
+//    "ways": [{"from": "node0001", "to": "node0002", "mb_per_s": 12500, "latency_us": 9}]}
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <paceline/status.h>
+
+#include "topology/cluster/cluster.h"
+#include "topology/read/named_text.h"
+
+namespace paceline::topology {
+
+struct DescribedCluster {
+  Cluster cluster;
+  std::vector<std::optional<int>> slots;  ///< by host, where the file says
+};
+
+/// Reads the machine of a file that the description names.
+using MachineReader = std::function<Result<HostModel>(const std::string& path)>;
+
+/// An error names file, place and reason.
+Result<DescribedCluster> read_cluster(const NamedText& file, const MachineReader& read_machine);
+
+}  // namespace paceline::topology
