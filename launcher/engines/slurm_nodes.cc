@@ -5,9 +5,9 @@
 #include <optional>
 #include <utility>
 
+#include "comm/base/host_range.h"
 #include "comm/base/text.h"
 #include "comm/base/try.h"
-#include "launcher/options/host_range.h"
 
 namespace paceline::launcher {
 namespace {

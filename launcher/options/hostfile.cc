@@ -7,15 +7,14 @@
 
 #include <arpa/inet.h>
 
+#include "comm/base/host_range.h"
 #include "comm/base/text.h"
 #include "comm/base/try.h"
-#include "launcher/options/host_range.h"
 #include "launcher/options/option_values.h"
 
 namespace paceline::launcher {
 namespace {
 
-constexpr std::size_t kMaxNameBytes = 253;  // of a domain name, RFC 1035
 constexpr std::string_view kBlank = " \t\r\v\f";
 constexpr std::string_view kNameLetters =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
@@ -39,7 +38,7 @@ Result<int> parse_slots(std::string_view text) {
 }
 
 bool is_name(std::string_view name) {
-  return !name.empty() && name.size() <= kMaxNameBytes && name.front() != '-' &&
+  return !name.empty() && name.size() <= kMostHostNameBytes && name.front() != '-' &&
          name.find_first_not_of(kNameLetters) == std::string_view::npos;
 }
 
@@ -49,7 +48,7 @@ bool is_address6(std::string_view text) {
   const std::size_t zone = std::min(text.find('%'), text.size());
   if (zone < text.size() && !is_name(text.substr(zone + 1))) return false;
   const std::string number(text.substr(0, zone));
-  return text.size() <= kMaxNameBytes && number.find('\0') == number.npos &&
+  return text.size() <= kMostHostNameBytes && number.find('\0') == number.npos &&
          ::inet_pton(AF_INET6, number.c_str(), &address) == 1;
 }
 
