@@ -1,14 +1,16 @@
 #include "topology/read/model_json.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -19,12 +21,15 @@
 #include "topology/model/finish.h"
 #include "topology/model/model_fields.h"
 #include "topology/read/json_text.h"
+#include "topology/read/json_value.h"
 #include "topology/read/model_places.h"
 
 namespace paceline::topology {
 namespace {
 
 using nlohmann::json;
+
+constexpr std::string_view kVersionKey = "version";
 
 // How many of what the list may have.
 template <class T>
@@ -50,174 +55,109 @@ struct IsFact<Fact<T>> : std::true_type {};
 // Each read() takes one type off the document, or says what is wrong with what is there.
 class Reader {
  public:
-  Reader(const std::string& file, std::size_t sources) : file_(file), sources_(sources) {}
-
-  Status read(const json& from, const JsonPath& at, std::string& into) const {
-    if (!from.is_string()) return wrong(at, "it should be a text");
-    into = from.get_ref<const std::string&>();
-    return {};
-  }
-
-  Status read(const json& from, const JsonPath& at, bool& into) const {
-    if (!from.is_boolean()) return wrong(at, "it should be true or false");
-    into = from.get<bool>();
-    return {};
-  }
-
-  Status read(const json& from, const JsonPath& at, std::uint64_t& into) const {
-    if (!from.is_number_integer()) return wrong(at, "it should be a whole number");
-    if (!from.is_number_unsigned()) return wrong(at, from.dump() + " is out of range");
-    into = from.get<std::uint64_t>();
-    return {};
-  }
-
-  Status read(const json& from, const JsonPath& at, int& into) const {
-    std::uint64_t number = 0;
-    PACELINE_TRY(read(from, at, number));
-    if (number > std::uint64_t{std::numeric_limits<int>::max()})
-      return wrong(at, from.dump() + " is out of range");
-    into = static_cast<int>(number);
-    return {};
-  }
+  explicit Reader(std::size_t sources) : sources_(sources) {}
 
   // PCI IDs: 0x10de.
-  Status read(const json& from, const JsonPath& at, std::uint16_t& into) const {
+  Status read(const JsonValue& from, std::uint16_t& into) const {
     std::string text;
-    PACELINE_TRY(read(from, at, text));
+    PACELINE_TRY(read_value(from, text));
     const char* const end = text.data() + text.size();
     const bool begins = text.starts_with("0x") && text.size() == 6;
     const auto [stop, error] = std::from_chars(text.data() + (begins ? 2 : 0), end, into, 16);
     if (begins && error == std::errc() && stop == end) return {};
-    return wrong(at, quoted(text) + " is no PCI ID like 0x10de");
+    return from.wrong(in_quotes(text) + " is no PCI ID like 0x10de");
   }
 
-  Status read(const json& from, const JsonPath& at, CpuSet& into) const {
-    return parse(from, at, into, CpuSet::parse, " is no list of CPUs");
-  }
-  Status read(const json& from, const JsonPath& at, BusId& into) const {
-    return parse(from, at, into, parse_bus_id, " is no PCI address");
-  }
+  template <class T>
+  requires requires(const JsonValue& from, T& into) { read_value(from, into); }
+  Status read(const JsonValue& from, T& into) const { return read_value(from, into); }
 
   template <HasWords T>
-  Status read(const json& from, const JsonPath& at, T& into) const {
+  Status read(const JsonValue& from, T& into) const {
     std::string text;
-    PACELINE_TRY(read(from, at, text));
+    PACELINE_TRY(read_value(from, text));
     const auto& words = Words<T>::kAll;
     const auto found = std::ranges::find(words, text);
     into = static_cast<T>(found - words.begin());
     if (found != words.end()) return {};
     const std::vector<std::string> all(words.begin(), words.end());
-    return wrong(at, quoted(text) + " is none of " + list_text(all));
+    return from.wrong(in_quotes(text) + " is none of " + list_text(all));
   }
 
   template <class T>
-  Status read(const json& from, const JsonPath& at, std::vector<T>& into) const {
-    if (!from.is_array()) return wrong(at, "it should be a list");
-    if (from.size() > kMost<T>)
-      return wrong(at, "it has " + std::to_string(from.size()) + " entries, at most " +
-                           std::to_string(kMost<T>) + " are read");
+  Status read(const JsonValue& from, std::vector<T>& into) const {
+    PACELINE_TRY(check_list(from, kMost<T>));
     into.resize(from.size());
-    for (std::size_t i = 0; i < into.size(); ++i) PACELINE_TRY(read(from[i], at / i, into[i]));
+    for (std::size_t i = 0; i < into.size(); ++i) PACELINE_TRY(read(from / i, into[i]));
     return {};
   }
 
   template <class T>
-  Status read(const json& from, const JsonPath& at, Fact<T>& into) const {
-    PACELINE_TRY(check_keys(from, at, std::array<std::string_view, 2>{"value", "from"}));
-    PACELINE_TRY(read_member(from, at, "value", into.value.emplace()));
-    return read_source(from, at, into.source);
+  Status read(const JsonValue& from, Fact<T>& into) const {
+    PACELINE_TRY(check_keys(from, std::array<std::string_view, 2>{"value", "from"}));
+    PACELINE_TRY(read(from / "value", into.value.emplace()));
+    return read_source(from, into.source);
   }
 
   template <HasFields T>
-  Status read(const json& from, const JsonPath& at, T& into) const {
-    const auto keys =
-        std::apply([](const auto&... field) { return std::array{field.key...}; }, fields_of<T>());
-    PACELINE_TRY(check_keys(from, at, keys));
+  Status read(const JsonValue& from, T& into) const {
+    PACELINE_TRY(check_keys(from, keys_of<T>()));
     Status status;
     std::apply(
         [&](const auto&... field) {
-          (void)((status = read_field(from, at, field, into), status.ok()) && ...);
+          (void)((status = read_field(from, field, into), status.ok()) && ...);
         },
         fields_of<T>());
     return status;
   }
 
-  Status wrong(const JsonPath& at, const std::string& reason) const {
-    const std::string where = at.text();
-    return unreadable(file_, 0,
-                      where.empty() ? reason : std::string(where).append(": ").append(reason));
-  }
-
  private:
-  static std::string quoted(const std::string& text) {
-    return std::string("\"").append(printable(text)).append("\"");
-  }
-
-  template <class T, class Parse>
-  Status parse(const json& from, const JsonPath& at, T& into, Parse parse_text,
-               const char* reason) const {
-    std::string text;
-    PACELINE_TRY(read(from, at, text));
-    auto parsed = parse_text(text);
-    if (!parsed) return wrong(at, quoted(text) + reason);
-    into = std::move(*parsed);
-    return {};
-  }
-
-  // A key that nobody knows is a mistake in one that somebody does.
-  Status check_keys(const json& from, const JsonPath& at,
-                    std::span<const std::string_view> keys) const {
-    if (!from.is_object()) return wrong(at, "it should be an object");
-    for (const auto& [key, value] : from.items())
-      if (std::ranges::find(keys, key) == keys.end())
-        return wrong(at / std::string_view(key), "there is no such key");
-    return {};
-  }
-
+  // Those of a machine have its version beside them, which is checked before all else.
   template <class T>
-  Status read_member(const json& from, const JsonPath& at, std::string_view key, T& into) const {
-    const auto found = from.find(std::string(key));
-    if (found == from.end()) return wrong(at / key, "it is missing");
-    return read(*found, at / key, into);
+  static auto keys_of() {
+    return std::apply(
+        [](const auto&... field) {
+          if constexpr (std::same_as<T, HostModel>)
+            return std::array{kVersionKey, field.key...};
+          else
+            return std::array{field.key...};
+        },
+        fields_of<T>());
   }
 
   template <class T, class Member>
-  Status read_field(const json& from, const JsonPath& at, const Field<T, Member>& field,
-                    T& into) const {
+  Status read_field(const JsonValue& from, const Field<T, Member>& field, T& into) const {
     if constexpr (IsFact<Member>::value)
-      if (!from.contains(std::string(field.key))) return {};
+      if (!(from / field.key).is_there()) return {};
     if constexpr (std::same_as<T, Doubt> && std::same_as<Member, int>)
-      return read_source(from, at, into.*field.member);
+      return read_source(from, into.*field.member);
     if constexpr (std::same_as<Member, int>)
-      if (field.is_place) return read_place(from, at, field.key, into.*field.member);
-    return read_member(from, at, field.key, into.*field.member);
+      if (field.is_place) return read_place(from / field.key, into.*field.member);
+    return read(from / field.key, into.*field.member);
   }
 
-  Status read_place(const json& from, const JsonPath& at, std::string_view key, int& into) const {
+  static Status read_place(const JsonValue& from, int& into) {
     into = kNone;
-    const auto found = from.find(std::string(key));
-    if (found != from.end() && found->is_null()) return {};
-    return read_member(from, at, key, into);
+    return from.is_null() ? Status() : read_value(from, into);
   }
 
-  Status read_source(const json& from, const JsonPath& at, SourceIndex& into) const {
-    PACELINE_TRY(read_place(from, at, "from", into));
+  Status read_source(const JsonValue& from, SourceIndex& into) const {
+    const JsonValue source = from / "from";
+    PACELINE_TRY(read_place(source, into));
     if (into == kNobody || static_cast<std::size_t>(into) < sources_) return {};
-    return wrong(at / "from", "there is no source " + std::to_string(into));
+    return source.wrong("there is no source " + std::to_string(into));
   }
 
-  const std::string& file_;
   const std::size_t sources_;
 };
 
-Status check_version(const json& document, const Reader& reader) {
-  const JsonPath top;
-  if (!document.is_object()) return reader.wrong(top, "it should be an object");
-  const auto version = document.find("version");
-  if (version == document.end()) return reader.wrong(top / "version", "it is missing");
+Status check_version(const JsonValue& document) {
+  if (!(*document).is_object()) return document.wrong("it should be an object");
+  const JsonValue version = document / kVersionKey;
+  if (!version.is_there()) return version.wrong("it is missing");
   if (*version == kModelVersion) return {};
-  return reader.wrong(top / "version", "it should be " + std::to_string(kModelVersion) +
-                                           ", the only one that is known");
+  return version.wrong("it should be " + std::to_string(kModelVersion) +
+                       ", the only one that is known");
 }
 
 // Those doubts that finishing finds again are told already.
@@ -233,21 +173,21 @@ void drop_repeated_doubts(std::vector<Doubt>& doubts, std::size_t told) {
 
 }  // namespace
 
-Result<HostModel> read_model_json(const NamedText& file) {
-  PACELINE_TRY_ASSIGN(json document, parse_json(file));
-  const std::size_t sources =
-      document.is_object() && document.contains("sources") ? document["sources"].size() : 0;
-  const Reader reader(file.name, sources);
-  PACELINE_TRY(check_version(document, reader));
-  document.erase("version");
+Result<HostModel> read_model_value(const JsonValue& document) {
+  PACELINE_TRY(check_version(document));
   HostModel host;
-  PACELINE_TRY(reader.read(document, JsonPath(), host));
-  PACELINE_TRY(check_places(file.name, host));
+  PACELINE_TRY(Reader((document / "sources").size()).read(document, host));
+  PACELINE_TRY(check_places(document, host));
   const std::size_t told = host.doubts.size();
   auto finished = finish(std::move(host), kNobody);
-  if (!finished.ok()) return unreadable(file.name, 0, finished.status().text());
+  if (!finished.ok()) return document.wrong(finished.status().text());
   drop_repeated_doubts(finished->doubts, told);
   return finished;
+}
+
+Result<HostModel> read_model_json(const NamedText& file) {
+  PACELINE_TRY_ASSIGN(const json document, parse_json(file));
+  return read_model_value(JsonValue(file.name, document));
 }
 
 }  // namespace paceline::topology

@@ -8,7 +8,11 @@
 
 namespace paceline::topology {
 
+class JsonValue;
+
 /// An error names file, line and reason. What is odd but usable stands among the model's doubts.
 Result<HostModel> read_model_json(const NamedText& file);
+/// The same of a machine that stands within another document; an error names its place there.
+Result<HostModel> read_model_value(const JsonValue& document);
 
 }  // namespace paceline::topology

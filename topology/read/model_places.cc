@@ -1,6 +1,7 @@
 #include "topology/read/model_places.h"
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -20,14 +21,15 @@ constexpr int kMostLevels = 9;
 
 class PlaceCheck {
  public:
-  PlaceCheck(const std::string& file, const HostModel& host) : file_(file), host_(host) {}
+  PlaceCheck(const JsonValue& top, const HostModel& host)
+      : file_(top.file()), top_(top.path()), host_(host) {}
 
   Status check() const {
     PACELINE_TRY(check_bridges());
     PACELINE_TRY(check_devices());
     for (std::size_t i = 0; i < host_.links.size(); ++i) PACELINE_TRY(check_link(i));
     for (std::size_t i = 0; i < host_.stated.size(); ++i) PACELINE_TRY(check_stated(i));
-    const JsonPath top, nodes = top / "numa_nodes", caches = top / "caches";
+    const JsonPath nodes = top_ / "numa_nodes", caches = top_ / "caches";
     for (std::size_t i = 0; i < host_.caches.size(); ++i) {
       PACELINE_TRY(at_most(caches / i, "level", host_.caches[i].level, kMostLevels));
       if (host_.caches[i].level < 1) return wrong(caches / i / "level", "levels begin with 1");
@@ -55,7 +57,7 @@ class PlaceCheck {
   }
 
   Status check_bridges() const {
-    const JsonPath top, list = top / "bridges";
+    const JsonPath list = top_ / "bridges";
     std::vector<int> above(host_.bridges.size());  // how many bridges are above each
     for (std::size_t i = 0; i < host_.bridges.size(); ++i) {
       const Bridge& bridge = host_.bridges[i];
@@ -76,7 +78,7 @@ class PlaceCheck {
   }
 
   Status check_devices() const {
-    const JsonPath top, gpus = top / "gpus", nics = top / "nics";
+    const JsonPath gpus = top_ / "gpus", nics = top_ / "nics";
     for (std::size_t i = 0; i < host_.gpus.size(); ++i) {
       const Gpu& gpu = host_.gpus[i];
       PACELINE_TRY(check_pci(gpus / i, gpu.pci));
@@ -95,7 +97,7 @@ class PlaceCheck {
 
   Status check_link(std::size_t i) const {
     const GpuLink& link = host_.links[i];
-    const JsonPath top, list = top / "links", at = list / i;
+    const JsonPath list = top_ / "links", at = list / i;
     PACELINE_TRY(leads(at, "gpu", link.gpu, host_.gpus.size()));
     PACELINE_TRY(at_most(at, "count", link.count, kMostLinks));
     if (link.end == LinkEnd::kSwitch)
@@ -106,7 +108,7 @@ class PlaceCheck {
 
   Status check_stated(std::size_t i) const {
     const StatedPath& path = host_.stated[i];
-    const JsonPath top, list = top / "stated", at = list / i;
+    const JsonPath list = top_ / "stated", at = list / i;
     PACELINE_TRY(at_most(at, "links", path.links, kMostLinks));
     PACELINE_TRY(check_device(at / "a", path.a));
     return check_device(at / "b", path.b);
@@ -118,13 +120,14 @@ class PlaceCheck {
   }
 
   const std::string& file_;
+  const JsonPath& top_;
   const HostModel& host_;
 };
 
 }  // namespace
 
-Status check_places(const std::string& file, const HostModel& host) {
-  return PlaceCheck(file, host).check();
+Status check_places(const JsonValue& top, const HostModel& host) {
+  return PlaceCheck(top, host).check();
 }
 
 }  // namespace paceline::topology

@@ -120,10 +120,13 @@ TEST(ModelJson, RefusesVersionsThatItDoesNotKnow) {
 }
 
 TEST(ModelJson, RefusesKeysThatNobodyKnowsAndMissesThoseThatAreGone) {
-  EXPECT_EQ(spoilt("\"product\"", "\"produkt\""), "m.json: produkt: there is no such key");
+  EXPECT_EQ(spoilt("\"product\"", "\"produkt\""),
+            "m.json: produkt: there is no such key; there is version, name, product, architecture, "
+            "sources, doubts, cpus, withheld, packages, numa_nodes, caches, cores, bridges, gpus, "
+            "nics, links and stated");
   EXPECT_EQ(spoilt("\"parts\": 1,", ""), "m.json: gpus[0].parts: it is missing");
   EXPECT_EQ(spoilt("\"from\": 0", "\"form\": 0"),
-            "m.json: bridges[0].near.form: there is no such key");
+            "m.json: bridges[0].near.form: there is no such key; there is value and from");
   EXPECT_EQ(spoilt("\"value\": \"0000:02:00.0\",", ""),
             "m.json: bridges[1].bus.value: it is missing");
 }

@@ -1,0 +1,132 @@
+#include "topology/read/json_value.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "comm/base/text.h"
+#include "comm/base/try.h"
+#include "topology/read/named_text.h"
+
+namespace paceline::topology {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMostQuotedBytes = 128;
+
+Status check_there(const JsonValue& from) {
+  return from.is_there() ? Status() : from.wrong("it is missing");
+}
+
+template <class T, class Parse>
+Status parse(const JsonValue& from, T& into, Parse parse_text, const char* reason) {
+  std::string text;
+  PACELINE_TRY(read_value(from, text));
+  auto parsed = parse_text(text);
+  if (!parsed) return from.wrong(in_quotes(text) + reason);
+  into = std::move(*parsed);
+  return {};
+}
+
+}  // namespace
+
+std::size_t JsonValue::size() const {
+  return is_there() && json_->is_structured() ? json_->size() : 0;
+}
+
+JsonValue JsonValue::operator/(std::string_view key) const& {
+  const json* found = nullptr;
+  if (is_there() && json_->is_object())
+    if (const auto at = json_->find(std::string(key)); at != json_->end()) found = &*at;
+  return {file_, found, path_ / key};
+}
+
+JsonValue JsonValue::operator/(std::size_t index) const& {
+  return {file_, &(*json_)[index], path_ / index};
+}
+
+Status JsonValue::wrong(const std::string& reason) const {
+  const std::string where = path_.text();
+  return unreadable(*file_, 0,
+                    where.empty() ? reason : std::string(where).append(": ").append(reason));
+}
+
+Status read_value(const JsonValue& from, std::string& into) {
+  PACELINE_TRY(check_there(from));
+  if (!(*from).is_string()) return from.wrong("it should be a text");
+  into = (*from).get_ref<const std::string&>();
+  return {};
+}
+
+Status read_value(const JsonValue& from, bool& into) {
+  PACELINE_TRY(check_there(from));
+  if (!(*from).is_boolean()) return from.wrong("it should be true or false");
+  into = (*from).get<bool>();
+  return {};
+}
+
+Status read_value(const JsonValue& from, std::uint64_t& into) {
+  PACELINE_TRY(check_there(from));
+  if (!(*from).is_number_integer()) return from.wrong("it should be a whole number");
+  if (!(*from).is_number_unsigned()) return from.wrong((*from).dump() + " is out of range");
+  into = (*from).get<std::uint64_t>();
+  return {};
+}
+
+Status read_value(const JsonValue& from, int& into) {
+  std::uint64_t number = 0;
+  PACELINE_TRY(read_value(from, number));
+  if (number > std::uint64_t{std::numeric_limits<int>::max()})
+    return from.wrong((*from).dump() + " is out of range");
+  into = static_cast<int>(number);
+  return {};
+}
+
+Status read_value(const JsonValue& from, double& into) {
+  PACELINE_TRY(check_there(from));
+  if (!(*from).is_number()) return from.wrong("it should be a number");
+  const auto number = (*from).get<double>();
+  if (!std::isfinite(number) || number < 0)
+    return from.wrong((*from).dump() + " is out of range: it should be 0 or more");
+  into = number;
+  return {};
+}
+
+Status read_value(const JsonValue& from, CpuSet& into) {
+  return parse(from, into, CpuSet::parse, " is no list of CPUs");
+}
+
+Status read_value(const JsonValue& from, BusId& into) {
+  return parse(from, into, parse_bus_id, " is no PCI address");
+}
+
+Status check_keys(const JsonValue& from, std::span<const std::string_view> keys) {
+  PACELINE_TRY(check_there(from));
+  if (!(*from).is_object()) return from.wrong("it should be an object");
+  for (const auto& [key, value] : (*from).items()) {
+    if (std::ranges::find(keys, key) != keys.end()) continue;
+    const std::vector<std::string> all(keys.begin(), keys.end());
+    return (from / std::string_view(key)).wrong("there is no such key; there is " + list_text(all));
+  }
+  return {};
+}
+
+Status check_list(const JsonValue& from, std::size_t most) {
+  PACELINE_TRY(check_there(from));
+  if (!(*from).is_array()) return from.wrong("it should be a list");
+  if (from.size() <= most) return {};
+  return from.wrong("it has " + std::to_string(from.size()) + " entries, at most " +
+                    std::to_string(most) + " are read");
+}
+
+std::string in_quotes(std::string_view text) {
+  const bool is_long = text.size() > kMostQuotedBytes;
+  std::string shown = printable(text.substr(0, kMostQuotedBytes));
+  return "\"" + shown.append(is_long ? "…" : "") + "\"";
+}
+
+}  // namespace paceline::topology
