@@ -4,7 +4,8 @@
 //    "machines": {"gpu8": {...what topo --format json writes...}, "old": "file-beside-this.xml"},
 //    "hosts": [{"name": "node[0001-1024]", "machine": "gpu8", "slots": 8, "cpus": "0-31"}],
 //    "network": {"mb_per_s": 25000, "latency_us": 5},
-//    "ways": [{"from": "node0001", "to": "node0002", "mb_per_s": 12500, "latency_us": 9}]}
+//    "ways": [{"from": "node0001", "to": "node0002", "mb_per_s": 12500, "latency_us": 9,
+//              "both_ways": true}]}
 #pragma once
 
 #include <functional>
@@ -24,10 +25,12 @@ struct DescribedCluster {
   std::vector<std::optional<int>> slots;  ///< by host, where the file says
 };
 
-/// Reads the machine of a file that the description names.
+/// Reads the machine of a file that the description names, relative to the description's folder.
 using MachineReader = std::function<Result<HostModel>(const std::string& path)>;
 
-/// An error names file, place and reason.
+/// Machines come in the order of their names, hosts in that of the file. An error names file, place
+/// and reason. Nothing but machines and hosts has to be there, and a host's machine where there are
+/// several.
 Result<DescribedCluster> read_cluster(const NamedText& file, const MachineReader& read_machine);
 
 }  // namespace paceline::topology

@@ -14,6 +14,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr std::size_t kMostKeyBytes = 128;  // in an error
+
 std::size_t line_at(std::string_view text, std::size_t offset) {
   const std::string_view before = text.substr(0, std::min(offset, text.size()));
   return static_cast<std::size_t>(std::ranges::count(before, '\n')) + 1;
@@ -65,7 +67,9 @@ Result<json> parse_json(const NamedText& file) {
       return true;
     });
     if (!keys.twice()) return document;
-    return unreadable(file.name, 0, "the key " + printable(*keys.twice()) + " is there twice");
+    return unreadable(
+        file.name, 0,
+        "the key " + printable(keys.twice()->substr(0, kMostKeyBytes)) + " is there twice");
   } catch (const json::parse_error& error) {
     const bool at_end = error.byte > file.text.size();
     return unreadable(file.name,
@@ -80,7 +84,7 @@ std::string JsonPath::text() const {
   if (before == nullptr) return "";
   std::string all = before->text();
   if (key.empty()) return all.append("[").append(std::to_string(index)).append("]");
-  return all.append(all.empty() ? "" : ".").append(printable(key));
+  return all.append(all.empty() ? "" : ".").append(printable(key.substr(0, kMostKeyBytes)));
 }
 
 }  // namespace paceline::topology

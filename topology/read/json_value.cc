@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMostQuotedBytes = 128;
+constexpr std::size_t kMostShownBytes = 128;
 
 Status check_there(const JsonValue& from) {
   return from.is_there() ? Status() : from.wrong("it is missing");
@@ -123,10 +123,13 @@ Status check_list(const JsonValue& from, std::size_t most) {
                     std::to_string(most) + " are read");
 }
 
+std::string shown(std::string_view text) {
+  const bool is_long = text.size() > kMostShownBytes;
+  return printable(text.substr(0, kMostShownBytes)).append(is_long ? "…" : "");
+}
+
 std::string in_quotes(std::string_view text) {
-  const bool is_long = text.size() > kMostQuotedBytes;
-  std::string shown = printable(text.substr(0, kMostQuotedBytes));
-  return "\"" + shown.append(is_long ? "…" : "") + "\"";
+  return std::string("\"").append(shown(text)).append("\"");
 }
 
 }  // namespace paceline::topology

@@ -79,7 +79,8 @@ Status check_keys(const JsonValue& from, std::span<const std::string_view> keys)
 /// It is a list of at most `most`.
 Status check_list(const JsonValue& from, std::size_t most);
 
-/// "text", cut, and without what could disturb a terminal.
+/// What a stranger wrote, cut, and without what could disturb a terminal.
+std::string shown(std::string_view text);
 std::string in_quotes(std::string_view text);
 
 }  // namespace paceline::topology
