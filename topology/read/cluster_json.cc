@@ -25,7 +25,6 @@ using nlohmann::json;
 constexpr int kVersion = 1;
 constexpr std::size_t kMostMachines = 4096;
 constexpr std::size_t kMostWays = std::size_t{1} << 20;
-constexpr std::size_t kMostNamed = 8;  // in an error that lists what there is
 constexpr int kMostSlots = 65536;
 
 constexpr std::array<std::string_view, 5> kTopKeys = {"paceline_cluster", "machines", "hosts",
@@ -34,18 +33,6 @@ constexpr std::array<std::string_view, 4> kHostKeys = {"name", "machine", "slots
 constexpr std::array<std::string_view, 2> kNetworkKeys = {"mb_per_s", "latency_us"};
 constexpr std::array<std::string_view, 5> kWayKeys = {"from", "to", "mb_per_s", "latency_us",
                                                       "both_ways"};
-
-// `name` among `places`, or what there is instead.
-Result<int> find_place(const JsonValue& from, const std::map<std::string, int>& places,
-                       const char* what) {
-  std::string name;
-  PACELINE_TRY(read_value(from, name));
-  if (const auto found = places.find(name); found != places.end()) return found->second;
-  std::vector<std::string> known;
-  for (const auto& [other, place] : places) known.push_back(shown(other));
-  return from.wrong(std::string("there is no ").append(what).append(" ").append(in_quotes(name)) +
-                    "; there is: " + list_text(known, kMostNamed));
-}
 
 bool is_host_name(const std::string& name) {
   return !name.empty() && name.size() <= kMostHostNameBytes && name.front() != '-' &&
@@ -141,8 +128,7 @@ class ClusterReader {
 
   Status read_host_machine(const JsonValue& machine, int& into) const {
     if (!machine.is_there() && machines_.size() == 1) return {};
-    PACELINE_TRY_ASSIGN(into, find_place(machine, machines_, "machine"));
-    return {};
+    return read_name(machine, machines_, "machine", "", into);
   }
 
   static Status read_slots(const JsonValue& from, std::optional<int>& into) {
@@ -187,8 +173,8 @@ class ClusterReader {
     PACELINE_TRY(check_keys(entry, kWayKeys));
     HostWay way;
     bool both_ways = false;
-    PACELINE_TRY_ASSIGN(way.from, find_place(entry / "from", hosts_, "host"));
-    PACELINE_TRY_ASSIGN(way.to, find_place(entry / "to", hosts_, "host"));
+    PACELINE_TRY(read_name(entry / "from", hosts_, "host", "", way.from));
+    PACELINE_TRY(read_name(entry / "to", hosts_, "host", "", way.to));
     PACELINE_TRY(read_if_there(entry / "mb_per_s", way.mb_per_s));
     PACELINE_TRY(read_if_there(entry / "latency_us", way.latency_us));
     PACELINE_TRY(read_if_there(entry / "both_ways", both_ways));
@@ -213,8 +199,7 @@ class ClusterReader {
 
   const JsonValue& document_;
   const MachineReader& read_file_;
-  std::map<std::string, int> machines_;  // places in the cluster, by name
-  std::map<std::string, int> hosts_;
+  Places machines_, hosts_;  // in the cluster
   DescribedCluster described_;
 };
 

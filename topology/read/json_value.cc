@@ -17,6 +17,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kMostShownBytes = 128;
+constexpr std::size_t kMostNamed = 8;  // in an error that lists what there is
 
 Status check_there(const JsonValue& from) {
   return from.is_there() ? Status() : from.wrong("it is missing");
@@ -121,6 +122,22 @@ Status check_list(const JsonValue& from, std::size_t most) {
   if (from.size() <= most) return {};
   return from.wrong("it has " + std::to_string(from.size()) + " entries, at most " +
                     std::to_string(most) + " are read");
+}
+
+Status read_name(const JsonValue& from, const Places& places, const std::string& what,
+                 const std::string& where, int& into) {
+  std::string name;
+  PACELINE_TRY(read_value(from, name));
+  if (const auto found = places.find(name); found != places.end()) {
+    into = found->second;
+    return {};
+  }
+  std::vector<std::string> known;
+  for (const auto& [other, place] : places) known.push_back(shown(other));
+  std::string reason = "there is no ";
+  reason.append(what).append(" ").append(in_quotes(name)).append(where);
+  if (!known.empty()) reason.append("; there is: ").append(list_text(known, kMostNamed));
+  return from.wrong(reason);
 }
 
 std::string shown(std::string_view text) {

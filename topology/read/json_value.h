@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -78,6 +79,15 @@ Status read_if_there(const JsonValue& from, T& into) {
 Status check_keys(const JsonValue& from, std::span<const std::string_view> keys);
 /// It is a list of at most `most`.
 Status check_list(const JsonValue& from, std::size_t most);
+
+/// What there is, by name.
+using Places = std::map<std::string, int>;
+
+/// A text that names one of `places`. Else an error that names some of those that there are:
+/// `there is no GPU "cuda9" on host "a"; there is: cuda0`, where `what` is the text between "no"
+/// and the name, and `where` the one behind it.
+Status read_name(const JsonValue& from, const Places& places, const std::string& what,
+                 const std::string& where, int& into);
 
 /// What a stranger wrote, cut, and without what could disturb a terminal.
 std::string shown(std::string_view text);

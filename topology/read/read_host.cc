@@ -1,10 +1,7 @@
 #include "topology/read/read_host.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string_view>
 #include <system_error>
@@ -97,19 +94,6 @@ Result<HostModel> read_xml(const NamedText& file) {
           .append("> begins neither hwloc's XML (<topology>) nor NCCL's (<system>)"));
 }
 
-// Whole, and no longer than anything worth reading.
-Result<NamedText> read_text(const std::string& path) {
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) return unreadable(path, 0, std::strerror(errno));
-  NamedText file{.name = path, .text = std::string(kMostFileBytes + 1, '\0')};
-  stream.read(file.text.data(), static_cast<std::streamsize>(file.text.size()));
-  if (stream.bad()) return unreadable(path, 0, std::strerror(errno));
-  file.text.resize(static_cast<std::size_t>(stream.gcount()));
-  if (file.text.size() > kMostFileBytes)
-    return unreadable(path, 0, "longer than " + std::to_string(kMostFileBytes >> 20) + " MiB");
-  return file;
-}
-
 }  // namespace
 
 Result<HostModel> read_host_text(const NamedText& file) {
@@ -127,7 +111,7 @@ Result<HostModel> read_host(const std::string& given) {
   if (std::filesystem::is_directory(path, error)) return read_sysfs_tree(path);
   if (error || !std::filesystem::exists(path, error))
     return unreadable(path, 0, error ? error.message() : "there is no such file");
-  PACELINE_TRY_ASSIGN(const NamedText file, read_text(path));
+  PACELINE_TRY_ASSIGN(const NamedText file, read_text_file(path));
   return read_host_text(file);
 }
 

@@ -135,6 +135,11 @@ std::string speed_text(std::uint64_t mb_per_s) {
   return with_unit(static_cast<double>(mb_per_s) / 1000, "GB/s");
 }
 
+std::string time_text(double us) {
+  if (us < 1e3) return with_unit(us, "us");
+  return us < 1e6 ? with_unit(us / 1e3, "ms") : with_unit(us / 1e6, "s");
+}
+
 std::string rate_text(std::uint64_t mbit_per_s) {
   return with_unit(static_cast<double>(mbit_per_s) / 1000, "Gbit/s");
 }

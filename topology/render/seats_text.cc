@@ -1,15 +1,15 @@
 #include "topology/render/seats_text.h"
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
 
 #include "comm/base/text.h"
+#include "topology/render/table.h"
 
 namespace paceline::topology {
 namespace {
 
-using Row = std::array<std::string, 6>;
+// Of label, GPU, NIC, CPUs and memory, where lines are bounded.
+std::vector<std::size_t> bounded_widths() { return {6, 16, 16, 24, 8}; }
 
 std::string node_words(const std::vector<int>& nodes) {
   std::string words;
@@ -17,36 +17,33 @@ std::string node_words(const std::vector<int>& nodes) {
   return words.empty() ? "-" : words;
 }
 
-Row row_of(const HostModel& host, const Seat& seat, std::size_t rank) {
+std::vector<std::string> row_of(const HostModel& host, const SeatLine& line) {
+  const Seat& seat = *line.seat;
   const auto gpu = static_cast<std::size_t>(seat.gpu);
   const auto nic = static_cast<std::size_t>(seat.nic);
-  return {std::to_string(rank),
-          seat.gpu == kNone ? "-" : host.gpus[gpu].name,
-          seat.nic == kNone ? "-" : host.nics[nic].name,
-          seat.cpus.to_text(),
+  return {line.label,
+          seat.gpu == kNone ? "-" : printable(host.gpus[gpu].name),
+          seat.nic == kNone ? "-" : printable(host.nics[nic].name),
+          seat.cpus.is_empty() ? "-" : seat.cpus.to_text(),
           node_words(seat.numa_nodes),
-          seat.why};
+          printable(line.why)};
 }
 
 }  // namespace
 
+std::string seat_lines_text(const HostModel& host, const std::vector<SeatLine>& lines,
+                            std::optional<std::size_t> columns) {
+  std::vector<std::vector<std::string>> rows = {{"rank", "GPU", "NIC", "CPUs", "memory", "why"}};
+  for (const SeatLine& line : lines) rows.push_back(row_of(host, line));
+  if (!columns) return table_text(rows, {});
+  return table_text(rows, {.most = bounded_widths(), .columns = *columns});
+}
+
 std::string seats_text(const HostModel& host, const std::vector<Seat>& seats) {
-  std::vector<Row> rows = {{"rank", "GPU", "NIC", "CPUs", "memory", "why"}};
-  for (std::size_t rank = 0; rank < seats.size(); ++rank)
-    rows.push_back(row_of(host, seats[rank], rank));
-  std::array<std::size_t, 6> widths{};
-  for (const Row& row : rows)
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  std::string text;
-  for (const Row& row : rows) {
-    text.append(widths[0] - row[0].size(), ' ').append(row[0]);
-    for (std::size_t i = 1; i < row.size(); ++i) {
-      text.append("  ").append(row[i]);
-      if (i + 1 < row.size()) text.append(widths[i] - row[i].size(), ' ');
-    }
-    text += '\n';
-  }
-  return text;
+  std::vector<SeatLine> lines;
+  for (const Seat& seat : seats)
+    lines.push_back({.label = std::to_string(lines.size()), .seat = &seat, .why = seat.why});
+  return seat_lines_text(host, lines, std::nullopt);
 }
 
 }  // namespace paceline::topology

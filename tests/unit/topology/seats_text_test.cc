@@ -28,6 +28,23 @@ TEST(SeatsText, HasADashForWhatThereIsNot) {
             "   0  -    -    0-7   0,1     its share of NUMA node 0 and 1\n");
 }
 
+TEST(SeatsText, WhatIsTooLongForALineGoesOnInTheNext) {
+  HostModel host = small_host();
+  host.nics[0].name = "a_nic_of_a_name_without_end";
+  const Seat seat{.nic = 0,
+                  .cpus = CpuSet::parse("0,2,4,6,8,10,12,14,16,18,20,22").value(),
+                  .numa_nodes = {0, 1, 2, 3, 4}};
+  const std::string why =
+      "it is near them, and so many words are needed to say so that they do "
+      "not stand in one line";
+  EXPECT_EQ(seat_lines_text(host, {{"server", &seat, why}}, 100),
+            R"(  rank  GPU  NIC               CPUs                    memory    why
+server  -    a_nic_of_a_name…  0,2,4,6,8,10,12,14,16,  0,1,2,3,  it is near them, and so many words
+                               18,20,22                4         are needed to say so that they do
+                                                                 not stand in one line
+)");
+}
+
 TEST(SeatsText, IsJsonForPrograms) {
   const HostModel host = finish(small_host(), 0).value();
   auto seats = seat_ranks(host, {.ranks = 1}).value();

@@ -137,6 +137,10 @@ TEST(PlainText, NumbersHaveUnits) {
   EXPECT_EQ(bytes_text(std::uint64_t{503} << 30 | 1 << 29), "504 GiB");
   EXPECT_EQ(speed_text(31508), "31.5 GB/s");
   EXPECT_EQ(rate_text(2500), "2.5 Gbit/s");
+  EXPECT_EQ(time_text(0.25), "0.2 us");
+  EXPECT_EQ(time_text(999), "999 us");
+  EXPECT_EQ(time_text(1000), "1 ms");
+  EXPECT_EQ(time_text(12345678), "12.3 s");
   EXPECT_EQ(count_text(1, "GPU"), "1 GPU");
 }
 
