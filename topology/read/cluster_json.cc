@@ -45,12 +45,8 @@ class ClusterReader {
       : document_(document), read_file_(read_machine) {}
 
   Result<DescribedCluster> read() {
+    PACELINE_TRY(check_version(document_, "paceline_cluster", kVersion));
     PACELINE_TRY(check_keys(document_, kTopKeys));
-    const JsonValue version = document_ / "paceline_cluster";
-    if (!version.is_there()) return version.wrong("it is missing");
-    if (*version != json(kVersion))
-      return version.wrong("it should be " + std::to_string(kVersion) +
-                           ", the only one that is known");
     PACELINE_TRY(read_machines(document_ / "machines"));
     PACELINE_TRY(read_hosts(document_ / "hosts"));
     PACELINE_TRY(read_network(document_ / "network"));

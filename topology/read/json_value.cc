@@ -116,6 +116,14 @@ Status check_keys(const JsonValue& from, std::span<const std::string_view> keys)
   return {};
 }
 
+Status check_version(const JsonValue& document, std::string_view key, int version) {
+  if (!(*document).is_object()) return document.wrong("it should be an object");
+  const JsonValue stated = document / key;
+  PACELINE_TRY(check_there(stated));
+  if (*stated == json(version)) return {};
+  return stated.wrong("it should be " + std::to_string(version) + ", the only one that is known");
+}
+
 Status check_list(const JsonValue& from, std::size_t most) {
   PACELINE_TRY(check_there(from));
   if (!(*from).is_array()) return from.wrong("it should be a list");

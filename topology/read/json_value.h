@@ -77,6 +77,8 @@ Status read_if_there(const JsonValue& from, T& into) {
 /// It is an object with these keys only: one that nobody knows is a mistake in one that somebody
 /// does.
 Status check_keys(const JsonValue& from, std::span<const std::string_view> keys);
+/// It is an object that has `version` at `key`.
+Status check_version(const JsonValue& document, std::string_view key, int version);
 /// It is a list of at most `most`.
 Status check_list(const JsonValue& from, std::size_t most);
 

@@ -151,15 +151,6 @@ class Reader {
   const std::size_t sources_;
 };
 
-Status check_version(const JsonValue& document) {
-  if (!(*document).is_object()) return document.wrong("it should be an object");
-  const JsonValue version = document / kVersionKey;
-  if (!version.is_there()) return version.wrong("it is missing");
-  if (*version == kModelVersion) return {};
-  return version.wrong("it should be " + std::to_string(kModelVersion) +
-                       ", the only one that is known");
-}
-
 // Those doubts that finishing finds again are told already.
 void drop_repeated_doubts(std::vector<Doubt>& doubts, std::size_t told) {
   const std::vector<Doubt> first(doubts.begin(),
@@ -174,7 +165,7 @@ void drop_repeated_doubts(std::vector<Doubt>& doubts, std::size_t told) {
 }  // namespace
 
 Result<HostModel> read_model_value(const JsonValue& document) {
-  PACELINE_TRY(check_version(document));
+  PACELINE_TRY(check_version(document, kVersionKey, kModelVersion));
   HostModel host;
   PACELINE_TRY(Reader((document / "sources").size()).read(document, host));
   PACELINE_TRY(check_places(document, host));

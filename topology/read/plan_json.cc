@@ -102,8 +102,8 @@ class PlanReader {
   }
 
   Result<Plan> read() {
+    PACELINE_TRY(check_version(document_, "paceline_plan", kVersion));
     PACELINE_TRY(check_keys(document_, kTopKeys));
-    PACELINE_TRY(check_version(document_ / "paceline_plan"));
     PACELINE_TRY(check_hosts(document_ / "hosts"));
     PACELINE_TRY(read_ranks(document_ / "ranks"));
     PACELINE_TRY(check_world_size(document_ / "world_size"));
@@ -118,13 +118,6 @@ class PlanReader {
   }
 
  private:
-  static Status check_version(const JsonValue& version) {
-    if (!version.is_there()) return version.wrong("it is missing");
-    if (*version == json(kVersion)) return {};
-    return version.wrong("it should be " + std::to_string(kVersion) +
-                         ", the only one that is known");
-  }
-
   // A plan for another machine: the first difference tells more than the ranks' would.
   Status check_hosts(const JsonValue& hosts) const {
     if (!hosts.is_there()) return {};

@@ -216,7 +216,7 @@ TEST(PlanJson, RefusesWhatIsNoPlan) {
   EXPECT_EQ(error_of("{}"), "paceline_plan: it is missing");
   EXPECT_EQ(error_of(R"({"paceline_plan": "1"})"),
             "paceline_plan: it should be 1, the only one that is known");
-  EXPECT_EQ(error_of(R"({"rank": 1})"),
+  EXPECT_EQ(error_of(R"({"paceline_plan": 1, "rank": 1})"),
             "rank: there is no such key; there is paceline_plan, world_size, cost_us, parts, "
             "reasons, alternatives, hosts, ranks and servers");
   EXPECT_EQ(error_of(std::string(kMostPlanBytes + 1, ' ')), "longer than 64 MiB");
