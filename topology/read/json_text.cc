@@ -39,16 +39,29 @@ Status check_depth(const NamedText& file) {
   return {};
 }
 
-// Notes the first key that an object has twice: the parser would keep the last.
-class KeyCheck {
+// Stops at the first key that an object has twice: the parser would keep the last. An interface of
+// nlohmann's; its callback of parse() looks at a list anew for each object in it.
+class KeyCheck final : public nlohmann::json_sax<json> {
  public:
-  void see(json::parse_event_t event, const json& parsed) {
-    if (event == json::parse_event_t::object_start) keys_.emplace_back();
-    if (event == json::parse_event_t::object_end) keys_.pop_back();
-    if (event != json::parse_event_t::key || twice_) return;
-    const auto& key = parsed.get_ref<const std::string&>();
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(json::number_integer_t) override { return true; }
+  bool number_unsigned(json::number_unsigned_t) override { return true; }
+  bool number_float(json::number_float_t, const std::string&) override { return true; }
+  bool string(std::string&) override { return true; }
+  bool binary(json::binary_t&) override { return true; }
+  bool start_array(std::size_t) override { return true; }
+  bool end_array() override { return true; }
+  bool start_object(std::size_t) override { return keys_.emplace_back(), true; }
+  bool end_object() override { return keys_.pop_back(), true; }
+  bool key(std::string& key) override {
     if (!keys_.back().insert(key).second) twice_ = key;
+    return !twice_;
   }
+  bool parse_error(std::size_t, const std::string&, const json::exception&) override {
+    return false;
+  }
+
   const std::optional<std::string>& twice() const { return twice_; }
 
  private:
@@ -61,11 +74,9 @@ class KeyCheck {
 Result<json> parse_json(const NamedText& file) {
   PACELINE_TRY(check_depth(file));
   try {
+    json document = json::parse(file.text);
     KeyCheck keys;
-    json document = json::parse(file.text, [&](int, json::parse_event_t event, const json& parsed) {
-      keys.see(event, parsed);
-      return true;
-    });
+    json::sax_parse(file.text, &keys);
     if (!keys.twice()) return document;
     return unreadable(
         file.name, 0,

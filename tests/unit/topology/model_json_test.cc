@@ -112,6 +112,13 @@ TEST(ModelJson, IsNotNestedWithoutEnd) {
   EXPECT_EQ(error_of("\"" + deep + "\\\"" + deep + "\""), "m.json: it should be an object");
 }
 
+// The parser's own callback looks at the list anew for each object in it: that took minutes.
+TEST(ModelJson, ManyObjectsTakeNoLongerEachThanAFew) {
+  std::string many = "[{}";
+  for (int i = 0; i < 500000; ++i) many += ",{}";
+  EXPECT_EQ(error_of(many + "]"), "m.json: it should be an object");
+}
+
 TEST(ModelJson, RefusesVersionsThatItDoesNotKnow) {
   EXPECT_EQ(error_of("[]"), "m.json: it should be an object");
   EXPECT_EQ(error_of("{}"), "m.json: version: it is missing");
