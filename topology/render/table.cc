@@ -10,12 +10,13 @@ namespace {
 constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
 constexpr std::size_t kBetween = 2;
 constexpr std::size_t kLeastOfLast = 16;
+constexpr std::size_t kMostCharacters = 4096;  // of a cell in several lines: nobody reads more
 
 using Cell = std::vector<std::string>;  // lines
 
 Cell cell_of(const std::string& text, std::size_t most) {
   if (most == kNoLimit || characters(text) <= most) return {text};
-  return fill({text}, {.columns = most});
+  return fill({cut(text, kMostCharacters)}, {.columns = most});
 }
 
 std::string padding(const std::string& text, std::size_t width) {
