@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
+#include <utility>
 
 #include "topology/path/path.h"
 #include "topology/placement/assignment.h"
@@ -134,14 +136,21 @@ std::vector<int> usable_nics(const HostModel& host) {
 NicChoice choose_nics(const HostModel& host, const std::vector<DataPlace>& ranks) {
   NicChoice choice{.nics = std::vector<int>(ranks.size(), kNone)};
   if (usable_nics(host).empty() || ranks.empty()) return choice;
+  // Which of several equal choices it is does not depend on the order of the ranks, but on where
+  // their data lies.
+  std::vector<std::size_t> sorted(ranks.size());
+  std::iota(sorted.begin(), sorted.end(), std::size_t{0});
+  std::ranges::stable_sort(
+      sorted, {}, [&](std::size_t rank) { return std::pair(ranks[rank].gpu, ranks[rank].node); });
   const std::size_t groups = std::min(ranks.size(), kMostGroups);
   const auto first_of = [&](std::size_t group) { return group * ranks.size() / groups; };
   std::vector<DataPlace> firsts;
-  for (std::size_t group = 0; group < groups; ++group) firsts.push_back(ranks[first_of(group)]);
+  for (std::size_t group = 0; group < groups; ++group)
+    firsts.push_back(ranks[sorted[first_of(group)]]);
   const NicChoice of_groups = choose_for_few(host, firsts);
   for (std::size_t group = 0; group < groups; ++group)
-    for (std::size_t rank = first_of(group); rank < first_of(group + 1); ++rank)
-      choice.nics[rank] = of_groups.nics[group];
+    for (std::size_t i = first_of(group); i < first_of(group + 1); ++i)
+      choice.nics[sorted[i]] = of_groups.nics[group];
   choice.us_per_mb =
       of_groups.us_per_mb * static_cast<double>(ranks.size()) / static_cast<double>(groups);
   return choice;

@@ -25,8 +25,8 @@ struct NicChoice {
 std::vector<int> usable_nics(const HostModel& host);
 
 /// So that all have sent their MB the soonest: no NIC has more ranks than that takes, and of such
-/// choices the one with the nearest paths, of those the first NICs. Of more than 64 ranks
-/// neighbours go together.
+/// choices the one with the nearest paths, of those the first NICs. Ranks have the
+/// same NICs in whatever order they stand. Of more than 64 ranks neighbours go together.
 NicChoice choose_nics(const HostModel& host, const std::vector<DataPlace>& ranks);
 
 }  // namespace paceline::topology

@@ -30,7 +30,9 @@ CpuSet near_gpu(const HostModel& host, int gpu) {
 
 // Ranks share GPUs in blocks where there are more of them.
 std::vector<Anchor> on_gpus(const HostModel& host, const SeatRequest& request) {
-  const std::vector<int> gpus = choose_gpus(host, request.ranks, request.crosses_hosts);
+  const std::vector<int> gpus = !request.gpus.empty()
+                                    ? request.gpus
+                                    : choose_gpus(host, request.ranks, request.crosses_hosts);
   std::vector<Anchor> anchors;
   for (int rank = 0; rank < request.ranks; ++rank) {
     const std::size_t turn =

@@ -16,6 +16,7 @@ struct SeatRequest {
   int cores_each = 0;     ///< 0: all there are, in equal shares
   bool uses_gpus = true;  ///< one each, as far as there are any
   bool crosses_hosts = false;
+  std::vector<int> gpus;  ///< by local rank, where they are chosen already; empty: choose_gpus()
 };
 
 struct Seat {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -115,6 +116,20 @@ TEST(NicChoice, OfVeryManyRanksIsShared) {
 TEST(NicChoice, StartsFromMemoryWhereThereIsNoGpu) {
   const HostModel host = finish(small_host(), 0).value();
   EXPECT_EQ(choose_nics(host, {{.node = 1}, {.node = 0}}).nics, (std::vector<int>{1, 0}));
+}
+
+TEST(NicChoice, DoesNotDependOnTheOrderOfRanks) {
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    Random random(seed);
+    const HostModel host = random_host(random, 6, 4);
+    std::vector<DataPlace> ranks;
+    for (int gpu = 0; gpu < 6; ++gpu) ranks.push_back({.gpu = gpu});
+    const std::vector<int> nics = choose_nics(host, ranks).nics;
+    for (std::size_t i = 5; i > 0; --i) std::swap(ranks[i], ranks[random.below(i + 1)]);
+    const std::vector<int> others = choose_nics(host, ranks).nics;
+    for (std::size_t i = 0; i < ranks.size(); ++i)
+      EXPECT_EQ(others[i], nics[static_cast<std::size_t>(ranks[i].gpu)]) << "seed " << seed;
+  }
 }
 
 }  // namespace

@@ -31,6 +31,13 @@ TEST(Seats, HaveCpusAndNicNearTheirGpu) {
   EXPECT_EQ(seats(host_of_test(), {.ranks = 1}), "gpu 0 cpus 0-3; ");
 }
 
+TEST(Seats, TakeGpusThatAreChosenAlready) {
+  EXPECT_EQ(seats(host_of_test(), {.ranks = 2, .crosses_hosts = true, .gpus = {2, 0}}),
+            "gpu 2 nic 1 cpus 4-7; gpu 0 nic 0 cpus 0-3; ");
+  EXPECT_EQ(seats(host_of_test(), {.ranks = 2, .gpus = {1, 1}}),
+            "gpu 1 cpus 0-1; gpu 1 cpus 2-3; ");
+}
+
 TEST(Seats, SaySoInASentence) {
   const auto all = seat_ranks(host_of_test(), {.ranks = 3, .crosses_hosts = true}).value();
   EXPECT_EQ(all[0].why, "cuda0 is near NUMA node 0; mlx5_0 by PIX");

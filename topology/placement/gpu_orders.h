@@ -1,0 +1,32 @@
+// Which GPUs the ranks of a host get, and in which order, for what they send.
+#pragma once
+
+#include <vector>
+
+#include "topology/placement/host_kinds.h"
+#include "topology/placement/host_loads.h"
+#include "topology/placement/host_traffic.h"
+
+namespace paceline::topology {
+
+struct GpuOrder {
+  std::vector<int> gpus;        ///< by local rank; empty: the host has none
+  std::vector<PartTime> parts;  ///< what edges in the host, its NICs and the ways to them take
+};
+
+/// None of them is better than another in every part; the earliest GPUs first.
+struct GpuOrders {
+  std::vector<GpuOrder> orders;
+  bool is_all = true;  ///< what is not there is no better; else it was looked for only so long
+};
+
+/// Each rank gets a GPU of its own as far as there are enough; else each GPU as many ranks as any
+/// other, or one less. All are tried on hosts of up to 8 GPUs and ranks, and elsewhere as long as
+/// that takes no more steps; beyond that exchanges of two GPUs.
+GpuOrders find_gpu_orders(HostKinds& kinds, int host, const std::vector<TrafficPart>& parts,
+                          const HostTraffic& traffic);
+
+/// Ranks 0, 1, 2... on GPUs 0, 1, 2..., or in blocks where there are fewer GPUs.
+std::vector<int> gpus_in_order(int gpus, int ranks);
+
+}  // namespace paceline::topology
