@@ -17,8 +17,6 @@ namespace {
 
 std::size_t at(int place) { return static_cast<std::size_t>(place); }
 
-Status wrong(const std::string& text) { return {Code::kInvalidArgument, Scope::kOperation, text}; }
-
 // The rules with what follows from those that are not stated.
 struct Choice {
   Unit map_by = Unit::kSlot;
@@ -83,9 +81,10 @@ Status too_small(const MappedHost& mapped, const BindRules& rules, Unit map_by) 
     const CpuSet& place = mapped.places[at(rank)];
     const int there = mapped.units.count(rules.counted, place);
     if (there < rules.each)
-      return wrong("in " + mapped.units.text(map_by, place) + " there are " +
-                   std::to_string(there) + " " + std::string(word_of(rules.counted)) +
-                   "s, and each rank is to have " + std::to_string(rules.each));
+      return {Code::kInvalidArgument, Scope::kOperation,
+              "each rank is to have " + counted_text(rules.each, rules.counted) +
+                  ", more than the " + std::to_string(there) + " of " +
+                  mapped.units.text(map_by, place)};
   }
   return {};
 }
@@ -123,6 +122,7 @@ std::vector<Seat> seats_of(const HostModel& host, std::vector<Seat> seats,
   if (job.uses_gpus) gpus = spread_gpus(host, near);
   if (crosses_hosts) nics = nics_of_ranks(host, gpus, near);
   std::vector<CpuSet> cpus;
+  cpus.reserve(seats.size());
   for (const Seat& seat : seats) cpus.push_back(seat.cpus);
   const std::vector<bool> share = which_share(cpus);
   for (std::size_t i = 0; i < seats.size(); ++i) {

@@ -59,11 +59,6 @@ class Binder {
   std::vector<int> room_, bound_;
 };
 
-std::string counted_text(int count, Unit counted) {
-  const std::string word = counted == Unit::kCore ? "core" : "hardware thread";
-  return std::to_string(count) + " " + word + (count == 1 ? "" : "s");
-}
-
 // What is too small for its ranks: where they are, or the larger unit that they are bound to.
 CpuSet full_place(const HostUnits& units, Unit bind_to, const CpuSet& place) {
   for (const CpuSet& unit : units.of(bind_to))
@@ -100,6 +95,11 @@ Result<BindRules> bind_rules_of(const MappingRules& rules) {
                    .may_overload = rules.may_overload};
 }
 
+std::string counted_text(int count, Unit counted) {
+  const std::string word = counted == Unit::kCore ? "core" : "hardware thread";
+  return std::to_string(count) + " " + word + (count == 1 ? "" : "s");
+}
+
 std::string text_of(const BindRules& rules) {
   if (rules.bind_to >= Unit::kNode) return "not bound";
   if (rules.each > 1) return "bound to " + counted_text(rules.each, rules.counted);
@@ -119,6 +119,8 @@ Status too_few(const HostUnits& units, const BindRules& rules, std::size_t ranks
 }
 
 Status in_no_unit(const HostUnits& units, Unit unit, const CpuSet& cpus) {
+  if (cpus.is_empty())
+    return {Code::kUnavailable, Scope::kOperation, "no CPU is known that may be used"};
   return {Code::kUnavailable, Scope::kOperation,
           units.text(Unit::kCore, cpus) + (cpus.count() == 1 ? " is" : " are") + " in no " +
               std::string(word_of(unit)) + " that is known"};
@@ -131,6 +133,7 @@ std::vector<bool> which_share(const std::vector<CpuSet>& ranks) {
     once.add(rank);
   }
   std::vector<bool> share;
+  share.reserve(ranks.size());
   for (const CpuSet& rank : ranks) share.push_back(twice.has_any(rank));
   return share;
 }
@@ -140,6 +143,7 @@ Result<std::vector<CpuSet>> bind_at_places(const HostUnits& units, const BindRul
                                            const std::vector<int>& ranks, bool places_are_units) {
   Binder binder(units, rules);
   std::vector<std::vector<int>> candidates;
+  candidates.reserve(places.size());
   for (const CpuSet& place : places) candidates.push_back(units.touched(binder.owners(), place));
   std::vector<CpuSet> bound;
   for (const int rank : ranks) {

@@ -22,7 +22,8 @@ struct BindRules {
 /// What is stated, and core or hwthread where rules.bind_to is not. Errors: contradictions.
 Result<BindRules> bind_rules_of(const MappingRules& rules);
 
-/// For people: "bound to 2 cores".
+/// For people: "2 cores", "1 hardware thread"; "bound to 2 cores".
+std::string counted_text(int count, Unit counted);
 std::string text_of(const BindRules& rules);
 
 /// Each rank is at one of `places`. It gets the unit there that the fewest others have, and the
@@ -33,7 +34,7 @@ Result<std::vector<CpuSet>> bind_at_places(const HostUnits& units, const BindRul
                                            const std::vector<int>& ranks, bool places_are_units);
 
 /// The errors that binding has: `full` has too few cores for so many ranks; nobody has told which
-/// unit `cpus` are in.
+/// unit `cpus` are in, if there are any.
 Status too_few(const HostUnits& units, const BindRules& rules, std::size_t ranks,
                const CpuSet& full);
 Status in_no_unit(const HostUnits& units, Unit unit, const CpuSet& cpus);

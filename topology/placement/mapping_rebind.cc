@@ -82,6 +82,7 @@ Result<std::vector<CpuSet>> widen(const HostUnits& units, Unit unit,
 Result<std::vector<CpuSet>> bind_seats(const HostModel& host, const HostUnits& units,
                                        const BindRules& rules, const std::vector<CpuSet>& seats) {
   if (rules.bind_to >= Unit::kNode) return std::vector<CpuSet>(seats.size());
+  if (units.cpus().is_empty()) return in_no_unit(units, rules.bind_to, units.cpus());
   const auto asked = static_cast<std::int64_t>(seats.size()) * rules.each;
   const bool is_enough = asked <= units.count(rules.counted, units.cpus());
   if (!is_enough && !rules.may_overload) return too_few(units, rules, seats.size(), units.cpus());
@@ -97,6 +98,7 @@ Status bind_host(const Cluster& cluster, int number, const BindRules& rules,
   const HostModel& host = machine_of(cluster, number);
   const HostUnits units(host, cpus_of(cluster, number));
   std::vector<CpuSet> seats;
+  seats.reserve(ranks.size());
   for (const Placed* const rank : ranks)
     seats.push_back(rank->seat.cpus.is_empty() ? units.cpus() : rank->seat.cpus);
   PACELINE_TRY_ASSIGN(std::vector<CpuSet> bound, bind_seats(host, units, rules, seats));

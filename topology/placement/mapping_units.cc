@@ -13,6 +13,7 @@ namespace {
 template <class List>
 std::vector<CpuSet> cpus_of_each(const List& list) {
   std::vector<CpuSet> sets;
+  sets.reserve(list.size());
   for (const auto& one : list) sets.push_back(one.cpus);
   return sets;
 }

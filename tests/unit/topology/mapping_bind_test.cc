@@ -135,6 +135,9 @@ TEST(BindRanks, NeedsToKnowTheUnit) {
   Plan plan = plan_of({"12"});
   EXPECT_EQ(bind_ranks(cluster, {.bind_to = Unit::kL3}, plan).text(),
             "host a: CPU 12 is in no l3cache that is known");
+  cluster.machines[0].cpus = {};
+  EXPECT_EQ(bind_ranks(cluster, {.bind_to = Unit::kCore}, plan).text(),
+            "host a: no CPU is known that may be used");
 }
 
 }  // namespace

@@ -243,7 +243,7 @@ TEST(Mapping, SaysWhatHasNoRoom) {
         "the job has 5 ranks, and with 2 for each package there is room for 4 in its hosts' "
         "slots"},
        {4, "--map-by numa:PE=3",
-        "host a: in NUMA node 0 there are 2 cores, and each rank is to have 3"}});
+        "host a: each rank is to have 3 cores, more than the 2 of NUMA node 0"}});
   expect_on({.machine = kFourNodes, .slots = "10"},
             {{9, "--map-by core --bind-to core",
               "host a: 9 ranks are to be bound to CPUs 0-15, where there are 8 cores; --bind-to "
@@ -289,6 +289,15 @@ TEST(Mapping, NeedsToKnowWhatItMapsBy) {
        {2, "--map-by core --rank-by l3cache",
         "host a: no l3cache is known of it, by which ranks are to be ranked"},
        {2, "--map-by l2cache", "a:0-1 a:2-3"}});
+}
+
+TEST(Mapping, OfAHostWithoutCpusBindsNobody) {
+  const Cluster cluster{.machines = {HostModel{}}, .hosts = {{.name = "a"}}};
+  const Plan plan = map_ranks(cluster, {.ranks = 3}, {3}, {.map_by = Unit::kSlot}).value();
+  EXPECT_TRUE(plan.ranks[2].seat.cpus.is_empty());
+  const MappingRules bound{.map_by = Unit::kSlot, .bind_to = Unit::kCore};
+  EXPECT_EQ(map_ranks(cluster, {.ranks = 3}, {3}, bound).status().text(),
+            "host a: no CPU is known that may be used");
 }
 
 }  // namespace
