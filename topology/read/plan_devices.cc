@@ -88,8 +88,7 @@ Status PlanDevices::read_nodes(const JsonValue& from, const std::string& host,
                      (known.empty() ? "" : "; there is: " + list_text(known, kMostNamed)));
   }
   std::ranges::sort(into);
-  const auto twice = std::ranges::unique(into);
-  into.erase(twice.begin(), twice.end());
+  into.erase(std::unique(into.begin(), into.end()), into.end());
   return {};
 }
 
