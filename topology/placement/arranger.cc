@@ -8,7 +8,9 @@ namespace paceline::topology {
 namespace {
 
 // Combinations of orders that are looked at, of hosts whose ranks do not talk alike.
-constexpr int kMostSteps = 20000;
+constexpr int kMostCombinations = 20000;
+// Of the orders of one host's GPUs, when the others have taken all steps.
+constexpr int kFewSteps = 3000;
 // Of more of such hosts each chooses for itself.
 constexpr std::size_t kMostCombined = 16;
 
@@ -32,6 +34,7 @@ class OrderChoice {
   }
 
   double cost_us() const { return best_us_; }
+  int steps() const { return steps_; }
 
  private:
   double cost(const Times& times) const {
@@ -65,7 +68,7 @@ class OrderChoice {
 
   void combine(std::size_t host, const Times& times) {
     constexpr double kRounding = 1 - 1e-12;
-    if (++steps_ > kMostSteps || cost(times) >= best_us_ * kRounding) return;
+    if (++steps_ > kMostCombinations || cost(times) >= best_us_ * kRounding) return;
     if (host == hosts_.size()) {
       best_us_ = cost(times);
       chosen_ = tried_;
@@ -117,7 +120,8 @@ const GpuOrders& Arranger::orders_of(int host, const std::vector<int>& host_of,
   std::pair key(kinds_.kind(host), host_traffic(parts_, host_of, own));
   auto found = orders_.find(key);
   if (found == orders_.end()) {
-    GpuOrders orders = find_gpu_orders(kinds_, host, parts_, key.second);
+    GpuOrders orders = find_gpu_orders(kinds_, host, parts_, key.second,
+                                       is_tired() ? kFewSteps : kMostOrderSteps, steps_);
     found = orders_.emplace(std::move(key), std::move(orders)).first;
   }
   return found->second;
@@ -143,6 +147,7 @@ Arrangement Arranger::arrange(const HostLoads& loads) {
   for (std::size_t i = 0; i < parts_.size(); ++i) network.push_back(loads.part(i));
   OrderChoice choice(parts_, different);
   const std::vector<std::size_t> chosen = choice.choose(network);
+  steps_ += choice.steps();
   arrangement.cost_us = choice.cost_us() + servers_.cost_us(arrangement.host_of);
   arrangement.gpus.resize(own.size());
   for (std::size_t host = 0; host < own.size(); ++host)

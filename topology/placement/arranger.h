@@ -1,6 +1,7 @@
 // What it costs to have ranks on these hosts, with the GPUs that are the best for it.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <utility>
 #include <vector>
@@ -22,6 +23,10 @@ struct Arrangement {
 
 class Arranger {
  public:
+  /// How many steps may go into orders of GPUs and their combinations, over all arrangements: about
+  /// a second. Then each gets little more than what it begins with.
+  static constexpr std::int64_t kMostSteps = 3000000;
+
   /// The references outlive it. `slots` by host.
   Arranger(HostKinds& kinds, const ServerRules& servers, const std::vector<int>& slots);
 
@@ -38,6 +43,7 @@ class Arranger {
 
   HostLoads no_loads() const { return {parts_, kinds_.links(), floors_, ranks()}; }
   HostLoads loads(const std::vector<int>& host_of) const;
+  bool is_tired() const { return steps_ > kMostSteps; }
   /// Of `loads` with all ranks on hosts.
   Arrangement arrange(const HostLoads& loads);
   Arrangement arrange(const std::vector<int>& host_of) { return arrange(loads(host_of)); }
@@ -52,6 +58,7 @@ class Arranger {
   const std::vector<TrafficPart> parts_;
   std::vector<HostFloor> floors_;                            // by host
   std::map<std::pair<int, HostTraffic>, GpuOrders> orders_;  // by kind of host
+  std::int64_t steps_ = 0;
 };
 
 }  // namespace paceline::topology

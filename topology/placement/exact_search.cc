@@ -26,7 +26,7 @@ class ExactSearch {
 
   std::optional<Arrangement> run() {
     put_next(0);
-    if (puts_ > kMostPuts) return {};
+    if (puts_ > kMostPuts || arranger_.is_tired()) return {};
     return std::move(best_);
   }
 
@@ -61,7 +61,7 @@ class ExactSearch {
       const int like = like_[static_cast<std::size_t>(host)];
       int& room = room_[static_cast<std::size_t>(host)];
       if (room == 0 || (like != kNone && is_empty(host) && is_empty(like))) continue;
-      if (++puts_ > kMostPuts) return;
+      if (++puts_ > kMostPuts || arranger_.is_tired()) return;
       --room;
       loads_.put(rank, host);
       put_next(rank + 1);

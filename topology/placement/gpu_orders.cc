@@ -8,9 +8,8 @@
 namespace paceline::topology {
 namespace {
 
-// All orders of 8 of 8 GPUs are 109,600 steps.
-constexpr int kMostSteps = 120000;
-constexpr int kMostExchanges = 2000;
+// What an exchange takes, in steps.
+constexpr int kStepsOfExchange = 50;
 // Of more ranks on a host not all orders are tried: a step for each would go too deep.
 constexpr int kDeepest = 64;
 constexpr double kRounding = 1e-9;
@@ -34,13 +33,14 @@ void offer(PartTime& time, double busy_us, double late_us) {
 class OrderSearch {
  public:
   OrderSearch(HostKinds& kinds, int host, const std::vector<TrafficPart>& parts,
-              const HostTraffic& traffic)
+              const HostTraffic& traffic, int most_steps)
       : kinds_(kinds),
         host_(host),
         parts_(parts),
         traffic_(traffic),
         paths_(kinds.paths(host)),
         gpus_(kinds.gpus(host)),
+        most_steps_(most_steps),
         uses_(static_cast<std::size_t>(gpus_)) {}
 
   GpuOrders find() {
@@ -49,10 +49,12 @@ class OrderSearch {
       return std::move(found_);
     }
     if (traffic_.ranks <= kDeepest) try_next(floor());
-    found_.is_all = traffic_.ranks <= kDeepest && steps_ <= kMostSteps;
+    found_.is_all = traffic_.ranks <= kDeepest && steps_ <= most_steps_;
     if (!found_.is_all) improve(gpus_in_order(gpus_, traffic_.ranks));
     return std::move(found_);
   }
+
+  std::int64_t steps() const { return steps_; }
 
  private:
   Times without_gpus() {
@@ -97,7 +99,7 @@ class OrderSearch {
 
   // The next rank's GPU, in all ways that are not known to lead to nothing better.
   void try_next(const Times& so_far) {
-    if (++steps_ > kMostSteps) return;
+    if (++steps_ > most_steps_) return;
     for (const GpuOrder& known : found_.orders)
       if (is_no_worse(known.parts, so_far)) return;
     if (static_cast<int>(order_.size()) == traffic_.ranks) return keep(order_, so_far);
@@ -191,17 +193,19 @@ class OrderSearch {
     Times times;
     double best = cost(order, times);
     keep(order, times);
+    const int most = most_steps_ / kStepsOfExchange;
     int tried = 0;
-    for (bool improved = true; improved && tried < kMostExchanges;) {
+    for (bool improved = true; improved && tried < most;) {
       improved = false;
-      for (std::size_t i = 0; i < order.size() && tried < kMostExchanges; ++i) {
-        for (std::size_t j = i + 1; j < order.size() && tried < kMostExchanges; ++j, ++tried) {
+      for (std::size_t i = 0; i < order.size() && tried < most; ++i) {
+        for (std::size_t j = i + 1; j < order.size() && tried < most; ++j, ++tried) {
           if (order[i] == order[j]) continue;
           std::swap(order[i], order[j]);
           improved |= accept_or([&] { std::swap(order[i], order[j]); }, order, best);
         }
-        for (int gpu = 0; gpu < gpus_ && traffic_.ranks < gpus_; ++gpu, ++tried) {
+        for (int gpu = 0; gpu < gpus_ && traffic_.ranks < gpus_; ++gpu) {
           if (std::ranges::find(order, gpu) != order.end()) continue;
+          ++tried;
           const int before = std::exchange(order[i], gpu);
           improved |= accept_or([&] { order[i] = before; }, order, best);
         }
@@ -211,6 +215,7 @@ class OrderSearch {
 
   template <class Undo>
   bool accept_or(Undo undo, const std::vector<int>& order, double& best) {
+    steps_ += kStepsOfExchange;
     Times times;
     const double changed = cost(order, times);
     if (changed >= best * (1 - kRounding)) return undo(), false;
@@ -225,6 +230,7 @@ class OrderSearch {
   const HostTraffic& traffic_;
   MachinePaths& paths_;
   const int gpus_;
+  const int most_steps_;
   GpuOrders found_;
   std::vector<int> order_;  // of the ranks so far
   std::vector<int> uses_;   // by GPU
@@ -242,8 +248,11 @@ std::vector<int> gpus_in_order(int gpus, int ranks) {
 }
 
 GpuOrders find_gpu_orders(HostKinds& kinds, int host, const std::vector<TrafficPart>& parts,
-                          const HostTraffic& traffic) {
-  return OrderSearch(kinds, host, parts, traffic).find();
+                          const HostTraffic& traffic, int most_steps, std::int64_t& steps) {
+  OrderSearch search(kinds, host, parts, traffic, most_steps);
+  GpuOrders orders = search.find();
+  steps += search.steps();
+  return orders;
 }
 
 }  // namespace paceline::topology

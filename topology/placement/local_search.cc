@@ -204,7 +204,7 @@ class Refinement {
 
  private:
   bool try_hosts(const std::vector<int>& host_of) {
-    if (budget_-- <= 0) return false;
+    if (budget_-- <= 0 || arranger_.is_tired()) return false;
     Arrangement changed = arranger_.arrange(host_of);
     if (!(changed.cost_us < best_.cost_us * (1 - kRounding))) return false;
     best_ = std::move(changed);
@@ -216,7 +216,17 @@ class Refinement {
     for (const int host : best_.host_of) ++ranks_[static_cast<std::size_t>(host)];
     for (std::size_t rank = 0; rank < best_.host_of.size(); ++rank)
       if (try_rank(rank)) return true;
-    return try_exchanges_of_hosts();
+    return try_exchanges_of_hosts() || try_rotations();
+  }
+
+  // A ring may begin anywhere: which ranks leave their hosts, and by which NICs, changes with that.
+  bool try_rotations() {
+    std::vector<int> changed = best_.host_of;
+    for (std::size_t i = 1; i < changed.size(); ++i) {
+      std::ranges::rotate(changed, changed.begin() + 1);
+      if (try_hosts(changed)) return true;
+    }
+    return false;
   }
 
   bool try_rank(std::size_t rank) {

@@ -16,7 +16,8 @@ namespace paceline::topology {
 std::int64_t improve(const Arranger& arranger, HostLoads& loads, std::int64_t budget);
 
 /// The same with what GPUs and servers take too, for a job of few ranks: ranks, two ranks and two
-/// hosts change places, until none of it helps or `budget` arrangements have been looked at.
+/// hosts change places, and all ranks move on by some, until none of it helps or `budget`
+/// arrangements have been looked at.
 Arrangement refine(Arranger& arranger, Arrangement arrangement, int budget);
 
 }  // namespace paceline::topology

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <string_view>
 #include <utility>
 
 #include "topology/placement/beginnings.h"
@@ -15,11 +16,17 @@ namespace {
 
 // How many edges local search changes, over all beginnings: about 0.2 s.
 constexpr std::int64_t kEdgeChanges = 1000000;
-// How many arrangements are looked at to improve the best of a small job.
-constexpr int kRefinements = 600;
+// How many arrangements are looked at to improve each of the best of a small job.
+constexpr int kRefinements = 300;
+constexpr std::size_t kMostRefined = 3;
 // So many of them are improved, and of small jobs all.
 constexpr std::size_t kMostImproved = 3;
 constexpr int kSmall = 64;
+
+std::string improved_text(const std::string& what) {
+  constexpr std::string_view kImproved = ", improved by exchanges";
+  return what.ends_with(kImproved) ? what : what + std::string(kImproved);
+}
 
 // Places of the beginnings, the cheapest first.
 std::vector<std::size_t> cheapest_first(const std::vector<double>& costs) {
@@ -49,15 +56,14 @@ class Search {
       HostLoads loads = arranger_.loads(all[i].host_of);
       const auto share = budget / static_cast<std::int64_t>(left--);
       budget -= share - improve(arranger_, loads, share);
-      add(all[i].what + ", improved by exchanges", arranger_.arrange(loads));
+      add(improved_text(all[i].what), arranger_.arrange(loads));
     }
     add(all.front().what, arranger_.arrange(all.front().host_of));
     const Beginning dealt = round_robin(arranger_);
     add(dealt.what, arranger_.arrange(dealt.host_of));
     add_across();
+    if (arranger_.ranks() <= kSmall) refine_best();
     choose();
-    if (arranger_.ranks() <= kSmall)
-      found_.best = refine(arranger_, std::move(found_.best), kRefinements);
     return std::move(found_);
   }
 
@@ -78,6 +84,18 @@ class Search {
     };
     if (std::ranges::none_of(found_.others, is_it))
       found_.others.push_back({.what = std::move(what), .arrangement = std::move(arrangement)});
+  }
+
+  // From where it begins decides where it ends, so the second best has its turn, too.
+  void refine_best() {
+    std::vector<double> costs;
+    for (const Candidate& one : found_.others) costs.push_back(one.arrangement.cost_us);
+    const std::vector<std::size_t> order = cheapest_first(costs);
+    for (std::size_t i = 0; i < std::min(order.size(), kMostRefined); ++i) {
+      const Candidate& one = found_.others[order[i]];
+      Arrangement refined = refine(arranger_, one.arrangement, kRefinements);
+      add(improved_text(one.what), std::move(refined));
+    }
   }
 
   // Of equally cheap ones that with the earliest hosts.

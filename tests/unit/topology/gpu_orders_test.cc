@@ -1,6 +1,7 @@
 #include "topology/placement/gpu_orders.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <numeric>
 #include <set>
 #include <vector>
@@ -23,7 +24,9 @@ GpuOrders orders_of(const HostModel& machine, int ranks) {
   std::vector<int> own(static_cast<std::size_t>(ranks));
   std::iota(own.begin(), own.end(), 0);
   const std::vector<int> host_of(static_cast<std::size_t>(ranks), 0);
-  return find_gpu_orders(kinds, 0, parts, host_traffic(parts, host_of, own));
+  std::int64_t steps = 0;
+  return find_gpu_orders(kinds, 0, parts, host_traffic(parts, host_of, own), kMostOrderSteps,
+                         steps);
 }
 
 TEST(GpuOrders, OfAlikeGpusAreTheFirst) {
