@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 #include "topology/placement/host_links.h"
 #include "topology/placement/machine_paths.h"
 #include "topology/placement/nic_choice.h"
+#include "topology/placement/server_ways.h"
 #include "topology/placement/traffic.h"
 
 namespace paceline::topology {
@@ -169,59 +171,45 @@ class Costing {
   double servers_us() {
     begin();
     const double mb = job_.dimensions[carried_by_servers(job_)].mb_a_step;
-    std::vector<double> share(cluster_.hosts.size());
-    std::vector<int> workers(cluster_.hosts.size());
-    std::vector<std::vector<const PlacedServer*>> on_host(cluster_.hosts.size());
+    const std::size_t hosts = cluster_.hosts.size();
+    ServerTraffic traffic{.ranks = std::vector<int>(hosts),
+                          .servers = std::vector<int>(hosts),
+                          .shares = std::vector<double>(hosts),
+                          .mb = mb};
+    std::vector<std::vector<const PlacedServer*>> on_host(hosts);
     for (const PlacedServer& server : servers_) {
-      share[static_cast<std::size_t>(server.place.host)] += server.share;
-      on_host[static_cast<std::size_t>(server.place.host)].push_back(&server);
+      const auto host = static_cast<std::size_t>(server.place.host);
+      traffic.shares[host] += server.share;
+      ++traffic.servers[host];
+      on_host[host].push_back(&server);
     }
     for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
       const auto host = static_cast<std::size_t>(at(rank).host);
-      ++workers[host];
-      for (const Direction direction : kWays) cross_by(rank, direction, mb * (1 - share[host]));
+      ++traffic.ranks[host];
+      for (const Direction way : kWays) cross_by(rank, way, mb * (1 - traffic.shares[host]));
       for (const PlacedServer* const server : on_host[host]) {
         const Hop hop = paths_of(at(rank).host).between(at(rank).seat, server->place.seat);
         slowest_.offer(server->share * mb * hop.us_per_mb, hop.latency_us);
       }
     }
+    serve(traffic);
+    ServerWays ways = server_ways(links_, traffic);
+    carried_.ways = std::move(ways.mb);
+    slowest_.offer(0, ways.latest_us);
+    return time_us(2);
+  }
+
+  // What servers get from other hosts' ranks, and send back.
+  void serve(const ServerTraffic& traffic) {
     for (const PlacedServer& server : servers_) {
       const auto host = static_cast<std::size_t>(server.place.host);
-      const double served =
-          server.share * mb *
-          static_cast<double>(ranks_.size() - static_cast<std::size_t>(workers[host]));
+      const int others = static_cast<int>(ranks_.size()) - traffic.ranks[host];
+      const double served = server.share * traffic.mb * others;
       for (const Direction direction : kWays) {
         carried_.hosts[static_cast<std::size_t>(direction)][host] += served;
         carry_by_nic(server.place.host, server.place.seat.nic, direction, served);
       }
     }
-    by_ways(workers, share, on_host, mb);
-    return time_us(2);
-  }
-
-  void by_ways(const std::vector<int>& workers, const std::vector<double>& share,
-               const std::vector<std::vector<const PlacedServer*>>& on_host, double mb) {
-    std::int64_t with_ranks = 0, with_servers = 0, with_both = 0, measured = 0;
-    for (std::size_t host = 0; host < workers.size(); ++host) {
-      with_ranks += workers[host] > 0;
-      with_servers += !on_host[host].empty();
-      with_both += workers[host] > 0 && !on_host[host].empty();
-    }
-    for (int way = 0; way < links_.ways(); ++way) {
-      const auto from = static_cast<std::size_t>(links_.way_at(way).from);
-      const auto to = static_cast<std::size_t>(links_.way_at(way).to);
-      const bool pushes = workers[from] > 0 && !on_host[to].empty();
-      const bool serves = !on_host[from].empty() && workers[to] > 0;
-      if (from == to || (!pushes && !serves)) continue;
-      ++measured;
-      carried_.ways[static_cast<std::size_t>(way)] +=
-          mb * (workers[from] * share[to] + workers[to] * share[from]);
-      slowest_.offer(0, links_.way_latency_us(way));
-    }
-    // All pairs, each once, that have a rank at one end and a server at the other.
-    const std::int64_t all =
-        2 * (with_ranks * with_servers - with_both) - with_both * (with_both - 1);
-    if (measured < all) slowest_.offer(0, links_.latency_us());
   }
 
   const Cluster& cluster_;

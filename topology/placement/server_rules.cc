@@ -10,6 +10,8 @@
 #include <utility>
 
 #include "comm/base/text.h"
+#include "topology/placement/machine_paths.h"
+#include "topology/placement/server_ways.h"
 
 namespace paceline::topology {
 
@@ -85,7 +87,24 @@ double ServerRules::slower(UsPerMb of, int host) const {
 double ServerRules::cost_us(const std::vector<int>& host_of) const {
   if (job_.servers <= 0) return 0;
   const std::optional<ServerSplit> found = split(host_of);
-  return found ? found->us + 2 * links_.latency_us() : std::numeric_limits<double>::infinity();
+  if (!found) return std::numeric_limits<double>::infinity();
+  ServerTraffic traffic{.ranks = std::vector<int>(cluster_.hosts.size()),
+                        .servers = servers_by_host(*found),
+                        .shares = found->shares,
+                        .mb = job_.dimensions[carried_by_servers(job_)].mb_a_step};
+  for (const int host : host_of) ++traffic.ranks[static_cast<std::size_t>(host)];
+  const ServerWays ways = server_ways(links_, traffic);
+  double busiest_us = found->us, latest_us = ways.latest_us;
+  for (int way = 0; way < links_.ways(); ++way)
+    busiest_us =
+        std::max(busiest_us, ways.mb[static_cast<std::size_t>(way)] * links_.way_us_per_mb(way));
+  for (std::size_t host = 0; host < traffic.ranks.size(); ++host) {
+    if (traffic.ranks[host] == 0 || traffic.servers[host] == 0) continue;
+    const double share = traffic.shares[host] / traffic.servers[host];
+    busiest_us = std::max(busiest_us, share * traffic.mb * kMemoryHop.us_per_mb);
+    latest_us = std::max(latest_us, kMemoryHop.latency_us);
+  }
+  return busiest_us + 2 * latest_us;
 }
 
 std::vector<int> ServerRules::servers_by_host(const ServerSplit& split) const {

@@ -30,7 +30,7 @@ class ServerRules {
 
   /// By the host of each rank. Nothing: too few hosts have no ranks.
   std::optional<ServerSplit> split(const std::vector<int>& host_of) const;
-  /// What that takes: infinitely long where it cannot be.
+  /// What that takes, by cost.h but for the NICs of ranks; infinitely long where it cannot be.
   double cost_us(const std::vector<int>& host_of) const;
   /// How many servers each host gets: each with a share one, then those with the largest shares.
   std::vector<int> servers_by_host(const ServerSplit& split) const;

@@ -1,11 +1,15 @@
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "tests/unit/topology/small_cluster.h"
+#include "topology/placement/cost.h"
 #include "topology/placement/place.h"
+#include "topology/placement/server_rules.h"
 
 namespace paceline::topology {
 namespace {
@@ -94,6 +98,60 @@ TEST(PlaceServers, SitOnCpusThatNoRankHas) {
   EXPECT_EQ(apart.servers[1].place.seat.cpus.to_text(), "9-15");
   EXPECT_FALSE(apart.servers[0].place.seat.shares_cpus);
   EXPECT_EQ(apart.servers[0].place.seat.nic, 0);
+}
+
+// Ranks on each host that has a slot, with the best split for where they are.
+double cheapest_of_all(const Cluster& cluster, const JobShape& job, std::vector<int> slots,
+                       std::vector<int> host_of) {
+  const HostLinks links(cluster);
+  const ServerRules rules(cluster, job, links);
+  if (static_cast<int>(host_of.size()) == job.ranks) {
+    const auto split = rules.split(host_of);
+    if (!split) return std::numeric_limits<double>::infinity();
+    std::vector<Placed> ranks;
+    for (const int host : host_of) ranks.push_back({.host = host});
+    std::vector<PlacedServer> servers;
+    const std::vector<int> counts = rules.servers_by_host(*split);
+    for (std::size_t host = 0; host < counts.size(); ++host)
+      for (int i = 0; i < counts[host]; ++i)
+        servers.push_back({.place = {.host = static_cast<int>(host), .seat = {.nic = 0}},
+                           .share = split->shares[host] / counts[host]});
+    double sum = 0;
+    for (const CostPart& part : cost_parts(cluster, job, ranks, servers)) sum += part.us;
+    return sum;
+  }
+  double cheapest = std::numeric_limits<double>::infinity();
+  for (std::size_t host = 0; host < slots.size(); ++host) {
+    if (slots[host] == 0) continue;
+    --slots[host];
+    host_of.push_back(static_cast<int>(host));
+    cheapest = std::min(cheapest, cheapest_of_all(cluster, job, slots, host_of));
+    host_of.pop_back();
+    ++slots[host];
+  }
+  return cheapest;
+}
+
+TEST(PlaceServers, NoPlacementOfTheRanksIsCheaper) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    Random random(seed);
+    Cluster cluster = plain_cluster();
+    for (int from = 0; from < 4; ++from)
+      for (int to = 0; to < 4; ++to)
+        if (from != to && random.chance(0.5))
+          cluster.ways.push_back({.from = from,
+                                  .to = to,
+                                  .mb_per_s = 100 + random.unit() * 2000,
+                                  .latency_us = random.unit() * 100});
+    JobShape job{.ranks = 4, .servers = 1 + static_cast<int>(random.below(5))};
+    job.dimensions = parse_dimensions(seed % 2 == 0 ? "dp=" : "tp=2,dp=", 4).value();
+    if (job.servers < 3 && random.chance(0.5)) job.servers_on = ServersOn::kDedicated;
+    const std::vector<int> slots = {2, 2, 2, 2};
+    const auto plan = place(cluster, job, slots);
+    ASSERT_TRUE(plan.ok()) << seed << ": " << plan.status().text();
+    const double cheapest = cheapest_of_all(cluster, job, slots, {});
+    EXPECT_NEAR(plan->cost_us, cheapest, 1e-6 * cheapest) << "seed " << seed;
+  }
 }
 
 TEST(PlaceServers, WhatElseCouldBeIsTold) {
