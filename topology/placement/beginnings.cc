@@ -60,10 +60,10 @@ std::vector<HostOrder> host_orders(const Arranger& arranger) {
   orders.push_back({"the fastest hosts first", fastest});
   orders.push_back({"the hosts with the most slots first", largest});
   if (links.ways() > 0) {
-    orders.push_back(
-        {"each host followed by the one that it reaches the fastest", chain(links, fastest)});
-    orders.push_back(
-        {"each host followed by the one that it reaches the fastest", chain(links, named)});
+    orders.push_back({"from the fastest host each followed by the one that it reaches the fastest",
+                      chain(links, fastest)});
+    orders.push_back({"from the first host each followed by the one that it reaches the fastest",
+                      chain(links, named)});
   }
   return orders;
 }
@@ -158,8 +158,11 @@ std::vector<Beginning> beginnings(const Arranger& arranger) {
   const std::vector<HostOrder> orders = host_orders(arranger);
   for (const HostOrder& order : orders) {
     for (const int block : block_sizes(arranger)) {
-      add(order.what, fill(arranger, order.hosts, block, arranger.ranks()));
-      add(order.what + ", evenly", fill(arranger, order.hosts, block, even_share(arranger, block)));
+      const std::string what =
+          block == 1 ? order.what
+                     : order.what + ", with whole blocks of " + std::to_string(block) + " ranks";
+      add(what, fill(arranger, order.hosts, block, arranger.ranks()));
+      add(what + ", evenly", fill(arranger, order.hosts, block, even_share(arranger, block)));
     }
   }
   const std::vector<Dimension>& dimensions = arranger.job().dimensions;
@@ -171,7 +174,9 @@ std::vector<Beginning> beginnings(const Arranger& arranger) {
       std::vector<int> host_of(blocks.size());
       for (std::size_t k = 0; k < blocks.size(); ++k)
         host_of[static_cast<std::size_t>(sequence[k])] = blocks[k];
-      add("groups of " + dimensions[i].name + " within hosts", std::move(host_of));
+      const std::string name = "groups of " + dimensions[i].name;
+      add(block == 1 ? name + " one after the other" : "whole " + name + " within hosts",
+          std::move(host_of));
     }
   }
   return all;

@@ -123,6 +123,9 @@ TEST_P(PlaceExact, NoPlacementIsCheaper) {
     EXPECT_NEAR(plan->cost_us, sum_of(plan->parts), 1e-9 * cheapest) << "seed " << seed;
     for (const Alternative& other : plan->alternatives)
       EXPECT_GE(other.cost_us, plan->cost_us) << "seed " << seed << ": " << other.what;
+    EXPECT_TRUE(plan->alternatives.size() < 2 ||
+                plan->alternatives[0].what != plan->alternatives[1].what)
+        << "seed " << seed;
     ++compared;
   }
   EXPECT_GT(compared, 10);
