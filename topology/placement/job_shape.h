@@ -16,19 +16,19 @@ enum class Traffic : std::uint8_t {
   kAllToAll,    ///< each rank with each other of its group
 };
 
-/// One way in which a job's ranks are cut: tensor, pipeline, data parallel and so on. With several,
-/// rank = c0 + size0 * (c1 + size1 * (c2 + ...)), the first being the innermost; ranks that differ
-/// in one coordinate alone are a group of it.
-/// What a rank's buffer of a dimension is, in MB, where nobody says. Of a model of about 10^9
-/// parameters for each rank in numbers of 2 bytes; its activations, 4096 tokens of 4096 numbers,
-/// are 34 MB, and a step has 2 such pieces for each of 32 layers. Whatever the model is, tensor
-/// parallel sends the most and pipelines the least.
+/// What a rank's buffer of a dimension is in a step, in MB, where nobody says: about that of a
+/// model with 10^9 parameters on each rank and 32 layers, in numbers of 2 bytes, that sees 2 pieces
+/// of 4096 tokens, whose activations are 34 MB. Whatever the model is, tensor parallel sends the
+/// most and a pipeline the least; it is their order that keeps groups of the former within hosts.
 inline constexpr double kTensorMb = 8000;     ///< activations, 4 times for each layer and piece
 inline constexpr double kContextMb = 4000;    ///< keys and values: half of that
 inline constexpr double kExpertMb = 4000;     ///< tokens there and back, in every second layer
 inline constexpr double kGradientsMb = 2000;  ///< dp and any other name: once a step
 inline constexpr double kPipelineMb = 70;     ///< activations once for each piece, each way
 
+/// One way in which a job's ranks are cut: tensor, pipeline, data parallel and so on. With several,
+/// rank = c0 + size0 * (c1 + size1 * (c2 + ...)), the first being the innermost; ranks that differ
+/// in one coordinate alone are a group of it.
 struct Dimension {
   std::string name;
   int size = 1;
