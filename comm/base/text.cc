@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstdio>
 
 namespace paceline {
 namespace {
@@ -48,6 +50,19 @@ std::string seconds_text(Duration duration) {
     text.append(".").append(thousandths, 0, thousandths.find_last_not_of('0') + 1);
   }
   return text + " s";
+}
+
+std::string with_unit(double value, const char* unit) {
+  std::array<char, 64> text;
+  const bool whole = value >= 100 || std::abs(value - std::round(value)) < 0.05;
+  const char* const form = value >= 1e9 ? "%.1e %s" : whole ? "%.0f %s" : "%.1f %s";
+  std::snprintf(text.data(), text.size(), form, value, unit);
+  return text.data();
+}
+
+std::string time_text(double us) {
+  if (us < 1e3) return with_unit(us, "us");
+  return us < 1e6 ? with_unit(us / 1e3, "ms") : with_unit(us / 1e6, "s");
 }
 
 std::string to_hexadecimal(std::span<const std::byte> bytes) {

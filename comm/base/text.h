@@ -26,6 +26,11 @@ std::optional<T> parse_number(std::string_view text) {
 /// "10 s", "0.5 s"; down to the millisecond.
 std::string seconds_text(Duration duration);
 
+/// "12.5 GB/s", "150 ms": with one decimal where it matters.
+std::string with_unit(double value, const char* unit);
+/// "950 us", "12.5 ms", "3 s".
+std::string time_text(double us);
+
 /// Two digits a byte, in lower case.
 std::string to_hexadecimal(std::span<const std::byte> bytes);
 

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "comm/base/assert.h"
+#include "comm/base/text.h"
 #include "comm/base/try.h"
 #include "topology/placement/plan_maker.h"
 #include "topology/placement/plan_words.h"

@@ -26,7 +26,7 @@ struct PlacedServer {
 
 /// What a part of a step takes, by cost.h.
 struct CostPart {
-  std::string what;  ///< for people: "dp: all-reduce of 4 ranks"
+  std::string what;  ///< for people: "dp: all-reduce of 4 ranks, 2000 MB each"
   double us = 0;
 
   bool operator==(const CostPart&) const = default;

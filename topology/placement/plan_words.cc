@@ -229,11 +229,6 @@ class Words {
 
 }  // namespace
 
-std::string time_text(double us) {
-  if (us < 1000) return number_text(us, 1) + " us";
-  return us < 1e6 ? number_text(us / 1000, 1) + " ms" : number_text(us / 1e6, 2) + " s";
-}
-
 std::vector<std::string> reasons_for(const Cluster& cluster, const JobShape& job,
                                      const std::vector<int>& slots, const Found& found,
                                      const Plan& plan) {

@@ -17,7 +17,4 @@ std::vector<std::string> reasons_for(const Cluster& cluster, const JobShape& job
                                      const std::vector<int>& slots, const Found& found,
                                      const Plan& plan);
 
-/// "12.3 ms", of a time in microseconds.
-std::string time_text(double us);
-
 }  // namespace paceline::topology

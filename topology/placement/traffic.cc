@@ -1,5 +1,7 @@
 #include "topology/placement/traffic.h"
 
+#include "comm/base/text.h"
+
 namespace paceline::topology {
 namespace {
 
@@ -24,7 +26,8 @@ TrafficPart part_of(const Dimension& dimension, int stride) {
       part.mb /= size;
       break;
   }
-  part.what = dimension.name + ": " + how + std::to_string(size) + " ranks";
+  part.what = dimension.name + ": " + how + std::to_string(size) + " ranks, " +
+              with_unit(dimension.mb_a_step, "MB each");
   return part;
 }
 

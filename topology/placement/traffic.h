@@ -10,7 +10,7 @@ namespace paceline::topology {
 
 /// A dimension of more than one rank. Each edge of it carries the same.
 struct TrafficPart {
-  std::string what;  ///< for people: "dp: all-reduce of 4 ranks"
+  std::string what;  ///< for people: "dp: all-reduce of 4 ranks, 2000 MB each"
   Traffic traffic = Traffic::kAllReduce;
   int size = 1;    ///< of a group
   int stride = 1;  ///< from a rank to the next of its group

@@ -37,13 +37,6 @@ std::string take_line(std::string& rest, std::size_t columns) {
   return line;
 }
 
-std::string with_unit(double value, const char* unit) {
-  char text[32];
-  const bool whole = value >= 100 || std::abs(value - std::round(value)) < 0.05;
-  std::snprintf(text, sizeof text, whole ? "%.0f %s" : "%.1f %s", value, unit);
-  return text;
-}
-
 }  // namespace
 
 std::string xml_escaped(std::string_view text) {
@@ -133,11 +126,6 @@ std::string bytes_text(std::uint64_t bytes) {
 
 std::string speed_text(std::uint64_t mb_per_s) {
   return with_unit(static_cast<double>(mb_per_s) / 1000, "GB/s");
-}
-
-std::string time_text(double us) {
-  if (us < 1e3) return with_unit(us, "us");
-  return us < 1e6 ? with_unit(us / 1e3, "ms") : with_unit(us / 1e6, "s");
 }
 
 std::string rate_text(std::uint64_t mbit_per_s) {

@@ -35,8 +35,6 @@ std::string count_text(std::size_t count, const std::string& what);
 std::string bytes_text(std::uint64_t bytes);
 /// "31.5 GB/s".
 std::string speed_text(std::uint64_t mb_per_s);
-/// "812 us", "1.5 ms", "20 s".
-std::string time_text(double us);
 /// "200 Gbit/s".
 std::string rate_text(std::uint64_t mbit_per_s);
 

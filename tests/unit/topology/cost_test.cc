@@ -67,13 +67,13 @@ TEST(Cost, PartsAreNamedAndAddedUp) {
   const auto parts =
       cost_parts(simple_cluster(2), job_of("tp=2,pp=1,dp=", 4, 100), on({0, 0, 1, 1}), {});
   ASSERT_EQ(parts.size(), 2U);
-  EXPECT_EQ(parts[0].what, "tp: all-reduce of 2 ranks");
+  EXPECT_EQ(parts[0].what, "tp: all-reduce of 2 ranks, 100 MB each");
   EXPECT_DOUBLE_EQ(parts[0].us, 2 * 1 + 100 * 100) << "2 rounds in memory, 100 us for a MB";
-  EXPECT_EQ(parts[1].what, "dp: all-reduce of 2 ranks");
+  EXPECT_EQ(parts[1].what, "dp: all-reduce of 2 ranks, 100 MB each");
   EXPECT_DOUBLE_EQ(parts[1].us, 200'000) << "2 rings, each 100 MB";
   const auto others = cost_parts(simple_cluster(1), job_of("ep=2,pp=", 4, 1), on({0, 0, 0, 0}), {});
-  EXPECT_EQ(others[0].what, "ep: all-to-all of 2 ranks");
-  EXPECT_EQ(others[1].what, "pp: neighbours among 2 ranks");
+  EXPECT_EQ(others[0].what, "ep: all-to-all of 2 ranks, 1 MB each");
+  EXPECT_EQ(others[1].what, "pp: neighbours among 2 ranks, 1 MB each");
   EXPECT_TRUE(cost_parts(simple_cluster(1), job_of("dp=", 1, 1), on({0}), {}).empty());
 }
 
