@@ -277,7 +277,8 @@ Status prepare(World& world, const InitOptions& options) {
   world.report_every = environment.stall_s;
   if (options.determinism) world.environment.determinism = *options.determinism;
   world.log = make_stderr_log({.level = environment.log_level});
-  PACELINE_TRY_ASSIGN(world.engine, PollEngine::create(PollEngine::options_for(world.local_ranks)));
+  PACELINE_TRY_ASSIGN(world.engine, PollEngine::create(PollEngine::options_for(
+                                        world.local_ranks, host_cpus(environment))));
   world.began = world.engine->clock().now();
   return {};
 }

@@ -33,8 +33,8 @@ void pause() { __builtin_ia32_pause(); }
 
 }  // namespace
 
-PollEngine::Options PollEngine::options_for(int ranks) {
-  if (ranks <= allowed_cpus()) return {};
+PollEngine::Options PollEngine::options_for(int ranks, const CpuSet& cpus) {
+  if (ranks <= allowed_cpus(cpus)) return {};
   return {.spin_rounds = 0, .yield_rounds = 20};
 }
 

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "comm/base/cpus.h"
 #include "comm/base/tick_clock.h"
 #include "comm/base/unique_fd.h"
 #include "comm/doorbell.h"
@@ -38,8 +39,8 @@ class PollEngine final : public Engine {
     /// Rounds between which the thread yields, before it sleeps.
     int yield_rounds = 40;
   };
-  /// The stages for `ranks` ranks on this host, by allowed_cpus().
-  static Options options_for(int ranks);
+  /// The stages for `ranks` ranks that have `cpus` between them, by allowed_cpus().
+  static Options options_for(int ranks, const CpuSet& cpus = affinity());
 
   static Result<std::shared_ptr<PollEngine>> create(const Options& options);
   ~PollEngine() override;

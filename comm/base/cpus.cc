@@ -44,6 +44,10 @@ CpuSet affinity() {
   return set;
 }
 
+CpuSet host_cpus(const Environment& environment) {
+  return environment.host_cpus.is_empty() ? affinity() : environment.host_cpus;
+}
+
 int allowed_cpus(const CpuSet& set) {
   const int cpus = std::max(1, set.count());
   const double quota = cpu_quota();

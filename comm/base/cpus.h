@@ -3,11 +3,16 @@
 #pragma once
 
 #include "comm/base/cpu_set.h"
+#include "comm/base/environment.h"
 
 namespace paceline {
 
 /// Those of the calling thread; empty where the kernel does not tell.
 CpuSet affinity();
+
+/// Those of all ranks on this host: as the launcher says, who may have bound this one to a part of
+/// them; else the affinity.
+CpuSet host_cpus(const Environment& environment);
 
 /// Of `set`, as far as the quota of this process allows; at least 1. A quota counts as the whole
 /// CPUs in it: who shares 1.5 CPUs with others cannot afford to spin on the second.

@@ -78,6 +78,12 @@ bool parse_net(std::string_view text, Environment& into) {
   return NetChoice::parse(text, NetDialect::kPaceline).ok();
 }
 
+bool parse_host_cpus(std::string_view text, Environment& into) {
+  const auto cpus = CpuSet::parse(text);
+  if (cpus) into.host_cpus = *cpus;
+  return cpus.has_value();
+}
+
 constexpr int kMaxRank = 1 << 20;
 
 constexpr Variable kVariables[] = {
@@ -87,6 +93,9 @@ constexpr Variable kVariables[] = {
      parse_int<&Environment::world_size, 1, kMaxRank>, Setter::kLauncher},
     {"LOCAL_WORLD_SIZE", "1..1048576", "1", "ranks on this host; decides how waits spend the CPU",
      parse_int<&Environment::local_world_size, 1, kMaxRank>, Setter::kLauncher},
+    {"PACELINE_HOST_CPUS", "0-3,8", "this rank's affinity",
+     "CPUs of all ranks on this host; decides how waits spend them", parse_host_cpus,
+     Setter::kLauncher},
     {"MASTER_ADDR", "host name or address", "127.0.0.1",
      "host of rank 0, which serves the store where there is no launcher",
      parse_text<&Environment::master_addr>, Setter::kLauncher},

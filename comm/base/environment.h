@@ -16,6 +16,7 @@
 #include <paceline/status.h>
 #include <paceline/types.h>
 
+#include "comm/base/cpu_set.h"
 #include "comm/base/function_ref.h"
 
 namespace paceline {
@@ -36,6 +37,7 @@ struct Environment {
   std::optional<int> rank;                  // RANK
   std::optional<int> world_size;            // WORLD_SIZE
   std::optional<int> local_world_size;      // LOCAL_WORLD_SIZE
+  CpuSet host_cpus;                         // PACELINE_HOST_CPUS; empty: this rank's affinity
   std::string master_addr;                  // MASTER_ADDR
   std::optional<int> master_port;           // MASTER_PORT
   std::string store;                        // PACELINE_STORE

@@ -32,7 +32,7 @@ Status measure_raw(const Orders& orders) {
   PACELINE_TRY_ASSIGN(const Environment environment, read_environment());
   const RawLoop::Place place{.rank = environment.rank.value_or(0),
                              .ranks = environment.world_size.value_or(1),
-                             .cpus = allowed_cpus(),
+                             .cpus = allowed_cpus(host_cpus(environment)),
                              .buffer_bytes = orders.registered ? buffer_bytes(orders) : 0};
   PACELINE_TRY_ASSIGN(const auto raw, RawLoop::open(orders.raw, place, clock));
   return measure_all(*raw, orders);

@@ -7,6 +7,7 @@
 
 #include "comm/base/clock.h"
 #include "comm/base/cpus.h"
+#include "comm/base/environment.h"
 #include "comm/base/try.h"
 #include "launcher/probe/limit.h"
 #include "launcher/probe/measurement.h"
@@ -104,8 +105,10 @@ Status measure_all(Subject& subject, const Orders& orders) {
         Measurement::create({.subject = subject, .meeting = meeting, .clock = clock}, orders));
     return measure_sizes(*measurement, orders, subject.rank() == 0);
   }
-  const SharedMeeting::Place place{
-      .rank = subject.rank(), .ranks = subject.size(), .cpus = allowed_cpus()};
+  PACELINE_TRY_ASSIGN(const Environment environment, read_environment());
+  const SharedMeeting::Place place{.rank = subject.rank(),
+                                   .ranks = subject.size(),
+                                   .cpus = allowed_cpus(host_cpus(environment))};
   PACELINE_TRY_ASSIGN(const auto meeting, SharedMeeting::open(orders.meeting, place, clock));
   PACELINE_TRY_ASSIGN(
       const auto measurement,

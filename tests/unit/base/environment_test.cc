@@ -61,6 +61,7 @@ std::string determinism(const Environment& environment) {
   const char* const names[] = {"fast", "run_stable", "placement_stable"};
   return names[static_cast<std::size_t>(environment.determinism)];
 }
+std::string host_cpus(const Environment& environment) { return environment.host_cpus.to_text(); }
 std::string terminal(const Environment& environment) { return environment.terminal ? "1" : "0"; }
 
 const std::vector<std::string> kNoNumbers = {
@@ -130,6 +131,7 @@ std::vector<Row> rows_of_choices() {
        {"info", "warning", "error", "off"},
        no_numbers_nor({"0", "2", "WARNING", "warn", "warnings", "offx", "debug"})},
       {"PACELINE_BACKEND", backend, "auto", {"auto", "shm", "tcp"}, {"SHM", "auto ", "nccl", "0"}},
+      {"PACELINE_HOST_CPUS", host_cpus, "", {"0", "0-3,8"}, {"a", "3-1", "0,", "65536"}},
       {"PACELINE_SHM_METHOD",
        shm_method,
        "auto",
