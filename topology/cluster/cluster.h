@@ -42,6 +42,9 @@ struct Cluster {
   Network network;
 };
 
+/// The hosts at these places, in this order, with the ways between them.
+Cluster with_hosts(const Cluster& cluster, const std::vector<int>& places);
+
 inline const HostModel& machine_of(const Cluster& cluster, int host) {
   const ClusterHost& one = cluster.hosts[static_cast<std::size_t>(host)];
   return cluster.machines[static_cast<std::size_t>(one.machine)];

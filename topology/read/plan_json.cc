@@ -269,13 +269,36 @@ class PlanReader {
   Plan plan_;
 };
 
+Result<json> parse_plan(const NamedText& file) {
+  if (file.text.size() > kMostPlanBytes)
+    return unreadable(file.name, 0, "longer than " + std::to_string(kMostPlanBytes >> 20) + " MiB");
+  return parse_json(file);
+}
+
 }  // namespace
 
 Result<Plan> read_plan(const NamedText& file, const Cluster& cluster) {
-  if (file.text.size() > kMostPlanBytes)
-    return unreadable(file.name, 0, "longer than " + std::to_string(kMostPlanBytes >> 20) + " MiB");
-  PACELINE_TRY_ASSIGN(const json document, parse_json(file));
+  PACELINE_TRY_ASSIGN(const json document, parse_plan(file));
   return PlanReader(JsonValue(file.name, document), cluster).read();
+}
+
+Result<std::vector<PlanHost>> read_plan_hosts(const NamedText& file) {
+  PACELINE_TRY_ASSIGN(const json document, parse_plan(file));
+  const JsonValue top(file.name, document);
+  PACELINE_TRY(check_version(top, "paceline_plan", kVersion));
+  const JsonValue ranks = top / "ranks";
+  PACELINE_TRY(check_list(ranks, kMostRanks));
+  std::vector<PlanHost> hosts;
+  std::map<std::string, std::size_t> places;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    std::string name;
+    const JsonValue rank = ranks / i;
+    PACELINE_TRY(read_value(rank / "host", name));
+    const auto [place, is_new] = places.emplace(name, hosts.size());
+    if (is_new) hosts.push_back({.name = name});
+    ++hosts[place->second].ranks;
+  }
+  return hosts;
 }
 
 }  // namespace paceline::topology

@@ -8,6 +8,8 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
+#include <vector>
 
 #include <paceline/status.h>
 
@@ -26,5 +28,13 @@ inline constexpr std::size_t kMostPlanBytes = std::size_t{64} << 20;
 /// node, a GPU, a NIC that is not there, a GPU that has another address, a host that is another
 /// machine than the plan was made for), naming what the plan says and what is there.
 Result<Plan> read_plan(const NamedText& file, const Cluster& cluster);
+
+struct PlanHost {
+  std::string name;
+  int ranks = 0;
+};
+/// The hosts that have ranks, as the ranks name them first: for who has to reach them before they
+/// can be held against the plan.
+Result<std::vector<PlanHost>> read_plan_hosts(const NamedText& file);
 
 }  // namespace paceline::topology
