@@ -19,14 +19,18 @@
 #include "comm/job_key.h"
 #include "comm/store_server.h"
 #include "launcher/agent/flight_book.h"
+#include "launcher/agent/machine_scout.h"
 #include "launcher/agent/meeting.h"
 #include "launcher/agent/oom_watch.h"
 #include "launcher/agent/program_file.h"
 #include "launcher/agent/rank_environment.h"
 #include "launcher/agent/rank_streams.h"
+#include "launcher/agent/self_description.h"
 #include "launcher/agent/spawn_helper.h"
+#include "launcher/agent/spawn_orders.h"
 #include "launcher/channel/channel.h"
 #include "launcher/pairs/trials.h"
+#include "launcher/process/binding.h"
 #include "launcher/process/process.h"
 #include "launcher/process/process_identity.h"
 #include "launcher/process/system.h"
@@ -56,13 +60,16 @@ std::shared_ptr<Log> make_log(const Variables& changes) {
 
 class Agent {
  public:
-  Agent(EventLoop& loop, HeadConnection head, std::unique_ptr<ChildProcess> helper)
+  Agent(EventLoop& loop, HeadConnection head, std::unique_ptr<ChildProcess> helper,
+        std::unique_ptr<MachineScout> scout)
       : clock_(loop.clock()),
         loop_(loop),
         connection_(std::move(head)),
         head_(*connection_.channel),
         helper_process_(std::move(helper)),
         helper_(loop_, helper_process_->take_socket(), "spawn helper"),
+        self_(loop_, std::move(scout),
+              [this](const messages::FromAgent& message) { tell(message); }),
         flights_(clock_),
         trials_(loop_, [this](const messages::FromAgent& message) { tell(message); }) {}
 
@@ -74,12 +81,10 @@ class Agent {
   Status start(const messages::Start& start);
   Result<HostFacts> prepare(const messages::Start& start);
   void refuse_all(const messages::Start& start, const ProgramFile& program);
-  Status send_program(const messages::Start& start, const messages::App& app,
-                      const HostFacts& facts, const std::string& path);
-  Status spawn(const messages::Start& start, const HostFacts& facts, std::uint32_t program,
-               std::uint32_t local_rank);
+  Status spawn(const messages::Start& start, const HostFacts& facts, int program, int local_rank);
 
   void receive(const messages::FromHelper& message);
+  static void tell_binding(messages::RankStarted& started);
   void rank_ended(const messages::ProcessExited& exited);
   void refuse(messages::RankRefused refused);
   void count_end();
@@ -99,6 +104,7 @@ class Agent {
   HeadChannel& head_;
   std::unique_ptr<ChildProcess> helper_process_;
   SocketChannel<messages::ToHelper, messages::FromHelper> helper_;
+  SelfDescription self_;  // before the job starts
   FlightBook flights_;
   Trials trials_;                       // before the job starts
   std::unique_ptr<StoreServer> store_;  // asks flights_
@@ -106,6 +112,7 @@ class Agent {
   std::unique_ptr<RankStreams> streams_;  // once the job has started
   std::optional<OomWatch> oom_;           // likewise
   std::size_t ranks_left_ = 0;
+  bool has_seats_ = false;  // ranks are bound
   bool stopping_ = false;
   bool held_ = false;    // the ranks have been stopped as by Ctrl-Z
   bool killed_ = false;  // they have been sent SIGKILL
@@ -147,6 +154,7 @@ void Agent::receive(const messages::ToAgent& message) {
   if (message.has_stop()) return stop(message.stop());
   if (message.has_signal()) return signal_ranks(message.signal().signal());
   if (message.has_input()) return streams_ ? streams_->take_input(message.input()) : void();
+  if (message.has_describe()) return self_.answer(message.describe());
   if (streams_ || leaving_) return;  // an agent serves one job
   const Status status = message.has_start() ? start(message.start()) : trials_.receive(message);
   if (!status.ok()) fail(status);
@@ -156,7 +164,8 @@ void Agent::receive(const messages::ToAgent& message) {
 
 Status Agent::start(const messages::Start& start) {
   trials_.end();
-  if (start.apps().empty() || start.local_ranks() == 0)
+  self_.end(host_cpus(start));
+  if (start.apps().empty() || start.ranks().empty())
     return Status(Code::kInternal, Scope::kOperation, "the head asked for a job without ranks");
   std::vector<std::string> paths;
   for (const messages::App& app : start.apps()) {
@@ -175,19 +184,21 @@ Status Agent::start(const messages::Start& start) {
     PACELINE_TRY(helper_.send(message));
   }
   oom_.emplace(OomWatch::open());
-  std::uint32_t local_rank = 0;
+  has_seats_ = start.seats_size() > 0;
+  int local_rank = 0;
   for (int i = 0; i < start.apps_size(); ++i) {
     const messages::App& app = start.apps(i);
-    PACELINE_TRY(send_program(start, app, facts, paths[static_cast<std::size_t>(i)]));
+    PACELINE_TRY(
+        helper_.send(program_of(start, app, facts, paths[static_cast<std::size_t>(i)], ::getenv)));
     for (std::uint32_t n = 0; n < app.ranks(); ++n)
-      PACELINE_TRY(spawn(start, facts, static_cast<std::uint32_t>(i), local_rank++));
+      PACELINE_TRY(spawn(start, facts, i, local_rank++));
   }
   return Status();
 }
 
 void Agent::refuse_all(const messages::Start& start, const ProgramFile& program) {
   messages::RankRefused refused;
-  refused.set_rank(start.first_rank());
+  refused.set_rank(start.ranks(0));
   refused.set_error(program.error);
   refused.set_text(program.text);
   refuse(std::move(refused));
@@ -210,46 +221,26 @@ Result<HostFacts> Agent::prepare(const messages::Start& start) {
   *ready.mutable_ready()->mutable_meeting() = facts.meeting;
   ready.mutable_ready()->set_time_ns(clock_.now().time_since_epoch().count());
   tell(ready);
-  ranks_left_ = start.local_ranks();
+  ranks_left_ = static_cast<std::size_t>(start.ranks_size());
   streams_ =
       std::make_unique<RankStreams>(loop_, start, std::move(connection_.standard_input),
                                     [this](const messages::FromAgent& message) { tell(message); });
   return facts;
 }
 
-Status Agent::send_program(const messages::Start& start, const messages::App& app,
-                           const HostFacts& facts, const std::string& path) {
-  const auto is_inherited = [](std::string_view name) {
-    return ::getenv(std::string(name).c_str()) != nullptr;
-  };
-  messages::ToHelper message;
-  messages::Program& program = *message.mutable_program();
-  program.set_path(path);
-  *program.mutable_arguments() = app.command();
-  program.set_working_directory(app.working_directory());
-  *program.mutable_environment() = suggested_variables(start, facts, is_inherited);
-  program.mutable_environment()->MergeFrom(app.environment());
-  return helper_.send(message);
-}
-
-Status Agent::spawn(const messages::Start& start, const HostFacts& facts, std::uint32_t program,
-                    std::uint32_t local_rank) {
-  const std::uint32_t rank = start.first_rank() + local_rank;
+Status Agent::spawn(const messages::Start& start, const HostFacts& facts, int program,
+                    int local_rank) {
   PACELINE_TRY_ASSIGN(RankStreams::RankEnds ends, streams_->open_next());
   PACELINE_TRY_ASSIGN(UniqueFd key, duplicate(job_key_.get()));
   PACELINE_TRY_ASSIGN(UniqueFd flight, FlightRing::create_memory());
   PACELINE_TRY_ASSIGN(auto ring, FlightRing::open(flight.get()));
-  flights_.enter(static_cast<int>(rank), std::move(ring));
+  flights_.enter(static_cast<int>(start.ranks(local_rank)), std::move(ring));
 
   std::vector<UniqueFd> descriptors;  // in the order that spawn_helper.h gives
   for (UniqueFd* descriptor : {&ends.input, &ends.output, &ends.error, &key, &flight})
     descriptors.push_back(std::move(*descriptor));
-  messages::ToHelper message;
-  message.mutable_spawn()->set_rank(rank);
-  message.mutable_spawn()->set_program(program);
-  *message.mutable_spawn()->mutable_environment() =
-      identity_variables(start, facts, static_cast<int>(local_rank));
-  return helper_.send(message, std::move(descriptors));
+  return helper_.send(spawn_of(start, facts, program, local_rank, ::getenv),
+                      std::move(descriptors));
 }
 
 // ---- The ranks -----------------------------------------------------------------------------
@@ -262,8 +253,18 @@ void Agent::receive(const messages::FromHelper& message) {
   }
   if (oom_) oom_->started(static_cast<pid_t>(message.started().pid()));
   messages::FromAgent forward;
-  *forward.mutable_started() = message.started();
+  messages::RankStarted& started = *forward.mutable_started();
+  started = message.started();
+  if (has_seats_) tell_binding(started);
   tell(forward);
+}
+
+// A rank that has ended since is bound to nothing.
+void Agent::tell_binding(messages::RankStarted& started) {
+  const auto bound = bound_to(static_cast<pid_t>(started.pid()));
+  if (!bound) return;
+  started.set_cpus(bound->cpus.to_text());
+  started.set_memory(bound->memory);
 }
 
 void Agent::rank_ended(const messages::ProcessExited& exited) {
@@ -373,13 +374,14 @@ Status serve(HeadRoad& road, FunctionRef<void(bool)> last) {
                         run_spawn_helper(std::move(agent));
                         last(::getppid() != self || is_ending(self));
                       }));
+  PACELINE_TRY_ASSIGN(auto scout, MachineScout::send([&road] { road.leave(); }));
   raise_descriptor_limit();
   const SystemClock clock;
   EventLoop loop(clock);
   PACELINE_TRY_ASSIGN(HeadConnection head, road.take(loop));
   replace_by_null(STDIN_FILENO);
   replace_by_null(STDOUT_FILENO);
-  return Agent(loop, std::move(head), std::move(helper)).run();
+  return Agent(loop, std::move(head), std::move(helper), std::move(scout)).run();
 }
 
 }  // namespace

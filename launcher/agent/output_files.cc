@@ -119,9 +119,8 @@ Result<std::vector<RankFiles>> make_output_files(const OutputPlace& place) {
   PACELINE_TRY(check_for_others(place));
   Made made;
   std::vector<RankFiles> files;
-  for (std::uint32_t i = 0; i < place.local_ranks; ++i) {
-    const std::string folder =
-        place.directory + '/' + rank_folder(place.first_rank + i, place.world_size);
+  for (const std::uint32_t rank : place.ranks) {
+    const std::string folder = place.directory + '/' + rank_folder(rank, place.world_size);
     PACELINE_TRY(make_folder(folder, made));
     PACELINE_TRY_ASSIGN(OutputFile output, make_file(folder + "/stdout", made));
     PACELINE_TRY_ASSIGN(OutputFile errors, make_file(folder + "/stderr", made));

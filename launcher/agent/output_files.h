@@ -18,8 +18,7 @@ namespace paceline::launcher {
 struct OutputPlace {
   std::string directory;  ///< absolute
   std::uint32_t world_size = 1;
-  std::uint32_t first_rank = 0;
-  std::uint32_t local_ranks = 1;
+  std::vector<std::uint32_t> ranks;
 };
 
 /// "rank.07": padded to the width of the highest rank, so that the folders sort.

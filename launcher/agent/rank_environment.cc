@@ -27,10 +27,20 @@ std::string_view name_of(std::string_view assignment) {
 
 }  // namespace
 
+CpuSet host_cpus(const messages::Start& start) {
+  CpuSet all;
+  for (const messages::RankSeat& seat : start.seats()) {
+    const auto cpus = CpuSet::parse(seat.cpus());
+    if (!cpus || cpus->is_empty()) return {};
+    all.add(*cpus);
+  }
+  return all;
+}
+
 Variables suggested_variables(const messages::Start& start, const HostFacts& facts,
                               FunctionRef<bool(std::string_view)> is_set) {
   Variables variables;
-  const int ranks = static_cast<int>(start.local_ranks());
+  const int ranks = start.ranks_size();
   if (!is_set("OMP_NUM_THREADS"))
     add(variables, "OMP_NUM_THREADS", std::max(1, facts.allowed_cpus / ranks));
   add(variables, "MASTER_ADDR", facts.meeting.master_address());
@@ -44,11 +54,19 @@ Variables suggested_variables(const messages::Start& start, const HostFacts& fac
   return variables;
 }
 
+Variables unless_set(const Variables& suggested, const Variables& changes,
+                     FunctionRef<const char*(const char*)> base) {
+  Variables left;
+  for (const messages::Variable& variable : suggested)
+    if (value_of(variable.name().c_str(), changes, base) == nullptr) *left.Add() = variable;
+  return left;
+}
+
 Variables identity_variables(const messages::Start& start, const HostFacts& facts, int local_rank) {
   Variables variables;
-  const int rank = static_cast<int>(start.first_rank()) + local_rank;
+  const int rank = static_cast<int>(start.ranks(local_rank));
   const int world_size = static_cast<int>(start.world_size());
-  const int local_world_size = static_cast<int>(start.local_ranks());
+  const int local_world_size = start.ranks_size();
   const int host_index = static_cast<int>(start.host_index());
   add(variables, "RANK", rank);
   add(variables, "LOCAL_RANK", local_rank);
@@ -63,6 +81,8 @@ Variables identity_variables(const messages::Start& start, const HostFacts& fact
   add(variables, "PACELINE_STORE", facts.meeting.store());
   add(variables, "PACELINE_JOB_ID", start.job_id());
   add(variables, "PACELINE_HOST", start.host());
+  if (const CpuSet cpus = host_cpus(start); !cpus.is_empty())
+    add(variables, "PACELINE_HOST_CPUS", cpus.to_text());
   add(variables, "PACELINE_JOB_KEY_FD", kJobKeyFd);
   add(variables, "PACELINE_FLIGHT_FD", kFlightFd);
   add(variables, "PACELINE_TERMINAL", start.terminal() ? 1 : 0);

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "comm/base/cpu_set.h"
 #include "comm/base/function_ref.h"
 #include "launcher/channel/messages.pb.h"
 
@@ -21,11 +22,18 @@ struct HostFacts {
   messages::Meeting meeting;
 };
 
+/// What the host's ranks are bound to, together; empty where some rank is bound to nothing.
+CpuSet host_cpus(const messages::Start& start);
+
 /// What holds unless the user set it: OMP_NUM_THREADS, where rank 0 may serve, and, on several
 /// hosts, the address and interface for data.
 /// `is_set` tells what the ranks would inherit.
 Variables suggested_variables(const messages::Start& start, const HostFacts& facts,
                               FunctionRef<bool(std::string_view)> is_set);
+
+/// Those of `suggested` that neither `changes` nor what was there before set.
+Variables unless_set(const Variables& suggested, const Variables& changes,
+                     FunctionRef<const char*(const char*)> base);
 
 /// Who the rank is: the names of torchrun, of Open MPI, and the project's own.
 Variables identity_variables(const messages::Start& start, const HostFacts& facts, int local_rank);

@@ -1,6 +1,7 @@
 // Runs in the agent.
 #include "launcher/agent/rank_streams.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -43,7 +44,7 @@ RankStreams::RankStreams(EventLoop& loop, const messages::Start& start, UniqueFd
 
 Result<RankStreams::RankEnds> RankStreams::open_next() {
   if (outputs_.empty()) PACELINE_TRY(make_files());
-  const auto rank = start_.first_rank() + static_cast<std::uint32_t>(outputs_.size());
+  const std::uint32_t rank = start_.ranks(static_cast<int>(outputs_.size()));
   Outputs& outputs = outputs_.emplace_back();
   RankEnds ends;
   PACELINE_TRY_ASSIGN(ends.input, open_input(rank));
@@ -68,10 +69,10 @@ Result<UniqueFd> RankStreams::open_input(std::uint32_t rank) {
 
 Status RankStreams::make_files() {
   if (start_.output_directory().empty()) return Status();
-  PACELINE_TRY_ASSIGN(files_, make_output_files({.directory = start_.output_directory(),
-                                                 .world_size = start_.world_size(),
-                                                 .first_rank = start_.first_rank(),
-                                                 .local_ranks = start_.local_ranks()}));
+  PACELINE_TRY_ASSIGN(files_,
+                      make_output_files({.directory = start_.output_directory(),
+                                         .world_size = start_.world_size(),
+                                         .ranks = {start_.ranks().begin(), start_.ranks().end()}}));
   return Status();
 }
 
@@ -100,13 +101,20 @@ Result<UniqueFd> RankStreams::open_output(std::uint32_t rank, messages::Stream s
   return std::move(pipe.write_end);
 }
 
+// Its local rank.
+std::size_t RankStreams::place_of(std::uint32_t rank) const {
+  const auto& ranks = start_.ranks();
+  return static_cast<std::size_t>(std::lower_bound(ranks.begin(), ranks.end(), rank) -
+                                  ranks.begin());
+}
+
 bool RankStreams::on_console(std::uint32_t rank) const {
-  const int place = static_cast<int>(rank - start_.first_rank());
+  const auto place = static_cast<int>(place_of(rank));
   return place >= start_.on_console_size() || start_.on_console(place);
 }
 
 std::unique_ptr<OutputWriter> RankStreams::writer(std::uint32_t rank, messages::Stream stream) {
-  const std::size_t place = rank - start_.first_rank();
+  const std::size_t place = place_of(rank);
   if (place >= files_.size()) return nullptr;
   RankFiles& files = files_[place];
   OutputFile& file = stream == messages::STANDARD_OUTPUT ? files.output : files.error;
@@ -132,7 +140,7 @@ void RankStreams::tell_output(std::uint32_t rank, messages::Stream stream, std::
 }
 
 void RankStreams::drain(std::uint32_t rank) {
-  const std::size_t place = rank - start_.first_rank();
+  const std::size_t place = place_of(rank);
   if (place >= outputs_.size()) return;
   if (outputs_[place].output) outputs_[place].output->drain();
   if (outputs_[place].error) outputs_[place].error->drain();

@@ -61,6 +61,7 @@ class RankStreams {
   Result<UniqueFd> open_input(std::uint32_t rank);
   Result<UniqueFd> open_output(std::uint32_t rank, messages::Stream stream,
                                std::unique_ptr<RankOutput>& into);
+  std::size_t place_of(std::uint32_t rank) const;
   bool on_console(std::uint32_t rank) const;
   std::unique_ptr<OutputWriter> writer(std::uint32_t rank, messages::Stream stream);
   void tell_output(std::uint32_t rank, messages::Stream stream, std::string_view text,

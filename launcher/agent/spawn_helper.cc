@@ -24,6 +24,7 @@
 #include "launcher/agent/rank_environment.h"
 #include "launcher/channel/channel.h"
 #include "launcher/channel/message_socket.h"
+#include "launcher/process/binding.h"
 #include "launcher/process/cgroup.h"
 #include "launcher/process/process.h"
 #include "launcher/process/signal_source.h"
@@ -51,6 +52,7 @@ struct Exec {
   int socket;  // to the helper
   pid_t helper;
   rlimit descriptor_limit;  // as the user has it: the helper has raised its own
+  const Binding* binding;
 };
 
 [[noreturn]] void give_up(const Exec& exec, bool in_directory) {
@@ -92,6 +94,7 @@ void place_descriptors(const Exec& exec) {
   if (exec.directory != nullptr && ::chdir(exec.directory) != 0) give_up(exec, true);
   reset_signals();
   ::setrlimit(RLIMIT_NOFILE, &exec.descriptor_limit);
+  exec.binding->apply();
   ::execve(exec.path, exec.arguments, exec.environment);
   if (errno == ENOEXEC) ::execve(exec.shell_arguments[0], exec.shell_arguments, exec.environment);
   give_up(exec, false);
@@ -240,6 +243,8 @@ Result<pid_t> SpawnHelper::fork_rank(const messages::Spawn& request, const Image
   std::vector<std::string> shell = words;
   shell.front() = image.path;
   shell.insert(shell.begin(), "/bin/sh");
+  const Binding binding(CpuSet::parse(request.cpus()).value_or(CpuSet()),
+                        {request.memory_nodes().begin(), request.memory_nodes().end()});
   const std::vector<char*> arguments = pointers(words);
   const std::vector<char*> shell_arguments = pointers(shell);
   const std::vector<char*> variables = pointers(environment);
@@ -251,7 +256,8 @@ Result<pid_t> SpawnHelper::fork_rank(const messages::Spawn& request, const Image
             .descriptors = {},
             .socket = socket,
             .helper = ::getpid(),
-            .descriptor_limit = descriptor_limit_};
+            .descriptor_limit = descriptor_limit_,
+            .binding = &binding};
   for (std::size_t i = 0; i < descriptors.size(); ++i) exec.descriptors[i] = descriptors[i].get();
   const pid_t pid = fork_into(cgroup_);
   if (pid == 0) become_rank(exec);

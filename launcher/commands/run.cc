@@ -22,8 +22,11 @@
 #include "launcher/head/job_start.h"
 #include "launcher/head/pair_check.h"
 #include "launcher/head/preflight.h"
+#include "launcher/head/rank_seats.h"
+#include "launcher/head/seating.h"
 #include "launcher/job/record.h"
 #include "launcher/job/registry.h"
+#include "launcher/options/placement_options.h"
 #include "launcher/options/run_options.h"
 #include "launcher/process/process_identity.h"
 #include "launcher/process/signal_source.h"
@@ -129,24 +132,49 @@ struct SignalTarget {
 
 bool ends_jobs(int signal) { return signal == SIGINT || signal == SIGTERM || signal == SIGHUP; }
 
-Result<int> run_job(JobSpec job, const std::vector<HostShare>& hosts, const NetChoice& net,
-                    Timings timings) {
-  for (ProgramSpec& program : job.programs) fill_in_exports(program);
-  ::signal(SIGCHLD, SIG_DFL);  // an inherited SIG_IGN would hide how the agent ended
-  const SystemClock clock;
-  EventLoop loop(clock);
-  PACELINE_TRY_ASSIGN(const std::string id, make_job_id());
-  PACELINE_TRY_ASSIGN(JobRegistry::Entered entered, enter_job(describe(job, id, clock)));
-  JobHold& hold = entered.hold;
-  // The agent may see its socket close, and send the helper away, while the head is still dying.
-  const auto leave = [&, head = ::getpid()](bool alone) {
-    alone || is_ending(head) ? hold.leave_after_others(clock, kDying) : hold.leave();
-  };
-  JobAgents agents(loop, timings, hosts);
-  PACELINE_TRY(agents.start_here(leave));
-  ::signal(SIGPIPE, SIG_IGN);
+// For people, by rank.
+std::vector<std::string> devices_of(const Seating& seating) {
+  std::vector<std::string> devices;
+  if (seating.cluster.machines.empty()) return devices;
+  for (const topology::Placed& rank : seating.plan.ranks)
+    devices.push_back(devices_text(machine_of(seating.cluster, rank.host), rank.seat));
+  return devices;
+}
+
+// What a job has before its hosts are known.
+struct JobInputs {
+  std::vector<HostShare> hosts;
+  NetChoice net;
+  PlacementFiles files;
+};
+
+// Once all agents are there: seats the ranks, and stays with the job until it has ended.
+Result<int> begin_job(EventLoop& loop, Console& console, const JobSpec& job,
+                      const JobInputs& inputs, std::vector<HostAgent> parts, Timings& timings,
+                      SignalTarget& target) {
+  const auto warn = [](const std::string& text) { complain(text); };
+  PACELINE_TRY(check_pairs(loop, parts, {.choice = inputs.net, .warn = warn}));
+  if (parts.size() > 1) timings.came(Stage::kWays, loop.clock().now());
+  PACELINE_TRY_ASSIGN(const Seating seating,
+                      seat_job(loop, parts, job, inputs.hosts, inputs.files, warn));
+  PACELINE_TRY(show_plan(seating, job.placement));
+  if (job.placement.dry_run) return 0;
+  follow_plan(seating.cluster, seating.plan, parts);
+  timings.came(Stage::kMachines, loop.clock().now());
+  Head head(loop, console, timings, job, std::move(parts),
+            {.says_all = job.placement.report_bindings,
+             .devices = devices_of(seating),
+             .say = [&console](const std::string& text) { console.say(text); }});
+  target.head = &head;
+  const int code = head.run();
+  target.head = nullptr;
+  return code;
+}
+
+// The job with all its agents, from here on.
+Result<int> lead_job(EventLoop& loop, JobAgents& agents, const JobSpec& job,
+                     const JobInputs& inputs, messages::Start start, Timings& timings) {
   Console console(loop, STDOUT_FILENO, STDERR_FILENO);
-  PACELINE_TRY_ASSIGN(messages::Start start, start_of(job, id, entered.cgroup));
   start.set_terminal(console.output_is_terminal());
   SignalTarget target;
   PACELINE_TRY_ASSIGN(const auto signals,
@@ -159,24 +187,70 @@ Result<int> run_job(JobSpec job, const std::vector<HostShare>& hosts, const NetC
                       }));
   const Status started =
       agents.start_elsewhere(job, {.version = PACELINE_VERSION,
-                                   .job_id = id,
+                                   .job_id = start.job_id(),
                                    .said = [&](const std::string& host, std::string_view line) {
                                      console.say("host " + host + ": " + std::string(line));
                                    }});
   if (target.early != 0) return 128 + target.early;
   if (!started.ok()) return complain(started.text());
   PACELINE_TRY_ASSIGN(std::vector<HostAgent> parts, agents.take(start, current_directory()));
-  const Status tried = check_pairs(
-      loop, parts, {.choice = net, .warn = [](const std::string& text) { complain(text); }});
-  if (target.early != 0) return 128 + target.early;
-  if (!tried.ok()) return complain(tried.text());
-  if (hosts.size() > 1) timings.came(Stage::kWays, clock.now());
-  Head head(loop, console, timings, std::move(job), std::move(parts));
-  target.head = &head;
-  const int code = head.run();
+  const Result<int> code = begin_job(loop, console, job, inputs, std::move(parts), timings, target);
+  if (code.ok()) return code;
+  return target.early != 0 ? 128 + target.early : complain(code.status().text());
+}
+
+Result<int> run_job(JobSpec job, const JobInputs& inputs, Timings timings) {
+  for (ProgramSpec& program : job.programs) fill_in_exports(program);
+  ::signal(SIGCHLD, SIG_DFL);  // an inherited SIG_IGN would hide how the agent ended
+  const SystemClock clock;
+  EventLoop loop(clock);
+  PACELINE_TRY_ASSIGN(const std::string id, make_job_id());
+  PACELINE_TRY_ASSIGN(JobRegistry::Entered entered, enter_job(describe(job, id, clock)));
+  JobHold& hold = entered.hold;
+  // The agent may see its socket close, and send the helper away, while the head is still dying.
+  const auto leave = [&, head = ::getpid()](bool alone) {
+    alone || is_ending(head) ? hold.leave_after_others(clock, kDying) : hold.leave();
+  };
+  JobAgents agents(loop, timings, inputs.hosts);
+  PACELINE_TRY(agents.start_here(leave));
+  ::signal(SIGPIPE, SIG_IGN);
+  PACELINE_TRY_ASSIGN(messages::Start start, start_of(job, id, entered.cgroup));
+  Result<int> code = lead_job(loop, agents, job, inputs, std::move(start), timings);
   // What is to end before this process does need not wait for it to clear up.
   hold.let_go();
   return code;
+}
+
+// Everything that can be said without a host.
+int plan_described_job(const JobSpec& job) {
+  const Result<PlacementFiles> files = read_placement_files(job.placement);
+  if (!files.ok()) return complain(files.status().text());
+  const Result<Seating> seating = seat_described_job(job, *files);
+  if (!seating.ok()) return complain(seating.status().text());
+  const Status shown = show_plan(*seating, job.placement);
+  return shown.ok() ? 0 : complain(shown.text());
+}
+
+Result<JobInputs> inputs_of(const JobSpec& job) {
+  JobInputs inputs;
+  PACELINE_TRY_ASSIGN(inputs.files, read_placement_files(job.placement));
+  PACELINE_TRY_ASSIGN(inputs.hosts, job.placement.plan_file.empty()
+                                        ? hosts_of(job)
+                                        : hosts_of_plan(job, inputs.files.plan));
+  PACELINE_TRY(check_engine(job));
+  if (inputs.hosts.size() == 1 && is_this_host(inputs.hosts.front().host))
+    PACELINE_TRY(preflight(job, [](const std::string& text) { complain(text); }));
+  PACELINE_TRY_ASSIGN(inputs.net, net_choice_of_environment());
+  return inputs;
+}
+
+int start_job(const JobSpec& job, Timings timings) {
+  const Result<JobInputs> inputs = inputs_of(job);
+  if (!inputs.ok()) return complain(inputs.status().text());
+  const SystemClock clock;
+  timings.came(Stage::kRead, clock.now());
+  const Result<int> code = run_job(job, *inputs, std::move(timings));
+  return code.ok() ? *code : complain(code.status().to_string());
 }
 
 }  // namespace
@@ -186,23 +260,17 @@ int run_command(std::span<const std::string> arguments) {
     std::fputs(run_help().c_str(), stdout);
     return 0;
   }
+  if (run_asks_for_placement(arguments)) {
+    std::fputs(placement_help().c_str(), stdout);
+    return 0;
+  }
   const SystemClock clock;
   Timings timings(clock.now());
   const Result<JobSpec> job = parse_run(arguments);
   if (!job.ok()) return complain(job.status().text() + "\nTry: paceline run --help");
   ::signal(SIGXFSZ, SIG_IGN);  // under `ulimit -f` writing fails, and says so
-  const Result<std::vector<HostShare>> hosts = hosts_of(*job);
-  if (!hosts.ok()) return complain(hosts.status().text());
-  if (const Status known = check_engine(*job); !known.ok()) return complain(known.text());
-  if (hosts->size() == 1 && is_this_host(hosts->front().host)) {
-    const Status ready = preflight(*job, [](const std::string& text) { complain(text); });
-    if (!ready.ok()) return complain(ready.text());
-  }
-  const Result<NetChoice> net = net_choice_of_environment();
-  if (!net.ok()) return complain(net.status().text());
-  timings.came(Stage::kRead, clock.now());
-  const Result<int> code = run_job(*job, *hosts, *net, std::move(timings));
-  return code.ok() ? *code : complain(code.status().to_string());
+  if (!job->placement.cluster_file.empty()) return plan_described_job(*job);
+  return start_job(*job, std::move(timings));
 }
 
 }  // namespace paceline::launcher

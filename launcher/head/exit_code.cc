@@ -57,6 +57,24 @@ std::string describe(int wait_status) {
          (WCOREDUMP(wait_status) ? ", core dumped)" : ")");
 }
 
+std::string describe_victims(const JobOutcome& outcome) {
+  if (!outcome.culprit) return "";
+  int obeyed = 0, killed = 0, others = 0;
+  for (const RankEnd& end : outcome.ends) {
+    if (end.rank == outcome.culprit->rank || succeeded(end.wait_status)) continue;
+    const int code = exit_code_of(end.wait_status);
+    ++(code == 128 + SIGTERM ? obeyed : code == 128 + SIGKILL ? killed : others);
+  }
+  std::string text;
+  const auto add = [&text](int count, const std::string& how) {
+    if (count > 0) text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + how;
+  };
+  add(others, "with an error of their own");
+  add(obeyed, "stopped by SIGTERM");
+  add(killed, "by SIGKILL");
+  return text.empty() ? "" : "other ranks ended: " + text;
+}
+
 int exit_code(const JobOutcome& outcome) {
   if (!outcome.cause) return 0;
   switch (*outcome.cause) {

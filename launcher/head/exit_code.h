@@ -53,5 +53,7 @@ int exit_code_of(int wait_status);
 std::string describe(int wait_status);
 
 int exit_code(const JobOutcome& outcome);
+/// How the others than the culprit ended, in words; empty where they ended well or there is none.
+std::string describe_victims(const JobOutcome& outcome);
 
 }  // namespace paceline::launcher

@@ -53,14 +53,19 @@ std::string in_host(const messages::Start& start, const std::string& text) {
 }  // namespace
 
 Head::Head(EventLoop& loop, Console& console, Timings& timings, JobSpec job,
-           std::vector<HostAgent> agents)
-    : loop_(loop), console_(console), timings_(timings), job_(std::move(job)) {
+           std::vector<HostAgent> agents, BindingReport::Options bindings)
+    : loop_(loop),
+      console_(console),
+      timings_(timings),
+      job_(std::move(job)),
+      bindings_(job_.ranks(), std::move(bindings)) {
   outcome_.ranks = job_.ranks();
   hosts_.reserve(agents.size());
+  ranks_.resize(static_cast<std::size_t>(job_.ranks()));
   for (HostAgent& agent : agents)
     hosts_.push_back({.agent = agent.channel, .start = std::move(agent.start)});
   for (const Host& host : hosts_) {
-    for (std::uint32_t i = 0; i < host.start.local_ranks(); ++i) ranks_.push_back({.host = &host});
+    for (const std::uint32_t rank : host.start.ranks()) ranks_[rank].host = &host;
   }
   console_.when_drained([this] {
     set_reading(true);
@@ -123,8 +128,7 @@ void Head::receive(Host& host, const messages::FromAgent& message) {
     case messages::FromAgent::kReady:
       return ready(host, message.ready());
     case messages::FromAgent::kStarted:
-      if (Rank* rank = find(host, message.started().rank())) rank->pid = message.started().pid();
-      return note(Stage::kStarted, host, message.started().rank(), message.started().time_ns());
+      return rank_started(host, message.started());
     case messages::FromAgent::kOutput:
       return print(host, message.output());
     case messages::FromAgent::kExited:
@@ -143,6 +147,7 @@ void Head::receive(Host& host, const messages::FromAgent& message) {
     case messages::FromAgent::kAlive:
     case messages::FromAgent::kSurveyed:  // of the time before
     case messages::FromAgent::kTried:
+    case messages::FromAgent::kDescribed:
     case messages::FromAgent::KIND_NOT_SET:
       return;
   }
@@ -164,8 +169,17 @@ void Head::ready(Host& host, const messages::Ready& ready) {
 void Head::note(Stage stage, const Host& host, std::uint32_t rank, std::int64_t time_ns) {
   if (!job_.timings || time_ns == 0) return;
   const std::string elsewhere = hosts_.size() > 1 ? " on host " + host.start.host() : "";
-  timings_.came(stage, TimePoint(Duration(time_ns - host.clock_ahead_ns)),
-                "rank " + std::to_string(rank) + elsewhere);
+  // How far clocks are apart is known but for a message's way: nothing was after it was heard of.
+  const TimePoint when = std::min(TimePoint(Duration(time_ns - host.clock_ahead_ns)), host.heard);
+  timings_.came(stage, when, "rank " + std::to_string(rank) + elsewhere);
+}
+
+void Head::rank_started(const Host& host, const messages::RankStarted& started) {
+  Rank* rank = find(host, started.rank());
+  if (rank == nullptr) return;
+  rank->pid = started.pid();
+  bindings_.started(host.start, started);
+  note(Stage::kStarted, host, started.rank(), started.time_ns());
 }
 
 void Head::print(const Host& host, const messages::RankOutput& output) {
@@ -352,25 +366,6 @@ void Head::set_reading(bool on) {
   for (const Host& host : hosts_) host.agent.set_reading(on);
 }
 
-// How the others than the culprit ended, unless they ended well.
-std::string Head::victims() const {
-  if (!outcome_.culprit) return "";
-  int obeyed = 0, killed = 0, others = 0;
-  for (const RankEnd& end : outcome_.ends) {
-    if (end.rank == outcome_.culprit->rank || succeeded(end.wait_status)) continue;
-    const int code = exit_code_of(end.wait_status);
-    ++(code == 128 + SIGTERM ? obeyed : code == 128 + SIGKILL ? killed : others);
-  }
-  std::string text;
-  const auto add = [&text](int count, const std::string& how) {
-    if (count > 0) text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + how;
-  };
-  add(others, "with an error of their own");
-  add(obeyed, "stopped by SIGTERM");
-  add(killed, "by SIGKILL");
-  return text.empty() ? "" : "other ranks ended: " + text;
-}
-
 // Agents that were told nothing have nothing to tell.
 void Head::finish(Host& host) {
   host.finished = true;
@@ -385,7 +380,7 @@ void Head::finish(Host& host) {
 void Head::finish() {
   finished_ = true;
   judge();
-  if (const std::string others = victims(); !others.empty()) console_.say(others);
+  if (const std::string others = describe_victims(outcome_); !others.empty()) console_.say(others);
   if (job_.timings) console_.say(timings_.table());
   console_.finish();
   end_when_printed();

@@ -11,6 +11,7 @@
 #include <paceline/status.h>
 
 #include "launcher/channel/channel.h"
+#include "launcher/head/binding_report.h"
 #include "launcher/head/console.h"
 #include "launcher/head/exit_code.h"
 #include "launcher/head/input_source.h"
@@ -32,7 +33,7 @@ class Head {
   /// The hosts in the order of their ranks. The first one's agent opens the job's meeting, and the
   /// others start once it is open.
   Head(EventLoop& loop, Console& console, Timings& timings, JobSpec job,
-       std::vector<HostAgent> agents);
+       std::vector<HostAgent> agents, BindingReport::Options bindings);
 
   /// Runs the job to its end and returns the exit code.
   int run();
@@ -63,6 +64,7 @@ class Head {
   void receive(Host& host, const messages::FromAgent& message);
   void ready(Host& host, const messages::Ready& ready);
   void note(Stage stage, const Host& host, std::uint32_t rank, std::int64_t time_ns);
+  void rank_started(const Host& host, const messages::RankStarted& started);
   void print(const Host& host, const messages::RankOutput& output);
   void rank_ended(const Host& host, const messages::RankExited& exited);
   void judge();
@@ -72,7 +74,6 @@ class Head {
   Rank* find(const Host& host, std::uint32_t rank);
   std::string describe_rank(std::size_t rank) const;
   std::string name_rank(int rank) const;
-  std::string victims() const;
   std::size_t ranks_left() const;
 
   void stop(StopCause cause, int signal, std::string_view why);
@@ -90,6 +91,7 @@ class Head {
   Console& console_;
   Timings& timings_;
   JobSpec job_;
+  BindingReport bindings_;
   std::vector<Host> hosts_;
   std::vector<Rank> ranks_;
   std::optional<InputSource> input_;  // while a rank of another host reads it

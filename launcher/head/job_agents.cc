@@ -10,7 +10,6 @@
 #include "launcher/agent/rank_environment.h"
 #include "launcher/engines/engine.h"
 #include "launcher/head/job_hosts.h"
-#include "launcher/head/job_start.h"
 
 namespace paceline::launcher {
 namespace {
@@ -43,9 +42,7 @@ Variables tuning() {
 // and makes a control group of its own.
 void make_good_for_others(messages::Start& part, const std::string& folder) {
   part.clear_cgroup();
-  const std::uint32_t end = part.first_rank() + part.local_ranks();
-  part.set_input_comes(part.has_stdin_rank() && part.stdin_rank() >= part.first_rank() &&
-                       part.stdin_rank() < end);
+  part.set_input_comes(true);
   for (messages::App& app : *part.mutable_apps()) {
     Variables variables = tuning();
     variables.MergeFrom(app.environment());
@@ -107,7 +104,9 @@ Result<std::vector<HostAgent>> JobAgents::take(const messages::Start& job,
   std::vector<HostAgent> all;
   auto next = elsewhere_.begin();
   for (std::size_t i = 0; i < shares_.size(); ++i) {
-    messages::Start part = part_of(job, shares_[i], static_cast<std::uint32_t>(i));
+    messages::Start part = job;
+    part.set_host(shares_[i].host);
+    part.set_host_index(static_cast<std::uint32_t>(i));
     if (is_this_host(shares_[i].host)) {
       PACELINE_TRY_ASSIGN(*part.mutable_address(), own_address());
       all.push_back({.channel = *here_->channel, .start = std::move(part)});

@@ -46,9 +46,9 @@ class JobAgents {
   /// AgentStarter::make().
   Status start_elsewhere(const JobSpec& job, const RemoteOptions& options);
 
-  /// Each host's, with its part of `job`, in the order of the ranks. What `job` has of this host
-  /// alone is made good for others: a control group, and programs' folders, which are relative to
-  /// `folder`. Once.
+  /// Each host's, in the order of the shares, with what `job` says of all ranks: give_ranks() says
+  /// which are its own. What `job` has of this host alone is made good for others: a control group,
+  /// and programs' folders, which are relative to `folder`. Once.
   Result<std::vector<HostAgent>> take(const messages::Start& job, const std::string& folder);
 
  private:

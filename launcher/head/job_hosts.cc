@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -13,12 +14,14 @@
 #include <unistd.h>
 
 #include "comm/base/clock.h"
+#include "comm/base/text.h"
 #include "comm/base/try.h"
 #include "comm/base/unique_fd.h"
 #include "launcher/agent/host.h"
 #include "launcher/engines/engine.h"
 #include "launcher/engines/slurm_nodes.h"
 #include "launcher/options/hostfile.h"
+#include "topology/read/plan_json.h"
 
 namespace paceline::launcher {
 namespace {
@@ -63,6 +66,27 @@ Result<std::string> read_hostfile(const std::string& file) {
   }
 }
 
+// This host is known by the name that it has itself.
+Status use_own_name(const JobSpec& job, std::vector<HostSlots>& hosts) {
+  for (HostSlots& host : hosts) {
+    if (is_this_host(host.name)) {
+      host.name = host_name();
+    } else if (job.engine == kLocalEngine) {
+      return Status(
+          Code::kInvalidArgument, Scope::kOperation,
+          "--engine local starts ranks on this host alone, and " + host.name + " is another");
+    }
+  }
+  return Status();
+}
+
+void forget_slots_that_are_too_few(int ranks, std::vector<HostSlots>& hosts) {
+  std::int64_t slots = 0;
+  for (const HostSlots& host : hosts) slots += host.slots.value_or(ranks);
+  if (slots >= ranks) return;
+  for (HostSlots& host : hosts) host.slots.reset();
+}
+
 }  // namespace
 
 std::string engine_of(const JobSpec& job) {
@@ -89,16 +113,30 @@ Result<std::vector<HostSlots>> named_hosts(const JobSpec& job) {
 Result<std::vector<HostShare>> hosts_of(const JobSpec& job) {
   PACELINE_TRY_ASSIGN(std::vector<HostSlots> hosts, named_hosts(job));
   if (hosts.empty()) hosts.push_back({.name = host_name(), .slots = std::nullopt});
-  for (HostSlots& host : hosts) {
-    if (is_this_host(host.name)) {
-      host.name = host_name();
-    } else if (job.engine == kLocalEngine) {
-      return Status(
-          Code::kInvalidArgument, Scope::kOperation,
-          "--engine local starts ranks on this host alone, and " + host.name + " is another");
-    }
-  }
+  PACELINE_TRY(use_own_name(job, hosts));
+  if (job.placement.rules.may_oversubscribe) forget_slots_that_are_too_few(job.ranks(), hosts);
   return share_ranks(hosts, job.ranks(), job.ranks_per_host);
+}
+
+Result<std::vector<HostShare>> hosts_of_plan(const JobSpec& job, const std::string& plan_text) {
+  const std::string& file = job.placement.plan_file;
+  PACELINE_TRY_ASSIGN(const auto planned,
+                      topology::read_plan_hosts({.name = file, .text = plan_text}));
+  PACELINE_TRY_ASSIGN(std::vector<HostSlots> named, named_hosts(job));
+  PACELINE_TRY(use_own_name(job, named));
+  std::vector<HostSlots> hosts;
+  for (const topology::PlanHost& host : planned)
+    hosts.push_back({.name = host.name, .slots = host.ranks});
+  PACELINE_TRY(use_own_name(job, hosts));
+  std::vector<HostShare> shares;
+  for (const HostSlots& host : hosts) {
+    if (!named.empty() && std::ranges::find(named, host.name, &HostSlots::name) == named.end())
+      return Status(Code::kInvalidArgument, Scope::kOperation,
+                    file + ": it has ranks on host " + printable(host.name) +
+                        ", which is none of the job's hosts");
+    shares.push_back({.host = host.name, .ranks = *host.slots, .slots = *host.slots});
+  }
+  return shares;
 }
 
 }  // namespace paceline::launcher

@@ -19,6 +19,8 @@ Result<std::vector<HostSlots>> named_hosts(const JobSpec& job);
 /// Reads the hostfile, if there is one. This host is called host_name(), whichever of its names was
 /// given; without hosts it has all ranks.
 Result<std::vector<HostShare>> hosts_of(const JobSpec& job);
+/// Those that have ranks in the text of its plan file, which are among those it names, if it does.
+Result<std::vector<HostShare>> hosts_of_plan(const JobSpec& job, const std::string& plan_text);
 
 /// What is to start agents on other hosts: what was asked for, else what the surroundings offer.
 /// Empty where it is a program of the user's.

@@ -1,23 +1,26 @@
 #include "launcher/head/job_start.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
+#include <utility>
 
 namespace paceline::launcher {
 namespace {
 
-// The programs that have ranks of the share, each with as many as it has there.
-void take_apps(const messages::Start& job, const HostShare& share, messages::Start& part) {
-  part.clear_apps();
+// The programs that have some of the ranks, each with as many as it has of them.
+void take_apps(std::span<const int> ranks, messages::Start& part) {
+  google::protobuf::RepeatedPtrField<messages::App> apps;
+  apps.Swap(part.mutable_apps());
   int first = 0;
-  for (const messages::App& app : job.apps()) {
+  for (messages::App& app : apps) {
     const int end = first + static_cast<int>(app.ranks());
-    const int ranks =
-        std::min(end, share.first_rank + share.ranks) - std::max(first, share.first_rank);
+    const auto count =
+        std::ranges::lower_bound(ranks, end) - std::ranges::lower_bound(ranks, first);
     first = end;
-    if (ranks <= 0) continue;
-    *part.add_apps() = app;
-    part.mutable_apps(part.apps_size() - 1)->set_ranks(static_cast<std::uint32_t>(ranks));
+    if (count == 0) continue;
+    app.set_ranks(static_cast<std::uint32_t>(count));
+    *part.add_apps() = std::move(app);
   }
 }
 
@@ -26,7 +29,6 @@ void take_apps(const messages::Start& job, const HostShare& share, messages::Sta
 messages::Start start_of(const JobSpec& job) {
   messages::Start start;
   start.set_world_size(static_cast<std::uint32_t>(job.ranks()));
-  start.set_local_ranks(static_cast<std::uint32_t>(job.ranks()));
   for (const ProgramSpec& program : job.programs) {
     messages::App& app = *start.add_apps();
     app.set_ranks(static_cast<std::uint32_t>(program.ranks));
@@ -46,16 +48,17 @@ messages::Start start_of(const JobSpec& job) {
   return start;
 }
 
-messages::Start part_of(const messages::Start& job, const HostShare& share, std::uint32_t index) {
-  messages::Start part = job;
-  part.set_host(share.host);
-  part.set_host_index(index);
-  part.set_first_rank(static_cast<std::uint32_t>(share.first_rank));
-  part.set_local_ranks(static_cast<std::uint32_t>(share.ranks));
-  take_apps(job, share, part);
-  part.clear_on_console();
-  for (int i = 0; i < share.ranks; ++i) part.add_on_console(job.on_console(share.first_rank + i));
-  return part;
+void give_ranks(messages::Start& part, std::span<const int> ranks) {
+  take_apps(ranks, part);
+  google::protobuf::RepeatedField<bool> on_console;
+  on_console.Swap(part.mutable_on_console());
+  bool has_input = false;
+  for (const int rank : ranks) {
+    part.add_ranks(static_cast<std::uint32_t>(rank));
+    part.add_on_console(on_console[rank]);
+    has_input |= part.has_stdin_rank() && std::cmp_equal(part.stdin_rank(), rank);
+  }
+  part.set_input_comes(part.input_comes() && has_input);
 }
 
 }  // namespace paceline::launcher

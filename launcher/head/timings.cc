@@ -9,6 +9,7 @@ constexpr std::array<const char*, kStages> kNames = {
     "options, hosts and limits read",
     "agents there",
     "ways between hosts tried",
+    "machines known, ranks placed",
     "store served",
     "ranks begun",
     "init begun",

@@ -16,6 +16,7 @@ enum class Stage : std::uint8_t {
   kRead,            ///< the command line, the hostfile and this host's limits have been read
   kAgent,           ///< the agent of a host is there
   kWays,            ///< the ways between hosts have been tried
+  kMachines,        ///< hosts have said what machines they are, and the job is planned
   kMeeting,         ///< the first host's agent serves the store
   kStarted,         ///< a rank begins to execute its program
   kJoining,         ///< the rank begins to look for the others (Communicator::init)
@@ -24,7 +25,7 @@ enum class Stage : std::uint8_t {
   kEnded,           ///< the rank has ended
   kCleared,         ///< nothing of the job is left on a host
 };
-inline constexpr std::size_t kStages = 10;
+inline constexpr std::size_t kStages = 11;
 
 /// When the first and the last of all ranks or hosts came to each stage. One thread.
 class Timings {

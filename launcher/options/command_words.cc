@@ -117,13 +117,13 @@ Status no_program(std::size_t place, bool several) {
 
 }  // namespace
 
-Result<std::vector<ProgramWords>> sort_words(Known known, Words arguments) {
+Result<std::vector<ProgramWords>> sort_words(Known known, Words arguments, bool needs_program) {
   std::vector<ProgramWords> all;
   for (std::size_t at = 0;; ++at) {  // over the word between two programs
     PACELINE_TRY_ASSIGN(ProgramWords words, take_program(known, arguments, at, all.empty()));
     const bool several = !all.empty() || at < arguments.size();
-    if (words.program.empty() || words.program.front().empty())
-      return no_program(all.size() + 1, several);
+    const bool has_program = !words.program.empty() && !words.program.front().empty();
+    if (needs_program && !has_program) return no_program(all.size() + 1, several);
     all.push_back(std::move(words));
     if (at >= arguments.size()) return all;
   }

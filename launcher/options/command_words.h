@@ -20,7 +20,7 @@ struct KnownOption {
 /// One program's share of the words.
 struct ProgramWords {
   std::vector<std::string> options;  ///< each as --name or --name=value
-  std::vector<std::string> program;  ///< with its arguments; never empty
+  std::vector<std::string> program;  ///< with its arguments
 
   bool operator==(const ProgramWords&) const = default;
 };
@@ -29,9 +29,10 @@ struct ProgramWords {
 /// end at "--" or at the first word that does not begin with a dash. An option may be written
 /// --name, -name, --name=value, -n value, -n=value or -nvalue. Errors: an unknown option (with the
 /// nearest known one), a value too many or too few, a program that is missing, and an option of the
-/// whole job after the first ":".
+/// whole job after the first ":". Where no program starts (`needs_program`) they may be missing.
 Result<std::vector<ProgramWords>> sort_words(std::span<const KnownOption> known,
-                                             std::span<const std::string> arguments);
+                                             std::span<const std::string> arguments,
+                                             bool needs_program = true);
 
 /// Whether the option stands among those before the first program, in any of its forms.
 bool mentions(std::span<const KnownOption> known, std::span<const std::string> arguments,

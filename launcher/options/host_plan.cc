@@ -74,11 +74,11 @@ Result<std::vector<HostShare>> share_ranks(std::span<const HostSlots> hosts, int
   const int left = fill_others_evenly(rooms, fill_stated(rooms, ranks, most), most);
   if (left > 0) return too_many(rooms, ranks, most);
   std::vector<HostShare> shares;
-  int first = 0;
   for (Room& room : rooms) {
     if (room.ranks == 0) continue;
-    shares.push_back({.host = std::move(room.host.name), .first_rank = first, .ranks = room.ranks});
-    first += room.ranks;
+    shares.push_back({.host = std::move(room.host.name),
+                      .ranks = room.ranks,
+                      .slots = std::min(room.host.slots.value_or(room.ranks), most)});
   }
   return shares;
 }

@@ -1,4 +1,4 @@
-// Which ranks run on which host. Pure.
+// How many ranks run on which host. Pure.
 #pragma once
 
 #include <span>
@@ -11,11 +11,10 @@
 
 namespace paceline::launcher {
 
-/// The ranks of one host follow each other.
 struct HostShare {
   std::string host;
-  int first_rank = 0;
   int ranks = 0;  ///< at least one
+  int slots = 0;  ///< how many it may have at most: as stated; else as many as it has
 
   bool operator==(const HostShare&) const = default;
 };

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/options/placement_spec.h"
 #include "launcher/options/rank_set.h"
 
 namespace paceline::launcher {
@@ -56,6 +57,7 @@ struct JobSpec {
   std::string launch_agent;      ///< a program that does, instead; may hold {host}
   std::string ssh_arguments;     ///< as a shell has them
   std::string agent_path;        ///< of paceline on other hosts; empty: that of this program
+  PlacementSpec placement;
 
   int ranks() const {
     return std::accumulate(programs.begin(), programs.end(), 0,

@@ -12,6 +12,7 @@
 #include "launcher/options/command_words.h"
 #include "launcher/options/hostfile.h"
 #include "launcher/options/option_values.h"
+#include "launcher/options/placement_options.h"
 
 namespace paceline::launcher {
 namespace {
@@ -20,7 +21,8 @@ constexpr std::string_view kUsage =
     "usage: paceline run [options] [--] program [arguments…] [: [options] program…]…\n"
     "Starts N ranks of a program, shows what they write, and ends with them.\n";
 constexpr std::string_view kExamples =
-    "\nHosts talk over the fastest network that connects all of them, and every way is tried\n"
+    "\nRanks go where they talk the fastest, and are bound there: --help-placement.\n"
+    "Hosts talk over the fastest network that connects all of them, and every way is tried\n"
     "before a rank starts; PACELINE_NET=eth,10.0.0.0/8 or PACELINE_NET=^docker chooses.\n"
     "\nExamples:\n"
     "  paceline run -n 4 ./train --epochs 3\n"
@@ -91,20 +93,35 @@ void add_host_options(CLI::App& app, JobSpec& job) {
             [&job](const std::string& text) { job.agent_path = text; });
 }
 
+// They have a page of their own.
+void add_placement_options(CLI::App& app, PlacementSpec& placement) {
+  for (const PlacementOption& option : placement_options()) {
+    const auto use = [&placement, &option](const std::string& value) {
+      const Status used = option.use(value, placement);
+      if (!used.ok()) throw CLI::ValidationError(option.name, used.text());
+    };
+    if (*option.form == '\0')
+      app.add_flag_callback(option.name, [use] { use(""); })->group("");
+    else
+      add_value(app, option.name, {option.form, option.meaning, ""}, use);
+  }
+}
+
 void add_job_options(CLI::App& app, JobSpec& job) {
   add_value(app, "--stdin", {"K|none", "Which rank reads standard input (default 0)", "Ranks"},
             [&job](const std::string& text) {
               job.stdin_rank = valid("--stdin", parse_stdin_rank(text));
             });
   add_host_options(app, job);
+  add_placement_options(app, job.placement);
   app.add_flag_callback(
          "--tag-output", [&job] { job.tag_output = true; },
-         "Begin each line with [rank@host]; the default where N > 1")
+         "Begin each line with [rank@host]: default where N > 1; --no-tag-output")
       ->group("Output");
   app.add_flag_callback(
          "--no-tag-output", [&job] { job.tag_output = false; },
          "Whole lines as they are; the default where N = 1")
-      ->group("Output");
+      ->group("");
   add_value(app, "--output-dir",
             {"DIR", "Files per rank, byte for byte; %j in DIR is the job's id", "Output"},
             [&job](const std::string& text) { job.output_directory = text; });
@@ -123,6 +140,7 @@ void add_job_options(CLI::App& app, JobSpec& job) {
          "Say at the end where the time of the start and the end went")
       ->group("Output");
   app.add_flag("-h,--help")->description("This page")->group("End");
+  app.add_flag("--help-placement")->group("");
 }
 
 void add_options(CLI::App& app, JobSpec& job, ProgramSpec& program) {
@@ -185,6 +203,7 @@ Status check_job(const JobSpec& job) {
   if (!job.engine.empty() && !job.launch_agent.empty())
     return usage_error("--engine and --launch-agent both say what starts agents; give one of them");
   PACELINE_TRY(check_rank("--stdin", job.stdin_rank.value_or(0), job.ranks()));
+  PACELINE_TRY(check_placement(job));
   return check_rank("--console-ranks", job.console_ranks.highest_named(), job.ranks());
 }
 
@@ -192,7 +211,9 @@ Status check_job(const JobSpec& job) {
 
 Result<JobSpec> parse_run(std::span<const std::string> arguments) {
   JobSpec job;
-  PACELINE_TRY_ASSIGN(std::vector<ProgramWords> programs, sort_words(known_options(), arguments));
+  const std::vector<KnownOption> known = known_options();
+  const bool starts = !mentions(known, arguments, "dry-run");
+  PACELINE_TRY_ASSIGN(std::vector<ProgramWords> programs, sort_words(known, arguments, starts));
   for (ProgramWords& words : programs) {
     PACELINE_TRY_ASSIGN(ProgramSpec program, parse_program(std::move(words), job));
     job.programs.push_back(std::move(program));
@@ -204,6 +225,10 @@ Result<JobSpec> parse_run(std::span<const std::string> arguments) {
 
 bool run_asks_for_help(std::span<const std::string> arguments) {
   return mentions(known_options(), arguments, "help");
+}
+
+bool run_asks_for_placement(std::span<const std::string> arguments) {
+  return mentions(known_options(), arguments, "help-placement");
 }
 
 std::string run_help() {

@@ -24,6 +24,8 @@ bool run_asks_for_help(std::span<const std::string> arguments);
 
 /// One screen.
 std::string run_help();
+/// Whether it is placement_help() that is asked for.
+bool run_asks_for_placement(std::span<const std::string> arguments);
 
 /// The folder that --output-dir means: each %j is the job's id, and a relative path starts at
 /// `current`. Empty stays empty.

@@ -1,6 +1,7 @@
 #include "launcher/head/head.h"
 
 #include <cerrno>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -77,15 +78,29 @@ messages::FromAgent wrote(std::uint32_t rank, const std::string& lines) {
   return message;
 }
 
+messages::Start part_of(const JobSpec& job, const std::string& host,
+                        const std::vector<int>& ranks) {
+  messages::Start part = start_of(job);
+  part.set_host(host);
+  give_ranks(part, ranks);
+  for (std::size_t i = 0; job.placement.report_bindings && i < ranks.size(); ++i)
+    part.add_seats()->set_cpus(std::to_string(i));
+  return part;
+}
+
 class HeadTest : public testing::Test {
  protected:
+  BindingReport::Options bindings() {
+    return {.says_all = true, .say = [this](const std::string& text) { console_.say(text); }};
+  }
   int run(int ranks, JobSpec job = {}) {
     job.programs.resize(1);
     job.programs[0].ranks = ranks;
     job.programs[0].command = {"program"};
-    const messages::Start start = start_of(job);
+    std::vector<int> all(static_cast<std::size_t>(ranks));
+    std::iota(all.begin(), all.end(), 0);
     Head head(loop_, console_, timings_, job,
-              {{.channel = agent_, .start = part_of(start, {"h", 0, ranks}, 0)}});
+              {{.channel = agent_, .start = part_of(job, "h", all)}}, bindings());
     head_ = &head;
     loop_.after(std::chrono::seconds(20), [this] { loop_.stop(); });
     return head.run();
@@ -95,10 +110,10 @@ class HeadTest : public testing::Test {
     job.programs.resize(1);
     job.programs[0].ranks = 3;
     job.programs[0].command = {"program"};
-    const messages::Start start = start_of(job);
     Head head(loop_, console_, timings_, job,
-              {{.channel = agent_, .start = part_of(start, {"a", 0, 2}, 0)},
-               {.channel = other_, .start = part_of(start, {"b", 2, 1}, 1)}});
+              {{.channel = agent_, .start = part_of(job, "a", {0, 1})},
+               {.channel = other_, .start = part_of(job, "b", {2})}},
+              bindings());
     head_ = &head;
     loop_.after(std::chrono::seconds(20), [this] { loop_.stop(); });
     return head.run();
@@ -216,7 +231,7 @@ TEST_F(HeadTest, OtherHostsStartWhereTheFirstHasOpenedTheMeeting) {
   EXPECT_EQ(run_on_two(), 0);
   ASSERT_EQ(other_.starts.size(), 1u);
   EXPECT_EQ(other_.starts[0].meeting().store(), "tcp:10.0.0.1:4000");
-  EXPECT_EQ(other_.starts[0].first_rank(), 2u);
+  EXPECT_EQ(other_.starts[0].ranks(0), 2u);
   EXPECT_EQ(text(output_), "[0@a] x\n[2@b] y\n");
 }
 

@@ -21,27 +21,27 @@ std::string error(const std::vector<HostSlots>& hosts, int ranks, int most_a_hos
 
 TEST(HostPlan, StatedSlotsAreFilledInOrder) {
   EXPECT_EQ(shares({{"a", 4}, {"b", 2}, {"c", 4}}, 7),
-            (Shares{{"a", 0, 4}, {"b", 4, 2}, {"c", 6, 1}}));
-  EXPECT_EQ(shares({{"a", 4}, {"b", 2}}, 3), (Shares{{"a", 0, 3}}));
+            (Shares{{"a", 4, 4}, {"b", 2, 2}, {"c", 1, 4}}));
+  EXPECT_EQ(shares({{"a", 4}, {"b", 2}}, 3), (Shares{{"a", 3, 4}}));
 }
 
 TEST(HostPlan, OthersShareWhatIsLeft) {
   EXPECT_EQ(shares({{"a", {}}, {"b", {}}, {"c", {}}}, 7),
-            (Shares{{"a", 0, 3}, {"b", 3, 2}, {"c", 5, 2}}));
+            (Shares{{"a", 3, 3}, {"b", 2, 2}, {"c", 2, 2}}));
   EXPECT_EQ(shares({{"a", {}}, {"b", 2}, {"c", {}}}, 5),
-            (Shares{{"a", 0, 2}, {"b", 2, 2}, {"c", 4, 1}}));
-  EXPECT_EQ(shares({{"a", {}}, {"b", {}}, {"c", {}}}, 1), (Shares{{"a", 0, 1}}));
+            (Shares{{"a", 2, 2}, {"b", 2, 2}, {"c", 1, 1}}));
+  EXPECT_EQ(shares({{"a", {}}, {"b", {}}, {"c", {}}}, 1), (Shares{{"a", 1, 1}}));
 }
 
 TEST(HostPlan, AHostThatIsNamedTwiceHasTheSlotsOfBoth) {
-  EXPECT_EQ(shares({{"a", 1}, {"b", 1}, {"a", 2}}, 4), (Shares{{"a", 0, 3}, {"b", 3, 1}}));
-  EXPECT_EQ(shares({{"a", 1}, {"b", 1}, {"a", {}}}, 4), (Shares{{"a", 0, 3}, {"b", 3, 1}}));
-  EXPECT_EQ(shares({{"a", kMaxRanks}, {"a", kMaxRanks}}, 2), (Shares{{"a", 0, 2}}));
+  EXPECT_EQ(shares({{"a", 1}, {"b", 1}, {"a", 2}}, 4), (Shares{{"a", 3, 3}, {"b", 1, 1}}));
+  EXPECT_EQ(shares({{"a", 1}, {"b", 1}, {"a", {}}}, 4), (Shares{{"a", 3, 3}, {"b", 1, 1}}));
+  EXPECT_EQ(shares({{"a", kMaxRanks}, {"a", kMaxRanks}}, 2), (Shares{{"a", 2, kMaxRanks}}));
 }
 
 TEST(HostPlan, NoHostGetsMoreThanItMay) {
-  EXPECT_EQ(shares({{"a", 4}, {"b", 4}}, 4, 2), (Shares{{"a", 0, 2}, {"b", 2, 2}}));
-  EXPECT_EQ(shares({{"a", {}}, {"b", 4}}, 3, 2), (Shares{{"a", 0, 1}, {"b", 1, 2}}));
+  EXPECT_EQ(shares({{"a", 4}, {"b", 4}}, 4, 2), (Shares{{"a", 2, 2}, {"b", 2, 2}}));
+  EXPECT_EQ(shares({{"a", {}}, {"b", 4}}, 3, 2), (Shares{{"a", 1, 1}, {"b", 2, 2}}));
 }
 
 TEST(HostPlan, WhatDoesNotFitIsRefusedWithTheNumbers) {

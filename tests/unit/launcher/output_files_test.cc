@@ -25,7 +25,9 @@ class OutputFiles : public testing::Test {
     return ::mkdtemp(pattern.data());
   }
   OutputPlace place(std::uint32_t ranks) const {
-    return {.directory = folder_ + "/of/runs", .world_size = ranks, .local_ranks = ranks};
+    OutputPlace place{.directory = folder_ + "/of/runs", .world_size = ranks, .ranks = {}};
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) place.ranks.push_back(rank);
+    return place;
   }
 
   const std::string folder_ = make_folder();
@@ -41,8 +43,7 @@ TEST(RankFolder, NamesSort) {
 
 TEST_F(OutputFiles, AreMadeForTheRanksOfThisHost) {
   OutputPlace some = place(12);
-  some.first_rank = 8;
-  some.local_ranks = 3;
+  some.ranks = {8, 9, 10};
   const auto files = make_output_files(some);
   ASSERT_TRUE(files.ok()) << files.status().to_string();
   ASSERT_EQ(files->size(), 3u);
@@ -55,9 +56,9 @@ TEST_F(OutputFiles, AreMadeForTheRanksOfThisHost) {
 
 TEST_F(OutputFiles, OtherRanksOfTheSameJobAreNotInTheWay) {
   OutputPlace first = place(4);
-  first.local_ranks = 2;
+  first.ranks = {0, 2};
   OutputPlace second = first;
-  second.first_rank = 2;
+  second.ranks = {1, 3};
   EXPECT_TRUE(make_output_files(first).ok());
   EXPECT_TRUE(make_output_files(second).ok());
 }

@@ -15,8 +15,7 @@ messages::Start start_of_four() {
   start.set_host("node1");
   start.set_host_index(1);
   start.set_world_size(8);
-  start.set_first_rank(4);
-  start.set_local_ranks(4);
+  for (const std::uint32_t rank : {1u, 5u, 6u, 7u}) start.add_ranks(rank);
   return start;
 }
 

@@ -24,7 +24,7 @@ class RankStreamsTest : public testing::Test {
  protected:
   RankStreamsTest() {
     start_.set_world_size(2);
-    start_.set_local_ranks(2);
+    for (const std::uint32_t rank : {0u, 1u}) start_.add_ranks(rank);
     start_.set_split_lines(true);
     loop_.after(std::chrono::seconds(20), [this] {
       ADD_FAILURE() << "the time is up";
@@ -37,7 +37,7 @@ class RankStreamsTest : public testing::Test {
     streams_ = std::make_unique<RankStreams>(
         loop_, start_, UniqueFd(),
         [this](const messages::FromAgent& message) { receive(message); });
-    for (std::uint32_t i = 0; i < start_.local_ranks(); ++i) {
+    for (int i = 0; i < start_.ranks_size(); ++i) {
       auto ends = streams_->open_next();
       ASSERT_TRUE(ends.ok()) << ends.status().to_string();
       ranks_.push_back(*std::move(ends));

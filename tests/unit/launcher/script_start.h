@@ -14,7 +14,7 @@ inline messages::ToAgent start_of_script(const std::string& job, const std::stri
   start.set_job_id(job);
   start.set_job_key(std::string(JobKey::kBytes, 'k'));
   start.set_world_size(1);
-  start.set_local_ranks(1);
+  start.add_ranks(0);
   messages::App& app = *start.add_apps();
   app.set_ranks(1);
   for (const char* word : {"/bin/sh", "-c", script.c_str()}) app.add_command(word);

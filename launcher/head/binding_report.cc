@@ -1,0 +1,84 @@
+#include "launcher/head/binding_report.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "comm/base/cpu_set.h"
+#include "comm/base/text.h"
+#include "launcher/process/binding.h"
+
+namespace paceline::launcher {
+namespace {
+
+const messages::RankSeat* seat_of(const messages::Start& host, std::uint32_t rank) {
+  const auto at = std::ranges::lower_bound(host.ranks(), rank);
+  const auto place = static_cast<int>(at - host.ranks().begin());
+  return place < host.seats_size() && *at == rank ? &host.seats(place) : nullptr;
+}
+
+CpuSet nodes_of(const messages::RankSeat& seat) {
+  CpuSet nodes;
+  for (const std::uint32_t node : seat.memory_nodes())
+    if (node < CpuSet::kMostCpus) nodes.add(node);
+  return nodes;
+}
+
+CpuSet cpus_of(const std::string& text) { return CpuSet::parse(text).value_or(CpuSet()); }
+
+// Kernels that know one preferred node take the first. Of a rank that has ended there is no policy.
+bool takes_memory_from(const std::string& policy, const CpuSet& nodes) {
+  const CpuSet preferred = preferred_nodes(policy);
+  return nodes.is_empty() || policy.empty() || preferred == nodes ||
+         (preferred.count() == 1 && preferred.first() == nodes.first());
+}
+
+std::string cpus_text(const CpuSet& cpus) {
+  return (cpus.count() == 1 ? "CPU " : "CPUs ") + cpus.to_text();
+}
+
+std::string memory_text(const std::string& policy) {
+  const CpuSet nodes = preferred_nodes(policy);
+  if (nodes.is_empty()) return "";
+  return std::string(", memory of NUMA node").append(nodes.count() == 1 ? " " : "s ") +
+         nodes.to_text() + " first";
+}
+
+std::string what_is(const messages::RankSeat& seat, const messages::RankStarted& rank) {
+  const CpuSet cpus = cpus_of(rank.cpus());
+  if (cpus.is_empty()) return "has ended";
+  const std::string text = cpus_text(cpus) + memory_text(printable(rank.memory()));
+  return seat.cpus().empty() ? "not bound: " + text : text;
+}
+
+// Nothing where all is as planned, or the rank has gone.
+std::optional<std::string> difference(const messages::RankSeat& seat,
+                                      const messages::RankStarted& rank) {
+  const CpuSet planned = cpus_of(seat.cpus()), is = cpus_of(rank.cpus());
+  if (is.is_empty()) return std::nullopt;
+  if (!planned.is_empty() && planned != is)
+    return "runs on " + cpus_text(is) + " instead of " + planned.to_text();
+  if (!takes_memory_from(rank.memory(), nodes_of(seat)))
+    return "takes memory by the policy '" + printable(rank.memory()) +
+           "' instead of that of node " + nodes_of(seat).to_text() + " first";
+  return std::nullopt;
+}
+
+}  // namespace
+
+void BindingReport::started(const messages::Start& host, const messages::RankStarted& rank) {
+  const messages::RankSeat* const seat = seat_of(host, rank.rank());
+  if (seat == nullptr || rank.rank() >= lines_.size()) return;
+  const std::string who = "rank " + std::to_string(rank.rank()) + " on host " + host.host();
+  if (const auto odd = difference(*seat, rank); odd && warned_.insert(host.host()).second)
+    options_.say("warning: " + who + " " + *odd +
+                 ": a cpuset, a container or a batch system does not let it");
+  if (!options_.says_all) return;
+  std::string line = who + ": " + what_is(*seat, rank);
+  if (rank.rank() < options_.devices.size() && !options_.devices[rank.rank()].empty())
+    line += ", " + options_.devices[rank.rank()];
+  lines_[rank.rank()] = std::move(line);
+  if (++started_ < lines_.size()) return;
+  for (const std::string& one : lines_) options_.say(one);
+}
+
+}  // namespace paceline::launcher

@@ -1,0 +1,178 @@
+#include "launcher/head/seating.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+
+#include "comm/base/text.h"
+#include "comm/base/try.h"
+#include "launcher/head/job_hosts.h"
+#include "launcher/head/job_plan.h"
+#include "launcher/head/machine_survey.h"
+#include "launcher/head/measured_ways.h"
+#include "launcher/options/option_values.h"
+#include "launcher/process/new_file.h"
+#include "launcher/process/system.h"
+#include "topology/placement/core_cut.h"
+#include "topology/read/cluster_json.h"
+#include "topology/read/plan_json.h"
+#include "topology/read/read_host.h"
+#include "topology/render/plan_text.h"
+
+namespace paceline::launcher {
+namespace {
+
+using topology::Cluster;
+using Warn = std::function<void(const std::string&)>;
+
+std::vector<int> slots_of(const std::vector<HostShare>& shares) {
+  std::vector<int> slots;
+  for (const HostShare& share : shares) slots.push_back(share.slots);
+  return slots;
+}
+
+std::vector<int> ranks_of(const std::vector<HostShare>& shares) {
+  std::vector<int> ranks;
+  for (const HostShare& share : shares) ranks.push_back(share.ranks);
+  return ranks;
+}
+
+// Something that would be lost if the hosts could not be known.
+bool is_stated(const PlacementSpec& placement) {
+  return placement.rules.is_any() || !placement.groups.empty() || !placement.plan_file.empty() ||
+         placement.dry_run || placement.report_bindings;
+}
+
+// Its ranks may leave CPUs to other jobs.
+bool is_partial(const PlacementSpec& placement) {
+  return placement.rules.is_any() || !placement.plan_file.empty();
+}
+
+int cores_in(const topology::HostModel& machine, const CpuSet& cpus) {
+  const std::vector<CpuSet> cores = topology::all_cores(machine);
+  return static_cast<int>(
+      std::ranges::count_if(cores, [&](const CpuSet& core) { return core.has_any(cpus); }));
+}
+
+// Without the CPUs that other jobs are bound to, on hosts where enough are left.
+Cluster left_by_others(const SurveyedCluster& found, const std::vector<HostShare>& shares,
+                       int cores_each) {
+  Cluster cluster = found.cluster;
+  for (std::size_t i = 0; i < cluster.hosts.size(); ++i) {
+    CpuSet left = cluster.hosts[i].cpus;
+    left.remove(found.taken[i]);
+    const int wanted = shares[i].ranks * std::max(1, cores_each);
+    if (cores_in(machine_of(cluster, static_cast<int>(i)), left) >= wanted)
+      cluster.hosts[i].cpus = std::move(left);
+  }
+  return cluster;
+}
+
+// Whoever has said where ranks go hears where they meet those of other jobs.
+void tell_of_others(const SurveyedCluster& found, const topology::Plan& plan, const Warn& warn) {
+  std::vector<CpuSet> shared(found.taken.size());
+  for (const topology::Placed& rank : plan.ranks) {
+    const auto host = static_cast<std::size_t>(rank.host);
+    shared[host].add(rank.seat.cpus & found.taken[host]);
+  }
+  for (std::size_t i = 0; i < shared.size(); ++i) {
+    if (shared[i].is_empty()) continue;
+    warn("warning: host " + found.cluster.hosts[i].name +
+         ": another job of yours is bound to CPUs " + found.taken[i].to_text() +
+         "; ranks of both share " + shared[i].to_text());
+  }
+}
+
+Result<std::vector<HostSlots>> named_or_all(const JobSpec& job,
+                                            const topology::DescribedCluster& described) {
+  if (!job.hosts.empty() || !job.host_file.empty()) return named_hosts(job);
+  std::vector<HostSlots> all;
+  for (std::size_t i = 0; i < described.cluster.hosts.size(); ++i)
+    all.push_back({.name = described.cluster.hosts[i].name, .slots = described.slots[i]});
+  return all;
+}
+
+Result<Cluster> hosts_of_shares(const Cluster& cluster, const std::vector<HostShare>& shares,
+                                const std::string& file) {
+  std::unordered_map<std::string_view, int> place_of;
+  for (const topology::ClusterHost& host : cluster.hosts)
+    place_of.emplace(host.name, static_cast<int>(place_of.size()));
+  std::vector<int> places;
+  for (const HostShare& share : shares) {
+    const auto place = place_of.find(share.host);
+    if (place == place_of.end())
+      return usage_error(file + ": it describes no host " + printable(share.host));
+    places.push_back(place->second);
+  }
+  return with_hosts(cluster, places);
+}
+
+Status print(const std::string& text) {
+  const bool is_there = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+  return is_there ? Status() : system_error("write to standard output");
+}
+
+}  // namespace
+
+Result<PlacementFiles> read_placement_files(const PlacementSpec& placement) {
+  PlacementFiles files;
+  if (!placement.plan_file.empty()) {
+    PACELINE_TRY_ASSIGN(topology::NamedText file,
+                        topology::read_text_file(placement.plan_file, topology::kMostPlanBytes));
+    files.plan = std::move(file.text);
+  }
+  if (!placement.measured_file.empty()) {
+    PACELINE_TRY_ASSIGN(topology::NamedText file,
+                        topology::read_text_file(placement.measured_file));
+    files.measurements = std::move(file.text);
+  }
+  return files;
+}
+
+Result<Seating> seat_job(EventLoop& loop, std::vector<HostAgent>& agents, const JobSpec& job,
+                         const std::vector<HostShare>& shares, const PlacementFiles& files,
+                         const Warn& warn) {
+  const PlacementSpec& said = job.placement;
+  Result<SurveyedCluster> found = survey_machines(loop, agents, is_partial(said));
+  if (!found.ok()) {
+    if (found.status().code() != Code::kUnavailable || is_stated(said)) return found.status();
+    warn("warning: ranks are not bound: " + found.status().text());
+    return Seating{.cluster = {}, .plan = unbound_plan(ranks_of(shares))};
+  }
+  PACELINE_TRY(add_measured_ways(found->cluster, said.measured_file, files.measurements));
+  const Cluster free = said.plan_file.empty()
+                           ? left_by_others(*found, shares, said.rules.cpus_per_rank)
+                           : found->cluster;
+  PACELINE_TRY_ASSIGN(topology::Plan plan, plan_job(free, slots_of(shares), job, files.plan));
+  if (is_stated(said)) tell_of_others(*found, plan, warn);
+  return Seating{.cluster = std::move(found->cluster), .plan = std::move(plan)};
+}
+
+Result<Seating> seat_described_job(const JobSpec& job, const PlacementFiles& files) {
+  const PlacementSpec& said = job.placement;
+  PACELINE_TRY_ASSIGN(const topology::NamedText text, topology::read_text_file(said.cluster_file));
+  PACELINE_TRY_ASSIGN(const topology::DescribedCluster described,
+                      topology::read_cluster(text, topology::read_host));
+  PACELINE_TRY_ASSIGN(const std::vector<HostSlots> hosts, named_or_all(job, described));
+  PACELINE_TRY_ASSIGN(const std::vector<HostShare> shares,
+                      share_ranks(hosts, job.ranks(), job.ranks_per_host));
+  PACELINE_TRY_ASSIGN(Cluster cluster,
+                      hosts_of_shares(described.cluster, shares, said.cluster_file));
+  PACELINE_TRY(add_measured_ways(cluster, said.measured_file, files.measurements));
+  PACELINE_TRY_ASSIGN(topology::Plan plan, plan_job(cluster, slots_of(shares), job, files.plan));
+  return Seating{.cluster = std::move(cluster), .plan = std::move(plan)};
+}
+
+Status show_plan(const Seating& seating, const PlacementSpec& placement) {
+  if (!placement.save_plan.empty()) {
+    const std::string json = topology::plan_json_text(seating.cluster, seating.plan);
+    if (placement.save_plan == "-") return print(json);
+    PACELINE_TRY_ASSIGN(const std::unique_ptr<NewFile> file, NewFile::make(placement.save_plan));
+    PACELINE_TRY(file->keep(json));
+  }
+  return placement.dry_run ? print(topology::plan_text(seating.cluster, seating.plan)) : Status();
+}
+
+}  // namespace paceline::launcher

@@ -1,0 +1,94 @@
+#include "launcher/job/cpu_claims.h"
+
+#include <filesystem>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace paceline::launcher {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string kOne = "0000000000000001", kTwo = "0000000000000002";
+
+CpuSet cpus(const char* text) { return CpuSet::parse(text).value(); }
+
+class CpuClaimsTest : public testing::Test {
+ protected:
+  CpuClaimsTest() { fs::create_directories(place_); }
+  ~CpuClaimsTest() override { fs::remove_all(place_); }
+
+  JobRegistry::Options options() const {
+    return {.places = {place_}, .shared_memory = place_, .user = ::geteuid(), .host = "here"};
+  }
+  JobHold enter(const std::string& id, const std::string& host = "here") const {
+    auto entered = JobRegistry(options()).enter({.id = id,
+                                                 .host = host,
+                                                 .head = {.pid = ::getpid(), .start_time = 5},
+                                                 .ranks = 1,
+                                                 .command = "./train"});
+    EXPECT_TRUE(entered.ok());
+    EXPECT_EQ(entered->warning, "");
+    return std::move(entered->hold);
+  }
+  CpuClaims claims(const std::string& id) const { return CpuClaims(options(), id); }
+
+  const fs::path place_ =
+      fs::path(testing::TempDir()) / ("paceline_cpu_claims_" + std::to_string(::getpid()));
+};
+
+TEST_F(CpuClaimsTest, OthersSeeWhatAJobIsBoundToUntilItEnds) {
+  JobHold one = enter(kOne), two = enter(kTwo);
+  claims(kOne).claim(cpus("0-2"));
+  EXPECT_EQ(claims(kTwo).of_others(), cpus("0-2"));
+  EXPECT_EQ(claims(kOne).of_others(), CpuSet());
+  one.leave();
+  EXPECT_EQ(claims(kTwo).of_others(), CpuSet());
+  two.leave();
+  EXPECT_TRUE(fs::is_empty(place_)) << "the last job leaves no trace";
+}
+
+TEST_F(CpuClaimsTest, OfOtherHostsAreNotSeen) {
+  JobHold one = enter(kOne, "there");
+  claims(kOne).claim(cpus("0-2"));
+  EXPECT_EQ(claims(kTwo).of_others(), CpuSet());
+  one.leave();
+}
+
+TEST_F(CpuClaimsTest, OneJobPlansAtATime) {
+  JobHold one = enter(kOne), two = enter(kTwo);
+  CpuClaims first = claims(kOne), also_first = claims(kOne), second = claims(kTwo);
+  EXPECT_TRUE(first.reserve());
+  EXPECT_TRUE(first.reserve());
+  EXPECT_TRUE(also_first.reserve()) << "another agent of the same job";
+  EXPECT_FALSE(second.reserve());
+  first.claim(cpus("0"));
+  EXPECT_TRUE(second.reserve());
+  EXPECT_EQ(second.of_others(), cpus("0"));
+  EXPECT_FALSE(claims(kOne).reserve());
+  one.leave();
+  two.leave();
+}
+
+TEST_F(CpuClaimsTest, AnAgentThatGoesWithoutClaimingLetsOthersPlan) {
+  JobHold one = enter(kOne);
+  {
+    CpuClaims first = claims(kOne);
+    EXPECT_TRUE(first.reserve());
+  }
+  EXPECT_TRUE(claims(kTwo).reserve());
+  one.leave();
+}
+
+TEST_F(CpuClaimsTest, WhereNothingCanBeWrittenNobodyWaits) {
+  CpuClaims first = claims(kOne);
+  EXPECT_TRUE(first.reserve());
+  first.claim(cpus("0"));
+  EXPECT_EQ(first.of_others(), CpuSet());
+  EXPECT_TRUE(fs::is_empty(place_));
+}
+
+}  // namespace
+}  // namespace paceline::launcher
