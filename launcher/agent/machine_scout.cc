@@ -65,7 +65,12 @@ Result<std::unique_ptr<MachineScout>> MachineScout::send(FunctionRef<void()> lea
 
 MachineScout::~MachineScout() {
   stop_waiting();
-  ::kill(process_->pid(), SIGKILL);
+  kill();
+}
+
+// Its number may be somebody else's once it has been reaped.
+void MachineScout::kill() {
+  if (!process_->wait(std::chrono::milliseconds(0))) ::kill(process_->pid(), SIGKILL);
 }
 
 void MachineScout::await(EventLoop& loop, std::function<void(messages::Described)> back) {
@@ -74,7 +79,7 @@ void MachineScout::await(EventLoop& loop, std::function<void(messages::Described
   back_ = std::move(back);
   loop.when_readable(socket_.get(), [this] { read_more(); });
   patience_ = loop.after(kPatience, [this] {
-    ::kill(process_->pid(), SIGKILL);
+    kill();
     end(failed("what machine this is was not known within " + seconds_text(kPatience) +
                ": a driver does not answer"));
   });

@@ -34,6 +34,7 @@ class MachineScout {
   explicit MachineScout(std::unique_ptr<ChildProcess> process)
       : process_(std::move(process)), socket_(process_->take_socket()) {}
 
+  void kill();
   void read_more();
   void end(messages::Described described);
   void stop_waiting();

@@ -81,8 +81,8 @@ Variables identity_variables(const messages::Start& start, const HostFacts& fact
   add(variables, "PACELINE_STORE", facts.meeting.store());
   add(variables, "PACELINE_JOB_ID", start.job_id());
   add(variables, "PACELINE_HOST", start.host());
-  if (const CpuSet cpus = host_cpus(start); !cpus.is_empty())
-    add(variables, "PACELINE_HOST_CPUS", cpus.to_text());
+  // Empty as well: a job that was started by a rank of another inherits what that one was told.
+  add(variables, "PACELINE_HOST_CPUS", host_cpus(start).to_text());
   add(variables, "PACELINE_JOB_KEY_FD", kJobKeyFd);
   add(variables, "PACELINE_FLIGHT_FD", kFlightFd);
   add(variables, "PACELINE_TERMINAL", start.terminal() ? 1 : 0);

@@ -15,7 +15,7 @@
 #include "launcher/process/system.h"
 #include "launcher/topo/topo_options.h"
 #include "topology/model/merge.h"
-#include "topology/placement/seats.h"
+#include "topology/placement/host/seats.h"
 #include "topology/read/live.h"
 #include "topology/read/read_host.h"
 #include "topology/render/render.h"

@@ -5,7 +5,7 @@
 
 #include "comm/base/try.h"
 #include "launcher/options/option_values.h"
-#include "topology/placement/cost.h"
+#include "topology/placement/cost/cost.h"
 #include "topology/placement/place.h"
 #include "topology/read/plan_json.h"
 

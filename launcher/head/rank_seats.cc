@@ -9,7 +9,7 @@
 #include "comm/base/text.h"
 #include "launcher/head/job_start.h"
 #include "topology/model/pci_vendors.h"
-#include "topology/placement/core_cut.h"
+#include "topology/placement/host/core_cut.h"
 
 namespace paceline::launcher {
 namespace {

@@ -15,7 +15,7 @@
 #include "launcher/options/option_values.h"
 #include "launcher/process/new_file.h"
 #include "launcher/process/system.h"
-#include "topology/placement/core_cut.h"
+#include "topology/placement/host/core_cut.h"
 #include "topology/read/cluster_json.h"
 #include "topology/read/plan_json.h"
 #include "topology/read/read_host.h"

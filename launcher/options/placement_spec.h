@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "topology/placement/job_shape.h"
-#include "topology/placement/mapping.h"
+#include "topology/placement/rules/mapping.h"
 
 namespace paceline::launcher {
 

@@ -16,7 +16,7 @@
 #include "comm/base/try.h"
 #include "topology/placement/plan_maker.h"
 #include "topology/placement/plan_words.h"
-#include "topology/placement/search.h"
+#include "topology/placement/search/search.h"
 
 namespace paceline::topology {
 namespace {

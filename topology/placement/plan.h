@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "topology/placement/seats.h"
+#include "topology/placement/host/seats.h"
 
 namespace paceline::topology {
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "comm/base/try.h"
-#include "topology/placement/cost.h"
-#include "topology/placement/server_seats.h"
+#include "topology/placement/cost/cost.h"
+#include "topology/placement/servers/server_seats.h"
 
 namespace paceline::topology {
 namespace {

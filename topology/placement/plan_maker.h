@@ -3,8 +3,8 @@
 
 #include <paceline/status.h>
 
-#include "topology/placement/arranger.h"
 #include "topology/placement/plan.h"
+#include "topology/placement/search/arranger.h"
 
 namespace paceline::topology {
 

@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "comm/base/text.h"
-#include "topology/placement/gpu_orders.h"
-#include "topology/placement/host_links.h"
-#include "topology/placement/nic_choice.h"
+#include "topology/placement/cost/host_links.h"
+#include "topology/placement/host/nic_choice.h"
+#include "topology/placement/search/gpu_orders.h"
 
 namespace paceline::topology {
 namespace {

@@ -7,7 +7,7 @@
 #include "topology/cluster/cluster.h"
 #include "topology/placement/job_shape.h"
 #include "topology/placement/plan.h"
-#include "topology/placement/search.h"
+#include "topology/placement/search/search.h"
 
 namespace paceline::topology {
 

@@ -11,7 +11,7 @@
 #include "comm/base/text.h"
 #include "topology/model/model_fields.h"
 #include "topology/path/path.h"
-#include "topology/placement/nic_choice.h"
+#include "topology/placement/host/nic_choice.h"
 #include "topology/render/labels.h"
 #include "topology/render/plain_text.h"
 

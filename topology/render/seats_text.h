@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "topology/model/host_model.h"
-#include "topology/placement/seats.h"
+#include "topology/placement/host/seats.h"
 
 namespace paceline::topology {
 

@@ -26,7 +26,7 @@
 #include "comm/base/text.h"
 #include "comm/base/try.h"
 #include "tests/unit/topology/plain_machine.h"
-#include "topology/placement/mapping.h"
+#include "topology/placement/rules/mapping.h"
 #include "topology/render/render.h"
 
 namespace paceline::topology {

@@ -46,6 +46,29 @@ TEST(RankEnvironment, Identity) {
     EXPECT_TRUE(has(environment, expected)) << expected;
 }
 
+TEST(RankEnvironment, RanksKnowTheCpusOfAllOnTheirHost) {
+  messages::Start start = start_of_four();
+  const auto told = [&] { return as_text(identity_variables(start, facts(), 1)); };
+  EXPECT_TRUE(has(told(), "PACELINE_HOST_CPUS=")) << "nobody is bound";
+  for (const char* cpus : {"0-1", "2", "2-3", "5"}) start.add_seats()->set_cpus(cpus);
+  EXPECT_TRUE(has(told(), "PACELINE_HOST_CPUS=0-3,5"));
+  start.mutable_seats(2)->clear_cpus();
+  EXPECT_TRUE(has(told(), "PACELINE_HOST_CPUS=")) << "one of them is not bound";
+}
+
+TEST(RankEnvironment, WhatSeatsSuggestHoldsUnlessItIsSet) {
+  Variables suggested, changes;
+  for (const char* name : {"OMP_NUM_THREADS", "NCCL_IB_HCA", "UCX_NET_DEVICES"}) {
+    suggested.Add()->set_name(name);
+    suggested.rbegin()->set_value("seat");
+  }
+  changes.Add()->set_name("NCCL_IB_HCA");
+  const auto left = as_text(unless_set(suggested, changes, [](const char* name) {
+    return std::string_view(name) == "UCX_NET_DEVICES" ? "inherited" : nullptr;
+  }));
+  EXPECT_EQ(left, (std::vector<std::string>{"OMP_NUM_THREADS=seat"}));
+}
+
 TEST(RankEnvironment, SuggestsTheInterfaceToOthersUnlessTheUserSaidWhich) {
   messages::Start start = start_of_four();
   start.set_address("10.0.0.2");

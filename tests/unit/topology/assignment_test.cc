@@ -1,4 +1,4 @@
-#include "topology/placement/assignment.h"
+#include "topology/placement/host/assignment.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "topology/placement/core_cut.h"
+#include "topology/placement/host/core_cut.h"
 
 #include <string>
 #include <vector>

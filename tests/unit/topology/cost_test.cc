@@ -1,4 +1,4 @@
-#include "topology/placement/cost.h"
+#include "topology/placement/cost/cost.h"
 
 #include <string>
 #include <vector>

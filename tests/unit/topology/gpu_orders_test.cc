@@ -1,4 +1,4 @@
-#include "topology/placement/gpu_orders.h"
+#include "topology/placement/search/gpu_orders.h"
 
 #include <algorithm>
 #include <cstdint>

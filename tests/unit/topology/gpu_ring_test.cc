@@ -1,4 +1,4 @@
-#include "topology/placement/gpu_ring.h"
+#include "topology/placement/host/gpu_ring.h"
 
 #include <algorithm>
 #include <array>

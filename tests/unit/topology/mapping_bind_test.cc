@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/topology/plain_machine.h"
-#include "topology/placement/mapping.h"
+#include "topology/placement/rules/mapping.h"
 
 namespace paceline::topology {
 namespace {

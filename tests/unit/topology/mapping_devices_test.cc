@@ -1,4 +1,4 @@
-#include "topology/placement/mapping_devices.h"
+#include "topology/placement/rules/mapping_devices.h"
 
 #include <string>
 #include <utility>
@@ -10,7 +10,7 @@
 #include "tests/unit/topology/plain_machine.h"
 #include "tests/unit/topology/small_host.h"
 #include "topology/model/finish.h"
-#include "topology/placement/mapping.h"
+#include "topology/placement/rules/mapping.h"
 
 namespace paceline::topology {
 namespace {

@@ -2,7 +2,7 @@
 //
 //   mpirun --do-not-launch --novm --display-devel-map --mca rmaps_base_verbose 10
 //     --mca hwloc_base_topo_file MACHINE.xml -H a:8,b:8 -np 6 --map-by numa true
-#include "topology/placement/mapping.h"
+#include "topology/placement/rules/mapping.h"
 
 #include <sstream>
 #include <string>

@@ -1,4 +1,4 @@
-#include "topology/placement/mapping_units.h"
+#include "topology/placement/rules/mapping_units.h"
 
 #include <string>
 #include <utility>

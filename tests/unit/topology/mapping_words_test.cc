@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "topology/placement/mapping.h"
+#include "topology/placement/rules/mapping.h"
 
 namespace paceline::topology {
 namespace {

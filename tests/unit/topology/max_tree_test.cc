@@ -1,4 +1,4 @@
-#include "topology/placement/max_tree.h"
+#include "topology/placement/search/max_tree.h"
 
 #include <algorithm>
 #include <cstdint>

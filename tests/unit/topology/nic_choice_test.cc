@@ -1,4 +1,4 @@
-#include "topology/placement/nic_choice.h"
+#include "topology/placement/host/nic_choice.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -7,10 +7,10 @@
 
 #include "tests/unit/topology/eight_gpu_host.h"
 #include "tests/unit/topology/small_cluster.h"
-#include "topology/placement/beginnings.h"
-#include "topology/placement/cost.h"
-#include "topology/placement/gpu_orders.h"
+#include "topology/placement/cost/cost.h"
 #include "topology/placement/place.h"
+#include "topology/placement/search/beginnings.h"
+#include "topology/placement/search/gpu_orders.h"
 
 namespace paceline::topology {
 namespace {

@@ -7,9 +7,9 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/topology/small_cluster.h"
-#include "topology/placement/cost.h"
+#include "topology/placement/cost/cost.h"
 #include "topology/placement/place.h"
-#include "topology/placement/server_rules.h"
+#include "topology/placement/servers/server_rules.h"
 
 namespace paceline::topology {
 namespace {

@@ -1,4 +1,4 @@
-#include "topology/placement/seats.h"
+#include "topology/placement/host/seats.h"
 
 #include <string>
 #include <vector>

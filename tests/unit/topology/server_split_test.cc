@@ -1,4 +1,4 @@
-#include "topology/placement/server_split.h"
+#include "topology/placement/servers/server_split.h"
 
 #include <numeric>
 #include <vector>

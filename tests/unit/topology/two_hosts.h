@@ -9,8 +9,8 @@
 #include "tests/unit/topology/small_host.h"
 #include "topology/cluster/cluster.h"
 #include "topology/model/finish.h"
+#include "topology/placement/host/seats.h"
 #include "topology/placement/plan.h"
-#include "topology/placement/seats.h"
 
 namespace paceline::topology {
 
