@@ -52,6 +52,19 @@ std::string seconds_text(Duration duration) {
   return text + " s";
 }
 
+std::string count_text(std::size_t count, const std::string& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+std::string joined(const std::vector<std::string>& pieces, std::string_view separator) {
+  std::string all;
+  for (const std::string& piece : pieces) {
+    if (&piece != &pieces.front()) all.append(separator);
+    all.append(piece);
+  }
+  return all;
+}
+
 std::string with_unit(double value, const char* unit) {
   std::array<char, 64> text;
   const bool whole = value >= 100 || std::abs(value - std::round(value)) < 0.05;

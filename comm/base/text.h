@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "comm/base/clock.h"
 
@@ -25,6 +26,10 @@ std::optional<T> parse_number(std::string_view text) {
 
 /// "10 s", "0.5 s"; down to the millisecond.
 std::string seconds_text(Duration duration);
+
+/// "1 core", "2 cores".
+std::string count_text(std::size_t count, const std::string& what);
+std::string joined(const std::vector<std::string>& pieces, std::string_view separator);
 
 /// "12.5 GB/s", "150 ms": with one decimal where it matters.
 std::string with_unit(double value, const char* unit);

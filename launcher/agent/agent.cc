@@ -30,7 +30,6 @@
 #include "launcher/agent/spawn_orders.h"
 #include "launcher/channel/channel.h"
 #include "launcher/pairs/trials.h"
-#include "launcher/process/binding.h"
 #include "launcher/process/process.h"
 #include "launcher/process/process_identity.h"
 #include "launcher/process/system.h"
@@ -84,7 +83,6 @@ class Agent {
   Status spawn(const messages::Start& start, const HostFacts& facts, int program, int local_rank);
 
   void receive(const messages::FromHelper& message);
-  static void tell_binding(messages::RankStarted& started);
   void rank_ended(const messages::ProcessExited& exited);
   void refuse(messages::RankRefused refused);
   void count_end();
@@ -112,7 +110,6 @@ class Agent {
   std::unique_ptr<RankStreams> streams_;  // once the job has started
   std::optional<OomWatch> oom_;           // likewise
   std::size_t ranks_left_ = 0;
-  bool has_seats_ = false;  // ranks are bound
   bool stopping_ = false;
   bool held_ = false;    // the ranks have been stopped as by Ctrl-Z
   bool killed_ = false;  // they have been sent SIGKILL
@@ -184,7 +181,6 @@ Status Agent::start(const messages::Start& start) {
     PACELINE_TRY(helper_.send(message));
   }
   oom_.emplace(OomWatch::open());
-  has_seats_ = start.seats_size() > 0;
   int local_rank = 0;
   for (int i = 0; i < start.apps_size(); ++i) {
     const messages::App& app = start.apps(i);
@@ -253,18 +249,8 @@ void Agent::receive(const messages::FromHelper& message) {
   }
   if (oom_) oom_->started(static_cast<pid_t>(message.started().pid()));
   messages::FromAgent forward;
-  messages::RankStarted& started = *forward.mutable_started();
-  started = message.started();
-  if (has_seats_) tell_binding(started);
+  *forward.mutable_started() = message.started();
   tell(forward);
-}
-
-// A rank that has ended since is bound to nothing.
-void Agent::tell_binding(messages::RankStarted& started) {
-  const auto bound = bound_to(static_cast<pid_t>(started.pid()));
-  if (!bound) return;
-  started.set_cpus(bound->cpus.to_text());
-  started.set_memory(bound->memory);
 }
 
 void Agent::rank_ended(const messages::ProcessExited& exited) {

@@ -140,6 +140,7 @@ class SpawnHelper {
     UniqueFd pidfd;             // in deaths_
     UniqueFd socket;            // until it is known whether the program was executed
     std::int64_t begun_ns = 0;  // when it was let go to execute it
+    bool tells_binding = false;
     bool refused = false;
   };
 
@@ -207,6 +208,7 @@ Status SpawnHelper::spawn(const messages::Spawn& request) {
   Rank& rank = ranks_[pid];
   rank.rank = request.rank();
   rank.image = &image;
+  rank.tells_binding = request.tells_binding();
   rank.socket = std::move(ends.first);
   loop_.when_readable(fd, [this, pid, &rank] { settle(pid, rank); });
   const Status watched = watch_death(pid, rank);
@@ -265,6 +267,13 @@ Result<pid_t> SpawnHelper::fork_rank(const messages::Spawn& request, const Image
   return system_error("fork a rank (ask for fewer, or raise `ulimit -u`)");
 }
 
+void add_binding(pid_t pid, messages::RankStarted& started) {
+  const auto bound = bound_to(pid);
+  if (!bound) return;
+  started.set_cpus(bound->cpus.to_text());
+  started.set_memory(bound->memory);
+}
+
 // The socket has closed or says why: the program runs, or never will.
 void SpawnHelper::settle(pid_t pid, Rank& rank) {
   ExecFailure failure;
@@ -282,6 +291,7 @@ void SpawnHelper::settle(pid_t pid, Rank& rank) {
   message.mutable_started()->set_rank(rank.rank);
   message.mutable_started()->set_pid(pid);
   message.mutable_started()->set_time_ns(rank.begun_ns);
+  if (rank.tells_binding) add_binding(pid, *message.mutable_started());
   tell(message);
 }
 
@@ -322,8 +332,10 @@ void SpawnHelper::reap_ranks() {
 
 void SpawnHelper::reap_rank(pid_t pid) {
   if (ranks_.count(pid) == 0) return;
-  // Not reaped yet, the leader keeps its number, so no stranger can have taken its group's.
+  // Not reaped yet, the leader keeps its number, so no stranger can have taken its group's. And the
+  // kernel still says what it was bound to.
   ::kill(-pid, SIGKILL);
+  if (Rank& ended = ranks_.at(pid); ended.socket) settle(pid, ended);
   int wait_status = 0;
   rusage usage{};
   ::wait4(pid, &wait_status, 0, &usage);
@@ -331,7 +343,6 @@ void SpawnHelper::reap_rank(pid_t pid) {
   // A rank that has been forked and not yet executed its program holds a copy of the pidfd, which
   // would keep it in the list.
   ::epoll_ctl(deaths_.get(), EPOLL_CTL_DEL, rank.mapped().pidfd.get(), nullptr);
-  if (rank.mapped().socket) settle(pid, rank.mapped());
   if (rank.mapped().refused) return;
   last_time_ns_ =
       std::max<std::int64_t>(clock_.now().time_since_epoch().count(), last_time_ns_ + 1);

@@ -29,6 +29,7 @@ messages::ToHelper spawn_of(const messages::Start& start, const HostFacts& facts
   if (local_rank < start.seats_size()) {
     const messages::RankSeat& seat = start.seats(local_rank);
     spawn.set_cpus(seat.cpus());
+    spawn.set_tells_binding(true);
     *spawn.mutable_memory_nodes() = seat.memory_nodes();
     *spawn.mutable_environment() =
         unless_set(seat.suggested(), start.apps(program).environment(), inherited);

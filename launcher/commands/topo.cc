@@ -72,11 +72,6 @@ void tell_doubts(const HostModel& host, const TopoRequest& request) {
     std::fprintf(stderr, "paceline: doubt: %s\n", doubt.text.c_str());
 }
 
-Status print(const std::string& text) {
-  const bool is_there = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
-  return is_there ? Status() : system_error("write to standard output");
-}
-
 Result<std::string> shown(const HostModel& host, const TopoRequest& request) {
   if (request.ranks == 0) return text_of(host, request.format);
   PACELINE_TRY_ASSIGN(const std::vector<topology::Seat> seats,
@@ -93,7 +88,7 @@ Status topo(const TopoRequest& request) {
   PACELINE_TRY_ASSIGN(const HostModel host, read(request));
   tell_doubts(host, request);
   PACELINE_TRY_ASSIGN(const std::string text, shown(host, request));
-  return file ? file->keep(text) : print(text);
+  return file ? file->keep(text) : print_out(text);
 }
 
 }  // namespace

@@ -40,12 +40,6 @@ std::string last_line(const std::deque<std::string>& lines, const std::string& h
   return std::string(text);
 }
 
-std::string joined(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<AgentStarter>> AgentStarter::make(EventLoop& loop, Options options) {
@@ -94,7 +88,7 @@ void AgentStarter::launch_more() {
       started.missing.insert(host.index);
       names.push_back(host.name);
     }
-    started.hosts = joined(names);
+    started.hosts = joined(names, ", ");
     if (const Status status = launch(started); !status.ok()) fail(started, status.text());
   }
 }
@@ -232,7 +226,7 @@ void AgentStarter::finish_if_settled() {
   std::string failures;
   for (const auto& [why, hosts] : failures_)
     failures += (failures.empty() ? "host" : "\nhost") +
-                std::string(hosts.size() == 1 ? " " : "s ") + joined(hosts) + ": " + why;
+                std::string(hosts.size() == 1 ? " " : "s ") + joined(hosts, ", ") + ": " + why;
   std::map<std::size_t, ConnectedAgent> agents = std::exchange(agents_, {});
   if (!failures.empty()) return done(Status(Code::kUnavailable, Scope::kGroup, failures));
   std::vector<ConnectedAgent> all;

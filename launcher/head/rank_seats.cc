@@ -24,22 +24,11 @@ void suggest(messages::RankSeat& seat, const std::string& name, const std::strin
   variable.set_value(value);
 }
 
-int cores_in(const std::vector<CpuSet>& cores, const CpuSet& cpus) {
-  return static_cast<int>(
-      std::ranges::count_if(cores, [&](const CpuSet& core) { return core.has_any(cpus); }));
-}
-
 // Ranks with the same CPUs share them.
 int threads_of(const Seat& seat, const std::vector<CpuSet>& cores, const std::vector<Seat>& ranks) {
   const auto sharing = static_cast<int>(std::ranges::count_if(
       ranks, [&](const Seat& other) { return other.cpus.has_any(seat.cpus); }));
-  return std::max(1, cores_in(cores, seat.cpus) / std::max(1, sharing));
-}
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text.append(text.empty() ? "" : ",").append(word);
-  return text;
+  return std::max(1, topology::count_cores(cores, seat.cpus) / std::max(1, sharing));
 }
 
 // The numbers of the host's GPUs, those of its ranks first; empty where that is their own order.
@@ -56,7 +45,7 @@ std::string visible_gpus(const HostModel& machine, const std::vector<Seat>& rank
   std::vector<std::string> numbers;
   for (const int gpu : order)
     numbers.push_back(std::to_string(machine.gpus[static_cast<std::size_t>(gpu)].number));
-  return joined(numbers);
+  return joined(numbers, ",");
 }
 
 bool are_amd(const HostModel& machine) {
@@ -78,7 +67,7 @@ std::string all_rdma_ports(const HostModel& machine, const std::vector<Seat>& ra
     if (!port.empty() && std::ranges::find(ports, port) == ports.end())
       ports.push_back(std::move(port));
   }
-  return ports.empty() ? "" : std::string("=").append(joined(ports));
+  return ports.empty() ? "" : std::string("=").append(joined(ports, ","));
 }
 
 void suggest_gpus(messages::RankSeat& seat, const std::string& order, bool is_amd) {

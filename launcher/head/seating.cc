@@ -1,7 +1,6 @@
 #include "launcher/head/seating.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 #include <unordered_map>
 #include <utility>
@@ -50,12 +49,6 @@ bool is_partial(const PlacementSpec& placement) {
   return placement.rules.is_any() || !placement.plan_file.empty();
 }
 
-int cores_in(const topology::HostModel& machine, const CpuSet& cpus) {
-  const std::vector<CpuSet> cores = topology::all_cores(machine);
-  return static_cast<int>(
-      std::ranges::count_if(cores, [&](const CpuSet& core) { return core.has_any(cpus); }));
-}
-
 // Without the CPUs that other jobs are bound to, on hosts where enough are left.
 Cluster left_by_others(const SurveyedCluster& found, const std::vector<HostShare>& shares,
                        int cores_each) {
@@ -64,7 +57,8 @@ Cluster left_by_others(const SurveyedCluster& found, const std::vector<HostShare
     CpuSet left = cluster.hosts[i].cpus;
     left.remove(found.taken[i]);
     const int wanted = shares[i].ranks * std::max(1, cores_each);
-    if (cores_in(machine_of(cluster, static_cast<int>(i)), left) >= wanted)
+    const topology::HostModel& machine = machine_of(cluster, static_cast<int>(i));
+    if (topology::count_cores(topology::all_cores(machine), left) >= wanted)
       cluster.hosts[i].cpus = std::move(left);
   }
   return cluster;
@@ -107,11 +101,6 @@ Result<Cluster> hosts_of_shares(const Cluster& cluster, const std::vector<HostSh
     places.push_back(place->second);
   }
   return with_hosts(cluster, places);
-}
-
-Status print(const std::string& text) {
-  const bool is_there = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
-  return is_there ? Status() : system_error("write to standard output");
 }
 
 }  // namespace
@@ -168,11 +157,12 @@ Result<Seating> seat_described_job(const JobSpec& job, const PlacementFiles& fil
 Status show_plan(const Seating& seating, const PlacementSpec& placement) {
   if (!placement.save_plan.empty()) {
     const std::string json = topology::plan_json_text(seating.cluster, seating.plan);
-    if (placement.save_plan == "-") return print(json);
+    if (placement.save_plan == "-") return print_out(json);
     PACELINE_TRY_ASSIGN(const std::unique_ptr<NewFile> file, NewFile::make(placement.save_plan));
     PACELINE_TRY(file->keep(json));
   }
-  return placement.dry_run ? print(topology::plan_text(seating.cluster, seating.plan)) : Status();
+  return placement.dry_run ? print_out(topology::plan_text(seating.cluster, seating.plan))
+                           : Status();
 }
 
 }  // namespace paceline::launcher

@@ -93,12 +93,18 @@ void add_host_options(CLI::App& app, JobSpec& job) {
             [&job](const std::string& text) { job.agent_path = text; });
 }
 
+// What reads the option names it as well.
+std::string without_name(const std::string& text, const PlacementOption& option) {
+  const std::string name = std::string(option.name) + " ";
+  return text.starts_with(name) ? text.substr(name.size()) : text;
+}
+
 // They have a page of their own.
 void add_placement_options(CLI::App& app, PlacementSpec& placement) {
   for (const PlacementOption& option : placement_options()) {
     const auto use = [&placement, &option](const std::string& value) {
       const Status used = option.use(value, placement);
-      if (!used.ok()) throw CLI::ValidationError(option.name, used.text());
+      if (!used.ok()) throw CLI::ValidationError(option.name, without_name(used.text(), option));
     };
     if (*option.form == '\0')
       app.add_flag_callback(option.name, [use] { use(""); })->group("");

@@ -1,6 +1,7 @@
 #include "launcher/process/system.h"
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <string>
@@ -60,6 +61,11 @@ rlimit raise_descriptor_limit() {
   const rlimit raised{.rlim_cur = before.rlim_max, .rlim_max = before.rlim_max};
   ::setrlimit(RLIMIT_NOFILE, &raised);
   return before;
+}
+
+Status print_out(const std::string& text) {
+  const bool is_there = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+  return is_there ? Status() : system_error("write to standard output");
 }
 
 void report(std::string_view process, const Status& status) {

@@ -44,6 +44,9 @@ void replace_by_null(int fd);
 /// was.
 rlimit raise_descriptor_limit();
 
+/// All of it on standard output, or why it is not there.
+Status print_out(const std::string& text);
+
 /// One line on standard error, for a process that has no other way to tell.
 void report(std::string_view process, const Status& status);
 

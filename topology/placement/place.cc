@@ -59,16 +59,16 @@ class Placing {
       return std::accumulate(slots_.begin(), slots_.end(), std::int64_t{0});
     };
     for (int& slots : slots_) slots = std::clamp(slots, 0, job_.ranks);
-    const std::string ranks = std::to_string(job_.ranks) + " ranks";
+    const std::string ranks = count_text(static_cast<std::size_t>(job_.ranks), "rank");
     if (sum() < job_.ranks)
-      return does_not_fit(ranks + " need as many slots, and the hosts have " +
+      return does_not_fit("there are no slots for " + ranks + ": the hosts have " +
                           std::to_string(sum()));
     if (job_.cores_each <= 0) return {};
     for (std::size_t host = 0; host < slots_.size(); ++host)
       slots_[host] = std::min(slots_[host], kinds_.cores(static_cast<int>(host)) / job_.cores_each);
     if (sum() >= job_.ranks) return {};
-    return does_not_fit(ranks + " with " + std::to_string(job_.cores_each) +
-                        " cores each do not fit: the hosts have cores for " +
+    return does_not_fit("there are no cores for " + ranks + " with " +
+                        std::to_string(job_.cores_each) + " each: the hosts have them for " +
                         std::to_string(sum()));
   }
 

@@ -25,10 +25,6 @@ std::string number_text(double value, int decimals) {
   return {text.data(), end.ptr};
 }
 
-std::string count_text(std::size_t count, const std::string& what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
-
 class Words {
  public:
   Words(const Cluster& cluster, const JobShape& job, const std::vector<int>& slots,

@@ -103,19 +103,6 @@ std::vector<std::string> fill_words(std::string_view sentence, std::size_t colum
   return fill(words, {.separator = " ", .columns = columns});
 }
 
-std::string joined(const std::vector<std::string>& pieces, std::string_view separator) {
-  std::string all;
-  for (const std::string& piece : pieces) {
-    if (&piece != &pieces.front()) all.append(separator);
-    all.append(piece);
-  }
-  return all;
-}
-
-std::string count_text(std::size_t count, const std::string& what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
-
 std::string bytes_text(std::uint64_t bytes) {
   constexpr std::array<const char*, 6> kUnits = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
   auto value = static_cast<double>(bytes);

@@ -27,10 +27,7 @@ struct Filling {
 std::vector<std::string> fill(const std::vector<std::string>& pieces, const Filling& filling);
 /// A sentence in lines.
 std::vector<std::string> fill_words(std::string_view sentence, std::size_t columns);
-std::string joined(const std::vector<std::string>& pieces, std::string_view separator);
 
-/// "1 core", "2 cores".
-std::string count_text(std::size_t count, const std::string& what);
 /// "32 MiB", "1.5 TiB".
 std::string bytes_text(std::uint64_t bytes);
 /// "31.5 GB/s".

@@ -162,7 +162,7 @@ TEST(Place, OnlyCpusThatRanksMayUse) {
   EXPECT_EQ(placed(cluster, job, {4, 4}), "a 0,1,2,3");
   job.cores_each = 8;
   EXPECT_EQ(placed(cluster, job, {4, 4}),
-            "4 ranks with 8 cores each do not fit: the hosts have cores for 2");
+            "there are no cores for 4 ranks with 8 each: the hosts have them for 2");
 }
 
 TEST(Place, HostsWhoseCpusNobodyKnowsBindNobody) {
@@ -181,9 +181,9 @@ TEST(Place, HostsWhoseCpusNobodyKnowsBindNobody) {
 TEST(Place, WhatDoesNotFitIsRefused) {
   const Cluster cluster = cluster_of(plain_host(10000), {"a", "b"});
   EXPECT_EQ(placed(cluster, job_of("dp=", 9), {4, 4}),
-            "9 ranks need as many slots, and the hosts have 8");
+            "there are no slots for 9 ranks: the hosts have 8");
   EXPECT_EQ(placed(cluster, job_of("dp=", 2), {-4, 1}),
-            "2 ranks need as many slots, and the hosts have 1");
+            "there are no slots for 2 ranks: the hosts have 1");
   Cluster elsewhere = cluster;
   elsewhere.hosts[0].cpus = CpuSet::parse("100").value();
   EXPECT_EQ(placed(elsewhere, job_of("dp=", 4), {4, 0}),

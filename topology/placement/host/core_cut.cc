@@ -107,6 +107,11 @@ class Cut {
 
 }  // namespace
 
+int count_cores(const std::vector<CpuSet>& cores, const CpuSet& cpus) {
+  return static_cast<int>(
+      std::ranges::count_if(cores, [&](const CpuSet& core) { return core.has_any(cpus); }));
+}
+
 std::vector<CpuSet> all_cores(const HostModel& host) {
   std::vector<CpuSet> cores;
   for (const Core& core : host.cores) cores.push_back(core.cpus);

@@ -9,6 +9,8 @@ namespace paceline::topology {
 
 /// Of a host, each with its hardware threads; guessed from the CPUs' numbers where nobody has told.
 std::vector<CpuSet> all_cores(const HostModel& host);
+/// How many of `cores` have any of the CPUs.
+int count_cores(const std::vector<CpuSet>& cores, const CpuSet& cpus);
 
 struct CoreShare {
   CpuSet cpus;

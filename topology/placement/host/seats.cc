@@ -12,11 +12,6 @@
 namespace paceline::topology {
 namespace {
 
-int cores_in(const std::vector<CpuSet>& cores, const CpuSet& cpus) {
-  return static_cast<int>(
-      std::ranges::count_if(cores, [&](const CpuSet& core) { return core.has_any(cpus); }));
-}
-
 // What a rank is to be near to.
 struct Anchor {
   DataPlace data;
@@ -66,7 +61,7 @@ std::vector<NodeShare> usable_nodes(const HostModel& host, const SeatRequest& re
   std::vector<NodeShare> nodes;
   const std::vector<CpuSet> all = all_cores(host);
   for (const NumaNode& node : cpu_nodes(host)) {
-    const int cores = cores_in(all, node.cpus & allowed);
+    const int cores = count_cores(all, node.cpus & allowed);
     if (cores == 0) continue;
     nodes.push_back(
         {.node = node.number,
@@ -146,7 +141,7 @@ Result<std::vector<Seat>> seat_ranks(const HostModel& host, const SeatRequest& r
   const CpuSet allowed = request.cpus.is_empty() ? host.cpus : request.cpus & host.cpus;
   if (allowed.is_empty())
     return Status(Code::kUnavailable, Scope::kOperation, "no CPU is known that may be used");
-  if (const int cores = cores_in(all_cores(host), allowed);
+  if (const int cores = count_cores(all_cores(host), allowed);
       request.cores_each * request.ranks > cores)
     return too_few(request.cores_each * request.ranks, cores);
   const bool has_gpus = request.uses_gpus && !host.gpus.empty();

@@ -51,8 +51,7 @@ int HostKinds::cores(int host) {
   if (!is_new) return found->second;
   const HostModel& machine = machine_of(cluster_, host);
   const CpuSet allowed = cpus_of(cluster_, host) & machine.cpus;
-  found->second = static_cast<int>(std::ranges::count_if(
-      all_cores(machine), [&](const CpuSet& core) { return core.has_any(allowed); }));
+  found->second = count_cores(all_cores(machine), allowed);
   return found->second;
 }
 
