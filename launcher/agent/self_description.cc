@@ -25,7 +25,7 @@ void SelfDescription::answer(const messages::Describe& question) {
   described = machine_;
   if (!question.whole()) described.clear_machine();
   described.set_cpus(affinity().to_text());
-  described.set_taken_cpus(claims_->of_others().to_text());
+  for (const CpuSet& cpus : claims_->of_others()) described.add_taken_cpus(cpus.to_text());
   tell_(message);
 }
 

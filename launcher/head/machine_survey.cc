@@ -128,15 +128,17 @@ Status MachineSurvey::take_machine(std::size_t host, const messages::Described& 
 Status MachineSurvey::note_host(std::size_t host, const messages::Described& message) {
   const auto machine = machine_of_.find(message.digest());
   const auto cpus = CpuSet::parse(message.cpus());
-  const auto taken = CpuSet::parse(message.taken_cpus());
-  if (!is_known(message.digest()) || !cpus || !taken)
+  std::vector<CpuSet> taken;
+  for (const std::string& text : message.taken_cpus())
+    taken.push_back(CpuSet::parse(text).value_or(CpuSet()));
+  if (!is_known(message.digest()) || !cpus)
     return Status(Code::kUnavailable, Scope::kPeer,
                   in_host(host, "its agent's description of the machine makes no sense"));
   const CpuSet& all = found_.cluster.machines[static_cast<std::size_t>(machine->second)].cpus;
   found_.cluster.hosts.push_back({.name = agents_[host].start.host(),
                                   .machine = machine->second,
                                   .cpus = cpus->has_any(all) ? *cpus & all : all});
-  found_.taken.push_back(*taken);
+  found_.taken.push_back(std::move(taken));
   return Status();
 }
 

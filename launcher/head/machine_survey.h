@@ -22,7 +22,8 @@ namespace paceline::launcher {
 
 struct SurveyedCluster {
   topology::Cluster cluster;  ///< its hosts as the agents
-  std::vector<CpuSet> taken;  ///< by host: CPUs that other jobs of this user are bound to
+  /// By host: what each other job of this user there is bound to.
+  std::vector<std::vector<CpuSet>> taken;
 };
 
 /// `reserves`: the job will be bound to a part of the CPUs, and no other such job of this user may

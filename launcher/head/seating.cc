@@ -49,17 +49,31 @@ bool is_partial(const PlacementSpec& placement) {
   return placement.rules.is_any() || !placement.plan_file.empty();
 }
 
-// Without the CPUs that other jobs are bound to, on hosts where enough are left.
+// Those that no more of the others have than that.
+CpuSet taken_at_most(const CpuSet& cpus, const std::vector<CpuSet>& others, std::size_t most) {
+  CpuSet left;
+  for (const std::size_t cpu : cpus.cpus()) {
+    const auto count =
+        std::ranges::count_if(others, [&](const CpuSet& one) { return one.has(cpu); });
+    if (std::cmp_less_equal(count, most)) left.add(cpu);
+  }
+  return left;
+}
+
+// Of each host the CPUs that the fewest other jobs are bound to, as long as they are enough.
 Cluster left_by_others(const SurveyedCluster& found, const std::vector<HostShare>& shares,
                        int cores_each) {
   Cluster cluster = found.cluster;
   for (std::size_t i = 0; i < cluster.hosts.size(); ++i) {
-    CpuSet left = cluster.hosts[i].cpus;
-    left.remove(found.taken[i]);
+    CpuSet& cpus = cluster.hosts[i].cpus;
+    const auto cores = topology::all_cores(machine_of(cluster, static_cast<int>(i)));
     const int wanted = shares[i].ranks * std::max(1, cores_each);
-    const topology::HostModel& machine = machine_of(cluster, static_cast<int>(i));
-    if (topology::count_cores(topology::all_cores(machine), left) >= wanted)
-      cluster.hosts[i].cpus = std::move(left);
+    for (std::size_t most = 0; most < found.taken[i].size(); ++most) {
+      CpuSet left = taken_at_most(cpus, found.taken[i], most);
+      if (topology::count_cores(cores, left) < wanted) continue;
+      cpus = std::move(left);
+      break;
+    }
   }
   return cluster;
 }
@@ -69,14 +83,13 @@ void tell_of_others(const SurveyedCluster& found, const topology::Plan& plan, co
   std::vector<CpuSet> shared(found.taken.size());
   for (const topology::Placed& rank : plan.ranks) {
     const auto host = static_cast<std::size_t>(rank.host);
-    shared[host].add(rank.seat.cpus & found.taken[host]);
+    for (const CpuSet& other : found.taken[host]) shared[host].add(rank.seat.cpus & other);
   }
-  for (std::size_t i = 0; i < shared.size(); ++i) {
-    if (shared[i].is_empty()) continue;
-    warn("warning: host " + found.cluster.hosts[i].name +
-         ": another job of yours is bound to CPUs " + found.taken[i].to_text() +
-         "; ranks of both share " + shared[i].to_text());
-  }
+  for (std::size_t i = 0; i < shared.size(); ++i)
+    if (!shared[i].is_empty())
+      warn("warning: host " + found.cluster.hosts[i].name +
+           ": another job of yours is bound to CPUs that ranks of this one have: " +
+           shared[i].to_text());
 }
 
 Result<std::vector<HostSlots>> named_or_all(const JobSpec& job,

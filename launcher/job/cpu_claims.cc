@@ -67,8 +67,8 @@ bool CpuClaims::reserve() {
   return true;
 }
 
-CpuSet CpuClaims::of_others() const {
-  CpuSet all;
+std::vector<CpuSet> CpuClaims::of_others() const {
+  std::vector<CpuSet> all;
   for (const std::string& place : options_.places) {
     const auto folder = open_user_folder(place, options_.user, IfMissing::kFail);
     if (!folder.ok()) continue;
@@ -77,7 +77,9 @@ CpuSet CpuClaims::of_others() const {
     for (fs::directory_iterator entry(path, ignored), end; entry != end; entry.increment(ignored)) {
       const std::string job = entry->path().filename().string();
       if (!is_job_id(job) || job == job_id_) continue;
-      if (runs_here(folder->fd, job, options_.host)) all.add(claims_in(entry->path()));
+      CpuSet cpus = claims_in(entry->path());
+      if (!cpus.is_empty() && runs_here(folder->fd, job, options_.host))
+        all.push_back(std::move(cpus));
     }
   }
   return all;

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "comm/base/cpu_set.h"
 #include "comm/base/unique_fd.h"
@@ -25,8 +26,8 @@ class CpuClaims {
   /// Whether nobody else plans now: then nobody else will until this object claims or goes. Agents
   /// of one job do not wait for each other. Where nothing can be written down it is true.
   bool reserve();
-  /// What other jobs that run now are bound to.
-  CpuSet of_others() const;
+  /// What each other job that runs now is bound to.
+  std::vector<CpuSet> of_others() const;
   /// Writes down what this agent's ranks are bound to, and lets others plan. Where the job itself
   /// is not written down nothing is.
   void claim(const CpuSet& cpus);

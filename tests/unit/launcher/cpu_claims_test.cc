@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -12,6 +13,8 @@ namespace {
 namespace fs = std::filesystem;
 
 const std::string kOne = "0000000000000001", kTwo = "0000000000000002";
+
+using Claims = std::vector<CpuSet>;
 
 CpuSet cpus(const char* text) { return CpuSet::parse(text).value(); }
 
@@ -42,10 +45,10 @@ class CpuClaimsTest : public testing::Test {
 TEST_F(CpuClaimsTest, OthersSeeWhatAJobIsBoundToUntilItEnds) {
   JobHold one = enter(kOne), two = enter(kTwo);
   claims(kOne).claim(cpus("0-2"));
-  EXPECT_EQ(claims(kTwo).of_others(), cpus("0-2"));
-  EXPECT_EQ(claims(kOne).of_others(), CpuSet());
+  EXPECT_EQ(claims(kTwo).of_others(), (Claims{cpus("0-2")}));
+  EXPECT_EQ(claims(kOne).of_others(), Claims());
   one.leave();
-  EXPECT_EQ(claims(kTwo).of_others(), CpuSet());
+  EXPECT_EQ(claims(kTwo).of_others(), Claims());
   two.leave();
   EXPECT_TRUE(fs::is_empty(place_)) << "the last job leaves no trace";
 }
@@ -53,7 +56,7 @@ TEST_F(CpuClaimsTest, OthersSeeWhatAJobIsBoundToUntilItEnds) {
 TEST_F(CpuClaimsTest, OfOtherHostsAreNotSeen) {
   JobHold one = enter(kOne, "there");
   claims(kOne).claim(cpus("0-2"));
-  EXPECT_EQ(claims(kTwo).of_others(), CpuSet());
+  EXPECT_EQ(claims(kTwo).of_others(), Claims());
   one.leave();
 }
 
@@ -66,7 +69,7 @@ TEST_F(CpuClaimsTest, OneJobPlansAtATime) {
   EXPECT_FALSE(second.reserve());
   first.claim(cpus("0"));
   EXPECT_TRUE(second.reserve());
-  EXPECT_EQ(second.of_others(), cpus("0"));
+  EXPECT_EQ(second.of_others(), (Claims{cpus("0")}));
   EXPECT_FALSE(claims(kOne).reserve());
   one.leave();
   two.leave();
@@ -86,7 +89,7 @@ TEST_F(CpuClaimsTest, WhereNothingCanBeWrittenNobodyWaits) {
   CpuClaims first = claims(kOne);
   EXPECT_TRUE(first.reserve());
   first.claim(cpus("0"));
-  EXPECT_EQ(first.of_others(), CpuSet());
+  EXPECT_EQ(first.of_others(), Claims());
   EXPECT_TRUE(fs::is_empty(place_));
 }
 

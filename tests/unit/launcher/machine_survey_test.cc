@@ -41,7 +41,7 @@ class ScriptedAgent final : public AgentChannel {
     described.set_digest(packed_.digest);
     if (message.describe().whole()) described.set_machine(lies ? "lies" : packed_.bytes);
     described.set_cpus(cpus);
-    described.set_taken_cpus("1");
+    for (const char* taken : {"1", "1-2"}) described.add_taken_cpus(taken);
     loop_.after(Duration::zero(), [this, answer] { receive_(answer); });
     return Status();
   }
@@ -92,7 +92,8 @@ TEST_F(MachineSurveyTest, EachDistinctMachineComesOnce) {
   EXPECT_NE(found->cluster.hosts[0].machine, found->cluster.hosts[1].machine);
   EXPECT_EQ(machine_of(found->cluster, 1).cores.size(), 7u);
   EXPECT_EQ(found->cluster.hosts[0].cpus.to_text(), "0-5") << "of which the machine has no 100";
-  EXPECT_EQ(found->taken[0].to_text(), "1");
+  ASSERT_EQ(found->taken[0].size(), 2u);
+  EXPECT_EQ(found->taken[0][1].to_text(), "1-2");
   EXPECT_EQ(scripts_[0]->whole + scripts_[2]->whole, 1);
   EXPECT_EQ(scripts_[1]->whole, 1);
   EXPECT_TRUE(scripts_[1]->reserves);
