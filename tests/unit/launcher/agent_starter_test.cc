@@ -1,6 +1,8 @@
 // Agents that are started on this host as if it were many, by the built `paceline`.
 #include "launcher/engines/agent_starter.h"
 
+#include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +12,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include "launcher/engines/shell_words.h"
 #include "launcher/engines/slurm_nodes.h"
@@ -23,7 +26,17 @@ using Words = std::vector<std::string>;
 
 class AgentStarterTest : public testing::Test {
  protected:
-  AgentStarterTest() { ::signal(SIGPIPE, SIG_IGN); }
+  // Agents write their job down in a folder of the test's own: else whoever sweeps the user's jobs
+  // meanwhile, and knows this id, would end them.
+  AgentStarterTest() {
+    ::signal(SIGPIPE, SIG_IGN);
+    std::filesystem::create_directory(folder_);
+    ::setenv("XDG_RUNTIME_DIR", folder_.c_str(), 1);
+  }
+  ~AgentStarterTest() override {
+    ::unsetenv("XDG_RUNTIME_DIR");
+    std::filesystem::remove_all(folder_);
+  }
 
   static std::vector<AgentHost> hosts(std::size_t count) {
     std::vector<AgentHost> all;
@@ -58,6 +71,8 @@ class AgentStarterTest : public testing::Test {
     return agents.status().text();
   }
 
+  const std::filesystem::path folder_ =
+      std::filesystem::path(testing::TempDir()) / ("agent_starter_" + std::to_string(::getpid()));
   const SystemClock clock_;
   EventLoop loop_{clock_};
   std::unique_ptr<AgentStarter> starter_;
