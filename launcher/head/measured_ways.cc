@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -21,9 +20,7 @@ constexpr double kBitsPerMb = 8e6;
 // By the hosts of the measurements, places in the cluster; kNone: it has none of that name.
 std::vector<int> places_of(const topology::Cluster& cluster,
                            const std::vector<std::string>& names) {
-  std::unordered_map<std::string, int> known;
-  for (const topology::ClusterHost& host : cluster.hosts)
-    known.emplace(host.name, static_cast<int>(known.size()));
+  const auto known = topology::places_by_name(cluster);
   std::vector<int> places;
   for (const std::string& name : names) {
     const auto place = known.find(name);

@@ -24,11 +24,21 @@ void suggest(messages::RankSeat& seat, const std::string& name, const std::strin
   variable.set_value(value);
 }
 
+// How many ranks have each CPU.
+using Sharers = std::map<std::size_t, int>;
+
+Sharers sharers_of(const std::vector<Seat>& ranks) {
+  Sharers sharers;
+  for (const Seat& rank : ranks)
+    for (const std::size_t cpu : rank.cpus.cpus()) ++sharers[cpu];
+  return sharers;
+}
+
 // Ranks with the same CPUs share them.
-int threads_of(const Seat& seat, const std::vector<CpuSet>& cores, const std::vector<Seat>& ranks) {
-  const auto sharing = static_cast<int>(std::ranges::count_if(
-      ranks, [&](const Seat& other) { return other.cpus.has_any(seat.cpus); }));
-  return std::max(1, topology::count_cores(cores, seat.cpus) / std::max(1, sharing));
+int threads_of(const Seat& seat, const std::vector<CpuSet>& cores, const Sharers& sharers) {
+  int most = 1;
+  for (const std::size_t cpu : seat.cpus.cpus()) most = std::max(most, sharers.at(cpu));
+  return std::max(1, topology::count_cores(cores, seat.cpus) / most);
 }
 
 // The numbers of the host's GPUs, those of its ranks first; empty where that is their own order.
@@ -77,11 +87,10 @@ void suggest_gpus(messages::RankSeat& seat, const std::string& order, bool is_am
   suggest(seat, "CUDA_VISIBLE_DEVICES", order);
 }
 
-// Those of the plan's ranks that are on the host.
-std::vector<int> ranks_on(const topology::Plan& plan, std::size_t host) {
-  std::vector<int> ranks;
+std::vector<std::vector<int>> ranks_by_host(const topology::Plan& plan, std::size_t hosts) {
+  std::vector<std::vector<int>> ranks(hosts);
   for (std::size_t rank = 0; rank < plan.ranks.size(); ++rank)
-    if (std::cmp_equal(plan.ranks[rank].host, host)) ranks.push_back(static_cast<int>(rank));
+    ranks[static_cast<std::size_t>(plan.ranks[rank].host)].push_back(static_cast<int>(rank));
   return ranks;
 }
 
@@ -90,6 +99,7 @@ std::vector<int> ranks_on(const topology::Plan& plan, std::size_t host) {
 std::vector<messages::RankSeat> seats_of_host(const HostModel& machine,
                                               const std::vector<Seat>& ranks) {
   const std::vector<CpuSet> cores = topology::all_cores(machine);
+  const Sharers sharers = sharers_of(ranks);
   const std::string gpus = visible_gpus(machine, ranks);
   const std::string ports = all_rdma_ports(machine, ranks);
   std::vector<messages::RankSeat> seats;
@@ -98,7 +108,7 @@ std::vector<messages::RankSeat> seats_of_host(const HostModel& machine,
     seat.set_cpus(rank.cpus.to_text());
     for (const int node : rank.numa_nodes) seat.add_memory_nodes(static_cast<std::uint32_t>(node));
     if (!rank.cpus.is_empty())
-      suggest(seat, "OMP_NUM_THREADS", std::to_string(threads_of(rank, cores, ranks)));
+      suggest(seat, "OMP_NUM_THREADS", std::to_string(threads_of(rank, cores, sharers)));
     suggest_gpus(seat, gpus, are_amd(machine));
     suggest(seat, "NCCL_IB_HCA", ports);
     suggest(seat, "UCX_NET_DEVICES", rdma_port(machine, rank));
@@ -108,9 +118,10 @@ std::vector<messages::RankSeat> seats_of_host(const HostModel& machine,
 
 void follow_plan(const topology::Cluster& cluster, const topology::Plan& plan,
                  std::vector<HostAgent>& agents) {
+  const std::vector<std::vector<int>> of_host = ranks_by_host(plan, agents.size());
   std::map<std::uint32_t, HostAgent> used;  // by the first of their ranks
   for (std::size_t host = 0; host < agents.size(); ++host) {
-    const std::vector<int> ranks = ranks_on(plan, host);
+    const std::vector<int>& ranks = of_host[host];
     if (ranks.empty()) continue;
     HostAgent& agent = used.emplace(ranks.front(), std::move(agents[host])).first->second;
     give_ranks(agent.start, ranks);

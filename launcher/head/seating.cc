@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <unordered_map>
 #include <utility>
 
 #include "comm/base/text.h"
@@ -103,9 +102,7 @@ Result<std::vector<HostSlots>> named_or_all(const JobSpec& job,
 
 Result<Cluster> hosts_of_shares(const Cluster& cluster, const std::vector<HostShare>& shares,
                                 const std::string& file) {
-  std::unordered_map<std::string_view, int> place_of;
-  for (const topology::ClusterHost& host : cluster.hosts)
-    place_of.emplace(host.name, static_cast<int>(place_of.size()));
+  const auto place_of = topology::places_by_name(cluster);
   std::vector<int> places;
   for (const HostShare& share : shares) {
     const auto place = place_of.find(share.host);

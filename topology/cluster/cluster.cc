@@ -5,6 +5,13 @@
 
 namespace paceline::topology {
 
+std::unordered_map<std::string_view, int> places_by_name(const Cluster& cluster) {
+  std::unordered_map<std::string_view, int> places;
+  for (const ClusterHost& host : cluster.hosts)
+    places.emplace(host.name, static_cast<int>(places.size()));
+  return places;
+}
+
 Cluster with_hosts(const Cluster& cluster, const std::vector<int>& places) {
   Cluster some{.machines = cluster.machines, .hosts = {}, .ways = {}, .network = cluster.network};
   std::vector<int> place_of(cluster.hosts.size(), kNone);

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "topology/model/host_model.h"
@@ -41,6 +43,9 @@ struct Cluster {
   std::vector<HostWay> ways;       ///< ascending by (from, to), each once
   Network network;
 };
+
+/// Their places in Cluster::hosts by their names, which `cluster` keeps.
+std::unordered_map<std::string_view, int> places_by_name(const Cluster& cluster);
 
 /// The hosts at these places, in this order, with the ways between them.
 Cluster with_hosts(const Cluster& cluster, const std::vector<int>& places);

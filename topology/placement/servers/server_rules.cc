@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
-#include <map>
 #include <queue>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "comm/base/text.h"
@@ -17,12 +15,10 @@ namespace paceline::topology {
 
 ServerRules::ServerRules(const Cluster& cluster, const JobShape& job, const HostLinks& links)
     : cluster_(cluster), job_(job), links_(links), is_named_(cluster.hosts.size()) {
-  std::map<std::string_view, std::size_t> hosts;
-  for (std::size_t host = 0; host < cluster.hosts.size(); ++host)
-    hosts.emplace(cluster.hosts[host].name, host);
+  const auto hosts = places_by_name(cluster);
   for (const std::string& name : job.server_hosts) {
     if (const auto found = hosts.find(name); found != hosts.end()) {
-      is_named_[found->second] = true;
+      is_named_[static_cast<std::size_t>(found->second)] = true;
     } else {
       unknown_.push_back(std::string("\"").append(printable(name)).append("\""));
     }
