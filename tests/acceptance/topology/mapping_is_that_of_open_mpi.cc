@@ -249,10 +249,11 @@ int compare(int cases, std::uint64_t seed) {
     std::puts("mpirun of Open MPI 4.1 is not installed");
     return kSkip;
   }
-  ::setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
-  ::setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
   for (const int number : {SIGINT, SIGTERM}) ::signal(number, [](int) { is_over = 1; });
   const Folder folder;
+  ::setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
+  ::setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+  ::setenv("OMPI_MCA_orte_tmpdir_base", folder.path().c_str(), 1);  // it leaves files there
   Random random(seed);
   int done = 0, different = 0;
   for (; done < cases && is_over == 0; ++done) different += is_same(drawn(random), folder) ? 0 : 1;

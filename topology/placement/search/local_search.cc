@@ -51,6 +51,8 @@ class LocalSearch {
   }
 
   std::int64_t run() {
+    const auto is_open = [](int slots) { return slots > 0; };
+    if (std::ranges::count_if(slots_, is_open) < 2) return budget_;  // there is nowhere to go
     while (budget_ > 0 && improve_once()) {
     }
     return budget_;
