@@ -66,6 +66,10 @@ class AgentStarterTest : public testing::Test {
     EXPECT_TRUE(loop_.run().ok());
     return *std::move(result);
   }
+  // The store of a job has its name on the whole host.
+  static std::string job_of(const ConnectedAgent& agent) {
+    return "many-" + std::to_string(::getpid()) + "-" + agent.host;
+  }
   std::string failure(const std::string& command, AgentStarter::Options options) {
     auto agents = start(command, 1, std::move(options));
     return agents.status().text();
@@ -85,19 +89,27 @@ TEST_F(AgentStarterTest, SixtyFourAgentsRunARankEach) {
   ASSERT_TRUE(agents.ok()) << agents.status().text();
   std::size_t finished = 0;
   std::vector<std::string> outputs(64);
+  std::string trouble;
   for (ConnectedAgent& agent : *agents) {
     agent.channel->open(
         [&, &output = outputs[agent.index]](const messages::FromAgent& message) {
           output += message.output().text();
+          if (message.has_failure() || message.has_refused())
+            trouble += agent.host + ": " + message.ShortDebugString() + "\n";
+          if (message.has_exited() && message.exited().wait_status() != 3 << 8)
+            trouble += agent.host + ": " + message.ShortDebugString() + "\n";
+          if (message.has_finished() && output.empty()) trouble += agent.host + " said nothing\n";
           if (message.has_finished() && ++finished == 64) loop_.stop();
         },
-        [](const Status&) {});
-    ASSERT_TRUE(
-        agent.channel->send(start_of_script("many-" + agent.host, "echo $PPID; exit 3")).ok());
+        [&](const Status& why) {
+          if (!why.ok()) trouble += agent.host + ": " + why.to_string() + "\n";
+        });
+    ASSERT_TRUE(agent.channel->send(start_of_script(job_of(agent), "echo $PPID; exit 3")).ok());
   }
   loop_.after(seconds(60), [this] { loop_.stop(); });
   ASSERT_TRUE(loop_.run().ok());
   EXPECT_EQ(finished, 64u);
+  EXPECT_EQ(trouble, "") << said_;
   for (const std::string& output : outputs) EXPECT_FALSE(output.empty());
   agents->clear();
   starter_.reset();
