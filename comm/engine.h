@@ -51,6 +51,10 @@ class Engine {
   /// baton held, not by a driver.
   virtual void serve() = 0;
 
+  /// Something that a driver looks at by itself has changed: who sleeps while driving looks again.
+  /// Any thread, with the baton or without it; takes no lock where nobody sleeps.
+  virtual void nudge() = 0;
+
   /// Takes the baton for a short while, without waiting for anything but its holder.
   [[nodiscard]] Baton hold() {
     acquire();

@@ -156,7 +156,7 @@ bool PollEngine::poll_descriptors(Duration timeout) {
   if (sleeps) {
     holder_sleeps_.store(true);
     // Whoever came before the store did not know that it had to kick.
-    if (others_queue()) timeout = {};
+    if (others_queue() || nudged_.exchange(false)) timeout = {};
   }
   const timespec spec{.tv_sec = timeout / std::chrono::seconds(1),
                       .tv_nsec = (timeout % std::chrono::seconds(1)).count()};
@@ -181,7 +181,7 @@ bool PollEngine::poll_descriptors(Duration timeout) {
 bool PollEngine::nap(TimePoint now, Deadline deadline) {
   holder_sleeps_.store(true);
   doorbell_->lie_down();
-  const bool moved = others_queue() || drive(now);
+  const bool moved = others_queue() || nudged_.exchange(false) || drive(now);
   if (!moved) doorbell_->sleep(std::min(sleep_time(now, deadline), kLongestNap));
   doorbell_->rise();
   holder_sleeps_.store(false);
@@ -203,6 +203,11 @@ void PollEngine::kick() {
 void PollEngine::serve() {
   drive(clock_.now());
   poll_descriptors({});
+}
+
+void PollEngine::nudge() {
+  nudged_.store(true);
+  if (holder_sleeps_.load()) kick();
 }
 
 void PollEngine::attach(Driver& driver) { drivers_.push_back(&driver); }

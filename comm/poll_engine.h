@@ -50,6 +50,7 @@ class PollEngine final : public Engine {
   const Clock& clock() const override { return clock_; }
   bool wait(FunctionRef<bool()> condition, Deadline deadline) override;
   void serve() override;
+  void nudge() override;
   void attach(Driver& driver) override;
   void detach(Driver& driver) override;
   void begin_background() override;
@@ -105,6 +106,7 @@ class PollEngine final : public Engine {
   std::atomic<std::uint32_t> next_ticket_{0};
   std::atomic<std::uint32_t> now_serving_{0};
   std::atomic<bool> holder_sleeps_{false};
+  std::atomic<bool> nudged_{false};
   std::mutex doorbell_mutex_;  // guards doorbell_ where the baton does not: who kicks has none
   Doorbell* doorbell_ = nullptr;
   std::mutex park_mutex_;  // guards generation_

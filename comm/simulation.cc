@@ -14,6 +14,8 @@ namespace {
 
 // How often the next event comes before a rank that could run: the rank was computing.
 constexpr double kEventFirst = 0.3;
+// How long a rank computes on, at most, before its background thread has looked.
+constexpr Duration kNudge = std::chrono::microseconds(5);
 
 }  // namespace
 
@@ -133,6 +135,13 @@ class Simulation::Scheduler::RankEngine final : public Engine {
   }
   // Every wait drives its rank, and there is nothing outside.
   void serve() override {}
+  // Its background thread would look now: or a little later, when others have had their turn.
+  void nudge() override {
+    if (scheduler_.random_.chance(0.5)) return;
+    bool has_looked = false;
+    const auto again = [&] { return std::exchange(has_looked, true); };
+    (void)scheduler_.wait(rank_, again, Deadline::after(scheduler_.clock_, kNudge));
+  }
   void attach(Driver& driver) override { drivers_.push_back(&driver); }
   void detach(Driver& driver) override { std::erase(drivers_, &driver); }
   // Operations in the background make progress in their rank's next wait.
