@@ -101,9 +101,13 @@ Status CommunicatorCore::run(const OperationRequest& request) {
 }
 
 Work CommunicatorCore::start(const OperationRequest& request) {
-  auto completion = std::make_shared<Completion>();
   const Engine::Baton baton = parts_.engine->hold();
   serve_others();
+  return Work(parts_.engine, start_holding(request));
+}
+
+std::shared_ptr<const Completion> CommunicatorCore::start_holding(const OperationRequest& request) {
+  auto completion = std::make_shared<Completion>();
   if (Status refused = admit(request); !refused.ok()) {
     completion->end(std::move(refused));
   } else if (Operation* const operation = enter(request); operation == nullptr) {
@@ -114,7 +118,7 @@ Work CommunicatorCore::start(const OperationRequest& request) {
     operation->in_background = true;
     parts_.engine->begin_background();
   }
-  return Work(parts_.engine, std::move(completion));
+  return completion;
 }
 
 // As several operations, of which the last ends when all have: an error of one is that of all.

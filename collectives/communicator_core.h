@@ -85,6 +85,9 @@ class CommunicatorCore final : private Driver, private TransportSink, private Op
   Status run(const OperationRequest& request);
   /// Lets it run in the background.
   Work start(const OperationRequest& request);
+  /// The same by a driver of the engine, which holds the baton. The handle is of one that has
+  /// ended where it was refused.
+  std::shared_ptr<const Completion> start_holding(const OperationRequest& request);
   /// The same of many tensors, each in the place of the request's array.
   Work start_many(std::span<const Tensor> tensors, OperationRequest request);
   /// Those of Communicator.
@@ -93,6 +96,16 @@ class CommunicatorCore final : private Driver, private TransportSink, private Op
   Duration timeout() const;
   void abort();
   Status failure() const;
+  /// The same with the baton held.
+  const Status& failure_holding() const { return failure_; }
+  /// What is above it has found an error that is final for the group. With the baton held.
+  void fail_holding(Status why) { fail(std::move(why), clock_.now()); }
+  /// Of stats(), with the baton held.
+  std::uint64_t bytes_sent_holding() const {
+    return parts_.transport != nullptr ? parts_.transport->counters().bytes_sent : 0;
+  }
+  const std::shared_ptr<Engine>& engine() const { return parts_.engine; }
+  const std::shared_ptr<Log>& log() const { return parts_.log; }
 
  private:
   struct Operation {

@@ -33,6 +33,7 @@
 namespace paceline {
 
 class CommunicatorCore;
+class GradientPipeline;
 
 struct InitOptions {
   /// An operation that has not ended after this long ends with Code::kTimeout. Zero: the value of
@@ -220,6 +221,7 @@ class Communicator {
   }
 
  private:
+  friend class GradientPipeline;  // takes the core over
   std::unique_ptr<CommunicatorCore> core_;
 };
 

@@ -1,0 +1,162 @@
+// In vectors for float32, which Highway compiles once for each kind of processor; plain loops for
+// the other types.
+#include "collectives/gradient/arithmetic.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "collectives/gradient/arithmetic.cc"
+#include <hwy/foreach_target.h>
+// What includes itself again stands below.
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace paceline::gradient::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Floats = hn::ScalableTag<float>;
+using Words = hn::RebindToSigned<Floats>;
+using FloatVec = hn::Vec<Floats>;
+using WordVec = hn::Vec<Words>;
+
+// Above every finite one's bits without the sign.
+constexpr std::int32_t kInfinity = 0x7F800000;
+
+HWY_INLINE WordVec larger_bits(WordVec most, FloatVec value) {
+  return hn::Max(most, hn::BitCast(Words(), hn::Abs(value)));
+}
+
+bool are_finite(const float* elements, std::size_t count) {
+  const Floats d;
+  const std::size_t lanes = hn::Lanes(d);
+  WordVec most = hn::Zero(Words()), most2 = most;
+  std::size_t i = 0;
+  for (; i + 2 * lanes <= count; i += 2 * lanes) {
+    most = larger_bits(most, hn::LoadU(d, elements + i));
+    most2 = larger_bits(most2, hn::LoadU(d, elements + i + lanes));
+  }
+  most = hn::Max(most, most2);
+  bool is_finite = hn::GetLane(hn::MaxOfLanes(Words(), most)) < kInfinity;
+  for (; i < count; ++i)
+    is_finite &= hn::GetLane(larger_bits(hn::Zero(Words()), hn::Set(d, elements[i]))) < kInfinity;
+  return is_finite;
+}
+
+#if HWY_TARGET == HWY_SCALAR
+HWY_INLINE double squares(FloatVec value) {
+  const double one = hn::GetLane(value);
+  return one * one;
+}
+using Sums = double;
+HWY_INLINE Sums no_sums() { return 0; }
+HWY_INLINE double total(Sums sums) { return sums; }
+#else
+using Doubles = hn::ScalableTag<double>;
+using Sums = hn::Vec<Doubles>;
+HWY_INLINE Sums no_sums() { return hn::Zero(Doubles()); }
+HWY_INLINE double total(Sums sums) { return hn::GetLane(hn::SumOfLanes(Doubles(), sums)); }
+HWY_INLINE Sums squares(FloatVec value) {
+  const Doubles d;
+  const auto low = hn::PromoteTo(d, hn::LowerHalf(value));
+  const auto high = hn::PromoteTo(d, hn::UpperHalf(hn::Half<Floats>(), value));
+  return low * low + high * high;
+}
+#endif
+
+Finished finish(float* elements, std::size_t count, const FinishOrders& orders) {
+  const Floats d;
+  const std::size_t lanes = hn::Lanes(d);
+  const FloatVec divisor = hn::Set(d, static_cast<float>(orders.divisor));
+  WordVec most = hn::Zero(Words());
+  Sums sums = no_sums();
+  const auto finish_one = [&](FloatVec value) HWY_ATTR {
+    if (orders.divisor != 1) value = hn::Div(value, divisor);
+    if (orders.finds_overflow) most = larger_bits(most, value);
+    if (orders.sums_squares) sums = sums + squares(value);
+    return value;
+  };
+  std::size_t i = 0;
+  for (; i + lanes <= count; i += lanes)
+    hn::StoreU(finish_one(hn::LoadU(d, elements + i)), d, elements + i);
+  if (i < count) {
+    HWY_ALIGN float rest[hn::MaxLanes(Floats())] = {};
+    for (std::size_t j = i; j < count; ++j) rest[j - i] = elements[j];
+    hn::Store(finish_one(hn::Load(d, rest)), d, rest);
+    for (std::size_t j = i; j < count; ++j) elements[j] = rest[j - i];
+  }
+  return {.is_finite = hn::GetLane(hn::MaxOfLanes(Words(), most)) < kInfinity,
+          .sum_of_squares = total(sums)};
+}
+
+}  // namespace paceline::gradient::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+#include <cmath>
+
+#include "collectives/reduce/elements.h"
+#include "comm/base/with_type.h"
+
+namespace paceline {
+namespace gradient {
+namespace {
+
+HWY_EXPORT(are_finite);
+HWY_EXPORT(finish);
+
+template <class T>
+bool are_plainly_finite(const std::byte* elements, std::size_t count) {
+  bool is_finite = true;
+  for (std::size_t i = 0; i < count; ++i)
+    is_finite &= std::isfinite(reduce::load_element<T>(elements, i));
+  return is_finite;
+}
+
+template <class T>
+Finished finish_plainly(std::byte* elements, std::size_t count, const FinishOrders& orders) {
+  Finished finished;
+  using Wide = reduce::Wide<T>;
+  for (std::size_t i = 0; i < count; ++i) {
+    Wide value = reduce::load_element<T>(elements, i);
+    if (orders.divisor != 1) {
+      value = value / static_cast<Wide>(orders.divisor);
+      reduce::store_element<T>(elements, i, value);
+    }
+    if (orders.finds_overflow)
+      finished.is_finite &= std::isfinite(reduce::load_element<T>(elements, i));
+    if (orders.sums_squares)
+      finished.sum_of_squares += static_cast<double>(value) * static_cast<double>(value);
+  }
+  return finished;
+}
+
+}  // namespace
+}  // namespace gradient
+
+bool are_finite(DataType type, const std::byte* elements, std::size_t count) {
+  if (type == DataType::kFloat32)
+    return HWY_DYNAMIC_DISPATCH(gradient::are_finite)(reinterpret_cast<const float*>(elements),
+                                                      count);
+  bool is_finite = true;
+  with_type(type, [&]<class T>(T) {
+    if constexpr (!std::is_integral_v<T>)
+      is_finite = gradient::are_plainly_finite<T>(elements, count);
+  });
+  return is_finite;
+}
+
+Finished finish_elements(DataType type, std::byte* elements, std::size_t count,
+                         const FinishOrders& orders) {
+  if (type == DataType::kFloat32)
+    return HWY_DYNAMIC_DISPATCH(gradient::finish)(reinterpret_cast<float*>(elements), count,
+                                                  orders);
+  Finished finished;
+  with_type(type, [&]<class T>(T) {
+    if constexpr (!std::is_integral_v<T>)
+      finished = gradient::finish_plainly<T>(elements, count, orders);
+  });
+  return finished;
+}
+
+}  // namespace paceline
+#endif  // HWY_ONCE

@@ -1,0 +1,66 @@
+// A bucket's elements in the arena, and what is done to them whatever travels.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include <paceline/gradient_pipeline.h>
+
+#include "collectives/gradient/arena.h"
+#include "collectives/gradient/arithmetic.h"
+#include "collectives/gradient/bucket_reduction.h"
+
+namespace paceline {
+
+/// The arena is borrowed.
+class BucketSite {
+ public:
+  BucketSite(const GradientArena& arena, DataType type, const GradientOptions& options)
+      : arena_(arena), type_(type), options_(options) {}
+
+  DataType type() const { return type_; }
+  const GradientOptions& options() const { return options_; }
+  std::byte* at(std::size_t offset) const { return arena_.at(offset); }
+
+  /// What a sum is divided by.
+  std::uint64_t divisor(const StepTally& tally) const {
+    return options_.is_average ? tally.ranks : 1;
+  }
+  bool has_to_finish(std::uint64_t divisor) const {
+    return divisor != 1 || options_.finds_overflow || options_.computes_norm;
+  }
+
+  /// Looks at what this rank hands in.
+  void look(const ByteSpan& part, StepTally& tally) const {
+    if (options_.finds_overflow && !are_finite(type_, at(part.begin), count(part)))
+      tally.local_overflow = std::min(tally.local_overflow, first_overflow(part));
+  }
+  /// Divides what has been reduced, and looks at it.
+  void finish(const ByteSpan& part, std::uint64_t divisor, StepTally& tally) const {
+    const Finished finished = finish_elements(type_, at(part.begin), count(part),
+                                              {.divisor = divisor,
+                                               .finds_overflow = options_.finds_overflow,
+                                               .sums_squares = options_.computes_norm});
+    if (!finished.is_finite) tally.overflow = std::min(tally.overflow, first_overflow(part));
+    tally.sum_of_squares += finished.sum_of_squares;
+  }
+  /// Whose element it is that a codec has no code for.
+  void cannot_encode(std::size_t offset, StepTally& tally) const {
+    tally.local_overflow = std::min(tally.local_overflow, arena_.gradient_at(offset));
+  }
+
+ private:
+  std::size_t count(const ByteSpan& part) const { return part.bytes / size_of(type_); }
+  std::size_t first_overflow(const ByteSpan& part) const {
+    std::size_t offset = part.begin;
+    while (offset < part.end() && are_finite(type_, at(offset), 1)) offset += size_of(type_);
+    return arena_.gradient_at(offset);
+  }
+
+  const GradientArena& arena_;
+  const DataType type_;
+  const GradientOptions options_;
+};
+
+}  // namespace paceline

@@ -1,0 +1,191 @@
+#include "collectives/gradient/gradient_core.h"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "collectives/gradient/words_request.h"
+#include "comm/base/random.h"
+#include "comm/base/text.h"
+#include "comm/base/try.h"
+#include "comm/completion.h"
+
+namespace paceline {
+namespace {
+
+Status argument_error(std::string text) {
+  return {Code::kInvalidArgument, Scope::kOperation, std::move(text)};
+}
+
+std::uint64_t digest_of(std::span<const Parameter> parameters, const GradientOptions& options) {
+  std::uint64_t digest = parameters.size();
+  const auto mix = [&](std::uint64_t value) { digest = Random(digest ^ value).next(); };
+  const auto mix_real = [&](double value) { mix(std::bit_cast<std::uint64_t>(value)); };
+  for (const Parameter& parameter : parameters) {
+    mix(parameter.count);
+    mix(static_cast<std::uint64_t>(parameter.type));
+    for (const char letter : parameter.name) mix(static_cast<unsigned char>(letter));
+  }
+  mix(options.bucket_bytes);
+  mix(static_cast<std::uint64_t>(options.codec));
+  mix_real(options.error_budget);
+  mix_real(options.top_k_share);
+  mix(static_cast<std::uint64_t>(options.power_sgd_rank));
+  for (const bool flag :
+       {options.is_average, options.finds_overflow, options.computes_norm, options.forces_codec})
+    mix(flag ? 1 : 0);
+  return digest;
+}
+
+}  // namespace
+
+GradientCore::GradientCore(std::unique_ptr<CommunicatorCore> own, GradientArena arena,
+                           std::vector<Parameter> parameters, const GradientOptions& options)
+    : own_(std::move(own)),
+      engine_(own_->engine()),
+      arena_(std::move(arena)),
+      parameters_(std::move(parameters)),
+      options_(options),
+      digest_(digest_of(parameters_, options_)),
+      readiness_(parameters_.size()),
+      is_frozen_(parameters_.size()),
+      is_touched_(parameters_.size()),
+      measured_(arena_, parameters_, options.bucket_bytes),
+      policy_(options, own_->group().size()),
+      line_(*own_, {.bytes_in_flight = options.most_bytes_in_flight}),
+      heads_(static_cast<std::size_t>(own_->group().size())) {
+  if (policy_.keeps_residuals()) residual_.resize(arena_.bytes() / sizeof(float));
+  set_schedule(measured_.first(is_frozen_), {});
+  const Engine::Baton baton = engine_->hold();
+  engine_->attach(*this);
+}
+
+GradientCore::~GradientCore() {
+  const Engine::Baton baton = engine_->hold();
+  if (head_flight_ != nullptr) {
+    own_->fail_holding({Code::kCancelled, Scope::kGroup, "the gradient pipeline was destroyed"});
+    engine_->end_background();
+  }
+  engine_->detach(*this);
+}
+
+Status GradientCore::agree() {
+  const auto ranks = heads_.size();
+  std::vector<std::uint64_t> digests(ranks);
+  PACELINE_TRY(own_->run(words_request(OperationKind::kAllGather, 1, &digest_, digests.data())));
+  for (std::size_t rank = 0; rank < ranks; ++rank)
+    if (digests[rank] != digests.front())
+      return Status(Code::kMismatch, Scope::kGroup,
+                    "rank " + std::to_string(rank) + " on " + own_->group().members[rank].host +
+                        " has other parameters or options of the gradient pipeline than rank 0")
+          .with_culprit({.rank = static_cast<int>(rank), .host = own_->group().members[rank].host});
+  return {};
+}
+
+std::string GradientCore::named(std::size_t parameter) const {
+  return "gradient " + std::to_string(parameter) + " (" + printable(parameters_[parameter].name) +
+         ")";
+}
+
+Status GradientCore::check_place(std::size_t parameter) const {
+  if (parameter < parameters_.size()) return {};
+  return argument_error("there is no gradient " + std::to_string(parameter) + "; there are " +
+                        std::to_string(parameters_.size()));
+}
+
+Status GradientCore::check(std::size_t parameter) const {
+  PACELINE_TRY(check_place(parameter));
+  if (is_frozen_[parameter]) return argument_error(named(parameter) + " is frozen");
+  return {};
+}
+
+Status GradientCore::told_failure() const {
+  const Engine::Baton baton = engine_->hold();
+  return failure_;
+}
+
+Status GradientCore::ready(std::size_t parameter, const void* gradient) {
+  PACELINE_TRY(check(parameter));
+  if (readiness_.is_marked(parameter)) return argument_error(named(parameter) + " is ready twice");
+  const std::span<std::byte> to = arena_.of(parameter);
+  if (!to.empty()) std::memcpy(to.data(), gradient, to.size());
+  return ready(parameter);
+}
+
+Status GradientCore::ready(std::size_t parameter) {
+  if (has_failed_.load(std::memory_order_acquire)) return told_failure();
+  PACELINE_TRY(check(parameter));
+  if (phase_.load(std::memory_order_acquire) == Phase::kIdle) PACELINE_TRY(open_step(false));
+  if (phase_.load(std::memory_order_acquire) == Phase::kEnding)
+    return argument_error(named(parameter) + " is ready, but the step before has no wait() yet");
+  const auto since = std::chrono::duration<double, std::micro>(engine_->clock().now() - opened_at_);
+  const auto marked = readiness_.mark(parameter, since.count());
+  if (marked == Readiness::Marked::kTwice)
+    return argument_error(named(parameter) + " is ready twice");
+  if (marked == Readiness::Marked::kWholeBucket && !is_accumulating_) engine_->nudge();
+  return {};
+}
+
+// By whichever thread is the first.
+Status GradientCore::open_step(bool has_joined) {
+  const std::lock_guard lock(opening_);
+  if (phase_.load() != Phase::kIdle) return {};
+  opened_at_ = engine_->clock().now();
+  if (!is_accumulating_) {
+    const Engine::Baton baton = engine_->hold();
+    if (!failure_.ok()) return failure_;
+    head_ = {.step = steps_,
+             .micro_steps = micro_steps_ + 1,
+             .plan = digest_of(schedule_, codecs_, is_frozen_),
+             .has_joined = has_joined ? 1u : 0u};
+    ranks_.reset();
+    tally_ = {};
+    line_.begin();
+    head_flight_ = own_->start_holding(
+        words_request(OperationKind::kAllGather, StepHead::kWords, &head_, heads_.data()));
+    engine_->begin_background();
+  }
+  phase_.store(Phase::kBackward, std::memory_order_release);
+  return {};
+}
+
+bool GradientCore::drive(TimePoint now) {
+  if (head_flight_ == nullptr || !failure_.ok()) return false;
+  if (!own_->failure_holding().ok()) {
+    fail(own_->failure_holding());
+    return true;
+  }
+  const bool moved = drive_head(now);
+  if (head_.has_joined != 0 && ranks_.value_or(0) == 0) return moved;
+  const auto is_ready = [this](std::size_t bucket) { return readiness_.is_ready(bucket); };
+  const bool line_moved = line_.drive(is_ready, tally_, now);
+  if (!line_.failure().ok()) fail(line_.failure());
+  return moved || line_moved;
+}
+
+bool GradientCore::drive_head(TimePoint now) {
+  if (ranks_ || !head_flight_->has_ended()) return false;
+  if (!head_flight_->status.ok()) {
+    fail(head_flight_->status);
+    return true;
+  }
+  const Result<int> judged = judge_heads(heads_, own_->group());
+  if (!judged.ok()) {
+    own_->fail_holding(judged.status());
+    fail(judged.status());
+    return true;
+  }
+  ranks_ = *judged;
+  tally_.ranks = static_cast<std::uint64_t>(std::max(*judged, 1));
+  line_.head_has_landed(now);
+  return true;
+}
+
+void GradientCore::fail(Status why) {
+  failure_ = std::move(why);
+  has_failed_.store(true, std::memory_order_release);
+}
+
+}  // namespace paceline

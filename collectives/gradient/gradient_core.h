@@ -1,0 +1,129 @@
+// What is behind a GradientPipeline: its steps.
+//
+// ready() marks a gradient, without a lock. Everything else is done by whoever drives the engine,
+// the background thread while backward computes: this is one of its drivers, beside the
+// communicator that it owns. A step is
+//
+//   head        an all-gather: who has data, who sums up how many micro-steps (step_head.h)
+//   buckets     as the line has them (bucket_line.h)
+//   at the end  if something was not finite, an all-gather of who had it first; now and then an
+//               all-reduce of measurements, from which the next buckets come
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <paceline/gradient_pipeline.h>
+
+#include "collectives/communicator_core.h"
+#include "collectives/gradient/arena.h"
+#include "collectives/gradient/bucket_line.h"
+#include "collectives/gradient/codec_policy.h"
+#include "collectives/gradient/measured_schedule.h"
+#include "collectives/gradient/readiness.h"
+#include "collectives/gradient/step_head.h"
+
+namespace paceline {
+
+class GradientCore final : private Driver {
+ public:
+  GradientCore(std::unique_ptr<CommunicatorCore> own, GradientArena arena,
+               std::vector<Parameter> parameters, const GradientOptions& options);
+  ~GradientCore() override;
+  GradientCore(const GradientCore&) = delete;
+  GradientCore& operator=(const GradientCore&) = delete;
+
+  /// All ranks have the same parameters and options. Once, before the first step.
+  Status agree();
+
+  // Those of GradientPipeline.
+  std::span<std::byte> gradient(std::size_t parameter) const { return arena_.of(parameter); }
+  Status ready(std::size_t parameter);
+  Status ready(std::size_t parameter, const void* gradient);
+  Status wait(std::size_t parameter);
+  Result<StepResult> wait();
+  Status set_accumulating(bool is_accumulating);
+  Result<std::optional<StepResult>> join();
+  Status set_frozen(std::size_t parameter, bool is_frozen);
+  const std::vector<Parameter>& parameters() const { return parameters_; }
+  std::vector<std::byte> state() const;
+  Status load_state(std::span<const std::byte> state);
+  GradientStats stats() const;
+  std::string describe() const;
+
+ private:
+  enum class Phase : std::uint8_t {
+    kIdle,      // no gradient of the step is ready
+    kBackward,  // some are
+    kEnding,    // all are, or count as unused
+  };
+
+  bool drive(TimePoint now) override;
+  bool drive_head(TimePoint now);
+  void fail(Status why);
+
+  Status check_place(std::size_t parameter) const;
+  Status check(std::size_t parameter) const;  // it is there, and not frozen
+  Status told_failure() const;
+  std::string named(std::size_t parameter) const;
+  Status open_step(bool has_joined);
+  Status end_backward(bool has_joined = false);
+  void mark_unused();
+  Status drive_until(FunctionRef<bool()> condition);
+  Result<StepResult> end_step();
+  void end_micro_step();
+  void close_step();
+  Status find_overflow(StepResult& result);
+  Status decide_buckets();
+  std::span<const float> sample() const;
+  void set_schedule(Schedule schedule, const PathCost& path);
+  DataType type_of(const Bucket& bucket) const {
+    return parameters_[bucket.gradients.front()].type;
+  }
+  bool may_be_coded(const Bucket& bucket) const;
+  std::unique_ptr<BucketReduction> make_reduction(const Bucket& bucket, Codec codec);
+  void tell_log(const std::string& news) const;
+
+  const std::unique_ptr<CommunicatorCore> own_;
+  const std::shared_ptr<Engine> engine_;
+  const GradientArena arena_;
+  const std::vector<Parameter> parameters_;
+  const GradientOptions options_;
+  const std::uint64_t digest_;  // of parameters and options
+
+  Readiness readiness_;
+  std::atomic<Phase> phase_{Phase::kIdle};
+  std::atomic<bool> has_failed_{false};
+  std::mutex opening_;  // whoever is the first of a step
+
+  // One thread at a time, between the steps that others drive.
+  std::vector<bool> is_frozen_;
+  std::vector<bool> is_touched_;  // by a micro-step that was not reduced
+  bool is_accumulating_ = false;
+  std::uint64_t micro_steps_ = 0;  // that were not reduced
+  std::vector<float> residual_;    // what codecs have lost, as the arena; empty: none is kept
+  MeasuredSchedule measured_;
+  CodecPolicy policy_;
+  Schedule schedule_;
+  std::vector<Codec> codecs_;  // of its buckets
+  TimePoint opened_at_{};
+
+  // With the engine's baton.
+  BucketLine line_;
+  StepHead head_;
+  std::vector<StepHead> heads_;
+  std::shared_ptr<const Completion> head_flight_;  // null: no step is under way
+  std::optional<int> ranks_;                       // that have data, once the heads have come
+  StepTally tally_;
+  Status failure_;
+  std::uint64_t steps_ = 0, plans_ = 0;
+  Duration exposed_{};
+};
+
+}  // namespace paceline

@@ -1,0 +1,79 @@
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <paceline/gradient_pipeline.h>
+
+#include "collectives/gradient/gradient_core.h"
+#include "comm/base/try.h"
+
+namespace paceline {
+namespace {
+
+constexpr int kMostPowerSgdRank = 256;
+
+Status wrong(const char* what) { return {Code::kInvalidArgument, Scope::kOperation, what}; }
+
+// Also of what is no number.
+Status check(const GradientOptions& options) {
+  if (static_cast<std::size_t>(options.codec) >= kCodecs) return wrong("codec: it is none of them");
+  if (!(options.error_budget >= 0)) return wrong("error_budget: it is 0 or more");
+  if (!(options.top_k_share > 0 && options.top_k_share <= 1))
+    return wrong("top_k_share: it is above 0, and 1 at most");
+  if (options.power_sgd_rank < 1 || options.power_sgd_rank > kMostPowerSgdRank)
+    return wrong("power_sgd_rank: it is between 1 and 256");
+  if (options.forces_codec && options.codec == Codec::kAuto)
+    return wrong("forces_codec: which one, where codec is kAuto?");
+  return {};
+}
+
+}  // namespace
+
+GradientPipeline::GradientPipeline(std::unique_ptr<GradientCore> core) : core_(std::move(core)) {}
+GradientPipeline::GradientPipeline(GradientPipeline&&) noexcept = default;
+GradientPipeline& GradientPipeline::operator=(GradientPipeline&&) noexcept = default;
+GradientPipeline::~GradientPipeline() = default;
+
+Result<GradientPipeline> GradientPipeline::create(Communicator& world,
+                                                  std::vector<Parameter> parameters,
+                                                  const GradientOptions& options) {
+  PACELINE_TRY(check(options));
+  PACELINE_TRY_ASSIGN(std::optional<Communicator> own, world.split(0, world.rank()));
+  return over(*std::move(own), std::move(parameters), options);
+}
+
+Result<GradientPipeline> GradientPipeline::over(Communicator own, std::vector<Parameter> parameters,
+                                                const GradientOptions& options) {
+  PACELINE_TRY(check(options));
+  PACELINE_TRY_ASSIGN(GradientArena arena, GradientArena::make(parameters));
+  auto core = std::make_unique<GradientCore>(std::move(own.core_), std::move(arena),
+                                             std::move(parameters), options);
+  PACELINE_TRY(core->agree());
+  return GradientPipeline(std::move(core));
+}
+
+std::span<std::byte> GradientPipeline::gradient(std::size_t parameter) const {
+  return core_->gradient(parameter);
+}
+Status GradientPipeline::ready(std::size_t parameter) { return core_->ready(parameter); }
+Status GradientPipeline::ready(std::size_t parameter, const void* gradient) {
+  return core_->ready(parameter, gradient);
+}
+Status GradientPipeline::wait(std::size_t parameter) { return core_->wait(parameter); }
+Result<StepResult> GradientPipeline::wait() { return core_->wait(); }
+Status GradientPipeline::set_accumulating(bool is_accumulating) {
+  return core_->set_accumulating(is_accumulating);
+}
+Result<std::optional<StepResult>> GradientPipeline::join() { return core_->join(); }
+Status GradientPipeline::set_frozen(std::size_t parameter, bool is_frozen) {
+  return core_->set_frozen(parameter, is_frozen);
+}
+std::vector<std::byte> GradientPipeline::state() const { return core_->state(); }
+Status GradientPipeline::load_state(std::span<const std::byte> state) {
+  return core_->load_state(state);
+}
+const std::vector<Parameter>& GradientPipeline::parameters() const { return core_->parameters(); }
+GradientStats GradientPipeline::stats() const { return core_->stats(); }
+std::string GradientPipeline::describe() const { return core_->describe(); }
+
+}  // namespace paceline

@@ -1,0 +1,61 @@
+// What a GradientCore keeps from one step to the next, as bytes.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "collectives/gradient/gradient_core.h"
+
+namespace paceline {
+namespace {
+
+struct StateHead {
+  std::uint64_t kind = 0x5354415447304C50;  // "PL0GTATS": of this form and version
+  std::uint64_t digest = 0;                 // of parameters and options
+  std::uint32_t rank = 0, ranks = 0;
+  std::uint64_t elements = 0;
+
+  bool operator==(const StateHead&) const = default;
+};
+
+Status refused(const char* why) {
+  return {Code::kInvalidArgument, Scope::kOperation,
+          std::string("state of a gradient pipeline: ") + why};
+}
+
+}  // namespace
+
+std::vector<std::byte> GradientCore::state() const {
+  const StateHead head{.digest = digest_,
+                       .rank = static_cast<std::uint32_t>(own_->group().rank),
+                       .ranks = static_cast<std::uint32_t>(own_->group().size()),
+                       .elements = residual_.size()};
+  std::vector<std::byte> state(sizeof head + residual_.size() * sizeof(float));
+  std::memcpy(state.data(), &head, sizeof head);
+  if (!residual_.empty())
+    std::memcpy(state.data() + sizeof head, residual_.data(), residual_.size() * sizeof(float));
+  return state;
+}
+
+Status GradientCore::load_state(std::span<const std::byte> state) {
+  if (phase_ != Phase::kIdle || micro_steps_ > 0)
+    return refused("it is loaded between steps, not inside of one");
+  StateHead head;
+  if (state.size() < sizeof head) return refused("it is too short");
+  std::memcpy(&head, state.data(), sizeof head);
+  if (head.kind != StateHead().kind) return refused("it is none");
+  if (head.digest != digest_) return refused("it was saved with other parameters or options");
+  if (head.rank != static_cast<std::uint32_t>(own_->group().rank) ||
+      head.ranks != static_cast<std::uint32_t>(own_->group().size()))
+    return refused("it was saved by another rank, or of another number of ranks");
+  const std::span<const std::byte> elements = state.subspan(sizeof head);
+  if (head.elements != residual_.size() || elements.size() != residual_.size() * sizeof(float))
+    return refused("it is of another length than it says");
+  std::vector<float> residual(residual_.size());
+  if (!elements.empty()) std::memcpy(residual.data(), elements.data(), elements.size());
+  for (const float one : residual)
+    if (!std::isfinite(one)) return refused("it is damaged: what codecs keep is finite");
+  std::ranges::copy(residual, residual_.begin());  // buckets know where it lies
+  return {};
+}
+
+}  // namespace paceline

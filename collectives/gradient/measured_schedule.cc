@@ -1,0 +1,91 @@
+#include "collectives/gradient/measured_schedule.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "comm/base/random.h"
+
+namespace paceline {
+namespace {
+
+// Large enough that an operation's own time does not matter, small enough to begin early.
+constexpr std::size_t kFirstBucketBytes = std::size_t{4} << 20;
+// Every so many steps from here on.
+constexpr std::uint64_t kSeldom = 256;
+
+}  // namespace
+
+MeasuredSchedule::MeasuredSchedule(const GradientArena& arena,
+                                   std::span<const Parameter> parameters, std::size_t bucket_bytes)
+    : arena_(arena), bucket_bytes_(bucket_bytes), sums_us_(parameters.size()) {
+  for (const Parameter& parameter : parameters) types_.push_back(static_cast<int>(parameter.type));
+}
+
+std::vector<GradientTime> MeasuredSchedule::times(const std::vector<bool>& is_frozen) const {
+  std::vector<GradientTime> times;
+  for (std::size_t i = 0; i < arena_.size(); ++i) {
+    const ByteSpan& place = arena_.place(i);
+    times.push_back(
+        {.begin = place.begin, .bytes = is_frozen[i] ? 0 : place.bytes, .type = types_[i]});
+  }
+  return times;
+}
+
+Schedule MeasuredSchedule::first(const std::vector<bool>& is_frozen) const {
+  return fill_schedule(times(is_frozen), bucket_bytes_ > 0 ? bucket_bytes_ : kFirstBucketBytes);
+}
+
+void MeasuredSchedule::add_step(const Readiness& readiness) {
+  if (!has_begun_) {
+    has_begun_ = true;
+    return;
+  }
+  for (std::size_t i = 0; i < sums_us_.size(); ++i)
+    if (readiness.is_marked(i)) sums_us_[i] += readiness.ready_us(i);
+  ++steps_;
+}
+
+bool MeasuredSchedule::is_due(std::uint64_t steps) {
+  if (steps >= kSeldom) return steps % kSeldom == 0;
+  return steps >= 2 && std::has_single_bit(steps);
+}
+
+std::vector<double> MeasuredSchedule::tell() {
+  std::vector<double> told;
+  for (double& sum : sums_us_) {
+    told.push_back(sum / static_cast<double>(std::max<std::uint64_t>(steps_, 1)));
+    sum = 0;
+  }
+  steps_ = 0;
+  return told;
+}
+
+void MeasuredSchedule::hear(std::span<const double> told, int ranks) {
+  heard_us_.assign(told.begin(), told.end());
+  for (double& one : heard_us_) one /= ranks;
+}
+
+Schedule MeasuredSchedule::decide(const PathCost& path, const std::vector<bool>& is_frozen) const {
+  std::vector<GradientTime> all = times(is_frozen);
+  for (std::size_t i = 0; i < all.size(); ++i) all[i].ready_us = heard_us_[i];
+  if (bucket_bytes_ > 0) return fill_schedule(all, bucket_bytes_, path);
+  return make_schedule(all, path);
+}
+
+std::uint64_t digest_of(const Schedule& schedule, std::span<const Codec> codecs,
+                        const std::vector<bool>& is_frozen) {
+  std::uint64_t digest = schedule.buckets.size();
+  const auto mix = [&](std::uint64_t value) { digest = Random(digest ^ value).next(); };
+  for (const Bucket& bucket : schedule.buckets) {
+    mix(bucket.spans.size());
+    for (const ByteSpan& span : bucket.spans) {
+      mix(span.begin);
+      mix(span.bytes);
+    }
+  }
+  for (const Codec codec : codecs) mix(static_cast<std::uint64_t>(codec));
+  for (const bool frozen : is_frozen) mix(frozen ? 1 : 0);
+  return digest;
+}
+
+}  // namespace paceline

@@ -1,0 +1,164 @@
+// Which gradients travel together: what is promised of any schedule, and some that are known.
+#include "collectives/gradient/schedule.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "comm/base/random.h"
+
+namespace paceline {
+namespace {
+
+// One behind the other from 0 on, in kilobytes of 1024; all ready at 0, or when `ready_us` says.
+std::vector<GradientTime> gradients(const std::vector<std::size_t>& kib,
+                                    const std::vector<double>& ready_us = {}) {
+  std::vector<GradientTime> all;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < kib.size(); ++i) {
+    all.push_back(
+        {.begin = begin, .bytes = kib[i] << 10, .ready_us = ready_us.empty() ? 0 : ready_us[i]});
+    begin += all.back().bytes;
+  }
+  return all;
+}
+
+std::vector<std::vector<std::size_t>> places(const Schedule& schedule) {
+  std::vector<std::vector<std::size_t>> all;
+  for (const Bucket& bucket : schedule.buckets) all.push_back(bucket.gradients);
+  return all;
+}
+
+using Places = std::vector<std::vector<std::size_t>>;
+
+// Every byte once; one type in a bucket; each bucket names whom it has a part of.
+void expect_whole(const Schedule& schedule, const std::vector<GradientTime>& all) {
+  std::map<std::size_t, std::size_t> spans;  // by begin: bytes
+  for (const Bucket& bucket : schedule.buckets) {
+    ASSERT_FALSE(bucket.spans.empty());
+    std::set<std::size_t> touched;
+    for (const ByteSpan& span : bucket.spans) {
+      EXPECT_TRUE(spans.emplace(span.begin, span.bytes).second);
+      for (std::size_t i = 0; i < all.size(); ++i)
+        if (all[i].bytes > 0 && all[i].begin < span.end() &&
+            span.begin < all[i].begin + all[i].bytes)
+          touched.insert(i);
+    }
+    EXPECT_EQ(std::vector<std::size_t>(touched.begin(), touched.end()), bucket.gradients);
+    for (const std::size_t place : bucket.gradients)
+      EXPECT_EQ(all[place].type, all[bucket.gradients.front()].type);
+  }
+  std::size_t end = 0, bytes = 0, wanted = 0;
+  for (const auto& [begin, size] : spans) {
+    EXPECT_GE(begin, end);
+    end = begin + size;
+    bytes += size;
+  }
+  for (const GradientTime& one : all) wanted += one.bytes;
+  EXPECT_EQ(bytes, wanted);
+}
+
+TEST(Schedule, NothingToSendIsNoBucket) {
+  EXPECT_TRUE(make_schedule({}, {}).buckets.empty());
+  EXPECT_TRUE(make_schedule(gradients({0, 0}), {.alpha_us = 1}).buckets.empty());
+  EXPECT_TRUE(fill_schedule(gradients({0}), 1024).buckets.empty());
+  EXPECT_EQ(least_end({}, {.alpha_us = 1}), 0);
+}
+
+TEST(Schedule, WhatIsReadyTogetherGoesTogether) {
+  const auto all = gradients({4, 4, 4}, {10, 10, 10});
+  const Schedule schedule = make_schedule(all, {.alpha_us = 100, .beta_us = 0.001});
+  EXPECT_EQ(places(schedule), (Places{{0, 1, 2}}));
+  EXPECT_EQ(schedule.buckets.front().spans, (std::vector<ByteSpan>{{0, 12 << 10}}));
+  EXPECT_DOUBLE_EQ(schedule.end_us, 10 + 100 + 12.288);
+  EXPECT_DOUBLE_EQ(schedule.end_us, least_end(all, {.alpha_us = 100, .beta_us = 0.001}));
+}
+
+// The next one is nearer than an operation's own time.
+TEST(Schedule, WhatIsReadySoonIsWaitedFor) {
+  const PathCost path{.alpha_us = 100, .beta_us = 0.001};
+  EXPECT_EQ(places(make_schedule(gradients({4, 4}, {90, 0}), path)), (Places{{0, 1}}));
+  EXPECT_EQ(places(make_schedule(gradients({4, 4}, {110, 0}), path)), (Places{{1}, {0}}));
+}
+
+// While the large last one is on its way all others become ready; the first one is needed first.
+TEST(Schedule, WhatForwardNeedsFirstOvertakes) {
+  const auto all = gradients({512, 512, 512, 4096}, {30, 20, 10, 0});
+  const Schedule schedule =
+      make_schedule(all, {.alpha_us = 1, .beta_us = 0.001},
+                    {.least_quantum_bytes = 1 << 20, .most_quantum_bytes = 1 << 20});
+  EXPECT_EQ(places(schedule), (Places{{3}, {0, 1}, {2}, {3}, {3}, {3}}));
+  expect_whole(schedule, all);
+}
+
+TEST(Schedule, SpansThatAreApartGoTogetherWhileTheyAreSmall) {
+  auto all = gradients({4, 4, 4, 4}, {0, 0, 0, 0});
+  all[1].bytes = 0;
+  const PathCost path{.alpha_us = 100, .beta_us = 0.001};
+  const Schedule together = make_schedule(all, path);
+  ASSERT_EQ(together.buckets.size(), 1u);
+  EXPECT_EQ(together.buckets.front().spans,
+            (std::vector<ByteSpan>{{0, 4 << 10}, {8 << 10, 8 << 10}}));
+  EXPECT_EQ(places(make_schedule(all, path, {.together_bytes = 0})), (Places{{0}, {2, 3}}));
+}
+
+TEST(Schedule, TypesDoNotMix) {
+  auto all = gradients({4, 4, 4});
+  all[1].type = 1;
+  expect_whole(make_schedule(all, {.alpha_us = 100}), all);
+  EXPECT_EQ(make_schedule(all, {.alpha_us = 100}).buckets.size(), 3u);
+  EXPECT_EQ(fill_schedule(all, 1 << 20).buckets.size(), 3u);
+}
+
+TEST(Schedule, BucketsOfAFixedSizeAreFilledFromTheEnd) {
+  const auto all = gradients({8, 8, 20, 4});
+  const Schedule schedule = fill_schedule(all, 16 << 10);
+  EXPECT_EQ(places(schedule), (Places{{2, 3}, {1, 2}, {0}}));
+  EXPECT_EQ(schedule.buckets[0].spans, (std::vector<ByteSpan>{{24 << 10, 16 << 10}}));
+  EXPECT_EQ(schedule.buckets[1].spans, (std::vector<ByteSpan>{{8 << 10, 16 << 10}}));
+  expect_whole(schedule, all);
+}
+
+TEST(Schedule, OfAnyGradientsEveryByteGoesOnceAndNothingEndsTooEarly) {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    Random random(seed);
+    std::vector<std::size_t> kib;
+    std::vector<double> ready;
+    const std::size_t count = 1 + random.below(40);
+    for (std::size_t i = 0; i < count; ++i) {
+      kib.push_back(random.below(8) == 0 ? 0 : random.below(1 << random.below(13)));
+      ready.push_back(static_cast<double>(random.below(20000)));
+    }
+    auto all = gradients(kib, ready);
+    for (GradientTime& one : all) one.type = random.below(10) == 0 ? 1 : 0;
+    const PathCost path{.alpha_us = static_cast<double>(1 + random.below(500)),
+                        .beta_us = 0.0001 * static_cast<double>(1 + random.below(100))};
+    const Schedule schedule = make_schedule(all, path);
+    expect_whole(schedule, all);
+    EXPECT_NEAR(end_of(schedule.buckets, path), schedule.end_us, 1e-6 * schedule.end_us);
+    EXPECT_GE(schedule.end_us, least_end(all, path) * (1 - 1e-9)) << "seed " << seed;
+    expect_whole(fill_schedule(all, 64 + random.below(1 << 20)), all);
+    if (HasFailure()) FAIL() << "seed " << seed;
+  }
+}
+
+// Of the shape of real models: a few per cent at most beyond what any schedule could reach.
+TEST(Schedule, IsNearTheBestWhereLayersAreManyAndTheWireIsSlow) {
+  std::vector<std::size_t> kib;
+  std::vector<double> ready;
+  for (std::size_t i = 0; i < 160; ++i) {
+    kib.push_back(i % 3 == 2 ? 1 : 4 + 10 * i);
+    ready.push_back(5000.0 * static_cast<double>(160 - i));
+  }
+  const auto all = gradients(kib, ready);
+  for (const double beta : {0.001, 0.004, 0.009, 0.02}) {
+    const PathCost path{.alpha_us = 200, .beta_us = beta};
+    EXPECT_LE(make_schedule(all, path).end_us, 1.02 * least_end(all, path)) << beta;
+  }
+}
+
+}  // namespace
+}  // namespace paceline
