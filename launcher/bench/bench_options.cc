@@ -22,7 +22,9 @@ constexpr std::string_view kUsage =
     "reduce_scatter, all_gather, all_to_all, broadcast, reduce, gather, scatter, barrier, send "
     "(from\n"
     "rank 0 to rank 1) or exchange (each sends to the next and receives from the one before).\n"
-    "A size is that of a rank's longest array; what has a block for each rank has whole ones.\n";
+    "A size is that of a rank's longest array; what has a block for each rank has whole ones.\n"
+    "`paceline bench gradient`, which has a --help of its own, replays training steps of models\n"
+    "on any hosts: how much of the time that gradients take is hidden behind backward.\n";
 constexpr std::string_view kAfter =
     "\nTime of an operation: last end - first begin over the ranks, after a common start. algbw "
     "is\n"

@@ -15,6 +15,7 @@
 #include "launcher/bench/memory_need.h"
 #include "launcher/bench/prototype.h"
 #include "launcher/bench/rounds.h"
+#include "launcher/commands/bench_gradient.h"
 #include "launcher/commands/command.h"
 #include "launcher/head/exit_code.h"
 #include "launcher/process/process.h"
@@ -153,6 +154,8 @@ Result<int> measure_in_turn(const Bench& bench) {
 }  // namespace
 
 int bench_command(std::span<const std::string> arguments) {
+  if (!arguments.empty() && arguments.front() == "gradient")
+    return bench_gradient_command(arguments.subspan(1));
   if (asks_for_help(arguments)) {
     print(bench_help());
     return 0;

@@ -1,5 +1,5 @@
 // paceline-probe: one rank that measures Paceline, or the loop without it, or hosts and the ways
-// between them.
+// between them, or that replays a training step.
 #include <cstdio>
 #include <span>
 #include <string>
@@ -13,6 +13,8 @@
 #include "comm/base/try.h"
 #include "launcher/probe/check/check_orders.h"
 #include "launcher/probe/check/check_rank.h"
+#include "launcher/probe/gradient/gradient_orders.h"
+#include "launcher/probe/gradient/replay.h"
 #include "launcher/probe/library.h"
 #include "launcher/probe/orders.h"
 #include "launcher/probe/rank.h"
@@ -44,8 +46,14 @@ Status check(std::span<const std::string> words) {
   return run_check(world, orders);
 }
 
+Status replay(std::span<const std::string> words) {
+  PACELINE_TRY_ASSIGN(const GradientOrders orders, parse_gradient_orders(words));
+  return run_gradient(orders);
+}
+
 Status measure(std::span<const std::string> words) {
   if (!words.empty() && words[0] == kCheckMode) return check(words.subspan(1));
+  if (!words.empty() && words[0] == kGradientMode) return replay(words.subspan(1));
   PACELINE_TRY_ASSIGN(const Orders orders, parse_orders(words));
   if (!orders.raw.empty()) return measure_raw(orders);
   PACELINE_TRY_ASSIGN(Communicator communicator, Communicator::init());
@@ -55,10 +63,11 @@ Status measure(std::span<const std::string> words) {
 }
 
 constexpr const char* kHelp =
-    "usage: paceline run -n N -- paceline-probe [check] [name=value…]\n"
+    "usage: paceline run -n N -- paceline-probe [check|gradient] [name=value…]\n"
     "A rank that measures an operation, as `paceline bench` orders it, or with the word check the\n"
-    "ways between hosts, as `paceline check` does; by hand its lines are hard to read. Without\n"
-    "meeting=FILE ranks meet by the operations of what they measure.";
+    "ways between hosts, as `paceline check` does, or with the word gradient steps of a trainer,\n"
+    "as `paceline bench gradient` does; by hand its lines are hard to read. Without meeting=FILE\n"
+    "ranks meet by the operations of what they measure.";
 
 }  // namespace
 }  // namespace paceline::probe

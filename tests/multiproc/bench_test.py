@@ -80,9 +80,26 @@ class Bench(unittest.TestCase):
         self.assertEqual([row["backend"] for row in rows if "p50_us" in row], 2 * ["auto", "raw"])
         self.assertIn("3 rounds in turn", output)
 
+    def test_steps_of_a_model(self):
+        words = ("gradient", "--measure", "none", "--scale", 0.001, "--compute-ms", 5, "--pairs", 2,
+                 "--steps", 3, "--json", self.json)
+        for kind in ("sleep", "burn"):
+            code, output, error = self.bench(*words, "--compute", kind)
+            self.assertEqual((code, error), (0, ""))
+            row, = (json.loads(line) for line in self.json.read_text().splitlines())
+            self.assertEqual((row["op"], row["trace"], row["tensors"], row["ranks"], row["compute"],
+                              row["contender"], row["pairs"]),
+                             ("gradient", "resnet50", 161, 2, kind, "none", 2))
+            self.assertLess(row["error"], 1e-6)
+            self.assertGreater(row["exposed_us"], 0)
+            self.assertIn("# bound of exposed: ", output)
+
     def test_wrong_uses_say_what_to_do(self):
         for words, said in ((("al_reduce",), "did you mean 'all_reduce'?"),
                             (("all_reduce", "--json", "/no/such/place"), "which --json names"),
+                            (("gradient", "--trace", "bart"), "did you mean 'bert'?"),
+                            (("gradient", "--measure", "none", "--json", "/no/such/place"),
+                             "--json"),
                             (("all_reduce", "-n", 9999), "ask for fewer ranks")):
             code, output, error = self.bench(*words)
             self.assertEqual((code, output), (125, ""))

@@ -1,0 +1,168 @@
+#include "launcher/bench/gradient/gradient_report.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+
+#include "launcher/bench/text_format.h"
+#include "launcher/probe/statistics.h"
+
+namespace paceline::launcher {
+namespace {
+
+double ms(double us) { return us / 1e3; }
+
+Spread spread_of(const std::vector<double>& values) {
+  return {.median = probe::quantile(values, 0.5), .tenth = probe::quantile(values, 0.1)};
+}
+
+probe::ExposedBound bound_of(const GradientTitle& title, const probe::WireRate& wire) {
+  return probe::least_exposed(title.trace, probe::timeline_of(title.trace, title.orders.compute_us),
+                              title.ranks, wire);
+}
+
+std::string title_lines(const GradientTitle& title) {
+  const probe::WireRate& wire = title.wire;
+  const double wire_us = probe::wire_us(title.trace.bytes(), title.ranks, wire);
+  const probe::ExposedBound bound = bound_of(title, wire);
+  const double compute_us = title.orders.compute_us;
+  return text("# gradient, %s: %zu tensors, %.1f MB; %d ranks; compute: %s, %.1f ms\n",
+              title.trace.model.c_str(), title.trace.tensors.size(),
+              static_cast<double>(title.trace.bytes()) / 1e6, title.ranks,
+              title.orders.burns ? "burn" : "sleep", ms(compute_us)) +
+         text(
+             "# wire: %.1f ms at %.1f MB/s, compute is %.2f times that; a short operation: "
+             "%.1f us\n",
+             ms(wire_us), wire.bytes_per_s / 1e6, compute_us / std::max(wire_us, 1e-3),
+             wire.latency_us) +
+         text("# bound of exposed: %.2f ms by bytes, %.2f ms with the latency of one operation\n",
+              ms(bound.bytes_us), ms(bound.with_latency_us));
+}
+
+int width_of(std::span<const GradientSeries> series) {
+  std::size_t width = 10;
+  for (const GradientSeries& one : series) width = std::max(width, one.name.size());
+  return static_cast<int>(width);
+}
+
+std::string head_lines(int width) {
+  return text("%*s %10s %10s %10s %9s %9s %9s %7s %10s %7s %10s %7s\n", width, "contender", "step",
+              "compute", "exposed", "cpu", "own cpu", "of bound", "10th", "step", "10th", "exposed",
+              "10th") +
+         text("%*s %10s %10s %10s %9s %9s %9s %7s %10s %7s %10s %7s\n", width, "", "(ms)", "(ms)",
+              "(ms)", "(ms)", "(ms)", "(%)", "perc.", "x ours", "perc.", "x ours", "perc.");
+}
+
+std::string table_line(const GradientTitle& title, const GradientSeries& series, int width) {
+  const probe::StepRow row = series.median();
+  const Spread of = of_bound(title, series).bytes;
+  const std::string own = row.own_cpu_us > 0 ? text("%.2f", ms(row.own_cpu_us)) : "-";
+  return text("%*s %10.2f %10.2f %10.2f %9.2f %9s %9.1f %7.1f", width, series.name.c_str(),
+              ms(row.step_us), ms(row.compute_us), ms(row.exposed_us), ms(row.cpu_us), own.c_str(),
+              100 * of.median, 100 * of.tenth);
+}
+
+std::string ratio_columns(const GradientRatio& ratio) {
+  return text(" %10.3f %7.3f %10.3f %7.3f", ratio.step.median, ratio.step.tenth,
+              ratio.exposed.median, ratio.exposed.tenth);
+}
+
+// What every line begins with.
+std::string json_begin(const GradientTitle& title, const GradientSeries& series) {
+  return text(R"({"op":"gradient","trace":"%s","scale":%g,"tensors":%zu,"bytes":%zu,"ranks":%d,)",
+              title.trace.name.c_str(), title.orders.scale, title.trace.tensors.size(),
+              title.trace.bytes(), title.ranks) +
+         text(R"("compute":"%s","contender":"%s","codec":"%s","pairs":%zu,)",
+              title.orders.burns ? "burn" : "sleep", series.name.c_str(), series.codec.c_str(),
+              series.jobs.size());
+}
+
+std::string json_line(const GradientTitle& title, const GradientSeries& series) {
+  const probe::StepRow row = series.median();
+  const probe::ExposedBound bound = bound_of(title, title.wire);
+  const OfBound of = of_bound(title, series);
+  return json_begin(title, series) +
+         text(R"("step_us":%.1f,"compute_us":%.1f,"exposed_us":%.1f,"cpu_us":%.1f,)", row.step_us,
+              row.compute_us, row.exposed_us, row.cpu_us) +
+         text(R"("own_cpu_us":%.1f,"replayed_us":%.1f,"wire_us":%.1f,"bytes_per_s":%.0f,)",
+              row.own_cpu_us, title.orders.compute_us,
+              probe::wire_us(title.trace.bytes(), title.ranks, title.wire),
+              title.wire.bytes_per_s) +
+         text(R"("latency_us":%.1f,"bound_us":%.1f,"bound_with_latency_us":%.1f,)",
+              title.wire.latency_us, bound.bytes_us, bound.with_latency_us) +
+         text(R"("of_bound_median":%.6f,"of_bound_p10":%.6f,)", of.bytes.median, of.bytes.tenth) +
+         text(R"("of_bound_with_latency_median":%.6f,"of_bound_with_latency_p10":%.6f,)",
+              of.with_latency.median, of.with_latency.tenth) +
+         text(R"("error":%.3g})", series.error());
+}
+
+std::string json_ratio(const GradientTitle& title, const GradientSeries& ours,
+                       const GradientSeries& theirs) {
+  const GradientRatio ratio = compare(theirs, ours);
+  return json_begin(title, ours) + text(R"("against":"%s",)", theirs.name.c_str()) +
+         text(R"("step_ratio_median":%.4f,"step_ratio_p10":%.4f,)", ratio.step.median,
+              ratio.step.tenth) +
+         text(R"("exposed_ratio_median":%.4f,"exposed_ratio_p10":%.4f})", ratio.exposed.median,
+              ratio.exposed.tenth);
+}
+
+}  // namespace
+
+probe::StepRow GradientSeries::median() const {
+  probe::GradientJob all;
+  for (const probe::GradientJob& job : jobs) all.steps.push_back(job.median());
+  return all.median();
+}
+
+double GradientSeries::error() const {
+  double most = 0;
+  for (const probe::GradientJob& job : jobs) {
+    const double error = job.error.value_or(std::numeric_limits<double>::max());
+    if (!(error <= most)) most = error;  // not a number is the most
+  }
+  return most;
+}
+
+GradientRatio compare(const GradientSeries& theirs, const GradientSeries& ours) {
+  std::vector<double> steps, exposed;
+  for (std::size_t turn = 0; turn < std::min(theirs.jobs.size(), ours.jobs.size()); ++turn) {
+    const probe::StepRow their = theirs.jobs[turn].median(), our = ours.jobs[turn].median();
+    if (our.step_us > 0) steps.push_back(their.step_us / our.step_us);
+    if (our.exposed_us > 0) exposed.push_back(their.exposed_us / our.exposed_us);
+  }
+  return {.step = spread_of(steps), .exposed = spread_of(exposed)};
+}
+
+OfBound of_bound(const GradientTitle& title, const GradientSeries& series) {
+  std::vector<double> bytes, with_latency;
+  for (const probe::GradientJob& job : series.jobs) {
+    const double exposed_us = job.median().exposed_us;
+    const probe::ExposedBound bound = bound_of(title, job.site ? job.site->wire : title.wire);
+    if (exposed_us <= 0) continue;
+    bytes.push_back(bound.bytes_us / exposed_us);
+    with_latency.push_back(bound.with_latency_us / exposed_us);
+  }
+  return {.bytes = spread_of(bytes), .with_latency = spread_of(with_latency)};
+}
+
+std::string gradient_table(const GradientTitle& title, std::span<const GradientSeries> series) {
+  const int width = width_of(series);
+  std::string table = title_lines(title) + head_lines(width);
+  for (const GradientSeries& one : series) {
+    table += table_line(title, one, width);
+    if (&one != series.data()) table += ratio_columns(compare(one, series.front()));
+    table += "\n";
+  }
+  return table;
+}
+
+std::vector<std::string> gradient_json(const GradientTitle& title,
+                                       std::span<const GradientSeries> series) {
+  std::vector<std::string> lines;
+  for (const GradientSeries& one : series) lines.push_back(json_line(title, one));
+  for (const GradientSeries& theirs : series.subspan(1))
+    lines.push_back(json_ratio(title, series.front(), theirs));
+  return lines;
+}
+
+}  // namespace paceline::launcher

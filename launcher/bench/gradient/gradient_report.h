@@ -1,0 +1,62 @@
+// What `paceline bench gradient` prints: a table, and lines of JSON. Pure.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "launcher/probe/gradient/gradient_orders.h"
+#include "launcher/probe/gradient/gradient_rows.h"
+#include "launcher/probe/gradient/timeline.h"
+#include "launcher/probe/gradient/trace.h"
+
+namespace paceline::launcher {
+
+/// What all jobs of a run have in common.
+struct GradientTitle {
+  const probe::Trace& trace;  ///< as it was replayed
+  probe::GradientOrders orders;
+  int ranks = 2;
+  probe::WireRate wire;  ///< before the first turn
+};
+
+/// One contender's jobs, a turn each.
+struct GradientSeries {
+  std::string name;
+  std::string codec;
+  std::vector<probe::GradientJob> jobs;
+
+  /// The medians over the turns.
+  probe::StepRow median() const;
+  /// The largest of all turns.
+  double error() const;
+};
+
+/// The middle of some turns, and the worse end of most of them.
+struct Spread {
+  double median = 0;
+  double tenth = 0;  ///< the 10th percentile
+
+  bool operator==(const Spread&) const = default;
+};
+
+/// How many times as long `theirs` took, turn by turn.
+struct GradientRatio {
+  Spread step, exposed;
+};
+GradientRatio compare(const GradientSeries& theirs, const GradientSeries& ours);
+
+/// The bound over what was exposed, turn by turn: 1 is the best that can be. Of a turn whose job
+/// has not measured the wire, by that of the title.
+struct OfBound {
+  Spread bytes, with_latency;
+};
+OfBound of_bound(const GradientTitle& title, const GradientSeries& series);
+
+/// Ours first.
+std::string gradient_table(const GradientTitle& title, std::span<const GradientSeries> series);
+/// A line for each contender, then one for each comparison; without newlines.
+std::vector<std::string> gradient_json(const GradientTitle& title,
+                                       std::span<const GradientSeries> series);
+
+}  // namespace paceline::launcher

@@ -1,0 +1,151 @@
+// paceline bench gradient: how much of the time that gradients take between ranks is hidden behind
+// backward.
+#include "launcher/commands/bench_gradient.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <unistd.h>
+
+#include "comm/base/try.h"
+#include "launcher/bench/gradient/gradient_options.h"
+#include "launcher/bench/gradient/gradient_report.h"
+#include "launcher/bench/gradient/gradient_run.h"
+#include "launcher/commands/command.h"
+#include "launcher/process/new_file.h"
+#include "launcher/process/process.h"
+#include "launcher/process/system.h"
+
+namespace paceline::launcher {
+namespace {
+
+constexpr int kExitWrong = 1;
+// Of averages without a codec: some roundings.
+constexpr double kMostError = 1e-6;
+
+struct Bench {
+  GradientRequest request;
+  probe::Trace trace;
+  GradientSite site;
+  std::vector<GradientContender> contenders;  // ours first
+  std::unique_ptr<NewFile> json;              // none where none was asked for
+
+  double wire_us(const probe::WireRate& wire) const {
+    return probe::wire_us(trace.bytes(), site.ranks, wire);
+  }
+};
+
+Result<Bench> prepare(GradientRequest request) {
+  PACELINE_TRY_ASSIGN(const GradientSite site, gradient_site(request));
+  std::vector<std::string> names{request.measure};
+  names.insert(names.end(), request.against.begin(), request.against.end());
+  std::vector<GradientContender> contenders;
+  for (const std::string& name : names) {
+    PACELINE_TRY_ASSIGN(GradientContender contender, gradient_contender(site, name, request.codec));
+    contenders.push_back(std::move(contender));
+  }
+  probe::Trace trace = probe::scaled(probe::find_trace(request.trace).value(), request.scale);
+  Bench bench{.request = std::move(request),
+              .trace = std::move(trace),
+              .site = site,
+              .contenders = std::move(contenders),
+              .json = nullptr};
+  if (bench.request.json_file.empty()) return bench;
+  Result<std::unique_ptr<NewFile>> file = NewFile::make(bench.request.json_file);
+  if (!file.ok()) return file.status().with_context("--json");
+  bench.json = *std::move(file);
+  return bench;
+}
+
+// The wire and a core, once for all contenders, so that all compute as long.
+Result<probe::SiteRow> measure_site(const Bench& bench) {
+  const std::string probe = bench.site.folder + "/paceline-probe";
+  Result<probe::GradientJob> job =
+      run_gradient_job(bench.site, probe, {.task = probe::GradientTask::kMeasure}, 0);
+  if (!job.ok()) return job.status().with_context("the job that measures the wire");
+  if (!job->site) return Status(Code::kInternal, Scope::kOperation, "the wire's rate was not told");
+  return *job->site;
+}
+
+void show_progress(std::size_t done, std::size_t all, const std::string& name) {
+  if (::isatty(STDERR_FILENO) == 0) return;
+  const std::string text =
+      "paceline: job " + std::to_string(done + 1) + " of " + std::to_string(all) + ", " + name;
+  std::fprintf(stderr, "\r%s\033[K", done < all ? text.c_str() : "");
+}
+
+Result<std::vector<GradientSeries>> take_turns(const Bench& bench, const GradientTitle& title,
+                                               double burn_per_us) {
+  std::vector<GradientSeries> series;
+  for (const GradientContender& contender : bench.contenders)
+    series.push_back({.name = contender.name, .codec = contender.codec});
+  const auto pairs = static_cast<std::size_t>(bench.request.pairs);
+  const double step_us = title.orders.compute_us + bench.wire_us(title.wire);
+  for (std::size_t i = 0; i < pairs * series.size(); ++i) {
+    const std::size_t turn = i / series.size(), which = (i + turn) % series.size();
+    const GradientContender& contender = bench.contenders[which];
+    show_progress(i, pairs * series.size(), contender.name);
+    probe::GradientOrders orders = orders_of(bench.request, contender);
+    orders.compute_us = title.orders.compute_us;
+    orders.burn_per_us = burn_per_us;
+    Result<probe::GradientJob> job =
+        run_gradient_job(bench.site, contender.program, orders, step_us);
+    if (!job.ok()) return job.status().with_context(contender.name);
+    series[which].jobs.push_back(*std::move(job));
+  }
+  show_progress(pairs * series.size(), pairs * series.size(), "");
+  return series;
+}
+
+// All lines or none, since they are of one run.
+Status write_json(NewFile& file, const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text.append(line).append("\n");
+  return file.keep(text).with_context("--json");
+}
+
+bool is_wrong(const GradientSeries& series) {
+  return series.codec == "none" && !(series.error() <= kMostError);
+}
+
+Result<int> measure(const Bench& bench) {
+  PACELINE_TRY_ASSIGN(const probe::SiteRow site, measure_site(bench));
+  GradientTitle title{.trace = bench.trace,
+                      .orders = orders_of(bench.request, bench.contenders.front()),
+                      .ranks = bench.site.ranks,
+                      .wire = site.wire};
+  title.orders.compute_us = bench.request.compute_ms
+                                ? 1e3 * *bench.request.compute_ms
+                                : bench.request.compute_ratio * bench.wire_us(site.wire);
+  PACELINE_TRY_ASSIGN(const std::vector<GradientSeries> series,
+                      take_turns(bench, title, site.burn_per_us));
+  PACELINE_TRY(print_out(gradient_table(title, series)));
+  if (bench.json) PACELINE_TRY(write_json(*bench.json, gradient_json(title, series)));
+  const auto wrong = std::find_if(series.begin(), series.end(), is_wrong);
+  if (wrong == series.end()) return 0;
+  complain("averages of " + wrong->name + " are wrong");
+  return kExitWrong;
+}
+
+}  // namespace
+
+int bench_gradient_command(std::span<const std::string> arguments) {
+  if (asks_for_help(arguments)) {
+    std::fputs(gradient_bench_help().c_str(), stdout);
+    return 0;
+  }
+  Result<GradientRequest> request = parse_gradient_bench(arguments);
+  if (!request.ok())
+    return complain(request.status().text() + "\nTry: paceline bench gradient --help");
+  const Result<Bench> bench = prepare(*std::move(request));
+  if (!bench.ok()) return complain(bench.status().text());
+  if (const Status adopting = adopt_orphans(); !adopting.ok()) return complain(adopting.text());
+  const Result<int> code = measure(*bench);
+  return code.ok() ? *code : complain(code.status().text());
+}
+
+}  // namespace paceline::launcher

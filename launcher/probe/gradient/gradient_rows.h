@@ -1,0 +1,55 @@
+// The lines in which rank 0 of a replay, or of a peer's program, says what was measured. Pure.
+//
+//   measured RATE LATENCY BURN            bytes/s, us, rounds/us; before the steps, of ours only
+//   alive                                 another step has ended
+//   step STEP COMPUTE EXPOSED CPU OWN     us, of each step that counts
+//   verified ERROR                        at the end
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "launcher/probe/gradient/timeline.h"
+
+namespace paceline::probe {
+
+/// Microseconds. Times are the longest of all ranks; CPU time is a rank's, the mean of all.
+struct StepRow {
+  double step_us = 0;
+  double compute_us = 0;  ///< from the begin of the step to the end of backward
+  double exposed_us = 0;  ///< from there to the end of the step: the rest
+  double cpu_us = 0;      ///< of the process, in user and kernel mode
+  double own_cpu_us = 0;  ///< of the pipeline's own work between operations; 0 without one
+
+  bool operator==(const StepRow&) const = default;
+};
+
+/// What was measured before any step.
+struct SiteRow {
+  WireRate wire;
+  double burn_per_us = 0;
+
+  bool operator==(const SiteRow&) const = default;
+};
+
+/// All that a job has said.
+struct GradientJob {
+  std::optional<SiteRow> site;
+  std::vector<StepRow> steps;
+  std::optional<double> error;  ///< relative L2, of averages that are known exactly
+
+  /// The medians; zeros where there are no steps.
+  StepRow median() const;
+  bool operator==(const GradientJob&) const = default;
+};
+
+inline constexpr const char* kAliveLine = "alive";
+std::string to_line(const SiteRow& row);
+std::string to_line(const StepRow& row);
+std::string verified_line(double error);
+/// Lines of other kinds are passed over.
+void take_line(std::string_view line, GradientJob& into);
+
+}  // namespace paceline::probe

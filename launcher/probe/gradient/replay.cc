@@ -1,0 +1,190 @@
+#include "launcher/probe/gradient/replay.h"
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <sys/resource.h>
+
+#include <paceline/communicator.h>
+
+#include "comm/base/clock.h"
+#include "comm/base/try.h"
+#include "launcher/probe/gradient/gradient_rows.h"
+#include "launcher/probe/gradient/reducer.h"
+#include "launcher/probe/gradient/site.h"
+#include "launcher/probe/gradient/stand_in.h"
+#include "launcher/probe/gradient/timeline.h"
+#include "launcher/probe/gradient/trace.h"
+
+namespace paceline::probe {
+namespace {
+
+double us_of(Duration time) { return std::chrono::duration<double, std::micro>(time).count(); }
+
+// Of all threads of this process.
+double cpu_us() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const auto us = [](const timeval& time) {
+    return 1e6 * static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec);
+  };
+  return us(usage.ru_utime) + us(usage.ru_stime);
+}
+
+// Whole numbers of which each rank has another and the average is known: value_of(…) of rank r is
+// the average plus something that is nothing over all ranks. All are multiples of the number of
+// ranks, so that also who divides first makes no error.
+struct Pattern {
+  int rank, ranks;
+
+  float average(std::size_t tensor, std::size_t element) const {
+    constexpr std::size_t kValues = 61;
+    return static_cast<float>(ranks * static_cast<int>((tensor + element) % kValues));
+  }
+  float own(std::size_t tensor, std::size_t element) const {
+    return average(tensor, element) + static_cast<float>(ranks * (2 * rank - (ranks - 1)));
+  }
+};
+
+class Replay {
+ public:
+  Replay(Communicator& world, const GradientOrders& orders, const Trace& trace)
+      : world_(world),
+        orders_(orders),
+        trace_(trace),
+        timeline_(timeline_of(trace, orders.compute_us)),
+        stand_in_(make_stand_in(orders, clock_)) {}
+
+  Status run() {
+    PACELINE_TRY_ASSIGN(reducer_, make_reducer(world_, trace_, orders_));
+    for (std::size_t i = 0; i < trace_.tensors.size(); ++i)
+      for (float& value : reducer_->gradient(i)) value = 1;
+    std::vector<StepRow> rows;
+    for (int i = 0; i < orders_.warm_ups + orders_.steps; ++i) {
+      PACELINE_TRY_ASSIGN(const StepRow row, step());
+      if (i >= orders_.warm_ups) rows.push_back(row);
+      say(kAliveLine);
+    }
+    PACELINE_TRY(publish(rows));
+    PACELINE_TRY_ASSIGN(const double error, verify());
+    say(verified_line(error));
+    return Status();
+  }
+
+ private:
+  // Ranks begin together, so that nobody's exposed time is another one's lateness.
+  Result<StepRow> step() {
+    PACELINE_TRY(world_.barrier());
+    const double cpu_before = cpu_us(), own_before = us_of(reducer_->own_cpu());
+    const TimePoint begin = clock_.now();
+    stand_in_->begin();
+    stand_in_->compute(timeline_.forward_us);
+    for (std::size_t i = trace_.tensors.size(); i-- > 0;) {
+      stand_in_->compute(timeline_.backward_us[i]);
+      PACELINE_TRY(reducer_->ready(i));
+    }
+    const TimePoint computed = clock_.now();
+    PACELINE_TRY(reducer_->wait());
+    const TimePoint end = clock_.now();
+    return StepRow{.step_us = us_of(end - begin),
+                   .compute_us = us_of(computed - begin),
+                   .exposed_us = us_of(end - computed),
+                   .cpu_us = cpu_us() - cpu_before,
+                   .own_cpu_us = us_of(reducer_->own_cpu()) - own_before};
+  }
+
+  // Of all ranks: the longest times, and the mean of the CPU's.
+  Status publish(const std::vector<StepRow>& rows) {
+    std::vector<double> longest, sums;
+    for (const StepRow& row : rows) {
+      longest.insert(longest.end(), {row.step_us, row.compute_us, row.exposed_us, row.own_cpu_us});
+      sums.push_back(row.cpu_us);
+    }
+    PACELINE_TRY(world_.all_reduce(std::span(longest), ReduceOp::kMax));
+    PACELINE_TRY(world_.all_reduce(std::span(sums), ReduceOp::kAvg));
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      say(to_line(StepRow{.step_us = longest[4 * i],
+                          .compute_us = longest[4 * i + 1],
+                          .exposed_us = longest[4 * i + 2],
+                          .cpu_us = sums[i],
+                          .own_cpu_us = longest[4 * i + 3]}));
+    return Status();
+  }
+
+  // Of a step that nobody measures: how far all averages together are from what they have to be.
+  Result<double> verify() {
+    const Pattern pattern{.rank = world_.rank(), .ranks = world_.size()};
+    for (std::size_t i = trace_.tensors.size(); i-- > 0;) {
+      const std::span<float> gradient = reducer_->gradient(i);
+      for (std::size_t k = 0; k < gradient.size(); ++k) gradient[k] = pattern.own(i, k);
+      PACELINE_TRY(reducer_->ready(i));
+    }
+    PACELINE_TRY(reducer_->wait());
+    double squares = 0, wrong = 0;
+    for (std::size_t i = 0; i < trace_.tensors.size(); ++i) {
+      const std::span<const float> gradient = reducer_->gradient(i);
+      for (std::size_t k = 0; k < gradient.size(); ++k) {
+        const double wanted = pattern.average(i, k), off = gradient[k] - wanted;
+        squares += wanted * wanted;
+        wrong += off * off;
+      }
+    }
+    std::vector<double> error{std::sqrt(wrong / squares)};
+    PACELINE_TRY(world_.all_reduce(std::span(error), ReduceOp::kMax));
+    return error[0];
+  }
+
+  void say(const std::string& line) const {
+    if (world_.rank() != 0) return;
+    std::puts(line.c_str());
+    std::fflush(stdout);
+  }
+
+  const SystemClock clock_;
+  Communicator& world_;
+  const GradientOrders& orders_;
+  const Trace& trace_;
+  const Timeline timeline_;
+  const std::unique_ptr<StandIn> stand_in_;
+  std::unique_ptr<Reducer> reducer_;
+};
+
+// Counts and times, for a program that replays the same trace through another library.
+void show(const Trace& trace, double compute_us) {
+  const Timeline timeline = timeline_of(trace, compute_us);
+  std::printf("forward %.9g\n", timeline.forward_us);
+  for (std::size_t i = 0; i < trace.tensors.size(); ++i)
+    std::printf("tensor %s %zu %.9g\n", trace.tensors[i].name.c_str(), trace.tensors[i].count,
+                timeline.backward_us[i]);
+}
+
+Status measure(Communicator& world, const Clock& clock) {
+  PACELINE_TRY_ASSIGN(const SiteRow site, measure_site(world, clock));
+  if (world.rank() == 0) std::puts(to_line(site).c_str());
+  std::fflush(stdout);
+  return Status();
+}
+
+}  // namespace
+
+Status run_gradient(const GradientOrders& orders) {
+  const Trace trace = scaled(find_trace(orders.trace).value(), orders.scale);
+  if (orders.task == GradientTask::kShow) {
+    show(trace, orders.compute_us);
+    return Status();
+  }
+  const SystemClock clock;
+  PACELINE_TRY_ASSIGN(Communicator world, Communicator::init());
+  PACELINE_TRY(world.set_timeout(std::chrono::seconds(orders.timeout_s)));
+  PACELINE_TRY(measure(world, clock));
+  if (orders.task == GradientTask::kReplay) PACELINE_TRY(Replay(world, orders, trace).run());
+  return world.close();
+}
+
+}  // namespace paceline::probe

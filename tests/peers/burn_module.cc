@@ -1,0 +1,9 @@
+// The burning loop of launcher/probe/gradient for a peer that is a Python program.
+#include <cstdint>
+
+#include "launcher/probe/gradient/burn_loop.h"
+
+extern "C" __attribute__((visibility("default"))) std::uint64_t paceline_burn(
+    std::uint64_t rounds) {
+  return paceline::probe::burn_rounds(rounds);
+}

@@ -1,0 +1,40 @@
+#include "launcher/probe/gradient/gradient_rows.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace paceline::probe {
+namespace {
+
+constexpr StepRow kRow{
+    .step_us = 100, .compute_us = 60, .exposed_us = 40, .cpu_us = 7.5, .own_cpu_us = 0.25};
+
+TEST(GradientRows, LinesComeBack) {
+  const SiteRow site{.wire = {.bytes_per_s = 119'500'000, .latency_us = 95.5}, .burn_per_us = 800};
+  GradientJob job;
+  take_line(to_line(site), job);
+  take_line(kAliveLine, job);
+  take_line(to_line(kRow), job);
+  take_line(verified_line(1e-9), job);
+  EXPECT_EQ(job, (GradientJob{.site = site, .steps = {kRow}, .error = 1e-9}));
+}
+
+TEST(GradientRows, OtherLinesArePassedOver) {
+  GradientJob job;
+  for (const char* line : {"", "alive", "step", "step 1 2 3 4", "step 1 2 3 4 x", "measured 1 2",
+                           "verified", "verified x", "a trainer's own line"})
+    take_line(line, job);
+  EXPECT_EQ(job, GradientJob());
+}
+
+TEST(GradientRows, TheMedianIsOfEachColumn) {
+  GradientJob job;
+  for (const double factor : {3.0, 1.0, 2.0})
+    job.steps.push_back({.step_us = 100 * factor, .exposed_us = 100 / factor});
+  EXPECT_EQ(job.median(), (StepRow{.step_us = 200, .exposed_us = 50}));
+  EXPECT_EQ(GradientJob().median(), StepRow());
+}
+
+}  // namespace
+}  // namespace paceline::probe
