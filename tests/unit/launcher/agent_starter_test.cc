@@ -122,11 +122,13 @@ TEST_F(AgentStarterTest, AKilledAgentIsNoticedAndLeavesNoRank) {
   auto agents = start("sh -c 'exec \"$@\"'", 1, options());
   ASSERT_TRUE(agents.ok()) << agents.status().text();
   std::optional<Status> why;
-  pid_t rank = 0;
+  pid_t rank = 0, agent = 0;
   agents->front().channel->open(
       [&](const messages::FromAgent& message) {
+        // What a rank says may come before its helper has told that it was started.
         if (message.has_started()) rank = static_cast<pid_t>(message.started().pid());
-        if (message.has_output()) ::kill(std::stoi(message.output().text()), SIGKILL);
+        if (message.has_output()) agent = std::stoi(message.output().text());
+        if (rank > 0 && agent > 0) ::kill(agent, SIGKILL);
       },
       [&](const Status& status) {
         why = status;
@@ -136,7 +138,7 @@ TEST_F(AgentStarterTest, AKilledAgentIsNoticedAndLeavesNoRank) {
   loop_.after(seconds(20), [this] { loop_.stop(); });
   ASSERT_TRUE(loop_.run().ok());
   ASSERT_TRUE(why);
-  ASSERT_GT(rank, 0);
+  ASSERT_GT(rank, 0) << why->to_string() << "; " << said_;
   EXPECT_EQ(why->text(), "agent: the connection is lost");
   agents->clear();
   starter_.reset();
