@@ -29,6 +29,10 @@ Status engine_error(const char* what) {
                 std::string("engine: ") + what + ": " + std::strerror(errno));
 }
 
+// The background thread sleeps at once: whoever computes meanwhile has more use for the core than
+// it has for the microseconds that a sleeper's waking takes.
+constexpr PollEngine::Options kInBackground{.spin_rounds = 0, .yield_rounds = 0};
+
 void pause() { __builtin_ia32_pause(); }
 
 }  // namespace
@@ -68,17 +72,18 @@ bool PollEngine::wait(FunctionRef<bool()> condition, Deadline deadline) {
     if (!solo_.is_mine()) solo_.close();
     enqueue();
     const Baton baton(this);
-    held = wait_holding(condition, deadline);
+    held = wait_holding(condition, deadline, options_);
   }
   if (foreground_.fetch_sub(1) == 1 && background_wanted_.load() > 0) wake_background();
   return held;
 }
 
-bool PollEngine::wait_holding(FunctionRef<bool()> condition, Deadline deadline) {
+bool PollEngine::wait_holding(FunctionRef<bool()> condition, Deadline deadline,
+                              const Options& patience) {
   while (true) {
     if (!led_) {
       led_ = true;
-      const bool held = lead(condition, deadline);
+      const bool held = lead(condition, deadline, patience);
       led_ = false;
       return held;
     }
@@ -88,7 +93,7 @@ bool PollEngine::wait_holding(FunctionRef<bool()> condition, Deadline deadline) 
   }
 }
 
-bool PollEngine::lead(FunctionRef<bool()> condition, Deadline deadline) {
+bool PollEngine::lead(FunctionRef<bool()> condition, Deadline deadline, const Options& patience) {
   int round = 0;
   TimePoint last = TimePoint::max();
   while (true) {
@@ -96,10 +101,10 @@ bool PollEngine::lead(FunctionRef<bool()> condition, Deadline deadline) {
     const TimePoint now = clock_.now();
     bool moved = drive(now);
     if (!moved && sweep_is_due(round, now)) moved = poll_descriptors({});
-    if (moved) note_end_of_wait(round, now - last);
+    if (moved) note_end_of_wait(round, now - last, patience);
     last = now;
     if (deadline.passed(now)) return condition();
-    if (!moved) moved = relax(round, now, deadline);
+    if (!moved) moved = relax(round, now, deadline, patience);
     round = moved ? 0 : round + 1;
     if (moved) wake_parked();
     if (others_queue()) let_others_in();
@@ -122,9 +127,9 @@ bool PollEngine::sweep_is_due(int round, TimePoint now) {
 
 // Two ranks on one CPU hand it to each other with every yield, and the scheduler may leave them
 // there for long although another CPU is idle. Whoever notices first goes away.
-void PollEngine::note_end_of_wait(int round, Duration last_round) {
-  if (options_.spin_rounds == 0) return;
-  const bool handed_over = round > options_.spin_rounds && last_round > kHandOver;
+void PollEngine::note_end_of_wait(int round, Duration last_round, const Options& patience) {
+  if (patience.spin_rounds == 0) return;
+  const bool handed_over = round > patience.spin_rounds && last_round > kHandOver;
   crowded_waits_ = handed_over ? crowded_waits_ + 1 : 0;
   if (crowded_waits_ < kCrowdedWaits) return;
   crowded_waits_ = 0;
@@ -132,12 +137,12 @@ void PollEngine::note_end_of_wait(int round, Duration last_round) {
 }
 
 // Passes the time between two rounds in which nothing moved; true if something did meanwhile.
-bool PollEngine::relax(int round, TimePoint now, Deadline deadline) {
-  if (round < options_.spin_rounds) {
+bool PollEngine::relax(int round, TimePoint now, Deadline deadline, const Options& patience) {
+  if (round < patience.spin_rounds) {
     pause();
     return false;
   }
-  if (round < options_.spin_rounds + options_.yield_rounds) {
+  if (round < patience.spin_rounds + patience.yield_rounds) {
     ::sched_yield();
     return false;
   }
@@ -309,7 +314,7 @@ void PollEngine::background_loop() {
     solo_.close();
     enqueue();
     const Baton baton(this);
-    (void)wait_holding(unwanted, Deadline::after(clock_, kLongestSleep));
+    (void)wait_holding(unwanted, Deadline::after(clock_, kLongestSleep), kInBackground);
   }
 }
 

@@ -74,16 +74,16 @@ class PollEngine final : public Engine {
  private:
   PollEngine(const Options& options, UniqueFd epoll, UniqueFd kick);
   void enqueue();
-  bool wait_holding(FunctionRef<bool()> condition, Deadline deadline);
-  bool lead(FunctionRef<bool()> condition, Deadline deadline);
+  bool wait_holding(FunctionRef<bool()> condition, Deadline deadline, const Options& patience);
+  bool lead(FunctionRef<bool()> condition, Deadline deadline, const Options& patience);
   bool drive(TimePoint now);
   bool poll_descriptors(Duration timeout);
   bool nap(TimePoint now, Deadline deadline);
   void kick();
   Duration sleep_time(TimePoint now, Deadline deadline) const;
   bool sweep_is_due(int round, TimePoint now);
-  void note_end_of_wait(int round, Duration last_round);
-  bool relax(int round, TimePoint now, Deadline deadline);
+  void note_end_of_wait(int round, Duration last_round, const Options& patience);
+  bool relax(int round, TimePoint now, Deadline deadline, const Options& patience);
   bool others_queue() const;
   void take(std::uint32_t ticket);
   void pass_on();
