@@ -107,6 +107,7 @@ Status GradientCore::told_failure() const {
 }
 
 Status GradientCore::ready(std::size_t parameter, const void* gradient) {
+  if (has_failed_.load(std::memory_order_acquire)) return told_failure();
   PACELINE_TRY(check(parameter));
   if (readiness_.is_marked(parameter)) return argument_error(named(parameter) + " is ready twice");
   const std::span<std::byte> to = arena_.of(parameter);

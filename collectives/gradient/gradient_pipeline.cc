@@ -31,8 +31,14 @@ Status check(const GradientOptions& options) {
 
 GradientPipeline::GradientPipeline(std::unique_ptr<GradientCore> core) : core_(std::move(core)) {}
 GradientPipeline::GradientPipeline(GradientPipeline&&) noexcept = default;
-GradientPipeline& GradientPipeline::operator=(GradientPipeline&&) noexcept = default;
-GradientPipeline::~GradientPipeline() = default;
+GradientPipeline& GradientPipeline::operator=(GradientPipeline&& other) noexcept {
+  const GradientPipeline old(std::exchange(core_, std::move(other.core_)));
+  return *this;
+}
+// As of a Communicator: a child that a fork has made must not say goodbye in its parent's name.
+GradientPipeline::~GradientPipeline() {
+  if (core_ != nullptr && core_->is_of_another_process()) (void)core_.release();
+}
 
 Result<GradientPipeline> GradientPipeline::create(Communicator& world,
                                                   std::vector<Parameter> parameters,

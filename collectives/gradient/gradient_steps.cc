@@ -138,6 +138,7 @@ void GradientCore::end_micro_step() {
 }
 
 Result<std::optional<StepResult>> GradientCore::join() {
+  if (has_failed_.load()) return told_failure();
   if (phase_ != Phase::kIdle || micro_steps_ > 0 || is_accumulating_)
     return argument_error("who joins has no gradients that wait to be reduced");
   PACELINE_TRY(end_backward(true));
@@ -232,7 +233,8 @@ Status GradientCore::decide_buckets() {
 
 void GradientCore::tell_log(const std::string& news) const {
   if (own_->group().rank == 0 && own_->log() != nullptr)
-    own_->log()->write(Severity::kInfo, "gradients: " + news);
+    own_->log()->write(options_.codec == Codec::kAuto ? Severity::kInfo : Severity::kWarning,
+                       "gradients: " + news);
 }
 
 GradientStats GradientCore::stats() const {

@@ -94,6 +94,7 @@ std::string survive(Communicator& world, const Case& one, Seen& seen) {
   for (std::size_t i = 0; i < kGradients; ++i) later.push_back(pipeline->wait(i));
   later.push_back(pipeline->wait().status());
   later.push_back(pipeline->ready(0));
+  later.push_back(pipeline->join().status());
   for (const Status& other : later)
     if (other.to_string() != status.to_string()) return "later: " + other.to_string();
   return "";

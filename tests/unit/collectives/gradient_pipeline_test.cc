@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -348,6 +349,26 @@ TEST_P(Gradients, OfOtherParametersAreRefusedOnEveryRank) {
     return {};
   });
   EXPECT_TRUE(status.ok()) << status.to_string();
+}
+
+// Else it would say goodbye in its parent's name.
+TEST_P(Gradients, AreNotEndedByAForkedChild) {
+  if (GetParam() == Mode::kSimulation) GTEST_SKIP() << "simulated ranks share a process";
+  run(2, [](Communicator& world, int rank, int size) -> Status {
+    std::optional<GradientPipeline> pipeline;
+    PACELINE_TRY_ASSIGN(pipeline, GradientPipeline::over(std::move(world), some_parameters()));
+    PACELINE_TRY(pipeline->ready(2));
+    if (const pid_t child = ::fork(); child == 0) {
+      pipeline.reset();
+      ::_exit(0);
+    } else {
+      ::waitpid(child, nullptr, 0);
+    }
+    fill(*pipeline, 3, rank, 0);
+    PACELINE_TRY(pipeline->ready(3));
+    PACELINE_TRY(pipeline->wait().status());
+    return check(*pipeline, 3, all_ranks(size), 0, static_cast<float>(size));
+  });
 }
 
 TEST_P(Gradients, AreFloatingNumbers) {
