@@ -29,8 +29,9 @@ using Octets = hn::Repartition<std::uint8_t, D>;
 using Value = hn::Vec<D>;
 constexpr std::size_t kLanes = hn::MaxLanes(D());
 constexpr std::size_t kBlock = PlainInt8::kBlock;
-// Vectors whose codes fill one.
-constexpr std::size_t kAtOnce = 4;
+// A block waits in registers for its scale.
+constexpr std::size_t kVectors = kBlock / kLanes;
+static_assert(kVectors >= 2);
 constexpr std::int32_t kInfinity = 0x7F800000;
 
 template <bool kFeedsBack>
@@ -42,63 +43,59 @@ HWY_INLINE Value load(const float* in, const float* residual, std::size_t i) {
 
 // The largest magnitude of a block, as bits: these are ordered as the numbers are, those that are
 // not finite behind all others.
-template <bool kFeedsBack>
-HWY_INLINE std::int32_t largest_of(const float* in, const float* residual) {
-  hn::Vec<Bits> largest[kAtOnce];
-  for (auto& one : largest) one = hn::Zero(Bits());
-  for (std::size_t i = 0; i < kBlock; i += kAtOnce * kLanes) {
-    for (std::size_t k = 0; k < kAtOnce; ++k) {
-      const Value value = load<kFeedsBack>(in, residual, i + k * kLanes);
-      largest[k] = hn::Max(largest[k], hn::BitCast(Bits(), hn::Abs(value)));
-    }
-  }
-  const auto half = hn::Max(largest[0], largest[1]);
-  const auto all = hn::Max(half, hn::Max(largest[2], largest[3]));
-  return hn::GetLane(hn::MaxOfLanes(Bits(), all));
+HWY_INLINE std::int32_t largest_of(const Value (&block)[kVectors]) {
+  auto largest = hn::BitCast(Bits(), hn::Abs(block[0]));
+  for (std::size_t k = 1; k < kVectors; ++k)
+    largest = hn::Max(largest, hn::BitCast(Bits(), hn::Abs(block[k])));
+  return hn::GetLane(hn::MaxOfLanes(Bits(), largest));
 }
 
 // Integers wait in the lower bits: to convert and to narrow them took two and a half times as long.
-HWY_INLINE hn::Vec<Octets> lowest_bytes(const Value (&lanes)[kAtOnce]) {
+HWY_INLINE void store_lowest_bytes(const Value (&block)[kVectors], std::uint8_t* out) {
   const auto words = [&](std::size_t k) HWY_ATTR {
-    return hn::ConcatEven(Words(), hn::BitCast(Words(), lanes[k + 1]),
-                          hn::BitCast(Words(), lanes[k]));
+    return hn::ConcatEven(Words(), hn::BitCast(Words(), block[k + 1]),
+                          hn::BitCast(Words(), block[k]));
   };
-  return hn::ConcatEven(Octets(), hn::BitCast(Octets(), words(2)), hn::BitCast(Octets(), words(0)));
+  if constexpr (kVectors == 2) {
+    hn::StoreU(hn::TruncateTo(hn::Half<Octets>(), words(0)), hn::Half<Octets>(), out);
+  } else {
+    for (std::size_t k = 0; k < kVectors; k += 4) {
+      hn::StoreU(hn::ConcatEven(Octets(), hn::BitCast(Octets(), words(k + 2)),
+                                hn::BitCast(Octets(), words(k))),
+                 Octets(), out + k * kLanes);
+    }
+  }
 }
 
 template <bool kFeedsBack>
 HWY_INLINE bool encode_whole(const float* in, float* residual, std::byte* out) {
-  const std::int32_t largest = largest_of<kFeedsBack>(in, residual);
+  Value block[kVectors];
+  for (std::size_t k = 0; k < kVectors; ++k) block[k] = load<kFeedsBack>(in, residual, k * kLanes);
+  const std::int32_t largest = largest_of(block);
   const bool is_finite = largest < kInfinity;
   const Int8Scale by = is_finite ? Int8Scale::of(std::bit_cast<float>(largest)) : Int8Scale();
-  std::memcpy(out, &by.scale, sizeof(by.scale));
-  auto* const codes = reinterpret_cast<std::uint8_t*>(out + sizeof(by.scale));
+  by.write(out);
+  auto* const codes = reinterpret_cast<std::uint8_t*>(out + Int8Scale::kBytes);
   if (!is_finite) {
     std::fill_n(codes, kBlock, std::uint8_t{0});
     return false;
   }
   const Value scale = hn::Set(D(), by.scale), inverse = hn::Set(D(), by.inverse);
   const Value to_integer = hn::Set(D(), Int8Scale::kToInteger);
-  for (std::size_t i = 0; i < kBlock; i += kAtOnce * kLanes) {
-    Value nearest[kAtOnce];
-    for (std::size_t k = 0; k < kAtOnce; ++k) {
-      const std::size_t at = i + k * kLanes;
-      const Value value = load<kFeedsBack>(in, residual, at);
-      nearest[k] = hn::MulAdd(value, inverse, to_integer);
-      if constexpr (kFeedsBack)
-        hn::StoreU(value - (nearest[k] - to_integer) * scale, D(), residual + at);
-    }
-    hn::StoreU(lowest_bytes(nearest), Octets(), codes + i);
+  for (std::size_t k = 0; k < kVectors; ++k) {
+    const Value nearest = hn::MulAdd(block[k], inverse, to_integer);
+    if constexpr (kFeedsBack)
+      hn::StoreU(block[k] - (nearest - to_integer) * scale, D(), residual + k * kLanes);
+    block[k] = nearest;
   }
+  store_lowest_bytes(block, codes);
   return true;
 }
 
 template <bool kAdds>
 HWY_INLINE void decode_whole(const std::byte* in, float* out) {
-  float scale = 0;
-  std::memcpy(&scale, in, sizeof(scale));
-  const auto* const codes = reinterpret_cast<const std::int8_t*>(in + sizeof(scale));
-  const Value by = hn::Set(D(), scale);
+  const auto* const codes = reinterpret_cast<const std::int8_t*>(in + Int8Scale::kBytes);
+  const Value by = hn::Set(D(), Int8Scale::read(in));
   for (std::size_t i = 0; i < kBlock; i += kLanes) {
     const auto code = hn::PromoteTo(Bits(), hn::LoadU(Codes(), codes + i));
     Value value = hn::ConvertTo(D(), code) * by;

@@ -1,7 +1,9 @@
 #include "launcher/probe/gradient/replay.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <span>
@@ -14,6 +16,7 @@
 #include <paceline/communicator.h>
 
 #include "comm/base/clock.h"
+#include "comm/base/random.h"
 #include "comm/base/try.h"
 #include "launcher/probe/gradient/gradient_rows.h"
 #include "launcher/probe/gradient/reducer.h"
@@ -52,6 +55,10 @@ struct Pattern {
   }
 };
 
+// Of gradients: how many are drawn, which stand again and again in the larger ones, and how large.
+constexpr std::size_t kDrawn = std::size_t{1} << 18;
+constexpr double kSpread = 1e-3;
+
 class Replay {
  public:
   Replay(Communicator& world, const GradientOrders& orders, const Trace& trace)
@@ -63,8 +70,7 @@ class Replay {
 
   Status run() {
     PACELINE_TRY_ASSIGN(reducer_, make_reducer(world_, trace_, orders_));
-    for (std::size_t i = 0; i < trace_.tensors.size(); ++i)
-      for (float& value : reducer_->gradient(i)) value = 1;
+    fill_gradients();
     std::vector<StepRow> rows;
     for (int i = 0; i < orders_.warm_ups + orders_.steps; ++i) {
       PACELINE_TRY_ASSIGN(const StepRow row, step());
@@ -78,6 +84,25 @@ class Replay {
   }
 
  private:
+  // By Laplace's distribution, each rank's its own: codecs are chosen by what gradients are like.
+  void fill_gradients() {
+    Random random(static_cast<std::uint64_t>(world_.rank()));
+    std::vector<float> drawn(kDrawn);
+    for (float& value : drawn) {
+      const double side = random.chance(0.5) ? kSpread : -kSpread;
+      value = static_cast<float>(side * std::log(1 - random.unit()));
+    }
+    for (std::size_t i = 0; i < trace_.tensors.size(); ++i) {
+      const std::span<float> gradient = reducer_->gradient(i);
+      for (std::size_t done = 0; done < gradient.size();) {
+        const std::size_t from = random.below(drawn.size());
+        const std::size_t count = std::min(drawn.size() - from, gradient.size() - done);
+        std::copy_n(&drawn[from], count, &gradient[done]);
+        done += count;
+      }
+    }
+  }
+
   // Ranks begin together, so that nobody's exposed time is another one's lateness.
   Result<StepRow> step() {
     PACELINE_TRY(world_.barrier());
