@@ -123,6 +123,7 @@ CodecPolicy::CodecPolicy(const GradientOptions& options, int ranks)
                                  : std::numeric_limits<double>::infinity()} {
   for (const Codec codec : candidates_of(options))
     candidates_.push_back({.figures = {.codec = codec}});
+  if (is_forced()) current_ = options.codec;
 }
 
 bool CodecPolicy::keeps_residuals() const {
@@ -180,13 +181,11 @@ CodedBucket CodecPolicy::bucket(std::size_t bytes, const PathCost& path) const {
   return {.bytes = bytes, .ranks = ranks_, .path = path};
 }
 
-Codec CodecPolicy::choose(std::size_t bytes, const PathCost& path) {
-  if (options_.forces_codec && options_.codec != Codec::kAuto) return options_.codec;
-  if (!has_heard_) return Codec::kNone;
+Codec CodecPolicy::choose(std::size_t bytes, const PathCost& path) const {
+  if (!has_heard_ || is_forced()) return current_;
   std::vector<CodecFigures> figures;
   for (const Candidate& one : candidates_) figures.push_back(one.figures);
-  current_ = choose_codec(current_, figures, bucket(bytes, path), rules_);
-  return current_;
+  return choose_codec(current_, figures, bucket(bytes, path), rules_);
 }
 
 PathCost CodecPolicy::path_of(Codec codec, const PathCost& path) const {

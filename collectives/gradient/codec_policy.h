@@ -27,8 +27,12 @@ class CodecPolicy {
   /// What tell() has told, summed over all ranks.
   void hear(std::span<const double> told);
 
-  /// Of a bucket of so many bytes in float32. Before anything was heard none, but what is forced.
-  Codec choose(std::size_t bytes, const PathCost& path);
+  /// Before anything was heard none, but what is forced.
+  Codec current() const { return current_; }
+  /// Decides anew what is current: what a typical bucket, of so many bytes in float32, uses.
+  void settle(std::size_t bytes, const PathCost& path) { current_ = choose(bytes, path); }
+  /// Of any other bucket.
+  Codec choose(std::size_t bytes, const PathCost& path) const;
   /// What an operation of such a codec takes for each of the bucket's own bytes, all its operations
   /// together.
   PathCost path_of(Codec codec, const PathCost& path) const;
@@ -42,6 +46,7 @@ class CodecPolicy {
   };
   CodecFigures measured(Codec codec, std::span<const float> sample, const Clock& clock) const;
   CodedBucket bucket(std::size_t bytes, const PathCost& path) const;
+  bool is_forced() const { return options_.forces_codec && options_.codec != Codec::kAuto; }
 
   const GradientOptions options_;
   const int ranks_;

@@ -57,7 +57,7 @@ GradientCore::GradientCore(std::unique_ptr<CommunicatorCore> own, GradientArena 
       line_(*own_, {.bytes_in_flight = options.most_bytes_in_flight}),
       heads_(static_cast<std::size_t>(own_->group().size())) {
   if (policy_.keeps_residuals()) residual_.resize(arena_.bytes() / sizeof(float));
-  set_schedule(measured_.first(is_frozen_), {});
+  set_schedule(measured_.first(is_frozen_, policy_.current() != Codec::kNone), {});
   const Engine::Baton baton = engine_->hold();
   engine_->attach(*this);
 }

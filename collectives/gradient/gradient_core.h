@@ -84,6 +84,7 @@ class GradientCore final : private Driver {
   void close_step();
   Status find_overflow(StepResult& result);
   Status decide_buckets();
+  Result<double> short_operation_us();
   std::span<const float> sample() const;
   void set_schedule(Schedule schedule, const PathCost& path);
   DataType type_of(const Bucket& bucket) const {

@@ -10,6 +10,8 @@ namespace {
 
 // Large enough that an operation's own time does not matter, small enough to begin early.
 constexpr std::size_t kFirstBucketBytes = std::size_t{4} << 20;
+// An operation of its own would take longer than codes of so little would save.
+constexpr std::size_t kCodedTogetherBytes = std::size_t{16} << 10;
 // Every so many steps from here on.
 constexpr std::uint64_t kSeldom = 256;
 
@@ -31,8 +33,16 @@ std::vector<GradientTime> MeasuredSchedule::times(const std::vector<bool>& is_fr
   return times;
 }
 
-Schedule MeasuredSchedule::first(const std::vector<bool>& is_frozen) const {
-  return fill_schedule(times(is_frozen), bucket_bytes_ > 0 ? bucket_bytes_ : kFirstBucketBytes);
+ScheduleRules MeasuredSchedule::rules(bool is_coded) const {
+  ScheduleRules rules;
+  if (bucket_bytes_ > 0) rules.together_bytes = bucket_bytes_;
+  if (is_coded) rules.together_bytes = kCodedTogetherBytes;
+  return rules;
+}
+
+Schedule MeasuredSchedule::first(const std::vector<bool>& is_frozen, bool is_coded) const {
+  return fill_schedule(times(is_frozen), bucket_bytes_ > 0 ? bucket_bytes_ : kFirstBucketBytes, {},
+                       rules(is_coded));
 }
 
 void MeasuredSchedule::add_step(const Readiness& readiness) {
@@ -65,11 +75,12 @@ void MeasuredSchedule::hear(std::span<const double> told, int ranks) {
   for (double& one : heard_us_) one /= ranks;
 }
 
-Schedule MeasuredSchedule::decide(const PathCost& path, const std::vector<bool>& is_frozen) const {
+Schedule MeasuredSchedule::decide(const PathCost& path, const std::vector<bool>& is_frozen,
+                                  bool is_coded) const {
   std::vector<GradientTime> all = times(is_frozen);
   for (std::size_t i = 0; i < all.size(); ++i) all[i].ready_us = heard_us_[i];
-  if (bucket_bytes_ > 0) return fill_schedule(all, bucket_bytes_, path);
-  return make_schedule(all, path);
+  if (bucket_bytes_ > 0) return fill_schedule(all, bucket_bytes_, path, rules(is_coded));
+  return make_schedule(all, path, rules(is_coded));
 }
 
 std::uint64_t digest_of(const Schedule& schedule, std::span<const Codec> codecs,

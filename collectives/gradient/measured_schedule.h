@@ -18,8 +18,9 @@ class MeasuredSchedule {
   MeasuredSchedule(const GradientArena& arena, std::span<const Parameter> parameters,
                    std::size_t bucket_bytes);
 
-  /// Without measurements, in the reverse order of the parameters, but the frozen ones.
-  Schedule first(const std::vector<bool>& is_frozen) const;
+  /// Without measurements, in the reverse order of the parameters, but the frozen ones. What is
+  /// coded lies in one piece: then only small buckets have several.
+  Schedule first(const std::vector<bool>& is_frozen, bool is_coded) const;
 
   /// A step has been reduced. The first one is left out: memory was new.
   void add_step(const Readiness& readiness);
@@ -31,10 +32,11 @@ class MeasuredSchedule {
   /// What tell() has told, summed over so many ranks.
   void hear(std::span<const double> told, int ranks);
   /// From what was heard: the same on all ranks.
-  Schedule decide(const PathCost& path, const std::vector<bool>& is_frozen) const;
+  Schedule decide(const PathCost& path, const std::vector<bool>& is_frozen, bool is_coded) const;
 
  private:
   std::vector<GradientTime> times(const std::vector<bool>& is_frozen) const;
+  ScheduleRules rules(bool is_coded) const;
 
   const GradientArena& arena_;
   const std::size_t bucket_bytes_;

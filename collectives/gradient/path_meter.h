@@ -1,11 +1,9 @@
-// What the path takes for an operation and for a byte, of the times that operations have taken.
+// What the path takes for a byte, of the times that operations have taken.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <vector>
-
-#include "collectives/gradient/schedule.h"
 
 namespace paceline {
 
@@ -16,22 +14,19 @@ class PathMeter {
   void add(std::size_t bytes, double took_us);
   void clear();
 
-  /// Beta is that of the largest operations; alpha what the smallest ones take beyond that, and not
-  /// less than kLeastAlphaUs. Without operations zeros.
-  PathCost cost() const;
-
-  static constexpr double kLeastAlphaUs = 1;
+  /// Where an operation takes `alpha_us` and beta for each byte: beta, of the operations that have
+  /// moved most, taken together by their size. Nought without operations.
+  double beta_us(double alpha_us) const;
 
  private:
-  // Of operations of [2^i, 2^(i + 1)) bytes.
-  struct Class {
-    std::vector<double> took_us;
-    double bytes = 0;  // of all together
+  struct Taken {
+    double bytes = 0, us = 0;
   };
+  // Of [2^i, 2^(i + 1)) bytes.
   static constexpr std::size_t kClasses = 64;
   static constexpr std::size_t kMostTimes = 256;  // of each class; later ones are left out
 
-  std::array<Class, kClasses> classes_;
+  std::array<std::vector<Taken>, kClasses> classes_;
 };
 
 }  // namespace paceline

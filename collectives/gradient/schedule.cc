@@ -173,10 +173,9 @@ Schedule make_schedule(std::span<const GradientTime> gradients, const PathCost& 
 }
 
 Schedule fill_schedule(std::span<const GradientTime> gradients, std::size_t bucket_bytes,
-                       const PathCost& path) {
-  const std::size_t most = std::max(bucket_bytes, kCutBytes);
+                       const PathCost& path, const ScheduleRules& rules) {
   Schedule schedule{.buckets = {}, .path = path};
-  Filling filling(most, most);
+  Filling filling(std::max(bucket_bytes, kCutBytes), rules.together_bytes);
   const auto close = [&] {
     if (!filling.is_empty()) schedule.buckets.push_back(filling.finish());
   };

@@ -69,9 +69,9 @@ Schedule make_schedule(std::span<const GradientTime> gradients, const PathCost& 
                        const ScheduleRules& rules = {});
 
 /// Without measurements: full buckets in the order in which gradients become ready, of equal times
-/// the last one first, as backward goes.
+/// the last one first, as backward goes. Of the rules it keeps `together_bytes`.
 Schedule fill_schedule(std::span<const GradientTime> gradients, std::size_t bucket_bytes,
-                       const PathCost& path = {});
+                       const PathCost& path = {}, const ScheduleRules& rules = {});
 
 /// When the last bucket ends if each begins as soon as the one before has ended and it is ready.
 double end_of(std::span<const Bucket> buckets, const PathCost& path);

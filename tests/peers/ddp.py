@@ -166,7 +166,7 @@ class Replay:
         dist.all_reduce(longest, op=dist.ReduceOp.MAX)
         dist.all_reduce(sums)
         for times, cpu in zip(longest[:, :3].tolist(), (sums[:, 3] / self.ranks).tolist()):
-            self.say("step " + " ".join(f"{value:.9g}" for value in [*times, cpu, 0]))
+            self.say("step " + " ".join(f"{value:.9g}" for value in [*times, cpu, 0, 0]))
 
     def average(self, index, count):
         return self.ranks * ((torch.arange(count) + index) % PATTERN).to(torch.float32)

@@ -46,20 +46,22 @@ int width_of(std::span<const GradientSeries> series) {
 }
 
 std::string head_lines(int width) {
-  return text("%*s %10s %10s %10s %9s %9s %9s %7s %10s %7s %10s %7s\n", width, "contender", "step",
-              "compute", "exposed", "cpu", "own cpu", "of bound", "10th", "step", "10th", "exposed",
-              "10th") +
-         text("%*s %10s %10s %10s %9s %9s %9s %7s %10s %7s %10s %7s\n", width, "", "(ms)", "(ms)",
-              "(ms)", "(ms)", "(ms)", "(%)", "perc.", "x ours", "perc.", "x ours", "perc.");
+  return text("%*s %10s %10s %10s %9s %9s %9s %9s %7s %10s %7s %10s %7s\n", width, "contender",
+              "step", "compute", "exposed", "sent", "cpu", "own cpu", "of bound", "10th", "step",
+              "10th", "exposed", "10th") +
+         text("%*s %10s %10s %10s %9s %9s %9s %9s %7s %10s %7s %10s %7s\n", width, "", "(ms)",
+              "(ms)", "(ms)", "(MB)", "(ms)", "(ms)", "(%)", "perc.", "x ours", "perc.", "x ours",
+              "perc.");
 }
 
 std::string table_line(const GradientTitle& title, const GradientSeries& series, int width) {
   const probe::StepRow row = series.median();
   const Spread of = of_bound(title, series).bytes;
-  const std::string own = row.own_cpu_us > 0 ? text("%.2f", ms(row.own_cpu_us)) : "-";
-  return text("%*s %10.2f %10.2f %10.2f %9.2f %9s %9.1f %7.1f", width, series.name.c_str(),
-              ms(row.step_us), ms(row.compute_us), ms(row.exposed_us), ms(row.cpu_us), own.c_str(),
-              100 * of.median, 100 * of.tenth);
+  const auto if_any = [](double value) { return value > 0 ? text("%.2f", value) : "-"; };
+  return text("%*s %10.2f %10.2f %10.2f %9s %9.2f %9s %9.1f %7.1f", width, series.name.c_str(),
+              ms(row.step_us), ms(row.compute_us), ms(row.exposed_us),
+              if_any(row.sent_bytes / 1e6).c_str(), ms(row.cpu_us),
+              if_any(ms(row.own_cpu_us)).c_str(), 100 * of.median, 100 * of.tenth);
 }
 
 std::string ratio_columns(const GradientRatio& ratio) {
@@ -84,12 +86,12 @@ std::string json_line(const GradientTitle& title, const GradientSeries& series) 
   return json_begin(title, series) +
          text(R"("step_us":%.1f,"compute_us":%.1f,"exposed_us":%.1f,"cpu_us":%.1f,)", row.step_us,
               row.compute_us, row.exposed_us, row.cpu_us) +
-         text(R"("own_cpu_us":%.1f,"replayed_us":%.1f,"wire_us":%.1f,"bytes_per_s":%.0f,)",
-              row.own_cpu_us, title.orders.compute_us,
-              probe::wire_us(title.trace.bytes(), title.ranks, title.wire),
-              title.wire.bytes_per_s) +
-         text(R"("latency_us":%.1f,"bound_us":%.1f,"bound_with_latency_us":%.1f,)",
-              title.wire.latency_us, bound.bytes_us, bound.with_latency_us) +
+         text(R"("own_cpu_us":%.1f,"sent_bytes":%.0f,"replayed_us":%.1f,"wire_us":%.1f,)",
+              row.own_cpu_us, row.sent_bytes, title.orders.compute_us,
+              probe::wire_us(title.trace.bytes(), title.ranks, title.wire)) +
+         text(
+             R"("bytes_per_s":%.0f,"latency_us":%.1f,"bound_us":%.1f,"bound_with_latency_us":%.1f,)",
+             title.wire.bytes_per_s, title.wire.latency_us, bound.bytes_us, bound.with_latency_us) +
          text(R"("of_bound_median":%.6f,"of_bound_p10":%.6f,)", of.bytes.median, of.bytes.tenth) +
          text(R"("of_bound_with_latency_median":%.6f,"of_bound_with_latency_p10":%.6f,)",
               of.with_latency.median, of.with_latency.tenth) +

@@ -15,9 +15,9 @@ namespace {
 
 constexpr std::string_view kMeasured = "measured", kStep = "step", kVerified = "verified";
 
-constexpr double StepRow::*kStepFields[] = {&StepRow::step_us, &StepRow::compute_us,
+constexpr double StepRow::*kStepFields[] = {&StepRow::step_us,    &StepRow::compute_us,
                                             &StepRow::exposed_us, &StepRow::cpu_us,
-                                            &StepRow::own_cpu_us};
+                                            &StepRow::own_cpu_us, &StepRow::sent_bytes};
 
 std::string line_of(std::string_view kind, std::span<const double> values) {
   std::string line(kind);

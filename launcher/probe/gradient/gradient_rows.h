@@ -1,9 +1,9 @@
 // The lines in which rank 0 of a replay, or of a peer's program, says what was measured. Pure.
 //
-//   measured RATE LATENCY BURN            bytes/s, us, rounds/us; before the steps, of ours only
-//   alive                                 another step has ended
-//   step STEP COMPUTE EXPOSED CPU OWN     us, of each step that counts
-//   verified ERROR                        at the end
+//   measured RATE LATENCY BURN               bytes/s, us, rounds/us; before the steps, of ours only
+//   alive                                    another step has ended
+//   step STEP COMPUTE EXPOSED CPU OWN SENT   us, and bytes; of each step that counts
+//   verified ERROR                           at the end
 #pragma once
 
 #include <optional>
@@ -15,13 +15,15 @@
 
 namespace paceline::probe {
 
-/// Microseconds. Times are the longest of all ranks; CPU time is a rank's, the mean of all.
+/// Microseconds. Times are the longest of all ranks, bytes the most; CPU time is a rank's, the mean
+/// of all.
 struct StepRow {
   double step_us = 0;
   double compute_us = 0;  ///< from the begin of the step to the end of backward
   double exposed_us = 0;  ///< from there to the end of the step: the rest
   double cpu_us = 0;      ///< of the process, in user and kernel mode
   double own_cpu_us = 0;  ///< of the pipeline's own work between operations; 0 without one
+  double sent_bytes = 0;  ///< of a rank; 0 where nobody has counted them
 
   bool operator==(const StepRow&) const = default;
 };

@@ -22,6 +22,7 @@ class PipelineReducer final : public Reducer {
   Status ready(std::size_t tensor) override { return pipeline_.ready(tensor); }
   Status wait() override { return pipeline_.wait().status(); }
   Duration own_cpu() const override { return pipeline_.stats().own_cpu; }
+  std::uint64_t bytes_sent() const override { return pipeline_.stats().bytes_sent; }
 
  private:
   GradientPipeline pipeline_;

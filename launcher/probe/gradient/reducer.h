@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 
@@ -24,8 +25,10 @@ class Reducer {
   virtual Status ready(std::size_t tensor) = 0;
   /// Returns when all of them are averages.
   virtual Status wait() = 0;
-  /// CPU time of its own so far, beside that of operations.
+  /// So far: CPU time of its own, beside that of operations.
   virtual Duration own_cpu() const { return {}; }
+  /// So far, of this rank; 0 where it does not count them.
+  virtual std::uint64_t bytes_sent() const { return 0; }
 };
 
 /// As the orders name it; `world` and `trace` are borrowed. Code::kInvalidArgument where there is

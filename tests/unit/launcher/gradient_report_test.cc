@@ -29,7 +29,8 @@ probe::GradientJob job_of(double exposed_us) {
           .steps = {{.step_us = 12 + exposed_us,
                      .compute_us = 12,
                      .exposed_us = exposed_us,
-                     .cpu_us = 1}},
+                     .cpu_us = 1,
+                     .sent_bytes = 2e6}},
           .error = 0};
 }
 
@@ -75,28 +76,30 @@ TEST(GradientReport, TheTableHasALineForEachContender) {
       "# gradient, three tensors: 3 tensors, 0.0 MB; 2 ranks; compute: sleep, 0.0 ms\n"
       "# wire: 0.0 ms at 400.0 MB/s, compute is 2.00 times that; a short operation: 0.5 us\n"
       "# bound of exposed: 0.00 ms by bytes, 0.00 ms with the latency of one operation\n"
-      " contender       step    compute    exposed       cpu   own cpu  of bound    10th       step"
-      "    10th    exposed    10th\n"
-      "                 (ms)       (ms)       (ms)      (ms)      (ms)       (%)   perc.     x ours"
-      "   perc.     x ours   perc.\n"
-      "  paceline       0.02       0.01       0.00      0.00         -      50.0    50.0\n"
-      "       ddp       0.02       0.01       0.01      0.00         -      25.0    25.0      1.250"
-      "   1.250      2.000   2.000\n");
+      " contender       step    compute    exposed      sent       cpu   own cpu  of bound    10th"
+      "       step    10th    exposed    10th\n"
+      "                 (ms)       (ms)       (ms)      (MB)      (ms)      (ms)       (%)   perc."
+      "     x ours   perc.     x ours   perc.\n"
+      "  paceline       0.02       0.01       0.00      2.00      0.00         -      50.0    "
+      "50.0\n"
+      "       ddp       0.02       0.01       0.01      2.00      0.00         -      25.0    25.0"
+      "      1.250   1.250      2.000   2.000\n");
 }
 
 TEST(GradientReport, JsonHasTheFiguresAndTheRatios) {
   const std::vector<GradientSeries> series{series_of("paceline", {4}), series_of("ddp", {8})};
   const std::vector<std::string> lines = gradient_json(title(), series);
   ASSERT_EQ(lines.size(), 3u);
-  EXPECT_EQ(lines[0],
-            R"({"op":"gradient","trace":"three","scale":1,"tensors":3,"bytes":2400,"ranks":2,)"
-            R"("compute":"sleep","contender":"paceline","codec":"none","pairs":1,)"
-            R"("step_us":16.0,"compute_us":12.0,"exposed_us":4.0,"cpu_us":1.0,)"
-            R"("own_cpu_us":0.0,"replayed_us":12.0,"wire_us":6.0,"bytes_per_s":400000000,)"
-            R"("latency_us":0.5,"bound_us":2.0,"bound_with_latency_us":2.5,)"
-            R"("of_bound_median":0.500000,"of_bound_p10":0.500000,)"
-            R"("of_bound_with_latency_median":0.625000,"of_bound_with_latency_p10":0.625000,)"
-            R"("error":0})");
+  EXPECT_EQ(
+      lines[0],
+      R"({"op":"gradient","trace":"three","scale":1,"tensors":3,"bytes":2400,"ranks":2,)"
+      R"("compute":"sleep","contender":"paceline","codec":"none","pairs":1,)"
+      R"("step_us":16.0,"compute_us":12.0,"exposed_us":4.0,"cpu_us":1.0,)"
+      R"("own_cpu_us":0.0,"sent_bytes":2000000,"replayed_us":12.0,"wire_us":6.0,)"
+      R"("bytes_per_s":400000000,"latency_us":0.5,"bound_us":2.0,"bound_with_latency_us":2.5,)"
+      R"("of_bound_median":0.500000,"of_bound_p10":0.500000,)"
+      R"("of_bound_with_latency_median":0.625000,"of_bound_with_latency_p10":0.625000,)"
+      R"("error":0})");
   EXPECT_EQ(lines[2],
             R"({"op":"gradient","trace":"three","scale":1,"tensors":3,"bytes":2400,"ranks":2,)"
             R"("compute":"sleep","contender":"paceline","codec":"none","pairs":1,"against":"ddp",)"

@@ -7,8 +7,12 @@
 namespace paceline::probe {
 namespace {
 
-constexpr StepRow kRow{
-    .step_us = 100, .compute_us = 60, .exposed_us = 40, .cpu_us = 7.5, .own_cpu_us = 0.25};
+constexpr StepRow kRow{.step_us = 100,
+                       .compute_us = 60,
+                       .exposed_us = 40,
+                       .cpu_us = 7.5,
+                       .own_cpu_us = 0.25,
+                       .sent_bytes = 1e6};
 
 TEST(GradientRows, LinesComeBack) {
   const SiteRow site{.wire = {.bytes_per_s = 119'500'000, .latency_us = 95.5}, .burn_per_us = 800};
@@ -22,8 +26,8 @@ TEST(GradientRows, LinesComeBack) {
 
 TEST(GradientRows, OtherLinesArePassedOver) {
   GradientJob job;
-  for (const char* line : {"", "alive", "step", "step 1 2 3 4", "step 1 2 3 4 x", "measured 1 2",
-                           "verified", "verified x", "a trainer's own line"})
+  for (const char* line : {"", "alive", "step", "step 1 2 3 4 5", "step 1 2 3 4 5 x",
+                           "measured 1 2", "verified", "verified x", "a trainer's own line"})
     take_line(line, job);
   EXPECT_EQ(job, GradientJob());
 }
