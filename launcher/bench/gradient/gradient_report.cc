@@ -89,9 +89,10 @@ std::string json_line(const GradientTitle& title, const GradientSeries& series) 
          text(R"("own_cpu_us":%.1f,"sent_bytes":%.0f,"replayed_us":%.1f,"wire_us":%.1f,)",
               row.own_cpu_us, row.sent_bytes, title.orders.compute_us,
               probe::wire_us(title.trace.bytes(), title.ranks, title.wire)) +
-         text(
-             R"("bytes_per_s":%.0f,"latency_us":%.1f,"bound_us":%.1f,"bound_with_latency_us":%.1f,)",
-             title.wire.bytes_per_s, title.wire.latency_us, bound.bytes_us, bound.with_latency_us) +
+         text(R"("bytes_per_s":%.0f,"latency_us":%.1f,)", title.wire.bytes_per_s,
+              title.wire.latency_us) +
+         text(R"("bound_us":%.1f,"bound_with_latency_us":%.1f,)", bound.bytes_us,
+              bound.with_latency_us) +
          text(R"("of_bound_median":%.6f,"of_bound_p10":%.6f,)", of.bytes.median, of.bytes.tenth) +
          text(R"("of_bound_with_latency_median":%.6f,"of_bound_with_latency_p10":%.6f,)",
               of.with_latency.median, of.with_latency.tenth) +
