@@ -94,7 +94,7 @@ Result<Verdict> DialerHandshake::read_welcome(ByteView bytes) const {
   }
   ByteReader reader(bytes);
   const auto verdict = reader.get<std::uint64_t>();
-  if (verdict > static_cast<std::uint64_t>(Verdict::kSuperseded)) return denied("unknown verdict");
+  if (verdict > static_cast<std::uint64_t>(Verdict::kNotMeant)) return denied("unknown verdict");
   return static_cast<Verdict>(verdict);
 }
 

@@ -40,7 +40,7 @@ enum class Purpose : std::uint8_t {
 };
 enum class Verdict : std::uint8_t {
   kAccepted,
-  kSuperseded,  ///< the acceptor is dialing too, and its connection is the one to keep
+  kNotMeant,  ///< the acceptor is another than the dialer means
 };
 
 /// What a dialer says about itself.

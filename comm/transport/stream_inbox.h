@@ -49,6 +49,8 @@ class StreamInbox {
 
   /// Does a receive wait, so that reading is worth a try without being told?
   bool expects() const { return !posted_.empty() || receiving_.has_value(); }
+  /// What has not come of the payload that is being read.
+  std::size_t missing_bytes() const { return target_.size(); }
   /// Is there more of a loan to copy?
   bool borrows() const { return !borrowed_.empty(); }
   /// Copies all of it now.

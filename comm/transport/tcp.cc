@@ -46,7 +46,7 @@ class TcpTransport final : public Transport {
   TcpPeer& peer(int rank) { return *peers_[static_cast<std::size_t>(rank)]; }
   void reach(int rank);
   bool drive_dial(int rank, TimePoint now);
-  void redial_or_lose(TcpPeer& there, GreetingState state, TimePoint now);
+  void redial_or_end(TcpPeer& there, TimePoint now);
   Status settle(TcpArrival& arrival);
 
   const std::shared_ptr<PollEngine> engine_;  // owners: see Work
@@ -120,7 +120,7 @@ void TcpTransport::reach(int rank) {
   TcpPeer& there = peer(rank);
   if (there.connected()) {
     there.flush();
-  } else if (there.dial == nullptr && there.redial_at == TimePoint::max()) {
+  } else if (there.is_undialed()) {
     const Hello hello{.purpose = Purpose::kData,
                       .epoch = group_.epoch,
                       .from = group_.rank,
@@ -146,7 +146,7 @@ bool TcpTransport::drive(TimePoint now) {
   bool moved = door_->drive(now, [this](TcpArrival& arrival) { return settle(arrival); });
   for (int rank = 0; rank < group_.size(); ++rank) {
     moved |= drive_dial(rank, now);
-    moved |= peer(rank).drive();
+    moved |= peer(rank).drive(now);
     moved |= peer(rank).inbox.report(rank, sink_);
   }
   return moved;
@@ -154,7 +154,7 @@ bool TcpTransport::drive(TimePoint now) {
 
 TimePoint TcpTransport::wake_at() const {
   TimePoint wake = door_->wake_at();
-  for (const auto& peer : peers_) wake = std::min(wake, peer->redial_at);
+  for (const auto& peer : peers_) wake = std::min(wake, peer->wake_at());
   return wake;
 }
 
@@ -168,30 +168,25 @@ bool TcpTransport::drive_dial(int rank, TimePoint now) {
   const GreetingState state = there.dial->drive();
   if (state == GreetingState::kPending) return false;
   if (state == GreetingState::kReady) {
-    there.adopt(there.dial->release());
+    there.write_to(there.dial->release());
   } else {
-    redial_or_lose(there, state, now);
+    redial_or_end(there, now);
   }
   return true;
 }
 
-// The peer may be dialing us, or have had too many strangers at its door: there is another try
-// unless an arrival comes first.
-void TcpTransport::redial_or_lose(TcpPeer& there, GreetingState state, TimePoint now) {
-  const bool superseded = state == GreetingState::kSuperseded;
-  if (!superseded && !there.dial->hung_up()) return there.lose(Status(there.dial->error()));
+// The peer may have had too many strangers at its door.
+void TcpTransport::redial_or_end(TcpPeer& there, TimePoint now) {
+  if (!there.dial->hung_up()) return there.end_sending(Status(there.dial->error()));
   if (there.dial_until == TimePoint::max()) there.dial_until = now + kDialTime;
   if (now < there.dial_until) {
     constexpr auto kSpread = static_cast<std::uint64_t>(kRedial.count());
     there.dial.reset();
     there.redial_at = now + kRedial / 2 + Duration(random_.below(kSpread));
-  } else if (superseded) {
-    there.lose(Status(Code::kPeerLost, Scope::kGroup,
-                      "the rank refuses our connections and makes none of its own"));
   } else {
-    there.lose(Status(Code::kPeerLost, Scope::kGroup,
-                      "the rank has ended each of our connections before it knew us; have all "
-                      "ranks the same job key?"));
+    there.end_sending(Status(Code::kPeerLost, Scope::kGroup,
+                             "the rank has ended each of our connections before it knew us; have "
+                             "all ranks the same job key?"));
   }
 }
 
@@ -206,13 +201,9 @@ Status TcpTransport::settle(TcpArrival& arrival) {
                   "it holds the job's key but greets another group, epoch or rank");
   }
   TcpPeer& there = peer(hello.from);
-  if (there.connected() || there.lost()) return {};
-  if (there.dial != nullptr && group_.rank < hello.from) {
-    (void)arrival.answer(Verdict::kSuperseded);
-    return {};
-  }
-  Result<UniqueFd> fd = arrival.answer(Verdict::kAccepted);
-  if (fd.ok()) there.adopt(*std::move(fd));
+  if (there.is_heard() || there.lost()) return {};
+  Result<UniqueFd> fd = arrival.welcome();
+  if (fd.ok()) there.read_from(*std::move(fd));
   return {};
 }
 

@@ -1,9 +1,13 @@
-// Transport over TCP: one connection per pair of ranks, made when either first needs it.
+// Transport over TCP: a connection for each direction of a pair of ranks, made by who sends when it
+// first has something to send, or to receive: so a peer that has gone is found by who waits for it.
 //
-// Either side dials; when both dial at once, the lower rank's connection is kept: the lower rank
-// answers the other's hello with "superseded", the higher rank gives up its own dial for the
-// arrival. Each connection proves the job's key before anything else is parsed (comm/handshake.h).
-// Header and payload of a message leave in one system call, with TCP_NODELAY.
+// Why not one for both directions: where both windows are full, an acknowledgement bears a number
+// up to a window's unit beyond what the other side will take, and some kernels (Linux 6.18) drop it
+// as out of the window, on both sides, for good (TcpExtBeyondWindow). Who only reads has nothing
+// outstanding, and its acknowledgements always lie within.
+//
+// Each connection proves the job's key before anything else is parsed (comm/handshake.h). Header
+// and payload of a message leave in one system call, with TCP_NODELAY.
 //
 // BACKLOG: StreamInbox::kBacklogBytes of payload per peer. Connections that have not proven the
 // key: see comm/transport/tcp_door.h.

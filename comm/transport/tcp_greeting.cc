@@ -123,7 +123,8 @@ GreetingState TcpDial::answer() {
 GreetingState TcpDial::finish() {
   Result<Verdict> verdict = handshake_->read_welcome(socket_->received());
   if (!verdict.ok()) return fail(verdict.status());
-  return *verdict == Verdict::kAccepted ? GreetingState::kReady : GreetingState::kSuperseded;
+  if (*verdict == Verdict::kAccepted) return GreetingState::kReady;
+  return fail(Status(Code::kDenied, Scope::kPeer, "the other side is not whom we mean"));
 }
 
 GreetingState TcpDial::fail(Status error) {
@@ -158,8 +159,8 @@ GreetingState TcpArrival::look() {
   return hello.ok() ? GreetingState::kReady : GreetingState::kFailed;
 }
 
-Result<UniqueFd> TcpArrival::answer(Verdict verdict) {
-  socket_.queue(handshake_.welcome(verdict));
+Result<UniqueFd> TcpArrival::welcome() {
+  socket_.queue(handshake_.welcome(Verdict::kAccepted));
   // A fresh socket's buffer has room for these few bytes; one that has not is a stranger's game.
   const Result<bool> sent = socket_.exchange(0);
   if (!sent.ok() || !*sent) return hang_up();

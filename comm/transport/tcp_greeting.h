@@ -14,9 +14,8 @@ namespace paceline {
 
 enum class GreetingState {
   kPending,
-  kReady,       ///< dialer: accepted; acceptor: a good hello has come
-  kSuperseded,  ///< dialer only: the peer keeps the connection that it dialed itself
-  kFailed,      ///< error() says why
+  kReady,   ///< dialer: accepted; acceptor: a good hello has come
+  kFailed,  ///< error() says why
 };
 
 /// A descriptor that the engine watches, with bytes that come and go in fixed amounts.
@@ -63,8 +62,8 @@ class TcpDial {
   /// What can be done without blocking.
   GreetingState drive();
   const Status& error() const { return error_; }
-  /// True if the peer hung up during the greeting: it may have given our connection up for its
-  /// own, so another try is worth it.
+  /// True if the peer hung up during the greeting: there may have been too many at its door, so
+  /// another try is worth it.
   bool hung_up() const { return hung_up_; }
   UniqueFd release() { return socket_->release(); }
 
@@ -99,8 +98,8 @@ class TcpArrival {
   bool said_nothing() const { return socket_.received().empty(); }
   /// After kReady.
   const Hello& hello() const { return *hello_; }
-  /// Sends the verdict; the descriptor is the caller's if that worked and it accepted.
-  Result<UniqueFd> answer(Verdict verdict);
+  /// Accepts; the descriptor is the caller's if that worked.
+  Result<UniqueFd> welcome();
 
  private:
   AcceptorHandshake handshake_;

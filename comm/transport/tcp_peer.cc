@@ -1,6 +1,10 @@
 #include "comm/transport/tcp_peer.h"
 
+#include <cerrno>
 #include <cstddef>
+#include <cstring>
+#include <string>
+#include <utility>
 
 #include <linux/sockios.h>
 #include <sys/epoll.h>
@@ -12,53 +16,131 @@
 namespace paceline {
 namespace {
 
-constexpr int kLastReads = 256;
+// A peer that has gone has closed both connections. Where the end of the other one got lost on its
+// way, so long after the last that came through it.
+constexpr Duration kLastWordTime = std::chrono::seconds(5);
+
+// Of a message of which so much is missing it matters more to be read in large pieces than at once.
+constexpr std::size_t kMuchMissing = 64 * 1024;
+
+Status peer_lost(const std::string& why) { return Status(Code::kPeerLost, Scope::kGroup, why); }
+
+Status has_closed() { return peer_lost("the rank has closed its connection"); }
+
+bool is_more_than_room(std::uint32_t events) {
+  return (events & ~static_cast<std::uint32_t>(EPOLLOUT)) != 0;
+}
 
 }  // namespace
 
-void TcpPeer::adopt(UniqueFd fd) {
+Status TcpPeer::Line::open(UniqueFd fd) {
+  fd_ = std::move(fd);
+  return peer_.engine_.watch(fd_.get(), *this);
+}
+
+void TcpPeer::Line::close() {
+  if (!fd_) return;
+  peer_.engine_.forget(fd_.get(), *this);
+  fd_.reset();
+}
+
+TcpPeer::TcpPeer(PollEngine& engine, Culprit who)
+    : engine_(engine),
+      who_(std::move(who)),
+      out_(*this, &TcpPeer::out_is_ready),
+      in_(*this, &TcpPeer::in_is_ready) {}
+
+void TcpPeer::write_to(UniqueFd fd) {
   dial.reset();
   redial_at = TimePoint::max();
-  fd_ = std::move(fd);
+  if (const Status status = out_.open(std::move(fd)); !status.ok()) lose(status);
+}
+
+void TcpPeer::read_from(UniqueFd fd) {
   readable_ = true;
-  if (Status status = engine_.watch(fd_.get(), *this); !status.ok()) lose(status);
+  if (const Status status = in_.open(std::move(fd)); !status.ok()) lose(status);
 }
 
-bool TcpPeer::on_ready(std::uint32_t events) {
-  if (events & ~static_cast<std::uint32_t>(EPOLLOUT)) readable_ = true;
-  return drive();
+bool TcpPeer::out_is_ready(std::uint32_t events) {
+  if (is_more_than_room(events) && look_at_out()) return true;
+  writing_rest_.end();
+  return flush();
 }
 
-bool TcpPeer::drive() {
-  bool moved = false;
-  if (connected()) moved |= flush();
-  if (connected()) moved |= drive_inbox();
+bool TcpPeer::in_is_ready(std::uint32_t events) {
+  if (is_more_than_room(events)) readable_ = true;
+  return drive_inbox();
+}
+
+// Nothing comes through it but its end.
+bool TcpPeer::look_at_out() {
+  std::byte byte;
+  const ssize_t got = ::recv(out_.fd(), &byte, sizeof byte, MSG_DONTWAIT);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+  if (got == 0) {
+    end_sending(has_closed());
+  } else if (got < 0) {
+    end_sending(peer_lost(std::string("the connection broke: ").append(std::strerror(errno))));
+  } else {
+    end_sending(peer_lost("the rank has sent something where it is only sent to"));
+  }
+  return true;
+}
+
+bool TcpPeer::drive(TimePoint now) {
+  bool moved = flush();
+  const bool heard = drive_inbox();
+  moved |= heard;
+  if (!out_end_.ok() && !lost()) moved |= wait_for_the_end(now, heard);
   return moved;
 }
 
-bool TcpPeer::flush() {
-  if (outbox.empty()) return false;
-  SocketStream stream(fd_.get());
-  const StreamState state = outbox.flush(stream);
-  if (state == StreamState::kBroken) {
-    // What the peer sent before is still there to be read, and its end behind it: its last word,
-    // too, which must not wait until there is room for the data before it.
-    if (inbox.stalled()) inbox.discard_new_data();
-    readable_ = true;
+bool TcpPeer::wait_for_the_end(TimePoint now, bool heard) {
+  // What it has sent must not wait until there is room for the data before it, where somebody
+  // waits for its loss.
+  if (inbox.stalled() && !outbox.empty()) {
+    inbox.discard_new_data();
+    return readable_ = true;
   }
+  if (heard || inbox.stalled() || ends_at_ == TimePoint::max()) ends_at_ = now + kLastWordTime;
+  if (now < ends_at_) return false;
+  lose(Status(out_end_));
+  return true;
+}
+
+TimePoint TcpPeer::wake_at() const {
+  const bool is_ending = !out_end_.ok() && !lost() && !inbox.stalled();
+  return is_ending ? ends_at_ : redial_at;
+}
+
+bool TcpPeer::flush() {
+  if (!connected() || outbox.empty() || !writing_rest_.is_over()) return false;
+  SocketStream stream(out_.fd());
+  const StreamState state = outbox.flush(stream);
+  if (!outbox.empty()) writing_rest_.begin();
+  if (state == StreamState::kBroken) end_sending(stream.error());
   return state != StreamState::kIdle;
 }
 
 bool TcpPeer::drive_inbox() {
-  if (inbox.stalled() || !(readable_ || inbox.expects())) return false;
-  SocketStream stream(fd_.get());
+  if (!is_heard() || inbox.stalled() || !(readable_ || inbox.expects())) return false;
+  if (!readable_ && !reading_rest_.is_over()) return false;
+  SocketStream stream(in_.fd());
   const StreamState state = inbox.read(stream);
+  if (inbox.missing_bytes() > kMuchMissing) reading_rest_.begin();
   readable_ = inbox.stalled() || inbox.crowded();  // there may be more
-  if (state == StreamState::kClosed) {
-    lose(Status(Code::kPeerLost, Scope::kGroup, "the rank has closed its connection"));
-  }
+  if (state == StreamState::kClosed) lose(has_closed());
   if (state == StreamState::kBroken) lose(inbox.error());
   return state != StreamState::kIdle;
+}
+
+void TcpPeer::end_sending(const Status& why) {
+  if (!is_heard()) return lose(why);
+  dial.reset();
+  redial_at = TimePoint::max();
+  out_.close();
+  out_end_ = why;
+  readable_ = true;
 }
 
 void TcpPeer::lose(const Status& why) {
@@ -66,7 +148,8 @@ void TcpPeer::lose(const Status& why) {
   loss_ = Status(Code::kPeerLost, Scope::kGroup, why.text(), who_);
   dial.reset();
   redial_at = TimePoint::max();
-  disconnect();
+  out_.close();
+  in_.close();
   inbox.end_receives(loss_);
   outbox.drop_all(loss_);
 }
@@ -77,25 +160,13 @@ void TcpPeer::abort(const Status& why) {
   readable_ = true;
 }
 
+// A process that ends before may have its connections reset, and what has not left is gone.
 bool TcpPeer::is_telling() const {
-  if (lost()) return false;
+  if (lost() || !out_end_.ok()) return false;
   if (outbox.has_own()) return true;
   int unacknowledged = 0;
   return connected() && outbox.has_last_word() &&
-         ::ioctl(fd_.get(), SIOCOUTQ, &unacknowledged) == 0 && unacknowledged > 0;
-}
-
-void TcpPeer::disconnect() {
-  if (!fd_) return;
-  engine_.forget(fd_.get(), *this);
-  // Input that nobody has read would turn the close into a reset, and a reset takes along what
-  // was sent and has not arrived.
-  ::shutdown(fd_.get(), SHUT_WR);
-  std::byte unread[16 * 1024];
-  for (int reads = 0; reads < kLastReads; ++reads) {
-    if (::recv(fd_.get(), unread, sizeof unread, 0) <= 0) break;
-  }
-  fd_.reset();
+         ::ioctl(out_.fd(), SIOCOUTQ, &unacknowledged) == 0 && unacknowledged > 0;
 }
 
 }  // namespace paceline

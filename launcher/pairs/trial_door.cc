@@ -157,7 +157,7 @@ bool TrialDoor::greet(Caller& caller) {
     return false;
   }
   const bool is_meant = std::cmp_equal(hello->to, host_index_);
-  const Verdict verdict = is_meant ? Verdict::kAccepted : Verdict::kSuperseded;
+  const Verdict verdict = is_meant ? Verdict::kAccepted : Verdict::kNotMeant;
   caller.socket->queue(caller.handshake.welcome(verdict));
   caller.stage = is_meant ? Stage::kLong : Stage::kLast;
   if (!is_meant) return true;

@@ -38,7 +38,7 @@ TEST_F(HandshakeTest, BothSidesAgree) {
   const Bytes hello = dialer_.answer(acceptor_.challenge()).value();
   ASSERT_EQ(hello.size(), kHelloBytes);
   EXPECT_EQ(acceptor_.read_hello(hello).value(), kHello);
-  for (const Verdict verdict : {Verdict::kAccepted, Verdict::kSuperseded}) {
+  for (const Verdict verdict : {Verdict::kAccepted, Verdict::kNotMeant}) {
     EXPECT_EQ(dialer_.read_welcome(acceptor_.welcome(verdict)).value(), verdict);
   }
 }

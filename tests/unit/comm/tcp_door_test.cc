@@ -43,7 +43,7 @@ class OpenDoor final : public Driver {
     return door_->drive(now_, [this](TcpArrival& arrival) {
       if (!verdict_.ok()) return verdict_;
       guests_.push_back(arrival.hello().from);
-      return arrival.answer(Verdict::kAccepted).status();
+      return arrival.welcome().status();
     });
   }
 

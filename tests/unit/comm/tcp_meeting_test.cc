@@ -1,9 +1,11 @@
-// How the TCP transports of two ranks meet, or do not.
+// How the TCP transports of two ranks meet, or do not, and how they part.
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "comm/base/digest.h"
@@ -47,6 +49,8 @@ class TwoRanks {
   }
   /// Nobody listens at rank 1's address any more.
   void abandon_door() { listeners_[1].reset(); }
+  /// Where rank 0 would listen.
+  UniqueFd take_door() { return listeners_[0]->release(); }
   /// A hold on rank 1's listening socket beside its own.
   UniqueFd door() const {
     for (int fd = 0; fd < 1024; ++fd) {
@@ -147,6 +151,100 @@ TEST(TcpMeeting, AProvenHelloForAnotherGroupIsRefusedAndLogged) {
   }
   EXPECT_EQ(ranks.log->lines().size(), 1u);
   EXPECT_EQ(ranks.log->count("greets another group, epoch or rank"), 1u);
+}
+
+// Rank 0 by hand: rank 1 waits for two bytes from it, and both connections are there.
+class ByHand {
+ public:
+  ByHand() {
+    ranks_.begin(1);
+    to_.emplace(SocketAddress::parse(ranks_.group().members[1].address).value());
+    pump();
+    DialerHandshake dialer(key_, {.from = 0, .to = 1, .group = digest("test")}, {});
+    greeted_ = to_->send(dialer.answer(to_->receive(kChallengeBytes)).value());
+    pump();
+    greeted_ &= dialer.read_welcome(to_->receive(kWelcomeBytes)).ok();
+    const Engine::Baton baton = ranks_.engine().hold();
+    for (int i = 0; i < 2; ++i) ranks_[1].receive(0, std::span(&came[i], 1), requests_[i]);
+  }
+  /// Accepts rank 1's connection, and closes it.
+  bool close_what_it_is_sent_through() {
+    UniqueFd caller;
+    const auto has_come = [&] {
+      Result<UniqueFd> fd = accept_from(door_.get());
+      if (fd.ok()) caller = *std::move(fd);
+      return static_cast<bool>(caller);
+    };
+    if (!greeted_ || !ranks_.engine().wait(has_come, patient())) return false;
+    const AcceptorHandshake::Nonce nonce{};
+    AcceptorHandshake handshake(key_, nonce);
+    if (!send(caller, handshake.challenge())) return false;
+    Bytes hello(kHelloBytes);
+    const auto comes = [&] {
+      const ssize_t count = ::recv(caller.get(), hello.data(), hello.size(), MSG_PEEK);
+      return std::cmp_equal(count, hello.size());
+    };
+    if (!ranks_.engine().wait(comes, patient()) || !handshake.read_hello(hello).ok()) return false;
+    if (::recv(caller.get(), hello.data(), hello.size(), 0) < 0) return false;
+    if (!send(caller, handshake.welcome(Verdict::kAccepted))) return false;
+    const auto connects = [&] { return ranks_[1].connected(0); };
+    if (!ranks_.engine().wait(connects, patient())) return false;
+    caller.reset();
+    return ranks_.engine().wait([&] { return !connects(); }, patient());
+  }
+  bool send_byte(std::byte byte) {
+    const HeaderBytes header = encode_header({.payload_bytes = 1});
+    return to_->send(header) && to_->send(std::span(&byte, 1));
+  }
+  void close() { to_.reset(); }
+  /// How rank 1's receive ended; nothing if it does not.
+  std::optional<Status> ended(int receive) {
+    (void)ranks_.engine().wait([&] { return ends_[receive].status.has_value(); }, patient());
+    return ends_[receive].status;
+  }
+  bool waits(int receive) {
+    pump();
+    return !ends_[receive].status.has_value();
+  }
+  void pump() {
+    (void)ranks_.engine().wait([] { return false; }, brief());
+  }
+
+  std::byte came[2] = {};
+
+ private:
+  static bool send(const UniqueFd& fd, ByteView bytes) {
+    return std::cmp_equal(::send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), bytes.size());
+  }
+
+  TwoRanks ranks_;
+  const JobKey key_ = ranks_.copy_of_key();
+  const UniqueFd door_ = ranks_.take_door();
+  std::optional<RawConnection> to_;
+  bool greeted_ = false;
+  Ended ends_[2];
+  Request requests_[2] = {{.listener = &ends_[0]}, {.listener = &ends_[1]}};
+};
+
+TEST(TcpParting, WhatAPeerSendsIsReadToItsEndWhenItCanBeSentNothingMore) {
+  ByHand peer;
+  ASSERT_TRUE(peer.close_what_it_is_sent_through());
+  EXPECT_TRUE(peer.waits(0));
+  ASSERT_TRUE(peer.send_byte(std::byte{7}));
+  EXPECT_TRUE(peer.ended(0).value().ok());
+  EXPECT_EQ(peer.came[0], std::byte{7});
+  EXPECT_TRUE(peer.waits(1));
+  peer.close();
+  EXPECT_EQ(peer.ended(1).value().code(), Code::kPeerLost);
+}
+
+TEST(TcpParting, APeerThatCanBeSentNothingMoreAndSaysNothingIsLost) {
+  ByHand peer;
+  ASSERT_TRUE(peer.close_what_it_is_sent_through());
+  const Status ended = peer.ended(0).value();
+  EXPECT_EQ(ended.code(), Code::kPeerLost);
+  EXPECT_EQ(ended.culprit().rank, 0);
+  EXPECT_NE(ended.text().find("has closed its connection"), std::string::npos) << ended.text();
 }
 
 }  // namespace
