@@ -1,6 +1,7 @@
 #include "collectives/gradient/schedule.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -23,27 +24,29 @@ std::vector<std::size_t> by_readiness(std::span<const GradientTime> gradients) {
   return order;
 }
 
+// Where gradients are cut from.
+enum class End : std::uint8_t { kFirst, kLast };
+
 // One that is filled gradient by gradient.
 class Filling {
  public:
-  Filling(std::size_t most_bytes, std::size_t together_bytes)
-      : most_bytes_(most_bytes), together_bytes_(together_bytes) {}
+  Filling(std::size_t most_bytes, std::size_t together_bytes, End cut_from)
+      : most_bytes_(most_bytes), together_bytes_(together_bytes), cut_from_(cut_from) {}
 
   bool is_empty() const { return bytes_ == 0; }
   bool is_full() const { return bytes_ >= most_bytes_; }
 
-  // How many of the first bytes of `rest`, a part of a gradient, it takes; 0: it is closed to it.
-  std::size_t room_for(const ByteSpan& rest, int type) const {
-    if (is_empty()) return cut(rest.bytes, most_bytes_);
-    if (type != type_ || is_full()) return 0;
-    const std::size_t fits = cut(rest.bytes, most_bytes_ - bytes_);
-    const bool adjoins = is_one_ && rest.begin == high_;
-    if (adjoins || bytes_ + fits <= together_bytes_) return fits;
-    return 0;
+  // What it takes of `rest`, a part of a gradient; no bytes: it is closed to it.
+  ByteSpan part_of(const ByteSpan& rest, int type) const {
+    if (is_empty()) return cut(rest, most_bytes_);
+    if (type != type_ || is_full()) return {};
+    const ByteSpan part = cut(rest, most_bytes_ - bytes_);
+    if (remains_one(part) || bytes_ + part.bytes <= together_bytes_) return part;
+    return {};
   }
 
   void add(std::size_t place, const ByteSpan& part, const GradientTime& gradient) {
-    is_one_ = is_empty() || (is_one_ && (part.begin == high_ || part.end() == low_));
+    is_one_ = is_empty() || remains_one(part);
     low_ = is_empty() ? part.begin : std::min(low_, part.begin);
     high_ = is_empty() ? part.end() : std::max(high_, part.end());
     type_ = gradient.type;
@@ -70,11 +73,17 @@ class Filling {
   }
 
  private:
-  static std::size_t cut(std::size_t bytes, std::size_t room) {
-    return bytes <= room ? bytes : room / kCutBytes * kCutBytes;
+  ByteSpan cut(const ByteSpan& rest, std::size_t room) const {
+    if (rest.bytes <= room) return rest;
+    const std::size_t bytes = room / kCutBytes * kCutBytes;
+    return {.begin = cut_from_ == End::kFirst ? rest.begin : rest.end() - bytes, .bytes = bytes};
+  }
+  bool remains_one(const ByteSpan& part) const {
+    return is_one_ && (part.begin == high_ || part.end() == low_);
   }
 
   const std::size_t most_bytes_, together_bytes_;
+  const End cut_from_;
   Bucket bucket_;
   std::size_t bytes_ = 0, low_ = 0, high_ = 0;
   bool is_one_ = true;  // its spans adjoin
@@ -127,18 +136,18 @@ class Simulated {
   }
 
   Bucket take(std::size_t quantum, std::size_t together) {
-    Filling filling(quantum, together);
+    Filling filling(quantum, together, End::kFirst);
     for (auto at = ready_.begin(); at != ready_.end() && !filling.is_full();) {
       const std::size_t place = *at;
       const GradientTime& gradient = gradients_[place];
       const ByteSpan rest{.begin = gradient.begin + sent_[place],
                           .bytes = gradient.bytes - sent_[place]};
-      const std::size_t part = filling.room_for(rest, gradient.type);
-      if (part == 0) break;
-      filling.add(place, {.begin = rest.begin, .bytes = part}, gradient);
-      sent_[place] += part;
-      ready_bytes_ -= part;
-      at = part == rest.bytes ? ready_.erase(at) : std::next(at);
+      const ByteSpan part = filling.part_of(rest, gradient.type);
+      if (part.bytes == 0) break;
+      filling.add(place, part, gradient);
+      sent_[place] += part.bytes;
+      ready_bytes_ -= part.bytes;
+      at = part == rest ? ready_.erase(at) : std::next(at);
     }
     return filling.finish();
   }
@@ -175,22 +184,22 @@ Schedule make_schedule(std::span<const GradientTime> gradients, const PathCost& 
 Schedule fill_schedule(std::span<const GradientTime> gradients, std::size_t bucket_bytes,
                        const PathCost& path, const ScheduleRules& rules) {
   Schedule schedule{.buckets = {}, .path = path};
-  Filling filling(std::max(bucket_bytes, kCutBytes), rules.together_bytes);
+  // From their ends, so that each adjoins what comes behind it and has been there before.
+  Filling filling(std::max(bucket_bytes, kCutBytes), rules.together_bytes, End::kLast);
   const auto close = [&] {
     if (!filling.is_empty()) schedule.buckets.push_back(filling.finish());
   };
   for (const std::size_t place : by_readiness(gradients)) {
     const GradientTime& gradient = gradients[place];
-    // From its end, so that it adjoins what comes behind it and has been there before.
     for (std::size_t left = gradient.bytes; left > 0;) {
       const ByteSpan rest{.begin = gradient.begin, .bytes = left};
-      std::size_t part = filling.room_for(rest, gradient.type);
-      if (part == 0) {
+      ByteSpan part = filling.part_of(rest, gradient.type);
+      if (part.bytes == 0) {
         close();
-        part = filling.room_for(rest, gradient.type);
+        part = filling.part_of(rest, gradient.type);
       }
-      left -= part;
-      filling.add(place, {.begin = gradient.begin + left, .bytes = part}, gradient);
+      left -= part.bytes;
+      filling.add(place, part, gradient);
     }
   }
   close();

@@ -122,6 +122,53 @@ TEST(Schedule, BucketsOfAFixedSizeAreFilledFromTheEnd) {
   expect_whole(schedule, all);
 }
 
+// However large: only what is apart is copied together, and only that has a limit.
+TEST(Schedule, WhatAdjoinsABucketIsOnePieceWithIt) {
+  const ScheduleRules rules{.together_bytes = 4 << 10};
+  const auto all = gradients({300, 600, 8, 900});
+  for (const std::vector<double>& ready_us :
+       {std::vector<double>{0, 0, 0, 0}, {3, 2, 1, 0}, {0, 1, 2, 3}, {2, 0, 1, 3}}) {
+    auto timed = all;
+    for (std::size_t i = 0; i < timed.size(); ++i) timed[i].ready_us = ready_us[i];
+    const Schedule schedule = fill_schedule(timed, 4 << 20, {}, rules);
+    ASSERT_EQ(schedule.buckets.size(), 1u);
+    EXPECT_EQ(schedule.buckets[0].spans, (std::vector<ByteSpan>{{0, 1808 << 10}}));
+  }
+}
+
+// The second one is cut from its end, which is apart from the first one.
+TEST(Schedule, ACutPartThatDoesNotAdjoinIsApart) {
+  const auto all = gradients({600, 1000}, {0, 1});
+  const Schedule schedule = fill_schedule(all, 1 << 20, {}, {.together_bytes = 256 << 10});
+  EXPECT_EQ(places(schedule), (Places{{0}, {1}}));
+  const Schedule small = fill_schedule(gradients({6, 10}, {0, 1}), 12 << 10);
+  ASSERT_EQ(places(small), (Places{{0, 1}, {1}}));
+  EXPECT_EQ(small.buckets[0].spans, (std::vector<ByteSpan>{{0, 6 << 10}, {10 << 10, 6 << 10}}));
+}
+
+// Wherever gradients are cut from.
+TEST(Schedule, NoBucketIsOfSeveralPiecesBeyondItsLimit) {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    Random random(seed);
+    std::vector<std::size_t> kib;
+    std::vector<double> ready;
+    for (std::size_t i = 1 + random.below(20); i-- > 0;) {
+      kib.push_back(random.below(1 << random.below(12)));
+      ready.push_back(static_cast<double>(random.below(5000)));
+    }
+    const auto all = gradients(kib, ready);
+    const ScheduleRules rules{.together_bytes = random.below(512 << 10)};
+    const PathCost path{.alpha_us = 100, .beta_us = 0.001};
+    const auto filled = fill_schedule(all, 64 + random.below(4 << 20), path, rules);
+    for (const Schedule& schedule : {make_schedule(all, path, rules), filled}) {
+      expect_whole(schedule, all);
+      for (const Bucket& bucket : schedule.buckets)
+        EXPECT_TRUE(bucket.spans.size() == 1 || bucket.bytes() <= rules.together_bytes);
+    }
+    if (HasFailure()) FAIL() << "seed " << seed;
+  }
+}
+
 TEST(Schedule, OfAnyGradientsEveryByteGoesOnceAndNothingEndsTooEarly) {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     Random random(seed);
