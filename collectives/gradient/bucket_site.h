@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include <paceline/gradient_pipeline.h>
 
@@ -44,6 +45,23 @@ class BucketSite {
                                                .sums_squares = options_.computes_norm});
     if (!finished.is_finite) tally.overflow = std::min(tally.overflow, first_overflow(part));
     tally.sum_of_squares += finished.sum_of_squares;
+  }
+  /// The same of what a codec has decoded.
+  void finish_decoded(const ByteSpan& part, std::uint64_t divisor, StepTally& tally) const {
+    clear_padding(part, at(part.begin));
+    finish(part, divisor, tally);
+  }
+  /// What is behind gradients' own bytes in `part` is nobody's, and remains zeros: a codec that
+  /// takes a block or a matrix as a whole leaves something there, which would be summed up with the
+  /// gradients of the next step. `bytes` are those of the part, in the arena or beside it.
+  void clear_padding(const ByteSpan& part, std::byte* bytes) const {
+    for (std::size_t i = arena_.gradient_at(part.begin);
+         i < arena_.size() && arena_.place(i).begin < part.end(); ++i) {
+      const ByteSpan& place = arena_.place(i);
+      const std::size_t begin = std::max(place.begin + arena_.of(i).size(), part.begin);
+      const std::size_t end = std::min(place.end(), part.end());
+      if (begin < end) std::memset(bytes + (begin - part.begin), 0, end - begin);
+    }
   }
   /// Whose element it is that a codec has no code for.
   void cannot_encode(std::size_t offset, StepTally& tally) const {

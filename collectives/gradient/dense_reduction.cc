@@ -137,7 +137,7 @@ class DenseReduction final : public BucketReduction {
 
   void decode(const Slice& slice, StepTally& tally) {
     codec_.decode(in(sent_, slice.shard, slice), slice.count, elements(slice));
-    site_.finish(span_of(slice), 1, tally);
+    site_.finish_decoded(span_of(slice), 1, tally);
   }
 
   const BucketSite site_;

@@ -52,7 +52,7 @@ GradientCore::GradientCore(std::unique_ptr<CommunicatorCore> own, GradientArena 
       readiness_(parameters_.size()),
       is_frozen_(parameters_.size()),
       is_touched_(parameters_.size()),
-      measured_(arena_, parameters_, options.bucket_bytes),
+      measured_(arena_, parameters_, options_),
       policy_(options, own_->group().size()),
       line_(*own_, {.bytes_in_flight = options.most_bytes_in_flight}),
       heads_(static_cast<std::size_t>(own_->group().size())) {

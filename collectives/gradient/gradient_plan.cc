@@ -30,7 +30,7 @@ void GradientCore::set_schedule(Schedule schedule, const PathCost& path) {
   ++plans_;
 }
 
-// What is of several pieces is small, and no codec pays for it.
+// What is of several pieces is small, and no codec pays for it; where one is forced nothing is.
 bool GradientCore::may_be_coded(const Bucket& bucket) const {
   return type_of(bucket) == DataType::kFloat32 && bucket.spans.size() == 1 &&
          own_->group().size() > 1;

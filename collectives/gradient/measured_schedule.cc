@@ -18,8 +18,12 @@ constexpr std::uint64_t kSeldom = 256;
 }  // namespace
 
 MeasuredSchedule::MeasuredSchedule(const GradientArena& arena,
-                                   std::span<const Parameter> parameters, std::size_t bucket_bytes)
-    : arena_(arena), bucket_bytes_(bucket_bytes), sums_us_(parameters.size()) {
+                                   std::span<const Parameter> parameters,
+                                   const GradientOptions& options)
+    : arena_(arena),
+      bucket_bytes_(options.bucket_bytes),
+      coded_together_bytes_(options.forces_codec ? 0 : kCodedTogetherBytes),
+      sums_us_(parameters.size()) {
   for (const Parameter& parameter : parameters) types_.push_back(static_cast<int>(parameter.type));
 }
 
@@ -36,7 +40,7 @@ std::vector<GradientTime> MeasuredSchedule::times(const std::vector<bool>& is_fr
 ScheduleRules MeasuredSchedule::rules(bool is_coded) const {
   ScheduleRules rules;
   if (bucket_bytes_ > 0) rules.together_bytes = bucket_bytes_;
-  if (is_coded) rules.together_bytes = kCodedTogetherBytes;
+  if (is_coded) rules.together_bytes = coded_together_bytes_;
   return rules;
 }
 

@@ -6,6 +6,8 @@
 #include <span>
 #include <vector>
 
+#include <paceline/gradient_pipeline.h>
+
 #include "collectives/gradient/arena.h"
 #include "collectives/gradient/readiness.h"
 #include "collectives/gradient/schedule.h"
@@ -14,12 +16,13 @@ namespace paceline {
 
 class MeasuredSchedule {
  public:
-  /// `bucket_bytes`: of buckets that are forced; 0: as measured.
+  /// The arena is borrowed.
   MeasuredSchedule(const GradientArena& arena, std::span<const Parameter> parameters,
-                   std::size_t bucket_bytes);
+                   const GradientOptions& options);
 
   /// Without measurements, in the reverse order of the parameters, but the frozen ones. What is
-  /// coded lies in one piece: then only small buckets have several.
+  /// coded lies in one piece: then only small buckets have several, and none where a codec is
+  /// forced.
   Schedule first(const std::vector<bool>& is_frozen, bool is_coded) const;
 
   /// A step has been reduced. The first one is left out: memory was new.
@@ -39,7 +42,7 @@ class MeasuredSchedule {
   ScheduleRules rules(bool is_coded) const;
 
   const GradientArena& arena_;
-  const std::size_t bucket_bytes_;
+  const std::size_t bucket_bytes_, coded_together_bytes_;
   std::vector<int> types_;
   std::vector<double> sums_us_, heard_us_;
   std::uint64_t steps_ = 0;  // that are summed up

@@ -24,7 +24,7 @@ class WholeReduction : public BucketReduction {
   bool finish_next(StepTally& tally) {
     const ByteSpan part{.begin = place_.span.begin + next_,
                         .bytes = std::min(kSliceBytes, place_.span.bytes - next_)};
-    site_.finish(part, site_.divisor(tally), tally);
+    site_.finish_decoded(part, site_.divisor(tally), tally);
     next_ += part.bytes;
     return next_ == place_.span.bytes;
   }
@@ -93,6 +93,7 @@ class PowerSgdReduction final : public WholeReduction {
     }
     if (stage == 1) {
       factor_ = codec_.back_project(elements(), place_.residual);
+      site_.clear_padding(place_.span, reinterpret_cast<std::byte*>(place_.residual));
       return true;
     }
     if (next_ == 0) codec_.expand(elements());

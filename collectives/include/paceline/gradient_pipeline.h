@@ -106,7 +106,9 @@ struct StepResult {
 struct GradientStats {
   std::uint64_t steps = 0;
   std::uint64_t operations = 0;
-  std::uint64_t bytes_sent = 0;         ///< payload
+  /// Payload of messages to other ranks; what goes directly through memory that ranks of a host
+  /// share is none, and counts nothing.
+  std::uint64_t bytes_sent = 0;
   std::uint64_t plans = 0;              ///< how often buckets were decided anew
   std::size_t buckets = 0;              ///< of a step, now
   std::chrono::nanoseconds exposed{0};  ///< from the call of wait() to its end

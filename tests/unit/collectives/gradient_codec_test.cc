@@ -123,6 +123,68 @@ TEST_P(CodedGradients, ThatACodecHasNoCodeForAreNamed) {
   });
 }
 
+// Elements that nobody owns, up to the next multiple of 64 bytes behind each gradient.
+bool is_padding_zero(const GradientPipeline& pipeline) {
+  for (std::size_t i = 0; i < pipeline.parameters().size(); ++i) {
+    const std::span<float> own = pipeline.gradient<float>(i);
+    const std::size_t behind = (own.size() + 15) / 16 * 16 - own.size();
+    if (std::ranges::any_of(std::span(own.data() + own.size(), behind),
+                            [](float one) { return one != 0; }))
+      return false;
+  }
+  return true;
+}
+
+// Neither a codec's errors nor what was not finite remain between gradients, to be summed up again
+// in each step.
+TEST_P(CodedGradients, HaveZerosBetweenThem) {
+  for (const Codec codec : {Codec::kBf16, Codec::kInt8, Codec::kTopK, Codec::kPowerSgd}) {
+    const Status status = status_of(2, [&](Communicator& world, int rank, int) -> Status {
+      PACELINE_TRY_ASSIGN(
+          auto pipeline,
+          GradientPipeline::over(std::move(world), {{"a", 3}, {"b", 17}, {"c", 1001}, {"d", 33}},
+                                 {.is_average = false, .codec = codec, .forces_codec = true}));
+      for (int step = 0; step < 60; ++step) {
+        for (std::size_t i = 4; i-- > 0;) {
+          std::size_t k = 0;
+          for (float& one : pipeline.gradient<float>(i))
+            one = std::sin(static_cast<float>(++k * (i + 1)) + static_cast<float>(step));
+          if (step == 20 && rank == 1) pipeline.gradient<float>(i)[0] = INFINITY;
+          PACELINE_TRY(pipeline.ready(i));
+        }
+        PACELINE_TRY_ASSIGN(const StepResult result, pipeline.wait());
+        if (result.overflow.has_value() != (step == 20))
+          return wrong("overflow, step " + std::to_string(step));
+        if (!is_padding_zero(pipeline)) return wrong("padding, step " + std::to_string(step));
+      }
+      return {};
+    });
+    EXPECT_TRUE(status.ok()) << name(codec) << ": " << status.to_string();
+  }
+}
+
+// Also those that are apart from all others, and too small to pay for a codec.
+TEST_P(CodedGradients, AreAllCodedWhereACodecIsForced) {
+  run(2, [](Communicator& world, int, int) -> Status {
+    PACELINE_TRY_ASSIGN(
+        auto pipeline,
+        GradientPipeline::over(std::move(world), {{"a", 100}, {"b", 100}, {"c", 100}, {"d", 100}},
+                               {.codec = Codec::kBf16, .forces_codec = true}));
+    PACELINE_TRY(pipeline.set_frozen(1, true));
+    for (int step = 0; step < 10; ++step) {
+      for (const std::size_t i : {3u, 0u, 2u}) PACELINE_TRY(pipeline.ready(i));
+      PACELINE_TRY(pipeline.wait().status());
+      const std::string told = pipeline.describe();
+      const auto lines = std::ranges::count(told, '\n');
+      std::ptrdiff_t coded = 0;
+      for (std::size_t at = 0; (at = told.find(" as bf16: ", at)) != std::string::npos; ++at)
+        ++coded;
+      if (lines < 2 || coded != lines) return wrong(told);
+    }
+    return {};
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(InEveryMode, CodedGradients,
                          ::testing::Values(Mode::kSimulation, Mode::kThreads, Mode::kProcesses,
                                            Mode::kDirect, Mode::kDirectThreads),
