@@ -8,27 +8,16 @@
 namespace digits {
 namespace {
 
-/// The layers within a parameter or gradient array.
 template <class T>
-struct Layers {
-  std::span<T> hidden_weights;  ///< kPixels rows of `hidden`
-  std::span<T> hidden_bias;
-  std::span<T> output_weights;  ///< `hidden` rows of kClasses
-  std::span<T> output_bias;
-};
-
-template <class T>
-Layers<T> layers_of(std::span<T> all, const Shape& shape) {
-  const auto take = [&all](std::size_t count) {
-    const std::span<T> front = all.first(count);
-    all = all.subspan(count);
-    return front;
-  };
-  return {.hidden_weights = take(kPixels * shape.hidden),
-          .hidden_bias = take(shape.hidden),
-          .output_weights = take(shape.hidden * kClasses),
-          .output_bias = take(kClasses)};
+std::array<std::span<T>, kArrays> arrays_of(std::span<T> all, const Shape& shape) {
+  std::array<std::span<T>, kArrays> arrays;
+  for (std::size_t i = 0; i < kArrays; ++i) {
+    arrays[i] = all.first(shape.counts()[i]);
+    all = all.subspan(arrays[i].size());
+  }
+  return arrays;
 }
+using Weights = std::array<std::span<const float>, kArrays>;
 
 template <class T>
 std::span<T> row(std::span<T> matrix, std::size_t index, std::size_t columns) {
@@ -42,23 +31,22 @@ void add_scaled(std::span<float> target, float factor, std::span<const float> va
 
 /// What the backward pass needs of the forward one, for one sample.
 struct Activations {
-  explicit Activations(const Shape& shape) : hidden(shape.hidden), hidden_delta(shape.hidden) {}
+  explicit Activations(const Shape& shape) : hidden(shape.hidden) {}
 
   std::vector<float> hidden;
-  std::vector<float> hidden_delta;  ///< d loss / d input of tanh
   std::array<float, kClasses> logits{};
   std::array<float, kClasses> output_delta{};  ///< d loss / d logits
 };
 
-void forward(const Layers<const float>& weights, std::span<const float> image, Activations& at) {
-  std::copy(weights.hidden_bias.begin(), weights.hidden_bias.end(), at.hidden.begin());
+void forward(const Weights& weights, std::span<const float> image, Activations& at) {
+  std::ranges::copy(weights[kHiddenBias], at.hidden.begin());
   for (std::size_t i = 0; i < image.size(); ++i) {
-    add_scaled(at.hidden, image[i], row(weights.hidden_weights, i, at.hidden.size()));
+    add_scaled(at.hidden, image[i], row(weights[kHiddenWeights], i, at.hidden.size()));
   }
   for (float& unit : at.hidden) unit = std::tanh(unit);
-  std::copy(weights.output_bias.begin(), weights.output_bias.end(), at.logits.begin());
+  std::ranges::copy(weights[kOutputBias], at.logits.begin());
   for (std::size_t h = 0; h < at.hidden.size(); ++h) {
-    add_scaled(at.logits, at.hidden[h], row(weights.output_weights, h, kClasses));
+    add_scaled(at.logits, at.hidden[h], row(weights[kOutputWeights], h, kClasses));
   }
 }
 
@@ -80,19 +68,24 @@ float loss_of(std::size_t label, Activations& at) {
   return std::log(sum) + largest - at.logits[label];
 }
 
-void backward(const Layers<const float>& weights, std::span<const float> image, Activations& at,
-              const Layers<float>& gradients) {
+/// `hidden_delta` becomes d loss / d input of tanh.
+void backward_output(const Weights& weights, const Activations& at, const Gradients& gradients,
+                     std::span<float> hidden_delta) {
   for (std::size_t h = 0; h < at.hidden.size(); ++h) {
-    const auto outgoing = row(weights.output_weights, h, kClasses);
+    const auto outgoing = row(weights[kOutputWeights], h, kClasses);
     const float blame =
         std::inner_product(outgoing.begin(), outgoing.end(), at.output_delta.begin(), 0.0f);
-    at.hidden_delta[h] = blame * (1.0f - at.hidden[h] * at.hidden[h]);
-    add_scaled(row(gradients.output_weights, h, kClasses), at.hidden[h], at.output_delta);
+    hidden_delta[h] = blame * (1.0f - at.hidden[h] * at.hidden[h]);
+    add_scaled(row(gradients[kOutputWeights], h, kClasses), at.hidden[h], at.output_delta);
   }
-  add_scaled(gradients.output_bias, 1.0f, at.output_delta);
-  add_scaled(gradients.hidden_bias, 1.0f, at.hidden_delta);
+  add_scaled(gradients[kOutputBias], 1.0f, at.output_delta);
+}
+
+void backward_hidden(std::span<const float> image, std::span<const float> hidden_delta,
+                     const Gradients& gradients) {
+  add_scaled(gradients[kHiddenBias], 1.0f, hidden_delta);
   for (std::size_t i = 0; i < image.size(); ++i) {
-    add_scaled(row(gradients.hidden_weights, i, at.hidden.size()), image[i], at.hidden_delta);
+    add_scaled(row(gradients[kHiddenWeights], i, hidden_delta.size()), image[i], hidden_delta);
   }
 }
 
@@ -104,26 +97,37 @@ void Model::randomise(Random& random) {
     for (float& weight : weights) weight = random.symmetric(bound);
   };
   std::fill(parameters_.begin(), parameters_.end(), 0.0f);
-  const auto layers = layers_of(std::span(parameters_), shape_);
-  fill(layers.hidden_weights, kPixels, shape_.hidden);
-  fill(layers.output_weights, shape_.hidden, kClasses);
+  const auto arrays = arrays_of(std::span(parameters_), shape_);
+  fill(arrays[kHiddenWeights], kPixels, shape_.hidden);
+  fill(arrays[kOutputWeights], shape_.hidden, kClasses);
 }
 
-void Model::accumulate(const Dataset& data, Samples samples, GradientArena& arena) const {
-  const auto weights = layers_of(std::span(parameters_), shape_);
-  const auto gradients = layers_of(arena.gradients(), shape_);
+Tally Model::accumulate(const Dataset& data, Samples samples, const Gradients& gradients,
+                        const std::function<void(Array)>& done) const {
+  const Weights weights = arrays_of(std::span(parameters_), shape_);
+  Tally tally;
   Activations at(shape_);
-  for (const std::uint32_t sample : samples) {
-    const std::size_t label = data.labels[sample];
-    forward(weights, data.image(sample), at);
-    arena.loss() += loss_of(label, at);
-    arena.correct() += predicted(at) == label ? 1.0f : 0.0f;
-    backward(weights, data.image(sample), at, gradients);
+  std::vector<float> deltas(samples.size() * shape_.hidden);  // a row for each sample
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const std::size_t label = data.labels[samples[i]];
+    forward(weights, data.image(samples[i]), at);
+    tally.loss += double{loss_of(label, at)};
+    tally.correct += predicted(at) == label ? 1 : 0;
+    backward_output(weights, at, gradients, row(std::span(deltas), i, shape_.hidden));
   }
+  done(kOutputBias);
+  done(kOutputWeights);
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const std::span<const float> delta = row(std::span(deltas), i, shape_.hidden);
+    backward_hidden(data.image(samples[i]), delta, gradients);
+  }
+  done(kHiddenBias);
+  done(kHiddenWeights);
+  return tally;
 }
 
 std::size_t Model::count_correct(const Dataset& data, Samples samples) const {
-  const auto weights = layers_of(std::span(parameters_), shape_);
+  const Weights weights = arrays_of(std::span(parameters_), shape_);
   Activations at(shape_);
   return static_cast<std::size_t>(
       std::count_if(samples.begin(), samples.end(), [&](std::uint32_t sample) {
@@ -132,12 +136,16 @@ std::size_t Model::count_correct(const Dataset& data, Samples samples) const {
       }));
 }
 
-void MomentumSgd::step(std::span<float> parameters, std::span<const float> gradients,
-                       std::size_t batch) {
+void MomentumSgd::step(std::span<float> parameters, const Gradients& gradients, std::size_t batch) {
   const float scale = options_.rate / static_cast<float>(batch);
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    velocity_[i] = options_.momentum * velocity_[i] - scale * gradients[i];
-    parameters[i] += velocity_[i];
+  std::size_t first = 0;
+  for (const std::span<const float> gradient : gradients) {
+    float* const velocity = &velocity_[first];
+    for (std::size_t i = 0; i < gradient.size(); ++i) {
+      velocity[i] = options_.momentum * velocity[i] - scale * gradient[i];
+      parameters[first + i] += velocity[i];
+    }
+    first += gradient.size();
   }
 }
 

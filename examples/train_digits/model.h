@@ -3,16 +3,16 @@
 //   Model model({.hidden = 256});
 //   Random random(1);
 //   model.randomise(random);
-//   GradientArena arena(model.size());
-//   arena.clear();
-//   model.accumulate(data, samples, arena);
-//   world.all_reduce(arena.all()).value();
+//   model.accumulate(data, samples, gradients, [&](Array done) { pipeline.ready(done).value(); });
+//   pipeline.wait().value();
 //
-// Parameters lie in one array, gradients in another of the same layout (W1, b1, W2, b2; a weight's
-// row belongs to its input), so that each is one message.
+// Parameters lie one behind another: W1, b1, W2, b2; a weight's row belongs to its input. Each of
+// these arrays has a gradient, which lies where the pipeline has it.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -21,26 +21,28 @@
 
 namespace digits {
 
+/// In the order in which forward uses them.
+enum Array : std::size_t { kHiddenWeights, kHiddenBias, kOutputWeights, kOutputBias };
+inline constexpr std::size_t kArrays = 4;
+inline constexpr std::array<const char*, kArrays> kArrayNames = {"hidden weights", "hidden bias",
+                                                                 "output weights", "output bias"};
+
 struct Shape {
   std::size_t hidden = 0;
 
+  /// Elements of each array.
+  std::array<std::size_t, kArrays> counts() const {
+    return {kPixels * hidden, hidden, hidden * kClasses, kClasses};
+  }
   std::size_t parameters() const { return (kPixels + 1) * hidden + (hidden + 1) * kClasses; }
 };
 
-/// What a step sums over samples and ranks: gradients, and behind them the loss and how many
-/// samples were classified correctly. Together in one buffer they cost one all-reduce.
-class GradientArena {
- public:
-  explicit GradientArena(std::size_t parameters) : values_(parameters + 2) {}
+using Gradients = std::array<std::span<float>, kArrays>;
 
-  void clear() { values_.assign(values_.size(), 0.0f); }
-  std::span<float> all() { return values_; }
-  std::span<float> gradients() { return std::span(values_).first(values_.size() - 2); }
-  float& loss() { return values_[values_.size() - 2]; }
-  float& correct() { return values_[values_.size() - 1]; }
-
- private:
-  std::vector<float> values_;
+/// Sums over samples.
+struct Tally {
+  double loss = 0;
+  double correct = 0;  ///< classified so
 };
 
 class Model {
@@ -50,11 +52,14 @@ class Model {
   /// Weights uniform with the variance of Glorot and Bengio (AISTATS 2010), biases zero.
   void randomise(Random& random);
 
+  const Shape& shape() const { return shape_; }
   std::size_t size() const { return parameters_.size(); }
   std::span<float> parameters() { return parameters_; }
 
-  /// Adds the sums over `samples` to `arena`: sums, not means, so that shares of any length add up.
-  void accumulate(const Dataset& data, Samples samples, GradientArena& arena) const;
+  /// Adds the sums over `samples` to `gradients`: sums, not means, so that shares of any length add
+  /// up. Calls `done` as soon as nothing more is added to an array: those of the output come first.
+  Tally accumulate(const Dataset& data, Samples samples, const Gradients& gradients,
+                   const std::function<void(Array)>& done) const;
 
   /// How many of `samples` are classified correctly.
   std::size_t count_correct(const Dataset& data, Samples samples) const;
@@ -75,7 +80,7 @@ class MomentumSgd {
       : options_(options), velocity_(parameters) {}
 
   /// `gradients` are sums over `batch` samples.
-  void step(std::span<float> parameters, std::span<const float> gradients, std::size_t batch);
+  void step(std::span<float> parameters, const Gradients& gradients, std::size_t batch);
 
  private:
   Options options_;

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include <paceline/gradient_pipeline.h>
 #include <paceline/status.h>
 
 namespace digits {
@@ -20,6 +21,7 @@ struct Options {
   float rate = 0.1f;
   float momentum = 0.9f;
   std::uint64_t seed = 1;
+  paceline::Codec codec = paceline::Codec::kNone;
   std::string curve;    ///< file for the loss of every step; empty: none
   float target = 0.0f;  ///< held-out accuracy to reach, in percent
   bool help = false;

@@ -91,7 +91,7 @@ void Report::end_epoch() {
 }
 
 void Report::end(std::size_t correct, std::size_t held_out_images,
-                 const paceline::StepSummary& summary) {
+                 const paceline::StepSummary& summary, const paceline::GradientStats& gradients) {
   if (!speaks_) return;
   const double wall = seconds(summary.wall);
   const double sum = seconds(summary.sum());
@@ -100,6 +100,13 @@ void Report::end(std::size_t correct, std::size_t held_out_images,
   std::printf("%.0f samples/s (%zu steps in %.3f s)\n",
               static_cast<double>(steps_ * options_.batch) / wall, steps_, wall);
   std::printf("%s\n", summary.to_string().c_str());
+  std::printf("gradients with codec %s: %zu bucket%s a step",
+              std::string(name(options_.codec)).c_str(), gradients.buckets,
+              gradients.buckets == 1 ? "" : "s");
+  if (gradients.bytes_sent > 0)  // in shared memory nothing is sent
+    std::printf(", %.0f bytes sent",
+                static_cast<double>(gradients.bytes_sent) / static_cast<double>(steps_));
+  std::printf("\n");
   std::printf("parts sum to %.6f s of %.6f s wall time\n", sum, wall);
   std::fflush(stdout);
   if (curve_ == nullptr) return;

@@ -1,9 +1,11 @@
 #include "examples/train_digits/trainer.h"
 
-#include <cmath>
+#include <algorithm>
 #include <span>
 #include <string>
+#include <vector>
 
+#include <paceline/gradient_pipeline.h>
 #include <paceline/step_account.h>
 
 #include "examples/train_digits/model.h"
@@ -14,12 +16,16 @@ namespace digits {
 namespace {
 
 using paceline::Code;
+using paceline::Codec;
 using paceline::Communicator;
 using paceline::Error;
+using paceline::GradientPipeline;
+using paceline::Parameter;
 using paceline::Part;
 using paceline::Scope;
 using paceline::Status;
 using paceline::StepAccount;
+using paceline::StepResult;
 
 void require(bool holds, const std::string& otherwise) {
   if (!holds) throw Error(Status(Code::kInvalidArgument, Scope::kProcess, otherwise));
@@ -32,32 +38,62 @@ void require_enough(const Split& split, const Options& options) {
               std::to_string(split.train.size()) + " images to train on");
 }
 
+/// It has memory for the gradients, and sums them over all ranks.
+GradientPipeline make_pipeline(const Options& options, const Shape& shape, Communicator& world) {
+  std::vector<Parameter> parameters;
+  for (std::size_t i = 0; i < kArrays; ++i)
+    parameters.push_back({.name = kArrayNames[i], .count = shape.counts()[i]});
+  return GradientPipeline::create(world, parameters,
+                                  {.is_average = false,
+                                   .codec = options.codec,
+                                   .forces_codec = options.codec != Codec::kAuto})
+      .value();
+}
+
 /// What one rank trains.
 struct Trainee {
-  explicit Trainee(const Options& options)
+  Trainee(const Options& options, Communicator& world)
       : model({.hidden = options.hidden}),
-        arena(model.size()),
-        optimizer(model.size(), {.rate = options.rate, .momentum = options.momentum}) {}
+        pipeline(make_pipeline(options, model.shape(), world)),
+        optimizer(model.size(), {.rate = options.rate, .momentum = options.momentum}) {
+    for (std::size_t i = 0; i < kArrays; ++i) gradients[i] = pipeline.gradient<float>(i);
+  }
 
   Model model;
-  GradientArena arena;
+  GradientPipeline pipeline;
+  Gradients gradients;  ///< in the pipeline's memory
   MomentumSgd optimizer;
 };
 
-/// One step on `batch`, of which each rank computes its share. Afterwards the arena holds the sums
-/// over the whole batch.
-void take_step(const Dataset& data, Samples batch, Trainee& trainee, Communicator& world,
-               StepAccount& account) {
+/// One step on `batch`, of which each rank computes its share. What it returns is of the share.
+Tally take_step(const Dataset& data, Samples batch, Trainee& trainee, const Communicator& world,
+                StepAccount& account) {
   account.enter(Part::kCompute);
-  trainee.arena.clear();
-  trainee.model.accumulate(data, share_of(batch, world.rank(), world.size()), trainee.arena);
+  for (const std::span<float> gradient : trainee.gradients) std::ranges::fill(gradient, 0.0f);
+  // While backward goes on, the gradients that it is done with are on their way.
+  const Tally tally =
+      trainee.model.accumulate(data, share_of(batch, world.rank(), world.size()), trainee.gradients,
+                               [&trainee](Array done) { trainee.pipeline.ready(done).value(); });
 
   account.enter(Part::kCommunication);
-  world.all_reduce(trainee.arena.all()).value();
+  const StepResult result = trainee.pipeline.wait().value();  // now they are sums over the batch
+  // The same on all ranks: all of them go on, or all end here.
+  require(!result.overflow, "a gradient is no longer a finite number; try a lower --rate");
 
   account.enter(Part::kCompute);
-  trainee.optimizer.step(trainee.model.parameters(), trainee.arena.gradients(), batch.size());
+  trainee.optimizer.step(trainee.model.parameters(), trainee.gradients, batch.size());
   account.end_step();
+  return tally;
+}
+
+/// Of the steps of an epoch: what ranks only report is summed once.
+void sum_up(std::vector<Tally>& tallies, Communicator& world, StepAccount& account) {
+  account.enter(Part::kCommunication);
+  std::vector<double> sums;
+  for (const Tally& tally : tallies) sums.insert(sums.end(), {tally.loss, tally.correct});
+  world.all_reduce(std::span(sums)).value();
+  for (std::size_t i = 0; i < tallies.size(); ++i)
+    tallies[i] = {.loss = sums[2 * i], .correct = sums[2 * i + 1]};
 }
 
 /// Every rank classifies its share of the held-out images; the counts are summed.
@@ -76,7 +112,7 @@ double train_digits(const Options& options, const Dataset& data, Communicator& w
   Random order = random.fork();
   Split split = split_fifth(data.size(), random);
   require_enough(split, options);
-  Trainee trainee(options);
+  Trainee trainee(options, world);
   Report report(options, world);
   report.begin(trainee.model.size(), split.train.size(), split.held_out.size());
 
@@ -88,20 +124,21 @@ double train_digits(const Options& options, const Dataset& data, Communicator& w
   const std::size_t batches = split.train.size() / options.batch;
   for (std::size_t epoch = 0; epoch < options.epochs; ++epoch) {
     order.shuffle(std::span(split.train));  // the same on every rank
+    std::vector<Tally> tallies;
     // Images that do not fill a batch wait for another epoch's order.
     for (std::size_t batch = 0; batch < batches; ++batch) {
-      take_step(data, Samples(split.train).subspan(batch * options.batch, options.batch), trainee,
-                world, account);
-      const double loss = trainee.arena.loss() / static_cast<double>(options.batch);
-      // A sum over all ranks: all of them go on, or all end here.
-      require(std::isfinite(loss), "the loss is no longer a finite number; try a lower --rate");
-      report.step(loss, static_cast<std::size_t>(trainee.arena.correct()));
+      const Samples samples = Samples(split.train).subspan(batch * options.batch, options.batch);
+      tallies.push_back(take_step(data, samples, trainee, world, account));
     }
+    sum_up(tallies, world, account);
+    for (const Tally& tally : tallies)
+      report.step(tally.loss / static_cast<double>(options.batch),
+                  static_cast<std::size_t>(tally.correct));
     report.end_epoch();
   }
 
   const std::size_t correct = count_correct(trainee.model, data, split.held_out, world);
-  report.end(correct, split.held_out.size(), account.summary());
+  report.end(correct, split.held_out.size(), account.summary(), trainee.pipeline.stats());
   return 100.0 * static_cast<double>(correct) / static_cast<double>(split.held_out.size());
 }
 

@@ -18,13 +18,36 @@ std::vector<std::uint32_t> first_samples(std::size_t count) {
   return samples;
 }
 
+/// Memory for gradients, zeros at first.
+struct Sums {
+  explicit Sums(const Model& model) : values(model.size()) {
+    std::span<float> rest = values;
+    for (std::size_t i = 0; i < kArrays; ++i) {
+      gradients[i] = rest.first(model.shape().counts()[i]);
+      rest = rest.subspan(gradients[i].size());
+    }
+  }
+  /// Adds those of `samples`; the arrays that were done, in order, are in `done`.
+  void add(const Model& model, const Dataset& data, Samples samples) {
+    const Tally more =
+        model.accumulate(data, samples, gradients, [this](Array one) { done.push_back(one); });
+    tally.loss += more.loss;
+    tally.correct += more.correct;
+  }
+
+  std::vector<float> values;
+  Gradients gradients;
+  Tally tally;
+  std::vector<Array> done;
+};
+
 /// The summed loss, each sample's float added up in double so that small changes show.
 double loss(const Model& model, const Dataset& data, Samples samples) {
   double sum = 0.0;
   for (std::size_t i = 0; i < samples.size(); ++i) {
-    GradientArena arena(model.size());
-    model.accumulate(data, samples.subspan(i, 1), arena);
-    sum += arena.loss();
+    Sums one(model);
+    one.add(model, data, samples.subspan(i, 1));
+    sum += one.tally.loss;
   }
   return sum;
 }
@@ -38,8 +61,8 @@ TEST(Model, GradientsAreThoseOfFiniteDifferences) {
   Model model({.hidden = 2});
   Random random(3);
   model.randomise(random);
-  GradientArena arena(model.size());
-  model.accumulate(data, samples, arena);
+  Sums sums(model);
+  sums.add(model, data, samples);
   for (std::size_t i = 0; i < model.size(); ++i) {
     float& parameter = model.parameters()[i];
     const float before = parameter;
@@ -48,7 +71,7 @@ TEST(Model, GradientsAreThoseOfFiniteDifferences) {
     parameter = before - kStep;
     const double below = loss(model, data, samples);
     parameter = before;
-    EXPECT_NEAR(arena.gradients()[i], (above - below) / (2.0 * double{kStep}), 2e-3) << i;
+    EXPECT_NEAR(sums.values[i], (above - below) / (2.0 * double{kStep}), 2e-3) << i;
   }
 }
 
@@ -56,13 +79,24 @@ TEST(Model, StartsNearTheLossOfGuessingAndOverflowsNowhere) {
   const Dataset data = example_data();
   const auto samples = first_samples(10);
   Model model({.hidden = 16});
-  GradientArena arena(model.size());
-  model.accumulate(data, samples, arena);
-  EXPECT_NEAR(arena.loss(), 10.0 * std::log(10.0), 1e-4) << "all parameters zero";
+  Sums sums(model);
+  sums.add(model, data, samples);
+  EXPECT_NEAR(sums.tally.loss, 10.0 * std::log(10.0), 1e-4) << "all parameters zero";
   std::ranges::fill(model.parameters(), 1e4f);
-  arena.clear();
-  model.accumulate(data, samples, arena);
-  EXPECT_TRUE(std::ranges::all_of(arena.all(), [](float x) { return std::isfinite(x); }));
+  Sums large(model);
+  large.add(model, data, samples);
+  EXPECT_TRUE(std::ranges::all_of(large.values, [](float x) { return std::isfinite(x); }));
+  EXPECT_TRUE(std::isfinite(large.tally.loss));
+}
+
+TEST(Model, EachArrayIsDoneOnceThoseOfTheOutputFirst) {
+  const Dataset data = example_data();
+  const Model model({.hidden = 4});
+  for (const std::size_t count : {0u, 3u}) {
+    Sums sums(model);
+    sums.add(model, data, first_samples(count));
+    EXPECT_EQ(sums.done, (std::vector{kOutputBias, kOutputWeights, kHiddenBias, kHiddenWeights}));
+  }
 }
 
 /// The loss of every step, where `ranks` ranks compute their shares one after another.
@@ -74,14 +108,15 @@ std::vector<double> train(const Dataset& data, int ranks, std::size_t batch) {
   MomentumSgd optimizer(model.size(), {.rate = 0.1f, .momentum = 0.9f});
   std::vector<double> curve;
   for (std::size_t first = 0; first + batch <= data.size(); first += batch) {
-    GradientArena sum(model.size());
+    Sums sum(model);
     for (int rank = 0; rank < ranks; ++rank) {
-      GradientArena own(model.size());
-      model.accumulate(data, share_of(Samples(order).subspan(first, batch), rank, ranks), own);
-      std::ranges::transform(sum.all(), own.all(), sum.all().begin(), std::plus());
+      Sums own(model);
+      own.add(model, data, share_of(Samples(order).subspan(first, batch), rank, ranks));
+      std::ranges::transform(sum.values, own.values, sum.values.begin(), std::plus());
+      sum.tally.loss += own.tally.loss;
     }
-    optimizer.step(model.parameters(), sum.gradients(), batch);
-    curve.push_back(double{sum.loss()} / static_cast<double>(batch));
+    optimizer.step(model.parameters(), sum.gradients, batch);
+    curve.push_back(sum.tally.loss / static_cast<double>(batch));
   }
   return curve;
 }
@@ -106,16 +141,16 @@ TEST(Model, CountsWhatItClassifiesCorrectly) {
   Model model({.hidden = 8});
   Random random(5);
   model.randomise(random);
-  GradientArena arena(model.size());
-  model.accumulate(data, samples, arena);
-  EXPECT_EQ(model.count_correct(data, samples), static_cast<std::size_t>(arena.correct()));
+  Sums sums(model);
+  sums.add(model, data, samples);
+  EXPECT_EQ(model.count_correct(data, samples), static_cast<std::size_t>(sums.tally.correct));
   EXPECT_EQ(model.count_correct(data, {}), 0u);
 }
 
 TEST(MomentumSgd, KeepsPartOfTheLastStep) {
   MomentumSgd optimizer(1, {.rate = 0.5f, .momentum = 0.5f});
-  std::vector<float> parameters{10.0f};
-  const std::vector<float> gradients{8.0f};
+  std::vector<float> parameters{10.0f}, gradient{8.0f};
+  const Gradients gradients = {std::span(gradient), {}, {}, {}};
   optimizer.step(parameters, gradients, 4);  // v = -0.5 * 8 / 4
   EXPECT_EQ(parameters[0], 9.0f);
   optimizer.step(parameters, gradients, 4);  // v = 0.5 * -1 - 1

@@ -23,7 +23,7 @@ TEST(Options, DefaultsAreThoseOfTheStruct) {
 TEST(Options, TakesValuesAfterABlankOrAnEqualsSign) {
   const auto options =
       parse({"--data", "a=b", "--epochs=3", "--batch", "24", "--hidden=5", "--rate", "2.5e-1",
-             "--momentum=0", "--seed", "9", "--curve=c", "--target", "97.5"});
+             "--momentum=0", "--seed", "9", "--codec", "int8", "--curve=c", "--target", "97.5"});
   ASSERT_TRUE(options.ok()) << options.status().to_string();
   EXPECT_EQ(options->data, "a=b");
   EXPECT_EQ(options->epochs, 3u);
@@ -32,6 +32,7 @@ TEST(Options, TakesValuesAfterABlankOrAnEqualsSign) {
   EXPECT_EQ(options->rate, 0.25f);
   EXPECT_EQ(options->momentum, 0.0f);
   EXPECT_EQ(options->seed, 9u);
+  EXPECT_EQ(options->codec, paceline::Codec::kInt8);
   EXPECT_EQ(options->curve, "c");
   EXPECT_EQ(options->target, 97.5f);
 }
@@ -48,6 +49,8 @@ TEST(Options, ErrorsNameTheOptionAndTheForm) {
   EXPECT_EQ(error({"--batch", "12x"}), "--batch needs a whole number 1..1000000, not \"12x\"");
   EXPECT_EQ(error({"--rate", "nan"}), "--rate needs a number from 0 to 100, not \"nan\"");
   EXPECT_EQ(error({"--target", "101"}), "--target needs a number from 0 to 100, not \"101\"");
+  EXPECT_EQ(error({"--codec=int4"}),
+            "--codec needs none, bf16, fp16, int8, topk, powersgd or auto, not \"int4\"");
   EXPECT_EQ(error({"--curve="}), "--curve needs a path, not \"\"");
 }
 
@@ -55,8 +58,8 @@ TEST(Options, HelpNamesEveryOptionWithItsDefault) {
   EXPECT_TRUE(parse({"--help"})->help);
   const std::string text = help_text();
   for (const char* part : {"--data FILE", "--epochs N", "--batch N", "(default: 192)", "--hidden N",
-                           "--rate R", "(default: 0.1)", "--momentum M", "--seed N", "--curve FILE",
-                           "--target PERCENT", "paceline run -n 2"}) {
+                           "--rate R", "(default: 0.1)", "--momentum M", "--seed N", "--codec NAME",
+                           "--curve FILE", "--target PERCENT", "paceline run -n 2"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part;
   }
 }
