@@ -44,7 +44,8 @@ struct World {
   Environment environment;
   int rank = 0;
   int size = 1;
-  int local_ranks = 1;  // of this host
+  int local_ranks = 1;     // of this host
+  bool is_of_tcp = false;  // what it is split from talks over TCP, and has said why
   Duration timeout{};
   Duration report_every{};
   TimePoint began{};                   // to be made
@@ -101,11 +102,13 @@ std::unique_ptr<CollectiveBackend> make_native(const World& world, Transport* tr
 Result<Communicator> join_by_id(const UniqueId& id, World world, const InitOptions& options);
 
 // A part shares its hosts' CPUs with the whole world.
-Regroup regroup_of(const World& world) {
-  return [determinism = world.environment.determinism, local_ranks = world.local_ranks](
-             const UniqueId& id, int rank, int size, InitOptions options) {
+Regroup regroup_of(const World& world, bool is_over_tcp) {
+  return [determinism = world.environment.determinism, local_ranks = world.local_ranks,
+          is_over_tcp](const UniqueId& id, int rank, int size, InitOptions options) {
     if (!options.determinism) options.determinism = determinism;
-    return join_by_id(id, {.rank = rank, .size = size, .local_ranks = local_ranks}, options);
+    return join_by_id(
+        id, {.rank = rank, .size = size, .local_ranks = local_ranks, .is_of_tcp = is_over_tcp},
+        options);
   };
 }
 
@@ -114,6 +117,7 @@ Result<Communicator> make_communicator(const World& world, Group group,
                                        std::unique_ptr<CollectiveBackend> direct,
                                        std::unique_ptr<Whereabouts> whereabouts) {
   PACELINE_TRY_ASSIGN(auto flight, open_flight_ring(world.environment));
+  const bool is_over_tcp = transport != nullptr && direct == nullptr;
   flight->note_join(world.began, world.engine->clock().now());
   std::vector<std::unique_ptr<CollectiveBackend>> backends;
   // Whoever asks for an algorithm asks for a plan.
@@ -130,7 +134,7 @@ Result<Communicator> make_communicator(const World& world, Group group,
                               .group = std::move(group),
                               .timeout = world.timeout,
                               .report_every = world.report_every,
-                              .regroup = regroup_of(world)}));
+                              .regroup = regroup_of(world, is_over_tcp)}));
 }
 
 // What was asked for is said whatever else the log leaves out.
@@ -193,7 +197,7 @@ Result<HostWorld> share_host(const World& world, StoreClient& store, const Group
                   "PACELINE_BACKEND=shm, but the ranks share no memory: " + found.why_not);
   }
   if (world.rank == 0 && world.log != nullptr) {
-    const bool is_expected = found.other_host || names_several_hosts(group);
+    const bool is_expected = found.other_host || names_several_hosts(group) || world.is_of_tcp;
     world.log->write(is_expected ? Severity::kInfo : Severity::kWarning,
                      "the ranks share no memory and talk over TCP: " + found.why_not);
   }

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <system_error>
 #include <utility>
 
 #include "comm/base/random.h"
@@ -71,13 +73,24 @@ Found keep(Result<SharedSegment> segment, int rank) {
   return found;
 }
 
+// The sizes that leave as much free as they take, and the last one in any case: the job may make
+// other groups, and other jobs come.
+std::span<const std::size_t> modest(const HostSegmentRequest& request) {
+  std::error_code error;
+  const std::filesystem::space_info space = std::filesystem::space(request.folder, error);
+  std::span<const std::size_t> sizes = request.bytes;
+  if (error || space.capacity == 0) return sizes;  // of a tmpfs without a limit
+  while (sizes.size() > 1 && sizes.front() > space.available / 2) sizes = sizes.subspan(1);
+  return sizes;
+}
+
 // The first of the sizes for which there is room.
 Result<Found> make(const HostSegmentRequest& request, int rank, Offer& offer) {
   PACELINE_TRY(fill_system_random(offer.nonce));
   offer.boot = boot_id();
   offer.path = request.folder + "/" + request.prefix + to_hexadecimal(offer.nonce);
   Status refused;
-  for (const std::size_t bytes : request.bytes) {
+  for (const std::size_t bytes : modest(request)) {
     auto segment = SharedSegment::create(offer.path, bytes);
     refused = segment.status();
     if (!segment.ok() && refused.code() == Code::kExhausted) continue;

@@ -22,7 +22,8 @@ struct HostSegmentRequest {
   /// What the segment's name begins with: "paceline-<job id>-", by which whoever clears up after a
   /// killed job finds it in the moment in which it has a name.
   std::string prefix;
-  /// What to try, the best first: only rank 0's counts.
+  /// What to try, the best first: only rank 0's counts. What would take more than half of the
+  /// folder's room is left out where there is anything less.
   std::vector<std::size_t> bytes;
   /// What rank 0 has to say to the others about the memory; at most kMostNote bytes.
   std::string note;

@@ -80,6 +80,14 @@ TEST_F(HostSegmentTest, TheFirstSizeForWhichThereIsRoomIsTaken) {
   EXPECT_EQ(found[1]->segment->memory().size(), std::size_t{1} << 16);
 }
 
+TEST_F(HostSegmentTest, AsMuchAsItTakesIsLeftForOthers) {
+  const std::size_t most = fs::space(root_).available / 4 * 3;
+  const auto found = find({request({most, 1 << 16}), request()});
+  ASSERT_TRUE(found[1].ok());
+  ASSERT_NE(found[1]->segment, nullptr);
+  EXPECT_EQ(found[1]->segment->memory().size(), std::size_t{1} << 16);
+}
+
 TEST_F(HostSegmentTest, WhereItCannotBeMadeNobodyHasIt) {
   HostSegmentRequest nowhere = request();
   nowhere.folder = "/nowhere";
