@@ -34,7 +34,7 @@ constexpr float kRate = 0.1f;
 
 struct Options {
   Codec codec = Codec::kNone;
-  std::size_t steps = 1500;
+  std::size_t steps = 4000;
   std::uint64_t seed = 1;
 };
 
