@@ -155,18 +155,18 @@ class Replay:
         self.step.clockwork.compute(self.forward_us)
         self.ddp(self.activation).sum().backward()
         end = time.monotonic_ns()
-        computed = self.step.computed
-        return [(end - begin) / 1e3, (computed - begin) / 1e3, (end - computed) / 1e3,
-                cpu_us() - cpu_before]
+        return [(end - begin) / 1e3, (self.step.computed - begin) / 1e3, cpu_us() - cpu_before]
 
     def publish(self, rows):
-        """Of all ranks: the longest times, and the mean of the CPU's."""
+        """Of all ranks: the longest times, and the mean of the CPU's. What is exposed counts from
+        where the last rank has computed."""
         longest = torch.tensor(rows, dtype=torch.float64)
         sums = longest.clone()
         dist.all_reduce(longest, op=dist.ReduceOp.MAX)
         dist.all_reduce(sums)
-        for times, cpu in zip(longest[:, :3].tolist(), (sums[:, 3] / self.ranks).tolist()):
-            self.say("step " + " ".join(f"{value:.9g}" for value in [*times, cpu, 0, 0]))
+        for (step, computed, _), cpu in zip(longest.tolist(), (sums[:, 2] / self.ranks).tolist()):
+            values = [step, computed, step - computed, cpu, 0, 0]
+            self.say("step " + " ".join(f"{value:.9g}" for value in values))
 
     def average(self, index, count):
         return self.ranks * ((torch.arange(count) + index) % PATTERN).to(torch.float32)

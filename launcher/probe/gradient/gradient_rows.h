@@ -20,7 +20,7 @@ namespace paceline::probe {
 struct StepRow {
   double step_us = 0;
   double compute_us = 0;  ///< from the begin of the step to the end of backward
-  double exposed_us = 0;  ///< from there to the end of the step: the rest
+  double exposed_us = 0;  ///< the rest of the step: from where the last rank has computed
   double cpu_us = 0;      ///< of the process, in user and kernel mode
   double own_cpu_us = 0;  ///< of the pipeline's own work between operations; 0 without one
   double sent_bytes = 0;  ///< of a rank; 0 where nobody has counted them

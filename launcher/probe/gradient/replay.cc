@@ -103,7 +103,7 @@ class Replay {
     }
   }
 
-  // Ranks begin together, so that nobody's exposed time is another one's lateness.
+  // Ranks begin together, as nearly as a barrier lets them.
   Result<StepRow> step() {
     PACELINE_TRY(world_.barrier());
     const double cpu_before = cpu_us(), own_before = us_of(reducer_->own_cpu());
@@ -120,29 +120,28 @@ class Replay {
     const TimePoint end = clock_.now();
     return StepRow{.step_us = us_of(end - begin),
                    .compute_us = us_of(computed - begin),
-                   .exposed_us = us_of(end - computed),
                    .cpu_us = cpu_us() - cpu_before,
                    .own_cpu_us = us_of(reducer_->own_cpu()) - own_before,
                    .sent_bytes = static_cast<double>(reducer_->bytes_sent() - sent_before)};
   }
 
-  // Of all ranks: the longest times and the most bytes, and the mean of the CPU's.
+  // Of all ranks: the longest times and the most bytes, and the mean of the CPU's. What is exposed
+  // counts from where the last rank has computed: what others wait for it is its lateness.
   Status publish(const std::vector<StepRow>& rows) {
     std::vector<double> most, sums;
     for (const StepRow& row : rows) {
-      most.insert(most.end(),
-                  {row.step_us, row.compute_us, row.exposed_us, row.own_cpu_us, row.sent_bytes});
+      most.insert(most.end(), {row.step_us, row.compute_us, row.own_cpu_us, row.sent_bytes});
       sums.push_back(row.cpu_us);
     }
     PACELINE_TRY(world_.all_reduce(std::span(most), ReduceOp::kMax));
     PACELINE_TRY(world_.all_reduce(std::span(sums), ReduceOp::kAvg));
     for (std::size_t i = 0; i < rows.size(); ++i)
-      say(to_line(StepRow{.step_us = most[5 * i],
-                          .compute_us = most[5 * i + 1],
-                          .exposed_us = most[5 * i + 2],
+      say(to_line(StepRow{.step_us = most[4 * i],
+                          .compute_us = most[4 * i + 1],
+                          .exposed_us = most[4 * i] - most[4 * i + 1],
                           .cpu_us = sums[i],
-                          .own_cpu_us = most[5 * i + 3],
-                          .sent_bytes = most[5 * i + 4]}));
+                          .own_cpu_us = most[4 * i + 2],
+                          .sent_bytes = most[4 * i + 3]}));
     return Status();
   }
 
