@@ -33,10 +33,15 @@ Result<GradientArena> GradientArena::make(std::span<const Parameter> parameters)
     if (!is_floating(parameter.type)) return wrong(i, parameter, "gradients are floating numbers");
     if (parameter.count > (kMostBytes - end) / size_of(parameter.type))
       return wrong(i, parameter, std::to_string(parameter.count) + " elements are too many");
+    if (parameter.columns > 0 && parameter.count % parameter.columns != 0)
+      return wrong(i, parameter,
+                   std::to_string(parameter.count) + " elements are no rows of " +
+                       std::to_string(parameter.columns));
     const std::size_t bytes = parameter.count * size_of(parameter.type);
     const std::size_t padded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
     arena.places_.push_back({.begin = end, .bytes = padded});
     arena.bytes_.push_back(bytes);
+    arena.columns_.push_back(parameter.columns);
     end += padded;
   }
   if (Result<Buffer> buffer = Buffer::allocate(std::max(end, kAlignment)); buffer.ok()) {

@@ -19,7 +19,7 @@ namespace paceline {
 class GradientArena {
  public:
   /// Of zeros. What the ranks of a host reach directly, where there is such memory. Errors: a type
-  /// that gradients do not have; more than there is room for.
+  /// that gradients do not have; columns that do not divide; more than there is room for.
   static Result<GradientArena> make(std::span<const Parameter> parameters);
 
   /// Gradients, and bytes.
@@ -29,6 +29,8 @@ class GradientArena {
   std::span<std::byte> of(std::size_t gradient) const;
   /// The same with the zeros.
   const ByteSpan& place(std::size_t gradient) const { return places_[gradient]; }
+  /// Elements of a row of its matrix; 0: unknown.
+  std::size_t columns(std::size_t gradient) const { return columns_[gradient]; }
   std::byte* at(std::size_t offset) const { return memory_.data() + offset; }
   /// Whose bytes, or zeros, are there.
   std::size_t gradient_at(std::size_t offset) const;
@@ -38,7 +40,7 @@ class GradientArena {
   std::vector<std::byte> ordinary_;  // where there is no such buffer
   std::span<std::byte> memory_;      // of the one or the other
   std::vector<ByteSpan> places_;
-  std::vector<std::size_t> bytes_;
+  std::vector<std::size_t> bytes_, columns_;
 };
 
 }  // namespace paceline

@@ -98,17 +98,25 @@ Tried try_top_k(double share, std::span<const float> sample, int ranks, const Cl
   return tried;
 }
 
-Tried try_power_sgd(int rank, std::span<const float> sample, const Clock& clock) {
-  const std::size_t count = sample.size();
-  PowerSgd codec(count, static_cast<std::size_t>(rank), count);
-  Tried tried{.encoded_bytes = codec.shape().floats() * sizeof(float), .operations = 2};
-  tried.result.resize(count);
-  std::vector<float> residual(count);
+// As it is where no matrix pays: a vector, say.
+Tried try_power_sgd(int rank, const GradientSample& sample, const Clock& clock) {
+  const std::span<const float> in = sample.elements;
+  const std::size_t columns =
+      sample.columns > 0 ? sample.columns : MatrixShape::square_columns(in.size());
+  const MatrixShape shape = MatrixShape::of(in.size(), columns, static_cast<std::size_t>(rank));
+  if (!shape.pays())
+    return {.encoded_bytes = in.size_bytes(), .operations = 2, .result = {in.begin(), in.end()}};
+  std::vector<float> p(shape.p_floats()), q(shape.q_floats()), basis(shape.q_floats());
+  complete_basis(basis, shape.columns, in.size());
+  PowerSgd codec(shape, basis, in.size());
+  Tried tried{.encoded_bytes = (p.size() + q.size()) * sizeof(float), .operations = 2};
+  tried.result.resize(in.size());
+  std::vector<float> residual(in.size());
   tried.encode_us = least_us(clock, [&] {
     std::ranges::fill(residual, 0.0f);
-    codec.project(sample.data(), residual.data());
-    codec.back_project(sample.data(), residual.data());
-    codec.expand(tried.result.data());
+    codec.project(in.data(), residual.data(), p);
+    codec.back_project(in.data(), residual.data(), p, q);
+    codec.expand(p, q, tried.result.data());
   });
   return tried;
 }
@@ -133,15 +141,16 @@ bool CodecPolicy::keeps_residuals() const {
   });
 }
 
-CodecFigures CodecPolicy::measured(Codec codec, std::span<const float> sample,
+CodecFigures CodecPolicy::measured(Codec codec, const GradientSample& given,
                                    const Clock& clock) const {
   CodecFigures figures{.codec = codec};
+  const std::span<const float> sample = given.elements;
   if (sample.empty()) return figures;
   const DenseCodec* const dense = find_dense_codec(codec);
   const Tried tried = dense != nullptr ? try_dense(*dense, sample, ranks_, clock)
                       : codec == Codec::kTopK
                           ? try_top_k(options_.top_k_share, sample, ranks_, clock)
-                          : try_power_sgd(options_.power_sgd_rank, sample, clock);
+                          : try_power_sgd(options_.power_sgd_rank, given, clock);
   const auto bytes = static_cast<double>(sample.size_bytes());
   figures.encode_us_per_byte = tried.encode_us / bytes;
   figures.decode_us_per_byte = tried.decode_us / bytes;
@@ -153,7 +162,7 @@ CodecFigures CodecPolicy::measured(Codec codec, std::span<const float> sample,
   return figures;
 }
 
-void CodecPolicy::tell(std::span<const float> sample, const Clock& clock,
+void CodecPolicy::tell(const GradientSample& sample, const Clock& clock,
                        std::vector<double>& told) const {
   for (const Candidate& one : candidates_) {
     const CodecFigures figures = measured(one.figures.codec, sample, clock);

@@ -15,6 +15,12 @@
 
 namespace paceline {
 
+/// The beginning of a gradient.
+struct GradientSample {
+  std::span<const float> elements;
+  std::size_t columns = 0;  ///< of its matrix; 0: unknown
+};
+
 class CodecPolicy {
  public:
   CodecPolicy(const GradientOptions& options, int ranks);
@@ -23,7 +29,7 @@ class CodecPolicy {
   bool keeps_residuals() const;
 
   /// Encodes and decodes the sample with each candidate; what all ranks add up goes behind `told`.
-  void tell(std::span<const float> sample, const Clock& clock, std::vector<double>& told) const;
+  void tell(const GradientSample& sample, const Clock& clock, std::vector<double>& told) const;
   /// What tell() has told, summed over all ranks.
   void hear(std::span<const double> told);
 
@@ -44,7 +50,7 @@ class CodecPolicy {
     CodecFigures figures;
     bool was_told_off = false;
   };
-  CodecFigures measured(Codec codec, std::span<const float> sample, const Clock& clock) const;
+  CodecFigures measured(Codec codec, const GradientSample& sample, const Clock& clock) const;
   CodedBucket bucket(std::size_t bytes, const PathCost& path) const;
   bool is_forced() const { return options_.forces_codec && options_.codec != Codec::kAuto; }
 

@@ -3,18 +3,21 @@
 //   bf16, fp16, int8   all-to-all of encoded shards, sum of the own shard in float32, all-gather of
 //                      the encoded sums: two roundings, however many ranks there are
 //   topk               all-gather of each rank's entries, which are added in the order of the ranks
-//   powersgd           all-reduce of P, all-reduce of Q
+//   powersgd           all-reduce of all matrices' P, all-reduce of all Q; what is no matrix, or
+//   too
+//                      small for one to pay, travels as it is beside the P
 //
 // What a codec loses is kept beside the gradients and added to the next step's: on each rank what
 // it has lost of its own, and, of a shard whose sum it has encoded, also what that has lost.
 #pragma once
 
-#include <cstdint>
 #include <memory>
+#include <span>
 
 #include "collectives/gradient/bucket_reduction.h"
 #include "collectives/gradient/bucket_site.h"
 #include "collectives/gradient/codecs/dense_codec.h"
+#include "collectives/gradient/low_rank_bases.h"
 
 namespace paceline {
 
@@ -31,9 +34,10 @@ std::unique_ptr<BucketReduction> make_dense_reduction(const BucketSite& site,
                                                       const DenseCodec& codec);
 std::unique_ptr<BucketReduction> make_top_k_reduction(const BucketSite& site,
                                                       const CodedPlace& place);
-/// `seed`: alike on all ranks, of each bucket its own.
+/// Of a bucket's parts, of which a matrix pays for one at least. Their bases are borrowed.
 std::unique_ptr<BucketReduction> make_power_sgd_reduction(const BucketSite& site,
                                                           const CodedPlace& place,
-                                                          std::uint64_t seed);
+                                                          std::span<const LowRankPart> parts,
+                                                          LowRankBases& bases);
 
 }  // namespace paceline

@@ -25,6 +25,7 @@ std::uint64_t digest_of(std::span<const Parameter> parameters, const GradientOpt
   const auto mix_real = [&](double value) { mix(std::bit_cast<std::uint64_t>(value)); };
   for (const Parameter& parameter : parameters) {
     mix(parameter.count);
+    mix(parameter.columns);
     mix(static_cast<std::uint64_t>(parameter.type));
     for (const char letter : parameter.name) mix(static_cast<unsigned char>(letter));
   }
@@ -52,6 +53,7 @@ GradientCore::GradientCore(std::unique_ptr<CommunicatorCore> own, GradientArena 
       readiness_(parameters_.size()),
       is_frozen_(parameters_.size()),
       is_touched_(parameters_.size()),
+      bases_(arena_, static_cast<std::size_t>(options.power_sgd_rank)),
       measured_(arena_, parameters_, options_),
       policy_(options, own_->group().size()),
       line_(*own_, {.bytes_in_flight = options.most_bytes_in_flight}),

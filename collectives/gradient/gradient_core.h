@@ -25,6 +25,7 @@
 #include "collectives/gradient/arena.h"
 #include "collectives/gradient/bucket_line.h"
 #include "collectives/gradient/codec_policy.h"
+#include "collectives/gradient/low_rank_bases.h"
 #include "collectives/gradient/measured_schedule.h"
 #include "collectives/gradient/readiness.h"
 #include "collectives/gradient/step_head.h"
@@ -85,12 +86,13 @@ class GradientCore final : private Driver {
   Status find_overflow(StepResult& result);
   Status decide_buckets();
   Result<double> short_operation_us();
-  std::span<const float> sample() const;
+  GradientSample sample() const;
   void set_schedule(Schedule schedule, const PathCost& path);
   DataType type_of(const Bucket& bucket) const {
     return parameters_[bucket.gradients.front()].type;
   }
   bool may_be_coded(const Bucket& bucket) const;
+  Codec codec_of(const Bucket& bucket, const PathCost& path) const;
   std::unique_ptr<BucketReduction> make_reduction(const Bucket& bucket, Codec codec);
   void tell_log(const std::string& news) const;
 
@@ -112,6 +114,7 @@ class GradientCore final : private Driver {
   bool is_accumulating_ = false;
   std::uint64_t micro_steps_ = 0;  // that were not reduced
   std::vector<float> residual_;    // what codecs have lost, as the arena; empty: none is kept
+  LowRankBases bases_;             // of PowerSGD
   MeasuredSchedule measured_;
   CodecPolicy policy_;
   Schedule schedule_;

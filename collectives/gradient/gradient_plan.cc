@@ -1,6 +1,7 @@
 // What a GradientCore does in its next steps: buckets and their codecs, from what was measured.
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <limits>
 #include <span>
 #include <utility>
@@ -19,11 +20,16 @@ namespace paceline {
 void GradientCore::set_schedule(Schedule schedule, const PathCost& path) {
   schedule_ = std::move(schedule);
   codecs_.clear();
-  std::vector<std::unique_ptr<BucketReduction>> buckets;
+  std::vector<LowRankPart> parts;
   for (const Bucket& bucket : schedule_.buckets) {
-    codecs_.push_back(may_be_coded(bucket) ? policy_.choose(bucket.bytes(), path) : Codec::kNone);
-    buckets.push_back(make_reduction(bucket, codecs_.back()));
+    codecs_.push_back(codec_of(bucket, path));
+    if (codecs_.back() == Codec::kPowerSgd)
+      std::ranges::copy(bases_.parts_of(bucket), std::back_inserter(parts));
   }
+  bases_.set_parts(parts);
+  std::vector<std::unique_ptr<BucketReduction>> buckets;
+  for (std::size_t i = 0; i < codecs_.size(); ++i)
+    buckets.push_back(make_reduction(schedule_.buckets[i], codecs_[i]));
   const Engine::Baton baton = engine_->hold();
   line_.set_buckets(schedule_, std::move(buckets));
   readiness_.set_buckets(schedule_.buckets);
@@ -36,6 +42,14 @@ bool GradientCore::may_be_coded(const Bucket& bucket) const {
          own_->group().size() > 1;
 }
 
+Codec GradientCore::codec_of(const Bucket& bucket, const PathCost& path) const {
+  if (!may_be_coded(bucket)) return Codec::kNone;
+  const Codec codec = policy_.choose(bucket.bytes(), path);
+  if (codec != Codec::kPowerSgd) return codec;
+  const auto pays = [](const LowRankPart& part) { return part.shape.pays(); };
+  return std::ranges::any_of(bases_.parts_of(bucket), pays) ? codec : Codec::kNone;
+}
+
 std::unique_ptr<BucketReduction> GradientCore::make_reduction(const Bucket& bucket, Codec codec) {
   const BucketSite site(arena_, type_of(bucket), options_);
   if (codec == Codec::kNone) return make_plain_reduction(site, bucket);
@@ -46,20 +60,22 @@ std::unique_ptr<BucketReduction> GradientCore::make_reduction(const Bucket& buck
     place.residual = residual_.data() + span.begin / sizeof(float);
   if (dense != nullptr) return make_dense_reduction(site, place, *dense);
   if (codec == Codec::kTopK) return make_top_k_reduction(site, place);
-  return make_power_sgd_reduction(site, place, span.begin);
+  return make_power_sgd_reduction(site, place, bases_.parts_of(bucket), bases_);
 }
 
 // What the largest gradient is like: the same on all ranks, as it has just been reduced.
-std::span<const float> GradientCore::sample() const {
+GradientSample GradientCore::sample() const {
   constexpr std::size_t kMost = std::size_t{1} << 18;
-  std::span<const float> largest;
+  GradientSample largest;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     if (is_frozen_[i] || parameters_[i].type != DataType::kFloat32) continue;
     const std::span<std::byte> bytes = arena_.of(i);
     const std::span all(reinterpret_cast<const float*>(bytes.data()), parameters_[i].count);
-    if (all.size() > largest.size()) largest = all;
+    if (all.size() > largest.elements.size())
+      largest = {.elements = all, .columns = parameters_[i].columns};
   }
-  return largest.first(std::min(largest.size(), kMost));
+  largest.elements = largest.elements.first(std::min(largest.elements.size(), kMost));
+  return largest;
 }
 
 // The quickest of some: the first one also waits for ranks that are late.

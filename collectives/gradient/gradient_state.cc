@@ -9,7 +9,7 @@ namespace paceline {
 namespace {
 
 struct StateHead {
-  std::uint64_t kind = 0x5354415447304C50;  // "PL0GTATS": of this form and version
+  std::uint64_t kind = 0x5354415447314C50;  // "PL1GTATS": of this form and version
   std::uint64_t digest = 0;                 // of parameters and options
   std::uint32_t rank = 0, ranks = 0;
   std::uint64_t elements = 0;
@@ -33,6 +33,7 @@ std::vector<std::byte> GradientCore::state() const {
   std::memcpy(state.data(), &head, sizeof head);
   if (!residual_.empty())
     std::memcpy(state.data() + sizeof head, residual_.data(), residual_.size() * sizeof(float));
+  bases_.save(state);
   return state;
 }
 
@@ -47,13 +48,16 @@ Status GradientCore::load_state(std::span<const std::byte> state) {
   if (head.rank != static_cast<std::uint32_t>(own_->group().rank) ||
       head.ranks != static_cast<std::uint32_t>(own_->group().size()))
     return refused("it was saved by another rank, or of another number of ranks");
-  const std::span<const std::byte> elements = state.subspan(sizeof head);
-  if (head.elements != residual_.size() || elements.size() != residual_.size() * sizeof(float))
+  const std::span<const std::byte> rest = state.subspan(sizeof head);
+  if (head.elements != residual_.size() || rest.size() < residual_.size() * sizeof(float))
     return refused("it is of another length than it says");
+  const std::span<const std::byte> elements = rest.first(residual_.size() * sizeof(float));
   std::vector<float> residual(residual_.size());
   if (!elements.empty()) std::memcpy(residual.data(), elements.data(), elements.size());
   for (const float one : residual)
     if (!std::isfinite(one)) return refused("it is damaged: what codecs keep is finite");
+  if (const Status loaded = bases_.load(rest.subspan(elements.size())); !loaded.ok())
+    return refused(loaded.text().c_str());
   std::ranges::copy(residual, residual_.begin());  // buckets know where it lies
   return {};
 }

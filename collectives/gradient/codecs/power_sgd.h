@@ -1,14 +1,17 @@
-// PowerSGD: a bucket as a matrix M of nearly as many rows as columns, approximated by P × Q^T of a
-// low rank r. Source: Vogels, Karimireddy, Jaggi, "PowerSGD", NeurIPS 2019.
+// PowerSGD: a matrix M, of a gradient or of some rows of it, approximated by P × Q^T of a low rank
+// r. Source: Vogels, Karimireddy, Jaggi, "PowerSGD", NeurIPS 2019.
 //
-//   PowerSgd codec(count, 4, seed);              // alike on all ranks
-//   all_reduce(codec.project(in, residual));     // P = M Q, rows × r
-//   all_reduce(codec.back_project(in, residual));  // Q = M^T P, columns × r
-//   codec.expand(out);                           // P Q^T: near the sum of all ranks' M
+//   PowerSgd codec(shape, basis, seed);         // alike on all ranks
+//   codec.project(in, residual, p);             // P = M × basis, rows × r
+//   all_reduce(p);
+//   codec.back_project(in, residual, p, q);     // Q = M^T P, columns × r
+//   all_reduce(q);
+//   codec.expand(p, q, out);                    // P Q^T: near the sum of all ranks' M
 //
 // One step of power iteration for each reduction: P's columns are made orthonormal between, and
-// the next reduction begins with the Q where this one ended. What is lost on a rank, M - P Q^T with
-// the rank's own Q, stays in its residual: all ranks' residuals sum to what the sum has lost.
+// the next reduction begins with the Q where this one ended, which becomes the basis. What is lost
+// on a rank, M - P Q^T with the rank's own Q, stays in its residual: all ranks' residuals sum to
+// what the sum has lost.
 //
 // All ranks compute the same from what has been reduced: loops are in plain C++, for vectors that
 // all processors of this kind have, so that a sum is not rounded here and fused there.
@@ -21,48 +24,68 @@
 
 namespace paceline {
 
-/// Elements by rows; the last row may be short, and there are zeros where it ends.
+/// Elements by rows. Of a gradient that was cut inside of its rows the first one lacks its
+/// beginning and the last one its end: there are zeros.
 struct MatrixShape {
-  std::size_t rows = 0, columns = 0, rank = 0;
+  std::size_t count = 0;    ///< elements that are there
+  std::size_t columns = 0;  ///< of a whole row
+  std::size_t lead = 0;     ///< elements that the first row lacks; below columns
+  std::size_t rank = 0;     ///< at most rows and columns
 
-  /// Rank is at most rows and columns.
-  static MatrixShape of(std::size_t count, std::size_t rank);
-  /// What travels of it, of P and Q together, in float32.
-  std::size_t floats() const { return (rows + columns) * rank; }
+  /// The columns of a nearly square matrix.
+  static std::size_t square_columns(std::size_t count);
+  static MatrixShape of(std::size_t count, std::size_t columns, std::size_t most_rank,
+                        std::size_t lead = 0);
+
+  std::size_t rows() const { return count == 0 ? 0 : (lead + count + columns - 1) / columns; }
+  /// What travels of it, in float32.
+  std::size_t p_floats() const { return rows() * rank; }
+  std::size_t q_floats() const { return columns * rank; }
+  /// Is that less than its elements? Of vectors it never is.
+  bool pays() const { return p_floats() + q_floats() < count; }
+
   bool operator==(const MatrixShape&) const = default;
 };
 
-/// Not for use by two threads at a time. The three functions are called in turn.
+/// Makes columns of `length` orthonormal, one behind the other; draws those that are zeros, or
+/// nearly a sum of others.
+void complete_basis(std::span<float> columns, std::size_t length, std::uint64_t seed);
+
+/// Not for use by two threads at a time. The three functions are called in turn. P and Q have
+/// shape().p_floats() and q_floats(), and lie column by column.
 class PowerSgd {
  public:
-  PowerSgd(std::size_t count, std::size_t rank, std::uint64_t seed);
+  /// `basis` is borrowed: q_floats() where the next reduction begins, as complete_basis() or the
+  /// one before has left them.
+  PowerSgd(const MatrixShape& shape, std::span<float> basis, std::uint64_t seed);
 
   const MatrixShape& shape() const { return shape_; }
 
-  /// M is in[i] + residual[i], or in[i] where there is no residual. What it returns is to be summed
-  /// over the ranks in its place before back_project(), and what that returns before expand().
-  std::span<float> project(const float* in, const float* residual);
-  /// `residual` becomes what is lost, but stays what it was where P is not finite.
-  std::span<float> back_project(const float* in, float* residual);
-  /// False where the sum is not finite: then nor is anything in `out`, and the next reduction
-  /// begins as the first one did. `out` may be what was `in`.
-  bool expand(float* out);
-
-  /// Q, where the next reduction begins: to be saved with the residual.
-  std::span<const float> basis() const { return basis_; }
-  /// False where that is no basis of this shape.
-  bool set_basis(std::span<const float> basis);
+  /// M is in[i] + residual[i], or in[i] where there is no residual.
+  void project(const float* in, const float* residual, std::span<float> p);
+  /// `p`, summed over the ranks, becomes orthonormal; `residual` what is lost, but it stays what it
+  /// was where P is not finite.
+  void back_project(const float* in, float* residual, std::span<float> p, std::span<float> q);
+  /// `q` is summed over the ranks. False where that is not finite: then nor is anything in `out`,
+  /// and the next reduction begins as the first one did. `out` may be what was `in`.
+  bool expand(std::span<const float> p, std::span<const float> q, float* out);
 
  private:
-  // Columns lie one behind the other.
-  void load_row(const float* in, const float* residual, std::size_t row);
-  void begin_anew();
-  void keep_basis();
+  // What there is of a row.
+  struct Stretch {
+    std::size_t first;   // element
+    std::size_t column;  // of it
+    std::size_t length;
+  };
+  Stretch stretch_of(std::size_t row) const;
+  void load(const float* in, const float* residual, std::size_t row);
+  void store(const float* from, float* to, std::size_t row) const;
 
-  std::size_t count_;
-  std::uint64_t seed_;
-  MatrixShape shape_;
-  std::vector<float> p_, q_, basis_, row_;
+  const MatrixShape shape_;
+  const std::size_t rows_;
+  const std::span<float> basis_;
+  const std::uint64_t seed_;
+  std::vector<float> row_;
 };
 
 }  // namespace paceline

@@ -51,6 +51,9 @@ struct Parameter {
   std::string name;                    ///< for messages
   std::size_t count = 0;               ///< elements of its gradient
   DataType type = DataType::kFloat32;  ///< float32, float64, float16 or bfloat16
+  /// Of a row of its matrix, for kPowerSgd: in × k × k of (out, in, k, k). It divides count. A
+  /// vector is one row; 0: unknown, the matrix is taken to be nearly square.
+  std::size_t columns = 0;
 
   bool operator==(const Parameter&) const = default;
 };
@@ -63,7 +66,7 @@ enum class Codec : std::uint8_t {
   kFp16,      ///< half of the bytes; what is too large for it is found
   kInt8,      ///< a quarter, and a scale for each block
   kTopK,      ///< the largest elements alone
-  kPowerSgd,  ///< a matrix of a low rank; Vogels, Karimireddy, Jaggi, NeurIPS 2019
+  kPowerSgd,  ///< matrices of a low rank; Vogels, Karimireddy, Jaggi, NeurIPS 2019
   kAuto,      ///< of each bucket that which takes the least time within the error budget
 };
 inline constexpr std::size_t kCodecs = 7;
@@ -164,8 +167,8 @@ class GradientPipeline {
   /// From now on it has no gradient (or has one again). Between steps, on all ranks alike.
   Status set_frozen(std::size_t parameter, bool is_frozen);
 
-  /// What error feedback keeps, between steps: for a checkpoint of this rank. Loading refuses what
-  /// was saved of other parameters, codecs or ranks.
+  /// What codecs keep from step to step, between steps: for a checkpoint of this rank. Loading
+  /// refuses what was saved of other parameters, codecs or ranks.
   std::vector<std::byte> state() const;
   Status load_state(std::span<const std::byte> state);
 

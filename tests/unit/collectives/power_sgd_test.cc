@@ -38,17 +38,23 @@ double relative_error(const Floats& in, const Floats& out) {
   return length_of(difference(in, out)) / length_of(in);
 }
 
-// A matrix of that rank, in the shape that a bucket of `count` has.
-Floats matrix_of_rank(std::size_t rank, std::size_t count, Random& random) {
-  const MatrixShape shape = MatrixShape::of(count, rank);
-  Floats all(count);
+MatrixShape square(std::size_t count, std::size_t rank) {
+  return MatrixShape::of(count, MatrixShape::square_columns(count), rank);
+}
+
+// A matrix of that rank: whole rows, of which some elements may not be there.
+Floats matrix_of_rank(std::size_t rank, const MatrixShape& shape, Random& random) {
+  Floats all(shape.count);
   for (std::size_t k = 0; k < rank; ++k) {
-    const Floats left = random_floats(shape.rows, random);
+    const Floats left = random_floats(shape.rows(), random);
     const Floats right = random_floats(shape.columns, random);
-    for (std::size_t i = 0; i < count; ++i)
-      all[i] += left[i / shape.columns] * right[i % shape.columns];
+    for (std::size_t i = 0; i < shape.count; ++i)
+      all[i] += left[(shape.lead + i) / shape.columns] * right[(shape.lead + i) % shape.columns];
   }
   return all;
+}
+Floats matrix_of_rank(std::size_t rank, std::size_t count, Random& random) {
+  return matrix_of_rank(rank, square(count, rank), random);
 }
 
 // Some ranks in one process: what all_reduce() would do to their P and Q.
@@ -61,41 +67,105 @@ void sum_over(std::vector<std::span<float>> parts) {
 }
 
 struct RankOfJob {
-  PowerSgd codec;
-  Floats in, residual, out;
+  MatrixShape shape;
+  std::uint64_t seed = 7;
+  Floats basis, in, residual, out;
+  Floats p, q;
   bool is_finite = false;
+
+  PowerSgd codec() { return {shape, basis, seed}; }
 };
 
 void reduce(std::vector<RankOfJob>& ranks) {
   std::vector<std::span<float>> parts;
-  for (RankOfJob& rank : ranks)
-    parts.push_back(rank.codec.project(rank.in.data(), rank.residual.data()));
+  for (RankOfJob& rank : ranks) {
+    rank.codec().project(rank.in.data(), rank.residual.data(), rank.p);
+    parts.push_back(rank.p);
+  }
   sum_over(parts);
   parts.clear();
-  for (RankOfJob& rank : ranks)
-    parts.push_back(rank.codec.back_project(rank.in.data(), rank.residual.data()));
+  for (RankOfJob& rank : ranks) {
+    rank.codec().back_project(rank.in.data(), rank.residual.data(), rank.p, rank.q);
+    parts.push_back(rank.q);
+  }
   sum_over(parts);
-  for (RankOfJob& rank : ranks) rank.is_finite = rank.codec.expand(rank.out.data());
+  for (RankOfJob& rank : ranks)
+    rank.is_finite = rank.codec().expand(rank.p, rank.q, rank.out.data());
 }
 
+RankOfJob rank_with(const Floats& in, const MatrixShape& shape) {
+  RankOfJob made{.shape = shape,
+                 .basis = Floats(shape.q_floats()),
+                 .in = in,
+                 .residual = Floats(in.size()),
+                 .out = Floats(in.size(), -1.0F),
+                 .p = Floats(shape.p_floats()),
+                 .q = Floats(shape.q_floats())};
+  complete_basis(made.basis, shape.columns, made.seed);
+  return made;
+}
 RankOfJob rank_with(const Floats& in, std::size_t rank) {
-  return {.codec = PowerSgd(in.size(), rank, 7),
-          .in = in,
-          .residual = Floats(in.size()),
-          .out = Floats(in.size(), -1.0F)};
+  return rank_with(in, square(in.size(), rank));
 }
 
-TEST(PowerSgd, AMatrixIsNearlySquareAndHasAllElements) {
-  EXPECT_EQ(MatrixShape::of(0, 4), MatrixShape());
-  EXPECT_EQ(MatrixShape::of(1, 4), (MatrixShape{.rows = 1, .columns = 16, .rank = 1}));
-  EXPECT_EQ(MatrixShape::of(100, 4), (MatrixShape{.rows = 7, .columns = 16, .rank = 4}));
-  const MatrixShape large = MatrixShape::of(4 << 20, 4);
-  EXPECT_EQ(large, (MatrixShape{.rows = 2048, .columns = 2048, .rank = 4}));
-  EXPECT_EQ(large.floats(), 16384U);
+TEST(PowerSgd, AMatrixIsNearlySquareWhereNothingIsKnown) {
+  EXPECT_EQ(square(0, 4), MatrixShape());
+  EXPECT_EQ(square(1, 4), (MatrixShape{.count = 1, .columns = 16, .rank = 1}));
+  EXPECT_EQ(square(100, 4), (MatrixShape{.count = 100, .columns = 16, .rank = 4}));
+  EXPECT_EQ(square(100, 4).rows(), 7U);
+  const MatrixShape large = square(4 << 20, 4);
+  EXPECT_EQ(large, (MatrixShape{.count = 4 << 20, .columns = 2048, .rank = 4}));
+  EXPECT_EQ(large.rows(), 2048U);
+  EXPECT_EQ(large.p_floats() + large.q_floats(), 16384U);
+}
+
+TEST(PowerSgd, AMatrixHasAllElements) {
   for (std::size_t count = 1; count < 5000; count = count * 5 / 4 + 1) {
-    const MatrixShape shape = MatrixShape::of(count, 2);
-    EXPECT_GE(shape.rows * shape.columns, count);
-    EXPECT_LT((shape.rows - 1) * shape.columns, count);
+    for (const std::size_t columns : {1U, 9U, 16U, 147U}) {
+      for (const std::size_t lead : {0U, 5U, 146U}) {
+        if (lead >= columns) continue;
+        const MatrixShape shape = MatrixShape::of(count, columns, 2, lead);
+        EXPECT_GE(shape.rows() * columns, lead + count);
+        EXPECT_LT((shape.rows() - 1) * columns, lead + count);
+      }
+    }
+  }
+}
+
+TEST(PowerSgd, AMatrixPaysWhereLessOfItTravels) {
+  EXPECT_TRUE(MatrixShape::of(192 * 2000, 2000, 4).pays());
+  EXPECT_FALSE(MatrixShape::of(2000, 2000, 4).pays()) << "a vector";
+  EXPECT_FALSE(MatrixShape::of(2000, 1, 4).pays());
+  EXPECT_FALSE(MatrixShape::of(64, 8, 4).pays()) << "as much as its elements";
+  EXPECT_TRUE(MatrixShape::of(81, 9, 4).pays());
+  EXPECT_FALSE(MatrixShape().pays());
+}
+
+// Short first and last rows are of as many columns as the others.
+TEST(PowerSgd, AMatrixOfALowRankComesBackInItsOwnShape) {
+  Random random(40);
+  for (const std::size_t columns : {9U, 16U, 147U, 2000U}) {
+    for (const auto& [lead, missing] : {std::pair(0U, 0U), {3U, 0U}, {0U, 4U}, {8U, 1U}}) {
+      const MatrixShape shape = MatrixShape::of(192 * columns - lead - missing, columns, 4, lead);
+      const std::size_t rank = lead + missing == 0 ? 4 : 2;  // and one of each short row
+      std::vector<RankOfJob> job = {rank_with(matrix_of_rank(rank, shape, random), shape)};
+      reduce(job);
+      EXPECT_TRUE(job[0].is_finite);
+      EXPECT_LT(relative_error(job[0].in, job[0].out), 1e-4) << columns << ", " << lead;
+    }
+  }
+}
+
+TEST(PowerSgd, WhatIsBesideAMatrixStaysAsItIs) {
+  Random random(41);
+  const MatrixShape shape = MatrixShape::of(700, 32, 2, 5);
+  std::vector<RankOfJob> job = {rank_with(random_floats(720, random), shape)};
+  const Floats in = job[0].in;
+  job[0].out = in;
+  reduce(job);
+  for (std::size_t i = 700; i < 720; ++i) {
+    EXPECT_EQ(job[0].out[i], in[i]);
+    EXPECT_EQ(job[0].residual[i], 0);
   }
 }
 
@@ -227,21 +297,19 @@ TEST(PowerSgd, GoesOnFromABasisThatWasSaved) {
   Random random(38);
   std::vector<RankOfJob> job = {rank_with(random_floats(700, random), 2)};
   reduce(job);
-  std::vector<RankOfJob> other = job;
-  other[0].codec = PowerSgd(700, 2, 99);
-  ASSERT_TRUE(other[0].codec.set_basis(job[0].codec.basis()));
+  std::vector<RankOfJob> other = {rank_with(job[0].in, 2)};
+  other[0].seed = 99;
+  other[0].basis = job[0].basis;
+  other[0].residual = job[0].residual;
   reduce(job), reduce(other);
   EXPECT_EQ(job[0].out, other[0].out);
-  EXPECT_FALSE(other[0].codec.set_basis(Floats(3))) << "of another shape";
-  EXPECT_FALSE(other[0].codec.set_basis(
-      Floats(job[0].codec.basis().size(), std::numeric_limits<float>::quiet_NaN())));
 }
 
 TEST(PowerSgd, NoElementsAreNoMatrix) {
-  PowerSgd codec(0, 4, 1);
-  EXPECT_TRUE(codec.project(nullptr, nullptr).empty());
-  EXPECT_TRUE(codec.back_project(nullptr, nullptr).empty());
-  EXPECT_TRUE(codec.expand(nullptr));
+  PowerSgd codec(MatrixShape(), {}, 1);
+  codec.project(nullptr, nullptr, {});
+  codec.back_project(nullptr, nullptr, {}, {});
+  EXPECT_TRUE(codec.expand({}, {}, nullptr));
 }
 
 TEST(MakeOrthonormal, ColumnsHaveLengthOneAndStandUpright) {
