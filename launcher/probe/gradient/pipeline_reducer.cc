@@ -38,7 +38,7 @@ Result<std::unique_ptr<Reducer>> make_pipeline_reducer(Communicator& world, cons
                   "there is no codec '" + orders.codec + "'");
   std::vector<Parameter> parameters;
   for (const TraceTensor& tensor : trace.tensors)
-    parameters.push_back({.name = tensor.name, .count = tensor.count});
+    parameters.push_back({.name = tensor.name, .count = tensor.count, .columns = tensor.columns});
   PACELINE_TRY_ASSIGN(GradientPipeline pipeline,
                       GradientPipeline::create(world, std::move(parameters), {.codec = *codec}));
   return std::unique_ptr<Reducer>(std::make_unique<PipelineReducer>(std::move(pipeline)));

@@ -31,14 +31,16 @@ class Builder {
  public:
   // With the batch norm behind it.
   void add(const std::string& name, const std::string& norm, const Convolution& layer) {
-    const std::size_t weights = layer.in * layer.out * layer.kernel * layer.kernel;
+    const std::size_t columns = layer.in * layer.kernel * layer.kernel;
+    const std::size_t weights = layer.out * columns;
     const auto pixels = static_cast<double>(layer.side * layer.side);
     const double norm_flops = kNormFlops * pixels * static_cast<double>(layer.out);
     tensors_.push_back({.name = name + ".weight",
                         .count = weights,
+                        .columns = columns,
                         .flops = 2 * pixels * static_cast<double>(weights)});
-    tensors_.push_back({.name = norm + ".weight", .count = layer.out, .flops = norm_flops});
-    tensors_.push_back({.name = norm + ".bias", .count = layer.out, .flops = norm_flops});
+    add_vector(norm + ".weight", layer.out, norm_flops);
+    add_vector(norm + ".bias", layer.out, norm_flops);
   }
 
   void add_block(const std::string& name, std::size_t in, const Stage& stage, bool is_first) {
@@ -57,14 +59,18 @@ class Builder {
   void add_classifier(std::size_t in) {
     tensors_.push_back({.name = "fc.weight",
                         .count = in * kClasses,
+                        .columns = in,
                         .flops = 2 * static_cast<double>(in * kClasses)});
-    tensors_.push_back(
-        {.name = "fc.bias", .count = kClasses, .flops = static_cast<double>(kClasses)});
+    add_vector("fc.bias", kClasses, static_cast<double>(kClasses));
   }
 
   std::vector<TraceTensor> take() { return std::move(tensors_); }
 
  private:
+  void add_vector(const std::string& name, std::size_t count, double flops) {
+    tensors_.push_back({.name = name, .count = count, .columns = count, .flops = flops});
+  }
+
   std::vector<TraceTensor> tensors_;
 };
 

@@ -43,8 +43,13 @@ std::optional<Trace> find_trace(std::string_view name) {
 
 Trace scaled(Trace trace, double factor) {
   for (TraceTensor& tensor : trace.tensors) {
+    const bool is_vector = tensor.columns == tensor.count;
     const double count = std::round(factor * static_cast<double>(tensor.count));
     tensor.count = static_cast<std::size_t>(std::max(count, 1.0));
+    if (is_vector)
+      tensor.columns = tensor.count;
+    else if (tensor.columns > 0 && tensor.count % tensor.columns != 0)
+      tensor.columns = 0;
   }
   return trace;
 }

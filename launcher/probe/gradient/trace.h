@@ -19,6 +19,7 @@ namespace paceline::probe {
 struct TraceTensor {
   std::string name;
   std::size_t count = 0;    ///< elements, float32
+  std::size_t columns = 0;  ///< of a row of its matrix; a vector is one row; 0: it has no rows
   double flops = 0;         ///< of forward, for one sample
   double flops_behind = 0;  ///< of what follows it and has no gradient of its own: attention, say
 
@@ -44,6 +45,7 @@ std::vector<std::string> trace_names();
 std::optional<Trace> find_trace(std::string_view name);
 
 /// Each tensor with `factor` times as many elements, and at least one; the work stays as it is.
+/// Rows are as long as they were where they divide that, and else there are none; vectors remain.
 /// `factor`: above 0, at most 1.
 Trace scaled(Trace trace, double factor);
 

@@ -22,17 +22,18 @@ class TransformerBuilder {
   /// Weight and bias.
   void add_linear(const std::string& name, const Linear& layer) {
     const std::size_t weights = layer.in * layer.out;
-    add(name + ".weight", weights, 2 * static_cast<double>(layer.rows * weights));
-    add(name + ".bias", layer.out, static_cast<double>(layer.rows * layer.out));
+    add_matrix(name + ".weight", layer.out, layer.in,
+               2 * static_cast<double>(layer.rows * weights));
+    add_vector(name + ".bias", layer.out, static_cast<double>(layer.rows * layer.out));
   }
   /// A row of it for each token; its gradient adds up as many.
   void add_table(const std::string& name, std::size_t rows, std::size_t width) {
-    add(name + ".weight", rows * width, static_cast<double>(tokens_ * width));
+    add_matrix(name + ".weight", rows, width, static_cast<double>(tokens_ * width));
   }
   /// Weight and bias, each an operation or two for every element.
   void add_norm(const std::string& name, std::size_t width) {
-    add(name + ".weight", width, 2 * static_cast<double>(tokens_ * width));
-    add(name + ".bias", width, 2 * static_cast<double>(tokens_ * width));
+    add_vector(name + ".weight", width, 2 * static_cast<double>(tokens_ * width));
+    add_vector(name + ".bias", width, 2 * static_cast<double>(tokens_ * width));
   }
   /// The products of all tokens' queries with keys, and of the result with values.
   void add_attention(std::size_t width) {
@@ -44,8 +45,11 @@ class TransformerBuilder {
   std::vector<TraceTensor> take() { return std::move(tensors_); }
 
  private:
-  void add(const std::string& name, std::size_t count, double flops) {
-    tensors_.push_back({.name = name, .count = count, .flops = flops});
+  void add_matrix(const std::string& name, std::size_t rows, std::size_t columns, double flops) {
+    tensors_.push_back({.name = name, .count = rows * columns, .columns = columns, .flops = flops});
+  }
+  void add_vector(const std::string& name, std::size_t count, double flops) {
+    add_matrix(name, 1, count, flops);
   }
 
   std::size_t tokens_;

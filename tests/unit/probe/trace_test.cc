@@ -71,6 +71,24 @@ TEST(Trace, TransformersWorkByTheirWeights) {
   EXPECT_EQ(gpt2.tensors.back().flops_behind, 2.0 * 1024 * 768 * 50'257);
 }
 
+// (out, in × k × k), as PowerSGD takes them.
+TEST(Trace, LayersAreMatricesAndAllElseVectors) {
+  const Trace resnet = resnet50_trace(), bert = bert_trace();
+  EXPECT_EQ(tensor_of(resnet, "conv1.weight").columns, 3u * 7 * 7);
+  EXPECT_EQ(tensor_of(resnet, "layer4.0.conv2.weight").columns, 512u * 3 * 3);
+  EXPECT_EQ(tensor_of(resnet, "fc.weight").columns, 2048u);
+  EXPECT_EQ(tensor_of(bert, "embeddings.word_embeddings.weight").columns, 768u);
+  EXPECT_EQ(tensor_of(bert, "encoder.layer.0.output.dense.weight").columns, 3072u);
+  for (const std::string& name : trace_names()) {
+    const Trace trace = *find_trace(name);
+    for (const TraceTensor& tensor : trace.tensors) {
+      ASSERT_GT(tensor.columns, 0u) << tensor.name;
+      EXPECT_EQ(tensor.count % tensor.columns, 0u) << tensor.name;
+      EXPECT_TRUE(!is_bias(tensor) || tensor.columns == tensor.count) << tensor.name;
+    }
+  }
+}
+
 TEST(Trace, BiasesAndNormsTakeLittle) {
   for (const std::string& name : trace_names()) {
     const Trace trace = *find_trace(name);
@@ -86,6 +104,9 @@ TEST(Trace, AScaledOneHasFewerElementsAndTheSameWork) {
   EXPECT_EQ(small.tensors.size(), trace.tensors.size());
   EXPECT_EQ(small.tensors.front().count, 94u);
   EXPECT_EQ(small.tensors[1].count, 1u);
+  EXPECT_EQ(small.tensors.front().columns, 0u) << "147 are more than there are";
+  EXPECT_EQ(tensor_of(small, "fc.bias").columns, 10u);
+  EXPECT_EQ(tensor_of(scaled(trace, 0.5), "fc.weight").columns, 2048u);
   EXPECT_EQ(small.flops(), trace.flops());
   EXPECT_EQ(scaled(trace, 1), trace);
   EXPECT_EQ(scaled(trace, 1e-9).elements(), 161u);
