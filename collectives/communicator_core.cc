@@ -181,6 +181,11 @@ Duration CommunicatorCore::timeout() const {
   return parts_.timeout;
 }
 
+std::uint64_t CommunicatorCore::operations_begun() const {
+  const Engine::Baton baton = parts_.engine->hold();
+  return history_.begun();
+}
+
 // Nobody can leave an operation alone: the others wait for what this rank owes them.
 void CommunicatorCore::cancel(const Completion& completion) {
   const bool runs = running_ && current_.completion.get() == &completion;
@@ -299,12 +304,16 @@ void CommunicatorCore::end_current(const Status& how, TimePoint now) {
     if (!current_.request.tensors.empty()) staging_.deliver();
     parts_.flight->finish(current_.flight_place, FlightState::kSucceeded, now);
   } else {
-    // Who disagrees is no more to blame than this rank.
-    const bool is_loss = how.code() == Code::kPeerLost || how.code() == Code::kTimeout;
-    const int blamed = is_loss ? how.culprit().rank : -1;
-    parts_.flight->finish(current_.flight_place, FlightState::kFailed, now, blamed);
+    parts_.flight->finish(current_.flight_place, FlightState::kFailed, now, blamed_for(how));
   }
   end(current_, how, now);
+}
+
+// Who disagrees is no more to blame than this rank.
+int CommunicatorCore::blamed_for(const Status& how) const {
+  const int rank = how.culprit().rank;
+  if ((how.code() != Code::kPeerLost && how.code() != Code::kTimeout) || rank < 0) return -1;
+  return parts_.flight_ranks.empty() ? rank : parts_.flight_ranks[static_cast<std::size_t>(rank)];
 }
 
 void CommunicatorCore::end(Operation& operation, const Status& how, TimePoint now) {

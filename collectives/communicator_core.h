@@ -48,10 +48,17 @@ namespace paceline {
 
 inline constexpr std::chrono::milliseconds kLongestTimeout = std::chrono::years(1);
 
-/// Makes the communicator of some of a communicator's ranks, which all call it with the same id, as
-/// Communicator::init() does. Determinism that the options do not say is as it is there.
-using Regroup = std::function<Result<Communicator>(const UniqueId& id, int rank, int size,
-                                                   InitOptions options)>;
+/// Some of a communicator's ranks, which make one of their own.
+struct Regrouping {
+  UniqueId id;               ///< where they meet
+  int rank = 0;              ///< among them
+  std::vector<int> members;  ///< their ranks in the communicator that they come from
+  std::string name;          ///< the same on all of them, for people: "split #3, color 0"
+};
+
+/// Makes their communicator, as Communicator::init() does. Determinism that the options do not say
+/// is as it is where they come from.
+using Regroup = std::function<Result<Communicator>(const Regrouping& part, InitOptions options)>;
 
 class CommunicatorCore final : private Driver, private TransportSink, private OperationOwner {
  public:
@@ -62,6 +69,7 @@ class CommunicatorCore final : private Driver, private TransportSink, private Op
     /// one, which has none.
     std::vector<std::unique_ptr<CollectiveBackend>> backends;
     std::unique_ptr<FlightRing> flight;
+    std::vector<int> flight_ranks;  // by rank: as the flight ring's reader knows it; empty: alike
     std::unique_ptr<Whereabouts> whereabouts;  // may be null
     std::shared_ptr<Log> log;                  // may be null; owners: all that write to it
     Group group;
@@ -79,6 +87,8 @@ class CommunicatorCore final : private Driver, private TransportSink, private Op
   bool is_of_another_process() const { return made_by_ != ::getpid(); }
   const Group& group() const { return parts_.group; }
   const Regroup& regroup() const { return parts_.regroup; }
+  /// Collective operations that have begun: the same on all ranks when one of them has ended.
+  std::uint64_t operations_begun() const;
   CommunicatorStats stats() const;
 
   /// Runs it to its end on the caller's thread.
@@ -178,6 +188,7 @@ class CommunicatorCore final : private Driver, private TransportSink, private Op
   void keep_awake_to_flush(TimePoint now);
   bool end_flush(bool moved, TimePoint now);
 
+  int blamed_for(const Status& how) const;
   Culprit member(int rank) const;
   std::string name_of(int rank) const;
 

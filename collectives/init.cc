@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <unistd.h>
 
@@ -46,6 +48,11 @@ struct World {
   int size = 1;
   int local_ranks = 1;     // of this host
   bool is_of_tcp = false;  // what it is split from talks over TCP, and has said why
+  // Of a part of another world: as the reader of the launcher's flight ring, if that has one, is
+  // to know it. The ring's ranks are empty where they are its own.
+  std::string part_name;
+  std::vector<int> ring_ranks;
+  std::optional<int> part_flight_fd;
   Duration timeout{};
   Duration report_every{};
   TimePoint began{};                   // to be made
@@ -82,9 +89,14 @@ Result<SocketAddress> store_address(const Environment& environment) {
       *environment.master_port);
 }
 
-Result<std::unique_ptr<FlightRing>> open_flight_ring(const Environment& environment) {
-  if (environment.flight_fd) return FlightRing::open(*environment.flight_fd);
-  return FlightRing::create_private();
+// What finds no part of the launcher's free is not seen from outside.
+Result<std::unique_ptr<FlightRing>> open_flight_ring(const World& world) {
+  const std::optional<int> memory = world.environment.flight_fd;
+  if (!memory) return FlightRing::create_private();
+  if (world.part_name.empty()) return FlightRing::open(*memory);
+  auto ring = FlightRing::open_for(*memory, world.part_name);
+  if (ring.status().code() == Code::kUnavailable) return FlightRing::create_private();
+  return ring;
 }
 
 std::unique_ptr<CollectiveBackend> make_native(const World& world, Transport* transport) {
@@ -101,14 +113,28 @@ std::unique_ptr<CollectiveBackend> make_native(const World& world, Transport* tr
 
 Result<Communicator> join_by_id(const UniqueId& id, World world, const InitOptions& options);
 
-// A part shares its hosts' CPUs with the whole world.
+// As the ring of the whole knows its ranks.
+std::vector<int> ring_ranks_of(std::vector<int> members, const std::vector<int>& whole) {
+  if (!whole.empty())
+    for (int& one : members) one = whole[static_cast<std::size_t>(one)];
+  return members;
+}
+
+// A part shares its hosts' CPUs with the whole world, and its flight ring.
 Regroup regroup_of(const World& world, bool is_over_tcp) {
-  return [determinism = world.environment.determinism, local_ranks = world.local_ranks,
-          is_over_tcp](const UniqueId& id, int rank, int size, InitOptions options) {
+  return [determinism = world.environment.determinism, local_ranks = world.local_ranks, is_over_tcp,
+          flight_fd = world.environment.flight_fd, whole = world.part_name,
+          ring_ranks = world.ring_ranks](const Regrouping& part, InitOptions options) {
     if (!options.determinism) options.determinism = determinism;
-    return join_by_id(
-        id, {.rank = rank, .size = size, .local_ranks = local_ranks, .is_of_tcp = is_over_tcp},
-        options);
+    return join_by_id(part.id,
+                      {.rank = part.rank,
+                       .size = static_cast<int>(part.members.size()),
+                       .local_ranks = local_ranks,
+                       .is_of_tcp = is_over_tcp,
+                       .part_name = whole.empty() ? part.name : whole + "; " + part.name,
+                       .ring_ranks = ring_ranks_of(part.members, ring_ranks),
+                       .part_flight_fd = flight_fd},
+                      options);
   };
 }
 
@@ -116,7 +142,7 @@ Result<Communicator> make_communicator(const World& world, Group group,
                                        std::unique_ptr<Transport> transport,
                                        std::unique_ptr<CollectiveBackend> direct,
                                        std::unique_ptr<Whereabouts> whereabouts) {
-  PACELINE_TRY_ASSIGN(auto flight, open_flight_ring(world.environment));
+  PACELINE_TRY_ASSIGN(auto flight, open_flight_ring(world));
   const bool is_over_tcp = transport != nullptr && direct == nullptr;
   flight->note_join(world.began, world.engine->clock().now());
   std::vector<std::unique_ptr<CollectiveBackend>> backends;
@@ -129,6 +155,7 @@ Result<Communicator> make_communicator(const World& world, Group group,
                               .transport = std::move(transport),
                               .backends = std::move(backends),
                               .flight = std::move(flight),
+                              .flight_ranks = world.ring_ranks,
                               .whereabouts = std::move(whereabouts),
                               .log = world.log,
                               .group = std::move(group),
@@ -309,8 +336,8 @@ Result<Communicator> said_by(const World& world, Result<Communicator> made) {
 
 Result<Communicator> join_by_id(const UniqueId& id, World world, const InitOptions& options) {
   PACELINE_TRY_ASSIGN(world.environment, read_environment());
-  // The launcher's ring has one writer, the world of the environment.
-  world.environment.flight_fd.reset();
+  // What is no part of the world of the environment has ranks that its ring's reader does not know.
+  world.environment.flight_fd = world.part_flight_fd;
   // Alone it meets nobody, and needs no server.
   if (world.size == 1) (void)take_server_of(id);
   return said_by(world, make_world(world, options, [&] { return meeting_of_id(id); }));

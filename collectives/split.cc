@@ -28,7 +28,7 @@ struct Choice {
 struct Place {
   int first = 0;  // its first rank, in the communicator that is split
   int rank = 0;
-  int size = 1;
+  std::vector<int> members;  // all of the color, in the order of their new ranks
 };
 
 Place place_of(const std::vector<Choice>& choices, int self) {
@@ -38,9 +38,8 @@ Place place_of(const std::vector<Choice>& choices, int self) {
     if (choice_of(rank).color == choice_of(self).color) members.push_back(rank);
   }
   std::ranges::stable_sort(members, {}, [&](int rank) { return choice_of(rank).key; });
-  return {.first = members.front(),
-          .rank = static_cast<int>(std::ranges::find(members, self) - members.begin()),
-          .size = static_cast<int>(members.size())};
+  const auto rank = static_cast<int>(std::ranges::find(members, self) - members.begin());
+  return {.first = members.front(), .rank = rank, .members = std::move(members)};
 }
 
 struct Invitation {
@@ -91,14 +90,23 @@ Result<std::optional<Communicator>> Communicator::split(int color, int key,
   const Choice own{.color = color, .key = key};
   std::vector<Choice> choices(static_cast<std::size_t>(size()));
   PACELINE_TRY(all_gather(&own, choices.data(), 2, DataType::kInt64));
-  const Place place = place_of(choices, rank());
+  // All operations that were called before have ended, and those of one number are of one split.
+  const std::uint64_t number = core_->operations_begun() - 1;
+  Place place = place_of(choices, rank());
   const bool joins = color != kNoColor;
-  PACELINE_TRY_ASSIGN(const UniqueId id, meeting_of(*this, place, joins && place.size > 1));
+  PACELINE_TRY_ASSIGN(const UniqueId id,
+                      meeting_of(*this, place, joins && place.members.size() > 1));
   if (!joins) return std::optional<Communicator>();
   InitOptions inherited = options;
   if (inherited.timeout_ms.count() == 0)
     inherited.timeout_ms = std::chrono::duration_cast<std::chrono::milliseconds>(core_->timeout());
-  PACELINE_TRY_ASSIGN(Communicator made, regroup(id, place.rank, place.size, inherited));
+  std::string name = "split #";
+  name.append(std::to_string(number)).append(", color ").append(std::to_string(color));
+  PACELINE_TRY_ASSIGN(Communicator made, regroup({.id = id,
+                                                  .rank = place.rank,
+                                                  .members = std::move(place.members),
+                                                  .name = std::move(name)},
+                                                 inherited));
   return std::optional<Communicator>(std::move(made));
 }
 

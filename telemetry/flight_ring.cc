@@ -1,12 +1,16 @@
 #include "telemetry/flight_ring.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
 #include <cerrno>
+#include <csignal>
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
+#include <span>
 #include <type_traits>
 
 #include <fcntl.h>
@@ -14,26 +18,33 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "comm/base/text.h"
 #include "comm/base/try.h"
 
 namespace paceline {
 namespace {
 
-constexpr std::uint64_t kMagic = 0x34676E6952746C46;  // "FltRing4"
+constexpr std::uint64_t kMagic = 0x35676E6952746C46;  // "FltRing5"
 
-static_assert(std::is_trivially_copyable_v<FlightRecord>);
-static_assert(sizeof(FlightRecord) % sizeof(std::uint64_t) == 0);
-using Words = std::array<std::uint64_t, sizeof(FlightRecord) / sizeof(std::uint64_t)>;
+// What lies in the memory of a record.
+struct Stored {
+  Signature signature;
+  std::int64_t began_ns, ended_ns;
+  FlightState state;
+  std::int32_t blamed;
+};
+static_assert(std::is_trivially_copyable_v<Stored>);
+static_assert(sizeof(Stored) % sizeof(std::uint64_t) == 0);
+using Words = std::array<std::uint64_t, sizeof(Stored) / sizeof(std::uint64_t)>;
 constexpr std::size_t word_at(std::size_t offset) { return offset / sizeof(std::uint64_t); }
-constexpr std::size_t kBegan = word_at(offsetof(FlightRecord, began_ns));
-constexpr std::size_t kEnded = word_at(offsetof(FlightRecord, ended_ns));
-constexpr std::size_t kOutcome = word_at(offsetof(FlightRecord, state));
-static_assert(offsetof(FlightRecord, signature) == 0 && sizeof(Signature) == 8 * kBegan);
+constexpr std::size_t kBegan = word_at(offsetof(Stored, began_ns));
+constexpr std::size_t kEnded = word_at(offsetof(Stored, ended_ns));
+constexpr std::size_t kOutcome = word_at(offsetof(Stored, state));
+static_assert(offsetof(Stored, signature) == 0 && sizeof(Signature) == 8 * kBegan);
 static_assert(kOutcome + 1 == Words().size());
 
 static_assert(std::endian::native == std::endian::little);
-constexpr std::size_t kBlamedBit =
-    8 * (offsetof(FlightRecord, blamed) - offsetof(FlightRecord, state));
+constexpr std::size_t kBlamedBit = 8 * (offsetof(Stored, blamed) - offsetof(Stored, state));
 std::uint64_t outcome_word(FlightState state, std::int32_t blamed) {
   return static_cast<std::uint64_t>(state) | std::uint64_t{static_cast<std::uint32_t>(blamed)}
                                                  << kBlamedBit;
@@ -71,7 +82,7 @@ struct Slot {
   }
 
   // False when the record of `its_place` is not there: torn, overwritten or never written.
-  bool read(std::uint64_t its_place, FlightRecord& record) const {
+  bool read(std::uint64_t its_place, Stored& record) const {
     Words copy;
     const std::uint32_t before = version.load(std::memory_order_acquire);
     if (before == 0 || before % 2 != 0) return false;
@@ -101,18 +112,65 @@ Status ring_error(const char* what) {
 
 }  // namespace
 
-struct FlightRing::Layout {
-  std::uint64_t magic;
-  std::uint64_t size;
-  std::atomic<std::uint64_t> next;  // records ever started
+// Those behind the first change hands: `version` is odd meanwhile, and records before `first` are
+// of who had it before.
+struct alignas(64) FlightRing::Part {
   Slot slots[kRecords];
+  std::atomic<std::int64_t> writer;  // process; 0: nobody's
+  std::atomic<std::uint32_t> version;
+  std::atomic<std::uint64_t> name[(kMostName + 1) / sizeof(std::uint64_t)];
+  std::atomic<std::uint64_t> first;
+  std::atomic<std::uint64_t> next;  // records ever started
   std::atomic<std::int64_t> joining_ns;
   std::atomic<std::int64_t> joined_ns;
   std::atomic<std::int64_t> first_operation_ns;
+
+  // By who has become its writer.
+  void begin_anew(std::string_view group) {
+    const std::uint32_t odd = version.load(std::memory_order_relaxed) | 1;
+    version.store(odd, std::memory_order_relaxed);
+    char text[kMostName + 1] = {};
+    group.copy(text, kMostName);
+    for (std::size_t i = 0; i < std::size(name); ++i) {
+      std::uint64_t word;
+      std::memcpy(&word, text + i * sizeof word, sizeof word);
+      name[i].store(word, std::memory_order_release);
+    }
+    first.store(next.load(std::memory_order_relaxed), std::memory_order_release);
+    version.store(odd + 1, std::memory_order_release);
+  }
+
+  void read(std::vector<FlightRecord>& records) const {
+    const std::uint64_t end = next.load(std::memory_order_acquire);
+    const std::uint32_t before = version.load(std::memory_order_acquire);
+    if (end == 0 || before % 2 != 0) return;
+    char text[kMostName + 1];
+    for (std::size_t i = 0; i < std::size(name); ++i) {
+      const std::uint64_t word = name[i].load(std::memory_order_acquire);
+      std::memcpy(text + i * sizeof word, &word, sizeof word);
+    }
+    const std::string group = printable({text, ::strnlen(text, kMostName)});
+    const std::size_t kept = records.size();
+    std::uint64_t place = end > kRecords ? end - kRecords : 0;
+    for (place = std::max(place, first.load(std::memory_order_acquire)); place < end; ++place) {
+      Stored one;
+      if (slots[place % kRecords].read(place, one))
+        records.push_back(
+            {one.signature, one.began_ns, one.ended_ns, one.state, one.blamed, group});
+    }
+    if (version.load(std::memory_order_relaxed) != before) records.resize(kept);
+  }
+};
+
+struct FlightRing::Layout {
+  std::uint64_t magic;
+  std::uint64_t size;
+  Part parts[kParts];
 };
 
 std::string FlightRecord::to_string(TimePoint now) const {
-  const std::string text = signature.to_string();
+  std::string text = signature.to_string();
+  if (!group.empty()) text.append(" of ").append(group);
   const bool running = state == FlightState::kStarted;
   const std::int64_t end = running ? now.time_since_epoch().count() : ended_ns;
   char seconds[64];
@@ -143,7 +201,8 @@ Result<std::unique_ptr<FlightRing>> FlightRing::open(int fd) {
   }
   void* memory = ::mmap(nullptr, sizeof(Layout), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (memory == MAP_FAILED) return ring_error("mmap");
-  std::unique_ptr<FlightRing> ring(new FlightRing(static_cast<Layout*>(memory), true));
+  auto* const layout = static_cast<Layout*>(memory);
+  std::unique_ptr<FlightRing> ring(new FlightRing(layout, layout->parts));
   if (ring->layout_->magic != kMagic || ring->layout_->size != sizeof(Layout)) {
     return Status(Code::kInvalidArgument, Scope::kProcess,
                   "flight ring: the memory was laid out by another version of Paceline");
@@ -151,53 +210,74 @@ Result<std::unique_ptr<FlightRing>> FlightRing::open(int fd) {
   return ring;
 }
 
-std::unique_ptr<FlightRing> FlightRing::create_private() {
-  return std::unique_ptr<FlightRing>(new FlightRing(new Layout{}, false));
+Result<std::unique_ptr<FlightRing>> FlightRing::open_for(int fd, std::string_view group) {
+  PACELINE_TRY_ASSIGN(auto ring, open(fd));
+  if (ring->claim_part(group)) return ring;
+  return Status(Code::kUnavailable, Scope::kProcess,
+                "flight ring: " + std::to_string(kParts - 1) +
+                    " groups of this rank beside the world have one");
 }
 
-FlightRing::FlightRing(Layout* layout, bool mapped) : layout_(layout), mapped_(mapped) {}
+// One whose writer has ended without a word is free.
+bool FlightRing::claim_part(std::string_view group) {
+  for (Part& part : std::span(layout_->parts).subspan(1)) {
+    std::int64_t writer = part.writer.load(std::memory_order_relaxed);
+    const bool is_alive =
+        writer != 0 && (::kill(static_cast<pid_t>(writer), 0) == 0 || errno != ESRCH);
+    if (is_alive || !part.writer.compare_exchange_strong(writer, ::getpid())) continue;
+    part_ = &part;
+    is_claimed_ = true;
+    part.begin_anew(group);
+    return true;
+  }
+  return false;
+}
+
+std::unique_ptr<FlightRing> FlightRing::create_private() {
+  return std::unique_ptr<FlightRing>(new FlightRing(nullptr, new Part{}));
+}
 
 FlightRing::~FlightRing() {
-  if (mapped_) {
-    ::munmap(layout_, sizeof(Layout));
-  } else {
-    delete layout_;
+  if (layout_ == nullptr) {
+    delete part_;
+    return;
   }
+  if (is_claimed_) part_->writer.store(0, std::memory_order_release);
+  ::munmap(layout_, sizeof(Layout));
 }
 
 std::uint64_t FlightRing::start(const Signature& signature, TimePoint now) {
-  const std::uint64_t place = layout_->next.load(std::memory_order_relaxed);
-  layout_->slots[place % kRecords].start(place, signature, now.time_since_epoch().count());
-  layout_->next.store(place + 1, std::memory_order_release);
+  const std::uint64_t place = part_->next.load(std::memory_order_relaxed);
+  part_->slots[place % kRecords].start(place, signature, now.time_since_epoch().count());
+  part_->next.store(place + 1, std::memory_order_release);
   return place;
 }
 
 void FlightRing::finish(std::uint64_t place, FlightState state, TimePoint now, int blamed) {
-  Slot& slot = layout_->slots[place % kRecords];
+  Slot& slot = part_->slots[place % kRecords];
   if (slot.place.load(std::memory_order_relaxed) != place) return;
   const std::int64_t ended_ns = now.time_since_epoch().count();
   slot.end(place, ended_ns, outcome_word(state, blamed));
-  if (place == 0) layout_->first_operation_ns.store(ended_ns, std::memory_order_relaxed);
+  if (place == 0) part_->first_operation_ns.store(ended_ns, std::memory_order_relaxed);
 }
 
 void FlightRing::note_join(TimePoint began, TimePoint ended) {
-  layout_->joining_ns.store(began.time_since_epoch().count(), std::memory_order_relaxed);
-  layout_->joined_ns.store(ended.time_since_epoch().count(), std::memory_order_relaxed);
+  part_->joining_ns.store(began.time_since_epoch().count(), std::memory_order_relaxed);
+  part_->joined_ns.store(ended.time_since_epoch().count(), std::memory_order_relaxed);
 }
 
 FlightMilestones FlightRing::milestones() const {
-  return {.joining_ns = layout_->joining_ns.load(std::memory_order_relaxed),
-          .joined_ns = layout_->joined_ns.load(std::memory_order_relaxed),
-          .first_operation_ns = layout_->first_operation_ns.load(std::memory_order_relaxed)};
+  return {.joining_ns = part_->joining_ns.load(std::memory_order_relaxed),
+          .joined_ns = part_->joined_ns.load(std::memory_order_relaxed),
+          .first_operation_ns = part_->first_operation_ns.load(std::memory_order_relaxed)};
 }
 
 std::vector<FlightRecord> FlightRing::read() const {
-  const std::uint64_t next = layout_->next.load(std::memory_order_acquire);
   std::vector<FlightRecord> records;
-  for (std::uint64_t place = next > kRecords ? next - kRecords : 0; place < next; ++place) {
-    FlightRecord record;
-    if (layout_->slots[place % kRecords].read(place, record)) records.push_back(record);
-  }
+  for (const Part& part :
+       layout_ == nullptr ? std::span<const Part>(part_, 1) : std::span<const Part>(layout_->parts))
+    part.read(records);
+  std::ranges::stable_sort(records, {}, &FlightRecord::began_ns);
   return records;
 }
 

@@ -1,13 +1,17 @@
 // The flight ring: the last operations of a rank, in shared memory that outlives it.
 //
 // The agent makes the memory (a memfd), the rank inherits and writes it, the agent reads it after
-// a crash or in the middle of a hang. One writer; the reader may look at any time and skips
-// records that are being written (a sequence lock per record, Boehm, MSPC 2012).
+// a crash or in the middle of a hang. The reader may look at any time and skips records that are
+// being written (a sequence lock per record, Boehm, MSPC 2012).
+//
+// Each of a rank's communicators writes to a part of its own: so each part has one writer, and none
+// waits for another, whichever thread drives it.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <paceline/status.h>
@@ -20,15 +24,16 @@ namespace paceline {
 
 enum class FlightState : std::uint8_t { kStarted, kSucceeded, kFailed };
 
-/// One operation. Plain data: it is what lies in the shared memory.
+/// One operation.
 struct FlightRecord {
   Signature signature;
   std::int64_t began_ns = 0;  ///< CLOCK_MONOTONIC
   std::int64_t ended_ns = 0;  ///< 0 while it runs
   FlightState state{};
   std::int32_t blamed = -1;  ///< kFailed: the rank that was lost or late; -1: none
+  std::string group;         ///< whose operation it is; empty: the world's
 
-  /// "all_reduce(1000 x float32, sum) #12, running for 3.2 s" as of `now`.
+  /// "all_reduce(1000 x float32, sum) #12 of split #3, color 0, running for 3.2 s" as of `now`.
   std::string to_string(TimePoint now) const;
 };
 
@@ -43,12 +48,18 @@ struct FlightMilestones {
 
 class FlightRing {
  public:
-  static constexpr std::uint32_t kRecords = 64;
+  static constexpr std::uint32_t kRecords = 64;  ///< of a part
+  static constexpr std::uint32_t kParts = 16;    ///< the world's, and those of other groups
+  static constexpr std::size_t kMostName = 63;   ///< of a group; more is left out
 
   /// Anonymous shared memory for one ring, to be inherited (it is close-on-exec until cleared).
   static Result<UniqueFd> create_memory();
-  /// Maps the ring in `fd`, which stays the caller's. Refuses memory of another size or layout.
+  /// Maps the ring in `fd`, which stays the caller's, to write the world's part. Refuses memory of
+  /// another size or layout.
   static Result<std::unique_ptr<FlightRing>> open(int fd);
+  /// The same to write a part of a group of that name, as long as this lives. Code::kUnavailable:
+  /// all are taken by groups that live.
+  static Result<std::unique_ptr<FlightRing>> open_for(int fd, std::string_view group);
   /// A ring in this process's memory, for ranks that have no launcher.
   static std::unique_ptr<FlightRing> create_private();
 
@@ -65,17 +76,20 @@ class FlightRing {
   /// Writer: the rank has found the others.
   void note_join(TimePoint began, TimePoint ended);
 
-  /// Reader: the records that are there, oldest first.
+  /// Reader: the records of all parts, oldest first.
   std::vector<FlightRecord> read() const;
-  /// Reader: as far as the rank has come.
+  /// Reader: as far as the rank has come, in this part.
   FlightMilestones milestones() const;
 
  private:
+  struct Part;
   struct Layout;
-  FlightRing(Layout* layout, bool mapped);
+  FlightRing(Layout* layout, Part* part) : layout_(layout), part_(part) {}
+  bool claim_part(std::string_view group);
 
-  Layout* layout_;
-  bool mapped_;
+  Layout* layout_;  // null: a part alone
+  Part* part_;      // that it writes
+  bool is_claimed_ = false;
 };
 
 }  // namespace paceline

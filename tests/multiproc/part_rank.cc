@@ -1,0 +1,29 @@
+// Ranks of a world of 4 that is split into its even and its odd ones: part_rank end|stall. Rank 3
+// ends inside of an operation of the odd ones, or never takes part in it.
+#include <chrono>
+#include <string_view>
+#include <vector>
+
+#include <unistd.h>
+
+#include <paceline/communicator.h>
+
+int main(int argc, char** argv) {
+  using namespace paceline;
+  const bool stalls = argc > 1 && std::string_view(argv[1]) == "stall";
+  Communicator world = Communicator::init().value();
+  Communicator part = world.split(world.rank() % 2, world.rank()).value().value();
+  std::vector<float> values(1000, 1.0F);
+  part.all_reduce(std::span(values)).value();
+  if (world.rank() == 1 && stalls) {
+    part.set_timeout(std::chrono::seconds(1)).value();
+    return part.all_reduce(std::span(values)).ok() ? 0 : 4;
+  }
+  if (world.rank() == 3 && !stalls) {
+    const Work work = part.all_reduce_async(values.data(), values.data(), values.size(),
+                                            DataType::kFloat32, ReduceOp::kSum);
+    (void)work.wait_for(std::chrono::milliseconds(200));
+    ::_exit(3);
+  }
+  ::pause();
+}
