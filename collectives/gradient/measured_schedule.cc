@@ -31,8 +31,10 @@ std::vector<GradientTime> MeasuredSchedule::times(const std::vector<bool>& is_fr
   std::vector<GradientTime> times;
   for (std::size_t i = 0; i < arena_.size(); ++i) {
     const ByteSpan& place = arena_.place(i);
-    times.push_back(
-        {.begin = place.begin, .bytes = is_frozen[i] ? 0 : place.bytes, .type = types_[i]});
+    times.push_back({.begin = place.begin,
+                     .bytes = is_frozen[i] ? 0 : place.bytes,
+                     .type = types_[i],
+                     .row_bytes = arena_.columns(i) * size_of(static_cast<DataType>(types_[i]))});
   }
   return times;
 }

@@ -11,6 +11,8 @@ namespace {
 
 // Cuts lie at multiples of it: no element is torn, and vectors are aligned.
 constexpr std::size_t kCutBytes = 64;
+// Cuts keep rows whole where a bucket has room for so many of them: it is so full at least.
+constexpr std::size_t kLeastRows = 4;
 // An end that is later by less is as good where buckets are smaller.
 constexpr double kGoodEnough = 1.002;
 
@@ -37,10 +39,10 @@ class Filling {
   bool is_full() const { return bytes_ >= most_bytes_; }
 
   // What it takes of `rest`, a part of a gradient; no bytes: it is closed to it.
-  ByteSpan part_of(const ByteSpan& rest, int type) const {
-    if (is_empty()) return cut(rest, most_bytes_);
-    if (type != type_ || is_full()) return {};
-    const ByteSpan part = cut(rest, most_bytes_ - bytes_);
+  ByteSpan part_of(const ByteSpan& rest, const GradientTime& gradient) const {
+    if (is_empty()) return cut(rest, gradient, most_bytes_);
+    if (gradient.type != type_ || is_full()) return {};
+    const ByteSpan part = cut(rest, gradient, most_bytes_ - bytes_);
     if (remains_one(part) || bytes_ + part.bytes <= together_bytes_) return part;
     return {};
   }
@@ -73,10 +75,20 @@ class Filling {
   }
 
  private:
-  ByteSpan cut(const ByteSpan& rest, std::size_t room) const {
+  ByteSpan cut(const ByteSpan& rest, const GradientTime& gradient, std::size_t room) const {
     if (rest.bytes <= room) return rest;
-    const std::size_t bytes = room / kCutBytes * kCutBytes;
-    return {.begin = cut_from_ == End::kFirst ? rest.begin : rest.end() - bytes, .bytes = bytes};
+    const std::size_t step = step_of(gradient), origin = gradient.begin;
+    if (cut_from_ == End::kFirst) {
+      const std::size_t end = origin + (rest.begin - origin + room) / step * step;
+      return {.begin = rest.begin, .bytes = end > rest.begin ? end - rest.begin : 0};
+    }
+    const std::size_t begin = origin + (rest.end() - origin - room + step - 1) / step * step;
+    return {.begin = begin, .bytes = rest.end() > begin ? rest.end() - begin : 0};
+  }
+  // What lies between two places where it may be cut.
+  std::size_t step_of(const GradientTime& gradient) const {
+    const std::size_t rows = std::lcm(gradient.row_bytes, kCutBytes);
+    return rows > 0 && rows <= most_bytes_ / kLeastRows ? rows : kCutBytes;
   }
   bool remains_one(const ByteSpan& part) const {
     return is_one_ && (part.begin == high_ || part.end() == low_);
@@ -142,7 +154,7 @@ class Simulated {
       const GradientTime& gradient = gradients_[place];
       const ByteSpan rest{.begin = gradient.begin + sent_[place],
                           .bytes = gradient.bytes - sent_[place]};
-      const ByteSpan part = filling.part_of(rest, gradient.type);
+      const ByteSpan part = filling.part_of(rest, gradient);
       if (part.bytes == 0) break;
       filling.add(place, part, gradient);
       sent_[place] += part.bytes;
@@ -193,10 +205,10 @@ Schedule fill_schedule(std::span<const GradientTime> gradients, std::size_t buck
     const GradientTime& gradient = gradients[place];
     for (std::size_t left = gradient.bytes; left > 0;) {
       const ByteSpan rest{.begin = gradient.begin, .bytes = left};
-      ByteSpan part = filling.part_of(rest, gradient.type);
+      ByteSpan part = filling.part_of(rest, gradient);
       if (part.bytes == 0) {
         close();
-        part = filling.part_of(rest, gradient.type);
+        part = filling.part_of(rest, gradient);
       }
       left -= part.bytes;
       filling.add(place, part, gradient);

@@ -30,6 +30,8 @@ struct GradientTime {
   std::size_t bytes = 0;  ///< with what pads it up to the next one
   int type = 0;           ///< what lies in one bucket is of one type
   double ready_us = 0;    ///< since the step began
+  /// It is cut between its rows where these are short beside a bucket; 0: anywhere.
+  std::size_t row_bytes = 0;
 };
 
 /// A part of the arena.

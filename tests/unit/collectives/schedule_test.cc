@@ -169,6 +169,38 @@ TEST(Schedule, NoBucketIsOfSeveralPiecesBeyondItsLimit) {
   }
 }
 
+// Of 9,408 bytes, the least that are rows of 147 floats and vectors alike.
+TEST(Schedule, WhatHasRowsIsCutBetweenThem) {
+  std::vector<GradientTime> all = gradients({64, 588, 64});
+  all[1].row_bytes = 147 * 4;
+  for (const std::size_t bucket : {40'960U, 102'400U, 340'992U}) {
+    for (const Schedule& schedule :
+         {fill_schedule(all, bucket),
+          make_schedule(all, {.alpha_us = 1, .beta_us = 0.01},
+                        {.least_quantum_bytes = bucket, .most_quantum_bytes = bucket})}) {
+      expect_whole(schedule, all);
+      std::size_t cuts = 0;
+      for (const Bucket& one : schedule.buckets) {
+        EXPECT_LE(one.bytes(), bucket);
+        for (const ByteSpan& span : one.spans) {
+          if (span.begin <= all[1].begin || span.begin >= all[2].begin) continue;
+          ++cuts;
+          EXPECT_EQ((span.begin - all[1].begin) % 9408, 0u);
+        }
+      }
+      EXPECT_GE(cuts, 1u);
+    }
+  }
+}
+
+TEST(Schedule, WhatHasLongRowsIsCutAnywhere) {
+  std::vector<GradientTime> all = gradients({512});
+  all[0].row_bytes = 100 << 10;
+  const Schedule schedule = fill_schedule(all, 128 << 10);
+  ASSERT_EQ(schedule.buckets.size(), 4u);
+  for (const Bucket& one : schedule.buckets) EXPECT_EQ(one.bytes(), 128u << 10);
+}
+
 TEST(Schedule, OfAnyGradientsEveryByteGoesOnceAndNothingEndsTooEarly) {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     Random random(seed);
@@ -180,7 +212,10 @@ TEST(Schedule, OfAnyGradientsEveryByteGoesOnceAndNothingEndsTooEarly) {
       ready.push_back(static_cast<double>(random.below(20000)));
     }
     auto all = gradients(kib, ready);
-    for (GradientTime& one : all) one.type = random.below(10) == 0 ? 1 : 0;
+    for (GradientTime& one : all) {
+      one.type = random.below(10) == 0 ? 1 : 0;
+      one.row_bytes = 4 * random.below(1 << random.below(12));
+    }
     const PathCost path{.alpha_us = static_cast<double>(1 + random.below(500)),
                         .beta_us = 0.0001 * static_cast<double>(1 + random.below(100))};
     const Schedule schedule = make_schedule(all, path);
