@@ -34,6 +34,8 @@ struct Shape {
   std::array<std::size_t, kArrays> counts() const {
     return {kPixels * hidden, hidden, hidden * kClasses, kClasses};
   }
+  /// Of a row of each array.
+  std::array<std::size_t, kArrays> columns() const { return {hidden, hidden, kClasses, kClasses}; }
   std::size_t parameters() const { return (kPixels + 1) * hidden + (hidden + 1) * kClasses; }
 };
 

@@ -42,7 +42,8 @@ void require_enough(const Split& split, const Options& options) {
 GradientPipeline make_pipeline(const Options& options, const Shape& shape, Communicator& world) {
   std::vector<Parameter> parameters;
   for (std::size_t i = 0; i < kArrays; ++i)
-    parameters.push_back({.name = kArrayNames[i], .count = shape.counts()[i]});
+    parameters.push_back(
+        {.name = kArrayNames[i], .count = shape.counts()[i], .columns = shape.columns()[i]});
   return GradientPipeline::create(world, parameters,
                                   {.is_average = false,
                                    .codec = options.codec,

@@ -18,6 +18,10 @@ std::size_t size_of(std::size_t array) {
   return (array % 2 == 1 ? layer.inputs : 1) * layer.outputs;
 }
 
+std::size_t columns_of(std::size_t array) {
+  return array == 0 ? kWidth : kLayers[(array - 1) / 2].outputs;
+}
+
 void add_multiple(float* to, const float* from, float factor, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) to[i] += factor * from[i];
 }
@@ -48,7 +52,8 @@ double loss_of(std::span<float> logits, std::size_t next) {
 std::vector<paceline::Parameter> Model::arrays() {
   std::vector<paceline::Parameter> all;
   for (std::size_t i = 0; i < kArrays; ++i)
-    all.push_back({.name = "array " + std::to_string(i), .count = size_of(i)});
+    all.push_back(
+        {.name = "array " + std::to_string(i), .count = size_of(i), .columns = columns_of(i)});
   return all;
 }
 
