@@ -47,13 +47,16 @@ Status link_hosts(const LabSite& site, const std::vector<Host>& hosts) {
   for (int host = 0; host < site.plan.hosts; ++host) {
     const pid_t init = hosts[static_cast<std::size_t>(host)].init;
     links += wire_host_to_switch(site.plan, host, init);
-    for (int rail = 0; rail < site.plan.rails(); ++rail)
-      shapes += shape(lab_port(host, rail), site.plan.rates_bits[static_cast<std::size_t>(rail)]);
+    for (int rail = 0; rail < site.plan.rails(); ++rail) {
+      const std::int64_t rate = site.plan.rates_bits[static_cast<std::size_t>(rail)];
+      links += size_units(lab_port(host, rail), rate);
+      shapes += shape(lab_port(host, rail), rate);
+    }
   }
   PACELINE_TRY(run_program({site.ip, "-batch", "-"}, links, kLabPatience));
   for (int host = 0; host < site.plan.hosts; ++host)
     for (int rail = 0; rail < site.plan.rails(); ++rail)
-      PACELINE_TRY(switch_offloads_off(lab_port(host, rail)));
+      PACELINE_TRY(carry_units(lab_port(host, rail), site.plan.carries_units()));
   return run_program({site.tc, "-batch", "-"}, shapes, kLabPatience);
 }
 

@@ -1,6 +1,9 @@
 #include "launcher/lab/lab_faults.h"
 
+#include <cstdint>
+#include <numeric>
 #include <string>
+#include <vector>
 
 #include <sched.h>
 #include <signal.h>
@@ -9,6 +12,7 @@
 #include "launcher/lab/lab_cgroups.h"
 #include "launcher/lab/namespaces.h"
 #include "launcher/lab/stopped_processes.h"
+#include "launcher/lab/surroundings.h"
 #include "launcher/lab/system_program.h"
 #include "launcher/lab/wiring.h"
 #include "launcher/process/run_program.h"
@@ -66,35 +70,70 @@ Status at_host(const Target& target, Status (*run)(const Batch&), const Batch& b
                     [&] { return run(batch); });
 }
 
-// The rates of each rail by `rate_of`; one way or both.
+// How all that leaves devices of the host, and its ports, is carried, and in what units.
+Status carry(const Target& target, bool in_units) {
+  const auto set = [&](const auto& name_of) {
+    return [&target, in_units, name_of] {
+      for (const int rail : target.rails) PACELINE_TRY(carry_units(name_of(rail), in_units));
+      return Status();
+    };
+  };
+  PACELINE_TRY(run_inside(target.init(), switch_namespaces(target.record) & ~CLONE_NEWNS, kPatience,
+                          set([](int rail) { return lab_interface(rail); })));
+  return run_inside(target.record.keeper, switch_namespaces(target.record), kPatience,
+                    set([&](int rail) { return lab_port(target.host, rail); }));
+}
+
+// What ip and tc are told at one end of a host's links.
+struct Shapes {
+  Batch units, disciplines;
+
+  void add(const std::string& device, const std::string& discipline, std::int64_t rate_bits) {
+    units += size_units(device, rate_bits);
+    disciplines += discipline;
+  }
+};
+
+// One way or both.
+Status set_shapes(const Target& target, const LabFault& fault, const Shapes& egress,
+                  const Shapes& ingress) {
+  if (fault.egress) {
+    PACELINE_TRY(at_host(target, run_ip, egress.units));
+    PACELINE_TRY(at_host(target, run_tc, egress.disciplines));
+  }
+  if (!fault.ingress) return Status();
+  PACELINE_TRY(at_switch(target, run_ip, ingress.units));
+  return at_switch(target, run_tc, ingress.disciplines);
+}
+
+// The rates of each rail by `rate_of`.
 template <class RateOf>
 Status set_rates(const Target& target, const LabFault& fault, RateOf rate_of) {
-  Batch egress;
-  Batch ingress;
+  Shapes egress, ingress;
   for (const int rail : target.rails) {
-    egress += shape(lab_interface(rail), rate_of(rail));
-    ingress += shape(lab_port(target.host, rail), rate_of(rail));
+    const std::int64_t rate = rate_of(rail);
+    egress.add(lab_interface(rail), shape(lab_interface(rail), rate), rate);
+    const std::string port = lab_port(target.host, rail);
+    ingress.add(port, shape(port, rate), rate);
   }
-  if (fault.egress) PACELINE_TRY(at_host(target, run_tc, egress));
-  return fault.ingress ? at_switch(target, run_tc, ingress) : Status();
+  return set_shapes(target, fault, egress, ingress);
 }
 
 // As set_rates(), but only what goes to the other host, or comes from it.
 Status slow_peer(const Target& target, const LabFault& fault) {
   const LabPlan& plan = target.record.plan;
   PACELINE_TRY_ASSIGN(const int peer, living_host(target.record, fault.peer));
-  Batch egress;
-  Batch ingress;
+  Shapes egress, ingress;
   for (const int rail : target.rails) {
     PeerShape rates{.link_bits = plan.rates_bits[static_cast<std::size_t>(rail)],
                     .peer = lab_address(peer, rail),
                     .peer_bits = fault.rate_bits};
-    egress += shape_peer(lab_interface(rail), rates);
+    egress.add(lab_interface(rail), shape_peer(lab_interface(rail), rates), fault.rate_bits);
     rates.is_source = true;
-    ingress += shape_peer(lab_port(target.host, rail), rates);
+    const std::string port = lab_port(target.host, rail);
+    ingress.add(port, shape_peer(port, rates), fault.rate_bits);
   }
-  if (fault.egress) PACELINE_TRY(at_host(target, run_tc, egress));
-  return fault.ingress ? at_switch(target, run_tc, ingress) : Status();
+  return set_shapes(target, fault, egress, ingress);
 }
 
 Status drop_oneway(const Target& target) {
@@ -173,6 +212,23 @@ Status act(const Target& target, LabAction action, const LabFault& fault, const 
   }
 }
 
+// Are packets judged one by one?
+bool sorts_packets(LabAction action) {
+  return action == LabAction::kDrop || action == LabAction::kMtu;
+}
+
+// All that reaches a host comes from the others. It stays so until everything is healed.
+Status carry_everywhere(const LabRecord& record, bool in_units) {
+  std::vector<int> rails(record.plan.rates_bits.size());
+  std::iota(rails.begin(), rails.end(), 0);
+  for (int host = 0; host < record.plan.hosts; ++host) {
+    if (state_of(record, host) == HostState::kKilled) continue;
+    PACELINE_TRY(carry({.record = record, .host = host, .rails = rails}, in_units)
+                     .with_context("host " + lab_host(host)));
+  }
+  return Status();
+}
+
 Result<std::vector<int>> rails_of(const LabPlan& plan, const LabFault& fault) {
   std::vector<int> rails;
   for (int rail = 0; rail < plan.rails(); ++rail)
@@ -206,6 +262,9 @@ Status make_trouble(const LabRecord& record, LabAction action, const LabFault& f
                     const Clock& clock) {
   PACELINE_TRY_ASSIGN(const std::vector<int> rails, rails_of(record.plan, fault));
   PACELINE_TRY_ASSIGN(const std::vector<int> hosts, hosts_of(record, fault));
+  const bool heals_all = action == LabAction::kHeal && fault.host.empty() && !fault.rail;
+  if (record.plan.carries_units() && (heals_all || sorts_packets(action)))
+    PACELINE_TRY(carry_everywhere(record, heals_all));
   for (const int host : hosts) {
     const Target target{.record = record, .host = host, .rails = rails};
     PACELINE_TRY(act(target, action, fault, clock).with_context("host " + lab_host(host)));

@@ -38,13 +38,16 @@ Status settle(const LabSite& site, int host) {
 }
 
 Status wire(const LabSite& site, int host) {
-  PACELINE_TRY(run_program({site.ip, "-batch", "-"}, wire_host(site.plan, host), kLabPatience));
+  std::string links = wire_host(site.plan, host);
   std::string shapes;
   for (int rail = 0; rail < site.plan.rails(); ++rail) {
     const std::string device = lab_interface(rail);
-    PACELINE_TRY(switch_offloads_off(device));
-    shapes += shape(device, site.plan.rates_bits[static_cast<std::size_t>(rail)]);
+    const std::int64_t rate = site.plan.rates_bits[static_cast<std::size_t>(rail)];
+    PACELINE_TRY(carry_units(device, site.plan.carries_units()));
+    links += size_units(device, rate);
+    shapes += shape(device, rate);
   }
+  PACELINE_TRY(run_program({site.ip, "-batch", "-"}, links, kLabPatience));
   return run_program({site.tc, "-batch", "-"}, shapes, kLabPatience);
 }
 

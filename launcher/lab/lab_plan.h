@@ -35,6 +35,8 @@ struct LabPlan {
   bool ssh = false;
 
   int rails() const { return static_cast<int>(rates_bits.size()); }
+  /// Many packets at once; the devices of links with a delay take packets only.
+  bool carries_units() const { return delay == Duration::zero(); }
   bool operator==(const LabPlan&) const = default;
 };
 

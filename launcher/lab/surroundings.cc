@@ -115,16 +115,16 @@ Status switch_ipv6_off() {
   return Status();
 }
 
-Status switch_offloads_off(const std::string& device) {
+Status carry_units(const std::string& device, bool in_units) {
   const UniqueFd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!socket) return system_error("make a socket");
   for (const unsigned command : {0u + ETHTOOL_STSO, 0u + ETHTOOL_SGSO, 0u + ETHTOOL_SGRO}) {
-    ethtool_value off{.cmd = command, .data = 0};
+    ethtool_value value{.cmd = command, .data = in_units ? 1u : 0u};
     ifreq request{};
     std::strncpy(request.ifr_name, device.c_str(), IFNAMSIZ - 1);
-    request.ifr_data = reinterpret_cast<char*>(&off);
+    request.ifr_data = reinterpret_cast<char*>(&value);
     if (::ioctl(socket.get(), SIOCETHTOOL, &request) != 0)
-      return system_error("switch the offloads of " + device + " off");
+      return system_error("switch the offloads of " + device);
   }
   return Status();
 }

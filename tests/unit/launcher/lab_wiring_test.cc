@@ -46,6 +46,13 @@ TEST(LabWiring, RatesAndTheirQueues) {
       << "a few packets fit at any rate";
 }
 
+TEST(LabWiring, AUnitFitsIntoABurst) {
+  EXPECT_EQ(size_units("eth0", 0), "link set eth0 gso_max_size 65536\n");
+  EXPECT_EQ(size_units("h1e0", 1'000'000'000), "link set h1e0 gso_max_size 60986\n");
+  EXPECT_EQ(size_units("h1e0", 10'000'000), "link set h1e0 gso_max_size 6678\n");
+  EXPECT_EQ(size_units("h1e0", 100'000'000'000), "link set h1e0 gso_max_size 65536\n");
+}
+
 TEST(LabWiring, APeerHasAQueueOfItsOwn) {
   const std::string text =
       shape_peer("eth0", {.link_bits = 100'000'000, .peer = "10.77.0.2", .peer_bits = 40'000'000});
