@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "comm/base/try.h"
@@ -23,14 +24,28 @@ constexpr std::size_t kMaxLine = 4096;
 constexpr std::size_t kKeptErrors = 4096;
 
 struct Streams {
+  UniqueFd told, listening;  // two ends of one; closed where it does not listen
   Pipe out;
   Pipe errors;  // closed where they are shown
 };
 
+// A pipe would end this process by SIGPIPE where the other one has ended.
+Status make_ears(Streams& streams) {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
+    return system_error("make a socket for what a program is told");
+  streams.told = UniqueFd(ends[0]);
+  streams.listening = UniqueFd(ends[1]);
+  return {};
+}
+
 [[noreturn]] void become(const CapturedProgram& program, const Streams& streams, pid_t parent) {
   die_with(parent);
   reset_signals();
-  replace_by_null(STDIN_FILENO);
+  if (streams.listening)
+    ::dup2(streams.listening.get(), STDIN_FILENO);
+  else
+    replace_by_null(STDIN_FILENO);
   ::dup2(streams.out.write_end.get(), STDOUT_FILENO);
   if (streams.errors.write_end) ::dup2(streams.errors.write_end.get(), STDERR_FILENO);
   for (const auto& [name, value] : program.environment) ::setenv(name.c_str(), value.c_str(), 1);
@@ -85,6 +100,7 @@ class CapturedRuns {
     auto running = std::make_unique<Running>();
     running->which = which;
     Streams& streams = running->streams;
+    if (program.listens) PACELINE_TRY(make_ears(streams));
     PACELINE_TRY_ASSIGN(streams.out, make_pipe());
     if (!program.shows_errors) {
       PACELINE_TRY_ASSIGN(streams.errors, make_pipe());
@@ -92,6 +108,7 @@ class CapturedRuns {
     const pid_t parent = ::getpid();
     PACELINE_TRY_ASSIGN(running->child,
                         ChildProcess::fork([&](UniqueFd) { become(program, streams, parent); }));
+    streams.listening.reset();
     streams.out.write_end.reset();
     streams.errors.write_end.reset();
     Running& started = *running_.emplace_back(std::move(running));
@@ -146,7 +163,15 @@ class CapturedRuns {
       running.unfinished.clear();
       be_patient(answer.silence);
       if (answer.starts_next) start_next();
+      if (answer.tells) tell(*answer.tells);
     }
+  }
+
+  // Whoever has ended hears nothing: that it has is noticed elsewhere.
+  void tell(const CapturedWord& word) {
+    const std::string line = word.line + "\n";
+    ::send(running_[word.whom]->streams.told.get(), line.data(), line.size(),
+           MSG_NOSIGNAL | MSG_DONTWAIT);
   }
 
   static void keep(std::string& errors, std::string_view bytes) {

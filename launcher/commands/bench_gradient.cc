@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -63,41 +64,45 @@ Result<Bench> prepare(GradientRequest request) {
 
 // The wire and a core, once for all contenders, so that all compute as long.
 Result<probe::SiteRow> measure_site(const Bench& bench) {
-  const std::string probe = bench.site.folder + "/paceline-probe";
-  Result<probe::GradientJob> job =
-      run_gradient_job(bench.site, probe, {.task = probe::GradientTask::kMeasure}, 0);
-  if (!job.ok()) return job.status().with_context("the job that measures the wire");
-  if (!job->site) return Status(Code::kInternal, Scope::kOperation, "the wire's rate was not told");
-  return *job->site;
+  const GradientProgram program{.name = "the job that measures the wire",
+                                .path = bench.site.folder + "/paceline-probe",
+                                .orders = {.task = probe::GradientTask::kMeasure}};
+  PACELINE_TRY_ASSIGN(
+      const std::vector<probe::GradientJob> jobs,
+      run_gradient_jobs(bench.site, std::span(&program, 1), 0, [](std::size_t, std::size_t) {}));
+  if (!jobs.front().site)
+    return Status(Code::kInternal, Scope::kOperation, "the wire's rate was not told");
+  return *jobs.front().site;
 }
 
-void show_progress(std::size_t done, std::size_t all, const std::string& name) {
-  if (::isatty(STDERR_FILENO) == 0) return;
-  const std::string text =
-      "paceline: job " + std::to_string(done + 1) + " of " + std::to_string(all) + ", " + name;
-  std::fprintf(stderr, "\r%s\033[K", done < all ? text.c_str() : "");
+void show_progress(const std::string& text) {
+  if (::isatty(STDERR_FILENO) == 1) std::fprintf(stderr, "\r%s\033[K", text.c_str());
 }
 
 Result<std::vector<GradientSeries>> take_turns(const Bench& bench, const GradientTitle& title,
                                                double burn_per_us) {
-  std::vector<GradientSeries> series;
-  for (const GradientContender& contender : bench.contenders)
-    series.push_back({.name = contender.name, .codec = contender.codec});
-  const auto pairs = static_cast<std::size_t>(bench.request.pairs);
-  const double step_us = title.orders.compute_us + bench.wire_us(title.wire);
-  for (std::size_t i = 0; i < pairs * series.size(); ++i) {
-    const std::size_t turn = i / series.size(), which = (i + turn) % series.size();
-    const GradientContender& contender = bench.contenders[which];
-    show_progress(i, pairs * series.size(), contender.name);
+  std::vector<GradientProgram> programs;
+  for (const GradientContender& contender : bench.contenders) {
     probe::GradientOrders orders = orders_of(bench.request, contender);
     orders.compute_us = title.orders.compute_us;
     orders.burn_per_us = burn_per_us;
-    Result<probe::GradientJob> job =
-        run_gradient_job(bench.site, contender.program, orders, step_us);
-    if (!job.ok()) return job.status().with_context(contender.name);
-    series[which].jobs.push_back(*std::move(job));
+    programs.push_back({.name = contender.name, .path = contender.program, .orders = orders});
   }
-  show_progress(pairs * series.size(), pairs * series.size(), "");
+  const std::size_t all = gradient_turns(programs.size(), bench.request.pairs).size();
+  const auto on_turn = [&](std::size_t turn, std::size_t which) {
+    show_progress("paceline: turn " + std::to_string(turn + 1) + " of " + std::to_string(all) +
+                  ", " + programs[which].name);
+  };
+  show_progress("paceline: the contenders start");
+  Result<std::vector<probe::GradientJob>> jobs = run_gradient_jobs(
+      bench.site, programs, title.orders.compute_us + bench.wire_us(title.wire), on_turn);
+  show_progress("");
+  if (!jobs.ok()) return jobs.status();
+  std::vector<GradientSeries> series;
+  for (std::size_t i = 0; i < jobs->size(); ++i)
+    series.push_back({.name = bench.contenders[i].name,
+                      .codec = bench.contenders[i].codec,
+                      .job = std::move((*jobs)[i])});
   return series;
 }
 

@@ -26,9 +26,9 @@ Status mount_for_host(const LabSite& site);
 /// No addresses come and go by themselves in this network namespace.
 Status switch_ipv6_off();
 
-/// Whether packets of this device are carried many in a unit, as by a NIC that takes units apart and
-/// puts them together, or one by one as over a wire. Units take a tenth of the CPU time, and do not
-/// overtake each other: single ones that leave by different CPUs do, which connections take for
+/// Whether packets of this device are carried many in a unit, as by a NIC that takes units apart
+/// and puts them together, or one by one as over a wire. Units take a tenth of the CPU time, and do
+/// not overtake each other: single ones that leave by different CPUs do, which connections take for
 /// losses (4 hosts at 1 Gbit/s: an all-reduce went at half the rate).
 Status carry_units(const std::string& device, bool in_units);
 

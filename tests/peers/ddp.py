@@ -135,16 +135,30 @@ class Replay:
 
     def run(self):
         warm_ups = max(int(self.orders.get("warm_ups", 1)), FIRST_STEPS + 1)
-        rows = []
-        for number in range(warm_ups + int(self.orders.get("steps", 5))):
-            row = self.take_step()
-            if number + 1 == FIRST_STEPS:
-                self.step.places = [part.grad for part in self.model.parts]
-            if number >= warm_ups:
-                rows.append(row)
-            self.say("alive")
-        self.publish(rows)
+        self.take_steps(FIRST_STEPS)
+        self.step.places = [part.grad for part in self.model.parts]
+        self.take_steps(warm_ups - FIRST_STEPS)
+        for _ in range(int(self.orders.get("turns", 5))):
+            self.pass_and_await_turn()
+            rows = self.take_steps(int(self.orders.get("steps", 5)))
+            self.say("turn")
+            self.publish(rows)
+        self.pass_and_await_turn()
         self.say(f"verified {self.verify():.9g}")
+        self.say("passed")
+
+    def pass_and_await_turn(self):
+        self.say("passed")
+        if self.rank == 0 and not sys.stdin.readline():
+            sys.exit("paceline-peer-ddp: whoever tells whose turn it is has gone")
+        dist.barrier()
+
+    def take_steps(self, count):
+        rows = []
+        for _ in range(count):
+            rows.append(self.take_step())
+            self.say("alive")
+        return rows
 
     def take_step(self):
         for part in self.model.parts:

@@ -55,7 +55,7 @@ std::string head_lines(int width) {
 }
 
 std::string table_line(const GradientTitle& title, const GradientSeries& series, int width) {
-  const probe::StepRow row = series.median();
+  const probe::StepRow row = probe::median_of(series.medians());
   const Spread of = of_bound(title, series).bytes;
   const auto if_any = [](double value) { return value > 0 ? text("%.2f", value) : "-"; };
   return text("%*s %10.2f %10.2f %10.2f %9s %9.2f %9s %9.1f %7.1f", width, series.name.c_str(),
@@ -76,11 +76,11 @@ std::string json_begin(const GradientTitle& title, const GradientSeries& series)
               title.trace.bytes(), title.ranks) +
          text(R"("compute":"%s","contender":"%s","codec":"%s","pairs":%zu,)",
               title.orders.burns ? "burn" : "sleep", series.name.c_str(), series.codec.c_str(),
-              series.jobs.size());
+              series.job.turns.size());
 }
 
 std::string json_line(const GradientTitle& title, const GradientSeries& series) {
-  const probe::StepRow row = series.median();
+  const probe::StepRow row = probe::median_of(series.medians());
   const probe::ExposedBound bound = bound_of(title, title.wire);
   const OfBound of = of_bound(title, series);
   return json_begin(title, series) +
@@ -111,39 +111,34 @@ std::string json_ratio(const GradientTitle& title, const GradientSeries& ours,
 
 }  // namespace
 
-probe::StepRow GradientSeries::median() const {
-  probe::GradientJob all;
-  for (const probe::GradientJob& job : jobs) all.steps.push_back(job.median());
-  return all.median();
+std::vector<probe::StepRow> GradientSeries::medians() const {
+  std::vector<probe::StepRow> medians;
+  for (const probe::GradientTurn& turn : job.turns) medians.push_back(probe::median_of(turn));
+  return medians;
 }
 
 double GradientSeries::error() const {
-  double most = 0;
-  for (const probe::GradientJob& job : jobs) {
-    const double error = job.error.value_or(std::numeric_limits<double>::max());
-    if (!(error <= most)) most = error;  // not a number is the most
-  }
-  return most;
+  return job.error.value_or(std::numeric_limits<double>::max());
 }
 
 GradientRatio compare(const GradientSeries& theirs, const GradientSeries& ours) {
+  const std::vector<probe::StepRow> their = theirs.medians(), our = ours.medians();
   std::vector<double> steps, exposed;
-  for (std::size_t turn = 0; turn < std::min(theirs.jobs.size(), ours.jobs.size()); ++turn) {
-    const probe::StepRow their = theirs.jobs[turn].median(), our = ours.jobs[turn].median();
-    if (our.step_us > 0) steps.push_back(their.step_us / our.step_us);
-    if (our.exposed_us > 0) exposed.push_back(their.exposed_us / our.exposed_us);
+  for (std::size_t turn = 0; turn < std::min(their.size(), our.size()); ++turn) {
+    if (our[turn].step_us > 0) steps.push_back(their[turn].step_us / our[turn].step_us);
+    if (our[turn].exposed_us > 0) exposed.push_back(their[turn].exposed_us / our[turn].exposed_us);
   }
   return {.step = spread_of(steps), .exposed = spread_of(exposed)};
 }
 
 OfBound of_bound(const GradientTitle& title, const GradientSeries& series) {
+  const probe::ExposedBound bound =
+      bound_of(title, series.job.site ? series.job.site->wire : title.wire);
   std::vector<double> bytes, with_latency;
-  for (const probe::GradientJob& job : series.jobs) {
-    const double exposed_us = job.median().exposed_us;
-    const probe::ExposedBound bound = bound_of(title, job.site ? job.site->wire : title.wire);
-    if (exposed_us <= 0) continue;
-    bytes.push_back(bound.bytes_us / exposed_us);
-    with_latency.push_back(bound.with_latency_us / exposed_us);
+  for (const probe::StepRow& row : series.medians()) {
+    if (row.exposed_us <= 0) continue;
+    bytes.push_back(bound.bytes_us / row.exposed_us);
+    with_latency.push_back(bound.with_latency_us / row.exposed_us);
   }
   return {.bytes = spread_of(bytes), .with_latency = spread_of(with_latency)};
 }

@@ -12,7 +12,7 @@
 
 namespace paceline::launcher {
 
-/// What all jobs of a run have in common.
+/// What all contenders of a run have in common.
 struct GradientTitle {
   const probe::Trace& trace;  ///< as it was replayed
   probe::GradientOrders orders;
@@ -20,15 +20,15 @@ struct GradientTitle {
   probe::WireRate wire;  ///< before the first turn
 };
 
-/// One contender's jobs, a turn each.
+/// One contender's job.
 struct GradientSeries {
   std::string name;
   std::string codec;
-  std::vector<probe::GradientJob> jobs;
+  probe::GradientJob job;
 
-  /// The medians over the turns.
-  probe::StepRow median() const;
-  /// The largest of all turns.
+  /// Of each turn.
+  std::vector<probe::StepRow> medians() const;
+  /// Of its averages; the largest that there is where nobody has looked.
   double error() const;
 };
 
@@ -46,8 +46,8 @@ struct GradientRatio {
 };
 GradientRatio compare(const GradientSeries& theirs, const GradientSeries& ours);
 
-/// The bound over what was exposed, turn by turn: 1 is the best that can be. Of a turn whose job
-/// has not measured the wire, by that of the title.
+/// The bound over what was exposed, turn by turn: 1 is the best that can be. Of a job that has not
+/// measured the wire, by that of the title.
 struct OfBound {
   Spread bytes, with_latency;
 };

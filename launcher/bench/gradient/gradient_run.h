@@ -1,7 +1,9 @@
-// Who replays steps for `paceline bench gradient`, and a job of its ranks.
+// Who replays steps for `paceline bench gradient`, and jobs of their ranks that do it in turn.
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -42,10 +44,26 @@ Result<GradientContender> gradient_contender(const GradientSite& site, const std
 /// What the request and a contender together order.
 probe::GradientOrders orders_of(const GradientRequest& request, const GradientContender& contender);
 
-/// Runs a job to its end. An error where it could not be started, has failed, or where no step
-/// ended for much longer than `step_us`, which one is expected to take: why was said on standard
-/// error then. adopt_orphans() must have been called.
-Result<probe::GradientJob> run_gradient_job(const GradientSite& site, const std::string& program,
-                                            probe::GradientOrders orders, double step_us);
+struct GradientProgram {
+  std::string name;  ///< for messages
+  std::string path;
+  probe::GradientOrders orders;
+};
+
+/// Whose turn it is, by place, when so many of them have come to where they wait: each round begins
+/// with another one, and in the last one averages are verified. Pure.
+std::vector<std::size_t> gradient_turns(std::size_t programs, int rounds);
+
+/// Called with the number of a turn when it begins, and whose it is.
+using OnGradientTurn = std::function<void(std::size_t turn, std::size_t which)>;
+
+/// Runs a job of each, all alive and one at work, to their ends; each has as many turns as its
+/// orders say, which are the same for all. An error where one could not be started, has failed, or
+/// where no step ended for much longer than `step_us`, which one is expected to take: why was said
+/// on standard error then. adopt_orphans() must have been called.
+Result<std::vector<probe::GradientJob>> run_gradient_jobs(const GradientSite& site,
+                                                          std::span<const GradientProgram> programs,
+                                                          double step_us,
+                                                          const OnGradientTurn& on_turn);
 
 }  // namespace paceline::launcher

@@ -85,6 +85,7 @@ constexpr Field kFields[] = {
     {"reducer", write_text<&GradientOrders::reducer>, read_text<&GradientOrders::reducer>},
     {"codec", write_text<&GradientOrders::codec>, read_text<&GradientOrders::codec>},
     {"warm_ups", write_value<&GradientOrders::warm_ups>, read_value<&GradientOrders::warm_ups, 0>},
+    {"turns", write_value<&GradientOrders::turns>, read_value<&GradientOrders::turns, 1>},
     {"steps", write_value<&GradientOrders::steps>, read_value<&GradientOrders::steps, 1>},
     {"timeout_s", write_value<&GradientOrders::timeout_s>,
      read_value<&GradientOrders::timeout_s, 1>},

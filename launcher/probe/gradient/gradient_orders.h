@@ -27,8 +27,9 @@ struct GradientOrders {
   double burn_per_us = 0;  ///< rounds of the burning loop
   std::string reducer = "none";
   std::string codec = "none";
-  int warm_ups = 1;
-  int steps = 5;
+  int warm_ups = 1;  ///< steps that do not count
+  int turns = 5;
+  int steps = 5;        ///< of a turn
   int timeout_s = 300;  ///< of an operation
 
   bool operator==(const GradientOrders&) const = default;

@@ -42,11 +42,11 @@ std::vector<double> numbers_of(std::span<const std::string_view> words) {
 
 }  // namespace
 
-StepRow GradientJob::median() const {
+StepRow median_of(std::span<const StepRow> rows) {
   StepRow row;
   for (const auto field : kStepFields) {
     std::vector<double> values;
-    for (const StepRow& step : steps) values.push_back(step.*field);
+    for (const StepRow& step : rows) values.push_back(step.*field);
     row.*field = quantile(values, 0.5);
   }
   return row;
@@ -71,8 +71,10 @@ void take_line(std::string_view line, GradientJob& into) {
   if (words[0] == kMeasured && numbers.size() == 3) {
     into.site = {.wire = {.bytes_per_s = numbers[0], .latency_us = numbers[1]},
                  .burn_per_us = numbers[2]};
-  } else if (words[0] == kStep && numbers.size() == std::size(kStepFields)) {
-    StepRow& row = into.steps.emplace_back();
+  } else if (line == kTurnLine) {
+    into.turns.emplace_back();
+  } else if (words[0] == kStep && numbers.size() == std::size(kStepFields) && !into.turns.empty()) {
+    StepRow& row = into.turns.back().emplace_back();
     for (std::size_t i = 0; i < numbers.size(); ++i) row.*kStepFields[i] = numbers[i];
   } else if (words[0] == kVerified && numbers.size() == 1) {
     into.error = numbers[0];

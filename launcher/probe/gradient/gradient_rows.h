@@ -2,11 +2,16 @@
 //
 //   measured RATE LATENCY BURN               bytes/s, us, rounds/us; before the steps, of ours only
 //   alive                                    another step has ended
-//   step STEP COMPUTE EXPOSED CPU OWN SENT   us, and bytes; of each step that counts
-//   verified ERROR                           at the end
+//   turn                                     it has had another turn, of these steps:
+//   step STEP COMPUTE EXPOSED CPU OWN SENT   us, and bytes; of each one
+//   verified ERROR                           in its last turn
+//   passed                                   it waits for its next turn, or has had all
+//
+// It waits after the steps that do not count, and after each turn, until it is told a line.
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,18 +41,22 @@ struct SiteRow {
   bool operator==(const SiteRow&) const = default;
 };
 
+/// The medians of each column; zeros where there are no rows.
+StepRow median_of(std::span<const StepRow> rows);
+
+/// Steps one after the other.
+using GradientTurn = std::vector<StepRow>;
+
 /// All that a job has said.
 struct GradientJob {
   std::optional<SiteRow> site;
-  std::vector<StepRow> steps;
+  std::vector<GradientTurn> turns;
   std::optional<double> error;  ///< relative L2, of averages that are known exactly
 
-  /// The medians; zeros where there are no steps.
-  StepRow median() const;
   bool operator==(const GradientJob&) const = default;
 };
 
-inline constexpr const char* kAliveLine = "alive";
+inline constexpr const char *kAliveLine = "alive", *kTurnLine = "turn", *kPassedLine = "passed";
 std::string to_line(const SiteRow& row);
 std::string to_line(const StepRow& row);
 std::string verified_line(double error);

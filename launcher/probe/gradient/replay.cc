@@ -12,12 +12,14 @@
 #include <vector>
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <paceline/communicator.h>
 
 #include "comm/base/clock.h"
 #include "comm/base/random.h"
 #include "comm/base/try.h"
+#include "launcher/probe/gradient/await_line.h"
 #include "launcher/probe/gradient/gradient_rows.h"
 #include "launcher/probe/gradient/reducer.h"
 #include "launcher/probe/gradient/site.h"
@@ -71,19 +73,39 @@ class Replay {
   Status run() {
     PACELINE_TRY_ASSIGN(reducer_, make_reducer(world_, trace_, orders_));
     fill_gradients();
-    std::vector<StepRow> rows;
-    for (int i = 0; i < orders_.warm_ups + orders_.steps; ++i) {
-      PACELINE_TRY_ASSIGN(const StepRow row, step());
-      if (i >= orders_.warm_ups) rows.push_back(row);
-      say(kAliveLine);
+    PACELINE_TRY(take_steps(orders_.warm_ups).status());
+    for (int turn = 0; turn < orders_.turns; ++turn) {
+      PACELINE_TRY(pass_and_await_turn());
+      PACELINE_TRY_ASSIGN(const std::vector<StepRow> rows, take_steps(orders_.steps));
+      say(kTurnLine);
+      PACELINE_TRY(publish(rows));
     }
-    PACELINE_TRY(publish(rows));
+    PACELINE_TRY(pass_and_await_turn());
     PACELINE_TRY_ASSIGN(const double error, verify());
     say(verified_line(error));
+    say(kPassedLine);
     return Status();
   }
 
  private:
+  // Others measure meanwhile. Who waits for rank 0 sleeps.
+  Status pass_and_await_turn() {
+    say(kPassedLine);
+    if (world_.rank() == 0)
+      PACELINE_TRY(await_line(STDIN_FILENO, std::chrono::seconds(orders_.timeout_s)));
+    return world_.barrier();
+  }
+
+  Result<std::vector<StepRow>> take_steps(int count) {
+    std::vector<StepRow> rows;
+    for (int i = 0; i < count; ++i) {
+      PACELINE_TRY_ASSIGN(const StepRow row, step());
+      rows.push_back(row);
+      say(kAliveLine);
+    }
+    return rows;
+  }
+
   // By Laplace's distribution, each rank's its own: codecs are chosen by what gradients are like.
   void fill_gradients() {
     Random random(static_cast<std::uint64_t>(world_.rank()));

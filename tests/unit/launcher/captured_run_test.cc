@@ -1,5 +1,6 @@
 #include "launcher/bench/captured_run.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -117,6 +118,35 @@ TEST_F(CapturedRun, OneThatFailsEndsTheOthers) {
   ASSERT_EQ(ends.size(), 2u);
   EXPECT_FALSE(ends[0].wait_status);
   EXPECT_EQ(code_of(ends[1]), 3);
+}
+
+TEST_F(CapturedRun, WhoListensIsToldLines) {
+  std::vector<CapturedProgram> programs(2);
+  programs[0] = {.words = {"sh", "-c", "echo next; read word; echo heard $word"}, .listens = true};
+  programs[1] = {.words = {"sh", "-c", "echo next; read word && exit 5; echo nothing"}};
+  Lines lines;
+  const auto ends = run_captured(programs, kLong, [&](std::size_t which, const std::string& line) {
+    if (line != "next") lines.push_back(line);
+    CapturedAnswer answer{.silence = kLong, .starts_next = line == "next"};
+    if (which == 1) answer.tells = {.whom = 0, .line = "two words"};
+    return answer;
+  });
+  ASSERT_TRUE(ends.ok());
+  EXPECT_EQ(code_of(ends->at(0)), 0);
+  EXPECT_EQ(code_of(ends->at(1)), 0) << "it has heard what was told to the other one";
+  std::ranges::sort(lines);
+  EXPECT_EQ(lines, (Lines{"heard two words", "nothing"}));
+}
+
+TEST_F(CapturedRun, WhoHasEndedHearsNothing) {
+  const CapturedProgram program{.words = {"sh", "-c", "exec <&-; echo closed; sleep 0.1"},
+                                .listens = true};
+  const auto ends =
+      run_captured(std::span(&program, 1), kLong, [](std::size_t, const std::string&) {
+        return CapturedAnswer{.silence = kLong, .tells = CapturedWord{.whom = 0, .line = "go"}};
+      });
+  ASSERT_TRUE(ends.ok());
+  EXPECT_EQ(code_of(ends->front()), 0);
 }
 
 TEST_F(CapturedRun, WhatWasNotLetGoIsNotStarted) {

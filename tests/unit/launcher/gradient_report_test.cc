@@ -24,19 +24,11 @@ GradientTitle title() {
           .wire = {.bytes_per_s = 400e6, .latency_us = 0.5}};
 }
 
-probe::GradientJob job_of(double exposed_us) {
-  return {.site = {},
-          .steps = {{.step_us = 12 + exposed_us,
-                     .compute_us = 12,
-                     .exposed_us = exposed_us,
-                     .cpu_us = 1,
-                     .sent_bytes = 2e6}},
-          .error = 0};
-}
-
 GradientSeries series_of(const std::string& name, const std::vector<double>& exposed_us) {
-  GradientSeries series{.name = name, .codec = "none", .jobs = {}};
-  for (const double us : exposed_us) series.jobs.push_back(job_of(us));
+  GradientSeries series{.name = name, .codec = "none", .job = {.error = 0}};
+  for (const double us : exposed_us)
+    series.job.turns.push_back(
+        {{.step_us = 12 + us, .compute_us = 12, .exposed_us = us, .cpu_us = 1, .sent_bytes = 2e6}});
   return series;
 }
 
@@ -48,24 +40,31 @@ TEST(GradientReport, RatiosAreTurnByTurn) {
   EXPECT_EQ(ratio.step, (Spread{.median = 20.0 / 16, .tenth = 1}));
 }
 
+TEST(GradientReport, ATurnIsTheMedianOfItsSteps) {
+  GradientSeries ours = series_of("paceline", {4});
+  for (const double us : {1, 3, 2, 9}) ours.job.turns[0].push_back({.exposed_us = us});
+  ASSERT_EQ(ours.medians().size(), 1u);
+  EXPECT_EQ(ours.medians()[0].exposed_us, 3);
+}
+
 TEST(GradientReport, WhatIsExposedIsHeldAgainstTheBoundOfItsJob) {
   GradientSeries series = series_of("paceline", {2, 4});
   OfBound of = of_bound(title(), series);
   EXPECT_EQ(of.bytes, (Spread{.median = 0.5, .tenth = 0.5}));
   EXPECT_EQ(of.with_latency, (Spread{.median = 0.625, .tenth = 0.625}));
-  // The wire of the second job was half as fast: from 8 us on it takes 12 of them.
-  series.jobs[1].site = probe::SiteRow{.wire = {.bytes_per_s = 200e6}};
+  // The wire was half as fast: from 8 us on it takes 12 of them.
+  series.job.site = probe::SiteRow{.wire = {.bytes_per_s = 200e6}};
   of = of_bound(title(), series);
-  EXPECT_EQ(of.bytes, (Spread{.median = 1, .tenth = 1}));
+  EXPECT_EQ(of.bytes, (Spread{.median = 2, .tenth = 2}));
 }
 
-TEST(GradientReport, TheErrorIsTheLargest) {
-  GradientSeries series = series_of("paceline", {1, 1, 1});
-  series.jobs[1].error = 1e-3;
+TEST(GradientReport, AnErrorThatNobodyLookedForIsTheLargest) {
+  GradientSeries series = series_of("paceline", {1});
+  series.job.error = 1e-3;
   EXPECT_EQ(series.error(), 1e-3);
-  series.jobs[2].error = std::numeric_limits<double>::quiet_NaN();
+  series.job.error = std::numeric_limits<double>::quiet_NaN();
   EXPECT_TRUE(std::isnan(series.error()));
-  series.jobs[2].error.reset();
+  series.job.error.reset();
   EXPECT_GT(series.error(), 1e300);
 }
 

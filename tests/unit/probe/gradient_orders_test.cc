@@ -18,9 +18,10 @@ TEST(GradientOrders, WordsComeBack) {
                               .reducer = "paceline",
                               .codec = "int8",
                               .warm_ups = 0,
+                              .turns = 3,
                               .steps = 7,
                               .timeout_s = 900};
-  EXPECT_EQ(to_words(orders).size(), 11u);
+  EXPECT_EQ(to_words(orders).size(), 12u);
   EXPECT_EQ(parse_gradient_orders(to_words(orders)).value(), orders);
 }
 
@@ -31,10 +32,26 @@ TEST(GradientOrders, DefaultsAreNotSaid) {
 }
 
 TEST(GradientOrders, AnyOtherWordIsRefused) {
-  for (const char* word :
-       {"trace", "trace=", "trace=vgg16", "task=rest", "scale=0", "scale=1.1", "scale=nan",
-        "compute=think", "compute_us=-1", "compute_us=nan", "burn_per_us=x",
-        "reducer=", "codec=", "warm_ups=-1", "steps=0", "steps=1.5", "timeout_s=0", "=1", ""}) {
+  for (const char* word : {"trace",
+                           "trace=",
+                           "trace=vgg16",
+                           "task=rest",
+                           "scale=0",
+                           "scale=1.1",
+                           "scale=nan",
+                           "compute=think",
+                           "compute_us=-1",
+                           "compute_us=nan",
+                           "burn_per_us=x",
+                           "reducer=",
+                           "codec=",
+                           "warm_ups=-1",
+                           "turns=0",
+                           "steps=0",
+                           "steps=1.5",
+                           "timeout_s=0",
+                           "=1",
+                           ""}) {
     const std::vector<std::string> words{word};
     EXPECT_EQ(parse_gradient_orders(words).status().text(),
               "'" + std::string(word) + "' is no order that can be followed");

@@ -18,26 +18,31 @@ TEST(GradientRows, LinesComeBack) {
   const SiteRow site{.wire = {.bytes_per_s = 119'500'000, .latency_us = 95.5}, .burn_per_us = 800};
   GradientJob job;
   take_line(to_line(site), job);
-  take_line(kAliveLine, job);
-  take_line(to_line(kRow), job);
+  for (const GradientTurn& turn : {GradientTurn{kRow, kRow}, GradientTurn{}, GradientTurn{kRow}}) {
+    take_line(kAliveLine, job);
+    take_line(kTurnLine, job);
+    for (const StepRow& row : turn) take_line(to_line(row), job);
+    take_line(kPassedLine, job);
+  }
   take_line(verified_line(1e-9), job);
-  EXPECT_EQ(job, (GradientJob{.site = site, .steps = {kRow}, .error = 1e-9}));
+  EXPECT_EQ(job, (GradientJob{.site = site, .turns = {{kRow, kRow}, {}, {kRow}}, .error = 1e-9}));
 }
 
 TEST(GradientRows, OtherLinesArePassedOver) {
   GradientJob job;
-  for (const char* line : {"", "alive", "step", "step 1 2 3 4 5", "step 1 2 3 4 5 x",
-                           "measured 1 2", "verified", "verified x", "a trainer's own line"})
+  for (const char* line :
+       {"", "alive", "turn 1", "step", "step 1 2 3 4 5", "step 1 2 3 4 5 x", "step 1 2 3 4 5 6",
+        "measured 1 2", "verified", "verified x", "a trainer's own line"})
     take_line(line, job);
   EXPECT_EQ(job, GradientJob());
 }
 
 TEST(GradientRows, TheMedianIsOfEachColumn) {
-  GradientJob job;
+  GradientTurn turn;
   for (const double factor : {3.0, 1.0, 2.0})
-    job.steps.push_back({.step_us = 100 * factor, .exposed_us = 100 / factor});
-  EXPECT_EQ(job.median(), (StepRow{.step_us = 200, .exposed_us = 50}));
-  EXPECT_EQ(GradientJob().median(), StepRow());
+    turn.push_back({.step_us = 100 * factor, .exposed_us = 100 / factor});
+  EXPECT_EQ(median_of(turn), (StepRow{.step_us = 200, .exposed_us = 50}));
+  EXPECT_EQ(median_of({}), StepRow());
 }
 
 }  // namespace
