@@ -38,6 +38,7 @@ Status make_switch(const LabSite& site, const LabUser& user) {
   if (user.has_namespace) PACELINE_TRY(become_root_of_namespace(user.user, user.group));
   PACELINE_TRY(mount_for_switch(site));
   PACELINE_TRY(switch_ipv6_off());
+  control_congestion_by_losses();
   return run_program({site.ip, "-batch", "-"}, wire_switch(site.plan), kLabPatience);
 }
 

@@ -34,6 +34,7 @@ Status settle(const LabSite& site, int host) {
   ::prctl(PR_SET_NAME, ("lab-" + name).c_str());
   if (::sethostname(name.c_str(), name.size()) != 0) return system_error("name the host");
   PACELINE_TRY(mount_for_host(site));
+  control_congestion_by_losses();
   return switch_ipv6_off();
 }
 

@@ -26,6 +26,11 @@ Status mount_for_host(const LabSite& site);
 /// No addresses come and go by themselves in this network namespace.
 Status switch_ipv6_off();
 
+/// Connections of this network namespace grow and shrink as on most machines, whatever this one
+/// does by default: with BBR they pause for 0.2 s every ten seconds (Cardwell et al., "BBR", ACM
+/// Queue 2016: ProbeRTT). Nothing changes where the kernel allows no other way.
+void control_congestion_by_losses();
+
 /// Whether packets of this device are carried many in a unit, as by a NIC that takes units apart
 /// and puts them together, or one by one as over a wire. Units take a tenth of the CPU time, and do
 /// not overtake each other: single ones that leave by different CPUs do, which connections take for

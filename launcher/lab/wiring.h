@@ -23,8 +23,8 @@ std::string wire_host_to_switch(const LabPlan& plan, int host, pid_t init);
 std::string wire_host(const LabPlan& plan, int host);
 /// Takes links of the switch down or up.
 std::string set_ports(std::span<const std::string> ports, bool up);
-/// What leaves through `device` in one unit, where it carries more than a packet in it, is as long
-/// as a link of this rate lets through at once. Connections from now on.
+/// What leaves through `device` in one unit, where it carries more than a packet in it, is half
+/// of what a link of this rate lets through at once. Of connections that are made from now on.
 std::string size_units(const std::string& device, std::int64_t rate_bits);
 /// A smaller packet than the other end believes in: longer ones vanish without a word.
 std::string set_port_mtu(std::span<const std::string> ports, int mtu);

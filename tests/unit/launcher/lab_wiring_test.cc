@@ -46,10 +46,10 @@ TEST(LabWiring, RatesAndTheirQueues) {
       << "a few packets fit at any rate";
 }
 
-TEST(LabWiring, AUnitFitsIntoABurst) {
+TEST(LabWiring, TwoUnitsFitIntoABurst) {
   EXPECT_EQ(size_units("eth0", 0), "link set eth0 gso_max_size 65536\n");
-  EXPECT_EQ(size_units("h1e0", 1'000'000'000), "link set h1e0 gso_max_size 60986\n");
-  EXPECT_EQ(size_units("h1e0", 10'000'000), "link set h1e0 gso_max_size 6678\n");
+  EXPECT_EQ(size_units("h1e0", 1'000'000'000), "link set h1e0 gso_max_size 31250\n");
+  EXPECT_EQ(size_units("h1e0", 10'000'000), "link set h1e0 gso_max_size 4096\n");
   EXPECT_EQ(size_units("h1e0", 100'000'000'000), "link set h1e0 gso_max_size 65536\n");
 }
 
