@@ -83,6 +83,12 @@ class CollectiveBackend {
   virtual const Status& outcome() const = 0;
   /// Releases its buffers.
   virtual void finish() = 0;
+  /// What will be started next, while an operation runs: its messages may follow that one's, which
+  /// are all on their way, if neither writes what the other uses. False: not now. Once true, until
+  /// the start() of it, or forget_next().
+  virtual bool begin_next(OperationRequest&) { return false; }
+  /// It will not be started, after an error: the transport has been aborted.
+  virtual void forget_next() {}
   /// Whose message disagreed, if outcome() is Code::kMismatch and that is why.
   virtual std::optional<Disagreement> disagreement() const = 0;
   /// The ranks whose messages it waits for, or that have not taken ours.

@@ -266,10 +266,10 @@ CollectiveBackend* CommunicatorCore::backend_for(const Signature& signature) con
 // operation before.
 void CommunicatorCore::begin_current() {
   running_ = true;
-  Signature& signature = current_.request.signature;
-  signature.sequence = history_.begun();
-  signature.history = history_.digest();
+  const Signature& signature = current_.request.signature;
+  sign(current_.request);
   backend_ = backend_for(signature);
+  has_begun_early_ = false;
   if (Staging::is_needed(current_.request)) {
     if (!current_.called_at) current_.called_at = clock_.now();
     staging_.prepare(current_.request, group().size());
@@ -287,6 +287,25 @@ void CommunicatorCore::begin_current() {
   }
   if (ended) return end_current({}, now);
   watch_.begin(begun_at, *current_.called_at, current_.timeout);
+}
+
+// As the next one to begin.
+void CommunicatorCore::sign(OperationRequest& request) const {
+  request.signature.sequence = history_.begun();
+  request.signature.history = history_.digest();
+}
+
+// The messages of the next operation may leave while the last of this one are on their way. A
+// barrier says that what was before it has ended.
+bool CommunicatorCore::begin_early() {
+  if (!running_ || has_begun_early_ || queue_.empty() || !failure_.ok()) return false;
+  OperationRequest& next = queue_.front().request;
+  const OperationKind kind = next.signature.kind;
+  if (!is_collective(current_.request.signature.kind) || !is_collective(kind)) return false;
+  if (kind == OperationKind::kBarrier || kind == OperationKind::kClose) return false;
+  if (Staging::is_needed(next) || backend_for(next.signature) != backend_) return false;
+  sign(next);
+  return has_begun_early_ = backend_->begin_next(next);
 }
 
 void CommunicatorCore::begin_next() {
@@ -335,7 +354,8 @@ bool CommunicatorCore::drive(TimePoint now) {
     watch_.moved(now);
     moved = true;
   }
-  return judge(now) || moved;
+  const bool judged = judge(now);
+  return begin_early() || judged || moved;
 }
 
 TimePoint CommunicatorCore::wake_at() const {

@@ -1,10 +1,11 @@
 // What is behind a Communicator: the queue of its operations, their deadlines, and the one error
 // that ends them all.
 //
-// Operations run one after another in the order of the calls. An error other than a bad argument
-// or too long a queue is final: the running operation and those behind it end with it, the group is
-// told, the transport is aborted, and later calls return it at once. A notice from a peer does the
-// same, and is passed on (failure/binomial_graph.h).
+// Operations run one after another in the order of the calls; what the next one sends may follow
+// what this one has sent before this one has ended (CollectiveBackend::begin_next). An error other
+// than a bad argument or too long a queue is final: the running operation and those behind it end
+// with it, the group is told, the transport is aborted, and later calls return it at once. A notice
+// from a peer does the same, and is passed on (failure/binomial_graph.h).
 //
 // Messages between two ranks stand in the same queue, but are not in what all ranks have called
 // (backend/pairwise.h).
@@ -152,6 +153,8 @@ class CommunicatorCore final : private Driver, private TransportSink, private Op
   CollectiveBackend* backend_for(const Signature& signature) const;
   void begin_current();
   void begin_next();
+  void sign(OperationRequest& request) const;
+  bool begin_early();
   void end_current(const Status& how, TimePoint now);
   void end(Operation& operation, const Status& how, TimePoint now);
 
@@ -207,6 +210,7 @@ class CommunicatorCore final : private Driver, private TransportSink, private Op
   };
   std::array<Choice, std::size(kOperationKinds)> choices_{};  // by kind
   RingQueue<Operation> queue_;                                // those behind it
+  bool has_begun_early_ = false;  // the first of them, by the backend of current_
   CallHistory history_;
 
   StallWatch watch_;

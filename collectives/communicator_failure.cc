@@ -300,7 +300,10 @@ void CommunicatorCore::latch(Status why, TimePoint now) {
     parts_.transport->abort(failure_);
     keep_awake_to_flush(now);
   }
-  if (running_) end_current(failure_, now);
+  if (running_) {
+    backend_->forget_next();
+    end_current(failure_, now);
+  }
   for (; !queue_.empty(); queue_.pop_front()) end(queue_.front(), failure_, now);
 }
 

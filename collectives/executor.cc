@@ -71,6 +71,12 @@ bool Executor::advance_lanes() {
   return moved;
 }
 
+bool Executor::has_begun_all_messages() const {
+  for (std::uint32_t lane = 0; lane < next_in_lane_.size(); ++lane)
+    if (next_in_lane_[lane] < plan_->lane(lane).size()) return false;
+  return true;
+}
+
 void Executor::make_ready(StepId step) {
   progress_[step] = Progress::kReady;
   if (plan_->lane_of(step) == CompiledPlan::kNoLane) local_ready_.push_back(step);

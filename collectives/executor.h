@@ -31,6 +31,8 @@ class Executor final : private RequestListener {
              const std::byte* input, std::byte* output);
   /// Begins what can begin; true if anything did.
   bool advance();
+  /// Are all messages on their way? What another one begins from now on stands behind them.
+  bool has_begun_all_messages() const;
   /// Ended well, or failed.
   bool ended() const { return plan_ == nullptr || !failure_.ok() || left_ == 0; }
   const Status& failure() const { return failure_; }

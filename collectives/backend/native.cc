@@ -9,23 +9,58 @@
 namespace paceline {
 
 NativeBackend::NativeBackend(Transport* transport, Options options)
-    : options_(std::move(options)), executor_(transport) {}
+    : options_(std::move(options)), executors_{Executor(transport), Executor(transport)} {}
 
 Status NativeBackend::start(OperationRequest& request) {
+  if (std::exchange(has_next_, false)) {
+    std::swap(running_, next_);
+    running_uses_ = next_uses_;
+    return {};
+  }
   PACELINE_TRY_ASSIGN(CachedPlan* const cached, plan_for(request));
   request.set_plan(cached->digest);
-  executor_.start(cached->plan, request.signature, request.input, request.output);
+  running_uses_ = uses_of(cached->plan->plan(), request);
+  running_->start(cached->plan, request.signature, request.input, request.output);
   return {};
 }
 
 bool NativeBackend::linger(const Clock& clock, TimePoint& now) {
-  executor_.advance();
-  if (!executor_.ended() || !executor_.failure().ok()) return false;
+  running_->advance();
+  if (!running_->ended() || !running_->failure().ok()) return false;
   now = clock.now();
   return true;
 }
 
-bool NativeBackend::drive(TimePoint) { return executor_.advance(); }
+bool NativeBackend::drive(TimePoint) {
+  const bool moved = running_->advance();
+  return (has_next_ && next_->advance()) || moved;
+}
+
+// Between two ranks messages arrive in the order in which they were begun, on both sides that of
+// the operations.
+bool NativeBackend::begin_next(OperationRequest& request) {
+  if (!running_->has_begun_all_messages()) return false;
+  const Result<CachedPlan*> cached = plan_for(request);
+  if (!cached.ok()) return false;  // start() says why
+  next_uses_ = uses_of((*cached)->plan->plan(), request);
+  const bool is_disturbed = overlap(next_uses_.input, running_uses_.output) ||
+                            overlap(next_uses_.output, running_uses_.output) ||
+                            overlap(next_uses_.output, running_uses_.input);
+  if (is_disturbed) return false;
+  request.set_plan((*cached)->digest);
+  next_->start((*cached)->plan, request.signature, request.input, request.output);
+  return has_next_ = true;
+}
+
+void NativeBackend::forget_next() {
+  if (std::exchange(has_next_, false)) next_->finish();
+}
+
+NativeBackend::Uses NativeBackend::uses_of(const Plan& plan, const OperationRequest& request) {
+  const std::size_t element_bytes = size_of(request.signature.type);
+  return {.input = {request.input, plan.shape.input_count * element_bytes},
+          .output = {request.output, plan.shape.output_count * element_bytes}};
+}
 
 Result<NativeBackend::CachedPlan*> NativeBackend::plan_for(const OperationRequest& operation) {
   const Signature& signature = operation.signature;

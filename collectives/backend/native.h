@@ -8,6 +8,7 @@
 
 #include "collectives/algorithms.h"
 #include "collectives/backend.h"
+#include "collectives/byte_ranges.h"
 #include "collectives/executor.h"
 #include "collectives/selector.h"
 
@@ -39,13 +40,20 @@ class NativeBackend final : public CollectiveBackend {
   Status start(OperationRequest& request) override;
   bool linger(const Clock& clock, TimePoint& now) override;
   bool drive(TimePoint now) override;
-  bool ended() const override { return executor_.ended(); }
-  const Status& outcome() const override { return executor_.failure(); }
-  void finish() override { executor_.finish(); }
-  std::optional<Disagreement> disagreement() const override { return executor_.disagreement(); }
-  std::vector<int> awaited() const override { return executor_.awaited(); }
+  bool ended() const override { return running_->ended(); }
+  const Status& outcome() const override { return running_->failure(); }
+  void finish() override { running_->finish(); }
+  bool begin_next(OperationRequest& request) override;
+  void forget_next() override;
+  std::optional<Disagreement> disagreement() const override { return running_->disagreement(); }
+  std::vector<int> awaited() const override { return running_->awaited(); }
 
  private:
+  // What an operation reads and writes of its caller's.
+  struct Uses {
+    ByteRange input, output;
+  };
+  static Uses uses_of(const Plan& plan, const OperationRequest& request);
   // Operations of the same form come again every step, so their plans are kept.
   struct CachedPlan {
     PlanRequest request;
@@ -61,7 +69,12 @@ class NativeBackend final : public CollectiveBackend {
   CachedPlan* insert(CachedPlan fresh);
 
   const Options options_;
-  Executor executor_;
+  // The running operation, and the one behind it. While the last messages of the one are awaited,
+  // the first of the other leave, so that the wire does not idle between them.
+  Executor executors_[2];
+  Executor *running_ = &executors_[0], *next_ = &executors_[1];
+  bool has_next_ = false;
+  Uses running_uses_{{nullptr, 0}, {nullptr, 0}}, next_uses_{{nullptr, 0}, {nullptr, 0}};
   std::vector<CachedPlan> cache_;
   std::uint64_t uses_ = 0;
 };
