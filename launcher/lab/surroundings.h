@@ -32,7 +32,7 @@ Status switch_ipv6_off();
 void control_congestion_by_losses();
 
 /// Whether packets of this device are carried many in a unit, as by a NIC that takes units apart
-/// and puts them together, or one by one as over a wire. Units take a tenth of the CPU time, and do
+/// and puts them together, or one by one as over a wire. Units take a third of the CPU time, and do
 /// not overtake each other: single ones that leave by different CPUs do, which connections take for
 /// losses (4 hosts at 1 Gbit/s: an all-reduce went at half the rate).
 Status carry_units(const std::string& device, bool in_units);
