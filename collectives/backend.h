@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -51,6 +52,13 @@ struct OperationRequest {
   }
 };
 
+/// What has become of an operation that was to begin while another one runs.
+enum class NextBegin : std::uint8_t {
+  kBegun,
+  kNotYet,       ///< asked again later, it may
+  kOnlyByStart,  ///< not before the other one has been finished
+};
+
 /// Runs one operation at a time, of the kinds that it serves. Everything with the engine's baton
 /// held.
 class CollectiveBackend {
@@ -83,10 +91,10 @@ class CollectiveBackend {
   virtual const Status& outcome() const = 0;
   /// Releases its buffers.
   virtual void finish() = 0;
-  /// What will be started next, while an operation runs: its messages may follow that one's, which
-  /// are all on their way, if neither writes what the other uses. False: not now. Once true, until
-  /// the start() of it, or forget_next().
-  virtual bool begin_next(OperationRequest&) { return false; }
+  /// What will be started next, while an operation runs: its messages may follow that one's once
+  /// these are all on their way, if neither writes what the other uses. Once begun, until the
+  /// start() of it, or forget_next().
+  virtual NextBegin begin_next(OperationRequest&) { return NextBegin::kOnlyByStart; }
   /// It will not be started, after an error: the transport has been aborted.
   virtual void forget_next() {}
   /// Whose message disagreed, if outcome() is Code::kMismatch and that is why.

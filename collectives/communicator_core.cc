@@ -30,6 +30,15 @@ constexpr Duration kBeyondDeadline = std::chrono::seconds(60);
   return error.with_context(name(kind));
 }
 
+// The messages of the next operation may leave while the last of this one are on their way. A
+// barrier says that what was before it has ended.
+bool may_overlap(const OperationRequest& running, const OperationRequest& next) {
+  const OperationKind kind = next.signature.kind;
+  return is_collective(running.signature.kind) && is_collective(kind) &&
+         kind != OperationKind::kBarrier && kind != OperationKind::kClose &&
+         !Staging::is_needed(next);
+}
+
 }  // namespace
 
 CommunicatorCore::CommunicatorCore(Parts parts)
@@ -269,7 +278,7 @@ void CommunicatorCore::begin_current() {
   const Signature& signature = current_.request.signature;
   sign(current_.request);
   backend_ = backend_for(signature);
-  has_begun_early_ = false;
+  is_next_settled_ = false;
   if (Staging::is_needed(current_.request)) {
     if (!current_.called_at) current_.called_at = clock_.now();
     staging_.prepare(current_.request, group().size());
@@ -295,17 +304,16 @@ void CommunicatorCore::sign(OperationRequest& request) const {
   request.signature.history = history_.digest();
 }
 
-// The messages of the next operation may leave while the last of this one are on their way. A
-// barrier says that what was before it has ended.
 bool CommunicatorCore::begin_early() {
-  if (!running_ || has_begun_early_ || queue_.empty() || !failure_.ok()) return false;
+  if (!running_ || is_next_settled_ || queue_.empty() || !failure_.ok()) return false;
   OperationRequest& next = queue_.front().request;
-  const OperationKind kind = next.signature.kind;
-  if (!is_collective(current_.request.signature.kind) || !is_collective(kind)) return false;
-  if (kind == OperationKind::kBarrier || kind == OperationKind::kClose) return false;
-  if (Staging::is_needed(next) || backend_for(next.signature) != backend_) return false;
+  is_next_settled_ =
+      !may_overlap(current_.request, next) || backend_for(next.signature) != backend_;
+  if (is_next_settled_) return false;
   sign(next);
-  return has_begun_early_ = backend_->begin_next(next);
+  const NextBegin how = backend_->begin_next(next);
+  is_next_settled_ = how != NextBegin::kNotYet;
+  return how == NextBegin::kBegun;
 }
 
 void CommunicatorCore::begin_next() {

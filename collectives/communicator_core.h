@@ -210,7 +210,7 @@ class CommunicatorCore final : private Driver, private TransportSink, private Op
   };
   std::array<Choice, std::size(kOperationKinds)> choices_{};  // by kind
   RingQueue<Operation> queue_;                                // those behind it
-  bool has_begun_early_ = false;  // the first of them, by the backend of current_
+  bool is_next_settled_ = false;  // the first of them has begun early, or cannot
   CallHistory history_;
 
   StallWatch watch_;

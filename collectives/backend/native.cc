@@ -38,18 +38,20 @@ bool NativeBackend::drive(TimePoint) {
 
 // Between two ranks messages arrive in the order in which they were begun, on both sides that of
 // the operations.
-bool NativeBackend::begin_next(OperationRequest& request) {
-  if (!running_->has_begun_all_messages()) return false;
+NextBegin NativeBackend::begin_next(OperationRequest& request) {
+  if (running_->ended()) return NextBegin::kOnlyByStart;
+  if (!running_->has_begun_all_messages()) return NextBegin::kNotYet;
   const Result<CachedPlan*> cached = plan_for(request);
-  if (!cached.ok()) return false;  // start() says why
+  if (!cached.ok()) return NextBegin::kOnlyByStart;  // which says why
   next_uses_ = uses_of((*cached)->plan->plan(), request);
   const bool is_disturbed = overlap(next_uses_.input, running_uses_.output) ||
                             overlap(next_uses_.output, running_uses_.output) ||
                             overlap(next_uses_.output, running_uses_.input);
-  if (is_disturbed) return false;
+  if (is_disturbed) return NextBegin::kOnlyByStart;
   request.set_plan((*cached)->digest);
   next_->start((*cached)->plan, request.signature, request.input, request.output);
-  return has_next_ = true;
+  has_next_ = true;
+  return NextBegin::kBegun;
 }
 
 void NativeBackend::forget_next() {
