@@ -22,6 +22,9 @@ constexpr int kMaxEvents = 64;
 // A yield to nobody takes less.
 constexpr Duration kHandOver = std::chrono::microseconds(3);
 constexpr int kCrowdedWaits = 4;
+// Who waits for longer sleeps in any case, and might have slept at once.
+constexpr Duration kLongWait = std::chrono::microseconds(100);
+constexpr int kMostLongWaits = 8;  // as many halve the stages before sleep to nothing
 constexpr Duration kLongestSleep = std::chrono::seconds(10);
 
 Status engine_error(const char* what) {
@@ -93,18 +96,25 @@ bool PollEngine::wait_holding(FunctionRef<bool()> condition, Deadline deadline,
   }
 }
 
-bool PollEngine::lead(FunctionRef<bool()> condition, Deadline deadline, const Options& patience) {
+bool PollEngine::lead(FunctionRef<bool()> condition, Deadline deadline, const Options& most) {
   int round = 0;
-  TimePoint last = TimePoint::max();
+  TimePoint last = TimePoint::max(), idle_since{};
   while (true) {
     if (condition()) return true;
+    const Options patience{.spin_rounds = most.spin_rounds >> long_waits_,
+                           .yield_rounds = most.yield_rounds >> long_waits_};
     const TimePoint now = clock_.now();
     bool moved = drive(now);
     if (!moved && sweep_is_due(round, now)) moved = poll_descriptors({});
     if (moved) note_end_of_wait(round, now - last, patience);
+    if (moved && round > 0) note_length_of_wait(now - idle_since);
     last = now;
     if (deadline.passed(now)) return condition();
-    if (!moved) moved = relax(round, now, deadline, patience);
+    if (!moved) {
+      if (round == 0) idle_since = now;
+      moved = relax(round, now, deadline, patience);
+      if (moved) note_length_of_wait(clock_.now() - idle_since);
+    }
     round = moved ? 0 : round + 1;
     if (moved) wake_parked();
     if (others_queue()) let_others_in();
@@ -147,6 +157,12 @@ bool PollEngine::relax(int round, TimePoint now, Deadline deadline, const Option
     return false;
   }
   return doorbell_ != nullptr ? nap(now, deadline) : poll_descriptors(sleep_time(now, deadline));
+}
+
+// A slow network has something to do every few hundred microseconds: to be busy until it sleeps
+// took a rank twice the CPU time that everything else took.
+void PollEngine::note_length_of_wait(Duration waited) {
+  long_waits_ = waited > kLongWait ? std::min(long_waits_ + 1, kMostLongWaits) : long_waits_ / 2;
 }
 
 Duration PollEngine::sleep_time(TimePoint now, Deadline deadline) const {

@@ -1,5 +1,6 @@
 // The engine of real processes: polls its drivers, watches descriptors with epoll, and waits in
-// three stages: busy within the cores, then yielding, then asleep.
+// three stages: busy within the cores, then yielding, then asleep; the sooner asleep, the more of
+// the last waits have been long ones.
 #pragma once
 
 #include <atomic>
@@ -75,7 +76,7 @@ class PollEngine final : public Engine {
   PollEngine(const Options& options, UniqueFd epoll, UniqueFd kick);
   void enqueue();
   bool wait_holding(FunctionRef<bool()> condition, Deadline deadline, const Options& patience);
-  bool lead(FunctionRef<bool()> condition, Deadline deadline, const Options& patience);
+  bool lead(FunctionRef<bool()> condition, Deadline deadline, const Options& most);
   bool drive(TimePoint now);
   bool poll_descriptors(Duration timeout);
   bool nap(TimePoint now, Deadline deadline);
@@ -84,6 +85,7 @@ class PollEngine final : public Engine {
   bool sweep_is_due(int round, TimePoint now);
   void note_end_of_wait(int round, Duration last_round, const Options& patience);
   bool relax(int round, TimePoint now, Deadline deadline, const Options& patience);
+  void note_length_of_wait(Duration waited);
   bool others_queue() const;
   void take(std::uint32_t ticket);
   void pass_on();
@@ -119,6 +121,7 @@ class PollEngine final : public Engine {
   // Guarded by the baton.
   bool led_ = false;
   int crowded_waits_ = 0;  // in a row, each ended by whoever had this CPU meanwhile
+  int long_waits_ = 0;     // of late, longer than it makes sense to be busy for
   int parked_ = 0;
   TimePoint sweep_at_ = TimePoint::min();
   std::vector<Driver*> drivers_;

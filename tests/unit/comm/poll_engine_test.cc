@@ -211,5 +211,40 @@ TEST(PollEngine, MoreRanksThanCpusDoNotSpin) {
   EXPECT_EQ(PollEngine::options_for(1'000'000).spin_rounds, 0);
 }
 
+// Something to do every `period`.
+class TickingDriver final : public Driver {
+ public:
+  explicit TickingDriver(Duration period) : period_(period) {}
+  bool drive(TimePoint now) override {
+    ++drives;
+    if (now < next_) return false;
+    next_ = now + period_;
+    ++ticks;
+    return true;
+  }
+  TimePoint wake_at() const override { return next_; }
+
+  int drives = 0, ticks = 0;
+
+ private:
+  const Duration period_;
+  TimePoint next_ = TimePoint::min();
+};
+
+TEST(LongWaits, AreSleptThroughOnceThereHaveBeenSome) {
+  const auto engine = PollEngine::create({.spin_rounds = 1000, .yield_rounds = 1000}).value();
+  TickingDriver driver(std::chrono::milliseconds(3));
+  {
+    const Engine::Baton baton = engine->hold();
+    engine->attach(driver);
+  }
+  EXPECT_TRUE(engine->wait([&] { return driver.ticks >= 15; }, patient()));
+  driver.drives = 0;
+  EXPECT_TRUE(engine->wait([&] { return driver.ticks >= 25; }, patient()));
+  EXPECT_LT(driver.drives, 10 * 100) << "of 2,000 rounds a wait";
+  const Engine::Baton baton = engine->hold();
+  engine->detach(driver);
+}
+
 }  // namespace
 }  // namespace paceline::testing
