@@ -91,6 +91,8 @@ class CollectiveBackend {
   virtual const Status& outcome() const = 0;
   /// Releases its buffers.
   virtual void finish() = 0;
+  /// Does begin_next() ever begin anything? Always the same answer, and the same on every rank.
+  virtual bool overlaps() const { return false; }
   /// What will be started next, while an operation runs: its messages may follow that one's once
   /// these are all on their way, if neither writes what the other uses. Once begun, until the
   /// start() of it, or forget_next().

@@ -88,6 +88,11 @@ class CommunicatorCore final : private Driver, private TransportSink, private Op
   bool is_of_another_process() const { return made_by_ != ::getpid(); }
   const Group& group() const { return parts_.group; }
   const Regroup& regroup() const { return parts_.regroup; }
+  /// May what an operation on so many bytes sends follow what the one before it has sent, before
+  /// that has ended? The same on all ranks.
+  bool overlaps(OperationKind kind, std::size_t bytes) const {
+    return backend_for({.count = bytes, .kind = kind, .type = DataType::kUInt8})->overlaps();
+  }
   /// Collective operations that have begun: the same on all ranks when one of them has ended.
   std::uint64_t operations_begun() const;
   CommunicatorStats stats() const;

@@ -43,6 +43,7 @@ class NativeBackend final : public CollectiveBackend {
   bool ended() const override { return running_->ended(); }
   const Status& outcome() const override { return running_->failure(); }
   void finish() override { running_->finish(); }
+  bool overlaps() const override { return true; }
   NextBegin begin_next(OperationRequest& request) override;
   void forget_next() override;
   std::optional<Disagreement> disagreement() const override { return running_->disagreement(); }

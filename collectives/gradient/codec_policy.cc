@@ -200,7 +200,8 @@ Codec CodecPolicy::choose(std::size_t bytes, const PathCost& path) const {
 PathCost CodecPolicy::path_of(Codec codec, const PathCost& path) const {
   for (const Candidate& one : candidates_) {
     if (one.figures.codec != codec || !has_heard_) continue;
-    // Of a large one: what is not of its size vanishes beside the rest.
+    // Of a large one: what is not of its size vanishes beside the rest. None is right behind
+    // another: there is work between.
     constexpr std::size_t kLarge = std::size_t{1} << 30;
     const CodecTimes times = times_of(one.figures, bucket(kLarge, path));
     return {.alpha_us = one.figures.operations * path.alpha_us,

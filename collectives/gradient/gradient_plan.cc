@@ -108,7 +108,9 @@ Status GradientCore::decide_buckets() {
   const std::size_t times = parameters_.size();
   measured_.hear(all.first(times), ranks);
   policy_.hear(all.subspan(times + 2));
-  const PathCost path{.alpha_us = told[times] / ranks, .beta_us = told[times + 1] / ranks};
+  const PathCost path{.alpha_us = told[times] / ranks,
+                      .beta_us = told[times + 1] / ranks,
+                      .overlaps = own_->overlaps(OperationKind::kAllReduce, arena_.bytes())};
   Schedule schedule = measured_.decide(path, is_frozen_, false);
   if (const std::size_t buckets = schedule.buckets.size(); buckets > 0) {
     const std::size_t typical = arena_.bytes() / buckets;

@@ -39,12 +39,13 @@ class MeasuredSchedule {
 
  private:
   std::vector<GradientTime> times(const std::vector<bool>& is_frozen) const;
-  ScheduleRules rules(bool is_coded) const;
+  ScheduleRules rules(bool is_coded, bool overlaps = false) const;
 
   const GradientArena& arena_;
   const std::size_t bucket_bytes_, coded_together_bytes_;
   std::vector<int> types_;
   std::vector<double> sums_us_, heard_us_;
+  int ranks_ = 1;
   std::uint64_t steps_ = 0;  // that are summed up
   bool has_begun_ = false;
 };

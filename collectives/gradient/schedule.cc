@@ -104,7 +104,8 @@ class Filling {
 
 // When a bucket ends that travels behind another one.
 double end_behind(double end, const Bucket& bucket, const PathCost& path) {
-  return std::max(end, bucket.ready_us) + path.of(bucket.bytes());
+  const std::size_t bytes = bucket.bytes();
+  return std::max(end + path.behind(bytes), bucket.ready_us + path.of(bytes));
 }
 
 // The wire at work, with one quantum.

@@ -2,13 +2,15 @@
 // and of what the path takes.
 //
 // The wire is one: an operation of b bytes occupies it for alpha + beta × b, and begins when the
-// one before has ended and its gradients are ready. Whenever the wire is free the next bucket takes
+// one before has ended and its gradients are ready; on most paths alpha passes while the one before
+// is still on its way. Whenever the wire is free the next bucket takes
 // of what is ready what the next forward needs first, up to a quantum: so urgent gradients overtake
 // others (ByteScheduler), which are cut. What becomes ready within alpha of a bucket that is not
 // full is waited for: an operation of its own would take longer (MG-WFBP). The quantum is the
 // smallest one with which the last bucket ends as early as with any, as near as makes no matter.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -19,8 +21,14 @@ namespace paceline {
 struct PathCost {
   double alpha_us = 0;
   double beta_us = 0;  ///< for each byte
+  /// What an operation sends follows what the one before has sent, before that has ended.
+  bool overlaps = false;
 
   double of(std::size_t bytes) const { return alpha_us + beta_us * static_cast<double>(bytes); }
+  /// Right behind another one.
+  double behind(std::size_t bytes) const {
+    return overlaps ? std::max(alpha_us, beta_us * static_cast<double>(bytes)) : of(bytes);
+  }
   bool operator==(const PathCost&) const = default;
 };
 

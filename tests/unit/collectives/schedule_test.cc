@@ -227,6 +227,22 @@ TEST(Schedule, OfAnyGradientsEveryByteGoesOnceAndNothingEndsTooEarly) {
   }
 }
 
+// Where operations overlap, small buckets cost nothing as long as each takes longer than alpha.
+TEST(Schedule, OperationsThatOverlapAreAsSmallAsMakesSense) {
+  const auto all = gradients({64 << 10});
+  const PathCost apart{.alpha_us = 500, .beta_us = 0.001};
+  const PathCost overlapping{.alpha_us = 200, .beta_us = 0.001, .overlaps = true};
+  const std::size_t bytes = std::size_t{64} << 20, quarter_mib = std::size_t{256} << 10;
+  EXPECT_LT(make_schedule(all, apart).buckets.size(), 20u);
+  const Schedule schedule = make_schedule(all, overlapping);
+  EXPECT_EQ(schedule.buckets.size(), bytes / quarter_mib);
+  EXPECT_NEAR(schedule.end_us, overlapping.of(bytes), 1e-6);
+  expect_whole(schedule, all);
+  const PathCost slow{.alpha_us = 2000, .beta_us = 0.001, .overlaps = true};
+  EXPECT_EQ(make_schedule(all, slow).buckets.size(), bytes / (8 * quarter_mib))
+      << "alpha is longer";
+}
+
 // Of the shape of real models: a few per cent at most beyond what any schedule could reach.
 TEST(Schedule, IsNearTheBestWhereLayersAreManyAndTheWireIsSlow) {
   std::vector<std::size_t> kib;
