@@ -107,13 +107,13 @@ bool PollEngine::lead(FunctionRef<bool()> condition, Deadline deadline, const Op
     bool moved = drive(now);
     if (!moved && sweep_is_due(round, now)) moved = poll_descriptors({});
     if (moved) note_end_of_wait(round, now - last, patience);
-    if (moved && round > 0) note_length_of_wait(now - idle_since);
+    if (moved && round > 0) note_length_of_wait(now - idle_since, most);
     last = now;
     if (deadline.passed(now)) return condition();
     if (!moved) {
       if (round == 0) idle_since = now;
       moved = relax(round, now, deadline, patience);
-      if (moved) note_length_of_wait(clock_.now() - idle_since);
+      if (moved) note_length_of_wait(clock_.now() - idle_since, most);
     }
     round = moved ? 0 : round + 1;
     if (moved) wake_parked();
@@ -160,8 +160,10 @@ bool PollEngine::relax(int round, TimePoint now, Deadline deadline, const Option
 }
 
 // A slow network has something to do every few hundred microseconds: to be busy until it sleeps
-// took a rank twice the CPU time that everything else took.
-void PollEngine::note_length_of_wait(Duration waited) {
+// took a rank about as much CPU time as everything else did. Who sleeps at once in any case, as the
+// background thread does, says nothing about the waits of others.
+void PollEngine::note_length_of_wait(Duration waited, const Options& most) {
+  if (most.spin_rounds == 0 && most.yield_rounds == 0) return;
   long_waits_ = waited > kLongWait ? std::min(long_waits_ + 1, kMostLongWaits) : long_waits_ / 2;
 }
 

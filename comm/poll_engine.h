@@ -85,7 +85,7 @@ class PollEngine final : public Engine {
   bool sweep_is_due(int round, TimePoint now);
   void note_end_of_wait(int round, Duration last_round, const Options& patience);
   bool relax(int round, TimePoint now, Deadline deadline, const Options& patience);
-  void note_length_of_wait(Duration waited);
+  void note_length_of_wait(Duration waited, const Options& most);
   bool others_queue() const;
   void take(std::uint32_t ticket);
   void pass_on();

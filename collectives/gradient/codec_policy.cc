@@ -200,8 +200,8 @@ Codec CodecPolicy::choose(std::size_t bytes, const PathCost& path) const {
 PathCost CodecPolicy::path_of(Codec codec, const PathCost& path) const {
   for (const Candidate& one : candidates_) {
     if (one.figures.codec != codec || !has_heard_) continue;
-    // Of a large one: what is not of its size vanishes beside the rest. None is right behind
-    // another: there is work between.
+    // Of a large one: what is not of its size vanishes beside the rest. As if none overlapped: what
+    // the work between a bucket's operations leaves of that has not been measured.
     constexpr std::size_t kLarge = std::size_t{1} << 30;
     const CodecTimes times = times_of(one.figures, bucket(kLarge, path));
     return {.alpha_us = one.figures.operations * path.alpha_us,

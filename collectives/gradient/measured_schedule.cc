@@ -17,6 +17,7 @@ constexpr std::size_t kCodedTogetherBytes = std::size_t{16} << 10;
 // at 1 Gbit/s, computing as long as the wire: 2 hosts expose 287, 288, 289 ms with parts of 128,
 // 256 and 512 KiB or more, 4 hosts 440, 434, 433.
 constexpr std::size_t kPartBytes = std::size_t{256} << 10;
+// Of many ranks: so that there are several buckets in any case. Not measured.
 constexpr std::size_t kMostLeastBytes = std::size_t{8} << 20;
 // Every so many steps from here on.
 constexpr std::uint64_t kSeldom = 256;
