@@ -19,6 +19,11 @@ class NativeBackend final : public CollectiveBackend {
   struct Options {
     int rank = 0;
     int ranks = 1;
+    /// Of any path. On 4 hosts at 1 Gbit/s the model of that path takes other algorithms for tens
+    /// of KiB, and they were slower: the last 37.6 KB of ResNet-50's gradients, by recursive
+    /// doubling, were exposed for 1.3 ms, and by ring (1.6) or direct (2.0), which send 56 instead
+    /// of 75 KB, for longer. There a round waits for ranks to wake, which no alpha of this model
+    /// tells apart.
     PathModel path = kTcpLoopback;
     /// Empty: the cheapest by the model. Names as in the table of algorithms.
     std::string algorithm;

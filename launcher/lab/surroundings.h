@@ -32,9 +32,12 @@ Status switch_ipv6_off();
 void control_congestion_by_losses();
 
 /// Whether packets of this device are carried many in a unit, as by a NIC that takes units apart
-/// and puts them together, or one by one as over a wire. Units take a third of the CPU time, and do
-/// not overtake each other: single ones that leave by different CPUs do, which connections take for
-/// losses (4 hosts at 1 Gbit/s: an all-reduce went at half the rate).
+/// and puts them together, or one by one as over a wire. Units take a third of the CPU time, and
+/// seldom overtake each other: single ones that leave by different CPUs do, which connections take
+/// for losses (4 hosts at 1 Gbit/s: an all-reduce went at half the rate). What is left of it with
+/// units on a busy machine: 300 of 2.8 million segments sent again in 50 recoveries, half of them
+/// undone. Receiving each device's packets on a CPU of its own (rps_cpus) ends that for half as
+/// much CPU time again, and made steps of training no shorter.
 Status carry_units(const std::string& device, bool in_units);
 
 }  // namespace paceline::launcher
