@@ -352,5 +352,5 @@ int main(int argc, char** argv) {
   using namespace paceline::testing;
   const auto options = read_options(argc, argv, "struck_at_every_step", "--case");
   // A prime: in turn it meets all steps, strikes and ranks.
-  return options ? run(options->quick ? 31 : 1, options->value) : 2;
+  return options ? run(options->quick ? 61 : 1, options->value) : 2;
 }
