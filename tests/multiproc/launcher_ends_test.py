@@ -58,9 +58,12 @@ class Ends(LauncherTest):
                 self.assertRegex(error, rf"^paceline: rank {first} ")
 
     def test_the_others_are_not_blamed(self):
-        code, _, error = self.run_job(
-            "-n", 3, "sh", "-c",
-            "[ $RANK = 0 ] && exit 5; trap 'exit 9' TERM; sleep 1000 & wait")
+        with tempfile.TemporaryDirectory() as folder:
+            # Rank 0 ends once the others have said what they do when they are told to.
+            code, _, error = self.run_job(
+                "-n", 3, "sh", "-c",
+                f"cd {folder}; [ $RANK = 0 ] && until [ -e 1 ] && [ -e 2 ]; do sleep 0.01; done && "
+                "exit 5; trap 'exit 9' TERM; sleep 1000 & > $RANK; wait")
         self.assertEqual(code, 5)
         self.assertEqual(len(re.findall(r"^paceline: rank", error, re.MULTILINE)), 1)
         self.assertIn("other ranks ended: 2 with an error of their own", error)

@@ -1,6 +1,7 @@
 """A lab of `paceline lab` for the commands of this folder: its own folder for what is written down
 of it, a mark on its processes, traffic between its hosts, and a look at what it has left."""
 
+import contextlib
 import glob
 import os
 import pathlib
@@ -90,12 +91,15 @@ class Lab:
         name, value = self.mark.split("=")
         self.env = {**os.environ, name: value, "TMPDIR": str(self.folder),
                     "XDG_RUNTIME_DIR": str(self.folder)}
+        self.held = []
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
         self.run("down")
+        for descriptor in self.held:
+            os.close(descriptor)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def words(self, action, *arguments):
@@ -135,6 +139,18 @@ class Lab:
     def namespaces(self):
         """Those that are not the machine's."""
         return set().union(*map(namespaces_of, self.alive())) - namespaces_of("self")
+
+    def hold_namespaces(self):
+        """The same, kept from here on: no process of another program gets the number of one that
+        has gone, so that who is in them afterwards was left there."""
+        machine = namespaces_of("self")
+        held = set()
+        for pid in self.alive():
+            for kind in KINDS:
+                with contextlib.suppress(OSError):  # it has ended meanwhile
+                    self.held.append(os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY | os.O_CLOEXEC))
+                    held.add(os.readlink(f"/proc/self/fd/{self.held[-1]}"))
+        return held - machine
 
     def left(self, namespaces=frozenset()):
         """What is left of a lab that should be gone, in words."""
