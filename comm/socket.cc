@@ -1,6 +1,8 @@
 #include "comm/socket.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstddef>
 #include <cstring>
 
@@ -192,6 +194,11 @@ Result<UniqueFd> accept_from(int listener) {
   }
   if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) return UniqueFd();
   return system_error("accept");
+}
+
+void set_least_readable(int fd, std::size_t bytes) {
+  const int least = static_cast<int>(std::min<std::size_t>(bytes, INT_MAX));
+  ::setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &least, sizeof least);
 }
 
 Result<unsigned> peer_user(int fd) {

@@ -1,6 +1,7 @@
 // Sockets: addresses, listening, connecting. All descriptors are non-blocking and close-on-exec.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -50,6 +51,9 @@ Result<UniqueFd> start_connect(const SocketAddress& address);
 Status connect_error(int fd, const SocketAddress& address);
 /// The next connection of a listener; no descriptor when none waits.
 Result<UniqueFd> accept_from(int listener);
+/// Of a TCP connection: it is reported as readable once so many bytes are there, or its end is. At
+/// most half of what the kernel lets it keep (tcp_rmem). SO_RCVLOWAT of socket(7).
+void set_least_readable(int fd, std::size_t bytes);
 /// The user at the other end of a Unix socket (SO_PEERCRED), or an error.
 Result<unsigned> peer_user(int fd);
 

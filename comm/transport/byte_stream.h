@@ -21,6 +21,8 @@ enum class StreamState {
 struct Transfer {
   StreamState state = StreamState::kIdle;
   std::size_t bytes = 0;  ///< more than none in the state kMoved alone
+  /// It has read all that was there, so that another try is worth something once more has come.
+  bool was_all = false;
 };
 
 class ByteStream {

@@ -21,15 +21,18 @@ class Message {
     for (std::size_t i = 0; i < count; ++i) {
       vectors_[i] = {.iov_base = const_cast<std::byte*>(parts[i].data()),
                      .iov_len = parts[i].size()};
+      bytes_ += parts[i].size();
     }
     header_.msg_iov = vectors_.data();
     header_.msg_iovlen = count;
   }
   msghdr& header() { return header_; }
+  std::size_t bytes() const { return bytes_; }
 
  private:
   std::array<iovec, ByteStream::kMaxParts> vectors_;
   msghdr header_{};
+  std::size_t bytes_ = 0;
 };
 
 }  // namespace
@@ -50,7 +53,9 @@ Transfer SocketStream::read(std::span<const std::span<std::byte>> parts) {
     got = ::recvmsg(fd_, &message.header(), 0);
   } while (got < 0 && errno == EINTR);
   if (got == 0) return {.state = StreamState::kClosed};
-  return result("receiving", got);
+  Transfer moved = result("receiving", got);
+  moved.was_all = moved.bytes < message.bytes();
+  return moved;
 }
 
 Transfer SocketStream::result(const char* what, ssize_t moved) {

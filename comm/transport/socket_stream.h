@@ -12,6 +12,7 @@ class SocketStream final : public ByteStream {
 
   /// Each a single system call, whatever the number of parts.
   Transfer write(std::span<const ByteView> parts) override;
+  /// Less than was asked for is all that was there, but for the end of the stream: epoll(7).
   Transfer read(std::span<const std::span<std::byte>> parts) override;
   const Status& error() const override { return error_; }
 

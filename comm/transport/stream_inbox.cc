@@ -57,6 +57,7 @@ StreamState StreamInbox::read(ByteStream& stream) {
     copy_piece();
     state = StreamState::kMoved;
   }
+  bool has_all = false;  // that was there
   while (!stalled_ && !crowded()) {
     if (!current_) {
       if (begin_message()) continue;
@@ -70,9 +71,11 @@ StreamState StreamInbox::read(ByteStream& stream) {
         continue;
       }
     }
-    const StreamState filled = fill(stream);
-    if (filled == StreamState::kIdle) return state;
-    if (filled != StreamState::kMoved) return filled;
+    if (has_all) return state;
+    const Transfer filled = fill(stream);
+    if (filled.state == StreamState::kIdle) return state;
+    if (filled.state != StreamState::kMoved) return filled.state;
+    has_all = filled.was_all;
     state = StreamState::kMoved;
   }
   return state;
@@ -152,7 +155,7 @@ void StreamInbox::take_staged() {
 }
 
 // One read: the current payload's rest first, what follows it into the stage.
-StreamState StreamInbox::fill(ByteStream& stream) {
+Transfer StreamInbox::fill(ByteStream& stream) {
   if (stage_.empty()) stage_.resize(read_ahead_bytes_);
   const std::size_t staged = staged_end_ - staged_begin_;
   if (staged_begin_ > 0 && staged > 0) {
@@ -164,11 +167,11 @@ StreamState StreamInbox::fill(ByteStream& stream) {
                                                      std::span(stage_).subspan(staged_end_)};
   const Transfer got = stream.read(std::span(parts).subspan(target_.empty() ? 1 : 0));
   if (got.state == StreamState::kBroken) error_ = stream.error();
-  if (got.state != StreamState::kMoved) return got.state;
+  if (got.state != StreamState::kMoved) return got;
   const std::size_t direct = std::min(got.bytes, target_.size());
   target_ = target_.subspan(direct);
   staged_end_ += got.bytes - direct;
-  return StreamState::kMoved;
+  return got;
 }
 
 void StreamInbox::finish_message() {

@@ -42,7 +42,7 @@ class StreamInbox {
   /// Meets the oldest message of the backlog at once, or waits for one.
   void post(std::span<std::byte> buffer, Request& request);
 
-  /// Reads until the stream would block, the backlog is full, or the inbox is crowded. Payloads for
+  /// Reads until the stream has no more, the backlog is full, or the inbox is crowded. Payloads for
   /// which a receive waits go straight into its buffer. Of a loan it copies a piece each time.
   StreamState read(ByteStream& stream);
   const Status& error() const { return error_; }
@@ -102,7 +102,7 @@ class StreamInbox {
   bool begin_message();
   bool place_data();
   void begin_posted();
-  StreamState fill(ByteStream& stream);
+  Transfer fill(ByteStream& stream);
   void take_staged();
   void finish_message();
   void meet(const Posted& posted, const Waiting& message);

@@ -98,6 +98,7 @@ class TcpPeer {
   bool in_is_ready(std::uint32_t events);
   bool look_at_out();
   bool drive_inbox();
+  void wait_for_large_pieces();
   bool wait_for_the_end(TimePoint now, bool heard);
 
   PollEngine& engine_;
@@ -105,7 +106,9 @@ class TcpPeer {
   Line out_;
   Line in_;
   bool readable_ = false;
+  bool in_ends_ = false;  // behind what is still to be read
   Rest writing_rest_, reading_rest_;
+  std::size_t least_readable_ = 1;        // bytes that in_ waits for
   Status out_end_;                        // why nothing can be sent any more
   TimePoint ends_at_ = TimePoint::max();  // the latest, after out_end_
   Status loss_;

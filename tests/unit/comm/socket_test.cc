@@ -89,18 +89,49 @@ std::string kind_of(const ::testing::TestParamInfo<std::string>& instance) {
 INSTANTIATE_TEST_SUITE_P(Addresses, SocketTest, ::testing::Values("127.0.0.1:0", "[::1]:0", "unix"),
                          kind_of);
 
+struct TcpPair {
+  TcpPair() {
+    const UniqueFd listener = listen_on(SocketAddress::parse("127.0.0.1:0").value()).value();
+    dialer = start_connect(SocketAddress::of_local_end(listener.get()).value()).value();
+    EXPECT_TRUE(becomes(listener.get(), POLLIN));
+    acceptor = accept_from(listener.get()).value();
+  }
+  UniqueFd dialer, acceptor;
+};
+
 TEST(Socket, TcpSendsSmallMessagesAtOnce) {
-  const UniqueFd listener = listen_on(SocketAddress::parse("127.0.0.1:0").value()).value();
-  const SocketAddress address = SocketAddress::of_local_end(listener.get()).value();
-  const UniqueFd dialer = start_connect(address).value();
-  ASSERT_TRUE(becomes(listener.get(), POLLIN));
-  const UniqueFd acceptor = accept_from(listener.get()).value();
-  for (const int fd : {dialer.get(), acceptor.get()}) {
+  const TcpPair pair;
+  for (const int fd : {pair.dialer.get(), pair.acceptor.get()}) {
     int on = 0;
     socklen_t size = sizeof on;
     ASSERT_EQ(::getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, &size), 0);
     EXPECT_NE(on, 0);
   }
+}
+
+TEST(Socket, WhoWaitsForMuchIsNotToldOfLess) {
+  TcpPair pair;
+  const std::string bytes(1000, 'x');
+  const auto send = [&] {
+    EXPECT_EQ(::write(pair.dialer.get(), bytes.data(), bytes.size()),
+              static_cast<ssize_t>(bytes.size()));
+  };
+  const auto has_come = [&] {
+    pollfd polled{.fd = pair.acceptor.get(), .events = POLLIN};
+    return ::poll(&polled, 1, 50) == 1;
+  };
+  set_least_readable(pair.acceptor.get(), 2 * bytes.size());
+  send();
+  EXPECT_FALSE(has_come());
+  send();
+  EXPECT_TRUE(has_come());
+  set_least_readable(pair.acceptor.get(), 3 * bytes.size());
+  EXPECT_FALSE(has_come());
+  set_least_readable(pair.acceptor.get(), 1);
+  EXPECT_TRUE(has_come());
+  set_least_readable(pair.acceptor.get(), 3 * bytes.size());
+  pair.dialer = UniqueFd();  // less, but there will be no more
+  EXPECT_TRUE(becomes(pair.acceptor.get(), POLLIN));
 }
 
 TEST(Socket, AUnixSocketKnowsTheUserAtItsOtherEnd) {

@@ -139,6 +139,55 @@ TEST(SocketStream, WritesUntilTheSocketIsFullAndReadsUntilItIsEmpty) {
   EXPECT_EQ(read, written);
 }
 
+TEST(SocketStream, SaysWhenItHasReadAllThatWasThere) {
+  Pair pair;
+  SocketStream writer(pair.left.get()), reader(pair.right.get());
+  const Bytes sent = counting(100);
+  const ByteView from[] = {sent};
+  Bytes buffer(60);
+  const std::span<std::byte> into[] = {buffer};
+  EXPECT_EQ(writer.write(from).bytes, 100u);
+  EXPECT_FALSE(reader.read(into).was_all);  // there may be more
+  const Transfer rest = reader.read(into);
+  EXPECT_EQ(rest.bytes, 40u);
+  EXPECT_TRUE(rest.was_all);
+}
+
+// Passes on to another one and counts.
+class Counted final : public ByteStream {
+ public:
+  explicit Counted(ByteStream& stream) : stream_(stream) {}
+  Transfer write(std::span<const ByteView> parts) override { return stream_.write(parts); }
+  Transfer read(std::span<const std::span<std::byte>> parts) override {
+    ++reads;
+    return stream_.read(parts);
+  }
+  const Status& error() const override { return stream_.error(); }
+  int reads = 0;
+
+ private:
+  ByteStream& stream_;
+};
+
+TEST(SocketStream, AMessageThatIsThereIsReadByOneCall) {
+  Pair pair;
+  SocketStream writer(pair.left.get()), socket(pair.right.get());
+  Counted reader(socket);
+  StreamOutbox outbox;
+  StreamInbox inbox;
+  Ends ends;
+  const Bytes payload = counting(1000);
+  Bytes got(payload.size());
+  Request requests[] = {ends.request(), ends.request()};
+  inbox.post(got, requests[0]);
+  outbox.push_data({.sequence = 1}, payload, requests[1]);
+  EXPECT_EQ(outbox.flush(writer), StreamState::kMoved);
+  EXPECT_EQ(inbox.read(reader), StreamState::kMoved);
+  EXPECT_EQ(ends.count, 2);
+  EXPECT_EQ(got, payload);
+  EXPECT_EQ(reader.reads, 1);
+}
+
 TEST(SocketStream, KnowsTheEndOfAStreamFromAFailure) {
   Pair pair;
   SocketStream stream(pair.left.get());
