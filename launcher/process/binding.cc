@@ -69,7 +69,10 @@ void Binding::prefer_nodes() const {
 
 std::optional<BoundTo> bound_to(pid_t pid) {
   const std::string folder = "/proc/" + std::to_string(pid);
-  const auto cpus = CpuSet::parse(status_value(folder + "/status", "Cpus_allowed_list:"));
+  const std::string status = folder + "/status";
+  // Who ends has lost its memory before its descriptors, and may have been ended before apply().
+  if (status_value(status, "VmSize:").empty()) return std::nullopt;
+  const auto cpus = CpuSet::parse(status_value(status, "Cpus_allowed_list:"));
   if (!cpus || cpus->is_empty()) return std::nullopt;
   std::ifstream maps(folder + "/numa_maps");
   std::string line;

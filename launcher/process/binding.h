@@ -37,8 +37,8 @@ struct BoundTo {
   bool operator==(const BoundTo&) const = default;
 };
 
-/// Of a process of this user; nothing where it has gone. Memory is empty where the kernel has no
-/// NUMA.
+/// Of a process of this user; nothing where it has gone, or has only to be waited for. Memory is
+/// empty where the kernel has no NUMA.
 std::optional<BoundTo> bound_to(pid_t pid);
 
 /// The nodes in BoundTo::memory that memory is taken from first; empty: from where it runs.

@@ -57,6 +57,9 @@ TEST(Binding, LeavesAsItIsWhatTheKernelRefuses) {
 TEST(Binding, OfAProcessThatHasGoneIsNone) {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(0);
+  siginfo_t ended;
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT), 0);
+  EXPECT_EQ(bound_to(child), std::nullopt);  // a zombie
   ::waitpid(child, nullptr, 0);
   EXPECT_EQ(bound_to(child), std::nullopt);
 }
