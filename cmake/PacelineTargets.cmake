@@ -24,6 +24,19 @@ if(PACELINE_SANITIZE)
                       # It does not see fences: comm/doorbell.h, which tests/interleave looks after.
                       $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
   add_link_options(-fsanitize=${PACELINE_SANITIZE})
+  # What every program asks of them; ASAN_OPTIONS and UBSAN_OPTIONS come after it. Up to GCC 13 and
+  # LLVM 16 a block of a thread's dynamic storage that begins 16 bytes into a page is taken for one
+  # of an old glibc, with its place and size in front, and the search for leaks touches what these
+  # would be: "Tracer caught signal 11" (google/sanitizers issue 1322). Hence the last option.
+  file(CONFIGURE OUTPUT sanitizer_options.cc CONTENT [[
+extern "C" const char* __asan_default_options() {
+  return "detect_stack_use_after_return=1:intercept_tls_get_addr=0";
+}
+extern "C" const char* __ubsan_default_options() { return "print_stacktrace=1"; }
+]])
+  add_library(paceline_sanitizer_options OBJECT ${CMAKE_CURRENT_BINARY_DIR}/sanitizer_options.cc)
+  link_libraries(
+    $<BUILD_INTERFACE:$<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:paceline_sanitizer_options>>)
 endif()
 
 set(PACELINE_FOLDERS "" CACHE INTERNAL "")
