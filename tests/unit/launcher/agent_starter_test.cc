@@ -83,12 +83,19 @@ class AgentStarterTest : public testing::Test {
   std::string said_;
 };
 
-TEST_F(AgentStarterTest, SixtyFourAgentsRunARankEach) {
+// Each starts two programs more; one of the address sanitizer takes 0.3 s of a CPU until main().
+#ifdef __SANITIZE_ADDRESS__
+constexpr std::size_t kMany = 16;
+#else
+constexpr std::size_t kMany = 64;
+#endif
+
+TEST_F(AgentStarterTest, ManyAgentsRunARankEach) {
   EXPECT_TRUE(start("true", 0, options()).ok());  // nobody
-  auto agents = start("sh -c 'exec \"$@\"'", 64, options());
+  auto agents = start("sh -c 'exec \"$@\"'", kMany, options());
   ASSERT_TRUE(agents.ok()) << agents.status().text();
   std::size_t finished = 0;
-  std::vector<std::string> outputs(64);
+  std::vector<std::string> outputs(kMany);
   std::string trouble;
   for (ConnectedAgent& agent : *agents) {
     agent.channel->open(
@@ -99,7 +106,7 @@ TEST_F(AgentStarterTest, SixtyFourAgentsRunARankEach) {
           if (message.has_exited() && message.exited().wait_status() != 3 << 8)
             trouble += agent.host + ": " + message.ShortDebugString() + "\n";
           if (message.has_finished() && output.empty()) trouble += agent.host + " said nothing\n";
-          if (message.has_finished() && ++finished == 64) loop_.stop();
+          if (message.has_finished() && ++finished == kMany) loop_.stop();
         },
         [&](const Status& why) {
           if (!why.ok()) trouble += agent.host + ": " + why.to_string() + "\n";
@@ -108,7 +115,7 @@ TEST_F(AgentStarterTest, SixtyFourAgentsRunARankEach) {
   }
   loop_.after(seconds(60), [this] { loop_.stop(); });
   ASSERT_TRUE(loop_.run().ok());
-  EXPECT_EQ(finished, 64u);
+  EXPECT_EQ(finished, kMany);
   EXPECT_EQ(trouble, "") << said_;
   for (const std::string& output : outputs) EXPECT_FALSE(output.empty());
   agents->clear();
