@@ -39,7 +39,7 @@ class MeasuredSchedule {
 
  private:
   std::vector<GradientTime> times(const std::vector<bool>& is_frozen) const;
-  ScheduleRules rules(bool is_coded, bool overlaps = false) const;
+  ScheduleRules rules(bool is_coded, const PathCost& path = {}) const;
 
   const GradientArena& arena_;
   const std::size_t bucket_bytes_, coded_together_bytes_;
