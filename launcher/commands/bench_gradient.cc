@@ -62,11 +62,15 @@ Result<Bench> prepare(GradientRequest request) {
   return bench;
 }
 
+GradientProgram wire_program(const Bench& bench, const probe::GradientOrders& orders) {
+  return {.name = "the job that measures the wire",
+          .path = bench.site.folder + "/paceline-probe",
+          .orders = orders};
+}
+
 // The wire and a core, once for all contenders, so that all compute as long.
 Result<probe::SiteRow> measure_site(const Bench& bench) {
-  const GradientProgram program{.name = "the job that measures the wire",
-                                .path = bench.site.folder + "/paceline-probe",
-                                .orders = {.task = probe::GradientTask::kMeasure}};
+  const GradientProgram program = wire_program(bench, {.task = probe::GradientTask::kMeasure});
   PACELINE_TRY_ASSIGN(
       const std::vector<probe::GradientJob> jobs,
       run_gradient_jobs(bench.site, std::span(&program, 1), 0, [](std::size_t, std::size_t) {}));
@@ -79,9 +83,15 @@ void show_progress(const std::string& text) {
   if (::isatty(STDERR_FILENO) == 1) std::fprintf(stderr, "\r%s\033[K", text.c_str());
 }
 
-Result<std::vector<GradientSeries>> take_turns(const Bench& bench, const GradientTitle& title,
-                                               double burn_per_us) {
-  std::vector<GradientProgram> programs;
+struct TurnsTaken {
+  std::vector<probe::WireRate> wires;
+  std::vector<GradientSeries> series;
+};
+
+// The wire has its turns as each contender has, in a job of its own: what disturbs it disturbs all.
+Result<TurnsTaken> take_turns(const Bench& bench, const GradientTitle& title, double burn_per_us) {
+  std::vector<GradientProgram> programs{
+      wire_program(bench, {.task = probe::GradientTask::kWire, .turns = bench.request.pairs})};
   for (const GradientContender& contender : bench.contenders) {
     probe::GradientOrders orders = orders_of(bench.request, contender);
     orders.compute_us = title.orders.compute_us;
@@ -98,12 +108,12 @@ Result<std::vector<GradientSeries>> take_turns(const Bench& bench, const Gradien
       bench.site, programs, title.orders.compute_us + bench.wire_us(title.wire), on_turn);
   show_progress("");
   if (!jobs.ok()) return jobs.status();
-  std::vector<GradientSeries> series;
-  for (std::size_t i = 0; i < jobs->size(); ++i)
-    series.push_back({.name = bench.contenders[i].name,
-                      .codec = bench.contenders[i].codec,
-                      .job = std::move((*jobs)[i])});
-  return series;
+  TurnsTaken taken{.wires = std::move(jobs->front().wires), .series = {}};
+  for (std::size_t i = 0; i < bench.contenders.size(); ++i)
+    taken.series.push_back({.name = bench.contenders[i].name,
+                            .codec = bench.contenders[i].codec,
+                            .job = std::move((*jobs)[i + 1])});
+  return taken;
 }
 
 // All lines or none, since they are of one run.
@@ -122,12 +132,14 @@ Result<int> measure(const Bench& bench) {
   GradientTitle title{.trace = bench.trace,
                       .orders = orders_of(bench.request, bench.contenders.front()),
                       .ranks = bench.site.ranks,
-                      .wire = site.wire};
+                      .wire = site.wire,
+                      .wires = {}};
   title.orders.compute_us = bench.request.compute_ms
                                 ? 1e3 * *bench.request.compute_ms
                                 : bench.request.compute_ratio * bench.wire_us(site.wire);
-  PACELINE_TRY_ASSIGN(const std::vector<GradientSeries> series,
-                      take_turns(bench, title, site.burn_per_us));
+  PACELINE_TRY_ASSIGN(TurnsTaken taken, take_turns(bench, title, site.burn_per_us));
+  title.wires = std::move(taken.wires);
+  const std::vector<GradientSeries>& series = taken.series;
   PACELINE_TRY(print_out(gradient_table(title, series)));
   if (bench.json) PACELINE_TRY(write_json(*bench.json, gradient_json(title, series)));
   const auto wrong = std::find_if(series.begin(), series.end(), is_wrong);

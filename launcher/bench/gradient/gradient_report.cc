@@ -16,25 +16,35 @@ Spread spread_of(const std::vector<double>& values) {
   return {.median = probe::quantile(values, 0.5), .tenth = probe::quantile(values, 0.1)};
 }
 
-probe::ExposedBound bound_of(const GradientTitle& title, const probe::WireRate& wire) {
-  return probe::least_exposed(title.trace, probe::timeline_of(title.trace, title.orders.compute_us),
-                              title.ranks, wire);
+template <typename Row>
+Spread spread_of(const std::vector<Row>& rows, double Row::*field) {
+  std::vector<double> values;
+  for (const Row& row : rows) values.push_back(row.*field);
+  return spread_of(values);
+}
+
+probe::ExposedBound median_bound(const GradientTitle& title) {
+  const std::vector<probe::ExposedBound> bounds = title.bounds();
+  return {.bytes_us = spread_of(bounds, &probe::ExposedBound::bytes_us).median,
+          .with_latency_us = spread_of(bounds, &probe::ExposedBound::with_latency_us).median};
 }
 
 std::string title_lines(const GradientTitle& title) {
   const probe::WireRate& wire = title.wire;
   const double wire_us = probe::wire_us(title.trace.bytes(), title.ranks, wire);
-  const probe::ExposedBound bound = bound_of(title, wire);
+  const Spread in_turn = spread_of(title.wires, &probe::WireRate::bytes_per_s);
+  const probe::ExposedBound bound = median_bound(title);
   const double compute_us = title.orders.compute_us;
   return text("# gradient, %s: %zu tensors, %.1f MB; %d ranks; compute: %s, %.1f ms\n",
               title.trace.model.c_str(), title.trace.tensors.size(),
               static_cast<double>(title.trace.bytes()) / 1e6, title.ranks,
               title.orders.burns ? "burn" : "sleep", ms(compute_us)) +
          text(
-             "# wire: %.1f ms at %.1f MB/s, compute is %.2f times that; a short operation: "
-             "%.1f us\n",
+             "# wire: %.1f ms at %.1f MB/s, compute is %.2f times that; in turn with the "
+             "contenders %.1f MB/s (10th perc. %.1f), a short operation: %.1f us\n",
              ms(wire_us), wire.bytes_per_s / 1e6, compute_us / std::max(wire_us, 1e-3),
-             wire.latency_us) +
+             in_turn.median / 1e6, in_turn.tenth / 1e6,
+             spread_of(title.wires, &probe::WireRate::latency_us).median) +
          text("# bound of exposed: %.2f ms by bytes, %.2f ms with the latency of one operation\n",
               ms(bound.bytes_us), ms(bound.with_latency_us));
 }
@@ -81,7 +91,7 @@ std::string json_begin(const GradientTitle& title, const GradientSeries& series)
 
 std::string json_line(const GradientTitle& title, const GradientSeries& series) {
   const probe::StepRow row = probe::median_of(series.medians());
-  const probe::ExposedBound bound = bound_of(title, title.wire);
+  const probe::ExposedBound bound = median_bound(title);
   const OfBound of = of_bound(title, series);
   return json_begin(title, series) +
          text(R"("step_us":%.1f,"compute_us":%.1f,"exposed_us":%.1f,"cpu_us":%.1f,)", row.step_us,
@@ -89,8 +99,9 @@ std::string json_line(const GradientTitle& title, const GradientSeries& series) 
          text(R"("own_cpu_us":%.1f,"sent_bytes":%.0f,"replayed_us":%.1f,"wire_us":%.1f,)",
               row.own_cpu_us, row.sent_bytes, title.orders.compute_us,
               probe::wire_us(title.trace.bytes(), title.ranks, title.wire)) +
-         text(R"("bytes_per_s":%.0f,"latency_us":%.1f,)", title.wire.bytes_per_s,
-              title.wire.latency_us) +
+         text(R"("bytes_per_s":%.0f,"bytes_per_s_in_turn":%.0f,"latency_us":%.1f,)",
+              title.wire.bytes_per_s, spread_of(title.wires, &probe::WireRate::bytes_per_s).median,
+              spread_of(title.wires, &probe::WireRate::latency_us).median) +
          text(R"("bound_us":%.1f,"bound_with_latency_us":%.1f,)", bound.bytes_us,
               bound.with_latency_us) +
          text(R"("of_bound_median":%.6f,"of_bound_p10":%.6f,)", of.bytes.median, of.bytes.tenth) +
@@ -110,6 +121,14 @@ std::string json_ratio(const GradientTitle& title, const GradientSeries& ours,
 }
 
 }  // namespace
+
+std::vector<probe::ExposedBound> GradientTitle::bounds() const {
+  const probe::Timeline timeline = probe::timeline_of(trace, orders.compute_us);
+  std::vector<probe::ExposedBound> bounds;
+  for (const probe::WireRate& rate : wires)
+    bounds.push_back(probe::least_exposed(trace, timeline, ranks, rate));
+  return bounds;
+}
 
 std::vector<probe::StepRow> GradientSeries::medians() const {
   std::vector<probe::StepRow> medians;
@@ -132,13 +151,14 @@ GradientRatio compare(const GradientSeries& theirs, const GradientSeries& ours) 
 }
 
 OfBound of_bound(const GradientTitle& title, const GradientSeries& series) {
-  const probe::ExposedBound bound =
-      bound_of(title, series.job.site ? series.job.site->wire : title.wire);
+  const std::vector<probe::ExposedBound> bounds = title.bounds();
+  const std::vector<probe::StepRow> rows = series.medians();
   std::vector<double> bytes, with_latency;
-  for (const probe::StepRow& row : series.medians()) {
-    if (row.exposed_us <= 0) continue;
-    bytes.push_back(bound.bytes_us / row.exposed_us);
-    with_latency.push_back(bound.with_latency_us / row.exposed_us);
+  for (std::size_t turn = 0; turn < std::min(bounds.size(), rows.size()); ++turn) {
+    const double exposed_us = rows[turn].exposed_us;
+    if (exposed_us <= 0) continue;
+    bytes.push_back(bounds[turn].bytes_us / exposed_us);
+    with_latency.push_back(bounds[turn].with_latency_us / exposed_us);
   }
   return {.bytes = spread_of(bytes), .with_latency = spread_of(with_latency)};
 }

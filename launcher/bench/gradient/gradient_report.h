@@ -17,7 +17,11 @@ struct GradientTitle {
   const probe::Trace& trace;  ///< as it was replayed
   probe::GradientOrders orders;
   int ranks = 2;
-  probe::WireRate wire;  ///< before the first turn
+  probe::WireRate wire;                ///< before the first turn; by it the computing's length
+  std::vector<probe::WireRate> wires;  ///< turn by turn
+
+  /// Of what each turn's wire would allow.
+  std::vector<probe::ExposedBound> bounds() const;
 };
 
 /// One contender's job.
@@ -46,8 +50,7 @@ struct GradientRatio {
 };
 GradientRatio compare(const GradientSeries& theirs, const GradientSeries& ours);
 
-/// The bound over what was exposed, turn by turn: 1 is the best that can be. Of a job that has not
-/// measured the wire, by that of the title.
+/// The bound over what was exposed, turn by turn, as the wire was then: 1 is the best that can be.
 struct OfBound {
   Spread bytes, with_latency;
 };

@@ -17,7 +17,7 @@ struct Field {
   bool (*read)(std::string_view, GradientOrders&);
 };
 
-constexpr std::string_view kTasks[] = {"replay", "measure", "show"};
+constexpr std::string_view kTasks[] = {"replay", "measure", "wire", "show"};
 
 std::string write_task(const GradientOrders& orders) {
   return std::string(kTasks[static_cast<std::size_t>(orders.task)]);

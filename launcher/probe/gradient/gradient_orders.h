@@ -15,6 +15,7 @@ namespace paceline::probe {
 enum class GradientTask : std::uint8_t {
   kReplay,   ///< steps, and rows of what they took
   kMeasure,  ///< only the rate of the wire, and how fast a core burns
+  kWire,     ///< the rate of the wire in each turn
   kShow,     ///< the trace's tensors and their times, a line each, for a peer's program
 };
 

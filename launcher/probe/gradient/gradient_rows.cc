@@ -13,7 +13,8 @@
 namespace paceline::probe {
 namespace {
 
-constexpr std::string_view kMeasured = "measured", kStep = "step", kVerified = "verified";
+constexpr std::string_view kMeasured = "measured", kWire = "wire", kStep = "step",
+                           kVerified = "verified";
 
 constexpr double StepRow::*kStepFields[] = {&StepRow::step_us,    &StepRow::compute_us,
                                             &StepRow::exposed_us, &StepRow::cpu_us,
@@ -56,6 +57,10 @@ std::string to_line(const SiteRow& row) {
   return line_of(kMeasured, std::array{row.wire.bytes_per_s, row.wire.latency_us, row.burn_per_us});
 }
 
+std::string to_line(const WireRate& rate) {
+  return line_of(kWire, std::array{rate.bytes_per_s, rate.latency_us});
+}
+
 std::string to_line(const StepRow& row) {
   std::vector<double> values;
   for (const auto field : kStepFields) values.push_back(row.*field);
@@ -71,6 +76,8 @@ void take_line(std::string_view line, GradientJob& into) {
   if (words[0] == kMeasured && numbers.size() == 3) {
     into.site = {.wire = {.bytes_per_s = numbers[0], .latency_us = numbers[1]},
                  .burn_per_us = numbers[2]};
+  } else if (words[0] == kWire && numbers.size() == 2) {
+    into.wires.push_back({.bytes_per_s = numbers[0], .latency_us = numbers[1]});
   } else if (line == kTurnLine) {
     into.turns.emplace_back();
   } else if (words[0] == kStep && numbers.size() == std::size(kStepFields) && !into.turns.empty()) {

@@ -1,6 +1,7 @@
 // The lines in which rank 0 of a replay, or of a peer's program, says what was measured. Pure.
 //
-//   measured RATE LATENCY BURN               bytes/s, us, rounds/us; before the steps, of ours only
+//   measured RATE LATENCY BURN               bytes/s, us, rounds/us; before all steps
+//   wire RATE LATENCY                        bytes/s, us; of a job that measures it in its turns
 //   alive                                    another step has ended
 //   turn                                     it has had another turn, of these steps:
 //   step STEP COMPUTE EXPOSED CPU OWN SENT   us, and bytes; of each one
@@ -50,6 +51,7 @@ using GradientTurn = std::vector<StepRow>;
 /// All that a job has said.
 struct GradientJob {
   std::optional<SiteRow> site;
+  std::vector<WireRate> wires;  ///< turn by turn
   std::vector<GradientTurn> turns;
   std::optional<double> error;  ///< relative L2, of averages that are known exactly
 
@@ -58,6 +60,7 @@ struct GradientJob {
 
 inline constexpr const char *kAliveLine = "alive", *kTurnLine = "turn", *kPassedLine = "passed";
 std::string to_line(const SiteRow& row);
+std::string to_line(const WireRate& rate);
 std::string to_line(const StepRow& row);
 std::string verified_line(double error);
 /// Lines of other kinds are passed over.

@@ -12,20 +12,20 @@
 #include <vector>
 
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <paceline/communicator.h>
 
 #include "comm/base/clock.h"
 #include "comm/base/random.h"
 #include "comm/base/try.h"
-#include "launcher/probe/gradient/await_line.h"
 #include "launcher/probe/gradient/gradient_rows.h"
 #include "launcher/probe/gradient/reducer.h"
 #include "launcher/probe/gradient/site.h"
 #include "launcher/probe/gradient/stand_in.h"
 #include "launcher/probe/gradient/timeline.h"
 #include "launcher/probe/gradient/trace.h"
+#include "launcher/probe/gradient/turn_taking.h"
+#include "launcher/probe/gradient/wire_meter.h"
 
 namespace paceline::probe {
 namespace {
@@ -63,8 +63,10 @@ constexpr double kSpread = 1e-3;
 
 class Replay {
  public:
-  Replay(Communicator& world, const GradientOrders& orders, const Trace& trace)
+  Replay(Communicator& world, const TurnTaking& turns, const GradientOrders& orders,
+         const Trace& trace)
       : world_(world),
+        turns_(turns),
         orders_(orders),
         trace_(trace),
         timeline_(timeline_of(trace, orders.compute_us)),
@@ -75,33 +77,25 @@ class Replay {
     fill_gradients();
     PACELINE_TRY(take_steps(orders_.warm_ups).status());
     for (int turn = 0; turn < orders_.turns; ++turn) {
-      PACELINE_TRY(pass_and_await_turn());
+      PACELINE_TRY(turns_.pass_and_await());
       PACELINE_TRY_ASSIGN(const std::vector<StepRow> rows, take_steps(orders_.steps));
-      say(kTurnLine);
+      turns_.say(kTurnLine);
       PACELINE_TRY(publish(rows));
     }
-    PACELINE_TRY(pass_and_await_turn());
+    PACELINE_TRY(turns_.pass_and_await());
     PACELINE_TRY_ASSIGN(const double error, verify());
-    say(verified_line(error));
-    say(kPassedLine);
+    turns_.say(verified_line(error));
+    turns_.say(kPassedLine);
     return Status();
   }
 
  private:
-  // Others measure meanwhile. Who waits for rank 0 sleeps.
-  Status pass_and_await_turn() {
-    say(kPassedLine);
-    if (world_.rank() == 0)
-      PACELINE_TRY(await_line(STDIN_FILENO, std::chrono::seconds(orders_.timeout_s)));
-    return world_.barrier();
-  }
-
   Result<std::vector<StepRow>> take_steps(int count) {
     std::vector<StepRow> rows;
     for (int i = 0; i < count; ++i) {
       PACELINE_TRY_ASSIGN(const StepRow row, step());
       rows.push_back(row);
-      say(kAliveLine);
+      turns_.say(kAliveLine);
     }
     return rows;
   }
@@ -158,12 +152,12 @@ class Replay {
     PACELINE_TRY(world_.all_reduce(std::span(most), ReduceOp::kMax));
     PACELINE_TRY(world_.all_reduce(std::span(sums), ReduceOp::kAvg));
     for (std::size_t i = 0; i < rows.size(); ++i)
-      say(to_line(StepRow{.step_us = most[4 * i],
-                          .compute_us = most[4 * i + 1],
-                          .exposed_us = most[4 * i] - most[4 * i + 1],
-                          .cpu_us = sums[i],
-                          .own_cpu_us = most[4 * i + 2],
-                          .sent_bytes = most[4 * i + 3]}));
+      turns_.say(to_line(StepRow{.step_us = most[4 * i],
+                                 .compute_us = most[4 * i + 1],
+                                 .exposed_us = most[4 * i] - most[4 * i + 1],
+                                 .cpu_us = sums[i],
+                                 .own_cpu_us = most[4 * i + 2],
+                                 .sent_bytes = most[4 * i + 3]}));
     return Status();
   }
 
@@ -190,14 +184,9 @@ class Replay {
     return error[0];
   }
 
-  void say(const std::string& line) const {
-    if (world_.rank() != 0) return;
-    std::puts(line.c_str());
-    std::fflush(stdout);
-  }
-
   const SystemClock clock_;
   Communicator& world_;
+  const TurnTaking& turns_;
   const GradientOrders& orders_;
   const Trace& trace_;
   const Timeline timeline_;
@@ -214,10 +203,39 @@ void show(const Trace& trace, double compute_us) {
                 timeline.backward_us[i]);
 }
 
-Status measure(Communicator& world, const Clock& clock) {
+Status measure(Communicator& world, const TurnTaking& turns) {
+  const SystemClock clock;
   PACELINE_TRY_ASSIGN(const SiteRow site, measure_site(world, clock));
-  if (world.rank() == 0) std::puts(to_line(site).c_str());
-  std::fflush(stdout);
+  turns.say(to_line(site));
+  return Status();
+}
+
+Status measure_in_turn(Communicator& world, const TurnTaking& turns, int count) {
+  const SystemClock clock;
+  PACELINE_TRY_ASSIGN(WireMeter meter, WireMeter::make(world, clock));
+  for (int turn = 0; turn < count; ++turn) {
+    PACELINE_TRY(turns.pass_and_await());
+    PACELINE_TRY_ASSIGN(const WireRate wire, meter.measure(1));
+    turns.say(to_line(wire));
+  }
+  // Averages are verified in the last round: there is nothing to do.
+  PACELINE_TRY(turns.pass_and_await());
+  turns.say(kPassedLine);
+  return Status();
+}
+
+Status follow(Communicator& world, const GradientOrders& orders, const Trace& trace) {
+  const TurnTaking turns(world, std::chrono::seconds(orders.timeout_s));
+  switch (orders.task) {
+    case GradientTask::kReplay:
+      return Replay(world, turns, orders, trace).run();
+    case GradientTask::kMeasure:
+      return measure(world, turns);
+    case GradientTask::kWire:
+      return measure_in_turn(world, turns, orders.turns);
+    case GradientTask::kShow:
+      break;
+  }
   return Status();
 }
 
@@ -229,11 +247,9 @@ Status run_gradient(const GradientOrders& orders) {
     show(trace, orders.compute_us);
     return Status();
   }
-  const SystemClock clock;
   PACELINE_TRY_ASSIGN(Communicator world, Communicator::init());
   PACELINE_TRY(world.set_timeout(std::chrono::seconds(orders.timeout_s)));
-  PACELINE_TRY(measure(world, clock));
-  if (orders.task == GradientTask::kReplay) PACELINE_TRY(Replay(world, orders, trace).run());
+  PACELINE_TRY(follow(world, orders, trace));
   return world.close();
 }
 

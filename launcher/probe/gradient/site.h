@@ -9,9 +9,8 @@
 
 namespace paceline::probe {
 
-/// Collective; the same on all ranks. The rate is the best of some all-reduces of 64 MiB, or of
-/// fewer bytes where these would take long. Cores are calibrated one after the other, while the
-/// other ranks wait.
+/// Collective; the same on all ranks. Cores are calibrated one after the other, while the other
+/// ranks wait.
 Result<SiteRow> measure_site(Communicator& world, const Clock& clock);
 
 }  // namespace paceline::probe

@@ -1,6 +1,7 @@
 #include "launcher/probe/gradient/gradient_rows.h"
 
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -16,8 +17,11 @@ constexpr StepRow kRow{.step_us = 100,
 
 TEST(GradientRows, LinesComeBack) {
   const SiteRow site{.wire = {.bytes_per_s = 119'500'000, .latency_us = 95.5}, .burn_per_us = 800};
+  const std::vector<WireRate> wires{{.bytes_per_s = 1e9, .latency_us = 20},
+                                    {.bytes_per_s = 2e9, .latency_us = 10}};
   GradientJob job;
   take_line(to_line(site), job);
+  for (const WireRate& wire : wires) take_line(to_line(wire), job);
   for (const GradientTurn& turn : {GradientTurn{kRow, kRow}, GradientTurn{}, GradientTurn{kRow}}) {
     take_line(kAliveLine, job);
     take_line(kTurnLine, job);
@@ -25,14 +29,16 @@ TEST(GradientRows, LinesComeBack) {
     take_line(kPassedLine, job);
   }
   take_line(verified_line(1e-9), job);
-  EXPECT_EQ(job, (GradientJob{.site = site, .turns = {{kRow, kRow}, {}, {kRow}}, .error = 1e-9}));
+  EXPECT_EQ(job,
+            (GradientJob{
+                .site = site, .wires = wires, .turns = {{kRow, kRow}, {}, {kRow}}, .error = 1e-9}));
 }
 
 TEST(GradientRows, OtherLinesArePassedOver) {
   GradientJob job;
   for (const char* line :
        {"", "alive", "turn 1", "step", "step 1 2 3 4 5", "step 1 2 3 4 5 x", "step 1 2 3 4 5 6",
-        "measured 1 2", "verified", "verified x", "a trainer's own line"})
+        "measured 1 2", "wire 1", "wire 1 2 3", "verified", "verified x", "a trainer's own line"})
     take_line(line, job);
   EXPECT_EQ(job, GradientJob());
 }
