@@ -237,8 +237,9 @@ void PollEngine::attach(Driver& driver) { drivers_.push_back(&driver); }
 
 void PollEngine::detach(Driver& driver) { std::erase(drivers_, &driver); }
 
-Status PollEngine::watch(int fd, FdHandler& handler) {
-  epoll_event event{.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data = {.ptr = &handler}};
+Status PollEngine::watch(int fd, FdHandler& handler, Interest interest) {
+  epoll_event event{.events = EPOLLIN | EPOLLRDHUP | EPOLLET, .data = {.ptr = &handler}};
+  if (interest == Interest::kToReadAndWrite) event.events |= EPOLLOUT;
   if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) return engine_error("epoll_ctl");
   return {};
 }

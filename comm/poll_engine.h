@@ -57,9 +57,12 @@ class PollEngine final : public Engine {
   void begin_background() override;
   void end_background() override;
 
-  /// Watches `fd` for both directions until forget(). With the baton held; the handler is
-  /// borrowed and must not be destroyed between a watch() and its forget().
-  Status watch(int fd, FdHandler& handler);
+  /// What a handler hears of. Nobody who only reads wants to hear of room: there always is some, so
+  /// whatever came and has been read since would wake a sleeper for it.
+  enum class Interest : std::uint8_t { kToRead, kToReadAndWrite };
+  /// Watches `fd` until forget(), in any case for the peer's end, too. With the baton held; the
+  /// handler is borrowed and must not be destroyed between a watch() and its forget().
+  Status watch(int fd, FdHandler& handler, Interest interest = Interest::kToReadAndWrite);
   void forget(int fd, FdHandler& handler);
 
   /// From now on sleeps at `doorbell`, which whoever has something for this process rings; in epoll

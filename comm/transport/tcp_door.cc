@@ -35,7 +35,7 @@ TcpDoor::TcpDoor(PollEngine& engine, UniqueFd listener, const JobKey& key, const
       key_(key),
       options_(options),
       book_(options.log, options.name),
-      watched_(engine.watch(listener_.get(), *this)) {}
+      watched_(engine.watch(listener_.get(), *this, PollEngine::Interest::kToRead)) {}
 
 TcpDoor::~TcpDoor() { engine_.forget(listener_.get(), *this); }
 

@@ -41,7 +41,7 @@ bool is_more_than_room(std::uint32_t events) {
 
 Status TcpPeer::Line::open(UniqueFd fd) {
   fd_ = std::move(fd);
-  return peer_.engine_.watch(fd_.get(), *this);
+  return peer_.engine_.watch(fd_.get(), *this, interest_);
 }
 
 void TcpPeer::Line::close() {
@@ -53,8 +53,8 @@ void TcpPeer::Line::close() {
 TcpPeer::TcpPeer(PollEngine& engine, Culprit who)
     : engine_(engine),
       who_(std::move(who)),
-      out_(*this, &TcpPeer::out_is_ready),
-      in_(*this, &TcpPeer::in_is_ready) {}
+      out_(*this, &TcpPeer::out_is_ready, PollEngine::Interest::kToReadAndWrite),
+      in_(*this, &TcpPeer::in_is_ready, PollEngine::Interest::kToRead) {}
 
 void TcpPeer::write_to(UniqueFd fd) {
   dial.reset();
@@ -74,7 +74,7 @@ bool TcpPeer::out_is_ready(std::uint32_t events) {
 }
 
 bool TcpPeer::in_is_ready(std::uint32_t events) {
-  if (is_more_than_room(events)) readable_ = true;
+  readable_ = true;
   in_ends_ |= (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
   return drive_inbox();
 }

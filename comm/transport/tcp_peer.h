@@ -62,7 +62,8 @@ class TcpPeer {
   class Line final : private FdHandler {
    public:
     using Ready = bool (TcpPeer::*)(std::uint32_t events);
-    Line(TcpPeer& peer, Ready ready) : peer_(peer), ready_(ready) {}
+    Line(TcpPeer& peer, Ready ready, PollEngine::Interest interest)
+        : peer_(peer), ready_(ready), interest_(interest) {}
     ~Line() { close(); }
     Line(const Line&) = delete;
     Line& operator=(const Line&) = delete;
@@ -77,6 +78,7 @@ class TcpPeer {
 
     TcpPeer& peer_;
     const Ready ready_;
+    const PollEngine::Interest interest_;
     UniqueFd fd_;
   };
 

@@ -17,9 +17,11 @@ namespace {
 // An eventfd under watch, and what was heard of it.
 class Watched final : public FdHandler {
  public:
-  explicit Watched(PollEngine& engine) : engine_(engine), fd_(::eventfd(0, EFD_NONBLOCK)) {
+  using Interest = PollEngine::Interest;
+  explicit Watched(PollEngine& engine, Interest interest = Interest::kToReadAndWrite)
+      : engine_(engine), fd_(::eventfd(0, EFD_NONBLOCK)) {
     const Engine::Baton baton = engine_.hold();
-    EXPECT_TRUE(engine_.watch(fd_.get(), *this).ok());
+    EXPECT_TRUE(engine_.watch(fd_.get(), *this, interest).ok());
   }
   ~Watched() {
     const Engine::Baton baton = engine_.hold();
@@ -29,6 +31,10 @@ class Watched final : public FdHandler {
   void make_readable() {
     const std::uint64_t one = 1;
     EXPECT_EQ(::write(fd_.get(), &one, sizeof one), static_cast<ssize_t>(sizeof one));
+  }
+  void read() {
+    std::uint64_t all = 0;
+    EXPECT_EQ(::read(fd_.get(), &all, sizeof all), static_cast<ssize_t>(sizeof all));
   }
   /// With the baton held.
   void forget() { engine_.forget(fd_.get(), *this); }
@@ -77,6 +83,22 @@ TEST_F(PollEngineDescriptors, WhoServesLooksAtThemWithoutWaiting) {
   EXPECT_EQ(watched.readable, 1);
   engine_->serve();
   EXPECT_EQ(watched.readable, 1) << "nothing has come since";
+}
+
+// What has come has been read before anybody asked; there is room, as always.
+TEST_F(PollEngineDescriptors, WhoOnlyReadsHearsNothingOfRoom) {
+  Watched reader(*engine_, PollEngine::Interest::kToRead), writer(*engine_);
+  for (Watched* watched : {&reader, &writer}) {
+    watched->make_readable();
+    watched->read();
+  }
+  const Engine::Baton baton = engine_->hold();
+  engine_->serve();
+  EXPECT_EQ(reader.calls, 0);
+  EXPECT_EQ(writer.calls, 1);
+  reader.make_readable();
+  engine_->serve();
+  EXPECT_EQ(reader.readable, 1);
 }
 
 TEST_F(PollEngineDescriptors, ReadinessWakesAWaitThatIsAsleep) {
