@@ -23,17 +23,16 @@ Spread spread_of(const std::vector<Row>& rows, double Row::*field) {
   return spread_of(values);
 }
 
-probe::ExposedBound median_bound(const GradientTitle& title) {
-  const std::vector<probe::ExposedBound> bounds = title.bounds();
-  return {.bytes_us = spread_of(bounds, &probe::ExposedBound::bytes_us).median,
-          .with_latency_us = spread_of(bounds, &probe::ExposedBound::with_latency_us).median};
+probe::ExposedBound bound_of(const GradientTitle& title, const probe::WireRate& wire) {
+  return probe::least_exposed(title.trace, probe::timeline_of(title.trace, title.orders.compute_us),
+                              title.ranks, wire);
 }
 
 std::string title_lines(const GradientTitle& title) {
   const probe::WireRate& wire = title.wire;
   const double wire_us = probe::wire_us(title.trace.bytes(), title.ranks, wire);
   const Spread in_turn = spread_of(title.wires, &probe::WireRate::bytes_per_s);
-  const probe::ExposedBound bound = median_bound(title);
+  const probe::ExposedBound bound = bound_of(title, title.wire);
   const double compute_us = title.orders.compute_us;
   return text("# gradient, %s: %zu tensors, %.1f MB; %d ranks; compute: %s, %.1f ms\n",
               title.trace.model.c_str(), title.trace.tensors.size(),
@@ -43,8 +42,7 @@ std::string title_lines(const GradientTitle& title) {
              "# wire: %.1f ms at %.1f MB/s, compute is %.2f times that; in turn with the "
              "contenders %.1f MB/s (10th perc. %.1f), a short operation: %.1f us\n",
              ms(wire_us), wire.bytes_per_s / 1e6, compute_us / std::max(wire_us, 1e-3),
-             in_turn.median / 1e6, in_turn.tenth / 1e6,
-             spread_of(title.wires, &probe::WireRate::latency_us).median) +
+             in_turn.median / 1e6, in_turn.tenth / 1e6, wire.latency_us) +
          text("# bound of exposed: %.2f ms by bytes, %.2f ms with the latency of one operation\n",
               ms(bound.bytes_us), ms(bound.with_latency_us));
 }
@@ -91,7 +89,7 @@ std::string json_begin(const GradientTitle& title, const GradientSeries& series)
 
 std::string json_line(const GradientTitle& title, const GradientSeries& series) {
   const probe::StepRow row = probe::median_of(series.medians());
-  const probe::ExposedBound bound = median_bound(title);
+  const probe::ExposedBound bound = bound_of(title, title.wire);
   const OfBound of = of_bound(title, series);
   return json_begin(title, series) +
          text(R"("step_us":%.1f,"compute_us":%.1f,"exposed_us":%.1f,"cpu_us":%.1f,)", row.step_us,
@@ -101,12 +99,14 @@ std::string json_line(const GradientTitle& title, const GradientSeries& series) 
               probe::wire_us(title.trace.bytes(), title.ranks, title.wire)) +
          text(R"("bytes_per_s":%.0f,"bytes_per_s_in_turn":%.0f,"latency_us":%.1f,)",
               title.wire.bytes_per_s, spread_of(title.wires, &probe::WireRate::bytes_per_s).median,
-              spread_of(title.wires, &probe::WireRate::latency_us).median) +
+              title.wire.latency_us) +
          text(R"("bound_us":%.1f,"bound_with_latency_us":%.1f,)", bound.bytes_us,
               bound.with_latency_us) +
          text(R"("of_bound_median":%.6f,"of_bound_p10":%.6f,)", of.bytes.median, of.bytes.tenth) +
          text(R"("of_bound_with_latency_median":%.6f,"of_bound_with_latency_p10":%.6f,)",
               of.with_latency.median, of.with_latency.tenth) +
+         text(R"("of_bound_in_turn_median":%.6f,"of_bound_in_turn_p10":%.6f,)", of.in_turn.median,
+              of.in_turn.tenth) +
          text(R"("error":%.3g})", series.error());
 }
 
@@ -121,14 +121,6 @@ std::string json_ratio(const GradientTitle& title, const GradientSeries& ours,
 }
 
 }  // namespace
-
-std::vector<probe::ExposedBound> GradientTitle::bounds() const {
-  const probe::Timeline timeline = probe::timeline_of(trace, orders.compute_us);
-  std::vector<probe::ExposedBound> bounds;
-  for (const probe::WireRate& rate : wires)
-    bounds.push_back(probe::least_exposed(trace, timeline, ranks, rate));
-  return bounds;
-}
 
 std::vector<probe::StepRow> GradientSeries::medians() const {
   std::vector<probe::StepRow> medians;
@@ -151,16 +143,20 @@ GradientRatio compare(const GradientSeries& theirs, const GradientSeries& ours) 
 }
 
 OfBound of_bound(const GradientTitle& title, const GradientSeries& series) {
-  const std::vector<probe::ExposedBound> bounds = title.bounds();
+  const probe::ExposedBound bound = bound_of(title, title.wire);
   const std::vector<probe::StepRow> rows = series.medians();
-  std::vector<double> bytes, with_latency;
-  for (std::size_t turn = 0; turn < std::min(bounds.size(), rows.size()); ++turn) {
+  std::vector<double> bytes, with_latency, in_turn;
+  for (std::size_t turn = 0; turn < rows.size(); ++turn) {
     const double exposed_us = rows[turn].exposed_us;
     if (exposed_us <= 0) continue;
-    bytes.push_back(bounds[turn].bytes_us / exposed_us);
-    with_latency.push_back(bounds[turn].with_latency_us / exposed_us);
+    bytes.push_back(bound.bytes_us / exposed_us);
+    with_latency.push_back(bound.with_latency_us / exposed_us);
+    if (turn < title.wires.size())
+      in_turn.push_back(bound_of(title, title.wires[turn]).with_latency_us / exposed_us);
   }
-  return {.bytes = spread_of(bytes), .with_latency = spread_of(with_latency)};
+  return {.bytes = spread_of(bytes),
+          .with_latency = spread_of(with_latency),
+          .in_turn = spread_of(in_turn)};
 }
 
 std::string gradient_table(const GradientTitle& title, std::span<const GradientSeries> series) {

@@ -17,11 +17,8 @@ struct GradientTitle {
   const probe::Trace& trace;  ///< as it was replayed
   probe::GradientOrders orders;
   int ranks = 2;
-  probe::WireRate wire;                ///< before the first turn; by it the computing's length
+  probe::WireRate wire;                ///< at its best, before the first turn
   std::vector<probe::WireRate> wires;  ///< turn by turn
-
-  /// Of what each turn's wire would allow.
-  std::vector<probe::ExposedBound> bounds() const;
 };
 
 /// One contender's job.
@@ -50,9 +47,12 @@ struct GradientRatio {
 };
 GradientRatio compare(const GradientSeries& theirs, const GradientSeries& ours);
 
-/// The bound over what was exposed, turn by turn, as the wire was then: 1 is the best that can be.
+/// The bound over what was exposed, turn by turn: 1 is the best that can be.
 struct OfBound {
   Spread bytes, with_latency;
+  /// With the latency, by the wire as it was in that round: what is missing in the others and not
+  /// here has been lost by whatever disturbed them all.
+  Spread in_turn;
 };
 OfBound of_bound(const GradientTitle& title, const GradientSeries& series);
 

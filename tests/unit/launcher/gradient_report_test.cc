@@ -48,18 +48,21 @@ TEST(GradientReport, ATurnIsTheMedianOfItsSteps) {
   EXPECT_EQ(ours.medians()[0].exposed_us, 3);
 }
 
-TEST(GradientReport, WhatIsExposedIsHeldAgainstTheBoundOfItsTurn) {
-  const GradientSeries series = series_of("paceline", {4, 4, 5});
-  OfBound of = of_bound(title(), series);
-  EXPECT_EQ(of.bytes, (Spread{.median = 0.5, .tenth = 0.4}));
-  EXPECT_EQ(of.with_latency, (Spread{.median = 0.625, .tenth = 0.5}));
-  // The wire was half as fast in the last turn: from 8 us on it takes 12 of them.
-  GradientTitle slower = title();
-  slower.wires[2] = {.bytes_per_s = 200e6};
-  of = of_bound(slower, series);
+TEST(GradientReport, WhatIsExposedIsHeldAgainstTheBoundOfTheWireAtItsBest) {
+  const GradientSeries series = series_of("paceline", {2, 4});
+  const OfBound of = of_bound(title(), series);
   EXPECT_EQ(of.bytes, (Spread{.median = 0.5, .tenth = 0.5}));
-  slower.wires = {slower.wires[2]};
-  EXPECT_EQ(of_bound(slower, series).bytes, (Spread{.median = 2, .tenth = 2}));
+  EXPECT_EQ(of.with_latency, (Spread{.median = 0.625, .tenth = 0.625}));
+  EXPECT_EQ(of.in_turn, of.with_latency);
+}
+
+TEST(GradientReport, ASlowTurnOfTheWireCountsOnlyWhereItIsSaidTo) {
+  const GradientSeries series = series_of("paceline", {4, 4, 8});
+  GradientTitle slower = title();
+  slower.wires[2] = {.bytes_per_s = 200e6};  // from 8 us on it takes 12 of them
+  const OfBound of = of_bound(slower, series);
+  EXPECT_EQ(of.bytes, (Spread{.median = 0.5, .tenth = 0.25}));
+  EXPECT_EQ(of.in_turn, (Spread{.median = 0.625, .tenth = 0.625}));
 }
 
 TEST(GradientReport, AnErrorThatNobodyLookedForIsTheLargest) {
@@ -103,6 +106,7 @@ TEST(GradientReport, JsonHasTheFiguresAndTheRatios) {
             R"("bound_us":2.0,"bound_with_latency_us":2.5,)"
             R"("of_bound_median":0.500000,"of_bound_p10":0.500000,)"
             R"("of_bound_with_latency_median":0.625000,"of_bound_with_latency_p10":0.625000,)"
+            R"("of_bound_in_turn_median":0.625000,"of_bound_in_turn_p10":0.625000,)"
             R"("error":0})");
   EXPECT_EQ(lines[2],
             R"({"op":"gradient","trace":"three","scale":1,"tensors":3,"bytes":2400,"ranks":2,)"
