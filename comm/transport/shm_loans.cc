@@ -25,6 +25,7 @@ bool ShmLoans::collect() {
 }
 
 void ShmLoans::revoke(const Status& why) {
+  collect();
   ends_.ours.revoked.store(1, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   while (has_lent()) end_oldest(why);

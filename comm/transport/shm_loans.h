@@ -46,7 +46,8 @@ class ShmLoans final : public Lender {
   bool has_lent() const { return !lent_.empty(); }
   /// Ends the requests of what has come back; true if there were any.
   bool collect();
-  /// For good: what has been lent is no longer there, and its requests end.
+  /// For good: what is still lent is no longer there, and its requests end with `why`. What has
+  /// come back ends well: a peer may return a loan and leave between two looks at it.
   void revoke(const Status& why);
 
   Status copy(const Loan& loan, std::uint64_t place, std::span<std::byte> to) override;

@@ -139,6 +139,19 @@ TEST_F(ShmLoansTest, WhoGivesUpMayUseTheMemoryAgain) {
   }
 }
 
+// The receiver has it all: nothing that happens before the sender looks again makes it undone.
+TEST_F(ShmLoansTest, WhatHasBeenReceivedWasSent) {
+  const auto sent = buffer(kLong, std::byte{1});
+  const Request& send_of = send(sent);
+  Bytes received(kLong);
+  const Request& receive_of = receive(received);
+  for (int turn = 0; turn < 10; ++turn) pair_.drive_one(1);
+  ASSERT_EQ(outcome(receive_of), Code::kOk);
+  ASSERT_FALSE(outcome(send_of).has_value());
+  pair_.writer().abort(Status(Code::kTimeout, Scope::kGroup, "enough"));
+  EXPECT_EQ(outcome(send_of), Code::kOk);
+}
+
 TEST_F(ShmLoansTest, WhoLeavesLeavesNothingToRead) {
   const auto sent = buffer(kLong, std::byte{1});
   const Request& send_of = send(sent);
