@@ -102,10 +102,10 @@ class Transport : public Driver {
   /// it looks for, now and then.
   virtual Status loss(int peer) = 0;
 
-  /// Ends every pending request with `why` and refuses later ones with it. Data messages that have
-  /// begun to leave still arrive whole, those that come are thrown away. Control messages are
-  /// still delivered both ways as far as drive() is called, but inquiries and answers that have
-  /// not left by now may be dropped.
+  /// Ends every pending request with `why`, but a send whose message has been received already
+  /// ends well, and refuses later ones with it. Data messages that have begun to leave still arrive
+  /// whole, those that come are thrown away. Control messages are still delivered both ways as far
+  /// as drive() is called, but inquiries and answers that have not left by now may be dropped.
   virtual void abort(const Status& why) = 0;
   /// True when no control message waits to be sent, nor anything before it, and every notice and
   /// goodbye, with all that was sent before it, has come as far as it must to outlive this end of
