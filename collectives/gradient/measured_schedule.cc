@@ -14,24 +14,30 @@ constexpr std::size_t kFirstBucketBytes = std::size_t{4} << 20;
 constexpr std::size_t kCodedTogetherBytes = std::size_t{16} << 10;
 // Where operations overlap, each rank's part, which it sends, reduces and sends again, is what
 // keeps the wire busy while the rank does not run: the next part cannot leave before this one has
-// come from the others. ResNet-50 on 4 hosts at 1 Gbit/s, computing as long as the wire, 2 CPUs for
-// all, of which something else takes one for 5 to 17 ms twice a second: with parts of 256 KiB a
-// step takes 1.013 times as long as DDP's (of 7 pairs; 7 runs: 1.007 to 1.025), with 2 MiB 0.999
-// (6 runs: 0.974 to 1.020). Where nothing disturbs, 256 KiB and more expose as much.
-constexpr double kCoveredUs = 20'000;
+// come from the others. ResNet-50 on 4 hosts at 1 Gbit/s, 2 CPUs for all, of which something else
+// takes one for 5 to 17 ms twice a second: with parts of 256 KiB a step takes 1.013 times as long
+// as DDP's, with 2 MiB 0.999 (medians of 7 and 6 runs). Where nothing disturbs, 256 KiB and more
+// expose as much. So long are the parts of a quantum; the buckets of a run that is a little longer
+// have half of one at least.
+constexpr double kCoveredUs = 30'000;
 // Below, the next would not be on its way meanwhile; above, caches are left for nothing.
-constexpr std::size_t kLeastPartBytes = std::size_t{256} << 10;
-constexpr std::size_t kMostPartBytes = std::size_t{2} << 20;
+constexpr std::size_t kLeastPartBytes = std::size_t{384} << 10;
+constexpr std::size_t kMostPartBytes = std::size_t{3} << 20;
 // Of many ranks: so that there are several buckets in any case. Not measured.
-constexpr std::size_t kMostLeastBytes = std::size_t{8} << 20;
+constexpr std::size_t kMostLeastBytes = std::size_t{12} << 20;
 // Every so many steps from here on.
 constexpr std::uint64_t kSeldom = 256;
 
-// In powers of two: what is measured a little differently the next time makes no other buckets.
+// What a rank takes to send one byte.
+double sent_us(const PathCost& path, int ranks) {
+  return path.beta_us * ranks / std::max(2 * (ranks - 1), 1);
+}
+
+// By halves: what is measured a little differently the next time makes no other buckets.
 std::size_t part_bytes(const PathCost& path, int ranks) {
-  const double sent_us = path.beta_us * ranks / std::max(2 * (ranks - 1), 1);  // for each byte
   std::size_t bytes = kMostPartBytes;
-  while (bytes > kLeastPartBytes && sent_us * static_cast<double>(bytes) > kCoveredUs) bytes /= 2;
+  while (bytes > kLeastPartBytes && sent_us(path, ranks) * static_cast<double>(bytes) > kCoveredUs)
+    bytes /= 2;
   return bytes;
 }
 
@@ -61,9 +67,12 @@ std::vector<GradientTime> MeasuredSchedule::times(const std::vector<bool>& is_fr
 
 ScheduleRules MeasuredSchedule::rules(bool is_coded, const PathCost& path) const {
   ScheduleRules rules;
-  if (path.overlaps)
-    rules.least_quantum_bytes =
-        std::min(part_bytes(path, ranks_) * static_cast<std::size_t>(ranks_), kMostLeastBytes);
+  if (path.overlaps) {
+    const std::size_t part = part_bytes(path, ranks_);
+    rules.least_quantum_bytes = std::min(part * static_cast<std::size_t>(ranks_), kMostLeastBytes);
+    // The next operation can begin when this one has sent all but its last part.
+    rules.ahead_us = sent_us(path, ranks_) * static_cast<double>(part);
+  }
   if (bucket_bytes_ > 0) rules.together_bytes = bucket_bytes_;
   if (is_coded) rules.together_bytes = coded_together_bytes_;
   return rules;

@@ -11,7 +11,7 @@ namespace {
 
 // Cuts lie at multiples of it: no element is torn, and vectors are aligned.
 constexpr std::size_t kCutBytes = 64;
-// Cuts keep rows whole where a bucket has room for so many of them: it is so full at least.
+// Cuts keep rows whole where a quantum has room for so many of them.
 constexpr std::size_t kLeastRows = 4;
 // An end that is later by less is as good where buckets are smaller.
 constexpr double kGoodEnough = 1.002;
@@ -32,18 +32,22 @@ enum class End : std::uint8_t { kFirst, kLast };
 // One that is filled gradient by gradient.
 class Filling {
  public:
-  Filling(std::size_t most_bytes, std::size_t together_bytes, End cut_from)
-      : most_bytes_(most_bytes), together_bytes_(together_bytes), cut_from_(cut_from) {}
+  struct Limits {
+    std::size_t most_bytes = 0;      // it is full
+    std::size_t together_bytes = 0;  // of several spans
+    std::size_t most_row_bytes = 0;  // longer rows are torn
+  };
+  Filling(const Limits& limits, End cut_from) : limits_(limits), cut_from_(cut_from) {}
 
   bool is_empty() const { return bytes_ == 0; }
-  bool is_full() const { return bytes_ >= most_bytes_; }
+  bool is_full() const { return bytes_ >= limits_.most_bytes; }
 
   // What it takes of `rest`, a part of a gradient; no bytes: it is closed to it.
   ByteSpan part_of(const ByteSpan& rest, const GradientTime& gradient) const {
-    if (is_empty()) return cut(rest, gradient, most_bytes_);
+    if (is_empty()) return cut(rest, gradient, limits_.most_bytes);
     if (gradient.type != type_ || is_full()) return {};
-    const ByteSpan part = cut(rest, gradient, most_bytes_ - bytes_);
-    if (remains_one(part) || bytes_ + part.bytes <= together_bytes_) return part;
+    const ByteSpan part = cut(rest, gradient, limits_.most_bytes - bytes_);
+    if (remains_one(part) || bytes_ + part.bytes <= limits_.together_bytes) return part;
     return {};
   }
 
@@ -88,13 +92,13 @@ class Filling {
   // What lies between two places where it may be cut.
   std::size_t step_of(const GradientTime& gradient) const {
     const std::size_t rows = std::lcm(gradient.row_bytes, kCutBytes);
-    return rows > 0 && rows <= most_bytes_ / kLeastRows ? rows : kCutBytes;
+    return rows > 0 && rows <= limits_.most_row_bytes ? rows : kCutBytes;
   }
   bool remains_one(const ByteSpan& part) const {
     return is_one_ && (part.begin == high_ || part.end() == low_);
   }
 
-  const std::size_t most_bytes_, together_bytes_;
+  const Limits limits_;
   const End cut_from_;
   Bucket bucket_;
   std::size_t bytes_ = 0, low_ = 0, high_ = 0;
@@ -108,22 +112,108 @@ double end_behind(double end, const Bucket& bucket, const PathCost& path) {
   return std::max(end + path.behind(bytes), bucket.ready_us + path.of(bytes));
 }
 
+// What is ready and has not been sent.
+class Backlog {
+ public:
+  explicit Backlog(std::span<const GradientTime> gradients)
+      : gradients_(gradients), sent_(gradients.size(), 0) {}
+
+  void add(std::size_t place) {
+    ready_.insert(place);
+    bytes_ += gradients_[place].bytes;
+  }
+  std::size_t bytes() const { return bytes_; }
+
+  // Not empty, at most a quantum.
+  Bucket take(std::size_t quantum, std::size_t together_bytes) {
+    const Run run = next_run(quantum);
+    // One that is a little longer would leave a small piece: it is halved.
+    const bool is_halved = run.bytes > quantum && run.bytes < 2 * quantum;
+    Filling filling({.most_bytes = is_halved ? (run.bytes + 1) / 2 : quantum,
+                     .together_bytes = together_bytes,
+                     .most_row_bytes = quantum / kLeastRows},
+                    End::kFirst);
+    for (Place at = run.first; at != ready_.end() && !filling.is_full();) {
+      const std::size_t place = *at;
+      const ByteSpan rest = rest_of(place);
+      const ByteSpan part = filling.part_of(rest, gradients_[place]);
+      if (part.bytes == 0) break;
+      filling.add(place, part, gradients_[place]);
+      sent_[place] += part.bytes;
+      bytes_ -= part.bytes;
+      at = part == rest ? ready_.erase(at) : std::next(at);
+    }
+    return filling.finish();
+  }
+
+ private:
+  using Place = std::set<std::size_t>::const_iterator;
+
+  // Those that adjoin: one span.
+  struct Run {
+    Place first, end;
+    std::size_t bytes = 0;
+    bool grows = false;  // what adjoins it is not ready yet
+  };
+
+  // What the next forward needs first. A run that grows is left alone until it is a bucket of its
+  // own, as long as there are others: else it would be cut into pieces that never become one.
+  Run next_run(std::size_t quantum) const {
+    const Run first = run_from(ready_.begin());
+    for (Run run = first;; run = run_from(run.end)) {
+      if (run.bytes >= quantum || !run.grows) return run;
+      if (run.end == ready_.end()) return first;
+    }
+  }
+
+  Run run_from(Place first) const {
+    Run run{.first = first, .end = first};
+    std::size_t last = *first;
+    do {
+      last = *run.end;
+      run.bytes += rest_of(last).bytes;
+      ++run.end;
+    } while (run.end != ready_.end() && goes_on(last, *run.end));
+    run.grows = (*first > 0 && adjoin(*first - 1, *first) && is_to_come(*first - 1)) ||
+                (adjoin(last, last + 1) && is_to_come(last + 1));
+    return run;
+  }
+
+  ByteSpan rest_of(std::size_t place) const {
+    const GradientTime& gradient = gradients_[place];
+    return {.begin = gradient.begin + sent_[place], .bytes = gradient.bytes - sent_[place]};
+  }
+  bool goes_on(std::size_t place, std::size_t behind) const {
+    return behind == place + 1 && sent_[behind] == 0 && adjoin(place, behind);
+  }
+  bool adjoin(std::size_t place, std::size_t behind) const {
+    return behind < gradients_.size() && gradients_[place].type == gradients_[behind].type &&
+           gradients_[place].begin + gradients_[place].bytes == gradients_[behind].begin;
+  }
+  bool is_to_come(std::size_t place) const {
+    return rest_of(place).bytes > 0 && !ready_.contains(place);
+  }
+
+  const std::span<const GradientTime> gradients_;
+  std::vector<std::size_t> sent_;  // bytes, by gradient: from its begin
+  std::set<std::size_t> ready_;    // with bytes left
+  std::size_t bytes_ = 0;          // of these, that are left
+};
+
 // The wire at work, with one quantum.
 class Simulated {
  public:
   Simulated(std::span<const GradientTime> gradients, const std::vector<std::size_t>& order,
-            const PathCost& path)
-      : gradients_(gradients), order_(order), path_(path), sent_(gradients.size(), 0) {}
+            const PathCost& path, const ScheduleRules& rules)
+      : gradients_(gradients), order_(order), path_(path), rules_(rules), backlog_(gradients) {}
 
-  Schedule run(std::size_t quantum, std::size_t together) {
+  Schedule run(std::size_t quantum) {
     Schedule schedule{.buckets = {}, .path = path_};
     double free_at = 0;  // the wire
-    while (!ready_.empty() || next_ < order_.size()) {
-      const double first =
-          ready_.empty() ? std::max(free_at, gradients_[order_[next_]].ready_us) : free_at;
-      admit(first);
-      await_some(first, quantum);
-      Bucket bucket = take(quantum, together);
+    while (backlog_.bytes() > 0 || next_ < order_.size()) {
+      admit(free_at - rules_.ahead_us);
+      if (backlog_.bytes() < quantum) await_some(free_at, quantum);
+      Bucket bucket = backlog_.take(quantum, rules_.together_bytes);
       free_at = end_behind(free_at, bucket, path_);
       schedule.buckets.push_back(std::move(bucket));
     }
@@ -132,46 +222,26 @@ class Simulated {
   }
 
  private:
+  double next_us() const { return gradients_[order_[next_]].ready_us; }
+
   void admit(double now) {
-    for (; next_ < order_.size() && gradients_[order_[next_]].ready_us <= now; ++next_) {
-      ready_.insert(order_[next_]);
-      ready_bytes_ += gradients_[order_[next_]].bytes;
-    }
+    for (; next_ < order_.size() && next_us() <= now; ++next_) backlog_.add(order_[next_]);
   }
 
   // Until what comes next is further away than an operation's own time, or there is enough.
   void await_some(double now, std::size_t quantum) {
-    while (next_ < order_.size() && ready_bytes_ < quantum) {
-      const double next = gradients_[order_[next_]].ready_us;
-      if (next > now + path_.alpha_us) break;
-      admit(now = next);
-    }
-  }
-
-  Bucket take(std::size_t quantum, std::size_t together) {
-    Filling filling(quantum, together, End::kFirst);
-    for (auto at = ready_.begin(); at != ready_.end() && !filling.is_full();) {
-      const std::size_t place = *at;
-      const GradientTime& gradient = gradients_[place];
-      const ByteSpan rest{.begin = gradient.begin + sent_[place],
-                          .bytes = gradient.bytes - sent_[place]};
-      const ByteSpan part = filling.part_of(rest, gradient);
-      if (part.bytes == 0) break;
-      filling.add(place, part, gradient);
-      sent_[place] += part.bytes;
-      ready_bytes_ -= part.bytes;
-      at = part == rest ? ready_.erase(at) : std::next(at);
-    }
-    return filling.finish();
+    admit(now);
+    if (backlog_.bytes() == 0) admit(now = next_us());
+    while (next_ < order_.size() && backlog_.bytes() < quantum && next_us() <= now + path_.alpha_us)
+      admit(now = next_us());
   }
 
   const std::span<const GradientTime> gradients_;
   const std::vector<std::size_t>& order_;
   const PathCost path_;
-  std::vector<std::size_t> sent_;  // bytes, by gradient
-  std::size_t next_ = 0;           // in order_: not ready yet
-  std::set<std::size_t> ready_;    // with bytes left
-  std::size_t ready_bytes_ = 0;
+  const ScheduleRules& rules_;
+  std::size_t next_ = 0;  // in order_: not ready yet
+  Backlog backlog_;
 };
 
 }  // namespace
@@ -187,8 +257,8 @@ Schedule make_schedule(std::span<const GradientTime> gradients, const PathCost& 
   std::vector<Schedule> tried;
   const std::size_t least = std::max(rules.least_quantum_bytes, kCutBytes);
   for (std::size_t quantum = least; quantum <= rules.most_quantum_bytes; quantum *= 2)
-    tried.push_back(Simulated(gradients, order, path).run(quantum, rules.together_bytes));
-  if (tried.empty()) return Simulated(gradients, order, path).run(least, rules.together_bytes);
+    tried.push_back(Simulated(gradients, order, path, rules).run(quantum));
+  if (tried.empty()) return Simulated(gradients, order, path, rules).run(least);
   const double best = std::ranges::min_element(tried, {}, &Schedule::end_us)->end_us;
   return *std::ranges::find_if(
       tried, [&](const Schedule& one) { return one.end_us <= best * kGoodEnough; });
@@ -198,7 +268,11 @@ Schedule fill_schedule(std::span<const GradientTime> gradients, std::size_t buck
                        const PathCost& path, const ScheduleRules& rules) {
   Schedule schedule{.buckets = {}, .path = path};
   // From their ends, so that each adjoins what comes behind it and has been there before.
-  Filling filling(std::max(bucket_bytes, kCutBytes), rules.together_bytes, End::kLast);
+  const std::size_t most_bytes = std::max(bucket_bytes, kCutBytes);
+  Filling filling({.most_bytes = most_bytes,
+                   .together_bytes = rules.together_bytes,
+                   .most_row_bytes = most_bytes / kLeastRows},
+                  End::kLast);
   const auto close = [&] {
     if (!filling.is_empty()) schedule.buckets.push_back(filling.finish());
   };

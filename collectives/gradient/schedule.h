@@ -3,11 +3,16 @@
 //
 // The wire is one: an operation of b bytes occupies it for alpha + beta × b, and begins when the
 // one before has ended and its gradients are ready; on most paths alpha passes while the one before
-// is still on its way. Whenever the wire is free the next bucket takes
-// of what is ready what the next forward needs first, up to a quantum: so urgent gradients overtake
-// others (ByteScheduler), which are cut. What becomes ready within alpha of a bucket that is not
-// full is waited for: an operation of its own would take longer (MG-WFBP). The quantum is the
-// smallest one with which the last bucket ends as early as with any, as near as makes no matter.
+// is still on its way. Whenever the wire is free the next bucket takes of what is ready what the
+// next forward needs first, up to a quantum: so urgent gradients overtake others (ByteScheduler),
+// which are cut. What becomes ready within alpha of a bucket that is not full is waited for: an
+// operation of its own would take longer (MG-WFBP). The quantum is the smallest one with which the
+// last bucket ends as early as with any, as near as makes no matter.
+//
+// A bucket is one span of the arena, or copied. Backward makes gradients from the arena's end to
+// its beginning: whoever takes the newest at once cuts what comes after them from what came before,
+// and is left with small pieces, each an operation in which the wire idles. So gradients that
+// adjoin others which are still to come wait until they are a bucket, as long as there are more.
 #pragma once
 
 #include <algorithm>
@@ -72,6 +77,10 @@ struct ScheduleRules {
   std::size_t least_quantum_bytes = 256 << 10;  ///< nothing is cut into smaller pieces
   std::size_t most_quantum_bytes = 32 << 20;    ///< no bucket is larger
   std::size_t together_bytes = 256 << 10;  ///< of several spans, which are copied: at most so many
+  /// What has been ready for so long when the wire gets free goes before what has just become
+  /// ready, as long as it fills a bucket: nobody waits for a rank that is a little later than
+  /// usual.
+  double ahead_us = 0;
 };
 
 /// Each gradient's bytes are in one bucket each. Gradients without bytes are in none.

@@ -22,16 +22,16 @@ std::size_t first_bucket_bytes(int ranks, double bytes_per_us) {
 }
 
 TEST(MeasuredSchedule, ARanksPartKeepsTheWireBusyWhileTheRankDoesNotRun) {
-  EXPECT_EQ(first_bucket_bytes(2, 117), 4 * kMiB);  // 1 Gbit/s: 18 ms
-  EXPECT_EQ(first_bucket_bytes(4, 117), 8 * kMiB);
-  EXPECT_EQ(first_bucket_bytes(2, 60), 2 * kMiB);
-  EXPECT_EQ(first_bucket_bytes(4, 30), 2 * kMiB);
+  EXPECT_EQ(first_bucket_bytes(2, 117), 6 * kMiB);  // 1 Gbit/s: 27 ms
+  EXPECT_EQ(first_bucket_bytes(4, 117), 12 * kMiB);
+  EXPECT_EQ(first_bucket_bytes(2, 60), 3 * kMiB);
+  EXPECT_EQ(first_bucket_bytes(4, 30), 3 * kMiB);
 }
 
 TEST(MeasuredSchedule, APartHasBounds) {
-  EXPECT_EQ(first_bucket_bytes(2, 1.17), 512 * kKiB);
-  EXPECT_EQ(first_bucket_bytes(2, 11'700), 4 * kMiB);
-  EXPECT_EQ(first_bucket_bytes(16, 117), 8 * kMiB);
+  EXPECT_EQ(first_bucket_bytes(2, 1.17), 768 * kKiB);
+  EXPECT_EQ(first_bucket_bytes(2, 11'700), 6 * kMiB);
+  EXPECT_EQ(first_bucket_bytes(16, 117), 12 * kMiB);
 }
 
 }  // namespace

@@ -85,13 +85,45 @@ TEST(Schedule, WhatIsReadySoonIsWaitedFor) {
 }
 
 // While the large last one is on its way all others become ready; the first one is needed first.
+// They are one and a half quanta: two buckets of the same size.
 TEST(Schedule, WhatForwardNeedsFirstOvertakes) {
   const auto all = gradients({512, 512, 512, 4096}, {30, 20, 10, 0});
   const Schedule schedule =
       make_schedule(all, {.alpha_us = 1, .beta_us = 0.001},
                     {.least_quantum_bytes = 1 << 20, .most_quantum_bytes = 1 << 20});
-  EXPECT_EQ(places(schedule), (Places{{3}, {0, 1}, {2}, {3}, {3}, {3}}));
+  EXPECT_EQ(places(schedule), (Places{{3}, {0, 1}, {1, 2}, {3}, {3}, {3}}));
   expect_whole(schedule, all);
+}
+
+// In backward's order, each in its time. When the last one has been sent, there is less than a
+// quantum of those before it, and more of them will come; of the other end there is enough.
+TEST(Schedule, WhatStillGrowsIsLeftAloneWhileThereAreOthers) {
+  const auto all = gradients({256, 256, 256, 2048}, {2900, 2000, 1100, 0});
+  const ScheduleRules rules{.least_quantum_bytes = 1 << 20, .most_quantum_bytes = 1 << 20};
+  const PathCost path{.alpha_us = 1, .beta_us = 0.001};
+  EXPECT_EQ(places(make_schedule(all, path, rules)), (Places{{3}, {3}, {1, 2}, {0}}));
+}
+
+// Of what is ready together, when the first quantum has been sent: 1.5 quanta, then what is left.
+TEST(Schedule, NoSmallPieceIsLeftOfARun) {
+  const auto all = gradients({2560});
+  const ScheduleRules rules{.least_quantum_bytes = 1 << 20, .most_quantum_bytes = 1 << 20};
+  std::vector<std::size_t> kib;
+  for (const Bucket& bucket : make_schedule(all, {.beta_us = 0.001}, rules).buckets)
+    kib.push_back(bucket.bytes() >> 10);
+  EXPECT_EQ(kib, (std::vector<std::size_t>{1024, 768, 768}));
+}
+
+// The first one has just become ready when the wire gets free, and is needed first.
+TEST(Schedule, WhatHasBeenReadyForSomeTimeGoesBeforeWhatHasJustBecome) {
+  const auto all = gradients({1024, 1024, 1024}, {1040, 0, 0});
+  const PathCost path{.alpha_us = 1, .beta_us = 0.001};
+  ScheduleRules rules{.least_quantum_bytes = 1 << 20, .most_quantum_bytes = 1 << 20};
+  EXPECT_EQ(places(make_schedule(all, path, rules)), (Places{{1}, {0}, {2}}));
+  rules.ahead_us = 100;
+  EXPECT_EQ(places(make_schedule(all, path, rules)), (Places{{1}, {2}, {0}}));
+  const auto nothing_else = gradients({1024, 1024}, {1040, 0});
+  EXPECT_EQ(places(make_schedule(nothing_else, path, rules)), (Places{{1}, {0}}));
 }
 
 TEST(Schedule, SpansThatAreApartGoTogetherWhileTheyAreSmall) {
@@ -218,7 +250,8 @@ TEST(Schedule, OfAnyGradientsEveryByteGoesOnceAndNothingEndsTooEarly) {
     }
     const PathCost path{.alpha_us = static_cast<double>(1 + random.below(500)),
                         .beta_us = 0.0001 * static_cast<double>(1 + random.below(100))};
-    const Schedule schedule = make_schedule(all, path);
+    const ScheduleRules rules{.ahead_us = static_cast<double>(random.below(2000))};
+    const Schedule schedule = make_schedule(all, path, rules);
     expect_whole(schedule, all);
     EXPECT_NEAR(end_of(schedule.buckets, path), schedule.end_us, 1e-6 * schedule.end_us);
     EXPECT_GE(schedule.end_us, least_end(all, path) * (1 - 1e-9)) << "seed " << seed;
