@@ -105,6 +105,10 @@ void Executor::reduce(const Step& step) {
   operands_.clear();
   for (const Span& operand : plan_->plan().operands_of(step)) operands_.push_back(at(operand));
   kernels_->reduce_all(signature_.op, at(step.target), operands_, step.count);
+  // Where it still lies in the cache, and on the one rank that reduces it or on all alike: the same
+  // bits everywhere.
+  if (step.completes && signature_.op == ReduceOp::kAvg)
+    kernels_->divide(at(step.target), step.count, static_cast<std::uint64_t>(plan_->plan().ranks));
 }
 
 void Executor::begin_message(StepId id) {
@@ -143,15 +147,6 @@ void Executor::finish_step(StepId step) {
   for (const StepId dependent : plan_->dependents(step)) {
     if (--waits_for_[dependent] == 0) make_ready(dependent);
   }
-  if (left_ == 0) finish_result();
-}
-
-// On every rank of the same sums, so of the same bits.
-void Executor::finish_result() {
-  if (signature_.op != ReduceOp::kAvg) return;
-  const Plan& plan = plan_->plan();
-  kernels_->divide(at(Span{PlanBuffer::kOutput, 0}), plan.shape.output_count,
-                   static_cast<std::uint64_t>(plan.ranks));
 }
 
 std::byte* Executor::at(Span span) {

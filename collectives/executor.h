@@ -55,7 +55,6 @@ class Executor final : private RequestListener {
   void reduce(const Step& step);
   void begin_message(StepId id);
   void finish_step(StepId step);
-  void finish_result();
   void check_message(StepId step, const Request& request);
   std::byte* at(Span span);
   std::size_t bytes(std::size_t count) const { return count * element_bytes_; }

@@ -86,7 +86,8 @@ Plan plan_binomial_reduce(const PlanRequest& request) {
     }
     const Span partial = is_root ? output(piece.offset) : operands.back();
     if (!children.empty())
-      builder.reduce({.target = partial, .operands = operands, .count = piece.count});
+      builder.reduce(
+          {.target = partial, .operands = operands, .count = piece.count, .completes = is_root});
     if (!is_root) builder.send(tree.parent(), partial, piece.count);
   }
   return std::move(builder).finish();

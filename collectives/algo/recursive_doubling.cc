@@ -42,14 +42,15 @@ class Doubling {
   }
 
   /// The peer's partial result joins ours, the lower ranks' on the left.
-  void reduce_from(int peer) {
+  void reduce_from(int peer, bool completes) {
     for (const Part& segment : segments_) {
       const Span theirs = slots_.next();
       const Span ours = partial(segment);
       builder_.recv(peer, theirs, segment.count);
       builder_.reduce({.target = output(segment.offset),
                        .operands = {peer < rank_ ? theirs : ours, peer < rank_ ? ours : theirs},
-                       .count = segment.count});
+                       .count = segment.count,
+                       .completes = completes});
     }
     in_output_ = true;
   }
@@ -87,11 +88,11 @@ Plan plan_recursive_doubling(const PlanRequest& request) {
     doubling.take_result(rank + 1);
     return doubling.finish();
   }
-  if (folding.folded(rank)) doubling.reduce_from(rank - 1);
+  if (folding.folded(rank)) doubling.reduce_from(rank - 1, false);
   for (int distance = 1; distance < folding.power; distance *= 2) {
     const int peer = folding.rank_at(folding.place_of(rank) ^ distance);
     doubling.send_partial(peer);
-    doubling.reduce_from(peer);
+    doubling.reduce_from(peer, 2 * distance == folding.power);
   }
   if (folding.folded(rank)) doubling.send_partial(rank - 1);
   return doubling.finish();

@@ -30,7 +30,8 @@ class Ring {
         builder_.recv(left_, slot, segment.count);
         builder_.reduce({.target = output(segment.offset),
                          .operands = {slot, input(segment.offset)},
-                         .count = segment.count});
+                         .count = segment.count,
+                         .completes = round + 2 == request_.ranks});
       }
     }
   }

@@ -147,6 +147,9 @@ bool are_finite(DataType type, const std::byte* elements, std::size_t count) {
 
 Finished finish_elements(DataType type, std::byte* elements, std::size_t count,
                          const FinishOrders& orders) {
+  // Nothing to write.
+  if (orders.divisor == 1 && !orders.sums_squares)
+    return {.is_finite = !orders.finds_overflow || are_finite(type, elements, count)};
   if (type == DataType::kFloat32)
     return HWY_DYNAMIC_DISPATCH(gradient::finish)(reinterpret_cast<float*>(elements), count,
                                                   orders);

@@ -34,6 +34,7 @@ void BucketLine::begin() {
     state.has_begun = state.is_worked = state.is_in_flight = false;
   }
   next_turn_ = 0;
+  ranks_.reset();
   landed_.clear();
   unfinished_ = states_.size();
 }
@@ -78,13 +79,15 @@ bool BucketLine::has_room(std::size_t bytes) const {
          bytes_in_flight_ + bytes <= limits_.bytes_in_flight;
 }
 
+// The first operation goes behind the head at once; to all others, on every rank, it is known.
 bool BucketLine::start_next(FunctionRef<bool(std::size_t)> is_ready, TimePoint now) {
-  if (next_turn_ == turns_.size()) return false;
+  if (next_turn_ == turns_.size() || (next_turn_ > 0 && !ranks_)) return false;
   const Turn turn = turns_[next_turn_];
   State& state = states_[turn.bucket];
   if (state.stage != turn.operation || !state.is_worked || !is_ready(turn.bucket)) return false;
   const std::size_t bytes = state.reduction->plain_bytes(turn.operation);
   if (!has_room(bytes)) return false;
+  const bool all_have_data = next_turn_ > 0 && *ranks_ == core_.group().size();
   ++next_turn_;
   ++operations_;
   state.is_in_flight = true;
@@ -93,7 +96,7 @@ bool BucketLine::start_next(FunctionRef<bool(std::size_t)> is_ready, TimePoint n
       {.bucket = turn.bucket,
        .bytes = bytes,
        .started_at = now,
-       .completion = core_.start_holding(state.reduction->request(turn.operation))});
+       .completion = core_.start_holding(state.reduction->request(turn.operation, all_have_data))});
   return true;
 }
 

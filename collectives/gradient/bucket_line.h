@@ -13,6 +13,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -49,8 +50,12 @@ class BucketLine {
   /// A step begins.
   void begin();
 
-  /// What went before the first operation has ended: from now on the wire is its own.
-  void head_has_landed(TimePoint now) { landed_at_ = now; }
+  /// What went before the first operation has ended: from now on the wire is its own. So many
+  /// ranks have data.
+  void head_has_landed(int ranks, TimePoint now) {
+    ranks_ = ranks;
+    landed_at_ = now;
+  }
 
   /// Does some work, starts what may be started, and sees what has ended; true if anything moved.
   bool drive(FunctionRef<bool(std::size_t bucket)> is_ready, StepTally& tally, TimePoint now);
@@ -94,6 +99,7 @@ class BucketLine {
   std::vector<State> states_;
   std::vector<Turn> turns_;
   std::size_t next_turn_ = 0;
+  std::optional<int> ranks_;        // that have data in this step, once it is known
   std::size_t unfinished_ = 0;      // buckets
   std::deque<std::size_t> landed_;  // buckets that have come back, and may want work
   std::deque<Flight> in_flight_;

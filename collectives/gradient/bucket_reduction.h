@@ -32,7 +32,9 @@ class BucketReduction {
   /// of them, no more than kSliceBytes are worth; true when nothing is left of it.
   virtual bool work(std::size_t stage, StepTally& tally) = 0;
   /// The operation, when its work has been done. What it points to stays until it has ended.
-  virtual OperationRequest request(std::size_t operation) = 0;
+  /// `all_have_data`: it is known, on every rank, that an average is one over all of them, and may
+  /// be divided while it is reduced.
+  virtual OperationRequest request(std::size_t operation, bool all_have_data) = 0;
 
   /// A plain all-reduce of how many bytes has as many on the wire as that operation.
   virtual std::size_t plain_bytes(std::size_t operation) const = 0;

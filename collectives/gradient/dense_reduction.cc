@@ -44,7 +44,7 @@ class DenseReduction final : public BucketReduction {
   // Each rank sends all slots but its own, or its own to all others.
   std::size_t plain_bytes(std::size_t) const override { return slot_bytes_ * ranks_ / 2; }
 
-  OperationRequest request(std::size_t operation) override {
+  OperationRequest request(std::size_t operation, bool) override {
     const bool is_first = operation == 0;
     OperationRequest request{
         .signature = {.count = slot_bytes_,

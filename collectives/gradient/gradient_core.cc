@@ -182,7 +182,7 @@ bool GradientCore::drive_head(TimePoint now) {
   }
   ranks_ = *judged;
   tally_.ranks = static_cast<std::uint64_t>(std::max(*judged, 1));
-  line_.head_has_landed(now);
+  line_.head_has_landed(*judged, now);
   return true;
 }
 

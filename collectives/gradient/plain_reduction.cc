@@ -18,7 +18,7 @@ class PlainReduction final : public BucketReduction {
   void begin() override { rewind(); }
 
   bool work(std::size_t stage, StepTally& tally) override {
-    const std::uint64_t divisor = site_.divisor(tally);
+    const std::uint64_t divisor = is_divided_ ? 1 : site_.divisor(tally);
     const bool looks = stage == 0 ? site_.options().finds_overflow : site_.has_to_finish(divisor);
     if (looks || !together_.empty()) {
       const ByteSpan part = next_part();
@@ -34,13 +34,14 @@ class PlainReduction final : public BucketReduction {
 
   std::size_t plain_bytes(std::size_t) const override { return bucket_.bytes(); }
 
-  OperationRequest request(std::size_t) override {
+  OperationRequest request(std::size_t, bool all_have_data) override {
+    is_divided_ = all_have_data && site_.options().is_average;
     std::byte* const elements =
         together_.empty() ? site_.at(bucket_.spans.front().begin) : together_.data();
     return {.signature = {.count = bucket_.bytes() / size_of(site_.type()),
                           .kind = OperationKind::kAllReduce,
                           .type = site_.type(),
-                          .op = ReduceOp::kSum},
+                          .op = is_divided_ ? ReduceOp::kAvg : ReduceOp::kSum},
             .input = elements,
             .output = elements};
   }
@@ -78,6 +79,7 @@ class PlainReduction final : public BucketReduction {
   const BucketSite site_;
   const Bucket bucket_;
   std::vector<std::byte> together_;  // the elements of several spans
+  bool is_divided_ = false;          // what comes back
   // What comes next of a stage.
   std::size_t span_ = 0, done_ = 0;  // of it, bytes
   std::size_t packed_ = 0;           // of all spans

@@ -75,7 +75,7 @@ class PowerSgdReduction final : public WholeReduction {
     return travels_[operation].size() * sizeof(float);
   }
 
-  OperationRequest request(std::size_t operation) override {
+  OperationRequest request(std::size_t operation, bool) override {
     auto* const floats = reinterpret_cast<std::byte*>(travels_[operation].data());
     return {.signature = {.count = travels_[operation].size(),
                           .kind = OperationKind::kAllReduce,

@@ -33,7 +33,7 @@ class TopKReduction final : public WholeReduction {
     return finish_next(tally);
   }
 
-  OperationRequest request(std::size_t) override {
+  OperationRequest request(std::size_t, bool) override {
     return {
         .signature = {.count = bytes_, .kind = OperationKind::kAllGather, .type = DataType::kUInt8},
         .input = own_.data(),

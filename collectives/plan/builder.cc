@@ -38,7 +38,8 @@ void PlanBuilder::reduce(const Reduce& reduce) {
        .count = reduce.count,
        .target = reduce.target,
        .first_operand = first,
-       .operand_count = static_cast<std::uint32_t>(reduce.operands.size())});
+       .operand_count = static_cast<std::uint32_t>(reduce.operands.size()),
+       .completes = reduce.completes});
 }
 
 void PlanBuilder::fence() {

@@ -40,6 +40,7 @@ class PlanBuilder {
     Span target;
     std::vector<Span> operands;  // from left to right, at least two
     std::size_t count = 0;
+    bool completes = false;  // as in Step
   };
 
   /// Takes rank, ranks and the shape from the request.

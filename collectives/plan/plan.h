@@ -56,6 +56,7 @@ struct Step {
   Span from{};
   std::uint32_t first_operand = 0;  ///< into Plan::operands; reduce only
   std::uint32_t operand_count = 0;
+  bool completes = false;  ///< reduce only: with it all ranks have contributed, none twice
   std::uint32_t first_dependency = 0;  ///< into Plan::dependencies
   std::uint32_t dependency_count = 0;
 

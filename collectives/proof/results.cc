@@ -39,8 +39,8 @@ class RankMemory {
     const std::size_t begin = offset_of(shape_, span);
     buffers_[place(span.buffer)].visit(
         {begin, begin + count}, [&](Interval range, const Symbol& symbol) {
-          pieces.push_back({{range.begin - begin, range.end - begin},
-                            {symbol.expression, symbol.shift + signed_of(begin)}});
+          pieces.push_back(
+              {{range.begin - begin, range.end - begin}, symbol.shifted(signed_of(begin))});
         });
     return pieces;
   }
@@ -49,8 +49,7 @@ class RankMemory {
     const std::size_t begin = offset_of(shape_, span);
     for (const Piece& piece : pieces) {
       const Interval range{piece.elements.begin + begin, piece.elements.end + begin};
-      const Symbol symbol{piece.symbol.expression, piece.symbol.shift - signed_of(begin)};
-      buffers_[place(span.buffer)].assign(range, symbol);
+      buffers_[place(span.buffer)].assign(range, piece.symbol.shifted(-signed_of(begin)));
     }
   }
 
@@ -130,7 +129,7 @@ class Values {
         PACELINE_TRY(check_origin(plan, origin));
       if (requests_.front().kind == OperationKind::kAllReduce) PACELINE_TRY(check_same(plan, held));
     }
-    return {};
+    return too_early_;
   }
 
  private:
@@ -149,7 +148,21 @@ class Values {
       PACELINE_TRY(read_operand(plan, id, operand, operands.emplace_back()));
     }
     value = reduce(operands, step.count);
+    if (step.completes) complete(plan, id, value);
     return {};
+  }
+
+  // Who completes too early would have others reduce what is a result already. What else comes of
+  // it is told first.
+  void complete(const Plan& plan, StepId id, Pieces& value) {
+    for (Piece& piece : value) {
+      piece.symbol.is_complete = true;
+      const std::size_t contributors = expressions_.terms(piece.symbol.expression).size();
+      if (contributors == plans_.size() || !too_early_.ok()) continue;
+      too_early_ = defect(plan, id,
+                          where_ + "completes what only " + std::to_string(contributors) +
+                              " ranks have contributed to");
+    }
   }
 
   // Each where all operands are constant.
@@ -183,8 +196,7 @@ class Values {
     const Span span{PlanBuffer::kOutput, origin.begin};
     for (const Piece& piece : memory_of(plan.rank).read(span, origin.count)) {
       // An element of this piece, and what it holds, are as far into their range.
-      const Symbol held{piece.symbol.expression,
-                        piece.symbol.shift - signed_of(origin.input_begin)};
+      const Symbol held = piece.symbol.shifted(-signed_of(origin.input_begin));
       const std::string at = "output[" + std::to_string(origin.begin + piece.elements.begin) + "] ";
       PACELINE_TRY(check_symbol(plan, at, held, origin.rank));
     }
@@ -209,7 +221,11 @@ class Values {
                                " " + std::to_string(term.times) + " times");
       }
     }
-    if (terms.size() == plans_.size()) return check_order(plan, at, held);
+    if (terms.size() == plans_.size()) {
+      if (plans_.size() > 1 && !held.is_complete)
+        return wrong(plan, at + "was not made by a step that completes it");
+      return check_order(plan, at, held);
+    }
     int missing = 0;
     while (static_cast<std::size_t>(missing) < terms.size() &&
            terms[static_cast<std::size_t>(missing)].rank == missing) {
@@ -222,7 +238,8 @@ class Values {
     if (contributions_ == Order::kAny || plans_.size() == 1) return {};
     std::vector<Symbol> inputs;
     for (const Plan& each : plans_) inputs.push_back(expressions_.input(each.rank));
-    if (held == expressions_.reduce(inputs)) return {};
+    const Symbol in_order = expressions_.reduce(inputs);
+    if (held.expression == in_order.expression && held.shift == in_order.shift) return {};
     return wrong(plan, at + "is not one reduce of all inputs in the order of the ranks");
   }
 
@@ -243,6 +260,7 @@ class Values {
   Expressions expressions_;
   std::string where_;
   std::vector<RankMemory> memories_;
+  Status too_early_;
 };
 
 // Sets of ranks, one per step of one plan: those that are known to have begun.

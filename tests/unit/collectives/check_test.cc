@@ -1,12 +1,14 @@
 // The checker refuses each kind of defect, and says where it is.
 #include "collectives/proof/check.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "collectives/algo/ring.h"
 #include "collectives/algorithms.h"
 #include "collectives/plan/builder.h"
 
@@ -29,7 +31,8 @@ std::vector<Plan> exchange() {
     builder.recv(1 - rank, slot, kCount);
     builder.reduce({.target = output(0),
                     .operands = {rank == 0 ? input(0) : slot, rank == 0 ? slot : input(0)},
-                    .count = kCount});
+                    .count = kCount,
+                    .completes = true});
     plans.push_back(std::move(builder).finish());
   }
   return plans;
@@ -142,6 +145,22 @@ TEST(CheckRaces, TwoWritesAndChains) {
   EXPECT_TRUE(check(plans, request).ok()) << "ordered by a chain";
   plans[0].steps[2].dependency_count = 0;
   expect_refused(plans, request, 0, "races with step 1");
+}
+
+TEST(CheckResult, WhatNobodyCompletes) {
+  std::vector<Plan> plans = exchange();
+  plans[1].steps[2].completes = false;
+  expect_refused(plans, 1, "output[0] was not made by a step that completes it");
+}
+
+TEST(CheckResult, WhatIsCompletedTooEarly) {
+  const PlanRequest request{.kind = OperationKind::kAllReduce, .ranks = 3, .count = 3};
+  std::vector<Plan> plans;
+  for (const PlanRequest& each : requests_of(request)) plans.push_back(plan_ring(each));
+  EXPECT_TRUE(check(plans, request).ok());
+  const auto reduces = [](const Step& step) { return step.kind == StepKind::kReduce; };
+  std::ranges::find_if(plans[2].steps, reduces)->completes = true;
+  expect_refused(plans, request, 2, "completes what only 2 ranks have contributed to");
 }
 
 TEST(CheckMatching, MessagesWithOneEnd) {
