@@ -11,6 +11,8 @@ namespace {
 
 // Cuts lie at multiples of it: no element is torn, and vectors are aligned.
 constexpr std::size_t kCutBytes = 64;
+// So many runs that grow are passed over at most: there may be thousands.
+constexpr int kMostLooks = 64;
 // Cuts keep rows whole where a quantum has room for so many of them.
 constexpr std::size_t kLeastRows = 4;
 // An end that is later by less is as good where buckets are smaller.
@@ -159,21 +161,24 @@ class Backlog {
   // What the next forward needs first. A run that grows is left alone until it is a bucket of its
   // own, as long as there are others: else it would be cut into pieces that never become one.
   Run next_run(std::size_t quantum) const {
-    const Run first = run_from(ready_.begin());
-    for (Run run = first;; run = run_from(run.end)) {
+    const Run first = run_from(ready_.begin(), 2 * quantum);
+    Run run = first;
+    for (int looks = 0; looks < kMostLooks; ++looks, run = run_from(run.end, 2 * quantum)) {
       if (run.bytes >= quantum || !run.grows) return run;
-      if (run.end == ready_.end()) return first;
+      if (run.end == ready_.end()) break;
     }
+    return first;
   }
 
-  Run run_from(Place first) const {
+  // As far as there is enough of it.
+  Run run_from(Place first, std::size_t enough_bytes) const {
     Run run{.first = first, .end = first};
     std::size_t last = *first;
     do {
       last = *run.end;
       run.bytes += rest_of(last).bytes;
       ++run.end;
-    } while (run.end != ready_.end() && goes_on(last, *run.end));
+    } while (run.bytes < enough_bytes && run.end != ready_.end() && goes_on(last, *run.end));
     run.grows = (*first > 0 && adjoin(*first - 1, *first) && is_to_come(*first - 1)) ||
                 (adjoin(last, last + 1) && is_to_come(last + 1));
     return run;

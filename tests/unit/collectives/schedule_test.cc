@@ -260,6 +260,23 @@ TEST(Schedule, OfAnyGradientsEveryByteGoesOnceAndNothingEndsTooEarly) {
   }
 }
 
+// Of a model with as many tensors as there are: all at once, and in an order that leaves thousands
+// of runs that grow.
+TEST(Schedule, TensOfThousandsOfGradientsTakeNoLonger) {
+  Random random(1);
+  for (const bool at_once : {true, false}) {
+    std::vector<double> ready(20'000, 0);
+    if (!at_once)
+      for (double& one : ready) one = static_cast<double>(random.below(2'000'000));
+    const Schedule schedule =
+        make_schedule(gradients(std::vector<std::size_t>(ready.size(), 512), ready),
+                      {.alpha_us = 50, .beta_us = 0.01});
+    std::size_t bytes = 0;
+    for (const Bucket& bucket : schedule.buckets) bytes += bucket.bytes();
+    EXPECT_EQ(bytes, ready.size() * 512 << 10);
+  }
+}
+
 // Where operations overlap, small buckets cost nothing as long as each takes longer than alpha.
 TEST(Schedule, OperationsThatOverlapAreAsSmallAsMakesSense) {
   const auto all = gradients({64 << 10});
