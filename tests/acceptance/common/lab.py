@@ -6,6 +6,7 @@ import glob
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,9 @@ LIMIT_S = 60
 ON_THE_WAY_S = 0.15  # what has been sent by then has arrived, or never will
 MARK = "PACELINE_TEST_MARK"
 KINDS = ("net", "mnt", "uts", "ipc", "pid")
+
+# Whoever is ended takes its lab down, and with it what runs there.
+signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
 
 
 class Unavailable(Exception):
