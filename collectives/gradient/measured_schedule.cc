@@ -14,11 +14,12 @@ constexpr std::size_t kFirstBucketBytes = std::size_t{4} << 20;
 constexpr std::size_t kCodedTogetherBytes = std::size_t{16} << 10;
 // Where operations overlap, each rank's part, which it sends, reduces and sends again, is what
 // keeps the wire busy while the rank does not run: the next part cannot leave before this one has
-// come from the others. ResNet-50 on 4 hosts at 1 Gbit/s, 2 CPUs for all, of which something else
-// takes one for 5 to 17 ms twice a second: with parts of 256 KiB a step takes 1.013 times as long
-// as DDP's, with 2 MiB 0.999 (medians of 7 and 6 runs). Where nothing disturbs, 256 KiB and more
-// expose as much. So long are the parts of a quantum; the buckets of a run that is a little longer
-// have half of one at least.
+// come from the others. ResNet-50 on 4 hosts at 1 Gbit/s, computing as long as the wire, 2 CPUs for
+// all, of which something else takes one for 5 to 17 ms twice a second: with parts of 256 KiB a
+// step took 1.013 times as long as DDP's, with 2 MiB 0.999 (medians of 7 and 6 runs), when runs
+// were not halved yet. Where nothing disturbs, 256 KiB and more exposed as much. So long are the
+// parts of a quantum, one and a half of 2 MiB, as the buckets of a run that is a little longer have
+// half of one at least; this length itself was not compared with others.
 constexpr double kCoveredUs = 30'000;
 // Below, the next would not be on its way meanwhile; above, caches are left for nothing.
 constexpr std::size_t kLeastPartBytes = std::size_t{384} << 10;

@@ -74,7 +74,7 @@ struct Schedule {
 };
 
 struct ScheduleRules {
-  std::size_t least_quantum_bytes = 256 << 10;  ///< nothing is cut into smaller pieces
+  std::size_t least_quantum_bytes = 256 << 10;  ///< nothing is cut into pieces below half
   std::size_t most_quantum_bytes = 32 << 20;    ///< no bucket is larger
   std::size_t together_bytes = 256 << 10;  ///< of several spans, which are copied: at most so many
   /// What has been ready for so long when the wire gets free goes before what has just become

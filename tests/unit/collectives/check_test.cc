@@ -147,13 +147,13 @@ TEST(CheckRaces, TwoWritesAndChains) {
   expect_refused(plans, request, 0, "races with step 1");
 }
 
-TEST(CheckResult, WhatNobodyCompletes) {
+TEST(CheckValues, WhatNobodyCompletes) {
   std::vector<Plan> plans = exchange();
   plans[1].steps[2].completes = false;
   expect_refused(plans, 1, "output[0] was not made by a step that completes it");
 }
 
-TEST(CheckResult, WhatIsCompletedTooEarly) {
+TEST(CheckValues, WhatIsCompletedTooEarly) {
   const PlanRequest request{.kind = OperationKind::kAllReduce, .ranks = 3, .count = 3};
   std::vector<Plan> plans;
   for (const PlanRequest& each : requests_of(request)) plans.push_back(plan_ring(each));

@@ -104,7 +104,7 @@ TEST(Schedule, WhatStillGrowsIsLeftAloneWhileThereAreOthers) {
   EXPECT_EQ(places(make_schedule(all, path, rules)), (Places{{3}, {3}, {1, 2}, {0}}));
 }
 
-// Of what is ready together, when the first quantum has been sent: 1.5 quanta, then what is left.
+// Of 2.5 quanta that are ready together, 1.5 are left behind the first: two halves.
 TEST(Schedule, NoSmallPieceIsLeftOfARun) {
   const auto all = gradients({2560});
   const ScheduleRules rules{.least_quantum_bytes = 1 << 20, .most_quantum_bytes = 1 << 20};
