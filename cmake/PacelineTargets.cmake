@@ -1,9 +1,11 @@
-# One target per folder: paceline_add_folder(<name> SOURCES … LINK …).
+# One target per folder: paceline_add_folder(<name> SOURCES … LINK … APART …), the last as
+# paceline_compile_by_folder takes it.
 # Each is an object library with the alias paceline::<name>; libpaceline is made of their objects,
 # and tests and programs link paceline::internal, the same objects as a static library.
 
 set(PACELINE_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize takes them")
 option(PACELINE_WERROR "Treat warnings as errors" OFF)
+option(PACELINE_UNITY "Compile what lies in one folder together: quicker, where all is new" OFF)
 
 add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion
                     -Wnon-virtual-dtor -Woverloaded-virtual
@@ -52,8 +54,29 @@ function(paceline_add_headers)
   target_link_libraries(paceline_headers PRIVATE tl::expected)
 endfunction()
 
+# With PACELINE_UNITY a folder's files are compiled as one, but those of APART: a name in an unnamed
+# namespace stands for one thing in the whole folder.
+function(paceline_compile_by_folder target)
+  cmake_parse_arguments(ARG "" "" "APART" ${ARGN})
+  if(NOT PACELINE_UNITY)
+    return()
+  endif()
+  # What is in a .cc file stands in an #include then, and locals beside constants of other files.
+  target_compile_options(${target} PRIVATE -Wno-subobject-linkage -Wno-shadow)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  get_target_property(sources ${target} SOURCES)
+  list(REMOVE_ITEM sources ${ARG_APART})
+  foreach(source IN LISTS sources)
+    cmake_path(ABSOLUTE_PATH source OUTPUT_VARIABLE folder)
+    cmake_path(RELATIVE_PATH folder BASE_DIRECTORY ${PROJECT_SOURCE_DIR})
+    cmake_path(GET folder PARENT_PATH folder)
+    string(MAKE_C_IDENTIFIER "${folder}" folder)
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder})
+  endforeach()
+endfunction()
+
 function(paceline_add_folder name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK;APART" ${ARGN})
   add_library(paceline_${name} OBJECT ${ARG_SOURCES})
   add_library(paceline::${name} ALIAS paceline_${name})
   target_include_directories(paceline_${name} PUBLIC ${PROJECT_SOURCE_DIR})
@@ -62,6 +85,7 @@ function(paceline_add_folder name)
   endif()
   target_link_libraries(paceline_${name} PUBLIC ${ARG_LINK})
   target_precompile_headers(paceline_${name} REUSE_FROM paceline_headers)
+  paceline_compile_by_folder(paceline_${name} APART ${ARG_APART})
   set(PACELINE_FOLDERS ${PACELINE_FOLDERS} ${name} CACHE INTERNAL "")
 endfunction()
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "collectives/argument_error.h"
 #include "collectives/validation.h"
 #include "comm/base/assert.h"
 #include "comm/base/try.h"
@@ -19,9 +20,6 @@ constexpr Duration kLeavingTime = std::chrono::seconds(5);
 constexpr Duration kBeyondDeadline = std::chrono::seconds(60);
 
 // Apart from their callers, which all operations pass through.
-[[gnu::cold, gnu::noinline]] Status argument_error(const char* what) {
-  return Status(Code::kInvalidArgument, Scope::kOperation, what);
-}
 [[gnu::cold, gnu::noinline]] Status queue_error(std::size_t queued) {
   return Status(Code::kExhausted, Scope::kOperation,
                 std::to_string(queued) + " operations are outstanding: wait for some");

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "collectives/argument_error.h"
 #include "collectives/byte_ranges.h"
 #include "collectives/plan/shape.h"
 #include "collectives/staging.h"
@@ -11,12 +12,9 @@ namespace paceline {
 namespace {
 
 // Apart from their callers, which all operations pass through.
-[[gnu::cold, gnu::noinline]] Status argument_error(const char* what) {
-  return Status(Code::kInvalidArgument, Scope::kOperation, what);
-}
 [[gnu::cold, gnu::noinline]] Status root_error(int root, int ranks) {
-  return Status(Code::kInvalidArgument, Scope::kOperation,
-                "root " + std::to_string(root) + " is not in 0.." + std::to_string(ranks - 1));
+  return argument_error("root " + std::to_string(root) + " is not in 0.." +
+                        std::to_string(ranks - 1));
 }
 
 Status validate_factor(const OperationRequest& request) {

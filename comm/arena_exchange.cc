@@ -36,7 +36,9 @@ struct Word {
 };
 
 Status broken(const std::string& what) { return Status(Code::kUnavailable, Scope::kProcess, what); }
-Status system_error(const std::string& what) { return broken(what + ": " + std::strerror(errno)); }
+Status broken_by_system(const std::string& what) {
+  return broken(what + ": " + std::strerror(errno));
+}
 
 // Waits until one of them can be read, or has ended.
 Status await_any(std::span<pollfd> ends, const Clock& clock, Deadline deadline) {
@@ -48,7 +50,7 @@ Status await_any(std::span<pollfd> ends, const Clock& clock, Deadline deadline) 
         std::chrono::ceil<std::chrono::milliseconds>(std::min<Duration>(left, kLongest));
     const int ready = ::poll(ends.data(), ends.size(), static_cast<int>(wait.count()));
     if (ready > 0) return {};
-    if (ready < 0 && errno != EINTR) return system_error("poll");
+    if (ready < 0 && errno != EINTR) return broken_by_system("poll");
   }
 }
 
@@ -74,7 +76,7 @@ Status say(int end, std::uint32_t value, std::span<const int> files = {}) {
     std::memcpy(CMSG_DATA(header), files.data(), files.size_bytes());
   }
   const ssize_t sent = ::sendmsg(end, &message, MSG_NOSIGNAL);
-  return sent == sizeof value ? Status() : system_error("another rank has left");
+  return sent == sizeof value ? Status() : broken_by_system("another rank has left");
 }
 
 // Something has come.
@@ -148,7 +150,7 @@ class Hub {
     PACELINE_TRY(own.status());
     std::vector<UniqueFd> files(ends_.size());
     files[0] = UniqueFd(::fcntl(*own, F_DUPFD_CLOEXEC, 0));
-    if (!files[0]) return system_error("cannot give the arena away");
+    if (!files[0]) return broken_by_system("cannot give the arena away");
     for (std::size_t missing = ends_.size() - 1; missing > 0; --missing) PACELINE_TRY(meet(files));
     std::vector<int> all;
     for (const UniqueFd& file : files) all.push_back(file.get());

@@ -123,11 +123,11 @@ Found open(const Offer& offer, int rank) {
 }
 
 // What a rank answers: yes and its CPUs, or a letter and the reason.
-constexpr std::string_view kYes = "yes";
+constexpr std::string_view kFound = "yes";
 constexpr char kOtherHost = 'h', kSameHost = 's';
 
 std::string encode(const Found& found) {
-  if (found.status.ok()) return std::string(kYes) + affinity().to_text();
+  if (found.status.ok()) return std::string(kFound) + affinity().to_text();
   return (found.other_host ? kOtherHost : kSameHost) + found.status.text();
 }
 
@@ -170,8 +170,8 @@ Result<HostSegment> hear_all(StoreClient& store, const Group& group, const std::
                     {.rank = rank, .host = member.host});
     }
     const std::string& answer = *answers[place];
-    if (answer.starts_with(kYes)) {
-      const auto cpus = CpuSet::parse(std::string_view(answer).substr(kYes.size()));
+    if (answer.starts_with(kFound)) {
+      const auto cpus = CpuSet::parse(std::string_view(answer).substr(kFound.size()));
       if (!cpus) return Status(Code::kInternal, Scope::kGroup, who + " has said: " + answer);
       all.cpus.add(*cpus);
       continue;

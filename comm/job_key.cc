@@ -24,7 +24,7 @@ Status key_error(std::string what) {
   return Status(Code::kDenied, Scope::kProcess, "job key: " + std::move(what));
 }
 
-Status system_error(const std::string& what) {
+Status key_error_of_system(const std::string& what) {
   return key_error(what + ": " + std::strerror(errno));
 }
 
@@ -57,7 +57,7 @@ Result<JobKey> JobKey::from_file(const std::string& path) {
   // Not blocking, since it could be a pipe that nobody writes.
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status {};
-  if (!fd || ::fstat(fd.get(), &status) != 0) return system_error("cannot read " + path);
+  if (!fd || ::fstat(fd.get(), &status) != 0) return key_error_of_system("cannot read " + path);
   if (!S_ISREG(status.st_mode)) return key_error(path + " is not a file");
   if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
     return key_error("others may read " + path + ": chmod 600 it, and use a new key");
@@ -102,7 +102,7 @@ JobKey::~JobKey() { OPENSSL_cleanse(key_.data(), kBytes); }
 
 Result<UniqueFd> JobKey::to_memfd() const {
   UniqueFd fd(::memfd_create("paceline-key", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!fd) return system_error("memfd_create");
+  if (!fd) return key_error_of_system("memfd_create");
   char digits[kDigits + 1];
   for (std::size_t i = 0; i < kBytes; ++i) {
     constexpr char kHex[] = "0123456789abcdef";
@@ -112,9 +112,9 @@ Result<UniqueFd> JobKey::to_memfd() const {
   digits[kDigits] = '\n';
   const ssize_t written = ::pwrite(fd.get(), digits, sizeof digits, 0);
   OPENSSL_cleanse(digits, sizeof digits);
-  if (written != static_cast<ssize_t>(sizeof digits)) return system_error("pwrite");
+  if (written != static_cast<ssize_t>(sizeof digits)) return key_error_of_system("pwrite");
   constexpr int kSeals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
-  if (::fcntl(fd.get(), F_ADD_SEALS, kSeals) != 0) return system_error("F_ADD_SEALS");
+  if (::fcntl(fd.get(), F_ADD_SEALS, kSeals) != 0) return key_error_of_system("F_ADD_SEALS");
   return fd;
 }
 

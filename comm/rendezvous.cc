@@ -6,7 +6,7 @@
 namespace paceline {
 namespace {
 
-constexpr std::size_t kMaxText = 1024;
+constexpr std::size_t kMaxName = 1024;
 constexpr std::size_t kNamedMissing = 8;
 
 std::string encode_member(const Member& member) {
@@ -21,8 +21,8 @@ std::string encode_member(const Member& member) {
 Result<Member> decode_member(const std::string& text) {
   ByteReader reader(as_byte_view(text));
   Member member;
-  member.host = reader.get_text(kMaxText);
-  member.address = reader.get_text(kMaxText);
+  member.host = reader.get_text(kMaxName);
+  member.address = reader.get_text(kMaxName);
   member.pid = reader.get<std::int64_t>();
   if (reader.complete()) return member;
   return Status(Code::kUnavailable, Scope::kGroup, "the store holds something else than a member");

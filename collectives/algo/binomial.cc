@@ -47,7 +47,7 @@ std::size_t longest_way(int ranks) {
 }
 
 // Of what is reduced: the same on all ranks, so for as many children as the root has.
-std::size_t piece_count(const PlanRequest& request) {
+std::size_t pieces_of_tree(const PlanRequest& request) {
   return PieceSlots::piece_count(request.segment_count, levels(request.ranks));
 }
 
@@ -73,9 +73,10 @@ Plan plan_binomial_reduce(const PlanRequest& request) {
   const bool is_root = request.rank == request.root;
   const Tree tree(request);
   const std::vector<int> children(tree.children().rbegin(), tree.children().rend());
-  const std::vector<Part> pieces = segments_of({0, request.count}, piece_count(request));
+  const std::vector<Part> pieces = segments_of({0, request.count}, pieces_of_tree(request));
   PlanBuilder builder(request);
-  const PieceSlots slots(builder, std::min(request.count, piece_count(request)), children.size());
+  const PieceSlots slots(builder, std::min(request.count, pieces_of_tree(request)),
+                         children.size());
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     const Part& piece = pieces[i];
     std::vector<Span> operands{input(piece.offset)};
@@ -105,7 +106,7 @@ Cost cost_of_binomial(const PlanRequest& request) {
 Cost cost_of_binomial_reduce(const PlanRequest& request) {
   if (request.count == 0 || request.ranks == 1) return {};
   return {.rounds = longest_way(request.ranks),
-          .messages = segments_in(request.count, piece_count(request)),
+          .messages = segments_in(request.count, pieces_of_tree(request)),
           .count_sent = request.count,
           .count_reduced = levels(request.ranks) * request.count};
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "collectives/argument_error.h"
 #include "collectives/byte_ranges.h"
 #include "comm/base/try.h"
 
@@ -13,20 +14,16 @@ namespace {
 
 std::size_t bytes_of(const Message& message) { return message.count * size_of(message.type); }
 
-Status refused(const std::string& what) {
-  return Status(Code::kInvalidArgument, Scope::kOperation, what);
-}
-
 Status validate_message(const Message& message, int ranks) {
   const std::size_t element = size_of(message.type);
-  if (element == 0) return refused("unknown data type");
+  if (element == 0) return argument_error("unknown data type");
   if (message.peer < 0 || message.peer >= ranks) {
-    return refused("peer " + std::to_string(message.peer) + " is not in 0.." +
-                   std::to_string(ranks - 1));
+    return argument_error("peer " + std::to_string(message.peer) + " is not in 0.." +
+                          std::to_string(ranks - 1));
   }
-  if (message.count > SIZE_MAX / 2 / element) return refused("count is too large");
+  if (message.count > SIZE_MAX / 2 / element) return argument_error("count is too large");
   const void* const buffer = message.is_sent ? message.in : message.out;
-  if (buffer == nullptr && message.count > 0) return refused("a buffer is null");
+  if (buffer == nullptr && message.count > 0) return argument_error("a buffer is null");
   return {};
 }
 
@@ -37,7 +34,7 @@ Status validate_buffers(std::span<const Message> messages) {
     if (!message.is_sent) buffers.write(message.out, bytes_of(message));
   }
   if (!buffers.is_disturbed()) return {};
-  return refused("a buffer that is received into overlaps another");
+  return argument_error("a buffer that is received into overlaps another");
 }
 
 // The messages of `rank` to itself, in one direction.
@@ -57,7 +54,7 @@ Status validate_own(std::span<const Message> messages, int rank) {
     return one->count == other->count && one->type == other->type;
   };
   if (std::ranges::equal(sent, received, meet)) return {};
-  return refused(
+  return argument_error(
       "what this rank sends to itself is not what it receives from itself in the same "
       "exchange");
 }

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "collectives/argument_error.h"
 #include "collectives/gradient/words_request.h"
 #include "comm/base/random.h"
 #include "comm/base/text.h"
@@ -14,10 +15,6 @@
 
 namespace paceline {
 namespace {
-
-Status argument_error(std::string text) {
-  return {Code::kInvalidArgument, Scope::kOperation, std::move(text)};
-}
 
 std::uint64_t digest_of(std::span<const Parameter> parameters, const GradientOptions& options) {
   std::uint64_t digest = parameters.size();

@@ -4,6 +4,7 @@
 
 #include <paceline/gradient_pipeline.h>
 
+#include "collectives/argument_error.h"
 #include "collectives/gradient/gradient_core.h"
 #include "comm/base/try.h"
 
@@ -12,18 +13,17 @@ namespace {
 
 constexpr int kMostPowerSgdRank = 256;
 
-Status wrong(const char* what) { return {Code::kInvalidArgument, Scope::kOperation, what}; }
-
 // Also of what is no number.
 Status check(const GradientOptions& options) {
-  if (static_cast<std::size_t>(options.codec) >= kCodecs) return wrong("codec: it is none of them");
-  if (!(options.error_budget >= 0)) return wrong("error_budget: it is 0 or more");
+  if (static_cast<std::size_t>(options.codec) >= kCodecs)
+    return argument_error("codec: it is none of them");
+  if (!(options.error_budget >= 0)) return argument_error("error_budget: it is 0 or more");
   if (!(options.top_k_share > 0 && options.top_k_share <= 1))
-    return wrong("top_k_share: it is above 0, and 1 at most");
+    return argument_error("top_k_share: it is above 0, and 1 at most");
   if (options.power_sgd_rank < 1 || options.power_sgd_rank > kMostPowerSgdRank)
-    return wrong("power_sgd_rank: it is between 1 and 256");
+    return argument_error("power_sgd_rank: it is between 1 and 256");
   if (options.forces_codec && options.codec == Codec::kAuto)
-    return wrong("forces_codec: which one, where codec is kAuto?");
+    return argument_error("forces_codec: which one, where codec is kAuto?");
   return {};
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "collectives/argument_error.h"
 #include "collectives/gradient/gradient_core.h"
 #include "collectives/gradient/words_request.h"
 #include "comm/base/text.h"
@@ -15,10 +16,6 @@ namespace {
 
 // An operation ends by its own deadline; a wait for some of them, so much later.
 constexpr Duration kBeyondDeadlines = std::chrono::seconds(60);
-
-Status argument_error(std::string text) {
-  return {Code::kInvalidArgument, Scope::kOperation, std::move(text)};
-}
 
 }  // namespace
 

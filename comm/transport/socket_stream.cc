@@ -13,10 +13,10 @@ namespace paceline {
 namespace {
 
 // What the system calls take: the kernel writes to no part of a sendmsg().
-class Message {
+class SystemMessage {
  public:
   template <class Part>
-  explicit Message(std::span<const Part> parts) {
+  explicit SystemMessage(std::span<const Part> parts) {
     const std::size_t count = std::min(parts.size(), vectors_.size());
     for (std::size_t i = 0; i < count; ++i) {
       vectors_[i] = {.iov_base = const_cast<std::byte*>(parts[i].data()),
@@ -38,7 +38,7 @@ class Message {
 }  // namespace
 
 Transfer SocketStream::write(std::span<const ByteView> parts) {
-  Message message(parts);
+  SystemMessage message(parts);
   ssize_t sent = -1;
   do {
     sent = ::sendmsg(fd_, &message.header(), MSG_NOSIGNAL);
@@ -47,7 +47,7 @@ Transfer SocketStream::write(std::span<const ByteView> parts) {
 }
 
 Transfer SocketStream::read(std::span<const std::span<std::byte>> parts) {
-  Message message(parts);
+  SystemMessage message(parts);
   ssize_t got = -1;
   do {
     got = ::recvmsg(fd_, &message.header(), 0);

@@ -42,7 +42,7 @@ namespace {
 constexpr std::size_t kMaxBacklogBytes = std::size_t{1} << 20;
 constexpr Duration kHelperPatience = std::chrono::seconds(7);  // its own sweep takes up to 5
 constexpr Duration kAlive = std::chrono::seconds(1);
-constexpr Duration kSweep = std::chrono::seconds(2);
+constexpr Duration kOrphanSweep = std::chrono::seconds(2);
 
 // Where the ranks' shell would look for programs.
 std::string search_path(const Variables& changes) {
@@ -332,7 +332,8 @@ void Agent::helper_gone() {
   loop_.forget_readable(helper_process_->pidfd());
   helper_process_.reset();
   // Where the helper was killed, its orphans have come here.
-  if (const Status status = end_descendants(clock_, Deadline::after(clock_, kSweep)); !status.ok())
+  if (const Status status = end_descendants(clock_, Deadline::after(clock_, kOrphanSweep));
+      !status.ok())
     fail(status);
   if (!streams_) return finish();
   streams_->finish([this] { finish(); });

@@ -23,7 +23,7 @@ constexpr OperationKind kKinds[] = {OperationKind::kAllReduce, OperationKind::kR
                                     OperationKind::kAllGather, OperationKind::kAllToAll,
                                     OperationKind::kBroadcast};
 
-constexpr const char* kUsage =
+constexpr const char* kTuneHelp =
     "usage: paceline tune [-n 2,4,8] [--starts K] [--output FILE] [--dry-run]\n"
     "Measures once, on a machine that does nothing else, up to which size operations in shared\n"
     "memory go best by the methods of short ones, and keeps that for all later jobs of yours.\n"
@@ -91,7 +91,7 @@ Result<TuneRequest> parse_tune(std::span<const std::string> arguments) {
   return request;
 }
 
-std::string tune_help() { return kUsage; }
+std::string tune_help() { return kTuneHelp; }
 
 std::vector<int> default_ranks(int cpus) {
   std::vector<int> ranks;

@@ -28,7 +28,7 @@ namespace {
 
 constexpr const char* kSlurm = "slurm";
 constexpr std::size_t kMaxHostfileBytes = std::size_t{1} << 20;
-constexpr std::chrono::seconds kPatience{10};  // with a hostfile that is a pipe
+constexpr std::chrono::seconds kPipePatience{10};  // with a hostfile that is a pipe
 
 Status unreadable(const std::string& file, const std::string& why) {
   return Status(Code::kInvalidArgument, Scope::kOperation,
@@ -47,7 +47,7 @@ Status wait_readable(int fd, const std::string& file, Deadline deadline) {
 
 Result<std::string> read_hostfile(const std::string& file) {
   const SystemClock clock;
-  const Deadline deadline = Deadline::after(clock, kPatience);
+  const Deadline deadline = Deadline::after(clock, kPipePatience);
   const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
   if (!fd) return unreadable(file, std::strerror(errno));
   std::string text;

@@ -13,7 +13,7 @@ namespace paceline::launcher {
 namespace {
 
 // An agent's own patience with its drivers is 20 s.
-constexpr Duration kPatience = std::chrono::seconds(25);
+constexpr Duration kMachinePatience = std::chrono::seconds(25);
 
 class MachineSurvey {
  public:
@@ -65,7 +65,7 @@ Result<SurveyedCluster> MachineSurvey::run() {
         });
     PACELINE_TRY(ask(i, agents_.size() == 1));
   }
-  patience_ = loop_.after(kPatience, [this] { overdue(); });
+  patience_ = loop_.after(kMachinePatience, [this] { overdue(); });
   PACELINE_TRY(loop_.run());
   PACELINE_TRY(status_);
   return std::move(found_);
@@ -148,7 +148,7 @@ void MachineSurvey::overdue() {
   for (std::size_t i = 0; i < answers_.size(); ++i) {
     if (answers_[i] && is_known(answers_[i]->digest())) continue;
     missing.append(missing.empty() ? "" : "\n")
-        .append(in_host(i, "its agent has not said within " + seconds_text(kPatience) +
+        .append(in_host(i, "its agent has not said within " + seconds_text(kMachinePatience) +
                                " what machine it is on"));
   }
   finish(Status(Code::kTimeout, Scope::kGroup, missing));

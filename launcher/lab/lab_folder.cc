@@ -24,8 +24,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "lab-";
-constexpr Duration kDying = std::chrono::seconds(20);
-constexpr Duration kLook = std::chrono::milliseconds(5);
+constexpr Duration kGoing = std::chrono::seconds(20);
+constexpr Duration kLookForLock = std::chrono::milliseconds(5);
 
 Status refuse(Code code, const std::string& text) { return Status(code, Scope::kOperation, text); }
 
@@ -58,9 +58,9 @@ bool wait_for_lock(const UniqueFd& record, const Clock& clock) {
   bool taken = false;
   const std::function<void()> look = [&] {
     taken = try_lock(record) == Lock::kTaken;
-    taken ? loop.stop() : static_cast<void>(loop.after(kLook, look));
+    taken ? loop.stop() : static_cast<void>(loop.after(kLookForLock, look));
   };
-  loop.after(kDying, [&loop] { loop.stop(); });
+  loop.after(kGoing, [&loop] { loop.stop(); });
   look();
   return taken || (loop.run().ok() && taken);
 }
@@ -158,9 +158,9 @@ Result<bool> LabFolders::remove_at(const std::string& place, const std::string& 
   std::optional<LabRecord> record = parse_lab_record(read_record(file));
   if (try_lock(file) == Lock::kHeldByOthers && record) {
     // The keeper of an unfinished lab dies with its maker, which may finish it just now.
-    if (!record->is_complete()) PACELINE_TRY(kill_and_wait(record->maker, kDying));
+    if (!record->is_complete()) PACELINE_TRY(kill_and_wait(record->maker, kGoing));
     record = parse_lab_record(read_record(file));
-    if (record) PACELINE_TRY(kill_and_wait(record->keeper, kDying));
+    if (record) PACELINE_TRY(kill_and_wait(record->keeper, kGoing));
   }
   if (!wait_for_lock(file, clock_))
     return refuse(Code::kTimeout, "somebody still holds " + user->path + "/" + name + "/record");

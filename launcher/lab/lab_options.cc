@@ -69,12 +69,12 @@ Status take_cpus(const std::string& value, LabFault& into) {
   return Status();
 }
 
-enum class Host : std::uint8_t { kNone, kMay, kMust };
+enum class HostWord : std::uint8_t { kNone, kMay, kMust };
 
 struct Action {
   std::string_view name;
   LabAction action;
-  Host host = Host::kNone;
+  HostWord host = HostWord::kNone;
   std::string_view value;  // what it is called; empty: there is none
   TakeValue take = nullptr;
 };
@@ -84,16 +84,16 @@ constexpr Action kActions[] = {
     {"list", LabAction::kList},
     {"status", LabAction::kList},
     {"exec", LabAction::kExec},
-    {"slow", LabAction::kSlow, Host::kMust, "a RATE", take_rate},
-    {"cut", LabAction::kCut, Host::kMust},
-    {"oneway", LabAction::kOneway, Host::kMust},
-    {"drop", LabAction::kDrop, Host::kMust, "a PERCENT", take_loss},
-    {"mtu", LabAction::kMtu, Host::kMust, "BYTES", take_mtu},
-    {"heal", LabAction::kHeal, Host::kMay},
-    {"pause", LabAction::kPause, Host::kMust},
-    {"resume", LabAction::kResume, Host::kMust},
-    {"kill", LabAction::kKill, Host::kMust},
-    {"cpu", LabAction::kCpu, Host::kMust, "CPUS", take_cpus},
+    {"slow", LabAction::kSlow, HostWord::kMust, "a RATE", take_rate},
+    {"cut", LabAction::kCut, HostWord::kMust},
+    {"oneway", LabAction::kOneway, HostWord::kMust},
+    {"drop", LabAction::kDrop, HostWord::kMust, "a PERCENT", take_loss},
+    {"mtu", LabAction::kMtu, HostWord::kMust, "BYTES", take_mtu},
+    {"heal", LabAction::kHeal, HostWord::kMay},
+    {"pause", LabAction::kPause, HostWord::kMust},
+    {"resume", LabAction::kResume, HostWord::kMust},
+    {"kill", LabAction::kKill, HostWord::kMust},
+    {"cpu", LabAction::kCpu, HostWord::kMust, "CPUS", take_cpus},
 };
 
 // What is being read, beside the request itself.
@@ -252,8 +252,8 @@ Status take_words(const Action& action, Reading& reading) {
   const std::string name = "'lab " + std::string(action.name) + "'";
   const std::vector<std::string>& words = reading.words;
   const std::size_t expected =
-      (action.host == Host::kNone ? 0u : 1u) + (action.take == nullptr ? 0u : 1u);
-  if (action.host == Host::kMust && words.empty()) return usage_error(name + " needs a HOST");
+      (action.host == HostWord::kNone ? 0u : 1u) + (action.take == nullptr ? 0u : 1u);
+  if (action.host == HostWord::kMust && words.empty()) return usage_error(name + " needs a HOST");
   if (action.take != nullptr && words.size() == 1)
     return usage_error(name + " needs " + std::string(action.value) + " behind the host");
   if (words.size() > expected)

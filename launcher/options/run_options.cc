@@ -17,7 +17,7 @@
 namespace paceline::launcher {
 namespace {
 
-constexpr std::string_view kUsage =
+constexpr std::string_view kRunUsage =
     "usage: paceline run [options] [--] program [arguments…] [: [options] program…]…\n"
     "Starts N ranks of a program, shows what they write, and ends with them.\n";
 constexpr std::string_view kExamples =
@@ -247,7 +247,7 @@ std::string run_help() {
   std::string options = formatter.make_groups(&app, CLI::AppFormatMode::Normal);
   for (std::size_t at = 0; (at = options.find("\n\n\n", at)) != std::string::npos;)
     options.erase(at, 1);  // CLI11 sets groups two lines apart
-  return std::string(kUsage) + options + std::string(kExamples);
+  return std::string(kRunUsage) + options + std::string(kExamples);
 }
 
 std::string expand_output_directory(std::string directory, std::string_view job_id,

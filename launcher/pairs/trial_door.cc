@@ -18,7 +18,7 @@ namespace paceline::launcher {
 namespace {
 
 constexpr int kBacklog = 1024;
-constexpr std::byte kFiller{0x5A};
+constexpr std::byte kAnswerFiller{0x5A};
 constexpr Duration kSweep = std::chrono::seconds(1);
 
 // One port for both kinds of addresses, or for IPv4 alone where there is no IPv6.
@@ -164,12 +164,12 @@ bool TrialDoor::greet(Caller& caller) {
   if (hello->group > kMaxLongBytes) return false;
   caller.long_bytes = static_cast<std::size_t>(hello->group);
   if (!caller.socket->flush()) return false;
-  caller.socket->queue(Bytes(caller.long_bytes, kFiller));
+  caller.socket->queue(Bytes(caller.long_bytes, kAnswerFiller));
   return true;
 }
 
 void TrialDoor::finish(Caller& caller) {
-  caller.socket->queue(std::array{kFiller});
+  caller.socket->queue(std::array{kAnswerFiller});
   caller.stage = Stage::kLast;
 }
 

@@ -11,8 +11,8 @@ namespace {
 
 constexpr int kBatches = 60;
 constexpr std::uint32_t kRoundTrips = 200;
-constexpr double kUndisturbed = 0.1;  // the batches in which nobody else had a CPU
-constexpr Duration kLimit = std::chrono::seconds(20);
+constexpr double kUndisturbedBatches = 0.1;  // the batches in which nobody else had a CPU
+constexpr Duration kLongestBatch = std::chrono::seconds(20);
 
 // `mine` and `other` count round trips. The first of the two writes before it waits.
 bool go_to_and_fro(SharedMeeting::Line& mine, SharedMeeting::Line& other, bool first,
@@ -21,7 +21,7 @@ bool go_to_and_fro(SharedMeeting::Line& mine, SharedMeeting::Line& other, bool f
   for (std::uint32_t i = 1; i <= kRoundTrips; ++i) {
     if (first) mine.value.store(begin + i, std::memory_order_release);
     const auto come = [&] { return other.value.load(std::memory_order_acquire) == begin + i; };
-    if (!patience.wait(come, kLimit)) return false;
+    if (!patience.wait(come, kLongestBatch)) return false;
     if (!first) mine.value.store(begin + i, std::memory_order_release);
   }
   return true;
@@ -52,7 +52,7 @@ Result<double> measure_flag_ns(SharedMeeting& meeting, const Clock& clock) {
     batches.push_back(static_cast<double>((clock.now() - begin).count()) / (2 * kRoundTrips));
   }
   const std::int64_t picoseconds[] = {
-      static_cast<std::int64_t>(1000 * quantile(batches, kUndisturbed))};
+      static_cast<std::int64_t>(1000 * quantile(batches, kUndisturbedBatches))};
   PACELINE_TRY_ASSIGN(const auto all, meeting.share(picoseconds));
   return static_cast<double>(all.front()) / 1000;
 }

@@ -10,7 +10,7 @@ namespace paceline::probe {
 namespace {
 
 constexpr std::string_view kBegin = "row ";
-constexpr std::size_t kFields = 8;
+constexpr std::size_t kWords = 8;
 
 std::vector<std::string_view> split(std::string_view text) {
   std::vector<std::string_view> words;
@@ -45,7 +45,7 @@ std::optional<Row> parse_row(std::string_view line) {
   if (!line.starts_with(kBegin)) return std::nullopt;
   const std::vector<std::string_view> words = split(line.substr(kBegin.size()));
   Row row;
-  if (words.size() == kFields && read(words[0], row.bytes) && read(words[1], row.count) &&
+  if (words.size() == kWords && read(words[0], row.bytes) && read(words[1], row.count) &&
       read(words[2], row.samples) && read(words[3], row.batch) && read(words[4], row.p50_ns) &&
       read(words[5], row.p99_ns) && read(words[6], row.wrong) && read(words[7], row.limit_ns))
     return row;

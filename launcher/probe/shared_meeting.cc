@@ -11,7 +11,7 @@ namespace paceline::probe {
 namespace {
 
 constexpr std::size_t kHeadBytes = 4096;
-constexpr Duration kLimit = std::chrono::seconds(120);  // longer than any operation takes
+constexpr Duration kLongestRound = std::chrono::seconds(120);  // longer than any operation takes
 // Some 100 us, longer than ranks are apart between samples: who sleeps wakes up late.
 constexpr int kYields = 400;
 
@@ -49,14 +49,14 @@ Status SharedMeeting::meet() {
     return Status();
   }
   const auto past = [&] { return head_->round.value.load(std::memory_order_acquire) != round; };
-  if (patience_.wait(past, kLimit, kYields) || sleep_until_past(round)) return Status();
+  if (patience_.wait(past, kLongestRound, kYields) || sleep_until_past(round)) return Status();
   return Status(Code::kTimeout, Scope::kGroup,
                 "rank " + std::to_string(place_.rank) +
                     " has waited 120 s for the others to begin a measurement");
 }
 
 bool SharedMeeting::sleep_until_past(std::uint32_t round) {
-  const Deadline deadline = Deadline::after(clock_, kLimit);
+  const Deadline deadline = Deadline::after(clock_, kLongestRound);
   head_->sleepers.value.fetch_add(1, std::memory_order_seq_cst);
   while (head_->round.value.load(std::memory_order_seq_cst) == round &&
          !deadline.passed(clock_.now()))

@@ -9,7 +9,7 @@
 namespace paceline::probe {
 namespace {
 
-constexpr Duration kLimit = std::chrono::seconds(120);  // longer than anybody's turn takes
+constexpr Duration kLongestTurn = std::chrono::seconds(120);  // longer than anybody's turn takes
 
 // In each every contender has one turn.
 std::uint32_t lap_of(const TurnPlace& place, std::size_t size, int round) {
@@ -42,14 +42,14 @@ Status Turns::await_end(std::size_t sizes) {
 
 Status Turns::await_turn(std::uint32_t own) {
   std::uint32_t seen = now();
-  Deadline deadline = Deadline::after(*clock_, kLimit);
+  Deadline deadline = Deadline::after(*clock_, kLongestTurn);
   while (seen != own) {
     if (deadline.passed(clock_->now()))
       return Status(Code::kTimeout, Scope::kProcess, "120 s have not brought the next turn");
     sleep_while(word(), seen);
     if (const std::uint32_t next = now(); next != seen) {
       seen = next;
-      deadline = Deadline::after(*clock_, kLimit);
+      deadline = Deadline::after(*clock_, kLongestTurn);
     }
   }
   return Status();

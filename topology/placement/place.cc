@@ -14,6 +14,7 @@
 #include "comm/base/assert.h"
 #include "comm/base/text.h"
 #include "comm/base/try.h"
+#include "topology/placement/cost/rounding.h"
 #include "topology/placement/plan_maker.h"
 #include "topology/placement/plan_words.h"
 #include "topology/placement/search/search.h"
@@ -24,7 +25,7 @@ namespace {
 constexpr std::size_t kMostAlternatives = 2;
 // With servers the search knows only nearly what its candidates cost: so many are looked at again.
 constexpr std::size_t kMostFinalists = 6;
-constexpr double kRounding = 1e-9, kAsCheap = 1e-6;
+constexpr double kAsCheap = 1e-6;
 
 Status does_not_fit(std::string text) {
   return {Code::kExhausted, Scope::kOperation, std::move(text)};

@@ -22,14 +22,14 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kVersion = 1;
+constexpr int kClusterVersion = 1;
 constexpr std::size_t kMostMachines = 4096;
 constexpr std::size_t kMostWays = std::size_t{1} << 20;
 constexpr int kMostSlots = 65536;
 
-constexpr std::array<std::string_view, 5> kTopKeys = {"paceline_cluster", "machines", "hosts",
-                                                      "network", "ways"};
-constexpr std::array<std::string_view, 4> kHostKeys = {"name", "machine", "slots", "cpus"};
+constexpr std::array<std::string_view, 5> kClusterKeys = {"paceline_cluster", "machines", "hosts",
+                                                          "network", "ways"};
+constexpr std::array<std::string_view, 4> kClusterHostKeys = {"name", "machine", "slots", "cpus"};
 constexpr std::array<std::string_view, 2> kNetworkKeys = {"mb_per_s", "latency_us"};
 constexpr std::array<std::string_view, 5> kWayKeys = {"from", "to", "mb_per_s", "latency_us",
                                                       "both_ways"};
@@ -45,8 +45,8 @@ class ClusterReader {
       : document_(document), read_file_(read_machine) {}
 
   Result<DescribedCluster> read() {
-    PACELINE_TRY(check_version(document_, "paceline_cluster", kVersion));
-    PACELINE_TRY(check_keys(document_, kTopKeys));
+    PACELINE_TRY(check_version(document_, "paceline_cluster", kClusterVersion));
+    PACELINE_TRY(check_keys(document_, kClusterKeys));
     PACELINE_TRY(read_machines(document_ / "machines"));
     PACELINE_TRY(read_hosts(document_ / "hosts"));
     PACELINE_TRY(read_network(document_ / "network"));
@@ -92,7 +92,7 @@ class ClusterReader {
 
   // One or, with a range, several.
   Status read_host(const JsonValue& entry) {
-    PACELINE_TRY(check_keys(entry, kHostKeys));
+    PACELINE_TRY(check_keys(entry, kClusterHostKeys));
     ClusterHost host;
     std::optional<int> slots;
     PACELINE_TRY(read_host_machine(entry / "machine", host.machine));

@@ -43,9 +43,9 @@ std::string first_info(const HwlocTree& tree, const std::vector<int>& devices,
   return {};
 }
 
-class Memory {
+class GpuMemory {
  public:
-  Memory(const HwlocTree& tree, const std::vector<int>& devices, HostModel& host)
+  GpuMemory(const HwlocTree& tree, const std::vector<int>& devices, HostModel& host)
       : tree_(tree), devices_(devices), host_(host) {}
 
   // Level Zero tells kinds of memory apart, and may say it of the parts only.
@@ -121,7 +121,7 @@ void add_gpu_facts(const HwlocTree& tree, int object, Gpu& gpu, HostModel& host)
   if (model.empty()) model = info_of(function.node, "PCIDevice");
   gpu.model = fact(std::move(model));
   gpu.uuid = fact(first_info(tree, devices, {"NVIDIAUUID", "AMDUUID", "LevelZeroUUID"}));
-  std::uint64_t bytes = Memory(tree, devices, host).bytes();
+  std::uint64_t bytes = GpuMemory(tree, devices, host).bytes();
   if (bytes == 0 && function.type == HwlocType::kPciDevice)
     bytes = memory_of_node(tree, function.pci.bus);
   gpu.memory_bytes = fact(bytes);

@@ -11,6 +11,7 @@
 
 #include "comm/base/text.h"
 #include "topology/model/pci_vendors.h"
+#include "topology/read/bounds.h"
 #include "topology/read/hwloc_cpus.h"
 #include "topology/read/hwloc_gpu_facts.h"
 #include "topology/read/hwloc_gpu_names.h"
@@ -19,7 +20,6 @@
 namespace paceline::topology {
 namespace {
 
-constexpr std::size_t kMostGpus = 1024;
 constexpr std::uint16_t kVga = 0x0300, kDisplay = 0x0380, k3d = 0x0302, kAccelerator = 0x1200;
 
 bool is_processor_graphics(const HwlocPci& pci) {

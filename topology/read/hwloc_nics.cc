@@ -11,12 +11,12 @@
 
 #include "comm/base/text.h"
 #include "topology/model/pci_vendors.h"
+#include "topology/read/bounds.h"
 #include "topology/read/hwloc_cpus.h"
 
 namespace paceline::topology {
 namespace {
 
-constexpr std::size_t kMostNics = 4096;
 constexpr std::uint16_t kEthernet = 0x0200, kInfinibandClass = 0x0207, kFabric = 0x0208;
 
 // The OS devices of one function.

@@ -132,9 +132,9 @@ Result<int> version_of(const XmlDocument& document) {
   return *major;
 }
 
-class Reader {
+class ObjectReader {
  public:
-  explicit Reader(HwlocTree& tree) : tree_(tree) {}
+  explicit ObjectReader(HwlocTree& tree) : tree_(tree) {}
 
   Status read_all() {
     for (const pugi::xml_node node : tree_.document.root().children("object"))
@@ -260,7 +260,7 @@ Result<std::optional<CpuSet>> mask_of(const XmlDocument& document, pugi::xml_nod
 Result<HwlocTree> read_hwloc_objects(const XmlDocument& document) {
   PACELINE_TRY_ASSIGN(const int version, version_of(document));
   HwlocTree tree{.document = document, .version = version};
-  PACELINE_TRY(Reader(tree).read_all());
+  PACELINE_TRY(ObjectReader(tree).read_all());
   const auto machine = [](const HwlocObject& object) { return object.type == HwlocType::kMachine; };
   if (std::ranges::none_of(tree.objects, machine))
     return document.wrong(document.root(), "it has no object of type Machine");

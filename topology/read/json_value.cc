@@ -17,7 +17,6 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kMostShownBytes = 128;
-constexpr std::size_t kMostNamed = 8;  // in an error that lists what there is
 
 Status check_there(const JsonValue& from) {
   return from.is_there() ? Status() : from.wrong("it is missing");

@@ -82,6 +82,8 @@ Status check_version(const JsonValue& document, std::string_view key, int versio
 /// It is a list of at most `most`.
 Status check_list(const JsonValue& from, std::size_t most);
 
+inline constexpr std::size_t kMostNamed = 8;  ///< in an error that lists what there is
+
 /// What there is, by name.
 using Places = std::map<std::string, int>;
 

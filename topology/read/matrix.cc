@@ -15,14 +15,13 @@
 #include "comm/base/try.h"
 #include "topology/model/finish.h"
 #include "topology/model/pci_vendors.h"
+#include "topology/read/bounds.h"
 #include "topology/read/doubt_list.h"
 #include "topology/read/matrix_grid.h"
 #include "topology/read/nic_name.h"
 
 namespace paceline::topology {
 namespace {
-
-constexpr int kMostLinks = 1024;
 
 struct Cell {
   std::optional<PathKind> kind;  // nothing: PCIe, and not how near
@@ -47,7 +46,7 @@ Cell farther(const Cell& a, const Cell& b) {
   return a.links <= b.links ? a : b;
 }
 
-std::string quoted(std::string_view text) {
+std::string as_written(std::string_view text) {
   return std::string(1, '"').append(printable(text)).append("\"");
 }
 
@@ -148,7 +147,7 @@ class MatrixReader {
     if (list) return *list;
     return unreadable(
         file_.name, row.line,
-        std::string(column) + " " + quoted(row.rest[place]) + " is no list of numbers");
+        std::string(column) + " " + as_written(row.rest[place]) + " is no list of numbers");
   }
 
   void add_nic(std::size_t column) {
@@ -170,7 +169,7 @@ class MatrixReader {
         const auto cell = i == k ? Cell{} : parse_cell(grid_.rows[i].cells[k]);
         if (!cell)
           return unreadable(file_.name, grid_.rows[i].line,
-                            quoted(grid_.rows[i].cells[k]) + " is no kind of path");
+                            as_written(grid_.rows[i].cells[k]) + " is no kind of path");
         cells[i].push_back(*cell);
       }
     }

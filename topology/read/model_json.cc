@@ -53,9 +53,9 @@ template <class T>
 struct IsFact<Fact<T>> : std::true_type {};
 
 // Each read() takes one type off the document, or says what is wrong with what is there.
-class Reader {
+class ModelReader {
  public:
-  explicit Reader(std::size_t sources) : sources_(sources) {}
+  explicit ModelReader(std::size_t sources) : sources_(sources) {}
 
   // PCI IDs: 0x10de.
   Status read(const JsonValue& from, std::uint16_t& into) const {
@@ -167,7 +167,7 @@ void drop_repeated_doubts(std::vector<Doubt>& doubts, std::size_t told) {
 Result<HostModel> read_model_value(const JsonValue& document) {
   PACELINE_TRY(check_version(document, kVersionKey, kModelVersion));
   HostModel host;
-  PACELINE_TRY(Reader((document / "sources").size()).read(document, host));
+  PACELINE_TRY(ModelReader((document / "sources").size()).read(document, host));
   PACELINE_TRY(check_places(document, host));
   const std::size_t told = host.doubts.size();
   auto finished = finish(std::move(host), kNobody);

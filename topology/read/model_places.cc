@@ -7,6 +7,7 @@
 
 #include "comm/base/cpu_set.h"
 #include "comm/base/try.h"
+#include "topology/read/bounds.h"
 #include "topology/read/json_text.h"
 #include "topology/read/named_text.h"
 
@@ -16,7 +17,6 @@ namespace {
 // Deeper than any machine; what draws bridges follows them from one to the next.
 constexpr int kMostBridgesAbove = 64;
 constexpr int kMostParts = 1024;
-constexpr int kMostLinks = 1024;
 constexpr int kMostLevels = 9;
 
 class PlaceCheck {

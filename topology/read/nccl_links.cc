@@ -16,7 +16,7 @@ namespace paceline::topology {
 namespace {
 
 constexpr std::uint64_t kMostCount = 1024;
-constexpr std::size_t kMostLinks = 65536;
+constexpr std::size_t kMostGpuLinks = 65536;
 
 // What both ends say; 0: nothing.
 struct Counts {
@@ -51,9 +51,9 @@ class LinkReader {
     for (const auto& [key, count] : to_switches_)
       host_.links.push_back(
           {.kind = key.second, .gpu = key.first, .end = LinkEnd::kSwitch, .count = count});
-    if (host_.links.size() <= kMostLinks) return {};
+    if (host_.links.size() <= kMostGpuLinks) return {};
     return document_.wrong(document_.root(),
-                           "more than " + std::to_string(kMostLinks) + " links between GPUs");
+                           "more than " + std::to_string(kMostGpuLinks) + " links between GPUs");
   }
 
  private:

@@ -18,6 +18,7 @@
 #include "topology/model/nccl_words.h"
 #include "topology/model/pci_vendors.h"
 #include "topology/model/pcie_link.h"
+#include "topology/read/bounds.h"
 #include "topology/read/doubt_list.h"
 #include "topology/read/nccl_links.h"
 #include "topology/read/nic_name.h"
@@ -25,7 +26,7 @@
 namespace paceline::topology {
 namespace {
 
-constexpr std::size_t kMostCpuElements = 1024, kMostPci = 65536, kMostGpus = 1024, kMostNics = 4096;
+constexpr std::size_t kMostCpuElements = 1024, kMostPciElements = 65536;
 constexpr std::uint64_t kMostNumber = 65535;     // of a NUMA node or a PCI ID
 constexpr std::uint64_t kMostMbit = 10'000'000;  // no port is that fast
 
@@ -40,11 +41,11 @@ struct NodeMask {
   CpuMask mask;
 };
 
-std::string at(const PciFunction& pci) { return to_text(*pci.bus); }
+std::string bus_text(const PciFunction& pci) { return to_text(*pci.bus); }
 
-class Reader {
+class NcclReader {
  public:
-  explicit Reader(const XmlDocument& document) : document_(document) {}
+  explicit NcclReader(const XmlDocument& document) : document_(document) {}
 
   Result<HostModel> read() {
     PACELINE_TRY(read_system(document_.root()));
@@ -172,10 +173,10 @@ class Reader {
   // ---- PCI
 
   Status read_pci(pugi::xml_node pci, int bridge, int node) {
-    if (++pci_count_ > kMostPci) return too_many(pci, kMostPci, "elements <pci>");
+    if (++pci_count_ > kMostPciElements) return too_many(pci, kMostPciElements, "elements <pci>");
     PACELINE_TRY_ASSIGN(PciFunction function, function_of(pci, bridge));
     if (!seen_.insert(*function.bus).second) {
-      doubts_.say(at(function) + " stands there twice: the first counts");
+      doubts_.say(bus_text(function) + " stands there twice: the first counts");
       return {};
     }
     const auto digits = class_digits(text_of(pci, "class"));
@@ -193,10 +194,10 @@ class Reader {
                            .parent = bridge,
                            .mb_per_s = function.mb_per_s});
     } else if (digits->empty()) {
-      unknown_.push_back(at(function));
+      unknown_.push_back(bus_text(function));
     }
     if (has_children && (is_gpu || is_nic))
-      doubts_.say("what stands below " + at(function) +
+      doubts_.say("what stands below " + bus_text(function) +
                   ", which is no bridge, counts as beside it");
     for (const pugi::xml_node child : pci.children("pci"))
       PACELINE_TRY(read_pci(child, bridge, node));
@@ -284,7 +285,7 @@ class Reader {
     const auto nets = pci.child("nic").children("net");
     const auto named = std::ranges::find_if(
         nets, [](pugi::xml_node net) { return !text_of(net, "name").empty(); });
-    take_name(nic, named == nets.end() ? at(function) : text_of(*named, "name"));
+    take_name(nic, named == nets.end() ? bus_text(function) : text_of(*named, "name"));
     for (const pugi::xml_node net : nets) PACELINE_TRY(take_net(nic, net));
     return add(pci, std::move(nic));
   }
@@ -369,6 +370,6 @@ class Reader {
 
 }  // namespace
 
-Result<HostModel> read_nccl_xml(const XmlDocument& document) { return Reader(document).read(); }
+Result<HostModel> read_nccl_xml(const XmlDocument& document) { return NcclReader(document).read(); }
 
 }  // namespace paceline::topology

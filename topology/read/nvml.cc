@@ -9,6 +9,7 @@
 
 #include "comm/base/text.h"
 #include "comm/base/try.h"
+#include "topology/read/bounds.h"
 
 namespace paceline::topology {
 namespace {
@@ -17,7 +18,7 @@ namespace {
 // functions that have been there unchanged since are called.
 using Device = void*;
 constexpr int kSuccess = 0;
-constexpr unsigned kMostGpus = 1024, kMostLinks = 36;
+constexpr unsigned kMostNvlinks = 36;
 constexpr unsigned kGpuEnd = 0, kCpuEnd = 1, kSwitchEnd = 2;
 
 struct PciInfo {
@@ -185,7 +186,7 @@ Result<HostModel> read_nvml(const std::string& library) {
     host.gpus.push_back(gpu_of(calls, device, static_cast<int>(host.gpus.size())));
   }
   for (std::size_t i = 0; i < devices.size(); ++i)
-    for (unsigned link = 0; link < kMostLinks; ++link)
+    for (unsigned link = 0; link < kMostNvlinks; ++link)
       add_link(host, calls, devices[i], static_cast<int>(i), link);
   return host;
 }

@@ -14,7 +14,6 @@ namespace {
 
 constexpr std::array<std::string_view, 2> kGpuKeys = {"name", "bus"};
 constexpr std::size_t kMostNodes = 1024;
-constexpr std::size_t kMostNamed = 8;  // in an error that lists what there is
 
 Places places_of(const std::vector<std::string>& names) {
   Places places;

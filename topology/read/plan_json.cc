@@ -14,6 +14,7 @@
 
 #include "comm/base/text.h"
 #include "comm/base/try.h"
+#include "topology/model/at.h"
 #include "topology/read/json_value.h"
 #include "topology/read/plan_devices.h"
 
@@ -22,23 +23,21 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kVersion = 1;
+constexpr int kPlanVersion = 1;
 constexpr std::size_t kMostRanks = 65536;  // and servers, and hosts
 constexpr std::size_t kMostTexts = 65536;
 constexpr double kShareSlack = 1e-6;  // by which a sum of shares may be rounded
 
-constexpr std::array<std::string_view, 9> kTopKeys = {"paceline_plan", "world_size", "cost_us",
-                                                      "parts",         "reasons",    "alternatives",
-                                                      "hosts",         "ranks",      "servers"};
-constexpr std::array<std::string_view, 4> kHostKeys = {"name", "product", "cpus", "gpus"};
+constexpr std::array<std::string_view, 9> kPlanKeys = {
+    "paceline_plan", "world_size", "cost_us", "parts",  "reasons",
+    "alternatives",  "hosts",      "ranks",   "servers"};
+constexpr std::array<std::string_view, 4> kPlanHostKeys = {"name", "product", "cpus", "gpus"};
 constexpr std::array<std::string_view, 8> kRankKeys = {"rank", "host", "cpus",        "numa_nodes",
                                                        "gpu",  "nic",  "shares_cpus", "why"};
 constexpr std::array<std::string_view, 8> kServerKeys = {
     "host", "cpus", "numa_nodes", "gpu", "nic", "shares_cpus", "why", "share"};
 constexpr std::array<std::string_view, 2> kPartKeys = {"what", "us"};
 constexpr std::array<std::string_view, 2> kAlternativeKeys = {"what", "cost_us"};
-
-std::size_t at(int place) { return static_cast<std::size_t>(place); }
 
 std::string cpus_text(const CpuSet& cpus) {
   return cpus.is_empty() ? "none is known" : shown(cpus.to_text());
@@ -102,8 +101,8 @@ class PlanReader {
   }
 
   Result<Plan> read() {
-    PACELINE_TRY(check_version(document_, "paceline_plan", kVersion));
-    PACELINE_TRY(check_keys(document_, kTopKeys));
+    PACELINE_TRY(check_version(document_, "paceline_plan", kPlanVersion));
+    PACELINE_TRY(check_keys(document_, kPlanKeys));
     PACELINE_TRY(check_hosts(document_ / "hosts"));
     PACELINE_TRY(read_ranks(document_ / "ranks"));
     PACELINE_TRY(check_world_size(document_ / "world_size"));
@@ -127,7 +126,7 @@ class PlanReader {
   }
 
   Status check_host(const JsonValue& entry) const {
-    PACELINE_TRY(check_keys(entry, kHostKeys));
+    PACELINE_TRY(check_keys(entry, kPlanHostKeys));
     int host = 0;
     PACELINE_TRY(read_host(entry / "name", host));
     PACELINE_TRY(check_product(entry / "product", host));
@@ -285,7 +284,7 @@ Result<Plan> read_plan(const NamedText& file, const Cluster& cluster) {
 Result<std::vector<PlanHost>> read_plan_hosts(const NamedText& file) {
   PACELINE_TRY_ASSIGN(const json document, parse_plan(file));
   const JsonValue top(file.name, document);
-  PACELINE_TRY(check_version(top, "paceline_plan", kVersion));
+  PACELINE_TRY(check_version(top, "paceline_plan", kPlanVersion));
   const JsonValue ranks = top / "ranks";
   PACELINE_TRY(check_list(ranks, kMostRanks));
   std::vector<PlanHost> hosts;

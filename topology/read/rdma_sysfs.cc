@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Of a device that is not there for good.
-constexpr std::size_t kMostDevices = 1024, kMostPorts = 16, kMostGids = 256;
+constexpr std::size_t kMostRdmaDevices = 1024, kMostPorts = 16, kMostGids = 256;
 
 std::vector<std::string> entries(const fs::path& folder, std::size_t most) {
   std::vector<std::string> names;
@@ -138,7 +138,7 @@ Nic nic_of(const fs::path& device) {
 HostModel read_rdma_devices(const std::string& root) {
   const fs::path folder = root + "/sys/class/infiniband";
   HostModel host{.sources = {"RDMA devices in " + folder.string()}};
-  for (const std::string& name : entries(folder, kMostDevices))
+  for (const std::string& name : entries(folder, kMostRdmaDevices))
     host.nics.push_back(nic_of(folder / name));
   return host;
 }

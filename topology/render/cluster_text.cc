@@ -4,21 +4,14 @@
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "comm/base/host_range.h"
+#include "topology/render/json_lines.h"
 #include "topology/render/render.h"
 
 namespace paceline::topology {
 namespace {
 
-using Json = nlohmann::ordered_json;  // keys in the order in which they are added
-
-constexpr int kVersion = 1;
-
-std::string compact(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+constexpr int kClusterVersion = 1;
 
 // With as many digits as the last one has, so that the order of names is that of the machines.
 std::string machine_name(std::size_t place, std::size_t machines) {
@@ -102,7 +95,7 @@ void append_list(const char* key, const std::vector<std::string>& lines, std::st
 
 std::string cluster_json_text(const Cluster& cluster, std::span<const std::optional<int>> slots) {
   std::string text = "{\n  \"paceline_cluster\": ";
-  text.append(std::to_string(kVersion));
+  text.append(std::to_string(kClusterVersion));
   text.append(",\n  \"machines\": {").append(machines_text(cluster)).append("\n  }");
   append_list("hosts", host_lines(cluster, slots), text);
   text.append(",\n  \"network\": ");

@@ -8,16 +8,11 @@
 #include <utility>
 
 #include "comm/base/text.h"
+#include "topology/model/at.h"
 #include "topology/render/plain_text.h"
 
 namespace paceline::topology {
 namespace {
-
-std::size_t at(int place) { return static_cast<std::size_t>(place); }
-
-void set(pugi::xml_node object, const char* name, const std::string& value) {
-  object.append_attribute(name).set_value(value.c_str());
-}
 
 // hwloc keeps nodes in sets too: none beyond what sets hold.
 CpuSet set_of(const NumaNode& node) {
@@ -38,16 +33,20 @@ int free_number(const std::vector<NumaNode>& nodes) {
 
 pugi::xml_node add_hwloc_object(pugi::xml_node parent, const char* type, int& next) {
   pugi::xml_node object = parent.append_child("object");
-  set(object, "type", type);
-  set(object, "gp_index", std::to_string(next++));
+  set_attribute(object, "type", type);
+  set_attribute(object, "gp_index", std::to_string(next++));
   return object;
+}
+
+void set_attribute(pugi::xml_node object, const char* name, const std::string& value) {
+  object.append_attribute(name).set_value(value.c_str());
 }
 
 void add_hwloc_info(pugi::xml_node object, const char* name, const std::string& value) {
   if (value.empty()) return;
   pugi::xml_node info = object.append_child("info");
-  set(info, "name", name);
-  set(info, "value", printable(value));
+  set_attribute(info, "name", name);
+  set_attribute(info, "value", printable(value));
 }
 
 std::string hwloc_set_text(const CpuSet& numbers) {
@@ -136,10 +135,10 @@ void HwlocCpus::add_machine(pugi::xml_node topology) {
   machine_ = add_hwloc_object(topology, "Machine", next_);
   CpuSet nodes;
   for (const NumaNode& node : nodes_) nodes.add(set_of(node));
-  set(machine_, "os_index", "0");
+  set_attribute(machine_, "os_index", "0");
   set_attributes(machine_, all_, nodes);
-  set(machine_, "allowed_cpuset", hwloc_set_text(usable_));
-  set(machine_, "allowed_nodeset", hwloc_set_text(nodes));
+  set_attribute(machine_, "allowed_cpuset", hwloc_set_text(usable_));
+  set_attribute(machine_, "allowed_nodeset", hwloc_set_text(nodes));
   add_hwloc_info(machine_, "DMIProductName", host_.product);
   add_hwloc_info(machine_, "Architecture", host_.architecture);
   add_hwloc_info(machine_, "HostName", host_.name);
@@ -155,7 +154,7 @@ void HwlocCpus::add_machine(pugi::xml_node topology) {
 HwlocCpus::Part HwlocCpus::add_package(pugi::xml_node parent, const CpuSet& cpus,
                                        std::size_t place) {
   Part part = add_object(parent, "Package", cpus);
-  set(part.object, "os_index", std::to_string(host_.packages[place].number));
+  set_attribute(part.object, "os_index", std::to_string(host_.packages[place].number));
   add_hwloc_info(part.object, "CPUModel", host_.packages[place].cpu_model);
   of_package_[place] = part.object;
   return part;
@@ -205,7 +204,7 @@ void HwlocCpus::add_part(const Part& parent, const CpuSet& cpus, std::size_t dep
     case kCoreLevel:
       if (!is_usable) return;
       part = add_object(parent.object, "Core", cpus);
-      set(part.object, "os_index", std::to_string(place));
+      set_attribute(part.object, "os_index", std::to_string(place));
       break;
   }
   add_level(part, cpus, depth + 1);
@@ -224,7 +223,7 @@ void HwlocCpus::add_memory(pugi::xml_node parent, std::size_t node, const CpuSet
   pugi::xml_node memory = add_hwloc_object(parent, "NUMANode", next_);
   memory.append_attribute("os_index").set_value(nodes_[node].number);
   set_attributes(memory, cpus, number);
-  set(memory, "local_memory", std::to_string(nodes_[node].memory_bytes));
+  set_attribute(memory, "local_memory", std::to_string(nodes_[node].memory_bytes));
   if (nodes_[node].kind == MemoryKind::kHighBandwidth)
     memory.append_attribute("subtype").set_value("HBM");
   if (nodes_[node].kind == MemoryKind::kDevice)
@@ -239,7 +238,7 @@ void HwlocCpus::add_cpus(const Part& core, const CpuSet& cpus) {
     one.add(cpu);
     const Part parent = is_core ? core : add_object(core.object, "Core", one);
     const Part thread = add_object(parent.object, "PU", one);
-    set(thread.object, "os_index", std::to_string(cpu));
+    set_attribute(thread.object, "os_index", std::to_string(cpu));
   }
 }
 
@@ -248,11 +247,11 @@ HwlocCpus::Part HwlocCpus::add_cache(pugi::xml_node parent, const Cache& cache,
                                      const CpuSet& cpus) {
   const std::string level = std::to_string(std::clamp(cache.level, 1, 5));
   Part part = add_object(parent, ("L" + level + "Cache").c_str(), cpus);
-  set(part.object, "cache_size", std::to_string(cache.bytes));
-  set(part.object, "depth", level);
-  set(part.object, "cache_linesize", "64");
-  set(part.object, "cache_associativity", "0");
-  set(part.object, "cache_type", "0");
+  set_attribute(part.object, "cache_size", std::to_string(cache.bytes));
+  set_attribute(part.object, "depth", level);
+  set_attribute(part.object, "cache_linesize", "64");
+  set_attribute(part.object, "cache_associativity", "0");
+  set_attribute(part.object, "cache_type", "0");
   return part;
 }
 
@@ -264,10 +263,10 @@ HwlocCpus::Part HwlocCpus::add_object(pugi::xml_node parent, const char* type, c
 
 void HwlocCpus::set_attributes(pugi::xml_node object, const CpuSet& cpus,
                                const CpuSet& nodes) const {
-  set(object, "cpuset", hwloc_set_text(cpus & usable_));
-  set(object, "complete_cpuset", hwloc_set_text(cpus));
-  set(object, "nodeset", hwloc_set_text(nodes));
-  set(object, "complete_nodeset", hwloc_set_text(nodes));
+  set_attribute(object, "cpuset", hwloc_set_text(cpus & usable_));
+  set_attribute(object, "complete_cpuset", hwloc_set_text(cpus));
+  set_attribute(object, "nodeset", hwloc_set_text(nodes));
+  set_attribute(object, "complete_nodeset", hwloc_set_text(nodes));
 }
 
 CpuSet HwlocCpus::nodes_of(const CpuSet& cpus) const {

@@ -16,6 +16,7 @@ namespace paceline::topology {
 
 /// A new object with a number of its own. `next` counts them.
 pugi::xml_node add_hwloc_object(pugi::xml_node parent, const char* type, int& next);
+void set_attribute(pugi::xml_node object, const char* name, const std::string& value);
 void add_hwloc_info(pugi::xml_node object, const char* name, const std::string& value);
 /// hwloc's form of a set: words of 32 bits, the highest first, empty where they are zero.
 std::string hwloc_set_text(const CpuSet& set);

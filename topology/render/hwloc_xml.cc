@@ -79,10 +79,6 @@ unsigned class_of(const Nic& nic) {
   return nic.kind == NicKind::kOmniPath ? kFabric : kEthernet;
 }
 
-void set(pugi::xml_node object, const char* name, const std::string& value) {
-  object.append_attribute(name).set_value(value.c_str());
-}
-
 std::string gigabytes(const Fact<std::uint64_t>& mb_per_s) {
   char text[32];
   const double megabytes = mb_per_s.is_known() ? static_cast<double>(*mb_per_s) : 0;
@@ -198,18 +194,18 @@ class Devices {
     pugi::xml_node bridge = add_hwloc_object(where, "Bridge", next_);
     BusRange range;
     add_buses(below, range);
-    set(bridge, "bridge_type", depth == 0 ? "0-1" : "1-1");
-    set(bridge, "depth", std::to_string(depth));
-    set(bridge, "bridge_pci", range.text());
+    set_attribute(bridge, "bridge_type", depth == 0 ? "0-1" : "1-1");
+    set_attribute(bridge, "depth", std::to_string(depth));
+    set_attribute(bridge, "bridge_pci", range.text());
     return bridge;
   }
 
   // A port that leads to `below`.
   pugi::xml_node add_port(pugi::xml_node where, const Group& below, int depth, const BusId& bus) {
     pugi::xml_node port = add_bridge(where, below, depth);
-    set(port, "pci_busid", to_text(bus));
-    set(port, "pci_type", "0604 [0000:0000] [0000:0000] 00");
-    set(port, "pci_link_speed", gigabytes(speed_of(below)));
+    set_attribute(port, "pci_busid", to_text(bus));
+    set_attribute(port, "pci_type", "0604 [0000:0000] [0000:0000] 00");
+    set_attribute(port, "pci_link_speed", gigabytes(speed_of(below)));
     return port;
   }
 
@@ -251,9 +247,9 @@ class Devices {
       std::snprintf(type, sizeof type, "%04x [%04x:%04x] [0000:0000] 00",
                     is_gpu ? k3dController : class_of(host_.nics[place]), unsigned{pci.vendor},
                     unsigned{pci.device});
-      set(device, "pci_busid", to_text(*pci.bus));
-      set(device, "pci_type", type);
-      set(device, "pci_link_speed", gigabytes(pci.mb_per_s));
+      set_attribute(device, "pci_busid", to_text(*pci.bus));
+      set_attribute(device, "pci_type", type);
+      set_attribute(device, "pci_link_speed", gigabytes(pci.mb_per_s));
     }
     if (is_gpu)
       add_gpu(device, host_.gpus[place]);
@@ -263,8 +259,8 @@ class Devices {
 
   pugi::xml_node add_os_device(pugi::xml_node where, const std::string& name, OsDevice type) {
     pugi::xml_node device = add_hwloc_object(where, "OSDev", next_);
-    set(device, "name", printable(name));
-    set(device, "osdev_type", std::to_string(static_cast<int>(type)));
+    set_attribute(device, "name", printable(name));
+    set_attribute(device, "osdev_type", std::to_string(static_cast<int>(type)));
     return device;
   }
 
@@ -275,7 +271,7 @@ class Devices {
       std::string& number = of_gpus_[static_cast<std::size_t>(gpu.number)];
       if (number.empty()) number = device.attribute("gp_index").value();
       if (library.subtype != nullptr) {
-        set(device, "subtype", library.subtype);
+        set_attribute(device, "subtype", library.subtype);
         add_hwloc_info(device, "Backend", library.subtype);
       }
       if (gpu.model.is_known()) add_hwloc_info(device, "GPUModel", *gpu.model);
@@ -284,8 +280,8 @@ class Devices {
       if (library.uuid != nullptr && gpu.uuid.is_known())
         add_hwloc_info(device, library.uuid, *gpu.uuid);
       for (int part = 0; gpu.parts > 1 && part < gpu.parts && library.prefix == "ze"; ++part)
-        set(add_os_device(device, name + "." + std::to_string(part), library.type), "subtype",
-            library.subtype);
+        set_attribute(add_os_device(device, name + "." + std::to_string(part), library.type),
+                      "subtype", library.subtype);
     }
   }
 
@@ -312,11 +308,11 @@ class Devices {
 std::string hwloc_xml_text(const HostModel& host) {
   pugi::xml_document document;
   pugi::xml_node declaration = document.append_child(pugi::node_declaration);
-  set(declaration, "version", "1.0");
-  set(declaration, "encoding", "UTF-8");
+  set_attribute(declaration, "version", "1.0");
+  set_attribute(declaration, "encoding", "UTF-8");
   document.append_child(pugi::node_doctype).set_value("topology SYSTEM \"hwloc2.dtd\"");
   pugi::xml_node topology = document.append_child("topology");
-  set(topology, "version", "2.0");
+  set_attribute(topology, "version", "2.0");
   int next = 1;
   const HwlocCpus cpus(host, topology, next);
   Devices devices(host, cpus, next);

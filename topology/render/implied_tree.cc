@@ -14,9 +14,9 @@ namespace paceline::topology {
 namespace {
 
 // Sets that grow together; a set is known by one of its members.
-class Groups {
+class DisjointSets {
  public:
-  explicit Groups(std::size_t size) : above_(size) {
+  explicit DisjointSets(std::size_t size) : above_(size) {
     for (std::size_t i = 0; i < size; ++i) above_[i] = i;
   }
   std::size_t group_of(std::size_t one) {
@@ -58,7 +58,7 @@ class TreeMaker {
   }
 
   void make() {
-    Groups switches(loose_.size()), trees(loose_.size());
+    DisjointSets switches(loose_.size()), trees(loose_.size());
     for_statements([&](std::size_t a, std::size_t b, PathKind kind) {
       if (kind == PathKind::kPix) switches.join(a, b);
       if (kind == PathKind::kPix || kind == PathKind::kPxb) trees.join(a, b);
@@ -86,7 +86,8 @@ class TreeMaker {
     }
   }
 
-  void place_tree(const std::vector<std::size_t>& devices, Groups& switches, bool is_contradicted) {
+  void place_tree(const std::vector<std::size_t>& devices, DisjointSets& switches,
+                  bool is_contradicted) {
     std::set<int> nodes;
     std::map<std::size_t, std::vector<std::size_t>> by_switch;
     for (const std::size_t one : devices) {

@@ -9,13 +9,12 @@
 #include <utility>
 
 #include "comm/base/text.h"
+#include "topology/model/at.h"
 #include "topology/model/model_fields.h"
 #include "topology/render/plain_text.h"
 
 namespace paceline::topology {
 namespace {
-
-std::size_t at(int place) { return static_cast<std::size_t>(place); }
 
 std::string_view word_of(NicKind kind) {
   if (kind == NicKind::kUnknown) return "";

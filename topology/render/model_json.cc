@@ -5,15 +5,12 @@
 #include <tuple>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "topology/model/model_fields.h"
+#include "topology/render/json_lines.h"
 #include "topology/render/render.h"
 
 namespace paceline::topology {
 namespace {
-
-using Json = nlohmann::ordered_json;  // keys in the order of fields_of()
 
 Json to_json(const std::string& text) { return text; }
 Json to_json(const CpuSet& cpus) { return cpus.to_text(); }

@@ -7,12 +7,12 @@
 #include <set>
 #include <utility>
 
+#include "topology/model/at.h"
+
 namespace paceline::topology {
 namespace {
 
 using Groups = std::vector<Group>;
-
-std::size_t at(int place) { return static_cast<std::size_t>(place); }
 
 // Builds from the leaves up: devices, bridges, nodes, packages, host.
 class Builder {

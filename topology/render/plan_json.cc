@@ -5,23 +5,15 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
+#include "topology/model/at.h"
 #include "topology/model/device_names.h"
+#include "topology/render/json_lines.h"
 #include "topology/render/plan_text.h"
 
 namespace paceline::topology {
 namespace {
 
-using Json = nlohmann::ordered_json;  // keys in the order in which they are added
-
-constexpr int kVersion = 1;
-
-std::size_t at(int place) { return static_cast<std::size_t>(place); }
-
-std::string compact(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+constexpr int kPlanVersion = 1;
 
 struct DeviceNames {
   std::vector<std::string> gpus, nics;
@@ -38,7 +30,7 @@ class PlanWriter {
   std::string text() {
     constexpr std::size_t kBytesOfRank = 256;
     text_.reserve(kBytesOfRank * (plan_.ranks.size() + 8));
-    text_.append("{\n  \"paceline_plan\": ").append(std::to_string(kVersion));
+    text_.append("{\n  \"paceline_plan\": ").append(std::to_string(kPlanVersion));
     add("world_size", plan_.ranks.size());
     add("cost_us", plan_.cost_us);
     add_list("parts", plan_.parts, [](const CostPart& one) {

@@ -10,6 +10,7 @@
 
 #include "comm/base/host_range.h"
 #include "comm/base/text.h"
+#include "topology/model/at.h"
 #include "topology/render/plain_text.h"
 #include "topology/render/seats_text.h"
 #include "topology/render/table.h"
@@ -21,8 +22,6 @@ constexpr std::size_t kColumns = 100;
 constexpr std::size_t kIndent = 2;
 constexpr std::size_t kMostPieces = 6;      // of the names of a group's hosts
 constexpr std::size_t kMostFirstRanks = 4;  // of a group's hosts
-
-std::size_t at(int place) { return static_cast<std::size_t>(place); }
 
 // What a plan has on one host.
 struct HostSeats {
@@ -68,10 +67,10 @@ std::string key_of(const Cluster& cluster, const Plan& plan, const HostSeats& se
   return key;
 }
 
-using Group = std::vector<HostSeats>;  // alike
+using AlikeHosts = std::vector<HostSeats>;  // alike
 
-std::vector<Group> groups_of(const Cluster& cluster, const Plan& plan) {
-  std::vector<Group> groups;
+std::vector<AlikeHosts> groups_of(const Cluster& cluster, const Plan& plan) {
+  std::vector<AlikeHosts> groups;
   std::map<std::string, std::size_t> places;
   for (HostSeats& seats : by_host(plan)) {
     const auto [found, is_new] = places.emplace(key_of(cluster, plan, seats), groups.size());
@@ -81,7 +80,7 @@ std::vector<Group> groups_of(const Cluster& cluster, const Plan& plan) {
   return groups;
 }
 
-std::string names_text(const Cluster& cluster, const Group& group) {
+std::string names_text(const Cluster& cluster, const AlikeHosts& group) {
   std::vector<std::string> names;
   for (const HostSeats& seats : group)
     names.push_back(printable(cluster.hosts[at(seats.host)].name));
@@ -89,7 +88,7 @@ std::string names_text(const Cluster& cluster, const Group& group) {
 }
 
 // "0, 8, 16, 24 and so on".
-std::string first_ranks_text(const Group& group) {
+std::string first_ranks_text(const AlikeHosts& group) {
   std::vector<std::string> firsts;
   for (const HostSeats& seats : group) {
     if (firsts.size() == kMostFirstRanks) return joined(firsts, ", ") + " and so on";
@@ -99,7 +98,7 @@ std::string first_ranks_text(const Group& group) {
 }
 
 // "node[1-4] (4 hosts with 8 ranks each; first ranks: 0, 8, 16 and 24):".
-std::string head_of(const Cluster& cluster, const Group& group) {
+std::string head_of(const Cluster& cluster, const AlikeHosts& group) {
   std::string text = names_text(cluster, group);
   const HostSeats& one = group.front();
   const std::string ranks = count_text(one.ranks.size(), "rank");
@@ -117,7 +116,7 @@ std::string server_text(const PlacedServer& server) {
   return why.empty() ? share : std::string(share).append("; ").append(why);
 }
 
-std::string group_text(const Cluster& cluster, const Plan& plan, const Group& group) {
+std::string group_text(const Cluster& cluster, const Plan& plan, const AlikeHosts& group) {
   const HostSeats& one = group.front();
   std::vector<SeatLine> lines;
   for (const std::size_t rank : one.ranks) {
@@ -132,9 +131,10 @@ std::string group_text(const Cluster& cluster, const Plan& plan, const Group& gr
          seat_lines_text(machine_of(cluster, one.host), lines, kColumns);
 }
 
-std::string summary(const Cluster& cluster, const Plan& plan, const std::vector<Group>& groups) {
+std::string summary(const Cluster& cluster, const Plan& plan,
+                    const std::vector<AlikeHosts>& groups) {
   std::size_t hosts = 0;
-  for (const Group& group : groups) hosts += group.size();
+  for (const AlikeHosts& group : groups) hosts += group.size();
   std::string text = count_text(plan.ranks.size(), "rank");
   if (!plan.servers.empty()) text.append(" and ").append(count_text(plan.servers.size(), "server"));
   text.append(" on ").append(count_text(hosts, "host"));
@@ -168,9 +168,9 @@ std::string reasons_text(const std::vector<std::string>& reasons) {
 }  // namespace
 
 std::string plan_text(const Cluster& cluster, const Plan& plan) {
-  const std::vector<Group> groups = groups_of(cluster, plan);
+  const std::vector<AlikeHosts> groups = groups_of(cluster, plan);
   std::string text = summary(cluster, plan, groups);
-  for (const Group& group : groups) text.append("\n").append(group_text(cluster, plan, group));
+  for (const AlikeHosts& group : groups) text.append("\n").append(group_text(cluster, plan, group));
   text.append(times_text("Cost of a step", plan.parts, [](const CostPart& one) { return one.us; }));
   text.append(reasons_text(plan.reasons));
   return text.append(times_text("Alternatives", plan.alternatives,

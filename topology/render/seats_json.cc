@@ -2,14 +2,11 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "comm/base/text.h"
+#include "topology/render/json_lines.h"
 #include "topology/render/seats_text.h"
 
 namespace paceline::topology {
-
-using Json = nlohmann::ordered_json;
 
 std::string seats_json_text(const HostModel& host, const std::vector<Seat>& seats) {
   constexpr int kVersion = 1;

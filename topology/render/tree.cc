@@ -16,7 +16,7 @@ namespace paceline::topology {
 namespace {
 
 constexpr std::size_t kFewestColumns = 40;
-constexpr std::size_t kIndent = 3;  // columns of one level of the tree
+constexpr std::size_t kLevelColumns = 3;  // columns of one level of the tree
 
 class TreeWriter {
  public:
@@ -67,7 +67,7 @@ class TreeWriter {
       label(label_of(host_, inside), before + (is_last ? "└─ " : "├─ "),
             bar + (inside.inside.empty() ? "   " : "│  "));
       // Deeper than half of the columns there would be no room for text.
-      const bool too_deep = characters(bar) + 2 * kIndent > columns_ / 2;
+      const bool too_deep = characters(bar) + 2 * kLevelColumns > columns_ / 2;
       below(inside, too_deep ? before : bar);
     }
   }
@@ -121,7 +121,7 @@ class TreeWriter {
           .append(printable(host_.sources[static_cast<std::size_t>(doubt.source)]))
           .append(")");
     std::string before;
-    for (const std::string& one : fill_words(text, columns_ - kIndent)) {
+    for (const std::string& one : fill_words(text, columns_ - kLevelColumns)) {
       line(before + one);
       before = "   ";
     }

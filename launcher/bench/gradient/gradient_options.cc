@@ -104,7 +104,7 @@ constexpr PlainOption kOptions[] = {
 constexpr PlainCommand kCommand{
     .name = "bench gradient", .options = kOptions, .hint = "a model stands behind --trace"};
 
-constexpr std::string_view kPipeline = "paceline", kOwnCodec = "paceline:";
+constexpr std::string_view kOwnCodec = "paceline:";
 constexpr double kMostMs = 3'600'000, kMostRatio = 1000;
 constexpr int kMostTimes = 10'000;
 
@@ -257,6 +257,8 @@ Result<GradientRequest> parse_gradient_bench(std::span<const std::string> argume
 
 std::string gradient_bench_help() { return std::string(kHelp); }
 
-std::vector<std::string> gradient_contender_names() { return {"paceline", "none", "ddp"}; }
+std::vector<std::string> gradient_contender_names() {
+  return {std::string(kPipeline), "none", "ddp"};
+}
 
 }  // namespace paceline::launcher

@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <paceline/status.h>
@@ -12,6 +13,8 @@
 
 namespace paceline::launcher {
 
+inline constexpr std::string_view kPipeline = "paceline";  ///< the contender that is ours
+
 struct GradientRequest {
   std::string trace = "resnet50";
   double scale = 1;
@@ -19,7 +22,7 @@ struct GradientRequest {
   double compute_ratio = 1;          ///< of computing to the time of the wire
   std::optional<double> compute_ms;  ///< instead
   std::string codec = "none";
-  std::string measure = "paceline";  ///< who is compared with the others
+  std::string measure{kPipeline};  ///< who is compared with the others
   std::vector<std::string> against;
   int pairs = 5;
   int steps = 5;

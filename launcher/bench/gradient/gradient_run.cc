@@ -19,7 +19,7 @@
 namespace paceline::launcher {
 namespace {
 
-constexpr std::string_view kPipeline = "paceline", kDdp = "ddp";
+constexpr std::string_view kDdp = "ddp";
 constexpr int kDefaultRanks = 2;
 // The pipeline decides its buckets in the first five steps, and then takes one with them.
 constexpr int kPipelineWarmUps = 6;

@@ -12,7 +12,6 @@
 namespace paceline::probe {
 namespace {
 
-constexpr double kNsPerUs = 1e3;
 constexpr int kPausesPerLook = 100;
 
 // This process's control group and those above it: a quota may be of any of them.

@@ -9,6 +9,8 @@
 
 namespace paceline::probe {
 
+inline constexpr double kNsPerUs = 1e3;
+
 /// Who sleeps waits for the network; who is always busy or ready is bound by its CPUs. How long it
 /// was ready is told by /proc/thread-self/schedstat, or else by the pressure of its control group;
 /// a kernel may have neither, and then it is 0. How often the group's quota was used up is counted;

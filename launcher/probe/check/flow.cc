@@ -28,7 +28,6 @@ constexpr std::size_t kChunk = std::size_t{256} << 10;
 constexpr int kUnsent = 128 << 10;
 constexpr int kLeastPings = 20;
 constexpr int kMostPings = 5000;
-constexpr double kNsPerUs = 1e3;
 
 // Bytes over time, from the middle of the flow to its end.
 class SteadyRate {

@@ -7,20 +7,21 @@
 namespace paceline::probe {
 namespace {
 
-struct Row {
+struct KnownReducer {
   std::string_view name;
   Result<std::unique_ptr<Reducer>> (*make)(Communicator&, const Trace&, const GradientOrders&);
 };
-constexpr Row kRows[] = {{"none", make_whole_reducer}, {"paceline", make_pipeline_reducer}};
+constexpr KnownReducer kReducers[] = {{"none", make_whole_reducer},
+                                      {"paceline", make_pipeline_reducer}};
 
 }  // namespace
 
 Result<std::unique_ptr<Reducer>> make_reducer(Communicator& world, const Trace& trace,
                                               const GradientOrders& orders) {
-  const auto* const found = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& row) {
-    return row.name == orders.reducer;
-  });
-  if (found == std::end(kRows))
+  const auto* const found =
+      std::find_if(std::begin(kReducers), std::end(kReducers),
+                   [&](const KnownReducer& row) { return row.name == orders.reducer; });
+  if (found == std::end(kReducers))
     return Status(Code::kInvalidArgument, Scope::kProcess,
                   "nobody called '" + orders.reducer + "' reduces gradients");
   return found->make(world, trace, orders);

@@ -7,11 +7,12 @@
 namespace paceline::probe {
 namespace {
 
-struct Row {
+struct KnownTrace {
   std::string_view name;
   Trace (*make)();
 };
-constexpr Row kRows[] = {{"resnet50", resnet50_trace}, {"bert", bert_trace}, {"gpt2", gpt2_trace}};
+constexpr KnownTrace kTraces[] = {
+    {"resnet50", resnet50_trace}, {"bert", bert_trace}, {"gpt2", gpt2_trace}};
 
 }  // namespace
 
@@ -30,14 +31,15 @@ double Trace::flops() const {
 
 std::vector<std::string> trace_names() {
   std::vector<std::string> names;
-  for (const Row& row : kRows) names.emplace_back(row.name);
+  for (const KnownTrace& row : kTraces) names.emplace_back(row.name);
   return names;
 }
 
 std::optional<Trace> find_trace(std::string_view name) {
-  const auto* const found = std::find_if(std::begin(kRows), std::end(kRows),
-                                         [name](const Row& row) { return row.name == name; });
-  if (found == std::end(kRows)) return std::nullopt;
+  const auto* const found =
+      std::find_if(std::begin(kTraces), std::end(kTraces),
+                   [name](const KnownTrace& row) { return row.name == name; });
+  if (found == std::end(kTraces)) return std::nullopt;
   return found->make();
 }
 

@@ -19,7 +19,7 @@ constexpr std::size_t kLeastBytes = std::size_t{4} << 20;
 // In operations of so much, or in one: a way may be slower where much of it is full at once.
 constexpr std::size_t kPieceBytes = std::size_t{256} << 10;
 constexpr std::size_t kMostBytes = std::size_t{64} << 20;
-constexpr std::size_t kStep = 4;
+constexpr std::size_t kGrowth = 4;
 constexpr double kLongEnoughUs = 300'000;  // the next size would take four times as long
 constexpr int kLatencyTimes = 101;
 
@@ -30,7 +30,7 @@ Result<WireMeter> WireMeter::make(Communicator& world, const Clock& clock) {
   const std::span<float> all = buffer.as<float>();
   std::fill(all.begin(), all.end(), 0.0F);
   WireMeter meter(world, clock, std::move(buffer));
-  for (std::size_t bytes = kLeastBytes; bytes <= kMostBytes; bytes *= kStep) {
+  for (std::size_t bytes = kLeastBytes; bytes <= kMostBytes; bytes *= kGrowth) {
     meter.count_ = bytes / sizeof(float);
     PACELINE_TRY_ASSIGN(const double us, meter.best_time_us(1));
     if (us > kLongEnoughUs) break;

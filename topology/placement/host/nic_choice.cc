@@ -61,11 +61,11 @@ double farness(const Ways& ways, std::size_t rank, std::size_t nic) {
 // The nearest choice of all in which nobody takes longer than `most_us`; nothing where there is
 // none.
 std::vector<int> nearest_within(const Ways& ways, double most_us) {
-  constexpr double kRounding = 1 + 1e-9, kForbidden = 1e9;
+  constexpr double kBarelyMore = 1 + 1e-9, kForbidden = 1e9;
   const std::size_t ranks = ways.paths.size();
   std::vector<int> of_column;  // which NIC: one column for each rank that it can carry
   for (std::size_t nic = 0; nic < ways.nics.size(); ++nic) {
-    const double carried = most_us * kRounding / ways.nic_us[nic];
+    const double carried = most_us * kBarelyMore / ways.nic_us[nic];
     const auto columns = static_cast<std::size_t>(std::min(carried, static_cast<double>(ranks)));
     of_column.insert(of_column.end(), columns, static_cast<int>(nic));
   }
@@ -74,7 +74,7 @@ std::vector<int> nearest_within(const Ways& ways, double most_us) {
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     for (const int column : of_column) {
       const auto nic = static_cast<std::size_t>(column);
-      const bool is_slow = ways.path_us(rank, nic) > most_us * kRounding;
+      const bool is_slow = ways.path_us(rank, nic) > most_us * kBarelyMore;
       costs[rank].push_back(is_slow ? kForbidden : farness(ways, rank, nic));
     }
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "comm/base/try.h"
+#include "topology/model/at.h"
 #include "topology/placement/rules/mapping_bind.h"
 #include "topology/placement/rules/mapping_devices.h"
 #include "topology/placement/rules/mapping_hosts.h"
@@ -14,8 +15,6 @@
 
 namespace paceline::topology {
 namespace {
-
-std::size_t at(int place) { return static_cast<std::size_t>(place); }
 
 // The rules with what follows from those that are not stated.
 struct Choice {

@@ -7,11 +7,10 @@
 #include <utility>
 
 #include "comm/base/try.h"
+#include "topology/model/at.h"
 
 namespace paceline::topology {
 namespace {
-
-std::size_t at(int place) { return static_cast<std::size_t>(place); }
 
 Result<MappedHost> without_ranks(const Cluster& cluster, int host, Unit map_by) {
   MappedHost mapped{.host = host, .units = {machine_of(cluster, host), cpus_of(cluster, host)}};

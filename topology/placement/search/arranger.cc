@@ -67,8 +67,8 @@ class OrderChoice {
   }
 
   void combine(std::size_t host, const Times& times) {
-    constexpr double kRounding = 1 - 1e-12;
-    if (++steps_ > kMostCombinations || cost(times) >= best_us_ * kRounding) return;
+    constexpr double kBarelyLess = 1 - 1e-12;
+    if (++steps_ > kMostCombinations || cost(times) >= best_us_ * kBarelyLess) return;
     if (host == hosts_.size()) {
       best_us_ = cost(times);
       chosen_ = tried_;

@@ -5,10 +5,11 @@
 #include <utility>
 #include <vector>
 
+#include "topology/placement/cost/rounding.h"
+
 namespace paceline::topology {
 namespace {
 
-constexpr double kRounding = 1e-9;
 // Of more ranks there are always too many placements, but where all hosts are alike, and then what
 // is known is as good.
 constexpr int kMostRanks = 16;

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "topology/placement/cost/rounding.h"
+
 namespace paceline::topology {
 namespace {
 
@@ -12,7 +14,6 @@ namespace {
 constexpr int kStepsOfExchange = 50;
 // Of more ranks on a host not all orders are tried: a step for each would go too deep.
 constexpr int kDeepest = 64;
-constexpr double kRounding = 1e-9;
 
 using Times = std::vector<PartTime>;
 

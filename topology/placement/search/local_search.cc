@@ -4,13 +4,13 @@
 #include <cstddef>
 #include <utility>
 
+#include "topology/placement/cost/rounding.h"
 #include "topology/placement/search/beginnings.h"
 
 namespace paceline::topology {
 namespace {
 
 // What is less better than this is rounding.
-constexpr double kRounding = 1e-9;
 // How many blocks at most are turned around at a time.
 constexpr int kLongestTurn = 64;
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "topology/placement/cost/rounding.h"
 #include "topology/placement/search/beginnings.h"
 #include "topology/placement/search/exact_search.h"
 #include "topology/placement/search/local_search.h"
@@ -100,7 +101,6 @@ class Search {
 
   // Of equally cheap ones that with the earliest hosts.
   void choose() {
-    constexpr double kRounding = 1e-9;
     const Arrangement* best = &found_.others.front().arrangement;
     for (const Candidate& one : found_.others) {
       const double ratio = one.arrangement.cost_us / best->cost_us;
