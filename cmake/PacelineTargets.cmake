@@ -5,7 +5,7 @@
 
 set(PACELINE_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize takes them")
 option(PACELINE_WERROR "Treat warnings as errors" OFF)
-option(PACELINE_UNITY "Compile what lies in one folder together: quicker, where all is new" OFF)
+option(PACELINE_UNITY "Compile the files of a folder as one" OFF)
 
 add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion
                     -Wnon-virtual-dtor -Woverloaded-virtual

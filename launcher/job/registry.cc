@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // How often the last job before this one may remove the folder that they share.
-constexpr int kEntries = 16;
+constexpr int kEntryAttempts = 16;
 
 std::vector<std::string> job_folders(const UniqueFd& folders) {
   std::vector<std::string> names;
@@ -74,7 +74,7 @@ Result<JobRegistry::Entered> JobRegistry::enter(JobRecord record) const {
 }
 
 Result<JobHold> JobRegistry::enter_at(const std::string& place, const JobRecord& record) const {
-  for (int attempt = 0; attempt < kEntries; ++attempt) {
+  for (int attempt = 0; attempt < kEntryAttempts; ++attempt) {
     PACELINE_TRY_ASSIGN(auto folders, open_user_folder(place, options_.user, IfMissing::kMake));
     PACELINE_TRY_ASSIGN(UniqueFd lock, make_job_folder(folders.fd, record.id, to_text(record)));
     if (lock)

@@ -13,7 +13,7 @@ namespace paceline::launcher {
 namespace {
 
 // How often another job, the last one before this, may remove the folder between two calls.
-constexpr int kMakings = 16;
+constexpr int kMakingAttempts = 16;
 
 Status refuse(const std::string& path, const std::string& why) {
   return Status(Code::kExhausted, Scope::kProcess, path + ": " + why);
@@ -42,7 +42,7 @@ Result<UserFolder> open_user_folder(const std::string& place, uid_t user, IfMiss
                                     std::optional<uid_t> owner) {
   const std::string path = place + "/paceline-" + std::to_string(user);
   UniqueFd folder;
-  for (int attempt = 0; attempt < kMakings && !folder; ++attempt) {
+  for (int attempt = 0; attempt < kMakingAttempts && !folder; ++attempt) {
     if (if_missing == IfMissing::kMake && ::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
       return refuse(path, std::strerror(errno));
     folder.reset(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));

@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "lab-";
-constexpr Duration kGoing = std::chrono::seconds(20);
+constexpr Duration kEndingTime = std::chrono::seconds(20);
 constexpr Duration kLookForLock = std::chrono::milliseconds(5);
 
 Status refuse(Code code, const std::string& text) { return Status(code, Scope::kOperation, text); }
@@ -60,7 +60,7 @@ bool wait_for_lock(const UniqueFd& record, const Clock& clock) {
     taken = try_lock(record) == Lock::kTaken;
     taken ? loop.stop() : static_cast<void>(loop.after(kLookForLock, look));
   };
-  loop.after(kGoing, [&loop] { loop.stop(); });
+  loop.after(kEndingTime, [&loop] { loop.stop(); });
   look();
   return taken || (loop.run().ok() && taken);
 }
@@ -158,9 +158,9 @@ Result<bool> LabFolders::remove_at(const std::string& place, const std::string& 
   std::optional<LabRecord> record = parse_lab_record(read_record(file));
   if (try_lock(file) == Lock::kHeldByOthers && record) {
     // The keeper of an unfinished lab dies with its maker, which may finish it just now.
-    if (!record->is_complete()) PACELINE_TRY(kill_and_wait(record->maker, kGoing));
+    if (!record->is_complete()) PACELINE_TRY(kill_and_wait(record->maker, kEndingTime));
     record = parse_lab_record(read_record(file));
-    if (record) PACELINE_TRY(kill_and_wait(record->keeper, kGoing));
+    if (record) PACELINE_TRY(kill_and_wait(record->keeper, kEndingTime));
   }
   if (!wait_for_lock(file, clock_))
     return refuse(Code::kTimeout, "somebody still holds " + user->path + "/" + name + "/record");

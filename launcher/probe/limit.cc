@@ -12,7 +12,7 @@ namespace {
 constexpr int kBatches = 60;
 constexpr std::uint32_t kRoundTrips = 200;
 constexpr double kUndisturbedBatches = 0.1;  // the batches in which nobody else had a CPU
-constexpr Duration kLongestBatch = std::chrono::seconds(20);
+constexpr Duration kLongestRoundTrip = std::chrono::seconds(20);
 
 // `mine` and `other` count round trips. The first of the two writes before it waits.
 bool go_to_and_fro(SharedMeeting::Line& mine, SharedMeeting::Line& other, bool first,
@@ -21,7 +21,7 @@ bool go_to_and_fro(SharedMeeting::Line& mine, SharedMeeting::Line& other, bool f
   for (std::uint32_t i = 1; i <= kRoundTrips; ++i) {
     if (first) mine.value.store(begin + i, std::memory_order_release);
     const auto come = [&] { return other.value.load(std::memory_order_acquire) == begin + i; };
-    if (!patience.wait(come, kLongestBatch)) return false;
+    if (!patience.wait(come, kLongestRoundTrip)) return false;
     if (!first) mine.value.store(begin + i, std::memory_order_release);
   }
   return true;
