@@ -5,7 +5,7 @@
 
 set(PACELINE_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize takes them")
 option(PACELINE_WERROR "Treat warnings as errors" OFF)
-option(PACELINE_UNITY "Compile the files of a folder as one" OFF)
+set(PACELINE_UNITY "OFF" CACHE STRING "Which files are compiled together: OFF, TESTS or ALL")
 
 add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion
                     -Wnon-virtual-dtor -Woverloaded-virtual
@@ -54,16 +54,22 @@ function(paceline_add_headers)
   target_link_libraries(paceline_headers PRIVATE tl::expected)
 endfunction()
 
-# With PACELINE_UNITY a folder's files are compiled as one, but those of APART: a name in an unnamed
-# namespace stands for one thing in the whole folder.
-function(paceline_compile_by_folder target)
-  cmake_parse_arguments(ARG "" "" "APART" ${ARGN})
-  if(NOT PACELINE_UNITY)
-    return()
-  endif()
+# Files of `target` may be compiled as one: a name in an unnamed namespace stands for one thing in
+# its whole folder.
+function(paceline_allow_unity target)
   # What is in a .cc file stands in an #include then, and locals beside constants of other files.
   target_compile_options(${target} PRIVATE -Wno-subobject-linkage -Wno-shadow)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON)
+endfunction()
+
+# With PACELINE_UNITY=ALL a folder's files are compiled as one, but those of APART.
+function(paceline_compile_by_folder target)
+  cmake_parse_arguments(ARG "" "" "APART" ${ARGN})
+  if(NOT PACELINE_UNITY STREQUAL "ALL")
+    return()
+  endif()
+  paceline_allow_unity(${target})
+  set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
   get_target_property(sources ${target} SOURCES)
   list(REMOVE_ITEM sources ${ARG_APART})
   foreach(source IN LISTS sources)

@@ -12,11 +12,10 @@
 
 #include "comm/base/random.h"
 #include "comm/base/try.h"
+#include "tests/harness/ranks.h"
 
 namespace paceline::testing {
 namespace {
-
-Status wrong(const std::string& what) { return {Code::kInternal, Scope::kOperation, what}; }
 
 // What all ranks know of a trial: each draws it anew, and gets the same.
 class Script {

@@ -13,6 +13,7 @@
 #include "comm/base/assert.h"
 #include "comm/poll_engine.h"
 #include "comm/simulation.h"
+#include "tests/harness/sanitized.h"
 #include "tests/harness/shared_world.h"
 #include "tests/harness/tcp_world.h"
 
@@ -264,7 +265,8 @@ std::vector<std::uint64_t> seeds(int count) {
     return {std::strtoull(fixed, nullptr, 10)};
   }
   std::vector<std::uint64_t> all;
-  for (int seed = 1; seed <= count; ++seed) all.push_back(static_cast<std::uint64_t>(seed));
+  for (int seed = 1; seed <= samples(count); ++seed)
+    all.push_back(static_cast<std::uint64_t>(seed));
   return all;
 }
 

@@ -72,7 +72,13 @@ struct RankEnd {
 Status run_ranks(const RunOptions& options, const std::function<Status(Communicator&)>& body);
 Status run_transports(const RunOptions& options, const std::function<Status(RankEnd&)>& body);
 
-/// `count` seeds, or the one of the environment variable PACELINE_SEED, to replay a failure.
+/// What a body returns that has seen something wrong.
+inline Status wrong(const std::string& what) {
+  return Status(Code::kInternal, Scope::kOperation, what);
+}
+
+/// `count` seeds, fewer under a sanitizer; or the one of the environment variable PACELINE_SEED, to
+/// replay a failure.
 std::vector<std::uint64_t> seeds(int count);
 
 }  // namespace paceline::testing

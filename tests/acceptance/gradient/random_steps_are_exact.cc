@@ -14,6 +14,7 @@
 #include "comm/base/text.h"
 #include "tests/harness/gradient_trial.h"
 #include "tests/harness/ranks.h"
+#include "tests/harness/sanitized.h"
 
 namespace paceline::testing {
 namespace {
@@ -45,7 +46,7 @@ std::uint64_t run(Mode mode, std::uint64_t steps, std::uint64_t seed) {
 int run_all(bool is_quick, std::uint64_t seed) {
   std::uint64_t simulated = 0, in_threads = 0;
   if (kSimulates) {
-    simulated = run(Mode::kSimulation, is_quick ? 1000 : 10'000, seed);
+    simulated = run(Mode::kSimulation, is_quick ? samples(1000) : 10'000, seed);
     if (simulated == 0) return 1;
   }
   for (const Mode mode : {Mode::kThreads, Mode::kDirectThreads}) {

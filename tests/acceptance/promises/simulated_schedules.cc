@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "comm/base/clock.h"
+#include "tests/harness/sanitized.h"
 #include "tests/sim/judge.h"
 #include "tests/sim/program_words.h"
 #include "tests/sim/scenario_text.h"
@@ -157,7 +158,7 @@ int run(const ProgramWords& options) {
 int main(int argc, char** argv) {
   using namespace paceline::testing;
   const ProgramForm form{.defaults = {.program = "simulated_schedules", .count = 10'000},
-                         .quick_count = 500,
+                         .quick_count = samples(500),
                          .takes_scenario = true};
   const auto words = parse_program_words(argc, argv, form);
   if (!words.ok()) {

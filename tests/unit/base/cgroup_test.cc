@@ -45,7 +45,7 @@ TEST(CgroupPaths, AreThoseOfTheController) {
 }
 
 // A /proc and cgroup folders of its own.
-class CpuQuota : public testing::Test {
+class CpuQuota : public ::testing::Test {
  protected:
   CpuQuota() {
     put("proc/self/mountinfo",
@@ -56,7 +56,8 @@ class CpuQuota : public testing::Test {
     fs::create_directories((root_ / path).parent_path());
     std::ofstream(root_ / path) << text;
   }
-  fs::path root_ = fs::path(testing::TempDir()) / ("paceline_quota_" + std::to_string(::getpid()));
+  fs::path root_ =
+      fs::path(::testing::TempDir()) / ("paceline_quota_" + std::to_string(::getpid()));
 };
 
 TEST_F(CpuQuota, OfVersionTwoIsTheLeastOnTheWayUp) {

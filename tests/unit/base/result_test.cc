@@ -11,7 +11,7 @@
 namespace paceline {
 namespace {
 
-const Status kFailure(Code::kExhausted, Scope::kProcess, "no room");
+const Status kNoRoom(Code::kExhausted, Scope::kProcess, "no room");
 
 TEST(Result, HoldsAValue) {
   const Result<std::string> result(std::string("here"));
@@ -24,7 +24,7 @@ TEST(Result, HoldsAValue) {
 }
 
 TEST(Result, OrSaysWhyThereIsNone) {
-  const Result<std::string> result(kFailure);
+  const Result<std::string> result(kNoRoom);
   EXPECT_FALSE(result.ok());
   EXPECT_FALSE(result);
   EXPECT_EQ(result.status().text(), "no room");
@@ -36,7 +36,7 @@ using Owned = std::unique_ptr<int>;
 // Not inlined: where it sees through a Result, GCC warns of the error that is not there.
 [[gnu::noinline]] Result<Owned> positive(int value) {
   if (value > 0) return std::make_unique<int>(value);
-  return kFailure;
+  return kNoRoom;
 }
 
 TEST(Result, GivesUpWhatItOwns) {
@@ -48,7 +48,7 @@ TEST(Result, GivesUpWhatItOwns) {
 }
 
 Status fail_if(bool wanted, int& reached) {
-  PACELINE_TRY(wanted ? kFailure : Status());
+  PACELINE_TRY(wanted ? kNoRoom : Status());
   ++reached;
   return {};
 }
@@ -69,8 +69,8 @@ Result<int> sum(Result<int> left, Result<int> right) {
 
 TEST(Try, UnpacksValues) {
   EXPECT_EQ(*sum(1, 2), 3);
-  EXPECT_EQ(sum(1, kFailure).status().text(), "no room");
-  EXPECT_EQ(sum(kFailure, 2).status().code(), Code::kExhausted);
+  EXPECT_EQ(sum(1, kNoRoom).status().text(), "no room");
+  EXPECT_EQ(sum(kNoRoom, 2).status().code(), Code::kExhausted);
 }
 
 Result<Owned> doubled(int value) {

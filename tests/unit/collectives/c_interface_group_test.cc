@@ -14,7 +14,7 @@
 namespace paceline::testing {
 namespace {
 
-constexpr int kRanks = 3;
+constexpr int kGroupRanks = 3;
 
 // Runs `body` as each rank of two worlds, in threads.
 void run_ranks_of_two(const std::function<void(plComm_t one, plComm_t other, int rank)>& body) {
@@ -22,13 +22,13 @@ void run_ranks_of_two(const std::function<void(plComm_t one, plComm_t other, int
   ASSERT_EQ(plGetUniqueId(&one_id), plSuccess);
   ASSERT_EQ(plGetUniqueId(&other_id), plSuccess);
   std::vector<std::thread> threads;
-  for (int rank = 0; rank < kRanks; ++rank) {
+  for (int rank = 0; rank < kGroupRanks; ++rank) {
     threads.emplace_back([&, rank] {
       plConfig_t config = PL_CONFIG_INITIALIZER;
       config.timeoutMs = 30'000;
       plComm_t one = nullptr, other = nullptr;
-      ASSERT_EQ(plCommInitRankConfig(&one, kRanks, one_id, rank, &config), plSuccess);
-      ASSERT_EQ(plCommInitRankConfig(&other, kRanks, other_id, rank, &config), plSuccess);
+      ASSERT_EQ(plCommInitRankConfig(&one, kGroupRanks, one_id, rank, &config), plSuccess);
+      ASSERT_EQ(plCommInitRankConfig(&other, kGroupRanks, other_id, rank, &config), plSuccess);
       body(one, other, rank);
       EXPECT_EQ(plCommDestroy(one), plSuccess);
       EXPECT_EQ(plCommDestroy(other), plSuccess);
@@ -39,11 +39,11 @@ void run_ranks_of_two(const std::function<void(plComm_t one, plComm_t other, int
 
 TEST(CInterfaceGroup, MessagesAndOperationsOfTwoCommunicatorsGoTogether) {
   run_ranks_of_two([](plComm_t one, plComm_t other, int rank) {
-    const int next = (rank + 1) % kRanks, before = (rank + kRanks - 1) % kRanks;
+    const int next = (rank + 1) % kGroupRanks, before = (rank + kGroupRanks - 1) % kGroupRanks;
     const std::array<std::int32_t, 2> mine = {rank, 10 + rank};
     std::array<std::int32_t, 2> received{}, sums{};
     std::array<std::int64_t, 1> root_of_one = {rank == 1 ? 41 : 0}, other_sum = {5};
-    std::array<std::int32_t, kRanks> gathered{};
+    std::array<std::int32_t, kGroupRanks> gathered{};
     EXPECT_EQ(plGroupStart(), plSuccess);
     // As each comes: a rank may well call its sends first, and only then its receives.
     EXPECT_EQ(plSend(&mine[0], 1, plInt32, next, one, nullptr), plSuccess);
@@ -64,7 +64,7 @@ TEST(CInterfaceGroup, MessagesAndOperationsOfTwoCommunicatorsGoTogether) {
     EXPECT_EQ(sums, (std::array<std::int32_t, 2>{3, 33}));
     EXPECT_EQ(root_of_one[0], 41);
     EXPECT_EQ(other_sum[0], 15);
-    EXPECT_EQ(gathered, (std::array<std::int32_t, kRanks>{0, 1, 2}));
+    EXPECT_EQ(gathered, (std::array<std::int32_t, kGroupRanks>{0, 1, 2}));
     EXPECT_EQ(plCommFinalize(one), plSuccess) << plGetLastError(one);
     EXPECT_EQ(plCommFinalize(other), plSuccess) << plGetLastError(other);
   });
@@ -94,7 +94,7 @@ TEST(CInterfaceGroup, SaysTheFirstErrorOfItsCalls) {
   run_ranks_of_two([](plComm_t one, plComm_t other, int rank) {
     std::int32_t value = rank;
     EXPECT_EQ(plGroupStart(), plSuccess);
-    EXPECT_EQ(plBroadcast(&value, &value, 1, plInt32, kRanks, one, nullptr), plSuccess);
+    EXPECT_EQ(plBroadcast(&value, &value, 1, plInt32, kGroupRanks, one, nullptr), plSuccess);
     EXPECT_EQ(plAllReduce(&value, &value, 1, plInt32, plSum, other, nullptr), plSuccess);
     EXPECT_EQ(plGroupEnd(), plInvalidArgument);
     EXPECT_NE(std::string(plGetLastError(one)).find("root 3"), std::string::npos);

@@ -47,7 +47,7 @@ constexpr float kLargeValues[] = {65520.0F,
 
 // What elements are: of similar magnitude, of any, special ones among them, or any bits at all.
 enum class Kind { kSimilar, kAny, kSpecial, kTooLarge };
-constexpr Kind kKinds[] = {Kind::kSimilar, Kind::kAny, Kind::kSpecial, Kind::kTooLarge};
+constexpr Kind kInputs[] = {Kind::kSimilar, Kind::kAny, Kind::kSpecial, Kind::kTooLarge};
 
 float one_of(std::span<const float> values, Random& random) {
   return values[random.below(values.size())];
@@ -138,7 +138,7 @@ TEST(DenseCodecs, AreThePlainOnesBitForBitWhereverCodesLie) {
   Random random(11);
   for_each_pair([&](const DenseCodec& codec, const DenseCodec& plain) {
     for (std::size_t count = 0; count <= kMostElements; ++count) {
-      for (const Kind kind : kKinds) {
+      for (const Kind kind : kInputs) {
         const Floats in = elements(kind, count, random);
         expect_same(codec, in, {}, count % 5, plain);
         expect_same(codec, in, elements(Kind::kSimilar, count, random), count % 3, plain);

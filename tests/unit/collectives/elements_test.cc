@@ -9,7 +9,7 @@
 namespace paceline::testing {
 namespace {
 
-constexpr std::size_t kCounts[] = {0, 1, kPeriod - 1, kPeriod, kPeriod + 1, 5 * kPeriod + 7};
+constexpr std::size_t kLengths[] = {0, 1, kPeriod - 1, kPeriod, kPeriod + 1, 5 * kPeriod + 7};
 
 Elements of(DataType type, std::size_t count) {
   return inputs_of({.type = type, .number = 3}, 2, count);
@@ -17,7 +17,7 @@ Elements of(DataType type, std::size_t count) {
 
 TEST(Elements, HoldWhatTheyWereFilledWith) {
   for (const DataType type : kDataTypes) {
-    for (const std::size_t count : kCounts) {
+    for (const std::size_t count : kLengths) {
       const Elements right = of(type, std::min(count, kPeriod));
       EXPECT_EQ(of(type, count).first_other(right), std::nullopt) << name(type) << " x " << count;
     }

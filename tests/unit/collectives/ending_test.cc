@@ -17,14 +17,14 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr int kRanks = 3;
+constexpr int kEndingRanks = 3;
 
 class Ending : public ::testing::TestWithParam<Mode> {
  protected:
   // Rank 0 does `first`; the others come when it has, and do `then`.
   void run(const std::function<Status(Communicator&)>& first,
            const std::function<Status(Communicator&)>& then) {
-    std::latch connected(kRanks), over(1);
+    std::latch connected(kEndingRanks), over(1);
     const auto body = [&](Communicator& world) {
       // Only who is connected hears from one that leaves.
       const Status met = world.barrier();
@@ -38,8 +38,8 @@ class Ending : public ::testing::TestWithParam<Mode> {
       over.wait();
       return then(world);
     };
-    const Status status =
-        run_ranks({.mode = GetParam(), .ranks = kRanks, .timeout = std::chrono::seconds(60)}, body);
+    const Status status = run_ranks(
+        {.mode = GetParam(), .ranks = kEndingRanks, .timeout = std::chrono::seconds(60)}, body);
     EXPECT_TRUE(status.ok()) << status.to_string();
   }
 };
@@ -111,7 +111,7 @@ TEST_P(Ending, ToCancelWhatHasEndedIsNothing) {
     work.cancel();
     return world.close();
   };
-  const Status status = run_ranks({.mode = GetParam(), .ranks = kRanks}, late);
+  const Status status = run_ranks({.mode = GetParam(), .ranks = kEndingRanks}, late);
   EXPECT_TRUE(status.ok()) << status.to_string();
   Work().cancel();
 }

@@ -10,10 +10,6 @@
 
 namespace paceline::testing {
 
-inline Status wrong(const std::string& what) {
-  return Status(Code::kInternal, Scope::kOperation, what);
-}
-
 class Gradients : public ::testing::TestWithParam<Mode> {
  protected:
   using Body = std::function<Status(Communicator&, int rank, int size)>;

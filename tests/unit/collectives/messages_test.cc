@@ -29,8 +29,6 @@ Numbers numbers(std::size_t count, std::int32_t first) {
   return made;
 }
 
-Status wrong(const std::string& what) { return Status(Code::kInternal, Scope::kOperation, what); }
-
 Status expect_refused(const Status& status) {
   return status.code() == Code::kInvalidArgument ? Status()
                                                  : wrong("not refused: " + status.to_string());

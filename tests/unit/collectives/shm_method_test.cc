@@ -11,9 +11,9 @@
 namespace paceline::shm {
 namespace {
 
-constexpr std::size_t kKiB = 1024;
+constexpr std::size_t kKibibyte = 1024;
 constexpr MethodTerms kTwo{
-    .ranks = 2, .shares_cpus = false, .has_buffers = true, .post_bytes = 32 * kKiB};
+    .ranks = 2, .shares_cpus = false, .has_buffers = true, .post_bytes = 32 * kKibibyte};
 constexpr OperationKind kKinds[] = {OperationKind::kBarrier,       OperationKind::kAllReduce,
                                     OperationKind::kClose,         OperationKind::kBroadcast,
                                     OperationKind::kReduceScatter, OperationKind::kAllGather,
@@ -38,9 +38,9 @@ Method all_reduce(std::size_t bytes, bool in_buffers, const MethodTerms& terms) 
 
 TEST(ShmMethod, ShortIsEagerAndLongGoesInBuffersOrThroughChunks) {
   EXPECT_EQ(all_reduce(0, false, kTwo), Method::kEager);
-  EXPECT_EQ(all_reduce(32 * kKiB, false, kTwo), Method::kEager);
-  EXPECT_EQ(all_reduce(32 * kKiB + 1, true, kTwo), Method::kZeroCopy);
-  EXPECT_EQ(all_reduce(32 * kKiB + 1, false, kTwo), Method::kPipelined);
+  EXPECT_EQ(all_reduce(32 * kKibibyte, false, kTwo), Method::kEager);
+  EXPECT_EQ(all_reduce(32 * kKibibyte + 1, true, kTwo), Method::kZeroCopy);
+  EXPECT_EQ(all_reduce(32 * kKibibyte + 1, false, kTwo), Method::kPipelined);
 }
 
 TEST(ShmMethod, InBuffersLessIsShortUnlessRanksShareCpus) {
@@ -49,53 +49,55 @@ TEST(ShmMethod, InBuffersLessIsShortUnlessRanksShareCpus) {
     EXPECT_EQ(choice.most_short.bytes, choose(kind, forced(Method::kEager)).most_short.bytes);
     return choice.most_short.bytes_beside_buffers;
   };
-  EXPECT_EQ(short_beside_buffers(OperationKind::kAllReduce, kTwo), 6 * kKiB);
-  EXPECT_EQ(all_reduce(6 * kKiB + 4, true, kTwo), Method::kZeroCopy);
-  EXPECT_EQ(all_reduce(6 * kKiB + 4, false, kTwo), Method::kEager);
-  EXPECT_EQ(short_beside_buffers(OperationKind::kBroadcast, kTwo), 12 * kKiB);
-  EXPECT_EQ(short_beside_buffers(OperationKind::kReduceScatter, kTwo), 12 * kKiB);
-  EXPECT_EQ(short_beside_buffers(OperationKind::kAllGather, kTwo), 6 * kKiB);
-  EXPECT_EQ(short_beside_buffers(OperationKind::kAllReduce, crowded(4)), 32 * kKiB);
+  EXPECT_EQ(short_beside_buffers(OperationKind::kAllReduce, kTwo), 6 * kKibibyte);
+  EXPECT_EQ(all_reduce(6 * kKibibyte + 4, true, kTwo), Method::kZeroCopy);
+  EXPECT_EQ(all_reduce(6 * kKibibyte + 4, false, kTwo), Method::kEager);
+  EXPECT_EQ(short_beside_buffers(OperationKind::kBroadcast, kTwo), 12 * kKibibyte);
+  EXPECT_EQ(short_beside_buffers(OperationKind::kReduceScatter, kTwo), 12 * kKibibyte);
+  EXPECT_EQ(short_beside_buffers(OperationKind::kAllGather, kTwo), 6 * kKibibyte);
+  EXPECT_EQ(short_beside_buffers(OperationKind::kAllReduce, crowded(4)), 32 * kKibibyte);
   MethodTerms claims = crowded(3);
   claims.claims = true;
-  EXPECT_EQ(short_beside_buffers(OperationKind::kAllReduce, claims), 4 * kKiB);
+  EXPECT_EQ(short_beside_buffers(OperationKind::kAllReduce, claims), 4 * kKibibyte);
   MethodTerms alone = kTwo;
   alone.has_buffers = false;
-  EXPECT_EQ(short_beside_buffers(OperationKind::kAllReduce, alone), 32 * kKiB);
+  EXPECT_EQ(short_beside_buffers(OperationKind::kAllReduce, alone), 32 * kKibibyte);
 }
 
 TEST(ShmMethod, TheMoreIsReadTheLessIsShort) {
   MethodTerms terms = kTwo;
   terms.ranks = 16;
-  EXPECT_EQ(all_reduce(4 * kKiB, false, terms), Method::kEager);
-  EXPECT_EQ(all_reduce(4 * kKiB + 4, false, terms), Method::kPipelined);
-  EXPECT_EQ(chosen(OperationKind::kAllGather, 4 * kKiB + 4, false, terms), Method::kPipelined);
-  EXPECT_EQ(chosen(OperationKind::kReduceScatter, 32 * kKiB, false, terms), Method::kEager)
+  EXPECT_EQ(all_reduce(4 * kKibibyte, false, terms), Method::kEager);
+  EXPECT_EQ(all_reduce(4 * kKibibyte + 4, false, terms), Method::kPipelined);
+  EXPECT_EQ(chosen(OperationKind::kAllGather, 4 * kKibibyte + 4, false, terms), Method::kPipelined);
+  EXPECT_EQ(chosen(OperationKind::kReduceScatter, 32 * kKibibyte, false, terms), Method::kEager)
       << "of each a block";
-  EXPECT_EQ(chosen(OperationKind::kAllToAll, 32 * kKiB, false, terms), Method::kEager);
-  terms.post_bytes = 2 * kKiB;
-  EXPECT_EQ(all_reduce(2 * kKiB + 4, false, terms), Method::kPipelined);
+  EXPECT_EQ(chosen(OperationKind::kAllToAll, 32 * kKibibyte, false, terms), Method::kEager);
+  terms.post_bytes = 2 * kKibibyte;
+  EXPECT_EQ(all_reduce(2 * kKibibyte + 4, false, terms), Method::kPipelined);
 }
 
 TEST(ShmMethod, WhereRanksShareCpusOneResultIsMadeByTheLast) {
-  EXPECT_EQ(all_reduce(32 * kKiB, true, crowded(16)), Method::kGathered);
-  EXPECT_EQ(all_reduce(32 * kKiB + 4, true, crowded(16)), Method::kZeroCopy);
+  EXPECT_EQ(all_reduce(32 * kKibibyte, true, crowded(16)), Method::kGathered);
+  EXPECT_EQ(all_reduce(32 * kKibibyte + 4, true, crowded(16)), Method::kZeroCopy);
   EXPECT_EQ(chosen(OperationKind::kBarrier, 0, false, crowded(16)), Method::kGathered);
   EXPECT_EQ(chosen(OperationKind::kClose, 8, false, crowded(16)), Method::kGathered);
-  EXPECT_EQ(chosen(OperationKind::kAllGather, 4 * kKiB, true, crowded(16)), Method::kEager);
-  EXPECT_EQ(chosen(OperationKind::kAllGather, 4 * kKiB + 4, true, crowded(16)), Method::kZeroCopy);
+  EXPECT_EQ(chosen(OperationKind::kAllGather, 4 * kKibibyte, true, crowded(16)), Method::kEager);
+  EXPECT_EQ(chosen(OperationKind::kAllGather, 4 * kKibibyte + 4, true, crowded(16)),
+            Method::kZeroCopy);
 }
 
 TEST(ShmMethod, WhatIsForcedHoldsWhereItCan) {
   for (const OperationKind kind : kKinds) {
     if (kind == OperationKind::kBarrier || kind == OperationKind::kClose) continue;
     SCOPED_TRACE(name(kind));
-    EXPECT_EQ(chosen(kind, 32 * kKiB, true, forced(Method::kEager, crowded(16))), Method::kEager);
+    EXPECT_EQ(chosen(kind, 32 * kKibibyte, true, forced(Method::kEager, crowded(16))),
+              Method::kEager);
     EXPECT_EQ(chosen(kind, 4, true, forced(Method::kPipelined)), Method::kPipelined);
     EXPECT_EQ(chosen(kind, 1 << 20, true, forced(Method::kPipelined)), Method::kPipelined);
     EXPECT_EQ(chosen(kind, 4, true, forced(Method::kZeroCopy)), Method::kZeroCopy);
   }
-  EXPECT_EQ(all_reduce(32 * kKiB, true, forced(Method::kGathered)), Method::kGathered);
+  EXPECT_EQ(all_reduce(32 * kKibibyte, true, forced(Method::kGathered)), Method::kGathered);
 }
 
 TEST(ShmMethod, WhatTheForcedOneCannotCarryGoesAsByDefault) {
@@ -118,7 +120,7 @@ TEST(ShmMethod, HowACommunicatorIsClosedIsNotForced) {
        {Method::kEager, Method::kGathered, Method::kPipelined, Method::kZeroCopy}) {
     const MethodChoice choice = choose(OperationKind::kClose, forced(method));
     EXPECT_EQ(choice.of_short, Method::kEager);
-    EXPECT_EQ(choice.most_short.bytes, 32 * kKiB);
+    EXPECT_EQ(choice.most_short.bytes, 32 * kKibibyte);
   }
 }
 

@@ -15,10 +15,6 @@ namespace {
 
 using Numbers = std::vector<std::int32_t>;
 
-constexpr auto kInt32 = DataType::kInt32;
-
-Status wrong(const std::string& what) { return Status(Code::kInternal, Scope::kOperation, what); }
-
 // Through shared memory an operation costs less, so fewer go together.
 std::uint64_t operations_of(Mode mode) {
   const bool is_direct = mode == Mode::kDirectThreads || mode == Mode::kGatheringThreads;
@@ -53,8 +49,9 @@ TEST_P(Tensors, OfEverySizeAreReduced) {
         tensors.push_back({inputs[i].data(), out, counts[i]});
       }
       const std::uint64_t before = world.stats().operations;
-      const Status status = asynchronous ? world.all_reduce_many_async(tensors, kInt32).wait()
-                                         : world.all_reduce_many(tensors, kInt32);
+      const Status status = asynchronous
+                                ? world.all_reduce_many_async(tensors, DataType::kInt32).wait()
+                                : world.all_reduce_many(tensors, DataType::kInt32);
       if (!status.ok()) return status;
       if (world.stats().operations - before != operations_of(GetParam()))
         return wrong(std::to_string(world.stats().operations - before) + " operations");
@@ -80,7 +77,7 @@ TEST_P(Tensors, ManyGroupsMayBeOutstanding) {
     for (std::size_t i = 0; i < kGroups; ++i) {
       values[i].fill(static_cast<std::int32_t>(i));
       for (std::int32_t& value : values[i]) tensors[i].push_back({&value, &value, 1});
-      works.push_back(world.all_reduce_many_async(tensors[i], kInt32));
+      works.push_back(world.all_reduce_many_async(tensors[i], DataType::kInt32));
     }
     for (std::size_t i = 0; i < kGroups; ++i) {
       if (Status status = works[i].wait(); !status.ok()) return status;
@@ -96,7 +93,7 @@ TEST_P(Tensors, OfOtherCountsDisagree) {
     const std::size_t first = world.rank() == 0 ? 10 : 20;
     const std::array tensors = {Tensor{values.data(), values.data(), first},
                                 Tensor{&values[first], &values[first], 30 - first}};
-    Status status = world.all_reduce_many(tensors, kInt32);
+    Status status = world.all_reduce_many(tensors, DataType::kInt32);
     if (status.ok()) status = world.close();
     const bool named =
         status.code() == Code::kMismatch &&
@@ -115,15 +112,15 @@ TEST_P(Tensors, ThatTouchEachOtherAreRefused) {
         {{nullptr, values.data(), 5}},
         {{values.data(), values.data(), 1}, {others.data(), others.data(), SIZE_MAX / 2}}};
     for (const std::vector<Tensor>& tensors : lists) {
-      const Status status = world.all_reduce_many(tensors, kInt32);
+      const Status status = world.all_reduce_many(tensors, DataType::kInt32);
       if (status.code() != Code::kInvalidArgument)
         return wrong("not refused: " + status.to_string());
     }
     // The same input twice is none, and neither is nothing at all.
     std::int32_t first = 0, second = 0;
     const std::array twice = {Tensor{values.data(), &first, 1}, Tensor{values.data(), &second, 1}};
-    if (Status status = world.all_reduce_many(twice, kInt32); !status.ok()) return status;
-    if (Status status = world.all_reduce_many({}, kInt32); !status.ok()) return status;
+    if (Status status = world.all_reduce_many(twice, DataType::kInt32); !status.ok()) return status;
+    if (Status status = world.all_reduce_many({}, DataType::kInt32); !status.ok()) return status;
     return world.close();
   });
 }

@@ -12,12 +12,12 @@
 namespace paceline {
 namespace {
 
-class TuningFile : public testing::Test {
+class TuningFile : public ::testing::Test {
  protected:
   ~TuningFile() override { ::unlink(path_.c_str()); }
   void write(const std::string& text) { std::ofstream(path_) << text; }
 
-  const std::string path_ = testing::TempDir() + "tuning-" + std::to_string(::getpid());
+  const std::string path_ = ::testing::TempDir() + "tuning-" + std::to_string(::getpid());
 };
 
 TEST_F(TuningFile, LiesInTheCacheOrInTheHome) {

@@ -13,12 +13,12 @@
 
 #include "comm/arena_view.h"
 #include "comm/base/random.h"
+#include "tests/unit/comm/arena_sizes.h"
 
 namespace paceline::testing {
 namespace {
 
-constexpr std::size_t kPage = MemoryDomain::kPage, kHuge = MemoryDomain::kHugePage;
-constexpr std::size_t kArena = std::size_t{64} << 20;
+constexpr std::size_t kHuge = MemoryDomain::kHugePage;
 
 std::shared_ptr<const ArenaView> view_of(MemoryDomain& domain) {
   return ArenaView::open(UniqueFd(::dup(domain.file().value()))).value();

@@ -12,12 +12,10 @@
 
 #include "comm/arena_view.h"
 #include "comm/memory_domain.h"
+#include "tests/unit/comm/arena_sizes.h"
 
 namespace paceline::testing {
 namespace {
-
-constexpr std::size_t kPage = MemoryDomain::kPage;
-constexpr std::size_t kArena = std::size_t{64} << 20;
 
 // Pages that are not a domain's.
 class Pages {

@@ -13,6 +13,9 @@ inline Deadline patient() { return Deadline::after(SystemClock(), std::chrono::s
 /// For what should not happen: long enough to find it out now and then, short enough to pass.
 inline Deadline brief() { return Deadline::after(SystemClock(), std::chrono::milliseconds(50)); }
 
+/// Whoever waits for it waits until the deadline.
+inline constexpr auto kNever = [] { return false; };
+
 /// Looks until `condition` holds; for conditions of which no engine knows.
 inline bool comes_true(FunctionRef<bool()> condition) {
   const SystemClock clock;

@@ -17,8 +17,6 @@
 namespace paceline::testing {
 namespace {
 
-const auto kNever = [] { return false; };
-
 // The stages of waiting, alone and together.
 struct Stages {
   std::string name;

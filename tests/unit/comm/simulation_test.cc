@@ -10,10 +10,12 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/unit/comm/patience.h"
+
 namespace paceline {
 namespace {
 
-const auto kNever = [] { return false; };
+using testing::kNever;
 
 struct Step {
   int rank;

@@ -5,14 +5,15 @@
 #include <gtest/gtest.h>
 
 #include "comm/simulation.h"
+#include "tests/unit/comm/patience.h"
 
 namespace paceline {
 namespace {
 
 using std::chrono::microseconds;
 using std::chrono::seconds;
+using testing::kNever;
 
-const auto kNever = [] { return false; };
 const TimePoint kBegin{};
 
 TEST(SimulatedTime, StandsStillWhileRanksCompute) {

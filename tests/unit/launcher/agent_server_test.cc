@@ -18,7 +18,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-class AgentServerTest : public testing::Test {
+class AgentServerTest : public ::testing::Test {
  protected:
   UniqueFd connect() {
     auto address = SocketAddress::parse(head_.invitation.addresses(0)).value();

@@ -16,15 +16,15 @@
 
 #include "launcher/engines/shell_words.h"
 #include "launcher/engines/slurm_nodes.h"
+#include "tests/unit/launcher/parsing.h"
 #include "tests/unit/launcher/script_start.h"
 
 namespace paceline::launcher {
 namespace {
 
 using std::chrono::seconds;
-using Words = std::vector<std::string>;
 
-class AgentStarterTest : public testing::Test {
+class AgentStarterTest : public ::testing::Test {
  protected:
   // Agents write their job down in a folder of the test's own: else whoever sweeps the user's jobs
   // meanwhile, and knows this id, would end them.
@@ -76,7 +76,7 @@ class AgentStarterTest : public testing::Test {
   }
 
   const std::filesystem::path folder_ =
-      std::filesystem::path(testing::TempDir()) / ("agent_starter_" + std::to_string(::getpid()));
+      std::filesystem::path(::testing::TempDir()) / ("agent_starter_" + std::to_string(::getpid()));
   const SystemClock clock_;
   EventLoop loop_{clock_};
   std::unique_ptr<AgentStarter> starter_;

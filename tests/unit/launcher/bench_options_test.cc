@@ -6,29 +6,21 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/unit/launcher/parsing.h"
+
 namespace paceline::launcher {
 namespace {
 
-using Words = std::vector<std::string>;
+BenchRequest bench_of(const Words& words) { return accepted(parse_bench(words)); }
 
-BenchRequest parsed(const Words& words) {
-  const Result<BenchRequest> request = parse_bench(words);
-  EXPECT_TRUE(request.ok()) << request.status().to_string();
-  return request.ok() ? *request : BenchRequest{};
-}
-
-std::string refusal(const Words& words) {
-  const Result<BenchRequest> request = parse_bench(words);
-  EXPECT_FALSE(request.ok());
-  return request.status().text();
-}
+std::string bench_refusal(const Words& words) { return refusal_of(parse_bench(words)); }
 
 TEST(BenchOptions, Defaults) {
-  EXPECT_EQ(parsed({"all_reduce"}), BenchRequest());
+  EXPECT_EQ(bench_of({"all_reduce"}), BenchRequest());
   BenchRequest against;
   against.against = {"raw"};
   against.orders.time_ms = 10;
-  EXPECT_EQ(parsed({"all_reduce", "--against", "raw"}), against);
+  EXPECT_EQ(bench_of({"all_reduce", "--against", "raw"}), against);
 }
 
 TEST(BenchOptions, EveryOne) {
@@ -48,14 +40,14 @@ TEST(BenchOptions, EveryOne) {
   expected.orders.high_bytes = 4 << 20;
   expected.orders.factor = 8;
   expected.orders.time_ms = 9;
-  EXPECT_EQ(parsed({"-n",         "4",         "--backend=tcp",
-                    "--json=f=g", "--against", "mpich,openmpi",
-                    "all_reduce", "--pairs",   "5",
-                    "--type",     "int64",     "--op",
-                    "max",        "--inplace", "no",
-                    "--cache",    "cold",      "--check",
-                    "--bytes",    "1K:4M:8",   "--time",
-                    "9"}),
+  EXPECT_EQ(bench_of({"-n",         "4",         "--backend=tcp",
+                      "--json=f=g", "--against", "mpich,openmpi",
+                      "all_reduce", "--pairs",   "5",
+                      "--type",     "int64",     "--op",
+                      "max",        "--inplace", "no",
+                      "--cache",    "cold",      "--check",
+                      "--bytes",    "1K:4M:8",   "--time",
+                      "9"}),
             expected);
 }
 
@@ -64,7 +56,7 @@ TEST(BenchOptions, EveryWayToSayHowMany) {
        {Words{"-n", "4"}, {"-n4"}, {"-n=4"}, {"-np", "4"}, {"-np4"}, {"--np=4"}, {"--np", "4"}}) {
     Words all{"barrier"};
     all.insert(all.end(), words.begin(), words.end());
-    EXPECT_EQ(parsed(all).ranks, 4) << words.front();
+    EXPECT_EQ(bench_of(all).ranks, 4) << words.front();
   }
 }
 
@@ -74,55 +66,62 @@ TEST(BenchOptions, Sizes) {
   EXPECT_EQ(*parse_size("1G"), std::size_t{1} << 30);
   for (const char* text : {"", "K", "0", "-4", "4k", "4KB", "1.5M", "99999999G", "4 "})
     EXPECT_FALSE(parse_size(text).ok()) << text;
-  const BenchRequest one = parsed({"broadcast", "--bytes", "12"});
+  const BenchRequest one = bench_of({"broadcast", "--bytes", "12"});
   EXPECT_EQ(one.orders.low_bytes, one.orders.high_bytes);
 }
 
 TEST(BenchOptions, RefusesWhatMakesNoSense) {
-  EXPECT_NE(refusal({}).find("measure which operation? all_reduce, reduce_scatter"),
+  EXPECT_NE(bench_refusal({}).find("measure which operation? all_reduce, reduce_scatter"),
             std::string::npos);
-  EXPECT_NE(refusal({"al_reduce"}).find("did you mean 'all_reduce'?"), std::string::npos);
-  EXPECT_NE(refusal({"barrier", "broadcast"}).find("a second operation"), std::string::npos);
-  EXPECT_EQ(refusal({"all_reduce", "--bites", "4"}),
+  EXPECT_NE(bench_refusal({"al_reduce"}).find("did you mean 'all_reduce'?"), std::string::npos);
+  EXPECT_NE(bench_refusal({"barrier", "broadcast"}).find("a second operation"), std::string::npos);
+  EXPECT_EQ(bench_refusal({"all_reduce", "--bites", "4"}),
             "'--bites' is not an option of paceline bench; did you mean '--bytes'?");
-  EXPECT_EQ(refusal({"all_reduce", "--bytes", "--check"}),
+  EXPECT_EQ(bench_refusal({"all_reduce", "--bytes", "--check"}),
             "option --bytes needs a value: LOW:HIGH[:F]");
-  EXPECT_EQ(refusal({"all_reduce", "--check=1"}), "option --check takes no value");
-  EXPECT_EQ(refusal({"all_reduce", "--bytes", "8:4"}),
+  EXPECT_EQ(bench_refusal({"all_reduce", "--check=1"}), "option --check takes no value");
+  EXPECT_EQ(bench_refusal({"all_reduce", "--bytes", "8:4"}),
             "--bytes: '8:4' ends below where it begins; write 4:8");
-  EXPECT_NE(refusal({"all_reduce", "--bytes", "1:2:3:4"}).find("LOW:HIGH"), std::string::npos);
-  EXPECT_NE(refusal({"all_reduce", "--bytes", "4:8:1"}).find("the factor '1'"), std::string::npos);
-  EXPECT_NE(refusal({"all_reduce", "--bytes", "4", "--type", "int64"}).find("no size from 4 to 4"),
+  EXPECT_NE(bench_refusal({"all_reduce", "--bytes", "1:2:3:4"}).find("LOW:HIGH"),
             std::string::npos);
-  EXPECT_NE(refusal({"all_reduce", "-n", "0"}).find("-n: '0'"), std::string::npos);
-  EXPECT_NE(refusal({"all_reduce", "--op", "summ"}).find("did you mean 'sum'?"), std::string::npos);
-  EXPECT_NE(refusal({"all_reduce", "--against", "raw,raw"}).find("twice"), std::string::npos);
+  EXPECT_NE(bench_refusal({"all_reduce", "--bytes", "4:8:1"}).find("the factor '1'"),
+            std::string::npos);
   EXPECT_NE(
-      refusal({"all_reduce", "--against", "mpi"}).find("'mpi' is not openmpi, openmpi-1m, mpich"),
+      bench_refusal({"all_reduce", "--bytes", "4", "--type", "int64"}).find("no size from 4 to 4"),
       std::string::npos);
+  EXPECT_NE(bench_refusal({"all_reduce", "-n", "0"}).find("-n: '0'"), std::string::npos);
+  EXPECT_NE(bench_refusal({"all_reduce", "--op", "summ"}).find("did you mean 'sum'?"),
+            std::string::npos);
+  EXPECT_NE(bench_refusal({"all_reduce", "--against", "raw,raw"}).find("twice"), std::string::npos);
+  EXPECT_NE(bench_refusal({"all_reduce", "--against", "mpi"})
+                .find("'mpi' is not openmpi, openmpi-1m, mpich"),
+            std::string::npos);
 }
 
 TEST(BenchOptions, AgainstThisBuildWithAnotherSetting) {
   const std::string setting = "PACELINE_SHM_METHOD=zero_copy";
-  EXPECT_EQ(parsed({"all_reduce", "--against", setting + ",raw"}).against,
+  EXPECT_EQ(bench_of({"all_reduce", "--against", setting + ",raw"}).against,
             (std::vector<std::string>{setting, "raw"}));
-  EXPECT_EQ(refusal({"all_reduce", "--against", "PACELINE_SHM_METHODS=eager"}),
+  EXPECT_EQ(bench_refusal({"all_reduce", "--against", "PACELINE_SHM_METHODS=eager"}),
             "--against: ranks read no variable 'PACELINE_SHM_METHODS'; did you mean "
             "'PACELINE_SHM_METHOD'?");
-  EXPECT_EQ(refusal({"all_reduce", "--against", "PACELINE_SHM_METHOD=direct"}),
+  EXPECT_EQ(bench_refusal({"all_reduce", "--against", "PACELINE_SHM_METHOD=direct"}),
             "--against: PACELINE_SHM_METHOD=direct is not of the form auto, eager, gathered, "
             "pipelined or zero_copy");
 }
 
 TEST(BenchOptions, WhatAnOperationDoesNotHave) {
-  EXPECT_EQ(refusal({"barrier", "--bytes", "4"}), "--bytes means nothing to barrier");
-  EXPECT_EQ(refusal({"barrier", "--check"}), "--check means nothing to barrier");
-  EXPECT_EQ(refusal({"broadcast", "--op", "sum"}), "--op means nothing to broadcast");
-  EXPECT_EQ(refusal({"--inplace", "no", "broadcast"}), "--inplace means nothing to broadcast");
-  EXPECT_EQ(refusal({"all_reduce", "--root", "0"}), "--root means nothing to all_reduce");
-  EXPECT_EQ(refusal({"all_to_all", "--inplace", "yes"}), "--inplace means nothing to all_to_all");
-  EXPECT_EQ(refusal({"broadcast", "--root", "2"}), "--root: there is no rank 2 among 2");
-  EXPECT_NE(refusal({"barrier", "--pairs", "3"}).find("goes with --against"), std::string::npos);
+  EXPECT_EQ(bench_refusal({"barrier", "--bytes", "4"}), "--bytes means nothing to barrier");
+  EXPECT_EQ(bench_refusal({"barrier", "--check"}), "--check means nothing to barrier");
+  EXPECT_EQ(bench_refusal({"broadcast", "--op", "sum"}), "--op means nothing to broadcast");
+  EXPECT_EQ(bench_refusal({"--inplace", "no", "broadcast"}),
+            "--inplace means nothing to broadcast");
+  EXPECT_EQ(bench_refusal({"all_reduce", "--root", "0"}), "--root means nothing to all_reduce");
+  EXPECT_EQ(bench_refusal({"all_to_all", "--inplace", "yes"}),
+            "--inplace means nothing to all_to_all");
+  EXPECT_EQ(bench_refusal({"broadcast", "--root", "2"}), "--root: there is no rank 2 among 2");
+  EXPECT_NE(bench_refusal({"barrier", "--pairs", "3"}).find("goes with --against"),
+            std::string::npos);
 }
 
 TEST(BenchOptions, HelpIsOneScreen) {

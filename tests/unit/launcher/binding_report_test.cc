@@ -32,7 +32,7 @@ messages::RankStarted started(std::uint32_t rank, const std::string& cpus,
   return message;
 }
 
-class BindingReportTest : public testing::Test {
+class BindingReportTest : public ::testing::Test {
  protected:
   BindingReport report(bool says_all, int ranks = 3) {
     return BindingReport(ranks,

@@ -17,7 +17,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-constexpr Duration kLong = std::chrono::seconds(60);
+constexpr Duration kMinute = std::chrono::seconds(60);
 
 struct Ran {
   CapturedEnd end;
@@ -25,7 +25,7 @@ struct Ran {
 };
 
 // What adopt_orphans() sets, it sets for good, and other tests are to be as they were.
-class CapturedRun : public testing::Test {
+class CapturedRun : public ::testing::Test {
  protected:
   CapturedRun() { EXPECT_TRUE(adopt_orphans().ok()); }
   ~CapturedRun() override {
@@ -37,7 +37,7 @@ class CapturedRun : public testing::Test {
   }
 };
 
-Ran run(const std::string& script, Duration silence = kLong, Duration between = kLong) {
+Ran run(const std::string& script, Duration silence = kMinute, Duration between = kMinute) {
   Ran ran;
   const CapturedProgram program{
       .words = {"sh", "-c", script}, .environment = {{"GIVEN", "a b"}}, .shows_errors = false};
@@ -56,8 +56,8 @@ Ran run(const std::string& script, Duration silence = kLong, Duration between = 
 std::vector<CapturedEnd> run_all(const std::vector<Lines>& words) {
   std::vector<CapturedProgram> programs;
   for (const Lines& one : words) programs.push_back({.words = one});
-  const auto ends = run_captured(programs, kLong, [](std::size_t, const std::string& line) {
-    return CapturedAnswer{.silence = kLong, .starts_next = line == "next"};
+  const auto ends = run_captured(programs, kMinute, [](std::size_t, const std::string& line) {
+    return CapturedAnswer{.silence = kMinute, .starts_next = line == "next"};
   });
   EXPECT_TRUE(children().empty());
   return ends.ok() ? *ends : std::vector<CapturedEnd>();
@@ -82,7 +82,7 @@ TEST_F(CapturedRun, ManyLines) {
 }
 
 TEST_F(CapturedRun, SilenceEndsAtOnceWithAllProcesses) {
-  const Ran ran = run("echo begun; sleep 100 & sleep 100", kLong, std::chrono::milliseconds(50));
+  const Ran ran = run("echo begun; sleep 100 & sleep 100", kMinute, std::chrono::milliseconds(50));
   EXPECT_EQ(ran.lines, Lines{"begun"});
   EXPECT_FALSE(ran.end.wait_status);
 }
@@ -104,7 +104,7 @@ TEST_F(CapturedRun, NoSuchProgram) {
 }
 
 TEST_F(CapturedRun, TheNextStartsWhenItMay) {
-  const std::string path = testing::TempDir() + "/captured_run_" + std::to_string(::getpid());
+  const std::string path = ::testing::TempDir() + "/captured_run_" + std::to_string(::getpid());
   const std::string first = "echo one; sleep 0.2; touch " + path + "; echo next";
   const auto ends = run_all({{"sh", "-c", first}, {"sh", "-c", "test -e " + path}});
   ::unlink(path.c_str());
@@ -125,12 +125,13 @@ TEST_F(CapturedRun, WhoListensIsToldLines) {
   programs[0] = {.words = {"sh", "-c", "echo next; read word; echo heard $word"}, .listens = true};
   programs[1] = {.words = {"sh", "-c", "echo next; read word && exit 5; echo nothing"}};
   Lines lines;
-  const auto ends = run_captured(programs, kLong, [&](std::size_t which, const std::string& line) {
-    if (line != "next") lines.push_back(line);
-    CapturedAnswer answer{.silence = kLong, .starts_next = line == "next"};
-    if (which == 1) answer.tells = {.whom = 0, .line = "two words"};
-    return answer;
-  });
+  const auto ends =
+      run_captured(programs, kMinute, [&](std::size_t which, const std::string& line) {
+        if (line != "next") lines.push_back(line);
+        CapturedAnswer answer{.silence = kMinute, .starts_next = line == "next"};
+        if (which == 1) answer.tells = {.whom = 0, .line = "two words"};
+        return answer;
+      });
   ASSERT_TRUE(ends.ok());
   EXPECT_EQ(code_of(ends->at(0)), 0);
   EXPECT_EQ(code_of(ends->at(1)), 0) << "it has heard what was told to the other one";
@@ -142,8 +143,8 @@ TEST_F(CapturedRun, WhoHasEndedHearsNothing) {
   const CapturedProgram program{.words = {"sh", "-c", "exec <&-; echo closed; sleep 0.1"},
                                 .listens = true};
   const auto ends =
-      run_captured(std::span(&program, 1), kLong, [](std::size_t, const std::string&) {
-        return CapturedAnswer{.silence = kLong, .tells = CapturedWord{.whom = 0, .line = "go"}};
+      run_captured(std::span(&program, 1), kMinute, [](std::size_t, const std::string&) {
+        return CapturedAnswer{.silence = kMinute, .tells = CapturedWord{.whom = 0, .line = "go"}};
       });
   ASSERT_TRUE(ends.ok());
   EXPECT_EQ(code_of(ends->front()), 0);

@@ -61,7 +61,7 @@ messages::ToAgent signal(int number) {
   return message;
 }
 
-class ChannelTest : public testing::TestWithParam<Kind> {
+class ChannelTest : public ::testing::TestWithParam<Kind> {
  protected:
   ChannelTest() : ends_(GetParam().join(head_loop_, agent_loop_)) {
     ends_.head_end->open(
@@ -174,9 +174,12 @@ TEST_P(ChannelTest, WhatIsNoMessageEndsTheConnection) {
   EXPECT_EQ(head_closed_->text(), "agent: sent something that is not a message");
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Kinds, ChannelTest, testing::Values(Kind{"socket", join_by_socket}, Kind{"grpc", join_by_grpc}),
-    [](const testing::TestParamInfo<Kind>& kind) { return std::string(kind.param.name); });
+INSTANTIATE_TEST_SUITE_P(Kinds, ChannelTest,
+                         ::testing::Values(Kind{"socket", join_by_socket},
+                                           Kind{"grpc", join_by_grpc}),
+                         [](const ::testing::TestParamInfo<Kind>& kind) {
+                           return std::string(kind.param.name);
+                         });
 
 }  // namespace
 }  // namespace paceline::launcher

@@ -9,7 +9,7 @@
 namespace paceline::launcher {
 namespace {
 
-std::string refusal(const std::string& text) {
+std::string json_refusal(const std::string& text) {
   const Result<probe::Measurements> measured = parse_check_json(text);
   return measured.ok() ? "accepted" : measured.status().text();
 }
@@ -33,23 +33,23 @@ TEST(CheckJson, WhatWasMeasuredComesBack) {
 }
 
 TEST(CheckJson, AnythingElseIsRefused) {
-  EXPECT_EQ(refusal(""), "it is no JSON document");
-  EXPECT_EQ(refusal("[]"), "it is no JSON document");
+  EXPECT_EQ(json_refusal(""), "it is no JSON document");
+  EXPECT_EQ(json_refusal("[]"), "it is no JSON document");
   const std::string other = "it is not what `paceline check --json` of this version writes";
-  EXPECT_EQ(refusal("{}"), other);
-  EXPECT_EQ(refusal(R"({"paceline_check": "1"})"), other);
-  EXPECT_NE(refusal(R"({"paceline_check": 1})"), "accepted");
-  EXPECT_NE(refusal(R"({"paceline_check": 1, "measurements": {"hosts": 3}})"), "accepted");
+  EXPECT_EQ(json_refusal("{}"), other);
+  EXPECT_EQ(json_refusal(R"({"paceline_check": "1"})"), other);
+  EXPECT_NE(json_refusal(R"({"paceline_check": 1})"), "accepted");
+  EXPECT_NE(json_refusal(R"({"paceline_check": 1, "measurements": {"hosts": 3}})"), "accepted");
 }
 
 TEST(CheckJson, HostsThatAreNotThere) {
   const std::string begin = R"({"paceline_check": 1, "measurements": {"hosts":)";
   const std::string host = R"([{"name": "a", "facts": {}}], "latencies": [], "broken": [], )";
   const std::string end = R"("all_reduce": [], "notes": [], )";
-  EXPECT_EQ(refusal(begin + host + end + R"("flows": [], "cpus": []}})"), "accepted");
-  EXPECT_EQ(refusal(begin + host + end + R"("flows": [], "cpus": [{"host": 1, "use": {}}]}})"),
+  EXPECT_EQ(json_refusal(begin + host + end + R"("flows": [], "cpus": []}})"), "accepted");
+  EXPECT_EQ(json_refusal(begin + host + end + R"("flows": [], "cpus": [{"host": 1, "use": {}}]}})"),
             "it has measurements of hosts that it does not name");
-  EXPECT_EQ(refusal(begin + host + end + R"("cpus": [], "flows": [{"round": 0, "from": 0,
+  EXPECT_EQ(json_refusal(begin + host + end + R"("cpus": [], "flows": [{"round": 0, "from": 0,
               "to": -1, "bits_per_s": 1, "sender": {}, "receiver": {}}]}})"),
             "it has measurements of hosts that it does not name");
 }

@@ -13,7 +13,7 @@
 namespace paceline::launcher {
 namespace {
 
-class ConsoleTest : public testing::Test {
+class ConsoleTest : public ::testing::Test {
  protected:
   ConsoleTest() {
     ::signal(SIGPIPE, SIG_IGN);

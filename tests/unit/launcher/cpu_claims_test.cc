@@ -12,13 +12,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kOne = "0000000000000001", kTwo = "0000000000000002";
+const std::string kFirstJob = "0000000000000001", kSecondJob = "0000000000000002";
 
 using Claims = std::vector<CpuSet>;
 
 CpuSet cpus(const char* text) { return CpuSet::parse(text).value(); }
 
-class CpuClaimsTest : public testing::Test {
+class CpuClaimsTest : public ::testing::Test {
  protected:
   CpuClaimsTest() { fs::create_directories(place_); }
   ~CpuClaimsTest() override { fs::remove_all(place_); }
@@ -39,30 +39,30 @@ class CpuClaimsTest : public testing::Test {
   CpuClaims claims(const std::string& id) const { return CpuClaims(options(), id); }
 
   const fs::path place_ =
-      fs::path(testing::TempDir()) / ("paceline_cpu_claims_" + std::to_string(::getpid()));
+      fs::path(::testing::TempDir()) / ("paceline_cpu_claims_" + std::to_string(::getpid()));
 };
 
 TEST_F(CpuClaimsTest, OthersSeeWhatAJobIsBoundToUntilItEnds) {
-  JobHold one = enter(kOne), two = enter(kTwo);
-  claims(kOne).claim(cpus("0-2"));
-  EXPECT_EQ(claims(kTwo).of_others(), (Claims{cpus("0-2")}));
-  EXPECT_EQ(claims(kOne).of_others(), Claims());
+  JobHold one = enter(kFirstJob), two = enter(kSecondJob);
+  claims(kFirstJob).claim(cpus("0-2"));
+  EXPECT_EQ(claims(kSecondJob).of_others(), (Claims{cpus("0-2")}));
+  EXPECT_EQ(claims(kFirstJob).of_others(), Claims());
   one.leave();
-  EXPECT_EQ(claims(kTwo).of_others(), Claims());
+  EXPECT_EQ(claims(kSecondJob).of_others(), Claims());
   two.leave();
   EXPECT_TRUE(fs::is_empty(place_)) << "the last job leaves no trace";
 }
 
 TEST_F(CpuClaimsTest, OfOtherHostsAreNotSeen) {
-  JobHold one = enter(kOne, "there");
-  claims(kOne).claim(cpus("0-2"));
-  EXPECT_EQ(claims(kTwo).of_others(), Claims());
+  JobHold one = enter(kFirstJob, "there");
+  claims(kFirstJob).claim(cpus("0-2"));
+  EXPECT_EQ(claims(kSecondJob).of_others(), Claims());
   one.leave();
 }
 
 TEST_F(CpuClaimsTest, OneJobPlansAtATime) {
-  JobHold one = enter(kOne), two = enter(kTwo);
-  CpuClaims first = claims(kOne), also_first = claims(kOne), second = claims(kTwo);
+  JobHold one = enter(kFirstJob), two = enter(kSecondJob);
+  CpuClaims first = claims(kFirstJob), also_first = claims(kFirstJob), second = claims(kSecondJob);
   EXPECT_TRUE(first.reserve());
   EXPECT_TRUE(first.reserve());
   EXPECT_TRUE(also_first.reserve()) << "another agent of the same job";
@@ -70,23 +70,23 @@ TEST_F(CpuClaimsTest, OneJobPlansAtATime) {
   first.claim(cpus("0"));
   EXPECT_TRUE(second.reserve());
   EXPECT_EQ(second.of_others(), (Claims{cpus("0")}));
-  EXPECT_FALSE(claims(kOne).reserve());
+  EXPECT_FALSE(claims(kFirstJob).reserve());
   one.leave();
   two.leave();
 }
 
 TEST_F(CpuClaimsTest, AnAgentThatGoesWithoutClaimingLetsOthersPlan) {
-  JobHold one = enter(kOne);
+  JobHold one = enter(kFirstJob);
   {
-    CpuClaims first = claims(kOne);
+    CpuClaims first = claims(kFirstJob);
     EXPECT_TRUE(first.reserve());
   }
-  EXPECT_TRUE(claims(kTwo).reserve());
+  EXPECT_TRUE(claims(kSecondJob).reserve());
   one.leave();
 }
 
 TEST_F(CpuClaimsTest, WhereNothingCanBeWrittenNobodyWaits) {
-  CpuClaims first = claims(kOne);
+  CpuClaims first = claims(kFirstJob);
   EXPECT_TRUE(first.reserve());
   first.claim(cpus("0"));
   EXPECT_EQ(first.of_others(), Claims());

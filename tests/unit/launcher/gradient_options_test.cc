@@ -5,25 +5,17 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/unit/launcher/parsing.h"
+
 namespace paceline::launcher {
 namespace {
 
-using Words = std::vector<std::string>;
+GradientRequest gradient_of(const Words& words) { return accepted(parse_gradient_bench(words)); }
 
-GradientRequest parsed(const Words& words) {
-  const Result<GradientRequest> request = parse_gradient_bench(words);
-  EXPECT_TRUE(request.ok()) << request.status().to_string();
-  return request.ok() ? *request : GradientRequest{};
-}
-
-std::string refusal(const Words& words) {
-  const Result<GradientRequest> request = parse_gradient_bench(words);
-  EXPECT_FALSE(request.ok());
-  return request.status().text();
-}
+std::string gradient_refusal(const Words& words) { return refusal_of(parse_gradient_bench(words)); }
 
 TEST(GradientOptions, Defaults) {
-  const GradientRequest request = parsed({});
+  const GradientRequest request = gradient_of({});
   EXPECT_EQ(request.trace, "resnet50");
   EXPECT_EQ(request.scale, 1);
   EXPECT_FALSE(request.burns);
@@ -40,9 +32,9 @@ TEST(GradientOptions, Defaults) {
 
 TEST(GradientOptions, EveryOne) {
   const GradientRequest request =
-      parsed({"--trace", "bert", "--scale=0.5", "--compute", "burn", "--compute-ms", "12.5",
-              "--codec", "auto", "--against", "ddp,none,paceline:int8", "--pairs", "9", "--steps",
-              "3", "--json", "f=g", "-n", "4"});
+      gradient_of({"--trace", "bert", "--scale=0.5", "--compute", "burn", "--compute-ms", "12.5",
+                   "--codec", "auto", "--against", "ddp,none,paceline:int8", "--pairs", "9",
+                   "--steps", "3", "--json", "f=g", "-n", "4"});
   EXPECT_EQ(request.trace, "bert");
   EXPECT_EQ(request.scale, 0.5);
   EXPECT_TRUE(request.burns);
@@ -53,12 +45,12 @@ TEST(GradientOptions, EveryOne) {
   EXPECT_EQ(request.steps, 3);
   EXPECT_EQ(request.json_file, "f=g");
   EXPECT_EQ(request.ranks, 4);
-  EXPECT_EQ(parsed({"--measure", "none", "--compute-ratio", "2", "-np=8"}).measure, "none");
+  EXPECT_EQ(gradient_of({"--measure", "none", "--compute-ratio", "2", "-np=8"}).measure, "none");
 }
 
 TEST(GradientOptions, HostsAreForPacelineRun) {
   const GradientRequest request =
-      parsed({"-H", "a:2,b:2", "--trace", "gpt2", "-N", "2", "-n", "4", "-x", "A=b"});
+      gradient_of({"-H", "a:2,b:2", "--trace", "gpt2", "-N", "2", "-n", "4", "-x", "A=b"});
   EXPECT_EQ(request.host_words, (Words{"-H", "a:2,b:2", "-N", "2", "-x", "A=b"}));
   EXPECT_EQ(request.job.ranks(), 4);
   EXPECT_EQ(request.job.ranks_per_host, 2);
@@ -66,34 +58,38 @@ TEST(GradientOptions, HostsAreForPacelineRun) {
 }
 
 TEST(GradientOptions, EveryRefusalSaysWhy) {
-  EXPECT_EQ(refusal({"resnet50"}), "'resnet50' is no option; a model stands behind --trace");
-  EXPECT_EQ(refusal({"--trase", "bert"}),
+  EXPECT_EQ(gradient_refusal({"resnet50"}),
+            "'resnet50' is no option; a model stands behind --trace");
+  EXPECT_EQ(gradient_refusal({"--trase", "bert"}),
             "'--trase' is not an option of paceline bench gradient; did you mean '--trace'?");
-  EXPECT_EQ(refusal({"--trace", "resnet5"}),
+  EXPECT_EQ(gradient_refusal({"--trace", "resnet5"}),
             "--trace: 'resnet5' is none of resnet50, bert and gpt2; did you mean 'resnet50'?");
-  EXPECT_EQ(refusal({"--scale", "0"}), "--scale: '0' is not a number above 0, up to 1");
-  EXPECT_EQ(refusal({"--scale", "1.5"}), "--scale: '1.5' is not a number above 0, up to 1");
-  EXPECT_EQ(refusal({"--compute", "think"}), "--compute: 'think' is none of sleep and burn");
-  EXPECT_EQ(refusal({"--compute-ms", "-1"}),
+  EXPECT_EQ(gradient_refusal({"--scale", "0"}), "--scale: '0' is not a number above 0, up to 1");
+  EXPECT_EQ(gradient_refusal({"--scale", "1.5"}),
+            "--scale: '1.5' is not a number above 0, up to 1");
+  EXPECT_EQ(gradient_refusal({"--compute", "think"}),
+            "--compute: 'think' is none of sleep and burn");
+  EXPECT_EQ(gradient_refusal({"--compute-ms", "-1"}),
             "--compute-ms: '-1' is not a number above 0, up to 3600000");
-  EXPECT_EQ(refusal({"--compute-ratio", "nan"}),
+  EXPECT_EQ(gradient_refusal({"--compute-ratio", "nan"}),
             "--compute-ratio: 'nan' is not a number above 0, up to 1000");
-  EXPECT_EQ(refusal({"--compute-ms", "1", "--compute-ratio", "1"}),
+  EXPECT_EQ(gradient_refusal({"--compute-ms", "1", "--compute-ratio", "1"}),
             "--compute-ms and --compute-ratio say the same in two ways: give one");
-  EXPECT_EQ(refusal({"--codec", "zip"}),
+  EXPECT_EQ(gradient_refusal({"--codec", "zip"}),
             "--codec: 'zip' is none of none, bf16, fp16, int8, topk, powersgd and auto");
-  EXPECT_EQ(refusal({"--codec", "bf16", "--measure", "none"}),
+  EXPECT_EQ(gradient_refusal({"--codec", "bf16", "--measure", "none"}),
             "--codec is the pipeline's, and --measure says 'none'");
-  EXPECT_EQ(refusal({"--against", "dpp"}),
+  EXPECT_EQ(gradient_refusal({"--against", "dpp"}),
             "--against: 'dpp' is none of paceline, none and ddp; did you mean 'ddp'?");
-  EXPECT_EQ(refusal({"--against", "paceline:zip"}),
+  EXPECT_EQ(gradient_refusal({"--against", "paceline:zip"}),
             "--against: 'zip' is none of none, bf16, fp16, int8, topk, powersgd and auto");
-  EXPECT_EQ(refusal({"--against", "ddp,ddp"}), "--against: 'ddp' stands there twice");
-  EXPECT_EQ(refusal({"--against", ","}), "--against: ',' names nobody");
-  EXPECT_EQ(refusal({"--measure", "none", "--against", "none"}),
+  EXPECT_EQ(gradient_refusal({"--against", "ddp,ddp"}), "--against: 'ddp' stands there twice");
+  EXPECT_EQ(gradient_refusal({"--against", ","}), "--against: ',' names nobody");
+  EXPECT_EQ(gradient_refusal({"--measure", "none", "--against", "none"}),
             "--against: 'none' is compared with itself");
-  EXPECT_EQ(refusal({"--pairs", "0"}), "--pairs: '0' is not a whole number from 1 to 10000");
-  EXPECT_EQ(refusal({"-n", "1"}),
+  EXPECT_EQ(gradient_refusal({"--pairs", "0"}),
+            "--pairs: '0' is not a whole number from 1 to 10000");
+  EXPECT_EQ(gradient_refusal({"-n", "1"}),
             "-n: gradients of one rank go nowhere; there have to be 2 or more");
 }
 

@@ -17,9 +17,9 @@ namespace paceline::launcher {
 namespace {
 
 // An agent that says what the test wants once it is told to start, and remembers what it was told.
-class ScriptedAgent final : public AgentChannel {
+class ScriptedJob final : public AgentChannel {
  public:
-  explicit ScriptedAgent(EventLoop& loop) : loop_(loop) {}
+  explicit ScriptedJob(EventLoop& loop) : loop_(loop) {}
 
   void open(Receive receive, Closed closed) override {
     receive_ = std::move(receive);
@@ -88,7 +88,7 @@ messages::Start part_of(const JobSpec& job, const std::string& host,
   return part;
 }
 
-class HeadTest : public testing::Test {
+class HeadTest : public ::testing::Test {
  protected:
   BindingReport::Options bindings() {
     return {.says_all = true, .say = [this](const std::string& text) { console_.say(text); }};
@@ -137,15 +137,14 @@ class HeadTest : public testing::Test {
   EventLoop loop_{clock_};
   Pipe output_ = *make_pipe();
   Pipe error_ = *make_pipe();
-  ScriptedAgent agent_{loop_};
-  ScriptedAgent other_{loop_};
+  ScriptedJob agent_{loop_};
+  ScriptedJob other_{loop_};
   Console console_{loop_, output_.write_end.get(), error_.write_end.get()};
   Head* head_ = nullptr;
 };
 
 TEST_F(HeadTest, PrintsAndSucceeds) {
-  agent_.script = {wrote(1, "hello\n"), exited(0, 0, 1), exited(1, 0, 2),
-                   ScriptedAgent::finished()};
+  agent_.script = {wrote(1, "hello\n"), exited(0, 0, 1), exited(1, 0, 2), ScriptedJob::finished()};
   EXPECT_EQ(run(2), 0);
   EXPECT_EQ(text(output_), "[1@h] hello\n");
   EXPECT_TRUE(agent_.stops.empty());
@@ -194,7 +193,7 @@ TEST_F(HeadTest, OtherSignalsArePassedOn) {
 
 TEST_F(HeadTest, ReportsOfRanksThatAreNotThereChangeNothing) {
   agent_.script = {wrote(2, "who?\n"), exited(99, 3, 1), exited(0, 0, 1), exited(1, 0, 2),
-                   ScriptedAgent::finished()};
+                   ScriptedJob::finished()};
   EXPECT_EQ(run(2), 0);
 }
 
@@ -226,8 +225,8 @@ TEST_F(HeadTest, ASecondSignalKills) {
 
 TEST_F(HeadTest, OtherHostsStartWhereTheFirstHasOpenedTheMeeting) {
   agent_.script = {ready({}), wrote(0, "x\n"), exited(0, 0, 1), exited(1, 0, 2),
-                   ScriptedAgent::finished()};
-  other_.script = {ready({}), wrote(2, "y\n"), exited(2, 0, 3), ScriptedAgent::finished()};
+                   ScriptedJob::finished()};
+  other_.script = {ready({}), wrote(2, "y\n"), exited(2, 0, 3), ScriptedJob::finished()};
   EXPECT_EQ(run_on_two(), 0);
   ASSERT_EQ(other_.starts.size(), 1u);
   EXPECT_EQ(other_.starts[0].meeting().store(), "tcp:10.0.0.1:4000");
@@ -238,7 +237,7 @@ TEST_F(HeadTest, OtherHostsStartWhereTheFirstHasOpenedTheMeeting) {
 TEST_F(HeadTest, WhereTheFirstHostCannotStartTheOthersDoNot) {
   messages::FromAgent failure;
   failure.mutable_failure()->set_text("no store");
-  agent_.script = {failure, ScriptedAgent::finished()};
+  agent_.script = {failure, ScriptedJob::finished()};
   EXPECT_EQ(run_on_two(), kExitLauncher);
   EXPECT_TRUE(other_.starts.empty());
   EXPECT_EQ(text(error_), "paceline: host a: no store\n");
@@ -265,8 +264,8 @@ TEST_F(HeadTest, WhoFailedFirstIsSeenThoughHostsHaveClocksOfTheirOwn) {
 
 TEST_F(HeadTest, AnAgentSpeaksOfItsOwnRanksOnly) {
   agent_.script = {ready({}), exited(2, 5, 1), exited(0, 0, 1), exited(1, 0, 2),
-                   ScriptedAgent::finished()};
-  other_.script = {ready({}), exited(2, 0, 1), ScriptedAgent::finished()};
+                   ScriptedJob::finished()};
+  other_.script = {ready({}), exited(2, 0, 1), ScriptedJob::finished()};
   EXPECT_EQ(run_on_two(), 0);
 }
 

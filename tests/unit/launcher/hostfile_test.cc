@@ -6,26 +6,21 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/unit/launcher/parsing.h"
+
 namespace paceline::launcher {
 namespace {
 
 using Hosts = std::vector<HostSlots>;
 
-Hosts parsed(const std::string& text) {
-  const Result<Hosts> hosts = parse_hostfile(text, "hosts");
-  EXPECT_TRUE(hosts.ok()) << text << ": " << hosts.status().to_string();
-  return hosts.ok() ? *hosts : Hosts{};
-}
+Hosts hosts_of(const std::string& text) { return accepted(parse_hostfile(text, "hosts")); }
 
-std::string refusal(const std::string& text) {
-  const Result<Hosts> hosts = parse_hostfile(text, "hosts");
-  EXPECT_FALSE(hosts.ok()) << text;
-  EXPECT_EQ(hosts.status().code(), Code::kInvalidArgument);
-  return hosts.status().text();
+std::string hostfile_refusal(const std::string& text) {
+  return refusal_of(parse_hostfile(text, "hosts"));
 }
 
 TEST(Hostfile, EveryForm) {
-  EXPECT_EQ(parsed("a\nb slots=4\nc:2\nnode-1.example.org\n10.0.0.7:65536\n"),
+  EXPECT_EQ(hosts_of("a\nb slots=4\nc:2\nnode-1.example.org\n10.0.0.7:65536\n"),
             (Hosts{{"a", std::nullopt},
                    {"b", 4},
                    {"c", 2},
@@ -34,60 +29,61 @@ TEST(Hostfile, EveryForm) {
 }
 
 TEST(Hostfile, CommentsBlanksAndLineEnds) {
-  EXPECT_EQ(parsed("# all of them\r\n\r\n  a\tslots=1  # the first\r\n\n \t \nb#c\nd"),
+  EXPECT_EQ(hosts_of("# all of them\r\n\r\n  a\tslots=1  # the first\r\n\n \t \nb#c\nd"),
             (Hosts{{"a", 1}, {"b", std::nullopt}, {"d", std::nullopt}}));
 }
 
 TEST(Hostfile, SaysWhichLineIsWrong) {
-  EXPECT_EQ(refusal("a\n\n# b\nc slots=x\n"),
+  EXPECT_EQ(hostfile_refusal("a\n\n# b\nc slots=x\n"),
             "hosts:4: the slots 'x' are not a whole number from 1 to 65536");
-  EXPECT_EQ(refusal("a\r\nb procs=4\r\n"),
+  EXPECT_EQ(hostfile_refusal("a\r\nb procs=4\r\n"),
             "hosts:2: 'procs=4' is not understood; write name, name:4 or name slots=4");
-  EXPECT_EQ(refusal("a slots=4 max_slots=2"), "hosts:1: there are more slots than max_slots");
-  EXPECT_EQ(refusal("a slots=4 slots=2"), "hosts:1: the slots are stated twice");
-  EXPECT_EQ(refusal("a:2 slots=2"), "hosts:1: the slots are stated twice");
+  EXPECT_EQ(hostfile_refusal("a slots=4 max_slots=2"),
+            "hosts:1: there are more slots than max_slots");
+  EXPECT_EQ(hostfile_refusal("a slots=4 slots=2"), "hosts:1: the slots are stated twice");
+  EXPECT_EQ(hostfile_refusal("a:2 slots=2"), "hosts:1: the slots are stated twice");
   for (const char* slots : {"", "0", "-1", "65537", "1.5", "4 4", "99999999999999999999"}) {
-    EXPECT_EQ(refusal("a slots=" + std::string(slots)).find("hosts:1: "), 0u) << slots;
-    EXPECT_EQ(refusal("a:" + std::string(slots)).find("hosts:1: "), 0u) << slots;
+    EXPECT_EQ(hostfile_refusal("a slots=" + std::string(slots)).find("hosts:1: "), 0u) << slots;
+    EXPECT_EQ(hostfile_refusal("a:" + std::string(slots)).find("hosts:1: "), 0u) << slots;
   }
 }
 
 TEST(Hostfile, NamesAreNames) {
   for (const char* name : {":4", "-n", "a,b", "a/b", "user@a", "=", "\xc3\xa4"})
-    EXPECT_NE(refusal(name).find("is not a host's name"), std::string::npos) << name;
-  EXPECT_EQ(parsed(std::string(253, 'a')).size(), 1u);
-  EXPECT_LT(refusal(std::string(100000, 'a')).size(), 200u) << "a wrong word is shown cut";
-  EXPECT_EQ(refusal(std::string("a\0b\x1b", 4)).find("hosts:1: 'a?b?' is not"), 0u);
+    EXPECT_NE(hostfile_refusal(name).find("is not a host's name"), std::string::npos) << name;
+  EXPECT_EQ(hosts_of(std::string(253, 'a')).size(), 1u);
+  EXPECT_LT(hostfile_refusal(std::string(100000, 'a')).size(), 200u) << "a wrong word is shown cut";
+  EXPECT_EQ(hostfile_refusal(std::string("a\0b\x1b", 4)).find("hosts:1: 'a?b?' is not"), 0u);
 }
 
 TEST(Hostfile, RangesAreHostsInTheOrderOfTheirNumbers) {
-  EXPECT_EQ(parsed("node[9-10,2]:4\nr[1-2]n[01-02] slots=2"), (Hosts{{"node9", 4},
-                                                                     {"node10", 4},
-                                                                     {"node2", 4},
-                                                                     {"r1n01", 2},
-                                                                     {"r1n02", 2},
-                                                                     {"r2n01", 2},
-                                                                     {"r2n02", 2}}));
+  EXPECT_EQ(hosts_of("node[9-10,2]:4\nr[1-2]n[01-02] slots=2"), (Hosts{{"node9", 4},
+                                                                       {"node10", 4},
+                                                                       {"node2", 4},
+                                                                       {"r1n01", 2},
+                                                                       {"r1n02", 2},
+                                                                       {"r2n01", 2},
+                                                                       {"r2n02", 2}}));
   for (const char* range : {"n[", "n[]", "n]", "n[2-1]", "n[1-99999999]", "n[a]", "n[1-2]x:y"})
-    EXPECT_EQ(refusal(range).find("hosts:1: "), 0u) << range;
+    EXPECT_EQ(hostfile_refusal(range).find("hosts:1: "), 0u) << range;
   std::string many;
   for (int i = 0; i < 100; ++i) many += "n[1-65536]\n";
-  EXPECT_NE(refusal(many).find("more than 65536 hosts"), std::string::npos);
+  EXPECT_NE(hostfile_refusal(many).find("more than 65536 hosts"), std::string::npos);
 }
 
 TEST(Hostfile, AddressesStayAsTheyAreWritten) {
   EXPECT_EQ(
-      parsed("fe80::1%eth0 slots=2\n[::1]:3\n[2001:DB8::7]\n10.0.0.7:2"),
+      hosts_of("fe80::1%eth0 slots=2\n[::1]:3\n[2001:DB8::7]\n10.0.0.7:2"),
       (Hosts{{"fe80::1%eth0", 2}, {"::1", 3}, {"2001:DB8::7", std::nullopt}, {"10.0.0.7", 2}}));
 }
 
 TEST(Hostfile, TheMostSlotsAreSlots) {
-  EXPECT_EQ(parsed("a max_slots=4\nb slots=2 max-slots=4"), (Hosts{{"a", 4}, {"b", 2}}));
+  EXPECT_EQ(hosts_of("a max_slots=4\nb slots=2 max-slots=4"), (Hosts{{"a", 4}, {"b", 2}}));
 }
 
 TEST(Hostfile, AtLeastOneHost) {
   for (const char* text : {"", "\n", "# nobody\n", "\r\n\r\n"})
-    EXPECT_EQ(refusal(text).find("hosts: names no host"), 0u) << text;
+    EXPECT_EQ(hostfile_refusal(text).find("hosts: names no host"), 0u) << text;
 }
 
 TEST(HostList, NamesAndSlots) {

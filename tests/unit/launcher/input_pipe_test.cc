@@ -13,7 +13,7 @@
 namespace paceline::launcher {
 namespace {
 
-class InputPipeTest : public testing::Test {
+class InputPipeTest : public ::testing::Test {
  protected:
   InputPipeTest() {
     pipe_ = *InputPipe::make(

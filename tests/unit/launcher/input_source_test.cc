@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kWindowBytes = std::size_t{64} << 10;
 
-class InputSourceTest : public testing::Test {
+class InputSourceTest : public ::testing::Test {
  protected:
   void feed(std::size_t bytes) {
     const std::string text(bytes, 'x');

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "launcher/options/run_options.h"
+#include "tests/unit/launcher/parsing.h"
 #include "tests/unit/topology/small_host.h"
 #include "topology/model/finish.h"
 #include "topology/render/plan_text.h"
@@ -15,7 +15,6 @@ namespace {
 
 using topology::Cluster;
 using topology::Plan;
-using Words = std::vector<std::string>;
 
 Cluster two_hosts() {
   topology::HostModel host = topology::small_host();
@@ -24,8 +23,6 @@ Cluster two_hosts() {
   return {.machines = {topology::finish(std::move(host), 0).value()},
           .hosts = {{.name = "a"}, {.name = "b"}}};
 }
-
-JobSpec job_of(const Words& words) { return parse_run(words).value(); }
 
 // "a 0-3; b 4-7; " by rank.
 std::string text(const Cluster& cluster, const Result<Plan>& plan) {

@@ -27,7 +27,7 @@ std::string id_of(std::uint64_t number) {
   return id;
 }
 
-class JobRegistryTest : public testing::Test {
+class JobRegistryTest : public ::testing::Test {
  protected:
   JobRegistryTest() {
     for (const char* folder : {"first", "second", "shm", "cgroups"})
@@ -76,7 +76,7 @@ class JobRegistryTest : public testing::Test {
   }
 
   const fs::path root_ =
-      fs::path(testing::TempDir()) / ("paceline_job_registry_" + std::to_string(::getpid()));
+      fs::path(::testing::TempDir()) / ("paceline_job_registry_" + std::to_string(::getpid()));
 };
 
 TEST_F(JobRegistryTest, AJobIsListedUntilItIsLeft) {

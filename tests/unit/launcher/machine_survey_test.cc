@@ -13,16 +13,16 @@
 namespace paceline::launcher {
 namespace {
 
-topology::HostModel machine(bool is_other) {
+topology::HostModel small_machine(bool is_other) {
   topology::HostModel host = topology::small_host();
   if (is_other) host.cores.pop_back();
   return topology::finish(std::move(host), 0).value();
 }
 
-class ScriptedAgent final : public AgentChannel {
+class SurveyedAgent final : public AgentChannel {
  public:
-  ScriptedAgent(EventLoop& loop, bool is_other)
-      : loop_(loop), packed_(pack_machine(machine(is_other))) {}
+  SurveyedAgent(EventLoop& loop, bool is_other)
+      : loop_(loop), packed_(pack_machine(small_machine(is_other))) {}
 
   void open(Receive receive, Closed closed) override {
     receive_ = std::move(receive);
@@ -64,10 +64,10 @@ class ScriptedAgent final : public AgentChannel {
   Closed closed_;
 };
 
-class MachineSurveyTest : public testing::Test {
+class MachineSurveyTest : public ::testing::Test {
  protected:
   void add_host(const std::string& name, bool is_other = false) {
-    scripts_.push_back(std::make_unique<ScriptedAgent>(loop_, is_other));
+    scripts_.push_back(std::make_unique<SurveyedAgent>(loop_, is_other));
     agents_.push_back({.channel = *scripts_.back(), .start = {}});
     agents_.back().start.set_host(name);
   }
@@ -75,7 +75,7 @@ class MachineSurveyTest : public testing::Test {
 
   SystemClock clock_;
   EventLoop loop_{clock_};
-  std::vector<std::unique_ptr<ScriptedAgent>> scripts_;
+  std::vector<std::unique_ptr<SurveyedAgent>> scripts_;
   std::vector<HostAgent> agents_;
 };
 

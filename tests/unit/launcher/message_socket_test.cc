@@ -12,7 +12,7 @@ namespace paceline::launcher {
 namespace {
 
 // Two ends in one loop, and what the second one hears.
-class MessageSocketTest : public testing::Test {
+class MessageSocketTest : public ::testing::Test {
  protected:
   MessageSocketTest() {
     auto ends = make_socket_pair();

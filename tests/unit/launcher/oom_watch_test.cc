@@ -166,7 +166,7 @@ TEST(OomCounts, ReadsCounters) {
 }
 
 // A /proc and a /sys/fs/cgroup of its own.
-class OomCountsTest : public testing::Test {
+class OomCountsTest : public ::testing::Test {
  public:
   OomCountsTest() {
     put("proc/self/mountinfo",
@@ -193,7 +193,7 @@ class OomCountsTest : public testing::Test {
   }
 
   fs::path root_ =
-      fs::path(testing::TempDir()) / ("paceline_oom_counts_" + std::to_string(::getpid()));
+      fs::path(::testing::TempDir()) / ("paceline_oom_counts_" + std::to_string(::getpid()));
   OomCounts counts_{root_.string()};
 };
 

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class OutputFiles : public testing::Test {
+class OutputFiles : public ::testing::Test {
  protected:
   ~OutputFiles() override { fs::remove_all(folder_); }
 

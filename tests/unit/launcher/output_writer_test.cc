@@ -17,7 +17,7 @@ namespace {
 using std::chrono::milliseconds;
 
 // A full pipe stands for the full disk: it takes nothing until the test reads it.
-class OutputWriterTest : public testing::Test {
+class OutputWriterTest : public ::testing::Test {
  protected:
   OutputWriterTest() {
     ::fcntl(pipe_.write_end.get(), F_SETFL, O_NONBLOCK);

@@ -13,9 +13,9 @@ namespace {
 
 // An agent that has the addresses 10.0.0.N and 10.1.0.N, and finds of the others what the test
 // wants.
-class ScriptedAgent final : public AgentChannel {
+class PairedAgent final : public AgentChannel {
  public:
-  ScriptedAgent(EventLoop& loop, int number) : loop_(loop), number_(number) {}
+  PairedAgent(EventLoop& loop, int number) : loop_(loop), number_(number) {}
 
   void open(Receive receive, Closed closed) override {
     receive_ = std::move(receive);
@@ -83,7 +83,7 @@ class PairCheckTest : public ::testing::Test {
  protected:
   PairCheckTest() {
     for (int number = 1; number <= 3; ++number)
-      agents_.push_back(std::make_unique<ScriptedAgent>(loop_, number));
+      agents_.push_back(std::make_unique<PairedAgent>(loop_, number));
   }
 
   Status check(const NetChoice& choice = {}) {
@@ -106,13 +106,13 @@ class PairCheckTest : public ::testing::Test {
 
   const SystemClock clock_;
   EventLoop loop_{clock_};
-  std::vector<std::unique_ptr<ScriptedAgent>> agents_;
+  std::vector<std::unique_ptr<PairedAgent>> agents_;
   std::vector<std::string> warnings_;
   std::vector<std::string> addresses_;
   Duration took_{};
 };
 
-using Addresses = std::vector<std::string>;
+using AddressTexts = std::vector<std::string>;
 
 bool is_of(const messages::Target& target, const char* network) {
   return target.address().starts_with(network);
@@ -120,7 +120,7 @@ bool is_of(const messages::Target& target, const char* network) {
 
 TEST_F(PairCheckTest, TheFirstNetworkIsTakenWhereAllIsWell) {
   EXPECT_TRUE(check().ok());
-  EXPECT_EQ(addresses_, (Addresses{"10.0.0.1", "10.0.0.2", "10.0.0.3"}));
+  EXPECT_EQ(addresses_, (AddressTexts{"10.0.0.1", "10.0.0.2", "10.0.0.3"}));
   EXPECT_TRUE(warnings_.empty());
 }
 
@@ -140,7 +140,7 @@ TEST_F(PairCheckTest, ABetterNetworkThatLeadsNowhereIsNotWaitedForLong) {
       return is_of(target, "10.1.") ? messages::REACHED : messages::PENDING;
     };
   EXPECT_TRUE(check().ok());
-  EXPECT_EQ(addresses_, (Addresses{"10.1.0.1", "10.1.0.2", "10.1.0.3"}));
+  EXPECT_EQ(addresses_, (AddressTexts{"10.1.0.1", "10.1.0.2", "10.1.0.3"}));
   EXPECT_LT(took_, std::chrono::milliseconds(1500));
 }
 
@@ -213,7 +213,7 @@ TEST_F(PairCheckTest, AJobOfOneHostIsLeftAsItIs) {
   agents_.resize(1);
   agents_[0]->answers_survey = false;
   EXPECT_TRUE(check().ok());
-  EXPECT_EQ(addresses_, Addresses{"10.0.0.1"});
+  EXPECT_EQ(addresses_, AddressTexts{"10.0.0.1"});
 }
 
 }  // namespace

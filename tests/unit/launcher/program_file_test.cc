@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class ProgramFileTest : public testing::Test {
+class ProgramFileTest : public ::testing::Test {
  protected:
   ProgramFileTest() {
     fs::create_directories(root_ / "a/folder");
@@ -33,7 +33,7 @@ class ProgramFileTest : public testing::Test {
   }
 
   fs::path root_ =
-      fs::path(testing::TempDir()) / ("paceline_program_file_" + std::to_string(::getpid()));
+      fs::path(::testing::TempDir()) / ("paceline_program_file_" + std::to_string(::getpid()));
 };
 
 TEST_F(ProgramFileTest, SearchesTheFoldersInTurn) {

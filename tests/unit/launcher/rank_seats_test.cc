@@ -75,7 +75,7 @@ class Unused final : public AgentChannel {
   void set_reading(bool) override {}
 };
 
-class FollowPlan : public testing::Test {
+class FollowPlan : public ::testing::Test {
  protected:
   FollowPlan() {
     JobSpec job;

@@ -7,7 +7,7 @@
 namespace paceline::launcher {
 namespace {
 
-RankSet parsed(const char* text) {
+RankSet ranks_of(const char* text) {
   const Result<RankSet> set = RankSet::parse(text);
   EXPECT_TRUE(set.ok()) << text << ": " << set.status().to_string();
   return set.ok() ? *set : RankSet::none();
@@ -22,8 +22,8 @@ std::string members(const RankSet& set) {
 }
 
 TEST(RankSet, Words) {
-  EXPECT_EQ(parsed("all"), RankSet::all());
-  EXPECT_EQ(parsed("none"), RankSet::none());
+  EXPECT_EQ(ranks_of("all"), RankSet::all());
+  EXPECT_EQ(ranks_of("none"), RankSet::none());
   EXPECT_EQ(members(RankSet::all()), "0 1 2 3 4 5 6 7 8 9");
   EXPECT_EQ(members(RankSet::none()), "");
   EXPECT_TRUE(RankSet::all().contains(65535));
@@ -32,11 +32,11 @@ TEST(RankSet, Words) {
 }
 
 TEST(RankSet, RanksAndRanges) {
-  EXPECT_EQ(members(parsed("0")), "0");
-  EXPECT_EQ(members(parsed("0,4-7")), "0 4 5 6 7");
-  EXPECT_EQ(members(parsed("5-5,2-3,3-4")), "2 3 4 5");
-  EXPECT_EQ(parsed("7,2-3").highest_named(), 7);
-  EXPECT_EQ(parsed("1-2147483646").highest_named(), 2147483646);
+  EXPECT_EQ(members(ranks_of("0")), "0");
+  EXPECT_EQ(members(ranks_of("0,4-7")), "0 4 5 6 7");
+  EXPECT_EQ(members(ranks_of("5-5,2-3,3-4")), "2 3 4 5");
+  EXPECT_EQ(ranks_of("7,2-3").highest_named(), 7);
+  EXPECT_EQ(ranks_of("1-2147483646").highest_named(), 2147483646);
 }
 
 TEST(RankSet, SaysWhichWordIsWrong) {

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class RankStreamsTest : public testing::Test {
+class RankStreamsTest : public ::testing::Test {
  protected:
   RankStreamsTest() {
     start_.set_world_size(2);

@@ -8,26 +8,15 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/unit/launcher/parsing.h"
+
 namespace paceline::launcher {
 namespace {
 
-using Words = std::vector<std::string>;
-
-JobSpec parsed(const Words& words) {
-  const Result<JobSpec> job = parse_run(words);
-  EXPECT_TRUE(job.ok()) << job.status().to_string();
-  return job.ok() ? *job : JobSpec{};
-}
-
-std::string refusal(const Words& words) {
-  const Result<JobSpec> job = parse_run(words);
-  EXPECT_FALSE(job.ok());
-  EXPECT_EQ(job.status().code(), Code::kInvalidArgument);
-  return job.status().text();
-}
+std::string run_refusal(const Words& words) { return refusal_of(parse_run(words)); }
 
 TEST(RunOptions, Defaults) {
-  const JobSpec job = parsed({"prog"});
+  const JobSpec job = job_of({"prog"});
   ASSERT_EQ(job.programs.size(), 1u);
   EXPECT_EQ(job.programs[0].command, Words{"prog"});
   JobSpec expected;
@@ -48,12 +37,12 @@ TEST(RunOptions, EveryWayToSayHowMany) {
                              {"--np=4"}}) {
     Words all = words;
     all.push_back("prog");
-    EXPECT_EQ(parsed(all).ranks(), 4) << words.front();
+    EXPECT_EQ(job_of(all).ranks(), 4) << words.front();
   }
 }
 
 TEST(RunOptions, OptionsEndAtTheProgram) {
-  const auto command = [](const Words& words) { return parsed(words).programs.at(0).command; };
+  const auto command = [](const Words& words) { return job_of(words).programs.at(0).command; };
   EXPECT_EQ(command({"-n", "2", "prog", "-n", "3", "--grace"}),
             (Words{"prog", "-n", "3", "--grace"}));
   EXPECT_EQ(command({"-n", "2", "--", "-prog", "--", "x"}), (Words{"-prog", "--", "x"}));
@@ -61,7 +50,7 @@ TEST(RunOptions, OptionsEndAtTheProgram) {
 }
 
 TEST(RunOptions, Values) {
-  const JobSpec job = parsed({"-x", "A=b=c", "-x", "HOME", "-xE=", "--timeout", "0.25", "-grace=0",
+  const JobSpec job = job_of({"-x", "A=b=c", "-x", "HOME", "-xE=", "--timeout", "0.25", "-grace=0",
                               "--wdir", "/tmp", "--no-tag-output", "-n", "2", "prog"});
   EXPECT_EQ(job.programs.at(0).environment,
             (std::vector<EnvironmentSetting>{{"A", "b=c"}, {"HOME", std::nullopt}, {"E", ""}}));
@@ -74,7 +63,7 @@ TEST(RunOptions, Values) {
 
 TEST(RunOptions, ValuesAreTakenAsTheyAre) {
   const ProgramSpec program =
-      parsed({"--wdir", "[a,b]", "-x", "[A]=[b,c]", "-x", "B={\"d\": 1}", "prog"}).programs.at(0);
+      job_of({"--wdir", "[a,b]", "-x", "[A]=[b,c]", "-x", "B={\"d\": 1}", "prog"}).programs.at(0);
   EXPECT_EQ(program.working_directory, "[a,b]");
   EXPECT_EQ(program.environment,
             (std::vector<EnvironmentSetting>{{"[A]", "[b,c]"}, {"B", "{\"d\": 1}"}}));
@@ -82,34 +71,34 @@ TEST(RunOptions, ValuesAreTakenAsTheyAre) {
 
 TEST(RunOptions, Output) {
   const JobSpec job =
-      parsed({"-n", "8", "--output-dir", "logs/%j", "--console-ranks", "0,4-7", "prog"});
+      job_of({"-n", "8", "--output-dir", "logs/%j", "--console-ranks", "0,4-7", "prog"});
   EXPECT_EQ(job.output_directory, "logs/%j");
   EXPECT_TRUE(job.console_ranks.contains(5));
   EXPECT_FALSE(job.console_ranks.contains(1));
-  EXPECT_FALSE(parsed({"--console-ranks=none", "prog"}).console_ranks.contains(0));
+  EXPECT_FALSE(job_of({"--console-ranks=none", "prog"}).console_ranks.contains(0));
 }
 
 TEST(RunOptions, StandardInput) {
-  EXPECT_EQ(parsed({"prog"}).stdin_rank, 0);
-  EXPECT_EQ(parsed({"-n", "3", "--stdin", "2", "prog"}).stdin_rank, 2);
-  EXPECT_EQ(parsed({"--stdin=none", "prog"}).stdin_rank, std::nullopt);
+  EXPECT_EQ(job_of({"prog"}).stdin_rank, 0);
+  EXPECT_EQ(job_of({"-n", "3", "--stdin", "2", "prog"}).stdin_rank, 2);
+  EXPECT_EQ(job_of({"--stdin=none", "prog"}).stdin_rank, std::nullopt);
   for (const char* rank : {"-1", "x", "all", "1,2"})
-    EXPECT_NE(refusal({"--stdin", rank, "prog"}).find("is neither a rank nor none"),
+    EXPECT_NE(run_refusal({"--stdin", rank, "prog"}).find("is neither a rank nor none"),
               std::string::npos);
 }
 
 TEST(RunOptions, RanksThatAreNotThere) {
-  EXPECT_EQ(refusal({"-n", "2", "--stdin", "9", "prog"}),
+  EXPECT_EQ(run_refusal({"-n", "2", "--stdin", "9", "prog"}),
             "--stdin: there is no rank 9; the job has ranks 0 to 1");
-  EXPECT_EQ(refusal({"--console-ranks", "0-1", "prog"}),
+  EXPECT_EQ(run_refusal({"--console-ranks", "0-1", "prog"}),
             "--console-ranks: there is no rank 1; the job has only rank 0");
-  EXPECT_EQ(parsed({"a", ":", "-n", "2", "b"}).ranks(), 3);
-  EXPECT_EQ(refusal({"--stdin", "3", "a", ":", "-n", "2", "b"}),
+  EXPECT_EQ(job_of({"a", ":", "-n", "2", "b"}).ranks(), 3);
+  EXPECT_EQ(run_refusal({"--stdin", "3", "a", ":", "-n", "2", "b"}),
             "--stdin: there is no rank 3; the job has ranks 0 to 2");
 }
 
 TEST(RunOptions, Programs) {
-  const JobSpec job = parsed({"-n", "2", "--timeout", "9", "./a", "x", ":", "-n", "1", "-x", "V=1",
+  const JobSpec job = job_of({"-n", "2", "--timeout", "9", "./a", "x", ":", "-n", "1", "-x", "V=1",
                               "--wdir", "/d", "--", "./b", ":", "c"});
   ASSERT_EQ(job.programs.size(), 3u);
   ProgramSpec first, second, third;
@@ -121,7 +110,7 @@ TEST(RunOptions, Programs) {
   third.command = {"c"};
   EXPECT_EQ(job.programs, (std::vector<ProgramSpec>{first, second, third}));
   EXPECT_EQ(job.timeout, std::chrono::seconds(9));
-  EXPECT_EQ(parsed({"a", "x:y", "::", ":x"}).programs.size(), 1u) << "only the word ':' counts";
+  EXPECT_EQ(job_of({"a", "x:y", "::", ":x"}).programs.size(), 1u) << "only the word ':' counts";
 }
 
 TEST(RunOptions, ProgramsThatAreMissing) {
@@ -132,68 +121,71 @@ TEST(RunOptions, ProgramsThatAreMissing) {
                              {"a", ":", "-n", "2"},
                              {"-n", "2", ":", "b"},
                              {"a", ":", "--", ""}})
-    EXPECT_NE(refusal(words).find("is missing; each ':' stands between two programs"),
+    EXPECT_NE(run_refusal(words).find("is missing; each ':' stands between two programs"),
               std::string::npos);
-  EXPECT_NE(refusal({"a", ":", "-n", "2"}).find("program 2 "), std::string::npos);
+  EXPECT_NE(run_refusal({"a", ":", "-n", "2"}).find("program 2 "), std::string::npos);
 }
 
 TEST(RunOptions, WhatIsTheWholeJobs) {
-  EXPECT_EQ(refusal({"a", ":", "-timeout=3", "b"}),
+  EXPECT_EQ(run_refusal({"a", ":", "-timeout=3", "b"}),
             "option -timeout is the whole job's, not one program's; write it before the first ':'");
   for (const char* option : {"--tag-output", "-H", "--help", "--output-dir"})
-    EXPECT_NE(refusal({"a", ":", option, "b"}).find("the whole job's"), std::string::npos);
-  EXPECT_EQ(refusal({"-n", "40000", "a", ":", "-n", "40000", "b"}),
+    EXPECT_NE(run_refusal({"a", ":", option, "b"}).find("the whole job's"), std::string::npos);
+  EXPECT_EQ(run_refusal({"-n", "40000", "a", ":", "-n", "40000", "b"}),
             "the programs have more than 65536 ranks together");
 }
 
 TEST(RunOptions, Hosts) {
-  EXPECT_EQ(parsed({"-H", "a:4,b", "prog"}).hosts,
+  EXPECT_EQ(job_of({"-H", "a:4,b", "prog"}).hosts,
             (std::vector<HostSlots>{{"a", 4}, {"b", std::nullopt}}));
-  EXPECT_EQ(parsed({"-host", "a", "prog"}).hosts, (std::vector<HostSlots>{{"a", std::nullopt}}));
-  EXPECT_EQ(parsed({"--hostfile", "f", "prog"}).host_file, "f");
-  EXPECT_EQ(parsed({"-N", "2", "prog"}).ranks_per_host, 2);
-  EXPECT_EQ(parsed({"--engine", "ssh", "--agent-path", "/p", "prog"}).agent_path, "/p");
-  EXPECT_NE(refusal({"--engine", "ssh", "--launch-agent", "a", "prog"}).find("give one of them"),
+  EXPECT_EQ(job_of({"-host", "a", "prog"}).hosts, (std::vector<HostSlots>{{"a", std::nullopt}}));
+  EXPECT_EQ(job_of({"--hostfile", "f", "prog"}).host_file, "f");
+  EXPECT_EQ(job_of({"-N", "2", "prog"}).ranks_per_host, 2);
+  EXPECT_EQ(job_of({"--engine", "ssh", "--agent-path", "/p", "prog"}).agent_path, "/p");
+  EXPECT_NE(
+      run_refusal({"--engine", "ssh", "--launch-agent", "a", "prog"}).find("give one of them"),
+      std::string::npos);
+  EXPECT_NE(run_refusal({"-H", "a:x", "prog"}).find("-H: the slots 'x' are not"),
             std::string::npos);
-  EXPECT_NE(refusal({"-H", "a:x", "prog"}).find("-H: the slots 'x' are not"), std::string::npos);
-  EXPECT_NE(refusal({"-H", "a", "--hostfile", "f", "prog"}).find("give one of them"),
+  EXPECT_NE(run_refusal({"-H", "a", "--hostfile", "f", "prog"}).find("give one of them"),
             std::string::npos);
 }
 
 TEST(RunOptions, TheLastOfTwoCounts) {
-  EXPECT_EQ(parsed({"-n", "2", "-np", "3", "prog"}).ranks(), 3);
+  EXPECT_EQ(job_of({"-n", "2", "-np", "3", "prog"}).ranks(), 3);
 }
 
 TEST(RunOptions, RefusesWhatMakesNoSense) {
-  EXPECT_EQ(refusal({"-n", "0", "prog"}), "-n: '0' is not a whole number from 1 to 65536");
+  EXPECT_EQ(run_refusal({"-n", "0", "prog"}), "-n: '0' is not a whole number from 1 to 65536");
   for (const char* number : {"-1", "4x", "65537", "99999999999999", "1.5"})
-    EXPECT_NE(refusal({"-n", number, "prog"}).find(number), std::string::npos) << number;
+    EXPECT_NE(run_refusal({"-n", number, "prog"}).find(number), std::string::npos) << number;
   for (const char* seconds : {"-1", "x", "1e300", "nan", "inf"})
-    EXPECT_NE(refusal({"--timeout", seconds, "prog"}).find("--timeout"), std::string::npos);
-  EXPECT_NE(refusal({"-x", "=3", "prog"}).find("names no variable"), std::string::npos);
+    EXPECT_NE(run_refusal({"--timeout", seconds, "prog"}).find("--timeout"), std::string::npos);
+  EXPECT_NE(run_refusal({"-x", "=3", "prog"}).find("names no variable"), std::string::npos);
 }
 
 TEST(RunOptions, SaysWhatIsMissing) {
-  EXPECT_NE(refusal({}).find("no program"), std::string::npos);
-  EXPECT_NE(refusal({"-n", "2", "--"}).find("no program"), std::string::npos);
-  EXPECT_NE(refusal({""}).find("no program"), std::string::npos);
-  EXPECT_EQ(refusal({"-n"}), "option -n needs a value");
-  EXPECT_EQ(refusal({"--timeout=", "prog"}), "option --timeout= needs a value");
-  EXPECT_EQ(refusal({"--grace", "--", "prog"}), "option --grace needs a value");
-  EXPECT_EQ(refusal({"--output-dir", "--tag-output", "prog"}), "option --output-dir needs a value");
-  EXPECT_EQ(refusal({"-x", ":", "prog"}), "option -x needs a value");
-  EXPECT_EQ(refusal({"--tag-output=1", "prog"}), "option --tag-output takes no value");
+  EXPECT_NE(run_refusal({}).find("no program"), std::string::npos);
+  EXPECT_NE(run_refusal({"-n", "2", "--"}).find("no program"), std::string::npos);
+  EXPECT_NE(run_refusal({""}).find("no program"), std::string::npos);
+  EXPECT_EQ(run_refusal({"-n"}), "option -n needs a value");
+  EXPECT_EQ(run_refusal({"--timeout=", "prog"}), "option --timeout= needs a value");
+  EXPECT_EQ(run_refusal({"--grace", "--", "prog"}), "option --grace needs a value");
+  EXPECT_EQ(run_refusal({"--output-dir", "--tag-output", "prog"}),
+            "option --output-dir needs a value");
+  EXPECT_EQ(run_refusal({"-x", ":", "prog"}), "option -x needs a value");
+  EXPECT_EQ(run_refusal({"--tag-output=1", "prog"}), "option --tag-output takes no value");
 }
 
 TEST(RunOptions, NamesTheNearestOption) {
-  EXPECT_EQ(refusal({"--tagoutput", "prog"}),
+  EXPECT_EQ(run_refusal({"--tagoutput", "prog"}),
             "'--tagoutput' is not an option of paceline run; did you mean '--tag-output'?");
-  EXPECT_EQ(refusal({"--timeuot=3", "prog"}),
+  EXPECT_EQ(run_refusal({"--timeuot=3", "prog"}),
             "'--timeuot=3' is not an option of paceline run; did you mean '--timeout'?");
-  EXPECT_EQ(refusal({"-hostfle", "f", "prog"}),
+  EXPECT_EQ(run_refusal({"-hostfle", "f", "prog"}),
             "'-hostfle' is not an option of paceline run; did you mean '--hostfile'?");
-  EXPECT_EQ(refusal({"-nodes", "4", "prog"}), "'-nodes' is not an option of paceline run");
-  EXPECT_EQ(refusal({"--elephant", "prog"}), "'--elephant' is not an option of paceline run");
+  EXPECT_EQ(run_refusal({"-nodes", "4", "prog"}), "'-nodes' is not an option of paceline run");
+  EXPECT_EQ(run_refusal({"--elephant", "prog"}), "'--elephant' is not an option of paceline run");
 }
 
 TEST(RunOptions, Help) {

@@ -5,12 +5,12 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/unit/launcher/parsing.h"
+
 namespace paceline::launcher {
 namespace {
 
-std::string refusal(const std::vector<std::string>& arguments) {
-  return parse_topo(arguments).status().text();
-}
+std::string topo_refusal(const Words& words) { return refusal_of(parse_topo(words)); }
 
 TEST(TopoOptions, AskForThisMachineAsATreeUnlessToldOtherwise) {
   const TopoRequest request = parse_topo({}).value();
@@ -29,16 +29,16 @@ TEST(TopoOptions, TakeInputsInTheirOrder) {
 }
 
 TEST(TopoOptions, NameWhatIsWrong) {
-  EXPECT_EQ(refusal({"machine.xml"}),
+  EXPECT_EQ(topo_refusal({"machine.xml"}),
             "'machine.xml' is no option; a description stands behind "
             "--input");
-  EXPECT_EQ(refusal({"--format", "jsno"}),
+  EXPECT_EQ(topo_refusal({"--format", "jsno"}),
             "--format: 'jsno' is none of tree, json, dot, svg, nccl-xml, hwloc-xml and matrix; did "
             "you mean 'json'?");
-  EXPECT_EQ(refusal({"--ranks", "0"}).substr(0, 9), "--ranks: ");
-  EXPECT_EQ(refusal({"--ranks", "2", "--format", "svg"}),
+  EXPECT_EQ(topo_refusal({"--ranks", "0"}).substr(0, 9), "--ranks: ");
+  EXPECT_EQ(topo_refusal({"--ranks", "2", "--format", "svg"}),
             "--ranks goes with --format json, or with none");
-  EXPECT_EQ(refusal({"--inptu", "x"}),
+  EXPECT_EQ(topo_refusal({"--inptu", "x"}),
             "'--inptu' is not an option of paceline topo; did you mean '--input'?");
 }
 

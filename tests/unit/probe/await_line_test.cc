@@ -14,7 +14,7 @@ namespace {
 
 constexpr Duration kLong = std::chrono::seconds(60);
 
-class AwaitLine : public testing::Test {
+class AwaitLine : public ::testing::Test {
  protected:
   AwaitLine() {
     std::array<int, 2> ends{};

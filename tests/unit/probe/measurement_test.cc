@@ -10,7 +10,7 @@
 namespace paceline::probe {
 namespace {
 
-constexpr int kRanks = 2;
+constexpr int kPair = 2;
 
 Orders orders_for(const char* operation) {
   Orders orders;
@@ -35,16 +35,16 @@ class Lonely final : public Subject {
   Subject& other_;
 };
 
-class Measurements : public testing::Test {
+class Measuring : public ::testing::Test {
  protected:
   // Calls `body(subject, meeting)` on every rank.
   template <class Body>
   void run(Body body) {
-    run_ranks(kRanks, [&](int rank) {
+    run_ranks(kPair, [&](int rank) {
       const auto raw =
-          RawLoop::open(raw_file_.path(), {.rank = rank, .ranks = kRanks, .cpus = 1}, clock_);
+          RawLoop::open(raw_file_.path(), {.rank = rank, .ranks = kPair, .cpus = 1}, clock_);
       const auto meeting = SharedMeeting::open(meeting_file_.path(),
-                                               {.rank = rank, .ranks = kRanks, .cpus = 1}, clock_);
+                                               {.rank = rank, .ranks = kPair, .cpus = 1}, clock_);
       body(**raw, **meeting);
     });
   }
@@ -65,7 +65,7 @@ void expect_plausible(const Result<Row>& row, std::size_t bytes) {
   EXPECT_EQ(row->batch > 1, bytes <= 8192);
 }
 
-TEST_F(Measurements, RightResults) {
+TEST_F(Measuring, RightResults) {
   for (const char* operation : {"all_reduce", "broadcast"}) {
     const Orders orders = orders_for(operation);
     run([&](Subject& subject, Meeting& meeting) {
@@ -78,7 +78,7 @@ TEST_F(Measurements, RightResults) {
   }
 }
 
-TEST_F(Measurements, OutOfPlaceAndCold) {
+TEST_F(Measuring, OutOfPlaceAndCold) {
   Orders orders = orders_for("all_reduce");
   orders.in_place = false;
   orders.cold = true;
@@ -94,7 +94,7 @@ TEST_F(Measurements, OutOfPlaceAndCold) {
   });
 }
 
-TEST_F(Measurements, WrongResultsAreCountedOnAllRanks) {
+TEST_F(Measuring, WrongResultsAreCountedOnAllRanks) {
   const Orders orders = orders_for("all_reduce");
   run([&](Subject& subject, Meeting& meeting) {
     Lonely lonely(subject);
@@ -107,7 +107,7 @@ TEST_F(Measurements, WrongResultsAreCountedOnAllRanks) {
   });
 }
 
-TEST_F(Measurements, RanksMayMeetByWhatTheyMeasure) {
+TEST_F(Measuring, RanksMayMeetByWhatTheyMeasure) {
   const Orders orders = orders_for("all_reduce");
   run([&](Subject& subject, Meeting&) {
     SubjectMeeting meeting(subject);
@@ -118,7 +118,7 @@ TEST_F(Measurements, RanksMayMeetByWhatTheyMeasure) {
   });
 }
 
-TEST_F(Measurements, CopiesHaveARate) {
+TEST_F(Measuring, CopiesHaveARate) {
   const Orders orders = orders_for("all_reduce");
   run([&](Subject& subject, Meeting& meeting) {
     const auto measurement =

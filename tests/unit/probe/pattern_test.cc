@@ -36,7 +36,7 @@ T combined(ReduceOp op, T left, T right) {
 }
 
 template <class T>
-class PatternOf : public testing::Test {};
+class PatternOf : public ::testing::Test {};
 using Types = testing::Types<float, double, std::int32_t, std::int64_t, std::int8_t, std::uint8_t,
                              std::uint64_t>;
 TYPED_TEST_SUITE(PatternOf, Types);

@@ -18,7 +18,7 @@ constexpr std::size_t kCounts[] = {0,     1,     2,     13,     14,     15,    2
 
 constexpr std::size_t kBufferBytes = 2 * (400009 * sizeof(float) + 4096);
 
-class RawLoops : public testing::TestWithParam<int> {
+class RawLoops : public ::testing::TestWithParam<int> {
  protected:
   // Every rank's end of the loop in a thread.
   template <class Body>
@@ -107,7 +107,7 @@ TEST_P(RawLoops, ManyShortOnesOfAllKinds) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, RawLoops, testing::Values(1, 2, 3, 4));
+INSTANTIATE_TEST_SUITE_P(Ranks, RawLoops, ::testing::Values(1, 2, 3, 4));
 
 }  // namespace
 }  // namespace paceline::probe

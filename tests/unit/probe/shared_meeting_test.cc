@@ -13,7 +13,7 @@ namespace {
 using Values = std::vector<std::int64_t>;
 
 // `cpus` decides how ranks wait: 1 is fewer than the ranks of every test here.
-class Meetings : public testing::TestWithParam<int> {
+class Meetings : public ::testing::TestWithParam<int> {
  protected:
   std::unique_ptr<SharedMeeting> open(int rank, int ranks) {
     auto meeting = SharedMeeting::open(file_.path(),
@@ -69,7 +69,7 @@ TEST_P(Meetings, OfOneRank) {
   EXPECT_TRUE(meeting->has_one_clock());
 }
 
-INSTANTIATE_TEST_SUITE_P(Cpus, Meetings, testing::Values(1, 8));
+INSTANTIATE_TEST_SUITE_P(Cpus, Meetings, ::testing::Values(1, 8));
 
 TEST(SharedMeeting, SaysWhatItCannotOpen) {
   const SystemClock clock;

@@ -5,10 +5,10 @@
 namespace paceline::probe {
 namespace {
 
-using Values = std::vector<double>;
+using Numbers = std::vector<double>;
 
 TEST(Statistics, NearestRank) {
-  const Values values{5, 1, 4, 2, 3};
+  const Numbers values{5, 1, 4, 2, 3};
   EXPECT_EQ(quantile(values, 0), 1);
   EXPECT_EQ(quantile(values, 0.1), 1);
   EXPECT_EQ(quantile(values, 0.2), 1);
@@ -16,12 +16,12 @@ TEST(Statistics, NearestRank) {
   EXPECT_EQ(quantile(values, 0.5), 3);
   EXPECT_EQ(quantile(values, 0.99), 5);
   EXPECT_EQ(quantile(values, 1), 5);
-  EXPECT_EQ(quantile(Values{7}, 0.5), 7);
-  EXPECT_EQ(quantile(Values{}, 0.5), 0);
+  EXPECT_EQ(quantile(Numbers{7}, 0.5), 7);
+  EXPECT_EQ(quantile(Numbers{}, 0.5), 0);
 }
 
 TEST(Statistics, TheTenthOfTwentyOneIsTheThird) {
-  Values values;
+  Numbers values;
   for (int i = 21; i >= 1; --i) values.push_back(i);
   EXPECT_EQ(quantile(values, 0.1), 3);
   EXPECT_EQ(quantile(values, 0.5), 11);
@@ -31,14 +31,14 @@ TEST(Statistics, TheTenthOfTwentyOneIsTheThird) {
 constexpr std::int64_t kMoments[] = {10, 20, 100, 130, 12, 25, 90, 120, 11, 19, 95, 125};
 
 TEST(Statistics, FromTheFirstBeginToTheLastEnd) {
-  EXPECT_EQ(operation_times(kMoments, 3, true), (Values{15, 40}));
+  EXPECT_EQ(operation_times(kMoments, 3, true), (Numbers{15, 40}));
 }
 
 TEST(Statistics, WithoutOneClockTheLongest) {
-  EXPECT_EQ(operation_times(kMoments, 3, false), (Values{13, 30}));
+  EXPECT_EQ(operation_times(kMoments, 3, false), (Numbers{13, 30}));
 }
 
-TEST(Statistics, NothingOfNothing) { EXPECT_EQ(operation_times({}, 2, true), Values()); }
+TEST(Statistics, NothingOfNothing) { EXPECT_EQ(operation_times({}, 2, true), Numbers()); }
 
 }  // namespace
 }  // namespace paceline::probe

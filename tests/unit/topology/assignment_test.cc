@@ -22,7 +22,7 @@ double sum_of(const Costs& costs, const std::vector<int>& columns) {
   return sum;
 }
 
-double least_by_trying_all(const Costs& costs) {
+double least_cost(const Costs& costs) {
   std::vector<int> columns(costs.front().size());
   std::iota(columns.begin(), columns.end(), 0);
   double least = std::numeric_limits<double>::infinity();
@@ -44,7 +44,7 @@ TEST(Assignment, IsTheCheapestOfAll) {
         std::vector<int> sorted = chosen;
         std::ranges::sort(sorted);
         EXPECT_EQ(std::ranges::adjacent_find(sorted), sorted.end()) << "each column once";
-        EXPECT_DOUBLE_EQ(sum_of(costs, chosen), least_by_trying_all(costs));
+        EXPECT_DOUBLE_EQ(sum_of(costs, chosen), least_cost(costs));
       }
     }
   }

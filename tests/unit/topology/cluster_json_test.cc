@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/unit/topology/host_words.h"
 #include "tests/unit/topology/many_hosts.h"
 #include "topology/render/cluster_text.h"
 #include "topology/render/render.h"
@@ -11,11 +12,9 @@
 namespace paceline::topology {
 namespace {
 
-HostModel small() { return finish(small_host(), 0).value(); }
-
 // Files that a description names: one machine, and one file with a mistake.
 Result<HostModel> read_beside(const std::string& path) {
-  if (path == "/clusters/small.xml") return small();
+  if (path == "/clusters/small.xml") return finished_small_host();
   return unreadable(path, 3, "no XML");
 }
 
@@ -34,17 +33,17 @@ std::string with_hosts(const std::string& hosts) {
   return R"({"paceline_cluster": 1, "machines": {"m": "small.xml"}, "hosts": )" + hosts + "}";
 }
 
-std::string error_of(const std::string& text) {
+std::string cluster_error(const std::string& text) {
   const std::string error = read(text).status().text();
   const std::string file = "/clusters/c.json: ";
   EXPECT_TRUE(error.starts_with(file)) << error;
   return error.substr(std::min(file.size(), error.size()));
 }
 
-std::string error_of_hosts(const std::string& hosts) { return error_of(with_hosts(hosts)); }
+std::string error_of_hosts(const std::string& hosts) { return cluster_error(with_hosts(hosts)); }
 
 std::string error_of_ways(const std::string& ways) {
-  return error_of(with(R"("hosts": [{"name": "n[1-3]", "machine": "old"}], "ways": )" + ways));
+  return cluster_error(with(R"("hosts": [{"name": "n[1-3]", "machine": "old"}], "ways": )" + ways));
 }
 
 void expect_same(const Cluster& a, const Cluster& b) {
@@ -69,7 +68,7 @@ TEST(ClusterJson, ReadsEverythingThatADescriptionMayHold) {
   ASSERT_TRUE(read.ok()) << read.status().text();
   const Cluster& cluster = read->cluster;
   ASSERT_EQ(cluster.machines.size(), 2U);
-  EXPECT_TRUE(same_machine(cluster.machines[0], small())) << "by their names";
+  EXPECT_TRUE(same_machine(cluster.machines[0], finished_small_host())) << "by their names";
   EXPECT_TRUE(same_machine(cluster.machines[1], eight_gpu_host()));
   const CpuSet cpus = CpuSet::parse("0-3,8").value();
   EXPECT_EQ(cluster.hosts, (std::vector<ClusterHost>{{"node08", 1, cpus},
@@ -114,7 +113,7 @@ TEST(ClusterJson, IsReadBackAsItWas) {
 }
 
 TEST(ClusterJson, HostsThatCountUpAreWrittenInOneLine) {
-  Cluster cluster{.machines = {small()}};
+  Cluster cluster{.machines = {finished_small_host()}};
   for (int i = 1; i <= 1024; ++i) cluster.hosts.push_back({.name = "n" + std::to_string(i)});
   cluster.hosts[2].cpus.add(1);
   const std::string text = cluster_json_text(cluster);
@@ -135,20 +134,20 @@ TEST(ClusterJson, HostsThatCountUpAreWrittenInOneLine) {
 
 TEST(ClusterJson, RefusesWhatIsNoDescription) {
   EXPECT_EQ(read("").status().text(), "/clusters/c.json:1: no JSON: it ends too early");
-  EXPECT_EQ(error_of("[]"), "it should be an object");
-  EXPECT_EQ(error_of("{}"), "paceline_cluster: it is missing");
-  EXPECT_EQ(error_of(R"({"paceline_cluster": 2})"),
+  EXPECT_EQ(cluster_error("[]"), "it should be an object");
+  EXPECT_EQ(cluster_error("{}"), "paceline_cluster: it is missing");
+  EXPECT_EQ(cluster_error(R"({"paceline_cluster": 2})"),
             "paceline_cluster: it should be 1, the only one that is known");
-  EXPECT_EQ(error_of(R"({"paceline_cluster": 1, "host": []})"),
+  EXPECT_EQ(cluster_error(R"({"paceline_cluster": 1, "host": []})"),
             "host: there is no such key; there is paceline_cluster, machines, hosts, network and "
             "ways");
 }
 
 TEST(ClusterJson, RefusesMachinesThatCannotBeRead) {
   const auto machines = [](const std::string& text) {
-    return error_of(R"({"paceline_cluster": 1, "machines": )" + text + "}");
+    return cluster_error(R"({"paceline_cluster": 1, "machines": )" + text + "}");
   };
-  EXPECT_EQ(error_of(R"({"paceline_cluster": 1})"), "machines: it is missing");
+  EXPECT_EQ(cluster_error(R"({"paceline_cluster": 1})"), "machines: it is missing");
   EXPECT_EQ(machines("[]"), "machines: it should be an object");
   EXPECT_EQ(machines("{}"), "machines: it names no machine");
   EXPECT_EQ(machines(R"({"a": 1})"), "machines.a: it should be an object");
@@ -164,11 +163,11 @@ TEST(ClusterJson, RefusesMachinesThatCannotBeRead) {
 }
 
 TEST(ClusterJson, AMistakeInAMachineHasItsPlaceInTheWholeFile) {
-  std::string text = model_json_text(small());
+  std::string text = model_json_text(finished_small_host());
   const auto spoil = [&](const std::string& what, const std::string& by) {
     std::string spoilt = text;
     spoilt.replace(spoilt.find(what), what.size(), by);
-    return error_of(R"({"paceline_cluster": 1, "machines": {"a": )" + spoilt + "}}");
+    return cluster_error(R"({"paceline_cluster": 1, "machines": {"a": )" + spoilt + "}}");
   };
   EXPECT_EQ(spoil("\"bridge\": 1", "\"bridge\": 4"),
             "machines.a.gpus[0].pci.bridge: 4 leads nowhere");
@@ -181,7 +180,7 @@ TEST(ClusterJson, AMistakeInAMachineHasItsPlaceInTheWholeFile) {
 }
 
 TEST(ClusterJson, RefusesHostsThatCannotBe) {
-  EXPECT_EQ(error_of(with(R"("ways": [])")), "hosts: it is missing");
+  EXPECT_EQ(cluster_error(with(R"("ways": [])")), "hosts: it is missing");
   EXPECT_EQ(error_of_hosts("{}"), "hosts: it should be a list");
   EXPECT_EQ(error_of_hosts("[]"), "hosts: it names no host");
   EXPECT_EQ(error_of_hosts("[1]"), "hosts[0]: it should be an object");
@@ -200,8 +199,8 @@ TEST(ClusterJson, RefusesHostsThatCannotBe) {
 }
 
 TEST(ClusterJson, RefusesWhatNoMachineHas) {
-  EXPECT_EQ(error_of(with(R"("hosts": [{"name": "a"}])")), "hosts[0].machine: it is missing");
-  EXPECT_EQ(error_of(with(R"("hosts": [{"name": "a", "machine": "gpu9"}])")),
+  EXPECT_EQ(cluster_error(with(R"("hosts": [{"name": "a"}])")), "hosts[0].machine: it is missing");
+  EXPECT_EQ(cluster_error(with(R"("hosts": [{"name": "a", "machine": "gpu9"}])")),
             "hosts[0].machine: there is no machine \"gpu9\"; there is: gpu8 and old");
   EXPECT_EQ(error_of_hosts(R"([{"name": "a", "cpus": "6-9"}])"),
             "hosts[0].cpus: CPU 8 is not among those of the machine (0-7)");
@@ -220,7 +219,7 @@ TEST(ClusterJson, RefusesWhatNoMachineHas) {
 
 TEST(ClusterJson, RefusesNetworksAndWaysThatCannotBe) {
   const auto network = [](const std::string& text) {
-    return error_of(with(R"("hosts": [{"name": "a", "machine": "old"}], "network": )" + text));
+    return cluster_error(with(R"("hosts": [{"name": "a", "machine": "old"}], "network": )" + text));
   };
   EXPECT_EQ(network("[]"), "network: it should be an object");
   EXPECT_EQ(network(R"({"gbit": 1})"),
@@ -245,7 +244,7 @@ TEST(ClusterJson, RefusesNetworksAndWaysThatCannotBe) {
 }
 
 TEST(ClusterJson, AnErrorNamesAFewOfManyHosts) {
-  EXPECT_EQ(error_of(with(R"("hosts": [{"name": "n[01-99]", "machine": "old"}],
+  EXPECT_EQ(cluster_error(with(R"("hosts": [{"name": "n[01-99]", "machine": "old"}],
                              "ways": [{"from": "n0", "to": "n01"}])")),
             "ways[0].from: there is no host \"n0\"; there is: n01, n02, n03, n04, n05, n06, n07, "
             "n08 and 91 more");

@@ -5,12 +5,10 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/topology/small_host.h"
+#include "tests/unit/topology/host_words.h"
 
 namespace paceline::topology {
 namespace {
-
-CpuSet set_of(const char* text) { return CpuSet::parse(text).value(); }
 
 // 8 cores; two hardware threads each with `threads` 2: CPU n and n + 8.
 HostModel eight_cores(std::size_t threads = 1) {
@@ -42,28 +40,28 @@ TEST(CoreCut, GivesEachAsManyWholeCoresAsTheOthers) {
 }
 
 TEST(CoreCut, StaysNearWhatTheRankIsToBeNearTo) {
-  const CpuSet low = set_of("0-3"), high = set_of("4-7");
+  const CpuSet low = cpus("0-3"), high = cpus("4-7");
   EXPECT_EQ(cut(eight_cores(), {high, low, high}), "4-5; 0-3; 6-7; ");
-  EXPECT_EQ(cut(eight_cores(), {low, set_of("0-1")}), "2-3; 0-1; ") << "the narrower place first";
+  EXPECT_EQ(cut(eight_cores(), {low, cpus("0-1")}), "2-3; 0-1; ") << "the narrower place first";
 }
 
 TEST(CoreCut, GoesFarWhereNothingNearMayBeUsedOrIsLeft) {
-  const CpuSet low = set_of("0-3");
-  EXPECT_EQ(cut(eight_cores(), {low}, 0, set_of("4-7")), "4-7 far; ");
+  const CpuSet low = cpus("0-3");
+  EXPECT_EQ(cut(eight_cores(), {low}, 0, cpus("4-7")), "4-7 far; ");
   EXPECT_EQ(cut(eight_cores(), {low, low}, 3), "0-1,4 far; 2-3,5 far; ");
 }
 
 TEST(CoreCut, SharesWhereThereAreMoreRanksThanCores) {
-  EXPECT_EQ(cut(eight_cores(), {set_of("0"), set_of("0")}), "0 shared; 0 shared; ");
+  EXPECT_EQ(cut(eight_cores(), {cpus("0"), cpus("0")}), "0 shared; 0 shared; ");
 }
 
 TEST(CoreCut, GuessesTheCoresWhereNobodyHasToldThem) {
   HostModel host;
-  host.cpus = set_of("0-3");
+  host.cpus = cpus("0-3");
   EXPECT_EQ(cut(host, {{}, {}}), "0-1; 2-3; ");
-  host.cpus = set_of("0-3,8-11");
+  host.cpus = cpus("0-3,8-11");
   EXPECT_EQ(cut(host, {{}, {}}), "0-1,8-9; 2-3,10-11; ") << "8 is the second thread of 0's core";
-  host.cpus = set_of("0-3,8-10");
+  host.cpus = cpus("0-3,8-10");
   EXPECT_EQ(cut(host, {{}, {}}), "0-2; 3,8-10; ");
 }
 

@@ -4,12 +4,10 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/topology/small_host.h"
+#include "tests/unit/topology/host_words.h"
 
 namespace paceline::topology {
 namespace {
-
-HostModel finished(HostModel host) { return finish(std::move(host), 0).value(); }
 
 TEST(Finish, GivesDevicesThePlaceOfTheirHostBridge) {
   const HostModel host = finished(small_host());
@@ -79,38 +77,37 @@ TEST(Finish, RefusesWhatLeadsNowhere) {
   EXPECT_TRUE(refuses([](HostModel& host) { host = HostModel(); }));
 }
 
-std::string doubts_of(HostModel host) {
-  std::string all;
-  for (const Doubt& doubt : finished(std::move(host)).doubts) all += doubt.text + "\n";
-  return all;
-}
+std::string doubts_when_finished(HostModel host) { return doubts_of(finished(std::move(host))); }
 
 TEST(Finish, DoubtsWhatCannotBeSo) {
   HostModel one_node = small_host();
   one_node.numa_nodes.resize(1);
-  EXPECT_NE(doubts_of(one_node).find("2 packages and one NUMA node"), std::string::npos);
+  EXPECT_NE(doubts_when_finished(one_node).find("2 packages and one NUMA node"), std::string::npos);
 
   HostModel cut = small_host();
   cut.numa_nodes[1].cpus = CpuSet::parse("4-6").value();
-  EXPECT_NE(doubts_of(cut).find("NUMA node 1 has 3 CPUs where the other has 4"), std::string::npos);
+  EXPECT_NE(doubts_when_finished(cut).find("NUMA node 1 has 3 CPUs where the other has 4"),
+            std::string::npos);
   cut.withheld = CpuSet::parse("7").value();
-  EXPECT_EQ(doubts_of(cut), "");
+  EXPECT_EQ(doubts_when_finished(cut), "");
 
   HostModel overlapping = small_host();
   overlapping.numa_nodes[1].cpus = CpuSet::parse("3-6").value();
-  EXPECT_NE(doubts_of(overlapping).find("claims CPUs of another"), std::string::npos);
+  EXPECT_NE(doubts_when_finished(overlapping).find("claims CPUs of another"), std::string::npos);
   EXPECT_EQ(finished(overlapping).numa_nodes[1].cpus.to_text(), "4-6");
 
   HostModel restricted = small_host();
   restricted.withheld = CpuSet::parse("4-7").value();
-  EXPECT_NE(doubts_of(restricted).find("GPU cuda2 is near CPUs 4-7, none of which may be used"),
+  EXPECT_NE(doubts_when_finished(restricted)
+                .find("GPU cuda2 is near CPUs 4-7, none of which may be used"),
             std::string::npos);
 }
 
 TEST(Finish, DoubtsTwoDevicesAtOneAddress) {
   HostModel host = small_host();
   host.nics[1].pci.bus = host.gpus[0].pci.bus;
-  EXPECT_EQ(doubts_of(host), "NIC mlx5_1 has the bus id of another device, 0000:03:00.0\n");
+  EXPECT_EQ(doubts_when_finished(host),
+            "NIC mlx5_1 has the bus id of another device, 0000:03:00.0\n");
 }
 
 TEST(Finish, MemoryBesideOrdinaryMemoryDividesNoCpus) {
@@ -119,7 +116,7 @@ TEST(Finish, MemoryBesideOrdinaryMemoryDividesNoCpus) {
                              .cpus = host.numa_nodes[0].cpus,
                              .memory_bytes = 16,
                              .kind = MemoryKind::kHighBandwidth});
-  EXPECT_EQ(doubts_of(host), "");
+  EXPECT_EQ(doubts_when_finished(host), "");
   EXPECT_EQ(cpu_nodes(host).size(), 2U);
 }
 

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/unit/topology/host_words.h"
 #include "tests/unit/topology/many_hosts.h"
 #include "tests/unit/topology/small_cluster.h"
 
@@ -45,7 +46,7 @@ TEST(GpuOrders, WithoutGpusThereIsOne) {
 
 TEST(GpuOrders, EachGpuHasAsManyRanksAsTheOthers) {
   for (const int ranks : {3, 4, 7, 9}) {
-    for (const GpuOrder& order : orders_of(finish(small_host(), 0).value(), ranks).orders) {
+    for (const GpuOrder& order : orders_of(finished_small_host(), ranks).orders) {
       std::vector<int> uses(3);
       for (const int gpu : order.gpus) ++uses[static_cast<std::size_t>(gpu)];
       const auto [least, most] = std::ranges::minmax(uses);

@@ -5,13 +5,12 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/unit/topology/host_words.h"
 #include "tests/unit/topology/plain_machine.h"
 #include "topology/placement/rules/mapping.h"
 
 namespace paceline::topology {
 namespace {
-
-CpuSet cpus(const char* text) { return CpuSet::parse(text).value(); }
 
 // 2 packages with 2 NUMA nodes each, and on each 2 cores with 2 threads.
 Cluster two_hosts() {

@@ -7,9 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/topology/eight_gpu_host.h"
+#include "tests/unit/topology/host_words.h"
 #include "tests/unit/topology/plain_machine.h"
-#include "tests/unit/topology/small_host.h"
-#include "topology/model/finish.h"
 #include "topology/placement/rules/mapping.h"
 
 namespace paceline::topology {
@@ -22,7 +21,7 @@ std::vector<CpuSet> near(const std::vector<const char*>& texts) {
 }
 
 // GPU 0 and GPU 1 are near CPUs 0-3, GPU 2 near 4-7.
-HostModel three_gpus() { return finish(small_host(), 0).value(); }
+HostModel three_gpus() { return finished_small_host(); }
 
 using Gpus = std::vector<int>;
 

@@ -5,12 +5,11 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/unit/topology/host_words.h"
 #include "tests/unit/topology/plain_machine.h"
 
 namespace paceline::topology {
 namespace {
-
-CpuSet cpus(const char* text) { return CpuSet::parse(text).value(); }
 
 std::string units(const HostModel& host, Unit unit, const CpuSet& allowed) {
   std::string text;

@@ -9,7 +9,7 @@ namespace {
 
 using Parser = Status (*)(const std::string&, MappingRules&);
 
-MappingRules read(Parser parse, const std::string& text) {
+MappingRules rules_of(Parser parse, const std::string& text) {
   MappingRules rules;
   const Status status = parse(text, rules);
   EXPECT_TRUE(status.ok()) << text << ": " << status.text();
@@ -26,60 +26,60 @@ std::string refused(Parser parse, const std::string& text) {
 }
 
 TEST(MappingWords, NameEveryUnit) {
-  EXPECT_EQ(read(parse_map_by, "slot"), (MappingRules{.map_by = Unit::kSlot}));
-  EXPECT_EQ(read(parse_map_by, "node"), (MappingRules{.map_by = Unit::kNode}));
-  EXPECT_EQ(read(parse_map_by, "package"), (MappingRules{.map_by = Unit::kPackage}));
-  EXPECT_EQ(read(parse_map_by, "Socket"), (MappingRules{.map_by = Unit::kPackage}));
-  EXPECT_EQ(read(parse_map_by, "NUMA"), (MappingRules{.map_by = Unit::kNuma}));
-  EXPECT_EQ(read(parse_map_by, "L3cache"), (MappingRules{.map_by = Unit::kL3}));
-  EXPECT_EQ(read(parse_map_by, "l2cache"), (MappingRules{.map_by = Unit::kL2}));
-  EXPECT_EQ(read(parse_map_by, "l1cache"), (MappingRules{.map_by = Unit::kL1}));
-  EXPECT_EQ(read(parse_map_by, "core"), (MappingRules{.map_by = Unit::kCore}));
-  EXPECT_EQ(read(parse_map_by, "hwthread"), (MappingRules{.map_by = Unit::kHwthread}));
+  EXPECT_EQ(rules_of(parse_map_by, "slot"), (MappingRules{.map_by = Unit::kSlot}));
+  EXPECT_EQ(rules_of(parse_map_by, "node"), (MappingRules{.map_by = Unit::kNode}));
+  EXPECT_EQ(rules_of(parse_map_by, "package"), (MappingRules{.map_by = Unit::kPackage}));
+  EXPECT_EQ(rules_of(parse_map_by, "Socket"), (MappingRules{.map_by = Unit::kPackage}));
+  EXPECT_EQ(rules_of(parse_map_by, "NUMA"), (MappingRules{.map_by = Unit::kNuma}));
+  EXPECT_EQ(rules_of(parse_map_by, "L3cache"), (MappingRules{.map_by = Unit::kL3}));
+  EXPECT_EQ(rules_of(parse_map_by, "l2cache"), (MappingRules{.map_by = Unit::kL2}));
+  EXPECT_EQ(rules_of(parse_map_by, "l1cache"), (MappingRules{.map_by = Unit::kL1}));
+  EXPECT_EQ(rules_of(parse_map_by, "core"), (MappingRules{.map_by = Unit::kCore}));
+  EXPECT_EQ(rules_of(parse_map_by, "hwthread"), (MappingRules{.map_by = Unit::kHwthread}));
 }
 
 TEST(MappingWords, OfMapByCanBeFollowedByOthers) {
-  EXPECT_EQ(read(parse_map_by, "ppr:2:package:PE=3"),
+  EXPECT_EQ(rules_of(parse_map_by, "ppr:2:package:PE=3"),
             (MappingRules{.map_by = Unit::kPackage, .ranks_per_unit = 2, .cpus_per_rank = 3}));
-  EXPECT_EQ(read(parse_map_by, "numa:span,pe=2:Oversubscribe"),
+  EXPECT_EQ(rules_of(parse_map_by, "numa:span,pe=2:Oversubscribe"),
             (MappingRules{.map_by = Unit::kNuma,
                           .cpus_per_rank = 2,
                           .may_oversubscribe = true,
                           .spans_hosts = true}));
-  EXPECT_EQ(read(parse_map_by, "core:NOOVERSUBSCRIBE"), (MappingRules{.map_by = Unit::kCore}));
+  EXPECT_EQ(rules_of(parse_map_by, "core:NOOVERSUBSCRIBE"), (MappingRules{.map_by = Unit::kCore}));
 }
 
 TEST(MappingWords, OfMapByMayLeaveTheUnitOut) {
-  const MappingRules slots_only = read(parse_map_by, ":OVERSUBSCRIBE");
+  const MappingRules slots_only = rules_of(parse_map_by, ":OVERSUBSCRIBE");
   EXPECT_EQ(slots_only, (MappingRules{.may_oversubscribe = true}));
   EXPECT_FALSE(slots_only.is_any());
-  EXPECT_EQ(read(parse_map_by, ":PE=2"),
+  EXPECT_EQ(rules_of(parse_map_by, ":PE=2"),
             (MappingRules{.map_by = Unit::kPackage, .cpus_per_rank = 2}));
-  EXPECT_EQ(read(parse_map_by, ":SPAN"),
+  EXPECT_EQ(rules_of(parse_map_by, ":SPAN"),
             (MappingRules{.map_by = Unit::kPackage, .spans_hosts = true}));
 }
 
 TEST(MappingWords, OfRankBySayTheOrderToo) {
-  EXPECT_EQ(read(parse_rank_by, "slot"), (MappingRules{.rank_by = Unit::kSlot}));
-  EXPECT_EQ(read(parse_rank_by, "board"), (MappingRules{.rank_by = Unit::kNode}));
-  EXPECT_EQ(read(parse_rank_by, "socket:span"),
+  EXPECT_EQ(rules_of(parse_rank_by, "slot"), (MappingRules{.rank_by = Unit::kSlot}));
+  EXPECT_EQ(rules_of(parse_rank_by, "board"), (MappingRules{.rank_by = Unit::kNode}));
+  EXPECT_EQ(rules_of(parse_rank_by, "socket:span"),
             (MappingRules{.rank_by = Unit::kPackage, .rank_order = RankOrder::kSpan}));
-  EXPECT_EQ(read(parse_rank_by, "numa:FILL"),
+  EXPECT_EQ(rules_of(parse_rank_by, "numa:FILL"),
             (MappingRules{.rank_by = Unit::kNuma, .rank_order = RankOrder::kFill}));
-  EXPECT_EQ(read(parse_rank_by, "fill"), (MappingRules{.rank_order = RankOrder::kFill}));
-  EXPECT_TRUE(read(parse_rank_by, "span").is_mapping());
+  EXPECT_EQ(rules_of(parse_rank_by, "fill"), (MappingRules{.rank_order = RankOrder::kFill}));
+  EXPECT_TRUE(rules_of(parse_rank_by, "span").is_mapping());
 }
 
 TEST(MappingWords, OfBindToSayWhetherMoreAreAllowed) {
-  EXPECT_EQ(read(parse_bind_to, "core:overload-allowed"),
+  EXPECT_EQ(rules_of(parse_bind_to, "core:overload-allowed"),
             (MappingRules{.bind_to = Unit::kCore, .may_overload = true}));
-  EXPECT_EQ(read(parse_bind_to, ":overload-allowed"), (MappingRules{.may_overload = true}));
-  EXPECT_EQ(read(parse_bind_to, "package:if-supported,no-overload"),
+  EXPECT_EQ(rules_of(parse_bind_to, ":overload-allowed"), (MappingRules{.may_overload = true}));
+  EXPECT_EQ(rules_of(parse_bind_to, "package:if-supported,no-overload"),
             (MappingRules{.bind_to = Unit::kPackage}));
-  EXPECT_EQ(read(parse_bind_to, "none"), (MappingRules{.bind_to = Unit::kNode}));
-  EXPECT_EQ(read(parse_bind_to, "board"), (MappingRules{.bind_to = Unit::kNode}));
-  EXPECT_FALSE(read(parse_bind_to, "none").is_mapping());
-  EXPECT_TRUE(read(parse_bind_to, "none").is_any());
+  EXPECT_EQ(rules_of(parse_bind_to, "none"), (MappingRules{.bind_to = Unit::kNode}));
+  EXPECT_EQ(rules_of(parse_bind_to, "board"), (MappingRules{.bind_to = Unit::kNode}));
+  EXPECT_FALSE(rules_of(parse_bind_to, "none").is_mapping());
+  EXPECT_TRUE(rules_of(parse_bind_to, "none").is_any());
 }
 
 TEST(MappingWords, ThatMapByDoesNotKnow) {

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/topology/small_host.h"
+#include "tests/unit/topology/host_words.h"
 #include "topology/model/finish.h"
 #include "topology/path/path.h"
 #include "topology/read/nccl_xml.h"
@@ -13,21 +13,12 @@
 namespace paceline::topology {
 namespace {
 
-HostModel read(const std::string& text) { return read_matrix({"m.txt", text}).value(); }
+HostModel matrix_of(const std::string& text) { return read_matrix({"m.txt", text}).value(); }
 
-std::string error_of(const std::string& text) {
+std::string matrix_error(const std::string& text) {
   const auto host = read_matrix({"m.txt", text});
   return host.ok() ? "no error" : host.status().text();
 }
-
-std::string doubts_of(const HostModel& host) {
-  std::string all;
-  for (const Doubt& doubt : host.doubts) all += doubt.text + "\n";
-  return all;
-}
-
-constexpr DeviceRef gpu(int place) { return {DeviceKind::kGpu, place}; }
-constexpr DeviceRef nic(int place) { return {DeviceKind::kNic, place}; }
 
 std::vector<DeviceRef> devices_of(const HostModel& host) {
   std::vector<DeviceRef> all;
@@ -47,7 +38,7 @@ void expect_same_kinds(const HostModel& a, const HostModel& b) {
 }
 
 TEST(Matrix, IsReadWithSpaces) {
-  const HostModel host = read(
+  const HostModel host = matrix_of(
       "$ nvidia-smi topo -m\n"
       "\x1b[4m        GPU0    GPU1    mlx5_2  mlx5_10 CPU Affinity    NUMA Affinity   GPU NUMA "
       "ID\x1b[0m\n"
@@ -78,7 +69,7 @@ TEST(Matrix, IsReadWithSpaces) {
 }
 
 TEST(Matrix, IsReadWithTabsAndNamesOfTheLegend) {
-  const HostModel host = read(
+  const HostModel host = matrix_of(
       "\tGPU0\tNIC0\tNIC1\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n"
       "GPU0\t X \tPXB\tPHB\t0-3\t0\t\tN/A\n"
       "NIC0\tPXB\t X \tPIX\n"
@@ -91,14 +82,14 @@ TEST(Matrix, IsReadWithTabsAndNamesOfTheLegend) {
 }
 
 TEST(Matrix, MayTellOfNoCpus) {
-  const HostModel host = read("GPU0 GPU1\nGPU0 X NV4\nGPU1 NV4 X");
+  const HostModel host = matrix_of("GPU0 GPU1\nGPU0 X NV4\nGPU1 NV4 X");
   EXPECT_TRUE(host.numa_nodes.empty());
   EXPECT_FALSE(host.gpus[0].near.is_known());
-  EXPECT_EQ(read("GPU0 CPU Affinity NUMA Affinity GPU NUMA ID\nGPU0 X N/A\n").cpus.count(), 0);
+  EXPECT_EQ(matrix_of("GPU0 CPU Affinity NUMA Affinity GPU NUMA ID\nGPU0 X N/A\n").cpus.count(), 0);
 }
 
 TEST(Matrix, CountsNodesThatNobodyNumbered) {
-  const HostModel host = read(
+  const HostModel host = matrix_of(
       "\tGPU0\tGPU1\tGPU2\tCPU Affinity\n"
       "GPU0\tX\tSYS\tPHB\t4-7\nGPU1\tSYS\tX\tSYS\t0-3\nGPU2\tPHB\tSYS\tX\t4-7\n");
   ASSERT_EQ(host.numa_nodes.size(), 2U);
@@ -110,17 +101,18 @@ TEST(Matrix, CountsNodesThatNobodyNumbered) {
 }
 
 TEST(Matrix, MayPutAGpuNearSeveralNodes) {
-  const HostModel host = read("\tGPU0\tCPU Affinity\tNUMA Affinity\nGPU0\tX\t0-7\t0-1\n");
+  const HostModel host = matrix_of("\tGPU0\tCPU Affinity\tNUMA Affinity\nGPU0\tX\t0-7\t0-1\n");
   EXPECT_EQ(host.gpus[0].near->numa_nodes, (std::vector<int>{0, 1}));
   EXPECT_TRUE(host.numa_nodes.empty()) << "nobody said which CPUs are whose";
   EXPECT_EQ(host.cpus.count(), 8);
 }
 
 TEST(Matrix, DoubtsCellsThatDiffer) {
-  const HostModel one = read("GPU0 GPU1\nGPU0 X PIX\nGPU1 SYS X\n");
+  const HostModel one = matrix_of("GPU0 GPU1\nGPU0 X PIX\nGPU1 SYS X\n");
   EXPECT_EQ(path_between(one, gpu(0), gpu(1)).kind, PathKind::kSys);
   EXPECT_EQ(doubts_of(one), "GPU0 to GPU1 is PIX and back SYS: the farther counts\n");
-  const HostModel two = read("GPU0 GPU1 GPU2\nGPU0 X NV4 NV1\nGPU1 NV2 X PIX\nGPU2 PHB PIX X\n");
+  const HostModel two =
+      matrix_of("GPU0 GPU1 GPU2\nGPU0 X NV4 NV1\nGPU1 NV2 X PIX\nGPU2 PHB PIX X\n");
   EXPECT_EQ(path_between(two, gpu(0), gpu(1)).links, 2);
   EXPECT_EQ(path_between(two, gpu(0), gpu(2)).kind, PathKind::kPhb);
   EXPECT_EQ(doubts_of(two),
@@ -128,7 +120,7 @@ TEST(Matrix, DoubtsCellsThatDiffer) {
 }
 
 TEST(Matrix, DoubtsNumbersAndNodes) {
-  const HostModel host = read(
+  const HostModel host = matrix_of(
       "\tGPU3\tGPU1\tCPU Affinity\tNUMA Affinity\n"
       "GPU3\tX\tPIX\t0-3\t0\nGPU1\tPIX\tX\t0-7\t0\n");
   EXPECT_EQ(host.gpus[0].near->cpus.to_text(), "0-7") << "GPU1 comes before GPU3";
@@ -138,7 +130,7 @@ TEST(Matrix, DoubtsNumbersAndNodes) {
 }
 
 TEST(Matrix, OfRocmSmiIsItsTableOfLinkTypes) {
-  const HostModel host = read(
+  const HostModel host = matrix_of(
       "=== ROCm System Management Interface ===\n=== Weight between two GPUs ===\n"
       "       GPU0         GPU1         GPU2\nGPU0   0            15           40\n"
       "GPU1   15           0            40\nGPU2   40           40           0\n\n"
@@ -155,32 +147,35 @@ TEST(Matrix, OfRocmSmiIsItsTableOfLinkTypes) {
 }
 
 TEST(Matrix, RefusesWhatIsNone) {
-  EXPECT_EQ(error_of(""), "m.txt: no line names columns GPU0, GPU1, …");
-  EXPECT_EQ(error_of("a\nGPU0 X PIX\nGPU1 PIX X\n"),
+  EXPECT_EQ(matrix_error(""), "m.txt: no line names columns GPU0, GPU1, …");
+  EXPECT_EQ(matrix_error("a\nGPU0 X PIX\nGPU1 PIX X\n"),
             "m.txt:2: a row stands before the names of the columns");
-  EXPECT_EQ(error_of("GPU0 GPU1 GPU0\n"), "m.txt:1: GPU0 has two columns");
-  EXPECT_EQ(error_of("GPU0 GPU1\nGPU0 X PIX\n"), "m.txt:1: GPU1 has a column and no row");
-  EXPECT_EQ(error_of("GPU0\nGPU0 X\nGPU1 X\n"), "m.txt:3: GPU1 has a row and no column");
-  EXPECT_EQ(error_of("GPU0\nGPU0 X\nGPU0 X\n"), "m.txt:3: GPU0 has two rows");
-  EXPECT_EQ(error_of("GPU0 GPU1\nGPU0 X\nGPU1 PIX X\n"), "m.txt:2: GPU0 has 1 of its 2 cells");
-  EXPECT_EQ(error_of("GPU0 GPU1\nGPU0 X PIX\nGPU1 PIX PIX\n"),
+  EXPECT_EQ(matrix_error("GPU0 GPU1 GPU0\n"), "m.txt:1: GPU0 has two columns");
+  EXPECT_EQ(matrix_error("GPU0 GPU1\nGPU0 X PIX\n"), "m.txt:1: GPU1 has a column and no row");
+  EXPECT_EQ(matrix_error("GPU0\nGPU0 X\nGPU1 X\n"), "m.txt:3: GPU1 has a row and no column");
+  EXPECT_EQ(matrix_error("GPU0\nGPU0 X\nGPU0 X\n"), "m.txt:3: GPU0 has two rows");
+  EXPECT_EQ(matrix_error("GPU0 GPU1\nGPU0 X\nGPU1 PIX X\n"), "m.txt:2: GPU0 has 1 of its 2 cells");
+  EXPECT_EQ(matrix_error("GPU0 GPU1\nGPU0 X PIX\nGPU1 PIX PIX\n"),
             "m.txt:3: GPU1 has \"PIX\" where it meets itself: a cell is missing or too many");
-  EXPECT_EQ(error_of("GPU0\nGPU0 X 0-3\n"), "m.txt:2: GPU0 has more cells than there are columns");
-  EXPECT_EQ(error_of("GPU0 GPU1\nGPU0 X NEAR\nGPU1 PIX X\n"),
+  EXPECT_EQ(matrix_error("GPU0\nGPU0 X 0-3\n"),
+            "m.txt:2: GPU0 has more cells than there are columns");
+  EXPECT_EQ(matrix_error("GPU0 GPU1\nGPU0 X NEAR\nGPU1 PIX X\n"),
             "m.txt:2: \"NEAR\" is no kind of path");
-  EXPECT_EQ(error_of("GPU0 GPU1\nGPU0 X NET\nGPU1 NV0 X\n"), "m.txt:2: \"NET\" is no kind of path");
-  EXPECT_EQ(error_of("GPU0 GPU1\nGPU0 X PIX\nGPU1 NV0 X\n"), "m.txt:3: \"NV0\" is no kind of path");
-  EXPECT_EQ(error_of("GPU0 CPU Affinity\nGPU0 X 3-0\n"),
+  EXPECT_EQ(matrix_error("GPU0 GPU1\nGPU0 X NET\nGPU1 NV0 X\n"),
+            "m.txt:2: \"NET\" is no kind of path");
+  EXPECT_EQ(matrix_error("GPU0 GPU1\nGPU0 X PIX\nGPU1 NV0 X\n"),
+            "m.txt:3: \"NV0\" is no kind of path");
+  EXPECT_EQ(matrix_error("GPU0 CPU Affinity\nGPU0 X 3-0\n"),
             "m.txt:2: CPU Affinity \"3-0\" is no list of numbers");
-  EXPECT_EQ(error_of("GPU0 CPU Affinity NUMA Affinity\nGPU0 X 0-3 all\n"),
+  EXPECT_EQ(matrix_error("GPU0 CPU Affinity NUMA Affinity\nGPU0 X 0-3 all\n"),
             "m.txt:2: NUMA Affinity \"all\" is no list of numbers");
   std::string many;
   for (int i = 0; i < 1025; ++i) many += "GPU" + std::to_string(i) + " ";
-  EXPECT_EQ(error_of(many), "m.txt:1: more than 1024 columns");
+  EXPECT_EQ(matrix_error(many), "m.txt:1: more than 1024 columns");
 }
 
 TEST(MatrixText, IsAsNvidiaSmiPrintsIt) {
-  const std::string text = matrix_text(finish(small_host(), 0).value());
+  const std::string text = matrix_text(finished_small_host());
   EXPECT_TRUE(
       text.starts_with("\tGPU0\tGPU1\tGPU2\tNIC0\tNIC1\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n"
                        "GPU0\t X \tNV4\tSYS\tPIX\tSYS\t0-3\t0\tN/A\n"
@@ -194,21 +189,21 @@ TEST(MatrixText, IsAsNvidiaSmiPrintsIt) {
 }
 
 TEST(MatrixText, ReadsBackWithTheSameKinds) {
-  const HostModel host = finish(small_host(), 0).value();
-  const HostModel again = read(matrix_text(host));
+  const HostModel host = finished_small_host();
+  const HostModel again = matrix_of(matrix_text(host));
   expect_same_kinds(host, again);
   EXPECT_EQ(again.nics[1].name, "mlx5_1");
   EXPECT_EQ(matrix_text(again), matrix_text(host));
   HostModel bare = host;
   for (Gpu& gpu : bare.gpus) gpu.near = {};
-  expect_same_kinds(bare, read(matrix_text(bare)));
+  expect_same_kinds(bare, matrix_of(matrix_text(bare)));
 }
 
 TEST(MatrixText, CountsOneLinkWhereNobodyHasCounted) {
   HostModel host = small_host();
   host.links[0].count = 0;
   host = finish(std::move(host), 0).value();
-  const HostModel again = read(matrix_text(host));
+  const HostModel again = matrix_of(matrix_text(host));
   EXPECT_EQ(path_between(again, gpu(0), gpu(1)).kind, PathKind::kNvl);
   EXPECT_EQ(path_between(again, gpu(0), gpu(1)).links, 1);
 }
@@ -218,12 +213,12 @@ TEST(MatrixText, OfAHostWithoutGpusIsReadToo) {
   host.gpus.clear();
   host.links.clear();
   host = finish(std::move(host), 0).value();
-  expect_same_kinds(host, read(matrix_text(host)));
+  expect_same_kinds(host, matrix_of(matrix_text(host)));
 }
 
 // One machine as two tools tell of it.
 TEST(Matrix, AgreesWithNcclXmlOfTheSameMachine) {
-  const HostModel from_matrix = read(
+  const HostModel from_matrix = matrix_of(
       "\tGPU0\tGPU1\tGPU2\tmlx5_0\tmlx5_1\tCPU Affinity\tNUMA Affinity\n"
       "GPU0\tX\tNV2\tSYS\tPIX\tSYS\t0-3\t0\n"
       "GPU1\tNV2\tX\tSYS\tPXB\tSYS\t0-3\t0\n"

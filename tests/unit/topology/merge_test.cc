@@ -4,18 +4,16 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/topology/small_host.h"
+#include "tests/unit/topology/host_words.h"
 #include "topology/model/finish.h"
 
 namespace paceline::topology {
 namespace {
 
-HostModel first() { return finish(small_host(), 0).value(); }
-
 // Another source, which knows the GPUs and nothing else.
 HostModel gpus_alone() {
   HostModel host{.sources = {"another"}};
-  for (const Gpu& gpu : first().gpus)
+  for (const Gpu& gpu : finished_small_host().gpus)
     host.gpus.push_back({.number = gpu.number,
                          .name = "nvml" + std::to_string(gpu.number),
                          .names = {"nvml" + std::to_string(gpu.number)},
@@ -23,17 +21,11 @@ HostModel gpus_alone() {
   return host;
 }
 
-std::string doubts_of(const HostModel& host) {
-  std::string all;
-  for (const Doubt& doubt : host.doubts) all += doubt.text + "\n";
-  return all;
-}
-
 TEST(Merge, LearnsWhatItDoesNotKnowAndFromWhom) {
   HostModel other = gpus_alone();
   other.gpus[2].model = known(std::string("H200"));
   other.gpus[1].names.push_back("renderD129");
-  const HostModel host = merge(first(), other).value();
+  const HostModel host = merge(finished_small_host(), other).value();
   EXPECT_EQ(host.sources, (std::vector<std::string>{"a test", "another"}));
   EXPECT_EQ(*host.gpus[2].model, "H200");
   EXPECT_EQ(host.gpus[2].model.source, 1);
@@ -43,14 +35,14 @@ TEST(Merge, LearnsWhatItDoesNotKnowAndFromWhom) {
 }
 
 TEST(Merge, TellsWhatIsSaidDifferently) {
-  HostModel other = first();
+  HostModel other = finished_small_host();
   other.sources = {"another"};
   other.gpus[0].near = known(place_of("4-7", 1));
   other.nics[0].rate_mbit = known(std::uint64_t{100000});
   other.links[0].count = 2;
   other.bridges[1].parent = kNone;
   other.bridges[1].kind = BridgeKind::kHost;
-  const std::string doubts = doubts_of(merge(first(), other).value());
+  const std::string doubts = doubts_of(merge(finished_small_host(), other).value());
   for (const char* expected :
        {"GPU cuda0 is near: NUMA node 0 (a test) or NUMA node 1 (another)\n",
         "NIC mlx5_0: Mbit/s: 200000 (a test) or 100000 (another)\n",
@@ -61,39 +53,41 @@ TEST(Merge, TellsWhatIsSaidDifferently) {
 TEST(Merge, TellsWhichDevicesOnlyOneOfThemNames) {
   HostModel other = gpus_alone();
   other.gpus[2].pci.bus = known(BusId{.bus = 0x77});
-  const HostModel host = merge(first(), other).value();
+  const HostModel host = merge(finished_small_host(), other).value();
   EXPECT_EQ(host.gpus.size(), 4U);
   EXPECT_NE(doubts_of(host).find("GPU nvml2: only another names it"), std::string::npos);
   EXPECT_NE(doubts_of(host).find("GPU cuda2: another does not name it"), std::string::npos);
 }
 
 TEST(Merge, ComparesWhatDividesTheCpus) {
-  HostModel other = first();
+  HostModel other = finished_small_host();
   other.sources = {"another"};
   other.numa_nodes.pop_back();
-  EXPECT_NE(doubts_of(merge(first(), other).value()).find("NUMA nodes: 2 or 1 (another)"),
-            std::string::npos);
-  other = first();
+  EXPECT_NE(
+      doubts_of(merge(finished_small_host(), other).value()).find("NUMA nodes: 2 or 1 (another)"),
+      std::string::npos);
+  other = finished_small_host();
   other.sources = {"another"};
   other.numa_nodes[1].cpus = CpuSet::parse("4-6").value();
-  EXPECT_NE(doubts_of(merge(first(), other).value())
+  EXPECT_NE(doubts_of(merge(finished_small_host(), other).value())
                 .find("NUMA node 1: CPUs 4-7, or node 1 with 4-6 (another)"),
             std::string::npos);
 }
 
 TEST(Merge, TakesTheTreeOfWhoHasOne) {
   HostModel bare = gpus_alone();
-  const HostModel host = merge(bare, first()).value();
+  const HostModel host = merge(bare, finished_small_host()).value();
   EXPECT_EQ(host.bridges.size(), 4U);
-  EXPECT_EQ(host.gpus[0].pci.bridge, first().gpus[0].pci.bridge);
+  EXPECT_EQ(host.gpus[0].pci.bridge, finished_small_host().gpus[0].pci.bridge);
   EXPECT_EQ(host.bridges[1].mb_per_s.source, 1);
   EXPECT_EQ(host.links.size(), 1U);
   EXPECT_EQ(host.nics.size(), 2U);
 }
 
 TEST(Merge, WithItselfChangesNothing) {
-  EXPECT_TRUE(same_machine(merge(first(), first()).value(), first()));
-  EXPECT_EQ(doubts_of(merge(first(), first()).value()), "");
+  EXPECT_TRUE(same_machine(merge(finished_small_host(), finished_small_host()).value(),
+                           finished_small_host()));
+  EXPECT_EQ(doubts_of(merge(finished_small_host(), finished_small_host()).value()), "");
 }
 
 TEST(Merge, WithItselfChangesNothingWhereTwoDevicesHaveOneAddress) {
@@ -108,7 +102,7 @@ TEST(Merge, WhatAMatrixStatesOfLinksCounts) {
   HostModel other = gpus_alone();
   other.stated = {
       {.a = {DeviceKind::kGpu, 0}, .b = {DeviceKind::kGpu, 1}, .kind = PathKind::kNvl, .links = 4}};
-  EXPECT_EQ(doubts_of(merge(first(), other).value()), "");
+  EXPECT_EQ(doubts_of(merge(finished_small_host(), other).value()), "");
   HostModel without = small_host();
   without.links.clear();
   const HostModel host = merge(finish(std::move(without), 0).value(), other).value();

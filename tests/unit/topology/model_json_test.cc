@@ -4,30 +4,29 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/unit/topology/host_words.h"
 #include "tests/unit/topology/many_hosts.h"
 #include "topology/render/render.h"
 
 namespace paceline::topology {
 namespace {
 
-HostModel host_of_test() { return finish(small_host(), 0).value(); }
-
-std::string error_of(const std::string& text) {
+std::string model_error(const std::string& text) {
   return read_model_json({"m.json", text}).status().text();
 }
 
 // The error of a good file in which this has been replaced, where it comes first.
 std::string spoilt(const std::string& what, const std::string& by) {
-  std::string text = model_json_text(host_of_test());
+  std::string text = model_json_text(finished_small_host());
   const std::size_t at = text.find(what);
   EXPECT_NE(at, std::string::npos) << what;
-  return error_of(text.replace(at, what.size(), by));
+  return model_error(text.replace(at, what.size(), by));
 }
 
 std::string spoilt_model(void (*spoil)(HostModel&)) {
-  HostModel host = host_of_test();
+  HostModel host = finished_small_host();
   spoil(host);
-  return error_of(model_json_text(host));
+  return model_error(model_json_text(host));
 }
 
 TEST(ModelJson, IsReadBackAsItWas) {
@@ -58,7 +57,7 @@ TEST(ModelJson, IsReadBackAsItWas) {
 }
 
 TEST(ModelJson, WritesEverythingInAFixedOrder) {
-  const std::string text = model_json_text(host_of_test());
+  const std::string text = model_json_text(finished_small_host());
   EXPECT_TRUE(
       text.starts_with("{\n  \"version\": 1,\n  \"name\": \"small\",\n  \"product\": \"\",\n"))
       << text;
@@ -86,7 +85,7 @@ TEST(ModelJson, DoubtsAreNotToldTwice) {
 }
 
 TEST(ModelJson, AnEditThatRaisesADoubtIsDoubted) {
-  const std::string text = model_json_text(host_of_test());
+  const std::string text = model_json_text(finished_small_host());
   std::string cut = text;
   const std::string cpus = "\"kind\": \"ordinary\",\n      \"cpus\": \"4-7\"";
   ASSERT_NE(cut.find(cpus), std::string::npos);
@@ -98,30 +97,30 @@ TEST(ModelJson, AnEditThatRaisesADoubtIsDoubted) {
 }
 
 TEST(ModelJson, WhatIsNoJsonHasALine) {
-  EXPECT_EQ(error_of(""), "m.json:1: no JSON: it ends too early");
-  EXPECT_EQ(error_of("{\n\"a\": 1,\n"), "m.json:3: no JSON: it ends too early");
-  EXPECT_EQ(error_of("{\n\"a\": 1,\n\"b\" 2}"), "m.json:3: no JSON from here on");
-  EXPECT_EQ(error_of("{\"a\": \"\xff\"}"), "m.json:1: no JSON from here on");
-  EXPECT_EQ(error_of("{\"version\": 1e999}"), "m.json: a number in it is out of range");
-  EXPECT_EQ(error_of("{\"a\": {\"b\": 1, \"b\": 2}}"), "m.json: the key b is there twice");
+  EXPECT_EQ(model_error(""), "m.json:1: no JSON: it ends too early");
+  EXPECT_EQ(model_error("{\n\"a\": 1,\n"), "m.json:3: no JSON: it ends too early");
+  EXPECT_EQ(model_error("{\n\"a\": 1,\n\"b\" 2}"), "m.json:3: no JSON from here on");
+  EXPECT_EQ(model_error("{\"a\": \"\xff\"}"), "m.json:1: no JSON from here on");
+  EXPECT_EQ(model_error("{\"version\": 1e999}"), "m.json: a number in it is out of range");
+  EXPECT_EQ(model_error("{\"a\": {\"b\": 1, \"b\": 2}}"), "m.json: the key b is there twice");
 }
 
 TEST(ModelJson, IsNotNestedWithoutEnd) {
   const std::string deep(1000000, '[');
-  EXPECT_EQ(error_of("\n" + deep), "m.json:2: values are nested more than 64 deep");
-  EXPECT_EQ(error_of("\"" + deep + "\\\"" + deep + "\""), "m.json: it should be an object");
+  EXPECT_EQ(model_error("\n" + deep), "m.json:2: values are nested more than 64 deep");
+  EXPECT_EQ(model_error("\"" + deep + "\\\"" + deep + "\""), "m.json: it should be an object");
 }
 
 // The parser's own callback looks at the list anew for each object in it: that took minutes.
 TEST(ModelJson, ManyObjectsTakeNoLongerEachThanAFew) {
   std::string many = "[{}";
   for (int i = 0; i < 500000; ++i) many += ",{}";
-  EXPECT_EQ(error_of(many + "]"), "m.json: it should be an object");
+  EXPECT_EQ(model_error(many + "]"), "m.json: it should be an object");
 }
 
 TEST(ModelJson, RefusesVersionsThatItDoesNotKnow) {
-  EXPECT_EQ(error_of("[]"), "m.json: it should be an object");
-  EXPECT_EQ(error_of("{}"), "m.json: version: it is missing");
+  EXPECT_EQ(model_error("[]"), "m.json: it should be an object");
+  EXPECT_EQ(model_error("{}"), "m.json: version: it is missing");
   EXPECT_EQ(spoilt("\"version\": 1", "\"version\": 2"),
             "m.json: version: it should be 1, the only one that is known");
 }

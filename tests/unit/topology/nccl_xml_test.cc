@@ -4,12 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/unit/topology/host_words.h"
 #include "topology/path/path.h"
 
 namespace paceline::topology {
 namespace {
 
-Result<HostModel> read(const std::string& text) {
+Result<HostModel> read_xml(const std::string& text) {
   auto document = XmlDocument::parse({"t.xml", text});
   if (!document.ok()) return document.status();
   return read_nccl_xml(**document);
@@ -21,13 +22,13 @@ std::string one_cpu(const std::string& inner, const std::string& more = "") {
          ">\n" + inner + "\n</cpu>\n</system>\n";
 }
 
-std::string gpu(const std::string& bus, const std::string& inner = "") {
+std::string gpu_xml(const std::string& bus, const std::string& inner = "") {
   return "<pci busid=\"" + bus + "\" class=\"0x030200\" link_speed=\"16 GT/s\" link_width=\"16\">" +
          inner + "</pci>";
 }
 
 std::string numbered_gpu(const std::string& bus, int dev, const std::string& links = "") {
-  return gpu(bus, "<gpu dev=\"" + std::to_string(dev) + "\" sm=\"80\">" + links + "</gpu>");
+  return gpu_xml(bus, "<gpu dev=\"" + std::to_string(dev) + "\" sm=\"80\">" + links + "</gpu>");
 }
 
 std::string link(const std::string& target, int count, const std::string& tclass = "0x030200") {
@@ -35,14 +36,8 @@ std::string link(const std::string& target, int count, const std::string& tclass
          tclass + "\"/>";
 }
 
-std::string doubts_of(const HostModel& host) {
-  std::string all;
-  for (const Doubt& doubt : host.doubts) all += doubt.text + "\n";
-  return all;
-}
-
-std::string error_of(const std::string& text) {
-  const auto host = read(text);
+std::string xml_error(const std::string& text) {
+  const auto host = read_xml(text);
   return host.ok() ? "no error" : host.status().text();
 }
 
@@ -50,7 +45,7 @@ constexpr DeviceRef gpu_at(int place) { return {DeviceKind::kGpu, place}; }
 constexpr DeviceRef nic_at(int place) { return {DeviceKind::kNic, place}; }
 
 TEST(NcclXml, IsReadWithItsSwitchesAsTheyAreNested) {
-  const HostModel host = read(R"(<!-- a machine -->
+  const HostModel host = read_xml(R"(<!-- a machine -->
 <system version="2">
   <cpu numaid="1" affinity="000000f0" arch="arm64" vendor="?">
     <pci busid="0000:01:00.0" class="0x060400" link_speed="8 GT/s" link_width="16">
@@ -99,7 +94,7 @@ TEST(NcclXml, IsReadWithItsSwitchesAsTheyAreNested) {
 }
 
 TEST(NcclXml, TellsDevicesByTheirClass) {
-  const HostModel host = read(one_cpu(R"(<pci busid="01:00.0" class="0x03"/>
+  const HostModel host = read_xml(one_cpu(R"(<pci busid="01:00.0" class="0x03"/>
     <pci busid="02:00.0" class="0x120000"/>
     <pci busid="03:00.0" class="0x030000" vendor="0x10de"/>
     <pci busid="04:00.0" class="0x030000" vendor="0x1a03"/>
@@ -123,8 +118,8 @@ TEST(NcclXml, TellsDevicesByTheirClass) {
 
 TEST(NcclXml, TakesEachNetWithoutPciForANicOfItsOwn) {
   const HostModel host =
-      read(one_cpu(gpu("01:00.0") +
-                   R"(<nic><net name="eth0" speed="25000"/><net name="eth1"/></nic>)"))
+      read_xml(one_cpu(gpu_xml("01:00.0") +
+                       R"(<nic><net name="eth0" speed="25000"/><net name="eth1"/></nic>)"))
           .value();
   ASSERT_EQ(host.nics.size(), 2U);
   EXPECT_EQ(*host.nics[0].rate_mbit, 25000U);
@@ -133,7 +128,7 @@ TEST(NcclXml, TakesEachNetWithoutPciForANicOfItsOwn) {
 }
 
 TEST(NcclXml, SaysWhatMustBeCompletedOnTheMachine) {
-  const HostModel host = read(
+  const HostModel host = read_xml(
                              "<system version=\"1\"><cpu numaid=\"0\"><pci busid=\"00:16.0\"/>"
                              "<pci busid=\"00:17.0\"/></cpu></system>")
                              .value();
@@ -145,17 +140,17 @@ TEST(NcclXml, SaysWhatMustBeCompletedOnTheMachine) {
 }
 
 TEST(NcclXml, CountsGpusByDevOrElseByAddress) {
-  const HostModel by_address = read(one_cpu(gpu("02:00.0") + gpu("01:00.0"))).value();
+  const HostModel by_address = read_xml(one_cpu(gpu_xml("02:00.0") + gpu_xml("01:00.0"))).value();
   EXPECT_EQ(by_address.gpus[0].pci.bus->bus, 1);
   const HostModel by_dev =
-      read(one_cpu(numbered_gpu("01:00.0", 1) + numbered_gpu("02:00.0", 0))).value();
+      read_xml(one_cpu(numbered_gpu("01:00.0", 1) + numbered_gpu("02:00.0", 0))).value();
   EXPECT_EQ(by_dev.gpus[0].pci.bus->bus, 2);
   EXPECT_EQ(doubts_of(by_dev), "");
 }
 
 TEST(NcclXml, DoubtsNumbersThatLeaveSomeOutOrComeTwice) {
-  const HostModel odd = read(one_cpu(numbered_gpu("03:00.0", 5) + numbered_gpu("02:00.0", 5) +
-                                     numbered_gpu("01:00.0", 7) + gpu("00:01.0")))
+  const HostModel odd = read_xml(one_cpu(numbered_gpu("03:00.0", 5) + numbered_gpu("02:00.0", 5) +
+                                         numbered_gpu("01:00.0", 7) + gpu_xml("00:01.0")))
                             .value();
   EXPECT_EQ(odd.gpus[0].pci.bus->bus, 2);
   EXPECT_EQ(odd.gpus[3].pci.bus->bus, 0);
@@ -166,9 +161,10 @@ TEST(NcclXml, DoubtsNumbersThatLeaveSomeOutOrComeTwice) {
 
 TEST(NcclXml, CountsLinksOfBothEndsOnce) {
   const HostModel host =
-      read(one_cpu(numbered_gpu("01:00.0", 0, link("0000:02:00.0", 4)) +
-                   numbered_gpu("02:00.0", 1, link("00000000:01:00.0", 4) + link("03:00.0", 2)) +
-                   numbered_gpu("03:00.0", 2, link("02:00.0", 1))))
+      read_xml(
+          one_cpu(numbered_gpu("01:00.0", 0, link("0000:02:00.0", 4)) +
+                  numbered_gpu("02:00.0", 1, link("00000000:01:00.0", 4) + link("03:00.0", 2)) +
+                  numbered_gpu("03:00.0", 2, link("02:00.0", 1))))
           .value();
   ASSERT_EQ(host.links.size(), 2U);
   EXPECT_EQ(host.links[0].count, 4);
@@ -177,9 +173,9 @@ TEST(NcclXml, CountsLinksOfBothEndsOnce) {
 }
 
 TEST(NcclXml, DoubtsLinksToNoOtherGpu) {
-  const HostModel host = read(one_cpu(numbered_gpu("01:00.0", 0,
-                                                   link("01:00.0", 12) + link("09:00.0", 1) +
-                                                       link("fffffff:ffff:ff", 2, "0x068001"))))
+  const HostModel host = read_xml(one_cpu(numbered_gpu("01:00.0", 0,
+                                                       link("01:00.0", 12) + link("09:00.0", 1) +
+                                                           link("fffffff:ffff:ff", 2, "0x068001"))))
                              .value();
   EXPECT_TRUE(host.links.empty());
   EXPECT_EQ(doubts_of(host),
@@ -190,9 +186,10 @@ TEST(NcclXml, DoubtsLinksToNoOtherGpu) {
 
 TEST(NcclXml, AddsUpLinksToSwitches) {
   const HostModel host =
-      read(one_cpu(numbered_gpu("01:00.0", 0,
-                                link("0:c1:00.0", 2, "0x068000") + link("c2:00.0", 4, "0x068000")) +
-                   numbered_gpu("02:00.0", 1, "<nvlink target=\"fffffff:ffff:ff\" count=\"8\"/>")))
+      read_xml(
+          one_cpu(numbered_gpu("01:00.0", 0,
+                               link("0:c1:00.0", 2, "0x068000") + link("c2:00.0", 4, "0x068000")) +
+                  numbered_gpu("02:00.0", 1, "<nvlink target=\"fffffff:ffff:ff\" count=\"8\"/>")))
           .value();
   ASSERT_EQ(host.links.size(), 2U);
   EXPECT_EQ(host.links[0].end, LinkEnd::kSwitch);
@@ -201,7 +198,7 @@ TEST(NcclXml, AddsUpLinksToSwitches) {
 }
 
 TEST(NcclXml, PlacesLinksToTheCpuWhereNodesArePackages) {
-  const HostModel power = read(R"(<system version="1"><cpu numaid="8" affinity="f" arch="ppc64">
+  const HostModel power = read_xml(R"(<system version="1"><cpu numaid="8" affinity="f" arch="ppc64">
     <pci busid="01:00.0" class="0x030200"><gpu dev="0">
       <nvlink target="0004:00:01.1" count="3" tclass="0x068001"/></gpu></pci></cpu></system>)")
                               .value();
@@ -211,7 +208,7 @@ TEST(NcclXml, PlacesLinksToTheCpuWhereNodesArePackages) {
   EXPECT_EQ(power.links[0].end, LinkEnd::kPackage);
   EXPECT_EQ(power.links[0].count, 3);
 
-  const HostModel grace = read(R"(<system version="1"><cpu numaid="0" affinity="f" arch="arm64">
+  const HostModel grace = read_xml(R"(<system version="1"><cpu numaid="0" affinity="f" arch="arm64">
     <pci busid="01:00.0" class="0x030200"><gpu dev="0"><c2c bw="44712" count="10"/></gpu></pci>
     </cpu></system>)")
                               .value();
@@ -221,8 +218,8 @@ TEST(NcclXml, PlacesLinksToTheCpuWhereNodesArePackages) {
 
 TEST(NcclXml, ReadsXgmi) {
   const HostModel host =
-      read(one_cpu(numbered_gpu("01:00.0", 0, R"(<xgmi target="02:00.0" tclass="0x038000"/>)") +
-                   numbered_gpu("02:00.0", 1, R"(<xgmi target="01:00.0" tclass="0x038000"/>)")))
+      read_xml(one_cpu(numbered_gpu("01:00.0", 0, R"(<xgmi target="02:00.0" tclass="0x038000"/>)") +
+                       numbered_gpu("02:00.0", 1, R"(<xgmi target="01:00.0" tclass="0x038000"/>)")))
           .value();
   ASSERT_EQ(host.links.size(), 1U);
   EXPECT_EQ(host.links[0].kind, LinkKind::kXgmi);
@@ -230,7 +227,7 @@ TEST(NcclXml, ReadsXgmi) {
 }
 
 TEST(NcclXml, DoubtsMasksThatHaveLostDigits) {
-  const HostModel host = read(R"(<system version="1">
+  const HostModel host = read_xml(R"(<system version="1">
     <cpu numaid="0" affinity="ffff0000,00000000"/><cpu numaid="1" affinity="00000000,ffff0000"/>
     <cpu numaid="7" affinity="fff0000,00000000"/><cpu numaid="2" affinity="00000000,000ffff"/>
     </system>)")
@@ -240,24 +237,24 @@ TEST(NcclXml, DoubtsMasksThatHaveLostDigits) {
             "that digits may be missing\n"
             "NUMA node 2: its affinity has a word of 7 digits, where the kernel writes 8, so that "
             "digits may be missing\n");
-  EXPECT_EQ(doubts_of(read("<system version=\"1\"><cpu numaid=\"0\" affinity=\"3ff,ffffffff\"/>"
-                           "</system>")
+  EXPECT_EQ(doubts_of(read_xml("<system version=\"1\"><cpu numaid=\"0\" affinity=\"3ff,ffffffff\"/>"
+                               "</system>")
                           .value()),
             "")
       << "a kernel of 42 CPUs";
 }
 
 TEST(NcclXml, HoldsCpusOfNoNodeAndOfOneNodeTwice) {
-  const HostModel none = read("<system version=\"1\"><cpu numaid=\"-1\" affinity=\"3\">" +
-                              gpu("01:00.0") + "</cpu></system>")
+  const HostModel none = read_xml("<system version=\"1\"><cpu numaid=\"-1\" affinity=\"3\">" +
+                                  gpu_xml("01:00.0") + "</cpu></system>")
                              .value();
   EXPECT_TRUE(none.numa_nodes.empty());
   EXPECT_EQ(none.cpus.to_text(), "0-1");
   EXPECT_EQ(none.gpus[0].near->cpus.to_text(), "0-1");
 
   const HostModel twice =
-      read("<system version=\"1\"><cpu numaid=\"0\" affinity=\"3\">" + gpu("01:00.0") +
-           "</cpu><cpu numaid=\"0\" affinity=\"3\">" + gpu("02:00.0") + "</cpu></system>")
+      read_xml("<system version=\"1\"><cpu numaid=\"0\" affinity=\"3\">" + gpu_xml("01:00.0") +
+               "</cpu><cpu numaid=\"0\" affinity=\"3\">" + gpu_xml("02:00.0") + "</cpu></system>")
           .value();
   EXPECT_EQ(twice.numa_nodes.size(), 1U);
   EXPECT_EQ(path_between(twice, gpu_at(0), gpu_at(1)).kind, PathKind::kNode);
@@ -267,7 +264,7 @@ TEST(NcclXml, HoldsCpusOfNoNodeAndOfOneNodeTwice) {
 
 TEST(NcclXml, TakesTheFirstOfSeveralHosts) {
   const HostModel host =
-      read(
+      read_xml(
           "<system version=\"1\"><cpu numaid=\"0\" host_hash=\"0x1\" affinity=\"3\"/>"
           "<cpu numaid=\"0\" host_hash=\"0x2\" affinity=\"c\"/></system>")
           .value();
@@ -276,7 +273,8 @@ TEST(NcclXml, TakesTheFirstOfSeveralHosts) {
 }
 
 TEST(NcclXml, DoubtsWhatComesTwiceOrBelowADevice) {
-  const HostModel host = read(one_cpu(gpu("01:00.0", gpu("02:00.0")) + gpu("01:00.0"))).value();
+  const HostModel host =
+      read_xml(one_cpu(gpu_xml("01:00.0", gpu_xml("02:00.0")) + gpu_xml("01:00.0"))).value();
   EXPECT_EQ(host.gpus.size(), 2U);
   EXPECT_EQ(doubts_of(host),
             "what stands below 0000:01:00.0, which is no bridge, counts as beside it\n"
@@ -284,7 +282,7 @@ TEST(NcclXml, DoubtsWhatComesTwiceOrBelowADevice) {
 }
 
 TEST(NcclXml, LeavesOutWhatCannotBeSoOfANic) {
-  const HostModel host = read(one_cpu(R"(
+  const HostModel host = read_xml(one_cpu(R"(
     <pci busid="01:00.0" class="0x0207"><nic>
       <net name="cxi0" speed="200000000" guid="0x0a00004b00020018"/></nic></pci>
     <pci busid="01:00.1" class="0x0207"><nic>
@@ -300,46 +298,46 @@ TEST(NcclXml, LeavesOutWhatCannotBeSoOfANic) {
 TEST(NcclXml, BoundsItsDoubts) {
   std::string links;
   for (int i = 0; i < 100; ++i) links += link("01:00.0", 1);
-  const HostModel host = read(one_cpu(numbered_gpu("01:00.0", 0, links))).value();
+  const HostModel host = read_xml(one_cpu(numbered_gpu("01:00.0", 0, links))).value();
   ASSERT_EQ(host.doubts.size(), 65U);
   EXPECT_EQ(host.doubts.back().text, "and 36 more doubts");
 }
 
 TEST(NcclXml, RefusesWhatIsNoSuchFile) {
-  EXPECT_EQ(error_of("<topology/>"),
+  EXPECT_EQ(xml_error("<topology/>"),
             "t.xml:1: <topology> is no topology of NCCL, which begins with <system>");
-  EXPECT_EQ(error_of("\n<system version=\"3\"/>"),
+  EXPECT_EQ(xml_error("\n<system version=\"3\"/>"),
             "t.xml:2: version \"3\" is neither NCCL's 1 nor RCCL's 2");
-  EXPECT_EQ(error_of("<system version=\"1\"/>"), "t.xml:1: it names no CPU, no GPU and no NIC");
-  EXPECT_EQ(error_of("<system version=\"1\">\n<cpu affinity=\"f\"/></system>"),
+  EXPECT_EQ(xml_error("<system version=\"1\"/>"), "t.xml:1: it names no CPU, no GPU and no NIC");
+  EXPECT_EQ(xml_error("<system version=\"1\">\n<cpu affinity=\"f\"/></system>"),
             "t.xml:2: a <cpu> has no numaid");
-  EXPECT_EQ(error_of("<system version=\"1\"><cpu numaid=\"x\"/></system>"),
+  EXPECT_EQ(xml_error("<system version=\"1\"><cpu numaid=\"x\"/></system>"),
             "t.xml:1: numaid=\"x\" is no number");
-  EXPECT_EQ(error_of("<system version=\"1\"><cpu numaid=\"65536\"/></system>"),
+  EXPECT_EQ(xml_error("<system version=\"1\"><cpu numaid=\"65536\"/></system>"),
             "t.xml:1: numaid=\"65536\" is more than 65535");
-  EXPECT_EQ(error_of("<system version=\"1\"><cpu numaid=\"0\" affinity=\"0-3\"/></system>"),
+  EXPECT_EQ(xml_error("<system version=\"1\"><cpu numaid=\"0\" affinity=\"0-3\"/></system>"),
             "t.xml:1: affinity=\"0-3\" is no CPU mask");
 }
 
 TEST(NcclXml, RefusesAttributesThatAreNone) {
-  EXPECT_EQ(error_of(one_cpu("<pci busid=\"1f\"/>")), "t.xml:3: busid=\"1f\" is no PCI address");
-  EXPECT_EQ(error_of(one_cpu("<pci class=\"0x03\"/>")), "t.xml:3: busid=\"\" is no PCI address");
-  EXPECT_EQ(error_of(one_cpu("<pci busid=\"01:00.0\" class=\"GPU\"/>")),
+  EXPECT_EQ(xml_error(one_cpu("<pci busid=\"1f\"/>")), "t.xml:3: busid=\"1f\" is no PCI address");
+  EXPECT_EQ(xml_error(one_cpu("<pci class=\"0x03\"/>")), "t.xml:3: busid=\"\" is no PCI address");
+  EXPECT_EQ(xml_error(one_cpu("<pci busid=\"01:00.0\" class=\"GPU\"/>")),
             "t.xml:3: class=\"GPU\" is no PCI class");
-  EXPECT_EQ(error_of(one_cpu("<pci busid=\"01:00.0\" vendor=\"0x10de0\"/>")),
+  EXPECT_EQ(xml_error(one_cpu("<pci busid=\"01:00.0\" vendor=\"0x10de0\"/>")),
             "t.xml:3: vendor=\"0x10de0\" is more than 65535");
-  EXPECT_EQ(error_of(one_cpu("<pci busid=\"01:00.0\" link_width=\"x16\"/>")),
+  EXPECT_EQ(xml_error(one_cpu("<pci busid=\"01:00.0\" link_width=\"x16\"/>")),
             "t.xml:3: link_width=\"x16\" is no number");
-  EXPECT_EQ(error_of(one_cpu(gpu("01:00.0", "<gpu dev=\"first\"/>"))),
+  EXPECT_EQ(xml_error(one_cpu(gpu_xml("01:00.0", "<gpu dev=\"first\"/>"))),
             "t.xml:3: dev=\"first\" is no number");
-  EXPECT_EQ(error_of(one_cpu("<nic>\n<net speed=\"1\"/></nic>")), "t.xml:4: a <net> has no name");
-  EXPECT_EQ(error_of(one_cpu("<nic><net name=\"a\" speed=\"fast\"/></nic>")),
+  EXPECT_EQ(xml_error(one_cpu("<nic>\n<net speed=\"1\"/></nic>")), "t.xml:4: a <net> has no name");
+  EXPECT_EQ(xml_error(one_cpu("<nic><net name=\"a\" speed=\"fast\"/></nic>")),
             "t.xml:3: speed=\"fast\" is no number");
-  EXPECT_EQ(error_of(one_cpu(numbered_gpu("01:00.0", 0, link("02:00.0", 1025)))),
+  EXPECT_EQ(xml_error(one_cpu(numbered_gpu("01:00.0", 0, link("02:00.0", 1025)))),
             "t.xml:3: count=\"1025\" is more links than 1024");
-  EXPECT_EQ(error_of(one_cpu(numbered_gpu("01:00.0", 0, link("02:00.0", 1, "NVS")))),
+  EXPECT_EQ(xml_error(one_cpu(numbered_gpu("01:00.0", 0, link("02:00.0", 1, "NVS")))),
             "t.xml:3: tclass=\"NVS\" is no PCI class");
-  EXPECT_EQ(error_of(one_cpu(gpu("01:00.0", "<gpu><c2c bw=\"100000001\"/></gpu>"))),
+  EXPECT_EQ(xml_error(one_cpu(gpu_xml("01:00.0", "<gpu><c2c bw=\"100000001\"/></gpu>"))),
             "t.xml:3: bw=\"100000001\" cannot be so");
 }
 
@@ -349,15 +347,15 @@ TEST(NcclXml, BoundsWhatAFileMayHold) {
   for (int i = 0; i < 1025; ++i) {
     char bus[20];
     std::snprintf(bus, sizeof bus, "%04x:00:00.0", i);
-    gpus += gpu(bus);
+    gpus += gpu_xml(bus);
   }
   for (int i = 0; i < 4097; ++i) nets += "<net name=\"a\"/>";
   for (int i = 0; i < 65537; ++i) functions += "<pci busid=\"01:00.0\"/>";
-  EXPECT_EQ(error_of("<system version=\"1\">" + cpus + "</system>"),
+  EXPECT_EQ(xml_error("<system version=\"1\">" + cpus + "</system>"),
             "t.xml:1: more than 1024 elements <cpu>");
-  EXPECT_EQ(error_of(one_cpu(gpus)), "t.xml:3: more than 1024 GPUs");
-  EXPECT_EQ(error_of(one_cpu("<nic>" + nets + "</nic>")), "t.xml:3: more than 4096 NICs");
-  EXPECT_EQ(error_of(one_cpu(functions)), "t.xml:3: more than 65536 elements <pci>");
+  EXPECT_EQ(xml_error(one_cpu(gpus)), "t.xml:3: more than 1024 GPUs");
+  EXPECT_EQ(xml_error(one_cpu("<nic>" + nets + "</nic>")), "t.xml:3: more than 4096 NICs");
+  EXPECT_EQ(xml_error(one_cpu(functions)), "t.xml:3: more than 65536 elements <pci>");
 }
 
 }  // namespace

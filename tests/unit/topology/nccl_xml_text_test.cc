@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/topology/small_host.h"
-#include "topology/model/finish.h"
+#include "tests/unit/topology/host_words.h"
 #include "topology/path/path.h"
 #include "topology/read/nccl_xml.h"
 #include "topology/render/processor.h"
@@ -12,11 +11,9 @@
 namespace paceline::topology {
 namespace {
 
-HostModel read(const std::string& text) {
+HostModel read_back(const std::string& text) {
   return read_nccl_xml(*XmlDocument::parse({"t.xml", text}).value()).value();
 }
-
-HostModel finished(HostModel host) { return finish(std::move(host), 0).value(); }
 
 // What this format can say of the small host: no packages, cores or memory, one host bridge a node.
 HostModel small_host_for_nccl() {
@@ -78,7 +75,7 @@ TEST(NcclXmlText, IsAsItsReaderWantsIt) {
 
 TEST(NcclXmlText, ReadsBackAsTheSameMachine) {
   const HostModel host = small_host_for_nccl();
-  EXPECT_TRUE(same_machine(read(nccl_xml_text(host)), host));
+  EXPECT_TRUE(same_machine(read_back(nccl_xml_text(host)), host));
 
   HostModel switches = small_host_for_nccl();
   switches.links.clear();
@@ -93,7 +90,7 @@ TEST(NcclXmlText, ReadsBackAsTheSameMachine) {
   switches = finished(std::move(switches));
   const std::string text = nccl_xml_text(switches);
   EXPECT_TRUE(text.starts_with("<system version=\"2\">")) << "RCCL's";
-  EXPECT_TRUE(same_machine(read(text), switches)) << text;
+  EXPECT_TRUE(same_machine(read_back(text), switches)) << text;
 }
 
 TEST(NcclXmlText, ReadsBackWithLinksToTheCpu) {
@@ -108,14 +105,14 @@ TEST(NcclXmlText, ReadsBackWithLinksToTheCpu) {
                  .count = 10,
                  .mb_per_s = known(std::uint64_t{447120})}};
   host = finished(std::move(host));
-  EXPECT_TRUE(same_machine(read(nccl_xml_text(host)), host)) << nccl_xml_text(host);
+  EXPECT_TRUE(same_machine(read_back(nccl_xml_text(host)), host)) << nccl_xml_text(host);
 }
 
 TEST(NcclXmlText, JoinsHostBridgesOfOneNodeAndKeepsNodesWithoutAny) {
   HostModel host = finished(small_host());
   host.numa_nodes.push_back({.number = 5, .cpus = CpuSet::parse("8").value()});
   host.numa_nodes.push_back({.number = 6, .kind = MemoryKind::kDevice});
-  const HostModel again = read(nccl_xml_text(host));
+  const HostModel again = read_back(nccl_xml_text(host));
   EXPECT_EQ(again.numa_nodes.size(), 3U);
   EXPECT_EQ(path_between(again, {DeviceKind::kGpu, 2}, {DeviceKind::kNic, 1}).kind, PathKind::kPhb)
       << "there is one <cpu> for a NUMA node";
@@ -151,7 +148,7 @@ TEST(NcclXmlText, IsNotNestedWithoutEnd) {
     host.bridges.push_back({.kind = BridgeKind::kSwitch, .parent = parent});
   }
   host.gpus[0].pci.bridge = static_cast<int>(host.bridges.size()) - 1;
-  const HostModel again = read(nccl_xml_text(host));
+  const HostModel again = read_back(nccl_xml_text(host));
   EXPECT_EQ(path_between(again, {DeviceKind::kGpu, 0}, {DeviceKind::kGpu, 2}).kind, PathKind::kSys);
   EXPECT_LT(again.bridges.size(), 40U);
 }
@@ -174,9 +171,6 @@ HostModel stated_host(std::vector<StatedPath> stated) {
   return finished(std::move(host));
 }
 
-constexpr DeviceRef gpu(int place) { return {DeviceKind::kGpu, place}; }
-constexpr DeviceRef nic(int place) { return {DeviceKind::kNic, place}; }
-
 TEST(NcclXmlText, BuildsTheTreeThatStatementsImply) {
   const HostModel host = stated_host({{gpu(0), gpu(1), PathKind::kNvl, 12},
                                       {gpu(0), nic(0), PathKind::kPix},
@@ -184,7 +178,7 @@ TEST(NcclXmlText, BuildsTheTreeThatStatementsImply) {
                                       {gpu(0), nic(1), PathKind::kSys},
                                       {gpu(1), nic(1), PathKind::kSys},
                                       {nic(0), nic(1), PathKind::kSys}});
-  const HostModel again = read(nccl_xml_text(host));
+  const HostModel again = read_back(nccl_xml_text(host));
   ASSERT_EQ(again.bridges.size(), 5U) << "two host bridges, and three switches";
   EXPECT_EQ(*again.gpus[0].pci.bus, (BusId{.domain = 0xffff, .bus = 0xff, .device = 4}))
       << "made up";
@@ -201,19 +195,19 @@ TEST(NcclXmlText, PutsWhatContradictsItselfBelowItsCpu) {
   const HostModel host = stated_host({{gpu(0), gpu(1), PathKind::kPix},
                                       {gpu(0), nic(0), PathKind::kPix},
                                       {gpu(1), nic(0), PathKind::kSys}});
-  const HostModel again = read(nccl_xml_text(host));
+  const HostModel again = read_back(nccl_xml_text(host));
   EXPECT_EQ(path_between(again, gpu(0), gpu(1)).kind, PathKind::kPhb);
 
   HostModel far = stated_host({{gpu(0), gpu(1), PathKind::kPix}});
   far.gpus[1].near = known(place_of("4-7", 1));
-  EXPECT_EQ(path_between(read(nccl_xml_text(far)), gpu(0), gpu(1)).kind, PathKind::kSys);
+  EXPECT_EQ(path_between(read_back(nccl_xml_text(far)), gpu(0), gpu(1)).kind, PathKind::kSys);
 }
 
 TEST(NcclXmlText, TakesMoreLinksThanAGpuHasForLinksToSwitches) {
   HostModel host = stated_host({{gpu(0), gpu(1), PathKind::kNvl, 10}});
-  EXPECT_EQ(read(nccl_xml_text(host)).links[0].end, LinkEnd::kGpu);
+  EXPECT_EQ(read_back(nccl_xml_text(host)).links[0].end, LinkEnd::kGpu);
   host.stated[0].links = 19;
-  const HostModel again = read(nccl_xml_text(host));
+  const HostModel again = read_back(nccl_xml_text(host));
   EXPECT_EQ(again.links[0].end, LinkEnd::kSwitch);
   EXPECT_EQ(path_between(again, gpu(0), gpu(1)).links, 19);
 }

@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "comm/base/random.h"
-#include "tests/unit/topology/small_host.h"
+#include "tests/unit/topology/host_words.h"
 #include "topology/model/finish.h"
 #include "topology/path/path.h"
 
@@ -81,7 +81,7 @@ TEST(NicChoice, IsTheQuickestOfAll) {
 }
 
 TEST(NicChoice, OfEquallyQuickOnesIsTheNearest) {
-  const HostModel host = finish(small_host(), 0).value();
+  const HostModel host = finished_small_host();
   const NicChoice choice = choose_nics(host, {{.gpu = 2}, {.gpu = 0}});
   EXPECT_EQ(choice.nics, (std::vector<int>{1, 0}));
 }
@@ -104,7 +104,7 @@ TEST(NicChoice, IsNoneWhereThereIsNone) {
 }
 
 TEST(NicChoice, OfVeryManyRanksIsShared) {
-  const HostModel host = finish(small_host(), 0).value();
+  const HostModel host = finished_small_host();
   std::vector<DataPlace> ranks(65536, DataPlace{.node = 0});
   std::fill(ranks.begin() + 32768, ranks.end(), DataPlace{.node = 1});
   const NicChoice choice = choose_nics(host, ranks);
@@ -114,7 +114,7 @@ TEST(NicChoice, OfVeryManyRanksIsShared) {
 }
 
 TEST(NicChoice, StartsFromMemoryWhereThereIsNoGpu) {
-  const HostModel host = finish(small_host(), 0).value();
+  const HostModel host = finished_small_host();
   EXPECT_EQ(choose_nics(host, {{.node = 1}, {.node = 0}}).nics, (std::vector<int>{1, 0}));
 }
 

@@ -2,19 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/topology/small_host.h"
+#include "tests/unit/topology/host_words.h"
 #include "topology/model/finish.h"
 
 namespace paceline::topology {
 namespace {
 
-constexpr DeviceRef gpu(int place) { return {DeviceKind::kGpu, place}; }
-constexpr DeviceRef nic(int place) { return {DeviceKind::kNic, place}; }
-
-HostModel host_of_test() { return finish(small_host(), 0).value(); }
-
 TEST(Paths, AreAsNearAsTheBridgesSay) {
-  const HostModel host = host_of_test();
+  const HostModel host = finished_small_host();
   EXPECT_EQ(path_between(host, gpu(0), gpu(0)).kind, PathKind::kLoc);
   EXPECT_EQ(path_between(host, gpu(0), gpu(1)).kind, PathKind::kNvl);
   EXPECT_EQ(path_between(host, gpu(0), nic(0)).kind, PathKind::kPix);
@@ -34,7 +29,7 @@ TEST(Paths, TwoSwitchesArePxbAndAHostBridgeIsPhb) {
 }
 
 TEST(Paths, AreTheSameBothWays) {
-  const HostModel host = host_of_test();
+  const HostModel host = finished_small_host();
   const std::vector<DeviceRef> all = {gpu(0), gpu(1), gpu(2), nic(0), nic(1)};
   for (const DeviceRef a : all) {
     for (const DeviceRef b : all) {
@@ -47,7 +42,7 @@ TEST(Paths, AreTheSameBothWays) {
 }
 
 TEST(Paths, AreAsWideAsTheirNarrowestPart) {
-  const HostModel host = host_of_test();
+  const HostModel host = finished_small_host();
   EXPECT_EQ(path_between(host, gpu(0), nic(0)).mb_per_s, 31508U) << "past the uplink";
   const Path far = path_between(host, gpu(0), gpu(2));
   EXPECT_EQ(far.mb_per_s, 15754U);

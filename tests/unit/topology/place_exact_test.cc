@@ -13,7 +13,7 @@
 namespace paceline::topology {
 namespace {
 
-class PlaceExact : public testing::TestWithParam<int> {};
+class PlaceExact : public ::testing::TestWithParam<int> {};
 
 TEST_P(PlaceExact, NoPlacementIsCheaper) {
   constexpr std::uint64_t kSeeds = 60;
@@ -38,7 +38,7 @@ TEST_P(PlaceExact, NoPlacementIsCheaper) {
   EXPECT_GT(compared, 10);
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, PlaceExact, testing::Range(0, 8));
+INSTANTIATE_TEST_SUITE_P(Seeds, PlaceExact, ::testing::Range(0, 8));
 
 // 7 and 8 ranks on 4 hosts without GPUs, where all 65,536 can be looked at.
 TEST(PlaceExactly, EightRanksOnFourHosts) {

@@ -51,7 +51,7 @@ void expect_fits(const Cluster& cluster, const Plan& plan, const std::vector<int
   }
 }
 
-class PlaceLarge : public testing::TestWithParam<int> {};
+class PlaceLarge : public ::testing::TestWithParam<int> {};
 
 TEST_P(PlaceLarge, IsNeverWorseThanBlocksInOrder) {
   constexpr const char* kShapes[] = {"dp=", "tp=4,dp=", "tp=2,pp=4,dp=", "ep=8,dp=", "cp=3,dp="};
@@ -75,7 +75,7 @@ TEST_P(PlaceLarge, IsNeverWorseThanBlocksInOrder) {
   for (const Alternative& other : plan->alternatives) EXPECT_GE(other.cost_us, plan->cost_us);
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, PlaceLarge, testing::Range(0, 12));
+INSTANTIATE_TEST_SUITE_P(Seeds, PlaceLarge, ::testing::Range(0, 12));
 
 Cluster thousand_hosts() {
   Cluster cluster = cluster_of(eight_gpu_host(), {});

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/unit/topology/host_words.h"
 #include "tests/unit/topology/many_hosts.h"
 #include "tests/unit/topology/two_hosts.h"
 #include "topology/render/plan_text.h"
@@ -24,15 +25,15 @@ std::string short_plan(const std::string& more_of_rank, const std::string& more 
          "}";
 }
 
-std::string error_of(const std::string& text, const Cluster& cluster = two_hosts()) {
+std::string plan_error(const std::string& text, const Cluster& cluster = two_hosts()) {
   const std::string error = read(text, cluster).status().text();
   const std::string file = "plan.json: ";
   EXPECT_TRUE(error.starts_with(file)) << error;
   return error.substr(std::min(file.size(), error.size()));
 }
 
-std::string error_of_rank(const std::string& more) { return error_of(short_plan(more)); }
-std::string error_beside(const std::string& more) { return error_of(short_plan("", more)); }
+std::string error_of_rank(const std::string& more) { return plan_error(short_plan(more)); }
+std::string error_beside(const std::string& more) { return plan_error(short_plan("", more)); }
 
 void expect_same(const Plan& a, const Plan& b) {
   EXPECT_EQ(a.ranks, b.ranks);
@@ -51,14 +52,12 @@ void expect_read_back(const Plan& plan, const Cluster& cluster) {
   EXPECT_EQ(plan_json_text(cluster, *again), text);
 }
 
-CpuSet set_of(const char* text) { return CpuSet::parse(text).value(); }
-
 // Something in every field.
 Plan full_plan(const Cluster& cluster) {
   Plan plan = seated(cluster, 2);
   for (Placed& rank : plan.ranks) rank.seat.why = "near";
   plan.servers = {
-      {.place = {.host = 1, .seat = {.nic = 1, .cpus = set_of("7"), .why = "so"}}, .share = 0.25},
+      {.place = {.host = 1, .seat = {.nic = 1, .cpus = cpus("7"), .why = "so"}}, .share = 0.25},
       {.place = {.host = 0}, .share = 0.75}};
   plan.servers[0].place.seat.shares_cpus = true;
   plan.cost_us = 12.34;
@@ -161,9 +160,8 @@ TEST(PlanJson, APlanByHandNeedsRanksAndHostsOnly) {
   ASSERT_TRUE(plan.ok()) << plan.status().text();
   Plan expected;
   expected.ranks = {
-      {.host = 0, .seat = {.cpus = set_of("0-1"), .shares_cpus = true}},
-      {.host = 0,
-       .seat = {.gpu = 1, .cpus = set_of("1"), .numa_nodes = {0, 1}, .shares_cpus = true}},
+      {.host = 0, .seat = {.cpus = cpus("0-1"), .shares_cpus = true}},
+      {.host = 0, .seat = {.gpu = 1, .cpus = cpus("1"), .numa_nodes = {0, 1}, .shares_cpus = true}},
       {.host = 1}};
   expect_same(*plan, expected);
 }
@@ -212,14 +210,14 @@ TEST(PlanJson, WhatStrangersWroteDisturbsNoTerminal) {
 
 TEST(PlanJson, RefusesWhatIsNoPlan) {
   EXPECT_EQ(read("{\n]", two_hosts()).status().text(), "plan.json:2: no JSON from here on");
-  EXPECT_EQ(error_of("1"), "it should be an object");
-  EXPECT_EQ(error_of("{}"), "paceline_plan: it is missing");
-  EXPECT_EQ(error_of(R"({"paceline_plan": "1"})"),
+  EXPECT_EQ(plan_error("1"), "it should be an object");
+  EXPECT_EQ(plan_error("{}"), "paceline_plan: it is missing");
+  EXPECT_EQ(plan_error(R"({"paceline_plan": "1"})"),
             "paceline_plan: it should be 1, the only one that is known");
-  EXPECT_EQ(error_of(R"({"paceline_plan": 1, "rank": 1})"),
+  EXPECT_EQ(plan_error(R"({"paceline_plan": 1, "rank": 1})"),
             "rank: there is no such key; there is paceline_plan, world_size, cost_us, parts, "
             "reasons, alternatives, hosts, ranks and servers");
-  EXPECT_EQ(error_of(std::string(kMostPlanBytes + 1, ' ')), "longer than 64 MiB");
+  EXPECT_EQ(plan_error(std::string(kMostPlanBytes + 1, ' ')), "longer than 64 MiB");
   EXPECT_EQ(error_beside(R"(, "cost_us": -1)"),
             "cost_us: -1 is out of range: it should be 0 or more");
   EXPECT_EQ(error_beside(R"(, "parts": [{"us": "1"}])"), "parts[0].us: it should be a number");
@@ -232,9 +230,9 @@ TEST(PlanJson, RefusesWhatIsNoPlan) {
 
 TEST(PlanJson, HasEachRankOnce) {
   const auto ranks = [](const std::string& list) {
-    return error_of(R"({"paceline_plan": 1, "ranks": )" + list + "}");
+    return plan_error(R"({"paceline_plan": 1, "ranks": )" + list + "}");
   };
-  EXPECT_EQ(error_of(R"({"paceline_plan": 1})"), "ranks: it is missing");
+  EXPECT_EQ(plan_error(R"({"paceline_plan": 1})"), "ranks: it is missing");
   EXPECT_EQ(ranks("{}"), "ranks: it should be a list");
   EXPECT_EQ(ranks("[]"), "ranks: it names no rank");
   EXPECT_EQ(ranks(R"([{"host": "a"}])"), "ranks[0].rank: it is missing");
@@ -251,7 +249,7 @@ TEST(PlanJson, HasEachRankOnce) {
 }
 
 TEST(PlanJson, RefusesWhatTheHostDoesNotHave) {
-  EXPECT_EQ(error_of(R"({"paceline_plan": 1, "ranks": [{"rank": 0, "host": "c"}]})"),
+  EXPECT_EQ(plan_error(R"({"paceline_plan": 1, "ranks": [{"rank": 0, "host": "c"}]})"),
             "ranks[0].host: there is no host \"c\"; there is: a and b");
   EXPECT_EQ(error_of_rank(R"(, "cpus": "6-9")"),
             "ranks[0].cpus: CPU 8 is not among those of host \"a\" that may be used (0-7)");
@@ -334,7 +332,7 @@ TEST(PlanJson, APlanForAnotherMachineIsRefused) {
   const Cluster cluster = two_hosts();
   Cluster other = cluster;
   other.machines[0].gpus[1].pci.bus = known(BusId{.bus = 15});
-  EXPECT_EQ(error_of(plan_json_text(cluster, seated(cluster, 2)), other),
+  EXPECT_EQ(plan_error(plan_json_text(cluster, seated(cluster, 2)), other),
             "ranks[1].gpu.bus: the plan has cuda1 at 0000:04:00.0, host \"a\" has it at "
             "0000:0f:00.0");
 }
@@ -343,7 +341,7 @@ TEST(PlanJson, AHostMayHaveNoCpuThatIsKnown) {
   Cluster cluster = two_hosts();
   cluster.machines[0].cpus = CpuSet();
   EXPECT_TRUE(read(short_plan(""), cluster).ok());
-  EXPECT_EQ(error_of(short_plan(R"(, "cpus": "0")"), cluster),
+  EXPECT_EQ(plan_error(short_plan(R"(, "cpus": "0")"), cluster),
             "ranks[0].cpus: CPU 0 is not among those of host \"a\" that may be used (none is "
             "known)");
 }

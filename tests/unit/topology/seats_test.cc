@@ -5,13 +5,11 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/topology/small_host.h"
+#include "tests/unit/topology/host_words.h"
 #include "topology/model/finish.h"
 
 namespace paceline::topology {
 namespace {
-
-HostModel host_of_test() { return finish(small_host(), 0).value(); }
 
 std::string seats(const HostModel& host, const SeatRequest& request) {
   const auto all = seat_ranks(host, request);
@@ -26,20 +24,20 @@ std::string seats(const HostModel& host, const SeatRequest& request) {
 }
 
 TEST(Seats, HaveCpusAndNicNearTheirGpu) {
-  EXPECT_EQ(seats(host_of_test(), {.ranks = 3, .crosses_hosts = true}),
+  EXPECT_EQ(seats(finished_small_host(), {.ranks = 3, .crosses_hosts = true}),
             "gpu 0 nic 0 cpus 0-1; gpu 1 nic 0 cpus 2-3; gpu 2 nic 1 cpus 4-7; ");
-  EXPECT_EQ(seats(host_of_test(), {.ranks = 1}), "gpu 0 cpus 0-3; ");
+  EXPECT_EQ(seats(finished_small_host(), {.ranks = 1}), "gpu 0 cpus 0-3; ");
 }
 
 TEST(Seats, TakeGpusThatAreChosenAlready) {
-  EXPECT_EQ(seats(host_of_test(), {.ranks = 2, .crosses_hosts = true, .gpus = {2, 0}}),
+  EXPECT_EQ(seats(finished_small_host(), {.ranks = 2, .crosses_hosts = true, .gpus = {2, 0}}),
             "gpu 2 nic 1 cpus 4-7; gpu 0 nic 0 cpus 0-3; ");
-  EXPECT_EQ(seats(host_of_test(), {.ranks = 2, .gpus = {1, 1}}),
+  EXPECT_EQ(seats(finished_small_host(), {.ranks = 2, .gpus = {1, 1}}),
             "gpu 1 cpus 0-1; gpu 1 cpus 2-3; ");
 }
 
 TEST(Seats, SaySoInASentence) {
-  const auto all = seat_ranks(host_of_test(), {.ranks = 3, .crosses_hosts = true}).value();
+  const auto all = seat_ranks(finished_small_host(), {.ranks = 3, .crosses_hosts = true}).value();
   EXPECT_EQ(all[0].why, "cuda0 is near NUMA node 0; mlx5_0 by PIX");
   EXPECT_EQ(all[2].why, "cuda2 is near NUMA node 1; mlx5_1 by NODE");
   EXPECT_EQ(all[2].numa_nodes, (std::vector<int>{1}));
@@ -70,7 +68,7 @@ TEST(Seats, HaveSeveralNodesWhereThereAreFewerRanks) {
 }
 
 TEST(Seats, ShareGpusInBlocksAndCoresWhereThereAreMoreRanks) {
-  EXPECT_EQ(seats(host_of_test(), {.ranks = 6}),
+  EXPECT_EQ(seats(finished_small_host(), {.ranks = 6}),
             "gpu 0 cpus 0; gpu 0 cpus 1; gpu 1 cpus 2; gpu 1 cpus 3; gpu 2 cpus 4-5; "
             "gpu 2 cpus 6-7; ");
   HostModel host = small_host();
@@ -82,14 +80,14 @@ TEST(Seats, ShareGpusInBlocksAndCoresWhereThereAreMoreRanks) {
 
 TEST(Seats, ElsewhereThanTheirGpuSaySo) {
   const auto all =
-      seat_ranks(host_of_test(), {.ranks = 1, .cpus = CpuSet::parse("4-7").value()}).value();
+      seat_ranks(finished_small_host(), {.ranks = 1, .cpus = CpuSet::parse("4-7").value()}).value();
   EXPECT_EQ(all[0].cpus.to_text(), "4-7");
   EXPECT_EQ(all[0].why,
             "cuda0 is elsewhere: its CPUs may not be used, or are not enough; CPUs of NUMA node 1");
 }
 
 TEST(Seats, AreRefusedWhereThereIsNoCpuOrAreNotEnough) {
-  EXPECT_EQ(seats(host_of_test(), {.ranks = 3, .cores_each = 3}),
+  EXPECT_EQ(seats(finished_small_host(), {.ranks = 3, .cores_each = 3}),
             "9 cores are asked for, and there are 8");
   HostModel host = small_host();
   host.numa_nodes.clear();

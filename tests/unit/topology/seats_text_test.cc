@@ -2,14 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/topology/small_host.h"
+#include "tests/unit/topology/host_words.h"
 #include "topology/model/finish.h"
 
 namespace paceline::topology {
 namespace {
 
 TEST(SeatsText, IsATableWithAReasonInEachLine) {
-  const HostModel host = finish(small_host(), 0).value();
+  const HostModel host = finished_small_host();
   const auto seats = seat_ranks(host, {.ranks = 3, .crosses_hosts = true}).value();
   EXPECT_EQ(seats_text(host, seats),
             "rank  GPU    NIC     CPUs  memory  why\n"
@@ -46,7 +46,7 @@ server  -    a_nic_of_a_name…  0,2,4,6,8,10,12,14,16,  0,1,2,3,  it is near th
 }
 
 TEST(SeatsText, IsJsonForPrograms) {
-  const HostModel host = finish(small_host(), 0).value();
+  const HostModel host = finished_small_host();
   auto seats = seat_ranks(host, {.ranks = 1}).value();
   seats[0].why = "so";
   EXPECT_EQ(seats_json_text(host, seats), R"({

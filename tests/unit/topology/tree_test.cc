@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "comm/base/text.h"
+#include "tests/unit/topology/host_words.h"
 #include "tests/unit/topology/many_hosts.h"
 #include "topology/render/plain_text.h"
 #include "topology/render/render.h"
@@ -91,7 +92,7 @@ TEST(Trees, MemoryOfSeveralPackagesStandsBesideThem) {
 }
 
 TEST(Trees, EndWithDoubts) {
-  HostModel host = finish(small_host(), 0).value();
+  HostModel host = finished_small_host();
   host.sources = {"sysfs", "NCCL XML x.xml"};
   host.doubts = {{"GPU cuda0 is in two places: the first one counts", 1}, {"short", kNobody}};
   const std::string text = tree_text(host, 50);
