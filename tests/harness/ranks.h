@@ -77,8 +77,8 @@ inline Status wrong(const std::string& what) {
   return Status(Code::kInternal, Scope::kOperation, what);
 }
 
-/// `count` seeds, fewer under a sanitizer; or the one of the environment variable PACELINE_SEED, to
-/// replay a failure.
+/// `count` seeds, fewer under the address sanitizer; or the one of the environment variable
+/// PACELINE_SEED, to replay a failure.
 std::vector<std::uint64_t> seeds(int count);
 
 }  // namespace paceline::testing

@@ -80,7 +80,7 @@ const std::vector<Parameter>& model() {
   static const std::vector<Parameter> all = {{.name = "bias", .count = 192, .columns = 192},
                                              {.name = "small", .count = 60, .columns = 6},
                                              {.name = "first", .count = 9408, .columns = 147},
-                                             {.name = "table", .count = 96'000, .columns = 2000},
+                                             {.name = "table", .count = 384'000, .columns = 2000},
                                              {.name = "last", .count = 1870, .columns = 187},
                                              {.name = "vector", .count = 33, .columns = 33}};
   return all;
@@ -89,9 +89,9 @@ const std::vector<Parameter>& model() {
 TEST_P(LowRankGradients, OfRankOneAreExactAlone) {
   run(2, [](Communicator& world, int rank, int size) -> Status {
     PACELINE_TRY_ASSIGN(
-        auto pipeline, GradientPipeline::over(std::move(world),
-                                              {{.name = "table", .count = 96'000, .columns = 2000}},
-                                              low_rank(0, 1)));
+        auto pipeline, GradientPipeline::over(
+                           std::move(world), {{.name = "table", .count = 384'000, .columns = 2000}},
+                           low_rank(0, 1)));
     for (int i = 0; i < 3; ++i) PACELINE_TRY(step(pipeline, rank).status());
     if (pipeline.describe().find("as powersgd") == std::string::npos) return wrong("no codec");
     return expect_exact(pipeline, size);

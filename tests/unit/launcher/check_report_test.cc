@@ -5,13 +5,10 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/launcher/planted_check.h"
+#include "tests/unit/launcher/says.h"
 
 namespace paceline::launcher {
 namespace {
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 TEST(CheckReport, FindingsThatAreAlikeStandOnce) {
   std::vector<Finding> findings;
@@ -26,11 +23,11 @@ TEST(CheckReport, FindingsThatAreAlikeStandOnce) {
                         .advice = "change it"});
   }
   const std::string text = findings_text(findings, 3, false);
-  EXPECT_TRUE(has(text, "hosts: 3 of 6 settings fine\n")) << text;
-  EXPECT_TRUE(has(text, "  all              governor        powersave            performance\n"))
+  EXPECT_TRUE(says(text, "hosts: 3 of 6 settings fine\n")) << text;
+  EXPECT_TRUE(says(text, "  all              governor        powersave            performance\n"))
       << text;
-  EXPECT_FALSE(has(text, "memory"));
-  EXPECT_TRUE(has(findings_text(findings, 3, true), "memory"));
+  EXPECT_FALSE(says(text, "memory"));
+  EXPECT_TRUE(says(findings_text(findings, 3, true), "memory"));
 }
 
 TEST(CheckReport, TheVerdictStandsLast) {
@@ -43,10 +40,10 @@ TEST(CheckReport, TheVerdictStandsLast) {
 
 TEST(CheckReport, AMatrixForAFewHostsAndExtremesForMany) {
   const probe::Measurements few = PlantedWorld({.hosts = 3, .noise = 0, .hiccups = 0}, 1).measure();
-  EXPECT_TRUE(has(links_text(few), "  n1      100.0      -  100.0\n")) << links_text(few);
+  EXPECT_TRUE(says(links_text(few), "  n1      100.0      -  100.0\n")) << links_text(few);
   const probe::Measurements many =
       PlantedWorld({.hosts = 40, .noise = 0, .hiccups = 0, .egress = 4, .level = 0.4}, 1).measure();
-  EXPECT_TRUE(has(links_text(many), "slowest 40.0 Mbit/s from n4 to ")) << links_text(many);
+  EXPECT_TRUE(says(links_text(many), "slowest 40.0 Mbit/s from n4 to ")) << links_text(many);
   EXPECT_EQ(links_text(PlantedWorld({.hosts = 1}, 1).measure()), "");
 }
 
@@ -54,9 +51,9 @@ TEST(CheckReport, ColumnsOfNcclTests) {
   probe::Measurements measured;
   measured.reductions.push_back(
       {.hosts = 4, .bytes = 1'000'000, .time_us = 1000, .wire_bits_per_s = 12e9});
-  EXPECT_TRUE(has(reductions_text(measured),
-                  "      4     1000000     250000  float32    sum     "
-                  "1000.0   1.0000   1.5000       0    12.0000\n"))
+  EXPECT_TRUE(says(reductions_text(measured),
+                   "      4     1000000     250000  float32    sum     "
+                   "1000.0   1.0000   1.5000       0    12.0000\n"))
       << reductions_text(measured);
 }
 

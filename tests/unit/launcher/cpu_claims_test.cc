@@ -7,16 +7,18 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "tests/unit/topology/host_words.h"
+
 namespace paceline::launcher {
 namespace {
+
+using topology::cpus;
 
 namespace fs = std::filesystem;
 
 const std::string kFirstJob = "0000000000000001", kSecondJob = "0000000000000002";
 
 using Claims = std::vector<CpuSet>;
-
-CpuSet cpus(const char* text) { return CpuSet::parse(text).value(); }
 
 class CpuClaimsTest : public ::testing::Test {
  protected:

@@ -4,25 +4,24 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/topology/small_host.h"
-#include "topology/model/finish.h"
+#include "tests/unit/topology/host_words.h"
 
 namespace paceline::launcher {
 namespace {
 
-topology::HostModel machine() { return topology::finish(topology::small_host(), 0).value(); }
+using topology::finished_small_host;
 
 TEST(MachineText, ComesBackAsItWas) {
-  const auto back = unpack_machine("host a", pack_machine(machine()).bytes);
+  const auto back = unpack_machine("host a", pack_machine(finished_small_host()).bytes);
   ASSERT_TRUE(back.ok()) << back.status().to_string();
-  topology::HostModel expected = machine();
+  topology::HostModel expected = finished_small_host();
   for (topology::NumaNode& node : expected.numa_nodes) node.memory_bytes = 1 << 28;
   EXPECT_TRUE(same_machine(*back, expected));
   EXPECT_EQ(back->gpus.size(), 3u);
 }
 
 TEST(MachineText, OfMachinesOfOneMakeIsTheSame) {
-  topology::HostModel one = machine(), other = machine();
+  topology::HostModel one = finished_small_host(), other = finished_small_host();
   one.name = "a";
   one.gpus[0].uuid = topology::known(std::string("GPU-1"));
   one.nics[0].guid = topology::known(std::string("0011:2233"));
@@ -34,7 +33,7 @@ TEST(MachineText, OfMachinesOfOneMakeIsTheSame) {
 }
 
 TEST(MachineText, WhatCannotBeUnpackedIsRefused) {
-  const std::string good = pack_machine(machine()).bytes;
+  const std::string good = pack_machine(finished_small_host()).bytes;
   for (const std::string& bad : {std::string(), std::string("x"), good.substr(0, good.size() / 2)})
     EXPECT_EQ(unpack_machine("host a", bad).status().text(),
               "host a: its agent's description of the machine cannot be unpacked");

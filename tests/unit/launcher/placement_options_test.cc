@@ -7,14 +7,13 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/launcher/parsing.h"
+#include "tests/unit/launcher/says.h"
 
 namespace paceline::launcher {
 namespace {
 
 using topology::ServersOn;
 using topology::Unit;
-
-bool says(const std::string& text, const char* part) { return text.find(part) != text.npos; }
 
 PlacementSpec placement_of(const Words& words) { return job_of(words).placement; }
 

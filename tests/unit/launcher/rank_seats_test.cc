@@ -7,17 +7,14 @@
 #include <gtest/gtest.h>
 
 #include "launcher/head/job_start.h"
-#include "tests/unit/topology/small_host.h"
-#include "topology/model/finish.h"
+#include "tests/unit/topology/host_words.h"
 
 namespace paceline::launcher {
 namespace {
 
+using topology::cpus;
+using topology::finished_small_host;
 using topology::Seat;
-
-CpuSet cpus(const char* text) { return CpuSet::parse(text).value(); }
-
-topology::HostModel machine() { return topology::finish(topology::small_host(), 0).value(); }
 
 std::map<std::string, std::string> suggested(const messages::RankSeat& seat) {
   std::map<std::string, std::string> all;
@@ -27,9 +24,9 @@ std::map<std::string, std::string> suggested(const messages::RankSeat& seat) {
 }
 
 TEST(RankSeats, SayThreadsAndDevices) {
-  const auto seats =
-      seats_of_host(machine(), {{.gpu = 2, .nic = 1, .cpus = cpus("4-7"), .numa_nodes = {1}},
-                                {.gpu = 0, .nic = 0, .cpus = cpus("0-1"), .numa_nodes = {0}}});
+  const auto seats = seats_of_host(finished_small_host(),
+                                   {{.gpu = 2, .nic = 1, .cpus = cpus("4-7"), .numa_nodes = {1}},
+                                    {.gpu = 0, .nic = 0, .cpus = cpus("0-1"), .numa_nodes = {0}}});
   ASSERT_EQ(seats.size(), 2u);
   EXPECT_EQ(seats[0].cpus(), "4-7");
   ASSERT_EQ(seats[0].memory_nodes_size(), 1);
@@ -46,13 +43,14 @@ TEST(RankSeats, SayThreadsAndDevices) {
 }
 
 TEST(RankSeats, SayNothingOfGpusInTheirOwnOrder) {
-  const auto seats = seats_of_host(machine(), {{.gpu = 0, .cpus = cpus("0")}, {.gpu = 1}});
+  const auto seats =
+      seats_of_host(finished_small_host(), {{.gpu = 0, .cpus = cpus("0")}, {.gpu = 1}});
   EXPECT_EQ(suggested(seats[0]), (std::map<std::string, std::string>{{"OMP_NUM_THREADS", "1"}}));
   EXPECT_EQ(suggested(seats[1]), (std::map<std::string, std::string>{}));
 }
 
 TEST(RankSeats, OfAmdAreOfHip) {
-  topology::HostModel amd = machine();
+  topology::HostModel amd = finished_small_host();
   for (topology::Gpu& gpu : amd.gpus) gpu.pci.vendor = 0x1002;
   const auto seats = seats_of_host(amd, {{.gpu = 1}, {.gpu = 0}});
   EXPECT_EQ(suggested(seats[0]),
@@ -61,7 +59,7 @@ TEST(RankSeats, OfAmdAreOfHip) {
 
 TEST(RankSeats, RanksThatShareCoresShareTheirThreads) {
   const Seat shared{.cpus = cpus("0-3"), .shares_cpus = true};
-  const auto seats = seats_of_host(machine(), {shared, shared, shared});
+  const auto seats = seats_of_host(finished_small_host(), {shared, shared, shared});
   EXPECT_EQ(suggested(seats[0])["OMP_NUM_THREADS"], "1");
 }
 
@@ -86,7 +84,7 @@ class FollowPlan : public ::testing::Test {
       agents_.push_back({.channel = channel_, .start = std::move(start)});
       cluster_.hosts.push_back({.name = name});
     }
-    cluster_.machines.push_back(machine());
+    cluster_.machines.push_back(finished_small_host());
     // Rank 0 on c, 1 and 3 on a, 2 on c; none on b.
     for (const int host : {2, 0, 2, 0}) plan_.ranks.push_back({.host = host, .seat = {}});
     plan_.ranks[3].seat.cpus = cpus("3");

@@ -2,19 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/unit/launcher/says.h"
+
 namespace paceline::launcher {
 namespace {
 
 TimePoint at(int ms) { return TimePoint(std::chrono::milliseconds(ms)); }
 
-bool mentions(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 TEST(Timings, OfWhatNobodyCameToNothingIsSaid) {
   const std::string table = Timings(at(100)).table();
-  EXPECT_FALSE(mentions(table, "init begun")) << table;
-  EXPECT_FALSE(mentions(table, "the longest")) << table;
+  EXPECT_FALSE(says(table, "init begun")) << table;
+  EXPECT_FALSE(says(table, "the longest")) << table;
 }
 
 TEST(Timings, ShowTheFirstAndTheLastOfEachStage) {
@@ -23,15 +21,14 @@ TEST(Timings, ShowTheFirstAndTheLastOfEachStage) {
   timings.came(Stage::kStarted, at(150), "rank 2");
   timings.came(Stage::kStarted, at(120), "rank 1");
   const std::string table = timings.table();
-  EXPECT_TRUE(mentions(table, "ranks begun                          20.0       50.0  rank 2"))
-      << table;
-  EXPECT_FALSE(mentions(table, "rank 1")) << table;
+  EXPECT_TRUE(says(table, "ranks begun                          20.0       50.0  rank 2")) << table;
+  EXPECT_FALSE(says(table, "rank 1")) << table;
 }
 
 TEST(Timings, OfAStageThatOneCameToNobodyIsNamed) {
   Timings timings(at(0));
   timings.came(Stage::kAgent, at(7), "host h1");
-  EXPECT_FALSE(mentions(timings.table(), "h1")) << timings.table();
+  EXPECT_FALSE(says(timings.table(), "h1")) << timings.table();
 }
 
 TEST(Timings, TheLongestWayIsFromTheLastOfAStageToTheLastOfTheNextThatWasReached) {
@@ -42,7 +39,7 @@ TEST(Timings, TheLongestWayIsFromTheLastOfAStageToTheLastOfTheNextThatWasReached
   timings.came(Stage::kEnded, at(60), "rank 0");
   timings.came(Stage::kEnded, at(55), "rank 1");
   timings.came(Stage::kCleared, at(61), "host h");
-  EXPECT_TRUE(mentions(timings.table(), "the longest: 40.0 ms, ranks begun to ranks ended"))
+  EXPECT_TRUE(says(timings.table(), "the longest: 40.0 ms, ranks begun to ranks ended"))
       << timings.table();
 }
 

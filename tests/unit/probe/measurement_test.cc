@@ -10,7 +10,7 @@
 namespace paceline::probe {
 namespace {
 
-constexpr int kPair = 2;
+constexpr int kTwoRanks = 2;
 
 Orders orders_for(const char* operation) {
   Orders orders;
@@ -40,11 +40,11 @@ class Measuring : public ::testing::Test {
   // Calls `body(subject, meeting)` on every rank.
   template <class Body>
   void run(Body body) {
-    run_ranks(kPair, [&](int rank) {
+    run_ranks(kTwoRanks, [&](int rank) {
       const auto raw =
-          RawLoop::open(raw_file_.path(), {.rank = rank, .ranks = kPair, .cpus = 1}, clock_);
-      const auto meeting = SharedMeeting::open(meeting_file_.path(),
-                                               {.rank = rank, .ranks = kPair, .cpus = 1}, clock_);
+          RawLoop::open(raw_file_.path(), {.rank = rank, .ranks = kTwoRanks, .cpus = 1}, clock_);
+      const auto meeting = SharedMeeting::open(
+          meeting_file_.path(), {.rank = rank, .ranks = kTwoRanks, .cpus = 1}, clock_);
       body(**raw, **meeting);
     });
   }
