@@ -23,18 +23,13 @@ constexpr int kYields = 20;
 constexpr int kPieceYields = 20;
 constexpr Duration kPieceTime = std::chrono::milliseconds(20);
 
-// Where all CPUs have equally many ranks, parts are as quick, and of 4 ranks on 2 CPUs up to a
-// quarter quicker from 64 KiB to 1 MiB; with 3 ranks claims are 5 to 40 % quicker.
-bool claims(const shm::Layout& layout, const ShmBackend::Options& options) {
-  return options.shares_cpus && layout.ranks() % options.cpus != 0;
-}
-
 shm::MethodTerms terms_of(const shm::Layout& layout, const ShmBackend::Options& options) {
   return {.ranks = layout.ranks(),
+          .cpus = options.cpus,
           .shares_cpus = options.shares_cpus,
-          .claims = claims(layout, options),
           .has_buffers = options.arenas.own != nullptr,
           .post_bytes = layout.post_bytes(),
+          .chunk_bytes = layout.chunk_bytes(),
           .forced = options.method,
           .measured = options.measured};
 }
@@ -43,8 +38,9 @@ shm::MethodTerms terms_of(const shm::Layout& layout, const ShmBackend::Options& 
 // lines, which leaves the low bits.
 std::uint32_t plan_of(const shm::Layout& layout, const ShmBackend::Options& options) {
   const std::uint32_t method = options.method ? 1 + static_cast<std::uint32_t>(*options.method) : 0;
-  return static_cast<std::uint32_t>(layout.chunk_bytes()) | (claims(layout, options) ? 16 : 0) |
-         method << 1 | (options.shares_cpus ? 1 : 0);
+  return static_cast<std::uint32_t>(layout.chunk_bytes()) |
+         (shm::claims(terms_of(layout, options)) ? 16 : 0) | method << 1 |
+         (options.shares_cpus ? 1 : 0);
 }
 
 std::unique_ptr<shm::MethodReport> report_of(const shm::Layout& layout,
@@ -60,12 +56,9 @@ std::unique_ptr<shm::MethodReport> report_of(const shm::Layout& layout,
 
 ShmBackend::Ways ShmBackend::ways_of(const shm::MethodTerms& terms) {
   Ways ways;
-  for (const OperationKind kind : kOperationKinds) {
-    const shm::MethodChoice choice = shm::choose(kind, terms);
-    ways[static_cast<std::size_t>(kind)] = {.most_short = choice.most_short,
-                                            .flow = shm::flow_of(kind),
-                                            .gathers = choice.of_short == shm::Method::kGathered};
-  }
+  for (const OperationKind kind : kOperationKinds)
+    ways[static_cast<std::size_t>(kind)] = {.choice = shm::choose(kind, terms),
+                                            .flow = shm::flow_of(kind)};
   return ways;
 }
 
@@ -75,7 +68,7 @@ ShmBackend::ShmBackend(const shm::Layout& layout, std::vector<Doorbell*> bells,
       clock_(options.clock),
       linger_(options.linger),
       shares_cpus_(options.shares_cpus),
-      claims_(claims(layout, options)),
+      claims_(shm::claims(terms_of(layout, options))),
       rank_(options.rank),
       layout_(layout),
       memory_(layout, options.rank, std::move(bells), options.registered,
@@ -98,14 +91,15 @@ Status ShmBackend::start(OperationRequest& request) {
   const Way& way = ways_[static_cast<std::size_t>(signature.kind)];
   request.set_plan(plan_);
   look_at_ = TimePoint::max();
-  const std::uint64_t chunks = memory_.begin(request, way.most_short, protocol_.first_chunk());
+  const std::uint64_t chunks = memory_.begin(request, way.choice, protocol_.first_chunk());
   // A root that cannot stage all of it waits for the others anyway.
   const bool everybody = way.flow != shm::Flow::kFromRoot || chunks > shm::kChunks;
+  const bool gathers = chunks > 0 ? shares_cpus_ : way.choice.of_short == shm::Method::kGathered;
   protocol_.start({.everybody = everybody,
                    .root = std::max(signature.root, 0),
                    .chunks = chunks,
                    .digest = static_cast<std::uint32_t>(request.next_history >> 32),
-                   .gathered = everybody && (chunks > 0 ? shares_cpus_ : way.gathers),
+                   .gathered = everybody && gathers,
                    .flow = way.flow,
                    .claimed = claims_ && chunks > 0 && way.flow == shm::Flow::kShared});
   ended_ = false;

@@ -96,9 +96,8 @@ class ShmBackend final : public CollectiveBackend {
  private:
   // How operations of a kind go.
   struct Way {
-    shm::MostShort most_short;
+    shm::MethodChoice choice;
     shm::Flow flow;
-    bool gathers;  // what is short
   };
   using Ways = std::array<Way, std::size(kOperationKinds)>;
   static Ways ways_of(const shm::MethodTerms& terms);

@@ -66,6 +66,16 @@ Status take_value(const std::string& option, const std::string& value, TuneReque
   return Status();
 }
 
+// With segments as long as a host ever has them.
+shm::MethodChoice built_in(OperationKind kind, int ranks, int cpus) {
+  return shm::choose(kind, {.ranks = ranks,
+                            .cpus = cpus,
+                            .shares_cpus = ranks > cpus,
+                            .has_buffers = true,
+                            .post_bytes = kMostBytes,
+                            .chunk_bytes = SIZE_MAX});
+}
+
 Shape shape_of_root(const TuneTask& task) {
   return shape_of({.kind = task.kind, .rank = 0, .ranks = task.ranks, .root = 0, .count = 1});
 }
@@ -104,13 +114,13 @@ std::vector<TuneTask> tune_tasks(std::span<const int> ranks, int cpus) {
   std::vector<TuneTask> tasks;
   for (const int count : ranks) {
     for (const OperationKind kind : kKinds) {
+      const shm::MethodChoice choice = built_in(kind, count, cpus);
       for (const bool in_buffers : {false, true}) {
-        const bool gathers = count > cpus && shm::flow_of(kind) == shm::Flow::kShared;
         tasks.push_back({.kind = kind,
                          .ranks = count,
                          .in_buffers = in_buffers,
-                         .of_short = gathers ? shm::Method::kGathered : shm::Method::kEager,
-                         .of_long = in_buffers ? shm::Method::kZeroCopy : shm::Method::kPipelined});
+                         .of_short = choice.of_short,
+                         .of_long = shm::method_of(choice, kMostBytes + 1, in_buffers)});
       }
     }
   }
@@ -137,13 +147,7 @@ std::size_t contribution_bytes(const TuneTask& task, std::size_t array_bytes) {
 }
 
 std::size_t built_in_size(const TuneTask& task, int cpus) {
-  const bool shares = task.ranks > cpus;
-  const shm::MostShort size = shm::choose(task.kind, {.ranks = task.ranks,
-                                                      .shares_cpus = shares,
-                                                      .claims = shares && task.ranks % cpus != 0,
-                                                      .has_buffers = true,
-                                                      .post_bytes = kMostBytes})
-                                  .most_short;
+  const shm::MostShort size = built_in(task.kind, task.ranks, cpus).most_short;
   return task.in_buffers ? size.bytes_beside_buffers : size.bytes;
 }
 

@@ -22,10 +22,13 @@ constexpr std::size_t kBlocksBytes = std::size_t{128} << 10;
 
 // Up to `most_short` it depends on where the arrays lie, which the ranks know once they have met:
 // whether they meet with short contributions, or as for a long operation, they guess.
-std::uint64_t Memory::begin_longer(std::size_t most_short, std::uint64_t first_chunk) {
-  const bool is_uncertain = short_bytes_ <= most_short;
+std::uint64_t Memory::begin_longer(const MethodChoice& choice, std::uint64_t first_chunk) {
+  const bool is_uncertain = short_bytes_ <= choice.most_short.bytes;
   is_guessed_ = is_uncertain && habit_.expects(request_->signature.kind);
-  if (!is_uncertain || is_guessed_) return begin_chunks(first_chunk);
+  if (!is_uncertain || is_guessed_) {
+    if (arenas_.own != nullptr && short_bytes_ > choice.most_staged) offer_buffers();
+    return begin_chunks(first_chunk);
+  }
   says_buffers_ = true;
   in_buffers_ = lies_in_buffers();
   return 0;
@@ -53,15 +56,13 @@ std::uint64_t Memory::begin_chunks(std::uint64_t first_chunk) {
   if (share > kPairBytes) share = share / kPairBytes * kPairBytes;
   chunk_count_ = share / element_bytes_;
   first_chunk_ = first_chunk;
-  offer_buffers();
   return (request_->signature.count + chunk_count_ - 1) / chunk_count_;
 }
 
-// Whoever reads it finds no arrays where there are none.
+// Whoever reads it finds no arrays where these lie in no buffers.
 void Memory::offer_buffers() {
   offers_ = true;
   offer_ = {};
-  if (arenas_.own == nullptr) return;
   if (is_read()) offer_.input = retain(request_->input, input_bytes());
   if (is_written()) offer_.output = retain(request_->output, block_bytes());
 }
@@ -129,7 +130,7 @@ bool Memory::look_up(int rank, std::uint64_t operation, bool reads, bool writes)
 
 std::optional<std::uint64_t> Memory::begin_direct(std::uint64_t operation, const Form& form) {
   is_direct_ = false;
-  if (arenas_.own == nullptr) return {};
+  if (!offers_) return {};
   piece_count_ = kPieceBytes / element_bytes_;
   is_direct_ = is_of_kind(OperationKind::kBroadcast) ? look_up_broadcast(operation, form.everybody)
                                                      : look_up_all(operation, form.claimed);

@@ -56,16 +56,16 @@ class Memory {
 
   /// The operation that the calls below are about, borrowed, and the number of its first chunk.
   /// How many chunks carry it; 0: its contributions are short, and go in one piece each.
-  std::uint64_t begin(const OperationRequest& request, const MostShort& most_short,
+  std::uint64_t begin(const OperationRequest& request, const MethodChoice& choice,
                       std::uint64_t first_chunk) {
     request_ = &request;
     const Signature& signature = request.signature;
     element_bytes_ = size_of(signature.type);
     short_bytes_ = bytes(signature.count) * blocks_of(signature.kind, layout_.ranks());
     says_buffers_ = false;
-    if (short_bytes_ <= most_short.bytes_beside_buffers) [[likely]]
+    if (short_bytes_ <= choice.most_short.bytes_beside_buffers) [[likely]]
       return 0;
-    return begin_longer(most_short.bytes, first_chunk);
+    return begin_longer(choice, first_chunk);
   }
   /// Its buffers may be freed.
   void end() {
@@ -138,7 +138,7 @@ class Memory {
   }
 
   bool needs_chunks() const {
-    return arenas_.own == nullptr || (is_read() && offer_.input == Offer::kNone) ||
+    return !offers_ || (is_read() && offer_.input == Offer::kNone) ||
            (is_written() && offer_.output == Offer::kNone);
   }
   std::optional<std::uint64_t> begin_direct(std::uint64_t operation, const Form& form);
@@ -176,7 +176,7 @@ class Memory {
     std::size_t end;
     std::size_t size() const { return end - begin; }
   };
-  std::uint64_t begin_longer(std::size_t most_short, std::uint64_t first_chunk);
+  std::uint64_t begin_longer(const MethodChoice& choice, std::uint64_t first_chunk);
   std::uint64_t begin_chunks(std::uint64_t first_chunk);
   bool lies_in_buffers() const;
   void note_habit_of_all(std::uint64_t operation);
@@ -238,7 +238,7 @@ class Memory {
   bool is_guessed_ = false;    // of a long one: it would be short, but for the habit
 
   // Of a long operation.
-  bool offers_ = false;
+  bool offers_ = false;  // others may work in its arrays, where these lie in buffers
   bool is_direct_ = false;
   Offer offer_;
   Range pieces_{0, 0};                    // what this rank makes of it, or may, in pieces

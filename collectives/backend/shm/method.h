@@ -37,10 +37,11 @@ using MeasuredSizes = std::array<std::optional<MostShort>, std::size(kOperationK
 /// What the choice depends on besides the operation. The same on every rank of a communicator.
 struct MethodTerms {
   int ranks = 2;
-  bool shares_cpus = false;    ///< there are more ranks than CPUs
-  bool claims = false;         ///< and some CPUs have more of them than others
-  bool has_buffers = false;    ///< ranks reach each other's
-  std::size_t post_bytes = 0;  ///< what a post holds
+  int cpus = 1;                 ///< of all ranks together
+  bool shares_cpus = false;     ///< there are more ranks than CPUs
+  bool has_buffers = false;     ///< ranks reach each other's
+  std::size_t post_bytes = 0;   ///< what a post holds
+  std::size_t chunk_bytes = 0;  ///< what a chunk holds
   /// Instead of the fastest. What it cannot carry goes as by default: more bytes than a post holds
   /// (kEager, kGathered), more than one result (kGathered), nothing at all, as a barrier does
   /// (kPipelined, kZeroCopy). Whether all arrays lie in buffers is known once the ranks have met:
@@ -53,12 +54,16 @@ struct MethodTerms {
 struct MethodChoice {
   Method of_short = Method::kEager;
   MostShort most_short;
-  /// Of longer ones, where all arrays lie in buffers; elsewhere they are pipelined.
+  /// Longer contributions of up to so many bytes are pipelined wherever their arrays lie.
+  std::size_t most_staged = 0;
+  /// Of those beyond, where all arrays lie in buffers; elsewhere they are pipelined.
   Method of_long = Method::kPipelined;
 
   bool operator==(const MethodChoice&) const = default;
 };
 
+/// Do ranks that have time claim pieces of long results? Else each makes its part.
+bool claims(const MethodTerms& terms);
 MethodChoice choose(OperationKind kind, const MethodTerms& terms);
 /// Of an operation with contributions of so many bytes, all of whose arrays lie in buffers, as
 /// those of the last ones did, or do not.

@@ -1,5 +1,6 @@
 #include "collectives/backend/shm/method_report.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "collectives/backend/shm/layout.h"
@@ -18,7 +19,8 @@ std::string operation_text(OperationKind kind, std::size_t bytes) {
 std::string named(Method method) { return std::string(word_of(method)); }
 
 // Why it is this one, where none is forced or the forced one cannot carry it.
-std::string reason(Method method, const MostShort& most_short, const MethodTerms& terms) {
+std::string reason(Method method, std::size_t bytes, const MethodChoice& choice,
+                   const MethodTerms& terms) {
   switch (method) {
     case Method::kEager:
       return terms.shares_cpus ? "each rank's result is its own"
@@ -26,14 +28,17 @@ std::string reason(Method method, const MostShort& most_short, const MethodTerms
     case Method::kGathered:
       return "ranks share CPUs, and the last to arrive does it for all";
     case Method::kZeroCopy:
-      return "it is longer than " + bytes_text(most_short.bytes_beside_buffers) +
+      return "it is longer than " +
+             bytes_text(std::max(choice.most_short.bytes_beside_buffers, choice.most_staged)) +
              ", and all arrays in buffers";
     case Method::kPipelined:
       break;
   }
+  if (bytes <= choice.most_staged)
+    return "ranks share CPUs, and copy so little sooner than they meet once more";
   const std::string places = terms.has_buffers ? "not all arrays are in buffers"
                                                : "the ranks do not reach each other's buffers";
-  return "it is longer than " + bytes_text(most_short.bytes) + ", and " + places;
+  return "it is longer than " + bytes_text(choice.most_short.bytes) + ", and " + places;
 }
 
 std::string thresholds(const MethodChoice& choice) {
@@ -41,6 +46,8 @@ std::string thresholds(const MethodChoice& choice) {
   std::string text = named(choice.of_short) + " up to " + bytes_text(most);
   if (beside_buffers < most)
     text += " (" + bytes_text(beside_buffers) + " where the last ones were in buffers)";
+  if (choice.most_staged > most)
+    text += ", " + named(Method::kPipelined) + " up to " + bytes_text(choice.most_staged);
   text += ", beyond ";
   if (choice.of_long == Method::kZeroCopy)
     text += named(Method::kZeroCopy) + " where all arrays are in buffers, else ";
@@ -50,7 +57,8 @@ std::string thresholds(const MethodChoice& choice) {
 std::size_t class_of(std::size_t bytes, bool in_buffers, const MethodChoice& choice) {
   const MostShort& most = choice.most_short;
   if (bytes == 0) return 0;
-  if (bytes > (in_buffers ? most.bytes_beside_buffers : most.bytes)) return 3;
+  if (bytes > (in_buffers ? most.bytes_beside_buffers : most.bytes))
+    return bytes <= choice.most_staged ? 3 : 4;
   return bytes <= Line::kDataBytes ? 1 : 2;
 }
 
@@ -70,7 +78,7 @@ std::string explanation(OperationKind kind, std::size_t bytes, bool in_buffers,
   } else if (terms.forced == method) {
     text += ", as PACELINE_SHM_METHOD asks";
   } else {
-    text += ", as " + reason(method, choice.most_short, terms);
+    text += ", as " + reason(method, bytes, choice, terms);
   }
   const bool is_measured = terms.measured[static_cast<std::size_t>(kind)].has_value();
   return text + "; " + thresholds(choice) + " (" + std::to_string(terms.ranks) + " ranks" +

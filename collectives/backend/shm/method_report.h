@@ -22,7 +22,8 @@ std::string objection(OperationKind kind, std::size_t bytes, bool in_buffers,
                       const MethodTerms& terms);
 
 /// A line for each kind of operation, class of sizes (nothing, what fits a flag's cache line, what
-/// is short, what is long) and place of its arrays, when the first of it has ended.
+/// is short, what is staged wherever it lies, what is long) and place of its arrays, when the first
+/// of it has ended.
 class MethodReport {
  public:
   /// What it says of operations: all, or only a warning where they do not go as they are forced to.
@@ -35,7 +36,7 @@ class MethodReport {
   void note(OperationKind kind, std::size_t bytes, bool in_buffers);
 
  private:
-  static constexpr std::size_t kClasses = 4;
+  static constexpr std::size_t kClasses = 5;
   void tell(OperationKind kind, std::size_t bytes, bool in_buffers);
 
   const std::shared_ptr<Log> log_;  // owners: all that write to it

@@ -225,15 +225,17 @@ class StruckBackend final : public CollectiveBackend {
   std::size_t small_bytes() const override { return 4 * 1024; }
   Status start(OperationRequest& request) override {
     const Signature& signature = request.signature;
-    const bool claims = options_.shares_cpus && layout_.ranks() % options_.cpus != 0;
+    // Without a word of chunks, so that nothing goes through them that could go directly.
+    const shm::MethodTerms terms{.ranks = layout_.ranks(),
+                                 .cpus = options_.cpus,
+                                 .shares_cpus = options_.shares_cpus,
+                                 .has_buffers = true,
+                                 .post_bytes = layout_.post_bytes()};
+    const bool claims = shm::claims(terms);
     request.set_plan(static_cast<std::uint32_t>(layout_.chunk_bytes()) | (claims ? 16 : 0) |
                      (options_.shares_cpus ? 1 : 0));
-    const shm::MethodChoice choice =
-        shm::choose(signature.kind, {.ranks = layout_.ranks(),
-                                     .shares_cpus = options_.shares_cpus,
-                                     .has_buffers = true,
-                                     .post_bytes = layout_.post_bytes()});
-    const std::uint64_t chunks = memory_.begin(request, choice.most_short, protocol_.first_chunk());
+    const shm::MethodChoice choice = shm::choose(signature.kind, terms);
+    const std::uint64_t chunks = memory_.begin(request, choice, protocol_.first_chunk());
     const shm::Flow flow = shm::flow_of(signature.kind);
     const bool everybody = flow != shm::Flow::kFromRoot || chunks > shm::kChunks;
     const bool gathers = choice.of_short == shm::Method::kGathered;

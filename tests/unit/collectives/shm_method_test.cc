@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kKibibyte = 1024;
 constexpr MethodTerms kTwo{
-    .ranks = 2, .shares_cpus = false, .has_buffers = true, .post_bytes = 32 * kKibibyte};
+    .ranks = 2, .cpus = 2, .shares_cpus = false, .has_buffers = true, .post_bytes = 32 * kKibibyte};
 constexpr OperationKind kKinds[] = {OperationKind::kBarrier,       OperationKind::kAllReduce,
                                     OperationKind::kClose,         OperationKind::kBroadcast,
                                     OperationKind::kReduceScatter, OperationKind::kAllGather,
@@ -56,9 +56,8 @@ TEST(ShmMethod, InBuffersLessIsShortUnlessRanksShareCpus) {
   EXPECT_EQ(short_beside_buffers(OperationKind::kReduceScatter, kTwo), 12 * kKibibyte);
   EXPECT_EQ(short_beside_buffers(OperationKind::kAllGather, kTwo), 6 * kKibibyte);
   EXPECT_EQ(short_beside_buffers(OperationKind::kAllReduce, crowded(4)), 32 * kKibibyte);
-  MethodTerms claims = crowded(3);
-  claims.claims = true;
-  EXPECT_EQ(short_beside_buffers(OperationKind::kAllReduce, claims), 4 * kKibibyte);
+  EXPECT_EQ(short_beside_buffers(OperationKind::kAllReduce, crowded(3)), 4 * kKibibyte)
+      << "who has time claims what there is";
   MethodTerms alone = kTwo;
   alone.has_buffers = false;
   EXPECT_EQ(short_beside_buffers(OperationKind::kAllReduce, alone), 32 * kKibibyte);
@@ -85,6 +84,42 @@ TEST(ShmMethod, WhereRanksShareCpusOneResultIsMadeByTheLast) {
   EXPECT_EQ(chosen(OperationKind::kAllGather, 4 * kKibibyte, true, crowded(16)), Method::kEager);
   EXPECT_EQ(chosen(OperationKind::kAllGather, 4 * kKibibyte + 4, true, crowded(16)),
             Method::kZeroCopy);
+}
+
+TEST(ShmMethod, WhereRanksShareCpusWhatIsNotSharedIsCopiedUpToOneChunk) {
+  MethodTerms terms = crowded(3);
+  terms.chunk_bytes = 512 * kKibibyte;
+  const OperationKind kinds[] = {OperationKind::kBroadcast, OperationKind::kReduceScatter,
+                                 OperationKind::kAllGather, OperationKind::kAllToAll};
+  for (const OperationKind kind : kinds) {
+    SCOPED_TRACE(name(kind));
+    EXPECT_EQ(chosen(kind, 64 * kKibibyte, true, terms), Method::kPipelined);
+    EXPECT_EQ(chosen(kind, 128 * kKibibyte + 4, true, terms), Method::kZeroCopy);
+    MethodTerms with_small_chunks = terms;
+    with_small_chunks.chunk_bytes = 64 * kKibibyte;
+    EXPECT_EQ(chosen(kind, 64 * kKibibyte + 4, true, with_small_chunks), Method::kZeroCopy);
+    EXPECT_EQ(chosen(kind, 64 * kKibibyte, true, forced(Method::kZeroCopy, terms)),
+              Method::kZeroCopy);
+    MethodTerms within_cpus = terms;
+    within_cpus.shares_cpus = false;
+    EXPECT_EQ(chosen(kind, 64 * kKibibyte, true, within_cpus), Method::kZeroCopy);
+  }
+  EXPECT_EQ(all_reduce(64 * kKibibyte, true, terms), Method::kZeroCopy);
+  MethodTerms more = terms;
+  more.ranks = 4;
+  EXPECT_EQ(chosen(OperationKind::kBroadcast, 64 * kKibibyte, true, more), Method::kZeroCopy)
+      << "not all that receive have a CPU";
+}
+
+// Else they would guess where the next one lies from where none was looked at.
+TEST(ShmMethod, WhatIsCopiedWhereverItLiesIsShortWhereverItLies) {
+  MethodTerms terms = crowded(3);
+  terms.chunk_bytes = 512 * kKibibyte;
+  constexpr OperationKind kKind = OperationKind::kAllGather;
+  terms.measured[static_cast<std::size_t>(kKind)] = {.bytes = 16 * kKibibyte,
+                                                     .bytes_beside_buffers = kKibibyte};
+  EXPECT_EQ(choose(kKind, terms).most_short,
+            (MostShort{.bytes = 16 * kKibibyte, .bytes_beside_buffers = 16 * kKibibyte}));
 }
 
 TEST(ShmMethod, WhatIsForcedHoldsWhereItCan) {
@@ -146,6 +181,19 @@ TEST(ShmMethodReport, SaysTheMethodTheReasonAndTheThresholds) {
             "cannot be: only all_reduce and barrier have one result; eager up to 32768 B (12288 B "
             "where the last ones were in buffers), beyond zero_copy where all arrays are in "
             "buffers, else pipelined (2 ranks)");
+}
+
+TEST(ShmMethodReport, SaysWhyWhatLiesInBuffersIsPipelined) {
+  MethodTerms terms = crowded(4);
+  terms.chunk_bytes = 512 * kKibibyte;
+  EXPECT_EQ(explanation(OperationKind::kAllGather, 65536, true, terms),
+            "all_gather of 65536 B: pipelined, as ranks share CPUs, and copy so little sooner than "
+            "they meet once more; eager up to 16384 B, pipelined up to 131072 B, beyond zero_copy "
+            "where all arrays are in buffers, else pipelined (4 ranks)");
+  EXPECT_EQ(explanation(OperationKind::kAllGather, 262144, true, terms),
+            "all_gather of 262144 B: zero_copy, as it is longer than 131072 B, and all arrays in "
+            "buffers; eager up to 16384 B, pipelined up to 131072 B, beyond zero_copy where all "
+            "arrays are in buffers, else pipelined (4 ranks)");
 }
 
 TEST(ShmMethodReport, ExplainsEachClassOnce) {

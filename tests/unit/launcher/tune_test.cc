@@ -53,6 +53,12 @@ TEST(Tune, MethodsAreThoseBetweenWhichTheChoiceIs) {
                    .in_buffers = false,
                    .of_short = shm::Method::kEager,
                    .of_long = shm::Method::kPipelined}));
+  EXPECT_TRUE(has({.kind = OperationKind::kAllToAll,
+                   .ranks = 4,
+                   .in_buffers = true,
+                   .of_short = shm::Method::kEager,
+                   .of_long = shm::Method::kPipelined}))
+      << "beyond what tune measures it is pipelined a while longer";
 }
 
 TEST(Tune, SizesOfArraysAreThoseOfWhichARankContributesTheSizes) {
