@@ -92,8 +92,7 @@ Status ShmBackend::start(OperationRequest& request) {
   request.set_plan(plan_);
   look_at_ = TimePoint::max();
   const std::uint64_t chunks = memory_.begin(request, way.choice, protocol_.first_chunk());
-  // A root that cannot stage all of it waits for the others anyway.
-  const bool everybody = way.flow != shm::Flow::kFromRoot || chunks > shm::kChunks;
+  const bool everybody = shm::meets_all(way.flow, chunks, shares_cpus_);
   const bool gathers = chunks > 0 ? shares_cpus_ : way.choice.of_short == shm::Method::kGathered;
   protocol_.start({.everybody = everybody,
                    .root = std::max(signature.root, 0),

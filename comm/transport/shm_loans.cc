@@ -1,8 +1,6 @@
 #include "comm/transport/shm_loans.h"
 
-#include <cstring>
-
-#include "comm/base/stream_copy.h"
+#include "comm/base/long_copy.h"
 
 namespace paceline {
 
@@ -41,11 +39,7 @@ void ShmLoans::end_oldest(const Status& how) {
 Status ShmLoans::copy(const Loan& loan, std::uint64_t place, std::span<std::byte> to) {
   if (view_ == nullptr || !view_->has(place, to.size()))
     return Status(Code::kUnavailable, Scope::kPeer, "malformed message: its data lies nowhere");
-  if (loan.bytes < kStreamedBytes) {
-    std::memcpy(to.data(), view_->at(place), to.size());
-  } else {
-    stream_copy(to.data(), view_->at(place), to.size());
-  }
+  long_copy(to.data(), view_->at(place), to.size(), loan.bytes);
   std::atomic_thread_fence(std::memory_order_acquire);
   if (ends_.theirs.revoked.load(std::memory_order_relaxed) == 0) return {};
   return Status(Code::kPeerLost, Scope::kGroup, "the rank gave up while its message was read");

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "comm/base/stream_copy.h"
+#include "comm/base/long_copy.h"
 
 namespace paceline::shm {
 namespace {
@@ -77,9 +77,8 @@ std::size_t Memory::input_bytes() const {
 }
 
 // Are its arrays so long that they are written past the caches?
-bool Memory::is_streamed() const {
-  return std::max(input_bytes(), block_bytes()) >= kStreamedBytes;
-}
+bool Memory::is_streamed() const { return longest_bytes() >= kStreamedBytes; }
+std::size_t Memory::longest_bytes() const { return std::max(input_bytes(), block_bytes()); }
 
 std::uint64_t Memory::retain(const void* begin, std::size_t bytes) {
   const auto place = arenas_.own->place_of(begin, bytes);
@@ -221,11 +220,7 @@ void Memory::reduce_for_all(const Range& range) {
 // What of a long operation is only moved. Of an all-reduce through chunks it would take 5 to 10 %
 // more to write results so: their lines have just been read.
 void Memory::move_long(std::byte* to, const void* from, std::size_t size) const {
-  if (is_streamed()) {
-    stream_copy(to, from, size);
-  } else {
-    std::memcpy(to, from, size);
-  }
+  long_copy(to, from, size, longest_bytes());
 }
 
 void Memory::send_or_fetch(const Range& range) {

@@ -195,6 +195,7 @@ class Memory {
   bool is_read() const;
   bool is_written() const;
   std::size_t input_bytes() const;
+  std::size_t longest_bytes() const;
   bool is_streamed() const;
   void send_or_fetch(const Range& range);
   void move_long(std::byte* to, const void* from, std::size_t size) const;

@@ -237,7 +237,7 @@ class StruckBackend final : public CollectiveBackend {
     const shm::MethodChoice choice = shm::choose(signature.kind, terms);
     const std::uint64_t chunks = memory_.begin(request, choice, protocol_.first_chunk());
     const shm::Flow flow = shm::flow_of(signature.kind);
-    const bool everybody = flow != shm::Flow::kFromRoot || chunks > shm::kChunks;
+    const bool everybody = shm::meets_all(flow, chunks, options_.shares_cpus);
     const bool gathers = choice.of_short == shm::Method::kGathered;
     protocol_.start({.everybody = everybody,
                      .root = std::max(signature.root, 0),

@@ -111,6 +111,15 @@ TEST(ShmMethod, WhereRanksShareCpusWhatIsNotSharedIsCopiedUpToOneChunk) {
       << "not all that receive have a CPU";
 }
 
+TEST(ShmMethod, TheRootOfALongBroadcastWaitsWhereItHelpsOrCannotStageAll) {
+  EXPECT_TRUE(meets_all(Flow::kShared, 0, false));
+  EXPECT_TRUE(meets_all(Flow::kToEach, 1, true));
+  EXPECT_FALSE(meets_all(Flow::kFromRoot, 0, false));
+  EXPECT_TRUE(meets_all(Flow::kFromRoot, 1, false));
+  EXPECT_FALSE(meets_all(Flow::kFromRoot, kChunks, true));
+  EXPECT_TRUE(meets_all(Flow::kFromRoot, kChunks + 1, true));
+}
+
 // Else they would guess where the next one lies from where none was looked at.
 TEST(ShmMethod, WhatIsCopiedWhereverItLiesIsShortWhereverItLies) {
   MethodTerms terms = crowded(3);

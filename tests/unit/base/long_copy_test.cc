@@ -1,4 +1,4 @@
-#include "comm/base/stream_copy.h"
+#include "comm/base/long_copy.h"
 
 #include <vector>
 
@@ -21,6 +21,22 @@ TEST(StreamCopy, CopiesAllOfItAndNothingElse) {
         const bool inside = i >= to_at && i < to_at + bytes;
         ASSERT_EQ(to[i], inside ? from[from_at + i - to_at] : 0xEE) << to_at << " " << bytes;
       }
+    }
+  }
+}
+
+TEST(LongCopy, CopiesAllOfItAndNothingElse) {
+  constexpr std::size_t kMost = (std::size_t{256} << 10) + 3;
+  std::vector<unsigned char> from(kMost);
+  for (std::size_t i = 0; i < kMost; ++i) from[i] = static_cast<unsigned char>(i * 7 + i / 251);
+  for (const std::size_t array_bytes : {kMost, kStreamedBytes}) {
+    for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, kMost / 2, kMost - 3, kMost}) {
+      std::vector<unsigned char> to(kMost + 1, 0xEE);
+      long_copy(to.data(), from.data(), bytes, array_bytes);
+      std::vector<unsigned char> wanted(from.begin(),
+                                        from.begin() + static_cast<std::ptrdiff_t>(bytes));
+      wanted.resize(to.size(), 0xEE);
+      EXPECT_EQ(to, wanted) << bytes << " of " << array_bytes;
     }
   }
 }

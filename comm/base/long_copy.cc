@@ -1,5 +1,6 @@
-#include "comm/base/stream_copy.h"
+#include "comm/base/long_copy.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -9,6 +10,8 @@ namespace paceline {
 namespace {
 
 constexpr std::size_t kLine = 64;
+// 64 to 256 KiB are as quick.
+constexpr std::size_t kPiece = std::size_t{128} << 10;
 
 void stream_line(std::byte* to, const std::byte* from) {
   auto* const target = reinterpret_cast<__m128i*>(to);
@@ -36,6 +39,13 @@ void stream_copy(void* to, const void* from, std::size_t bytes) {
     _mm_sfence();
   }
   std::memcpy(target, source, bytes);
+}
+
+void long_copy(void* to, const void* from, std::size_t bytes, std::size_t array_bytes) {
+  if (array_bytes >= kStreamedBytes) return stream_copy(to, from, bytes);
+  for (std::size_t at = 0; at < bytes; at += kPiece)
+    std::memcpy(static_cast<std::byte*>(to) + at, static_cast<const std::byte*>(from) + at,
+                std::min(kPiece, bytes - at));
 }
 
 }  // namespace paceline
