@@ -15,9 +15,9 @@ constexpr std::size_t kMostRead = std::size_t{64} << 10;
 constexpr std::size_t kMostReadBesideBuffers = std::size_t{12} << 10;
 // Of a contribution: what ranks that share CPUs copy sooner than they meet once more, as they must
 // where they work in each other's arrays. zero_copy to pipelined, the medians of three starts with
-// 3, 4 and 6 ranks on 2 CPUs: reduce-scatter and all-to-all 64 KiB 1.14 to 1.31 of the time,
-// 128 KiB 1.11 to 1.19, 256 KiB 0.96 to 1.03; all-gather 32 KiB 1.31 to 1.39, 128 KiB 1.12 to
-// 1.20. Starts of 8 and 16 ranks differ by more.
+// 3, 4 and 6 ranks on 2 CPUs: reduce-scatter and all-to-all 64 KiB 1.14 to 1.30 of the time,
+// 128 KiB 1.07 to 1.19, 256 KiB 0.98 to 1.0; all-gather 32 KiB 1.23 to 1.36, 128 KiB 1.09 to 1.15.
+// Starts of 8 and 16 ranks differ by more.
 constexpr std::size_t kMostStaged = std::size_t{128} << 10;
 
 MostShort evenly(std::size_t bytes) { return {.bytes = bytes, .bytes_beside_buffers = bytes}; }
