@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "comm/base/clock.h"
 #include "comm/base/try.h"
 #include "launcher/job/record.h"
 #include "launcher/process/system.h"
@@ -21,8 +22,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* kRecord = "record";
 constexpr std::string_view kUnfinished = ".new";
-// Each one that fails is one in which a sweeper found the folder before its record was locked.
-constexpr int kAttempts = 16;
+// A sweeper needs microseconds for what another has to make again.
+constexpr Duration kMakingTime = std::chrono::seconds(5);
 
 UniqueFd open_folder(const UniqueFd& folders, const std::string& name) {
   return UniqueFd(
@@ -70,19 +71,25 @@ bool is_job_folder(std::string_view name) {
   return is_job_id(id) && (id == name || name.substr(id.size()).starts_with(kUnfinished));
 }
 
-Result<UniqueFd> make_job_folder(const UniqueFd& folders, const std::string& job_id,
-                                 const std::string& text) {
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    const std::string unfinished = job_id + std::string(kUnfinished) + std::to_string(attempt);
-    Result<UniqueFd> record = make_locked_record(folders, unfinished);
+Result<JobFolder> make_job_folder(const std::function<Result<UserFolder>()>& open_user,
+                                  const std::string& name, const std::string& text) {
+  const SystemClock clock;
+  const Deadline deadline = Deadline::after(clock, kMakingTime);
+  for (int attempt = 0; !deadline.passed(clock.now()); ++attempt) {
+    Result<UserFolder> user = open_user();
+    if (!user.ok() && user.status().code() == Code::kUnavailable) continue;
+    if (!user.ok()) return user.status();
+    const std::string unfinished = name + std::string(kUnfinished) + std::to_string(attempt);
+    Result<UniqueFd> record = make_locked_record(user->fd, unfinished);
     if (record.ok() && !*record) continue;
     const Status status =
-        record.ok() ? finish(folders, unfinished, job_id, *record, text) : record.status();
-    if (status.ok()) return record;
-    remove_job_folder(folders, unfinished);
+        record.ok() ? finish(user->fd, unfinished, name, *record, text) : record.status();
+    if (status.ok()) return JobFolder{.user = *std::move(user), .record = *std::move(record)};
+    remove_job_folder(user->fd, unfinished);
     return status;
   }
-  return UniqueFd();
+  return Status(Code::kTimeout, Scope::kProcess,
+                "the folder " + name + " is removed again and again while it is made");
 }
 
 UniqueFd open_record(const UniqueFd& folders, const std::string& name) {

@@ -2,6 +2,7 @@
 // the user, so that nobody can put another one in its place.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,18 +10,24 @@
 #include <paceline/status.h>
 
 #include "comm/base/unique_fd.h"
+#include "launcher/job/user_folder.h"
 
 namespace paceline::launcher {
 
 /// Whether it is the name of a job's folder, finished or not.
 bool is_job_folder(std::string_view name);
 
-/// Makes the folder `job_id` with its record, and returns the record, locked. Until it is whole and
-/// locked the folder has another name, so nobody takes it for a job; a sweeper that finds it in
-/// that moment removes it, and it is made again under the next such name. Closed where the user's
-/// folder itself has been removed.
-Result<UniqueFd> make_job_folder(const UniqueFd& folders, const std::string& job_id,
-                                 const std::string& text);
+struct JobFolder {
+  UserFolder user;
+  UniqueFd record;  ///< locked
+};
+
+/// Makes the folder `name` with its record in the user's folder, which `open_user` makes where it
+/// is missing. Until it is whole and locked the folder has another name, so nobody takes it for a
+/// job; a sweeper that finds it in that moment, or the user's folder while it is still empty,
+/// removes it, and then both are made again, for some seconds.
+Result<JobFolder> make_job_folder(const std::function<Result<UserFolder>()>& open_user,
+                                  const std::string& name, const std::string& text);
 
 /// The record of a folder, open but not locked; closed where there is none. An empty folder, which
 /// is what a crash at the very begin leaves, is removed.

@@ -22,9 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// How often the last job before this one may remove the folder that they share.
-constexpr int kEntryAttempts = 16;
-
 std::vector<std::string> job_folders(const UniqueFd& folders) {
   std::vector<std::string> names;
   std::error_code ignored;
@@ -74,13 +71,10 @@ Result<JobRegistry::Entered> JobRegistry::enter(JobRecord record) const {
 }
 
 Result<JobHold> JobRegistry::enter_at(const std::string& place, const JobRecord& record) const {
-  for (int attempt = 0; attempt < kEntryAttempts; ++attempt) {
-    PACELINE_TRY_ASSIGN(auto folders, open_user_folder(place, options_.user, IfMissing::kMake));
-    PACELINE_TRY_ASSIGN(UniqueFd lock, make_job_folder(folders.fd, record.id, to_text(record)));
-    if (lock)
-      return JobHold(std::move(lock), std::move(folders), leftovers_of(record.id, record.cgroup));
-  }
-  return Status(Code::kTimeout, Scope::kProcess, "the job's folder is removed again and again");
+  const auto open = [&] { return open_user_folder(place, options_.user, IfMissing::kMake); };
+  PACELINE_TRY_ASSIGN(JobFolder made, make_job_folder(open, record.id, to_text(record)));
+  return JobHold(std::move(made.record), std::move(made.user),
+                 leftovers_of(record.id, record.cgroup));
 }
 
 Leftovers JobRegistry::leftovers_of(const std::string& job_id, const std::string& cgroup) const {

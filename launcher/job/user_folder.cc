@@ -12,9 +12,6 @@
 namespace paceline::launcher {
 namespace {
 
-// How often another job, the last one before this, may remove the folder between two calls.
-constexpr int kMakingAttempts = 16;
-
 Status refuse(const std::string& path, const std::string& why) {
   return Status(Code::kExhausted, Scope::kProcess, path + ": " + why);
 }
@@ -41,13 +38,11 @@ void UserFolder::remove_if_empty() const { ::rmdir(path.c_str()); }
 Result<UserFolder> open_user_folder(const std::string& place, uid_t user, IfMissing if_missing,
                                     std::optional<uid_t> owner) {
   const std::string path = place + "/paceline-" + std::to_string(user);
-  UniqueFd folder;
-  for (int attempt = 0; attempt < kMakingAttempts && !folder; ++attempt) {
-    if (if_missing == IfMissing::kMake && ::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
-      return refuse(path, std::strerror(errno));
-    folder.reset(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    if (if_missing == IfMissing::kFail || errno != ENOENT) break;
-  }
+  if (if_missing == IfMissing::kMake && ::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
+    return refuse(path, std::strerror(errno));
+  UniqueFd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!folder && errno == ENOENT)
+    return Status(Code::kUnavailable, Scope::kProcess, path + ": is not there");
   if (!folder && (errno == ENOTDIR || errno == ELOOP))
     return refuse(path, "is not a folder, maybe a trap; remove it");
   if (!folder) return refuse(path, std::strerror(errno));

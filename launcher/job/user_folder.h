@@ -31,7 +31,8 @@ enum class IfMissing { kMake, kFail };
 
 /// The user's folder in `place`, open. Anybody can make a folder of that name in /tmp: one that is
 /// a symbolic link, somebody else's, or open to others is refused. `owner`: as whom this process
-/// knows the user, where it is in a user namespace that gives him another number.
+/// knows the user, where it is in a user namespace that gives him another number. kUnavailable: it
+/// is missing, or somebody has removed it just after it was made.
 Result<UserFolder> open_user_folder(const std::string& place, uid_t user, IfMissing if_missing,
                                     std::optional<uid_t> owner = std::nullopt);
 

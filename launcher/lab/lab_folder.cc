@@ -131,13 +131,12 @@ Result<LabFolder> LabFolders::make(const LabRecord& record) const {
   for (const std::string& place : options_.places) {
     struct stat ignored {};
     if (::stat(place.c_str(), &ignored) != 0) continue;  // not every host has all of them
-    Result<UserFolder> user = open(place, IfMissing::kMake);
-    Result<UniqueFd> file =
-        user.ok() ? make_job_folder(user->fd, name, to_text(record)) : user.status();
-    if (file.ok() && *file)
-      return LabFolder{.user = *std::move(user), .name = name, .record = *std::move(file)};
-    reasons += (reasons.empty() ? "" : "; ") + place + ": " +
-               (file.ok() ? "its folder was removed meanwhile" : file.status().text());
+    Result<JobFolder> made =
+        make_job_folder([&] { return open(place, IfMissing::kMake); }, name, to_text(record));
+    if (made.ok())
+      return LabFolder{
+          .user = std::move(made->user), .name = name, .record = std::move(made->record)};
+    reasons += (reasons.empty() ? "" : "; ") + place + ": " + made.status().text();
   }
   return refuse(Code::kExhausted, "cannot write the lab down: " + reasons);
 }
