@@ -70,10 +70,12 @@ Result<HostWorld> make_host_world(std::shared_ptr<PollEngine> engine, const Grou
   if (!arenas.views.empty())
     reached = {.own = &MemoryDomain::of_process(), .views = std::move(arenas.views)};
   const Clock& clock = engine->clock();
-  PACELINE_TRY_ASSIGN(auto transport,
-                      make_shm_transport(std::move(engine), group,
-                                         {.segment = segment, .offset = kHostSegmentHeader},
-                                         {.ring_bytes = layout->ring_bytes, .arenas = reached}));
+  const bool shares_cpus = ranks > found.cpus.count();
+  PACELINE_TRY_ASSIGN(
+      auto transport,
+      make_shm_transport(
+          std::move(engine), group, {.segment = segment, .offset = kHostSegmentHeader},
+          {.ring_bytes = layout->ring_bytes, .arenas = reached, .have_cpus = !shares_cpus}));
   std::vector<Doorbell*> bells;
   for (int rank = 0; rank < ranks; ++rank) bells.push_back(&transport->doorbell(rank));
   std::byte* const memory = segment->memory().data() + backend_offset(ranks, *layout);
@@ -83,7 +85,7 @@ Result<HostWorld> make_host_world(std::shared_ptr<PollEngine> engine, const Grou
   ShmBackend::Options options{.rank = group.rank,
                               .clock = clock,
                               .linger = have_time ? kLinger : kShortLinger,
-                              .shares_cpus = ranks > found.cpus.count(),
+                              .shares_cpus = shares_cpus,
                               .cpus = std::max(found.cpus.count(), 1),
                               .arenas = std::move(reached),
                               .method = methods.forced,

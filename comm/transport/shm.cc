@@ -16,7 +16,7 @@ namespace {
 class RingTransport final : public ShmTransport {
  public:
   RingTransport(std::shared_ptr<PollEngine> engine, const Group& group, ShmPlace place,
-                const ShmArea& area, const Arenas& arenas);
+                const ShmArea& area, const ShmOptions& options);
   ~RingTransport() override;
 
   const Group& group() const override { return group_; }
@@ -59,8 +59,9 @@ class RingTransport final : public ShmTransport {
 };
 
 RingTransport::RingTransport(std::shared_ptr<PollEngine> engine, const Group& group, ShmPlace place,
-                             const ShmArea& area, const Arenas& arenas)
+                             const ShmArea& area, const ShmOptions& options)
     : engine_(std::move(engine)), group_(group), segment_(std::move(place.segment)), area_(area) {
+  const Arenas& arenas = options.arenas;
   for (int rank = 0; rank < group_.size(); ++rank) {
     if (rank == group_.rank) continue;
     Culprit who{.rank = rank, .host = group_.members[static_cast<std::size_t>(rank)].host};
@@ -69,7 +70,8 @@ RingTransport::RingTransport(std::shared_ptr<PollEngine> engine, const Group& gr
                                .bell = area_.doorbell(rank)};
     const ShmLoans::Ends loans{.ours = area_.loans(group_.rank, rank),
                                .theirs = area_.loans(rank, group_.rank),
-                               .bell = area_.doorbell(rank)};
+                               .bell = area_.doorbell(rank),
+                               .may_split = options.have_cpus};
     auto view = arenas.own != nullptr ? arenas.views[static_cast<std::size_t>(rank)] : nullptr;
     auto peer = std::make_unique<ShmPeer>(
         ends, std::make_unique<ShmLoans>(loans, arenas.own, std::move(view)), std::move(who));
@@ -188,8 +190,8 @@ Result<std::unique_ptr<ShmTransport>> make_shm_transport(std::shared_ptr<PollEng
   PACELINE_TRY_ASSIGN(const ShmArea area,
                       ShmArea::over(memory.subspan(std::min(place.offset, memory.size())),
                                     group.size(), options.ring_bytes));
-  return std::unique_ptr<ShmTransport>(std::make_unique<RingTransport>(
-      std::move(engine), group, std::move(place), area, options.arenas));
+  return std::unique_ptr<ShmTransport>(
+      std::make_unique<RingTransport>(std::move(engine), group, std::move(place), area, options));
 }
 
 }  // namespace paceline

@@ -4,8 +4,8 @@
 // A message is copied into the ring and out of it; a short one costs each side about one exchange
 // of a cache line and its framing. When nothing comes, drive() loads a line for each peer and makes
 // no system call. A long one whose payload lies in a buffer (comm/memory_domain.h) stays there: its
-// receiver copies it, once, and then its send ends (comm/transport/shm_loans.h). Behind abort() it
-// does not arrive any more.
+// receiver copies it, once, its sender helps where that is into a buffer and it waits, and then its
+// send ends (comm/transport/shm_loans.h). Behind abort() it does not arrive any more.
 //
 // LIFE: each rank has taken the place of its number in the segment before any makes its transport.
 // While something is awaited from a peer it is asked every kLookEvery whether its process lives
@@ -33,6 +33,8 @@ struct ShmOptions {
   std::size_t ring_bytes = std::size_t{64} << 10;
   /// Of all ranks, or of none.
   Arenas arenas{};
+  /// Every rank has a CPU for itself: one that waits for its message to be copied helps with it.
+  bool have_cpus = true;
 };
 
 /// Part of a segment, zero before the first rank uses it.

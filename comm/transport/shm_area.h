@@ -14,6 +14,7 @@
 
 #include "comm/doorbell.h"
 #include "comm/transport/byte_ring.h"
+#include "comm/transport/split_copy.h"
 
 namespace paceline {
 
@@ -38,6 +39,7 @@ class ShmArea {
   struct LoanLine {
     alignas(64) std::atomic<std::uint64_t> returned;  // how many; written by the receiver
     alignas(64) std::atomic<std::uint64_t> revoked;   // 1: for good; written by the sender
+    SplitLines split;                                 // the receiver is the owner
   };
 
   Doorbell& doorbell(int rank) const { return place(rank).doorbell; }

@@ -1,10 +1,13 @@
 // Long messages of a pair of ranks whose data stays where it is, in a buffer of the sender's
 // (comm/memory_domain.h): through the ring goes where it lies, and the receiver copies it from
-// there when it is asked for. Nobody writes into memory of the other side.
+// there when it is asked for. Where that is into a buffer, too, a sender that waits helps
+// (split_copy.h).
 //
 // A sender that gives up says so before its memory is used again, and a receiver looks for that
-// behind each copy: what it has read before was still the message (a sequence lock; see Boehm, "Can
-// Seqlocks Get Along with Programming Language Memory Models?", 2012).
+// behind its copies: what it has read before was still the message (a sequence lock; see Boehm,
+// "Can Seqlocks Get Along with Programming Language Memory Models?", 2012). A receiver that gives
+// up while its sender is at a piece leaves the buffer's pages behind: what the sender still writes
+// is not seen there.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +38,7 @@ class ShmLoans final : public Lender {
     ShmArea::LoanLine& ours;    // what this rank has lent
     ShmArea::LoanLine& theirs;  // what it has borrowed
     Doorbell& bell;             // the other side's; borrowed
+    bool may_split = true;      // a sender that waits keeps no receiver from its CPU
   };
   /// `own` and `view` are null where nothing is lent.
   ShmLoans(const Ends& ends, MemoryDomain* own, std::shared_ptr<const ArenaView> view)
@@ -50,21 +54,45 @@ class ShmLoans final : public Lender {
   /// come back ends well: a peer may return a loan and leave between two looks at it.
   void revoke(const Status& why);
 
-  Status copy(const Loan& loan, std::uint64_t place, std::span<std::byte> to) override;
+  /// As a sender: copies some of the oldest for its receiver, where that is open; true if it did.
+  bool help();
+
+  Result<Progress> copy_some(const Loan& loan, std::span<std::byte> to) override;
+  Status copy_rest(const Loan& loan, std::span<std::byte> to) override;
   void give_back() override;
 
  private:
+  // Between two looks at everything else.
+  static constexpr std::size_t kTurnBytes = std::size_t{1} << 20;
+
   struct Lent {
     std::uint64_t place;
+    std::span<const std::byte> payload;
     Request* request;
   };
   void end_oldest(const Status& how);
+
+  // The copy of the oldest that is borrowed.
+  struct Borrowing {
+    std::size_t copied = 0;  // by this rank
+    // Where it is split:
+    std::optional<SplitCopy> split{};
+    std::uint64_t target = 0;      // in the own arena
+    std::uint32_t own_pieces = 0;  // of those that are claimed
+  };
+  void begin_copy(std::span<std::byte> to);
+  Progress copy_alone(const Loan& loan, std::span<std::byte> to);
+  Progress copy_pieces(const Loan& loan, std::span<std::byte> to);
+  void end_copy();
+  bool reaches(const Loan& loan) const;
+  Status look_for_revoked() const;
 
   const Ends ends_;
   MemoryDomain* const own_;
   const std::shared_ptr<const ArenaView> view_;  // owners: all that reach it
   std::deque<Lent> lent_;
   std::uint64_t collected_ = 0;
+  std::optional<Borrowing> borrowing_;
   std::uint64_t given_back_ = 0;
 };
 

@@ -27,7 +27,7 @@ class ShmPeer {
   const Status& loss() const { return loss_; }
   /// Does something wait for the peer to come along?
   bool awaited() const {
-    return !lost() && (inbox.expects() || !outbox.empty() || loans_->has_lent());
+    return !lost() && (inbox.expects() || inbox.borrows() || !outbox.empty() || loans_->has_lent());
   }
 
   /// Into the outbox: where the payload is, if it is a long one in a buffer, or the payload.
@@ -37,8 +37,8 @@ class ShmPeer {
   /// Sends and reads what can be; true if anything moved. A few loads if nothing did.
   bool drive() {
     const bool sent = !outbox.empty() && flush();
-    const bool collected = loans_->has_lent() && loans_->collect();
-    return (has_work() && read()) || sent || collected;
+    const bool returned = loans_->has_lent() && (loans_->collect() || loans_->help());
+    return (has_work() && read()) || sent || returned;
   }
   /// Its process has ended; it is lost once what it had written is read.
   void set_gone() { stream_.set_gone(); }

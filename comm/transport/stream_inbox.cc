@@ -34,29 +34,38 @@ void StreamInbox::meet(const Posted& posted, const Waiting& message) {
   posted.request->end({});
 }
 
-// Of the oldest.
-void StreamInbox::copy_piece() {
-  Borrowed& oldest = borrowed_.front();
-  Status copied;
-  if (oldest.request != nullptr && !oldest.target.empty()) {
-    const auto piece = oldest.target.first(std::min(kPieceBytes, oldest.target.size()));
-    const std::uint64_t done = oldest.loan.bytes - oldest.target.size();
-    copied = lender_->copy(oldest.loan, oldest.loan.place + done, piece);
-    oldest.target = oldest.target.subspan(piece.size());
-    if (copied.ok() && !oldest.target.empty()) return;
+// True if anything moved.
+bool StreamInbox::copy_some() {
+  const Borrowed& oldest = borrowed_.front();
+  Status how;
+  if (oldest.request != nullptr) {
+    const Result<Lender::Progress> copied = lender_->copy_some(oldest.loan, oldest.target);
+    if (copied.ok() && *copied != Lender::Progress::kDone)
+      return *copied == Lender::Progress::kMoved;
+    how = copied.status();
   }
-  Request* const request = oldest.request;
+  end_oldest(how);
+  return true;
+}
+
+void StreamInbox::copy_borrowed() {
+  while (borrows()) {
+    const Borrowed& oldest = borrowed_.front();
+    end_oldest(oldest.request != nullptr ? lender_->copy_rest(oldest.loan, oldest.target)
+                                         : Status());
+  }
+}
+
+void StreamInbox::end_oldest(const Status& how) {
+  Request* const request = borrowed_.front().request;
   borrowed_.pop_front();
   lender_->give_back();
-  if (request != nullptr) request->end(copied);
+  if (request != nullptr) request->end(how);
 }
 
 StreamState StreamInbox::read(ByteStream& stream) {
   StreamState state = StreamState::kIdle;
-  if (borrows()) {
-    copy_piece();
-    state = StreamState::kMoved;
-  }
+  if (borrows() && copy_some()) state = StreamState::kMoved;
   bool has_all = false;  // that was there
   while (!stalled_ && !crowded()) {
     if (!current_) {

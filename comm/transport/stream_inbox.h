@@ -17,9 +17,13 @@ namespace paceline {
 /// Where the data of loans is.
 class Lender {
  public:
-  /// Copies a part of a loan, which lies at `place`; an error where it is no longer what was sent.
-  virtual Status copy(const Loan& loan, std::uint64_t place, std::span<std::byte> to) = 0;
-  /// The oldest loan that has not been given back is not needed any more.
+  enum class Progress : std::uint8_t { kWaits, kMoved, kDone };
+  /// Goes on to copy the oldest loan that has not been given back, all of it to `to`, a piece at a
+  /// time; an error where it is no longer what was sent.
+  virtual Result<Progress> copy_some(const Loan& loan, std::span<std::byte> to) = 0;
+  /// The same at once and without its sender, which is gone.
+  virtual Status copy_rest(const Loan& loan, std::span<std::byte> to) = 0;
+  /// The oldest loan is not needed any more, and nobody writes to where it was copied any more.
   virtual void give_back() = 0;
 
  protected:
@@ -53,10 +57,8 @@ class StreamInbox {
   std::size_t missing_bytes() const { return target_.size(); }
   /// Is there more of a loan to copy?
   bool borrows() const { return !borrowed_.empty(); }
-  /// Copies all of it now.
-  void copy_borrowed() {
-    while (borrows()) copy_piece();
-  }
+  /// Copies all of it now; the peer is gone.
+  void copy_borrowed();
   /// Nothing more is read until a receive is posted.
   bool stalled() const { return stalled_; }
   /// Nothing more is read until the control messages are reported.
@@ -89,11 +91,9 @@ class StreamInbox {
   // A loan that has met its receive. They are given back in the order in which they came.
   struct Borrowed {
     Loan loan;
-    std::span<std::byte> target;  // what is still to be copied
-    Request* request;             // null: it is only given back
+    std::span<std::byte> target;
+    Request* request;  // null: it is only given back
   };
-  // Between two looks at everything else.
-  static constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
   struct Control {
     MessageKind kind;
     Bytes payload;
@@ -106,7 +106,8 @@ class StreamInbox {
   void take_staged();
   void finish_message();
   void meet(const Posted& posted, const Waiting& message);
-  void copy_piece();
+  bool copy_some();
+  void end_oldest(const Status& how);
 
   std::deque<Posted> posted_;
   std::deque<Waiting> backlog_;

@@ -65,15 +65,17 @@ Plan plan_of(std::uint64_t seed) {
   constexpr OperationKind kKinds[] = {OperationKind::kAllReduce,     OperationKind::kAllReduce,
                                       OperationKind::kReduceScatter, OperationKind::kAllGather,
                                       OperationKind::kAllToAll,      OperationKind::kBroadcast,
-                                      OperationKind::kExchange};
+                                      OperationKind::kExchange,      OperationKind::kSend};
   Random random(seed);
   Plan plan{.seed = seed};
-  plan.ranks = 2 + static_cast<int>(random.below(kMostRanks - 1));
+  plan.kind = kKinds[random.below(std::size(kKinds))];
+  // Both ends of a message copy it where they have a CPU each.
+  if (plan.kind != OperationKind::kSend)
+    plan.ranks = 2 + static_cast<int>(random.below(kMostRanks - 1));
   plan.victim = static_cast<int>(random.below(static_cast<std::uint64_t>(plan.ranks)));
   // Who is stopped in the middle is what this is about.
   const std::uint64_t die = random.below(8);
   plan.strike = die < 5 ? Strike::kStop : static_cast<Strike>(die - 4);
-  plan.kind = kKinds[random.below(std::size(kKinds))];
   plan.in_place = random.chance(0.5);
   plan.count = (std::size_t{16} << 10 << random.below(7)) + random.below(1000);
   plan.moment = Duration(random.below(5'000'000));
@@ -131,7 +133,6 @@ class Player {
     auto joined = join();
     if (!joined.ok()) return "could not join: " + joined.status().to_string();
     Communicator& world = *joined;
-    (void)world.set_timeout(kTimeout);
     const std::size_t whole = plan_.count * ranks() * sizeof(float);
     const Buffer first = Buffer::allocate(whole).value(), second = Buffer::allocate(whole).value();
     own_.phase = Phase::kRunning;
@@ -179,17 +180,19 @@ class Player {
       if (Status status = run_once(world, first.as<float>(), second.as<float>(), call);
           !status.ok())
         return status;
+      // Not before: the first one waits for ranks that still get their memory.
+      if (call == 0) (void)world.set_timeout(kTimeout);
       own_.calls = call + 1;
     }
   }
 
   // Whole numbers: rank r contributes r + call % 5 in every place.
-  float of(std::size_t rank, std::uint64_t call) const {
-    return static_cast<float>(rank + call % 5);
+  static float of(int rank, std::uint64_t call) {
+    return static_cast<float>(rank + static_cast<int>(call % 5));
   }
   float sum(std::uint64_t call) const {
     float all = 0;
-    for (std::size_t rank = 0; rank < ranks(); ++rank) all += of(rank, call);
+    for (int rank = 0; rank < plan_.ranks; ++rank) all += of(rank, call);
     return all;
   }
 
@@ -197,57 +200,58 @@ class Player {
                   std::uint64_t call) {
     const std::size_t count = plan_.count;
     const auto own = static_cast<std::size_t>(rank_) * count;
-    std::ranges::fill(in, of(static_cast<std::size_t>(rank_), call));
+    std::ranges::fill(in, of(rank_, call));
     switch (plan_.kind) {
       case OperationKind::kAllReduce: {
         float* const out = plan_.in_place ? in.data() : other.data();
-        const Status status = world.all_reduce(in.data(), out, count, DataType::kFloat32);
-        return status.ok() ? expect({out, count}, sum(call)) : status;
+        return expect(world.all_reduce(in.data(), out, count, DataType::kFloat32), {out, count},
+                      sum(call));
       }
       case OperationKind::kReduceScatter: {
         float* const out = plan_.in_place ? in.data() + own : other.data();
-        const Status status = world.reduce_scatter(in.data(), out, count, DataType::kFloat32);
-        return status.ok() ? expect({out, count}, sum(call)) : status;
+        return expect(world.reduce_scatter(in.data(), out, count, DataType::kFloat32), {out, count},
+                      sum(call));
       }
       case OperationKind::kAllGather: {
         float* const out = plan_.in_place ? in.data() : other.data();
-        const Status status = world.all_gather(in.data() + (plan_.in_place ? own : 0), out, count,
-                                               DataType::kFloat32);
-        return status.ok() ? expect_blocks(out, call) : status;
+        const float* const from = in.data() + (plan_.in_place ? own : 0);
+        return expect_blocks(world.all_gather(from, out, count, DataType::kFloat32), out, call);
       }
-      case OperationKind::kAllToAll: {
-        const Status status = world.all_to_all(in.data(), other.data(), count, DataType::kFloat32);
-        return status.ok() ? expect_blocks(other.data(), call) : status;
-      }
+      case OperationKind::kAllToAll:
+        return expect_blocks(world.all_to_all(in.data(), other.data(), count, DataType::kFloat32),
+                             other.data(), call);
       case OperationKind::kExchange: {
         const int previous = (rank_ + plan_.ranks - 1) % plan_.ranks;
         const Status status = world.exchange(std::array{
             Message::sent(in.data(), count, DataType::kFloat32, (rank_ + 1) % plan_.ranks),
             Message::received(other.data(), count, DataType::kFloat32, previous)});
-        return status.ok()
-                   ? expect(other.first(count), of(static_cast<std::size_t>(previous), call))
-                   : status;
+        return expect(status, other.first(count), of(previous, call));
+      }
+      case OperationKind::kSend: {
+        const int sender = static_cast<int>(call % 2);
+        if (rank_ == sender) return world.send(in.data(), count, DataType::kFloat32, 1 - rank_);
+        return expect(world.receive(other.data(), count, DataType::kFloat32, sender),
+                      other.first(count), of(sender, call));
       }
       default: {
         const int root = static_cast<int>(call % ranks());
-        const Status status = world.broadcast(in.data(), count, DataType::kFloat32, root);
-        return status.ok() ? expect(in.first(count), of(static_cast<std::size_t>(root), call))
-                           : status;
+        return expect(world.broadcast(in.data(), count, DataType::kFloat32, root), in.first(count),
+                      of(root, call));
       }
     }
   }
 
-  Status expect_blocks(const float* blocks, std::uint64_t call) const {
-    for (std::size_t rank = 0; rank < ranks(); ++rank) {
-      const Status status = expect({blocks + rank * plan_.count, plan_.count}, of(rank, call));
-      if (!status.ok()) return status;
-    }
-    return {};
+  Status expect_blocks(Status status, const float* blocks, std::uint64_t call) const {
+    for (int rank = 0; rank < plan_.ranks && status.ok(); ++rank)
+      status = expect({}, {blocks + static_cast<std::size_t>(rank) * plan_.count, plan_.count},
+                      of(rank, call));
+    return status;
   }
 
-  static Status expect(std::span<const float> found, float value) {
+  // What the operation has returned, or that its result is wrong.
+  static Status expect(const Status& status, std::span<const float> found, float value) {
     const auto other = std::ranges::find_if(found, [&](float each) { return each != value; });
-    if (other == found.end()) return {};
+    if (!status.ok() || other == found.end()) return status;
     return Status(Code::kInternal, Scope::kOperation,
                   "a wrong result was reported as right: " + std::to_string(*other) + " for " +
                       std::to_string(value));

@@ -5,11 +5,15 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include "comm/base/random.h"
+#include "comm/transport/shm_area.h"
 #include "tests/unit/comm/shm_pair.h"
 
 namespace paceline::testing {
@@ -51,10 +55,18 @@ class ShmLoansTest : public ::testing::Test, private RequestListener {
     return {.own = &domain, .views = {view, view}};
   }
 
+  static std::shared_ptr<SharedSegment> make_segment() {
+    return std::make_shared<SharedSegment>(
+        SharedSegment::create_nameless(ShmTransport::bytes_for(2, kRing)).value());
+  }
+  ShmArea::LoanLine& loans() { return area_.loans(0, 1); }
+  /// As a sender that comes no further than its claim of a piece.
+  SplitPiece claim_as_sender() { return SplitCopy(loans().split, 1, kLong).claim().value(); }
+
   MemoryDomain domain_{std::size_t{64} << 20};
-  ShmPair pair_{std::make_shared<SharedSegment>(
-                    SharedSegment::create_nameless(ShmTransport::bytes_for(2, kRing)).value()),
-                {.ring_bytes = kRing, .arenas = arenas_of(domain_)}};
+  const std::shared_ptr<SharedSegment> segment_ = make_segment();
+  const ShmArea area_ = ShmArea::over(segment_->memory(), 2, kRing).value();
+  ShmPair pair_{segment_, {.ring_bytes = kRing, .arenas = arenas_of(domain_)}};
 };
 
 TEST_F(ShmLoansTest, ALongMessageInABufferStaysThereUntilItIsReceived) {
@@ -121,9 +133,7 @@ TEST_F(ShmLoansTest, AnotherLengthIsAMismatchAndComesBack) {
 TEST_F(ShmLoansTest, WhoGivesUpMayUseTheMemoryAgain) {
   for (const int turns : {0, 2}) {
     SCOPED_TRACE(turns);
-    ShmPair pair(std::make_shared<SharedSegment>(
-                     SharedSegment::create_nameless(ShmTransport::bytes_for(2, kRing)).value()),
-                 {.ring_bytes = kRing, .arenas = arenas_of(domain_)});
+    ShmPair pair(make_segment(), {.ring_bytes = kRing, .arenas = arenas_of(domain_)});
     const auto sent = buffer(kLong, std::byte{1});
     Bytes received(kLong);
     Request& send_of = request();
@@ -175,6 +185,134 @@ TEST_F(ShmLoansTest, WhatIsThrownAwayComesBack) {
   EXPECT_EQ(outcome(late), Code::kOk);
 }
 
+TEST_F(ShmLoansTest, ASenderThatWaitsHelps) {
+  const auto sent = buffer(kLong, std::byte{1});
+  const auto received = buffer(kLong, std::byte{0});
+  const auto copied = [&] { return std::count(received.begin(), received.end(), std::byte{1}); };
+  const Request& receive_of = receive(received);
+  const Request& send_of = send(sent);
+  while (copied() == 0) pair_.drive_one(1);
+  EXPECT_FALSE(domain_.free(received.data()).ok()) << "it is in use";
+  const auto alone = copied();
+  EXPECT_TRUE(pair_.drive_one(0));
+  EXPECT_GT(copied(), alone + alone / 2);
+  pair_.drive(4);
+  EXPECT_EQ(outcome(receive_of), Code::kOk);
+  EXPECT_EQ(outcome(send_of), Code::kOk);
+  EXPECT_TRUE(std::ranges::equal(received, sent));
+  EXPECT_EQ(domain_.use().left_bytes, 0U);
+  EXPECT_TRUE(domain_.free(sent.data()).ok());
+  EXPECT_TRUE(domain_.free(received.data()).ok());
+}
+
+TEST_F(ShmLoansTest, WhereRanksShareCpusItsReceiverCopiesAlone) {
+  ShmPair pair(make_segment(),
+               {.ring_bytes = kRing, .arenas = arenas_of(domain_), .have_cpus = false});
+  const auto sent = buffer(kLong, std::byte{1});
+  const auto received = buffer(kLong, std::byte{0});
+  Request& receive_of = request();
+  pair.reader().receive(0, received, receive_of);
+  pair.writer().send(1, {}, sent, request());
+  for (int turn = 0; turn < 3; ++turn) pair.drive_one(1);
+  EXPECT_FALSE(pair.drive_one(0));
+  for (int turn = 0; turn < 3; ++turn) pair.drive_one(1);
+  EXPECT_EQ(outcome(receive_of), Code::kOk);
+}
+
+TEST_F(ShmLoansTest, AReceiverWaitsForThePieceThatItsSenderIsAt) {
+  const auto sent = buffer(kLong, std::byte{1});
+  const auto received = buffer(kLong, std::byte{0});
+  const Request& receive_of = receive(received);
+  send(sent);
+  for (int turn = 0; turn < 2; ++turn) pair_.drive_one(1);
+  const SplitPiece piece = claim_as_sender();
+  for (int turn = 0; turn < 10; ++turn) pair_.drive_one(1);
+  EXPECT_FALSE(pair_.drive_one(1)) << "it may sleep";
+  EXPECT_FALSE(outcome(receive_of).has_value());
+  std::ranges::copy(sent.subspan(piece.begin, piece.bytes), received.subspan(piece.begin).begin());
+  SplitCopy(loans().split, 1, kLong).add_written();
+  EXPECT_TRUE(pair_.drive_one(1));
+  EXPECT_EQ(outcome(receive_of), Code::kOk);
+  EXPECT_TRUE(std::ranges::equal(received, sent));
+}
+
+// The memory rule: what a sender that was stopped at a piece writes when it goes on is not seen.
+TEST_F(ShmLoansTest, WhatIsWrittenLateIsNotSeen) {
+  const auto sent = buffer(kLong, std::byte{1});
+  const auto received = buffer(kLong, std::byte{0});
+  const Request& receive_of = receive(received);
+  send(sent);
+  for (int turn = 0; turn < 2; ++turn) pair_.drive_one(1);
+  const SplitPiece piece = claim_as_sender();
+  std::byte* const late = arenas_of(domain_).views[0]->at(
+      domain_.place_of(received.data(), received.size()).value() + piece.begin);
+  const auto view = arenas_of(domain_).views[0];  // keeps what `late` points to
+  pair_.reader().abort(Status(Code::kTimeout, Scope::kGroup, "enough"));
+  EXPECT_EQ(outcome(receive_of), Code::kTimeout);
+  std::fill_n(late, piece.bytes, std::byte{9});
+  EXPECT_EQ(std::ranges::count(received, std::byte{9}), 0);
+  EXPECT_GE(domain_.use().left_bytes, kLong);
+  EXPECT_TRUE(domain_.free(received.data()).ok());
+}
+
+// Its memory outlives it, and nobody writes the rest of the piece that it was at.
+TEST_F(ShmLoansTest, OfASenderThatHasEndedAllIsCopied) {
+  const auto sent = buffer(kLong, std::byte{1});
+  const auto received = buffer(kLong, std::byte{0});
+  const Arenas arenas = arenas_of(domain_);
+  ShmLoans receiver({.ours = area_.loans(1, 0), .theirs = loans(), .bell = area_.doorbell(0)},
+                    arenas.own, arenas.views[0]);
+  const Loan loan{.place = domain_.place_of(sent.data(), sent.size()).value(), .bytes = kLong};
+  EXPECT_EQ(receiver.copy_some(loan, received).value(), Lender::Progress::kMoved);
+  claim_as_sender();
+  for (int turn = 0; turn < 3; ++turn) (void)receiver.copy_some(loan, received);
+  EXPECT_EQ(receiver.copy_some(loan, received).value(), Lender::Progress::kWaits);
+  EXPECT_TRUE(receiver.copy_rest(loan, received).ok());
+  EXPECT_TRUE(std::ranges::equal(received, sent));
+  receiver.give_back();
+  EXPECT_EQ(loans().returned.load(), 1U);
+  EXPECT_TRUE(domain_.free(received.data()).ok());
+}
+
+// A place that is none is not written to, and the receiver does without its sender.
+TEST_F(ShmLoansTest, AReceiverThatNamesAPlaceOutsideIsNotHelped) {
+  const auto sent = buffer(kLong, std::byte{1});
+  const Request& send_of = send(sent);
+  for (const std::uint64_t place : {domain_.use().allocated_bytes + (std::uint64_t{1} << 40),
+                                    ~std::uint64_t{0} - kLong, ~std::uint64_t{0}}) {
+    SplitCopy(loans().split, 1, kLong).open(place);
+    EXPECT_FALSE(pair_.drive_one(0));
+    EXPECT_EQ(SplitCopy(loans().split, 1, kLong).written(), 0U);
+  }
+  EXPECT_FALSE(outcome(send_of).has_value());
+}
+
+TEST(SplitCopyTest, EachPieceOnceAndNoneOfAnother) {
+  for (const std::size_t bytes : {std::size_t{2}, SplitCopy::kLeastBytes, kLong, kLong << 8}) {
+    SplitLines lines{};
+    SplitCopy owner(lines, 7, bytes), helper(lines, 7, bytes), late(lines, 6, bytes);
+    EXPECT_FALSE(helper.target() || helper.claim()) << "it is not open";
+    owner.open(4096);
+    EXPECT_EQ(helper.target(), 4096U);
+    EXPECT_FALSE(late.target() || late.claim());
+    std::map<std::size_t, std::size_t> seen;  // by begin: end
+    for (std::uint32_t i = 0; i < owner.pieces(); ++i) {
+      const SplitPiece piece = (i % 2 == 0 ? owner : helper).claim().value();
+      EXPECT_TRUE(seen.emplace(piece.begin, piece.begin + piece.bytes).second);
+      if (i % 2 == 1) helper.add_written();
+    }
+    EXPECT_FALSE(owner.claim() || helper.claim());
+    std::size_t end = 0;
+    for (const auto& piece : seen) EXPECT_EQ(std::exchange(end, piece.second), piece.first);
+    EXPECT_EQ(end, bytes);
+    EXPECT_EQ(owner.written(), owner.pieces() / 2);
+    EXPECT_EQ(owner.close(), 0U);
+    SplitCopy(lines, 8, bytes).open(0);
+    EXPECT_EQ(SplitCopy(lines, 8, bytes).close(), owner.pieces());
+    EXPECT_FALSE(SplitCopy(lines, 8, bytes).claim());
+  }
+}
+
 // Short and long, in buffers and not, received before they come and after.
 TEST_F(ShmLoansTest, AllKeepTheirOrder) {
   constexpr std::size_t kMessages = 400;
@@ -183,7 +321,8 @@ TEST_F(ShmLoansTest, AllKeepTheirOrder) {
   Bytes ordinary(in_buffers.size());
   for (std::size_t i = 0; i < ordinary.size(); ++i)
     in_buffers[i] = ordinary[i] = static_cast<std::byte>(random.next());
-  std::deque<Bytes> received;
+  std::deque<Bytes> elsewhere;
+  std::vector<std::span<std::byte>> received;
   std::vector<std::span<const std::byte>> sent;
   std::vector<const Request*> all;
   while (received.size() < kMessages) {
@@ -196,7 +335,10 @@ TEST_F(ShmLoansTest, AllKeepTheirOrder) {
       sent.push_back(from.subspan(begin, bytes));
       all.push_back(&send(sent.back()));
     } else {
-      all.push_back(&receive(received.emplace_back(sent[received.size()].size())));
+      const std::size_t bytes = sent[received.size()].size();
+      received.push_back(random.below(2) == 0 ? buffer(bytes, std::byte{})
+                                              : std::span(elsewhere.emplace_back(bytes)));
+      all.push_back(&receive(received.back()));
     }
     pair_.drive(static_cast<int>(random.below(3)));
   }
