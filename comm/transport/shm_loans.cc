@@ -56,7 +56,7 @@ bool ShmLoans::help() {
   if (!target || view_ == nullptr || !view_->has(*target, payload.size())) return false;
   std::size_t helped = 0;
   while (helped < kTurnBytes) {
-    const std::optional<SplitPiece> piece = copy.claim();
+    const std::optional<SplitPiece> piece = copy.claim_from_back();
     if (!piece) break;
     long_copy(view_->at(*target + piece->begin), payload.data() + piece->begin, piece->bytes,
               payload.size());
@@ -102,17 +102,15 @@ Lender::Progress ShmLoans::copy_alone(const Loan& loan, std::span<std::byte> to)
 
 Lender::Progress ShmLoans::copy_pieces(const Loan& loan, std::span<std::byte> to) {
   SplitCopy& split = *borrowing_->split;
-  std::size_t copied = 0;
-  while (copied < kTurnBytes) {
+  for (std::size_t copied = 0; copied < kTurnBytes;) {
     const std::optional<SplitPiece> piece = split.claim();
-    if (!piece) break;
+    if (!piece && split.is_written()) return Progress::kDone;
+    if (!piece) return copied > 0 ? Progress::kMoved : Progress::kWaits;
     long_copy(to.data() + piece->begin, view_->at(loan.place + piece->begin), piece->bytes,
               to.size());
-    ++borrowing_->own_pieces;
     copied += piece->bytes;
   }
-  if (borrowing_->own_pieces + split.written() == split.pieces()) return Progress::kDone;
-  return copied > 0 ? Progress::kMoved : Progress::kWaits;
+  return Progress::kMoved;
 }
 
 // Behind it the sender does not write to where the loan is copied.
@@ -121,8 +119,8 @@ void ShmLoans::end_copy() {
   const Borrowing ended = *std::exchange(borrowing_, {});
   if (!ended.split) return;
   SplitCopy split = *ended.split;
-  const std::uint32_t claimed = split.pieces() - split.close();
-  if (ended.own_pieces + split.written() != claimed) {
+  split.close();
+  if (!split.is_written()) {
     const Status left = own_->leave_behind(ended.target, split.bytes());
     PACELINE_ASSERT(left.ok());  // it must not go on with memory that somebody else writes
   }

@@ -74,11 +74,9 @@ class ShmLoans final : public Lender {
 
   // The copy of the oldest that is borrowed.
   struct Borrowing {
-    std::size_t copied = 0;  // by this rank
-    // Where it is split:
-    std::optional<SplitCopy> split{};
-    std::uint64_t target = 0;      // in the own arena
-    std::uint32_t own_pieces = 0;  // of those that are claimed
+    std::size_t copied = 0;            // from the front, where it is not split
+    std::optional<SplitCopy> split{};  // where it is
+    std::uint64_t target = 0;          // of that, in the own arena
   };
   void begin_copy(std::span<std::byte> to);
   Progress copy_alone(const Loan& loan, std::span<std::byte> to);
