@@ -124,7 +124,7 @@ class PollEngine final : public Engine {
   // Guarded by the baton.
   bool led_ = false;
   int crowded_waits_ = 0;  // in a row, each ended by whoever had this CPU meanwhile
-  int long_waits_ = 0;     // of late, longer than it makes sense to be busy for
+  int long_waits_ = 0;     // at descriptors, of late, longer than it makes sense to be busy for
   int parked_ = 0;
   TimePoint sweep_at_ = TimePoint::min();
   std::vector<Driver*> drivers_;
