@@ -118,7 +118,7 @@ TEST_F(HostSegmentTest, WhoCannotOpenItIsNamedToAll) {
 }
 
 TEST_F(HostSegmentTest, WhoDoesNotComeIsNamed) {
-  const auto found = find_host_segment(*store_.client(), group(0, 2), request(), brief());
+  const auto found = find_host_segment(*store_.client(), group(0, 2), request(), ample());
   EXPECT_EQ(found.status().code(), Code::kTimeout);
   EXPECT_EQ(found.status().culprit().rank, 1);
   EXPECT_TRUE(fs::is_empty(root_));

@@ -12,6 +12,8 @@ namespace paceline::testing {
 inline Deadline patient() { return Deadline::after(SystemClock(), std::chrono::seconds(60)); }
 /// For what should not happen: long enough to find it out now and then, short enough to pass.
 inline Deadline brief() { return Deadline::after(SystemClock(), std::chrono::milliseconds(50)); }
+/// For what should not happen, where others must have answered before that is found out.
+inline Deadline ample() { return Deadline::after(SystemClock(), std::chrono::seconds(2)); }
 
 /// Whoever waits for it waits until the deadline.
 inline constexpr auto kNever = [] { return false; };

@@ -78,8 +78,7 @@ TEST_F(RendezvousTest, TheRankThatDoesNotComeIsNamed) {
   std::vector<std::thread> ranks;
   for (const int rank : {0, 2}) {
     ranks.emplace_back([this, rank] {
-      const Deadline deadline = Deadline::after(SystemClock(), std::chrono::seconds(2));
-      const Status status = meet({.rank = rank, .size = 3}, deadline).status();
+      const Status status = meet({.rank = rank, .size = 3}, ample()).status();
       EXPECT_EQ(status.code(), Code::kTimeout);
       EXPECT_EQ(status.culprit().rank, 1) << status.to_string();
       EXPECT_EQ(status.text(), "1 of 3 ranks have not come to the rendezvous: 1");
@@ -89,7 +88,7 @@ TEST_F(RendezvousTest, TheRankThatDoesNotComeIsNamed) {
 }
 
 TEST_F(RendezvousTest, ManyMissingRanksAreCountedAndTheFirstNamed) {
-  const Status status = meet({.rank = 0, .size = 20}, brief()).status();
+  const Status status = meet({.rank = 0, .size = 20}, ample()).status();
   EXPECT_EQ(status.code(), Code::kTimeout);
   EXPECT_EQ(status.culprit().rank, 1);
   EXPECT_EQ(status.text(),
