@@ -65,6 +65,19 @@ class ShmLoansTest : public ::testing::Test, private RequestListener {
     return SplitCopy(loans().split, 1, kLong).claim_from_back().value();
   }
 
+  struct HalfCopied {
+    std::span<std::byte> sent, received;
+    const Request& receive_of;
+    SplitPiece piece;  // what the sender is at
+  };
+  HalfCopied message_with_claim() {
+    const auto sent = buffer(kLong, std::byte{1}), received = buffer(kLong, std::byte{0});
+    const Request& receive_of = receive(received);
+    send(sent);
+    for (int turn = 0; turn < 2; ++turn) pair_.drive_one(1);
+    return {sent, received, receive_of, claim_as_sender()};
+  }
+
   MemoryDomain domain_{std::size_t{64} << 20};
   const std::shared_ptr<SharedSegment> segment_ = make_segment();
   const ShmArea area_ = ShmArea::over(segment_->memory(), 2, kRing).value();
@@ -222,12 +235,7 @@ TEST_F(ShmLoansTest, WhereRanksShareCpusItsReceiverCopiesAlone) {
 }
 
 TEST_F(ShmLoansTest, AReceiverWaitsForThePieceThatItsSenderIsAt) {
-  const auto sent = buffer(kLong, std::byte{1});
-  const auto received = buffer(kLong, std::byte{0});
-  const Request& receive_of = receive(received);
-  send(sent);
-  for (int turn = 0; turn < 2; ++turn) pair_.drive_one(1);
-  const SplitPiece piece = claim_as_sender();
+  const auto [sent, received, receive_of, piece] = message_with_claim();
   for (int turn = 0; turn < 10; ++turn) pair_.drive_one(1);
   EXPECT_FALSE(pair_.drive_one(1)) << "it may sleep";
   EXPECT_FALSE(outcome(receive_of).has_value());
@@ -240,12 +248,7 @@ TEST_F(ShmLoansTest, AReceiverWaitsForThePieceThatItsSenderIsAt) {
 
 // The memory rule: what a sender that was stopped at a piece writes when it goes on is not seen.
 TEST_F(ShmLoansTest, WhatIsWrittenLateIsNotSeen) {
-  const auto sent = buffer(kLong, std::byte{1});
-  const auto received = buffer(kLong, std::byte{0});
-  const Request& receive_of = receive(received);
-  send(sent);
-  for (int turn = 0; turn < 2; ++turn) pair_.drive_one(1);
-  const SplitPiece piece = claim_as_sender();
+  const auto [sent, received, receive_of, piece] = message_with_claim();
   std::byte* const late = arenas_of(domain_).views[0]->at(
       domain_.place_of(received.data(), received.size()).value() + piece.begin);
   const auto view = arenas_of(domain_).views[0];  // keeps what `late` points to
