@@ -71,7 +71,7 @@ bool is_job_folder(std::string_view name) {
   return is_job_id(id) && (id == name || name.substr(id.size()).starts_with(kUnfinished));
 }
 
-Result<JobFolder> make_job_folder(const std::function<Result<UserFolder>()>& open_user,
+Result<JobFolder> make_job_folder(FunctionRef<Result<UserFolder>()> open_user,
                                   const std::string& name, const std::string& text) {
   const SystemClock clock;
   const Deadline deadline = Deadline::after(clock, kMakingTime);

@@ -2,13 +2,13 @@
 // the user, so that nobody can put another one in its place.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include <paceline/status.h>
 
+#include "comm/base/function_ref.h"
 #include "comm/base/unique_fd.h"
 #include "launcher/job/user_folder.h"
 
@@ -26,7 +26,7 @@ struct JobFolder {
 /// is missing. Until it is whole and locked the folder has another name, so nobody takes it for a
 /// job; a sweeper that finds it in that moment, or the user's folder while it is still empty,
 /// removes it, and then both are made again, for some seconds.
-Result<JobFolder> make_job_folder(const std::function<Result<UserFolder>()>& open_user,
+Result<JobFolder> make_job_folder(FunctionRef<Result<UserFolder>()> open_user,
                                   const std::string& name, const std::string& text);
 
 /// The record of a folder, open but not locked; closed where there is none. An empty folder, which
