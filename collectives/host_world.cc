@@ -75,7 +75,7 @@ Result<HostWorld> make_host_world(std::shared_ptr<PollEngine> engine, const Grou
       auto transport,
       make_shm_transport(
           std::move(engine), group, {.segment = segment, .offset = kHostSegmentHeader},
-          {.ring_bytes = layout->ring_bytes, .arenas = reached, .have_cpus = !shares_cpus}));
+          {.ring_bytes = layout->ring_bytes, .arenas = reached, .shares_cpus = shares_cpus}));
   std::vector<Doorbell*> bells;
   for (int rank = 0; rank < ranks; ++rank) bells.push_back(&transport->doorbell(rank));
   std::byte* const memory = segment->memory().data() + backend_offset(ranks, *layout);

@@ -71,7 +71,7 @@ RingTransport::RingTransport(std::shared_ptr<PollEngine> engine, const Group& gr
     const ShmLoans::Ends loans{.ours = area_.loans(group_.rank, rank),
                                .theirs = area_.loans(rank, group_.rank),
                                .bell = area_.doorbell(rank),
-                               .may_split = options.have_cpus};
+                               .may_split = !options.shares_cpus};
     auto view = arenas.own != nullptr ? arenas.views[static_cast<std::size_t>(rank)] : nullptr;
     auto peer = std::make_unique<ShmPeer>(
         ends, std::make_unique<ShmLoans>(loans, arenas.own, std::move(view)), std::move(who));

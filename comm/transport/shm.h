@@ -33,8 +33,9 @@ struct ShmOptions {
   std::size_t ring_bytes = std::size_t{64} << 10;
   /// Of all ranks, or of none.
   Arenas arenas{};
-  /// Every rank has a CPU for itself: one that waits for its message to be copied helps with it.
-  bool have_cpus = true;
+  /// There are more ranks than CPUs: one that waits for its message to be copied leaves that to its
+  /// receiver.
+  bool shares_cpus = false;
 };
 
 /// Part of a segment, zero before the first rank uses it.

@@ -12,6 +12,7 @@
 #include <sched.h>
 
 #include "comm/base/cpus.h"
+#include "comm/doorbell.h"
 #include "tests/unit/comm/patience.h"
 
 namespace paceline::testing {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -222,7 +223,7 @@ TEST_F(ShmLoansTest, ASenderThatWaitsHelps) {
 
 TEST_F(ShmLoansTest, WhereRanksShareCpusItsReceiverCopiesAlone) {
   ShmPair pair(make_segment(),
-               {.ring_bytes = kRing, .arenas = arenas_of(domain_), .have_cpus = false});
+               {.ring_bytes = kRing, .arenas = arenas_of(domain_), .shares_cpus = true});
   const auto sent = buffer(kLong, std::byte{1});
   const auto received = buffer(kLong, std::byte{0});
   Request& receive_of = request();
@@ -249,9 +250,9 @@ TEST_F(ShmLoansTest, AReceiverWaitsForThePieceThatItsSenderIsAt) {
 // The memory rule: what a sender that was stopped at a piece writes when it goes on is not seen.
 TEST_F(ShmLoansTest, WhatIsWrittenLateIsNotSeen) {
   const auto [sent, received, receive_of, piece] = message_with_claim();
-  std::byte* const late = arenas_of(domain_).views[0]->at(
-      domain_.place_of(received.data(), received.size()).value() + piece.begin);
-  const auto view = arenas_of(domain_).views[0];  // keeps what `late` points to
+  const auto view = arenas_of(domain_).views[0];
+  std::byte* const late =
+      view->at(domain_.place_of(received.data(), received.size()).value() + piece.begin);
   pair_.reader().abort(Status(Code::kTimeout, Scope::kGroup, "enough"));
   EXPECT_EQ(outcome(receive_of), Code::kTimeout);
   std::fill_n(late, piece.bytes, std::byte{9});
