@@ -250,8 +250,9 @@ class Player {
 
   // What the operation has returned, or that its result is wrong.
   static Status expect(const Status& status, std::span<const float> found, float value) {
+    if (!status.ok()) return status;
     const auto other = std::ranges::find_if(found, [&](float each) { return each != value; });
-    if (!status.ok() || other == found.end()) return status;
+    if (other == found.end()) return status;
     return Status(Code::kInternal, Scope::kOperation,
                   "a wrong result was reported as right: " + std::to_string(*other) + " for " +
                       std::to_string(value));
