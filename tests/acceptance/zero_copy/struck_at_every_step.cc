@@ -36,6 +36,7 @@ namespace paceline::testing {
 namespace {
 
 constexpr int kWorkers = 10;
+constexpr std::size_t kReportEvery = 500;
 // Where other worlds leave a rank no time, it is silent as a struck one is: then another try has
 // more.
 constexpr std::chrono::milliseconds kTimeouts[] = {std::chrono::milliseconds(400),
@@ -248,8 +249,10 @@ std::size_t count_false(std::size_t count, const std::function<bool(std::size_t)
     const pid_t pid = ::fork();
     PACELINE_ASSERT(pid >= 0);
     if (pid == 0) {
-      for (std::size_t i = next++; i < count; i = next++) held += body(i) ? 1 : 0;
-      std::fflush(nullptr);
+      for (std::size_t i = next++; i < count; i = next++) {
+        held += body(i) ? 1 : 0;
+        std::fflush(nullptr);
+      }
       ::_exit(0);
     }
     workers.push_back(pid);
@@ -337,7 +340,11 @@ int run(std::size_t stride, const char* only) {
     return number < cases.size() && holds(cases[number], number) ? 0 : 1;
   }
   const std::size_t tried = (cases.size() + stride - 1) / stride;
-  bad += count_false(tried, [&](std::size_t i) { return holds(cases[i * stride], i * stride); });
+  bad += count_false(tried, [&](std::size_t i) {
+    const bool held = holds(cases[i * stride], i * stride);
+    if ((i + 1) % kReportEvery == 0) std::printf("%zu of %zu strikes\n", i + 1, tried);
+    return held;
+  });
   std::vector<Case> struck;
   for (std::size_t i = 0; i < tried; ++i) struck.push_back(cases[i * stride]);
   std::printf("%zu strikes at %zu named points of %zu methods: %zu not as promised\n", tried,
