@@ -17,7 +17,8 @@ OperationRequest request(const Signature& signature, const void* in, void* out) 
 OperationRequest reducing(Signature signature, const void* in, void* out, const ReduceRule& rule) {
   signature.op = rule.op();
   OperationRequest made = request(signature, in, out);
-  made.factor = rule.factor();
+  if (rule.factor()) [[unlikely]]
+    made.factor = rule.factor();
   return made;
 }
 

@@ -84,7 +84,7 @@ CommunicatorStats CommunicatorCore::stats() const {
   return stats;
 }
 
-Status CommunicatorCore::run(const OperationRequest& request) {
+Status CommunicatorCore::run(OperationRequest&& request) {
   Engine& engine = *parts_.engine;
   Completion completion;
   Duration timeout{};
@@ -93,7 +93,7 @@ Status CommunicatorCore::run(const OperationRequest& request) {
     timeout = parts_.timeout;
     serve_others();
     if (!is_plainly_admitted(request)) PACELINE_TRY(admit(request));
-    Operation* const operation = enter(request);
+    Operation* const operation = enter(&request, request);
     if (operation == nullptr) return failure_;
     // Not owned: this frame waits for the end.
     operation->completion = std::shared_ptr<Completion>(std::shared_ptr<void>(), &completion);
@@ -117,7 +117,7 @@ std::shared_ptr<const Completion> CommunicatorCore::start_holding(const Operatio
   auto completion = std::make_shared<Completion>();
   if (Status refused = admit(request); !refused.ok()) {
     completion->end(std::move(refused));
-  } else if (Operation* const operation = enter(request); operation == nullptr) {
+  } else if (Operation* const operation = enter(nullptr, request); operation == nullptr) {
     completion->end(failure_);
   } else {
     completion->owner = this;
@@ -139,7 +139,7 @@ Work CommunicatorCore::start_many(std::span<const Tensor> tensors, OperationRequ
   while (refused.ok() && !tensors.empty()) {
     const std::size_t together =
         tensors_together(tensors, size_of(request.signature.type), small_bytes);
-    last = enter(request_of(tensors.first(together), request));
+    last = enter(nullptr, request_of(tensors.first(together), request));
     tensors = tensors.subspan(together);
     if (last == nullptr) {
       refused = failure_;
@@ -246,10 +246,12 @@ Status CommunicatorCore::admit_many(std::span<const Tensor> tensors,
 }
 
 // Begins it, or puts it behind those before it. Null where it has ended: well, or with failure_.
-CommunicatorCore::Operation* CommunicatorCore::enter(const OperationRequest& request) {
+CommunicatorCore::Operation* CommunicatorCore::enter(OperationRequest* borrowed,
+                                                     const OperationRequest& request) {
   const bool at_once = !running_;
   Operation& operation = at_once ? current_ : queue_.push_back();
-  operation.request = request;
+  operation.borrowed = borrowed;
+  if (borrowed == nullptr) operation.own = request;
   operation.timeout = parts_.timeout;
   operation.in_background = false;
   if (at_once) {
@@ -273,25 +275,24 @@ CollectiveBackend* CommunicatorCore::backend_for(const Signature& signature) con
 // operation before.
 void CommunicatorCore::begin_current() {
   running_ = true;
-  const Signature& signature = current_.request.signature;
-  sign(current_.request);
+  OperationRequest& request = current_.request();
+  const Signature& signature = request.signature;
+  sign(request);
   backend_ = backend_for(signature);
   is_next_settled_ = false;
-  if (Staging::is_needed(current_.request)) {
+  if (Staging::is_needed(request)) {
     if (!current_.called_at) current_.called_at = clock_.now();
-    staging_.prepare(current_.request, group().size());
+    staging_.prepare(request, group().size());
   }
-  const Status refused = backend_->start(current_.request);
+  const Status refused = backend_->start(request);
   TimePoint now = clock_.now();
   if (!current_.called_at) current_.called_at = now;
   current_.flight_place = parts_.flight->start(signature, now);
   if (!refused.ok()) return fail(refused, now);
+  if (is_collective(signature.kind)) history_.begin(signature, request.next_history);
   const TimePoint begun_at = now;
   const bool ended = backend_->linger(clock_, now);
-  if (is_collective(signature.kind)) {
-    history_.begin(signature, current_.request.next_history);
-    if (!early_.empty()) compare_early();
-  }
+  if (is_collective(signature.kind) && !early_.empty()) compare_early();
   if (ended) return end_current({}, now);
   watch_.begin(begun_at, *current_.called_at, current_.timeout);
 }
@@ -304,9 +305,9 @@ void CommunicatorCore::sign(OperationRequest& request) const {
 
 bool CommunicatorCore::begin_early() {
   if (!running_ || is_next_settled_ || queue_.empty() || !failure_.ok()) return false;
-  OperationRequest& next = queue_.front().request;
+  OperationRequest& next = queue_.front().request();
   is_next_settled_ =
-      !may_overlap(current_.request, next) || backend_for(next.signature) != backend_;
+      !may_overlap(current_.request(), next) || backend_for(next.signature) != backend_;
   if (is_next_settled_) return false;
   sign(next);
   const NextBegin how = backend_->begin_next(next);
@@ -326,7 +327,7 @@ void CommunicatorCore::end_current(const Status& how, TimePoint now) {
   backend_->finish();
   running_ = false;
   if (how.ok()) {
-    if (!current_.request.tensors.empty()) staging_.deliver();
+    if (!current_.request().tensors.empty()) staging_.deliver();
     parts_.flight->finish(current_.flight_place, FlightState::kSucceeded, now);
   } else {
     parts_.flight->finish(current_.flight_place, FlightState::kFailed, now, blamed_for(how));

@@ -97,8 +97,9 @@ class CommunicatorCore final : private Driver, private TransportSink, private Op
   std::uint64_t operations_begun() const;
   CommunicatorStats stats() const;
 
-  /// Runs it to its end on the caller's thread.
-  Status run(const OperationRequest& request);
+  /// Runs it to its end on the caller's thread, and on the caller's request: a copy would wait for
+  /// the fields that have just been written one by one.
+  Status run(OperationRequest&& request);
   /// Lets it run in the background.
   Work start(const OperationRequest& request);
   /// The same by a driver of the engine, which holds the baton. The handle is of one that has
@@ -125,7 +126,11 @@ class CommunicatorCore final : private Driver, private TransportSink, private Op
 
  private:
   struct Operation {
-    OperationRequest request;
+    OperationRequest& request() { return borrowed != nullptr ? *borrowed : own; }
+    const OperationRequest& request() const { return borrowed != nullptr ? *borrowed : own; }
+
+    OperationRequest own;                  // of one that goes on when its call has returned
+    OperationRequest* borrowed = nullptr;  // else, from a caller who waits for the end
     std::optional<TimePoint> called_at;
     Duration timeout{};  // from then on
     // Null as long as nobody waits. Owners: this and the handles.
@@ -154,7 +159,7 @@ class CommunicatorCore final : private Driver, private TransportSink, private Op
   bool is_plainly_admitted(const OperationRequest& request) const;
   Status admit(const OperationRequest& request) const;
   Status admit_many(std::span<const Tensor> tensors, const OperationRequest& request) const;
-  Operation* enter(const OperationRequest& request);
+  Operation* enter(OperationRequest* borrowed, const OperationRequest& request);
   CollectiveBackend* backend_for(const Signature& signature) const;
   void begin_current();
   void begin_next();

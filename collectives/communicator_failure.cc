@@ -77,7 +77,7 @@ bool CommunicatorCore::explains(const Disagreement& disagreement) const {
 Status CommunicatorCore::failure_of_backend() const {
   const auto disagreed = backend_->disagreement();
   if (!disagreed) return backend_->outcome();
-  const Signature* mine = &current_.request.signature;
+  const Signature* mine = &current_.request().signature;
   if (disagreed->mine) {
     mine = &*disagreed->mine;
   } else if (const Signature* const called = history_.find(disagreed->theirs.sequence)) {
@@ -189,7 +189,7 @@ bool CommunicatorCore::hear(const Heard& heard, TimePoint now) {
 // its account came behind all that it sent.
 bool CommunicatorCore::has_passed(const Heard& heard, TimePoint now) {
   const Account& account = heard.account;
-  if (!running_ || is_collective(current_.request.signature.kind)) return false;
+  if (!running_ || is_collective(current_.request().signature.kind)) return false;
   if (account.begun <= history_.begun() || account.recent.empty()) return false;
   const auto mine = pairwise_.awaited_with(heard.peer);
   if (!mine) return false;
@@ -221,7 +221,7 @@ void CommunicatorCore::begin_inquest(TimePoint now) {
   watch_.begin_round(now);
   // A question to this rank may lie behind data for which it has no room.
   tell_connected(MessageKind::kAnswer, own_account());
-  inquest_.begin(group().rank, current_.request.signature.sequence, backend_->awaited());
+  inquest_.begin(group().rank, current_.request().signature.sequence, backend_->awaited());
   ask_questions();
 }
 
@@ -272,7 +272,7 @@ void CommunicatorCore::report_stall(TimePoint now) {
   const bool repeats = !findings.empty() && std::none_of(findings.begin(), findings.end(), is_next);
   if (parts_.log == nullptr || repeats) return;
   parts_.log->write(Severity::kWarning,
-                    name_of(group().rank) + ": " + current_.request.signature.to_string() +
+                    name_of(group().rank) + ": " + current_.request().signature.to_string() +
                         " has made no progress for " + whole_seconds(watch_.stalled_for(now)) +
                         ": " + account_of_stall());
 }
@@ -282,7 +282,7 @@ void CommunicatorCore::report_stall(TimePoint now) {
 void CommunicatorCore::fail(Status why, TimePoint now) {
   if (!failure_.ok()) return;
   if (running_ && why.culprit().operation.empty()) {
-    const Signature& signature = current_.request.signature;
+    const Signature& signature = current_.request().signature;
     Culprit culprit = why.culprit();
     culprit.operation = signature.to_string();
     culprit.sequence = static_cast<std::int64_t>(signature.sequence);
@@ -314,7 +314,7 @@ void CommunicatorCore::part() {
   } else {
     const Status leaving(Code::kPeerLost, Scope::kGroup,
                          name_of(group().rank) + " destroyed its communicator in the middle of " +
-                             current_.request.signature.to_string(),
+                             current_.request().signature.to_string(),
                          member(group().rank));
     last_word_ = {MessageKind::kNotice, encode_notice(leaving)};
   }

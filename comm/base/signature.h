@@ -5,9 +5,7 @@
 // that of the collective operation before which it was sent.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <string>
 
 #include <paceline/types.h>
@@ -25,7 +23,6 @@ struct Signature {
   OperationKind kind{};
   DataType type{};
   ReduceOp op{};
-  std::uint8_t zero = 0;  ///< so that these are one number in memory: next_history()
   /// Digest of how the operation is carried out (algorithm, segment size), and of counts that all
   /// know: ranks that agree on all else and not on this were configured, or called it, differently.
   /// Of a send: how many its rank had sent to the same peer before.
@@ -45,15 +42,17 @@ struct Signature {
   /// (wyhash's step: both halves of the product).
   std::uint64_t next_history() const {
     __extension__ using Product = unsigned __int128;
-    std::uint64_t form = 0;  // root, kind, type and op
-    std::memcpy(&form, reinterpret_cast<const std::byte*>(this) + offsetof(Signature, root), 8);
+    // Put together by the processor's registers: a load of fields that have just been written one
+    // by one would wait until all writes before it have reached the cache.
+    const std::uint64_t form = std::uint64_t{static_cast<std::uint32_t>(root)} |
+                               std::uint64_t{static_cast<std::uint8_t>(kind)} << 32 |
+                               std::uint64_t{static_cast<std::uint8_t>(type)} << 40 |
+                               std::uint64_t{static_cast<std::uint8_t>(op)} << 48;
     const Product product = static_cast<Product>((history ^ count) + 0x9E3779B97F4A7C15) *
                             ((form ^ plan * 0xC2B2AE3D27D4EB4F) + 0x165667B19E3779F9);
     return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
   }
 };
-
-static_assert(offsetof(Signature, plan) == offsetof(Signature, root) + 8);
 
 /// The fields in which two signatures differ, for a person: "count 10 against 20". Empty if none.
 std::string difference(const Signature& mine, const Signature& theirs);

@@ -12,14 +12,19 @@
 namespace paceline::probe {
 namespace {
 
-// A factor of one: what it costs, and the result of a sum.
-ReduceRule rule_of(ReduceOp op, DataType type) {
-  if (op != ReduceOp::kPreMulSum) return op;
+// What it costs, and the result of a sum.
+[[gnu::noinline]] ReduceRule factor_of_one(DataType type) {
   return with_type(type, []<class T>(T) {
     T one;
     reduce::store_element<T>(&one, 0, 1);
     return ReduceRule::pre_multiplied_sum(one);
   });
+}
+
+// In its place among a call's arguments. Returned by a function it would be copied there, and the
+// copy would wait for the bytes that have just been written.
+[[gnu::always_inline]] inline ReduceRule rule_of(ReduceOp op, DataType type) {
+  return op == ReduceOp::kPreMulSum ? factor_of_one(type) : ReduceRule(op);
 }
 
 }  // namespace
