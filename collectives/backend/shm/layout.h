@@ -24,6 +24,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "comm/base/signature.h"
 
@@ -143,6 +144,11 @@ class Layout {
   std::byte* post(int rank, std::uint64_t operation, bool everybody) const {
     const std::uint64_t place = everybody ? kCalls + operation % kExchanges : operation % kCalls;
     return area(rank) + place * post_stride(chunk_bytes_);
+  }
+  /// All of a rank's, one behind the other; of rank ranks(): those of gatherings.
+  std::span<std::byte> posts(int rank) const {
+    const std::uint64_t count = rank < ranks_ ? kPosts : kExchanges;
+    return {area(rank), count * post_stride(chunk_bytes_)};
   }
   std::byte* staged(int rank, std::uint64_t chunk) const {
     return area(rank) + staged_offset_ + chunk % kChunks * chunk_bytes_;

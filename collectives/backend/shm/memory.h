@@ -45,6 +45,7 @@ class Memory {
         inputs_(operands_.size()),
         outputs_(operands_.size()) {
     others_bells_.erase(others_bells_.begin() + rank);
+    touch_posts();
   }
 
   /// How many times signature.count there is in a contribution.
@@ -176,6 +177,7 @@ class Memory {
     std::size_t end;
     std::size_t size() const { return end - begin; }
   };
+  void touch_posts();
   std::uint64_t begin_longer(const MethodChoice& choice, std::uint64_t first_chunk);
   std::uint64_t begin_chunks(std::uint64_t first_chunk);
   bool lies_in_buffers() const;
