@@ -246,6 +246,7 @@ Status CommunicatorCore::admit_many(std::span<const Tensor> tensors,
 }
 
 // Begins it, or puts it behind those before it. Null where it has ended: well, or with failure_.
+// `borrowed`: the request itself, if it stays where it is to the end; null: it is copied.
 CommunicatorCore::Operation* CommunicatorCore::enter(OperationRequest* borrowed,
                                                      const OperationRequest& request) {
   const bool at_once = !running_;
@@ -292,7 +293,7 @@ void CommunicatorCore::begin_current() {
   if (is_collective(signature.kind)) history_.begin(signature, request.next_history);
   const TimePoint begun_at = now;
   const bool ended = backend_->linger(clock_, now);
-  if (is_collective(signature.kind) && !early_.empty()) compare_early();
+  if (!early_.empty()) compare_early();
   if (ended) return end_current({}, now);
   watch_.begin(begun_at, *current_.called_at, current_.timeout);
 }

@@ -77,7 +77,9 @@ ShmBackend::ShmBackend(const shm::Layout& layout, std::vector<Doorbell*> bells,
       protocol_(options.rank, layout.ranks()),
       plan_(plan_of(layout, options)),
       report_(report_of(layout, options)),
-      ways_(ways_of(terms_of(layout, options))) {}
+      ways_(ways_of(terms_of(layout, options))) {
+  if (shares_cpus_) memory_.touch_posts();
+}
 
 std::optional<std::size_t> ShmBackend::most_bytes(OperationKind kind) const {
   if (shm::flow_of(kind) != shm::Flow::kToEach) return SIZE_MAX;

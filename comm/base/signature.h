@@ -42,7 +42,7 @@ struct Signature {
   /// (wyhash's step: both halves of the product).
   std::uint64_t next_history() const {
     __extension__ using Product = unsigned __int128;
-    // Put together by the processor's registers: a load of fields that have just been written one
+    // Put together in registers: a load of fields that have just been written one
     // by one would wait until all writes before it have reached the cache.
     const std::uint64_t form = std::uint64_t{static_cast<std::uint32_t>(root)} |
                                std::uint64_t{static_cast<std::uint8_t>(kind)} << 32 |

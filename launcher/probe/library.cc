@@ -21,8 +21,7 @@ namespace {
   });
 }
 
-// In its place among a call's arguments. Returned by a function it would be copied there, and the
-// copy would wait for the bytes that have just been written.
+// Inline, so that it can be made where a call's argument lies.
 [[gnu::always_inline]] inline ReduceRule rule_of(ReduceOp op, DataType type) {
   return op == ReduceOp::kPreMulSum ? factor_of_one(type) : ReduceRule(op);
 }

@@ -145,10 +145,9 @@ class Layout {
     const std::uint64_t place = everybody ? kCalls + operation % kExchanges : operation % kCalls;
     return area(rank) + place * post_stride(chunk_bytes_);
   }
-  /// All of a rank's, one behind the other; of rank ranks(): those of gatherings.
-  std::span<std::byte> posts(int rank) const {
-    const std::uint64_t count = rank < ranks_ ? kPosts : kExchanges;
-    return {area(rank), count * post_stride(chunk_bytes_)};
+  /// All that hold what a rank contributes where everybody does, one behind the other.
+  std::span<const std::byte> exchange_posts(int rank) const {
+    return {post(rank, 0, true), kExchanges * post_stride(chunk_bytes_)};
   }
   std::byte* staged(int rank, std::uint64_t chunk) const {
     return area(rank) + staged_offset_ + chunk % kChunks * chunk_bytes_;

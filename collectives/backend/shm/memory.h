@@ -45,8 +45,10 @@ class Memory {
         inputs_(operands_.size()),
         outputs_(operands_.size()) {
     others_bells_.erase(others_bells_.begin() + rank);
-    touch_posts();
   }
+
+  /// So that no operation stops at a page of them. At the beginning, where one rank reads all.
+  void touch_posts() const;
 
   /// How many times signature.count there is in a contribution.
   static constexpr std::size_t blocks_of(OperationKind kind, int ranks) {
@@ -177,7 +179,6 @@ class Memory {
     std::size_t end;
     std::size_t size() const { return end - begin; }
   };
-  void touch_posts();
   std::uint64_t begin_longer(const MethodChoice& choice, std::uint64_t first_chunk);
   std::uint64_t begin_chunks(std::uint64_t first_chunk);
   bool lies_in_buffers() const;
