@@ -15,6 +15,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <functional>
 #include <new>
 #include <set>
@@ -139,6 +140,14 @@ T* shared_by_processes(std::size_t count = 1) {
   return all;
 }
 
+// The first line that begins so.
+std::string line_of(const std::string& path, std::string_view begin = "") {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with(begin)) return line;
+  return "(nothing)";
+}
+
 // ---- A world ----
 
 class Watcher {
@@ -189,7 +198,7 @@ class Watcher {
         [&] { return victim.phase > Phase::kRunning && survivors_are_beyond(Phase::kRunning); },
         kPatience);
     std::copy(shared_.passes.begin(), shared_.passes.end(), passes.begin());
-    return ended ? texts() : "calls in which nobody is struck did not end";
+    return ended ? texts() : "calls in which nobody is struck did not end: " + whereabouts();
   }
 
  private:
@@ -216,6 +225,20 @@ class Watcher {
       if (shared_.ranks[rank].text[0] != '\0')
         text += "rank " + std::to_string(rank) + ": " + shared_.ranks[rank].text + "; ";
     return text;
+  }
+
+  // Of all ranks: how far each is, and what its process does (proc(5): status, wchan, syscall).
+  std::string whereabouts() const {
+    std::string text;
+    for (std::size_t rank = 0; rank < pids_.size(); ++rank) {
+      const Shared::Rank& there = shared_.ranks[rank];
+      const std::string process = "/proc/" + std::to_string(pids_[rank]);
+      text += "rank " + std::to_string(rank) + ": " +
+              kPhaseNames[static_cast<int>(there.phase.load())] + ", call " +
+              std::to_string(there.calls) + ", " + line_of(process + "/status", "State:") + " in " +
+              line_of(process + "/wchan") + ", " + line_of(process + "/syscall") + "; ";
+    }
+    return text + texts();
   }
 
   const Plan plan_;

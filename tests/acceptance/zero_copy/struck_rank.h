@@ -59,6 +59,7 @@ struct Plan {
 
 /// What a rank says to whoever watches the world.
 enum class Phase : int { kJoining, kRunning, kFailed, kWrong, kRight };
+inline constexpr const char* kPhaseNames[] = {"joining", "running", "failed", "wrong", "right"};
 
 /// In memory of all processes of a world.
 struct Shared {
@@ -70,6 +71,7 @@ struct Shared {
     std::atomic<pid_t> pid{0};  // once `arena` is there
     int arena = -1;             // its descriptor
     std::atomic<Phase> phase{Phase::kJoining};
+    std::atomic<std::size_t> calls{0};  // begun
     std::atomic<bool> was_late{false};
     char text[400] = "";
   } ranks[kMostRanks];
@@ -226,6 +228,7 @@ class Player {
   Status repeat(Communicator& world) {
     for (std::size_t number = 0; !is_dry() || number < kDryCalls; ++number) {
       last_.emplace(plan_.call, number, rank_, plan_.ranks);
+      own_.calls = number + 1;
       if (number == 1) striker_.arm();
       const bool is_late = is_victim() == (plan_.tempo == Tempo::kVictimIsLast);
       if (is_late) await([] { return false; }, std::chrono::milliseconds(1));
