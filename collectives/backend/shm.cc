@@ -18,6 +18,9 @@ constexpr int kLooks = 16;
 constexpr Duration kKeen = std::chrono::nanoseconds(500);
 // Once every rank of a CPU has had its turn, all have contributed, unless somebody is late.
 constexpr int kYields = 20;
+// Once an operation a rank keeps its CPU so long where no other rank needs it: others of this CPU
+// may have something else to do.
+constexpr Duration kStay = std::chrono::microseconds(100);
 // Once both are over, a rank that is not stopped has made its piece, also where it shares this CPU.
 // Yields alone are no bound: 2000 beside 12 busy processes on 2 CPUs took more than 40 s.
 constexpr int kPieceYields = 20;
@@ -143,8 +146,34 @@ bool ShmBackend::yield_until_end() {
   for (int yielded = 0;; ++yielded) {
     advance(1);
     if (ended_ || yielded == kYields) return ended_;
+    if (yielded == 0 && !others_need_this_cpu()) {
+      look_for(kStay);
+      if (ended_) return true;
+    }
     ::sched_yield();
   }
+}
+
+// All ranks that were last on this CPU have contributed: who yields to them only comes back later.
+// 4 and 8 ranks on 2 CPUs, whose change of process takes 5 to 8 us, with yields in turn: 4 B took
+// 6.6 us instead of 9.7, and 30 instead of 34.
+bool ShmBackend::others_need_this_cpu() {
+  if (!protocol_.meets_all()) return true;
+  memory_.set_cpu(static_cast<std::uint64_t>(::sched_getcpu()));
+  for (int rank = 0; rank < layout_.ranks(); ++rank) {
+    const bool is_here = rank != rank_ && memory_.is_on_same_cpu(rank);
+    if (is_here && protocol_.is_behind(memory_, rank)) return true;
+  }
+  return false;
+}
+
+// Once ranks have met, each of them may have pieces of a long operation to make.
+void ShmBackend::look_for(Duration time) {
+  const Deadline deadline = Deadline::after(clock_, time);
+  do {
+    advance(kLooks);
+    _mm_pause();
+  } while (!ended_ && protocol_.meets_all() && !deadline.passed(clock_.now()));
 }
 
 bool ShmBackend::drive(TimePoint now) {

@@ -50,9 +50,10 @@ class ShmBackend final : public CollectiveBackend {
     const Clock& clock;  ///< borrowed
     /// How long it looks at flags before the engine takes over the waiting.
     Duration linger = Duration::zero();
-    /// Ranks share CPUs, so whoever is waited for may need this one: it yields between looks
-    /// instead of lingering, the last to arrive at an exchange meets all others for all, and takes
-    /// their contributions if it is short. The same on every rank.
+    /// Ranks share CPUs, so whoever is waited for may need this one: unless all that were last on
+    /// it have contributed, it yields between looks instead of lingering, the last to arrive at an
+    /// exchange meets all others for all, and takes their contributions if it is short. The same on
+    /// every rank.
     bool shares_cpus = false;
     int cpus = 1;  ///< that the ranks share
     /// Doorbell::register_process() has succeeded.
@@ -106,6 +107,8 @@ class ShmBackend final : public CollectiveBackend {
   [[gnu::cold, gnu::noinline]] void report();
   bool look_until_end(const Clock& clock, TimePoint& now);
   bool yield_until_end();
+  bool others_need_this_cpu();
+  void look_for(Duration time);
   bool advance(int looks);
   void differ();
   void look_after_peer();

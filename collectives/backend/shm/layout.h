@@ -10,6 +10,7 @@
 //   counters    how far it is: read by those who want to write into what it reads from
 //   signatures  of those calls, for those whose flag is another: written where somebody may want
 //               them. Apart from the flags: who reads a line gets its neighbour, too
+//   CPUs        where each rank was when it last waited
 //   gatherings  a ring: how many have arrived at an exchange, and its result, or how much of it is
 //               claimed and made
 //
@@ -135,6 +136,10 @@ class Layout {
                                     head_at(kCalls + static_cast<std::size_t>(which), rank))
         ->value;
   }
+  /// The number of the CPU on which a rank was when it last waited, plus one.
+  std::atomic<std::uint64_t>& cpu(int rank) const {
+    return reinterpret_cast<Count*>(memory_ + head_at(kRows - 1, rank))->value;
+  }
   Gathering& gathering(std::uint64_t operation) const {
     return reinterpret_cast<Gathering*>(memory_ + head_at(kRows, 0))[operation % kExchanges];
   }
@@ -160,7 +165,7 @@ class Layout {
   static constexpr std::size_t kLeastChunkBytes = 4096;
   static constexpr std::size_t kPosts = kCalls + kExchanges;
   static constexpr std::size_t kMostPostBytes = std::size_t{32} << 10;
-  static constexpr std::size_t kRows = 2 * kCalls + kCounters;
+  static constexpr std::size_t kRows = 2 * kCalls + kCounters + 1;
   static constexpr std::size_t kHeadBytes = kRows * kPairBytes;
   static constexpr std::size_t kGatheringBytes = kExchanges * sizeof(Gathering);
 

@@ -123,6 +123,17 @@ class Memory {
   }
   static void fence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
 
+  /// This rank is on that CPU, as the others may know.
+  void set_cpu(std::uint64_t cpu) {
+    if (cpu_ == cpu + 1) return;
+    cpu_ = cpu + 1;
+    layout_.cpu(rank_).store(cpu_, std::memory_order_relaxed);
+  }
+  /// As far as `rank` has said; a hint.
+  bool is_on_same_cpu(int rank) const {
+    return layout_.cpu(rank).load(std::memory_order_relaxed) == cpu_;
+  }
+
   void wake_others() {
     if (registered_) {
       for (Doorbell* bell : others_bells_) bell->ring_registered();
@@ -226,6 +237,8 @@ class Memory {
   const bool registered_;
   const std::size_t helpers_;
   const Arenas arenas_;
+
+  std::uint64_t cpu_ = 0;  // as the layout has it
 
   const OperationRequest* request_ = nullptr;
   std::size_t element_bytes_ = 0;

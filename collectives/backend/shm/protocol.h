@@ -89,6 +89,13 @@ class Protocol {
   std::uint64_t first_chunk() const { return first_chunk_; }
   /// Whom the last step waited for: one of those that hold it up.
   int awaited() const { return seen_.awaited(); }
+  /// Does it wait for contributions of all ranks, or for the result of them?
+  bool meets_all() const {
+    return form_.everybody &&
+           (stage_ == Stage::kMeet || stage_ == Stage::kGather || stage_ == Stage::kResult);
+  }
+  /// Has `rank`, another one, yet to get to what this one waits for?
+  bool is_behind(const Memory& memory, int rank) const { return holds_up(memory, rank); }
   /// All that hold this rank up, each by a flag or counter that it has not got to.
   std::vector<int> holding_up(const Memory& memory) const {
     std::vector<int> ranks;
