@@ -162,7 +162,7 @@ bool ShmBackend::others_need_this_cpu() {
   memory_.set_cpu(static_cast<std::uint64_t>(::sched_getcpu()));
   for (int rank = 0; rank < layout_.ranks(); ++rank) {
     const bool is_here = rank != rank_ && memory_.is_on_same_cpu(rank);
-    if (is_here && protocol_.is_behind(memory_, rank)) return true;
+    if (is_here && protocol_.holds_up(memory_, rank)) return true;
   }
   return false;
 }

@@ -94,8 +94,27 @@ class Protocol {
     return form_.everybody &&
            (stage_ == Stage::kMeet || stage_ == Stage::kGather || stage_ == Stage::kResult);
   }
-  /// Has `rank`, another one, yet to get to what this one waits for?
-  bool is_behind(const Memory& memory, int rank) const { return holds_up(memory, rank); }
+  /// Has another rank yet to get to what this one waits for?
+  bool holds_up(const Memory& memory, int rank) const {
+    switch (stage_) {
+      case Stage::kPlace:
+        return memory.counter(rank, Counter::kDone) < done_before_place();
+      case Stage::kMeet:
+      case Stage::kGather:
+      case Stage::kResult:
+        return (form_.everybody || rank == form_.root) && memory.flag(rank, operation_) != flag_;
+      case Stage::kDirect:
+        return direct_.holds_up(memory, rank);
+      case Stage::kClaimed:
+        return claimed_.holds_up(memory, rank);
+      case Stage::kPipeline:
+        return pipeline_.holds_up(memory, seen_, rank);
+      case Stage::kEnd:
+      case Stage::kIdle:
+        break;
+    }
+    return false;
+  }
   /// All that hold this rank up, each by a flag or counter that it has not got to.
   std::vector<int> holding_up(const Memory& memory) const {
     std::vector<int> ranks;
@@ -310,27 +329,6 @@ class Protocol {
     memory.advance(Counter::kDone, ++operation_);
     stage_ = Stage::kIdle;
     return Progress::kEnded;
-  }
-
-  bool holds_up(const Memory& memory, int rank) const {
-    switch (stage_) {
-      case Stage::kPlace:
-        return memory.counter(rank, Counter::kDone) < done_before_place();
-      case Stage::kMeet:
-      case Stage::kGather:
-      case Stage::kResult:
-        return (form_.everybody || rank == form_.root) && memory.flag(rank, operation_) != flag_;
-      case Stage::kDirect:
-        return direct_.holds_up(memory, rank);
-      case Stage::kClaimed:
-        return claimed_.holds_up(memory, rank);
-      case Stage::kPipeline:
-        return pipeline_.holds_up(memory, seen_, rank);
-      case Stage::kEnd:
-      case Stage::kIdle:
-        break;
-    }
-    return false;
   }
 
   int rank_;
