@@ -50,10 +50,10 @@ class ShmBackend final : public CollectiveBackend {
     const Clock& clock;  ///< borrowed
     /// How long it looks at flags before the engine takes over the waiting.
     Duration linger = Duration::zero();
-    /// Ranks share CPUs, so whoever is waited for may need this one: unless all that were last on
-    /// it have contributed, it yields between looks instead of lingering, the last to arrive at an
-    /// exchange meets all others for all, and takes their contributions if it is short. The same on
-    /// every rank.
+    /// Ranks share CPUs, so whoever is waited for may need this one: it yields between looks
+    /// instead of lingering, the last to arrive at an exchange meets all others for all, and takes
+    /// their contributions if it is short. Who has contributed to one, as all others of its CPU
+    /// have, need not yield at once. The same on every rank.
     bool shares_cpus = false;
     int cpus = 1;  ///< that the ranks share
     /// Doorbell::register_process() has succeeded.

@@ -10,7 +10,7 @@
 //   counters    how far it is: read by those who want to write into what it reads from
 //   signatures  of those calls, for those whose flag is another: written where somebody may want
 //               them. Apart from the flags: who reads a line gets its neighbour, too
-//   CPUs        where each rank was when it last waited
+//   CPUs        where each rank was when it last waited for an exchange
 //   gatherings  a ring: how many have arrived at an exchange, and its result, or how much of it is
 //               claimed and made
 //
@@ -136,7 +136,7 @@ class Layout {
                                     head_at(kCalls + static_cast<std::size_t>(which), rank))
         ->value;
   }
-  /// The number of the CPU on which a rank was when it last waited, plus one.
+  /// The number of the CPU on which a rank was when it last waited for an exchange, plus one.
   std::atomic<std::uint64_t>& cpu(int rank) const {
     return reinterpret_cast<Count*>(memory_ + head_at(kRows - 1, rank))->value;
   }

@@ -125,13 +125,14 @@ class Memory {
 
   /// This rank is on that CPU, as the others may know.
   void set_cpu(std::uint64_t cpu) {
-    if (cpu_ == cpu + 1) return;
-    cpu_ = cpu + 1;
-    layout_.cpu(rank_).store(cpu_, std::memory_order_relaxed);
+    std::atomic<std::uint64_t>& own = layout_.cpu(rank_);
+    if (own.load(std::memory_order_relaxed) != cpu + 1)
+      own.store(cpu + 1, std::memory_order_relaxed);
   }
   /// As far as `rank` has said; a hint.
   bool is_on_same_cpu(int rank) const {
-    return layout_.cpu(rank).load(std::memory_order_relaxed) == cpu_;
+    return layout_.cpu(rank).load(std::memory_order_relaxed) ==
+           layout_.cpu(rank_).load(std::memory_order_relaxed);
   }
 
   void wake_others() {
@@ -237,8 +238,6 @@ class Memory {
   const bool registered_;
   const std::size_t helpers_;
   const Arenas arenas_;
-
-  std::uint64_t cpu_ = 0;  // as the layout has it
 
   const OperationRequest* request_ = nullptr;
   std::size_t element_bytes_ = 0;

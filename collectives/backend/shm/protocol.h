@@ -90,7 +90,7 @@ class Protocol {
   /// Whom the last step waited for: one of those that hold it up.
   int awaited() const { return seen_.awaited(); }
   /// Does it wait for contributions of all ranks, or for the result of them?
-  bool meets_all() const {
+  bool awaits_all() const {
     return form_.everybody &&
            (stage_ == Stage::kMeet || stage_ == Stage::kGather || stage_ == Stage::kResult);
   }
