@@ -65,14 +65,14 @@ Status measure_in_turn(Measurement& measurement, const Orders& orders, SharedMee
   for (std::size_t size = 0; size < sizes.size(); ++size) {
     for (int round = kPreparation; round < orders.rounds; ++round) {
       if (leads) PACELINE_TRY(turns.await(size, round));
-      PACELINE_TRY(meeting.meet());
+      PACELINE_TRY(meeting.meet_asleep());
       PACELINE_TRY(take_turn(measurement, sizes[size], round, leads));
       if (leads) turns.pass_on();
     }
   }
   // Ending keeps a CPU busy.
   if (leads) PACELINE_TRY(turns.await_end(sizes.size()));
-  return meeting.meet();
+  return meeting.meet_asleep();
 }
 
 Status measure_with_limits(Measurement& measurement, const Orders& orders, SharedMeeting& meeting,

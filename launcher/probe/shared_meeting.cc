@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kHeadBytes = 4096;
 constexpr Duration kLongestRound = std::chrono::seconds(120);  // longer than any operation takes
-// Some 100 us, longer than ranks are apart between samples: who sleeps wakes up late.
+// 100 us or more, longer than ranks are apart between samples: who sleeps wakes up late.
 constexpr int kYields = 400;
 
 }  // namespace
@@ -37,32 +37,41 @@ SharedMeeting::SharedMeeting(SharedFile file, Place place, const Clock& clock)
   static_assert(sizeof(Head) <= kHeadBytes);
 }
 
-// Whoever comes last lets the others go. The fence of the strict order stands between its new round
-// and its look at the sleepers, as between a sleeper's count and its look at the round.
 Status SharedMeeting::meet() {
-  const std::uint32_t round = head_->round.value.load(std::memory_order_relaxed);
-  const auto ranks = static_cast<std::uint32_t>(place_.ranks);
-  if (head_->arrived.value.fetch_add(1, std::memory_order_acq_rel) + 1 == ranks) {
-    head_->arrived.value.store(0, std::memory_order_relaxed);
-    head_->round.value.store(round + 1, std::memory_order_seq_cst);
-    if (head_->sleepers.value.load(std::memory_order_seq_cst) != 0) wake_all(head_->round.value);
-    return Status();
-  }
-  const auto past = [&] { return head_->round.value.load(std::memory_order_acquire) != round; };
-  if (patience_.wait(past, kLongestRound, kYields) || sleep_until_past(round)) return Status();
-  return Status(Code::kTimeout, Scope::kGroup,
-                "rank " + std::to_string(place_.rank) +
-                    " has waited 120 s for the others to begin a measurement");
+  const auto round = arrive();
+  if (!round) return Status();
+  const auto past = [&] { return head_->round.value.load(std::memory_order_acquire) != *round; };
+  return patience_.wait(past, kLongestRound, kYields) ? Status() : sleep_until_past(*round);
 }
 
-bool SharedMeeting::sleep_until_past(std::uint32_t round) {
+Status SharedMeeting::meet_asleep() {
+  const auto round = arrive();
+  return round ? sleep_until_past(*round) : Status();
+}
+
+// Whoever comes last lets the others go. The fence of the strict order stands between its new round
+// and its look at the sleepers, as between a sleeper's count and its look at the round.
+std::optional<std::uint32_t> SharedMeeting::arrive() {
+  const std::uint32_t round = head_->round.value.load(std::memory_order_relaxed);
+  const auto ranks = static_cast<std::uint32_t>(place_.ranks);
+  if (head_->arrived.value.fetch_add(1, std::memory_order_acq_rel) + 1 < ranks) return round;
+  head_->arrived.value.store(0, std::memory_order_relaxed);
+  head_->round.value.store(round + 1, std::memory_order_seq_cst);
+  if (head_->sleepers.value.load(std::memory_order_seq_cst) != 0) wake_all(head_->round.value);
+  return {};
+}
+
+Status SharedMeeting::sleep_until_past(std::uint32_t round) {
   const Deadline deadline = Deadline::after(clock_, kLongestRound);
   head_->sleepers.value.fetch_add(1, std::memory_order_seq_cst);
   while (head_->round.value.load(std::memory_order_seq_cst) == round &&
          !deadline.passed(clock_.now()))
     sleep_while(head_->round.value, round);
   head_->sleepers.value.fetch_sub(1, std::memory_order_relaxed);
-  return head_->round.value.load(std::memory_order_acquire) != round;
+  if (head_->round.value.load(std::memory_order_acquire) != round) return Status();
+  return Status(Code::kTimeout, Scope::kGroup,
+                "rank " + std::to_string(place_.rank) +
+                    " has waited 120 s for the others to begin a measurement");
 }
 
 Result<std::vector<std::int64_t>> SharedMeeting::share(std::span<const std::int64_t> own) {

@@ -40,6 +40,21 @@ TEST_P(Meetings, NobodyLeavesBeforeAllHaveCome) {
   EXPECT_EQ(come.load(), kRanks * kRounds);
 }
 
+TEST_P(Meetings, WhoSleepsIsWokenByWhoeverComesLast) {
+  constexpr int kRanks = 3, kRounds = 300;
+  std::atomic<int> come{0};
+  run_ranks(kRanks, [&](int rank) {
+    const auto meeting = open(rank, kRanks);
+    for (int round = 1; round <= kRounds; ++round) {
+      ++come;
+      const bool sleeps = (rank + round) % kRanks != 0;
+      ASSERT_TRUE((sleeps ? meeting->meet_asleep() : meeting->meet()).ok());
+      ASSERT_GE(come.load(), round * kRanks);
+    }
+  });
+  EXPECT_EQ(come.load(), kRanks * kRounds);
+}
+
 TEST_P(Meetings, ValuesComeRankAfterRank) {
   constexpr int kRanks = 4;
   run_ranks(kRanks, [&](int rank) {
