@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <optional>
 #include <string_view>
 
@@ -36,8 +35,11 @@ constexpr std::string_view kAfter =
     "  paceline bench barrier -n 4 --backend raw\n"
     "  paceline bench all_reduce --against openmpi,mpich --bytes 4:1K --json ratios.jsonl\n"
     "  paceline bench all_reduce --against PACELINE_SHM_METHOD=pipelined --bytes 64K\n"
+    "  paceline bench all_reduce -n 4 --against reduce+broadcast --bytes 4:64K:8\n"
     "\nExit code: 0; 1 where results are wrong; 124 where a run has hung; 125 for a mistake here;\n"
     "else that of the rank that failed, as `paceline run` has it.\n";
+
+constexpr std::size_t kNamesWidth = 22;  // of the help
 
 enum class Needs { kNothing, kElements, kReduction, kRoot, kPlace };
 
@@ -210,8 +212,9 @@ constexpr Option kOptions[] = {
      "Spent on each size (default 300, with --against 10); 5 samples or more", Needs::kNothing,
      take_time},
     {"--against", "LIST", "Peers",
-     "openmpi, openmpi-1m, mpich, gloo, raw, ./FOLDER of another build, or\n"
-     "                        PACELINE_NAME=VALUE, this build with that variable: in turn",
+     "openmpi, openmpi-1m, mpich, gloo, raw, ./FOLDER of another build,\n"
+     "                        PACELINE_NAME=VALUE, this build with that variable, or parts of an\n"
+     "                        all_reduce, reduce+broadcast, reduce_scatter+all_gather: in turn",
      Needs::kNothing, take_against},
     {"--pairs", "K", "Peers", "How often in turn (default 21)", Needs::kNothing, take_pairs},
     {"--json", "FILE", "Output", "A line of JSON for each size as well", Needs::kNothing,
@@ -313,6 +316,10 @@ Status check_together(const BenchRequest& request, const Given& given) {
                        std::to_string(size_of(request.orders.type)) + " bytes");
   const bool pairs = std::any_of(given.begin(), given.end(),
                                  [](const Option* option) { return option->name == "--pairs"; });
+  for (const std::string& name : request.against)
+    if (is_in_parts(name) && operation.kind != OperationKind::kAllReduce)
+      return usage_error("--against " + name + ": those are parts of all_reduce, not of " +
+                         std::string(operation.name()));
   if (pairs && request.against.empty())
     return usage_error("--pairs goes with --against: it says how often both are measured in turn");
   return Status();
@@ -367,11 +374,9 @@ std::string bench_help() {
   for (const Option& option : kOptions) {
     if (option.group != group) text.append("\n").append(option.group).append(":\n");
     group = option.group;
-    const std::string names = std::string(option.name) + " " + std::string(option.form);
-    std::array<char, 240> line{};
-    std::snprintf(line.data(), line.size(), "  %-22s%s\n", names.c_str(),
-                  std::string(option.meaning).c_str());
-    text += line.data();
+    std::string names = std::string(option.name) + " " + std::string(option.form);
+    names.resize(std::max(names.size(), kNamesWidth), ' ');
+    text.append("  ").append(names).append(option.meaning).append("\n");
   }
   return text + std::string(kAfter);
 }

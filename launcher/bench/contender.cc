@@ -12,6 +12,7 @@
 #include "comm/base/try.h"
 #include "launcher/agent/program_file.h"
 #include "launcher/options/nearest.h"
+#include "launcher/probe/in_parts.h"
 #include "launcher/process/system.h"
 
 namespace paceline::launcher {
@@ -120,6 +121,7 @@ std::vector<std::string> contender_names() {
   std::vector<std::string> names;
   for (const Peer& peer : kPeers) names.emplace_back(peer.name);
   names.emplace_back(kRaw);
+  for (const std::string_view parts : probe::InParts::names()) names.emplace_back(parts);
   return names;
 }
 
@@ -142,13 +144,15 @@ Status check_setting(const std::string& name) {
   return read_environment(lookup).status();
 }
 
+bool is_in_parts(const std::string& name) { return probe::InParts::find(name) != nullptr; }
+
 bool is_peer(const std::string& name) {
   return std::any_of(std::begin(kPeers), std::end(kPeers),
                      [&](const Peer& peer) { return peer.name == name; });
 }
 
 Result<Contender> own_contender(const BenchSite& site, const std::string& backend,
-                                const std::string& setting) {
+                                const std::string& variation) {
   const std::string probe = site.folder + "/paceline-probe";
   if (!is_program(probe))
     return missing("there is no " + probe + ", which measures; it is built with paceline itself");
@@ -163,12 +167,13 @@ Result<Contender> own_contender(const BenchSite& site, const std::string& backen
   if (!backend.empty() && !contender.is_raw && has_backend_variable())
     contender.launcher.insert(contender.launcher.end(),
                               {"-x", std::string(kBackendVariable) + "=" + backend});
-  if (!setting.empty()) {
-    contender.name = setting;
+  if (!variation.empty()) {
+    contender.name = variation;
     contender.shows_errors = false;
-    contender.launcher.insert(contender.launcher.end(), {"-x", setting});
   }
+  if (is_setting(variation)) contender.launcher.insert(contender.launcher.end(), {"-x", variation});
   contender.launcher.insert(contender.launcher.end(), {"--", probe});
+  if (is_in_parts(variation)) contender.launcher.push_back("parts=" + variation);
   return contender;
 }
 

@@ -28,6 +28,8 @@ std::vector<std::string> contender_names();
 bool is_setting(const std::string& name);
 /// Is there such a variable, and can it have that value?
 Status check_setting(const std::string& name);
+/// Is it an operation put together of others? Only all_reduce is.
+bool is_in_parts(const std::string& name);
 /// Is it another library, which does not know of Paceline's buffers?
 bool is_peer(const std::string& name);
 
@@ -41,10 +43,11 @@ struct Contender {
   std::vector<std::pair<std::string, std::string>> environment;
 };
 
-/// Paceline's own ranks. `backend` as BenchRequest has it; `setting` is empty, or one that
-/// check_setting() has passed. Code::kUnavailable where this build has no such backend.
+/// Paceline's own ranks. `backend` as BenchRequest has it; `variation` is empty, a setting that
+/// check_setting() has passed, or what is_in_parts(). Code::kUnavailable where this build has no
+/// such backend.
 Result<Contender> own_contender(const BenchSite& site, const std::string& backend,
-                                const std::string& setting = {});
+                                const std::string& variation = {});
 /// One of contender_names(), or the path of a folder with another build of libpaceline.so.
 /// Code::kUnavailable says what is missing, and the Debian package.
 Result<Contender> other_contender(const BenchSite& site, const std::string& name);

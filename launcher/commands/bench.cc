@@ -76,8 +76,9 @@ Result<Bench> prepare(BenchRequest request) {
   for (const std::string& name : request.against) {
     // The loop by hand reads no variable.
     const std::string backend = ours.is_raw ? "" : request.backend;
-    PACELINE_TRY_ASSIGN(Contender other, is_setting(name) ? own_contender(site, backend, name)
-                                                          : other_contender(site, name));
+    const bool is_own = is_setting(name) || is_in_parts(name);
+    PACELINE_TRY_ASSIGN(Contender other,
+                        is_own ? own_contender(site, backend, name) : other_contender(site, name));
     others.push_back(std::move(other));
   }
   PACELINE_TRY_ASSIGN(JsonLines json, JsonLines::open(request.json_file));

@@ -15,6 +15,7 @@
 #include "launcher/probe/check/check_rank.h"
 #include "launcher/probe/gradient/gradient_orders.h"
 #include "launcher/probe/gradient/replay.h"
+#include "launcher/probe/in_parts.h"
 #include "launcher/probe/library.h"
 #include "launcher/probe/orders.h"
 #include "launcher/probe/rank.h"
@@ -58,7 +59,12 @@ Status measure(std::span<const std::string> words) {
   if (!orders.raw.empty()) return measure_raw(orders);
   PACELINE_TRY_ASSIGN(Communicator communicator, Communicator::init());
   Library library(communicator, orders.registered);
-  PACELINE_TRY(measure_all(library, orders));
+  if (orders.parts.empty()) {
+    PACELINE_TRY(measure_all(library, orders));
+  } else {
+    InParts in_parts(library, InParts::find(orders.parts));
+    PACELINE_TRY(measure_all(in_parts, orders));
+  }
   return communicator.close();
 }
 

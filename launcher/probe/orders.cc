@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "comm/base/text.h"
+#include "launcher/probe/in_parts.h"
 #include "launcher/probe/operation.h"
 
 namespace paceline::probe {
@@ -67,6 +68,11 @@ bool read_operation(std::string_view text, Orders& orders) {
   return find_operation(text) != nullptr;
 }
 
+bool read_parts(std::string_view text, Orders& orders) {
+  orders.parts = std::string(text);
+  return InParts::find(text) != nullptr;
+}
+
 constexpr Field kFields[] = {
     {"operation", write_text<&Orders::operation>, read_operation},
     {"type", write_name<&Orders::type>, read_name<&Orders::type, kDataTypes>},
@@ -83,6 +89,7 @@ constexpr Field kFields[] = {
     {"time_ms", write_number<&Orders::time_ms>, read_number<&Orders::time_ms, 1>},
     {"meeting", write_text<&Orders::meeting>, read_text<&Orders::meeting>},
     {"raw", write_text<&Orders::raw>, read_text<&Orders::raw>},
+    {"parts", write_text<&Orders::parts>, read_parts},
     {"turns", write_text<&Orders::turns>, read_text<&Orders::turns>},
     {"contender", write_number<&Orders::contender>, read_number<&Orders::contender, 0>},
     {"contenders", write_number<&Orders::contenders>, read_number<&Orders::contenders, 1>},

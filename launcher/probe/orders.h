@@ -27,6 +27,7 @@ struct Orders {
   int time_ms = 300;    ///< spent on a size, where the least number of samples does not take more
   std::string meeting;  ///< shared file; empty: ranks meet by means of what is measured
   std::string raw;      ///< shared file of the loop without library; empty: the library
+  std::string parts;    ///< a name of InParts::names(), for an all_reduce in parts; empty: whole
   std::string turns;    ///< shared file that says whose turn it is; empty: nobody else measures
   int contender = 0;    ///< which of `contenders` this program is, where they measure in turn
   int contenders = 1;

@@ -80,6 +80,14 @@ class Bench(unittest.TestCase):
         self.assertEqual([row["backend"] for row in rows if "p50_us" in row], 2 * ["auto", "raw"])
         self.assertIn("3 rounds in turn", output)
 
+    def test_in_turn_with_its_parts(self):
+        parts = ("reduce+broadcast", "reduce_scatter+all_gather")
+        _, rows = self.measured("all_reduce", "-n", 3, "--bytes", "12:3K:256", "--against",
+                                ",".join(parts), "--pairs", 1, "--check")
+        self.assertEqual([row["against"] for row in rows if "against" in row], 2 * [*parts])
+        _, output, error = self.bench("all_reduce", "--bytes", 4, "--against", parts[1])
+        self.assertIn("1 elements have no equal parts for 2 ranks", output + error)
+
     def test_steps_of_a_model(self):
         words = ("gradient", "--measure", "none", "--scale", 0.001, "--compute-ms", 5, "--pairs", 2,
                  "--steps", 3, "--json", self.json)

@@ -98,6 +98,15 @@ TEST(BenchOptions, RefusesWhatMakesNoSense) {
             std::string::npos);
 }
 
+TEST(BenchOptions, AgainstItsParts) {
+  const std::string parts = "reduce_scatter+all_gather";
+  EXPECT_EQ(bench_of({"all_reduce", "--against", parts}).against, Words{parts});
+  EXPECT_EQ(bench_refusal({"broadcast", "--against", parts}),
+            "--against reduce_scatter+all_gather: those are parts of all_reduce, not of broadcast");
+  EXPECT_NE(bench_refusal({"all_reduce", "--against", "reduce+gather"}).find("reduce+broadcast"),
+            std::string::npos);
+}
+
 TEST(BenchOptions, AgainstThisBuildWithAnotherSetting) {
   const std::string setting = "PACELINE_SHM_METHOD=zero_copy";
   EXPECT_EQ(bench_of({"all_reduce", "--against", setting + ",raw"}).against,

@@ -28,16 +28,18 @@ TEST(Orders, WordsAndBack) {
   orders.time_ms = 7;
   orders.meeting = "/proc/1/fd/2=3";
   orders.raw = "/a b";
+  orders.parts = "reduce+broadcast";
   const Words words = to_words(orders);
-  EXPECT_EQ(words.size(), 14u);
+  EXPECT_EQ(words.size(), 15u);
   const Result<Orders> parsed = parse_orders(words);
   ASSERT_TRUE(parsed.ok()) << parsed.status().to_string();
   EXPECT_EQ(*parsed, orders);
 }
 
 TEST(Orders, RefusesOthers) {
-  for (const char* word : {"", "type", "type=float", "operation=close", "factor=1", "factor=-2",
-                           "cold=1", "root=-1", "low_bytes=0", "nothing=1", "=x", "time_ms=1s"}) {
+  for (const char* word :
+       {"", "type", "type=float", "operation=close", "factor=1", "factor=-2", "cold=1",
+        "parts=reduce", "root=-1", "low_bytes=0", "nothing=1", "=x", "time_ms=1s"}) {
     const Result<Orders> parsed = parse_orders(Words{word});
     ASSERT_FALSE(parsed.ok()) << word;
     EXPECT_NE(parsed.status().text().find("'" + std::string(word) + "'"), std::string::npos);
