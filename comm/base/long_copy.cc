@@ -36,13 +36,17 @@ void stream_copy(void* to, const void* from, std::size_t bytes) {
     std::memcpy(target, source, before);
     advance(before);
     for (; bytes >= kLine; advance(kLine)) stream_line(target, source);
-    _mm_sfence();
   }
   std::memcpy(target, source, bytes);
 }
 
+void stream_fence() { _mm_sfence(); }
+
 void long_copy(void* to, const void* from, std::size_t bytes, std::size_t array_bytes) {
-  if (array_bytes >= kStreamedBytes) return stream_copy(to, from, bytes);
+  if (array_bytes >= kStreamedBytes) {
+    stream_copy(to, from, bytes);
+    return stream_fence();
+  }
   for (std::size_t at = 0; at < bytes; at += kPiece)
     std::memcpy(static_cast<std::byte*>(to) + at, static_cast<const std::byte*>(from) + at,
                 std::min(kPiece, bytes - at));

@@ -11,9 +11,12 @@ namespace paceline {
 inline constexpr std::size_t kStreamedBytes = std::size_t{16} << 20;
 
 /// memcpy() that writes past the caches, so that lines are not read before they are written. What
-/// is written is there for other threads behind the next release. (glibc's own does so only from
-/// three quarters of the last cache on, and virtual machines show a whole host's.)
+/// is written is there for other threads behind the next stream_fence(), and a release behind that.
+/// (glibc's own does so only from three quarters of the last cache on, and virtual machines show a
+/// whole host's.)
 void stream_copy(void* to, const void* from, std::size_t bytes);
+/// It waits until all is written: once for many pieces, not after each.
+void stream_fence();
 
 /// Of arrays of `array_bytes` some bytes, between ranks whose caches have these lines: past them
 /// where the arrays are long, else by memcpy() in short pieces. By pieces of 1 MiB a broadcast of 4

@@ -1,6 +1,7 @@
 #include "collectives/backend/shm/memory.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <span>
 
@@ -18,6 +19,14 @@ constexpr std::size_t kStreamedChunkBytes = std::size_t{128} << 10;
 // Of all ranks' arrays together: stays in a cache until it is written a second time. 2 ranks, in
 // turn with a quarter of it: 0 to 1 % less time up to 4 MiB, 4 to 5 % beyond.
 constexpr std::size_t kBlocksBytes = std::size_t{128} << 10;
+// Of a result that is written past the caches: so short that operands of the next are on their way
+// meanwhile. 2 ranks, out of place, in turn with 64 KiB and nothing fetched ahead: 32 MiB 0.66 to
+// 0.77 of the time, 256 MiB 0.69 to 0.82; 4 ranks, 32 MiB, 0.83 to 0.95.
+constexpr std::size_t kStreamedBlockBytes = 512;
+// How far ahead, by up to so many ranks: the hardware itself fetches no further than a page. With 8
+// ranks it took 1.05 times as long.
+constexpr std::size_t kFetchedAheadBytes = 2048;
+constexpr std::size_t kMostFetchedAhead = 4;
 
 // Reads a byte of each page: otherwise the process stops at it later, once, for whoever keeps its
 // tables of pages. No program's read, since others may be writing there.
@@ -212,27 +221,43 @@ void Memory::make_piece(std::uint64_t piece) {
 }
 
 // In the order of the ranks, so that the bits are the same whoever makes them. What goes to others
-// is still in a cache: out of place, where lines of the outputs have not been read, this rank's own
-// is written from there, too.
+// is still in a cache.
 void Memory::reduce_for_all(const Range& range) {
+  // Lines of outputs that are apart from the inputs have not been read.
+  if (is_streamed() && request_->input != request_->output) return stream_for_all(range);
   const std::size_t block = kBlocksBytes / inputs_.size() / element_bytes_;
   std::byte* const output = outputs_[static_cast<std::size_t>(rank_)];
-  const bool aside = is_streamed() && request_->input != request_->output;
-  if (aside) aside_.resize(kBlocksBytes);
   for (std::size_t at = range.begin; at < range.end; at += block) {
     const std::size_t count = std::min(block, range.end - at);
     for (std::size_t rank = 0; rank < inputs_.size(); ++rank)
       operands_[rank] = inputs_[rank] + bytes(at);
-    std::byte* const result = aside ? aside_.data() : output + bytes(at);
-    reduce_all(result, count);
-    for (std::byte* const target : outputs_) {
-      if (aside) {
-        stream_copy(target + bytes(at), result, bytes(count));
-      } else if (target != output) {
-        std::memcpy(target + bytes(at), result, bytes(count));
-      }
-    }
+    reduce_all(output + bytes(at), count);
+    for (std::byte* const target : outputs_)
+      if (target != output) std::memcpy(target + bytes(at), output + bytes(at), bytes(count));
   }
+}
+
+void Memory::stream_for_all(const Range& range) {
+  alignas(kPairBytes) std::array<std::byte, kStreamedBlockBytes> result;
+  const std::size_t block = result.size() / element_bytes_;
+  for (std::size_t at = range.begin; at < range.end; at += block) {
+    const std::size_t count = std::min(block, range.end - at);
+    if (inputs_.size() <= kMostFetchedAhead) fetch_ahead(bytes(at), bytes(range.end));
+    for (std::size_t rank = 0; rank < inputs_.size(); ++rank)
+      operands_[rank] = inputs_[rank] + bytes(at);
+    reduce_all(result.data(), count);
+    for (std::byte* const target : outputs_)
+      stream_copy(target + bytes(at), result.data(), bytes(count));
+  }
+  stream_fence();
+}
+
+void Memory::fetch_ahead(std::size_t at, std::size_t end) const {
+  const std::size_t first = at + kFetchedAheadBytes;
+  const std::size_t last = std::min(first + kStreamedBlockBytes, end);
+  for (const std::byte* const input : inputs_)
+    for (std::size_t line = first; line < last; line += kLineBytes)
+      __builtin_prefetch(input + line);
 }
 
 // What of a long operation is only moved. Of an all-reduce through chunks it would take 5 to 10 %

@@ -216,6 +216,8 @@ class Memory {
   void move_long(std::byte* to, const void* from, std::size_t size) const;
   bool is_of_kind(OperationKind kind) const { return request_->signature.kind == kind; }
   void reduce_for_all(const Range& range);
+  void stream_for_all(const Range& range);
+  void fetch_ahead(std::size_t at, std::size_t end) const;
   std::size_t own_in_input() const;
   void take_own(const Range& range);
   void take_own_of_posts();
@@ -261,7 +263,6 @@ class Memory {
   std::size_t piece_count_ = 0;           // elements of one
   std::vector<const std::byte*> inputs_;  // by rank: where they lie in buffers
   std::vector<std::byte*> outputs_;
-  std::vector<std::byte> aside_;  // a block of a result that is written past the caches
 };
 
 namespace detail {

@@ -17,6 +17,7 @@ TEST(StreamCopy, CopiesAllOfItAndNothingElse) {
       const std::size_t from_at = (to_at * 5 + bytes) % 64;
       std::vector<unsigned char> to(to_at + bytes + 64, 0xEE);
       stream_copy(to.data() + to_at, from.data() + from_at, bytes);
+      stream_fence();
       for (std::size_t i = 0; i < to.size(); ++i) {
         const bool inside = i >= to_at && i < to_at + bytes;
         ASSERT_EQ(to[i], inside ? from[from_at + i - to_at] : 0xEE) << to_at << " " << bytes;
