@@ -314,12 +314,12 @@ Status check_together(const BenchRequest& request, const Given& given) {
                        " to " + std::to_string(request.orders.high_bytes) + " holds one " +
                        std::string(name(request.orders.type)) + " of " +
                        std::to_string(size_of(request.orders.type)) + " bytes");
-  const bool pairs = std::any_of(given.begin(), given.end(),
-                                 [](const Option* option) { return option->name == "--pairs"; });
   for (const std::string& name : request.against)
     if (is_in_parts(name) && operation.kind != OperationKind::kAllReduce)
       return usage_error("--against " + name + ": those are parts of all_reduce, not of " +
                          std::string(operation.name()));
+  const bool pairs = std::any_of(given.begin(), given.end(),
+                                 [](const Option* option) { return option->name == "--pairs"; });
   if (pairs && request.against.empty())
     return usage_error("--pairs goes with --against: it says how often both are measured in turn");
   return Status();

@@ -34,7 +34,8 @@ class SharedMeeting final : public Meeting {
 
   Status meet() override;
   /// As meet(), for ranks that will wait while other programs measure. They sleep at once: where
-  /// a CPU has 4 of each program and a change of process takes 8 us, yielding goes on for 20 ms.
+  /// a CPU has 4 of each program and a change of process takes 8 us, yielding goes on for tens of
+  /// ms.
   Status meet_asleep();
   Result<std::vector<std::int64_t>> share(std::span<const std::int64_t> own) override;
   bool has_one_clock() const override { return true; }

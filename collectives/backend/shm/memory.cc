@@ -20,8 +20,8 @@ constexpr std::size_t kStreamedChunkBytes = std::size_t{128} << 10;
 // turn with a quarter of it: 0 to 1 % less time up to 4 MiB, 4 to 5 % beyond.
 constexpr std::size_t kBlocksBytes = std::size_t{128} << 10;
 // Of a result that is written past the caches: so short that operands of the next are on their way
-// meanwhile. 2 ranks, out of place, in turn with 64 KiB and nothing fetched ahead: 32 MiB 0.66 to
-// 0.77 of the time, 256 MiB 0.69 to 0.82; 4 ranks, 32 MiB, 0.77 to 0.95.
+// meanwhile. 2 ranks, out of place, in turn with 64 KiB and nothing fetched ahead: 32 MiB 0.75 to
+// 0.79 of the time, 256 MiB 0.75 to 0.80; 4 ranks, 32 MiB, 0.77 to 0.95.
 constexpr std::size_t kStreamedBlockBytes = 512;
 // How far ahead, by up to so many ranks: the hardware itself fetches no further than a page. With 8
 // ranks it took 1.05 times as long.
