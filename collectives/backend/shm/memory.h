@@ -221,6 +221,7 @@ class Memory {
   std::size_t own_in_input() const;
   void take_own(const Range& range);
   void take_own_of_posts();
+  void post_input(std::byte* post) const;
   void stage_blocks(const Range& range, std::byte* staged);
   Range chunk_range(std::uint64_t chunk) const;
   Range part(const Range& chunk, int rank) const;
@@ -292,7 +293,7 @@ inline void copy_line(std::byte* to, const std::byte* from, std::size_t bytes) {
 inline void Memory::publish(std::uint64_t operation, std::uint64_t flag, bool everybody) {
   Call& call = layout_.call(rank_, operation);
   if (!fits_line()) {
-    std::memcpy(layout_.post(rank_, operation, everybody), request_->input, short_bytes_);
+    post_input(layout_.post(rank_, operation, everybody));
     if (says_buffers_) say_in_buffers(call.line, in_buffers_);
   } else if (short_bytes_ > 0) {
     detail::copy_line(call.line.data, request_->input, short_bytes_);
@@ -305,6 +306,16 @@ inline void Memory::publish(std::uint64_t operation, std::uint64_t flag, bool ev
   } else if (says_buffers_) {
     note_habit(in_buffers_);
   }
+}
+
+// But for this rank's own block: nobody asks for that.
+inline void Memory::post_input(std::byte* post) const {
+  const bool has_blocks = short_bytes_ > block_bytes();
+  const std::size_t begin = has_blocks ? own_in_input() : short_bytes_;
+  std::memcpy(post, request_->input, begin);
+  if (!has_blocks) return;
+  const std::size_t end = begin + block_bytes();
+  std::memcpy(post + end, request_->input + end, short_bytes_ - end);
 }
 
 inline void Memory::explain(std::uint64_t operation) {
