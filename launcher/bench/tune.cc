@@ -15,7 +15,9 @@
 namespace paceline::launcher {
 namespace {
 
-constexpr std::size_t kLeastBytes = 512, kMostBytes = std::size_t{32} << 10;
+constexpr std::size_t kKiB = 1024;
+constexpr ContributedBytes kShort{.least = 512, .most = 32 * kKiB};
+constexpr ContributedBytes kStaged{.least = 16 * kKiB, .most = 512 * kKiB};
 constexpr int kPairs = 5;
 constexpr int kTimeMs = 8;
 constexpr int kMostStarts = 99;
@@ -26,8 +28,9 @@ constexpr OperationKind kKinds[] = {OperationKind::kAllReduce, OperationKind::kR
 constexpr const char* kTuneHelp =
     "usage: paceline tune [-n 2,4,8] [--starts K] [--output FILE] [--dry-run]\n"
     "Measures once, on a machine that does nothing else, up to which size operations in shared\n"
-    "memory go best by the methods of short ones, and keeps that for all later jobs of yours.\n"
-    "Without it the sizes hold that were measured where this version was made.\n\n"
+    "memory go best by the methods of short ones, and beyond those through chunks, and keeps that\n"
+    "for all later jobs of yours. Without it the sizes hold that were measured where this version\n"
+    "was made.\n\n"
     "  -n LIST               Numbers of ranks (default: 2, 4, 8, … to twice the CPUs)\n"
     "  --starts K            How often ranks are started for each; the medians count (default 3)\n"
     "  --output FILE         Instead of ~/.cache/paceline/tuning-MACHINE; see PACELINE_TUNING\n"
@@ -67,13 +70,13 @@ Status take_value(const std::string& option, const std::string& value, TuneReque
 }
 
 // With segments as long as a host ever has them.
-shm::MethodChoice built_in(OperationKind kind, int ranks, int cpus) {
-  return shm::choose(kind, {.ranks = ranks,
-                            .cpus = cpus,
-                            .shares_cpus = ranks > cpus,
-                            .has_buffers = true,
-                            .post_bytes = kMostBytes,
-                            .chunk_bytes = SIZE_MAX});
+shm::MethodTerms terms_of(int ranks, int cpus) {
+  return {.ranks = ranks,
+          .cpus = cpus,
+          .shares_cpus = ranks > cpus,
+          .has_buffers = true,
+          .post_bytes = kShort.most,
+          .chunk_bytes = SIZE_MAX};
 }
 
 Shape shape_of_root(const TuneTask& task) {
@@ -113,18 +116,25 @@ std::vector<int> default_ranks(int cpus) {
 std::vector<TuneTask> tune_tasks(std::span<const int> ranks, int cpus) {
   std::vector<TuneTask> tasks;
   for (const int count : ranks) {
+    const shm::MethodTerms terms = terms_of(count, cpus);
     for (const OperationKind kind : kKinds) {
-      const shm::MethodChoice choice = built_in(kind, count, cpus);
-      for (const bool in_buffers : {false, true}) {
-        tasks.push_back({.kind = kind,
-                         .ranks = count,
-                         .in_buffers = in_buffers,
-                         .of_short = choice.of_short,
-                         .of_long = shm::method_of(choice, kMostBytes + 1, in_buffers)});
-      }
+      const shm::MethodChoice choice = shm::choose(kind, terms);
+      const auto add = [&](shm::TunedLimit limit, shm::Method below, shm::Method beyond) {
+        tasks.push_back(
+            {.kind = kind, .ranks = count, .limit = limit, .below = below, .beyond = beyond});
+      };
+      add(shm::TunedLimit::kOrdinary, choice.of_short, shm::Method::kPipelined);
+      add(shm::TunedLimit::kBuffers, choice.of_short,
+          shm::method_of(choice, kShort.most + 1, true));
+      if (shm::may_stage(kind, terms))
+        add(shm::TunedLimit::kStaged, shm::Method::kPipelined, shm::Method::kZeroCopy);
     }
   }
   return tasks;
+}
+
+ContributedBytes contributed_bytes(const TuneTask& task) {
+  return task.limit == shm::TunedLimit::kStaged ? kStaged : kShort;
 }
 
 BenchRequest bench_of(const TuneTask& task) {
@@ -134,9 +144,9 @@ BenchRequest bench_of(const TuneTask& task) {
   request.ranks = task.ranks;
   request.pairs = kPairs;
   request.orders.operation = name(task.kind);
-  request.orders.registered = task.in_buffers;
-  request.orders.low_bytes = kLeastBytes * blocks;
-  request.orders.high_bytes = kMostBytes * blocks;
+  request.orders.registered = task.limit != shm::TunedLimit::kOrdinary;
+  request.orders.low_bytes = contributed_bytes(task).least * blocks;
+  request.orders.high_bytes = contributed_bytes(task).most * blocks;
   request.orders.time_ms = kTimeMs;
   return request;
 }
@@ -147,11 +157,19 @@ std::size_t contribution_bytes(const TuneTask& task, std::size_t array_bytes) {
 }
 
 std::size_t built_in_size(const TuneTask& task, int cpus) {
-  const shm::MostShort size = built_in(task.kind, task.ranks, cpus).most_short;
-  return task.in_buffers ? size.bytes_beside_buffers : size.bytes;
+  const shm::MethodChoice choice = shm::choose(task.kind, terms_of(task.ranks, cpus));
+  switch (task.limit) {
+    case shm::TunedLimit::kOrdinary:
+      return choice.most_short.bytes;
+    case shm::TunedLimit::kBuffers:
+      return choice.most_short.bytes_beside_buffers;
+    case shm::TunedLimit::kStaged:
+      break;
+  }
+  return choice.most_staged;
 }
 
-std::size_t most_short(std::span<const MethodRatio> ratios, std::size_t built_in) {
+std::size_t limit_of(std::span<const MethodRatio> ratios, std::size_t built_in) {
   std::size_t best_bytes = ratios.empty() ? built_in : ratios.front().bytes / 2;
   double saved = 0, most_saved = 0, built_in_saved = 0;
   for (const MethodRatio& one : ratios) {

@@ -29,37 +29,42 @@ std::string tune_help();
 /// 2, 4, 8 and so on, up to twice as many as there are CPUs, and 8 at least.
 std::vector<int> default_ranks(int cpus);
 
-/// One thing to measure: up to where an operation goes best by the method of short ones.
+/// One limit to measure: up to where an operation goes best by one method, and not the next.
 struct TuneTask {
   OperationKind kind{};
   int ranks = 2;
-  bool in_buffers = false;
-  shm::Method of_short{}, of_long{};
+  shm::TunedLimit limit{};
+  shm::Method below{}, beyond{};
 
   bool operator==(const TuneTask&) const = default;
 };
 
 /// All that the direct shared-memory backend carries, on so many CPUs.
 std::vector<TuneTask> tune_tasks(std::span<const int> ranks, int cpus);
-/// What `paceline bench` would be asked: both methods in turn, over sizes of an array of which each
-/// rank contributes 512 B to 32 KiB.
+/// What each rank contributes: 512 B to 32 KiB, what may be short; 16 to 512 KiB, what is
+/// pipelined.
+struct ContributedBytes {
+  std::size_t least = 0, most = 0;
+};
+ContributedBytes contributed_bytes(const TuneTask& task);
+/// What `paceline bench` would be asked: both methods in turn, over such sizes.
 BenchRequest bench_of(const TuneTask& task);
 /// What of an array of so many bytes the rank that has most contributes.
 std::size_t contribution_bytes(const TuneTask& task, std::size_t array_bytes);
 
-/// The method of long operations took `ratio` times as long.
+/// The method beyond the limit took `ratio` times as long.
 struct MethodRatio {
   std::size_t bytes = 0;  ///< of a contribution
   double ratio = 1;
 };
 
-/// Up to so many bytes contributions are short by this version's own sizes.
+/// The limit by this version's own sizes.
 std::size_t built_in_size(const TuneTask& task, int cpus);
 
-/// Up to so many bytes contributions are short: where the two methods together cost least over all
-/// sizes, by the logarithms of the ratios, none of which counts for more than twice as long: one
-/// that is off does not decide. The sizes rise. Half the least one where none is better short;
-/// `built_in` where that is as good but for a tenth of one size's time.
-std::size_t most_short(std::span<const MethodRatio> ratios, std::size_t built_in);
+/// The limit: where the two methods together cost least over all sizes, by the logarithms of the
+/// ratios, none of which counts for more than twice as long: one that is off does not decide. The
+/// sizes rise. Half the least one where the method beyond is better at all; `built_in` where that
+/// is as good but for a tenth of one size's time.
+std::size_t limit_of(std::span<const MethodRatio> ratios, std::size_t built_in);
 
 }  // namespace paceline::launcher

@@ -39,11 +39,12 @@ Result<Contender> contender_of(const BenchSite& site, shm::Method method) {
   return own_contender(site, "", "PACELINE_SHM_METHOD=" + word);
 }
 
-// The longer method's time over the shorter one's, at each size; ranks are started once.
+// The time of the method beyond the limit over that of the one below, at each size; ranks are
+// started once.
 Result<std::vector<double>> measure_once(const TuneTask& task, const BenchRequest& request) {
   PACELINE_TRY_ASSIGN(const BenchSite site, bench_site(task.ranks));
   std::vector<Contender> contenders;
-  for (const shm::Method method : {task.of_short, task.of_long}) {
+  for (const shm::Method method : {task.below, task.beyond}) {
     PACELINE_TRY_ASSIGN(Contender contender, contender_of(site, method));
     contenders.push_back(std::move(contender));
   }
@@ -75,16 +76,19 @@ Result<std::vector<MethodRatio>> measure(const TuneTask& task, int starts) {
   return ratios;
 }
 
+std::string_view place_of(const TuneTask& task) {
+  return task.limit == shm::TunedLimit::kOrdinary ? "ordinary" : "buffers ";
+}
+
 void print(const TuneTask& task, std::span<const MethodRatio> ratios, std::size_t most,
            std::size_t built_in) {
   const std::string was = most == built_in ? "" : ", was " + std::to_string(built_in);
-  std::printf("%-14s %2d ranks, %s  %s up to %zu B%s, then %s (",
-              std::string(name(task.kind)).c_str(), task.ranks,
-              task.in_buffers ? "buffers " : "ordinary",
-              std::string(word_of(task.of_short)).c_str(), most, was.c_str(),
-              std::string(word_of(task.of_long)).c_str());
-  for (const MethodRatio& one : ratios)
-    std::printf("%s%.2f", &one == &ratios.front() ? "" : " ", one.ratio);
+  const ContributedBytes from_to = contributed_bytes(task);
+  std::printf("%-14s %2d ranks, %s  %s up to %zu B%s, then %s (%zu to %zu B:",
+              std::string(name(task.kind)).c_str(), task.ranks, std::string(place_of(task)).c_str(),
+              std::string(word_of(task.below)).c_str(), most, was.c_str(),
+              std::string(word_of(task.beyond)).c_str(), from_to.least, from_to.most);
+  for (const MethodRatio& one : ratios) std::printf(" %.2f", one.ratio);
   std::puts(")");
   std::fflush(stdout);
 }
@@ -106,18 +110,16 @@ Status tune(const TuneRequest& request) {
   const std::vector<int> ranks = request.ranks.empty() ? default_ranks(cpus) : request.ranks;
   shm::Tuning tuning{.machine = machine, .sizes = {}};
   std::printf(
-      "# machine %s, %d CPUs; in brackets, from 512 B to 32 KiB a contribution: how many\n"
-      "# times as long the second method takes\n",
+      "# machine %s, %d CPUs; in brackets, by what a rank contributes: how many times as long\n"
+      "# the second method takes\n",
       machine.c_str(), cpus);
   for (const TuneTask& task : tune_tasks(ranks, cpus)) {
     PACELINE_TRY_ASSIGN(const std::vector<MethodRatio> ratios, measure(task, request.starts));
     const std::size_t built_in = built_in_size(task, cpus);
-    const std::size_t most = most_short(ratios, built_in);
+    const std::size_t most = limit_of(ratios, built_in);
     print(task, ratios, most, built_in);
-    tuning.sizes.push_back({.kind = task.kind,
-                            .ranks = task.ranks,
-                            .in_buffers = task.in_buffers,
-                            .most_short_bytes = most});
+    tuning.sizes.push_back(
+        {.kind = task.kind, .ranks = task.ranks, .limit = task.limit, .most_bytes = most});
   }
   if (kept) PACELINE_TRY(kept->keep(shm::to_text(tuning)));
   std::printf("# %s%s\n", seconds_text(clock.now() - begin).c_str(),

@@ -36,26 +36,20 @@ bool is_quicker_in_buffers(OperationKind kind, const MethodTerms& terms) {
   return !terms.shares_cpus || (claims(terms) && kind == OperationKind::kAllReduce);
 }
 
-// Where there is one result, the ranks meet twice in any case. The root of a broadcast, which need
-// not wait if it is copied, gains by that where there is a CPU for each of the others: 3 ranks on 2
-// CPUs 1.25 to 1.72, 2 on one 1.5 to 2.1, 4, 5, 7 and 8 on 2 mostly 0.9 to 1.0. (Where ranks meet
-// between broadcasts it has nothing to gain: 3 ranks 0.87 at 64 KiB.)
+// The root of a broadcast, which need not wait if it is copied, gains by that where there is a CPU
+// for each of the others: 3 ranks on 2 CPUs 1.25 to 1.72, 2 on one 1.5 to 2.1, 4, 5, 7 and 8 on 2
+// mostly 0.9 to 1.0. (Where ranks meet between broadcasts it has nothing to gain: 3 ranks 0.87 at
+// 64 KiB.)
 bool is_quicker_staged(OperationKind kind, const MethodTerms& terms) {
-  switch (flow_of(kind)) {
-    case Flow::kShared:
-      return false;
-    case Flow::kFromRoot:
-      return terms.shares_cpus && terms.ranks - 1 <= terms.cpus;
-    case Flow::kToEach:
-      break;
-  }
-  return terms.shares_cpus;
+  return flow_of(kind) != Flow::kFromRoot || terms.ranks - 1 <= terms.cpus;
 }
 
 // In one chunk.
 std::size_t most_staged(OperationKind kind, const MethodTerms& terms) {
-  const bool is_quicker = uses_buffers(terms) && is_quicker_staged(kind, terms);
-  return is_quicker ? std::min(kMostStaged, terms.chunk_bytes) : 0;
+  if (!may_stage(kind, terms)) return 0;
+  const std::size_t built_in = is_quicker_staged(kind, terms) ? kMostStaged : 0;
+  const auto& measured = terms.measured[static_cast<std::size_t>(kind)].most_staged;
+  return std::min(measured.value_or(built_in), terms.chunk_bytes);
 }
 
 MethodChoice fastest(OperationKind kind, const MethodTerms& terms) {
@@ -71,7 +65,7 @@ MethodChoice fastest(OperationKind kind, const MethodTerms& terms) {
     choice.most_short.bytes_beside_buffers =
         std::min(choice.most_short.bytes, kMostReadBesideBuffers / read_by_each);
   }
-  if (const auto& measured = terms.measured[static_cast<std::size_t>(kind)])
+  if (const auto& measured = terms.measured[static_cast<std::size_t>(kind)].most_short)
     choice.most_short = {
         .bytes = std::min(measured->bytes, terms.post_bytes),
         .bytes_beside_buffers = std::min(measured->bytes_beside_buffers, terms.post_bytes)};
@@ -100,6 +94,11 @@ Flow flow_of(OperationKind kind) {
 // Where all CPUs have equally many ranks, parts are as quick, and of 4 ranks on 2 CPUs up to a
 // quarter quicker from 64 KiB to 1 MiB; with 3 ranks claims are 5 to 40 % quicker.
 bool claims(const MethodTerms& terms) { return terms.shares_cpus && terms.ranks % terms.cpus != 0; }
+
+// Where there is one result, the ranks meet twice in any case.
+bool may_stage(OperationKind kind, const MethodTerms& terms) {
+  return uses_buffers(terms) && terms.shares_cpus && flow_of(kind) != Flow::kShared;
+}
 
 bool uses_buffers(const MethodTerms& terms) {
   return terms.has_buffers && terms.forced != Method::kPipelined;

@@ -33,8 +33,16 @@ struct MostShort {
   bool operator==(const MostShort&) const = default;
 };
 
-/// By kind: what was measured on this machine between as many ranks; none: it was not.
-using MeasuredSizes = std::array<std::optional<MostShort>, std::size(kOperationKinds)>;
+/// What was measured on this machine between as many ranks; none: it was not.
+struct MeasuredSize {
+  std::optional<MostShort> most_short;
+  std::optional<std::size_t> most_staged;
+
+  bool operator==(const MeasuredSize&) const = default;
+};
+
+/// By kind.
+using MeasuredSizes = std::array<MeasuredSize, std::size(kOperationKinds)>;
 
 /// What the choice depends on besides the operation. The same on every rank of a communicator.
 struct MethodTerms {
@@ -70,6 +78,8 @@ MethodChoice choose(OperationKind kind, const MethodTerms& terms);
 /// Of an operation with contributions of so many bytes, all of whose arrays lie in buffers, as
 /// those of the last ones did, or do not.
 Method method_of(const MethodChoice& choice, std::size_t bytes, bool in_buffers);
+/// May contributions in buffers be pipelined all the same, so that their ranks meet once less?
+bool may_stage(OperationKind kind, const MethodTerms& terms);
 /// May any operation be carried out in buffers?
 bool uses_buffers(const MethodTerms& terms);
 /// How what is contributed becomes results.

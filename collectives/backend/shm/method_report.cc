@@ -80,7 +80,7 @@ std::string explanation(OperationKind kind, std::size_t bytes, bool in_buffers,
   } else {
     text += ", as " + reason(method, bytes, choice, terms);
   }
-  const bool is_measured = terms.measured[static_cast<std::size_t>(kind)].has_value();
+  const bool is_measured = terms.measured[static_cast<std::size_t>(kind)] != MeasuredSize();
   return text + "; " + thresholds(choice) + " (" + std::to_string(terms.ranks) + " ranks" +
          (is_measured ? ", by `paceline tune`)" : ")");
 }

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kTitle = "paceline-tuning 1";
 constexpr std::string_view kMachine = "machine";
-constexpr std::string_view kBuffers = "buffers", kOrdinary = "ordinary";
+constexpr std::string_view kLimits[] = {"ordinary", "buffers", "staged"};  // as in TunedLimit
 constexpr std::size_t kMostSizes = 4096;
 constexpr std::size_t kMostBytes = std::size_t{1} << 30;
 constexpr int kMostRanks = 4096;
@@ -26,17 +26,23 @@ std::optional<OperationKind> kind_of(std::string_view word) {
   return found != std::end(kOperationKinds) ? std::optional(*found) : std::nullopt;
 }
 
+std::optional<TunedLimit> limit_of(std::string_view word) {
+  const auto* const found = std::find(std::begin(kLimits), std::end(kLimits), word);
+  if (found == std::end(kLimits)) return std::nullopt;
+  return static_cast<TunedLimit>(found - std::begin(kLimits));
+}
+
 std::optional<TunedSize> parse_size(const std::string& line) {
   std::istringstream words(line);
   std::string kind, ranks, place, bytes, more;
   if (!(words >> kind >> ranks >> place >> bytes) || words >> more) return std::nullopt;
   const auto known = kind_of(kind);
+  const auto limit = limit_of(place);
   const auto count = parse_number<int>(ranks);
   const auto most = parse_number<std::size_t>(bytes);
-  if (!known || !count || !most || (place != kBuffers && place != kOrdinary)) return std::nullopt;
+  if (!known || !count || !most || !limit) return std::nullopt;
   if (*count < 2 || *count > kMostRanks || *most > kMostBytes) return std::nullopt;
-  return TunedSize{
-      .kind = *known, .ranks = *count, .in_buffers = place == kBuffers, .most_short_bytes = *most};
+  return TunedSize{.kind = *known, .ranks = *count, .limit = *limit, .most_bytes = *most};
 }
 
 }  // namespace
@@ -45,8 +51,8 @@ std::string to_text(const Tuning& tuning) {
   std::ostringstream text;
   text << kTitle << '\n' << kMachine << ' ' << tuning.machine << '\n';
   for (const TunedSize& size : tuning.sizes) {
-    text << name(size.kind) << ' ' << size.ranks << ' ' << (size.in_buffers ? kBuffers : kOrdinary)
-         << ' ' << size.most_short_bytes << '\n';
+    text << name(size.kind) << ' ' << size.ranks << ' '
+         << kLimits[static_cast<std::size_t>(size.limit)] << ' ' << size.most_bytes << '\n';
   }
   return text.str();
 }
@@ -79,17 +85,20 @@ Tuning part_for(const Tuning& tuning, int ranks) {
 
 MeasuredSizes sizes_for(const Tuning& tuning, int ranks) {
   MeasuredSizes sizes;
-  const auto find = [&](OperationKind kind, bool in_buffers) {
-    return std::find_if(tuning.sizes.begin(), tuning.sizes.end(), [=](const TunedSize& size) {
-      return size.kind == kind && size.ranks == ranks && size.in_buffers == in_buffers;
-    });
+  const auto find = [&](OperationKind kind, TunedLimit limit) {
+    const auto found =
+        std::find_if(tuning.sizes.begin(), tuning.sizes.end(), [=](const TunedSize& size) {
+          return size.kind == kind && size.ranks == ranks && size.limit == limit;
+        });
+    return found != tuning.sizes.end() ? std::optional(found->most_bytes) : std::nullopt;
   };
   for (const OperationKind kind : kOperationKinds) {
-    const auto ordinary = find(kind, false);
-    const auto buffers = find(kind, true);
-    if (ordinary == tuning.sizes.end() || buffers == tuning.sizes.end()) continue;
-    sizes[static_cast<std::size_t>(kind)] = {.bytes = ordinary->most_short_bytes,
-                                             .bytes_beside_buffers = buffers->most_short_bytes};
+    MeasuredSize& size = sizes[static_cast<std::size_t>(kind)];
+    const auto ordinary = find(kind, TunedLimit::kOrdinary);
+    const auto buffers = find(kind, TunedLimit::kBuffers);
+    if (ordinary && buffers)
+      size.most_short = {.bytes = *ordinary, .bytes_beside_buffers = *buffers};
+    size.most_staged = find(kind, TunedLimit::kStaged);
   }
   return sizes;
 }

@@ -1,5 +1,5 @@
-// What `paceline tune` has measured on a machine: up to how many bytes operations are short
-// (method.h). As text it is a file of its own, and what rank 0 tells the others.
+// What `paceline tune` has measured on a machine: up to how many bytes operations go by one method
+// and not the next (method.h). As text it is a file of its own, and what rank 0 tells the others.
 #pragma once
 
 #include <array>
@@ -17,12 +17,19 @@
 
 namespace paceline::shm {
 
+/// Which of the sizes in a MethodChoice.
+enum class TunedLimit {
+  kOrdinary,  ///< short in ordinary memory
+  kBuffers,   ///< short where the last ones had all arrays in buffers
+  kStaged,    ///< pipelined wherever the arrays lie
+};
+
 /// Of contributions to operations of one kind between so many ranks.
 struct TunedSize {
   OperationKind kind{};
   int ranks = 2;
-  bool in_buffers = false;
-  std::size_t most_short_bytes = 0;
+  TunedLimit limit{};
+  std::size_t most_bytes = 0;
 
   bool operator==(const TunedSize&) const = default;
 };
@@ -35,13 +42,13 @@ struct Tuning {
 };
 
 /// "paceline-tuning 1", "machine 0123456789abcdef", and a line "all_reduce 2 buffers 4096" for each
-/// size.
+/// size: of the kind, ranks and limit (ordinary, buffers, staged), bytes.
 std::string to_text(const Tuning& tuning);
 /// Its inverse; empty lines and those that begin with # do not count. An error names the line.
 Result<Tuning> parse_tuning(std::string_view text);
 /// What is in it for so many ranks.
 Tuning part_for(const Tuning& tuning, int ranks);
-/// Kinds for which it says nothing, or half, are left as they are.
+/// What it does not say is left as it is; of ordinary memory and buffers, it has to say both.
 MeasuredSizes sizes_for(const Tuning& tuning, int ranks);
 
 }  // namespace paceline::shm

@@ -125,8 +125,8 @@ TEST(ShmMethod, WhatIsCopiedWhereverItLiesIsShortWhereverItLies) {
   MethodTerms terms = crowded(3);
   terms.chunk_bytes = 512 * kKibibyte;
   constexpr OperationKind kKind = OperationKind::kAllGather;
-  terms.measured[static_cast<std::size_t>(kKind)] = {.bytes = 16 * kKibibyte,
-                                                     .bytes_beside_buffers = kKibibyte};
+  terms.measured[static_cast<std::size_t>(kKind)].most_short =
+      MostShort{.bytes = 16 * kKibibyte, .bytes_beside_buffers = kKibibyte};
   EXPECT_EQ(choose(kKind, terms).most_short,
             (MostShort{.bytes = 16 * kKibibyte, .bytes_beside_buffers = 16 * kKibibyte}));
 }

@@ -37,28 +37,33 @@ TEST(Tune, MethodsAreThoseBetweenWhichTheChoiceIs) {
   const auto has = [&](const TuneTask& task) {
     return std::count(tasks.begin(), tasks.end(), task) == 1;
   };
-  EXPECT_EQ(tasks.size(), 20u);
+  EXPECT_EQ(tasks.size(), 24u) << "of 4 ranks, 4 kinds have a limit more";
   EXPECT_TRUE(has({.kind = OperationKind::kAllReduce,
                    .ranks = 2,
-                   .in_buffers = true,
-                   .of_short = shm::Method::kEager,
-                   .of_long = shm::Method::kZeroCopy}));
+                   .limit = shm::TunedLimit::kBuffers,
+                   .below = shm::Method::kEager,
+                   .beyond = shm::Method::kZeroCopy}));
   EXPECT_TRUE(has({.kind = OperationKind::kAllReduce,
                    .ranks = 4,
-                   .in_buffers = false,
-                   .of_short = shm::Method::kGathered,
-                   .of_long = shm::Method::kPipelined}));
+                   .limit = shm::TunedLimit::kOrdinary,
+                   .below = shm::Method::kGathered,
+                   .beyond = shm::Method::kPipelined}));
   EXPECT_TRUE(has({.kind = OperationKind::kAllToAll,
                    .ranks = 4,
-                   .in_buffers = false,
-                   .of_short = shm::Method::kEager,
-                   .of_long = shm::Method::kPipelined}));
+                   .limit = shm::TunedLimit::kOrdinary,
+                   .below = shm::Method::kEager,
+                   .beyond = shm::Method::kPipelined}));
   EXPECT_TRUE(has({.kind = OperationKind::kAllToAll,
                    .ranks = 4,
-                   .in_buffers = true,
-                   .of_short = shm::Method::kEager,
-                   .of_long = shm::Method::kPipelined}))
+                   .limit = shm::TunedLimit::kBuffers,
+                   .below = shm::Method::kEager,
+                   .beyond = shm::Method::kPipelined}))
       << "beyond what tune measures it is pipelined a while longer";
+  EXPECT_TRUE(has({.kind = OperationKind::kAllToAll,
+                   .ranks = 4,
+                   .limit = shm::TunedLimit::kStaged,
+                   .below = shm::Method::kPipelined,
+                   .beyond = shm::Method::kZeroCopy}));
 }
 
 TEST(Tune, SizesOfArraysAreThoseOfWhichARankContributesTheSizes) {
@@ -76,33 +81,34 @@ TEST(Tune, SizesOfArraysAreThoseOfWhichARankContributesTheSizes) {
 }
 
 TEST(Tune, ShortIsWhereTheShortMethodPays) {
-  EXPECT_EQ(most_short({}, 7), 7u);
+  EXPECT_EQ(limit_of({}, 7), 7u);
   const MethodRatio never[] = {{512, 0.9}, {1024, 0.8}};
-  EXPECT_EQ(most_short(never, 1024), 256u);
+  EXPECT_EQ(limit_of(never, 1024), 256u);
   const MethodRatio always[] = {{512, 2.0}, {1024, 1.1}};
-  EXPECT_EQ(most_short(always, 256), 1024u);
+  EXPECT_EQ(limit_of(always, 256), 1024u);
   const MethodRatio until[] = {{512, 1.6}, {1024, 1.2}, {2048, 0.9}, {4096, 0.7}};
-  EXPECT_EQ(most_short(until, 4096), 1024u);
+  EXPECT_EQ(limit_of(until, 4096), 1024u);
 }
 
 TEST(Tune, OneSizeThatIsOffDoesNotDecide) {
   const MethodRatio low[] = {{512, 1.9}, {1024, 0.1}, {2048, 1.7}, {4096, 1.6}, {8192, 0.6}};
-  EXPECT_EQ(most_short(low, 8192), 4096u);
+  EXPECT_EQ(limit_of(low, 8192), 4096u);
   const MethodRatio high[] = {{512, 1.5}, {1024, 0.6}, {2048, 0.6}, {4096, 9.0}, {8192, 0.5}};
-  EXPECT_EQ(most_short(high, 4096), 512u);
+  EXPECT_EQ(limit_of(high, 4096), 512u);
 }
 
 TEST(Tune, WhatIsBuiltInStaysWhereNothingIsMuchBetter) {
   const MethodRatio even[] = {{512, 1.3}, {1024, 1.02}, {2048, 0.99}, {4096, 1.03}};
   for (const std::size_t built_in : {512u, 1024u, 2048u, 4096u, 8192u})
-    EXPECT_EQ(most_short(even, built_in), built_in);
-  EXPECT_EQ(most_short(even, 256), 4096u);
+    EXPECT_EQ(limit_of(even, built_in), built_in);
+  EXPECT_EQ(limit_of(even, 256), 4096u);
 }
 
 TEST(Tune, WhatIsBuiltInIsWhatTheBackendChooses) {
   const TuneTask task{.kind = OperationKind::kAllReduce, .ranks = 2};
   EXPECT_EQ(built_in_size(task, 2), std::size_t{32} << 10);
-  const TuneTask in_buffers{.kind = OperationKind::kAllReduce, .ranks = 2, .in_buffers = true};
+  const TuneTask in_buffers{
+      .kind = OperationKind::kAllReduce, .ranks = 2, .limit = shm::TunedLimit::kBuffers};
   EXPECT_EQ(built_in_size(in_buffers, 2), std::size_t{6} << 10);
 }
 
