@@ -169,7 +169,7 @@ std::size_t built_in_size(const TuneTask& task, int cpus) {
   return choice.most_staged;
 }
 
-std::size_t limit_of(std::span<const MethodRatio> ratios, std::size_t built_in) {
+std::size_t best_limit(std::span<const MethodRatio> ratios, std::size_t built_in) {
   std::size_t best_bytes = ratios.empty() ? built_in : ratios.front().bytes / 2;
   double saved = 0, most_saved = 0, built_in_saved = 0;
   for (const MethodRatio& one : ratios) {

@@ -63,8 +63,8 @@ std::size_t built_in_size(const TuneTask& task, int cpus);
 
 /// The limit: where the two methods together cost least over all sizes, by the logarithms of the
 /// ratios, none of which counts for more than twice as long: one that is off does not decide. The
-/// sizes rise. Half the least one where the method beyond is better at all; `built_in` where that
+/// sizes rise. Half the least one where the method below is quicker at none; `built_in` where that
 /// is as good but for a tenth of one size's time.
-std::size_t limit_of(std::span<const MethodRatio> ratios, std::size_t built_in);
+std::size_t best_limit(std::span<const MethodRatio> ratios, std::size_t built_in);
 
 }  // namespace paceline::launcher

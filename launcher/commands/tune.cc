@@ -116,7 +116,7 @@ Status tune(const TuneRequest& request) {
   for (const TuneTask& task : tune_tasks(ranks, cpus)) {
     PACELINE_TRY_ASSIGN(const std::vector<MethodRatio> ratios, measure(task, request.starts));
     const std::size_t built_in = built_in_size(task, cpus);
-    const std::size_t most = limit_of(ratios, built_in);
+    const std::size_t most = best_limit(ratios, built_in);
     print(task, ratios, most, built_in);
     tuning.sizes.push_back(
         {.kind = task.kind, .ranks = task.ranks, .limit = task.limit, .most_bytes = most});

@@ -313,8 +313,7 @@ void Memory::stage(std::uint64_t chunk) {
   if (!is_of_kind(OperationKind::kAllReduce)) return stage_blocks(range, staged);
   // Nobody asks for this rank's own part.
   const Range own = part(range, rank_);
-  std::memcpy(staged, input, bytes(own.begin));
-  std::memcpy(staged + bytes(own.end), input + bytes(own.end), bytes(range.size() - own.end));
+  detail::copy_around(staged, input, bytes(range.size()), bytes(own.begin), bytes(own.end));
 }
 
 void Memory::reduce(std::uint64_t chunk) {

@@ -288,6 +288,13 @@ inline void copy_line(std::byte* to, const std::byte* from, std::size_t bytes) {
   for (std::size_t i = 0; i < bytes; ++i) to[i] = from[i];
 }
 
+// All but what lies from `begin` to `end`.
+inline void copy_around(std::byte* to, const std::byte* from, std::size_t bytes, std::size_t begin,
+                        std::size_t end) {
+  std::memcpy(to, from, begin);
+  std::memcpy(to + end, from + end, bytes - end);
+}
+
 }  // namespace detail
 
 inline void Memory::publish(std::uint64_t operation, std::uint64_t flag, bool everybody) {
@@ -308,14 +315,14 @@ inline void Memory::publish(std::uint64_t operation, std::uint64_t flag, bool ev
   }
 }
 
-// But for this rank's own block: nobody asks for that.
+// But for this rank's own block, where each rank has one: nobody asks for that.
 inline void Memory::post_input(std::byte* post) const {
-  const bool has_blocks = short_bytes_ > block_bytes();
-  const std::size_t begin = has_blocks ? own_in_input() : short_bytes_;
-  std::memcpy(post, request_->input, begin);
-  if (!has_blocks) return;
-  const std::size_t end = begin + block_bytes();
-  std::memcpy(post + end, request_->input + end, short_bytes_ - end);
+  if (short_bytes_ == block_bytes()) {
+    std::memcpy(post, request_->input, short_bytes_);
+    return;
+  }
+  const std::size_t own = own_in_input();
+  detail::copy_around(post, request_->input, short_bytes_, own, own + block_bytes());
 }
 
 inline void Memory::explain(std::uint64_t operation) {

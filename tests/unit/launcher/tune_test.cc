@@ -78,30 +78,36 @@ TEST(Tune, SizesOfArraysAreThoseOfWhichARankContributesTheSizes) {
   EXPECT_EQ(range(OperationKind::kReduceScatter), 512u);
   EXPECT_EQ(range(OperationKind::kAllToAll), 512u);
   EXPECT_EQ(range(OperationKind::kAllGather), 2048u);
+  const TuneTask staged{
+      .kind = OperationKind::kAllGather, .ranks = 4, .limit = shm::TunedLimit::kStaged};
+  const probe::Orders orders = bench_of(staged).orders;
+  EXPECT_TRUE(orders.registered);
+  EXPECT_EQ(contribution_bytes(staged, orders.low_bytes), std::size_t{16} << 10);
+  EXPECT_EQ(contribution_bytes(staged, orders.high_bytes), std::size_t{512} << 10);
 }
 
 TEST(Tune, ShortIsWhereTheShortMethodPays) {
-  EXPECT_EQ(limit_of({}, 7), 7u);
+  EXPECT_EQ(best_limit({}, 7), 7u);
   const MethodRatio never[] = {{512, 0.9}, {1024, 0.8}};
-  EXPECT_EQ(limit_of(never, 1024), 256u);
+  EXPECT_EQ(best_limit(never, 1024), 256u);
   const MethodRatio always[] = {{512, 2.0}, {1024, 1.1}};
-  EXPECT_EQ(limit_of(always, 256), 1024u);
+  EXPECT_EQ(best_limit(always, 256), 1024u);
   const MethodRatio until[] = {{512, 1.6}, {1024, 1.2}, {2048, 0.9}, {4096, 0.7}};
-  EXPECT_EQ(limit_of(until, 4096), 1024u);
+  EXPECT_EQ(best_limit(until, 4096), 1024u);
 }
 
 TEST(Tune, OneSizeThatIsOffDoesNotDecide) {
   const MethodRatio low[] = {{512, 1.9}, {1024, 0.1}, {2048, 1.7}, {4096, 1.6}, {8192, 0.6}};
-  EXPECT_EQ(limit_of(low, 8192), 4096u);
+  EXPECT_EQ(best_limit(low, 8192), 4096u);
   const MethodRatio high[] = {{512, 1.5}, {1024, 0.6}, {2048, 0.6}, {4096, 9.0}, {8192, 0.5}};
-  EXPECT_EQ(limit_of(high, 4096), 512u);
+  EXPECT_EQ(best_limit(high, 4096), 512u);
 }
 
 TEST(Tune, WhatIsBuiltInStaysWhereNothingIsMuchBetter) {
   const MethodRatio even[] = {{512, 1.3}, {1024, 1.02}, {2048, 0.99}, {4096, 1.03}};
   for (const std::size_t built_in : {512u, 1024u, 2048u, 4096u, 8192u})
-    EXPECT_EQ(limit_of(even, built_in), built_in);
-  EXPECT_EQ(limit_of(even, 256), 4096u);
+    EXPECT_EQ(best_limit(even, built_in), built_in);
+  EXPECT_EQ(best_limit(even, 256), 4096u);
 }
 
 TEST(Tune, WhatIsBuiltInIsWhatTheBackendChooses) {
