@@ -60,8 +60,7 @@ std::unique_ptr<shm::MethodReport> report_of(const shm::Layout& layout,
 ShmBackend::Ways ShmBackend::ways_of(const shm::MethodTerms& terms) {
   Ways ways;
   for (const OperationKind kind : kOperationKinds)
-    ways[static_cast<std::size_t>(kind)] = {.choice = shm::choose(kind, terms),
-                                            .flow = shm::flow_of(kind)};
+    ways[static_cast<std::size_t>(kind)] = shm::choose(kind, terms);
   return ways;
 }
 
@@ -71,7 +70,6 @@ ShmBackend::ShmBackend(const shm::Layout& layout, std::vector<Doorbell*> bells,
       clock_(options.clock),
       linger_(options.linger),
       shares_cpus_(options.shares_cpus),
-      claims_(shm::claims(terms_of(layout, options))),
       rank_(options.rank),
       layout_(layout),
       memory_(layout, options.rank, std::move(bells), options.registered,
@@ -93,19 +91,12 @@ std::optional<std::size_t> ShmBackend::most_bytes(OperationKind kind) const {
 
 Status ShmBackend::start(OperationRequest& request) {
   const Signature& signature = request.signature;
-  const Way& way = ways_[static_cast<std::size_t>(signature.kind)];
+  const shm::MethodChoice& way = ways_[static_cast<std::size_t>(signature.kind)];
   request.set_plan(plan_);
   look_at_ = TimePoint::max();
-  const std::uint64_t chunks = memory_.begin(request, way.choice, protocol_.first_chunk());
-  const bool everybody = shm::meets_all(way.flow, chunks, shares_cpus_);
-  const bool gathers = chunks > 0 ? shares_cpus_ : way.choice.of_short == shm::Method::kGathered;
-  protocol_.start({.everybody = everybody,
-                   .root = std::max(signature.root, 0),
-                   .chunks = chunks,
-                   .digest = static_cast<std::uint32_t>(request.next_history >> 32),
-                   .gathered = everybody && gathers,
-                   .flow = way.flow,
-                   .claimed = claims_ && chunks > 0 && way.flow == shm::Flow::kShared});
+  const std::uint64_t chunks = memory_.begin(request, way, protocol_.first_chunk());
+  const auto digest = static_cast<std::uint32_t>(request.next_history >> 32);
+  protocol_.start(shm::form_of(way, signature.root, chunks, digest, shares_cpus_));
   ended_ = false;
   // The contribution, if there is a place for it; nothing can differ or end here.
   if (protocol_.contributes()) protocol_.contribute(memory_);

@@ -96,11 +96,7 @@ class ShmBackend final : public CollectiveBackend {
 
  private:
   // How operations of a kind go.
-  struct Way {
-    shm::MethodChoice choice;
-    shm::Flow flow;
-  };
-  using Ways = std::array<Way, std::size(kOperationKinds)>;
+  using Ways = std::array<shm::MethodChoice, std::size(kOperationKinds)>;
   static Ways ways_of(const shm::MethodTerms& terms);
 
   // Apart from what short operations do.
@@ -118,7 +114,6 @@ class ShmBackend final : public CollectiveBackend {
   const Clock& clock_;
   const Duration linger_;
   const bool shares_cpus_;
-  const bool claims_;  // pieces of long results
   const int rank_;
   const shm::Layout layout_;
   shm::Memory memory_;

@@ -166,6 +166,8 @@ class Registered : public Conformance {};
 TEST_P(Registered, EveryOperationIsExact) {
   const auto every_operation = [](Communicator& world) -> Status {
     if (Status status = check_every_kind(world, true); !status.ok()) return status;
+    for (const OperationKind kind : {OperationKind::kAllGather, OperationKind::kBroadcast})
+      PACELINE_TRY(check_calls(world, kind, DataType::kFloat32, world.rank() > 0));
     return check_every_type(world, OperationKind::kAllReduce, world.rank() > 0);
   };
   run(every_operation, options());

@@ -164,7 +164,7 @@ struct ModelAccess {
   }
   void make_piece(std::uint64_t piece) const {
     const std::uint64_t operation = memory.last(counter_at(rank, Counter::kTouching)) - 1;
-    if (form.flow == shm::Flow::kFromRoot) return send_or_fetch(operation);
+    if (form.flow == shm::Flow::kFromRoot && !form.for_all) return send_or_fetch(operation);
     for (int part = 0; part < ranks; ++part) {
       const bool is_made =
           form.claimed ? static_cast<std::uint64_t>(part) % form.chunks == piece : part == rank;
@@ -173,9 +173,18 @@ struct ModelAccess {
   }
   void make_part(std::uint64_t operation, int part) const {
     for (int of = 0; of < ranks; ++of)
-      memory.read(rank, buffer_at(ranks, of, part), input_of(operation));
-    for (int of = 0; of < ranks && form.flow == shm::Flow::kShared; ++of)
-      memory.write(rank, buffer_at(ranks, of, part), result_of(operation));
+      if (is_read(of, part)) memory.read(rank, buffer_at(ranks, of, part), input_of(operation));
+    for (int of = 0; of < ranks && form.for_all; ++of)
+      if (is_written(of)) memory.write(rank, buffer_at(ranks, of, part), result_of(operation));
+  }
+  // Of what is gathered from all, each part is somebody's.
+  bool is_read(int of, int part) const {
+    if (form.flow == shm::Flow::kFromRoot) return of == form.root;
+    return form.flow == shm::Flow::kShared || !form.for_all || of == part;
+  }
+  // Has an array a result, all of it, from whoever makes it?
+  bool is_written(int of) const {
+    return form.flow == shm::Flow::kFromRoot ? of != form.root : form.for_all;
   }
   std::uint64_t claimed(std::uint64_t operation) const {
     const std::size_t location = claimed_at(ranks, operation);
@@ -282,9 +291,8 @@ class State {
       next_[rank] = scripts_[rank].size();  // begins nothing more
       silent_differed_ |= !ranks_[rank].contributes();
     }
-    const bool is_written = form.flow == shm::Flow::kShared ||
-                            (form.flow == shm::Flow::kFromRoot && thread != form.root);
-    if (progress == shm::Progress::kEnded && Access::kHasBuffers && form.chunks > 0 && is_written)
+    const bool is_direct = Access::kHasBuffers && form.chunks > 0;
+    if (progress == shm::Progress::kEnded && is_direct && access.is_written(thread))
       access.read_buffer(Access::result_of(ranks_[rank].operation() - 1));
     running_[rank] = progress != shm::Progress::kEnded && progress != shm::Progress::kDiffers;
     return progress != shm::Progress::kWaits || (differs_ && explains(thread, access, choices));

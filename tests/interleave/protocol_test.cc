@@ -21,19 +21,36 @@ constexpr std::size_t kMostStates = 500'000;
 Form exchange() { return {}; }
 Form gathering() { return {.gathered = true}; }
 Form broadcast(int root, std::uint64_t chunks = 0) {
-  return {.everybody = false, .root = root, .chunks = chunks, .flow = Flow::kFromRoot};
+  return {.everybody = false,
+          .root = root,
+          .chunks = chunks,
+          .flow = Flow::kFromRoot,
+          .for_all = false};
 }
 Form all_reduce(std::uint64_t chunks) { return {.chunks = chunks}; }
 // Where ranks share CPUs.
 Form gathered_all_reduce(std::uint64_t chunks) { return {.chunks = chunks, .gathered = true}; }
 Form claimed(std::uint64_t chunks) { return {.chunks = chunks, .gathered = true, .claimed = true}; }
 Form gathered_all_to_all(std::uint64_t chunks) {
-  return {.chunks = chunks, .gathered = true, .flow = Flow::kToEach};
+  return {.chunks = chunks, .gathered = true, .flow = Flow::kToEach, .for_all = false};
 }
-Form all_to_all(std::uint64_t chunks) { return {.chunks = chunks, .flow = Flow::kToEach}; }
+Form all_to_all(std::uint64_t chunks) {
+  return {.chunks = chunks, .flow = Flow::kToEach, .for_all = false};
+}
 // One that all come to.
 Form long_broadcast(int root, std::uint64_t chunks) {
-  return {.root = root, .chunks = chunks, .flow = Flow::kFromRoot};
+  return {.root = root, .chunks = chunks, .flow = Flow::kFromRoot, .for_all = false};
+}
+// Where ranks share CPUs.
+Form gathered_all_gather(std::uint64_t chunks) {
+  return {.chunks = chunks, .gathered = true, .flow = Flow::kToEach};
+}
+Form gathered_broadcast(int root, std::uint64_t chunks) {
+  return {.root = root, .chunks = chunks, .gathered = true, .flow = Flow::kFromRoot};
+}
+Form claimed_as(Form form) {
+  form.claimed = true;
+  return form;
 }
 
 using Short = ModelAccess<2, 1>;
@@ -120,6 +137,18 @@ TEST(FlagProtocol, DirectOperations) {
   expect_right<Reached>(3, {long_broadcast(1, 1)});
 }
 
+TEST(FlagProtocol, DirectOperationsThatAreMadeForAll) {
+  expect_right<Reached>(2, {gathered_all_gather(1), gathered_all_gather(2), broadcast(0, 1)});
+  expect_right<Reached>(2, {gathered_broadcast(0, 1), gathered_broadcast(1, 2), broadcast(1, 1)});
+  expect_right<Reached>(2, {gathered_all_gather(1), gathered_broadcast(0, 1), gathering()});
+  expect_right<Reached>(3, {gathered_all_gather(1)});
+  expect_right<Reached>(3, {gathered_broadcast(1, 1)});
+  expect_right<Reached>(2, {claimed_as(gathered_all_gather(2)), gathered_all_gather(1)});
+  expect_right<Reached>(2, {claimed_as(gathered_broadcast(1, 2)), broadcast(0, 1)});
+  expect_right<Reached>(3, {claimed_as(gathered_all_gather(1))});
+  expect_right<Reached>(3, {claimed_as(gathered_broadcast(0, 1))});
+}
+
 TEST(FlagProtocol, ClaimedOperations) {
   expect_right<Reached>(2, {claimed(2)});
   expect_right<Reached>(2, {claimed(1), gathering(), claimed(1)});
@@ -146,12 +175,13 @@ TEST(FlagProtocol, WhoGivesUpGetsItsMemoryBack) {
   expect_kept(2, {all_reduce(1), all_reduce(1)});
   expect_kept(2, {broadcast(0, 1), all_to_all(1)});
   expect_kept(2, {claimed(1), claimed(1)});
+  expect_kept(2, {gathered_all_gather(1), claimed_as(gathered_broadcast(0, 1))});
   expect_kept(3, {all_reduce(1)});
   expect_kept(3, {all_to_all(1)});
   expect_kept(3, {broadcast(0, 1)});
   expect_kept(3, {long_broadcast(1, 1)});
-  for (const Form& form :
-       {all_reduce(1), claimed(1), all_to_all(1), broadcast(0, 1), long_broadcast(0, 1)})
+  for (const Form& form : {all_reduce(1), claimed(1), all_to_all(1), broadcast(0, 1),
+                           long_broadcast(0, 1), gathered_all_gather(1), gathered_broadcast(0, 1)})
     EXPECT_NE(give_up(static_cast<WithoutFences*>(nullptr), 2, {form}).fault, "");
 }
 

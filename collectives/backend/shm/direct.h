@@ -1,6 +1,7 @@
 // How a long operation goes on once its ranks have met, where the arrays that they read of each
 // other, and write, lie in buffers that all of them reach (comm/memory_domain.h): each rank makes
-// its part straight out of the others' memory, and puts it where it belongs, piece by piece.
+// its part straight out of the others' memory, and puts it where it belongs, piece by piece. Where
+// results are alike a part can be for all: then it is read from memory once, not by each rank.
 //
 // Nobody touches memory whose owner has got it back. An owner that gives up says so, and has its
 // memory back once nobody is touching it:

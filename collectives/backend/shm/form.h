@@ -21,8 +21,11 @@ struct Form {
   std::uint32_t digest = 0;  ///< of all that must agree
   bool gathered = false;     ///< the last to arrive meets everybody for all
   Flow flow = Flow::kShared;
-  /// Of a kShared one that is made directly, and gathered: whoever has a CPU claims the next piece
-  /// of the result. Else each rank makes its part.
+  /// Of one that is made directly: results are alike, and each piece is made for all, once. Else
+  /// each rank makes its own.
+  bool for_all = true;
+  /// Of such a one, and gathered: whoever has a CPU claims the next piece. Else each rank makes its
+  /// part.
   bool claimed = false;
 
   bool operator==(const Form&) const = default;

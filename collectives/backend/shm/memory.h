@@ -205,13 +205,15 @@ class Memory {
   Offer offer_of(int rank, std::uint64_t operation) const;
   bool look_up(int rank, std::uint64_t operation, bool reads, bool writes);
   bool look_up_broadcast(std::uint64_t operation, bool everybody);
-  bool look_up_all(std::uint64_t operation, bool claimed);
+  bool look_up_arrays(std::uint64_t operation, const Form& form);
+  bool look_up_for_own(std::uint64_t operation);
+  bool look_up_for_all(std::uint64_t operation, bool claimed);
   std::size_t claimed_piece_bytes() const;
   bool is_read() const;
   bool is_written() const;
-  std::size_t input_bytes() const;
   std::size_t longest_bytes() const;
   bool is_streamed() const;
+  void copy_for_all(const Range& range);
   void send_or_fetch(const Range& range);
   void move_long(std::byte* to, const void* from, std::size_t size) const;
   bool is_of_kind(OperationKind kind) const { return request_->signature.kind == kind; }
@@ -227,6 +229,12 @@ class Memory {
   Range part(const Range& chunk, int rank) const;
   std::size_t bytes(std::size_t count) const { return count * element_bytes_; }
   std::size_t block_bytes() const { return bytes(request_->signature.count); }
+  std::size_t input_bytes() const {
+    return block_bytes() * blocks_of(request_->signature.kind, layout_.ranks());
+  }
+  std::size_t output_bytes() const {
+    return block_bytes() * (is_of_kind(OperationKind::kAllGather) ? inputs_.size() : 1);
+  }
   bool fits_line() const { return short_bytes_ <= Line::kDataBytes; }
   std::byte* gathered(std::uint64_t operation) const {
     return fits_line() ? layout_.gathering(operation).result.data
@@ -259,6 +267,7 @@ class Memory {
   // Of a long operation.
   bool offers_ = false;  // others may work in its arrays, where these lie in buffers
   bool is_direct_ = false;
+  bool for_all_ = false;  // each piece is made for all ranks
   Offer offer_;
   Range pieces_{0, 0};                    // what this rank makes of it, or may, in pieces
   std::size_t piece_count_ = 0;           // elements of one

@@ -16,9 +16,14 @@ constexpr std::size_t kMostReadBesideBuffers = std::size_t{12} << 10;
 // Of a contribution: what ranks that share CPUs copy sooner than they meet once more, as they must
 // where they work in each other's arrays. zero_copy to pipelined, the medians of three starts with
 // 3, 4 and 6 ranks on 2 CPUs: reduce-scatter and all-to-all 64 KiB 1.14 to 1.30 of the time,
-// 128 KiB 1.07 to 1.19, 256 KiB 0.98 to 1.0; all-gather 32 KiB 1.23 to 1.36, 128 KiB 1.09 to 1.15.
-// Starts of 8 and 16 ranks differ by more.
+// 128 KiB 1.07 to 1.19, 256 KiB 0.98 to 1.0. Starts of 8 and 16 ranks differ by more.
 constexpr std::size_t kMostStaged = std::size_t{128} << 10;
+// Of an all-gather, each of whose contributions is then copied once, for all, and not by each from
+// a chunk: with 4 and 8 ranks on 2 CPUs 16 KiB 1.23 of the time, 32 KiB 1.10 and 1.03, 64 KiB 0.99
+// and 0.85, 128 KiB 0.70 and 0.66; with 3 and 5, that claim, 16 KiB 0.95 and 0.90, 32 KiB 0.81 and
+// 0.93, 128 KiB 0.62 and 0.59.
+constexpr std::size_t kMostStagedOfAll = std::size_t{32} << 10;
+constexpr std::size_t kMostStagedOfClaimed = std::size_t{16} << 10;
 
 MostShort evenly(std::size_t bytes) { return {.bytes = bytes, .bytes_beside_buffers = bytes}; }
 
@@ -44,12 +49,24 @@ bool is_quicker_staged(OperationKind kind, const MethodTerms& terms) {
   return flow_of(kind) != Flow::kFromRoot || terms.ranks - 1 <= terms.cpus;
 }
 
+std::size_t most_staged_unmeasured(OperationKind kind, const MethodTerms& terms) {
+  if (kind == OperationKind::kAllGather)
+    return claims(terms) ? kMostStagedOfClaimed : kMostStagedOfAll;
+  return is_quicker_staged(kind, terms) ? kMostStaged : 0;
+}
+
 // In one chunk.
 std::size_t most_staged(OperationKind kind, const MethodTerms& terms) {
   if (!may_stage(kind, terms)) return 0;
-  const std::size_t built_in = is_quicker_staged(kind, terms) ? kMostStaged : 0;
   const auto& measured = terms.measured[static_cast<std::size_t>(kind)].most_staged;
-  return std::min(measured.value_or(built_in), terms.chunk_bytes);
+  return std::min(measured.value_or(most_staged_unmeasured(kind, terms)), terms.chunk_bytes);
+}
+
+// Where results are alike, as those of a reduction for all, but each rank could as well copy its
+// own, from what is then read by each.
+bool is_made_for_all(OperationKind kind, const MethodTerms& terms) {
+  const bool is_copied = kind == OperationKind::kBroadcast || kind == OperationKind::kAllGather;
+  return flow_of(kind) == Flow::kShared || (is_copied && terms.shares_cpus);
 }
 
 MethodChoice fastest(OperationKind kind, const MethodTerms& terms) {
@@ -60,7 +77,10 @@ MethodChoice fastest(OperationKind kind, const MethodTerms& terms) {
       .most_short =
           evenly(gathers ? terms.post_bytes : std::min(terms.post_bytes, kMostRead / read_by_each)),
       .most_staged = most_staged(kind, terms),
-      .of_long = uses_buffers(terms) ? Method::kZeroCopy : Method::kPipelined};
+      .of_long = uses_buffers(terms) ? Method::kZeroCopy : Method::kPipelined,
+      .flow = flow_of(kind),
+      .for_all = is_made_for_all(kind, terms),
+      .claims = is_made_for_all(kind, terms) && claims(terms)};
   if (uses_buffers(terms) && is_quicker_in_buffers(kind, terms)) {
     choice.most_short.bytes_beside_buffers =
         std::min(choice.most_short.bytes, kMostReadBesideBuffers / read_by_each);

@@ -8,6 +8,7 @@
 //   zero_copy  each rank works straight in the arrays of all, which lie in buffers (direct.h)
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -68,6 +69,10 @@ struct MethodChoice {
   std::size_t most_staged = 0;
   /// Of those beyond, where all arrays lie in buffers; elsewhere they are pipelined.
   Method of_long = Method::kPipelined;
+  Flow flow = Flow::kShared;
+  /// Straight between buffers, where all ranks meet: Form::for_all, and Form::claimed.
+  bool for_all = true;
+  bool claims = false;
 
   bool operator==(const MethodChoice&) const = default;
 };
@@ -92,6 +97,21 @@ Flow flow_of(OperationKind kind);
 /// takes up to 3 times as long (8 ranks, 256 KiB): what can be staged as a whole goes on at once.
 inline bool meets_all(Flow flow, std::uint64_t chunks, bool shares_cpus) {
   return flow != Flow::kFromRoot || chunks > (shares_cpus ? kChunks : 0);
+}
+
+/// Of an operation that goes so, in so many chunks. `digest`: of what was called before and now.
+inline Form form_of(const MethodChoice& choice, int root, std::uint64_t chunks,
+                    std::uint32_t digest, bool shares_cpus) {
+  const bool everybody = meets_all(choice.flow, chunks, shares_cpus);
+  const bool gathers = chunks > 0 ? shares_cpus : choice.of_short == Method::kGathered;
+  return {.everybody = everybody,
+          .root = std::max(root, 0),
+          .chunks = chunks,
+          .digest = digest,
+          .gathered = everybody && gathers,
+          .flow = choice.flow,
+          .for_all = everybody && choice.for_all,
+          .claimed = everybody && chunks > 0 && choice.claims};
 }
 
 }  // namespace paceline::shm

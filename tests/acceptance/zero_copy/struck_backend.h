@@ -231,21 +231,12 @@ class StruckBackend final : public CollectiveBackend {
                                  .shares_cpus = options_.shares_cpus,
                                  .has_buffers = true,
                                  .post_bytes = layout_.post_bytes()};
-    const bool claims = shm::claims(terms);
-    request.set_plan(static_cast<std::uint32_t>(layout_.chunk_bytes()) | (claims ? 16 : 0) |
-                     (options_.shares_cpus ? 1 : 0));
+    request.set_plan(static_cast<std::uint32_t>(layout_.chunk_bytes()) |
+                     (shm::claims(terms) ? 16 : 0) | (options_.shares_cpus ? 1 : 0));
     const shm::MethodChoice choice = shm::choose(signature.kind, terms);
     const std::uint64_t chunks = memory_.begin(request, choice, protocol_.first_chunk());
-    const shm::Flow flow = shm::flow_of(signature.kind);
-    const bool everybody = shm::meets_all(flow, chunks, options_.shares_cpus);
-    const bool gathers = choice.of_short == shm::Method::kGathered;
-    protocol_.start({.everybody = everybody,
-                     .root = std::max(signature.root, 0),
-                     .chunks = chunks,
-                     .digest = static_cast<std::uint32_t>(request.next_history >> 32),
-                     .gathered = everybody && (chunks > 0 ? options_.shares_cpus : gathers),
-                     .flow = flow,
-                     .claimed = claims && chunks > 0 && flow == shm::Flow::kShared});
+    const auto digest = static_cast<std::uint32_t>(request.next_history >> 32);
+    protocol_.start(shm::form_of(choice, signature.root, chunks, digest, options_.shares_cpus));
     ended_ = false;
     if (protocol_.contributes()) protocol_.contribute(striking_);
     return {};

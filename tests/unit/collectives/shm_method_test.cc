@@ -90,7 +90,7 @@ TEST(ShmMethod, WhereRanksShareCpusWhatIsNotSharedIsCopiedUpToOneChunk) {
   MethodTerms terms = crowded(3);
   terms.chunk_bytes = 512 * kKibibyte;
   const OperationKind kinds[] = {OperationKind::kBroadcast, OperationKind::kReduceScatter,
-                                 OperationKind::kAllGather, OperationKind::kAllToAll};
+                                 OperationKind::kAllToAll};
   for (const OperationKind kind : kinds) {
     SCOPED_TRACE(name(kind));
     EXPECT_EQ(chosen(kind, 64 * kKibibyte, true, terms), Method::kPipelined);
@@ -109,6 +109,48 @@ TEST(ShmMethod, WhereRanksShareCpusWhatIsNotSharedIsCopiedUpToOneChunk) {
   more.ranks = 4;
   EXPECT_EQ(chosen(OperationKind::kBroadcast, 64 * kKibibyte, true, more), Method::kZeroCopy)
       << "not all that receive have a CPU";
+}
+
+TEST(ShmMethod, WhereRanksShareCpusWhatAllGetIsMadeForAll) {
+  MethodTerms terms = crowded(4);
+  terms.chunk_bytes = 512 * kKibibyte;
+  MethodTerms claiming = terms;
+  claiming.ranks = 3;
+  for (const OperationKind kind : {OperationKind::kBroadcast, OperationKind::kAllGather}) {
+    SCOPED_TRACE(name(kind));
+    EXPECT_FALSE(choose(kind, kTwo).for_all);
+    EXPECT_TRUE(choose(kind, terms).for_all);
+    EXPECT_FALSE(choose(kind, terms).claims);
+    EXPECT_TRUE(choose(kind, claiming).claims);
+  }
+  EXPECT_TRUE(choose(OperationKind::kAllReduce, kTwo).for_all);
+  EXPECT_FALSE(choose(OperationKind::kReduceScatter, claiming).for_all);
+  EXPECT_FALSE(choose(OperationKind::kAllToAll, claiming).claims);
+  constexpr OperationKind kKind = OperationKind::kAllGather;
+  EXPECT_EQ(chosen(kKind, 32 * kKibibyte, true, terms), Method::kPipelined);
+  EXPECT_EQ(chosen(kKind, 32 * kKibibyte + 4, true, terms), Method::kZeroCopy)
+      << "copied once, for all";
+  EXPECT_EQ(chosen(kKind, 22 * kKibibyte, true, claiming), Method::kZeroCopy);
+}
+
+TEST(ShmMethod, AnOperationIsAsItsKindWhereAllMeet) {
+  MethodTerms claiming = crowded(3);
+  const auto form = [&](OperationKind kind, std::uint64_t chunks) {
+    return form_of(choose(kind, claiming), -1, chunks, 0, true);
+  };
+  EXPECT_EQ(form(OperationKind::kAllReduce, 1),
+            (Form{.chunks = 1, .gathered = true, .claimed = true}));
+  EXPECT_EQ(form(OperationKind::kAllReduce, 0), (Form{.gathered = true}));
+  EXPECT_EQ(form(OperationKind::kAllGather, 1),
+            (Form{.chunks = 1, .gathered = true, .flow = Flow::kToEach, .claimed = true}));
+  EXPECT_EQ(form(OperationKind::kAllToAll, 1),
+            (Form{.chunks = 1, .gathered = true, .flow = Flow::kToEach, .for_all = false}));
+  EXPECT_EQ(
+      form(OperationKind::kBroadcast, kChunks),
+      (Form{.everybody = false, .chunks = kChunks, .flow = Flow::kFromRoot, .for_all = false}));
+  EXPECT_EQ(
+      form(OperationKind::kBroadcast, kChunks + 1),
+      (Form{.chunks = kChunks + 1, .gathered = true, .flow = Flow::kFromRoot, .claimed = true}));
 }
 
 TEST(ShmMethod, TheRootOfALongBroadcastWaitsWhereItHelpsOrCannotStageAll) {
@@ -195,13 +237,13 @@ TEST(ShmMethodReport, SaysTheMethodTheReasonAndTheThresholds) {
 TEST(ShmMethodReport, SaysWhyWhatLiesInBuffersIsPipelined) {
   MethodTerms terms = crowded(4);
   terms.chunk_bytes = 512 * kKibibyte;
-  EXPECT_EQ(explanation(OperationKind::kAllGather, 65536, true, terms),
-            "all_gather of 65536 B: pipelined, as ranks share CPUs, and copy so little sooner than "
-            "they meet once more; eager up to 16384 B, pipelined up to 131072 B, beyond zero_copy "
+  EXPECT_EQ(explanation(OperationKind::kAllGather, 24576, true, terms),
+            "all_gather of 24576 B: pipelined, as ranks share CPUs, and copy so little sooner than "
+            "they meet once more; eager up to 16384 B, pipelined up to 32768 B, beyond zero_copy "
             "where all arrays are in buffers, else pipelined (4 ranks)");
   EXPECT_EQ(explanation(OperationKind::kAllGather, 262144, true, terms),
-            "all_gather of 262144 B: zero_copy, as it is longer than 131072 B, and all arrays in "
-            "buffers; eager up to 16384 B, pipelined up to 131072 B, beyond zero_copy where all "
+            "all_gather of 262144 B: zero_copy, as it is longer than 32768 B, and all arrays in "
+            "buffers; eager up to 16384 B, pipelined up to 32768 B, beyond zero_copy where all "
             "arrays are in buffers, else pipelined (4 ranks)");
 }
 
