@@ -81,12 +81,6 @@ void Memory::move_long(std::byte* to, const void* from, std::size_t size) const 
   long_copy(to, from, size, longest_bytes());
 }
 
-// Of a rank's input, where what is for this one begins.
-std::size_t Memory::own_in_input() const {
-  return is_of_kind(OperationKind::kAllGather) ? 0
-                                               : block_bytes() * static_cast<std::size_t>(rank_);
-}
-
 // operands_: each rank's share of this one's result. In place its own is there already.
 void Memory::take_own(const Range& range) {
   std::byte* target = request_->output + bytes(range.begin);

@@ -220,7 +220,6 @@ class Memory {
   void reduce_for_all(const Range& range);
   void stream_for_all(const Range& range);
   void fetch_ahead(std::size_t at, std::size_t end) const;
-  std::size_t own_in_input() const;
   void take_own(const Range& range);
   void take_own_of_posts();
   void post_input(std::byte* post) const;
@@ -231,6 +230,11 @@ class Memory {
   std::size_t block_bytes() const { return bytes(request_->signature.count); }
   std::size_t input_bytes() const {
     return block_bytes() * blocks_of(request_->signature.kind, layout_.ranks());
+  }
+  // Where what is for this rank begins.
+  std::size_t own_in_input() const {
+    return is_of_kind(OperationKind::kAllGather) ? 0
+                                                 : block_bytes() * static_cast<std::size_t>(rank_);
   }
   std::size_t output_bytes() const {
     return block_bytes() * (is_of_kind(OperationKind::kAllGather) ? inputs_.size() : 1);
@@ -277,8 +281,10 @@ class Memory {
 
 namespace detail {
 
-inline void fetch_to_write(const void* line) {
-  asm volatile("prefetchw %0" : : "m"(*static_cast<const std::byte*>(line)));
+inline void fetch_to_write(const void* begin, std::size_t bytes) {
+  const auto* const lines = static_cast<const std::byte*>(begin);
+  for (std::size_t at = 0; at < bytes; at += kLineBytes)
+    asm volatile("prefetchw %0" : : "m"(lines[at]));
 }
 
 // In two pieces that may overlap.
@@ -356,10 +362,13 @@ inline const std::byte* Memory::contribution(int rank, std::uint64_t operation,
 inline void Memory::expect_exchange(std::uint64_t operation) {
   constexpr std::size_t kMost = 8192;
   if (short_bytes_ > kMost) return;
-  detail::fetch_to_write(&layout_.call(rank_, operation).line);
+  detail::fetch_to_write(&layout_.call(rank_, operation).line, kLineBytes);
   if (fits_line()) return;
   const std::byte* const post = layout_.post(rank_, operation, true);
-  for (std::size_t at = 0; at < short_bytes_; at += kLineBytes) detail::fetch_to_write(post + at);
+  if (short_bytes_ == block_bytes()) return detail::fetch_to_write(post, short_bytes_);
+  const std::size_t own = own_in_input(), behind = own + block_bytes();
+  detail::fetch_to_write(post, own);
+  detail::fetch_to_write(post + behind, short_bytes_ - behind);
 }
 
 inline void Memory::take(int root, std::uint64_t operation) {

@@ -130,7 +130,9 @@ TEST(ShmMethod, WhereRanksShareCpusWhatAllGetIsMadeForAll) {
   EXPECT_EQ(chosen(kKind, 32 * kKibibyte, true, terms), Method::kPipelined);
   EXPECT_EQ(chosen(kKind, 32 * kKibibyte + 4, true, terms), Method::kZeroCopy)
       << "copied once, for all";
-  EXPECT_EQ(chosen(kKind, 22 * kKibibyte, true, claiming), Method::kZeroCopy);
+  EXPECT_EQ(chosen(kKind, 16 * kKibibyte, true, claiming), Method::kEager);
+  EXPECT_EQ(chosen(kKind, 16 * kKibibyte + 4, true, claiming), Method::kZeroCopy);
+  EXPECT_EQ(chosen(kKind, 16 * kKibibyte + 4, false, claiming), Method::kEager);
 }
 
 TEST(ShmMethod, AnOperationIsAsItsKindWhereAllMeet) {
