@@ -63,8 +63,8 @@ std::size_t most_staged(OperationKind kind, const MethodTerms& terms) {
   return std::min(measured.value_or(most_staged_unmeasured(kind, terms)), terms.chunk_bytes);
 }
 
-// Where results are alike, as those of a reduction for all, but each rank could as well copy its
-// own, from what is then read by each.
+// What is only copied, too, so that it is read from memory once. Ranks with a CPU each copy their
+// own: of 2 nobody would read what another has read, and more were not measured.
 bool is_made_for_all(OperationKind kind, const MethodTerms& terms) {
   const bool is_copied = kind == OperationKind::kBroadcast || kind == OperationKind::kAllGather;
   return flow_of(kind) == Flow::kShared || (is_copied && terms.shares_cpus);

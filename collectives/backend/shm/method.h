@@ -69,8 +69,8 @@ struct MethodChoice {
   std::size_t most_staged = 0;
   /// Of those beyond, where all arrays lie in buffers; elsewhere they are pipelined.
   Method of_long = Method::kPipelined;
-  Flow flow = Flow::kShared;
-  /// Straight between buffers, where all ranks meet: Form::for_all, and Form::claimed.
+  Flow flow = Flow::kShared;  ///< how what is contributed becomes results
+  /// Where all ranks meet and work straight between buffers: Form::for_all, and Form::claimed.
   bool for_all = true;
   bool claims = false;
 
