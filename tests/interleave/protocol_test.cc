@@ -30,7 +30,11 @@ Form broadcast(int root, std::uint64_t chunks = 0) {
 Form all_reduce(std::uint64_t chunks) { return {.chunks = chunks}; }
 // Where ranks share CPUs.
 Form gathered_all_reduce(std::uint64_t chunks) { return {.chunks = chunks, .gathered = true}; }
-Form claimed(std::uint64_t chunks) { return {.chunks = chunks, .gathered = true, .claimed = true}; }
+Form claimed_as(Form form) {
+  form.claimed = true;
+  return form;
+}
+Form claimed(std::uint64_t chunks) { return claimed_as(gathered_all_reduce(chunks)); }
 Form gathered_all_to_all(std::uint64_t chunks) {
   return {.chunks = chunks, .gathered = true, .flow = Flow::kToEach, .for_all = false};
 }
@@ -47,10 +51,6 @@ Form gathered_all_gather(std::uint64_t chunks) {
 }
 Form gathered_broadcast(int root, std::uint64_t chunks) {
   return {.root = root, .chunks = chunks, .gathered = true, .flow = Flow::kFromRoot};
-}
-Form claimed_as(Form form) {
-  form.claimed = true;
-  return form;
 }
 
 using Short = ModelAccess<2, 1>;

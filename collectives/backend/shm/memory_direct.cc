@@ -222,7 +222,7 @@ void Memory::fetch_ahead(std::size_t at, std::size_t end) const {
       __builtin_prefetch(input + line);
 }
 
-// It is read from memory once, whose results are alike.
+// Of results that are alike: what they come from is read from memory once.
 void Memory::copy_for_all(const Range& range) {
   const std::size_t count = request_->signature.count;
   for (std::size_t at = range.begin, end = at; at < range.end; at = end) {

@@ -16,8 +16,8 @@ PEERS = {"openmpi": ("mpirun.openmpi", "openmpi", "libopenmpi-dev openmpi-bin"),
          "openmpi-1m": ("mpirun.openmpi", "openmpi", "libopenmpi-dev openmpi-bin"),
          "mpich": ("mpirun.mpich", "mpich", "libmpich-dev mpich"),
          "gloo": (PACELINE, "gloo", "libgloo-dev")}
-# An all-reduce of 4 B by hand, in microseconds: between threads of one core 0.06 to 0.075, between
-# cores 0.09 to 0.3 (AMD EPYC).
+# An all-reduce of 4 B by hand, in microseconds (AMD EPYC): 0.06 to 0.077, or 0.25 to 0.29. That
+# the former are the threads of one core follows from this and from what they read and write.
 MOST_WITHIN_CORE_US = 0.08
 PATIENCE_S, NAP_S = 180, 10
 

@@ -130,6 +130,14 @@ TEST(ShmMethod, WhereRanksShareCpusWhatAllGetIsMadeForAll) {
   EXPECT_EQ(chosen(kKind, 32 * kKibibyte, true, terms), Method::kPipelined);
   EXPECT_EQ(chosen(kKind, 32 * kKibibyte + 4, true, terms), Method::kZeroCopy)
       << "copied once, for all";
+  MethodTerms with_small_chunks = terms;
+  with_small_chunks.chunk_bytes = 20 * kKibibyte;
+  EXPECT_EQ(chosen(kKind, 20 * kKibibyte + 4, true, with_small_chunks), Method::kZeroCopy);
+  EXPECT_EQ(chosen(kKind, 20 * kKibibyte, true, forced(Method::kZeroCopy, terms)),
+            Method::kZeroCopy);
+  MethodTerms within_cpus = terms;
+  within_cpus.shares_cpus = false;
+  EXPECT_EQ(chosen(kKind, 20 * kKibibyte, true, within_cpus), Method::kZeroCopy);
   EXPECT_EQ(chosen(kKind, 16 * kKibibyte, true, claiming), Method::kEager);
   EXPECT_EQ(chosen(kKind, 16 * kKibibyte + 4, true, claiming), Method::kZeroCopy);
   EXPECT_EQ(chosen(kKind, 16 * kKibibyte + 4, false, claiming), Method::kEager);
