@@ -22,7 +22,6 @@
 #include "launcher/agent/machine_scout.h"
 #include "launcher/agent/meeting.h"
 #include "launcher/agent/oom_watch.h"
-#include "launcher/agent/program_file.h"
 #include "launcher/agent/rank_environment.h"
 #include "launcher/agent/rank_streams.h"
 #include "launcher/agent/self_description.h"
@@ -30,9 +29,10 @@
 #include "launcher/agent/spawn_orders.h"
 #include "launcher/channel/channel.h"
 #include "launcher/pairs/trials.h"
-#include "launcher/process/process.h"
-#include "launcher/process/process_identity.h"
-#include "launcher/process/system.h"
+#include "launcher/system/process.h"
+#include "launcher/system/process_identity.h"
+#include "launcher/system/program_file.h"
+#include "launcher/system/system.h"
 #include "telemetry/log.h"
 
 namespace paceline::launcher {

@@ -12,7 +12,7 @@
 #include "comm/base/function_ref.h"
 #include "comm/base/unique_fd.h"
 #include "launcher/channel/channel.h"
-#include "launcher/process/event_loop.h"
+#include "launcher/system/event_loop.h"
 
 namespace paceline::launcher {
 

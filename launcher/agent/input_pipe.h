@@ -10,7 +10,7 @@
 #include <paceline/status.h>
 
 #include "comm/base/unique_fd.h"
-#include "launcher/process/event_loop.h"
+#include "launcher/system/event_loop.h"
 
 namespace paceline::launcher {
 

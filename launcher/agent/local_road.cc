@@ -5,7 +5,7 @@
 
 #include "comm/base/try.h"
 #include "launcher/agent/agent.h"
-#include "launcher/process/system.h"
+#include "launcher/system/system.h"
 
 namespace paceline::launcher {
 namespace {

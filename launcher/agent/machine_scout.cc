@@ -12,7 +12,7 @@
 #include "comm/base/text.h"
 #include "comm/base/try.h"
 #include "launcher/channel/machine_text.h"
-#include "launcher/process/system.h"
+#include "launcher/system/system.h"
 #include "topology/read/live.h"
 
 namespace paceline::launcher {

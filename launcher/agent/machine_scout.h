@@ -10,8 +10,8 @@
 
 #include "comm/base/function_ref.h"
 #include "launcher/channel/messages.pb.h"
-#include "launcher/process/event_loop.h"
-#include "launcher/process/process.h"
+#include "launcher/system/event_loop.h"
+#include "launcher/system/process.h"
 
 namespace paceline::launcher {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "comm/base/try.h"
-#include "launcher/agent/host.h"
+#include "launcher/system/host.h"
 
 namespace paceline::launcher {
 

@@ -11,7 +11,7 @@
 
 #include "comm/base/clock.h"
 #include "launcher/agent/output_files.h"
-#include "launcher/process/event_loop.h"
+#include "launcher/system/event_loop.h"
 
 namespace paceline::launcher {
 

@@ -9,7 +9,7 @@
 #include "comm/base/unique_fd.h"
 #include "launcher/agent/line_splitter.h"
 #include "launcher/agent/output_writer.h"
-#include "launcher/process/event_loop.h"
+#include "launcher/system/event_loop.h"
 
 namespace paceline::launcher {
 

@@ -10,7 +10,7 @@
 #include <fcntl.h>
 
 #include "comm/base/try.h"
-#include "launcher/process/system.h"
+#include "launcher/system/system.h"
 
 namespace paceline::launcher {
 namespace {

@@ -16,7 +16,7 @@
 #include "launcher/agent/output_writer.h"
 #include "launcher/agent/rank_output.h"
 #include "launcher/channel/messages.pb.h"
-#include "launcher/process/event_loop.h"
+#include "launcher/system/event_loop.h"
 
 namespace paceline::launcher {
 

@@ -9,7 +9,7 @@
 #include "launcher/agent/machine_scout.h"
 #include "launcher/channel/messages.pb.h"
 #include "launcher/job/cpu_claims.h"
-#include "launcher/process/event_loop.h"
+#include "launcher/system/event_loop.h"
 
 namespace paceline::launcher {
 

@@ -24,11 +24,11 @@
 #include "launcher/agent/rank_environment.h"
 #include "launcher/channel/channel.h"
 #include "launcher/channel/message_socket.h"
-#include "launcher/process/binding.h"
-#include "launcher/process/cgroup.h"
-#include "launcher/process/process.h"
-#include "launcher/process/signal_source.h"
-#include "launcher/process/system.h"
+#include "launcher/system/binding.h"
+#include "launcher/system/cgroup.h"
+#include "launcher/system/process.h"
+#include "launcher/system/signal_source.h"
+#include "launcher/system/system.h"
 
 namespace paceline::launcher {
 namespace {

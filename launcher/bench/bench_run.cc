@@ -15,7 +15,7 @@
 #include "comm/base/unique_fd.h"
 #include "launcher/bench/captured_run.h"
 #include "launcher/head/exit_code.h"
-#include "launcher/process/system.h"
+#include "launcher/system/system.h"
 
 namespace paceline::launcher {
 namespace {

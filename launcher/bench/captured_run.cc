@@ -12,9 +12,9 @@
 
 #include "comm/base/try.h"
 #include "launcher/head/exit_code.h"
-#include "launcher/process/event_loop.h"
-#include "launcher/process/process.h"
-#include "launcher/process/system.h"
+#include "launcher/system/event_loop.h"
+#include "launcher/system/process.h"
+#include "launcher/system/system.h"
 
 namespace paceline::launcher {
 namespace {

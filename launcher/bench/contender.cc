@@ -10,10 +10,10 @@
 #include "comm/base/cpus.h"
 #include "comm/base/environment.h"
 #include "comm/base/try.h"
-#include "launcher/agent/program_file.h"
 #include "launcher/options/nearest.h"
 #include "launcher/probe/in_parts.h"
-#include "launcher/process/system.h"
+#include "launcher/system/program_file.h"
+#include "launcher/system/system.h"
 
 namespace paceline::launcher {
 namespace {

@@ -18,7 +18,7 @@
 #include "launcher/channel/frame.h"
 #include "launcher/channel/invitation.h"
 #include "launcher/channel/watchful_socket.h"
-#include "launcher/process/system.h"
+#include "launcher/system/system.h"
 
 namespace paceline::launcher {
 namespace {

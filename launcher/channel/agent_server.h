@@ -12,8 +12,8 @@
 
 #include "comm/base/unique_fd.h"
 #include "launcher/channel/channel.h"
-#include "launcher/process/event_loop.h"
-#include "launcher/process/mailbox.h"
+#include "launcher/system/event_loop.h"
+#include "launcher/system/mailbox.h"
 
 namespace paceline::launcher {
 

@@ -7,7 +7,7 @@
 #include <paceline/status.h>
 
 #include "launcher/channel/channel.h"
-#include "launcher/process/event_loop.h"
+#include "launcher/system/event_loop.h"
 
 namespace paceline::launcher {
 

@@ -9,7 +9,7 @@
 #include "comm/base/text.h"
 #include "comm/base/try.h"
 #include "launcher/channel/frame.h"
-#include "launcher/process/system.h"
+#include "launcher/system/system.h"
 
 namespace paceline::launcher {
 namespace {

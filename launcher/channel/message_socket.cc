@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 
 #include "comm/base/try.h"
-#include "launcher/process/system.h"
+#include "launcher/system/system.h"
 
 namespace paceline::launcher {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "comm/base/unique_fd.h"
 #include "launcher/channel/frame.h"
-#include "launcher/process/event_loop.h"
+#include "launcher/system/event_loop.h"
 
 namespace paceline::launcher {
 

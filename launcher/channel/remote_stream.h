@@ -14,7 +14,7 @@
 #include <paceline/status.h>
 
 #include "launcher/channel/remote_call.h"
-#include "launcher/process/mailbox.h"
+#include "launcher/system/mailbox.h"
 
 namespace paceline::launcher {
 

@@ -11,9 +11,9 @@
 #include "comm/base/clock.h"
 #include "comm/base/text.h"
 #include "comm/base/try.h"
-#include "launcher/agent/host.h"
 #include "launcher/bench/captured_run.h"
 #include "launcher/head/job_hosts.h"
+#include "launcher/system/host.h"
 
 namespace paceline::launcher {
 namespace {

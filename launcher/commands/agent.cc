@@ -11,14 +11,14 @@
 #include <unistd.h>
 
 #include "comm/base/try.h"
-#include "launcher/agent/host.h"
 #include "launcher/channel/head_dial.h"
 #include "launcher/channel/invitation.h"
 #include "launcher/commands/command.h"
 #include "launcher/job/record.h"
 #include "launcher/job/registry.h"
-#include "launcher/process/process_identity.h"
-#include "launcher/process/system.h"
+#include "launcher/system/host.h"
+#include "launcher/system/process_identity.h"
+#include "launcher/system/system.h"
 
 namespace paceline::launcher {
 namespace {

@@ -18,8 +18,8 @@
 #include "launcher/commands/bench_gradient.h"
 #include "launcher/commands/command.h"
 #include "launcher/head/exit_code.h"
-#include "launcher/process/process.h"
-#include "launcher/process/system.h"
+#include "launcher/system/process.h"
+#include "launcher/system/system.h"
 
 namespace paceline::launcher {
 namespace {

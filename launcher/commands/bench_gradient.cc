@@ -17,9 +17,9 @@
 #include "launcher/bench/gradient/gradient_report.h"
 #include "launcher/bench/gradient/gradient_run.h"
 #include "launcher/commands/command.h"
-#include "launcher/process/new_file.h"
-#include "launcher/process/process.h"
-#include "launcher/process/system.h"
+#include "launcher/system/new_file.h"
+#include "launcher/system/process.h"
+#include "launcher/system/system.h"
 
 namespace paceline::launcher {
 namespace {

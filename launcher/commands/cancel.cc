@@ -13,8 +13,8 @@
 #include "launcher/job/listing.h"
 #include "launcher/job/registry.h"
 #include "launcher/options/nearest.h"
-#include "launcher/process/event_loop.h"
-#include "launcher/process/process_identity.h"
+#include "launcher/system/event_loop.h"
+#include "launcher/system/process_identity.h"
 
 namespace paceline::launcher {
 namespace {

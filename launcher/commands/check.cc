@@ -16,9 +16,9 @@
 #include "launcher/check/host_rules.h"
 #include "launcher/check/verdict.h"
 #include "launcher/commands/command.h"
-#include "launcher/process/new_file.h"
-#include "launcher/process/process.h"
-#include "launcher/process/system.h"
+#include "launcher/system/new_file.h"
+#include "launcher/system/process.h"
+#include "launcher/system/system.h"
 
 namespace paceline::launcher {
 namespace {

@@ -12,7 +12,7 @@
 #include "launcher/commands/command.h"
 #include "launcher/job/listing.h"
 #include "launcher/job/registry.h"
-#include "launcher/process/process_identity.h"
+#include "launcher/system/process_identity.h"
 
 namespace paceline::launcher {
 namespace {

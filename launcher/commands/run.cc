@@ -14,7 +14,6 @@
 #include "comm/base/random.h"
 #include "comm/base/try.h"
 #include "comm/job_key.h"
-#include "launcher/agent/host.h"
 #include "launcher/commands/command.h"
 #include "launcher/head/head.h"
 #include "launcher/head/job_agents.h"
@@ -28,8 +27,9 @@
 #include "launcher/job/registry.h"
 #include "launcher/options/placement_options.h"
 #include "launcher/options/run_options.h"
-#include "launcher/process/process_identity.h"
-#include "launcher/process/signal_source.h"
+#include "launcher/system/host.h"
+#include "launcher/system/process_identity.h"
+#include "launcher/system/signal_source.h"
 
 namespace paceline::launcher {
 namespace {

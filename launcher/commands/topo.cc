@@ -11,8 +11,8 @@
 
 #include "comm/base/try.h"
 #include "launcher/commands/command.h"
-#include "launcher/process/new_file.h"
-#include "launcher/process/system.h"
+#include "launcher/system/new_file.h"
+#include "launcher/system/system.h"
 #include "launcher/topo/topo_options.h"
 #include "topology/model/merge.h"
 #include "topology/placement/host/seats.h"

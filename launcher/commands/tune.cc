@@ -18,9 +18,9 @@
 #include "launcher/bench/rounds.h"
 #include "launcher/commands/command.h"
 #include "launcher/probe/statistics.h"
-#include "launcher/process/new_file.h"
-#include "launcher/process/process.h"
-#include "launcher/process/system.h"
+#include "launcher/system/new_file.h"
+#include "launcher/system/process.h"
+#include "launcher/system/system.h"
 
 namespace paceline::launcher {
 namespace {

@@ -12,9 +12,9 @@
 
 #include "comm/base/text.h"
 #include "comm/base/try.h"
-#include "launcher/agent/program_file.h"
-#include "launcher/process/process.h"
-#include "launcher/process/system.h"
+#include "launcher/system/process.h"
+#include "launcher/system/program_file.h"
+#include "launcher/system/system.h"
 
 namespace paceline::launcher {
 namespace {

@@ -7,9 +7,9 @@
 
 #include "comm/base/function_ref.h"
 #include "launcher/channel/channel.h"
-#include "launcher/process/event_loop.h"
-#include "launcher/process/orphan_keeper.h"
-#include "launcher/process/process.h"
+#include "launcher/system/event_loop.h"
+#include "launcher/system/orphan_keeper.h"
+#include "launcher/system/process.h"
 
 namespace paceline::launcher {
 

@@ -5,7 +5,7 @@
 
 #include "comm/base/cpu_set.h"
 #include "comm/base/text.h"
-#include "launcher/process/binding.h"
+#include "launcher/system/binding.h"
 
 namespace paceline::launcher {
 namespace {

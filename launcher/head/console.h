@@ -8,7 +8,7 @@
 
 #include "launcher/channel/messages.pb.h"
 #include "launcher/head/output_format.h"
-#include "launcher/process/event_loop.h"
+#include "launcher/system/event_loop.h"
 
 namespace paceline::launcher {
 

@@ -9,7 +9,7 @@
 #include <signal.h>
 
 #include "comm/base/text.h"
-#include "launcher/process/system.h"
+#include "launcher/system/system.h"
 
 namespace paceline::launcher {
 namespace {

@@ -17,7 +17,7 @@
 #include "launcher/head/input_source.h"
 #include "launcher/head/timings.h"
 #include "launcher/options/job_spec.h"
-#include "launcher/process/event_loop.h"
+#include "launcher/system/event_loop.h"
 
 namespace paceline::launcher {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-#include "launcher/process/event_loop.h"
+#include "launcher/system/event_loop.h"
 
 namespace paceline::launcher {
 

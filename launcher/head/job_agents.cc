@@ -6,10 +6,10 @@
 
 #include "comm/base/environment.h"
 #include "comm/base/try.h"
-#include "launcher/agent/host.h"
 #include "launcher/agent/rank_environment.h"
 #include "launcher/engines/engine.h"
 #include "launcher/head/job_hosts.h"
+#include "launcher/system/host.h"
 
 namespace paceline::launcher {
 namespace {

@@ -18,7 +18,7 @@
 #include "launcher/head/timings.h"
 #include "launcher/options/host_plan.h"
 #include "launcher/options/job_spec.h"
-#include "launcher/process/event_loop.h"
+#include "launcher/system/event_loop.h"
 
 namespace paceline::launcher {
 

@@ -17,10 +17,10 @@
 #include "comm/base/text.h"
 #include "comm/base/try.h"
 #include "comm/base/unique_fd.h"
-#include "launcher/agent/host.h"
 #include "launcher/engines/engine.h"
 #include "launcher/engines/slurm_nodes.h"
 #include "launcher/options/hostfile.h"
+#include "launcher/system/host.h"
 #include "topology/read/plan_json.h"
 
 namespace paceline::launcher {

@@ -15,7 +15,7 @@
 #include <paceline/status.h>
 
 #include "launcher/head/head.h"
-#include "launcher/process/event_loop.h"
+#include "launcher/system/event_loop.h"
 #include "topology/cluster/cluster.h"
 
 namespace paceline::launcher {

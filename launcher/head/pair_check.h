@@ -20,7 +20,7 @@
 
 #include "comm/base/net_choice.h"
 #include "launcher/head/head.h"
-#include "launcher/process/event_loop.h"
+#include "launcher/system/event_loop.h"
 
 namespace paceline::launcher {
 

@@ -10,7 +10,7 @@
 #include "launcher/head/head.h"
 #include "launcher/options/host_plan.h"
 #include "launcher/options/job_spec.h"
-#include "launcher/process/event_loop.h"
+#include "launcher/system/event_loop.h"
 #include "topology/cluster/cluster.h"
 #include "topology/placement/plan.h"
 

@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "launcher/job/job_folder.h"
-#include "launcher/process/event_loop.h"
+#include "launcher/system/event_loop.h"
 
 namespace paceline::launcher {
 namespace {

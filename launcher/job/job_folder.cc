@@ -13,7 +13,7 @@
 #include "comm/base/clock.h"
 #include "comm/base/try.h"
 #include "launcher/job/record.h"
-#include "launcher/process/system.h"
+#include "launcher/system/system.h"
 
 namespace paceline::launcher {
 namespace {

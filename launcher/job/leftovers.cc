@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "comm/base/read_file.h"
-#include "launcher/process/cgroup.h"
-#include "launcher/process/process_identity.h"
+#include "launcher/system/cgroup.h"
+#include "launcher/system/process_identity.h"
 
 namespace paceline::launcher {
 namespace {

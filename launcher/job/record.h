@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "comm/base/clock.h"
-#include "launcher/process/process_identity.h"
+#include "launcher/system/process_identity.h"
 
 namespace paceline::launcher {
 

@@ -10,12 +10,12 @@
 #include <unistd.h>
 
 #include "comm/base/try.h"
-#include "launcher/agent/host.h"
 #include "launcher/job/job_folder.h"
 #include "launcher/job/leftovers.h"
 #include "launcher/job/user_folder.h"
-#include "launcher/process/cgroup.h"
-#include "launcher/process/system.h"
+#include "launcher/system/cgroup.h"
+#include "launcher/system/host.h"
+#include "launcher/system/system.h"
 
 namespace paceline::launcher {
 namespace {

@@ -15,8 +15,8 @@
 #include "launcher/lab/relay.h"
 #include "launcher/lab/surroundings.h"
 #include "launcher/lab/wiring.h"
-#include "launcher/process/run_program.h"
-#include "launcher/process/system.h"
+#include "launcher/system/run_program.h"
+#include "launcher/system/system.h"
 
 namespace paceline::launcher {
 namespace {

@@ -14,9 +14,9 @@
 #include "comm/base/read_file.h"
 #include "comm/base/try.h"
 #include "launcher/lab/lab_plan.h"
-#include "launcher/process/cgroup.h"
-#include "launcher/process/event_loop.h"
-#include "launcher/process/system.h"
+#include "launcher/system/cgroup.h"
+#include "launcher/system/event_loop.h"
+#include "launcher/system/system.h"
 
 namespace paceline::launcher {
 namespace {

@@ -20,8 +20,8 @@
 #include "launcher/lab/lab_cgroups.h"
 #include "launcher/lab/namespaces.h"
 #include "launcher/lab/outcome.h"
-#include "launcher/process/process.h"
-#include "launcher/process/system.h"
+#include "launcher/system/process.h"
+#include "launcher/system/system.h"
 
 namespace paceline::launcher {
 namespace {

@@ -15,7 +15,7 @@
 #include "launcher/lab/surroundings.h"
 #include "launcher/lab/system_program.h"
 #include "launcher/lab/wiring.h"
-#include "launcher/process/run_program.h"
+#include "launcher/system/run_program.h"
 
 namespace paceline::launcher {
 namespace {

@@ -15,8 +15,8 @@
 #include "comm/base/try.h"
 #include "launcher/job/job_folder.h"
 #include "launcher/lab/lab_cgroups.h"
-#include "launcher/process/event_loop.h"
-#include "launcher/process/system.h"
+#include "launcher/system/event_loop.h"
+#include "launcher/system/system.h"
 
 namespace paceline::launcher {
 namespace {

@@ -18,9 +18,9 @@
 #include "launcher/lab/outcome.h"
 #include "launcher/lab/surroundings.h"
 #include "launcher/lab/wiring.h"
-#include "launcher/process/process.h"
-#include "launcher/process/run_program.h"
-#include "launcher/process/system.h"
+#include "launcher/system/process.h"
+#include "launcher/system/run_program.h"
+#include "launcher/system/system.h"
 
 namespace paceline::launcher {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "launcher/lab/lab_plan.h"
-#include "launcher/process/process_identity.h"
+#include "launcher/system/process_identity.h"
 
 namespace paceline::launcher {
 

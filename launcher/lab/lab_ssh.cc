@@ -5,7 +5,7 @@
 #include "comm/base/read_file.h"
 #include "comm/base/try.h"
 #include "launcher/lab/system_program.h"
-#include "launcher/process/run_program.h"
+#include "launcher/system/run_program.h"
 
 namespace paceline::launcher {
 namespace {

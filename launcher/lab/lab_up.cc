@@ -17,8 +17,8 @@
 #include "launcher/lab/outcome.h"
 #include "launcher/lab/relay.h"
 #include "launcher/lab/system_program.h"
-#include "launcher/process/run_program.h"
-#include "launcher/process/system.h"
+#include "launcher/system/run_program.h"
+#include "launcher/system/system.h"
 
 namespace paceline::launcher {
 namespace {

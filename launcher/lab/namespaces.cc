@@ -15,8 +15,8 @@
 
 #include "comm/base/try.h"
 #include "launcher/lab/outcome.h"
-#include "launcher/process/process.h"
-#include "launcher/process/system.h"
+#include "launcher/system/process.h"
+#include "launcher/system/system.h"
 
 namespace paceline::launcher {
 namespace {

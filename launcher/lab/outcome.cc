@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 
 #include "comm/base/text.h"
-#include "launcher/process/system.h"
+#include "launcher/system/system.h"
 
 namespace paceline::launcher {
 namespace {

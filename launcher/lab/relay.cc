@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "comm/base/try.h"
-#include "launcher/process/system.h"
+#include "launcher/system/system.h"
 
 namespace paceline::launcher {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <paceline/status.h>
 
-#include "launcher/process/process_identity.h"
+#include "launcher/system/process_identity.h"
 
 namespace paceline::launcher {
 

@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "launcher/agent/program_file.h"
+#include "launcher/system/program_file.h"
 
 namespace paceline::launcher {
 

@@ -6,7 +6,7 @@
 
 #include "comm/base/unique_fd.h"
 #include "comm/bytes.h"
-#include "launcher/process/event_loop.h"
+#include "launcher/system/event_loop.h"
 
 namespace paceline::launcher {
 

@@ -13,7 +13,7 @@
 #include "comm/socket.h"
 #include "launcher/channel/messages.pb.h"
 #include "launcher/pairs/pair_socket.h"
-#include "launcher/process/event_loop.h"
+#include "launcher/system/event_loop.h"
 
 namespace paceline::launcher {
 

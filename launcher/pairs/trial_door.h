@@ -26,7 +26,7 @@
 #include "comm/job_key.h"
 #include "comm/stranger_book.h"
 #include "launcher/pairs/pair_socket.h"
-#include "launcher/process/event_loop.h"
+#include "launcher/system/event_loop.h"
 
 namespace paceline::launcher {
 

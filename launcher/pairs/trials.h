@@ -16,7 +16,7 @@
 #include "launcher/channel/messages.pb.h"
 #include "launcher/pairs/trial.h"
 #include "launcher/pairs/trial_door.h"
-#include "launcher/process/event_loop.h"
+#include "launcher/system/event_loop.h"
 
 namespace paceline::launcher {
 

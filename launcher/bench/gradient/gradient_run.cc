@@ -14,7 +14,7 @@
 #include "comm/base/try.h"
 #include "launcher/bench/captured_run.h"
 #include "launcher/check/check_run.h"
-#include "launcher/process/system.h"
+#include "launcher/system/system.h"
 
 namespace paceline::launcher {
 namespace {

@@ -18,11 +18,11 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "launcher/agent/host.h"
 #include "launcher/engines/agent_starter.h"
 #include "launcher/engines/shell_words.h"
-#include "launcher/process/process.h"
-#include "launcher/process/signal_source.h"
+#include "launcher/system/host.h"
+#include "launcher/system/process.h"
+#include "launcher/system/signal_source.h"
 
 namespace paceline::launcher {
 namespace {

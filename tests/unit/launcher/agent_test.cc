@@ -15,8 +15,8 @@
 
 #include "comm/socket.h"
 #include "launcher/channel/channel.h"
-#include "launcher/process/process.h"
-#include "launcher/process/system.h"
+#include "launcher/system/process.h"
+#include "launcher/system/system.h"
 #include "tests/unit/launcher/script_start.h"
 
 namespace paceline::launcher {

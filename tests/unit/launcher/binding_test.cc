@@ -1,4 +1,4 @@
-#include "launcher/process/binding.h"
+#include "launcher/system/binding.h"
 
 #include <string>
 

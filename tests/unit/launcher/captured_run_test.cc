@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "launcher/process/process.h"
+#include "launcher/system/process.h"
 
 namespace paceline::launcher {
 namespace {

@@ -1,4 +1,4 @@
-#include "launcher/process/cgroup.h"
+#include "launcher/system/cgroup.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
-#include "launcher/agent/host.h"
 #include "launcher/check/check_options.h"
+#include "launcher/system/host.h"
 
 namespace paceline::launcher {
 namespace {

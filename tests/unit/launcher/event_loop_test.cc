@@ -1,4 +1,4 @@
-#include "launcher/process/event_loop.h"
+#include "launcher/system/event_loop.h"
 
 #include <string>
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "launcher/head/job_start.h"
-#include "launcher/process/system.h"
+#include "launcher/system/system.h"
 
 namespace paceline::launcher {
 namespace {

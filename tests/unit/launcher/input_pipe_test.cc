@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "launcher/process/system.h"
+#include "launcher/system/system.h"
 
 namespace paceline::launcher {
 namespace {

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "launcher/process/system.h"
+#include "launcher/system/system.h"
 
 namespace paceline::launcher {
 namespace {

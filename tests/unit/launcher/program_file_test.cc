@@ -1,4 +1,4 @@
-#include "launcher/agent/program_file.h"
+#include "launcher/system/program_file.h"
 
 #include <cerrno>
 #include <filesystem>

@@ -1,4 +1,4 @@
-#include "launcher/process/run_program.h"
+#include "launcher/system/run_program.h"
 
 #include <string>
 

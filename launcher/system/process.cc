@@ -1,4 +1,4 @@
-#include "launcher/process/process.h"
+#include "launcher/system/process.h"
 
 #include <fstream>
 #include <utility>
@@ -11,7 +11,7 @@
 
 #include "comm/base/try.h"
 #include "launcher/channel/message_socket.h"
-#include "launcher/process/system.h"
+#include "launcher/system/system.h"
 
 namespace paceline::launcher {
 namespace {

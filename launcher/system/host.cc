@@ -1,4 +1,4 @@
-#include "launcher/agent/host.h"
+#include "launcher/system/host.h"
 
 #include <array>
 #include <cstddef>
@@ -9,7 +9,7 @@
 #include "comm/base/try.h"
 #include "comm/base/unique_fd.h"
 #include "comm/socket.h"
-#include "launcher/process/system.h"
+#include "launcher/system/system.h"
 
 namespace paceline::launcher {
 

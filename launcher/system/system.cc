@@ -1,4 +1,4 @@
-#include "launcher/process/system.h"
+#include "launcher/system/system.h"
 
 #include <cerrno>
 #include <cstdio>

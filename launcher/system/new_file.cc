@@ -1,4 +1,4 @@
-#include "launcher/process/new_file.h"
+#include "launcher/system/new_file.h"
 
 #include <cerrno>
 #include <cstddef>
@@ -9,7 +9,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "launcher/process/system.h"
+#include "launcher/system/system.h"
 
 namespace paceline::launcher {
 namespace {

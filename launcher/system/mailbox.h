@@ -6,7 +6,7 @@
 
 #include <paceline/status.h>
 
-#include "launcher/process/event_loop.h"
+#include "launcher/system/event_loop.h"
 
 namespace paceline::launcher {
 

@@ -1,4 +1,4 @@
-#include "launcher/process/process_identity.h"
+#include "launcher/system/process_identity.h"
 
 #include <sstream>
 #include <string>
@@ -10,7 +10,7 @@
 
 #include "comm/base/read_file.h"
 #include "comm/base/text.h"
-#include "launcher/process/system.h"
+#include "launcher/system/system.h"
 
 namespace paceline::launcher {
 namespace {

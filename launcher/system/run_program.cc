@@ -1,4 +1,4 @@
-#include "launcher/process/run_program.h"
+#include "launcher/system/run_program.h"
 
 #include <array>
 #include <string_view>
@@ -11,8 +11,8 @@
 
 #include "comm/base/text.h"
 #include "comm/base/try.h"
-#include "launcher/process/process.h"
-#include "launcher/process/system.h"
+#include "launcher/system/process.h"
+#include "launcher/system/system.h"
 
 namespace paceline::launcher {
 namespace {

@@ -1,4 +1,4 @@
-#include "launcher/process/mailbox.h"
+#include "launcher/system/mailbox.h"
 
 #include <cstdint>
 #include <mutex>
@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "comm/base/unique_fd.h"
-#include "launcher/process/system.h"
+#include "launcher/system/system.h"
 
 namespace paceline::launcher {
 

@@ -1,8 +1,8 @@
-#include "launcher/process/orphan_keeper.h"
+#include "launcher/system/orphan_keeper.h"
 
 #include "comm/base/try.h"
-#include "launcher/process/process.h"
-#include "launcher/process/system.h"
+#include "launcher/system/process.h"
+#include "launcher/system/system.h"
 
 namespace paceline::launcher {
 namespace {

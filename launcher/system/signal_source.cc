@@ -1,10 +1,10 @@
-#include "launcher/process/signal_source.h"
+#include "launcher/system/signal_source.h"
 
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "launcher/process/system.h"
+#include "launcher/system/system.h"
 
 namespace paceline::launcher {
 
