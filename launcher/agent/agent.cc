@@ -28,7 +28,7 @@
 #include "launcher/agent/spawn_helper.h"
 #include "launcher/agent/spawn_orders.h"
 #include "launcher/channel/channel.h"
-#include "launcher/pairs/trials.h"
+#include "launcher/connectivity/trials.h"
 #include "launcher/system/process.h"
 #include "launcher/system/process_identity.h"
 #include "launcher/system/program_file.h"

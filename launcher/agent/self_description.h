@@ -8,7 +8,7 @@
 
 #include "launcher/agent/machine_scout.h"
 #include "launcher/channel/messages.pb.h"
-#include "launcher/job/cpu_claims.h"
+#include "launcher/registry/cpu_claims.h"
 #include "launcher/system/event_loop.h"
 
 namespace paceline::launcher {

@@ -10,9 +10,9 @@
 #include "comm/base/clock.h"
 #include "comm/base/unique_fd.h"
 #include "launcher/commands/command.h"
-#include "launcher/job/listing.h"
-#include "launcher/job/registry.h"
 #include "launcher/options/nearest.h"
+#include "launcher/registry/listing.h"
+#include "launcher/registry/registry.h"
 #include "launcher/system/event_loop.h"
 #include "launcher/system/process_identity.h"
 

@@ -10,8 +10,8 @@
 
 #include "comm/base/clock.h"
 #include "launcher/commands/command.h"
-#include "launcher/job/listing.h"
-#include "launcher/job/registry.h"
+#include "launcher/registry/listing.h"
+#include "launcher/registry/registry.h"
 #include "launcher/system/process_identity.h"
 
 namespace paceline::launcher {

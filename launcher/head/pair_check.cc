@@ -9,11 +9,11 @@
 
 #include "comm/base/text.h"
 #include "comm/base/try.h"
-#include "launcher/pairs/host_oddities.h"
-#include "launcher/pairs/pair_faults.h"
-#include "launcher/pairs/pair_table.h"
-#include "launcher/pairs/rails.h"
-#include "launcher/pairs/survey.h"
+#include "launcher/connectivity/host_oddities.h"
+#include "launcher/connectivity/pair_faults.h"
+#include "launcher/connectivity/pair_table.h"
+#include "launcher/connectivity/rails.h"
+#include "launcher/connectivity/survey.h"
 
 namespace paceline::launcher {
 namespace {

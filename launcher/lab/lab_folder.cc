@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "comm/base/try.h"
-#include "launcher/job/job_folder.h"
 #include "launcher/lab/lab_cgroups.h"
+#include "launcher/registry/job_folder.h"
 #include "launcher/system/event_loop.h"
 #include "launcher/system/system.h"
 

@@ -1,4 +1,5 @@
-// Where labs are written down: in the user's folder (launcher/job/user_folder.h), beside the jobs.
+// Where labs are written down: in the user's folder (launcher/registry/user_folder.h), beside the
+// jobs.
 //
 //   <place>/paceline-<uid>/
 //     lab-<name>/            one lab
@@ -19,8 +20,8 @@
 
 #include "comm/base/clock.h"
 #include "comm/base/unique_fd.h"
-#include "launcher/job/user_folder.h"
 #include "launcher/lab/lab_record.h"
+#include "launcher/registry/user_folder.h"
 
 namespace paceline::launcher {
 

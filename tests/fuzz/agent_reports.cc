@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "comm/base/assert.h"
-#include "launcher/pairs/host_oddities.h"
-#include "launcher/pairs/pair_faults.h"
-#include "launcher/pairs/pair_table.h"
-#include "launcher/pairs/rails.h"
-#include "launcher/pairs/survey.h"
+#include "launcher/connectivity/host_oddities.h"
+#include "launcher/connectivity/pair_faults.h"
+#include "launcher/connectivity/pair_table.h"
+#include "launcher/connectivity/rails.h"
+#include "launcher/connectivity/survey.h"
 #include "tests/fuzz/fuzz_input.h"
 
 namespace paceline::launcher {

@@ -1,4 +1,4 @@
-#include "launcher/job/cpu_claims.h"
+#include "launcher/registry/cpu_claims.h"
 
 #include <filesystem>
 #include <string>

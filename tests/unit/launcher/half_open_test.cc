@@ -1,4 +1,4 @@
-#include "launcher/pairs/half_open.h"
+#include "launcher/connectivity/half_open.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "launcher/pairs/host_oddities.h"
+#include "launcher/connectivity/host_oddities.h"
 
 #include <gtest/gtest.h>
 

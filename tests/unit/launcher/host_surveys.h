@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "launcher/pairs/survey.h"
+#include "launcher/connectivity/survey.h"
 
 namespace paceline::launcher {
 

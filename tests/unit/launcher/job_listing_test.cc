@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "launcher/job/listing.h"
+#include "launcher/registry/listing.h"
 
 namespace paceline::launcher {
 namespace {

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "launcher/job/record.h"
+#include "launcher/registry/record.h"
 
 namespace paceline::launcher {
 namespace {

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "launcher/job/registry.h"
+#include "launcher/registry/registry.h"
 
 namespace paceline::launcher {
 namespace {

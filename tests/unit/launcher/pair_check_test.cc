@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "launcher/pairs/survey.h"
+#include "launcher/connectivity/survey.h"
 
 namespace paceline::launcher {
 namespace {

@@ -1,8 +1,8 @@
-#include "launcher/pairs/pair_table.h"
+#include "launcher/connectivity/pair_table.h"
 
 #include <gtest/gtest.h>
 
-#include "launcher/pairs/pair_faults.h"
+#include "launcher/connectivity/pair_faults.h"
 #include "tests/unit/launcher/host_surveys.h"
 
 namespace paceline::launcher {

@@ -1,4 +1,4 @@
-#include "launcher/pairs/rails.h"
+#include "launcher/connectivity/rails.h"
 
 #include <gtest/gtest.h>
 

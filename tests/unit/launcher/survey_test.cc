@@ -1,4 +1,4 @@
-#include "launcher/pairs/survey.h"
+#include "launcher/connectivity/survey.h"
 
 #include <gtest/gtest.h>
 

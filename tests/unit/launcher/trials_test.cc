@@ -1,6 +1,6 @@
 // Agents that try each other, all in one process and on loopback.
 
-#include "launcher/pairs/trials.h"
+#include "launcher/connectivity/trials.h"
 
 #include <array>
 #include <memory>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "comm/socket.h"
-#include "launcher/pairs/survey.h"
+#include "launcher/connectivity/survey.h"
 
 namespace paceline::launcher {
 namespace {

@@ -1,0 +1,93 @@
+#include "launcher/connectivity/host_oddities.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <ratio>
+#include <set>
+#include <utility>
+
+#include "comm/base/text.h"
+
+namespace paceline::launcher {
+namespace {
+
+constexpr std::size_t kMostNames = 4;
+
+std::string hosts_text(const std::vector<std::string>& names) {
+  return (names.size() == 1 ? "host " : "hosts ") + list_text(names, kMostNames);
+}
+
+std::vector<std::string> one_machine(std::span<const HostSurvey> hosts) {
+  std::map<std::string, std::vector<std::string>> names;
+  for (const HostSurvey& host : hosts)
+    if (!host.machine.empty()) names[host.machine].push_back(host.host);
+  std::vector<std::string> found;
+  for (const auto& [machine, all] : names)
+    if (all.size() > 1)
+      found.push_back(hosts_text(all) + " are one machine: their ranks share its cores and links");
+  return found;
+}
+
+std::vector<std::string> one_name(std::span<const HostSurvey> hosts) {
+  std::map<std::string, std::map<std::string, std::string>> names;  // machines, and a host of each
+  for (const HostSurvey& host : hosts)
+    names[host.own_name].emplace(host.machine.empty() ? host.host : host.machine, host.host);
+  std::vector<std::string> found;
+  for (const auto& [own_name, machines] : names) {
+    if (machines.size() < 2) continue;
+    std::vector<std::string> all;
+    for (const auto& [machine, host] : machines) all.push_back(host);
+    std::sort(all.begin(), all.end());
+    found.push_back(hosts_text(all) + (all.size() == 2 ? " both" : " all") + " call themselves '" +
+                    own_name +
+                    "': programs that tell machines apart by this name take them for one; give "
+                    "each a hostname of its own");
+  }
+  return found;
+}
+
+std::string long_time(Duration duration) {
+  using Days = std::chrono::duration<std::int64_t, std::ratio<86400>>;
+  const auto days = std::chrono::round<Days>(duration);
+  return days.count() > 1 ? std::to_string(days.count()) + " days"
+                          : seconds_text(std::chrono::round<std::chrono::seconds>(duration));
+}
+
+// Against the time that most have, the head among them.
+std::vector<std::string> other_times(std::span<const HostSurvey> hosts) {
+  std::vector<Duration> ahead{Duration::zero()};
+  for (const HostSurvey& host : hosts) ahead.push_back(host.clock_ahead);
+  const auto middle = ahead.begin() + static_cast<std::ptrdiff_t>((ahead.size() - 1) / 2);
+  std::nth_element(ahead.begin(), middle, ahead.end());
+  const Duration usual = *middle;
+  const auto sentence = [&](const std::string& whose, Duration clock_ahead) {
+    const Duration apart = clock_ahead - usual;
+    const bool behind = apart < Duration::zero();
+    return std::string("the clock of ")
+        .append(whose)
+        .append(" is ")
+        .append(long_time(behind ? -apart : apart))
+        .append(behind ? " behind" : " ahead of")
+        .append(" the others: times of files and in logs disagree; let NTP set it");
+  };
+  const auto is_odd = [&](Duration clock_ahead) {
+    return clock_ahead - usual > kSameTime || usual - clock_ahead > kSameTime;
+  };
+  std::vector<std::string> found;
+  if (is_odd(Duration::zero())) found.push_back(sentence("this host", Duration::zero()));
+  for (const HostSurvey& host : hosts)
+    if (is_odd(host.clock_ahead)) found.push_back(sentence("host " + host.host, host.clock_ahead));
+  return found;
+}
+
+}  // namespace
+
+std::vector<std::string> oddities_of(std::span<const HostSurvey> hosts) {
+  std::vector<std::string> all;
+  for (auto find : {one_machine, one_name, other_times})
+    for (std::string& sentence : find(hosts)) all.push_back(std::move(sentence));
+  return all;
+}
+
+}  // namespace paceline::launcher

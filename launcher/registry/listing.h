@@ -1,0 +1,28 @@
+// What `paceline list` shows, and how `paceline cancel` finds the job that is meant. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <paceline/status.h>
+
+#include "launcher/registry/record.h"
+
+namespace paceline::launcher {
+
+/// "7 s", "3 min 20 s", "5 h 12 min", "2 d 3 h".
+std::string elapsed_text(Duration elapsed);
+
+struct ListedJob {
+  JobRecord record;
+  bool has_head = true;  ///< false: it has gone, and others are still clearing up
+};
+
+/// A line of headings and one for each job, aligned; commands are cut at `columns`.
+std::string job_table(const std::vector<ListedJob>& jobs, TimePoint now, std::size_t columns);
+
+/// The only job whose id begins with `prefix`; an error says what there is instead.
+Result<JobRecord> find_job(const std::vector<JobRecord>& jobs, std::string_view prefix);
+
+}  // namespace paceline::launcher
