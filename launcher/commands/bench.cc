@@ -8,18 +8,18 @@
 #include <unistd.h>
 
 #include "comm/base/try.h"
-#include "launcher/bench/bench_options.h"
-#include "launcher/bench/bench_report.h"
-#include "launcher/bench/bench_run.h"
-#include "launcher/bench/contender.h"
-#include "launcher/bench/memory_need.h"
-#include "launcher/bench/prototype.h"
-#include "launcher/bench/rounds.h"
 #include "launcher/commands/bench_gradient.h"
 #include "launcher/commands/command.h"
 #include "launcher/head/exit_code.h"
 #include "launcher/system/process.h"
 #include "launcher/system/system.h"
+#include "launcher/tools/measure/bench/bench_options.h"
+#include "launcher/tools/measure/bench/bench_report.h"
+#include "launcher/tools/measure/bench/bench_run.h"
+#include "launcher/tools/measure/bench/contender.h"
+#include "launcher/tools/measure/bench/memory_need.h"
+#include "launcher/tools/measure/bench/prototype.h"
+#include "launcher/tools/measure/bench/rounds.h"
 
 namespace paceline::launcher {
 namespace {

@@ -13,13 +13,13 @@
 #include <unistd.h>
 
 #include "comm/base/try.h"
-#include "launcher/bench/gradient/gradient_options.h"
-#include "launcher/bench/gradient/gradient_report.h"
-#include "launcher/bench/gradient/gradient_run.h"
 #include "launcher/commands/command.h"
 #include "launcher/system/new_file.h"
 #include "launcher/system/process.h"
 #include "launcher/system/system.h"
+#include "launcher/tools/measure/bench/gradient/gradient_options.h"
+#include "launcher/tools/measure/bench/gradient/gradient_report.h"
+#include "launcher/tools/measure/bench/gradient/gradient_run.h"
 
 namespace paceline::launcher {
 namespace {

@@ -9,16 +9,16 @@
 
 #include "comm/base/read_file.h"
 #include "comm/base/try.h"
-#include "launcher/check/check_json.h"
-#include "launcher/check/check_options.h"
-#include "launcher/check/check_report.h"
-#include "launcher/check/check_run.h"
-#include "launcher/check/host_rules.h"
-#include "launcher/check/verdict.h"
 #include "launcher/commands/command.h"
 #include "launcher/system/new_file.h"
 #include "launcher/system/process.h"
 #include "launcher/system/system.h"
+#include "launcher/tools/measure/check/check_json.h"
+#include "launcher/tools/measure/check/check_options.h"
+#include "launcher/tools/measure/check/check_report.h"
+#include "launcher/tools/measure/check/check_run.h"
+#include "launcher/tools/measure/check/host_rules.h"
+#include "launcher/tools/measure/check/verdict.h"
 
 namespace paceline::launcher {
 namespace {

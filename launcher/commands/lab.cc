@@ -6,12 +6,12 @@
 #include "comm/base/text.h"
 #include "comm/base/try.h"
 #include "launcher/commands/command.h"
-#include "launcher/lab/lab_exec.h"
-#include "launcher/lab/lab_faults.h"
-#include "launcher/lab/lab_folder.h"
-#include "launcher/lab/lab_options.h"
-#include "launcher/lab/lab_units.h"
-#include "launcher/lab/lab_up.h"
+#include "launcher/tools/lab/lab_exec.h"
+#include "launcher/tools/lab/lab_faults.h"
+#include "launcher/tools/lab/lab_folder.h"
+#include "launcher/tools/lab/lab_options.h"
+#include "launcher/tools/lab/lab_units.h"
+#include "launcher/tools/lab/lab_up.h"
 
 namespace paceline::launcher {
 namespace {

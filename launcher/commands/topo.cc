@@ -13,7 +13,7 @@
 #include "launcher/commands/command.h"
 #include "launcher/system/new_file.h"
 #include "launcher/system/system.h"
-#include "launcher/topo/topo_options.h"
+#include "launcher/tools/topo/topo_options.h"
 #include "topology/model/merge.h"
 #include "topology/placement/host/seats.h"
 #include "topology/read/live.h"

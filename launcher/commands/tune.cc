@@ -1,5 +1,5 @@
 // paceline tune: measures once which method is the fastest on this machine, for all later jobs.
-#include "launcher/bench/tune.h"
+#include "launcher/tools/measure/tune/tune.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -13,14 +13,14 @@
 #include "comm/base/machine.h"
 #include "comm/base/text.h"
 #include "comm/base/try.h"
-#include "launcher/bench/bench_report.h"
-#include "launcher/bench/contender.h"
-#include "launcher/bench/rounds.h"
 #include "launcher/commands/command.h"
-#include "launcher/probe/statistics.h"
 #include "launcher/system/new_file.h"
 #include "launcher/system/process.h"
 #include "launcher/system/system.h"
+#include "launcher/tools/measure/bench/bench_report.h"
+#include "launcher/tools/measure/bench/contender.h"
+#include "launcher/tools/measure/bench/rounds.h"
+#include "launcher/tools/measure/probe/loop/statistics.h"
 
 namespace paceline::launcher {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "comm/base/try.h"
-#include "launcher/check/check_json.h"
 #include "launcher/options/option_values.h"
+#include "launcher/tools/measure/check/check_json.h"
 
 namespace paceline::launcher {
 namespace {

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """The steps of `paceline bench gradient` through PyTorch's DistributedDataParallel with gloo, in
 its default buckets of 25 MB. The trace is asked of paceline-probe, the lines are those of
-launcher/probe/gradient/gradient_rows.h.
+launcher/tools/measure/probe/gradient/gradient_rows.h.
 
 DDP is given what a real model would not have: gradients that lie in its buckets already, so that
 none is copied, and a thread of autograd that has nothing else to do.

@@ -25,9 +25,9 @@
 #include "comm/base/environment.h"
 #include "comm/base/try.h"
 #include "comm/base/with_type.h"
-#include "launcher/probe/rank.h"
-#include "launcher/probe/shared_meeting.h"
-#include "launcher/probe/subject.h"
+#include "launcher/tools/measure/probe/loop/rank.h"
+#include "launcher/tools/measure/probe/loop/shared_meeting.h"
+#include "launcher/tools/measure/probe/loop/subject.h"
 #include "tests/peers/peer_main.h"
 
 namespace paceline::peers {

@@ -8,9 +8,9 @@
 
 #include <paceline/status.h>
 
-#include "launcher/probe/operation.h"
-#include "launcher/probe/rank.h"
-#include "launcher/probe/subject.h"
+#include "launcher/tools/measure/probe/loop/operation.h"
+#include "launcher/tools/measure/probe/loop/rank.h"
+#include "launcher/tools/measure/probe/loop/subject.h"
 #include "tests/peers/peer_main.h"
 
 namespace paceline::peers {

@@ -8,7 +8,7 @@
 #include <paceline/status.h>
 
 #include "comm/base/function_ref.h"
-#include "launcher/probe/orders.h"
+#include "launcher/tools/measure/probe/loop/orders.h"
 
 namespace paceline::peers {
 

@@ -1,4 +1,4 @@
-#include "launcher/bench/bench_options.h"
+#include "launcher/tools/measure/bench/bench_options.h"
 
 #include <sstream>
 #include <string>

@@ -1,10 +1,10 @@
-#include "launcher/bench/bench_report.h"
+#include "launcher/tools/measure/bench/bench_report.h"
 
 #include <gtest/gtest.h>
 
-#include "launcher/bench/bench_run.h"
-#include "launcher/bench/memory_need.h"
-#include "launcher/bench/prototype.h"
+#include "launcher/tools/measure/bench/bench_run.h"
+#include "launcher/tools/measure/bench/memory_need.h"
+#include "launcher/tools/measure/bench/prototype.h"
 
 namespace paceline::launcher {
 namespace {

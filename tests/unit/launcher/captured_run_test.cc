@@ -1,4 +1,4 @@
-#include "launcher/bench/captured_run.h"
+#include "launcher/tools/measure/captured_run.h"
 
 #include <algorithm>
 #include <string>

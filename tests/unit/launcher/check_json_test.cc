@@ -1,4 +1,4 @@
-#include "launcher/check/check_json.h"
+#include "launcher/tools/measure/check/check_json.h"
 
 #include <string>
 

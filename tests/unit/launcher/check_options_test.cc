@@ -1,4 +1,4 @@
-#include "launcher/check/check_options.h"
+#include "launcher/tools/measure/check/check_options.h"
 
 #include <string>
 #include <vector>

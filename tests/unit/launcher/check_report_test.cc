@@ -1,4 +1,4 @@
-#include "launcher/check/check_report.h"
+#include "launcher/tools/measure/check/check_report.h"
 
 #include <string>
 

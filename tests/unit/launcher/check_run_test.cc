@@ -1,12 +1,12 @@
-#include "launcher/check/check_run.h"
+#include "launcher/tools/measure/check/check_run.h"
 
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include "launcher/check/check_options.h"
 #include "launcher/system/host.h"
+#include "launcher/tools/measure/check/check_options.h"
 
 namespace paceline::launcher {
 namespace {

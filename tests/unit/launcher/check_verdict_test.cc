@@ -7,8 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "comm/base/read_file.h"
-#include "launcher/check/check_json.h"
-#include "launcher/check/verdict.h"
+#include "launcher/tools/measure/check/check_json.h"
+#include "launcher/tools/measure/check/verdict.h"
 #include "tests/unit/launcher/planted_check.h"
 
 namespace paceline::launcher {

@@ -1,4 +1,4 @@
-#include "launcher/bench/gradient/gradient_options.h"
+#include "launcher/tools/measure/bench/gradient/gradient_options.h"
 
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "launcher/bench/gradient/gradient_report.h"
+#include "launcher/tools/measure/bench/gradient/gradient_report.h"
 
 #include <cmath>
 #include <limits>

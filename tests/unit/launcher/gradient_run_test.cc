@@ -1,4 +1,4 @@
-#include "launcher/bench/gradient/gradient_run.h"
+#include "launcher/tools/measure/bench/gradient/gradient_run.h"
 
 #include <cstddef>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "launcher/check/host_rules.h"
+#include "launcher/tools/measure/check/host_rules.h"
 
 #include <algorithm>
 #include <string>

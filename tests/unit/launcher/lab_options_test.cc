@@ -1,4 +1,4 @@
-#include "launcher/lab/lab_options.h"
+#include "launcher/tools/lab/lab_options.h"
 
 #include <sstream>
 #include <string>

@@ -1,4 +1,4 @@
-#include "launcher/lab/lab_plan.h"
+#include "launcher/tools/lab/lab_plan.h"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "launcher/lab/lab_record.h"
+#include "launcher/tools/lab/lab_record.h"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "launcher/lab/lab_units.h"
+#include "launcher/tools/lab/lab_units.h"
 
 #include <gtest/gtest.h>
 

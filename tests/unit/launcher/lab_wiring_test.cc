@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "launcher/lab/wiring.h"
+#include "launcher/tools/lab/wiring.h"
 
 namespace paceline::launcher {
 namespace {

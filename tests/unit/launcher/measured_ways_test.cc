@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "launcher/check/check_json.h"
+#include "launcher/tools/measure/check/check_json.h"
 
 namespace paceline::launcher {
 namespace {

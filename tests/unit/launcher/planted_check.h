@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "comm/base/random.h"
-#include "launcher/probe/check/measurements.h"
-#include "launcher/probe/check/schedule.h"
+#include "launcher/tools/measure/probe/check/measurements.h"
+#include "launcher/tools/measure/probe/check/schedule.h"
 
 namespace paceline::launcher {
 

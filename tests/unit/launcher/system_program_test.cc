@@ -1,4 +1,4 @@
-#include "launcher/lab/system_program.h"
+#include "launcher/tools/lab/system_program.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "launcher/topo/topo_options.h"
+#include "launcher/tools/topo/topo_options.h"
 
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "launcher/bench/tune.h"
+#include "launcher/tools/measure/tune/tune.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "launcher/probe/gradient/await_line.h"
+#include "launcher/tools/measure/probe/gradient/await_line.h"
 
 #include <array>
 #include <chrono>

@@ -1,4 +1,4 @@
-#include "launcher/probe/check/check_orders.h"
+#include "launcher/tools/measure/probe/check/check_orders.h"
 
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "launcher/probe/check/cpu_use.h"
+#include "launcher/tools/measure/probe/check/cpu_use.h"
 
 #include <gtest/gtest.h>
 #include <poll.h>

@@ -1,4 +1,4 @@
-#include "launcher/probe/check/flow.h"
+#include "launcher/tools/measure/probe/check/flow.h"
 
 #include <array>
 #include <cmath>
@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "launcher/probe/check/link.h"
+#include "launcher/tools/measure/probe/check/link.h"
 
 namespace paceline::probe {
 namespace {

@@ -1,4 +1,4 @@
-#include "launcher/probe/gradient/gradient_orders.h"
+#include "launcher/tools/measure/probe/gradient/gradient_orders.h"
 
 #include <string>
 #include <vector>

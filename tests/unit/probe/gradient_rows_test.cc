@@ -1,4 +1,4 @@
-#include "launcher/probe/gradient/gradient_rows.h"
+#include "launcher/tools/measure/probe/gradient/gradient_rows.h"
 
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "launcher/probe/in_parts.h"
+#include "launcher/tools/measure/probe/loop/in_parts.h"
 
 #include <array>
 #include <string>

@@ -1,4 +1,4 @@
-#include "launcher/probe/limit.h"
+#include "launcher/tools/measure/probe/loop/limit.h"
 
 #include <gtest/gtest.h>
 

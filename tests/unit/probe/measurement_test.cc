@@ -1,10 +1,10 @@
-#include "launcher/probe/measurement.h"
+#include "launcher/tools/measure/probe/loop/measurement.h"
 
 #include <gtest/gtest.h>
 
-#include "launcher/probe/raw/raw_loop.h"
-#include "launcher/probe/shared_meeting.h"
-#include "launcher/probe/subject_meeting.h"
+#include "launcher/tools/measure/probe/loop/shared_meeting.h"
+#include "launcher/tools/measure/probe/loop/subject_meeting.h"
+#include "launcher/tools/measure/probe/raw/raw_loop.h"
 #include "tests/unit/probe/shared_ranks.h"
 
 namespace paceline::probe {

@@ -1,4 +1,4 @@
-#include "launcher/probe/check/measurements.h"
+#include "launcher/tools/measure/probe/check/measurements.h"
 
 #include <string>
 

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "launcher/probe/library.h"
-#include "launcher/probe/measurement.h"
-#include "launcher/probe/subject_meeting.h"
+#include "launcher/tools/measure/probe/loop/library.h"
+#include "launcher/tools/measure/probe/loop/measurement.h"
+#include "launcher/tools/measure/probe/loop/subject_meeting.h"
 #include "tests/harness/ranks.h"
 
 namespace paceline::probe {

@@ -1,4 +1,4 @@
-#include "launcher/probe/orders.h"
+#include "launcher/tools/measure/probe/loop/orders.h"
 
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "launcher/probe/pattern.h"
+#include "launcher/tools/measure/probe/loop/pattern.h"
 
 #include <vector>
 

@@ -1,11 +1,11 @@
-#include "launcher/probe/raw/raw_loop.h"
+#include "launcher/tools/measure/probe/raw/raw_loop.h"
 
 #include <algorithm>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include "launcher/probe/pattern.h"
+#include "launcher/tools/measure/probe/loop/pattern.h"
 #include "tests/unit/probe/shared_ranks.h"
 
 namespace paceline::probe {

@@ -1,4 +1,4 @@
-#include "launcher/probe/check/reductions.h"
+#include "launcher/tools/measure/probe/check/reductions.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "launcher/probe/row.h"
+#include "launcher/tools/measure/probe/loop/row.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "launcher/probe/check/schedule.h"
+#include "launcher/tools/measure/probe/check/schedule.h"
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-#include "launcher/probe/shared_meeting.h"
+#include "launcher/tools/measure/probe/loop/shared_meeting.h"
 
 #include <atomic>
 #include <numeric>

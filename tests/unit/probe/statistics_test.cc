@@ -1,4 +1,4 @@
-#include "launcher/probe/statistics.h"
+#include "launcher/tools/measure/probe/loop/statistics.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "launcher/probe/gradient/timeline.h"
+#include "launcher/tools/measure/probe/gradient/timeline.h"
 
 #include <vector>
 

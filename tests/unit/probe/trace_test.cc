@@ -1,4 +1,4 @@
-#include "launcher/probe/gradient/trace.h"
+#include "launcher/tools/measure/probe/gradient/trace.h"
 
 #include <algorithm>
 #include <string>

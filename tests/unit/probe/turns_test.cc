@@ -1,4 +1,4 @@
-#include "launcher/probe/turns.h"
+#include "launcher/tools/measure/probe/loop/turns.h"
 
 #include <array>
 #include <atomic>

@@ -1,0 +1,384 @@
+#include "launcher/tools/measure/bench/bench_options.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+
+#include "comm/base/text.h"
+#include "comm/base/try.h"
+#include "launcher/options/nearest.h"
+#include "launcher/options/option_values.h"
+#include "launcher/tools/measure/bench/contender.h"
+#include "launcher/tools/measure/probe/loop/operation.h"
+
+namespace paceline::launcher {
+namespace {
+
+constexpr std::string_view kUsage =
+    "usage: paceline bench OPERATION [options]\n"
+    "Measures an operation between the ranks of this host, a line per size: all_reduce,\n"
+    "reduce_scatter, all_gather, all_to_all, broadcast, reduce, gather, scatter, barrier, send "
+    "(from\n"
+    "rank 0 to rank 1) or exchange (each sends to the next and receives from the one before).\n"
+    "A size is that of a rank's longest array; what has a block for each rank has whole ones.\n"
+    "`paceline bench gradient`, which has a --help of its own, replays training steps of models\n"
+    "on any hosts: how much of the time that gradients take is hidden behind backward.\n";
+constexpr std::string_view kAfter =
+    "\nTime of an operation: last end - first begin over the ranks, after a common start. algbw "
+    "is\n"
+    "bytes / time; busbw is that times nccl-tests' factor: 2(n-1)/n for all_reduce, 1 for\n"
+    "broadcast and reduce, (n-1)/n for the others. 'of limit' is what flags and copies allow,\n"
+    "measured in the same run, over p50.\n"
+    "\nExamples:\n"
+    "  paceline bench all_reduce --bytes 1M:64M --check\n"
+    "  paceline bench barrier -n 4 --backend raw\n"
+    "  paceline bench all_reduce --against openmpi,mpich --bytes 4:1K --json ratios.jsonl\n"
+    "  paceline bench all_reduce --against PACELINE_SHM_METHOD=pipelined --bytes 64K\n"
+    "  paceline bench all_reduce -n 4 --against reduce+broadcast --bytes 4:64K:8\n"
+    "\nExit code: 0; 1 where results are wrong; 124 where a run has hung; 125 for a mistake here;\n"
+    "else that of the rank that failed, as `paceline run` has it.\n";
+
+constexpr std::size_t kNamesWidth = 22;  // of the help
+
+enum class Needs { kNothing, kElements, kReduction, kRoot, kPlace };
+
+struct Option {
+  std::string_view name;
+  std::string_view form;  // of its value; empty: it takes none
+  std::string_view group;
+  std::string_view meaning;
+  Needs needs = Needs::kNothing;
+  Status (*take)(const std::string& value, BenchRequest& into) = nullptr;
+};
+
+std::vector<std::string> split(const std::string& text, char at) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(at, begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+std::string list(std::span<const std::string> words) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + words[i];
+  return text;
+}
+
+Status not_one_of(const std::string& value, std::span<const std::string> words) {
+  return usage_error("'" + value + "' is not " + list(words) + did_you_mean(value, words));
+}
+
+template <class T>
+std::vector<std::string> names_of(std::span<const T> values) {
+  std::vector<std::string> names;
+  for (const T value : values) names.emplace_back(name(value));
+  return names;
+}
+
+template <class T>
+Status take_name(const std::string& value, std::span<const T> all, T& into) {
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](T one) { return name(one) == value; });
+  if (found == all.end()) return not_one_of(value, names_of(all));
+  into = *found;
+  return Status();
+}
+
+// One of two words; `second` is what makes `into` true.
+Status take_choice(const std::string& value, const std::array<std::string, 2>& words, bool& into) {
+  if (value != words[0] && value != words[1]) return not_one_of(value, words);
+  into = value == words[1];
+  return Status();
+}
+
+Status take_ranks(const std::string& value, BenchRequest& into) {
+  PACELINE_TRY_ASSIGN(into.ranks, parse_count(value));
+  return Status();
+}
+
+Status take_bytes(const std::string& value, BenchRequest& into) {
+  const std::vector<std::string> parts = split(value, ':');
+  if (parts.size() > 3) return usage_error("'" + value + "' is not LOW:HIGH, or LOW:HIGH:FACTOR");
+  probe::Orders& orders = into.orders;
+  PACELINE_TRY_ASSIGN(orders.low_bytes, parse_size(parts.front()));
+  orders.high_bytes = orders.low_bytes;
+  if (parts.size() > 1) {
+    PACELINE_TRY_ASSIGN(orders.high_bytes, parse_size(parts[1]));
+  }
+  if (orders.high_bytes < orders.low_bytes)
+    return usage_error("'" + value + "' ends below where it begins; write " + parts[1] + ":" +
+                       parts[0]);
+  if (parts.size() < 3) return Status();
+  const auto factor = parse_number<std::size_t>(parts[2]);
+  if (!factor || *factor < 2)
+    return usage_error("the factor '" + parts[2] + "' is not a whole number from 2");
+  orders.factor = *factor;
+  return Status();
+}
+
+Status take_root(const std::string& value, BenchRequest& into) {
+  const auto root = parse_number<int>(value);
+  if (!root || *root < 0) return usage_error("'" + value + "' is not a rank");
+  into.orders.root = *root;
+  return Status();
+}
+
+Status take_time(const std::string& value, BenchRequest& into) {
+  const auto time = parse_number<int>(value);
+  if (!time || *time < 1 || *time > 600'000)
+    return usage_error("'" + value + "' is not a whole number of milliseconds from 1 to 600000");
+  into.orders.time_ms = *time;
+  into.limits_time = true;
+  return Status();
+}
+
+Status take_backend(const std::string& value, BenchRequest& into) {
+  const std::array<std::string, 4> words{"auto", "shm", "tcp", "raw"};
+  if (std::find(words.begin(), words.end(), value) == words.end()) return not_one_of(value, words);
+  into.backend = value;
+  return Status();
+}
+
+Status take_against(const std::string& value, BenchRequest& into) {
+  into.against.clear();
+  const std::vector<std::string> known = contender_names();
+  for (const std::string& name : split(value, ',')) {
+    const bool is_folder = name.find('/') != name.npos;
+    if (is_setting(name)) {
+      PACELINE_TRY(check_setting(name));
+    } else if (!is_folder && std::find(known.begin(), known.end(), name) == known.end()) {
+      return not_one_of(name, known);
+    }
+    if (std::find(into.against.begin(), into.against.end(), name) != into.against.end())
+      return usage_error("'" + name + "' stands there twice");
+    into.against.push_back(name);
+  }
+  return Status();
+}
+
+Status take_pairs(const std::string& value, BenchRequest& into) {
+  const auto pairs = parse_number<int>(value);
+  if (!pairs || *pairs < 1 || *pairs > 10'000)
+    return usage_error("'" + value + "' is not a whole number from 1 to 10000");
+  into.pairs = *pairs;
+  return Status();
+}
+
+constexpr Option kOptions[] = {
+    {"-n", "N", "Ranks", "How many ranks (default 2); also -np, --np", Needs::kNothing, take_ranks},
+    {"--backend", "NAME", "Ranks",
+     "auto, shm or tcp; raw: a loop by hand, without the library (default auto)", Needs::kNothing,
+     take_backend},
+    {"--bytes", "LOW:HIGH[:F]", "Messages", "Sizes, each F times the one before (default 4:256M:2)",
+     Needs::kElements, take_bytes},
+    {"--type", "TYPE", "Messages",
+     "float16/32/64, bfloat16, int8/32/64, uint8/64 (default float32)", Needs::kElements,
+     [](const std::string& value, BenchRequest& into) {
+       return take_name<DataType>(value, kDataTypes, into.orders.type);
+     }},
+    {"--op", "OP", "Messages", "sum, avg, prod, min, max or premul_sum (default sum)",
+     Needs::kReduction,
+     [](const std::string& value, BenchRequest& into) {
+       return take_name<ReduceOp>(value, kReduceOps, into.orders.op);
+     }},
+    {"--root", "K", "Messages", "Whose elements are sent, or who gets them (default 0)",
+     Needs::kRoot, take_root},
+    {"--inplace", "yes|no", "Messages", "Whether input and output share memory (default yes)",
+     Needs::kPlace,
+     [](const std::string& value, BenchRequest& into) {
+       return take_choice(value, {"no", "yes"}, into.orders.in_place);
+     }},
+    {"--buffers", "KIND", "Messages",
+     "registered: ranks reach each other's arrays; or ordinary (default)", Needs::kElements,
+     [](const std::string& value, BenchRequest& into) {
+       return take_choice(value, {"ordinary", "registered"}, into.orders.registered);
+     }},
+    {"--cache", "warm|cold", "Measurement",
+     "cold: caches are emptied before each call (default warm)", Needs::kNothing,
+     [](const std::string& value, BenchRequest& into) {
+       return take_choice(value, {"warm", "cold"}, into.orders.cold);
+     }},
+    {"--check", "", "Measurement", "Compare every result with what it has to be", Needs::kElements,
+     [](const std::string&, BenchRequest& into) {
+       into.orders.check = true;
+       return Status();
+     }},
+    {"--time", "MS", "Measurement",
+     "Spent on each size (default 300, with --against 10); 5 samples or more", Needs::kNothing,
+     take_time},
+    {"--against", "LIST", "Peers",
+     "openmpi, openmpi-1m, mpich, gloo, raw, ./FOLDER of another build,\n"
+     "                        PACELINE_NAME=VALUE, this build with that variable, or parts of an\n"
+     "                        all_reduce, reduce+broadcast, reduce_scatter+all_gather: in turn",
+     Needs::kNothing, take_against},
+    {"--pairs", "K", "Peers", "How often in turn (default 21)", Needs::kNothing, take_pairs},
+    {"--json", "FILE", "Output", "A line of JSON for each size as well", Needs::kNothing,
+     [](const std::string& value, BenchRequest& into) {
+       into.json_file = value;
+       return Status();
+     }},
+    {"--help", "", "Output", "This page; also -h", Needs::kNothing, nullptr},
+};
+
+std::vector<std::string> option_names() {
+  std::vector<std::string> names;
+  for (const Option& option : kOptions) names.emplace_back(option.name);
+  return names;
+}
+
+// A word that begins with a dash, cut into option and value.
+struct OptionWord {
+  std::string name;
+  std::optional<std::string> value;
+};
+
+OptionWord cut(const std::string& word) {
+  const std::size_t equals = word.find('=');
+  OptionWord cut{.name = word.substr(0, equals), .value = std::nullopt};
+  if (equals != std::string::npos) cut.value = word.substr(equals + 1);
+  for (const std::string_view prefix : {"--np", "-np", "-n"}) {
+    if (!cut.name.starts_with(prefix)) continue;
+    const std::string rest = cut.name.substr(prefix.size());
+    if (!rest.empty() && rest.find_first_not_of("0123456789") != std::string::npos) continue;
+    if (!rest.empty()) cut.value = rest;
+    cut.name = "-n";
+    break;
+  }
+  return cut;
+}
+
+bool has(const probe::Operation& operation, Needs needs) {
+  switch (needs) {
+    case Needs::kNothing:
+      return true;
+    case Needs::kElements:
+      return operation.has_arrays();
+    case Needs::kReduction:
+      return reduces(operation.kind);
+    case Needs::kRoot:
+      return has_root(operation.kind);
+    case Needs::kPlace:
+      return operation.has_place();
+  }
+  return true;
+}
+
+using Given = std::vector<const Option*>;
+
+// Moves `at` behind the option and its value.
+Status take_option(std::span<const std::string> words, std::size_t& at, BenchRequest& into,
+                   Given& given) {
+  OptionWord word = cut(words[at]);
+  const auto* const option =
+      std::find_if(std::begin(kOptions), std::end(kOptions),
+                   [&](const Option& candidate) { return candidate.name == word.name; });
+  if (option == std::end(kOptions) || option->take == nullptr)
+    return usage_error("'" + words[at] + "' is not an option of paceline bench" +
+                       did_you_mean(word.name, option_names()));
+  ++at;
+  if (option->form.empty() && word.value)
+    return usage_error("option " + word.name + " takes no value");
+  if (!option->form.empty() && !word.value && at < words.size() && !words[at].starts_with("--"))
+    word.value = words[at++];
+  if (!option->form.empty() && word.value.value_or("").empty())
+    return usage_error("option " + word.name + " needs a value: " + std::string(option->form));
+  given.push_back(option);
+  const Status taken = option->take(word.value.value_or(""), into);
+  return taken.ok() ? taken : usage_error(word.name + ": " + taken.text());
+}
+
+std::vector<std::string> operation_names() {
+  std::vector<std::string> names;
+  for (const probe::Operation& operation : probe::operations())
+    names.emplace_back(operation.name());
+  return names;
+}
+
+// What no option can judge alone.
+Status check_together(const BenchRequest& request, const Given& given) {
+  const probe::Operation& operation = *probe::find_operation(request.orders.operation);
+  for (const Option* option : given)
+    if (!has(operation, option->needs))
+      return usage_error(std::string(option->name) + " means nothing to " +
+                         std::string(operation.name()));
+  if (request.orders.root >= request.ranks)
+    return usage_error("--root: there is no rank " + std::to_string(request.orders.root) +
+                       " among " + std::to_string(request.ranks));
+  if (request.orders.sizes().empty())
+    return usage_error("--bytes: no size from " + std::to_string(request.orders.low_bytes) +
+                       " to " + std::to_string(request.orders.high_bytes) + " holds one " +
+                       std::string(name(request.orders.type)) + " of " +
+                       std::to_string(size_of(request.orders.type)) + " bytes");
+  for (const std::string& name : request.against)
+    if (is_in_parts(name) && operation.kind != OperationKind::kAllReduce)
+      return usage_error("--against " + name + ": those are parts of all_reduce, not of " +
+                         std::string(operation.name()));
+  const bool pairs = std::any_of(given.begin(), given.end(),
+                                 [](const Option* option) { return option->name == "--pairs"; });
+  if (pairs && request.against.empty())
+    return usage_error("--pairs goes with --against: it says how often both are measured in turn");
+  return Status();
+}
+
+}  // namespace
+
+Result<std::size_t> parse_size(const std::string& text) {
+  constexpr std::string_view kSuffixes = "KMG";
+  constexpr std::size_t kMost = std::size_t{1} << 40;
+  std::string_view number = text;
+  std::size_t unit = 1;
+  const std::size_t suffix = text.empty() ? kSuffixes.npos : kSuffixes.find(text.back());
+  if (suffix != kSuffixes.npos) {
+    unit = std::size_t{1} << (10 * (suffix + 1));
+    number.remove_suffix(1);
+  }
+  const auto size = parse_number<std::size_t>(number);
+  if (size && *size > 0 && *size <= kMost / unit) return *size * unit;
+  return usage_error("'" + text + "' is not a size such as 4, 64K, 256M or 1G");
+}
+
+Result<BenchRequest> parse_bench(std::span<const std::string> arguments) {
+  BenchRequest request;
+  request.orders.operation.clear();
+  Given given;
+  for (std::size_t at = 0; at < arguments.size();) {
+    if (arguments[at].starts_with("-")) {
+      PACELINE_TRY(take_option(arguments, at, request, given));
+      continue;
+    }
+    const std::string& word = arguments[at++];
+    if (!request.orders.operation.empty())
+      return usage_error("'" + word + "' is a second operation; bench measures one");
+    if (probe::find_operation(word) == nullptr)
+      return usage_error("there is no operation '" + word + "'" +
+                         did_you_mean(word, operation_names()) + "\nThere is " +
+                         list(operation_names()));
+    request.orders.operation = word;
+  }
+  if (request.orders.operation.empty())
+    return usage_error("measure which operation? " + list(operation_names()) +
+                       ": paceline bench all_reduce");
+  PACELINE_TRY(check_together(request, given));
+  if (!request.against.empty() && !request.limits_time) request.orders.time_ms = 10;
+  return request;
+}
+
+std::string bench_help() {
+  std::string text(kUsage);
+  std::string_view group;
+  for (const Option& option : kOptions) {
+    if (option.group != group) text.append("\n").append(option.group).append(":\n");
+    group = option.group;
+    std::string names = std::string(option.name) + " " + std::string(option.form);
+    names.resize(std::max(names.size(), kNamesWidth), ' ');
+    text.append("  ").append(names).append(option.meaning).append("\n");
+  }
+  return text + std::string(kAfter);
+}
+
+}  // namespace paceline::launcher

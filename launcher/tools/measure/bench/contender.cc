@@ -1,0 +1,201 @@
+#include "launcher/tools/measure/bench/contender.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+#include <unistd.h>
+
+#include "comm/base/cpus.h"
+#include "comm/base/environment.h"
+#include "comm/base/try.h"
+#include "launcher/options/nearest.h"
+#include "launcher/system/program_file.h"
+#include "launcher/system/system.h"
+#include "launcher/tools/measure/probe/loop/in_parts.h"
+
+namespace paceline::launcher {
+namespace {
+
+constexpr std::string_view kRaw = "raw";
+constexpr std::string_view kBackendVariable = "PACELINE_BACKEND";
+constexpr std::string_view kOwnPrefix = "PACELINE_";
+
+// How ranks of a peer come to life.
+enum class Start { kPaceline, kOpenMpi, kOpenMpiInSegments, kMpich };
+
+struct Peer {
+  std::string_view name;
+  std::string_view program;  // behind paceline-peer-
+  Start start;
+  std::string_view packages;  // of Debian, to build its program and to run it
+};
+
+constexpr Peer kPeers[] = {
+    {"openmpi", "openmpi", Start::kOpenMpi, "libopenmpi-dev openmpi-bin"},
+    {"openmpi-1m", "openmpi", Start::kOpenMpiInSegments, "libopenmpi-dev openmpi-bin"},
+    {"mpich", "mpich", Start::kMpich, "libmpich-dev mpich"},
+    {"gloo", "gloo", Start::kPaceline, "libgloo-dev"},
+};
+
+Status missing(const std::string& text) {
+  return Status(Code::kUnavailable, Scope::kOperation, text);
+}
+
+bool is_program(const std::string& path) { return ::access(path.c_str(), X_OK) == 0; }
+
+bool is_in_path(const std::string& program) {
+  const char* const path = std::getenv("PATH");
+  return find_program(program, path != nullptr ? path : "/usr/bin:/bin", "").error == 0;
+}
+
+std::vector<std::string> paceline_run(const BenchSite& site) {
+  return {site.folder + "/paceline", "run",     "-n",  std::to_string(site.ranks),
+          "--no-tag-output",         "--stdin", "none"};
+}
+
+// The same probe with another library.
+Result<Contender> other_build(const BenchSite& site, const std::string& folder) {
+  if (::access((folder + "/libpaceline.so").c_str(), R_OK) != 0)
+    return missing("--against " + folder + ": there is no libpaceline.so in it");
+  Contender contender{.name = folder, .launcher = paceline_run(site), .environment = {}};
+  contender.launcher.insert(contender.launcher.end(), {"-x", "LD_LIBRARY_PATH=" + folder, "--",
+                                                       site.folder + "/paceline-probe"});
+  return contender;
+}
+
+bool has_backend_variable() {
+  const auto variables = environment_variables();
+  return std::any_of(variables.begin(), variables.end(),
+                     [](const Variable& variable) { return variable.name == kBackendVariable; });
+}
+
+Contender open_mpi(const BenchSite& site) {
+  Contender contender{
+      .launcher = {"mpirun.openmpi", "-n", std::to_string(site.ranks)},
+      .environment = {{"OMPI_ALLOW_RUN_AS_ROOT", "1"}, {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}}};
+  // It refuses more ranks than cores without this, and with it its ranks yield.
+  if (site.ranks > site.cpus) contender.launcher.emplace_back("--oversubscribe");
+  return contender;
+}
+
+// All-reduce through a ring of segments of 1 MiB: the quicker setting from some MiB on.
+Contender open_mpi_in_segments(const BenchSite& site) {
+  Contender contender = open_mpi(site);
+  for (const char* setting : {"use_dynamic_rules 1", "allreduce_algorithm 5",
+                              "allreduce_algorithm_segmentsize 1048576"}) {
+    const std::string text = setting;
+    const std::size_t space = text.find(' ');
+    contender.launcher.insert(
+        contender.launcher.end(),
+        {"--mca", "coll_tuned_" + text.substr(0, space), text.substr(space + 1)});
+  }
+  return contender;
+}
+
+Contender start_of(const Peer& peer, const BenchSite& site) {
+  switch (peer.start) {
+    case Start::kOpenMpi:
+      return open_mpi(site);
+    case Start::kOpenMpiInSegments:
+      return open_mpi_in_segments(site);
+    case Start::kMpich:
+      return {.launcher = {"mpirun.mpich", "-n", std::to_string(site.ranks)}};
+    case Start::kPaceline:
+      break;
+  }
+  Contender contender{.launcher = paceline_run(site)};
+  contender.launcher.emplace_back("--");
+  return contender;
+}
+
+}  // namespace
+
+Result<BenchSite> bench_site(int ranks) {
+  PACELINE_TRY_ASSIGN(std::string folder, folder_of_programs());
+  return BenchSite{.folder = std::move(folder), .ranks = ranks, .cpus = allowed_cpus()};
+}
+
+std::vector<std::string> contender_names() {
+  std::vector<std::string> names;
+  for (const Peer& peer : kPeers) names.emplace_back(peer.name);
+  names.emplace_back(kRaw);
+  for (const std::string_view parts : probe::InParts::names()) names.emplace_back(parts);
+  return names;
+}
+
+bool is_setting(const std::string& name) {
+  return name.starts_with(kOwnPrefix) && name.find('=') != name.npos;
+}
+
+Status check_setting(const std::string& name) {
+  const std::size_t equals = name.find('=');
+  const std::string variable = name.substr(0, equals);
+  std::vector<std::string> known;
+  for (const Variable& one : environment_variables())
+    if (one.name.starts_with(kOwnPrefix)) known.emplace_back(one.name);
+  if (std::find(known.begin(), known.end(), variable) == known.end())
+    return Status(Code::kInvalidArgument, Scope::kOperation,
+                  "ranks read no variable '" + variable + "'" + did_you_mean(variable, known));
+  const auto lookup = [&](const char* one) {
+    return variable == one ? name.c_str() + equals + 1 : nullptr;
+  };
+  return read_environment(lookup).status();
+}
+
+bool is_in_parts(const std::string& name) { return probe::InParts::find(name) != nullptr; }
+
+bool is_peer(const std::string& name) {
+  return std::any_of(std::begin(kPeers), std::end(kPeers),
+                     [&](const Peer& peer) { return peer.name == name; });
+}
+
+Result<Contender> own_contender(const BenchSite& site, const std::string& backend,
+                                const std::string& variation) {
+  const std::string probe = site.folder + "/paceline-probe";
+  if (!is_program(probe))
+    return missing("there is no " + probe + ", which measures; it is built with paceline itself");
+  Contender contender{.name = backend.empty() ? "auto" : backend,
+                      .is_raw = backend == kRaw,
+                      .shows_errors = true,
+                      .launcher = paceline_run(site),
+                      .environment = {}};
+  // TCP is what a build without the choice has.
+  if (backend == "shm" && !has_backend_variable())
+    return missing("--backend shm: this build has TCP only");
+  if (!backend.empty() && !contender.is_raw && has_backend_variable())
+    contender.launcher.insert(contender.launcher.end(),
+                              {"-x", std::string(kBackendVariable) + "=" + backend});
+  if (!variation.empty()) {
+    contender.name = variation;
+    contender.shows_errors = false;
+  }
+  if (is_setting(variation)) contender.launcher.insert(contender.launcher.end(), {"-x", variation});
+  contender.launcher.insert(contender.launcher.end(), {"--", probe});
+  if (is_in_parts(variation)) contender.launcher.push_back("parts=" + variation);
+  return contender;
+}
+
+Result<Contender> other_contender(const BenchSite& site, const std::string& name) {
+  if (name.find('/') != name.npos) return other_build(site, name);
+  if (name == kRaw) return own_contender(site, name);
+  const auto* const peer = std::find_if(std::begin(kPeers), std::end(kPeers),
+                                        [&](const Peer& one) { return one.name == name; });
+  if (peer == std::end(kPeers)) return missing("there is no peer '" + name + "'");
+  const std::string program = site.folder + "/paceline-peer-" + std::string(peer->program);
+  const std::string packages(peer->packages);
+  if (!is_program(program))
+    return missing("--against " + name + ": there is no " + program +
+                   "; it is built with the tests where " + name +
+                   "'s headers are found (Debian: " + packages + ")");
+  Contender contender = start_of(*peer, site);
+  if (!is_in_path(contender.launcher.front()))
+    return missing("--against " + name + ": " + contender.launcher.front() +
+                   " is not in PATH (Debian: " + packages + ")");
+  contender.name = name;
+  contender.launcher.push_back(program);
+  return contender;
+}
+
+}  // namespace paceline::launcher

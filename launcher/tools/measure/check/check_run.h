@@ -1,0 +1,29 @@
+// The ranks of a check: one on each host, started by `paceline run`, and what they measure.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <paceline/status.h>
+
+#include "launcher/tools/measure/check/check_options.h"
+#include "launcher/tools/measure/probe/check/measurements.h"
+
+namespace paceline::launcher {
+
+/// The hosts that the user named, each once and in that order: rank i runs on the i-th. This host
+/// alone where none was named.
+Result<std::vector<std::string>> hosts_to_check(const JobSpec& job);
+
+/// How far it is: "links", 3 of 7.
+using OnProgress = std::function<void(const std::string& what, int done, int all)>;
+
+/// Runs them to their end; `folder` is where the project's programs are. An error where they could
+/// not be started, have failed, or were silent for too long: why was said on standard error then.
+/// adopt_orphans() must have been called.
+Result<probe::Measurements> measure_hosts(const CheckRequest& request,
+                                          const std::vector<std::string>& hosts,
+                                          const std::string& folder, const OnProgress& progress);
+
+}  // namespace paceline::launcher

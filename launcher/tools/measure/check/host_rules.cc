@@ -1,0 +1,316 @@
+#include "launcher/tools/measure/check/host_rules.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+
+#include "launcher/tools/measure/bench/text_format.h"
+
+namespace paceline::launcher {
+namespace {
+
+using probe::HostFacts;
+using probe::kNoLimit;
+using probe::Measurements;
+
+constexpr double kGiB = 1024.0 * 1024 * 1024;
+constexpr double kMiB = 1024.0 * 1024;
+constexpr std::uint64_t kEnoughFiles = 4096;
+constexpr std::uint64_t kEnoughSharedMemory = std::uint64_t{1} << 30;
+constexpr std::uint64_t kEnoughSocketBuffer = std::uint64_t{4} << 20;
+constexpr std::uint64_t kEnoughPids = 4096;
+constexpr double kLeastFreeMemory = 0.1;
+constexpr double kAlikeMemory = 0.95;
+constexpr double kClockUs = 10'000;
+constexpr int kPlainMtu = 1500;
+constexpr double kWorthLongFrames = 25e9;
+
+std::string size_text(std::uint64_t bytes) {
+  if (bytes == kNoLimit) return "unlimited";
+  const auto value = static_cast<double>(bytes);
+  return value >= kGiB ? text("%.1f GiB", value / kGiB) : text("%.1f MiB", value / kMiB);
+}
+
+std::string count_text(std::uint64_t count) {
+  return count == kNoLimit ? "unlimited" : std::to_string(count);
+}
+
+std::string or_unknown(const std::string& found) { return found.empty() ? "not known" : found; }
+
+// One host among all.
+struct Case {
+  const Measurements& all;
+  const HostFacts& facts;
+  double clock_us = 0;
+
+  // What most hosts have; the lowest of those that equally many have.
+  template <class T>
+  T usual(T HostFacts::*member) const {
+    std::map<T, int> counts;
+    for (const HostFacts& one : all.facts) ++counts[one.*member];
+    return std::max_element(
+               counts.begin(), counts.end(),
+               [](const auto& left, const auto& right) { return left.second < right.second; })
+        ->first;
+  }
+};
+
+// What a rule makes of a host.
+struct Opinion {
+  std::string found;
+  std::string expected;
+  bool fine = true;
+  std::string why;
+  std::string advice;
+};
+
+struct Rule {
+  const char* what;
+  Opinion (*judge)(const Case& at);
+};
+
+Opinion cpus(const Case& at) {
+  const int usual = at.usual(&HostFacts::cpus_allowed);
+  return {.found = text("%d of %d", at.facts.cpus_allowed, at.facts.cpus_online),
+          .expected = text("%d, as most hosts", usual),
+          .fine = at.facts.cpus_allowed >= usual,
+          .why = "every step waits for the slowest host",
+          .advice = "look for CPUs that are offline, and at the affinity of what starts agents"};
+}
+
+Opinion quota(const Case& at) {
+  const double found = at.facts.cpu_quota;
+  return {.found = found > 0 ? text("%.2f CPUs", found) : "none",
+          .expected = text("none, or at least %d", at.facts.cpus_allowed),
+          .fine = found <= 0 || found >= at.facts.cpus_allowed,
+          .why = "once it is used up, all threads stand still for the rest of the period",
+          .advice = "raise cpu.max (cpu.cfs_quota_us) of the job's control group"};
+}
+
+Opinion memory(const Case& at) {
+  const std::uint64_t usual = at.usual(&HostFacts::memory_bytes);
+  const auto found = static_cast<double>(at.facts.memory_bytes);
+  return {.found = size_text(at.facts.memory_bytes),
+          .expected = size_text(usual).append(", as most hosts"),
+          .fine = found >= kAlikeMemory * static_cast<double>(usual),
+          .why = "what fits on the others may not fit here",
+          .advice = "look for memory modules that have failed, or leave the host out"};
+}
+
+Opinion free_memory(const Case& at) {
+  const auto all = static_cast<double>(at.facts.memory_bytes);
+  const auto left = static_cast<double>(at.facts.memory_available_bytes);
+  return {.found = size_text(at.facts.memory_available_bytes),
+          .expected = text("at least %.0f %% of it", 100 * kLeastFreeMemory),
+          .fine = all <= 0 || left >= kLeastFreeMemory * all,
+          .why = "a job that needs more is ended by the kernel",
+          .advice = "find out what else runs there"};
+}
+
+Opinion memory_limit(const Case& at) {
+  return {.found = size_text(at.facts.memory_limit_bytes),
+          .expected = "unlimited",
+          .fine = at.facts.memory_limit_bytes == kNoLimit,
+          .why = "beyond it the kernel ends the job, however much memory the host has",
+          .advice = "raise memory.max of the job's control group, or keep below it"};
+}
+
+Opinion pids_limit(const Case& at) {
+  return {.found = count_text(at.facts.pids_limit),
+          .expected = text("at least %llu", static_cast<unsigned long long>(kEnoughPids)),
+          .fine = at.facts.pids_limit >= kEnoughPids,
+          .why = "each thread counts, and libraries start many",
+          .advice = "raise pids.max of the job's control group"};
+}
+
+Opinion numa(const Case& at) {
+  const int usual = at.usual(&HostFacts::numa_nodes);
+  return {.found = text("%d nodes", at.facts.numa_nodes),
+          .expected = text("%d, as most hosts", usual),
+          .fine = at.facts.numa_nodes == usual,
+          .why = "the same binding means something else here",
+          .advice = "compare the firmware's settings (NPS, SNC) with those of the others"};
+}
+
+Opinion numa_balancing(const Case& at) {
+  const bool is_on = at.facts.numa_balancing == "1" && at.facts.numa_nodes > 1;
+  return {.found = or_unknown(at.facts.numa_balancing),
+          .expected = "0 with several nodes",
+          .fine = !is_on,
+          .why = "the kernel takes pages away from threads that are bound, to move them",
+          .advice = "sysctl kernel.numa_balancing=0"};
+}
+
+Opinion governor(const Case& at) {
+  const std::string& found = at.facts.governor;
+  return {.found = found.empty() ? "none" : found,
+          .expected = "performance, or none",
+          .fine = found.empty() || found == "performance",
+          .why = "a CPU that waits for messages looks idle, and is slowed down",
+          .advice = "cpupower frequency-set -g performance"};
+}
+
+Opinion smt(const Case& at) {
+  const std::string usual = at.usual(&HostFacts::smt);
+  return {.found = or_unknown(at.facts.smt),
+          .expected = or_unknown(usual).append(", as most hosts"),
+          .fine = at.facts.smt == usual,
+          .why = "the same number of threads has another number of cores",
+          .advice = "/sys/devices/system/cpu/smt/control, or the firmware's setting"};
+}
+
+Opinion thp(const Case& at) {
+  return {.found = or_unknown(at.facts.thp),
+          .expected = "madvise or always",
+          .fine = at.facts.thp != "never",
+          .why = "large buffers then cost many times the page faults",
+          .advice = "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"};
+}
+
+Opinion memlock(const Case& at) {
+  const bool matters = !at.facts.rdma_device.empty();
+  return {.found = size_text(at.facts.memlock_bytes),
+          .expected = matters ? "unlimited" : "anything: there is no RDMA device",
+          .fine = !matters || at.facts.memlock_bytes == kNoLimit,
+          .why = "an RDMA device locks the memory that it sends from",
+          .advice = "ulimit -l unlimited where agents start (limits.conf, LimitMEMLOCK)"};
+}
+
+Opinion open_files(const Case& at) {
+  return {.found = count_text(at.facts.open_files),
+          .expected = text("at least %llu", static_cast<unsigned long long>(kEnoughFiles)),
+          .fine = at.facts.open_files >= kEnoughFiles,
+          .why = "a rank has a connection to every other, an agent some for each rank",
+          .advice = "raise the hard limit (limits.conf, LimitNOFILE)"};
+}
+
+Opinion shared_memory(const Case& at) {
+  const std::uint64_t enough = std::min(kEnoughSharedMemory, at.facts.memory_bytes / 8);
+  return {.found = size_text(at.facts.shm_free_bytes).append(" free"),
+          .expected = size_text(enough).insert(0, "at least "),
+          .fine = at.facts.shm_free_bytes >= enough,
+          .why = "ranks of one host talk through it; a container's default is 64 MiB",
+          .advice = "mount -o remount,size=50% /dev/shm, or --shm-size of the container"};
+}
+
+Opinion socket_buffers(const Case& at) {
+  const std::uint64_t found = std::min(at.facts.receive_buffer_bytes, at.facts.send_buffer_bytes);
+  return {.found = size_text(found),
+          .expected = size_text(kEnoughSocketBuffer).insert(0, "at least "),
+          .fine = found == 0 || found >= kEnoughSocketBuffer,
+          .why = "a connection cannot have more than that on its way",
+          .advice = "raise the last number of net.ipv4.tcp_rmem and tcp_wmem"};
+}
+
+Opinion mtu(const Case& at) {
+  const int usual = at.usual(&HostFacts::mtu);
+  const bool is_short =
+      at.facts.mtu <= kPlainMtu && at.facts.rating_bits_per_s().value_or(0) >= kWorthLongFrames;
+  const bool same = at.facts.mtu == usual;
+  return {.found = at.facts.mtu > 0 ? std::to_string(at.facts.mtu) : "not known",
+          .expected = same && is_short ? "9000 at such a rate" : text("%d, as most hosts", usual),
+          .fine = same && !is_short,
+          .why = same ? "short frames cost the CPUs more than the link"
+                      : "longer packets than the other end takes vanish without a word",
+          .advice = "ip link set dev DEVICE mtu N, the same on hosts and switches"};
+}
+
+Opinion nic_rate(const Case& at) {
+  const std::int64_t usual = at.usual(&HostFacts::rate_mbit);
+  const auto rated = [](std::int64_t mbit) {
+    return mbit > 0 ? text("%lld Mbit/s", static_cast<long long>(mbit)) : "not stated";
+  };
+  const bool means_nothing = at.facts.driver.empty() || at.facts.rate_mbit <= 0;
+  return {.found = means_nothing ? "not stated" : rated(at.facts.rate_mbit),
+          .expected = means_nothing ? "as that of most hosts, where it is stated"
+                                    : rated(usual).append(", as most hosts"),
+          .fine = means_nothing || at.facts.rate_mbit >= usual,
+          .why = "the link came up slower than it should",
+          .advice = "look at the cable, the transceiver and the switch's port (ethtool DEVICE)"};
+}
+
+Opinion clock_offset(const Case& at) {
+  const double tenths_ms = std::round(at.clock_us / 100);
+  return {.found = tenths_ms == 0 ? "0.0 ms" : text("%+.1f ms", tenths_ms / 10),
+          .expected = text("within %.0f ms of the first host's", kClockUs / 1000),
+          .fine = std::abs(at.clock_us) <= kClockUs,
+          .why = "logs and traces of several hosts cannot be put in order",
+          .advice = "run chrony or another NTP client there"};
+}
+
+constexpr Rule kRules[] = {
+    {"CPUs", cpus},
+    {"CPU quota", quota},
+    {"memory", memory},
+    {"free memory", free_memory},
+    {"memory limit", memory_limit},
+    {"threads", pids_limit},
+    {"NUMA", numa},
+    {"NUMA balancing", numa_balancing},
+    {"governor", governor},
+    {"SMT", smt},
+    {"huge pages", thp},
+    {"memlock", memlock},
+    {"open files", open_files},
+    {"/dev/shm", shared_memory},
+    {"socket buffers", socket_buffers},
+    {"MTU", mtu},
+    {"NIC rate", nic_rate},
+    {"clock", clock_offset},
+};
+
+}  // namespace
+
+std::vector<Finding> find_on_hosts(const Measurements& measured) {
+  std::vector<Finding> findings;
+  if (measured.facts.size() != measured.hosts.size()) return findings;
+  const std::vector<double> clocks = clock_offsets_us(measured);
+  for (std::size_t host = 0; host < measured.hosts.size(); ++host) {
+    const Case at{.all = measured, .facts = measured.facts[host], .clock_us = clocks[host]};
+    for (const Rule& rule : kRules) {
+      Opinion opinion = rule.judge(at);
+      if (opinion.fine) opinion.advice = "";
+      findings.push_back({.host = measured.hosts[host],
+                          .what = rule.what,
+                          .found = std::move(opinion.found),
+                          .expected = std::move(opinion.expected),
+                          .fine = opinion.fine,
+                          .why = std::move(opinion.why),
+                          .advice = std::move(opinion.advice)});
+    }
+  }
+  return findings;
+}
+
+std::vector<double> clock_offsets_us(const Measurements& measured) {
+  // Dijkstra's: the way of the least doubt, which is the sum of latencies.
+  const std::size_t hosts = measured.hosts.size();
+  std::vector<double> offsets(hosts, 0);
+  std::vector<double> doubts(hosts, HUGE_VAL);
+  std::vector<bool> done(hosts, false);
+  if (hosts > 0) doubts[0] = 0;
+  for (std::size_t step = 0; step < hosts; ++step) {
+    std::size_t nearest = hosts;
+    for (std::size_t host = 0; host < hosts; ++host)
+      if (!done[host] && std::isfinite(doubts[host]) &&
+          (nearest == hosts || doubts[host] < doubts[nearest]))
+        nearest = host;
+    if (nearest == hosts) break;
+    done[nearest] = true;
+    for (const probe::Latency& one : measured.latencies) {
+      const auto from = static_cast<std::size_t>(one.from), to = static_cast<std::size_t>(one.to);
+      if (from != nearest && to != nearest) continue;
+      const std::size_t other = from == nearest ? to : from;
+      if (doubts[nearest] + one.best_us >= doubts[other]) continue;
+      doubts[other] = doubts[nearest] + one.best_us;
+      offsets[other] =
+          offsets[nearest] + (from == nearest ? one.clock_offset_us : -one.clock_offset_us);
+    }
+  }
+  return offsets;
+}
+
+}  // namespace paceline::launcher

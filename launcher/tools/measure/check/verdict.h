@@ -1,0 +1,69 @@
+// From measurements to a verdict. Pure: the same measurements give the same verdict, so it is
+// tested on recorded and on planted ones.
+//
+// What is expected of a link is what its peers reach: the median over hosts of what each reaches to
+// most others, and how far rates lie apart around it. Nobody sets a threshold. A flow that is
+// slower than that has a cause that explains most:
+//
+//        to h1 h2 h3 h4                                      to h1 h2 h3 h4
+//   from h1  .  +  +  +     all of a row: the egress    from h1  .  +  -  +     all of a column:
+//        h2  -  .  -  -     of h2                            h2  +  .  -  +     the ingress of h3
+//        h3  +  +  .  +                                      h3  +  +  .  +
+//        h4  +  +  +  .     one alone: the pair              h4  +  +  -  .
+//
+// unless the host's CPUs were what it waited for.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "launcher/tools/measure/probe/check/measurements.h"
+
+namespace paceline::launcher {
+
+enum class CheckState : std::uint8_t { kOk, kDegraded, kUnknown };
+std::string_view name(CheckState state);
+
+enum class Fault : std::uint8_t {
+  kHostEgress,
+  kHostIngress,
+  kHostUnreachable,
+  kPair,        ///< slow, one way or both
+  kPairBroken,  ///< nothing passes
+  kCpuBound,    ///< not link-bound
+  kAllLinks,    ///< slower than they are rated
+};
+std::string_view name(Fault fault);
+
+struct Blame {
+  Fault fault{};
+  int host = -1;                ///< -1: all of them
+  int other = -1;               ///< of a pair: `host` sends to it
+  bool both = true;             ///< of a pair: it is slow the other way, too
+  double found_bits_per_s = 0;  ///< the median of what is slow; 0: not a matter of rates
+  std::string evidence;         ///< a sentence's worth, without the host's name
+
+  bool operator==(const Blame&) const = default;
+};
+
+struct Verdict {
+  CheckState state{};
+  std::vector<Blame> blames;         ///< where it is kDegraded; what explains most comes first
+  std::vector<std::string> reasons;  ///< why it is not known, or what limits what is
+  double expected_bits_per_s = 0;    ///< of a flow; 0: there are none
+  double spread = 0;  ///< of the flows around it, as a share of it: 1.48 times the median deviation
+
+  bool operator==(const Verdict&) const = default;
+};
+
+Verdict judge(const probe::Measurements& measured);
+
+/// "h3 egress", "h1 -> h2", "h1 <-> h2", "h3": whom it is about.
+std::string subject_of(const Blame& blame, const std::vector<std::string>& hosts);
+
+/// "95.6 Mbit/s".
+std::string rate_text(double bits_per_s);
+
+}  // namespace paceline::launcher

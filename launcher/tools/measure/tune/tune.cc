@@ -1,0 +1,185 @@
+#include "launcher/tools/measure/tune/tune.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "collectives/backend/shm/form.h"
+#include "collectives/host_world.h"
+#include "collectives/plan/shape.h"
+#include "comm/base/text.h"
+#include "comm/base/try.h"
+#include "launcher/options/nearest.h"
+#include "launcher/options/option_values.h"
+#include "launcher/tools/measure/probe/loop/operation.h"
+
+namespace paceline::launcher {
+namespace {
+
+constexpr std::size_t kKiB = 1024;
+constexpr ContributedBytes kShort{.least = 512, .most = 32 * kKiB};
+constexpr ContributedBytes kStaged{.least = 16 * kKiB, .most = 512 * kKiB};
+constexpr int kPairs = 5;
+constexpr int kTimeMs = 8;
+constexpr int kMostStarts = 99;
+constexpr OperationKind kKinds[] = {OperationKind::kAllReduce, OperationKind::kReduceScatter,
+                                    OperationKind::kAllGather, OperationKind::kAllToAll,
+                                    OperationKind::kBroadcast};
+
+constexpr const char* kTuneHelp =
+    "usage: paceline tune [-n 2,4,8] [--starts K] [--output FILE] [--dry-run]\n"
+    "Measures once, on a machine that does nothing else, up to which size operations in shared\n"
+    "memory go best by the methods of short ones, and beyond those through chunks, and keeps that\n"
+    "for all later jobs of yours. Without it the sizes hold that were measured where this version\n"
+    "was made.\n\n"
+    "  -n LIST               Numbers of ranks (default: 2, 4, 8, … to twice the CPUs)\n"
+    "  --starts K            How often ranks are started for each; the medians count (default 3)\n"
+    "  --output FILE         Instead of ~/.cache/paceline/tuning-MACHINE; see PACELINE_TUNING\n"
+    "  --dry-run             Print what would be kept\n"
+    "  -h, --help            This page\n\n"
+    "Jobs with another number of ranks on a host, and other machines (by CPU model, number of\n"
+    "CPUs and caches), go on as before. PACELINE_EXPLAIN=1 says which sizes hold in a job,\n"
+    "PACELINE_TUNING=none leaves what was measured aside.\n";
+
+Result<std::vector<int>> parse_ranks(const std::string& text) {
+  std::vector<int> ranks;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t comma = std::min(text.find(',', at), text.size());
+    const auto number = parse_number<int>(std::string_view(text).substr(at, comma - at));
+    if (!number || *number < 2 || *number > kMostHostRanks)
+      return usage_error("-n: '" + text + "' is not a list of numbers from 2 to " +
+                         std::to_string(kMostHostRanks) + " such as 2,4,8");
+    ranks.push_back(*number);
+    at = comma + 1;
+  }
+  return ranks;
+}
+
+Status take_value(const std::string& option, const std::string& value, TuneRequest& into) {
+  if (option == "--output") {
+    into.file = value;
+  } else if (option == "-n") {
+    PACELINE_TRY_ASSIGN(into.ranks, parse_ranks(value));
+  } else {
+    const auto starts = parse_number<int>(value);
+    if (!starts || *starts < 1 || *starts > kMostStarts)
+      return usage_error("--starts: '" + value + "' is not a number from 1 to " +
+                         std::to_string(kMostStarts));
+    into.starts = *starts;
+  }
+  return Status();
+}
+
+// With segments as long as a host ever has them.
+shm::MethodTerms terms_of(int ranks, int cpus) {
+  return {.ranks = ranks,
+          .cpus = cpus,
+          .shares_cpus = ranks > cpus,
+          .has_buffers = true,
+          .post_bytes = kShort.most,
+          .chunk_bytes = SIZE_MAX};
+}
+
+Shape shape_of_root(const TuneTask& task) {
+  return shape_of({.kind = task.kind, .rank = 0, .ranks = task.ranks, .root = 0, .count = 1});
+}
+
+}  // namespace
+
+Result<TuneRequest> parse_tune(std::span<const std::string> arguments) {
+  const std::vector<std::string> options{"-n", "--starts", "--output", "--dry-run", "--help"};
+  TuneRequest request;
+  for (std::size_t at = 0; at < arguments.size(); ++at) {
+    const std::string& word = arguments[at];
+    if (std::find(options.begin(), options.end(), word) == options.end())
+      return usage_error("'" + word + "' is not an option of paceline tune" +
+                         did_you_mean(word, options));
+    if (word == "--dry-run") {
+      request.keeps = false;
+      continue;
+    }
+    if (++at == arguments.size() || arguments[at].empty())
+      return usage_error("option " + word + " needs a value");
+    PACELINE_TRY(take_value(word, arguments[at], request));
+  }
+  return request;
+}
+
+std::string tune_help() { return kTuneHelp; }
+
+std::vector<int> default_ranks(int cpus) {
+  std::vector<int> ranks;
+  for (int count = 2; count <= std::min(std::max(2 * cpus, 8), kMostHostRanks); count *= 2)
+    ranks.push_back(count);
+  return ranks;
+}
+
+std::vector<TuneTask> tune_tasks(std::span<const int> ranks, int cpus) {
+  std::vector<TuneTask> tasks;
+  for (const int count : ranks) {
+    const shm::MethodTerms terms = terms_of(count, cpus);
+    for (const OperationKind kind : kKinds) {
+      const shm::MethodChoice choice = shm::choose(kind, terms);
+      const auto add = [&](shm::TunedLimit limit, shm::Method below, shm::Method beyond) {
+        tasks.push_back(
+            {.kind = kind, .ranks = count, .limit = limit, .below = below, .beyond = beyond});
+      };
+      add(shm::TunedLimit::kOrdinary, choice.of_short, shm::Method::kPipelined);
+      add(shm::TunedLimit::kBuffers, choice.of_short,
+          shm::method_of(choice, kShort.most + 1, true));
+      if (shm::may_stage(kind, terms))
+        add(shm::TunedLimit::kStaged, shm::Method::kPipelined, shm::Method::kZeroCopy);
+    }
+  }
+  return tasks;
+}
+
+ContributedBytes contributed_bytes(const TuneTask& task) {
+  return task.limit == shm::TunedLimit::kStaged ? kStaged : kShort;
+}
+
+BenchRequest bench_of(const TuneTask& task) {
+  const Shape shape = shape_of_root(task);
+  const std::size_t blocks = std::max(shape.input_count, shape.output_count) / shape.input_count;
+  BenchRequest request;
+  request.ranks = task.ranks;
+  request.pairs = kPairs;
+  request.orders.operation = name(task.kind);
+  request.orders.registered = task.limit != shm::TunedLimit::kOrdinary;
+  request.orders.low_bytes = contributed_bytes(task).least * blocks;
+  request.orders.high_bytes = contributed_bytes(task).most * blocks;
+  request.orders.time_ms = kTimeMs;
+  return request;
+}
+
+std::size_t contribution_bytes(const TuneTask& task, std::size_t array_bytes) {
+  const Shape shape = shape_of_root(task);
+  return array_bytes / std::max(shape.input_count, shape.output_count) * shape.input_count;
+}
+
+std::size_t built_in_size(const TuneTask& task, int cpus) {
+  const shm::MethodChoice choice = shm::choose(task.kind, terms_of(task.ranks, cpus));
+  switch (task.limit) {
+    case shm::TunedLimit::kOrdinary:
+      return choice.most_short.bytes;
+    case shm::TunedLimit::kBuffers:
+      return choice.most_short.bytes_beside_buffers;
+    case shm::TunedLimit::kStaged:
+      break;
+  }
+  return choice.most_staged;
+}
+
+std::size_t best_limit(std::span<const MethodRatio> ratios, std::size_t built_in) {
+  std::size_t best_bytes = ratios.empty() ? built_in : ratios.front().bytes / 2;
+  double saved = 0, most_saved = 0, built_in_saved = 0;
+  for (const MethodRatio& one : ratios) {
+    saved += std::clamp(std::log2(one.ratio), -1.0, 1.0);
+    if (one.bytes <= built_in) built_in_saved = saved;
+    if (saved <= most_saved) continue;
+    most_saved = saved;
+    best_bytes = one.bytes;
+  }
+  return most_saved - built_in_saved < std::log2(1.1) ? built_in : best_bytes;
+}
+
+}  // namespace paceline::launcher
