@@ -3,7 +3,7 @@
 #include <string>
 
 #include "comm/base/environment.h"
-#include "launcher/commands/command.h"
+#include "launcher/cli/command.h"
 
 namespace paceline::launcher {
 

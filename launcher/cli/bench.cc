@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "comm/base/try.h"
-#include "launcher/commands/bench_gradient.h"
-#include "launcher/commands/command.h"
+#include "launcher/cli/bench_gradient.h"
+#include "launcher/cli/command.h"
 #include "launcher/head/exit_code.h"
 #include "launcher/system/process.h"
 #include "launcher/system/system.h"

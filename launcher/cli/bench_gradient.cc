@@ -1,6 +1,6 @@
 // paceline bench gradient: how much of the time that gradients take between ranks is hidden behind
 // backward.
-#include "launcher/commands/bench_gradient.h"
+#include "launcher/cli/bench_gradient.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "comm/base/try.h"
-#include "launcher/commands/command.h"
+#include "launcher/cli/command.h"
 #include "launcher/system/new_file.h"
 #include "launcher/system/process.h"
 #include "launcher/system/system.h"

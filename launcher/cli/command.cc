@@ -1,4 +1,4 @@
-#include "launcher/commands/command.h"
+#include "launcher/cli/command.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -9,7 +9,7 @@
 
 #include "comm/base/clock.h"
 #include "comm/base/unique_fd.h"
-#include "launcher/commands/command.h"
+#include "launcher/cli/command.h"
 #include "launcher/options/nearest.h"
 #include "launcher/registry/listing.h"
 #include "launcher/registry/registry.h"

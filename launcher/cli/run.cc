@@ -14,7 +14,7 @@
 #include "comm/base/random.h"
 #include "comm/base/try.h"
 #include "comm/job_key.h"
-#include "launcher/commands/command.h"
+#include "launcher/cli/command.h"
 #include "launcher/head/head.h"
 #include "launcher/head/job_agents.h"
 #include "launcher/head/job_hosts.h"

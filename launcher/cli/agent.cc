@@ -13,7 +13,7 @@
 #include "comm/base/try.h"
 #include "launcher/channel/head_dial.h"
 #include "launcher/channel/invitation.h"
-#include "launcher/commands/command.h"
+#include "launcher/cli/command.h"
 #include "launcher/registry/record.h"
 #include "launcher/registry/registry.h"
 #include "launcher/system/host.h"

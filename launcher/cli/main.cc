@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "launcher/commands/command.h"
+#include "launcher/cli/command.h"
 #include "launcher/head/exit_code.h"
 #include "launcher/options/nearest.h"
 

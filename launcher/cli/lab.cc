@@ -5,7 +5,7 @@
 #include "comm/base/clock.h"
 #include "comm/base/text.h"
 #include "comm/base/try.h"
-#include "launcher/commands/command.h"
+#include "launcher/cli/command.h"
 #include "launcher/tools/lab/lab_exec.h"
 #include "launcher/tools/lab/lab_faults.h"
 #include "launcher/tools/lab/lab_folder.h"

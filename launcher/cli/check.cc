@@ -9,7 +9,7 @@
 
 #include "comm/base/read_file.h"
 #include "comm/base/try.h"
-#include "launcher/commands/command.h"
+#include "launcher/cli/command.h"
 #include "launcher/system/new_file.h"
 #include "launcher/system/process.h"
 #include "launcher/system/system.h"

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "comm/base/try.h"
-#include "launcher/commands/command.h"
+#include "launcher/cli/command.h"
 #include "launcher/system/new_file.h"
 #include "launcher/system/system.h"
 #include "launcher/tools/topo/topo_options.h"

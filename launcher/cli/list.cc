@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "comm/base/clock.h"
-#include "launcher/commands/command.h"
+#include "launcher/cli/command.h"
 #include "launcher/registry/listing.h"
 #include "launcher/registry/registry.h"
 #include "launcher/system/process_identity.h"

@@ -13,7 +13,7 @@
 #include "comm/base/machine.h"
 #include "comm/base/text.h"
 #include "comm/base/try.h"
-#include "launcher/commands/command.h"
+#include "launcher/cli/command.h"
 #include "launcher/system/new_file.h"
 #include "launcher/system/process.h"
 #include "launcher/system/system.h"
