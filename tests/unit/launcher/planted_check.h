@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "comm/base/random.h"
-#include "launcher/tools/measure/probe/check/measurements.h"
+#include "launcher/connectivity/measurements.h"
 #include "launcher/tools/measure/probe/check/schedule.h"
 
 namespace paceline::launcher {

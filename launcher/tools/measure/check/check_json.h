@@ -6,9 +6,9 @@
 
 #include <paceline/status.h>
 
+#include "launcher/connectivity/measurements.h"
 #include "launcher/tools/measure/check/host_rules.h"
 #include "launcher/tools/measure/check/verdict.h"
-#include "launcher/tools/measure/probe/check/measurements.h"
 
 namespace paceline::launcher {
 

@@ -7,8 +7,8 @@
 
 #include <paceline/status.h>
 
+#include "launcher/connectivity/measurements.h"
 #include "launcher/tools/measure/check/check_options.h"
-#include "launcher/tools/measure/probe/check/measurements.h"
 
 namespace paceline::launcher {
 

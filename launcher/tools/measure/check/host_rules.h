@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "launcher/tools/measure/probe/check/measurements.h"
+#include "launcher/connectivity/measurements.h"
 
 namespace paceline::launcher {
 

@@ -5,7 +5,7 @@
 #include <set>
 #include <vector>
 
-#include "launcher/tools/measure/probe/check/measurements.h"
+#include "launcher/connectivity/measurements.h"
 
 namespace paceline::launcher {
 

@@ -19,7 +19,7 @@
 #include <string_view>
 #include <vector>
 
-#include "launcher/tools/measure/probe/check/measurements.h"
+#include "launcher/connectivity/measurements.h"
 
 namespace paceline::launcher {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "comm/base/clock.h"
-#include "launcher/tools/measure/probe/check/measurements.h"
+#include "launcher/connectivity/measurements.h"
 
 namespace paceline::probe {
 

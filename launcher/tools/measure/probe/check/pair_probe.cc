@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "comm/base/try.h"
+#include "launcher/connectivity/measurements.h"
 #include "launcher/tools/measure/probe/check/flow.h"
-#include "launcher/tools/measure/probe/check/measurements.h"
 
 namespace paceline::probe {
 namespace {

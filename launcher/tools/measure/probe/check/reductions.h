@@ -9,7 +9,7 @@
 #include <paceline/status.h>
 
 #include "comm/base/clock.h"
-#include "launcher/tools/measure/probe/check/measurements.h"
+#include "launcher/connectivity/measurements.h"
 
 namespace paceline::probe {
 

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "launcher/tools/measure/probe/check/measurements.h"
+#include "launcher/connectivity/measurements.h"
 
 namespace paceline::probe {
 

@@ -1,4 +1,4 @@
-#include "launcher/tools/measure/probe/check/host_facts.h"
+#include "launcher/connectivity/host_facts.h"
 
 #include <algorithm>
 #include <cmath>

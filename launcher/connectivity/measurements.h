@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "launcher/tools/measure/probe/check/host_facts.h"
+#include "launcher/connectivity/host_facts.h"
 
 namespace paceline::probe {
 

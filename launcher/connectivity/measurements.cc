@@ -1,4 +1,4 @@
-#include "launcher/tools/measure/probe/check/measurements.h"
+#include "launcher/connectivity/measurements.h"
 
 #include <algorithm>
 #include <array>
