@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
-#include "collectives/argument_error.h"
 #include "collectives/validation.h"
+#include "comm/base/argument_error.h"
 #include "comm/base/assert.h"
 #include "comm/base/try.h"
 

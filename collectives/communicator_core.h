@@ -31,7 +31,7 @@
 #include <paceline/communicator.h>
 #include <paceline/status.h>
 
-#include "collectives/backend.h"
+#include "collectives/backend/backend.h"
 #include "collectives/backend/pairwise.h"
 #include "collectives/failure/call_history.h"
 #include "collectives/failure/inquest.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "collectives/backend/shm.h"
+#include "collectives/backend/shm/shm.h"
 #include "comm/base/cpus.h"
 #include "comm/base/try.h"
 #include "comm/transport/shm.h"

@@ -10,7 +10,7 @@
 #include <paceline/group.h>
 #include <paceline/status.h>
 
-#include "collectives/backend.h"
+#include "collectives/backend/backend.h"
 #include "collectives/backend/shm/tuning.h"
 #include "comm/arena_exchange.h"
 #include "comm/base/environment.h"

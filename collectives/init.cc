@@ -12,7 +12,7 @@
 
 #include <paceline/communicator.h>
 
-#include "collectives/backend/native.h"
+#include "collectives/backend/native/native.h"
 #include "collectives/communicator_core.h"
 #include "collectives/failure/store_whereabouts.h"
 #include "collectives/host_world.h"

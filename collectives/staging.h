@@ -7,7 +7,7 @@
 
 #include <paceline/tensor.h>
 
-#include "collectives/backend.h"
+#include "collectives/backend/backend.h"
 #include "comm/bytes.h"
 
 namespace paceline {

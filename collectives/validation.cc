@@ -2,10 +2,10 @@
 
 #include <string>
 
-#include "collectives/argument_error.h"
-#include "collectives/byte_ranges.h"
 #include "collectives/plan/shape.h"
 #include "collectives/staging.h"
+#include "comm/base/argument_error.h"
+#include "comm/base/byte_ranges.h"
 #include "comm/base/try.h"
 
 namespace paceline {

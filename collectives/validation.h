@@ -6,8 +6,8 @@
 #include <paceline/status.h>
 #include <paceline/tensor.h>
 
-#include "collectives/backend.h"
-#include "collectives/byte_ranges.h"
+#include "collectives/backend/backend.h"
+#include "comm/base/byte_ranges.h"
 
 namespace paceline {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "collectives/argument_error.h"
-#include "collectives/byte_ranges.h"
+#include "comm/base/argument_error.h"
+#include "comm/base/byte_ranges.h"
 #include "comm/base/try.h"
 
 namespace paceline {

@@ -15,7 +15,7 @@
 #include <paceline/message.h>
 #include <paceline/status.h>
 
-#include "collectives/backend.h"
+#include "collectives/backend/backend.h"
 #include "comm/transport.h"
 
 namespace paceline {

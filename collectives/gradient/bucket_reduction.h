@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "collectives/backend.h"
+#include "collectives/backend/backend.h"
 
 namespace paceline {
 

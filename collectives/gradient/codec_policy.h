@@ -10,7 +10,7 @@
 
 #include <paceline/gradient_pipeline.h>
 
-#include "collectives/gradient/codecs/codec_choice.h"
+#include "collectives/gradient/codec_choice.h"
 #include "comm/base/clock.h"
 
 namespace paceline {

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <utility>
 
-#include "collectives/argument_error.h"
 #include "collectives/gradient/words_request.h"
+#include "comm/base/argument_error.h"
 #include "comm/base/random.h"
 #include "comm/base/text.h"
 #include "comm/base/try.h"

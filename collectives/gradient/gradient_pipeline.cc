@@ -4,8 +4,8 @@
 
 #include <paceline/gradient_pipeline.h>
 
-#include "collectives/argument_error.h"
 #include "collectives/gradient/gradient_core.h"
+#include "comm/base/argument_error.h"
 #include "comm/base/try.h"
 
 namespace paceline {

@@ -4,9 +4,9 @@
 #include <cstring>
 #include <utility>
 
-#include "collectives/argument_error.h"
 #include "collectives/gradient/gradient_core.h"
 #include "collectives/gradient/words_request.h"
+#include "comm/base/argument_error.h"
 #include "comm/base/text.h"
 #include "comm/base/try.h"
 #include "comm/completion.h"

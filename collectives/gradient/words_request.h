@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "collectives/backend.h"
+#include "collectives/backend/backend.h"
 
 namespace paceline {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "collectives/proof/matching.h"
+#include "collectives/plan/matching.h"
 #include "comm/base/try.h"
 
 namespace paceline {

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "collectives/plan/accesses.h"
+#include "collectives/plan/matching.h"
 #include "collectives/plan/text.h"
-#include "collectives/proof/matching.h"
 #include "collectives/proof/races.h"
 #include "collectives/proof/results.h"
 #include "comm/base/try.h"

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "collectives/plan/accesses.h"
+#include "collectives/plan/matching.h"
 #include "collectives/plan/text.h"
-#include "collectives/proof/matching.h"
 #include "comm/base/try.h"
 
 namespace paceline {

@@ -7,8 +7,8 @@
 
 #include <paceline/status.h>
 
+#include "collectives/plan/matching.h"
 #include "collectives/plan/plan.h"
-#include "collectives/proof/matching.h"
 
 namespace paceline {
 

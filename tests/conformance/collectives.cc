@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "collectives/algorithms.h"
+#include "collectives/algo/algorithms.h"
 #include "collectives/backend/shm/memory.h"
 #include "comm/base/try.h"
 #include "comm/memory_domain.h"

@@ -5,7 +5,7 @@
 
 #include <unistd.h>
 
-#include "collectives/backend/shm.h"
+#include "collectives/backend/shm/shm.h"
 #include "comm/transport/shm.h"
 
 namespace paceline::testing {

@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-#include "collectives/backend/native.h"
+#include "collectives/backend/native/native.h"
 #include "collectives/communicator_core.h"
 
 namespace paceline::testing {

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "collectives/backend.h"
+#include "collectives/backend/backend.h"
 #include "comm/poll_engine.h"
 #include "comm/transport.h"
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "collectives/backend.h"
+#include "collectives/backend/backend.h"
 #include "collectives/backend/shm/buffer_habit.h"
 #include "collectives/backend/shm/form.h"
 #include "collectives/backend/shm/layout.h"

@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "collectives/algorithms.h"
+#include "collectives/algo/algorithms.h"
 #include "collectives/proof/check.h"
 #include "comm/base/random.h"
 #include "tests/harness/plan_form.h"

@@ -16,7 +16,7 @@
 
 #include <sched.h>
 
-#include "collectives/backend.h"
+#include "collectives/backend/backend.h"
 #include "collectives/backend/shm/layout.h"
 #include "collectives/backend/shm/memory.h"
 #include "collectives/backend/shm/method.h"

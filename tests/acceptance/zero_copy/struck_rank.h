@@ -21,7 +21,7 @@
 
 #include <paceline/communicator.h>
 
-#include "collectives/backend/shm.h"
+#include "collectives/backend/shm/shm.h"
 #include "comm/base/clock.h"
 #include "comm/base/try.h"
 #include "comm/poll_engine.h"

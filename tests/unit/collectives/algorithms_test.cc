@@ -1,5 +1,5 @@
 // Every row of the table: proven, priced, repeatable.
-#include "collectives/algorithms.h"
+#include "collectives/algo/algorithms.h"
 
 #include <set>
 #include <string>

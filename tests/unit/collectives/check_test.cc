@@ -8,8 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include "collectives/algo/algorithms.h"
 #include "collectives/algo/ring.h"
-#include "collectives/algorithms.h"
 #include "collectives/plan/builder.h"
 
 namespace paceline {

@@ -1,6 +1,6 @@
 // Which codec a bucket uses, by figures whose times are known.
 
-#include "collectives/gradient/codecs/codec_choice.h"
+#include "collectives/gradient/codec_choice.h"
 
 #include <cmath>
 #include <limits>

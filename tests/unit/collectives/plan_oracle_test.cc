@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "collectives/algorithms.h"
+#include "collectives/algo/algorithms.h"
 #include "collectives/plan/builder.h"
 #include "collectives/proof/check.h"
 #include "tests/harness/plan_form.h"

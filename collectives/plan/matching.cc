@@ -1,4 +1,4 @@
-#include "collectives/proof/matching.h"
+#include "collectives/plan/matching.h"
 
 #include <algorithm>
 #include <string>

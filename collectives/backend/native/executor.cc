@@ -1,4 +1,4 @@
-#include "collectives/executor.h"
+#include "collectives/backend/native/executor.h"
 
 #include <algorithm>
 #include <cstring>

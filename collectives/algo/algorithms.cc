@@ -1,4 +1,4 @@
-#include "collectives/algorithms.h"
+#include "collectives/algo/algorithms.h"
 
 #include "collectives/algo/binomial.h"
 #include "collectives/algo/bruck.h"

@@ -6,7 +6,7 @@
 
 #include <paceline/status.h>
 
-#include "collectives/algorithms.h"
+#include "collectives/algo/algorithms.h"
 #include "collectives/plan/plan.h"
 
 namespace paceline {

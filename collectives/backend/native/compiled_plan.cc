@@ -1,4 +1,4 @@
-#include "collectives/compiled_plan.h"
+#include "collectives/backend/native/compiled_plan.h"
 
 #include <map>
 #include <utility>

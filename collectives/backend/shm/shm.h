@@ -32,7 +32,7 @@
 #include <string_view>
 #include <vector>
 
-#include "collectives/backend.h"
+#include "collectives/backend/backend.h"
 #include "collectives/backend/shm/layout.h"
 #include "collectives/backend/shm/memory.h"
 #include "collectives/backend/shm/method.h"

@@ -13,8 +13,8 @@
 
 #include <paceline/status.h>
 
-#include "collectives/backend.h"
-#include "collectives/compiled_plan.h"
+#include "collectives/backend/backend.h"
+#include "collectives/backend/native/compiled_plan.h"
 #include "collectives/reduce/kernels.h"
 #include "comm/transport.h"
 

@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "collectives/algorithms.h"
-#include "collectives/backend.h"
-#include "collectives/byte_ranges.h"
-#include "collectives/executor.h"
-#include "collectives/selector.h"
+#include "collectives/algo/algorithms.h"
+#include "collectives/algo/selector.h"
+#include "collectives/backend/backend.h"
+#include "collectives/backend/native/executor.h"
+#include "comm/base/byte_ranges.h"
 
 namespace paceline {
 

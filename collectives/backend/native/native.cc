@@ -1,4 +1,4 @@
-#include "collectives/backend/native.h"
+#include "collectives/backend/native/native.h"
 
 #include <algorithm>
 #include <utility>

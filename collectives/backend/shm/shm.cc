@@ -1,4 +1,4 @@
-#include "collectives/backend/shm.h"
+#include "collectives/backend/shm/shm.h"
 
 #include <algorithm>
 #include <utility>

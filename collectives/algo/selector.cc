@@ -1,4 +1,4 @@
-#include "collectives/selector.h"
+#include "collectives/algo/selector.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "collectives/gradient/codecs/codec_choice.h"
+#include "collectives/gradient/codec_choice.h"
 
 #include "comm/base/text.h"
 
