@@ -9,7 +9,7 @@
 
 #include "launcher/options/job_spec.h"
 #include "topology/cluster/cluster.h"
-#include "topology/placement/plan.h"
+#include "topology/placement/model/plan.h"
 
 namespace paceline::launcher {
 

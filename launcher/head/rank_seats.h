@@ -6,7 +6,7 @@
 
 #include "launcher/head/head.h"
 #include "topology/cluster/cluster.h"
-#include "topology/placement/plan.h"
+#include "topology/placement/model/plan.h"
 
 namespace paceline::launcher {
 

@@ -12,7 +12,7 @@
 #include "launcher/options/job_spec.h"
 #include "launcher/system/event_loop.h"
 #include "topology/cluster/cluster.h"
-#include "topology/placement/plan.h"
+#include "topology/placement/model/plan.h"
 
 namespace paceline::launcher {
 

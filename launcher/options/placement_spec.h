@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "topology/placement/job_shape.h"
+#include "topology/placement/model/job_shape.h"
 #include "topology/placement/rules/mapping.h"
 
 namespace paceline::launcher {

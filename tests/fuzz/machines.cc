@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "comm/base/assert.h"
-#include "topology/model/merge.h"
 #include "topology/path/path.h"
+#include "topology/read/merge.h"
 #include "topology/read/model_json.h"
 #include "topology/read/read_host.h"
 #include "topology/render/render.h"

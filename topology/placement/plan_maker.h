@@ -3,7 +3,7 @@
 
 #include <paceline/status.h>
 
-#include "topology/placement/plan.h"
+#include "topology/placement/model/plan.h"
 #include "topology/placement/search/arranger.h"
 
 namespace paceline::topology {

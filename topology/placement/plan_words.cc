@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "comm/base/text.h"
-#include "topology/placement/cost/host_links.h"
 #include "topology/placement/host/nic_choice.h"
+#include "topology/placement/links/host_links.h"
 #include "topology/placement/search/gpu_orders.h"
 
 namespace paceline::topology {

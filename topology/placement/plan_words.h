@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "topology/cluster/cluster.h"
-#include "topology/placement/job_shape.h"
-#include "topology/placement/plan.h"
+#include "topology/placement/model/job_shape.h"
+#include "topology/placement/model/plan.h"
 #include "topology/placement/search/search.h"
 
 namespace paceline::topology {

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "comm/base/try.h"
-#include "topology/model/merge.h"
 #include "topology/read/hwloc_machine.h"
+#include "topology/read/merge.h"
 #include "topology/read/nvml.h"
 #include "topology/read/rdma_sysfs.h"
 

@@ -14,7 +14,7 @@
 #include <paceline/status.h>
 
 #include "topology/cluster/cluster.h"
-#include "topology/placement/plan.h"
+#include "topology/placement/model/plan.h"
 #include "topology/read/named_text.h"
 
 namespace paceline::topology {

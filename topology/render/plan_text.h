@@ -4,7 +4,7 @@
 #include <string>
 
 #include "topology/cluster/cluster.h"
-#include "topology/placement/plan.h"
+#include "topology/placement/model/plan.h"
 
 namespace paceline::topology {
 

@@ -1,4 +1,4 @@
-#include "topology/model/merge.h"
+#include "topology/read/merge.h"
 
 #include <string>
 

@@ -4,7 +4,7 @@
 
 #include "tests/unit/topology/small_host.h"
 #include "topology/model/finish.h"
-#include "topology/model/merge.h"
+#include "topology/read/merge.h"
 
 namespace paceline::topology {
 namespace {

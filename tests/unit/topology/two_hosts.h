@@ -10,7 +10,7 @@
 #include "topology/cluster/cluster.h"
 #include "topology/model/finish.h"
 #include "topology/placement/host/seats.h"
-#include "topology/placement/plan.h"
+#include "topology/placement/model/plan.h"
 
 namespace paceline::topology {
 

@@ -4,10 +4,10 @@
 #include <cstddef>
 #include <utility>
 
-#include "topology/placement/cost/host_links.h"
-#include "topology/placement/cost/machine_paths.h"
 #include "topology/placement/cost/traffic.h"
 #include "topology/placement/host/nic_choice.h"
+#include "topology/placement/links/host_links.h"
+#include "topology/placement/links/machine_paths.h"
 #include "topology/placement/servers/server_ways.h"
 
 namespace paceline::topology {

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "topology/cluster/cluster.h"
-#include "topology/placement/job_shape.h"
-#include "topology/placement/plan.h"
+#include "topology/placement/model/job_shape.h"
+#include "topology/placement/model/plan.h"
 
 namespace paceline::topology {
 

@@ -9,10 +9,10 @@
 #include <paceline/status.h>
 
 #include "topology/cluster/cluster.h"
-#include "topology/placement/cost/host_links.h"
-#include "topology/placement/cost/machine_paths.h"
 #include "topology/placement/host/seats.h"
-#include "topology/placement/job_shape.h"
+#include "topology/placement/links/host_links.h"
+#include "topology/placement/links/machine_paths.h"
+#include "topology/placement/model/job_shape.h"
 
 namespace paceline::topology {
 

@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <vector>
 
-#include "topology/placement/cost/host_links.h"
-#include "topology/placement/cost/machine_paths.h"
 #include "topology/placement/cost/traffic.h"
+#include "topology/placement/links/host_links.h"
+#include "topology/placement/links/machine_paths.h"
 #include "topology/placement/search/max_tree.h"
 
 namespace paceline::topology {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "comm/base/text.h"
-#include "topology/placement/cost/machine_paths.h"
+#include "topology/placement/links/machine_paths.h"
 #include "topology/placement/servers/server_ways.h"
 
 namespace paceline::topology {

@@ -7,8 +7,8 @@
 
 #include <paceline/status.h>
 
-#include "topology/placement/cost/host_links.h"
-#include "topology/placement/job_shape.h"
+#include "topology/placement/links/host_links.h"
+#include "topology/placement/model/job_shape.h"
 #include "topology/placement/servers/server_split.h"
 
 namespace paceline::topology {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "topology/placement/cost/host_links.h"
+#include "topology/placement/links/host_links.h"
 
 namespace paceline::topology {
 

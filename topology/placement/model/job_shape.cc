@@ -1,4 +1,4 @@
-#include "topology/placement/job_shape.h"
+#include "topology/placement/model/job_shape.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "topology/placement/cost/machine_paths.h"
+#include "topology/placement/links/machine_paths.h"
 
 #include <algorithm>
 #include <cstdint>

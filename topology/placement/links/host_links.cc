@@ -1,4 +1,4 @@
-#include "topology/placement/cost/host_links.h"
+#include "topology/placement/links/host_links.h"
 
 #include <algorithm>
 #include <cstdint>
