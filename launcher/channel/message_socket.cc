@@ -48,13 +48,6 @@ void collect(msghdr& message, std::deque<UniqueFd>& into) {
 
 }  // namespace
 
-Result<std::pair<UniqueFd, UniqueFd>> make_socket_pair() {
-  int ends[2];
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-    return system_error("make a socket pair");
-  return std::pair(UniqueFd(ends[0]), UniqueFd(ends[1]));
-}
-
 MessageSocket::MessageSocket(EventLoop& loop, UniqueFd socket, std::string peer)
     : loop_(loop), socket_(std::move(socket)), peer_(std::move(peer)) {}
 

@@ -17,9 +17,6 @@
 
 namespace paceline::launcher {
 
-/// Two connected ends, both close-on-exec.
-Result<std::pair<UniqueFd, UniqueFd>> make_socket_pair();
-
 /// Sending never blocks: what the socket does not take is queued. The queue has no bound of its
 /// own; a sender of bulk data stops at its limit of backlog_bytes() until it is told that the
 /// queue has drained. Belongs to the loop's thread and must outlive the loop's run.

@@ -10,7 +10,7 @@
 #include "comm/base/try.h"
 #include "launcher/cli/bench_gradient.h"
 #include "launcher/cli/command.h"
-#include "launcher/head/exit_code.h"
+#include "launcher/system/exit_status.h"
 #include "launcher/system/process.h"
 #include "launcher/system/system.h"
 #include "launcher/tools/measure/bench/bench_options.h"
@@ -18,7 +18,6 @@
 #include "launcher/tools/measure/bench/bench_run.h"
 #include "launcher/tools/measure/bench/contender.h"
 #include "launcher/tools/measure/bench/memory_need.h"
-#include "launcher/tools/measure/bench/prototype.h"
 #include "launcher/tools/measure/bench/rounds.h"
 
 namespace paceline::launcher {
@@ -121,7 +120,6 @@ Result<int> measure_alone(const Bench& bench) {
   const int code = measured.front().exit_code.value_or(kExitLauncher);
   if (code == kExitTimeout)
     complain("the ranks have measured nothing for a long time, and were ended");
-  if (bench.ours.is_raw) print(prototype_lines(title, measured.front().rows));
   if (code == 0 && wrong) complain("results are wrong, see the last column");
   return code != 0 ? code : wrong ? kExitWrong : 0;
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "launcher/head/exit_code.h"
+#include "launcher/system/exit_status.h"
 
 namespace paceline::launcher {
 

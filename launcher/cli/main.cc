@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "launcher/cli/command.h"
-#include "launcher/head/exit_code.h"
+#include "launcher/system/exit_status.h"
 #include "launcher/options/nearest.h"
 
 namespace paceline::launcher {

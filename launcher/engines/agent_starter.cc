@@ -13,7 +13,7 @@
 #include "comm/socket.h"
 #include "launcher/channel/host_addresses.h"
 #include "launcher/channel/invitation.h"
-#include "launcher/head/exit_code.h"
+#include "launcher/system/exit_status.h"
 
 namespace paceline::launcher {
 namespace {

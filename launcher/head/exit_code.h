@@ -6,12 +6,9 @@
 #include <string>
 #include <vector>
 
-namespace paceline::launcher {
+#include "launcher/system/exit_status.h"
 
-inline constexpr int kExitTimeout = 124;
-inline constexpr int kExitLauncher = 125;
-inline constexpr int kExitCannotExecute = 126;
-inline constexpr int kExitNotFound = 127;
+namespace paceline::launcher {
 
 /// Why the head ended the job; the first reason counts.
 enum class StopCause : std::uint8_t {
@@ -45,12 +42,6 @@ struct JobOutcome {
 /// before it has ended, so on a busy machine a survivor's failure may be seen first. Nullptr if
 /// none failed.
 const RankEnd* root_cause(const std::vector<RankEnd>& ends);
-
-bool succeeded(int wait_status);
-/// The code, or 128 + signal.
-int exit_code_of(int wait_status);
-/// "exited with code 3", "was killed by signal 11 (Segmentation fault)".
-std::string describe(int wait_status);
 
 int exit_code(const JobOutcome& outcome);
 /// How the others than the culprit ended, in words; empty where they ended well or there is none.

@@ -7,7 +7,7 @@
 
 #include "comm/base/try.h"
 #include "launcher/options/option_values.h"
-#include "launcher/tools/measure/check/check_json.h"
+#include "launcher/connectivity/check_record.h"
 
 namespace paceline::launcher {
 namespace {

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "comm/base/try.h"
-#include "launcher/channel/message_socket.h"
 #include "launcher/system/system.h"
 
 namespace paceline::launcher {

@@ -27,6 +27,13 @@ Result<Pipe> make_pipe() {
   return Pipe{.read_end = UniqueFd(ends[0]), .write_end = UniqueFd(ends[1])};
 }
 
+Result<std::pair<UniqueFd, UniqueFd>> make_socket_pair() {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    return system_error("make a socket pair");
+  return std::pair(UniqueFd(ends[0]), UniqueFd(ends[1]));
+}
+
 Result<UniqueFd> duplicate(int fd) {
   UniqueFd copy(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
   if (!copy) return system_error("copy a descriptor");

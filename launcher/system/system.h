@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <sys/resource.h>
 #include <sys/types.h>
@@ -23,6 +24,9 @@ struct Pipe {
 };
 
 Result<Pipe> make_pipe();
+
+/// Two connected Unix stream sockets, both close-on-exec.
+Result<std::pair<UniqueFd, UniqueFd>> make_socket_pair();
 
 /// A copy of `fd`, close-on-exec.
 Result<UniqueFd> duplicate(int fd);

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "comm/base/try.h"
-#include "launcher/head/exit_code.h"
+#include "launcher/system/exit_status.h"
 #include "launcher/system/process.h"
 #include "launcher/system/system.h"
 #include "launcher/tools/lab/lab_cgroups.h"

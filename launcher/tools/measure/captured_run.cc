@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "comm/base/try.h"
-#include "launcher/head/exit_code.h"
+#include "launcher/system/exit_status.h"
 #include "launcher/system/event_loop.h"
 #include "launcher/system/process.h"
 #include "launcher/system/system.h"

@@ -4,6 +4,7 @@ from . import functions, homes, includes, layers, text, tools
 
 RULES = {
     "layers": layers.check,
+    "folder-cycles": layers.check_cycles,
     "includes": includes.check_paths,
     "own-header-first": includes.check_own_first,
     "pragma-once": includes.check_pragma_once,

@@ -23,7 +23,8 @@ HOMES = [
          r"\b(?:usleep|nanosleep|clock_nanosleep|sleep_for|sleep_until)\s*\("
          r"|(?<!\w)::sleep\s*\(|(?<![\w.>:])sleep\s*\(\s*\d",
          # The last one replays computing on a GPU, during which its host sleeps.
-         ("comm/poll_engine.cc", "comm/poll_engine.h", "launcher/tools/measure/probe/gradient/stand_in.cc"),
+         ("comm/poll_engine.cc", "comm/poll_engine.h",
+          "launcher/tools/measure/probe/gradient/stand_in.cc"),
          "wait through Engine::wait"),
     Home("draws random numbers",
          r"\b(?:random_device|mt19937(?:_64)?|minstd_rand0?|default_random_engine)\b"

@@ -4,7 +4,6 @@
 
 #include "launcher/tools/measure/bench/bench_run.h"
 #include "launcher/tools/measure/bench/memory_need.h"
-#include "launcher/tools/measure/bench/prototype.h"
 
 namespace paceline::launcher {
 namespace {
@@ -118,21 +117,6 @@ TEST(BenchPatience, GrowsWithTheMessages) {
   EXPECT_LT(patience_at(orders, 2, 8), std::chrono::seconds(60));
   EXPECT_GT(patience_to_start(orders, 2), patience_at(orders, 2, 8)) << "ranks have to start";
   EXPECT_GT(patience_at(orders, 2, 256 << 20), patience_at(orders, 2, 128 << 20));
-}
-
-TEST(Prototype, IsScaledByFlagsAndCopies) {
-  Orders orders;
-  orders.operation = "barrier";
-  Row row{.p50_ns = 170, .limit_ns = 100};
-  EXPECT_DOUBLE_EQ(*prototype_ns(title_of(orders, 2), row), 180);
-  row.limit_ns = 50;
-  EXPECT_DOUBLE_EQ(*prototype_ns(title_of(orders, 2), row), 90);
-  EXPECT_NE(prototype_lines(title_of(orders, 2), std::vector<Row>{row}).find("not within 20 %"),
-            std::string::npos);
-  EXPECT_FALSE(prototype_ns(title_of(orders, 4), row)) << "it had two ranks";
-  row.limit_ns = 0;
-  EXPECT_FALSE(prototype_ns(title_of(orders, 2), row)) << "nothing to scale by";
-  EXPECT_EQ(prototype_lines(title_of(orders, 2), std::vector<Row>{row}), "");
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include "launcher/connectivity/check_record.h"
 #include "launcher/tools/measure/check/check_json.h"
 
 #include <string>

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "comm/base/read_file.h"
-#include "launcher/tools/measure/check/check_json.h"
+#include "launcher/connectivity/check_record.h"
 #include "launcher/tools/measure/check/verdict.h"
 #include "tests/unit/launcher/planted_check.h"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "launcher/tools/measure/bench/contender.h"
-#include "launcher/tools/measure/bench/text_format.h"
 #include "launcher/tools/measure/probe/loop/statistics.h"
+#include "launcher/tools/measure/text_format.h"
 
 namespace paceline::launcher {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "comm/base/try.h"
 #include "comm/base/unique_fd.h"
-#include "launcher/head/exit_code.h"
+#include "launcher/system/exit_status.h"
 #include "launcher/system/system.h"
 #include "launcher/tools/measure/captured_run.h"
 

@@ -8,7 +8,7 @@
 
 #include "comm/base/text.h"
 #include "comm/base/try.h"
-#include "launcher/head/exit_code.h"
+#include "launcher/system/exit_status.h"
 
 namespace paceline::launcher {
 namespace {

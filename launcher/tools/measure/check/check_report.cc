@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "comm/base/text.h"
-#include "launcher/tools/measure/bench/text_format.h"
 #include "launcher/tools/measure/check/rate_table.h"
+#include "launcher/tools/measure/text_format.h"
 
 namespace paceline::launcher {
 namespace {

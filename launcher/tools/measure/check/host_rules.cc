@@ -7,7 +7,7 @@
 #include <map>
 #include <optional>
 
-#include "launcher/tools/measure/bench/text_format.h"
+#include "launcher/tools/measure/text_format.h"
 
 namespace paceline::launcher {
 namespace {

@@ -6,8 +6,8 @@
 #include <set>
 #include <utility>
 
-#include "launcher/tools/measure/bench/text_format.h"
 #include "launcher/tools/measure/check/rate_table.h"
+#include "launcher/tools/measure/text_format.h"
 
 namespace paceline::launcher {
 namespace {

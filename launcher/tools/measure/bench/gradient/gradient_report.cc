@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <limits>
 
-#include "launcher/tools/measure/bench/text_format.h"
 #include "launcher/tools/measure/probe/loop/statistics.h"
+#include "launcher/tools/measure/text_format.h"
 
 namespace paceline::launcher {
 namespace {

@@ -5,7 +5,7 @@
 
 namespace paceline::launcher {
 
-/// At most 511 characters.
+/// All of it, however long it is.
 __attribute__((format(printf, 1, 2))) std::string text(const char* format, ...);
 
 }  // namespace paceline::launcher
