@@ -9,8 +9,8 @@
 
 #include "comm/base/read_file.h"
 #include "comm/base/try.h"
-#include "launcher/connectivity/check_record.h"
 #include "launcher/cli/command.h"
+#include "launcher/connectivity/check_record.h"
 #include "launcher/system/new_file.h"
 #include "launcher/system/process.h"
 #include "launcher/system/system.h"

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "launcher/cli/command.h"
-#include "launcher/system/exit_status.h"
 #include "launcher/options/nearest.h"
+#include "launcher/system/exit_status.h"
 
 namespace paceline::launcher {
 namespace {
