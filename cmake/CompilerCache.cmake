@@ -9,7 +9,7 @@ if(PACELINE_CCACHE AND CCACHE_PROGRAM AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" A
   # A precompiled header is hashed by its sources, which ccache cannot see without the first two.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
     CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
-    CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 CCACHE_DEPEND=0
+    CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
     ${CCACHE_PROGRAM})
   add_compile_options(
     -fpch-preprocess $<$<NOT:$<CONFIG:Debug>>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.>)
