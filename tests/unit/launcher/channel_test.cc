@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include "launcher/system/system.h"
 #include "tests/unit/launcher/remote_pair.h"
 
 namespace paceline::launcher {
