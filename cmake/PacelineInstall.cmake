@@ -1,11 +1,15 @@
-# Install and export: a stranger does find_package(Paceline) and links Paceline::paceline.
+# Install and export. Other projects link Paceline by find_package(Paceline) and the target
+# Paceline::paceline, or by `pkg-config --cflags --libs paceline`.
 include(CMakePackageConfigHelpers)
 
 set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Paceline)
 install(TARGETS paceline EXPORT PacelineTargets)
 install(TARGETS paceline_cli paceline_probe RUNTIME)
+# All that `cmake --install` needs, without the tests: what examples/quickstart builds.
+add_custom_target(paceline_installed DEPENDS paceline paceline_cli paceline_probe)
 if(TARGET paceline_remote)
   install(TARGETS paceline_remote LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  add_dependencies(paceline_installed paceline_remote)
 endif()
 foreach(folder IN ITEMS comm/base telemetry comm collectives)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}/include/ TYPE INCLUDE)
@@ -16,3 +20,12 @@ configure_package_config_file(cmake/PacelineConfig.cmake.in PacelineConfig.cmake
 write_basic_package_version_file(PacelineConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/PacelineConfig.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/PacelineConfigVersion.cmake DESTINATION ${config_dir})
+
+set(pkgconfig_dir ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig)
+file(RELATIVE_PATH PACELINE_PC_TO_PREFIX ${pkgconfig_dir} ${CMAKE_INSTALL_PREFIX})
+string(REGEX REPLACE "/$" "" PACELINE_PC_TO_PREFIX "${PACELINE_PC_TO_PREFIX}")
+file(RELATIVE_PATH PACELINE_PC_TO_INCLUDE ${pkgconfig_dir} ${CMAKE_INSTALL_FULL_INCLUDEDIR})
+configure_file(cmake/paceline.pc.in paceline.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/paceline.pc
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES LICENSE CHANGELOG.md TYPE DOC)

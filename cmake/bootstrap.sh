@@ -4,11 +4,20 @@
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 stage_number=0
+stage_began_s=
 
-# stage COUNT TEXT: announces the next of COUNT stages, and after how many seconds it begins.
+# stage COUNT TEXT: says how long the stage before took, and announces the next of COUNT stages.
 stage() {
+  stage_end
   stage_number=$((stage_number + 1))
-  printf '[%d/%d] %s (%d s)\n' "$stage_number" "$1" "$2" "$SECONDS"
+  stage_began_s=$SECONDS
+  printf '[%d/%d] %s\n' "$stage_number" "$1" "$2"
+}
+
+# stage_end: says how long the stage took. Only the last stage needs this call.
+stage_end() {
+  [ -z "$stage_began_s" ] || printf '      took %d s\n' "$((SECONDS - stage_began_s))"
+  stage_began_s=
 }
 
 fail() {
@@ -106,9 +115,11 @@ configure() {
   cmake -S "$root" --preset "$1" "${in_ci[@]}"
 }
 
-# build PRESET [TARGET…]: with as many jobs as cores, so that memory suffices.
+# build PRESET [TARGET…]: with as many jobs as cores, so that memory suffices. Each line says how
+# many of the steps are done.
 build() {
   local preset=$1
   shift
-  cmake --build "$root/build/$preset" -j "$(nproc)" ${1:+--target "$@"}
+  NINJA_STATUS="${NINJA_STATUS:-      [%f of %t,%p] }" \
+    cmake --build "$root/build/$preset" -j "$(nproc)" ${1:+--target "$@"}
 }
