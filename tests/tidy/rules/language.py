@@ -110,7 +110,7 @@ def sentence_problems(sentence, block, is_first):
         yield 0, f"a sentence of {len(words)} words, at most {MAX_WORDS}: one idea each"
     if sentence.count(";") >= 2:
         yield 0, f"{sentence.count(';')} semicolons in one sentence: one idea each"
-    nested = re.search(r"\([^()]*\(", sentence)
+    nested = re.search(r"(?:^|\s)\([^()]*\s\(", sentence)
     if nested:
         yield nested.start(), "a parenthesis inside a parenthesis"
 

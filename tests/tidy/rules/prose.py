@@ -1,11 +1,11 @@
 """The text that people read, cut out of the files of a Tree: Markdown, comments of public headers,
-string literals of C++, help texts of scripts."""
+comments of examples, string literals of C++, help texts of scripts."""
 
 import ast
 import re
 from typing import NamedTuple
 
-CPP_FOLDERS = ("comm/", "telemetry/", "topology/", "collectives/", "launcher/")
+CPP_FOLDERS = ("comm/", "telemetry/", "topology/", "collectives/", "launcher/", "examples/")
 SCRIPT_FOLDERS = ("tests/", "examples/")
 MIN_MESSAGE_WORDS = 4  # a shorter literal is a key, a name or a part of a line
 
@@ -27,10 +27,9 @@ def blocks(tree):
         yield from markdown_blocks(path, (tree.root / path).read_text(encoding="utf-8"))
     for file in tree.files:
         if file.kind == "c++" and file.path.startswith(CPP_FOLDERS):
-            if file in tree.public_headers.values():
+            if file in tree.public_headers.values() or file.path.startswith("examples/"):
                 yield from comment_blocks(file)
-            else:
-                yield from literal_blocks(file)
+            yield from literal_blocks(file)
         elif file.kind == "python" and file.path.startswith(SCRIPT_FOLDERS):
             yield from python_blocks(file)
         elif file.kind == "shell" and file.path.startswith(SCRIPT_FOLDERS):
