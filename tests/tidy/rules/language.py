@@ -70,9 +70,11 @@ def problems(block):
             yield offset + inner, problem
 
 
-# A sentence ends before a capital, a digit or code; "e.g." and "et al." end none.
+# A sentence ends before a capital, a digit or code, but not after "e.g." or "et al."; messages and
+# definitions also begin with a small letter.
 SENTENCE_END = re.compile(r'(?<![.\s]\w[.])(?<!\bal[.])(?<!\bvs[.])(?<=[.!?])["”)*_]*\s+'
-                          r'(?=["“(*_]*[A-Z0-9])')
+                          r'(?=["“(*_]*[A-Z0-9])'
+                          r'|(?<=\w\w\w[.!?])(?<!\betc[.])["”)*_]*\s+(?=\S)')
 
 
 def without_code(text):
