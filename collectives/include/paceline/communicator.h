@@ -55,10 +55,9 @@ struct CommunicatorStats {
 
 /// Move-only. Any thread may call the members, but only one at a time (except abort()).
 ///
-/// BUFFERS  Arrays of `count` elements of `type`, with any alignment, borrowed until the operation
-///          has ended. `in` and `out` must not overlap, except in place, which each operation
-///          defines. A buffer without elements may be null. After an error the contents are
-///          unspecified.
+/// BUFFERS  `count` elements of `type`, with any alignment, borrowed until the operation has ended.
+///          `in` and `out` must not overlap, except in place as stated. A buffer without elements
+///          may be null. After an error the contents are unspecified.
 /// ERRORS   After Code::kInvalidArgument and Code::kExhausted (too many outstanding operations) the
 ///          communicator stays usable. Any other error is final on all ranks: later calls return
 ///          the same Status at once. Code::kPeerLost names a rank that has ended. Code::kTimeout
@@ -66,10 +65,9 @@ struct CommunicatorStats {
 /// FORK     A child process may destroy its copy, which has no effect, but may not call it.
 class Communicator {
  public:
-  /// Joins the world that the environment describes. `paceline run` sets that environment. Without
-  /// it: RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT and PACELINE_JOB_KEY_FILE. Without RANK and
-  /// WORLD_SIZE the world has one rank. Collective: returns when all ranks have joined, or with an
-  /// error that names the missing ranks.
+  /// Joins the world that the environment describes: as set by `paceline run`, or RANK, WORLD_SIZE,
+  /// MASTER_ADDR, MASTER_PORT and PACELINE_JOB_KEY_FILE, or none for a world of one rank.
+  /// Collective: returns when all ranks have joined, or with an error that names the missing ranks.
   static Result<Communicator> init(const InitOptions& options = {});
 
   /// Joins a world of `size` ranks that all pass this id. Collective.
@@ -119,9 +117,8 @@ class Communicator {
   Status all_reduce(const void* in, void* out, std::size_t count, DataType type,
                     ReduceRule rule = ReduceOp::kSum);
 
-  /// Reduces many arrays, each like all_reduce(). Consecutive small arrays travel together to save
-  /// time. All ranks pass the same counts in the same order. No array may overlap the output of
-  /// another.
+  /// Reduces many arrays, each like all_reduce(). Consecutive small arrays travel together. All
+  /// ranks pass the same counts in the same order. No array may overlap the output of another.
   Status all_reduce_many(std::span<const Tensor> tensors, DataType type,
                          ReduceRule rule = ReduceOp::kSum);
 

@@ -22,9 +22,9 @@ struct UniqueId {
   std::array<std::byte, kBytes> bytes{};
 };
 
-/// Makes a new id. This process then serves the rendezvous until its own rank has joined, or until
-/// the process ends. The address is PACELINE_BIND_ADDRESS; its default, 127.0.0.1, is for ranks of
-/// one host. Any thread. Code::kUnavailable if the address cannot be served.
+/// Makes a new id. This process then serves the rendezvous until its own rank has joined or it
+/// ends, at PACELINE_BIND_ADDRESS (default 127.0.0.1, for ranks of one host). Any thread may call
+/// it. Code::kUnavailable if the address cannot be served.
 Result<UniqueId> make_unique_id();
 
 }  // namespace paceline

@@ -15,9 +15,8 @@
 //           buffer any more. It keeps its address and contents, and later operations copy it.
 // FORK      A child process has no buffers: access to one ends it with SIGSEGV. A child cannot
 //           allocate buffers before it executes a program.
-// OTHER     Memory of another allocator can be registered: see Registration for the conditions.
-// SIZE      Whole pages of 4 KiB, so use buffers for tensors, not for single numbers. allocate()
-//           reserves the memory before it returns. Up to 256 MiB of freed memory is kept for reuse.
+// SIZE      Whole pages of 4 KiB: for tensors, not for single numbers. allocate() reserves the
+//           memory before it returns. Up to 256 MiB of freed memory is kept for reuse.
 #pragma once
 
 #include <cstddef>
@@ -33,8 +32,8 @@ namespace paceline {
 class Buffer {
  public:
   Buffer() = default;  ///< empty: owns no memory
-  /// Allocates `bytes`, aligned to a page, with unspecified contents. Code::kExhausted: the host
-  /// has not enough memory. Code::kUnavailable: no shared memory here (a sandbox may forbid it).
+  /// Allocates `bytes`, aligned to a page, with unspecified contents. Code::kExhausted: not enough
+  /// memory on this host. Code::kUnavailable: no shared memory here (a sandbox may forbid it).
   static Result<Buffer> allocate(std::size_t bytes);
   Buffer(Buffer&& other) noexcept : memory_(std::exchange(other.memory_, {})) {}
   Buffer& operator=(Buffer&& other) noexcept {

@@ -26,8 +26,7 @@ class Work {
 
   /// True if the operation has ended. Never blocks.
   bool test() const;
-  /// Waits until the operation has ended and returns its outcome. The operation's own timeout
-  /// limits the wait.
+  /// Waits until the operation has ended, at the latest by its own timeout. Returns its outcome.
   Status wait() const;
   /// Waits like wait(), but at most `timeout`, then returns Code::kTimeout with Scope::kNone. The
   /// operation goes on, and the caller may wait again.

@@ -37,8 +37,8 @@ struct StepSummary {
   std::array<std::chrono::nanoseconds, kParts> parts{};  ///< indexed by Part
 
   std::chrono::nanoseconds sum() const;
-  /// Compute time divided by step time, from 0 to 1. It estimates the scaling efficiency. The
-  /// estimate assumes that a run with one rank would compute as long per step.
+  /// Compute time divided by step time, 0 to 1: an estimate of scaling efficiency that assumes the
+  /// same compute time per step in a run with one rank.
   double scaling_efficiency_estimate() const;
   /// Two lines to print: milliseconds per step for each part, and the estimated efficiency.
   std::string to_string() const;

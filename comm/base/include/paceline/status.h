@@ -95,8 +95,7 @@ class Error final : public std::runtime_error {
   Status status_;
 };
 
-/// A T, or the error that prevented it. Access works as in tl::expected: * and -> need ok(), and
-/// value() throws Error otherwise.
+/// A T or an error. Access works as in tl::expected: * and -> need ok(), value() throws Error.
 template <class T>
 class [[nodiscard]] Result {
  public:

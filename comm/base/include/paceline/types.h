@@ -55,8 +55,7 @@ enum class OperationKind : std::uint8_t {
 enum class Determinism : std::uint8_t {
   kFast,             ///< the fastest method; at present it is run-stable, too
   kRunStable,        ///< equal runs of a job on equal hosts give equal bits
-  kPlacementStable,  ///< equal inputs of equal ranks give equal bits on any hosts: sums in the
-                     ///< order of the ranks, rounded once
+  kPlacementStable,  ///< equal inputs give equal bits on any hosts: rank order, rounded once
 };
 
 inline constexpr DataType kDataTypes[] = {
