@@ -53,7 +53,7 @@ GradientCore::GradientCore(std::unique_ptr<CommunicatorCore> own, GradientArena 
       bases_(arena_, static_cast<std::size_t>(options.power_sgd_rank)),
       measured_(arena_, parameters_, options_),
       policy_(options, own_->group().size()),
-      line_(*own_, {.bytes_in_flight = options.most_bytes_in_flight}),
+      line_(*own_, {.bytes_in_flight = options.max_bytes_in_flight}),
       heads_(static_cast<std::size_t>(own_->group().size())) {
   if (policy_.keeps_residuals()) residual_.resize(arena_.bytes() / sizeof(float));
   set_schedule(measured_.first(is_frozen_, policy_.current() != Codec::kNone), {});

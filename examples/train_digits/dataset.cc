@@ -19,7 +19,7 @@ using paceline::Scope;
 using paceline::Status;
 
 constexpr int kMaxInk = 16;
-constexpr std::size_t kMaxLineBytes = 512;  // 65 numbers take 194 at most
+constexpr std::size_t kMaxLineBytes = 512;  // 65 numbers take at most 194
 constexpr std::size_t kMaxImages = 1'000'000;
 
 struct GzClose {
@@ -31,7 +31,7 @@ Status bad_data(std::string text) {
   return Status(Code::kInvalidArgument, Scope::kNone, std::move(text));
 }
 
-/// Takes one number 0..highest and the comma after it off the front of `line`.
+/// Parses one number 0..highest at the front of `line`, and removes it and the comma after it.
 Status take_number(std::string_view& line, std::size_t column, int highest, int& value) {
   const std::string_view field = line.substr(0, line.find(','));
   const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
@@ -61,7 +61,7 @@ Status parse_line(std::string_view line, Dataset& into) {
   return {};
 }
 
-/// Why the file cannot be read on; a success at its regular end.
+/// The reason why reading failed; a success at the regular end of the file.
 Status read_error(gzFile file) {
   int code = Z_OK;
   const char* reason = gzerror(file, &code);
@@ -71,12 +71,12 @@ Status read_error(gzFile file) {
       std::string("cannot be read: ") + (code == Z_ERRNO ? std::strerror(errno) : reason));
 }
 
-/// Parses what gzgets() left in `buffer`.
+/// Parses one line from gzgets().
 Status take_line(gzFile file, std::string_view line, Dataset& into) {
   if (line.ends_with('\n')) {
     line.remove_suffix(1);
   } else if (Status status = read_error(file); !status.ok()) {
-    return status;  // cut off in the middle of a line
+    return status;  // the file ends in the middle of a line
   } else if (!gzeof(file)) {
     return bad_data("longer than 510 characters, or not text");
   }

@@ -1,5 +1,6 @@
-// Handwritten digits as the trainer wants them, from a comma-separated file, plain or gzip.
+// Handwritten digits for the trainer, read from a comma-separated file, plain or gzip.
 //
+// Example:
 //   const Dataset data = load_dataset("digits.csv.gz").value();
 //   Random random(1);
 //   const Split split = split_fifth(data.size(), random);
@@ -24,6 +25,7 @@ inline constexpr std::size_t kClasses = 10;
 /// Indices of images in a Dataset.
 using Samples = std::span<const std::uint32_t>;
 
+/// All images of a file. A value.
 struct Dataset {
   std::vector<float> pixels;         ///< kPixels per image, from -1 (paper) to 1 (ink)
   std::vector<std::uint8_t> labels;  ///< 0..9, one per image
@@ -35,9 +37,10 @@ struct Dataset {
 };
 
 /// Reads lines of 64 numbers 0..16 and a label 0..9, separated by commas. An error names the file,
-/// the line and the reason; a file without any image is one.
+/// the line and the reason. A file without images is an error.
 paceline::Result<Dataset> load_dataset(const std::string& path);
 
+/// Indices of images, in random order.
 struct Split {
   std::vector<std::uint32_t> train;
   std::vector<std::uint32_t> held_out;  ///< a fifth of all images, rounded down
@@ -45,8 +48,8 @@ struct Split {
 
 Split split_fifth(std::size_t count, Random& random);
 
-/// The part of `samples` that belongs to `rank`: contiguous, none left out, lengths differ by at
-/// most one.
+/// The share of `rank`. Shares are contiguous, cover all samples, and differ in length by at most
+/// one. Borrows from `samples`.
 Samples share_of(Samples samples, int rank, int ranks);
 
 }  // namespace digits

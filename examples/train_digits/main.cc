@@ -17,8 +17,9 @@ constexpr int kWrongOptions = 2;
 int run(const digits::Options& options, paceline::Communicator& world) {
   const digits::Dataset data = digits::load_dataset(options.data).value();
   const double accuracy = digits::train_digits(options, data, world);
-  world.close().value();  // every rank has made the same calls, so the result stands
-  // Rank 0 judges: where any other failed, the launcher might end rank 0 before it has spoken.
+  world.close().value();  // fails unless all ranks made the same calls
+  // Only rank 0 fails: if another rank failed first, the launcher could end rank 0 too early to
+  // print the message.
   if (world.rank() != 0 || accuracy >= options.target) return 0;
   std::fprintf(stderr, "train_digits: accuracy %.2f %% misses --target %.2f %%\n", accuracy,
                static_cast<double>(options.target));

@@ -29,7 +29,7 @@ void add_scaled(std::span<float> target, float factor, std::span<const float> va
   for (std::size_t i = 0; i < target.size(); ++i) target[i] += factor * values[i];
 }
 
-/// What the backward pass needs of the forward one, for one sample.
+/// Values of the forward pass that the backward pass needs, for one sample.
 struct Activations {
   explicit Activations(const Shape& shape) : hidden(shape.hidden) {}
 
@@ -55,12 +55,12 @@ std::size_t predicted(const Activations& at) {
   return static_cast<std::size_t>(largest - at.logits.begin());
 }
 
-/// Cross-entropy of the softmax of the logits; leaves its derivative in output_delta.
+/// Returns the cross-entropy of the softmax of the logits, and sets output_delta to its derivative.
 float loss_of(std::size_t label, Activations& at) {
   const float largest = *std::max_element(at.logits.begin(), at.logits.end());
   float sum = 0.0f;
   for (std::size_t k = 0; k < kClasses; ++k) {
-    at.output_delta[k] = std::exp(at.logits[k] - largest);  // at most 1: cannot overflow
+    at.output_delta[k] = std::exp(at.logits[k] - largest);  // at most 1, so it cannot overflow
     sum += at.output_delta[k];
   }
   for (float& delta : at.output_delta) delta /= sum;
@@ -68,7 +68,7 @@ float loss_of(std::size_t label, Activations& at) {
   return std::log(sum) + largest - at.logits[label];
 }
 
-/// `hidden_delta` becomes d loss / d input of tanh.
+/// Sets `hidden_delta` to d loss / d input of tanh.
 void backward_output(const Weights& weights, const Activations& at, const Gradients& gradients,
                      std::span<float> hidden_delta) {
   for (std::size_t h = 0; h < at.hidden.size(); ++h) {
@@ -107,7 +107,7 @@ Tally Model::accumulate(const Dataset& data, Samples samples, const Gradients& g
   const Weights weights = arrays_of(std::span(parameters_), shape_);
   Tally tally;
   Activations at(shape_);
-  std::vector<float> deltas(samples.size() * shape_.hidden);  // a row for each sample
+  std::vector<float> deltas(samples.size() * shape_.hidden);  // one row per sample
   for (std::size_t i = 0; i < samples.size(); ++i) {
     const std::size_t label = data.labels[samples[i]];
     forward(weights, data.image(samples[i]), at);

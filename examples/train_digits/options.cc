@@ -17,7 +17,7 @@ bool parse_number(std::string_view text, Options& into) {
   auto value = into.*Field;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) return false;
-  if (!(value >= Low && value <= High)) return false;  // not-a-number compares false with both
+  if (!(value >= Low && value <= High)) return false;  // NaN fails both comparisons
   into.*Field = value;
   return true;
 }
@@ -50,9 +50,9 @@ std::string show_codec(const Options& options) { return std::string(name(options
 
 struct Row {
   std::string_view name;
-  std::string_view value;  ///< what it stands for in the help
+  std::string_view value;  ///< placeholder of the value in the help
   std::string_view form;
-  std::string_view meaning;  ///< further lines bring their indentation
+  std::string_view meaning;  ///< further lines include their indentation
   bool (*parse)(std::string_view text, Options& into);
   std::string (*show)(const Options& options);
 };
@@ -64,29 +64,30 @@ constexpr Row kRows[] = {
     {"--epochs", "N", "a whole number 1..100000", "how often to go through the training images",
      parse_number<&Options::epochs, 1u, 100'000u>, show_number<&Options::epochs>},
     {"--batch", "N", "a whole number 1..1000000",
-     "images per step, shared out over all ranks. A larger batch means more compute\n"
-     "      per message, so it scales better, but fewer steps an epoch: raise --epochs or\n"
-     "      --rate with it",
+     "images per step, divided among all ranks. A larger batch means more compute per\n"
+     "      message, so it scales better. It also means fewer steps per epoch: raise\n"
+     "      --epochs or --rate, too",
      parse_number<&Options::batch, 1u, 1'000'000u>, show_number<&Options::batch>},
     {"--hidden", "N", "a whole number 1..16384",
-     "units of the hidden layer; compute and message grow with it",
+     "units of the hidden layer; compute and message sizes grow with it",
      parse_number<&Options::hidden, 1u, 16'384u>, show_number<&Options::hidden>},
     {"--rate", "R", "a number from 0 to 100",
      "learning rate: too low learns slowly, too high makes the loss jump or overflow",
      parse_number<&Options::rate, 0, 100>, show_number<&Options::rate>},
-    {"--momentum", "M", "a number from 0 to 1", "share of the last step kept in the next",
-     parse_number<&Options::momentum, 0, 1>, show_number<&Options::momentum>},
+    {"--momentum", "M", "a number from 0 to 1",
+     "share of the last update that is added to the next", parse_number<&Options::momentum, 0, 1>,
+     show_number<&Options::momentum>},
     {"--seed", "N", "a whole number 0..4294967295",
-     "decides the held-out fifth, the first parameters and the order of images",
+     "seed of the held-out fifth, the initial parameters and the order of images",
      parse_number<&Options::seed, 0u, 4'294'967'295u>, show_number<&Options::seed>},
     {"--codec", "NAME", "none, bf16, fp16, int8, topk, powersgd or auto",
-     "what travels instead of the gradients' elements, to send fewer bytes; auto: what\n"
-     "      has been measured to take the least time, if anything. topk hands most of a\n"
-     "      gradient in later, and wants --momentum 0 for it",
+     "compression of gradients, to send fewer bytes. auto: the fastest codec by\n"
+     "      measurement, or none. topk sends most of a gradient in later steps, and\n"
+     "      needs --momentum 0 for that",
      parse_codec, show_codec},
     {"--curve", "FILE", "a path",
-     "rank 0 writes \"step loss\" there, a line per step; runs with the same batch\n"
-     "      and seed agree whatever the number of ranks",
+     "file in which rank 0 writes one line \"step loss\" per step. Runs with the same\n"
+     "      batch and seed agree for any number of ranks",
      parse_path<&Options::curve>, show_path<&Options::curve>},
     {"--target", "PERCENT", "a number from 0 to 100",
      "exit with 1 unless the held-out accuracy reaches it", parse_number<&Options::target, 0, 100>,
@@ -138,9 +139,9 @@ Result<Options> parse_options(std::span<const char* const> arguments) {
 
 std::string help_text() {
   std::string text =
-      "Trains a classifier of handwritten digits, data-parallel: every rank computes the\n"
-      "gradients of its share of each batch, which are summed over all ranks while backward\n"
-      "still computes others, and all ranks take the same step.\n\n"
+      "Trains a classifier of handwritten digits, data-parallel. Every rank computes the\n"
+      "gradients of its share of each batch. They are summed over all ranks while backward\n"
+      "still computes others. All ranks make the same update.\n\n"
       "  train_digits                                one rank\n"
       "  paceline run -n 2 -- train_digits           two ranks on this machine\n"
       "  paceline run -n 4 -- train_digits --batch 480 --rate 0.2 --epochs 150\n\n"
@@ -151,7 +152,7 @@ std::string help_text() {
   }
   return text +
          "  --help\n      this text\n\n"
-         "Exit code: 0 done; 1 failed, or missed --target; 2 wrong options.\n";
+         "Exit codes: 0 success, 1 failure or --target missed, 2 wrong options.\n";
 }
 
 }  // namespace digits

@@ -14,7 +14,7 @@ namespace digits {
 /// The defaults reach 97 % within seconds. 192 is a multiple of 12, so that 1, 2, 3, 4, 6 and 12
 /// ranks get equal shares.
 struct Options {
-  std::string data;  ///< parse_options() fills in the digits that come with the example
+  std::string data;  ///< file of images; parse_options() sets the digits of this example
   std::size_t epochs = 60;
   std::size_t batch = 192;  ///< images per step, over all ranks
   std::size_t hidden = 256;
@@ -27,7 +27,7 @@ struct Options {
   bool help = false;
 };
 
-/// Takes "--name VALUE" and "--name=VALUE". `arguments` are those after the program's name. An
+/// Parses "--name VALUE" and "--name=VALUE". `arguments` do not include the program's name. An
 /// error names the option and the form of its value.
 paceline::Result<Options> parse_options(std::span<const char* const> arguments);
 

@@ -1,4 +1,4 @@
-// Seeded randomness: the same numbers on every rank, machine and standard library.
+// Seeded random numbers: equal on every rank, machine and standard library.
 #pragma once
 
 #include <cstddef>
@@ -8,12 +8,12 @@
 
 namespace digits {
 
-/// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). A value: a copy goes on with the same numbers.
+/// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). A value: a copy gives the same numbers.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
 
-  /// A generator of its own, so that more use of one does not shift the numbers of the other.
+  /// Makes an independent generator: numbers drawn from one do not change those of the other.
   Random fork() { return Random(next()); }
 
   /// Uniform in [-bound, bound).
@@ -21,7 +21,7 @@ class Random {
     return bound * (static_cast<float>(next() >> 40) * 0x1.0p-23f - 1.0f);
   }
 
-  /// Fisher and Yates' shuffle.
+  /// Shuffles `items` (Fisher and Yates).
   template <class T>
   void shuffle(std::span<T> items) {
     for (std::size_t left = items.size(); left > 1; --left) {

@@ -19,7 +19,7 @@ using paceline::Status;
 
 constexpr std::size_t kPlainLines = 10;
 
-/// Under a launcher stdout is a pipe; the launcher says whether its own is a terminal.
+/// Under a launcher stdout is a pipe. The launcher tells whether its own stdout is a terminal.
 bool ends_at_terminal() {
   const char* told = std::getenv("PACELINE_TERMINAL");
   if (told != nullptr) return std::string_view(told) == "1";
@@ -52,7 +52,7 @@ Report::Report(const Options& options, const paceline::Communicator& world)
 }
 
 Report::~Report() {
-  if (line_open_) std::printf("\n");  // an error cuts the training short
+  if (line_open_) std::printf("\n");  // an error ended the training early
 }
 
 void Report::begin(std::size_t parameters, std::size_t train_images, std::size_t held_out_images) {
@@ -78,8 +78,8 @@ void Report::end_epoch() {
   const std::size_t every = std::max<std::size_t>(1, options_.epochs / kPlainLines);
   if (speaks_ && (terminal_ || last || epochs_ % every == 0)) {
     line_open_ = terminal_ && !last;
-    // The blanks cover the end of a longer line before. The return stands last, so that whoever
-    // reads line by line sees a whole one.
+    // The blanks overwrite the end of a longer previous line. The carriage return comes last, so
+    // that a program that reads lines gets whole ones.
     std::printf("epoch %zu of %zu: loss %.4f, %.1f %% of the training images correct%s", epochs_,
                 options_.epochs, epoch_loss_ / static_cast<double>(epoch_steps_),
                 percent(epoch_correct_, epoch_steps_ * options_.batch),
@@ -103,7 +103,7 @@ void Report::end(std::size_t correct, std::size_t held_out_images,
   std::printf("gradients with codec %s: %zu bucket%s a step",
               std::string(name(options_.codec)).c_str(), gradients.buckets,
               gradients.buckets == 1 ? "" : "s");
-  if (gradients.bytes_sent > 0)  // in shared memory nothing is sent
+  if (gradients.bytes_sent > 0)  // 0 in shared memory
     std::printf(", %.0f bytes sent",
                 static_cast<double>(gradients.bytes_sent) / static_cast<double>(steps_));
   std::printf("\n");

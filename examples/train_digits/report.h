@@ -1,5 +1,5 @@
-// What rank 0 tells: progress while the training goes on, figures at its end. On the other ranks
-// everything here does nothing.
+// The output of rank 0: progress during the training, figures at its end. On the other ranks all
+// calls have no effect.
 #pragma once
 
 #include <cstddef>
@@ -14,17 +14,17 @@
 
 namespace digits {
 
-/// Prints to stdout. Throws paceline::Error where the file of --curve cannot be written.
+/// Prints to stdout. Throws paceline::Error if the file of --curve cannot be written.
 class Report {
  public:
-  /// Both are borrowed.
+  /// Borrows both arguments, which must outlive the report.
   Report(const Options& options, const paceline::Communicator& world);
   ~Report();
   Report(const Report&) = delete;
   Report& operator=(const Report&) = delete;
 
   void begin(std::size_t parameters, std::size_t train_images, std::size_t held_out_images);
-  /// `loss` is the mean over the batch, before the step was taken; `correct` counts within it.
+  /// `loss` is the mean over the batch before the update. `correct` counts images of the batch.
   void step(double loss, std::size_t correct);
   /// Reports the means over the steps since the last epoch.
   void end_epoch();
@@ -38,9 +38,9 @@ class Report {
 
   const Options& options_;
   int ranks_;
-  bool speaks_;             ///< rank 0 does
-  bool terminal_;           ///< one line, written over; else some lines
-  bool line_open_ = false;  ///< the progress line waits to be written over
+  bool speaks_;             ///< true on rank 0
+  bool terminal_;           ///< true: print one progress line and overwrite it; false: some lines
+  bool line_open_ = false;  ///< true if the next progress line overwrites the last one
   std::unique_ptr<std::FILE, CloseFile> curve_;
   std::size_t steps_ = 0;
   std::size_t epochs_ = 0;

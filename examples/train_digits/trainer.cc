@@ -38,7 +38,7 @@ void require_enough(const Split& split, const Options& options) {
               std::to_string(split.train.size()) + " images to train on");
 }
 
-/// It has memory for the gradients, and sums them over all ranks.
+/// Makes the pipeline: it owns the memory of the gradients, and sums them over all ranks.
 GradientPipeline make_pipeline(const Options& options, const Shape& shape, Communicator& world) {
   std::vector<Parameter> parameters;
   for (std::size_t i = 0; i < kArrays; ++i)
@@ -51,7 +51,7 @@ GradientPipeline make_pipeline(const Options& options, const Shape& shape, Commu
       .value();
 }
 
-/// What one rank trains.
+/// The model of one rank, and the parts that train it.
 struct Trainee {
   Trainee(const Options& options, Communicator& world)
       : model({.hidden = options.hidden}),
@@ -66,19 +66,19 @@ struct Trainee {
   MomentumSgd optimizer;
 };
 
-/// One step on `batch`, of which each rank computes its share. What it returns is of the share.
+/// Makes one step on `batch`. Each rank computes its share, and returns the tally of its share.
 Tally take_step(const Dataset& data, Samples batch, Trainee& trainee, const Communicator& world,
                 StepAccount& account) {
   account.enter(Part::kCompute);
   for (const std::span<float> gradient : trainee.gradients) std::ranges::fill(gradient, 0.0f);
-  // While backward goes on, the gradients that it is done with are on their way.
+  // The pipeline reduces finished gradients while backward computes the others.
   const Tally tally =
       trainee.model.accumulate(data, share_of(batch, world.rank(), world.size()), trainee.gradients,
                                [&trainee](Array done) { trainee.pipeline.ready(done).value(); });
 
   account.enter(Part::kCommunication);
-  const StepResult result = trainee.pipeline.wait().value();  // now they are sums over the batch
-  // The same on all ranks: all of them go on, or all end here.
+  const StepResult result = trainee.pipeline.wait().value();  // gradients are sums now
+  // The overflow is equal on all ranks: all continue, or all end here.
   require(!result.overflow, "a gradient is no longer a finite number; try a lower --rate");
 
   account.enter(Part::kCompute);
@@ -87,7 +87,7 @@ Tally take_step(const Dataset& data, Samples batch, Trainee& trainee, const Comm
   return tally;
 }
 
-/// Of the steps of an epoch: what ranks only report is summed once.
+/// Sums the tallies of an epoch over all ranks. They serve only the report, so once is enough.
 void sum_up(std::vector<Tally>& tallies, Communicator& world, StepAccount& account) {
   account.enter(Part::kCommunication);
   std::vector<double> sums;
@@ -97,7 +97,7 @@ void sum_up(std::vector<Tally>& tallies, Communicator& world, StepAccount& accou
     tallies[i] = {.loss = sums[2 * i], .correct = sums[2 * i + 1]};
 }
 
-/// Every rank classifies its share of the held-out images; the counts are summed.
+/// Every rank classifies its share of the held-out images. Returns the sum of the counts.
 std::size_t count_correct(const Model& model, const Dataset& data, Samples held_out,
                           Communicator& world) {
   const Samples share = share_of(held_out, world.rank(), world.size());
@@ -117,16 +117,16 @@ double train_digits(const Options& options, const Dataset& data, Communicator& w
   Report report(options, world);
   report.begin(trainee.model.size(), split.train.size(), split.held_out.size());
 
-  // All ranks start from rank 0's parameters, whatever they hold themselves.
+  // All ranks start with the parameters of rank 0.
   if (world.rank() == 0) trainee.model.randomise(random);
   world.broadcast(trainee.model.parameters(), 0).value();
 
   StepAccount account;
   const std::size_t batches = split.train.size() / options.batch;
   for (std::size_t epoch = 0; epoch < options.epochs; ++epoch) {
-    order.shuffle(std::span(split.train));  // the same on every rank
+    order.shuffle(std::span(split.train));  // equal on all ranks
     std::vector<Tally> tallies;
-    // Images that do not fill a batch wait for another epoch's order.
+    // The last images, too few for a batch, are left out in this epoch.
     for (std::size_t batch = 0; batch < batches; ++batch) {
       const Samples samples = Samples(split.train).subspan(batch * options.batch, options.batch);
       tallies.push_back(take_step(data, samples, trainee, world, account));

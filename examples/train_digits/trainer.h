@@ -1,4 +1,4 @@
-// The data-parallel training loop. This is the file pair to read first, and to copy from.
+// The data-parallel training loop. Read this file and trainer.cc first, and copy from them.
 #pragma once
 
 #include <paceline/communicator.h>
@@ -8,8 +8,8 @@
 
 namespace digits {
 
-/// Trains on four fifths of `data` and returns the accuracy on the held-out fifth, in percent; it
-/// is the same on every rank. Collective. Throws paceline::Error.
+/// Trains on four fifths of `data`. Returns the accuracy on the held-out fifth, in percent, equal
+/// on all ranks. Collective. Throws paceline::Error.
 double train_digits(const Options& options, const Dataset& data, paceline::Communicator& world);
 
 }  // namespace digits

@@ -37,7 +37,7 @@ class Script {
     // Which has a code for each of these sums, if not for their averages.
     if (!options_.is_average && random.below(2) == 0) options_.codec = Codec::kFp16;
     options_.forces_codec = true;
-    options_.most_bytes_in_flight = random.below(2) == 0 ? 1 << 16 : 32 << 20;
+    options_.max_bytes_in_flight = random.below(2) == 0 ? 1 << 16 : 32 << 20;
   }
 
   const std::vector<Parameter>& parameters() const { return parameters_; }

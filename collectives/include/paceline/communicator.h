@@ -1,17 +1,16 @@
-// Collective operations among the ranks of a group, and messages between two of them.
+// Collective operations among the ranks of a group, and messages between two ranks.
 //
-//   #include <paceline/communicator.h>
+// Example:
 //   paceline::Communicator world = paceline::Communicator::init().value();
 //   std::vector<float> gradients(1000, 1.0f);
-//   world.all_reduce(std::span(gradients)).value();   // now each element is world.size()
+//   world.all_reduce(std::span(gradients)).value();  // each element is now world.size()
+//   world.close().value();                           // succeeds if all ranks made the same calls
 //
-//   world.close().value();                            // all ranks made the same calls
-//
-// Every rank of the group makes the same collective calls in the same order; what a call means
-// (kind, count, type, op, root) travels with its data, so ranks that disagree get Code::kMismatch
-// with both sides named, not a hang or a wrong sum: at that call, or, where a rank's own part had
-// ended without meeting the other, at its next call or at close(). Operations of one communicator
-// run one after another in the order of the calls; different communicators run side by side.
+// All ranks make the same collective calls in the same order. Each message carries the kind, count,
+// type, op and root of its call. So ranks that disagree get Code::kMismatch, which names both
+// sides, instead of a hang or a wrong sum. The error comes at that call, at the next one, or at
+// close(). Operations of one communicator run one after the other, in the order of the calls.
+// Operations of different communicators run concurrently.
 #pragma once
 
 #include <chrono>
@@ -36,73 +35,69 @@ class CommunicatorCore;
 class GradientPipeline;
 
 struct InitOptions {
-  /// An operation that has not ended after this long ends with Code::kTimeout. Zero: the value of
-  /// PACELINE_TIMEOUT_S, 300 s by default. At most a year. It bounds the rendezvous of init() too.
+  /// Time limit of each operation, and of init() itself; an operation that exceeds it fails with
+  /// Code::kTimeout. 0: PACELINE_TIMEOUT_S, by default 300 s. Maximum: one year.
   std::chrono::milliseconds timeout_ms{0};
-  /// The same on every rank. Unset: PACELINE_DETERMINISM, Determinism::kFast by default.
+  /// Must be equal on all ranks. Unset: PACELINE_DETERMINISM, by default Determinism::kFast.
   std::optional<Determinism> determinism{};
 };
 
-/// In split(), of a rank that joins none.
+/// Passed to split() by a rank that joins no new communicator.
 inline constexpr int kNoColor = -1;
 
-/// Statistics since the communicator was made. All counts are of this rank.
+/// Counts of this rank since the communicator was made.
 struct CommunicatorStats {
   std::uint64_t operations = 0;
   std::uint64_t messages_sent = 0;
-  std::uint64_t bytes_sent = 0;              ///< payload; headers not counted
-  std::chrono::nanoseconds time_blocked{0};  ///< spent by callers inside blocking calls and waits
+  std::uint64_t bytes_sent = 0;              ///< payload, without headers
+  std::chrono::nanoseconds time_blocked{0};  ///< time of callers in blocking calls and in wait()
 };
 
-/// Move-only. Member functions may be called from any thread, one at a time.
+/// Move-only. Any thread may call the members, but only one at a time (except abort()).
 ///
-/// Buffers: elements of `type`, at any address. `in` and `out` do not overlap, except in place, as
-/// each operation says. One that has no elements on a rank may be null. A buffer belongs to the
-/// operation from the call until it has ended; after an error its contents are unspecified.
-///
-/// Errors: Code::kInvalidArgument leaves the communicator usable, and so does Code::kExhausted,
-/// which refuses an operation while too many are outstanding. Every other error is final for it, on
-/// every rank: later calls return the same Status at once. Code::kPeerLost names a rank that
-/// has gone, Code::kTimeout one that does not answer or has not made the call, with the operation
-/// that it holds up.
-///
-/// Fork: a child's copy may be destroyed, which does nothing; it may not be called.
+/// BUFFERS  `count` elements of `type`, with any alignment, borrowed until the operation has ended.
+///          `in` and `out` must not overlap, except in place as stated. A buffer without elements
+///          may be null. After an error the contents are unspecified.
+/// ERRORS   After Code::kInvalidArgument and Code::kExhausted (too many outstanding operations) the
+///          communicator stays usable. Any other error is final on all ranks: later calls return
+///          the same Status at once. Code::kPeerLost names a rank that has ended. Code::kTimeout
+///          names a rank that did not answer or did not make the call, and the operation.
+/// FORK     A child process may destroy its copy, which has no effect, but may not call it.
 class Communicator {
  public:
-  /// Joins the world that the environment describes: the one `paceline run` gives its ranks, or
-  /// RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT with PACELINE_JOB_KEY_FILE where there is no
-  /// launcher. Without RANK and WORLD_SIZE it is a world of one. Collective: returns when all
-  /// ranks have come, or with an error that names who has not.
+  /// Joins the world that the environment describes: as set by `paceline run`, or RANK, WORLD_SIZE,
+  /// MASTER_ADDR, MASTER_PORT and PACELINE_JOB_KEY_FILE, or none for a world of one rank.
+  /// Collective: returns when all ranks have joined, or with an error that names the missing ranks.
   static Result<Communicator> init(const InitOptions& options = {});
 
-  /// Joins the world of `size` ranks that all have been given this id. Collective.
+  /// Joins a world of `size` ranks that all pass this id. Collective.
   static Result<Communicator> init(const UniqueId& id, int rank, int size,
                                    const InitOptions& options = {});
 
-  /// From parts; see collectives/communicator_core.h. For tests and for layers above.
+  /// For tests and for layers above: see collectives/communicator_core.h.
   explicit Communicator(std::unique_ptr<CommunicatorCore> core);
   Communicator(Communicator&&) noexcept;
   Communicator& operator=(Communicator&&) noexcept;
-  /// Operations that have not ended end as cancelled, and ranks that wait for this one are told.
+  /// Unfinished operations end with Code::kCancelled. Ranks that wait for this one get an error.
   ~Communicator();
 
-  /// Communicators of their own for the ranks that pass the same color, in the order of `key`, then
-  /// of their rank here; none for those that pass kNoColor. Collective, in two all_gathers, and the
-  /// new ones then meet as those of an id do. They and this one go on side by side; an error here
-  /// that is not final leaves this one usable. What `options` does not say is as it is here.
+  /// Makes a new communicator for the ranks that pass the same `color`, in the order of `key`, then
+  /// of rank. A rank that passes kNoColor gets none. Collective: two all_gathers, then a rendezvous
+  /// for each new one. New communicators are independent of this one; unset options come from it.
+  /// A failed rendezvous leaves this communicator usable.
   Result<std::optional<Communicator>> split(int color, int key, const InitOptions& options = {});
 
-  /// Returns when every rank has called it, and succeeds only if all have made the same calls
-  /// before. Later calls of anything else are refused; to close again does nothing.
+  /// Returns when all ranks have called it. Succeeds only if all made the same calls before. Later
+  /// operations fail with Code::kInvalidArgument; a second close() has no effect.
   Status close();
 
-  /// Of each operation that is called from now on, between 1 ms and a year; at first that of
-  /// InitOptions. Ranks may differ: the first deadline that passes ends it for all.
+  /// Sets the time limit of each operation that is called from now on, from 1 ms to one year. Ranks
+  /// may pass different values: the first limit that expires ends the operation on all ranks.
   Status set_timeout(std::chrono::milliseconds timeout);
-  /// Ends what runs, and all that comes, with Code::kCancelled, here and on the other ranks. From
-  /// any thread, also while others are inside a call.
+  /// Ends the running operations, and all later ones, with Code::kCancelled, on all ranks. Any
+  /// thread may call it, also while another thread is inside a call.
   void abort();
-  /// The error that is final for it; a success while it can be used.
+  /// The final error, or a success while the communicator is usable.
   Status failure() const;
 
   int rank() const;
@@ -110,44 +105,45 @@ class Communicator {
   const Group& group() const;
   CommunicatorStats stats() const;
 
-  /// Returns when every rank has called it.
+  /// Returns when all ranks have called it.
   Status barrier();
-  /// `root`'s `count` elements on every rank.
+  /// Copies `count` elements of rank `root` into `buffer` on all other ranks.
   Status broadcast(void* buffer, std::size_t count, DataType type, int root);
-  /// Element-wise reduction of every rank's `in`, of `count` elements, the result in `root`'s
-  /// `out`; the others have none. In place: in == out.
+  /// Reduces `in` (`count` elements) of all ranks into `out` on rank `root`, element by element.
+  /// Other ranks ignore `out`. In place: in == out.
   Status reduce(const void* in, void* out, std::size_t count, DataType type, ReduceRule rule,
                 int root);
-  /// The same, and the result in every rank's `out`.
+  /// Reduces `in` (`count` elements) of all ranks into `out` on each rank. In place: in == out.
   Status all_reduce(const void* in, void* out, std::size_t count, DataType type,
                     ReduceRule rule = ReduceOp::kSum);
 
-  /// The same of many arrays at once. Small ones that follow each other travel together, which
-  /// saves what an operation of its own costs; all ranks pass the same counts in the same order.
-  /// No array may touch what another one's result is written to.
+  /// Reduces many arrays, each like all_reduce(). Consecutive small arrays travel together. All
+  /// ranks pass the same counts in the same order. No array may overlap the output of another.
   Status all_reduce_many(std::span<const Tensor> tensors, DataType type,
                          ReduceRule rule = ReduceOp::kSum);
 
-  // An array of size() blocks of `count` elements has one for each rank, in the order of the ranks.
+  // In the next five operations a block is `count` elements. Block r of an array of size() blocks
+  // belongs to rank r.
 
-  /// Element-wise reduction of every rank's `in`, an array of blocks, and of the result one's own
-  /// block in `out`. In place: `out` is one's own block of `in`.
+  /// Reduces `in` (size() blocks) of all ranks; `out` gets this rank's block of the result. In
+  /// place: `out` is this rank's block of `in`.
   Status reduce_scatter(const void* in, void* out, std::size_t count, DataType type,
                         ReduceRule rule = ReduceOp::kSum);
-  /// Every rank's `in`, a block, in every rank's `out`, an array. In place: `in` is one's own block
-  /// of `out`.
+  /// Copies `in` (one block) of each rank into `out` (size() blocks) on all ranks. In place: `in`
+  /// is this rank's block of `out`.
   Status all_gather(const void* in, void* out, std::size_t count, DataType type);
-  /// The same, but in `root`'s `out`; the others have none. In place: on the root as all_gather.
+  /// Copies `in` (one block) of each rank into `out` (size() blocks) on rank `root`. Other ranks
+  /// ignore `out`. In place, on the root: `in` is its block of `out`.
   Status gather(const void* in, void* out, std::size_t count, DataType type, int root);
-  /// The blocks of `root`'s `in`, an array, each in its rank's `out`; the others have no `in`. In
-  /// place: on the root `out` is its own block of `in`.
+  /// Copies block r of `in` (size() blocks) of rank `root` into `out` (one block) of rank r. Other
+  /// ranks ignore `in`. In place, on the root: `out` is its block of `in`.
   Status scatter(const void* in, void* out, std::size_t count, DataType type, int root);
-  /// Block b of rank a's `in` becomes block a of rank b's `out`. Not in place.
+  /// Copies block b of `in` of rank a into block a of `out` of rank b, for all a and b. Both arrays
+  /// have size() blocks. Not in place.
   Status all_to_all(const void* in, void* out, std::size_t count, DataType type);
 
-  // Blocks of as many elements as `counts` says, by rank, one behind the other: else as above. All
-  // ranks pass the same counts.
-
+  /// Forms with contiguous blocks of different lengths: block r has counts[r] elements. All ranks
+  /// pass the same counts.
   Status reduce_scatter_v(const void* in, void* out, std::span<const std::size_t> counts,
                           DataType type, ReduceRule rule = ReduceOp::kSum);
   Status all_gather_v(const void* in, void* out, std::span<const std::size_t> counts,
@@ -156,28 +152,28 @@ class Communicator {
                   int root);
   Status scatter_v(const void* in, void* out, std::span<const std::size_t> counts, DataType type,
                    int root);
-  /// Each rank passes its own counts: send_counts[b] elements go to rank b, whose recv_counts of
-  /// this rank are as many.
+  /// Each rank passes its own counts. send_counts[b] elements go to rank b, and must be equal to
+  /// recv_counts[a] there, where a is this rank.
   Status all_to_all_v(const void* in, std::span<const std::size_t> send_counts, void* out,
                       std::span<const std::size_t> recv_counts, DataType type);
 
-  // Messages between two ranks. Of a pair, those that one sends meet what the other receives from
-  // it in the order of the calls; count and type agree, and so does the place: between the same
-  // collective operations on both. A message that was sent and not received is found at the
-  // receiver's next collective operation, or by close().
+  // Messages between two ranks. Sends of rank a to rank b match the receives from a on b in the
+  // order of the calls. Count and type must agree. Both calls must stand between the same two
+  // collective operations. A message that is not received is an error of the receiver's next
+  // collective operation, or of close().
 
-  /// `count` elements to `peer`. Ends when `in` may be reused, which may be before `peer` has
-  /// called receive(), or, where there is no room for so much or `in` is a long one in a buffer
-  /// (paceline/buffer.h), only then: two ranks that send to each other use exchange(). Not to
-  /// oneself.
+  /// Sends `count` elements to `peer`, another rank. Ends when `in` may be reused: for a message
+  /// that exceeds the free space, and for a long one in a buffer (paceline/buffer.h), only after
+  /// `peer` has called receive(). So two ranks that send to each other use exchange().
   Status send(const void* in, std::size_t count, DataType type, int peer);
+  /// Receives `count` elements from `peer`, another rank.
   Status receive(void* out, std::size_t count, DataType type, int peer);
-  /// Many messages at once, in both directions, with any peers; ends when all have ended. What one
-  /// sends to oneself it receives in the same exchange.
+  /// Sends and receives many messages, with any peers. Ends when all have ended. A message to this
+  /// rank itself must be received in the same exchange.
   Status exchange(std::span<const Message> messages);
 
-  /// The same without waiting for the end. Errors in the arguments come through the Work too.
-  /// Counts and lists of messages and tensors belong to the operation as buffers do.
+  /// Asynchronous forms: they return at once. Work::wait() returns the outcome, also for wrong
+  /// arguments. Counts and lists of messages or tensors are borrowed until the end, like buffers.
   Work barrier_async();
   Work broadcast_async(void* buffer, std::size_t count, DataType type, int root);
   Work reduce_async(const void* in, void* out, std::size_t count, DataType type, ReduceRule rule,
@@ -206,7 +202,7 @@ class Communicator {
   Work receive_async(void* out, std::size_t count, DataType type, int peer);
   Work exchange_async(std::span<const Message> messages);
 
-  /// In place on typed spans.
+  /// In-place forms for typed spans.
   template <class T>
   Status broadcast(std::span<T> buffer, int root) {
     return broadcast(buffer.data(), buffer.size(), kDataTypeOf<T>, root);
@@ -221,7 +217,7 @@ class Communicator {
   }
 
  private:
-  friend class GradientPipeline;  // takes the core over
+  friend class GradientPipeline;  // takes over the core
   std::unique_ptr<CommunicatorCore> core_;
 };
 

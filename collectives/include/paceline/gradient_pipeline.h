@@ -1,31 +1,31 @@
-// Sums or averages gradients over all ranks while backward still computes others.
+// Averages or sums gradients over all ranks while backward still computes other gradients.
 //
+// Example:
 //   std::vector<paceline::Parameter> parameters = {{"embedding", 23'440'896}, {"head", 589'824}};
 //   auto pipeline = paceline::GradientPipeline::create(world, parameters).value();
-//   for (…) {                                            // a step
+//   for (int step = 0; step < 100; ++step) {
 //     for (std::size_t i = parameters.size(); i-- > 0;) {
-//       backward(i, pipeline.gradient<float>(i));         // writes into the pipeline's memory
-//       pipeline.ready(i).value();                        // from any thread, in any order
+//       backward(i, pipeline.gradient<float>(i));  // writes into the pipeline's memory
+//       pipeline.ready(i).value();                 // from any thread, in any order
 //     }
-//     pipeline.wait().value();                            // now they are averages
+//     pipeline.wait().value();  // the gradients are averages now
 //     update();
 //   }
 //
-// GRADIENTS  Each lies in the pipeline's memory from the beginning to the end, at one address.
-//            It is the caller's from create() or wait() until ready(), and again from wait() on.
-// BUCKETS    What travels in one operation is decided from measurement: when gradients became ready
-//            and what the path takes for an operation and for a byte; or by bucket_bytes. It is the
-//            same on all ranks, and changes only between steps. Addresses never change.
-// ORDER      Ranks may differ in the order of ready(). A gradient that is not ready when wait() is
-//            called counts as zeros of this rank.
-// STEPS      All ranks take the same steps, of as many micro-steps: who does not is named on all
-//            ranks. Who has no more data calls join().
-// ERRORS     As those of Communicator: Code::kInvalidArgument leaves the pipeline usable, every
-//            other one is final for it, on every rank, and names who was lost or did otherwise.
-//            After one, gradients are of unspecified contents.
+// GRADIENTS  Each gradient lies in the pipeline's memory, at one address for the pipeline's life.
+//            The caller may use it except between ready() and the end of wait().
+// BUCKETS    A bucket is the group of gradients that one operation reduces. The pipeline chooses
+//            buckets by measured times, unless bucket_bytes is set. They are equal on all ranks and
+//            change only between steps.
+// ORDER      Ranks may call ready() in different orders. A gradient that is not ready at wait()
+//            counts as zeros of this rank.
+// STEPS      All ranks make the same steps with the same number of micro-steps: else all ranks get
+//            an error that names the one that differs. A rank without more data calls join().
+// ERRORS     Code::kInvalidArgument leaves the pipeline usable. Any other error is final on all
+//            ranks and names the rank that was lost or differs. Gradients are then unspecified.
 //
-// Source of merging by measured times: Shi, Chu, Li, "MG-WFBP", INFOCOM 2019. Of urgent gradients
-// that overtake others: Peng et al., "ByteScheduler", SOSP 2019.
+// Sources: Shi, Chu, Li, "MG-WFBP", INFOCOM 2019, for buckets by measured times. Peng et al.,
+// "ByteScheduler", SOSP 2019, for the priority of gradients that the next forward needs first.
 #pragma once
 
 #include <chrono>
@@ -46,97 +46,97 @@ namespace paceline {
 
 class GradientCore;
 
-/// In the order in which forward uses them.
+/// A parameter of the model. Lists of parameters are in the order in which forward uses them.
 struct Parameter {
   std::string name;                    ///< for messages
-  std::size_t count = 0;               ///< elements of its gradient
+  std::size_t count = 0;               ///< elements of the gradient
   DataType type = DataType::kFloat32;  ///< float32, float64, float16 or bfloat16
-  /// Of a row of its matrix, for kPowerSgd: in × k × k of (out, in, k, k). It divides count. A
-  /// vector is one row; 0: unknown, the matrix is taken to be nearly square.
+  /// For kPowerSgd: elements in a row of the matrix: for the shape (out, in, k, k), in × k × k.
+  /// Must divide count. A vector is one row. 0: unknown, assume a nearly square matrix.
   std::size_t columns = 0;
 
   bool operator==(const Parameter&) const = default;
 };
 
-/// What travels instead of the elements. All but kNone go for float32 alone; sums are taken in
-/// float32, and what a codec that loses much has lost is added to the next step's gradient.
+/// A compressed form in which gradients travel. Codecs apply to float32 only; other types travel as
+/// they are. Sums are computed in float32. kInt8, kTopK and kPowerSgd use error feedback: they add
+/// the error of a step to the next step's gradient.
 enum class Codec : std::uint8_t {
   kNone,
   kBf16,      ///< half of the bytes
-  kFp16,      ///< half of the bytes; what is too large for it is found
-  kInt8,      ///< a quarter, and a scale for each block
-  kTopK,      ///< the largest elements alone
-  kPowerSgd,  ///< matrices of a low rank; Vogels, Karimireddy, Jaggi, NeurIPS 2019
-  kAuto,      ///< of each bucket that which takes the least time within the error budget
+  kFp16,      ///< half of the bytes; a value beyond its range is reported as overflow
+  kInt8,      ///< a quarter of the bytes, and a scale for each block
+  kTopK,      ///< only the elements of largest magnitude
+  kPowerSgd,  ///< low-rank matrices; Vogels, Karimireddy, Jaggi, NeurIPS 2019
+  kAuto,      ///< for each bucket the fastest codec within error_budget
 };
 inline constexpr std::size_t kCodecs = 7;
-/// "none", "bf16", "fp16", "int8", "topk", "powersgd", "auto".
+/// The name: "none", "bf16", "fp16", "int8", "topk", "powersgd", "auto".
 std::string_view name(Codec codec);
 std::optional<Codec> parse_codec(std::string_view name);
 
-/// The same on every rank.
+/// Must be equal on all ranks.
 struct GradientOptions {
-  bool is_average = true;        ///< of the ranks that had data; else the sum
-  std::size_t bucket_bytes = 0;  ///< 0: as measured
-  std::size_t most_bytes_in_flight = 32 << 20;
-  bool finds_overflow = true;  ///< looks for NaN and infinity
-  bool computes_norm = false;  ///< StepResult::norm
-  /// It is used only for buckets for which it has been measured to take less time than none; else
-  /// it is off, and the log says once why.
+  bool is_average = true;        ///< average over the ranks that had data; false: the sum
+  std::size_t bucket_bytes = 0;  ///< size of buckets; 0: chosen by measured times
+  std::size_t max_bytes_in_flight = 32 << 20;
+  bool finds_overflow = true;  ///< look for NaN and infinity
+  bool computes_norm = false;  ///< compute StepResult::norm
+  /// Used only for buckets where measurement shows that it saves time. Otherwise it is off, and the
+  /// log gives the reason once.
   Codec codec = Codec::kNone;
-  bool forces_codec = false;   ///< not kAuto: it is used in any case
-  double error_budget = 0.01;  ///< of kAuto: relative L2 error of a bucket
-  double top_k_share = 0.01;   ///< of the elements
-  int power_sgd_rank = 4;
+  bool forces_codec = false;   ///< use `codec` always; not for kAuto
+  double error_budget = 0.01;  ///< for kAuto: max relative L2 error of a bucket
+  double top_k_share = 0.01;   ///< for kTopK: share of the elements that is sent, 0 to 1
+  int power_sgd_rank = 4;      ///< for kPowerSgd: rank of the matrices
 };
 
-/// A gradient that is not finite.
+/// A gradient with a NaN or an infinity.
 struct Overflow {
-  int rank = -1;  ///< the first one that handed it in so; -1: it became so when they were summed
+  int rank = -1;  ///< the first rank that contributed such a value; -1: the sum overflowed
   std::size_t parameter = 0;
 
   bool operator==(const Overflow&) const = default;
 };
 
-/// The same on every rank.
+/// The outcome of a step, equal on all ranks.
 struct StepResult {
-  int ranks = 0;                     ///< that had data; 0 of a micro-step that is not reduced
-  double norm = 0;                   ///< L2, of all reduced gradients together, if asked for
-  std::optional<Overflow> overflow;  ///< the reduced gradients are not finite: skip the update
+  int ranks = 0;                     ///< ranks that had data; 0 for a micro-step without reduction
+  double norm = 0;                   ///< L2 norm of all reduced gradients, if computes_norm
+  std::optional<Overflow> overflow;  ///< set if a reduced gradient overflowed: skip the update
 };
 
-/// Statistics since it was made. All counts are of this rank.
+/// Counts of this rank since the pipeline was made.
 struct GradientStats {
   std::uint64_t steps = 0;
   std::uint64_t operations = 0;
-  /// Payload of messages to other ranks; what goes directly through memory that ranks of a host
-  /// share is none, and counts nothing.
+  /// Payload of messages to other ranks, without data that went through shared memory.
   std::uint64_t bytes_sent = 0;
-  std::uint64_t plans = 0;              ///< how often buckets were decided anew
-  std::size_t buckets = 0;              ///< of a step, now
-  std::chrono::nanoseconds exposed{0};  ///< from the call of wait() to its end
-  std::chrono::nanoseconds own_cpu{0};  ///< of the pipeline's own work between operations
+  std::uint64_t plans = 0;              ///< how often the buckets changed
+  std::size_t buckets = 0;              ///< buckets per step, at present
+  std::chrono::nanoseconds exposed{0};  ///< time inside wait()
+  std::chrono::nanoseconds own_cpu{0};  ///< CPU time of the pipeline itself, between operations
 };
 
-/// Move-only. ready() and gradient() may be called from any thread, also at the same time for
-/// different gradients; everything else from one thread at a time.
+/// Move-only. Any thread may call ready() and gradient(), also concurrently for different
+/// gradients. One thread at a time calls all other members.
 class GradientPipeline {
  public:
-  /// Collective: it talks through a communicator of its own, split from `world`, which need not
-  /// live longer. All ranks pass the same parameters and options; Code::kMismatch where they do
-  /// not, with the rank that differs from rank 0.
+  /// Collective. The pipeline splits its own communicator from `world`, which may end before the
+  /// pipeline does. All ranks pass equal parameters and options: else Code::kMismatch, which names
+  /// the rank that differs from rank 0.
   static Result<GradientPipeline> create(Communicator& world, std::vector<Parameter> parameters,
                                          const GradientOptions& options = {});
-  /// The same through `own`, which nobody else uses.
+  /// Like create(), but takes over `own` instead of a split.
   static Result<GradientPipeline> over(Communicator own, std::vector<Parameter> parameters,
                                        const GradientOptions& options = {});
 
   GradientPipeline(GradientPipeline&&) noexcept;
   GradientPipeline& operator=(GradientPipeline&&) noexcept;
-  /// A step that has not ended ends as cancelled, on every rank.
+  /// An unfinished step ends with Code::kCancelled on all ranks.
   ~GradientPipeline();
 
-  /// Where the gradient lies: zeros at first, aligned to 64 bytes.
+  /// The memory of the gradient: aligned to 64 bytes, zeros at first, owned by the pipeline.
   std::span<std::byte> gradient(std::size_t parameter) const;
   template <class T>
   std::span<T> gradient(std::size_t parameter) const {
@@ -144,37 +144,38 @@ class GradientPipeline {
     return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
   }
 
-  /// Backward has written it, and leaves it alone until wait(). Once for each in a micro-step.
+  /// Says that backward has written the gradient. The caller must not use it until wait() has
+  /// returned. Called once per gradient and micro-step.
   Status ready(std::size_t parameter);
-  /// The same, copied from `gradient`, which is as long.
+  /// Copies `gradient`, an array of the same length, then does what ready(parameter) does.
   Status ready(std::size_t parameter, const void* gradient);
 
-  /// Backward has ended: what is not ready is unused. Returns when this one has been reduced; the
-  /// next forward may use it while others are under way.
+  /// Says that backward has ended: gradients that are not ready count as unused. Returns when this
+  /// gradient is reduced. The next forward may use it while other gradients are still in flight.
   Status wait(std::size_t parameter);
-  /// The same of all, and the end of the step.
+  /// Waits for all gradients and ends the step.
   Result<StepResult> wait();
 
-  /// Micro-steps from now on are not reduced (or are again): wait() only ends them, and what
-  /// backward adds to the gradients comes on top, up to the wait() of one that is reduced. Between
-  /// micro-steps, on all ranks alike.
+  /// True: from now on wait() ends a micro-step without a reduction, and backward adds to the
+  /// gradients. False: the next wait() reduces their sum. Called between micro-steps, on all ranks.
   Status set_accumulating(bool is_accumulating);
 
-  /// For who has no more data, again and again until it returns nothing: all have ended. It takes
-  /// part in the others' steps, with zeros, and gradients are as theirs: for the same updates.
+  /// For a rank without more data: takes part in one step of the other ranks, with zeros, and gets
+  /// the reduced gradients for the same update. Call it until it returns nullopt: no rank has data.
   Result<std::optional<StepResult>> join();
 
-  /// From now on it has no gradient (or has one again). Between steps, on all ranks alike.
+  /// True: the parameter has no gradient from now on. False: it has one again. Called between
+  /// steps, on all ranks with the same values.
   Status set_frozen(std::size_t parameter, bool is_frozen);
 
-  /// What codecs keep from step to step, between steps: for a checkpoint of this rank. Loading
-  /// refuses what was saved of other parameters, codecs or ranks.
+  /// The state of the codecs (error feedback), for a checkpoint of this rank. Called between steps.
+  /// load_state() refuses a state of other parameters, codecs or ranks.
   std::vector<std::byte> state() const;
   Status load_state(std::span<const std::byte> state);
 
   const std::vector<Parameter>& parameters() const;
   GradientStats stats() const;
-  /// For people: a line for each bucket in the order in which they travel.
+  /// Text to print: one line per bucket, in the order in which they are sent.
   std::string describe() const;
 
  private:

@@ -1,4 +1,11 @@
-// One message between two ranks, as Communicator::exchange() takes many of them.
+// One of the messages that Communicator::exchange() sends and receives.
+//
+// Example:
+//   using paceline::Message, paceline::DataType;
+//   float in = 1, out = 0;  // sends to rank `next`, receives from rank `previous`
+//   const Message messages[] = {Message::sent(&in, 1, DataType::kFloat32, next),
+//                               Message::received(&out, 1, DataType::kFloat32, previous)};
+//   world.exchange(messages).value();
 #pragma once
 
 #include <cstddef>
@@ -7,12 +14,13 @@
 
 namespace paceline {
 
-/// Its buffer has `count` elements of `type`, at any address, and may be null where that is zero.
+/// The buffer is borrowed until the operation has ended: `count` elements of `type`, with any
+/// alignment, or null if count is 0.
 struct Message {
-  const void* in = nullptr;  ///< of one that is sent
-  void* out = nullptr;       ///< of one that is received
+  const void* in = nullptr;  ///< the buffer of a sent message
+  void* out = nullptr;       ///< the buffer of a received message
   std::size_t count = 0;
-  int peer = -1;  ///< the rank that it goes to, or comes from
+  int peer = -1;  ///< the destination or the source rank
   DataType type{};
   bool is_sent = false;
 

@@ -1,21 +1,22 @@
-/* Collective operations among the ranks of a group, for C11 and all that can call it.
+/* Collective operations among the ranks of a group, for C11 and languages that call C.
  *
- *   plComm_t comm;
- *   plCommInitFromEnvironment(&comm, NULL);                  under `paceline run`
- *   float gradients[1000] = ...;
+ * Example:
+ *   plComm_t comm; // under `paceline run`
+ *   if (plCommInitFromEnvironment(&comm, NULL) != plSuccess) abort();
+ *   float gradients[1000] = {0};
  *   if (plAllReduce(gradients, gradients, 1000, plFloat32, plSum, comm, NULL) != plSuccess)
  *     fprintf(stderr, "%s\n", plGetLastError(comm));
- *   plCommFinalize(comm);                                    all ranks made the same calls
+ *   plCommFinalize(comm); // succeeds if all ranks made the same calls
  *   plCommDestroy(comm);
  *
- * Where NCCL has a call, a type or a code, shape, name and number are NCCL's (its API reference)
- * with the prefix pl; what calls promise is said in paceline/communicator.h. Counts are of
- * elements, 64 bits wide. Buffers are host memory, aligned or not, the same for input and output or
- * apart.
+ * Calls, types and codes that NCCL also has keep NCCL's shape, name and number, with the prefix pl
+ * (source: NCCL's API reference). paceline/communicator.h says what the operations do. Counts are
+ * numbers of elements, 64 bits wide. Buffers are host memory with any alignment. The input and the
+ * output are the same buffer or do not overlap.
  *
- * Every call returns when it has ended, but for those of a group. Any thread may call, also several
- * at a time; operations of one communicator run in the order in which they were called, which must
- * be the same on every rank. No exception leaves a call. */
+ * A call returns when it has ended, except between plGroupStart and plGroupEnd. Several threads may
+ * call at the same time. Operations of one communicator run in the order of the calls, which must
+ * be the same on all ranks. No exception leaves a call. */
 #pragma once
 
 #include <stddef.h>
@@ -26,26 +27,26 @@ extern "C" {
 #endif
 
 typedef struct plComm* plComm_t;
-typedef struct plStream* plStream_t; /* NULL: host memory */
+typedef struct plStream* plStream_t; /* must be NULL: buffers are host memory */
 
 #define PL_UNIQUE_ID_BYTES 128
-/* Secret: see paceline/unique_id.h. */
+/* The id of a new group. Keep it like a password: see paceline/unique_id.h. */
 typedef struct {
   char internal[PL_UNIQUE_ID_BYTES];
 } plUniqueId;
 
-/* What the caller should do about it: paceline::Code. */
+/* The kind of error, by what the caller should do: paceline::Code. */
 typedef enum {
   plSuccess = 0,
-  plUnavailable = 2,     /* NCCL's system error: try again, or look at the named address */
-  plInternalError = 3,   /* report a defect */
-  plInvalidArgument = 4, /* mend the call; the communicator stays usable */
+  plUnavailable = 2,     /* NCCL's system error: try again, or check the named address */
+  plInternalError = 3,   /* report a bug in Paceline */
+  plInvalidArgument = 4, /* fix the call; the communicator stays usable */
   plMismatch = 5,        /* NCCL's invalid usage: ranks called different operations */
-  plPeerLost = 6,        /* NCCL's remote error: a rank has gone */
-  plTimeout = 8,         /* a rank did not come in time */
-  plCancelled = 9,       /* somebody aborted or destroyed the communicator */
-  plDenied = 10,         /* mend the key or the rights */
-  plExhausted = 11       /* too much at a time; the communicator stays usable */
+  plPeerLost = 6,        /* NCCL's remote error: a rank has ended */
+  plTimeout = 8,         /* a rank did not answer in time */
+  plCancelled = 9,       /* a caller aborted or destroyed the communicator */
+  plDenied = 10,         /* fix the key or the permissions */
+  plExhausted = 11       /* too many outstanding operations; the communicator stays usable */
 } plResult_t;
 
 typedef enum {
@@ -60,7 +61,7 @@ typedef enum {
   plBfloat16 = 9
 } plDataType_t;
 
-/* Others are made by plRedOpCreatePreMulSum. */
+/* plRedOpCreatePreMulSum makes other values. */
 typedef enum {
   plSum = 0,
   plProd = 1,
@@ -72,7 +73,7 @@ typedef enum {
 
 typedef enum { plScalarHostImmediate = 1 } plScalarResidence_t;
 
-/* paceline::Determinism; by default PACELINE_DETERMINISM, or fast. */
+/* paceline::Determinism. Default: PACELINE_DETERMINISM, or fast if that is not set. */
 typedef enum {
   plDeterminismDefault = 0,
   plDeterminismFast = 1,
@@ -80,95 +81,97 @@ typedef enum {
   plDeterminismPlacementStable = 3
 } plDeterminism_t;
 
-/* What is not said keeps its default. Begin with PL_CONFIG_INITIALIZER: it names the fields that
- * the caller knows, so that a program runs with a later library as it did. An earlier library that
- * knows fewer refuses it (plInvalidArgument). */
-typedef struct { /* without padding: the size tells which fields there are */
+/* Initialize it with PL_CONFIG_INITIALIZER, which sets the defaults. `size` tells a later library
+ * which fields the program knows, so the program works as before. An earlier library that knows
+ * fewer fields refuses the config (plInvalidArgument). */
+typedef struct { /* without padding, so that `size` tells the fields */
   size_t size;
-  int64_t timeoutMs;   /* of each operation, and of joining; 0: PACELINE_TIMEOUT_S, or 300 s */
+  int64_t timeoutMs;   /* limit of each operation and of joining; 0: PACELINE_TIMEOUT_S, or 300 s */
   int64_t determinism; /* plDeterminism_t */
 } plConfig_t;
 #define PL_CONFIG_INITIALIZER \
   { sizeof(plConfig_t), 0, plDeterminismDefault }
 
-/* 10000 major + 100 minor + patch. */
+/* The version of the library: 10000 major + 100 minor + patch. */
 plResult_t plGetVersion(int* version);
-/* A new id; paceline::make_unique_id(). */
+/* Makes a new id: paceline::make_unique_id(). */
 plResult_t plGetUniqueId(plUniqueId* id);
 
-/* Joins `rank` of `nranks` at the id's meeting. Collective. The config may be NULL. */
+/* Joins the group of the id as `rank` of `nranks`. Collective. `config` may be NULL. The caller
+ * owns `comm`, and ends it by plCommDestroy or plCommAbort. */
 plResult_t plCommInitRank(plComm_t* comm, int nranks, plUniqueId id, int rank);
 plResult_t plCommInitRankConfig(plComm_t* comm, int nranks, plUniqueId id, int rank,
                                 const plConfig_t* config);
-/* Joins the world that the environment describes: Communicator::init(). Collective. */
+/* Joins the world that the environment describes: Communicator::init(). Collective. `config` may be
+ * NULL. */
 plResult_t plCommInitFromEnvironment(plComm_t* comm, const plConfig_t* config);
 
 #define PL_SPLIT_NOCOLOR (-1)
-/* Communicators of their own for the ranks that pass the same color, in the order of key, then of
- * rank; NULL for those that pass PL_SPLIT_NOCOLOR. Collective: Communicator::split(). What config
- * leaves at its default, all of it where it is NULL, is as it is in comm. */
+/* Makes a new communicator for the ranks that pass the same color, in the order of key, then of
+ * rank. A rank that passes PL_SPLIT_NOCOLOR gets NULL. Collective: Communicator::split(). Defaults
+ * of `config`, which may be NULL, are the settings of comm. */
 plResult_t plCommSplit(plComm_t comm, int color, int key, plComm_t* newcomm,
                        const plConfig_t* config);
 
-/* Of each operation that is called from now on; Communicator::set_timeout(). */
+/* Sets the time limit of each later operation: Communicator::set_timeout(). */
 plResult_t plCommSetTimeout(plComm_t comm, int64_t timeoutMs);
 
-/* Returns when every rank has called it, and succeeds only if all made the same calls before. */
+/* Returns when all ranks have called it. Succeeds only if all made the same calls before. */
 plResult_t plCommFinalize(plComm_t comm);
-/* Nobody may be inside a call on it, nor make one afterwards. NULL is nothing. */
+/* Frees the communicator. No thread may be inside a call on it, or call it later. NULL has no
+ * effect. */
 plResult_t plCommDestroy(plComm_t comm);
-/* From any thread: ends what runs with plCancelled, here and on the other ranks, waits until nobody
- * is inside a call, and destroys it. No call on it may begin afterwards: whoever was inside asks
- * plGetLastError(NULL). */
+/* Ends the running operations with plCancelled on all ranks, waits until no thread is inside a
+ * call, and frees the communicator. Any thread may call it, but no call may begin after it. A
+ * thread whose call was cancelled reads the error from plGetLastError(NULL). */
 plResult_t plCommAbort(plComm_t comm);
 
 plResult_t plCommCount(plComm_t comm, int* count);
 plResult_t plCommUserRank(plComm_t comm, int* rank);
-/* plSuccess while the communicator can be used, else the error that ended it. Never blocks for
- * long. */
+/* plSuccess while the communicator is usable, else the final error. Never waits for operations. */
 plResult_t plCommGetAsyncError(plComm_t comm, plResult_t* error);
 
-/* An op of this communicator that sums what each rank has multiplied by its scalar before, one
- * element of datatype, which is read now: paceline/reduce_rule.h. Destroyed with the communicator,
- * or when it has been passed for the last time. */
+/* Makes an op of this communicator: a sum in which each rank first multiplies its elements by
+ * *scalar, one element of datatype (paceline/reduce_rule.h). The call reads the scalar. The op
+ * lives until plRedOpDestroy or the end of the communicator. */
 plResult_t plRedOpCreatePreMulSum(plRedOp_t* op, const void* scalar, plDataType_t datatype,
                                   plScalarResidence_t residence, plComm_t comm);
 plResult_t plRedOpDestroy(plRedOp_t op, plComm_t comm);
 
-/* Memory that the ranks of a host reach directly: paceline/buffer.h, with its rules. Of unspecified
- * contents, at the beginning of a page; operations take any part of it. Freeing NULL is nothing;
- * freeing what a running operation uses is refused. */
+/* Allocates memory that all ranks of a host reach directly, with the rules of paceline/buffer.h. It
+ * is aligned to a page, with unspecified contents. Operations may use any part of it. plBufferFree
+ * ignores NULL, and refuses memory that a running operation uses. */
 plResult_t plBufferAlloc(void** buffer, size_t bytes);
 plResult_t plBufferFree(void* buffer);
-/* Makes whole pages that something else has allocated such memory, where they are, until they are
- * deregistered: paceline/buffer.h (Registration) says what the caller promises. */
+/* Makes whole pages of another allocator behave like such memory until plBufferDeregister. Their
+ * address stays. paceline/buffer.h (Registration) lists the conditions. */
 plResult_t plBufferRegister(void* memory, size_t bytes);
 plResult_t plBufferDeregister(void* memory);
 
-/* What each does, and what is in place: paceline/communicator.h. */
+/* Operations. paceline/communicator.h says what each does, and which forms are in place. */
 
-/* recvbuff[i] of the root = the reduction of every rank's sendbuff[i]. */
+/* On the root: recvbuff[i] = the reduction of sendbuff[i] of all ranks. */
 plResult_t plReduce(const void* sendbuff, void* recvbuff, size_t count, plDataType_t datatype,
                     plRedOp_t op, int root, plComm_t comm, plStream_t stream);
-/* recvbuff[i] = the reduction of every rank's sendbuff[i]. */
+/* recvbuff[i] = the reduction of sendbuff[i] of all ranks. */
 plResult_t plAllReduce(const void* sendbuff, void* recvbuff, size_t count, plDataType_t datatype,
                        plRedOp_t op, plComm_t comm, plStream_t stream);
-/* recvbuff[i] = the reduction of every rank's sendbuff[rank x recvcount + i]. */
+/* recvbuff[i] = the reduction of sendbuff[rank x recvcount + i] of all ranks. */
 plResult_t plReduceScatter(const void* sendbuff, void* recvbuff, size_t recvcount,
                            plDataType_t datatype, plRedOp_t op, plComm_t comm, plStream_t stream);
-/* recvbuff[r x sendcount + i] = rank r's sendbuff[i]. */
+/* recvbuff[r x sendcount + i] = sendbuff[i] of rank r. */
 plResult_t plAllGather(const void* sendbuff, void* recvbuff, size_t sendcount,
                        plDataType_t datatype, plComm_t comm, plStream_t stream);
-/* The same on the root alone. */
+/* On the root: recvbuff[r x count + i] = sendbuff[i] of rank r. */
 plResult_t plGather(const void* sendbuff, void* recvbuff, size_t count, plDataType_t datatype,
                     int root, plComm_t comm, plStream_t stream);
-/* recvbuff[i] = the root's sendbuff[rank x count + i]. */
+/* recvbuff[i] = sendbuff[rank x count + i] of the root. */
 plResult_t plScatter(const void* sendbuff, void* recvbuff, size_t count, plDataType_t datatype,
                      int root, plComm_t comm, plStream_t stream);
-/* recvbuff[r x count + i] = rank r's sendbuff[rank x count + i]. */
+/* recvbuff[r x count + i] = sendbuff[rank x count + i] of rank r. */
 plResult_t plAlltoAll(const void* sendbuff, void* recvbuff, size_t count, plDataType_t datatype,
                       plComm_t comm, plStream_t stream);
-/* Blocks of counts[rank] elements, one behind the other; all ranks pass the same counts. */
+/* Forms with contiguous blocks of counts[r] elements for rank r. All ranks pass the same counts. */
 plResult_t plReduceScatterV(const void* sendbuff, void* recvbuff, const size_t* counts,
                             plDataType_t datatype, plRedOp_t op, plComm_t comm, plStream_t stream);
 plResult_t plAllGatherV(const void* sendbuff, void* recvbuff, const size_t* counts,
@@ -177,38 +180,39 @@ plResult_t plGatherV(const void* sendbuff, void* recvbuff, const size_t* counts,
                      plDataType_t datatype, int root, plComm_t comm, plStream_t stream);
 plResult_t plScatterV(const void* sendbuff, void* recvbuff, const size_t* counts,
                       plDataType_t datatype, int root, plComm_t comm, plStream_t stream);
-/* Each rank passes its own counts: of what it sends to, and receives from, each. */
+/* Each rank passes its own counts: elements that it sends to, and receives from, each rank. */
 plResult_t plAlltoAllV(const void* sendbuff, const size_t* sendcounts, void* recvbuff,
                        const size_t* recvcounts, plDataType_t datatype, plComm_t comm,
                        plStream_t stream);
-/* The root's sendbuff in every rank's recvbuff; sendbuff counts on the root only. */
+/* Copies sendbuff of the root to recvbuff of all ranks. Other ranks ignore sendbuff. */
 plResult_t plBroadcast(const void* sendbuff, void* recvbuff, size_t count, plDataType_t datatype,
                        int root, plComm_t comm, plStream_t stream);
-/* Returns when every rank has called it. */
+/* Returns when all ranks have called it. */
 plResult_t plBarrier(plComm_t comm, plStream_t stream);
 
-/* A message to a peer that calls plRecv with the same count and datatype: Communicator::send(). Two
- * ranks that send to each other do so in a group. */
+/* Sends a message to a peer that calls plRecv with the same count and datatype:
+ * Communicator::send(). Two ranks that send to each other must do so in a group. */
 plResult_t plSend(const void* sendbuff, size_t count, plDataType_t datatype, int peer,
                   plComm_t comm, plStream_t stream);
 plResult_t plRecv(void* recvbuff, size_t count, plDataType_t datatype, int peer, plComm_t comm,
                   plStream_t stream);
 
-/* Operations and messages that this thread calls between the two are made by plGroupEnd, which
- * returns when all have ended: the first error, or plSuccess. Until then their buffers and counts
- * belong to them, and the calls themselves look at nothing but comm and stream.
- * Of each communicator all messages go at once, then its operations in the order of the calls,
- * small all-reduces that follow each other as one (Communicator::all_reduce_many()); several
- * communicators side by side. No call may use what another one of the group writes. Groups may lie
- * in each other: the outermost counts. */
+/* A group: plGroupEnd runs the operations and messages that this thread has called since
+ * plGroupStart. It returns when all have ended: plSuccess or the first error. Buffers and counts
+ * are borrowed until then, and the calls themselves check only comm and stream.
+ *
+ * For each communicator, all messages run first, concurrently. Its operations follow in the order
+ * of the calls; consecutive small all-reduces run as one (Communicator::all_reduce_many()).
+ * Different communicators run concurrently. No call may use a buffer that another call of the group
+ * writes. In nested groups, the outermost plGroupEnd runs the calls. */
 plResult_t plGroupStart(void);
 plResult_t plGroupEnd(void);
 
-/* A word for the code. */
+/* A name for the code, valid for ever. */
 const char* plGetErrorString(plResult_t result);
-/* One line about the last error of the communicator, or, for NULL, of this thread: whose fault it
- * is as far as that is known, and in which operation. Empty if there was none. It stays until this
- * thread's next call. */
+/* One line about the last error of the communicator, or of this thread if comm is NULL. It names
+ * the operation and, if known, the rank that caused the error. Empty: no error. The text is valid
+ * until the next call of this thread. */
 const char* plGetLastError(plComm_t comm);
 
 #ifdef __cplusplus

@@ -1,4 +1,9 @@
-// How the elements of all ranks are combined.
+// How a reduction combines the elements of all ranks.
+//
+// Example:
+//   const float weight = 1.0f / static_cast<float>(world.size());
+//   const auto rule = paceline::ReduceRule::pre_multiplied_sum(weight);  // may differ by rank
+//   world.all_reduce(std::span(gradients), rule).value();
 #pragma once
 
 #include <array>
@@ -10,12 +15,12 @@
 
 namespace paceline {
 
-/// By an op; or as a sum of what each rank has multiplied before by a factor of its own, which is
-/// NCCL's PreMulSum. The product is rounded to the type before it is summed, of integers it wraps;
-/// it takes one more pass over the input, and, but for all_reduce, memory of its length.
+/// A value: a ReduceOp, or a sum in which each rank first multiplies its elements by its own factor
+/// (NCCL's PreMulSum). Products round to the element type before the sum; integer products wrap.
+/// This sum costs one more pass over the input and, except in all_reduce, memory for a copy.
 class ReduceRule {
  public:
-  /// One element of that type.
+  /// One element of `type`, in the first bytes of `element`.
   struct Factor {
     DataType type{};
     std::array<std::byte, 8> element{};
@@ -23,10 +28,10 @@ class ReduceRule {
     bool operator==(const Factor&) const = default;
   };
 
-  constexpr ReduceRule(ReduceOp op) : op_(op) {}  // an op is a rule
+  constexpr ReduceRule(ReduceOp op) : op_(op) {}  ///< implicit: an op is a rule
   ReduceRule(const Factor& factor) : op_(ReduceOp::kPreMulSum), factor_(factor) {}
 
-  /// The factor is of the elements' type.
+  /// T must be the type of the elements: else the operation fails with Code::kInvalidArgument.
   template <class T>
   static ReduceRule pre_multiplied_sum(T factor) {
     static_assert(sizeof(T) <= sizeof(Factor::element));

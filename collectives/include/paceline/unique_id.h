@@ -1,5 +1,11 @@
-// How ranks find each other where neither a launcher nor the environment says it: one process makes
-// an id and hands it to all ranks by whatever way it has, a file, MPI, a socket.
+// The id by which ranks find each other without a launcher. One process makes it and copies it to
+// all ranks, for example through a file, MPI or a socket.
+//
+// Example:
+//   paceline::UniqueId id;
+//   if (rank == 0) id = paceline::make_unique_id().value();
+//   MPI_Bcast(id.bytes.data(), paceline::UniqueId::kBytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+//   paceline::Communicator world = paceline::Communicator::init(id, rank, size).value();
 #pragma once
 
 #include <array>
@@ -9,15 +15,16 @@
 
 namespace paceline {
 
-/// Where the ranks meet, and the key with which they prove that they belong there: whoever reads it
-/// can join, so it is to be kept as a password is. Plain bytes, to be copied as they are.
+/// The address of the rendezvous, and the secret key of the group. A process that reads the id can
+/// join, so keep it like a password. Plain bytes, to be copied unchanged.
 struct UniqueId {
   static constexpr std::size_t kBytes = 128;
   std::array<std::byte, kBytes> bytes{};
 };
 
-/// A new one. The process that makes it serves the meeting, at PACELINE_BIND_ADDRESS (127.0.0.1
-/// where that is not set: ranks of one host), until its own rank has joined, or until it ends.
+/// Makes a new id. This process then serves the rendezvous until its own rank has joined or it
+/// ends, at PACELINE_BIND_ADDRESS (default 127.0.0.1, for ranks of one host). Any thread may call
+/// it. Code::kUnavailable if the address cannot be served.
 Result<UniqueId> make_unique_id();
 
 }  // namespace paceline

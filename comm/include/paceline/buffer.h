@@ -1,25 +1,22 @@
-// Memory that the ranks of one host reach directly.
+// Memory that all ranks of one host can read and write directly.
 //
-//   paceline::Buffer gradients = paceline::Buffer::allocate(bytes).value();
-//   world.all_reduce(gradients.as<float>()).value();       // nobody copies anything for another
-//
+// Example:
+//   paceline::Buffer buffer = paceline::Buffer::allocate(4000).value();
+//   world.all_reduce(buffer.as<float>()).value();  // no copy through shared memory
 //   std::vector<float, paceline::BufferAllocator<float>> weights(1000);
 //
-// An operation on ordinary memory goes through memory that the ranks share: it is copied in and
-// out. What lies in buffers, on all ranks of a host, is read and written where it is; a long
-// message is copied once where its sender's array does.
+// An operation on ordinary memory copies the data into memory that the ranks share, and out again.
+// If the arrays of all ranks of a host lie in buffers, the operation reads and writes them in
+// place. A long message is copied only once if the sender's array lies in a buffer.
 //
-// LIFETIME  A buffer belongs to the process, not to a communicator: it may be made before the first
-//           one and outlive the last. Freeing one that a running operation uses is refused, and its
-//           memory stays. After an operation has failed, what peers may still be writing is no
-//           longer part of what they reach: the buffer keeps its address and its contents, and
-//           later operations on it go by copies.
-// FORK      A child has no buffers: touching one there ends it with SIGSEGV. It can make none
-//           before it executes a program.
-// ELSEWHERE Memory that something else has allocated can be registered (Registration), where its
-//           owner keeps what is said there.
-// SIZE      Whole pages of 4 KiB: for tensors, not for numbers. Memory is there when allocate()
-//           returns; what is freed is kept for the next, up to 256 MiB.
+// LIFETIME  A buffer belongs to the process, not to a communicator. It may exist before the first
+//           communicator and after the last. A running operation keeps its buffers: freeing one is
+//           refused, and the memory stays. After a failed operation, peers cannot write into the
+//           buffer any more. It keeps its address and contents, and later operations copy it.
+// FORK      A child process has no buffers: access to one ends it with SIGSEGV. A child cannot
+//           allocate buffers before it executes a program.
+// SIZE      Whole pages of 4 KiB: for tensors, not for single numbers. allocate() reserves the
+//           memory before it returns. Up to 256 MiB of freed memory is kept for reuse.
 #pragma once
 
 #include <cstddef>
@@ -31,12 +28,12 @@
 
 namespace paceline {
 
-/// Move-only; frees its memory. Any thread.
+/// Owns its memory. Move-only. Any thread may create, use and destroy buffers.
 class Buffer {
  public:
-  Buffer() = default;  ///< has no memory
-  /// `bytes` of unspecified contents, at the beginning of a page. Code::kExhausted where the host
-  /// has no room, Code::kUnavailable where it has no such memory (a sandbox may forbid it).
+  Buffer() = default;  ///< empty: owns no memory
+  /// Allocates `bytes`, aligned to a page, with unspecified contents. Code::kExhausted: not enough
+  /// memory on this host. Code::kUnavailable: no shared memory here (a sandbox may forbid it).
   static Result<Buffer> allocate(std::size_t bytes);
   Buffer(Buffer&& other) noexcept : memory_(std::exchange(other.memory_, {})) {}
   Buffer& operator=(Buffer&& other) noexcept {
@@ -47,7 +44,7 @@ class Buffer {
 
   std::byte* data() const { return memory_.data(); }
   std::size_t size() const { return memory_.size(); }
-  /// As many elements as there is room for.
+  /// The memory as elements; bytes after the last whole element are left out.
   template <class T>
   std::span<T> as() const {
     return {reinterpret_cast<T*>(data()), size() / sizeof(T)};
@@ -58,27 +55,26 @@ class Buffer {
   std::span<std::byte> memory_;
 };
 
-/// Makes memory that is not a Buffer's what a Buffer is, at the same addresses and with the same
-/// contents, until it is destroyed: for a framework's tensors. Its pages are exchanged, which takes
-/// about as long as copying them, and they are there twice meanwhile. Move-only.
+/// Makes memory of another allocator, such as a framework's tensors, behave like a Buffer until the
+/// Registration is destroyed. Addresses and contents stay the same. The pages are replaced: that
+/// takes about as long as a copy, and needs the memory twice for that time. Move-only.
 ///
-/// Who registers memory promises that until the registration ends
-///   - it stays mapped as it is: it is not freed, unmapped, advised away or moved;
-///   - nothing has its pages pinned: no O_DIRECT, io_uring, RDMA or device reads or writes it;
-/// and that nobody writes it while it is registered, or deregistered: what is written then may be
-/// lost. A child that is forked meanwhile does not have it.
+/// Until the registration ends, the memory stays mapped: the caller does not free, unmap or move
+/// it, or call madvise() on it. Its pages are not pinned: no O_DIRECT, io_uring, RDMA or device
+/// access. No thread writes the memory during make() or destruction: such writes may be lost. A
+/// child that is forked while the memory is registered does not have it.
 class Registration {
  public:
-  /// Any thread. Whole pages of 4 KiB of private anonymous memory, such as mmap() gives, and
-  /// neither the heap (a small malloc()) nor a stack; else Code::kInvalidArgument. Other errors as
-  /// of Buffer::allocate(). After an error nothing has been done.
+  /// Any thread. `memory` must be whole 4 KiB pages of private anonymous memory, such as mmap()
+  /// returns, not a stack or a small malloc() block: else Code::kInvalidArgument. Other errors are
+  /// those of Buffer::allocate(). After an error the memory is unchanged.
   static Result<Registration> make(std::span<std::byte> memory);
   Registration(Registration&& other) noexcept : memory_(std::exchange(other.memory_, {})) {}
   Registration& operator=(Registration&& other) noexcept {
     std::swap(memory_, other.memory_);
     return *this;
   }
-  /// No operation may be using it: then it stays registered for ever.
+  /// If a running operation uses the memory, it stays registered until the process ends.
   ~Registration();
 
  private:
@@ -86,7 +82,7 @@ class Registration {
   std::span<std::byte> memory_;
 };
 
-/// For containers of the standard library. Throws std::bad_alloc.
+/// An allocator for containers of the standard library. Throws std::bad_alloc.
 template <class T>
 struct BufferAllocator {
   using value_type = T;
@@ -105,7 +101,7 @@ struct BufferAllocator {
 };
 
 namespace detail {
-/// Null where there is none.
+/// Null if there is not enough memory.
 void* allocate_buffer(std::size_t bytes) noexcept;
 void free_buffer(void* memory) noexcept;
 }  // namespace detail

@@ -1,7 +1,8 @@
-// A handle on an operation that goes on in the background.
+// A handle to an operation that runs in the background.
 //
-//   paceline::Work work = communicator.all_reduce_async(std::span(gradients));
-//   compute_something_else();
+// Example:
+//   paceline::Work work = world.all_reduce_async(std::span(gradients));
+//   load_next_batch();
 //   work.wait().value();
 #pragma once
 
@@ -15,24 +16,24 @@ namespace paceline {
 class Engine;
 struct Completion;
 
-/// Copies refer to the same operation. Dropping every handle does not stop it: its buffers must
-/// stay valid until it has ended. Each operation ends exactly once: success, a named error, or
-/// cancelled, also when its Communicator is destroyed first. Any thread may call any member.
+/// Copies refer to the same operation. Destroying every handle does not stop the operation: its
+/// buffers must stay valid until it has ended. Each operation ends exactly once, with success or an
+/// error, also if its Communicator is destroyed first. Any thread may call any member.
 class Work {
  public:
-  Work() = default;  ///< refers to nothing; test() is true and wait() succeeds at once
+  Work() = default;  ///< refers to no operation; test() is true and wait() succeeds at once
   Work(std::shared_ptr<Engine> engine, std::shared_ptr<const Completion> completion);
 
-  /// Has it ended? Never blocks.
+  /// True if the operation has ended. Never blocks.
   bool test() const;
-  /// Waits until it has ended and returns how; the operation's own deadline bounds the wait.
+  /// Waits until the operation has ended, at the latest by its own timeout. Returns its outcome.
   Status wait() const;
-  /// As wait(), but gives up with Code::kTimeout and Scope::kNone after `timeout`; the operation
-  /// goes on and may be waited for again.
+  /// Waits like wait(), but at most `timeout`, then returns Code::kTimeout with Scope::kNone. The
+  /// operation goes on, and the caller may wait again.
   Status wait_for(std::chrono::nanoseconds timeout) const;
-  /// An operation that has not ended ends with Code::kCancelled, and its Communicator with it, on
-  /// every rank, as after any other error: the other ranks wait for what this one owes them. Its
-  /// buffers are free when wait() has returned. Nothing for one that has ended.
+  /// Ends the operation with Code::kCancelled, and its Communicator with it, on every rank: the
+  /// other ranks cannot finish without this one. The buffers may be reused after wait() has
+  /// returned. Has no effect on an operation that has ended.
   void cancel() const;
 
  private:

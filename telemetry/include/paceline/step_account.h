@@ -1,15 +1,18 @@
-// Where a training step's time goes.
+// Measures how the time of training steps divides into compute, communication and other work.
 //
+// Example:
 //   paceline::StepAccount account;
-//   for (...) {
-//     account.enter(paceline::Part::kCompute);        forward(); backward();
-//     account.enter(paceline::Part::kCommunication);  world.all_reduce(...).value();
+//   for (int step = 0; step < 100; ++step) {
+//     account.enter(paceline::Part::kCompute);
+//     compute_gradients();
+//     account.enter(paceline::Part::kCommunication);
+//     world.all_reduce(std::span(gradients)).value();
 //     account.end_step();
 //   }
 //   std::cout << account.summary().to_string() << '\n';
 //
-// At every moment between the first enter() and the last end_step() exactly one part is charged,
-// so the parts sum to wall time; what nobody claimed is `other`.
+// From the first enter() to the last end_step(), each moment counts for exactly one part. So the
+// parts sum to wall time. Time between end_step() and the next enter() counts as `kOther`.
 #pragma once
 
 #include <array>
@@ -34,22 +37,22 @@ struct StepSummary {
   std::array<std::chrono::nanoseconds, kParts> parts{};  ///< indexed by Part
 
   std::chrono::nanoseconds sum() const;
-  /// Compute over step time: what scaling efficiency would be if the compute of one rank alone
-  /// took as long as it did here. An estimate: no one-rank run was measured.
+  /// Compute time divided by step time, 0 to 1: an estimate of scaling efficiency that assumes the
+  /// same compute time per step in a run with one rank.
   double scaling_efficiency_estimate() const;
-  /// Two lines for a person: milliseconds per step by part, and the estimate, called one.
+  /// Two lines to print: milliseconds per step for each part, and the estimated efficiency.
   std::string to_string() const;
 };
 
-/// One thread at a time.
+/// A value. Not thread-safe: one thread at a time calls its members.
 class StepAccount {
  public:
-  StepAccount();                             ///< by the system's monotonic clock
-  explicit StepAccount(const Clock& clock);  ///< borrowed; must outlive this
+  StepAccount();                             ///< reads the system's monotonic clock
+  explicit StepAccount(const Clock& clock);  ///< borrows the clock, which must outlive this
 
-  /// Charges from now on to `part`. The first call starts the account.
+  /// Counts the time from now on for `part`. The first call starts the account.
   void enter(Part part);
-  /// Counts a step and charges what follows to Part::kOther.
+  /// Ends a step. Time from now on counts for Part::kOther.
   void end_step();
 
   StepSummary summary() const { return summary_; }

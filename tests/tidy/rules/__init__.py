@@ -1,6 +1,6 @@
 """Each rule is a function from a Tree to Findings; its docstring says what it asks."""
 
-from . import functions, homes, includes, layers, text, tools
+from . import functions, homes, includes, language, layers, readmes, text, tools
 
 RULES = {
     "layers": layers.check,
@@ -15,6 +15,8 @@ RULES = {
     "homes": homes.check,
     "unfinished": text.check_unfinished,
     "readme": text.check_readme,
+    "readme-files": readmes.check_files,
+    "language": language.check,
     "format": tools.check_format,
     "shell": tools.check_shell,
 }

@@ -1,5 +1,10 @@
-// The 16-bit floating-point types of training, as they lie in memory. For arithmetic they are
-// widened to float; a result is rounded to nearest, ties to even.
+// The 16-bit floating-point types of training, in their memory format.
+//
+// Example:
+//   const auto half = paceline::BFloat16::from_float(0.1f);
+//   std::cout << half.to_float() << '\n';  // 0.100098
+//
+// Arithmetic converts to float and rounds the result to nearest, ties to even.
 #pragma once
 
 #include <bit>
@@ -7,16 +12,16 @@
 
 namespace paceline {
 
-/// IEEE 754-2019 binary16: 5 bits of exponent, 10 of fraction.
+/// IEEE 754-2019 binary16: 5 exponent bits, 10 fraction bits.
 struct Float16 {
   std::uint16_t bits = 0;
 
-  /// Beyond the range: infinity. A NaN stays one, and becomes quiet.
+  /// A value beyond the range becomes infinity. A NaN becomes a quiet NaN.
   static constexpr Float16 from_float(float value);
   constexpr float to_float() const;
 };
 
-/// The upper half of an IEEE 754 binary32: 8 bits of exponent, 7 of fraction.
+/// The upper half of an IEEE 754 binary32: 8 exponent bits, 7 fraction bits.
 struct BFloat16 {
   std::uint16_t bits = 0;
 
@@ -36,7 +41,7 @@ constexpr Float16 Float16::from_float(float value) {
   } else if (magnitude >= kLeastNormal) {
     half = (magnitude - (112u << 23) + 0xFFF + (magnitude >> 13 & 1)) >> 13;
   } else {
-    // The unit of subnormals, 2^-24, is the last place of 0.5: adding it rounds as it should.
+    // The unit of subnormals, 2^-24, is the last place of 0.5f, so the addition rounds to it.
     half = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5f) -
            std::bit_cast<std::uint32_t>(0.5f);
   }

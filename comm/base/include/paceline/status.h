@@ -1,12 +1,13 @@
-// Outcome of every call that can fail.
+// The outcome of a call that can fail: Status, or Result<T> if the call returns a value.
 //
-//   paceline::Status status = communicator.all_reduce(std::span(gradients));
+// Example:
+//   const paceline::Status status = world.all_reduce(std::span(gradients));
 //   if (!status.ok()) std::cerr << status.to_string() << '\n';
-//   communicator.all_reduce(std::span(gradients)).value();   // or: throws paceline::Error
+//   world.all_reduce(std::span(gradients)).value();  // or: throws paceline::Error
 //
-// A success costs one null pointer; a failure carries what to do (Code), what is ruined (Scope),
-// who (Culprit) and a sentence. A Status is a value: copying shares the immutable details, and any
-// thread may read its own copy.
+// A failure has a Code (what the caller should do), a Scope (what can no longer be used), a Culprit
+// (the rank, host and operation that failed) and a sentence. A success costs one null pointer. A
+// Status is a value: copies share immutable details, and any thread may read its own copy.
 #pragma once
 
 #include <cstdint>
@@ -20,28 +21,28 @@
 
 namespace paceline {
 
-/// What the caller should do about it.
+/// The kind of error, by what the caller should do.
 enum class Code : std::uint8_t {
   kOk,
-  kInvalidArgument,  ///< mend the call: it can never succeed as it stands
-  kMismatch,         ///< mend the program: ranks called different operations
-  kTimeout,          ///< a deadline passed: find out why the named rank did not come
-  kPeerLost,         ///< form a new group without the named rank
-  kCancelled,        ///< nothing: somebody asked for it
-  kUnavailable,      ///< try again later, or look at the named address
-  kDenied,           ///< mend the key or the rights
+  kInvalidArgument,  ///< fix the call: it cannot succeed with these arguments
+  kMismatch,         ///< fix the program: ranks called different operations
+  kTimeout,          ///< a timeout expired: find out why the named rank did not answer
+  kPeerLost,         ///< create a new group without the named rank
+  kCancelled,        ///< nothing: a caller cancelled the operation
+  kUnavailable,      ///< try again later, or check the named address
+  kDenied,           ///< fix the key or the permissions
   kExhausted,        ///< raise the named limit, or ask for less
-  kInternal,         ///< report a defect of Paceline
+  kInternal,         ///< report a bug in Paceline
 };
 
-/// How much can no longer be used.
+/// The part that can no longer be used after the error.
 enum class Scope : std::uint8_t { kNone, kOperation, kPeer, kGroup, kProcess };
 
-/// Whom the error is about. Fields that are not known keep their defaults.
+/// The rank and operation that caused the error. Unknown fields keep their defaults.
 struct Culprit {
   int rank = -1;
   std::string host;
-  std::string operation;       ///< in words: "all_reduce(1000 x float32, sum) #12"
+  std::string operation;       ///< for messages: "all_reduce(1000 x float32, sum) #12"
   std::int64_t sequence = -1;  ///< number of the operation in its communicator, from 0
 
   bool operator==(const Culprit&) const = default;
@@ -58,19 +59,19 @@ class [[nodiscard]] Status {
   bool ok() const { return detail_ == nullptr; }
   Code code() const { return ok() ? Code::kOk : detail_->code; }
   Scope scope() const { return ok() ? Scope::kNone : detail_->scope; }
-  /// The sentence, without the culprit; empty for a success.
+  /// The sentence, without the culprit. Empty for a success. Valid as long as this Status.
   const std::string& text() const;
   const Culprit& culprit() const;
 
-  /// The same error with "context: " before its sentence; a success stays one.
+  /// A copy with "context: " before the sentence. A success stays a success.
   Status with_context(std::string_view context) const;
-  /// The same error, said to be about `culprit`.
+  /// A copy with another culprit.
   Status with_culprit(Culprit culprit) const;
 
-  /// One line for a person: code, sentence, rank, host and operation as far as they are known.
+  /// One line to print: code, sentence, and the known ones of rank, host and operation.
   std::string to_string() const;
 
-  /// Throws Error unless ok(), for those who prefer exceptions.
+  /// Throws Error unless ok(), for callers that prefer exceptions.
   void value() const;
 
  private:
@@ -83,7 +84,7 @@ class [[nodiscard]] Status {
   std::shared_ptr<const Detail> detail_;  // owned by all copies of this Status
 };
 
-/// What value() throws; what() is Status::to_string().
+/// The exception that value() throws. Its what() is Status::to_string().
 class Error final : public std::runtime_error {
  public:
   explicit Error(Status status)
@@ -94,7 +95,7 @@ class Error final : public std::runtime_error {
   Status status_;
 };
 
-/// A T, or why there is none. Access is tl::expected's; value() throws Error.
+/// A T or an error. Access works as in tl::expected: * and -> need ok(), value() throws Error.
 template <class T>
 class [[nodiscard]] Result {
  public:

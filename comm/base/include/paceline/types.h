@@ -1,4 +1,8 @@
-// The words of a collective operation: what is done, on which elements, how they are combined.
+// Types of collective operations: element types, reductions, kinds of operations, determinism.
+//
+// Example:
+//   constexpr paceline::DataType type = paceline::kDataTypeOf<float>;
+//   std::cout << paceline::name(type) << ": " << paceline::size_of(type) << " bytes\n";
 #pragma once
 
 #include <cstddef>
@@ -21,10 +25,9 @@ enum class DataType : std::uint8_t {
   kUInt8,
   kUInt64,
 };
-/// Sums and products of integers wrap. An average is the sum divided by the number of ranks, of
-/// integers rounded towards zero. Whether a NaN or a number is the minimum or maximum of both
-/// depends on the order of the reduction: it is the same on every rank. kPreMulSum needs a factor
-/// (paceline/reduce_rule.h).
+/// Integer sums and products wrap. An average is the sum divided by the number of ranks; integers
+/// round towards zero. A minimum or maximum of a NaN and a number may be either of them, but is the
+/// same on all ranks. A kPreMulSum needs a factor (paceline/reduce_rule.h).
 enum class ReduceOp : std::uint8_t { kSum, kMin, kMax, kProd, kAvg, kPreMulSum };
 enum class OperationKind : std::uint8_t {
   kBarrier,
@@ -42,18 +45,17 @@ enum class OperationKind : std::uint8_t {
   kGatherV,
   kScatterV,
   kAllToAllV,
-  kExchange,  ///< messages between pairs of ranks, many in one operation
+  kExchange,  ///< many messages between pairs of ranks in one operation
   kSend,
   kReceive,
 };
 
-/// When a reduction of floating-point numbers gives the same bits again. All ranks of a
-/// communicator get the same in any case.
+/// How far a floating-point reduction is reproducible. In each mode all ranks of a communicator get
+/// the same bits as each other.
 enum class Determinism : std::uint8_t {
-  kFast,             ///< whatever is fastest; so far this is run-stable, too
-  kRunStable,        ///< the same job on the same hosts gives the same bits again
-  kPlacementStable,  ///< the same inputs of the same ranks do: summed in the order of the ranks and
-                     ///< rounded once, whatever the hosts, algorithms and segments
+  kFast,             ///< the fastest method; at present it is run-stable, too
+  kRunStable,        ///< equal runs of a job on equal hosts give equal bits
+  kPlacementStable,  ///< equal inputs give equal bits on any hosts: rank order, rounded once
 };
 
 inline constexpr DataType kDataTypes[] = {
@@ -69,7 +71,7 @@ inline constexpr OperationKind kOperationKinds[] = {
     OperationKind::kGatherV,   OperationKind::kScatterV,       OperationKind::kAllToAllV,
     OperationKind::kExchange,  OperationKind::kSend,           OperationKind::kReceive};
 
-/// Is it one of them? A number from elsewhere may not be.
+/// True if the value is one of the enumerators, which a number from a peer or a file may not be.
 constexpr bool is_known(DataType type) {
   return static_cast<std::size_t>(type) < std::size(kDataTypes);
 }
@@ -80,12 +82,12 @@ constexpr bool is_known(OperationKind kind) {
   return static_cast<std::size_t>(kind) < std::size(kOperationKinds);
 }
 
-/// Do all ranks make the call? The others are messages between two.
+/// True if all ranks make the call; false for messages between two ranks.
 constexpr bool is_collective(OperationKind kind) {
   return kind != OperationKind::kExchange && kind != OperationKind::kSend &&
          kind != OperationKind::kReceive;
 }
-/// Does a call of this kind have a count and a type?
+/// True if a call of this kind has a count and a type.
 constexpr bool has_elements(OperationKind kind) {
   return kind != OperationKind::kBarrier && kind != OperationKind::kClose &&
          kind != OperationKind::kExchange;
@@ -95,19 +97,19 @@ constexpr bool has_root(OperationKind kind) {
          kind == OperationKind::kGather || kind == OperationKind::kScatter ||
          kind == OperationKind::kGatherV || kind == OperationKind::kScatterV;
 }
-/// Does it have an op?
+/// True if a call of this kind has a ReduceOp.
 constexpr bool reduces(OperationKind kind) {
   return kind == OperationKind::kReduce || kind == OperationKind::kAllReduce ||
          kind == OperationKind::kReduceScatter || kind == OperationKind::kReduceScatterV;
 }
-/// Does it have a count for each rank instead of one for all?
+/// True if a call of this kind has a count for each rank instead of one for all.
 constexpr bool has_counts(OperationKind kind) {
   return kind == OperationKind::kReduceScatterV || kind == OperationKind::kAllGatherV ||
          kind == OperationKind::kGatherV || kind == OperationKind::kScatterV ||
          kind == OperationKind::kAllToAllV;
 }
 
-/// Bytes of one element; 0 for what is no type.
+/// Bytes of one element; 0 for an unknown type.
 constexpr std::size_t size_of(DataType type) {
   switch (type) {
     case DataType::kInt8:
@@ -131,7 +133,7 @@ std::string_view name(DataType type);
 std::string_view name(ReduceOp op);
 std::string_view name(OperationKind kind);
 
-/// Maps a C++ element type onto its DataType; other types do not compile.
+/// Maps a C++ element type to its DataType. Other types do not compile.
 template <class T>
 struct DataTypeOf;
 template <DataType kType>
