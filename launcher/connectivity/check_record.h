@@ -5,6 +5,7 @@
 #include <string>
 
 #include <nlohmann/json_fwd.hpp>
+
 #include <paceline/status.h>
 
 #include "launcher/connectivity/measurements.h"

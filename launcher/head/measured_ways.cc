@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "comm/base/try.h"
-#include "launcher/options/option_values.h"
 #include "launcher/connectivity/check_record.h"
+#include "launcher/options/option_values.h"
 
 namespace paceline::launcher {
 namespace {

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "comm/base/try.h"
-#include "launcher/system/exit_status.h"
 #include "launcher/system/event_loop.h"
+#include "launcher/system/exit_status.h"
 #include "launcher/system/process.h"
 #include "launcher/system/system.h"
 

@@ -1,10 +1,10 @@
-#include "launcher/connectivity/check_record.h"
 #include "launcher/tools/measure/check/check_json.h"
 
 #include <string>
 
 #include <gtest/gtest.h>
 
+#include "launcher/connectivity/check_record.h"
 #include "tests/unit/launcher/planted_check.h"
 
 namespace paceline::launcher {
