@@ -2,13 +2,12 @@
 in no order. The ranks have their grace, and the whole job ends."""
 
 import os
-import pathlib
 import re
 import signal
 import time
 import unittest
 
-from launched import HOST, Job, LauncherTest, host_options, until
+from launched import HOST, Job, LauncherTest, host_options, read_proc, until
 
 # Saves for 0.8 s once it is told to end, however often. What it executes has its own signals.
 SAVING = ("trap 'trap \"\" TERM INT HUP; sleep 0.8; echo saved $RANK; exit 0' TERM INT HUP; "
@@ -18,22 +17,14 @@ STUBBORN = "trap '' TERM; echo ready; while :; do sleep 0.02; done"
 
 def takes_signals(pid):
     """Whether the agent has got so far that SIGTERM does not end it."""
-    try:
-        status = pathlib.Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return False
-    return int(re.search(r"^SigBlk:\s*(\w+)$", status, re.MULTILINE)[1], 16) >> (
-        signal.SIGTERM - 1) & 1
+    blocked = re.search(rb"^SigBlk:\s*(\w+)$", read_proc(pid, "status"), re.MULTILINE)
+    return blocked and int(blocked[1], 16) >> (signal.SIGTERM - 1) & 1
 
 
 def agent_on(job, host):
-    """The agent of a host of the options that host_options() gives."""
-    for pid in job.alive():
-        words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-        variables = pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-        parent = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]
-        if b"agent" in words and f"TEST_HOST={host}".encode() in variables \
-                and int(parent) == job.process.pid:
+    """The agent of a host of the options that host_options() gives: a child of the head."""
+    for pid in job.children(job.process.pid):
+        if f"TEST_HOST={host}".encode() in read_proc(pid, "environ").split(b"\0"):
             return pid
     return None
 

@@ -2,10 +2,9 @@
 
 import collections
 import os
-import pathlib
 import unittest
 
-from launched import Job, LauncherTest, host_options, until
+from launched import Job, LauncherTest, host_options, read_proc, until
 
 SAY = "echo $TEST_HOST $RANK"
 
@@ -58,8 +57,9 @@ class HostsMapped(LauncherTest):
             self.assertEqual(lines, [b"h2 0\n", b"h2 1\n"])
 
             def is_released():
-                return not any(b"TEST_HOST=h3" in pathlib.Path(f"/proc/{pid}/environ").read_bytes()
-                               .split(b"\0") for pid in job.alive())
+                return not any(b"TEST_HOST=h3" in read_proc(pid, "environ").split(b"\0")
+                               for pid in job.alive())
+
             self.assertTrue(until(is_released), "the agent of h3 is still there")
             self.assertIsNone(job.process.poll())
             job.process.stdin.close()

@@ -30,6 +30,14 @@ def until(condition, deadline_s=20):
     return value
 
 
+def read_proc(pid, name):
+    """Of a process; nothing where it has gone."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/{name}").read_bytes()
+    except OSError:
+        return b""
+
+
 def host_options(test, hosts):
     """Options of a job on hosts that are all this machine. TEST_HOST says which one a process is
     on."""
