@@ -23,6 +23,7 @@
 #include "launcher/agent/meeting.h"
 #include "launcher/agent/oom_watch.h"
 #include "launcher/agent/rank_environment.h"
+#include "launcher/agent/rank_stop.h"
 #include "launcher/agent/rank_streams.h"
 #include "launcher/agent/self_description.h"
 #include "launcher/agent/spawn_helper.h"
@@ -41,6 +42,7 @@ namespace {
 // Bytes that wait for the head before the ranks' pipes are left alone.
 constexpr std::size_t kMaxBacklogBytes = std::size_t{1} << 20;
 constexpr Duration kHelperPatience = std::chrono::seconds(7);  // its own sweep takes up to 5
+constexpr Duration kSignalPatience = std::chrono::milliseconds(500);
 constexpr Duration kAlive = std::chrono::seconds(1);
 constexpr Duration kOrphanSweep = std::chrono::seconds(2);
 
@@ -70,7 +72,9 @@ class Agent {
         self_(loop_, std::move(scout),
               [this](const messages::FromAgent& message) { tell(message); }),
         flights_(clock_),
-        trials_(loop_, [this](const messages::FromAgent& message) { tell(message); }) {}
+        trials_(loop_, [this](const messages::FromAgent& message) { tell(message); }),
+        stop_(loop_, {.signal_ranks = [this](int signal) { signal_ranks(signal); },
+                      .tell = [this](const messages::FromAgent& message) { tell(message); }}) {}
 
   Status run();
 
@@ -104,15 +108,15 @@ class Agent {
   SocketChannel<messages::ToHelper, messages::FromHelper> helper_;
   SelfDescription self_;  // before the job starts
   FlightBook flights_;
-  Trials trials_;                       // before the job starts
+  Trials trials_;  // before the job starts
+  RankStop stop_;
   std::unique_ptr<StoreServer> store_;  // asks flights_
   UniqueFd job_key_;
   std::unique_ptr<RankStreams> streams_;  // once the job has started
   std::optional<OomWatch> oom_;           // likewise
   std::size_t ranks_left_ = 0;
   bool stopping_ = false;
-  bool held_ = false;    // the ranks have been stopped as by Ctrl-Z
-  bool killed_ = false;  // they have been sent SIGKILL
+  bool killed_ = false;  // the ranks have been sent SIGKILL
   bool leaving_ = false;
   bool finished_ = false;  // nothing more will be told
 };
@@ -136,15 +140,21 @@ Status Agent::run() {
                });
   if (connection_.lifeline)
     loop_.when_readable(connection_.lifeline.get(), [this] { check_lifeline(); });
+  PACELINE_TRY(stop_.watch());
   return loop_.run();
 }
 
-// Nothing is sent on it: only its end tells.
+// Nothing is sent on it: only its end tells. Where all processes of a host are told to end, the
+// program ends at once, maybe before the agent's own signal is here; the ranks have their grace.
 void Agent::check_lifeline() {
   char byte = 0;
   if (::read(connection_.lifeline.get(), &byte, 1) > 0) return;
   loop_.forget_readable(connection_.lifeline.get());
-  fail(Status(Code::kUnavailable, Scope::kProcess, "the program that started the agent is gone"));
+  loop_.after(kSignalPatience, [this] {
+    if (!stop_.is_ending())
+      fail(Status(Code::kUnavailable, Scope::kProcess,
+                  "the program that started the agent is gone"));
+  });
 }
 
 void Agent::receive(const messages::ToAgent& message) {
@@ -164,6 +174,10 @@ Status Agent::start(const messages::Start& start) {
   self_.end(host_cpus(start));
   if (start.apps().empty() || start.ranks().empty())
     return Status(Code::kInternal, Scope::kOperation, "the head asked for a job without ranks");
+  if (!stop_.begin(Duration(start.grace_ns()))) {
+    leave();
+    return Status();
+  }
   std::vector<std::string> paths;
   for (const messages::App& app : start.apps()) {
     ProgramFile program =
@@ -289,10 +303,7 @@ void Agent::count_end() {
 
 void Agent::stop(const messages::Stop& stop) {
   if (!std::exchange(stopping_, true)) say_alive();
-  signal_ranks(stop.signal());
-  if (held_) signal_ranks(SIGCONT);  // else they could not obey
-  if (stop.signal() == SIGKILL) return;
-  loop_.after(Duration(stop.grace_ns()), [this] { signal_ranks(SIGKILL); });
+  stop_.order(stop);
 }
 
 void Agent::say_alive() {
@@ -303,7 +314,6 @@ void Agent::say_alive() {
 }
 
 void Agent::signal_ranks(int signal) {
-  if (signal == SIGSTOP || signal == SIGCONT) held_ = signal == SIGSTOP;
   killed_ |= signal == SIGKILL;
   messages::ToHelper message;
   message.mutable_signal()->set_signal(signal);
@@ -377,6 +387,7 @@ Status run_agent(HeadRoad& road, FunctionRef<void(bool)> last) {
   ::setsid();  // the terminal's signals are for the head alone
   // Standard error may have no reader any more: the job goes on. Ranks get the default back.
   ::signal(SIGPIPE, SIG_IGN);
+  outlive_signals();
   return serve(road, last);
 }
 

@@ -76,15 +76,10 @@ void fill_in_exports(ProgramSpec& program) {
   });
 }
 
-// What is ignored from the start stays so: nohup makes a job ignore SIGHUP. But a shell that
-// ignores SIGINT for its background jobs does not keep anybody from sending it.
 std::vector<int> signals_to_heed() {
-  std::vector<int> signals{SIGINT, SIGTERM};
-  for (const int signal : {SIGHUP, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT}) {
-    struct sigaction inherited {};
-    ::sigaction(signal, nullptr, &inherited);
-    if (inherited.sa_handler != SIG_IGN) signals.push_back(signal);
-  }
+  std::vector<int> signals = ending_signals();
+  const std::vector<int> others = heeded({SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT});
+  signals.insert(signals.end(), others.begin(), others.end());
   return signals;
 }
 
@@ -148,8 +143,9 @@ struct JobInputs {
   PlacementFiles files;
 };
 
-// Once all agents are there: seats the ranks, and stays with the job until it has ended.
-Result<int> begin_job(EventLoop& loop, Console& console, const JobSpec& job,
+// Once all agents are there: seats the ranks, and stays with the job until it has ended. `parts`
+// are those of `agents`.
+Result<int> begin_job(EventLoop& loop, Console& console, JobAgents& agents, const JobSpec& job,
                       const JobInputs& inputs, std::vector<HostAgent> parts, Timings& timings,
                       SignalTarget& target) {
   const auto warn = [](const std::string& text) { complain(text); };
@@ -160,6 +156,7 @@ Result<int> begin_job(EventLoop& loop, Console& console, const JobSpec& job,
   PACELINE_TRY(show_plan(seating, job.placement));
   if (job.placement.dry_run) return 0;
   follow_plan(seating.cluster, seating.plan, parts);
+  agents.release_others(parts);
   timings.came(Stage::kMachines, loop.clock().now());
   Head head(loop, console, timings, job, std::move(parts),
             {.says_all = job.placement.report_bindings,
@@ -194,7 +191,8 @@ Result<int> lead_job(EventLoop& loop, JobAgents& agents, const JobSpec& job,
   if (target.early != 0) return 128 + target.early;
   if (!started.ok()) return complain(started.text());
   PACELINE_TRY_ASSIGN(std::vector<HostAgent> parts, agents.take(start, current_directory()));
-  const Result<int> code = begin_job(loop, console, job, inputs, std::move(parts), timings, target);
+  const Result<int> code =
+      begin_job(loop, console, agents, job, inputs, std::move(parts), timings, target);
   if (code.ok()) return code;
   return target.early != 0 ? 128 + target.early : complain(code.status().text());
 }

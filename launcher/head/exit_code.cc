@@ -24,6 +24,11 @@ bool all_succeeded(const JobOutcome& outcome) {
 
 }  // namespace
 
+StopCause cause_of_signal(int signal) {
+  if (signal == SIGINT) return StopCause::kInterrupt;
+  return signal == SIGHUP ? StopCause::kHangUp : StopCause::kTerminate;
+}
+
 const RankEnd* root_cause(const std::vector<RankEnd>& ends) {
   const RankEnd* first = nullptr;
   for (const RankEnd& end : ends) {

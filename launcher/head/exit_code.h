@@ -22,6 +22,9 @@ enum class StopCause : std::uint8_t {
   kLauncher,      ///< the launcher itself failed
 };
 
+/// SIGINT's, SIGHUP's, and SIGTERM's for any other.
+StopCause cause_of_signal(int signal);
+
 struct RankEnd {
   int rank = 0;
   int wait_status = 0;  ///< as waitpid gives it

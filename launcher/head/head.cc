@@ -9,6 +9,7 @@
 #include <signal.h>
 
 #include "comm/base/text.h"
+#include "launcher/system/signal_source.h"
 #include "launcher/system/system.h"
 
 namespace paceline::launcher {
@@ -116,8 +117,7 @@ void Head::send_input(const Host& host, std::string_view text, bool ends) {
   messages::ToAgent message;
   message.mutable_input()->set_text(text.data(), text.size());
   message.mutable_input()->set_ends(ends);
-  // As in tell_all().
-  [[maybe_unused]] const Status sent = host.agent.send(message);
+  [[maybe_unused]] const Status sent = host.agent.send(message);  // as in tell_all()
 }
 
 // ---- What the agents tell ------------------------------------------------------------------
@@ -144,6 +144,8 @@ void Head::receive(Host& host, const messages::FromAgent& message) {
     case messages::FromAgent::kInputTaken:
       if (input_) input_->taken(message.input_taken().bytes(), message.input_taken().closed());
       return;
+    case messages::FromAgent::kAskedToEnd:
+      return agent_asked_to_end(host, message.asked_to_end().signal());
     case messages::FromAgent::kAlive:
     case messages::FromAgent::kSurveyed:  // of the time before
     case messages::FromAgent::kTried:
@@ -242,6 +244,14 @@ void Head::refused(const Host& host, const messages::RankRefused& refused) {
   stop(StopCause::kRefused, SIGKILL, in_host(host.start, refused.text()));
 }
 
+// The agent has passed the signal on to its own ranks; all others get it from here.
+void Head::agent_asked_to_end(const Host& host, int signal) {
+  if (signal != SIGINT && signal != SIGHUP) signal = SIGTERM;
+  requests_.came_elsewhere();
+  stop(cause_of_signal(signal), signal,
+       in_host(host.start, signal_name(signal) + " told the agent to end"));
+}
+
 void Head::agent_lost(Host& host, const Status& why) {
   if (host.finished) return;
   const std::string text =
@@ -284,12 +294,9 @@ void Head::signalled(int signal) {
     return;
   }
   if (signal != SIGINT && signal != SIGTERM && signal != SIGHUP) return pass_on(signal);
-  const bool again = outcome_.cause.has_value();
-  const StopCause cause = signal == SIGINT    ? StopCause::kInterrupt
-                          : signal == SIGTERM ? StopCause::kTerminate
-                                              : StopCause::kHangUp;
-  stop(cause, signal, std::string("SIG") + ::sigabbrev_np(signal) + " came");
-  if (again) order_stop(SIGKILL);
+  const auto meaning = requests_.came(signal, loop_.clock().now(), outcome_.cause.has_value());
+  stop(cause_of_signal(signal), signal, signal_name(signal) + " came");
+  if (meaning == EndRequests::Meaning::kKill) order_stop(SIGKILL);
   if (finished_) loop_.stop();
 }
 

@@ -17,6 +17,7 @@
 #include "launcher/head/input_source.h"
 #include "launcher/head/timings.h"
 #include "launcher/options/job_spec.h"
+#include "launcher/system/end_requests.h"
 #include "launcher/system/event_loop.h"
 
 namespace paceline::launcher {
@@ -37,8 +38,8 @@ class Head {
 
   /// Runs the job to its end and returns the exit code.
   int run();
-  /// SIGINT, SIGTERM or SIGHUP came: the ranks get the first one; a second one kills them.
-  /// SIGTSTP stops the ranks and then this process. Any other is passed on.
+  /// SIGINT, SIGTERM or SIGHUP came: the ranks get the first one; a second one kills them, as
+  /// EndRequests has it. SIGTSTP stops the ranks and then this process. Any other is passed on.
   void signalled(int signal);
 
  private:
@@ -70,6 +71,7 @@ class Head {
   void judge();
   void blame(const RankEnd& culprit);
   void refused(const Host& host, const messages::RankRefused& refused);
+  void agent_asked_to_end(const Host& host, int signal);
   void agent_lost(Host& host, const Status& why);
   Rank* find(const Host& host, std::uint32_t rank);
   std::string describe_rank(std::size_t rank) const;
@@ -95,6 +97,7 @@ class Head {
   std::vector<Host> hosts_;
   std::vector<Rank> ranks_;
   std::optional<InputSource> input_;  // while a rank of another host reads it
+  EndRequests requests_;
   JobOutcome outcome_;
   bool judging_ = false;       // a rank has failed; who is to blame is decided in a moment
   TimePoint reads_since_{};    // from the agents; while it does not: max

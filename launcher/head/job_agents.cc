@@ -120,4 +120,16 @@ Result<std::vector<HostAgent>> JobAgents::take(const messages::Start& job,
   return all;
 }
 
+// An agent ends when its channel closes. The process of the local one is waited for at the end of
+// the job, as after it nothing that the head has started may be left.
+void JobAgents::release_others(const std::vector<HostAgent>& used) {
+  const auto release = [&used](std::unique_ptr<AgentChannel>& channel) {
+    const bool is_used = std::ranges::any_of(
+        used, [&channel](const HostAgent& agent) { return &agent.channel == channel.get(); });
+    if (!is_used) channel.reset();
+  };
+  for (ConnectedAgent& agent : elsewhere_) release(agent.channel);
+  if (here_) release(here_->channel);
+}
+
 }  // namespace paceline::launcher

@@ -50,6 +50,8 @@ class JobAgents {
   /// which are its own. What `job` has of this host alone is made good for others: a control group,
   /// and programs' folders, which are relative to `folder`. Once.
   Result<std::vector<HostAgent>> take(const messages::Start& job, const std::string& folder);
+  /// Ends the agents whose hosts have no ranks after all: those that are not among `used`.
+  void release_others(const std::vector<HostAgent>& used);
 
  private:
   Result<std::string> own_address() const;

@@ -4,7 +4,6 @@
 #include <array>
 #include <cerrno>
 #include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -80,13 +79,6 @@ Status use_own_name(const JobSpec& job, std::vector<HostSlots>& hosts) {
   return Status();
 }
 
-void forget_slots_that_are_too_few(int ranks, std::vector<HostSlots>& hosts) {
-  std::int64_t slots = 0;
-  for (const HostSlots& host : hosts) slots += host.slots.value_or(ranks);
-  if (slots >= ranks) return;
-  for (HostSlots& host : hosts) host.slots.reset();
-}
-
 }  // namespace
 
 std::string engine_of(const JobSpec& job) {
@@ -114,8 +106,7 @@ Result<std::vector<HostShare>> hosts_of(const JobSpec& job) {
   PACELINE_TRY_ASSIGN(std::vector<HostSlots> hosts, named_hosts(job));
   if (hosts.empty()) hosts.push_back({.name = host_name(), .slots = std::nullopt});
   PACELINE_TRY(use_own_name(job, hosts));
-  if (job.placement.rules.may_oversubscribe) forget_slots_that_are_too_few(job.ranks(), hosts);
-  return share_ranks(hosts, job.ranks(), job.ranks_per_host);
+  return share_ranks(hosts, share_rules_of(job));
 }
 
 Result<std::vector<HostShare>> hosts_of_plan(const JobSpec& job, const std::string& plan_text) {

@@ -40,7 +40,7 @@ std::vector<int> ranks_of(const std::vector<HostShare>& shares) {
 // Something that would be lost if the hosts could not be known.
 bool is_stated(const PlacementSpec& placement) {
   return placement.rules.is_any() || !placement.groups.empty() || !placement.plan_file.empty() ||
-         placement.dry_run || placement.report_bindings;
+         !placement.measured_file.empty() || placement.dry_run || placement.report_bindings;
 }
 
 // Its ranks may leave CPUs to other jobs.
@@ -155,8 +155,7 @@ Result<Seating> seat_described_job(const JobSpec& job, const PlacementFiles& fil
   PACELINE_TRY_ASSIGN(const topology::DescribedCluster described,
                       topology::read_cluster(text, topology::read_host));
   PACELINE_TRY_ASSIGN(const std::vector<HostSlots> hosts, named_or_all(job, described));
-  PACELINE_TRY_ASSIGN(const std::vector<HostShare> shares,
-                      share_ranks(hosts, job.ranks(), job.ranks_per_host));
+  PACELINE_TRY_ASSIGN(const std::vector<HostShare> shares, share_ranks(hosts, share_rules_of(job)));
   PACELINE_TRY_ASSIGN(Cluster cluster,
                       hosts_of_shares(described.cluster, shares, said.cluster_file));
   PACELINE_TRY(add_measured_ways(cluster, said.measured_file, files.measurements));

@@ -1,9 +1,13 @@
 #include "launcher/options/host_plan.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <utility>
+
+#include "comm/base/try.h"
+#include "topology/placement/rules/mapping_counts.h"
 
 namespace paceline::launcher {
 namespace {
@@ -16,6 +20,10 @@ struct Room {
 
   int left(int most) const { return std::min(host.slots.value_or(kUnbounded), most) - ranks; }
 };
+
+int most_of(const ShareRules& rules) {
+  return rules.max_per_host == 0 ? kUnbounded : rules.max_per_host;
+}
 
 // A host that is named twice has the slots of both, and none where it has none in one of them.
 std::vector<Room> rooms_of(std::span<const HostSlots> hosts) {
@@ -32,6 +40,26 @@ std::vector<Room> rooms_of(std::span<const HostSlots> hosts) {
     }
   }
   return rooms;
+}
+
+// As Open MPI 4.1 does: a mapping by nodes takes no notice of slots that are too few, and any other
+// adds what is missing to the hosts' slots, evenly.
+void add_missing_slots(const ShareRules& rules, std::vector<Room>& rooms) {
+  const bool has_any = std::ranges::any_of(rooms, [](const Room& one) { return !one.host.slots; });
+  std::int64_t missing = rules.ranks;
+  for (const Room& room : rooms) missing -= room.host.slots.value_or(0);
+  if (has_any || missing <= 0) return;
+  const bool takes_notice = topology::fills_hosts(rules.mapping);
+  auto hosts = static_cast<std::int64_t>(rooms.size());
+  for (Room& room : rooms) {
+    const std::int64_t more = (missing + hosts - 1) / hosts;
+    missing -= more;
+    --hosts;
+    if (takes_notice)
+      *room.host.slots += static_cast<int>(more);
+    else
+      room.host.slots.reset();
+  }
 }
 
 int fill_stated(std::vector<Room>& rooms, int ranks, int most) {
@@ -65,22 +93,73 @@ Status too_many(std::span<const Room> rooms, int ranks, int most) {
                     "; ask for fewer ranks, or state more slots");
 }
 
-}  // namespace
-
-Result<std::vector<HostShare>> share_ranks(std::span<const HostSlots> hosts, int ranks,
-                                           int most_a_host) {
-  const int most = most_a_host == 0 ? kUnbounded : most_a_host;
-  std::vector<Room> rooms = rooms_of(hosts);
-  const int left = fill_others_evenly(rooms, fill_stated(rooms, ranks, most), most);
-  if (left > 0) return too_many(rooms, ranks, most);
+// Those that are filled, with their ranks.
+std::vector<HostShare> filled(const std::vector<Room>& rooms, int most) {
   std::vector<HostShare> shares;
-  for (Room& room : rooms) {
+  for (const Room& room : rooms) {
     if (room.ranks == 0) continue;
-    shares.push_back({.host = std::move(room.host.name),
+    shares.push_back({.host = room.host.name,
                       .ranks = room.ranks,
                       .slots = std::min(room.host.slots.value_or(room.ranks), most)});
   }
   return shares;
+}
+
+// All hosts that cost may choose. Without stated slots none gets more than its even share.
+std::vector<HostShare> considered(const std::vector<Room>& rooms, int ranks, int most) {
+  int even = 0;
+  for (const Room& room : rooms)
+    if (!room.host.slots) even = std::max(even, room.ranks);
+  std::vector<HostShare> shares;
+  for (const Room& room : rooms) {
+    const int slots = std::min(room.host.slots.value_or(even), most);
+    if (slots == 0) continue;
+    shares.push_back({.host = room.host.name, .ranks = std::min(slots, ranks), .slots = slots});
+  }
+  return shares;
+}
+
+// The hosts of a mapping that does not fill one after the other. One without stated slots has as
+// many as there are ranks.
+Result<std::vector<HostShare>> mapped(const std::vector<Room>& rooms, const ShareRules& rules) {
+  std::vector<int> slots;
+  for (const Room& room : rooms)
+    slots.push_back(std::min(room.host.slots.value_or(rules.ranks), most_of(rules)));
+  PACELINE_TRY_ASSIGN(const std::vector<int> counts,
+                      topology::count_by_host(rules.ranks, slots, rules.mapping));
+  const bool is_known = !topology::counts_need_machines(rules.mapping);
+  std::vector<HostShare> shares;
+  for (std::size_t i = 0; i < rooms.size(); ++i) {
+    if (counts[i] == 0) continue;
+    const int ranks = is_known ? counts[i] : std::min(slots[i], rules.ranks);
+    const bool is_stated = rooms[i].host.slots.has_value();
+    shares.push_back(
+        {.host = rooms[i].host.name, .ranks = ranks, .slots = is_stated ? slots[i] : ranks});
+  }
+  return shares;
+}
+
+}  // namespace
+
+ShareRules share_rules_of(const JobSpec& job) {
+  const PlacementSpec& said = job.placement;
+  const bool says_costs =
+      !said.groups.empty() || !said.measured_file.empty() || !said.cluster_file.empty();
+  return {.ranks = job.ranks(),
+          .max_per_host = job.ranks_per_host,
+          .mapping = said.rules,
+          .considers_all = says_costs && !said.rules.is_mapping()};
+}
+
+Result<std::vector<HostShare>> share_ranks(std::span<const HostSlots> hosts,
+                                           const ShareRules& rules) {
+  const int most = most_of(rules);
+  std::vector<Room> rooms = rooms_of(hosts);
+  if (rules.mapping.may_oversubscribe) add_missing_slots(rules, rooms);
+  const int left = fill_others_evenly(rooms, fill_stated(rooms, rules.ranks, most), most);
+  if (left > 0) return too_many(rooms, rules.ranks, most);
+  if (rules.considers_all) return considered(rooms, rules.ranks, most);
+  return topology::fills_hosts(rules.mapping) ? filled(rooms, most) : mapped(rooms, rules);
 }
 
 }  // namespace paceline::launcher

@@ -1,5 +1,7 @@
 #include "launcher/system/signal_source.h"
 
+#include <cstring>
+
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -8,13 +10,48 @@
 
 namespace paceline::launcher {
 
-Result<std::unique_ptr<SignalSource>> SignalSource::watch(EventLoop& loop,
-                                                          const std::vector<int>& signals,
-                                                          std::function<void(int)> handler) {
+namespace {
+
+sigset_t set_of(const std::vector<int>& signals) {
   sigset_t set;
   ::sigemptyset(&set);
   for (const int signal : signals) ::sigaddset(&set, signal);
+  return set;
+}
+
+}  // namespace
+
+void block_signals(const std::vector<int>& signals) {
+  const sigset_t set = set_of(signals);
   ::sigprocmask(SIG_BLOCK, &set, nullptr);
+}
+
+std::vector<int> heeded(const std::vector<int>& signals) {
+  std::vector<int> heeded;
+  for (const int signal : signals) {
+    struct sigaction inherited {};
+    ::sigaction(signal, nullptr, &inherited);
+    if (inherited.sa_handler != SIG_IGN) heeded.push_back(signal);
+  }
+  return heeded;
+}
+
+std::vector<int> ending_signals() {
+  std::vector<int> signals = heeded({SIGHUP});
+  signals.insert(signals.begin(), {SIGINT, SIGTERM});
+  return signals;
+}
+
+std::string signal_name(int signal) {
+  const char* const name = ::sigabbrev_np(signal);
+  return name != nullptr ? std::string("SIG") + name : "signal " + std::to_string(signal);
+}
+
+Result<std::unique_ptr<SignalSource>> SignalSource::watch(EventLoop& loop,
+                                                          const std::vector<int>& signals,
+                                                          std::function<void(int)> handler) {
+  block_signals(signals);
+  const sigset_t set = set_of(signals);
   UniqueFd fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!fd) return system_error("watch signals");
   const int source = fd.get();

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <paceline/status.h>
@@ -11,6 +12,20 @@
 #include "launcher/system/event_loop.h"
 
 namespace paceline::launcher {
+
+/// In this thread, and in what it starts from here on, until reset_signals(): signals that come
+/// wait for a SignalSource.
+void block_signals(const std::vector<int>& signals);
+
+/// SIGINT, SIGTERM and SIGHUP: what asks a job to end. What is ignored from the start stays so:
+/// nohup makes a job ignore SIGHUP. But a shell that ignores SIGINT for its background jobs does
+/// not keep anybody from sending it.
+std::vector<int> ending_signals();
+/// Those of them that this process does not ignore.
+std::vector<int> heeded(const std::vector<int>& signals);
+
+/// "SIGTERM".
+std::string signal_name(int signal);
 
 /// Blocks the signals of this thread for good and calls the handler once for each that comes.
 /// Fork first what should not inherit the mask.

@@ -30,6 +30,27 @@ def until(condition, deadline_s=20):
     return value
 
 
+def read_proc(pid, name):
+    """Of a process; nothing where it has gone."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/{name}").read_bytes()
+    except OSError:
+        return b""
+
+
+def host_options(test, hosts):
+    """Options of a job on hosts that are all this machine. TEST_HOST says which one a process is
+    on."""
+    words = ["--launch-agent", "env TEST_HOST={host}"]
+    first = hosts.split(",")[0]
+    tried = subprocess.run([PACELINE, "run", *words, "-H", first, "true"],
+                           stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                           timeout=DEADLINE_S, check=False)
+    if "remote agents need the module" in tried.stderr:
+        test.skipTest("agents on other hosts are not built")
+    return [*words, "-H", hosts]
+
+
 class Job:
     """A running `paceline run`; its standard streams are pipes unless stated otherwise."""
 

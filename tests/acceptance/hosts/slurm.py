@@ -58,8 +58,10 @@ def free_ports(count):
 class Slurm:
     """Its daemons stay children of this process, and end with it or before."""
 
-    def __init__(self, nodes=4):
+    def __init__(self, nodes=4, settings=""):
+        """`settings` are further lines of slurm.conf."""
         self.nodes = nodes
+        self.settings = settings
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="paceline-slurm-"))
         self.daemons = []
         self.env = {**os.environ, "PATH": PATH, "SLURM_CONF": str(self.folder / "slurm.conf")}
@@ -97,7 +99,7 @@ class Slurm:
                           f"Port={port} CPUs=2 RealMemory=1000"
                           for i, port in enumerate(ports[1:], start=1))
         (folder / "slurm.conf").write_text(
-            CONFIGURATION.format(ports=ports, folder=folder, nodes=nodes))
+            CONFIGURATION.format(ports=ports, folder=folder, nodes=nodes) + self.settings)
         (folder / "state").mkdir()
         key = folder / "munge.key"
         key.write_bytes(os.urandom(128))
@@ -109,7 +111,7 @@ class Slurm:
         self.start("slurmctld", "-D")
         for i in range(1, self.nodes + 1):
             self.start("slurmd", "-D", "-N", f"n{i}")
-        until(self.idle, "four idle nodes", LIMIT_S)
+        until(self.idle, "idle nodes", LIMIT_S)
 
     def idle(self):
         done = subprocess.run(["sinfo", "-h", "-o", "%D %t"], env=self.env, capture_output=True,

@@ -204,10 +204,70 @@ TEST(CheckVerdict, AWayThatIsBroken) {
   pair.broken.push_back({.round = 1, .from = 2, .to = 1, .why = "no answer"});
   EXPECT_EQ(blamed(judge(pair), 8), Expected{"n1 <-> n2 pair broken"});
   measured.broken = pair.broken;
-  EXPECT_EQ(judge(measured).state, CheckState::kOk) << "it worked when it was tried again";
+  EXPECT_EQ(judge(measured).state, CheckState::kDegraded) << "it worked when it was tried again";
+  EXPECT_EQ(blamed(judge(measured), 8), Expected{"n1 <-> n2 pair interrupted"});
   std::erase_if(measured.flows, touches(1));
   measured.broken.push_back({.round = 2, .from = 1, .to = 5, .why = "no answer"});
   EXPECT_EQ(blamed(judge(measured), 8), Expected{"n1 host unreachable"});
+}
+
+probe::Measurements healthy_with(const std::vector<probe::Pair>& broken) {
+  probe::Measurements measured = PlantedWorld({.hosts = 4, .hiccups = 0}, 1).measure();
+  for (const auto& [from, to] : broken)
+    measured.broken.push_back(
+        {.round = 1, .from = from, .to = to, .why = "nothing has moved for 3 s"});
+  return measured;
+}
+
+void drop_flows(probe::Measurements& measured, int a, int b) {
+  std::erase_if(measured.flows, [&](const probe::Flow& flow) {
+    return probe::Pair(std::minmax(flow.from, flow.to)) == probe::Pair(std::minmax(a, b));
+  });
+}
+
+TEST(CheckVerdict, AHostThatWasAwayForAWhile) {
+  const Verdict verdict = judge(healthy_with({{3, 0}, {1, 3}, {3, 0}}));
+  EXPECT_EQ(verdict.state, CheckState::kDegraded);
+  EXPECT_EQ(blamed(verdict, 4), Expected{"n3 stopped answering"});
+  EXPECT_EQ(verdict.blames[0].evidence,
+            "measurements with n0, n1 broke off: nothing has moved for 3 s");
+  EXPECT_EQ(blamed(judge(healthy_with({{3, 0}, {1, 3}, {2, 3}})), 4),
+            Expected{"n3 stopped answering"});
+}
+
+TEST(CheckVerdict, AHostThatWasAwayExplainsWaysThatWereNotTriedAgain) {
+  probe::Measurements measured = healthy_with({{0, 3}, {3, 1}});
+  drop_flows(measured, 1, 3);
+  EXPECT_EQ(blamed(judge(measured), 4), Expected{"n3 stopped answering"});
+  drop_flows(measured, 0, 3);
+  EXPECT_EQ(blamed(judge(measured), 4),
+            (Expected{"n0 <-> n3 pair broken", "n1 <-> n3 pair broken"}))
+      << "n3 answers n2, and the others never";
+}
+
+TEST(CheckVerdict, SeveralWaysThatHaveNoHostInCommon) {
+  EXPECT_EQ(blamed(judge(healthy_with({{0, 1}, {3, 2}})), 4),
+            (Expected{"n0 <-> n1 pair interrupted", "n2 <-> n3 pair interrupted"}));
+  EXPECT_EQ(blamed(judge(healthy_with({{0, 1}, {1, 0}})), 4),
+            Expected{"n0 <-> n1 pair interrupted"});
+}
+
+TEST(CheckVerdict, IsNeverOkWhereAWayBroke) {
+  for (std::uint64_t seed = 0; seed < kTrials; ++seed) {
+    Random random(seed);
+    std::vector<probe::Pair> broken;
+    const std::uint64_t count = 1 + random.below(5);
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const int from = static_cast<int>(random.below(4));
+      broken.emplace_back(from, (from + 1 + static_cast<int>(random.below(3))) % 4);
+    }
+    probe::Measurements measured = healthy_with(broken);
+    for (const auto& [from, to] : broken)
+      if (random.chance(0.5)) drop_flows(measured, from, to);
+    const Verdict verdict = judge(measured);
+    EXPECT_NE(verdict.state, CheckState::kOk) << "seed " << seed;
+    EXPECT_FALSE(verdict.blames.empty()) << "seed " << seed;
+  }
 }
 
 TEST(CheckVerdict, LinksFasterThanCpusAreNotKnown) {

@@ -223,6 +223,63 @@ TEST_F(HeadTest, ASecondSignalKills) {
   EXPECT_EQ(agent_.stops, (std::vector<int>{SIGINT, SIGKILL}));
 }
 
+messages::FromAgent asked_to_end(int signal) {
+  messages::FromAgent message;
+  message.mutable_asked_to_end()->set_signal(signal);
+  return message;
+}
+
+TEST_F(HeadTest, AnAgentThatIsAskedToEndEndsTheWholeJob) {
+  agent_.script = {ready({}), exited(0, 0, 1), exited(1, 0, 2)};
+  other_.script = {ready({}), asked_to_end(SIGTERM)};
+  EXPECT_EQ(run_on_two(), 128 + SIGTERM) << "rank 2 has not ended well";
+  EXPECT_EQ(agent_.stops, (std::vector<int>{SIGTERM}));
+  EXPECT_EQ(text(error_), "paceline: host b: SIGTERM told the agent to end; ending 1 rank\n");
+}
+
+TEST_F(HeadTest, AJobThatIsAskedToEndSucceedsWhereEachRankDoes) {
+  agent_.script = {asked_to_end(SIGTERM), exited(0, 0, 1), exited(1, 0, 2)};
+  EXPECT_EQ(run(2), 0);
+}
+
+TEST_F(HeadTest, TheSignalThatAnAgentWasAskedByDecidesTheExitCode) {
+  agent_.script = {asked_to_end(SIGINT)};
+  EXPECT_EQ(run(1), 128 + SIGINT);
+  EXPECT_EQ(agent_.stops, (std::vector<int>{SIGINT}));
+}
+
+TEST_F(HeadTest, ASignalThatNoAgentHeedsIsTakenForSigterm) {
+  agent_.script = {asked_to_end(-7)};
+  EXPECT_EQ(run(1), 128 + SIGTERM);
+  EXPECT_EQ(agent_.stops, (std::vector<int>{SIGTERM}));
+}
+
+// A resource manager signals the head, too, before or after.
+TEST_F(HeadTest, AgentsAndHeadThatAreAskedToEndLeaveTheRanksTheirGrace) {
+  for (const int signal : {SIGTERM, SIGHUP, SIGINT}) {
+    agent_.stops.clear();
+    agent_.dies_at_stop = true;
+    agent_.script = {asked_to_end(signal), asked_to_end(signal)};
+    loop_.after(std::chrono::milliseconds(5), [this, signal] {
+      head_->signalled(signal);
+      agent_.vanish();
+    });
+    EXPECT_EQ(run(1), 128 + signal);
+    EXPECT_EQ(agent_.stops, (std::vector<int>{signal}));
+  }
+}
+
+TEST_F(HeadTest, ATerminationAfterARankHasFailedLeavesTheOthersTheirGrace) {
+  agent_.dies_at_stop = true;
+  agent_.script = {exited(0, 7, 1)};
+  loop_.after(std::chrono::milliseconds(100), [this] {
+    head_->signalled(SIGTERM);
+    agent_.vanish();
+  });
+  EXPECT_EQ(run(2), 7);
+  EXPECT_EQ(agent_.stops, (std::vector<int>{SIGTERM}));
+}
+
 TEST_F(HeadTest, OtherHostsStartWhereTheFirstHasOpenedTheMeeting) {
   agent_.script = {ready({}), wrote(0, "x\n"), exited(0, 0, 1), exited(1, 0, 2),
                    ScriptedJob::finished()};

@@ -8,6 +8,7 @@
 
 #include "comm/base/try.h"
 #include "topology/model/at.h"
+#include "topology/placement/rules/mapping_counts.h"
 
 namespace paceline::topology {
 namespace {
@@ -70,28 +71,16 @@ Result<std::vector<MappedHost>> map_across_hosts(const Cluster& cluster, int ran
   return hosts;
 }
 
-Status no_room(int ranks, int placed, const MappingRules& rules) {
-  std::string text = "the job has " + std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks");
-  if (rules.ranks_per_unit > 0)
-    text += ", and with " + std::to_string(rules.ranks_per_unit) + " for each " +
-            std::string(word_of(*rules.map_by));
-  else
-    text += ", and";
-  return {Code::kInvalidArgument, Scope::kOperation,
-          text + " there is room for " + std::to_string(placed) + " in its hosts' slots"};
-}
-
 }  // namespace
 
 Result<std::vector<MappedHost>> map_to_units(const Cluster& cluster, int ranks,
                                              const std::vector<int>& slots,
                                              const MappingRules& rules, Unit map_by) {
-  const bool is_ppr = rules.ranks_per_unit > 0;
-  const bool is_across = map_by == Unit::kNode || (rules.spans_hosts && map_by != Unit::kSlot);
+  const bool is_host_by_host = fills_hosts(rules) || rules.ranks_per_unit > 0;
   PACELINE_TRY_ASSIGN(std::vector<MappedHost> hosts,
-                      is_across && !is_ppr
-                          ? map_across_hosts(cluster, ranks, slots, map_by)
-                          : map_host_by_host(cluster, ranks, slots, map_by, rules.ranks_per_unit));
+                      is_host_by_host
+                          ? map_host_by_host(cluster, ranks, slots, map_by, rules.ranks_per_unit)
+                          : map_across_hosts(cluster, ranks, slots, map_by));
   int placed = 0;
   for (const MappedHost& mapped : hosts) placed += static_cast<int>(mapped.ranks.size());
   if (placed < ranks) return no_room(ranks, placed, rules);

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "launcher/tools/measure/check/broken_ways.h"
 #include "launcher/tools/measure/check/rate_table.h"
 #include "launcher/tools/measure/text_format.h"
 
@@ -39,8 +40,6 @@ constexpr double kThrottled = 0.3;
 constexpr double kWholeCpu = 0.92;
 
 std::string percent(double share) { return text("%.0f %%", 100 * share); }
-
-Direction in_order(int a, int b) { return {std::min(a, b), std::max(a, b)}; }
 
 double ready_share(const CpuUse& use) { return std::min(1.0, use.busy + use.waiting); }
 
@@ -104,7 +103,7 @@ class Judge {
     verdict_.expected_bits_per_s = one_way_.expected();
     verdict_.spread = one_way_.spread();
     unexplained_ = one_way_.slow();
-    blame_broken_ways();
+    verdict_.blames = blame_broken_ways(measured_, one_way_.table());
     blame_cpus();
     while (blame_worst_direction()) {
     }
@@ -118,43 +117,6 @@ class Judge {
   int hosts() const { return static_cast<int>(measured_.hosts.size()); }
 
   void blame(Blame blame) { verdict_.blames.push_back(std::move(blame)); }
-
-  // Ways that broke, and did not work when they were tried again.
-  std::set<Direction> broken_pairs() const {
-    std::set<Direction> pairs;
-    for (const probe::Broken& broken : measured_.broken) {
-      const auto [a, b] = in_order(broken.from, broken.to);
-      const RateTable& table = one_way_.table();
-      if (table.flow(a, b) == nullptr || table.flow(b, a) == nullptr) pairs.emplace(a, b);
-    }
-    return pairs;
-  }
-
-  std::string why_broken(int a, int b) const {
-    for (const probe::Broken& broken : measured_.broken)
-      if (in_order(broken.from, broken.to) == Direction(a, b)) return broken.why;
-    return "";
-  }
-
-  void blame_broken_ways() {
-    const std::set<Direction> pairs = broken_pairs();
-    std::vector<int> broken_of(static_cast<std::size_t>(hosts()));
-    for (const auto& [a, b] : pairs)
-      ++broken_of[static_cast<std::size_t>(a)], ++broken_of[static_cast<std::size_t>(b)];
-    const auto is_cut_off = [&](int host) {
-      return broken_of[static_cast<std::size_t>(host)] > 1 &&
-             one_way_.table().of(host, true).empty();
-    };
-    for (int host = 0; host < hosts(); ++host)
-      if (is_cut_off(host))
-        blame({.fault = Fault::kHostUnreachable,
-               .host = host,
-               .evidence = text("none of %d hosts that tried could measure the way to it",
-                                broken_of[static_cast<std::size_t>(host)])});
-    for (const auto& [a, b] : pairs)
-      if (!is_cut_off(a) && !is_cut_off(b))
-        blame({.fault = Fault::kPairBroken, .host = a, .other = b, .evidence = why_broken(a, b)});
-  }
 
   // What a host's CPU gave to a thread that never slept, and what flows waited for at its end.
   void blame_cpus() {
@@ -344,9 +306,9 @@ std::string_view name(CheckState state) {
 }
 
 std::string_view name(Fault fault) {
-  constexpr std::string_view kNames[] = {"host egress", "host ingress", "host unreachable",
-                                         "pair",        "pair broken",  "CPU-bound, not link-bound",
-                                         "all links"};
+  constexpr std::string_view kNames[] = {
+      "host egress", "host ingress",     "host unreachable",          "stopped answering", "pair",
+      "pair broken", "pair interrupted", "CPU-bound, not link-bound", "all links"};
   return kNames[static_cast<std::size_t>(fault)];
 }
 

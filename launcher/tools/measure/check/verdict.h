@@ -11,7 +11,8 @@
 //        h3  +  +  .  +                                      h3  +  +  .  +
 //        h4  +  +  +  .     one alone: the pair              h4  +  +  -  .
 //
-// unless the host's CPUs were what it waited for.
+// unless the host's CPUs were what it waited for. Ways on which a measurement failed have a cause
+// of their own (broken_ways.h), whether they worked later or not.
 #pragma once
 
 #include <cstdint>
@@ -30,10 +31,12 @@ enum class Fault : std::uint8_t {
   kHostEgress,
   kHostIngress,
   kHostUnreachable,
-  kPair,        ///< slow, one way or both
-  kPairBroken,  ///< nothing passes
-  kCpuBound,    ///< not link-bound
-  kAllLinks,    ///< slower than they are rated
+  kStoppedAnswering,  ///< for a while, as several ways to it had in common
+  kPair,              ///< slow, one way or both
+  kPairBroken,        ///< nothing passes
+  kPairInterrupted,   ///< nothing passed for a while
+  kCpuBound,          ///< not link-bound
+  kAllLinks,          ///< slower than they are rated
 };
 std::string_view name(Fault fault);
 

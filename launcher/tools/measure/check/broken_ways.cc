@@ -1,0 +1,119 @@
+#include "launcher/tools/measure/check/broken_ways.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "comm/base/text.h"
+#include "launcher/tools/measure/text_format.h"
+
+namespace paceline::launcher {
+namespace {
+
+using Pair = std::pair<int, int>;
+
+struct BrokenPair {
+  std::string why;         // of the first time
+  bool works_now = false;  // it was measured in both directions, before or after
+};
+
+class BrokenWays {
+ public:
+  BrokenWays(const probe::Measurements& measured, const RateTable& rates)
+      : measured_(measured), rates_(rates) {
+    for (const probe::Broken& broken : measured.broken) {
+      const auto [a, b] = std::minmax(broken.from, broken.to);
+      const bool works_now = rates.flow(a, b) != nullptr && rates.flow(b, a) != nullptr;
+      left_.emplace(Pair(a, b), BrokenPair{.why = broken.why, .works_now = works_now});
+    }
+  }
+
+  std::vector<Blame> run() {
+    blame_unreachable_hosts();
+    while (blame_host_that_was_away()) {
+    }
+    for (const auto& [pair, broken] : left_)
+      blames_.push_back({.fault = broken.works_now ? Fault::kPairInterrupted : Fault::kPairBroken,
+                         .host = pair.first,
+                         .other = pair.second,
+                         .evidence = broken.why});
+    return std::move(blames_);
+  }
+
+ private:
+  static bool is_of(const Pair& pair, int host) {
+    return pair.first == host || pair.second == host;
+  }
+
+  // The hosts at the other end of the broken ways that nothing explains yet.
+  std::vector<int> peers_of(int host) const {
+    std::vector<int> peers;
+    for (const auto& [pair, broken] : left_)
+      if (is_of(pair, host)) peers.push_back(pair.first == host ? pair.second : pair.first);
+    return peers;
+  }
+
+  void explain(const std::set<int>& hosts) {
+    std::erase_if(left_, [&hosts](const auto& one) {
+      return hosts.contains(one.first.first) || hosts.contains(one.first.second);
+    });
+  }
+
+  void blame_unreachable_hosts() {
+    std::set<int> unreachable;
+    for (int host = 0; host < rates_.hosts(); ++host) {
+      const std::size_t count = peers_of(host).size();
+      if (count < 2 || !rates_.of(host, true).empty()) continue;
+      unreachable.insert(host);
+      blames_.push_back(
+          {.fault = Fault::kHostUnreachable,
+           .host = host,
+           .evidence = text("none of %zu hosts that tried could measure the way to it", count)});
+    }
+    explain(unreachable);
+  }
+
+  // The host that most of what is left has in common.
+  bool blame_host_that_was_away() {
+    int away = -1;
+    std::size_t most = 1;
+    for (int host = 0; host < rates_.hosts(); ++host) {
+      const bool any_works = std::ranges::any_of(
+          left_, [&](const auto& one) { return is_of(one.first, host) && one.second.works_now; });
+      const std::size_t count = peers_of(host).size();
+      if (!any_works || count <= most) continue;
+      away = host;
+      most = count;
+    }
+    if (away < 0) return false;
+    blames_.push_back(
+        {.fault = Fault::kStoppedAnswering, .host = away, .evidence = evidence_of(away)});
+    explain({away});
+    return true;
+  }
+
+  std::string evidence_of(int host) const {
+    std::vector<std::string> names;
+    for (const int peer : peers_of(host))
+      names.push_back(measured_.hosts[static_cast<std::size_t>(peer)]);
+    const auto first =
+        std::ranges::find_if(left_, [host](const auto& one) { return is_of(one.first, host); });
+    return "measurements with " + joined(names, ", ") + " broke off: " + first->second.why;
+  }
+
+  const probe::Measurements& measured_;
+  const RateTable& rates_;
+  std::map<Pair, BrokenPair> left_;  // what nothing explains yet
+  std::vector<Blame> blames_;
+};
+
+}  // namespace
+
+std::vector<Blame> blame_broken_ways(const probe::Measurements& measured, const RateTable& rates) {
+  return BrokenWays(measured, rates).run();
+}
+
+}  // namespace paceline::launcher
