@@ -51,17 +51,24 @@ TEST(BenchReport, HeadAndLinesAreAsWide) {
 TEST(BenchReport, JsonLines) {
   Orders orders;
   EXPECT_EQ(json_line(title_of(orders, 2), "auto", kRow),
-            R"({"op":"all_reduce","bytes":4096,"ranks":2,"backend":"auto","buffers":"ordinary",)"
-            R"("inplace":true,"p50_us":2.0480,"p99_us":123.4560,"algbw_gbps":2.0000,)"
-            R"("busbw_gbps":2.0000})");
+            R"({"op":"all_reduce","bytes":4096,"ranks":2,"backend":"auto","inplace":true,)"
+            R"("buffers":"ordinary","p50_us":2.048,"p99_us":123.456,"algbw_gbps":2.0,)"
+            R"("busbw_gbps":2.0})");
   orders.in_place = false;
   const BenchSeries ours{.name = "auto", .rows = {{kRow}}};
   BenchSeries theirs{.name = "mpich", .rows = {{kRow}}};
   theirs.rows[0][0].p50_ns = 3072;
   EXPECT_EQ(json_ratio(title_of(orders, 2), ours, theirs, 0),
-            R"({"op":"all_reduce","bytes":4096,"ranks":2,"backend":"auto","against":"mpich",)"
-            R"("inplace":false,"pairs":1,"ratio_median":1.5000,"ratio_p10":1.5000,)"
-            R"("excess_ns_median":-1024.00})");
+            R"({"op":"all_reduce","bytes":4096,"ranks":2,"backend":"auto","inplace":false,)"
+            R"("against":"mpich","pairs":1,"ratio_median":1.5,"ratio_p10":1.5,)"
+            R"("excess_ns_median":-1024.0})");
+}
+
+TEST(BenchReport, JsonHoldsAnyName) {
+  const std::string name = "./\"quoted\"\\\n" + std::string(600, 'x') + "\xff";
+  const std::string line = json_line(title_of(Orders(), 2), name, kRow);
+  EXPECT_NE(line.find(R"("backend":"./\"quoted\"\\\nxxx)"), std::string::npos);
+  EXPECT_EQ(line.back(), '}');
 }
 
 Row of(double p50_ns) {

@@ -98,21 +98,21 @@ TEST(GradientReport, JsonHasTheFiguresAndTheRatios) {
   const std::vector<std::string> lines = gradient_json(title(), series);
   ASSERT_EQ(lines.size(), 3u);
   EXPECT_EQ(lines[0],
-            R"({"op":"gradient","trace":"three","scale":1,"tensors":3,"bytes":2400,"ranks":2,)"
+            R"({"op":"gradient","trace":"three","scale":1.0,"tensors":3,"bytes":2400,"ranks":2,)"
             R"("compute":"sleep","contender":"paceline","codec":"none","pairs":1,)"
             R"("step_us":16.0,"compute_us":12.0,"exposed_us":4.0,"cpu_us":1.0,)"
-            R"("own_cpu_us":0.0,"sent_bytes":2000000,"replayed_us":12.0,"wire_us":6.0,)"
-            R"("bytes_per_s":400000000,"bytes_per_s_in_turn":400000000,"latency_us":0.5,)"
+            R"("own_cpu_us":0.0,"sent_bytes":2000000.0,"replayed_us":12.0,"wire_us":6.0,)"
+            R"("bytes_per_s":400000000.0,"bytes_per_s_in_turn":400000000.0,"latency_us":0.5,)"
             R"("bound_us":2.0,"bound_with_latency_us":2.5,)"
-            R"("of_bound_median":0.500000,"of_bound_p10":0.500000,)"
-            R"("of_bound_with_latency_median":0.625000,"of_bound_with_latency_p10":0.625000,)"
-            R"("of_bound_in_turn_median":0.625000,"of_bound_in_turn_p10":0.625000,)"
-            R"("error":0})");
+            R"("of_bound_median":0.5,"of_bound_p10":0.5,)"
+            R"("of_bound_with_latency_median":0.625,"of_bound_with_latency_p10":0.625,)"
+            R"("of_bound_in_turn_median":0.625,"of_bound_in_turn_p10":0.625,)"
+            R"("error":0.0})");
   EXPECT_EQ(lines[2],
-            R"({"op":"gradient","trace":"three","scale":1,"tensors":3,"bytes":2400,"ranks":2,)"
+            R"({"op":"gradient","trace":"three","scale":1.0,"tensors":3,"bytes":2400,"ranks":2,)"
             R"("compute":"sleep","contender":"paceline","codec":"none","pairs":1,"against":"ddp",)"
-            R"("step_ratio_median":1.2500,"step_ratio_p10":1.2500,)"
-            R"("exposed_ratio_median":2.0000,"exposed_ratio_p10":2.0000})");
+            R"("step_ratio_median":1.25,"step_ratio_p10":1.25,)"
+            R"("exposed_ratio_median":2.0,"exposed_ratio_p10":2.0})");
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "launcher/system/system.h"
+
 namespace paceline::launcher {
 namespace {
 

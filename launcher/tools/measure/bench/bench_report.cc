@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "launcher/tools/measure/bench/contender.h"
+#include "launcher/tools/measure/bench/json_line.h"
 #include "launcher/tools/measure/probe/loop/statistics.h"
 #include "launcher/tools/measure/text_format.h"
 
@@ -30,12 +31,17 @@ std::string op_name(const BenchTitle& title) {
   return std::string(reduces(title.operation.kind) ? name(title.orders.op) : "-");
 }
 
-const char* in_place(const BenchTitle& title) {
-  return title.operation.is_in_place(title.orders.in_place) ? "true" : "false";
-}
-
 double busbw_gbps(const BenchTitle& title, const probe::Row& row) {
   return algbw_gbps(row) * title.operation.bus_factor(title.ranks);
+}
+
+// What every line begins with.
+Json json_begin(const BenchTitle& title, const std::string& backend, std::uint64_t bytes) {
+  return {{"op", title.operation.name()},
+          {"bytes", bytes},
+          {"ranks", title.ranks},
+          {"backend", backend},
+          {"inplace", title.operation.is_in_place(title.orders.in_place)}};
 }
 
 }  // namespace
@@ -116,23 +122,25 @@ std::string comparison_line(std::span<const BenchSeries> series, std::size_t siz
 
 std::string json_line(const BenchTitle& title, const std::string& backend, const probe::Row& row) {
   const bool registered = title.orders.registered && !is_peer(backend);
-  return text(R"({"op":"%s","bytes":%llu,"ranks":%d,"backend":"%s","buffers":"%s",)",
-              std::string(title.operation.name()).c_str(), integer(row.bytes), title.ranks,
-              backend.c_str(), registered ? "registered" : "ordinary") +
-         text(R"("inplace":%s,"p50_us":%.4f,"p99_us":%.4f,"algbw_gbps":%.4f,"busbw_gbps":%.4f})",
-              in_place(title), row.p50_ns / 1000, row.p99_ns / 1000, algbw_gbps(row),
-              busbw_gbps(title, row));
+  Json line = json_begin(title, backend, row.bytes);
+  line["buffers"] = registered ? "registered" : "ordinary";
+  line["p50_us"] = rounded(row.p50_ns / 1000);
+  line["p99_us"] = rounded(row.p99_ns / 1000);
+  line["algbw_gbps"] = rounded(algbw_gbps(row));
+  line["busbw_gbps"] = rounded(busbw_gbps(title, row));
+  return text_of(line);
 }
 
 std::string json_ratio(const BenchTitle& title, const BenchSeries& ours, const BenchSeries& theirs,
                        std::size_t size) {
   const BenchRatio ratio = compare(theirs.rows[size], ours.rows[size]);
-  return text(R"({"op":"%s","bytes":%llu,"ranks":%d,"backend":"%s","against":"%s",)",
-              std::string(title.operation.name()).c_str(), integer(ours.rows[size].front().bytes),
-              title.ranks, ours.name.c_str(), theirs.name.c_str()) +
-         text(R"("inplace":%s,"pairs":%zu,"ratio_median":%.4f,"ratio_p10":%.4f,)", in_place(title),
-              ratio.pairs, ratio.median, ratio.tenth) +
-         text(R"("excess_ns_median":%.2f})", ratio.excess_ns);
+  Json line = json_begin(title, ours.name, ours.rows[size].front().bytes);
+  line["against"] = theirs.name;
+  line["pairs"] = ratio.pairs;
+  line["ratio_median"] = rounded(ratio.median);
+  line["ratio_p10"] = rounded(ratio.tenth);
+  line["excess_ns_median"] = rounded(ratio.excess_ns);
+  return text_of(line);
 }
 
 }  // namespace paceline::launcher

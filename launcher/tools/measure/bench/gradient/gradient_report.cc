@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <limits>
 
+#include "launcher/tools/measure/bench/json_line.h"
 #include "launcher/tools/measure/probe/loop/statistics.h"
 #include "launcher/tools/measure/text_format.h"
 
@@ -78,46 +79,58 @@ std::string ratio_columns(const GradientRatio& ratio) {
 }
 
 // What every line begins with.
-std::string json_begin(const GradientTitle& title, const GradientSeries& series) {
-  return text(R"({"op":"gradient","trace":"%s","scale":%g,"tensors":%zu,"bytes":%zu,"ranks":%d,)",
-              title.trace.name.c_str(), title.orders.scale, title.trace.tensors.size(),
-              title.trace.bytes(), title.ranks) +
-         text(R"("compute":"%s","contender":"%s","codec":"%s","pairs":%zu,)",
-              title.orders.burns ? "burn" : "sleep", series.name.c_str(), series.codec.c_str(),
-              series.job.turns.size());
+Json json_begin(const GradientTitle& title, const GradientSeries& series) {
+  return {{"op", "gradient"},
+          {"trace", title.trace.name},
+          {"scale", title.orders.scale},
+          {"tensors", title.trace.tensors.size()},
+          {"bytes", title.trace.bytes()},
+          {"ranks", title.ranks},
+          {"compute", title.orders.burns ? "burn" : "sleep"},
+          {"contender", series.name},
+          {"codec", series.codec},
+          {"pairs", series.job.turns.size()}};
+}
+
+void add_spread(Json& line, const std::string& name, const Spread& spread) {
+  line[name + "_median"] = rounded(spread.median);
+  line[name + "_p10"] = rounded(spread.tenth);
 }
 
 std::string json_line(const GradientTitle& title, const GradientSeries& series) {
   const probe::StepRow row = probe::median_of(series.medians());
   const probe::ExposedBound bound = bound_of(title, title.wire);
   const OfBound of = of_bound(title, series);
-  return json_begin(title, series) +
-         text(R"("step_us":%.1f,"compute_us":%.1f,"exposed_us":%.1f,"cpu_us":%.1f,)", row.step_us,
-              row.compute_us, row.exposed_us, row.cpu_us) +
-         text(R"("own_cpu_us":%.1f,"sent_bytes":%.0f,"replayed_us":%.1f,"wire_us":%.1f,)",
-              row.own_cpu_us, row.sent_bytes, title.orders.compute_us,
-              probe::wire_us(title.trace.bytes(), title.ranks, title.wire)) +
-         text(R"("bytes_per_s":%.0f,"bytes_per_s_in_turn":%.0f,"latency_us":%.1f,)",
-              title.wire.bytes_per_s, spread_of(title.wires, &probe::WireRate::bytes_per_s).median,
-              title.wire.latency_us) +
-         text(R"("bound_us":%.1f,"bound_with_latency_us":%.1f,)", bound.bytes_us,
-              bound.with_latency_us) +
-         text(R"("of_bound_median":%.6f,"of_bound_p10":%.6f,)", of.bytes.median, of.bytes.tenth) +
-         text(R"("of_bound_with_latency_median":%.6f,"of_bound_with_latency_p10":%.6f,)",
-              of.with_latency.median, of.with_latency.tenth) +
-         text(R"("of_bound_in_turn_median":%.6f,"of_bound_in_turn_p10":%.6f,)", of.in_turn.median,
-              of.in_turn.tenth) +
-         text(R"("error":%.3g})", series.error());
+  Json line = json_begin(title, series);
+  line["step_us"] = rounded(row.step_us);
+  line["compute_us"] = rounded(row.compute_us);
+  line["exposed_us"] = rounded(row.exposed_us);
+  line["cpu_us"] = rounded(row.cpu_us);
+  line["own_cpu_us"] = rounded(row.own_cpu_us);
+  line["sent_bytes"] = rounded(row.sent_bytes);
+  line["replayed_us"] = rounded(title.orders.compute_us);
+  line["wire_us"] = rounded(probe::wire_us(title.trace.bytes(), title.ranks, title.wire));
+  line["bytes_per_s"] = rounded(title.wire.bytes_per_s);
+  line["bytes_per_s_in_turn"] =
+      rounded(spread_of(title.wires, &probe::WireRate::bytes_per_s).median);
+  line["latency_us"] = rounded(title.wire.latency_us);
+  line["bound_us"] = rounded(bound.bytes_us);
+  line["bound_with_latency_us"] = rounded(bound.with_latency_us);
+  add_spread(line, "of_bound", of.bytes);
+  add_spread(line, "of_bound_with_latency", of.with_latency);
+  add_spread(line, "of_bound_in_turn", of.in_turn);
+  line["error"] = series.error();
+  return text_of(line);
 }
 
 std::string json_ratio(const GradientTitle& title, const GradientSeries& ours,
                        const GradientSeries& theirs) {
   const GradientRatio ratio = compare(theirs, ours);
-  return json_begin(title, ours) + text(R"("against":"%s",)", theirs.name.c_str()) +
-         text(R"("step_ratio_median":%.4f,"step_ratio_p10":%.4f,)", ratio.step.median,
-              ratio.step.tenth) +
-         text(R"("exposed_ratio_median":%.4f,"exposed_ratio_p10":%.4f})", ratio.exposed.median,
-              ratio.exposed.tenth);
+  Json line = json_begin(title, ours);
+  line["against"] = theirs.name;
+  add_spread(line, "step_ratio", ratio.step);
+  add_spread(line, "exposed_ratio", ratio.exposed);
+  return text_of(line);
 }
 
 }  // namespace
