@@ -10,9 +10,14 @@
 
 #include "comm/base/assert.h"
 #include "comm/base/cpus.h"
+#include "comm/base/try.h"
 
 namespace paceline {
 namespace {
+
+// How often this thread has, or waits for, an engine's baton: more than once where a driver of one
+// engine calls another.
+[[gnu::tls_model("initial-exec")]] constinit thread_local int t_entered = 0;
 
 // How often the descriptors that no driver polls by itself are looked at while driving: after so
 // many rounds, or so much time where a bell says when there is something from the peers.
@@ -46,6 +51,7 @@ PollEngine::Options PollEngine::options_for(int ranks, const CpuSet& cpus) {
 }
 
 Result<std::shared_ptr<PollEngine>> PollEngine::create(const Options& options) {
+  PACELINE_TRY(prepare_for_exit());
   UniqueFd epoll(::epoll_create1(EPOLL_CLOEXEC));
   if (!epoll) return engine_error("epoll_create1");
   UniqueFd kick(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -58,14 +64,32 @@ Result<std::shared_ptr<PollEngine>> PollEngine::create(const Options& options) {
 }
 
 PollEngine::PollEngine(const Options& options, UniqueFd epoll, UniqueFd kick)
-    : options_(options), epoll_(std::move(epoll)), kick_(std::move(kick)) {}
+    : options_(options), epoll_(std::move(epoll)), kick_(std::move(kick)) {
+  exit_entry_.enter(*this);
+}
 
 PollEngine::~PollEngine() {
+  exit_entry_.leave();
   PACELINE_ASSERT(drivers_.empty());
-  if (!background_.joinable()) return;
+  join_background();
+}
+
+void PollEngine::join_background() {
   stopping_.store(true);
+  if (!background_.joinable()) return;
   wake_background();
   background_.join();
+}
+
+bool PollEngine::is_entered_here() const { return solo_.is_inside() || t_entered > 0; }
+
+// Where exit() was called by a signal handler that has interrupted whoever has the baton, or waits
+// for it, nobody gets it any more: nothing is driven, and no thread of the engine's can be joined.
+void PollEngine::stop_at_exit(Deadline) {
+  stopping_.store(true);
+  if (is_entered_here()) return background_.joinable() ? background_.detach() : void();
+  { const Baton baton = hold(); }  // whoever is driving has ended its round
+  join_background();
 }
 
 bool PollEngine::wait(FunctionRef<bool()> condition, Deadline deadline) {
@@ -91,7 +115,7 @@ bool PollEngine::wait_holding(FunctionRef<bool()> condition, Deadline deadline,
       return held;
     }
     if (condition()) return true;
-    if (deadline.passed(clock_.now())) return false;
+    if (stopping_.load() || deadline.passed(clock_.now())) return false;
     park(deadline);
   }
 }
@@ -101,6 +125,7 @@ bool PollEngine::lead(FunctionRef<bool()> condition, Deadline deadline, const Op
   TimePoint last = TimePoint::max(), idle_since{};
   while (true) {
     if (condition()) return true;
+    if (stopping_.load()) return false;
     const Options patience{.spin_rounds = most.spin_rounds >> long_waits_,
                            .yield_rounds = most.yield_rounds >> long_waits_};
     const TimePoint now = clock_.now();
@@ -227,6 +252,7 @@ void PollEngine::kick() {
 }
 
 void PollEngine::serve() {
+  if (stopping_.load()) return;
   drive(clock_.now());
   poll_descriptors({});
 }
@@ -259,6 +285,7 @@ void PollEngine::acquire() {
 }
 
 void PollEngine::enqueue() {
+  ++t_entered;
   const std::uint32_t ticket = next_ticket_.fetch_add(1);
   if (now_serving_.load() != ticket && holder_sleeps_.load()) kick();
   take(ticket);
@@ -276,6 +303,7 @@ void PollEngine::release() {
   if (solo_.is_inside()) return solo_.leave();
   wake_parked();
   pass_on();
+  --t_entered;
 }
 
 void PollEngine::pass_on() {
@@ -297,6 +325,7 @@ void PollEngine::park(Deadline deadline) {
   std::unique_lock lock(park_mutex_);
   const std::uint64_t seen = generation_;
   pass_on();
+  --t_entered;
   parking_.wait_for(lock, std::min(deadline.left(clock_.now()), kLongestSleep),
                     [&] { return generation_ != seen; });
   lock.unlock();
@@ -312,7 +341,8 @@ void PollEngine::wake_parked() {
 }
 
 void PollEngine::begin_background() {
-  if (!background_.joinable()) background_ = std::thread([this] { background_loop(); });
+  if (!background_.joinable() && !stopping_.load())
+    background_ = std::thread([this] { background_loop(); });
   if (background_wanted_.fetch_add(1) == 0) wake_background();
 }
 

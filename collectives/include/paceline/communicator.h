@@ -67,6 +67,15 @@ struct CommunicatorStats {
 /// that it holds up.
 ///
 /// Fork: a child's copy may be destroyed, which does nothing; it may not be called.
+///
+/// Exit: a communicator may live when the process calls exit() or returns from main(). An exit
+/// handler then ends it as its destruction would, and stops the library's threads, within about
+/// five seconds: ranks that wait for this one are told, and operations that have not ended end with
+/// Code::kCancelled. Static objects that were made after the first communicator are destroyed
+/// before that, older ones after it. Later calls on a communicator return its error, and init()
+/// fails with Code::kCancelled. The process ends with its own exit code. Peers are told nothing by
+/// _exit(), quick_exit() and signals, nor by exit() in a signal handler that has interrupted a
+/// call: they see the connection end.
 class Communicator {
  public:
   /// Joins the world that the environment describes: the one `paceline run` gives its ranks, or

@@ -115,7 +115,8 @@ plResult_t plCommSetTimeout(plComm_t comm, int64_t timeoutMs);
 
 /* Returns when every rank has called it, and succeeds only if all made the same calls before. */
 plResult_t plCommFinalize(plComm_t comm);
-/* Nobody may be inside a call on it, nor make one afterwards. NULL is nothing. */
+/* Nobody may be inside a call on it, nor make one afterwards. NULL is nothing. What exit() does
+ * with one that was not destroyed: paceline/communicator.h (Exit). */
 plResult_t plCommDestroy(plComm_t comm);
 /* From any thread: ends what runs with plCancelled, here and on the other ranks, waits until nobody
  * is inside a call, and destroys it. No call on it may begin afterwards: whoever was inside asks
