@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include <sched.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 
 #include "comm/base/assert.h"
@@ -52,18 +51,18 @@ PollEngine::Options PollEngine::options_for(int ranks, const CpuSet& cpus) {
 
 Result<std::shared_ptr<PollEngine>> PollEngine::create(const Options& options) {
   PACELINE_TRY(prepare_for_exit());
-  UniqueFd epoll(::epoll_create1(EPOLL_CLOEXEC));
-  if (!epoll) return engine_error("epoll_create1");
+  auto epoll = Epoll::create();
+  if (!epoll.ok()) return epoll.status().with_context("engine");
   UniqueFd kick(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!kick) return engine_error("eventfd");
   epoll_event event{.events = EPOLLIN | EPOLLET, .data = {.ptr = nullptr}};
-  if (::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, kick.get(), &event) != 0) {
+  if (::epoll_ctl(epoll->fd(), EPOLL_CTL_ADD, kick.get(), &event) != 0) {
     return engine_error("epoll_ctl");
   }
-  return std::shared_ptr<PollEngine>(new PollEngine(options, std::move(epoll), std::move(kick)));
+  return std::shared_ptr<PollEngine>(new PollEngine(options, *std::move(epoll), std::move(kick)));
 }
 
-PollEngine::PollEngine(const Options& options, UniqueFd epoll, UniqueFd kick)
+PollEngine::PollEngine(const Options& options, Epoll epoll, UniqueFd kick)
     : options_(options), epoll_(std::move(epoll)), kick_(std::move(kick)) {
   exit_entry_.enter(*this);
 }
@@ -208,19 +207,17 @@ bool PollEngine::poll_descriptors(Duration timeout) {
     // Whoever came before the store did not know that it had to kick.
     if (others_queue() || nudged_.exchange(false)) timeout = {};
   }
-  const timespec spec{.tv_sec = timeout / std::chrono::seconds(1),
-                      .tv_nsec = (timeout % std::chrono::seconds(1)).count()};
-  const int count = ::epoll_pwait2(epoll_.get(), events, kMaxEvents, &spec, nullptr);
+  const std::span<const epoll_event> ready = epoll_.wait(events, timeout);
   if (sleeps) holder_sleeps_.store(false);
   forgotten_.clear();
   bool moved = false;
-  for (int i = 0; i < count; ++i) {
-    auto* handler = static_cast<FdHandler*>(events[i].data.ptr);
+  for (const epoll_event& event : ready) {
+    auto* handler = static_cast<FdHandler*>(event.data.ptr);
     if (handler == nullptr) {
       std::uint64_t kicks = 0;
       moved |= ::read(kick_.get(), &kicks, sizeof kicks) > 0;
     } else if (std::find(forgotten_.begin(), forgotten_.end(), handler) == forgotten_.end()) {
-      moved |= handler->on_ready(events[i].events);
+      moved |= handler->on_ready(event.events);
     }
   }
   return moved;
@@ -269,12 +266,12 @@ void PollEngine::detach(Driver& driver) { std::erase(drivers_, &driver); }
 Status PollEngine::watch(int fd, FdHandler& handler, Interest interest) {
   epoll_event event{.events = EPOLLIN | EPOLLRDHUP | EPOLLET, .data = {.ptr = &handler}};
   if (interest == Interest::kToReadAndWrite) event.events |= EPOLLOUT;
-  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) return engine_error("epoll_ctl");
+  if (::epoll_ctl(epoll_.fd(), EPOLL_CTL_ADD, fd, &event) != 0) return engine_error("epoll_ctl");
   return {};
 }
 
 void PollEngine::forget(int fd, FdHandler& handler) {
-  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+  ::epoll_ctl(epoll_.fd(), EPOLL_CTL_DEL, fd, nullptr);
   forgotten_.push_back(&handler);
 }
 

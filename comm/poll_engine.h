@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "comm/base/cpus.h"
+#include "comm/base/epoll.h"
 #include "comm/base/tick_clock.h"
 #include "comm/base/unique_fd.h"
 #include "comm/doorbell.h"
@@ -78,7 +79,7 @@ class PollEngine final : public Engine, private EndsAtExit {
   void release() override;
 
  private:
-  PollEngine(const Options& options, UniqueFd epoll, UniqueFd kick);
+  PollEngine(const Options& options, Epoll epoll, UniqueFd kick);
   void stop_at_exit(Deadline deadline) override;
   void join_background();
   void enqueue();
@@ -104,7 +105,7 @@ class PollEngine final : public Engine, private EndsAtExit {
 
   const TickClock clock_;
   const Options options_;
-  const UniqueFd epoll_;
+  const Epoll epoll_;
   const UniqueFd kick_;  // eventfd: wakes a holder that sleeps
 
   // The baton is a ticket lock, so that nobody starves. Of those who wait one leads: it holds the
