@@ -120,9 +120,10 @@ Communicator& Communicator::operator=(Communicator&& other) noexcept {
   return *this;
 }
 // A child that a fork has made has its parent's communicators, too, and what the ranks share: it
-// must not say goodbye in its parent's name, nor wait for threads that it has not got.
+// must not say goodbye in its parent's name, nor wait for threads that it has not got. Who exits in
+// a signal handler cannot wait for what the handler has interrupted.
 Communicator::~Communicator() {
-  if (core_ != nullptr && core_->is_of_another_process()) (void)core_.release();
+  if (core_ != nullptr && core_->is_out_of_reach()) (void)core_.release();
 }
 
 int Communicator::rank() const { return core_->group().rank; }

@@ -53,20 +53,18 @@ CommunicatorCore::CommunicatorCore(Parts parts)
     PACELINE_ASSERT(found != parts_.backends.end());
     choices_[static_cast<std::size_t>(kind)] = {found->get(), *(*found)->most_bytes(kind)};
   }
-  const Engine::Baton baton = parts_.engine->hold();
-  if (parts_.transport != nullptr) parts_.transport->set_sink(this);
-  parts_.engine->attach(*this);
+  {
+    const Engine::Baton baton = parts_.engine->hold();
+    if (parts_.transport != nullptr) parts_.transport->set_sink(this);
+    parts_.engine->attach(*this);
+  }
+  exit_entry_.enter(*this);
 }
 
 CommunicatorCore::~CommunicatorCore() {
-  {
-    const Engine::Baton baton = parts_.engine->hold();
-    if (failure_.ok()) {
-      part();
-      latch(Status(Code::kCancelled, Scope::kGroup, "the communicator was destroyed"),
-            clock_.now());
-    }
-  }
+  exit_entry_.leave();
+  leave("destroyed its communicator",
+        Status(Code::kCancelled, Scope::kGroup, "the communicator was destroyed"));
   const auto flushed = [this] { return !flushing_; };
   (void)parts_.engine->wait(flushed, Deadline::after(clock_, kLeavingTime));
   const Engine::Baton baton = parts_.engine->hold();

@@ -41,6 +41,7 @@
 #include "comm/base/ring_queue.h"
 #include "comm/completion.h"
 #include "comm/engine.h"
+#include "comm/exit.h"
 #include "comm/transport.h"
 #include "telemetry/flight_ring.h"
 #include "telemetry/log.h"
@@ -61,7 +62,10 @@ struct Regrouping {
 /// is as it is where they come from.
 using Regroup = std::function<Result<Communicator>(const Regrouping& part, InitOptions options)>;
 
-class CommunicatorCore final : private Driver, private TransportSink, private OperationOwner {
+class CommunicatorCore final : private Driver,
+                               private TransportSink,
+                               private OperationOwner,
+                               private EndsAtExit {
  public:
   struct Parts {
     std::shared_ptr<Engine> engine;        // owners: see Work
@@ -86,6 +90,11 @@ class CommunicatorCore final : private Driver, private TransportSink, private Op
 
   /// Has this process been forked from the one that has made it?
   bool is_of_another_process() const { return made_by_ != ::getpid(); }
+  /// Would its destruction wait for a thread that never comes? That of a forked child's parent, or
+  /// the one that a signal handler has interrupted which called exit().
+  bool is_out_of_reach() const {
+    return is_of_another_process() || parts_.engine->is_entered_here();
+  }
   const Group& group() const { return parts_.group; }
   const Regroup& regroup() const { return parts_.regroup; }
   /// May what an operation on so many bytes sends follow what the one before it has sent, before
@@ -154,6 +163,8 @@ class CommunicatorCore final : private Driver, private TransportSink, private Op
   void told(int peer, MessageKind kind, ByteView payload) override;
   void waits(int peer, const Signature& signature) override;
   void cancel(const Completion& completion) override;
+  void leave_at_exit() override;
+  void stop_at_exit(Deadline deadline) override;
 
   void serve_others();
   bool is_plainly_admitted(const OperationRequest& request) const;
@@ -196,7 +207,8 @@ class CommunicatorCore final : private Driver, private TransportSink, private Op
   void fail(Status why, TimePoint now);
   void latch(Status why, TimePoint now);
   void spread();
-  void part();
+  void leave(const char* how, const Status& why);
+  void part(const char* how);
   void tell_connected(MessageKind kind, ByteView payload);
   void keep_awake_to_flush(TimePoint now);
   bool end_flush(bool moved, TimePoint now);
@@ -245,6 +257,8 @@ class CommunicatorCore final : private Driver, private TransportSink, private Op
   TimePoint flush_limit_{};
   TimePoint flush_look_{};
   CommunicatorStats stats_;
+
+  ExitEntry exit_entry_;
 };
 
 }  // namespace paceline

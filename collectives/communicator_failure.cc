@@ -307,13 +307,32 @@ void CommunicatorCore::latch(Status why, TimePoint now) {
   for (; !queue_.empty(); queue_.pop_front()) end(queue_.front(), failure_, now);
 }
 
+void CommunicatorCore::leave(const char* how, const Status& why) {
+  const Engine::Baton baton = parts_.engine->hold();
+  if (!failure_.ok()) return;
+  part(how);
+  latch(why, clock_.now());
+}
+
+// A signal handler that interrupts a call and exits finds the communicator in the middle of
+// something: peers hear of it by the end of the connection.
+void CommunicatorCore::leave_at_exit() {
+  if (parts_.engine->is_entered_here()) return;
+  leave("called exit()", Status(Code::kCancelled, Scope::kProcess, "the process is exiting"));
+}
+
+void CommunicatorCore::stop_at_exit(Deadline deadline) {
+  if (parts_.engine->is_entered_here()) return;
+  (void)parts_.engine->wait([this] { return !flushing_; }, deadline);
+}
+
 // Peers that wait for this rank then know that nothing happened to it.
-void CommunicatorCore::part() {
+void CommunicatorCore::part(const char* how) {
   if (!running_) {
     last_word_ = {MessageKind::kGoodbye, own_account()};
   } else {
     const Status leaving(Code::kPeerLost, Scope::kGroup,
-                         name_of(group().rank) + " destroyed its communicator in the middle of " +
+                         name_of(group().rank) + " " + how + " in the middle of " +
                              current_.request().signature.to_string(),
                          member(group().rank));
     last_word_ = {MessageKind::kNotice, encode_notice(leaving)};

@@ -43,7 +43,8 @@ class Engine {
   virtual const Clock& clock() const = 0;
 
   /// Drives until `condition` holds (true) or `deadline` has passed (false). The condition is
-  /// evaluated with the baton held and must not block, nor touch the engine. Any thread.
+  /// evaluated with the baton held and must not block, nor touch the engine. Any thread. Once the
+  /// process is exiting nothing is driven: it returns at once (comm/exit.h).
   [[nodiscard]] virtual bool wait(FunctionRef<bool()> condition, Deadline deadline) = 0;
 
   /// Drives once and looks at what comes from outside, without waiting. For who does not wait for
@@ -69,6 +70,10 @@ class Engine {
   /// With the baton held.
   virtual void begin_background() = 0;
   virtual void end_background() = 0;
+
+  /// Has this thread the baton, or does it wait for it? Then hold() would wait for ever: to be
+  /// asked by what a signal handler may call.
+  virtual bool is_entered_here() const { return false; }
 
  protected:
   virtual void acquire() = 0;

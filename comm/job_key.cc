@@ -14,6 +14,7 @@
 
 #include "comm/base/random.h"
 #include "comm/base/try.h"
+#include "comm/exit.h"
 
 namespace paceline {
 namespace {
@@ -119,6 +120,19 @@ Result<UniqueFd> JobKey::to_memfd() const {
 }
 
 Mac JobKey::prove(std::string_view purpose, ByteView text) const {
+  const UseBeforeExit use;
+  return use ? hmac(purpose, text) : Mac();
+}
+
+bool JobKey::verify(std::string_view purpose, ByteView text, ByteView mac) const {
+  const UseBeforeExit use;
+  if (!use) return false;
+  const Mac expected = hmac(purpose, text);
+  return mac.size() == expected.size() &&
+         ::CRYPTO_memcmp(mac.data(), expected.data(), expected.size()) == 0;
+}
+
+Mac JobKey::hmac(std::string_view purpose, ByteView text) const {
   // The purpose ends with a zero byte, so that no two pairs of purpose and text run together.
   Bytes input;
   ByteWriter writer(input);
@@ -131,12 +145,6 @@ Mac JobKey::prove(std::string_view purpose, ByteView text) const {
          reinterpret_cast<const unsigned char*>(input.data()), input.size(),
          reinterpret_cast<unsigned char*>(mac.data()), &length);
   return mac;
-}
-
-bool JobKey::verify(std::string_view purpose, ByteView text, ByteView mac) const {
-  const Mac expected = prove(purpose, text);
-  return mac.size() == expected.size() &&
-         ::CRYPTO_memcmp(mac.data(), expected.data(), expected.size()) == 0;
 }
 
 }  // namespace paceline

@@ -45,13 +45,16 @@ class JobKey {
   /// The key itself, for those who hand it on in a way of their own.
   void copy_to(std::span<std::byte, kBytes> bytes) const;
 
-  /// Proof over `text`, bound to `purpose`.
+  /// Proof over `text`, bound to `purpose`. Once the process's exit handlers run (comm/exit.h) it
+  /// is all zeros, and none verifies.
   Mac prove(std::string_view purpose, ByteView text) const;
   /// Compares in constant time.
   bool verify(std::string_view purpose, ByteView text, ByteView mac) const;
 
  private:
   JobKey() = default;
+  Mac hmac(std::string_view purpose, ByteView text) const;
+
   std::array<unsigned char, kBytes> key_{};
 };
 

@@ -5,14 +5,18 @@
 #include <cstring>
 
 #include <sched.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 
 #include "comm/base/assert.h"
 #include "comm/base/cpus.h"
+#include "comm/base/try.h"
 
 namespace paceline {
 namespace {
+
+// How often this thread has, or waits for, an engine's baton: more than once where a driver of one
+// engine calls another.
+[[gnu::tls_model("initial-exec")]] constinit thread_local int t_entered = 0;
 
 // How often the descriptors that no driver polls by itself are looked at while driving: after so
 // many rounds, or so much time where a bell says when there is something from the peers.
@@ -46,26 +50,45 @@ PollEngine::Options PollEngine::options_for(int ranks, const CpuSet& cpus) {
 }
 
 Result<std::shared_ptr<PollEngine>> PollEngine::create(const Options& options) {
-  UniqueFd epoll(::epoll_create1(EPOLL_CLOEXEC));
-  if (!epoll) return engine_error("epoll_create1");
+  PACELINE_TRY(prepare_for_exit());
+  auto epoll = Epoll::create();
+  if (!epoll.ok()) return epoll.status().with_context("engine");
   UniqueFd kick(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!kick) return engine_error("eventfd");
   epoll_event event{.events = EPOLLIN | EPOLLET, .data = {.ptr = nullptr}};
-  if (::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, kick.get(), &event) != 0) {
+  if (::epoll_ctl(epoll->fd(), EPOLL_CTL_ADD, kick.get(), &event) != 0) {
     return engine_error("epoll_ctl");
   }
-  return std::shared_ptr<PollEngine>(new PollEngine(options, std::move(epoll), std::move(kick)));
+  return std::shared_ptr<PollEngine>(new PollEngine(options, *std::move(epoll), std::move(kick)));
 }
 
-PollEngine::PollEngine(const Options& options, UniqueFd epoll, UniqueFd kick)
-    : options_(options), epoll_(std::move(epoll)), kick_(std::move(kick)) {}
+PollEngine::PollEngine(const Options& options, Epoll epoll, UniqueFd kick)
+    : options_(options), epoll_(std::move(epoll)), kick_(std::move(kick)) {
+  exit_entry_.enter(*this);
+}
 
 PollEngine::~PollEngine() {
+  exit_entry_.leave();
   PACELINE_ASSERT(drivers_.empty());
-  if (!background_.joinable()) return;
+  join_background();
+}
+
+void PollEngine::join_background() {
   stopping_.store(true);
+  if (!background_.joinable()) return;
   wake_background();
   background_.join();
+}
+
+bool PollEngine::is_entered_here() const { return solo_.is_inside() || t_entered > 0; }
+
+// Where exit() was called by a signal handler that has interrupted whoever has the baton, or waits
+// for it, nobody gets it any more: nothing is driven, and no thread of the engine's can be joined.
+void PollEngine::stop_at_exit(Deadline) {
+  stopping_.store(true);
+  if (is_entered_here()) return background_.joinable() ? background_.detach() : void();
+  { const Baton baton = hold(); }  // whoever is driving has ended its round
+  join_background();
 }
 
 bool PollEngine::wait(FunctionRef<bool()> condition, Deadline deadline) {
@@ -91,7 +114,7 @@ bool PollEngine::wait_holding(FunctionRef<bool()> condition, Deadline deadline,
       return held;
     }
     if (condition()) return true;
-    if (deadline.passed(clock_.now())) return false;
+    if (stopping_.load() || deadline.passed(clock_.now())) return false;
     park(deadline);
   }
 }
@@ -101,6 +124,7 @@ bool PollEngine::lead(FunctionRef<bool()> condition, Deadline deadline, const Op
   TimePoint last = TimePoint::max(), idle_since{};
   while (true) {
     if (condition()) return true;
+    if (stopping_.load()) return false;
     const Options patience{.spin_rounds = most.spin_rounds >> long_waits_,
                            .yield_rounds = most.yield_rounds >> long_waits_};
     const TimePoint now = clock_.now();
@@ -183,19 +207,17 @@ bool PollEngine::poll_descriptors(Duration timeout) {
     // Whoever came before the store did not know that it had to kick.
     if (others_queue() || nudged_.exchange(false)) timeout = {};
   }
-  const timespec spec{.tv_sec = timeout / std::chrono::seconds(1),
-                      .tv_nsec = (timeout % std::chrono::seconds(1)).count()};
-  const int count = ::epoll_pwait2(epoll_.get(), events, kMaxEvents, &spec, nullptr);
+  const std::span<const epoll_event> ready = epoll_.wait(events, timeout);
   if (sleeps) holder_sleeps_.store(false);
   forgotten_.clear();
   bool moved = false;
-  for (int i = 0; i < count; ++i) {
-    auto* handler = static_cast<FdHandler*>(events[i].data.ptr);
+  for (const epoll_event& event : ready) {
+    auto* handler = static_cast<FdHandler*>(event.data.ptr);
     if (handler == nullptr) {
       std::uint64_t kicks = 0;
       moved |= ::read(kick_.get(), &kicks, sizeof kicks) > 0;
     } else if (std::find(forgotten_.begin(), forgotten_.end(), handler) == forgotten_.end()) {
-      moved |= handler->on_ready(events[i].events);
+      moved |= handler->on_ready(event.events);
     }
   }
   return moved;
@@ -227,6 +249,7 @@ void PollEngine::kick() {
 }
 
 void PollEngine::serve() {
+  if (stopping_.load()) return;
   drive(clock_.now());
   poll_descriptors({});
 }
@@ -243,12 +266,12 @@ void PollEngine::detach(Driver& driver) { std::erase(drivers_, &driver); }
 Status PollEngine::watch(int fd, FdHandler& handler, Interest interest) {
   epoll_event event{.events = EPOLLIN | EPOLLRDHUP | EPOLLET, .data = {.ptr = &handler}};
   if (interest == Interest::kToReadAndWrite) event.events |= EPOLLOUT;
-  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) return engine_error("epoll_ctl");
+  if (::epoll_ctl(epoll_.fd(), EPOLL_CTL_ADD, fd, &event) != 0) return engine_error("epoll_ctl");
   return {};
 }
 
 void PollEngine::forget(int fd, FdHandler& handler) {
-  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+  ::epoll_ctl(epoll_.fd(), EPOLL_CTL_DEL, fd, nullptr);
   forgotten_.push_back(&handler);
 }
 
@@ -259,6 +282,7 @@ void PollEngine::acquire() {
 }
 
 void PollEngine::enqueue() {
+  ++t_entered;
   const std::uint32_t ticket = next_ticket_.fetch_add(1);
   if (now_serving_.load() != ticket && holder_sleeps_.load()) kick();
   take(ticket);
@@ -276,6 +300,7 @@ void PollEngine::release() {
   if (solo_.is_inside()) return solo_.leave();
   wake_parked();
   pass_on();
+  --t_entered;
 }
 
 void PollEngine::pass_on() {
@@ -297,6 +322,7 @@ void PollEngine::park(Deadline deadline) {
   std::unique_lock lock(park_mutex_);
   const std::uint64_t seen = generation_;
   pass_on();
+  --t_entered;
   parking_.wait_for(lock, std::min(deadline.left(clock_.now()), kLongestSleep),
                     [&] { return generation_ != seen; });
   lock.unlock();
@@ -312,7 +338,8 @@ void PollEngine::wake_parked() {
 }
 
 void PollEngine::begin_background() {
-  if (!background_.joinable()) background_ = std::thread([this] { background_loop(); });
+  if (!background_.joinable() && !stopping_.load())
+    background_ = std::thread([this] { background_loop(); });
   if (background_wanted_.fetch_add(1) == 0) wake_background();
 }
 

@@ -12,10 +12,12 @@
 #include <vector>
 
 #include "comm/base/cpus.h"
+#include "comm/base/epoll.h"
 #include "comm/base/tick_clock.h"
 #include "comm/base/unique_fd.h"
 #include "comm/doorbell.h"
 #include "comm/engine.h"
+#include "comm/exit.h"
 #include "comm/solo_entry.h"
 
 namespace paceline {
@@ -31,7 +33,7 @@ class FdHandler {
   ~FdHandler() = default;
 };
 
-class PollEngine final : public Engine {
+class PollEngine final : public Engine, private EndsAtExit {
  public:
   struct Options {
     /// Rounds of polling before the thread yields; 0 where there are more ranks than CPUs, since
@@ -56,6 +58,7 @@ class PollEngine final : public Engine {
   void detach(Driver& driver) override;
   void begin_background() override;
   void end_background() override;
+  bool is_entered_here() const override;
 
   /// What a handler hears of. Nobody who only reads wants to hear of room: there always is some, so
   /// whatever came and has been read since would wake a sleeper for it.
@@ -76,7 +79,9 @@ class PollEngine final : public Engine {
   void release() override;
 
  private:
-  PollEngine(const Options& options, UniqueFd epoll, UniqueFd kick);
+  PollEngine(const Options& options, Epoll epoll, UniqueFd kick);
+  void stop_at_exit(Deadline deadline) override;
+  void join_background();
   void enqueue();
   bool wait_holding(FunctionRef<bool()> condition, Deadline deadline, const Options& patience);
   bool lead(FunctionRef<bool()> condition, Deadline deadline, const Options& most);
@@ -100,7 +105,7 @@ class PollEngine final : public Engine {
 
   const TickClock clock_;
   const Options options_;
-  const UniqueFd epoll_;
+  const Epoll epoll_;
   const UniqueFd kick_;  // eventfd: wakes a holder that sleeps
 
   // The baton is a ticket lock, so that nobody starves. Of those who wait one leads: it holds the
@@ -133,8 +138,10 @@ class PollEngine final : public Engine {
   // The background thread parks on the signal while it is not wanted.
   std::atomic<std::uint32_t> background_wanted_{0};
   std::atomic<std::uint32_t> background_signal_{0};
-  std::atomic<bool> stopping_{false};
+  std::atomic<bool> stopping_{false};  // nothing is driven any more
   std::thread background_;
+
+  ExitEntry exit_entry_;
 };
 
 }  // namespace paceline

@@ -14,6 +14,7 @@
 
 #include "comm/base/clock.h"
 #include "comm/base/try.h"
+#include "comm/exit.h"
 #include "comm/store_book.h"
 #include "comm/store_strangers.h"
 #include "comm/stranger_book.h"
@@ -38,7 +39,7 @@ int poll_timeout(TimePoint now, TimePoint wake) {
 }  // namespace
 
 // The sockets: who is here, and which bytes go between them and the book.
-class StoreServer::Loop {
+class StoreServer::Loop final : private EndsAtExit {
  public:
   Loop(UniqueFd listener, SocketAddress address, std::unique_ptr<JobKey> key, UniqueFd stop,
        StoreServerOptions options)
@@ -48,11 +49,12 @@ class StoreServer::Loop {
         stop_(std::move(stop)),
         refused_(std::move(options.log), "store at " + address.to_string()),
         book_(std::move(options.live), {}),
-        thread_([this] { run(); }) {}
+        thread_([this] { run(); }) {
+    exit_entry_.enter(*this);
+  }
   ~Loop() {
-    const std::uint64_t one = 1;
-    (void)!::write(stop_.get(), &one, sizeof one);
-    thread_.join();
+    exit_entry_.leave();
+    stop();
   }
 
   const SocketAddress& address() const { return address_; }
@@ -65,6 +67,8 @@ class StoreServer::Loop {
     bool gone = false;
   };
 
+  void stop_at_exit(Deadline) override { stop(); }
+  void stop();
   void run();
   bool poll_all(std::vector<pollfd>& polled);
   void serve_clients(std::span<const pollfd> polled);
@@ -87,8 +91,16 @@ class StoreServer::Loop {
   StoreBook book_;
   std::vector<Client> clients_;
   TimePoint closed_until_ = TimePoint::min();
-  std::thread thread_;  // last: it uses all the others
+  std::thread thread_;  // uses all the others
+  ExitEntry exit_entry_;
 };
+
+void StoreServer::Loop::stop() {
+  if (!thread_.joinable()) return;
+  const std::uint64_t one = 1;
+  (void)!::write(stop_.get(), &one, sizeof one);
+  thread_.join();
+}
 
 void StoreServer::Loop::run() {
   if (key_ != nullptr) strangers_.emplace(*key_, refused_);
@@ -237,6 +249,7 @@ Result<std::unique_ptr<StoreServer>> StoreServer::serve_tcp(const SocketAddress&
 Result<std::unique_ptr<StoreServer>> StoreServer::serve(const SocketAddress& address,
                                                         std::unique_ptr<JobKey> key,
                                                         StoreServerOptions options) {
+  PACELINE_TRY(prepare_for_exit());
   PACELINE_TRY_ASSIGN(UniqueFd listener, listen_on(address));
   PACELINE_TRY_ASSIGN(const SocketAddress bound, SocketAddress::of_local_end(listener.get()));
   UniqueFd stop(::eventfd(0, EFD_CLOEXEC));

@@ -89,6 +89,7 @@ Status PairwiseBackend::start(OperationRequest& request) {
   failure_ = {};
   disagreement_.reset();
   pending_.assign(messages_.size(), true);
+  numbers_.resize(messages_.size());
   if (requests_.size() < messages_.size()) requests_.resize(messages_.size());
   left_ = messages_.size();
   return {};
@@ -106,23 +107,28 @@ bool PairwiseBackend::drive(TimePoint) { return std::exchange(moved_, false); }
 
 // Receives first: what comes then goes straight to where it belongs.
 void PairwiseBackend::begin_messages() {
-  for (const bool sends : {false, true}) {
-    for (std::size_t i = 0; i < messages_.size(); ++i) {
-      const Message& message = messages_[i];
-      if (is_own(message) || message.is_sent != sends) continue;
-      Request& request = requests_[i];
-      request = {.listener = this, .tag = static_cast<std::uint32_t>(i)};
-      if (!sends) {
-        transport_->receive(message.peer, {static_cast<std::byte*>(message.out), bytes_of(message)},
-                            request);
-        continue;
-      }
-      Pair& pair = pairs_[static_cast<std::size_t>(message.peer)];
-      ++open_;
-      transport_->send(message.peer, sent_signature(message, message.peer, pair.sent++),
-                       {static_cast<const std::byte*>(message.in), bytes_of(message)}, request);
-    }
-  }
+  for (std::size_t i = 0; i < messages_.size(); ++i)
+    if (!messages_[i].is_sent && !is_own(messages_[i])) receive(i);
+  for (std::size_t i = 0; i < messages_.size(); ++i)
+    if (messages_[i].is_sent && !is_own(messages_[i])) send(i);
+}
+
+void PairwiseBackend::receive(std::size_t index) {
+  const Message& message = messages_[index];
+  numbers_[index] = pairs_[static_cast<std::size_t>(message.peer)].received++;
+  requests_[index] = {.listener = this, .tag = static_cast<std::uint32_t>(index)};
+  transport_->receive(message.peer, {static_cast<std::byte*>(message.out), bytes_of(message)},
+                      requests_[index]);
+}
+
+void PairwiseBackend::send(std::size_t index) {
+  const Message& message = messages_[index];
+  numbers_[index] = pairs_[static_cast<std::size_t>(message.peer)].sent++;
+  requests_[index] = {.listener = this, .tag = static_cast<std::uint32_t>(index)};
+  ++open_;
+  transport_->send(message.peer, sent_signature(message, message.peer, numbers_[index]),
+                   {static_cast<const std::byte*>(message.in), bytes_of(message)},
+                   requests_[index]);
 }
 
 void PairwiseBackend::copy_own() {
@@ -139,18 +145,16 @@ void PairwiseBackend::ended(Request& request) {
   pending_[request.tag] = false;
   --left_;
   moved_ = true;
-  if (!message.is_sent) check(message, request);
+  if (!message.is_sent) check(message, numbers_[request.tag], request);
   if (failure_.ok()) failure_ = request.status;
 }
 
 // Another operation's message is the more telling error than its length.
-void PairwiseBackend::check(const Message& message, const Request& request) {
+void PairwiseBackend::check(const Message& message, std::uint32_t number, const Request& request) {
   const bool came = request.status.ok() || request.status.code() == Code::kMismatch;
   if (!came || !failure_.ok()) return;
-  Pair& pair = pairs_[static_cast<std::size_t>(message.peer)];
-  const Signature due = sent_signature(message, rank_, pair.received);
+  const Signature due = sent_signature(message, rank_, number);
   if (request.signature == due && request.status.ok()) {
-    ++pair.received;
     --open_;
     return;
   }

@@ -1,6 +1,8 @@
 // The pairwise backend: messages between two ranks, one or many in an operation, over a transport.
 //
-// Of a pair, the k-th message that one sends meets the k-th that the other receives from it. No
+// Of a pair, the k-th message that one sends meets the k-th that the other receives from it. Both
+// number them in the order of their calls: a transport may end them in another one, since the data
+// of a long message may take longer to come than a short one behind it (transport/shm_loans.h). No
 // third rank knows of it, so it is no part of what all ranks have called: it is checked where it is
 // met (count, type, and between which collective operations), and who sent what nobody received is
 // found out by the next collective operation of the receiver, or by close() (open()).
@@ -45,13 +47,14 @@ class PairwiseBackend final : public CollectiveBackend, private RequestListener 
 
   /// The message with that peer that is waited for, in this rank's words.
   std::optional<Signature> awaited_with(int peer) const;
-  /// Has this message, which came, been received?
+  /// Has this message, which came, met a receive?
   bool has_received(int peer, const Signature& theirs) const;
   /// Messages that this rank has sent less those that it has received, of all since the beginning:
   /// the sum over all ranks is zero when nothing is left lying.
   std::uint64_t open() const { return open_; }
 
  private:
+  // Of calls, whether or not they have ended; they wrap.
   struct Pair {
     std::uint32_t sent = 0;
     std::uint32_t received = 0;
@@ -62,7 +65,9 @@ class PairwiseBackend final : public CollectiveBackend, private RequestListener 
   bool is_own(const Message& message) const { return message.peer == rank_; }
   void begin_messages();
   void copy_own();
-  void check(const Message& message, const Request& request);
+  void send(std::size_t index);
+  void receive(std::size_t index);
+  void check(const Message& message, std::uint32_t number, const Request& request);
   Signature sent_signature(const Message& message, int to, std::uint32_t number) const;
   Signature own_words(const Message& message) const;
 
@@ -75,10 +80,11 @@ class PairwiseBackend final : public CollectiveBackend, private RequestListener 
   std::span<const Message> messages_;  // the caller's, or single_
   Message single_;
   Signature signature_;
-  std::size_t left_ = 0;           // messages that have not ended
-  bool moved_ = false;             // since drive()
-  std::vector<Request> requests_;  // by message; grows only
-  std::vector<bool> pending_;      // by message
+  std::size_t left_ = 0;                // messages that have not ended
+  bool moved_ = false;                  // since drive()
+  std::vector<Request> requests_;       // by message; grows only
+  std::vector<std::uint32_t> numbers_;  // by message: in its pair and direction
+  std::vector<bool> pending_;           // by message
   Status failure_;
   std::optional<Disagreement> disagreement_;
 };

@@ -1,9 +1,13 @@
 #include "collectives/c_interface/calls.h"
+#include "collectives/c_interface/of_thread.h"
 
 namespace paceline::c_interface {
 namespace {
 
-thread_local std::string last_error_of_thread;
+struct LastErrors {
+  std::string last;
+  std::string shown;  // the last one of a communicator that was asked for
+};
 
 }  // namespace
 
@@ -35,10 +39,11 @@ plResult_t code_of(Code code) {
 
 plResult_t note(plComm* comm, const Status& status) {
   if (status.ok()) return plSuccess;
-  last_error_of_thread = status.to_string();
+  std::string& last = of_thread<LastErrors>().last;
+  last = status.to_string();
   if (comm != nullptr) {
     const std::lock_guard lock(comm->mutex);
-    comm->last_error = last_error_of_thread;
+    comm->last_error = last;
   }
   return code_of(status.code());
 }
@@ -72,13 +77,14 @@ const char* plGetErrorString(plResult_t result) {
 }
 
 const char* plGetLastError(plComm_t comm) {
-  if (comm == nullptr) return paceline::c_interface::last_error_of_thread.c_str();
-  thread_local std::string shown;
+  using namespace paceline::c_interface;
+  if (comm == nullptr) return of_thread<LastErrors>().last.c_str();
   try {
+    std::string& shown = of_thread<LastErrors>().shown;
     const std::lock_guard lock(comm->mutex);
     shown = comm->last_error;
+    return shown.c_str();
   } catch (...) {
     return "";
   }
-  return shown.c_str();
 }

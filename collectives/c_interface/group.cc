@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <deque>
 
+#include "collectives/c_interface/of_thread.h"
+
 namespace paceline::c_interface {
 namespace {
 
@@ -39,10 +41,7 @@ class Started {
 
 }  // namespace
 
-CallGroup& CallGroup::of_thread() {
-  thread_local CallGroup group;
-  return group;
-}
+CallGroup& CallGroup::of_thread() { return c_interface::of_thread<CallGroup>(); }
 
 CallGroup* CallGroup::open_one() {
   CallGroup& group = of_thread();

@@ -40,8 +40,8 @@ class GradientCore final : private Driver {
   GradientCore(const GradientCore&) = delete;
   GradientCore& operator=(const GradientCore&) = delete;
 
-  /// Has this process been forked from the one that has made it?
-  bool is_of_another_process() const { return own_->is_of_another_process(); }
+  /// CommunicatorCore's.
+  bool is_out_of_reach() const { return own_->is_out_of_reach(); }
 
   /// All ranks have the same parameters and options. Once, before the first step.
   Status agree();

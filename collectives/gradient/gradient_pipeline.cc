@@ -37,7 +37,7 @@ GradientPipeline& GradientPipeline::operator=(GradientPipeline&& other) noexcept
 }
 // As of a Communicator: a child that a fork has made must not say goodbye in its parent's name.
 GradientPipeline::~GradientPipeline() {
-  if (core_ != nullptr && core_->is_of_another_process()) (void)core_.release();
+  if (core_ != nullptr && core_->is_out_of_reach()) (void)core_.release();
 }
 
 Result<GradientPipeline> GradientPipeline::create(Communicator& world,

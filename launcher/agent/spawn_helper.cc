@@ -12,7 +12,6 @@
 #include <vector>
 
 #include <fcntl.h>
-#include <linux/close_range.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -26,6 +25,7 @@
 #include "launcher/channel/message_socket.h"
 #include "launcher/system/binding.h"
 #include "launcher/system/cgroup.h"
+#include "launcher/system/descriptors.h"
 #include "launcher/system/process.h"
 #include "launcher/system/signal_source.h"
 #include "launcher/system/system.h"
@@ -76,9 +76,7 @@ void place_descriptors(const Exec& exec) {
   for (std::size_t i = 0; i < away.size(); ++i) {
     if (away[i] < 0 || ::dup2(away[i], static_cast<int>(i)) < 0) give_up(exec, false);
   }
-  // What the launcher itself inherited stays with it. Kernels before 5.11 refuse; the launcher's
-  // own descriptors are close-on-exec there, too.
-  ::close_range(kRankDescriptors, ~0u, CLOSE_RANGE_CLOEXEC);
+  close_on_exec_from(kRankDescriptors);  // what the launcher itself inherited stays with it
 }
 
 // A process group of its own can be killed whole. The session stays the agent's, in which rank 0

@@ -9,6 +9,7 @@
 #include "launcher/cli/command.h"
 #include "launcher/options/nearest.h"
 #include "launcher/system/exit_status.h"
+#include "launcher/system/process_identity.h"
 
 namespace paceline::launcher {
 namespace {
@@ -60,6 +61,16 @@ int unknown(const std::string& word) {
                   "\nTry: paceline --help");
 }
 
+// What looks at this machine or at records has no processes of its own.
+bool has_processes(const Command& command) {
+  return command.name != "list" && command.name != "topo" && command.name != "info";
+}
+
+int run(const Command& command, std::span<const std::string> arguments) {
+  const Status lacks = has_processes(command) ? check_process_calls() : Status();
+  return lacks.ok() ? command.run(arguments) : complain(lacks.text());
+}
+
 int dispatch(const std::vector<std::string>& words) {
   if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
     print_help();
@@ -70,7 +81,7 @@ int dispatch(const std::vector<std::string>& words) {
     return 0;
   }
   for (const Command& command : kCommands)
-    if (command.name == words[0]) return command.run(std::span(words).subspan(1));
+    if (command.name == words[0]) return run(command, std::span(words).subspan(1));
   return unknown(words[0]);
 }
 

@@ -5,13 +5,13 @@
 #include <utility>
 
 #include <fcntl.h>
-#include <linux/close_range.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "comm/base/text.h"
 #include "comm/base/try.h"
+#include "launcher/system/descriptors.h"
 #include "launcher/system/process.h"
 #include "launcher/system/program_file.h"
 #include "launcher/system/system.h"
@@ -38,7 +38,7 @@ struct Exec {
   ::dup2(exec.input, STDIN_FILENO);
   ::dup2(exec.output, STDOUT_FILENO);
   ::dup2(exec.error, STDERR_FILENO);
-  ::close_range(STDERR_FILENO + 1, ~0u, CLOSE_RANGE_CLOEXEC);
+  close_on_exec_from(STDERR_FILENO + 1);
   reset_signals();
   ::execv(exec.path, exec.arguments);
   ::_exit(errno == ENOENT ? 127 : 126);

@@ -57,6 +57,18 @@ bool is_ending(pid_t pid) {
   return !stat || stat->is_dead() || (stat->flags & kExiting) != 0;
 }
 
+Status check_process_calls() {
+  const auto refused = [](const char* call) {
+    return Status(Code::kUnavailable, Scope::kProcess,
+                  system_error(std::string("use ") + call).text() +
+                      "; paceline needs Linux 5.3 or later, and a container profile that allows "
+                      "this system call");
+  };
+  const UniqueFd self = open_pidfd(::getpid());
+  if (!self) return refused("pidfd_open");
+  return send_signal(self, 0) ? Status() : refused("pidfd_send_signal");
+}
+
 UniqueFd open_process(const ProcessIdentity& process) {
   UniqueFd pidfd = open_pidfd(process.pid);
   // What was opened keeps its number, so a look afterwards says which process it is.

@@ -76,12 +76,14 @@ Status run_program(const std::vector<std::string>& words, const std::string& inp
     become(words, input_file, errors);
   }
   const UniqueFd ended = open_pidfd(pid);
+  const Status unseen = ended ? Status() : system_error("watch a program (pidfd_open)");
   pollfd waiting{.fd = ended.get(), .events = POLLIN, .revents = 0};
   const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(patience).count();
   const bool in_time = ended && ::poll(&waiting, 1, static_cast<int>(milliseconds)) == 1;
   if (!in_time) ::kill(pid, SIGKILL);
   int wait_status = 0;
   if (::waitpid(pid, &wait_status, 0) != pid) return system_error("wait for a program");
+  if (!unseen.ok()) return unseen;
   if (!in_time) {
     return failure(Code::kTimeout, words[0],
                    "has not ended within " + seconds_text(patience) + ", and was killed");

@@ -63,6 +63,11 @@ struct CommunicatorStats {
 ///          the same Status at once. Code::kPeerLost names a rank that has ended. Code::kTimeout
 ///          names a rank that did not answer or did not make the call, and the operation.
 /// FORK     A child process may destroy its copy, which has no effect, but may not call it.
+/// EXIT     At exit() or the end of main(), an exit handler ends the communicator as its destructor
+///          does, within about five seconds. Static objects made after the first communicator are
+///          destroyed earlier, older ones later. Then calls return its error, and init() fails with
+///          Code::kCancelled. After _exit(), quick_exit(), a signal, or exit() in a signal handler
+///          that interrupted a call, peers only see the connection end.
 class Communicator {
  public:
   /// Joins the world that the environment describes: as set by `paceline run`, or RANK, WORLD_SIZE,

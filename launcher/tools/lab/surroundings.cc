@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 
 #include <fcntl.h>
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #include "comm/base/try.h"
+#include "launcher/system/descriptors.h"
 #include "launcher/system/system.h"
 
 namespace paceline::launcher {
@@ -74,13 +76,12 @@ Status leave_surroundings(std::vector<int> kept) {
   ::setsid();
   for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) replace_by_null(standard);
   std::sort(kept.begin(), kept.end());
-  unsigned from = STDERR_FILENO + 1;
+  int from = STDERR_FILENO + 1;
   for (const int fd : kept) {
-    const auto number = static_cast<unsigned>(fd);
-    if (number > from) ::close_range(from, number - 1, 0);
-    from = number + 1;
+    if (fd > from) close_descriptors(from, fd - 1);
+    from = fd + 1;
   }
-  ::close_range(from, ~0u, 0);
+  close_descriptors(from, INT_MAX);
   ::umask(022);
   if (::chdir("/") != 0) return system_error("go to /");
   return Status();

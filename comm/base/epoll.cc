@@ -1,0 +1,54 @@
+#include "comm/base/epoll.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include <poll.h>
+
+namespace paceline {
+namespace {
+
+// Where the descriptor is gone: a program may close what it does not know. Whoever waits still
+// reaches its deadline without being busy.
+constexpr int kNapMs = 10;
+
+int pwait2(int fd, std::span<epoll_event> room, Duration timeout) {
+  const timespec spec{.tv_sec = timeout / std::chrono::seconds(1),
+                      .tv_nsec = (timeout % std::chrono::seconds(1)).count()};
+  return ::epoll_pwait2(fd, room.data(), static_cast<int>(room.size()), &spec, nullptr);
+}
+
+// Rounded up: rounded down, what is left of a wait would be spent in polling.
+int wait_ms(int fd, std::span<epoll_event> room, Duration timeout) {
+  constexpr std::int64_t kMostMs = 60'000;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(timeout).count();
+  return ::epoll_wait(fd, room.data(), static_cast<int>(room.size()),
+                      static_cast<int>(std::clamp<std::int64_t>(left, 0, kMostMs)));
+}
+
+}  // namespace
+
+// Not ENOSYS alone: older container profiles answer EPERM to what they do not know.
+Result<Epoll> Epoll::create() {
+  UniqueFd fd(::epoll_create1(EPOLL_CLOEXEC));
+  if (!fd) {
+    return Status(Code::kExhausted, Scope::kProcess,
+                  std::string("epoll_create1: ") + std::strerror(errno));
+  }
+  epoll_event none{};
+  const bool has_pwait2 = pwait2(fd.get(), {&none, 1}, {}) == 0;
+  return Epoll(std::move(fd), has_pwait2);
+}
+
+std::span<const epoll_event> Epoll::wait(std::span<epoll_event> room, Duration timeout) const {
+  const int count =
+      has_pwait2_ ? pwait2(fd_.get(), room, timeout) : wait_ms(fd_.get(), room, timeout);
+  if (count >= 0) return room.first(static_cast<std::size_t>(count));
+  if (errno != EINTR && timeout > Duration::zero()) ::poll(nullptr, 0, kNapMs);
+  return {};
+}
+
+}  // namespace paceline

@@ -1,0 +1,103 @@
+#include "comm/exit.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <mutex>
+#include <ranges>
+#include <vector>
+
+#include <openssl/crypto.h>
+#include <sched.h>
+#include <unistd.h>
+
+namespace paceline {
+namespace {
+
+// The interrupted thread may hold the lock, or be in the middle of a use, where a signal handler
+// calls exit().
+constexpr auto kLockPatience = std::chrono::seconds(1);
+
+struct Entry {
+  EndsAtExit* who;
+  pid_t made_by;
+};
+
+struct Registry {
+  std::timed_mutex mutex;  // guards the next two
+  std::vector<Entry> entries;
+  bool is_prepared = false;
+  std::atomic<bool> is_exiting{false};
+  std::atomic<bool> has_ended{false};
+  std::atomic<int> uses{0};
+};
+
+// Never destroyed: static objects' destructors may come last.
+Registry& registry() {
+  static Registry* const registry = new Registry;
+  return *registry;
+}
+
+void end_entries(Registry& all) {
+  const SystemClock clock;
+  const Deadline deadline = Deadline::after(clock, EndsAtExit::kPatience);
+  std::vector<EndsAtExit*> own;
+  for (const Entry& entry : all.entries | std::views::reverse)
+    if (entry.made_by == ::getpid()) own.push_back(entry.who);
+  for (EndsAtExit* const one : own) one->leave_at_exit();
+  for (EndsAtExit* const one : own) one->stop_at_exit(deadline);
+}
+
+void handle_exit() {
+  Registry& all = registry();
+  all.is_exiting.store(true);
+  {
+    const std::unique_lock lock(all.mutex, kLockPatience);
+    if (lock.owns_lock()) end_entries(all);
+  }
+  all.has_ended.store(true);
+  const SystemClock clock;
+  const Deadline deadline = Deadline::after(clock, kLockPatience);
+  while (all.uses.load() > 0 && !deadline.passed(clock.now())) ::sched_yield();
+}
+
+}  // namespace
+
+Status prepare_for_exit() {
+  Registry& all = registry();
+  if (all.is_exiting.load())
+    return Status(Code::kCancelled, Scope::kProcess, "the process is exiting");
+  const std::lock_guard lock(all.mutex);
+  if (all.is_prepared) return {};
+  // OpenSSL registers its handler now, or has done so already. (Without an option the call does
+  // nothing.)
+  all.is_prepared = ::OPENSSL_init_crypto(OPENSSL_INIT_LOAD_CRYPTO_STRINGS, nullptr) == 1 &&
+                    std::atexit(handle_exit) == 0;
+  if (all.is_prepared) return {};
+  return Status(Code::kExhausted, Scope::kProcess,
+                "no exit handler can be registered: OPENSSL_init_crypto or atexit has failed");
+}
+
+void ExitEntry::enter(EndsAtExit& who) {
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  all.entries.push_back({&who, ::getpid()});
+  who_ = &who;
+}
+
+void ExitEntry::leave() {
+  if (who_ == nullptr) return;
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  std::erase_if(all.entries, [this](const Entry& entry) { return entry.who == who_; });
+  who_ = nullptr;
+}
+
+UseBeforeExit::UseBeforeExit() {
+  registry().uses.fetch_add(1);
+  is_in_time_ = !registry().has_ended.load();
+}
+
+UseBeforeExit::~UseBeforeExit() { registry().uses.fetch_sub(1); }
+
+}  // namespace paceline

@@ -1,0 +1,125 @@
+"""Ranks that exit while a communicator lives: with their own code, in bounded time, whatever still
+runs or connects meanwhile."""
+
+import contextlib
+import os
+import pathlib
+import socket
+import threading
+import time
+import unittest
+
+from launched import BIN, Job, LauncherTest
+
+RANK = BIN / "multiproc_exiting_rank"
+CODE = 22
+# Three seconds until the operation fails, five for the last words, two for destructors; and the machine
+# may be busy.
+PATIENCE_S = 40
+
+
+def listening_ports(pid):
+    """Of its TCP sockets on loopback or on any address."""
+    inodes = set()
+    with contextlib.suppress(OSError):
+        for entry in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+            with contextlib.suppress(OSError):
+                inodes.add(os.readlink(entry))
+    ports = set()
+    for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        words = line.split()
+        if words[3] == "0A" and f"socket:[{words[9]}]" in inodes:
+            ports.add(int(words[1].split(":")[1], 16))
+    return ports
+
+
+class Stranger(threading.Thread):
+    """Connects to every port of a job's processes, without the key, until it is told to stop."""
+
+    def __init__(self, job):
+        super().__init__()
+        self.job = job
+        self.ends = threading.Event()
+        self.connections = 0
+
+    def run(self):
+        while not self.ends.wait(0.02):
+            for pid in self.job.alive():
+                for port in listening_ports(pid):
+                    with contextlib.suppress(OSError):
+                        with socket.create_connection(("127.0.0.1", port), 1) as caller:
+                            caller.sendall(b"PLh1" + os.urandom(92))
+                            self.connections += 1
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.ends.set()
+        self.join()
+
+
+class Exit(LauncherTest):
+    def run_all(self, ways, backend="tcp", ranks=3):
+        """All at the same time, with a stranger at each; the output of each."""
+        outputs = {}
+        with contextlib.ExitStack() as stack:
+            jobs = {}
+            for way in ways:
+                job = stack.enter_context(Job("-n", ranks, RANK, way,
+                                              env={"PACELINE_BACKEND": backend}))
+                jobs[way] = (job, stack.enter_context(Stranger(job)), time.monotonic())
+            for way, (job, stranger, begin) in jobs.items():
+                with self.subTest(way=way, backend=backend):
+                    code, outputs[way], error = job.wait()
+                    self.assertEqual(code, CODE, error + outputs[way])
+                    self.assertNotIn("SIGSEGV", error)
+                    self.assertLess(time.monotonic() - begin, PATIENCE_S)
+                    if backend == "tcp":
+                        self.assertGreater(stranger.connections, 0)
+        return outputs
+
+    def test_returning_from_main_after_a_failure(self):
+        for _ in range(2):
+            self.run_all(["global", "local_static", "leaked", "openssl_first", "c", "unused_id"])
+        self.run_all(["global", "local_static", "leaked", "c"], backend="shm")
+
+    def test_what_destructors_call_afterwards_is_refused(self):
+        for backend in ("tcp", "shm"):
+            output = self.run_all(["late_calls"], backend)["late_calls"]
+            for rank in (0, 1):
+                lines = [line for line in output.splitlines() if line.startswith(f"[{rank}@")]
+                self.assertEqual(len(lines), 4, output)
+                self.assertIn("timeout: ", lines[0])  # the first error stays
+                self.assertIn("the process is exiting", lines[1])
+                self.assertIn("cancelled", lines[2])
+                self.assertIn("the process is exiting", lines[3])
+
+    def test_exit_called_by_another_thread_ends_what_runs(self):
+        for backend in ("tcp", "shm"):
+            output = self.run_all(["another_thread"], backend)["another_thread"]
+            self.assertIn("the process is exiting", output)
+
+    def test_exit_called_by_a_signal_handler(self):
+        for backend in ("tcp", "shm"):
+            self.run_all(["signal_handler"], backend)
+
+    def test_a_child_that_exits_leaves_its_parent_alone(self):
+        for backend in ("tcp", "shm"):
+            self.run_all(["child"], backend)
+
+    def test_peers_hear_what_the_rank_was_doing(self):
+        for backend in ("tcp", "shm"):
+            output = self.run_all(["in_the_middle"], backend)["in_the_middle"]
+            self.assertIn("rank 0 on", output)
+            self.assertIn("called exit() in the middle of all_reduce(4194304 x float32, sum) #1",
+                          output)
+
+    def test_after_close(self):
+        for backend in ("tcp", "shm"):
+            self.run_all(["after_close"], backend)
+
+
+if __name__ == "__main__":
+    unittest.main()

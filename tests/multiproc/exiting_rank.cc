@@ -1,0 +1,181 @@
+// Ranks that exit while a communicator lives: exiting_rank WAY. The last rank never takes part in
+// the operation, so that the others fail, or are inside of it, when they exit with code 22. Their
+// static objects take a second to be destroyed.
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <openssl/evp.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <paceline/communicator.h>
+#include <paceline/paceline.h>
+
+namespace {
+
+using namespace paceline;
+
+constexpr int kCode = 22;
+constexpr int kLateMs = 1000;
+
+// At once: exit() may be flushing the C library's streams.
+void say(const std::string& text) {
+  const std::string line = text + "\n";
+  (void)!::write(STDOUT_FILENO, line.data(), line.size());
+}
+
+std::vector<float> g_values(4 << 20, 1.0F);
+std::optional<Communicator> g_world;
+plComm_t g_comm = nullptr;
+
+// Destroyed after what main() has made.
+struct Late {
+  bool calls = false;
+  ~Late() {
+    if (calls) call();
+    ::poll(nullptr, 0, kLateMs);
+  }
+  void call() {
+    say(g_world->barrier().to_string());
+    (void)plBarrier(g_comm, nullptr);
+    say(plGetLastError(nullptr));
+    (void)plGroupStart();
+    (void)plAllReduce(g_values.data(), g_values.data(), 1, plFloat32, plSum, g_comm, nullptr);
+    say(plGetErrorString(plGroupEnd()));
+    say(Communicator::init().status().to_string());
+  }
+} g_late;
+
+// Later than that.
+[[gnu::destructor]] void end_late() { ::poll(nullptr, 0, kLateMs); }
+
+bool is_last(const Communicator& world) { return world.rank() == world.size() - 1; }
+
+// Long enough to ask the absent rank what it is doing: the question is still on its way when the
+// operation has failed, and keeps the background thread awake.
+constexpr std::chrono::seconds kTimeout(3);
+InitOptions impatient() { return {.timeout_ms = kTimeout}; }
+
+Status sum(Communicator& world) { return world.all_reduce(std::span(g_values)); }
+
+int fail(Communicator& world) {
+  if (is_last(world)) ::pause();
+  return sum(world).ok() ? 0 : kCode;
+}
+
+int with_global() { return fail(g_world.emplace(Communicator::init(impatient()).value())); }
+
+int with_local_static() {
+  static Communicator world = Communicator::init(impatient()).value();
+  return fail(world);
+}
+
+int with_leaked() { return fail(*new Communicator(Communicator::init(impatient()).value())); }
+
+int with_openssl_first() {
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned int length = 0;
+  if (EVP_Digest("x", 1, digest, &length, EVP_sha256(), nullptr) != 1) return 1;
+  return with_leaked();
+}
+
+int in_c() {
+  plConfig_t config = PL_CONFIG_INITIALIZER;
+  config.timeoutMs = std::chrono::milliseconds(kTimeout).count();
+  int rank = 0, size = 0;
+  if (plCommInitFromEnvironment(&g_comm, &config) != plSuccess) return 1;
+  if (plCommUserRank(g_comm, &rank) != plSuccess || plCommCount(g_comm, &size) != plSuccess)
+    return 1;
+  if (rank == size - 1) ::pause();
+  const plResult_t failed = plAllReduce(g_values.data(), g_values.data(), g_values.size(),
+                                        plFloat32, plSum, g_comm, nullptr);
+  return failed != plSuccess ? kCode : 0;
+}
+
+// What static objects' destructors call afterwards is refused.
+int with_late_calls() {
+  plUniqueId id;
+  if (plGetUniqueId(&id) != plSuccess || plCommInitRank(&g_comm, 1, id, 0) != plSuccess) return 1;
+  const int code = with_global();
+  g_late.calls = true;
+  return code;
+}
+
+// A server of an id waits for ranks that never come.
+int with_unused_id() {
+  plUniqueId id;
+  if (plGetUniqueId(&id) != plSuccess) return 1;
+  return with_leaked();
+}
+
+int in_another_thread() {
+  Communicator& world = g_world.emplace(Communicator::init().value());
+  if (is_last(world)) ::pause();
+  std::thread([] {
+    ::poll(nullptr, 0, 300);  // the other one is inside of the operation by then
+    std::exit(kCode);
+  }).detach();
+  say(sum(world).to_string());
+  return ::pause();
+}
+
+int in_signal_handler() {
+  Communicator& world = g_world.emplace(Communicator::init().value());
+  if (is_last(world)) ::pause();
+  ::signal(SIGALRM, [](int) { std::exit(kCode); });
+  const itimerval soon{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_usec = 300'000}};
+  ::setitimer(ITIMER_REAL, &soon, nullptr);
+  (void)sum(world);
+  return 1;
+}
+
+int in_child() {
+  Communicator& world = g_world.emplace(Communicator::init().value());
+  if (::fork() == 0) std::exit(0);
+  ::poll(nullptr, 0, 300);  // the child has exited by then
+  if (Status status = sum(world); !status.ok()) return say(status.to_string()), 1;
+  return world.close().ok() ? kCode : 1;
+}
+
+int in_the_middle() {
+  Communicator& world = *new Communicator(Communicator::init().value());
+  // Who has no connection to a peer says nothing to it. Rank 0 may have exited before this ends.
+  const Status first = sum(world);
+  if (is_last(world)) ::pause();
+  const Work work = world.all_reduce_async(std::span(g_values));
+  if (world.rank() == 0) return kCode;
+  say(first.ok() ? work.wait().to_string() : first.to_string());
+  return kCode;
+}
+
+int after_close() {
+  Communicator& world = *new Communicator(Communicator::init().value());
+  return sum(world).ok() && world.close().ok() ? kCode : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::map<std::string, std::function<int()>> ways = {{"global", with_global},
+                                                            {"local_static", with_local_static},
+                                                            {"leaked", with_leaked},
+                                                            {"openssl_first", with_openssl_first},
+                                                            {"c", in_c},
+                                                            {"late_calls", with_late_calls},
+                                                            {"unused_id", with_unused_id},
+                                                            {"another_thread", in_another_thread},
+                                                            {"signal_handler", in_signal_handler},
+                                                            {"child", in_child},
+                                                            {"in_the_middle", in_the_middle},
+                                                            {"after_close", after_close}};
+  const auto way = ways.find(argc > 1 ? argv[1] : "");
+  return way != ways.end() ? way->second() : 2;
+}
