@@ -60,7 +60,9 @@ typedef enum {
   plBfloat16 = 9
 } plDataType_t;
 
-/* Others are made by plRedOpCreatePreMulSum. */
+/* Of floats plMin and plMax are the minimum and maximum of IEEE 754 (2019), unlike NCCL's: NaN
+ * where any rank has a NaN, with unspecified sign and payload, and -0 is less than +0. Others are
+ * made by plRedOpCreatePreMulSum. */
 typedef enum {
   plSum = 0,
   plProd = 1,

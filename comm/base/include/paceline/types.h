@@ -22,9 +22,9 @@ enum class DataType : std::uint8_t {
   kUInt64,
 };
 /// Sums and products of integers wrap. An average is the sum divided by the number of ranks, of
-/// integers rounded towards zero. Whether a NaN or a number is the minimum or maximum of both
-/// depends on the order of the reduction: it is the same on every rank. kPreMulSum needs a factor
-/// (paceline/reduce_rule.h).
+/// integers rounded towards zero. Of floats kMin and kMax are the minimum and maximum of IEEE 754
+/// (2019): NaN where any rank has a NaN, with unspecified sign and payload, and -0 is less than +0.
+/// This holds on every path and rank. kPreMulSum needs a factor (paceline/reduce_rule.h).
 enum class ReduceOp : std::uint8_t { kSum, kMin, kMax, kProd, kAvg, kPreMulSum };
 enum class OperationKind : std::uint8_t {
   kBarrier,
