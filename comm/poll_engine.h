@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "comm/base/cpus.h"
+#include "comm/base/process_mark.h"
 #include "comm/base/tick_clock.h"
 #include "comm/base/unique_fd.h"
 #include "comm/doorbell.h"
@@ -77,6 +78,7 @@ class PollEngine final : public Engine {
 
  private:
   PollEngine(const Options& options, UniqueFd epoll, UniqueFd kick);
+  static void destroy(PollEngine* engine);
   void enqueue();
   bool wait_holding(FunctionRef<bool()> condition, Deadline deadline, const Options& patience);
   bool lead(FunctionRef<bool()> condition, Deadline deadline, const Options& most);
@@ -98,6 +100,7 @@ class PollEngine final : public Engine {
   void wake_background();
   void background_loop();
 
+  const ProcessMark made_in_;
   const TickClock clock_;
   const Options options_;
   const UniqueFd epoll_;

@@ -36,7 +36,8 @@ plResult_t code_of(Code code) {
 plResult_t note(plComm* comm, const Status& status) {
   if (status.ok()) return plSuccess;
   last_error_of_thread = status.to_string();
-  if (comm != nullptr) {
+  // In a forked child a thread that it does not have may hold the lock.
+  if (comm != nullptr && comm->made_in.is_of_this_process()) {
     const std::lock_guard lock(comm->mutex);
     comm->last_error = last_error_of_thread;
   }
@@ -72,7 +73,8 @@ const char* plGetErrorString(plResult_t result) {
 }
 
 const char* plGetLastError(plComm_t comm) {
-  if (comm == nullptr) return paceline::c_interface::last_error_of_thread.c_str();
+  if (comm == nullptr || !comm->made_in.is_of_this_process())
+    return paceline::c_interface::last_error_of_thread.c_str();
   thread_local std::string shown;
   try {
     const std::lock_guard lock(comm->mutex);

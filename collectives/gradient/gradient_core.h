@@ -42,6 +42,8 @@ class GradientCore final : private Driver {
 
   /// Has this process been forked from the one that has made it?
   bool is_of_another_process() const { return own_->is_of_another_process(); }
+  /// Why calls are refused where it has been.
+  Status refuse_child() const { return own_->refuse_child(); }
 
   /// All ranks have the same parameters and options. Once, before the first step.
   Status agree();

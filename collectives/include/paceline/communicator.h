@@ -66,7 +66,9 @@ struct CommunicatorStats {
 /// has gone, Code::kTimeout one that does not answer or has not made the call, with the operation
 /// that it holds up.
 ///
-/// Fork: a child's copy may be destroyed, which does nothing; it may not be called.
+/// Fork: in a forked child every call is refused at once with Code::kInvalidArgument, abort() and
+/// the destructor do nothing, and stats() is empty: nothing reaches the parent or its peers. Calls
+/// on a Work of the parent are refused alike. A child may execute a program that joins a group.
 class Communicator {
  public:
   /// Joins the world that the environment describes: the one `paceline run` gives its ranks, or

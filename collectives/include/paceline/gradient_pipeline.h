@@ -120,6 +120,10 @@ struct GradientStats {
 
 /// Move-only. ready() and gradient() may be called from any thread, also at the same time for
 /// different gradients; everything else from one thread at a time.
+///
+/// Fork: in a forked child every call that returns a Status or Result is refused at once with
+/// Code::kInvalidArgument, and stats() is empty; gradient() has no memory there, as a Buffer has
+/// none. Its destructor does nothing.
 class GradientPipeline {
  public:
   /// Collective: it talks through a communicator of its own, split from `world`, which need not

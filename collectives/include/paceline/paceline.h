@@ -15,7 +15,11 @@
  *
  * Every call returns when it has ended, but for those of a group. Any thread may call, also several
  * at a time; operations of one communicator run in the order in which they were called, which must
- * be the same on every rank. No exception leaves a call. */
+ * be the same on every rank. No exception leaves a call.
+ *
+ * In a forked child every call on a communicator of its parent is refused at once
+ * (plInvalidArgument), also plCommAbort, which frees nothing there; plCommDestroy frees the child's
+ * copy and does nothing else. plGetLastError gives this thread's last error there. */
 #pragma once
 
 #include <stddef.h>

@@ -17,7 +17,9 @@ struct Completion;
 
 /// Copies refer to the same operation. Dropping every handle does not stop it: its buffers must
 /// stay valid until it has ended. Each operation ends exactly once: success, a named error, or
-/// cancelled, also when its Communicator is destroyed first. Any thread may call any member.
+/// cancelled, also when its Communicator is destroyed first. Any thread may call any member. In a
+/// forked child an operation of the parent never ends: test() is true, wait() is refused at once
+/// with Code::kInvalidArgument, and cancel() does nothing.
 class Work {
  public:
   Work() = default;  ///< refers to nothing; test() is true and wait() succeeds at once
