@@ -50,12 +50,12 @@ GradientCore::GradientCore(std::unique_ptr<CommunicatorCore> own, GradientArena 
       readiness_(parameters_.size()),
       is_frozen_(parameters_.size()),
       is_touched_(parameters_.size()),
+      policy_(options_, own_->group().size()),
+      feedback_(policy_.keeps_residuals() ? arena_.bytes() / sizeof(float) : 0),
       bases_(arena_, static_cast<std::size_t>(options.power_sgd_rank)),
       measured_(arena_, parameters_, options_),
-      policy_(options, own_->group().size()),
       line_(*own_, {.bytes_in_flight = options.most_bytes_in_flight}),
       heads_(static_cast<std::size_t>(own_->group().size())) {
-  if (policy_.keeps_residuals()) residual_.resize(arena_.bytes() / sizeof(float));
   set_schedule(measured_.first(is_frozen_, policy_.current() != Codec::kNone), {});
   const Engine::Baton baton = engine_->hold();
   engine_->attach(*this);

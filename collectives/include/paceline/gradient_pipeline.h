@@ -16,6 +16,10 @@
 // BUCKETS    What travels in one operation is decided from measurement: when gradients became ready
 //            and what the path takes for an operation and for a byte; or by bucket_bytes. It is the
 //            same on all ranks, and changes only between steps. Addresses never change.
+// SKIPPING   A step that reports an overflow is to be skipped on every rank. It leaves nothing in
+//            what codecs keep, nor in what the pipeline measures: the next step's gradients are as
+//            if it had not been. The memory for that is a second array as large as the gradients,
+//            where a codec that keeps what it loses (kInt8, kTopK, kPowerSgd) is in use.
 // ORDER      Ranks may differ in the order of ready(). A gradient that is not ready when wait() is
 //            called counts as zeros of this rank.
 // STEPS      All ranks take the same steps, of as many micro-steps: who does not is named on all
@@ -79,7 +83,9 @@ struct GradientOptions {
   bool is_average = true;        ///< of the ranks that had data; else the sum
   std::size_t bucket_bytes = 0;  ///< 0: as measured
   std::size_t most_bytes_in_flight = 32 << 20;
-  bool finds_overflow = true;  ///< looks for NaN and infinity
+  /// Looks for NaN and infinity. Without it such steps are not reported; what codecs keep is not
+  /// touched by them in any case.
+  bool finds_overflow = true;
   bool computes_norm = false;  ///< StepResult::norm
   /// It is used only for buckets for which it has been measured to take less time than none; else
   /// it is off, and the log says once why.
