@@ -75,6 +75,7 @@ class CommunicatorCore final : private Driver, private TransportSink, private Op
     Group group;
     Duration timeout = std::chrono::seconds(300);      // of each operation, until set_timeout()
     Duration report_every = std::chrono::seconds(30);  // where one makes no progress
+    Determinism determinism = Determinism::kFast;      // of what the backends compute
     Regroup regroup;                                   // null: it cannot be split
   };
 
@@ -92,6 +93,7 @@ class CommunicatorCore final : private Driver, private TransportSink, private Op
   }
   const Group& group() const { return parts_.group; }
   const Regroup& regroup() const { return parts_.regroup; }
+  Determinism determinism() const { return parts_.determinism; }
   /// May what an operation on so many bytes sends follow what the one before it has sent, before
   /// that has ended? The same on all ranks.
   bool overlaps(OperationKind kind, std::size_t bytes) const {

@@ -105,6 +105,7 @@ class GradientCore final : private Driver {
   const GradientArena arena_;
   const std::vector<Parameter> parameters_;
   const GradientOptions options_;
+  const bool measures_;         // buckets and codecs follow from measured times
   const std::uint64_t digest_;  // of parameters and options
 
   Readiness readiness_;

@@ -114,13 +114,13 @@ Result<std::optional<StepResult>> GradientCore::join() {
 
 Result<StepResult> GradientCore::end_step() {
   PACELINE_TRY(drive_until([this] { return ranks_.has_value() && line_.is_done(); }));
-  StepResult result{.ranks = *ranks_, .norm = std::sqrt(tally_.sum_of_squares)};
+  StepResult result{.ranks = *ranks_, .norm = std::sqrt(line_.sum_of_squares())};
   const bool counts = tally_.overflow == StepTally::kNone;
   settle_feedback(counts);
   if (counts) measured_.add_step(readiness_);
   close_step();
   if (!counts && options_.finds_overflow) PACELINE_TRY(find_overflow(result));
-  if (counts && MeasuredSchedule::is_due(++counted_)) PACELINE_TRY(decide_buckets());
+  if (counts && measures_ && MeasuredSchedule::is_due(++counted_)) PACELINE_TRY(decide_buckets());
   return result;
 }
 

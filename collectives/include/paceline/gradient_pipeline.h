@@ -16,6 +16,12 @@
 // BUCKETS    What travels in one operation is decided from measurement: when gradients became ready
 //            and what the path takes for an operation and for a byte; or by bucket_bytes. It is the
 //            same on all ranks, and changes only between steps. Addresses never change.
+// SAME BITS  Measured times differ from run to run. So where the communicator is run_stable or
+//            placement_stable (Determinism) nothing follows from them: buckets of bucket_bytes, or
+//            of 4 MiB, are filled and travel from the last parameter to the first, a codec that is
+//            named is used for every bucket that it can encode, and kAuto uses none. The same job
+//            then gives the same bits, also when it goes on from a saved state(). It costs what
+//            measured buckets and codecs would have saved.
 // SKIPPING   A step that reports an overflow is to be skipped on every rank. It leaves nothing in
 //            what codecs keep, nor in what the pipeline measures: the next step's gradients are as
 //            if it had not been. The memory for that is a second array as large as the gradients,
@@ -71,7 +77,8 @@ enum class Codec : std::uint8_t {
   kInt8,      ///< a quarter, and a scale for each block
   kTopK,      ///< the largest elements alone
   kPowerSgd,  ///< matrices of a low rank; Vogels, Karimireddy, Jaggi, NeurIPS 2019
-  kAuto,      ///< of each bucket that which takes the least time within the error budget
+  kAuto,      ///< of each bucket that which takes the least time within the error budget; none
+              ///< where measured times are not used (SAME BITS)
 };
 inline constexpr std::size_t kCodecs = 7;
 /// "none", "bf16", "fp16", "int8", "topk", "powersgd", "auto".
@@ -88,7 +95,8 @@ struct GradientOptions {
   bool finds_overflow = true;
   bool computes_norm = false;  ///< StepResult::norm
   /// It is used only for buckets for which it has been measured to take less time than none; else
-  /// it is off, and the log says once why.
+  /// it is off, and the log says once why. Where measured times are not used (SAME BITS) it is
+  /// used as if it were forced.
   Codec codec = Codec::kNone;
   bool forces_codec = false;   ///< not kAuto: it is used in any case
   double error_budget = 0.01;  ///< of kAuto: relative L2 error of a bucket
