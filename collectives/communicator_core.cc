@@ -73,6 +73,7 @@ CommunicatorCore::~CommunicatorCore() {
 }
 
 CommunicatorStats CommunicatorCore::stats() const {
+  if (is_of_another_process()) return {};
   const Engine::Baton baton = parts_.engine->hold();
   CommunicatorStats stats = stats_;
   if (parts_.transport != nullptr) {
@@ -83,6 +84,8 @@ CommunicatorStats CommunicatorCore::stats() const {
 }
 
 Status CommunicatorCore::run(OperationRequest&& request) {
+  if (is_of_another_process()) [[unlikely]]
+    return refuse_child();
   Engine& engine = *parts_.engine;
   Completion completion;
   Duration timeout{};
@@ -105,7 +108,15 @@ Status CommunicatorCore::run(OperationRequest&& request) {
   return std::move(completion.status);
 }
 
+// It has ended.
+Work CommunicatorCore::refused_work(Status why) const {
+  auto completion = std::make_shared<Completion>();
+  completion->end(std::move(why));
+  return Work(parts_.engine, std::move(completion));
+}
+
 Work CommunicatorCore::start(const OperationRequest& request) {
+  if (is_of_another_process()) return refused_work(refuse_child());
   const Engine::Baton baton = parts_.engine->hold();
   serve_others();
   return Work(parts_.engine, start_holding(request));
@@ -128,6 +139,7 @@ std::shared_ptr<const Completion> CommunicatorCore::start_holding(const Operatio
 
 // As several operations, of which the last ends when all have: an error of one is that of all.
 Work CommunicatorCore::start_many(std::span<const Tensor> tensors, OperationRequest request) {
+  if (is_of_another_process()) return refused_work(refuse_child());
   auto completion = std::make_shared<Completion>();
   const Engine::Baton baton = parts_.engine->hold();
   serve_others();
@@ -157,6 +169,7 @@ Work CommunicatorCore::start_many(std::span<const Tensor> tensors, OperationRequ
 
 // All add up what they have sent and not received: nothing of it may be left.
 Status CommunicatorCore::close() {
+  PACELINE_TRY(refuse_child());
   {
     const Engine::Baton baton = parts_.engine->hold();
     if (closed_) return {};
@@ -174,6 +187,7 @@ Status CommunicatorCore::close() {
 }
 
 Status CommunicatorCore::set_timeout(std::chrono::milliseconds timeout) {
+  PACELINE_TRY(refuse_child());
   if (timeout.count() < 1 || timeout > kLongestTimeout)
     return argument_error("the timeout is not between 1 ms and a year");
   const Engine::Baton baton = parts_.engine->hold();
@@ -200,11 +214,13 @@ void CommunicatorCore::cancel(const Completion& completion) {
 }
 
 void CommunicatorCore::abort() {
+  if (is_of_another_process()) return;
   const Engine::Baton baton = parts_.engine->hold();
   fail(Status(Code::kCancelled, Scope::kGroup, "the communicator was aborted"), clock_.now());
 }
 
 Status CommunicatorCore::failure() const {
+  PACELINE_TRY(refuse_child());
   const Engine::Baton baton = parts_.engine->hold();
   return failure_;
 }

@@ -26,8 +26,6 @@
 #include <string>
 #include <vector>
 
-#include <unistd.h>
-
 #include <paceline/communicator.h>
 #include <paceline/status.h>
 
@@ -38,6 +36,7 @@
 #include "collectives/failure/stall_watch.h"
 #include "collectives/failure/whereabouts.h"
 #include "collectives/staging.h"
+#include "comm/base/process_mark.h"
 #include "comm/base/ring_queue.h"
 #include "comm/completion.h"
 #include "comm/engine.h"
@@ -80,6 +79,7 @@ class CommunicatorCore final : private Driver,
     Group group;
     Duration timeout = std::chrono::seconds(300);      // of each operation, until set_timeout()
     Duration report_every = std::chrono::seconds(30);  // where one makes no progress
+    Determinism determinism = Determinism::kFast;      // of what the backends compute
     Regroup regroup;                                   // null: it cannot be split
   };
 
@@ -89,7 +89,12 @@ class CommunicatorCore final : private Driver,
   CommunicatorCore& operator=(const CommunicatorCore&) = delete;
 
   /// Has this process been forked from the one that has made it?
-  bool is_of_another_process() const { return made_by_ != ::getpid(); }
+  bool is_of_another_process() const { return !made_in_.is_of_this_process(); }
+  /// Why every call is refused where it has been. Nothing may be locked or waited for there: what
+  /// holds a lock, or would end the wait, may be a thread that the child does not have.
+  Status refuse_child() const {
+    return is_of_another_process() ? made_in_.refusal("communicator") : Status();
+  }
   /// Would its destruction wait for a thread that never comes? That of a forked child's parent, or
   /// the one that a signal handler has interrupted which called exit().
   bool is_out_of_reach() const {
@@ -97,6 +102,7 @@ class CommunicatorCore final : private Driver,
   }
   const Group& group() const { return parts_.group; }
   const Regroup& regroup() const { return parts_.regroup; }
+  Determinism determinism() const { return parts_.determinism; }
   /// May what an operation on so many bytes sends follow what the one before it has sent, before
   /// that has ended? The same on all ranks.
   bool overlaps(OperationKind kind, std::size_t bytes) const {
@@ -158,6 +164,7 @@ class CommunicatorCore final : private Driver,
   };
   static constexpr std::size_t kMaxQueued = 65536;
 
+  Work refused_work(Status why) const;
   bool drive(TimePoint now) override;
   TimePoint wake_at() const override;
   void told(int peer, MessageKind kind, ByteView payload) override;
@@ -217,7 +224,7 @@ class CommunicatorCore final : private Driver,
   Culprit member(int rank) const;
   std::string name_of(int rank) const;
 
-  const pid_t made_by_ = ::getpid();
+  const ProcessMark made_in_;
   Parts parts_;
   const Clock& clock_;  // the engine's
   bool running_ = false;

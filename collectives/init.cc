@@ -161,6 +161,7 @@ Result<Communicator> make_communicator(const World& world, Group group,
                               .group = std::move(group),
                               .timeout = world.timeout,
                               .report_every = world.report_every,
+                              .determinism = world.environment.determinism,
                               .regroup = regroup_of(world, is_over_tcp)}));
 }
 

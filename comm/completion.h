@@ -5,6 +5,8 @@
 
 #include <paceline/status.h>
 
+#include "comm/base/process_mark.h"
+
 namespace paceline {
 
 struct Completion;
@@ -24,6 +26,7 @@ class OperationOwner {
 struct Completion {
   std::atomic<bool> ended{false};
   Status status;
+  const ProcessMark made_in;        ///< a forked child has a copy that nobody ends
   OperationOwner* owner = nullptr;  ///< until it has ended; null where nobody may cancel it
 
   void end(Status how) {

@@ -59,7 +59,14 @@ Result<std::shared_ptr<PollEngine>> PollEngine::create(const Options& options) {
   if (::epoll_ctl(epoll->fd(), EPOLL_CTL_ADD, kick.get(), &event) != 0) {
     return engine_error("epoll_ctl");
   }
-  return std::shared_ptr<PollEngine>(new PollEngine(options, *std::move(epoll), std::move(kick)));
+  return std::shared_ptr<PollEngine>(new PollEngine(options, *std::move(epoll), std::move(kick)),
+                                     &PollEngine::destroy);
+}
+
+// In a forked child the last handle leaves it: there is no background thread to wait for, and
+// threads that waited at the fork wait there for ever.
+void PollEngine::destroy(PollEngine* engine) {
+  if (engine->made_in_.is_of_this_process()) delete engine;
 }
 
 PollEngine::PollEngine(const Options& options, Epoll epoll, UniqueFd kick)

@@ -13,6 +13,7 @@
 
 #include "comm/base/cpus.h"
 #include "comm/base/epoll.h"
+#include "comm/base/process_mark.h"
 #include "comm/base/tick_clock.h"
 #include "comm/base/unique_fd.h"
 #include "comm/doorbell.h"
@@ -80,6 +81,7 @@ class PollEngine final : public Engine, private EndsAtExit {
 
  private:
   PollEngine(const Options& options, Epoll epoll, UniqueFd kick);
+  static void destroy(PollEngine* engine);
   void stop_at_exit(Deadline deadline) override;
   void join_background();
   void enqueue();
@@ -103,6 +105,7 @@ class PollEngine final : public Engine, private EndsAtExit {
   void wake_background();
   void background_loop();
 
+  const ProcessMark made_in_;
   const TickClock clock_;
   const Options options_;
   const Epoll epoll_;

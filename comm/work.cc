@@ -8,12 +8,17 @@ namespace paceline {
 Work::Work(std::shared_ptr<Engine> engine, std::shared_ptr<const Completion> completion)
     : engine_(std::move(engine)), completion_(std::move(completion)) {}
 
-bool Work::test() const { return completion_ == nullptr || completion_->has_ended(); }
+// For a forked child nothing ends any more: wait() says so.
+bool Work::test() const {
+  return completion_ == nullptr || !completion_->made_in.is_of_this_process() ||
+         completion_->has_ended();
+}
 
 Status Work::wait() const { return wait_for(Duration::max()); }
 
 Status Work::wait_for(std::chrono::nanoseconds timeout) const {
   if (completion_ == nullptr) return {};
+  if (!completion_->made_in.is_of_this_process()) return completion_->made_in.refusal("operation");
   if (!completion_->has_ended()) {
     const auto ended = [this] { return completion_->has_ended(); };
     if (!engine_->wait(ended, Deadline::after(engine_->clock(), timeout))) {
@@ -24,7 +29,7 @@ Status Work::wait_for(std::chrono::nanoseconds timeout) const {
 }
 
 void Work::cancel() const {
-  if (completion_ == nullptr || completion_->has_ended()) return;
+  if (test()) return;
   const Engine::Baton baton = engine_->hold();
   if (!completion_->has_ended() && completion_->owner != nullptr)
     completion_->owner->cancel(*completion_);

@@ -13,9 +13,12 @@
 #include <paceline/communicator.h>
 #include <paceline/paceline.h>
 
+#include "comm/base/process_mark.h"
+
 struct plComm {
   explicit plComm(paceline::Communicator joined) : communicator(std::move(joined)) {}
 
+  const paceline::ProcessMark made_in;
   paceline::Communicator communicator;
   std::atomic<int> inside{0};  // calls
   std::mutex mutex;            // guards what follows
@@ -27,7 +30,8 @@ namespace paceline::c_interface {
 
 plResult_t code_of(Code code);
 
-/// Keeps its text for plGetLastError, of the communicator and of the thread.
+/// Keeps its text for plGetLastError, of the thread and, but in a forked child, of the
+/// communicator.
 plResult_t note(plComm* comm, const Status& status);
 
 inline Status invalid(const char* what) {
@@ -63,6 +67,8 @@ class Inside {
 template <class Body>
 plResult_t on(plComm* comm, const Body& body) noexcept {
   if (comm == nullptr) return guarded(comm, [] { return invalid("the communicator is NULL"); });
+  if (!comm->made_in.is_of_this_process()) [[unlikely]]
+    return guarded(comm, [&] { return comm->made_in.refusal("communicator"); });
   const Inside inside(*comm);
   return guarded(comm, [&]() -> Status { return body(comm->communicator); });
 }

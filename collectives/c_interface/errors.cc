@@ -41,7 +41,8 @@ plResult_t note(plComm* comm, const Status& status) {
   if (status.ok()) return plSuccess;
   std::string& last = of_thread<LastErrors>().last;
   last = status.to_string();
-  if (comm != nullptr) {
+  // In a forked child a thread that it does not have may hold the lock.
+  if (comm != nullptr && comm->made_in.is_of_this_process()) {
     const std::lock_guard lock(comm->mutex);
     comm->last_error = last;
   }
@@ -78,7 +79,8 @@ const char* plGetErrorString(plResult_t result) {
 
 const char* plGetLastError(plComm_t comm) {
   using namespace paceline::c_interface;
-  if (comm == nullptr) return of_thread<LastErrors>().last.c_str();
+  if (comm == nullptr || !comm->made_in.is_of_this_process())
+    return of_thread<LastErrors>().last.c_str();
   try {
     std::string& shown = of_thread<LastErrors>().shown;
     const std::lock_guard lock(comm->mutex);

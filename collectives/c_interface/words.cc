@@ -66,7 +66,7 @@ ReduceRule rule_of(plRedOp_t op, plComm* comm) {
     case plMaxRedOp:
       break;
   }
-  if (comm == nullptr) return kNoOp;
+  if (comm == nullptr || !comm->made_in.is_of_this_process()) return kNoOp;
   const std::lock_guard lock(comm->mutex);
   const auto* const made = find(comm->factors, op);
   return made != nullptr ? ReduceRule(**made) : ReduceRule(kNoOp);

@@ -41,25 +41,56 @@ bool are_finite(const float* elements, std::size_t count) {
   return is_finite;
 }
 
+// Of squares there are four sums, of every fourth element each, on every processor: the bits do not
+// depend on how long its vectors are, nor on whether it rounds between a product and a sum, as the
+// square of a float is exact.
+constexpr std::size_t kSums = 4;
+HWY_INLINE double total(const double (&sums)[kSums]) {
+  return (sums[0] + sums[2]) + (sums[1] + sums[3]);
+}
+
 #if HWY_TARGET == HWY_SCALAR
-HWY_INLINE double squares(FloatVec value) {
-  const double one = hn::GetLane(value);
-  return one * one;
-}
-using Sums = double;
-HWY_INLINE Sums no_sums() { return 0; }
-HWY_INLINE double total(Sums sums) { return sums; }
+class Squares {
+ public:
+  HWY_INLINE void add(FloatVec value) {
+    const double one = hn::GetLane(value);
+    sums_[next_++ % kSums] += one * one;
+  }
+  HWY_INLINE double sum() const { return total(sums_); }
+
+ private:
+  double sums_[kSums] = {};
+  std::size_t next_ = 0;
+};
 #else
-using Doubles = hn::ScalableTag<double>;
-using Sums = hn::Vec<Doubles>;
-HWY_INLINE Sums no_sums() { return hn::Zero(Doubles()); }
-HWY_INLINE double total(Sums sums) { return hn::GetLane(hn::SumOfLanes(Doubles(), sums)); }
-HWY_INLINE Sums squares(FloatVec value) {
-  const Doubles d;
-  const auto low = hn::PromoteTo(d, hn::LowerHalf(value));
-  const auto high = hn::PromoteTo(d, hn::UpperHalf(hn::Half<Floats>(), value));
-  return low * low + high * high;
-}
+class Squares {
+  using Doubles = hn::CappedTag<double, kSums>;
+  using Some = hn::Rebind<float, Doubles>;
+  static constexpr std::size_t kAtOnce = hn::MaxLanes(Doubles());
+
+ public:
+  HWY_INLINE Squares() {
+    for (auto& sums : sums_) sums = hn::Zero(Doubles());
+  }
+  HWY_INLINE void add(FloatVec value) {
+    HWY_ALIGN float lanes[hn::MaxLanes(Floats())];
+    hn::Store(value, Floats(), lanes);
+    for (std::size_t i = 0; i < hn::MaxLanes(Floats()); i += kAtOnce) {
+      const auto some = hn::PromoteTo(Doubles(), hn::Load(Some(), lanes + i));
+      auto& sums = sums_[i % kSums / kAtOnce];
+      sums = sums + some * some;
+    }
+  }
+  HWY_INLINE double sum() const {
+    HWY_ALIGN double sums[kSums];
+    for (std::size_t i = 0; i < kSums; i += kAtOnce)
+      hn::Store(sums_[i / kAtOnce], Doubles(), sums + i);
+    return total(sums);
+  }
+
+ private:
+  hn::Vec<Doubles> sums_[kSums / kAtOnce];
+};
 #endif
 
 Finished finish(float* elements, std::size_t count, const FinishOrders& orders) {
@@ -67,11 +98,11 @@ Finished finish(float* elements, std::size_t count, const FinishOrders& orders) 
   const std::size_t lanes = hn::Lanes(d);
   const FloatVec divisor = hn::Set(d, static_cast<float>(orders.divisor));
   WordVec most = hn::Zero(Words());
-  Sums sums = no_sums();
+  Squares squares;
   const auto finish_one = [&](FloatVec value) HWY_ATTR {
     if (orders.divisor != 1) value = hn::Div(value, divisor);
     if (orders.finds_overflow) most = larger_bits(most, value);
-    if (orders.sums_squares) sums = sums + squares(value);
+    if (orders.sums_squares) squares.add(value);
     return value;
   };
   std::size_t i = 0;
@@ -84,7 +115,7 @@ Finished finish(float* elements, std::size_t count, const FinishOrders& orders) 
     for (std::size_t j = i; j < count; ++j) elements[j] = rest[j - i];
   }
   return {.is_finite = hn::GetLane(hn::MaxOfLanes(Words(), most)) < kInfinity,
-          .sum_of_squares = total(sums)};
+          .sum_of_squares = squares.sum()};
 }
 
 }  // namespace paceline::gradient::HWY_NAMESPACE

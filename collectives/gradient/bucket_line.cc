@@ -32,6 +32,7 @@ void BucketLine::begin() {
   for (State& state : states_) {
     state.stage = 0;
     state.has_begun = state.is_worked = state.is_in_flight = false;
+    state.sum_of_squares = 0;
   }
   next_turn_ = 0;
   ranks_.reset();
@@ -42,6 +43,12 @@ void BucketLine::begin() {
 bool BucketLine::is_finished(std::size_t bucket) const {
   const State& state = states_[bucket];
   return state.stage > state.reduction->operations();
+}
+
+double BucketLine::sum_of_squares() const {
+  double sum = 0;
+  for (const State& state : states_) sum += state.sum_of_squares;
+  return sum;
 }
 
 bool BucketLine::drive(FunctionRef<bool(std::size_t)> is_ready, StepTally& tally, TimePoint now) {
@@ -127,6 +134,7 @@ bool BucketLine::work_on(std::size_t bucket, FunctionRef<bool(std::size_t)> is_r
   if (!may_be_worked_on(state, is_ready(bucket))) return false;
   const TimePoint begin = core_.engine()->clock().now();
   const bool is_last = state.stage == state.reduction->operations();
+  tally.sum_of_squares = state.sum_of_squares;
   if (state.reduction->work(state.stage, tally)) {
     state.is_worked = !is_last;
     if (is_last) {
@@ -134,6 +142,7 @@ bool BucketLine::work_on(std::size_t bucket, FunctionRef<bool(std::size_t)> is_r
       --unfinished_;
     }
   }
+  state.sum_of_squares = tally.sum_of_squares;
   own_time_ += core_.engine()->clock().now() - begin;
   return true;
 }

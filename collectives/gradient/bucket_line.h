@@ -62,6 +62,9 @@ class BucketLine {
 
   bool is_finished(std::size_t bucket) const;
   bool is_done() const { return unfinished_ == 0; }
+  /// Of all that has been reduced in this step, if it is asked for: bucket by bucket, so that the
+  /// bits do not depend on when each was worked on.
+  double sum_of_squares() const;
   /// Why an operation has failed: nothing moves any more.
   const Status& failure() const { return failure_; }
   /// No operation is in flight.
@@ -79,6 +82,7 @@ class BucketLine {
     bool has_begun = false;  // its gradients are ready, and it knows
     bool is_worked = false;  // the work of this stage is done
     bool is_in_flight = false;
+    double sum_of_squares = 0;
   };
   struct Flight {
     std::size_t bucket = 0;

@@ -14,7 +14,7 @@ struct StepTally {
   static constexpr std::size_t kNone = SIZE_MAX;
 
   std::uint64_t ranks = 1;             ///< that have data; from the second stage on
-  double sum_of_squares = 0;           ///< of what has been reduced
+  double sum_of_squares = 0;           ///< of what has been reduced of the bucket
   std::size_t overflow = kNone;        ///< the first gradient that is not finite, reduced
   std::size_t local_overflow = kNone;  ///< and before, of this rank
 };

@@ -17,8 +17,14 @@ namespace paceline {
 /// The arena is borrowed.
 class BucketSite {
  public:
-  BucketSite(const GradientArena& arena, DataType type, const GradientOptions& options)
-      : arena_(arena), type_(type), options_(options) {}
+  /// `guards_feedback`: what has been reduced is looked at whatever the options say, as what
+  /// codecs lose in a step that is not finite must not be kept.
+  BucketSite(const GradientArena& arena, DataType type, const GradientOptions& options,
+             bool guards_feedback)
+      : arena_(arena),
+        type_(type),
+        options_(options),
+        looks_at_reduced_(options.finds_overflow || guards_feedback) {}
 
   DataType type() const { return type_; }
   const GradientOptions& options() const { return options_; }
@@ -29,7 +35,7 @@ class BucketSite {
     return options_.is_average ? tally.ranks : 1;
   }
   bool has_to_finish(std::uint64_t divisor) const {
-    return divisor != 1 || options_.finds_overflow || options_.computes_norm;
+    return divisor != 1 || looks_at_reduced_ || options_.computes_norm;
   }
 
   /// Looks at what this rank hands in.
@@ -41,7 +47,7 @@ class BucketSite {
   void finish(const ByteSpan& part, std::uint64_t divisor, StepTally& tally) const {
     const Finished finished = finish_elements(type_, at(part.begin), count(part),
                                               {.divisor = divisor,
-                                               .finds_overflow = options_.finds_overflow,
+                                               .finds_overflow = looks_at_reduced_,
                                                .sums_squares = options_.computes_norm});
     if (!finished.is_finite) tally.overflow = std::min(tally.overflow, first_overflow(part));
     tally.sum_of_squares += finished.sum_of_squares;
@@ -79,6 +85,7 @@ class BucketSite {
   const GradientArena& arena_;
   const DataType type_;
   const GradientOptions options_;
+  const bool looks_at_reduced_;
 };
 
 }  // namespace paceline

@@ -69,8 +69,8 @@ Tried try_dense(const DenseCodec& codec, std::span<const float> sample, int rank
   tried.result.resize(count);
   tried.encode_us = least_us(clock, [&] {
     std::ranges::fill(residual, 0.0f);
-    codec.encode(sample.data(), residual.empty() ? nullptr : residual.data(), count,
-                 encoded.data());
+    float* const kept = residual.empty() ? nullptr : residual.data();
+    codec.encode(sample.data(), kept, kept, count, encoded.data());
   });
   const double added_us =
       least_us(clock, [&] { codec.decode_add(encoded.data(), count, tried.result.data()); });
@@ -88,7 +88,7 @@ Tried try_top_k(double share, std::span<const float> sample, int ranks, const Cl
   std::vector<float> residual(count);
   tried.encode_us = least_us(clock, [&] {
     std::ranges::fill(residual, 0.0f);
-    codec.encode(sample.data(), residual.data(), count, entries, encoded.data());
+    codec.encode(sample.data(), residual.data(), residual.data(), count, entries, encoded.data());
   });
   tried.decode_us = least_us(clock, [&] {
     tried.result.assign(count, 0.0f);
@@ -115,13 +115,19 @@ Tried try_power_sgd(int rank, const GradientSample& sample, const Clock& clock) 
   tried.encode_us = least_us(clock, [&] {
     std::ranges::fill(residual, 0.0f);
     codec.project(in.data(), residual.data(), p);
-    codec.back_project(in.data(), residual.data(), p, q);
+    codec.back_project(in.data(), residual.data(), residual.data(), p, q);
     codec.expand(p, q, tried.result.data());
   });
   return tried;
 }
 
 }  // namespace
+
+bool needs_feedback(Codec codec) {
+  if (codec == Codec::kNone) return false;
+  const DenseCodec* const dense = find_dense_codec(codec);
+  return dense == nullptr || dense->needs_feedback;
+}
 
 CodecPolicy::CodecPolicy(const GradientOptions& options, int ranks)
     : options_(options),
@@ -135,10 +141,8 @@ CodecPolicy::CodecPolicy(const GradientOptions& options, int ranks)
 }
 
 bool CodecPolicy::keeps_residuals() const {
-  return std::ranges::any_of(candidates_, [](const Candidate& one) {
-    const DenseCodec* const dense = find_dense_codec(one.figures.codec);
-    return dense == nullptr || dense->needs_feedback;
-  });
+  return std::ranges::any_of(
+      candidates_, [](const Candidate& one) { return needs_feedback(one.figures.codec); });
 }
 
 CodecFigures CodecPolicy::measured(Codec codec, const GradientSample& given,

@@ -21,11 +21,14 @@ struct GradientSample {
   std::size_t columns = 0;  ///< of its matrix; 0: unknown
 };
 
+/// Does it lose so much that what is lost has to be kept?
+bool needs_feedback(Codec codec);
+
 class CodecPolicy {
  public:
   CodecPolicy(const GradientOptions& options, int ranks);
 
-  /// Does any candidate lose so much that what is lost has to be kept?
+  /// Does any candidate need feedback?
   bool keeps_residuals() const;
 
   /// Encodes and decodes the sample with each candidate; what all ranks add up goes behind `told`.

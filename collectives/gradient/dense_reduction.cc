@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "collectives/gradient/arithmetic.h"
+#include "collectives/gradient/codecs/with_residual.h"
 #include "collectives/gradient/coded_reduction.h"
 
 namespace paceline {
@@ -68,9 +69,6 @@ class DenseReduction final : public BucketReduction {
   float* elements(const Slice& slice) const {
     return reinterpret_cast<float*>(site_.at(place_.span.begin)) + slice.begin;
   }
-  float* residual(const Slice& slice) const {
-    return place_.residual == nullptr ? nullptr : place_.residual + slice.begin;
-  }
   std::byte* in(std::vector<std::byte>& slots, std::size_t slot, const Slice& slice) const {
     return slots.data() + slot * slot_bytes_ + slice.in_slot;
   }
@@ -93,7 +91,8 @@ class DenseReduction final : public BucketReduction {
   void encode(const Slice& slice, StepTally& tally) {
     if (slice.shard == own()) return site_.look(span_of(slice), tally);
     std::byte* const out = in(sent_, slice.shard, slice);
-    if (!codec_.encode(elements(slice), residual(slice), slice.count, out))
+    if (!codec_.encode(elements(slice), place_.residual(slice.begin), place_.lost(slice.begin),
+                       slice.count, out))
       site_.cannot_encode(first_without_code(slice, out), tally);
   }
 
@@ -117,22 +116,17 @@ class DenseReduction final : public BucketReduction {
     }
     finish_elements(DataType::kFloat32, reinterpret_cast<std::byte*>(sum_.data()), slice.count,
                     {.divisor = divisor});
-    float* lost = nullptr;
-    if (place_.residual != nullptr) {
-      lost_.assign(slice.count, 0.0f);
-      lost = lost_.data();
-    }
-    codec_.encode(sum_.data(), lost, slice.count, in(sent_, own(), slice));
-    if (lost == nullptr) return;
-    float* const kept = residual(slice);
-    for (std::size_t i = 0; i < slice.count; ++i) kept[i] = lost[i] * static_cast<float>(divisor);
+    float* const lost = place_.lost(slice.begin);
+    if (lost != nullptr) std::fill_n(lost, slice.count, 0.0f);
+    codec_.encode(sum_.data(), lost, lost, slice.count, in(sent_, own(), slice));
+    for (std::size_t i = 0; lost != nullptr && i < slice.count; ++i)
+      lost[i] *= static_cast<float>(divisor);
   }
 
   void add_own(const Slice& slice) {
     const float* const own_elements = elements(slice);
-    const float* const kept = residual(slice);
-    for (std::size_t i = 0; i < slice.count; ++i)
-      sum_[i] += kept == nullptr ? own_elements[i] : own_elements[i] + kept[i];
+    const float* const kept = place_.residual(slice.begin);
+    for (std::size_t i = 0; i < slice.count; ++i) sum_[i] += with_residual(own_elements, kept, i);
   }
 
   void decode(const Slice& slice, StepTally& tally) {
@@ -147,7 +141,7 @@ class DenseReduction final : public BucketReduction {
   std::size_t count_, shard_, slice_, slot_bytes_;
   std::vector<std::byte> sent_;      // shards for each rank, then the encoded sums of all
   std::vector<std::byte> received_;  // the own shard of each rank
-  std::vector<float> sum_, lost_;    // of a slice
+  std::vector<float> sum_;           // of a slice
   std::size_t next_ = 0;             // elements of a stage that are done
 };
 

@@ -37,6 +37,15 @@ std::uint64_t digest_of(std::span<const Parameter> parameters, const GradientOpt
   return digest;
 }
 
+// Under a contract of the same bits nothing follows from measured times, which are never the same
+// again: a codec that is named is used, and auto, which would have nothing to choose by, uses none.
+GradientOptions without_measuring(GradientOptions options, Determinism determinism) {
+  if (determinism == Determinism::kFast) return options;
+  if (options.codec == Codec::kAuto) options.codec = Codec::kNone;
+  options.forces_codec = options.codec != Codec::kNone;
+  return options;
+}
+
 }  // namespace
 
 GradientCore::GradientCore(std::unique_ptr<CommunicatorCore> own, GradientArena arena,
@@ -45,18 +54,23 @@ GradientCore::GradientCore(std::unique_ptr<CommunicatorCore> own, GradientArena 
       engine_(own_->engine()),
       arena_(std::move(arena)),
       parameters_(std::move(parameters)),
-      options_(options),
-      digest_(digest_of(parameters_, options_)),
+      options_(without_measuring(options, own_->determinism())),
+      measures_(own_->determinism() == Determinism::kFast),
+      digest_(digest_of(parameters_, options)),
       readiness_(parameters_.size()),
       is_frozen_(parameters_.size()),
       is_touched_(parameters_.size()),
+      policy_(options_, own_->group().size()),
+      feedback_(policy_.keeps_residuals() ? arena_.bytes() / sizeof(float) : 0),
       bases_(arena_, static_cast<std::size_t>(options.power_sgd_rank)),
       measured_(arena_, parameters_, options_),
-      policy_(options, own_->group().size()),
       line_(*own_, {.bytes_in_flight = options.max_bytes_in_flight}),
       heads_(static_cast<std::size_t>(own_->group().size())) {
-  if (policy_.keeps_residuals()) residual_.resize(arena_.bytes() / sizeof(float));
   set_schedule(measured_.first(is_frozen_, policy_.current() != Codec::kNone), {});
+  if (options.codec == Codec::kAuto && !measures_)
+    tell_log(
+        "auto chooses codecs by measured times, which differ from run to run: under run_stable and "
+        "placement_stable it is off; name a codec to use one");
   const Engine::Baton baton = engine_->hold();
   engine_->attach(*this);
 }

@@ -25,6 +25,7 @@
 #include "collectives/gradient/arena.h"
 #include "collectives/gradient/bucket_line.h"
 #include "collectives/gradient/codec_policy.h"
+#include "collectives/gradient/error_feedback.h"
 #include "collectives/gradient/low_rank_bases.h"
 #include "collectives/gradient/measured_schedule.h"
 #include "collectives/gradient/readiness.h"
@@ -42,6 +43,10 @@ class GradientCore final : private Driver {
 
   /// CommunicatorCore's.
   bool is_out_of_reach() const { return own_->is_out_of_reach(); }
+  /// Has this process been forked from the one that has made it?
+  bool is_of_another_process() const { return own_->is_of_another_process(); }
+  /// Why calls are refused where it has been.
+  Status refuse_child() const { return own_->refuse_child(); }
 
   /// All ranks have the same parameters and options. Once, before the first step.
   Status agree();
@@ -83,6 +88,7 @@ class GradientCore final : private Driver {
   Result<StepResult> end_step();
   void end_micro_step();
   void close_step();
+  void settle_feedback(bool counts);
   Status find_overflow(StepResult& result);
   Status decide_buckets();
   Result<double> short_operation_us();
@@ -101,6 +107,7 @@ class GradientCore final : private Driver {
   const GradientArena arena_;
   const std::vector<Parameter> parameters_;
   const GradientOptions options_;
+  const bool measures_;         // buckets and codecs follow from measured times
   const std::uint64_t digest_;  // of parameters and options
 
   Readiness readiness_;
@@ -113,10 +120,10 @@ class GradientCore final : private Driver {
   std::vector<bool> is_touched_;  // by a micro-step that was not reduced
   bool is_accumulating_ = false;
   std::uint64_t micro_steps_ = 0;  // that were not reduced
-  std::vector<float> residual_;    // what codecs have lost, as the arena; empty: none is kept
-  LowRankBases bases_;             // of PowerSGD
-  MeasuredSchedule measured_;
   CodecPolicy policy_;
+  ErrorFeedback feedback_;  // what codecs have lost
+  LowRankBases bases_;      // of PowerSGD
+  MeasuredSchedule measured_;
   Schedule schedule_;
   std::vector<Codec> codecs_;  // of its buckets
   TimePoint opened_at_{};
@@ -130,6 +137,7 @@ class GradientCore final : private Driver {
   StepTally tally_;
   Status failure_;
   std::uint64_t steps_ = 0, plans_ = 0;
+  std::uint64_t counted_ = 0;  // steps, but those that overflowed
   Duration exposed_{};
 };
 

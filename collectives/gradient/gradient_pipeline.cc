@@ -50,6 +50,7 @@ Result<GradientPipeline> GradientPipeline::create(Communicator& world,
 
 Result<GradientPipeline> GradientPipeline::over(Communicator own, std::vector<Parameter> parameters,
                                                 const GradientOptions& options) {
+  PACELINE_TRY(own.core_->refuse_child());
   PACELINE_TRY(check(options));
   PACELINE_TRY_ASSIGN(GradientArena arena, GradientArena::make(parameters));
   auto core = std::make_unique<GradientCore>(std::move(own.core_), std::move(arena),
@@ -61,25 +62,43 @@ Result<GradientPipeline> GradientPipeline::over(Communicator own, std::vector<Pa
 std::span<std::byte> GradientPipeline::gradient(std::size_t parameter) const {
   return core_->gradient(parameter);
 }
-Status GradientPipeline::ready(std::size_t parameter) { return core_->ready(parameter); }
+Status GradientPipeline::ready(std::size_t parameter) {
+  PACELINE_TRY(core_->refuse_child());
+  return core_->ready(parameter);
+}
 Status GradientPipeline::ready(std::size_t parameter, const void* gradient) {
+  PACELINE_TRY(core_->refuse_child());
   return core_->ready(parameter, gradient);
 }
-Status GradientPipeline::wait(std::size_t parameter) { return core_->wait(parameter); }
-Result<StepResult> GradientPipeline::wait() { return core_->wait(); }
+Status GradientPipeline::wait(std::size_t parameter) {
+  PACELINE_TRY(core_->refuse_child());
+  return core_->wait(parameter);
+}
+Result<StepResult> GradientPipeline::wait() {
+  PACELINE_TRY(core_->refuse_child());
+  return core_->wait();
+}
 Status GradientPipeline::set_accumulating(bool is_accumulating) {
+  PACELINE_TRY(core_->refuse_child());
   return core_->set_accumulating(is_accumulating);
 }
-Result<std::optional<StepResult>> GradientPipeline::join() { return core_->join(); }
+Result<std::optional<StepResult>> GradientPipeline::join() {
+  PACELINE_TRY(core_->refuse_child());
+  return core_->join();
+}
 Status GradientPipeline::set_frozen(std::size_t parameter, bool is_frozen) {
+  PACELINE_TRY(core_->refuse_child());
   return core_->set_frozen(parameter, is_frozen);
 }
 std::vector<std::byte> GradientPipeline::state() const { return core_->state(); }
 Status GradientPipeline::load_state(std::span<const std::byte> state) {
+  PACELINE_TRY(core_->refuse_child());
   return core_->load_state(state);
 }
 const std::vector<Parameter>& GradientPipeline::parameters() const { return core_->parameters(); }
-GradientStats GradientPipeline::stats() const { return core_->stats(); }
+GradientStats GradientPipeline::stats() const {
+  return core_->is_of_another_process() ? GradientStats() : core_->stats();
+}
 std::string GradientPipeline::describe() const { return core_->describe(); }
 
 }  // namespace paceline

@@ -21,12 +21,15 @@ void GradientCore::set_schedule(Schedule schedule, const PathCost& path) {
   schedule_ = std::move(schedule);
   codecs_.clear();
   std::vector<LowRankPart> parts;
+  std::vector<ByteSpan> losing;
   for (const Bucket& bucket : schedule_.buckets) {
     codecs_.push_back(codec_of(bucket, path));
+    if (needs_feedback(codecs_.back())) losing.push_back(bucket.spans.front());
     if (codecs_.back() == Codec::kPowerSgd)
       std::ranges::copy(bases_.parts_of(bucket), std::back_inserter(parts));
   }
   bases_.set_parts(parts);
+  feedback_.set_spans(std::move(losing));
   std::vector<std::unique_ptr<BucketReduction>> buckets;
   for (std::size_t i = 0; i < codecs_.size(); ++i)
     buckets.push_back(make_reduction(schedule_.buckets[i], codecs_[i]));
@@ -51,14 +54,13 @@ Codec GradientCore::codec_of(const Bucket& bucket, const PathCost& path) const {
 }
 
 std::unique_ptr<BucketReduction> GradientCore::make_reduction(const Bucket& bucket, Codec codec) {
-  const BucketSite site(arena_, type_of(bucket), options_);
+  const BucketSite site(arena_, type_of(bucket), options_, feedback_.is_kept());
   if (codec == Codec::kNone) return make_plain_reduction(site, bucket);
   const ByteSpan span = bucket.spans.front();
   CodedPlace place{.span = span, .rank = own_->group().rank, .ranks = own_->group().size()};
-  const DenseCodec* const dense = find_dense_codec(codec);
-  if (dense == nullptr || dense->needs_feedback)
-    place.residual = residual_.data() + span.begin / sizeof(float);
-  if (dense != nullptr) return make_dense_reduction(site, place, *dense);
+  if (needs_feedback(codec)) place.feedback = &feedback_;
+  if (const DenseCodec* const dense = find_dense_codec(codec); dense != nullptr)
+    return make_dense_reduction(site, place, *dense);
   if (codec == Codec::kTopK) return make_top_k_reduction(site, place);
   return make_power_sgd_reduction(site, place, bases_.parts_of(bucket), bases_);
 }

@@ -28,11 +28,10 @@ std::vector<std::byte> GradientCore::state() const {
   const StateHead head{.digest = digest_,
                        .rank = static_cast<std::uint32_t>(own_->group().rank),
                        .ranks = static_cast<std::uint32_t>(own_->group().size()),
-                       .elements = residual_.size()};
-  std::vector<std::byte> state(sizeof head + residual_.size() * sizeof(float));
+                       .elements = feedback_.elements()};
+  std::vector<std::byte> state(sizeof head);
   std::memcpy(state.data(), &head, sizeof head);
-  if (!residual_.empty())
-    std::memcpy(state.data() + sizeof head, residual_.data(), residual_.size() * sizeof(float));
+  feedback_.save(state);
   bases_.save(state);
   return state;
 }
@@ -49,16 +48,16 @@ Status GradientCore::load_state(std::span<const std::byte> state) {
       head.ranks != static_cast<std::uint32_t>(own_->group().size()))
     return refused("it was saved by another rank, or of another number of ranks");
   const std::span<const std::byte> rest = state.subspan(sizeof head);
-  if (head.elements != residual_.size() || rest.size() < residual_.size() * sizeof(float))
+  if (head.elements != feedback_.elements() || rest.size() < feedback_.elements() * sizeof(float))
     return refused("it is of another length than it says");
-  const std::span<const std::byte> elements = rest.first(residual_.size() * sizeof(float));
-  std::vector<float> residual(residual_.size());
+  const std::span<const std::byte> elements = rest.first(feedback_.elements() * sizeof(float));
+  std::vector<float> residual(feedback_.elements());
   if (!elements.empty()) std::memcpy(residual.data(), elements.data(), elements.size());
   for (const float one : residual)
     if (!std::isfinite(one)) return refused("it is damaged: what codecs keep is finite");
   if (const Status loaded = bases_.load(rest.subspan(elements.size())); !loaded.ok())
     return refused(loaded.text().c_str());
-  std::ranges::copy(residual, residual_.begin());  // buckets know where it lies
+  feedback_.load(residual);
   return {};
 }
 

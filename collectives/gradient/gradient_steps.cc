@@ -114,12 +114,26 @@ Result<std::optional<StepResult>> GradientCore::join() {
 
 Result<StepResult> GradientCore::end_step() {
   PACELINE_TRY(drive_until([this] { return ranks_.has_value() && line_.is_done(); }));
-  measured_.add_step(readiness_);
-  StepResult result{.ranks = *ranks_, .norm = std::sqrt(tally_.sum_of_squares)};
+  StepResult result{.ranks = *ranks_, .norm = std::sqrt(line_.sum_of_squares())};
+  const bool counts = tally_.overflow == StepTally::kNone;
+  settle_feedback(counts);
+  if (counts) measured_.add_step(readiness_);
   close_step();
-  if (tally_.overflow != StepTally::kNone) PACELINE_TRY(find_overflow(result));
-  if (MeasuredSchedule::is_due(steps_)) PACELINE_TRY(decide_buckets());
+  if (!counts && options_.finds_overflow) PACELINE_TRY(find_overflow(result));
+  if (counts && measures_ && MeasuredSchedule::is_due(++counted_)) PACELINE_TRY(decide_buckets());
   return result;
+}
+
+// All ranks skip the update of a step that does not count: it leaves nothing for the next ones, in
+// what codecs keep and in what buckets are decided from. It is so on all ranks, as all have got the
+// same bits.
+void GradientCore::settle_feedback(bool counts) {
+  if (counts) {
+    feedback_.commit();
+    bases_.commit();
+  } else {
+    bases_.roll_back();
+  }
 }
 
 void GradientCore::close_step() {

@@ -45,6 +45,7 @@ void LowRankBases::set_parts(std::span<const LowRankPart> parts) {
     if (!part.shape.pays()) continue;
     Basis basis{.shape = part.shape, .floats = std::vector<float>(part.shape.q_floats())};
     begin_from(bases_, part, basis.floats);
+    basis.committed = basis.floats;
     bases.emplace(part.begin, std::move(basis));
   }
   keep_others(bases_, bases);
@@ -88,6 +89,14 @@ void LowRankBases::keep_others(Bases& old, Bases& bases) {
   bases.merge(old);
 }
 
+void LowRankBases::commit() {
+  for (auto& [begin, basis] : bases_) basis.committed = basis.floats;
+}
+
+void LowRankBases::roll_back() {
+  for (auto& [begin, basis] : bases_) std::ranges::copy(basis.committed, basis.floats.begin());
+}
+
 void LowRankBases::save(Bytes& into) const {
   ByteWriter writer(into);
   writer.put(std::uint64_t{bases_.size()});
@@ -117,7 +126,7 @@ Result<LowRankBases::Bases> LowRankBases::parse(ByteView saved) const {
     if (!std::ranges::all_of(floats, [](float one) { return std::abs(one) <= 2; }))
       return damaged();
     free_from = part.end();
-    bases.emplace(begin, Basis{.shape = part.shape, .floats = std::move(floats)});
+    bases.emplace(begin, Basis{.shape = part.shape, .floats = floats, .committed = floats});
   }
   if (!reader.complete()) return damaged();
   return bases;
@@ -130,6 +139,7 @@ Status LowRankBases::load(ByteView saved) {
   for (auto& [begin, basis] : bases_)
     begin_from(*loaded, {.begin = begin, .shape = basis.shape}, basis.floats);
   keep_others(*loaded, bases_);
+  commit();
   return {};
 }
 

@@ -41,8 +41,12 @@ class LowRankBases {
 
   /// These parts' are asked for from now on. Those of elements that are in none of them are kept.
   void set_parts(std::span<const LowRankPart> parts);
-  /// One of these; borrowed until the next set_parts().
+  /// One of these, which a step may change; borrowed until the next set_parts().
   std::span<float> of(const LowRankPart& part) { return bases_.at(part.begin).floats; }
+  /// The step counts: the next one begins where it has ended. Until then save() has what of() has.
+  void commit();
+  /// The step does not count: the next one begins where this one began.
+  void roll_back();
   /// Of parts that have none of these, all begin alike.
   static std::uint64_t seed_of(const LowRankPart& part) { return part.begin * sizeof(float); }
 
@@ -53,7 +57,8 @@ class LowRankBases {
  private:
   struct Basis {
     MatrixShape shape;
-    std::vector<float> floats;
+    std::vector<float> floats;     // of the step under way
+    std::vector<float> committed;  // of the steps that counted
   };
   using Bases = std::map<std::size_t, Basis>;  // by first element; apart
 

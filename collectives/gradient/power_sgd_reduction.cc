@@ -1,7 +1,6 @@
 // Of buckets as matrices of a low rank: an all-reduce of all P, and of what is no matrix beside
 // them, and one of all Q.
 #include <algorithm>
-#include <cmath>
 #include <span>
 #include <utility>
 #include <vector>
@@ -18,26 +17,26 @@ namespace {
 // A vector, or what is too small for a matrix to pay.
 struct Plain {
   std::span<float> elements;
-  float* residual;  // of when it was part of a matrix
+  std::size_t first;  // element of the bucket
   std::span<float> travels;
 
-  void pack() const {
+  // What was lost is of when it was part of a matrix.
+  void pack(const CodedPlace& place) const {
+    const float* const residual = place.residual(first);
     for (std::size_t i = 0; i < elements.size(); ++i)
       travels[i] = with_residual(elements.data(), residual, i);
   }
-  // Nothing is lost of what is finite.
-  void unpack() const {
+  // Nothing is lost.
+  void unpack(const CodedPlace& place) const {
     std::ranges::copy(travels, elements.begin());
-    const bool is_finite =
-        std::ranges::all_of(travels, [](float one) { return std::isfinite(one); });
-    if (residual != nullptr && is_finite) std::fill_n(residual, elements.size(), 0.0F);
+    if (float* const lost = place.lost(first)) std::fill_n(lost, elements.size(), 0.0F);
   }
 };
 
 struct Matrix {
   PowerSgd codec;
   float* elements;
-  float* residual;
+  std::size_t first;  // element of the bucket
   std::span<float> p, q;
 };
 
@@ -93,19 +92,17 @@ class PowerSgdReduction final : public WholeReduction {
     };
     for (const LowRankPart& part : parts) {
       auto* const elements = reinterpret_cast<float*>(site_.at(part.begin * sizeof(float)));
-      float* const residual = place_.residual == nullptr ? nullptr
-                                                         : place_.residual + part.begin -
-                                                               place_.span.begin / sizeof(float);
+      const std::size_t element = part.begin - place_.span.begin / sizeof(float);
       if (part.shape.pays())
         matrices_.push_back(
             {.codec = PowerSgd(part.shape, bases.of(part), LowRankBases::seed_of(part)),
              .elements = elements,
-             .residual = residual,
+             .first = element,
              .p = take(first, part.shape.p_floats()),
              .q = take(second, part.shape.q_floats())});
       else
         plain_.push_back({.elements = {elements, part.shape.count},
-                          .residual = residual,
+                          .first = element,
                           .travels = take(first, part.shape.count)});
     }
   }
@@ -113,8 +110,8 @@ class PowerSgdReduction final : public WholeReduction {
   void work_on_plain_ones(std::size_t stage, StepTally& tally) {
     if (stage == 0) site_.look(place_.span, tally);
     for (const Plain& one : plain_) {
-      if (stage == 0) one.pack();
-      if (stage == operations()) one.unpack();
+      if (stage == 0) one.pack(place_);
+      if (stage == operations()) one.unpack(place_);
     }
   }
 
@@ -123,8 +120,10 @@ class PowerSgdReduction final : public WholeReduction {
     for (std::size_t done = 0; matrix_ < matrices_.size() && done < kSliceBytes; ++matrix_) {
       Matrix& one = matrices_[matrix_];
       done += one.codec.shape().count * sizeof(float);
-      if (stage == 0) one.codec.project(one.elements, one.residual, one.p);
-      if (stage == 1) one.codec.back_project(one.elements, one.residual, one.p, one.q);
+      const float* const residual = place_.residual(one.first);
+      if (stage == 0) one.codec.project(one.elements, residual, one.p);
+      if (stage == 1)
+        one.codec.back_project(one.elements, residual, place_.lost(one.first), one.p, one.q);
       if (stage == 2) one.codec.expand(one.p, one.q, one.elements);
     }
   }

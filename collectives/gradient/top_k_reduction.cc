@@ -26,7 +26,7 @@ class TopKReduction final : public WholeReduction {
   bool work(std::size_t stage, StepTally& tally) override {
     if (stage == 0) {
       site_.look(place_.span, tally);
-      codec_.encode(elements(), place_.residual, count(), entries_, own_.data());
+      codec_.encode(elements(), place_.residual(), place_.lost(), count(), entries_, own_.data());
       return true;
     }
     if (next_ == 0) add_all();

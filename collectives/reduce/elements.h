@@ -5,9 +5,11 @@
 #pragma once
 
 #include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 
 #include <paceline/types.h>
@@ -76,15 +78,25 @@ struct Prod {
     return wrapped(left, right, [](auto a, auto b) { return a * b; });
   }
 };
+// Minimum and maximum of IEEE 754-2019: a NaN of either operand is kept, -0 is less than +0. Every
+// NaN becomes the same one, so that the bits do not depend on the order of the operands.
 struct Min {
   template <class T>
   static T of(T left, T right) {
+    if constexpr (std::is_floating_point_v<T>) {
+      if (std::isunordered(left, right)) return std::numeric_limits<T>::quiet_NaN();
+      if (left == right) return std::signbit(left) ? left : right;
+    }
     return left < right ? left : right;
   }
 };
 struct Max {
   template <class T>
   static T of(T left, T right) {
+    if constexpr (std::is_floating_point_v<T>) {
+      if (std::isunordered(left, right)) return std::numeric_limits<T>::quiet_NaN();
+      if (left == right) return std::signbit(left) ? right : left;
+    }
     return left > right ? left : right;
   }
 };

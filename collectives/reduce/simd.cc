@@ -34,18 +34,37 @@ struct OnVectors<Sum> {
     return hn::Add(left, right);
   }
 };
+// Of floats these processors' minimum and maximum are the right operand where the operands are
+// equal or one is a NaN. So both orders together have both zeros, or the NaN: it is in the bits of
+// one, and no bits make it a number again.
+template <class V>
+HWY_INLINE V or_nan(V one, V other, V number) {
+  using D = hn::DFromV<V>;
+  const auto quiet_nan = hn::Set(D(), std::numeric_limits<hn::TFromD<D> >::quiet_NaN());
+  return hn::IfThenElse(hn::IsNaN(hn::Or(one, other)), quiet_nan, number);
+}
 template <>
 struct OnVectors<Min> {
   template <class D, class V>
   static HWY_INLINE V of(D, V left, V right) {
-    return hn::Min(left, right);
+    if constexpr (std::is_floating_point_v<hn::TFromD<D> >) {
+      const V one = hn::Min(left, right), other = hn::Min(right, left);
+      return or_nan(one, other, hn::Or(one, other));
+    } else {
+      return hn::Min(left, right);
+    }
   }
 };
 template <>
 struct OnVectors<Max> {
   template <class D, class V>
   static HWY_INLINE V of(D, V left, V right) {
-    return hn::Max(left, right);
+    if constexpr (std::is_floating_point_v<hn::TFromD<D> >) {
+      const V one = hn::Max(left, right), other = hn::Max(right, left);
+      return or_nan(one, other, hn::And(one, other));
+    } else {
+      return hn::Max(left, right);
+    }
   }
 };
 template <>

@@ -52,7 +52,8 @@ Communicator communicator_over(std::shared_ptr<Engine> engine, std::unique_ptr<T
                               .backends = std::move(backends),
                               .flight = FlightRing::create_private(),
                               .group = group,
-                              .timeout = options.timeout}));
+                              .timeout = options.timeout,
+                              .determinism = options.determinism}));
 }
 
 }  // namespace paceline::testing

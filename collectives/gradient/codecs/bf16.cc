@@ -46,9 +46,10 @@ HWY_INLINE hn::Vec<D> load(const std::byte* in) {
 }
 
 struct Kernels : PlainBf16 {
-  static bool encode(const float* in, float* residual, std::size_t count, std::byte* out) {
-    return residual == nullptr ? encode_all<false>(in, residual, count, out)
-                               : encode_all<true>(in, residual, count, out);
+  static bool encode(const float* in, const float* residual, float* lost, std::size_t count,
+                     std::byte* out) {
+    return residual == nullptr ? encode_all<false>(in, residual, lost, count, out)
+                               : encode_all<true>(in, residual, lost, count, out);
   }
   static void decode(const std::byte* in, std::size_t count, float* out) {
     std::size_t i = 0;
@@ -67,7 +68,8 @@ struct Kernels : PlainBf16 {
 
  private:
   template <bool kFeedsBack>
-  static bool encode_all(const float* in, float* residual, std::size_t count, std::byte* out) {
+  static bool encode_all(const float* in, const float* residual, float* lost, std::size_t count,
+                         std::byte* out) {
     auto largest = hn::Zero(Magnitudes());
     // What is to be encoded of the vector at i, rounded; its residual is kept.
     const auto take = [&](std::size_t i) HWY_ATTR {
@@ -80,7 +82,7 @@ struct Kernels : PlainBf16 {
         const auto decoded = hn::BitCast(D(), hn::And(bits, hn::Set(Bits(), 0xFFFF0000u)));
         const auto is_finite = hn::RebindMask(D(), magnitude < hn::Set(Magnitudes(), kTooLarge));
         const auto kept = hn::LoadU(D(), residual + i);
-        hn::StoreU(hn::IfThenElse(is_finite, value - decoded, kept), D(), residual + i);
+        hn::StoreU(hn::IfThenElse(is_finite, value - decoded, kept), D(), lost + i);
       }
       return hn::BitCast(Codes(), bits);
     };
@@ -92,8 +94,9 @@ struct Kernels : PlainBf16 {
                  reinterpret_cast<std::uint16_t*>(out + encoded_bytes(i)));
     }
     const bool all_finite = hn::GetLane(hn::MaxOfLanes(Magnitudes(), largest)) < kTooLarge;
-    float* const rest = residual == nullptr ? nullptr : residual + i;
-    return PlainBf16::encode(in + i, rest, count - i, out + encoded_bytes(i)) && all_finite;
+    return PlainBf16::encode(in + i, from(residual, i), from(lost, i), count - i,
+                             out + encoded_bytes(i)) &&
+           all_finite;
   }
 };
 

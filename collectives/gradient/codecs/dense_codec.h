@@ -21,11 +21,13 @@ struct DenseCodec {
   std::size_t block = 1;        ///< elements that are encoded together
   bool needs_feedback = false;  ///< it loses so much that what is lost has to be kept
   std::size_t (*encoded_bytes)(std::size_t count) = nullptr;
-  /// Encodes in[i], or in[i] + residual[i] where there is a residual, which becomes what was lost:
-  /// that and what is decoded make exactly what was encoded. False where an element was finite and
-  /// its code is not, or it was not finite: its block then decodes to what is not finite, and keeps
-  /// the residual that it had, so that a residual always is finite.
-  bool (*encode)(const float* in, float* residual, std::size_t count, std::byte* out) = nullptr;
+  /// Encodes in[i], or in[i] + residual[i] where there is a residual. `lost` gets what was lost:
+  /// that and what is decoded make exactly what was encoded. It may be `residual` itself, and is
+  /// null exactly where `residual` is. False where an element was finite and its code is not, or it
+  /// was not finite: its block then decodes to what is not finite, and `lost` gets the residual of
+  /// the block, so that it always is finite.
+  bool (*encode)(const float* in, const float* residual, float* lost, std::size_t count,
+                 std::byte* out) = nullptr;
   void (*decode)(const std::byte* in, std::size_t count, float* out) = nullptr;
   void (*decode_add)(const std::byte* in, std::size_t count, float* out) = nullptr;  ///< out[i] +=
 };

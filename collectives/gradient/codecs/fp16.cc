@@ -35,9 +35,10 @@ HWY_INLINE hn::Vec<D> load(const std::byte* in) {
 }
 
 struct Kernels : PlainFp16 {
-  static bool encode(const float* in, float* residual, std::size_t count, std::byte* out) {
-    return residual == nullptr ? encode_all<false>(in, residual, count, out)
-                               : encode_all<true>(in, residual, count, out);
+  static bool encode(const float* in, const float* residual, float* lost, std::size_t count,
+                     std::byte* out) {
+    return residual == nullptr ? encode_all<false>(in, residual, lost, count, out)
+                               : encode_all<true>(in, residual, lost, count, out);
   }
   static void decode(const std::byte* in, std::size_t count, float* out) {
     std::size_t i = 0;
@@ -56,7 +57,8 @@ struct Kernels : PlainFp16 {
 
  private:
   template <bool kFeedsBack>
-  static bool encode_all(const float* in, float* residual, std::size_t count, std::byte* out) {
+  static bool encode_all(const float* in, const float* residual, float* lost, std::size_t count,
+                         std::byte* out) {
     auto largest = hn::Zero(Bits());
     std::size_t i = 0;
     for (; i + kLanes <= count; i += kLanes) {
@@ -69,12 +71,13 @@ struct Kernels : PlainFp16 {
       if constexpr (kFeedsBack) {
         const auto is_finite = hn::RebindMask(D(), magnitude < hn::Set(Bits(), kTooLarge));
         const auto kept = hn::LoadU(D(), residual + i);
-        hn::StoreU(hn::IfThenElse(is_finite, value - load(to), kept), D(), residual + i);
+        hn::StoreU(hn::IfThenElse(is_finite, value - load(to), kept), D(), lost + i);
       }
     }
     const bool all_finite = hn::GetLane(hn::MaxOfLanes(Bits(), largest)) < kTooLarge;
-    float* const rest = residual == nullptr ? nullptr : residual + i;
-    return PlainFp16::encode(in + i, rest, count - i, out + encoded_bytes(i)) && all_finite;
+    return PlainFp16::encode(in + i, from(residual, i), from(lost, i), count - i,
+                             out + encoded_bytes(i)) &&
+           all_finite;
   }
 };
 

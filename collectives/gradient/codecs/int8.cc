@@ -68,7 +68,7 @@ HWY_INLINE void store_lowest_bytes(const Value (&block)[kVectors], std::uint8_t*
 }
 
 template <bool kFeedsBack>
-HWY_INLINE bool encode_whole(const float* in, float* residual, std::byte* out) {
+HWY_INLINE bool encode_whole(const float* in, const float* residual, float* lost, std::byte* out) {
   Value block[kVectors];
   for (std::size_t k = 0; k < kVectors; ++k) block[k] = load<kFeedsBack>(in, residual, k * kLanes);
   const std::int32_t largest = largest_of(block);
@@ -78,6 +78,7 @@ HWY_INLINE bool encode_whole(const float* in, float* residual, std::byte* out) {
   auto* const codes = reinterpret_cast<std::uint8_t*>(out + Int8Scale::kBytes);
   if (!is_finite) {
     std::fill_n(codes, kBlock, std::uint8_t{0});
+    if constexpr (kFeedsBack) keep_residual(residual, lost, kBlock);
     return false;
   }
   const Value scale = hn::Set(D(), by.scale), inverse = hn::Set(D(), by.inverse);
@@ -85,7 +86,7 @@ HWY_INLINE bool encode_whole(const float* in, float* residual, std::byte* out) {
   for (std::size_t k = 0; k < kVectors; ++k) {
     const Value nearest = hn::MulAdd(block[k], inverse, to_integer);
     if constexpr (kFeedsBack)
-      hn::StoreU(block[k] - (nearest - to_integer) * scale, D(), residual + k * kLanes);
+      hn::StoreU(block[k] - (nearest - to_integer) * scale, D(), lost + k * kLanes);
     block[k] = nearest;
   }
   store_lowest_bytes(block, codes);
@@ -105,9 +106,10 @@ HWY_INLINE void decode_whole(const std::byte* in, float* out) {
 }
 
 struct Kernels : PlainInt8 {
-  static bool encode(const float* in, float* residual, std::size_t count, std::byte* out) {
-    return residual == nullptr ? encode_all<false>(in, residual, count, out)
-                               : encode_all<true>(in, residual, count, out);
+  static bool encode(const float* in, const float* residual, float* lost, std::size_t count,
+                     std::byte* out) {
+    return residual == nullptr ? encode_all<false>(in, residual, lost, count, out)
+                               : encode_all<true>(in, residual, lost, count, out);
   }
   static void decode(const std::byte* in, std::size_t count, float* out) {
     const std::size_t whole = count / kBlock * kBlock;
@@ -126,15 +128,16 @@ struct Kernels : PlainInt8 {
 
  private:
   template <bool kFeedsBack>
-  static bool encode_all(const float* in, float* residual, std::size_t count, std::byte* out) {
+  static bool encode_all(const float* in, const float* residual, float* lost, std::size_t count,
+                         std::byte* out) {
     const std::size_t whole = count / kBlock * kBlock;
-    const auto kept = [&](std::size_t i) { return kFeedsBack ? residual + i : nullptr; };
     bool all_finite = true;
     for (std::size_t i = 0; i < whole; i += kBlock) {
-      all_finite &= encode_whole<kFeedsBack>(in + i, kept(i), out + encoded_bytes(i));
+      all_finite &= encode_whole<kFeedsBack>(in + i, from(residual, i), from(lost, i),
+                                             out + encoded_bytes(i));
     }
-    all_finite &=
-        PlainInt8::encode(in + whole, kept(whole), count - whole, out + encoded_bytes(whole));
+    all_finite &= PlainInt8::encode(in + whole, from(residual, whole), from(lost, whole),
+                                    count - whole, out + encoded_bytes(whole));
     return all_finite;
   }
 };

@@ -53,8 +53,10 @@ const MagnitudePasses& plain_magnitude_passes() {
             plain_survey(in, residual, 0, count, least, survey);
             return survey;
           },
-      .collect = [](const float* in, float* residual, std::size_t count, MagnitudeCut cut,
-                    std::uint32_t* places) { plain_collect(in, residual, 0, count, cut, places); }};
+      .collect =
+          [](const float* in, const float* residual, float* lost, std::size_t count,
+             MagnitudeCut cut,
+             std::uint32_t* places) { plain_collect(in, residual, lost, 0, count, cut, places); }};
   return kPasses;
 }
 

@@ -86,8 +86,8 @@ std::uint32_t* take(const hn::Vec<Bits>* found, hn::Vec<Bits> below, std::size_t
 
 // Few vectors have any: most are passed over four at a time. What equals the least magnitude is no
 // longer looked for once there are enough.
-void collect(const float* in, float* residual, std::size_t count, MagnitudeCut cut,
-             std::uint32_t* places) {
+void collect(const float* in, const float* residual, float* lost, std::size_t count,
+             MagnitudeCut cut, std::uint32_t* places) {
   const auto least = hn::Set(Bits(), static_cast<std::int32_t>(cut.least));
   const auto just_below = least - hn::Set(Bits(), 1);
   std::size_t i = 0;
@@ -97,13 +97,13 @@ void collect(const float* in, float* residual, std::size_t count, MagnitudeCut c
     for (std::size_t k = 0; k < kAtOnce; ++k) {
       const std::size_t at = i + k * kLanes;
       const auto value = load(in, residual, at);
-      if (residual != nullptr) hn::StoreU(value, D(), residual + at);
+      if (lost != nullptr) hn::StoreU(value, D(), lost + at);
       found[k] = magnitudes(value);
     }
     const auto largest = hn::Max(hn::Max(found[0], found[1]), hn::Max(found[2], found[3]));
     if (!hn::AllFalse(Bits(), largest > below)) places = take(found, below, i, cut, places);
   }
-  plain_collect(in, residual, i, count, cut, places);
+  plain_collect(in, residual, lost, i, count, cut, places);
 }
 
 const MagnitudePasses& passes() {

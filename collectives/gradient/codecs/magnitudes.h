@@ -35,9 +35,10 @@ struct MagnitudeSurvey {
 struct MagnitudePasses {
   MagnitudeSurvey (*survey)(const float* in, const float* residual, std::size_t count,
                             std::uint32_t least) = nullptr;
-  /// Writes the places of what is taken, ascending. A residual becomes in[i] + residual[i].
-  void (*collect)(const float* in, float* residual, std::size_t count, MagnitudeCut cut,
-                  std::uint32_t* places) = nullptr;
+  /// Writes the places of what is taken, ascending. `lost`, unless null, gets in[i] + residual[i];
+  /// it may be `residual` itself.
+  void (*collect)(const float* in, const float* residual, float* lost, std::size_t count,
+                  MagnitudeCut cut, std::uint32_t* places) = nullptr;
 };
 
 /// By the fastest vectors that this processor has.

@@ -20,14 +20,15 @@ struct PlainHalves {
 
   static std::size_t encoded_bytes(std::size_t count) { return count * sizeof(Half); }
 
-  static bool encode(const float* in, float* residual, std::size_t count, std::byte* out) {
+  static bool encode(const float* in, const float* residual, float* lost, std::size_t count,
+                     std::byte* out) {
     bool all_finite = true;
     for (std::size_t i = 0; i < count; ++i) {
       const float value = with_residual(in, residual, i);
       reduce::store_element<Half>(out, i, value);
       const float decoded = reduce::load_element<Half>(out, i);
       const bool is_finite = std::isfinite(decoded);
-      if (residual != nullptr && is_finite) residual[i] = value - decoded;
+      if (lost != nullptr) lost[i] = is_finite ? value - decoded : residual[i];
       all_finite = all_finite && is_finite;
     }
     return all_finite;

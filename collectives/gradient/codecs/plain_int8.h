@@ -69,12 +69,14 @@ struct PlainInt8 {
   static std::size_t encoded_bytes(std::size_t count) {
     return count + (count + kBlock - 1) / kBlock * Int8Scale::kBytes;
   }
-  static bool encode(const float* in, float* residual, std::size_t count, std::byte* out) {
+  static bool encode(const float* in, const float* residual, float* lost, std::size_t count,
+                     std::byte* out) {
     bool all_finite = true;
     for (std::size_t i = 0; i < count; i += kBlock) {
-      float* const kept = residual == nullptr ? nullptr : residual + i;
       const std::size_t length = std::min(kBlock, count - i);
-      all_finite = encode_block(in + i, kept, length, out + encoded_bytes(i)) && all_finite;
+      all_finite =
+          encode_block(in + i, from(residual, i), from(lost, i), length, out + encoded_bytes(i)) &&
+          all_finite;
     }
     return all_finite;
   }
@@ -86,7 +88,8 @@ struct PlainInt8 {
   }
 
  private:
-  static bool encode_block(const float* in, float* residual, std::size_t count, std::byte* out) {
+  static bool encode_block(const float* in, const float* residual, float* lost, std::size_t count,
+                           std::byte* out) {
     float largest = 0;
     bool is_finite = true;
     for (std::size_t i = 0; i < count; ++i) {
@@ -97,15 +100,19 @@ struct PlainInt8 {
     const Int8Scale by = is_finite ? Int8Scale::of(largest) : Int8Scale();
     by.write(out);
     std::byte* const codes = out + Int8Scale::kBytes;
-    if (!is_finite) std::fill_n(codes, count, std::byte{0});
-    for (std::size_t i = 0; is_finite && i < count; ++i) {
+    if (!is_finite) {
+      std::fill_n(codes, count, std::byte{0});
+      keep_residual(residual, lost, count);
+      return false;
+    }
+    for (std::size_t i = 0; i < count; ++i) {
       const float value = with_residual(in, residual, i);
       const float nearest =
           std::fma(value, by.inverse, Int8Scale::kToInteger) - Int8Scale::kToInteger;
       codes[i] = static_cast<std::byte>(static_cast<std::int8_t>(nearest));
-      if (residual != nullptr) residual[i] = value - nearest * by.scale;
+      if (lost != nullptr) lost[i] = value - nearest * by.scale;
     }
-    return is_finite;
+    return true;
   }
   template <class Use>
   static void for_each(const std::byte* in, std::size_t count, const Use& use) {

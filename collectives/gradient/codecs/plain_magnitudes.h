@@ -22,11 +22,11 @@ inline void plain_survey(const float* in, const float* residual, std::size_t fir
 }
 
 /// Takes away from `cut` what it finds.
-inline void plain_collect(const float* in, float* residual, std::size_t first, std::size_t count,
-                          MagnitudeCut& cut, std::uint32_t* places) {
+inline void plain_collect(const float* in, const float* residual, float* lost, std::size_t first,
+                          std::size_t count, MagnitudeCut& cut, std::uint32_t* places) {
   for (std::size_t i = first; i < count; ++i) {
     const float value = with_residual(in, residual, i);
-    if (residual != nullptr) residual[i] = value;
+    if (lost != nullptr) lost[i] = value;
     const std::uint32_t magnitude = magnitude_of(value);
     const bool is_equal = magnitude == cut.least && cut.equals > 0;
     if (is_equal) --cut.equals;

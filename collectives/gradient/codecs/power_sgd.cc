@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "collectives/gradient/codecs/orthonormal.h"
+#include "collectives/gradient/codecs/with_residual.h"
 #include "comm/base/random.h"
 
 namespace paceline {
@@ -76,10 +77,11 @@ void PowerSgd::project(const float* in, const float* residual, std::span<float> 
   }
 }
 
-void PowerSgd::back_project(const float* in, float* residual, std::span<float> p,
+void PowerSgd::back_project(const float* in, const float* residual, float* lost, std::span<float> p,
                             std::span<float> q) {
   if (!fits(p)) {
     std::ranges::fill(q, std::numeric_limits<float>::quiet_NaN());
+    keep_residual(residual, lost, shape_.count);
     return;
   }
   make_orthonormal(p, rows_);
@@ -89,12 +91,13 @@ void PowerSgd::back_project(const float* in, float* residual, std::span<float> p
     for (std::size_t k = 0; k < shape_.rank; ++k)
       add_multiple(&q[k * shape_.columns], row_.data(), p[k * rows_ + row], shape_.columns);
   }
-  if (residual == nullptr || !fits(q)) return;
+  if (lost == nullptr) return;
+  if (!fits(q)) return keep_residual(residual, lost, shape_.count);
   for (std::size_t row = 0; row < rows_; ++row) {
     load(in, residual, row);
     for (std::size_t k = 0; k < shape_.rank; ++k)
       add_multiple(row_.data(), &q[k * shape_.columns], -p[k * rows_ + row], shape_.columns);
-    store(row_.data(), residual, row);
+    store(row_.data(), lost, row);
   }
 }
 

@@ -4,13 +4,13 @@
 //   PowerSgd codec(shape, basis, seed);         // alike on all ranks
 //   codec.project(in, residual, p);             // P = M × basis, rows × r
 //   all_reduce(p);
-//   codec.back_project(in, residual, p, q);     // Q = M^T P, columns × r
+//   codec.back_project(in, residual, lost, p, q);   // Q = M^T P, columns × r
 //   all_reduce(q);
 //   codec.expand(p, q, out);                    // P Q^T: near the sum of all ranks' M
 //
 // One step of power iteration for each reduction: P's columns are made orthonormal between, and
 // the next reduction begins with the Q where this one ended, which becomes the basis. What is lost
-// on a rank, M - P Q^T with the rank's own Q, stays in its residual: all ranks' residuals sum to
+// on a rank, M - P Q^T with the rank's own Q, is its residual of the next step: all ranks' sum to
 // what the sum has lost.
 //
 // All ranks compute the same from what has been reduced: loops are in plain C++, for vectors that
@@ -63,9 +63,11 @@ class PowerSgd {
 
   /// M is in[i] + residual[i], or in[i] where there is no residual.
   void project(const float* in, const float* residual, std::span<float> p);
-  /// `p`, summed over the ranks, becomes orthonormal; `residual` what is lost, but it stays what it
-  /// was where P is not finite.
-  void back_project(const float* in, float* residual, std::span<float> p, std::span<float> q);
+  /// `p`, summed over the ranks, becomes orthonormal. `lost` gets what is lost, but what `residual`
+  /// has where P or Q is not finite; it may be `residual` itself, and is null exactly where that
+  /// is.
+  void back_project(const float* in, const float* residual, float* lost, std::span<float> p,
+                    std::span<float> q);
   /// `q` is summed over the ranks. False where that is not finite: then nor is anything in `out`,
   /// and the next reduction begins as the first one did. `out` may be what was `in`.
   bool expand(std::span<const float> p, std::span<const float> q, float* out);

@@ -46,45 +46,47 @@ std::size_t TopK::entries(std::size_t count, double share) {
 
 std::size_t TopK::encoded_bytes(std::size_t entries) { return entries * kEntryBytes; }
 
-bool TopK::encode(const float* in, float* residual, std::size_t count, std::size_t k,
-                  std::byte* out) {
+bool TopK::encode(const float* in, const float* residual, float* lost, std::size_t count,
+                  std::size_t k, std::byte* out) {
   if (count == 0) return true;
   const std::uint32_t guessed = count > 4 * kDrawn ? guess(in, residual, count, k) : 0;
   const auto [largest, above, equal] = magnitude_passes().survey(in, residual, count, guessed);
   if (largest >= kInfiniteMagnitude) {
     for (std::uint32_t i = 0; i < k; ++i)
       put_entry(out, k, i, i, std::numeric_limits<float>::quiet_NaN());
+    keep_residual(residual, lost, count);
     return false;
   }
   chosen_.resize(k);
   if (above < k && k <= above + equal) {
     const MagnitudeCut cut = {.least = guessed, .equals = k - above};
-    magnitude_passes().collect(in, residual, count, cut, chosen_.data());
+    magnitude_passes().collect(in, residual, lost, count, cut, chosen_.data());
   } else if (k <= above && above <= std::max(4 * k, count / 16)) {
-    choose_of_larger(in, residual, count, k, guessed, above);
+    choose_of_larger(in, residual, lost, count, k, guessed, above);
   } else {
-    choose_exactly(in, residual, count, k);
+    choose_exactly(in, residual, lost, count, k);
   }
-  const float* const values = residual == nullptr ? in : residual;
+  const float* const values = lost == nullptr ? in : lost;
   for (std::size_t i = 0; i < k; ++i) put_entry(out, k, i, chosen_[i], values[chosen_[i]]);
-  for (std::size_t i = 0; residual != nullptr && i < k; ++i) residual[chosen_[i]] = 0;
+  for (std::size_t i = 0; lost != nullptr && i < k; ++i) lost[chosen_[i]] = 0;
   return true;
 }
 
-void TopK::choose_exactly(const float* in, float* residual, std::size_t count, std::size_t k) {
+void TopK::choose_exactly(const float* in, const float* residual, float* lost, std::size_t count,
+                          std::size_t k) {
   const MagnitudeCut cut = cut_after(in, residual, count, k);
-  magnitude_passes().collect(in, residual, count, cut, chosen_.data());
+  magnitude_passes().collect(in, residual, lost, count, cut, chosen_.data());
 }
 
-void TopK::choose_of_larger(const float* in, float* residual, std::size_t count, std::size_t k,
-                            std::uint32_t magnitude, std::size_t larger) {
+void TopK::choose_of_larger(const float* in, const float* residual, float* lost, std::size_t count,
+                            std::size_t k, std::uint32_t magnitude, std::size_t larger) {
   candidates_.resize(larger);
   values_.resize(larger);
   const MagnitudeCut all_larger = {.least = magnitude, .equals = 0};
-  magnitude_passes().collect(in, residual, count, all_larger, candidates_.data());
-  const float* const values = residual == nullptr ? in : residual;
+  magnitude_passes().collect(in, residual, lost, count, all_larger, candidates_.data());
+  const float* const values = lost == nullptr ? in : lost;
   for (std::size_t i = 0; i < larger; ++i) values_[i] = values[candidates_[i]];
-  choose_exactly(values_.data(), nullptr, larger, k);
+  choose_exactly(values_.data(), nullptr, nullptr, larger, k);
   for (std::uint32_t& place : chosen_) place = candidates_[place];
 }
 

@@ -28,19 +28,22 @@ class TopK {
   static std::size_t entries(std::size_t count, double share);
   static std::size_t encoded_bytes(std::size_t entries);
 
-  /// Encodes exactly k of in[i], or of in[i] + residual[i] where there is a residual, which becomes
-  /// the same with zeros for what was taken. Of equal magnitudes the first ones are taken. k <=
-  /// count < 2^32; where there are elements, k > 0. `out` lies anywhere.
+  /// Encodes exactly k of in[i], or of in[i] + residual[i] where there is a residual. `lost` gets
+  /// the same with zeros for what was taken; it may be `residual` itself, and is null exactly where
+  /// `residual` is. Of equal magnitudes the first ones are taken. k <= count < 2^32; where there
+  /// are elements, k > 0. `out` lies anywhere.
   ///
   /// False where something is not finite: the entries then are of values that are not finite
-  /// either, and the residual is what it was.
-  bool encode(const float* in, float* residual, std::size_t count, std::size_t k, std::byte* out);
+  /// either, and `lost` gets what `residual` has.
+  bool encode(const float* in, const float* residual, float* lost, std::size_t count, std::size_t k,
+              std::byte* out);
 
  private:
-  // Fill chosen_ with the k places, and make the residual what was to be encoded.
-  void choose_exactly(const float* in, float* residual, std::size_t count, std::size_t k);
-  void choose_of_larger(const float* in, float* residual, std::size_t count, std::size_t k,
-                        std::uint32_t magnitude, std::size_t larger);
+  // Fill chosen_ with the k places, and `lost`, unless null, with what was to be encoded.
+  void choose_exactly(const float* in, const float* residual, float* lost, std::size_t count,
+                      std::size_t k);
+  void choose_of_larger(const float* in, const float* residual, float* lost, std::size_t count,
+                        std::size_t k, std::uint32_t magnitude, std::size_t larger);
 
   std::vector<std::uint32_t> chosen_, candidates_;  // places, ascending
   std::vector<float> values_;                       // of the candidates

@@ -62,7 +62,9 @@ struct CommunicatorStats {
 ///          communicator stays usable. Any other error is final on all ranks: later calls return
 ///          the same Status at once. Code::kPeerLost names a rank that has ended. Code::kTimeout
 ///          names a rank that did not answer or did not make the call, and the operation.
-/// FORK     A child process may destroy its copy, which has no effect, but may not call it.
+/// FORK     In a forked child every call fails at once with Code::kInvalidArgument, abort() and the
+///          destructor have no effect, and stats() is empty. A Work of the parent behaves alike. A
+///          child may execute a program that joins a group.
 /// EXIT     At exit() or the end of main(), an exit handler ends the communicator as its destructor
 ///          does, within about five seconds. Static objects made after the first communicator are
 ///          destroyed earlier, older ones later. Then calls return its error, and init() fails with

@@ -17,6 +17,13 @@
 // BUCKETS    A bucket is the group of gradients that one operation reduces. The pipeline chooses
 //            buckets by measured times, unless bucket_bytes is set. They are equal on all ranks and
 //            change only between steps.
+// SAME BITS  If the communicator is run_stable or placement_stable (Determinism), no decision uses
+//            measured times. Buckets have bucket_bytes (default 4 MiB) and travel from the last
+//            parameter to the first. A named codec is used wherever it can be, and kAuto uses none.
+//            So a repeated job gives the same bits, also if it continues from a saved state().
+// SKIPPING   Skip a step that reports an overflow, on all ranks. It changes neither codec state nor
+//            measurements. With kInt8, kTopK or kPowerSgd this needs memory for a second array of
+//            all gradients.
 // ORDER      Ranks may call ready() in different orders. A gradient that is not ready at wait()
 //            counts as zeros of this rank.
 // STEPS      All ranks make the same steps with the same number of micro-steps: else all ranks get
@@ -68,7 +75,7 @@ enum class Codec : std::uint8_t {
   kInt8,      ///< a quarter of the bytes, and a scale for each block
   kTopK,      ///< only the elements of largest magnitude
   kPowerSgd,  ///< low-rank matrices; Vogels, Karimireddy, Jaggi, NeurIPS 2019
-  kAuto,      ///< for each bucket the fastest codec within error_budget
+  kAuto,      ///< for each bucket the fastest codec within error_budget; none under SAME BITS
 };
 inline constexpr std::size_t kCodecs = 7;
 /// The name: "none", "bf16", "fp16", "int8", "topk", "powersgd", "auto".
@@ -80,10 +87,10 @@ struct GradientOptions {
   bool is_average = true;        ///< average over the ranks that had data; false: the sum
   std::size_t bucket_bytes = 0;  ///< size of buckets; 0: chosen by measured times
   std::size_t max_bytes_in_flight = 32 << 20;
-  bool finds_overflow = true;  ///< look for NaN and infinity
+  bool finds_overflow = true;  ///< look for NaN and infinity; codec state is safe in any case
   bool computes_norm = false;  ///< compute StepResult::norm
-  /// Used only for buckets where measurement shows that it saves time. Otherwise it is off, and the
-  /// log gives the reason once.
+  /// Used only for buckets where measurement shows that it saves time, or under SAME BITS always.
+  /// Otherwise it is off, and the log gives the reason once.
   Codec codec = Codec::kNone;
   bool forces_codec = false;   ///< use `codec` always; not for kAuto
   double error_budget = 0.01;  ///< for kAuto: max relative L2 error of a bucket
@@ -120,6 +127,8 @@ struct GradientStats {
 
 /// Move-only. Any thread may call ready() and gradient(), also concurrently for different
 /// gradients. One thread at a time calls all other members.
+/// In a forked child calls that return a Status or Result fail with Code::kInvalidArgument, stats()
+/// is empty, gradient() has no memory, and the destructor has no effect.
 class GradientPipeline {
  public:
   /// Collective. The pipeline splits its own communicator from `world`, which may end before the

@@ -16,7 +16,10 @@
  *
  * A call returns when it has ended, except between plGroupStart and plGroupEnd. Several threads may
  * call at the same time. Operations of one communicator run in the order of the calls, which must
- * be the same on all ranks. No exception leaves a call. */
+ * be the same on all ranks. No exception leaves a call.
+ *
+ * In a forked child every call on a communicator of the parent fails with plInvalidArgument.
+ * plCommAbort frees nothing there; plCommDestroy frees only the child's copy. */
 #pragma once
 
 #include <stddef.h>
@@ -61,7 +64,8 @@ typedef enum {
   plBfloat16 = 9
 } plDataType_t;
 
-/* plRedOpCreatePreMulSum makes other values. */
+/* plRedOpCreatePreMulSum makes other values. For floats plMin and plMax are minimum and maximum of
+ * IEEE 754-2019, unlike NCCL: NaN if any rank has a NaN, and -0 is less than +0. */
 typedef enum {
   plSum = 0,
   plProd = 1,

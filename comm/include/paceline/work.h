@@ -19,6 +19,8 @@ struct Completion;
 /// Copies refer to the same operation. Destroying every handle does not stop the operation: its
 /// buffers must stay valid until it has ended. Each operation ends exactly once, with success or an
 /// error, also if its Communicator is destroyed first. Any thread may call any member.
+/// In a forked child an operation of the parent never ends: test() is true, wait() returns
+/// Code::kInvalidArgument, cancel() has no effect.
 class Work {
  public:
   Work() = default;  ///< refers to no operation; test() is true and wait() succeeds at once

@@ -79,7 +79,7 @@ Times measure(const DenseCodec& codec, float* residual, int rounds, const std::v
   std::vector<float> copied(kCount);
   Bytes codes(codec.encoded_bytes(kCount));
   const auto copy = [&] { std::memcpy(copied.data(), in.data(), kBytes); };
-  const auto encode = [&] { codec.encode(in.data(), residual, kCount, codes.data()); };
+  const auto encode = [&] { codec.encode(in.data(), residual, residual, kCount, codes.data()); };
   const auto decode = [&] { codec.decode(codes.data(), kCount, decoded.data()); };
   copy(), encode(), decode();
   std::vector<double> copies_s, encodes_s, decodes_s;
@@ -128,9 +128,9 @@ double top_k_rate(const std::string& what, bool feeds_back, int rounds,
   Bytes entries(TopK::encoded_bytes(k));
   TopK top_k;
   bool is_right = true;
+  float* const kept = feeds_back ? residual.data() : nullptr;
   const auto encode = [&] {
-    is_right &=
-        top_k.encode(in.data(), feeds_back ? residual.data() : nullptr, kCount, k, entries.data());
+    is_right &= top_k.encode(in.data(), kept, kept, kCount, k, entries.data());
   };
   const auto add = [&] { is_right &= add_top_k(entries, kCount, added.data()); };
   encode(), add();
@@ -160,8 +160,9 @@ bool power_sgd_is_right(int rounds, const std::vector<float>& in) {
   for (int round = 0; round < rounds; ++round) {
     std::ranges::fill(residual, 0.0F);
     project_ms.push_back(1e3 * seconds_of([&] { codec.project(in.data(), residual.data(), p); }));
-    back_ms.push_back(1e3 *
-                      seconds_of([&] { codec.back_project(in.data(), residual.data(), p, q); }));
+    back_ms.push_back(1e3 * seconds_of([&] {
+                        codec.back_project(in.data(), residual.data(), residual.data(), p, q);
+                      }));
     expand_ms.push_back(1e3 * seconds_of([&] { is_right &= codec.expand(p, q, out.data()); }));
   }
   for (std::size_t i = 0; i < kCount; ++i)

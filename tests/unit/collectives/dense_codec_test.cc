@@ -100,7 +100,7 @@ Outcome outcome_of(const DenseCodec& codec, const Floats& in, const Floats& resi
   Outcome out{.residual = residual, .decoded = Floats(in.size(), -7.0F), .added = in};
   Bytes codes(shift + codec.encoded_bytes(in.size()));
   float* const kept = residual.empty() ? nullptr : out.residual.data();
-  out.all_finite = codec.encode(in.data(), kept, in.size(), codes.data() + shift);
+  out.all_finite = codec.encode(in.data(), kept, kept, in.size(), codes.data() + shift);
   codec.decode(codes.data() + shift, in.size(), out.decoded.data());
   codec.decode_add(codes.data() + shift, in.size(), out.added.data());
   out.codes.assign(codes.begin() + static_cast<std::ptrdiff_t>(shift), codes.end());
@@ -211,7 +211,8 @@ TEST(DenseCodecs, WhatIsLostComesLater) {
     Bytes codes(codec.encoded_bytes(in.size()));
     constexpr int kSteps = 300;
     for (int step = 0; step < kSteps; ++step) {
-      ASSERT_TRUE(codec.encode(in.data(), residual.data(), in.size(), codes.data()));
+      ASSERT_TRUE(
+          codec.encode(in.data(), residual.data(), residual.data(), in.size(), codes.data()));
       codec.decode(codes.data(), in.size(), decoded.data());
       for (std::size_t i = 0; i < in.size(); ++i) sent[i] += double{decoded[i]};
     }

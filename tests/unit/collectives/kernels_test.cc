@@ -147,6 +147,91 @@ TEST(Kernels, ScaleAndDivideAreThePlainOnesBitForBit) {
   });
 }
 
+// Of floats, with a NaN in either operand, in every place of a vector and of what is left behind
+// it. Values and NaN are of every kind that may matter: quiet, signalling, of both signs; zeros of
+// both.
+template <class T>
+void expect_one_rule(DataType type) {
+  using Wide = reduce::Wide<T>;
+  constexpr std::size_t kCount = 131;
+  const Wide quiet = std::numeric_limits<Wide>::quiet_NaN();
+  const auto put = [](Bytes& bytes, std::size_t i, Wide value) {
+    reduce::store_element<T>(bytes.data(), i, value);
+  };
+  // All bits set, and a signalling NaN with the least payload: its exponent is infinity's.
+  const auto put_nan = [&](Bytes& bytes, std::size_t i, int which) {
+    put(bytes, i, which == 0 ? quiet : std::numeric_limits<Wide>::infinity());
+    std::byte* const element = bytes.data() + i * sizeof(T);
+    if (which == 1) std::memset(element, 0xFF, sizeof(T));
+    if (which == 2) *element |= std::byte{1};
+  };
+  for (const ReduceOp op : {ReduceOp::kMin, ReduceOp::kMax}) {
+    for (std::size_t place = 0; place < kCount; ++place) {
+      for (int side = 0; side < 3; ++side) {
+        Bytes left(kCount * sizeof(T)), right(left.size());
+        for (std::size_t i = 0; i < kCount; ++i) {
+          put(left, i, static_cast<Wide>(i % 5));
+          put(right, i, static_cast<Wide>(3));
+        }
+        const int which = static_cast<int>(place % 3);
+        if (side != 1) put_nan(left, place, which);
+        if (side != 0) put_nan(right, place, which);
+        const void* const operands[] = {left.data(), right.data(), right.data()};
+        for (const KernelSet* set : {&kernels(), &plain_kernels()}) {
+          for (const bool fused : {false, true}) {
+            Bytes result(left.size());
+            if (fused)
+              set->of(type).fused(op)(result.data(), operands, 3, kCount);
+            else
+              set->of(type).reduction(op)(result.data(), left.data(), right.data(), kCount);
+            for (std::size_t i = 0; i < kCount; ++i) {
+              const auto element = reduce::load_element<T>(result.data(), i);
+              const auto number =
+                  static_cast<Wide>(op == ReduceOp::kMin ? std::min<std::size_t>(i % 5, 3)
+                                                         : std::max<std::size_t>(i % 5, 3));
+              ASSERT_TRUE(i == place ? std::isnan(element) : element == number)
+                  << words(type, op, kCount) << " at " << i << ", NaN at " << place;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Extremes, KeepANaNOfEitherOperand) {
+  expect_one_rule<float>(DataType::kFloat32);
+  expect_one_rule<double>(DataType::kFloat64);
+  expect_one_rule<Float16>(DataType::kFloat16);
+  expect_one_rule<BFloat16>(DataType::kBFloat16);
+}
+
+// -0 is less than +0, whichever comes first.
+TEST(Extremes, TellZerosApart) {
+  constexpr std::size_t kCount = 67;
+  for (const DataType type : kDataTypes) {
+    with_type(type, [&]<class T>(T) {
+      using Wide = reduce::Wide<T>;
+      if constexpr (std::is_floating_point_v<Wide>) {
+        Bytes left(kCount * sizeof(T)), right(left.size()), result(left.size());
+        for (std::size_t i = 0; i < kCount; ++i) {
+          reduce::store_element<T>(left.data(), i, i % 2 == 0 ? Wide{0} : -Wide{0});
+          reduce::store_element<T>(right.data(), i, i % 2 == 0 ? -Wide{0} : Wide{0});
+        }
+        for (const ReduceOp op : {ReduceOp::kMin, ReduceOp::kMax}) {
+          for (const KernelSet* set : {&kernels(), &plain_kernels()}) {
+            set->of(type).reduction(op)(result.data(), left.data(), right.data(), kCount);
+            for (std::size_t i = 0; i < kCount; ++i)
+              ASSERT_EQ(std::signbit(reduce::load_element<T>(result.data(), i)),
+                        op == ReduceOp::kMin)
+                  << words(type, op, kCount) << " at " << i;
+          }
+        }
+      }
+    });
+  }
+}
+
 // Written apart from the kernels: sums in exact integers, and what a processor makes of floats.
 TEST(PlainKernels, AreWhatTheirNamesSay) {
   const std::int8_t a = -100, b = -100;

@@ -142,6 +142,25 @@ TEST(LowRankBases, ComeBackAsTheyWereSaved) {
   EXPECT_EQ(saved, again);
 }
 
+TEST(LowRankBases, OfAStepThatDoesNotCountAreWhatTheyWere) {
+  Site site;
+  const auto parts = site.parts(0, 8144);
+  site.bases.set_parts(parts);
+  const std::vector<float> first = site.basis_of(parts[0]);
+  std::ranges::fill(site.bases.of(parts[0]), 0.25F);
+  site.bases.roll_back();
+  EXPECT_EQ(site.basis_of(parts[0]), first);
+  std::ranges::fill(site.bases.of(parts[0]), 0.25F);
+  site.bases.commit();
+  const std::vector<float> second = site.basis_of(parts[0]);
+  std::ranges::fill(site.bases.of(parts[0]), 0.5F);
+  site.bases.roll_back();
+  EXPECT_EQ(site.basis_of(parts[0]), second);
+  site.bases.set_parts(parts);
+  site.bases.roll_back();
+  EXPECT_EQ(site.basis_of(parts[0]), second) << "where buckets were decided anew";
+}
+
 TEST(LowRankBases, WhatIsDamagedIsRefusedAndChangesNothing) {
   Site site;
   const auto parts = site.parts(0, 8144);

@@ -85,7 +85,8 @@ void reduce(std::vector<RankOfJob>& ranks) {
   sum_over(parts);
   parts.clear();
   for (RankOfJob& rank : ranks) {
-    rank.codec().back_project(rank.in.data(), rank.residual.data(), rank.p, rank.q);
+    rank.codec().back_project(rank.in.data(), rank.residual.data(), rank.residual.data(), rank.p,
+                              rank.q);
     parts.push_back(rank.q);
   }
   sum_over(parts);
@@ -308,7 +309,7 @@ TEST(PowerSgd, GoesOnFromABasisThatWasSaved) {
 TEST(PowerSgd, NoElementsAreNoMatrix) {
   PowerSgd codec(MatrixShape(), {}, 1);
   codec.project(nullptr, nullptr, {});
-  codec.back_project(nullptr, nullptr, {}, {});
+  codec.back_project(nullptr, nullptr, nullptr, {}, {});
   EXPECT_TRUE(codec.expand({}, {}, nullptr));
 }
 

@@ -69,7 +69,7 @@ Bytes encoded(const Floats& in, std::size_t k, Floats* residual = nullptr) {
   TopK top_k;
   Bytes bytes(TopK::encoded_bytes(k));
   float* const kept = residual == nullptr ? nullptr : residual->data();
-  EXPECT_TRUE(top_k.encode(in.data(), kept, in.size(), k, bytes.data()));
+  EXPECT_TRUE(top_k.encode(in.data(), kept, kept, in.size(), k, bytes.data()));
   return bytes;
 }
 
@@ -173,7 +173,8 @@ TEST(TopK, WhatIsNotFiniteIsSaidAndKeepsTheResidual) {
       in[at] = bad;
       Bytes bytes(TopK::encoded_bytes(7));
       TopK top_k;
-      EXPECT_FALSE(top_k.encode(in.data(), residual.data(), in.size(), 7, bytes.data()));
+      EXPECT_FALSE(
+          top_k.encode(in.data(), residual.data(), residual.data(), in.size(), 7, bytes.data()));
       EXPECT_EQ(residual, Floats(100, 0.25F));
       ASSERT_TRUE(add_top_k(bytes, added.size(), added.data()));
       EXPECT_FALSE(std::isfinite(added[0]));
@@ -229,8 +230,8 @@ void expect_plain_passes(std::size_t count, bool has_residual, Random& random) {
   ASSERT_EQ(survey, plain.survey(in.data(), plain_kept, count, least)) << count;
   const MagnitudeCut cut = {.least = least, .equals = random.below(survey.equal + 3)};
   std::vector<std::uint32_t> places(count, 77), expected(count, 77);
-  passes.collect(in.data(), kept, count, cut, places.data());
-  plain.collect(in.data(), plain_kept, count, cut, expected.data());
+  passes.collect(in.data(), kept, kept, count, cut, places.data());
+  plain.collect(in.data(), plain_kept, plain_kept, count, cut, expected.data());
   ASSERT_EQ(places, expected) << count;
   ASSERT_TRUE(std::ranges::equal(std::as_bytes(std::span(left)), std::as_bytes(std::span(right))));
 }

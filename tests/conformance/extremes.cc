@@ -1,0 +1,240 @@
+// Minimum and maximum of floats where ranks have NaN and zeros of both signs: one rule, by every
+// algorithm, backend, type and contract (paceline/types.h, ReduceOp).
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <paceline/buffer.h>
+
+#include "collectives/algo/algorithms.h"
+#include "comm/base/try.h"
+#include "comm/base/with_type.h"
+#include "tests/harness/ranks.h"
+
+namespace paceline::testing {
+namespace {
+
+constexpr OperationKind kKinds[] = {OperationKind::kAllReduce, OperationKind::kReduce,
+                                    OperationKind::kReduceScatter, OperationKind::kReduceScatterV};
+constexpr ReduceOp kOps[] = {ReduceOp::kMin, ReduceOp::kMax};
+constexpr DataType kTypes[] = {DataType::kFloat32, DataType::kFloat64, DataType::kFloat16,
+                               DataType::kBFloat16};
+// Per block of a reduce-scatter: tails of vectors, and several segments of a plan.
+constexpr std::size_t kCounts[] = {1, 7, 101, 3001};
+
+// Quiet, signalling, negative, with any payload.
+template <class T>
+T nan_of(std::size_t which) {
+  using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t,
+                                  std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint16_t>>;
+  constexpr int kFraction = std::is_same_v<T, double>    ? 52
+                            : std::is_same_v<T, float>   ? 23
+                            : std::is_same_v<T, Float16> ? 10
+                                                         : 7;
+  constexpr Bits kSign = Bits{1} << (8 * sizeof(T) - 1), kQuiet = Bits{1} << (kFraction - 1);
+  constexpr Bits kInfinity = static_cast<Bits>(kSign - (Bits{1} << kFraction));
+  const Bits all[] = {static_cast<Bits>(kInfinity | kQuiet), static_cast<Bits>(kInfinity | 1),
+                      static_cast<Bits>(kSign | kInfinity | kQuiet | 1),
+                      static_cast<Bits>(kSign | kInfinity | (kQuiet >> 1))};
+  return std::bit_cast<T>(all[which % std::size(all)]);
+}
+
+template <class T>
+T value_of(double value) {
+  if constexpr (std::is_arithmetic_v<T>) {
+    return static_cast<T>(value);
+  } else {
+    return T::from_float(static_cast<float>(value));
+  }
+}
+template <class T>
+double number_of(T value) {
+  if constexpr (std::is_arithmetic_v<T>) {
+    return static_cast<double>(value);
+  } else {
+    return static_cast<double>(value.to_float());
+  }
+}
+
+// In each place another rank has the NaN, or two have one, or none; zeros of both signs,
+// infinities.
+template <class T>
+T element_of(int rank, int ranks, std::size_t place) {
+  const auto who = static_cast<std::size_t>(rank), all = static_cast<std::size_t>(ranks);
+  const std::size_t turn = place % (2 * all + 3);
+  if (turn % all == who && turn < 2 * all) return nan_of<T>(place + who);
+  if (turn == 2 * all + 1) return value_of<T>((place + who) % 3 == 0 ? -0.0 : 0.0);
+  if (turn == 2 * all + 2 && who == place % all)
+    return value_of<T>(place % 2 == 0 ? -std::numeric_limits<double>::infinity()
+                                      : std::numeric_limits<double>::infinity());
+  if (turn >= all && (turn + 1) % all == who && turn < 2 * all) return nan_of<T>(place);
+  return value_of<T>(static_cast<double>((place * 7 + who * 5) % 23) - 11);
+}
+
+template <class T>
+double expected_of(ReduceOp op, int ranks, std::size_t place) {
+  double total = number_of(element_of<T>(0, ranks, place));
+  for (int rank = 1; rank < ranks; ++rank) {
+    const double next = number_of(element_of<T>(rank, ranks, place));
+    if (std::isnan(total) || std::isnan(next)) return std::numeric_limits<double>::quiet_NaN();
+    const bool is_less = next < total || (next == total && std::signbit(next));
+    if (is_less == (op == ReduceOp::kMin)) total = next;
+  }
+  return total;
+}
+
+bool same(double left, double right) {
+  if (std::isnan(left) || std::isnan(right)) return std::isnan(left) && std::isnan(right);
+  return left == right && std::signbit(left) == std::signbit(right);
+}
+
+template <class T>
+Status check_part(const std::string& what, std::span<const T> result, ReduceOp op, int ranks,
+                  std::size_t first) {
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    const double expected = expected_of<T>(op, ranks, first + i);
+    if (!same(number_of(result[i]), expected))
+      return wrong(what + ": element " + std::to_string(i) + " is " +
+                   std::to_string(number_of(result[i])) + ", not " + std::to_string(expected));
+  }
+  return {};
+}
+
+// In place where both are the same.
+template <class T>
+Status check_call(Communicator& world, OperationKind kind, ReduceOp op, std::span<T> in,
+                  std::span<T> out) {
+  const int ranks = world.size(), rank = world.rank();
+  const bool is_scattered =
+      kind == OperationKind::kReduceScatter || kind == OperationKind::kReduceScatterV;
+  const std::size_t count = is_scattered ? in.size() / static_cast<std::size_t>(ranks) : in.size();
+  const std::vector<std::size_t> counts(static_cast<std::size_t>(ranks), count);
+  for (std::size_t i = 0; i < in.size(); ++i) in[i] = element_of<T>(rank, ranks, i);
+  const int root = ranks - 1;
+  Status status;
+  if (kind == OperationKind::kAllReduce)
+    status = world.all_reduce(in.data(), out.data(), count, kDataTypeOf<T>, op);
+  if (kind == OperationKind::kReduce)
+    status = world.reduce(in.data(), out.data(), count, kDataTypeOf<T>, op, root);
+  if (kind == OperationKind::kReduceScatter)
+    status = world.reduce_scatter(in.data(), out.data(), count, kDataTypeOf<T>, op);
+  if (kind == OperationKind::kReduceScatterV)
+    status = world.reduce_scatter_v(in.data(), out.data(), counts, kDataTypeOf<T>, op);
+  PACELINE_TRY(status);
+  if (kind == OperationKind::kReduce && rank != root) return {};
+  const std::string what = std::string(name(kind)) + " " + std::string(name(op)) + " of " +
+                           std::to_string(count) + " x " + std::string(name(kDataTypeOf<T>));
+  return check_part<T>(what, out.first(count), op, ranks,
+                       is_scattered ? static_cast<std::size_t>(rank) * count : 0);
+}
+
+template <class T>
+Status check_type(Communicator& world, OperationKind kind, bool registered) {
+  for (const std::size_t count : kCounts) {
+    const std::size_t all = count * static_cast<std::size_t>(world.size());
+    std::vector<T> in(all), out(all);
+    Buffer in_buffer, out_buffer;
+    std::span<T> from(in), to(out);
+    if (registered) {
+      PACELINE_TRY_ASSIGN(in_buffer, Buffer::allocate(all * sizeof(T)));
+      PACELINE_TRY_ASSIGN(out_buffer, Buffer::allocate(all * sizeof(T)));
+      from = in_buffer.as<T>();
+      to = out_buffer.as<T>();
+    }
+    for (const ReduceOp op : kOps) {
+      PACELINE_TRY(check_call(world, kind, op, from, to));
+      if (kind == OperationKind::kAllReduce) PACELINE_TRY(check_call(world, kind, op, from, from));
+    }
+  }
+  return {};
+}
+
+Status check_kind(Communicator& world, OperationKind kind, bool registered = false) {
+  for (const DataType type : kTypes) {
+    const Status status = with_type(type, [&]<class T>(T) -> Status {
+      if constexpr (std::is_floating_point_v<T> || !std::is_arithmetic_v<T>) {
+        return check_type<T>(world, kind, registered);
+      } else {
+        return {};
+      }
+    });
+    PACELINE_TRY(status);
+  }
+  return {};
+}
+
+Status check_all(Communicator& world) {
+  for (const OperationKind kind : kKinds) PACELINE_TRY(check_kind(world, kind));
+  return {};
+}
+
+void expect_rule(const RunOptions& options, const std::function<Status(Communicator&)>& body) {
+  const Status status = run_ranks(options, body);
+  EXPECT_TRUE(status.ok()) << name(options.mode) << " " << options.algorithm << ": "
+                           << status.to_string();
+}
+
+class Extremes : public ::testing::TestWithParam<std::tuple<Mode, int>> {
+ protected:
+  static RunOptions options() {
+    return {
+        .mode = std::get<0>(GetParam()), .ranks = std::get<1>(GetParam()), .segment_bytes = 1024};
+  }
+};
+
+TEST_P(Extremes, FollowOneRuleUnderEveryContract) {
+  for (const Determinism determinism :
+       {Determinism::kFast, Determinism::kRunStable, Determinism::kPlacementStable}) {
+    RunOptions with = options();
+    with.determinism = determinism;
+    expect_rule(with, check_all);
+  }
+}
+
+TEST_P(Extremes, FollowOneRuleByEveryAlgorithm) {
+  for (const Algorithm& algorithm : algorithms()) {
+    if (!reduces(algorithm.kind)) continue;
+    RunOptions with = options();
+    with.algorithm = algorithm.name;
+    expect_rule(with, [&](Communicator& world) { return check_kind(world, algorithm.kind); });
+  }
+}
+
+TEST(ExtremesInSharedMemory, FollowOneRuleByEveryMethod) {
+  for (const ShmMethod method :
+       {ShmMethod::kEager, ShmMethod::kGathered, ShmMethod::kPipelined, ShmMethod::kZeroCopy}) {
+    for (const Mode mode : {Mode::kDirectThreads, Mode::kGatheringThreads}) {
+      expect_rule({.mode = mode, .ranks = 3, .shared = {.method = [=](int) { return method; }}},
+                  [](Communicator& world) -> Status {
+                    for (const bool registered : {false, true}) {
+                      for (const OperationKind kind :
+                           {OperationKind::kAllReduce, OperationKind::kReduceScatter})
+                        PACELINE_TRY(check_kind(world, kind, registered));
+                    }
+                    return {};
+                  });
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Modes, Extremes,
+    ::testing::Combine(::testing::Values(Mode::kSimulation, Mode::kThreads, Mode::kProcesses,
+                                         Mode::kSharedMemoryThreads, Mode::kDirect,
+                                         Mode::kDirectThreads, Mode::kGatheringThreads),
+                       ::testing::Values(2, 3, 5)),
+    [](const auto& instance) {
+      return name(std::get<0>(instance.param)) + "_" + std::to_string(std::get<1>(instance.param)) +
+             "_ranks";
+    });
+
+}  // namespace
+}  // namespace paceline::testing
