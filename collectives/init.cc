@@ -89,14 +89,18 @@ Result<SocketAddress> store_address(const Environment& environment) {
       *environment.master_port);
 }
 
-// What finds no part of the launcher's free is not seen from outside.
-Result<std::unique_ptr<FlightRing>> open_flight_ring(const World& world) {
+// A rank that finds no part of the launcher's free is not seen from outside. Nor is one that a
+// wrapper has started which closes descriptors: that is no reason not to run.
+std::unique_ptr<FlightRing> open_flight_ring(const World& world) {
   const std::optional<int> memory = world.environment.flight_fd;
   if (!memory) return FlightRing::create_private();
-  if (world.part_name.empty()) return FlightRing::open(*memory);
-  auto ring = FlightRing::open_for(*memory, world.part_name);
-  if (ring.status().code() == Code::kUnavailable) return FlightRing::create_private();
-  return ring;
+  auto ring = world.part_name.empty() ? FlightRing::open(*memory)
+                                      : FlightRing::open_for(*memory, world.part_name);
+  if (ring.ok()) return *std::move(ring);
+  if (world.part_name.empty() && world.log != nullptr)
+    world.log->write(Severity::kInfo,
+                     ring.status().text() + "; the launcher does not see this rank's operations");
+  return FlightRing::create_private();
 }
 
 std::unique_ptr<CollectiveBackend> make_native(const World& world, Transport* transport) {
@@ -142,7 +146,7 @@ Result<Communicator> make_communicator(const World& world, Group group,
                                        std::unique_ptr<Transport> transport,
                                        std::unique_ptr<CollectiveBackend> direct,
                                        std::unique_ptr<Whereabouts> whereabouts) {
-  PACELINE_TRY_ASSIGN(auto flight, open_flight_ring(world));
+  auto flight = open_flight_ring(world);
   const bool is_over_tcp = transport != nullptr && direct == nullptr;
   flight->note_join(world.began, world.engine->clock().now());
   std::vector<std::unique_ptr<CollectiveBackend>> backends;
@@ -311,6 +315,7 @@ Status prepare(World& world, const InitOptions& options) {
   PACELINE_TRY_ASSIGN(world.engine, PollEngine::create(PollEngine::options_for(
                                         world.local_ranks, host_cpus(environment))));
   world.began = world.engine->clock().now();
+  JobKey::keep_from_children(environment);
   return {};
 }
 

@@ -204,7 +204,10 @@ void Agent::refuse_all(const messages::Start& start, const ProgramFile& program)
 Result<HostFacts> Agent::prepare(const messages::Start& start) {
   PACELINE_TRY_ASSIGN(JobKey key, job_key_of(start));
   PACELINE_TRY_ASSIGN(job_key_, key.to_memfd());
-  HostFacts facts{.allowed_cpus = allowed_cpus(), .meeting = start.meeting()};
+  HostFacts facts{.allowed_cpus = allowed_cpus(),
+                  .meeting = start.meeting(),
+                  .key_file = "/proc/" + std::to_string(::getpid()) + "/fd/" +
+                              std::to_string(job_key_.get())};
   if (!start.has_meeting()) {
     const auto live = [this](std::string_view what) { return flights_.answer(what); };
     PACELINE_TRY_ASSIGN(OpenMeeting open,

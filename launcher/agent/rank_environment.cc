@@ -84,6 +84,9 @@ Variables identity_variables(const messages::Start& start, const HostFacts& fact
   // Empty as well: a job that was started by a rank of another inherits what that one was told.
   add(variables, "PACELINE_HOST_CPUS", host_cpus(start).to_text());
   add(variables, "PACELINE_JOB_KEY_FD", kJobKeyFd);
+  // For ranks behind a wrapper that closes descriptors. Empty as well: one of the user's own is not
+  // this job's.
+  add(variables, "PACELINE_JOB_KEY_FILE", facts.key_file);
   add(variables, "PACELINE_FLIGHT_FD", kFlightFd);
   add(variables, "PACELINE_TERMINAL", start.terminal() ? 1 : 0);
   return variables;

@@ -20,6 +20,7 @@ using Variables = google::protobuf::RepeatedPtrField<messages::Variable>;
 struct HostFacts {
   int allowed_cpus = 1;
   messages::Meeting meeting;
+  std::string key_file;  // the job's key, for ranks that do not inherit its descriptor
 };
 
 /// What the host's ranks are bound to, together; empty where some rank is bound to nothing.
