@@ -16,6 +16,7 @@
 #include "collectives/communicator_core.h"
 #include "collectives/failure/store_whereabouts.h"
 #include "collectives/host_world.h"
+#include "collectives/join_report.h"
 #include "collectives/tuning_file.h"
 #include "collectives/unique_id.h"
 #include "comm/base/environment.h"
@@ -275,13 +276,26 @@ Result<Meeting> meeting_of_id(const UniqueId& id) {
       .address = place.address, .key = std::move(place.key), .server = take_server_of(id)};
 }
 
+JoinReport join_report(const World& world) {
+  return JoinReport({.rank = world.rank,
+                     .size = world.size,
+                     .part = world.part_name,
+                     .every = world.report_every,
+                     .log = world.log});
+}
+
 Result<Communicator> join(const World& world, Meeting meeting) {
   const Environment& environment = world.environment;
   const Deadline deadline = Deadline::after(world.engine->clock(), world.timeout);
   PACELINE_TRY_ASSIGN(const std::string bind_address, bind_address_of(environment));
   PACELINE_TRY_ASSIGN(TcpListener listener, TcpListener::open(bind_address));
-  PACELINE_TRY_ASSIGN(auto store,
-                      StoreClient::connect(world.engine, meeting.address, &meeting.key, deadline));
+  const JoinReport report = join_report(world);
+  PACELINE_TRY_ASSIGN(
+      auto store,
+      meeting.outlives_ranks
+          ? StoreClient::connect(world.engine, meeting.address, &meeting.key, deadline)
+          : report.connect_to_rank_0(world.engine, meeting.address, &meeting.key, deadline));
+  report.attach_to(*store);
   const Member self{
       .host = host_name(environment), .address = listener.address(), .pid = ::getpid()};
   PACELINE_TRY_ASSIGN(
