@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdlib>
 #include <unordered_map>
 
 #include <unistd.h>
@@ -110,6 +111,11 @@ const char* value_of(const char* name, const Variables& changes,
     return variable.name() == name;
   });
   return change != changes.rend() ? change->value().c_str() : base(name);
+}
+
+std::string search_path(const Variables& changes) {
+  const char* path = value_of("PATH", changes, ::getenv);
+  return path != nullptr ? path : "/bin:/usr/bin";
 }
 
 std::vector<std::string> inherited_environment() {

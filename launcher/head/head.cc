@@ -9,6 +9,7 @@
 #include <signal.h>
 
 #include "comm/base/text.h"
+#include "launcher/head/rank_end_text.h"
 #include "launcher/system/system.h"
 
 namespace paceline::launcher {
@@ -26,25 +27,6 @@ constexpr Duration kSettling = std::chrono::milliseconds(20);
 constexpr Duration kSilence = std::chrono::seconds(10);
 // A rank that has lost another may say so before the other's end is seen, but not long before.
 constexpr Duration kBlamePatience = std::chrono::milliseconds(300);
-
-std::string in_last_operation(const std::string& operation) {
-  return operation.empty() ? "" : "; its last operation: " + operation;
-}
-
-std::string memory_text(std::uint64_t kib) {
-  return kib < 10 * 1024 ? std::to_string(kib) + " KiB" : std::to_string(kib / 1024) + " MiB";
-}
-
-std::string by_oom_killer(const std::string& where) {
-  if (where.empty()) return "";
-  return " by the kernel's OOM killer: out of memory in " +
-         (where.starts_with('/') ? "cgroup " + where : where);
-}
-
-std::string in_words(const messages::RankExited& exited) {
-  return describe(exited.wait_status()) + by_oom_killer(exited.oom_cgroup()) + "; peak memory " +
-         memory_text(exited.peak_memory_kib()) + in_last_operation(exited.last_operation());
-}
 
 std::string in_host(const messages::Start& start, const std::string& text) {
   return "host " + start.host() + ": " + text;
@@ -203,10 +185,22 @@ void Head::rank_ended(const Host& host, const messages::RankExited& exited) {
   note(Stage::kEnded, host, exited.rank(), exited.time_ns());
   if (exited.has_blamed()) end.blamed = static_cast<int>(exited.blamed());
   outcome_.ends.push_back(end);
+  tell_those_who_wait(exited);
   const std::string operation = in_last_operation(exited.last_operation());
   if (outcome_.cause == StopCause::kTimeout && !operation.empty())
     console_.say(describe_rank(exited.rank()) + " was stopped" + operation);
   judge();
+}
+
+// A rank that fails ends the job. One that has ended well may be waited for, by a rank that cannot
+// know; the first host has the store where they meet.
+void Head::tell_those_who_wait(const messages::RankExited& exited) {
+  if (exited.wait_status() != 0) return;
+  messages::ToAgent message;
+  message.mutable_rank_ended()->set_rank(exited.rank());
+  message.mutable_rank_ended()->set_how("exit code 0");
+  // As in tell_all().
+  [[maybe_unused]] const Status sent = hosts_.front().agent.send(message);
 }
 
 // Not at once: the report of an earlier end may be on its way, and so may be that of a rank which

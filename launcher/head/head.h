@@ -67,6 +67,7 @@ class Head {
   void rank_started(const Host& host, const messages::RankStarted& started);
   void print(const Host& host, const messages::RankOutput& output);
   void rank_ended(const Host& host, const messages::RankExited& exited);
+  void tell_those_who_wait(const messages::RankExited& exited);
   void judge();
   void blame(const RankEnd& culprit);
   void refused(const Host& host, const messages::RankRefused& refused);
