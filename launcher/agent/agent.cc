@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "comm/base/cpus.h"
+#include "comm/base/text.h"
 #include "comm/base/try.h"
 #include "comm/job_key.h"
 #include "comm/store_server.h"
@@ -26,6 +27,7 @@
 #include "launcher/agent/spawn_helper.h"
 #include "launcher/agent/spawn_orders.h"
 #include "launcher/channel/channel.h"
+#include "launcher/channel/silence.h"
 #include "launcher/connectivity/trials.h"
 #include "launcher/system/process.h"
 #include "launcher/system/process_identity.h"
@@ -38,7 +40,8 @@ namespace {
 // Bytes that wait for the head before the ranks' pipes are left alone.
 constexpr std::size_t kMaxBacklogBytes = std::size_t{1} << 20;
 constexpr Duration kHelperPatience = std::chrono::seconds(7);  // its own sweep takes up to 5
-constexpr Duration kAlive = std::chrono::seconds(1);
+// Without a word from the helper.
+constexpr Duration kSilentHelper = std::chrono::seconds(10);
 constexpr Duration kOrphanSweep = std::chrono::seconds(2);
 
 class Agent {
@@ -73,7 +76,9 @@ class Agent {
   void tell_store(const messages::RankEnded& ended);
   void stop(const messages::Stop& stop);
   void signal_ranks(int signal);
+  void begin_to_say_alive();
   void say_alive();
+  void watch_helper();
 
   void fail(const Status& why);
   void leave();
@@ -96,7 +101,8 @@ class Agent {
   std::unique_ptr<RankStreams> streams_;  // once the job has started
   std::optional<OomWatch> oom_;           // likewise
   std::size_t ranks_left_ = 0;
-  bool stopping_ = false;
+  Silence helper_silence_;
+  bool says_alive_ = false;
   bool held_ = false;           // the ranks have been stopped as by Ctrl-Z
   bool killed_ = false;         // they have been sent SIGKILL
   bool serves_others_ = false;  // the store is that of several hosts
@@ -148,6 +154,7 @@ void Agent::receive(const messages::ToAgent& message) {
 // ---- The start -----------------------------------------------------------------------------
 
 Status Agent::start(const messages::Start& start) {
+  begin_to_say_alive();
   trials_.end();
   self_.end(host_cpus(start));
   if (start.apps().empty() || start.ranks().empty())
@@ -232,6 +239,8 @@ Status Agent::spawn(const messages::Start& start, const HostFacts& facts, int pr
 // ---- The ranks -----------------------------------------------------------------------------
 
 void Agent::receive(const messages::FromHelper& message) {
+  helper_silence_.broken();
+  if (message.has_alive()) return;
   if (message.has_exited()) return rank_ended(message.exited());
   if (message.has_refused()) {
     refuse(message.refused());
@@ -271,18 +280,37 @@ void Agent::count_end() {
 }
 
 void Agent::stop(const messages::Stop& stop) {
-  if (!std::exchange(stopping_, true)) say_alive();
+  begin_to_say_alive();
   signal_ranks(stop.signal());
   if (held_) signal_ranks(SIGCONT);  // else they could not obey
   if (stop.signal() == SIGKILL) return;
   loop_.after(Duration(stop.grace_ns()), [this] { signal_ranks(SIGKILL); });
 }
 
+void Agent::begin_to_say_alive() {
+  if (!std::exchange(says_alive_, true)) say_alive();
+}
+
 void Agent::say_alive() {
   messages::FromAgent message;
   message.mutable_alive();
   if (head_.backlog_bytes() == 0) tell(message);
-  loop_.after(kAlive, [this] { say_alive(); });
+  if (!leaving_) watch_helper();
+  loop_.after(kAlivePeriod, [this] { say_alive(); });
+}
+
+// One that is stopped neither passes signals on nor sees ranks end. When it is killed, so are they.
+void Agent::watch_helper() {
+  messages::ToHelper message;
+  message.mutable_alive();
+  const Status sent = helper_.backlog_bytes() == 0 ? helper_.send(message) : Status();
+  if (!sent.ok()) return fail(sent);
+  if (!helper_silence_.look(kSilentHelper)) return;
+  ::kill(helper_process_->pid(), SIGKILL);
+  fail(Status(Code::kPeerLost, Scope::kProcess,
+              "the spawn helper (pid " + std::to_string(helper_process_->pid()) +
+                  ") has not answered for " + seconds_text(kSilentHelper) +
+                  ": it is stopped, or its host is overloaded; it and all ranks here were killed"));
 }
 
 void Agent::signal_ranks(int signal) {
@@ -306,6 +334,7 @@ void Agent::fail(const Status& why) {
 void Agent::leave() {
   if (std::exchange(leaving_, true)) return;
   helper_.close();
+  helper_process_->let_end();
   loop_.when_readable(helper_process_->pidfd(), [this] { helper_gone(); });
   loop_.after(kHelperPatience, [this] { helper_gone(); });
 }

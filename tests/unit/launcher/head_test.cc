@@ -1,6 +1,7 @@
 #include "launcher/head/head.h"
 
 #include <cerrno>
+#include <functional>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -42,6 +43,11 @@ class ScriptedJob final : public AgentChannel {
 
   void vanish() { closed_(Status()); }
   void say(const messages::FromAgent& message) { receive_(message); }
+  static messages::FromAgent alive() {
+    messages::FromAgent message;
+    message.mutable_alive();
+    return message;
+  }
   static messages::FromAgent finished() {
     messages::FromAgent message;
     message.mutable_finished();
@@ -278,6 +284,23 @@ TEST_F(HeadTest, AHostThatIsSilentWhenTheJobIsStoppedIsLeftAndNamed) {
   other_.dies_at_stop = true;
   EXPECT_EQ(run_on_two(), 7);
   EXPECT_NE(text(error_).find("host b: the agent has not answered for 10 s"), std::string::npos);
+}
+
+TEST_F(HeadTest, AHostThatFallsSilentEndsTheJob) {
+  agent_.script = {ready({})};
+  other_.script = {ready({})};
+  other_.dies_at_stop = true;
+  // What host a says counts for host a.
+  std::function<void()> say = [&] {
+    agent_.say(ScriptedJob::alive());
+    loop_.after(std::chrono::seconds(1), say);
+  };
+  loop_.after(std::chrono::seconds(1), say);
+  EXPECT_EQ(run_on_two(), kExitLauncher);
+  EXPECT_EQ(
+      text(error_).find("paceline: host b: the agent has not answered for 10 s: it is stopped"),
+      0u);
+  EXPECT_EQ(agent_.stops, (std::vector<int>{SIGKILL}));
 }
 
 TEST_F(HeadTest, TheHostOfTheStoreHearsOfRanksThatHaveEndedWell) {
