@@ -8,7 +8,8 @@ option(PACELINE_WERROR "Treat warnings as errors" OFF)
 set(PACELINE_UNITY "OFF" CACHE STRING "Which files are compiled together: OFF, TESTS or ALL")
 
 add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion
-                    -Wnon-virtual-dtor -Woverloaded-virtual
+                    $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>
+                    $<$<COMPILE_LANGUAGE:CXX>:-Woverloaded-virtual>
                     # Designated initialisers leave out what keeps its default.
                     -Wno-missing-field-initializers
                     # GCC 12 takes "text" + std::string for an overlap (GCC bug 105651).

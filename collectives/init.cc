@@ -16,6 +16,7 @@
 #include "collectives/communicator_core.h"
 #include "collectives/failure/store_whereabouts.h"
 #include "collectives/host_world.h"
+#include "collectives/join_report.h"
 #include "collectives/tuning_file.h"
 #include "collectives/unique_id.h"
 #include "comm/base/environment.h"
@@ -89,14 +90,18 @@ Result<SocketAddress> store_address(const Environment& environment) {
       *environment.master_port);
 }
 
-// What finds no part of the launcher's free is not seen from outside.
-Result<std::unique_ptr<FlightRing>> open_flight_ring(const World& world) {
+// A rank that finds no part of the launcher's free is not seen from outside. Nor is one that a
+// wrapper has started which closes descriptors: that is no reason not to run.
+std::unique_ptr<FlightRing> open_flight_ring(const World& world) {
   const std::optional<int> memory = world.environment.flight_fd;
   if (!memory) return FlightRing::create_private();
-  if (world.part_name.empty()) return FlightRing::open(*memory);
-  auto ring = FlightRing::open_for(*memory, world.part_name);
-  if (ring.status().code() == Code::kUnavailable) return FlightRing::create_private();
-  return ring;
+  auto ring = world.part_name.empty() ? FlightRing::open(*memory)
+                                      : FlightRing::open_for(*memory, world.part_name);
+  if (ring.ok()) return *std::move(ring);
+  if (world.part_name.empty() && world.log != nullptr)
+    world.log->write(Severity::kInfo,
+                     ring.status().text() + "; the launcher does not see this rank's operations");
+  return FlightRing::create_private();
 }
 
 std::unique_ptr<CollectiveBackend> make_native(const World& world, Transport* transport) {
@@ -142,7 +147,7 @@ Result<Communicator> make_communicator(const World& world, Group group,
                                        std::unique_ptr<Transport> transport,
                                        std::unique_ptr<CollectiveBackend> direct,
                                        std::unique_ptr<Whereabouts> whereabouts) {
-  PACELINE_TRY_ASSIGN(auto flight, open_flight_ring(world));
+  auto flight = open_flight_ring(world);
   const bool is_over_tcp = transport != nullptr && direct == nullptr;
   flight->note_join(world.began, world.engine->clock().now());
   std::vector<std::unique_ptr<CollectiveBackend>> backends;
@@ -272,13 +277,26 @@ Result<Meeting> meeting_of_id(const UniqueId& id) {
       .address = place.address, .key = std::move(place.key), .server = take_server_of(id)};
 }
 
+JoinReport join_report(const World& world) {
+  return JoinReport({.rank = world.rank,
+                     .size = world.size,
+                     .part = world.part_name,
+                     .every = world.report_every,
+                     .log = world.log});
+}
+
 Result<Communicator> join(const World& world, Meeting meeting) {
   const Environment& environment = world.environment;
   const Deadline deadline = Deadline::after(world.engine->clock(), world.timeout);
   PACELINE_TRY_ASSIGN(const std::string bind_address, bind_address_of(environment));
   PACELINE_TRY_ASSIGN(TcpListener listener, TcpListener::open(bind_address));
-  PACELINE_TRY_ASSIGN(auto store,
-                      StoreClient::connect(world.engine, meeting.address, &meeting.key, deadline));
+  const JoinReport report = join_report(world);
+  PACELINE_TRY_ASSIGN(
+      auto store,
+      meeting.outlives_ranks
+          ? StoreClient::connect(world.engine, meeting.address, &meeting.key, deadline)
+          : report.connect_to_rank_0(world.engine, meeting.address, &meeting.key, deadline));
+  report.attach_to(*store);
   const Member self{
       .host = host_name(environment), .address = listener.address(), .pid = ::getpid()};
   PACELINE_TRY_ASSIGN(
@@ -312,6 +330,7 @@ Status prepare(World& world, const InitOptions& options) {
   PACELINE_TRY_ASSIGN(world.engine, PollEngine::create(PollEngine::options_for(
                                         world.local_ranks, host_cpus(environment))));
   world.began = world.engine->clock().now();
+  JobKey::keep_from_children(environment);
   return {};
 }
 

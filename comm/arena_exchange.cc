@@ -224,7 +224,8 @@ Result<HostArenas> exchange_arenas(StoreClient& store, const Group& group, Memor
     PACELINE_TRY(store.set(key, opened.ok() ? path : "", deadline));
     return opened.ok() ? hub.run(own) : none(opened);
   }
-  PACELINE_TRY_ASSIGN(const auto values, store.get({&key, 1}, deadline));
+  const Awaited of_rank_0{.key = key, .setter = 0};
+  PACELINE_TRY_ASSIGN(const auto values, store.await({&of_rank_0, 1}, deadline));
   if (!values[0]) {
     return Status(Code::kTimeout, Scope::kGroup, "rank 0 has not said where the ranks meet",
                   {.rank = 0, .host = group.members[0].host});

@@ -142,7 +142,8 @@ Result<Found> meet_at(StoreClient& store, const Group& group, const HostSegmentR
     PACELINE_TRY(store.set(key, encode(offer), deadline));
     return found;
   }
-  PACELINE_TRY_ASSIGN(const auto values, store.get({&key, 1}, deadline));
+  const Awaited of_rank_0{.key = key, .setter = 0};
+  PACELINE_TRY_ASSIGN(const auto values, store.await({&of_rank_0, 1}, deadline));
   if (!values[0]) {
     return Status(Code::kTimeout, Scope::kGroup,
                   "rank 0 has not said where the ranks could share memory",
@@ -158,9 +159,10 @@ Result<Found> meet_at(StoreClient& store, const Group& group, const HostSegmentR
 Result<HostSegment> hear_all(StoreClient& store, const Group& group, const std::string& prefix,
                              Deadline deadline) {
   HostSegment all;
-  std::vector<std::string> keys;
-  for (int rank = 0; rank < group.size(); ++rank) keys.push_back(prefix + std::to_string(rank));
-  PACELINE_TRY_ASSIGN(const auto answers, store.get(keys, deadline));
+  std::vector<Awaited> awaited;
+  for (int rank = 0; rank < group.size(); ++rank)
+    awaited.push_back({.key = prefix + std::to_string(rank), .setter = rank});
+  PACELINE_TRY_ASSIGN(const auto answers, store.await(awaited, deadline));
   for (int rank = 0; rank < group.size(); ++rank) {
     const auto place = static_cast<std::size_t>(rank);
     const Member& member = group.members[place];

@@ -11,6 +11,7 @@
 #include <openssl/hmac.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "comm/base/random.h"
 #include "comm/base/try.h"
@@ -27,6 +28,21 @@ Status key_error(std::string what) {
 
 Status key_error_of_system(const std::string& what) {
   return key_error(what + ": " + std::strerror(errno));
+}
+
+std::string user_text(uid_t user) { return "user " + std::to_string(user); }
+
+// `file`: why the file of the environment did not help; empty where it names none.
+Status lost_descriptor(int fd, const std::string& file) {
+  const std::string name = "descriptor " + std::to_string(fd);
+  const std::string copy =
+      file.empty() ? std::string() : ", and PACELINE_JOB_KEY_FILE does not help: " + file;
+  return key_error(name +
+                   " does not hold 64 hexadecimal digits: a program between `paceline run` "
+                   "and this one has closed or replaced it" +
+                   copy + "; let that program keep " + name +
+                   " open (Python: subprocess.run(..., close_fds=False); sudo: -C " +
+                   std::to_string(fd + 1) + ")");
 }
 
 }  // namespace
@@ -60,6 +76,10 @@ Result<JobKey> JobKey::from_file(const std::string& path) {
   struct stat status {};
   if (!fd || ::fstat(fd.get(), &status) != 0) return key_error_of_system("cannot read " + path);
   if (!S_ISREG(status.st_mode)) return key_error(path + " is not a file");
+  if (status.st_uid != ::geteuid()) {
+    return key_error(path + " belongs to " + user_text(status.st_uid) + ", and this process runs " +
+                     "as " + user_text(::geteuid()) + ": use a key file of that user");
+  }
   if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
     return key_error("others may read " + path + ": chmod 600 it, and use a new key");
   }
@@ -82,10 +102,20 @@ Result<std::unique_ptr<JobKey>> JobKey::from_environment(const Environment& envi
   if (!environment.job_key_fd && environment.job_key_file.empty()) {
     return std::unique_ptr<JobKey>();
   }
-  Result<JobKey> key = environment.job_key_fd ? from_descriptor(*environment.job_key_fd)
-                                              : from_file(environment.job_key_file);
-  if (!key.ok()) return key.status();
-  return std::make_unique<JobKey>(*std::move(key));
+  const std::optional<int> fd = environment.job_key_fd;
+  if (fd) {
+    Result<JobKey> inherited = from_descriptor(*fd);
+    if (inherited.ok()) return std::make_unique<JobKey>(*std::move(inherited));
+  }
+  if (environment.job_key_file.empty()) return lost_descriptor(*fd, "");
+  Result<JobKey> key = from_file(environment.job_key_file);
+  if (key.ok()) return std::make_unique<JobKey>(*std::move(key));
+  return fd ? lost_descriptor(*fd, key.status().text()) : key.status();
+}
+
+void JobKey::keep_from_children(const Environment& environment) {
+  const std::optional<int> fd = environment.job_key_fd;
+  if (fd && from_descriptor(*fd).ok()) ::fcntl(*fd, F_SETFD, FD_CLOEXEC);
 }
 
 JobKey::JobKey(JobKey&& other) noexcept : key_(other.key_) {
@@ -114,6 +144,8 @@ Result<UniqueFd> JobKey::to_memfd() const {
   const ssize_t written = ::pwrite(fd.get(), digits, sizeof digits, 0);
   OPENSSL_cleanse(digits, sizeof digits);
   if (written != static_cast<ssize_t>(sizeof digits)) return key_error_of_system("pwrite");
+  // The kernel makes it readable for everybody who gets hold of it.
+  if (::fchmod(fd.get(), 0400) != 0) return key_error_of_system("fchmod");
   constexpr int kSeals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
   if (::fcntl(fd.get(), F_ADD_SEALS, kSeals) != 0) return key_error_of_system("F_ADD_SEALS");
   return fd;

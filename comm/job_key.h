@@ -28,18 +28,23 @@ class JobKey {
   /// 64 hexadecimal digits, as to_memfd() writes them, from the descriptor's beginning. The
   /// descriptor's position does not matter and does not change.
   static Result<JobKey> from_descriptor(int fd);
-  /// The same from a file, which others than its owner must not be able to read.
+  /// The same from a file of this process's user, which no other user may read.
   static Result<JobKey> from_file(const std::string& path);
   /// As copy_to() writes it.
   static JobKey from_bytes(std::span<const std::byte, kBytes> bytes);
-  /// From PACELINE_JOB_KEY_FD or PACELINE_JOB_KEY_FILE; null if neither is set.
+  /// From PACELINE_JOB_KEY_FD, else from PACELINE_JOB_KEY_FILE; null if neither is set. A program
+  /// that starts this one may have closed the descriptor, or put something else there.
   static Result<std::unique_ptr<JobKey>> from_environment(const Environment& environment);
+  /// From now on programs that this process executes do not inherit PACELINE_JOB_KEY_FD. Leaves a
+  /// descriptor alone that holds something else.
+  static void keep_from_children(const Environment& environment);
 
   JobKey(JobKey&& other) noexcept;
   JobKey& operator=(JobKey&& other) noexcept;
   ~JobKey();
 
-  /// Sealed anonymous memory that holds the key, close-on-exec until it is cleared.
+  /// Sealed anonymous memory that holds the key, close-on-exec until it is cleared. Opened as
+  /// /proc/PID/fd/N of its owner it is a file for from_file().
   Result<UniqueFd> to_memfd() const;
 
   /// The key itself, for those who hand it on in a way of their own.

@@ -50,9 +50,10 @@ Result<Group> rendezvous(StoreClient& store, const RendezvousRequest& request, D
   const std::string prefix = "group/" + request.group + "/" + std::to_string(request.epoch) + "/";
   PACELINE_TRY(
       store.set(prefix + std::to_string(request.rank), encode_member(request.self), deadline));
-  std::vector<std::string> keys;
-  for (int rank = 0; rank < request.size; ++rank) keys.push_back(prefix + std::to_string(rank));
-  PACELINE_TRY_ASSIGN(const auto values, store.get(keys, deadline));
+  std::vector<Awaited> members;
+  for (int rank = 0; rank < request.size; ++rank)
+    members.push_back({.key = prefix + std::to_string(rank), .setter = rank});
+  PACELINE_TRY_ASSIGN(const auto values, store.await(members, deadline));
   Group group{.name = request.group, .epoch = request.epoch, .rank = request.rank};
   for (const std::optional<std::string>& value : values) {
     if (!value) return missing(values);

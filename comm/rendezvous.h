@@ -16,7 +16,8 @@ struct RendezvousRequest {
   Member self;
 };
 
-/// Collective. The group once all ranks have come; Code::kTimeout naming those who have not.
+/// Collective. The group once all ranks have come; Code::kTimeout naming those who have not;
+/// Code::kPeerLost naming one that has ended, where the launcher knows that it has.
 Result<Group> rendezvous(StoreClient& store, const RendezvousRequest& request, Deadline deadline);
 
 }  // namespace paceline

@@ -4,12 +4,17 @@
 #include <utility>
 
 #include "comm/base/assert.h"
+#include "comm/base/text.h"
 
 namespace paceline {
 namespace {
 
 StoreFrame refusal(std::uint32_t request, const char* why) {
   return {.kind = StoreFrameKind::kRefused, .id = request, .value = why};
+}
+
+StoreFrame ended(std::uint32_t request, const std::string& how) {
+  return {.kind = StoreFrameKind::kEnded, .id = request, .value = how};
 }
 
 bool is_live(std::string_view key) { return key.starts_with(kLivePrefix); }
@@ -91,6 +96,21 @@ void StoreBook::answer_waiters(const std::string& key, const std::string& value)
   }
 }
 
+void StoreBook::rank_ended(int rank, std::string how) {
+  if (how.size() > kMaxValueBytes) how.resize(kMaxValueBytes);
+  ended_.insert_or_assign(rank, how);
+  for (auto key = waiters_.begin(); key != waiters_.end();) {
+    std::erase_if(key->second, [&](const Waiter& waiter) {
+      if (waiter.setter != rank) return false;
+      Client& client = clients_.at(waiter.client);
+      --client.waiting_gets;
+      answer(client, ended(waiter.request, how));
+      return true;
+    });
+    key = key->second.empty() ? waiters_.erase(key) : std::next(key);
+  }
+}
+
 void StoreBook::get(ClientId id, Client& client, StoreFrame request) {
   StoreFrame found{.kind = StoreFrameKind::kValue, .id = request.id};
   if (is_live(request.key)) {
@@ -102,11 +122,14 @@ void StoreBook::get(ClientId id, Client& client, StoreFrame request) {
     found.value = entry->second;
     return answer(client, found);
   }
+  const auto setter = parse_number<int>(request.value);
+  const auto end = setter ? ended_.find(*setter) : ended_.end();
+  if (end != ended_.end()) return answer(client, ended(request.id, end->second));
   if (client.waiting_gets >= limits_.waiting_gets) {
     return answer(client, refusal(request.id, "too many requests of this client wait"));
   }
   ++client.waiting_gets;
-  waiters_[std::move(request.key)].push_back({id, request.id});
+  waiters_[std::move(request.key)].push_back({id, request.id, setter});
 }
 
 std::string StoreBook::live_value(std::string_view key) const {

@@ -7,7 +7,8 @@
 //   const ByteView answers = book.unsent(client);
 //   book.sent(client, answers.size());
 //
-// A request to get a key that is not there waits until somebody sets it. Keys that begin with
+// A request to get a key that is not there waits until somebody sets it, or until the rank that
+// would set it is known to have ended. Keys that begin with
 // "live/" are never stored: whoever owns the book answers them at once.
 #pragma once
 
@@ -60,6 +61,10 @@ class StoreBook {
   /// The client has gone, and its requests with it.
   void forget(ClientId id);
 
+  /// The rank's process has ended, so what it has not set it will not set: requests that wait for
+  /// it are answered, and later ones at once. `how`: "exit code 0".
+  void rank_ended(int rank, std::string how);
+
   /// Serves every request that is whole now. Of a broken client nothing is taken any more.
   void receive(ClientId id, ByteView bytes);
   /// What goes to the client next; valid until the book changes.
@@ -80,6 +85,7 @@ class StoreBook {
   struct Waiter {
     ClientId client;
     std::uint32_t request;
+    std::optional<int> setter;  // the rank that will set the key, if the client knows
   };
 
   void serve(ClientId id, Client& client, StoreFrame request);
@@ -95,6 +101,7 @@ class StoreBook {
   std::unordered_map<ClientId, Client> clients_;
   std::unordered_map<std::string, std::string> entries_;
   std::unordered_map<std::string, std::vector<Waiter>> waiters_;
+  std::unordered_map<int, std::string> ended_;  // ranks, and how
   std::size_t stored_bytes_ = 0;
 };
 

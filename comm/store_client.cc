@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include "comm/base/random.h"
+#include "comm/base/text.h"
 #include "comm/base/try.h"
 
 namespace paceline {
@@ -27,6 +28,15 @@ constexpr int kReadBatch = 16;
 Status timed_out(const SocketAddress& address, const char* what) {
   return Status(Code::kTimeout, Scope::kGroup,
                 std::string(what) + " at " + address.to_string() + " in time");
+}
+
+// Why a question has no value.
+Status refusal(const StoreFrame& answer, const StoreFrame& question) {
+  if (answer.kind != StoreFrameKind::kEnded)
+    return Status(Code::kExhausted, Scope::kOperation, "store: " + answer.value);
+  return Status(Code::kPeerLost, Scope::kGroup,
+                "rank " + question.value + " ended (" + answer.value + ") without joining",
+                {.rank = parse_number<int>(question.value).value_or(-1)});
 }
 
 Status too_long() {
@@ -149,21 +159,35 @@ Status StoreClient::set(std::string key, std::string value, Deadline deadline) {
   return Status(Code::kExhausted, Scope::kOperation, "store: " + answer->value);
 }
 
-Result<std::vector<std::optional<std::string>>> StoreClient::get(std::span<const std::string> keys,
-                                                                 Deadline deadline) {
-  const auto is_long = [](const std::string& key) { return key.size() > kMaxKeyBytes; };
-  if (std::any_of(keys.begin(), keys.end(), is_long)) return too_long();
+Result<StoreClient::Values> StoreClient::get(std::span<const std::string> keys, Deadline deadline) {
+  std::vector<StoreFrame> questions;
+  for (const std::string& key : keys)
+    questions.push_back({.kind = StoreFrameKind::kGet, .key = key});
+  return get_all(std::move(questions), deadline);
+}
+
+Result<StoreClient::Values> StoreClient::await(std::span<const Awaited> values, Deadline deadline) {
+  std::vector<StoreFrame> questions;
+  for (const Awaited& one : values)
+    questions.push_back(
+        {.kind = StoreFrameKind::kGet, .key = one.key, .value = std::to_string(one.setter)});
+  return get_all(std::move(questions), deadline);
+}
+
+void StoreClient::report_waits(Duration every, WaitReport report) {
+  report_every_ = every;
+  report_ = std::move(report);
+}
+
+Result<StoreClient::Values> StoreClient::get_all(std::vector<StoreFrame> questions,
+                                                 Deadline deadline) {
+  const auto is_long = [](const StoreFrame& one) { return one.key.size() > kMaxKeyBytes; };
+  if (std::any_of(questions.begin(), questions.end(), is_long)) return too_long();
   std::vector<std::uint32_t> ids;
-  for (const std::string& key : keys) {
-    ids.push_back(request({.kind = StoreFrameKind::kGet, .key = key}));
-  }
-  const auto all_came = [&] {
-    const auto came = [this](std::uint32_t id) { return requests_.at(id).has_value(); };
-    return !broken_.ok() || std::all_of(ids.begin(), ids.end(), came);
-  };
-  (void)engine_->wait(all_came, deadline);
+  for (const StoreFrame& question : questions) ids.push_back(request(question));
+  wait_for(ids, questions, deadline);
   const Engine::Baton baton = engine_->hold();
-  std::vector<std::optional<std::string>> values(keys.size());
+  Values values(questions.size());
   Status status;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     std::optional<StoreFrame> answer = requests_.extract(ids[i]).mapped();
@@ -171,12 +195,49 @@ Result<std::vector<std::optional<std::string>>> StoreClient::get(std::span<const
       if (status.ok()) status = broken_;
     } else if (answer->kind == StoreFrameKind::kValue) {
       values[i] = std::move(answer->value);
-    } else {
-      status = Status(Code::kExhausted, Scope::kOperation, "store: " + answer->value);
+    } else if (status.code() != Code::kPeerLost) {
+      status = refusal(*answer, questions[i]);
     }
   }
   PACELINE_TRY(status);
   return values;
+}
+
+// With the baton held: there is nothing more to wait for.
+bool StoreClient::is_decided(std::span<const std::uint32_t> ids) const {
+  const auto came = [this](std::uint32_t id) { return requests_.at(id).has_value(); };
+  const auto never_comes = [this](std::uint32_t id) {
+    const std::optional<StoreFrame>& answer = requests_.at(id);
+    return answer && answer->kind == StoreFrameKind::kEnded;
+  };
+  return !broken_.ok() || std::all_of(ids.begin(), ids.end(), came) ||
+         std::any_of(ids.begin(), ids.end(), never_comes);
+}
+
+void StoreClient::wait_for(std::span<const std::uint32_t> ids,
+                           std::span<const StoreFrame> questions, Deadline deadline) {
+  const auto decided = [&] { return is_decided(ids); };
+  const TimePoint began = engine_->clock().now();
+  Deadline report = Deadline::after(began, report_every_);
+  while (!engine_->wait(decided, Deadline::at(std::min(deadline.moment(), report.moment())))) {
+    const TimePoint now = engine_->clock().now();
+    if (deadline.passed(now)) return;
+    report = Deadline::after(now, report_every_);
+    const std::vector<int> late = missing(ids, questions);
+    if (report_ && !late.empty()) report_(late, now - began);
+  }
+}
+
+std::vector<int> StoreClient::missing(std::span<const std::uint32_t> ids,
+                                      std::span<const StoreFrame> questions) {
+  const Engine::Baton baton = engine_->hold();
+  std::vector<int> ranks;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const auto setter = parse_number<int>(questions[i].value);
+    if (setter && !requests_.at(ids[i])) ranks.push_back(*setter);
+  }
+  std::ranges::sort(ranks);
+  return ranks;
 }
 
 std::uint32_t StoreClient::request(StoreFrame frame) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -19,6 +20,12 @@
 #include "comm/store_wire.h"
 
 namespace paceline {
+
+/// A value that one rank of the group sets.
+struct Awaited {
+  std::string key;
+  int setter = 0;
+};
 
 /// One thread at a time. Waits go through the engine; an idle client costs it no system call.
 class StoreClient final : private Driver, private FdHandler {
@@ -38,6 +45,14 @@ class StoreClient final : private Driver, private FdHandler {
   Result<std::vector<std::optional<std::string>>> get(std::span<const std::string> keys,
                                                       Deadline deadline);
 
+  /// The same for values of other ranks. Code::kPeerLost, naming the rank: one that has not set its
+  /// value is known to have ended, by the launcher that serves the store.
+  Result<std::vector<std::optional<std::string>>> await(std::span<const Awaited> values,
+                                                        Deadline deadline);
+  /// await() says each time that `every` has passed which ranks it still waits for, ascending.
+  using WaitReport = std::function<void(std::span<const int> missing, Duration waited)>;
+  void report_waits(Duration every, WaitReport report);
+
   /// A get() that waits for nothing, for drivers: with the baton held. Nothing is asked where the
   /// store has gone away or does not read. Of more than kMaxQuestions the oldest are forgotten.
   std::optional<std::uint32_t> ask(std::string key);
@@ -51,6 +66,13 @@ class StoreClient final : private Driver, private FdHandler {
   Status open(const JobKey* key, Deadline deadline);
   Status prove(const JobKey& key, Deadline deadline);
   Result<Bytes> await_bytes(std::size_t count, Deadline deadline, Code if_hung_up);
+  using Values = std::vector<std::optional<std::string>>;
+  Result<Values> get_all(std::vector<StoreFrame> questions, Deadline deadline);
+  bool is_decided(std::span<const std::uint32_t> ids) const;
+  void wait_for(std::span<const std::uint32_t> ids, std::span<const StoreFrame> questions,
+                Deadline deadline);
+  std::vector<int> missing(std::span<const std::uint32_t> ids,
+                           std::span<const StoreFrame> questions);
   std::uint32_t request(StoreFrame frame);
   std::uint32_t begin(StoreFrame frame);
   bool drive(TimePoint now) override;
@@ -74,6 +96,8 @@ class StoreClient final : private Driver, private FdHandler {
   std::uint32_t next_id_ = 0;
   std::unordered_map<std::uint32_t, std::optional<StoreFrame>> requests_;  // with their answers
   std::deque<std::uint32_t> questions_;  // requests of ask(), the oldest first
+  Duration report_every_ = Duration::max();
+  WaitReport report_;
 };
 
 }  // namespace paceline

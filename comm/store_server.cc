@@ -1,8 +1,10 @@
 #include "comm/store_server.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
 #include <span>
 #include <thread>
 #include <utility>
@@ -28,7 +30,7 @@ constexpr int kAcceptBatch = 64;
 // How long nobody is let in when the process has no descriptors left.
 constexpr Duration kPauseWhenExhausted = std::chrono::milliseconds(100);
 // The poll entries that come before those of strangers and clients.
-constexpr std::size_t kStopEntry = 0, kListenerEntry = 1, kOwnEntries = 2;
+constexpr std::size_t kWakeEntry = 0, kListenerEntry = 1, kOwnEntries = 2;
 
 int poll_timeout(TimePoint now, TimePoint wake) {
   if (wake == TimePoint::max()) return -1;
@@ -41,12 +43,12 @@ int poll_timeout(TimePoint now, TimePoint wake) {
 // The sockets: who is here, and which bytes go between them and the book.
 class StoreServer::Loop final : private EndsAtExit {
  public:
-  Loop(UniqueFd listener, SocketAddress address, std::unique_ptr<JobKey> key, UniqueFd stop,
+  Loop(UniqueFd listener, SocketAddress address, std::unique_ptr<JobKey> key, UniqueFd wake,
        StoreServerOptions options)
       : listener_(std::move(listener)),
         address_(address),
         key_(std::move(key)),
-        stop_(std::move(stop)),
+        wake_(std::move(wake)),
         refused_(std::move(options.log), "store at " + address.to_string()),
         book_(std::move(options.live), {}),
         thread_([this] { run(); }) {
@@ -55,6 +57,14 @@ class StoreServer::Loop final : private EndsAtExit {
   ~Loop() {
     exit_entry_.leave();
     stop();
+  }
+
+  void rank_ended(int rank, std::string how) {
+    {
+      const std::lock_guard lock(mutex_);
+      ended_.emplace_back(rank, std::move(how));
+    }
+    wake();
   }
 
   const SocketAddress& address() const { return address_; }
@@ -67,9 +77,14 @@ class StoreServer::Loop final : private EndsAtExit {
     bool gone = false;
   };
 
+  void wake() {
+    const std::uint64_t one = 1;
+    (void)!::write(wake_.get(), &one, sizeof one);
+  }
   void stop_at_exit(Deadline) override { stop(); }
   void stop();
   void run();
+  void hear_of_ends();
   bool poll_all(std::vector<pollfd>& polled);
   void serve_clients(std::span<const pollfd> polled);
   void read_from(Client& client);
@@ -84,21 +99,24 @@ class StoreServer::Loop final : private EndsAtExit {
   const UniqueFd listener_;
   const SocketAddress address_;
   const std::unique_ptr<JobKey> key_;  // null: a Unix socket
-  const UniqueFd stop_;
+  const UniqueFd wake_;
+  std::atomic<bool> stopping_{false};
   const SystemClock clock_;
   StrangerBook refused_;
   std::optional<StoreStrangers> strangers_;  // with a key
   StoreBook book_;
   std::vector<Client> clients_;
   TimePoint closed_until_ = TimePoint::min();
-  std::thread thread_;  // uses all the others
+  std::mutex mutex_;                                // guards ended_
+  std::vector<std::pair<int, std::string>> ended_;  // ranks that the thread has yet to hear of
+  std::thread thread_;                              // uses all the others
   ExitEntry exit_entry_;
 };
 
 void StoreServer::Loop::stop() {
   if (!thread_.joinable()) return;
-  const std::uint64_t one = 1;
-  (void)!::write(stop_.get(), &one, sizeof one);
+  stopping_ = true;
+  wake();
   thread_.join();
 }
 
@@ -109,6 +127,8 @@ void StoreServer::Loop::run() {
     const std::span<const pollfd> others = std::span(polled).subspan(kOwnEntries);
     const std::size_t strangers = strangers_ ? strangers_->size() : 0;
     serve_clients(others.subspan(strangers));
+    // After what a rank sent before it ended.
+    if (polled[kWakeEntry].revents != 0) hear_of_ends();
     if (strangers > 0) {
       for (auto& proven : strangers_->drive(others.first(strangers), clock_.now())) {
         add_client(std::move(proven.fd), proven.address, std::move(proven.unsent));
@@ -120,12 +140,23 @@ void StoreServer::Loop::run() {
   }
 }
 
+void StoreServer::Loop::hear_of_ends() {
+  std::uint64_t wakes = 0;
+  (void)!::read(wake_.get(), &wakes, sizeof wakes);
+  std::vector<std::pair<int, std::string>> ended;
+  {
+    const std::lock_guard lock(mutex_);
+    ended.swap(ended_);
+  }
+  for (auto& [rank, how] : ended) book_.rank_ended(rank, std::move(how));
+}
+
 // False when the server is to stop.
 bool StoreServer::Loop::poll_all(std::vector<pollfd>& polled) {
   const TimePoint now = clock_.now();
   const short arrivals = is_open(now) ? POLLIN : 0;
   polled.assign(
-      {{.fd = stop_.get(), .events = POLLIN}, {.fd = listener_.get(), .events = arrivals}});
+      {{.fd = wake_.get(), .events = POLLIN}, {.fd = listener_.get(), .events = arrivals}});
   if (strangers_) strangers_->append_to(polled);
   for (const Client& client : clients_) {
     const bool waits = !book_.unsent(client.id).empty();
@@ -135,7 +166,8 @@ bool StoreServer::Loop::poll_all(std::vector<pollfd>& polled) {
   TimePoint wake = now < closed_until_ ? closed_until_ : TimePoint::max();
   if (strangers_) wake = std::min(wake, strangers_->wake_at(now));
   const int ready = ::poll(polled.data(), polled.size(), poll_timeout(now, wake));
-  if (ready >= 0) return polled[kStopEntry].revents == 0;
+  if (stopping_) return false;
+  if (ready >= 0) return true;
   for (pollfd& entry : polled) entry.revents = 0;
   return errno == EINTR;
 }
@@ -227,6 +259,7 @@ StoreServer::StoreServer(std::unique_ptr<Loop> loop) : loop_(std::move(loop)) {}
 StoreServer::~StoreServer() = default;
 
 const SocketAddress& StoreServer::address() const { return loop_->address(); }
+void StoreServer::rank_ended(int rank, std::string how) { loop_->rank_ended(rank, std::move(how)); }
 std::uint64_t StoreServer::refused() const { return loop_->refused(); }
 
 Result<std::unique_ptr<StoreServer>> StoreServer::serve_unix(std::string_view name,
@@ -252,13 +285,13 @@ Result<std::unique_ptr<StoreServer>> StoreServer::serve(const SocketAddress& add
   PACELINE_TRY(prepare_for_exit());
   PACELINE_TRY_ASSIGN(UniqueFd listener, listen_on(address));
   PACELINE_TRY_ASSIGN(const SocketAddress bound, SocketAddress::of_local_end(listener.get()));
-  UniqueFd stop(::eventfd(0, EFD_CLOEXEC));
-  if (!stop) {
+  UniqueFd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake) {
     return Status(Code::kExhausted, Scope::kProcess,
                   std::string("store: eventfd: ") + std::strerror(errno));
   }
   return std::unique_ptr<StoreServer>(new StoreServer(std::make_unique<Loop>(
-      std::move(listener), bound, std::move(key), std::move(stop), std::move(options))));
+      std::move(listener), bound, std::move(key), std::move(wake), std::move(options))));
 }
 
 }  // namespace paceline

@@ -33,7 +33,7 @@ Result<std::optional<StoreFrame>> take_frame(ByteView& bytes) {
   frame.id = reader.get<std::uint32_t>();
   frame.key = reader.get_text(kMaxKeyBytes);
   frame.value = reader.get_text(kMaxValueBytes);
-  if (!reader.complete() || frame.kind > StoreFrameKind::kRefused) {
+  if (!reader.complete() || frame.kind > StoreFrameKind::kEnded) {
     return Status(Code::kUnavailable, Scope::kPeer, "store: a frame cannot be read");
   }
   bytes = bytes.subspan(sizeof length + length);

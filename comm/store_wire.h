@@ -20,10 +20,12 @@ inline constexpr std::size_t kMaxStoreFrameBytes = kMaxKeyBytes + kMaxValueBytes
 
 enum class StoreFrameKind : std::uint8_t {
   kSet,      ///< request: key, value
-  kGet,      ///< request: key; answered when the key is there
+  kGet,      ///< request: key; value is the rank that will set it, in digits, or empty; answered
+             ///< when the key is there
   kDone,     ///< answer to kSet
   kValue,    ///< answer to kGet: value
   kRefused,  ///< answer to either: value is the reason
+  kEnded,    ///< answer to kGet: that rank has ended and will not set it; value says how it ended
 };
 
 struct StoreFrame {

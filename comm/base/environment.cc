@@ -130,7 +130,8 @@ constexpr Variable kVariables[] = {
     {"PACELINE_TIMEOUT_S", "1..31536000", "300", "deadline of an operation, seconds",
      parse_seconds<&Environment::timeout_s>},
     {"PACELINE_STALL_S", "1..31536000", "30",
-     "how long an operation makes no progress before that is reported, seconds, and how often",
+     "how long joining or an operation makes no progress before that is reported, seconds, and "
+     "how often",
      parse_seconds<&Environment::stall_s>},
     {"PACELINE_LOG_LEVEL", "info, warning, error or off", "warning",
      "least severe lines that are written to standard error",

@@ -1,7 +1,6 @@
 // Runs in the agent.
 #include "launcher/agent/agent.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -9,12 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include "comm/base/cpus.h"
-#include "comm/base/environment.h"
+#include "comm/base/text.h"
 #include "comm/base/try.h"
 #include "comm/job_key.h"
 #include "comm/store_server.h"
@@ -23,18 +21,19 @@
 #include "launcher/agent/meeting.h"
 #include "launcher/agent/oom_watch.h"
 #include "launcher/agent/rank_environment.h"
+#include "launcher/agent/rank_report.h"
 #include "launcher/agent/rank_stop.h"
 #include "launcher/agent/rank_streams.h"
 #include "launcher/agent/self_description.h"
 #include "launcher/agent/spawn_helper.h"
 #include "launcher/agent/spawn_orders.h"
 #include "launcher/channel/channel.h"
+#include "launcher/channel/silence.h"
 #include "launcher/connectivity/trials.h"
 #include "launcher/system/process.h"
 #include "launcher/system/process_identity.h"
 #include "launcher/system/program_file.h"
 #include "launcher/system/system.h"
-#include "telemetry/log.h"
 
 namespace paceline::launcher {
 namespace {
@@ -43,21 +42,9 @@ namespace {
 constexpr std::size_t kMaxBacklogBytes = std::size_t{1} << 20;
 constexpr Duration kHelperPatience = std::chrono::seconds(7);  // its own sweep takes up to 5
 constexpr Duration kSignalPatience = std::chrono::milliseconds(500);
-constexpr Duration kAlive = std::chrono::seconds(1);
+// Without a word from the helper.
+constexpr Duration kSilentHelper = std::chrono::seconds(10);
 constexpr Duration kOrphanSweep = std::chrono::seconds(2);
-
-// Where the ranks' shell would look for programs.
-std::string search_path(const Variables& changes) {
-  const char* path = value_of("PATH", changes, ::getenv);
-  return path != nullptr ? path : "/bin:/usr/bin";
-}
-
-// As severe as the ranks' own. Where their environment is malformed they say so themselves.
-std::shared_ptr<Log> make_log(const Variables& changes) {
-  const auto lookup = [&changes](const char* name) { return value_of(name, changes, ::getenv); };
-  const Result<Environment> environment = read_environment(lookup);
-  return make_stderr_log({.level = environment.ok() ? environment->log_level : LogLevel::kWarning});
-}
 
 class Agent {
  public:
@@ -90,14 +77,18 @@ class Agent {
   void rank_ended(const messages::ProcessExited& exited);
   void refuse(messages::RankRefused refused);
   void count_end();
+  void tell_store(const messages::RankEnded& ended);
   void stop(const messages::Stop& stop);
   void signal_ranks(int signal);
+  void begin_to_say_alive();
   void say_alive();
+  void watch_helper();
 
   void fail(const Status& why);
   void leave();
   void helper_gone();
   void finish();
+  void leave_host();
   void tell(const messages::FromAgent& message);
 
   const Clock& clock_;
@@ -115,8 +106,10 @@ class Agent {
   std::unique_ptr<RankStreams> streams_;  // once the job has started
   std::optional<OomWatch> oom_;           // likewise
   std::size_t ranks_left_ = 0;
-  bool stopping_ = false;
-  bool killed_ = false;  // the ranks have been sent SIGKILL
+  Silence helper_silence_;
+  bool says_alive_ = false;
+  bool killed_ = false;         // the ranks have been sent SIGKILL
+  bool serves_others_ = false;  // the store is that of several hosts
   bool leaving_ = false;
   bool finished_ = false;  // nothing more will be told
 };
@@ -129,7 +122,7 @@ Status Agent::run() {
                leave();
              });
   head_.when_drained([this] {
-    if (finished_) loop_.stop();
+    if (finished_) leave_host();
     if (streams_) streams_->set_reading(true);
   });
   helper_.open([this](const messages::FromHelper& message) { receive(message); },
@@ -161,6 +154,7 @@ void Agent::receive(const messages::ToAgent& message) {
   if (message.has_stop()) return stop(message.stop());
   if (message.has_signal()) return signal_ranks(message.signal().signal());
   if (message.has_input()) return streams_ ? streams_->take_input(message.input()) : void();
+  if (message.has_rank_ended()) return tell_store(message.rank_ended());
   if (message.has_describe()) return self_.answer(message.describe());
   if (streams_ || leaving_) return;  // an agent serves one job
   const Status status = message.has_start() ? start(message.start()) : trials_.receive(message);
@@ -170,6 +164,7 @@ void Agent::receive(const messages::ToAgent& message) {
 // ---- The start -----------------------------------------------------------------------------
 
 Status Agent::start(const messages::Start& start) {
+  begin_to_say_alive();
   trials_.end();
   self_.end(host_cpus(start));
   if (start.apps().empty() || start.ranks().empty())
@@ -218,14 +213,16 @@ void Agent::refuse_all(const messages::Start& start, const ProgramFile& program)
 Result<HostFacts> Agent::prepare(const messages::Start& start) {
   PACELINE_TRY_ASSIGN(JobKey key, job_key_of(start));
   PACELINE_TRY_ASSIGN(job_key_, key.to_memfd());
-  HostFacts facts{.allowed_cpus = allowed_cpus(), .meeting = start.meeting()};
+  HostFacts facts{
+      .allowed_cpus = allowed_cpus(),
+      .meeting = start.meeting(),
+      .key_file = "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(job_key_.get())};
   if (!start.has_meeting()) {
     const auto live = [this](std::string_view what) { return flights_.answer(what); };
-    PACELINE_TRY_ASSIGN(OpenMeeting open,
-                        open_meeting(start, std::move(key),
-                                     {.log = make_log(start.apps(0).environment()), .live = live}));
+    PACELINE_TRY_ASSIGN(OpenMeeting open, open_meeting(start, std::move(key), live));
     facts.meeting = std::move(open.meeting);
     store_ = std::move(open.store);
+    serves_others_ = !start.address().empty();
   }
   messages::FromAgent ready;
   *ready.mutable_ready()->mutable_meeting() = facts.meeting;
@@ -256,6 +253,8 @@ Status Agent::spawn(const messages::Start& start, const HostFacts& facts, int pr
 // ---- The ranks -----------------------------------------------------------------------------
 
 void Agent::receive(const messages::FromHelper& message) {
+  helper_silence_.broken();
+  if (message.has_alive()) return;
   if (message.has_exited()) return rank_ended(message.exited());
   if (message.has_refused()) {
     refuse(message.refused());
@@ -271,24 +270,17 @@ void Agent::rank_ended(const messages::ProcessExited& exited) {
   streams_->drain(exited.rank());
   messages::FromAgent message;
   messages::RankExited& report = *message.mutable_exited();
-  report.set_rank(exited.rank());
-  report.set_wait_status(exited.wait_status());
-  report.set_time_ns(exited.time_ns());
-  report.set_peak_memory_kib(exited.peak_memory_kib());
-  const int rank = static_cast<int>(exited.rank());
-  report.set_last_operation(flights_.last_operation(rank));
-  if (const auto blamed = flights_.blamed(rank))
-    report.set_blamed(static_cast<std::uint32_t>(*blamed));
-  const FlightMilestones milestones = flights_.milestones(rank);
-  report.set_joining_ns(milestones.joining_ns);
-  report.set_joined_ns(milestones.joined_ns);
-  report.set_first_operation_ns(milestones.first_operation_ns);
+  report = rank_report(exited, flights_);
   if (oom_ && !killed_) {
     const auto where = oom_->killed(static_cast<pid_t>(exited.pid()), exited.wait_status());
     if (where) report.set_oom_cgroup(*where);
   }
   tell(message);
   count_end();
+}
+
+void Agent::tell_store(const messages::RankEnded& ended) {
+  if (store_) store_->rank_ended(static_cast<int>(ended.rank()), ended.how());
 }
 
 void Agent::refuse(messages::RankRefused refused) {
@@ -302,15 +294,34 @@ void Agent::count_end() {
 }
 
 void Agent::stop(const messages::Stop& stop) {
-  if (!std::exchange(stopping_, true)) say_alive();
+  begin_to_say_alive();
   stop_.order(stop);
+}
+
+void Agent::begin_to_say_alive() {
+  if (!std::exchange(says_alive_, true)) say_alive();
 }
 
 void Agent::say_alive() {
   messages::FromAgent message;
   message.mutable_alive();
   if (head_.backlog_bytes() == 0) tell(message);
-  loop_.after(kAlive, [this] { say_alive(); });
+  if (!leaving_) watch_helper();
+  loop_.after(kAlivePeriod, [this] { say_alive(); });
+}
+
+// One that is stopped neither passes signals on nor sees ranks end. When it is killed, so are they.
+void Agent::watch_helper() {
+  messages::ToHelper message;
+  message.mutable_alive();
+  const Status sent = helper_.backlog_bytes() == 0 ? helper_.send(message) : Status();
+  if (!sent.ok()) return fail(sent);
+  if (!helper_silence_.look(kSilentHelper)) return;
+  ::kill(helper_process_->pid(), SIGKILL);
+  fail(Status(Code::kPeerLost, Scope::kProcess,
+              "the spawn helper (pid " + std::to_string(helper_process_->pid()) +
+                  ") has not answered for " + seconds_text(kSilentHelper) +
+                  ": it is stopped, or its host is overloaded; it and all ranks here were killed"));
 }
 
 void Agent::signal_ranks(int signal) {
@@ -333,6 +344,7 @@ void Agent::fail(const Status& why) {
 void Agent::leave() {
   if (std::exchange(leaving_, true)) return;
   helper_.close();
+  helper_process_->let_end();
   loop_.when_readable(helper_process_->pidfd(), [this] { helper_gone(); });
   loop_.after(kHelperPatience, [this] { helper_gone(); });
 }
@@ -354,7 +366,12 @@ void Agent::finish() {
   message.mutable_finished();
   tell(message);
   finished_ = true;
-  if (head_.backlog_bytes() == 0) loop_.stop();
+  leave_host();
+}
+
+// Ranks of other hosts may still need the store: it is there until the head goes.
+void Agent::leave_host() {
+  if (head_.backlog_bytes() == 0 && !serves_others_) loop_.stop();
 }
 
 void Agent::tell(const messages::FromAgent& message) {

@@ -3,17 +3,33 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <utility>
 
+#include "comm/base/environment.h"
 #include "comm/base/try.h"
+#include "launcher/agent/rank_environment.h"
 #include "launcher/system/host.h"
+#include "telemetry/log.h"
 
 namespace paceline::launcher {
 
-Result<OpenMeeting> open_meeting(const messages::Start& start, JobKey key,
-                                 const StoreServerOptions& options) {
+namespace {
+
+// Where the ranks' environment is malformed they say so themselves.
+std::shared_ptr<Log> make_log(const Variables& changes) {
+  const auto lookup = [&changes](const char* name) { return value_of(name, changes, ::getenv); };
+  const Result<Environment> environment = read_environment(lookup);
+  return make_stderr_log({.level = environment.ok() ? environment->log_level : LogLevel::kWarning});
+}
+
+}  // namespace
+
+Result<OpenMeeting> open_meeting(const messages::Start& start, JobKey key, LiveAnswers live) {
+  const StoreServerOptions options{.log = make_log(start.apps(0).environment()),
+                                   .live = std::move(live)};
   OpenMeeting open;
   if (start.address().empty()) {
     const std::string name = "@paceline-" + start.job_id();

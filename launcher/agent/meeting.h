@@ -1,7 +1,11 @@
 // Where the ranks of a job meet: opened by the agent of its first host.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include <paceline/status.h>
 
@@ -17,9 +21,10 @@ struct OpenMeeting {
 };
 
 /// On a job of one host others than its user and root are refused by the kernel, on one of several
-/// hosts whoever has not got the key.
-Result<OpenMeeting> open_meeting(const messages::Start& start, JobKey key,
-                                 const StoreServerOptions& options);
+/// hosts whoever has not got the key. It is logged at the ranks' own level. `live` is that of
+/// StoreServerOptions.
+using LiveAnswers = std::function<std::optional<std::string>(std::string_view key)>;
+Result<OpenMeeting> open_meeting(const messages::Start& start, JobKey key, LiveAnswers live);
 
 Result<JobKey> job_key_of(const messages::Start& start);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdlib>
 #include <unordered_map>
 
 #include <unistd.h>
@@ -84,6 +85,9 @@ Variables identity_variables(const messages::Start& start, const HostFacts& fact
   // Empty as well: a job that was started by a rank of another inherits what that one was told.
   add(variables, "PACELINE_HOST_CPUS", host_cpus(start).to_text());
   add(variables, "PACELINE_JOB_KEY_FD", kJobKeyFd);
+  // For ranks behind a wrapper that closes descriptors. Empty as well: one of the user's own is not
+  // this job's.
+  add(variables, "PACELINE_JOB_KEY_FILE", facts.key_file);
   add(variables, "PACELINE_FLIGHT_FD", kFlightFd);
   add(variables, "PACELINE_TERMINAL", start.terminal() ? 1 : 0);
   return variables;
@@ -107,6 +111,11 @@ const char* value_of(const char* name, const Variables& changes,
     return variable.name() == name;
   });
   return change != changes.rend() ? change->value().c_str() : base(name);
+}
+
+std::string search_path(const Variables& changes) {
+  const char* path = value_of("PATH", changes, ::getenv);
+  return path != nullptr ? path : "/bin:/usr/bin";
 }
 
 std::vector<std::string> inherited_environment() {

@@ -20,6 +20,7 @@ using Variables = google::protobuf::RepeatedPtrField<messages::Variable>;
 struct HostFacts {
   int allowed_cpus = 1;
   messages::Meeting meeting;
+  std::string key_file;  // the job's key, for ranks that do not inherit its descriptor
 };
 
 /// What the host's ranks are bound to, together; empty where some rank is bound to nothing.
@@ -45,6 +46,9 @@ std::vector<std::string> merge_environment(std::vector<std::string> base, const 
 /// it is not set. Lives as long as what it is taken from.
 const char* value_of(const char* name, const Variables& changes,
                      FunctionRef<const char*(const char*)> base);
+
+/// Where the ranks' shell would look for programs.
+std::string search_path(const Variables& changes);
 
 /// This process's own.
 std::vector<std::string> inherited_environment();

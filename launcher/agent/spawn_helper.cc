@@ -19,10 +19,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "comm/base/text.h"
 #include "comm/base/try.h"
 #include "launcher/agent/rank_environment.h"
 #include "launcher/channel/channel.h"
 #include "launcher/channel/message_socket.h"
+#include "launcher/channel/silence.h"
 #include "launcher/system/binding.h"
 #include "launcher/system/cgroup.h"
 #include "launcher/system/descriptors.h"
@@ -34,6 +36,8 @@ namespace paceline::launcher {
 namespace {
 
 constexpr Duration kSweep = std::chrono::seconds(5);
+// Without a word from the agent: longer than the head waits for it, who says what is wrong.
+constexpr Duration kSilentAgent = std::chrono::seconds(30);
 
 // Why a rank could not execute its program, on the socket that a successful exec closes.
 struct ExecFailure {
@@ -143,6 +147,7 @@ class SpawnHelper {
   };
 
   void receive(const messages::ToHelper& message);
+  void watch_agent();
   void add_program(const messages::Program& program);
   void enter_cgroup(const std::string& folder);
   Status spawn(const messages::Spawn& request);
@@ -158,6 +163,9 @@ class SpawnHelper {
   void tell(const messages::FromHelper& message);
 
   SystemClock clock_;
+  const pid_t agent_pid_ = ::getppid();
+  Silence agent_silence_;
+  bool watches_agent_ = false;  // once it says that it runs
   EventLoop loop_;
   SocketChannel<messages::FromHelper, messages::ToHelper> agent_;
   std::deque<Image> images_;  // addresses stay; in the order of the Programs
@@ -170,12 +178,29 @@ class SpawnHelper {
 };
 
 void SpawnHelper::receive(const messages::ToHelper& message) {
+  agent_silence_.broken();
+  if (message.has_alive() && !std::exchange(watches_agent_, true)) watch_agent();
   if (message.has_program()) add_program(message.program());
   if (message.has_signal()) signal_ranks(message.signal().signal());
   if (message.has_cgroup()) enter_cgroup(message.cgroup());
   if (!message.has_spawn()) return;
   if (const Status status = spawn(message.spawn()); !status.ok())
     refuse(message.spawn().rank(), EAGAIN, status.text());
+}
+
+// The head has given up an agent that does not run, and cannot clear up on another host.
+void SpawnHelper::watch_agent() {
+  messages::FromHelper message;
+  message.mutable_alive();
+  if (agent_.backlog_bytes() == 0) tell(message);
+  loop_.after(kAlivePeriod, [this] { watch_agent(); });
+  if (!agent_silence_.look(kSilentAgent)) return;
+  report("spawn helper",
+         Status(Code::kPeerLost, Scope::kProcess,
+                "the agent (pid " + std::to_string(agent_pid_) + ") has not run for " +
+                    seconds_text(kSilentAgent) + "; it and all ranks here are killed"));
+  if (::getppid() == agent_pid_) ::kill(agent_pid_, SIGKILL);
+  loop_.stop();
 }
 
 void SpawnHelper::add_program(const messages::Program& program) {

@@ -9,6 +9,7 @@
 #include <signal.h>
 
 #include "comm/base/text.h"
+#include "launcher/head/rank_end_text.h"
 #include "launcher/system/signal_source.h"
 #include "launcher/system/system.h"
 
@@ -23,29 +24,12 @@ constexpr Duration kOutputPatience = std::chrono::seconds(5);
 constexpr Duration kLastWord = std::chrono::milliseconds(100);
 // How long a first failure waits for reports of earlier ones.
 constexpr Duration kSettling = std::chrono::milliseconds(20);
-// An agent that is stopping its ranks says each second that it is there.
-constexpr Duration kSilence = std::chrono::seconds(10);
+// An agent says each second that it runs. Before its host is ready it looks for programs, whose
+// file systems may keep it waiting.
+constexpr Duration kMaxSilence = std::chrono::seconds(10);
+constexpr Duration kMaxSilentStart = std::chrono::seconds(25);
 // A rank that has lost another may say so before the other's end is seen, but not long before.
 constexpr Duration kBlamePatience = std::chrono::milliseconds(300);
-
-std::string in_last_operation(const std::string& operation) {
-  return operation.empty() ? "" : "; its last operation: " + operation;
-}
-
-std::string memory_text(std::uint64_t kib) {
-  return kib < 10 * 1024 ? std::to_string(kib) + " KiB" : std::to_string(kib / 1024) + " MiB";
-}
-
-std::string by_oom_killer(const std::string& where) {
-  if (where.empty()) return "";
-  return " by the kernel's OOM killer: out of memory in " +
-         (where.starts_with('/') ? "cgroup " + where : where);
-}
-
-std::string in_words(const messages::RankExited& exited) {
-  return describe(exited.wait_status()) + by_oom_killer(exited.oom_cgroup()) + "; peak memory " +
-         memory_text(exited.peak_memory_kib()) + in_last_operation(exited.last_operation());
-}
 
 std::string in_host(const messages::Start& start, const std::string& text) {
   return "host " + start.host() + ": " + text;
@@ -86,6 +70,7 @@ int Head::run() {
     host.agent.open([this, &host](const messages::FromAgent& message) { receive(host, message); },
                     [this, &host](const Status& why) { agent_lost(host, why); });
   start(hosts_.front());
+  loop_.after(kAlivePeriod, [this] { look_for_silent_hosts(); });
   if (job_.timeout > Duration::zero())
     loop_.after(job_.timeout, [this] {
       stop(StopCause::kTimeout, SIGTERM,
@@ -124,6 +109,7 @@ void Head::send_input(const Host& host, std::string_view text, bool ends) {
 
 void Head::receive(Host& host, const messages::FromAgent& message) {
   host.heard = loop_.clock().now();
+  host.silence.broken();
   switch (message.kind_case()) {
     case messages::FromAgent::kReady:
       return ready(host, message.ready());
@@ -157,6 +143,7 @@ void Head::receive(Host& host, const messages::FromAgent& message) {
 
 // Clocks of hosts are apart by what they are at the same moment, but for the message's way.
 void Head::ready(Host& host, const messages::Ready& ready) {
+  host.ready = true;
   host.clock_ahead_ns = ready.time_ns() - loop_.clock().now().time_since_epoch().count();
   if (&host != &hosts_.front()) return;
   timings_.came(Stage::kMeeting, host.heard);
@@ -205,10 +192,22 @@ void Head::rank_ended(const Host& host, const messages::RankExited& exited) {
   note(Stage::kEnded, host, exited.rank(), exited.time_ns());
   if (exited.has_blamed()) end.blamed = static_cast<int>(exited.blamed());
   outcome_.ends.push_back(end);
+  tell_those_who_wait(exited);
   const std::string operation = in_last_operation(exited.last_operation());
   if (outcome_.cause == StopCause::kTimeout && !operation.empty())
     console_.say(describe_rank(exited.rank()) + " was stopped" + operation);
   judge();
+}
+
+// A rank that fails ends the job. One that has ended well may be waited for, by a rank that cannot
+// know; the first host has the store where they meet.
+void Head::tell_those_who_wait(const messages::RankExited& exited) {
+  if (exited.wait_status() != 0) return;
+  messages::ToAgent message;
+  message.mutable_rank_ended()->set_rank(exited.rank());
+  message.mutable_rank_ended()->set_how("exit code 0");
+  // As in tell_all().
+  [[maybe_unused]] const Status sent = hosts_.front().agent.send(message);
 }
 
 // Not at once: the report of an earlier end may be on its way, and so may be that of a rank which
@@ -317,8 +316,6 @@ void Head::order_stop(int signal) {
   message.mutable_stop()->set_signal(signal);
   message.mutable_stop()->set_grace_ns(job_.grace.count());
   tell_all(message);
-  if (!std::exchange(expects_life_, true))
-    loop_.after(kSilence, [this] { give_up_silent_hosts(); });
   // A failed rank's last words wait for their reader, however slow; whoever has had enough of the
   // job itself does not.
   if (outcome_.cause == StopCause::kRankFailed && signal != SIGKILL) return;
@@ -326,25 +323,26 @@ void Head::order_stop(int signal) {
   loop_.after(ranks_patience + kOutputPatience, [this] { give_up_output(); });
 }
 
-// Nobody can say what became of a host that is cut off or stands still; the job ends without it.
-// Looked at twice, as this process may have been stopped itself.
-void Head::give_up_silent_hosts() {
-  const TimePoint now = loop_.clock().now();
-  const auto is_silent = [&](const Host& host) {
-    return host.started && !host.finished && now - std::max(host.heard, reads_since_) > kSilence;
-  };
+// What is not read is no silence.
+void Head::look_for_silent_hosts() {
   for (Host& host : hosts_) {
-    if (!is_silent(host)) {
-      host.doubted = false;
-    } else if (!std::exchange(host.doubted, true)) {
-      continue;
-    } else {
-      console_.say(in_host(host.start, "the agent has not answered for " + seconds_text(kSilence) +
-                                           "; what may run there was left to it"));
-      finish(host);
-    }
+    const Duration patience = host.ready ? kMaxSilence : kMaxSilentStart;
+    if (reading_ && host.started && !host.finished && host.silence.look(patience))
+      give_up(host, patience);
   }
-  if (!finished_) loop_.after(std::chrono::seconds(1), [this] { give_up_silent_hosts(); });
+  if (!finished_) loop_.after(kAlivePeriod, [this] { look_for_silent_hosts(); });
+}
+
+// Nobody can say what became of a host that is cut off or an agent that does not run; the job ends
+// without it.
+void Head::give_up(Host& host, Duration silent) {
+  const std::string text =
+      in_host(host.start, "the agent has not answered for " + seconds_text(silent) +
+                              ": it is stopped, or its host is overloaded or cut off; the job "
+                              "ends without it");
+  if (outcome_.cause) console_.say(text);
+  stop(StopCause::kLauncher, SIGKILL, text);
+  finish(host);
 }
 
 // The console, or a file of the output directory, has not taken all.
@@ -368,8 +366,7 @@ void Head::tell_all(const messages::ToAgent& message) {
 }
 
 void Head::set_reading(bool on) {
-  if (on == (reads_since_ != TimePoint::max())) return;
-  reads_since_ = on ? loop_.clock().now() : TimePoint::max();
+  if (std::exchange(reading_, on) == on) return;
   for (const Host& host : hosts_) host.agent.set_reading(on);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include <paceline/status.h>
 
 #include "launcher/channel/channel.h"
+#include "launcher/channel/silence.h"
 #include "launcher/head/binding_report.h"
 #include "launcher/head/console.h"
 #include "launcher/head/exit_code.h"
@@ -49,8 +51,9 @@ class Head {
     std::int64_t clock_ahead_ns = 0;  // of this host's
     bool started = false;             // its agent has been told to
     bool finished = false;            // its agent has nothing more to tell
+    bool ready = false;               // and has begun to
     TimePoint heard{};                // when it last told something
-    bool doubted = false;             // it has been silent for too long
+    Silence silence;
   };
   struct Rank {
     const Host* host = nullptr;
@@ -68,6 +71,7 @@ class Head {
   void rank_started(const Host& host, const messages::RankStarted& started);
   void print(const Host& host, const messages::RankOutput& output);
   void rank_ended(const Host& host, const messages::RankExited& exited);
+  void tell_those_who_wait(const messages::RankExited& exited);
   void judge();
   void blame(const RankEnd& culprit);
   void refused(const Host& host, const messages::RankRefused& refused);
@@ -81,7 +85,8 @@ class Head {
   void stop(StopCause cause, int signal, std::string_view why);
   void order_stop(int signal);
   void give_up_output();
-  void give_up_silent_hosts();
+  void look_for_silent_hosts();
+  void give_up(Host& host, Duration silent);
   void pass_on(int signal);
   void tell_all(const messages::ToAgent& message);
   void set_reading(bool on);
@@ -99,10 +104,9 @@ class Head {
   std::optional<InputSource> input_;  // while a rank of another host reads it
   EndRequests requests_;
   JobOutcome outcome_;
-  bool judging_ = false;       // a rank has failed; who is to blame is decided in a moment
-  TimePoint reads_since_{};    // from the agents; while it does not: max
-  bool expects_life_ = false;  // of agents, which have been told to stop
-  bool finished_ = false;      // no agent has anything more to tell
+  bool judging_ = false;   // a rank has failed; who is to blame is decided in a moment
+  bool reading_ = true;    // what the agents tell
+  bool finished_ = false;  // no agent has anything more to tell
 };
 
 }  // namespace paceline::launcher

@@ -16,6 +16,7 @@ namespace paceline::launcher {
 namespace {
 
 constexpr std::chrono::milliseconds kLastMoment{5000};
+constexpr std::chrono::milliseconds kDying{2000};
 
 sigset_t only_child_signal() {
   sigset_t set;
@@ -59,9 +60,14 @@ Result<std::unique_ptr<ChildProcess>> ChildProcess::fork(FunctionRef<void(Unique
 
 ChildProcess::~ChildProcess() {
   socket_.reset();
+  let_end();
   if (wait(kLastMoment)) return;
   ::kill(pid_, SIGKILL);
-  ::waitpid(pid_, nullptr, 0);
+  (void)wait(kDying);
+}
+
+void ChildProcess::let_end() {
+  if (!wait_status_) ::kill(pid_, SIGCONT);
 }
 
 std::optional<int> ChildProcess::wait(std::chrono::milliseconds patience) {

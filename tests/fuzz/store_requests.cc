@@ -46,7 +46,7 @@ class Ledger {
       if (frame.ok() && !frame->has_value()) break;
       wrong_ = !frame.ok() || (*frame)->kind > StoreFrameKind::kGet;
       if (!frame.ok()) break;
-      PACELINE_ASSERT((*frame)->kind <= StoreFrameKind::kRefused);
+      PACELINE_ASSERT((*frame)->kind <= StoreFrameKind::kEnded);
       Bytes again;
       append_frame(**frame, again);
       PACELINE_ASSERT(std::equal(again.begin(), again.end(), before.begin(), left.begin()));

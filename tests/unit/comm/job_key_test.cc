@@ -142,8 +142,69 @@ TEST_F(KeyFileTest, TheEnvironmentSaysWhereTheKeyIs) {
   const auto from_fd = JobKey::from_environment(environment);
   ASSERT_TRUE(from_fd.ok() && *from_fd != nullptr);
   EXPECT_EQ(proof_of(**from_fd), proof_of(other)) << "the descriptor goes first";
+}
+
+TEST_F(KeyFileTest, WhereTheDescriptorIsLostTheFileHelps) {
+  Environment environment;
+  environment.job_key_file = file(kDigits);
+  const Mac proof = read_proof(JobKey::from_file(environment.job_key_file));
+  const UniqueFd other(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  for (const int lost : {1 << 20, other.get()}) {
+    environment.job_key_fd = lost;
+    const auto from_file = JobKey::from_environment(environment);
+    ASSERT_TRUE(from_file.ok() && *from_file != nullptr) << from_file.status().to_string();
+    EXPECT_EQ(proof_of(**from_file), proof);
+  }
+}
+
+TEST_F(KeyFileTest, WhereNeitherHelpsTheErrorSaysWhyAndWhatToDo) {
+  Environment environment;
   environment.job_key_fd = 1 << 20;
-  EXPECT_EQ(JobKey::from_environment(environment).status().code(), Code::kDenied);
+  for (const std::string& path : {std::string(), folder_ + "/missing"}) {
+    environment.job_key_file = path;
+    const Status status = JobKey::from_environment(environment).status();
+    EXPECT_EQ(status.code(), Code::kDenied);
+    for (const std::string& part :
+         {std::string("descriptor 1048576 does not hold"), path,
+          std::string("closed or replaced it"), std::string("close_fds=False")})
+      EXPECT_NE(status.text().find(part), std::string::npos) << status.text();
+  }
+}
+
+TEST_F(KeyFileTest, MemoryOfAnotherProcessIsAFileOfItsUser) {
+  const JobKey key = JobKey::generate().value();
+  const UniqueFd memory = key.to_memfd().value();
+  const std::string path =
+      "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(memory.get());
+  EXPECT_EQ(read_proof(JobKey::from_file(path)), proof_of(key));
+}
+
+TEST_F(KeyFileTest, OfAnotherUserIsRefused) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
+  const std::string path = file(kDigits);
+  ASSERT_EQ(::chown(path.c_str(), 65534, 65534), 0);
+  const Status status = JobKey::from_file(path).status();
+  EXPECT_EQ(status.code(), Code::kDenied);
+  EXPECT_NE(status.text().find(path + " belongs to user 65534"), std::string::npos)
+      << status.text();
+}
+
+TEST(JobKey, ChildrenDoNotInheritItOnceTheyAreNotMeantTo) {
+  const auto is_inherited = [](const UniqueFd& fd) {
+    return (::fcntl(fd.get(), F_GETFD) & FD_CLOEXEC) == 0;
+  };
+  const UniqueFd memory = JobKey::generate().value().to_memfd().value();
+  const UniqueFd other(::open("/dev/null", O_RDONLY));
+  ::fcntl(memory.get(), F_SETFD, 0);
+  Environment environment;
+  JobKey::keep_from_children(environment);
+  environment.job_key_fd = other.get();
+  JobKey::keep_from_children(environment);
+  EXPECT_TRUE(is_inherited(other)) << "it is the program's own";
+  environment.job_key_fd = memory.get();
+  JobKey::keep_from_children(environment);
+  EXPECT_FALSE(is_inherited(memory));
+  EXPECT_TRUE(JobKey::from_environment(environment).ok());
 }
 
 }  // namespace

@@ -1,5 +1,8 @@
 #include "comm/rendezvous.h"
 
+#include <chrono>
+#include <cstddef>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -93,6 +96,50 @@ TEST_F(RendezvousTest, ManyMissingRanksAreCountedAndTheFirstNamed) {
   EXPECT_EQ(status.culprit().rank, 1);
   EXPECT_EQ(status.text(),
             "19 of 20 ranks have not come to the rendezvous: 1, 2, 3, 4, 5, 6, 7, 8, …");
+}
+
+TEST_F(RendezvousTest, ARankThatHasEndedIsNamedAtOnce) {
+  for (const bool is_late : {false, true}) {
+    std::thread other([&] {
+      const RendezvousRequest request{.group = is_late ? "late" : "early", .rank = 0, .size = 3};
+      const Status status = meet(request).status();
+      EXPECT_EQ(status.code(), Code::kPeerLost);
+      EXPECT_EQ(status.culprit().rank, 1);
+      EXPECT_EQ(status.text(), "rank 1 ended (exit code 0) without joining");
+    });
+    if (!is_late) store_.rank_ended(1);
+    other.join();
+  }
+}
+
+TEST_F(RendezvousTest, ARankThatEndedOnceItHadComeIsAMember) {
+  const auto client = store_.client();
+  EXPECT_EQ(rendezvous(*client, {.rank = 1, .size = 2, .self = member(1)}, ample()).status().code(),
+            Code::kTimeout);
+  store_.rank_ended(1);
+  const RendezvousRequest request{.rank = 0, .size = 2};
+  expect_complete(meet(request), request);
+}
+
+TEST_F(RendezvousTest, WaitsAreReportedWithThoseWhoHaveNotCome) {
+  const auto client = store_.client();
+  std::vector<std::vector<int>> reports;
+  client->report_waits(std::chrono::milliseconds(20), [&](std::span<const int> missing, Duration) {
+    reports.emplace_back(missing.begin(), missing.end());
+    if (reports.size() < 3) return;
+    for (const int rank : {1, 2}) {
+      std::string key = "group/world/0/";
+      key.append(std::to_string(rank));
+      const auto other = store_.client();
+      (void)other->set(key, "", patient());
+    }
+  });
+  EXPECT_EQ(
+      rendezvous(*client, {.rank = 0, .size = 3, .self = member(0)}, patient()).status().code(),
+      Code::kUnavailable)
+      << "they set something else than members";
+  ASSERT_GE(reports.size(), 3u);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(reports[i], (std::vector<int>{1, 2}));
 }
 
 TEST_F(RendezvousTest, AnEntryThatIsNoMemberIsRefused) {

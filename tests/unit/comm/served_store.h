@@ -37,6 +37,7 @@ class ServedStore {
   const SocketAddress& address() const { return address_; }
   std::uint64_t refused() const { return server_->refused(); }
   void stop() { server_.reset(); }
+  void rank_ended(int rank) { server_->rank_ended(rank, "exit code 0"); }
 
   static std::shared_ptr<PollEngine> engine() {
     return PollEngine::create({.spin_rounds = 0, .yield_rounds = 0}).value();

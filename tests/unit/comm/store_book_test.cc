@@ -137,6 +137,41 @@ TEST_F(StoreBookTest, OneMayOnlyWaitForSoManyKeys) {
   EXPECT_EQ(exchange(a_, get(6, "z")), Frames{value(1, "v")}) << "and there is room again";
 }
 
+StoreFrame get_of(std::uint32_t id, std::string key, std::string setter) {
+  return {.kind = Kind::kGet, .id = id, .key = std::move(key), .value = std::move(setter)};
+}
+StoreFrame ended(std::uint32_t id, std::string how) {
+  return {.kind = Kind::kEnded, .id = id, .value = std::move(how)};
+}
+
+TEST_F(StoreBookTest, NobodyWaitsForARankThatHasEnded) {
+  receive(a_, get_of(1, "x", "3"));
+  receive(b_, get_of(2, "y", "3"));
+  receive(b_, get_of(3, "z", "4"));
+  book_.rank_ended(3, "exit code 0");
+  EXPECT_EQ(answers(a_), Frames{ended(1, "exit code 0")});
+  EXPECT_EQ(answers(b_), Frames{ended(2, "exit code 0")}) << "rank 4 may still come";
+  EXPECT_EQ(book_.counts(), (StoreBook::Counts{.clients = 2, .waiting_gets = 1}));
+  EXPECT_EQ(exchange(a_, get_of(4, "x", "3")), Frames{ended(4, "exit code 0")}) << "nor later";
+  EXPECT_EQ(exchange(a_, set(5, "z", "v")), Frames{done(5)});
+  EXPECT_EQ(answers(b_), Frames{value(3, "v")});
+}
+
+TEST_F(StoreBookTest, WhatARankSetBeforeItEndedStays) {
+  EXPECT_EQ(exchange(a_, set(1, "x", "v")), Frames{done(1)});
+  book_.rank_ended(3, "exit code 0");
+  EXPECT_EQ(exchange(b_, get_of(2, "x", "3")), Frames{value(2, "v")});
+}
+
+TEST_F(StoreBookTest, RequestsThatNameNoRankWaitOn) {
+  receive(a_, get(1, "x"));
+  receive(b_, get_of(2, "x", "three"));
+  book_.rank_ended(3, "exit code 0");
+  EXPECT_EQ(answers(a_), Frames{});
+  EXPECT_EQ(answers(b_), Frames{});
+  EXPECT_EQ(book_.counts().waiting_gets, 2u);
+}
+
 TEST_F(StoreBookTest, WhoReadsNothingIsBroken) {
   ASSERT_EQ(exchange(b_, set(1, "k", "0123456789")), Frames{done(1)});
   std::uint32_t id = 0;

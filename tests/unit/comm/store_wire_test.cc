@@ -16,6 +16,7 @@ const std::vector<StoreFrame> kFrames = {
     {.kind = StoreFrameKind::kValue, .id = 7, .key = "", .value = std::string("\0\xff", 2)},
     {.kind = StoreFrameKind::kRefused, .id = 1, .key = "", .value = "no"},
     {.kind = StoreFrameKind::kDone, .id = 2, .key = "", .value = ""},
+    {.kind = StoreFrameKind::kEnded, .id = 3, .key = "", .value = "exit code 0"},
 };
 
 Bytes encoded(const std::vector<StoreFrame>& frames) {
@@ -100,7 +101,7 @@ TEST(StoreFrame, ABodyOfAnotherLengthThanItsFieldsIsRefused) {
 }
 
 TEST(StoreFrame, AnUnknownKindIsRefused) {
-  for (const int kind : {5, 100, 255}) {
+  for (const int kind : {6, 100, 255}) {
     Bytes bytes = encoded({kFrames[0]});
     bytes[4] = static_cast<std::byte>(kind);
     ByteView view = bytes;

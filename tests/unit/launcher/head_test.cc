@@ -1,6 +1,7 @@
 #include "launcher/head/head.h"
 
 #include <cerrno>
+#include <functional>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -27,6 +28,7 @@ class ScriptedJob final : public AgentChannel {
   }
   Status send(const messages::ToAgent& message) override {
     if (message.has_stop()) stops.push_back(message.stop().signal());
+    if (message.has_rank_ended()) ended.push_back(message.rank_ended().rank());
     if (message.has_signal()) passed_on.push_back(message.signal().signal());
     if (message.has_stop() && !dies_at_stop) say_later(finished());
     if (message.has_start()) {
@@ -40,6 +42,12 @@ class ScriptedJob final : public AgentChannel {
   void set_reading(bool) override {}
 
   void vanish() { closed_(Status()); }
+  void say(const messages::FromAgent& message) { receive_(message); }
+  static messages::FromAgent alive() {
+    messages::FromAgent message;
+    message.mutable_alive();
+    return message;
+  }
   static messages::FromAgent finished() {
     messages::FromAgent message;
     message.mutable_finished();
@@ -50,6 +58,7 @@ class ScriptedJob final : public AgentChannel {
   std::vector<messages::Start> starts;
   std::vector<int> stops;
   std::vector<int> passed_on;
+  std::vector<std::uint32_t> ended;  // ranks that it was told of
   bool dies_at_stop = false;
 
  private:
@@ -332,6 +341,32 @@ TEST_F(HeadTest, AHostThatIsSilentWhenTheJobIsStoppedIsLeftAndNamed) {
   other_.dies_at_stop = true;
   EXPECT_EQ(run_on_two(), 7);
   EXPECT_NE(text(error_).find("host b: the agent has not answered for 10 s"), std::string::npos);
+}
+
+TEST_F(HeadTest, AHostThatFallsSilentEndsTheJob) {
+  agent_.script = {ready({})};
+  other_.script = {ready({})};
+  other_.dies_at_stop = true;
+  // What host a says counts for host a.
+  std::function<void()> say = [&] {
+    agent_.say(ScriptedJob::alive());
+    loop_.after(std::chrono::seconds(1), say);
+  };
+  loop_.after(std::chrono::seconds(1), say);
+  EXPECT_EQ(run_on_two(), kExitLauncher);
+  EXPECT_EQ(
+      text(error_).find("paceline: host b: the agent has not answered for 10 s: it is stopped"),
+      0u);
+  EXPECT_EQ(agent_.stops, (std::vector<int>{SIGKILL}));
+}
+
+TEST_F(HeadTest, TheHostOfTheStoreHearsOfRanksThatHaveEndedWell) {
+  agent_.script = {ready({}), exited(1, 0, 2)};
+  other_.script = {ready({}), exited(2, 0, 3)};
+  loop_.after(std::chrono::milliseconds(50), [this] { agent_.say(exited(0, 7, 4)); });
+  EXPECT_EQ(run_on_two(), 7);
+  EXPECT_EQ(agent_.ended, (std::vector<std::uint32_t>{1, 2})) << "and not of one that failed";
+  EXPECT_TRUE(other_.ended.empty());
 }
 
 TEST_F(HeadTest, TimeoutBeginsAtOnce) {

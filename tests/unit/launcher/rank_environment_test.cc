@@ -20,7 +20,7 @@ messages::Start start_of_four() {
 }
 
 HostFacts facts(int allowed_cpus = 10) {
-  HostFacts facts{.allowed_cpus = allowed_cpus, .meeting = {}};
+  HostFacts facts{.allowed_cpus = allowed_cpus, .meeting = {}, .key_file = "/proc/7/fd/9"};
   facts.meeting.set_store("unix:@s");
   facts.meeting.set_master_address("127.0.0.1");
   facts.meeting.set_master_port(4000);
@@ -42,7 +42,7 @@ TEST(RankEnvironment, Identity) {
         "OMPI_COMM_WORLD_RANK=6", "OMPI_COMM_WORLD_SIZE=8", "OMPI_COMM_WORLD_LOCAL_RANK=2",
         "OMPI_COMM_WORLD_LOCAL_SIZE=4", "OMPI_COMM_WORLD_NODE_RANK=2", "PACELINE_STORE=unix:@s",
         "PACELINE_JOB_ID=job", "PACELINE_HOST=node1", "PACELINE_JOB_KEY_FD=3",
-        "PACELINE_FLIGHT_FD=4", "PACELINE_TERMINAL=0"})
+        "PACELINE_JOB_KEY_FILE=/proc/7/fd/9", "PACELINE_FLIGHT_FD=4", "PACELINE_TERMINAL=0"})
     EXPECT_TRUE(has(environment, expected)) << expected;
 }
 

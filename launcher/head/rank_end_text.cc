@@ -1,0 +1,31 @@
+#include "launcher/head/rank_end_text.h"
+
+#include <cstdint>
+
+#include "launcher/system/exit_status.h"
+
+namespace paceline::launcher {
+namespace {
+
+std::string memory_text(std::uint64_t kib) {
+  return kib < 10 * 1024 ? std::to_string(kib) + " KiB" : std::to_string(kib / 1024) + " MiB";
+}
+
+std::string by_oom_killer(const std::string& where) {
+  if (where.empty()) return "";
+  return " by the kernel's OOM killer: out of memory in " +
+         (where.starts_with('/') ? "cgroup " + where : where);
+}
+
+}  // namespace
+
+std::string in_last_operation(const std::string& operation) {
+  return operation.empty() ? "" : "; its last operation: " + operation;
+}
+
+std::string in_words(const messages::RankExited& exited) {
+  return describe(exited.wait_status()) + by_oom_killer(exited.oom_cgroup()) + "; peak memory " +
+         memory_text(exited.peak_memory_kib()) + in_last_operation(exited.last_operation());
+}
+
+}  // namespace paceline::launcher
