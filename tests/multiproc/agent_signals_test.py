@@ -7,7 +7,7 @@ import signal
 import time
 import unittest
 
-from launched import HOST, Job, LauncherTest, host_options, read_proc, until
+from launched import HOST, Job, LauncherTest, host_options, read, until
 
 # Saves for 0.8 s once it is told to end, however often. What it executes has its own signals.
 SAVING = ("trap 'trap \"\" TERM INT HUP; sleep 0.8; echo saved $RANK; exit 0' TERM INT HUP; "
@@ -17,14 +17,14 @@ STUBBORN = "trap '' TERM; echo ready; while :; do sleep 0.02; done"
 
 def takes_signals(pid):
     """Whether the agent has got so far that SIGTERM does not end it."""
-    blocked = re.search(rb"^SigBlk:\s*(\w+)$", read_proc(pid, "status"), re.MULTILINE)
+    blocked = re.search(rb"^SigBlk:\s*(\w+)$", read(f"/proc/{pid}/status"), re.MULTILINE)
     return blocked and int(blocked[1], 16) >> (signal.SIGTERM - 1) & 1
 
 
 def agent_on(job, host):
     """The agent of a host of the options that host_options() gives: a child of the head."""
     for pid in job.children(job.process.pid):
-        if f"TEST_HOST={host}".encode() in read_proc(pid, "environ").split(b"\0"):
+        if f"TEST_HOST={host}".encode() in read(f"/proc/{pid}/environ").split(b"\0"):
             return pid
     return None
 

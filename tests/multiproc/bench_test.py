@@ -7,23 +7,11 @@ import signal
 import subprocess
 import tempfile
 import unittest
-import uuid
 
-from launched import DEADLINE_S, PACELINE, until
+from launched import DEADLINE_S, PACELINE, Mark, until
 
 FIELDS = {"op", "bytes", "ranks", "backend", "buffers", "inplace", "p50_us", "p99_us",
           "algbw_gbps", "busbw_gbps"}
-
-
-def processes_with(mark):
-    found = []
-    for entry in pathlib.Path("/proc").iterdir():
-        try:
-            if entry.name.isdigit() and mark.encode() in (entry / "environ").read_bytes():
-                found.append(int(entry.name))
-        except OSError:
-            continue  # it has gone, or is another user's
-    return found
 
 
 class Bench(unittest.TestCase):
@@ -115,16 +103,15 @@ class Bench(unittest.TestCase):
 
     def test_killed_it_leaves_nothing(self):
         for number in (signal.SIGTERM, signal.SIGKILL):
-            mark = f"PACELINE_TEST_MARK={uuid.uuid4().hex}"
-            name, value = mark.split("=")
+            mark = Mark()
             with subprocess.Popen([PACELINE, "bench", "barrier", "--time", "60000"],
                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                  env={**os.environ, name: value}) as bench:
-                until(lambda: len(processes_with(mark)) >= 6)
+                                  env={**os.environ, **mark.variables()}) as bench:
+                until(lambda: len(mark.alive()) >= 6)
                 bench.send_signal(number)
                 bench.wait(DEADLINE_S)
-            until(lambda: not processes_with(mark), 10)
-            self.assertEqual(processes_with(mark), [])
+            until(lambda: not mark.alive(), 10)
+            self.assertEqual(mark.alive(), [])
 
 
 if __name__ == "__main__":

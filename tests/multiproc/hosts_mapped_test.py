@@ -4,7 +4,7 @@ import collections
 import os
 import unittest
 
-from launched import Job, LauncherTest, host_options, read_proc, until
+from launched import Job, LauncherTest, host_options, read, until
 
 SAY = "echo $TEST_HOST $RANK"
 
@@ -57,7 +57,7 @@ class HostsMapped(LauncherTest):
             self.assertEqual(lines, [b"h2 0\n", b"h2 1\n"])
 
             def is_released():
-                return not any(b"TEST_HOST=h3" in read_proc(pid, "environ").split(b"\0")
+                return not any(b"TEST_HOST=h3" in read(f"/proc/{pid}/environ").split(b"\0")
                                for pid in job.alive())
 
             self.assertTrue(until(is_released), "the agent of h3 is still there")

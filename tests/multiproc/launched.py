@@ -4,38 +4,23 @@ PACELINE_BIN names the folder of the built programs. Every job gets a variable o
 environment, so that its processes are found in /proc wherever they have gone.
 """
 
-import contextlib
 import os
 import pathlib
 import re
-import signal
-import socket
 import subprocess
-import time
+import sys
 import unittest
-import uuid
 
-BIN = pathlib.Path(os.environ.get("PACELINE_BIN") or
-                   pathlib.Path(__file__).resolve().parents[2] / "build/release/bin")
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+
+from support import surroundings  # noqa: E402
+from support.processes import Mark, children_of, read  # noqa: E402, F401  for the tests
+from support.surroundings import HOST  # noqa: E402, F401  for the tests
+from support.waits import poll as until  # noqa: E402
+
+BIN = pathlib.Path(os.environ.get("PACELINE_BIN") or surroundings.BIN)
 PACELINE = str(BIN / "paceline")
-HOST = socket.gethostname().split(".")[0]
 DEADLINE_S = 60
-
-
-def until(condition, deadline_s=20):
-    """Waits for a condition that no descriptor tells of; returns its last value."""
-    end = time.monotonic() + deadline_s
-    while not (value := condition()) and time.monotonic() < end:
-        os.sched_yield()
-    return value
-
-
-def read_proc(pid, name):
-    """Of a process; nothing where it has gone."""
-    try:
-        return pathlib.Path(f"/proc/{pid}/{name}").read_bytes()
-    except OSError:
-        return b""
 
 
 def host_options(test, hosts):
@@ -55,21 +40,18 @@ class Job:
     """A running `paceline run`; its standard streams are pipes unless stated otherwise."""
 
     def __init__(self, *arguments, env=None, **options):
-        self.mark = f"PACELINE_TEST_MARK={uuid.uuid4().hex}"
-        name, value = self.mark.split("=")
+        self.mark = Mark()
         options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE,
                    "stderr": subprocess.PIPE, **options}
         self.process = subprocess.Popen(
             [PACELINE, "run", *map(str, arguments)],
-            env={**os.environ, **(env or {}), name: value}, **options)
+            env={**os.environ, **(env or {}), **self.mark.variables()}, **options)
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        for pid in self.alive():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        self.mark.kill()
         self.process.wait(DEADLINE_S)
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             if stream:
@@ -77,18 +59,7 @@ class Job:
 
     def alive(self):
         """Processes of the job, the head among them, that are not zombies."""
-        found = []
-        for entry in pathlib.Path("/proc").iterdir():
-            if not entry.name.isdigit():
-                continue
-            try:
-                environment = (entry / "environ").read_bytes().split(b"\0")
-                state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
-            except OSError:
-                continue
-            if self.mark.encode() in environment and state not in "ZX":
-                found.append(int(entry.name))
-        return found
+        return self.mark.alive()
 
     def wait(self):
         """Code, output and error output, once everything has ended."""
@@ -96,8 +67,7 @@ class Job:
         return self.process.returncode, output.decode(), error.decode()
 
     def children(self, pid):
-        text = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text()
-        return [int(child) for child in text.split()]
+        return children_of(pid)
 
     def agent(self):
         return self.children(self.process.pid)[0]

@@ -5,9 +5,12 @@ import pathlib
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 
-from lab import until
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2]))
+
+from support.waits import until  # noqa: E402
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "salloc", "sbatch", "srun",
             "sinfo")

@@ -6,24 +6,17 @@ import os
 import pathlib
 import re
 import subprocess
-import time
+import sys
 
-PROC = pathlib.Path("/proc")
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2]))
+
+from support.processes import PROC, entries, family, read  # noqa: E402
+
 LISTENS = "0A"  # the state in /proc/net/tcp
 ACCEPTS = 0x10000  # the flag in /proc/net/unix
 SCANNED = ("/tmp", "/var/tmp", "/dev/shm")
 MOST_SCANNED_BYTES = 64 << 20  # of one file
 KEY_FD_FORM = re.compile(rb"PACELINE_JOB_KEY_(FD=\d+|FILE=/.*)")
-
-
-def until(condition, deadline_s, what):
-    """The first true value of `condition`; a failure that says what has not come."""
-    end = time.monotonic() + deadline_s
-    while not (value := condition()):
-        if time.monotonic() > end:
-            raise TimeoutError(f"{what}: not within {deadline_s} s")
-        time.sleep(0.01)
-    return value
 
 
 class Process:
@@ -64,30 +57,6 @@ class Process:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait(20)
-
-
-def entries(folder):
-    """What is in a folder that may go away meanwhile."""
-    try:
-        return [folder / name for name in os.listdir(folder)]
-    except OSError:
-        return []
-
-
-def family(pid):
-    """The process and all that it has started, parents first."""
-    found = [pid]
-    for parent in found:
-        for task in entries(PROC / str(parent) / "task"):
-            found += [int(child) for child in read(task / "children").split()]
-    return found
-
-
-def read(path):
-    try:
-        return path.read_bytes()
-    except OSError:
-        return b""
 
 
 def ranks_of(pid):
@@ -140,11 +109,6 @@ def unix_doors(pids):
         if int(fields[3], 16) & ACCEPTS and int(fields[6]) in owners and len(fields) > 7:
             found[fields[7]] = owners[int(fields[6])]
     return found
-
-
-def peak_memory_kib(pid):
-    match = re.search(rb"VmHWM:\s+(\d+) kB", read(PROC / str(pid) / "status"))
-    return int(match[1]) if match else 0
 
 
 def roles_of(pid):

@@ -7,33 +7,19 @@ import pathlib
 import re
 import resource
 import select
-import signal
-import socket
 import subprocess
+import sys
 import time
-import uuid
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-BIN = ROOT / os.environ.get("PACELINE_BUILD", "build/release") / "bin"
-PACELINE = BIN / "paceline"
-HOST = socket.gethostname().split(".")[0]
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2]))
+
+from support.processes import PROC, Mark, children_of, entries, read, wait_status_of  # noqa: E402
+from support.surroundings import PACELINE  # noqa: E402
+from support.waits import until  # noqa: E402
+
 SHARED_MEMORY = pathlib.Path("/dev/shm")
-PROC = pathlib.Path("/proc")
-SKIP = 77
 SEGMENT = re.compile(r"paceline-([0-9a-f]+)")  # the name of a job's shared memory
-MARK = "PACELINE_TEST_MARK"
 PR_SET_CHILD_SUBREAPER = 36
-STEP_S = 0.005
-
-
-def until(condition, deadline_s, what):
-    """The first true value of `condition`; a failure that says what has not come."""
-    end = time.monotonic() + deadline_s
-    while not (value := condition()):
-        if time.monotonic() > end:
-            raise TimeoutError(f"{what}: not within {deadline_s} s")
-        time.sleep(STEP_S)
-    return value
 
 
 def adopt_orphans():
@@ -44,54 +30,6 @@ def adopt_orphans():
 
 def write_no_cores():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-def read(path):
-    """Its bytes; none where the process has gone."""
-    try:
-        return pathlib.Path(path).read_bytes()
-    except OSError:
-        return b""
-
-
-def state_of(pid):
-    """The letter of /proc; Z for a zombie and for one that has gone."""
-    fields = read(PROC / str(pid) / "stat").rpartition(b")")[2].split()
-    return fields[0].decode() if fields else "Z"
-
-
-def wait_status_of(pid):
-    """Of a zombie, if it may be seen and nobody has reaped it yet: as waitpid gives it."""
-    fields = read(PROC / str(pid) / "stat").rpartition(b")")[2].split()
-    return int(fields[49]) if fields and fields[0] == b"Z" else None
-
-
-def children_of(pid):
-    return [int(child) for child in read(PROC / f"{pid}/task/{pid}/children").split()]
-
-
-def processes_with(variable):
-    """Live processes in whose environment `variable`, as NAME=value, stands."""
-    found = []
-    for entry in PROC.iterdir():
-        if entry.name.isdigit() and variable.encode() in read(entry / "environ").split(b"\0") \
-                and state_of(entry.name) not in "ZX":
-            found.append(int(entry.name))
-    return found
-
-
-def entries(folder):
-    """What is in a folder that may go away meanwhile."""
-    try:
-        return [folder / name for name in os.listdir(folder)]
-    except OSError:
-        return []
-
-
-def may_mount():
-    """Whether a mount namespace can be had here: in a chroot it cannot, even by root."""
-    return os.geteuid() == 0 and subprocess.run(
-        ["unshare", "-m", "true"], stderr=subprocess.DEVNULL, check=False).returncode == 0
 
 
 def open_by_somebody(path):
@@ -118,9 +56,9 @@ class Job:
         self.temporary.mkdir(parents=True)
         self.shared_before = set(SHARED_MEMORY.iterdir())
         self.id = None  # for left(): PACELINE_JOB_ID, if it has become known
-        self.variable = f"{MARK}={uuid.uuid4().hex}"
-        name, value = self.variable.split("=")
-        environment = {**os.environ, "TMPDIR": str(self.temporary), **(env or {}), name: value}
+        self.mark = Mark()
+        environment = {**os.environ, "TMPDIR": str(self.temporary), **(env or {}),
+                       **self.mark.variables()}
         with open(self.folder / "out", "wb") as out, open(self.folder / "err", "wb") as err:
             options = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": err, **options}
             self.process = subprocess.Popen(
@@ -132,13 +70,9 @@ class Job:
         return self
 
     def __exit__(self, *_):
-        for pid in self.alive():
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
+        self.mark.kill()
         self.process.wait(20)
-        until(lambda: not self.alive(), 20, "the end of what was killed")
+        until(lambda: not self.alive(), "the end of what was killed")
 
     def output(self):
         return read(self.folder / "out").decode(errors="replace")
@@ -148,7 +82,7 @@ class Job:
 
     def alive(self):
         """Processes of the job, the head among them, that are not zombies."""
-        return processes_with(self.variable)
+        return self.mark.alive()
 
     def wait(self, deadline_s):
         """Its exit code."""

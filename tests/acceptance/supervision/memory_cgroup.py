@@ -4,15 +4,15 @@ import contextlib
 import errno
 import os
 import pathlib
+import sys
 
-from job import until
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2]))
+
+from support.surroundings import Unavailable  # noqa: E402
+from support.waits import until  # noqa: E402
 
 MOUNTS = pathlib.Path("/proc/self/mountinfo")
 FIRST_PID_NAMESPACE = 0xEFFFFFFC  # PROC_PID_INIT_INO of linux/proc_ns.h
-
-
-class Unavailable(Exception):
-    """Why there can be none here."""
 
 
 def hierarchy():
@@ -62,7 +62,7 @@ def limited(name, limit_bytes):
             swap.write_text("0")
         yield folder, f"{root.rstrip('/')}/{name}"
     finally:
-        until(lambda: removed(folder), 10, f"the end of the processes in {folder}")
+        until(lambda: removed(folder), f"the end of the processes in {folder}", 10)
 
 
 def removed(folder):

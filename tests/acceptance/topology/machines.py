@@ -8,9 +8,9 @@ import sys
 import tarfile
 import tempfile
 
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "common"))
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2]))
 
-from surroundings import PACELINE  # noqa: E402
+from support.surroundings import PACELINE  # noqa: E402
 
 EXAMPLE = pathlib.Path(__file__).resolve().parent / "machines/eight_gpus.json"
 KINDS = ("LOC", "NVL", "PIX", "PXB", "PHB", "NODE", "SYS", "NET")

@@ -1,0 +1,28 @@
+"""How a program of tests/figures reports what it has measured: one line for each figure, which
+tests/figures/run reads. tests/harness/figure.h prints the same line from C++."""
+
+import json
+
+LOWER, HIGHER = "lower", "higher"
+PREFIX = "figure: "
+
+
+def holds(value, better, wanted):
+    """Whether `value` is at least as good as the bound `wanted`; None: there is no bound."""
+    if wanted is None:
+        return True
+    return value <= wanted if better == LOWER else value >= wanted
+
+
+def report(name, value, unit, better, wanted=None):
+    """Prints the figure; returns whether it holds its bound. `name` is unique in its program and
+    stays the same from run to run. `value` is compared by its ratio to earlier ones: where it may
+    be near zero, report a sum or a quotient in its place."""
+    line = {"name": name, "value": value, "unit": unit, "better": better, "wanted": wanted}
+    print(PREFIX + json.dumps(line), flush=True)
+    return holds(value, better, wanted)
+
+
+def parse(line):
+    """The figure that a line of a program's output reports, or None."""
+    return json.loads(line[len(PREFIX):]) if line.startswith(PREFIX) else None

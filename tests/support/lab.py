@@ -1,0 +1,172 @@
+"""A lab of `paceline lab` for a test: a folder of its own for the lab's records, a mark on its
+processes, traffic between its hosts, and what is left of it after its end."""
+
+import contextlib
+import glob
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+
+from .processes import Mark, is_alive, processes, read
+from .surroundings import PACELINE, Unavailable
+
+TRAFFIC = pathlib.Path(__file__).resolve().parent / "traffic.py"
+LIMIT_S = 60
+ON_THE_WAY_S = 0.15  # datagrams that have not arrived by then are lost
+KINDS = ("net", "mnt", "uts", "ipc", "pid")
+
+# A program that is terminated takes down its lab, and with it what runs there.
+signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+
+
+def may_be_made():
+    """Raises Unavailable where this user gets no namespaces, or the programs are not here."""
+    if not os.access(PACELINE, os.X_OK):
+        raise Unavailable(f"there is no {PACELINE}; build it, or set PACELINE_BUILD")
+    path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
+    for program in ("ip", "tc", "nft"):
+        if not shutil.which(program, path=path):
+            raise Unavailable(f"the program {program} is not here (Debian: iproute2, nftables)")
+    with Lab(hosts=1) as lab:
+        made = lab.run("up", "--hosts", "1")
+        if made.returncode != 0:
+            raise Unavailable(made.stderr.strip())
+
+
+def namespaces_of(pid):
+    """The namespaces of a process, as the kernel names them: "net:[4026532008]"."""
+    try:
+        return {os.readlink(f"/proc/{pid}/ns/{kind}") for kind in KINDS}
+    except OSError:
+        return set()
+
+
+def files_below(folder):
+    """Files and folders; what goes meanwhile does not matter."""
+    return [os.path.join(where, name) for where, folders, files in os.walk(folder)
+            for name in [*folders, *files]]
+
+
+class Lab:
+    """`paceline lab` with a name and a runtime folder of its own. Leaves nothing behind."""
+
+    def __init__(self, hosts=2):
+        self.hosts = hosts
+        self.name = "t" + uuid.uuid4().hex[:8]
+        self.mark = Mark()
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="paceline-lab-"))
+        self.env = {**os.environ, **self.mark.variables(), "TMPDIR": str(self.folder),
+                    "XDG_RUNTIME_DIR": str(self.folder)}
+        self.held = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.run("down")
+        for descriptor in self.held:
+            os.close(descriptor)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def words(self, action, *arguments):
+        return [str(PACELINE), "lab", action, "--name", self.name, *map(str, arguments)]
+
+    def run(self, action, *arguments):
+        return subprocess.run(self.words(action, *arguments), env=self.env, capture_output=True,
+                              text=True, stdin=subprocess.DEVNULL, timeout=LIMIT_S, check=False)
+
+    def do(self, action, *arguments):
+        """The same; it must succeed."""
+        done = self.run(action, *arguments)
+        if done.returncode != 0:
+            raise AssertionError(f"lab {action} {' '.join(map(str, arguments))}: "
+                                 f"exit code {done.returncode}: {done.stderr.strip()}")
+        return done.stdout
+
+    def start(self, action, *arguments, **options):
+        return subprocess.Popen(self.words(action, *arguments), env=self.env, text=True,
+                                stdin=subprocess.DEVNULL, **options)
+
+    def up(self, *options):
+        return self.do("up", "--hosts", self.hosts, *options)
+
+    def record(self):
+        """The numbers of the keeper and of the hosts' first processes, while it is up."""
+        lines = [line.split() for file in self.folder.rglob("record")
+                 for line in read(file).decode().splitlines()]
+        return ([int(line[1]) for line in lines if line[0] == "keeper"][0],
+                [int(line[1]) for line in lines if line[0] == "init"])
+
+    def alive(self):
+        """The lab's processes, and what was started in it, that are not zombies."""
+        return self.mark.alive()
+
+    def namespaces(self):
+        """Those that are not the machine's."""
+        return set().union(*map(namespaces_of, self.alive())) - namespaces_of("self")
+
+    def hold_namespaces(self):
+        """The same, kept from here on: no process of another program gets the number of one that
+        has gone, so that who is in them afterwards was left there."""
+        machine = namespaces_of("self")
+        held = set()
+        for pid in self.alive():
+            for kind in KINDS:
+                with contextlib.suppress(OSError):  # it has ended meanwhile
+                    self.held.append(os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY | os.O_CLOEXEC))
+                    held.add(os.readlink(f"/proc/self/fd/{self.held[-1]}"))
+        return held - machine
+
+    def left(self, namespaces=frozenset()):
+        """What is left of a lab that should be gone, in words."""
+        found = [f"process {pid}: {read(f'/proc/{pid}/cmdline')!r}" for pid in self.alive()]
+        found += [f"{pid} is still in {', '.join(inside)}" for pid in processes()
+                  if is_alive(pid) and (inside := namespaces_of(pid) & set(namespaces))]
+        mounts = read("/proc/self/mountinfo").decode()
+        found += [f"mount: {line}" for line in mounts.splitlines()
+                  if str(self.folder) in line or any(name in line for name in namespaces)]
+        found += [f"file {path}" for path in files_below(self.folder)]
+        # Of glob and not of pathlib, which fails where a folder goes while it looks.
+        return found + [f"cgroup {path}" for depth in ("*", "*/*", "*/*/*") for path in
+                        glob.glob(f"/sys/fs/cgroup/{depth}/paceline-lab-{self.name}-*")]
+
+    # Traffic: traffic.py on two hosts.
+
+    def listen(self, host, *words):
+        """A program that receives, once it is ready to."""
+        process = self.start("exec", host, "--", sys.executable, TRAFFIC, *words,
+                             stdout=subprocess.PIPE)
+        if process.stdout.readline() != "ready\n":
+            raise AssertionError(f"traffic.py does not run on {host}")
+        return process
+
+    def rate(self, source, target, address, sent_bytes):
+        """Bits per second of a transfer, as the wire counts them."""
+        with self.listen(target, "receive") as receiver:
+            self.do("exec", source, "--", sys.executable, TRAFFIC, "send", address, sent_bytes)
+            received, seconds = map(float, receiver.communicate(timeout=LIMIT_S)[0].split())
+        # 1448 bytes of data in a frame of 1514, where timestamps are on (RFC 7323).
+        return 8 * received / seconds * 1514 / 1448
+
+    def arrivals(self, source, target, address, count=200, size=100):
+        """How many of so many datagrams arrive."""
+        with self.listen(target, "count") as receiver:
+            self.do("exec", source, "--", sys.executable, TRAFFIC, "datagrams", address, count,
+                    size)
+            time.sleep(ON_THE_WAY_S)
+            receiver.terminate()
+            return int(receiver.communicate(timeout=LIMIT_S)[0])
+
+    def round_trip(self, source, target, address, number=50):
+        """The shortest of some, in seconds."""
+        with self.listen(target, "echo", str(number)) as server:
+            seconds = self.do("exec", source, "--", sys.executable, TRAFFIC, "round_trips", address,
+                              number)
+            server.wait(LIMIT_S)
+            return float(seconds)
