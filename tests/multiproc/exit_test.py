@@ -13,8 +13,8 @@ from launched import BIN, Job, LauncherTest
 
 RANK = BIN / "multiproc_exiting_rank"
 CODE = 22
-# Three seconds until the operation fails, five for the last words, two for destructors; and the machine
-# may be busy.
+# Three seconds until the operation fails, five for the last words, two for destructors; and the
+# machine may be busy.
 PATIENCE_S = 40
 
 
