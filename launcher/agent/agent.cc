@@ -12,11 +12,11 @@
 #include <unistd.h>
 
 #include "comm/base/cpus.h"
-#include "comm/base/text.h"
 #include "comm/base/try.h"
 #include "comm/job_key.h"
 #include "comm/store_server.h"
 #include "launcher/agent/flight_book.h"
+#include "launcher/agent/helper_watch.h"
 #include "launcher/agent/machine_scout.h"
 #include "launcher/agent/meeting.h"
 #include "launcher/agent/oom_watch.h"
@@ -42,8 +42,6 @@ namespace {
 constexpr std::size_t kMaxBacklogBytes = std::size_t{1} << 20;
 constexpr Duration kHelperPatience = std::chrono::seconds(7);  // its own sweep takes up to 5
 constexpr Duration kSignalPatience = std::chrono::milliseconds(500);
-// Without a word from the helper.
-constexpr Duration kSilentHelper = std::chrono::seconds(10);
 constexpr Duration kOrphanSweep = std::chrono::seconds(2);
 
 class Agent {
@@ -82,7 +80,6 @@ class Agent {
   void signal_ranks(int signal);
   void begin_to_say_alive();
   void say_alive();
-  void watch_helper();
 
   void fail(const Status& why);
   void leave();
@@ -106,7 +103,7 @@ class Agent {
   std::unique_ptr<RankStreams> streams_;  // once the job has started
   std::optional<OomWatch> oom_;           // likewise
   std::size_t ranks_left_ = 0;
-  Silence helper_silence_;
+  HelperWatch helper_watch_;
   bool says_alive_ = false;
   bool killed_ = false;         // the ranks have been sent SIGKILL
   bool serves_others_ = false;  // the store is that of several hosts
@@ -253,7 +250,7 @@ Status Agent::spawn(const messages::Start& start, const HostFacts& facts, int pr
 // ---- The ranks -----------------------------------------------------------------------------
 
 void Agent::receive(const messages::FromHelper& message) {
-  helper_silence_.broken();
+  helper_watch_.heard();
   if (message.has_alive()) return;
   if (message.has_exited()) return rank_ended(message.exited());
   if (message.has_refused()) {
@@ -306,22 +303,9 @@ void Agent::say_alive() {
   messages::FromAgent message;
   message.mutable_alive();
   if (head_.backlog_bytes() == 0) tell(message);
-  if (!leaving_) watch_helper();
+  const Status watched = leaving_ ? Status() : helper_watch_.look(helper_, helper_process_->pid());
+  if (!watched.ok()) return fail(watched);
   loop_.after(kAlivePeriod, [this] { say_alive(); });
-}
-
-// One that is stopped neither passes signals on nor sees ranks end. When it is killed, so are they.
-void Agent::watch_helper() {
-  messages::ToHelper message;
-  message.mutable_alive();
-  const Status sent = helper_.backlog_bytes() == 0 ? helper_.send(message) : Status();
-  if (!sent.ok()) return fail(sent);
-  if (!helper_silence_.look(kSilentHelper)) return;
-  ::kill(helper_process_->pid(), SIGKILL);
-  fail(Status(Code::kPeerLost, Scope::kProcess,
-              "the spawn helper (pid " + std::to_string(helper_process_->pid()) +
-                  ") has not answered for " + seconds_text(kSilentHelper) +
-                  ": it is stopped, or its host is overloaded; it and all ranks here were killed"));
 }
 
 void Agent::signal_ranks(int signal) {

@@ -26,8 +26,8 @@ enum class DataType : std::uint8_t {
   kUInt64,
 };
 /// Integer sums and products wrap. An average is the sum divided by the number of ranks; integers
-/// round towards zero. Floating-point kMin and kMax are minimum and maximum of IEEE 754-2019: NaN if
-/// any rank has a NaN, and -0 is less than +0. kPreMulSum needs a factor (paceline/reduce_rule.h).
+/// round towards zero. Floating-point kMin and kMax are minimum and maximum of IEEE 754-2019: NaN
+/// if a rank has a NaN, and -0 is less than +0. kPreMulSum needs a factor (paceline/reduce_rule.h).
 enum class ReduceOp : std::uint8_t { kSum, kMin, kMax, kProd, kAvg, kPreMulSum };
 enum class OperationKind : std::uint8_t {
   kBarrier,
