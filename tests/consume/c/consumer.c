@@ -1,7 +1,7 @@
-/* A stranger's C11 program: joins as its first argument says, sums, and says what came out.
+/* Another project's C11 program: joins as its first argument says, sums, and prints the result.
  *
- *   stranger environment              the world of the environment
- *   stranger id FILE RANK RANKS       an id passed by FILE, which rank 0 writes
+ *   consumer environment              the world of the environment
+ *   consumer id FILE RANK RANKS       an id passed by FILE, which rank 0 writes
  */
 #include <errno.h>
 #include <stdio.h>
