@@ -27,7 +27,7 @@ constexpr int kReadBatch = 16;
 
 Status timed_out(const SocketAddress& address, const char* what) {
   return Status(Code::kTimeout, Scope::kGroup,
-                std::string(what) + " at " + address.to_string() + " in time");
+                "the store at " + address.to_string() + " " + what + " in time");
 }
 
 // Why a question has no value.
@@ -40,7 +40,8 @@ Status refusal(const StoreFrame& answer, const StoreFrame& question) {
 }
 
 Status too_long() {
-  return Status(Code::kInvalidArgument, Scope::kOperation, "store: key or value is too long");
+  return Status(Code::kInvalidArgument, Scope::kOperation,
+                "store: the key or the value is too long");
 }
 
 }  // namespace
@@ -96,14 +97,15 @@ Status StoreClient::open(const JobKey* key, Deadline deadline) {
   // Members are looked at with the baton held: another thread may be driving.
   Status broken;
   const auto decided = [&] { return broken = broken_, connected_ || !broken.ok(); };
-  if (!engine_->wait(decided, deadline)) return timed_out(address_, "nobody answers");
+  if (!engine_->wait(decided, deadline))
+    return timed_out(address_, "did not accept the connection");
   PACELINE_TRY(broken);
   if (address_.is_unix()) return {};
   if (key == nullptr) {
     return Status(Code::kDenied, Scope::kProcess,
                   "the store at " + address_.to_string() +
-                      " is reached over TCP, which needs the job's key: set "
-                      "PACELINE_JOB_KEY_FILE to the same file content on every rank");
+                      " uses TCP, which requires the job's key; set PACELINE_JOB_KEY_FILE on every "
+                      "rank to a file with the same key");
   }
   return prove(*key, deadline);
 }
@@ -137,12 +139,13 @@ Result<Bytes> StoreClient::await_bytes(std::size_t count, Deadline deadline, Cod
     incoming_.erase(incoming_.begin(), end);
     return true;
   };
-  if (!engine_->wait(decided, deadline)) return timed_out(address_, "no proof of the key came");
+  if (!engine_->wait(decided, deadline))
+    return timed_out(address_, "did not prove that it has the job's key");
   if (!bytes.empty()) return bytes;
   return Status(if_hung_up, Scope::kProcess,
-                address_.to_string() +
-                    " ended the connection while the key was being proven: it is crowded, or it "
-                    "holds another key");
+                "the store at " + address_.to_string() +
+                    " closed the connection before both sides had proved the job's key: it has too "
+                    "many clients, or another key");
 }
 
 Status StoreClient::set(std::string key, std::string value, Deadline deadline) {
@@ -154,7 +157,7 @@ Status StoreClient::set(std::string key, std::string value, Deadline deadline) {
   const Engine::Baton baton = engine_->hold();
   const std::optional<StoreFrame> answer = requests_.extract(id).mapped();
   if (!answer && !broken_.ok()) return broken_;
-  if (!answer) return timed_out(address_, "the store did not answer");
+  if (!answer) return timed_out(address_, "did not answer");
   if (answer->kind == StoreFrameKind::kDone) return {};
   return Status(Code::kExhausted, Scope::kOperation, "store: " + answer->value);
 }
@@ -268,7 +271,8 @@ std::optional<std::uint32_t> StoreClient::ask(std::string key) {
 Result<std::optional<std::string>> StoreClient::answer(std::uint32_t id) {
   const auto request = requests_.find(id);
   if (request == requests_.end()) {
-    return Status(Code::kExhausted, Scope::kOperation, "store: newer questions took its place");
+    return Status(Code::kExhausted, Scope::kOperation,
+                  "store: newer requests have replaced this one");
   }
   if (!request->second) {
     PACELINE_TRY(broken_);
@@ -316,7 +320,7 @@ void StoreClient::read_some() {
       if (proven_) take_answers();
     } else {
       broken_ = Status(Code::kPeerLost, Scope::kGroup,
-                       "the store at " + address_.to_string() + " has gone away");
+                       "the store at " + address_.to_string() + " has closed the connection");
     }
   }
 }

@@ -165,7 +165,7 @@ TEST_F(KeyFileTest, WhereNeitherHelpsTheErrorSaysWhyAndWhatToDo) {
     const Status status = JobKey::from_environment(environment).status();
     EXPECT_EQ(status.code(), Code::kDenied);
     for (const std::string& part :
-         {std::string("descriptor 1048576 does not hold"), path,
+         {std::string("descriptor 1048576 does not contain"), path,
           std::string("closed or replaced it"), std::string("close_fds=False")})
       EXPECT_NE(status.text().find(part), std::string::npos) << status.text();
   }
