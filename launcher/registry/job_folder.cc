@@ -34,7 +34,7 @@ Status write_whole(const UniqueFd& file, const std::string& text) {
   const ssize_t written = ::write(file.get(), text.data(), text.size());
   if (written == static_cast<ssize_t>(text.size())) return Status();
   if (written >= 0) errno = ENOSPC;
-  return system_error("write down the job");
+  return system_error("write the job's record");
 }
 
 // Closed where a sweeper was first.
@@ -47,7 +47,7 @@ Result<UniqueFd> make_locked_record(const UniqueFd& folders, const std::string& 
   if (!folder) return refuse("open the job's folder");
   UniqueFd record(
       ::openat(folder.get(), kRecord, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!record) return refuse("write down the job");
+  if (!record) return refuse("write the job's record");
   if (::flock(record.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno == EWOULDBLOCK) return UniqueFd();
     return system_error("lock the job's record");
@@ -60,7 +60,7 @@ Status finish(const UniqueFd& folders, const std::string& unfinished, const std:
               const UniqueFd& record, const std::string& text) {
   PACELINE_TRY(write_whole(record, text));
   if (::renameat(folders.get(), unfinished.c_str(), folders.get(), name.c_str()) != 0)
-    return system_error("name the job's folder");
+    return system_error("rename the job's folder");
   return Status();
 }
 
@@ -89,7 +89,7 @@ Result<JobFolder> make_job_folder(FunctionRef<Result<UserFolder>()> open_user,
     return status;
   }
   return Status(Code::kTimeout, Scope::kProcess,
-                "the folder " + name + " is removed again and again while it is made");
+                "another process removes the folder " + name + " whenever this job creates it");
 }
 
 UniqueFd open_record(const UniqueFd& folders, const std::string& name) {

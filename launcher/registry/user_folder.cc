@@ -42,16 +42,16 @@ Result<UserFolder> open_user_folder(const std::string& place, uid_t user, IfMiss
     return refuse(path, std::strerror(errno));
   UniqueFd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!folder && errno == ENOENT)
-    return Status(Code::kUnavailable, Scope::kProcess, path + ": is not there");
+    return Status(Code::kUnavailable, Scope::kProcess, path + ": does not exist");
   if (!folder && (errno == ENOTDIR || errno == ELOOP))
-    return refuse(path, "is not a folder, maybe a trap; remove it");
+    return refuse(path, "is not a folder, and may be the trap of another user; remove it");
   if (!folder) return refuse(path, std::strerror(errno));
   struct stat found {};
   if (::fstat(folder.get(), &found) != 0) return refuse(path, std::strerror(errno));
   if (found.st_uid != owner.value_or(user))
     return refuse(path, "belongs to user " + std::to_string(found.st_uid) + ", not to you");
   if ((found.st_mode & 077) != 0)
-    return refuse(path, "is open to other users; remove it, or chmod 700 it");
+    return refuse(path, "other users have access to it; remove it, or chmod 700 it");
   return UserFolder{.fd = std::move(folder), .path = path};
 }
 

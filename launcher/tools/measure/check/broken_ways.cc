@@ -71,7 +71,8 @@ class BrokenWays {
       blames_.push_back(
           {.fault = Fault::kHostUnreachable,
            .host = host,
-           .evidence = text("none of %zu hosts that tried could measure the way to it", count)});
+           .evidence =
+               text("none of the %zu hosts that tried could measure the path to it", count)});
     }
     explain(unreachable);
   }
@@ -101,7 +102,7 @@ class BrokenWays {
       names.push_back(measured_.hosts[static_cast<std::size_t>(peer)]);
     const auto first =
         std::ranges::find_if(left_, [host](const auto& one) { return is_of(one.first, host); });
-    return "measurements with " + joined(names, ", ") + " broke off: " + first->second.why;
+    return "measurements with " + joined(names, ", ") + " failed: " + first->second.why;
   }
 
   const probe::Measurements& measured_;
