@@ -117,7 +117,7 @@ Status check_processes(const HostLimits& limits, const JobSpec& job) {
   return exhausted(ranks_need(job) + std::to_string(needed) + " processes, but the limit is " +
                    std::to_string(limits.processes) + " (`ulimit -u`) and " +
                    std::to_string(limits.processes_running) +
-                   " run already; raise `ulimit -u`, or ask for fewer ranks");
+                   " are in use; raise `ulimit -u`, or ask for fewer ranks");
 }
 
 }  // namespace
