@@ -36,7 +36,7 @@ TEST(Nvml, AddsToWhatIsKnown) {
   EXPECT_EQ(host.gpus[2].name, "cuda2");
   EXPECT_EQ(*host.gpus[2].uuid, "GPU-2");
   EXPECT_EQ(host.links.size(), 3U);
-  EXPECT_TRUE(host.doubts.empty());
+  EXPECT_TRUE(host.warnings.empty());
 }
 
 TEST(Nvml, IsUnavailableWhereTheLibraryIsNotThereOrAnother) {

@@ -46,8 +46,8 @@ rank  GPU    NIC     CPUs  memory  why
 
 b (2 ranks):
   rank  GPU  NIC     CPUs  memory  why
-     2  -    mlx5_1  4-5   1       its share of NUMA node 1; mlx5_1 by PHB
-     3  -    mlx5_0  6-7   1       its share of NUMA node 1; mlx5_0 by SYS
+     2  -    mlx5_1  4-5   1       a share of NUMA node 1; mlx5_1 by PHB
+     3  -    mlx5_0  6-7   1       a share of NUMA node 1; mlx5_0 by SYS
 server  -    mlx5_1  -     -       25 % of the parameters; its links are idle
 server  -    -       -     -       75 % of the parameters
 

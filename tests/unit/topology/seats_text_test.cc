@@ -25,7 +25,7 @@ TEST(SeatsText, HasADashForWhatThereIsNot) {
   host = finish(std::move(host), 0).value();
   EXPECT_EQ(seats_text(host, seat_ranks(host, {.ranks = 1}).value()),
             "rank  GPU  NIC  CPUs  memory  why\n"
-            "   0  -    -    0-7   0,1     its share of NUMA node 0 and 1\n");
+            "   0  -    -    0-7   0,1     a share of NUMA node 0 and 1\n");
 }
 
 TEST(SeatsText, WhatIsTooLongForALineGoesOnInTheNext) {
@@ -51,7 +51,7 @@ TEST(SeatsText, IsJsonForPrograms) {
   seats[0].why = "so";
   EXPECT_EQ(seats_json_text(host, seats), R"({
   "version": 1,
-  "seats": [
+  "placements": [
     {
       "rank": 0,
       "gpu": "cuda0",

@@ -73,12 +73,12 @@ Result<std::vector<MappedHost>> map_across_hosts(const Cluster& cluster, int ran
 Status no_room(int ranks, int placed, const MappingRules& rules) {
   std::string text = "the job has " + std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks");
   if (rules.ranks_per_unit > 0)
-    text += ", and with " + std::to_string(rules.ranks_per_unit) + " for each " +
+    text += ", but with " + std::to_string(rules.ranks_per_unit) + " per " +
             std::string(word_of(*rules.map_by));
   else
-    text += ", and";
+    text += ", but";
   return {Code::kInvalidArgument, Scope::kOperation,
-          text + " there is room for " + std::to_string(placed) + " in its hosts' slots"};
+          text + " the slots of its hosts have room for " + std::to_string(placed)};
 }
 
 }  // namespace
@@ -102,7 +102,7 @@ Result<std::vector<MappedHost>> map_to_units(const Cluster& cluster, int ranks,
 Status unknown_unit(const Cluster& cluster, int host, Unit unit, const std::string& treated) {
   return {Code::kUnavailable, Scope::kOperation,
           "host " + cluster.hosts[at(host)].name + ": no " + std::string(word_of(unit)) +
-              " is known of it, by which ranks are to be " + treated};
+              " is known, so ranks cannot be " + treated + " by it"};
 }
 
 }  // namespace paceline::topology
