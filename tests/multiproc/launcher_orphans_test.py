@@ -163,7 +163,7 @@ class ListedJobs(LauncherTest):
             self.assertEqual(job.process.wait(10), 143)
 
     def test_wrong_uses(self):
-        for arguments, text in ((["cancel"], "cancel which job?"),
+        for arguments, text in ((["cancel"], "'cancel' needs a job"),
                                 (["cancel", "xyz"], "there is no job 'xyz'"),
                                 (["cancel", "1", "2"], "'2' is a second one"),
                                 (["cancel", "--nwo", "1"], "did you mean '--now'?"),

@@ -174,7 +174,7 @@ class Command(unittest.TestCase):
     def test_unknown_command(self):
         code, _, error = self.call("rnu")
         self.assertEqual(code, 125)
-        self.assertIn("there is no command 'rnu'; did you mean 'run'?", error)
+        self.assertIn("unknown command 'rnu'; did you mean 'run'?", error)
 
 
 if __name__ == "__main__":

@@ -152,7 +152,7 @@ class Trial {
     AgentStarter::Options changed = options();
     changed.agent_path = "/nowhere/paceline";
     expect("not installed there", good, changed,
-           "/nowhere/paceline: command not found: install it there or say --agent-path");
+           "/nowhere/paceline: command not found; install it there, or set --agent-path");
     changed = options();
     changed.version = "0.0.9";
     expect("another version", good, changed, "agent is paceline " PACELINE_VERSION ", head 0.0.9");
@@ -162,7 +162,7 @@ class Trial {
     changed = options();
     changed.patience = seconds(2);
     expect("a program that hangs", {.launch_command = "sh -c 'sleep 1000'"}, changed,
-           "no agent has come within 2 s, and sh still runs");
+           "no agent connected within 2 s, and sh still runs");
     expect("a program that is not there", {.launch_command = "no-such-launcher"}, options(),
            "no-such-launcher");
   }

@@ -83,7 +83,7 @@ TEST(RunOptions, StandardInput) {
   EXPECT_EQ(job_of({"-n", "3", "--stdin", "2", "prog"}).stdin_rank, 2);
   EXPECT_EQ(job_of({"--stdin=none", "prog"}).stdin_rank, std::nullopt);
   for (const char* rank : {"-1", "x", "all", "1,2"})
-    EXPECT_NE(run_refusal({"--stdin", rank, "prog"}).find("is neither a rank nor none"),
+    EXPECT_NE(run_refusal({"--stdin", rank, "prog"}).find("is neither a rank nor 'none'"),
               std::string::npos);
 }
 
@@ -121,14 +121,15 @@ TEST(RunOptions, ProgramsThatAreMissing) {
                              {"a", ":", "-n", "2"},
                              {"-n", "2", ":", "b"},
                              {"a", ":", "--", ""}})
-    EXPECT_NE(run_refusal(words).find("is missing; each ':' stands between two programs"),
+    EXPECT_NE(run_refusal(words).find("is missing; write a program on both sides of each ':'"),
               std::string::npos);
   EXPECT_NE(run_refusal({"a", ":", "-n", "2"}).find("program 2 "), std::string::npos);
 }
 
 TEST(RunOptions, WhatIsTheWholeJobs) {
   EXPECT_EQ(run_refusal({"a", ":", "-timeout=3", "b"}),
-            "option -timeout is the whole job's, not one program's; write it before the first ':'");
+            "option -timeout applies to the whole job, not to one program; write it before the "
+            "first ':'");
   for (const char* option : {"--tag-output", "-H", "--help", "--output-dir"})
     EXPECT_NE(run_refusal({"a", ":", option, "b"}).find("the whole job's"), std::string::npos);
   EXPECT_EQ(run_refusal({"-n", "40000", "a", ":", "-n", "40000", "b"}),
