@@ -271,7 +271,7 @@ class Warnings {
     const auto& [many, others] = *by_count.rbegin();
     say("NUMA node " + std::to_string(shorter.front()) + " has " + std::to_string(few) +
         " CPUs, but " + (others.size() == 1 ? "the other has " : "the others have ") +
-        std::to_string(many) + "; its CPU mask may be truncated");
+        std::to_string(many) + "; the smaller CPU mask may be truncated");
   }
 
   void packages_without_nodes() {

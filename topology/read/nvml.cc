@@ -179,7 +179,7 @@ Result<HostModel> read_nvml(const std::string& library) {
   for (unsigned i = 0; i < count; ++i) {
     Device device = nullptr;
     if (calls.device(i, &device) != kSuccess) {
-      host.warnings.push_back({"GPU " + std::to_string(i) + " does not answer to NVML", 0});
+      host.warnings.push_back({"GPU " + std::to_string(i) + " cannot be opened by NVML", 0});
       continue;
     }
     devices.push_back(device);

@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* kForms =
     "hwloc XML, NCCL or RCCL XML, `nvidia-smi topo -m`, `paceline topo --format json`, or a folder "
-    "with a gathered /sys";
+    "with a copy of /sys";
 
 // How far into a file a sign of what it is may stand.
 constexpr std::size_t kHeadBytes = 4096;

@@ -104,12 +104,12 @@ TEST(BindRanks, KeepsHostsApart) {
 TEST(BindRanks, BindsMoreRanksThanCoresOnlyWhereThatIsAllowed) {
   const std::vector<const char*> nine(9, "0-15");
   EXPECT_EQ(bound({.bind_to = Unit::kCore}, nine),
-            "host a: 9 ranks cannot be bound to CPUs 0-15, which has only 8 cores; use fewer "
+            "host a: 9 ranks cannot be bound to CPUs 0-15, with only 8 cores; use fewer "
             "ranks, or --bind-to core:overload-allowed");
   EXPECT_EQ(bound({.bind_to = Unit::kCore, .may_overload = true}, nine),
             "0-1* 2-3 4-5 6-7 8-9 10-11 12-13 14-15 0-1*");
   EXPECT_EQ(bound({.cpus_per_rank = 5}, {"0-7", "8-15"}),
-            "host a: 2 ranks with 5 cores each cannot be bound to CPUs 0-15, which has only 8 "
+            "host a: 2 ranks with 5 cores each cannot be bound to CPUs 0-15, with only 8 "
             "cores; use fewer ranks, or --bind-to core:overload-allowed");
   EXPECT_EQ(bound({.bind_to = Unit::kNuma, .cpus_per_rank = 2}, {"0-7"}),
             "--bind-to numa and 2 CPUs per rank cannot be combined; bind to core or hwthread");
@@ -122,7 +122,7 @@ TEST(BindRanks, LeavesThePlanWhereAnotherHostHasNoRoom) {
   plan.ranks[1].host = plan.ranks[2].host = 1;
   const std::vector<Placed> before = plan.ranks;
   EXPECT_EQ(bind_ranks(cluster, {.bind_to = Unit::kCore}, plan).text(),
-            "host b: 2 ranks cannot be bound to CPU 4, which has only 1 core; use fewer ranks, or "
+            "host b: 2 ranks cannot be bound to CPU 4, with only 1 core; use fewer ranks, or "
             "--bind-to core:overload-allowed");
   EXPECT_EQ(plan.ranks, before);
 }

@@ -104,7 +104,7 @@ TEST(MappingDevices, SayWhyRanksAreNotBound) {
       map_ranks(cluster, {.ranks = 3}, {3}, MappingRules{.map_by = Unit::kCore}).value();
   EXPECT_EQ(plan.ranks[2].seat.why,
             "mapped by core: CPUs 0-1; not bound: host a: 3 ranks cannot be bound to CPUs 0-3, "
-            "which has only 2 cores; use fewer ranks, or --bind-to core:overload-allowed");
+            "with only 2 cores; use fewer ranks, or --bind-to core:overload-allowed");
 }
 
 }  // namespace

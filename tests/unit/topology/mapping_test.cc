@@ -241,27 +241,27 @@ TEST(Mapping, SaysWhatHasNoRoom) {
        {9, "--map-by node", "the job has 9 ranks, but the slots of its hosts have room for 8"},
        {5, "--map-by ppr:2:socket",
         "the job has 5 ranks, but with 2 per package the slots of its hosts have room for 4"},
-       {4, "--map-by numa:PE=3", "host a: each rank needs 3 cores, but NUMA node 0" has 2}});
+       {4, "--map-by numa:PE=3", "host a: each rank needs 3 cores, but NUMA node 0 has 2"}});
   expect_on({.machine = kFourNodes, .slots = "10"},
             {{9, "--map-by core --bind-to core",
-              "host a: 9 ranks cannot be bound to CPUs 0-15, which has only 8 cores; use fewer "
+              "host a: 9 ranks cannot be bound to CPUs 0-15, with only 8 cores; use fewer "
               "ranks, or --bind-to core:overload-allowed"},
              {9, "--map-by slot --bind-to core",
-              "host a: 9 ranks cannot be bound to CPUs 0-15, which has only 8 cores; use fewer "
+              "host a: 9 ranks cannot be bound to CPUs 0-15, with only 8 cores; use fewer "
               "ranks, or --bind-to core:overload-allowed"},
              {9, "--map-by numa --bind-to core",
-              "host a: 3 ranks cannot be bound to CPUs 0-3, which has only 2 cores; use fewer "
+              "host a: 3 ranks cannot be bound to CPUs 0-3, with only 2 cores; use fewer "
               "ranks, or --bind-to core:overload-allowed"},
              {3, "--map-by core --bind-to numa", "a:0-3 a:0-3 a:4-7"},
              {3, "--map-by ppr:3:core --bind-to numa",
-              "host a: 3 ranks cannot be bound to CPUs 0-3, which has only 2 cores; use fewer "
+              "host a: 3 ranks cannot be bound to CPUs 0-3, with only 2 cores; use fewer "
               "ranks, or --bind-to numa:overload-allowed"},
              {5, "--map-by numa:PE=2",
-              "host a: 2 ranks with 2 cores each cannot be bound to CPUs 0-3, which has only 2 "
+              "host a: 2 ranks with 2 cores each cannot be bound to CPUs 0-3, with only 2 "
               "cores; use fewer ranks, or --bind-to core:overload-allowed"}});
   expect_on({.machine = kFourNodes, .cpus = "0"},
             {{2, "--map-by slot --bind-to core",
-              "host a: 2 ranks cannot be bound to CPU 0, which has only 1 core; use fewer ranks, "
+              "host a: 2 ranks cannot be bound to CPU 0, with only 1 core; use fewer ranks, "
               "or --bind-to core:overload-allowed"}});
 }
 

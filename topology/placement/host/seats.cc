@@ -125,7 +125,7 @@ std::string why(const HostModel& host, const DataPlace& place, const Seat& seat,
   const DeviceRef nic{DeviceKind::kNic, seat.nic};
   const Path path = place.gpu != kNone ? path_between(host, {DeviceKind::kGpu, place.gpu}, nic)
                                        : path_to_node(host, nic, place.node);
-  return text + "; " + host.nics[static_cast<std::size_t>(seat.nic)].name + " by " +
+  return text + "; " + host.nics[static_cast<std::size_t>(seat.nic)].name + " via " +
          std::string(word_of(path.kind));
 }
 

@@ -111,7 +111,7 @@ Status too_few(const HostUnits& units, const BindRules& rules, std::size_t ranks
   std::string text = std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks");
   if (rules.each > 1) text += " with " + counted_text(rules.each, rules.counted) + " each";
   const int there = units.count(rules.counted, full);
-  text += " cannot be bound to " + units.text(Unit::kCore, full) + ", which has only ";
+  text += " cannot be bound to " + units.text(Unit::kCore, full) + ", with only ";
   text += counted_text(there, rules.counted) + "; use fewer ranks, or --bind-to ";
   text += std::string(word_of(rules.bind_to)) + ":overload-allowed";
   return {Code::kExhausted, Scope::kOperation, std::move(text)};
