@@ -22,7 +22,7 @@ bool is_long_lost(TrialEnd end) {
 }
 
 std::string_view word_of(TrialEnd end) {
-  if (is_long_lost(end)) return "long packets lost";
+  if (is_long_lost(end)) return "MTU";
   switch (end) {
     case messages::REACHED:
       return "ok";

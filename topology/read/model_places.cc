@@ -52,8 +52,8 @@ class PlaceCheck {
 
   Status leads(const JsonPath& at, std::string_view key, int place, std::size_t size) const {
     if (place != kNone && static_cast<std::size_t>(place) < size) return {};
-    const std::string what = place == kNone ? "null" : std::to_string(place);
-    return wrong(at / key, what + " is out of range");
+    return wrong(at / key,
+                 place == kNone ? "must not be null" : std::to_string(place) + " is out of range");
   }
 
   Status check_bridges() const {

@@ -128,7 +128,8 @@ TEST(BenchOptions, WhatAnOperationDoesNotHave) {
   EXPECT_EQ(bench_refusal({"all_reduce", "--root", "0"}), "--root has no effect on all_reduce");
   EXPECT_EQ(bench_refusal({"all_to_all", "--inplace", "yes"}),
             "--inplace has no effect on all_to_all");
-  EXPECT_EQ(bench_refusal({"broadcast", "--root", "2"}), "--root: there is no rank 2 among 2");
+  EXPECT_EQ(bench_refusal({"broadcast", "--root", "2"}),
+            "--root: there is no rank 2; the number of ranks is 2");
   EXPECT_NE(bench_refusal({"barrier", "--pairs", "3"}).find("--pairs needs --against"),
             std::string::npos);
 }

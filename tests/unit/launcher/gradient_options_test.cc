@@ -63,15 +63,15 @@ TEST(GradientOptions, EveryRefusalSaysWhy) {
             "'--trase' is not an option of paceline bench gradient; did you mean '--trace'?");
   EXPECT_EQ(gradient_refusal({"--trace", "resnet5"}),
             "--trace: 'resnet5' is not one of resnet50, bert and gpt2; did you mean 'resnet50'?");
-  EXPECT_EQ(gradient_refusal({"--scale", "0"}), "--scale: '0' is not a number above 0, up to 1");
+  EXPECT_EQ(gradient_refusal({"--scale", "0"}), "--scale: '0' is not a number above 0 and up to 1");
   EXPECT_EQ(gradient_refusal({"--scale", "1.5"}),
-            "--scale: '1.5' is not a number above 0, up to 1");
+            "--scale: '1.5' is not a number above 0 and up to 1");
   EXPECT_EQ(gradient_refusal({"--compute", "think"}),
             "--compute: 'think' is not one of sleep and burn");
   EXPECT_EQ(gradient_refusal({"--compute-ms", "-1"}),
-            "--compute-ms: '-1' is not a number above 0, up to 3600000");
+            "--compute-ms: '-1' is not a number above 0 and up to 3600000");
   EXPECT_EQ(gradient_refusal({"--compute-ratio", "nan"}),
-            "--compute-ratio: 'nan' is not a number above 0, up to 1000");
+            "--compute-ratio: 'nan' is not a number above 0 and up to 1000");
   EXPECT_EQ(gradient_refusal({"--compute-ms", "1", "--compute-ratio", "1"}),
             "--compute-ms and --compute-ratio both set the compute time; use one of them");
   EXPECT_EQ(gradient_refusal({"--codec", "zip"}),

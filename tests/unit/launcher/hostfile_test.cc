@@ -37,7 +37,7 @@ TEST(Hostfile, SaysWhichLineIsWrong) {
   EXPECT_EQ(hostfile_refusal("a\n\n# b\nc slots=x\n"),
             "hosts:4: slots 'x' is not a whole number from 1 to 65536");
   EXPECT_EQ(hostfile_refusal("a\r\nb procs=4\r\n"),
-            "hosts:2: 'procs=4' is unknown;  write name, name:4 or name slots=4");
+            "hosts:2: 'procs=4' is unknown; write name, name:4 or name slots=4");
   EXPECT_EQ(hostfile_refusal("a slots=4 max_slots=2"),
             "hosts:1: 4 slots are more than max_slots=2");
   EXPECT_EQ(hostfile_refusal("a slots=4 slots=2"), "hosts:1: slots= occurs twice");
@@ -84,7 +84,7 @@ TEST(Hostfile, TheMostSlotsAreSlots) {
 
 TEST(Hostfile, AtLeastOneHost) {
   for (const char* text : {"", "\n", "# nobody\n", "\r\n\r\n"})
-    EXPECT_EQ(hostfile_refusal(text).find("hosts: names no host"), 0u) << text;
+    EXPECT_EQ(hostfile_refusal(text).find("hosts: has no host"), 0u) << text;
 }
 
 TEST(HostList, NamesAndSlots) {

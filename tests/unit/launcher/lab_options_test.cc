@@ -80,7 +80,7 @@ TEST(LabOptions, TroubleRefuses) {
   EXPECT_EQ(lab_refusal("slow h1 5mbit --peer h1"), lab_refusal("slow all 5mbit --peer h2"));
   EXPECT_EQ(lab_refusal("slow h1 5mbit --peer h1"),
             "--peer must name another host, and needs one HOST");
-  EXPECT_EQ(lab_refusal("slwo h1"), "a lab cannot 'slwo'; did you mean 'slow'?");
+  EXPECT_EQ(lab_refusal("slwo h1"), "unknown lab command 'slwo'; did you mean 'slow'?");
   EXPECT_EQ(lab_refusal(""), "'lab' needs a command: up, list, down or another");
 }
 

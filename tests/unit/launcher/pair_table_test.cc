@@ -123,12 +123,12 @@ TEST(PairFaults, TheHostThatHasPartInAllIsNamed) {
       describe_faults(table, kNames),
       "not all hosts can exchange data over eth0 10.0.0.0/24; look at host h3: all failures are "
       "from it or to it\n"
-      "  from \\ to  h1         h2         h3         h4\n"
-      "  h1         -          ok         long lost  ok\n"
-      "  h2         ok         -          long lost  ok\n"
-      "  h3         long lost  long lost  -          long lost\n"
-      "  h4         ok         ok         long lost  -\n"
-      "  long lost: short packets pass, but packets of 1500 bytes are lost, from h1 to h3, h3 to "
+      "  from \\ to  h1   h2   h3   h4\n"
+      "  h1         -    ok   MTU  ok\n"
+      "  h2         ok   -    MTU  ok\n"
+      "  h3         MTU  MTU  -    MTU\n"
+      "  h4         ok   ok   MTU  -\n"
+      "  MTU: short packets pass, but packets of 1500 bytes are lost, from h1 to h3, h3 to "
       "h1, h2 to h3 and 3 more links. A device on the path has a smaller MTU and does not report "
       "it; set this MTU on the interfaces (`ip link set DEVICE mtu N`), or fix the device");
 }

@@ -75,7 +75,7 @@ TEST(PlacementOptions, RefusesWhatContradictsItself) {
   EXPECT_TRUE(says(placement_refusal({"--plan", "p", "--bind-to", "core", "prog"}),
                    "--plan states the place"));
   EXPECT_TRUE(
-      says(placement_refusal({"--map-by", "core", "--groups", "dp=", "prog"}), "give one of them"));
+      says(placement_refusal({"--map-by", "core", "--groups", "dp=", "prog"}), "use one of them"));
 }
 
 TEST(PlacementOptions, HaveAPageOfTheirOwn) {

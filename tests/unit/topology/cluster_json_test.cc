@@ -171,7 +171,7 @@ TEST(ClusterJson, AMistakeInAMachineHasItsPlaceInTheWholeFile) {
     return cluster_error(R"({"paceline_cluster": 1, "machines": {"a": )" + spoilt + "}}");
   };
   EXPECT_EQ(spoil("\"bridge\": 1", "\"bridge\": 4"),
-            "machines.a.gpus[0].pci.bridge: 4 leads nowhere");
+            "machines.a.gpus[0].pci.bridge: 4 is out of range");
   EXPECT_EQ(spoil("\"cpus\": \"0-7\"", "\"cpus\": \"0-x\""),
             "machines.a.cpus: \"0-x\" is not a list of CPUs");
   EXPECT_EQ(spoil("\"kind\": \"switch\"", "\"kind\": \"root\""),

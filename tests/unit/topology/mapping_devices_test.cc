@@ -73,8 +73,9 @@ TEST(MappingDevices, OfAMappedJobAreInItsSeats) {
                                             .cpus = CpuSet::parse("17,81").value(),
                                             .numa_nodes = {1},
                                             .why = "mapped by numa: NUMA node 1; bound to core"}}));
-  EXPECT_EQ(plan.reasons, (std::vector<std::string>{"the options place ranks, not the cost: mapped "
-                                                    "by numa, ranked by numa and bound to core"}));
+  EXPECT_EQ(plan.reasons,
+            (std::vector<std::string>{"ranks are placed by the options, not by cost: mapped by "
+                                      "numa, ranked by numa, bound to core"}));
 }
 
 TEST(MappingDevices, OfTheNetworkAreForSeveralHosts) {

@@ -270,9 +270,9 @@ TEST(Mapping, SaysWhatContradictsItself) {
             {{2, "--map-by numa:PE=2 --bind-to numa",
               "--bind-to numa and 2 CPUs per rank cannot be combined; bind to core or hwthread"},
              {2, "--map-by core:PE=2",
-              "--map-by core has no room for 2 CPUs per rank; map by numa, package or slot"},
+              "--map-by core is too small for 2 CPUs per rank; map by numa, package or slot"},
              {2, "--map-by hwthread:PE=2",
-              "--map-by hwthread has no room for 2 CPUs per rank; map by numa, package or "
+              "--map-by hwthread is too small for 2 CPUs per rank; map by numa, package or "
               "slot"},
              {2, "--map-by core:PE=2 --bind-to hwthread", "a:0-1 a:2-3"}});
 }

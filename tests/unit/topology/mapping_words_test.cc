@@ -86,12 +86,12 @@ TEST(MappingWords, ThatMapByDoesNotKnow) {
   const std::string units =
       "slot, node, package, socket, numa, l3cache, l2cache, l1cache, core, hwthread";
   EXPECT_EQ(refused(parse_map_by, "nodes\n"),
-            "--map-by 'nodes?': 'nodes?' is not a unit to map by; there are " + units +
+            "--map-by 'nodes?': 'nodes?' is not a unit to map by; known are " + units +
                 " and ppr:N:unit");
   EXPECT_EQ(refused(parse_map_by, ""),
-            "--map-by '': the value is empty;  there are " + units + " and ppr:N:unit");
+            "--map-by '': the value is empty; known are " + units + " and ppr:N:unit");
   EXPECT_EQ(refused(parse_map_by, "core:fast"),
-            "--map-by 'core:fast': 'fast' is not a modifier here; there are PE=n, SPAN, "
+            "--map-by 'core:fast': 'fast' is not a modifier here; known are PE=n, SPAN, "
             "OVERSUBSCRIBE and "
             "NOOVERSUBSCRIBE");
   EXPECT_EQ(refused(parse_map_by, "numa:PE=0"),
@@ -117,7 +117,7 @@ TEST(MappingWords, OfRanksPerUnitThatAreWrong) {
   EXPECT_EQ(refused(parse_map_by, "ppr:0:numa"),
             "--map-by 'ppr:0:numa': '0' is not a number of ranks from 1 to 1048576");
   EXPECT_EQ(refused(parse_map_by, "ppr:2:slot"),
-            "--map-by 'ppr:2:slot': 'slot' is not a unit; there are node, package, socket, numa, "
+            "--map-by 'ppr:2:slot': 'slot' is not a unit; known are node, package, socket, numa, "
             "l3cache, l2cache, l1cache, core and hwthread");
   EXPECT_EQ(refused(parse_map_by, "ppr:2:socket,1:core"),
             "--map-by 'ppr:2:socket,1:core': ppr takes one kind of unit, not a list");
@@ -125,15 +125,15 @@ TEST(MappingWords, OfRanksPerUnitThatAreWrong) {
 
 TEST(MappingWords, ThatRankByAndBindToDoNotKnow) {
   EXPECT_EQ(refused(parse_rank_by, "rank"),
-            "--rank-by 'rank': 'rank' is not a unit to rank by; there are slot, node, package, "
+            "--rank-by 'rank': 'rank' is not a unit to rank by; known are slot, node, package, "
             "socket, numa, l3cache, l2cache, l1cache, core, hwthread, fill and span");
   EXPECT_EQ(refused(parse_rank_by, "core:core"),
-            "--rank-by 'core:core': 'core' is not a modifier here; there are span and fill");
+            "--rank-by 'core:core': 'core' is not a modifier here; known are span and fill");
   EXPECT_EQ(refused(parse_bind_to, "slot"),
-            "--bind-to 'slot': 'slot' is not a unit to bind to; there are package, socket, numa, "
+            "--bind-to 'slot': 'slot' is not a unit to bind to; known are package, socket, numa, "
             "l3cache, l2cache, l1cache, core, hwthread, board and none");
   EXPECT_EQ(refused(parse_bind_to, "core:tight"),
-            "--bind-to 'core:tight': 'tight' is not a modifier here; there are overload-allowed, "
+            "--bind-to 'core:tight': 'tight' is not a modifier here; known are overload-allowed, "
             "no-overload and if-supported");
 }
 

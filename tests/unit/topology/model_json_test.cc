@@ -107,7 +107,7 @@ TEST(ModelJson, WhatIsNoJsonHasALine) {
 
 TEST(ModelJson, IsNotNestedWithoutEnd) {
   const std::string deep(1000000, '[');
-  EXPECT_EQ(model_error("\n" + deep), "m.json:2: values are nested deeper than 64 deep");
+  EXPECT_EQ(model_error("\n" + deep), "m.json:2: values are nested deeper than 64 levels");
   EXPECT_EQ(model_error("\"" + deep + "\\\"" + deep + "\""), "m.json: must be an object");
 }
 
@@ -169,22 +169,22 @@ TEST(ModelJson, RefusesWordsAndNumbersThatAreNone) {
 
 TEST(ModelJson, RefusesPlacesThatLeadNowhere) {
   EXPECT_EQ(spoilt("\"bridge\": 1", "\"bridge\": 4"),
-            "m.json: gpus[0].pci.bridge: 4 leads nowhere");
+            "m.json: gpus[0].pci.bridge: 4 is out of range");
   EXPECT_EQ(spoilt("\"from\": 0", "\"from\": 1"),
             "m.json: bridges[0].near.from: there is no source 1");
   EXPECT_EQ(spoilt("\"parent\": 0", "\"parent\": 1"),
             "m.json: bridges[1].parent: a parent must come before its children");
   EXPECT_EQ(spoilt("\"parent\": 0", "\"parent\": null"),
-            "m.json: bridges[1].parent: null leads nowhere");
+            "m.json: bridges[1].parent: must not be null");
   EXPECT_EQ(spoilt("\"parent\": null", "\"parent\": 1"),
             "m.json: bridges[0].parent: must be null for a host bridge");
-  EXPECT_EQ(spoilt("\"peer\": 1", "\"peer\": 3"), "m.json: links[0].peer: 3 leads nowhere");
+  EXPECT_EQ(spoilt("\"peer\": 1", "\"peer\": 3"), "m.json: links[0].peer: 3 is out of range");
   EXPECT_EQ(spoilt("\"end\": \"GPU\"", "\"end\": \"switch\""),
             "m.json: links[0].peer: must be null for a switch");
   EXPECT_EQ(spoilt_model([](HostModel& host) {
               host.stated = {{.a = {DeviceKind::kGpu, 0}, .b = {DeviceKind::kNic, 2}}};
             }),
-            "m.json: stated[0].b.place: 2 leads nowhere");
+            "m.json: stated[0].b.place: 2 is out of range");
   EXPECT_EQ(spoilt_model([](HostModel& host) { host.caches = {{.level = 0}}; }),
             "m.json: caches[0].level: must be 1 or more");
   EXPECT_EQ(spoilt_model([](HostModel& host) { host.caches = {{.level = 10}}; }),
@@ -202,7 +202,7 @@ TEST(ModelJson, RefusesMachinesThatAreTooLarge) {
                     {.kind = BridgeKind::kSwitch,
                      .parent = i == 0 ? 0 : static_cast<int>(host.bridges.size()) - 1});
             }),
-            "m.json: bridges[68].parent: more than 64 bridges are above it");
+            "m.json: bridges[68].parent: the bridge has more than 64 bridges above it");
 }
 
 }  // namespace

@@ -180,9 +180,9 @@ TEST(NcclXml, WarnsOfLinksToNoOtherGpu) {
                              .value();
   EXPECT_TRUE(host.links.empty());
   EXPECT_EQ(warnings_of(host),
-            "GPU0 has 12 links to itself: ignored\n"
-            "GPU0 has 1 link to 09:00.0, which is not a GPU of this file: ignored\n"
-            "GPU0 has 2 links to a CPU, but its package is not known: ignored\n");
+            "GPU0 has 12 links to itself; ignored\n"
+            "GPU0 has 1 link to 09:00.0, which is not a GPU of this file; ignored\n"
+            "GPU0 has 2 links to a CPU, but its package is not known; ignored\n");
 }
 
 TEST(NcclXml, AddsUpLinksToSwitches) {
@@ -233,7 +233,7 @@ TEST(NcclXml, WarnsOfMasksThatHaveLostDigits) {
     <cpu numaid="7" affinity="fff0000,00000000"/><cpu numaid="2" affinity="00000000,000ffff"/>
     </system>)")
                              .value();
-  EXPECT_EQ(warnings_of(host).substr(0, warnings_of(host).find("NUMA node 7 claims")),
+  EXPECT_EQ(warnings_of(host).substr(0, warnings_of(host).find("NUMA node 7 has CPUs")),
             "NUMA node 7: its affinity begins with a word of 7 digits, but another has 8; digits "
             "may be missing\n"
             "NUMA node 2: its affinity has a word of 7 digits, but the kernel writes 8; digits may "

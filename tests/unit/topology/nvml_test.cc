@@ -43,7 +43,7 @@ TEST(Nvml, IsUnavailableWhereTheLibraryIsNotThereOrAnother) {
   EXPECT_EQ(read_nvml("/no/such/library.so").status().code(), Code::kUnavailable);
   const Status other = read_nvml("libm.so.6").status();
   EXPECT_EQ(other.code(), Code::kUnavailable);
-  EXPECT_NE(other.text().find("libm.so.6 has no nvml"), std::string::npos) << other.text();
+  EXPECT_NE(other.text().find("libm.so.6 has no function nvml"), std::string::npos) << other.text();
 }
 
 }  // namespace

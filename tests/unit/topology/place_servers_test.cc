@@ -71,7 +71,7 @@ TEST(PlaceServers, OnNamedHosts) {
   EXPECT_EQ(servers(cluster, job, {2, 2, 0, 0}), "d 500, d 500");
   job.server_hosts = {"d", "x\x1b", "y"};
   EXPECT_EQ(servers(cluster, job, {2, 2, 0, 0}),
-            "servers are to be on \"x?\" and \"y\", which the job has not");
+            "servers cannot be on \"x?\" and \"y\": not a host of this job");
   job.server_hosts.clear();
   EXPECT_EQ(servers(cluster, job, {2, 2, 0, 0}),
             "servers must be on named hosts, but no host is named");
@@ -86,8 +86,9 @@ TEST(PlaceServers, SitOnCpusThatNoRankHas) {
       shared.servers, [](const PlacedServer& one) { return one.place.host == 0; });
   if (on_a != shared.servers.end()) {
     EXPECT_TRUE(on_a->place.seat.shares_cpus);
-    EXPECT_EQ(on_a->place.seat.why,
-              "a share of NUMA node 0; eth0 by PHB; shares CPUs with ranks, which use all of them");
+    EXPECT_EQ(
+        on_a->place.seat.why,
+        "a share of NUMA node 0; eth0 via PHB; shares CPUs with ranks, which use all of them");
   }
   job.cores_each = 3;
   job.servers_on = ServersOn::kHosts;

@@ -62,9 +62,10 @@ TEST(Place, TheSlowHostIsLeftOut) {
   cluster.ways.push_back({.from = 2, .to = 1, .mb_per_s = 1000});
   const Plan other = place(cluster, job_of("dp=", 4), {2, 2, 2}).value();
   EXPECT_EQ(hosts(cluster, other), "b 0,1 c 2,3");
-  EXPECT_TRUE(has(other.reasons,
-                  "4 ranks are on 2 hosts, b and c; slow has none: at most 100 MB/s in each "
-                  "direction, and the used hosts have at least 1000."));
+  EXPECT_TRUE(has(
+      other.reasons,
+      "4 ranks are on 2 hosts, b and c; slow has none, because the max there is 100 MB/s in each "
+      "direction, and the used hosts have at least 1000."));
 }
 
 TEST(Place, TheRingFollowsFastWays) {
@@ -82,7 +83,7 @@ TEST(Place, TheRingFollowsFastWays) {
   EXPECT_EQ(hosts(cluster, plan), "a 0,1 b 2,3 c 6,7 d 4,5");
   EXPECT_TRUE(has(plan.reasons,
                   "Hosts are used in the order a, b, d and c, not in the order in which they were "
-                  "named: in that order a step would take 70 s instead of "
+                  "named; in that order a step would take 70 s instead of "
                   "3.5 s."))
       << testing::PrintToString(plan.reasons);
   ASSERT_FALSE(plan.alternatives.empty());
@@ -181,9 +182,9 @@ TEST(Place, HostsWhoseCpusNobodyKnowsBindNobody) {
 TEST(Place, WhatDoesNotFitIsRefused) {
   const Cluster cluster = cluster_of(plain_host(10000), {"a", "b"});
   EXPECT_EQ(placed(cluster, job_of("dp=", 9), {4, 4}),
-            "there are not enough slots for 9 ranks: the hosts have 8");
+            "there are not enough slots for 9 ranks; the hosts have 8");
   EXPECT_EQ(placed(cluster, job_of("dp=", 2), {-4, 1}),
-            "there are not enough slots for 2 ranks: the hosts have 1");
+            "there are not enough slots for 2 ranks; the hosts have 1");
   Cluster elsewhere = cluster;
   elsewhere.hosts[0].cpus = CpuSet::parse("100").value();
   EXPECT_EQ(placed(elsewhere, job_of("dp=", 4), {4, 0}), "host a: no usable CPU is known");

@@ -38,8 +38,8 @@ TEST(Seats, TakeGpusThatAreChosenAlready) {
 
 TEST(Seats, SaySoInASentence) {
   const auto all = seat_ranks(finished_small_host(), {.ranks = 3, .crosses_hosts = true}).value();
-  EXPECT_EQ(all[0].why, "cuda0 is near NUMA node 0; mlx5_0 by PIX");
-  EXPECT_EQ(all[2].why, "cuda2 is near NUMA node 1; mlx5_1 by NODE");
+  EXPECT_EQ(all[0].why, "cuda0 is near NUMA node 0; mlx5_0 via PIX");
+  EXPECT_EQ(all[2].why, "cuda2 is near NUMA node 1; mlx5_1 via NODE");
   EXPECT_EQ(all[2].numa_nodes, (std::vector<int>{1}));
 }
 
@@ -64,7 +64,7 @@ TEST(Seats, HaveSeveralNodesWhereThereAreFewerRanks) {
   host = finish(std::move(host), 0).value();
   const auto all = seat_ranks(host, {.ranks = 1, .crosses_hosts = true}).value();
   EXPECT_EQ(all[0].cpus.to_text(), "0-7");
-  EXPECT_EQ(all[0].why, "a share of NUMA node 0 and 1; mlx5_1 by PHB");
+  EXPECT_EQ(all[0].why, "a share of NUMA node 0 and 1; mlx5_1 via PHB");
 }
 
 TEST(Seats, ShareGpusInBlocksAndCoresWhereThereAreMoreRanks) {

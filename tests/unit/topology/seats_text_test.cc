@@ -13,9 +13,9 @@ TEST(SeatsText, IsATableWithAReasonInEachLine) {
   const auto seats = seat_ranks(host, {.ranks = 3, .crosses_hosts = true}).value();
   EXPECT_EQ(seats_text(host, seats),
             "rank  GPU    NIC     CPUs  memory  why\n"
-            "   0  cuda0  mlx5_0  0-1   0       cuda0 is near NUMA node 0; mlx5_0 by PIX\n"
-            "   1  cuda1  mlx5_0  2-3   0       cuda1 is near NUMA node 0; mlx5_0 by PIX\n"
-            "   2  cuda2  mlx5_1  4-7   1       cuda2 is near NUMA node 1; mlx5_1 by NODE\n");
+            "   0  cuda0  mlx5_0  0-1   0       cuda0 is near NUMA node 0; mlx5_0 via PIX\n"
+            "   1  cuda1  mlx5_0  2-3   0       cuda1 is near NUMA node 0; mlx5_0 via PIX\n"
+            "   2  cuda2  mlx5_1  4-7   1       cuda2 is near NUMA node 1; mlx5_1 via NODE\n");
 }
 
 TEST(SeatsText, HasADashForWhatThereIsNot) {

@@ -10,7 +10,8 @@ namespace {
 TEST(XmlDocuments, SayInWhichLineAMistakeIs) {
   const auto broken = XmlDocument::parse({"m.xml", "<a>\n<b>\n</a>\n"});
   ASSERT_FALSE(broken.ok());
-  EXPECT_TRUE(broken.status().text().starts_with("m.xml:3: no XML: ")) << broken.status().text();
+  EXPECT_TRUE(broken.status().text().starts_with("m.xml:3: invalid XML: "))
+      << broken.status().text();
   EXPECT_TRUE(XmlDocument::parse({"m.xml", ""}).status().text().starts_with("m.xml:1: "));
 }
 
@@ -33,7 +34,7 @@ TEST(XmlDocuments, AreNotNestedWithoutEnd) {
   for (int i = 0; i < 100000; ++i) deep += "</a>";
   const auto document = XmlDocument::parse({"m.xml", deep});
   ASSERT_FALSE(document.ok());
-  EXPECT_EQ(document.status().text(), "m.xml:1: elements are nested deeper than 64 deep");
+  EXPECT_EQ(document.status().text(), "m.xml:1: elements are nested deeper than 64 levels");
 }
 
 }  // namespace

@@ -19,16 +19,12 @@ constexpr std::string_view kUsage =
     "usage: paceline bench OPERATION [options]\n"
     "Measures an operation between ranks of this host, one line per size. The size is\n"
     "that of a rank's longest array. Arrays with a block per rank have whole blocks.\n"
-    "\n"
     "OPERATION is all_reduce, reduce_scatter, all_gather, all_to_all, broadcast, reduce, gather,\n"
     "scatter, barrier, send or exchange. send is from rank 0 to rank 1. In an exchange each rank\n"
     "sends to the next and receives from the previous one.\n"
-    "`paceline bench gradient` (see its own --help) replays training steps of models on any "
-    "hosts.\n"
-    "It shows the part of gradient communication that is hidden behind backward.\n";
+    "`paceline bench gradient` (with its own --help) replays training steps on any hosts.\n";
 constexpr std::string_view kAfter =
     "\n"
-    "Columns:\n"
     "  time      last end - first begin over all ranks, after a common start\n"
     "  algbw     bytes / time\n"
     "  busbw     algbw times the factor of nccl-tests: 2(n-1)/n for all_reduce, 1 for broadcast\n"
@@ -42,12 +38,8 @@ constexpr std::string_view kAfter =
     "  paceline bench all_reduce --against PACELINE_SHM_METHOD=pipelined --bytes 64K\n"
     "  paceline bench all_reduce -n 4 --against reduce+broadcast --bytes 4:64K:8\n"
     "\n"
-    "Exit code:\n"
-    "  0    success\n"
-    "  1    wrong results\n"
-    "  124  a run did not end\n"
-    "  125  paceline itself failed, for example because of a wrong option\n"
-    "  N    code of the rank that failed, as in `paceline run`\n";
+    "Exit code: 0 for success. 1: wrong results. 124: a run did not end. 125: paceline itself\n"
+    "failed. Else the code of the rank that failed, as in `paceline run`.\n";
 
 constexpr std::size_t kNamesWidth = 22;  // of the help
 
