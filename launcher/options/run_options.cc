@@ -32,9 +32,8 @@ constexpr std::string_view kExamples =
     "  paceline run -n 1 ./server : -n 4 -x OMP_NUM_THREADS=4 ./worker\n"
     "\n"
     "Exit code: 0 if all ranks succeeded, else that of the first rank that failed (or 128 +\n"
-    "signal). 124: --timeout expired. 125: paceline itself failed, for example because of a\n"
-    "wrong option. 126 and 127: a program cannot be executed, or was not found. 130: SIGINT.\n"
-    "143: SIGTERM, unless all ranks ended with 0.\n"
+    "signal). 124: --timeout expired. 125: paceline itself failed. 126 and 127: a program cannot\n"
+    "be executed, or was not found. 130: SIGINT. 143: SIGTERM, unless all ranks ended with 0.\n"
     "`paceline info` lists the environment variables that tune a job.\n";
 
 constexpr const char* kPrograms = "Programs (each has its own -n, -x, --wdir; ':' separates them)";

@@ -165,7 +165,7 @@ class ListedJobs(LauncherTest):
     def test_wrong_uses(self):
         for arguments, text in ((["cancel"], "'cancel' needs a job"),
                                 (["cancel", "xyz"], "there is no job 'xyz'"),
-                                (["cancel", "1", "2"], "'2' is a second one"),
+                                (["cancel", "1", "2"], "got a second one, '2'"),
                                 (["cancel", "--nwo", "1"], "did you mean '--now'?"),
                                 (["list", "all"], "'list' takes no arguments")):
             done = paceline(*arguments)
