@@ -78,8 +78,8 @@ Result<messages::Seat> find_seat(const messages::Invitation& invitation, const S
 }
 
 std::string versions_differ(std::string_view host, std::string_view agent, std::string_view head) {
-  return "host " + std::string(host) + ": agent is paceline " + printable(agent) + ", head " +
-         printable(head);
+  return "host " + std::string(host) + ": the agent is paceline " + printable(agent) +
+         ", the head is " + printable(head) + "; install the same version on all hosts";
 }
 
 }  // namespace paceline::launcher

@@ -155,7 +155,8 @@ class Trial {
            "/nowhere/paceline: command not found; install it there, or set --agent-path");
     changed = options();
     changed.version = "0.0.9";
-    expect("another version", good, changed, "agent is paceline " PACELINE_VERSION ", head 0.0.9");
+    expect("another version", good, changed,
+           "agent is paceline " PACELINE_VERSION ", the head is 0.0.9");
     changed = options();
     changed.addresses = {"192.0.2.1"};  // of a network for documentation (RFC 5737)
     expect("head out of reach", good, changed, "the agent runs but cannot reach the head at 192.");

@@ -171,7 +171,8 @@ TEST_F(AgentStarterTest, FailuresAreNamed) {
   AgentStarter::Options other = options();
   other.version = "0.0.9";
   EXPECT_EQ(failure("sh -c 'exec \"$@\"'", other),
-            "host h0: agent is paceline " PACELINE_VERSION ", head 0.0.9");
+            "host h0: the agent is paceline " PACELINE_VERSION
+            ", the head is 0.0.9; install the same version on all hosts");
   AgentStarter::Options unreachable = options();
   unreachable.addresses = {"nowhere"};
   EXPECT_TRUE(failure("sh -c 'exec \"$@\"'", unreachable)
