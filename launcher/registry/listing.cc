@@ -92,10 +92,10 @@ Result<JobRecord> find_job(const std::vector<JobRecord>& jobs, std::string_view 
     return Status(Code::kInvalidArgument, Scope::kOperation,
                   "the ids of " + std::to_string(matches.size()) + " jobs begin with " + word +
                       " (" + names_of(matches) + "); give more digits");
-  return Status(Code::kInvalidArgument, Scope::kOperation,
-                "there is no job " + word + "; " +
-                    (jobs.empty() ? "no job of yours runs on this host"
-                                  : "those that run: " + names_of(jobs)));
+  return Status(
+      Code::kInvalidArgument, Scope::kOperation,
+      "there is no job " + word + "; " +
+          (jobs.empty() ? "you have no jobs on this host" : "running jobs: " + names_of(jobs)));
 }
 
 }  // namespace paceline::launcher

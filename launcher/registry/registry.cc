@@ -64,9 +64,9 @@ Result<JobRegistry::Entered> JobRegistry::enter(JobRecord record) const {
   return Entered{
       .hold = JobHold(std::move(lock), UserFolder(), leftovers_of(record.id, record.cgroup)),
       .warning =
-          "there is no place to write down this job, so `paceline list` and `paceline "
-          "cancel` will not know it (" +
-          reasons + "); let TMPDIR name a folder of yours with some space",
+          "this job cannot be recorded, so `paceline list` and `paceline cancel` will not find it "
+          "(" +
+          reasons + "); set TMPDIR to your own folder with free space",
       .cgroup = record.cgroup};
 }
 

@@ -42,9 +42,9 @@ Result<UserFolder> open_user_folder(const std::string& place, uid_t user, IfMiss
     return refuse(path, std::strerror(errno));
   UniqueFd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!folder && errno == ENOENT)
-    return Status(Code::kUnavailable, Scope::kProcess, path + ": is not there");
+    return Status(Code::kUnavailable, Scope::kProcess, path + ": does not exist");
   if (!folder && (errno == ENOTDIR || errno == ELOOP))
-    return refuse(path, "is not a folder, maybe a trap; remove it");
+    return refuse(path, "is not a folder, perhaps an attack; remove it");
   if (!folder) return refuse(path, std::strerror(errno));
   struct stat found {};
   if (::fstat(folder.get(), &found) != 0) return refuse(path, std::strerror(errno));

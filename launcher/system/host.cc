@@ -34,7 +34,7 @@ Result<std::string> address_towards(const std::string& other) {
   PACELINE_TRY_ASSIGN(const SocketAddress there, SocketAddress::resolve(other, kAnyPort));
   const UniqueFd socket(::socket(there.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!socket || ::connect(socket.get(), there.data(), there.size()) != 0)
-    return system_error("find a way to " + other);
+    return system_error("find a route to " + other);
   PACELINE_TRY_ASSIGN(const SocketAddress here, SocketAddress::of_local_end(socket.get()));
   return without_port(here.to_string());
 }

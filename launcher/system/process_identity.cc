@@ -88,8 +88,8 @@ Status kill_and_wait(const ProcessIdentity& process, Duration patience) {
   const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(patience).count();
   if (::poll(&ended, 1, static_cast<int>(milliseconds)) == 1) return Status();
   return Status(Code::kTimeout, Scope::kProcess,
-                "process " + std::to_string(process.pid) + " was killed, but has not gone within " +
-                    seconds_text(patience));
+                "process " + std::to_string(process.pid) +
+                    " was killed, but has not ended within " + seconds_text(patience));
 }
 
 }  // namespace paceline::launcher
