@@ -40,7 +40,7 @@ Registry& registry() {
 
 void end_entries(Registry& all) {
   const SystemClock clock;
-  const Deadline deadline = Deadline::after(clock, EndsAtExit::kPatience);
+  const Deadline deadline = Deadline::after(clock, EndsAtExit::kMaxExitTime);
   std::vector<EndsAtExit*> own;
   for (const Entry& entry : all.entries | std::views::reverse)
     if (entry.made_by == ::getpid()) own.push_back(entry.who);

@@ -23,7 +23,7 @@ namespace paceline {
 class EndsAtExit {
  public:
   /// How long all of them together may take.
-  static constexpr Duration kPatience = std::chrono::seconds(5);
+  static constexpr Duration kMaxExitTime = std::chrono::seconds(5);
 
   /// Says what others must hear, and waits for nothing.
   virtual void leave_at_exit() {}

@@ -205,7 +205,7 @@ Result<std::unique_ptr<FlightRing>> FlightRing::open(int fd) {
   std::unique_ptr<FlightRing> ring(new FlightRing(layout, layout->parts));
   if (ring->layout_->magic != kMagic || ring->layout_->size != sizeof(Layout)) {
     return Status(Code::kInvalidArgument, Scope::kProcess,
-                  "flight ring: the memory was laid out by another version of Paceline");
+                  "flight ring: the memory has the layout of another version of Paceline");
   }
   return ring;
 }
@@ -215,7 +215,7 @@ Result<std::unique_ptr<FlightRing>> FlightRing::open_for(int fd, std::string_vie
   if (ring->claim_part(group)) return ring;
   return Status(Code::kUnavailable, Scope::kProcess,
                 "flight ring: " + std::to_string(kParts - 1) +
-                    " groups of this rank beside the world have one");
+                    " groups of a rank besides the world can have one");
 }
 
 // One whose writer has ended without a word is free.

@@ -61,7 +61,7 @@ constexpr Row kRows[] = {
     {"--data", "FILE", "a path",
      "lines of 64 pixels 0..16 and a label 0..9, separated by commas, plain or gzip",
      parse_path<&Options::data>, show_path<&Options::data>},
-    {"--epochs", "N", "a whole number 1..100000", "how often to go through the training images",
+    {"--epochs", "N", "a whole number 1..100000", "number of passes over the training images",
      parse_number<&Options::epochs, 1u, 100'000u>, show_number<&Options::epochs>},
     {"--batch", "N", "a whole number 1..1000000",
      "images per step, divided among all ranks. A larger batch means more compute per\n"

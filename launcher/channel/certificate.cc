@@ -32,7 +32,7 @@ using Memory = std::unique_ptr<BIO, Free<BIO_free>>;
 
 Status refused(const char* what) {
   return Status(Code::kInternal, Scope::kProcess,
-                std::string("OpenSSL does not ") + what + " for the job's certificate");
+                std::string("OpenSSL cannot ") + what + " for the job's certificate");
 }
 
 bool extend(X509* certificate, int kind, const std::string& value) {
@@ -43,7 +43,7 @@ bool extend(X509* certificate, int kind, const std::string& value) {
 Result<X509Certificate> sign(EVP_PKEY* key) {
   X509Certificate certificate(X509_new());
   X509* const made = certificate.get();
-  if (made == nullptr) return refused("find memory");
+  if (made == nullptr) return refused("allocate memory");
   X509_NAME* const name = X509_get_subject_name(made);
   const auto* text = reinterpret_cast<const unsigned char*>(kHeadName);
   const bool filled = X509_set_version(made, X509_VERSION_3) == 1 &&

@@ -9,8 +9,8 @@ namespace {
 
 Status too_long(std::size_t bytes) {
   return Status(Code::kExhausted, Scope::kPeer,
-                "a message of " + std::to_string(bytes) + " bytes is longer than the " +
-                    std::to_string(kMaxFrameBytes) + " that a frame may have");
+                "a message of " + std::to_string(bytes) + " bytes is too long; max " +
+                    std::to_string(kMaxFrameBytes) + " bytes");
 }
 
 }  // namespace

@@ -246,7 +246,7 @@ class Server final : public CallServer, private grpc::CallbackGenericService {
   grpc::ServerGenericBidiReactor* CreateReactor(
       grpc::GenericCallbackServerContext* context) override {
     if (context->method() != kMethod)
-      return new Refusal(grpc::StatusCode::UNIMPLEMENTED, "there is no such method");
+      return new Refusal(grpc::StatusCode::UNIMPLEMENTED, "unknown method");
     const auto said = [context](const char* name) {
       const auto found = context->client_metadata().find(name);
       if (found == context->client_metadata().end()) return std::string();
@@ -271,7 +271,7 @@ Result<std::unique_ptr<CallServer>> serve(ServeOptions options) {
   keep_queue();
   auto server = std::make_unique<Server>(std::move(options));
   if (server->started()) return std::unique_ptr<CallServer>(std::move(server));
-  return Status(Code::kInternal, Scope::kProcess, "gRPC does not start a server");
+  return Status(Code::kInternal, Scope::kProcess, "gRPC cannot start a server");
 }
 
 // ---- The agent's end -----------------------------------------------------------------------
@@ -300,7 +300,8 @@ class DialedCall final : public Call<grpc::ClientBidiReactor<grpc::ByteBuffer, g
     await_end(kShutdown);
     if (!answered)
       return Status(Code::kTimeout, Scope::kPeer,
-                    "accepts and says nothing; it is busy, or long packets are lost on the way");
+                    "accepts connections but does not answer; the host is busy, or the network "
+                    "loses long packets");
     const std::lock_guard lock(answer_mutex_);
     return why_;
   }

@@ -25,7 +25,7 @@ Status await_input(int fd, const Clock& clock, Deadline deadline) {
   if (ready > 0 || (ready < 0 && errno == EINTR)) return Status();
   if (ready < 0) return system_error("wait for standard input");
   return Status(Code::kTimeout, Scope::kProcess,
-                "nobody says on standard input which job this is; `paceline run` starts agents");
+                "no invitation to a job came on standard input; only `paceline run` starts agents");
 }
 
 // Not a byte more than the frame has: what follows is for somebody else to see.
@@ -37,7 +37,7 @@ Status read_exactly(int fd, std::size_t bytes, std::string& into, const Clock& c
     const ssize_t got = ::read(fd, part, std::min(sizeof part, end - into.size()));
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (got < 0) return system_error("read standard input");
-    if (got == 0) return wrong("standard input ended before it said which job this is");
+    if (got == 0) return wrong("standard input ended before the invitation to a job");
     into.append(part, static_cast<std::size_t>(got));
   }
   return Status();
@@ -57,7 +57,7 @@ Result<messages::Invitation> read_invitation(int fd, const Clock& clock, Deadlin
   PACELINE_TRY(read_exactly(fd, length, payload, clock, deadline));
   messages::Invitation invitation;
   if (!invitation.ParseFromString(payload) || invitation.version().empty())
-    return wrong("standard input has something else than an invitation to a job");
+    return wrong("standard input has no valid invitation to a job");
   return invitation;
 }
 
@@ -74,12 +74,12 @@ Result<messages::Seat> find_seat(const messages::Invitation& invitation, const S
     if (choice.name_variable.empty() ? parse_number<int>(value) == i : seat.host() == value)
       return seat;
   }
-  return wrong("the job has no seat for " + variable + "='" + printable(value) + "'");
+  return wrong("the job has no host for " + variable + "='" + printable(value) + "'");
 }
 
 std::string versions_differ(std::string_view host, std::string_view agent, std::string_view head) {
-  return "host " + std::string(host) + ": agent is paceline " + printable(agent) + ", head " +
-         printable(head);
+  return "host " + std::string(host) + ": the agent is paceline " + printable(agent) +
+         ", the head is " + printable(head) + "; install the same version on all hosts";
 }
 
 }  // namespace paceline::launcher

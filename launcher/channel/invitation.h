@@ -27,7 +27,7 @@ Result<messages::Invitation> read_invitation(int fd, const Clock& clock, Deadlin
 Result<messages::Seat> find_seat(const messages::Invitation& invitation, const SeatChoice& choice,
                                  const char* (*lookup)(const char*));
 
-/// "host b: agent is paceline 0.1.0, head 0.2.0".
+/// "host b: the agent is paceline 0.1.0, the head is 0.2.0; …".
 std::string versions_differ(std::string_view host, std::string_view agent, std::string_view head);
 
 }  // namespace paceline::launcher

@@ -81,7 +81,7 @@ Result<topology::HostModel> unpack_machine(const std::string& name, const std::s
   std::string text = inflated(bytes);
   if (text.empty())
     return Status(Code::kUnavailable, Scope::kPeer,
-                  name + ": its agent's description of the machine cannot be unpacked");
+                  name + ": its agent's description of the machine cannot be decompressed");
   return topology::read_model_json({.name = name, .text = std::move(text)});
 }
 

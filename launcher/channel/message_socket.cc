@@ -97,7 +97,7 @@ void MessageSocket::read_some() {
   collect(message, received_);
   if ((message.msg_flags & MSG_CTRUNC) != 0 || received_.size() > kMaxUnclaimed)
     return fail(Status(Code::kExhausted, Scope::kPeer,
-                       "more descriptors came than this process may hold; raise `ulimit -n`"));
+                       "too many file descriptors were received; raise `ulimit -n`"));
   decoder_.append(std::string_view(bytes.data(), static_cast<std::size_t>(got)));
   if (const Status status = deliver(); !status.ok()) fail(status);
 }

@@ -30,7 +30,7 @@ Result<const RemoteModule*> load_remote_module() {
     }
     if (const void* symbol = ::dlsym(library, kModuleSymbol))
       return static_cast<const RemoteModule*>(symbol);
-    tried += path + " is not Paceline's";
+    tried += path + " is not a module of Paceline";
   }
   return Status(Code::kUnavailable, Scope::kProcess,
                 "remote agents need the module " + std::string(PACELINE_REMOTE_MODULE) +

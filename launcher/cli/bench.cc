@@ -32,7 +32,7 @@ class JsonLines {
     JsonLines lines;
     if (path.empty()) return lines;
     lines.file_.reset(std::fopen(path.c_str(), "we"));
-    if (!lines.file_) return system_error("write '" + path + "', which --json names");
+    if (!lines.file_) return system_error("write '" + path + "' (--json)");
     return lines;
   }
 
@@ -119,7 +119,7 @@ Result<int> measure_alone(const Bench& bench) {
       run_contenders(std::span(&bench.ours, 1), bench.site, bench.request.orders, show));
   const int code = measured.front().exit_code.value_or(kExitLauncher);
   if (code == kExitTimeout)
-    complain("the ranks have measured nothing for a long time, and were ended");
+    complain("the ranks did not finish a measurement in time, and were ended");
   if (code == 0 && wrong) complain("results are wrong, see the last column");
   return code != 0 ? code : wrong ? kExitWrong : 0;
 }
@@ -166,7 +166,8 @@ int bench_command(std::span<const std::string> arguments) {
   if (const Status adopting = adopt_orphans(); !adopting.ok()) return complain(adopting.text());
   const Result<int> code = bench->others.empty() ? measure_alone(*bench) : measure_in_turn(*bench);
   if (!code.ok()) return complain(code.status().to_string());
-  if (bench->json.failed()) return complain("cannot write all of " + bench->request.json_file);
+  if (bench->json.failed())
+    return complain("cannot write " + bench->request.json_file + " completely");
   return *code;
 }
 

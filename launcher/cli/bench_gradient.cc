@@ -75,7 +75,7 @@ Result<probe::SiteRow> measure_site(const Bench& bench) {
       const std::vector<probe::GradientJob> jobs,
       run_gradient_jobs(bench.site, std::span(&program, 1), 0, [](std::size_t, std::size_t) {}));
   if (!jobs.front().site)
-    return Status(Code::kInternal, Scope::kOperation, "the wire's rate was not told");
+    return Status(Code::kInternal, Scope::kOperation, "the rate of the wire was not reported");
   return *jobs.front().site;
 }
 

@@ -21,10 +21,11 @@ namespace {
 
 constexpr const char* kHelp =
     "usage: paceline cancel JOB [--now]\n"
-    "Ends a job of yours on this host and waits until nothing is left of it. JOB is its id, or\n"
-    "the first digits of it; `paceline list` shows the ids.\n"
+    "Ends one of your jobs on this host, and waits until all its processes and files are gone.\n"
+    "JOB is the id or its first digits; `paceline list` shows ids.\n"
     "\n"
-    "  --now   kill the ranks at once; without it they get SIGTERM and the job's --grace\n"
+    "  --now   kill the ranks at once; without it they get SIGTERM, and SIGKILL after the job's\n"
+    "          --grace\n"
     "\n"
     "Example:  paceline cancel 3f2a";
 
@@ -52,12 +53,12 @@ Result<Request> parse(std::span<const std::string> arguments) {
       return wrong("'cancel' has no option '" + word + "'" +
                    did_you_mean(word, std::vector<std::string>{"--now"}));
     } else if (!request.job.empty()) {
-      return wrong("'cancel' ends one job; '" + word + "' is a second one");
+      return wrong("'cancel' takes one job, but got a second one, '" + word + "'");
     } else {
       request.job = word;
     }
   }
-  if (request.job.empty()) return wrong("cancel which job? `paceline list` shows them");
+  if (request.job.empty()) return wrong("'cancel' needs a job; `paceline list` shows the ids");
   return request;
 }
 
@@ -113,7 +114,7 @@ int cancel(const Request& request) {
   const Result<bool> gone = cancellation.run();
   if (!gone.ok()) return complain(gone.status().to_string());
   if (!*gone) {
-    const std::string advice = request.now ? "look at process " + std::to_string(job->head.pid)
+    const std::string advice = request.now ? "check process " + std::to_string(job->head.pid)
                                            : "try: paceline cancel " + job->id + " --now";
     return complain("job " + job->id + " has not ended within " +
                     elapsed_text(cancellation.patience()) + "; " + advice);

@@ -47,7 +47,7 @@ Result<probe::Measurements> read_measurements(const std::string& file) {
   const std::string context = "--from " + file;
   std::error_code unreadable;
   if (!std::filesystem::exists(file, unreadable))
-    return Status(Code::kInvalidArgument, Scope::kOperation, context + ": there is no such file");
+    return Status(Code::kInvalidArgument, Scope::kOperation, context + ": no such file");
   Result<probe::Measurements> measured = parse_check_json(read_file(file));
   if (!measured.ok()) return measured.status().with_context(context);
   return measured;

@@ -9,16 +9,17 @@ namespace paceline::launcher {
 
 int info_command(std::span<const std::string> arguments) {
   if (!arguments.empty() && arguments.front() != "--help" && arguments.front() != "-h") {
-    return complain("'info' takes no arguments; '" + arguments.front() + "' is one");
+    return complain("'info' takes no arguments, but got '" + arguments.front() + "'");
   }
   if (!arguments.empty()) {
-    std::puts("usage: paceline info\nThe version, and the environment variables that ranks read.");
+    std::puts(
+        "usage: paceline info\nShows the version and the environment variables that ranks read.");
     return 0;
   }
   std::printf("paceline %s\n\nEnvironment variables that a rank reads:\n", PACELINE_VERSION);
   for (const Variable& variable : environment_variables()) {
     const auto text = [](std::string_view view) { return std::string(view); };
-    std::printf("  %s\n      %s\n      form: %s; not set: %s\n", text(variable.name).c_str(),
+    std::printf("  %s\n      %s\n      form: %s; default: %s\n", text(variable.name).c_str(),
                 text(variable.meaning).c_str(), text(variable.form).c_str(),
                 text(variable.fallback).c_str());
   }

@@ -71,14 +71,14 @@ Result<int> down(const LabFolders& folders, const std::string& name) {
 
 int list(const LabFolders& folders) {
   const LabFolders::Sweep sweep = folders.sweep();
-  if (sweep.up.empty()) std::puts("no lab of yours is up");
+  if (sweep.up.empty()) std::puts("you have no labs");
   for (const LabFolders::Found& lab : sweep.up) {
     print_lab(lab);
     std::printf("  hostfile ");
     print_hostfile(lab);
   }
   for (const std::string& name : sweep.removed)
-    std::fprintf(stderr, "paceline: lab %s had ended; what it left is removed\n", name.c_str());
+    std::fprintf(stderr, "paceline: lab %s had ended; its files are removed\n", name.c_str());
   return 0;
 }
 

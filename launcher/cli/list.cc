@@ -19,12 +19,12 @@ namespace {
 
 constexpr const char* kHelp =
     "usage: paceline list\n"
-    "Your jobs on this host, the oldest first: id, process of `paceline run`, ranks, how long it\n"
-    "has been running, and what it runs. 'ending' in place of the process: it has gone, and its\n"
-    "helpers are still clearing up. What crashed jobs have left (processes, shared memory,\n"
-    "folders) is removed.\n"
+    "Lists your jobs on this host, the oldest first: id, process of `paceline run`, ranks, run\n"
+    "time and command. 'ending' instead of a process: `paceline run` has ended, and its helpers\n"
+    "still clean up. Also removes what crashed jobs have left: processes, shared memory,\n"
+    "folders.\n"
     "\n"
-    "End one of them:  paceline cancel JOB";
+    "To end a job:  paceline cancel JOB";
 
 // A pipe gets whole lines.
 std::size_t columns() {
@@ -38,12 +38,13 @@ void print(const JobRegistry::Found& found) {
   for (const JobRecord& record : found.running)
     jobs.push_back({.record = record, .has_head = identify(record.head.pid) == record.head});
   if (jobs.empty()) {
-    std::puts("no job of yours runs on this host");
+    std::puts("you have no jobs on this host");
   } else {
     std::fputs(job_table(jobs, SystemClock().now(), columns()).c_str(), stdout);
   }
   for (const std::string& id : found.removed)
-    std::fprintf(stderr, "paceline: job %s had crashed; what it left is removed\n", id.c_str());
+    std::fprintf(stderr, "paceline: job %s had crashed; its processes and files are removed\n",
+                 id.c_str());
 }
 
 }  // namespace
@@ -54,7 +55,7 @@ int list_command(std::span<const std::string> arguments) {
     return 0;
   }
   if (!arguments.empty())
-    return complain("'list' takes no arguments; '" + arguments[0] + "' is one");
+    return complain("'list' takes no arguments, but got '" + arguments[0] + "'");
   print(JobRegistry(JobRegistry::here()).sweep());
   return 0;
 }

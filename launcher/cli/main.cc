@@ -16,15 +16,15 @@ namespace {
 
 // Without a summary: for paceline's own use, and in no list.
 constexpr Command kCommands[] = {
-    {"run", "start a program as N ranks and end with them", run_command},
-    {"list", "your jobs on this host", list_command},
-    {"cancel", "end one of them", cancel_command},
-    {"check", "which host, link or setting is bad", check_command},
-    {"topo", "what this machine is, and what lies between its devices", topo_command},
-    {"bench", "how fast operations are on this host", bench_command},
-    {"tune", "measure once which methods are the fastest on this machine", tune_command},
-    {"lab", "a cluster on this machine, to try jobs and trouble in", lab_command},
-    {"info", "the version, and the variables that tune a job", info_command},
+    {"run", "start N ranks of a program and end with them", run_command},
+    {"list", "list your jobs on this host", list_command},
+    {"cancel", "end one of your jobs", cancel_command},
+    {"check", "find the host, link or setting that is bad", check_command},
+    {"topo", "show the hardware of this machine and the links between its devices", topo_command},
+    {"bench", "measure the speed of operations on this host", bench_command},
+    {"tune", "measure the fastest methods for this machine, for later jobs", tune_command},
+    {"lab", "make a virtual cluster on this machine, with injected faults", lab_command},
+    {"info", "show the version and the environment variables", info_command},
     {"agent", "", agent_command},
 };
 
@@ -57,7 +57,7 @@ int unknown(const std::string& word) {
   std::vector<std::string> known{"--help", "--version"};
   for (const Command& command : kCommands)
     if (!command.summary.empty()) known.emplace_back(command.name);
-  return complain("there is no command '" + word + "'" + did_you_mean(word, known) +
+  return complain("unknown command '" + word + "'" + did_you_mean(word, known) +
                   "\nTry: paceline --help");
 }
 

@@ -71,7 +71,7 @@ void fill_in_exports(ProgramSpec& program) {
   }
   std::erase_if(program.environment, [](const EnvironmentSetting& setting) {
     if (!setting.value)
-      complain("-x " + setting.name + ": not set here, so the ranks do not get it");
+      complain("-x " + setting.name + ": the variable is not set here, so ranks do not get it");
     return !setting.value;
   });
 }

@@ -64,12 +64,12 @@ Result<HostModel> read(const TopoRequest& request) {
   return host;
 }
 
-// The other forms have no place for doubts.
-void tell_doubts(const HostModel& host, const TopoRequest& request) {
+// The other forms have no place for warnings.
+void print_warnings(const HostModel& host, const TopoRequest& request) {
   const bool tells = request.format == TopoFormat::kTree || request.format == TopoFormat::kJson;
   if (tells && request.ranks == 0) return;
-  for (const topology::Doubt& doubt : host.doubts)
-    std::fprintf(stderr, "paceline: doubt: %s\n", doubt.text.c_str());
+  for (const topology::Warning& warning : host.warnings)
+    std::fprintf(stderr, "paceline: warning: %s\n", warning.text.c_str());
 }
 
 Result<std::string> shown(const HostModel& host, const TopoRequest& request) {
@@ -86,7 +86,7 @@ Status topo(const TopoRequest& request) {
     PACELINE_TRY_ASSIGN(file, NewFile::make(request.output_file));
   }
   PACELINE_TRY_ASSIGN(const HostModel host, read(request));
-  tell_doubts(host, request);
+  print_warnings(host, request);
   PACELINE_TRY_ASSIGN(const std::string text, shown(host, request));
   return file ? file->keep(text) : print_out(text);
 }

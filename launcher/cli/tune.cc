@@ -30,7 +30,7 @@ Result<std::string> file_of(const TuneRequest& request, const std::string& machi
   const std::string folder = tuning_folder(::getenv);
   if (folder.empty())
     return Status(Code::kInvalidArgument, Scope::kOperation,
-                  "neither XDG_CACHE_HOME nor HOME says where to keep it: give --output FILE");
+                  "XDG_CACHE_HOME and HOME are not set; use --output FILE for the result");
   return folder + "/" + tuning_name(machine);
 }
 
@@ -110,8 +110,9 @@ Status tune(const TuneRequest& request) {
   const std::vector<int> ranks = request.ranks.empty() ? default_ranks(cpus) : request.ranks;
   shm::Tuning tuning{.machine = machine, .sizes = {}};
   std::printf(
-      "# machine %s, %d CPUs; in brackets, by what a rank contributes: how many times as long\n"
-      "# the second method takes\n",
+      "# machine %s, %d CPUs\n"
+      "# in brackets, by bytes that a rank contributes: time of the second method divided by\n"
+      "# that of the first\n",
       machine.c_str(), cpus);
   for (const TuneTask& task : tune_tasks(ranks, cpus)) {
     PACELINE_TRY_ASSIGN(const std::vector<MethodRatio> ratios, measure(task, request.starts));
@@ -123,7 +124,7 @@ Status tune(const TuneRequest& request) {
   }
   if (kept) PACELINE_TRY(kept->keep(shm::to_text(tuning)));
   std::printf("# %s%s\n", seconds_text(clock.now() - begin).c_str(),
-              request.keeps ? (", kept in " + file).c_str() : "; nothing is kept");
+              request.keeps ? (", stored in " + file).c_str() : "; nothing is stored");
   return Status();
 }
 

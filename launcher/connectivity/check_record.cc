@@ -59,7 +59,7 @@ json measured_json(const Measurements& measured) {
     all["flows"].push_back({{"round", flow.round},
                             {"from", flow.from},
                             {"to", flow.to},
-                            {"both_ways", flow.both_ways},
+                            {"both_directions", flow.both_ways},
                             {"bits_per_s", flow.bits_per_s},
                             {"retransmits", flow.retransmits},
                             {"sender", to_json(flow.sender)},
@@ -93,7 +93,7 @@ void take_flows(const json& flows, Measurements& into) {
     into.flows.push_back({.round = one.at("round"),
                           .from = one.at("from"),
                           .to = one.at("to"),
-                          .both_ways = one.value("both_ways", false),
+                          .both_ways = one.value("both_directions", false),
                           .bits_per_s = one.at("bits_per_s"),
                           .retransmits = one.value("retransmits", 0.0),
                           .sender = cpu_from(one.at("sender")),
@@ -139,22 +139,23 @@ bool are_hosts(const std::vector<T>& pairs, int hosts) {
 
 Status check_hosts(const Measurements& measured) {
   if (measured.hosts.empty() || measured.hosts.size() > kMaxHosts)
-    return usage_error("it has no hosts");
+    return usage_error("the document has no hosts");
   const auto hosts = static_cast<int>(measured.hosts.size());
   bool known = are_hosts(measured.latencies, hosts) && are_hosts(measured.flows, hosts) &&
                are_hosts(measured.broken, hosts);
   for (const probe::Spin& spin : measured.spins)
     known = known && spin.host >= 0 && spin.host < hosts;
-  return known ? Status() : usage_error("it has measurements of hosts that it does not name");
+  return known ? Status()
+               : usage_error("the document has measurements of hosts that it does not list");
 }
 
 }  // namespace
 
 Result<Measurements> parse_check_json(const std::string& text) {
   const json document = json::parse(text, nullptr, false);
-  if (!document.is_object()) return usage_error("it is no JSON document");
+  if (!document.is_object()) return usage_error("not a JSON document");
   if (document.value("paceline_check", json()) != json(kCheckVersion))
-    return usage_error("it is not what `paceline check --json` of this version writes");
+    return usage_error("not a document of `paceline check --json` of this version");
   try {
     Measurements measured = measurements_from(document.at("measurements"));
     PACELINE_TRY(check_hosts(measured));

@@ -25,7 +25,8 @@ std::vector<std::string> one_machine(std::span<const HostSurvey> hosts) {
   std::vector<std::string> found;
   for (const auto& [machine, all] : names)
     if (all.size() > 1)
-      found.push_back(hosts_text(all) + " are one machine: their ranks share its cores and links");
+      found.push_back(hosts_text(all) +
+                      " are the same machine; their ranks share its cores and links");
   return found;
 }
 
@@ -39,10 +40,10 @@ std::vector<std::string> one_name(std::span<const HostSurvey> hosts) {
     std::vector<std::string> all;
     for (const auto& [machine, host] : machines) all.push_back(host);
     std::sort(all.begin(), all.end());
-    found.push_back(hosts_text(all) + (all.size() == 2 ? " both" : " all") + " call themselves '" +
-                    own_name +
-                    "': programs that tell machines apart by this name take them for one; give "
-                    "each a hostname of its own");
+    found.push_back(hosts_text(all) + (all.size() == 2 ? " both" : " all") +
+                    " have the hostname '" + own_name +
+                    "', so programs that identify machines by hostname confuse them; give each its "
+                    "own hostname");
   }
   return found;
 }
@@ -69,7 +70,7 @@ std::vector<std::string> other_times(std::span<const HostSurvey> hosts) {
         .append(" is ")
         .append(long_time(behind ? -apart : apart))
         .append(behind ? " behind" : " ahead of")
-        .append(" the others: times of files and in logs disagree; let NTP set it");
+        .append(" the others, so times of files and logs differ; use NTP");
   };
   const auto is_odd = [&](Duration clock_ahead) {
     return clock_ahead - usual > kSameTime || usual - clock_ahead > kSameTime;

@@ -22,7 +22,7 @@ bool is_long_lost(TrialEnd end) {
 }
 
 std::string_view word_of(TrialEnd end) {
-  if (is_long_lost(end)) return "long lost";
+  if (is_long_lost(end)) return "MTU";
   switch (end) {
     case messages::REACHED:
       return "ok";
@@ -84,9 +84,9 @@ class Description {
       const Part part = part_of(ways_, culprits_.front());
       return std::string("look at host ")
           .append(name(culprits_.front()))
-          .append(part.gets == 0    ? ": what it sends to others does not arrive"
-                  : part.sends == 0 ? ": what others send to it does not arrive"
-                                    : ": all that fails is from or to it");
+          .append(part.gets == 0    ? ": data that it sends does not arrive"
+                  : part.sends == 0 ? ": data that others send to it does not arrive"
+                                    : ": all failures are from it or to it");
     }
     std::vector<std::string> names;
     for (const std::size_t host : culprits_) names.push_back(name(host));
@@ -146,7 +146,7 @@ class Description {
     for (const LossyWay& way : ways_)
       if (way.how == how || (is_long_lost(way.how) && is_long_lost(how)))
         names.push_back(name(way.from) + " to " + name(way.to));
-    return list_text(names, kMost).append(names.size() > kMost ? " ways" : "");
+    return list_text(names, kMost).append(names.size() > kMost ? " links" : "");
   }
 
   int mtu() const {
@@ -171,23 +171,23 @@ class Description {
   std::string explain(TrialEnd kind) const {
     switch (kind) {
       case messages::NO_ANSWER:
-        return "packets are dropped without a word from " + some_ways(kind) +
-               ": a firewall on either host or between them, or a link that is down";
+        return "packets are dropped without an error from " + some_ways(kind) +
+               "; check firewalls on these hosts and between them, and links";
       case messages::REFUSED:
         return "a firewall rejects connections from " + some_ways(kind);
       case messages::NO_WAY:
-        return "no way is known from " + some_ways(kind) + ": see `ip route` there";
+        return "no route is known from " + some_ways(kind) + "; check `ip route` there";
       case messages::OTHER_HOST:
-        return "another machine has the address: from " + some_ways(kind);
+        return "another machine has the address, from " + some_ways(kind);
       case messages::SILENT:
-        return "connections are made, and what follows is lost, from " + some_ways(kind);
+        return "connections open, but later data is lost, from " + some_ways(kind);
       case messages::LONG_LOST:
-        return "short packets pass and those of " + std::to_string(mtu()) + " bytes do not, from " +
-               some_ways(kind) +
-               ": something on the way has a smaller MTU and does not say so; give the "
-               "interfaces that MTU (`ip link set DEVICE mtu N`) or mend the way";
+        return "short packets pass, but packets of " + std::to_string(mtu()) +
+               " bytes are lost, from " + some_ways(kind) +
+               ". A device on the path has a smaller MTU and does not report it; set this MTU on "
+               "the interfaces (`ip link set DEVICE mtu N`), or fix the device";
       case messages::PENDING:
-        return "no report came in time; what the head sends there, or gets from there, is lost";
+        return "no report came in time; data between the head and this host is lost";
       default:
         return "";
     }
@@ -233,9 +233,9 @@ std::vector<std::string> passed_over(const PairTable& table, std::size_t chosen,
         std::string(describe(table.rails()[rail]))
             .append(", of ")
             .append(std::to_string(speed))
-            .append(" Mbit/s, is not used, as not all hosts reach each other there (")
+            .append(" Mbit/s, is not used, because not all hosts reach each other there (")
             .append(first_failure(table, rail, hosts))
-            .append("); the job goes by ")
+            .append("); the job uses ")
             .append(describe(table.rails()[chosen])));
   }
   return sentences;

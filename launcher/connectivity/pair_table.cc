@@ -43,7 +43,8 @@ Status PairTable::note(std::size_t from, std::size_t target, messages::TrialEnd 
   const std::size_t place = target_end(from, target);
   const bool is_end = messages::TrialEnd_IsValid(how) && how != messages::PENDING;
   if (place == ends_.size() || !is_end || trials_[from][place] != messages::PENDING)
-    return Status(Code::kInternal, Scope::kPeer, "its agent tells of a trial that it had not");
+    return Status(Code::kInternal, Scope::kPeer,
+                  "its agent reported a test that it was not asked for");
   trials_[from][place] = how;
   const std::size_t good = how == messages::REACHED ? 1 : 0;
   End& end = ends_[place];

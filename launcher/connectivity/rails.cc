@@ -69,9 +69,9 @@ std::string nothing_usable(const HostSurvey& host, const NetChoice& choice) {
         .append(one.kind == InterfaceKind::kBridge ? " (bridge)" : "");
   return std::string("host ")
       .append(host.host)
-      .append(choice.is_stated() ? ": " + choice.text() + " takes none of its interfaces; it has "
-                                 : ": it has no address that others could reach, but ")
-      .append(there.empty() ? "none at all" : there);
+      .append(choice.is_stated() ? ": " + choice.text() + " matches none of its interfaces; it has "
+                                 : ": no address can be reached by other hosts; it has ")
+      .append(there.empty() ? "none" : there);
 }
 
 // Makes rails of candidates, each rail once.
@@ -152,7 +152,7 @@ std::string describe(const Rail& rail) {
   });
   const bool one_name = std::all_of(rail.ends.begin(), rail.ends.end(),
                                     [&](const auto& end) { return end.name == first.name; });
-  if (!one_name && !one_network) return "addresses of their own";
+  if (!one_name && !one_network) return "different networks";
   std::string text = one_name ? first.name : "";
   if (one_network)
     text.append(one_name ? " " : "")

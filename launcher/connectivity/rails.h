@@ -32,7 +32,7 @@ struct Rail {
   bool operator==(const Rail&) const = default;
 };
 
-/// "eth0 10.0.0.0/24"; where the hosts have no name or network in common, "addresses of their own".
+/// "eth0 10.0.0.0/24"; where the hosts have no name or network in common, "different networks".
 std::string describe(const Rail& rail);
 
 /// At least one, the best first. An error names each host that has no address which `choice` takes,

@@ -44,7 +44,7 @@ Result<HostInterface> read_address(const messages::HostAddress& message) {
   if (message.prefix_bits() > static_cast<std::uint32_t>(address->bits()) ||
       message.mtu() > kMaxMtu || message.speed_mbits() < 0 ||
       message.kind() > static_cast<std::uint32_t>(InterfaceKind::kLoopback))
-    return impossible("numbers of an interface that cannot be");
+    return impossible("impossible numbers of an interface");
   return HostInterface{.name = printable(message.interface()),
                        .address = *address,
                        .prefix_bits = static_cast<int>(message.prefix_bits()),
@@ -84,7 +84,7 @@ messages::Surveyed survey_this_host(const WallClock& clock, int door) {
 Result<HostSurvey> read_survey(const messages::Surveyed& message) {
   if (message.host_name().size() > kMaxNameBytes || message.machine().size() > kMaxNameBytes)
     return impossible("a name that is too long");
-  if (message.door() == 0 || message.door() > kMaxPort) return impossible("a port that is none");
+  if (message.door() == 0 || message.door() > kMaxPort) return impossible("an invalid port");
   if (std::cmp_greater(message.addresses_size(), kMaxSurveyedAddresses))
     return impossible("too many addresses");
   HostSurvey survey{.own_name = printable(message.host_name()),

@@ -38,7 +38,7 @@ Result<UniqueFd> listen_everywhere() {
 std::string address_of(const UniqueFd& fd) {
   const Result<SocketAddress> address = SocketAddress::of_remote_end(fd.get());
   const auto host = address.ok() ? IpAddress::of(address->data()) : std::nullopt;
-  if (!host) return "who has gone again";
+  if (!host) return "a peer that has closed the connection";
   return with_port(host->to_string(), address->port());
 }
 
@@ -152,7 +152,7 @@ std::size_t TrialDoor::wanted_of(const Caller& caller) {
 bool TrialDoor::greet(Caller& caller) {
   const Result<Hello> hello = caller.handshake.read_hello(caller.socket->received());
   if (!hello.ok() || hello->purpose != Purpose::kTrial) {
-    book_.refused(caller.address, hello.ok() ? "its proof is not for a trial"
+    book_.refused(caller.address, hello.ok() ? "its proof of the key is not for a test"
                                              : std::string_view(hello.status().text()));
     return false;
   }

@@ -29,7 +29,7 @@ Status refused(const char* why) {
 
 Result<SocketAddress> socket_address(const messages::Target& target) {
   const auto address = IpAddress::parse(target.address());
-  if (!address) return refused("a trial of something that is no address");
+  if (!address) return refused("a test of an invalid address");
   return SocketAddress::parse(with_port(address->to_string(), static_cast<int>(target.port())));
 }
 
@@ -56,13 +56,13 @@ Status Trials::survey(const messages::Survey& survey) {
 }
 
 Status Trials::start(messages::Try order) {
-  if (!door_ || !left_.empty()) return refused("trials twice, or before a survey");
+  if (!door_ || !left_.empty()) return refused("tests twice, or before a survey");
   if (std::cmp_greater(order.targets_size(), kMaxTargets) ||
       order.long_bytes() > TrialDoor::kMaxLongBytes)
-    return refused("more trials than there may be");
+    return refused("too many tests");
   left_.resize(1);
   for (const messages::Target& target : order.targets()) {
-    if (target.wave() >= kMaxWaves) return refused("a wave too many");
+    if (target.wave() >= kMaxWaves) return refused("too many waves");
     left_.resize(std::max<std::size_t>(left_.size(), target.wave() + 1));
     ++left_[target.wave()];
   }

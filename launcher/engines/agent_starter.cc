@@ -150,19 +150,20 @@ std::string AgentStarter::why_ended(const Started& started, int wait_status) con
   const int code = exit_code_of(wait_status);
   const std::string quoted = last.empty() ? "" : " (" + last + ")";
   if (code == kNotFound)
-    return options_.agent_path + ": command not found: install it there or say --agent-path" +
+    return options_.agent_path + ": command not found; install it there, or set --agent-path" +
            quoted;
   if (code == kNotExecutable)
-    return options_.agent_path + " cannot be executed there; mend it or say --agent-path" + quoted;
+    return options_.agent_path + " cannot be executed there; fix it, or set --agent-path" + quoted;
   if (!last.empty()) return last;
-  return started.launch.command.front() + " " + describe(wait_status) + " and started no agent";
+  return started.launch.command.front() + " " + describe(wait_status) +
+         " without starting an agent";
 }
 
 void AgentStarter::overdue(Started& started) {
   const std::string last = last_line(started.lines, started.hosts);
-  fail(started, "no agent has come within " + seconds_text(options_.patience) + ", and " +
+  fail(started, "no agent connected within " + seconds_text(options_.patience) + ", and " +
                     started.launch.command.front() + " still runs" +
-                    (last.empty() ? "" : "; the last it said: " + last));
+                    (last.empty() ? "" : "; its last message: " + last));
 }
 
 // ---- Agents --------------------------------------------------------------------------------

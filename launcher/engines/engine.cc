@@ -31,7 +31,7 @@ Result<std::unique_ptr<Engine>> make_engine(const EngineOptions& options) {
     names.append(", ").append(row.name);
   }
   return Status(Code::kInvalidArgument, Scope::kOperation,
-                "there is no engine '" + options.name + "' for other hosts; there are " + names);
+                "unknown engine '" + options.name + "' for other hosts; known are " + names);
 }
 
 }  // namespace paceline::launcher

@@ -17,7 +17,7 @@ constexpr std::size_t kMostNodes = kMaxRanks;
 Status wrong(std::string_view what, std::string_view text) {
   return Status(Code::kInvalidArgument, Scope::kOperation,
                 std::string("'").append(printable(text.substr(0, 64))) + "' is not " +
-                    std::string(what) + " as Slurm writes it");
+                    std::string(what) + " in the form of Slurm");
 }
 
 }  // namespace
@@ -46,7 +46,7 @@ Result<std::vector<HostSlots>> slurm_hosts(const char* (*lookup)(const char*)) {
   const char* const nodes = lookup("SLURM_JOB_NODELIST");
   if (nodes == nullptr)
     return Status(Code::kUnavailable, Scope::kOperation,
-                  "this is not inside of a Slurm allocation; use salloc or sbatch");
+                  "this is not inside a Slurm allocation; use salloc or sbatch");
   PACELINE_TRY_ASSIGN(std::vector<std::string> names, expand_hosts(nodes));
   const char* counts = lookup("SLURM_NTASKS") == nullptr ? nullptr : lookup("SLURM_TASKS_PER_NODE");
   if (counts == nullptr) counts = lookup("SLURM_JOB_CPUS_PER_NODE");

@@ -86,8 +86,9 @@ Result<std::string> take_option(Known known, Words words, std::size_t& at, bool 
   if (read.option == nullptr) return unknown(known, word, read.name);
   const KnownOption& option = *read.option;
   if (!first && !option.per_program)
-    return usage_error("option " + read.name +
-                       " is the whole job's, not one program's; write it before the first ':'");
+    return usage_error(
+        "option " + read.name +
+        " applies to the whole job, not to one program; write it before the first ':'");
   if (!option.takes_value && read.value)
     return usage_error("option " + read.name + " takes no value");
   if (!option.takes_value) return "--" + option.name;
@@ -111,8 +112,9 @@ Status no_program(std::size_t place, bool several) {
   if (!several)
     return usage_error(
         "no program to run; write it after the options: paceline run -n 2 -- ./train");
-  return usage_error("program " + std::to_string(place) +
-                     " is missing; each ':' stands between two programs: ./a : -n 2 ./b");
+  return usage_error(
+      "program " + std::to_string(place) +
+      " is missing; write a program on both sides of each ':', as in ./a : -n 2 ./b");
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ std::string_view trimmed(std::string_view text) {
 Result<int> parse_slots(std::string_view text) {
   const Result<int> slots = parse_count(std::string(text));
   if (slots.ok()) return *slots;
-  return usage_error("the slots " + quoted(text) + " are not a whole number from 1 to " +
+  return usage_error("slots " + quoted(text) + " is not a whole number from 1 to " +
                      std::to_string(kMaxRanks));
 }
 
@@ -70,7 +70,7 @@ Result<HostSlots> parse_host(std::string_view word) {
   }
   const std::size_t colon = std::min(word.find(':'), word.size());
   if (!is_name(word.substr(0, colon)))
-    return usage_error(quoted(word) + " is not a host's name; " + std::string(kForms));
+    return usage_error(quoted(word) + " is not a host name; " + std::string(kForms));
   return with_slots(word.substr(0, colon), word.substr(colon));
 }
 
@@ -106,9 +106,9 @@ Result<StatedSlots> parse_statements(std::string_view text) {
     const std::string_view name = word.substr(0, equals);
     const bool is_most = name == "max_slots=" || name == "max-slots=";
     if (!is_most && name != "slots=")
-      return usage_error(quoted(word) + " is not understood; " + std::string(kForms));
+      return usage_error(quoted(word) + " is unknown; " + std::string(kForms));
     std::optional<int>& slots = is_most ? stated.most : stated.slots;
-    if (slots) return usage_error("the slots are stated twice");
+    if (slots) return usage_error(std::string(name) + " occurs twice");
     PACELINE_TRY_ASSIGN(slots, parse_slots(word.substr(equals)));
     text = trimmed(text.substr(end));
   }
@@ -120,11 +120,13 @@ Result<std::vector<HostSlots>> parse_line(std::string_view line) {
   const std::size_t blank = std::min(line.find_first_of(kBlank), line.size());
   PACELINE_TRY_ASSIGN(std::vector<HostSlots> hosts, parse_hosts(line.substr(0, blank)));
   PACELINE_TRY_ASSIGN(const StatedSlots stated, parse_statements(trimmed(line.substr(blank))));
-  if (hosts.front().slots && stated.slots) return usage_error("the slots are stated twice");
+  if (hosts.front().slots && stated.slots)
+    return usage_error("slots are stated twice, after ':' and after slots=; remove one");
   for (HostSlots& host : hosts) {
     if (stated.slots) host.slots = stated.slots;
     if (stated.most && host.slots.value_or(*stated.most) > *stated.most)
-      return usage_error("there are more slots than max_slots");
+      return usage_error(std::to_string(*host.slots) +
+                         " slots are more than max_slots=" + std::to_string(*stated.most));
     if (!host.slots) host.slots = stated.most;
   }
   return hosts;
@@ -157,10 +159,10 @@ Result<std::vector<HostSlots>> parse_hostfile(std::string_view text, const std::
       return usage_error(file + ":" + std::to_string(number) + ": " + more.status().text());
     hosts.insert(hosts.end(), more->begin(), more->end());
     if (hosts.size() > kMaxRanks)
-      return usage_error(file + ": names more than " + std::to_string(kMaxRanks) + " hosts");
+      return usage_error(file + ": has more than " + std::to_string(kMaxRanks) + " hosts");
   }
   if (hosts.empty())
-    return usage_error(file + ": names no host; " + std::string(kForms) + " on a line");
+    return usage_error(file + ": has no host; " + std::string(kForms) + " on a line");
   return hosts;
 }
 

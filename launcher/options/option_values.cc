@@ -46,7 +46,7 @@ Result<std::optional<int>> parse_stdin_rank(const std::string& text) {
   if (text == "none") return std::optional<int>();
   const auto rank = parse_number<int>(text);
   if (rank && *rank >= 0 && *rank < kMaxRanks) return rank;
-  return wrong(text, "is neither a rank nor none");
+  return wrong(text, "is neither a rank nor 'none'");
 }
 
 }  // namespace paceline::launcher

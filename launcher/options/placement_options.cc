@@ -12,31 +12,30 @@ namespace {
 
 constexpr std::string_view kUsage =
     "usage: paceline run [options] [placement] [--] program [arguments…]\n"
-    "Where ranks go, and what they are bound to.\n"
+    "Placement of ranks on hosts, and their binding to CPUs and devices.\n"
     "\n"
-    "Left alone, each host says what it is, and ranks go where their communication takes the\n"
-    "least time: a GPU each, in the order of the fastest ring; the NIC and the cores near it, all\n"
-    "cores in equal shares; memory of its own NUMA node first. Ranks learn of it by\n"
-    "OMP_NUM_THREADS, CUDA_VISIBLE_DEVICES (HIP_VISIBLE_DEVICES), NCCL_IB_HCA and\n"
-    "UCX_NET_DEVICES, unless you have set them.\n"
+    "By default each host reports its hardware, and ranks are placed where their communication\n"
+    "takes the least time. Each rank gets a GPU, in the order of the fastest ring, and the NIC\n"
+    "and cores near it. Cores are divided equally. Memory comes first from the rank's own NUMA\n"
+    "node. Ranks get the result in OMP_NUM_THREADS, CUDA_VISIBLE_DEVICES (HIP_VISIBLE_DEVICES),\n"
+    "NCCL_IB_HCA and UCX_NET_DEVICES, unless you have set them.\n"
     "\n";
 constexpr std::string_view kMeanings =
     "\n"
-    "UNIT is slot, hwthread, core, l1cache, l2cache, l3cache, numa, package (socket) or node,\n"
-    "with the meaning that mpirun gives them; modifiers stand behind a colon: package:PE=4,\n"
-    "ppr:2:numa, core:overload-allowed. Options that state a mapping replace the search for the\n"
-    "cheapest one.\n"
+    "UNIT is slot, hwthread, core, l1cache, l2cache, l3cache, numa, package (socket) or node, as\n"
+    "in Open MPI's mpirun. Modifiers follow a colon: package:PE=4, ppr:2:numa, core:overload-\n"
+    "allowed. An option that states a mapping replaces the search for the cheapest placement.\n"
     "\n"
-    "GROUPS cuts ranks into tensor, pipeline, data parallel and other groups, the innermost\n"
-    "first: tp=4,pp=2,dp= (one size may be left out). Groups that talk the most stay inside a\n"
+    "GROUPS divides ranks into tensor, pipeline, data parallel and other groups, the innermost\n"
+    "first: tp=4,pp=2,dp= (one size may be left out). Groups with the most traffic stay inside a\n"
     "host.\n"
     "\n"
     "Examples:\n"
-    "  paceline run -n 8 --dry-run -- ./train           what would go where, and why\n"
-    "  paceline run -n 8 --report-bindings -- ./train   what is, by the kernel's account\n"
+    "  paceline run -n 8 --dry-run -- ./train           print the plan and its reasons\n"
+    "  paceline run -n 8 --report-bindings -- ./train   print the bindings as the kernel has them\n"
     "  paceline run -n 8192 --dry-run --cluster cluster.json --groups tp=8,dp=\n"
     "  paceline run -n 8 --dry-run --save-plan plan.json -- ./train\n"
-    "  paceline run -n 8 --plan plan.json -- ./train    the same again, or as you have edited it\n"
+    "  paceline run -n 8 --plan plan.json -- ./train    use a saved plan, edited or not\n"
     "  paceline run -n 4 --map-by numa --bind-to core -- ./solver\n";
 
 Status use_servers_on(const std::string& value, PlacementSpec& into) {
@@ -63,28 +62,29 @@ using Spec = PlacementSpec;
 using Text = const std::string&;
 
 constexpr PlacementOption kOptions[] = {
-    {"--map-by", "UNIT|ppr:N:UNIT", "Ranks on one unit after the other, instead of by cost",
+    {"--map-by", "UNIT|ppr:N:UNIT", "Place ranks on one unit after the other, instead of by cost",
      [](Text value, Spec& into) { return topology::parse_map_by(value, into.rules); }},
-    {"--rank-by", "UNIT", "How mapped ranks are numbered",
+    {"--rank-by", "UNIT", "Order in which mapped ranks are numbered",
      [](Text value, Spec& into) { return topology::parse_rank_by(value, into.rules); }},
-    {"--bind-to", "UNIT|none", "What each rank may run on",
+    {"--bind-to", "UNIT|none", "Unit that each rank is bound to",
      [](Text value, Spec& into) { return topology::parse_bind_to(value, into.rules); }},
-    {"--cpus-per-rank", "N", "N cores for each rank",
+    {"--cpus-per-rank", "N", "Number of cores per rank",
      [](Text value, Spec& into) { return use_count(value, into.rules.cpus_per_rank); }},
-    {"--groups", "GROUPS", "Who talks with whom: tp=4,pp=2,dp=",
+    {"--groups", "GROUPS", "Groups of ranks that communicate: tp=4,pp=2,dp=",
      [](Text value, Spec& into) {
        into.groups = value;
        return Status();
      }},
-    {"--servers", "N", "So many parameter servers, too (with --dry-run)",
+    {"--servers", "N", "Number of parameter servers (only with --dry-run)",
      [](Text value, Spec& into) { return use_count(value, into.servers); }},
-    {"--servers-on", "WHERE", "spread (default), dedicated, or hosts: a,b", use_servers_on},
-    {"--report-bindings", "", "Say what each rank is bound to, as the kernel has it",
+    {"--servers-on", "WHERE", "Hosts of servers: spread (default), dedicated, or a list: a,b",
+     use_servers_on},
+    {"--report-bindings", "", "Print the CPUs of each rank, as the kernel reports them",
      [](Text, Spec& into) {
        into.report_bindings = true;
        return Status();
      }},
-    {"--dry-run", "", "Print the plan, and start nothing",
+    {"--dry-run", "", "Print the plan without starting ranks",
      [](Text, Spec& into) {
        into.dry_run = true;
        return Status();
@@ -94,17 +94,17 @@ constexpr PlacementOption kOptions[] = {
        into.save_plan = value;
        return Status();
      }},
-    {"--plan", "FILE", "Follow that plan; it is refused where it does not fit",
+    {"--plan", "FILE", "Use a saved plan; an error if the hosts differ from it",
      [](Text value, Spec& into) {
        into.plan_file = value;
        return Status();
      }},
-    {"--measured", "FILE", "Rates between hosts, as paceline check --json has written them",
+    {"--measured", "FILE", "Use the rates between hosts from paceline check --json",
      [](Text value, Spec& into) {
        into.measured_file = value;
        return Status();
      }},
-    {"--cluster", "FILE", "Hosts as described there (with --dry-run)",
+    {"--cluster", "FILE", "Read a description of the hosts (only with --dry-run)",
      [](Text value, Spec& into) {
        into.cluster_file = value;
        return Status();
@@ -118,17 +118,17 @@ std::span<const PlacementOption> placement_options() { return kOptions; }
 Status check_placement(const JobSpec& job) {
   const PlacementSpec& placement = job.placement;
   if (!placement.cluster_file.empty() && !placement.dry_run)
-    return usage_error("--cluster describes hosts that need not be there; it goes with --dry-run");
+    return usage_error("--cluster describes hosts that need not exist; use it with --dry-run");
   if (!placement.plan_file.empty() && placement.rules.is_any())
     return usage_error(
-        "--plan says where every rank goes; --map-by, --rank-by, --bind-to and --cpus-per-rank do, "
-        "too");
+        "--plan states the place of every rank; leave out --map-by, --rank-by, --bind-to and "
+        "--cpus-per-rank");
   if (placement.rules.map_by && !placement.groups.empty())
-    return usage_error("--map-by and --groups both say where ranks go; give one of them");
+    return usage_error("--map-by and --groups both place ranks; use one of them");
   if (placement.servers > 0 && !placement.dry_run)
-    return usage_error("--servers goes with --dry-run: there are no servers yet that could start");
+    return usage_error("--servers needs --dry-run: Paceline cannot start servers yet");
   if (placement.servers_on != topology::ServersOn::kSpread && placement.servers == 0)
-    return usage_error("--servers-on goes with --servers");
+    return usage_error("--servers-on needs --servers");
   return Status();
 }
 

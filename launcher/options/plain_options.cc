@@ -12,7 +12,8 @@ namespace {
 
 Status unknown(const PlainCommand& command, const std::string& name) {
   std::string text = std::string("'").append(name).append("' is ");
-  if (!name.starts_with('-')) return usage_error(text.append("no option; ").append(command.hint));
+  if (!name.starts_with('-'))
+    return usage_error(text.append("not an option; ").append(command.hint));
   std::vector<std::string> names{"--help"};
   for (const PlainOption& option : command.options) names.emplace_back(option.name);
   text.append("not an option of paceline ").append(command.name);

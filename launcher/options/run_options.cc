@@ -19,21 +19,24 @@ namespace {
 
 constexpr std::string_view kRunUsage =
     "usage: paceline run [options] [--] program [arguments…] [: [options] program…]…\n"
-    "Starts N ranks of a program, shows what they write, and ends with them.\n";
+    "Starts N ranks of a program, shows their output, and ends with them.\n";
 constexpr std::string_view kExamples =
-    "\nRanks go where they talk the fastest, and are bound there: --help-placement.\n"
-    "Hosts talk over the fastest network that connects all of them, and every way is tried\n"
-    "before a rank starts; PACELINE_NET=eth,10.0.0.0/8 or PACELINE_NET=^docker chooses.\n"
-    "\nExamples:\n"
+    "\n"
+    "Ranks are placed where they communicate fastest, and are bound there: --help-placement.\n"
+    "Before ranks start, every pair of hosts is tested. Hosts use the fastest network that\n"
+    "connects all of them. PACELINE_NET=eth,10.0.0.0/8 or PACELINE_NET=^docker selects networks.\n"
+    "\n"
+    "Examples:\n"
     "  paceline run -n 4 ./train --epochs 3\n"
     "  paceline run -n 8 --output-dir logs/%j --console-ranks 0 -- python3 train.py\n"
-    "  paceline run -n 1 ./server : -n 4 -x OMP_NUM_THREADS=4 ./worker\n\n"
-    "Exit code: that of the first rank that failed, or 128 + its signal; 124 after --timeout;\n"
-    "125 for a mistake here; 126 and 127 where the program cannot be executed or found;\n"
-    "130 after SIGINT; 143 after SIGTERM, unless every rank ended with 0.\n"
+    "  paceline run -n 1 ./server : -n 4 -x OMP_NUM_THREADS=4 ./worker\n"
+    "\n"
+    "Exit code: 0 if all ranks succeeded, else that of the first rank that failed (or 128 +\n"
+    "signal). 124: --timeout expired. 125: paceline itself failed. 126 and 127: a program cannot\n"
+    "be executed, or was not found. 130: SIGINT. 143: SIGTERM, unless all ranks ended with 0.\n"
     "`paceline info` lists the environment variables that tune a job.\n";
 
-constexpr const char* kPrograms = "Programs (each has its own -n, -x, --wdir; ':' sets them apart)";
+constexpr const char* kPrograms = "Programs (each has its own -n, -x, --wdir; ':' separates them)";
 constexpr std::array kPerProgram = {"np", "env", "wdir"};
 
 // What CLI11 reports as "option: why".
@@ -56,7 +59,7 @@ void add_value(CLI::App& app, const char* names, std::array<const char*, 3> form
 
 void add_program_options(CLI::App& app, ProgramSpec& program) {
   add_value(
-      app, "-n,--np", {"N", "How many ranks (default 1); also -np", "Ranks"},
+      app, "-n,--np", {"N", "Number of ranks (default 1); also -np", "Ranks"},
       [&program](const std::string& text) { program.ranks = valid("-n", parse_count(text)); });
   app.add_option_function<std::vector<std::string>>(
          "-x,--env",
@@ -64,7 +67,7 @@ void add_program_options(CLI::App& app, ProgramSpec& program) {
            for (const std::string& text : texts)
              program.environment.push_back(valid("-x", parse_setting(text)));
          },
-         "Set a variable, or export it from here; may be repeated")
+         "Set a variable, or pass on its present value; may be repeated")
       ->type_name("VAR[=VALUE]")
       ->expected(1)
       ->allow_extra_args(false)  // else CLI11 cuts values in brackets at their commas
@@ -75,21 +78,25 @@ void add_program_options(CLI::App& app, ProgramSpec& program) {
 }
 
 void add_host_options(CLI::App& app, JobSpec& job) {
-  add_value(app, "-H,--host", {"A:4,B:4", "Hosts, with their slots", "Hosts"},
+  add_value(app, "-H,--host", {"A:4,B:4", "Hosts and their slots", "Hosts"},
             [&job](const std::string& text) { job.hosts = valid("-H", parse_host_list(text)); });
-  add_value(app, "--hostfile", {"FILE", "The same, a line each: name slots=4", "Hosts"},
+  add_value(app, "--hostfile", {"FILE", "File with one host per line: name slots=4", "Hosts"},
             [&job](const std::string& text) { job.host_file = text; });
   add_value(
-      app, "-N,--ppn", {"K", "At most K ranks on each host", "Hosts"},
+      app, "-N,--ppn", {"K", "Max number of ranks on each host", "Hosts"},
       [&job](const std::string& text) { job.ranks_per_host = valid("-N", parse_count(text)); });
-  add_value(app, "--engine",
-            {"NAME", "What starts agents there: ssh (default), slurm, mpirun, lab, local", "Hosts"},
-            [&job](const std::string& text) { job.engine = text; });
-  add_value(app, "--launch-agent", {"CMD", "Or any program: 'kubectl exec -i {host} --'", "Hosts"},
+  add_value(
+      app, "--engine",
+      {"NAME", "How agents start on hosts: ssh (default), slurm, mpirun, lab, local", "Hosts"},
+      [&job](const std::string& text) { job.engine = text; });
+  add_value(app, "--launch-agent",
+            {"CMD", "Command that starts agents instead: 'kubectl exec -i {host} --'", "Hosts"},
             [&job](const std::string& text) { job.launch_agent = text; });
-  add_value(app, "--ssh-args", {"ARGS", "More words for ssh; also PACELINE_SSH_ARGS", "Hosts"},
+  add_value(app, "--ssh-args",
+            {"ARGS", "Additional arguments of ssh; also PACELINE_SSH_ARGS", "Hosts"},
             [&job](const std::string& text) { job.ssh_arguments = text; });
-  add_value(app, "--agent-path", {"FILE", "Of paceline there (default: this program's)", "Hosts"},
+  add_value(app, "--agent-path",
+            {"FILE", "Path of paceline on the hosts (default: its path here)", "Hosts"},
             [&job](const std::string& text) { job.agent_path = text; });
 }
 
@@ -114,7 +121,7 @@ void add_placement_options(CLI::App& app, PlacementSpec& placement) {
 }
 
 void add_job_options(CLI::App& app, JobSpec& job) {
-  add_value(app, "--stdin", {"K|none", "Which rank reads standard input (default 0)", "Ranks"},
+  add_value(app, "--stdin", {"K|none", "Rank that reads standard input (default 0)", "Ranks"},
             [&job](const std::string& text) {
               job.stdin_rank = valid("--stdin", parse_stdin_rank(text));
             });
@@ -122,28 +129,29 @@ void add_job_options(CLI::App& app, JobSpec& job) {
   add_placement_options(app, job.placement);
   app.add_flag_callback(
          "--tag-output", [&job] { job.tag_output = true; },
-         "Begin each line with [rank@host]: default where N > 1; --no-tag-output")
+         "Begin each line with [rank@host]; default if N > 1 (off: --no-tag-output)")
       ->group("Output");
   app.add_flag_callback(
          "--no-tag-output", [&job] { job.tag_output = false; },
-         "Whole lines as they are; the default where N = 1")
+         "Print lines without [rank@host]; default if N = 1")
       ->group("");
   add_value(app, "--output-dir",
-            {"DIR", "Files per rank, byte for byte; %j in DIR is the job's id", "Output"},
+            {"DIR", "Folder for one output file per rank; %j in DIR is the job's id", "Output"},
             [&job](const std::string& text) { job.output_directory = text; });
-  add_value(app, "--console-ranks", {"LIST", "Whose output is shown: 0,4-7, all or none", "Output"},
+  add_value(app, "--console-ranks",
+            {"LIST", "Ranks whose output is shown: 0,4-7, all or none", "Output"},
             [&job](const std::string& text) {
               job.console_ranks = valid("--console-ranks", RankSet::parse(text));
             });
   add_value(
-      app, "--timeout", {"S", "End the job after S seconds; 0, the default: never", "End"},
+      app, "--timeout", {"S", "End the job after S seconds (default 0: never)", "End"},
       [&job](const std::string& text) { job.timeout = valid("--timeout", parse_seconds(text)); });
   add_value(app, "--grace",
-            {"S", "From SIGTERM to SIGKILL for ranks that do not end (default 10)", "End"},
+            {"S", "Seconds from SIGTERM to SIGKILL for ranks that do not end (default 10)", "End"},
             [&job](const std::string& text) { job.grace = valid("--grace", parse_seconds(text)); });
   app.add_flag_callback(
          "--timings", [&job] { job.timings = true; },
-         "Say at the end where the time of the start and the end went")
+         "Print at the end how long each step of start and end took")
       ->group("Output");
   app.add_flag("-h,--help")->description("This page")->group("End");
   app.add_flag("--help-placement")->group("");
@@ -199,15 +207,15 @@ Status check_rank(const char* option, int rank, int ranks) {
 Status check_bound(const JobSpec& job) {
   if (job.ranks() <= kMaxRanks) return Status();
   return usage_error("the programs have more than " + std::to_string(kMaxRanks) +
-                     " ranks together");
+                     " ranks in total");
 }
 
 // What no option can judge alone.
 Status check_job(const JobSpec& job) {
   if (!job.hosts.empty() && !job.host_file.empty())
-    return usage_error("-H and --hostfile both say which hosts; give one of them");
+    return usage_error("-H and --hostfile both select hosts; use one of them");
   if (!job.engine.empty() && !job.launch_agent.empty())
-    return usage_error("--engine and --launch-agent both say what starts agents; give one of them");
+    return usage_error("--engine and --launch-agent both select how agents start; use one of them");
   PACELINE_TRY(check_rank("--stdin", job.stdin_rank.value_or(0), job.ranks()));
   PACELINE_TRY(check_placement(job));
   return check_rank("--console-ranks", job.console_ranks.highest_named(), job.ranks());

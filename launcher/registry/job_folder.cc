@@ -34,7 +34,7 @@ Status write_whole(const UniqueFd& file, const std::string& text) {
   const ssize_t written = ::write(file.get(), text.data(), text.size());
   if (written == static_cast<ssize_t>(text.size())) return Status();
   if (written >= 0) errno = ENOSPC;
-  return system_error("write the job's record");
+  return system_error("write the record of the job");
 }
 
 // Closed where a sweeper was first.
@@ -47,7 +47,7 @@ Result<UniqueFd> make_locked_record(const UniqueFd& folders, const std::string& 
   if (!folder) return refuse("open the job's folder");
   UniqueFd record(
       ::openat(folder.get(), kRecord, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!record) return refuse("write the job's record");
+  if (!record) return refuse("write the record of the job");
   if (::flock(record.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno == EWOULDBLOCK) return UniqueFd();
     return system_error("lock the job's record");

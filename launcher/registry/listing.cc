@@ -95,7 +95,7 @@ Result<JobRecord> find_job(const std::vector<JobRecord>& jobs, std::string_view 
   return Status(
       Code::kInvalidArgument, Scope::kOperation,
       "there is no job " + word + "; " +
-          (jobs.empty() ? "no job of yours runs on this host" : "running jobs: " + names_of(jobs)));
+          (jobs.empty() ? "you have no jobs on this host" : "running jobs: " + names_of(jobs)));
 }
 
 }  // namespace paceline::launcher

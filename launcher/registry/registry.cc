@@ -64,8 +64,9 @@ Result<JobRegistry::Entered> JobRegistry::enter(JobRecord record) const {
   return Entered{
       .hold = JobHold(std::move(lock), UserFolder(), leftovers_of(record.id, record.cgroup)),
       .warning =
-          "cannot record this job, so `paceline list` and `paceline cancel` will not find it (" +
-          reasons + "); set TMPDIR to a folder of yours with free space",
+          "this job cannot be recorded, so `paceline list` and `paceline cancel` will not find it "
+          "(" +
+          reasons + "); set TMPDIR to your own folder with free space",
       .cgroup = record.cgroup};
 }
 

@@ -44,7 +44,7 @@ Result<UserFolder> open_user_folder(const std::string& place, uid_t user, IfMiss
   if (!folder && errno == ENOENT)
     return Status(Code::kUnavailable, Scope::kProcess, path + ": does not exist");
   if (!folder && (errno == ENOTDIR || errno == ELOOP))
-    return refuse(path, "is not a folder, and may be the trap of another user; remove it");
+    return refuse(path, "is not a folder, perhaps an attack; remove it");
   if (!folder) return refuse(path, std::strerror(errno));
   struct stat found {};
   if (::fstat(folder.get(), &found) != 0) return refuse(path, std::strerror(errno));

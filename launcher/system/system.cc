@@ -56,7 +56,7 @@ Result<std::string> folder_of_programs() {
   const auto program = std::filesystem::read_symlink("/proc/self/exe", unreadable);
   if (!unreadable) return program.parent_path().string();
   return Status(Code::kUnavailable, Scope::kProcess,
-                "cannot find the path of the paceline program: " + unreadable.message());
+                "cannot find the path of paceline: " + unreadable.message());
 }
 
 void replace_by_null(int fd) {

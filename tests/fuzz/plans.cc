@@ -27,7 +27,7 @@ constexpr int kMostHosts = 8;  // that get ranks of an accepted cluster
 // Hosts a and b: a machine of 8 CPUs, 2 NUMA nodes, 2 GPUs and a NIC; b may use half of it.
 constexpr const char* kCluster = R"({"paceline_cluster": 1, "machines": {"m": {
   "version": 1, "name": "m", "product": "A server", "architecture": "", "sources": [],
-  "doubts": [], "cpus": "0-7", "withheld": "", "packages": [], "caches": [], "cores": [],
+  "warnings": [], "cpus": "0-7", "withheld": "", "packages": [], "caches": [], "cores": [],
   "numa_nodes": [{"number": 0, "kind": "ordinary", "cpus": "0-3", "memory_bytes": 0},
                  {"number": 1, "kind": "ordinary", "cpus": "4-7", "memory_bytes": 0}],
   "bridges": [],

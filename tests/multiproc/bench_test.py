@@ -74,7 +74,7 @@ class Bench(unittest.TestCase):
                                 ",".join(parts), "--pairs", 1, "--check")
         self.assertEqual([row["against"] for row in rows if "against" in row], 2 * [*parts])
         _, output, error = self.bench("all_reduce", "--bytes", 4, "--against", parts[1])
-        self.assertIn("1 elements have no equal parts for 2 ranks", output + error)
+        self.assertIn("1 elements cannot be divided equally among 2 ranks", output + error)
 
     def test_steps_of_a_model(self):
         words = ("gradient", "--measure", "none", "--scale", 0.001, "--compute-ms", 5, "--pairs", 2,
@@ -92,7 +92,7 @@ class Bench(unittest.TestCase):
 
     def test_wrong_uses_say_what_to_do(self):
         for words, said in ((("al_reduce",), "did you mean 'all_reduce'?"),
-                            (("all_reduce", "--json", "/no/such/place"), "which --json names"),
+                            (("all_reduce", "--json", "/no/such/place"), "(--json)"),
                             (("gradient", "--trace", "bart"), "did you mean 'bert'?"),
                             (("gradient", "--measure", "none", "--json", "/no/such/place"),
                              "--json"),

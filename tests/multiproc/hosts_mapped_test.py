@@ -40,8 +40,8 @@ class HostsMapped(LauncherTest):
         code, _, error = self.run_job("--launch-agent", "/no/such/program", "-H", "h2:2,h3:2",
                                       "-n", 3, "--map-by", "ppr:1:node", "true")
         self.assertEqual(code, 125)
-        self.assertEqual(error, "paceline: the job has 3 ranks, and with 1 for each node there is "
-                                "room for 2 in its hosts' slots\n")
+        self.assertEqual(error, "paceline: the job has 3 ranks, but with 1 per node the slots of "
+                                "its hosts have room for 2\n")
 
     def test_several_programs_are_mapped_together(self):
         self.assertEqual(self.ranks_on("h2:2,h3:2,h4:2", "--map-by", "node", "-n", 1, "sh", "-c",

@@ -163,9 +163,9 @@ class ListedJobs(LauncherTest):
             self.assertEqual(job.process.wait(10), 143)
 
     def test_wrong_uses(self):
-        for arguments, text in ((["cancel"], "cancel which job?"),
+        for arguments, text in ((["cancel"], "'cancel' needs a job"),
                                 (["cancel", "xyz"], "there is no job 'xyz'"),
-                                (["cancel", "1", "2"], "'2' is a second one"),
+                                (["cancel", "1", "2"], "got a second one, '2'"),
                                 (["cancel", "--nwo", "1"], "did you mean '--now'?"),
                                 (["list", "all"], "'list' takes no arguments")):
             done = paceline(*arguments)

@@ -50,7 +50,7 @@ class Ranks(LauncherTest):
         self.assertEqual([variables[name] for name in ("A", "HERE", "EMPTY", "RANK")],
                          ["b=c", "yes", "", "0"])
         _, _, error = self.run_job("-x", "SURELY_NOT_SET", "true")
-        self.assertIn("SURELY_NOT_SET: not set here", error)
+        self.assertIn("SURELY_NOT_SET: the variable is not set here", error)
 
     def test_the_path_of_the_ranks_finds_the_program(self):
         self.assertEqual(self.run_job("-x", "PATH=/nowhere", "true")[0], 127)
@@ -174,7 +174,7 @@ class Command(unittest.TestCase):
     def test_unknown_command(self):
         code, _, error = self.call("rnu")
         self.assertEqual(code, 125)
-        self.assertIn("there is no command 'rnu'; did you mean 'run'?", error)
+        self.assertIn("unknown command 'rnu'; did you mean 'run'?", error)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ namespace paceline::topology {
 namespace {
 
 Status nowhere(const std::string& what) {
-  return {Code::kInvalidArgument, Scope::kOperation, what + " leads nowhere"};
+  return {Code::kInvalidArgument, Scope::kOperation, what + " does not exist"};
 }
 
 template <class List>
@@ -86,13 +86,13 @@ Status check_references(const HostModel& host) {
                        : link.end == LinkEnd::kPackage ? is_place(link.peer, host.packages)
                                                        : is_place(link.peer, host.gpus);
     if (!is_place(link.gpu, host.gpus) || !leads)
-      return nowhere("a link of GPU " + std::to_string(link.gpu));
+      return nowhere("an end of a link of GPU " + std::to_string(link.gpu));
   }
   for (const StatedPath& path : host.stated)
     for (const DeviceRef& end : {path.a, path.b})
       if (end.kind == DeviceKind::kGpu ? !is_place(end.place, host.gpus)
                                        : !is_place(end.place, host.nics))
-        return nowhere("a stated path");
+        return nowhere("an end of a stated path");
   return {};
 }
 
@@ -108,7 +108,7 @@ void clean(Fact<std::string>& fact) {
 void clean_texts(HostModel& host) {
   for (std::string* const text : {&host.name, &host.product, &host.architecture}) clean(*text);
   clean(host.sources);
-  for (Doubt& doubt : host.doubts) clean(doubt.text);
+  for (Warning& warning : host.warnings) clean(warning.text);
   for (Package& package : host.packages) clean(package.cpu_model);
   for (Gpu& gpu : host.gpus) {
     clean(gpu.name);
@@ -227,9 +227,9 @@ void fill_places(HostModel& host) {
 
 // ---- what is odd
 
-class Doubts {
+class Warnings {
  public:
-  Doubts(HostModel& host, SourceIndex source) : host_(host), source_(source) {}
+  Warnings(HostModel& host, SourceIndex source) : host_(host), source_(source) {}
 
   void find() {
     overlapping_nodes();
@@ -242,9 +242,9 @@ class Doubts {
  private:
   // A model that is finished again, as after a merge, is told once.
   void say(std::string text) {
-    const bool is_told =
-        std::ranges::any_of(host_.doubts, [&](const Doubt& doubt) { return doubt.text == text; });
-    if (!is_told) host_.doubts.push_back({std::move(text), source_});
+    const bool is_told = std::ranges::any_of(
+        host_.warnings, [&](const Warning& warning) { return warning.text == text; });
+    if (!is_told) host_.warnings.push_back({std::move(text), source_});
   }
 
   void overlapping_nodes() {
@@ -254,7 +254,7 @@ class Doubts {
       if (node.kind != MemoryKind::kOrdinary) continue;
       if (seen.has_any(node.cpus) && !std::exchange(is_told, true))
         say("NUMA node " + std::to_string(node.number) +
-            " claims CPUs of another: the first counts");
+            " has CPUs of another node; the first node keeps them");
       node.cpus.remove(seen);
       seen.add(node.cpus);
     }
@@ -270,23 +270,23 @@ class Doubts {
     const auto& [few, shorter] = *by_count.begin();
     const auto& [many, others] = *by_count.rbegin();
     say("NUMA node " + std::to_string(shorter.front()) + " has " + std::to_string(few) +
-        " CPUs where " + (others.size() == 1 ? "the other has " : "the others have ") +
-        std::to_string(many) + ": what says so may be cut short");
+        " CPUs, but " + (others.size() == 1 ? "the other has " : "the others have ") +
+        std::to_string(many) + "; the smaller CPU mask may be truncated");
   }
 
   void packages_without_nodes() {
     const auto nodes = std::ranges::count(host_.numa_nodes, MemoryKind::kOrdinary, &NumaNode::kind);
     if (host_.packages.size() > 1 && nodes == 1)
       say(std::to_string(host_.packages.size()) +
-          " packages and one NUMA node: memory counts as equally near to all");
+          " packages but one NUMA node; memory is taken as equally near to all CPUs");
   }
 
   void device(const std::string& what, const PciFunction& pci, const Fact<Place>& near) {
     if (pci.bus.is_known() && !buses_.insert(*pci.bus).second)
-      say(what + " has the bus id of another device, " + to_text(*pci.bus));
+      say(what + " has the same bus id as another device: " + to_text(*pci.bus));
     if (!near.is_known() || near->cpus.is_empty() || host_.cpus.is_empty()) return;
     if (!near->cpus.has_any(host_.cpus))
-      say(what + " is near CPUs " + near->cpus.to_text() + ", none of which may be used");
+      say(what + " is near CPUs " + near->cpus.to_text() + ", but none of them may be used");
   }
 
   HostModel& host_;
@@ -300,7 +300,7 @@ Result<HostModel> finish(HostModel host, SourceIndex source) {
   PACELINE_TRY(check_references(host));
   if (host.gpus.empty() && host.nics.empty() && host.cores.empty() && host.numa_nodes.empty() &&
       host.packages.empty() && host.cpus.is_empty())
-    return Status(Code::kInvalidArgument, Scope::kOperation, "it names no CPU, no GPU and no NIC");
+    return Status(Code::kInvalidArgument, Scope::kOperation, "no CPU, GPU or NIC is described");
   for (std::size_t i = 0; i < host.gpus.size(); ++i) {
     host.gpus[i].number = static_cast<int>(i);
     std::ranges::sort(host.gpus[i].names);
@@ -313,7 +313,7 @@ Result<HostModel> finish(HostModel host, SourceIndex source) {
   order_cpus(host);
   fill_cpus(host);
   fill_places(host);
-  Doubts(host, source).find();
+  Warnings(host, source).find();
   return host;
 }
 

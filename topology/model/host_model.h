@@ -209,7 +209,7 @@ struct StatedPath {
 
 /// Something that a source has said and that cannot be so, or that two sources say differently:
 /// what it is, and what is assumed instead.
-struct Doubt {
+struct Warning {
   std::string text;
   SourceIndex source = kNobody;
 };
@@ -219,7 +219,7 @@ struct HostModel {
   std::string product;  ///< the machine's
   std::string architecture;
   std::vector<std::string> sources;  ///< for people: "sysfs", "hwloc XML lassen.xml"
-  std::vector<Doubt> doubts;
+  std::vector<Warning> warnings;
 
   CpuSet cpus;      ///< that may be used
   CpuSet withheld;  ///< that exist and may not: off line, or outside of the cgroup

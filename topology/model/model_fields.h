@@ -199,9 +199,9 @@ struct Fields<StatedPath> {
   }
 };
 template <>
-struct Fields<Doubt> {
+struct Fields<Warning> {
   static constexpr auto all() {
-    return std::tuple(field("text", &Doubt::text), place_field("from", &Doubt::source));
+    return std::tuple(field("text", &Warning::text), place_field("from", &Warning::source));
   }
 };
 template <>
@@ -210,7 +210,7 @@ struct Fields<HostModel> {
     return std::tuple(
         field("name", &HostModel::name), field("product", &HostModel::product),
         field("architecture", &HostModel::architecture), field("sources", &HostModel::sources),
-        field("doubts", &HostModel::doubts), field("cpus", &HostModel::cpus),
+        field("warnings", &HostModel::warnings), field("cpus", &HostModel::cpus),
         field("withheld", &HostModel::withheld), field("packages", &HostModel::packages),
         field("numa_nodes", &HostModel::numa_nodes), field("caches", &HostModel::caches),
         field("cores", &HostModel::cores), field("bridges", &HostModel::bridges),

@@ -56,7 +56,7 @@ class Narrowest {
   void finish(Path& path, std::uint64_t otherwise) const {
     const bool is_narrower = mb_per_s_ != 0 && (is_known_ || mb_per_s_ < otherwise);
     path.mb_per_s = is_narrower ? mb_per_s_ : otherwise;
-    path.narrowest = is_narrower ? what_ : "nothing that is known";
+    path.narrowest = is_narrower ? what_ : "not known";
     path.is_estimate = !is_narrower || is_estimate_;
   }
 

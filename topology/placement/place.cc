@@ -62,14 +62,14 @@ class Placing {
     for (int& slots : slots_) slots = std::clamp(slots, 0, job_.ranks);
     const std::string ranks = count_text(static_cast<std::size_t>(job_.ranks), "rank");
     if (sum() < job_.ranks)
-      return does_not_fit("there are no slots for " + ranks + ": the hosts have " +
+      return does_not_fit("there are not enough slots for " + ranks + "; the hosts have " +
                           std::to_string(sum()));
     if (job_.cores_each <= 0) return {};
     for (std::size_t host = 0; host < slots_.size(); ++host)
       slots_[host] = std::min(slots_[host], kinds_.cores(static_cast<int>(host)) / job_.cores_each);
     if (sum() >= job_.ranks) return {};
-    return does_not_fit("there are no cores for " + ranks + " with " +
-                        std::to_string(job_.cores_each) + " each: the hosts have them for " +
+    return does_not_fit("there are not enough cores for " + ranks + " with " +
+                        std::to_string(job_.cores_each) + " each; the hosts have enough for " +
                         std::to_string(sum()));
   }
 
@@ -136,7 +136,7 @@ class Placing {
       PACELINE_TRY_ASSIGN(const Plan planned, make_plan(kinds, rules, *arrangement));
       best_us = std::min(best_us, planned.cost_us);
     }
-    offer(is_spread ? "servers on hosts without ranks only" : "servers beside ranks too", best_us,
+    offer(is_spread ? "servers only on hosts without ranks" : "servers also beside ranks", best_us,
           plan, all);
     return {};
   }
@@ -155,8 +155,8 @@ class Placing {
     std::string text = what;
     text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
     const double more = cost_us - plan.cost_us;
-    text += more > plan.cost_us * kAsCheap ? ": " + time_text(more) + " more for a step."
-                                           : ": as cheap.";
+    text += more > plan.cost_us * kAsCheap ? ": " + time_text(more) + " more per step."
+                                           : ": same cost.";
     return {.what = std::move(text), .cost_us = cost_us};
   }
 

@@ -77,7 +77,8 @@ class Words {
     if (used_.size() == 1 && spare.empty()) return;
     const std::string ranks = count_text(plan_.ranks.size(), "rank");
     if (used_.size() == 1)
-      return say("All " + ranks + " are on " + names(used_) + ": nothing has to go between hosts.");
+      return say("All " + ranks + " are on " + names(used_) +
+                 "; there is no traffic between hosts.");
     std::string text = ranks + " are on " + count_text(used_.size(), "host") + ", " + names(used_);
     if (spare.empty()) return say(text + ".");
     const double slowest =
@@ -85,10 +86,10 @@ class Words {
     const double fastest =
         mb_per_s(*std::ranges::max_element(spare, {}, [&](int host) { return mb_per_s(host); }));
     text += "; " + names(spare) + (spare.size() == 1 ? " has" : " have") + " none";
-    text += fastest < slowest
-                ? ": at most " + number_text(fastest, 0) +
-                      " MB/s each way, and those have at least " + number_text(slowest, 0)
-                : ", since more hosts would not make it faster";
+    text += fastest < slowest ? ", because the max there is " + number_text(fastest, 0) +
+                                    " MB/s in each direction, and the used hosts have at least " +
+                                    number_text(slowest, 0)
+                              : ", because more hosts would not be faster";
     say(text + ".");
   }
 
@@ -96,11 +97,11 @@ class Words {
     if (std::ranges::is_sorted(used_)) return;
     const auto named = std::ranges::find(
         found_.others, "hosts in the order in which they were named", &Candidate::what);
-    std::string text = "Ranks follow one another over " + names(used_) +
-                       ", which is not the order in which the hosts were named";
+    std::string text = "Hosts are used in the order " + names(used_) +
+                       ", not in the order in which they were named";
     if (named != found_.others.end() &&
         named->arrangement.cost_us > found_.best.cost_us * (1 + 1e-6))
-      text += ": in that order a step would take " + time_text(named->arrangement.cost_us) +
+      text += "; in that order a step would take " + time_text(named->arrangement.cost_us) +
               " instead of " + time_text(found_.best.cost_us);
     say(text + ".");
   }
@@ -120,10 +121,10 @@ class Words {
       inside += is_inside ? 1 : 0;
     }
     const std::string of = std::to_string(one.size) + " ranks";
-    if (inside == groups) return say(one.name + ": each group of " + of + " lies within a host.");
-    if (inside == 0) return say(one.name + ": the groups of " + of + " lie across hosts.");
+    if (inside == groups) return say(one.name + ": each group of " + of + " is within one host.");
+    if (inside == 0) return say(one.name + ": the groups of " + of + " are spread over hosts.");
     say(one.name + ": " + std::to_string(inside) + " of " + std::to_string(groups) + " groups of " +
-        of + " lie within a host.");
+        of + " are within one host.");
   }
 
   // Hosts with the same order are told together.
@@ -140,8 +141,8 @@ class Words {
       if (++told > kMostNamed) return;
       std::vector<std::string> words;
       for (const int gpu : order) words.push_back(std::to_string(gpu));
-      say("On " + names(having) + " the ranks have GPUs " + list_text(words, 16) +
-          ": so those that send the most have the fastest links and NICs.");
+      say("On " + names(having) + " ranks use GPUs " + list_text(words, 16) +
+          " in this order, so that ranks that send the most have the fastest links and NICs.");
     }
   }
 
@@ -171,11 +172,11 @@ class Words {
       if (++told > kMostNamed) return;
       std::string text = "On " + names(having) + " ";
       if (counts.first == counts.second) {
-        text += counts.first == 1 ? "the rank sends by the nearest NIC."
-                                  : "each rank has a NIC of its own, the nearest that is free.";
+        text += counts.first == 1 ? "the rank uses the nearest NIC."
+                                  : "each rank has its own NIC, the nearest free one.";
       } else {
         text += count_text(counts.first, "rank") + " share " + count_text(counts.second, "NIC") +
-                ", so that none is busy longer than it has to be.";
+                ", with balanced load.";
       }
       say(std::move(text));
     }
@@ -193,22 +194,22 @@ class Words {
     const std::size_t on_ranks = plan_.servers.size() - on_spare;
     std::string text = "Servers: ";
     if (on_spare > 0)
-      text += std::to_string(on_spare) + " on hosts without ranks carry " +
+      text += std::to_string(on_spare) + " on hosts without ranks hold " +
               number_text(100 * spare, 1) + " % of the parameters";
     if (on_spare > 0 && on_ranks > 0) text += ", ";
     if (on_ranks > 0)
       text +=
-          std::to_string(on_ranks) + " beside ranks carry " + number_text(100 * beside, 1) + " %";
-    say(text + ": so each host's link is busy as long as the others', as far as that can be.");
+          std::to_string(on_ranks) + " beside ranks hold " + number_text(100 * beside, 1) + " %";
+    say(text + ". The links of all hosts are busy for about the same time.");
   }
 
   void how_sure() {
     if (plan_.ranks.size() < 2) return;
     constexpr std::string_view kAll =
-        "No other placement of the ranks is cheaper: all that could be were compared.";
+        "No other placement of the ranks is cheaper; all were compared.";
     constexpr std::string_view kSome =
-        "There are too many placements to compare all: exchanges of hosts and of ranks do not make "
-        "this one cheaper, as far as they were tried.";
+        "There are too many placements to compare all. No exchange of hosts or ranks that was "
+        "tried is cheaper.";
     sentences_.emplace_back(found_.is_proven ? kAll : kSome);
   }
 

@@ -28,11 +28,11 @@ constexpr std::size_t kMostWays = std::size_t{1} << 20;
 constexpr int kMostSlots = 65536;
 
 constexpr std::array<std::string_view, 5> kClusterKeys = {"paceline_cluster", "machines", "hosts",
-                                                          "network", "ways"};
+                                                          "network", "links"};
 constexpr std::array<std::string_view, 4> kClusterHostKeys = {"name", "machine", "slots", "cpus"};
 constexpr std::array<std::string_view, 2> kNetworkKeys = {"mb_per_s", "latency_us"};
 constexpr std::array<std::string_view, 5> kWayKeys = {"from", "to", "mb_per_s", "latency_us",
-                                                      "both_ways"};
+                                                      "both_directions"};
 
 bool is_host_name(const std::string& name) {
   return !name.empty() && name.size() <= kMostHostNameBytes && name.front() != '-' &&
@@ -50,18 +50,18 @@ class ClusterReader {
     PACELINE_TRY(read_machines(document_ / "machines"));
     PACELINE_TRY(read_hosts(document_ / "hosts"));
     PACELINE_TRY(read_network(document_ / "network"));
-    PACELINE_TRY(read_ways(document_ / "ways"));
+    PACELINE_TRY(read_ways(document_ / "links"));
     return std::move(described_);
   }
 
  private:
   Status read_machines(const JsonValue& machines) {
-    if (!machines.is_there()) return machines.wrong("it is missing");
-    if (!(*machines).is_object()) return machines.wrong("it should be an object");
-    if (machines.size() == 0) return machines.wrong("it names no machine");
+    if (!machines.is_there()) return machines.wrong("is missing");
+    if (!(*machines).is_object()) return machines.wrong("must be an object");
+    if (machines.size() == 0) return machines.wrong("must name at least one machine");
     if (machines.size() > kMostMachines)
-      return machines.wrong("it has " + std::to_string(machines.size()) + " machines, at most " +
-                            std::to_string(kMostMachines) + " are read");
+      return machines.wrong("has " + std::to_string(machines.size()) + " machines, max " +
+                            std::to_string(kMostMachines));
     for (const auto& [name, described] : (*machines).items()) {
       const JsonValue machine = machines / std::string_view(name);
       PACELINE_TRY_ASSIGN(HostModel model, read_machine(machine));
@@ -76,7 +76,7 @@ class ClusterReader {
     std::string name;
     PACELINE_TRY(read_value(machine, name));
     if (name.empty() || printable(name) != name)
-      return machine.wrong(in_quotes(name) + " is no file's name");
+      return machine.wrong(in_quotes(name) + " is not a valid file name");
     const auto folder = std::filesystem::path(machine.file()).parent_path();
     Result<HostModel> model = read_file_((folder / name).string());
     if (!model.ok()) return machine.wrong(model.status().text());
@@ -85,7 +85,7 @@ class ClusterReader {
 
   Status read_hosts(const JsonValue& hosts) {
     PACELINE_TRY(check_list(hosts, kMostHosts));
-    if (hosts.size() == 0) return hosts.wrong("it names no host");
+    if (hosts.size() == 0) return hosts.wrong("must name at least one host");
     for (std::size_t i = 0; i < hosts.size(); ++i) PACELINE_TRY(read_host(hosts / i));
     return {};
   }
@@ -101,10 +101,10 @@ class ClusterReader {
     const JsonValue name = entry / "name";
     PACELINE_TRY_ASSIGN(const std::vector<std::string> names, read_names(name));
     if (cluster().hosts.size() + names.size() > kMostHosts)
-      return name.wrong("with it there are more than " + std::to_string(kMostHosts) + " hosts");
+      return name.wrong("the file has more than " + std::to_string(kMostHosts) + " hosts");
     for (const std::string& one : names) {
       if (!hosts_.emplace(one, static_cast<int>(cluster().hosts.size())).second)
-        return name.wrong("the host " + in_quotes(one) + " is there twice");
+        return name.wrong("host " + in_quotes(one) + " occurs twice");
       host.name = one;
       cluster().hosts.push_back(host);
       described_.slots.push_back(slots);
@@ -118,7 +118,7 @@ class ClusterReader {
     Result<std::vector<std::string>> names = expand_hosts(text);
     if (!names.ok()) return name.wrong(names.status().text());
     const auto odd = std::ranges::find_if_not(*names, is_host_name);
-    if (odd != names->end()) return name.wrong(in_quotes(*odd) + " is no host's name");
+    if (odd != names->end()) return name.wrong(in_quotes(*odd) + " is not a valid host name");
     return names;
   }
 
@@ -142,10 +142,11 @@ class ClusterReader {
     CpuSet odd = into.cpus;
     odd.remove(there);
     if (odd.is_empty() && !into.cpus.is_empty()) return {};
-    if (into.cpus.is_empty()) return from.wrong("it names no CPU; leave it out for all there are");
+    if (into.cpus.is_empty())
+      return from.wrong("must name at least one CPU; remove the key to use all CPUs");
     return from.wrong("CPU " + std::to_string(odd.first()) +
-                      " is not among those of the machine (" +
-                      (there.is_empty() ? "none is known" : shown(there.to_text())) + ")");
+                      " is not a CPU of the machine, which has " +
+                      (there.is_empty() ? "no known CPUs" : "CPUs " + shown(there.to_text())));
   }
 
   Status read_network(const JsonValue& network) {
@@ -173,8 +174,8 @@ class ClusterReader {
     PACELINE_TRY(read_name(entry / "to", hosts_, "host", "", way.to));
     PACELINE_TRY(read_if_there(entry / "mb_per_s", way.mb_per_s));
     PACELINE_TRY(read_if_there(entry / "latency_us", way.latency_us));
-    PACELINE_TRY(read_if_there(entry / "both_ways", both_ways));
-    if (way.from == way.to) return entry.wrong("it leads from a host to itself");
+    PACELINE_TRY(read_if_there(entry / "both_directions", both_ways));
+    if (way.from == way.to) return entry.wrong("`from` and `to` are the same host");
     HostWay back = way;
     std::swap(back.from, back.to);
     if (!into.emplace(std::pair(way.from, way.to), way).second) return told_twice(entry, way);
@@ -187,8 +188,7 @@ class ClusterReader {
     const auto name = [&](int host) {
       return described_.cluster.hosts[static_cast<std::size_t>(host)].name;
     };
-    return entry.wrong("the way from " + name(way.from) + " to " + name(way.to) +
-                       " is there twice");
+    return entry.wrong("the link from " + name(way.from) + " to " + name(way.to) + " occurs twice");
   }
 
   Cluster& cluster() { return described_.cluster; }

@@ -4,8 +4,8 @@
 //    "machines": {"gpu8": {...what topo --format json writes...}, "old": "file-beside-this.xml"},
 //    "hosts": [{"name": "node[0001-1024]", "machine": "gpu8", "slots": 8, "cpus": "0-31"}],
 //    "network": {"mb_per_s": 25000, "latency_us": 5},
-//    "ways": [{"from": "node0001", "to": "node0002", "mb_per_s": 12500, "latency_us": 9,
-//              "both_ways": true}]}
+//    "links": [{"from": "node0001", "to": "node0002", "mb_per_s": 12500, "latency_us": 9,
+//               "both_directions": true}]}
 #pragma once
 
 #include <functional>

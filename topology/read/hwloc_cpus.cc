@@ -46,7 +46,7 @@ Status add_package(const HwlocTree& tree, const HwlocObject& object, HostModel& 
   const std::uint64_t number = object.number.value_or(host.packages.size());
   if (number > kMost)
     return tree.document.wrong(object.node,
-                               "a package with os_index " + std::to_string(number) + ": too large");
+                               "os_index " + std::to_string(number) + " of a package is too large");
   host.packages.push_back({.number = static_cast<int>(number),
                            .cpus = *object.cpus,
                            .cpu_model = info_of(object.node, "CPUModel")});
@@ -57,7 +57,8 @@ Status add_package(const HwlocTree& tree, const HwlocObject& object, HostModel& 
 Status add_core(const HwlocTree& tree, const HwlocObject& object, CpuSet& seen, HostModel& host) {
   const CpuSet& cpus = *object.cpus;
   if (cpus.is_empty()) return {};
-  if (seen.has_any(cpus)) return tree.document.wrong(object.node, "a core with CPUs of another");
+  if (seen.has_any(cpus))
+    return tree.document.wrong(object.node, "a core has CPUs of another core");
   seen.add(cpus);
   host.cores.push_back({cpus});
   return {};

@@ -62,10 +62,11 @@ class GpuMemory {
     const std::string text = info_of(tree_.at(device).node, name);
     if (text.empty()) return 0;
     const auto bytes = parse_size(text);
-    if (!bytes && !std::exchange(has_doubted_, true))
-      host_.doubts.push_back({printable(tree_.at(device).name()) + " states " + std::string(name) +
-                                  " \"" + printable(text) + "\", which is no size: left out",
-                              0});
+    if (!bytes && !std::exchange(has_warned_, true))
+      host_.warnings.push_back({printable(tree_.at(device).name()) + " states " +
+                                    std::string(name) + " \"" + printable(text) +
+                                    "\", which is not a size; ignored",
+                                0});
     return bytes.value_or(0);
   }
 
@@ -91,7 +92,7 @@ class GpuMemory {
   const HwlocTree& tree_;
   const std::vector<int>& devices_;
   HostModel& host_;
-  bool has_doubted_ = false;
+  bool has_warned_ = false;
 };
 
 std::uint64_t memory_of_node(const HwlocTree& tree, const BusId& bus) {

@@ -122,10 +122,10 @@ void leave_out_unusable(const HwlocTree& tree, std::size_t interface, std::vecto
   std::erase_if(all, [&](const Known& gpu) {
     const bool is_known = gpu.numbers[interface].has_value();
     if (is_known || !makers.contains(tree.at(gpu.object).pci.vendor)) return false;
-    host.doubts.push_back({"GPU " + printable(gpu.name) + " is unknown to " +
-                               std::string(kGpuInterfaceNames[interface]) +
-                               ", which knows others: it does not count",
-                           0});
+    host.warnings.push_back({"GPU " + printable(gpu.name) + " is unknown to " +
+                                 std::string(kGpuInterfaceNames[interface]) +
+                                 ", which reports other GPUs; it is ignored",
+                             0});
     return true;
   });
 }

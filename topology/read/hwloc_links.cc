@@ -94,7 +94,7 @@ Status for_each_word(pugi::xml_node matrix, const char* children, Visit visit) {
 }
 
 Status no_number(const XmlDocument& document, pugi::xml_node node, std::string_view word) {
-  return document.wrong(node, printable(word).insert(0, 1, '"') + "\" is no number");
+  return document.wrong(node, printable(word).insert(0, 1, '"') + "\" is not a number");
 }
 
 class Matrix {
@@ -131,7 +131,7 @@ class Matrix {
       const auto end = all_ends_.find(*index);
       if (!end) return document_.wrong(at, "no object has gp_index " + std::to_string(*index));
       ends_.push_back(*end);
-      if (ends_.size() > count) return document_.wrong(at, "more indexes than nbobjs says");
+      if (ends_.size() > count) return document_.wrong(at, "there are more indexes than nbobjs");
       return Status();
     }));
     if (ends_.size() == count) return {};
@@ -190,10 +190,10 @@ void add_links(const Links& links, const MatrixName& matrix, HostModel& host) {
                           .mb_per_s = {.value = value, .source = 0}});
   }
   if (uneven != 0)
-    host.doubts.push_back({std::string(matrix.name) + " of " + std::to_string(uneven) +
-                               (uneven == 1 ? " link differs" : " links differ") +
-                               " by direction: the smaller one that is stated counts",
-                           0});
+    host.warnings.push_back({std::string(matrix.name) + " of " + std::to_string(uneven) +
+                                 (uneven == 1 ? " link differs" : " links differ") +
+                                 " by direction; the smaller stated value is used",
+                             0});
 }
 
 Status add_matrix(const HwlocTree& tree, pugi::xml_node node, const Ends& ends,
@@ -205,11 +205,11 @@ Status add_matrix(const HwlocTree& tree, pugi::xml_node node, const Ends& ends,
                       tree.document.number(node, "kind", kMeansBandwidth));
   const bool is_usable = (kind & kMeansBandwidth) != 0 && text_of(node, "indexing") != "os";
   if (!is_usable) {
-    host.doubts.push_back({name + " is no matrix of bandwidths by gp_index: left out", 0});
+    host.warnings.push_back({name + " is not a matrix of bandwidths by gp_index; ignored", 0});
     return {};
   }
   if (std::ranges::find(seen, known->kind) != seen.end()) {
-    host.doubts.push_back({"a second matrix " + name + ": the first counts", 0});
+    host.warnings.push_back({"there is a second matrix " + name + "; the first one is used", 0});
     return {};
   }
   seen.push_back(known->kind);

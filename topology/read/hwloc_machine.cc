@@ -81,7 +81,7 @@ Status failed(const std::string& name, const char* what) {
 
 Result<Topology> load(const std::string& name, unsigned long flags) {
   hwloc_topology_t made = nullptr;
-  if (hwloc_topology_init(&made) != 0) return failed(name, "hwloc did not start");
+  if (hwloc_topology_init(&made) != 0) return failed(name, "hwloc cannot be initialised");
   Topology topology(made);
   hwloc_topology_set_flags(made, flags);
   hwloc_topology_set_io_types_filter(made, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
@@ -143,7 +143,7 @@ Result<HostModel> read_live_machine() {
 Result<HostModel> read_sysfs_tree(const std::string& root) {
   std::error_code error;
   if (!std::filesystem::is_directory(root + "/sys/devices/system/cpu", error))
-    return unreadable(root, 0, "no tree of a machine: it has no sys/devices/system/cpu");
+    return unreadable(root, 0, "this is not a copy of /sys: there is no sys/devices/system/cpu");
   const std::string name = "hwloc on " + root;
   PACELINE_TRY_ASSIGN(std::string xml, describe(name, root, 0));
   PACELINE_TRY_ASSIGN(Described described, read_text(name, std::move(xml)));

@@ -41,10 +41,10 @@ Result<Bandwidths> read_bandwidths(const XmlDocument& document) {
 
 Result<Found> read_node(const XmlDocument& document, const HwlocObject& object,
                         const Bandwidths& bandwidths) {
-  if (!object.number) return document.wrong(object.node, "a NUMANode without os_index");
+  if (!object.number) return document.wrong(object.node, "a NUMANode has no os_index");
   if (*object.number >= CpuSet::kMostCpus)
     return document.wrong(
-        object.node, "a NUMANode with os_index " + std::to_string(*object.number) + ": too large");
+        object.node, "os_index " + std::to_string(*object.number) + " of a NUMANode is too large");
   Found found{.object = &object, .subtype = object.subtype()};
   found.node.number = static_cast<int>(*object.number);
   found.node.cpus = *object.cpus;
@@ -118,8 +118,8 @@ Status add_hwloc_memory(const HwlocTree& tree, HostModel& host) {
     if (object.type != HwlocType::kNumaNode) continue;
     PACELINE_TRY_ASSIGN(Found found, read_node(tree.document, object, bandwidths));
     if (!numbers.insert(found.node.number).second)
-      return tree.document.wrong(
-          object.node, "a second NUMANode with os_index " + std::to_string(found.node.number));
+      return tree.document.wrong(object.node, "there is a second NUMANode with os_index " +
+                                                  std::to_string(found.node.number));
     all.push_back(std::move(found));
   }
   find_kinds(all);

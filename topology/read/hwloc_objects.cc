@@ -77,7 +77,7 @@ Result<std::uint64_t> link_speed(const XmlDocument& document, pugi::xml_node nod
   const auto [stop, error] = std::from_chars(text.data(), end, value);
   constexpr double kMost = 1e6;
   if (error != std::errc() || stop != end || !(value >= 0 && value <= kMost))
-    return document.wrong(node, quoted(node, "pci_link_speed") + " is no number");
+    return document.wrong(node, quoted(node, "pci_link_speed") + " is not a number");
   return static_cast<std::uint64_t>(std::llround(value * 1000));
 }
 
@@ -101,7 +101,7 @@ Status read_pci_type(const XmlDocument& document, HwlocObject& object) {
   const auto vendor = take_four_digits(text, ":");
   const auto device = take_four_digits(text, "]");
   if (!kind || !vendor || !device)
-    return document.wrong(object.node, quoted(object.node, "pci_type") + " is no PCI type");
+    return document.wrong(object.node, quoted(object.node, "pci_type") + " is not a PCI type");
   object.pci.kind = *kind;
   object.pci.vendor = *vendor;
   object.pci.device = *device;
@@ -111,7 +111,7 @@ Status read_pci_type(const XmlDocument& document, HwlocObject& object) {
 Status read_pci(const XmlDocument& document, HwlocObject& object) {
   const auto bus = parse_bus_id(text_of(object.node, "pci_busid"));
   if (!bus)
-    return document.wrong(object.node, quoted(object.node, "pci_busid") + " is no PCI address");
+    return document.wrong(object.node, quoted(object.node, "pci_busid") + " is not a PCI address");
   object.pci.bus = *bus;
   if (object.type == HwlocType::kPciDevice || object.node.attribute("pci_type"))
     PACELINE_TRY(read_pci_type(document, object));
@@ -122,13 +122,14 @@ Status read_pci(const XmlDocument& document, HwlocObject& object) {
 Result<int> version_of(const XmlDocument& document) {
   const pugi::xml_node root = document.root();
   if (std::string_view(root.name()) != "topology")
-    return document.wrong(
-        root, std::string("<").append(printable(root.name())) + "> is no topology of hwloc");
+    return document.wrong(root, std::string("<").append(printable(root.name())) +
+                                    "> is not the root of an hwloc topology");
   if (!root.attribute("version")) return 1;
   const std::string_view text = text_of(root, "version");
   const auto major = parse_number<int>(text.substr(0, text.find('.')));
   if (!major || *major < 1 || *major > 3)
-    return document.wrong(root, quoted(root, "version") + " is unknown: known are 1, 2 and 3");
+    return document.wrong(root,
+                          quoted(root, "version") + " is not supported; supported are 1, 2 and 3");
   return *major;
 }
 
@@ -184,7 +185,8 @@ class ObjectReader {
     };
     const HwlocType type = object.type;
     if (type == HwlocType::kMachine && ++machines_ > 1)
-      return tree_.document.wrong(object.node, "a second machine: one file describes one");
+      return tree_.document.wrong(object.node,
+                                  "there is a second machine; a file must describe one machine");
     if (type == HwlocType::kPackage && ++packages_ > kMostGroups)
       return refuse(kMostGroups, " packages");
     if (type == HwlocType::kNumaNode && ++nodes_ > kMostGroups)
@@ -199,15 +201,16 @@ class ObjectReader {
     if (!attribute) {
       if (!needs_cpus(object.type)) return {};
       const std::string type = printable(text_of(object.node, "type"));
-      return tree_.document.wrong(object.node, std::string("a ") + type + " without cpuset");
+      return tree_.document.wrong(object.node, std::string("a ") + type + " has no cpuset");
     }
     const auto mask = parse_hwloc_mask(attribute.value());
     if (!mask)
-      return tree_.document.wrong(object.node, quoted(object.node, "cpuset") + " is no CPU mask");
+      return tree_.document.wrong(object.node,
+                                  quoted(object.node, "cpuset") + " is not a CPU mask");
     if (mask->is_endless) endless_.emplace_back(place, *mask);
     if (endless_.size() > kMostEndless)
       return tree_.document.wrong(
-          object.node, "more than " + std::to_string(kMostEndless) + " CPU masks without an end");
+          object.node, "more than " + std::to_string(kMostEndless) + " infinite CPU masks");
     object.cpus = mask->set;
     if (object.type == HwlocType::kPu) tree_.cpus.add(mask->set);
     return {};
@@ -253,7 +256,7 @@ Result<std::optional<CpuSet>> mask_of(const XmlDocument& document, pugi::xml_nod
                                       const char* attribute, const CpuSet& all) {
   if (!node.attribute(attribute)) return std::optional<CpuSet>();
   const auto mask = parse_hwloc_mask(text_of(node, attribute));
-  if (!mask) return document.wrong(node, quoted(node, attribute) + " is no mask");
+  if (!mask) return document.wrong(node, quoted(node, attribute) + " is not a CPU mask");
   return std::optional(mask->within(all));
 }
 
@@ -263,7 +266,7 @@ Result<HwlocTree> read_hwloc_objects(const XmlDocument& document) {
   PACELINE_TRY(ObjectReader(tree).read_all());
   const auto machine = [](const HwlocObject& object) { return object.type == HwlocType::kMachine; };
   if (std::ranges::none_of(tree.objects, machine))
-    return document.wrong(document.root(), "it has no object of type Machine");
+    return document.wrong(document.root(), "there is no object of type Machine");
   return tree;
 }
 

@@ -33,8 +33,9 @@ Status check_depth(const NamedText& file) {
     if (c == '{' || c == '[') ++depth;
     if ((c == '}' || c == ']') && depth > 0) --depth;
     if (depth > kMostJsonDepth)
-      return unreadable(file.name, line_at(file.text, i),
-                        "values are nested more than " + std::to_string(kMostJsonDepth) + " deep");
+      return unreadable(
+          file.name, line_at(file.text, i),
+          "values are nested deeper than " + std::to_string(kMostJsonDepth) + " levels");
   }
   return {};
 }
@@ -78,16 +79,15 @@ Result<json> parse_json(const NamedText& file) {
     KeyCheck keys;
     json::sax_parse(file.text, &keys);
     if (!keys.twice()) return document;
-    return unreadable(
-        file.name, 0,
-        "the key " + printable(keys.twice()->substr(0, kMostKeyBytes)) + " is there twice");
+    return unreadable(file.name, 0,
+                      "key " + printable(keys.twice()->substr(0, kMostKeyBytes)) + " occurs twice");
   } catch (const json::parse_error& error) {
     const bool at_end = error.byte > file.text.size();
     return unreadable(file.name,
                       line_at(file.text, error.byte - std::min<std::size_t>(error.byte, 1)),
-                      at_end ? "no JSON: it ends too early" : "no JSON from here on");
+                      at_end ? "invalid JSON: unexpected end" : "invalid JSON from here on");
   } catch (const json::exception&) {
-    return unreadable(file.name, 0, "a number in it is out of range");
+    return unreadable(file.name, 0, "a number is out of range");
   }
 }
 

@@ -19,7 +19,7 @@ using nlohmann::json;
 constexpr std::size_t kMostShownBytes = 128;
 
 Status check_there(const JsonValue& from) {
-  return from.is_there() ? Status() : from.wrong("it is missing");
+  return from.is_there() ? Status() : from.wrong("is missing");
 }
 
 template <class T, class Parse>
@@ -57,21 +57,21 @@ Status JsonValue::wrong(const std::string& reason) const {
 
 Status read_value(const JsonValue& from, std::string& into) {
   PACELINE_TRY(check_there(from));
-  if (!(*from).is_string()) return from.wrong("it should be a text");
+  if (!(*from).is_string()) return from.wrong("must be a text");
   into = (*from).get_ref<const std::string&>();
   return {};
 }
 
 Status read_value(const JsonValue& from, bool& into) {
   PACELINE_TRY(check_there(from));
-  if (!(*from).is_boolean()) return from.wrong("it should be true or false");
+  if (!(*from).is_boolean()) return from.wrong("must be true or false");
   into = (*from).get<bool>();
   return {};
 }
 
 Status read_value(const JsonValue& from, std::uint64_t& into) {
   PACELINE_TRY(check_there(from));
-  if (!(*from).is_number_integer()) return from.wrong("it should be a whole number");
+  if (!(*from).is_number_integer()) return from.wrong("must be a whole number");
   if (!(*from).is_number_unsigned()) return from.wrong((*from).dump() + " is out of range");
   into = (*from).get<std::uint64_t>();
   return {};
@@ -88,47 +88,46 @@ Status read_value(const JsonValue& from, int& into) {
 
 Status read_value(const JsonValue& from, double& into) {
   PACELINE_TRY(check_there(from));
-  if (!(*from).is_number()) return from.wrong("it should be a number");
+  if (!(*from).is_number()) return from.wrong("must be a number");
   const auto number = (*from).get<double>();
   if (!std::isfinite(number) || number < 0)
-    return from.wrong((*from).dump() + " is out of range: it should be 0 or more");
+    return from.wrong((*from).dump() + " is out of range: must be 0 or more");
   into = number;
   return {};
 }
 
 Status read_value(const JsonValue& from, CpuSet& into) {
-  return parse(from, into, CpuSet::parse, " is no list of CPUs");
+  return parse(from, into, CpuSet::parse, " is not a list of CPUs");
 }
 
 Status read_value(const JsonValue& from, BusId& into) {
-  return parse(from, into, parse_bus_id, " is no PCI address");
+  return parse(from, into, parse_bus_id, " is not a PCI address");
 }
 
 Status check_keys(const JsonValue& from, std::span<const std::string_view> keys) {
   PACELINE_TRY(check_there(from));
-  if (!(*from).is_object()) return from.wrong("it should be an object");
+  if (!(*from).is_object()) return from.wrong("must be an object");
   for (const auto& [key, value] : (*from).items()) {
     if (std::ranges::find(keys, key) != keys.end()) continue;
     const std::vector<std::string> all(keys.begin(), keys.end());
-    return (from / std::string_view(key)).wrong("there is no such key; there is " + list_text(all));
+    return (from / std::string_view(key)).wrong("unknown key; known keys are " + list_text(all));
   }
   return {};
 }
 
 Status check_version(const JsonValue& document, std::string_view key, int version) {
-  if (!(*document).is_object()) return document.wrong("it should be an object");
+  if (!(*document).is_object()) return document.wrong("must be an object");
   const JsonValue stated = document / key;
   PACELINE_TRY(check_there(stated));
   if (*stated == json(version)) return {};
-  return stated.wrong("it should be " + std::to_string(version) + ", the only one that is known");
+  return stated.wrong("must be " + std::to_string(version) + ", the only one that is known");
 }
 
 Status check_list(const JsonValue& from, std::size_t most) {
   PACELINE_TRY(check_there(from));
-  if (!(*from).is_array()) return from.wrong("it should be a list");
+  if (!(*from).is_array()) return from.wrong("must be a list");
   if (from.size() <= most) return {};
-  return from.wrong("it has " + std::to_string(from.size()) + " entries, at most " +
-                    std::to_string(most) + " are read");
+  return from.wrong("has " + std::to_string(from.size()) + " entries, max " + std::to_string(most));
 }
 
 Status read_name(const JsonValue& from, const Places& places, const std::string& what,
@@ -143,7 +142,7 @@ Status read_name(const JsonValue& from, const Places& places, const std::string&
   for (const auto& [other, place] : places) known.push_back(shown(other));
   std::string reason = "there is no ";
   reason.append(what).append(" ").append(in_quotes(name)).append(where);
-  if (!known.empty()) reason.append("; there is: ").append(list_text(known, kMostNamed));
+  if (!known.empty()) reason.append("; known are: ").append(list_text(known, kMostNamed));
   return from.wrong(reason);
 }
 

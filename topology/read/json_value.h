@@ -3,7 +3,7 @@
 //   const JsonValue ranks = document / "ranks";
 //   for (std::size_t i = 0; i < ranks.size(); ++i) {
 //     const JsonValue one = ranks / i;
-//     PACELINE_TRY(read_value(one / "cpus", cpus));   // "plan.json: ranks[3].cpus: it is missing"
+//     PACELINE_TRY(read_value(one / "cpus", cpus));   // "plan.json: ranks[3].cpus: is missing"
 #pragma once
 
 #include <cstddef>
@@ -88,7 +88,7 @@ inline constexpr std::size_t kMostNamed = 8;  ///< in an error that lists what t
 using Places = std::map<std::string, int>;
 
 /// A text that names one of `places`. Else an error that names some of those that there are:
-/// `there is no GPU "cuda9" on host "a"; there is: cuda0`, where `what` is the text between "no"
+/// `there is no GPU "cuda9" on host "a"; known are: cuda0`, where `what` is the text between "no"
 /// and the name, and `where` the one behind it.
 Status read_name(const JsonValue& from, const Places& places, const std::string& what,
                  const std::string& where, int& into);

@@ -8,7 +8,7 @@
 namespace paceline::topology {
 
 /// hwloc, and where they are there NVML and RDMA devices. What they say differently stands among
-/// the doubts.
+/// the warnings.
 Result<HostModel> read_this_machine();
 
 }  // namespace paceline::topology

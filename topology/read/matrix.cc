@@ -16,9 +16,9 @@
 #include "topology/model/finish.h"
 #include "topology/model/pci_vendors.h"
 #include "topology/read/bounds.h"
-#include "topology/read/doubt_list.h"
 #include "topology/read/matrix_grid.h"
 #include "topology/read/nic_name.h"
+#include "topology/read/warning_list.h"
 
 namespace paceline::topology {
 namespace {
@@ -60,7 +60,7 @@ class MatrixReader {
     PACELINE_TRY(add_devices());
     PACELINE_TRY(state_paths());
     place_nics();
-    doubts_.add_to(host_, 0);
+    warnings_.add_to(host_, 0);
     auto finished = finish(std::move(host_), 0);
     if (!finished.ok()) return unreadable(file_.name, 0, finished.status().text());
     return finished;
@@ -86,11 +86,11 @@ class MatrixReader {
       is_odd |= static_cast<std::size_t>(number) != host_.gpus.size();
       PACELINE_TRY(add_gpu(column));
     }
-    if (is_odd) doubts_.say("the numbers of the GPUs leave some out: they count in their order");
+    if (is_odd) warnings_.say("the numbers of GPUs have gaps; GPUs are renumbered in this order");
     if (has_counted_nodes_)
-      doubts_.say(
-          "nobody said the numbers of the NUMA nodes: they count from 0 in the order of "
-          "the GPUs");
+      warnings_.say(
+          "the numbers of NUMA nodes are not stated; nodes are numbered from 0 in the order of "
+          "GPUs");
     return {};
   }
 
@@ -131,8 +131,9 @@ class MatrixReader {
     if (found == host_.numa_nodes.end()) {
       host_.numa_nodes.push_back({.number = number, .cpus = cpus});
     } else if (found->cpus != cpus) {
-      doubts_.say("NUMA node " + std::to_string(number) + " has CPUs " + found->cpus.to_text() +
-                  " of one GPU and " + cpus.to_text() + " of another: the first count");
+      warnings_.say("NUMA node " + std::to_string(number) + " has CPUs " + found->cpus.to_text() +
+                    " for one GPU, and " + cpus.to_text() +
+                    " for another; the first value is used");
     }
   }
 
@@ -147,7 +148,7 @@ class MatrixReader {
     if (list) return *list;
     return unreadable(
         file_.name, row.line,
-        std::string(column) + " " + as_written(row.rest[place]) + " is no list of numbers");
+        std::string(column) + " " + as_written(row.rest[place]) + " is not a list of numbers");
   }
 
   void add_nic(std::size_t column) {
@@ -169,13 +170,13 @@ class MatrixReader {
         const auto cell = i == k ? Cell{} : parse_cell(grid_.rows[i].cells[k]);
         if (!cell)
           return unreadable(file_.name, grid_.rows[i].line,
-                            as_written(grid_.rows[i].cells[k]) + " is no kind of path");
+                            as_written(grid_.rows[i].cells[k]) + " is not a kind of path");
         cells[i].push_back(*cell);
       }
     }
     for (std::size_t i = 0; i < cells.size(); ++i)
       for (std::size_t k = i + 1; k < cells.size(); ++k) state(i, k, cells[i][k], cells[k][i]);
-    doubt_paths();
+    warn_of_paths();
     return {};
   }
 
@@ -183,7 +184,8 @@ class MatrixReader {
     if (there.kind != back.kind || there.links != back.links) {
       if (differing_++ == 0)
         first_differing_ = printable(grid_.devices[i]) + " to " + printable(grid_.devices[k]) +
-                           " is " + grid_.rows[i].cells[k] + " and back " + grid_.rows[k].cells[i];
+                           " is " + grid_.rows[i].cells[k] + ", but in the other direction " +
+                           grid_.rows[k].cells[i];
     }
     const Cell cell = farther(there, back);
     has_plain_pcie_ |= !cell.kind;
@@ -192,12 +194,12 @@ class MatrixReader {
           {.a = refs_[i], .b = refs_[k], .kind = *cell.kind, .links = cell.links});
   }
 
-  void doubt_paths() {
-    if (differing_ == 1) doubts_.say(first_differing_ + ": the farther counts");
+  void warn_of_paths() {
+    if (differing_ == 1) warnings_.say(first_differing_ + "; the farther one is used");
     if (differing_ > 1)
-      doubts_.say(first_differing_ + ", and " + std::to_string(differing_ - 1) +
-                  " more differ so: the farther counts");
-    if (has_plain_pcie_) doubts_.say("PCIE does not say how near: it counts as SYS");
+      warnings_.say(first_differing_ + ", and " + std::to_string(differing_ - 1) +
+                    " more pairs differ; the farther ones are used");
+    if (has_plain_pcie_) warnings_.say("PCIE does not state a distance; SYS is used");
   }
 
   // A NIC is where a GPU is that is at most NODE from it, and the nearest of these knows best.
@@ -217,7 +219,7 @@ class MatrixReader {
   const NamedText& file_;
   MatrixGrid grid_;
   HostModel host_;
-  DoubtList doubts_;
+  WarningList warnings_;
   std::vector<DeviceRef> refs_;  // by column
   std::vector<CpuSet> counted_nodes_;
   bool has_counted_nodes_ = false;

@@ -8,7 +8,7 @@
 
 namespace paceline::topology {
 
-/// An error names file, line and reason. What is odd but usable stands among the model's doubts.
+/// An error names file, line and reason. What is odd but usable stands among the model's warnings.
 Result<HostModel> read_matrix(const NamedText& file);
 
 }  // namespace paceline::topology

@@ -72,7 +72,7 @@ class GridReader {
   explicit GridReader(const NamedText& file) : file_(file) {}
 
   Result<MatrixGrid> read() {
-    std::size_t others = file_.text.find(kRocmTitle);  // how much of the text is none of ours
+    std::size_t others = file_.text.find(kRocmTitle);  // how much of the text is not ours
     grid_.is_of_rocm = others != std::string::npos;
     if (!grid_.is_of_rocm) others = 0;
     for (std::string_view rest = file_.text; !rest.empty();) {
@@ -82,11 +82,12 @@ class GridReader {
         PACELINE_TRY(read_line(without_colours(rest.substr(0, end))));
       rest.remove_prefix(std::min(end + 1, rest.size()));
     }
-    if (grid_.line == 0) return unreadable(file_.name, 0, "no line names columns GPU0, GPU1, …");
+    if (grid_.line == 0)
+      return unreadable(file_.name, 0, "there is no header line with columns GPU0, GPU1, …");
     for (const std::string& device : grid_.devices) {
       const auto row = rows_.find(device);
       if (row == rows_.end())
-        return unreadable(file_.name, grid_.line, printable(device) + " has a column and no row");
+        return unreadable(file_.name, grid_.line, printable(device) + " has a column but no row");
       grid_.rows.push_back(std::move(row->second));
     }
     return std::move(grid_);
@@ -100,7 +101,7 @@ class GridReader {
     if (part_ == Part::kBefore) {
       if (is_header(words)) return read_header(words);
       if (!words.empty() && is_device_name(words[0]))
-        return wrong("a row stands before the names of the columns");
+        return wrong("a row comes before the header line");
       return {};
     }
     if (part_ == Part::kTable && !words.empty() && is_row(words[0])) return read_row(words);
@@ -134,18 +135,18 @@ class GridReader {
   Status read_row(const std::vector<std::string>& words) {
     const std::string& name = words[0];
     const auto place = places_.find(name);
-    if (place == places_.end()) return wrong(printable(name) + " has a row and no column");
+    if (place == places_.end()) return wrong(printable(name) + " has a row but no column");
     const std::size_t wanted = grid_.devices.size();
     if (words.size() <= wanted)
-      return wrong(printable(name) + " has " + std::to_string(words.size() - 1) + " of its " +
-                   std::to_string(wanted) + " cells");
+      return wrong(printable(name) + " has " + std::to_string(words.size() - 1) +
+                   " cells, expected " + std::to_string(wanted));
     const auto behind = words.begin() + static_cast<std::ptrdiff_t>(wanted) + 1;
     MatrixRow row{
         .line = line_, .cells = {words.begin() + 1, behind}, .rest = {behind, words.end()}};
     const std::string& own = row.cells[place->second];
     if (!is_own_cell(own))
       return wrong(printable(name) + " has \"" + printable(own) +
-                   "\" where it meets itself: a cell is missing or too many");
+                   "\" in its own column: a cell is missing, or there is one too many");
     if (row.rest.size() > grid_.columns.size())
       return wrong(printable(name) + " has more cells than there are columns");
     grid_.is_of_rocm |= own == "0";

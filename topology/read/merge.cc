@@ -43,8 +43,8 @@ class Merging {
   Merging(HostModel& into, const HostModel& from)
       : into_(into), from_(from), offset_(static_cast<int>(into.sources.size())) {
     into_.sources.insert(into_.sources.end(), from.sources.begin(), from.sources.end());
-    for (const Doubt& doubt : from.doubts)
-      into_.doubts.push_back({doubt.text, shifted(doubt.source)});
+    for (const Warning& warning : from.warnings)
+      into_.warnings.push_back({warning.text, shifted(warning.source)});
   }
 
   void run() {
@@ -63,7 +63,7 @@ class Merging {
   static constexpr std::size_t kMostPaths = 64;  // of which differences are told
 
   int shifted(SourceIndex source) const { return source == kNobody ? kNobody : source + offset_; }
-  void doubt(std::string text) { into_.doubts.push_back({std::move(text), offset_}); }
+  void warn(std::string text) { into_.warnings.push_back({std::move(text), offset_}); }
   const std::string& theirs() const { return from_.sources.front(); }
 
   template <class T>
@@ -77,21 +77,21 @@ class Merging {
     if (!known.is_known()) {
       known = taken(said);
     } else if (!agree(*known, *said)) {
-      doubt(what + ": " + word(*known) + " (" + source_of(known.source) + ") or " + word(*said) +
-            " (" + source_of(shifted(said.source)) + ")");
+      warn(what + ": " + word(*known) + " (" + source_of(known.source) + ") or " + word(*said) +
+           " (" + source_of(shifted(said.source)) + ")");
     }
   }
 
   std::string source_of(SourceIndex source) const {
-    return source == kNobody ? "nobody says" : into_.sources[static_cast<std::size_t>(source)];
+    return source == kNobody ? "source unknown" : into_.sources[static_cast<std::size_t>(source)];
   }
 
   void names() {
     for (const auto field : {&HostModel::name, &HostModel::product, &HostModel::architecture})
       if ((into_.*field).empty()) into_.*field = from_.*field;
     if (!from_.architecture.empty() && into_.architecture != from_.architecture)
-      doubt("architecture: " + into_.architecture + " or " + from_.architecture + " (" + theirs() +
-            ")");
+      warn("architecture: " + into_.architecture + " or " + from_.architecture + " (" + theirs() +
+           ")");
   }
 
   void cpus() {
@@ -112,13 +112,13 @@ class Merging {
   void compare_nodes() {
     const auto ours = cpu_nodes(into_), others = cpu_nodes(from_);
     if (ours.size() != others.size())
-      return doubt("NUMA nodes: " + std::to_string(ours.size()) + " or " +
-                   std::to_string(others.size()) + " (" + theirs() + ")");
+      return warn("NUMA nodes: " + std::to_string(ours.size()) + " or " +
+                  std::to_string(others.size()) + " (" + theirs() + ")");
     for (std::size_t i = 0; i < ours.size(); ++i) {
       if (ours[i].number == others[i].number && ours[i].cpus == others[i].cpus) continue;
-      doubt("NUMA node " + std::to_string(ours[i].number) + ": CPUs " + ours[i].cpus.to_text() +
-            ", or node " + std::to_string(others[i].number) + " with " + others[i].cpus.to_text() +
-            " (" + theirs() + ")");
+      warn("NUMA node " + std::to_string(ours[i].number) + ": CPUs " + ours[i].cpus.to_text() +
+           ", or node " + std::to_string(others[i].number) + " with " + others[i].cpus.to_text() +
+           " (" + theirs() + ")");
     }
   }
 
@@ -170,7 +170,7 @@ class Merging {
         place = static_cast<int>(into_.gpus.size());
         into_.gpus.push_back({.number = place, .name = gpu.name, .parts = gpu.parts});
         is_gpu_taken_.resize(into_.gpus.size(), true);
-        if (before != 0) doubt("GPU " + gpu.name + ": only " + theirs() + " names it");
+        if (before != 0) warn("GPU " + gpu.name + ": only " + theirs() + " reports it");
       }
       gpu_places_.push_back(place);
       learn_gpu(into_.gpus[static_cast<std::size_t>(place)], gpu, takes_tree);
@@ -178,7 +178,7 @@ class Merging {
     if (from_.gpus.empty()) return;
     for (std::size_t i = 0; i < before; ++i)
       if (std::ranges::find(gpu_places_, static_cast<int>(i)) == gpu_places_.end())
-        doubt("GPU " + into_.gpus[i].name + ": " + theirs() + " does not name it");
+        warn("GPU " + into_.gpus[i].name + ": " + theirs() + " does not report it");
   }
 
   void learn_gpu(Gpu& known, const Gpu& said, bool takes_tree) {
@@ -204,7 +204,7 @@ class Merging {
         place = static_cast<int>(into_.nics.size());
         into_.nics.push_back({.name = nic.name});
         is_nic_taken_.resize(into_.nics.size(), true);
-        if (before != 0) doubt("NIC " + nic.name + ": only " + theirs() + " names it");
+        if (before != 0) warn("NIC " + nic.name + ": only " + theirs() + " reports it");
       }
       nic_places_.push_back(place);
       learn_nic(into_.nics[static_cast<std::size_t>(place)], nic, takes_tree);
@@ -267,8 +267,8 @@ class Merging {
         const PathKind said = path_between(from_, devices[j], devices[i]).kind;
         if (known == said || known == PathKind::kNvl || said == PathKind::kNvl) continue;
         ++told;
-        doubt(name_of(a) + " to " + name_of(b) + ": " + std::string(word_of(known)) + " or " +
-              std::string(word_of(said)) + " (" + theirs() + ")");
+        warn(name_of(a) + " to " + name_of(b) + ": " + std::string(word_of(known)) + " or " +
+             std::string(word_of(said)) + " (" + theirs() + ")");
       }
     }
   }
@@ -283,9 +283,9 @@ class Merging {
                (known.count == link.count || known.count == 0 || link.count == 0);
       });
       if (!is_known)
-        doubt("links of GPU " + std::to_string(link.gpu) + ": " + theirs() + " says " +
-              std::to_string(link.count) + " to " +
-              (link.end == LinkEnd::kGpu ? "GPU " + std::to_string(link.peer) : "another end"));
+        warn("links of GPU " + std::to_string(link.gpu) + ": " + theirs() + " reports " +
+             std::to_string(link.count) + " to " +
+             (link.end == LinkEnd::kGpu ? "GPU " + std::to_string(link.peer) : "another end"));
     }
   }
 

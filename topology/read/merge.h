@@ -9,7 +9,7 @@ namespace paceline::topology {
 
 /// `into` learns from `from` what it does not know, with its source. Devices are the same where
 /// their bus ids are; where one side has none, GPUs by their number and NICs by their name. A
-/// device that only one of them names is kept, and doubted. What comes of it has been finished
+/// device that only one of them names is kept, with a warning. What comes of it has been finished
 /// (finish.h).
 
 Result<HostModel> merge(HostModel into, const HostModel& from);

@@ -65,7 +65,7 @@ class ModelReader {
     const bool begins = text.starts_with("0x") && text.size() == 6;
     const auto [stop, error] = std::from_chars(text.data() + (begins ? 2 : 0), end, into, 16);
     if (begins && error == std::errc() && stop == end) return {};
-    return from.wrong(in_quotes(text) + " is no PCI ID like 0x10de");
+    return from.wrong(in_quotes(text) + " is not a PCI ID like 0x10de");
   }
 
   template <class T>
@@ -81,7 +81,7 @@ class ModelReader {
     into = static_cast<T>(found - words.begin());
     if (found != words.end()) return {};
     const std::vector<std::string> all(words.begin(), words.end());
-    return from.wrong(in_quotes(text) + " is none of " + list_text(all));
+    return from.wrong(in_quotes(text) + " is not one of " + list_text(all));
   }
 
   template <class T>
@@ -129,7 +129,7 @@ class ModelReader {
   Status read_field(const JsonValue& from, const Field<T, Member>& field, T& into) const {
     if constexpr (IsFact<Member>::value)
       if (!(from / field.key).is_there()) return {};
-    if constexpr (std::same_as<T, Doubt> && std::same_as<Member, int>)
+    if constexpr (std::same_as<T, Warning> && std::same_as<Member, int>)
       return read_source(from, into.*field.member);
     if constexpr (std::same_as<Member, int>)
       if (field.is_place) return read_place(from / field.key, into.*field.member);
@@ -151,15 +151,15 @@ class ModelReader {
   const std::size_t sources_;
 };
 
-// Those doubts that finishing finds again are told already.
-void drop_repeated_doubts(std::vector<Doubt>& doubts, std::size_t told) {
-  const std::vector<Doubt> first(doubts.begin(),
-                                 doubts.begin() + static_cast<std::ptrdiff_t>(told));
-  const auto is_told = [&](const Doubt& doubt) {
-    return std::ranges::find(first, doubt.text, &Doubt::text) != first.end();
+// Those warnings that finishing finds again are told already.
+void drop_repeated_warnings(std::vector<Warning>& warnings, std::size_t told) {
+  const std::vector<Warning> first(warnings.begin(),
+                                   warnings.begin() + static_cast<std::ptrdiff_t>(told));
+  const auto is_told = [&](const Warning& warning) {
+    return std::ranges::find(first, warning.text, &Warning::text) != first.end();
   };
-  const auto found = doubts.begin() + static_cast<std::ptrdiff_t>(told);
-  doubts.erase(std::remove_if(found, doubts.end(), is_told), doubts.end());
+  const auto found = warnings.begin() + static_cast<std::ptrdiff_t>(told);
+  warnings.erase(std::remove_if(found, warnings.end(), is_told), warnings.end());
 }
 
 }  // namespace
@@ -169,10 +169,10 @@ Result<HostModel> read_model_value(const JsonValue& document) {
   HostModel host;
   PACELINE_TRY(ModelReader((document / "sources").size()).read(document, host));
   PACELINE_TRY(check_places(document, host));
-  const std::size_t told = host.doubts.size();
+  const std::size_t told = host.warnings.size();
   auto finished = finish(std::move(host), kNobody);
   if (!finished.ok()) return document.wrong(finished.status().text());
-  drop_repeated_doubts(finished->doubts, told);
+  drop_repeated_warnings(finished->warnings, told);
   return finished;
 }
 

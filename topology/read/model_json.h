@@ -10,7 +10,7 @@ namespace paceline::topology {
 
 class JsonValue;
 
-/// An error names file, line and reason. What is odd but usable stands among the model's doubts.
+/// An error names file, line and reason. What is odd but usable stands among the model's warnings.
 Result<HostModel> read_model_json(const NamedText& file);
 /// The same of a machine that stands within another document; an error names its place there.
 Result<HostModel> read_model_value(const JsonValue& document);

@@ -32,7 +32,7 @@ class PlaceCheck {
     const JsonPath nodes = top_ / "numa_nodes", caches = top_ / "caches";
     for (std::size_t i = 0; i < host_.caches.size(); ++i) {
       PACELINE_TRY(at_most(caches / i, "level", host_.caches[i].level, kMostLevels));
-      if (host_.caches[i].level < 1) return wrong(caches / i / "level", "levels begin with 1");
+      if (host_.caches[i].level < 1) return wrong(caches / i / "level", "must be 1 or more");
     }
     for (std::size_t i = 0; i < host_.numa_nodes.size(); ++i)
       PACELINE_TRY(at_most(nodes / i, "number", host_.numa_nodes[i].number,
@@ -52,8 +52,8 @@ class PlaceCheck {
 
   Status leads(const JsonPath& at, std::string_view key, int place, std::size_t size) const {
     if (place != kNone && static_cast<std::size_t>(place) < size) return {};
-    const std::string what = place == kNone ? "null" : std::to_string(place);
-    return wrong(at / key, what + " leads nowhere");
+    return wrong(at / key,
+                 place == kNone ? "must not be null" : std::to_string(place) + " is out of range");
   }
 
   Status check_bridges() const {
@@ -63,16 +63,16 @@ class PlaceCheck {
       const Bridge& bridge = host_.bridges[i];
       const JsonPath at = list / i;
       if (bridge.kind == BridgeKind::kHost) {
-        if (bridge.parent != kNone) return wrong(at / "parent", "a host bridge has none");
+        if (bridge.parent != kNone) return wrong(at / "parent", "must be null for a host bridge");
         continue;
       }
       PACELINE_TRY(leads(at, "parent", bridge.parent, host_.bridges.size()));
       const auto parent = static_cast<std::size_t>(bridge.parent);
-      if (parent >= i) return wrong(at / "parent", "a parent stands before its children");
+      if (parent >= i) return wrong(at / "parent", "a parent must come before its children");
       above[i] = above[parent] + 1;
       if (above[i] > kMostBridgesAbove)
-        return wrong(at / "parent",
-                     "more than " + std::to_string(kMostBridgesAbove) + " bridges are above it");
+        return wrong(at / "parent", "the bridge has more than " +
+                                        std::to_string(kMostBridgesAbove) + " bridges above it");
     }
     return {};
   }
@@ -83,7 +83,7 @@ class PlaceCheck {
       const Gpu& gpu = host_.gpus[i];
       PACELINE_TRY(check_pci(gpus / i, gpu.pci));
       PACELINE_TRY(at_most(gpus / i, "parts", gpu.parts, kMostParts));
-      if (gpu.parts < 1) return wrong(gpus / i / "parts", "a GPU has at least one");
+      if (gpu.parts < 1) return wrong(gpus / i / "parts", "must be 1 or more");
     }
     for (std::size_t i = 0; i < host_.nics.size(); ++i)
       PACELINE_TRY(check_pci(nics / i, host_.nics[i].pci));
@@ -101,7 +101,7 @@ class PlaceCheck {
     PACELINE_TRY(leads(at, "gpu", link.gpu, host_.gpus.size()));
     PACELINE_TRY(at_most(at, "count", link.count, kMostLinks));
     if (link.end == LinkEnd::kSwitch)
-      return link.peer == kNone ? Status() : wrong(at / "peer", "of a switch it is null");
+      return link.peer == kNone ? Status() : wrong(at / "peer", "must be null for a switch");
     const bool to_package = link.end == LinkEnd::kPackage;
     return leads(at, "peer", link.peer, to_package ? host_.packages.size() : host_.gpus.size());
   }

@@ -14,7 +14,7 @@ Result<NamedText> read_text_file(const std::string& path, std::size_t most_bytes
   if (stream.bad()) return unreadable(path, 0, std::strerror(errno));
   file.text.resize(static_cast<std::size_t>(stream.gcount()));
   if (file.text.size() > most_bytes)
-    return unreadable(path, 0, "longer than " + std::to_string(most_bytes >> 20) + " MiB");
+    return unreadable(path, 0, "larger than " + std::to_string(most_bytes >> 20) + " MiB");
   return file;
 }
 

@@ -37,8 +37,8 @@ std::string links_text(int count) {
 class LinkReader {
  public:
   LinkReader(const XmlDocument& document, const std::vector<GpuElement>& elements, HostModel& host,
-             DoubtList& doubts)
-      : document_(document), elements_(elements), host_(host), doubts_(doubts) {
+             WarningList& warnings)
+      : document_(document), elements_(elements), host_(host), warnings_(warnings) {
     for (std::size_t i = 0; i < host.gpus.size(); ++i)
       gpus_[*host.gpus[i].pci.bus] = static_cast<int>(i);
   }
@@ -78,8 +78,8 @@ class LinkReader {
   Status add(const LinkElement& link) {
     const auto digits = class_digits(text_of(link.node, "tclass"));
     if (!digits)
-      return document_.wrong(
-          link.node, "tclass=\"" + printable(text_of(link.node, "tclass")) + "\" is no PCI class");
+      return document_.wrong(link.node, "tclass=\"" + printable(text_of(link.node, "tclass")) +
+                                            "\" is not a PCI class");
     const auto bus = parse_bus_id(text_of(link.node, "target"));
     const auto found = bus ? gpus_.find(*bus) : gpus_.end();
     if (found != gpus_.end()) {
@@ -89,7 +89,8 @@ class LinkReader {
     } else if (digits->empty() || digits->starts_with("0680")) {
       to_switches_[{link.gpu, link.kind}] += link.count;
     } else {
-      say(link, "to " + printable(text_of(link.node, "target")) + ", which is no GPU of this file");
+      say(link,
+          "to " + printable(text_of(link.node, "target")) + ", which is not a GPU of this file");
     }
     return {};
   }
@@ -111,7 +112,7 @@ class LinkReader {
     constexpr std::uint64_t kMostMbPerS = 100'000'000;
     PACELINE_TRY_ASSIGN(const std::uint64_t mb_per_s, document_.number(link.node, "bw", 0));
     if (mb_per_s > kMostMbPerS)
-      return document_.wrong(link.node, "bw=\"" + std::to_string(mb_per_s) + "\" cannot be so");
+      return document_.wrong(link.node, "bw=\"" + std::to_string(mb_per_s) + "\" is not possible");
     add_to_cpu(link, mb_per_s * static_cast<std::uint64_t>(link.count));
     return {};
   }
@@ -125,8 +126,7 @@ class LinkReader {
         host_.packages.push_back({.number = node.number, .cpus = node.cpus});
     const int number = elements_[static_cast<std::size_t>(link.gpu)].node;
     const auto package = std::ranges::find(host_.packages, number, &Package::number);
-    if (package == host_.packages.end())
-      return say(link, "to a CPU, and nothing says to which package");
+    if (package == host_.packages.end()) return say(link, "to a CPU, but its package is not known");
     GpuLink made{.kind = link.kind,
                  .gpu = link.gpu,
                  .end = LinkEnd::kPackage,
@@ -142,9 +142,9 @@ class LinkReader {
       const auto [fewer, more] = std::minmax(counts.of_lower, counts.of_higher);
       const bool both = fewer > 0;
       if (both && fewer != more)
-        doubts_.say(name(lower) + " has " + links_text(counts.of_lower) + " to " + name(higher) +
-                    ", which has " + std::to_string(counts.of_higher) +
-                    " back: " + std::to_string(fewer) + " count");
+        warnings_.say(name(lower) + " has " + links_text(counts.of_lower) + " to " + name(higher) +
+                      ", and " + std::to_string(counts.of_higher) + " in the other direction; " +
+                      std::to_string(fewer) + " is used");
       host_.links.push_back(
           {.kind = kind, .gpu = lower, .peer = higher, .count = both ? fewer : more});
     }
@@ -152,13 +152,13 @@ class LinkReader {
 
   const std::string& name(int gpu) const { return host_.gpus[static_cast<std::size_t>(gpu)].name; }
   void say(const LinkElement& link, const std::string& where) {
-    doubts_.say(name(link.gpu) + " has " + links_text(link.count) + " " + where + ": ignored");
+    warnings_.say(name(link.gpu) + " has " + links_text(link.count) + " " + where + "; ignored");
   }
 
   const XmlDocument& document_;
   const std::vector<GpuElement>& elements_;
   HostModel& host_;
-  DoubtList& doubts_;
+  WarningList& warnings_;
   std::map<BusId, int> gpus_;
   std::map<std::tuple<int, int, LinkKind>, Counts> between_;
   std::map<std::pair<int, LinkKind>, int> to_switches_;
@@ -167,8 +167,8 @@ class LinkReader {
 }  // namespace
 
 Status read_nccl_links(const XmlDocument& document, const std::vector<GpuElement>& elements,
-                       HostModel& host, DoubtList& doubts) {
-  return LinkReader(document, elements, host, doubts).read();
+                       HostModel& host, WarningList& warnings) {
+  return LinkReader(document, elements, host, warnings).read();
 }
 
 }  // namespace paceline::topology

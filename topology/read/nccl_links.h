@@ -6,7 +6,7 @@
 #include <paceline/status.h>
 
 #include "topology/model/host_model.h"
-#include "topology/read/doubt_list.h"
+#include "topology/read/warning_list.h"
 #include "topology/read/xml_document.h"
 
 namespace paceline::topology {
@@ -19,6 +19,6 @@ struct GpuElement {
 /// Adds the links of host.gpus, whose elements are `elements` in the same order, and the packages
 /// that links lead to. An error names file, line and reason.
 Status read_nccl_links(const XmlDocument& document, const std::vector<GpuElement>& elements,
-                       HostModel& host, DoubtList& doubts);
+                       HostModel& host, WarningList& warnings);
 
 }  // namespace paceline::topology

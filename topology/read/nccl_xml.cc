@@ -19,9 +19,9 @@
 #include "topology/model/pci_vendors.h"
 #include "topology/model/pcie_link.h"
 #include "topology/read/bounds.h"
-#include "topology/read/doubt_list.h"
 #include "topology/read/nccl_links.h"
 #include "topology/read/nic_name.h"
+#include "topology/read/warning_list.h"
 
 namespace paceline::topology {
 namespace {
@@ -49,8 +49,8 @@ class NcclReader {
 
   Result<HostModel> read() {
     PACELINE_TRY(read_system(document_.root()));
-    doubt_masks();
-    doubt_unknown();
+    warn_of_masks();
+    warn_of_unknown();
     number_gpus();
     keep_guids();
     std::vector<GpuElement> elements;
@@ -58,8 +58,8 @@ class NcclReader {
       host_.gpus.push_back(std::move(found.gpu));
       elements.push_back(found.element);
     }
-    PACELINE_TRY(read_nccl_links(document_, elements, host_, doubts_));
-    doubts_.add_to(host_, 0);
+    PACELINE_TRY(read_nccl_links(document_, elements, host_, warnings_));
+    warnings_.add_to(host_, 0);
     auto finished = finish(std::move(host_), 0);
     if (!finished.ok()) return document_.wrong(document_.root(), finished.status().text());
     return finished;
@@ -68,12 +68,12 @@ class NcclReader {
  private:
   Status read_system(pugi::xml_node root) {
     if (std::string_view(root.name()) != "system")
-      return document_.wrong(root, "<" + printable(root.name()) +
-                                       "> is no topology of NCCL, which begins with <system>");
+      return document_.wrong(
+          root, "<" + printable(root.name()) + "> is not the root of an NCCL topology, <system>");
     const std::string_view version = text_of(root, "version");
     if (version != "1" && version != "2")
       return document_.wrong(
-          root, "version \"" + printable(version) + "\" is neither NCCL's 1 nor RCCL's 2");
+          root, "version \"" + printable(version) + "\" is not supported; NCCL has 1, RCCL has 2");
     host_.sources = {(version == "1" ? "NCCL XML " : "RCCL XML ") + printable(document_.name())};
     std::size_t count = 0;
     for (const pugi::xml_node cpu : root.children("cpu")) {
@@ -114,7 +114,7 @@ class NcclReader {
     if (!host_hash_) host_hash_ = hash;
     const bool is_other = *host_hash_ != hash;
     if (is_other && !has_other_hosts_)
-      doubts_.say("it describes several hosts: the first of them counts");
+      warnings_.say("the file describes several hosts; only the first one is used");
     has_other_hosts_ |= is_other;
     return is_other;
   }
@@ -139,8 +139,8 @@ class NcclReader {
       host_.numa_nodes.push_back({.number = number, .cpus = cpus});
       return;
     }
-    doubts_.say("NUMA node " + std::to_string(number) +
-                " stands there twice: counted as two host bridges of one node");
+    warnings_.say("NUMA node " + std::to_string(number) +
+                  " occurs twice; it is read as two host bridges of one node");
     found->cpus.add(cpus);
   }
 
@@ -150,20 +150,19 @@ class NcclReader {
   }
 
   // The kernel gives all nodes masks of one length, and all words but the first 8 digits.
-  void doubt_masks() {
+  void warn_of_masks() {
     int longest = 0;
     for (const NodeMask& one : masks_) longest = std::max(longest, one.mask.first_digits);
     const auto say = [this](int node, const std::string& what) {
-      doubts_.say("NUMA node " + std::to_string(node) + ": its affinity " + what +
-                  ", so that digits may be missing");
+      warnings_.say("NUMA node " + std::to_string(node) + ": its affinity " + what +
+                    "; digits may be missing");
     };
     for (const auto& [node, mask] : masks_) {
       if (mask.short_digits != 0)
-        say(node,
-            "has a word of " + digits_text(mask.short_digits) + ", where the kernel writes 8");
+        say(node, "has a word of " + digits_text(mask.short_digits) + ", but the kernel writes 8");
       if (mask.first_digits != 0 && mask.first_digits < longest)
-        say(node, "begins with a word of " + digits_text(mask.first_digits) +
-                      ", where another has " + std::to_string(longest));
+        say(node, "begins with a word of " + digits_text(mask.first_digits) + ", but another has " +
+                      std::to_string(longest));
     }
   }
   static std::string digits_text(int digits) {
@@ -176,7 +175,7 @@ class NcclReader {
     if (++pci_count_ > kMostPciElements) return too_many(pci, kMostPciElements, "elements <pci>");
     PACELINE_TRY_ASSIGN(PciFunction function, function_of(pci, bridge));
     if (!seen_.insert(*function.bus).second) {
-      doubts_.say(bus_text(function) + " stands there twice: the first counts");
+      warnings_.say(bus_text(function) + " occurs twice; the first one is used");
       return {};
     }
     const auto digits = class_digits(text_of(pci, "class"));
@@ -197,8 +196,8 @@ class NcclReader {
       unknown_.push_back(bus_text(function));
     }
     if (has_children && (is_gpu || is_nic))
-      doubts_.say("what stands below " + bus_text(function) +
-                  ", which is no bridge, counts as beside it");
+      warnings_.say(bus_text(function) +
+                    " is not a bridge, but has devices below it; they are read as its siblings");
     for (const pugi::xml_node child : pci.children("pci"))
       PACELINE_TRY(read_pci(child, bridge, node));
     return {};
@@ -260,10 +259,11 @@ class NcclReader {
     }
     constexpr std::size_t kShown = 16;
     if (is_odd)
-      doubts_.say("GPUs are numbered " + list_text(numbers, kShown) + ": they count in this order");
+      warnings_.say("GPUs are numbered " + list_text(numbers, kShown) +
+                    "; they are renumbered in this order");
     if (numbered != 0 && numbered != gpus_.size())
-      doubts_.say(std::to_string(gpus_.size() - numbered) + " of " + std::to_string(gpus_.size()) +
-                  " GPUs have no number: they come last");
+      warnings_.say(std::to_string(gpus_.size() - numbered) + " of " +
+                    std::to_string(gpus_.size()) + " GPUs have no number; they come last");
     for (std::size_t i = 0; i < gpus_.size(); ++i) {
       Gpu& gpu = gpus_[i].gpu;
       gpu.name = "GPU" + std::to_string(i);
@@ -271,11 +271,12 @@ class NcclReader {
     }
   }
 
-  void doubt_unknown() {
+  void warn_of_unknown() {
     constexpr std::size_t kShown = 4;
     if (unknown_.empty()) return;
-    doubts_.say(list_text(unknown_, kShown) + (unknown_.size() == 1 ? " has" : " have") +
-                " an address and no class: what it is must be completed on the machine itself");
+    warnings_.say(
+        list_text(unknown_, kShown) + (unknown_.size() == 1 ? " has" : " have") +
+        " an address but no class; the kind of device is known only on the machine itself");
   }
 
   // ---- NICs
@@ -318,8 +319,8 @@ class NcclReader {
     if (!speed && !text.empty()) return no_such(net, "speed", "number");
     const auto mbit = static_cast<std::uint64_t>(std::max<std::int64_t>(speed.value_or(0), 0));
     if (mbit > kMostMbit) {
-      doubts_.say("NIC " + printable(nic.name) + " has " + std::to_string(mbit) +
-                  " Mbit/s, which cannot be so: its rate counts as unknown");
+      warnings_.say("NIC " + printable(nic.name) + " has " + std::to_string(mbit) +
+                    " Mbit/s, which is not possible; its rate is ignored");
     } else if (mbit > nic.rate_mbit.value.value_or(0)) {
       PACELINE_TRY_ASSIGN(const std::uint64_t port, bounded(net, "port"));
       nic.rate_mbit = known(mbit);
@@ -349,7 +350,7 @@ class NcclReader {
 
   Status no_such(pugi::xml_node node, const char* attribute, const std::string& what) {
     return document_.wrong(node, std::string(attribute) + "=\"" +
-                                     printable(text_of(node, attribute)) + "\" is no " + what);
+                                     printable(text_of(node, attribute)) + "\" is not a " + what);
   }
   Status too_many(pugi::xml_node node, std::size_t most, const std::string& what) {
     return document_.wrong(node, "more than " + std::to_string(most) + " " + what);
@@ -357,7 +358,7 @@ class NcclReader {
 
   const XmlDocument& document_;
   HostModel host_;
-  DoubtList doubts_;
+  WarningList warnings_;
   std::optional<std::string> host_hash_;
   bool has_other_hosts_ = false;
   std::vector<NodeMask> masks_;

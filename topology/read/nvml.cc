@@ -55,7 +55,7 @@ class Nvml final {
  public:
   static Result<std::unique_ptr<Nvml>> open(const std::string& library) {
     void* const handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (handle == nullptr) return unavailable(library + " is not here");
+    if (handle == nullptr) return unavailable(library + " cannot be loaded");
     std::unique_ptr<Nvml> nvml(new Nvml(handle));
     PACELINE_TRY(nvml->find_all(library));
     const int error = nvml->calls.init();
@@ -95,7 +95,7 @@ class Nvml final {
     find("nvmlDeviceGetNvLinkVersion", calls.link_version);
     find("nvmlDeviceGetNvLinkRemotePciInfo_v2", calls.link_peer);
     find("nvmlDeviceGetNvLinkRemoteDeviceType", calls.link_end);
-    return missing_ == nullptr ? Status() : unavailable(library + " has no " + missing_);
+    return missing_ == nullptr ? Status() : unavailable(library + " has no function " + missing_);
   }
 
   void* handle_;
@@ -173,13 +173,13 @@ Result<HostModel> read_nvml(const std::string& library) {
   const Functions& calls = nvml->calls;
   unsigned count = 0;
   if (const int error = calls.count(&count); error != kSuccess || count > kMostGpus)
-    return unavailable(library + " does not count its GPUs (error " + std::to_string(error) + ")");
+    return unavailable(library + " cannot count GPUs (error " + std::to_string(error) + ")");
   HostModel host{.sources = {"NVML"}};
   std::vector<Device> devices;
   for (unsigned i = 0; i < count; ++i) {
     Device device = nullptr;
     if (calls.device(i, &device) != kSuccess) {
-      host.doubts.push_back({"GPU " + std::to_string(i) + " does not answer NVML", 0});
+      host.warnings.push_back({"GPU " + std::to_string(i) + " cannot be opened by NVML", 0});
       continue;
     }
     devices.push_back(device);

@@ -51,7 +51,7 @@ Status PlanDevices::read_gpu(const JsonValue& from, const std::string& host, int
   PACELINE_TRY(read_value(bus, planned));
   const Gpu& gpu = machine_.gpus[static_cast<std::size_t>(into)];
   if (!gpu.pci.bus.is_known() || *gpu.pci.bus == planned) return {};
-  return bus.wrong("the plan has " + shown(gpu.name) + " at " + to_text(planned) + ", host " +
+  return bus.wrong("the plan has " + shown(gpu.name) + " at " + to_text(planned) + ", but host " +
                    in_quotes(host) + " has it at " + to_text(*gpu.pci.bus));
 }
 
@@ -84,7 +84,7 @@ Status PlanDevices::read_nodes(const JsonValue& from, const std::string& host,
     std::vector<std::string> known;
     for (const int node : nodes_) known.push_back(std::to_string(node));
     return one.wrong("there is no NUMA node " + std::to_string(into[i]) + on(host) +
-                     (known.empty() ? "" : "; there is: " + list_text(known, kMostNamed)));
+                     (known.empty() ? "" : "; known are: " + list_text(known, kMostNamed)));
   }
   std::ranges::sort(into);
   into.erase(std::unique(into.begin(), into.end()), into.end());

@@ -40,7 +40,7 @@ constexpr std::array<std::string_view, 2> kPartKeys = {"what", "us"};
 constexpr std::array<std::string_view, 2> kAlternativeKeys = {"what", "cost_us"};
 
 std::string cpus_text(const CpuSet& cpus) {
-  return cpus.is_empty() ? "none is known" : shown(cpus.to_text());
+  return cpus.is_empty() ? "unknown" : shown(cpus.to_text());
 }
 
 Status read_sentence(const JsonValue& from, std::string& into) {
@@ -163,12 +163,12 @@ class PlanReader {
 
   Status other_machine(const JsonValue& from, const std::string& planned, int host,
                        const std::string& there) const {
-    return from.wrong("the plan was made for " + planned + ", " + name_of(host) + " " + there);
+    return from.wrong("the plan was made for " + planned + ", but " + name_of(host) + " " + there);
   }
 
   Status read_ranks(const JsonValue& ranks) {
     PACELINE_TRY(check_list(ranks, kMostRanks));
-    if (ranks.size() == 0) return ranks.wrong("it names no rank");
+    if (ranks.size() == 0) return ranks.wrong("must name at least one rank");
     std::vector<bool> is_there(ranks.size());
     plan_.ranks.resize(ranks.size());
     for (std::size_t i = 0; i < ranks.size(); ++i) {
@@ -178,10 +178,9 @@ class PlanReader {
       int rank = 0;
       PACELINE_TRY(read_value(number, rank));
       if (at(rank) >= ranks.size())
-        return number.wrong("they are ranks 0 to " + std::to_string(ranks.size() - 1) + ", and " +
-                            std::to_string(rank) + " is none of them");
-      if (is_there[at(rank)])
-        return number.wrong("rank " + std::to_string(rank) + " is there twice");
+        return number.wrong("rank " + std::to_string(rank) + " is out of range: 0 to " +
+                            std::to_string(ranks.size() - 1));
+      if (is_there[at(rank)]) return number.wrong("rank " + std::to_string(rank) + " occurs twice");
       is_there[at(rank)] = true;
       PACELINE_TRY(read_placed(entry, plan_.ranks[at(rank)]));
     }
@@ -193,8 +192,7 @@ class PlanReader {
     int planned = 0;
     PACELINE_TRY(read_value(size, planned));
     if (at(planned) == plan_.ranks.size()) return {};
-    return size.wrong("it should be " + std::to_string(plan_.ranks.size()) +
-                      ", as many as there are ranks");
+    return size.wrong("must be " + std::to_string(plan_.ranks.size()) + ", the number of ranks");
   }
 
   Status read_servers(const JsonValue& servers) {
@@ -213,11 +211,12 @@ class PlanReader {
   Status check_shares(const JsonValue& servers, std::size_t stated) const {
     if (stated < plan_.servers.size())
       return servers.wrong("only " + std::to_string(stated) + " of " +
-                           std::to_string(plan_.servers.size()) + " have a share");
+                           std::to_string(plan_.servers.size()) +
+                           " servers have a share; set it for all or for none");
     double sum = 0;
     for (const PlacedServer& server : plan_.servers) sum += server.share;
     if (std::abs(sum - 1) <= kShareSlack) return {};
-    return servers.wrong("their shares sum to " + json(sum).dump() + ", and not to 1");
+    return servers.wrong("shares sum to " + json(sum).dump() + ", but must sum to 1");
   }
 
   Status share_evenly() {
@@ -248,9 +247,9 @@ class PlanReader {
     CpuSet odd = placed.seat.cpus;
     odd.remove(cpus_of(cluster_, placed.host));
     if (odd.is_empty()) return {};
-    return from.wrong("CPU " + std::to_string(odd.first()) + " is not among those of " +
-                      name_of(placed.host) + " that may be used (" +
-                      cpus_text(cpus_of(cluster_, placed.host)) + ")");
+    return from.wrong("CPU " + std::to_string(odd.first()) + " is not usable on " +
+                      name_of(placed.host) +
+                      "; usable CPUs: " + cpus_text(cpus_of(cluster_, placed.host)));
   }
 
   const PlanDevices& devices_of(int host) {
@@ -270,7 +269,7 @@ class PlanReader {
 
 Result<json> parse_plan(const NamedText& file) {
   if (file.text.size() > kMostPlanBytes)
-    return unreadable(file.name, 0, "longer than " + std::to_string(kMostPlanBytes >> 20) + " MiB");
+    return unreadable(file.name, 0, "larger than " + std::to_string(kMostPlanBytes >> 20) + " MiB");
   return parse_json(file);
 }
 

@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* kForms =
     "hwloc XML, NCCL or RCCL XML, `nvidia-smi topo -m`, `paceline topo --format json`, or a folder "
-    "with a gathered /sys";
+    "with a copy of /sys";
 
 // How far into a file a sign of what it is may stand.
 constexpr std::size_t kHeadBytes = 4096;
@@ -32,21 +32,21 @@ struct Sign {
 
 // What people have lying beside the files that can be read.
 constexpr Sign kOthers[] = {
-    {"BZh", "", "a bzip2 archive: unpack it and give its folder"},
-    {"\x1f\x8b", "", "a gzip archive: unpack it and give its folder"},
+    {"BZh", "", "a bzip2 archive; unpack it and use its folder"},
+    {"\x1f\x8b", "", "a gzip archive; unpack it and use its folder"},
     {"\xfd"
      "7zXZ",
-     "", "an xz archive: unpack it and give its folder"},
-    {"PK\x03\x04", "", "a zip archive: unpack it"},
-    {"", "Machine (", "lstopo's text for people: have it write `lstopo machine.xml`"},
-    {"", "Machine L#0", "lstopo's text for people: have it write `lstopo machine.xml`"},
-    {"", "nThread", "a table of nccl-tests, which describes no machine"},
-    {"", "NCCL INFO", "a log of NCCL: set NCCL_TOPO_DUMP_FILE and give the file it writes"},
-    {"", "ibnetdiscover", "an InfiniBand fabric by ibnetdiscover, which describes no host"},
+     "", "an xz archive; unpack it and use its folder"},
+    {"PK\x03\x04", "", "a zip archive; unpack it"},
+    {"", "Machine (", "text output of lstopo; use the file that `lstopo machine.xml` writes"},
+    {"", "Machine L#0", "text output of lstopo; use the file that `lstopo machine.xml` writes"},
+    {"", "nThread", "output of nccl-tests, which does not describe a machine"},
+    {"", "NCCL INFO", "a log of NCCL; set NCCL_TOPO_DUMP_FILE, and use the file that NCCL writes"},
+    {"", "ibnetdiscover", "output of ibnetdiscover, which does not describe a host"},
     {"", "# Topology file: generated on",
-     "an InfiniBand fabric by ibnetdiscover, which describes no host"},
-    {"", "Switch guid", "ports of an InfiniBand fabric, which describe no host"},
-    {"CA '", "CA type", "the output of ibstat, which tells ports and not where they are attached"},
+     "output of ibnetdiscover, which does not describe a host"},
+    {"", "Switch guid", "a list of InfiniBand ports, which does not describe a host"},
+    {"CA '", "CA type", "output of ibstat, which does not show where ports are attached"},
 };
 
 std::string_view without_blanks(std::string_view text) {
@@ -74,8 +74,8 @@ Status refuse_unknown(const NamedText& file) {
   for (const Sign& sign : kOthers)
     if (head.starts_with(sign.begins) && head.find(sign.contains) != head.npos)
       return refuse(file, sign.sentence);
-  if (head.find('\0') != head.npos) return refuse(file, "no text");
-  return refuse(file, std::string("describes no machine in a form that can be read: ") + kForms);
+  if (head.find('\0') != head.npos) return refuse(file, "not a text file");
+  return refuse(file, std::string("unknown format; known are: ") + kForms);
 }
 
 Result<HostModel> read_xml(const NamedText& file) {
@@ -85,13 +85,13 @@ Result<HostModel> read_xml(const NamedText& file) {
   if (root == "system") return read_nccl_xml(*document);
   if (root == "graphs")
     return document->wrong(document->root(),
-                           "graphs that NCCL has made of a topology: give the topology itself "
+                           "graphs that NCCL computed from a topology; use the topology itself "
                            "(NCCL_TOPO_DUMP_FILE)");
   return document->wrong(
       document->root(),
       std::string("<")
           .append(printable(root))
-          .append("> begins neither hwloc's XML (<topology>) nor NCCL's (<system>)"));
+          .append("> is neither the root of hwloc XML (<topology>) nor of NCCL XML (<system>)"));
 }
 
 }  // namespace
@@ -110,7 +110,7 @@ Result<HostModel> read_host(const std::string& given) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) return read_sysfs_tree(path);
   if (error || !std::filesystem::exists(path, error))
-    return unreadable(path, 0, error ? error.message() : "there is no such file");
+    return unreadable(path, 0, error ? error.message() : "no such file");
   PACELINE_TRY_ASSIGN(const NamedText file, read_text_file(path));
   return read_host_text(file);
 }

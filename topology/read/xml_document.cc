@@ -31,12 +31,12 @@ Result<std::unique_ptr<XmlDocument>> XmlDocument::parse(const NamedText& file) {
       file.text.data(), file.text.size(), pugi::parse_default, pugi::encoding_utf8);
   if (!parsed)
     return unreadable(file.name, document->line_at(parsed.offset),
-                      std::string("no XML: ").append(parsed.description()));
+                      std::string("invalid XML: ").append(parsed.description()));
   DepthWalker walker;
   document->document_.traverse(walker);
   if (walker.deepest)
-    return document->wrong(walker.deepest,
-                           "elements are nested more than " + std::to_string(kMostDepth) + " deep");
+    return document->wrong(walker.deepest, "elements are nested deeper than " +
+                                               std::to_string(kMostDepth) + " levels");
   return document;
 }
 
@@ -63,7 +63,7 @@ Result<std::uint64_t> XmlDocument::number(pugi::xml_node node, const char* attri
   const auto [stop, error] = std::from_chars(text.data(), end, value, base);
   if (error == std::errc() && stop == end && !text.empty()) return value;
   return wrong(node, std::string(attribute) + "=\"" + printable(text_of(node, attribute)) +
-                         "\" is no number");
+                         "\" is not a number");
 }
 
 }  // namespace paceline::topology

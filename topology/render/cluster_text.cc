@@ -101,7 +101,7 @@ std::string cluster_json_text(const Cluster& cluster, std::span<const std::optio
   text.append(",\n  \"network\": ");
   text.append(compact(
       {{"mb_per_s", cluster.network.mb_per_s}, {"latency_us", cluster.network.latency_us}}));
-  append_list("ways", way_lines(cluster), text);
+  append_list("links", way_lines(cluster), text);
   return text.append("\n}\n");
 }
 

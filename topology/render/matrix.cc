@@ -44,7 +44,7 @@ std::string legend(const HostModel& host) {
       "  PHB  = PCIe and one host bridge\n"
       "  PXB  = several PCIe switches, and no host bridge\n"
       "  PIX  = at most one PCIe switch\n"
-      "  NV#  = # links past PCIe, 1 where nobody has counted them\n";
+      "  NV#  = # links without PCIe; 1 if their number is not known\n";
   if (host.nics.empty()) return text;
   text += "\nNIC Legend:\n\n";
   for (std::size_t i = 0; i < host.nics.size(); ++i)

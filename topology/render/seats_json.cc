@@ -22,7 +22,7 @@ std::string seats_json_text(const HostModel& host, const std::vector<Seat>& seat
                    {"numa_nodes", seat.numa_nodes},
                    {"shares_cpus", seat.shares_cpus},
                    {"why", printable(seat.why)}});
-  const Json document = {{"version", kVersion}, {"seats", all}};
+  const Json document = {{"version", kVersion}, {"placements", all}};
   return document.dump(2) + "\n";
 }
 

@@ -18,7 +18,7 @@ namespace {
 constexpr double kPadding = 10, kGap = 10;
 constexpr double kLineHeight = 1.35;  // of a font's size
 constexpr double kTitleWidth = 1.1;   // bold letters are wider
-constexpr std::size_t kMostDoubts = 20;
+constexpr std::size_t kMaxWarnings = 20;
 
 struct Style {
   double title = 12, fact = 11;  // sizes of fonts
@@ -201,11 +201,11 @@ std::vector<std::string> notes_of(const HostModel& host) {
   std::vector<std::string> sources;
   for (const std::string& source : host.sources) sources.push_back(printable(source));
   if (!sources.empty()) notes.push_back("source: " + joined(sources, ", "));
-  const std::size_t told = std::min(host.doubts.size(), kMostDoubts);
+  const std::size_t told = std::min(host.warnings.size(), kMaxWarnings);
   for (std::size_t i = 0; i < told; ++i)
-    notes.push_back("doubt: " + printable(host.doubts[i].text));
-  if (host.doubts.size() > told)
-    notes.push_back(count_text(host.doubts.size() - told, "doubt") + " more");
+    notes.push_back("warning: " + printable(host.warnings[i].text));
+  if (host.warnings.size() > told)
+    notes.push_back(count_text(host.warnings.size() - told, "warning") + " more");
   return notes;
 }
 

@@ -30,7 +30,7 @@ class TreeWriter {
     links();
     nearest();
     sources();
-    for (const Doubt& doubt : host_.doubts) this->doubt(doubt);
+    for (const Warning& warning : host_.warnings) this->warning(warning);
     return std::move(text_);
   }
 
@@ -114,11 +114,11 @@ class TreeWriter {
     lines(names, "", "   ");
   }
 
-  void doubt(const Doubt& doubt) {
-    std::string text = "doubt: " + printable(doubt.text);
-    if (doubt.source != kNobody && host_.sources.size() > 1)
+  void warning(const Warning& warning) {
+    std::string text = "warning: " + printable(warning.text);
+    if (warning.source != kNobody && host_.sources.size() > 1)
       text.append(" (")
-          .append(printable(host_.sources[static_cast<std::size_t>(doubt.source)]))
+          .append(printable(host_.sources[static_cast<std::size_t>(warning.source)]))
           .append(")");
     std::string before;
     for (const std::string& one : fill_words(text, columns_ - kLevelColumns)) {

@@ -150,9 +150,9 @@ Status freeze(const std::vector<std::string>& folders, int host, bool frozen, co
   while (read_file(*events_path).find(wanted) == std::string::npos) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline.left(clock.now()));
     if (left.count() == 0)
-      return Status(
-          Code::kTimeout, Scope::kOperation,
-          "its processes have not " + std::string(frozen ? "stopped" : "gone on") + " within 5 s");
+      return Status(Code::kTimeout, Scope::kOperation,
+                    "its processes have not " + std::string(frozen ? "stopped" : "continued") +
+                        " within 5 s");
     pollfd changed{.fd = events.get(), .events = POLLPRI, .revents = 0};
     ::poll(&changed, 1, static_cast<int>(left.count()));
   }
@@ -173,8 +173,8 @@ Status limit_cpus(const std::vector<std::string>& folders, int host,
   }
   if (!thousandths) return Status();
   return Status(Code::kUnavailable, Scope::kOperation,
-                "no control group of this user has the controller cpu, so a host's share of the "
-                "CPUs cannot be limited here");
+                "no control group of this user has the controller cpu, so the CPUs of a host "
+                "cannot be limited here");
 }
 
 bool remove_lab_cgroups(const std::vector<std::string>& folders, const Clock& clock) {

@@ -46,7 +46,8 @@ Result<int> living_host(const LabRecord& record, const std::string& name) {
                       lab_host(record.plan.hosts - 1));
   if (state_of(record, *host) == HostState::kKilled)
     return Status(Code::kUnavailable, Scope::kOperation,
-                  "host " + name + " has been killed; `paceline lab down` and `up` again");
+                  "host " + name +
+                      " has been killed; make a new lab: `paceline lab down`, `paceline lab up`");
   return *host;
 }
 
@@ -208,7 +209,7 @@ Status act(const Target& target, LabAction action, const LabFault& fault, const 
     case LabAction::kCpu:
       return limit_cpus(target.record.cgroups, target.host, fault.cpu_thousandths);
     default:
-      return Status(Code::kInternal, Scope::kOperation, "that is no trouble");
+      return Status(Code::kInternal, Scope::kOperation, "this is not a fault");
   }
 }
 

@@ -115,14 +115,14 @@ Result<LabFolders::Found> LabFolders::find(const std::string& name) const {
     if (record.plan.name != name) {
       others += (others.empty() ? "" : ", ") + record.plan.name;
     } else if (!record.is_complete() || identify(record.keeper.pid) != record.keeper) {
-      return refuse(Code::kUnavailable, "lab '" + name + "' is being made, or ends just now");
+      return refuse(Code::kUnavailable, "lab '" + name + "' is being made or removed; try again");
     } else {
       return std::move(found);
     }
   }
   return refuse(Code::kInvalidArgument,
-                "no lab '" + name + "' is up" +
-                    (others.empty() ? "; make one: paceline lab up" : "; there is: " + others));
+                "there is no lab '" + name + "'" +
+                    (others.empty() ? "; make one: paceline lab up" : "; known are: " + others));
 }
 
 Result<LabFolder> LabFolders::make(const LabRecord& record) const {
@@ -138,7 +138,7 @@ Result<LabFolder> LabFolders::make(const LabRecord& record) const {
           .user = std::move(made->user), .name = name, .record = std::move(made->record)};
     reasons += (reasons.empty() ? "" : "; ") + place + ": " + made.status().text();
   }
-  return refuse(Code::kExhausted, "cannot write the lab down: " + reasons);
+  return refuse(Code::kExhausted, "cannot store the lab: " + reasons);
 }
 
 Result<bool> LabFolders::remove(const std::string& name) const {
@@ -162,9 +162,10 @@ Result<bool> LabFolders::remove_at(const std::string& place, const std::string& 
     if (record) PACELINE_TRY(kill_and_wait(record->keeper, kEndingTime));
   }
   if (!wait_for_lock(file, clock_))
-    return refuse(Code::kTimeout, "somebody still holds " + user->path + "/" + name + "/record");
+    return refuse(Code::kTimeout,
+                  "another process still locks " + user->path + "/" + name + "/record");
   if (record && !remove_lab_cgroups(record->cgroups, clock_))
-    return refuse(Code::kTimeout, "processes of the lab have not gone in time");
+    return refuse(Code::kTimeout, "processes of the lab did not end in time");
   remove_job_folder(user->fd, name);
   user->remove_if_empty();
   return true;

@@ -13,35 +13,40 @@ namespace paceline::launcher {
 namespace {
 
 constexpr std::string_view kHelp =
-    "usage: paceline lab up [--hosts N] [--slots N] [--rate R] [--delay D] [--rails 2 [--rate2 "
-    "R]]\n"
-    "                    [--ssh]\n"
+    "usage: paceline lab up [--hosts N] [--slots N] [--rate R] [--delay D] [--ssh]\n"
+    "                    [--rails 2 [--rate2 R]]\n"
     "       paceline lab list | down\n"
     "       paceline lab exec HOST -- PROGRAM [arguments…]\n"
     "       paceline lab slow HOST RATE [--egress | --ingress] [--peer HOST]\n"
     "       paceline lab drop HOST PERCENT\n"
     "       paceline lab cut | oneway | pause | resume | kill HOST  |  mtu HOST BYTES\n"
     "       paceline lab cpu HOST CPUS  |  heal [HOST]\n"
-    "A lab is a cluster on this machine: hosts h1, h2, … with namespaces of their own (network,\n"
-    "names, IPC, processes, mounts) on a switch, with links shaped both ways. They share the\n"
-    "file system, but not /dev/shm and /run. Nothing of the machine's own network is changed.\n"
+    "A lab is a cluster on this machine. Its hosts h1, h2, … have their own namespaces (network,\n"
+    "host name, IPC, processes, mounts) and are connected to a switch. Links are limited in both\n"
+    "directions. Hosts share the file system, except /dev/shm and /run. The machine's own\n"
+    "network is not changed.\n"
     "\n"
-    "  up       makes it: --hosts 4, --slots 1 in the hostfile that it prints, --rate of every\n"
-    "           link (1gbit, 300mbit; without: no limit), --delay from host to host (200us),\n"
-    "           --rails 2 for a second network (eth1, at --rate2), --ssh for an sshd on each\n"
-    "  exec     runs a program there, with this one's input, output, signals and exit code;\n"
-    "           HOST 'switch' is the place in the middle, which reaches all hosts (10.77.0.254)\n"
-    "  slow     another rate for what a host sends (--egress), gets (--ingress), or both;\n"
-    "           with --peer only of what goes to, or comes from, that other host\n"
-    "  cut      its link is down        oneway  what it sends is lost, what it gets comes\n"
-    "  drop     so much is lost         mtu     longer packets are lost without a word\n"
-    "  pause    its processes stand     resume  they go on\n"
-    "  kill     it is gone at once      cpu     all its processes get so many CPUs (0.5)\n"
-    "  heal     all but kill undone, as `up` made it; without HOST: everywhere\n"
-    "  down     removes it all          list    what is up\n"
+    "  up       makes a lab and prints its hostfile\n"
+    "             --hosts N    number of hosts (default 4)\n"
+    "             --slots N    slots per host in the hostfile (default 1)\n"
+    "             --rate R     rate of every link: 1gbit, 300mbit (default: no limit)\n"
+    "             --delay D    delay between hosts: 200us, 5ms (default: none)\n"
+    "             --rails 2    also a second network, eth1, at --rate2\n"
+    "             --ssh        an sshd on each host\n"
+    "  exec     runs a program on a host; passes on input, output, signals and exit code.\n"
+    "           HOST 'switch' is the switch, which reaches all hosts (10.77.0.254)\n"
+    "  slow     sets the rate of the data that a host sends (--egress), receives (--ingress), or\n"
+    "           both; with --peer only for data to or from that host\n"
+    "  cut      takes the link down       oneway   loses packets that the host sends\n"
+    "  drop     loses a share of packets  mtu      loses longer packets, without an error\n"
+    "  pause    stops all processes       resume   continues them\n"
+    "  kill     ends the host at once     cpu      limits the host to some CPUs (0.5)\n"
+    "  heal     removes all faults but kill; without HOST on all hosts\n"
+    "  down     removes the lab           list     shows the labs\n"
     "\n"
-    "HOST may be 'all'; --rail N means one network only; --name LAB (default: lab) tells several\n"
-    "apart. Needs the programs ip, tc, nft; root, or a kernel that grants user namespaces.\n"
+    "HOST may be 'all'. --rail N selects one network. --name LAB (default: lab) selects one of\n"
+    "several labs. Needs the programs ip, tc and nft, and root or a kernel that allows user\n"
+    "namespaces.\n"
     "\n"
     "Example:  paceline lab up --hosts 2 --rate 1gbit && paceline lab exec h1 -- hostname\n";
 
@@ -121,7 +126,7 @@ bool is_of_links(LabAction action) {
 
 Status take_name(const std::string& value, Reading& into) {
   if (!is_lab_name(value))
-    return usage_error(quoted(value) + " is not a lab's name; take a-z, 0-9 and -, up to 16");
+    return usage_error(quoted(value) + " is not a lab name; use 1 to 16 of a-z, 0-9 and -");
   into.request.plan.name = value;
   return Status();
 }
@@ -205,7 +210,7 @@ Result<const Action*> find_action(const std::string& word) {
     if (action.name == word) return &action;
     known.emplace_back(action.name);
   }
-  return usage_error("a lab cannot " + quoted(word) + did_you_mean(word, known));
+  return usage_error("unknown lab command " + quoted(word) + did_you_mean(word, known));
 }
 
 Result<const Option*> find_option(const std::string& word, const Action& action) {
@@ -241,9 +246,7 @@ Status take_option(const Action& action, std::span<const std::string>& arguments
 Status take_rails(Reading& reading) {
   std::vector<std::int64_t>& rates = reading.request.plan.rates_bits;
   if (reading.second_rate && reading.rails < 2)
-    return usage_error(
-        "--rate2 is of the second rail; add "
-        "--rails 2");
+    return usage_error("--rate2 is for the second network; add --rails 2");
   rates.resize(static_cast<std::size_t>(reading.rails), reading.second_rate.value_or(rates[0]));
   return Status();
 }
@@ -255,7 +258,7 @@ Status take_words(const Action& action, Reading& reading) {
       (action.host == HostWord::kNone ? 0u : 1u) + (action.take == nullptr ? 0u : 1u);
   if (action.host == HostWord::kMust && words.empty()) return usage_error(name + " needs a HOST");
   if (action.take != nullptr && words.size() == 1)
-    return usage_error(name + " needs " + std::string(action.value) + " behind the host");
+    return usage_error(name + " needs " + std::string(action.value) + " after the host");
   if (words.size() > expected)
     return usage_error(name + " does not take " + quoted(words[expected]));
   if (words.empty()) return Status();
@@ -271,7 +274,7 @@ Status take_command(std::span<const std::string> rest, LabRequest& into) {
   into.host = rest.front();
   rest = rest.subspan(1);
   if (!rest.empty() && rest.front() == "--") rest = rest.subspan(1);
-  if (rest.empty()) return usage_error("'lab exec' needs a program behind the host");
+  if (rest.empty()) return usage_error("'lab exec' needs a program after the host");
   into.command.assign(rest.begin(), rest.end());
   return Status();
 }
@@ -281,7 +284,7 @@ bool is_option(const std::string& word) { return word.size() > 1 && word.front()
 }  // namespace
 
 Result<LabRequest> parse_lab(std::span<const std::string> arguments) {
-  if (arguments.empty()) return usage_error("lab what? up, list, down or another");
+  if (arguments.empty()) return usage_error("'lab' needs a command: up, list, down or another");
   PACELINE_TRY_ASSIGN(const Action* const action, find_action(arguments.front()));
   Reading reading;
   reading.request.action = action->action;
@@ -301,10 +304,10 @@ Result<LabRequest> parse_lab(std::span<const std::string> arguments) {
   PACELINE_TRY(is_exec ? take_command(arguments, reading.request) : take_words(*action, reading));
   const LabFault& fault = reading.request.fault;
   if (!fault.peer.empty() && (fault.host.empty() || fault.host == fault.peer))
-    return usage_error(
-        "--peer is another host than the one that is slowed, and goes with one host only");
+    return usage_error("--peer must name another host, and needs one HOST");
   if (!fault.egress && !fault.ingress)
-    return usage_error("--egress and --ingress exclude each other; without both: both ways");
+    return usage_error(
+        "--egress and --ingress exclude each other; leave out both for both directions");
   return reading.request;
 }
 

@@ -68,7 +68,8 @@ std::optional<double> thousandths(std::string_view text) {
 Result<std::int64_t> parse_bit_rate(const std::string& text) {
   const auto rate = scaled(text, kRates);
   if (rate && *rate >= kLeastRate && *rate <= kMostRate) return std::llround(*rate);
-  return wrong(text, "is not a rate from 8kbit to 400gbit; write 1gbit or 300mbit (bits a second)");
+  return wrong(text,
+               "is not a rate from 8kbit to 400gbit; write 1gbit or 300mbit (bits per second)");
 }
 
 std::string bit_rate_text(std::int64_t rate_bits) {
@@ -95,7 +96,7 @@ Result<int> parse_loss(const std::string& text) {
 Result<int> parse_mtu(const std::string& text) {
   const auto mtu = parse_number<int>(text);
   if (mtu && *mtu >= kLeastMtu && *mtu <= kLabMtu) return *mtu;
-  return wrong(text, "is not a packet's size from " + std::to_string(kLeastMtu) + " to " +
+  return wrong(text, "is not a packet size from " + std::to_string(kLeastMtu) + " to " +
                          std::to_string(kLabMtu) + " bytes");
 }
 

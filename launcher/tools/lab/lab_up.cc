@@ -34,11 +34,12 @@ LabUser this_user() {
 Status check(const LabFolders& folders, const LabPlan& plan) {
   for (const LabFolders::Found& found : folders.sweep().up)
     if (found.record.plan.name == plan.name)
-      return refuse("lab '" + plan.name + "' is up already; `paceline lab down --name " +
-                    plan.name + "` removes it, --name makes another beside it");
+      return refuse("lab '" + plan.name +
+                    "' exists already; remove it with `paceline lab down --name " + plan.name +
+                    "`, or choose another --name");
   if (plan.delay != Duration::zero()) PACELINE_TRY(check_taps().with_context("--delay"));
   if (plan.ssh && this_user().has_namespace)
-    return refuse("--ssh needs root: sshd changes its user, and a user namespace has one only");
+    return refuse("--ssh needs root: sshd changes its user, but a user namespace has only one");
   return Status();
 }
 
@@ -138,7 +139,7 @@ Result<LabFolders::Found> make_lab(const LabFolders& folders, const LabFolders::
   folder.record.reset();  // the keeper has the lock, or nobody
   if (made.ok()) return LabFolders::Found{.path = path, .record = std::move(record)};
   const Result<bool> removed = folders.remove(plan.name);
-  return removed.ok() ? made : made.with_context("not all is removed");
+  return removed.ok() ? made : made.with_context("the lab is not completely removed");
 }
 
 }  // namespace paceline::launcher

@@ -54,8 +54,8 @@ Result<pid_t> fork_into_new(std::uint64_t flags) {
   return errno == EPERM || errno == ENOSPC
              ? Status(Code::kDenied, Scope::kProcess,
                       status.text() +
-                          "; a lab needs root, or a kernel that grants user "
-                          "namespaces (sysctl user.max_user_namespaces)")
+                          "; a lab needs root, or a kernel that allows user namespaces (sysctl "
+                          "user.max_user_namespaces)")
              : status;
 }
 
@@ -69,7 +69,7 @@ Status join_namespaces(const ProcessIdentity& process, int flags) {
   const UniqueFd pidfd = open_process(process);
   if (!pidfd)
     return Status(Code::kUnavailable, Scope::kOperation,
-                  "its first process, " + std::to_string(process.pid) + ", has gone");
+                  "its first process, " + std::to_string(process.pid) + ", has ended");
   if (shares_user_namespace(process.pid)) flags &= ~CLONE_NEWUSER;
   std::error_code unnamed;
   const std::string folder = std::filesystem::current_path(unnamed).string();

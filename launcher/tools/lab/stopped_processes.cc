@@ -44,11 +44,12 @@ bool signal_others(std::uint64_t wanted, int signal, std::set<pid_t>& done) {
 Status signal_namespace(const ProcessIdentity& init, int signal) {
   const std::uint64_t wanted = pid_namespace(std::to_string(init.pid));
   if (wanted == 0 || identify(init.pid) != init)
-    return Status(Code::kUnavailable, Scope::kOperation, "its first process has gone");
+    return Status(Code::kUnavailable, Scope::kOperation, "its first process has ended");
   std::set<pid_t> done;
   for (int pass = 0; pass < kPasses; ++pass)
     if (!signal_others(wanted, signal, done)) return Status();
-  return Status(Code::kTimeout, Scope::kOperation, "it makes processes faster than they are found");
+  return Status(Code::kTimeout, Scope::kOperation,
+                "it starts processes faster than they are found");
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ Result<std::string> find_system_program(const std::string& name, const std::stri
   const ProgramFile file = find_program(name, folders, "/");
   if (file.error == 0 && file.path.starts_with('/')) return file.path;
   return Status(Code::kUnavailable, Scope::kProcess,
-                "the program '" + name + "' is not here (Debian: " + package + ")");
+                "the program '" + name + "' is not installed (Debian package: " + package + ")");
 }
 
 }  // namespace paceline::launcher

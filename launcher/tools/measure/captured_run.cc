@@ -33,7 +33,7 @@ struct Streams {
 Status make_ears(Streams& streams) {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
-    return system_error("make a socket for what a program is told");
+    return system_error("make a socket for input of a program");
   streams.told = UniqueFd(ends[0]);
   streams.listening = UniqueFd(ends[1]);
   return {};

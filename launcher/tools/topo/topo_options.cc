@@ -14,34 +14,42 @@ namespace {
 
 constexpr std::string_view kHelp =
     "usage: paceline topo [--input FILE|FOLDER]… [--format FORMAT] [--output FILE] [--ranks N]\n"
-    "What this machine is: packages, NUMA nodes, cores, PCIe, GPUs, NICs, and what lies between\n"
-    "them; or what a file says that another machine is.\n"
+    "Shows the hardware of this machine: packages, NUMA nodes, cores, PCIe, GPUs, NICs, and the\n"
+    "links between them. With --input it shows a described machine.\n"
     "\n"
-    "  --input FILE|FOLDER    A description of a machine instead of this one; with several, they\n"
-    "                         are of one machine, and what they say differently is told; - is\n"
-    "                         standard input\n"
+    "  --input FILE|FOLDER    Read a description instead of this machine. Several describe the\n"
+    "                         same machine, and differences are reported. - is standard input\n"
     "  --format FORMAT        tree (default), json, dot, svg, nccl-xml, hwloc-xml, matrix\n"
-    "  --output FILE          Into a file, which is whole or not there\n"
-    "  --ranks N              Where so many ranks of a job on several hosts would best sit on it:\n"
-    "                         GPU, NIC, CPUs and memory of each, and why; also as json\n"
+    "  --output FILE          Write to a file, completely or not at all\n"
+    "  --ranks N              Show the best placement of N ranks of a job on several hosts: GPU,\n"
+    "                         NIC, CPUs and memory of each rank, and the reasons; also with\n"
+    "                         --format json\n"
     "  -h, --help             This page\n"
     "\n"
-    "It reads hwloc's XML of versions 1 to 3, a folder with a gathered /sys, topology XML of NCCL\n"
-    "and RCCL, the matrix of `nvidia-smi topo -m` and `rocm-smi --showtopotype`, and its own "
-    "json,\n"
-    "by what they are, not by their names. Of this machine it asks hwloc, NVML and sysfs.\n"
+    "Input: hwloc XML of versions 1 to 3, a folder with a copy of /sys, topology XML of NCCL and\n"
+    "RCCL, or json of this command. Also the matrix of `nvidia-smi topo -m` or\n"
+    "`rocm-smi --showtopotype`. The content of a file decides its kind, not the name. This\n"
+    "machine is read by hwloc, NVML and sysfs.\n"
     "\n"
-    "It writes a tree for people, json with who said what, graphs for Graphviz, drawings, a file\n"
-    "for NCCL_TOPO_FILE, one for hwloc and lstopo, and the matrix of nvidia-smi.\n"
+    "Output: a tree to read, json with the source of each fact, dot for Graphviz, svg drawings,\n"
+    "nccl-xml for NCCL_TOPO_FILE, hwloc-xml for hwloc and lstopo, matrix as of nvidia-smi.\n"
     "\n"
-    "Kinds of paths, from near to far: LOC the same device; NVL links past PCIe; PIX one PCIe\n"
-    "switch; PXB several; PHB a PCIe host bridge; NODE host bridges of one NUMA node; SYS links\n"
-    "between NUMA nodes; NET another host.\n"
+    "Kinds of paths, from near to far:\n"
+    "  LOC   the same device\n"
+    "  NVL   NVLink or XGMI, without PCIe\n"
+    "  PIX   one PCIe switch\n"
+    "  PXB   several PCIe switches\n"
+    "  PHB   a PCIe host bridge\n"
+    "  NODE  host bridges of one NUMA node\n"
+    "  SYS   links between NUMA nodes\n"
+    "  NET   another host\n"
     "\n"
-    "A line that begins with doubt: tells what a source says and cannot be so, or what two say\n"
-    "differently; the first one counts.\n"
+    "A line \"warning:\" reports a value that is impossible, or that two sources state\n"
+    "differently. The value of the first source is used.\n"
     "\n"
-    "Exit code: 0; 125 where a description cannot be read: file, line and reason are told.\n"
+    "Exit code:\n"
+    "  0    success\n"
+    "  125  a description cannot be read; the error has file, line and reason\n"
     "\n"
     "Examples:\n"
     "  paceline topo\n"
@@ -53,7 +61,7 @@ constexpr std::string_view kHelp =
 constexpr PlainOption kOptions[] = {
     {"--input", true}, {"--format", true}, {"--output", true}, {"--ranks", true}};
 constexpr PlainCommand kCommand{
-    .name = "topo", .options = kOptions, .hint = "a description stands behind --input"};
+    .name = "topo", .options = kOptions, .hint = "use --input for a description"};
 
 struct FormatWord {
   std::string_view word;
@@ -71,7 +79,7 @@ Result<TopoFormat> parse_format(const std::string& word) {
   if (found != std::end(kFormats)) return found->format;
   std::vector<std::string> known;
   for (const FormatWord& format : kFormats) known.emplace_back(format.word);
-  return usage_error("--format: '" + word + "' is none of " + list_text(known) +
+  return usage_error("--format: '" + word + "' is not one of " + list_text(known) +
                      did_you_mean(word, known));
 }
 
@@ -98,7 +106,7 @@ Result<TopoRequest> parse_topo(std::span<const std::string> arguments) {
   }
   if (request.ranks != 0 && request.format != TopoFormat::kTree &&
       request.format != TopoFormat::kJson)
-    return usage_error("--ranks goes with --format json, or with none");
+    return usage_error("--ranks needs --format json or tree");
   return request;
 }
 

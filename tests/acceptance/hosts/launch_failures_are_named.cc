@@ -152,17 +152,18 @@ class Trial {
     AgentStarter::Options changed = options();
     changed.agent_path = "/nowhere/paceline";
     expect("not installed there", good, changed,
-           "/nowhere/paceline: command not found: install it there or say --agent-path");
+           "/nowhere/paceline: command not found; install it there, or set --agent-path");
     changed = options();
     changed.version = "0.0.9";
-    expect("another version", good, changed, "agent is paceline " PACELINE_VERSION ", head 0.0.9");
+    expect("another version", good, changed,
+           "agent is paceline " PACELINE_VERSION ", the head is 0.0.9");
     changed = options();
     changed.addresses = {"192.0.2.1"};  // of a network for documentation (RFC 5737)
     expect("head out of reach", good, changed, "the agent runs but cannot reach the head at 192.");
     changed = options();
     changed.patience = seconds(2);
     expect("a program that hangs", {.launch_command = "sh -c 'sleep 1000'"}, changed,
-           "no agent has come within 2 s, and sh still runs");
+           "no agent connected within 2 s, and sh still runs");
     expect("a program that is not there", {.launch_command = "no-such-launcher"}, options(),
            "no-such-launcher");
   }

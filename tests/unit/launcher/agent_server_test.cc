@@ -80,7 +80,9 @@ TEST_F(AgentServerTest, BothSidesNameVersionsThatDiffer) {
   head_.version = "0.9";
   const auto channel = head_.dial(agent_loop_);
   ASSERT_FALSE(channel.ok());
-  EXPECT_EQ(channel.status().text(), "host a: agent is paceline 0.9, head 1.2.3");
+  EXPECT_EQ(channel.status().text(),
+            "host a: the agent is paceline 0.9, the head is 1.2.3; install the same version on all "
+            "hosts");
   EXPECT_EQ(head_.refused, channel.status().text());
 }
 

@@ -158,19 +158,21 @@ TEST_F(AgentStarterTest, FailuresAreNamed) {
   EXPECT_EQ(failure("sh -c 'echo first >&2; echo Permission denied >&2; exit 255'", options()),
             "host h0: Permission denied");
   EXPECT_EQ(failure("sh -c 'exit 7'", options()),
-            "host h0: sh exited with code 7 and started no agent");
+            "host h0: sh exited with code 7 without starting an agent");
   const std::string missing = failure("no-such-program", options());
   EXPECT_TRUE(missing.starts_with("host h0: ")) << missing;
   EXPECT_NE(missing.find("no-such-program"), std::string::npos) << missing;
   AgentStarter::Options elsewhere = options();
   elsewhere.agent_path = "/no/paceline";
-  EXPECT_TRUE(failure("sh -c 'exec \"$@\"'", elsewhere)
-                  .starts_with("host h0: /no/paceline: command not found: install it there or say "
-                               "--agent-path"));
+  EXPECT_TRUE(
+      failure("sh -c 'exec \"$@\"'", elsewhere)
+          .starts_with(
+              "host h0: /no/paceline: command not found; install it there, or set --agent-path"));
   AgentStarter::Options other = options();
   other.version = "0.0.9";
   EXPECT_EQ(failure("sh -c 'exec \"$@\"'", other),
-            "host h0: agent is paceline " PACELINE_VERSION ", head 0.0.9");
+            "host h0: the agent is paceline " PACELINE_VERSION
+            ", the head is 0.0.9; install the same version on all hosts");
   AgentStarter::Options unreachable = options();
   unreachable.addresses = {"nowhere"};
   EXPECT_TRUE(failure("sh -c 'exec \"$@\"'", unreachable)
@@ -181,9 +183,9 @@ TEST_F(AgentStarterTest, AProgramThatHangsIsGivenUp) {
   AgentStarter::Options hasty = options();
   hasty.patience = seconds(1);
   const auto agents = start("sh -c 'echo waiting >&2; sleep 1000'", 2, hasty);
-  EXPECT_EQ(agents.status().text(),
-            "hosts h0, h1: no agent has come within 1 s, and sh still runs; the last it said: "
-            "waiting");
+  EXPECT_EQ(
+      agents.status().text(),
+      "hosts h0, h1: no agent connected within 1 s, and sh still runs; its last message: waiting");
 }
 
 TEST(EnginesTest, SayWhatIsExecuted) {

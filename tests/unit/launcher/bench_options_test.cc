@@ -71,7 +71,7 @@ TEST(BenchOptions, Sizes) {
 }
 
 TEST(BenchOptions, RefusesWhatMakesNoSense) {
-  EXPECT_NE(bench_refusal({}).find("measure which operation? all_reduce, reduce_scatter"),
+  EXPECT_NE(bench_refusal({}).find("'bench' needs an operation: all_reduce, reduce_scatter"),
             std::string::npos);
   EXPECT_NE(bench_refusal({"al_reduce"}).find("did you mean 'all_reduce'?"), std::string::npos);
   EXPECT_NE(bench_refusal({"barrier", "broadcast"}).find("a second operation"), std::string::npos);
@@ -81,7 +81,7 @@ TEST(BenchOptions, RefusesWhatMakesNoSense) {
             "option --bytes needs a value: LOW:HIGH[:F]");
   EXPECT_EQ(bench_refusal({"all_reduce", "--check=1"}), "option --check takes no value");
   EXPECT_EQ(bench_refusal({"all_reduce", "--bytes", "8:4"}),
-            "--bytes: '8:4' ends below where it begins; write 4:8");
+            "--bytes: '8:4' ends below its beginning; write 4:8");
   EXPECT_NE(bench_refusal({"all_reduce", "--bytes", "1:2:3:4"}).find("LOW:HIGH"),
             std::string::npos);
   EXPECT_NE(bench_refusal({"all_reduce", "--bytes", "4:8:1"}).find("the factor '1'"),
@@ -102,7 +102,7 @@ TEST(BenchOptions, AgainstItsParts) {
   const std::string parts = "reduce_scatter+all_gather";
   EXPECT_EQ(bench_of({"all_reduce", "--against", parts}).against, Words{parts});
   EXPECT_EQ(bench_refusal({"broadcast", "--against", parts}),
-            "--against reduce_scatter+all_gather: those are parts of all_reduce, not of broadcast");
+            "--against reduce_scatter+all_gather: these are parts of all_reduce, not of broadcast");
   EXPECT_NE(bench_refusal({"all_reduce", "--against", "reduce+gather"}).find("reduce+broadcast"),
             std::string::npos);
 }
@@ -112,7 +112,7 @@ TEST(BenchOptions, AgainstThisBuildWithAnotherSetting) {
   EXPECT_EQ(bench_of({"all_reduce", "--against", setting + ",raw"}).against,
             (std::vector<std::string>{setting, "raw"}));
   EXPECT_EQ(bench_refusal({"all_reduce", "--against", "PACELINE_SHM_METHODS=eager"}),
-            "--against: ranks read no variable 'PACELINE_SHM_METHODS'; did you mean "
+            "--against: 'PACELINE_SHM_METHODS' is not a variable that ranks read; did you mean "
             "'PACELINE_SHM_METHOD'?");
   EXPECT_EQ(bench_refusal({"all_reduce", "--against", "PACELINE_SHM_METHOD=direct"}),
             "--against: PACELINE_SHM_METHOD=direct is not allowed; use auto, eager, gathered, "
@@ -120,16 +120,17 @@ TEST(BenchOptions, AgainstThisBuildWithAnotherSetting) {
 }
 
 TEST(BenchOptions, WhatAnOperationDoesNotHave) {
-  EXPECT_EQ(bench_refusal({"barrier", "--bytes", "4"}), "--bytes means nothing to barrier");
-  EXPECT_EQ(bench_refusal({"barrier", "--check"}), "--check means nothing to barrier");
-  EXPECT_EQ(bench_refusal({"broadcast", "--op", "sum"}), "--op means nothing to broadcast");
+  EXPECT_EQ(bench_refusal({"barrier", "--bytes", "4"}), "--bytes has no effect on barrier");
+  EXPECT_EQ(bench_refusal({"barrier", "--check"}), "--check has no effect on barrier");
+  EXPECT_EQ(bench_refusal({"broadcast", "--op", "sum"}), "--op has no effect on broadcast");
   EXPECT_EQ(bench_refusal({"--inplace", "no", "broadcast"}),
-            "--inplace means nothing to broadcast");
-  EXPECT_EQ(bench_refusal({"all_reduce", "--root", "0"}), "--root means nothing to all_reduce");
+            "--inplace has no effect on broadcast");
+  EXPECT_EQ(bench_refusal({"all_reduce", "--root", "0"}), "--root has no effect on all_reduce");
   EXPECT_EQ(bench_refusal({"all_to_all", "--inplace", "yes"}),
-            "--inplace means nothing to all_to_all");
-  EXPECT_EQ(bench_refusal({"broadcast", "--root", "2"}), "--root: there is no rank 2 among 2");
-  EXPECT_NE(bench_refusal({"barrier", "--pairs", "3"}).find("goes with --against"),
+            "--inplace has no effect on all_to_all");
+  EXPECT_EQ(bench_refusal({"broadcast", "--root", "2"}),
+            "--root: there is no rank 2; the number of ranks is 2");
+  EXPECT_NE(bench_refusal({"barrier", "--pairs", "3"}).find("--pairs needs --against"),
             std::string::npos);
 }
 

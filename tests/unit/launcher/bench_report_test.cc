@@ -111,8 +111,8 @@ TEST(BenchMemory, NeedsWhatAllRanksAllocate) {
   EXPECT_TRUE(check_memory(orders, 2, 1, 1024 * kMiB).ok());
   EXPECT_TRUE(check_memory(orders, 200, 1, 0).ok()) << "not known";
   EXPECT_EQ(check_memory(orders, 2, 2, 1024 * kMiB).text(),
-            "4 ranks need 1344 MiB of memory and 1024 MiB are free; ask for fewer ranks, or for "
-            "less with --bytes");
+            "4 ranks need 1344 MiB of memory, but only 1024 MiB are free; ask for fewer ranks, or "
+            "for smaller --bytes");
   orders.in_place = false;
   orders.limits = false;
   EXPECT_EQ(memory_need(orders, 1), (512 + 16) * kMiB);

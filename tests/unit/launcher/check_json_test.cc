@@ -34,9 +34,9 @@ TEST(CheckJson, WhatWasMeasuredComesBack) {
 }
 
 TEST(CheckJson, AnythingElseIsRefused) {
-  EXPECT_EQ(json_refusal(""), "it is no JSON document");
-  EXPECT_EQ(json_refusal("[]"), "it is no JSON document");
-  const std::string other = "it is not what `paceline check --json` of this version writes";
+  EXPECT_EQ(json_refusal(""), "not a JSON document");
+  EXPECT_EQ(json_refusal("[]"), "not a JSON document");
+  const std::string other = "not a document of `paceline check --json` of this version";
   EXPECT_EQ(json_refusal("{}"), other);
   EXPECT_EQ(json_refusal(R"({"paceline_check": "1"})"), other);
   EXPECT_NE(json_refusal(R"({"paceline_check": 1})"), "accepted");
@@ -49,10 +49,10 @@ TEST(CheckJson, HostsThatAreNotThere) {
   const std::string end = R"("all_reduce": [], "notes": [], )";
   EXPECT_EQ(json_refusal(begin + host + end + R"("flows": [], "cpus": []}})"), "accepted");
   EXPECT_EQ(json_refusal(begin + host + end + R"("flows": [], "cpus": [{"host": 1, "use": {}}]}})"),
-            "it has measurements of hosts that it does not name");
+            "the document has measurements of hosts that it does not list");
   EXPECT_EQ(json_refusal(begin + host + end + R"("cpus": [], "flows": [{"round": 0, "from": 0,
               "to": -1, "bits_per_s": 1, "sender": {}, "receiver": {}}]}})"),
-            "it has measurements of hosts that it does not name");
+            "the document has measurements of hosts that it does not list");
 }
 
 }  // namespace

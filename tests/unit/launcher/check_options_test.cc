@@ -37,14 +37,13 @@ TEST(CheckOptions, WordsForHostsAreThoseOfRun) {
 TEST(CheckOptions, WhatIsWrong) {
   EXPECT_EQ(check_refusal("--quikc"),
             "'--quikc' is not an option of paceline check; did you mean '--quick'?");
-  EXPECT_EQ(check_refusal("node1"),
-            "'node1' is no option; hosts stand behind -H, or in a --hostfile");
+  EXPECT_EQ(check_refusal("node1"), "'node1' is not an option; use -H or --hostfile for hosts");
   EXPECT_EQ(check_refusal("--json"), "option --json needs a value");
   EXPECT_EQ(check_refusal("--quick=yes"), "option --quick takes no value");
   EXPECT_EQ(check_refusal("--from a.json -H b"),
-            "--from judges what was measured before; it takes no hosts");
+            "--from judges an earlier measurement; leave out the hosts");
   EXPECT_EQ(check_refusal("-H a --hostfile b"),
-            "-H and --hostfile both say which hosts; give one of them");
+            "-H and --hostfile both select hosts; use one of them");
 }
 
 TEST(CheckOptions, HelpIsOneScreen) {

@@ -26,7 +26,7 @@ TEST(CheckRun, AHostfileIsAFile) {
   EXPECT_EQ(hosts_of({"--hostfile", "/no/such/file"}).status().text(),
             "cannot read the hostfile '/no/such/file': No such file or directory");
   EXPECT_EQ(hosts_of({"--hostfile", "/dev/null"}).status().text(),
-            "cannot read the hostfile '/dev/null': it is no ordinary file");
+            "cannot read the hostfile '/dev/null': not a regular file");
 }
 
 }  // namespace

@@ -58,39 +58,38 @@ TEST(GradientOptions, HostsAreForPacelineRun) {
 }
 
 TEST(GradientOptions, EveryRefusalSaysWhy) {
-  EXPECT_EQ(gradient_refusal({"resnet50"}),
-            "'resnet50' is no option; a model stands behind --trace");
+  EXPECT_EQ(gradient_refusal({"resnet50"}), "'resnet50' is not an option; use --trace for a model");
   EXPECT_EQ(gradient_refusal({"--trase", "bert"}),
             "'--trase' is not an option of paceline bench gradient; did you mean '--trace'?");
   EXPECT_EQ(gradient_refusal({"--trace", "resnet5"}),
-            "--trace: 'resnet5' is none of resnet50, bert and gpt2; did you mean 'resnet50'?");
-  EXPECT_EQ(gradient_refusal({"--scale", "0"}), "--scale: '0' is not a number above 0, up to 1");
+            "--trace: 'resnet5' is not one of resnet50, bert and gpt2; did you mean 'resnet50'?");
+  EXPECT_EQ(gradient_refusal({"--scale", "0"}), "--scale: '0' is not a number above 0 and up to 1");
   EXPECT_EQ(gradient_refusal({"--scale", "1.5"}),
-            "--scale: '1.5' is not a number above 0, up to 1");
+            "--scale: '1.5' is not a number above 0 and up to 1");
   EXPECT_EQ(gradient_refusal({"--compute", "think"}),
-            "--compute: 'think' is none of sleep and burn");
+            "--compute: 'think' is not one of sleep and burn");
   EXPECT_EQ(gradient_refusal({"--compute-ms", "-1"}),
-            "--compute-ms: '-1' is not a number above 0, up to 3600000");
+            "--compute-ms: '-1' is not a number above 0 and up to 3600000");
   EXPECT_EQ(gradient_refusal({"--compute-ratio", "nan"}),
-            "--compute-ratio: 'nan' is not a number above 0, up to 1000");
+            "--compute-ratio: 'nan' is not a number above 0 and up to 1000");
   EXPECT_EQ(gradient_refusal({"--compute-ms", "1", "--compute-ratio", "1"}),
-            "--compute-ms and --compute-ratio say the same in two ways: give one");
+            "--compute-ms and --compute-ratio both set the compute time; use one of them");
   EXPECT_EQ(gradient_refusal({"--codec", "zip"}),
-            "--codec: 'zip' is none of none, bf16, fp16, int8, topk, powersgd and auto");
+            "--codec: 'zip' is not one of none, bf16, fp16, int8, topk, powersgd and auto");
   EXPECT_EQ(gradient_refusal({"--codec", "bf16", "--measure", "none"}),
-            "--codec is the pipeline's, and --measure says 'none'");
+            "--codec applies to the pipeline only, but --measure is 'none'");
   EXPECT_EQ(gradient_refusal({"--against", "dpp"}),
-            "--against: 'dpp' is none of paceline, none and ddp; did you mean 'ddp'?");
+            "--against: 'dpp' is not one of paceline, none and ddp; did you mean 'ddp'?");
   EXPECT_EQ(gradient_refusal({"--against", "paceline:zip"}),
-            "--against: 'zip' is none of none, bf16, fp16, int8, topk, powersgd and auto");
-  EXPECT_EQ(gradient_refusal({"--against", "ddp,ddp"}), "--against: 'ddp' stands there twice");
-  EXPECT_EQ(gradient_refusal({"--against", ","}), "--against: ',' names nobody");
+            "--against: 'zip' is not one of none, bf16, fp16, int8, topk, powersgd and auto");
+  EXPECT_EQ(gradient_refusal({"--against", "ddp,ddp"}), "--against: 'ddp' occurs twice");
+  EXPECT_EQ(gradient_refusal({"--against", ","}), "--against: ',' names no contender");
   EXPECT_EQ(gradient_refusal({"--measure", "none", "--against", "none"}),
             "--against: 'none' is compared with itself");
   EXPECT_EQ(gradient_refusal({"--pairs", "0"}),
             "--pairs: '0' is not a whole number from 1 to 10000");
   EXPECT_EQ(gradient_refusal({"-n", "1"}),
-            "-n: gradients of one rank go nowhere; there have to be 2 or more");
+            "-n: one rank has no communication; use 2 ranks or more");
 }
 
 TEST(GradientOptions, HelpNamesEveryContenderAndOption) {

@@ -79,9 +79,9 @@ TEST(GradientReport, TheTableHasALineForEachContender) {
   const std::vector<GradientSeries> series{series_of("paceline", {4}), series_of("ddp", {8})};
   EXPECT_EQ(
       gradient_table(title(), series),
-      "# gradient, three tensors: 3 tensors, 0.0 MB; 2 ranks; compute: sleep, 0.0 ms\n"
-      "# wire: 0.0 ms at 400.0 MB/s, compute is 2.00 times that; in turn with the contenders "
-      "400.0 MB/s (10th perc. 400.0), a short operation: 0.5 us\n"
+      "# gradient, three tensors: 3 tensors, 0.0 MB. 2 ranks. Compute: sleep, 0.0 ms\n"
+      "# wire: 0.0 ms at 400.0 MB/s, compute is 2.00 times that. In turn with the contenders: "
+      "400.0 MB/s (10th perc. 400.0). A short operation: 0.5 us\n"
       "# bound of exposed: 0.00 ms by bytes, 0.00 ms with the latency of one operation\n"
       " contender       step    compute    exposed      sent       cpu   own cpu  of bound    10th"
       "       step    10th    exposed    10th\n"

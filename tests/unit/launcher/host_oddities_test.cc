@@ -26,41 +26,39 @@ TEST(HostOddities, TwoNamesOfOneMachine) {
   hosts[3].machine = hosts[1].machine;
   hosts[3].own_name = hosts[1].own_name;
   EXPECT_EQ(oddities_of(hosts),
-            Sentences{"hosts b and d are one machine: their ranks share its cores and links"});
+            Sentences{"hosts b and d are the same machine; their ranks share its cores and links"});
 }
 
 TEST(HostOddities, TwoMachinesOfOneName) {
   std::vector<HostSurvey> hosts = four();
   hosts[3].own_name = hosts[1].own_name;
-  EXPECT_EQ(oddities_of(hosts),
-            Sentences{"hosts b and d both call themselves 'b': programs that tell machines apart "
-                      "by this name take them for one; give each a hostname of its own"});
+  EXPECT_EQ(
+      oddities_of(hosts),
+      Sentences{"hosts b and d both have the hostname 'b', so programs that identify machines "
+                "by hostname confuse them; give each its own hostname"});
   for (HostSurvey& host : hosts) host.own_name = "localhost";
   hosts.push_back(surveyed("e", {}));
   hosts.push_back(surveyed("f", {}));
   hosts[4].own_name = hosts[5].own_name = "localhost";
-  EXPECT_EQ(oddities_of(hosts)[0].substr(0, 48),
-            "hosts a, b, c, d and 2 more all call themselves ");
+  EXPECT_EQ(oddities_of(hosts)[0].substr(0, 51),
+            "hosts a, b, c, d and 2 more all have the hostname '");
 }
 
 TEST(HostOddities, AClockThatIsApart) {
   std::vector<HostSurvey> hosts = four();
   hosts[2].clock_ahead = seconds(300);
-  EXPECT_EQ(oddities_of(hosts),
-            Sentences{"the clock of host c is 300 s ahead of the others: times of files and in "
-                      "logs disagree; let NTP set it"});
+  EXPECT_EQ(oddities_of(hosts), Sentences{"the clock of host c is 300 s ahead of the others, so "
+                                          "times of files and logs differ; use NTP"});
   hosts[2].clock_ahead = -std::chrono::hours(48);
-  EXPECT_EQ(oddities_of(hosts),
-            Sentences{"the clock of host c is 2 days behind the others: times of files and in "
-                      "logs disagree; let NTP set it"});
+  EXPECT_EQ(oddities_of(hosts), Sentences{"the clock of host c is 2 days behind the others, so "
+                                          "times of files and logs differ; use NTP"});
 }
 
 TEST(HostOddities, TheHeadsOwnClockMayBeTheOneThatIsApart) {
   std::vector<HostSurvey> hosts = four();
   for (HostSurvey& host : hosts) host.clock_ahead = seconds(300);
-  EXPECT_EQ(oddities_of(hosts),
-            Sentences{"the clock of this host is 300 s behind the others: times of files and in "
-                      "logs disagree; let NTP set it"});
+  EXPECT_EQ(oddities_of(hosts), Sentences{"the clock of this host is 300 s behind the others, so "
+                                          "times of files and logs differ; use NTP"});
 }
 
 }  // namespace

@@ -103,12 +103,11 @@ TEST(HostPlan, AMappingByNodesNeedsNoStatedSlots) {
 
 TEST(HostPlan, ThereIsNoRoomForAMappingByNodes) {
   EXPECT_EQ(shared(kFour, by("ppr:1:node", 5)).status().text(),
-            "the job has 5 ranks, and with 1 for each node there is room for 4 in its hosts' "
-            "slots");
-  EXPECT_EQ(
-      shared(kFour, by("node", 9)).status().text(),
-      "the job has 9 ranks, but its hosts have 8 slots; ask for fewer ranks, or give the hosts "
-      "more slots");
+            "the job has 5 ranks, but with 1 per node the slots of its hosts have room "
+            "for 4");
+  EXPECT_EQ(shared(kFour, by("node", 9)).status().text(),
+            "the job has 9 ranks, but its hosts have 8 slots; ask for fewer ranks, or give the "
+            "hosts more slots");
 }
 
 // As Open MPI 4.1.4 does.

@@ -199,7 +199,7 @@ TEST_F(JobRegistryTest, WithoutAPlaceTheJobRunsAndClearsUpAllTheSame) {
   const fs::path own = shared_memory("paceline-" + id_of(1) + "-ring");
   auto entered = registry().enter(record());
   ASSERT_TRUE(entered.ok());
-  EXPECT_NE(entered->warning.find("cannot record this job"), std::string::npos);
+  EXPECT_NE(entered->warning.find("this job cannot be recorded"), std::string::npos);
   EXPECT_NE(entered->warning.find((root_ / "second").string()), std::string::npos);
   const pid_t other = ::fork();
   if (other == 0) {

@@ -32,13 +32,13 @@ TEST(LabOptions, Up) {
 
 TEST(LabOptions, UpRefuses) {
   EXPECT_EQ(lab_refusal("up --hosts 65"), "--hosts: '65' is not a number of hosts from 1 to 64");
-  EXPECT_EQ(lab_refusal("up --rate2 1mbit"), "--rate2 is of the second rail; add --rails 2");
+  EXPECT_EQ(lab_refusal("up --rate2 1mbit"), "--rate2 is for the second network; add --rails 2");
   EXPECT_EQ(lab_refusal("up --host 2"), "'lab up' has no option '--host'; did you mean '--hosts'?");
   EXPECT_EQ(lab_refusal("up --rate"), "--rate needs a value");
   EXPECT_EQ(lab_refusal("up --ssh=1"), "--ssh takes no value");
   EXPECT_EQ(lab_refusal("up 4"), "'lab up' does not take '4'");
   EXPECT_EQ(lab_refusal("up --name a/b"),
-            "--name: 'a/b' is not a lab's name; take a-z, 0-9 and -, up to 16");
+            "--name: 'a/b' is not a lab name; use 1 to 16 of a-z, 0-9 and -");
 }
 
 TEST(LabOptions, ExecKeepsItsCommand) {
@@ -49,7 +49,7 @@ TEST(LabOptions, ExecKeepsItsCommand) {
   EXPECT_EQ(lab_of("exec h1 ls -l").command, words_of("ls -l"));
   EXPECT_EQ(lab_refusal("exec"), "'lab exec' needs a HOST");
   EXPECT_EQ(lab_refusal("exec -- ls"), "'lab exec' needs a HOST");
-  EXPECT_EQ(lab_refusal("exec h1 --"), "'lab exec' needs a program behind the host");
+  EXPECT_EQ(lab_refusal("exec h1 --"), "'lab exec' needs a program after the host");
 }
 
 TEST(LabOptions, Trouble) {
@@ -69,19 +69,19 @@ TEST(LabOptions, Trouble) {
 }
 
 TEST(LabOptions, TroubleRefuses) {
-  EXPECT_EQ(lab_refusal("slow h1"), "'lab slow' needs a RATE behind the host");
+  EXPECT_EQ(lab_refusal("slow h1"), "'lab slow' needs a RATE after the host");
   EXPECT_EQ(lab_refusal("cut"), "'lab cut' needs a HOST");
   EXPECT_EQ(lab_refusal("cut h1 h2"), "'lab cut' does not take 'h2'");
   EXPECT_EQ(lab_refusal("pause h1 --rail 1"), "'lab pause' has no option '--rail'");
   EXPECT_EQ(lab_refusal("slow h1 1mbit --egress --ingress"),
-            "--egress and --ingress exclude each other; without both: both ways");
+            "--egress and --ingress exclude each other; leave out both for both directions");
   EXPECT_EQ(lab_refusal("drop h1 much"), "drop: 'much' is not a percentage from 0 to 100");
   EXPECT_EQ(lab_of("slow h1 5mbit --peer h2").fault.peer, "h2");
   EXPECT_EQ(lab_refusal("slow h1 5mbit --peer h1"), lab_refusal("slow all 5mbit --peer h2"));
   EXPECT_EQ(lab_refusal("slow h1 5mbit --peer h1"),
-            "--peer is another host than the one that is slowed, and goes with one host only");
-  EXPECT_EQ(lab_refusal("slwo h1"), "a lab cannot 'slwo'; did you mean 'slow'?");
-  EXPECT_EQ(lab_refusal(""), "lab what? up, list, down or another");
+            "--peer must name another host, and needs one HOST");
+  EXPECT_EQ(lab_refusal("slwo h1"), "unknown lab command 'slwo'; did you mean 'slow'?");
+  EXPECT_EQ(lab_refusal(""), "'lab' needs a command: up, list, down or another");
 }
 
 TEST(LabOptions, Help) {

@@ -17,7 +17,7 @@ TEST(LabUnits, Rates) {
                            "401gbit", "1gbps", "nangbit", "infgbit", "1e400gbit"})
     EXPECT_FALSE(parse_bit_rate(text).ok()) << text;
   EXPECT_EQ(parse_bit_rate("1 g\x1b").status().text(),
-            "'1 g?' is not a rate from 8kbit to 400gbit; write 1gbit or 300mbit (bits a second)");
+            "'1 g?' is not a rate from 8kbit to 400gbit; write 1gbit or 300mbit (bits per second)");
 }
 
 TEST(LabUnits, RatesAsText) {

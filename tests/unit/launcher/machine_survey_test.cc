@@ -119,7 +119,7 @@ TEST_F(MachineSurveyTest, NonsenseAndLostAgentsAreErrors) {
   add_host("a");
   scripts_[0]->lies = true;
   EXPECT_EQ(survey().status().text(),
-            "host a: its agent's description of the machine cannot be unpacked");
+            "host a: its agent's description of the machine cannot be decompressed");
   scripts_[0]->lies = false;
   scripts_[0]->cpus = "nonsense";
   EXPECT_EQ(survey().status().text(),

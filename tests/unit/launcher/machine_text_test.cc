@@ -36,7 +36,7 @@ TEST(MachineText, WhatCannotBeUnpackedIsRefused) {
   const std::string good = pack_machine(finished_small_host()).bytes;
   for (const std::string& bad : {std::string(), std::string("x"), good.substr(0, good.size() / 2)})
     EXPECT_EQ(unpack_machine("host a", bad).status().text(),
-              "host a: its agent's description of the machine cannot be unpacked");
+              "host a: its agent's description of the machine cannot be decompressed");
 }
 
 }  // namespace

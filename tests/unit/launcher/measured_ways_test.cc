@@ -54,7 +54,7 @@ TEST(MeasuredWays, SayWhatIsWrongWithTheFile) {
   EXPECT_EQ(add_measured_ways(cluster, "check.json", checked()).text(),
             "check.json: it has no measurement between these hosts");
   EXPECT_EQ(add_measured_ways(cluster, "check.json", "{").text(),
-            "check.json: it is no JSON document");
+            "check.json: not a JSON document");
   Cluster alone = cluster_of({"x"});
   EXPECT_TRUE(add_measured_ways(alone, "check.json", checked()).ok()) << "there are no ways";
 }

@@ -155,7 +155,7 @@ TEST_F(PairCheckTest, WithoutAWayThereIsAMatrix) {
       return target.host_index() == 1 ? messages::NO_ANSWER : messages::REACHED;
     };
   const std::string said = text(check());
-  EXPECT_NE(said.find("look at host h2: what others send to it does not arrive\n"),
+  EXPECT_NE(said.find("look at host h2: data that others send to it does not arrive\n"),
             std::string::npos)
       << said;
   EXPECT_NE(said.find("  h1         -   no answer  ok\n"), std::string::npos) << said;
@@ -186,7 +186,7 @@ TEST_F(PairCheckTest, NothingThatAnAgentSaysIsBelievedBlindly) {
   lie.mutable_surveyed()->set_door(70'000);
   agents_[1]->answers_survey = false;
   agents_[1]->say(lie);
-  EXPECT_EQ(text(check()), "host h2: its agent sent a port that is none");
+  EXPECT_EQ(text(check()), "host h2: its agent sent an invalid port");
 }
 
 TEST_F(PairCheckTest, TrialsThatNobodyAskedForAreAnError) {

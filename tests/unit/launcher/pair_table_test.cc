@@ -94,11 +94,10 @@ TEST(PairTable, AFasterNetworkThatIsNotUsedIsMentioned) {
     return from == 2 && to == 3 ? messages::PENDING : messages::REACHED;
   });
   note_all(table, 2, all_well);
-  EXPECT_EQ(
-      passed_over(table, 2, kNames3),
-      std::vector<std::string>{
-          "eth0 10.0.0.0/24, of 100000 Mbit/s, is not used, as not all hosts reach each other "
-          "there (h2 to h3: no answer yet); the job goes by eth2 10.2.0.0/24"})
+  EXPECT_EQ(passed_over(table, 2, kNames3),
+            std::vector<std::string>{
+                "eth0 10.0.0.0/24, of 100000 Mbit/s, is not used, because not all hosts reach each "
+                "other there (h2 to h3: no answer yet); the job uses eth2 10.2.0.0/24"})
       << "one that is as fast is not";
   EXPECT_EQ(passed_over(table, 0, kNames3), std::vector<std::string>{});
 }
@@ -120,17 +119,18 @@ TEST(PairFaults, TheHostThatHasPartInAllIsNamed) {
     return from == 3 || to == 3 ? messages::LONG_LOST : messages::REACHED;
   });
   EXPECT_EQ(culprits(table), (std::vector<std::size_t>{2}));
-  EXPECT_EQ(describe_faults(table, kNames),
-            "not all hosts can exchange data over eth0 10.0.0.0/24; look at host h3: all that "
-            "fails is from or to it\n"
-            "  from \\ to  h1         h2         h3         h4\n"
-            "  h1         -          ok         long lost  ok\n"
-            "  h2         ok         -          long lost  ok\n"
-            "  h3         long lost  long lost  -          long lost\n"
-            "  h4         ok         ok         long lost  -\n"
-            "  long lost: short packets pass and those of 1500 bytes do not, from h1 to h3, h3 to "
-            "h1, h2 to h3 and 3 more ways: something on the way has a smaller MTU and does not "
-            "say so; give the interfaces that MTU (`ip link set DEVICE mtu N`) or mend the way");
+  EXPECT_EQ(
+      describe_faults(table, kNames),
+      "not all hosts can exchange data over eth0 10.0.0.0/24; look at host h3: all failures are "
+      "from it or to it\n"
+      "  from \\ to  h1   h2   h3   h4\n"
+      "  h1         -    ok   MTU  ok\n"
+      "  h2         ok   -    MTU  ok\n"
+      "  h3         MTU  MTU  -    MTU\n"
+      "  h4         ok   ok   MTU  -\n"
+      "  MTU: short packets pass, but packets of 1500 bytes are lost, from h1 to h3, h3 to "
+      "h1, h2 to h3 and 3 more links. A device on the path has a smaller MTU and does not report "
+      "it; set this MTU on the interfaces (`ip link set DEVICE mtu N`), or fix the device");
 }
 
 TEST(PairFaults, TwoHostsAloneAreBothToBeLookedAt) {
@@ -180,11 +180,11 @@ TEST(PairFaults, AHostThatNobodyCanReachAndOneThatReachesNobody) {
                         [](std::size_t, std::size_t to) {
                           return to == 3 ? messages::NO_ANSWER : messages::REACHED;
                         })),
-            "look at host h3: what others send to it does not arrive");
+            "look at host h3: data that others send to it does not arrive");
   EXPECT_EQ(
       text(broken(4, [](std::size_t from,
                         std::size_t) { return from == 3 ? messages::NO_WAY : messages::REACHED; })),
-      "look at host h3: what it sends to others does not arrive");
+      "look at host h3: data that it sends does not arrive");
 }
 
 TEST(PairFaults, AHostThatReportsNothingIsNamed) {

@@ -60,8 +60,8 @@ TEST(PlacementOptions, Servers) {
   EXPECT_EQ(servers_on("a,b").server_hosts, (Words{"a", "b"}));
   EXPECT_TRUE(says(placement_refusal({"--dry-run", "--servers", "1", "--servers-on", "a,,b"}),
                    "empty host"));
-  EXPECT_TRUE(says(placement_refusal({"--servers", "1", "prog"}), "--servers goes with --dry-run"));
-  EXPECT_TRUE(says(placement_refusal({"--servers-on", "a", "prog"}), "goes with --servers"));
+  EXPECT_TRUE(says(placement_refusal({"--servers", "1", "prog"}), "--servers needs --dry-run"));
+  EXPECT_TRUE(says(placement_refusal({"--servers-on", "a", "prog"}), "needs --servers"));
 }
 
 TEST(PlacementOptions, ADryRunNeedsNoProgram) {
@@ -71,11 +71,11 @@ TEST(PlacementOptions, ADryRunNeedsNoProgram) {
 }
 
 TEST(PlacementOptions, RefusesWhatContradictsItself) {
-  EXPECT_TRUE(says(placement_refusal({"--cluster", "c", "prog"}), "goes with --dry-run"));
+  EXPECT_TRUE(says(placement_refusal({"--cluster", "c", "prog"}), "use it with --dry-run"));
+  EXPECT_TRUE(says(placement_refusal({"--plan", "p", "--bind-to", "core", "prog"}),
+                   "--plan states the place"));
   EXPECT_TRUE(
-      says(placement_refusal({"--plan", "p", "--bind-to", "core", "prog"}), "--plan says where"));
-  EXPECT_TRUE(
-      says(placement_refusal({"--map-by", "core", "--groups", "dp=", "prog"}), "give one of them"));
+      says(placement_refusal({"--map-by", "core", "--groups", "dp=", "prog"}), "use one of them"));
 }
 
 TEST(PlacementOptions, HaveAPageOfTheirOwn) {

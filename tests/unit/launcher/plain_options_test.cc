@@ -29,8 +29,8 @@ TEST(PlainOptions, AreFlagsAndValues) {
 TEST(PlainOptions, SayWhichWordIsWrong) {
   EXPECT_EQ(given({"--flie", "a"}),
             "'--flie' is not an option of paceline try; did you mean '--file'?");
-  EXPECT_EQ(given({"a"}), "'a' is no option; files go elsewhere");
-  EXPECT_EQ(given({"a=b"}), "'a=b' is no option; files go elsewhere");
+  EXPECT_EQ(given({"a"}), "'a' is not an option; files go elsewhere");
+  EXPECT_EQ(given({"a=b"}), "'a=b' is not an option; files go elsewhere");
   EXPECT_EQ(given({"--loud=yes"}), "option --loud takes no value");
   EXPECT_EQ(given({"--file"}), "option --file needs a value");
   EXPECT_EQ(given({"--file="}), "option --file needs a value");

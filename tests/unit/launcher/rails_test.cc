@@ -99,15 +99,16 @@ TEST(Rails, TheChoiceHolds) {
   EXPECT_EQ(rails(hosts, "ib"), (Addresses{{"10.1.0.1", "10.1.0.2"}}));
   EXPECT_EQ(rails(hosts, "^ib"), (Addresses{{"10.0.0.1", "10.0.0.2"}}));
   const auto choice = NetChoice::choose({.paceline = "eth9"});
-  EXPECT_EQ(rails_of(hosts, *choice).status().text(),
-            "host a: PACELINE_NET=eth9 takes none of its interfaces; it has eth0 10.0.0.1/24, ib0 "
-            "10.1.0.1/24\nhost b: PACELINE_NET=eth9 takes none of its interfaces; it has eth0 "
-            "10.0.0.2/24, ib0 10.1.0.2/24");
+  EXPECT_EQ(
+      rails_of(hosts, *choice).status().text(),
+      "host a: PACELINE_NET=eth9 matches none of its interfaces; it has eth0 10.0.0.1/24, ib0 "
+      "10.1.0.1/24\nhost b: PACELINE_NET=eth9 matches none of its interfaces; it has eth0 "
+      "10.0.0.2/24, ib0 10.1.0.2/24");
 }
 
 TEST(Rails, AHostWithoutAnyAddressIsNamed) {
   EXPECT_EQ(rails({surveyed("a", {interface("eth0", "10.0.0.1")}), surveyed("b", {})}),
-            (Addresses{{"host b: it has no address that others could reach, but none at all"}}));
+            (Addresses{{"host b: no address can be reached by other hosts; it has none"}}));
 }
 
 TEST(Rails, CandidatesHaveABound) {
@@ -131,7 +132,7 @@ TEST(Rails, HaveNamesForPeople) {
   EXPECT_EQ(text({interface("eth0", "10.0.0.1"), interface("ens5", "10.0.0.2")}), "10.0.0.0/24");
   EXPECT_EQ(text({interface("eth0", "10.0.0.1"), interface("eth0", "10.0.1.2")}), "eth0");
   EXPECT_EQ(text({interface("eth0", "10.0.0.1"), interface("ens5", "10.0.1.2")}),
-            "addresses of their own");
+            "different networks");
 }
 
 }  // namespace

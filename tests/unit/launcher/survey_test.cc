@@ -62,8 +62,7 @@ TEST(Survey, WhatCannotBeIsRefused) {
   EXPECT_EQ(refused([](auto& it) { it.set_machine(std::string(256, 'x')); }),
             "its agent sent a name that is too long");
   for (const std::uint32_t door : {0u, 65536u})
-    EXPECT_EQ(refused([door](auto& it) { it.set_door(door); }),
-              "its agent sent a port that is none");
+    EXPECT_EQ(refused([door](auto& it) { it.set_door(door); }), "its agent sent an invalid port");
   EXPECT_EQ(refused([](auto& it) {
               for (std::size_t i = 0; i < kMaxSurveyedAddresses; ++i)
                 *it.add_addresses() = it.addresses(0);
@@ -75,7 +74,7 @@ TEST(Survey, WhatCannotBeIsRefused) {
   for (const std::string& name : {std::string(), std::string(16, 'x')})
     EXPECT_EQ(refused([&](auto& it) { it.mutable_addresses(0)->set_interface(name); }),
               "its agent sent an interface without a name or an address");
-  const char* const numbers = "its agent sent numbers of an interface that cannot be";
+  const char* const numbers = "its agent sent impossible numbers of an interface";
   EXPECT_EQ(refused([](auto& it) { it.mutable_addresses(0)->set_prefix_bits(33); }), numbers);
   EXPECT_EQ(refused([](auto& it) { it.mutable_addresses(0)->set_mtu(1u << 31); }), numbers);
   EXPECT_EQ(refused([](auto& it) { it.mutable_addresses(0)->set_speed_mbits(-1); }), numbers);

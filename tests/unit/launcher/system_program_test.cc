@@ -10,7 +10,7 @@ TEST(SystemProgram, IsFoundOrItsPackageNamed) {
   ASSERT_TRUE(shell.ok());
   EXPECT_TRUE(shell->starts_with('/'));
   EXPECT_EQ(find_system_program("no-such-program", "nowhere").status().text(),
-            "the program 'no-such-program' is not here (Debian: nowhere)");
+            "the program 'no-such-program' is not installed (Debian package: nowhere)");
 }
 
 }  // namespace

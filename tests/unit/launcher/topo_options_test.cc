@@ -30,14 +30,14 @@ TEST(TopoOptions, TakeInputsInTheirOrder) {
 
 TEST(TopoOptions, NameWhatIsWrong) {
   EXPECT_EQ(topo_refusal({"machine.xml"}),
-            "'machine.xml' is no option; a description stands behind "
-            "--input");
-  EXPECT_EQ(topo_refusal({"--format", "jsno"}),
-            "--format: 'jsno' is none of tree, json, dot, svg, nccl-xml, hwloc-xml and matrix; did "
-            "you mean 'json'?");
+            "'machine.xml' is not an option; use --input for a description");
+  EXPECT_EQ(
+      topo_refusal({"--format", "jsno"}),
+      "--format: 'jsno' is not one of tree, json, dot, svg, nccl-xml, hwloc-xml and matrix; did "
+      "you mean 'json'?");
   EXPECT_EQ(topo_refusal({"--ranks", "0"}).substr(0, 9), "--ranks: ");
   EXPECT_EQ(topo_refusal({"--ranks", "2", "--format", "svg"}),
-            "--ranks goes with --format json, or with none");
+            "--ranks needs --format json or tree");
   EXPECT_EQ(topo_refusal({"--inptu", "x"}),
             "'--inptu' is not an option of paceline topo; did you mean '--input'?");
 }

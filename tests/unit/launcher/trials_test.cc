@@ -184,7 +184,7 @@ TEST_F(TrialsTest, OrdersThatCannotBeAreErrors) {
   EXPECT_FALSE(trials.receive(order).ok());
   order.mutable_trials()->set_long_bytes(1);
   target(order, 1, 4000, 1u << 31);
-  EXPECT_FALSE(trials.receive(order).ok()) << "a wave too many";
+  EXPECT_FALSE(trials.receive(order).ok()) << "too many waves";
 }
 
 // ---- Strangers -----------------------------------------------------------------------------

@@ -46,7 +46,7 @@ TEST_F(AwaitLine, AnEndIsNoLine) {
 TEST_F(AwaitLine, NobodySaysAnything) {
   const Status status = await(std::chrono::milliseconds(10));
   EXPECT_EQ(status.code(), Code::kTimeout);
-  EXPECT_EQ(status.text(), "for 0.01 s nobody has told whose turn it is");
+  EXPECT_EQ(status.text(), "no turn was announced for 0.01 s");
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ TEST(GradientOrders, AnyOtherWordIsRefused) {
                            ""}) {
     const std::vector<std::string> words{word};
     EXPECT_EQ(parse_gradient_orders(words).status().text(),
-              "'" + std::string(word) + "' is no order that can be followed");
+              "'" + std::string(word) + "' is not a valid setting");
   }
 }
 

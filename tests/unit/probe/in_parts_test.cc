@@ -69,7 +69,7 @@ TEST_F(OfThreeRanks, ReduceScatterAndAllGather) {
 
 TEST_F(OfThreeRanks, EqualPartsOnly) {
   EXPECT_EQ(all_reduce("reduce_scatter+all_gather", 5).text(),
-            "5 elements have no equal parts for 3 ranks");
+            "5 elements cannot be divided equally among 3 ranks");
   EXPECT_TRUE(whole_.calls.empty());
 }
 

@@ -43,7 +43,8 @@ std::string cluster_error(const std::string& text) {
 std::string error_of_hosts(const std::string& hosts) { return cluster_error(with_hosts(hosts)); }
 
 std::string error_of_ways(const std::string& ways) {
-  return cluster_error(with(R"("hosts": [{"name": "n[1-3]", "machine": "old"}], "ways": )" + ways));
+  return cluster_error(
+      with(R"("hosts": [{"name": "n[1-3]", "machine": "old"}], "links": )" + ways));
 }
 
 void expect_same(const Cluster& a, const Cluster& b) {
@@ -62,8 +63,8 @@ TEST(ClusterJson, ReadsEverythingThatADescriptionMayHold) {
         "hosts": [{"name": "node[08-10]", "machine": "gpu8", "slots": 8, "cpus": "0-3,8"},
                   {"name": "x,y[1,3]", "machine": "a"}],
         "network": {"mb_per_s": 25000, "latency_us": 5.5},
-        "ways": [{"from": "x", "to": "node09", "mb_per_s": 12500, "latency_us": 9},
-                 {"from": "node08", "to": "node10", "latency_us": 1, "both_ways": true}]})"},
+        "links": [{"from": "x", "to": "node09", "mb_per_s": 12500, "latency_us": 9},
+                 {"from": "node08", "to": "node10", "latency_us": 1, "both_directions": true}]})"},
                                                      read_beside);
   ASSERT_TRUE(read.ok()) << read.status().text();
   const Cluster& cluster = read->cluster;
@@ -124,7 +125,7 @@ TEST(ClusterJson, HostsThatCountUpAreWrittenInOneLine) {
     {"name":"n[4-1024]","machine":"machine1"}
   ],
   "network": {"mb_per_s":0.0,"latency_us":20.0},
-  "ways": []
+  "links": []
 }
 )"),
             std::string::npos)
@@ -133,33 +134,33 @@ TEST(ClusterJson, HostsThatCountUpAreWrittenInOneLine) {
 }
 
 TEST(ClusterJson, RefusesWhatIsNoDescription) {
-  EXPECT_EQ(read("").status().text(), "/clusters/c.json:1: no JSON: it ends too early");
-  EXPECT_EQ(cluster_error("[]"), "it should be an object");
-  EXPECT_EQ(cluster_error("{}"), "paceline_cluster: it is missing");
+  EXPECT_EQ(read("").status().text(), "/clusters/c.json:1: invalid JSON: unexpected end");
+  EXPECT_EQ(cluster_error("[]"), "must be an object");
+  EXPECT_EQ(cluster_error("{}"), "paceline_cluster: is missing");
   EXPECT_EQ(cluster_error(R"({"paceline_cluster": 2})"),
-            "paceline_cluster: it should be 1, the only one that is known");
+            "paceline_cluster: must be 1, the only one that is known");
   EXPECT_EQ(cluster_error(R"({"paceline_cluster": 1, "host": []})"),
-            "host: there is no such key; there is paceline_cluster, machines, hosts, network and "
-            "ways");
+            "host: unknown key; known keys are paceline_cluster, machines, hosts, network and "
+            "links");
 }
 
 TEST(ClusterJson, RefusesMachinesThatCannotBeRead) {
   const auto machines = [](const std::string& text) {
     return cluster_error(R"({"paceline_cluster": 1, "machines": )" + text + "}");
   };
-  EXPECT_EQ(cluster_error(R"({"paceline_cluster": 1})"), "machines: it is missing");
-  EXPECT_EQ(machines("[]"), "machines: it should be an object");
-  EXPECT_EQ(machines("{}"), "machines: it names no machine");
-  EXPECT_EQ(machines(R"({"a": 1})"), "machines.a: it should be an object");
-  EXPECT_EQ(machines(R"({"a": ""})"), "machines.a: \"\" is no file's name");
-  EXPECT_EQ(machines(R"({"a": "b\u0000"})"), "machines.a: \"b?\" is no file's name");
+  EXPECT_EQ(cluster_error(R"({"paceline_cluster": 1})"), "machines: is missing");
+  EXPECT_EQ(machines("[]"), "machines: must be an object");
+  EXPECT_EQ(machines("{}"), "machines: must name at least one machine");
+  EXPECT_EQ(machines(R"({"a": 1})"), "machines.a: must be an object");
+  EXPECT_EQ(machines(R"({"a": ""})"), "machines.a: \"\" is not a valid file name");
+  EXPECT_EQ(machines(R"({"a": "b\u0000"})"), "machines.a: \"b?\" is not a valid file name");
   EXPECT_EQ(machines(R"({"a": "b.xml"})"), "machines.a: /clusters/b.xml:3: no XML");
   EXPECT_EQ(machines(R"({"a": "/b.xml"})"), "machines.a: /b.xml:3: no XML");
   EXPECT_EQ(machines(R"({"a": {"version": 2}})"),
-            "machines.a.version: it should be 1, the only one that is known");
+            "machines.a.version: must be 1, the only one that is known");
   std::string many = "{\"0\": \"small.xml\"";
   for (int i = 1; i <= 4096; ++i) many += ", \"" + std::to_string(i) + "\": 0";
-  EXPECT_EQ(machines(many + "}"), "machines: it has 4097 machines, at most 4096 are read");
+  EXPECT_EQ(machines(many + "}"), "machines: has 4097 machines, max 4096");
 }
 
 TEST(ClusterJson, AMistakeInAMachineHasItsPlaceInTheWholeFile) {
@@ -170,83 +171,85 @@ TEST(ClusterJson, AMistakeInAMachineHasItsPlaceInTheWholeFile) {
     return cluster_error(R"({"paceline_cluster": 1, "machines": {"a": )" + spoilt + "}}");
   };
   EXPECT_EQ(spoil("\"bridge\": 1", "\"bridge\": 4"),
-            "machines.a.gpus[0].pci.bridge: 4 leads nowhere");
+            "machines.a.gpus[0].pci.bridge: 4 is out of range");
   EXPECT_EQ(spoil("\"cpus\": \"0-7\"", "\"cpus\": \"0-x\""),
-            "machines.a.cpus: \"0-x\" is no list of CPUs");
+            "machines.a.cpus: \"0-x\" is not a list of CPUs");
   EXPECT_EQ(spoil("\"kind\": \"switch\"", "\"kind\": \"root\""),
-            "machines.a.bridges[1].kind: \"root\" is none of host and switch");
+            "machines.a.bridges[1].kind: \"root\" is not one of host and switch");
   EXPECT_EQ(spoil("\"from\": 0", "\"from\": 1"),
             "machines.a.bridges[0].near.from: there is no source 1");
 }
 
 TEST(ClusterJson, RefusesHostsThatCannotBe) {
-  EXPECT_EQ(cluster_error(with(R"("ways": [])")), "hosts: it is missing");
-  EXPECT_EQ(error_of_hosts("{}"), "hosts: it should be a list");
-  EXPECT_EQ(error_of_hosts("[]"), "hosts: it names no host");
-  EXPECT_EQ(error_of_hosts("[1]"), "hosts[0]: it should be an object");
-  EXPECT_EQ(error_of_hosts("[{}]"), "hosts[0].name: it is missing");
+  EXPECT_EQ(cluster_error(with(R"("links": [])")), "hosts: is missing");
+  EXPECT_EQ(error_of_hosts("{}"), "hosts: must be a list");
+  EXPECT_EQ(error_of_hosts("[]"), "hosts: must name at least one host");
+  EXPECT_EQ(error_of_hosts("[1]"), "hosts[0]: must be an object");
+  EXPECT_EQ(error_of_hosts("[{}]"), "hosts[0].name: is missing");
   EXPECT_EQ(error_of_hosts(R"([{"nam": 1}])"),
-            "hosts[0].nam: there is no such key; there is name, machine, slots and cpus");
-  EXPECT_EQ(error_of_hosts(R"([{"name": 1}])"), "hosts[0].name: it should be a text");
+            "hosts[0].nam: unknown key; known keys are name, machine, slots and cpus");
+  EXPECT_EQ(error_of_hosts(R"([{"name": 1}])"), "hosts[0].name: must be a text");
   EXPECT_EQ(error_of_hosts(R"([{"name": "a["}])"),
             "hosts[0].name: 'a[' is not a list of hosts like node[01-16,20]");
-  EXPECT_EQ(error_of_hosts(R"([{"name": "a\n"}])"), "hosts[0].name: \"a?\" is no host's name");
-  EXPECT_EQ(error_of_hosts(R"([{"name": "a b"}])"), "hosts[0].name: \"a b\" is no host's name");
+  EXPECT_EQ(error_of_hosts(R"([{"name": "a\n"}])"),
+            "hosts[0].name: \"a?\" is not a valid host name");
+  EXPECT_EQ(error_of_hosts(R"([{"name": "a b"}])"),
+            "hosts[0].name: \"a b\" is not a valid host name");
   EXPECT_EQ(error_of_hosts(R"([{"name": "b"}, {"name": "a,b"}])"),
-            "hosts[1].name: the host \"b\" is there twice");
+            "hosts[1].name: host \"b\" occurs twice");
   EXPECT_EQ(error_of_hosts(R"([{"name": "n[0-65535]"}, {"name": "a"}])"),
-            "hosts[1].name: with it there are more than 65536 hosts");
+            "hosts[1].name: the file has more than 65536 hosts");
 }
 
 TEST(ClusterJson, RefusesWhatNoMachineHas) {
-  EXPECT_EQ(cluster_error(with(R"("hosts": [{"name": "a"}])")), "hosts[0].machine: it is missing");
+  EXPECT_EQ(cluster_error(with(R"("hosts": [{"name": "a"}])")), "hosts[0].machine: is missing");
   EXPECT_EQ(cluster_error(with(R"("hosts": [{"name": "a", "machine": "gpu9"}])")),
-            "hosts[0].machine: there is no machine \"gpu9\"; there is: gpu8 and old");
+            "hosts[0].machine: there is no machine \"gpu9\"; known are: gpu8 and old");
   EXPECT_EQ(error_of_hosts(R"([{"name": "a", "cpus": "6-9"}])"),
-            "hosts[0].cpus: CPU 8 is not among those of the machine (0-7)");
+            "hosts[0].cpus: CPU 8 is not a CPU of the machine, which has CPUs 0-7");
   EXPECT_EQ(error_of_hosts(R"([{"name": "a", "cpus": ""}])"),
-            "hosts[0].cpus: it names no CPU; leave it out for all there are");
+            "hosts[0].cpus: must name at least one CPU; remove the key to use all CPUs");
   EXPECT_EQ(error_of_hosts(R"([{"name": "a", "cpus": "x"}])"),
-            "hosts[0].cpus: \"x\" is no list of CPUs");
+            "hosts[0].cpus: \"x\" is not a list of CPUs");
   for (const std::string slots : {"0", "65537"})
     EXPECT_EQ(error_of_hosts(R"([{"name": "a", "slots": )" + slots + "}]"),
               "hosts[0].slots: " + slots + " is out of range: 1 to 65536");
   EXPECT_EQ(error_of_hosts(R"([{"name": "a", "slots": -1}])"),
             "hosts[0].slots: -1 is out of range");
   EXPECT_EQ(error_of_hosts(R"([{"name": "a", "slots": 1.5}])"),
-            "hosts[0].slots: it should be a whole number");
+            "hosts[0].slots: must be a whole number");
 }
 
 TEST(ClusterJson, RefusesNetworksAndWaysThatCannotBe) {
   const auto network = [](const std::string& text) {
     return cluster_error(with(R"("hosts": [{"name": "a", "machine": "old"}], "network": )" + text));
   };
-  EXPECT_EQ(network("[]"), "network: it should be an object");
+  EXPECT_EQ(network("[]"), "network: must be an object");
   EXPECT_EQ(network(R"({"gbit": 1})"),
-            "network.gbit: there is no such key; there is mb_per_s and latency_us");
-  EXPECT_EQ(network(R"({"mb_per_s": "1"})"), "network.mb_per_s: it should be a number");
+            "network.gbit: unknown key; known keys are mb_per_s and latency_us");
+  EXPECT_EQ(network(R"({"mb_per_s": "1"})"), "network.mb_per_s: must be a number");
   EXPECT_EQ(network(R"({"latency_us": -0.5})"),
-            "network.latency_us: -0.5 is out of range: it should be 0 or more");
-  EXPECT_EQ(network(R"({"mb_per_s": 1e400})"), "a number in it is out of range");
-  EXPECT_EQ(error_of_ways("{}"), "ways: it should be a list");
-  EXPECT_EQ(error_of_ways("[{}]"), "ways[0].from: it is missing");
+            "network.latency_us: -0.5 is out of range: must be 0 or more");
+  EXPECT_EQ(network(R"({"mb_per_s": 1e400})"), "a number is out of range");
+  EXPECT_EQ(error_of_ways("{}"), "links: must be a list");
+  EXPECT_EQ(error_of_ways("[{}]"), "links[0].from: is missing");
   EXPECT_EQ(error_of_ways(R"([{"from": "n1", "to": "n7"}])"),
-            "ways[0].to: there is no host \"n7\"; there is: n1, n2 and n3");
+            "links[0].to: there is no host \"n7\"; known are: n1, n2 and n3");
   EXPECT_EQ(error_of_ways(R"([{"from": "n1", "to": "n1"}])"),
-            "ways[0]: it leads from a host to itself");
+            "links[0]: `from` and `to` are the same host");
   EXPECT_EQ(error_of_ways(R"([{"from": "n1", "to": "n2"}, {"from": "n1", "to": "n2"}])"),
-            "ways[1]: the way from n1 to n2 is there twice");
+            "links[1]: the link from n1 to n2 occurs twice");
   EXPECT_EQ(error_of_ways(R"([{"from": "n1", "to": "n2"},
-                              {"from": "n2", "to": "n1", "both_ways": true}])"),
-            "ways[1]: the way from n1 to n2 is there twice");
-  EXPECT_EQ(error_of_ways(R"([{"from": "n1", "to": "n2", "both_ways": 1}])"),
-            "ways[0].both_ways: it should be true or false");
+                              {"from": "n2", "to": "n1", "both_directions": true}])"),
+            "links[1]: the link from n1 to n2 occurs twice");
+  EXPECT_EQ(error_of_ways(R"([{"from": "n1", "to": "n2", "both_directions": 1}])"),
+            "links[0].both_directions: must be true or false");
 }
 
 TEST(ClusterJson, AnErrorNamesAFewOfManyHosts) {
   EXPECT_EQ(cluster_error(with(R"("hosts": [{"name": "n[01-99]", "machine": "old"}],
-                             "ways": [{"from": "n0", "to": "n01"}])")),
-            "ways[0].from: there is no host \"n0\"; there is: n01, n02, n03, n04, n05, n06, n07, "
+                             "links": [{"from": "n0", "to": "n01"}])")),
+            "links[0].from: there is no host \"n0\"; known are: n01, n02, n03, n04, n05, n06, n07, "
             "n08 and 91 more");
 }
 

@@ -147,7 +147,7 @@ TEST(Cost, ServersGetTheirShareFromEachRankAndSendItBack) {
                                              {.place = {.host = 2}, .share = 0.5}};
   const auto parts = cost_parts(cluster, job, on({0, 1}), servers);
   ASSERT_EQ(parts.size(), 1U) << "the all-reduce goes through them";
-  EXPECT_EQ(parts[0].what, "servers: buffers of 2 ranks to 3 and back");
+  EXPECT_EQ(parts[0].what, "servers: buffers of 2 ranks to 3 servers and back");
   EXPECT_DOUBLE_EQ(parts[0].us, 300'000 + 2 * 1)
       << "a worker's host: 3/4 of its buffer and 1/4 of the other's; the third: half of both";
 }

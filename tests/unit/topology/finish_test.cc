@@ -14,7 +14,7 @@ TEST(Finish, GivesDevicesThePlaceOfTheirHostBridge) {
   EXPECT_EQ(*host.gpus[1].near, place_of("0-3", 0));
   EXPECT_EQ(*host.nics[1].near, place_of("4-7", 1));
   EXPECT_EQ(host.cpus.to_text(), "0-7");
-  EXPECT_TRUE(host.doubts.empty());
+  EXPECT_TRUE(host.warnings.empty());
 }
 
 TEST(Finish, CpusAndNodesOfAPlaceFollowFromEachOther) {
@@ -77,37 +77,41 @@ TEST(Finish, RefusesWhatLeadsNowhere) {
   EXPECT_TRUE(refuses([](HostModel& host) { host = HostModel(); }));
 }
 
-std::string doubts_when_finished(HostModel host) { return doubts_of(finished(std::move(host))); }
+std::string warnings_when_finished(HostModel host) {
+  return warnings_of(finished(std::move(host)));
+}
 
-TEST(Finish, DoubtsWhatCannotBeSo) {
+TEST(Finish, WarnsOfWhatCannotBeSo) {
   HostModel one_node = small_host();
   one_node.numa_nodes.resize(1);
-  EXPECT_NE(doubts_when_finished(one_node).find("2 packages and one NUMA node"), std::string::npos);
+  EXPECT_NE(warnings_when_finished(one_node).find("2 packages but one NUMA node"),
+            std::string::npos);
 
   HostModel cut = small_host();
   cut.numa_nodes[1].cpus = CpuSet::parse("4-6").value();
-  EXPECT_NE(doubts_when_finished(cut).find("NUMA node 1 has 3 CPUs where the other has 4"),
+  EXPECT_NE(warnings_when_finished(cut).find("NUMA node 1 has 3 CPUs, but the other has 4"),
             std::string::npos);
   cut.withheld = CpuSet::parse("7").value();
-  EXPECT_EQ(doubts_when_finished(cut), "");
+  EXPECT_EQ(warnings_when_finished(cut), "");
 
   HostModel overlapping = small_host();
   overlapping.numa_nodes[1].cpus = CpuSet::parse("3-6").value();
-  EXPECT_NE(doubts_when_finished(overlapping).find("claims CPUs of another"), std::string::npos);
+  EXPECT_NE(warnings_when_finished(overlapping).find("has CPUs of another node"),
+            std::string::npos);
   EXPECT_EQ(finished(overlapping).numa_nodes[1].cpus.to_text(), "4-6");
 
   HostModel restricted = small_host();
   restricted.withheld = CpuSet::parse("4-7").value();
-  EXPECT_NE(doubts_when_finished(restricted)
-                .find("GPU cuda2 is near CPUs 4-7, none of which may be used"),
+  EXPECT_NE(warnings_when_finished(restricted)
+                .find("GPU cuda2 is near CPUs 4-7, but none of them may be used"),
             std::string::npos);
 }
 
-TEST(Finish, DoubtsTwoDevicesAtOneAddress) {
+TEST(Finish, WarnsOfTwoDevicesAtOneAddress) {
   HostModel host = small_host();
   host.nics[1].pci.bus = host.gpus[0].pci.bus;
-  EXPECT_EQ(doubts_when_finished(host),
-            "NIC mlx5_1 has the bus id of another device, 0000:03:00.0\n");
+  EXPECT_EQ(warnings_when_finished(host),
+            "NIC mlx5_1 has the same bus id as another device: 0000:03:00.0\n");
 }
 
 TEST(Finish, MemoryBesideOrdinaryMemoryDividesNoCpus) {
@@ -116,7 +120,7 @@ TEST(Finish, MemoryBesideOrdinaryMemoryDividesNoCpus) {
                              .cpus = host.numa_nodes[0].cpus,
                              .memory_bytes = 16,
                              .kind = MemoryKind::kHighBandwidth});
-  EXPECT_EQ(doubts_when_finished(host), "");
+  EXPECT_EQ(warnings_when_finished(host), "");
   EXPECT_EQ(cpu_nodes(host).size(), 2U);
 }
 

@@ -18,9 +18,9 @@ inline HostModel finished(HostModel host) { return finish(std::move(host), 0).va
 inline HostModel finished_small_host() { return finished(small_host()); }
 
 /// A line each.
-inline std::string doubts_of(const HostModel& host) {
+inline std::string warnings_of(const HostModel& host) {
   std::string all;
-  for (const Doubt& doubt : host.doubts) all += doubt.text + "\n";
+  for (const Warning& warning : host.warnings) all += warning.text + "\n";
   return all;
 }
 

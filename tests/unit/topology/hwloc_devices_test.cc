@@ -50,7 +50,7 @@ TEST(HwlocGpus, HaveTheFactsOfAllTheirDevices) {
   EXPECT_EQ(gpu.parts, 1);
 }
 
-TEST(HwlocGpus, HaveUnitsBehindSizesInVersion3AndADoubtWhereThereIsNoSize) {
+TEST(HwlocGpus, HaveUnitsBehindSizesInVersion3AndAWarningWhereThereIsNoSize) {
   const auto gpu = [](std::string_view bus, std::string_view name, std::string_view size) {
     return function_below_host(bus, "1200 [1002:74a1] [0:0] 00 00",
                                device(name, "12", info("RSMIVRAMSize", size)));
@@ -60,8 +60,9 @@ TEST(HwlocGpus, HaveUnitsBehindSizesInVersion3AndADoubtWhereThereIsNoSize) {
   ASSERT_EQ(gpu_names(host), (Names{"rsmi0", "rsmi1"}));
   EXPECT_EQ(host.gpus[0].memory_bytes.value, std::uint64_t{3} << 30);
   EXPECT_FALSE(host.gpus[1].memory_bytes.is_known());
-  ASSERT_EQ(host.doubts.size(), 1U);
-  EXPECT_EQ(host.doubts[0].text, "rsmi1 states RSMIVRAMSize \"lots\", which is no size: left out");
+  ASSERT_EQ(host.warnings.size(), 1U);
+  EXPECT_EQ(host.warnings[0].text,
+            "rsmi1 states RSMIVRAMSize \"lots\", which is not a size; ignored");
 }
 
 TEST(HwlocGpus, AreCountedAsProgramsCountThem) {
@@ -81,9 +82,9 @@ TEST(HwlocGpus, AreCountedAsProgramsCountThem) {
   const HostModel some =
       host_with("2.0", gpu("0000:01:00.0", ""), gpu("0000:02:00.0", device("cuda0", "5")));
   EXPECT_EQ(gpu_names(some), (Names{"cuda0"}));
-  ASSERT_EQ(some.doubts.size(), 1U);
-  EXPECT_EQ(some.doubts[0].text,
-            "GPU 0000:01:00.0 is unknown to cuda, which knows others: it does not count");
+  ASSERT_EQ(some.warnings.size(), 1U);
+  EXPECT_EQ(some.warnings[0].text,
+            "GPU 0000:01:00.0 is unknown to cuda, which reports other GPUs; it is ignored");
 }
 
 TEST(HwlocGpus, AreNoDisplays) {
@@ -247,14 +248,15 @@ TEST(HwlocPci, ThatIsBrokenIsRefusedWithItsLine) {
     return read_hwloc_text(text).status().text();
   };
   // Four lines of the machine and eight of the first package come before it.
-  EXPECT_EQ(refusal("pci_type=\"0302 [10de:20b2]\""), "m.xml:11: pci_busid=\"\" is no PCI address");
+  EXPECT_EQ(refusal("pci_type=\"0302 [10de:20b2]\""),
+            "m.xml:11: pci_busid=\"\" is not a PCI address");
   EXPECT_EQ(refusal("pci_busid=\"0000:01:00.0\" pci_type=\"0302 [10de]\""),
-            "m.xml:11: pci_type=\"0302 [10de]\" is no PCI type");
+            "m.xml:11: pci_type=\"0302 [10de]\" is not a PCI type");
   const std::string good = "pci_busid=\"0000:01:00.0\" pci_type=\"0302 [10de:20b2]\" ";
   EXPECT_EQ(refusal(good + "pci_link_speed=\"fast\""),
-            "m.xml:11: pci_link_speed=\"fast\" is no number");
+            "m.xml:11: pci_link_speed=\"fast\" is not a number");
   EXPECT_EQ(refusal(good + "pci_link_speed=\"-1\""),
-            "m.xml:11: pci_link_speed=\"-1\" is no number");
+            "m.xml:11: pci_link_speed=\"-1\" is not a number");
 }
 
 TEST(HwlocPci, OfMoreThanAnyMachineHasIsRefused) {

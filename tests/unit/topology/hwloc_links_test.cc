@@ -55,7 +55,7 @@ TEST(HwlocLinks, JoinGpusAndPackages) {
   EXPECT_EQ(text_of_links(host), "0-gpu1:40 1-package1:20 ");
   EXPECT_EQ(host.links[0].kind, LinkKind::kNvlink);
   EXPECT_EQ(host.links[0].count, 0);
-  EXPECT_TRUE(host.doubts.empty());
+  EXPECT_TRUE(host.warnings.empty());
 }
 
 TEST(HwlocLinks, MayBeOfOneTypeAndInManyPieces) {
@@ -68,7 +68,7 @@ TEST(HwlocLinks, MayBeOfOneTypeAndInManyPieces) {
 }
 
 TEST(HwlocLinks, OfPartsAddUp) {
-  // Devices 3 and 4 are of one GPU: what lies between them is none of its links.
+  // Devices 3 and 4 are of one GPU: what lies between them is not one of its links.
   const HostModel host = host_with(
       matrix("XeLinkBandwidth", "3", "OSDev:1 OSDev:3 OSDev:4", "0 10 20 10 0 99 20 99 0"));
   EXPECT_EQ(text_of_links(host), "0-gpu2:30 ");
@@ -80,34 +80,34 @@ TEST(HwlocLinks, ToSwitchesAreOneForEachGpu) {
   EXPECT_EQ(text_of_links(host), "0-switch:300 1-switch:300 ");
 }
 
-TEST(HwlocLinks, ThatDifferByDirectionAreADoubt) {
+TEST(HwlocLinks, ThatDifferByDirectionAreAWarning) {
   const HostModel host =
       host_with(matrix("NVLinkBandwidth", "3", "OSDev:1 OSDev:2 OSDev:3", "0 9 8 7 0 0 0 0 0"));
   EXPECT_EQ(text_of_links(host), "0-gpu1:7 0-gpu2:8 ");
-  ASSERT_EQ(host.doubts.size(), 1U);
-  EXPECT_EQ(
-      host.doubts[0].text,
-      "NVLinkBandwidth of 2 links differ by direction: the smaller one that is stated counts");
+  ASSERT_EQ(host.warnings.size(), 1U);
+  EXPECT_EQ(host.warnings[0].text,
+            "NVLinkBandwidth of 2 links differ by direction; the smaller stated value is used");
 }
 
 TEST(HwlocLinks, AreNoHopsAndNoLatencies) {
   const HostModel hops = host_with(matrix("XGMIHops", "2", "OSDev:1 OSDev:2", "0 1 1 0", "21"));
   EXPECT_TRUE(hops.links.empty());
-  EXPECT_TRUE(hops.doubts.empty());
+  EXPECT_TRUE(hops.warnings.empty());
   const HostModel latencies =
       host_with(matrix("NVLinkBandwidth", "2", "OSDev:1 OSDev:2", "0 1 1 0", "21"));
   EXPECT_TRUE(latencies.links.empty());
-  ASSERT_EQ(latencies.doubts.size(), 1U);
-  EXPECT_EQ(latencies.doubts[0].text,
-            "NVLinkBandwidth is no matrix of bandwidths by gp_index: left out");
+  ASSERT_EQ(latencies.warnings.size(), 1U);
+  EXPECT_EQ(latencies.warnings[0].text,
+            "NVLinkBandwidth is not a matrix of bandwidths by gp_index; ignored");
 }
 
 TEST(HwlocLinks, CountOnce) {
   const std::string once = matrix("NVLinkBandwidth", "2", "OSDev:1 OSDev:2", "0 4 4 0");
   const HostModel host = host_with(once + once);
   EXPECT_EQ(text_of_links(host), "0-gpu1:4 ");
-  ASSERT_EQ(host.doubts.size(), 1U);
-  EXPECT_EQ(host.doubts[0].text, "a second matrix NVLinkBandwidth: the first counts");
+  ASSERT_EQ(host.warnings.size(), 1U);
+  EXPECT_EQ(host.warnings[0].text,
+            "there is a second matrix NVLinkBandwidth; the first one is used");
 }
 
 TEST(HwlocLinks, ThatAreBrokenAreRefusedWithTheirLine) {
@@ -120,14 +120,14 @@ TEST(HwlocLinks, ThatAreBrokenAreRefusedWithTheirLine) {
   };
   EXPECT_EQ(refusal("0", "", ""), "m.xml:40: a matrix of 0 objects");
   EXPECT_EQ(refusal("9999", "OSDev:1", "0"), "m.xml:40: a matrix of 9999 objects");
-  EXPECT_EQ(refusal("two", "OSDev:1", "0"), "m.xml:40: nbobjs=\"two\" is no number");
+  EXPECT_EQ(refusal("two", "OSDev:1", "0"), "m.xml:40: nbobjs=\"two\" is not a number");
   EXPECT_EQ(refusal("2", "OSDev:1", "0"), "m.xml:40: a matrix of 2 objects has 1 indexes");
-  EXPECT_EQ(refusal("1", "OSDev:1 OSDev:2", "0"), "m.xml:41: more indexes than nbobjs says");
+  EXPECT_EQ(refusal("1", "OSDev:1 OSDev:2", "0"), "m.xml:41: there are more indexes than nbobjs");
   EXPECT_EQ(refusal("1", "OSDev:77", "0"), "m.xml:41: no object has gp_index 77");
-  EXPECT_EQ(refusal("1", "OSDev:x", "0"), "m.xml:41: \"OSDev:x\" is no number");
+  EXPECT_EQ(refusal("1", "OSDev:x", "0"), "m.xml:41: \"OSDev:x\" is not a number");
   EXPECT_EQ(refusal("2", "OSDev:1 OSDev:2", "0 1 1"),
             "m.xml:40: a matrix of 2 objects has 3 values");
-  EXPECT_EQ(refusal("1", "OSDev:1", "0.5"), "m.xml:42: \"0.5\" is no number");
+  EXPECT_EQ(refusal("1", "OSDev:1", "0.5"), "m.xml:42: \"0.5\" is not a number");
 }
 
 }  // namespace

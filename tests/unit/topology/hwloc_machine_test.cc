@@ -110,7 +110,7 @@ TEST(HwlocMachine, IsNotInAFolderWithoutCpus) {
   const auto read = read_sysfs_tree(tree.root());
   ASSERT_FALSE(read.ok());
   EXPECT_EQ(read.status().text(),
-            tree.root() + ": no tree of a machine: it has no sys/devices/system/cpu");
+            tree.root() + ": this is not a copy of /sys: there is no sys/devices/system/cpu");
 }
 
 TEST(HwlocMachine, IsThisOne) {

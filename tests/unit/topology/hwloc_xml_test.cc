@@ -69,7 +69,7 @@ TEST(HwlocXml, OfVersion3HasFactsOfTheHostAtItsEnd) {
   EXPECT_EQ(host.packages.size(), 2U);
   EXPECT_EQ(host.cores.size(), 4U);
   EXPECT_TRUE(host.caches.empty());
-  EXPECT_TRUE(host.doubts.empty());
+  EXPECT_TRUE(host.warnings.empty());
 }
 
 TEST(HwlocXml, NamesTheLastLevelOfTheCpusCachesOnly) {
@@ -128,15 +128,16 @@ TEST(HwlocXml, TellsHighBandwidthMemoryFromOrdinary) {
   EXPECT_EQ(host.numa_nodes[3].kind, MemoryKind::kHighBandwidth);
   EXPECT_TRUE(host.numa_nodes[4].cpus.is_empty());
   EXPECT_EQ(cpu_nodes(host).size(), 2U);
-  EXPECT_TRUE(host.doubts.empty());
+  EXPECT_TRUE(host.warnings.empty());
 }
 
 TEST(HwlocXml, TakesTheOnlyMemoryForOrdinaryHoweverFast) {
   const std::string node = R"(<object type="NUMANode" subtype="HBM" cpuset="0xf" os_index=")";
   const HostModel host = read_hwloc_text(machine(node + "0\"/>" + node + "1\"/>")).value();
   EXPECT_EQ(host.numa_nodes[0].kind, MemoryKind::kOrdinary);
-  ASSERT_EQ(host.doubts.size(), 1U);
-  EXPECT_EQ(host.doubts[0].text, "NUMA node 1 claims CPUs of another: the first counts");
+  ASSERT_EQ(host.warnings.size(), 1U);
+  EXPECT_EQ(host.warnings[0].text,
+            "NUMA node 1 has CPUs of another node; the first node keeps them");
 }
 
 TEST(HwlocXml, TellsMemoryOfGpusFromThatOfCpus) {
@@ -174,36 +175,36 @@ TEST(HwlocXml, OfACutMachineSaysWhereDevicesAreByNodes) {
 }
 
 TEST(HwlocXml, ThatIsBrokenIsRefusedWithItsLine) {
-  EXPECT_EQ(refusal("<system/>"), "m.xml:1: <system> is no topology of hwloc");
+  EXPECT_EQ(refusal("<system/>"), "m.xml:1: <system> is not the root of an hwloc topology");
   EXPECT_EQ(refusal("\n<topology version=\"4.0\"/>"),
-            "m.xml:2: version=\"4.0\" is unknown: known are 1, 2 and 3");
-  EXPECT_EQ(refusal("<topology version=\"2.0\"/>"), "m.xml:1: it has no object of type Machine");
-  EXPECT_EQ(refusal(version_2("<object type=\"Machine\"/>")), "m.xml:2: a Machine without cpuset");
+            "m.xml:2: version=\"4.0\" is not supported; supported are 1, 2 and 3");
+  EXPECT_EQ(refusal("<topology version=\"2.0\"/>"), "m.xml:1: there is no object of type Machine");
+  EXPECT_EQ(refusal(version_2("<object type=\"Machine\"/>")), "m.xml:2: a Machine has no cpuset");
   EXPECT_EQ(refusal(machine("<object type=\"PU\" os_index=\"1\"/>")),
-            "m.xml:3: a PU without cpuset");
+            "m.xml:3: a PU has no cpuset");
   EXPECT_EQ(refusal(machine("<object type=\"Core\" cpuset=\"0-3\"/>")),
-            "m.xml:3: cpuset=\"0-3\" is no CPU mask");
+            "m.xml:3: cpuset=\"0-3\" is not a CPU mask");
   EXPECT_EQ(refusal(machine("<object type=\"Package\" os_index=\"one\" cpuset=\"0x1\"/>")),
-            "m.xml:3: os_index=\"one\" is no number");
+            "m.xml:3: os_index=\"one\" is not a number");
   EXPECT_EQ(refusal(machine("<object type=\"Package\" os_index=\"99999999999\" cpuset=\"0x1\"/>")),
-            "m.xml:3: a package with os_index 99999999999: too large");
+            "m.xml:3: os_index 99999999999 of a package is too large");
   EXPECT_EQ(refusal(machine("\n<object type=\"NUMANode\" cpuset=\"0x1\"/>")),
-            "m.xml:4: a NUMANode without os_index");
+            "m.xml:4: a NUMANode has no os_index");
   EXPECT_EQ(refusal(machine("<object type=\"NUMANode\" os_index=\"65536\" cpuset=\"0x1\"/>")),
-            "m.xml:3: a NUMANode with os_index 65536: too large");
+            "m.xml:3: os_index 65536 of a NUMANode is too large");
   EXPECT_EQ(refusal(machine("<object type=\"NUMANode\" os_index=\"1\" cpuset=\"0x1\"/>\n"
                             "<object type=\"NUMANode\" os_index=\"1\" cpuset=\"0x1\"/>")),
-            "m.xml:4: a second NUMANode with os_index 1");
+            "m.xml:4: there is a second NUMANode with os_index 1");
   EXPECT_EQ(refusal(machine("<object type=\"Core\" cpuset=\"0x1\"/>\n"
                             "<object type=\"Core\" cpuset=\"0x3\"/>")),
-            "m.xml:4: a core with CPUs of another");
+            "m.xml:4: a core has CPUs of another core");
   EXPECT_EQ(refusal(version_2("<object type=\"Machine\" cpuset=\"0x1\"/>\n"
                               "<object type=\"Machine\" cpuset=\"0x1\"/>")),
-            "m.xml:3: a second machine: one file describes one");
+            "m.xml:3: there is a second machine; a file must describe one machine");
   EXPECT_EQ(refusal(version_2("<object type=\"Machine\" cpuset=\"0x1\" allowed_cpuset=\"all\"/>")),
-            "m.xml:2: allowed_cpuset=\"all\" is no mask");
+            "m.xml:2: allowed_cpuset=\"all\" is not a CPU mask");
   EXPECT_EQ(refusal(version_2("<object type=\"Machine\" cpuset=\"0x0\"/>")),
-            "m.xml: it names no CPU, no GPU and no NIC");
+            "m.xml: no CPU, GPU or NIC is described");
 }
 
 TEST(HwlocXml, OfMoreThanAnyMachineHasIsRefused) {
@@ -213,7 +214,7 @@ TEST(HwlocXml, OfMoreThanAnyMachineHasIsRefused) {
     endless += "<object type=\"Group\" cpuset=\"0xf...f\"/>";
   }
   EXPECT_EQ(refusal(machine(nodes)), "m.xml:3: more than 1024 NUMA nodes");
-  EXPECT_EQ(refusal(machine(endless)), "m.xml:3: more than 1024 CPU masks without an end");
+  EXPECT_EQ(refusal(machine(endless)), "m.xml:3: more than 1024 infinite CPU masks");
 }
 
 }  // namespace

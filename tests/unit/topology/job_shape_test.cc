@@ -40,23 +40,23 @@ TEST(JobShape, NamesSayWhatIsSent) {
 
 TEST(JobShape, WhatIsWrongIsNamed) {
   EXPECT_EQ(sizes("tp=4,dp=", 6),
-            "shape \"tp=4,dp=\": the job has 6 ranks, which 4 does not divide");
+            "shape \"tp=4,dp=\": the job has 6 ranks, which is not a multiple of 4");
   EXPECT_EQ(sizes("tp=4,dp=3", 8),
-            "shape \"tp=4,dp=3\": that is 12 ranks, and the job has 8 ranks");
+            "shape \"tp=4,dp=3\": the product is 12 ranks, but the job has 8 ranks");
   EXPECT_EQ(sizes("tp=4,dp=2147483647", 8),
-            "shape \"tp=4,dp=2147483647\": that is far too many ranks, and the job has 8 ranks");
+            "shape \"tp=4,dp=2147483647\": the product is too many ranks, but the job has 8 ranks");
   EXPECT_EQ(sizes("tp=,dp=", 8), "shape \"tp=,dp=\": only one size may be left out");
-  EXPECT_EQ(sizes("tp=2,tp=", 8), "shape \"tp=2,tp=\": \"tp\" stands there twice");
-  EXPECT_EQ(sizes("tp=0,dp=", 8), "shape \"tp=0,dp=\": \"0\" is no size for \"tp\"");
-  EXPECT_EQ(sizes("tp=-2,dp=", 8), "shape \"tp=-2,dp=\": \"-2\" is no size for \"tp\"");
-  EXPECT_EQ(sizes("tp=2x,dp=", 8), "shape \"tp=2x,dp=\": \"2x\" is no size for \"tp\"");
+  EXPECT_EQ(sizes("tp=2,tp=", 8), "shape \"tp=2,tp=\": \"tp\" occurs twice");
+  EXPECT_EQ(sizes("tp=0,dp=", 8), "shape \"tp=0,dp=\": \"0\" is not a valid size for \"tp\"");
+  EXPECT_EQ(sizes("tp=-2,dp=", 8), "shape \"tp=-2,dp=\": \"-2\" is not a valid size for \"tp\"");
+  EXPECT_EQ(sizes("tp=2x,dp=", 8), "shape \"tp=2x,dp=\": \"2x\" is not a valid size for \"tp\"");
   EXPECT_EQ(sizes("tp=99999999999,dp=", 8),
-            "shape \"tp=99999999999,dp=\": \"99999999999\" is no size for \"tp\"");
-  EXPECT_EQ(sizes("tp", 8), "shape \"tp\": \"tp\" is no name=size");
-  EXPECT_EQ(sizes("=4,dp=", 8), "shape \"=4,dp=\": \"=4\" is no name=size");
-  EXPECT_EQ(sizes("tp=2,", 8), "shape \"tp=2,\": \"\" is no name=size");
-  EXPECT_EQ(sizes("t\x1bp=2", 2), "shape \"t?p=2\": \"t?p=2\" is no name=size");
-  EXPECT_EQ(sizes("dp=", 0), "shape \"dp=\": a job has at least one rank");
+            "shape \"tp=99999999999,dp=\": \"99999999999\" is not a valid size for \"tp\"");
+  EXPECT_EQ(sizes("tp", 8), "shape \"tp\": \"tp\" is not of the form name=size");
+  EXPECT_EQ(sizes("=4,dp=", 8), "shape \"=4,dp=\": \"=4\" is not of the form name=size");
+  EXPECT_EQ(sizes("tp=2,", 8), "shape \"tp=2,\": \"\" is not of the form name=size");
+  EXPECT_EQ(sizes("t\x1bp=2", 2), "shape \"t?p=2\": \"t?p=2\" is not of the form name=size");
+  EXPECT_EQ(sizes("dp=", 0), "shape \"dp=\": a job needs at least one rank");
 }
 
 TEST(JobShape, ServersCarryTheLastThatAllReduces) {

@@ -70,7 +70,7 @@ inline HostModel hostile_host() {
     nic.interfaces = {bad, ""};
   }
   host.sources = {bad, " "};
-  host.doubts = {{bad, 0}, {"", 1}};
+  host.warnings = {{bad, 0}, {"", 1}};
   host.numa_nodes[0].cpus = CpuSet();
   for (std::size_t cpu = 0; cpu < 1000; cpu += 2) host.numa_nodes[0].cpus.add(cpu);
   return host;

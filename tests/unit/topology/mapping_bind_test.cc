@@ -83,7 +83,7 @@ TEST(BindRanks, TellsMemoryAndWhy) {
   EXPECT_EQ(plan.ranks[0].seat.numa_nodes, (std::vector<int>{0, 1}));
   EXPECT_EQ(plan.ranks[0].seat.why, "cheap; bound to numa");
   EXPECT_EQ(plan.reasons,
-            (std::vector<std::string>{"ranks are bound to numa, as the options say"}));
+            (std::vector<std::string>{"ranks are bound to numa, as the options state"}));
 }
 
 TEST(BindRanks, CanUnbind) {
@@ -104,16 +104,15 @@ TEST(BindRanks, KeepsHostsApart) {
 TEST(BindRanks, BindsMoreRanksThanCoresOnlyWhereThatIsAllowed) {
   const std::vector<const char*> nine(9, "0-15");
   EXPECT_EQ(bound({.bind_to = Unit::kCore}, nine),
-            "host a: 9 ranks are to be bound to CPUs 0-15, where there are 8 cores; --bind-to "
-            "core:overload-allowed permits that");
+            "host a: 9 ranks cannot be bound to CPUs 0-15, with only 8 cores; use fewer "
+            "ranks, or --bind-to core:overload-allowed");
   EXPECT_EQ(bound({.bind_to = Unit::kCore, .may_overload = true}, nine),
             "0-1* 2-3 4-5 6-7 8-9 10-11 12-13 14-15 0-1*");
   EXPECT_EQ(bound({.cpus_per_rank = 5}, {"0-7", "8-15"}),
-            "host a: 2 ranks with 5 cores each are to be bound to CPUs 0-15, where there are 8 "
-            "cores; --bind-to core:overload-allowed permits that");
+            "host a: 2 ranks with 5 cores each cannot be bound to CPUs 0-15, with only 8 "
+            "cores; use fewer ranks, or --bind-to core:overload-allowed");
   EXPECT_EQ(bound({.bind_to = Unit::kNuma, .cpus_per_rank = 2}, {"0-7"}),
-            "--bind-to numa and 2 CPUs for each rank contradict each other; CPUs are counted by "
-            "core or by hwthread");
+            "--bind-to numa and 2 CPUs per rank cannot be combined; bind to core or hwthread");
 }
 
 TEST(BindRanks, LeavesThePlanWhereAnotherHostHasNoRoom) {
@@ -123,8 +122,8 @@ TEST(BindRanks, LeavesThePlanWhereAnotherHostHasNoRoom) {
   plan.ranks[1].host = plan.ranks[2].host = 1;
   const std::vector<Placed> before = plan.ranks;
   EXPECT_EQ(bind_ranks(cluster, {.bind_to = Unit::kCore}, plan).text(),
-            "host b: 2 ranks are to be bound to CPU 4, where there is 1 core; --bind-to "
-            "core:overload-allowed permits that");
+            "host b: 2 ranks cannot be bound to CPU 4, with only 1 core; use fewer ranks, or "
+            "--bind-to core:overload-allowed");
   EXPECT_EQ(plan.ranks, before);
 }
 
@@ -133,10 +132,10 @@ TEST(BindRanks, NeedsToKnowTheUnit) {
   cluster.machines[0].caches.pop_back();
   Plan plan = plan_of({"12"});
   EXPECT_EQ(bind_ranks(cluster, {.bind_to = Unit::kL3}, plan).text(),
-            "host a: CPU 12 is in no l3cache that is known");
+            "host a: CPU 12 is not in a known l3cache");
   cluster.machines[0].cpus = {};
   EXPECT_EQ(bind_ranks(cluster, {.bind_to = Unit::kCore}, plan).text(),
-            "host a: no CPU is known that may be used");
+            "host a: no usable CPU is known");
 }
 
 }  // namespace

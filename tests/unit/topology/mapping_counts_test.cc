@@ -55,10 +55,9 @@ TEST(MappingCounts, HostsWithoutSlotsGetNone) {
 TEST(MappingCounts, NoRoomIsRefusedWithTheNumbers) {
   const Counts slots{2, 2, 2, 2};
   EXPECT_EQ(count_by_host(5, slots, by("ppr:1:node")).status().text(),
-            "the job has 5 ranks, and with 1 for each node there is room for 4 in its hosts' "
-            "slots");
+            "the job has 5 ranks, but with 1 per node the slots of its hosts have room for 4");
   EXPECT_EQ(count_by_host(9, slots, by("node")).status().text(),
-            "the job has 9 ranks, and there is room for 8 in its hosts' slots");
+            "the job has 9 ranks, but the slots of its hosts have room for 8");
 }
 
 TEST(MappingCounts, NeedMachinesWhereUnitsOfAHostDecide) {

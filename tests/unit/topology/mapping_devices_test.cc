@@ -74,8 +74,8 @@ TEST(MappingDevices, OfAMappedJobAreInItsSeats) {
                                             .numa_nodes = {1},
                                             .why = "mapped by numa: NUMA node 1; bound to core"}}));
   EXPECT_EQ(plan.reasons,
-            (std::vector<std::string>{"by the rules that are stated, and not by cost, ranks are "
-                                      "mapped by numa, ranked by numa and bound to core"}));
+            (std::vector<std::string>{"ranks are placed by the options, not by cost: mapped by "
+                                      "numa, ranked by numa, bound to core"}));
 }
 
 TEST(MappingDevices, OfTheNetworkAreForSeveralHosts) {
@@ -104,8 +104,8 @@ TEST(MappingDevices, SayWhyRanksAreNotBound) {
   const Plan plan =
       map_ranks(cluster, {.ranks = 3}, {3}, MappingRules{.map_by = Unit::kCore}).value();
   EXPECT_EQ(plan.ranks[2].seat.why,
-            "mapped by core: CPUs 0-1; not bound: host a: 3 ranks are to be bound to CPUs 0-3, "
-            "where there are 2 cores; --bind-to core:overload-allowed permits that");
+            "mapped by core: CPUs 0-1; not bound: host a: 3 ranks cannot be bound to CPUs 0-3, "
+            "with only 2 cores; use fewer ranks, or --bind-to core:overload-allowed");
 }
 
 }  // namespace

@@ -237,45 +237,42 @@ TEST(Mapping, TakesTheWordsOfOpenMpi5) {
 TEST(Mapping, SaysWhatHasNoRoom) {
   expect_on(
       {.machine = kFourNodes},
-      {{9, "--map-by slot", "the job has 9 ranks, and there is room for 8 in its hosts' slots"},
-       {9, "--map-by node", "the job has 9 ranks, and there is room for 8 in its hosts' slots"},
+      {{9, "--map-by slot", "the job has 9 ranks, but the slots of its hosts have room for 8"},
+       {9, "--map-by node", "the job has 9 ranks, but the slots of its hosts have room for 8"},
        {5, "--map-by ppr:2:socket",
-        "the job has 5 ranks, and with 2 for each package there is room for 4 in its hosts' "
-        "slots"},
-       {4, "--map-by numa:PE=3",
-        "host a: each rank is to have 3 cores, more than the 2 of NUMA node 0"}});
+        "the job has 5 ranks, but with 2 per package the slots of its hosts have room for 4"},
+       {4, "--map-by numa:PE=3", "host a: each rank needs 3 cores, but NUMA node 0 has 2"}});
   expect_on({.machine = kFourNodes, .slots = "10"},
             {{9, "--map-by core --bind-to core",
-              "host a: 9 ranks are to be bound to CPUs 0-15, where there are 8 cores; --bind-to "
-              "core:overload-allowed permits that"},
+              "host a: 9 ranks cannot be bound to CPUs 0-15, with only 8 cores; use fewer "
+              "ranks, or --bind-to core:overload-allowed"},
              {9, "--map-by slot --bind-to core",
-              "host a: 9 ranks are to be bound to CPUs 0-15, where there are 8 cores; --bind-to "
-              "core:overload-allowed permits that"},
+              "host a: 9 ranks cannot be bound to CPUs 0-15, with only 8 cores; use fewer "
+              "ranks, or --bind-to core:overload-allowed"},
              {9, "--map-by numa --bind-to core",
-              "host a: 3 ranks are to be bound to CPUs 0-3, where there are 2 cores; --bind-to "
-              "core:overload-allowed permits that"},
+              "host a: 3 ranks cannot be bound to CPUs 0-3, with only 2 cores; use fewer "
+              "ranks, or --bind-to core:overload-allowed"},
              {3, "--map-by core --bind-to numa", "a:0-3 a:0-3 a:4-7"},
              {3, "--map-by ppr:3:core --bind-to numa",
-              "host a: 3 ranks are to be bound to CPUs 0-3, where there are 2 cores; --bind-to "
-              "numa:overload-allowed permits that"},
+              "host a: 3 ranks cannot be bound to CPUs 0-3, with only 2 cores; use fewer "
+              "ranks, or --bind-to numa:overload-allowed"},
              {5, "--map-by numa:PE=2",
-              "host a: 2 ranks with 2 cores each are to be bound to CPUs 0-3, where there are 2 "
-              "cores; --bind-to core:overload-allowed permits that"}});
+              "host a: 2 ranks with 2 cores each cannot be bound to CPUs 0-3, with only 2 "
+              "cores; use fewer ranks, or --bind-to core:overload-allowed"}});
   expect_on({.machine = kFourNodes, .cpus = "0"},
             {{2, "--map-by slot --bind-to core",
-              "host a: 2 ranks are to be bound to CPU 0, where there is 1 core; --bind-to "
-              "core:overload-allowed permits that"}});
+              "host a: 2 ranks cannot be bound to CPU 0, with only 1 core; use fewer ranks, "
+              "or --bind-to core:overload-allowed"}});
 }
 
 TEST(Mapping, SaysWhatContradictsItself) {
   expect_on({.machine = kFourNodes},
             {{2, "--map-by numa:PE=2 --bind-to numa",
-              "--bind-to numa and 2 CPUs for each rank contradict each other; CPUs are counted by "
-              "core or by hwthread"},
+              "--bind-to numa and 2 CPUs per rank cannot be combined; bind to core or hwthread"},
              {2, "--map-by core:PE=2",
-              "--map-by core has no room for 2 CPUs for each rank; map by numa, package or slot"},
+              "--map-by core is too small for 2 CPUs per rank; map by numa, package or slot"},
              {2, "--map-by hwthread:PE=2",
-              "--map-by hwthread has no room for 2 CPUs for each rank; map by numa, package or "
+              "--map-by hwthread is too small for 2 CPUs per rank; map by numa, package or "
               "slot"},
              {2, "--map-by core:PE=2 --bind-to hwthread", "a:0-1 a:2-3"}});
 }
@@ -283,11 +280,10 @@ TEST(Mapping, SaysWhatContradictsItself) {
 TEST(Mapping, NeedsToKnowWhatItMapsBy) {
   expect_on(
       {.machine = {.caches = 0}},
-      {{2, "--map-by l3cache",
-        "host a: no l3cache is known of it, by which ranks are to be mapped"},
-       {2, "--map-by core --bind-to l3cache", "host a: CPUs 0-1 are in no l3cache that is known"},
+      {{2, "--map-by l3cache", "host a: no l3cache is known, so ranks cannot be mapped by it"},
+       {2, "--map-by core --bind-to l3cache", "host a: CPUs 0-1 are not in a known l3cache"},
        {2, "--map-by core --rank-by l3cache",
-        "host a: no l3cache is known of it, by which ranks are to be ranked"},
+        "host a: no l3cache is known, so ranks cannot be ranked by it"},
        {2, "--map-by l2cache", "a:0-1 a:2-3"}});
 }
 
@@ -297,7 +293,7 @@ TEST(Mapping, OfAHostWithoutCpusBindsNobody) {
   EXPECT_TRUE(plan.ranks[2].seat.cpus.is_empty());
   const MappingRules bound{.map_by = Unit::kSlot, .bind_to = Unit::kCore};
   EXPECT_EQ(map_ranks(cluster, {.ranks = 3}, {3}, bound).status().text(),
-            "host a: no CPU is known that may be used");
+            "host a: no usable CPU is known");
 }
 
 }  // namespace

@@ -85,31 +85,31 @@ TEST(MappingWords, OfBindToSayWhetherMoreAreAllowed) {
 TEST(MappingWords, ThatMapByDoesNotKnow) {
   const std::string units =
       "slot, node, package, socket, numa, l3cache, l2cache, l1cache, core, hwthread";
-  EXPECT_EQ(
-      refused(parse_map_by, "nodes\n"),
-      "--map-by 'nodes?': 'nodes?' is nothing to map by; there are " + units + " and ppr:N:unit");
+  EXPECT_EQ(refused(parse_map_by, "nodes\n"),
+            "--map-by 'nodes?': 'nodes?' is not a unit to map by; known are " + units +
+                " and ppr:N:unit");
   EXPECT_EQ(refused(parse_map_by, ""),
-            "--map-by '': it says nothing; there are " + units + " and ppr:N:unit");
+            "--map-by '': the value is empty; known are " + units + " and ppr:N:unit");
   EXPECT_EQ(refused(parse_map_by, "core:fast"),
-            "--map-by 'core:fast': 'fast' cannot follow; there are PE=n, SPAN, OVERSUBSCRIBE and "
+            "--map-by 'core:fast': 'fast' is not a modifier here; known are PE=n, SPAN, "
+            "OVERSUBSCRIBE and "
             "NOOVERSUBSCRIBE");
   EXPECT_EQ(refused(parse_map_by, "numa:PE=0"),
-            "--map-by 'numa:PE=0': PE=n is a number of CPUs from 1 to 65536");
+            "--map-by 'numa:PE=0': n of PE=n must be a number of CPUs from 1 to 65536");
   EXPECT_EQ(refused(parse_map_by, "core:oversubscribe:nooversubscribe"),
             "--map-by 'core:oversubscribe:nooversubscribe': OVERSUBSCRIBE and NOOVERSUBSCRIBE "
-            "contradict each other");
+            "exclude each other");
 }
 
 TEST(MappingWords, ThatOtherOptionsReplace) {
-  EXPECT_EQ(refused(parse_map_by, "seq"),
-            "--map-by 'seq': --plan FILE says of each rank where it is");
+  EXPECT_EQ(refused(parse_map_by, "seq"), "--map-by 'seq': use --plan FILE to place each rank");
   EXPECT_EQ(refused(parse_map_by, "rankfile:FILE=x"),
-            "--map-by 'rankfile:FILE=x': --plan FILE says of each rank where it is");
+            "--map-by 'rankfile:FILE=x': use --plan FILE to place each rank");
   EXPECT_EQ(refused(parse_map_by, "dist:span"),
-            "--map-by 'dist:span': distance from a device is what the cost of a placement counts; "
-            "leave --map-by out");
+            "--map-by 'dist:span': placement by cost already uses the distance from devices; leave "
+            "out --map-by");
   EXPECT_EQ(refused(parse_bind_to, "cpu-list:ordered"),
-            "--bind-to 'cpu-list:ordered': --plan FILE says of each rank which CPUs it has");
+            "--bind-to 'cpu-list:ordered': use --plan FILE to choose the CPUs of each rank");
 }
 
 TEST(MappingWords, OfRanksPerUnitThatAreWrong) {
@@ -117,24 +117,23 @@ TEST(MappingWords, OfRanksPerUnitThatAreWrong) {
   EXPECT_EQ(refused(parse_map_by, "ppr:0:numa"),
             "--map-by 'ppr:0:numa': '0' is not a number of ranks from 1 to 1048576");
   EXPECT_EQ(refused(parse_map_by, "ppr:2:slot"),
-            "--map-by 'ppr:2:slot': 'slot' is no unit; there are node, package, socket, numa, "
+            "--map-by 'ppr:2:slot': 'slot' is not a unit; known are node, package, socket, numa, "
             "l3cache, l2cache, l1cache, core and hwthread");
   EXPECT_EQ(refused(parse_map_by, "ppr:2:socket,1:core"),
-            "--map-by 'ppr:2:socket,1:core': ranks are counted per one kind of unit, not by a list "
-            "of them");
+            "--map-by 'ppr:2:socket,1:core': ppr takes one kind of unit, not a list");
 }
 
 TEST(MappingWords, ThatRankByAndBindToDoNotKnow) {
   EXPECT_EQ(refused(parse_rank_by, "rank"),
-            "--rank-by 'rank': 'rank' is nothing to rank by; there are slot, node, package, "
+            "--rank-by 'rank': 'rank' is not a unit to rank by; known are slot, node, package, "
             "socket, numa, l3cache, l2cache, l1cache, core, hwthread, fill and span");
   EXPECT_EQ(refused(parse_rank_by, "core:core"),
-            "--rank-by 'core:core': 'core' cannot follow; there are span and fill");
+            "--rank-by 'core:core': 'core' is not a modifier here; known are span and fill");
   EXPECT_EQ(refused(parse_bind_to, "slot"),
-            "--bind-to 'slot': 'slot' is nothing to bind to; there are package, socket, numa, "
+            "--bind-to 'slot': 'slot' is not a unit to bind to; known are package, socket, numa, "
             "l3cache, l2cache, l1cache, core, hwthread, board and none");
   EXPECT_EQ(refused(parse_bind_to, "core:tight"),
-            "--bind-to 'core:tight': 'tight' cannot follow; there are overload-allowed, "
+            "--bind-to 'core:tight': 'tight' is not a modifier here; known are overload-allowed, "
             "no-overload and if-supported");
 }
 

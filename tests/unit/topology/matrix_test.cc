@@ -47,7 +47,7 @@ TEST(Matrix, IsReadWithSpaces) {
       "mlx5_2  PIX     NODE     X      SYS\n"
       "mlx5_10 SYS     SOC     SYS      X\n"
       "\nLegend:\n\n  X    = Self\n  NV#  = links\n");
-  EXPECT_EQ(doubts_of(host), "");
+  EXPECT_EQ(warnings_of(host), "");
   EXPECT_EQ(host.sources, std::vector<std::string>{"nvidia-smi matrix m.txt"});
   ASSERT_EQ(host.gpus.size(), 2U);
   EXPECT_EQ(host.gpus[1].name, "GPU1");
@@ -95,9 +95,9 @@ TEST(Matrix, CountsNodesThatNobodyNumbered) {
   ASSERT_EQ(host.numa_nodes.size(), 2U);
   EXPECT_EQ(host.numa_nodes[0].cpus.to_text(), "4-7");
   EXPECT_EQ(host.gpus[2].near->numa_nodes, std::vector<int>{0});
-  EXPECT_EQ(doubts_of(host),
-            "nobody said the numbers of the NUMA nodes: they count from 0 in the order of the "
-            "GPUs\n");
+  EXPECT_EQ(
+      warnings_of(host),
+      "the numbers of NUMA nodes are not stated; nodes are numbered from 0 in the order of GPUs\n");
 }
 
 TEST(Matrix, MayPutAGpuNearSeveralNodes) {
@@ -107,26 +107,28 @@ TEST(Matrix, MayPutAGpuNearSeveralNodes) {
   EXPECT_EQ(host.cpus.count(), 8);
 }
 
-TEST(Matrix, DoubtsCellsThatDiffer) {
+TEST(Matrix, WarnsOfCellsThatDiffer) {
   const HostModel one = matrix_of("GPU0 GPU1\nGPU0 X PIX\nGPU1 SYS X\n");
   EXPECT_EQ(path_between(one, gpu(0), gpu(1)).kind, PathKind::kSys);
-  EXPECT_EQ(doubts_of(one), "GPU0 to GPU1 is PIX and back SYS: the farther counts\n");
+  EXPECT_EQ(warnings_of(one),
+            "GPU0 to GPU1 is PIX, but in the other direction SYS; the farther one is used\n");
   const HostModel two =
       matrix_of("GPU0 GPU1 GPU2\nGPU0 X NV4 NV1\nGPU1 NV2 X PIX\nGPU2 PHB PIX X\n");
   EXPECT_EQ(path_between(two, gpu(0), gpu(1)).links, 2);
   EXPECT_EQ(path_between(two, gpu(0), gpu(2)).kind, PathKind::kPhb);
-  EXPECT_EQ(doubts_of(two),
-            "GPU0 to GPU1 is NV4 and back NV2, and 1 more differ so: the farther counts\n");
+  EXPECT_EQ(warnings_of(two),
+            "GPU0 to GPU1 is NV4, but in the other direction NV2, and 1 more pairs differ; the "
+            "farther ones are used\n");
 }
 
-TEST(Matrix, DoubtsNumbersAndNodes) {
+TEST(Matrix, WarnsOfNumbersAndNodes) {
   const HostModel host = matrix_of(
       "\tGPU3\tGPU1\tCPU Affinity\tNUMA Affinity\n"
       "GPU3\tX\tPIX\t0-3\t0\nGPU1\tPIX\tX\t0-7\t0\n");
   EXPECT_EQ(host.gpus[0].near->cpus.to_text(), "0-7") << "GPU1 comes before GPU3";
-  EXPECT_EQ(doubts_of(host),
-            "NUMA node 0 has CPUs 0-7 of one GPU and 0-3 of another: the first count\n"
-            "the numbers of the GPUs leave some out: they count in their order\n");
+  EXPECT_EQ(warnings_of(host),
+            "NUMA node 0 has CPUs 0-7 for one GPU, and 0-3 for another; the first value is used\n"
+            "the numbers of GPUs have gaps; GPUs are renumbered in this order\n");
 }
 
 TEST(Matrix, OfRocmSmiIsItsTableOfLinkTypes) {
@@ -143,32 +145,34 @@ TEST(Matrix, OfRocmSmiIsItsTableOfLinkTypes) {
   ASSERT_EQ(host.stated.size(), 1U);
   EXPECT_EQ(host.stated[0].kind, PathKind::kNvl);
   EXPECT_EQ(host.stated[0].links, 0);
-  EXPECT_EQ(doubts_of(host), "PCIE does not say how near: it counts as SYS\n");
+  EXPECT_EQ(warnings_of(host), "PCIE does not state a distance; SYS is used\n");
 }
 
 TEST(Matrix, RefusesWhatIsNone) {
-  EXPECT_EQ(matrix_error(""), "m.txt: no line names columns GPU0, GPU1, …");
+  EXPECT_EQ(matrix_error(""), "m.txt: there is no header line with columns GPU0, GPU1, …");
   EXPECT_EQ(matrix_error("a\nGPU0 X PIX\nGPU1 PIX X\n"),
-            "m.txt:2: a row stands before the names of the columns");
+            "m.txt:2: a row comes before the header line");
   EXPECT_EQ(matrix_error("GPU0 GPU1 GPU0\n"), "m.txt:1: GPU0 has two columns");
-  EXPECT_EQ(matrix_error("GPU0 GPU1\nGPU0 X PIX\n"), "m.txt:1: GPU1 has a column and no row");
-  EXPECT_EQ(matrix_error("GPU0\nGPU0 X\nGPU1 X\n"), "m.txt:3: GPU1 has a row and no column");
+  EXPECT_EQ(matrix_error("GPU0 GPU1\nGPU0 X PIX\n"), "m.txt:1: GPU1 has a column but no row");
+  EXPECT_EQ(matrix_error("GPU0\nGPU0 X\nGPU1 X\n"), "m.txt:3: GPU1 has a row but no column");
   EXPECT_EQ(matrix_error("GPU0\nGPU0 X\nGPU0 X\n"), "m.txt:3: GPU0 has two rows");
-  EXPECT_EQ(matrix_error("GPU0 GPU1\nGPU0 X\nGPU1 PIX X\n"), "m.txt:2: GPU0 has 1 of its 2 cells");
-  EXPECT_EQ(matrix_error("GPU0 GPU1\nGPU0 X PIX\nGPU1 PIX PIX\n"),
-            "m.txt:3: GPU1 has \"PIX\" where it meets itself: a cell is missing or too many");
+  EXPECT_EQ(matrix_error("GPU0 GPU1\nGPU0 X\nGPU1 PIX X\n"),
+            "m.txt:2: GPU0 has 1 cells, expected 2");
+  EXPECT_EQ(
+      matrix_error("GPU0 GPU1\nGPU0 X PIX\nGPU1 PIX PIX\n"),
+      "m.txt:3: GPU1 has \"PIX\" in its own column: a cell is missing, or there is one too many");
   EXPECT_EQ(matrix_error("GPU0\nGPU0 X 0-3\n"),
             "m.txt:2: GPU0 has more cells than there are columns");
   EXPECT_EQ(matrix_error("GPU0 GPU1\nGPU0 X NEAR\nGPU1 PIX X\n"),
-            "m.txt:2: \"NEAR\" is no kind of path");
+            "m.txt:2: \"NEAR\" is not a kind of path");
   EXPECT_EQ(matrix_error("GPU0 GPU1\nGPU0 X NET\nGPU1 NV0 X\n"),
-            "m.txt:2: \"NET\" is no kind of path");
+            "m.txt:2: \"NET\" is not a kind of path");
   EXPECT_EQ(matrix_error("GPU0 GPU1\nGPU0 X PIX\nGPU1 NV0 X\n"),
-            "m.txt:3: \"NV0\" is no kind of path");
+            "m.txt:3: \"NV0\" is not a kind of path");
   EXPECT_EQ(matrix_error("GPU0 CPU Affinity\nGPU0 X 3-0\n"),
-            "m.txt:2: CPU Affinity \"3-0\" is no list of numbers");
+            "m.txt:2: CPU Affinity \"3-0\" is not a list of numbers");
   EXPECT_EQ(matrix_error("GPU0 CPU Affinity NUMA Affinity\nGPU0 X 0-3 all\n"),
-            "m.txt:2: NUMA Affinity \"all\" is no list of numbers");
+            "m.txt:2: NUMA Affinity \"all\" is not a list of numbers");
   std::string many;
   for (int i = 0; i < 1025; ++i) many += "GPU" + std::to_string(i) + " ";
   EXPECT_EQ(matrix_error(many), "m.txt:1: more than 1024 columns");

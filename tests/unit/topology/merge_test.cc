@@ -31,7 +31,7 @@ TEST(Merge, LearnsWhatItDoesNotKnowAndFromWhom) {
   EXPECT_EQ(host.gpus[2].model.source, 1);
   EXPECT_EQ(host.gpus[2].name, "cuda2");
   EXPECT_EQ(host.gpus[1].names, (std::vector<std::string>{"cuda1", "nvml1", "renderD129"}));
-  EXPECT_EQ(doubts_of(host), "");
+  EXPECT_EQ(warnings_of(host), "");
 }
 
 TEST(Merge, TellsWhatIsSaidDifferently) {
@@ -42,12 +42,12 @@ TEST(Merge, TellsWhatIsSaidDifferently) {
   other.links[0].count = 2;
   other.bridges[1].parent = kNone;
   other.bridges[1].kind = BridgeKind::kHost;
-  const std::string doubts = doubts_of(merge(finished_small_host(), other).value());
+  const std::string warnings = warnings_of(merge(finished_small_host(), other).value());
   for (const char* expected :
        {"GPU cuda0 is near: NUMA node 0 (a test) or NUMA node 1 (another)\n",
         "NIC mlx5_0: Mbit/s: 200000 (a test) or 100000 (another)\n",
-        "links of GPU 0: another says 2 to GPU 1\n", "cuda0 to mlx5_0: PIX or PHB (another)\n"})
-    EXPECT_NE(doubts.find(expected), std::string::npos) << expected << "in\n" << doubts;
+        "links of GPU 0: another reports 2 to GPU 1\n", "cuda0 to mlx5_0: PIX or PHB (another)\n"})
+    EXPECT_NE(warnings.find(expected), std::string::npos) << expected << "in\n" << warnings;
 }
 
 TEST(Merge, TellsWhichDevicesOnlyOneOfThemNames) {
@@ -55,8 +55,8 @@ TEST(Merge, TellsWhichDevicesOnlyOneOfThemNames) {
   other.gpus[2].pci.bus = known(BusId{.bus = 0x77});
   const HostModel host = merge(finished_small_host(), other).value();
   EXPECT_EQ(host.gpus.size(), 4U);
-  EXPECT_NE(doubts_of(host).find("GPU nvml2: only another names it"), std::string::npos);
-  EXPECT_NE(doubts_of(host).find("GPU cuda2: another does not name it"), std::string::npos);
+  EXPECT_NE(warnings_of(host).find("GPU nvml2: only another reports it"), std::string::npos);
+  EXPECT_NE(warnings_of(host).find("GPU cuda2: another does not report it"), std::string::npos);
 }
 
 TEST(Merge, ComparesWhatDividesTheCpus) {
@@ -64,12 +64,12 @@ TEST(Merge, ComparesWhatDividesTheCpus) {
   other.sources = {"another"};
   other.numa_nodes.pop_back();
   EXPECT_NE(
-      doubts_of(merge(finished_small_host(), other).value()).find("NUMA nodes: 2 or 1 (another)"),
+      warnings_of(merge(finished_small_host(), other).value()).find("NUMA nodes: 2 or 1 (another)"),
       std::string::npos);
   other = finished_small_host();
   other.sources = {"another"};
   other.numa_nodes[1].cpus = CpuSet::parse("4-6").value();
-  EXPECT_NE(doubts_of(merge(finished_small_host(), other).value())
+  EXPECT_NE(warnings_of(merge(finished_small_host(), other).value())
                 .find("NUMA node 1: CPUs 4-7, or node 1 with 4-6 (another)"),
             std::string::npos);
 }
@@ -87,7 +87,7 @@ TEST(Merge, TakesTheTreeOfWhoHasOne) {
 TEST(Merge, WithItselfChangesNothing) {
   EXPECT_TRUE(same_machine(merge(finished_small_host(), finished_small_host()).value(),
                            finished_small_host()));
-  EXPECT_EQ(doubts_of(merge(finished_small_host(), finished_small_host()).value()), "");
+  EXPECT_EQ(warnings_of(merge(finished_small_host(), finished_small_host()).value()), "");
 }
 
 TEST(Merge, WithItselfChangesNothingWhereTwoDevicesHaveOneAddress) {
@@ -102,7 +102,7 @@ TEST(Merge, WhatAMatrixStatesOfLinksCounts) {
   HostModel other = gpus_alone();
   other.stated = {
       {.a = {DeviceKind::kGpu, 0}, .b = {DeviceKind::kGpu, 1}, .kind = PathKind::kNvl, .links = 4}};
-  EXPECT_EQ(doubts_of(merge(finished_small_host(), other).value()), "");
+  EXPECT_EQ(warnings_of(merge(finished_small_host(), other).value()), "");
   HostModel without = small_host();
   without.links.clear();
   const HostModel host = merge(finish(std::move(without), 0).value(), other).value();

@@ -67,7 +67,7 @@ TEST(NcclXml, IsReadWithItsSwitchesAsTheyAreNested) {
   <cpu numaid="0" affinity="0000000f"/>
 </system>)")
                              .value();
-  EXPECT_EQ(doubts_of(host), "");
+  EXPECT_EQ(warnings_of(host), "");
   EXPECT_EQ(host.sources, std::vector<std::string>{"RCCL XML t.xml"});
   EXPECT_EQ(host.architecture, "aarch64");
   EXPECT_EQ(host.cpus.to_text(), "0-7");
@@ -134,9 +134,9 @@ TEST(NcclXml, SaysWhatMustBeCompletedOnTheMachine) {
                              .value();
   EXPECT_EQ(host.numa_nodes.size(), 1U);
   EXPECT_TRUE(host.gpus.empty());
-  EXPECT_EQ(doubts_of(host),
-            "0000:00:16.0 and 0000:00:17.0 have an address and no class: what it is must be "
-            "completed on the machine itself\n");
+  EXPECT_EQ(warnings_of(host),
+            "0000:00:16.0 and 0000:00:17.0 have an address but no class; the kind of device is "
+            "known only on the machine itself\n");
 }
 
 TEST(NcclXml, CountsGpusByDevOrElseByAddress) {
@@ -145,18 +145,18 @@ TEST(NcclXml, CountsGpusByDevOrElseByAddress) {
   const HostModel by_dev =
       read_xml(one_cpu(numbered_gpu("01:00.0", 1) + numbered_gpu("02:00.0", 0))).value();
   EXPECT_EQ(by_dev.gpus[0].pci.bus->bus, 2);
-  EXPECT_EQ(doubts_of(by_dev), "");
+  EXPECT_EQ(warnings_of(by_dev), "");
 }
 
-TEST(NcclXml, DoubtsNumbersThatLeaveSomeOutOrComeTwice) {
+TEST(NcclXml, WarnsOfNumbersThatLeaveSomeOutOrComeTwice) {
   const HostModel odd = read_xml(one_cpu(numbered_gpu("03:00.0", 5) + numbered_gpu("02:00.0", 5) +
                                          numbered_gpu("01:00.0", 7) + gpu_xml("00:01.0")))
                             .value();
   EXPECT_EQ(odd.gpus[0].pci.bus->bus, 2);
   EXPECT_EQ(odd.gpus[3].pci.bus->bus, 0);
-  EXPECT_EQ(doubts_of(odd),
-            "GPUs are numbered 5, 5 and 7: they count in this order\n"
-            "1 of 4 GPUs have no number: they come last\n");
+  EXPECT_EQ(warnings_of(odd),
+            "GPUs are numbered 5, 5 and 7; they are renumbered in this order\n"
+            "1 of 4 GPUs have no number; they come last\n");
 }
 
 TEST(NcclXml, CountsLinksOfBothEndsOnce) {
@@ -169,19 +169,20 @@ TEST(NcclXml, CountsLinksOfBothEndsOnce) {
   ASSERT_EQ(host.links.size(), 2U);
   EXPECT_EQ(host.links[0].count, 4);
   EXPECT_EQ(host.links[1].count, 1);
-  EXPECT_EQ(doubts_of(host), "GPU1 has 2 links to GPU2, which has 1 back: 1 count\n");
+  EXPECT_EQ(warnings_of(host),
+            "GPU1 has 2 links to GPU2, and 1 in the other direction; 1 is used\n");
 }
 
-TEST(NcclXml, DoubtsLinksToNoOtherGpu) {
+TEST(NcclXml, WarnsOfLinksToNoOtherGpu) {
   const HostModel host = read_xml(one_cpu(numbered_gpu("01:00.0", 0,
                                                        link("01:00.0", 12) + link("09:00.0", 1) +
                                                            link("fffffff:ffff:ff", 2, "0x068001"))))
                              .value();
   EXPECT_TRUE(host.links.empty());
-  EXPECT_EQ(doubts_of(host),
-            "GPU0 has 12 links to itself: ignored\n"
-            "GPU0 has 1 link to 09:00.0, which is no GPU of this file: ignored\n"
-            "GPU0 has 2 links to a CPU, and nothing says to which package: ignored\n");
+  EXPECT_EQ(warnings_of(host),
+            "GPU0 has 12 links to itself; ignored\n"
+            "GPU0 has 1 link to 09:00.0, which is not a GPU of this file; ignored\n"
+            "GPU0 has 2 links to a CPU, but its package is not known; ignored\n");
 }
 
 TEST(NcclXml, AddsUpLinksToSwitches) {
@@ -226,21 +227,22 @@ TEST(NcclXml, ReadsXgmi) {
   EXPECT_EQ(host.links[0].count, 1);
 }
 
-TEST(NcclXml, DoubtsMasksThatHaveLostDigits) {
+TEST(NcclXml, WarnsOfMasksThatHaveLostDigits) {
   const HostModel host = read_xml(R"(<system version="1">
     <cpu numaid="0" affinity="ffff0000,00000000"/><cpu numaid="1" affinity="00000000,ffff0000"/>
     <cpu numaid="7" affinity="fff0000,00000000"/><cpu numaid="2" affinity="00000000,000ffff"/>
     </system>)")
                              .value();
-  EXPECT_EQ(doubts_of(host).substr(0, doubts_of(host).find("NUMA node 7 claims")),
-            "NUMA node 7: its affinity begins with a word of 7 digits, where another has 8, so "
-            "that digits may be missing\n"
-            "NUMA node 2: its affinity has a word of 7 digits, where the kernel writes 8, so that "
-            "digits may be missing\n");
-  EXPECT_EQ(doubts_of(read_xml("<system version=\"1\"><cpu numaid=\"0\" affinity=\"3ff,ffffffff\"/>"
-                               "</system>")
-                          .value()),
-            "")
+  EXPECT_EQ(warnings_of(host).substr(0, warnings_of(host).find("NUMA node 7 has CPUs")),
+            "NUMA node 7: its affinity begins with a word of 7 digits, but another has 8; digits "
+            "may be missing\n"
+            "NUMA node 2: its affinity has a word of 7 digits, but the kernel writes 8; digits may "
+            "be missing\n");
+  EXPECT_EQ(
+      warnings_of(read_xml("<system version=\"1\"><cpu numaid=\"0\" affinity=\"3ff,ffffffff\"/>"
+                           "</system>")
+                      .value()),
+      "")
       << "a kernel of 42 CPUs";
 }
 
@@ -258,8 +260,8 @@ TEST(NcclXml, HoldsCpusOfNoNodeAndOfOneNodeTwice) {
           .value();
   EXPECT_EQ(twice.numa_nodes.size(), 1U);
   EXPECT_EQ(path_between(twice, gpu_at(0), gpu_at(1)).kind, PathKind::kNode);
-  EXPECT_EQ(doubts_of(twice),
-            "NUMA node 0 stands there twice: counted as two host bridges of one node\n");
+  EXPECT_EQ(warnings_of(twice),
+            "NUMA node 0 occurs twice; it is read as two host bridges of one node\n");
 }
 
 TEST(NcclXml, TakesTheFirstOfSeveralHosts) {
@@ -269,16 +271,17 @@ TEST(NcclXml, TakesTheFirstOfSeveralHosts) {
           "<cpu numaid=\"0\" host_hash=\"0x2\" affinity=\"c\"/></system>")
           .value();
   EXPECT_EQ(host.cpus.to_text(), "0-1");
-  EXPECT_EQ(doubts_of(host), "it describes several hosts: the first of them counts\n");
+  EXPECT_EQ(warnings_of(host), "the file describes several hosts; only the first one is used\n");
 }
 
-TEST(NcclXml, DoubtsWhatComesTwiceOrBelowADevice) {
+TEST(NcclXml, WarnsOfWhatComesTwiceOrBelowADevice) {
   const HostModel host =
       read_xml(one_cpu(gpu_xml("01:00.0", gpu_xml("02:00.0")) + gpu_xml("01:00.0"))).value();
   EXPECT_EQ(host.gpus.size(), 2U);
-  EXPECT_EQ(doubts_of(host),
-            "what stands below 0000:01:00.0, which is no bridge, counts as beside it\n"
-            "0000:01:00.0 stands there twice: the first counts\n");
+  EXPECT_EQ(
+      warnings_of(host),
+      "0000:01:00.0 is not a bridge, but has devices below it; they are read as its siblings\n"
+      "0000:01:00.0 occurs twice; the first one is used\n");
 }
 
 TEST(NcclXml, LeavesOutWhatCannotBeSoOfANic) {
@@ -291,54 +294,56 @@ TEST(NcclXml, LeavesOutWhatCannotBeSoOfANic) {
   EXPECT_EQ(host.nics[0].kind, NicKind::kSlingshot);
   EXPECT_FALSE(host.nics[0].rate_mbit.is_known());
   EXPECT_FALSE(host.nics[0].guid.is_known()) << "it is of a card with two functions";
-  EXPECT_EQ(doubts_of(host),
-            "NIC cxi0 has 200000000 Mbit/s, which cannot be so: its rate counts as unknown\n");
+  EXPECT_EQ(warnings_of(host),
+            "NIC cxi0 has 200000000 Mbit/s, which is not possible; its rate is ignored\n");
 }
 
-TEST(NcclXml, BoundsItsDoubts) {
+TEST(NcclXml, BoundsItsWarnings) {
   std::string links;
   for (int i = 0; i < 100; ++i) links += link("01:00.0", 1);
   const HostModel host = read_xml(one_cpu(numbered_gpu("01:00.0", 0, links))).value();
-  ASSERT_EQ(host.doubts.size(), 65U);
-  EXPECT_EQ(host.doubts.back().text, "and 36 more doubts");
+  ASSERT_EQ(host.warnings.size(), 65U);
+  EXPECT_EQ(host.warnings.back().text, "and 36 more warnings");
 }
 
 TEST(NcclXml, RefusesWhatIsNoSuchFile) {
   EXPECT_EQ(xml_error("<topology/>"),
-            "t.xml:1: <topology> is no topology of NCCL, which begins with <system>");
+            "t.xml:1: <topology> is not the root of an NCCL topology, <system>");
   EXPECT_EQ(xml_error("\n<system version=\"3\"/>"),
-            "t.xml:2: version \"3\" is neither NCCL's 1 nor RCCL's 2");
-  EXPECT_EQ(xml_error("<system version=\"1\"/>"), "t.xml:1: it names no CPU, no GPU and no NIC");
+            "t.xml:2: version \"3\" is not supported; NCCL has 1, RCCL has 2");
+  EXPECT_EQ(xml_error("<system version=\"1\"/>"), "t.xml:1: no CPU, GPU or NIC is described");
   EXPECT_EQ(xml_error("<system version=\"1\">\n<cpu affinity=\"f\"/></system>"),
             "t.xml:2: a <cpu> has no numaid");
   EXPECT_EQ(xml_error("<system version=\"1\"><cpu numaid=\"x\"/></system>"),
-            "t.xml:1: numaid=\"x\" is no number");
+            "t.xml:1: numaid=\"x\" is not a number");
   EXPECT_EQ(xml_error("<system version=\"1\"><cpu numaid=\"65536\"/></system>"),
             "t.xml:1: numaid=\"65536\" is more than 65535");
   EXPECT_EQ(xml_error("<system version=\"1\"><cpu numaid=\"0\" affinity=\"0-3\"/></system>"),
-            "t.xml:1: affinity=\"0-3\" is no CPU mask");
+            "t.xml:1: affinity=\"0-3\" is not a CPU mask");
 }
 
 TEST(NcclXml, RefusesAttributesThatAreNone) {
-  EXPECT_EQ(xml_error(one_cpu("<pci busid=\"1f\"/>")), "t.xml:3: busid=\"1f\" is no PCI address");
-  EXPECT_EQ(xml_error(one_cpu("<pci class=\"0x03\"/>")), "t.xml:3: busid=\"\" is no PCI address");
+  EXPECT_EQ(xml_error(one_cpu("<pci busid=\"1f\"/>")),
+            "t.xml:3: busid=\"1f\" is not a PCI address");
+  EXPECT_EQ(xml_error(one_cpu("<pci class=\"0x03\"/>")),
+            "t.xml:3: busid=\"\" is not a PCI address");
   EXPECT_EQ(xml_error(one_cpu("<pci busid=\"01:00.0\" class=\"GPU\"/>")),
-            "t.xml:3: class=\"GPU\" is no PCI class");
+            "t.xml:3: class=\"GPU\" is not a PCI class");
   EXPECT_EQ(xml_error(one_cpu("<pci busid=\"01:00.0\" vendor=\"0x10de0\"/>")),
             "t.xml:3: vendor=\"0x10de0\" is more than 65535");
   EXPECT_EQ(xml_error(one_cpu("<pci busid=\"01:00.0\" link_width=\"x16\"/>")),
-            "t.xml:3: link_width=\"x16\" is no number");
+            "t.xml:3: link_width=\"x16\" is not a number");
   EXPECT_EQ(xml_error(one_cpu(gpu_xml("01:00.0", "<gpu dev=\"first\"/>"))),
-            "t.xml:3: dev=\"first\" is no number");
+            "t.xml:3: dev=\"first\" is not a number");
   EXPECT_EQ(xml_error(one_cpu("<nic>\n<net speed=\"1\"/></nic>")), "t.xml:4: a <net> has no name");
   EXPECT_EQ(xml_error(one_cpu("<nic><net name=\"a\" speed=\"fast\"/></nic>")),
-            "t.xml:3: speed=\"fast\" is no number");
+            "t.xml:3: speed=\"fast\" is not a number");
   EXPECT_EQ(xml_error(one_cpu(numbered_gpu("01:00.0", 0, link("02:00.0", 1025)))),
             "t.xml:3: count=\"1025\" is more links than 1024");
   EXPECT_EQ(xml_error(one_cpu(numbered_gpu("01:00.0", 0, link("02:00.0", 1, "NVS")))),
-            "t.xml:3: tclass=\"NVS\" is no PCI class");
+            "t.xml:3: tclass=\"NVS\" is not a PCI class");
   EXPECT_EQ(xml_error(one_cpu(gpu_xml("01:00.0", "<gpu><c2c bw=\"100000001\"/></gpu>"))),
-            "t.xml:3: bw=\"100000001\" cannot be so");
+            "t.xml:3: bw=\"100000001\" is not possible");
 }
 
 TEST(NcclXml, BoundsWhatAFileMayHold) {

@@ -36,14 +36,14 @@ TEST(Nvml, AddsToWhatIsKnown) {
   EXPECT_EQ(host.gpus[2].name, "cuda2");
   EXPECT_EQ(*host.gpus[2].uuid, "GPU-2");
   EXPECT_EQ(host.links.size(), 3U);
-  EXPECT_TRUE(host.doubts.empty());
+  EXPECT_TRUE(host.warnings.empty());
 }
 
 TEST(Nvml, IsUnavailableWhereTheLibraryIsNotThereOrAnother) {
   EXPECT_EQ(read_nvml("/no/such/library.so").status().code(), Code::kUnavailable);
   const Status other = read_nvml("libm.so.6").status();
   EXPECT_EQ(other.code(), Code::kUnavailable);
-  EXPECT_NE(other.text().find("libm.so.6 has no nvml"), std::string::npos) << other.text();
+  EXPECT_NE(other.text().find("libm.so.6 has no function nvml"), std::string::npos) << other.text();
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ TEST(PlaceServers, RanksAreSpreadWhereServersCarryAll) {
   const Cluster cluster = plain_cluster();
   const Plan plan = place(cluster, job_of(4, 4, ServersOn::kSpread), {4, 4, 4, 4}).value();
   ASSERT_EQ(plan.parts.size(), 1U);
-  EXPECT_EQ(plan.parts[0].what, "servers: buffers of 4 ranks to 4 and back");
+  EXPECT_EQ(plan.parts[0].what, "servers: buffers of 4 ranks to 4 servers and back");
   for (const Alternative& other : plan.alternatives) EXPECT_GE(other.cost_us, plan.cost_us);
 }
 
@@ -58,8 +58,8 @@ TEST(PlaceServers, OnHostsOfTheirOwn) {
   const Cluster cluster = plain_cluster();
   EXPECT_EQ(servers(cluster, job_of(4, 2, ServersOn::kDedicated), {2, 2, 2, 2}), "c 500, d 500");
   EXPECT_EQ(servers(cluster, job_of(4, 3, ServersOn::kDedicated), {2, 2, 2, 2}),
-            "3 servers are to have hosts without ranks, and 2 of 4 hosts can be without: give the "
-            "job more hosts or fewer servers, or let servers be beside ranks");
+            "3 servers need hosts without ranks, but only 2 of 4 hosts can be without ranks; use "
+            "more hosts or fewer servers, or place servers beside ranks (spread)");
 }
 
 TEST(PlaceServers, OnNamedHosts) {
@@ -71,9 +71,10 @@ TEST(PlaceServers, OnNamedHosts) {
   EXPECT_EQ(servers(cluster, job, {2, 2, 0, 0}), "d 500, d 500");
   job.server_hosts = {"d", "x\x1b", "y"};
   EXPECT_EQ(servers(cluster, job, {2, 2, 0, 0}),
-            "servers are to be on \"x?\" and \"y\", which the job has not");
+            "servers cannot be on \"x?\" and \"y\": not a host of this job");
   job.server_hosts.clear();
-  EXPECT_EQ(servers(cluster, job, {2, 2, 0, 0}), "servers are to be on named hosts, and none is");
+  EXPECT_EQ(servers(cluster, job, {2, 2, 0, 0}),
+            "servers must be on named hosts, but no host is named");
 }
 
 TEST(PlaceServers, SitOnCpusThatNoRankHas) {
@@ -85,8 +86,9 @@ TEST(PlaceServers, SitOnCpusThatNoRankHas) {
       shared.servers, [](const PlacedServer& one) { return one.place.host == 0; });
   if (on_a != shared.servers.end()) {
     EXPECT_TRUE(on_a->place.seat.shares_cpus);
-    EXPECT_EQ(on_a->place.seat.why,
-              "its share of NUMA node 0; eth0 by PHB; with ranks, which have all CPUs");
+    EXPECT_EQ(
+        on_a->place.seat.why,
+        "a share of NUMA node 0; eth0 via PHB; shares CPUs with ranks, which use all of them");
   }
   job.cores_each = 3;
   job.servers_on = ServersOn::kHosts;

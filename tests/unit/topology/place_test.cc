@@ -62,9 +62,10 @@ TEST(Place, TheSlowHostIsLeftOut) {
   cluster.ways.push_back({.from = 2, .to = 1, .mb_per_s = 1000});
   const Plan other = place(cluster, job_of("dp=", 4), {2, 2, 2}).value();
   EXPECT_EQ(hosts(cluster, other), "b 0,1 c 2,3");
-  EXPECT_TRUE(has(other.reasons,
-                  "4 ranks are on 2 hosts, b and c; slow has none: at most 100 MB/s each way, and "
-                  "those have at least 1000."));
+  EXPECT_TRUE(has(
+      other.reasons,
+      "4 ranks are on 2 hosts, b and c; slow has none, because the max there is 100 MB/s in each "
+      "direction, and the used hosts have at least 1000."));
 }
 
 TEST(Place, TheRingFollowsFastWays) {
@@ -81,8 +82,8 @@ TEST(Place, TheRingFollowsFastWays) {
   const Plan plan = place(cluster, job_of("dp=", 8), {2, 2, 2, 2}).value();
   EXPECT_EQ(hosts(cluster, plan), "a 0,1 b 2,3 c 6,7 d 4,5");
   EXPECT_TRUE(has(plan.reasons,
-                  "Ranks follow one another over a, b, d and c, which is not the order in which "
-                  "the hosts were named: in that order a step would take 70 s instead of "
+                  "Hosts are used in the order a, b, d and c, not in the order in which they were "
+                  "named; in that order a step would take 70 s instead of "
                   "3.5 s."))
       << testing::PrintToString(plan.reasons);
   ASSERT_FALSE(plan.alternatives.empty());
@@ -93,13 +94,13 @@ TEST(Place, GroupsOfInnerDimensionsStayWithinAHost) {
   const Cluster cluster = cluster_of(plain_host(10000), {"a", "b"});
   const Plan plan = place(cluster, job_of("tp=4,dp=", 8), {6, 6}).value();
   EXPECT_EQ(hosts(cluster, plan), "a 0,1,2,3 b 4,5,6,7") << "and not 6 and 2";
-  EXPECT_TRUE(has(plan.reasons, "tp: each group of 4 ranks lies within a host."));
-  EXPECT_TRUE(has(plan.reasons, "dp: the groups of 2 ranks lie across hosts."));
+  EXPECT_TRUE(has(plan.reasons, "tp: each group of 4 ranks is within one host."));
+  EXPECT_TRUE(has(plan.reasons, "dp: the groups of 2 ranks are spread over hosts."));
   Cluster many = cluster_of(eight_gpu_host(), {});
   for (int i = 0; i < 16; ++i) many.hosts.push_back({.name = "n" + std::to_string(i)});
   const std::vector<int> six(16, 6);
   EXPECT_TRUE(has(place(many, job_of("tp=4,dp=", 64), six).value().reasons,
-                  "tp: each group of 4 ranks lies within a host."));
+                  "tp: each group of 4 ranks is within one host."));
 }
 
 TEST(Place, UnequalHosts) {
@@ -125,8 +126,8 @@ TEST(Place, NeighboursHaveTheFastestLinks) {
   const Plan plan = place(cluster, job_of("dp=", 4), {4}).value();
   EXPECT_EQ(gpus(plan), (std::vector<int>{0, 2, 1, 3}));
   EXPECT_TRUE(has(plan.reasons,
-                  "On a the ranks have GPUs 0, 2, 1 and 3: so those that send the most have the "
-                  "fastest links and NICs."));
+                  "On a ranks use GPUs 0, 2, 1 and 3 in this order, so that ranks that send the "
+                  "most have the fastest links and NICs."));
 }
 
 TEST(Place, WhoLeavesTheHostHasTheNearestNic) {
@@ -162,7 +163,7 @@ TEST(Place, OnlyCpusThatRanksMayUse) {
   EXPECT_EQ(placed(cluster, job, {4, 4}), "a 0,1,2,3");
   job.cores_each = 8;
   EXPECT_EQ(placed(cluster, job, {4, 4}),
-            "there are no cores for 4 ranks with 8 each: the hosts have them for 2");
+            "there are not enough cores for 4 ranks with 8 each; the hosts have enough for 2");
 }
 
 TEST(Place, HostsWhoseCpusNobodyKnowsBindNobody) {
@@ -175,19 +176,18 @@ TEST(Place, HostsWhoseCpusNobodyKnowsBindNobody) {
   const Plan plan = place(cluster, job_of("dp=", 4), {2, 2}).value();
   EXPECT_EQ(hosts(cluster, plan), "a 0,1 b 2,3");
   EXPECT_EQ(gpus(plan), (std::vector<int>{0, 1, 0, 1}));
-  EXPECT_EQ(plan.ranks[3].seat.why, "bound to no CPU, since none is known");
+  EXPECT_EQ(plan.ranks[3].seat.why, "not bound, because no CPU is known");
 }
 
 TEST(Place, WhatDoesNotFitIsRefused) {
   const Cluster cluster = cluster_of(plain_host(10000), {"a", "b"});
   EXPECT_EQ(placed(cluster, job_of("dp=", 9), {4, 4}),
-            "there are no slots for 9 ranks: the hosts have 8");
+            "there are not enough slots for 9 ranks; the hosts have 8");
   EXPECT_EQ(placed(cluster, job_of("dp=", 2), {-4, 1}),
-            "there are no slots for 2 ranks: the hosts have 1");
+            "there are not enough slots for 2 ranks; the hosts have 1");
   Cluster elsewhere = cluster;
   elsewhere.hosts[0].cpus = CpuSet::parse("100").value();
-  EXPECT_EQ(placed(elsewhere, job_of("dp=", 4), {4, 0}),
-            "host a: no CPU is known that may be used");
+  EXPECT_EQ(placed(elsewhere, job_of("dp=", 4), {4, 0}), "host a: no usable CPU is known");
 }
 
 TEST(Place, OneRank) {

@@ -187,14 +187,14 @@ TEST(PlanJson, ServersWithoutSharesHaveTheSame) {
   const std::string two = R"(, "servers": [{"host": "a"}, {"host": "b"}])";
   EXPECT_EQ(read(short_plan("", two), two_hosts())->servers[1].share, 0.5);
   EXPECT_EQ(error_beside(R"(, "servers": [{"host": "a", "share": 1}, {"host": "b"}])"),
-            "servers: only 1 of 2 have a share");
+            "servers: only 1 of 2 servers have a share; set it for all or for none");
   EXPECT_EQ(error_beside(R"(, "servers": [{"host": "a", "share": 0.75}])"),
-            "servers: their shares sum to 0.75, and not to 1");
+            "servers: shares sum to 0.75, but must sum to 1");
   EXPECT_EQ(error_beside(R"(, "servers": [{"host": "a", "share": -1}])"),
-            "servers[0].share: -1 is out of range: it should be 0 or more");
-  EXPECT_EQ(error_beside(R"(, "servers": {})"), "servers: it should be a list");
+            "servers[0].share: -1 is out of range: must be 0 or more");
+  EXPECT_EQ(error_beside(R"(, "servers": {})"), "servers: must be a list");
   EXPECT_EQ(error_beside(R"(, "servers": [{"rank": 1}])"),
-            "servers[0].rank: there is no such key; there is host, cpus, numa_nodes, gpu, nic, "
+            "servers[0].rank: unknown key; known keys are host, cpus, numa_nodes, gpu, nic, "
             "shares_cpus, why and share");
 }
 
@@ -209,57 +209,55 @@ TEST(PlanJson, WhatStrangersWroteDisturbsNoTerminal) {
 }
 
 TEST(PlanJson, RefusesWhatIsNoPlan) {
-  EXPECT_EQ(read("{\n]", two_hosts()).status().text(), "plan.json:2: no JSON from here on");
-  EXPECT_EQ(plan_error("1"), "it should be an object");
-  EXPECT_EQ(plan_error("{}"), "paceline_plan: it is missing");
+  EXPECT_EQ(read("{\n]", two_hosts()).status().text(), "plan.json:2: invalid JSON from here on");
+  EXPECT_EQ(plan_error("1"), "must be an object");
+  EXPECT_EQ(plan_error("{}"), "paceline_plan: is missing");
   EXPECT_EQ(plan_error(R"({"paceline_plan": "1"})"),
-            "paceline_plan: it should be 1, the only one that is known");
+            "paceline_plan: must be 1, the only one that is known");
   EXPECT_EQ(plan_error(R"({"paceline_plan": 1, "rank": 1})"),
-            "rank: there is no such key; there is paceline_plan, world_size, cost_us, parts, "
+            "rank: unknown key; known keys are paceline_plan, world_size, cost_us, parts, "
             "reasons, alternatives, hosts, ranks and servers");
-  EXPECT_EQ(plan_error(std::string(kMostPlanBytes + 1, ' ')), "longer than 64 MiB");
-  EXPECT_EQ(error_beside(R"(, "cost_us": -1)"),
-            "cost_us: -1 is out of range: it should be 0 or more");
-  EXPECT_EQ(error_beside(R"(, "parts": [{"us": "1"}])"), "parts[0].us: it should be a number");
+  EXPECT_EQ(plan_error(std::string(kMostPlanBytes + 1, ' ')), "larger than 64 MiB");
+  EXPECT_EQ(error_beside(R"(, "cost_us": -1)"), "cost_us: -1 is out of range: must be 0 or more");
+  EXPECT_EQ(error_beside(R"(, "parts": [{"us": "1"}])"), "parts[0].us: must be a number");
   EXPECT_EQ(error_beside(R"(, "parts": [{"cost": 1}])"),
-            "parts[0].cost: there is no such key; there is what and us");
-  EXPECT_EQ(error_beside(R"(, "reasons": [1])"), "reasons[0]: it should be a text");
+            "parts[0].cost: unknown key; known keys are what and us");
+  EXPECT_EQ(error_beside(R"(, "reasons": [1])"), "reasons[0]: must be a text");
   EXPECT_EQ(error_beside(R"(, "alternatives": [{"us": 1}])"),
-            "alternatives[0].us: there is no such key; there is what and cost_us");
+            "alternatives[0].us: unknown key; known keys are what and cost_us");
 }
 
 TEST(PlanJson, HasEachRankOnce) {
   const auto ranks = [](const std::string& list) {
     return plan_error(R"({"paceline_plan": 1, "ranks": )" + list + "}");
   };
-  EXPECT_EQ(plan_error(R"({"paceline_plan": 1})"), "ranks: it is missing");
-  EXPECT_EQ(ranks("{}"), "ranks: it should be a list");
-  EXPECT_EQ(ranks("[]"), "ranks: it names no rank");
-  EXPECT_EQ(ranks(R"([{"host": "a"}])"), "ranks[0].rank: it is missing");
+  EXPECT_EQ(plan_error(R"({"paceline_plan": 1})"), "ranks: is missing");
+  EXPECT_EQ(ranks("{}"), "ranks: must be a list");
+  EXPECT_EQ(ranks("[]"), "ranks: must name at least one rank");
+  EXPECT_EQ(ranks(R"([{"host": "a"}])"), "ranks[0].rank: is missing");
   EXPECT_EQ(ranks(R"([{"rank": 1, "host": "a"}, {"rank": 1, "host": "a"}])"),
-            "ranks[1].rank: rank 1 is there twice");
+            "ranks[1].rank: rank 1 occurs twice");
   EXPECT_EQ(ranks(R"([{"rank": 0, "host": "a"}, {"rank": 2, "host": "a"}])"),
-            "ranks[1].rank: they are ranks 0 to 1, and 2 is none of them");
+            "ranks[1].rank: rank 2 is out of range: 0 to 1");
   EXPECT_EQ(ranks(R"([{"rank": -1}])"), "ranks[0].rank: -1 is out of range");
   EXPECT_EQ(ranks(R"([{"rnk": 0}])"),
-            "ranks[0].rnk: there is no such key; there is rank, host, cpus, numa_nodes, gpu, nic, "
+            "ranks[0].rnk: unknown key; known keys are rank, host, cpus, numa_nodes, gpu, nic, "
             "shares_cpus and why");
-  EXPECT_EQ(error_beside(R"(, "world_size": 2)"),
-            "world_size: it should be 1, as many as there are ranks");
+  EXPECT_EQ(error_beside(R"(, "world_size": 2)"), "world_size: must be 1, the number of ranks");
 }
 
 TEST(PlanJson, RefusesWhatTheHostDoesNotHave) {
   EXPECT_EQ(plan_error(R"({"paceline_plan": 1, "ranks": [{"rank": 0, "host": "c"}]})"),
-            "ranks[0].host: there is no host \"c\"; there is: a and b");
+            "ranks[0].host: there is no host \"c\"; known are: a and b");
   EXPECT_EQ(error_of_rank(R"(, "cpus": "6-9")"),
-            "ranks[0].cpus: CPU 8 is not among those of host \"a\" that may be used (0-7)");
+            "ranks[0].cpus: CPU 8 is not usable on host \"a\"; usable CPUs: 0-7");
   EXPECT_EQ(error_beside(R"(, "servers": [{"host": "b", "cpus": "3-4"}])"),
-            "servers[0].cpus: CPU 3 is not among those of host \"b\" that may be used (4-7)");
-  EXPECT_EQ(error_of_rank(R"(, "cpus": "1,")"), "ranks[0].cpus: \"1,\" is no list of CPUs");
+            "servers[0].cpus: CPU 3 is not usable on host \"b\"; usable CPUs: 4-7");
+  EXPECT_EQ(error_of_rank(R"(, "cpus": "1,")"), "ranks[0].cpus: \"1,\" is not a list of CPUs");
   EXPECT_EQ(error_of_rank(R"(, "numa_nodes": [0, 2])"),
-            "ranks[0].numa_nodes[1]: there is no NUMA node 2 on host \"a\"; there is: 0 and 1");
+            "ranks[0].numa_nodes[1]: there is no NUMA node 2 on host \"a\"; known are: 0 and 1");
   EXPECT_EQ(error_of_rank(R"(, "nic": "eth9")"),
-            "ranks[0].nic: there is no NIC \"eth9\" on host \"a\"; there is: mlx5_0 and mlx5_1");
+            "ranks[0].nic: there is no NIC \"eth9\" on host \"a\"; known are: mlx5_0 and mlx5_1");
   EXPECT_EQ(error_beside(R"(, "servers": [{"host": "b", "gpu": "cuda0"}])"),
             "servers[0].gpu: there is no GPU \"cuda0\" on host \"b\"");
 }
@@ -273,16 +271,15 @@ TEST(PlanJson, AGpuIsTheOneAtTheSameAddress) {
   EXPECT_EQ(gpu("null")->ranks[0].seat.gpu, kNone);
   EXPECT_EQ(gpu(R"({"name": "cuda1", "bus": "00000000:04:00.0"})")->ranks[0].seat.gpu, 1);
   EXPECT_EQ(error_of_rank(R"(, "gpu": {"name": "cuda1", "bus": "0000:07:00.0"})"),
-            "ranks[0].gpu.bus: the plan has cuda1 at 0000:07:00.0, host \"a\" has it at "
+            "ranks[0].gpu.bus: the plan has cuda1 at 0000:07:00.0, but host \"a\" has it at "
             "0000:04:00.0");
-  EXPECT_EQ(error_of_rank(R"(, "gpu": {"bus": "0000:07:00.0"})"),
-            "ranks[0].gpu.name: it is missing");
+  EXPECT_EQ(error_of_rank(R"(, "gpu": {"bus": "0000:07:00.0"})"), "ranks[0].gpu.name: is missing");
   EXPECT_EQ(error_of_rank(R"(, "gpu": {"name": "cuda9"})"),
-            "ranks[0].gpu.name: there is no GPU \"cuda9\" on host \"a\"; there is: cuda0, cuda1 "
+            "ranks[0].gpu.name: there is no GPU \"cuda9\" on host \"a\"; known are: cuda0, cuda1 "
             "and cuda2");
-  EXPECT_EQ(error_of_rank(R"(, "gpu": 1)"), "ranks[0].gpu: it should be an object");
+  EXPECT_EQ(error_of_rank(R"(, "gpu": 1)"), "ranks[0].gpu: must be an object");
   EXPECT_EQ(error_of_rank(R"(, "gpu": {"name": "cuda1", "bus": "4"})"),
-            "ranks[0].gpu.bus: \"4\" is no PCI address");
+            "ranks[0].gpu.bus: \"4\" is not a PCI address");
 }
 
 TEST(PlanJson, AGpuMayBeCalledByAnyNameThatOnlyItHas) {
@@ -317,15 +314,15 @@ TEST(PlanJson, APlanForAnotherMachineIsRefused) {
     return error_beside(R"(, "hosts": [{"name": "a")" + facts + "}]");
   };
   EXPECT_EQ(host(R"(, "product": "B")"),
-            "hosts[0].product: the plan was made for \"B\", host \"a\" is \"A server\"");
+            "hosts[0].product: the plan was made for \"B\", but host \"a\" is \"A server\"");
   EXPECT_EQ(host(R"(, "cpus": "0-15")"),
-            "hosts[0].cpus: the plan was made for CPUs 0-15, host \"a\" has 0-7");
+            "hosts[0].cpus: the plan was made for CPUs 0-15, but host \"a\" has 0-7");
   EXPECT_EQ(host(R"(, "gpus": 8)"),
-            "hosts[0].gpus: the plan was made for 8 GPUs, host \"a\" has 3");
+            "hosts[0].gpus: the plan was made for 8 GPUs, but host \"a\" has 3");
   EXPECT_EQ(error_beside(R"(, "hosts": [{"name": "c"}])"),
-            "hosts[0].name: there is no host \"c\"; there is: a and b");
+            "hosts[0].name: there is no host \"c\"; known are: a and b");
   EXPECT_EQ(error_beside(R"(, "hosts": [{"host": "a"}])"),
-            "hosts[0].host: there is no such key; there is name, product, cpus and gpus");
+            "hosts[0].host: unknown key; known keys are name, product, cpus and gpus");
   const std::string nothing_known = R"(, "hosts": [{"name": "b", "product": "B"}])";
   EXPECT_TRUE(read(short_plan("", nothing_known), two_hosts()).ok());
 
@@ -333,7 +330,7 @@ TEST(PlanJson, APlanForAnotherMachineIsRefused) {
   Cluster other = cluster;
   other.machines[0].gpus[1].pci.bus = known(BusId{.bus = 15});
   EXPECT_EQ(plan_error(plan_json_text(cluster, seated(cluster, 2)), other),
-            "ranks[1].gpu.bus: the plan has cuda1 at 0000:04:00.0, host \"a\" has it at "
+            "ranks[1].gpu.bus: the plan has cuda1 at 0000:04:00.0, but host \"a\" has it at "
             "0000:0f:00.0");
 }
 
@@ -342,8 +339,7 @@ TEST(PlanJson, AHostMayHaveNoCpuThatIsKnown) {
   cluster.machines[0].cpus = CpuSet();
   EXPECT_TRUE(read(short_plan(""), cluster).ok());
   EXPECT_EQ(plan_error(short_plan(R"(, "cpus": "0")"), cluster),
-            "ranks[0].cpus: CPU 0 is not among those of host \"a\" that may be used (none is "
-            "known)");
+            "ranks[0].cpus: CPU 0 is not usable on host \"a\"; usable CPUs: unknown");
 }
 
 }  // namespace

@@ -41,13 +41,13 @@ TEST(PlanText, TellsEachHostItsRanksAndTheCost) {
 
 a (2 ranks):
 rank  GPU    NIC     CPUs  memory  why
-   0  cuda0  mlx5_0  0-1   0       cuda0 is near NUMA node 0; mlx5_0 by PIX
-   1  cuda1  mlx5_1  2-3   0       cuda1 is near NUMA node 0; mlx5_1 by SYS
+   0  cuda0  mlx5_0  0-1   0       cuda0 is near NUMA node 0; mlx5_0 via PIX
+   1  cuda1  mlx5_1  2-3   0       cuda1 is near NUMA node 0; mlx5_1 via SYS
 
 b (2 ranks):
   rank  GPU  NIC     CPUs  memory  why
-     2  -    mlx5_1  4-5   1       its share of NUMA node 1; mlx5_1 by PHB
-     3  -    mlx5_0  6-7   1       its share of NUMA node 1; mlx5_0 by SYS
+     2  -    mlx5_1  4-5   1       a share of NUMA node 1; mlx5_1 via PHB
+     3  -    mlx5_0  6-7   1       a share of NUMA node 1; mlx5_0 via SYS
 server  -    mlx5_1  -     -       25 % of the parameters; its links are idle
 server  -    -       -     -       75 % of the parameters
 
@@ -72,21 +72,21 @@ TEST(PlanText, HostsThatAreAlikeAreToldTogether) {
 
 n[1-1024] (1024 hosts with 2 ranks each; first ranks: 0, 2, 4, 6 and so on):
 rank  GPU    NIC     CPUs  memory  why
-  +0  cuda0  mlx5_0  0-1   0       cuda0 is near NUMA node 0; mlx5_0 by PIX
-  +1  cuda1  mlx5_1  2-3   0       cuda1 is near NUMA node 0; mlx5_1 by SYS
+  +0  cuda0  mlx5_0  0-1   0       cuda0 is near NUMA node 0; mlx5_0 via PIX
+  +1  cuda1  mlx5_1  2-3   0       cuda1 is near NUMA node 0; mlx5_1 via SYS
 )");
   std::swap(plan.ranks[4], plan.ranks[5]);
   EXPECT_EQ(plan_text(cluster, plan), R"(2048 ranks on 1024 hosts
 
 n[1-2] and n[4-1024] (1023 hosts with 2 ranks each; first ranks: 0, 2, 6, 8 and so on):
 rank  GPU    NIC     CPUs  memory  why
-  +0  cuda0  mlx5_0  0-1   0       cuda0 is near NUMA node 0; mlx5_0 by PIX
-  +1  cuda1  mlx5_1  2-3   0       cuda1 is near NUMA node 0; mlx5_1 by SYS
+  +0  cuda0  mlx5_0  0-1   0       cuda0 is near NUMA node 0; mlx5_0 via PIX
+  +1  cuda1  mlx5_1  2-3   0       cuda1 is near NUMA node 0; mlx5_1 via SYS
 
 n3 (2 ranks):
 rank  GPU    NIC     CPUs  memory  why
-   4  cuda1  mlx5_1  2-3   0       cuda1 is near NUMA node 0; mlx5_1 by SYS
-   5  cuda0  mlx5_0  0-1   0       cuda0 is near NUMA node 0; mlx5_0 by PIX
+   4  cuda1  mlx5_1  2-3   0       cuda1 is near NUMA node 0; mlx5_1 via SYS
+   5  cuda0  mlx5_0  0-1   0       cuda0 is near NUMA node 0; mlx5_0 via PIX
 )");
 }
 
@@ -99,8 +99,8 @@ TEST(PlanText, RanksThatGoRoundTheHostsAreToldTogetherToo) {
 
 n[1-3] (3 hosts with 2 ranks each; first ranks: 0, 1 and 2):
 rank  GPU    NIC     CPUs  memory  why
-  +0  cuda0  mlx5_0  0-1   0       cuda0 is near NUMA node 0; mlx5_0 by PIX
-  +3  cuda1  mlx5_1  2-3   0       cuda1 is near NUMA node 0; mlx5_1 by SYS
+  +0  cuda0  mlx5_0  0-1   0       cuda0 is near NUMA node 0; mlx5_0 via PIX
+  +3  cuda1  mlx5_1  2-3   0       cuda1 is near NUMA node 0; mlx5_1 via SYS
 )");
 }
 

@@ -38,8 +38,8 @@ TEST(Seats, TakeGpusThatAreChosenAlready) {
 
 TEST(Seats, SaySoInASentence) {
   const auto all = seat_ranks(finished_small_host(), {.ranks = 3, .crosses_hosts = true}).value();
-  EXPECT_EQ(all[0].why, "cuda0 is near NUMA node 0; mlx5_0 by PIX");
-  EXPECT_EQ(all[2].why, "cuda2 is near NUMA node 1; mlx5_1 by NODE");
+  EXPECT_EQ(all[0].why, "cuda0 is near NUMA node 0; mlx5_0 via PIX");
+  EXPECT_EQ(all[2].why, "cuda2 is near NUMA node 1; mlx5_1 via NODE");
   EXPECT_EQ(all[2].numa_nodes, (std::vector<int>{1}));
 }
 
@@ -64,7 +64,7 @@ TEST(Seats, HaveSeveralNodesWhereThereAreFewerRanks) {
   host = finish(std::move(host), 0).value();
   const auto all = seat_ranks(host, {.ranks = 1, .crosses_hosts = true}).value();
   EXPECT_EQ(all[0].cpus.to_text(), "0-7");
-  EXPECT_EQ(all[0].why, "its share of NUMA node 0 and 1; mlx5_1 by PHB");
+  EXPECT_EQ(all[0].why, "a share of NUMA node 0 and 1; mlx5_1 via PHB");
 }
 
 TEST(Seats, ShareGpusInBlocksAndCoresWhereThereAreMoreRanks) {
@@ -82,18 +82,17 @@ TEST(Seats, ElsewhereThanTheirGpuSaySo) {
   const auto all =
       seat_ranks(finished_small_host(), {.ranks = 1, .cpus = CpuSet::parse("4-7").value()}).value();
   EXPECT_EQ(all[0].cpus.to_text(), "4-7");
-  EXPECT_EQ(all[0].why,
-            "cuda0 is elsewhere: its CPUs may not be used, or are not enough; CPUs of NUMA node 1");
+  EXPECT_EQ(all[0].why, "cuda0 has too few usable CPUs nearby; CPUs of NUMA node 1");
 }
 
 TEST(Seats, AreRefusedWhereThereIsNoCpuOrAreNotEnough) {
   EXPECT_EQ(seats(finished_small_host(), {.ranks = 3, .cores_each = 3}),
-            "9 cores are asked for, and there are 8");
+            "9 cores are needed, but the host has 8");
   HostModel host = small_host();
   host.numa_nodes.clear();
   host.packages.clear();
   host.cores.clear();
-  EXPECT_EQ(seats(finish(std::move(host), 0).value(), {}), "no CPU is known that may be used");
+  EXPECT_EQ(seats(finish(std::move(host), 0).value(), {}), "no usable CPU is known");
 }
 
 }  // namespace

@@ -13,9 +13,9 @@ TEST(SeatsText, IsATableWithAReasonInEachLine) {
   const auto seats = seat_ranks(host, {.ranks = 3, .crosses_hosts = true}).value();
   EXPECT_EQ(seats_text(host, seats),
             "rank  GPU    NIC     CPUs  memory  why\n"
-            "   0  cuda0  mlx5_0  0-1   0       cuda0 is near NUMA node 0; mlx5_0 by PIX\n"
-            "   1  cuda1  mlx5_0  2-3   0       cuda1 is near NUMA node 0; mlx5_0 by PIX\n"
-            "   2  cuda2  mlx5_1  4-7   1       cuda2 is near NUMA node 1; mlx5_1 by NODE\n");
+            "   0  cuda0  mlx5_0  0-1   0       cuda0 is near NUMA node 0; mlx5_0 via PIX\n"
+            "   1  cuda1  mlx5_0  2-3   0       cuda1 is near NUMA node 0; mlx5_0 via PIX\n"
+            "   2  cuda2  mlx5_1  4-7   1       cuda2 is near NUMA node 1; mlx5_1 via NODE\n");
 }
 
 TEST(SeatsText, HasADashForWhatThereIsNot) {
@@ -25,7 +25,7 @@ TEST(SeatsText, HasADashForWhatThereIsNot) {
   host = finish(std::move(host), 0).value();
   EXPECT_EQ(seats_text(host, seat_ranks(host, {.ranks = 1}).value()),
             "rank  GPU  NIC  CPUs  memory  why\n"
-            "   0  -    -    0-7   0,1     its share of NUMA node 0 and 1\n");
+            "   0  -    -    0-7   0,1     a share of NUMA node 0 and 1\n");
 }
 
 TEST(SeatsText, WhatIsTooLongForALineGoesOnInTheNext) {
@@ -51,7 +51,7 @@ TEST(SeatsText, IsJsonForPrograms) {
   seats[0].why = "so";
   EXPECT_EQ(seats_json_text(host, seats), R"({
   "version": 1,
-  "seats": [
+  "placements": [
     {
       "rank": 0,
       "gpu": "cuda0",

@@ -87,12 +87,12 @@ TEST(Svg, IsXmlWhateverNamesAre) {
   }
 }
 
-TEST(Svg, TellsLinksAndDoubtsBelow) {
+TEST(Svg, TellsLinksAndWarningsBelow) {
   HostModel host = eight_gpu_host();
-  host.doubts = {{"1 < 2", 0}};
+  host.warnings = {{"1 < 2", 0}};
   const std::string text = svg_text(host);
   EXPECT_NE(text.find(">GPU links: NVLink, all pairs x18</text>"), std::string::npos) << text;
-  EXPECT_NE(text.find(">doubt: 1 &lt; 2</text>"), std::string::npos) << text;
+  EXPECT_NE(text.find(">warning: 1 &lt; 2</text>"), std::string::npos) << text;
 }
 
 }  // namespace

@@ -91,16 +91,16 @@ TEST(Trees, MemoryOfSeveralPackagesStandsBesideThem) {
   EXPECT_TRUE(has(text, "─ NUMA node 9: 32 B, memory of a GPU\n")) << text;
 }
 
-TEST(Trees, EndWithDoubts) {
+TEST(Trees, EndWithWarnings) {
   HostModel host = finished_small_host();
   host.sources = {"sysfs", "NCCL XML x.xml"};
-  host.doubts = {{"GPU cuda0 is in two places: the first one counts", 1}, {"short", kNobody}};
+  host.warnings = {{"GPU cuda0 is in two places: the first one counts", 1}, {"short", kNobody}};
   const std::string text = tree_text(host, 50);
   EXPECT_TRUE(
       text.ends_with("\nsources: sysfs, NCCL XML x.xml\n"
-                     "doubt: GPU cuda0 is in two places: the first\n"
+                     "warning: GPU cuda0 is in two places: the first\n"
                      "   one counts (NCCL XML x.xml)\n"
-                     "doubt: short\n"))
+                     "warning: short\n"))
       << text;
 }
 

@@ -10,7 +10,8 @@ namespace {
 TEST(XmlDocuments, SayInWhichLineAMistakeIs) {
   const auto broken = XmlDocument::parse({"m.xml", "<a>\n<b>\n</a>\n"});
   ASSERT_FALSE(broken.ok());
-  EXPECT_TRUE(broken.status().text().starts_with("m.xml:3: no XML: ")) << broken.status().text();
+  EXPECT_TRUE(broken.status().text().starts_with("m.xml:3: invalid XML: "))
+      << broken.status().text();
   EXPECT_TRUE(XmlDocument::parse({"m.xml", ""}).status().text().starts_with("m.xml:1: "));
 }
 
@@ -23,7 +24,7 @@ TEST(XmlDocuments, KnowTheLinesOfElementsAndNumbersInAttributes) {
   EXPECT_EQ(document->number(b, "x", 7).value(), 12U);
   EXPECT_EQ(document->number(b, "y", 7).value(), 31U);
   EXPECT_EQ(document->number(b, "missing", 7).value(), 7U);
-  EXPECT_EQ(document->number(b, "z", 7).status().text(), "m.xml:2: z=\"1e3\" is no number");
+  EXPECT_EQ(document->number(b, "z", 7).status().text(), "m.xml:2: z=\"1e3\" is not a number");
   EXPECT_FALSE(document->number(b, "e", 7).ok());
 }
 
@@ -33,7 +34,7 @@ TEST(XmlDocuments, AreNotNestedWithoutEnd) {
   for (int i = 0; i < 100000; ++i) deep += "</a>";
   const auto document = XmlDocument::parse({"m.xml", deep});
   ASSERT_FALSE(document.ok());
-  EXPECT_EQ(document.status().text(), "m.xml:1: elements are nested more than 64 deep");
+  EXPECT_EQ(document.status().text(), "m.xml:1: elements are nested deeper than 64 levels");
 }
 
 }  // namespace

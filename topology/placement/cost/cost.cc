@@ -49,7 +49,7 @@ class Costing {
       parts.push_back({.what = part.what, .us = part_us(part)});
     if (!servers_.empty())
       parts.push_back({.what = "servers: buffers of " + std::to_string(ranks_.size()) +
-                               " ranks to " + std::to_string(servers_.size()) + " and back",
+                               " ranks to " + std::to_string(servers_.size()) + " servers and back",
                        .us = servers_us()});
     return parts;
   }

@@ -107,7 +107,7 @@ std::vector<Anchor> on_nodes(const HostModel& host, const SeatRequest& request,
 std::string nodes_text(const std::vector<int>& nodes) {
   std::vector<std::string> words;
   for (const int node : nodes) words.push_back(std::to_string(node));
-  return words.empty() ? "no NUMA node that is known" : "NUMA node " + list_text(words);
+  return words.empty() ? "an unknown NUMA node" : "NUMA node " + list_text(words);
 }
 
 std::string why(const HostModel& host, const DataPlace& place, const Seat& seat, bool is_near) {
@@ -115,24 +115,23 @@ std::string why(const HostModel& host, const DataPlace& place, const Seat& seat,
   std::string text;
   if (place.gpu != kNone) {
     text = host.gpus[static_cast<std::size_t>(place.gpu)].name;
-    text += is_near
-                ? " is near " + nodes
-                : " is elsewhere: its CPUs may not be used, or are not enough; CPUs of " + nodes;
+    text += is_near ? " is near " + nodes : " has too few usable CPUs nearby; CPUs of " + nodes;
   } else {
-    text = "its share of " + nodes;
+    text = "a share of " + nodes;
   }
-  if (seat.shares_cpus) text += ", with other ranks, since there are more ranks than cores";
+  if (seat.shares_cpus)
+    text += ", shared with other ranks, because there are more ranks than cores";
   if (seat.nic == kNone) return text;
   const DeviceRef nic{DeviceKind::kNic, seat.nic};
   const Path path = place.gpu != kNone ? path_between(host, {DeviceKind::kGpu, place.gpu}, nic)
                                        : path_to_node(host, nic, place.node);
-  return text + "; " + host.nics[static_cast<std::size_t>(seat.nic)].name + " by " +
+  return text + "; " + host.nics[static_cast<std::size_t>(seat.nic)].name + " via " +
          std::string(word_of(path.kind));
 }
 
 Status too_few(int asked, int there) {
   return {Code::kExhausted, Scope::kOperation,
-          std::to_string(asked) + " cores are asked for, and there are " + std::to_string(there)};
+          std::to_string(asked) + " cores are needed, but the host has " + std::to_string(there)};
 }
 
 }  // namespace
@@ -140,7 +139,7 @@ Status too_few(int asked, int there) {
 Result<std::vector<Seat>> seat_ranks(const HostModel& host, const SeatRequest& request) {
   const CpuSet allowed = request.cpus.is_empty() ? host.cpus : request.cpus & host.cpus;
   if (allowed.is_empty())
-    return Status(Code::kUnavailable, Scope::kOperation, "no CPU is known that may be used");
+    return Status(Code::kUnavailable, Scope::kOperation, "no usable CPU is known");
   if (const int cores = count_cores(all_cores(host), allowed);
       request.cores_each * request.ranks > cores)
     return too_few(request.cores_each * request.ranks, cores);

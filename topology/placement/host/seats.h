@@ -32,7 +32,7 @@ struct Seat {
 
 /// By local rank. A GPU has its rank's CPUs and NIC near it; ranks without a GPU are spread over
 /// the NUMA nodes, each node's share of ranks as large as its share of cores, and neighbours
-/// together. Errors: no CPU is known that may be used, or more cores are asked for than there are.
+/// together. Errors: no usable CPU is known, or more cores are asked for than there are.
 Result<std::vector<Seat>> seat_ranks(const HostModel& host, const SeatRequest& request);
 
 }  // namespace paceline::topology

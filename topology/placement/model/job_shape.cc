@@ -56,7 +56,7 @@ class Parser {
   Parser(const std::string& text, int ranks) : text_(text), ranks_(ranks) {}
 
   Result<std::vector<Dimension>> parse() {
-    if (ranks_ < 1) return wrong(text_, "a job has at least one rank");
+    if (ranks_ < 1) return wrong(text_, "a job needs at least one rank");
     std::string_view rest = text_.empty() ? std::string_view("dp=") : std::string_view(text_);
     while (true) {
       const std::size_t comma = rest.find(',');
@@ -73,15 +73,15 @@ class Parser {
     const std::size_t equals = item.find('=');
     const std::string_view name = item.substr(0, equals);
     if (equals == std::string_view::npos || !is_name(name))
-      return wrong(text_, quoted(item) + " is no name=size");
+      return wrong(text_, quoted(item) + " is not of the form name=size");
     if (std::ranges::find(dimensions_, name, &Dimension::name) != dimensions_.end())
-      return wrong(text_, quoted(name) + " stands there twice");
+      return wrong(text_, quoted(name) + " occurs twice");
     dimensions_.push_back(dimension_of(name));
     const std::string_view size = item.substr(equals + 1);
     if (size.empty()) return leave_out();
     const std::optional<int> number = parse_number<int>(size);
     if (!number || *number < 1)
-      return wrong(text_, quoted(size) + " is no size for " + quoted(name));
+      return wrong(text_, quoted(size) + " is not a valid size for " + quoted(name));
     dimensions_.back().size = *number;
     // What is beyond the ranks need not be known exactly.
     product_ = std::min(product_ * *number, kBeyond);
@@ -97,15 +97,15 @@ class Parser {
   Status fill_in() {
     const std::string has = "the job has " + std::to_string(ranks_) + " ranks";
     if (!left_out_ && product_ != ranks_)
-      return wrong(text_, "that is " + product_text() + " ranks, and " + has);
+      return wrong(text_, "the product is " + product_text() + " ranks, but " + has);
     if (left_out_ && ranks_ % product_ != 0)
-      return wrong(text_, has + ", which " + product_text() + " does not divide");
+      return wrong(text_, has + ", which is not a multiple of " + product_text());
     if (left_out_) dimensions_[*left_out_].size = static_cast<int>(ranks_ / product_);
     return {};
   }
 
   std::string product_text() const {
-    return product_ == kBeyond ? "far too many" : std::to_string(product_);
+    return product_ == kBeyond ? "too many" : std::to_string(product_);
   }
 
   static constexpr std::int64_t kBeyond = std::int64_t{1} << 31;

@@ -81,9 +81,8 @@ Status too_small(const MappedHost& mapped, const BindRules& rules, Unit map_by) 
     const int there = mapped.units.count(rules.counted, place);
     if (there < rules.each)
       return {Code::kInvalidArgument, Scope::kOperation,
-              "each rank is to have " + counted_text(rules.each, rules.counted) +
-                  ", more than the " + std::to_string(there) + " of " +
-                  mapped.units.text(map_by, place)};
+              "each rank needs " + counted_text(rules.each, rules.counted) + ", but " +
+                  mapped.units.text(map_by, place) + " has " + std::to_string(there)};
   }
   return {};
 }
@@ -183,9 +182,9 @@ Result<Plan> map_ranks(const Cluster& cluster, const JobShape& job, const std::v
   const std::vector<MappedRank> ranks = number_ranks(hosts, choice.rank_by, rules.rank_order);
   Plan plan;
   plan.ranks = Seating(cluster, hosts, ranks).seat(job, choice.map_by, bound);
-  plan.reasons.push_back("by the rules that are stated, and not by cost, ranks are mapped by " +
+  plan.reasons.push_back("ranks are placed by the options, not by cost: mapped by " +
                          std::string(word_of(choice.map_by)) + ", ranked by " +
-                         std::string(word_of(choice.rank_by)) + " and " + bound.how);
+                         std::string(word_of(choice.rank_by)) + ", " + bound.how);
   return plan;
 }
 

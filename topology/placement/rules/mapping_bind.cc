@@ -67,17 +67,17 @@ CpuSet full_place(const HostUnits& units, Unit bind_to, const CpuSet& place) {
 }
 
 Status contradiction(const MappingRules& rules, Unit counted) {
-  const std::string number = std::to_string(rules.cpus_per_rank) + " CPUs for each rank";
+  const std::string number = std::to_string(rules.cpus_per_rank) + " CPUs per rank";
   if (rules.bind_to && *rules.bind_to != counted && *rules.bind_to != Unit::kNode)
     return {Code::kInvalidArgument, Scope::kOperation,
             "--bind-to " + std::string(word_of(*rules.bind_to)) + " and " + number +
-                " contradict each other; CPUs are counted by core or by hwthread"};
+                " cannot be combined; bind to core or hwthread"};
   const bool is_too_small =
       rules.ranks_per_unit == 0 &&
       (rules.map_by == Unit::kHwthread || (rules.map_by == Unit::kCore && counted == Unit::kCore));
   if (is_too_small && rules.cpus_per_rank > 1)
     return {Code::kInvalidArgument, Scope::kOperation,
-            "--map-by " + std::string(word_of(*rules.map_by)) + " has no room for " + number +
+            "--map-by " + std::string(word_of(*rules.map_by)) + " is too small for " + number +
                 "; map by numa, package or slot"};
   return {};
 }
@@ -111,19 +111,17 @@ Status too_few(const HostUnits& units, const BindRules& rules, std::size_t ranks
   std::string text = std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks");
   if (rules.each > 1) text += " with " + counted_text(rules.each, rules.counted) + " each";
   const int there = units.count(rules.counted, full);
-  text += ranks == 1 ? " is" : " are";
-  text += " to be bound to " + units.text(Unit::kCore, full) + ", where there ";
-  text += (there == 1 ? "is " : "are ") + counted_text(there, rules.counted) + "; --bind-to ";
-  text += std::string(word_of(rules.bind_to)) + ":overload-allowed permits that";
+  text += " cannot be bound to " + units.text(Unit::kCore, full) + ", with only ";
+  text += counted_text(there, rules.counted) + "; use fewer ranks, or --bind-to ";
+  text += std::string(word_of(rules.bind_to)) + ":overload-allowed";
   return {Code::kExhausted, Scope::kOperation, std::move(text)};
 }
 
 Status in_no_unit(const HostUnits& units, Unit unit, const CpuSet& cpus) {
-  if (cpus.is_empty())
-    return {Code::kUnavailable, Scope::kOperation, "no CPU is known that may be used"};
+  if (cpus.is_empty()) return {Code::kUnavailable, Scope::kOperation, "no usable CPU is known"};
   return {Code::kUnavailable, Scope::kOperation,
-          units.text(Unit::kCore, cpus) + (cpus.count() == 1 ? " is" : " are") + " in no " +
-              std::string(word_of(unit)) + " that is known"};
+          units.text(Unit::kCore, cpus) + (cpus.count() == 1 ? " is" : " are") +
+              " not in a known " + std::string(word_of(unit))};
 }
 
 std::vector<bool> which_share(const std::vector<CpuSet>& ranks) {

@@ -60,12 +60,12 @@ Result<std::vector<int>> count_by_host(int ranks, std::span<const int> slots,
 Status no_room(int ranks, int placed, const MappingRules& rules) {
   std::string text = "the job has " + std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks");
   if (rules.ranks_per_unit > 0)
-    text += ", and with " + std::to_string(rules.ranks_per_unit) + " for each " +
+    text += ", but with " + std::to_string(rules.ranks_per_unit) + " per " +
             std::string(word_of(*rules.map_by));
   else
-    text += ", and";
+    text += ", but";
   return {Code::kInvalidArgument, Scope::kOperation,
-          text + " there is room for " + std::to_string(placed) + " in its hosts' slots"};
+          text + " the slots of its hosts have room for " + std::to_string(placed)};
 }
 
 }  // namespace paceline::topology

@@ -91,7 +91,7 @@ Result<std::vector<MappedHost>> map_to_units(const Cluster& cluster, int ranks,
 Status unknown_unit(const Cluster& cluster, int host, Unit unit, const std::string& treated) {
   return {Code::kUnavailable, Scope::kOperation,
           "host " + cluster.hosts[at(host)].name + ": no " + std::string(word_of(unit)) +
-              " is known of it, by which ranks are to be " + treated};
+              " is known, so ranks cannot be " + treated + " by it"};
 }
 
 }  // namespace paceline::topology

@@ -125,7 +125,7 @@ Status bind_ranks(const Cluster& cluster, const MappingRules& rules, Plan& plan)
     PACELINE_TRY(bind_host(cluster, host, bind, ranks)
                      .with_context("host " + cluster.hosts[static_cast<std::size_t>(host)].name));
   plan.ranks = std::move(bound);
-  plan.reasons.push_back("ranks are " + text_of(bind) + ", as the options say");
+  plan.reasons.push_back("ranks are " + text_of(bind) + ", as the options state");
   return {};
 }
 

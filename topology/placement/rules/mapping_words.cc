@@ -68,7 +68,7 @@ Status wrong(const Option& option, const std::string& why) {
 }
 
 std::string there_are(const std::vector<std::string>& words) {
-  return "there are " + list_text(words);
+  return "known are " + list_text(words);
 }
 
 std::string there_are(std::span<const Word> words, const std::vector<std::string>& others) {
@@ -86,9 +86,9 @@ const Word* find(std::span<const Word> words, const std::string& text) {
 // Words of other launchers whose place something else takes.
 std::string instead_of(const std::string& word) {
   if (word == "dist" || word == "distance")
-    return "distance from a device is what the cost of a placement counts; leave --map-by out";
+    return "placement by cost already uses the distance from devices; leave out --map-by";
   if (word == "seq" || word == "sequential" || word == "rankfile")
-    return "--plan FILE says of each rank where it is";
+    return "use --plan FILE to place each rank";
   return "";
 }
 
@@ -96,8 +96,8 @@ Status read_modifier(const Option& option, const std::string& word, MappingRules
   if (word.starts_with("pe=")) {
     const auto count = parse_number<int>(std::string_view(word).substr(3));
     if (!count || *count < 1 || *count > kMostCpusPerRank)
-      return wrong(option,
-                   "PE=n is a number of CPUs from 1 to " + std::to_string(kMostCpusPerRank));
+      return wrong(option, "n of PE=n must be a number of CPUs from 1 to " +
+                               std::to_string(kMostCpusPerRank));
     rules.cpus_per_rank = *count;
   } else if (word == "span") {
     rules.spans_hosts = true;
@@ -106,7 +106,7 @@ Status read_modifier(const Option& option, const std::string& word, MappingRules
   } else if (word == "nooversubscribe") {
     rules.may_oversubscribe = false;
   } else {
-    return wrong(option, quoted(word) + " cannot follow; " +
+    return wrong(option, quoted(word) + " is not a modifier here; " +
                              there_are({"PE=n", "SPAN", "OVERSUBSCRIBE", "NOOVERSUBSCRIBE"}));
   }
   return {};
@@ -122,9 +122,9 @@ Result<std::size_t> read_ppr(const Option& option, MappingRules& rules) {
   const Word* const unit = find(kMapped, option.words[2]);
   if (unit == nullptr || unit->unit == Unit::kSlot)
     return wrong(option,
-                 quoted(option.words[2]) + " is no unit; " + there_are(kMapped.subspan(1), {}));
+                 quoted(option.words[2]) + " is not a unit; " + there_are(kMapped.subspan(1), {}));
   if (option.words.size() > 3 && parse_number<int>(option.words[3]))
-    return wrong(option, "ranks are counted per one kind of unit, not by a list of them");
+    return wrong(option, "ppr takes one kind of unit, not a list");
   rules.map_by = unit->unit;
   rules.ranks_per_unit = *count;
   return std::size_t{3};
@@ -138,7 +138,7 @@ Result<std::size_t> read_mapped(const Option& option, MappingRules& rules) {
   const Word* const unit = find(kMapped, word);
   if (unit == nullptr)
     return wrong(option,
-                 quoted(word) + " is nothing to map by; " + there_are(kMapped, {"ppr:N:unit"}));
+                 quoted(word) + " is not a unit to map by; " + there_are(kMapped, {"ppr:N:unit"}));
   rules.map_by = unit->unit;
   rules.ranks_per_unit = 0;
   return std::size_t{1};
@@ -154,9 +154,9 @@ Status parse_map_by(const std::string& text, MappingRules& rules) {
     return std::ranges::find(option.words, word) != option.words.end();
   };
   if (has("oversubscribe") && has("nooversubscribe"))
-    return wrong(option, "OVERSUBSCRIBE and NOOVERSUBSCRIBE contradict each other");
+    return wrong(option, "OVERSUBSCRIBE and NOOVERSUBSCRIBE exclude each other");
   if (option.words.size() == 1 && option.words.front().empty())
-    return wrong(option, "it says nothing; " + there_are(kMapped, {"ppr:N:unit"}));
+    return wrong(option, "the value is empty; " + there_are(kMapped, {"ppr:N:unit"}));
   for (; next < option.words.size(); ++next)
     PACELINE_TRY(read_modifier(option, option.words[next], read));
   // As it is in Open MPI 4.1.
@@ -182,10 +182,11 @@ Status parse_rank_by(const std::string& text, MappingRules& rules) {
     else if (word == "fill")
       read.rank_order = RankOrder::kFill;
     else if (i == 0)
-      return wrong(
-          option, quoted(word) + " is nothing to rank by; " + there_are(kMapped, {"fill", "span"}));
+      return wrong(option, quoted(word) + " is not a unit to rank by; " +
+                               there_are(kMapped, {"fill", "span"}));
     else
-      return wrong(option, quoted(word) + " cannot follow; " + there_are({"span", "fill"}));
+      return wrong(option,
+                   quoted(word) + " is not a modifier here; " + there_are({"span", "fill"}));
   }
   rules = read;
   return {};
@@ -198,9 +199,9 @@ Status parse_bind_to(const std::string& text, MappingRules& rules) {
   const bool is_unbound = word == "none" || word == "board";
   const Word* const unit = is_unbound ? &kWords.front() : find(kHardware, word);
   if (word == "cpu-list" || word == "cpulist")
-    return wrong(option, "--plan FILE says of each rank which CPUs it has");
+    return wrong(option, "use --plan FILE to choose the CPUs of each rank");
   if (unit == nullptr && (!word.empty() || option.words.size() == 1))
-    return wrong(option, quoted(word) + " is nothing to bind to; " +
+    return wrong(option, quoted(word) + " is not a unit to bind to; " +
                              there_are(kHardware, {"board", "none"}));
   if (unit != nullptr) read.bind_to = unit->unit;
   for (const std::string& modifier : std::span(option.words).subspan(1)) {
@@ -209,7 +210,7 @@ Status parse_bind_to(const std::string& text, MappingRules& rules) {
     else if (modifier == "no-overload")
       read.may_overload = false;
     else if (modifier != "if-supported")
-      return wrong(option, quoted(modifier) + " cannot follow; " +
+      return wrong(option, quoted(modifier) + " is not a modifier here; " +
                                there_are({"overload-allowed", "no-overload", "if-supported"}));
   }
   rules = read;

@@ -60,10 +60,12 @@ std::vector<HostOrder> host_orders(const Arranger& arranger) {
   orders.push_back({"the fastest hosts first", fastest});
   orders.push_back({"the hosts with the most slots first", largest});
   if (links.ways() > 0) {
-    orders.push_back({"from the fastest host each followed by the one that it reaches the fastest",
-                      chain(links, fastest)});
-    orders.push_back({"from the first host each followed by the one that it reaches the fastest",
-                      chain(links, named)});
+    orders.push_back(
+        {"from the fastest host, each followed by the host with the fastest link from it",
+         chain(links, fastest)});
+    orders.push_back(
+        {"from the first host, each followed by the host with the fastest link from it",
+         chain(links, named)});
   }
   return orders;
 }
@@ -118,7 +120,7 @@ Beginning block_order(const Arranger& arranger) {
 
 Beginning round_robin(const Arranger& arranger) {
   std::vector<int> room = arranger.slots();
-  Beginning beginning{.what = "ranks dealt over the hosts one by one", .host_of = {}};
+  Beginning beginning{.what = "ranks on the hosts in turn, one by one", .host_of = {}};
   const auto ranks = static_cast<std::size_t>(arranger.ranks());
   while (beginning.host_of.size() < ranks)
     for (std::size_t host = 0; host < room.size() && beginning.host_of.size() < ranks; ++host)
@@ -160,7 +162,7 @@ std::vector<Beginning> beginnings(const Arranger& arranger) {
     for (const int block : block_sizes(arranger)) {
       const std::string what =
           block == 1 ? order.what
-                     : order.what + ", with whole blocks of " + std::to_string(block) + " ranks";
+                     : order.what + ", in blocks of " + std::to_string(block) + " ranks";
       add(what, fill(arranger, order.hosts, block, arranger.ranks()));
       add(what + ", evenly", fill(arranger, order.hosts, block, even_share(arranger, block)));
     }

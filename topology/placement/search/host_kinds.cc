@@ -19,7 +19,7 @@ std::vector<Seat> unbound_seats(const HostModel& host, const SeatRequest& reques
   for (std::size_t rank = 0; rank < places.size(); ++rank) {
     seats[rank].gpu = places[rank].gpu;
     seats[rank].nic = request.crosses_hosts ? nics.nics[rank] : kNone;
-    seats[rank].why = "bound to no CPU, since none is known";
+    seats[rank].why = "not bound, because no CPU is known";
   }
   return seats;
 }

@@ -36,16 +36,17 @@ Status ServerRules::check(int hosts_with_ranks) const {
   if (job_.servers <= 0) return {};
   if (job_.servers_on == ServersOn::kHosts) {
     if (!unknown_.empty())
-      return wrong("servers are to be on " + list_text(unknown_, 5) + ", which the job has not");
-    if (job_.server_hosts.empty()) return wrong("servers are to be on named hosts, and none is");
+      return wrong("servers cannot be on " + list_text(unknown_, 5) + ": not a host of this job");
+    if (job_.server_hosts.empty())
+      return wrong("servers must be on named hosts, but no host is named");
   }
   const int hosts = static_cast<int>(cluster_.hosts.size());
   if (spare_hosts() <= hosts - hosts_with_ranks) return {};
   return {Code::kExhausted, Scope::kOperation,
-          std::to_string(job_.servers) + " servers are to have hosts without ranks, and " +
+          std::to_string(job_.servers) + " servers need hosts without ranks, but only " +
               std::to_string(hosts - hosts_with_ranks) + " of " + std::to_string(hosts) +
-              " hosts can be without: give the job more hosts or fewer servers, or let servers be "
-              "beside ranks"};
+              " hosts can be without ranks; use more hosts or fewer servers, or place servers "
+              "beside ranks (spread)"};
 }
 
 std::optional<ServerSplit> ServerRules::split(const std::vector<int>& host_of) const {

@@ -20,7 +20,7 @@ CpuSet near_nics(const HostModel& host) {
 Result<std::vector<Seat>> seat_servers(const HostModel& host, const ServerSeatRequest& request) {
   if (host.cpus.is_empty()) {
     std::vector<Seat> unbound(static_cast<std::size_t>(request.servers));
-    for (Seat& seat : unbound) seat.why = "bound to no CPU, since none is known";
+    for (Seat& seat : unbound) seat.why = "not bound, because no CPU is known";
     return unbound;
   }
   const CpuSet allowed = request.cpus & host.cpus;
@@ -37,7 +37,7 @@ Result<std::vector<Seat>> seat_servers(const HostModel& host, const ServerSeatRe
   for (Seat& seat : seats) {
     if (!is_shared) continue;
     seat.shares_cpus = true;
-    seat.why += "; with ranks, which have all CPUs";
+    seat.why += "; shares CPUs with ranks, which use all of them";
   }
   return seats;
 }

@@ -17,27 +17,29 @@ namespace {
 
 constexpr std::string_view kUsage =
     "usage: paceline bench OPERATION [options]\n"
-    "Measures an operation between the ranks of this host, a line per size: all_reduce,\n"
-    "reduce_scatter, all_gather, all_to_all, broadcast, reduce, gather, scatter, barrier, send "
-    "(from\n"
-    "rank 0 to rank 1) or exchange (each sends to the next and receives from the one before).\n"
-    "A size is that of a rank's longest array; what has a block for each rank has whole ones.\n"
-    "`paceline bench gradient`, which has a --help of its own, replays training steps of models\n"
-    "on any hosts: how much of the time that gradients take is hidden behind backward.\n";
+    "Measures an operation between ranks of this host, one line per size. The size is\n"
+    "that of a rank's longest array. Arrays with a block per rank have whole blocks.\n"
+    "OPERATION is all_reduce, reduce_scatter, all_gather, all_to_all, broadcast, reduce, gather,\n"
+    "scatter, barrier, send or exchange. send is from rank 0 to rank 1. In an exchange each rank\n"
+    "sends to the next and receives from the previous one.\n"
+    "`paceline bench gradient` (with its own --help) replays training steps on any hosts.\n";
 constexpr std::string_view kAfter =
-    "\nTime of an operation: last end - first begin over the ranks, after a common start. algbw "
-    "is\n"
-    "bytes / time; busbw is that times nccl-tests' factor: 2(n-1)/n for all_reduce, 1 for\n"
-    "broadcast and reduce, (n-1)/n for the others. 'of limit' is what flags and copies allow,\n"
-    "measured in the same run, over p50.\n"
-    "\nExamples:\n"
+    "\n"
+    "  time      last end - first begin over all ranks, after a common start\n"
+    "  algbw     bytes / time\n"
+    "  busbw     algbw times the factor of nccl-tests: 2(n-1)/n for all_reduce, 1 for broadcast\n"
+    "            and reduce, (n-1)/n for other operations\n"
+    "  of limit  time that flags and copies need, measured in the same run, divided by p50\n"
+    "\n"
+    "Examples:\n"
     "  paceline bench all_reduce --bytes 1M:64M --check\n"
     "  paceline bench barrier -n 4 --backend raw\n"
     "  paceline bench all_reduce --against openmpi,mpich --bytes 4:1K --json ratios.jsonl\n"
     "  paceline bench all_reduce --against PACELINE_SHM_METHOD=pipelined --bytes 64K\n"
     "  paceline bench all_reduce -n 4 --against reduce+broadcast --bytes 4:64K:8\n"
-    "\nExit code: 0; 1 where results are wrong; 124 where a run has hung; 125 for a mistake here;\n"
-    "else that of the rank that failed, as `paceline run` has it.\n";
+    "\n"
+    "Exit code: 0 for success. 1: wrong results. 124: a run did not end. 125: paceline itself\n"
+    "failed. Else the code of the rank that failed, as in `paceline run`.\n";
 
 constexpr std::size_t kNamesWidth = 22;  // of the help
 
@@ -111,12 +113,12 @@ Status take_bytes(const std::string& value, BenchRequest& into) {
     PACELINE_TRY_ASSIGN(orders.high_bytes, parse_size(parts[1]));
   }
   if (orders.high_bytes < orders.low_bytes)
-    return usage_error("'" + value + "' ends below where it begins; write " + parts[1] + ":" +
+    return usage_error("'" + value + "' ends below its beginning; write " + parts[1] + ":" +
                        parts[0]);
   if (parts.size() < 3) return Status();
   const auto factor = parse_number<std::size_t>(parts[2]);
   if (!factor || *factor < 2)
-    return usage_error("the factor '" + parts[2] + "' is not a whole number from 2");
+    return usage_error("the factor '" + parts[2] + "' is not a whole number of 2 or more");
   orders.factor = *factor;
   return Status();
 }
@@ -155,7 +157,7 @@ Status take_against(const std::string& value, BenchRequest& into) {
       return not_one_of(name, known);
     }
     if (std::find(into.against.begin(), into.against.end(), name) != into.against.end())
-      return usage_error("'" + name + "' stands there twice");
+      return usage_error("'" + name + "' occurs twice");
     into.against.push_back(name);
   }
   return Status();
@@ -170,12 +172,12 @@ Status take_pairs(const std::string& value, BenchRequest& into) {
 }
 
 constexpr Option kOptions[] = {
-    {"-n", "N", "Ranks", "How many ranks (default 2); also -np, --np", Needs::kNothing, take_ranks},
-    {"--backend", "NAME", "Ranks",
-     "auto, shm or tcp; raw: a loop by hand, without the library (default auto)", Needs::kNothing,
-     take_backend},
-    {"--bytes", "LOW:HIGH[:F]", "Messages", "Sizes, each F times the one before (default 4:256M:2)",
-     Needs::kElements, take_bytes},
+    {"-n", "N", "Ranks", "Number of ranks (default 2); also -np, --np", Needs::kNothing,
+     take_ranks},
+    {"--backend", "NAME", "Ranks", "auto (default), shm, tcp, or raw: a loop without the library",
+     Needs::kNothing, take_backend},
+    {"--bytes", "LOW:HIGH[:F]", "Messages",
+     "Sizes, each F times the previous one (default 4:256M:2)", Needs::kElements, take_bytes},
     {"--type", "TYPE", "Messages",
      "float16/32/64, bfloat16, int8/32/64, uint8/64 (default float32)", Needs::kElements,
      [](const std::string& value, BenchRequest& into) {
@@ -186,7 +188,7 @@ constexpr Option kOptions[] = {
      [](const std::string& value, BenchRequest& into) {
        return take_name<ReduceOp>(value, kReduceOps, into.orders.op);
      }},
-    {"--root", "K", "Messages", "Whose elements are sent, or who gets them (default 0)",
+    {"--root", "K", "Messages", "Rank that sends or receives the elements (default 0)",
      Needs::kRoot, take_root},
     {"--inplace", "yes|no", "Messages", "Whether input and output share memory (default yes)",
      Needs::kPlace,
@@ -194,30 +196,29 @@ constexpr Option kOptions[] = {
        return take_choice(value, {"no", "yes"}, into.orders.in_place);
      }},
     {"--buffers", "KIND", "Messages",
-     "registered: ranks reach each other's arrays; or ordinary (default)", Needs::kElements,
+     "registered (ranks access each other's arrays), or ordinary (default)", Needs::kElements,
      [](const std::string& value, BenchRequest& into) {
        return take_choice(value, {"ordinary", "registered"}, into.orders.registered);
      }},
     {"--cache", "warm|cold", "Measurement",
-     "cold: caches are emptied before each call (default warm)", Needs::kNothing,
+     "cold: empty the caches before each call (default warm)", Needs::kNothing,
      [](const std::string& value, BenchRequest& into) {
        return take_choice(value, {"warm", "cold"}, into.orders.cold);
      }},
-    {"--check", "", "Measurement", "Compare every result with what it has to be", Needs::kElements,
+    {"--check", "", "Measurement", "Compare every result with the expected one", Needs::kElements,
      [](const std::string&, BenchRequest& into) {
        into.orders.check = true;
        return Status();
      }},
-    {"--time", "MS", "Measurement",
-     "Spent on each size (default 300, with --against 10); 5 samples or more", Needs::kNothing,
-     take_time},
+    {"--time", "MS", "Measurement", "Time per size (default 300, with --against 10); min 5 samples",
+     Needs::kNothing, take_time},
     {"--against", "LIST", "Peers",
-     "openmpi, openmpi-1m, mpich, gloo, raw, ./FOLDER of another build,\n"
-     "                        PACELINE_NAME=VALUE, this build with that variable, or parts of an\n"
-     "                        all_reduce, reduce+broadcast, reduce_scatter+all_gather: in turn",
+     "Peers that take turns with this build: openmpi, openmpi-1m, mpich, gloo,\n"
+     "                        raw, ./FOLDER (another build), PACELINE_NAME=VALUE (this build\n"
+     "                        with a variable), reduce+broadcast or reduce_scatter+all_gather",
      Needs::kNothing, take_against},
-    {"--pairs", "K", "Peers", "How often in turn (default 21)", Needs::kNothing, take_pairs},
-    {"--json", "FILE", "Output", "A line of JSON for each size as well", Needs::kNothing,
+    {"--pairs", "K", "Peers", "Number of turns of each (default 21)", Needs::kNothing, take_pairs},
+    {"--json", "FILE", "Output", "Also write one line of JSON per size", Needs::kNothing,
      [](const std::string& value, BenchRequest& into) {
        into.json_file = value;
        return Status();
@@ -304,11 +305,11 @@ Status check_together(const BenchRequest& request, const Given& given) {
   const probe::Operation& operation = *probe::find_operation(request.orders.operation);
   for (const Option* option : given)
     if (!has(operation, option->needs))
-      return usage_error(std::string(option->name) + " means nothing to " +
+      return usage_error(std::string(option->name) + " has no effect on " +
                          std::string(operation.name()));
   if (request.orders.root >= request.ranks)
     return usage_error("--root: there is no rank " + std::to_string(request.orders.root) +
-                       " among " + std::to_string(request.ranks));
+                       "; the number of ranks is " + std::to_string(request.ranks));
   if (request.orders.sizes().empty())
     return usage_error("--bytes: no size from " + std::to_string(request.orders.low_bytes) +
                        " to " + std::to_string(request.orders.high_bytes) + " holds one " +
@@ -316,12 +317,12 @@ Status check_together(const BenchRequest& request, const Given& given) {
                        std::to_string(size_of(request.orders.type)) + " bytes");
   for (const std::string& name : request.against)
     if (is_in_parts(name) && operation.kind != OperationKind::kAllReduce)
-      return usage_error("--against " + name + ": those are parts of all_reduce, not of " +
+      return usage_error("--against " + name + ": these are parts of all_reduce, not of " +
                          std::string(operation.name()));
   const bool pairs = std::any_of(given.begin(), given.end(),
                                  [](const Option* option) { return option->name == "--pairs"; });
   if (pairs && request.against.empty())
-    return usage_error("--pairs goes with --against: it says how often both are measured in turn");
+    return usage_error("--pairs needs --against: it is the number of turns of each");
   return Status();
 }
 
@@ -353,16 +354,16 @@ Result<BenchRequest> parse_bench(std::span<const std::string> arguments) {
     }
     const std::string& word = arguments[at++];
     if (!request.orders.operation.empty())
-      return usage_error("'" + word + "' is a second operation; bench measures one");
+      return usage_error("'" + word + "' is a second operation; bench takes one");
     if (probe::find_operation(word) == nullptr)
-      return usage_error("there is no operation '" + word + "'" +
-                         did_you_mean(word, operation_names()) + "\nThere is " +
+      return usage_error("unknown operation '" + word + "'" +
+                         did_you_mean(word, operation_names()) + "\nKnown are " +
                          list(operation_names()));
     request.orders.operation = word;
   }
   if (request.orders.operation.empty())
-    return usage_error("measure which operation? " + list(operation_names()) +
-                       ": paceline bench all_reduce");
+    return usage_error("'bench' needs an operation: " + list(operation_names()) +
+                       "; for example: paceline bench all_reduce");
   PACELINE_TRY(check_together(request, given));
   if (!request.against.empty() && !request.limits_time) request.orders.time_ms = 10;
   return request;

@@ -136,8 +136,9 @@ Status check_setting(const std::string& name) {
   for (const Variable& one : environment_variables())
     if (one.name.starts_with(kOwnPrefix)) known.emplace_back(one.name);
   if (std::find(known.begin(), known.end(), variable) == known.end())
-    return Status(Code::kInvalidArgument, Scope::kOperation,
-                  "ranks read no variable '" + variable + "'" + did_you_mean(variable, known));
+    return Status(
+        Code::kInvalidArgument, Scope::kOperation,
+        "'" + variable + "' is not a variable that ranks read" + did_you_mean(variable, known));
   const auto lookup = [&](const char* one) {
     return variable == one ? name.c_str() + equals + 1 : nullptr;
   };
@@ -154,8 +155,7 @@ bool is_peer(const std::string& name) {
 Result<Contender> own_contender(const BenchSite& site, const std::string& backend,
                                 const std::string& variation) {
   const std::string probe = site.folder + "/paceline-probe";
-  if (!is_program(probe))
-    return missing("there is no " + probe + ", which measures; it is built with paceline itself");
+  if (!is_program(probe)) return missing(probe + " is missing; it is built together with paceline");
   Contender contender{.name = backend.empty() ? "auto" : backend,
                       .is_raw = backend == kRaw,
                       .shows_errors = true,
@@ -182,17 +182,17 @@ Result<Contender> other_contender(const BenchSite& site, const std::string& name
   if (name == kRaw) return own_contender(site, name);
   const auto* const peer = std::find_if(std::begin(kPeers), std::end(kPeers),
                                         [&](const Peer& one) { return one.name == name; });
-  if (peer == std::end(kPeers)) return missing("there is no peer '" + name + "'");
+  if (peer == std::end(kPeers)) return missing("unknown peer '" + name + "'");
   const std::string program = site.folder + "/paceline-peer-" + std::string(peer->program);
   const std::string packages(peer->packages);
   if (!is_program(program))
-    return missing("--against " + name + ": there is no " + program +
-                   "; it is built with the tests where " + name +
-                   "'s headers are found (Debian: " + packages + ")");
+    return missing("--against " + name + ": missing " + program +
+                   "; it is built with the tests if the headers of " + name +
+                   " are found (Debian packages: " + packages + ")");
   Contender contender = start_of(*peer, site);
   if (!is_in_path(contender.launcher.front()))
     return missing("--against " + name + ": " + contender.launcher.front() +
-                   " is not in PATH (Debian: " + packages + ")");
+                   " is not in PATH (Debian packages: " + packages + ")");
   contender.name = name;
   contender.launcher.push_back(program);
   return contender;

@@ -35,8 +35,8 @@ Status check_memory(const probe::Orders& orders, int ranks, int programs, std::u
   if (available == 0 || need <= available / 10 * 9) return Status();
   return Status(Code::kExhausted, Scope::kOperation,
                 std::to_string(ranks * programs) + " ranks need " + mebibytes(need) +
-                    " of memory and " + mebibytes(available) +
-                    " are free; ask for fewer ranks, or for less with --bytes");
+                    " of memory, but only " + mebibytes(available) +
+                    " are free; ask for fewer ranks, or for smaller --bytes");
 }
 
 std::uint64_t available_memory() {

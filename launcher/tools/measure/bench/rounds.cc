@@ -39,8 +39,8 @@ Result<int> Rounds::run() {
     if (hung) ++hangs_;
     if (hung && !is_ours && tries < kTries) continue;
     const std::string& name = contenders_[static_cast<std::size_t>(failed - measured.begin())].name;
-    warn_(name + (hung ? " has hung" : " has failed") +
-          (failed->errors.empty() ? "" : "; it said:\n" + failed->errors));
+    warn_(name + (hung ? " did not end" : " has failed") +
+          (failed->errors.empty() ? "" : "; its output:\n" + failed->errors));
     return *failed->exit_code;
   }
 }
@@ -81,8 +81,9 @@ void Rounds::say_progress(std::size_t rows) const {
 
 std::string Rounds::summary() const {
   std::string text = "# " + std::to_string(orders_.rounds) + " rounds in turn, " +
-                     seconds_text(clock_.now() - begin_) + "; 'x ours': how many times as long";
-  if (hangs_ > 0) text += "; runs of a peer that hung and were repeated: " + std::to_string(hangs_);
+                     seconds_text(clock_.now() - begin_) + "; 'x ours': its time divided by ours";
+  if (hangs_ > 0)
+    text += "; runs of a peer that did not end and were repeated: " + std::to_string(hangs_);
   return text + "\n";
 }
 

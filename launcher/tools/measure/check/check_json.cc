@@ -20,7 +20,7 @@ json verdict_json(const Measurements& measured, const Verdict& verdict) {
           blame.host < 0 ? json() : json(measured.hosts[static_cast<std::size_t>(blame.host)])},
          {"other",
           blame.other < 0 ? json() : json(measured.hosts[static_cast<std::size_t>(blame.other)])},
-         {"both_ways", blame.both},
+         {"both_directions", blame.both},
          {"found_bits_per_s", blame.found_bits_per_s},
          {"evidence", blame.evidence}});
   return {{"state", name(verdict.state)},

@@ -12,38 +12,43 @@ namespace {
 
 constexpr std::string_view kHelp =
     "usage: paceline check [-H a,b,… | --hostfile FILE] [options]\n"
-    "Says whether these hosts, and the ways between them, are fit for a job: which host, link or\n"
-    "setting is bad, with evidence. It sets no thresholds that you would have to know: links are\n"
-    "held against their peers, and against what they are rated at.\n"
+    "Checks hosts, and the network between them, before a job. Names the host, link or setting\n"
+    "that is bad, with evidence. You set no thresholds: links are compared with their peers and\n"
+    "with their rated speed.\n"
     "\n"
-    "Hosts (as for `paceline run`, one rank each; without any: this host alone)\n"
+    "Hosts (options of `paceline run`, one rank each; default: this host)\n"
     "  -H, --host A,B         Hosts\n"
-    "  --hostfile FILE        The same, a line each; slots do not matter\n"
-    "  --engine NAME          What starts agents there: ssh (default), slurm, mpirun, lab\n"
+    "  --hostfile FILE        File with one host per line; slots are ignored\n"
+    "  --engine NAME          How agents start on hosts: ssh (default), slurm, mpirun, lab\n"
     "  --launch-agent CMD, --ssh-args ARGS, --agent-path FILE, -x VAR[=VALUE]\n"
     "Measurement\n"
-    "  --quick                Shorter flows, one way at a time: 8 hosts within a minute\n"
+    "  --quick                Shorter measurements, one direction at a time: 8 hosts in a minute\n"
     "Output\n"
-    "  --json FILE            All of it as one JSON document; - is standard output\n"
-    "  --from FILE            Judge such a document again, and measure nothing\n"
-    "  --verbose              Also the findings that are fine\n"
+    "  --json FILE            Write all results as one JSON document; - is standard output\n"
+    "  --from FILE            Judge such a document again, without a measurement\n"
+    "  --verbose              Also show findings that are fine\n"
     "  -h, --help             This page\n"
     "\n"
-    "What it does: each host says what its kernel shows (CPUs, memory, NUMA, governor, SMT, huge\n"
-    "pages, limits, /dev/shm, control groups, socket buffers, MTU, NIC, clock), and what a thread\n"
-    "gets of its CPUs. Then disjoint pairs at the same time, round after round: latency, and\n"
-    "bandwidth each way. All pairs of up to 16 hosts; of n more, 2 log2 n rounds. What was slow "
-    "is\n"
-    "measured again, and the best counts. Then all-reduce among 2, 4, 8, … hosts, in nccl-tests'\n"
-    "columns; wire is what the busiest network device sent, headers and all.\n"
+    "Steps:\n"
+    "  1. Each host reports the settings that its kernel shows: CPUs, memory, NUMA, governor,\n"
+    "     SMT, huge pages, limits, /dev/shm, control groups, socket buffers, MTU, NIC, clock. It\n"
+    "     measures the CPU time that a thread gets.\n"
+    "  2. Disjoint pairs of hosts measure latency, and bandwidth in both directions, at the same\n"
+    "     time. Up to 16 hosts measure all pairs; n hosts measure 2 log2 n rounds. Slow pairs are\n"
+    "     measured again, and the best value counts.\n"
+    "  3. All-reduce runs among 2, 4, 8, … hosts, with the columns of nccl-tests. 'wire' is the\n"
+    "     traffic of the busiest network device, with headers.\n"
     "\n"
-    "Verdict: OK; DEGRADED, naming host egress, host ingress, pair, or a host that is CPU-bound,\n"
-    "not link-bound; UNKNOWN where nothing can be said, as of two hosts whose links state no "
-    "rate.\n"
+    "Verdict:\n"
+    "  OK        no fault was found\n"
+    "  DEGRADED  with the cause: host egress, host ingress, a pair, or a host that is CPU-bound,\n"
+    "            not link-bound\n"
+    "  UNKNOWN   there is no evidence, for example for two hosts without rated links\n"
     "\n"
-    "Exit code: 0 for OK; 1 for DEGRADED and for UNKNOWN, since nobody has shown that all is "
-    "well;\n"
-    "125 where it could not be checked: a mistake here, or a host that does not answer.\n"
+    "Exit code:\n"
+    "  0    OK\n"
+    "  1    DEGRADED or UNKNOWN\n"
+    "  125  not checked, because of a wrong option or a host that does not answer\n"
     "\n"
     "Examples:\n"
     "  paceline check --hostfile hosts --quick\n"
@@ -75,7 +80,7 @@ constexpr PlainOption kOptions[] = {
 };
 
 constexpr PlainCommand kCommand{
-    .name = "check", .options = kOptions, .hint = "hosts stand behind -H, or in a --hostfile"};
+    .name = "check", .options = kOptions, .hint = "use -H or --hostfile for hosts"};
 
 // What is none of check's own is for `paceline run` to understand.
 void take(const GivenOption& option, CheckRequest& into) {
@@ -100,7 +105,7 @@ Result<CheckRequest> parse_check(std::span<const std::string> arguments) {
   PACELINE_TRY_ASSIGN(const std::vector<GivenOption> given, given_options(kCommand, arguments));
   for (const GivenOption& option : given) take(option, request);
   if (!request.from_file.empty() && !request.host_words.empty())
-    return usage_error("--from judges what was measured before; it takes no hosts");
+    return usage_error("--from judges an earlier measurement; leave out the hosts");
   std::vector<std::string> words = request.host_words;
   words.insert(words.end(), {"--", "probe"});
   PACELINE_TRY_ASSIGN(request.job, parse_run(words));

@@ -29,7 +29,7 @@ Status check_hostfile(const std::string& file) {
                 std::string("cannot read the hostfile '")
                     .append(file)
                     .append("': ")
-                    .append(unreadable ? unreadable.message() : "it is no ordinary file"));
+                    .append(unreadable ? unreadable.message() : "not a regular file"));
 }
 
 std::optional<std::pair<int, int>> parse_progress(const std::vector<std::string_view>& words) {
@@ -87,7 +87,7 @@ Result<probe::Measurements> measure_hosts(const CheckRequest& request,
   const std::optional<int> status = ends.front().wait_status;
   if (!status)
     return Status(Code::kTimeout, Scope::kOperation,
-                  "the measuring ranks have said nothing for 100 s, and were ended");
+                  "the measuring ranks printed nothing for 100 s, and were ended");
   if (*status != 0)
     return Status(Code::kUnavailable, Scope::kOperation,
                   "the hosts could not be checked, for the reason above");

@@ -74,11 +74,12 @@ struct Rule {
 
 Opinion cpus(const Case& at) {
   const int usual = at.usual(&HostFacts::cpus_allowed);
-  return {.found = text("%d of %d", at.facts.cpus_allowed, at.facts.cpus_online),
-          .expected = text("%d, as most hosts", usual),
-          .fine = at.facts.cpus_allowed >= usual,
-          .why = "every step waits for the slowest host",
-          .advice = "look for CPUs that are offline, and at the affinity of what starts agents"};
+  return {
+      .found = text("%d of %d", at.facts.cpus_allowed, at.facts.cpus_online),
+      .expected = text("%d, like most hosts", usual),
+      .fine = at.facts.cpus_allowed >= usual,
+      .why = "every step waits for the slowest host",
+      .advice = "check for offline CPUs, and the CPU affinity of the program that starts agents"};
 }
 
 Opinion quota(const Case& at) {
@@ -86,7 +87,7 @@ Opinion quota(const Case& at) {
   return {.found = found > 0 ? text("%.2f CPUs", found) : "none",
           .expected = text("none, or at least %d", at.facts.cpus_allowed),
           .fine = found <= 0 || found >= at.facts.cpus_allowed,
-          .why = "once it is used up, all threads stand still for the rest of the period",
+          .why = "after the quota is used up, all threads stop for the rest of the period",
           .advice = "raise cpu.max (cpu.cfs_quota_us) of the job's control group"};
 }
 
@@ -94,10 +95,10 @@ Opinion memory(const Case& at) {
   const std::uint64_t usual = at.usual(&HostFacts::memory_bytes);
   const auto found = static_cast<double>(at.facts.memory_bytes);
   return {.found = size_text(at.facts.memory_bytes),
-          .expected = size_text(usual).append(", as most hosts"),
+          .expected = size_text(usual).append(", like most hosts"),
           .fine = found >= kAlikeMemory * static_cast<double>(usual),
-          .why = "what fits on the others may not fit here",
-          .advice = "look for memory modules that have failed, or leave the host out"};
+          .why = "a job that fits on other hosts may not fit here",
+          .advice = "check for failed memory modules, or leave the host out"};
 }
 
 Opinion free_memory(const Case& at) {
@@ -106,16 +107,16 @@ Opinion free_memory(const Case& at) {
   return {.found = size_text(at.facts.memory_available_bytes),
           .expected = text("at least %.0f %% of it", 100 * kLeastFreeMemory),
           .fine = all <= 0 || left >= kLeastFreeMemory * all,
-          .why = "a job that needs more is ended by the kernel",
-          .advice = "find out what else runs there"};
+          .why = "the kernel kills a job that needs more",
+          .advice = "check for other programs on the host"};
 }
 
 Opinion memory_limit(const Case& at) {
   return {.found = size_text(at.facts.memory_limit_bytes),
           .expected = "unlimited",
           .fine = at.facts.memory_limit_bytes == kNoLimit,
-          .why = "beyond it the kernel ends the job, however much memory the host has",
-          .advice = "raise memory.max of the job's control group, or keep below it"};
+          .why = "the kernel kills a job that uses more, even if the host has free memory",
+          .advice = "raise memory.max of the job's control group, or use less memory"};
 }
 
 Opinion pids_limit(const Case& at) {
@@ -129,9 +130,9 @@ Opinion pids_limit(const Case& at) {
 Opinion numa(const Case& at) {
   const int usual = at.usual(&HostFacts::numa_nodes);
   return {.found = text("%d nodes", at.facts.numa_nodes),
-          .expected = text("%d, as most hosts", usual),
+          .expected = text("%d, like most hosts", usual),
           .fine = at.facts.numa_nodes == usual,
-          .why = "the same binding means something else here",
+          .why = "a binding has another meaning on this host",
           .advice = "compare the firmware's settings (NPS, SNC) with those of the others"};
 }
 
@@ -140,7 +141,7 @@ Opinion numa_balancing(const Case& at) {
   return {.found = or_unknown(at.facts.numa_balancing),
           .expected = "0 with several nodes",
           .fine = !is_on,
-          .why = "the kernel takes pages away from threads that are bound, to move them",
+          .why = "the kernel unmaps pages of bound threads to move them, which costs time",
           .advice = "sysctl kernel.numa_balancing=0"};
 }
 
@@ -149,16 +150,16 @@ Opinion governor(const Case& at) {
   return {.found = found.empty() ? "none" : found,
           .expected = "performance, or none",
           .fine = found.empty() || found == "performance",
-          .why = "a CPU that waits for messages looks idle, and is slowed down",
+          .why = "a CPU that waits for messages looks idle, and gets a lower frequency",
           .advice = "cpupower frequency-set -g performance"};
 }
 
 Opinion smt(const Case& at) {
   const std::string usual = at.usual(&HostFacts::smt);
   return {.found = or_unknown(at.facts.smt),
-          .expected = or_unknown(usual).append(", as most hosts"),
+          .expected = or_unknown(usual).append(", like most hosts"),
           .fine = at.facts.smt == usual,
-          .why = "the same number of threads has another number of cores",
+          .why = "the number of threads per core differs from other hosts",
           .advice = "/sys/devices/system/cpu/smt/control, or the firmware's setting"};
 }
 
@@ -166,7 +167,7 @@ Opinion thp(const Case& at) {
   return {.found = or_unknown(at.facts.thp),
           .expected = "madvise or always",
           .fine = at.facts.thp != "never",
-          .why = "large buffers then cost many times the page faults",
+          .why = "large buffers cause many more page faults",
           .advice = "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"};
 }
 
@@ -175,7 +176,7 @@ Opinion memlock(const Case& at) {
   return {.found = size_text(at.facts.memlock_bytes),
           .expected = matters ? "unlimited" : "anything: there is no RDMA device",
           .fine = !matters || at.facts.memlock_bytes == kNoLimit,
-          .why = "an RDMA device locks the memory that it sends from",
+          .why = "an RDMA device needs locked memory",
           .advice = "ulimit -l unlimited where agents start (limits.conf, LimitMEMLOCK)"};
 }
 
@@ -183,7 +184,7 @@ Opinion open_files(const Case& at) {
   return {.found = count_text(at.facts.open_files),
           .expected = text("at least %llu", static_cast<unsigned long long>(kEnoughFiles)),
           .fine = at.facts.open_files >= kEnoughFiles,
-          .why = "a rank has a connection to every other, an agent some for each rank",
+          .why = "a rank has a connection to every other rank, an agent has some per rank",
           .advice = "raise the hard limit (limits.conf, LimitNOFILE)"};
 }
 
@@ -192,7 +193,7 @@ Opinion shared_memory(const Case& at) {
   return {.found = size_text(at.facts.shm_free_bytes).append(" free"),
           .expected = size_text(enough).insert(0, "at least "),
           .fine = at.facts.shm_free_bytes >= enough,
-          .why = "ranks of one host talk through it; a container's default is 64 MiB",
+          .why = "ranks of one host communicate through it; the default in containers is 64 MiB",
           .advice = "mount -o remount,size=50% /dev/shm, or --shm-size of the container"};
 }
 
@@ -201,7 +202,7 @@ Opinion socket_buffers(const Case& at) {
   return {.found = size_text(found),
           .expected = size_text(kEnoughSocketBuffer).insert(0, "at least "),
           .fine = found == 0 || found >= kEnoughSocketBuffer,
-          .why = "a connection cannot have more than that on its way",
+          .why = "a connection cannot have more data in flight",
           .advice = "raise the last number of net.ipv4.tcp_rmem and tcp_wmem"};
 }
 
@@ -211,10 +212,10 @@ Opinion mtu(const Case& at) {
       at.facts.mtu <= kPlainMtu && at.facts.rating_bits_per_s().value_or(0) >= kWorthLongFrames;
   const bool same = at.facts.mtu == usual;
   return {.found = at.facts.mtu > 0 ? std::to_string(at.facts.mtu) : "not known",
-          .expected = same && is_short ? "9000 at such a rate" : text("%d, as most hosts", usual),
+          .expected = same && is_short ? "9000 at this rate" : text("%d, like most hosts", usual),
           .fine = same && !is_short,
-          .why = same ? "short frames cost the CPUs more than the link"
-                      : "longer packets than the other end takes vanish without a word",
+          .why = same ? "short frames need much CPU time at this rate"
+                      : "packets longer than the peer's MTU are lost without an error",
           .advice = "ip link set dev DEVICE mtu N, the same on hosts and switches"};
 }
 
@@ -225,19 +226,19 @@ Opinion nic_rate(const Case& at) {
   };
   const bool means_nothing = at.facts.driver.empty() || at.facts.rate_mbit <= 0;
   return {.found = means_nothing ? "not stated" : rated(at.facts.rate_mbit),
-          .expected = means_nothing ? "as that of most hosts, where it is stated"
-                                    : rated(usual).append(", as most hosts"),
+          .expected = means_nothing ? "like most hosts, if it is stated"
+                                    : rated(usual).append(", like most hosts"),
           .fine = means_nothing || at.facts.rate_mbit >= usual,
-          .why = "the link came up slower than it should",
-          .advice = "look at the cable, the transceiver and the switch's port (ethtool DEVICE)"};
+          .why = "the link is slower than it should be",
+          .advice = "check the cable, the transceiver and the port of the switch (ethtool DEVICE)"};
 }
 
 Opinion clock_offset(const Case& at) {
   const double tenths_ms = std::round(at.clock_us / 100);
   return {.found = tenths_ms == 0 ? "0.0 ms" : text("%+.1f ms", tenths_ms / 10),
-          .expected = text("within %.0f ms of the first host's", kClockUs / 1000),
+          .expected = text("within %.0f ms of the first host", kClockUs / 1000),
           .fine = std::abs(at.clock_us) <= kClockUs,
-          .why = "logs and traces of several hosts cannot be put in order",
+          .why = "logs and traces of several hosts cannot be ordered by time",
           .advice = "run chrony or another NTP client there"};
 }
 

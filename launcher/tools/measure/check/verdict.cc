@@ -233,9 +233,9 @@ class Judge {
     // Two flows always lie as far apart as they do.
     if (hosts() > 2 && one_way_.spread() > kWidestSpread && !others_agree()) {
       verdict_.state = CheckState::kUnknown;
-      verdict_.reasons.push_back(std::string("the rates differ so much (spread ")
+      verdict_.reasons.push_back(std::string("the rates differ too much (spread ")
                                      .append(percent(one_way_.spread()))
-                                     .append(") that no host or pair can be called slow"));
+                                     .append(") to call a host or a pair slow"));
       std::erase_if(verdict_.blames, [](const Blame& one) {
         return one.fault == Fault::kPair || one.fault == Fault::kHostEgress ||
                one.fault == Fault::kHostIngress;

@@ -70,10 +70,10 @@ Status measure(std::span<const std::string> words) {
 
 constexpr const char* kHelp =
     "usage: paceline run -n N -- paceline-probe [check|gradient] [name=value…]\n"
-    "A rank that measures an operation, as `paceline bench` orders it, or with the word check the\n"
-    "ways between hosts, as `paceline check` does, or with the word gradient steps of a trainer,\n"
-    "as `paceline bench gradient` does; by hand its lines are hard to read. Without meeting=FILE\n"
-    "ranks meet by the operations of what they measure.";
+    "A rank of `paceline bench`, which measures an operation. The word check makes it a rank of\n"
+    "`paceline check`, the word gradient one of `paceline bench gradient`. Its output is for\n"
+    "these commands. Without `meeting=FILE` ranks synchronise by operations of the measured\n"
+    "library.";
 
 }  // namespace
 }  // namespace paceline::probe

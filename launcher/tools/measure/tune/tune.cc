@@ -27,18 +27,20 @@ constexpr OperationKind kKinds[] = {OperationKind::kAllReduce, OperationKind::kR
 
 constexpr const char* kTuneHelp =
     "usage: paceline tune [-n 2,4,8] [--starts K] [--output FILE] [--dry-run]\n"
-    "Measures once, on a machine that does nothing else, up to which size operations in shared\n"
-    "memory go best by the methods of short ones, and beyond those through chunks, and keeps that\n"
-    "for all later jobs of yours. Without it the sizes hold that were measured where this version\n"
-    "was made.\n\n"
-    "  -n LIST               Numbers of ranks (default: 2, 4, 8, … to twice the CPUs)\n"
-    "  --starts K            How often ranks are started for each; the medians count (default 3)\n"
-    "  --output FILE         Instead of ~/.cache/paceline/tuning-MACHINE; see PACELINE_TUNING\n"
-    "  --dry-run             Print what would be kept\n"
-    "  -h, --help            This page\n\n"
-    "Jobs with another number of ranks on a host, and other machines (by CPU model, number of\n"
-    "CPUs and caches), go on as before. PACELINE_EXPLAIN=1 says which sizes hold in a job,\n"
-    "PACELINE_TUNING=none leaves what was measured aside.\n";
+    "Measures the best method of operations in shared memory for each size: the methods of short\n"
+    "operations, or chunks. Run it once, on an idle machine. All your later jobs use the result.\n"
+    "Without it, jobs use sizes that were measured on the developers' machine.\n"
+    "\n"
+    "  -n LIST               Numbers of ranks (default: 2, 4, 8, … up to twice the CPUs)\n"
+    "  --starts K            Number of starts for each; the medians count (default 3)\n"
+    "  --output FILE         File for the result (default ~/.cache/paceline/tuning-MACHINE); see\n"
+    "                        PACELINE_TUNING\n"
+    "  --dry-run             Print the result without storing it\n"
+    "  -h, --help            This page\n"
+    "\n"
+    "The result applies to machines with this CPU model, number of CPUs and caches, and to these\n"
+    "numbers of ranks per host. PACELINE_EXPLAIN=1 prints the sizes that a job uses.\n"
+    "PACELINE_TUNING=none ignores the result.\n";
 
 Result<std::vector<int>> parse_ranks(const std::string& text) {
   std::vector<int> ranks;

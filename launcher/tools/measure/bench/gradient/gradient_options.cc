@@ -21,54 +21,58 @@ namespace {
 
 constexpr std::string_view kHelp =
     "usage: paceline bench gradient [--trace NAME] [options]\n"
-    "How much of the time that gradients take between ranks is hidden behind backward. Each rank\n"
-    "replays steps of a real model: computing of which only the time is replayed (a third "
-    "forward,\n"
-    "two thirds backward, by the work of its layers), and gradients as many and as large as the\n"
-    "model's, ready one after the other in reverse order, which are averaged over all ranks.\n"
+    "Measures the part of gradient communication that is hidden behind backward. Each rank\n"
+    "replays the steps of a real model. Compute is replayed as time only: a third forward, two\n"
+    "thirds backward, divided by the work of layers. Gradients have the number and sizes of the\n"
+    "model's, and become ready in reverse order. They are averaged over all ranks.\n"
     "\n"
     "Model\n"
     "  --trace NAME           resnet50 (default), bert or gpt2\n"
-    "  --scale X              Each gradient X times as long, 0 < X <= 1 (default 1)\n"
-    "  --compute KIND         sleep (default): as on a GPU, or burn: a fixed amount of work on "
-    "the\n"
-    "                         rank's core, which communication may take from it\n"
-    "  --compute-ratio X      A step's computing takes X times what its gradients take on the "
-    "wire\n"
-    "                         (default 1)\n"
-    "  --compute-ms X         It takes so long, instead\n"
+    "  --scale X              Multiply the length of gradients by X, 0 < X <= 1 (default 1)\n"
+    "  --compute KIND         sleep (default): like on a GPU; burn: a fixed amount of work on the\n"
+    "                         rank's core, which competes with communication\n"
+    "  --compute-ratio X      Compute time of a step divided by the time of its gradients on the\n"
+    "                         wire (default 1)\n"
+    "  --compute-ms X         Compute time of a step, instead of --compute-ratio\n"
     "Contenders\n"
     "  --codec NAME           none (default), bf16, fp16, int8, topk, powersgd or auto\n"
-    "  --against LIST         none: one operation after backward, no overlap; ddp: PyTorch's\n"
+    "  --against LIST         none: one operation after backward, without overlap; ddp: PyTorch's\n"
     "                         DistributedDataParallel with gloo and its buckets of 25 MB;\n"
     "                         paceline:CODEC: the pipeline with another codec\n"
-    "  --measure NAME         Who is compared with these (default paceline)\n"
-    "  --pairs K              How often each has its turn; all are alive meanwhile (default 5)\n"
-    "  --steps K              Of a turn (default 5); some that are not measured come before all\n"
-    "Ranks (as for `paceline run`; without any: one on each host, or 2 on this one)\n"
+    "  --measure NAME         Contender that the others are compared with (default paceline)\n"
+    "  --pairs K              Number of turns of each contender (default 5)\n"
+    "  --steps K              Steps per turn (default 5), after warm-up steps\n"
+    "Ranks (options of `paceline run`; default: one on each host, or 2 on this host)\n"
     "  -n N, -N N, -H A,B, --hostfile FILE, --engine NAME, --launch-agent CMD, --ssh-args ARGS,\n"
     "  --agent-path FILE, --map-by, --bind-to, --rank-by, --plan FILE, -x VAR[=VALUE]\n"
     "Output\n"
-    "  --json FILE            Lines of JSON as well\n"
+    "  --json FILE            Also write lines of JSON\n"
     "  -h, --help             This page\n"
     "\n"
-    "What it prints, for each contender, in medians of the longest times of all ranks: step, from\n"
-    "a common start; compute, its part up to the end of backward; exposed, the rest, from where\n"
-    "the last rank has computed; sent, what a rank's pipeline sends in it; cpu, of a rank's\n"
-    "process; own cpu, what the pipeline itself takes of that. The bound is what the best of all\n"
-    "schedules would expose without a codec: the most, over all gradients, of the moment at which\n"
-    "it is ready plus the time on the wire of all that are ready then or later. The wire\n"
-    "counts as it was at its best, before the first turn; what it gave in turn with the\n"
-    "contenders, by all-reduces of a long array, is printed beside.\n"
-    "'of bound' is the bound over exposed; 'x ours' is how many times as long another contender\n"
-    "took; the 10th percentile is over the turns.\n"
+    "Columns. Each is the median over steps of the largest value of all ranks:\n"
+    "  step      time of a step, from a common start\n"
+    "  compute   time until the end of backward\n"
+    "  exposed   time after the last rank has finished backward\n"
+    "  sent      bytes that the pipeline of a rank sends\n"
+    "  cpu       CPU time of a rank's process\n"
+    "  own cpu   the part of it that the pipeline uses\n"
+    "  of bound  bound divided by exposed\n"
+    "  x ours    time of another contender divided by ours; the 10th percentile is over turns\n"
+    "\n"
+    "The bound is the exposed time of the best schedule without a codec. Take the time when a\n"
+    "gradient is ready, plus the wire time of all gradients that are ready then or later. The\n"
+    "bound is the maximum over all gradients. It uses the best speed of the wire, measured\n"
+    "before the first turn. The speed of the wire in turn with the contenders is printed, too.\n"
     "\n"
     "Examples:\n"
     "  paceline bench gradient --trace bert --hostfile hosts --against ddp,none\n"
     "  paceline bench gradient --compute burn --compute-ms 400 --against none --pairs 9\n"
     "  paceline bench gradient --codec auto --against paceline:none -H node[01-04] --json g.jsonl\n"
     "\n"
-    "Exit code: 0; 1 where averages are wrong; 125 for a mistake here, or a job that failed.\n";
+    "Exit code:\n"
+    "  0    success\n"
+    "  1    wrong averages\n"
+    "  125  paceline itself or a job failed\n";
 
 constexpr PlainOption kOptions[] = {
     {"--trace", true},
@@ -102,7 +106,7 @@ constexpr PlainOption kOptions[] = {
     {"--env", true},
 };
 constexpr PlainCommand kCommand{
-    .name = "bench gradient", .options = kOptions, .hint = "a model stands behind --trace"};
+    .name = "bench gradient", .options = kOptions, .hint = "use --trace for a model"};
 
 constexpr std::string_view kOwnCodec = "paceline:";
 constexpr double kMostMs = 3'600'000, kMostRatio = 1000;
@@ -115,7 +119,8 @@ std::vector<std::string> codec_names() {
 }
 
 Status none_of(const std::string& value, const std::vector<std::string>& known) {
-  return usage_error("'" + value + "' is none of " + list_text(known) + did_you_mean(value, known));
+  return usage_error("'" + value + "' is not one of " + list_text(known) +
+                     did_you_mean(value, known));
 }
 
 Status take_word(const std::string& value, const std::vector<std::string>& known,
@@ -128,7 +133,7 @@ Status take_word(const std::string& value, const std::vector<std::string>& known
 Status take_positive(const std::string& value, double most, double& into) {
   const auto number = parse_number<double>(value);
   if (!number || !(*number > 0) || *number > most)
-    return usage_error("'" + value + "' is not a number above 0, up to " +
+    return usage_error("'" + value + "' is not a number above 0 and up to " +
                        std::to_string(std::lround(most)));
   into = *number;
   return Status();
@@ -158,10 +163,10 @@ Status take_against(const std::string& value, std::vector<std::string>& into) {
     const std::string name(word);
     PACELINE_TRY(check_contender(name));
     if (std::find(into.begin(), into.end(), name) != into.end())
-      return usage_error("'" + name + "' stands there twice");
+      return usage_error("'" + name + "' occurs twice");
     into.push_back(name);
   }
-  return into.empty() ? usage_error("'" + value + "' names nobody") : Status();
+  return into.empty() ? usage_error("'" + value + "' names no contender") : Status();
 }
 
 struct Taker {
@@ -231,13 +236,15 @@ Status check_together(const GradientRequest& request, std::span<const GivenOptio
     return std::ranges::find(given, name, &GivenOption::name) != given.end();
   };
   if (has("--compute-ms") && has("--compute-ratio"))
-    return usage_error("--compute-ms and --compute-ratio say the same in two ways: give one");
+    return usage_error(
+        "--compute-ms and --compute-ratio both set the compute time; use one of them");
   if (has("--codec") && request.measure != kPipeline)
-    return usage_error("--codec is the pipeline's, and --measure says '" + request.measure + "'");
+    return usage_error("--codec applies to the pipeline only, but --measure is '" +
+                       request.measure + "'");
   if (std::ranges::find(request.against, request.measure) != request.against.end())
     return usage_error("--against: '" + request.measure + "' is compared with itself");
   if (request.ranks == 1)
-    return usage_error("-n: gradients of one rank go nowhere; there have to be 2 or more");
+    return usage_error("-n: one rank has no communication; use 2 ranks or more");
   return Status();
 }
 

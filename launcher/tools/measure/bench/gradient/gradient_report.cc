@@ -35,13 +35,13 @@ std::string title_lines(const GradientTitle& title) {
   const Spread in_turn = spread_of(title.wires, &probe::WireRate::bytes_per_s);
   const probe::ExposedBound bound = bound_of(title, title.wire);
   const double compute_us = title.orders.compute_us;
-  return text("# gradient, %s: %zu tensors, %.1f MB; %d ranks; compute: %s, %.1f ms\n",
+  return text("# gradient, %s: %zu tensors, %.1f MB. %d ranks. Compute: %s, %.1f ms\n",
               title.trace.model.c_str(), title.trace.tensors.size(),
               static_cast<double>(title.trace.bytes()) / 1e6, title.ranks,
               title.orders.burns ? "burn" : "sleep", ms(compute_us)) +
          text(
-             "# wire: %.1f ms at %.1f MB/s, compute is %.2f times that; in turn with the "
-             "contenders %.1f MB/s (10th perc. %.1f), a short operation: %.1f us\n",
+             "# wire: %.1f ms at %.1f MB/s, compute is %.2f times that. In turn with the "
+             "contenders: %.1f MB/s (10th perc. %.1f). A short operation: %.1f us\n",
              ms(wire_us), wire.bytes_per_s / 1e6, compute_us / std::max(wire_us, 1e-3),
              in_turn.median / 1e6, in_turn.tenth / 1e6, wire.latency_us) +
          text("# bound of exposed: %.2f ms by bytes, %.2f ms with the latency of one operation\n",

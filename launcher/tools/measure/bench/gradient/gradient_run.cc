@@ -104,13 +104,13 @@ class GradientRun {
     const auto has_failed = [](const CapturedEnd& end) { return end.wait_status.value_or(0) != 0; };
     const auto failed = std::ranges::find_if(ends, has_failed);
     if (failed != ends.end())
-      return Status(Code::kUnavailable, Scope::kOperation, "it has failed, for the reason above")
+      return Status(Code::kUnavailable, Scope::kOperation, "it failed, for the reason above")
           .with_context(programs_[static_cast<std::size_t>(failed - ends.begin())].name);
     const auto has_ended = [](const CapturedEnd& end) { return end.wait_status.has_value(); };
     if (std::ranges::all_of(ends, has_ended)) return {};
     const std::size_t silent = next_ > 0 ? turns_[next_ - 1] : waiting_;
     return Status(Code::kTimeout, Scope::kOperation,
-                  "its ranks have said nothing for " + seconds_text(patience_) + ", and were ended")
+                  "its ranks printed nothing for " + seconds_text(patience_) + ", and were ended")
         .with_context(programs_[silent].name);
   }
 
@@ -157,12 +157,12 @@ Result<GradientContender> gradient_contender(const GradientSite& site, const std
     contender.program = site.folder + "/paceline-peer-ddp";
     contender.warm_ups = kDdpWarmUps;
     if (!is_program(contender.program))
-      return missing("ddp: there is no " + contender.program +
-                     "; it comes with the tests where PyTorch is found (Debian: python3-torch)");
+      return missing(
+          "ddp: missing " + contender.program +
+          "; it is built with the tests if PyTorch is found (Debian package: python3-torch)");
   }
   if (!is_program(contender.program))
-    return missing("there is no " + contender.program +
-                   ", which measures; it is built with paceline itself");
+    return missing("missing " + contender.program + "; it is built together with paceline");
   return contender;
 }
 

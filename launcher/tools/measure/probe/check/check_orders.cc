@@ -55,7 +55,7 @@ Result<CheckOrders> parse_check_orders(std::span<const std::string> words) {
                            : parse_number<int>(std::string_view(word).substr(equals + 1));
     if (!value || !take(std::string_view(word).substr(0, equals), *value, orders))
       return Status(Code::kInvalidArgument, Scope::kOperation,
-                    std::string("'").append(word).append("' is no order of a check"));
+                    std::string("'").append(word).append("' is not a setting of a check"));
   }
   return orders;
 }

@@ -236,7 +236,7 @@ class CheckRank {
   // The sizes; nothing where it would hang on what is known to be broken.
   std::string plan_reductions() {
     if (!measured_.broken.empty()) {
-      publish(note_line("all-reduce is not measured, since some ways between hosts are broken"));
+      publish(note_line("all-reduce is not measured, because some links between hosts are broken"));
       return "";
     }
     std::vector<double> rates;

@@ -84,7 +84,7 @@ class RunningFlow {
         if (ready[0].revents != 0) send();
       }
       if (clock_.now() - moved_ > kFlowStall)
-        return Status(Code::kTimeout, Scope::kOperation, "nothing has moved for 3 s");
+        return Status(Code::kTimeout, Scope::kOperation, "no data was transferred for 3 s");
     }
     return FlowResult{
         .bits_per_s = rate_.bits_per_s(), .retransmits = retransmits_, .cpu = meter.read()};
@@ -107,9 +107,10 @@ class RunningFlow {
         ::recv(order_.receive_from.get(), chunk_.data(), chunk_.size(), MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return Status();
     if (got <= 0)
-      return Status(Code::kUnavailable, Scope::kOperation,
-                    std::string("the connection broke: ")
-                        .append(got == 0 ? "the other end has closed" : std::strerror(errno)));
+      return Status(
+          Code::kUnavailable, Scope::kOperation,
+          std::string("the connection failed: ")
+              .append(got == 0 ? "the peer closed the connection" : std::strerror(errno)));
     moved_ = clock_.now();
     rate_.add(static_cast<std::size_t>(got), moved_);
     if (rate_.is_over()) order_.receive_from.reset();

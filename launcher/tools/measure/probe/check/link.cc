@@ -50,7 +50,8 @@ Status greet(int fd, const JobKey& key, const Hello& wanted, Deadline deadline,
   std::array<std::byte, kHelloBytes> bytes;
   PACELINE_TRY(receive_all(fd, bytes.data(), bytes.size(), deadline, clock));
   PACELINE_TRY_ASSIGN(const Hello hello, handshake.read_hello(bytes));
-  if (hello != wanted) return Status(Code::kDenied, Scope::kPeer, "it came for something else");
+  if (hello != wanted)
+    return Status(Code::kDenied, Scope::kPeer, "the connection is for another measurement");
   const auto welcome = handshake.welcome(Verdict::kAccepted);
   return send_all(fd, welcome.data(), welcome.size(), deadline, clock);
 }
@@ -89,7 +90,7 @@ Status send_all(int fd, const void* bytes, std::size_t size, Deadline deadline,
       at += sent;
       size -= static_cast<std::size_t>(sent);
     } else if (errno == EAGAIN) {
-      if (!wait_ready(fd, POLLOUT, deadline, clock)) return too_late("the other end does not read");
+      if (!wait_ready(fd, POLLOUT, deadline, clock)) return too_late("the peer does not read");
     } else if (errno != EINTR) {
       return failed("sending failed");
     }
@@ -105,9 +106,9 @@ Status receive_all(int fd, void* bytes, std::size_t size, Deadline deadline, con
       at += got;
       size -= static_cast<std::size_t>(got);
     } else if (got == 0) {
-      return Status(Code::kUnavailable, Scope::kOperation, "the other end has closed");
+      return Status(Code::kUnavailable, Scope::kOperation, "the peer closed the connection");
     } else if (errno == EAGAIN) {
-      if (!wait_ready(fd, POLLIN, deadline, clock)) return too_late("nothing comes");
+      if (!wait_ready(fd, POLLIN, deadline, clock)) return too_late("no data arrives");
     } else if (errno != EINTR) {
       return failed("receiving failed");
     }
@@ -131,7 +132,7 @@ Result<UniqueFd> LinkDoor::accept(const JobKey& key, const LinkPurpose& purpose,
         Deadline::after(*clock_, std::min(kGreeting, deadline.left(clock_->now())));
     if (greet(fd.get(), key, hello_of(purpose), soon, *clock_).ok()) return fd;
   }
-  return too_late("its connection does not come");
+  return too_late("the peer does not connect");
 }
 
 Result<UniqueFd> dial(const std::string& address, const JobKey& key, const LinkPurpose& purpose,

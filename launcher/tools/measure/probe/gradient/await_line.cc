@@ -34,11 +34,10 @@ Status await_line(int fd, Duration patience) {
     const ssize_t got = ::read(fd, &letter, 1);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0)
-      return {Code::kUnavailable, Scope::kProcess, "whoever tells whose turn it is has gone"};
+      return {Code::kUnavailable, Scope::kProcess, "the process that announces turns has ended"};
     if (letter == '\n') return {};
   }
-  return {Code::kTimeout, Scope::kProcess,
-          "for " + seconds_text(patience) + " nobody has told whose turn it is"};
+  return {Code::kTimeout, Scope::kProcess, "no turn was announced for " + seconds_text(patience)};
 }
 
 }  // namespace paceline::probe

@@ -114,7 +114,7 @@ Result<GradientOrders> parse_gradient_orders(std::span<const std::string> words)
     if (equals == word.size() || field == std::end(kFields) ||
         !field->read(std::string_view(word).substr(equals + 1), orders))
       return Status(Code::kInvalidArgument, Scope::kProcess,
-                    "'" + word + "' is no order that can be followed");
+                    "'" + word + "' is not a valid setting");
   }
   return orders;
 }

@@ -34,8 +34,7 @@ Result<std::unique_ptr<Reducer>> make_pipeline_reducer(Communicator& world, cons
                                                        const GradientOrders& orders) {
   const std::optional<Codec> codec = parse_codec(orders.codec);
   if (!codec)
-    return Status(Code::kInvalidArgument, Scope::kProcess,
-                  "there is no codec '" + orders.codec + "'");
+    return Status(Code::kInvalidArgument, Scope::kProcess, "unknown codec '" + orders.codec + "'");
   std::vector<Parameter> parameters;
   for (const TraceTensor& tensor : trace.tensors)
     parameters.push_back({.name = tensor.name, .count = tensor.count, .columns = tensor.columns});

@@ -23,7 +23,7 @@ Result<std::unique_ptr<Reducer>> make_reducer(Communicator& world, const Trace& 
                    [&](const KnownReducer& row) { return row.name == orders.reducer; });
   if (found == std::end(kReducers))
     return Status(Code::kInvalidArgument, Scope::kProcess,
-                  "nobody called '" + orders.reducer + "' reduces gradients");
+                  "unknown reducer '" + orders.reducer + "'");
   return found->make(world, trace, orders);
 }
 

@@ -20,7 +20,7 @@ Status reduce_and_broadcast(Subject& whole, const Call& call) {
 Status reduce_scatter_and_all_gather(Subject& whole, const Call& call) {
   const auto ranks = static_cast<std::size_t>(whole.size());
   if (call.count % ranks != 0)
-    return not_measured(std::to_string(call.count) + " elements have no equal parts for " +
+    return not_measured(std::to_string(call.count) + " elements cannot be divided equally among " +
                         std::to_string(ranks) + " ranks");
   const std::size_t block = call.count / ranks;
   const auto own = static_cast<std::size_t>(whole.rank()) * block * size_of(call.type);

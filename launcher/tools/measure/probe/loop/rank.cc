@@ -19,8 +19,8 @@ namespace paceline::probe {
 namespace {
 
 constexpr const char* kWithoutMeeting =
-    "paceline-probe: no shared file to meet in: ranks start by the library's own barrier, and the "
-    "time of an operation is the longest of theirs\n";
+    "paceline-probe: no shared file for synchronisation; ranks start with the library's own "
+    "barrier, and the time of an operation is the longest of all ranks\n";
 
 void print(const Row& row) {
   std::puts(to_line(row).c_str());

@@ -25,7 +25,7 @@ Result<SharedFile> SharedFile::open(const std::string& path, std::size_t bytes) 
   const UniqueFd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
   if (!fd) return file_error("open", path);
   struct stat status {};
-  if (::fstat(fd.get(), &status) != 0) return file_error("look at", path);
+  if (::fstat(fd.get(), &status) != 0) return file_error("check", path);
   // All of it is taken now: a write that finds the file system full would end the program.
   if (std::cmp_less(status.st_size, bytes)) {
     errno = ::posix_fallocate(fd.get(), 0, static_cast<off_t>(bytes));

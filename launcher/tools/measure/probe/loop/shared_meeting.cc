@@ -71,7 +71,7 @@ Status SharedMeeting::sleep_until_past(std::uint32_t round) {
   if (head_->round.value.load(std::memory_order_acquire) != round) return Status();
   return Status(Code::kTimeout, Scope::kGroup,
                 "rank " + std::to_string(place_.rank) +
-                    " has waited 120 s for the others to begin a measurement");
+                    " waited 120 s for other ranks to begin a measurement");
 }
 
 Result<std::vector<std::int64_t>> SharedMeeting::share(std::span<const std::int64_t> own) {

@@ -49,7 +49,7 @@ class Subject {
     memory_.emplace_back(static_cast<std::byte*>(std::aligned_alloc(kPage, whole)));
     if (memory_.back() != nullptr) return memory_.back().get();
     return Status(Code::kExhausted, Scope::kProcess,
-                  "there is no memory for " + std::to_string(bytes) + " bytes");
+                  "cannot allocate " + std::to_string(bytes) + " bytes");
   }
 
   /// Code::kInvalidArgument where this library does not have it.
@@ -94,7 +94,7 @@ class SmallSubject : public Subject {
     if (call.kind == OperationKind::kBroadcast) return run_broadcast(out, call.root);
     if (call.kind == OperationKind::kAllReduce) return run_all_reduce(call.in, out, call.op);
     return not_measured(std::string(name(call.kind)) +
-                        " is not measured here: there is all_reduce, broadcast and barrier");
+                        " is not measured here; measured are all_reduce, broadcast and barrier");
   }
 
  private:

@@ -45,7 +45,7 @@ Status Turns::await_turn(std::uint32_t own) {
   Deadline deadline = Deadline::after(*clock_, kLongestTurn);
   while (seen != own) {
     if (deadline.passed(clock_->now()))
-      return Status(Code::kTimeout, Scope::kProcess, "120 s have not brought the next turn");
+      return Status(Code::kTimeout, Scope::kProcess, "the next turn did not begin within 120 s");
     sleep_while(word(), seen);
     if (const std::uint32_t next = now(); next != seen) {
       seen = next;

@@ -90,7 +90,7 @@ bool RawLoop::wait_for(const std::atomic<std::uint64_t>& count, std::uint64_t va
 
 Status RawLoop::late() const {
   return Status(Code::kTimeout, Scope::kGroup,
-                "rank " + std::to_string(place_.rank) + " has waited 60 s for another rank");
+                "rank " + std::to_string(place_.rank) + " waited 60 s for another rank");
 }
 
 // Packets spare a flag's way, posts the numbers: which is faster at 1 KiB depends on how far the
@@ -134,7 +134,7 @@ Status RawLoop::run_barrier() {
 Status RawLoop::run_all_reduce(const void* in, Elements out, ReduceOp op) {
   if (combiner_for(out.type, op).elements == nullptr)
     return Status(Code::kInvalidArgument, Scope::kOperation,
-                  "raw has no float16, no bfloat16, no average and no factor");
+                  "raw does not support float16, bfloat16, avg and premul_sum");
   if (out.bytes() > kPostBytes && is_in_buffers(in) && is_in_buffers(out.data))
     return reduce_in_buffers(in, out, op);
   if (in != out.data) std::memcpy(out.data, in, out.bytes());
@@ -247,7 +247,7 @@ Result<std::byte*> RawLoop::allocate(std::size_t bytes) {
   std::byte* const memory = buffers(place_.rank) + allocated_bytes_;
   allocated_bytes_ += (bytes + kPage - 1) / kPage * kPage;
   if (allocated_bytes_ <= place_.buffer_bytes) return memory;
-  return Status(Code::kExhausted, Scope::kProcess, "there are not so many buffers");
+  return Status(Code::kExhausted, Scope::kProcess, "too many buffers");
 }
 
 // An array lies in the same place of each rank's buffers.

@@ -1,4 +1,4 @@
-// The doubts of a reader, bounded: a file of a stranger may hold a million odd things.
+// The warnings of a reader, bounded: a file of a stranger may hold a million odd things.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace paceline::topology {
 
-/// A value that readers fill: doubts.say("GPU0 has links to itself: ignored").
-class DoubtList {
+/// A value that readers fill: warnings.say("GPU0 has links to itself: ignored").
+class WarningList {
  public:
   static constexpr std::size_t kMost = 64;
 
@@ -21,9 +21,9 @@ class DoubtList {
   }
 
   void add_to(HostModel& host, SourceIndex source) const {
-    for (const std::string& text : texts_) host.doubts.push_back({text, source});
+    for (const std::string& text : texts_) host.warnings.push_back({text, source});
     if (said_ > kMost)
-      host.doubts.push_back({"and " + std::to_string(said_ - kMost) + " more doubts", source});
+      host.warnings.push_back({"and " + std::to_string(said_ - kMost) + " more warnings", source});
   }
 
  private:
