@@ -92,8 +92,7 @@ constexpr Variable kVariables[] = {
     {"WORLD_SIZE", "1..1048576", "1", "number of ranks",
      parse_int<&Environment::world_size, 1, kMaxRank>, Setter::kLauncher},
     {"LOCAL_WORLD_SIZE", "1..1048576", "WORLD_SIZE",
-     "number of ranks on this host; together with PACELINE_HOST_CPUS it decides whether a wait "
-     "spins or sleeps",
+     "number of ranks on this host; waits spin only if it has a CPU for each",
      parse_int<&Environment::local_world_size, 1, kMaxRank>, Setter::kLauncher},
     {"PACELINE_HOST_CPUS", "a CPU list like 0-3,8", "CPUs of this rank's affinity mask",
      "CPUs of all ranks on this host; waits spin only if there is a CPU for each rank",
