@@ -101,6 +101,7 @@ Status CommunicatorCore::run(OperationRequest&& request) {
   }
   const auto ended = [&completion] { return completion.has_ended(); };
   if (!engine.wait(ended, Deadline::after(clock_, timeout + kBeyondDeadline))) {
+    if (engine.is_stopped()) end_with_process();
     const Engine::Baton baton = engine.hold();
     fail(Status(Code::kInternal, Scope::kGroup, "an operation outlived its deadline"),
          clock_.now());

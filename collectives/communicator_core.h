@@ -215,6 +215,7 @@ class CommunicatorCore final : private Driver,
   void latch(Status why, TimePoint now);
   void spread();
   void leave(const char* how, const Status& why);
+  void end_with_process();
   void part(const char* how);
   void tell_connected(MessageKind kind, ByteView payload);
   void keep_awake_to_flush(TimePoint now);

@@ -64,10 +64,11 @@ void handle_exit() {
 
 }  // namespace
 
+Status exit_error() { return Status(Code::kCancelled, Scope::kProcess, "the process is exiting"); }
+
 Status prepare_for_exit() {
   Registry& all = registry();
-  if (all.is_exiting.load())
-    return Status(Code::kCancelled, Scope::kProcess, "the process is exiting");
+  if (all.is_exiting.load()) return exit_error();
   const std::lock_guard lock(all.mutex);
   if (all.is_prepared) return {};
   // OpenSSL registers its handler now, or has done so already. (Without an option the call does

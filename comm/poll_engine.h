@@ -53,6 +53,7 @@ class PollEngine final : public Engine, private EndsAtExit {
 
   const Clock& clock() const override { return clock_; }
   bool wait(FunctionRef<bool()> condition, Deadline deadline) override;
+  bool is_stopped() const override { return stopping_.load(); }
   void serve() override;
   void nudge() override;
   void attach(Driver& driver) override;

@@ -63,6 +63,7 @@ class StoreClient final : private Driver, private FdHandler {
 
  private:
   StoreClient(std::shared_ptr<PollEngine> engine, SocketAddress address, UniqueFd fd);
+  Status not_in_time(const char* what) const;
   Status open(const JobKey* key, Deadline deadline);
   Status prove(const JobKey& key, Deadline deadline);
   Result<Bytes> await_bytes(std::size_t count, Deadline deadline, Code if_hung_up);

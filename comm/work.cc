@@ -2,6 +2,7 @@
 
 #include "comm/completion.h"
 #include "comm/engine.h"
+#include "comm/exit.h"
 
 namespace paceline {
 
@@ -22,6 +23,7 @@ Status Work::wait_for(std::chrono::nanoseconds timeout) const {
   if (!completion_->has_ended()) {
     const auto ended = [this] { return completion_->has_ended(); };
     if (!engine_->wait(ended, Deadline::after(engine_->clock(), timeout))) {
+      if (engine_->is_stopped()) return exit_error();
       return Status(Code::kTimeout, Scope::kNone, "the operation has not ended yet");
     }
   }
