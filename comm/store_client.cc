@@ -215,7 +215,7 @@ bool StoreClient::is_decided(std::span<const std::uint32_t> ids) const {
     return answer && answer->kind == StoreFrameKind::kEnded;
   };
   return !broken_.ok() || std::all_of(ids.begin(), ids.end(), came) ||
-         std::any_of(ids.begin(), ids.end(), never_comes);
+         (some_ended_ && std::any_of(ids.begin(), ids.end(), never_comes));
 }
 
 void StoreClient::wait_for(std::span<const std::uint32_t> ids,
@@ -345,6 +345,7 @@ void StoreClient::take_answers() {
     if (!frame.ok()) broken_ = frame.status();
     if (!frame.ok() || !frame->has_value()) break;
     // Nobody waits any more for what was asked for too long ago.
+    some_ended_ |= (*frame)->kind == StoreFrameKind::kEnded;
     const auto request = requests_.find((*frame)->id);
     if (request != requests_.end()) request->second = **std::move(frame);
   }

@@ -96,6 +96,7 @@ class StoreClient final : private Driver, private FdHandler {
   Bytes outgoing_;
   std::uint32_t next_id_ = 0;
   std::unordered_map<std::uint32_t, std::optional<StoreFrame>> requests_;  // with their answers
+  bool some_ended_ = false;  // an answer has said that the rank that sets the value has ended
   std::deque<std::uint32_t> questions_;  // requests of ask(), the oldest first
   Duration report_every_ = Duration::max();
   WaitReport report_;

@@ -6,7 +6,7 @@
 
 namespace paceline {
 
-Work::Work(std::shared_ptr<Engine> engine, std::shared_ptr<const Completion> completion)
+Work::Work(std::shared_ptr<Engine> engine, std::shared_ptr<const WorkCompletion> completion)
     : engine_(std::move(engine)), completion_(std::move(completion)) {}
 
 // For a forked child nothing ends any more: wait() says so.
