@@ -11,6 +11,7 @@
 #include "comm/base/random.h"
 #include "comm/base/text.h"
 #include "comm/base/try.h"
+#include "comm/exit.h"
 
 namespace paceline {
 namespace {
@@ -24,11 +25,6 @@ constexpr std::size_t kMostUnproven = std::max(kChallengeBytes, kWelcomeBytes);
 constexpr std::size_t kReadBytes = 4096;
 // Between two batches everybody else is driven and deadlines are looked at.
 constexpr int kReadBatch = 16;
-
-Status timed_out(const SocketAddress& address, const char* what) {
-  return Status(Code::kTimeout, Scope::kGroup,
-                std::string(what) + " at " + address.to_string() + " in time");
-}
 
 // Why a question has no value.
 Status refusal(const StoreFrame& answer, const StoreFrame& question) {
@@ -58,6 +54,7 @@ Result<std::unique_ptr<StoreClient>> StoreClient::connect(std::shared_ptr<PollEn
       status = client->open(key, deadline);
       if (status.ok()) return client;
     }
+    if (engine->is_stopped()) return exit_error().with_context("store");
     // A try that its deadline cut short knows less than those before it.
     if (status.code() == Code::kTimeout && !unavailable.ok()) status = unavailable;
     if (status.code() == Code::kUnavailable) unavailable = status;
@@ -81,6 +78,13 @@ StoreClient::StoreClient(std::shared_ptr<PollEngine> engine, SocketAddress addre
       fd_(std::move(fd)),
       proven_(address.is_unix()) {}
 
+// Of a wait whose condition does not hold.
+Status StoreClient::not_in_time(const char* what) const {
+  if (engine_->is_stopped()) return exit_error();
+  return Status(Code::kTimeout, Scope::kGroup,
+                std::string(what) + " at " + address_.to_string() + " in time");
+}
+
 StoreClient::~StoreClient() {
   const Engine::Baton baton = engine_->hold();
   engine_->forget(fd_.get(), *this);
@@ -96,7 +100,7 @@ Status StoreClient::open(const JobKey* key, Deadline deadline) {
   // Members are looked at with the baton held: another thread may be driving.
   Status broken;
   const auto decided = [&] { return broken = broken_, connected_ || !broken.ok(); };
-  if (!engine_->wait(decided, deadline)) return timed_out(address_, "nobody answers");
+  if (!engine_->wait(decided, deadline)) return not_in_time("nobody answers");
   PACELINE_TRY(broken);
   if (address_.is_unix()) return {};
   if (key == nullptr) {
@@ -137,7 +141,7 @@ Result<Bytes> StoreClient::await_bytes(std::size_t count, Deadline deadline, Cod
     incoming_.erase(incoming_.begin(), end);
     return true;
   };
-  if (!engine_->wait(decided, deadline)) return timed_out(address_, "no proof of the key came");
+  if (!engine_->wait(decided, deadline)) return not_in_time("no proof of the key came");
   if (!bytes.empty()) return bytes;
   return Status(if_hung_up, Scope::kProcess,
                 address_.to_string() +
@@ -154,7 +158,7 @@ Status StoreClient::set(std::string key, std::string value, Deadline deadline) {
   const Engine::Baton baton = engine_->hold();
   const std::optional<StoreFrame> answer = requests_.extract(id).mapped();
   if (!answer && !broken_.ok()) return broken_;
-  if (!answer) return timed_out(address_, "the store did not answer");
+  if (!answer) return not_in_time("the store did not answer");
   if (answer->kind == StoreFrameKind::kDone) return {};
   return Status(Code::kExhausted, Scope::kOperation, "store: " + answer->value);
 }
@@ -192,7 +196,7 @@ Result<StoreClient::Values> StoreClient::get_all(std::vector<StoreFrame> questio
   for (std::size_t i = 0; i < ids.size(); ++i) {
     std::optional<StoreFrame> answer = requests_.extract(ids[i]).mapped();
     if (!answer) {
-      if (status.ok()) status = broken_;
+      if (status.ok()) status = engine_->is_stopped() ? exit_error() : broken_;
     } else if (answer->kind == StoreFrameKind::kValue) {
       values[i] = std::move(answer->value);
     } else if (status.code() != Code::kPeerLost) {
@@ -211,7 +215,7 @@ bool StoreClient::is_decided(std::span<const std::uint32_t> ids) const {
     return answer && answer->kind == StoreFrameKind::kEnded;
   };
   return !broken_.ok() || std::all_of(ids.begin(), ids.end(), came) ||
-         std::any_of(ids.begin(), ids.end(), never_comes);
+         (some_ended_ && std::any_of(ids.begin(), ids.end(), never_comes));
 }
 
 void StoreClient::wait_for(std::span<const std::uint32_t> ids,
@@ -221,7 +225,7 @@ void StoreClient::wait_for(std::span<const std::uint32_t> ids,
   Deadline report = Deadline::after(began, report_every_);
   while (!engine_->wait(decided, Deadline::at(std::min(deadline.moment(), report.moment())))) {
     const TimePoint now = engine_->clock().now();
-    if (deadline.passed(now)) return;
+    if (deadline.passed(now) || engine_->is_stopped()) return;
     report = Deadline::after(now, report_every_);
     const std::vector<int> late = missing(ids, questions);
     if (report_ && !late.empty()) report_(late, now - began);
@@ -341,6 +345,7 @@ void StoreClient::take_answers() {
     if (!frame.ok()) broken_ = frame.status();
     if (!frame.ok() || !frame->has_value()) break;
     // Nobody waits any more for what was asked for too long ago.
+    some_ended_ |= (*frame)->kind == StoreFrameKind::kEnded;
     const auto request = requests_.find((*frame)->id);
     if (request != requests_.end()) request->second = **std::move(frame);
   }

@@ -63,6 +63,7 @@ class StoreClient final : private Driver, private FdHandler {
 
  private:
   StoreClient(std::shared_ptr<PollEngine> engine, SocketAddress address, UniqueFd fd);
+  Status not_in_time(const char* what) const;
   Status open(const JobKey* key, Deadline deadline);
   Status prove(const JobKey& key, Deadline deadline);
   Result<Bytes> await_bytes(std::size_t count, Deadline deadline, Code if_hung_up);
@@ -95,6 +96,7 @@ class StoreClient final : private Driver, private FdHandler {
   Bytes outgoing_;
   std::uint32_t next_id_ = 0;
   std::unordered_map<std::uint32_t, std::optional<StoreFrame>> requests_;  // with their answers
+  bool some_ended_ = false;  // an answer has said that the rank that sets the value has ended
   std::deque<std::uint32_t> questions_;  // requests of ask(), the oldest first
   Duration report_every_ = Duration::max();
   WaitReport report_;
