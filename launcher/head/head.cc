@@ -18,10 +18,6 @@ namespace {
 
 // Bytes that wait for the console before the agent's messages do.
 constexpr std::size_t kMaxBacklogBytes = std::size_t{256} << 10;
-// How long the console may take for the rest of the output once the job has been stopped.
-constexpr Duration kOutputPatience = std::chrono::seconds(5);
-// And then for the line that says so.
-constexpr Duration kLastWord = std::chrono::milliseconds(100);
 // How long a first failure waits for reports of earlier ones.
 constexpr Duration kSettling = std::chrono::milliseconds(20);
 // An agent says each second that it runs. Before its host is ready it looks for programs, whose
@@ -43,7 +39,8 @@ Head::Head(EventLoop& loop, Console& console, Timings& timings, JobSpec job,
       console_(console),
       timings_(timings),
       job_(std::move(job)),
-      bindings_(job_.ranks(), std::move(bindings)) {
+      bindings_(job_.ranks(), std::move(bindings)),
+      output_limit_(loop, console) {
   outcome_.ranks = job_.ranks();
   hosts_.reserve(agents.size());
   ranks_.resize(static_cast<std::size_t>(job_.ranks()));
@@ -75,6 +72,7 @@ int Head::run() {
     loop_.after(job_.timeout, [this] {
       stop(StopCause::kTimeout, SIGTERM,
            "the job has not ended within its --timeout of " + seconds_text(job_.timeout));
+      output_limit_.begin(job_.grace);
     });
   if (const Status waited = loop_.run(); !waited.ok()) {
     report("head", waited);
@@ -295,6 +293,7 @@ void Head::signalled(int signal) {
   if (signal != SIGINT && signal != SIGTERM && signal != SIGHUP) return pass_on(signal);
   const auto meaning = requests_.came(signal, loop_.clock().now(), outcome_.cause.has_value());
   stop(cause_of_signal(signal), signal, signal_name(signal) + " came");
+  output_limit_.begin(job_.grace);
   if (meaning == EndRequests::Meaning::kKill) order_stop(SIGKILL);
   if (finished_) loop_.stop();
 }
@@ -316,11 +315,10 @@ void Head::order_stop(int signal) {
   message.mutable_stop()->set_signal(signal);
   message.mutable_stop()->set_grace_ns(job_.grace.count());
   tell_all(message);
-  // A failed rank's last words wait for their reader, however slow; whoever has had enough of the
-  // job itself does not.
+  // The last output of a failed rank waits for its reader without a limit, until a signal or
+  // --timeout asks for the end.
   if (outcome_.cause == StopCause::kRankFailed && signal != SIGKILL) return;
-  const Duration ranks_patience = signal == SIGKILL ? Duration::zero() : job_.grace;
-  loop_.after(ranks_patience + kOutputPatience, [this] { give_up_output(); });
+  output_limit_.begin(signal == SIGKILL ? Duration::zero() : job_.grace);
 }
 
 // What is not read is no silence.
@@ -343,13 +341,6 @@ void Head::give_up(Host& host, Duration silent) {
   if (outcome_.cause) console_.say(text);
   stop(StopCause::kLauncher, SIGKILL, text);
   finish(host);
-}
-
-// The console, or a file of the output directory, has not taken all.
-void Head::give_up_output() {
-  console_.say(
-      "not all output could be written in time after the job was stopped; the rest is lost");
-  loop_.after(kLastWord, [this] { loop_.stop(); });
 }
 
 void Head::pass_on(int signal) {
