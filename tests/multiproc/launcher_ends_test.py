@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import tempfile
+import time
 import unittest
 
 from launched import BIN, HOST, Job, LauncherTest, until
@@ -109,6 +110,7 @@ class Ends(LauncherTest):
                 job.process.stdout.readline()
             job.process.send_signal(signal.SIGINT)
             self.assertIn(b"SIGINT came", job.process.stderr.readline())
+            time.sleep(0.3)  # two that come together are one
             job.process.send_signal(signal.SIGINT)
             self.assertEqual(job.wait()[0], 130)
 
