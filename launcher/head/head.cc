@@ -20,9 +20,7 @@ namespace {
 constexpr std::size_t kMaxBacklogBytes = std::size_t{256} << 10;
 // How long a first failure waits for reports of earlier ones.
 constexpr Duration kSettling = std::chrono::milliseconds(20);
-// An agent says each second that it runs. Before its host is ready it looks for programs, whose
-// file systems may keep it waiting.
-constexpr Duration kMaxSilence = std::chrono::seconds(10);
+// Before its host is ready an agent looks for programs, whose file systems may block it.
 constexpr Duration kMaxSilentStart = std::chrono::seconds(25);
 // A rank that has lost another may say so before the other's end is seen, but not long before.
 constexpr Duration kBlamePatience = std::chrono::milliseconds(300);
@@ -250,10 +248,19 @@ void Head::agent_asked_to_end(const Host& host, int signal) {
 }
 
 void Head::agent_lost(Host& host, const Status& why) {
-  if (host.finished) return;
-  const std::string text =
-      in_host(host.start, "the agent is gone" + (why.ok() ? "" : ": " + why.text()) +
-                              "; it and all its ranks were killed");
+  if (!is_needed(host)) return;
+  const std::string_view lost = host.finished ? "; with it the job has lost its rendezvous store"
+                                              : "; it and all its ranks were killed";
+  lose(host, "the agent is gone" + (why.ok() ? "" : ": " + why.text()) + std::string(lost));
+}
+
+// The agent of the first host serves the store, also when it has no ranks any more.
+bool Head::is_needed(const Host& host) const {
+  return !host.finished || (&host == &hosts_.front() && !finished_ && !outcome_.cause);
+}
+
+void Head::lose(Host& host, const std::string& why) {
+  const std::string text = in_host(host.start, why);
   if (outcome_.cause) console_.say(text);
   stop(StopCause::kLauncher, SIGKILL, text);
   finish(host);
@@ -324,8 +331,10 @@ void Head::order_stop(int signal) {
 // What is not read is no silence.
 void Head::look_for_silent_hosts() {
   for (Host& host : hosts_) {
-    const Duration patience = host.ready ? kMaxSilence : kMaxSilentStart;
-    if (reading_ && host.started && !host.finished && host.silence.look(patience))
+    const Duration max_silence =
+        max_agent_silence(job_.max_silence, !host.start.output_directory().empty());
+    const Duration patience = host.ready ? max_silence : std::max(max_silence, kMaxSilentStart);
+    if (reading_ && host.started && is_needed(host) && host.silence.look(patience))
       give_up(host, patience);
   }
   if (!finished_) loop_.after(kAlivePeriod, [this] { look_for_silent_hosts(); });
@@ -334,13 +343,8 @@ void Head::look_for_silent_hosts() {
 // Nobody can say what became of a host that is cut off or an agent that does not run; the job ends
 // without it.
 void Head::give_up(Host& host, Duration silent) {
-  const std::string text =
-      in_host(host.start, "the agent has not answered for " + seconds_text(silent) +
-                              ": it is stopped, or its host is overloaded or cut off; the job "
-                              "ends without it");
-  if (outcome_.cause) console_.say(text);
-  stop(StopCause::kLauncher, SIGKILL, text);
-  finish(host);
+  lose(host, "the agent has not answered for " + seconds_text(silent) +
+                 ": it is stopped, or its host is overloaded or cut off; the job ends without it");
 }
 
 void Head::pass_on(int signal) {

@@ -78,6 +78,8 @@ class Head {
   void refused(const Host& host, const messages::RankRefused& refused);
   void agent_asked_to_end(const Host& host, int signal);
   void agent_lost(Host& host, const Status& why);
+  bool is_needed(const Host& host) const;
+  void lose(Host& host, const std::string& why);
   Rank* find(const Host& host, std::uint32_t rank);
   std::string describe_rank(std::size_t rank) const;
   std::string name_rank(int rank) const;
