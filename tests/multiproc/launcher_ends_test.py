@@ -144,7 +144,7 @@ class Ends(LauncherTest):
         self.assert_gone(job)
 
     def test_a_signal_ends_a_failed_job_whose_output_nobody_reads(self):
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in (signal.SIGTERM, signal.SIGHUP):
             with self.subTest(number), self.blocked_after_a_failure() as job:
                 self.fail_rank_0(job)
                 job.process.send_signal(number)
