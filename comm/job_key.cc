@@ -43,13 +43,19 @@ std::string user_text(uid_t user) { return "user " + std::to_string(user); }
 Status lost_descriptor(int fd, const std::string& file) {
   const std::string name = "descriptor " + std::to_string(fd);
   const std::string copy =
-      file.empty() ? std::string() : ", and PACELINE_JOB_KEY_FILE does not help: " + file;
-  return key_error(name +
-                   " does not hold 64 hexadecimal digits: a program between `paceline run` "
-                   "and this one has closed or replaced it" +
-                   copy + "; let that program keep " + name +
-                   " open (Python: subprocess.run(..., close_fds=False); sudo: -C " +
-                   std::to_string(fd + 1) + ")");
+      file.empty() ? std::string()
+                   : ", and PACELINE_JOB_KEY_FILE does not help: " + file +
+                         " (it does not if this process has another user, user namespace or pid "
+                         "namespace than `paceline run`)";
+  return key_error(
+      name +
+      " does not hold 64 hexadecimal digits: a program between `paceline run` "
+      "and this one has closed or replaced it" +
+      copy + "; let that program keep " + name +
+      " open (Python: subprocess.run(..., close_fds=False); sudo: -C " + std::to_string(fd + 1) +
+      "), or let it copy " + name +
+      " to a file of mode 0600 of this process's user and set PACELINE_JOB_KEY_FILE to "
+      "its path");
 }
 
 }  // namespace

@@ -188,7 +188,10 @@ Result<StoreClient::Values> StoreClient::get_all(std::vector<StoreFrame> questio
   const auto is_long = [](const StoreFrame& one) { return one.key.size() > kMaxKeyBytes; };
   if (std::any_of(questions.begin(), questions.end(), is_long)) return too_long();
   std::vector<std::uint32_t> ids;
-  for (const StoreFrame& question : questions) ids.push_back(request(question));
+  for (StoreFrame question : questions) {
+    if (!hears_of_ends_) question.value.clear();  // the rank that sets the key
+    ids.push_back(request(std::move(question)));
+  }
   wait_for(ids, questions, deadline);
   const Engine::Baton baton = engine_->hold();
   Values values(questions.size());

@@ -93,6 +93,10 @@ constexpr Variable kVariables[] = {
      parse_int<&Environment::world_size, 1, kMaxRank>, Setter::kLauncher},
     {"LOCAL_WORLD_SIZE", "1..1048576", "1", "ranks on this host; decides how waits spend the CPU",
      parse_int<&Environment::local_world_size, 1, kMaxRank>, Setter::kLauncher},
+    {"PACELINE_LAUNCHED_AS", "RANK/WORLD_SIZE", "none",
+     "this rank as the launcher numbers it, set by the launcher; a program may number its ranks "
+     "otherwise",
+     parse_text<&Environment::launched_as>, Setter::kLauncher},
     {"PACELINE_HOST_CPUS", "0-3,8", "this rank's affinity",
      "CPUs of all ranks on this host; decides how waits spend them", parse_host_cpus,
      Setter::kLauncher},
