@@ -49,28 +49,28 @@ missing_packages() {
 # install_packages SECTION…: installs what is missing; asks the package source only if something is.
 install_packages() {
   if ! command -v dpkg-query >/dev/null; then
-    echo "      no Debian packages on this system: what packages.txt names is taken as installed"
+    echo "      no Debian packages here; assuming that all of packages.txt are installed"
     return
   fi
   local -a missing
   mapfile -t missing < <(missing_packages "$@")
   if [ "${#missing[@]}" -eq 0 ]; then
-    echo "      all there"
+    echo "      all are installed"
     return
   fi
   echo "      to install: ${missing[*]}"
   if [ "$(id -u)" -ne 0 ] && ! { command -v sudo >/dev/null && sudo true; }; then
-    fail "installing Debian packages needs root or sudo, and here is neither." \
-      "Have these installed, then run this again: ${missing[*]}"
+    fail "installing Debian packages needs root or sudo; neither is available." \
+      "Install these packages, then run this again: ${missing[*]}"
   fi
   apt_get update -o APT::Update::Error-Mode=any ||
-    echo '      the package lists could not be renewed; trying with what is here'
+    echo '      cannot update the package lists; trying the present ones'
   apt_get install --download-only "${missing[@]}" || fail \
-    "the package source could not be reached or lacks something, so these Debian packages are not" \
-    "installed: ${missing[*]}. Check the network and what /etc/apt names, then run this again."
+    "cannot download these Debian packages: ${missing[*]}. Check the network and the package" \
+    "sources in /etc/apt, then run this again."
   apt_get install "${missing[@]}" || fail \
-    "the Debian packages were downloaded but could not be installed. Mend what the lines above" \
-    "say, then run this again. Missing: ${missing[*]}"
+    "cannot install the Debian packages, although they were downloaded. Fix the errors above," \
+    "then run this again. Missing: ${missing[*]}"
 }
 
 # apt_get ARGUMENT…: as root, without questions, its hundreds of lines reduced to a few.

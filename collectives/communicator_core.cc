@@ -21,8 +21,9 @@ constexpr Duration kBeyondDeadline = std::chrono::seconds(60);
 
 // Apart from their callers, which all operations pass through.
 [[gnu::cold, gnu::noinline]] Status queue_error(std::size_t queued) {
-  return Status(Code::kExhausted, Scope::kOperation,
-                std::to_string(queued) + " operations are outstanding: wait for some");
+  return Status(
+      Code::kExhausted, Scope::kOperation,
+      std::to_string(queued) + " operations are outstanding, the max; wait for some of them");
 }
 [[gnu::cold, gnu::noinline]] Status in_call(OperationKind kind, const Status& error) {
   return error.with_context(name(kind));
@@ -103,7 +104,7 @@ Status CommunicatorCore::run(OperationRequest&& request) {
   if (!engine.wait(ended, Deadline::after(clock_, timeout + kBeyondDeadline))) {
     if (engine.is_stopped()) end_with_process();
     const Engine::Baton baton = engine.hold();
-    fail(Status(Code::kInternal, Scope::kGroup, "an operation outlived its deadline"),
+    fail(Status(Code::kInternal, Scope::kGroup, "an operation did not end by its deadline"),
          clock_.now());
   }
   return std::move(completion.status);
@@ -191,7 +192,8 @@ Status CommunicatorCore::close() {
 Status CommunicatorCore::set_timeout(std::chrono::milliseconds timeout) {
   PACELINE_TRY(refuse_child());
   if (timeout.count() < 1 || timeout > kLongestTimeout)
-    return argument_error("the timeout is not between 1 ms and a year");
+    return argument_error("timeout " + std::to_string(timeout.count()) +
+                          " ms is not allowed; use 1 ms to 1 year");
   const Engine::Baton baton = parts_.engine->hold();
   parts_.timeout = timeout;
   return {};
@@ -211,7 +213,7 @@ std::uint64_t CommunicatorCore::operations_begun() const {
 void CommunicatorCore::cancel(const Completion& completion) {
   const bool runs = running_ && current_.completion.get() == &completion;
   fail(Status(Code::kCancelled, Scope::kGroup,
-              runs ? "the operation was cancelled" : "an operation behind this one was cancelled"),
+              runs ? "the operation was cancelled" : "a later operation was cancelled"),
        clock_.now());
 }
 

@@ -102,8 +102,8 @@ Status CommunicatorCore::timeout_error(TimePoint now) {
   if (watch_.stalled_for(now) < watch_.patience()) {
     return Status(Code::kTimeout, Scope::kGroup,
                   late +
-                      " although it makes progress: the network is too slow for this deadline "
-                      "(PACELINE_TIMEOUT_S)");
+                      ", although it makes progress: the network is too slow for this timeout; "
+                      "raise PACELINE_TIMEOUT_S");
   }
   const std::string text = late + ", without progress for " +
                            whole_seconds(watch_.stalled_for(now)) + ": " + account_of_stall();
@@ -208,9 +208,9 @@ Status CommunicatorCore::account_of_messages() {
   if (!parts_.engine->wait(is_known, Deadline::after(clock_, kAnswerPatience))) {
     if (parts_.engine->is_stopped()) end_with_process();
     const Engine::Baton baton = parts_.engine->hold();
-    fail(
-        Status(Code::kMismatch, Scope::kGroup, "ranks have sent messages that nobody has received"),
-        clock_.now());
+    fail(Status(Code::kMismatch, Scope::kGroup,
+                "ranks have sent messages that no rank has received"),
+         clock_.now());
   }
   return failure();
 }
@@ -249,7 +249,7 @@ std::string CommunicatorCore::account_of_stall() {
   for (const int rank : backend_->awaited()) {
     account += (account.empty() ? "waiting for " : ", ") + name_of(rank);
   }
-  return account + ", and every rank that was asked is in the operation";
+  return account + "; every rank that answered is in the operation";
 }
 
 std::string CommunicatorCore::in_words(const Inquest::Finding& finding) {

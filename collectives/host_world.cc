@@ -63,8 +63,9 @@ Result<HostWorld> make_host_world(std::shared_ptr<PollEngine> engine, const Grou
   });
   if (layout == layouts.end()) {
     return Status(Code::kUnavailable, Scope::kGroup,
-                  "the shared memory of " + std::to_string(segment->memory().size()) +
-                      " bytes is none that this version divides; do all ranks run the same?");
+                  "the shared memory has " + std::to_string(segment->memory().size()) +
+                      " bytes, which this version does not expect; check that all ranks run the "
+                      "same version");
   }
   Arenas reached;
   if (!arenas.views.empty())

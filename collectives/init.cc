@@ -64,7 +64,7 @@ struct World {
 Status read_ranks(World& world) {
   const Environment& environment = world.environment;
   if (environment.rank.has_value() != environment.world_size.has_value()) {
-    return setting_error("RANK and WORLD_SIZE are set together or not at all");
+    return setting_error("only one of RANK and WORLD_SIZE is set; set both or neither");
   }
   world.rank = environment.rank.value_or(0);
   world.size = environment.world_size.value_or(1);
@@ -79,11 +79,12 @@ Result<SocketAddress> store_address(const Environment& environment) {
   if (store.starts_with("unix:")) return SocketAddress::parse(store);
   if (store.starts_with(kTcp)) return SocketAddress::parse(store.substr(kTcp.size()));
   if (!store.empty())
-    return setting_error("PACELINE_STORE=" + environment.store + " is neither unix:… nor tcp:…");
+    return setting_error("PACELINE_STORE=" + environment.store +
+                         " is not allowed; use unix:PATH or tcp:HOST:PORT");
   if (!environment.master_port) {
     return setting_error(
-        "a world of several ranks needs a rendezvous: start it with `paceline run`, or set "
-        "MASTER_ADDR and MASTER_PORT to a host and free port of rank 0");
+        "several ranks need a rendezvous: start them with `paceline run`, or set MASTER_ADDR and "
+        "MASTER_PORT to the host of rank 0 and a free port there");
   }
   return SocketAddress::resolve(
       environment.master_addr.empty() ? "127.0.0.1" : environment.master_addr,
@@ -184,7 +185,7 @@ std::string tuning_note(const World& world) {
   if (world.rank != 0) return "";
   const Result<std::optional<shm::Tuning>> tuning = tuning_of(world.environment);
   if (!tuning.ok() && world.log != nullptr)
-    world.log->write(Severity::kWarning, tuning.status().text() + "; it counts for nothing");
+    world.log->write(Severity::kWarning, tuning.status().text() + "; it is ignored");
   if (!tuning.ok() || !*tuning) return "";
   const std::string text = shm::to_text(shm::part_for(**tuning, world.size));
   return text.size() <= kMostNote ? text : "";
@@ -207,7 +208,7 @@ Result<HostWorld> share_host(const World& world, StoreClient& store, const Group
     request.bytes.push_back(layout.bytes(world.size));
   HostSegment found{
       .segment = nullptr,
-      .why_not = "more than " + std::to_string(kMostHostRanks) + " ranks share no memory"};
+      .why_not = "more than " + std::to_string(kMostHostRanks) + " ranks cannot share memory"};
   if (world.size <= kMostHostRanks) {
     PACELINE_TRY_ASSIGN(found, find_host_segment(store, group, request, deadline));
   }
@@ -216,7 +217,7 @@ Result<HostWorld> share_host(const World& world, StoreClient& store, const Group
                                                            {.prefix = request.prefix},
                                                            world.engine->clock(), deadline));
     if (arenas.views.empty() && world.log != nullptr) {
-      world.log->write(Severity::kInfo, "operations on buffers go by copies: " + arenas.why_not);
+      world.log->write(Severity::kInfo, "operations on buffers use copies: " + arenas.why_not);
     }
     shm::Tuning tuning;
     if (!found.note.empty()) {
@@ -227,12 +228,13 @@ Result<HostWorld> share_host(const World& world, StoreClient& store, const Group
   }
   if (environment.backend == BackendChoice::kShm) {
     return Status(Code::kUnavailable, Scope::kGroup,
-                  "PACELINE_BACKEND=shm, but the ranks share no memory: " + found.why_not);
+                  "PACELINE_BACKEND=shm is not possible, because the ranks cannot share memory: " +
+                      found.why_not);
   }
   if (world.rank == 0 && world.log != nullptr) {
     const bool is_expected = found.other_host || names_several_hosts(group) || world.is_of_tcp;
     world.log->write(is_expected ? Severity::kInfo : Severity::kWarning,
-                     "the ranks share no memory and talk over TCP: " + found.why_not);
+                     "the ranks use TCP, because they cannot share memory: " + found.why_not);
   }
   return HostWorld();
 }
@@ -249,9 +251,9 @@ Result<JobKey> key_of_environment(const Environment& environment) {
   PACELINE_TRY_ASSIGN(auto key, JobKey::from_environment(environment));
   if (key != nullptr) return std::move(*key);
   return Status(Code::kDenied, Scope::kProcess,
-                "ranks talk over TCP only with a job key: start them with `paceline run`, or set "
-                "PACELINE_JOB_KEY_FILE to a file of mode 0600 with 64 hexadecimal digits, the "
-                "same on every rank");
+                "TCP between ranks requires a job key. Start the ranks with `paceline run`, or set "
+                "PACELINE_JOB_KEY_FILE on every rank to a file of mode 0600 with the same 64 "
+                "hexadecimal digits");
 }
 
 Result<Meeting> meeting_of_environment(const World& world) {
@@ -330,7 +332,8 @@ Result<Communicator> join(const World& world, Meeting meeting) {
 Status prepare(World& world, const InitOptions& options) {
   const Environment& environment = world.environment;
   if (options.timeout_ms.count() < 0 || options.timeout_ms > kLongestTimeout)
-    return setting_error("timeout_ms is not between 0 and a year");
+    return setting_error("timeout_ms " + std::to_string(options.timeout_ms.count()) +
+                         " is not allowed; use 0 to 31536000000 (1 year)");
   world.timeout = options.timeout_ms.count() > 0 ? Duration(options.timeout_ms)
                                                  : Duration(environment.timeout_s);
   world.report_every = environment.stall_s;

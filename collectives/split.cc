@@ -71,7 +71,7 @@ Result<UniqueId> meeting_of(Communicator& parent, const Place& place, bool meets
   if (!meets || invitation.is_made != 0) return UniqueId{invitation.id};
   return Status(Code::kUnavailable, Scope::kOperation,
                 "rank " + std::to_string(place.first) +
-                    ", the first of this color, could not make a place to meet");
+                    ", the first of this color, could not open a rendezvous");
 }
 
 }  // namespace
@@ -79,13 +79,14 @@ Result<UniqueId> meeting_of(Communicator& parent, const Place& place, bool meets
 Result<std::optional<Communicator>> Communicator::split(int color, int key,
                                                         const InitOptions& options) {
   if (color < kNoColor) {
-    return Status(Code::kInvalidArgument, Scope::kOperation,
-                  "split: color " + std::to_string(color) + " is negative and not kNoColor");
+    return Status(
+        Code::kInvalidArgument, Scope::kOperation,
+        "split: color " + std::to_string(color) + " is not allowed; use 0 or more, or kNoColor");
   }
   const Regroup& regroup = core_->regroup();
   if (!regroup) {
     return Status(Code::kInvalidArgument, Scope::kOperation,
-                  "split: this communicator was made from parts");
+                  "split: this communicator was made from parts and cannot be split");
   }
   const Choice own{.color = color, .key = key};
   std::vector<Choice> choices(static_cast<std::size_t>(size()));

@@ -23,7 +23,7 @@ struct Close {
 };
 
 Status no_use(const std::string& path, const std::string& why) {
-  return Status(Code::kInvalidArgument, Scope::kProcess, "the tuning '" + path + "' " + why);
+  return Status(Code::kInvalidArgument, Scope::kProcess, "the tuning file '" + path + "' " + why);
 }
 
 Result<std::optional<std::string>> read_text(const std::string& path) {
@@ -33,7 +33,7 @@ Result<std::optional<std::string>> read_text(const std::string& path) {
   std::string text(kMostBytes + 1, '\0');
   text.resize(std::fread(text.data(), 1, text.size(), file.get()));
   if (std::ferror(file.get()) != 0) return no_use(path, "cannot be read");
-  if (text.size() > kMostBytes) return no_use(path, "is too long for one");
+  if (text.size() > kMostBytes) return no_use(path, "is longer than 64 KiB");
   return std::optional(std::move(text));
 }
 
@@ -54,9 +54,10 @@ Result<std::optional<shm::Tuning>> read_tuning(const std::string& path,
   PACELINE_TRY_ASSIGN(const auto text, read_text(path));
   if (!text) return std::optional<shm::Tuning>();
   Result<shm::Tuning> tuning = shm::parse_tuning(*text);
-  if (!tuning.ok()) return no_use(path, "is none: " + tuning.status().text());
+  if (!tuning.ok()) return no_use(path, "is malformed: " + tuning.status().text());
   if (tuning->machine != machine)
-    return no_use(path, "is of another machine (" + tuning->machine + "; this is " + machine + ")");
+    return no_use(path, "was measured on another machine (" + tuning->machine +
+                            "; this machine is " + machine + ")");
   return std::optional(*std::move(tuning));
 }
 
@@ -70,7 +71,7 @@ Result<std::optional<shm::Tuning>> tuning_of(const Environment& environment) {
     return read_tuning(folder + "/" + tuning_name(machine), machine);
   }
   PACELINE_TRY_ASSIGN(auto tuning, read_tuning(environment.tuning, machine_fingerprint()));
-  if (!tuning) return no_use(environment.tuning, "is not there");
+  if (!tuning) return no_use(environment.tuning, "does not exist");
   return tuning;
 }
 

@@ -18,9 +18,9 @@ namespace {
 }
 
 Status validate_factor(const OperationRequest& request) {
-  if (!request.factor) return argument_error("a pre-multiplied sum needs its factor");
+  if (!request.factor) return argument_error("premul_sum needs a factor");
   if (request.factor->type == request.signature.type) return {};
-  return argument_error("the factor is not of the elements' type");
+  return argument_error("the factor has another type than the elements");
 }
 
 Status validate_buffers(const OperationRequest& request, int rank, int ranks) {
@@ -44,14 +44,14 @@ Status validate_buffers(const OperationRequest& request, int rank, int ranks) {
   const bool in_place =
       in.address + shape.output_at * element == out.address + shape.input_at * element;
   if (!in_place && overlap(in, out)) {
-    return argument_error("the buffers overlap other than an operation in place has them");
+    return argument_error("the buffers overlap, but not in the way of an in-place operation");
   }
   return {};
 }
 
 Status validate_counts(const OperationRequest& request, int rank, int ranks) {
   const auto check = [&](const std::size_t* counts) -> Status {
-    if (counts == nullptr) return argument_error("there is not a count for each rank");
+    if (counts == nullptr) return argument_error("the counts are NULL");
     std::size_t left = SIZE_MAX / 2 / size_of(request.signature.type);
     for (int each = 0; each < ranks; ++each) {
       if (counts[each] > left) return argument_error("count is too large");
@@ -64,7 +64,9 @@ Status validate_counts(const OperationRequest& request, int rank, int ranks) {
     PACELINE_TRY(check(request.recv_counts));
     const auto own = static_cast<std::size_t>(rank);
     if (request.counts[own] != request.recv_counts[own])
-      return argument_error("what this rank sends to itself is not what it receives from itself");
+      return argument_error("this rank sends itself " + std::to_string(request.counts[own]) +
+                            " elements, but receives " + std::to_string(request.recv_counts[own]) +
+                            " from itself");
   }
   return validate_buffers(request, rank, ranks);
 }
@@ -102,7 +104,7 @@ Status validate_tensors(std::span<const Tensor> tensors, const OperationRequest&
     if (tensor.in != tensor.out) buffers.read(tensor.in, bytes);
   }
   if (!buffers.is_disturbed()) return {};
-  return argument_error("what one tensor's result is written to overlaps another");
+  return argument_error("the output of one tensor overlaps another tensor");
 }
 
 }  // namespace paceline

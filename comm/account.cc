@@ -76,7 +76,8 @@ Result<Account> decode_account(ByteView bytes, int ranks) {
     known = rank >= 0 && rank < ranks;
   }
   if (known && reader.complete()) return account;
-  return Status(Code::kUnavailable, Scope::kPeer, "malformed message: account cannot be read");
+  return Status(Code::kUnavailable, Scope::kPeer,
+                "malformed message: the account of operations cannot be decoded");
 }
 
 }  // namespace paceline

@@ -45,7 +45,7 @@ Status await_any(std::span<pollfd> ends, const Clock& clock, Deadline deadline) 
   constexpr auto kLongest = std::chrono::milliseconds(1000);
   while (true) {
     const Duration left = deadline.left(clock.now());
-    if (left == Duration::zero()) return broken("other ranks did not say anything in time");
+    if (left == Duration::zero()) return broken("the other ranks sent nothing before the timeout");
     const auto wait =
         std::chrono::ceil<std::chrono::milliseconds>(std::min<Duration>(left, kLongest));
     const int ready = ::poll(ends.data(), ends.size(), static_cast<int>(wait.count()));
@@ -76,7 +76,7 @@ Status say(int end, std::uint32_t value, std::span<const int> files = {}) {
     std::memcpy(CMSG_DATA(header), files.data(), files.size_bytes());
   }
   const ssize_t sent = ::sendmsg(end, &message, MSG_NOSIGNAL);
-  return sent == sizeof value ? Status() : broken_by_system("another rank has left");
+  return sent == sizeof value ? Status() : broken_by_system("cannot send to another rank");
 }
 
 // Something has come.
@@ -98,7 +98,8 @@ Result<Word> take_word(int end) {
     for (const int file : files) word.files.emplace_back(file);
   }
   if (came == sizeof word.value && (message.msg_flags & MSG_CTRUNC) == 0) return word;
-  return broken(came == 0 ? "another rank has left" : "another rank's word was cut off");
+  return broken(came == 0 ? "another rank has closed its connection"
+                          : "a message of another rank is incomplete");
 }
 
 Result<Word> hear(int end, const Clock& clock, Deadline deadline) {
@@ -150,7 +151,8 @@ class Hub {
     PACELINE_TRY(own.status());
     std::vector<UniqueFd> files(ends_.size());
     files[0] = UniqueFd(::fcntl(*own, F_DUPFD_CLOEXEC, 0));
-    if (!files[0]) return broken_by_system("cannot give the arena away");
+    if (!files[0])
+      return broken_by_system("cannot duplicate the descriptor of this rank's buffers");
     for (std::size_t missing = ends_.size() - 1; missing > 0; --missing) PACELINE_TRY(meet(files));
     std::vector<int> all;
     for (const UniqueFd& file : files) all.push_back(file.get());
@@ -160,7 +162,8 @@ class Hub {
     for (std::size_t rank = 1; rank < ends_.size(); ++rank) {
       PACELINE_TRY_ASSIGN(const Word word, hear(ends_[rank].get(), clock_, deadline_));
       if (word.value != kYes)
-        return broken("rank " + std::to_string(rank) + " could not map the others' buffers");
+        return broken("rank " + std::to_string(rank) +
+                      " could not map the buffers of the other ranks");
     }
     return HostArenas{.views = std::move(views), .why_not = {}};
   }
@@ -169,15 +172,17 @@ class Hub {
   Status meet(std::vector<UniqueFd>& files) {
     PACELINE_TRY(await(listener_.get(), clock_, deadline_));
     PACELINE_TRY_ASSIGN(UniqueFd end, accept_from(listener_.get()));
-    if (!end) return broken("a rank has gone before it was met");
+    if (!end) return broken("a rank closed its connection before it was accepted");
     PACELINE_TRY_ASSIGN(const unsigned user, peer_user(end.get()));
-    if (user != ::geteuid()) return broken("user " + std::to_string(user) + " came to the socket");
+    if (user != ::geteuid())
+      return broken("a process of user " + std::to_string(user) +
+                    " connected to the socket of this group");
     PACELINE_TRY_ASSIGN(Word word, hear(end.get(), clock_, deadline_));
     if (word.value == 0 || word.value >= ends_.size() || ends_[word.value])
-      return broken("somebody came who is no rank");
+      return broken("a process that is not an expected rank connected to the socket of this group");
     ends_[word.value] = std::move(end);
     if (word.files.size() != 1)
-      return broken("rank " + std::to_string(word.value) + " has no memory to share");
+      return broken("rank " + std::to_string(word.value) + " cannot share its buffers");
     files[word.value] = std::move(word.files.front());
     return {};
   }
@@ -199,12 +204,12 @@ Result<HostArenas> join_hub(const std::string& path, int rank, const Result<int>
                    own.ok() ? std::span<const int>(&*own, 1) : std::span<const int>()));
   PACELINE_TRY(own.status());
   PACELINE_TRY_ASSIGN(Word all, hear(hub.get(), clock, deadline));
-  if (all.value != kYes) return broken("another rank has no memory to share");
+  if (all.value != kYes) return broken("another rank cannot share its buffers");
   auto views = map_all(std::move(all.files));
   PACELINE_TRY(say(hub.get(), views.ok() ? kYes : kNo));
   PACELINE_TRY(views.status());
   PACELINE_TRY_ASSIGN(const Word verdict, hear(hub.get(), clock, deadline));
-  if (verdict.value != kYes) return broken("another rank could not map all buffers");
+  if (verdict.value != kYes) return broken("another rank could not map the buffers of all ranks");
   return HostArenas{.views = *std::move(views), .why_not = {}};
 }
 
@@ -227,8 +232,10 @@ Result<HostArenas> exchange_arenas(StoreClient& store, const Group& group, Memor
   const Awaited of_rank_0{.key = key, .setter = 0};
   PACELINE_TRY_ASSIGN(const auto values, store.await({&of_rank_0, 1}, deadline));
   if (!values[0]) {
-    return Status(Code::kTimeout, Scope::kGroup, "rank 0 has not said where the ranks meet",
-                  {.rank = 0, .host = group.members[0].host});
+    return Status(
+        Code::kTimeout, Scope::kGroup,
+        "rank 0 has not announced its socket for the exchange of buffers before the timeout",
+        {.rank = 0, .host = group.members[0].host});
   }
   if (values[0]->empty()) return none(broken("rank 0 could not open a socket"));
   auto arenas = join_hub(*values[0], group.rank, own, clock, deadline);

@@ -77,7 +77,7 @@ Status prepare_for_exit() {
                     std::atexit(handle_exit) == 0;
   if (all.is_prepared) return {};
   return Status(Code::kExhausted, Scope::kProcess,
-                "no exit handler can be registered: OPENSSL_init_crypto or atexit has failed");
+                "cannot register an exit handler: OPENSSL_init_crypto or atexit failed");
 }
 
 void ExitEntry::enter(EndsAtExit& who) {

@@ -28,11 +28,11 @@ AcceptorHandshake::AcceptorHandshake(const JobKey& key, const Nonce& nonce) : ke
 }
 
 Result<Hello> AcceptorHandshake::read_hello(ByteView bytes) {
-  if (bytes.size() != kHelloBytes) return denied("a hello of another length");
+  if (bytes.size() != kHelloBytes) return denied("the hello has the wrong length");
   transcript_ = challenge_;
   append(transcript_, bytes.first(kHelloBytes - kMacBytes));
   if (!key_.verify(kHelloPurpose, transcript_, bytes.last(kMacBytes))) {
-    return denied("the other side does not hold this job's key");
+    return denied("the peer does not have this job's key");
   }
   ByteReader reader(bytes);
   const auto magic = reader.get<std::uint32_t>();
@@ -43,7 +43,7 @@ Result<Hello> AcceptorHandshake::read_hello(ByteView bytes) {
   hello.group = reader.get<std::uint64_t>();
   const auto purpose = reader.get<std::uint64_t>();
   if (magic != kHelloMagic || purpose > static_cast<std::uint64_t>(Purpose::kCheck)) {
-    return denied("the other side speaks another version");
+    return denied("the peer uses another version of the protocol");
   }
   hello.purpose = static_cast<Purpose>(purpose);
   return hello;
@@ -66,9 +66,12 @@ DialerHandshake::DialerHandshake(const JobKey& key, const Hello& hello, const No
 
 Result<Bytes> DialerHandshake::answer(ByteView challenge) {
   ByteReader reader(challenge);
-  if (reader.get<std::uint32_t>() != kChallengeMagic) return denied("that is not Paceline");
-  if (reader.get<std::uint32_t>() != kVersion) return denied("the other side has another version");
-  if (reader.take(nonce_.size()).empty() || !reader.complete()) return denied("a cut challenge");
+  if (reader.get<std::uint32_t>() != kChallengeMagic)
+    return denied("the peer does not speak the protocol of Paceline");
+  if (reader.get<std::uint32_t>() != kVersion)
+    return denied("the peer uses another version of the protocol");
+  if (reader.take(nonce_.size()).empty() || !reader.complete())
+    return denied("the challenge has the wrong length");
   Bytes hello;
   ByteWriter writer(hello);
   writer.put(kHelloMagic);
@@ -86,15 +89,16 @@ Result<Bytes> DialerHandshake::answer(ByteView challenge) {
 
 Result<Verdict> DialerHandshake::read_welcome(ByteView bytes) const {
   constexpr std::size_t kVerdictBytes = kWelcomeBytes - kMacBytes;
-  if (bytes.size() != kWelcomeBytes) return denied("a welcome of another length");
+  if (bytes.size() != kWelcomeBytes) return denied("the welcome has the wrong length");
   Bytes proven = transcript_;
   append(proven, bytes.first(kVerdictBytes));
   if (!key_.verify(kWelcomePurpose, proven, bytes.last(kMacBytes))) {
-    return denied("the other side does not hold this job's key");
+    return denied("the peer does not have this job's key");
   }
   ByteReader reader(bytes);
   const auto verdict = reader.get<std::uint64_t>();
-  if (verdict > static_cast<std::uint64_t>(Verdict::kNotMeant)) return denied("unknown verdict");
+  if (verdict > static_cast<std::uint64_t>(Verdict::kNotMeant))
+    return denied("the welcome has an unknown verdict");
   return static_cast<Verdict>(verdict);
 }
 

@@ -132,7 +132,7 @@ Result<std::string> bind_address_of(const Environment& environment) {
     there.append(there.empty() ? "" : ", ").append(describe(one));
   }
   return Status(Code::kInvalidArgument, Scope::kProcess,
-                choice.text() + " takes none of this host's interfaces: " + there);
+                choice.text() + " selects none of this host's interfaces (" + there + ")");
 }
 
 }  // namespace paceline

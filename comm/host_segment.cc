@@ -47,7 +47,8 @@ Result<Offer> decode(const std::string& text) {
   offer.why_not = reader.get_text(kMaxText);
   offer.note = reader.get_text(kMostNote);
   if (!reader.complete() || nonce.size() != kNonceBytes)
-    return Status(Code::kUnavailable, Scope::kGroup, "the store holds something else than memory");
+    return Status(Code::kUnavailable, Scope::kGroup,
+                  "the store's entry about shared memory cannot be decoded");
   std::memcpy(offer.nonce.data(), nonce.data(), kNonceBytes);
   return offer;
 }
@@ -108,7 +109,8 @@ Found open(const Offer& offer, int rank) {
   }
   if (offer.boot.empty() || offer.boot != boot_id()) {
     return {.segment = nullptr,
-            .status = Status(Code::kUnavailable, Scope::kProcess, "it runs on another host"),
+            .status =
+                Status(Code::kUnavailable, Scope::kProcess, "it runs on another host than rank 0"),
             .other_host = true};
   }
   Found found = keep(SharedSegment::open(offer.path), rank);
@@ -117,9 +119,9 @@ Found open(const Offer& offer, int rank) {
   const bool same = memory.size() >= kHostSegmentHeader &&
                     std::equal(offer.nonce.begin(), offer.nonce.end(), memory.begin());
   if (same) return found;
-  return {.segment = nullptr,
-          .status = Status(Code::kUnavailable, Scope::kProcess,
-                           offer.path + " is something else where it runs")};
+  return {
+      .segment = nullptr,
+      .status = Status(Code::kUnavailable, Scope::kProcess, offer.path + " is another file there")};
 }
 
 // What a rank answers: yes and its CPUs, or a letter and the reason.
@@ -146,7 +148,7 @@ Result<Found> meet_at(StoreClient& store, const Group& group, const HostSegmentR
   PACELINE_TRY_ASSIGN(const auto values, store.await({&of_rank_0, 1}, deadline));
   if (!values[0]) {
     return Status(Code::kTimeout, Scope::kGroup,
-                  "rank 0 has not said where the ranks could share memory",
+                  "rank 0 has not announced its shared memory before the timeout",
                   {.rank = 0, .host = group.members[0].host});
   }
   PACELINE_TRY_ASSIGN(const Offer offer, decode(*values[0]));
@@ -168,13 +170,16 @@ Result<HostSegment> hear_all(StoreClient& store, const Group& group, const std::
     const Member& member = group.members[place];
     const std::string who = "rank " + std::to_string(rank) + " on " + member.host;
     if (!answers[place]) {
-      return Status(Code::kTimeout, Scope::kGroup, who + " has not said whether it shares memory",
+      return Status(Code::kTimeout, Scope::kGroup,
+                    who + " has not answered before the timeout whether it can share memory",
                     {.rank = rank, .host = member.host});
     }
     const std::string& answer = *answers[place];
     if (answer.starts_with(kFound)) {
       const auto cpus = CpuSet::parse(std::string_view(answer).substr(kFound.size()));
-      if (!cpus) return Status(Code::kInternal, Scope::kGroup, who + " has said: " + answer);
+      if (!cpus)
+        return Status(Code::kInternal, Scope::kGroup,
+                      who + " sent a malformed answer about shared memory: " + printable(answer));
       all.cpus.add(*cpus);
       continue;
     }

@@ -44,18 +44,17 @@ Status lost_descriptor(int fd, const std::string& file) {
   const std::string name = "descriptor " + std::to_string(fd);
   const std::string copy =
       file.empty() ? std::string()
-                   : ", and PACELINE_JOB_KEY_FILE does not help: " + file +
-                         " (it does not if this process has another user, user namespace or pid "
+                   : ", and the file of PACELINE_JOB_KEY_FILE cannot be used: " + file +
+                         " (nor can it if this process has another user, user namespace or pid "
                          "namespace than `paceline run`)";
-  return key_error(
-      name +
-      " does not hold 64 hexadecimal digits: a program between `paceline run` "
-      "and this one has closed or replaced it" +
-      copy + "; let that program keep " + name +
-      " open (Python: subprocess.run(..., close_fds=False); sudo: -C " + std::to_string(fd + 1) +
-      "), or let it copy " + name +
-      " to a file of mode 0600 of this process's user and set PACELINE_JOB_KEY_FILE to "
-      "its path");
+  return key_error(name +
+                   " does not contain 64 hexadecimal digits, because a program between `paceline "
+                   "run` and this one closed or replaced it" +
+                   copy + "; make that program keep " + name +
+                   " open (Python: subprocess.run(..., close_fds=False); sudo: -C " +
+                   std::to_string(fd + 1) + "), or make it copy " + name +
+                   " to a file of mode 0600 of this process's user and set PACELINE_JOB_KEY_FILE "
+                   "to its path");
 }
 
 }  // namespace
@@ -69,7 +68,8 @@ Result<JobKey> JobKey::generate() {
 Result<JobKey> JobKey::from_descriptor(int fd) {
   char digits[kDigits];
   if (::pread(fd, digits, kDigits, 0) != static_cast<ssize_t>(kDigits)) {
-    return key_error("descriptor " + std::to_string(fd) + " does not hold 64 hexadecimal digits");
+    return key_error("descriptor " + std::to_string(fd) +
+                     " does not contain 64 hexadecimal digits");
   }
   JobKey key;
   bool valid = true;
@@ -79,7 +79,9 @@ Result<JobKey> JobKey::from_descriptor(int fd) {
     valid &= error == std::errc() && end == pair + 2;
   }
   OPENSSL_cleanse(digits, sizeof digits);
-  if (!valid) return key_error("what is read there is not 64 hexadecimal digits");
+  if (!valid)
+    return key_error("descriptor " + std::to_string(fd) +
+                     " does not contain 64 hexadecimal digits");
   return key;
 }
 
@@ -88,16 +90,17 @@ Result<JobKey> JobKey::from_file(const std::string& path) {
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status {};
   if (!fd || ::fstat(fd.get(), &status) != 0) return key_error_of_system("cannot read " + path);
-  if (!S_ISREG(status.st_mode)) return key_error(path + " is not a file");
+  if (!S_ISREG(status.st_mode)) return key_error(path + " is not a regular file");
   if (status.st_uid != ::geteuid()) {
     return key_error(path + " belongs to " + user_text(status.st_uid) + ", and this process runs " +
-                     "as " + user_text(::geteuid()) + ": use a key file of that user");
+                     "as " + user_text(::geteuid()) + "; use a key file that belongs to " +
+                     user_text(::geteuid()));
   }
   if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-    return key_error("others may read " + path + ": chmod 600 it, and use a new key");
+    return key_error("other users may read " + path + "; chmod 600 it, and use a new key");
   }
   Result<JobKey> key = from_descriptor(fd.get());
-  if (!key.ok()) return key.status().with_context(path);
+  if (!key.ok()) return key_error(path + " does not contain 64 hexadecimal digits");
   return key;
 }
 

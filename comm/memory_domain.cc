@@ -38,19 +38,19 @@ constexpr std::size_t rounded_up(std::size_t bytes, std::size_t unit) {
 
 Status unavailable(const std::string& what) {
   return Status(Code::kUnavailable, Scope::kProcess,
-                what + " for buffers that other processes reach: " + std::strerror(errno));
+                what + " for buffers that processes share: " + std::strerror(errno));
 }
 
 Status no_room(std::size_t bytes, int error) {
   return Status(
       Code::kExhausted, Scope::kProcess,
-      "there is no room for a buffer of " + std::to_string(bytes) + " bytes" +
-          (error != 0 ? std::string(": ") + std::strerror(error) : " among those that are there"));
+      "cannot allocate a buffer of " + std::to_string(bytes) + " bytes: " +
+          (error != 0 ? std::strerror(error) : "the buffers of this process leave no room for it"));
 }
 
 Status not_allocated() {
   return Status(Code::kInvalidArgument, Scope::kOperation,
-                "this is not the beginning of a buffer that is allocated");
+                "the address is not the beginning of an allocated buffer");
 }
 
 }  // namespace
@@ -75,7 +75,7 @@ std::byte* MemoryDomain::at(std::uint64_t place) const {
 Status MemoryDomain::open() {
   if (base_ != 0) return {};
   UniqueFd file(::memfd_create("paceline-buffers", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!file) return unavailable("there is no memory");
+  if (!file) return unavailable("cannot create a file in memory");
   std::size_t length = std::min(most_bytes_, longest_file() / kHugePage * kHugePage);
   void* memory = MAP_FAILED;
   while (length >= kLeastArena) {
@@ -85,12 +85,12 @@ Status MemoryDomain::open() {
     if (memory != MAP_FAILED) break;
     length = length / 2 / kHugePage * kHugePage;
   }
-  if (memory == MAP_FAILED) return unavailable("there is no place in the address space");
+  if (memory == MAP_FAILED) return unavailable("cannot reserve address space");
   // Peers may rely on its length.
   if (::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0 ||
       ::madvise(memory, length, MADV_DONTFORK) != 0) {
     ::munmap(memory, length);
-    return unavailable("there is no memory");
+    return unavailable("cannot prepare the memory");
   }
   (void)::madvise(memory, length, MADV_HUGEPAGE);  // where the system has them for such memory
   file_ = std::move(file);
@@ -231,7 +231,8 @@ Status MemoryDomain::free(const void* begin) {
 Status MemoryDomain::used(std::string_view before) {
   return Status(
       Code::kInvalidArgument, Scope::kOperation,
-      std::string("an operation is using this buffer: wait for it before you ").append(before));
+      std::string("an operation still uses this buffer; wait for the operation before you ")
+          .append(before));
 }
 
 // Its owner needs it no more.
@@ -286,12 +287,12 @@ Status MemoryDomain::leave_behind(std::uint64_t place, std::size_t bytes) {
 Status MemoryDomain::make_private(std::byte* begin, std::size_t bytes) {
   void* const copy =
       ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (copy == MAP_FAILED) return unavailable("there is no memory to go on with");
+  if (copy == MAP_FAILED) return unavailable("cannot allocate private memory in exchange");
   std::memcpy(copy, begin, bytes);
   // In one step: who looks at it finds the one or the other.
   if (::mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, begin) == MAP_FAILED) {
     ::munmap(copy, bytes);
-    return unavailable("there is no memory to go on with");
+    return unavailable("cannot allocate private memory in exchange");
   }
   return {};
 }

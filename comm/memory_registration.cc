@@ -17,7 +17,7 @@ namespace paceline {
 namespace {
 
 Status refused(const std::string& why) {
-  return Status(Code::kInvalidArgument, Scope::kOperation, "this memory is not registered: " + why);
+  return Status(Code::kInvalidArgument, Scope::kOperation, "cannot register this memory: " + why);
 }
 
 Status failed(const char* what) {
@@ -32,10 +32,12 @@ struct Mapping {
 };
 
 std::string why_not(std::string_view permissions, unsigned long inode, std::string_view name) {
-  if (!permissions.starts_with("rw")) return "a part of it cannot be read and written";
-  if (permissions[3] != 'p' || inode != 0) return "a part of it is a file's, or shared already";
-  if (name == "[heap]") return "a part of it lies in the heap, which malloc gives to others";
-  if (name == "[stack]") return "a part of it is a stack";
+  if (!permissions.starts_with("rw")) return "a part of it is not readable and writable";
+  if (permissions[3] != 'p' || inode != 0)
+    return "a part of it is mapped from a file, or is already shared";
+  if (name == "[heap]")
+    return "a part of it is in the heap, which malloc manages; allocate it by mmap";
+  if (name == "[stack]") return "a part of it is on a stack";
   return {};
 }
 
@@ -70,7 +72,7 @@ Status MemoryDomain::take_over(std::span<std::byte> memory) {
   PACELINE_TRY(refuse_child());
   const auto address = reinterpret_cast<std::uintptr_t>(memory.data());
   if (memory.empty() || address % kPage != 0 || memory.size() % kPage != 0)
-    return refused("it is not one or more whole pages of 4 KiB");
+    return refused("its address and size must be multiples of 4 KiB, and its size not 0");
   const std::lock_guard lock(mutex_);
   PACELINE_TRY(open());
   PACELINE_TRY(look_at(address, address + memory.size()));
@@ -79,7 +81,7 @@ Status MemoryDomain::take_over(std::span<std::byte> memory) {
   // In one step: who looks at it finds the one or the other.
   if (::mmap(memory.data(), memory.size(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
              file_.get(), static_cast<off_t>(extent->first)) == MAP_FAILED) {
-    const Status status = failed("there is no way to register this memory");
+    const Status status = failed("cannot register this memory");
     give_up(extent);
     return status;
   }
@@ -96,7 +98,7 @@ Status MemoryDomain::hand_back(const void* begin) {
   const auto found = registered_.find(reinterpret_cast<std::uintptr_t>(begin));
   if (found == registered_.end())
     return Status(Code::kInvalidArgument, Scope::kOperation,
-                  "this is not the beginning of memory that is registered");
+                  "the address is not the beginning of registered memory");
   const Extents::iterator extent = extents_.find(found->second);
   if (extent->second.uses > 0) return used("deregister it");
   PACELINE_TRY(make_private(extent->second.registered, extent->second.bytes));

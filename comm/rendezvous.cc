@@ -25,7 +25,8 @@ Result<Member> decode_member(const std::string& text) {
   member.address = reader.get_text(kMaxName);
   member.pid = reader.get<std::int64_t>();
   if (reader.complete()) return member;
-  return Status(Code::kUnavailable, Scope::kGroup, "the store holds something else than a member");
+  return Status(Code::kUnavailable, Scope::kGroup,
+                "the store's entry about a rank cannot be decoded");
 }
 
 Status missing(const std::vector<std::optional<std::string>>& values) {
@@ -40,7 +41,7 @@ Status missing(const std::vector<std::optional<std::string>>& values) {
   if (count > kNamedMissing) ranks += ", …";
   return Status(Code::kTimeout, Scope::kGroup,
                 std::to_string(count) + " of " + std::to_string(values.size()) +
-                    " ranks have not come to the rendezvous: " + ranks,
+                    " ranks have not joined the rendezvous: " + ranks,
                 {.rank = first});
 }
 

@@ -49,7 +49,7 @@ Result<SharedSegment> SharedSegment::open(const std::string& path) {
 }
 
 Result<SharedSegment> SharedSegment::create_nameless(std::size_t bytes) {
-  const std::string path = "memory without a name";
+  const std::string path = "unnamed shared memory";
   UniqueFd fd(::memfd_create("paceline-segment", MFD_CLOEXEC));
   if (!fd) return cannot("make", path, errno);
   if (const int error = ::posix_fallocate(fd.get(), 0, static_cast<off_t>(bytes)); error != 0)
@@ -86,9 +86,9 @@ void SharedSegment::remove_name() {
 Status SharedSegment::take_place(int place) {
   struct flock lock = lock_of(place, F_WRLCK);
   if (::fcntl(fd_.get(), F_SETLK, &lock) == 0) return {};
-  return Status(
-      Code::kDenied, Scope::kProcess,
-      "place " + std::to_string(place) + " of the shared memory is taken: " + std::strerror(errno));
+  return Status(Code::kDenied, Scope::kProcess,
+                "cannot lock place " + std::to_string(place) +
+                    " of the shared memory: " + std::strerror(errno));
 }
 
 bool SharedSegment::is_taken_by_another(int place) const {

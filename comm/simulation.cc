@@ -262,13 +262,13 @@ int Simulation::Scheduler::choose_next() {
     if (!ready_.empty()) {
       fire_event();
     } else if (!advance_time()) {
-      give_up("is stuck: every rank waits without a deadline and nothing is on its way");
+      give_up("is stuck: every rank waits without a deadline, and no message is in flight");
     }
   }
 }
 
 void Simulation::Scheduler::take_step() {
-  if (++steps_ > options_.step_limit) give_up("needs more than its limit of steps");
+  if (++steps_ > options_.step_limit) give_up("exceeds its limit of steps");
   while (!step_events_.empty() && step_events_.begin()->first <= steps_) {
     const std::function<void()> event = std::move(step_events_.begin()->second);
     step_events_.erase(step_events_.begin());

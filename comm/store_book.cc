@@ -126,7 +126,7 @@ void StoreBook::get(ClientId id, Client& client, StoreFrame request) {
   const auto end = setter ? ended_.find(*setter) : ended_.end();
   if (end != ended_.end()) return answer(client, ended(request.id, end->second));
   if (client.waiting_gets >= limits_.waiting_gets) {
-    return answer(client, refusal(request.id, "too many requests of this client wait"));
+    return answer(client, refusal(request.id, "this client has too many waiting requests"));
   }
   ++client.waiting_gets;
   waiters_[std::move(request.key)].push_back({id, request.id, setter});

@@ -36,7 +36,8 @@ Status refusal(const StoreFrame& answer, const StoreFrame& question) {
 }
 
 Status too_long() {
-  return Status(Code::kInvalidArgument, Scope::kOperation, "store: key or value is too long");
+  return Status(Code::kInvalidArgument, Scope::kOperation,
+                "store: the key or the value is too long");
 }
 
 }  // namespace
@@ -82,7 +83,7 @@ StoreClient::StoreClient(std::shared_ptr<PollEngine> engine, SocketAddress addre
 Status StoreClient::not_in_time(const char* what) const {
   if (engine_->is_stopped()) return exit_error();
   return Status(Code::kTimeout, Scope::kGroup,
-                std::string(what) + " at " + address_.to_string() + " in time");
+                "the store at " + address_.to_string() + " " + what + " in time");
 }
 
 StoreClient::~StoreClient() {
@@ -100,14 +101,14 @@ Status StoreClient::open(const JobKey* key, Deadline deadline) {
   // Members are looked at with the baton held: another thread may be driving.
   Status broken;
   const auto decided = [&] { return broken = broken_, connected_ || !broken.ok(); };
-  if (!engine_->wait(decided, deadline)) return not_in_time("nobody answers");
+  if (!engine_->wait(decided, deadline)) return not_in_time("did not accept the connection");
   PACELINE_TRY(broken);
   if (address_.is_unix()) return {};
   if (key == nullptr) {
     return Status(Code::kDenied, Scope::kProcess,
                   "the store at " + address_.to_string() +
-                      " is reached over TCP, which needs the job's key: set "
-                      "PACELINE_JOB_KEY_FILE to the same file content on every rank");
+                      " uses TCP, which requires the job's key; set PACELINE_JOB_KEY_FILE on every "
+                      "rank to a file with the same key");
   }
   return prove(*key, deadline);
 }
@@ -141,12 +142,13 @@ Result<Bytes> StoreClient::await_bytes(std::size_t count, Deadline deadline, Cod
     incoming_.erase(incoming_.begin(), end);
     return true;
   };
-  if (!engine_->wait(decided, deadline)) return not_in_time("no proof of the key came");
+  if (!engine_->wait(decided, deadline))
+    return not_in_time("did not prove that it has the job's key");
   if (!bytes.empty()) return bytes;
   return Status(if_hung_up, Scope::kProcess,
-                address_.to_string() +
-                    " ended the connection while the key was being proven: it is crowded, or it "
-                    "holds another key");
+                "the store at " + address_.to_string() +
+                    " closed the connection before both sides had proved the job's key: it has too "
+                    "many clients, or another key");
 }
 
 Status StoreClient::set(std::string key, std::string value, Deadline deadline) {
@@ -158,7 +160,7 @@ Status StoreClient::set(std::string key, std::string value, Deadline deadline) {
   const Engine::Baton baton = engine_->hold();
   const std::optional<StoreFrame> answer = requests_.extract(id).mapped();
   if (!answer && !broken_.ok()) return broken_;
-  if (!answer) return not_in_time("the store did not answer");
+  if (!answer) return not_in_time("did not answer");
   if (answer->kind == StoreFrameKind::kDone) return {};
   return Status(Code::kExhausted, Scope::kOperation, "store: " + answer->value);
 }
@@ -275,7 +277,8 @@ std::optional<std::uint32_t> StoreClient::ask(std::string key) {
 Result<std::optional<std::string>> StoreClient::answer(std::uint32_t id) {
   const auto request = requests_.find(id);
   if (request == requests_.end()) {
-    return Status(Code::kExhausted, Scope::kOperation, "store: newer questions took its place");
+    return Status(Code::kExhausted, Scope::kOperation,
+                  "store: newer requests have replaced this one");
   }
   if (!request->second) {
     PACELINE_TRY(broken_);
@@ -323,7 +326,7 @@ void StoreClient::read_some() {
       if (proven_) take_answers();
     } else {
       broken_ = Status(Code::kPeerLost, Scope::kGroup,
-                       "the store at " + address_.to_string() + " has gone away");
+                       "the store at " + address_.to_string() + " has closed the connection");
     }
   }
 }

@@ -241,7 +241,7 @@ void StoreServer::Loop::admit_user(UniqueFd fd) {
   const Result<unsigned> user = peer_user(fd.get());
   const std::string name = user.ok() ? "user " + std::to_string(*user) : "an unknown user";
   if (!user.ok() || (*user != ::geteuid() && *user != 0)) {
-    refused_.refused(name, "only user " + std::to_string(::geteuid()) + " and root are served");
+    refused_.refused(name, "only user " + std::to_string(::geteuid()) + " and root may connect");
   } else {
     add_client(std::move(fd), name, {});
   }
@@ -249,7 +249,8 @@ void StoreServer::Loop::admit_user(UniqueFd fd) {
 
 void StoreServer::Loop::add_client(UniqueFd fd, const std::string& address, Bytes unsent) {
   if (clients_.size() >= kMaxClients) {
-    refused_.refused(address, std::to_string(kMaxClients) + " clients are served already");
+    refused_.refused(address,
+                     std::to_string(kMaxClients) + " clients are connected already, the max");
   } else {
     clients_.push_back({.fd = std::move(fd), .id = book_.admit(std::move(unsent))});
   }
@@ -274,7 +275,7 @@ Result<std::unique_ptr<StoreServer>> StoreServer::serve_tcp(const SocketAddress&
                                                             StoreServerOptions options) {
   if (key == nullptr) {
     return Status(Code::kDenied, Scope::kProcess,
-                  "store: over TCP it is served only with a job key: set PACELINE_JOB_KEY_FILE");
+                  "store: TCP requires a job key; set PACELINE_JOB_KEY_FILE");
   }
   return serve(address, std::move(key), std::move(options));
 }

@@ -21,10 +21,11 @@ void StoreStrangers::admit(UniqueFd fd, TimePoint now) {
   AcceptorHandshake::Nonce nonce;
   if (!fill_system_random(nonce).ok()) return;  // the key would be worth nothing
   if (strangers_.size() >= kMax) drop_oldest();
-  strangers_.push_back({.fd = std::move(fd),
-                        .address = remote.ok() ? remote->to_string() : "who has gone again",
-                        .handshake = AcceptorHandshake(key_, nonce),
-                        .came = now});
+  strangers_.push_back(
+      {.fd = std::move(fd),
+       .address = remote.ok() ? remote->to_string() : "a peer that has disconnected",
+       .handshake = AcceptorHandshake(key_, nonce),
+       .came = now});
   const Stranger& stranger = strangers_.back();
   const ByteView challenge = stranger.handshake.challenge();
   // A fresh socket has room for it. Who has arranged that it has none could not prove anything.
@@ -96,7 +97,7 @@ StoreStrangers::Outcome StoreStrangers::hear(Stranger& stranger) {
 StoreStrangers::Outcome StoreStrangers::judge(Stranger& stranger) {
   const Result<Hello> hello = stranger.handshake.read_hello(stranger.incoming);
   if (hello.ok() && hello->purpose == Purpose::kStore) return Outcome::kProven;
-  book_.refused(stranger.address, hello.ok() ? "its proof is not for the store"
+  book_.refused(stranger.address, hello.ok() ? "its hello is not for the store"
                                              : std::string_view(hello.status().text()));
   return Outcome::kRefused;
 }

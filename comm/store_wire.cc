@@ -34,7 +34,7 @@ Result<std::optional<StoreFrame>> take_frame(ByteView& bytes) {
   frame.key = reader.get_text(kMaxKeyBytes);
   frame.value = reader.get_text(kMaxValueBytes);
   if (!reader.complete() || frame.kind > StoreFrameKind::kEnded) {
-    return Status(Code::kUnavailable, Scope::kPeer, "store: a frame cannot be read");
+    return Status(Code::kUnavailable, Scope::kPeer, "store: a frame cannot be decoded");
   }
   bytes = bytes.subspan(sizeof length + length);
   return std::optional(std::move(frame));

@@ -32,8 +32,8 @@ void StrangerBook::log_once(const std::string& address, std::string_view why) {
   log_->write(Severity::kWarning,
               door_ + ": refused " + address + ": " + std::string(why) +
                   (seen_.size() < kMaxRemembered
-                       ? " (the same again is only counted)"
-                       : " (too many to name them all: from here on they are only counted)"));
+                       ? " (repetitions are only counted)"
+                       : " (max number of such warnings; all later refusals are only counted)"));
 }
 
 }  // namespace paceline

@@ -21,9 +21,11 @@ class StrangerBook {
   static constexpr std::size_t kMaxRemembered = 256;
 
   /// Reasons that every door has, in the same words.
-  static constexpr std::string_view kHungUp = "it hung up before it had proven the job's key";
-  static constexpr std::string_view kTooLate = "no proof of the job's key came in time";
-  static constexpr std::string_view kGaveWay = "it proved nothing while others waited at the door";
+  static constexpr std::string_view kHungUp =
+      "it closed the connection before it proved the job's key";
+  static constexpr std::string_view kTooLate = "it did not prove the job's key in time";
+  static constexpr std::string_view kGaveWay =
+      "it did not prove the job's key before newer connections needed its place";
 
   /// `door` says what was knocked at: "store at 10.0.0.1:4000". Without a log it only counts.
   explicit StrangerBook(std::shared_ptr<Log> log, std::string door);

@@ -6,8 +6,8 @@ namespace paceline {
 
 Status length_mismatch(std::size_t expected, std::size_t came) {
   return Status(Code::kMismatch, Scope::kGroup,
-                "a message of " + std::to_string(came) + " bytes came where " +
-                    std::to_string(expected) + " were expected");
+                "received a message of " + std::to_string(came) + " bytes, expected " +
+                    std::to_string(expected));
 }
 
 }  // namespace paceline

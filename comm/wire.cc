@@ -68,9 +68,9 @@ Result<MessageHeader> decode_header(std::span<const std::byte, kHeaderBytes> byt
                       .history = load<std::uint64_t>(bytes, 32)};
   const std::uint64_t limit =
       header.kind == MessageKind::kData ? kMaxPayloadBytes : kMaxControlBytes;
-  if (header.payload_bytes > limit) return refuse("payload is longer than any can be");
+  if (header.payload_bytes > limit) return refuse("the payload is longer than the limit");
   if (header.kind == MessageKind::kLoan && header.payload_bytes != sizeof(LoanBytes))
-    return refuse("a loan is a place and a length");
+    return refuse("the payload of a loan has the wrong length");
   return header;
 }
 
@@ -117,7 +117,7 @@ Status decode_notice(ByteView bytes, Status& status) {
   culprit.operation = reader.get_text(kMaxNoticeText);
   if (!reader.complete() || code == 0 || !within(code, Code::kInternal) ||
       !within(scope, Scope::kProcess)) {
-    return refuse("notice cannot be read");
+    return refuse("the notice cannot be decoded");
   }
   status = Status(static_cast<Code>(code), static_cast<Scope>(scope), std::move(text),
                   std::move(culprit));

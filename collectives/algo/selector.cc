@@ -17,13 +17,14 @@ Status unknown(std::string_view forced) {
   }
   return Status(
       Code::kInvalidArgument, Scope::kNone,
-      "no operation has an algorithm \"" + std::string(forced) + "\"; there are " + names);
+      "no operation has an algorithm \"" + std::string(forced) + "\"; use one of " + names);
 }
 
 Status out_of_order(const Algorithm& algorithm) {
   return Status(Code::kInvalidArgument, Scope::kNone,
-                std::string(name(algorithm.kind)) + " by \"" + std::string(algorithm.name) +
-                    "\" does not reduce in the order of the ranks, as placement_stable asks");
+                "algorithm \"" + std::string(algorithm.name) + "\" of " +
+                    std::string(name(algorithm.kind)) +
+                    " does not reduce in the order of the ranks, which placement_stable requires");
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ Status validate_buffers(std::span<const Message> messages) {
     if (!message.is_sent) buffers.write(message.out, bytes_of(message));
   }
   if (!buffers.is_disturbed()) return {};
-  return argument_error("a buffer that is received into overlaps another");
+  return argument_error("a receive buffer overlaps another buffer of the same exchange");
 }
 
 // The messages of `rank` to itself, in one direction.
@@ -55,8 +55,8 @@ Status validate_own(std::span<const Message> messages, int rank) {
   };
   if (std::ranges::equal(sent, received, meet)) return {};
   return argument_error(
-      "what this rank sends to itself is not what it receives from itself in the same "
-      "exchange");
+      "the messages that this rank sends to itself differ in number, count or type from those that "
+      "it receives from itself in the same exchange");
 }
 
 }  // namespace

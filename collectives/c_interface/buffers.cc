@@ -8,7 +8,7 @@ using paceline::Status;
 plResult_t plBufferAlloc(void** buffer, size_t bytes) {
   if (buffer != nullptr) *buffer = nullptr;
   return guarded(nullptr, [&]() -> Status {
-    if (buffer == nullptr) return invalid("where the buffer is to be put is NULL");
+    if (buffer == nullptr) return invalid("the pointer for the buffer is NULL");
     const auto memory = MemoryDomain::of_process().allocate(bytes);
     if (memory.ok()) *buffer = memory->data();
     return memory.status();

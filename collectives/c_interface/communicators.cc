@@ -25,10 +25,10 @@ static_assert(kFirstConfigBytes == sizeof(plConfig_t));
 Result<InitOptions> options_of(const plConfig_t* config) {
   if (config == nullptr) return InitOptions();
   if (config->size < kFirstConfigBytes) {
-    return invalid("the configuration does not begin with PL_CONFIG_INITIALIZER");
+    return invalid("the configuration was not initialized with PL_CONFIG_INITIALIZER");
   }
   if (config->size > sizeof(plConfig_t)) {
-    return invalid("the configuration is of a later version than this library");
+    return invalid("the configuration is of a newer version than this library");
   }
   InitOptions options{.timeout_ms = std::chrono::milliseconds(config->timeoutMs)};
   switch (config->determinism) {
@@ -44,7 +44,7 @@ Result<InitOptions> options_of(const plConfig_t* config) {
       options.determinism = Determinism::kPlacementStable;
       break;
     default:
-      return invalid("determinism is none of plDeterminism_t");
+      return invalid("determinism is not a value of plDeterminism_t");
   }
   return options;
 }
@@ -53,7 +53,7 @@ template <class Join>
 plResult_t init(plComm_t* comm, const plConfig_t* config, const Join& join) noexcept {
   if (comm != nullptr) *comm = nullptr;
   return guarded(nullptr, [&]() -> Status {
-    if (comm == nullptr) return invalid("where the communicator is to be put is NULL");
+    if (comm == nullptr) return invalid("the pointer for the communicator is NULL");
     const auto options = options_of(config);
     if (!options.ok()) return options.status();
     Result<Communicator> joined = join(*options);
@@ -66,7 +66,7 @@ plResult_t init(plComm_t* comm, const plConfig_t* config, const Join& join) noex
 template <class T>
 plResult_t tell(plComm_t comm, T* into, T (*what)(const Communicator&)) noexcept {
   return on(comm, [&](Communicator& communicator) -> Status {
-    if (into == nullptr) return invalid("where the answer is to be put is NULL");
+    if (into == nullptr) return invalid("the pointer for the result is NULL");
     *into = what(communicator);
     return {};
   });
@@ -76,7 +76,7 @@ plResult_t tell(plComm_t comm, T* into, T (*what)(const Communicator&)) noexcept
 
 plResult_t plGetVersion(int* version) {
   return guarded(nullptr, [&]() -> Status {
-    if (version == nullptr) return invalid("where the version is to be put is NULL");
+    if (version == nullptr) return invalid("the pointer for the version is NULL");
     *version = PACELINE_VERSION_NUMBER;
     return {};
   });
@@ -84,7 +84,7 @@ plResult_t plGetVersion(int* version) {
 
 plResult_t plGetUniqueId(plUniqueId* id) {
   return guarded(nullptr, [&]() -> Status {
-    if (id == nullptr) return invalid("where the id is to be put is NULL");
+    if (id == nullptr) return invalid("the pointer for the id is NULL");
     const Result<UniqueId> made = paceline::make_unique_id();
     if (!made.ok()) return made.status();
     std::memcpy(id->internal, made->bytes.data(), UniqueId::kBytes);
@@ -113,7 +113,7 @@ plResult_t plCommSplit(plComm_t comm, int color, int key, plComm_t* newcomm,
                        const plConfig_t* config) {
   if (newcomm != nullptr) *newcomm = nullptr;
   return on(comm, [&](Communicator& communicator) -> Status {
-    if (newcomm == nullptr) return invalid("where the communicator is to be put is NULL");
+    if (newcomm == nullptr) return invalid("the pointer for the communicator is NULL");
     const auto options = options_of(config);
     if (!options.ok()) return options.status();
     auto made = communicator.split(color, key, *options);

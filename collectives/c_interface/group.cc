@@ -63,13 +63,13 @@ void CallGroup::add(plComm& comm, const Tensor& tensor, DataType type, const Red
 
 plResult_t CallGroup::end() {
   if (depth_ == 0)
-    return guarded(nullptr, [] { return invalid("plGroupEnd without plGroupStart"); });
+    return guarded(nullptr, [] { return invalid("plGroupEnd was called without plGroupStart"); });
   if (--depth_ > 0) return plSuccess;
   const std::vector<CallsOn> calls = std::exchange(calls_, {});
   const bool refused = std::exchange(refused_, false);
   plResult_t made = plSuccess;
   const plResult_t failed = guarded(nullptr, [&]() -> Status {
-    if (refused) return invalid("none of the group's calls was made: one of them was wrong");
+    if (refused) return invalid("the group was not run, because one of its calls was refused");
     made = make(calls);
     return {};
   });

@@ -85,7 +85,8 @@ plResult_t plRedOpCreatePreMulSum(plRedOp_t* op, const void* scalar, plDataType_
     const paceline::DataType type = type_of(datatype);
     if (op == nullptr || scalar == nullptr) return invalid("the op or the scalar is NULL");
     if (paceline::size_of(type) == 0) return invalid("unknown data type");
-    if (residence != plScalarHostImmediate) return invalid("the scalar is not in host memory");
+    if (residence != plScalarHostImmediate)
+      return invalid("residence is not allowed; use plScalarHostImmediate");
     ReduceRule::Factor factor{.type = type};
     std::memcpy(factor.element.data(), scalar, paceline::size_of(type));
     const std::lock_guard lock(comm->mutex);

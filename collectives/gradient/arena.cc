@@ -30,13 +30,16 @@ Result<GradientArena> GradientArena::make(std::span<const Parameter> parameters)
   std::size_t end = 0;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const Parameter& parameter = parameters[i];
-    if (!is_floating(parameter.type)) return wrong(i, parameter, "gradients are floating numbers");
+    if (!is_floating(parameter.type))
+      return wrong(i, parameter, "its type is not a floating-point type");
     if (parameter.count > (kMostBytes - end) / size_of(parameter.type))
-      return wrong(i, parameter, std::to_string(parameter.count) + " elements are too many");
+      return wrong(i, parameter,
+                   std::to_string(parameter.count) +
+                       " elements exceed the limit of 64 TiB for all gradients");
     if (parameter.columns > 0 && parameter.count % parameter.columns != 0)
       return wrong(i, parameter,
-                   std::to_string(parameter.count) + " elements are no rows of " +
-                       std::to_string(parameter.columns));
+                   std::to_string(parameter.count) + " elements are not a multiple of " +
+                       std::to_string(parameter.columns) + " columns");
     const std::size_t bytes = parameter.count * size_of(parameter.type);
     const std::size_t padded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
     arena.places_.push_back({.begin = end, .bytes = padded});

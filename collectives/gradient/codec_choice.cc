@@ -66,15 +66,16 @@ Codec choose_codec(Codec current, std::span<const CodecFigures> codecs, const Co
 std::optional<std::string> why_off(const CodecFigures& figures, const CodedBucket& bucket,
                                    const ChoiceRules& rules) {
   const std::string is_off = std::string(name(figures.codec)) + " is off: ";
-  if (bucket.ranks < 2) return is_off + "one rank sends nothing";
+  if (bucket.ranks < 2) return is_off + "a single rank sends nothing";
   if (!is_near(figures, rules))
-    return is_off + "an error of " + percent(figures.relative_error) + " against " +
-           percent(rules.error_budget) + " allowed";
+    return is_off + "its error of " + percent(figures.relative_error) + " is above the budget of " +
+           percent(rules.error_budget);
   const CodecTimes times = times_of(figures, bucket);
   const double plain = plain_us(bucket);
   if (times.total_us() < within(plain, rules)) return std::nullopt;
-  return is_off + time_text(times.work_us) + " to encode and decode + " + time_text(times.wire_us) +
-         " on the wire against " + time_text(plain) + " plain";
+  return is_off + time_text(times.work_us) + " to encode and decode plus " +
+         time_text(times.wire_us) + " on the wire are not faster than " + time_text(plain) +
+         " without a codec";
 }
 
 }  // namespace paceline

@@ -69,8 +69,8 @@ GradientCore::GradientCore(std::unique_ptr<CommunicatorCore> own, GradientArena 
   set_schedule(measured_.first(is_frozen_, policy_.current() != Codec::kNone), {});
   if (options.codec == Codec::kAuto && !measures_)
     tell_log(
-        "auto chooses codecs by measured times, which differ from run to run: under run_stable and "
-        "placement_stable it is off; name a codec to use one");
+        "codec auto is off under run_stable and placement_stable, because it chooses by measured "
+        "times, which differ between runs; name a codec to use one");
   const Engine::Baton baton = engine_->hold();
   engine_->attach(*this);
 }
@@ -92,7 +92,7 @@ Status GradientCore::agree() {
     if (digests[rank] != digests.front())
       return Status(Code::kMismatch, Scope::kGroup,
                     "rank " + std::to_string(rank) + " on " + own_->group().members[rank].host +
-                        " has other parameters or options of the gradient pipeline than rank 0")
+                        " made its gradient pipeline with other parameters or options than rank 0")
           .with_culprit({.rank = static_cast<int>(rank), .host = own_->group().members[rank].host});
   return {};
 }
@@ -104,7 +104,8 @@ std::string GradientCore::named(std::size_t parameter) const {
 
 Status GradientCore::check_place(std::size_t parameter) const {
   if (parameter < parameters_.size()) return {};
-  return argument_error("there is no gradient " + std::to_string(parameter) + "; there are " +
+  return argument_error("gradient " + std::to_string(parameter) +
+                        " does not exist; the number of gradients is " +
                         std::to_string(parameters_.size()));
 }
 
@@ -133,7 +134,8 @@ Status GradientCore::ready(std::size_t parameter) {
   PACELINE_TRY(check(parameter));
   if (phase_.load(std::memory_order_acquire) == Phase::kIdle) PACELINE_TRY(open_step(false));
   if (phase_.load(std::memory_order_acquire) == Phase::kEnding)
-    return argument_error(named(parameter) + " is ready, but the step before has no wait() yet");
+    return argument_error(named(parameter) +
+                          " is ready, but wait() was not called for the previous step");
   const auto since = std::chrono::duration<double, std::micro>(engine_->clock().now() - opened_at_);
   const auto marked = readiness_.mark(parameter, since.count());
   if (marked == Readiness::Marked::kTwice)

@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <array>
+#include <cstdio>
+#include <string>
 #include <utility>
 
 #include <paceline/gradient_pipeline.h>
@@ -13,17 +15,27 @@ namespace {
 
 constexpr int kMostPowerSgdRank = 256;
 
-// Also of what is no number.
+std::string text(double value) {
+  std::array<char, 32> digits;
+  std::snprintf(digits.data(), digits.size(), "%g", value);
+  return digits.data();
+}
+
+// The comparisons also refuse NaN.
 Status check(const GradientOptions& options) {
   if (static_cast<std::size_t>(options.codec) >= kCodecs)
-    return argument_error("codec: it is none of them");
-  if (!(options.error_budget >= 0)) return argument_error("error_budget: it is 0 or more");
+    return argument_error("codec is not a value of Codec");
+  if (!(options.error_budget >= 0))
+    return argument_error("error_budget " + text(options.error_budget) +
+                          " is not allowed; use 0 or more");
   if (!(options.top_k_share > 0 && options.top_k_share <= 1))
-    return argument_error("top_k_share: it is above 0, and 1 at most");
+    return argument_error("top_k_share " + text(options.top_k_share) +
+                          " is not allowed; use more than 0, and at most 1");
   if (options.power_sgd_rank < 1 || options.power_sgd_rank > kMostPowerSgdRank)
-    return argument_error("power_sgd_rank: it is between 1 and 256");
+    return argument_error("power_sgd_rank " + std::to_string(options.power_sgd_rank) +
+                          " is not allowed; use 1 to 256");
   if (options.forces_codec && options.codec == Codec::kAuto)
-    return argument_error("forces_codec: which one, where codec is kAuto?");
+    return argument_error("forces_codec is not allowed with codec kAuto; name a codec");
   return {};
 }
 

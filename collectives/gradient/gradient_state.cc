@@ -19,7 +19,7 @@ struct StateHead {
 
 Status refused(const char* why) {
   return {Code::kInvalidArgument, Scope::kOperation,
-          std::string("state of a gradient pipeline: ") + why};
+          std::string("cannot load the state of a gradient pipeline: ") + why};
 }
 
 }  // namespace
@@ -38,23 +38,23 @@ std::vector<std::byte> GradientCore::state() const {
 
 Status GradientCore::load_state(std::span<const std::byte> state) {
   if (phase_ != Phase::kIdle || micro_steps_ > 0)
-    return refused("it is loaded between steps, not inside of one");
+    return refused("a step has begun; load it between steps");
   StateHead head;
   if (state.size() < sizeof head) return refused("it is too short");
   std::memcpy(&head, state.data(), sizeof head);
-  if (head.kind != StateHead().kind) return refused("it is none");
+  if (head.kind != StateHead().kind) return refused("it is not such a state");
   if (head.digest != digest_) return refused("it was saved with other parameters or options");
   if (head.rank != static_cast<std::uint32_t>(own_->group().rank) ||
       head.ranks != static_cast<std::uint32_t>(own_->group().size()))
-    return refused("it was saved by another rank, or of another number of ranks");
+    return refused("it was saved by another rank, or with another number of ranks");
   const std::span<const std::byte> rest = state.subspan(sizeof head);
   if (head.elements != feedback_.elements() || rest.size() < feedback_.elements() * sizeof(float))
-    return refused("it is of another length than it says");
+    return refused("its length is wrong");
   const std::span<const std::byte> elements = rest.first(feedback_.elements() * sizeof(float));
   std::vector<float> residual(feedback_.elements());
   if (!elements.empty()) std::memcpy(residual.data(), elements.data(), elements.size());
   for (const float one : residual)
-    if (!std::isfinite(one)) return refused("it is damaged: what codecs keep is finite");
+    if (!std::isfinite(one)) return refused("it is damaged: it has values that are not finite");
   if (const Status loaded = bases_.load(rest.subspan(elements.size())); !loaded.ok())
     return refused(loaded.text().c_str());
   feedback_.load(residual);

@@ -22,8 +22,7 @@ constexpr Duration kBeyondDeadlines = std::chrono::seconds(60);
 
 Status GradientCore::set_accumulating(bool is_accumulating) {
   if (phase_ != Phase::kIdle)
-    return argument_error(
-        "whether micro-steps are reduced changes between them, not inside of one");
+    return argument_error("a micro-step has begun; change accumulation between micro-steps");
   is_accumulating_ = is_accumulating;
   return {};
 }
@@ -31,7 +30,7 @@ Status GradientCore::set_accumulating(bool is_accumulating) {
 Status GradientCore::set_frozen(std::size_t parameter, bool is_frozen) {
   PACELINE_TRY(check_place(parameter));
   if (phase_ != Phase::kIdle || micro_steps_ > 0)
-    return argument_error("gradients are frozen between steps, not inside of one");
+    return argument_error("a step has begun; freeze gradients between steps");
   if (is_frozen_[parameter] == is_frozen) return {};
   is_frozen_[parameter] = is_frozen;
   set_schedule(measured_.first(is_frozen_, policy_.current() != Codec::kNone), {});
@@ -68,7 +67,7 @@ Status GradientCore::drive_until(FunctionRef<bool()> condition) {
   if (!ended && failure_.ok()) {
     own_->fail_holding(engine_->is_stopped() ? exit_error()
                                              : Status(Code::kInternal, Scope::kGroup,
-                                                      "a step outlived its deadlines"));
+                                                      "a step did not end by its deadline"));
     fail(own_->failure_holding());
   }
   return failure_;
@@ -76,7 +75,8 @@ Status GradientCore::drive_until(FunctionRef<bool()> condition) {
 
 Status GradientCore::wait(std::size_t parameter) {
   PACELINE_TRY(check(parameter));
-  if (is_accumulating_) return argument_error("this micro-step is not reduced: call wait()");
+  if (is_accumulating_)
+    return argument_error("this micro-step only accumulates; call wait() without a parameter");
   PACELINE_TRY(end_backward());
   return drive_until([&] {
     return std::ranges::all_of(readiness_.buckets_of(parameter),
@@ -104,7 +104,8 @@ void GradientCore::end_micro_step() {
 Result<std::optional<StepResult>> GradientCore::join() {
   if (has_failed_.load()) return told_failure();
   if (phase_ != Phase::kIdle || micro_steps_ > 0 || is_accumulating_)
-    return argument_error("who joins has no gradients that wait to be reduced");
+    return argument_error(
+        "this rank has gradients that are not reduced yet; end their step before join()");
   PACELINE_TRY(end_backward(true));
   PACELINE_TRY(drive_until([this] { return ranks_.has_value(); }));
   if (*ranks_ > 0) {

@@ -10,7 +10,7 @@ namespace paceline {
 namespace {
 
 Status damaged() {
-  return {Code::kInvalidArgument, Scope::kOperation, "what it has of PowerSGD is damaged"};
+  return {Code::kInvalidArgument, Scope::kOperation, "its part for PowerSGD is damaged"};
 }
 
 }  // namespace

@@ -41,17 +41,17 @@ Status match_channel(const Plan& sender, const Plan& receiver, const Channel& ch
     const StepId recv = channel.recvs[k];
     if (sender.steps[send].count != receiver.steps[recv].count) {
       return defect(sender, send,
-                    "meets, as message " + std::to_string(k) + " to that rank, \"" +
-                        describe(receiver, receiver.steps[recv]) + "\": counts differ");
+                    "is message " + std::to_string(k) + " to that rank and matches \"" +
+                        describe(receiver, receiver.steps[recv]) + "\", but the counts differ");
     }
     partners[index(sender.rank)][send] = recv;
     partners[index(receiver.rank)][recv] = send;
   }
   if (channel.sends.size() > both) {
-    return defect(sender, channel.sends[both], "the peer has no recv for it");
+    return defect(sender, channel.sends[both], "the peer has no matching recv");
   }
   if (channel.recvs.size() > both) {
-    return defect(receiver, channel.recvs[both], "the peer has no send for it");
+    return defect(receiver, channel.recvs[both], "the peer has no matching send");
   }
   return {};
 }
@@ -172,8 +172,8 @@ class Rendezvous {
     }
     const StepRef next = waits_for(at);
     return defect(plans_[index(at.rank)], at.step,
-                  "deadlock: waits, in a circle, for rank " + std::to_string(next.rank) +
-                      ", step " + std::to_string(next.step) + " (" +
+                  "deadlock: a cycle of steps wait for each other; this one waits for rank " +
+                      std::to_string(next.rank) + ", step " + std::to_string(next.step) + " (" +
                       describe(plans_[index(next.rank)], step(next)) + ")");
   }
 

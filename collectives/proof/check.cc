@@ -23,11 +23,12 @@ Status check_shape(std::span<const Plan> plans, const std::vector<PlanRequest>& 
   for (std::size_t rank = 0; rank < plans.size(); ++rank) {
     const Plan& plan = plans[rank];
     if (static_cast<std::size_t>(plan.rank) != rank || plan.ranks != requests[rank].ranks) {
-      return defect(plan, "the plan of another rank or group stands in the place of rank " +
+      return defect(plan, "the plan is of another rank or group, but in the place of rank " +
                               std::to_string(rank));
     }
     if (plan.shape != shape_of(requests[rank])) {
-      return defect(plan, "input or output is not as long as the operation's, or lies elsewhere");
+      return defect(plan,
+                    "the length or position of the input or output differs from the operation's");
     }
   }
   return {};
@@ -61,11 +62,11 @@ Status check_operands(const Plan& plan, StepId id) {
   if (step.first_operand > plan.operands.size() ||
       step.operand_count > plan.operands.size() - step.first_operand) {
     return defect(plan, "step " + std::to_string(id) +
-                            ": its list of operands does not lie within the plan's");
+                            ": its operands are not within the plan's list of operands");
   }
   const bool reduces = step.kind == StepKind::kReduce;
   if (reduces ? step.operand_count < 2 : step.operand_count > 0) {
-    return defect(plan, id, "has another number of operands than its kind");
+    return defect(plan, id, "has the wrong number of operands for its kind");
   }
   return {};
 }
@@ -74,7 +75,7 @@ Status check_dependencies(const Plan& plan, StepId id) {
   const Step& step = plan.steps[id];
   if (step.first_dependency > plan.dependencies.size() ||
       step.dependency_count > plan.dependencies.size() - step.first_dependency) {
-    return defect(plan, id, "its list of dependencies does not lie within the plan's");
+    return defect(plan, id, "its dependencies are not within the plan's list of dependencies");
   }
   for (const StepId dependency : plan.dependencies_of(step)) {
     if (dependency < id) continue;
@@ -100,7 +101,7 @@ Status check_spans(const Plan& plan, StepId id) {
   const std::vector<Access> accesses = accesses_of(plan, step);
   for (const Access& access : accesses) {
     if (half_over(access, accesses.back()))
-      return defect(plan, id, "writes over a part of what it reads");
+      return defect(plan, id, "overwrites a part of the elements that it reads");
   }
   return {};
 }

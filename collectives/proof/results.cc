@@ -160,8 +160,8 @@ class Values {
       const std::size_t contributors = expressions_.terms(piece.symbol.expression).size();
       if (contributors == plans_.size() || !too_early_.ok()) continue;
       too_early_ = defect(plan, id,
-                          where_ + "completes what only " + std::to_string(contributors) +
-                              " ranks have contributed to");
+                          where_ + "completes a result with contributions of only " +
+                              std::to_string(contributors) + " ranks");
     }
   }
 
@@ -207,14 +207,13 @@ class Values {
   Status check_symbol(const Plan& plan, const std::string& at, const Symbol& held, int rank) {
     if (rank != Origin::kEveryRank) {
       if (held == expressions_.input(rank)) return {};
-      return wrong(
-          plan, at + "is not the element of rank " + std::to_string(rank) + " that belongs there");
+      return wrong(plan, at + "is not the expected element of rank " + std::to_string(rank));
     }
     const auto terms = expressions_.terms(held.expression);
     for (const Term& term : terms) {
       if (const std::int64_t off = term.shift + held.shift; off != 0) {
         return wrong(plan, at + "holds an element of rank " + std::to_string(term.rank) +
-                               " that is " + std::to_string(off) + " further on");
+                               " that is shifted by " + std::to_string(off));
       }
       if (term.times != 1) {
         return wrong(plan, at + "holds the contribution of rank " + std::to_string(term.rank) +
@@ -223,7 +222,7 @@ class Values {
     }
     if (terms.size() == plans_.size()) {
       if (plans_.size() > 1 && !held.is_complete)
-        return wrong(plan, at + "was not made by a step that completes it");
+        return wrong(plan, at + "was not completed by any step");
       return check_order(plan, at, held);
     }
     int missing = 0;
@@ -240,7 +239,7 @@ class Values {
     for (const Plan& each : plans_) inputs.push_back(expressions_.input(each.rank));
     const Symbol in_order = expressions_.reduce(inputs);
     if (held.expression == in_order.expression && held.shift == in_order.shift) return {};
-    return wrong(plan, at + "is not one reduce of all inputs in the order of the ranks");
+    return wrong(plan, at + "is not a single reduce of all inputs in the order of the ranks");
   }
 
   Status check_same(const Plan& plan, const Pieces& held) {
@@ -320,8 +319,8 @@ Status check_barrier(std::span<const Plan> plans, const Partners& partners,
     const RankSets& sets = known[static_cast<std::size_t>(plan.rank)];
     for (std::size_t rank = 0; rank < plans.size(); ++rank) {
       if (sets.contains(plan.steps.size(), rank)) continue;
-      return defect(plan,
-                    "may leave the barrier before rank " + std::to_string(rank) + " has come");
+      return defect(
+          plan, "may leave the barrier before rank " + std::to_string(rank) + " has entered it");
     }
   }
   return {};

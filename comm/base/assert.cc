@@ -6,7 +6,8 @@
 namespace paceline {
 
 void assertion_failed(const char* condition, const char* file, int line) {
-  std::fprintf(stderr, "paceline: defect: %s does not hold (%s:%d)\n", condition, file, line);
+  std::fprintf(stderr, "paceline: internal error: assertion failed: %s (%s:%d)\n", condition, file,
+               line);
   std::abort();
 }
 

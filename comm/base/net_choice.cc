@@ -29,7 +29,8 @@ bool is_name(std::string_view word) {
 Result<NetChoice::Word> NetChoice::parse_word(std::string_view word, NetDialect dialect) {
   Word parsed;
   const bool knows_addresses = dialect == NetDialect::kPaceline;
-  if (knows_addresses && word.empty()) return malformed(word, "names nothing");
+  if (knows_addresses && word.empty())
+    return malformed(word, "is empty: name an interface, an address or a network");
   const std::size_t slash = knows_addresses ? word.find('/') : word.npos;
   if (slash != word.npos || (knows_addresses && looks_like_address(word))) {
     const std::optional<IpAddress> address = IpAddress::parse(word.substr(0, slash));
@@ -37,13 +38,13 @@ Result<NetChoice::Word> NetChoice::parse_word(std::string_view word, NetDialect 
     const std::optional<int> bits =
         slash == word.npos ? address->bits() : parse_number<int>(word.substr(slash + 1));
     if (!bits || *bits < 0 || *bits > address->bits())
-      return malformed(word, "has another number of bits than its address can have");
+      return malformed(word, "has a prefix length that is too long for its address");
     parsed.network = address->network(*bits);
     parsed.bits = *bits;
     return parsed;
   }
   if (knows_addresses && (word.size() > kMaxNameBytes || !is_name(word)))
-    return malformed(word, "is no name of an interface");
+    return malformed(word, "is not a name of an interface");
   parsed.name = word;
   return parsed;
 }
@@ -67,7 +68,8 @@ Result<NetChoice> NetChoice::parse(std::string_view text, NetDialect dialect) {
     parsed.excludes = sticky.excludes;
     parsed.whole = sticky.whole;
     choice.words_.push_back(std::move(parsed));
-    if (choice.words_.size() > kMaxWords) return malformed(word, "is a word too many");
+    if (choice.words_.size() > kMaxWords)
+      return malformed(word, "exceeds the max number of entries");
   }
   return choice;
 }

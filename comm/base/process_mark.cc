@@ -35,9 +35,9 @@ Status ProcessMark::refusal(std::string_view what) const {
   const std::string maker = std::to_string(made_by_);
   return Status(Code::kInvalidArgument, Scope::kProcess,
                 "this " + std::string(what) + " belongs to process " + maker +
-                    ", from which process " + std::to_string(::getpid()) +
-                    " was forked: a forked child cannot use it; call it in process " + maker +
-                    ", or execute a program in the child, which can join a group of its own");
+                    " and cannot be used in process " + std::to_string(::getpid()) +
+                    ", which was forked from it; use it in process " + maker +
+                    ", or call exec in the child, which can then join a group of its own");
 }
 
 }  // namespace paceline

@@ -13,8 +13,9 @@ Status fill_system_random(std::span<std::byte> bytes) {
     const ssize_t got = ::getrandom(bytes.data(), bytes.size(), 0);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) {
-      return Status(Code::kUnavailable, Scope::kProcess,
-                    std::string("the kernel gives no random bytes: ") + std::strerror(errno));
+      return Status(
+          Code::kUnavailable, Scope::kProcess,
+          std::string("cannot get random bytes from the kernel: ") + std::strerror(errno));
     }
     bytes = bytes.subspan(static_cast<std::size_t>(got));
   }

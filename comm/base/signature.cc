@@ -46,14 +46,17 @@ std::string difference(const Signature& mine, const Signature& theirs) {
   add("op", name(mine.op), name(theirs.op));
   add("root", std::to_string(mine.root), std::to_string(theirs.root));
   if (text.empty() && mine.plan != theirs.plan) {
-    if (mine.kind == OperationKind::kSend) return "another message of theirs";
+    if (mine.kind == OperationKind::kSend)
+      return "these are different messages between the two ranks";
     text =
-        "another algorithm, method or segment size (PACELINE_ALGORITHM, PACELINE_SHM_METHOD, "
+        "the algorithm, method or segment size differs (PACELINE_ALGORITHM, PACELINE_SHM_METHOD, "
         "PACELINE_SEGMENT_BYTES)";
-    if (has_counts(mine.kind)) text = "other counts of the ranks, or " + text;
-    if (mine.kind == OperationKind::kAllReduce) text = "other counts of tensors, or " + text;
+    if (has_counts(mine.kind)) text = "the counts of the ranks differ, or " + text;
+    if (mine.kind == OperationKind::kAllReduce)
+      text = "the counts of the tensors differ, or " + text;
   }
-  if (text.empty() && mine.history != theirs.history) text = "the operations before it";
+  if (text.empty() && mine.history != theirs.history)
+    text = "the operations before this one differ";
   return text;
 }
 

@@ -53,8 +53,8 @@ Status ByteRing::senseless(const char* whose, std::uint64_t from, std::uint64_t 
   return Status(Code::kPeerLost, Scope::kGroup,
                 std::string("a ring in shared memory is damaged: the count of its ") + whose +
                     " went from " + std::to_string(from) + " to " + std::to_string(to) +
-                    ", which cannot be; do all ranks run the same build, and does none write past "
-                    "its buffers?");
+                    ", which is impossible; check that all ranks run the same build and that none "
+                    "writes past its buffers");
 }
 
 // ---- writer ----

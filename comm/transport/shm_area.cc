@@ -34,15 +34,15 @@ Result<ShmArea> ShmArea::over(std::span<std::byte> memory, int ranks, std::size_
   if (ranks < 1) return unfit("there are no ranks");
   if (ring_bytes < 64 || (ring_bytes & (ring_bytes - 1)) != 0) {
     return unfit("a ring of " + std::to_string(ring_bytes) +
-                 " bytes: give it a power of two, 64 or more");
+                 " bytes is not allowed; use a power of two, 64 or more");
   }
   if (memory.size() < bytes_for(ranks, ring_bytes)) {
-    return unfit(std::to_string(memory.size()) + " bytes, but " + std::to_string(ranks) +
-                 " ranks with rings of " + std::to_string(ring_bytes) + " bytes take " +
+    return unfit(std::to_string(memory.size()) + " bytes are too few: " + std::to_string(ranks) +
+                 " ranks with rings of " + std::to_string(ring_bytes) + " bytes need " +
                  std::to_string(bytes_for(ranks, ring_bytes)));
   }
   if (reinterpret_cast<std::uintptr_t>(memory.data()) % alignof(Place) != 0) {
-    return unfit("it does not begin at a cache line");
+    return unfit("its address is not aligned to a cache line");
   }
   return ShmArea(memory, ranks, ring_bytes);
 }

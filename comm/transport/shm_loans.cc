@@ -11,7 +11,8 @@ namespace paceline {
 namespace {
 
 Status lies_nowhere() {
-  return Status(Code::kUnavailable, Scope::kPeer, "malformed message: its data lies nowhere");
+  return Status(Code::kUnavailable, Scope::kPeer,
+                "malformed message: its data is outside of the buffers of its sender");
 }
 
 }  // namespace
@@ -140,7 +141,8 @@ bool ShmLoans::reaches(const Loan& loan) const {
 Status ShmLoans::look_for_revoked() const {
   std::atomic_thread_fence(std::memory_order_acquire);
   if (ends_.theirs.revoked.load(std::memory_order_relaxed) == 0) return {};
-  return Status(Code::kPeerLost, Scope::kGroup, "the rank gave up while its message was read");
+  return Status(Code::kPeerLost, Scope::kGroup,
+                "the rank withdrew its message while this rank read it");
 }
 
 }  // namespace paceline

@@ -28,8 +28,9 @@ bool ShmPeer::read() {
   more_ = inbox.stalled() || inbox.crowded();
   if (state == StreamState::kBroken) lose(inbox.error());
   if (state == StreamState::kClosed) {
-    lose(Status(Code::kPeerLost, Scope::kGroup,
-                has_gone() ? "the process of the rank has ended" : "the rank has left"));
+    lose(Status(
+        Code::kPeerLost, Scope::kGroup,
+        has_gone() ? "the process of the rank has ended" : "the rank has closed its connection"));
   }
   return state != StreamState::kIdle;
 }

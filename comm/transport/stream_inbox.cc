@@ -101,7 +101,7 @@ bool StreamInbox::begin_message() {
   }
   if (header->kind == MessageKind::kLoan && lender_ == nullptr) {
     error_ = Status(Code::kUnavailable, Scope::kPeer,
-                    "malformed message: its data lies where it cannot be reached");
+                    "malformed message: its data is in memory that this rank cannot read");
     return false;
   }
   staged_begin_ += kHeaderBytes;

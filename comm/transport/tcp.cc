@@ -185,8 +185,8 @@ void TcpTransport::redial_or_end(TcpPeer& there, TimePoint now) {
     there.redial_at = now + kRedial / 2 + Duration(random_.below(kSpread));
   } else {
     there.end_sending(Status(Code::kPeerLost, Scope::kGroup,
-                             "the rank has ended each of our connections before it knew us; have "
-                             "all ranks the same job key?"));
+                             "the rank closed every connection of this rank before authentication; "
+                             "check that all ranks have the same job key"));
   }
 }
 
@@ -198,7 +198,7 @@ Status TcpTransport::settle(TcpArrival& arrival) {
                     hello.from >= 0 && hello.from < group_.size() && hello.from != group_.rank;
   if (!ours) {
     return Status(Code::kDenied, Scope::kPeer,
-                  "it holds the job's key but greets another group, epoch or rank");
+                  "it has the job's key, but its hello names another group, epoch or rank");
   }
   TcpPeer& there = peer(hello.from);
   if (there.is_heard() || there.lost()) return {};

@@ -15,7 +15,7 @@ namespace {
 
 std::string address_of(int fd) {
   const Result<SocketAddress> address = SocketAddress::of_remote_end(fd);
-  return address.ok() ? address->to_string() : "an address that has gone";
+  return address.ok() ? address->to_string() : "a peer that has disconnected";
 }
 
 Status denied(std::string_view why) {
@@ -113,9 +113,8 @@ bool TcpDoor::admit(TimePoint now) {
 void TcpDoor::pause(TimePoint now, const Status& why) {
   rest_until_ = now + kPause;
   if (std::exchange(paused_, true) || options_.log == nullptr) return;
-  options_.log->write(Severity::kWarning, options_.name +
-                                              ": cannot accept connections: " + why.text() +
-                                              "; tries again, as often as that happens");
+  options_.log->write(Severity::kWarning, options_.name + ": cannot accept connections: " +
+                                              why.text() + "; retries until it succeeds");
 }
 
 bool TcpDoor::greet(TimePoint now, Settle settle) {

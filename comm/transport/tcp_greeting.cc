@@ -15,7 +15,7 @@ namespace paceline {
 namespace {
 
 Status hang_up() {
-  return Status(Code::kPeerLost, Scope::kPeer, "the connection ended during the greeting");
+  return Status(Code::kPeerLost, Scope::kPeer, "the connection was closed during the handshake");
 }
 
 bool would_block(ssize_t result) { return result < 0 && errno == EAGAIN; }
@@ -124,7 +124,9 @@ GreetingState TcpDial::finish() {
   Result<Verdict> verdict = handshake_->read_welcome(socket_->received());
   if (!verdict.ok()) return fail(verdict.status());
   if (*verdict == Verdict::kAccepted) return GreetingState::kReady;
-  return fail(Status(Code::kDenied, Scope::kPeer, "the other side is not whom we mean"));
+  return fail(
+      Status(Code::kDenied, Scope::kPeer,
+             "the peer at this address is another rank, or belongs to another group or epoch"));
 }
 
 GreetingState TcpDial::fail(Status error) {

@@ -89,7 +89,7 @@ bool TcpPeer::look_at_out() {
   } else if (got < 0) {
     end_sending(peer_lost(std::string("the connection broke: ").append(std::strerror(errno))));
   } else {
-    end_sending(peer_lost("the rank has sent something where it is only sent to"));
+    end_sending(peer_lost("the rank sent data on a connection that only this rank may write to"));
   }
   return true;
 }

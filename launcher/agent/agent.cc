@@ -143,7 +143,7 @@ void Agent::check_lifeline() {
   loop_.after(kSignalPatience, [this] {
     if (!stop_.is_ending())
       fail(Status(Code::kUnavailable, Scope::kProcess,
-                  "the program that started the agent is gone"));
+                  "the program that started the agent has ended"));
   });
 }
 
@@ -166,7 +166,7 @@ Status Agent::start(const messages::Start& start) {
   trials_.end();
   self_.end(host_cpus(start));
   if (start.apps().empty() || start.ranks().empty())
-    return Status(Code::kInternal, Scope::kOperation, "the head asked for a job without ranks");
+    return Status(Code::kInternal, Scope::kOperation, "the launcher sent a job without ranks");
   if (!stop_.begin(Duration(start.grace_ns()))) {
     leave();
     return Status();

@@ -24,7 +24,7 @@ Status HelperWatch::look(Channel& channel, pid_t helper) {
       Code::kPeerLost, Scope::kProcess,
       "the spawn helper (pid " + std::to_string(helper) + ") has not answered for " +
           seconds_text(max_silence_) +
-          ": it is stopped, or its host is overloaded; it and all ranks here were killed");
+          ": it is stopped, or its host is overloaded; it and all ranks on this host were killed");
 }
 
 }  // namespace paceline::launcher

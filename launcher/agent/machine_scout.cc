@@ -80,7 +80,7 @@ void MachineScout::await(EventLoop& loop, std::function<void(messages::Described
   loop.when_readable(socket_.get(), [this] { read_more(); });
   patience_ = loop.after(kPatience, [this] {
     kill();
-    end(failed("what machine this is was not known within " + seconds_text(kPatience) +
+    end(failed("the hardware of this host could not be read within " + seconds_text(kPatience) +
                ": a driver does not answer"));
   });
 }
@@ -94,7 +94,7 @@ void MachineScout::read_more() {
   messages::Described described;
   const bool is_whole = got == 0 && !bytes_.empty() && described.ParseFromString(bytes_);
   end(is_whole ? std::move(described)
-               : failed("the process that asks what machine this is has crashed"));
+               : failed("the process that reads the hardware of this host has crashed"));
 }
 
 void MachineScout::end(messages::Described described) {

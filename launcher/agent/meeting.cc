@@ -52,7 +52,7 @@ Result<OpenMeeting> open_meeting(const messages::Start& start, JobKey key, LiveA
 Result<JobKey> job_key_of(const messages::Start& start) {
   std::array<std::byte, JobKey::kBytes> bytes;
   if (start.job_key().size() != bytes.size())
-    return Status(Code::kInternal, Scope::kOperation, "the head sent no key of the job");
+    return Status(Code::kInternal, Scope::kOperation, "the launcher sent no job key");
   std::memcpy(bytes.data(), start.job_key().data(), bytes.size());
   return JobKey::from_bytes(bytes);
 }

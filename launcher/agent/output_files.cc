@@ -49,9 +49,9 @@ Status cannot(std::string_view what, const std::string& path, int error) {
 
 Status in_the_way(const std::string& path) {
   return Status(Code::kInvalidArgument, Scope::kOperation,
-                "--output-dir: there is output of another job: '" + path +
-                    "'; move it away or name another directory (%j in its name becomes the job's "
-                    "own number)");
+                "--output-dir: '" + path +
+                    "' is output of another job; move it away, or use another directory (%j in its "
+                    "name is replaced by the job's id)");
 }
 
 // Held while files are made: jobs of 5 and of 50 ranks, whose files have different names, must not
@@ -61,8 +61,8 @@ Result<UniqueFd> lock_directory(const std::string& path) {
   if (!directory) return cannot("open", path, errno);
   if (::flock(directory.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return directory;
   return Status(Code::kUnavailable, Scope::kOperation,
-                "--output-dir: another job begins at this moment to write in '" + path +
-                    "'; name another directory (%j in its name becomes the job's own number)");
+                "--output-dir: another job is creating its output at this moment in '" + path +
+                    "'; use another directory (%j in its name is replaced by the job's id)");
 }
 
 bool is_folder_of_other_width(const std::string& name, std::size_t own_width) {
@@ -84,7 +84,7 @@ Status check_for_others(const OutputPlace& place) {
       if (std::filesystem::exists(folder / name, missing)) return in_the_way(folder / name);
     }
   }
-  return error ? cannot("look into", place.directory, error.value()) : Status();
+  return error ? cannot("read the directory", place.directory, error.value()) : Status();
 }
 
 Status make_folder(const std::string& path, Made& made) {

@@ -22,8 +22,9 @@ void WriteRetry::add(OutputWriter& writer) {
   if (waiting_.empty()) stuck_since_ = loop_.clock().now();
   waiting_.push_back(&writer);
   if (timer_) return;
-  options_.notice(writer.why() + "; ranks wait, and it is tried again each second, for " +
-                  seconds_text(options_.patience) + " at most");
+  options_.notice(writer.why() +
+                  "; the ranks wait, and the write is repeated every second for at most " +
+                  seconds_text(options_.patience));
   arm();
 }
 
@@ -53,14 +54,14 @@ void WriteRetry::settle() {
   if (!timer_ || !waiting_.empty()) return;
   loop_.cancel(*timer_);
   timer_.reset();
-  options_.notice("the files of the output directory are written again; nothing is missing there");
+  options_.notice("the files of the output directory can be written again; no output is lost");
 }
 
 void WriteRetry::abandon() {
   timer_.reset();
   given_up_ = true;
   options_.give_up(waiting_.front()->why() + ", for " + seconds_text(options_.patience) +
-                   " now; the job ends, and what its ranks have written since is not there");
+                   "; the job ends, and the output that its ranks have written since then is lost");
   const std::vector<OutputWriter*> abandoned = std::exchange(waiting_, {});
   for (OutputWriter* writer : abandoned) writer->drop();
   for (OutputWriter* writer : abandoned) writer->resume();

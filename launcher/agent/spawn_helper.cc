@@ -201,7 +201,7 @@ void SpawnHelper::watch_agent() {
   report("spawn helper",
          Status(Code::kPeerLost, Scope::kProcess,
                 "the agent (pid " + std::to_string(agent_pid_) + ") has not run for " +
-                    seconds_text(max_silence_) + "; it and all ranks here are killed"));
+                    seconds_text(max_silence_) + "; it and all ranks on this host are killed"));
   if (::getppid() == agent_pid_) ::kill(agent_pid_, SIGKILL);
   loop_.stop();
 }
@@ -226,7 +226,7 @@ Status SpawnHelper::spawn(const messages::Spawn& request) {
   }
   if (request.program() >= images_.size())
     return Status(Code::kInternal, Scope::kOperation,
-                  "the agent named a program that it never sent");
+                  "the agent asked for a program that it had not sent");
   PACELINE_TRY_ASSIGN(auto ends, make_socket_pair());
   const Image& image = images_[request.program()];
   PACELINE_TRY_ASSIGN(const pid_t pid, fork_rank(request, image, descriptors, ends.second.get()));
@@ -290,7 +290,7 @@ Result<pid_t> SpawnHelper::fork_rank(const messages::Spawn& request, const Image
   const pid_t pid = fork_into(cgroup_);
   if (pid == 0) become_rank(exec);
   if (pid > 0) return pid;
-  return system_error("fork a rank (ask for fewer, or raise `ulimit -u`)");
+  return system_error("fork a rank (ask for fewer ranks, or raise `ulimit -u`)");
 }
 
 void add_binding(pid_t pid, messages::RankStarted& started) {

@@ -39,8 +39,8 @@ std::string cpus_text(const CpuSet& cpus) {
 std::string memory_text(const std::string& policy) {
   const CpuSet nodes = preferred_nodes(policy);
   if (nodes.is_empty()) return "";
-  return std::string(", memory of NUMA node").append(nodes.count() == 1 ? " " : "s ") +
-         nodes.to_text() + " first";
+  return std::string(", prefers memory of NUMA node").append(nodes.count() == 1 ? " " : "s ") +
+         nodes.to_text();
 }
 
 std::string what_is(const messages::RankSeat& seat, const messages::RankStarted& rank) {
@@ -58,8 +58,8 @@ std::optional<std::string> difference(const messages::RankSeat& seat,
   if (!planned.is_empty() && planned != is)
     return "runs on " + cpus_text(is) + " instead of " + planned.to_text();
   if (!takes_memory_from(rank.memory(), nodes_of(seat)))
-    return "takes memory by the policy '" + printable(rank.memory()) +
-           "' instead of that of node " + nodes_of(seat).to_text() + " first";
+    return "has the memory policy '" + printable(rank.memory()) +
+           "' instead of a preference for NUMA node " + nodes_of(seat).to_text();
   return std::nullopt;
 }
 
@@ -71,7 +71,7 @@ void BindingReport::started(const messages::Start& host, const messages::RankSta
   const std::string who = "rank " + std::to_string(rank.rank()) + " on host " + host.host();
   if (const auto odd = difference(*seat, rank); odd && warned_.insert(host.host()).second)
     options_.say("warning: " + who + " " + *odd +
-                 ": a cpuset, a container or a batch system does not let it");
+                 ": a cpuset, a container or a batch system prevents the planned binding");
   if (!options_.says_all) return;
   std::string line = who + ": " + what_is(*seat, rank);
   if (rank.rank() < options_.devices.size() && !options_.devices[rank.rank()].empty())

@@ -60,7 +60,7 @@ std::string describe_victims(const JobOutcome& outcome) {
   };
   add(others, "with an error of their own");
   add(obeyed, "stopped by SIGTERM");
-  add(killed, "by SIGKILL");
+  add(killed, "killed by SIGKILL");
   return text.empty() ? "" : "other ranks ended: " + text;
 }
 

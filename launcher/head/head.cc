@@ -90,7 +90,7 @@ void Head::start(Host& host) {
     });
   if (sent.ok()) return;
   stop(StopCause::kLauncher, SIGKILL,
-       "the program's arguments and variables are too long: " + sent.text());
+       "the program's arguments and environment variables are too long: " + sent.text());
   finish(host);
 }
 
@@ -227,7 +227,7 @@ void Head::blame(const RankEnd& culprit) {
   outcome_.culprit = culprit;
   const auto rank = static_cast<std::size_t>(culprit.rank);
   std::string why = describe_rank(rank) + " " + ranks_[rank].end;
-  if (culprit.blamed) why += "; it holds " + name_rank(*culprit.blamed) + " responsible";
+  if (culprit.blamed) why += "; its error names " + name_rank(*culprit.blamed) + " as the cause";
   stop(StopCause::kRankFailed, SIGTERM, why);
 }
 
@@ -244,7 +244,7 @@ void Head::agent_asked_to_end(const Host& host, int signal) {
   if (signal != SIGINT && signal != SIGHUP) signal = SIGTERM;
   requests_.came_elsewhere();
   stop(cause_of_signal(signal), signal,
-       in_host(host.start, signal_name(signal) + " told the agent to end"));
+       in_host(host.start, "the agent received " + signal_name(signal)));
 }
 
 void Head::agent_lost(Host& host, const Status& why) {
@@ -343,8 +343,9 @@ void Head::look_for_silent_hosts() {
 // Nobody can say what became of a host that is cut off or an agent that does not run; the job ends
 // without it.
 void Head::give_up(Host& host, Duration silent) {
-  lose(host, "the agent has not answered for " + seconds_text(silent) +
-                 ": it is stopped, or its host is overloaded or cut off; the job ends without it");
+  lose(host,
+       "the agent has not answered for " + seconds_text(silent) +
+           ": it is stopped, or its host is overloaded or unreachable; the job ends without it");
 }
 
 void Head::pass_on(int signal) {

@@ -41,7 +41,7 @@ Status wait_readable(int fd, const std::string& file, Deadline deadline) {
   const auto left =
       std::chrono::duration_cast<std::chrono::milliseconds>(deadline.left(clock.now()));
   if (::poll(&readable, 1, static_cast<int>(left.count())) != 0) return Status();
-  return unreadable(file, "nothing came within 10 s");
+  return unreadable(file, "no data arrived within 10 s");
 }
 
 Result<std::string> read_hostfile(const std::string& file) {
@@ -73,7 +73,7 @@ Status use_own_name(const JobSpec& job, std::vector<HostSlots>& hosts) {
     } else if (job.engine == kLocalEngine) {
       return Status(
           Code::kInvalidArgument, Scope::kOperation,
-          "--engine local starts ranks on this host alone, and " + host.name + " is another");
+          "--engine local starts ranks on this host only, but " + host.name + " is another host");
     }
   }
   return Status();
@@ -123,8 +123,8 @@ Result<std::vector<HostShare>> hosts_of_plan(const JobSpec& job, const std::stri
   for (const HostSlots& host : hosts) {
     if (!named.empty() && std::ranges::find(named, host.name, &HostSlots::name) == named.end())
       return Status(Code::kInvalidArgument, Scope::kOperation,
-                    file + ": it has ranks on host " + printable(host.name) +
-                        ", which is none of the job's hosts");
+                    file + ": it places ranks on host " + printable(host.name) +
+                        ", which is not a host of this job");
     shares.push_back({.host = host.name, .ranks = *host.slots, .slots = *host.slots});
   }
   return shares;

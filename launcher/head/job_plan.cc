@@ -47,8 +47,8 @@ Result<Plan> from_file(const Cluster& cluster, const JobSpec& job, const std::st
   const std::string& name = job.placement.plan_file;
   PACELINE_TRY_ASSIGN(Plan plan, topology::read_plan({.name = name, .text = text}, cluster));
   if (std::cmp_not_equal(plan.ranks.size(), job.ranks()))
-    return usage_error(name + ": it is a plan of " + std::to_string(plan.ranks.size()) +
-                       " ranks, and the job has " + std::to_string(job.ranks()));
+    return usage_error(name + ": the plan has " + std::to_string(plan.ranks.size()) +
+                       " ranks, but the job has " + std::to_string(job.ranks()));
   // It may have been edited since.
   PACELINE_TRY_ASSIGN(const JobShape shape, shape_of(job));
   put_costs(cluster, shape, plan);

@@ -114,10 +114,10 @@ Status check_processes(const HostLimits& limits, const JobSpec& job) {
   const std::uint64_t needed = processes_needed(job);
   if (limits.processes >= needed && limits.processes - needed >= limits.processes_running)
     return Status();
-  return exhausted(ranks_need(job) + std::to_string(needed) + " processes, but of the " +
-                   std::to_string(limits.processes) + " that you may have (`ulimit -u`) " +
+  return exhausted(ranks_need(job) + std::to_string(needed) + " processes, but the limit is " +
+                   std::to_string(limits.processes) + " (`ulimit -u`) and " +
                    std::to_string(limits.processes_running) +
-                   " run already; raise `ulimit -u`, or ask for fewer ranks");
+                   " are in use; raise `ulimit -u`, or ask for fewer ranks");
 }
 
 }  // namespace
@@ -150,8 +150,8 @@ Status check_limits(const HostLimits& limits, const JobSpec& job) {
   PACELINE_TRY(check_descriptors(limits, job));
   PACELINE_TRY(check_processes(limits, job));
   if (limits.memory_file_error.empty()) return Status();
-  return exhausted("no memory for the ranks' flight rings: " + limits.memory_file_error +
-                   "; the kernel has to allow memfd_create");
+  return exhausted("cannot create memory for the ranks' flight rings: " + limits.memory_file_error +
+                   "; the kernel or container must allow memfd_create");
 }
 
 std::vector<std::string> limit_warnings(const HostLimits& limits, const JobSpec& job) {
@@ -165,9 +165,10 @@ std::vector<std::string> limit_warnings(const HostLimits& limits, const JobSpec&
   const bool remote = !limits.remote_memory_device.empty();
   if (limits.locked_bytes < (remote ? kLockedBytesRemote : kLockedBytes))
     warnings.push_back(
-        "only " + size_text(limits.locked_bytes) + " of memory may be locked (`ulimit -l`)" +
-        (remote ? ", which is little for device " + limits.remote_memory_device : std::string()) +
-        "; fast networks and accelerators may fail. Raise it to unlimited");
+        "only " + size_text(limits.locked_bytes) + " of memory can be locked (`ulimit -l`)" +
+        (remote ? ", which may be too little for device " + limits.remote_memory_device
+                : std::string()) +
+        "; drivers of fast networks and accelerators may fail. Raise it to unlimited");
   return warnings;
 }
 

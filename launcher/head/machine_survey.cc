@@ -133,7 +133,7 @@ Status MachineSurvey::note_host(std::size_t host, const messages::Described& mes
     taken.push_back(CpuSet::parse(text).value_or(CpuSet()));
   if (!is_known(message.digest()) || !cpus)
     return Status(Code::kUnavailable, Scope::kPeer,
-                  in_host(host, "its agent's description of the machine makes no sense"));
+                  in_host(host, "the agent sent a malformed description of the machine"));
   const CpuSet& all = found_.cluster.machines[static_cast<std::size_t>(machine->second)].cpus;
   found_.cluster.hosts.push_back({.name = agents_[host].start.host(),
                                   .machine = machine->second,
@@ -148,8 +148,8 @@ void MachineSurvey::overdue() {
   for (std::size_t i = 0; i < answers_.size(); ++i) {
     if (answers_[i] && is_known(answers_[i]->digest())) continue;
     missing.append(missing.empty() ? "" : "\n")
-        .append(in_host(i, "its agent has not said within " + seconds_text(kMachinePatience) +
-                               " what machine it is on"));
+        .append(in_host(
+            i, "the agent has not described its machine within " + seconds_text(kMachinePatience)));
   }
   finish(Status(Code::kTimeout, Scope::kGroup, missing));
 }

@@ -60,7 +60,7 @@ Status add_measured_ways(topology::Cluster& cluster, const std::string& file,
     way->latency_us = way->latency_us > 0 ? std::min(way->latency_us, one.best_us) : one.best_us;
   }
   if (!is_any && cluster.hosts.size() > 1)
-    return usage_error(file + ": it has measured none of the ways between these hosts");
+    return usage_error(file + ": it has no measurement between these hosts");
   cluster.ways.clear();
   for (const auto& [ends, way] : ways) cluster.ways.push_back(way);
   return Status();

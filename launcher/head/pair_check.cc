@@ -131,9 +131,9 @@ void PairCheck::survey_overdue() {
   for (std::size_t i = 0; i < surveys_.size(); ++i) {
     if (surveys_[i]) continue;
     missing.append(missing.empty() ? "" : "\n")
-        .append(in_host(i, "its agent has come, and not answered for " +
+        .append(in_host(i, "the agent connected, but has not answered for " +
                                seconds_text(kSurveyPatience) +
-                               ": it stands still, or packets from or to it are lost"));
+                               ": it is stopped, or packets from or to it are lost"));
   }
   fail(Status(Code::kTimeout, Scope::kGroup, missing));
 }
@@ -179,7 +179,9 @@ void PairCheck::wait_for_trials() {
 }
 
 Status PairCheck::tried(std::size_t host, const messages::Tried& message) {
-  if (!table_) return Status(Code::kInternal, Scope::kPeer, "its agent tells of no trials");
+  if (!table_)
+    return Status(Code::kInternal, Scope::kPeer,
+                  "the agent sent results of trials before any was started");
   for (const messages::Trial& trial : message.trials())
     PACELINE_TRY(table_->note(host, trial.target(), trial.end()));
   for (const std::string& text : message.half_open())

@@ -87,7 +87,7 @@ void tell_of_others(const SurveyedCluster& found, const topology::Plan& plan, co
   for (std::size_t i = 0; i < shared.size(); ++i)
     if (!shared[i].is_empty())
       warn("warning: host " + found.cluster.hosts[i].name +
-           ": another job of yours is bound to CPUs that ranks of this one have: " +
+           ": ranks of this job are bound to CPUs to which another job of yours is bound: " +
            shared[i].to_text());
 }
 
@@ -107,7 +107,7 @@ Result<Cluster> hosts_of_shares(const Cluster& cluster, const std::vector<HostSh
   for (const HostShare& share : shares) {
     const auto place = place_of.find(share.host);
     if (place == place_of.end())
-      return usage_error(file + ": it describes no host " + printable(share.host));
+      return usage_error(file + ": it does not describe host " + printable(share.host));
     places.push_back(place->second);
   }
   return with_hosts(cluster, places);

@@ -7,16 +7,16 @@ namespace {
 
 constexpr std::array<const char*, kStages> kNames = {
     "options, hosts and limits read",
-    "agents there",
-    "ways between hosts tried",
-    "machines known, ranks placed",
-    "store served",
-    "ranks begun",
-    "init begun",
+    "agents connected",
+    "links between hosts tested",
+    "machines read, ranks placed",
+    "store started",
+    "ranks started",
+    "init started",
     "init ended",
     "first operation ended",
     "ranks ended",
-    "hosts cleared",
+    "hosts cleaned up",
 };
 
 double ms(Duration duration) { return std::chrono::duration<double, std::milli>(duration).count(); }
@@ -46,7 +46,7 @@ void Timings::came(Stage stage, TimePoint when, std::string_view who) {
 std::string Timings::table() const {
   std::array<char, 128> title;
   std::snprintf(title.data(), title.size(),
-                "timings, ms from the command's begin\n  %-30s %10s %10s", "", "first", "last");
+                "timings, ms since the command started\n  %-30s %10s %10s", "", "first", "last");
   std::string text = title.data();
   for (std::size_t i = 0; i < kStages; ++i) {
     const Arrivals& came = arrivals_[i];
@@ -76,7 +76,7 @@ std::string Timings::longest() const {
   }
   if (between.empty()) return "";
   std::array<char, 128> text;
-  std::snprintf(text.data(), text.size(), "\n  the longest: %.1f ms, ", ms(most));
+  std::snprintf(text.data(), text.size(), "\n  the longest stage: %.1f ms, ", ms(most));
   return std::string(text.data()).append(between);
 }
 

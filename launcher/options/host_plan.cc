@@ -90,7 +90,7 @@ Status too_many(std::span<const Room> rooms, int ranks, int most) {
   return Status(Code::kInvalidArgument, Scope::kOperation,
                 "the job has " + std::to_string(ranks) + " ranks, but its hosts have " + there +
                     (most == kUnbounded ? "" : " with at most " + std::to_string(most) + " each") +
-                    "; ask for fewer ranks, or state more slots");
+                    "; ask for fewer ranks, or give the hosts more slots");
 }
 
 // Those that are filled, with their ranks.

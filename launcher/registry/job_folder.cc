@@ -60,7 +60,7 @@ Status finish(const UniqueFd& folders, const std::string& unfinished, const std:
               const UniqueFd& record, const std::string& text) {
   PACELINE_TRY(write_whole(record, text));
   if (::renameat(folders.get(), unfinished.c_str(), folders.get(), name.c_str()) != 0)
-    return system_error("name the job's folder");
+    return system_error("rename the job's folder");
   return Status();
 }
 
@@ -89,7 +89,7 @@ Result<JobFolder> make_job_folder(FunctionRef<Result<UserFolder>()> open_user,
     return status;
   }
   return Status(Code::kTimeout, Scope::kProcess,
-                "the folder " + name + " is removed again and again while it is made");
+                "another process removes the folder " + name + " whenever this job creates it");
 }
 
 UniqueFd open_record(const UniqueFd& folders, const std::string& name) {

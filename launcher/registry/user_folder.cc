@@ -51,7 +51,7 @@ Result<UserFolder> open_user_folder(const std::string& place, uid_t user, IfMiss
   if (found.st_uid != owner.value_or(user))
     return refuse(path, "belongs to user " + std::to_string(found.st_uid) + ", not to you");
   if ((found.st_mode & 077) != 0)
-    return refuse(path, "is open to other users; remove it, or chmod 700 it");
+    return refuse(path, "other users have access to it; remove it, or chmod 700 it");
   return UserFolder{.fd = std::move(folder), .path = path};
 }
 

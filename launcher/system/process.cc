@@ -111,7 +111,7 @@ Status end_descendants(const Clock& clock, Deadline deadline, pid_t spared_group
     if (reaped < 0) return Status();  // ECHILD: there are none
     const Duration left = deadline.left(clock.now());
     if (left == Duration::zero())
-      return Status(Code::kTimeout, Scope::kProcess, "some processes did not end when killed");
+      return Status(Code::kTimeout, Scope::kProcess, "some processes did not end after SIGKILL");
     // A death announces itself, and the orphans that it left are children here by then.
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
     const timespec patience{.tv_sec = seconds.count(), .tv_nsec = (left - seconds).count()};

@@ -31,7 +31,7 @@ std::string seen_from(const std::string& directory, const std::string& path) {
 
 std::string explain(const std::string& path, int error) {
   if (error == EACCES)
-    return "'" + path + "' is not an executable file; try chmod +x, or name its interpreter";
+    return "'" + path + "' is not an executable file; try chmod +x, or run it with its interpreter";
   return "there is no program '" + path + "'";
 }
 
@@ -62,7 +62,7 @@ ProgramFile find_program(const std::string& name, std::string_view search_path,
   if (!refused.empty()) return {.path = refused, .error = EACCES, .text = explain(refused, EACCES)};
   std::string text = "there is no program '" + name + "' in PATH";
   if (why_not_executable(seen_from(directory, name)) == 0)
-    text += "; for the one in the working directory write ./" + name;
+    text += "; to run the one in the working directory, write ./" + name;
   return {.path = name, .error = ENOENT, .text = text};
 }
 

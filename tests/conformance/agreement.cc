@@ -99,7 +99,7 @@ std::vector<Disagreement> disagreements() {
       {"scatter_or_all_reduce", call(kScatter, kBlock), reduction, ""},
       {"gathering_root", call(kGather, kBlock), call(kGather, kBlock, kLast), ""},
       {"counts_of_a_gather", gather_blocks, gather_other_blocks, "counts"},
-      {"counts_of_an_exchange", exchange_blocks, exchange_other_blocks, "bytes came where"},
+      {"counts_of_an_exchange", exchange_blocks, exchange_other_blocks, " bytes, expected "},
       {"reduce_or_barrier", call(kReduce, 100), barrier, ""},
   };
 }

@@ -43,7 +43,7 @@ def read(file):
             try:
                 found.append(json.loads(line))
             except json.JSONDecodeError:
-                print(f"warning: a line of {file} is no JSON and does not count: {line[:80]}")
+                print(f"warning: a line of {file} is not JSON and is ignored: {line[:80]}")
     return found
 
 

@@ -1,5 +1,5 @@
-"""Signals to the agents, as a resource manager that ends a job sends them: to each process of it,
-in no order. The ranks have their grace, and the whole job ends."""
+"""Signals to the agents. A resource manager that ends a job signals each process of it, in any
+order. The ranks get their grace period, and the whole job ends."""
 
 import os
 import re
@@ -52,7 +52,7 @@ class AgentSignals(LauncherTest):
                 code, output, error = self.ended(job)
                 self.assert_saved(output)
                 self.assertEqual([line for line in error.splitlines() if "paceline" in line],
-                                 [f"paceline: host {HOST}: {number.name} told the agent to end; "
+                                 [f"paceline: host {HOST}: the agent received {number.name}; "
                                   "ending 2 ranks"])
                 self.assertEqual(code, 0 if number == signal.SIGTERM else 128 + number)
 
@@ -62,7 +62,7 @@ class AgentSignals(LauncherTest):
             os.kill(job.agent(), signal.SIGTERM)
             code, _, error = self.ended(job)
             self.assertEqual(code, 143)
-            self.assertIn("SIGTERM told the agent to end", error)
+            self.assertIn("the agent received SIGTERM", error)
 
     def test_every_process_at_once(self):
         for order in (sorted, lambda pids: sorted(pids, reverse=True)):
@@ -149,7 +149,7 @@ class AgentSignals(LauncherTest):
                 os.kill(job.process.pid, signal.SIGCONT)
                 code, _, error = self.ended(job)
                 self.assertEqual(code, 143, error)
-                self.assertIn("SIGTERM told the agent to end", error)
+                self.assertIn("the agent received SIGTERM", error)
 
     def test_a_warning_for_the_ranks_leaves_the_launcher_alone(self):
         script = "trap 'echo warned; exit 0' USR1; echo ready; while :; do sleep 0.02; done"
@@ -188,7 +188,7 @@ class AgentSignals(LauncherTest):
             os.kill(agent_on(job, "h3"), signal.SIGTERM)
             code, output, error = self.ended(job)
             self.assert_saved(output)
-            self.assertIn("paceline: host h3: SIGTERM told the agent to end; ending 2 ranks\n",
+            self.assertIn("paceline: host h3: the agent received SIGTERM; ending 2 ranks\n",
                           error)
             self.assertEqual(code, 0)
 

@@ -1,4 +1,4 @@
-"""paceline bench: what it prints and writes, and that nothing of it stays."""
+"""paceline bench: its output, its files, and that no process or file of it remains."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Who waits for a rank that has ended well, and for one that has not come yet, is told so."""
+"""A rank that waits for a rank which has ended well, or has not joined yet, gets a message."""
 
 import time
 import unittest

@@ -1,5 +1,5 @@
-"""Ranks that exit while a communicator lives: with their own code, in bounded time, whatever still
-runs or connects meanwhile."""
+"""Ranks that exit while a communicator exists: with their own code and in bounded time, whatever
+operation or connection is still active."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""Which hosts get how many ranks: by a mapping over all hosts that are named."""
+"""The number of ranks on each host, by a mapping over all named hosts."""
 
 import collections
 import os

@@ -184,7 +184,7 @@ class LastOperations(LauncherTest):
         self.assertEqual(code, 4)
         self.assertRegex(error, r"rank 1 on host .* exited with code 4; .*its last operation: "
                                 r"all_reduce\(1000 x float32, sum\) #2 of split #0, color 1, "
-                                r"failed after .*it holds rank 3 .*responsible")
+                                r"failed after .*its error names rank 3 .*as the cause")
 
     def test_of_ranks_that_a_timeout_stops(self):
         code, _, error = self.run_job("-n", 2, "--timeout", "0.5", self.RANK, "hang")

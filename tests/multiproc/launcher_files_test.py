@@ -1,4 +1,4 @@
-"""--output-dir: a file for each stream of each rank, byte for byte, and no other job's."""
+"""--output-dir: a file for each stream of each rank, byte for byte, and no other job's output."""
 
 import os
 import pathlib
@@ -81,8 +81,8 @@ class Files(LauncherTest):
             code, output, error = self.run_job("-n", ranks, "--output-dir", self.out, "touch",
                                                self.folder / "ran")
             self.assertEqual((code, output), (125, ""))
-            self.assertRegex(error, r"\Apaceline: .*another job: '" + re.escape(str(self.out)) +
-                             r"/rank\.[01]/stdout'; .*%j.*\n\Z")
+            self.assertRegex(error, r"\Apaceline: .*'" + re.escape(str(self.out)) +
+                             r"/rank\.[01]/stdout' is output of another job; .*%j.*\n\Z")
         self.assertFalse((self.folder / "ran").exists())
         self.assertEqual(self.kept(0), b"first\n")
         self.assertEqual(len(list(self.out.iterdir())), 2)
@@ -131,13 +131,13 @@ class Files(LauncherTest):
             job.process.stdin.flush()
             notice = job.process.stderr.readline().decode()
             self.assertRegex(notice, rf"paceline: host {HOST}: cannot write '{self.out}/rank\.0/"
-                             "stdout': File too large; .*tried again.* 300 s")
+                             "stdout': File too large; .*repeated every second.* 300 s")
             self.assertEqual(len(self.kept(0)), 1000)
             resource.prlimit(agent, resource.RLIMIT_FSIZE, limits)
             code, _, error = job.wait()
         self.assertEqual(code, 0)
-        self.assertIn(f"paceline: host {HOST}: the files of the output directory are written again",
-                      error)
+        self.assertIn(f"paceline: host {HOST}: the files of the output directory can be written "
+                      "again", error)
         self.assertEqual(self.kept(0), 300_000 * b"x" + b"\n")
         self.assertEqual(self.kept(0, "stderr"), b"done\n")
 

@@ -1,4 +1,4 @@
-"""Whoever of the launcher's processes is killed: within two seconds nothing is left.
+"""When any process of the launcher is killed, no process of its job remains after two seconds.
 `paceline list` shows a job while it lives, and `paceline cancel` ends it."""
 
 import os

@@ -1,4 +1,4 @@
-"""What ranks write arrives whole, tagged, and byte for byte."""
+"""Output of ranks arrives complete, tagged, and byte for byte."""
 
 import collections
 import hashlib

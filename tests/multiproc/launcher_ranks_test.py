@@ -1,4 +1,4 @@
-"""What ranks find when they start: environment, descriptors, signals, input."""
+"""The surroundings of ranks at their start: environment, descriptors, signals, input."""
 
 import os
 import signal

@@ -1,4 +1,5 @@
-"""What is said of a rank that does not come: by whom, when, and where it is instead."""
+"""Messages about a rank that does not join an operation: which rank prints them, when, and where
+the stalled rank is."""
 
 import signal
 import unittest

@@ -1,6 +1,7 @@
-"""A stopped agent or spawn helper ends its job and is named; a stopped rank or head does neither.
+"""A stopped agent or spawn helper ends its job and is named; a stopped rank or head does not end
+it.
 
-Each test takes as long as a silent process gets, so its jobs run at the same time.
+Each test takes as long as the max silence of a process, so its jobs run at the same time.
 """
 
 import contextlib
@@ -121,7 +122,7 @@ class StoppedLaunchers(LauncherTest):
 
     def at_the_start(self):
         texts = {"agent": rf"{AGENT}|the agent has not answered for 25 s|"
-                          "its agent has not said within 25 s",
+                          "the agent has not described its machine within 25 s",
                  "helper": HELPER}
         for name, text in texts.items():
             job, _ = self.start("exec sleep 1000", ready=0)

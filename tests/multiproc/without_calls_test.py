@@ -1,5 +1,5 @@
-"""Kernels and container profiles that do not have a system call: another one is used, or the error
-names it."""
+"""Kernels and container profiles without a system call: another call is used, or the error names
+the missing one."""
 
 import fcntl
 import os

@@ -1,4 +1,4 @@
-"""Ranks behind programs that close descriptors get the job's key; their children do not."""
+"""Ranks started by programs that close descriptors get the job's key; their children do not."""
 
 import os
 import tempfile
@@ -76,7 +76,7 @@ class WrappedRanks(LauncherTest):
         code, _, error = self.run_job("-n", 1, "--", "env", "-u", "PACELINE_JOB_KEY_FILE",
                                       "WORLD_SIZE=2", "python3", "-c", CLOSES, RANK, "join")
         self.assertEqual(code, 1)
-        self.assertIn("a program between `paceline run` and this one has closed or replaced it",
+        self.assertIn("a program between `paceline run` and this one closed or replaced it",
                       error)
         self.assertIn("keep descriptor 3 open", error)
 

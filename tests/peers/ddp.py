@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 """The steps of `paceline bench gradient` through PyTorch's DistributedDataParallel with gloo, in
-its default buckets of 25 MB. The trace is asked of paceline-probe, the lines are those of
-launcher/tools/measure/probe/gradient/gradient_rows.h.
+its default buckets of 25 MB. paceline-probe provides the trace, and
+launcher/tools/measure/probe/gradient/gradient_rows.h defines the lines.
 
-DDP is given what a real model would not have: gradients that lie in its buckets already, so that
-none is copied, and a thread of autograd that has nothing else to do.
+DDP has two advantages here over a real model. Gradients are in its buckets already, so none is
+copied, and the thread of autograd has no other work.
 """
 
 import ctypes

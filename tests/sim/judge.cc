@@ -191,8 +191,9 @@ class RankJudge {
         const std::string sentence =
             called(rank, theirs) + " where " + called(other, others) + ": ";
         // Equal calls disagree only in what came before them, or in counts of their own.
-        const bool differ = theirs != others || text.ends_with("the operations before it") ||
-                            text.find("bytes came where") != std::string::npos;
+        const bool differ = theirs != others ||
+                            text.ends_with("the operations before this one differ") ||
+                            text.find(" bytes, expected ") != std::string::npos;
         if (differ && text.find(sentence) != std::string::npos) return true;
       }
     }

@@ -216,7 +216,7 @@ TEST(JudgeDisagreement, WantsTheCallsThatTheyMade) {
   EXPECT_NE(judged("rank 1 on c called " + reduce + " where rank 0 on a called barrier #0: kind"),
             "");
   const std::string same = "rank 1 on b called close #1 where rank 0 on a called close #1: ";
-  EXPECT_EQ(judged(same + "the operations before it"), "");
+  EXPECT_EQ(judged(same + "the operations before this one differ"), "");
   EXPECT_NE(judged(same), "");
 }
 

@@ -1,1 +1,1 @@
-"""What the tests in Python share. See README.md."""
+"""Code that the tests in Python share. See README.md."""

@@ -1,4 +1,4 @@
-"""`paceline bench` and what it has measured."""
+"""`paceline bench` and its measurements."""
 
 import functools
 import json
@@ -32,7 +32,7 @@ def missing_peer(names):
         launcher, program, packages = PEERS[name]
         program = BIN / f"paceline-peer-{program}"
         if shutil.which(launcher) is None or not os.access(program, os.X_OK):
-            return f"{name} is not here (Debian: {packages})"
+            return f"{name} is not installed (Debian: {packages})"
     return None
 
 

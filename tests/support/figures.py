@@ -1,5 +1,5 @@
-"""How a program of tests/figures reports what it has measured: one line for each figure, which
-tests/figures/run reads. tests/harness/figure.h prints the same line from C++."""
+"""The line by which a program of tests/figures reports a figure. tests/figures/run reads it;
+tests/harness/figure.h prints the same line from C++."""
 
 import json
 

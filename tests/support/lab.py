@@ -1,5 +1,5 @@
-"""A lab of `paceline lab` for a test: a folder of its own for the lab's records, a mark on its
-processes, traffic between its hosts, and what is left of it after its end."""
+"""A lab of `paceline lab` for a test: a folder for the lab's records, a mark on its processes,
+traffic between its hosts, and what remains after its end."""
 
 import contextlib
 import glob
@@ -32,7 +32,7 @@ def may_be_made():
     path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
     for program in ("ip", "tc", "nft"):
         if not shutil.which(program, path=path):
-            raise Unavailable(f"the program {program} is not here (Debian: iproute2, nftables)")
+            raise Unavailable(f"{program} is not installed (Debian: iproute2, nftables)")
     with Lab(hosts=1) as lab:
         made = lab.run("up", "--hosts", "1")
         if made.returncode != 0:

@@ -1,4 +1,4 @@
-"""Jobs on the hosts of a lab whose head is at the switch, one rank on each."""
+"""Jobs on the hosts of a lab whose head is at the switch, with one rank on each host."""
 
 import os
 import subprocess

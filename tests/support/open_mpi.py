@@ -1,4 +1,4 @@
-"""Open MPI's mpirun beside other tests, and after runs of it that were killed."""
+"""Runs Open MPI's mpirun next to other tests, and after runs of it that were killed."""
 
 import contextlib
 import tempfile

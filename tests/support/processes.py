@@ -1,4 +1,4 @@
-"""Processes as /proc shows them, and the mark by which a test finds those that it has started."""
+"""Processes in /proc, and the mark by which a test finds the processes that it started."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""`paceline bench gradient` on the hosts of a lab, and what it has measured."""
+"""`paceline bench gradient` on the hosts of a lab, and its measurements."""
 
 import contextlib
 import json

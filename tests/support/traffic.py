@@ -1,4 +1,4 @@
-"""What lab.py runs on two hosts of a lab, to measure the link between them."""
+"""The program that lab.py runs on two hosts of a lab, to measure the link between them."""
 
 import itertools
 import signal

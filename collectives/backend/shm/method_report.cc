@@ -23,21 +23,21 @@ std::string reason(Method method, std::size_t bytes, const MethodChoice& choice,
                    const MethodTerms& terms) {
   switch (method) {
     case Method::kEager:
-      return terms.shares_cpus ? "each rank's result is its own"
-                               : "there is a CPU for each rank, and each reads all";
+      return terms.shares_cpus ? "each rank has a different result"
+                               : "each rank has its own CPU and reads the data of all ranks";
     case Method::kGathered:
-      return "ranks share CPUs, and the last to arrive does it for all";
+      return "ranks share CPUs, and the last rank to arrive does the work of all";
     case Method::kZeroCopy:
       return "it is longer than " +
              bytes_text(std::max(choice.most_short.bytes_beside_buffers, choice.most_staged)) +
-             ", and all arrays in buffers";
+             ", and all arrays are in buffers";
     case Method::kPipelined:
       break;
   }
   if (bytes <= choice.most_staged)
-    return "ranks share CPUs, and copy so little sooner than they meet once more";
+    return "ranks share CPUs, and copying so little takes less time than another synchronization";
   const std::string places = terms.has_buffers ? "not all arrays are in buffers"
-                                               : "the ranks do not reach each other's buffers";
+                                               : "the ranks cannot map each other's buffers";
   return "it is longer than " + bytes_text(choice.most_short.bytes) + ", and " + places;
 }
 
@@ -45,12 +45,12 @@ std::string thresholds(const MethodChoice& choice) {
   const auto& [most, beside_buffers] = choice.most_short;
   std::string text = named(choice.of_short) + " up to " + bytes_text(most);
   if (beside_buffers < most)
-    text += " (" + bytes_text(beside_buffers) + " where the last ones were in buffers)";
+    text += " (" + bytes_text(beside_buffers) + " after operations on buffers)";
   if (choice.most_staged > most)
     text += ", " + named(Method::kPipelined) + " up to " + bytes_text(choice.most_staged);
-  text += ", beyond ";
+  text += ", above that ";
   if (choice.of_long == Method::kZeroCopy)
-    text += named(Method::kZeroCopy) + " where all arrays are in buffers, else ";
+    text += named(Method::kZeroCopy) + " if all arrays are in buffers, else ";
   return text + named(Method::kPipelined);
 }
 
@@ -74,11 +74,12 @@ std::string explanation(OperationKind kind, std::size_t bytes, bool in_buffers,
     text += bytes <= Line::kDataBytes ? " in the flag's cache line" : " in a post";
   const std::string refused = objection(kind, bytes, in_buffers, terms);
   if (!refused.empty()) {
-    text += ", as PACELINE_SHM_METHOD=" + named(*terms.forced) + " cannot be: " + refused;
+    text +=
+        ", because PACELINE_SHM_METHOD=" + named(*terms.forced) + " is not possible: " + refused;
   } else if (terms.forced == method) {
-    text += ", as PACELINE_SHM_METHOD asks";
+    text += ", as set by PACELINE_SHM_METHOD";
   } else {
-    text += ", as " + reason(method, bytes, choice, terms);
+    text += ", because " + reason(method, bytes, choice, terms);
   }
   const bool is_measured = terms.measured[static_cast<std::size_t>(kind)] != MeasuredSize();
   return text + "; " + thresholds(choice) + " (" + std::to_string(terms.ranks) + " ranks" +
@@ -91,13 +92,14 @@ std::string objection(OperationKind kind, std::size_t bytes, bool in_buffers,
   if (method_of(choose(kind, terms), bytes, in_buffers) == *terms.forced) return {};
   switch (*terms.forced) {
     case Method::kGathered:
-      if (flow_of(kind) != Flow::kShared) return "only all_reduce and barrier have one result";
+      if (flow_of(kind) != Flow::kShared)
+        return "only all_reduce and barrier have the same result on every rank";
       [[fallthrough]];
     case Method::kEager:
-      return "a post holds " + bytes_text(terms.post_bytes);
+      return "max " + bytes_text(terms.post_bytes);
     case Method::kZeroCopy:
       return terms.has_buffers ? "not all arrays are in buffers"
-                               : "the ranks do not reach each other's buffers";
+                               : "the ranks cannot map each other's buffers";
     case Method::kPipelined:
       break;
   }
@@ -126,7 +128,7 @@ void MethodReport::tell(OperationKind kind, std::size_t bytes, bool in_buffers) 
   const std::string refused = objection(kind, bytes, in_buffers, terms_);
   if (refused.empty()) return;
   log_->write(Severity::kWarning, "PACELINE_SHM_METHOD=" + named(*terms_.forced) +
-                                      " does not carry " + operation_text(kind, bytes) + ": " +
+                                      " is not possible for " + operation_text(kind, bytes) + ": " +
                                       refused);
 }
 

@@ -16,8 +16,7 @@ constexpr std::size_t kMostBytes = std::size_t{1} << 30;
 constexpr int kMostRanks = 4096;
 
 Status wrong(const std::string& line) {
-  return Status(Code::kInvalidArgument, Scope::kProcess,
-                "not a line of a tuning: '" + printable(line) + "'");
+  return Status(Code::kInvalidArgument, Scope::kProcess, "unknown line '" + printable(line) + "'");
 }
 
 std::optional<OperationKind> kind_of(std::string_view word) {

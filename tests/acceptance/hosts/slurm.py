@@ -46,8 +46,8 @@ def why_not():
     """Why there can be none here, or None."""
     missing = [program for program in PROGRAMS if shutil.which(program, path=PATH) is None]
     if missing:
-        return f"{', '.join(missing)}: not here (Debian: slurmctld slurmd slurm-client munge)"
-    return None if os.geteuid() == 0 else "slurmd wants to be root"
+        return f"{', '.join(missing)}: not installed (Debian: slurmctld slurmd slurm-client munge)"
+    return None if os.geteuid() == 0 else "slurmd needs root"
 
 
 def free_ports(count):

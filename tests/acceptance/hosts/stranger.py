@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
-"""A stranger on a host: reads "ADDRESS PORT" lines and attacks each of these doors at once with all
-it knows. When its input ends, and each connection has, it prints a line for each: what was tried,
-at which door, how many bytes of answer came, and how the connection ended."""
+"""Attacks listeners from a host that has no job key.
+
+Reads lines of "ADDRESS PORT" and attacks each of these listeners at once with every attack that it
+knows. When its input and all connections have ended, it prints a line for each connection. The line
+has the attack, the listener, the number of bytes of the answer, and how the connection ended.
+"""
 
 import contextlib
 import os

@@ -1,5 +1,5 @@
-"""What strangers do at a door. A door is an address as socket.connect() takes it: (host, port), or
-the name of a Unix socket."""
+"""Attacks on a listener, without a job key. Its address is that of socket.connect(): (host, port),
+or the name of a Unix socket."""
 
 import os
 import re
@@ -59,7 +59,7 @@ def refused(connections, limit_s, leave=0):
     while len(told) > leave:
         left_s = begin + limit_s - time.monotonic()
         if left_s <= 0:
-            raise AssertionError(f"{len(told)} strangers are still connected after {limit_s} s")
+            raise AssertionError(f"{len(told)} attackers are still connected after {limit_s} s")
         for fd, _ in poll.poll(1000 * left_s):
             try:
                 came = by_fd[fd].recv(4096)
@@ -67,7 +67,7 @@ def refused(connections, limit_s, leave=0):
                 came = b""
             told[fd] += len(came)
             if told[fd] > CHALLENGE_BYTES:
-                raise AssertionError("a stranger was told more than a challenge")
+                raise AssertionError("an unauthenticated connection got more than a challenge")
             if not came:
                 poll.unregister(fd)
                 del told[fd]

@@ -1,5 +1,5 @@
-"""A job under attack, as /proc shows it: its processes, the doors they listen at, and what is to
-be seen of its key."""
+"""A job under attack, as /proc shows it: its processes, their listeners, and places where its key
+can be read."""
 
 import base64
 import os

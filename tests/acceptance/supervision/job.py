@@ -72,7 +72,7 @@ class Job:
     def __exit__(self, *_):
         self.mark.kill()
         self.process.wait(20)
-        until(lambda: not self.alive(), "the end of what was killed")
+        until(lambda: not self.alive(), "the end of the killed processes")
 
     def output(self):
         return read(self.folder / "out").decode(errors="replace")

@@ -30,14 +30,14 @@ def hierarchy():
         return found[1]
     if 2 not in found or "memory" not in (
             found[2][0] / "cgroup.subtree_control").read_text().split():
-        raise Unavailable("there is no memory controller")
+        raise Unavailable("no memory controller is available")
     return found[2]
 
 
 def may_be_made():
     """Raises Unavailable unless this user can limit memory and the kernel's log tells of it."""
     if os.geteuid() != 0:
-        raise Unavailable("that needs root")
+        raise Unavailable("this needs root")
     if os.stat("/proc/self/ns/pid").st_ino != FIRST_PID_NAMESPACE:
         raise Unavailable("in a pid namespace the kernel's log has other process numbers")
     try:

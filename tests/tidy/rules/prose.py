@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 CPP_FOLDERS = ("comm/", "telemetry/", "topology/", "collectives/", "launcher/", "examples/")
-SCRIPT_FOLDERS = ("tests/", "examples/")
+SCRIPT_FOLDERS = ("tests/", "examples/", "cmake/", ".ci/")
 MIN_MESSAGE_WORDS = 4  # a shorter literal is a key, a name or a part of a line
 
 
@@ -142,15 +142,27 @@ def message_blocks(path, line, text, is_fragment):
 
 
 def python_blocks(file):
-    """Texts that argparse shows, and the docstring where it is the description."""
+    """Texts that argparse shows, the module's docstring, and what print() writes."""
     parsed = ast.parse(file.text)
     docstring = ast.get_docstring(parsed)
-    if docstring and "__doc__" in file.text:
+    if docstring:
         yield from message_blocks(file.path, 1, docstring, False)
     for node in ast.walk(parsed):
         if isinstance(node, ast.keyword) and node.arg in ("help", "description", "epilog") and (
                 isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)):
             yield from message_blocks(file.path, node.value.lineno, node.value.value, False)
+        if isinstance(node, ast.Call) and getattr(node.func, "id", None) == "print":
+            for argument in node.args:
+                yield from message_blocks(file.path, argument.lineno, shown_text(argument), False)
+
+
+def shown_text(node):
+    """The text of a string literal, with X for each value; empty for anything else."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        return "".join(shown_text(part) or "X" for part in node.values)
+    return ""
 
 
 SHELL_TEXT = re.compile(

@@ -1,4 +1,4 @@
-"""What a folder's README.md says of files."""
+"""Files that the README.md of a folder names."""
 
 import re
 

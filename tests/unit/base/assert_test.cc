@@ -12,7 +12,8 @@ TEST(Assert, LetsPassWhatHolds) {
 
 TEST(AssertDeathTest, EndsTheProcessAndSaysWhatAndWhere) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_DEATH(PACELINE_ASSERT(1 + 1 == 3), "defect: 1 \\+ 1 == 3 .*assert_test\\.cc:[0-9]+");
+  EXPECT_DEATH(PACELINE_ASSERT(1 + 1 == 3),
+               "assertion failed: 1 \\+ 1 == 3 .*assert_test\\.cc:[0-9]+");
 }
 
 }  // namespace

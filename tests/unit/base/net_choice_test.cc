@@ -68,19 +68,19 @@ TEST(NetChoice, NetworksAndAddresses) {
 }
 
 TEST(NetChoice, WordsThatAreNothingAreNamed) {
-  EXPECT_EQ(taken("eth0,,ib0"), "'' names nothing");
-  EXPECT_EQ(taken("^"), "'' names nothing");
+  EXPECT_EQ(taken("eth0,,ib0"), "'' is empty: name an interface, an address or a network");
+  EXPECT_EQ(taken("^"), "'' is empty: name an interface, an address or a network");
   EXPECT_EQ(taken("10.0.0.0/33"),
-            "'10.0.0.0/33' has another number of bits than its address can have");
-  EXPECT_EQ(taken("10.0.0.0/"), "'10.0.0.0/' has another number of bits than its address can have");
+            "'10.0.0.0/33' has a prefix length that is too long for its address");
+  EXPECT_EQ(taken("10.0.0.0/"), "'10.0.0.0/' has a prefix length that is too long for its address");
   EXPECT_EQ(taken("10.0.0/8"), "'10.0.0/8' is not an address or network like 10.0.0.0/8");
   EXPECT_EQ(taken("300.0.0.1"), "'300.0.0.1' is not an address or network like 10.0.0.0/8");
-  EXPECT_EQ(taken("eth0 ib0"), "'eth0 ib0' is no name of an interface");
-  EXPECT_EQ(taken("eth0\n"), "'eth0?' is no name of an interface");
-  EXPECT_EQ(taken("a-name-of-16-let"), "'a-name-of-16-let' is no name of an interface");
+  EXPECT_EQ(taken("eth0 ib0"), "'eth0 ib0' is not a name of an interface");
+  EXPECT_EQ(taken("eth0\n"), "'eth0?' is not a name of an interface");
+  EXPECT_EQ(taken("a-name-of-16-let"), "'a-name-of-16-let' is not a name of an interface");
   std::string many = "eth0";
   for (std::size_t i = 0; i < NetChoice::kMaxWords; ++i) many += ",eth0";
-  EXPECT_EQ(taken(many), "'eth0' is a word too many");
+  EXPECT_EQ(taken(many), "'eth0' exceeds the max number of entries");
 }
 
 TEST(NetChoice, OthersAreReadAsTheyReadThemselves) {

@@ -75,13 +75,10 @@ TEST(ProcessMark, SaysWhoseItIsAndWhatToDo) {
   const std::string parent = std::to_string(::getpid());
   EXPECT_EQ(forked([&] {
               const Status why = mark.refusal("thing");
-              const std::string wanted = "this thing belongs to process " + parent +
-                                         ", from which process " + std::to_string(::getpid()) +
-                                         " was forked: a forked child cannot use it; call it in "
-                                         "process " +
-                                         parent +
-                                         ", or execute a program in the child, which can join a "
-                                         "group of its own";
+              const std::string wanted =
+                  "this thing belongs to process " + parent + " and cannot be used in process " +
+                  std::to_string(::getpid()) + ", which was forked from it; use it in process " +
+                  parent + ", or call exec in the child, which can then join a group of its own";
               return why.code() == Code::kInvalidArgument && why.text() == wanted ? 0 : 1;
             }),
             0);

@@ -72,7 +72,8 @@ TEST(CallHistory, ADifferenceThatIsForgottenStillShows) {
   const auto difference = mine.first_difference(history_of(counts).recent());
   ASSERT_TRUE(difference);
   EXPECT_TRUE(difference->mine.is_same_call(difference->theirs));
-  EXPECT_EQ(paceline::difference(difference->mine, difference->theirs), "the operations before it");
+  EXPECT_EQ(paceline::difference(difference->mine, difference->theirs),
+            "the operations before this one differ");
 }
 
 }  // namespace

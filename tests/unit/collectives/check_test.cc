@@ -69,7 +69,7 @@ TEST(CheckShape, PlansInTheWrongOrderOrOfAnotherLength) {
   expect_refused(plans, 1, "in the place of rank 0");
   plans = exchange();
   plans[1].shape.input_count = kCount - 1;
-  expect_refused(plans, 1, "not as long as");
+  expect_refused(plans, 1, "the length or position of the input or output differs");
 }
 
 TEST(CheckStructure, SpansBeyondTheirBuffers) {
@@ -101,7 +101,7 @@ TEST(CheckStructure, DependenciesThatPointForwards) {
   expect_refused(plans, 0, "depends on step 2, which does not come before it");
   plans = exchange();
   plans[0].steps[2].dependency_count = 100;
-  expect_refused(plans, 0, "does not lie within the plan's");
+  expect_refused(plans, 0, "are not within the plan's list of dependencies");
 }
 
 TEST(CheckStructure, WritesToTheInput) {
@@ -114,7 +114,7 @@ TEST(CheckStructure, PartialOverlapInAStep) {
   std::vector<Plan> plans = exchange();
   plans[0].steps[2].count = 4;
   plans[0].steps[2].target = output(3);
-  expect_refused(plans, 0, "writes over a part of what it reads");
+  expect_refused(plans, 0, "overwrites a part of the elements that it reads");
   plans[0].steps[2].target = output(4);
   const Status status = check(plans, exchange_request());
   EXPECT_EQ(status.text().find("writes over"), std::string::npos) << "side by side is no overlap";
@@ -150,7 +150,7 @@ TEST(CheckRaces, TwoWritesAndChains) {
 TEST(CheckValues, WhatNobodyCompletes) {
   std::vector<Plan> plans = exchange();
   plans[1].steps[2].completes = false;
-  expect_refused(plans, 1, "output[0] was not made by a step that completes it");
+  expect_refused(plans, 1, "output[0] was not completed by any step");
 }
 
 TEST(CheckValues, WhatIsCompletedTooEarly) {
@@ -160,24 +160,25 @@ TEST(CheckValues, WhatIsCompletedTooEarly) {
   EXPECT_TRUE(check(plans, request).ok());
   const auto reduces = [](const Step& step) { return step.kind == StepKind::kReduce; };
   std::ranges::find_if(plans[2].steps, reduces)->completes = true;
-  expect_refused(plans, request, 2, "completes what only 2 ranks have contributed to");
+  expect_refused(plans, request, 2, "completes a result with contributions of only 2 ranks");
 }
 
 TEST(CheckMatching, MessagesWithOneEnd) {
   std::vector<Plan> plans = exchange();
   plans[0].steps.push_back({.kind = StepKind::kSend, .peer = 1});
-  expect_refused(plans, 0, "step 3 (send 0 from input[0] to rank 1): the peer has no recv for it");
+  expect_refused(plans, 0,
+                 "step 3 (send 0 from input[0] to rank 1): the peer has no matching recv");
 
   PlanBuilder silent(exchange_request(0));
   plans = exchange();
   plans[0] = std::move(silent).finish();
-  expect_refused(plans, 1, "the peer has no send for it");
+  expect_refused(plans, 1, "the peer has no matching send");
 }
 
 TEST(CheckMatching, CountsThatDiffer) {
   std::vector<Plan> plans = exchange();
   plans[0].steps[0].count = 9;
-  expect_refused(plans, 0, "\"recv 10 from rank 0 into scratch[0]\": counts differ");
+  expect_refused(plans, 0, "\"recv 10 from rank 0 into scratch[0]\", but the counts differ");
 }
 
 TEST(CheckDeadlock, SendsThatWaitForEachOthersRecv) {
@@ -212,7 +213,7 @@ TEST(CheckDeadlock, MessagesThatOvertake) {
   }
   const Status status = check(plans, request);
   ASSERT_FALSE(status.ok());
-  EXPECT_NE(status.text().find("waits, in a circle, for rank"), std::string::npos) << status.text();
+  EXPECT_NE(status.text().find("this one waits for rank"), std::string::npos) << status.text();
 }
 
 TEST(CheckValues, ReadOfScratchThatNothingWrote) {
@@ -247,7 +248,7 @@ TEST(CheckValues, ContributionsTwiceOrMissingOrElsewhere) {
   builder.copy({.target = output(0), .from = input(1), .count = 1});
   builder.copy({.target = output(1), .from = input(0), .count = 1});
   expect_refused({std::move(builder).finish()}, alone, 0,
-                 "output[0] holds an element of rank 0 that is 1 further on");
+                 "output[0] holds an element of rank 0 that is shifted by 1");
 }
 
 TEST(CheckValues, OperandsInAnotherOrderThanOnTheOtherRank) {
@@ -297,7 +298,7 @@ TEST(CheckValues, BroadcastOfTheWrongElement) {
     }
     plans.push_back(std::move(builder).finish());
   }
-  expect_refused(plans, request, 0, "output[0] is not the element of rank 1 that belongs there");
+  expect_refused(plans, request, 0, "output[0] is not the expected element of rank 1");
   std::swap(plans[0].steps[0], plans[0].steps[1]);
   EXPECT_TRUE(check(plans, request).ok());
 }
@@ -309,7 +310,7 @@ TEST(CheckBarrier, RankThatNobodyWaitsFor) {
     std::vector<Plan> plans = plans_of(algorithm, request);
     ASSERT_TRUE(check(plans, request).ok());
     for (Plan& plan : plans) plan.steps.clear();
-    expect_refused(plans, request, 0, "may leave the barrier before rank 1 has come");
+    expect_refused(plans, request, 0, "may leave the barrier before rank 1 has entered it");
   }
 }
 
@@ -331,7 +332,7 @@ TEST(CheckBarrier, SendThatDoesNotWaitForWhatItPassesOn) {
   }
   EXPECT_TRUE(check(plans, request).ok()) << check(plans, request).to_string();
   plans[1].steps[1].dependency_count = 0;
-  expect_refused(plans, request, 2, "may leave the barrier before rank 0 has come");
+  expect_refused(plans, request, 2, "may leave the barrier before rank 0 has entered it");
 }
 
 }  // namespace

@@ -123,10 +123,11 @@ TEST(CodecChoice, SaysWhyACodecIsOff) {
   CodecFigures slow = kInt8;
   slow.encode_us_per_byte = 0.0007;
   EXPECT_EQ(why_off(slow, fast, {}),
-            "int8 is off: 3 ms to encode and decode + 700 us on the wire against 2.1 ms plain");
+            "int8 is off: 3 ms to encode and decode plus 700 us on the wire are not faster than "
+            "2.1 ms without a codec");
   EXPECT_EQ(why_off(kInt8, bucket_of(4), {.error_budget = 0.005}),
-            "int8 is off: an error of 0.8 % against 0.5 % allowed");
-  EXPECT_EQ(why_off(kInt8, bucket_of(1), {}), "int8 is off: one rank sends nothing");
+            "int8 is off: its error of 0.8 % is above the budget of 0.5 %");
+  EXPECT_EQ(why_off(kInt8, bucket_of(1), {}), "int8 is off: a single rank sends nothing");
   EXPECT_EQ(why_off(kInt8, bucket_of(4), {}), std::nullopt);
 }
 

@@ -275,7 +275,8 @@ TEST_P(Gradients, AreThereOneByOneForTheNextForward) {
         PACELINE_TRY(check(pipeline, i, all_ranks(size), step, static_cast<float>(size)));
       }
       const Status early = pipeline.ready(2);
-      if (early.text() != "gradient 2 (b) is ready, but the step before has no wait() yet")
+      if (early.text() !=
+          "gradient 2 (b) is ready, but wait() was not called for the previous step")
         return wrong(early.to_string());
       PACELINE_TRY(pipeline.wait().status());
     }
@@ -312,7 +313,7 @@ TEST_P(Gradients, AreNotTakenTwiceNorFromNowhere) {
     PACELINE_TRY(pipeline.ready(0));
     if (pipeline.ready(0).text() != "gradient 0 (a?) is ready twice")
       return wrong(pipeline.ready(0).text());
-    if (pipeline.ready(1).text() != "there is no gradient 1; there are 1")
+    if (pipeline.ready(1).text() != "gradient 1 does not exist; the number of gradients is 1")
       return wrong(pipeline.ready(1).text());
     if (pipeline.wait(7).code() != Code::kInvalidArgument) return wrong("wait(7)");
     if (pipeline.join().status().code() != Code::kInvalidArgument) return wrong("join");
@@ -327,12 +328,14 @@ TEST_P(Gradients, AreNotTakenTwiceNorFromNowhere) {
 TEST_P(Gradients, OfOddOptionsAreRefused) {
   run(1, [](Communicator& world, int, int) -> Status {
     for (const auto& [options, told] :
-         {std::pair(GradientOptions{.error_budget = -1}, "error_budget: it is 0 or more"),
-          std::pair(GradientOptions{.top_k_share = 0}, "top_k_share: it is above 0, and 1 at most"),
+         {std::pair(GradientOptions{.error_budget = -1},
+                    "error_budget -1 is not allowed; use 0 or more"),
+          std::pair(GradientOptions{.top_k_share = 0},
+                    "top_k_share 0 is not allowed; use more than 0, and at most 1"),
           std::pair(GradientOptions{.power_sgd_rank = 0},
-                    "power_sgd_rank: it is between 1 and 256"),
+                    "power_sgd_rank 0 is not allowed; use 1 to 256"),
           std::pair(GradientOptions{.codec = Codec::kAuto, .forces_codec = true},
-                    "forces_codec: which one, where codec is kAuto?")}) {
+                    "forces_codec is not allowed with codec kAuto; name a codec")}) {
       const auto made = GradientPipeline::create(world, {{"a", 5}}, options);
       if (made.status().text() != told) return wrong(made.status().text());
     }
@@ -374,7 +377,7 @@ TEST_P(Gradients, AreNotEndedByAForkedChild) {
 TEST_P(Gradients, AreFloatingNumbers) {
   run(1, [](Communicator& world, int, int) -> Status {
     const auto made = GradientPipeline::over(std::move(world), {{"a", 5, DataType::kInt32}});
-    if (made.status().text() != "parameter 0 (a): gradients are floating numbers")
+    if (made.status().text() != "parameter 0 (a): its type is not a floating-point type")
       return wrong(made.status().to_string());
     return {};
   });

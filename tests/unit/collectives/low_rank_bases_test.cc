@@ -194,7 +194,7 @@ TEST(LowRankBases, ColumnsThatDoNotDivideAreRefused) {
   const auto made = GradientArena::make(
       std::vector<Parameter>{{.name = "a", .count = 10}, {.name = "b", .count = 10, .columns = 3}});
   EXPECT_EQ(made.status().code(), Code::kInvalidArgument);
-  EXPECT_EQ(made.status().text(), "parameter 1 (b): 10 elements are no rows of 3");
+  EXPECT_EQ(made.status().text(), "parameter 1 (b): 10 elements are not a multiple of 3 columns");
 }
 
 }  // namespace

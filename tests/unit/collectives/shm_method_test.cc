@@ -229,32 +229,33 @@ class Lines final : public Log {
 };
 
 TEST(ShmMethodReport, SaysTheMethodTheReasonAndTheThresholds) {
-  EXPECT_EQ(explanation(OperationKind::kAllReduce, 4, false, kTwo),
-            "all_reduce of 4 B: eager in the flag's cache line, as there is a CPU for each rank, "
-            "and each reads all; eager up to 32768 B (6144 B where the last ones were in buffers), "
-            "beyond zero_copy where all arrays are in buffers, else pipelined (2 ranks)");
+  EXPECT_EQ(
+      explanation(OperationKind::kAllReduce, 4, false, kTwo),
+      "all_reduce of 4 B: eager in the flag's cache line, because each rank has its own CPU and "
+      "reads the data of all ranks; eager up to 32768 B (6144 B after operations on buffers), "
+      "above that zero_copy if all arrays are in buffers, else pipelined (2 ranks)");
   EXPECT_EQ(explanation(OperationKind::kAllReduce, 65536, false, kTwo),
-            "all_reduce of 65536 B: pipelined, as it is longer than 32768 B, and not all arrays "
-            "are in buffers; eager up to 32768 B (6144 B where the last ones were in buffers), "
-            "beyond zero_copy where all arrays are in buffers, else pipelined (2 ranks)");
+            "all_reduce of 65536 B: pipelined, because it is longer than 32768 B, and not all "
+            "arrays are in buffers; eager up to 32768 B (6144 B after operations on buffers), "
+            "above that zero_copy if all arrays are in buffers, else pipelined (2 ranks)");
   EXPECT_EQ(explanation(OperationKind::kBroadcast, 4, false, forced(Method::kGathered)),
-            "broadcast of 4 B: eager in the flag's cache line, as PACELINE_SHM_METHOD=gathered "
-            "cannot be: only all_reduce and barrier have one result; eager up to 32768 B (12288 B "
-            "where the last ones were in buffers), beyond zero_copy where all arrays are in "
-            "buffers, else pipelined (2 ranks)");
+            "broadcast of 4 B: eager in the flag's cache line, because "
+            "PACELINE_SHM_METHOD=gathered is not possible: only all_reduce and barrier have the "
+            "same result on every rank; eager up to 32768 B (12288 B after operations on buffers), "
+            "above that zero_copy if all arrays are in buffers, else pipelined (2 ranks)");
 }
 
 TEST(ShmMethodReport, SaysWhyWhatLiesInBuffersIsPipelined) {
   MethodTerms terms = crowded(4);
   terms.chunk_bytes = 512 * kKibibyte;
   EXPECT_EQ(explanation(OperationKind::kAllGather, 24576, true, terms),
-            "all_gather of 24576 B: pipelined, as ranks share CPUs, and copy so little sooner than "
-            "they meet once more; eager up to 16384 B, pipelined up to 32768 B, beyond zero_copy "
-            "where all arrays are in buffers, else pipelined (4 ranks)");
+            "all_gather of 24576 B: pipelined, because ranks share CPUs, and copying so little "
+            "takes less time than another synchronization; eager up to 16384 B, pipelined up to "
+            "32768 B, above that zero_copy if all arrays are in buffers, else pipelined (4 ranks)");
   EXPECT_EQ(explanation(OperationKind::kAllGather, 262144, true, terms),
-            "all_gather of 262144 B: zero_copy, as it is longer than 32768 B, and all arrays in "
-            "buffers; eager up to 16384 B, pipelined up to 32768 B, beyond zero_copy where all "
-            "arrays are in buffers, else pipelined (4 ranks)");
+            "all_gather of 262144 B: zero_copy, because it is longer than 32768 B, and all arrays "
+            "are in buffers; eager up to 16384 B, pipelined up to 32768 B, above that zero_copy if "
+            "all arrays are in buffers, else pipelined (4 ranks)");
 }
 
 TEST(ShmMethodReport, ExplainsEachClassOnce) {
@@ -277,9 +278,10 @@ TEST(ShmMethodReport, WarnsOnceOfWhatDoesNotGoAsForced) {
     report.note(OperationKind::kAllReduce, bytes, false);
   }
   report.note(OperationKind::kBarrier, 0, false);
-  EXPECT_EQ(log->lines, std::vector<std::string>{
-                            "! PACELINE_SHM_METHOD=eager does not carry all_reduce of 65536 B: a "
-                            "post holds 32768 B"});
+  EXPECT_EQ(
+      log->lines,
+      std::vector<std::string>{
+          "! PACELINE_SHM_METHOD=eager is not possible for all_reduce of 65536 B: max 32768 B"});
 }
 
 // Rather than wait for flags that never come.

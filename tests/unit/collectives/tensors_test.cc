@@ -97,7 +97,7 @@ TEST_P(Tensors, OfOtherCountsDisagree) {
     if (status.ok()) status = world.close();
     const bool named =
         status.code() == Code::kMismatch &&
-        std::string(status.text()).find("other counts of tensors") != std::string::npos;
+        std::string(status.text()).find("the counts of the tensors differ") != std::string::npos;
     return named ? Status() : wrong("not named: " + status.to_string());
   });
 }

@@ -87,7 +87,7 @@ TEST_F(ArenaExchange, WhereThereIsNoSocketNobodyHasAny) {
 TEST_F(ArenaExchange, WhoDoesNotComeIsNotWaitedForBeyondTheDeadline) {
   const auto found = exchange(folder_, seconds(1), 2);
   for (std::size_t rank = 0; rank < kRanks; ++rank) EXPECT_TRUE(found[rank].views.empty());
-  EXPECT_NE(found[0].why_not.find("in time"), std::string::npos) << found[0].why_not;
+  EXPECT_NE(found[0].why_not.find("before the timeout"), std::string::npos) << found[0].why_not;
 }
 
 }  // namespace

@@ -38,7 +38,8 @@ TEST(BindAddress, AJobOfOneHostStaysOnLoopback) {
 
 TEST(BindAddress, AnInterfaceThatIsNotThereIsAnErrorWithWhatIs) {
   const std::string error = bound({.net = "no-such-net"});
-  EXPECT_TRUE(error.starts_with("PACELINE_NET=no-such-net takes none of this host's interfaces: "))
+  EXPECT_TRUE(
+      error.starts_with("PACELINE_NET=no-such-net selects none of this host's interfaces ("))
       << error;
   EXPECT_NE(error.find("lo 127.0.0.1/8"), std::string::npos) << error;
 }

@@ -166,7 +166,7 @@ TEST_F(KeyFileTest, WhereNeitherHelpsTheErrorSaysWhyAndWhatToDo) {
     const Status status = JobKey::from_environment(environment).status();
     EXPECT_EQ(status.code(), Code::kDenied);
     for (const std::string& part :
-         {std::string("descriptor 1048576 does not hold"), path,
+         {std::string("descriptor 1048576 does not contain"), path,
           std::string("closed or replaced it"), std::string("close_fds=False"),
           std::string(path.empty() ? "" : "another user, user namespace or pid namespace"),
           std::string("set PACELINE_JOB_KEY_FILE to its path")})

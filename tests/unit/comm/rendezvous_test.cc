@@ -84,7 +84,7 @@ TEST_F(RendezvousTest, TheRankThatDoesNotComeIsNamed) {
       const Status status = meet({.rank = rank, .size = 3}, ample()).status();
       EXPECT_EQ(status.code(), Code::kTimeout);
       EXPECT_EQ(status.culprit().rank, 1) << status.to_string();
-      EXPECT_EQ(status.text(), "1 of 3 ranks have not come to the rendezvous: 1");
+      EXPECT_EQ(status.text(), "1 of 3 ranks have not joined the rendezvous: 1");
     });
   }
   for (std::thread& rank : ranks) rank.join();
@@ -95,7 +95,7 @@ TEST_F(RendezvousTest, ManyMissingRanksAreCountedAndTheFirstNamed) {
   EXPECT_EQ(status.code(), Code::kTimeout);
   EXPECT_EQ(status.culprit().rank, 1);
   EXPECT_EQ(status.text(),
-            "19 of 20 ranks have not come to the rendezvous: 1, 2, 3, 4, 5, 6, 7, 8, …");
+            "19 of 20 ranks have not joined the rendezvous: 1, 2, 3, 4, 5, 6, 7, 8, …");
 }
 
 TEST_F(RendezvousTest, ARankThatHasEndedIsNamedAtOnce) {

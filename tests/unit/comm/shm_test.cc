@@ -213,7 +213,7 @@ TEST_F(ShmTest, ASegmentThatIsTooSmallIsRefused) {
   };
   const Status small = refusal({.segment = segment_, .offset = 64}, kOptions);
   EXPECT_EQ(small.code(), Code::kInvalidArgument);
-  EXPECT_NE(small.text().find("3 ranks with rings of 4096 bytes take"), std::string::npos);
+  EXPECT_NE(small.text().find("3 ranks with rings of 4096 bytes need"), std::string::npos);
   EXPECT_EQ(refusal({.segment = segment_, .offset = 8}, {.ring_bytes = 1024}).code(),
             Code::kInvalidArgument);
   EXPECT_EQ(refusal({.segment = segment_, .offset = SIZE_MAX}, kOptions).code(),

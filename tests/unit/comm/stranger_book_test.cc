@@ -45,8 +45,8 @@ TEST(StrangerBook, BeyondItsBoundStrangersAreOnlyCountedAndTheLastLineSaysSo) {
   }
   EXPECT_EQ(book.count(), 2 * StrangerBook::kMaxRemembered);
   ASSERT_EQ(log->lines().size(), StrangerBook::kMaxRemembered);
-  EXPECT_EQ(log->count("from here on they are only counted"), 1u);
-  EXPECT_NE(log->lines().back().text.find("from here on"), std::string::npos);
+  EXPECT_EQ(log->count("all later refusals are only counted"), 1u);
+  EXPECT_NE(log->lines().back().text.find("all later refusals"), std::string::npos);
 }
 
 TEST(StrangerBook, WithoutALogItCounts) {

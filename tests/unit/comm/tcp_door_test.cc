@@ -135,7 +135,7 @@ TEST(TcpDoor, NoiseIsRefusedAndLoggedOncePerAddressAndReason) {
   ASSERT_EQ(door.log().lines().size(), 1u);
   const CollectingLog::Line line = door.log().lines()[0];
   EXPECT_EQ(line.severity, Severity::kWarning);
-  for (const std::string part : {"rank 1", "127.0.0.1", "does not hold this job's key"}) {
+  for (const std::string part : {"rank 1", "127.0.0.1", "does not have this job's key"}) {
     EXPECT_NE(line.text.find(part), std::string::npos) << line.text;
   }
 }
@@ -197,7 +197,7 @@ TEST(TcpDoor, SilenceEndsInTime) {
   door.pass(milliseconds(1));
   door.settle();
   EXPECT_EQ(door.strangers(), 0u);
-  EXPECT_EQ(door.log().count("came in time"), 1u);
+  EXPECT_EQ(door.log().count("did not prove the job's key in time"), 1u);
   EXPECT_TRUE(stranger.ends());
 }
 
@@ -258,7 +258,7 @@ TEST(TcpDoor, TheOldestGivesWayOnceItHasHadItsTime) {
   EXPECT_EQ(door.strangers(), TcpDoor::kMaxStrangers);
   EXPECT_EQ(door.refused(), TcpDoor::kMaxStrangers);
   EXPECT_EQ(door.log().lines().size(), 1u);
-  EXPECT_EQ(door.log().count("while others waited"), 1u);
+  EXPECT_EQ(door.log().count("newer connections needed its place"), 1u);
   EXPECT_TRUE(strangers[0]->ends());
 }
 

@@ -150,7 +150,7 @@ TEST(TcpMeeting, AProvenHelloForAnotherGroupIsRefusedAndLogged) {
     EXPECT_TRUE(peer.ends());
   }
   EXPECT_EQ(ranks.log->lines().size(), 1u);
-  EXPECT_EQ(ranks.log->count("greets another group, epoch or rank"), 1u);
+  EXPECT_EQ(ranks.log->count("names another group, epoch or rank"), 1u);
 }
 
 // Rank 0 by hand: rank 1 waits for two bytes from it, and both connections are there.

@@ -115,7 +115,7 @@ TEST(BenchOptions, AgainstThisBuildWithAnotherSetting) {
             "--against: 'PACELINE_SHM_METHODS' is not a variable that ranks read; did you mean "
             "'PACELINE_SHM_METHOD'?");
   EXPECT_EQ(bench_refusal({"all_reduce", "--against", "PACELINE_SHM_METHOD=direct"}),
-            "--against: PACELINE_SHM_METHOD=direct is not of the form auto, eager, gathered, "
+            "--against: PACELINE_SHM_METHOD=direct is not allowed; use auto, eager, gathered, "
             "pipelined or zero_copy");
 }
 

@@ -55,9 +55,9 @@ TEST_F(BindingReportTest, SaysWhatIsInTheOrderOfTheRanks) {
   EXPECT_EQ(said_, Lines());
   all.started(host_a(), started(0, "0"));
   EXPECT_EQ(said_,
-            (Lines{"rank 0 on host a: CPU 0, memory of NUMA node 0 first, GPU cuda0, NIC mlx5_0",
+            (Lines{"rank 0 on host a: CPU 0, prefers memory of NUMA node 0, GPU cuda0, NIC mlx5_0",
                    "rank 1 on host b: not bound: CPUs 0-3",
-                   "rank 2 on host a: CPU 2, memory of NUMA node 0 first"}));
+                   "rank 2 on host a: CPU 2, prefers memory of NUMA node 0"}));
 }
 
 TEST_F(BindingReportTest, WarnsOnceForAHostWhereSomethingIsNotAsPlanned) {
@@ -65,7 +65,7 @@ TEST_F(BindingReportTest, WarnsOnceForAHostWhereSomethingIsNotAsPlanned) {
   warnings.started(host_a(), started(0, "0-1"));
   warnings.started(host_a(), started(2, "0-1"));
   EXPECT_EQ(said_, (Lines{"warning: rank 0 on host a runs on CPUs 0-1 instead of 0: a cpuset, a "
-                          "container or a batch system does not let it"}));
+                          "container or a batch system prevents the planned binding"}));
 }
 
 TEST_F(BindingReportTest, WarnsOfMemoryToo) {
@@ -73,8 +73,8 @@ TEST_F(BindingReportTest, WarnsOfMemoryToo) {
   warnings.started(host_a(), started(0, "0", "default"));
   ASSERT_EQ(said_.size(), 1u);
   EXPECT_EQ(said_[0],
-            "warning: rank 0 on host a takes memory by the policy 'default' instead of that of "
-            "node 0 first: a cpuset, a container or a batch system does not let it");
+            "warning: rank 0 on host a has the memory policy 'default' instead of a preference for "
+            "NUMA node 0: a cpuset, a container or a batch system prevents the planned binding");
 }
 
 TEST_F(BindingReportTest, ARankThatHasEndedIsBoundToNothing) {

@@ -230,7 +230,7 @@ TEST(CheckVerdict, AHostThatWasAwayForAWhile) {
   EXPECT_EQ(verdict.state, CheckState::kDegraded);
   EXPECT_EQ(blamed(verdict, 4), Expected{"n3 stopped answering"});
   EXPECT_EQ(verdict.blames[0].evidence,
-            "measurements with n0, n1 broke off: nothing has moved for 3 s");
+            "measurements with n0, n1 failed: nothing has moved for 3 s");
   EXPECT_EQ(blamed(judge(healthy_with({{3, 0}, {1, 3}, {2, 3}})), 4),
             Expected{"n3 stopped answering"});
 }

@@ -189,7 +189,8 @@ TEST_F(HeadTest, ARankThatIsBlamedAndGoesOnIsNotTheCulprit) {
   victim.mutable_exited()->set_blamed(0);
   agent_.script = {victim};
   EXPECT_EQ(run(2), 1);
-  EXPECT_NE(text(error_).find("it holds rank 0 responsible; ending 1 rank\n"), std::string::npos);
+  EXPECT_NE(text(error_).find("its error names rank 0 as the cause; ending 1 rank\n"),
+            std::string::npos);
 }
 
 TEST_F(HeadTest, OtherSignalsArePassedOn) {
@@ -247,7 +248,7 @@ TEST_F(HeadTest, AnAgentThatIsAskedToEndEndsTheWholeJob) {
   other_.script = {ready({}), asked_to_end(SIGTERM)};
   EXPECT_EQ(run_on_two(), 128 + SIGTERM) << "rank 2 has not ended well";
   EXPECT_EQ(agent_.stops, (std::vector<int>{SIGTERM}));
-  EXPECT_EQ(text(error_), "paceline: host b: SIGTERM told the agent to end; ending 1 rank\n");
+  EXPECT_EQ(text(error_), "paceline: host b: the agent received SIGTERM; ending 1 rank\n");
 }
 
 TEST_F(HeadTest, AJobThatIsAskedToEndSucceedsWhereEachRankDoes) {

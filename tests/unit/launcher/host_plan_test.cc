@@ -67,12 +67,13 @@ TEST(HostPlan, NoHostGetsMoreThanItMay) {
 }
 
 TEST(HostPlan, WhatDoesNotFitIsRefusedWithTheNumbers) {
-  EXPECT_EQ(error({{"a", 1}}, 2),
-            "the job has 2 ranks, but its hosts have 1 slot; ask for fewer ranks, or state more "
-            "slots");
+  EXPECT_EQ(
+      error({{"a", 1}}, 2),
+      "the job has 2 ranks, but its hosts have 1 slot; ask for fewer ranks, or give the hosts "
+      "more slots");
   EXPECT_EQ(error({{"a", 4}, {"b", {}}}, 5, 2),
             "the job has 5 ranks, but its hosts have 4 slots with at most 2 each; ask for fewer "
-            "ranks, or state more slots");
+            "ranks, or give the hosts more slots");
 }
 
 const std::vector<HostSlots> kFour{{"a", 2}, {"b", 2}, {"c", 2}, {"d", 2}};
@@ -105,8 +106,8 @@ TEST(HostPlan, ThereIsNoRoomForAMappingByNodes) {
             "the job has 5 ranks, but with 1 per node the slots of its hosts have room "
             "for 4");
   EXPECT_EQ(shared(kFour, by("node", 9)).status().text(),
-            "the job has 9 ranks, but its hosts have 8 slots; ask for fewer ranks, or state more "
-            "slots");
+            "the job has 9 ranks, but its hosts have 8 slots; ask for fewer ranks, or give the "
+            "hosts more slots");
 }
 
 // As Open MPI 4.1.4 does.

@@ -73,7 +73,7 @@ TEST(JobPlan, IsReadFromAFileAndItsCostsAreThoseOfTheHosts) {
   EXPECT_EQ(again->ranks, plan.ranks);
   EXPECT_EQ(again->cost_us, cost);
   EXPECT_EQ(planned({"-n", "3", "--plan", "p.json", "prog"}, {4, 4}, file),
-            "p.json: it is a plan of 2 ranks, and the job has 3");
+            "p.json: the plan has 2 ranks, but the job has 3");
 }
 
 TEST(JobPlan, SaysWhichOptionIsWrong) {

@@ -186,7 +186,7 @@ TEST_F(JobRegistryTest, FoldersOfOthersOrOpenToThemAreRefused) {
   fs::create_directories(users("first"));
   fs::permissions(users("first"), fs::perms::owner_all | fs::perms::group_write);
   auto open = open_user_folder(root_ / "first", ::geteuid(), IfMissing::kMake);
-  EXPECT_NE(open.status().text().find("open to other users"), std::string::npos);
+  EXPECT_NE(open.status().text().find("other users have access to it"), std::string::npos);
   if (::geteuid() != 0) GTEST_SKIP() << "only root can give a folder away";
   fs::permissions(users("first"), fs::perms::owner_all);
   ASSERT_EQ(::chown(users("first").c_str(), kSomebodyElse, kSomebodyElse), 0);

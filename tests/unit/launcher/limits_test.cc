@@ -46,8 +46,8 @@ TEST(Limits, ProcessesThatRunAlreadyCount) {
   EXPECT_TRUE(check_limits(limits, job).ok());
   limits.processes_running = 61;
   EXPECT_EQ(check_limits(limits, job).text(),
-            "34 ranks need 40 processes, but of the 100 that you may have (`ulimit -u`) 61 run "
-            "already; raise `ulimit -u`, or ask for fewer ranks");
+            "34 ranks need 40 processes, but the limit is 100 (`ulimit -u`) and 61 are in "
+            "use; raise `ulimit -u`, or ask for fewer ranks");
   limits = {.processes = 2};
   EXPECT_FALSE(check_limits(limits, job_of_ranks(1)).ok());
 }

@@ -123,7 +123,7 @@ TEST_F(MachineSurveyTest, NonsenseAndLostAgentsAreErrors) {
   scripts_[0]->lies = false;
   scripts_[0]->cpus = "nonsense";
   EXPECT_EQ(survey().status().text(),
-            "host a: its agent's description of the machine makes no sense");
+            "host a: the agent sent a malformed description of the machine");
   scripts_[0]->vanishes = true;
   EXPECT_EQ(survey().status().text(), "host a: the agent is gone");
   EXPECT_EQ(survey().status().code(), Code::kPeerLost);

@@ -52,7 +52,7 @@ TEST(MeasuredWays, WithoutAFileThereAreNone) {
 TEST(MeasuredWays, SayWhatIsWrongWithTheFile) {
   Cluster cluster = cluster_of({"x", "y"});
   EXPECT_EQ(add_measured_ways(cluster, "check.json", checked()).text(),
-            "check.json: it has measured none of the ways between these hosts");
+            "check.json: it has no measurement between these hosts");
   EXPECT_EQ(add_measured_ways(cluster, "check.json", "{").text(),
             "check.json: not a JSON document");
   Cluster alone = cluster_of({"x"});

@@ -105,7 +105,7 @@ TEST_F(OutputFiles, OneJobAtATime) {
   ASSERT_EQ(::flock(other.get(), LOCK_EX), 0);
   const auto files = make_output_files(place(3));
   ASSERT_FALSE(files.ok());
-  EXPECT_NE(files.status().text().find("another job begins"), std::string::npos);
+  EXPECT_NE(files.status().text().find("another job is creating"), std::string::npos);
 }
 
 TEST_F(OutputFiles, ADirectoryThatCannotBe) {

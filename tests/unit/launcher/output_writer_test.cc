@@ -73,7 +73,7 @@ TEST_F(OutputWriterTest, WaitsAndGoesOn) {
   writer_.write(text);
   ASSERT_TRUE(writer_.waiting());
   ASSERT_EQ(notices_.size(), 1u);
-  EXPECT_EQ(notices_[0].find(name() + "Resource temporarily unavailable; ranks wait"), 0u);
+  EXPECT_EQ(notices_[0].find(name() + "Resource temporarily unavailable; the ranks wait"), 0u);
   std::string seen = read_all();
   ASSERT_TRUE(loop_.run().ok());
   EXPECT_EQ(seen + read_all(), text);

@@ -163,7 +163,8 @@ TEST_F(PairCheckTest, WithoutAWayThereIsAMatrix) {
 
 TEST_F(PairCheckTest, AnAgentThatDoesNotAnswerIsNamed) {
   agents_[2]->answers_survey = false;
-  EXPECT_EQ(text(check()).substr(0, 55), "host h3: its agent has come, and not answered for 2.5 s");
+  EXPECT_EQ(text(check()).substr(0, 60),
+            "host h3: the agent connected, but has not answered for 2.5 s");
 }
 
 TEST_F(PairCheckTest, AnAgentThatGoesIsNamed) {
@@ -193,7 +194,7 @@ TEST_F(PairCheckTest, TrialsThatNobodyAskedForAreAnError) {
   messages::FromAgent lie;
   lie.mutable_tried()->set_last(true);
   agents_[1]->say(lie);
-  EXPECT_EQ(text(check()), "host h2: its agent tells of no trials");
+  EXPECT_EQ(text(check()), "host h2: the agent sent results of trials before any was started");
 }
 
 TEST_F(PairCheckTest, AClockThatIsOffIsWarnedOf) {

@@ -11,7 +11,7 @@ TimePoint at(int ms) { return TimePoint(std::chrono::milliseconds(ms)); }
 
 TEST(Timings, OfWhatNobodyCameToNothingIsSaid) {
   const std::string table = Timings(at(100)).table();
-  EXPECT_FALSE(says(table, "init begun")) << table;
+  EXPECT_FALSE(says(table, "init started")) << table;
   EXPECT_FALSE(says(table, "the longest")) << table;
 }
 
@@ -21,7 +21,7 @@ TEST(Timings, ShowTheFirstAndTheLastOfEachStage) {
   timings.came(Stage::kStarted, at(150), "rank 2");
   timings.came(Stage::kStarted, at(120), "rank 1");
   const std::string table = timings.table();
-  EXPECT_TRUE(says(table, "ranks begun                          20.0       50.0  rank 2")) << table;
+  EXPECT_TRUE(says(table, "ranks started                        20.0       50.0  rank 2")) << table;
   EXPECT_FALSE(says(table, "rank 1")) << table;
 }
 
@@ -39,7 +39,7 @@ TEST(Timings, TheLongestWayIsFromTheLastOfAStageToTheLastOfTheNextThatWasReached
   timings.came(Stage::kEnded, at(60), "rank 0");
   timings.came(Stage::kEnded, at(55), "rank 1");
   timings.came(Stage::kCleared, at(61), "host h");
-  EXPECT_TRUE(says(timings.table(), "the longest: 40.0 ms, ranks begun to ranks ended"))
+  EXPECT_TRUE(says(timings.table(), "the longest stage: 40.0 ms, ranks started to ranks ended"))
       << timings.table();
 }
 

@@ -90,7 +90,8 @@ class BrokenWays {
       blames_.push_back(
           {.fault = Fault::kHostUnreachable,
            .host = host,
-           .evidence = text("none of %zu hosts that tried could measure the way to it", count)});
+           .evidence =
+               text("none of the %zu hosts that tried could measure the path to it", count)});
     }
     explain(unreachable);
   }
@@ -156,7 +157,7 @@ class BrokenWays {
     for (const int peer : peers_of(host)) names.push_back(name(peer));
     const auto first =
         std::ranges::find_if(left_, [host](const auto& one) { return is_of(one.first, host); });
-    return "measurements with " + joined(names, ", ") + " broke off: " + first->second.why;
+    return "measurements with " + joined(names, ", ") + " failed: " + first->second.why;
   }
 
   const probe::Measurements& measured_;

@@ -144,13 +144,13 @@ class Judge {
     const std::optional<CpuUse> spin = spin_of(host);
     if (spin && spin->throttled >= kThrottled && spin->busy < kWholeCpu)
       return text(
-          "its control group's quota leaves a busy thread %.2f of a CPU (used up in %.0f %% "
-          "of its periods)",
+          "its cgroup's quota allows a busy thread only %.2f CPUs (it was used up in %.0f %% of "
+          "its periods)",
           spin->busy, 100 * spin->throttled);
     const auto at = static_cast<std::size_t>(host);
     const double quota = at < measured_.facts.size() ? measured_.facts[at].cpu_quota : 0;
     if (quota <= 0 || quota >= kWholeCpu) return "";
-    return text("its control group's quota is %.2f CPUs, less than one thread can use", quota);
+    return text("its cgroup's quota is %.2f CPUs, less than one thread can use", quota);
   }
 
   static double ready_at(const std::vector<const Flow*>& slow, const std::vector<const Flow*>& both,
@@ -215,8 +215,8 @@ class Judge {
       const bool both = unexplained_.erase({to, from}) > 0;
       Blame pair{.fault = Fault::kPair, .host = from, .other = to, .both = both};
       pair.found_bits_per_s = one_way_.table().flow(from, to)->bits_per_s;
-      pair.evidence = hosts() > 2 ? "each of the two is as fast as others with other hosts"
-                                  : "slower than the way back";
+      pair.evidence = hosts() > 2 ? "each of the two hosts has normal rates with all other hosts"
+                                  : "slower than the opposite direction";
       blame(std::move(pair));
     }
   }
@@ -233,9 +233,9 @@ class Judge {
     // Two flows always lie as far apart as they do.
     if (hosts() > 2 && one_way_.spread() > kWidestSpread && !others_agree()) {
       verdict_.state = CheckState::kUnknown;
-      verdict_.reasons.push_back(std::string("rates lie so far apart (spread ")
+      verdict_.reasons.push_back(std::string("the rates differ too much (spread ")
                                      .append(percent(one_way_.spread()))
-                                     .append(") that none can be called slow"));
+                                     .append(") to call a host or a pair slow"));
       std::erase_if(verdict_.blames, [](const Blame& one) {
         return one.fault == Fault::kPair || one.fault == Fault::kHostEgress ||
                one.fault == Fault::kHostIngress;
@@ -260,7 +260,7 @@ class Judge {
     if (!rated && hosts() == 2) {
       verdict_.state = CheckState::kUnknown;
       verdict_.reasons.emplace_back(
-          "two hosts have no peers to compare with, and their links state no rate");
+          "two hosts have no other hosts to compare with, and their links report no rated speed");
     }
     if (is_cpu_bound)
       verdict_.reasons.emplace_back(
@@ -271,7 +271,7 @@ class Judge {
     if (is_cpu_bound) {
       verdict_.state = CheckState::kUnknown;
       verdict_.reasons.push_back(
-          std::string("links are ").append(evidence).append(", which is not reached"));
+          std::string("the links are ").append(evidence).append(", which they do not reach"));
     } else {
       blame({.fault = Fault::kAllLinks,
              .found_bits_per_s = one_way_.expected(),
