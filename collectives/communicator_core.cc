@@ -102,6 +102,7 @@ Status CommunicatorCore::run(OperationRequest&& request) {
   }
   const auto ended = [&completion] { return completion.has_ended(); };
   if (!engine.wait(ended, Deadline::after(clock_, timeout + kBeyondDeadline))) {
+    if (engine.is_stopped()) end_with_process();
     const Engine::Baton baton = engine.hold();
     fail(Status(Code::kInternal, Scope::kGroup, "an operation did not end by its deadline"),
          clock_.now());
@@ -111,7 +112,7 @@ Status CommunicatorCore::run(OperationRequest&& request) {
 
 // It has ended.
 Work CommunicatorCore::refused_work(Status why) const {
-  auto completion = std::make_shared<Completion>();
+  auto completion = std::make_shared<WorkCompletion>();
   completion->end(std::move(why));
   return Work(parts_.engine, std::move(completion));
 }
@@ -123,8 +124,9 @@ Work CommunicatorCore::start(const OperationRequest& request) {
   return Work(parts_.engine, start_holding(request));
 }
 
-std::shared_ptr<const Completion> CommunicatorCore::start_holding(const OperationRequest& request) {
-  auto completion = std::make_shared<Completion>();
+std::shared_ptr<const WorkCompletion> CommunicatorCore::start_holding(
+    const OperationRequest& request) {
+  auto completion = std::make_shared<WorkCompletion>();
   if (Status refused = admit(request); !refused.ok()) {
     completion->end(std::move(refused));
   } else if (Operation* const operation = enter(nullptr, request); operation == nullptr) {
@@ -141,7 +143,7 @@ std::shared_ptr<const Completion> CommunicatorCore::start_holding(const Operatio
 // As several operations, of which the last ends when all have: an error of one is that of all.
 Work CommunicatorCore::start_many(std::span<const Tensor> tensors, OperationRequest request) {
   if (is_of_another_process()) return refused_work(refuse_child());
-  auto completion = std::make_shared<Completion>();
+  auto completion = std::make_shared<WorkCompletion>();
   const Engine::Baton baton = parts_.engine->hold();
   serve_others();
   Status refused = admit_many(tensors, request);

@@ -119,7 +119,7 @@ class CommunicatorCore final : private Driver,
   Work start(const OperationRequest& request);
   /// The same by a driver of the engine, which holds the baton. The handle is of one that has
   /// ended where it was refused.
-  std::shared_ptr<const Completion> start_holding(const OperationRequest& request);
+  std::shared_ptr<const WorkCompletion> start_holding(const OperationRequest& request);
   /// The same of many tensors, each in the place of the request's array.
   Work start_many(std::span<const Tensor> tensors, OperationRequest request);
   /// Those of Communicator.
@@ -215,6 +215,7 @@ class CommunicatorCore final : private Driver,
   void latch(Status why, TimePoint now);
   void spread();
   void leave(const char* how, const Status& why);
+  void end_with_process();
   void part(const char* how);
   void tell_connected(MessageKind kind, ByteView payload);
   void keep_awake_to_flush(TimePoint now);

@@ -206,6 +206,7 @@ bool CommunicatorCore::has_passed(const Heard& heard, TimePoint now) {
 Status CommunicatorCore::account_of_messages() {
   const auto is_known = [this] { return !failure_.ok(); };
   if (!parts_.engine->wait(is_known, Deadline::after(clock_, kAnswerPatience))) {
+    if (parts_.engine->is_stopped()) end_with_process();
     const Engine::Baton baton = parts_.engine->hold();
     fail(Status(Code::kMismatch, Scope::kGroup,
                 "ranks have sent messages that no rank has received"),
@@ -318,8 +319,10 @@ void CommunicatorCore::leave(const char* how, const Status& why) {
 // something: peers hear of it by the end of the connection.
 void CommunicatorCore::leave_at_exit() {
   if (parts_.engine->is_entered_here()) return;
-  leave("called exit()", Status(Code::kCancelled, Scope::kProcess, "the process is exiting"));
+  end_with_process();
 }
+
+void CommunicatorCore::end_with_process() { leave("called exit()", exit_error()); }
 
 void CommunicatorCore::stop_at_exit(Deadline deadline) {
   if (parts_.engine->is_entered_here()) return;

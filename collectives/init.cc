@@ -279,6 +279,12 @@ Result<Meeting> meeting_of_id(const UniqueId& id) {
       .address = place.address, .key = std::move(place.key), .server = take_server_of(id)};
 }
 
+// A program may leave out some of the launcher's ranks and number the others anew.
+bool has_launchers_number(const World& world) {
+  return world.environment.launched_as ==
+         std::to_string(world.rank) + "/" + std::to_string(world.size);
+}
+
 JoinReport join_report(const World& world) {
   return JoinReport({.rank = world.rank,
                      .size = world.size,
@@ -299,6 +305,8 @@ Result<Communicator> join(const World& world, Meeting meeting) {
           ? StoreClient::connect(world.engine, meeting.address, &meeting.key, deadline)
           : report.connect_to_rank_0(world.engine, meeting.address, &meeting.key, deadline));
   report.attach_to(*store);
+  const bool launcher_knows = has_launchers_number(world);
+  if (!launcher_knows) store->ignore_ended_ranks();
   const Member self{
       .host = host_name(environment), .address = listener.address(), .pid = ::getpid()};
   PACELINE_TRY_ASSIGN(
@@ -311,7 +319,8 @@ Result<Communicator> join(const World& world, Meeting meeting) {
                                            std::move(meeting.key), {.log = world.log}));
   }
   std::unique_ptr<Whereabouts> whereabouts;
-  if (meeting.outlives_ranks) whereabouts = std::make_unique<StoreWhereabouts>(std::move(store));
+  if (meeting.outlives_ranks && launcher_knows)
+    whereabouts = std::make_unique<StoreWhereabouts>(std::move(store));
   PACELINE_TRY_ASSIGN(Communicator communicator,
                       make_communicator(world, std::move(group), std::move(joined.transport),
                                         std::move(joined.backend), std::move(whereabouts)));
@@ -373,6 +382,9 @@ Result<Communicator> Communicator::init(const InitOptions& options) {
   PACELINE_TRY_ASSIGN(world.environment, read_environment());
   PACELINE_TRY(read_ranks(world));
   world.local_ranks = world.environment.local_world_size.value_or(world.size);
+  // The launcher could not tell whom its rank blames.
+  if (!has_launchers_number(world))
+    world.ring_ranks.assign(static_cast<std::size_t>(world.size), -1);
   return said_by(world, make_world(world, options, [&] { return meeting_of_environment(world); }));
 }
 

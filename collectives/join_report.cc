@@ -38,14 +38,18 @@ Result<std::unique_ptr<StoreClient>> JoinReport::connect_to_rank_0(
     const bool nobody_came = code == Code::kUnavailable || code == Code::kTimeout;
     if (is_last || !nobody_came) return store;
     constexpr int kServer[] = {0};
-    say(kServer, clock.now() - began);
+    write(kServer, clock.now() - began);
   }
 }
 
 void JoinReport::say(std::span<const int> missing, Duration waited) const {
   const auto is_before = [this](int rank) { return rank < options_.rank; };
   const bool is_first = std::ranges::count_if(missing, is_before) == options_.rank;
-  if (options_.log == nullptr || missing.empty() || !is_first) return;
+  if (!missing.empty() && is_first) write(missing, waited);
+}
+
+void JoinReport::write(std::span<const int> missing, Duration waited) const {
+  if (options_.log == nullptr) return;
   const std::string who =
       "rank " + std::to_string(options_.rank) + " of " + std::to_string(options_.size);
   const std::string where = options_.part.empty() ? "" : " in " + options_.part;

@@ -13,7 +13,8 @@
 
 namespace paceline {
 
-/// A value. Warns each time that a while has passed, on one rank of those that have come.
+/// A value. Warns each time that a while has passed, on one rank of those that have come; as long
+/// as rank 0 is absent on all of them, as none of them knows of the others.
 class JoinReport {
  public:
   struct Options {
@@ -36,6 +37,8 @@ class JoinReport {
   void say(std::span<const int> missing, Duration waited) const;
 
  private:
+  void write(std::span<const int> missing, Duration waited) const;
+
   Options options_;
 };
 

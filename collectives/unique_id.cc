@@ -1,6 +1,7 @@
 #include "collectives/unique_id.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -9,6 +10,7 @@
 #include <utility>
 
 #include "comm/base/environment.h"
+#include "comm/base/process_mark.h"
 #include "comm/base/try.h"
 #include "comm/host_interfaces.h"
 #include "telemetry/log.h"
@@ -25,14 +27,20 @@ static_assert(kAddressAt + sizeof "[0000:0000:0000:0000:0000:0000:0000:0000]:655
 
 // Those that this process serves and no rank of it has joined.
 struct Servers {
-  std::mutex mutex;
+  const ProcessMark made_in;
+  std::mutex mutex;  // guards what follows
   std::map<std::array<std::byte, UniqueId::kBytes>, std::unique_ptr<StoreServer>> by_id;
 };
-// Never destroyed: the servers' descriptors are shared with children that forks have made, and one
-// that exits would stop what its parent serves.
+// This process's own. They are never destroyed: the servers' descriptors are shared with children
+// that forks have made, and one that exits would stop what its parent serves. Nor does a child
+// touch its parent's: it has no thread of a server, and a mutex that another thread had stays
+// locked.
 Servers& servers() {
-  static Servers* const all = new Servers;
-  return *all;
+  static constinit std::atomic<Servers*> all{nullptr};
+  Servers* known = all.load();
+  if (known != nullptr && known->made_in.is_of_this_process()) return *known;
+  auto own = std::make_unique<Servers>();
+  return all.compare_exchange_strong(known, own.get()) ? *own.release() : *known;
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ struct MeetingPlace {
 Result<MeetingPlace> read_unique_id(const UniqueId& id);
 
 /// The server of an id that this process has made, for the first that asks; then it is the
-/// caller's. Null otherwise.
+/// caller's. Null otherwise, also in a forked child of that process.
 std::unique_ptr<StoreServer> take_server_of(const UniqueId& id);
 
 }  // namespace paceline

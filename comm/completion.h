@@ -26,7 +26,6 @@ class OperationOwner {
 struct Completion {
   std::atomic<bool> ended{false};
   Status status;
-  const ProcessMark made_in;        ///< a forked child has a copy that nobody ends
   OperationOwner* owner = nullptr;  ///< until it has ended; null where nobody may cancel it
 
   void end(Status how) {
@@ -34,6 +33,11 @@ struct Completion {
     ended.store(true, std::memory_order_release);
   }
   bool has_ended() const { return ended.load(std::memory_order_acquire); }
+};
+
+/// Of an operation that goes on when its call has returned, for the handles on it.
+struct WorkCompletion final : Completion {
+  const ProcessMark made_in;  ///< a forked child has a copy that nobody ends
 };
 
 }  // namespace paceline

@@ -47,6 +47,10 @@ class Engine {
   /// process is exiting nothing is driven: it returns at once (comm/exit.h).
   [[nodiscard]] virtual bool wait(FunctionRef<bool()> condition, Deadline deadline) = 0;
 
+  /// The process is exiting, and wait() returns at once: false where its condition does not hold.
+  /// Loops around wait() end with exit_error() then. Any thread.
+  virtual bool is_stopped() const { return false; }
+
   /// Drives once and looks at what comes from outside, without waiting. For who does not wait for
   /// long because all that it asks for ends at once: others want its answers meanwhile. With the
   /// baton held, not by a driver.

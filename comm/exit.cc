@@ -9,7 +9,8 @@
 
 #include <openssl/crypto.h>
 #include <sched.h>
-#include <unistd.h>
+
+#include "comm/base/process_mark.h"
 
 namespace paceline {
 namespace {
@@ -20,7 +21,7 @@ constexpr auto kLockPatience = std::chrono::seconds(1);
 
 struct Entry {
   EndsAtExit* who;
-  pid_t made_by;
+  ProcessMark made_in;
 };
 
 struct Registry {
@@ -43,7 +44,7 @@ void end_entries(Registry& all) {
   const Deadline deadline = Deadline::after(clock, EndsAtExit::kMaxExitTime);
   std::vector<EndsAtExit*> own;
   for (const Entry& entry : all.entries | std::views::reverse)
-    if (entry.made_by == ::getpid()) own.push_back(entry.who);
+    if (entry.made_in.is_of_this_process()) own.push_back(entry.who);
   for (EndsAtExit* const one : own) one->leave_at_exit();
   for (EndsAtExit* const one : own) one->stop_at_exit(deadline);
 }
@@ -63,10 +64,11 @@ void handle_exit() {
 
 }  // namespace
 
+Status exit_error() { return Status(Code::kCancelled, Scope::kProcess, "the process is exiting"); }
+
 Status prepare_for_exit() {
   Registry& all = registry();
-  if (all.is_exiting.load())
-    return Status(Code::kCancelled, Scope::kProcess, "the process is exiting");
+  if (all.is_exiting.load()) return exit_error();
   const std::lock_guard lock(all.mutex);
   if (all.is_prepared) return {};
   // OpenSSL registers its handler now, or has done so already. (Without an option the call does
@@ -81,7 +83,7 @@ Status prepare_for_exit() {
 void ExitEntry::enter(EndsAtExit& who) {
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);
-  all.entries.push_back({&who, ::getpid()});
+  all.entries.push_back({&who, ProcessMark()});
   who_ = &who;
 }
 

@@ -34,6 +34,9 @@ class EndsAtExit {
   ~EndsAtExit() = default;
 };
 
+/// Code::kCancelled: for calls that an exit has cut short.
+Status exit_error();
+
 /// Before a process's engine or server is made; again does nothing. Code::kCancelled when the
 /// process is exiting, Code::kExhausted where no handler can be registered.
 Status prepare_for_exit();

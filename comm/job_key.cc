@@ -21,6 +21,13 @@ namespace paceline {
 namespace {
 
 constexpr std::size_t kDigits = 2 * JobKey::kBytes;
+constexpr int kSeals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
+
+// A file of the program's own that begins with digits has none of the seals.
+bool is_sealed(int fd) {
+  const int seals = ::fcntl(fd, F_GET_SEALS);
+  return seals >= 0 && (seals & kSeals) == kSeals;
+}
 
 Status key_error(std::string what) {
   return Status(Code::kDenied, Scope::kProcess, "job key: " + std::move(what));
@@ -35,15 +42,19 @@ std::string user_text(uid_t user) { return "user " + std::to_string(user); }
 // `file`: why the file of the environment did not help; empty where it names none.
 Status lost_descriptor(int fd, const std::string& file) {
   const std::string name = "descriptor " + std::to_string(fd);
-  const std::string copy = file.empty()
-                               ? std::string()
-                               : ", and the file of PACELINE_JOB_KEY_FILE cannot be used: " + file;
+  const std::string copy =
+      file.empty() ? std::string()
+                   : ", and the file of PACELINE_JOB_KEY_FILE cannot be used: " + file +
+                         " (nor can it if this process has another user, user namespace or pid "
+                         "namespace than `paceline run`)";
   return key_error(name +
                    " does not contain 64 hexadecimal digits, because a program between `paceline "
                    "run` and this one closed or replaced it" +
                    copy + "; make that program keep " + name +
                    " open (Python: subprocess.run(..., close_fds=False); sudo: -C " +
-                   std::to_string(fd + 1) + ")");
+                   std::to_string(fd + 1) + "), or make it copy " + name +
+                   " to a file of mode 0600 of this process's user and set PACELINE_JOB_KEY_FILE "
+                   "to its path");
 }
 
 }  // namespace
@@ -108,7 +119,7 @@ Result<std::unique_ptr<JobKey>> JobKey::from_environment(const Environment& envi
     return std::unique_ptr<JobKey>();
   }
   const std::optional<int> fd = environment.job_key_fd;
-  if (fd) {
+  if (fd && is_sealed(*fd)) {
     Result<JobKey> inherited = from_descriptor(*fd);
     if (inherited.ok()) return std::make_unique<JobKey>(*std::move(inherited));
   }
@@ -120,7 +131,7 @@ Result<std::unique_ptr<JobKey>> JobKey::from_environment(const Environment& envi
 
 void JobKey::keep_from_children(const Environment& environment) {
   const std::optional<int> fd = environment.job_key_fd;
-  if (fd && from_descriptor(*fd).ok()) ::fcntl(*fd, F_SETFD, FD_CLOEXEC);
+  if (fd && is_sealed(*fd) && from_descriptor(*fd).ok()) ::fcntl(*fd, F_SETFD, FD_CLOEXEC);
 }
 
 JobKey::JobKey(JobKey&& other) noexcept : key_(other.key_) {
@@ -151,7 +162,6 @@ Result<UniqueFd> JobKey::to_memfd() const {
   if (written != static_cast<ssize_t>(sizeof digits)) return key_error_of_system("pwrite");
   // The kernel makes it readable for everybody who gets hold of it.
   if (::fchmod(fd.get(), 0400) != 0) return key_error_of_system("fchmod");
-  constexpr int kSeals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
   if (::fcntl(fd.get(), F_ADD_SEALS, kSeals) != 0) return key_error_of_system("F_ADD_SEALS");
   return fd;
 }

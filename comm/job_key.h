@@ -33,7 +33,8 @@ class JobKey {
   /// As copy_to() writes it.
   static JobKey from_bytes(std::span<const std::byte, kBytes> bytes);
   /// From PACELINE_JOB_KEY_FD, else from PACELINE_JOB_KEY_FILE; null if neither is set. A program
-  /// that starts this one may have closed the descriptor, or put something else there.
+  /// that starts this one may have closed the descriptor, or put something else there: it is read
+  /// only if it has the seals of to_memfd().
   static Result<std::unique_ptr<JobKey>> from_environment(const Environment& environment);
   /// From now on programs that this process executes do not inherit PACELINE_JOB_KEY_FD. Leaves a
   /// descriptor alone that holds something else.

@@ -94,7 +94,7 @@ Status MemoryDomain::open() {
   }
   (void)::madvise(memory, length, MADV_HUGEPAGE);  // where the system has them for such memory
   file_ = std::move(file);
-  made_by_ = ::getpid();
+  made_in_.emplace();
   extents_.emplace(0, Extent{.bytes = length});
   length_.store(length, std::memory_order_relaxed);
   base_.store(reinterpret_cast<std::uintptr_t>(memory), std::memory_order_release);
@@ -110,13 +110,9 @@ Result<int> MemoryDomain::file() {
 
 // Before the lock: whoever forked may have been another thread than the one that had it.
 Status MemoryDomain::refuse_child() const {
-  const pid_t maker = made_by_;
-  if (maker == 0 || maker == ::getpid()) return {};
-  return Status(
-      Code::kUnavailable, Scope::kProcess,
-      "buffers belong to process " + std::to_string(maker) + " and cannot be used in process " +
-          std::to_string(::getpid()) +
-          ", which was forked from it; call exec in the child before it allocates buffers");
+  const bool is_open = base_.load(std::memory_order_acquire) != 0;
+  if (!is_open || made_in_->is_of_this_process()) return {};
+  return made_in_->refusal("memory for buffers");
 }
 
 Result<std::span<std::byte>> MemoryDomain::allocate(std::size_t bytes) {

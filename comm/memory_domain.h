@@ -22,10 +22,9 @@
 #include <utility>
 #include <vector>
 
-#include <sys/types.h>
-
 #include <paceline/status.h>
 
+#include "comm/base/process_mark.h"
 #include "comm/base/unique_fd.h"
 
 namespace paceline {
@@ -44,8 +43,8 @@ class MemoryDomain {
 
   /// At least `bytes`, at the beginning of a page (of kHugePage, if it is as long), of unspecified
   /// contents, and all of it there: no later write finds the system without memory. Code::
-  /// kExhausted where there is no room, Code::kUnavailable where there is no such memory, or where
-  /// the process has been forked from the one that has made the domain.
+  /// kExhausted where there is no room, Code::kUnavailable where there is no such memory, Code::
+  /// kInvalidArgument where the process has been forked from the one that has made the domain.
   Result<std::span<std::byte>> allocate(std::size_t bytes);
   /// What allocate() has returned. Code::kInvalidArgument, and nothing is done, where it is not
   /// that, or an operation is using it.
@@ -138,7 +137,7 @@ class MemoryDomain {
 
   const std::size_t most_bytes_;
   mutable std::mutex mutex_;  // guards all but the atomics, which are written with it held
-  std::atomic<pid_t> made_by_{0};
+  std::optional<ProcessMark> made_in_;  // once it is open
   UniqueFd file_;
   Extents extents_;
   Use use_;

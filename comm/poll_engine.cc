@@ -18,6 +18,17 @@ namespace {
 // engine calls another.
 [[gnu::tls_model("initial-exec")]] constinit thread_local int t_entered = 0;
 
+// Counted before the first lock is taken until after the last is released: a signal handler that
+// calls exit() in between must take none of them.
+void note_entry() {
+  ++t_entered;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+}
+void note_return() {
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  --t_entered;
+}
+
 // How often the descriptors that no driver polls by itself are looked at while driving: after so
 // many rounds, or so much time where a bell says when there is something from the peers.
 constexpr int kSweepRounds = 16;
@@ -64,9 +75,9 @@ Result<std::shared_ptr<PollEngine>> PollEngine::create(const Options& options) {
 }
 
 // In a forked child the last handle leaves it: there is no background thread to wait for, and
-// threads that waited at the fork wait there for ever.
+// threads that waited at the fork wait there for ever. An abandoned one's threads may, too.
 void PollEngine::destroy(PollEngine* engine) {
-  if (engine->made_in_.is_of_this_process()) delete engine;
+  if (engine->made_in_.is_of_this_process() && !engine->is_abandoned_.load()) delete engine;
 }
 
 PollEngine::PollEngine(const Options& options, Epoll epoll, UniqueFd kick)
@@ -93,7 +104,7 @@ bool PollEngine::is_entered_here() const { return solo_.is_inside() || t_entered
 // for it, nobody gets it any more: nothing is driven, and no thread of the engine's can be joined.
 void PollEngine::stop_at_exit(Deadline) {
   stopping_.store(true);
-  if (is_entered_here()) return background_.joinable() ? background_.detach() : void();
+  if (is_entered_here()) return is_abandoned_.store(true);
   { const Baton baton = hold(); }  // whoever is driving has ended its round
   join_background();
 }
@@ -102,7 +113,6 @@ bool PollEngine::wait(FunctionRef<bool()> condition, Deadline deadline) {
   foreground_.fetch_add(1);
   bool held = false;
   {
-    if (!solo_.is_mine()) solo_.close();
     enqueue();
     const Baton baton(this);
     held = wait_holding(condition, deadline, options_);
@@ -263,7 +273,10 @@ void PollEngine::serve() {
 
 void PollEngine::nudge() {
   nudged_.store(true);
-  if (holder_sleeps_.load()) kick();
+  if (!holder_sleeps_.load()) return;
+  note_entry();
+  kick();
+  note_return();
 }
 
 void PollEngine::attach(Driver& driver) { drivers_.push_back(&driver); }
@@ -283,13 +296,17 @@ void PollEngine::forget(int fd, FdHandler& handler) {
 }
 
 void PollEngine::acquire() {
-  if (solo_.enter()) return;
-  solo_.close();
-  enqueue();
+  if (!solo_.enter()) enqueue();
 }
 
+// The owner of the solo entry is not inside.
 void PollEngine::enqueue() {
-  ++t_entered;
+  note_entry();
+  if (!solo_.is_mine()) solo_.close();
+  queue_up();
+}
+
+void PollEngine::queue_up() {
   const std::uint32_t ticket = next_ticket_.fetch_add(1);
   if (now_serving_.load() != ticket && holder_sleeps_.load()) kick();
   take(ticket);
@@ -307,7 +324,7 @@ void PollEngine::release() {
   if (solo_.is_inside()) return solo_.leave();
   wake_parked();
   pass_on();
-  --t_entered;
+  note_return();
 }
 
 void PollEngine::pass_on() {
@@ -323,17 +340,17 @@ void PollEngine::let_others_in() {
   take(ticket);
 }
 
-// Gives the baton away until something may have changed or the deadline has passed.
+// Gives the baton away until something may have changed or the deadline has passed. The thread
+// stays counted as entered: while it parks it has the mutex now and then.
 void PollEngine::park(Deadline deadline) {
   ++parked_;
   std::unique_lock lock(park_mutex_);
   const std::uint64_t seen = generation_;
   pass_on();
-  --t_entered;
   parking_.wait_for(lock, std::min(deadline.left(clock_.now()), kLongestSleep),
                     [&] { return generation_ != seen; });
   lock.unlock();
-  enqueue();
+  queue_up();
   --parked_;
 }
 
@@ -345,7 +362,8 @@ void PollEngine::wake_parked() {
 }
 
 void PollEngine::begin_background() {
-  if (!background_.joinable() && !stopping_.load())
+  // Once it is stopping, the thread that calls exit() joins the background thread.
+  if (!stopping_.load() && !background_.joinable())
     background_ = std::thread([this] { background_loop(); });
   if (background_wanted_.fetch_add(1) == 0) wake_background();
 }
@@ -367,7 +385,6 @@ void PollEngine::background_loop() {
       background_signal_.wait(signal);
       continue;
     }
-    solo_.close();
     enqueue();
     const Baton baton(this);
     (void)wait_holding(unwanted, Deadline::after(clock_, kLongestSleep), kInBackground);

@@ -53,6 +53,7 @@ class PollEngine final : public Engine, private EndsAtExit {
 
   const Clock& clock() const override { return clock_; }
   bool wait(FunctionRef<bool()> condition, Deadline deadline) override;
+  bool is_stopped() const override { return stopping_.load(); }
   void serve() override;
   void nudge() override;
   void attach(Driver& driver) override;
@@ -85,6 +86,7 @@ class PollEngine final : public Engine, private EndsAtExit {
   void stop_at_exit(Deadline deadline) override;
   void join_background();
   void enqueue();
+  void queue_up();
   bool wait_holding(FunctionRef<bool()> condition, Deadline deadline, const Options& patience);
   bool lead(FunctionRef<bool()> condition, Deadline deadline, const Options& most);
   bool drive(TimePoint now);
@@ -142,6 +144,8 @@ class PollEngine final : public Engine, private EndsAtExit {
   std::atomic<std::uint32_t> background_wanted_{0};
   std::atomic<std::uint32_t> background_signal_{0};
   std::atomic<bool> stopping_{false};  // nothing is driven any more
+  // By a signal handler that calls exit() and has interrupted a thread that is entered.
+  std::atomic<bool> is_abandoned_{false};
   std::thread background_;
 
   ExitEntry exit_entry_;

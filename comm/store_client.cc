@@ -11,6 +11,7 @@
 #include "comm/base/random.h"
 #include "comm/base/text.h"
 #include "comm/base/try.h"
+#include "comm/exit.h"
 
 namespace paceline {
 namespace {
@@ -24,11 +25,6 @@ constexpr std::size_t kMostUnproven = std::max(kChallengeBytes, kWelcomeBytes);
 constexpr std::size_t kReadBytes = 4096;
 // Between two batches everybody else is driven and deadlines are looked at.
 constexpr int kReadBatch = 16;
-
-Status timed_out(const SocketAddress& address, const char* what) {
-  return Status(Code::kTimeout, Scope::kGroup,
-                "the store at " + address.to_string() + " " + what + " in time");
-}
 
 // Why a question has no value.
 Status refusal(const StoreFrame& answer, const StoreFrame& question) {
@@ -59,6 +55,7 @@ Result<std::unique_ptr<StoreClient>> StoreClient::connect(std::shared_ptr<PollEn
       status = client->open(key, deadline);
       if (status.ok()) return client;
     }
+    if (engine->is_stopped()) return exit_error().with_context("store");
     // A try that its deadline cut short knows less than those before it.
     if (status.code() == Code::kTimeout && !unavailable.ok()) status = unavailable;
     if (status.code() == Code::kUnavailable) unavailable = status;
@@ -82,6 +79,13 @@ StoreClient::StoreClient(std::shared_ptr<PollEngine> engine, SocketAddress addre
       fd_(std::move(fd)),
       proven_(address.is_unix()) {}
 
+// Of a wait whose condition does not hold.
+Status StoreClient::not_in_time(const char* what) const {
+  if (engine_->is_stopped()) return exit_error();
+  return Status(Code::kTimeout, Scope::kGroup,
+                "the store at " + address_.to_string() + " " + what + " in time");
+}
+
 StoreClient::~StoreClient() {
   const Engine::Baton baton = engine_->hold();
   engine_->forget(fd_.get(), *this);
@@ -97,8 +101,7 @@ Status StoreClient::open(const JobKey* key, Deadline deadline) {
   // Members are looked at with the baton held: another thread may be driving.
   Status broken;
   const auto decided = [&] { return broken = broken_, connected_ || !broken.ok(); };
-  if (!engine_->wait(decided, deadline))
-    return timed_out(address_, "did not accept the connection");
+  if (!engine_->wait(decided, deadline)) return not_in_time("did not accept the connection");
   PACELINE_TRY(broken);
   if (address_.is_unix()) return {};
   if (key == nullptr) {
@@ -140,7 +143,7 @@ Result<Bytes> StoreClient::await_bytes(std::size_t count, Deadline deadline, Cod
     return true;
   };
   if (!engine_->wait(decided, deadline))
-    return timed_out(address_, "did not prove that it has the job's key");
+    return not_in_time("did not prove that it has the job's key");
   if (!bytes.empty()) return bytes;
   return Status(if_hung_up, Scope::kProcess,
                 "the store at " + address_.to_string() +
@@ -157,7 +160,7 @@ Status StoreClient::set(std::string key, std::string value, Deadline deadline) {
   const Engine::Baton baton = engine_->hold();
   const std::optional<StoreFrame> answer = requests_.extract(id).mapped();
   if (!answer && !broken_.ok()) return broken_;
-  if (!answer) return timed_out(address_, "did not answer");
+  if (!answer) return not_in_time("did not answer");
   if (answer->kind == StoreFrameKind::kDone) return {};
   return Status(Code::kExhausted, Scope::kOperation, "store: " + answer->value);
 }
@@ -187,7 +190,10 @@ Result<StoreClient::Values> StoreClient::get_all(std::vector<StoreFrame> questio
   const auto is_long = [](const StoreFrame& one) { return one.key.size() > kMaxKeyBytes; };
   if (std::any_of(questions.begin(), questions.end(), is_long)) return too_long();
   std::vector<std::uint32_t> ids;
-  for (const StoreFrame& question : questions) ids.push_back(request(question));
+  for (StoreFrame question : questions) {
+    if (!hears_of_ends_) question.value.clear();  // the rank that sets the key
+    ids.push_back(request(std::move(question)));
+  }
   wait_for(ids, questions, deadline);
   const Engine::Baton baton = engine_->hold();
   Values values(questions.size());
@@ -195,7 +201,7 @@ Result<StoreClient::Values> StoreClient::get_all(std::vector<StoreFrame> questio
   for (std::size_t i = 0; i < ids.size(); ++i) {
     std::optional<StoreFrame> answer = requests_.extract(ids[i]).mapped();
     if (!answer) {
-      if (status.ok()) status = broken_;
+      if (status.ok()) status = engine_->is_stopped() ? exit_error() : broken_;
     } else if (answer->kind == StoreFrameKind::kValue) {
       values[i] = std::move(answer->value);
     } else if (status.code() != Code::kPeerLost) {
@@ -214,7 +220,7 @@ bool StoreClient::is_decided(std::span<const std::uint32_t> ids) const {
     return answer && answer->kind == StoreFrameKind::kEnded;
   };
   return !broken_.ok() || std::all_of(ids.begin(), ids.end(), came) ||
-         std::any_of(ids.begin(), ids.end(), never_comes);
+         (some_ended_ && std::any_of(ids.begin(), ids.end(), never_comes));
 }
 
 void StoreClient::wait_for(std::span<const std::uint32_t> ids,
@@ -224,7 +230,7 @@ void StoreClient::wait_for(std::span<const std::uint32_t> ids,
   Deadline report = Deadline::after(began, report_every_);
   while (!engine_->wait(decided, Deadline::at(std::min(deadline.moment(), report.moment())))) {
     const TimePoint now = engine_->clock().now();
-    if (deadline.passed(now)) return;
+    if (deadline.passed(now) || engine_->is_stopped()) return;
     report = Deadline::after(now, report_every_);
     const std::vector<int> late = missing(ids, questions);
     if (report_ && !late.empty()) report_(late, now - began);
@@ -345,6 +351,7 @@ void StoreClient::take_answers() {
     if (!frame.ok()) broken_ = frame.status();
     if (!frame.ok() || !frame->has_value()) break;
     // Nobody waits any more for what was asked for too long ago.
+    some_ended_ |= (*frame)->kind == StoreFrameKind::kEnded;
     const auto request = requests_.find((*frame)->id);
     if (request != requests_.end()) request->second = **std::move(frame);
   }

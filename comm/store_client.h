@@ -49,6 +49,8 @@ class StoreClient final : private Driver, private FdHandler {
   /// value is known to have ended, by the launcher that serves the store.
   Result<std::vector<std::optional<std::string>>> await(std::span<const Awaited> values,
                                                         Deadline deadline);
+  /// Ranks have other numbers than the launcher knows: what it says of ended ranks means nothing.
+  void ignore_ended_ranks() { hears_of_ends_ = false; }
   /// await() says each time that `every` has passed which ranks it still waits for, ascending.
   using WaitReport = std::function<void(std::span<const int> missing, Duration waited)>;
   void report_waits(Duration every, WaitReport report);
@@ -63,6 +65,7 @@ class StoreClient final : private Driver, private FdHandler {
 
  private:
   StoreClient(std::shared_ptr<PollEngine> engine, SocketAddress address, UniqueFd fd);
+  Status not_in_time(const char* what) const;
   Status open(const JobKey* key, Deadline deadline);
   Status prove(const JobKey& key, Deadline deadline);
   Result<Bytes> await_bytes(std::size_t count, Deadline deadline, Code if_hung_up);
@@ -95,7 +98,9 @@ class StoreClient final : private Driver, private FdHandler {
   Bytes outgoing_;
   std::uint32_t next_id_ = 0;
   std::unordered_map<std::uint32_t, std::optional<StoreFrame>> requests_;  // with their answers
+  bool some_ended_ = false;  // an answer has said that the rank that sets the value has ended
   std::deque<std::uint32_t> questions_;  // requests of ask(), the oldest first
+  bool hears_of_ends_ = true;
   Duration report_every_ = Duration::max();
   WaitReport report_;
 };

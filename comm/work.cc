@@ -2,10 +2,11 @@
 
 #include "comm/completion.h"
 #include "comm/engine.h"
+#include "comm/exit.h"
 
 namespace paceline {
 
-Work::Work(std::shared_ptr<Engine> engine, std::shared_ptr<const Completion> completion)
+Work::Work(std::shared_ptr<Engine> engine, std::shared_ptr<const WorkCompletion> completion)
     : engine_(std::move(engine)), completion_(std::move(completion)) {}
 
 // For a forked child nothing ends any more: wait() says so.
@@ -22,6 +23,7 @@ Status Work::wait_for(std::chrono::nanoseconds timeout) const {
   if (!completion_->has_ended()) {
     const auto ended = [this] { return completion_->has_ended(); };
     if (!engine_->wait(ended, Deadline::after(engine_->clock(), timeout))) {
+      if (engine_->is_stopped()) return exit_error();
       return Status(Code::kTimeout, Scope::kNone, "the operation has not ended yet");
     }
   }

@@ -3,19 +3,20 @@
 
 namespace paceline::c_interface {
 
-/// This thread's T. exit() destroys the variables of its thread before it runs handlers and
-/// destructors of static objects: what those call gets one T more, which is never destroyed. One
-/// thread at a time runs them.
+/// This thread's T. A thread that ends destroys its variables in the reverse order of their making,
+/// and exit() does so before it runs handlers and destructors of static objects. A call by what is
+/// destroyed later gets one T more of this thread, which is never destroyed.
 template <class T>
 T& of_thread() {
-  thread_local constinit bool is_over = false;
+  [[gnu::tls_model("initial-exec")]] thread_local constinit bool is_over = false;
+  [[gnu::tls_model("initial-exec")]] thread_local constinit T* after = nullptr;
   struct Own {
     ~Own() { is_over = true; }
     T value;
   };
-  thread_local Own own;
+  [[gnu::tls_model("initial-exec")]] thread_local Own own;
   if (!is_over) return own.value;
-  static T* const after = new T;
+  if (after == nullptr) after = new T;
   return *after;
 }
 

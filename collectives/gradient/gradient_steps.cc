@@ -10,6 +10,7 @@
 #include "comm/base/text.h"
 #include "comm/base/try.h"
 #include "comm/completion.h"
+#include "comm/exit.h"
 
 namespace paceline {
 namespace {
@@ -64,7 +65,9 @@ Status GradientCore::drive_until(FunctionRef<bool()> condition) {
   const Engine::Baton baton = engine_->hold();
   exposed_ += engine_->clock().now() - begin;
   if (!ended && failure_.ok()) {
-    own_->fail_holding({Code::kInternal, Scope::kGroup, "a step did not end by its deadline"});
+    own_->fail_holding(engine_->is_stopped() ? exit_error()
+                                             : Status(Code::kInternal, Scope::kGroup,
+                                                      "a step did not end by its deadline"));
     fail(own_->failure_holding());
   }
   return failure_;

@@ -103,7 +103,7 @@ void LowRankBases::save(Bytes& into) const {
   for (const auto& [begin, basis] : bases_) {
     writer.put(std::uint64_t{begin});
     writer.put(std::uint64_t{basis.shape.count});
-    writer.put_bytes(std::as_bytes(std::span(basis.floats)));
+    writer.put_bytes(std::as_bytes(std::span(basis.committed)));
   }
 }
 

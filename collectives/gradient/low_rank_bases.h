@@ -43,13 +43,14 @@ class LowRankBases {
   void set_parts(std::span<const LowRankPart> parts);
   /// One of these, which a step may change; borrowed until the next set_parts().
   std::span<float> of(const LowRankPart& part) { return bases_.at(part.begin).floats; }
-  /// The step counts: the next one begins where it has ended. Until then save() has what of() has.
+  /// The step counts: the next one begins where it has ended.
   void commit();
   /// The step does not count: the next one begins where this one began.
   void roll_back();
   /// Of parts that have none of these, all begin alike.
   static std::uint64_t seed_of(const LowRankPart& part) { return part.begin * sizeof(float); }
 
+  /// What the steps that counted have left, also while another thread changes what of() has.
   void save(Bytes& into) const;
   /// What save() has written, for a pipeline of the same gradients; else nothing changes.
   Status load(ByteView saved);

@@ -94,6 +94,10 @@ constexpr Variable kVariables[] = {
     {"LOCAL_WORLD_SIZE", "1..1048576", "WORLD_SIZE",
      "number of ranks on this host; waits spin only if it has a CPU for each",
      parse_int<&Environment::local_world_size, 1, kMaxRank>, Setter::kLauncher},
+    {"PACELINE_LAUNCHED_AS", "RANK/WORLD_SIZE", "none",
+     "rank and number of ranks as the launcher counts them; a program may number its ranks in "
+     "another way",
+     parse_text<&Environment::launched_as>, Setter::kLauncher},
     {"PACELINE_HOST_CPUS", "a CPU list like 0-3,8", "CPUs of this rank's affinity mask",
      "CPUs of all ranks on this host; waits spin only if there is a CPU for each rank",
      parse_host_cpus, Setter::kLauncher},

@@ -37,6 +37,7 @@ struct Environment {
   std::optional<int> rank;                  // RANK
   std::optional<int> world_size;            // WORLD_SIZE
   std::optional<int> local_world_size;      // LOCAL_WORLD_SIZE
+  std::string launched_as;                  // PACELINE_LAUNCHED_AS
   CpuSet host_cpus;                         // PACELINE_HOST_CPUS; empty: this rank's affinity
   std::string master_addr;                  // MASTER_ADDR
   std::optional<int> master_port;           // MASTER_PORT

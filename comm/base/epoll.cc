@@ -44,8 +44,12 @@ Result<Epoll> Epoll::create() {
 }
 
 std::span<const epoll_event> Epoll::wait(std::span<epoll_event> room, Duration timeout) const {
-  const int count =
-      has_pwait2_ ? pwait2(fd_.get(), room, timeout) : wait_ms(fd_.get(), room, timeout);
+  const bool has_pwait2 = has_pwait2_.load(std::memory_order_relaxed);
+  int count = has_pwait2 ? pwait2(fd_.get(), room, timeout) : wait_ms(fd_.get(), room, timeout);
+  if (count < 0 && has_pwait2 && errno != EINTR && errno != EBADF) {
+    has_pwait2_.store(false, std::memory_order_relaxed);
+    count = wait_ms(fd_.get(), room, timeout);
+  }
   if (count >= 0) return room.first(static_cast<std::size_t>(count));
   if (errno != EINTR && timeout > Duration::zero()) ::poll(nullptr, 0, kNapMs);
   return {};

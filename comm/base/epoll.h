@@ -2,7 +2,9 @@
 // milliseconds: before Linux 5.11, under some container profiles, and under valgrind.
 #pragma once
 
+#include <atomic>
 #include <span>
+#include <utility>
 
 #include <sys/epoll.h>
 
@@ -23,11 +25,14 @@ class Epoll {
   /// a millisecond longer without epoll_pwait2. None after a signal.
   std::span<const epoll_event> wait(std::span<epoll_event> room, Duration timeout) const;
 
+  Epoll(Epoll&& other) noexcept
+      : fd_(std::move(other.fd_)), has_pwait2_(other.has_pwait2_.load()) {}
+
  private:
   Epoll(UniqueFd fd, bool has_pwait2) : fd_(std::move(fd)), has_pwait2_(has_pwait2) {}
 
   UniqueFd fd_;
-  bool has_pwait2_;
+  mutable std::atomic<bool> has_pwait2_;  // a filter that is installed later may take it away
 };
 
 }  // namespace paceline

@@ -3,23 +3,32 @@
 #include <string>
 
 #include <pthread.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 namespace paceline {
+namespace {
 
-constinit std::atomic<std::uint64_t> ProcessMark::forks_{0};
-constinit std::atomic<pid_t> ProcessMark::own_pid_{0};
+// Never cleared, so that no process has a token of one that it was forked from.
+constinit std::atomic<std::uint64_t> last_token{0};
 
-void ProcessMark::enter_child() {
-  forks_.fetch_add(1, std::memory_order_relaxed);
-  own_pid_.store(::getpid(), std::memory_order_relaxed);
+}  // namespace
+
+constinit ProcessMark::Page ProcessMark::here_;
+
+bool ProcessMark::clear_in_children() {
+  if (::madvise(&here_, sizeof here_, MADV_WIPEONFORK) == 0) return true;
+  // It fails only where there is no memory for a few words.
+  return ::pthread_atfork(nullptr, nullptr, [] { here_.token.store(0); }) == 0;
 }
 
-pid_t ProcessMark::watch_forks() {
-  // It fails only where there is no memory for a few words.
-  [[maybe_unused]] static const int registered = ::pthread_atfork(nullptr, nullptr, &enter_child);
-  own_pid_.store(::getpid(), std::memory_order_relaxed);
-  return own_pid_.load(std::memory_order_relaxed);
+std::uint64_t ProcessMark::enter_process() {
+  // Children inherit it.
+  [[maybe_unused]] static const bool is_cleared = clear_in_children();
+  here_.process_id.store(::getpid(), std::memory_order_relaxed);
+  std::uint64_t token = 0;
+  const std::uint64_t next = last_token.fetch_add(1) + 1;
+  return here_.token.compare_exchange_strong(token, next) ? next : token;
 }
 
 Status ProcessMark::refusal(std::string_view what) const {

@@ -12,32 +12,39 @@
 
 namespace paceline {
 
-/// Of the process that constructs it. Sees every child of fork(); one of a bare clone() or fork
-/// system call, without the C library, is taken for its parent. No system call but the first time.
-/// Any thread; in a child also before it executes a program.
+/// Of the process that constructs it. The kernel clears a page of every child that gets a copy of
+/// the memory (MADV_WIPEONFORK), so a child is recognised however it was made: by fork(), _Fork(),
+/// or a bare clone or fork system call, also where it has its parent's process id in a namespace of
+/// its own. Kernels without it (before Linux 4.14): by fork() only. No system call but the first
+/// time. Any thread; in a child also before it executes a program.
 class ProcessMark {
  public:
-  ProcessMark() : made_by_(own_pid()), forks_before_(forks_.load(std::memory_order_relaxed)) {}
+  ProcessMark() : token_(own_token()), made_by_(here_.process_id.load(std::memory_order_relaxed)) {}
 
-  bool is_of_this_process() const {
-    return forks_before_ == forks_.load(std::memory_order_relaxed);
-  }
+  bool is_of_this_process() const { return token_ == here_.token.load(std::memory_order_relaxed); }
   /// Why a call on `what`, a noun, is refused where it is not: Code::kInvalidArgument.
   [[gnu::cold]] Status refusal(std::string_view what) const;
 
  private:
-  static pid_t own_pid() {
-    const pid_t known = own_pid_.load(std::memory_order_relaxed);
-    return known != 0 ? known : watch_forks();
+  // A page of its own: the kernel clears whole pages.
+  static constexpr std::size_t kPageBytes = 4096;
+  struct alignas(kPageBytes) Page {
+    std::atomic<std::uint64_t> token{0};  // 0: this process has made no mark yet
+    std::atomic<pid_t> process_id{0};     // once there is a token
+  };
+  static_assert(sizeof(Page) == kPageBytes);
+
+  static std::uint64_t own_token() {
+    const std::uint64_t known = here_.token.load(std::memory_order_acquire);
+    return known != 0 ? known : enter_process();
   }
-  [[gnu::cold]] static pid_t watch_forks();
-  static void enter_child();
+  [[gnu::cold]] static std::uint64_t enter_process();
+  static bool clear_in_children();
 
-  static std::atomic<std::uint64_t> forks_;  // between the first process and this one
-  static std::atomic<pid_t> own_pid_;        // 0: not known yet
+  static Page here_;
 
+  std::uint64_t token_;
   pid_t made_by_;
-  std::uint64_t forks_before_;
 };
 
 }  // namespace paceline

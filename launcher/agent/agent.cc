@@ -162,6 +162,7 @@ void Agent::receive(const messages::ToAgent& message) {
 
 Status Agent::start(const messages::Start& start) {
   begin_to_say_alive();
+  helper_watch_.begin(start);
   trials_.end();
   self_.end(host_cpus(start));
   if (start.apps().empty() || start.ranks().empty())
@@ -221,14 +222,15 @@ Result<HostFacts> Agent::prepare(const messages::Start& start) {
     store_ = std::move(open.store);
     serves_others_ = !start.address().empty();
   }
-  messages::FromAgent ready;
-  *ready.mutable_ready()->mutable_meeting() = facts.meeting;
-  ready.mutable_ready()->set_time_ns(clock_.now().time_since_epoch().count());
-  tell(ready);
   ranks_left_ = static_cast<std::size_t>(start.ranks_size());
   streams_ =
       std::make_unique<RankStreams>(loop_, start, std::move(connection_.standard_input),
                                     [this](const messages::FromAgent& message) { tell(message); });
+  PACELINE_TRY(streams_->make_files());
+  messages::FromAgent ready;
+  *ready.mutable_ready()->mutable_meeting() = facts.meeting;
+  ready.mutable_ready()->set_time_ns(clock_.now().time_since_epoch().count());
+  tell(ready);
   return facts;
 }
 

@@ -15,6 +15,8 @@ class HelperWatch {
  public:
   using Channel = SocketChannel<messages::ToHelper, messages::FromHelper>;
 
+  /// Until then the limits are those of a job without options.
+  void begin(const messages::Start& start);
   /// Something came from the helper.
   void heard() { silence_.broken(); }
   /// To be called each kAlivePeriod: tells the helper that the agent runs. Kills `helper` if it has
@@ -23,6 +25,8 @@ class HelperWatch {
 
  private:
   Silence silence_;
+  Duration max_silence_ = kMaxSilence;
+  Duration max_agent_silence_ = kMaxSilence;
 };
 
 }  // namespace paceline::launcher

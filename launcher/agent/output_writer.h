@@ -11,6 +11,7 @@
 
 #include "comm/base/clock.h"
 #include "launcher/agent/output_files.h"
+#include "launcher/channel/silence.h"
 #include "launcher/system/event_loop.h"
 
 namespace paceline::launcher {
@@ -24,8 +25,8 @@ class WriteRetry {
   using Say = std::function<void(const std::string& text)>;
   struct Options {
     Duration period = std::chrono::seconds(1);
-    Duration patience = std::chrono::seconds(300);  ///< as long as no file takes a byte
-    Say notice;                                     ///< files have to wait; no file waits any more
+    Duration patience = kMaxFileWait;  ///< as long as no file takes a byte
+    Say notice;                        ///< files have to wait; no file waits any more
     Say give_up;  ///< once: the patience is at its end. From then on writers drop what they get
   };
 

@@ -74,6 +74,8 @@ Variables identity_variables(const messages::Start& start, const HostFacts& fact
   add(variables, "WORLD_SIZE", world_size);
   add(variables, "LOCAL_WORLD_SIZE", local_world_size);
   add(variables, "GROUP_RANK", host_index);
+  // Programs may change the numbers above. The launcher speaks of this one.
+  add(variables, "PACELINE_LAUNCHED_AS", std::to_string(rank) + "/" + std::to_string(world_size));
   add(variables, "OMPI_COMM_WORLD_RANK", rank);
   add(variables, "OMPI_COMM_WORLD_SIZE", world_size);
   add(variables, "OMPI_COMM_WORLD_LOCAL_RANK", local_rank);

@@ -9,9 +9,9 @@
 
 namespace paceline::launcher {
 
-// SIGUSR1 and SIGUSR2 are for the ranks: a resource manager that warns a job of its time limit
-// sends them to all processes, and the head passes its own on.
-void outlive_signals() { block_signals({SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}); }
+// All but those that end the agent are for the ranks: a resource manager that warns a job of its
+// time limit sends them to all processes, and the head passes its own on.
+void outlive_signals() { block_signals(signals_from_outside()); }
 
 Status RankStop::watch() {
   PACELINE_TRY_ASSIGN(

@@ -68,7 +68,7 @@ Result<UniqueFd> RankStreams::open_input(std::uint32_t rank) {
 }
 
 Status RankStreams::make_files() {
-  if (start_.output_directory().empty()) return Status();
+  if (start_.output_directory().empty() || !files_.empty()) return Status();
   PACELINE_TRY_ASSIGN(files_,
                       make_output_files({.directory = start_.output_directory(),
                                          .world_size = start_.world_size(),

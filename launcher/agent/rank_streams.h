@@ -31,6 +31,9 @@ class RankStreams {
   /// take_input().
   RankStreams(EventLoop& loop, const messages::Start& start, UniqueFd standard_input, Tell tell);
 
+  /// Of all ranks, in the output directory, so no rank starts where one of them is in the way.
+  Status make_files();
+
   /// The rank's ends of its three streams.
   struct RankEnds {
     UniqueFd input;
@@ -38,7 +41,7 @@ class RankStreams {
     UniqueFd error;
   };
   /// To be called once for each rank of this host, in their order. The first call makes the files
-  /// of all ranks, so no rank starts where one of them is in the way.
+  /// unless they are there.
   Result<RankEnds> open_next();
 
   /// What the head has read for the rank that the start names.
@@ -57,7 +60,6 @@ class RankStreams {
     std::unique_ptr<RankOutput> output;
     std::unique_ptr<RankOutput> error;
   };
-  Status make_files();
   Result<UniqueFd> open_input(std::uint32_t rank);
   Result<UniqueFd> open_output(std::uint32_t rank, messages::Stream stream,
                                std::unique_ptr<RankOutput>& into);

@@ -36,8 +36,8 @@ namespace paceline::launcher {
 namespace {
 
 constexpr Duration kSweep = std::chrono::seconds(5);
-// Without a word from the agent: longer than the head waits for it, who says what is wrong.
-constexpr Duration kSilentAgent = std::chrono::seconds(30);
+// The head sees a silent agent first, and says what is wrong.
+constexpr Duration kAfterTheHead = std::chrono::seconds(20);
 
 // Why a rank could not execute its program, on the socket that a successful exec closes.
 struct ExecFailure {
@@ -165,7 +165,7 @@ class SpawnHelper {
   SystemClock clock_;
   const pid_t agent_pid_ = ::getppid();
   Silence agent_silence_;
-  bool watches_agent_ = false;  // once it says that it runs
+  Duration max_silence_{};  // of the agent; zero until it says that it runs
   EventLoop loop_;
   SocketChannel<messages::FromHelper, messages::ToHelper> agent_;
   std::deque<Image> images_;  // addresses stay; in the order of the Programs
@@ -179,7 +179,10 @@ class SpawnHelper {
 
 void SpawnHelper::receive(const messages::ToHelper& message) {
   agent_silence_.broken();
-  if (message.has_alive() && !std::exchange(watches_agent_, true)) watch_agent();
+  if (message.has_alive()) {
+    const Duration limit = Duration(message.alive().max_silence_ns()) + kAfterTheHead;
+    if (std::exchange(max_silence_, limit) == Duration::zero()) watch_agent();
+  }
   if (message.has_program()) add_program(message.program());
   if (message.has_signal()) signal_ranks(message.signal().signal());
   if (message.has_cgroup()) enter_cgroup(message.cgroup());
@@ -194,11 +197,11 @@ void SpawnHelper::watch_agent() {
   message.mutable_alive();
   if (agent_.backlog_bytes() == 0) tell(message);
   loop_.after(kAlivePeriod, [this] { watch_agent(); });
-  if (!agent_silence_.look(kSilentAgent)) return;
+  if (!agent_silence_.look(max_silence_)) return;
   report("spawn helper",
          Status(Code::kPeerLost, Scope::kProcess,
                 "the agent (pid " + std::to_string(agent_pid_) + ") has not run for " +
-                    seconds_text(kSilentAgent) + "; it and all ranks on this host are killed"));
+                    seconds_text(max_silence_) + "; it and all ranks on this host are killed"));
   if (::getppid() == agent_pid_) ::kill(agent_pid_, SIGKILL);
   loop_.stop();
 }

@@ -78,8 +78,8 @@ void fill_in_exports(ProgramSpec& program) {
 
 std::vector<int> signals_to_heed() {
   std::vector<int> signals = ending_signals();
-  const std::vector<int> others = heeded({SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT});
-  signals.insert(signals.end(), others.begin(), others.end());
+  for (const std::vector<int>& others : {heeded({SIGTSTP, SIGCONT}), heeded(warning_signals())})
+    signals.insert(signals.end(), others.begin(), others.end());
   return signals;
 }
 

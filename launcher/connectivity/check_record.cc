@@ -44,8 +44,8 @@ json hosts_json(const Measurements& measured) {
 json measured_json(const Measurements& measured) {
   json all = {{"hosts", hosts_json(measured)}, {"cpus", json::array()},
               {"latencies", json::array()},    {"flows", json::array()},
-              {"broken", json::array()},       {"all_reduce", json::array()},
-              {"notes", measured.notes}};
+              {"broken", json::array()},       {"stalls", json::array()},
+              {"all_reduce", json::array()},   {"notes", measured.notes}};
   for (const probe::Spin& spin : measured.spins)
     all["cpus"].push_back({{"host", spin.host}, {"use", to_json(spin.cpu)}});
   for (const probe::Latency& one : measured.latencies)
@@ -67,12 +67,15 @@ json measured_json(const Measurements& measured) {
   for (const probe::Broken& one : measured.broken)
     all["broken"].push_back(
         {{"round", one.round}, {"from", one.from}, {"to", one.to}, {"why", one.why}});
+  for (const probe::Stall& one : measured.stalls)
+    all["stalls"].push_back({{"host", one.host}, {"seconds", one.seconds}});
   for (const probe::Reduction& one : measured.reductions)
     all["all_reduce"].push_back({{"hosts", one.hosts},
                                  {"bytes", one.bytes},
                                  {"time_us", one.time_us},
                                  {"wrong", one.wrong},
-                                 {"wire_bits_per_s", one.wire_bits_per_s}});
+                                 {"wire_bits_per_s", one.wire_bits_per_s},
+                                 {"max_us", one.max_us}});
   return all;
 }
 
@@ -118,12 +121,15 @@ Measurements measurements_from(const json& all) {
                            .from = one.at("from"),
                            .to = one.at("to"),
                            .why = one.at("why")});
+  for (const json& one : all.value("stalls", json::array()))
+    into.stalls.push_back({.host = one.at("host"), .seconds = one.at("seconds")});
   for (const json& one : all.at("all_reduce"))
     into.reductions.push_back({.hosts = one.at("hosts"),
                                .bytes = one.at("bytes"),
                                .time_us = one.at("time_us"),
                                .wrong = one.at("wrong"),
-                               .wire_bits_per_s = one.at("wire_bits_per_s")});
+                               .wire_bits_per_s = one.at("wire_bits_per_s"),
+                               .max_us = one.value("max_us", 0.0)});
   for (const json& note : all.at("notes")) into.notes.push_back(note.get<std::string>());
   return into;
 }
@@ -145,6 +151,8 @@ Status check_hosts(const Measurements& measured) {
                are_hosts(measured.broken, hosts);
   for (const probe::Spin& spin : measured.spins)
     known = known && spin.host >= 0 && spin.host < hosts;
+  for (const probe::Stall& stall : measured.stalls)
+    known = known && stall.host >= 0 && stall.host < hosts;
   return known ? Status()
                : usage_error("the document has measurements of hosts that it does not list");
 }

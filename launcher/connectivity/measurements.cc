@@ -125,10 +125,19 @@ bool take_broken(std::string_view line, std::vector<std::string_view> words, Mea
   return true;
 }
 
+bool take_stall(const std::vector<std::string_view>& words, Measurements& into) {
+  Stall stall;
+  if (!read_all(words, stall.host, stall.seconds) || stall.host < 0 ||
+      stall.host >= static_cast<int>(into.hosts.size()))
+    return false;
+  into.stalls.push_back(stall);
+  return true;
+}
+
 bool take_reduction(const std::vector<std::string_view>& words, Measurements& into) {
   Reduction reduction;
   if (!read_all(words, reduction.hosts, reduction.bytes, reduction.time_us, reduction.wrong,
-                reduction.wire_bits_per_s))
+                reduction.wire_bits_per_s, reduction.max_us))
     return false;
   into.reductions.push_back(reduction);
   return true;
@@ -153,9 +162,11 @@ std::string to_line(const Broken& broken) {
   return line_of("broken", broken.round, broken.from, broken.to) + " " + shown(broken.why);
 }
 
+std::string to_line(const Stall& stall) { return line_of("stall", stall.host, stall.seconds); }
+
 std::string to_line(const Reduction& reduction) {
   return line_of("reduction", reduction.hosts, reduction.bytes, reduction.time_us, reduction.wrong,
-                 reduction.wire_bits_per_s);
+                 reduction.wire_bits_per_s, reduction.max_us);
 }
 
 std::string sender_line(const Flow& flow) {
@@ -185,6 +196,7 @@ bool take_line(std::string_view line, Measurements& into) {
   if (kind == "latency") return take_latency(words, into);
   if (kind == "sender" || kind == "receiver") return take_half(words, kind == "sender", into);
   if (kind == "broken") return take_broken(rest, words, into);
+  if (kind == "stall") return take_stall(words, into);
   if (kind == "reduction") return take_reduction(words, into);
   if (kind == "note") into.notes.emplace_back(rest);
   return kind == "note";

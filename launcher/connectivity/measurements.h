@@ -55,6 +55,15 @@ struct Flow {
   bool operator==(const Flow&) const = default;
 };
 
+/// A host whose processes did not run for a while, whatever was measured then: it was paused,
+/// frozen or starved.
+struct Stall {
+  int host = 0;
+  double seconds = 0;
+
+  bool operator==(const Stall&) const = default;
+};
+
 /// A measurement between two hosts that could not be made.
 struct Broken {
   int round = 0;
@@ -72,6 +81,7 @@ struct Reduction {
   double time_us = 0;
   std::int64_t wrong = 0;      ///< elements
   double wire_bits_per_s = 0;  ///< what the busiest network device sent, headers and all
+  double max_us = 0;           ///< of one operation, also of those that are not in `time_us`
 
   bool operator==(const Reduction&) const = default;
 };
@@ -83,6 +93,7 @@ struct Measurements {
   std::vector<Latency> latencies;
   std::vector<Flow> flows;
   std::vector<Broken> broken;
+  std::vector<Stall> stalls;
   std::vector<Reduction> reductions;
   std::vector<std::string> notes;  ///< what could not be measured, and why
 
@@ -94,6 +105,7 @@ std::string to_line(int host, const HostFacts& facts);
 std::string to_line(const Spin& spin);
 std::string to_line(const Latency& latency);
 std::string to_line(const Broken& broken);
+std::string to_line(const Stall& stall);
 std::string to_line(const Reduction& reduction);
 /// A flow is known to two ranks: each says its own half.
 std::string sender_line(const Flow& flow);

@@ -16,11 +16,12 @@ class SlurmEngine final : public Engine {
     std::string names;
     for (const AgentHost& host : hosts) names += (names.empty() ? "" : ",") + host.name;
     const std::string count = std::to_string(hosts.size());
-    // --overlap: an agent has the node that the ranks, which it starts, are to have.
+    // --overlap: an agent has the node that the ranks, which it starts, are to have. --wait=0:
+    // hosts that finish early do not end the others, whatever WaitTime slurm.conf has.
     Launch launch{
         .command = {"srun", "--nodes=" + count, "--ntasks=" + count, "--ntasks-per-node=1",
                     "--nodelist=" + names, "--overlap", "--input=all", "--kill-on-bad-exit=0",
-                    "--mpi=none", "--cpu-bind=none", "--quiet"},
+                    "--wait=0", "--mpi=none", "--cpu-bind=none", "--quiet"},
         .hosts = {hosts.begin(), hosts.end()}};
     launch.command.insert(launch.command.end(), agent.begin(), agent.end());
     launch.command.insert(launch.command.end(), {"--name-from", "SLURMD_NODENAME"});

@@ -18,15 +18,9 @@ namespace {
 
 // Bytes that wait for the console before the agent's messages do.
 constexpr std::size_t kMaxBacklogBytes = std::size_t{256} << 10;
-// How long the console may take for the rest of the output once the job has been stopped.
-constexpr Duration kOutputPatience = std::chrono::seconds(5);
-// And then for the line that says so.
-constexpr Duration kLastWord = std::chrono::milliseconds(100);
 // How long a first failure waits for reports of earlier ones.
 constexpr Duration kSettling = std::chrono::milliseconds(20);
-// An agent says each second that it runs. Before its host is ready it looks for programs, whose
-// file systems may keep it waiting.
-constexpr Duration kMaxSilence = std::chrono::seconds(10);
+// Before its host is ready an agent looks for programs, whose file systems may block it.
 constexpr Duration kMaxSilentStart = std::chrono::seconds(25);
 // A rank that has lost another may say so before the other's end is seen, but not long before.
 constexpr Duration kBlamePatience = std::chrono::milliseconds(300);
@@ -43,7 +37,8 @@ Head::Head(EventLoop& loop, Console& console, Timings& timings, JobSpec job,
       console_(console),
       timings_(timings),
       job_(std::move(job)),
-      bindings_(job_.ranks(), std::move(bindings)) {
+      bindings_(job_.ranks(), std::move(bindings)),
+      output_limit_(loop, console) {
   outcome_.ranks = job_.ranks();
   hosts_.reserve(agents.size());
   ranks_.resize(static_cast<std::size_t>(job_.ranks()));
@@ -75,6 +70,7 @@ int Head::run() {
     loop_.after(job_.timeout, [this] {
       stop(StopCause::kTimeout, SIGTERM,
            "the job has not ended within its --timeout of " + seconds_text(job_.timeout));
+      output_limit_.begin(job_.grace);
     });
   if (const Status waited = loop_.run(); !waited.ok()) {
     report("head", waited);
@@ -252,10 +248,19 @@ void Head::agent_asked_to_end(const Host& host, int signal) {
 }
 
 void Head::agent_lost(Host& host, const Status& why) {
-  if (host.finished) return;
-  const std::string text =
-      in_host(host.start, "the agent is gone" + (why.ok() ? "" : ": " + why.text()) +
-                              "; it and all its ranks were killed");
+  if (!is_needed(host)) return;
+  const std::string_view lost = host.finished ? "; with it the job has lost its rendezvous store"
+                                              : "; it and all its ranks were killed";
+  lose(host, "the agent is gone" + (why.ok() ? "" : ": " + why.text()) + std::string(lost));
+}
+
+// The agent of the first host serves the store, also when it has no ranks any more.
+bool Head::is_needed(const Host& host) const {
+  return !host.finished || (&host == &hosts_.front() && !finished_ && !outcome_.cause);
+}
+
+void Head::lose(Host& host, const std::string& why) {
+  const std::string text = in_host(host.start, why);
   if (outcome_.cause) console_.say(text);
   stop(StopCause::kLauncher, SIGKILL, text);
   finish(host);
@@ -295,6 +300,7 @@ void Head::signalled(int signal) {
   if (signal != SIGINT && signal != SIGTERM && signal != SIGHUP) return pass_on(signal);
   const auto meaning = requests_.came(signal, loop_.clock().now(), outcome_.cause.has_value());
   stop(cause_of_signal(signal), signal, signal_name(signal) + " came");
+  output_limit_.begin(job_.grace);
   if (meaning == EndRequests::Meaning::kKill) order_stop(SIGKILL);
   if (finished_) loop_.stop();
 }
@@ -316,18 +322,19 @@ void Head::order_stop(int signal) {
   message.mutable_stop()->set_signal(signal);
   message.mutable_stop()->set_grace_ns(job_.grace.count());
   tell_all(message);
-  // A failed rank's last words wait for their reader, however slow; whoever has had enough of the
-  // job itself does not.
+  // The last output of a failed rank waits for its reader without a limit, until a signal or
+  // --timeout asks for the end.
   if (outcome_.cause == StopCause::kRankFailed && signal != SIGKILL) return;
-  const Duration ranks_patience = signal == SIGKILL ? Duration::zero() : job_.grace;
-  loop_.after(ranks_patience + kOutputPatience, [this] { give_up_output(); });
+  output_limit_.begin(signal == SIGKILL ? Duration::zero() : job_.grace);
 }
 
 // What is not read is no silence.
 void Head::look_for_silent_hosts() {
   for (Host& host : hosts_) {
-    const Duration patience = host.ready ? kMaxSilence : kMaxSilentStart;
-    if (reading_ && host.started && !host.finished && host.silence.look(patience))
+    const Duration max_silence =
+        max_agent_silence(job_.max_silence, !host.start.output_directory().empty());
+    const Duration patience = host.ready ? max_silence : std::max(max_silence, kMaxSilentStart);
+    if (reading_ && host.started && is_needed(host) && host.silence.look(patience))
       give_up(host, patience);
   }
   if (!finished_) loop_.after(kAlivePeriod, [this] { look_for_silent_hosts(); });
@@ -336,20 +343,9 @@ void Head::look_for_silent_hosts() {
 // Nobody can say what became of a host that is cut off or an agent that does not run; the job ends
 // without it.
 void Head::give_up(Host& host, Duration silent) {
-  const std::string text = in_host(
-      host.start,
-      "the agent has not answered for " + seconds_text(silent) +
-          ": it is stopped, or its host is overloaded or unreachable; the job ends without it");
-  if (outcome_.cause) console_.say(text);
-  stop(StopCause::kLauncher, SIGKILL, text);
-  finish(host);
-}
-
-// The console, or a file of the output directory, has not taken all.
-void Head::give_up_output() {
-  console_.say(
-      "not all output could be written in time after the job was stopped; the rest is lost");
-  loop_.after(kLastWord, [this] { loop_.stop(); });
+  lose(host,
+       "the agent has not answered for " + seconds_text(silent) +
+           ": it is stopped, or its host is overloaded or unreachable; the job ends without it");
 }
 
 void Head::pass_on(int signal) {

@@ -17,6 +17,7 @@
 #include "launcher/head/console.h"
 #include "launcher/head/exit_code.h"
 #include "launcher/head/input_source.h"
+#include "launcher/head/output_limit.h"
 #include "launcher/head/timings.h"
 #include "launcher/options/job_spec.h"
 #include "launcher/system/end_requests.h"
@@ -77,6 +78,8 @@ class Head {
   void refused(const Host& host, const messages::RankRefused& refused);
   void agent_asked_to_end(const Host& host, int signal);
   void agent_lost(Host& host, const Status& why);
+  bool is_needed(const Host& host) const;
+  void lose(Host& host, const std::string& why);
   Rank* find(const Host& host, std::uint32_t rank);
   std::string describe_rank(std::size_t rank) const;
   std::string name_rank(int rank) const;
@@ -84,7 +87,6 @@ class Head {
 
   void stop(StopCause cause, int signal, std::string_view why);
   void order_stop(int signal);
-  void give_up_output();
   void look_for_silent_hosts();
   void give_up(Host& host, Duration silent);
   void pass_on(int signal);
@@ -99,6 +101,7 @@ class Head {
   Timings& timings_;
   JobSpec job_;
   BindingReport bindings_;
+  OutputLimit output_limit_;
   std::vector<Host> hosts_;
   std::vector<Rank> ranks_;
   std::optional<InputSource> input_;  // while a rank of another host reads it

@@ -42,6 +42,7 @@ messages::Start start_of(const JobSpec& job) {
     app.set_working_directory(program.working_directory);
   }
   start.set_grace_ns(std::chrono::nanoseconds(job.grace).count());
+  start.set_max_silence_ns(std::chrono::nanoseconds(job.max_silence).count());
   start.set_split_lines(job.splits_lines());
   start.set_output_directory(job.output_directory);
   for (int rank = 0; rank < job.ranks(); ++rank)

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/channel/silence.h"
 #include "launcher/options/placement_spec.h"
 #include "launcher/options/rank_set.h"
 
@@ -49,6 +50,7 @@ struct JobSpec {
   std::optional<int> stdin_rank = 0;    ///< none: every rank finds its standard input empty
   std::chrono::nanoseconds timeout{0};  ///< 0: none
   std::chrono::nanoseconds grace{std::chrono::seconds(10)};  ///< from SIGTERM to SIGKILL
+  std::chrono::nanoseconds max_silence = kMaxSilence;        ///< of an agent or a spawn helper
   bool timings = false;          ///< say where the time of the start and the end went
   std::vector<HostSlots> hosts;  ///< -H; empty: this host
   std::string host_file;         ///< --hostfile, as it was written; empty: none. Not with hosts

@@ -5,11 +5,14 @@
 #include <string_view>
 
 #include "comm/base/text.h"
+#include "comm/base/try.h"
+#include "launcher/channel/silence.h"
 
 namespace paceline::launcher {
 namespace {
 
 constexpr double kMaxSeconds = 366.0 * 24 * 3600;
+constexpr Duration kMinMaxSilence = 2 * kAlivePeriod;
 
 Status wrong(const std::string& text, const std::string& why) {
   return usage_error("'" + text + "' " + why);
@@ -32,6 +35,12 @@ Result<std::chrono::nanoseconds> parse_seconds(const std::string& text) {
   if (!seconds || !(*seconds >= 0 && *seconds <= kMaxSeconds))
     return wrong(text, "is not a number of seconds from 0 to a year");
   return std::chrono::nanoseconds(std::llround(*seconds * 1e9));
+}
+
+Result<std::chrono::nanoseconds> parse_max_silence(const std::string& text) {
+  PACELINE_TRY_ASSIGN(const auto silence, parse_seconds(text));
+  if (silence < kMinMaxSilence) return wrong(text, "is too short: use 2 s or more");
+  return silence;
 }
 
 Result<EnvironmentSetting> parse_setting(const std::string& text) {

@@ -21,6 +21,9 @@ Result<int> parse_count(const std::string& text);
 /// 0 to a year; fractions are allowed.
 Result<std::chrono::nanoseconds> parse_seconds(const std::string& text);
 
+/// The same from 2 s on: a process says each second that it runs.
+Result<std::chrono::nanoseconds> parse_max_silence(const std::string& text);
+
 /// NAME=value or NAME.
 Result<EnvironmentSetting> parse_setting(const std::string& text);
 

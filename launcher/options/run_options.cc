@@ -149,6 +149,11 @@ void add_job_options(CLI::App& app, JobSpec& job) {
   add_value(app, "--grace",
             {"S", "Seconds from SIGTERM to SIGKILL for ranks that do not end (default 10)", "End"},
             [&job](const std::string& text) { job.grace = valid("--grace", parse_seconds(text)); });
+  add_value(app, "--max-silence",
+            {"S", "End the job if an agent does not answer for S seconds (default 10)", "End"},
+            [&job](const std::string& text) {
+              job.max_silence = valid("--max-silence", parse_max_silence(text));
+            });
   app.add_flag_callback(
          "--timings", [&job] { job.timings = true; },
          "Print at the end how long each step of start and end took")

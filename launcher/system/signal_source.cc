@@ -42,6 +42,18 @@ std::vector<int> ending_signals() {
   return signals;
 }
 
+std::vector<int> warning_signals() {
+  std::vector<int> signals{SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU};
+  for (int signal = SIGRTMIN; signal <= SIGRTMAX; ++signal) signals.push_back(signal);
+  return signals;
+}
+
+std::vector<int> signals_from_outside() {
+  std::vector<int> signals = warning_signals();
+  signals.insert(signals.end(), {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXFSZ, SIGIO, SIGPWR});
+  return signals;
+}
+
 std::string signal_name(int signal) {
   const char* const name = ::sigabbrev_np(signal);
   return name != nullptr ? std::string("SIG") + name : "signal " + std::to_string(signal);

@@ -24,6 +24,13 @@ std::vector<int> ending_signals();
 /// Those of them that this process does not ignore.
 std::vector<int> heeded(const std::vector<int>& signals);
 
+/// Those that somebody may send to all processes of a job to tell its ranks something, such as that
+/// their time is nearly over: SIGUSR1, SIGUSR2, timers, limits and real-time signals.
+std::vector<int> warning_signals();
+/// Every signal that ends a process by default and comes from outside: not the faults of the
+/// process itself, and not SIGPIPE and SIGCHLD.
+std::vector<int> signals_from_outside();
+
 /// "SIGTERM".
 std::string signal_name(int signal);
 

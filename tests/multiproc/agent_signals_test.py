@@ -94,6 +94,32 @@ class AgentSignals(LauncherTest):
                 self.assert_saved(output)
                 self.assertEqual(code, 0, error)
 
+    def test_an_escalation_leaves_the_grace(self):
+        """As LSF ends a job: SIGINT, some seconds later SIGTERM."""
+        saving = SAVING.replace("0.8", "2.5")
+        for target in ("head", "agent"):
+            with self.subTest(target), Job("-n", 2, "--no-tag-output", "--grace", 60, "sh", "-c",
+                                           saving) as job:
+                self.ready(job)
+                pid = job.process.pid if target == "head" else job.agent()
+                os.kill(pid, signal.SIGINT)
+                time.sleep(1.3)  # longer than one request may take
+                os.kill(pid, signal.SIGTERM)
+                code, output, error = self.ended(job)
+                self.assert_saved(output)
+                self.assertEqual(code, 130, error)
+
+    def test_an_interrupt_that_comes_twice_at_once_leaves_the_grace(self):
+        """As timeout(1) sends it."""
+        with Job("-n", 2, "--no-tag-output", "--grace", 60, "sh", "-c", SAVING) as job:
+            self.ready(job)
+            os.kill(job.process.pid, signal.SIGINT)
+            self.assertIn(b"SIGINT came", job.process.stderr.readline())
+            os.kill(job.process.pid, signal.SIGINT)
+            code, output, error = self.ended(job)
+            self.assert_saved(output)
+            self.assertEqual(code, 130, error)
+
     def test_ranks_that_ignore_it_are_killed_at_the_end_of_the_grace(self):
         with Job("-n", 2, "--no-tag-output", "--grace", 0.5, "sh", "-c", STUBBORN) as job:
             self.ready(job)
@@ -133,6 +159,27 @@ class AgentSignals(LauncherTest):
             for pid in (job.agent(), job.helper(), rank):
                 os.kill(pid, signal.SIGUSR1)
             self.assertEqual(self.ended(job)[:2], (0, "warned\n"))
+
+    def test_no_signal_for_the_ranks_ends_an_agent_or_a_helper(self):
+        names = ("QUIT", "ALRM", "VTALRM", "PROF", "XCPU", "XFSZ", "IO", "PWR", "RTMIN", "RTMAX")
+        script = "trap 'echo warned; exit 0' USR1; echo ready; while :; do sleep 0.02; done"
+        with Job("-n", 1, "sh", "-c", script) as job:
+            self.ready(job, 1)
+            rank = job.children(job.helper())[0]
+            for pid in (job.agent(), job.helper()):
+                for name in names:
+                    os.kill(pid, getattr(signal, "SIG" + name))
+            os.kill(rank, signal.SIGUSR1)
+            self.assertEqual(self.ended(job), (0, "warned\n", ""))
+
+    def test_the_head_passes_warnings_on(self):
+        for number in (signal.SIGUSR1, signal.SIGXCPU, signal.SIGALRM, signal.SIGRTMIN + 1):
+            script = (f"trap 'echo warned; exit 0' {int(number)}; echo ready; "
+                      "while :; do sleep 0.02; done")
+            with self.subTest(number), Job("-n", 1, "bash", "-c", script) as job:
+                self.ready(job, 1)
+                os.kill(job.process.pid, number)
+                self.assertEqual(self.ended(job)[:2], (0, "warned\n"))
 
     def test_the_agent_of_another_host_ends_the_whole_job(self):
         with Job(*host_options(self, "h2:1,h3:1"), "-n", 2, "--no-tag-output", "sh", "-c",

@@ -63,6 +63,16 @@ class EndedRanks(LauncherTest):
                 error = self.lost(1, EARLY, what, options=("-n", 2, *HOSTS), env=ON_HOSTS)
                 self.assertRegex(error, r"peer lost: .*\[rank 1 on ")
 
+    def test_ranks_that_number_themselves_anew_are_not_taken_for_ended_ones(self):
+        """Rank 1 becomes rank 0 of the others, and joins later than them."""
+        script = ('[ $RANK = 0 ] && exit 0; [ $RANK = 1 ] && sleep 1; '
+                  f'RANK=$((RANK-1)) WORLD_SIZE=2 exec {FIRST}')
+        for options in (("-n", 3), ("-n", 3, "-H", "a:1,b:2", *HOSTS[2:])):
+            with self.subTest(options=options):
+                code, _, error = self.run_job(*options, "sh", "-c", script, env=ON_HOSTS)
+                self.assertEqual(code, 0, error)
+                self.assertNotIn("without joining", error)
+
     def test_nobody_waits_for_ranks_that_do_without_the_library(self):
         script = f'[ $RANK = 1 ] && exit 0; sleep 0.3; WORLD_SIZE=1 RANK=0 exec {FIRST}'
         for options in (("-n", 3), ("-n", 2, *HOSTS)):

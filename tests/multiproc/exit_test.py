@@ -61,7 +61,7 @@ class Stranger(threading.Thread):
 
 
 class Exit(LauncherTest):
-    def run_all(self, ways, backend="tcp", ranks=3):
+    def run_all(self, ways, backend="tcp", ranks=3, errors=None):
         """All at the same time, with a stranger at each; the output of each."""
         outputs = {}
         with contextlib.ExitStack() as stack:
@@ -73,6 +73,8 @@ class Exit(LauncherTest):
             for way, (job, stranger, begin) in jobs.items():
                 with self.subTest(way=way, backend=backend):
                     code, outputs[way], error = job.wait()
+                    if errors is not None:
+                        errors[way] = error
                     self.assertEqual(code, CODE, error + outputs[way])
                     self.assertNotIn("SIGSEGV", error)
                     self.assertLess(time.monotonic() - begin, PATIENCE_S)
@@ -103,11 +105,21 @@ class Exit(LauncherTest):
 
     def test_exit_called_by_a_signal_handler(self):
         for backend in ("tcp", "shm"):
-            self.run_all(["signal_handler"], backend)
+            ways = ["signal_handler", "signal_handler_beside"]
+            output = self.run_all(ways, backend)["signal_handler_beside"]
+            self.assertNotIn("outlived", output)
+
+    def test_exit_while_ranks_join(self):
+        ways = ["while_it_joins", "while_it_connects"]
+        errors = {}
+        outputs = self.run_all(ways, errors=errors)
+        for way in ways:
+            self.assertIn("the process is exiting", outputs[way])
+            self.assertLess(errors[way].count("has waited"), 3, errors[way][:1000])
 
     def test_a_child_that_exits_leaves_its_parent_alone(self):
         for backend in ("tcp", "shm"):
-            self.run_all(["child"], backend)
+            self.run_all(["child", "bare_child"], backend)
 
     def test_peers_hear_what_the_rank_was_doing(self):
         for backend in ("tcp", "shm"):

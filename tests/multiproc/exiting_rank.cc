@@ -10,10 +10,14 @@
 #include <thread>
 #include <vector>
 
+#include <netinet/in.h>
 #include <openssl/evp.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <paceline/communicator.h>
@@ -137,11 +141,61 @@ int in_signal_handler() {
   return 1;
 }
 
+// The last rank never joins.
+int while_it_joins() {
+  if (std::string(std::getenv("RANK")) == "2") ::pause();
+  std::thread([] { say(Communicator::init().status().to_string()); }).detach();
+  ::poll(nullptr, 0, 500);
+  return kCode;
+}
+
+// Nobody listens where rank 0 is to serve the store.
+int while_it_connects() {
+  const int taken = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{.sin_family = AF_INET, .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
+  socklen_t length = sizeof address;
+  if (::bind(taken, reinterpret_cast<sockaddr*>(&address), length) != 0 ||
+      ::getsockname(taken, reinterpret_cast<sockaddr*>(&address), &length) != 0)
+    return 1;
+  ::unsetenv("PACELINE_STORE");
+  ::setenv("RANK", "1", 1);
+  ::setenv("MASTER_ADDR", "127.0.0.1", 1);
+  ::setenv("MASTER_PORT", std::to_string(ntohs(address.sin_port)).c_str(), 1);
+  std::thread([] { say(Communicator::init().status().to_string()); }).detach();
+  ::poll(nullptr, 0, 500);
+  return kCode;
+}
+
+// Another thread waits for the engine, or drives it.
+int in_signal_handler_beside() {
+  Communicator& world = g_world.emplace(Communicator::init().value());
+  if (is_last(world)) ::pause();
+  std::thread([&world] { say(sum(world).to_string()); }).detach();
+  ::poll(nullptr, 0, 100);
+  ::signal(SIGALRM, [](int) { std::exit(kCode); });
+  const itimerval soon{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_usec = 300'000}};
+  ::setitimer(ITIMER_REAL, &soon, nullptr);
+  (void)world.barrier();
+  return 1;
+}
+
 int in_child() {
   Communicator& world = g_world.emplace(Communicator::init().value());
   if (::fork() == 0) std::exit(0);
   ::poll(nullptr, 0, 300);  // the child has exited by then
   if (Status status = sum(world); !status.ok()) return say(status.to_string()), 1;
+  return world.close().ok() ? kCode : 1;
+}
+
+// Made without the C library's handlers for forks.
+int in_bare_child() {
+  Communicator& world = g_world.emplace(Communicator::init().value());
+  const long child = ::syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr);
+  if (child == 0) std::exit(world.barrier().code() == Code::kInvalidArgument ? 0 : 1);
+  int status = 0;
+  if (::waitpid(static_cast<pid_t>(child), &status, 0) != child || status != 0)
+    return say("a child has wait status " + std::to_string(status)), 1;
+  if (Status summed = sum(world); !summed.ok()) return say(summed.to_string()), 1;
   return world.close().ok() ? kCode : 1;
 }
 
@@ -164,18 +218,23 @@ int after_close() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::map<std::string, std::function<int()>> ways = {{"global", with_global},
-                                                            {"local_static", with_local_static},
-                                                            {"leaked", with_leaked},
-                                                            {"openssl_first", with_openssl_first},
-                                                            {"c", in_c},
-                                                            {"late_calls", with_late_calls},
-                                                            {"unused_id", with_unused_id},
-                                                            {"another_thread", in_another_thread},
-                                                            {"signal_handler", in_signal_handler},
-                                                            {"child", in_child},
-                                                            {"in_the_middle", in_the_middle},
-                                                            {"after_close", after_close}};
+  const std::map<std::string, std::function<int()>> ways = {
+      {"global", with_global},
+      {"local_static", with_local_static},
+      {"leaked", with_leaked},
+      {"openssl_first", with_openssl_first},
+      {"c", in_c},
+      {"late_calls", with_late_calls},
+      {"unused_id", with_unused_id},
+      {"another_thread", in_another_thread},
+      {"signal_handler", in_signal_handler},
+      {"signal_handler_beside", in_signal_handler_beside},
+      {"while_it_joins", while_it_joins},
+      {"while_it_connects", while_it_connects},
+      {"child", in_child},
+      {"bare_child", in_bare_child},
+      {"in_the_middle", in_the_middle},
+      {"after_close", after_close}};
   const auto way = ways.find(argc > 1 ? argv[1] : "");
   return way != ways.end() ? way->second() : 2;
 }

@@ -3,7 +3,9 @@
 import os
 import re
 import signal
+import subprocess
 import tempfile
+import time
 import unittest
 
 from launched import BIN, HOST, Job, LauncherTest, until
@@ -108,6 +110,7 @@ class Ends(LauncherTest):
                 job.process.stdout.readline()
             job.process.send_signal(signal.SIGINT)
             self.assertIn(b"SIGINT came", job.process.stderr.readline())
+            time.sleep(0.3)  # two that come together are one
             job.process.send_signal(signal.SIGINT)
             self.assertEqual(job.wait()[0], 130)
 
@@ -124,6 +127,33 @@ class Ends(LauncherTest):
         with Job("-n", 2, "--timeout", "0.5", "--grace", 1, "yes") as job:
             self.assertEqual(job.process.wait(20), 124)
             self.assertIn(b"not all output could be written", job.process.stderr.read())
+
+    def blocked_after_a_failure(self, *options):
+        """Rank 0 fails. Rank 1 then writes without end, but nobody reads."""
+        script = ("trap yes TERM; until [ $RANK = 0 ] && read line; do sleep 0.02; done; exit 3")
+        return Job("-n", 2, "--grace", 1, *options, "sh", "-c", script, stdin=subprocess.PIPE)
+
+    def fail_rank_0(self, job):
+        job.process.stdin.write(b"\n")
+        job.process.stdin.flush()
+        self.assertIn(b"rank 0 on", job.process.stderr.readline())
+
+    def assert_output_is_given_up(self, job):
+        self.assertEqual(job.process.wait(30), 3)
+        self.assertIn(b"not all output could be written", job.process.stderr.read())
+        self.assert_gone(job)
+
+    def test_a_signal_ends_a_failed_job_whose_output_nobody_reads(self):
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            with self.subTest(number), self.blocked_after_a_failure() as job:
+                self.fail_rank_0(job)
+                job.process.send_signal(number)
+                self.assert_output_is_given_up(job)
+
+    def test_the_timeout_ends_a_failed_job_whose_output_nobody_reads(self):
+        with self.blocked_after_a_failure("--timeout", 4) as job:
+            self.fail_rank_0(job)
+            self.assert_output_is_given_up(job)
 
     def test_what_a_rank_leaves_behind_goes_with_it(self):
         code, output, _ = self.run_job(

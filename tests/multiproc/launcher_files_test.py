@@ -4,12 +4,31 @@ import os
 import pathlib
 import re
 import resource
+import subprocess
 import sys
 import tempfile
 import unittest
 
-from launched import HOST, Job, LauncherTest, until
+from launched import HOST, PACELINE, Job, LauncherTest, Mark, until
 
+# In a mount namespace of its own: one job runs, and another one starts, while the file system of
+# their files is frozen for longer than an agent may be silent.
+FROZEN = """
+truncate -s 32M image && mkfs.ext4 -q image && mkdir m && mount -o loop image m || exit 77
+job() { "$0" run -n 1 --console-ranks none --output-dir m/$1 sh -c "$2" 2>$1.errors; echo $? >$1; }
+job early 'until [ -e end ]; do echo x; sleep 0.1; done' &
+until [ -s m/early/rank.0/stdout ]; do sleep 0.1; done
+trap 'fsfreeze -u m' EXIT
+fsfreeze -f m || exit 77
+job late 'echo x' &
+sleep 13
+fsfreeze -u m
+trap - EXIT
+touch end
+wait
+cat m/late/rank.0/stdout
+umount m
+"""
 BOTH_STREAMS = r"printf 'a\r\0b\rhalf %s' $RANK; printf 'e %s\n' $RANK >&2"
 
 
@@ -32,6 +51,20 @@ class Files(LauncherTest):
         for rank in range(11):
             self.assertEqual(self.kept(f"{rank:02}"), b"a\r\0b\rhalf %d" % rank)
             self.assertEqual(self.kept(f"{rank:02}", "stderr"), b"e %d\n" % rank)
+
+    @unittest.skipIf(os.geteuid() != 0, "only root may mount a file system")
+    def test_a_file_system_that_hangs_for_a_while_ends_no_job(self):
+        mark = Mark()
+        self.addCleanup(mark.kill)
+        done = subprocess.run(["unshare", "-m", "sh", "-c", FROZEN, PACELINE], cwd=self.folder,
+                              env={**os.environ, **mark.variables()}, capture_output=True,
+                              stdin=subprocess.DEVNULL, text=True, timeout=90, check=False)
+        if done.returncode == 77:
+            self.skipTest(f"no file system can be mounted and frozen: {done.stderr.strip()}")
+        self.assertEqual((done.returncode, done.stdout), (0, "x\n"), done.stderr)
+        for job in ("early", "late"):
+            self.assertEqual((self.folder / job).read_text(), "0\n")
+            self.assertEqual((self.folder / f"{job}.errors").read_text(), "")
 
     def test_a_console_that_shows_nobody(self):
         data = 3_000_000

@@ -86,6 +86,40 @@ class StoppedLaunchers(LauncherTest):
             with self.subTest(stopped=name):
                 self.assert_ended(job, text)
 
+    def after_its_own_ranks(self):
+        """The first host's agent serves the store, also when its own ranks have ended."""
+        texts = {signal.SIGSTOP: "host a: the agent has not answered for 2 s",
+                 signal.SIGKILL: "host a: the agent is gone.*; with it .* store"}
+        for number, text in texts.items():
+            job, pids = self.start("[ $RANK = 0 ] && exit 0; exec sleep 1000", env=ON_HOSTS,
+                                   options=("-n", 2, "--max-silence", 2, *HOSTS))
+            agents = {agent: set(job.children(agent)) for agent in job.children(job.process.pid)}
+            serving = next(agent for agent, helpers in agents.items()
+                           if not any(pids[1] in job.children(helper) for helper in helpers))
+            self.assertTrue(until(lambda job=job, agent=serving: not job.children(agent)))
+            time.sleep(0.5)  # until the head has heard that the host has finished
+            os.kill(serving, number)
+            yield f"{number.name} after its own ranks", job, text
+
+    def test_of_the_host_of_the_store(self):
+        for name, job, text in [*self.after_its_own_ranks()]:
+            with self.subTest(stopped=name):
+                self.assert_ended(job, text)
+
+    def test_a_job_may_allow_longer_silences(self):
+        path = f"{self.folder}/end"
+        job, _ = self.start(f"until [ -e {path} ]; do sleep 0.05; done",
+                            options=("-n", 2, "--max-silence", 60))
+        pids = job.agent(), job.helper()
+        stop(*pids)
+        time.sleep(PAUSE_S)
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+        with open(path, "w", encoding="ascii"):
+            pass
+        code, _, error = job.wait()
+        self.assertEqual((code, error), (0, ""))
+
     def at_the_start(self):
         texts = {"agent": rf"{AGENT}|the agent has not answered for 25 s|"
                           "the agent has not described its machine within 25 s",

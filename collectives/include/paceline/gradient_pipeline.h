@@ -177,8 +177,8 @@ class GradientPipeline {
   /// steps, on all ranks with the same values.
   Status set_frozen(std::size_t parameter, bool is_frozen);
 
-  /// The state of the codecs (error feedback), for a checkpoint of this rank. Called between steps.
-  /// load_state() refuses a state of other parameters, codecs or ranks.
+  /// The state of the codecs (error feedback) after the last step that counted, for a checkpoint of
+  /// this rank. load_state() refuses a state of other parameters, codecs or ranks.
   std::vector<std::byte> state() const;
   Status load_state(std::span<const std::byte> state);
 

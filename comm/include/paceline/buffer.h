@@ -34,6 +34,7 @@ class Buffer {
   Buffer() = default;  ///< empty: owns no memory
   /// Allocates `bytes`, aligned to a page, with unspecified contents. Code::kExhausted: not enough
   /// memory on this host. Code::kUnavailable: no shared memory here (a sandbox may forbid it).
+  /// Code::kInvalidArgument: a child, forked from a process that has buffers, cannot make any.
   static Result<Buffer> allocate(std::size_t bytes);
   Buffer(Buffer&& other) noexcept : memory_(std::exchange(other.memory_, {})) {}
   Buffer& operator=(Buffer&& other) noexcept {

@@ -14,7 +14,7 @@
 namespace paceline {
 
 class Engine;
-struct Completion;
+struct WorkCompletion;
 
 /// Copies refer to the same operation. Destroying every handle does not stop the operation: its
 /// buffers must stay valid until it has ended. Each operation ends exactly once, with success or an
@@ -24,7 +24,7 @@ struct Completion;
 class Work {
  public:
   Work() = default;  ///< refers to no operation; test() is true and wait() succeeds at once
-  Work(std::shared_ptr<Engine> engine, std::shared_ptr<const Completion> completion);
+  Work(std::shared_ptr<Engine> engine, std::shared_ptr<const WorkCompletion> completion);
 
   /// True if the operation has ended. Never blocks.
   bool test() const;
@@ -39,8 +39,9 @@ class Work {
   void cancel() const;
 
  private:
-  std::shared_ptr<Engine> engine_;                // owners: communicators, works, the caller
-  std::shared_ptr<const Completion> completion_;  // owners: the running operation and its handles
+  std::shared_ptr<Engine> engine_;  // owners: communicators, works, the caller
+  /// Owners: the running operation and its handles.
+  std::shared_ptr<const WorkCompletion> completion_;
 };
 
 }  // namespace paceline

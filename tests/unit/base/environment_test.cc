@@ -89,6 +89,7 @@ std::vector<Row> rows_of_job() {
        "none",
        {"1", "1048576"},
        no_numbers_nor({"0", "-1", "1048577"})},
+      {"PACELINE_LAUNCHED_AS", text<&E::launched_as>, "", kWords, {}},
       {"MASTER_ADDR", text<&E::master_addr>, "", kWords, {}},
       {"MASTER_PORT",
        number<&E::master_port>,

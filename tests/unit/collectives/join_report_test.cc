@@ -4,6 +4,8 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include "tests/harness/collecting_log.h"
 
@@ -34,6 +36,26 @@ TEST_F(JoinReportTest, TheFirstOfThoseWhoHaveComeNamesTheOthers) {
   EXPECT_EQ(lines_of(2, {0, 1, 7}), 1u);
   EXPECT_EQ(lines_of(3, {0, 1, 7}), 0u);
   EXPECT_EQ(lines_of(0, {}), 0u);
+}
+
+TEST_F(JoinReportTest, EveryRankNamesRank0WhereThatIsAbsent) {
+  const UniqueFd taken(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const sockaddr_in loopback{.sin_family = AF_INET,
+                             .sin_port = 0,
+                             .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)},
+                             .sin_zero = {}};
+  ASSERT_EQ(::bind(taken.get(), reinterpret_cast<const sockaddr*>(&loopback), sizeof loopback), 0);
+  const SocketAddress nobody = SocketAddress::of_local_end(taken.get()).value();
+  const auto engine = PollEngine::create({}).value();
+  const JobKey key = JobKey::generate().value();
+  const JoinReport report(
+      {.rank = 2, .size = 4, .part = "", .every = std::chrono::milliseconds(50), .log = log_});
+  const Deadline deadline = Deadline::after(engine->clock(), std::chrono::milliseconds(200));
+  EXPECT_FALSE(report.connect_to_rank_0(engine, nobody, &key, deadline).ok());
+  ASSERT_FALSE(log_->lines().empty());
+  const std::string text = log_->lines().front().text;
+  EXPECT_TRUE(text.starts_with("rank 2 of 4 has waited ")) << text;
+  EXPECT_TRUE(text.ends_with(" for ranks that have not joined: rank 0")) << text;
 }
 
 TEST_F(JoinReportTest, ManyAreNotAllNamed) {

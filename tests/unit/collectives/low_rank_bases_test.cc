@@ -126,6 +126,7 @@ TEST(LowRankBases, ComeBackAsTheyWereSaved) {
   const auto parts = site.parts(0, 8144);
   site.bases.set_parts(parts);
   std::ranges::fill(site.bases.of(parts[0]), 0.25F);
+  site.bases.commit();
   Bytes saved;
   site.bases.save(saved);
   ASSERT_TRUE(other.bases.load(saved).ok());
@@ -153,7 +154,11 @@ TEST(LowRankBases, OfAStepThatDoesNotCountAreWhatTheyWere) {
   std::ranges::fill(site.bases.of(parts[0]), 0.25F);
   site.bases.commit();
   const std::vector<float> second = site.basis_of(parts[0]);
+  Bytes before, meanwhile;
+  site.bases.save(before);
   std::ranges::fill(site.bases.of(parts[0]), 0.5F);
+  site.bases.save(meanwhile);
+  EXPECT_EQ(meanwhile, before) << "a state that is saved in the middle of a step";
   site.bases.roll_back();
   EXPECT_EQ(site.basis_of(parts[0]), second);
   site.bases.set_parts(parts);

@@ -130,6 +130,23 @@ TEST_P(LowRankGradients, AreExactInParts) {
   }
 }
 
+TEST_P(LowRankGradients, InTheMiddleOfAStepTheStateIsThatOfTheStepsBefore) {
+  run(2, [](Communicator& world, int rank, int) -> Status {
+    PACELINE_TRY_ASSIGN(auto pipeline,
+                        GradientPipeline::over(std::move(world), model(), low_rank(0, 1)));
+    const std::vector<std::byte> before = pipeline.state();
+    const std::size_t count = pipeline.parameters().size();
+    for (std::size_t i = 0; i < count; ++i) {
+      fill(pipeline, i, rank);
+      PACELINE_TRY(pipeline.ready(i));
+    }
+    for (std::size_t i = 0; i < count; ++i) PACELINE_TRY(pipeline.wait(i));
+    if (pipeline.state() != before) return wrong("the state changes before the step has ended");
+    PACELINE_TRY(pipeline.wait().status());
+    return pipeline.state() != before ? Status() : wrong("the step has left nothing");
+  });
+}
+
 // Where power iteration has come to, and what was lost, are of gradients and not of buckets.
 TEST_P(LowRankGradients, GoOnWhereTheyWereWhenBucketsChange) {
   run(2, [](Communicator& world, int rank, int) -> Status {

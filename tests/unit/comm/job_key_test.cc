@@ -149,7 +149,8 @@ TEST_F(KeyFileTest, WhereTheDescriptorIsLostTheFileHelps) {
   environment.job_key_file = file(kDigits);
   const Mac proof = read_proof(JobKey::from_file(environment.job_key_file));
   const UniqueFd other(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  for (const int lost : {1 << 20, other.get()}) {
+  const UniqueFd digits(::open(file(std::string(64, 'a')).c_str(), O_RDONLY | O_CLOEXEC));
+  for (const int lost : {1 << 20, other.get(), digits.get()}) {
     environment.job_key_fd = lost;
     const auto from_file = JobKey::from_environment(environment);
     ASSERT_TRUE(from_file.ok() && *from_file != nullptr) << from_file.status().to_string();
@@ -166,7 +167,9 @@ TEST_F(KeyFileTest, WhereNeitherHelpsTheErrorSaysWhyAndWhatToDo) {
     EXPECT_EQ(status.code(), Code::kDenied);
     for (const std::string& part :
          {std::string("descriptor 1048576 does not contain"), path,
-          std::string("closed or replaced it"), std::string("close_fds=False")})
+          std::string("closed or replaced it"), std::string("close_fds=False"),
+          std::string(path.empty() ? "" : "another user, user namespace or pid namespace"),
+          std::string("set PACELINE_JOB_KEY_FILE to its path")})
       EXPECT_NE(status.text().find(part), std::string::npos) << status.text();
   }
 }
@@ -187,6 +190,15 @@ TEST_F(KeyFileTest, OfAnotherUserIsRefused) {
   EXPECT_EQ(status.code(), Code::kDenied);
   EXPECT_NE(status.text().find(path + " belongs to user 65534"), std::string::npos)
       << status.text();
+}
+
+TEST_F(KeyFileTest, ADescriptorOfTheProgramsOwnIsLeftAlone) {
+  const UniqueFd own(::open(file(kDigits).c_str(), O_RDONLY));
+  Environment environment;
+  environment.job_key_fd = own.get();
+  JobKey::keep_from_children(environment);
+  EXPECT_EQ(::fcntl(own.get(), F_GETFD) & FD_CLOEXEC, 0);
+  EXPECT_EQ(JobKey::from_environment(environment).status().code(), Code::kDenied);
 }
 
 TEST(JobKey, ChildrenDoNotInheritItOnceTheyAreNotMeantTo) {

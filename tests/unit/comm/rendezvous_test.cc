@@ -112,6 +112,18 @@ TEST_F(RendezvousTest, ARankThatHasEndedIsNamedAtOnce) {
   }
 }
 
+TEST_F(RendezvousTest, WhereRanksHaveOtherNumbersTheLauncherNamesNone) {
+  store_.rank_ended(0);
+  const RendezvousRequest request{.rank = 1, .size = 2};
+  std::thread other(
+      [this] { expect_complete(meet({.rank = 0, .size = 2}), {.rank = 0, .size = 2}); });
+  const auto client = store_.client();
+  client->ignore_ended_ranks();
+  expect_complete(rendezvous(*client, {.rank = 1, .size = 2, .self = member(1)}, patient()),
+                  request);
+  other.join();
+}
+
 TEST_F(RendezvousTest, ARankThatEndedOnceItHadComeIsAMember) {
   const auto client = store_.client();
   EXPECT_EQ(rendezvous(*client, {.rank = 1, .size = 2, .self = member(1)}, ample()).status().code(),

@@ -19,7 +19,7 @@ class WorkTest : public ::testing::Test {
   }
 
   const std::shared_ptr<PollEngine> engine_ = PollEngine::create({}).value();
-  const std::shared_ptr<Completion> completion_ = std::make_shared<Completion>();
+  const std::shared_ptr<WorkCompletion> completion_ = std::make_shared<WorkCompletion>();
   const Work work_{engine_, completion_};
 };
 

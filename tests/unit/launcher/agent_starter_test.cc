@@ -1,6 +1,7 @@
 // Agents that are started on this host as if it were many, by the built `paceline`.
 #include "launcher/engines/agent_starter.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -199,7 +200,10 @@ TEST(EnginesTest, SayWhatIsExecuted) {
   EXPECT_EQ(Words(words.begin(), words.begin() + 5), (Words{"ssh", "-i", "my key", "-p", "22"}));
   EXPECT_EQ(Words(words.end() - 3, words.end()),
             (Words{"--", "a", "exec '/opt/my tools/paceline' agent"}));
-  EXPECT_EQ(make_engine({.name = "slurm"}).value()->plan(hosts, agent).size(), 1u);
+  const std::vector<Launch> step = make_engine({.name = "slurm"}).value()->plan(hosts, agent);
+  ASSERT_EQ(step.size(), 1u);
+  EXPECT_EQ(std::ranges::count(step[0].command, "--wait=0"), 1)
+      << "else WaitTime in slurm.conf ends agents after others of the step have ended";
   const auto lab = make_engine({.name = "lab:mine", .paceline = "paceline"}).value();
   EXPECT_EQ(lab->plan(hosts, {"agent"})[1].command,
             (Words{"paceline", "lab", "exec", "--name", "mine", "b", "--", "agent"}));

@@ -24,6 +24,8 @@ TEST(CheckJson, WhatWasMeasuredComesBack) {
   measured.broken.push_back({.round = 1, .from = 3, .to = 4, .why = "no \"answer\"\n"});
   measured.reductions.push_back(
       {.hosts = 4, .bytes = 1024, .time_us = 7.5, .wrong = 1, .wire_bits_per_s = 1e6});
+  measured.reductions.back().max_us = 9;
+  measured.stalls.push_back({.host = 2, .seconds = 3.5});
   measured.notes.emplace_back("all-reduce is not measured");
   const std::string document = check_json(measured, find_on_hosts(measured), judge(measured));
   const Result<probe::Measurements> read = parse_check_json(document);

@@ -252,6 +252,40 @@ TEST(CheckVerdict, SeveralWaysThatHaveNoHostInCommon) {
             Expected{"n0 <-> n1 pair interrupted"});
 }
 
+// Whichever of several hosts were named, it would be chosen by its number.
+TEST(CheckVerdict, WaysThatAllBrokeAtOnceBlameNoHost) {
+  const Verdict verdict = judge(healthy_with({{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}}));
+  EXPECT_EQ(verdict.state, CheckState::kDegraded);
+  EXPECT_EQ(blamed(verdict, 4), Expected{"all hosts network interrupted"});
+  EXPECT_EQ(verdict.blames[0].evidence,
+            "6 ways that have no host in common broke off (n0 <-> n1, n0 <-> n2, n0 <-> n3, n1 <-> "
+            "n2, n1 <-> n3, n2 <-> n3): nothing has moved for 3 s");
+  EXPECT_EQ(blamed(judge(healthy_with({{0, 1}, {1, 2}, {2, 3}, {3, 0}})), 4),
+            Expected{"all hosts network interrupted"});
+}
+
+TEST(CheckVerdict, AHostThatDidNotRunIsNamedInEveryPhase) {
+  probe::Measurements measured = healthy_with({});
+  measured.stalls = {{.host = 3, .seconds = 3}, {.host = 3, .seconds = 12}};
+  measured.reductions.push_back({.hosts = 4, .bytes = 1024, .time_us = 4.1e6, .max_us = 12e6});
+  const Verdict verdict = judge(measured);
+  EXPECT_EQ(verdict.state, CheckState::kDegraded);
+  EXPECT_EQ(blamed(verdict, 4), Expected{"n3 stopped answering"});
+  EXPECT_EQ(verdict.blames[0].evidence, "its processes did not run for 12.0 s");
+  measured.broken = healthy_with({{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}}).broken;
+  EXPECT_EQ(blamed(judge(measured), 4).front(), "n3 stopped answering");
+}
+
+TEST(CheckVerdict, AnAllReduceThatHungWhileAllHostsRanIsTheNetworks) {
+  probe::Measurements measured = healthy_with({});
+  measured.reductions.push_back({.hosts = 4, .bytes = 1024, .time_us = 1e6, .max_us = 1.9e6});
+  EXPECT_EQ(judge(measured).state, CheckState::kOk);
+  measured.reductions.push_back({.hosts = 4, .bytes = 1024, .time_us = 9e6, .max_us = 10e6});
+  EXPECT_EQ(judge(measured).state, CheckState::kOk) << "all of them are slow";
+  measured.reductions.push_back({.hosts = 4, .bytes = 1024, .time_us = 4.1e6, .max_us = 12e6});
+  EXPECT_EQ(blamed(judge(measured), 4), Expected{"all hosts network interrupted"});
+}
+
 TEST(CheckVerdict, IsNeverOkWhereAWayBroke) {
   for (std::uint64_t seed = 0; seed < kTrials; ++seed) {
     Random random(seed);

@@ -1,6 +1,7 @@
 #include "launcher/system/end_requests.h"
 
 #include <chrono>
+#include <utility>
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -28,10 +29,29 @@ TEST(EndRequests, ASignalThatIsPassedOnAtOnceIsNoSecondRequest) {
   EXPECT_EQ(requests.came(SIGTERM, at(3000), true), Meaning::kKill);
 }
 
-TEST(EndRequests, APersonsSecondInterruptNeedsNoPause) {
+TEST(EndRequests, APersonsSecondInterruptKillsSoon) {
   EndRequests requests;
   EXPECT_EQ(requests.came(SIGINT, at(0), false), Meaning::kStop);
-  EXPECT_EQ(requests.came(SIGINT, at(1), true), Meaning::kKill);
+  EXPECT_EQ(requests.came(SIGINT, at(250), true), Meaning::kKill);
+}
+
+// timeout(1) signals its child and then its process group.
+TEST(EndRequests, AnInterruptThatRepeatsAtOnceIsOneRequest) {
+  EndRequests requests;
+  EXPECT_EQ(requests.came(SIGINT, at(0), false), Meaning::kStop);
+  EXPECT_EQ(requests.came(SIGINT, at(1), true), Meaning::kNothing);
+  EXPECT_EQ(requests.came(SIGINT, at(250), true), Meaning::kKill);
+}
+
+// LSF: SIGINT, 10 s later SIGTERM, and at last SIGKILL.
+TEST(EndRequests, AnEscalationLeavesTheGrace) {
+  for (const auto& [first, second] :
+       {std::pair(SIGINT, SIGTERM), std::pair(SIGTERM, SIGINT), std::pair(SIGHUP, SIGTERM)}) {
+    EndRequests requests;
+    EXPECT_EQ(requests.came(first, at(0), false), Meaning::kStop);
+    EXPECT_EQ(requests.came(second, at(10'000), true), Meaning::kNothing);
+    EXPECT_EQ(requests.came(second, at(20'000), true), Meaning::kKill);
+  }
 }
 
 TEST(EndRequests, TheFirstOfAJobThatIsEndingLeavesItsGrace) {
@@ -47,7 +67,7 @@ TEST(EndRequests, AnInterruptOfAllProcessesIsOneRequest) {
   EndRequests requests;
   requests.came_elsewhere();
   EXPECT_EQ(requests.came(SIGINT, at(0), true), Meaning::kNothing);
-  EXPECT_EQ(requests.came(SIGINT, at(1), true), Meaning::kKill);
+  EXPECT_EQ(requests.came(SIGINT, at(250), true), Meaning::kKill);
 }
 
 }  // namespace

@@ -1,3 +1,5 @@
+// Longer than 400 lines because all cases script the same two agents.
+
 #include "launcher/head/head.h"
 
 #include <cerrno>
@@ -226,8 +228,10 @@ TEST_F(HeadTest, ASecondSignalKills) {
   agent_.dies_at_stop = true;
   loop_.after(std::chrono::milliseconds(1), [this] {
     head_->signalled(SIGINT);
-    head_->signalled(SIGINT);
-    agent_.vanish();
+    loop_.after(std::chrono::milliseconds(250), [this] {
+      head_->signalled(SIGINT);
+      agent_.vanish();
+    });
   });
   EXPECT_EQ(run(1), 130);
   EXPECT_EQ(agent_.stops, (std::vector<int>{SIGINT, SIGKILL}));
@@ -359,6 +363,43 @@ TEST_F(HeadTest, AHostThatFallsSilentEndsTheJob) {
       text(error_).find("paceline: host b: the agent has not answered for 10 s: it is stopped"),
       0u);
   EXPECT_EQ(agent_.stops, (std::vector<int>{SIGKILL}));
+}
+
+// Host b's rank may wait at the store, which host a's agent serves also without ranks.
+TEST_F(HeadTest, TheHostOfTheStoreIsNeededAfterItsRanksHaveEnded) {
+  agent_.script = {ready({}), exited(0, 0, 1), exited(1, 0, 2), ScriptedJob::finished()};
+  other_.script = {ready({})};
+  loop_.after(std::chrono::milliseconds(50), [this] { agent_.vanish(); });
+  EXPECT_EQ(run_on_two(), kExitLauncher);
+  EXPECT_EQ(text(error_),
+            "paceline: host a: the agent is gone; with it the job has lost its rendezvous store\n");
+  EXPECT_EQ(other_.stops, (std::vector<int>{SIGKILL}));
+}
+
+TEST_F(HeadTest, TheHostOfTheStoreMayNotFallSilentAfterItsRanksHaveEnded) {
+  agent_.script = {ready({}), exited(0, 0, 1), exited(1, 0, 2), ScriptedJob::finished()};
+  other_.script = {ready({})};
+  JobSpec job;
+  job.max_silence = std::chrono::seconds(2);
+  std::function<void()> say = [&] {
+    other_.say(ScriptedJob::alive());
+    loop_.after(std::chrono::seconds(1), say);
+  };
+  loop_.after(std::chrono::seconds(1), say);
+  EXPECT_EQ(run_on_two(job), kExitLauncher);
+  EXPECT_EQ(text(error_).find("paceline: host a: the agent has not answered for 2 s"), 0u);
+}
+
+TEST_F(HeadTest, AnAgentThatWritesFilesMayBeSilentAsLongAsWritesAreRepeated) {
+  agent_.script = {ready({})};
+  JobSpec job;
+  job.max_silence = std::chrono::seconds(2);
+  job.output_directory = "/logs";
+  loop_.after(std::chrono::seconds(5), [this] {
+    agent_.say(exited(0, 0, 1));
+    agent_.say(ScriptedJob::finished());
+  });
+  EXPECT_EQ(run(1, job), 0) << text(error_);
 }
 
 TEST_F(HeadTest, TheHostOfTheStoreHearsOfRanksThatHaveEndedWell) {

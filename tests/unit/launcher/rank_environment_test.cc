@@ -38,11 +38,12 @@ bool has(const std::vector<std::string>& environment, const std::string& assignm
 TEST(RankEnvironment, Identity) {
   const auto environment = as_text(identity_variables(start_of_four(), facts(), 2));
   for (const char* expected :
-       {"RANK=6", "LOCAL_RANK=2", "WORLD_SIZE=8", "LOCAL_WORLD_SIZE=4", "GROUP_RANK=1",
-        "OMPI_COMM_WORLD_RANK=6", "OMPI_COMM_WORLD_SIZE=8", "OMPI_COMM_WORLD_LOCAL_RANK=2",
-        "OMPI_COMM_WORLD_LOCAL_SIZE=4", "OMPI_COMM_WORLD_NODE_RANK=2", "PACELINE_STORE=unix:@s",
-        "PACELINE_JOB_ID=job", "PACELINE_HOST=node1", "PACELINE_JOB_KEY_FD=3",
-        "PACELINE_JOB_KEY_FILE=/proc/7/fd/9", "PACELINE_FLIGHT_FD=4", "PACELINE_TERMINAL=0"})
+       {"RANK=6", "PACELINE_LAUNCHED_AS=6/8", "LOCAL_RANK=2", "WORLD_SIZE=8", "LOCAL_WORLD_SIZE=4",
+        "GROUP_RANK=1", "OMPI_COMM_WORLD_RANK=6", "OMPI_COMM_WORLD_SIZE=8",
+        "OMPI_COMM_WORLD_LOCAL_RANK=2", "OMPI_COMM_WORLD_LOCAL_SIZE=4",
+        "OMPI_COMM_WORLD_NODE_RANK=2", "PACELINE_STORE=unix:@s", "PACELINE_JOB_ID=job",
+        "PACELINE_HOST=node1", "PACELINE_JOB_KEY_FD=3", "PACELINE_JOB_KEY_FILE=/proc/7/fd/9",
+        "PACELINE_FLIGHT_FD=4", "PACELINE_TERMINAL=0"})
     EXPECT_TRUE(has(environment, expected)) << expected;
 }
 

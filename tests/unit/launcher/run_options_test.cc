@@ -50,12 +50,14 @@ TEST(RunOptions, OptionsEndAtTheProgram) {
 }
 
 TEST(RunOptions, Values) {
-  const JobSpec job = job_of({"-x", "A=b=c", "-x", "HOME", "-xE=", "--timeout", "0.25", "-grace=0",
-                              "--wdir", "/tmp", "--no-tag-output", "-n", "2", "prog"});
+  const JobSpec job =
+      job_of({"-x", "A=b=c", "-x", "HOME", "-xE=", "--timeout", "0.25", "-grace=0", "--max-silence",
+              "60", "--wdir", "/tmp", "--no-tag-output", "-n", "2", "prog"});
   EXPECT_EQ(job.programs.at(0).environment,
             (std::vector<EnvironmentSetting>{{"A", "b=c"}, {"HOME", std::nullopt}, {"E", ""}}));
   EXPECT_EQ(job.timeout, std::chrono::milliseconds(250));
   EXPECT_EQ(job.grace, std::chrono::nanoseconds(0));
+  EXPECT_EQ(job.max_silence, std::chrono::seconds(60));
   EXPECT_EQ(job.programs.at(0).working_directory, "/tmp");
   EXPECT_FALSE(job.tags());
   EXPECT_TRUE(job.splits_lines());
@@ -159,8 +161,12 @@ TEST(RunOptions, RefusesWhatMakesNoSense) {
   EXPECT_EQ(run_refusal({"-n", "0", "prog"}), "-n: '0' is not a whole number from 1 to 65536");
   for (const char* number : {"-1", "4x", "65537", "99999999999999", "1.5"})
     EXPECT_NE(run_refusal({"-n", number, "prog"}).find(number), std::string::npos) << number;
-  for (const char* seconds : {"-1", "x", "1e300", "nan", "inf"})
+  for (const char* seconds : {"-1", "x", "1e300", "nan", "inf"}) {
     EXPECT_NE(run_refusal({"--timeout", seconds, "prog"}).find("--timeout"), std::string::npos);
+    EXPECT_NE(run_refusal({"--max-silence", seconds, "prog"}).find("--max-silence"),
+              std::string::npos);
+  }
+  EXPECT_NE(run_refusal({"--max-silence", "1", "prog"}).find("use 2 s or more"), std::string::npos);
   EXPECT_NE(run_refusal({"-x", "=3", "prog"}).find("names no variable"), std::string::npos);
 }
 

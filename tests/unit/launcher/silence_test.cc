@@ -14,6 +14,11 @@ TEST(Silence, IsOverOnlyAfterAsManyLooksAsThePatienceHasPeriods) {
   EXPECT_TRUE(silence.look(kPatience));
 }
 
+TEST(Silence, AnAgentThatWritesFilesMayWaitForTheirFileSystem) {
+  EXPECT_EQ(max_agent_silence(kMaxSilence, false), kMaxSilence);
+  EXPECT_GT(max_agent_silence(kMaxSilence, true), kMaxFileWait);
+}
+
 TEST(Silence, WhateverComesBreaksIt) {
   Silence silence;
   for (int i = 0; i < 100; ++i) {

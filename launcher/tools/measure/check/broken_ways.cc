@@ -15,6 +15,11 @@ namespace {
 
 using Pair = std::pair<int, int>;
 
+// An all-reduce that takes so long, and so many times as long as the mean, waits for something else
+// than the links. The mean is that of few operations, this one among them.
+constexpr double kHungUs = 2e6;
+constexpr double kTimesTheMean = 2;
+
 struct BrokenPair {
   std::string why;         // of the first time
   bool works_now = false;  // it was measured in both directions, before or after
@@ -32,6 +37,7 @@ class BrokenWays {
   }
 
   std::vector<Blame> run() {
+    blame_hosts_that_did_not_run();
     blame_unreachable_hosts();
     while (blame_host_that_was_away()) {
     }
@@ -40,6 +46,7 @@ class BrokenWays {
                          .host = pair.first,
                          .other = pair.second,
                          .evidence = broken.why});
+    blame_network_for_reductions();
     return std::move(blames_);
   }
 
@@ -62,6 +69,18 @@ class BrokenWays {
     });
   }
 
+  void blame_hosts_that_did_not_run() {
+    std::map<int, double> stalled;
+    for (const probe::Stall& stall : measured_.stalls)
+      stalled[stall.host] = std::max(stalled[stall.host], stall.seconds);
+    for (const auto& [host, seconds] : stalled) {
+      blames_.push_back({.fault = Fault::kStoppedAnswering,
+                         .host = host,
+                         .evidence = text("its processes did not run for %.1f s", seconds)});
+      explain({host});
+    }
+  }
+
   void blame_unreachable_hosts() {
     std::set<int> unreachable;
     for (int host = 0; host < rates_.hosts(); ++host) {
@@ -77,29 +96,65 @@ class BrokenWays {
     explain(unreachable);
   }
 
-  // The host that most of what is left has in common.
+  // The host that most of what is left has in common, or the network where several hosts have.
   bool blame_host_that_was_away() {
-    int away = -1;
-    std::size_t most = 1;
+    std::vector<int> away;
+    std::size_t most = 2;
     for (int host = 0; host < rates_.hosts(); ++host) {
       const bool any_works = std::ranges::any_of(
           left_, [&](const auto& one) { return is_of(one.first, host) && one.second.works_now; });
       const std::size_t count = peers_of(host).size();
-      if (!any_works || count <= most) continue;
-      away = host;
+      if (!any_works || count < most) continue;
+      if (count > most) away.clear();
+      away.push_back(host);
       most = count;
     }
-    if (away < 0) return false;
-    blames_.push_back(
-        {.fault = Fault::kStoppedAnswering, .host = away, .evidence = evidence_of(away)});
-    explain({away});
+    if (away.empty()) return false;
+    if (away.size() > 1) {
+      blame_network();
+      return false;
+    }
+    blames_.push_back({.fault = Fault::kStoppedAnswering,
+                       .host = away.front(),
+                       .evidence = evidence_of(away.front())});
+    explain({away.front()});
     return true;
+  }
+
+  void blame_network() {
+    std::vector<std::string> ways;
+    std::string why;
+    for (const auto& [pair, broken] : left_) {
+      if (!broken.works_now) continue;
+      ways.push_back(name(pair.first) + " <-> " + name(pair.second));
+      if (why.empty()) why = broken.why;
+    }
+    blames_.push_back(
+        {.fault = Fault::kNetwork,
+         .evidence = text("%zu ways that have no host in common broke off (", ways.size()) +
+                     joined(ways, ", ") + "): " + why});
+    std::erase_if(left_, [](const auto& one) { return one.second.works_now; });
+  }
+
+  void blame_network_for_reductions() {
+    if (!blames_.empty()) return;
+    for (const probe::Reduction& one : measured_.reductions) {
+      if (one.max_us < kHungUs || one.max_us < kTimesTheMean * one.time_us) continue;
+      blames_.push_back({.fault = Fault::kNetwork,
+                         .evidence = text("an all-reduce of %d hosts hung for %.1f s while all "
+                                          "hosts ran",
+                                          one.hosts, one.max_us / 1e6)});
+      return;
+    }
+  }
+
+  const std::string& name(int host) const {
+    return measured_.hosts[static_cast<std::size_t>(host)];
   }
 
   std::string evidence_of(int host) const {
     std::vector<std::string> names;
-    for (const int peer : peers_of(host))
-      names.push_back(measured_.hosts[static_cast<std::size_t>(peer)]);
+    for (const int peer : peers_of(host)) names.push_back(name(peer));
     const auto first =
         std::ranges::find_if(left_, [host](const auto& one) { return is_of(one.first, host); });
     return "measurements with " + joined(names, ", ") + " failed: " + first->second.why;

@@ -307,8 +307,9 @@ std::string_view name(CheckState state) {
 
 std::string_view name(Fault fault) {
   constexpr std::string_view kNames[] = {
-      "host egress", "host ingress",     "host unreachable",          "stopped answering", "pair",
-      "pair broken", "pair interrupted", "CPU-bound, not link-bound", "all links"};
+      "host egress", "host ingress",       "host unreachable", "stopped answering",
+      "pair",        "pair broken",        "pair interrupted", "CPU-bound, not link-bound",
+      "all links",   "network interrupted"};
   return kNames[static_cast<std::size_t>(fault)];
 }
 

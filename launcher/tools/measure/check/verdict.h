@@ -31,12 +31,13 @@ enum class Fault : std::uint8_t {
   kHostEgress,
   kHostIngress,
   kHostUnreachable,
-  kStoppedAnswering,  ///< for a while, as several ways to it had in common
+  kStoppedAnswering,  ///< for a while: it did not run, or several ways to it broke off
   kPair,              ///< slow, one way or both
   kPairBroken,        ///< nothing passes
   kPairInterrupted,   ///< nothing passed for a while
   kCpuBound,          ///< not link-bound
   kAllLinks,          ///< slower than they are rated
+  kNetwork,           ///< ways that have no host in common broke off, or all-reduce hung
 };
 std::string_view name(Fault fault);
 

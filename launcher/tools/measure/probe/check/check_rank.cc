@@ -22,6 +22,7 @@
 #include "launcher/tools/measure/probe/check/cpu_use.h"
 #include "launcher/tools/measure/probe/check/link.h"
 #include "launcher/tools/measure/probe/check/pair_probe.h"
+#include "launcher/tools/measure/probe/check/pulse.h"
 #include "launcher/tools/measure/probe/check/reductions.h"
 #include "launcher/tools/measure/probe/check/schedule.h"
 #include "launcher/tools/measure/probe/loop/statistics.h"
@@ -33,6 +34,8 @@ namespace {
 constexpr std::chrono::milliseconds kPatience = std::chrono::seconds(30);
 constexpr std::chrono::milliseconds kReductionPatience = std::chrono::seconds(30);
 constexpr int kOperationsInTime = 4;  // of the longest all-reduce
+// A busy host may leave a thread without a CPU for less.
+constexpr Duration kMinStall = std::chrono::seconds(2);
 constexpr const char* kAloneAddress = "127.0.0.1";
 
 /// What rank 0 tells all, once it knows who they are.
@@ -119,8 +122,10 @@ class CheckRank {
     PACELINE_TRY(measure_links());
     if (const Status reduced = measure_reductions(); !reduced.ok()) {
       publish(note_line("all-reduce could not be measured: " + reduced.to_string()));
+      blame_peer_of(reduced);
       return Status();
     }
+    PACELINE_TRY(tell(""));
     return world_.close();
   }
 
@@ -210,8 +215,11 @@ class CheckRank {
     return Status();
   }
 
-  // Then everybody goes on at the same time.
-  Status tell(const std::string& own) {
+  // Also what has stalled since the last time. Then everybody goes on at the same time.
+  Status tell(std::string own) {
+    if (const Duration stall = pulse_.take_longest(); stall >= kMinStall)
+      own.append("\n").append(to_line(
+          Stall{.host = control_.rank(), .seconds = std::chrono::duration<double>(stall).count()}));
     PACELINE_TRY_ASSIGN(const std::vector<std::string> all, control_.gather(own));
     for (const std::string& text : all)
       for (const std::string_view line : split_words(text, '\n')) publish(std::string(line));
@@ -246,6 +254,16 @@ class CheckRank {
     for (const std::size_t bytes : reduction_sizes(quantile(rates, 0.5), time))
       text.append(text.empty() ? "" : " ").append(std::to_string(bytes));
     return text;
+  }
+
+  // A group has the first hosts, so that its ranks are those of the world.
+  void blame_peer_of(const Status& status) {
+    const int peer = status.culprit().rank;
+    if (peer < 0 || peer >= control_.size() || peer == control_.rank()) return;
+    publish(to_line(Broken{.round = round_,
+                           .from = control_.rank(),
+                           .to = peer,
+                           .why = "all-reduce: " + status.text()}));
   }
 
   Status measure_group(int hosts, const std::vector<std::string_view>& sizes) {
@@ -283,6 +301,7 @@ class CheckRank {
   Plan plan_;
   Measurements measured_;  // rank 0 knows all of it
   int round_ = 0;
+  Pulse pulse_{clock_};
 };
 
 }  // namespace

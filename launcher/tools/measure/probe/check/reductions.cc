@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "comm/base/read_file.h"
 #include "comm/base/text.h"
@@ -55,7 +56,8 @@ class Loop {
     PACELINE_TRY(call(calls));
     const double ns = static_cast<double>((clock_.now() - begin).count());
     const double sent = sent_bytes(order_.device) - sent_before;
-    std::vector<double> most{ns / calls, 8e9 * sent / std::max(ns, 1.0)};
+    std::vector<double> most{ns / calls, 8e9 * sent / std::max(ns, 1.0),
+                             static_cast<double>(longest_.count())};
     PACELINE_TRY(group_.all_reduce(std::span(most), ReduceOp::kMax));
     std::vector<std::int64_t> wrong{count_wrong()};
     PACELINE_TRY(group_.all_reduce(std::span(wrong)));
@@ -63,13 +65,18 @@ class Loop {
                      .bytes = order_.bytes,
                      .time_us = most[0] / 1e3,
                      .wrong = wrong[0],
-                     .wire_bits_per_s = most[1]};
+                     .wire_bits_per_s = most[1],
+                     .max_us = most[2] / 1e3};
   }
 
  private:
   Status call(int times) {
-    for (int i = 0; i < times; ++i)
+    TimePoint last = clock_.now();
+    for (int i = 0; i < times; ++i) {
       PACELINE_TRY(group_.all_reduce(in_.data(), out_.data(), in_.size(), DataType::kFloat32));
+      const TimePoint now = clock_.now();
+      longest_ = std::max(longest_, now - std::exchange(last, now));
+    }
     return Status();
   }
 
@@ -96,6 +103,7 @@ class Loop {
   const Clock& clock_;
   std::vector<float> in_;
   std::vector<float> out_;
+  Duration longest_{};  // of a call
 };
 
 }  // namespace

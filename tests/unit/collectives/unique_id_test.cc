@@ -1,0 +1,51 @@
+#include "collectives/unique_id.h"
+
+#include <chrono>
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <paceline/communicator.h>
+
+namespace paceline {
+namespace {
+
+constexpr unsigned kTimeoutS = 20;
+
+Status meet(const UniqueId& id, int rank) {
+  auto world = Communicator::init(id, rank, 2, {.timeout_ms = std::chrono::seconds(kTimeoutS)});
+  return world.ok() ? world->close() : world.status();
+}
+
+// The child has a copy of the server, but not its thread.
+TEST(UniqueId, AForkedChildJoinsWhatItsParentServes) {
+  const UniqueId id = make_unique_id().value();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(kTimeoutS);
+    ::_exit(take_server_of(id) != nullptr ? 2 : meet(id, 1).ok() ? 0 : 1);
+  }
+  const Status joined = meet(id, 0);
+  EXPECT_TRUE(joined.ok()) << joined.to_string();
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+TEST(UniqueId, AForkedChildMakesItsOwn) {
+  const UniqueId id = make_unique_id().value();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(kTimeoutS);
+    const auto own = make_unique_id();
+    ::_exit(own.ok() && take_server_of(*own) != nullptr ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_NE(take_server_of(id), nullptr);
+}
+
+}  // namespace
+}  // namespace paceline
