@@ -23,8 +23,7 @@ constexpr std::string_view kRunUsage =
 constexpr std::string_view kExamples =
     "\n"
     "Ranks are placed where they communicate fastest, and are bound there: --help-placement.\n"
-    "Before ranks start, every pair of hosts is tested. Hosts use the fastest network that\n"
-    "connects all of them. PACELINE_NET=eth,10.0.0.0/8 or PACELINE_NET=^docker selects networks.\n"
+    "Hosts use the fastest network that connects all. PACELINE_NET=eth,10.0.0.0/8 selects one.\n"
     "\n"
     "Examples:\n"
     "  paceline run -n 4 ./train --epochs 3\n"

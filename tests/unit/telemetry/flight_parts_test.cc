@@ -68,7 +68,8 @@ TEST(FlightParts, AreSoManyAndNoMore) {
     parts.push_back(FlightRing::open_for(memory.get(), "part").value());
   const auto none = FlightRing::open_for(memory.get(), "part");
   EXPECT_EQ(none.status().code(), Code::kUnavailable);
-  EXPECT_EQ(none.status().text(), "flight ring: 15 groups of this rank beside the world have one");
+  EXPECT_EQ(none.status().text(),
+            "flight ring: 15 groups of a rank besides the world can have one");
   parts.pop_back();
   EXPECT_TRUE(FlightRing::open_for(memory.get(), "part").ok());
 }
