@@ -10,6 +10,7 @@
 #include <openssl/crypto.h>
 #include <sched.h>
 
+#include "comm/base/function_ref.h"
 #include "comm/base/process_mark.h"
 
 namespace paceline {
