@@ -20,7 +20,6 @@ void ErrorFeedback::save(Bytes& into) const {
   const std::size_t begin = into.size();
   into.resize(begin + settled_.size() * sizeof(float));
   if (settled_.empty()) return;
-  if (settled_.empty()) return;
   std::memcpy(&into[begin], settled_.data(), settled_.size() * sizeof(float));
   for (const ByteSpan& span : spans_)
     std::memcpy(&into[begin + span.begin], kept(span.begin / sizeof(float)), span.bytes);
