@@ -54,7 +54,7 @@ class PairwiseBackend final : public CollectiveBackend, private RequestListener 
   std::uint64_t open() const { return open_; }
 
  private:
-  // Of calls, whether or not they have ended; they wrap.
+  // They count calls, ended or not, and wrap.
   struct Pair {
     std::uint32_t sent = 0;
     std::uint32_t received = 0;
