@@ -1,6 +1,5 @@
 """Plain technical English in what people read. The patterns stand in tests/tidy/language.txt."""
 
-import fnmatch
 import functools
 import pathlib
 import re
@@ -25,34 +24,28 @@ class Pattern(NamedTuple):
 class WordList(NamedTuple):
     patterns: list
     persons: frozenset
-    not_yet: list  # globs of paths
 
 
 @functools.cache
 def word_list():
-    patterns, persons, not_yet = [], set(), []
+    patterns, persons = [], set()
     for number, line in enumerate(WORD_LIST.read_text(encoding="utf-8").splitlines(), 1):
         if not line.strip() or line.startswith("#"):
             continue
         key, _, rest = line.partition(": ")
         if key == "persons":
             persons |= set(rest.split())
-        elif key == "not yet":
-            not_yet.append(rest.strip())
         elif key in ("begin", "anywhere"):
             form, instead, why = re.split(r"\s+(?:=>|::)\s+", rest.strip())
             patterns.append(Pattern(key, re.compile(form, re.IGNORECASE), instead, why))
         else:
             raise ValueError(f"{WORD_LIST.name}:{number}: no such key: {key}")
-    return WordList(patterns, frozenset(persons), not_yet)
+    return WordList(patterns, frozenset(persons))
 
 
 def check(tree):
     """Plain technical English in READMEs, docs, public headers, help texts and messages."""
     for block in prose.blocks(tree):
-        if not tree.wants_not_yet and any(fnmatch.fnmatchcase(block.path, glob)
-                                          for glob in word_list().not_yet):
-            continue
         for offset, text in problems(block):
             yield Finding(block.path, block.line + block.text.count("\n", 0, offset), text)
 

@@ -78,10 +78,9 @@ def _blank(match):
 class Tree:
     """The files that git tracks or would track. `build` holds what was generated from them."""
 
-    def __init__(self, root, build, wants_not_yet=False):
+    def __init__(self, root, build):
         self.root = root
         self.build = build
-        self.wants_not_yet = wants_not_yet  # also findings in parts that a rule excuses for now
         self.notes = []  # checks that could not be made, and why
         self.listing = list_files(root)
         self.files = [file for path in self.listing if (file := File(root, path)).kind]
