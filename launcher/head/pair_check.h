@@ -1,5 +1,5 @@
-// Before any rank of a job on several hosts starts: every pair of addresses that may carry data is
-// tried both ways, and each host gets the address that its ranks use.
+// Before a rank of a job on several hosts starts, tests every pair of addresses that may carry
+// data, in both directions. Each host gets the address that its ranks use.
 //
 //   head                      agents
 //     Survey              →
