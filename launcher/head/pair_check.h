@@ -8,8 +8,8 @@
 //                               all try each other at once (launcher/connectivity/trial_door.h)
 //                         ←     Tried, for each rail that is done
 //
-// Two round trips to the agents and three or four between them where all is well; what else there
-// is, like a network that leads nowhere, is not waited for.
+// If all connections work, this takes two round trips to the agents and three or four between them.
+// Other rails, such as a network without a route, are not waited for.
 #pragma once
 
 #include <functional>

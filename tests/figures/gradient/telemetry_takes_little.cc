@@ -2,9 +2,9 @@
 // a rank that hangs or has crashed.
 //
 // The test begins and ends a record of an operation in a ring like that of a rank, and reads the
-// clock for each. A step of a trace has at most one operation for each 256 KiB, the smallest bucket
-// of the pipeline, and one for each gradient. It takes at least as long as its gradients take on a
-// network of 10 Gbit/s between 2 hosts. The last record must be in the ring, too.
+// clock for each. A step of a trace has at most one operation for each 256 KiB, the smallest part
+// that the pipeline cuts, and one for each gradient. It takes at least as long as its gradients
+// take on a network of 10 Gbit/s between 2 hosts. The last record must be in the ring, too.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What each rank that measures does, whatever its library.
+// The program of each measuring rank, for any library.
 #pragma once
 
 #include <paceline/status.h>
