@@ -5,7 +5,8 @@ include(CMakePackageConfigHelpers)
 set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Paceline)
 install(TARGETS paceline EXPORT PacelineTargets)
 install(TARGETS paceline_cli paceline_probe RUNTIME)
-# All that `cmake --install` needs, without the tests: what examples/quickstart builds.
+# Builds all that `cmake --install` needs, without the tests. examples/quickstart builds this
+# target.
 add_custom_target(paceline_installed DEPENDS paceline paceline_cli paceline_probe)
 if(TARGET paceline_remote)
   install(TARGETS paceline_remote LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})

@@ -1,7 +1,7 @@
-# One target per folder: paceline_add_folder(<name> SOURCES … LINK … APART …), the last as
-# paceline_compile_by_folder takes it.
-# Each is an object library with the alias paceline::<name>; libpaceline is made of their objects,
-# and tests and programs link paceline::internal, the same objects as a static library.
+# One target per folder: paceline_add_folder(<name> SOURCES … LINK … APART …).
+# paceline_compile_by_folder explains APART. Each target is an object library with the alias
+# paceline::<name>. libpaceline is built from these objects. Tests and programs link
+# paceline::internal, a static library of the same objects.
 
 set(PACELINE_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize takes them")
 option(PACELINE_WERROR "Treat warnings as errors" OFF)
@@ -10,27 +10,30 @@ set(PACELINE_UNITY "OFF" CACHE STRING "Which files are compiled together: OFF, T
 add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion
                     $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>
                     $<$<COMPILE_LANGUAGE:CXX>:-Woverloaded-virtual>
-                    # Designated initialisers leave out what keeps its default.
+                    # Designated initialisers omit members that keep their defaults.
                     -Wno-missing-field-initializers
-                    # GCC 12 takes "text" + std::string for an overlap (GCC bug 105651).
+                    # GCC 12 warns of an overlap in "text" + std::string, wrongly (GCC bug 105651).
                     $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
-# Nobody replaces a function inside libpaceline: its own calls need no detour and may be inlined.
+# No function of libpaceline is interposed from outside. So its own calls bypass the PLT and may be
+# inlined.
 add_compile_options(-fno-semantic-interposition)
 if(PACELINE_WERROR)
   add_compile_options(-Werror)
 endif()
 if(PACELINE_SANITIZE)
-  # Where a null pointer or an object that is too small is touched, the address sanitizer finds it;
-  # one that is only formed is not found.
+  # The address sanitizer finds accesses through a null pointer or beyond an object. Without the
+  # checks `null` and `object-size`, forming such a pointer without an access is not reported.
   add_compile_options(-fsanitize=${PACELINE_SANITIZE} -fno-omit-frame-pointer
                       -fno-sanitize=null,object-size -fno-sanitize-recover=all
-                      # It does not see fences: comm/doorbell.h, which tests/interleave looks after.
+                      # GCC warns that the thread sanitizer does not support fences. comm/doorbell.h
+                      # uses them; tests/interleave checks it.
                       $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
   add_link_options(-fsanitize=${PACELINE_SANITIZE})
-  # What every program asks of them; ASAN_OPTIONS and UBSAN_OPTIONS come after it. Up to GCC 13 and
-  # LLVM 16 a block of a thread's dynamic storage that begins 16 bytes into a page is taken for one
-  # of an old glibc, with its place and size in front, and the search for leaks touches what these
-  # would be: "Tracer caught signal 11" (google/sanitizers issue 1322). Hence the last option.
+  # Sanitizer options of every program. ASAN_OPTIONS and UBSAN_OPTIONS override them. The last
+  # option avoids "Tracer caught signal 11" (google/sanitizers issue 1322). Up to GCC 13 and LLVM
+  # 16, the leak check takes a dynamic TLS block that begins 16 bytes into a page for one of an old
+  # glibc, which has its address and size in front. It then reads memory at the address that these
+  # bytes would give.
   file(CONFIGURE OUTPUT sanitizer_options.cc CONTENT [[
 extern "C" const char* __asan_default_options() {
   return "detect_stack_use_after_return=1:intercept_tls_get_addr=0";
@@ -44,8 +47,9 @@ endif()
 
 set(PACELINE_FOLDERS "" CACHE INTERNAL "")
 
-# The standard library's headers took a third of a file's time in the compiler: they are read once
-# for all folders. Files still include what they use: -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON builds.
+# Headers of the standard library took a third of the compile time of a file, so they are
+# precompiled once for all folders. Files still include what they use: the build also works with
+# -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON.
 function(paceline_add_headers)
   file(CONFIGURE OUTPUT precompiled.cc CONTENT "")
   add_library(paceline_headers OBJECT ${CMAKE_CURRENT_BINARY_DIR}/precompiled.cc)
@@ -55,15 +59,16 @@ function(paceline_add_headers)
   target_link_libraries(paceline_headers PRIVATE tl::expected)
 endfunction()
 
-# Files of `target` may be compiled as one: a name in an unnamed namespace stands for one thing in
-# its whole folder.
+# The files of `target` may be compiled as one. So a name in an unnamed namespace must be unique in
+# its folder.
 function(paceline_allow_unity target)
-  # What is in a .cc file stands in an #include then, and locals beside constants of other files.
+  # A unity build includes .cc files, and a local variable may have the name of another file's
+  # constant.
   target_compile_options(${target} PRIVATE -Wno-subobject-linkage -Wno-shadow)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON)
 endfunction()
 
-# With PACELINE_UNITY=ALL a folder's files are compiled as one, but those of APART.
+# With PACELINE_UNITY=ALL the files of a folder are compiled as one, except those in APART.
 function(paceline_compile_by_folder target)
   cmake_parse_arguments(ARG "" "" "APART" ${ARGN})
   if(NOT PACELINE_UNITY STREQUAL "ALL")

@@ -83,7 +83,7 @@ apt_get() {
     "$@" </dev/null 2>&1 | apt_progress
 }
 
-# apt_progress: of apt-get's lines, passes on the first few that complain, and says how far it is.
+# apt_progress: prints the first few errors and warnings of apt-get, and its progress.
 apt_progress() {
   local line steps=0 total=0 tenths=0 complaints=0
   while IFS= read -r line; do
@@ -104,9 +104,9 @@ apt_progress() {
   done
 }
 
-# configure PRESET: says what is on and off. In CI a warning is an error, except under sanitizers,
-# where GCC takes initialised values for uninitialised ones; and tests are compiled several at once,
-# as nobody is going to change one of them.
+# configure PRESET: prints which options are on. In CI the preset release treats warnings as errors;
+# under sanitizers GCC reports initialised values as uninitialised. It also compiles several test
+# files as one, because nobody edits them there.
 configure() {
   local -a in_ci=()
   if [ -n "${CI:-}" ] && [ "$1" = release ]; then
@@ -115,8 +115,8 @@ configure() {
   cmake -S "$root" --preset "$1" "${in_ci[@]}"
 }
 
-# build PRESET [TARGET…]: with as many jobs as cores, so that memory suffices. Each line says how
-# many of the steps are done.
+# build PRESET [TARGET…]: builds with one job per core, to limit memory. Each line shows the number
+# of finished steps.
 build() {
   local preset=$1
   shift

@@ -119,9 +119,9 @@ Communicator& Communicator::operator=(Communicator&& other) noexcept {
   const Communicator old(std::exchange(core_, std::move(other.core_)));
   return *this;
 }
-// A child that a fork has made has its parent's communicators, too, and what the ranks share: it
-// must not say goodbye in its parent's name, nor wait for threads that it has not got. Who exits in
-// a signal handler cannot wait for what the handler has interrupted.
+// A forked child has copies of its parent's communicators and of the shared memory. It must not
+// send a goodbye in the name of its parent, and must not wait for threads that it does not have. A
+// signal handler that calls exit() cannot wait for the code that it has interrupted.
 Communicator::~Communicator() {
   if (core_ != nullptr && core_->is_out_of_reach()) (void)core_.release();
 }

@@ -110,7 +110,7 @@ Status CommunicatorCore::run(OperationRequest&& request) {
   return std::move(completion.status);
 }
 
-// It has ended.
+// Returns an operation that has already ended, with this error.
 Work CommunicatorCore::refused_work(Status why) const {
   auto completion = std::make_shared<WorkCompletion>();
   completion->end(std::move(why));

@@ -79,7 +79,7 @@ class CommunicatorCore final : private Driver,
     Group group;
     Duration timeout = std::chrono::seconds(300);      // of each operation, until set_timeout()
     Duration report_every = std::chrono::seconds(30);  // where one makes no progress
-    Determinism determinism = Determinism::kFast;      // of what the backends compute
+    Determinism determinism = Determinism::kFast;      // of results that the backends compute
     Regroup regroup;                                   // null: it cannot be split
   };
 
@@ -90,13 +90,15 @@ class CommunicatorCore final : private Driver,
 
   /// Has this process been forked from the one that has made it?
   bool is_of_another_process() const { return !made_in_.is_of_this_process(); }
-  /// Why every call is refused where it has been. Nothing may be locked or waited for there: what
-  /// holds a lock, or would end the wait, may be a thread that the child does not have.
+  /// The error for a call in a forked child; a success in the process that made it. A child must
+  /// not lock or wait here: the thread that holds a lock, or would end a wait, may not exist in the
+  /// child.
   Status refuse_child() const {
     return is_of_another_process() ? made_in_.refusal("communicator") : Status();
   }
-  /// Would its destruction wait for a thread that never comes? That of a forked child's parent, or
-  /// the one that a signal handler has interrupted which called exit().
+  /// True if the destructor would wait for a thread that never continues: a thread of the parent,
+  /// in a forked child, or the thread that a signal handler has interrupted which then called
+  /// exit().
   bool is_out_of_reach() const {
     return is_of_another_process() || parts_.engine->is_entered_here();
   }

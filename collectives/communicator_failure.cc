@@ -315,8 +315,8 @@ void CommunicatorCore::leave(const char* how, const Status& why) {
   latch(why, clock_.now());
 }
 
-// A signal handler that interrupts a call and exits finds the communicator in the middle of
-// something: peers hear of it by the end of the connection.
+// If a signal handler interrupts a call and then exits, the communicator is in an undefined state
+// and sends nothing. Peers notice the end of the connection.
 void CommunicatorCore::leave_at_exit() {
   if (parts_.engine->is_entered_here()) return;
   end_with_process();

@@ -91,8 +91,8 @@ Result<SocketAddress> store_address(const Environment& environment) {
       *environment.master_port);
 }
 
-// A rank that finds no part of the launcher's free is not seen from outside. Nor is one that a
-// wrapper has started which closes descriptors: that is no reason not to run.
+// If the launcher's ring has no free part for this rank, the launcher does not see its operations.
+// The same applies if a wrapper of the rank has closed descriptors. The rank runs in both cases.
 std::unique_ptr<FlightRing> open_flight_ring(const World& world) {
   const std::optional<int> memory = world.environment.flight_fd;
   if (!memory) return FlightRing::create_private();
@@ -279,7 +279,7 @@ Result<Meeting> meeting_of_id(const UniqueId& id) {
       .address = place.address, .key = std::move(place.key), .server = take_server_of(id)};
 }
 
-// A program may leave out some of the launcher's ranks and number the others anew.
+// A program may start with only some of the launcher's ranks and renumber them.
 bool has_launchers_number(const World& world) {
   return world.environment.launched_as ==
          std::to_string(world.rank) + "/" + std::to_string(world.size);
@@ -382,7 +382,7 @@ Result<Communicator> Communicator::init(const InitOptions& options) {
   PACELINE_TRY_ASSIGN(world.environment, read_environment());
   PACELINE_TRY(read_ranks(world));
   world.local_ranks = world.environment.local_world_size.value_or(world.size);
-  // The launcher could not tell whom its rank blames.
+  // The launcher could not map the ranks that this one blames to its own numbers.
   if (!has_launchers_number(world))
     world.ring_ranks.assign(static_cast<std::size_t>(world.size), -1);
   return said_by(world, make_world(world, options, [&] { return meeting_of_environment(world); }));

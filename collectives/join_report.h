@@ -1,4 +1,4 @@
-// What a rank says while it waits for others that have not come to join it.
+// Warnings of a rank that waits for others to join.
 #pragma once
 
 #include <memory>
@@ -13,8 +13,8 @@
 
 namespace paceline {
 
-/// A value. Warns each time that a while has passed, on one rank of those that have come; as long
-/// as rank 0 is absent on all of them, as none of them knows of the others.
+/// A value. Repeats the warning at intervals. One of the ranks that have joined prints it. While
+/// rank 0 is missing, all of them print it, because none knows of the others.
 class JoinReport {
  public:
   struct Options {
@@ -26,14 +26,15 @@ class JoinReport {
   };
   explicit JoinReport(Options options) : options_(std::move(options)) {}
 
-  /// Waits of the store's client are reported from now on.
+  /// From now on, waits of this store client are reported.
   void attach_to(StoreClient& store) const;
-  /// StoreClient::connect(), where rank 0 serves the store: nobody answers before it has come.
+  /// Like StoreClient::connect(), for a store that rank 0 serves: there is no listener before rank
+  /// 0 has started.
   Result<std::unique_ptr<StoreClient>> connect_to_rank_0(const std::shared_ptr<PollEngine>& engine,
                                                          const SocketAddress& address,
                                                          const JobKey* key,
                                                          Deadline deadline) const;
-  /// `missing` is ascending. The first of the ranks that have come speaks for all of them.
+  /// `missing` is ascending. The lowest rank that has joined prints for all.
   void say(std::span<const int> missing, Duration waited) const;
 
  private:

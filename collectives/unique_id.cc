@@ -25,16 +25,16 @@ constexpr std::size_t kAddressAt = kKeyAt + JobKey::kBytes;
 static_assert(kAddressAt + sizeof "[0000:0000:0000:0000:0000:0000:0000:0000]:65535" <=
               UniqueId::kBytes);
 
-// Those that this process serves and no rank of it has joined.
+// Servers of this process whose ids no rank of this process has used yet.
 struct Servers {
   const ProcessMark made_in;
   std::mutex mutex;  // guards what follows
   std::map<std::array<std::byte, UniqueId::kBytes>, std::unique_ptr<StoreServer>> by_id;
 };
-// This process's own. They are never destroyed: the servers' descriptors are shared with children
-// that forks have made, and one that exits would stop what its parent serves. Nor does a child
-// touch its parent's: it has no thread of a server, and a mutex that another thread had stays
-// locked.
+// The servers of this process. They are never destroyed: forked children share the descriptors of
+// the servers, and a child that exits would stop its parent's servers. A child does not use its
+// parent's servers, either: it does not have their threads, and the mutex may be locked by a thread
+// that the child does not have.
 Servers& servers() {
   static constinit std::atomic<Servers*> all{nullptr};
   Servers* known = all.load();

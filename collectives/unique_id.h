@@ -20,8 +20,8 @@ struct MeetingPlace {
 /// Refuses bytes that make_unique_id() has not made.
 Result<MeetingPlace> read_unique_id(const UniqueId& id);
 
-/// The server of an id that this process has made, for the first that asks; then it is the
-/// caller's. Null otherwise, also in a forked child of that process.
+/// Moves the server of an id of this process to the first caller that asks for it. Null otherwise,
+/// and in a forked child.
 std::unique_ptr<StoreServer> take_server_of(const UniqueId& id);
 
 }  // namespace paceline

@@ -35,9 +35,9 @@ struct Completion {
   bool has_ended() const { return ended.load(std::memory_order_acquire); }
 };
 
-/// Of an operation that goes on when its call has returned, for the handles on it.
+/// The completion of an asynchronous operation. Handles (Work) refer to it.
 struct WorkCompletion final : Completion {
-  const ProcessMark made_in;  ///< a forked child has a copy that nobody ends
+  const ProcessMark made_in;  ///< a forked child has a copy that never ends
 };
 
 }  // namespace paceline

@@ -43,12 +43,12 @@ class Engine {
   virtual const Clock& clock() const = 0;
 
   /// Drives until `condition` holds (true) or `deadline` has passed (false). The condition is
-  /// evaluated with the baton held and must not block, nor touch the engine. Any thread. Once the
-  /// process is exiting nothing is driven: it returns at once (comm/exit.h).
+  /// evaluated with the baton held. It must not block and must not use the engine. Any thread. When
+  /// the process is exiting, nothing is driven and it returns at once (comm/exit.h).
   [[nodiscard]] virtual bool wait(FunctionRef<bool()> condition, Deadline deadline) = 0;
 
-  /// The process is exiting, and wait() returns at once: false where its condition does not hold.
-  /// Loops around wait() end with exit_error() then. Any thread.
+  /// True if the process is exiting. wait() then returns at once, with false if its condition does
+  /// not hold, and loops around wait() end with exit_error(). Any thread.
   virtual bool is_stopped() const { return false; }
 
   /// Drives once and looks at what comes from outside, without waiting. For who does not wait for
@@ -75,8 +75,8 @@ class Engine {
   virtual void begin_background() = 0;
   virtual void end_background() = 0;
 
-  /// Has this thread the baton, or does it wait for it? Then hold() would wait for ever: to be
-  /// asked by what a signal handler may call.
+  /// True if this thread has the baton or waits for it: hold() would then deadlock. Code that may
+  /// run in a signal handler asks this first.
   virtual bool is_entered_here() const { return false; }
 
  protected:

@@ -16,8 +16,8 @@
 namespace paceline {
 namespace {
 
-// The interrupted thread may hold the lock, or be in the middle of a use, where a signal handler
-// calls exit().
+// If a signal handler calls exit(), the interrupted thread may hold the lock or be inside a
+// UseBeforeExit.
 constexpr auto kLockPatience = std::chrono::seconds(1);
 
 struct Entry {
@@ -34,7 +34,7 @@ struct Registry {
   std::atomic<int> uses{0};
 };
 
-// Never destroyed: static objects' destructors may come last.
+// Never destroyed: destructors of static objects may run later.
 Registry& registry() {
   static Registry* const registry = new Registry;
   return *registry;
@@ -50,8 +50,9 @@ void end_entries(Registry& all) {
   for (EndsAtExit* const one : own) one->stop_at_exit(deadline);
 }
 
-// Yields until `holds`, for at most kLockPatience; the last answer. (A timed mutex would do for the
-// lock, but the thread sanitizer of GCC 12 does not see pthread_mutex_clocklock.)
+// Yields until `holds` is true, for at most kLockPatience. Returns the last answer. (A timed mutex
+// would be enough for the lock, but the thread sanitizer of GCC 12 does not support
+// pthread_mutex_clocklock.)
 bool await(FunctionRef<bool()> holds) {
   const SystemClock clock;
   const Deadline deadline = Deadline::after(clock, kLockPatience);
@@ -82,8 +83,8 @@ Status prepare_for_exit() {
   if (all.is_exiting.load()) return exit_error();
   const std::lock_guard lock(all.mutex);
   if (all.is_prepared) return {};
-  // OpenSSL registers its handler now, or has done so already. (Without an option the call does
-  // nothing.)
+  // OpenSSL registers its exit handler now, if it has not yet. (Without an option the call has no
+  // effect.)
   all.is_prepared = ::OPENSSL_init_crypto(OPENSSL_INIT_LOAD_CRYPTO_STRINGS, nullptr) == 1 &&
                     std::atexit(handle_exit) == 0;
   if (all.is_prepared) return {};

@@ -1,14 +1,14 @@
-// exit() while communicators live: their last words are said, and the library's threads have
-// stopped, before the exit handlers run that they need. paceline/communicator.h (Exit) says what
-// programs may count on.
+// Handles exit() while communicators exist. They send their last messages and the library's threads
+// stop before the exit handlers that these need. paceline/communicator.h (EXIT) states what
+// programs may rely on.
 //
 // exit() runs handlers and destructors of static objects in the reverse order of registration. The
-// first engine or store server of a process lets OpenSSL register its handler, where the program
-// has not done so, and registers its own after it: so this one runs first. Destructors of static
-// objects may come before or after it; what still calls a communicator afterwards gets an error.
+// first engine or store server of a process makes OpenSSL register its handler, unless the program
+// has done so, and then registers this one. So this handler runs first. Destructors of static
+// objects may run before or after it. A later call of a communicator gets an error.
 //
-// A handler of a forked child leaves alone what its parent has made. _exit(), quick_exit() and
-// signals end a process without any of this.
+// In a forked child the handler does not touch objects of the parent. _exit(), quick_exit() and
+// signals end a process without the handler.
 #pragma once
 
 #include <chrono>
@@ -19,30 +19,32 @@
 
 namespace paceline {
 
-/// What exit() ends. Its functions are called once, on the thread that called exit().
+/// An object that exit() ends. Its functions are called once, on the thread that called exit().
 class EndsAtExit {
  public:
-  /// How long all of them together may take.
+  /// Time limit for all objects together.
   static constexpr Duration kMaxExitTime = std::chrono::seconds(5);
 
-  /// Says what others must hear, and waits for nothing.
+  /// Sends messages that peers need. Does not wait.
   virtual void leave_at_exit() {}
-  /// Everybody has left. When it returns no thread of this one runs.
+  /// Called after leave_at_exit() of all objects. When it returns, no thread of this object runs.
   virtual void stop_at_exit(Deadline deadline) = 0;
 
  protected:
   ~EndsAtExit() = default;
 };
 
-/// Code::kCancelled: for calls that an exit has cut short.
+/// Code::kCancelled: the error of calls that an exit interrupts.
 Status exit_error();
 
-/// Before a process's engine or server is made; again does nothing. Code::kCancelled when the
-/// process is exiting, Code::kExhausted where no handler can be registered.
+/// Registers the exit handler; later calls have no effect. Called before a process makes its first
+/// engine or server. Code::kCancelled: the process is exiting. Code::kExhausted: no handler can be
+/// registered.
 Status prepare_for_exit();
 
-/// Between enter() and leave() exit() ends `who`, those that came last first. leave() comes before
-/// anything of `who` is destroyed, and without the engine's baton: it waits while exit() ends them.
+/// Between enter() and leave(), exit() ends `who`; the object that entered last is ended first.
+/// Call leave() before any part of `who` is destroyed, and without the engine's baton: it waits
+/// while exit() ends objects.
 class ExitEntry {
  public:
   ExitEntry() = default;
@@ -50,16 +52,17 @@ class ExitEntry {
   ExitEntry(const ExitEntry&) = delete;
   ExitEntry& operator=(const ExitEntry&) = delete;
 
-  /// Once.
+  /// Called once.
   void enter(EndsAtExit& who);
-  /// Again does nothing.
+  /// Later calls have no effect.
   void leave();
 
  private:
   EndsAtExit* who_ = nullptr;
 };
 
-/// A short use of what exit handlers tear down, by any thread: they wait for its end.
+/// Marks a short use of objects that exit handlers destroy. Exit handlers wait for its end. Any
+/// thread.
 class UseBeforeExit {
  public:
   UseBeforeExit();
@@ -67,7 +70,7 @@ class UseBeforeExit {
   UseBeforeExit(const UseBeforeExit&) = delete;
   UseBeforeExit& operator=(const UseBeforeExit&) = delete;
 
-  /// False when it is too late.
+  /// False if the exit handler has already run.
   explicit operator bool() const { return is_in_time_; }
 
  private:

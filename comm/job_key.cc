@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t kDigits = 2 * JobKey::kBytes;
 constexpr int kSeals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
 
-// A file of the program's own that begins with digits has none of the seals.
+// A file of the program that begins with hexadecimal digits does not have the seals.
 bool is_sealed(int fd) {
   const int seals = ::fcntl(fd, F_GET_SEALS);
   return seals >= 0 && (seals & kSeals) == kSeals;
@@ -39,7 +39,7 @@ Status key_error_of_system(const std::string& what) {
 
 std::string user_text(uid_t user) { return "user " + std::to_string(user); }
 
-// `file`: why the file of the environment did not help; empty where it names none.
+// `file`: why the key file of the environment did not help; empty if the environment names none.
 Status lost_descriptor(int fd, const std::string& file) {
   const std::string name = "descriptor " + std::to_string(fd);
   const std::string copy =
@@ -160,7 +160,7 @@ Result<UniqueFd> JobKey::to_memfd() const {
   const ssize_t written = ::pwrite(fd.get(), digits, sizeof digits, 0);
   OPENSSL_cleanse(digits, sizeof digits);
   if (written != static_cast<ssize_t>(sizeof digits)) return key_error_of_system("pwrite");
-  // The kernel makes it readable for everybody who gets hold of it.
+  // memfd_create makes it readable for everyone who can open it.
   if (::fchmod(fd.get(), 0400) != 0) return key_error_of_system("fchmod");
   if (::fcntl(fd.get(), F_ADD_SEALS, kSeals) != 0) return key_error_of_system("F_ADD_SEALS");
   return fd;

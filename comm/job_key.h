@@ -28,31 +28,32 @@ class JobKey {
   /// 64 hexadecimal digits, as to_memfd() writes them, from the descriptor's beginning. The
   /// descriptor's position does not matter and does not change.
   static Result<JobKey> from_descriptor(int fd);
-  /// The same from a file of this process's user, which no other user may read.
+  /// Reads the same digits from a file that belongs to this process's user and that no other user
+  /// may read.
   static Result<JobKey> from_file(const std::string& path);
   /// As copy_to() writes it.
   static JobKey from_bytes(std::span<const std::byte, kBytes> bytes);
-  /// From PACELINE_JOB_KEY_FD, else from PACELINE_JOB_KEY_FILE; null if neither is set. A program
-  /// that starts this one may have closed the descriptor, or put something else there: it is read
-  /// only if it has the seals of to_memfd().
+  /// From PACELINE_JOB_KEY_FD, else from PACELINE_JOB_KEY_FILE; null if neither is set. The program
+  /// that started this one may have closed the descriptor, or opened another file there. So the
+  /// descriptor is read only if it has the seals of to_memfd().
   static Result<std::unique_ptr<JobKey>> from_environment(const Environment& environment);
-  /// From now on programs that this process executes do not inherit PACELINE_JOB_KEY_FD. Leaves a
-  /// descriptor alone that holds something else.
+  /// From now on, programs that this process executes do not inherit PACELINE_JOB_KEY_FD. Does not
+  /// touch the descriptor if it is not the key's.
   static void keep_from_children(const Environment& environment);
 
   JobKey(JobKey&& other) noexcept;
   JobKey& operator=(JobKey&& other) noexcept;
   ~JobKey();
 
-  /// Sealed anonymous memory that holds the key, close-on-exec until it is cleared. Opened as
-  /// /proc/PID/fd/N of its owner it is a file for from_file().
+  /// Sealed anonymous memory with the key. It is close-on-exec until the caller clears the flag.
+  /// from_file() can read it as /proc/PID/fd/N of its owner.
   Result<UniqueFd> to_memfd() const;
 
   /// The key itself, for those who hand it on in a way of their own.
   void copy_to(std::span<std::byte, kBytes> bytes) const;
 
-  /// Proof over `text`, bound to `purpose`. Once the process's exit handlers run (comm/exit.h) it
-  /// is all zeros, and none verifies.
+  /// A proof over `text`, bound to `purpose`. Once the exit handlers of the process run
+  /// (comm/exit.h), the proof is all zeros and verify() fails.
   Mac prove(std::string_view purpose, ByteView text) const;
   /// Compares in constant time.
   bool verify(std::string_view purpose, ByteView text, ByteView mac) const;

@@ -41,10 +41,10 @@ class MemoryDomain {
   MemoryDomain(const MemoryDomain&) = delete;
   MemoryDomain& operator=(const MemoryDomain&) = delete;
 
-  /// At least `bytes`, at the beginning of a page (of kHugePage, if it is as long), of unspecified
-  /// contents, and all of it there: no later write finds the system without memory. Code::
-  /// kExhausted where there is no room, Code::kUnavailable where there is no such memory, Code::
-  /// kInvalidArgument where the process has been forked from the one that has made the domain.
+  /// At least `bytes`, aligned to a page (to kHugePage, if it is that long), with unspecified
+  /// contents. The memory is reserved: a later write does not fail because the system has no
+  /// memory. Code::kExhausted: no room. Code::kUnavailable: this system has no such memory.
+  /// Code::kInvalidArgument: the process was forked from the one that made the domain.
   Result<std::span<std::byte>> allocate(std::size_t bytes);
   /// What allocate() has returned. Code::kInvalidArgument, and nothing is done, where it is not
   /// that, or an operation is using it.
@@ -137,7 +137,7 @@ class MemoryDomain {
 
   const std::size_t most_bytes_;
   mutable std::mutex mutex_;  // guards all but the atomics, which are written with it held
-  std::optional<ProcessMark> made_in_;  // once it is open
+  std::optional<ProcessMark> made_in_;  // set when it is opened
   UniqueFd file_;
   Extents extents_;
   Use use_;

@@ -14,12 +14,12 @@
 namespace paceline {
 namespace {
 
-// How often this thread has, or waits for, an engine's baton: more than once where a driver of one
-// engine calls another.
+// The number of batons that this thread has or waits for. It exceeds 1 if a driver of one engine
+// calls another engine.
 [[gnu::tls_model("initial-exec")]] constinit thread_local int t_entered = 0;
 
-// Counted before the first lock is taken until after the last is released: a signal handler that
-// calls exit() in between must take none of them.
+// Counted from before the first lock is taken until after the last lock is released. A signal
+// handler that calls exit() in between must not take any of these locks.
 void note_entry() {
   ++t_entered;
   std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -74,8 +74,9 @@ Result<std::shared_ptr<PollEngine>> PollEngine::create(const Options& options) {
                                      &PollEngine::destroy);
 }
 
-// In a forked child the last handle leaves it: there is no background thread to wait for, and
-// threads that waited at the fork wait there for ever. An abandoned one's threads may, too.
+// In a forked child, the last handle does not destroy the engine. The child has no background
+// thread to join, and threads that waited at the fork never finish there. The same applies to an
+// abandoned engine.
 void PollEngine::destroy(PollEngine* engine) {
   if (engine->made_in_.is_of_this_process() && !engine->is_abandoned_.load()) delete engine;
 }
@@ -100,12 +101,12 @@ void PollEngine::join_background() {
 
 bool PollEngine::is_entered_here() const { return solo_.is_inside() || t_entered > 0; }
 
-// Where exit() was called by a signal handler that has interrupted whoever has the baton, or waits
-// for it, nobody gets it any more: nothing is driven, and no thread of the engine's can be joined.
+// If a signal handler calls exit() and has interrupted the thread that has the baton or waits for
+// it, the engine is abandoned: nothing is driven, and none of its threads can be joined.
 void PollEngine::stop_at_exit(Deadline) {
   stopping_.store(true);
   if (is_entered_here()) return is_abandoned_.store(true);
-  { const Baton baton = hold(); }  // whoever is driving has ended its round
+  { const Baton baton = hold(); }  // the thread that drives has ended its round
   join_background();
 }
 
@@ -299,7 +300,7 @@ void PollEngine::acquire() {
   if (!solo_.enter()) enqueue();
 }
 
-// The owner of the solo entry is not inside.
+// The owner of the solo entry is outside.
 void PollEngine::enqueue() {
   note_entry();
   if (!solo_.is_mine()) solo_.close();
@@ -340,8 +341,8 @@ void PollEngine::let_others_in() {
   take(ticket);
 }
 
-// Gives the baton away until something may have changed or the deadline has passed. The thread
-// stays counted as entered: while it parks it has the mutex now and then.
+// Passes the baton on until something may have changed or the deadline has passed. The thread stays
+// counted as entered, because it takes the mutex while it parks.
 void PollEngine::park(Deadline deadline) {
   ++parked_;
   std::unique_lock lock(park_mutex_);
@@ -362,7 +363,8 @@ void PollEngine::wake_parked() {
 }
 
 void PollEngine::begin_background() {
-  // Once it is stopping, the thread that calls exit() joins the background thread.
+  // When the engine is stopping, the thread that calls exit() joins the background thread, so no
+  // new one may start.
   if (!stopping_.load() && !background_.joinable())
     background_ = std::thread([this] { background_loop(); });
   if (background_wanted_.fetch_add(1) == 0) wake_background();

@@ -144,7 +144,7 @@ class PollEngine final : public Engine, private EndsAtExit {
   std::atomic<std::uint32_t> background_wanted_{0};
   std::atomic<std::uint32_t> background_signal_{0};
   std::atomic<bool> stopping_{false};  // nothing is driven any more
-  // By a signal handler that calls exit() and has interrupted a thread that is entered.
+  // Set if a signal handler calls exit() and has interrupted a thread that is entered.
   std::atomic<bool> is_abandoned_{false};
   std::thread background_;
 

@@ -16,8 +16,8 @@ struct RendezvousRequest {
   Member self;
 };
 
-/// Collective. The group once all ranks have come; Code::kTimeout naming those who have not;
-/// Code::kPeerLost naming one that has ended, where the launcher knows that it has.
+/// Collective. Returns the group when all ranks have joined. Code::kTimeout names the missing
+/// ranks. Code::kPeerLost names a rank that has ended, if the launcher knows of its end.
 Result<Group> rendezvous(StoreClient& store, const RendezvousRequest& request, Deadline deadline);
 
 }  // namespace paceline

@@ -1,5 +1,5 @@
-// The rendezvous store without its sockets: what each client has sent goes in, what it is to be
-// sent comes out. A pure state machine, so that its rules can be tried byte by byte.
+// The rendezvous store without its sockets. Input: the bytes that each client has sent. Output: the
+// bytes to send to it. A pure state machine, so that its rules can be tested byte by byte.
 //
 //   StoreBook book;
 //   const StoreBook::ClientId client = book.admit();
@@ -7,9 +7,9 @@
 //   const ByteView answers = book.unsent(client);
 //   book.sent(client, answers.size());
 //
-// A request to get a key that is not there waits until somebody sets it, or until the rank that
-// would set it is known to have ended. Keys that begin with
-// "live/" are never stored: whoever owns the book answers them at once.
+// A request to get a missing key waits until a client sets the key, or until the rank that would
+// set it is known to have ended. Keys that begin with "live/" are never stored: the owner of the
+// book answers them at once.
 #pragma once
 
 #include <cstddef>
@@ -61,8 +61,8 @@ class StoreBook {
   /// The client has gone, and its requests with it.
   void forget(ClientId id);
 
-  /// The rank's process has ended, so what it has not set it will not set: requests that wait for
-  /// it are answered, and later ones at once. `how`: "exit code 0".
+  /// The rank's process has ended, so it will not set any more keys. Requests that wait for its
+  /// keys are answered now, later ones at once. `how`: "exit code 0".
   void rank_ended(int rank, std::string how);
 
   /// Serves every request that is whole now. Of a broken client nothing is taken any more.
@@ -85,7 +85,7 @@ class StoreBook {
   struct Waiter {
     ClientId client;
     std::uint32_t request;
-    std::optional<int> setter;  // the rank that will set the key, if the client knows
+    std::optional<int> setter;  // the rank that will set the key, if the client has named it
   };
 
   void serve(ClientId id, Client& client, StoreFrame request);
@@ -101,7 +101,7 @@ class StoreBook {
   std::unordered_map<ClientId, Client> clients_;
   std::unordered_map<std::string, std::string> entries_;
   std::unordered_map<std::string, std::vector<Waiter>> waiters_;
-  std::unordered_map<int, std::string> ended_;  // ranks, and how
+  std::unordered_map<int, std::string> ended_;  // ranks, and how each ended
   std::size_t stored_bytes_ = 0;
 };
 

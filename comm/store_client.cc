@@ -26,7 +26,7 @@ constexpr std::size_t kReadBytes = 4096;
 // Between two batches everybody else is driven and deadlines are looked at.
 constexpr int kReadBatch = 16;
 
-// Why a question has no value.
+// The error for a request that has no value.
 Status refusal(const StoreFrame& answer, const StoreFrame& question) {
   if (answer.kind != StoreFrameKind::kEnded)
     return Status(Code::kExhausted, Scope::kOperation, "store: " + answer.value);
@@ -79,7 +79,7 @@ StoreClient::StoreClient(std::shared_ptr<PollEngine> engine, SocketAddress addre
       fd_(std::move(fd)),
       proven_(address.is_unix()) {}
 
-// Of a wait whose condition does not hold.
+// The error of a wait whose condition does not hold.
 Status StoreClient::not_in_time(const char* what) const {
   if (engine_->is_stopped()) return exit_error();
   return Status(Code::kTimeout, Scope::kGroup,
@@ -191,7 +191,7 @@ Result<StoreClient::Values> StoreClient::get_all(std::vector<StoreFrame> questio
   if (std::any_of(questions.begin(), questions.end(), is_long)) return too_long();
   std::vector<std::uint32_t> ids;
   for (StoreFrame question : questions) {
-    if (!hears_of_ends_) question.value.clear();  // the rank that sets the key
+    if (!hears_of_ends_) question.value.clear();  // without the rank that sets the key
     ids.push_back(request(std::move(question)));
   }
   wait_for(ids, questions, deadline);
@@ -212,7 +212,7 @@ Result<StoreClient::Values> StoreClient::get_all(std::vector<StoreFrame> questio
   return values;
 }
 
-// With the baton held: there is nothing more to wait for.
+// With the baton held. True if further waiting cannot change the result.
 bool StoreClient::is_decided(std::span<const std::uint32_t> ids) const {
   const auto came = [this](std::uint32_t id) { return requests_.at(id).has_value(); };
   const auto never_comes = [this](std::uint32_t id) {

@@ -45,13 +45,15 @@ class StoreClient final : private Driver, private FdHandler {
   Result<std::vector<std::optional<std::string>>> get(std::span<const std::string> keys,
                                                       Deadline deadline);
 
-  /// The same for values of other ranks. Code::kPeerLost, naming the rank: one that has not set its
-  /// value is known to have ended, by the launcher that serves the store.
+  /// Like get(), for values of other ranks. Code::kPeerLost names a rank that has not set its value
+  /// and has ended, as the launcher that serves the store knows.
   Result<std::vector<std::optional<std::string>>> await(std::span<const Awaited> values,
                                                         Deadline deadline);
-  /// Ranks have other numbers than the launcher knows: what it says of ended ranks means nothing.
+  /// Call it if ranks have other numbers than the launcher gave them. What the launcher says of
+  /// ended ranks is then ignored.
   void ignore_ended_ranks() { hears_of_ends_ = false; }
-  /// await() says each time that `every` has passed which ranks it still waits for, ascending.
+  /// Called by await() each time `every` has passed. `missing`: the ranks that it still waits for,
+  /// ascending.
   using WaitReport = std::function<void(std::span<const int> missing, Duration waited)>;
   void report_waits(Duration every, WaitReport report);
 
@@ -98,7 +100,7 @@ class StoreClient final : private Driver, private FdHandler {
   Bytes outgoing_;
   std::uint32_t next_id_ = 0;
   std::unordered_map<std::uint32_t, std::optional<StoreFrame>> requests_;  // with their answers
-  bool some_ended_ = false;  // an answer has said that the rank that sets the value has ended
+  bool some_ended_ = false;  // an answer said that the rank that sets the value has ended
   std::deque<std::uint32_t> questions_;  // requests of ask(), the oldest first
   bool hears_of_ends_ = true;
   Duration report_every_ = Duration::max();

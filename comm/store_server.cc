@@ -108,8 +108,8 @@ class StoreServer::Loop final : private EndsAtExit {
   std::vector<Client> clients_;
   TimePoint closed_until_ = TimePoint::min();
   std::mutex mutex_;                                // guards ended_
-  std::vector<std::pair<int, std::string>> ended_;  // ranks that the thread has yet to hear of
-  std::thread thread_;                              // uses all the others
+  std::vector<std::pair<int, std::string>> ended_;  // ranks whose end the thread must process
+  std::thread thread_;                              // uses all other members
   ExitEntry exit_entry_;
 };
 
@@ -127,7 +127,7 @@ void StoreServer::Loop::run() {
     const std::span<const pollfd> others = std::span(polled).subspan(kOwnEntries);
     const std::size_t strangers = strangers_ ? strangers_->size() : 0;
     serve_clients(others.subspan(strangers));
-    // After what a rank sent before it ended.
+    // Runs after serve_clients(), so that what a rank sent before its end is processed first.
     if (polled[kWakeEntry].revents != 0) hear_of_ends();
     if (strangers > 0) {
       for (auto& proven : strangers_->drive(others.first(strangers), clock_.now())) {

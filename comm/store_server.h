@@ -47,7 +47,7 @@ class StoreServer {
 
   /// Where it listens; the port is known here also when 0 was asked for.
   const SocketAddress& address() const;
-  /// Nobody waits any more for what that rank would have set: StoreBook::rank_ended(). Any thread.
+  /// Ends all waits for keys that this rank would have set: StoreBook::rank_ended(). Any thread.
   void rank_ended(int rank, std::string how);
   /// Connections that were refused so far. Any thread.
   std::uint64_t refused() const;

@@ -21,7 +21,7 @@ inline constexpr std::size_t kMaxStoreFrameBytes = kMaxKeyBytes + kMaxValueBytes
 enum class StoreFrameKind : std::uint8_t {
   kSet,      ///< request: key, value
   kGet,      ///< request: key; value is the rank that will set it, in digits, or empty; answered
-             ///< when the key is there
+             ///< when the key exists
   kDone,     ///< answer to kSet
   kValue,    ///< answer to kGet: value
   kRefused,  ///< answer to either: value is the reason

@@ -9,7 +9,7 @@ namespace paceline {
 Work::Work(std::shared_ptr<Engine> engine, std::shared_ptr<const WorkCompletion> completion)
     : engine_(std::move(engine)), completion_(std::move(completion)) {}
 
-// For a forked child nothing ends any more: wait() says so.
+// In a forked child test() is true, and wait() returns the error.
 bool Work::test() const {
   return completion_ == nullptr || !completion_->made_in.is_of_this_process() ||
          completion_->has_ended();

@@ -1,11 +1,13 @@
-// The pairwise backend: messages between two ranks, one or many in an operation, over a transport.
+// The pairwise backend: messages between two ranks over a transport, one or many per operation.
 //
-// Of a pair, the k-th message that one sends meets the k-th that the other receives from it. Both
-// number them in the order of their calls: a transport may end them in another one, since the data
-// of a long message may take longer to come than a short one behind it (transport/shm_loans.h). No
-// third rank knows of it, so it is no part of what all ranks have called: it is checked where it is
-// met (count, type, and between which collective operations), and who sent what nobody received is
-// found out by the next collective operation of the receiver, or by close() (open()).
+// The k-th message that rank a sends to rank b matches the k-th receive from a on b. Both ranks
+// number messages in the order of their calls. A transport may complete them in another order: a
+// long message may take longer than a short one sent after it (transport/shm_loans.h).
+//
+// Other ranks do not know of a message, so it is not part of the history of collective calls. The
+// receiver compares count, type, and the position between collective operations when the message
+// arrives. A message without a receive is found by the receiver's next collective operation, or by
+// close() (open()).
 #pragma once
 
 #include <cstdint>
@@ -27,8 +29,8 @@ class PairwiseBackend final : public CollectiveBackend, private RequestListener 
   /// The transport is borrowed; null in a group of one.
   PairwiseBackend(Transport* transport, int rank, int ranks);
 
-  /// Is this a call that it can carry out? Peers that exist, known types, counts that can be
-  /// counted, buffers that do not overlap, and of each message to itself both ends.
+  /// Checks the arguments: peers exist, types are known, byte counts do not overflow, buffers do
+  /// not overlap, and each message to this rank itself has both a send and a receive.
   Status validate(const OperationRequest& request) const;
 
   std::string_view name() const override { return "pairwise"; }
@@ -45,16 +47,16 @@ class PairwiseBackend final : public CollectiveBackend, private RequestListener 
   std::optional<Disagreement> disagreement() const override { return disagreement_; }
   std::vector<int> awaited() const override;
 
-  /// The message with that peer that is waited for, in this rank's words.
+  /// The message with that peer that is waited for, as this rank called it.
   std::optional<Signature> awaited_with(int peer) const;
-  /// Has this message, which came, met a receive?
+  /// True if this message, which has arrived, has matched a receive.
   bool has_received(int peer, const Signature& theirs) const;
-  /// Messages that this rank has sent less those that it has received, of all since the beginning:
-  /// the sum over all ranks is zero when nothing is left lying.
+  /// The number of messages sent minus the number received, by this rank since the beginning. The
+  /// sum over all ranks is zero if every message was received.
   std::uint64_t open() const { return open_; }
 
  private:
-  // They count calls, ended or not, and wrap.
+  // Counts calls, including those in progress. Wraps.
   struct Pair {
     std::uint32_t sent = 0;
     std::uint32_t received = 0;
@@ -81,9 +83,9 @@ class PairwiseBackend final : public CollectiveBackend, private RequestListener 
   Message single_;
   Signature signature_;
   std::size_t left_ = 0;                // messages that have not ended
-  bool moved_ = false;                  // since drive()
+  bool moved_ = false;                  // since the last drive()
   std::vector<Request> requests_;       // by message; grows only
-  std::vector<std::uint32_t> numbers_;  // by message: in its pair and direction
+  std::vector<std::uint32_t> numbers_;  // by message: its number within its pair and direction
   std::vector<bool> pending_;           // by message
   Status failure_;
   std::optional<Disagreement> disagreement_;

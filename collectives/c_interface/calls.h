@@ -30,8 +30,8 @@ namespace paceline::c_interface {
 
 plResult_t code_of(Code code);
 
-/// Keeps its text for plGetLastError, of the thread and, but in a forked child, of the
-/// communicator.
+/// Keeps the text of the error for plGetLastError: for the thread, and for the communicator, except
+/// in a forked child.
 plResult_t note(plComm* comm, const Status& status);
 
 inline Status invalid(const char* what) {

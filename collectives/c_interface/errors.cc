@@ -6,7 +6,7 @@ namespace {
 
 struct LastErrors {
   std::string last;
-  std::string shown;  // the last one of a communicator that was asked for
+  std::string shown;  // the last error of the communicator that was asked for
 };
 
 }  // namespace
@@ -41,7 +41,7 @@ plResult_t note(plComm* comm, const Status& status) {
   if (status.ok()) return plSuccess;
   std::string& last = of_thread<LastErrors>().last;
   last = status.to_string();
-  // In a forked child a thread that it does not have may hold the lock.
+  // In a forked child the lock may be held by a thread that does not exist there.
   if (comm != nullptr && comm->made_in.is_of_this_process()) {
     const std::lock_guard lock(comm->mutex);
     comm->last_error = last;

@@ -1,11 +1,11 @@
-// A value of each thread that outlives the thread's own variables.
+// One value per thread that can be used after the thread's own variables are destroyed.
 #pragma once
 
 namespace paceline::c_interface {
 
-/// This thread's T. A thread that ends destroys its variables in the reverse order of their making,
-/// and exit() does so before it runs handlers and destructors of static objects. A call by what is
-/// destroyed later gets one T more of this thread, which is never destroyed.
+/// This thread's T. The thread's variables are destroyed when it ends; exit() destroys them before
+/// it runs exit handlers and destructors of static objects. Code that runs later on this thread
+/// gets a second T, which is never destroyed.
 template <class T>
 T& of_thread() {
   [[gnu::tls_model("initial-exec")]] thread_local constinit bool is_over = false;

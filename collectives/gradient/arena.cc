@@ -52,7 +52,7 @@ Result<GradientArena> GradientArena::make(std::span<const Parameter> parameters)
     arena.memory_ = {arena.buffer_.data(), end};
     std::memset(arena.buffer_.data(), 0, end);
   } else if (buffer.status().code() != Code::kExhausted) {
-    // There is no such memory here, or this is a forked child, which may have a group of its own.
+    // This system has no such memory, or this is a forked child, which may have a group of its own.
     arena.ordinary_.resize(end + kAlignment);
     void* begin = arena.ordinary_.data();
     std::size_t room = arena.ordinary_.size();

@@ -1,11 +1,12 @@
-// In vectors for float32, which Highway compiles once for each kind of processor; plain loops for
-// the other types.
+// float32 uses vectors, which Highway compiles once for each kind of processor. The other types use
+// plain loops.
 #include "collectives/gradient/arithmetic.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "collectives/gradient/arithmetic.cc"
 #include <hwy/foreach_target.h>
-// What includes itself again stands below.
+// foreach_target.h includes this file for each instruction set. The code below is compiled each
+// time.
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
@@ -18,7 +19,7 @@ using Words = hn::RebindToSigned<Floats>;
 using FloatVec = hn::Vec<Floats>;
 using WordVec = hn::Vec<Words>;
 
-// Above every finite one's bits without the sign.
+// The bits of infinity. The bits of every finite number, without the sign, are smaller.
 constexpr std::int32_t kInfinity = 0x7F800000;
 
 HWY_INLINE WordVec larger_bits(WordVec most, FloatVec value) {
@@ -41,9 +42,9 @@ bool are_finite(const float* elements, std::size_t count) {
   return is_finite;
 }
 
-// Of squares there are four sums, of every fourth element each, on every processor: the bits do not
-// depend on how long its vectors are, nor on whether it rounds between a product and a sum, as the
-// square of a float is exact.
+// Every processor keeps four sums of squares, each of every fourth element. So the result does not
+// depend on the length of its vectors. It does not depend on fused multiply-add, either: the square
+// of a float is exact in float64.
 constexpr std::size_t kSums = 4;
 HWY_INLINE double total(const double (&sums)[kSums]) {
   return (sums[0] + sums[2]) + (sums[1] + sums[3]);
@@ -178,7 +179,7 @@ bool are_finite(DataType type, const std::byte* elements, std::size_t count) {
 
 Finished finish_elements(DataType type, std::byte* elements, std::size_t count,
                          const FinishOrders& orders) {
-  // Nothing to write.
+  // Nothing is written to the elements.
   if (orders.divisor == 1 && !orders.sums_squares)
     return {.is_finite = !orders.finds_overflow || are_finite(type, elements, count)};
   if (type == DataType::kFloat32)

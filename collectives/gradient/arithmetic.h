@@ -1,4 +1,4 @@
-// What is done to the elements of a bucket before and after it travels.
+// Arithmetic on the elements of a bucket before and after its reduction.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace paceline {
 
-/// Is no element NaN or infinite? Of the types that gradients have.
+/// True if no element is NaN or infinite. `type` is a type that gradients may have.
 bool are_finite(DataType type, const std::byte* elements, std::size_t count);
 
 struct FinishOrders {

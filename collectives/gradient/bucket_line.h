@@ -62,8 +62,8 @@ class BucketLine {
 
   bool is_finished(std::size_t bucket) const;
   bool is_done() const { return unfinished_ == 0; }
-  /// Of all that has been reduced in this step, if it is asked for: bucket by bucket, so that the
-  /// bits do not depend on when each was worked on.
+  /// The sum of squares of all reduced elements of this step, if it is requested. It is added
+  /// bucket by bucket, so that its bits do not depend on the order in which buckets were processed.
   double sum_of_squares() const;
   /// Why an operation has failed: nothing moves any more.
   const Status& failure() const { return failure_; }

@@ -17,8 +17,8 @@ namespace paceline {
 /// The arena is borrowed.
 class BucketSite {
  public:
-  /// `guards_feedback`: what has been reduced is looked at whatever the options say, as what
-  /// codecs lose in a step that is not finite must not be kept.
+  /// `guards_feedback`: reduced elements are checked even if the options do not request it. The
+  /// error of a codec must not be kept if the step is not finite.
   BucketSite(const GradientArena& arena, DataType type, const GradientOptions& options,
              bool guards_feedback)
       : arena_(arena),

@@ -21,14 +21,14 @@ struct GradientSample {
   std::size_t columns = 0;  ///< of its matrix; 0: unknown
 };
 
-/// Does it lose so much that what is lost has to be kept?
+/// True if the codec loses so much that its error must be kept.
 bool needs_feedback(Codec codec);
 
 class CodecPolicy {
  public:
   CodecPolicy(const GradientOptions& options, int ranks);
 
-  /// Does any candidate need feedback?
+  /// True if any candidate needs feedback.
   bool keeps_residuals() const;
 
   /// Encodes and decodes the sample with each candidate; what all ranks add up goes behind `told`.

@@ -1,14 +1,14 @@
-// Buckets that travel in a codec: each lies in one piece, of float32.
+// Reductions of buckets in a codec. Each bucket is contiguous and float32.
 //
 //   bf16, fp16, int8   all-to-all of encoded shards, sum of the own shard in float32, all-gather of
-//                      the encoded sums: two roundings, however many ranks there are
+//                      the encoded sums: two roundings for any number of ranks
 //   topk               all-gather of each rank's entries, which are added in the order of the ranks
-//   powersgd           all-reduce of all matrices' P, all-reduce of all Q; what is no matrix, or
-//                      too small for one to pay, travels as it is beside the P
+//   powersgd           all-reduce of P of all matrices, then all-reduce of all Q; vectors and small
+//                      matrices, which a low rank would not shorten, travel uncompressed with P
 //
-// What a codec loses is kept beside the gradients and added to the next step's (error_feedback.h):
-// on each rank what it has lost of its own, and, of a shard whose sum it has encoded, also what
-// that has lost.
+// The error of a codec is stored beside the gradients and added to those of the next step
+// (error_feedback.h). Each rank stores the error of its own gradients. If it has encoded the sum of
+// a shard, it also stores the error of that sum.
 #pragma once
 
 #include <memory>
@@ -22,14 +22,14 @@
 
 namespace paceline {
 
-/// What of a bucket is where. `feedback` is borrowed; null where nothing is kept.
+/// The place of a bucket. `feedback` is borrowed; null if no error is kept.
 struct CodedPlace {
   ByteSpan span;
   ErrorFeedback* feedback = nullptr;
   int rank = 0, ranks = 1;
 
-  /// Of elements of the bucket from `element` on: what was lost of earlier steps, and where this
-  /// one writes what it loses. Null where nothing is kept.
+  /// The errors for the elements of the bucket from `element` on: residual() of earlier steps,
+  /// lost() to write those of this step. Null if no error is kept.
   const float* residual(std::size_t element = 0) const {
     return feedback == nullptr ? nullptr : feedback->kept(span.begin / sizeof(float) + element);
   }
@@ -43,7 +43,8 @@ std::unique_ptr<BucketReduction> make_dense_reduction(const BucketSite& site,
                                                       const DenseCodec& codec);
 std::unique_ptr<BucketReduction> make_top_k_reduction(const BucketSite& site,
                                                       const CodedPlace& place);
-/// Of a bucket's parts, of which a matrix pays for one at least. Their bases are borrowed.
+/// For the parts of a bucket; at least one of them must be shorter as a low-rank matrix. Their
+/// bases are borrowed.
 std::unique_ptr<BucketReduction> make_power_sgd_reduction(const BucketSite& site,
                                                           const CodedPlace& place,
                                                           std::span<const LowRankPart> parts,

@@ -141,7 +141,7 @@ class DenseReduction final : public BucketReduction {
   std::size_t count_, shard_, slice_, slot_bytes_;
   std::vector<std::byte> sent_;      // shards for each rank, then the encoded sums of all
   std::vector<std::byte> received_;  // the own shard of each rank
-  std::vector<float> sum_;           // of a slice
+  std::vector<float> sum_;           // of one slice
   std::size_t next_ = 0;             // elements of a stage that are done
 };
 

@@ -1,10 +1,9 @@
-// What codecs have lost, for the next step: a float for each element of the arena. A step that some
-// rank has to skip leaves no trace here.
+// The error that codecs keep for the next step: a float for each element of the arena. A step that
+// the ranks skip does not change it.
 //
-// Whether a step counts is known on all ranks only when all its buckets have come back. So a step
-// reads kept() and writes lost(), which lies in a second array of the same size, and commit() makes
-// that what the next step reads. A step without commit() has changed nothing. Nothing is copied but
-// when buckets change.
+// A rank knows only after all buckets of a step are reduced whether the step counts. So a step
+// reads kept() and writes lost(), which is a second array of the same size. commit() swaps the two;
+// without commit() nothing has changed. Data is copied only when buckets change.
 #pragma once
 
 #include <cstddef>
@@ -16,37 +15,38 @@
 
 namespace paceline {
 
-/// Not for use by two threads at a time. Pure.
+/// Not thread-safe: one thread at a time. Pure.
 class ErrorFeedback {
  public:
-  /// Of zeros; of 0 elements where no codec keeps anything.
+  /// Starts with zeros. `elements` is 0 if no codec keeps an error.
   explicit ErrorFeedback(std::size_t elements) : settled_(elements) {}
 
   bool is_kept() const { return !settled_.empty(); }
 
-  /// Between steps: where the next ones write, in each step every element. Apart from each other.
+  /// Called between steps. `spans`: the ranges of the arena that each later step writes completely.
+  /// They do not overlap.
   void set_spans(std::vector<ByteSpan> spans);
 
-  /// What the steps that counted have left: elements of the arena from `element` on, as far as the
-  /// span goes. Valid in this step.
+  /// The error that counted steps left, from `element` of the arena to the end of its span. Valid
+  /// during this step.
   const float* kept(std::size_t element) const { return current() + element; }
-  /// Where this step writes what it loses.
+  /// Where this step writes its error.
   float* lost(std::size_t element) { return (is_other_ ? settled_ : other_).data() + element; }
-  /// The step counts.
+  /// Call it if the step counts.
   void commit() { is_other_ = !is_other_; }
 
   std::size_t elements() const { return settled_.size(); }
-  /// Appends what kept() has, in the order of the arena.
+  /// Appends the contents of kept(), in the order of the arena.
   void save(Bytes& into) const;
-  /// kept() has these from now on, of all elements.
+  /// Replaces the contents of kept(); `elements` has all elements.
   void load(std::span<const float> elements);
 
  private:
   const float* current() const { return (is_other_ ? other_ : settled_).data(); }
 
   std::vector<float> settled_;
-  std::vector<float> other_;     // as long, once there are spans
-  bool is_other_ = false;        // kept() is there; outside of the spans it is in settled_
+  std::vector<float> other_;     // the same size, once there are spans
+  bool is_other_ = false;        // true: kept() is other_, and settled_ outside the spans
   std::vector<ByteSpan> spans_;  // of the arena
 };
 

@@ -37,8 +37,8 @@ std::uint64_t digest_of(std::span<const Parameter> parameters, const GradientOpt
   return digest;
 }
 
-// Under a contract of the same bits nothing follows from measured times, which are never the same
-// again: a codec that is named is used, and auto, which would have nothing to choose by, uses none.
+// Measured times differ from run to run. So no decision may depend on them if results must have the
+// same bits. A named codec is used; kAuto uses no codec.
 GradientOptions without_measuring(GradientOptions options, Determinism determinism) {
   if (determinism == Determinism::kFast) return options;
   if (options.codec == Codec::kAuto) options.codec = Codec::kNone;

@@ -41,11 +41,11 @@ class GradientCore final : private Driver {
   GradientCore(const GradientCore&) = delete;
   GradientCore& operator=(const GradientCore&) = delete;
 
-  /// CommunicatorCore's.
+  /// See CommunicatorCore.
   bool is_out_of_reach() const { return own_->is_out_of_reach(); }
   /// Has this process been forked from the one that has made it?
   bool is_of_another_process() const { return own_->is_of_another_process(); }
-  /// Why calls are refused where it has been.
+  /// The error for a call in a forked child; a success otherwise.
   Status refuse_child() const { return own_->refuse_child(); }
 
   /// All ranks have the same parameters and options. Once, before the first step.
@@ -107,7 +107,7 @@ class GradientCore final : private Driver {
   const GradientArena arena_;
   const std::vector<Parameter> parameters_;
   const GradientOptions options_;
-  const bool measures_;         // buckets and codecs follow from measured times
+  const bool measures_;         // buckets and codecs depend on measured times
   const std::uint64_t digest_;  // of parameters and options
 
   Readiness readiness_;
@@ -121,7 +121,7 @@ class GradientCore final : private Driver {
   bool is_accumulating_ = false;
   std::uint64_t micro_steps_ = 0;  // that were not reduced
   CodecPolicy policy_;
-  ErrorFeedback feedback_;  // what codecs have lost
+  ErrorFeedback feedback_;  // errors of codecs
   LowRankBases bases_;      // of PowerSGD
   MeasuredSchedule measured_;
   Schedule schedule_;
@@ -137,7 +137,7 @@ class GradientCore final : private Driver {
   StepTally tally_;
   Status failure_;
   std::uint64_t steps_ = 0, plans_ = 0;
-  std::uint64_t counted_ = 0;  // steps, but those that overflowed
+  std::uint64_t counted_ = 0;  // steps without an overflow
   Duration exposed_{};
 };
 

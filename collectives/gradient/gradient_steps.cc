@@ -128,9 +128,9 @@ Result<StepResult> GradientCore::end_step() {
   return result;
 }
 
-// All ranks skip the update of a step that does not count: it leaves nothing for the next ones, in
-// what codecs keep and in what buckets are decided from. It is so on all ranks, as all have got the
-// same bits.
+// All ranks skip the update of a step that does not count. Such a step changes neither codec state
+// nor the measurements that decide buckets. All ranks have reduced the same bits, so they decide
+// alike.
 void GradientCore::settle_feedback(bool counts) {
   if (counts) {
     feedback_.commit();

@@ -1,9 +1,11 @@
-// Which matrices PowerSGD makes of gradients, and where its next reduction of each begins.
+// The matrices that PowerSGD makes of gradients, and the basis from which the next reduction of
+// each starts.
 //
-// A gradient is a matrix of its own columns, or nearly square where these are unknown. A bucket has
-// whole gradients and parts of others: each part is a matrix of the gradient's columns, and has a
-// basis of its own. When buckets change, a part goes on from the basis of what it has most elements
-// in common with: a basis is of columns, and fits any rows of the gradient. Pure.
+// A gradient is a matrix with its own number of columns, or nearly square if that is unknown. A
+// bucket contains whole gradients and parts of others. Each part is a matrix with the columns of
+// its gradient, and has its own basis. When buckets change, a part takes over the basis of the old
+// part with which it has the most elements in common. A basis depends on columns only, so it fits
+// any rows of the gradient. Pure.
 #pragma once
 
 #include <cstddef>
@@ -29,37 +31,39 @@ struct LowRankPart {
   bool operator==(const LowRankPart&) const = default;
 };
 
-/// The same on all ranks, as it follows from what has been reduced.
+/// Equal on all ranks, because it depends only on reduced values.
 class LowRankBases {
  public:
-  /// The arena is borrowed, and has float32 where anything is asked for.
+  /// The arena is borrowed. It has float32 gradients if any basis is asked for.
   LowRankBases(const GradientArena& arena, std::size_t most_rank)
       : arena_(arena), most_rank_(most_rank) {}
 
   /// What lies in the bucket, without the zeros between gradients.
   std::vector<LowRankPart> parts_of(const Bucket& bucket) const;
 
-  /// These parts' are asked for from now on. Those of elements that are in none of them are kept.
+  /// Sets the parts for which of() is called from now on. Bases of elements that belong to no part
+  /// are kept.
   void set_parts(std::span<const LowRankPart> parts);
-  /// One of these, which a step may change; borrowed until the next set_parts().
+  /// The basis of one of these parts. A step may change it. Borrowed until the next set_parts().
   std::span<float> of(const LowRankPart& part) { return bases_.at(part.begin).floats; }
-  /// The step counts: the next one begins where it has ended.
+  /// Call it if the step counts: the next step starts from the bases of this one.
   void commit();
-  /// The step does not count: the next one begins where this one began.
+  /// Call it if the step does not count: the next step starts from the same bases as this one.
   void roll_back();
-  /// Of parts that have none of these, all begin alike.
+  /// A part without a basis starts from this seed, which is equal on all ranks.
   static std::uint64_t seed_of(const LowRankPart& part) { return part.begin * sizeof(float); }
 
-  /// What the steps that counted have left, also while another thread changes what of() has.
+  /// Appends the bases of counted steps. Another thread may change the values of of() meanwhile.
   void save(Bytes& into) const;
-  /// What save() has written, for a pipeline of the same gradients; else nothing changes.
+  /// Restores what save() has written, for a pipeline of the same gradients. After an error nothing
+  /// has changed.
   Status load(ByteView saved);
 
  private:
   struct Basis {
     MatrixShape shape;
-    std::vector<float> floats;     // of the step under way
-    std::vector<float> committed;  // of the steps that counted
+    std::vector<float> floats;     // of the current step
+    std::vector<float> committed;  // of counted steps
   };
   using Bases = std::map<std::size_t, Basis>;  // by first element; apart
 

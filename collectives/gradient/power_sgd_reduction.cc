@@ -1,5 +1,5 @@
-// Of buckets as matrices of a low rank: an all-reduce of all P, and of what is no matrix beside
-// them, and one of all Q.
+// Reduces buckets as low-rank matrices: an all-reduce of all P and of the uncompressed elements,
+// then one of all Q.
 #include <algorithm>
 #include <span>
 #include <utility>
@@ -14,19 +14,19 @@
 namespace paceline {
 namespace {
 
-// A vector, or what is too small for a matrix to pay.
+// A vector, or a matrix that a low rank would not shorten.
 struct Plain {
   std::span<float> elements;
   std::size_t first;  // element of the bucket
   std::span<float> travels;
 
-  // What was lost is of when it was part of a matrix.
+  // A residual can exist from a time when these elements were part of a matrix.
   void pack(const CodedPlace& place) const {
     const float* const residual = place.residual(first);
     for (std::size_t i = 0; i < elements.size(); ++i)
       travels[i] = with_residual(elements.data(), residual, i);
   }
-  // Nothing is lost.
+  // The error is zero.
   void unpack(const CodedPlace& place) const {
     std::ranges::copy(travels, elements.begin());
     if (float* const lost = place.lost(first)) std::fill_n(lost, elements.size(), 0.0F);

@@ -7,7 +7,8 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "collectives/reduce/simd.cc"
 #include <hwy/foreach_target.h>
-// What includes itself again stands below.
+// foreach_target.h includes this file for each instruction set. The code below is compiled each
+// time.
 #include <hwy/highway.h>
 
 #include "collectives/reduce/kernel_set.h"
@@ -34,9 +35,9 @@ struct OnVectors<Sum> {
     return hn::Add(left, right);
   }
 };
-// Of floats these processors' minimum and maximum are the right operand where the operands are
-// equal or one is a NaN. So both orders together have both zeros, or the NaN: it is in the bits of
-// one, and no bits make it a number again.
+// Min and Max of floats return the right operand if the operands are equal or one is a NaN. So of
+// the results of both operand orders, one has the NaN, or each has one of the two zeros. A bitwise
+// OR with a NaN is a NaN.
 template <class V>
 HWY_INLINE V or_nan(V one, V other, V number) {
   using D = hn::DFromV<V>;

@@ -11,8 +11,8 @@
 namespace paceline {
 namespace {
 
-// Where the descriptor is gone: a program may close what it does not know. Whoever waits still
-// reaches its deadline without being busy.
+// Sleep after an error of epoll, such as a closed descriptor: a program may close descriptors that
+// it does not know. A waiting thread then still reaches its deadline, without a busy loop.
 constexpr int kNapMs = 10;
 
 int pwait2(int fd, std::span<epoll_event> room, Duration timeout) {
@@ -21,7 +21,7 @@ int pwait2(int fd, std::span<epoll_event> room, Duration timeout) {
   return ::epoll_pwait2(fd, room.data(), static_cast<int>(room.size()), &spec, nullptr);
 }
 
-// Rounded up: rounded down, what is left of a wait would be spent in polling.
+// Rounded up. If it were rounded down, the rest of a wait would be spent on polling.
 int wait_ms(int fd, std::span<epoll_event> room, Duration timeout) {
   constexpr std::int64_t kMostMs = 60'000;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(timeout).count();
@@ -31,7 +31,8 @@ int wait_ms(int fd, std::span<epoll_event> room, Duration timeout) {
 
 }  // namespace
 
-// Not ENOSYS alone: older container profiles answer EPERM to what they do not know.
+// Any error counts, not only ENOSYS: older container profiles answer EPERM to system calls that
+// they do not know.
 Result<Epoll> Epoll::create() {
   UniqueFd fd(::epoll_create1(EPOLL_CLOEXEC));
   if (!fd) {

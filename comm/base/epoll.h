@@ -1,5 +1,5 @@
-// epoll(7) with timeouts in nanoseconds, or, where the kernel has no epoll_pwait2(2), in whole
-// milliseconds: before Linux 5.11, under some container profiles, and under valgrind.
+// epoll(7) with timeouts in nanoseconds. Timeouts are whole milliseconds where epoll_pwait2(2) is
+// missing: before Linux 5.11, under some container profiles, and under valgrind.
 #pragma once
 
 #include <atomic>
@@ -17,12 +17,12 @@ namespace paceline {
 
 class Epoll {
  public:
-  /// Finds out which system call there is. Errors name the call.
+  /// Tests whether epoll_pwait2(2) works. Errors name the failed system call.
   static Result<Epoll> create();
 
   int fd() const { return fd_.get(); }
-  /// Sleeps until there are events, which it returns, or `timeout` has passed: never shorter, up to
-  /// a millisecond longer without epoll_pwait2. None after a signal.
+  /// Sleeps until there are events or `timeout` has passed, and returns the events. Never shorter;
+  /// up to a millisecond longer without epoll_pwait2. Returns no events after a signal.
   std::span<const epoll_event> wait(std::span<epoll_event> room, Duration timeout) const;
 
   Epoll(Epoll&& other) noexcept
@@ -32,7 +32,7 @@ class Epoll {
   Epoll(UniqueFd fd, bool has_pwait2) : fd_(std::move(fd)), has_pwait2_(has_pwait2) {}
 
   UniqueFd fd_;
-  mutable std::atomic<bool> has_pwait2_;  // a filter that is installed later may take it away
+  mutable std::atomic<bool> has_pwait2_;  // a seccomp filter that is installed later may forbid it
 };
 
 }  // namespace paceline

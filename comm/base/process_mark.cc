@@ -9,7 +9,7 @@
 namespace paceline {
 namespace {
 
-// Never cleared, so that no process has a token of one that it was forked from.
+// Never reset. So a process never gets the token of a process that it was forked from.
 constinit std::atomic<std::uint64_t> last_token{0};
 
 }  // namespace
@@ -18,12 +18,12 @@ constinit ProcessMark::Page ProcessMark::here_;
 
 bool ProcessMark::clear_in_children() {
   if (::madvise(&here_, sizeof here_, MADV_WIPEONFORK) == 0) return true;
-  // It fails only where there is no memory for a few words.
+  // Fails only if there is no memory for a few words.
   return ::pthread_atfork(nullptr, nullptr, [] { here_.token.store(0); }) == 0;
 }
 
 std::uint64_t ProcessMark::enter_process() {
-  // Children inherit it.
+  // Children inherit this setting.
   [[maybe_unused]] static const bool is_cleared = clear_in_children();
   here_.process_id.store(::getpid(), std::memory_order_relaxed);
   std::uint64_t token = 0;

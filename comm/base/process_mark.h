@@ -1,5 +1,6 @@
-// Tells the process that has made an object from children that were forked from it. A child has a
-// copy of every object, but not the threads that serve it, nor the right to speak for its parent.
+// Distinguishes the process that created an object from children that were forked from it. A child
+// has a copy of every object, but not the threads that serve the object. It must not send anything
+// in the name of its parent.
 #pragma once
 
 #include <atomic>
@@ -12,17 +13,18 @@
 
 namespace paceline {
 
-/// Of the process that constructs it. The kernel clears a page of every child that gets a copy of
-/// the memory (MADV_WIPEONFORK), so a child is recognised however it was made: by fork(), _Fork(),
-/// or a bare clone or fork system call, also where it has its parent's process id in a namespace of
-/// its own. Kernels without it (before Linux 4.14): by fork() only. No system call but the first
-/// time. Any thread; in a child also before it executes a program.
+/// Marks the process that constructs it. The kernel clears a page in every child that gets a copy
+/// of the memory (MADV_WIPEONFORK). So a child is recognised after fork(), _Fork(), and a bare
+/// clone or fork system call, even if it has the process id of its parent in another PID namespace.
+/// Kernels without MADV_WIPEONFORK (before Linux 4.14) recognise fork() only. Makes a system call
+/// only the first time. Any thread; also in a child before it executes a program.
 class ProcessMark {
  public:
   ProcessMark() : token_(own_token()), made_by_(here_.process_id.load(std::memory_order_relaxed)) {}
 
   bool is_of_this_process() const { return token_ == here_.token.load(std::memory_order_relaxed); }
-  /// Why a call on `what`, a noun, is refused where it is not: Code::kInvalidArgument.
+  /// The error for a call in another process: Code::kInvalidArgument. `what` is a noun for the
+  /// object.
   [[gnu::cold]] Status refusal(std::string_view what) const;
 
  private:
@@ -30,7 +32,7 @@ class ProcessMark {
   static constexpr std::size_t kPageBytes = 4096;
   struct alignas(kPageBytes) Page {
     std::atomic<std::uint64_t> token{0};  // 0: this process has made no mark yet
-    std::atomic<pid_t> process_id{0};     // once there is a token
+    std::atomic<pid_t> process_id{0};     // valid once there is a token
   };
   static_assert(sizeof(Page) == kPageBytes);
 

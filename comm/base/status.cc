@@ -49,12 +49,12 @@ Status::Status(Code code, Scope scope, std::string text, Culprit culprit)
           Detail{code, scope, std::move(text), std::move(culprit)})) {}
 
 const std::string& Status::text() const {
-  static const std::string& none = *new std::string;  // outlives destructors that ask
+  static const std::string& none = *new std::string;  // for destructors of static objects
   return ok() ? none : detail_->text;
 }
 
 const Culprit& Status::culprit() const {
-  static const Culprit& none = *new Culprit;  // as well
+  static const Culprit& none = *new Culprit;  // as above
   return ok() ? none : detail_->culprit;
 }
 

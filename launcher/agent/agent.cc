@@ -105,8 +105,8 @@ class Agent {
   std::size_t ranks_left_ = 0;
   HelperWatch helper_watch_;
   bool says_alive_ = false;
-  bool killed_ = false;         // the ranks have been sent SIGKILL
-  bool serves_others_ = false;  // the store is that of several hosts
+  bool killed_ = false;         // the ranks were sent SIGKILL
+  bool serves_others_ = false;  // the store also serves other hosts
   bool leaving_ = false;
   bool finished_ = false;  // nothing more will be told
 };
@@ -134,8 +134,9 @@ Status Agent::run() {
   return loop_.run();
 }
 
-// Nothing is sent on it: only its end tells. Where all processes of a host are told to end, the
-// program ends at once, maybe before the agent's own signal is here; the ranks have their grace.
+// Nothing is sent through the lifeline; only its end matters. When all processes of a host are told
+// to end, the program that started the agent ends at once, perhaps before the agent gets its own
+// signal. The wait leaves the ranks their grace period.
 void Agent::check_lifeline() {
   char byte = 0;
   if (::read(connection_.lifeline.get(), &byte, 1) > 0) return;
@@ -355,7 +356,7 @@ void Agent::finish() {
   leave_host();
 }
 
-// Ranks of other hosts may still need the store: it is there until the head goes.
+// Ranks of other hosts may still need the store. It exists until the connection to the head ends.
 void Agent::leave_host() {
   if (head_.backlog_bytes() == 0 && !serves_others_) loop_.stop();
 }

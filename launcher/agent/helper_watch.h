@@ -1,4 +1,4 @@
-// Whether the spawn helper runs, as its agent sees it.
+// Watches whether the spawn helper runs. Used by the agent.
 #pragma once
 
 #include <sys/types.h>
@@ -10,17 +10,19 @@
 
 namespace paceline::launcher {
 
-/// A stopped helper neither passes signals on nor sees ranks end. Belongs to the loop's thread.
+/// A stopped helper does not pass signals on and does not notice that ranks end. Belongs to the
+/// loop's thread.
 class HelperWatch {
  public:
   using Channel = SocketChannel<messages::ToHelper, messages::FromHelper>;
 
-  /// Until then the limits are those of a job without options.
+  /// Sets the limits of the job. Before it is called, the limits are those of a job without
+  /// options.
   void begin(const messages::Start& start);
-  /// Something came from the helper.
+  /// Called for each message of the helper.
   void heard() { silence_.broken(); }
-  /// To be called each kAlivePeriod: tells the helper that the agent runs. Kills `helper` if it has
-  /// been silent for too long, and its ranks end with it; the error says so.
+  /// Called every kAlivePeriod: tells the helper that the agent runs. If the helper has been silent
+  /// for too long, kills it and returns an error. Its ranks end with it.
   Status look(Channel& channel, pid_t helper);
 
  private:

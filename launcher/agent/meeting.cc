@@ -18,7 +18,7 @@ namespace paceline::launcher {
 
 namespace {
 
-// Where the ranks' environment is malformed they say so themselves.
+// If the ranks' environment is malformed, the ranks report it themselves.
 std::shared_ptr<Log> make_log(const Variables& changes) {
   const auto lookup = [&changes](const char* name) { return value_of(name, changes, ::getenv); };
   const Result<Environment> environment = read_environment(lookup);

@@ -20,9 +20,9 @@ struct OpenMeeting {
   std::unique_ptr<StoreServer> store;  ///< serves it until it is destroyed
 };
 
-/// On a job of one host others than its user and root are refused by the kernel, on one of several
-/// hosts whoever has not got the key. It is logged at the ranks' own level. `live` is that of
-/// StoreServerOptions.
+/// On a job of one host, the kernel refuses processes of other users, except root. On a job of
+/// several hosts, processes without the key are refused. Refusals are logged at the log level of
+/// the ranks. `live`: see StoreServerOptions.
 using LiveAnswers = std::function<std::optional<std::string>(std::string_view key)>;
 Result<OpenMeeting> open_meeting(const messages::Start& start, JobKey key, LiveAnswers live);
 

@@ -74,7 +74,7 @@ Variables identity_variables(const messages::Start& start, const HostFacts& fact
   add(variables, "WORLD_SIZE", world_size);
   add(variables, "LOCAL_WORLD_SIZE", local_world_size);
   add(variables, "GROUP_RANK", host_index);
-  // Programs may change the numbers above. The launcher speaks of this one.
+  // Programs may change the numbers above. The launcher names ranks by this one.
   add(variables, "PACELINE_LAUNCHED_AS", std::to_string(rank) + "/" + std::to_string(world_size));
   add(variables, "OMPI_COMM_WORLD_RANK", rank);
   add(variables, "OMPI_COMM_WORLD_SIZE", world_size);
@@ -87,8 +87,8 @@ Variables identity_variables(const messages::Start& start, const HostFacts& fact
   // Empty as well: a job that was started by a rank of another inherits what that one was told.
   add(variables, "PACELINE_HOST_CPUS", host_cpus(start).to_text());
   add(variables, "PACELINE_JOB_KEY_FD", kJobKeyFd);
-  // For ranks behind a wrapper that closes descriptors. Empty as well: one of the user's own is not
-  // this job's.
+  // For ranks behind a wrapper that closes descriptors. Set even if empty: an inherited value is
+  // not the key of this job.
   add(variables, "PACELINE_JOB_KEY_FILE", facts.key_file);
   add(variables, "PACELINE_FLIGHT_FD", kFlightFd);
   add(variables, "PACELINE_TERMINAL", start.terminal() ? 1 : 0);

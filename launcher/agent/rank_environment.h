@@ -47,7 +47,7 @@ std::vector<std::string> merge_environment(std::vector<std::string> base, const 
 const char* value_of(const char* name, const Variables& changes,
                      FunctionRef<const char*(const char*)> base);
 
-/// Where the ranks' shell would look for programs.
+/// The PATH in which the ranks' shell would look for programs.
 std::string search_path(const Variables& changes);
 
 /// This process's own.

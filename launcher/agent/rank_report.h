@@ -1,4 +1,4 @@
-// What the agent knows of a rank that has ended.
+// The agent's report of a rank that has ended.
 #pragma once
 
 #include "launcher/agent/flight_book.h"
@@ -6,7 +6,7 @@
 
 namespace paceline::launcher {
 
-/// What the helper saw, and what the rank's flight ring says.
+/// Combines what the spawn helper saw with the contents of the rank's flight ring.
 messages::RankExited rank_report(const messages::ProcessExited& exited, const FlightBook& flights);
 
 }  // namespace paceline::launcher

@@ -9,8 +9,8 @@
 
 namespace paceline::launcher {
 
-// All but those that end the agent are for the ranks: a resource manager that warns a job of its
-// time limit sends them to all processes, and the head passes its own on.
+// Signals that do not end the agent are meant for the ranks. A resource manager that warns a job of
+// its time limit sends them to all processes, and the head passes its own on to the ranks.
 void outlive_signals() { block_signals(signals_from_outside()); }
 
 Status RankStop::watch() {
@@ -22,7 +22,7 @@ Status RankStop::watch() {
 bool RankStop::begin(Duration grace) {
   grace_ = grace;
   has_ranks_ = asked_by_ == 0;
-  if (!has_ranks_) tell_head(asked_by_);  // whoever heard of it before had no job yet to end
+  if (!has_ranks_) tell_head(asked_by_);  // at came() the head had no job to end yet
   return has_ranks_;
 }
 
@@ -49,7 +49,7 @@ void RankStop::came(int signal) {
   }
 }
 
-// A rank that is stopped could not obey.
+// SIGCONT: a stopped rank could not react to the signal.
 void RankStop::signal_ranks(int signal, Duration grace) {
   handlers_.signal_ranks(signal);
   handlers_.signal_ranks(SIGCONT);

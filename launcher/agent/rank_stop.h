@@ -1,4 +1,4 @@
-// How the ranks of a host are told to end: by the head, or by a signal to the agent itself.
+// Stops the ranks of a host on a request of the head, or on a signal to the agent.
 #pragma once
 
 #include <functional>
@@ -13,12 +13,12 @@
 
 namespace paceline::launcher {
 
-/// Before the agent forks its first process: none of them ends by a signal that a resource manager
-/// sends to all processes of a job. Ranks do (reset_signals()).
+/// Called before the agent forks its first process. So no process of the launcher on this host ends
+/// by a signal that a resource manager sends to all processes of a job. Ranks do (reset_signals()).
 void outlive_signals();
 
-/// A resource manager that ends a job signals its agents. The ranks then get that signal from here
-/// at once, and their grace; the head hears of it and ends the whole job. Belongs to the loop's
+/// A resource manager that ends a job sends signals to its agents. The ranks then get that signal
+/// and their grace period at once. The head is told, and ends the whole job. Belongs to the loop's
 /// thread.
 class RankStop {
  public:
@@ -29,13 +29,15 @@ class RankStop {
 
   RankStop(EventLoop& loop, Handlers handlers) : loop_(loop), handlers_(std::move(handlers)) {}
 
-  /// From here on signals to this process count, those too that came since outlive_signals().
+  /// Handles signals to this process from now on, including those that came since
+  /// outlive_signals().
   Status watch();
-  /// There are ranks from here on. False where the agent has been asked to end: then there are to
-  /// be none.
+  /// Called before ranks start. False if the agent was already asked to end: then no ranks may
+  /// start.
   bool begin(Duration grace);
   bool is_ending() const { return is_ending_; }
-  /// The head's order. It need not repeat a signal that the ranks have got from here.
+  /// Handles a stop from the head. A signal that the ranks have already got from here is not
+  /// repeated.
   void order(const messages::Stop& stop);
 
  private:
@@ -50,8 +52,8 @@ class RankStop {
   Duration grace_{};
   bool has_ranks_ = false;
   bool is_ending_ = false;
-  int asked_by_ = 0;   // the signal that came first; 0: none
-  int passed_on_ = 0;  // the same, until the head orders it
+  int asked_by_ = 0;   // the first signal to the agent; 0: none
+  int passed_on_ = 0;  // the signal that the ranks got from here, until the head orders it
 };
 
 }  // namespace paceline::launcher

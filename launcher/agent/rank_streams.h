@@ -31,7 +31,8 @@ class RankStreams {
   /// take_input().
   RankStreams(EventLoop& loop, const messages::Start& start, UniqueFd standard_input, Tell tell);
 
-  /// Of all ranks, in the output directory, so no rank starts where one of them is in the way.
+  /// Makes the files of all ranks in the output directory. If a file exists already, no rank
+  /// starts.
   Status make_files();
 
   /// The rank's ends of its three streams.
@@ -40,8 +41,8 @@ class RankStreams {
     UniqueFd output;
     UniqueFd error;
   };
-  /// To be called once for each rank of this host, in their order. The first call makes the files
-  /// unless they are there.
+  /// Called once for each rank of this host, in order. The first call makes the files if
+  /// make_files() has not.
   Result<RankEnds> open_next();
 
   /// What the head has read for the rank that the start names.

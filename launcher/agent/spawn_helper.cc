@@ -36,7 +36,7 @@ namespace paceline::launcher {
 namespace {
 
 constexpr Duration kSweep = std::chrono::seconds(5);
-// The head sees a silent agent first, and says what is wrong.
+// The head notices a silent agent first and prints the message.
 constexpr Duration kAfterTheHead = std::chrono::seconds(20);
 
 // Why a rank could not execute its program, on the socket that a successful exec closes.
@@ -80,7 +80,7 @@ void place_descriptors(const Exec& exec) {
   for (std::size_t i = 0; i < away.size(); ++i) {
     if (away[i] < 0 || ::dup2(away[i], static_cast<int>(i)) < 0) give_up(exec, false);
   }
-  close_on_exec_from(kRankDescriptors);  // what the launcher itself inherited stays with it
+  close_on_exec_from(kRankDescriptors);  // what the launcher inherited stays in the launcher
 }
 
 // A process group of its own can be killed whole. The session stays the agent's, in which rank 0
@@ -165,7 +165,7 @@ class SpawnHelper {
   SystemClock clock_;
   const pid_t agent_pid_ = ::getppid();
   Silence agent_silence_;
-  Duration max_silence_{};  // of the agent; zero until it says that it runs
+  Duration max_silence_{};  // of the agent; zero until the agent's first Alive
   EventLoop loop_;
   SocketChannel<messages::FromHelper, messages::ToHelper> agent_;
   std::deque<Image> images_;  // addresses stay; in the order of the Programs
@@ -191,7 +191,7 @@ void SpawnHelper::receive(const messages::ToHelper& message) {
     refuse(message.spawn().rank(), EAGAIN, status.text());
 }
 
-// The head has given up an agent that does not run, and cannot clear up on another host.
+// Cleans up if the agent does not run. The head has given up by then, and may be on another host.
 void SpawnHelper::watch_agent() {
   messages::FromHelper message;
   message.mutable_alive();

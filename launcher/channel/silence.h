@@ -1,5 +1,5 @@
-// Whether the process at the other end of a channel runs. It says so each second (messages::Alive);
-// one that is stopped or frozen, or that its host has no time for, does not.
+// Detects whether the process at the other end of a channel runs. A running process sends
+// messages::Alive every second. A process that is stopped, frozen or without CPU time does not.
 #pragma once
 
 #include <chrono>
@@ -8,28 +8,27 @@
 
 namespace paceline::launcher {
 
-/// How often a process says that it runs, and how often its peer looks whether it has.
+/// The period in which a process sends Alive, and in which its peer checks for it.
 inline constexpr Duration kAlivePeriod = std::chrono::seconds(1);
 
-/// The longest silence of a process that runs, unless the job has another one (--max-silence).
+/// The max silence of a running process, unless --max-silence sets another.
 inline constexpr Duration kMaxSilence = std::chrono::seconds(10);
-/// How long the write of an output file is repeated before the job ends.
+/// The time for which a failed write to an output file is repeated before the job ends.
 inline constexpr Duration kMaxFileWait = std::chrono::seconds(300);
 
-/// The longest silence of an agent. The thread that says that it runs also writes the files of
-/// --output-dir, and a system call on a hung file system blocks it.
+/// The max silence of an agent. The thread that sends Alive also writes the files of --output-dir,
+/// and a hung file system blocks it.
 constexpr Duration max_agent_silence(Duration max_silence, bool writes_files) {
   return writes_files ? max_silence + kMaxFileWait : max_silence;
 }
 
-/// Counts looks, not time: where the process that looks was itself stopped, or its whole host
-/// suspended, that is one look, whatever the clocks say. A value.
+/// Counts checks, not time. If the checking process was stopped, or its host was suspended, that
+/// counts as one check, whatever the clocks show. A value.
 class Silence {
  public:
-  /// Something came from the peer.
+  /// Called for each message of the peer.
   void broken() { looks_ = 0; }
-  /// To be called each kAlivePeriod. True from the moment when the peer has been silent for
-  /// `patience`.
+  /// Called every kAlivePeriod. True once the peer has been silent for `patience`.
   bool look(Duration patience) { return ++looks_ > patience / kAlivePeriod; }
 
  private:

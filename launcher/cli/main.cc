@@ -61,7 +61,7 @@ int unknown(const std::string& word) {
                   "\nTry: paceline --help");
 }
 
-// What looks at this machine or at records has no processes of its own.
+// Commands that only read records or describe this machine start no processes.
 bool has_processes(const Command& command) {
   return command.name != "list" && command.name != "topo" && command.name != "info";
 }

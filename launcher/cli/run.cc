@@ -143,8 +143,8 @@ struct JobInputs {
   PlacementFiles files;
 };
 
-// Once all agents are there: seats the ranks, and stays with the job until it has ended. `parts`
-// are those of `agents`.
+// Called when all agents are connected. Places the ranks, and runs the job to its end. `parts`
+// belong to `agents`.
 Result<int> begin_job(EventLoop& loop, Console& console, JobAgents& agents, const JobSpec& job,
                       const JobInputs& inputs, std::vector<HostAgent> parts, Timings& timings,
                       SignalTarget& target) {

@@ -64,7 +64,7 @@ Result<HostModel> read(const TopoRequest& request) {
   return host;
 }
 
-// The other forms have no place for warnings.
+// Formats other than tree and JSON cannot contain warnings.
 void print_warnings(const HostModel& host, const TopoRequest& request) {
   const bool tells = request.format == TopoFormat::kTree || request.format == TopoFormat::kJson;
   if (tells && request.ranks == 0) return;

@@ -1,5 +1,5 @@
-// The measured part of the document that `paceline check --json` writes: check judges it again, and
-// `paceline run --measured` places ranks by it. Pure.
+// The measurements in the document that `paceline check --json` writes. check judges them again,
+// and `paceline run --measured` places ranks by them. Pure.
 #pragma once
 
 #include <string>
@@ -12,13 +12,14 @@
 
 namespace paceline::launcher {
 
-/// Of the document's format, in its member "paceline_check".
+/// The version of the document's format, in its member "paceline_check".
 inline constexpr int kCheckVersion = 1;
 
 /// The document's member "measurements".
 nlohmann::json measured_json(const probe::Measurements& measured);
 
-/// The measurements of a whole document. An error says what is wrong with the text, whatever it is.
+/// Reads the measurements from a whole document. `text` may be anything; an error says what is
+/// wrong with it.
 Result<probe::Measurements> parse_check_json(const std::string& text);
 
 }  // namespace paceline::launcher

@@ -55,8 +55,8 @@ struct Flow {
   bool operator==(const Flow&) const = default;
 };
 
-/// A host whose processes did not run for a while, whatever was measured then: it was paused,
-/// frozen or starved.
+/// A period in which the processes of a host did not run: it was paused, frozen or had no CPU time.
+/// It may overlap any measurement.
 struct Stall {
   int host = 0;
   double seconds = 0;

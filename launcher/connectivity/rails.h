@@ -32,7 +32,8 @@ struct Rail {
   bool operator==(const Rail&) const = default;
 };
 
-/// "eth0 10.0.0.0/24"; where the hosts have no name or network in common, "different networks".
+/// "eth0 10.0.0.0/24"; "different networks" if the hosts have neither a name nor a network in
+/// common.
 std::string describe(const Rail& rail);
 
 /// At least one, the best first. An error names each host that has no address which `choice` takes,

@@ -16,8 +16,8 @@ class SlurmEngine final : public Engine {
     std::string names;
     for (const AgentHost& host : hosts) names += (names.empty() ? "" : ",") + host.name;
     const std::string count = std::to_string(hosts.size());
-    // --overlap: an agent has the node that the ranks, which it starts, are to have. --wait=0:
-    // hosts that finish early do not end the others, whatever WaitTime slurm.conf has.
+    // --overlap: the ranks, which the agent starts, use the same resources of the node. --wait=0:
+    // hosts that finish early do not end the others, for any WaitTime in slurm.conf.
     Launch launch{
         .command = {"srun", "--nodes=" + count, "--ntasks=" + count, "--ntasks-per-node=1",
                     "--nodelist=" + names, "--overlap", "--input=all", "--kill-on-bad-exit=0",

@@ -22,7 +22,7 @@ enum class StopCause : std::uint8_t {
   kLauncher,      ///< the launcher itself failed
 };
 
-/// SIGINT's, SIGHUP's, and SIGTERM's for any other.
+/// kInterrupt for SIGINT, kHangUp for SIGHUP, kTerminate for any other signal.
 StopCause cause_of_signal(int signal);
 
 struct RankEnd {

@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kMaxBacklogBytes = std::size_t{256} << 10;
 // How long a first failure waits for reports of earlier ones.
 constexpr Duration kSettling = std::chrono::milliseconds(20);
-// Before its host is ready an agent looks for programs, whose file systems may block it.
+// Before its host is ready, an agent looks for programs, and their file systems may block it.
 constexpr Duration kMaxSilentStart = std::chrono::seconds(25);
 // A rank that has lost another may say so before the other's end is seen, but not long before.
 constexpr Duration kBlamePatience = std::chrono::milliseconds(300);
@@ -195,8 +195,9 @@ void Head::rank_ended(const Host& host, const messages::RankExited& exited) {
   judge();
 }
 
-// A rank that fails ends the job. One that has ended well may be waited for, by a rank that cannot
-// know; the first host has the store where they meet.
+// A rank that fails ends the job. A rank that has ended well may still be waited for by another
+// rank, which does not know of its end. The agent of the first host serves the store in which they
+// wait.
 void Head::tell_those_who_wait(const messages::RankExited& exited) {
   if (exited.wait_status() != 0) return;
   messages::ToAgent message;
@@ -239,7 +240,7 @@ void Head::refused(const Host& host, const messages::RankRefused& refused) {
   stop(StopCause::kRefused, SIGKILL, in_host(host.start, refused.text()));
 }
 
-// The agent has passed the signal on to its own ranks; all others get it from here.
+// The agent has sent the signal to its own ranks. stop() passes it on to the ranks of all others.
 void Head::agent_asked_to_end(const Host& host, int signal) {
   if (signal != SIGINT && signal != SIGHUP) signal = SIGTERM;
   requests_.came_elsewhere();
@@ -254,7 +255,7 @@ void Head::agent_lost(Host& host, const Status& why) {
   lose(host, "the agent is gone" + (why.ok() ? "" : ": " + why.text()) + std::string(lost));
 }
 
-// The agent of the first host serves the store, also when it has no ranks any more.
+// The agent of the first host serves the store, even if its own ranks have ended.
 bool Head::is_needed(const Host& host) const {
   return !host.finished || (&host == &hosts_.front() && !finished_ && !outcome_.cause);
 }
@@ -323,12 +324,12 @@ void Head::order_stop(int signal) {
   message.mutable_stop()->set_grace_ns(job_.grace.count());
   tell_all(message);
   // The last output of a failed rank waits for its reader without a limit, until a signal or
-  // --timeout asks for the end.
+  // --timeout requests the end.
   if (outcome_.cause == StopCause::kRankFailed && signal != SIGKILL) return;
   output_limit_.begin(signal == SIGKILL ? Duration::zero() : job_.grace);
 }
 
-// What is not read is no silence.
+// While the head does not read, a host does not count as silent.
 void Head::look_for_silent_hosts() {
   for (Host& host : hosts_) {
     const Duration max_silence =
@@ -340,7 +341,7 @@ void Head::look_for_silent_hosts() {
   if (!finished_) loop_.after(kAlivePeriod, [this] { look_for_silent_hosts(); });
 }
 
-// Nobody can say what became of a host that is cut off or an agent that does not run; the job ends
+// The state of a host that is cut off, or whose agent does not run, is unknown. The job ends
 // without it.
 void Head::give_up(Host& host, Duration silent) {
   lose(host,

@@ -41,8 +41,9 @@ class Head {
 
   /// Runs the job to its end and returns the exit code.
   int run();
-  /// SIGINT, SIGTERM or SIGHUP came: the ranks get the first one; a second one kills them, as
-  /// EndRequests has it. SIGTSTP stops the ranks and then this process. Any other is passed on.
+  /// Handles a signal to the head. The ranks get the first SIGINT, SIGTERM or SIGHUP; a second one
+  /// kills them (see EndRequests). SIGTSTP stops the ranks and then this process. Any other signal
+  /// is passed on.
   void signalled(int signal);
 
  private:
@@ -52,7 +53,7 @@ class Head {
     std::int64_t clock_ahead_ns = 0;  // of this host's
     bool started = false;             // its agent has been told to
     bool finished = false;            // its agent has nothing more to tell
-    bool ready = false;               // and has begun to
+    bool ready = false;               // its agent has sent Ready
     TimePoint heard{};                // when it last told something
     Silence silence;
   };
@@ -107,9 +108,9 @@ class Head {
   std::optional<InputSource> input_;  // while a rank of another host reads it
   EndRequests requests_;
   JobOutcome outcome_;
-  bool judging_ = false;   // a rank has failed; who is to blame is decided in a moment
-  bool reading_ = true;    // what the agents tell
-  bool finished_ = false;  // no agent has anything more to tell
+  bool judging_ = false;   // a rank has failed; the culprit is decided after kSettling
+  bool reading_ = true;    // messages of the agents are read
+  bool finished_ = false;  // no agent will send another message
 };
 
 }  // namespace paceline::launcher

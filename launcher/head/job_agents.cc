@@ -120,8 +120,8 @@ Result<std::vector<HostAgent>> JobAgents::take(const messages::Start& job,
   return all;
 }
 
-// An agent ends when its channel closes. The process of the local one is waited for at the end of
-// the job, as after it nothing that the head has started may be left.
+// An agent ends when its channel closes. The local agent's process is waited for at the end of the
+// job, because then no process of the head may remain.
 void JobAgents::release_others(const std::vector<HostAgent>& used) {
   const auto release = [&used](std::unique_ptr<AgentChannel>& channel) {
     const bool is_used = std::ranges::any_of(

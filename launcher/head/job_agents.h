@@ -50,7 +50,7 @@ class JobAgents {
   /// which are its own. What `job` has of this host alone is made good for others: a control group,
   /// and programs' folders, which are relative to `folder`. Once.
   Result<std::vector<HostAgent>> take(const messages::Start& job, const std::string& folder);
-  /// Ends the agents whose hosts have no ranks after all: those that are not among `used`.
+  /// Ends the agents that are not in `used`: their hosts have no ranks.
   void release_others(const std::vector<HostAgent>& used);
 
  private:

@@ -7,9 +7,9 @@
 namespace paceline::launcher {
 namespace {
 
-// How long the console may take for the rest of the output.
+// Time for the console to take the rest of the output.
 constexpr Duration kOutputPatience = std::chrono::seconds(5);
-// And then for the line that says so.
+// Time for the message that follows.
 constexpr Duration kLastWord = std::chrono::milliseconds(100);
 
 }  // namespace
@@ -18,7 +18,7 @@ void OutputLimit::begin(Duration grace) {
   loop_.after(grace + kOutputPatience, [this] { give_up(); });
 }
 
-// The console, or a file of the output directory, has not taken all.
+// The console, or a file of the output directory, has not taken all output.
 void OutputLimit::give_up() {
   if (std::exchange(given_up_, true)) return;
   console_.say(

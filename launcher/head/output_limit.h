@@ -1,4 +1,5 @@
-// How long the rest of a job's output may take once somebody wants the job to end.
+// Limits the time for the rest of a job's output once a user or the resource manager wants the job
+// to end.
 #pragma once
 
 #include "launcher/head/console.h"
@@ -6,13 +7,13 @@
 
 namespace paceline::launcher {
 
-/// Belongs to the loop's thread; everything it is given is borrowed.
+/// Belongs to the loop's thread. Arguments are borrowed.
 class OutputLimit {
  public:
   OutputLimit(EventLoop& loop, Console& console) : loop_(loop), console_(console) {}
 
-  /// Stops the loop, with a line that says so, if it still runs some seconds after the end of
-  /// `grace`, which is that of the ranks. Of several limits the first one counts.
+  /// Starts the limit: some seconds after `grace`, the grace period of the ranks. If the loop still
+  /// runs then, prints a message and stops the loop. The first of several limits counts.
   void begin(Duration grace);
 
  private:

@@ -1,5 +1,5 @@
-// Before any rank of a job on several hosts starts: every pair of addresses that may carry data is
-// tried both ways, and each host gets the address that its ranks use.
+// Before a rank of a job on several hosts starts, tests every pair of addresses that may carry
+// data, in both directions. Each host gets the address that its ranks use.
 //
 //   head                      agents
 //     Survey              →
@@ -8,8 +8,8 @@
 //                               all try each other at once (launcher/connectivity/trial_door.h)
 //                         ←     Tried, for each rail that is done
 //
-// Two round trips to the agents and three or four between them where all is well; what else there
-// is, like a network that leads nowhere, is not waited for.
+// If all connections work, this takes two round trips to the agents and three or four between them.
+// Other rails, such as a network without a route, are not waited for.
 #pragma once
 
 #include <functional>

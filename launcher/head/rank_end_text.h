@@ -1,4 +1,4 @@
-// How a rank ended, in the words of the head's messages. Pure.
+// Texts of the head's messages about how a rank ended. Pure.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace paceline::launcher {
 /// "exited with code 3; peak memory 20 MiB; its last operation: barrier #3, running for 2.1 s"
 std::string in_words(const messages::RankExited& exited);
 
-/// "; its last operation: …", or nothing where there is none.
+/// "; its last operation: …", or an empty text if there is no operation.
 std::string in_last_operation(const std::string& operation);
 
 }  // namespace paceline::launcher

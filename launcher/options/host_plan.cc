@@ -42,8 +42,8 @@ std::vector<Room> rooms_of(std::span<const HostSlots> hosts) {
   return rooms;
 }
 
-// As Open MPI 4.1 does: a mapping by nodes takes no notice of slots that are too few, and any other
-// adds what is missing to the hosts' slots, evenly.
+// As in Open MPI 4.1: a mapping by nodes ignores slots if there are too few of them. Any other
+// mapping adds the missing slots evenly to the hosts.
 void add_missing_slots(const ShareRules& rules, std::vector<Room>& rooms) {
   const bool has_any = std::ranges::any_of(rooms, [](const Room& one) { return !one.host.slots; });
   std::int64_t missing = rules.ranks;
@@ -93,7 +93,7 @@ Status too_many(std::span<const Room> rooms, int ranks, int most) {
                     "; ask for fewer ranks, or give the hosts more slots");
 }
 
-// Those that are filled, with their ranks.
+// The hosts that get ranks, with their numbers of ranks.
 std::vector<HostShare> filled(const std::vector<Room>& rooms, int most) {
   std::vector<HostShare> shares;
   for (const Room& room : rooms) {
@@ -105,7 +105,7 @@ std::vector<HostShare> filled(const std::vector<Room>& rooms, int most) {
   return shares;
 }
 
-// All hosts that cost may choose. Without stated slots none gets more than its even share.
+// All hosts from which the cost may choose. A host without stated slots gets at most an even share.
 std::vector<HostShare> considered(const std::vector<Room>& rooms, int ranks, int most) {
   int even = 0;
   for (const Room& room : rooms)
@@ -119,8 +119,8 @@ std::vector<HostShare> considered(const std::vector<Room>& rooms, int ranks, int
   return shares;
 }
 
-// The hosts of a mapping that does not fill one after the other. One without stated slots has as
-// many as there are ranks.
+// The hosts of a mapping that does not fill one host after the other. A host without stated slots
+// counts as having one slot for each rank.
 Result<std::vector<HostShare>> mapped(const std::vector<Room>& rooms, const ShareRules& rules) {
   std::vector<int> slots;
   for (const Room& room : rooms)

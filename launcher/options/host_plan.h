@@ -1,4 +1,4 @@
-// On which hosts a job's ranks may run, and how many on each. Pure.
+// The hosts of a job, and the number of ranks on each. Pure.
 #pragma once
 
 #include <span>
@@ -20,7 +20,7 @@ struct HostShare {
   bool operator==(const HostShare&) const = default;
 };
 
-/// What decides which hosts get ranks.
+/// The rules that decide which hosts get ranks.
 struct ShareRules {
   int ranks = 1;
   int max_per_host = 0;  ///< 0: no bound
@@ -28,20 +28,21 @@ struct ShareRules {
   bool considers_all = false;  ///< cost chooses among all hosts, and not among those filled first
 };
 
-/// The rules of a job. Cost considers all hosts where the user has said what it depends on
-/// (--groups, --measured), or where hosts are only described.
+/// The rules of a job. All hosts are considered if the user has given input for the cost (--groups,
+/// --measured), or if the hosts are only described.
 ShareRules share_rules_of(const JobSpec& job);
 
-/// Hosts in the order in which they are first named, each with the slots of all its mentions. Those
-/// with stated slots are filled in that order; the remaining ranks go evenly, the first hosts get
-/// one more, to those without. A mapping that goes by nodes (node, ppr:N:node) has its own counts,
-/// over all hosts. No host gets more than rules.max_per_host.
+/// Hosts have the order in which they are first named, and the sum of the slots of all their
+/// mentions. Hosts with stated slots are filled in that order. The remaining ranks go evenly to
+/// hosts without stated slots; the first of these get one more. A mapping by nodes (node,
+/// ppr:N:node) has its own counts, over all hosts. No host gets more than rules.max_per_host.
 ///
-/// The result has each host that gets ranks, and no other. Where the machines decide (ppr:N:numa,
-/// core:SPAN, rules.considers_all), it has each host that may get some.
+/// The result has each host that gets ranks, and no other. If the counts depend on the machines
+/// (ppr:N:numa, core:SPAN, rules.considers_all), it has each host that may get ranks.
 ///
-/// With rules.mapping.may_oversubscribe, hosts with too few slots get more: evenly, the first hosts
-/// one more. Errors: ranks that do not fit, with the numbers. `hosts` is not empty.
+/// With rules.mapping.may_oversubscribe, hosts get additional ranks if there are too few slots:
+/// evenly, the first hosts one more. Errors: ranks that do not fit, with the numbers. `hosts` is
+/// not empty.
 Result<std::vector<HostShare>> share_ranks(std::span<const HostSlots> hosts,
                                            const ShareRules& rules);
 

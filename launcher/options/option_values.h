@@ -21,7 +21,7 @@ Result<int> parse_count(const std::string& text);
 /// 0 to a year; fractions are allowed.
 Result<std::chrono::nanoseconds> parse_seconds(const std::string& text);
 
-/// The same from 2 s on: a process says each second that it runs.
+/// Like parse_seconds(), but at least 2 s, because a process sends Alive once a second.
 Result<std::chrono::nanoseconds> parse_max_silence(const std::string& text);
 
 /// NAME=value or NAME.

@@ -31,7 +31,7 @@ void close_on_exec_from(int first) {
   for (const int fd : open_descriptors(first, INT_MAX)) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
-// The one through which they are listed is among them, and closed already.
+// The list contains the descriptor of the listing itself, which is closed already.
 void close_descriptors(int first, int last) {
   if (::close_range(static_cast<unsigned>(first), static_cast<unsigned>(last), 0) == 0) return;
   for (const int fd : open_descriptors(first, last)) ::close(fd);

@@ -1,14 +1,14 @@
-// Which descriptors a program that is executed gets.
+// Limits the descriptors that an executed program inherits.
 #pragma once
 
 namespace paceline::launcher {
 
-/// From now on those from `first` on are close-on-exec. close_range(2), or, where the kernel does
-/// not have it or not its flag (before Linux 5.11), or a container profile refuses it, one after
-/// the other as /proc/self/fd lists them.
+/// Makes all descriptors from `first` on close-on-exec. Uses close_range(2). If the kernel lacks it
+/// or its flag (before Linux 5.11), or a container profile refuses it, sets the flag on each
+/// descriptor that /proc/self/fd lists.
 void close_on_exec_from(int first);
 
-/// Closes those from `first` to `last`, both included. The same two ways.
+/// Closes the descriptors from `first` to `last`, inclusive, in the same two ways.
 void close_descriptors(int first, int last);
 
 }  // namespace paceline::launcher

@@ -7,9 +7,10 @@
 namespace paceline::launcher {
 namespace {
 
-// Between a resource manager's own signal and the one that a program of its passes on.
+// The max time between the signal of a resource manager and its repetition by a program that passes
+// it on.
 constexpr Duration kOneRequest = std::chrono::seconds(1);
-// The same for SIGINT, which a person may repeat soon.
+// The same limit for SIGINT, which a user may repeat soon.
 constexpr Duration kOneInterrupt = std::chrono::milliseconds(200);
 
 }  // namespace

@@ -1,4 +1,5 @@
-// What a signal that asks a process of a job to end means, where several may come. Pure.
+// Decides what a signal that asks a process of a job to end means, if several signals may come.
+// Pure.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +9,10 @@
 
 namespace paceline::launcher {
 
-/// A resource manager signals every process of a job, those of some hosts earlier than those of
-/// others, and a program that it signals may pass the signal on. So one request comes several
-/// times: to the head, to agents, to ranks. It may also escalate, as LSF does: SIGINT, then
-/// SIGTERM. None of that may cut the ranks' grace short. The same signal does if it comes again
-/// later.
+/// A resource manager sends a signal to every process of a job, at different times on different
+/// hosts. A program that gets the signal may pass it on. So one request arrives several times, at
+/// the head, agents and ranks. It may also escalate, as in LSF: SIGINT, then SIGTERM. None of this
+/// may shorten the grace period of the ranks. Only the same signal, repeated later, ends it.
 class EndRequests {
  public:
   enum class Meaning : std::uint8_t {
@@ -21,12 +21,12 @@ class EndRequests {
     kKill,     ///< a second request by the same signal: the grace is over
   };
 
-  /// The job ends because another of its processes was asked to end.
+  /// Call it if another process of the job was asked to end.
   void came_elsewhere() { came_elsewhere_ = true; }
 
-  /// `is_ending`: the job is being stopped already. A first SIGINT then kills: it is a person's,
-  /// who has seen the job end too slowly. A signal that repeats within a second (SIGINT: within
-  /// 0.2 s) is one request; timeout(1) sends each signal twice.
+  /// `is_ending`: the job is already being stopped. A first SIGINT then kills, because it comes
+  /// from a user who has seen the job end too slowly. A signal that repeats within a second
+  /// (SIGINT: within 0.2 s) is one request; timeout(1) sends each signal twice.
   Meaning came(int signal, TimePoint now, bool is_ending);
 
  private:

@@ -1,4 +1,4 @@
-// How a process ended, and the exit codes that `paceline` gives a meaning. Pure.
+// How a process ended, and the exit codes of `paceline`. Pure.
 #pragma once
 
 #include <string>

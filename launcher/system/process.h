@@ -23,8 +23,8 @@ class ChildProcess {
   /// The child runs `body` with its end of the socket and exits with 0 when it returns.
   static Result<std::unique_ptr<ChildProcess>> fork(FunctionRef<void(UniqueFd socket)> body);
 
-  /// Gives the child a moment to end by itself, also where it is stopped, kills it if it does not,
-  /// and reaps it. A child that the kernel does not let die is left.
+  /// Gives the child a moment to end by itself, even if it is stopped. Then kills it, and reaps it.
+  /// A child that the kernel does not end is left.
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
@@ -34,7 +34,7 @@ class ChildProcess {
   pid_t pid() const { return pid_; }
   /// Becomes readable when the child has ended.
   int pidfd() const { return pidfd_.get(); }
-  /// It is to end by itself from now on, which a stopped process cannot do: it goes on.
+  /// The child must end by itself from now on. A stopped child is continued, so that it can.
   void let_end();
   /// Its wait status once it has ended; nullopt if it has not within `patience`.
   std::optional<int> wait(std::chrono::milliseconds patience);

@@ -27,8 +27,8 @@ std::optional<ProcessIdentity> identify(pid_t pid);
 /// this true, while getppid() may still name the owner.
 bool is_ending(pid_t pid);
 
-/// Whether processes can be watched and signalled without mistaking another for them: an error
-/// names the system call that the kernel does not have, or a container profile refuses.
+/// Tests whether a process can be watched and signalled without the risk of a reused process id. An
+/// error names the system call that the kernel lacks or a container profile refuses.
 Status check_process_calls();
 
 /// A pidfd of exactly this process, for send_signal() and poll; closed where it is gone.

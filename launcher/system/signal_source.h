@@ -13,29 +13,29 @@
 
 namespace paceline::launcher {
 
-/// In this thread, and in what it starts from here on, until reset_signals(): signals that come
-/// wait for a SignalSource.
+/// From now until reset_signals(), signals to this thread and to threads and processes that it
+/// starts stay pending for a SignalSource.
 void block_signals(const std::vector<int>& signals);
 
-/// SIGINT, SIGTERM and SIGHUP: what asks a job to end. What is ignored from the start stays so:
-/// nohup makes a job ignore SIGHUP. But a shell that ignores SIGINT for its background jobs does
-/// not keep anybody from sending it.
+/// SIGINT, SIGTERM and SIGHUP: signals that ask a job to end. SIGHUP is left out if it is ignored
+/// at the start, as under nohup. SIGINT is not left out: a shell ignores it for background jobs,
+/// but a user may still send it to the job.
 std::vector<int> ending_signals();
-/// Those of them that this process does not ignore.
+/// The signals among `signals` that this process does not ignore.
 std::vector<int> heeded(const std::vector<int>& signals);
 
-/// Those that somebody may send to all processes of a job to tell its ranks something, such as that
+/// Signals that may be sent to all processes of a job as a notice to its ranks, for example that
 /// their time is nearly over: SIGUSR1, SIGUSR2, timers, limits and real-time signals.
 std::vector<int> warning_signals();
-/// Every signal that ends a process by default and comes from outside: not the faults of the
-/// process itself, and not SIGPIPE and SIGCHLD.
+/// Every signal that ends a process by default and comes from outside. Excluded are faults of the
+/// process itself, SIGPIPE and SIGCHLD.
 std::vector<int> signals_from_outside();
 
 /// "SIGTERM".
 std::string signal_name(int signal);
 
-/// Blocks the signals of this thread for good and calls the handler once for each that comes.
-/// Fork first what should not inherit the mask.
+/// Blocks the signals in this thread permanently, and calls the handler once for each that comes.
+/// Fork processes that must not inherit the mask before.
 class SignalSource {
  public:
   static Result<std::unique_ptr<SignalSource>> watch(EventLoop& loop,

@@ -1,5 +1,5 @@
-// Minimum and maximum of floats where ranks have NaN and zeros of both signs: one rule, by every
-// algorithm, backend, type and contract (paceline/types.h, ReduceOp).
+// Minimum and maximum of floats, where ranks have NaN and zeros of both signs. All algorithms,
+// backends, types and determinism modes follow one rule (paceline/types.h, ReduceOp).
 
 #include <bit>
 #include <cmath>
@@ -27,10 +27,11 @@ constexpr OperationKind kKinds[] = {OperationKind::kAllReduce, OperationKind::kR
 constexpr ReduceOp kOps[] = {ReduceOp::kMin, ReduceOp::kMax};
 constexpr DataType kTypes[] = {DataType::kFloat32, DataType::kFloat64, DataType::kFloat16,
                                DataType::kBFloat16};
-// Per block of a reduce-scatter: tails of vectors, and several segments of a plan.
+// Elements per block of a reduce-scatter. They leave incomplete vectors, and give several segments
+// of a plan.
 constexpr std::size_t kCounts[] = {1, 7, 101, 3001};
 
-// Quiet, signalling, negative, with any payload.
+// NaNs: quiet, signalling, negative, and with different payloads.
 template <class T>
 T nan_of(std::size_t which) {
   using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t,
@@ -64,8 +65,8 @@ double number_of(T value) {
   }
 }
 
-// In each place another rank has the NaN, or two have one, or none; zeros of both signs,
-// infinities.
+// From place to place, a different rank has a NaN, or two ranks have one, or none. Some places have
+// zeros of both signs or infinities.
 template <class T>
 T element_of(int rank, int ranks, std::size_t place) {
   const auto who = static_cast<std::size_t>(rank), all = static_cast<std::size_t>(ranks);
@@ -108,7 +109,7 @@ Status check_part(const std::string& what, std::span<const T> result, ReduceOp o
   return {};
 }
 
-// In place where both are the same.
+// In place if `in` and `out` are the same array.
 template <class T>
 Status check_call(Communicator& world, OperationKind kind, ReduceOp op, std::span<T> in,
                   std::span<T> out) {

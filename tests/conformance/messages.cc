@@ -1,5 +1,5 @@
-// Several messages of a pair at once: they meet in the order in which they were sent and posted,
-// whichever ends first.
+// Several messages of a pair at once. Sends match receives in the order of the calls, even if a
+// later message ends first.
 
 #include <array>
 #include <cstddef>

@@ -1,4 +1,4 @@
-// How a program of tests/figures reports what it has measured: one line for each figure, which
+// Reports a figure from a program of tests/figures: one line for each figure, which
 // tests/figures/run reads. tests/support/figures.py prints the same line from Python.
 //
 //   const bool holds = report({.name = "sums, share of memcpy", .value = 0.91, .unit = "x",

@@ -17,14 +17,14 @@ namespace {
 
 constexpr std::size_t kLoan = ShmLoans::kLeastBytes;
 constexpr std::size_t kSplit = SplitCopy::kLeastBytes;
-// Around each length at which a message goes another way.
+// Includes lengths around each limit at which the transport changes its method.
 constexpr std::size_t kLongest = 300'007;
 constexpr std::size_t kLengths[] = {0,     1,         7,          100,    4099,       kLoan - 1,
                                     kLoan, kLoan + 1, kSplit - 1, kSplit, kSplit + 1, kLongest};
 constexpr std::uint64_t kMostOfAPair = 5;
 constexpr std::uint64_t kGaps = 3;
 
-// Of one rank in one direction, at most.
+// The max number of bytes that one rank sends or receives.
 std::size_t most_bytes(int ranks) {
   return static_cast<std::size_t>(ranks) * kMostOfAPair * (kLongest + kGaps);
 }
@@ -35,11 +35,11 @@ struct Drawn {
   std::size_t bytes;
   bool is_sent_from_buffer;
   bool is_received_in_buffer;
-  std::size_t gap;  // before it, so that addresses are of any alignment
+  std::size_t gap;  // bytes before it, so that addresses have any alignment
   std::uint8_t first;
 };
 
-// All messages of an exchange, those of a pair in their order: the same on every rank.
+// Draws all messages of an exchange, equal on every rank. Messages of a pair are in their order.
 std::vector<Drawn> draw(Random& random, int ranks) {
   std::vector<Drawn> drawn;
   for (int from = 0; from < ranks; ++from) {
@@ -62,7 +62,7 @@ std::byte expected(const Drawn& drawn, std::size_t at) {
   return static_cast<std::byte>(drawn.first + at * 31 + (at >> 8));
 }
 
-// Places one after the other, in a buffer or in ordinary memory.
+// Hands out places one after the other, in a buffer or in ordinary memory.
 class Places {
  public:
   explicit Places(std::size_t bytes) : ordinary_(bytes) {
@@ -81,7 +81,7 @@ class Places {
  private:
   std::vector<std::byte> ordinary_;
   Buffer buffer_;
-  std::vector<std::byte> instead_;  // of a buffer, where the process can make none
+  std::vector<std::byte> instead_;  // replaces the buffer if the process cannot make one
   std::array<std::size_t, 2> taken_{};
 };
 
@@ -129,7 +129,7 @@ class Trial {
     received_.push_back({drawn, place});
     receives_.push_back(Message::received(place, drawn.bytes, DataType::kUInt8, drawn.from));
   }
-  // In any order, but those of a pair and direction in theirs.
+  // Merges sends and receives in random order. Messages of a pair and direction keep theirs.
   void merge(Random order) {
     messages_.clear();
     auto sent = sends_.begin();

@@ -1,5 +1,5 @@
-// Random exchanges of which every byte is known: several messages of each pair at once, in both
-// directions, short and long, from and into buffers and ordinary memory.
+// Random exchanges whose bytes are known: several messages of each pair at once, in both
+// directions, short and long, in buffers and in ordinary memory.
 #pragma once
 
 #include <cstdint>
@@ -20,15 +20,15 @@ struct MessageTrial {
   int exchanges = 20;
 };
 
-/// Communicator::exchange(), or the same in C.
+/// Communicator::exchange(), or the equivalent in C.
 using Exchange = std::function<Status(std::span<const Message>)>;
 
-/// What a rank does. An error says what was wrong, and in which exchange. Where the process can
-/// make no buffers all memory is ordinary.
+/// Runs the exchanges of one rank. An error says what was wrong, and in which exchange. If the
+/// process cannot make buffers, all memory is ordinary.
 Status run_message_trial(const MessageTrial& trial, const Exchange& exchange);
 
-/// The same between plGroupStart() and plGroupEnd() on a communicator of C's. The error's text is
-/// the communicator's.
+/// An Exchange that calls the C interface between plGroupStart() and plGroupEnd(). The error has
+/// the text of the communicator.
 Exchange exchange_in_c(plComm_t comm);
 
 }  // namespace paceline::testing

@@ -9,20 +9,21 @@ import unittest
 
 from launched import HOST, Job, LauncherTest, host_options, read, until
 
-# Saves for 0.8 s once it is told to end, however often. What it executes has its own signals.
+# When a signal asks it to end, it saves for 0.8 s and ignores further signals. Programs that it
+# runs have the default signal handling.
 SAVING = ("trap 'trap \"\" TERM INT HUP; sleep 0.8; echo saved $RANK; exit 0' TERM INT HUP; "
           "echo ready; while :; do sleep 0.02; done")
 STUBBORN = "trap '' TERM; echo ready; while :; do sleep 0.02; done"
 
 
 def takes_signals(pid):
-    """Whether the agent has got so far that SIGTERM does not end it."""
+    """Whether the agent already blocks SIGTERM, so that the signal does not end it."""
     blocked = re.search(rb"^SigBlk:\s*(\w+)$", read(f"/proc/{pid}/status"), re.MULTILINE)
     return blocked and int(blocked[1], 16) >> (signal.SIGTERM - 1) & 1
 
 
 def agent_on(job, host):
-    """The agent of a host of the options that host_options() gives: a child of the head."""
+    """The agent of a host, in a job with host_options(): a child of the head."""
     for pid in job.children(job.process.pid):
         if f"TEST_HOST={host}".encode() in read(f"/proc/{pid}/environ").split(b"\0"):
             return pid
@@ -35,7 +36,7 @@ class AgentSignals(LauncherTest):
             self.assertEqual(job.process.stdout.readline(), b"ready\n")
 
     def ended(self, job):
-        """Code, output and errors; nothing may be left."""
+        """Exit code, output and errors. No process may remain."""
         result = job.wait()
         self.assertEqual(job.alive(), [], "processes are left")
         return result
@@ -95,7 +96,7 @@ class AgentSignals(LauncherTest):
                 self.assertEqual(code, 0, error)
 
     def test_an_escalation_leaves_the_grace(self):
-        """As LSF ends a job: SIGINT, some seconds later SIGTERM."""
+        """LSF ends a job by SIGINT, and some seconds later by SIGTERM."""
         saving = SAVING.replace("0.8", "2.5")
         for target in ("head", "agent"):
             with self.subTest(target), Job("-n", 2, "--no-tag-output", "--grace", 60, "sh", "-c",
@@ -103,14 +104,14 @@ class AgentSignals(LauncherTest):
                 self.ready(job)
                 pid = job.process.pid if target == "head" else job.agent()
                 os.kill(pid, signal.SIGINT)
-                time.sleep(1.3)  # longer than one request may take
+                time.sleep(1.3)  # longer than the time in which signals count as one request
                 os.kill(pid, signal.SIGTERM)
                 code, output, error = self.ended(job)
                 self.assert_saved(output)
                 self.assertEqual(code, 130, error)
 
     def test_an_interrupt_that_comes_twice_at_once_leaves_the_grace(self):
-        """As timeout(1) sends it."""
+        """timeout(1) sends each signal twice."""
         with Job("-n", 2, "--no-tag-output", "--grace", 60, "sh", "-c", SAVING) as job:
             self.ready(job)
             os.kill(job.process.pid, signal.SIGINT)
@@ -142,7 +143,7 @@ class AgentSignals(LauncherTest):
         for stops_head in (False, True):
             with self.subTest(stops_head), Job("-n", 2, "sleep", 1000) as job:
                 agent = until(lambda job=job: (job.children(job.process.pid) or [0])[0])
-                if stops_head:  # so that the agent has no order to start ranks yet
+                if stops_head:  # so that the agent has no order to start ranks
                     os.kill(job.process.pid, signal.SIGSTOP)
                 self.assertTrue(until(lambda: takes_signals(agent)))
                 os.kill(agent, signal.SIGTERM)

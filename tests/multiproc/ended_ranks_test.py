@@ -7,15 +7,15 @@ from launched import BIN, LauncherTest
 
 EARLY = BIN / "multiproc_early_rank"
 FIRST = BIN / "multiproc_first_operation"
-# Two hosts that are this machine.
+# Two hosts that are both this machine.
 HOSTS = ("-H", "a:1,b:1", "--launch-agent", "env X={host}")
 ON_HOSTS = {"PACELINE_NET": "lo"}
-DEADLINE_S = 30  # far below that of the operations
+DEADLINE_S = 30  # far less than the timeout of operations
 
 
 class EndedRanks(LauncherTest):
     def lost(self, ended, *words, options=("-n", 2), env=None):
-        """Runs a job in which `ended` ends with 0; returns what the others say of it."""
+        """Runs a job in which rank `ended` ends with 0. Returns the messages of the others."""
         begin = time.monotonic()
         code, _, error = self.run_job(*options, *words, env=env)
         self.assertLess(time.monotonic() - begin, DEADLINE_S)
@@ -64,7 +64,7 @@ class EndedRanks(LauncherTest):
                 self.assertRegex(error, r"peer lost: .*\[rank 1 on ")
 
     def test_ranks_that_number_themselves_anew_are_not_taken_for_ended_ones(self):
-        """Rank 1 becomes rank 0 of the others, and joins later than them."""
+        """Rank 1 becomes rank 0 of the remaining ranks, and joins after them."""
         script = ('[ $RANK = 0 ] && exit 0; [ $RANK = 1 ] && sleep 1; '
                   f'RANK=$((RANK-1)) WORLD_SIZE=2 exec {FIRST}')
         for options in (("-n", 3), ("-n", 3, "-H", "a:1,b:2", *HOSTS[2:])):

@@ -13,13 +13,13 @@ from launched import BIN, Job, LauncherTest
 
 RANK = BIN / "multiproc_exiting_rank"
 CODE = 22
-# Three seconds until the operation fails, five for the last words, two for destructors; and the
-# machine may be busy.
+# Three seconds until the operation fails, five for the last messages, two for destructors. The rest
+# is for a busy machine.
 PATIENCE_S = 40
 
 
 def listening_ports(pid):
-    """Of its TCP sockets on loopback or on any address."""
+    """The ports of its TCP listeners."""
     inodes = set()
     with contextlib.suppress(OSError):
         for entry in pathlib.Path(f"/proc/{pid}/fd").iterdir():
@@ -62,7 +62,7 @@ class Stranger(threading.Thread):
 
 class Exit(LauncherTest):
     def run_all(self, ways, backend="tcp", ranks=3, errors=None):
-        """All at the same time, with a stranger at each; the output of each."""
+        """Runs all jobs at once, each with unauthenticated connections; returns their outputs."""
         outputs = {}
         with contextlib.ExitStack() as stack:
             jobs = {}

@@ -1,6 +1,6 @@
-// Ranks that exit while a communicator lives: exiting_rank WAY. The last rank never takes part in
-// the operation, so that the others fail, or are inside of it, when they exit with code 22. Their
-// static objects take a second to be destroyed.
+// Ranks that exit while a communicator exists: exiting_rank WAY. The last rank never joins the
+// operation. So the other ranks get an error, or are inside the operation, when they exit with code
+// 22. Destruction of their static objects takes a second.
 #include <chrono>
 #include <cstdlib>
 #include <functional>
@@ -30,7 +30,7 @@ using namespace paceline;
 constexpr int kCode = 22;
 constexpr int kLateMs = 1000;
 
-// At once: exit() may be flushing the C library's streams.
+// Writes at once, without stdio: exit() may be flushing its streams.
 void say(const std::string& text) {
   const std::string line = text + "\n";
   (void)!::write(STDOUT_FILENO, line.data(), line.size());
@@ -40,7 +40,7 @@ std::vector<float> g_values(4 << 20, 1.0F);
 std::optional<Communicator> g_world;
 plComm_t g_comm = nullptr;
 
-// Destroyed after what main() has made.
+// Destroyed after the objects that main() makes.
 struct Late {
   bool calls = false;
   ~Late() {
@@ -58,13 +58,13 @@ struct Late {
   }
 } g_late;
 
-// Later than that.
+// Runs after the destructor of g_late.
 [[gnu::destructor]] void end_late() { ::poll(nullptr, 0, kLateMs); }
 
 bool is_last(const Communicator& world) { return world.rank() == world.size() - 1; }
 
-// Long enough to ask the absent rank what it is doing: the question is still on its way when the
-// operation has failed, and keeps the background thread awake.
+// The timeout is long enough to ask the absent rank for its state. When the operation fails, the
+// question is still unanswered and keeps the background thread awake.
 constexpr std::chrono::seconds kTimeout(3);
 InitOptions impatient() { return {.timeout_ms = kTimeout}; }
 
@@ -104,7 +104,7 @@ int in_c() {
   return failed != plSuccess ? kCode : 0;
 }
 
-// What static objects' destructors call afterwards is refused.
+// Later calls, by destructors of static objects, get an error.
 int with_late_calls() {
   plUniqueId id;
   if (plGetUniqueId(&id) != plSuccess || plCommInitRank(&g_comm, 1, id, 0) != plSuccess) return 1;
@@ -113,7 +113,7 @@ int with_late_calls() {
   return code;
 }
 
-// A server of an id waits for ranks that never come.
+// A server of an id waits for ranks that never join.
 int with_unused_id() {
   plUniqueId id;
   if (plGetUniqueId(&id) != plSuccess) return 1;
@@ -124,7 +124,7 @@ int in_another_thread() {
   Communicator& world = g_world.emplace(Communicator::init().value());
   if (is_last(world)) ::pause();
   std::thread([] {
-    ::poll(nullptr, 0, 300);  // the other one is inside of the operation by then
+    ::poll(nullptr, 0, 300);  // by then the other thread is inside the operation
     std::exit(kCode);
   }).detach();
   say(sum(world).to_string());
@@ -149,7 +149,7 @@ int while_it_joins() {
   return kCode;
 }
 
-// Nobody listens where rank 0 is to serve the store.
+// There is no listener at the address where rank 0 should serve the store.
 int while_it_connects() {
   const int taken = ::socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{.sin_family = AF_INET, .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
@@ -166,7 +166,7 @@ int while_it_connects() {
   return kCode;
 }
 
-// Another thread waits for the engine, or drives it.
+// While another thread waits for the engine, or drives it.
 int in_signal_handler_beside() {
   Communicator& world = g_world.emplace(Communicator::init().value());
   if (is_last(world)) ::pause();
@@ -187,7 +187,7 @@ int in_child() {
   return world.close().ok() ? kCode : 1;
 }
 
-// Made without the C library's handlers for forks.
+// A child that was made without fork(), so handlers of pthread_atfork() did not run.
 int in_bare_child() {
   Communicator& world = g_world.emplace(Communicator::init().value());
   const long child = ::syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr);
@@ -201,7 +201,8 @@ int in_bare_child() {
 
 int in_the_middle() {
   Communicator& world = *new Communicator(Communicator::init().value());
-  // Who has no connection to a peer says nothing to it. Rank 0 may have exited before this ends.
+  // A rank says goodbye only to peers with which it has a connection. Rank 0 may exit before this
+  // operation ends.
   const Status first = sum(world);
   if (is_last(world)) ::pause();
   const Work work = world.all_reduce_async(std::span(g_values));

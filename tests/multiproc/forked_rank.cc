@@ -1,6 +1,6 @@
-// Ranks whose rank 0 forks while other threads of it are in the middle of operations:
-// forked_rank exit|_exit. Each child makes every call of C++ on what its parent has; each must be
-// refused at once. Then it ends, in one case with all destructors. Sums stay right on all ranks.
+// Rank 0 forks while other threads of it are inside operations: forked_rank exit|_exit. Each child
+// makes every call of the C++ interface on objects of its parent, and each call must fail at once.
+// Then the child ends, with `exit` by running all destructors. Sums on all ranks must stay right.
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -27,11 +27,11 @@ constexpr int kForks = 20;
 constexpr unsigned kChildTimeoutS = 20;
 constexpr auto kFloat = DataType::kFloat32;
 
-// Destroyed by exit(), in a child, too.
+// exit() destroys it, also in a child.
 struct Everything {
   std::optional<Communicator> world, busy;
   std::optional<GradientPipeline> pipeline;
-  Work ended, pending, left;  // the last one's communicator is gone
+  Work ended, pending, left;  // the communicator of `left` has been destroyed
   Buffer buffer;
 };
 Everything& everything() {
@@ -168,7 +168,7 @@ void expect_sum(Communicator& world, float own, float expected) {
     if (one != expected) return complain("a sum is " + std::to_string(one));
 }
 
-// Until rank 0 wants to end, which the last element says.
+// Repeats all-reduces until rank 0 wants to end, which it says in the last element.
 void keep_busy(Communicator& busy, const std::atomic<bool>& is_over) {
   std::vector<float> values(5000);
   do {

@@ -11,7 +11,7 @@ SAY = "echo $TEST_HOST $RANK"
 
 class HostsMapped(LauncherTest):
     def ranks_on(self, hosts, *options):
-        """By host, in the order of ranks."""
+        """The ranks of each host, in ascending order."""
         code, output, error = self.run_job(*host_options(self, hosts), "--no-tag-output", *options,
                                            "sh", "-c", SAY)
         self.assertEqual(code, 0, error)
@@ -64,7 +64,7 @@ class HostsMapped(LauncherTest):
             self.assertIsNone(job.process.poll())
             job.process.stdin.close()
             job.process.stdin = None
-            self.assertIn(job.wait()[0], (0, 1))  # `read` finds the end of its input
+            self.assertIn(job.wait()[0], (0, 1))  # `read` gets the end of its input
 
 
 if __name__ == "__main__":

@@ -24,8 +24,8 @@ DEADLINE_S = 60
 
 
 def host_options(test, hosts):
-    """Options of a job on hosts that are all this machine. TEST_HOST says which one a process is
-    on."""
+    """Options of a job whose hosts are all this machine. TEST_HOST is the name of a process's
+    host."""
     words = ["--launch-agent", "env TEST_HOST={host}"]
     first = hosts.split(",")[0]
     tried = subprocess.run([PACELINE, "run", *words, "-H", first, "true"],

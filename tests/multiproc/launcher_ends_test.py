@@ -110,7 +110,7 @@ class Ends(LauncherTest):
                 job.process.stdout.readline()
             job.process.send_signal(signal.SIGINT)
             self.assertIn(b"SIGINT came", job.process.stderr.readline())
-            time.sleep(0.3)  # two that come together are one
+            time.sleep(0.3)  # two signals within 0.2 s are one request
             job.process.send_signal(signal.SIGINT)
             self.assertEqual(job.wait()[0], 130)
 

@@ -11,8 +11,8 @@ import unittest
 
 from launched import HOST, PACELINE, Job, LauncherTest, Mark, until
 
-# In a mount namespace of its own: one job runs, and another one starts, while the file system of
-# their files is frozen for longer than an agent may be silent.
+# Runs in its own mount namespace. The file system of the output files is frozen for longer than the
+# max silence of an agent. One job runs during that time, and another one starts.
 FROZEN = """
 truncate -s 32M image && mkfs.ext4 -q image && mkdir m && mount -o loop image m || exit 77
 job() { "$0" run -n 1 --console-ranks none --output-dir m/$1 sh -c "$2" 2>$1.errors; echo $? >$1; }

@@ -1,5 +1,5 @@
-// Ranks that send each other random messages, many at once: message_rank SEED EXCHANGES, first by
-// Communicator::exchange(), then on a communicator of C's between plGroupStart() and plGroupEnd().
+// Ranks that send each other many random messages at once: message_rank SEED EXCHANGES. First by
+// Communicator::exchange(), then by the C interface between plGroupStart() and plGroupEnd().
 #include <cstdio>
 #include <cstdlib>
 

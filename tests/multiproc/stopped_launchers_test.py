@@ -17,7 +17,7 @@ HOSTS = ("-H", "a:1,b:1", "--launch-agent", "env X={host}")
 ON_HOSTS = {"PACELINE_NET": "lo"}
 AGENT = "the agent has not answered for 10 s: it is stopped"
 HELPER = r"the spawn helper \(pid \d+\) has not answered for 10 s: it is stopped"
-# Longer than a silent process gets.
+# Longer than the max silence of a process.
 PAUSE_S = 13
 
 
@@ -97,7 +97,7 @@ class StoppedLaunchers(LauncherTest):
             serving = next(agent for agent, helpers in agents.items()
                            if not any(pids[1] in job.children(helper) for helper in helpers))
             self.assertTrue(until(lambda job=job, agent=serving: not job.children(agent)))
-            time.sleep(0.5)  # until the head has heard that the host has finished
+            time.sleep(0.5)  # until the head knows that the host has finished
             os.kill(serving, number)
             yield f"{number.name} after its own ranks", job, text
 
@@ -151,12 +151,12 @@ class StoppedLaunchers(LauncherTest):
         stop(*pids.values())
         head, _ = self.start(script)
         stop(head.process.pid)
-        key, _ = self.start(script)  # as Ctrl-Z does
+        key, _ = self.start(script)  # SIGTSTP, as by Ctrl-Z
         key.process.send_signal(signal.SIGTSTP)
         time.sleep(PAUSE_S)
         for pid in (*pids.values(), head.process.pid, key.process.pid):
             os.kill(pid, signal.SIGCONT)
-        time.sleep(3)  # looks follow each other by a second
+        time.sleep(3)  # the head checks once a second
         with open(path, "w", encoding="ascii"):
             pass
         for name, job in (("ranks", ranks), ("head", head), ("Ctrl-Z", key)):

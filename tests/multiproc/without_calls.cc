@@ -1,4 +1,4 @@
-// without_calls NAME[,NAME…] PROGRAM [ARGUMENTS…]: executes a program for which these system calls
+// without_calls NAME[,NAME…] PROGRAM [ARGUMENTS…]: executes a program in which these system calls
 // fail with ENOSYS.
 #include <cerrno>
 #include <cstdio>

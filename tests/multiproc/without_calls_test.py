@@ -14,7 +14,7 @@ TRAINER = [BIN / "train_digits", "--epochs", 1]
 
 class WithoutCalls(LauncherTest):
     def launch_without(self, call, *words, **options):
-        """The launcher, and all that it starts, without this call."""
+        """Runs the launcher, and all programs that it starts, without this system call."""
         done = subprocess.run([WITHOUT, call, PACELINE, "run", *map(str, words)], text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=DEADLINE_S,
                               stdin=subprocess.DEVNULL, check=False, **options)
@@ -30,7 +30,7 @@ class WithoutCalls(LauncherTest):
                     self.assertEqual(code, 0, error + output)
 
     def test_the_launcher_without_close_range_gives_ranks_no_descriptor(self):
-        own = fcntl.fcntl(0, fcntl.F_DUPFD, 100)  # beyond what ranks have of their own
+        own = fcntl.fcntl(0, fcntl.F_DUPFD, 100)  # a number that ranks do not use
         try:
             script = f"readlink /proc/self/fd/{own} || echo none"
             for call in ("none", "close_range"):

@@ -16,7 +16,8 @@ import os, sys
 os.closerange(3, os.sysconf("SC_OPEN_MAX"))
 os.execv(sys.argv[1], sys.argv[1:])
 """
-# Files of a rank's own, one of them of the size of a flight ring.
+# Replaces the launcher's descriptors by files of its own. One of them has the size of a flight
+# ring.
 REPLACES = """
 import os, sys
 size = os.fstat(4).st_size

@@ -1,4 +1,5 @@
-// The burning loop of launcher/tools/measure/probe/gradient for a peer that is a Python program.
+// The CPU-burning loop of launcher/tools/measure/probe/gradient, for a peer that is a Python
+// program.
 #include <cstdint>
 
 #include "launcher/tools/measure/probe/gradient/burn_loop.h"

@@ -1,4 +1,4 @@
-// What every reader does last: order, and what cannot be so.
+// The last step of every reader: puts a host model in order and checks it.
 #pragma once
 
 #include <paceline/status.h>
@@ -7,10 +7,10 @@
 
 namespace paceline::topology {
 
-/// Makes texts printable, puts the lists in their order, leaves out bridges that lead to neither
-/// GPU nor NIC, and fills in what follows from the rest (the CPUs of a place from its NUMA nodes
-/// and the other way round). What is odd but usable becomes a warning, of `source`. An error says
-/// which reference leads nowhere, or that there is no CPU, no GPU and no NIC at all.
+/// Makes texts printable, sorts the lists, and removes bridges that lead to neither GPU nor NIC.
+/// Derives missing facts: the CPUs of a place from its NUMA nodes, and the reverse. Data that is
+/// odd but usable becomes a warning, with `source`. An error names a reference to something that
+/// does not exist, or says that the host has neither CPU nor GPU nor NIC.
 Result<HostModel> finish(HostModel host, SourceIndex source);
 
 }  // namespace paceline::topology

@@ -25,7 +25,7 @@ inline constexpr std::array<std::string_view, 8> kPathWords = {"LOC", "NVL",  "P
 
 /// One of them.
 std::string_view word_of(PathKind kind);
-/// Nothing where it is not one of these words.
+/// Nullopt if it is not one of these words.
 std::optional<PathKind> parse_path_kind(std::string_view word);
 
 }  // namespace paceline::topology

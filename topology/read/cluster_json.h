@@ -1,4 +1,4 @@
-// A described cluster, for plans without the machines themselves.
+// A description of a cluster, to make plans without access to its machines.
 //
 //   {"paceline_cluster": 1,
 //    "machines": {"gpu8": {...what topo --format json writes...}, "old": "file-beside-this.xml"},

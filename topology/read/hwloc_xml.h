@@ -8,7 +8,8 @@
 
 namespace paceline::topology {
 
-/// An error names file, line and reason. What is odd but usable stands among the model's warnings.
+/// An error names file, line and reason. Data that is odd but usable becomes a warning of the
+/// model.
 Result<HostModel> read_hwloc_xml(const XmlDocument& document);
 
 }  // namespace paceline::topology

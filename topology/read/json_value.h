@@ -87,13 +87,13 @@ inline constexpr std::size_t kMostNamed = 8;  ///< in an error that lists what t
 /// What there is, by name.
 using Places = std::map<std::string, int>;
 
-/// A text that names one of `places`. Else an error that names some of those that there are:
-/// `there is no GPU "cuda9" on host "a"; known are: cuda0`, where `what` is the text between "no"
-/// and the name, and `where` the one behind it.
+/// Reads a text that names one of `places`. An error lists some of the known names: `there is no
+/// GPU "cuda9" on host "a"; known are: cuda0`. Here `what` is `GPU`, the text before the name, and
+/// `where` is the text after it.
 Status read_name(const JsonValue& from, const Places& places, const std::string& what,
                  const std::string& where, int& into);
 
-/// What a stranger wrote, cut, and without what could disturb a terminal.
+/// Untrusted text, shortened, and without characters that could disturb a terminal.
 std::string shown(std::string_view text);
 std::string in_quotes(std::string_view text);
 

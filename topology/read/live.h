@@ -7,8 +7,8 @@
 
 namespace paceline::topology {
 
-/// hwloc, and where they are there NVML and RDMA devices. What they say differently stands among
-/// the warnings.
+/// Reads hwloc, and NVML and RDMA devices if there are any. Contradictions between them become
+/// warnings.
 Result<HostModel> read_this_machine();
 
 }  // namespace paceline::topology

@@ -72,7 +72,7 @@ class GridReader {
   explicit GridReader(const NamedText& file) : file_(file) {}
 
   Result<MatrixGrid> read() {
-    std::size_t others = file_.text.find(kRocmTitle);  // how much of the text is not ours
+    std::size_t others = file_.text.find(kRocmTitle);  // the length of the text before the matrix
     grid_.is_of_rocm = others != std::string::npos;
     if (!grid_.is_of_rocm) others = 0;
     for (std::string_view rest = file_.text; !rest.empty();) {

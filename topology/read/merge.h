@@ -1,4 +1,4 @@
-// Several sources about one host. What they say differently is reported; the first one counts.
+// Merges several sources about one host. Contradictions are reported, and the first source counts.
 #pragma once
 
 #include <paceline/status.h>
@@ -7,10 +7,9 @@
 
 namespace paceline::topology {
 
-/// `into` learns from `from` what it does not know, with its source. Devices are the same where
-/// their bus ids are; where one side has none, GPUs by their number and NICs by their name. A
-/// device that only one of them names is kept, with a warning. What comes of it has been finished
-/// (finish.h).
+/// Adds to `into` what it does not know and `from` does, with its source. Devices are matched by
+/// bus id. If a side has no bus ids, GPUs are matched by number and NICs by name. A device that
+/// only one side has is kept, with a warning. The result is finished (finish.h).
 
 Result<HostModel> merge(HostModel into, const HostModel& from);
 

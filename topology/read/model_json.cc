@@ -151,7 +151,7 @@ class ModelReader {
   const std::size_t sources_;
 };
 
-// Those warnings that finishing finds again are told already.
+// The file already contains some of the warnings that finish() adds: removes the repeated ones.
 void drop_repeated_warnings(std::vector<Warning>& warnings, std::size_t told) {
   const std::vector<Warning> first(warnings.begin(),
                                    warnings.begin() + static_cast<std::ptrdiff_t>(told));

@@ -10,7 +10,8 @@ namespace paceline::topology {
 
 class JsonValue;
 
-/// An error names file, line and reason. What is odd but usable stands among the model's warnings.
+/// An error names file, line and reason. Data that is odd but usable becomes a warning of the
+/// model.
 Result<HostModel> read_model_json(const NamedText& file);
 /// The same of a machine that stands within another document; an error names its place there.
 Result<HostModel> read_model_value(const JsonValue& document);

@@ -16,7 +16,7 @@ struct NamedText {
 /// No description of a machine that is worth reading is longer.
 inline constexpr std::size_t kMostFileBytes = std::size_t{16} << 20;
 
-/// A file, whole; one that is larger than `most_bytes` is refused. Errors name it.
+/// Reads a whole file. A file larger than `most_bytes` is refused. Errors name the file.
 Result<NamedText> read_text_file(const std::string& path, std::size_t most_bytes = kMostFileBytes);
 
 /// "NAME: reason", "NAME:12: reason" with a line that is not 0. kInvalidArgument.

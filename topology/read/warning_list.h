@@ -1,4 +1,4 @@
-// The warnings of a reader, bounded: a file of a stranger may hold a million odd things.
+// The warnings of a reader. Their number is bounded, because an untrusted file may cause a million.
 #pragma once
 
 #include <cstddef>

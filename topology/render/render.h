@@ -9,8 +9,8 @@
 
 namespace paceline::topology {
 
-/// A tree for a terminal: no line is longer than `columns` (at least 40), what is alike is told
-/// once ("8 cores, 2 threads each"). Warnings stand at its end.
+/// A tree for a terminal. No line is longer than `columns` (at least 40). Equal parts are shown
+/// once ("8 cores, 2 threads each"). Warnings are at the end.
 std::string tree_text(const HostModel& host, std::size_t columns);
 /// Everything, with who said it; model_json of topology/read reads it back.
 std::string model_json_text(const HostModel& host);

@@ -39,7 +39,7 @@ struct Box {
   std::vector<Box> inside;
 };
 
-/// The host, and below its parts the notes: links, sources, warnings.
+/// The boxes of the host and its parts, and below them notes: links, sources, warnings.
 Box layout_of(const HostModel& host);
 
 }  // namespace paceline::topology

@@ -5,7 +5,8 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "collectives/gradient/codecs/bf16.cc"
 #include <hwy/foreach_target.h>
-// What includes itself again stands below.
+// foreach_target.h includes this file for each instruction set. The code below is compiled each
+// time.
 #include <hwy/highway.h>
 
 #include "collectives/gradient/codecs/dense_rows.h"

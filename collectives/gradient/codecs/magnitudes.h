@@ -1,4 +1,5 @@
-// What top-k asks of a whole bucket: how many elements exceed a magnitude, and where they are.
+// The passes of top-k over a whole bucket: count the elements that exceed a magnitude, and find
+// them.
 //
 // A magnitude is a float's bits without its sign: magnitudes are ordered as the numbers are, and
 // those that are not finite come last.
@@ -35,8 +36,8 @@ struct MagnitudeSurvey {
 struct MagnitudePasses {
   MagnitudeSurvey (*survey)(const float* in, const float* residual, std::size_t count,
                             std::uint32_t least) = nullptr;
-  /// Writes the places of what is taken, ascending. `lost`, unless null, gets in[i] + residual[i];
-  /// it may be `residual` itself.
+  /// Writes the places of the elements that the cut takes, ascending. `lost`, unless null, gets
+  /// in[i] + residual[i]; it may be equal to `residual`.
   void (*collect)(const float* in, const float* residual, float* lost, std::size_t count,
                   MagnitudeCut cut, std::uint32_t* places) = nullptr;
 };

@@ -1,20 +1,21 @@
-// PowerSGD: a matrix M, of a gradient or of some rows of it, approximated by P × Q^T of a low rank
-// r. Source: Vogels, Karimireddy, Jaggi, "PowerSGD", NeurIPS 2019.
+// PowerSGD: approximates a matrix M, made of a gradient or some of its rows, by P × Q^T of a low
+// rank r. Source: Vogels, Karimireddy, Jaggi, "PowerSGD", NeurIPS 2019.
 //
-//   PowerSgd codec(shape, basis, seed);         // alike on all ranks
+//   PowerSgd codec(shape, basis, seed);         // equal on all ranks
 //   codec.project(in, residual, p);             // P = M × basis, rows × r
 //   all_reduce(p);
 //   codec.back_project(in, residual, lost, p, q);   // Q = M^T P, columns × r
 //   all_reduce(q);
 //   codec.expand(p, q, out);                    // P Q^T: near the sum of all ranks' M
 //
-// One step of power iteration for each reduction: P's columns are made orthonormal between, and
-// the next reduction begins with the Q where this one ended, which becomes the basis. What is lost
-// on a rank, M - P Q^T with the rank's own Q, is its residual of the next step: all ranks' sum to
-// what the sum has lost.
+// Each reduction is one step of power iteration. Between the two all-reduces the columns of P are
+// made orthonormal. The next reduction starts from the Q of this one, which becomes the basis. The
+// error of a rank is M - P Q^T with the rank's own Q; it is the residual of its next step. The sum
+// of these errors over all ranks is the error of the sum.
 //
-// All ranks compute the same from what has been reduced: loops are in plain C++, for vectors that
-// all processors of this kind have, so that a sum is not rounded here and fused there.
+// All ranks compute the same bits from the reduced P and Q. So loops are plain C++ for vectors that
+// all processors of this kind have: no processor fuses a multiplication and an addition that
+// another one rounds separately.
 #pragma once
 
 #include <cstddef>
@@ -47,35 +48,36 @@ struct MatrixShape {
   bool operator==(const MatrixShape&) const = default;
 };
 
-/// Makes columns of `length` orthonormal, one behind the other; draws those that are zeros, or
-/// nearly a sum of others.
+/// Makes the columns orthonormal, one after the other. Each has `length` elements. Columns that are
+/// zero, or nearly a linear combination of others, are replaced by random ones.
 void complete_basis(std::span<float> columns, std::size_t length, std::uint64_t seed);
 
 /// Not for use by two threads at a time. The three functions are called in turn. P and Q have
 /// shape().p_floats() and q_floats(), and lie column by column.
 class PowerSgd {
  public:
-  /// `basis` is borrowed: q_floats() where the next reduction begins, as complete_basis() or the
-  /// one before has left them.
+  /// `basis` is borrowed: the q_floats() from which the next reduction starts. They were written by
+  /// complete_basis() or by the previous reduction.
   PowerSgd(const MatrixShape& shape, std::span<float> basis, std::uint64_t seed);
 
   const MatrixShape& shape() const { return shape_; }
 
   /// M is in[i] + residual[i], or in[i] where there is no residual.
   void project(const float* in, const float* residual, std::span<float> p);
-  /// `p`, summed over the ranks, becomes orthonormal. `lost` gets what is lost, but what `residual`
-  /// has where P or Q is not finite; it may be `residual` itself, and is null exactly where that
-  /// is.
+  /// Makes `p`, summed over the ranks, orthonormal. `lost` gets the error; if P or Q is not finite,
+  /// it gets `residual`. `lost` may be equal to `residual`, and is null if and only if `residual`
+  /// is null.
   void back_project(const float* in, const float* residual, float* lost, std::span<float> p,
                     std::span<float> q);
-  /// `q` is summed over the ranks. False where that is not finite: then nor is anything in `out`,
-  /// and the next reduction begins as the first one did. `out` may be what was `in`.
+  /// `q` is summed over the ranks. Returns false if P or Q is not finite. Then no element of `out`
+  /// is finite, and the next reduction starts as the first one did. `out` may be the array that was
+  /// `in`.
   bool expand(std::span<const float> p, std::span<const float> q, float* out);
 
  private:
-  // What there is of a row.
+  // The elements of one row that exist.
   struct Stretch {
-    std::size_t first;   // element
+    std::size_t first;   // of the first element
     std::size_t column;  // of it
     std::size_t length;
   };

@@ -1,17 +1,18 @@
-// Top-k: of a bucket the k elements of largest magnitude, with their places; what is left out waits
-// in the residual for later steps.
+// Top-k: the k elements of a bucket with the largest magnitudes, and their places. The other
+// elements stay in the residual for later steps.
 //
-// An all-reduce of so encoded elements is an all-gather: each rank gets every rank's entries, and
+// An all-reduce is an all-gather of these entries: each rank gets the entries of every rank, and
 // adds them to zeros in the order of the ranks. Source: Aji, Heafield, "Sparse communication for
-// distributed gradient descent", EMNLP 2017; with error feedback: Stich, Cordonnier, Jaggi,
+// distributed gradient descent", EMNLP 2017. With error feedback: Stich, Cordonnier, Jaggi,
 // "Sparsified SGD with memory", NeurIPS 2018.
 //
-// k entries are k places (uint32, ascending), then k values (float32), as processors of this kind
-// store them.
+// k entries are k places (uint32, ascending), then k values (float32), in the byte order of these
+// processors.
 //
-// Steps: a few thousand elements drawn by lot say above which magnitude there are somewhat more
-// than k; a pass counts them; a second one collects them, and of these the k are found. Where the
-// lot was bad, three passes over single elements find the k-th magnitude itself.
+// Steps: a sample of a few thousand random elements gives a magnitude which somewhat more than k
+// elements exceed. One pass counts these elements, and a second pass collects them; the k largest
+// are selected from them. If the sample was bad, three passes over all elements find the k-th
+// magnitude.
 #pragma once
 
 #include <cstddef>
@@ -28,18 +29,18 @@ class TopK {
   static std::size_t entries(std::size_t count, double share);
   static std::size_t encoded_bytes(std::size_t entries);
 
-  /// Encodes exactly k of in[i], or of in[i] + residual[i] where there is a residual. `lost` gets
-  /// the same with zeros for what was taken; it may be `residual` itself, and is null exactly where
-  /// `residual` is. Of equal magnitudes the first ones are taken. k <= count < 2^32; where there
-  /// are elements, k > 0. `out` lies anywhere.
+  /// Encodes exactly k of in[i], or of in[i] + residual[i] if there is a residual. `lost` gets
+  /// these values, with zeros in the encoded places. `lost` may be equal to `residual`, and is null
+  /// if and only if `residual` is null. If magnitudes are equal, the first elements are encoded.
+  /// `out` may have any address. k <= count < 2^32, and k > 0 if count > 0.
   ///
-  /// False where something is not finite: the entries then are of values that are not finite
-  /// either, and `lost` gets what `residual` has.
+  /// Returns false if a value is not finite. Then the entries have values that are not finite, and
+  /// `lost` gets `residual`.
   bool encode(const float* in, const float* residual, float* lost, std::size_t count, std::size_t k,
               std::byte* out);
 
  private:
-  // Fill chosen_ with the k places, and `lost`, unless null, with what was to be encoded.
+  // Write the k places to chosen_, and all values that may be encoded to `lost`, unless it is null.
   void choose_exactly(const float* in, const float* residual, float* lost, std::size_t count,
                       std::size_t k);
   void choose_of_larger(const float* in, const float* residual, float* lost, std::size_t count,
@@ -49,8 +50,8 @@ class TopK {
   std::vector<float> values_;                       // of the candidates
 };
 
-/// out[place] += value for each entry. False, with nothing added, where that is not what encode()
-/// makes of count elements: `in` may come from anybody.
+/// out[place] += value for each entry. Returns false, and adds nothing, if `in` is not a valid
+/// result of encode() for count elements: `in` is untrusted.
 [[nodiscard]] bool add_top_k(std::span<const std::byte> in, std::size_t count, float* out);
 
 }  // namespace paceline

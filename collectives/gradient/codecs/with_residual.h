@@ -1,4 +1,4 @@
-// What codecs do with what earlier steps have lost: a residual, null where nothing is kept.
+// The residual, the error that codecs keep from earlier steps. It is null if nothing is kept.
 #pragma once
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 
 namespace paceline {
 
-/// What is encoded: an element, and what was lost of earlier ones where that was kept.
+/// The value to encode: an element plus its residual, if there is one.
 inline float with_residual(const float* in, const float* residual, std::size_t i) {
   return residual == nullptr ? in[i] : in[i] + residual[i];
 }
@@ -17,8 +17,8 @@ Element* from(Element* all, std::size_t first) {
   return all == nullptr ? nullptr : all + first;
 }
 
-/// What was not encoded loses nothing: `lost`, which may be `residual`, gets what that has. Both
-/// may be absent.
+/// For elements that are not encoded: copies `residual` to `lost`. They may be the same array, and
+/// both may be null.
 inline void keep_residual(const float* residual, float* lost, std::size_t count) {
   if (residual != nullptr && lost != residual) std::copy_n(residual, count, lost);
 }

@@ -1,4 +1,4 @@
-// Where labs are written down: in the user's folder (launcher/registry/user_folder.h), beside the
+// The records of labs, in the user's folder (launcher/registry/user_folder.h), beside those of
 // jobs.
 //
 //   <place>/paceline-<uid>/
@@ -8,7 +8,7 @@
 //       etc_hosts            is /etc/hosts on every host
 //       ssh_config, …        with --ssh
 //
-// Whoever gets the lock of a record removes what that lab has left, as with jobs.
+// A process that gets the lock of a record removes what that lab has left, as with jobs.
 #pragma once
 
 #include <string>

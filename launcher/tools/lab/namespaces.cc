@@ -45,8 +45,8 @@ Result<pid_t> fork_into_new(std::uint64_t flags) {
   arguments.flags = flags;
   arguments.exit_signal = SIGCHLD;
   long pid = ::syscall(SYS_clone3, &arguments, sizeof arguments);
-  // Container profiles refuse clone3, whose flags they cannot look at, so that the older call is
-  // used.
+  // Container profiles refuse clone3 with ENOSYS, because they cannot inspect its flags. Then the
+  // older system call is used.
   if (pid < 0 && errno == ENOSYS)
     pid = ::syscall(SYS_clone, flags | SIGCHLD, nullptr, nullptr, nullptr, nullptr);
   if (pid >= 0) return static_cast<pid_t>(pid);

@@ -5,7 +5,7 @@
 
 namespace paceline::launcher {
 
-/// All of it, however long it is.
+/// The whole text, of any length.
 __attribute__((format(printf, 1, 2))) std::string text(const char* format, ...);
 
 }  // namespace paceline::launcher

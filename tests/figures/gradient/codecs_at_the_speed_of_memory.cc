@@ -1,12 +1,12 @@
-// bf16, fp16 and int8 encode and decode 16 MiB of float32 in one thread at 70 % or more of the
-// bytes a second that libc's memcpy of as many moves in the same run; top-k takes in and adds up
-// 2 GB/s of float32 or more; what PowerSGD takes is printed.
+// In one thread, bf16, fp16 and int8 must encode and decode 16 MiB of float32 at 70 % or more of
+// the bytes per second that libc's memcpy of 16 MiB moves in the same run. Top-k must encode and
+// add 2 GB/s of float32 or more. The time of PowerSGD is printed.
 //
-// Bytes are those read and written: of memcpy twice 16 MiB; of a codec the elements and the codes,
-// once by encode and once by decode, and with feedback the residual, read and written by encode.
-// Each round does all of it in turn; times are medians over the rounds. Of top-k they are the bytes
-// of the elements alone, over the time to encode 1 % of them and to add these to zeros. What is
-// decoded has to be right, too.
+// Bytes read and bytes written both count. memcpy: twice 16 MiB. A codec: elements and codes, once
+// for encode and once for decode, and with feedback also the residual that encode reads and writes.
+// Top-k: only the bytes of the elements, over the time to encode 1 % of them and to add these to
+// zeros. Each round measures all of them in turn; times are medians over the rounds. Decoded values
+// must be right, too.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

@@ -1,10 +1,10 @@
-// What is written down of the operations of a step, for who looks at a rank that hangs or has
-// crashed, takes under 1 % of the step.
+// Recording the operations of a step takes less than 1 % of the step. The records show the state of
+// a rank that hangs or has crashed.
 //
-// A record of an operation is begun and ended in a ring as ranks have it, with a look at the clock
-// for each. A step of each trace has at most an operation for each 256 KiB, the least that the
-// pipeline cuts, and one for each gradient; it takes at least as long as its gradients do on a wire
-// of 10 Gbit/s between 2 hosts. The last record has to be there, too.
+// The test begins and ends a record of an operation in a ring like that of a rank, and reads the
+// clock for each. A step of a trace has at most one operation for each 256 KiB, the smallest part
+// that the pipeline cuts, and one for each gradient. It takes at least as long as its gradients
+// take on a network of 10 Gbit/s between 2 hosts. The last record must be in the ring, too.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
-// Sums of two operands of 16 MiB in one thread move at least 80 % of the bytes a second (read and
-// written) that libc's memcpy moves in the same run: float32, bfloat16 and int8, in place and out
-// of place. The sums have to be right, too.
+// In one thread, sums of two operands of 16 MiB must move at least 80 % of the bytes per second
+// (read and written) that libc's memcpy moves in the same run. Tests float32, bfloat16 and int8, in
+// place and not in place. The sums must be right, too.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>

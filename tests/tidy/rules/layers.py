@@ -11,7 +11,7 @@ LAYERS = [
     ["topology"],
     ["collectives"],
     ["ps", "elastic"],
-    # The floors of the launcher. Its parts that run a job form one floor without cycles.
+    # The layers of the launcher. Its parts that run a job form one layer without cycles.
     ["launcher/system"],
     ["launcher", "bindings"],
     ["launcher/tools"],
@@ -60,7 +60,7 @@ def check_cycles(tree):
 
 
 def included_paths(tree, file):
-    """(line, path) of what `file` includes of the project."""
+    """(line, path) of each file of the project that `file` includes."""
     for line, form, included in file.includes:
         if form == "<" and included in tree.public_headers:
             yield line, tree.public_headers[included].path
@@ -69,7 +69,7 @@ def included_paths(tree, file):
 
 
 def own_folder(path):
-    """Public headers are a folder of their own, the lowest of their part."""
+    """The folder of a file. Public headers have a folder of their own, the lowest of their part."""
     return path.rpartition("/")[0]
 
 
@@ -88,7 +88,7 @@ def cycles(edges):
 
 
 def shortest_way(edges, start, goal):
-    """The folders on a shortest way from `start` to `goal`, without the latter; None: no way."""
+    """The folders on a shortest path from `start` to `goal`, without `goal`; None: no path."""
     ways = [[start]]
     seen = set()
     for way in ways:

@@ -28,7 +28,7 @@ bool take_pwait2_away(int error) {
          ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
 }
 
-// 0: an event comes although the call that epoll has chosen is gone.
+// Returns 0 if an event arrives although epoll_pwait2 fails after Epoll has chosen it.
 int hear_of_an_event_without_pwait2(int error) {
   const auto epoll = Epoll::create();
   const UniqueFd event(::eventfd(1, EFD_CLOEXEC));

@@ -21,7 +21,7 @@ pid_t by_clone() {
 }
 constexpr Fork kWays[] = {with_handlers, without_handlers, by_clone};
 
-// What a child says by its exit code.
+// The exit code of a child that runs `body`.
 template <class Body>
 int forked(const Body& body, Fork fork = with_handlers) {
   const pid_t child = fork();
@@ -55,7 +55,7 @@ TEST(ProcessMark, OfAChildIsNotItsChilds) {
   }
 }
 
-// As in PID namespaces, where a parent and its child may both be process 1.
+// As in PID namespaces: a parent and its child may both have process id 1.
 TEST(ProcessMark, OfAParentWithTheSameProcessIdIsNotItsChilds) {
   const auto first_of_its_namespace = [] {
     const ProcessMark mark;

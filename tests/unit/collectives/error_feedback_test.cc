@@ -17,7 +17,7 @@ ByteSpan span_of(std::size_t first, std::size_t count) {
 }
 
 Floats saved(const ErrorFeedback& feedback) {
-  Bytes bytes(3);  // it is appended
+  Bytes bytes(3);  // save() appends
   feedback.save(bytes);
   Floats floats(feedback.elements());
   EXPECT_EQ(bytes.size(), 3 + floats.size() * sizeof(float));
@@ -44,7 +44,7 @@ TEST(ErrorFeedback, OfAStepThatDoesNotCountLeavesNothing) {
   feedback.commit();
   for (const float bad : {7.0F, 8.0F}) {
     EXPECT_EQ(feedback.kept(2)[3], 1);
-    lose(feedback, 2, 4, bad);  // and no commit()
+    lose(feedback, 2, 4, bad);  // without commit()
   }
   EXPECT_EQ(saved(feedback), (Floats{0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0}));
   lose(feedback, 2, 4, 2);
@@ -58,7 +58,7 @@ TEST(ErrorFeedback, StaysWhereItIsWhenBucketsChange) {
   lose(feedback, 0, 3, 1);
   lose(feedback, 6, 2, 2);
   feedback.commit();
-  feedback.set_spans({span_of(0, 2)});  // the others wait
+  feedback.set_spans({span_of(0, 2)});  // the other spans are not written
   lose(feedback, 0, 2, 3);
   feedback.commit();
   const Floats expected = {3, 3, 1, 0, 0, 0, 2, 2, 0, 0, 0, 0};

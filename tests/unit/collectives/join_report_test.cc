@@ -16,7 +16,7 @@ using testing::CollectingLog;
 
 class JoinReportTest : public ::testing::Test {
  protected:
-  // How many lines a rank of 12 writes of these.
+  // The number of lines that one rank of 12 writes about these missing ranks.
   std::size_t lines_of(int rank, const std::vector<int>& missing) {
     const std::size_t before = log_->lines().size();
     const JoinReport report({.rank = rank, .size = 12, .part = "", .every = {}, .log = log_});

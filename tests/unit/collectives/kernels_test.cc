@@ -147,9 +147,8 @@ TEST(Kernels, ScaleAndDivideAreThePlainOnesBitForBit) {
   });
 }
 
-// Of floats, with a NaN in either operand, in every place of a vector and of what is left behind
-// it. Values and NaN are of every kind that may matter: quiet, signalling, of both signs; zeros of
-// both.
+// Puts a NaN into either operand or both, in every place of a vector and of the remaining elements.
+// NaNs are quiet, signalling, and of both signs.
 template <class T>
 void expect_one_rule(DataType type) {
   using Wide = reduce::Wide<T>;
@@ -158,7 +157,7 @@ void expect_one_rule(DataType type) {
   const auto put = [](Bytes& bytes, std::size_t i, Wide value) {
     reduce::store_element<T>(bytes.data(), i, value);
   };
-  // All bits set, and a signalling NaN with the least payload: its exponent is infinity's.
+  // 1: all bits set. 2: a signalling NaN with the smallest payload, made from the bits of infinity.
   const auto put_nan = [&](Bytes& bytes, std::size_t i, int which) {
     put(bytes, i, which == 0 ? quiet : std::numeric_limits<Wide>::infinity());
     std::byte* const element = bytes.data() + i * sizeof(T);
@@ -206,7 +205,7 @@ TEST(Extremes, KeepANaNOfEitherOperand) {
   expect_one_rule<BFloat16>(DataType::kBFloat16);
 }
 
-// -0 is less than +0, whichever comes first.
+// -0 is less than +0, in either order of the operands.
 TEST(Extremes, TellZerosApart) {
   constexpr std::size_t kCount = 67;
   for (const DataType type : kDataTypes) {

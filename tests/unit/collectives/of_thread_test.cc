@@ -13,7 +13,7 @@ struct Thing {
   int value = 0;
 };
 
-// Destroyed after what of_thread() has made if it was made before.
+// If it is constructed before the value of of_thread(), it is destroyed after it.
 struct Early {
   ~Early() {
     if (into == nullptr) return;

@@ -1,5 +1,6 @@
-// Under run_stable a pipeline gives the same bits in every run, under placement_stable by every
-// transport, too: in every codec, whenever gradients become ready and whatever operations take.
+// Under run_stable a pipeline gives the same bits in every run; under placement_stable also with
+// every transport. This holds for every codec, and does not depend on when gradients become ready
+// or how long operations take.
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -19,12 +20,12 @@ namespace paceline::testing::reproducible_gradients {
 namespace {
 
 constexpr int kRanks = 3;
-constexpr int kSteps = 9;  // beyond those after which buckets are decided where they are measured
+constexpr int kSteps = 9;  // enough for measured pipelines to decide buckets
 constexpr int kSavedBefore = 5;
 constexpr Codec kCodecs[] = {Codec::kNone, Codec::kBf16,     Codec::kFp16, Codec::kInt8,
                              Codec::kTopK, Codec::kPowerSgd, Codec::kAuto};
 
-// Enough for several buckets by measurement.
+// Large enough to give several buckets if they are chosen by measurement.
 const std::vector<Parameter>& model() {
   static const std::vector<Parameter> all = {
       {.name = "bias", .count = 7},
@@ -35,7 +36,7 @@ const std::vector<Parameter>& model() {
   return all;
 }
 
-// Of all magnitudes: sums depend on their order.
+// Values have different magnitudes, so that sums depend on their order.
 float value_of(std::size_t parameter, std::size_t element, int rank, int step) {
   const auto seed = (element * 31 + parameter) * 64 + static_cast<std::size_t>(step * 4 + rank);
   const std::uint64_t bits = (seed + 1) * 0x9E3779B97F4A7C15;
@@ -61,7 +62,7 @@ void append(Bytes& to, std::span<const std::byte> bytes) {
   to.insert(to.end(), bytes.begin(), bytes.end());
 }
 
-// In an order of this run's own, with other threads' doings between.
+// Gradients become ready in a random order of this run.
 Result<Bytes> train(GradientPipeline& pipeline, int rank, int from, int to, std::uint64_t run) {
   Random random(run * 16 + static_cast<std::uint64_t>(rank));
   Bytes outcome;
@@ -93,7 +94,7 @@ GradientOptions options_of(Codec codec) {
 }
 
 struct Outcome {
-  std::array<Bytes, kRanks> steps, states;  // by rank; states of kSavedBefore
+  std::array<Bytes, kRanks> steps, states;  // by rank; states before step kSavedBefore
 };
 
 class ReproducibleGradients : public ::testing::Test {
@@ -174,7 +175,7 @@ TEST_F(ReproducibleGradients, GoOnFromASavedStateWithTheSameBits) {
   }
 }
 
-// What is named is used; what would be chosen by measured times is not.
+// A named codec is used. kAuto, which would choose by measured times, uses none.
 TEST_F(ReproducibleGradients, UseACodecThatIsNamed) {
   for (const Codec codec : kCodecs) {
     run(Mode::kThreads, 1, {.options = options_of(codec)},

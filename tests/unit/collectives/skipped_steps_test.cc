@@ -1,5 +1,5 @@
-// Steps that overflow on one rank, or when they are summed, are skipped by all: what comes after
-// them is, bit for bit, what comes of a pipeline that has not seen them. In every codec.
+// If a gradient of one rank or a sum overflows, all ranks skip the step. Later results must equal,
+// bit for bit, those of a pipeline without that step, in every codec.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -18,11 +18,11 @@ namespace paceline::testing::skipped_steps {
 namespace {
 
 constexpr int kRanks = 3;
-constexpr int kSteps = 9;  // that are not skipped
+constexpr int kSteps = 9;  // steps that are not skipped
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-// Before the step of that number there is one in which a rank, or each of them, has this value.
+// A step before step `before`, in which one rank, or each rank, has this value.
 struct Skip {
   int before = 0;
   int rank = 0;  // kEach: all
@@ -31,8 +31,9 @@ struct Skip {
 };
 constexpr int kEach = -1;
 
-// At each rank, in the first and last elements, in what is large and what is small, in the first
-// step, twice in a row, before what measures, and what is not finite only when it has been summed.
+// Steps to skip: on each rank; in first and last elements; in large and small gradients; as the
+// first step; twice in a row; before a step that measures; and with finite values whose sum is not
+// finite.
 const std::vector<Skip>& skips() {
   static const std::vector<Skip> all = {
       {.before = 0, .rank = 1, .parameter = 1, .element = 0},
@@ -48,7 +49,7 @@ const std::vector<Skip>& skips() {
 
 struct Training {
   GradientOptions options;
-  bool accumulates = false;   // two micro-steps each; what is bad comes with the first
+  bool accumulates = false;   // two micro-steps per step; the first one has the bad value
   int joins_before = kSteps;  // the last rank has no more data from this step on
 };
 
@@ -60,7 +61,7 @@ const std::vector<Parameter>& model() {
   return all;
 }
 
-// A rank that has something bad has large numbers beside it.
+// A rank with a bad value also has large numbers in its other elements.
 void fill(GradientPipeline& pipeline, int rank, int step, const Skip* skip, bool adds) {
   const bool is_bad = skip != nullptr && (skip->rank == rank || skip->rank == kEach);
   for (std::size_t i = 0; i < model().size(); ++i) {
@@ -93,7 +94,7 @@ void append(std::vector<std::byte>& to, std::span<const std::byte> bytes) {
   to.insert(to.end(), bytes.begin(), bytes.end());
 }
 
-// Gradients of the steps that count, and what is kept behind each.
+// Collects the gradients of the steps that count, and the state after each.
 class Trainer {
  public:
   Trainer(GradientPipeline& pipeline, const Training& training, int rank)
@@ -113,7 +114,8 @@ class Trainer {
   std::vector<std::byte> outcome() && { return std::move(outcome_); }
 
  private:
-  // Who has joined has nothing bad, and an average of finite numbers may be finite.
+  // A rank that has joined has no bad value. The average of finite numbers may be finite although
+  // their sum is not.
   bool overflows(const Skip& skip) const {
     if (skip.rank == kEach) return !training_.options.is_average;
     return skip.rank != kRanks - 1 || skip.before < training_.joins_before;
@@ -175,7 +177,7 @@ class SkippedSteps : public Gradients {
 constexpr Codec kForced[] = {Codec::kNone, Codec::kBf16, Codec::kFp16,
                              Codec::kInt8, Codec::kTopK, Codec::kPowerSgd};
 
-// Of fixed size, so that the bits do not depend on what was measured.
+// Buckets have a fixed size, so that the bits do not depend on measurements.
 GradientOptions options_of(Codec codec, bool is_average = true) {
   return {.is_average = is_average,
           .bucket_bytes = 50'000,
@@ -208,14 +210,14 @@ TEST_P(SkippedSteps, LeaveNoTraceWhereARankHasJoined) {
     expect_no_trace({.options = options_of(codec), .joins_before = 4});
 }
 
-// What is measured of gradients that are not finite would turn every codec off.
+// If measurements of gradients that are not finite counted, they would turn every codec off.
 TEST_P(SkippedSteps, AreNotWhatCodecsAreChosenBy) {
   run(2, [](Communicator& world, int rank, int) -> Status {
     PACELINE_TRY_ASSIGN(auto pipeline,
                         GradientPipeline::over(std::move(world), {{"a", 40'000}},
                                                {.codec = Codec::kInt8, .forces_codec = true}));
     for (int step = 0; step < 8; ++step) {
-      const bool is_bad = step % 2 == 1;  // where buckets would be decided: 2, 4 and 8
+      const bool is_bad = step % 2 == 1;  // buckets would be decided after steps 2, 4 and 8
       std::ranges::fill(pipeline.gradient<float>(0), .001F);
       if (is_bad && rank == 1) pipeline.gradient<float>(0)[7] = kInfinity;
       PACELINE_TRY(pipeline.ready(0));

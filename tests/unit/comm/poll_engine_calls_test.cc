@@ -1,4 +1,4 @@
-// Kernels, and container profiles, without epoll_pwait2(2).
+// The engine on kernels, and in container profiles, without epoll_pwait2(2).
 
 #include <cerrno>
 #include <thread>
@@ -15,8 +15,8 @@
 namespace paceline::testing {
 namespace {
 
-// Wants to be driven every so often, and counts how often it is: a thread that is busy drives it
-// thousands of times, however little it gets of its CPU.
+// Asks to be driven at intervals, and counts how often it is driven. A busy thread would drive it
+// thousands of times, even with little CPU time.
 class Ticker final : public Driver {
  public:
   Ticker(PollEngine& engine, Duration every) : engine_(engine), every_(every) {
@@ -48,11 +48,11 @@ class Reader final : public FdHandler {
   bool has_heard = false;
 };
 
-// By the error with which the call fails: older container profiles answer EPERM to all that they do
-// not know.
+// The parameter is the error with which the system call fails. Older container profiles answer
+// EPERM to system calls that they do not know.
 class PollEngineWithoutPwait2 : public ::testing::TestWithParam<int> {
  protected:
-  // The filter stays with the thread that sets it.
+  // Only the thread that sets the filter is affected.
   void run(FunctionRef<void(PollEngine&)> body) {
     std::thread([&] {
       if (!refuse_system_calls({SYS_epoll_pwait2}, GetParam())) GTEST_SKIP() << "no filter here";

@@ -252,7 +252,7 @@ TEST(CheckVerdict, SeveralWaysThatHaveNoHostInCommon) {
             Expected{"n0 <-> n1 pair interrupted"});
 }
 
-// Whichever of several hosts were named, it would be chosen by its number.
+// All hosts have equally many broken links, so to name one of them would be arbitrary.
 TEST(CheckVerdict, WaysThatAllBrokeAtOnceBlameNoHost) {
   const Verdict verdict = judge(healthy_with({{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}}));
   EXPECT_EQ(verdict.state, CheckState::kDegraded);

@@ -35,7 +35,7 @@ TEST(EndRequests, APersonsSecondInterruptKillsSoon) {
   EXPECT_EQ(requests.came(SIGINT, at(250), true), Meaning::kKill);
 }
 
-// timeout(1) signals its child and then its process group.
+// timeout(1) sends the signal to its child and then to its process group.
 TEST(EndRequests, AnInterruptThatRepeatsAtOnceIsOneRequest) {
   EndRequests requests;
   EXPECT_EQ(requests.came(SIGINT, at(0), false), Meaning::kStop);
@@ -43,7 +43,7 @@ TEST(EndRequests, AnInterruptThatRepeatsAtOnceIsOneRequest) {
   EXPECT_EQ(requests.came(SIGINT, at(250), true), Meaning::kKill);
 }
 
-// LSF: SIGINT, 10 s later SIGTERM, and at last SIGKILL.
+// LSF sends SIGINT, SIGTERM 10 s later, and finally SIGKILL.
 TEST(EndRequests, AnEscalationLeavesTheGrace) {
   for (const auto& [first, second] :
        {std::pair(SIGINT, SIGTERM), std::pair(SIGTERM, SIGINT), std::pair(SIGHUP, SIGTERM)}) {

@@ -60,7 +60,7 @@ class ScriptedJob final : public AgentChannel {
   std::vector<messages::Start> starts;
   std::vector<int> stops;
   std::vector<int> passed_on;
-  std::vector<std::uint32_t> ended;  // ranks that it was told of
+  std::vector<std::uint32_t> ended;  // ranks whose end this agent was told
   bool dies_at_stop = false;
 
  private:
@@ -268,7 +268,7 @@ TEST_F(HeadTest, ASignalThatNoAgentHeedsIsTakenForSigterm) {
   EXPECT_EQ(agent_.stops, (std::vector<int>{SIGTERM}));
 }
 
-// A resource manager signals the head, too, before or after.
+// A resource manager signals the head, too, before or after the agents.
 TEST_F(HeadTest, AgentsAndHeadThatAreAskedToEndLeaveTheRanksTheirGrace) {
   for (const int signal : {SIGTERM, SIGHUP, SIGINT}) {
     agent_.stops.clear();
@@ -352,7 +352,7 @@ TEST_F(HeadTest, AHostThatFallsSilentEndsTheJob) {
   agent_.script = {ready({})};
   other_.script = {ready({})};
   other_.dies_at_stop = true;
-  // What host a says counts for host a.
+  // A message of host a counts only for host a.
   std::function<void()> say = [&] {
     agent_.say(ScriptedJob::alive());
     loop_.after(std::chrono::seconds(1), say);
@@ -365,7 +365,7 @@ TEST_F(HeadTest, AHostThatFallsSilentEndsTheJob) {
   EXPECT_EQ(agent_.stops, (std::vector<int>{SIGKILL}));
 }
 
-// Host b's rank may wait at the store, which host a's agent serves also without ranks.
+// The rank of host b may wait at the store. The agent of host a serves it even without ranks.
 TEST_F(HeadTest, TheHostOfTheStoreIsNeededAfterItsRanksHaveEnded) {
   agent_.script = {ready({}), exited(0, 0, 1), exited(1, 0, 2), ScriptedJob::finished()};
   other_.script = {ready({})};

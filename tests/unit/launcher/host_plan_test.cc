@@ -28,7 +28,7 @@ std::string error(const std::vector<HostSlots>& hosts, int ranks, int max_per_ho
   return shared(hosts, {.ranks = ranks, .max_per_host = max_per_host}).status().text();
 }
 
-// By the mapping "ppr:1:node", and with -N where that is said.
+// The rules for a mapping, such as "ppr:1:node", and for -N if max_per_host is given.
 ShareRules by(const std::string& map_by, int ranks, int max_per_host = 0) {
   ShareRules rules{.ranks = ranks, .max_per_host = max_per_host};
   EXPECT_TRUE(topology::parse_map_by(map_by, rules.mapping).ok()) << map_by;
@@ -110,7 +110,7 @@ TEST(HostPlan, ThereIsNoRoomForAMappingByNodes) {
             "hosts more slots");
 }
 
-// As Open MPI 4.1.4 does.
+// Equals Open MPI 4.1.4.
 TEST(HostPlan, OversubscribedHostsGetWhatIsMissingEvenly) {
   const std::vector<HostSlots> hosts{{"a", 1}, {"b", 3}, {"c", 2}};
   EXPECT_EQ(mapped("slot:OVERSUBSCRIBE", hosts, 8),
@@ -155,7 +155,7 @@ TEST(HostPlan, CostConsidersAllHostsWhereTheUserHasSaidWhatItDependsOn) {
       considers_all({.rules = {.map_by = topology::Unit::kNode}, .measured_file = "check.json"}));
 }
 
-// What every mapping owes: all ranks have a host, and no host more than it may.
+// For every mapping: all ranks have a host, and no host gets more than its slots.
 TEST(HostPlan, CountsSumToTheRanksWithinSlots) {
   constexpr std::array kMaps{"slot", "node", "core", "ppr:1:node", "ppr:3:node", "node:PE=2"};
   for (std::uint64_t seed = 0; seed < 3000; ++seed) {

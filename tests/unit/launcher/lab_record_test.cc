@@ -49,7 +49,7 @@ TEST(LabRecord, RefusesWhatIsNoRecord) {
   EXPECT_EQ(parse_lab_record(text.replace(text.find("hosts 2"), 7, "hosts 3")), std::nullopt);
 }
 
-// What reads it reads so much (launcher/registry/job_folder.h).
+// The reader reads at most this number of bytes (launcher/registry/job_folder.h).
 TEST(LabRecord, TheLargestIsShort) {
   LabRecord largest = example();
   largest.plan.hosts = kMaxLabHosts;

@@ -68,7 +68,7 @@ TEST(HwlocLinks, MayBeOfOneTypeAndInManyPieces) {
 }
 
 TEST(HwlocLinks, OfPartsAddUp) {
-  // Devices 3 and 4 are of one GPU: what lies between them is not one of its links.
+  // Devices 3 and 4 belong to one GPU, so the connection between them is not a link of the GPU.
   const HostModel host = host_with(
       matrix("XeLinkBandwidth", "3", "OSDev:1 OSDev:3 OSDev:4", "0 10 20 10 0 99 20 99 0"));
   EXPECT_EQ(text_of_links(host), "0-gpu2:30 ");

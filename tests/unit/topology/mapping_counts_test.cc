@@ -30,7 +30,7 @@ Counts counts(const std::string& map_by, const Counts& slots, int ranks) {
   return result.ok() ? *result : Counts();
 }
 
-// As mpirun of Open MPI 4.1.4 has it, asked by
+// The counts of mpirun of Open MPI 4.1.4, from:
 //   mpirun --do-not-launch --display-map --bind-to none -H a:1,b:3,c:2 -n 6 --map-by node true
 TEST(MappingCounts, AreThoseOfOpenMpi) {
   EXPECT_EQ(counts("slot", {2, 2, 2, 2}, 4), (Counts{2, 2, 0, 0}));
@@ -69,7 +69,7 @@ TEST(MappingCounts, NeedMachinesWhereUnitsOfAHostDecide) {
     EXPECT_TRUE(counts_need_machines(by(text))) << text;
 }
 
-// Hosts of several machines, with random slots and rules.
+// Hosts with different machines, random slots and random rules.
 struct Drawn {
   Cluster cluster;
   Counts slots;

@@ -30,9 +30,10 @@ struct Seat {
   bool operator==(const Seat&) const = default;
 };
 
-/// By local rank. A GPU has its rank's CPUs and NIC near it; ranks without a GPU are spread over
-/// the NUMA nodes, each node's share of ranks as large as its share of cores, and neighbours
-/// together. Errors: no usable CPU is known, or more cores are asked for than there are.
+/// The result is by local rank. Each rank with a GPU gets CPUs and a NIC near the GPU. Ranks
+/// without a GPU are spread over the NUMA nodes, in proportion to the cores of each node; ranks
+/// with adjacent numbers stay together. Errors: no usable CPU is known, or more cores are requested
+/// than there are.
 Result<std::vector<Seat>> seat_ranks(const HostModel& host, const SeatRequest& request);
 
 }  // namespace paceline::topology

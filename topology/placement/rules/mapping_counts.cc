@@ -20,7 +20,7 @@ std::vector<int> host_by_host(int ranks, std::span<const int> slots, int max_per
   return counts;
 }
 
-// One rank for each host, and again, none for a host without slots left.
+// Rounds of one rank for each host that has a slot left.
 std::vector<int> in_turn(int ranks, std::span<const int> slots) {
   std::vector<int> counts(slots.size(), 0);
   for (bool has_room = true; has_room && ranks > 0;) {

@@ -1,4 +1,4 @@
-// How many ranks of a mapped job each host gets, where its slots alone decide. Pure.
+// The number of ranks on each host of a mapped job, if it depends only on the slots. Pure.
 #pragma once
 
 #include <span>
@@ -10,20 +10,20 @@
 
 namespace paceline::topology {
 
-/// Do the counts depend on the machines? They do where the number of a host's units decides:
-/// ppr:N:numa, core:SPAN. map_ranks() then knows them alone.
+/// True if the counts depend on the number of units of each host, as with ppr:N:numa and core:SPAN.
+/// Then only map_ranks() can compute them.
 bool counts_need_machines(const MappingRules& rules);
 
-/// Are hosts filled in their order, one after the other, whatever they are?
+/// True if hosts are filled in order, one after the other.
 bool fills_hosts(const MappingRules& rules);
 
-/// By host, `slots` being the most that each may have. The counts of map_ranks() where rules do not
-/// need the machines. Where they do, it counts as if each host were a single unit, so that no host
-/// after the last one with a count can get a rank. Errors: no room, with the numbers.
+/// The counts by host; `slots` are the max counts. They equal those of map_ranks() if the rules do
+/// not need the machines. Otherwise each host is counted as one unit: no host after the last one
+/// with a count can get a rank. Errors: not enough slots, with the numbers.
 Result<std::vector<int>> count_by_host(int ranks, std::span<const int> slots,
                                        const MappingRules& rules);
 
-/// The error of `ranks` of which only `placed` have room.
+/// The error if there are slots for only `placed` of `ranks` ranks.
 Status no_room(int ranks, int placed, const MappingRules& rules);
 
 }  // namespace paceline::topology

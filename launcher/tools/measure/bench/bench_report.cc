@@ -35,7 +35,7 @@ double busbw_gbps(const BenchTitle& title, const probe::Row& row) {
   return algbw_gbps(row) * title.operation.bus_factor(title.ranks);
 }
 
-// What every line begins with.
+// The members with which every line begins.
 Json json_begin(const BenchTitle& title, const std::string& backend, std::uint64_t bytes) {
   return {{"op", title.operation.name()},
           {"bytes", bytes},

@@ -11,7 +11,7 @@ namespace paceline::launcher {
 /// Members stay in the order in which they were added.
 using Json = nlohmann::ordered_json;
 
-/// To 1e-4, which is more than any figure here is good for.
+/// Rounds to 1e-4: no figure here is more exact.
 inline double rounded(double value) { return std::round(value * 1e4) / 1e4; }
 
 /// Without the newline. Bytes that are not UTF-8 are replaced.

@@ -15,14 +15,14 @@ namespace {
 
 using Pair = std::pair<int, int>;
 
-// An all-reduce that takes so long, and so many times as long as the mean, waits for something else
-// than the links. The mean is that of few operations, this one among them.
+// An all-reduce that takes longer than this, and more than this multiple of the mean, waits for
+// something other than the links. The mean is over few operations, including this one.
 constexpr double kHungUs = 2e6;
 constexpr double kTimesTheMean = 2;
 
 struct BrokenPair {
-  std::string why;         // of the first time
-  bool works_now = false;  // it was measured in both directions, before or after
+  std::string why;         // of the first failure
+  bool works_now = false;  // it was measured in both directions, before or after the failure
 };
 
 class BrokenWays {
@@ -55,7 +55,7 @@ class BrokenWays {
     return pair.first == host || pair.second == host;
   }
 
-  // The hosts at the other end of the broken ways that nothing explains yet.
+  // The other hosts of the host's broken links that are not explained yet.
   std::vector<int> peers_of(int host) const {
     std::vector<int> peers;
     for (const auto& [pair, broken] : left_)
@@ -96,7 +96,8 @@ class BrokenWays {
     explain(unreachable);
   }
 
-  // The host that most of what is left has in common, or the network where several hosts have.
+  // Blames the host with the most unexplained broken links, or the network if several hosts have
+  // that number.
   bool blame_host_that_was_away() {
     std::vector<int> away;
     std::size_t most = 2;
@@ -162,7 +163,7 @@ class BrokenWays {
 
   const probe::Measurements& measured_;
   const RateTable& rates_;
-  std::map<Pair, BrokenPair> left_;  // what nothing explains yet
+  std::map<Pair, BrokenPair> left_;  // links that are not explained yet
   std::vector<Blame> blames_;
 };
 

@@ -1,4 +1,4 @@
-// A check as one JSON document: what was measured, what was found, and the verdict.
+// A check as one JSON document: measurements, faults, and the verdict.
 #pragma once
 
 #include <string>

@@ -49,7 +49,7 @@ CapturedProgram program_of(const CheckRequest& request, std::size_t hosts,
   };
   add(request.host_words);
   if (hosts > 1) add({"-N", "1"});
-  // A silent host is a result, which the ranks notice: they wait for 30 s at most.
+  // Ranks notice a silent host within 30 s, and that is a result. So the launcher waits longer.
   add({"--max-silence", "90"});
   add({"--no-tag-output", "--stdin", "none", "--", folder + "/paceline-probe"});
   add(probe::to_words(request.orders));

@@ -1,9 +1,9 @@
-// From measurements to a verdict. Pure: the same measurements give the same verdict, so it is
-// tested on recorded and on planted ones.
+// Derives a verdict from measurements. Pure: equal measurements give equal verdicts, so it is
+// tested with recorded and with invented measurements.
 //
-// What is expected of a link is what its peers reach: the median over hosts of what each reaches to
-// most others, and how far rates lie apart around it. Nobody sets a threshold. A flow that is
-// slower than that has a cause that explains most:
+// The expected rate of a link follows from its peers: for each host, the rate that it reaches to
+// most others; of these, the median over hosts, and the spread around it. There is no fixed
+// threshold. A slower flow gets the cause that explains the most slow flows:
 //
 //        to h1 h2 h3 h4                                      to h1 h2 h3 h4
 //   from h1  .  +  +  +     all of a row: the egress    from h1  .  +  -  +     all of a column:
@@ -11,8 +11,8 @@
 //        h3  +  +  .  +                                      h3  +  +  .  +
 //        h4  +  +  +  .     one alone: the pair              h4  +  +  -  .
 //
-// unless the host's CPUs were what it waited for. Ways on which a measurement failed have a cause
-// of their own (broken_ways.h), whether they worked later or not.
+// If a flow waited for the CPUs of its host, the CPUs are blamed. Links on which a measurement
+// failed have causes of their own (broken_ways.h), whether they worked later or not.
 #pragma once
 
 #include <cstdint>

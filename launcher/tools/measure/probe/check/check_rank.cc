@@ -34,7 +34,7 @@ namespace {
 constexpr std::chrono::milliseconds kPatience = std::chrono::seconds(30);
 constexpr std::chrono::milliseconds kReductionPatience = std::chrono::seconds(30);
 constexpr int kOperationsInTime = 4;  // of the longest all-reduce
-// A busy host may leave a thread without a CPU for less.
+// On a busy host a thread may be without a CPU for a shorter time.
 constexpr Duration kMinStall = std::chrono::seconds(2);
 constexpr const char* kAloneAddress = "127.0.0.1";
 
@@ -215,7 +215,7 @@ class CheckRank {
     return Status();
   }
 
-  // Also what has stalled since the last time. Then everybody goes on at the same time.
+  // Also sends the stall since the last call. Returns on all ranks at the same time.
   Status tell(std::string own) {
     if (const Duration stall = pulse_.take_longest(); stall >= kMinStall)
       own.append("\n").append(to_line(
@@ -256,7 +256,7 @@ class CheckRank {
     return text;
   }
 
-  // A group has the first hosts, so that its ranks are those of the world.
+  // A group consists of the first hosts, so its ranks have the same numbers in the world.
   void blame_peer_of(const Status& status) {
     const int peer = status.culprit().rank;
     if (peer < 0 || peer >= control_.size() || peer == control_.rank()) return;

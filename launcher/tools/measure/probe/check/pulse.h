@@ -1,4 +1,4 @@
-// Whether this process ran all the time.
+// Detects whether this process ran all the time.
 #pragma once
 
 #include <condition_variable>
@@ -9,8 +9,8 @@
 
 namespace paceline::probe {
 
-/// Wakes up a few times a second. If it wakes up late, the process was stopped, its control group
-/// frozen, its host suspended, or there was no CPU for it. `clock` is borrowed.
+/// A thread that wakes up a few times a second. A late wake-up means that the process was stopped,
+/// its control group frozen, its host suspended, or that it had no CPU. `clock` is borrowed.
 class Pulse {
  public:
   explicit Pulse(const Clock& clock);
@@ -18,18 +18,18 @@ class Pulse {
   Pulse(const Pulse&) = delete;
   Pulse& operator=(const Pulse&) = delete;
 
-  /// The longest time in which the process did not run, since the last call. Any thread.
+  /// The longest time in which the process did not run since the last call. Any thread.
   Duration take_longest();
 
  private:
   void run();
 
   const Clock& clock_;
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards ending_ and longest_
   std::condition_variable changed_;
   bool ending_ = false;
   Duration longest_{};
-  std::thread thread_;  // ends before the rest
+  std::thread thread_;  // ends before the other members are destroyed
 };
 
 }  // namespace paceline::probe

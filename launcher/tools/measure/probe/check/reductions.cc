@@ -103,7 +103,7 @@ class Loop {
   const Clock& clock_;
   std::vector<float> in_;
   std::vector<float> out_;
-  Duration longest_{};  // of a call
+  Duration longest_{};  // of one call
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What each rank that measures does, whatever its library.
+// The program of each measuring rank, for any library.
 #pragma once
 
 #include <paceline/status.h>
@@ -8,8 +8,8 @@
 
 namespace paceline::probe {
 
-/// Collective. Measures every size that `orders` asks for; rank 0 writes a line each to standard
-/// output (launcher/tools/measure/probe/loop/row.h) as it comes.
+/// Collective. Measures every size in `orders`. Rank 0 writes a line for each to standard output at
+/// once (launcher/tools/measure/probe/loop/row.h).
 Status measure_all(Subject& subject, const Orders& orders);
 
 }  // namespace paceline::probe

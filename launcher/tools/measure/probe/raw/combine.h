@@ -9,8 +9,8 @@ namespace paceline::probe {
 
 /// into[i] = into[i] op from[i]; both hold `count` elements, and do not overlap.
 using Combine = void (*)(void* into, const void* from, std::size_t count);
-/// The same for a full packet (launcher/tools/measure/probe/raw/raw_area.h): a loop whose length is
-/// known.
+/// Like Combine, for a full packet (launcher/tools/measure/probe/raw/raw_area.h): a loop of known
+/// length.
 using CombinePacket = void (*)(void* into, const void* from);
 
 struct Combiner {
