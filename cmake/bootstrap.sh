@@ -104,15 +104,15 @@ apt_progress() {
   done
 }
 
-# configure PRESET: prints which options are on. In CI the preset release treats warnings as errors;
-# under sanitizers GCC reports initialised values as uninitialised. It also compiles several test
-# files as one, because nobody edits them there.
+# configure PRESET [ARGUMENT…]: runs cmake with the arguments, and shows which options are on. In CI
+# the preset release treats warnings as errors; under sanitizers GCC reports initialised values as
+# uninitialised. In CI it also compiles several files as one, because nobody edits them there.
 configure() {
   local -a in_ci=()
   if [ -n "${CI:-}" ] && [ "$1" = release ]; then
-    in_ci=(-DPACELINE_WERROR=ON -DPACELINE_UNITY=TESTS)
+    in_ci=(-DPACELINE_WERROR=ON -DPACELINE_UNITY=ALL)
   fi
-  cmake -S "$root" --preset "$1" "${in_ci[@]}"
+  cmake -S "$root" --preset "$1" "${in_ci[@]}" "${@:2}"
 }
 
 # build PRESET [TARGET…]: builds with one job per core, to limit memory. Each line shows the number

@@ -7,6 +7,7 @@ environment, so that its processes are found in /proc wherever they have gone.
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import unittest
@@ -21,6 +22,9 @@ from support.waits import poll as until  # noqa: E402
 BIN = pathlib.Path(os.environ.get("PACELINE_BIN") or surroundings.BIN)
 PACELINE = str(BIN / "paceline")
 DEADLINE_S = 60
+
+# Under nohup jobs would ignore it.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def host_options(test, hosts):
