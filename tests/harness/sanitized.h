@@ -5,6 +5,12 @@
 
 namespace paceline::testing {
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
 /// Of so many schedules of a simulation: they are searched in builds without it, which sees in some
 /// of them what every one of them touches. Never fewer than five, if there are: what real threads
 /// repeat is repeated. (The thread sanitizer runs no simulations.)
