@@ -14,8 +14,8 @@ namespace paceline {
 namespace {
 
 constexpr unsigned kTimeoutS = 20;
-// GCC 12's address sanitizer does not release its allocator's locks in a forked child, and its thread
-// sanitizer ends a child that starts a thread.
+// GCC 12's address sanitizer does not release its allocator's locks in a forked child, and its
+// thread sanitizer ends a child that starts a thread.
 constexpr const char* kNoChildren = "a sanitizer cannot follow a fork beside threads";
 
 Status meet(const UniqueId& id, int rank) {
