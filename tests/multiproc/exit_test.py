@@ -10,15 +10,13 @@ import threading
 import time
 import unittest
 
-from launched import BIN, Job, LauncherTest
+from launched import BIN, WITHOUT_LEAK_CHECK, Job, LauncherTest
 
 RANK = BIN / "multiproc_exiting_rank"
 CODE = 22
 # Three seconds until the operation fails, five for the last messages, two for destructors. The rest
 # is for a busy machine.
 PATIENCE_S = 40
-# A communicator that nobody destroys is one of the cases. The address sanitizer would report it.
-LEAKS = {"ASAN_OPTIONS": "detect_leaks=0"}
 
 
 def listening_ports(pid):
@@ -71,8 +69,8 @@ class Exit(LauncherTest):
         with contextlib.ExitStack() as stack:
             jobs = {}
             for backend, way in itertools.product(backends, ways):
-                job = stack.enter_context(Job("-n", ranks, RANK, way,
-                                              env={"PACELINE_BACKEND": backend, **LEAKS}))
+                env = {"PACELINE_BACKEND": backend, **WITHOUT_LEAK_CHECK}
+                job = stack.enter_context(Job("-n", ranks, RANK, way, env=env))
                 jobs[backend, way] = (job, stack.enter_context(Stranger(job)), time.monotonic())
             for (backend, way), (job, stranger, begin) in jobs.items():
                 with self.subTest(way=way, backend=backend):

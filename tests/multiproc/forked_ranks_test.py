@@ -2,7 +2,7 @@
 
 import unittest
 
-from launched import BIN, LauncherTest
+from launched import BIN, WITHOUT_LEAK_CHECK, LauncherTest
 
 BACKENDS = ("auto", "tcp")
 ENDS = ("exit", "_exit")
@@ -15,7 +15,8 @@ class ForkedRanks(LauncherTest):
                 with self.subTest(backend=backend, end=end):
                     code, output, error = self.run_job(
                         "-n", 2, BIN / program, end,
-                        env={"PACELINE_BACKEND": backend, "PACELINE_TIMEOUT_S": "30"})
+                        env={"PACELINE_BACKEND": backend, "PACELINE_TIMEOUT_S": "30",
+                             **WITHOUT_LEAK_CHECK})
                     self.assertEqual((code, output, error), (0, "", ""))
 
     def test_a_child_is_refused_every_call_in_cpp(self):
