@@ -23,8 +23,9 @@ BIN = pathlib.Path(os.environ.get("PACELINE_BIN") or surroundings.BIN)
 PACELINE = str(BIN / "paceline")
 DEADLINE_S = 60
 
-# What sanitizers do not report of a job that leaks or calls exit() in a signal handler on purpose,
-# or that forks: a child has no thread that refers to the memory of its parent's threads.
+# Turns off reports of sanitizers about jobs that leak on purpose, that call exit() in a signal
+# handler on purpose, or that fork. A child has no thread that refers to the memory of its parent's
+# threads, so the leak check would report that memory.
 LENIENT = {"ASAN_OPTIONS": "detect_leaks=0", "TSAN_OPTIONS": "report_signal_unsafe=0"}
 
 # Under nohup jobs would ignore it.

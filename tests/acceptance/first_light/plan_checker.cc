@@ -282,7 +282,7 @@ int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (words[i] == "--quick") {
-      options.mutants = 60;
+      options.mutants = 200;
       options.count_from_every_root = 13;
       options.sizes = options.sizes.first(paceline::kQuickSizes);
     } else if (words[i] == "--seed" && i + 1 < words.size()) {
