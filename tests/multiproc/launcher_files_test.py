@@ -121,10 +121,13 @@ class Files(LauncherTest):
 
     # A limit of the size of the agent's files stands for the full disk.
     def test_a_full_disk_holds_up_the_job_and_loses_nothing(self):
-        script = ("import sys; sys.stdin.read(1); sys.stdout.write(300_000 * 'x' + '\\n'); "
+        script = ("import sys; print('begun', file=sys.stderr, flush=True); "
+                  "sys.stdin.read(1); sys.stdout.write(300_000 * 'x' + '\\n'); "
                   "print('done', file=sys.stderr)")
         with Job("-n", 1, "--output-dir", self.out, "--tag-output", sys.executable, "-c", script,
                  stdin=-1) as job:
+            # A rank that runs has all the files that the agent makes for it beforehand.
+            self.assertTrue(job.process.stderr.readline().endswith(b"begun\n"))
             agent = self.agent(job)
             limits = resource.prlimit(agent, resource.RLIMIT_FSIZE, (1000, -1))
             job.process.stdin.write(b"1")
@@ -139,7 +142,7 @@ class Files(LauncherTest):
         self.assertIn(f"paceline: host {HOST}: the files of the output directory can be written "
                       "again", error)
         self.assertEqual(self.kept(0), 300_000 * b"x" + b"\n")
-        self.assertEqual(self.kept(0, "stderr"), b"done\n")
+        self.assertEqual(self.kept(0, "stderr"), b"begun\ndone\n")
 
 
 if __name__ == "__main__":
