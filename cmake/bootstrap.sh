@@ -123,3 +123,19 @@ build() {
   NINJA_STATUS="${NINJA_STATUS:-      [%f of %t,%p] }" \
     cmake --build "$root/build/$preset" -j "$(nproc)" ${1:+--target "$@"}
 }
+
+# name_machines: sets PACELINE_MACHINES, unless it is set, to the folder shared/machines beside the
+# project, if there is one: descriptions of real machines.
+name_machines() {
+  if [ -z "${PACELINE_MACHINES:-}" ] && [ -d "$root/../shared/machines" ]; then
+    PACELINE_MACHINES=$(cd "$root/../shared/machines" && pwd)
+    export PACELINE_MACHINES
+  fi
+}
+
+# run_tests PRESET [ARGUMENT…]: runs the tests that the arguments of ctest select. A test that
+# computes counts as 3 and one that waits as 1 (tests/CMakeLists.txt): 4 for each CPU.
+run_tests() {
+  ctest --test-dir "$root/build/$1" -j "$((4 * $(nproc)))" --output-on-failure \
+    --no-tests=error "${@:2}"
+}
