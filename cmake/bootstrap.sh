@@ -107,6 +107,7 @@ apt_progress() {
 # configure PRESET [ARGUMENT…]: runs cmake with the arguments, and shows which options are on. In CI
 # the preset release treats warnings as errors; under sanitizers GCC reports initialised values as
 # uninitialised. In CI it also compiles several files as one, because nobody edits them there.
+# Without CI, the preset turns off both, whatever the build folder had before.
 configure() {
   local -a in_ci=()
   if [ -n "${CI:-}" ] && [ "$1" = release ]; then
