@@ -1,4 +1,5 @@
-# Sourced by examples/quickstart, tests/run and .ci/run: from a bare Debian 12 to a build.
+# Sourced by examples/quickstart and the run commands of CI and tests: from a bare Debian 12 to a
+# build and its tests.
 # It sets `root`, the repository's root; the working directory stays the caller's.
 # shellcheck shell=bash
 
