@@ -39,10 +39,6 @@ extern "C" const char* __asan_default_options() {
   return "detect_stack_use_after_return=1:intercept_tls_get_addr=0";
 }
 extern "C" const char* __ubsan_default_options() { return "print_stacktrace=1"; }
-// gRPC and what it loads are compiled without the thread sanitizer, which does not see their locks.
-extern "C" const char* __tsan_default_suppressions() {
-  return "race:libgrpc\nrace:libgpr\nrace:libabsl\nrace:libupb\nrace:libssl\nrace:libcrypto\n";
-}
 ]])
   add_library(paceline_sanitizer_options OBJECT ${CMAKE_CURRENT_BINARY_DIR}/sanitizer_options.cc)
   link_libraries(
