@@ -16,6 +16,7 @@ import uuid
 from .cgroups import limits_cpus
 from .processes import Mark, is_alive, processes, read
 from .surroundings import PACELINE, Unavailable
+from .waits import killed_after
 
 TRAFFIC = pathlib.Path(__file__).resolve().parent / "traffic.py"
 LIMIT_S = 60
@@ -185,7 +186,9 @@ class Lab:
         """Starts a program that receives, and waits until it is ready."""
         process = self.start("exec", host, "--", sys.executable, TRAFFIC, *words,
                              stdout=subprocess.PIPE)
-        if process.stdout.readline() != "ready\n":
+        with killed_after(process):
+            line = process.stdout.readline()
+        if line != "ready\n":
             raise AssertionError(f"traffic.py does not run on {host}")
         return process
 
