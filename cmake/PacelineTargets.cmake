@@ -7,6 +7,8 @@ set(PACELINE_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize takes them")
 option(PACELINE_WERROR "Treat warnings as errors" OFF)
 set(PACELINE_UNITY "OFF" CACHE STRING "Which files are compiled together: OFF, TESTS or ALL")
 
+# CI compiles files together, which turns -Wshadow off (paceline_allow_unity): users' builds and the
+# stage dev of tests/nightly/run have it.
 add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion
                     $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>
                     $<$<COMPILE_LANGUAGE:CXX>:-Woverloaded-virtual>

@@ -13,7 +13,8 @@ inline constexpr bool kSanitized = false;
 
 /// The number of schedules of a simulation to try, out of `count`: all, or a fifth under the
 /// address sanitizer, but at least five if there are as many. Builds without it search all
-/// schedules, and all of them run the same code. The thread sanitizer runs no simulations.
+/// schedules, and all of them run the same code. The thread sanitizer leaves out the cases
+/// `simulation`.
 template <typename T>
 constexpr T samples(T count) {
 #ifdef __SANITIZE_ADDRESS__
