@@ -6,7 +6,6 @@ import glob
 import os
 import pathlib
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -34,9 +33,6 @@ link set lab1 master lab0 up
 LINKS
 tc qdisc replace dev lab1 root tbf rate 1mbit burst 10000 limit 100000
 """
-
-# A program that is terminated takes down its lab, and with it what runs there.
-signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
 
 
 def may_be_made():
