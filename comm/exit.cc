@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstdlib>
 #include <mutex>
-#include <ranges>
 #include <vector>
 
 #include <openssl/crypto.h>
@@ -44,8 +43,8 @@ void end_entries(Registry& all) {
   const SystemClock clock;
   const Deadline deadline = Deadline::after(clock, EndsAtExit::kMaxExitTime);
   std::vector<EndsAtExit*> own;
-  for (const Entry& entry : all.entries | std::views::reverse)
-    if (entry.made_in.is_of_this_process()) own.push_back(entry.who);
+  for (auto entry = all.entries.rbegin(); entry != all.entries.rend(); ++entry)
+    if (entry->made_in.is_of_this_process()) own.push_back(entry->who);
   for (EndsAtExit* const one : own) one->leave_at_exit();
   for (EndsAtExit* const one : own) one->stop_at_exit(deadline);
 }

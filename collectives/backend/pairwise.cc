@@ -193,7 +193,7 @@ std::vector<int> PairwiseBackend::awaited() const {
     if (pending_[i] && !is_own(messages_[i])) peers.push_back(messages_[i].peer);
   }
   std::ranges::sort(peers);
-  peers.erase(std::ranges::unique(peers).begin(), peers.end());
+  peers.erase(std::unique(peers.begin(), peers.end()), peers.end());
   return peers;
 }
 

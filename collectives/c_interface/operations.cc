@@ -108,10 +108,10 @@ plResult_t operate(plComm* comm, plStream_t stream, const Body& body) noexcept {
 }
 
 plResult_t pass_message(plComm* comm, plStream_t stream, const Message& message) noexcept {
-  const auto [in, out, count, peer, type, is_sent] = message;
   return call(
       comm, stream, [&](CallGroup& group) { group.add(*comm, message); },
       [&](Communicator& communicator) {
+        const auto [in, out, count, peer, type, is_sent] = message;
         return is_sent ? communicator.send(in, count, type, peer)
                        : communicator.receive(out, count, type, peer);
       });

@@ -59,6 +59,7 @@ class Words {
 
   std::string names(const std::vector<int>& hosts) const {
     std::vector<std::string> words;
+    words.reserve(hosts.size());
     for (const int host : hosts)
       words.push_back(cluster_.hosts[static_cast<std::size_t>(host)].name);
     return list_text(words, kMostNamed);
@@ -162,8 +163,7 @@ class Words {
         if (const int nic = plan_.ranks[rank].seat.nic; nic != kNone) nics.push_back(nic);
       const std::size_t ranks = nics.size();
       std::ranges::sort(nics);
-      const auto rest = std::ranges::unique(nics);
-      nics.erase(rest.begin(), rest.end());
+      nics.erase(std::unique(nics.begin(), nics.end()), nics.end());
       const std::size_t there = usable_nics(machine_of(cluster_, host)).size();
       if (ranks > 0 && there > 1) hosts[{ranks, nics.size()}].push_back(host);
     }

@@ -17,6 +17,7 @@
 
 #include <paceline/status.h>
 
+#include "comm/base/assert.h"
 #include "comm/base/cpu_set.h"
 #include "topology/model/bus_id.h"
 #include "topology/read/json_text.h"
@@ -33,7 +34,10 @@ class JsonValue {
   bool is_text() const { return is_there() && json_->is_string(); }
   bool is_null() const { return is_there() && json_->is_null(); }
   /// Of a value that is there.
-  const nlohmann::json& operator*() const { return *json_; }
+  const nlohmann::json& operator*() const {
+    PACELINE_ASSERT(is_there());
+    return *json_;
+  }
   /// How many values a list or an object holds; of anything else 0.
   std::size_t size() const;
 

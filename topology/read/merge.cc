@@ -309,9 +309,9 @@ class Merging {
   }
 
   void take_links() {
-    for (GpuLink& link : their_links())
+    for (const GpuLink& link : their_links())
       if (link.end != LinkEnd::kPackage || link.peer < static_cast<int>(into_.packages.size()))
-        into_.links.push_back(std::move(link));
+        into_.links.push_back(link);
   }
 
   void take_stated() {

@@ -138,7 +138,7 @@ class DotWriter {
     }
     if (has_switch) line("link_switch [label=\"link switches\", fillcolor=\"#d5efdf\"];");
     std::ranges::sort(packages);
-    packages.erase(std::ranges::unique(packages).begin(), packages.end());
+    packages.erase(std::unique(packages.begin(), packages.end()), packages.end());
     for (const int package : packages)
       line("package_of_links_" + std::to_string(package) + " [label=\"package " +
            std::to_string(host_.packages[static_cast<std::size_t>(package)].number) +

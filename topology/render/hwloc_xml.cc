@@ -279,7 +279,8 @@ class Devices {
         add_hwloc_info(device, library.memory, std::to_string(*gpu.memory_bytes / 1024));
       if (library.uuid != nullptr && gpu.uuid.is_known())
         add_hwloc_info(device, library.uuid, *gpu.uuid);
-      for (int part = 0; gpu.parts > 1 && part < gpu.parts && library.prefix == "ze"; ++part)
+      const int parts = gpu.parts > 1 && library.prefix == "ze" ? gpu.parts : 0;
+      for (int part = 0; part < parts && library.subtype != nullptr; ++part)
         set_attribute(add_os_device(device, name + "." + std::to_string(part), library.type),
                       "subtype", library.subtype);
     }

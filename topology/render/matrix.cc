@@ -23,7 +23,7 @@ std::string column_name(DeviceRef device) {
   return (device.kind == DeviceKind::kGpu ? "GPU" : "NIC") + std::to_string(device.place);
 }
 
-std::string or_none(std::string text) { return text.empty() ? "N/A" : text; }
+std::string or_none(const std::string& text) { return text.empty() ? "N/A" : text; }
 
 // "CPU Affinity", "NUMA Affinity" and "GPU NUMA ID" of a GPU.
 std::string place_text(const Gpu& gpu) {

@@ -84,10 +84,9 @@ class Builder {
   // Where a device below a bridge is that nobody placed.
   Fact<Place> near_of_first(const Group& bridge) const {
     for (const Group& inside : bridge.inside) {
-      const Fact<Place> near = inside.kind == Group::Kind::kGpu ? host_.gpus[at(inside.place)].near
-                               : inside.kind == Group::Kind::kNic
-                                   ? host_.nics[at(inside.place)].near
-                                   : near_of_first(inside);
+      Fact<Place> near = inside.kind == Group::Kind::kGpu   ? host_.gpus[at(inside.place)].near
+                         : inside.kind == Group::Kind::kNic ? host_.nics[at(inside.place)].near
+                                                            : near_of_first(inside);
       if (near.is_known()) return near;
     }
     return {};

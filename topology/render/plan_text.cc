@@ -149,6 +149,7 @@ template <class Items, class TimeOf>
 std::string times_text(const char* title, const Items& items, TimeOf time_of) {
   if (items.empty()) return "";
   std::vector<std::vector<std::string>> rows;
+  rows.reserve(items.size());
   for (const auto& item : items) rows.push_back({time_text(time_of(item)), printable(item.what)});
   return std::string("\n").append(title).append("\n").append(
       table_text(rows, {.columns = kColumns, .indent = kIndent}));

@@ -46,7 +46,7 @@ std::map<LinkKey, Ends> links_by_key(const HostModel& host) {
       found[{"NVL", LinkEnd::kGpu, path.links}].emplace_back(path.a.place, path.b.place);
   for (auto& [key, ends] : found) {
     std::ranges::sort(ends);
-    ends.erase(std::ranges::unique(ends).begin(), ends.end());
+    ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
   }
   return found;
 }
@@ -58,7 +58,7 @@ bool is_all(const HostModel& host, LinkEnd end, const Ends& ends) {
 }
 
 std::string pair_text(const HostModel& host, LinkEnd end, const std::pair<int, int>& pair) {
-  const std::string gpu = std::to_string(pair.first);
+  std::string gpu = std::to_string(pair.first);
   if (end == LinkEnd::kSwitch) return gpu;
   if (end == LinkEnd::kGpu) return gpu + "-" + std::to_string(pair.second);
   const Package& package = host.packages[static_cast<std::size_t>(pair.second)];

@@ -30,8 +30,7 @@ HostTraffic host_traffic(const std::vector<TrafficPart>& parts, const std::vecto
     // Both directions of an edge take as long, at the same time: one is enough.
     std::ranges::sort(edges.edges, {},
                       [](const auto& ends) { return std::pair(ends.second, ends.first); });
-    const auto rest = std::ranges::unique(edges.edges);
-    edges.edges.erase(rest.begin(), rest.end());
+    edges.edges.erase(std::unique(edges.edges.begin(), edges.edges.end()), edges.edges.end());
   }
   return traffic;
 }

@@ -45,6 +45,7 @@ class Ring {
   double outside(const std::vector<int>& gpus) const {
     if (!crosses_hosts_) return 0;
     std::vector<DataPlace> places;
+    places.reserve(gpus.size());
     for (const int gpu : gpus) places.push_back({.gpu = gpu});
     return 2 / static_cast<double>(gpus.size()) * choose_nics(host_, places).us_per_mb;
   }

@@ -106,6 +106,7 @@ std::vector<Anchor> on_nodes(const HostModel& host, const SeatRequest& request,
 
 std::string nodes_text(const std::vector<int>& nodes) {
   std::vector<std::string> words;
+  words.reserve(nodes.size());
   for (const int node : nodes) words.push_back(std::to_string(node));
   return words.empty() ? "an unknown NUMA node" : "NUMA node " + list_text(words);
 }

@@ -131,9 +131,9 @@ class OrderSearch {
   void add_last(Times& times) {
     const int last = static_cast<int>(order_.size()) - 1;
     for (std::size_t i = 0; i < parts_.size(); ++i) {
-      const auto edges =
-          std::ranges::equal_range(traffic_.parts[i].edges, last, {}, &std::pair<int, int>::second);
-      for (const auto& [other, self] : edges) add_edge(order_, i, {other, self}, times);
+      const auto& edges = traffic_.parts[i].edges;
+      auto edge = std::ranges::lower_bound(edges, last, {}, &std::pair<int, int>::second);
+      for (; edge != edges.end() && edge->second == last; ++edge) add_edge(order_, i, *edge, times);
     }
   }
 

@@ -63,6 +63,7 @@ const std::vector<int>& HostKinds::nics_of_gpus(int host, const std::vector<int>
   const auto [found, is_new] = nics_.try_emplace({machine_number(host), gpus});
   if (is_new) {
     std::vector<DataPlace> places;
+    places.reserve(gpus.size());
     for (const int gpu : gpus) places.push_back({.gpu = gpu});
     found->second = choose_nics(machine_of(cluster_, host), places).nics;
   }

@@ -112,8 +112,7 @@ std::vector<int> HostLoads::hot_hosts() const {
     if (part.late.max() > 0) add_hosts_of(part.late.largest(), hot);
   }
   std::ranges::sort(hot);
-  const auto rest = std::ranges::unique(hot);
-  hot.erase(rest.begin(), rest.end());
+  hot.erase(std::unique(hot.begin(), hot.end()), hot.end());
   return hot;
 }
 

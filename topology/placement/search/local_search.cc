@@ -130,8 +130,7 @@ class LocalSearch {
     std::vector<int> blocks;
     for (const int rank : on(host)) blocks.push_back(rank / size);
     std::ranges::sort(blocks);
-    const auto rest = std::ranges::unique(blocks);
-    blocks.erase(rest.begin(), rest.end());
+    blocks.erase(std::unique(blocks.begin(), blocks.end()), blocks.end());
     return blocks;
   }
 
@@ -225,7 +224,7 @@ class Refinement {
   bool try_rotations() {
     std::vector<int> changed = best_.host_of;
     for (std::size_t i = 1; i < changed.size(); ++i) {
-      std::ranges::rotate(changed, changed.begin() + 1);
+      std::rotate(changed.begin(), changed.begin() + 1, changed.end());
       if (try_hosts(changed)) return true;
     }
     return false;

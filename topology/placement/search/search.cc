@@ -44,6 +44,7 @@ class Search {
   Found nearby() {
     const std::vector<Beginning> all = beginnings(arranger_);
     std::vector<double> costs;
+    costs.reserve(all.size());
     for (const Beginning& one : all)
       costs.push_back(arranger_.loads(one.host_of).cost_us() +
                       arranger_.servers().cost_us(one.host_of));

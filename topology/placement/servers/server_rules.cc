@@ -52,6 +52,7 @@ Status ServerRules::check(int hosts_with_ranks) const {
 std::optional<ServerSplit> ServerRules::split(const std::vector<int>& host_of) const {
   const double mb = job_.dimensions[carried_by_servers(job_)].mb_a_step;
   std::vector<ServerSite> sites;
+  sites.reserve(static_cast<std::size_t>(links_.hosts()));
   for (int host = 0; host < links_.hosts(); ++host)
     sites.push_back({.us_per_mb = slower(&HostLinks::host_us_per_mb, host),
                      .served_us_per_mb = slower(&HostLinks::best_nic_us_per_mb, host)});
