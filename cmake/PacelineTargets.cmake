@@ -7,6 +7,8 @@ set(PACELINE_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize takes them")
 option(PACELINE_WERROR "Treat warnings as errors" OFF)
 set(PACELINE_UNITY "OFF" CACHE STRING "Which files are compiled together: OFF, TESTS or ALL")
 
+# CI compiles files together, which turns -Wshadow off (paceline_allow_unity): users' builds and the
+# stage dev of tests/nightly/run have it.
 add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion
                     $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>
                     $<$<COMPILE_LANGUAGE:CXX>:-Woverloaded-virtual>
@@ -39,10 +41,6 @@ extern "C" const char* __asan_default_options() {
   return "detect_stack_use_after_return=1:intercept_tls_get_addr=0";
 }
 extern "C" const char* __ubsan_default_options() { return "print_stacktrace=1"; }
-// gRPC and what it loads are compiled without the thread sanitizer, which does not see their locks.
-extern "C" const char* __tsan_default_suppressions() {
-  return "race:libgrpc\nrace:libgpr\nrace:libabsl\nrace:libupb\nrace:libssl\nrace:libcrypto\n";
-}
 ]])
   add_library(paceline_sanitizer_options OBJECT ${CMAKE_CURRENT_BINARY_DIR}/sanitizer_options.cc)
   link_libraries(

@@ -1,4 +1,5 @@
-# Sourced by examples/quickstart, tests/run and .ci/run: from a bare Debian 12 to a build.
+# Sourced by examples/quickstart and the run commands of CI and tests: from a bare Debian 12 to a
+# build and its tests.
 # It sets `root`, the repository's root; the working directory stays the caller's.
 # shellcheck shell=bash
 
@@ -107,6 +108,7 @@ apt_progress() {
 # configure PRESET [ARGUMENT…]: runs cmake with the arguments, and shows which options are on. In CI
 # the preset release treats warnings as errors; under sanitizers GCC reports initialised values as
 # uninitialised. In CI it also compiles several files as one, because nobody edits them there.
+# Without CI, the preset turns off both, whatever the build folder had before.
 configure() {
   local -a in_ci=()
   if [ -n "${CI:-}" ] && [ "$1" = release ]; then
@@ -122,4 +124,20 @@ build() {
   shift
   NINJA_STATUS="${NINJA_STATUS:-      [%f of %t,%p] }" \
     cmake --build "$root/build/$preset" -j "$(nproc)" ${1:+--target "$@"}
+}
+
+# name_machines: sets PACELINE_MACHINES, unless it is set, to the folder shared/machines beside the
+# project, if there is one: descriptions of real machines.
+name_machines() {
+  if [ -z "${PACELINE_MACHINES:-}" ] && [ -d "$root/../shared/machines" ]; then
+    PACELINE_MACHINES=$(cd "$root/../shared/machines" && pwd)
+    export PACELINE_MACHINES
+  fi
+}
+
+# run_tests PRESET [ARGUMENT…]: runs the tests that the arguments of ctest select. A test that
+# computes counts as 3 and one that waits as 1 (tests/CMakeLists.txt): 4 for each CPU.
+run_tests() {
+  ctest --test-dir "$root/build/$1" -j "$((4 * $(nproc)))" --output-on-failure \
+    --no-tests=error "${@:2}"
 }

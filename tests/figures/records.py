@@ -48,9 +48,21 @@ def read(file):
 
 
 def append(file, records):
+    """Adds them after whole lines: an interrupted run may have left a part of one."""
     file.parent.mkdir(parents=True, exist_ok=True)
+    before = file.read_bytes() if file.exists() else b""
     with file.open("a", encoding="utf-8") as out:
+        out.write("\n" if before and not before.endswith(b"\n") else "")
         out.writelines(json.dumps(record) + "\n" for record in records)
+
+
+def last_figures(records, machine_id, program):
+    """Names of the figures of the last recorded run of a program on one machine."""
+    runs = {}
+    for one in records:
+        if (one["machine"]["id"], one["program"]) == (machine_id, program):
+            runs.setdefault(one["time"], []).append(one["figure"])
+    return runs[max(runs)] if runs else []
 
 
 def earlier_values(records, machine_id, program, name):

@@ -83,7 +83,7 @@ class MadeCall {
   ReduceRule rule() const { return rule_of(form_, rank_); }
   /// Of an exchange.
   std::span<const Message> messages();
-  /// All memory of its arrays, for who writes into it once the call has ended.
+  /// All memory of its arrays, for a test that writes into it after the end of the call.
   std::array<std::span<std::byte>, 2> memory() { return {first_.bytes(), second_.bytes()}; }
   /// Null where this rank has none.
   const void* input() const;

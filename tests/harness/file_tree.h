@@ -1,4 +1,4 @@
-// A machine that is a few files: a folder of a test's own, gone when the test ends.
+// A temporary folder that stands for the files of a machine, and is removed when the test ends.
 #pragma once
 
 #include <cstdlib>
@@ -8,9 +8,9 @@
 #include <string>
 #include <system_error>
 
-namespace paceline {
+namespace paceline::testing {
 
-/// Paths in it begin with a slash; folders on the way are made.
+/// Paths in it begin with a slash; missing folders are made.
 class FileTree final {
  public:
   FileTree() : root_((std::filesystem::temp_directory_path() / "paceline-XXXXXX").string()) {
@@ -39,4 +39,4 @@ class FileTree final {
   std::string root_;
 };
 
-}  // namespace paceline
+}  // namespace paceline::testing

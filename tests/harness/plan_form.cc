@@ -12,10 +12,6 @@ using SpanKey = std::tuple<PlanBuffer, std::size_t>;
 // A step in full, then its number: among the messages of its channel, or among equal local steps.
 using Key = std::tuple<StepKind, int, std::size_t, SpanKey, std::vector<SpanKey>, std::size_t>;
 
-bool is_message(const Step& step) {
-  return step.kind == StepKind::kSend || step.kind == StepKind::kRecv;
-}
-
 SpanKey key_of(const Span& span) { return {span.buffer, span.offset}; }
 
 // Steps of one rank in an order that depends on what they are, not on where they stand.
@@ -99,6 +95,10 @@ Form form_of(const Plan& plan) {
 }
 
 }  // namespace
+
+bool is_message(const Step& step) {
+  return step.kind == StepKind::kSend || step.kind == StepKind::kRecv;
+}
 
 std::vector<PlanRequest> uneven_requests(const PlanRequest& request) {
   std::vector<PlanRequest> requests = requests_of(request);

@@ -9,6 +9,9 @@
 
 namespace paceline::testing {
 
+/// Whether the step sends or receives.
+bool is_message(const Step& step);
+
 /// What to ask for so that the longest array of a call has about `count` elements.
 std::size_t count_of_call(const PlanRequest& request, std::size_t count);
 /// The requests of all ranks. Where the kind has counts, they differ, are about request.count, and

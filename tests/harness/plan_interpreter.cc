@@ -5,6 +5,8 @@
 #include <map>
 #include <utility>
 
+#include "tests/harness/plan_form.h"
+
 namespace paceline::testing {
 namespace {
 
@@ -12,10 +14,6 @@ using Word = std::uint64_t;
 using Words = std::vector<Word>;
 
 std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
-
-bool is_message(const Step& step) {
-  return step.kind == StepKind::kSend || step.kind == StepKind::kRecv;
-}
 
 struct Buffers {
   Words input;   // in place: input and output

@@ -5,15 +5,12 @@
 #include <utility>
 
 #include "collectives/plan/text.h"
+#include "tests/harness/plan_form.h"
 
 namespace paceline::testing {
 namespace {
 
 std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
-
-bool is_message(const Step& step) {
-  return step.kind == StepKind::kSend || step.kind == StepKind::kRecv;
-}
 
 // A plan whose steps can be taken out and put in: dependencies are names, not places.
 class Draft {

@@ -1,4 +1,4 @@
-// What tests do less of under the address sanitizer, which makes up to ten seconds of one.
+// Reduces what tests repeat under a sanitizer, which makes them up to ten times as slow.
 #pragma once
 
 #include <algorithm>
@@ -11,9 +11,10 @@ inline constexpr bool kSanitized = true;
 inline constexpr bool kSanitized = false;
 #endif
 
-/// Of so many schedules of a simulation: they are searched in builds without it, which sees in some
-/// of them what every one of them touches. Never fewer than five, if there are: what real threads
-/// repeat is repeated. (The thread sanitizer runs no simulations.)
+/// The number of schedules of a simulation to try, out of `count`: all, or a fifth under the
+/// address sanitizer, but at least five if there are as many. Builds without it search all
+/// schedules, and all of them run the same code. The thread sanitizer leaves out the cases
+/// `simulation`.
 template <typename T>
 constexpr T samples(T count) {
 #ifdef __SANITIZE_ADDRESS__

@@ -1,4 +1,4 @@
-// What a world of ranks is to whoever starts them: threads and child processes enter it.
+// A world of ranks, for the code that starts its ranks as threads or as child processes.
 #pragma once
 
 #include <memory>
@@ -9,19 +9,19 @@
 
 namespace paceline::testing {
 
-/// Everything that ranks know before they begin: made by one thread, entered by each rank's own, or
-/// by its child process.
+/// What ranks know before they begin. One thread makes it; the thread or the child process of each
+/// rank enters it.
 class World {
  public:
   virtual ~World() = default;
 
   virtual int size() const = 0;
-  /// This rank's end; once for each rank. The others' ends stay here.
+  /// The transport of this rank; called once for each rank. The transports of the others stay here.
   virtual std::unique_ptr<Transport> enter(int rank, std::shared_ptr<PollEngine> engine) = 0;
-  /// The direct backend over what enter() has returned to that rank; null where this world has
-  /// none, and plans do all.
+  /// The direct backend over the transport that enter() returned to that rank. Null if this world
+  /// has no direct backend, so that all operations run as plans.
   virtual std::unique_ptr<CollectiveBackend> backend(int, Transport&) { return nullptr; }
-  /// Closes the doors of all ranks that have not entered: in a child process, or its parent.
+  /// Closes the listeners of all ranks that have not entered: in a child process, or its parent.
   virtual void close_other_doors() {}
 };
 

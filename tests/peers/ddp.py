@@ -150,7 +150,7 @@ class Replay:
     def pass_and_await_turn(self):
         self.say("passed")
         if self.rank == 0 and not sys.stdin.readline():
-            sys.exit("paceline-peer-ddp: whoever tells whose turn it is has gone")
+            sys.exit("paceline-peer-ddp: `paceline bench` has closed standard input")
         dist.barrier()
 
     def take_steps(self, count):

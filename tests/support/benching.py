@@ -22,7 +22,7 @@ MOST_WITHIN_CORE_US = 0.08
 PATIENCE_S, NAP_S = 180, 10
 
 
-class Failure(Exception):
+class Failure(AssertionError):
     """Why the point does not hold."""
 
 

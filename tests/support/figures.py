@@ -1,10 +1,13 @@
 """The line by which a program of tests/figures reports a figure. tests/figures/run reads it;
 tests/harness/figure.h prints the same line from C++."""
 
+import contextlib
 import json
+import math
 
 LOWER, HIGHER = "lower", "higher"
 PREFIX = "figure: "
+KEYS = {"name", "value", "unit", "better", "wanted"}
 
 
 def holds(value, better, wanted):
@@ -24,5 +27,12 @@ def report(name, value, unit, better, wanted=None):
 
 
 def parse(line):
-    """The figure that a line of a program's output reports, or None."""
-    return json.loads(line[len(PREFIX):]) if line.startswith(PREFIX) else None
+    """The figure that a line of a program's output reports, or None. Raises ValueError for a line
+    that reports no figure with a finite value."""
+    if not line.startswith(PREFIX):
+        return None
+    with contextlib.suppress(ValueError, TypeError):
+        figure = json.loads(line[len(PREFIX):])
+        if set(figure) == KEYS and math.isfinite(figure["value"]):
+            return figure
+    raise ValueError(f"not a figure: {line.strip()}")

@@ -6,37 +6,56 @@ import glob
 import os
 import pathlib
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import time
 import uuid
 
+from .cgroups import limits_cpus
 from .processes import Mark, is_alive, processes, read
 from .surroundings import PACELINE, Unavailable
+from .waits import killed_after
 
 TRAFFIC = pathlib.Path(__file__).resolve().parent / "traffic.py"
 LIMIT_S = 60
 ON_THE_WAY_S = 0.15  # datagrams that have not arrived by then are lost
 KINDS = ("net", "mnt", "uts", "ipc", "pid")
+PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
 
-# A program that is terminated takes down its lab, and with it what runs there.
-signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+# The namespaces of a host, and a mount and the links in them.
+NAMESPACES = ("--net", "--mount", "--uts", "--ipc", "--pid", "--fork", "--mount-proc")
+PARTS = """mount -t tmpfs lab /dev/shm
+ip -batch - <<LINKS
+link add lab0 type bridge
+link add lab1 type veth peer name lab2
+link set lab1 master lab0 up
+LINKS
+tc qdisc replace dev lab1 root tbf rate 1mbit burst 10000 limit 100000
+"""
 
 
 def may_be_made():
-    """Raises Unavailable where this user gets no namespaces, or the programs are not here."""
+    """Raises Unavailable if this user cannot make what a lab consists of, or programs are missing.
+    It makes the parts without `paceline`: if they can be made, a `paceline lab up` that fails is a
+    fault."""
     if not os.access(PACELINE, os.X_OK):
         raise Unavailable(f"there is no {PACELINE}; build it, or set PACELINE_BUILD")
-    path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
     for program in ("ip", "tc", "nft"):
-        if not shutil.which(program, path=path):
+        if not shutil.which(program, path=PATH):
             raise Unavailable(f"{program} is not installed (Debian: iproute2, nftables)")
-    with Lab(hosts=1) as lab:
-        made = lab.run("up", "--hosts", "1")
-        if made.returncode != 0:
-            raise Unavailable(made.stderr.strip())
+    user = [] if os.geteuid() == 0 else ["--map-root-user"]
+    made = subprocess.run(["unshare", *user, *NAMESPACES, "sh", "-ec", PARTS],
+                          env={**os.environ, "PATH": PATH}, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    if made.returncode != 0:
+        raise Unavailable(f"namespaces and links cannot be made here: {made.stderr.strip()}")
+
+
+def has_sshd():
+    """Whether hosts of a lab can have an sshd: `up --ssh` must succeed then."""
+    return os.geteuid() == 0 and all(shutil.which(program, path=PATH)
+                                     for program in ("sshd", "ssh-keygen"))
 
 
 def namespaces_of(pid):
@@ -48,7 +67,7 @@ def namespaces_of(pid):
 
 
 def files_below(folder):
-    """Files and folders; what goes meanwhile does not matter."""
+    """Files and folders, without those that disappear meanwhile."""
     return [os.path.join(where, name) for where, folders, files in os.walk(folder)
             for name in [*folders, *files]]
 
@@ -68,11 +87,21 @@ class Lab:
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
-        self.run("down")
-        for descriptor in self.held:
-            os.close(descriptor)
-        shutil.rmtree(self.folder, ignore_errors=True)
+    def __exit__(self, kind, *_):
+        try:
+            done = self.run("down")
+            if done.returncode != 0:
+                self.mark.kill()
+                self.run("list")  # removes the control groups of a lab that was killed
+                failure = f"lab down: exit code {done.returncode}: {done.stderr.strip()}"
+                if kind is None:
+                    raise AssertionError(failure)
+                print(failure, flush=True)
+        finally:
+            self.mark.kill()
+            for descriptor in self.held:
+                os.close(descriptor)
+            shutil.rmtree(self.folder, ignore_errors=True)
 
     def words(self, action, *arguments):
         return [str(PACELINE), "lab", action, "--name", self.name, *map(str, arguments)]
@@ -82,7 +111,7 @@ class Lab:
                               text=True, stdin=subprocess.DEVNULL, timeout=LIMIT_S, check=False)
 
     def do(self, action, *arguments):
-        """The same; it must succeed."""
+        """Runs the action, which must succeed; returns its output."""
         done = self.run(action, *arguments)
         if done.returncode != 0:
             raise AssertionError(f"lab {action} {' '.join(map(str, arguments))}: "
@@ -96,6 +125,17 @@ class Lab:
     def up(self, *options):
         return self.do("up", "--hosts", self.hosts, *options)
 
+    def limit_cpus(self, host, cpus):
+        """False if this user cannot make a group that limits CPUs."""
+        done = self.run("cpu", host, cpus)
+        if done.returncode != 0 and limits_cpus():
+            raise AssertionError(f"lab cpu {host} {cpus}: {done.stderr.strip()}")
+        return done.returncode == 0
+
+    def hostfile(self):
+        """The hostfile of the lab, in a folder with its other files."""
+        return next(self.folder.rglob("hosts"))
+
     def record(self):
         """The numbers of the keeper and of the hosts' first processes, while it is up."""
         lines = [line.split() for file in self.folder.rglob("record")
@@ -108,12 +148,12 @@ class Lab:
         return self.mark.alive()
 
     def namespaces(self):
-        """Those that are not the machine's."""
+        """The namespaces of the lab, without those of the machine."""
         return set().union(*map(namespaces_of, self.alive())) - namespaces_of("self")
 
     def hold_namespaces(self):
-        """The same, kept from here on: no process of another program gets the number of one that
-        has gone, so that who is in them afterwards was left there."""
+        """The namespaces of the lab, held open until this object ends. So no later namespace gets
+        the number of one of them, and a process that is still in one was left by the lab."""
         machine = namespaces_of("self")
         held = set()
         for pid in self.alive():
@@ -124,7 +164,7 @@ class Lab:
         return held - machine
 
     def left(self, namespaces=frozenset()):
-        """What is left of a lab that should be gone, in words."""
+        """Describes what is left of a lab that should have ended."""
         found = [f"process {pid}: {read(f'/proc/{pid}/cmdline')!r}" for pid in self.alive()]
         found += [f"{pid} is still in {', '.join(inside)}" for pid in processes()
                   if is_alive(pid) and (inside := namespaces_of(pid) & set(namespaces))]
@@ -132,17 +172,19 @@ class Lab:
         found += [f"mount: {line}" for line in mounts.splitlines()
                   if str(self.folder) in line or any(name in line for name in namespaces)]
         found += [f"file {path}" for path in files_below(self.folder)]
-        # Of glob and not of pathlib, which fails where a folder goes while it looks.
+        # glob, because pathlib fails if a folder disappears while it looks.
         return found + [f"cgroup {path}" for depth in ("*", "*/*", "*/*/*") for path in
                         glob.glob(f"/sys/fs/cgroup/{depth}/paceline-lab-{self.name}-*")]
 
     # Traffic: traffic.py on two hosts.
 
     def listen(self, host, *words):
-        """A program that receives, once it is ready to."""
+        """Starts a program that receives, and waits until it is ready."""
         process = self.start("exec", host, "--", sys.executable, TRAFFIC, *words,
                              stdout=subprocess.PIPE)
-        if process.stdout.readline() != "ready\n":
+        with killed_after(process):
+            line = process.stdout.readline()
+        if line != "ready\n":
             raise AssertionError(f"traffic.py does not run on {host}")
         return process
 

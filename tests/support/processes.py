@@ -81,12 +81,19 @@ def processes_with(variable):
 
 class Mark:
     """A variable that no other process has. Descendants inherit it, so that they are found even
-    after they have left their process group or session and their parents have ended."""
+    after they have left their process group or session and their parents have ended. The end of a
+    `with` kills those that remain."""
 
     NAME = "PACELINE_TEST_MARK"
 
     def __init__(self):
         self.value = uuid.uuid4().hex
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.kill()
 
     def variables(self):
         """For the environment of what is started."""

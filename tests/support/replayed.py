@@ -27,7 +27,7 @@ class Hosts:
     def bench(self, trace, *options):
         """What --json writes: a dict for each contender by its name, and for each comparison by
         both names, ours first. Prints the table."""
-        hosts = ["--hostfile", next(self.lab.folder.rglob("hosts")), "--launch-agent",
+        hosts = ["--hostfile", self.lab.hostfile(), "--launch-agent",
                  f"{' '.join(self.lab.words('exec'))} {{host}} --", "-n", self.lab.hosts, "-N", 1]
         words = [*self.lab.words("exec", "switch"), "--", PACELINE, "bench", "gradient", "--trace",
                  trace, "--json", self.lines, *hosts, *options]

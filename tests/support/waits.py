@@ -1,5 +1,8 @@
-"""Waits for conditions that no descriptor reports. Every wait has a deadline."""
+"""Waits for conditions that no descriptor reports, and reads from processes. Every wait has a
+deadline."""
 
+import contextlib
+import threading
 import time
 
 STEP_S = 0.005
@@ -19,3 +22,14 @@ def until(condition, what, deadline_s=20):
     if not value:
         raise AssertionError(f"{what}: not within {deadline_s} s")
     return value
+
+
+@contextlib.contextmanager
+def killed_after(process, deadline_s=20):
+    """Kills the process if the block takes longer, so that a read of its output ends."""
+    timer = threading.Timer(deadline_s, process.kill)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

@@ -1,5 +1,6 @@
 """A Slurm cluster of this machine's own: a controller, four nodes, and a munge to trust them by."""
 
+import contextlib
 import os
 import pathlib
 import shutil
@@ -10,7 +11,8 @@ import tempfile
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2]))
 
-from support.waits import until  # noqa: E402
+from support.processes import Mark  # noqa: E402
+from support.waits import poll, until  # noqa: E402
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "salloc", "sbatch", "srun",
             "sinfo")
@@ -59,7 +61,8 @@ def free_ports(count):
 
 
 class Slurm:
-    """Its daemons stay children of this process, and end with it or before."""
+    """Its daemons are children of this process, and the kernel kills them if it dies. At the end of
+    the object, no process of a job that was submitted with `env` remains."""
 
     def __init__(self, nodes=4, settings=""):
         """`settings` are further lines of slurm.conf."""
@@ -67,7 +70,9 @@ class Slurm:
         self.settings = settings
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="paceline-slurm-"))
         self.daemons = []
-        self.env = {**os.environ, "PATH": PATH, "SLURM_CONF": str(self.folder / "slurm.conf")}
+        self.mark = Mark()
+        self.env = {**os.environ, **self.mark.variables(), "PATH": PATH,
+                    "SLURM_CONF": str(self.folder / "slurm.conf")}
 
     def __enter__(self):
         try:
@@ -78,21 +83,37 @@ class Slurm:
         return self
 
     def __exit__(self, *_):
-        for daemon in reversed(self.daemons):
-            daemon.terminate()
-        for daemon in self.daemons:
-            try:
-                daemon.wait(10)
-            except subprocess.TimeoutExpired:
-                daemon.kill()
+        try:
+            with contextlib.suppress(subprocess.TimeoutExpired):  # of a controller that is not up
+                self.cancel_jobs()
+            for daemon in reversed(self.daemons):
+                daemon.terminate()
+            for daemon in self.daemons:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    daemon.wait(10)
+        finally:
+            self.mark.kill()
+            for daemon in self.daemons:
                 daemon.wait()
-        shutil.rmtree(self.folder, ignore_errors=True)
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def cancel_jobs(self):
+        """The slurmstepd of a job ends only while the controller can be reached."""
+        if self.ask("squeue", "-h"):
+            self.ask("scancel", "--full", "--signal", "KILL", "--user", os.geteuid())
+            poll(lambda: not self.ask("squeue", "-h"), LIMIT_S)
+
+    def ask(self, *words):
+        """What a command of Slurm prints."""
+        return subprocess.run(list(map(str, words)), env=self.env, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True, timeout=LIMIT_S,
+                              check=False).stdout
 
     def start(self, *words):
         log = open(self.folder / f"{words[0]}.out", "a", encoding="utf-8")
         with log:
             self.daemons.append(subprocess.Popen(
-                [shutil.which(words[0], path=PATH), *map(str, words[1:])], env=self.env,
+                ["setpriv", "--pdeathsig", "KILL", *map(str, words)], env=self.env,
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log))
 
     def begin(self):
@@ -117,6 +138,4 @@ class Slurm:
         until(self.idle, "idle nodes", LIMIT_S)
 
     def idle(self):
-        done = subprocess.run(["sinfo", "-h", "-o", "%D %t"], env=self.env, capture_output=True,
-                              text=True, timeout=LIMIT_S, check=False)
-        return done.stdout.split() == [str(self.nodes), "idle"]
+        return self.ask("sinfo", "-h", "-o", "%D %t").split() == [str(self.nodes), "idle"]

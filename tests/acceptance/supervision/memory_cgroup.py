@@ -8,30 +8,11 @@ import sys
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2]))
 
+from support.cgroups import hierarchy  # noqa: E402
 from support.surroundings import Unavailable  # noqa: E402
 from support.waits import until  # noqa: E402
 
-MOUNTS = pathlib.Path("/proc/self/mountinfo")
 FIRST_PID_NAMESPACE = 0xEFFFFFFC  # PROC_PID_INIT_INO of linux/proc_ns.h
-
-
-def hierarchy():
-    """(mount point, name of the cgroup that is seen there, version)."""
-    found = {}
-    for line in MOUNTS.read_text().splitlines():
-        mount, _, system = line.partition(" - ")
-        root, point = mount.split()[3:5]
-        kind, _, options = system.split()[:3]
-        if kind == "cgroup" and "memory" in options.split(","):
-            found[1] = pathlib.Path(point), root, 1
-        if kind == "cgroup2":
-            found[2] = pathlib.Path(point), root, 2
-    if 1 in found:
-        return found[1]
-    if 2 not in found or "memory" not in (
-            found[2][0] / "cgroup.subtree_control").read_text().split():
-        raise Unavailable("no memory controller is available")
-    return found[2]
 
 
 def may_be_made():
@@ -51,7 +32,7 @@ def may_be_made():
 @contextlib.contextmanager
 def limited(name, limit_bytes):
     """(folder, full name) of a new cgroup, which is removed when its processes have died."""
-    point, root, version = hierarchy()
+    point, root, version = hierarchy("memory")
     folder = point / name
     folder.mkdir()
     try:

@@ -10,10 +10,9 @@ LAYERS = [
     ["comm/transport"],  # implementations; their interface is comm/transport.h
     ["topology"],
     ["collectives"],
-    ["ps", "elastic"],
     # The layers of the launcher. Its parts that run a job form one layer without cycles.
     ["launcher/system"],
-    ["launcher", "bindings"],
+    ["launcher"],
     ["launcher/tools"],
     ["launcher/cli"],
     ["examples"],

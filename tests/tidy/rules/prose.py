@@ -141,8 +141,12 @@ def message_blocks(path, line, text, is_fragment):
             yield Block(path, line, flat, is_fragment=is_fragment or part[0] in " :;,.()")
 
 
+# Functions whose arguments are shown, by their last names: sys.exit() is exit.
+SAID_BY = ("print", "say", "exit", "error", "Finding")
+
+
 def python_blocks(file):
-    """Texts that argparse shows, the module's docstring, and what print() writes."""
+    """Texts that argparse shows, the module's docstring, exceptions, and what SAID_BY write."""
     parsed = ast.parse(file.text)
     docstring = ast.get_docstring(parsed)
     if docstring:
@@ -151,17 +155,25 @@ def python_blocks(file):
         if isinstance(node, ast.keyword) and node.arg in ("help", "description", "epilog") and (
                 isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)):
             yield from message_blocks(file.path, node.value.lineno, node.value.value, False)
-        if isinstance(node, ast.Call) and getattr(node.func, "id", None) == "print":
-            for argument in node.args:
+        call = node.exc if isinstance(node, ast.Raise) else node
+        if isinstance(call, ast.Call) and (call is not node or name_of(call.func) in SAID_BY):
+            for argument in call.args:
                 yield from message_blocks(file.path, argument.lineno, shown_text(argument), False)
 
 
+def name_of(function):
+    """The last name of the function that is called."""
+    return getattr(function, "attr", None) or getattr(function, "id", None)
+
+
 def shown_text(node):
-    """The text of a string literal, with X for each value; empty for anything else."""
+    """The text of a string literal or a sum, with X for each value; empty for anything else."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     if isinstance(node, ast.JoinedStr):
         return "".join(shown_text(part) or "X" for part in node.values)
+    if isinstance(node, ast.BinOp):
+        return "".join(shown_text(part) or "X" for part in (node.left, node.right))
     return ""
 
 

@@ -6,8 +6,9 @@ import re
 import subprocess
 from typing import NamedTuple
 
-SUFFIX_KINDS = {".cc": "c++", ".h": "c++", ".py": "python", ".sh": "shell", ".cmake": "cmake",
-                ".proto": "proto"}
+# C is held to the rules of C++.
+SUFFIX_KINDS = {".cc": "c++", ".c": "c++", ".h": "c++", ".py": "python", ".sh": "shell",
+                ".cmake": "cmake", ".proto": "proto"}
 FIRST_LINE_KINDS = {r"#!.*\bbash$": "shell", r"#!.*\bpython3$": "python"}
 
 
@@ -81,7 +82,8 @@ class Tree:
     def __init__(self, root, build):
         self.root = root
         self.build = build
-        self.notes = []  # checks that could not be made, and why
+        self.not_run = []  # rules that could not run, and why
+        self.notes = []  # parts of a rule that could not run, and why
         self.listing = list_files(root)
         self.files = [file for path in self.listing if (file := File(root, path)).kind]
         self.paths = {file.path for file in self.files}

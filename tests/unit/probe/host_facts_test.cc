@@ -9,6 +9,8 @@
 namespace paceline::probe {
 namespace {
 
+using testing::FileTree;
+
 void write_limits(const FileTree& tree) {
   tree.write("/proc/self/limits",
              "Limit                     Soft Limit           Hard Limit           Units\n"

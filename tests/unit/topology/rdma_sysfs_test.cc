@@ -9,6 +9,8 @@
 namespace paceline::topology {
 namespace {
 
+using testing::FileTree;
+
 void add_device(const FileTree& tree, const std::string& name, const std::string& bus) {
   const std::string pci = "/sys/devices/pci0000:00/" + bus;
   tree.folder(pci);
