@@ -89,17 +89,19 @@ constexpr int kMaxRank = 1 << 20;
 constexpr Variable kVariables[] = {
     {"RANK", "0..WORLD_SIZE-1", "0, the only rank", "number of this rank",
      parse_int<&Environment::rank, 0, kMaxRank - 1>, Setter::kLauncher},
-    {"WORLD_SIZE", "1..1048576", "1", "number of ranks",
+    {"WORLD_SIZE", "1..1048576", "1", "number of ranks; at most 4096 can join",
      parse_int<&Environment::world_size, 1, kMaxRank>, Setter::kLauncher},
     {"LOCAL_WORLD_SIZE", "1..1048576", "WORLD_SIZE",
-     "number of ranks on this host; waits spin only if it has a CPU for each",
+     "number of ranks on this host; ranks poll while they wait only if the host has a CPU for each "
+     "rank",
      parse_int<&Environment::local_world_size, 1, kMaxRank>, Setter::kLauncher},
     {"PACELINE_LAUNCHED_AS", "RANK/WORLD_SIZE", "none",
      "rank and number of ranks as the launcher counts them; a program may number its ranks in "
      "another way",
      parse_text<&Environment::launched_as>, Setter::kLauncher},
     {"PACELINE_HOST_CPUS", "a CPU list like 0-3,8", "CPUs of this rank's affinity mask",
-     "CPUs of all ranks on this host; waits spin only if there is a CPU for each rank",
+     "CPUs of all ranks on this host; ranks poll while they wait only if there is a CPU for each "
+     "rank",
      parse_host_cpus, Setter::kLauncher},
     {"MASTER_ADDR", "a host name or address", "127.0.0.1",
      "host of rank 0, which serves the store if there is no launcher",
@@ -113,9 +115,11 @@ constexpr Variable kVariables[] = {
      parse_text<&Environment::job_id>, Setter::kLauncher},
     {"PACELINE_HOST", "a word", "the kernel's host name", "name of this host in messages",
      parse_text<&Environment::host>, Setter::kLauncher},
-    {"PACELINE_BIND_ADDRESS", "an IPv4 or IPv6 address", "127.0.0.1",
-     "address at which this rank listens for its peers", parse_text<&Environment::bind_address>,
-     Setter::kLauncher},
+    {"PACELINE_BIND_ADDRESS", "an IPv4 or IPv6 address",
+     "the first address that PACELINE_NET selects, or else 127.0.0.1",
+     "address at which this rank listens for its peers. On several hosts without `paceline run`, "
+     "set this variable or PACELINE_NET on every rank",
+     parse_text<&Environment::bind_address>, Setter::kLauncher},
     {"PACELINE_NET", "a list like eth,=ib0,10.0.0.0/8,^docker,lo",
      "all interfaces that reach all hosts, the fastest first",
      "network interfaces for the job's data: prefixes of names, whole names after =, addresses or "
@@ -153,7 +157,7 @@ constexpr Variable kVariables[] = {
      parse_shm_method},
     {"PACELINE_EXPLAIN", "0 or 1", "0",
      "1: rank 0 prints which shared-memory method operations use, and why, once for each kind of "
-     "operation and class of sizes",
+     "operation and class of sizes. It prints nothing for operations over TCP",
      parse_flag<&Environment::explain>},
     {"PACELINE_TUNING", "a path, or none", "the file that `paceline tune` saved for this machine",
      "file of measurements of this machine, by which shared-memory methods are chosen; none: no "
@@ -161,7 +165,8 @@ constexpr Variable kVariables[] = {
      parse_text<&Environment::tuning>},
     {"PACELINE_ALGORITHM", "the name of an algorithm",
      "the algorithm with the lowest predicted cost",
-     "algorithm of every operation that has one with this name",
+     "algorithm of every operation that has one with this name. Any value also turns off direct "
+     "shared memory, for all operations",
      parse_text<&Environment::algorithm>},
     {"PACELINE_SEGMENT_BYTES", "64..1073741824", "chosen by the backend",
      "max size of a message of a pipelined algorithm, in bytes", parse_segment},

@@ -27,6 +27,8 @@ constexpr const char* kHelp =
     "  --now   kill the ranks at once; without it they get SIGTERM, and SIGKILL after the job's\n"
     "          --grace\n"
     "\n"
+    "Exit code: 0 if the job has ended. 125: there is no such job, or it has not ended.\n"
+    "\n"
     "Example:  paceline cancel 3f2a";
 
 // What a launcher may take beyond the grace: to sweep, and to write the rest of the output.

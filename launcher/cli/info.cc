@@ -13,7 +13,12 @@ int info_command(std::span<const std::string> arguments) {
   }
   if (!arguments.empty()) {
     std::puts(
-        "usage: paceline info\nShows the version and the environment variables that ranks read.");
+        "usage: paceline info\n"
+        "Shows the version and the environment variables that ranks read.\n"
+        "\n"
+        "Exit code: 0. 125: a wrong argument.\n"
+        "\n"
+        "Example:  paceline info | grep -A 2 PACELINE_NET");
     return 0;
   }
   std::printf("paceline %s\n\nEnvironment variables that a rank reads:\n", PACELINE_VERSION);
@@ -23,6 +28,11 @@ int info_command(std::span<const std::string> arguments) {
                 text(variable.meaning).c_str(), text(variable.form).c_str(),
                 text(variable.fallback).c_str());
   }
+  std::puts(
+      "\nEnvironment variable that `paceline run` reads:\n"
+      "  PACELINE_SSH_ARGS\n"
+      "      arguments of ssh, used if --ssh-args is not set\n"
+      "      form: words as in a shell; default: none");
   return 0;
 }
 

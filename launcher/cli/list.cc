@@ -24,7 +24,9 @@ constexpr const char* kHelp =
     "still clean up. Also removes what crashed jobs have left: processes, shared memory,\n"
     "folders.\n"
     "\n"
-    "To end a job:  paceline cancel JOB";
+    "Exit code: 0, also if there are no jobs. 125: a wrong argument.\n"
+    "\n"
+    "Example, which lists jobs and ends one:  paceline list; paceline cancel 3f2a";
 
 // A pipe gets whole lines.
 std::size_t columns() {

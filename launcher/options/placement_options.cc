@@ -23,8 +23,10 @@ constexpr std::string_view kUsage =
 constexpr std::string_view kMeanings =
     "\n"
     "UNIT is slot, hwthread, core, l1cache, l2cache, l3cache, numa, package (socket) or node, as\n"
-    "in Open MPI's mpirun. Modifiers follow a colon: package:PE=4, ppr:2:numa, core:overload-\n"
-    "allowed. An option that states a mapping replaces the search for the cheapest placement.\n"
+    "in Open MPI's mpirun. An option that states a mapping replaces the search for the cheapest\n"
+    "placement. Modifiers follow a colon, as in package:PE=4. --map-by has PE=N, span,\n"
+    "oversubscribe, nooversubscribe. --rank-by has span, fill. --bind-to has overload-allowed,\n"
+    "no-overload.\n"
     "\n"
     "GROUPS divides ranks into tensor, pipeline, data parallel and other groups, the innermost\n"
     "first: tp=4,pp=2,dp= (one size may be left out). Groups with the most traffic stay inside a\n"

@@ -22,18 +22,17 @@ constexpr std::string_view kRunUsage =
     "Starts N ranks of a program, shows their output, and ends with them.\n";
 constexpr std::string_view kExamples =
     "\n"
-    "Ranks are placed where they communicate fastest, and are bound there: --help-placement.\n"
-    "Hosts use the fastest network that connects all. PACELINE_NET=eth,10.0.0.0/8 selects one.\n"
+    "Placement and binding: --help-placement. Networks: PACELINE_NET=eth,10.0.0.0/8.\n"
     "\n"
     "Examples:\n"
     "  paceline run -n 4 ./train --epochs 3\n"
     "  paceline run -n 8 --output-dir logs/%j --console-ranks 0 -- python3 train.py\n"
     "  paceline run -n 1 ./server : -n 4 -x OMP_NUM_THREADS=4 ./worker\n"
     "\n"
-    "Exit code: 0 if all ranks succeeded, else that of the first rank that failed (or 128 +\n"
+    "Exit code: 0 if all ranks succeeded, else that of the rank that caused the failure (or 128 +\n"
     "signal). 124: --timeout expired. 125: paceline itself failed. 126 and 127: a program cannot\n"
-    "be executed, or was not found. 130: SIGINT. 143: SIGTERM, unless all ranks ended with 0.\n"
-    "`paceline info` lists the environment variables that tune a job.\n";
+    "be executed, or was not found. 129: SIGHUP. 130: SIGINT. 141: the output was closed. 143:\n"
+    "SIGTERM, unless all ranks ended with 0. `paceline info` lists variables that tune a job.\n";
 
 constexpr const char* kPrograms = "Programs (each has its own -n, -x, --wdir; ':' separates them)";
 constexpr std::array kPerProgram = {"np", "env", "wdir"};
@@ -84,10 +83,12 @@ void add_host_options(CLI::App& app, JobSpec& job) {
   add_value(
       app, "-N,--ppn", {"K", "Max number of ranks on each host", "Hosts"},
       [&job](const std::string& text) { job.ranks_per_host = valid("-N", parse_count(text)); });
-  add_value(
-      app, "--engine",
-      {"NAME", "How agents start on hosts: ssh (default), slurm, mpirun, lab, local", "Hosts"},
-      [&job](const std::string& text) { job.engine = text; });
+  add_value(app, "--engine",
+            {"NAME",
+             "How agents start: ssh, slurm, mpirun, lab, local\n"
+             "(default: slurm inside a Slurm allocation, otherwise ssh)",
+             "Hosts"},
+            [&job](const std::string& text) { job.engine = text; });
   add_value(app, "--launch-agent",
             {"CMD", "Command that starts agents instead: 'kubectl exec -i {host} --'", "Hosts"},
             [&job](const std::string& text) { job.launch_agent = text; });
@@ -135,7 +136,7 @@ void add_job_options(CLI::App& app, JobSpec& job) {
          "Print lines without [rank@host]; default if N = 1")
       ->group("");
   add_value(app, "--output-dir",
-            {"DIR", "Folder for one output file per rank; %j in DIR is the job's id", "Output"},
+            {"DIR", "Folder for the output files of each rank; %j in DIR: the job's id", "Output"},
             [&job](const std::string& text) { job.output_directory = text; });
   add_value(app, "--console-ranks",
             {"LIST", "Ranks whose output is shown: 0,4-7, all or none", "Output"},

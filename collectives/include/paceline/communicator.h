@@ -73,7 +73,8 @@ struct CommunicatorStats {
 class Communicator {
  public:
   /// Joins the world that the environment describes: as set by `paceline run`, or RANK, WORLD_SIZE,
-  /// MASTER_ADDR, MASTER_PORT and PACELINE_JOB_KEY_FILE, or none for a world of one rank.
+  /// MASTER_ADDR, MASTER_PORT and PACELINE_JOB_KEY_FILE, or none for a world of one rank. Without
+  /// `paceline run`, ranks on several hosts also need PACELINE_NET or PACELINE_BIND_ADDRESS.
   /// Collective: returns when all ranks have joined, or with an error that names the missing ranks.
   static Result<Communicator> init(const InitOptions& options = {});
 

@@ -23,8 +23,9 @@ struct UniqueId {
 };
 
 /// Makes a new id. This process then serves the rendezvous until its own rank has joined or it
-/// ends, at PACELINE_BIND_ADDRESS (default 127.0.0.1, for ranks of one host). Any thread may call
-/// it. Code::kUnavailable if the address cannot be served.
+/// ends. The address is PACELINE_BIND_ADDRESS, or one that PACELINE_NET selects, or else 127.0.0.1.
+/// For ranks on several hosts, set one of these variables on every rank. Any thread may call it.
+/// Code::kUnavailable if the address cannot be served.
 Result<UniqueId> make_unique_id();
 
 }  // namespace paceline

@@ -1,4 +1,4 @@
-// Memory that all ranks of one host can read and write directly.
+// Memory that all ranks of a communicator on one host can read and write directly.
 //
 // Example:
 //   paceline::Buffer buffer = paceline::Buffer::allocate(4000).value();
@@ -6,8 +6,9 @@
 //   std::vector<float, paceline::BufferAllocator<float>> weights(1000);
 //
 // An operation on ordinary memory copies the data into memory that the ranks share, and out again.
-// If the arrays of all ranks of a host lie in buffers, the operation reads and writes them in
-// place. A long message is copied only once if the sender's array lies in a buffer.
+// If the arrays of all ranks lie in buffers, the operation reads and writes them in place. A long
+// message is copied only once if the sender's array lies in a buffer. If the ranks of a
+// communicator are on several hosts, all of them use TCP, and buffers are like ordinary memory.
 //
 // LIFETIME  A buffer belongs to the process, not to a communicator. It may exist before the first
 //           communicator and after the last. A running operation keeps its buffers: freeing one is

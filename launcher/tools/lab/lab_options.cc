@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kHelp =
     "usage: paceline lab up [--hosts N] [--slots N] [--rate R] [--delay D] [--ssh]\n"
     "                    [--rails 2 [--rate2 R]]\n"
-    "       paceline lab list | down\n"
+    "       paceline lab list | status | down\n"
     "       paceline lab exec HOST -- PROGRAM [arguments…]\n"
     "       paceline lab slow HOST RATE [--egress | --ingress] [--peer HOST]\n"
     "       paceline lab drop HOST PERCENT\n"
@@ -42,11 +42,15 @@ constexpr std::string_view kHelp =
     "  pause    stops all processes       resume   continues them\n"
     "  kill     ends the host at once     cpu      limits the host to some CPUs (0.5)\n"
     "  heal     removes all faults but kill; without HOST on all hosts\n"
-    "  down     removes the lab           list     shows the labs\n"
+    "  down     removes the lab           list     shows the labs; status is a synonym\n"
     "\n"
     "HOST may be 'all'. --rail N selects one network. --name LAB (default: lab) selects one of\n"
     "several labs. Needs the programs ip, tc and nft, and root or a kernel that allows user\n"
     "namespaces.\n"
+    "\n"
+    "Exit code: 0 for success, also if `down` finds no such lab. 125: paceline itself failed.\n"
+    "exec returns the code of the program, or 128 + signal. 126 and 127: the program cannot be\n"
+    "executed, or was not found.\n"
     "\n"
     "Example:  paceline lab up --hosts 2 --rate 1gbit && paceline lab exec h1 -- hostname\n";
 

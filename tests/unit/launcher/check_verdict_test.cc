@@ -258,8 +258,8 @@ TEST(CheckVerdict, WaysThatAllBrokeAtOnceBlameNoHost) {
   EXPECT_EQ(verdict.state, CheckState::kDegraded);
   EXPECT_EQ(blamed(verdict, 4), Expected{"all hosts network interrupted"});
   EXPECT_EQ(verdict.blames[0].evidence,
-            "6 ways that have no host in common broke off (n0 <-> n1, n0 <-> n2, n0 <-> n3, n1 <-> "
-            "n2, n1 <-> n3, n2 <-> n3): nothing has moved for 3 s");
+            "6 paths that have no host in common broke off (n0 <-> n1, n0 <-> n2, n0 <-> n3, n1 "
+            "<-> n2, n1 <-> n3, n2 <-> n3): nothing has moved for 3 s");
   EXPECT_EQ(blamed(judge(healthy_with({{0, 1}, {1, 2}, {2, 3}, {3, 0}})), 4),
             Expected{"all hosts network interrupted"});
 }

@@ -132,7 +132,7 @@ class BrokenWays {
     }
     blames_.push_back(
         {.fault = Fault::kNetwork,
-         .evidence = text("%zu ways that have no host in common broke off (", ways.size()) +
+         .evidence = text("%zu paths that have no host in common broke off (", ways.size()) +
                      joined(ways, ", ") + "): " + why});
     std::erase_if(left_, [](const auto& one) { return one.second.works_now; });
   }

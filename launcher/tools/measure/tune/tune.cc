@@ -27,20 +27,24 @@ constexpr OperationKind kKinds[] = {OperationKind::kAllReduce, OperationKind::kR
 
 constexpr const char* kTuneHelp =
     "usage: paceline tune [-n 2,4,8] [--starts K] [--output FILE] [--dry-run]\n"
-    "Measures the best method of operations in shared memory for each size: the methods of short\n"
-    "operations, or chunks. Run it once, on an idle machine. All your later jobs use the result.\n"
-    "Without it, jobs use sizes that were measured on the developers' machine.\n"
+    "Finds the size up to which each method in shared memory is faster than the method for longer\n"
+    "data, such as copying in chunks. Run it once, on an idle machine. All your later jobs use\n"
+    "the result. Without it, jobs use sizes that were measured on the developers' machine.\n"
     "\n"
     "  -n LIST               Numbers of ranks (default: 2, 4, 8, … up to twice the CPUs)\n"
     "  --starts K            Number of starts for each; the medians count (default 3)\n"
-    "  --output FILE         File for the result (default ~/.cache/paceline/tuning-MACHINE); see\n"
-    "                        PACELINE_TUNING\n"
+    "  --output FILE         File for the result; see PACELINE_TUNING (default: tuning-MACHINE in\n"
+    "                        $XDG_CACHE_HOME/paceline or ~/.cache/paceline)\n"
     "  --dry-run             Print the result without storing it\n"
     "  -h, --help            This page\n"
     "\n"
     "The result applies to machines with this CPU model, number of CPUs and caches, and to these\n"
     "numbers of ranks per host. PACELINE_EXPLAIN=1 prints the sizes that a job uses.\n"
-    "PACELINE_TUNING=none ignores the result.\n";
+    "PACELINE_TUNING=none ignores the result.\n"
+    "\n"
+    "Exit code: 0 for success. 125: a wrong option, or the measurement failed.\n"
+    "\n"
+    "Example:  paceline tune -n 2,4 --dry-run\n";
 
 Result<std::vector<int>> parse_ranks(const std::string& text) {
   std::vector<int> ranks;
