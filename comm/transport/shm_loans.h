@@ -74,7 +74,8 @@ class ShmLoans final : public Lender {
 
   // The copy of the oldest that is borrowed.
   struct Borrowing {
-    std::size_t copied = 0;            // from the front, where it is not split
+    Borrowing() {}           // optional::emplace() of clang 14 does not find a default one
+    std::size_t copied = 0;  // from the front, where it is not split
     std::optional<SplitCopy> split{};  // where it is
     std::uint64_t target = 0;          // of that, in the own arena
   };
