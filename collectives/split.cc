@@ -39,7 +39,8 @@ Place place_of(const std::vector<Choice>& choices, int self) {
   }
   std::ranges::stable_sort(members, {}, [&](int rank) { return choice_of(rank).key; });
   const auto rank = static_cast<int>(std::ranges::find(members, self) - members.begin());
-  return {.first = members.front(), .rank = rank, .members = std::move(members)};
+  const int first = members.front();
+  return {.first = first, .rank = rank, .members = std::move(members)};
 }
 
 struct Invitation {

@@ -138,7 +138,7 @@ class Hub {
   Hub(const Hub&) = delete;
   Hub& operator=(const Hub&) = delete;
 
-  HostArenas run(Result<int> own) {
+  HostArenas run(const Result<int>& own) {
     Result<HostArenas> arenas = gather(own);
     const bool all = arenas.ok();
     for (const UniqueFd& end : ends_)

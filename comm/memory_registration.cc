@@ -81,7 +81,7 @@ Status MemoryDomain::take_over(std::span<std::byte> memory) {
   // In one step: who looks at it finds the one or the other.
   if (::mmap(memory.data(), memory.size(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
              file_.get(), static_cast<off_t>(extent->first)) == MAP_FAILED) {
-    const Status status = failed("cannot register this memory");
+    Status status = failed("cannot register this memory");
     give_up(extent);
     return status;
   }

@@ -116,7 +116,7 @@ class Simulation::Scheduler {
   void fire_event();
   bool advance_time();
   void pass_turn();
-  void give_up(std::string why);
+  void give_up(const std::string& why);
 
   RankThreads::Pool& threads_;
   std::multimap<TimePoint, std::function<void()>> events_;
@@ -276,7 +276,7 @@ void Simulation::Scheduler::take_step() {
   }
 }
 
-void Simulation::Scheduler::give_up(std::string why) {
+void Simulation::Scheduler::give_up(const std::string& why) {
   if (!given_up_.ok()) return;
   given_up_ = Status(Code::kInternal, Scope::kProcess,
                      "simulation with seed " + std::to_string(options_.seed) + " " + why);
@@ -308,7 +308,7 @@ bool Simulation::Scheduler::advance_time() {
 Simulation::Simulation(const Options& options)
     : own_threads_(options.threads == nullptr ? std::make_unique<RankThreads>() : nullptr) {
   PACELINE_ASSERT(options.ranks > 0);
-  RankThreads& threads = own_threads_ != nullptr ? *own_threads_ : *options.threads;
+  RankThreads& threads = options.threads != nullptr ? *options.threads : *own_threads_;
   scheduler_ = std::make_unique<Scheduler>(options, *threads.pool_);
 }
 Simulation::~Simulation() = default;

@@ -42,7 +42,7 @@ Status too_long() {
 
 }  // namespace
 
-Result<std::unique_ptr<StoreClient>> StoreClient::connect(std::shared_ptr<PollEngine> engine,
+Result<std::unique_ptr<StoreClient>> StoreClient::connect(const std::shared_ptr<PollEngine>& engine,
                                                           const SocketAddress& address,
                                                           const JobKey* key, Deadline deadline) {
   int proofs = 0;

@@ -33,7 +33,7 @@ class StoreClient final : private Driver, private FdHandler {
   /// Connects, retrying until `deadline` while nobody listens there yet or the server is crowded.
   /// Over TCP it proves `key`, which is borrowed for the time of the call; over a Unix socket it
   /// needs none.
-  static Result<std::unique_ptr<StoreClient>> connect(std::shared_ptr<PollEngine> engine,
+  static Result<std::unique_ptr<StoreClient>> connect(const std::shared_ptr<PollEngine>& engine,
                                                       const SocketAddress& address,
                                                       const JobKey* key, Deadline deadline);
   ~StoreClient() override;

@@ -1,6 +1,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstring>
+#include <memory>
 #include <thread>
 #include <utility>
 
@@ -58,7 +59,7 @@ plResult_t init(plComm_t* comm, const plConfig_t* config, const Join& join) noex
     if (!options.ok()) return options.status();
     Result<Communicator> joined = join(*options);
     if (!joined.ok()) return joined.status();
-    *comm = new plComm(*std::move(joined));
+    *comm = std::make_unique<plComm>(*std::move(joined)).release();
     return {};
   });
 }

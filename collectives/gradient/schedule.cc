@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -173,12 +174,12 @@ class Backlog {
   // As far as there is enough of it.
   Run run_from(Place first, std::size_t enough_bytes) const {
     Run run{.first = first, .end = first};
-    std::size_t last = *first;
     do {
-      last = *run.end;
-      run.bytes += rest_of(last).bytes;
+      run.bytes += rest_of(*run.end).bytes;
       ++run.end;
-    } while (run.bytes < enough_bytes && run.end != ready_.end() && goes_on(last, *run.end));
+    } while (run.bytes < enough_bytes && run.end != ready_.end() &&
+             goes_on(*std::prev(run.end), *run.end));
+    const std::size_t last = *std::prev(run.end);
     run.grows = (*first > 0 && adjoin(*first - 1, *first) && is_to_come(*first - 1)) ||
                 (adjoin(last, last + 1) && is_to_come(last + 1));
     return run;

@@ -54,7 +54,9 @@ ShmArea::Place& ShmArea::place(int rank) const {
 
 std::size_t ShmArea::index_of(int from, int to) const {
   PACELINE_ASSERT(from != to && from >= 0 && from < ranks_ && to >= 0 && to < ranks_);
-  return static_cast<std::size_t>(from * (ranks_ - 1) + (to < from ? to : to - 1));
+  const int row = from * (ranks_ - 1);
+  const int column = to < from ? to : to - 1;
+  return static_cast<std::size_t>(row + column);
 }
 
 ByteRing ShmArea::ring(int from, int to) const {

@@ -90,7 +90,7 @@ GreetingState TcpDial::drive() {
   if (stage_ == Stage::kConnecting) {
     if (!is_decided(socket_->fd())) return GreetingState::kPending;
     if (Status status = connect_error(socket_->fd(), *parsed_); !status.ok()) {
-      return fail(std::move(status));
+      return fail(status);
     }
     stage_ = Stage::kChallenge;
   }
@@ -129,7 +129,7 @@ GreetingState TcpDial::finish() {
              "the peer at this address is another rank, or belongs to another group or epoch"));
 }
 
-GreetingState TcpDial::fail(Status error) {
+GreetingState TcpDial::fail(const Status& error) {
   error_ = error.with_context(address_);
   return GreetingState::kFailed;
 }

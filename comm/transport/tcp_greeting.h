@@ -71,7 +71,7 @@ class TcpDial {
   enum class Stage { kConnecting, kChallenge, kWelcome };
   Status start(PollEngine& engine);
   GreetingState step();
-  GreetingState fail(Status error);
+  GreetingState fail(const Status& error);
   GreetingState answer();
   GreetingState finish();
 

@@ -65,6 +65,7 @@ class SocketChannel final : public Channel<Out, In> {
                  std::move(closed));
   }
   Status send(const Out& message) override { return socket_.send(message.SerializeAsString()); }
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): the move is not seen in a template
   Status send(const Out& message, std::vector<UniqueFd> descriptors) {
     return socket_.send(message.SerializeAsString(), std::move(descriptors));
   }

@@ -279,7 +279,7 @@ Result<std::unique_ptr<CallServer>> serve(ServeOptions options) {
 class DialedCall final : public Call<grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>> {
  public:
   static std::shared_ptr<DialedCall> make(const DialOptions& options) {
-    const std::shared_ptr<DialedCall> call(new DialedCall(options));
+    std::shared_ptr<DialedCall> call(new DialedCall(options));
     call->self_ = call;
     call->AddHold();
     call->StartCall();
@@ -357,7 +357,7 @@ class DialedCall final : public Call<grpc::ClientBidiReactor<grpc::ByteBuffer, g
   Status why_;
 };
 
-Result<std::shared_ptr<RemoteCall>> dial(DialOptions options) {
+Result<std::shared_ptr<RemoteCall>> dial(const DialOptions& options) {
   const NoSignals guard;
   be_silent();
   keep_queue();
@@ -368,7 +368,9 @@ Result<std::shared_ptr<RemoteCall>> dial(DialOptions options) {
 
 }  // namespace
 
+// Named by kModuleSymbol, for dlsym(). NOLINTBEGIN(readability-identifier-naming)
 extern "C" __attribute__((visibility("default")))
 const RemoteModule paceline_remote_module{.serve = serve, .dial = dial};
+// NOLINTEND(readability-identifier-naming)
 
 }  // namespace paceline::launcher

@@ -41,7 +41,7 @@ class Knocks {
   /// The next in the order in which they come, then those that never did; each once.
   std::optional<Answer> next() {
     while (!waiting_.empty()) {
-      if (const auto answer = find_answer()) return answer;
+      if (auto answer = find_answer()) return answer;
       std::vector<pollfd> polled;
       for (const Knock& knock : waiting_)
         polled.push_back({.fd = knock.socket.get(), .events = POLLOUT, .revents = 0});
@@ -79,7 +79,7 @@ class Knocks {
     return std::nullopt;
   }
   Answer take(std::size_t place, Status status) {
-    const Answer answer{.index = waiting_[place].index, .status = std::move(status)};
+    Answer answer{.index = waiting_[place].index, .status = std::move(status)};
     waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(place));
     return answer;
   }

@@ -92,7 +92,7 @@ struct DialOptions {
 struct RemoteModule {
   Result<std::unique_ptr<CallServer>> (*serve)(ServeOptions options);
   /// Returns once the head has let this agent in.
-  Result<std::shared_ptr<RemoteCall>> (*dial)(DialOptions options);
+  Result<std::shared_ptr<RemoteCall>> (*dial)(const DialOptions& options);
 };
 
 /// The name that the certificate and both ends agree on.

@@ -191,7 +191,7 @@ Result<int> lead_job(EventLoop& loop, JobAgents& agents, const JobSpec& job,
   if (target.early != 0) return 128 + target.early;
   if (!started.ok()) return complain(started.text());
   PACELINE_TRY_ASSIGN(std::vector<HostAgent> parts, agents.take(start, current_directory()));
-  const Result<int> code =
+  Result<int> code =
       begin_job(loop, console, agents, job, inputs, std::move(parts), timings, target);
   if (code.ok()) return code;
   return target.early != 0 ? 128 + target.early : complain(code.status().text());

@@ -146,7 +146,7 @@ void AgentStarter::ended(Started& started, int wait_status) {
 }
 
 std::string AgentStarter::why_ended(const Started& started, int wait_status) const {
-  const std::string last = last_line(started.lines, started.hosts);
+  std::string last = last_line(started.lines, started.hosts);
   const int code = exit_code_of(wait_status);
   const std::string quoted = last.empty() ? "" : " (" + last + ")";
   if (code == kNotFound)

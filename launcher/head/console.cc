@@ -49,7 +49,7 @@ void Console::finish() {
   queue(error_, error_.format.finish());
 }
 
-void Console::queue(Sink& sink, std::string bytes) {
+void Console::queue(Sink& sink, const std::string& bytes) {
   if (!sink.usable || bytes.empty()) return;
   if (sink.queue.empty()) loop_.when_writable(sink.fd, [this, &sink] { write_some(sink); });
   sink.queue += bytes;

@@ -50,7 +50,7 @@ class Console {
   };
 
   Sink& sink(messages::Stream stream);
-  void queue(Sink& sink, std::string bytes);
+  void queue(Sink& sink, const std::string& bytes);
   void write_some(Sink& sink);
   void give_up(Sink& sink, int error);
 

@@ -62,7 +62,7 @@ bool CpuClaims::reserve() {
   const std::string plans = job_id_ + kPlans;
   if (try_lock(lock) == Lock::kHeldByOthers)
     return ::faccessat(folder->fd.get(), plans.c_str(), F_OK, 0) == 0;
-  UniqueFd(::openat(folder->fd.get(), plans.c_str(), kCreate, 0600));
+  const UniqueFd made(::openat(folder->fd.get(), plans.c_str(), kCreate, 0600));
   lock_ = std::move(lock);
   return true;
 }

@@ -76,7 +76,7 @@ Status run_program(const std::vector<std::string>& words, const std::string& inp
     become(words, input_file, errors);
   }
   const UniqueFd ended = open_pidfd(pid);
-  const Status unseen = ended ? Status() : system_error("watch a program (pidfd_open)");
+  Status unseen = ended ? Status() : system_error("watch a program (pidfd_open)");
   pollfd waiting{.fd = ended.get(), .events = POLLIN, .revents = 0};
   const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(patience).count();
   const bool in_time = ended && ::poll(&waiting, 1, static_cast<int>(milliseconds)) == 1;

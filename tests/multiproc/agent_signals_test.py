@@ -17,9 +17,11 @@ STUBBORN = "trap '' TERM; echo ready; while :; do sleep 0.02; done"
 
 
 def takes_signals(pid):
-    """Whether the agent already blocks SIGTERM, so that the signal does not end it."""
-    blocked = re.search(rb"^SigBlk:\s*(\w+)$", read(f"/proc/{pid}/status"), re.MULTILINE)
-    return blocked and int(blocked[1], 16) >> (signal.SIGTERM - 1) & 1
+    """Whether the agent already blocks SIGTERM, so that the signal does not end it. The runtime of
+    the thread sanitizer blocks all signals for a moment before that, SIGWINCH too."""
+    found = re.search(rb"^SigBlk:\s*(\w+)$", read(f"/proc/{pid}/status"), re.MULTILINE)
+    blocked = int(found[1], 16) if found else 0
+    return bool(blocked >> (signal.SIGTERM - 1) & 1) and not blocked >> (signal.SIGWINCH - 1) & 1
 
 
 def agent_on(job, host):

@@ -225,9 +225,10 @@ void Memory::fetch_ahead(std::size_t at, std::size_t end) const {
 // Of results that are alike: what they come from is read from memory once.
 void Memory::copy_for_all(const Range& range) {
   const std::size_t count = request_->signature.count;
-  for (std::size_t at = range.begin, end = at; at < range.end; at = end) {
+  std::size_t at = range.begin;
+  while (at < range.end) {
     const std::size_t block = at / count;
-    end = std::min(range.end, (block + 1) * count);
+    const std::size_t end = std::min(range.end, (block + 1) * count);
     const std::size_t source = is_of_kind(OperationKind::kBroadcast)
                                    ? static_cast<std::size_t>(request_->signature.root)
                                    : block;
@@ -235,6 +236,7 @@ void Memory::copy_for_all(const Range& range) {
     for (std::byte* const output : outputs_)
       if (output != nullptr && output + bytes(at) != input)
         move_long(output + bytes(at), input, bytes(end - at));
+    at = end;
   }
 }
 

@@ -101,7 +101,7 @@ Status run_inside(const ProcessIdentity& process, int flags, Duration patience,
     ::_exit(0);
   }
   ends.second.reset();
-  const Status outcome = receive_outcome(ends.first, patience);
+  Status outcome = receive_outcome(ends.first, patience);
   ::kill(pid, SIGKILL);
   ::waitpid(pid, nullptr, 0);
   return outcome;

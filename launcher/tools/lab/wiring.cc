@@ -151,7 +151,7 @@ std::string drop_sent(const std::string& port) {
 }
 
 std::string drop_some(const std::string& port, int loss_thousandths) {
-  const std::string none = remove_filter(port, Filter::kLoss);
+  std::string none = remove_filter(port, Filter::kLoss);
   if (loss_thousandths == 0) return none;
   // nft takes no comparison that is always true.
   const std::string rule = loss_thousandths >= kWhole
