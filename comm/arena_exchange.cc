@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "comm/base/random.h"
+#include "comm/base/system_error.h"
 #include "comm/base/text.h"
 #include "comm/base/try.h"
 #include "comm/socket.h"
@@ -36,9 +37,7 @@ struct Word {
 };
 
 Status broken(const std::string& what) { return Status(Code::kUnavailable, Scope::kProcess, what); }
-Status broken_by_system(const std::string& what) {
-  return broken(what + ": " + std::strerror(errno));
-}
+Status broken_by_system(const std::string& what) { return broken(what + ": " + error_text(errno)); }
 
 // Waits until one of them can be read, or has ended.
 Status await_any(std::span<pollfd> ends, const Clock& clock, Deadline deadline) {

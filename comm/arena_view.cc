@@ -10,6 +10,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "comm/base/system_error.h"
+
 namespace paceline {
 namespace {
 
@@ -26,7 +28,7 @@ Mapped& mapped() {
 
 Status cannot_map() {
   return Status(Code::kUnavailable, Scope::kProcess,
-                std::string("cannot map another process's buffers: ") + std::strerror(errno));
+                std::string("cannot map another process's buffers: ") + error_text(errno));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "comm/handshake.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -8,6 +9,7 @@ namespace paceline {
 namespace {
 
 constexpr std::uint32_t kChallengeMagic = 0x31634C50;  // "PLc1"
+constexpr std::uint32_t kRefusalMagic = 0x31724C50;    // "PLr1"
 constexpr std::uint32_t kHelloMagic = 0x31684C50;      // "PLh1"
 constexpr std::uint32_t kVersion = 1;
 constexpr std::size_t kMacBytes = Mac().size();
@@ -19,6 +21,12 @@ Status denied(const char* why) {
 void append(Bytes& to, ByteView bytes) { to.insert(to.end(), bytes.begin(), bytes.end()); }
 
 }  // namespace
+
+std::array<std::byte, kChallengeBytes> refusal_without_descriptors() {
+  std::array<std::byte, kChallengeBytes> refusal{};
+  std::memcpy(refusal.data(), &kRefusalMagic, sizeof kRefusalMagic);
+  return refusal;
+}
 
 AcceptorHandshake::AcceptorHandshake(const JobKey& key, const Nonce& nonce) : key_(key) {
   ByteWriter writer(challenge_);
@@ -42,7 +50,7 @@ Result<Hello> AcceptorHandshake::read_hello(ByteView bytes) {
   hello.to = reader.get<std::int32_t>();
   hello.group = reader.get<std::uint64_t>();
   const auto purpose = reader.get<std::uint64_t>();
-  if (magic != kHelloMagic || purpose > static_cast<std::uint64_t>(Purpose::kCheck)) {
+  if (magic != kHelloMagic || purpose > static_cast<std::uint64_t>(Purpose::kSealedData)) {
     return denied("the peer uses another version of the protocol");
   }
   hello.purpose = static_cast<Purpose>(purpose);
@@ -66,8 +74,11 @@ DialerHandshake::DialerHandshake(const JobKey& key, const Hello& hello, const No
 
 Result<Bytes> DialerHandshake::answer(ByteView challenge) {
   ByteReader reader(challenge);
-  if (reader.get<std::uint32_t>() != kChallengeMagic)
-    return denied("the peer does not speak the protocol of Paceline");
+  const auto magic = reader.get<std::uint32_t>();
+  if (magic == kRefusalMagic)
+    return Status(Code::kExhausted, Scope::kPeer,
+                  "the process there has no file descriptors left (ulimit -n)");
+  if (magic != kChallengeMagic) return denied("the peer does not speak the protocol of Paceline");
   if (reader.get<std::uint32_t>() != kVersion)
     return denied("the peer uses another version of the protocol");
   if (reader.take(nonce_.size()).empty() || !reader.complete())
@@ -97,7 +108,7 @@ Result<Verdict> DialerHandshake::read_welcome(ByteView bytes) const {
   }
   ByteReader reader(bytes);
   const auto verdict = reader.get<std::uint64_t>();
-  if (verdict > static_cast<std::uint64_t>(Verdict::kNotMeant))
+  if (verdict > static_cast<std::uint64_t>(Verdict::kOtherIntegrity))
     return denied("the welcome has an unknown verdict");
   return static_cast<Verdict>(verdict);
 }

@@ -31,16 +31,19 @@ inline constexpr std::size_t kWelcomeBytes = 40;
 /// for the other.
 inline constexpr std::string_view kHelloPurpose = "paceline hello";
 inline constexpr std::string_view kWelcomePurpose = "paceline welcome";
+inline constexpr std::string_view kSecretPurpose = "paceline secret";
 
 enum class Purpose : std::uint8_t {
   kData,
   kStore,
-  kTrial,  ///< the launcher tries an address before the job starts
-  kCheck,  ///< `paceline check` measures the way between two hosts
+  kTrial,       ///< the launcher tries an address before the job starts
+  kCheck,       ///< `paceline check` measures the way between two hosts
+  kSealedData,  ///< kData as the records of comm/transport/sealed_stream.h
 };
 enum class Verdict : std::uint8_t {
   kAccepted,
-  kNotMeant,  ///< the acceptor is another than the dialer means
+  kNotMeant,        ///< the acceptor is another than the dialer means
+  kOtherIntegrity,  ///< one of the two seals its data, and the other does not
 };
 
 /// What a dialer says about itself.
@@ -53,6 +56,10 @@ struct Hello {
 
   bool operator==(const Hello&) const = default;
 };
+
+/// What an acceptor sends instead of a challenge if its process has no file descriptor left for the
+/// connection. The dialer's answer() returns the error.
+std::array<std::byte, kChallengeBytes> refusal_without_descriptors();
 
 class AcceptorHandshake {
  public:
@@ -67,6 +74,8 @@ class AcceptorHandshake {
   Result<Hello> read_hello(ByteView bytes);
   /// To be sent last, after a good hello.
   std::array<std::byte, kWelcomeBytes> welcome(Verdict verdict) const;
+  /// Known to both ends alone, and of this connection alone. After a good hello.
+  Mac secret() const { return key_.prove(kSecretPurpose, transcript_); }
 
  private:
   const JobKey& key_;
@@ -80,10 +89,13 @@ class DialerHandshake {
 
   DialerHandshake(const JobKey& key, const Hello& hello, const Nonce& nonce);
 
-  /// Takes the acceptor's kChallengeBytes and returns the hello to send.
+  /// Takes the acceptor's kChallengeBytes and returns the hello to send. Code::kExhausted if the
+  /// acceptor has no file descriptor left.
   Result<Bytes> answer(ByteView challenge);
   /// Takes the acceptor's kWelcomeBytes.
   Result<Verdict> read_welcome(ByteView bytes) const;
+  /// That of the acceptor.
+  Mac secret() const { return key_.prove(kSecretPurpose, transcript_); }
 
  private:
   const JobKey& key_;

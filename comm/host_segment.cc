@@ -157,14 +157,16 @@ Result<Found> meet_at(StoreClient& store, const Group& group, const HostSegmentR
   return found;
 }
 
-// The first rank that does not have it, and why; all have it where that says nothing.
+// Tells the others whether this rank has it. Returns the first rank that does not, and why; if
+// there is no reason, all have it.
 Result<HostSegment> hear_all(StoreClient& store, const Group& group, const std::string& prefix,
-                             Deadline deadline) {
+                             const std::string& own, Deadline deadline) {
   HostSegment all;
   std::vector<Awaited> awaited;
   for (int rank = 0; rank < group.size(); ++rank)
     awaited.push_back({.key = prefix + std::to_string(rank), .setter = rank});
-  PACELINE_TRY_ASSIGN(const auto answers, store.await(awaited, deadline));
+  PACELINE_TRY_ASSIGN(const auto answers,
+                      store.exchange(prefix + std::to_string(group.rank), own, awaited, deadline));
   for (int rank = 0; rank < group.size(); ++rank) {
     const auto place = static_cast<std::size_t>(rank);
     const Member& member = group.members[place];
@@ -197,8 +199,7 @@ Result<HostSegment> find_host_segment(StoreClient& store, const Group& group,
   const std::string prefix = "memory/" + group.name + "/" + std::to_string(group.epoch) + "/";
   PACELINE_TRY_ASSIGN(const Found found,
                       meet_at(store, group, request, prefix + "offer", deadline));
-  PACELINE_TRY(store.set(prefix + std::to_string(group.rank), encode(found), deadline));
-  PACELINE_TRY_ASSIGN(HostSegment all, hear_all(store, group, prefix, deadline));
+  PACELINE_TRY_ASSIGN(HostSegment all, hear_all(store, group, prefix, encode(found), deadline));
   if (all.why_not.empty()) all.segment = found.segment;
   all.note = found.note;
   if (all.segment != nullptr) all.segment->remove_name();

@@ -8,10 +8,12 @@
 
 #include <fcntl.h>
 #include <linux/falloc.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "comm/base/system_error.h"
 #include "comm/base/try.h"
 
 namespace paceline {
@@ -38,14 +40,14 @@ constexpr std::size_t rounded_up(std::size_t bytes, std::size_t unit) {
 
 Status unavailable(const std::string& what) {
   return Status(Code::kUnavailable, Scope::kProcess,
-                what + " for buffers that processes share: " + std::strerror(errno));
+                what + " for buffers that processes share: " + error_text(errno));
 }
 
 Status no_room(std::size_t bytes, int error) {
   return Status(
       Code::kExhausted, Scope::kProcess,
       "cannot allocate a buffer of " + std::to_string(bytes) + " bytes: " +
-          (error != 0 ? std::strerror(error) : "the buffers of this process leave no room for it"));
+          (error != 0 ? error_text(error) : "the buffers of this process leave no room for it"));
 }
 
 Status not_allocated() {
@@ -57,8 +59,52 @@ Status not_allocated() {
 
 MemoryDomain& MemoryDomain::of_process() {
   // Buffers may be freed by the last destructor of a program.
-  static MemoryDomain* const domain = new MemoryDomain(memory_of_machine());
+  static MemoryDomain* const domain = [] {
+    auto* const made = new MemoryDomain(memory_of_machine());
+    // If that fails, a child that touches a buffer ends by SIGSEGV.
+    (void)::pthread_atfork(&before_fork, &after_fork, &in_child);
+    return made;
+  }();
   return *domain;
+}
+
+// No other thread is in the middle of a change while the child is made. The memory of a child is
+// ordinary memory, which its own children inherit.
+void MemoryDomain::before_fork() {
+  MemoryDomain& domain = of_process();
+  domain.mutex_.lock();
+  domain.maps_for_child_ = domain.made_in_ && domain.made_in_->is_of_this_process();
+}
+void MemoryDomain::after_fork() { of_process().mutex_.unlock(); }
+void MemoryDomain::in_child() {
+  MemoryDomain& domain = of_process();
+  if (domain.maps_for_child_) domain.map_for_child();
+  domain.mutex_.unlock();
+}
+
+void MemoryDomain::map_for_child() const {
+  for (const auto& [place, extent] : extents_) {
+    if (extent.state != State::kInUse) continue;
+    std::byte* const begin = extent.registered != nullptr ? extent.registered : at(place);
+    for (std::uint64_t from = place; from < place + extent.bytes;) {
+      const auto [kept, left_end] = until_left(from, place + extent.bytes);
+      if (kept > from)
+        (void)::mmap(begin + (from - place), kept - from, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, file_.get(),
+                     static_cast<off_t>(from));
+      from = left_end;
+    }
+  }
+}
+
+// Where the next pages begin and end that were left behind: they are private memory already, which
+// a child inherits. `end` twice where there are none.
+std::pair<std::uint64_t, std::uint64_t> MemoryDomain::until_left(std::uint64_t from,
+                                                                 std::uint64_t end) const {
+  std::pair<std::uint64_t, std::uint64_t> next{end, end};
+  for (const auto& [begin, bytes] : left_)
+    if (begin + bytes > from && begin < next.first) next = {std::max(begin, from), begin + bytes};
+  return {next.first, std::min(next.second, end)};
 }
 
 MemoryDomain::MemoryDomain(std::size_t most_bytes)

@@ -9,6 +9,9 @@
 // writing is left behind (leave_behind()): its place in the arena is not used again.
 //
 // Memory from elsewhere becomes part of the arena where its owner asks for it (take_over()).
+//
+// A forked child does not share the arena (MADV_DONTFORK). After fork() it has what is allocated in
+// the process's own domain as private memory (copy-on-write): its writes reach nobody.
 #pragma once
 
 #include <atomic>
@@ -114,6 +117,11 @@ class MemoryDomain {
   };
   using Extents = std::map<std::uint64_t, Extent>;  // by place; without gaps
 
+  static void before_fork();
+  static void after_fork();
+  static void in_child();
+  void map_for_child() const;
+  std::pair<std::uint64_t, std::uint64_t> until_left(std::uint64_t from, std::uint64_t end) const;
   Status refuse_child() const;
   bool is_left_behind(std::uint64_t place, std::size_t bytes) const;
   std::optional<std::uint64_t> place_of_registered(std::uintptr_t address, std::size_t bytes) const;
@@ -138,6 +146,7 @@ class MemoryDomain {
   const std::size_t most_bytes_;
   mutable std::mutex mutex_;  // guards all but the atomics, which are written with it held
   std::optional<ProcessMark> made_in_;  // set when it is opened
+  bool maps_for_child_ = false;         // during a fork
   UniqueFd file_;
   Extents extents_;
   Use use_;

@@ -10,6 +10,7 @@
 
 #include <sys/mman.h>
 
+#include "comm/base/system_error.h"
 #include "comm/base/try.h"
 #include "comm/memory_domain.h"
 
@@ -21,8 +22,7 @@ Status refused(const std::string& why) {
 }
 
 Status failed(const char* what) {
-  return Status(Code::kUnavailable, Scope::kProcess,
-                std::string(what) + ": " + std::strerror(errno));
+  return Status(Code::kUnavailable, Scope::kProcess, std::string(what) + ": " + error_text(errno));
 }
 
 // A line of /proc/self/maps.

@@ -9,6 +9,8 @@
 
 #include "comm/base/assert.h"
 #include "comm/base/cpus.h"
+#include "comm/base/parent_descriptors.h"
+#include "comm/base/system_error.h"
 #include "comm/base/try.h"
 
 namespace paceline {
@@ -44,7 +46,7 @@ constexpr Duration kLongestSleep = std::chrono::seconds(10);
 
 Status engine_error(const char* what) {
   return Status(Code::kExhausted, Scope::kProcess,
-                std::string("engine: ") + what + ": " + std::strerror(errno));
+                std::string("engine: ") + what + ": " + error_text(errno));
 }
 
 // The background thread sleeps at once: whoever computes meanwhile has more use for the core than
@@ -288,10 +290,12 @@ Status PollEngine::watch(int fd, FdHandler& handler, Interest interest) {
   epoll_event event{.events = EPOLLIN | EPOLLRDHUP | EPOLLET, .data = {.ptr = &handler}};
   if (interest == Interest::kToReadAndWrite) event.events |= EPOLLOUT;
   if (::epoll_ctl(epoll_.fd(), EPOLL_CTL_ADD, fd, &event) != 0) return engine_error("epoll_ctl");
+  keep_from_children(fd);
   return {};
 }
 
 void PollEngine::forget(int fd, FdHandler& handler) {
+  leave_to_children(fd);
   ::epoll_ctl(epoll_.fd(), EPOLL_CTL_DEL, fd, nullptr);
   forgotten_.push_back(&handler);
 }

@@ -1,5 +1,8 @@
 #include "comm/rendezvous.h"
 
+#include <chrono>
+
+#include "comm/base/text.h"
 #include "comm/base/try.h"
 #include "comm/bytes.h"
 
@@ -45,16 +48,50 @@ Status missing(const std::vector<std::optional<std::string>>& values) {
                 {.rank = first});
 }
 
+bool is_same_process(const Member& one, const Member& other) {
+  return one.host == other.host && one.pid == other.pid;
+}
+
+// Two processes have joined as the same rank, and both get this error.
+Status came_twice(const RendezvousRequest& request, const Result<Member>& other) {
+  const auto process = [](const Member& one) {
+    return "process " + std::to_string(one.pid) + " on host " + printable(one.host);
+  };
+  return Status(Code::kMismatch, Scope::kGroup,
+                "two processes joined as rank " + std::to_string(request.rank) + ": " +
+                    process(request.self) + " (this one), and " +
+                    (other.ok() ? process(*other) : std::string("another")),
+                {.rank = request.rank, .host = request.self.host});
+}
+
+using Values = std::vector<std::optional<std::string>>;
+
+// If this process has tried to join before, the store may not know yet that the earlier connection
+// has ended.
+Result<Values> exchange(StoreClient& store, const RendezvousRequest& request, Deadline deadline) {
+  constexpr int kTries = 50;
+  const std::string prefix = "group/" + request.group + "/" + std::to_string(request.epoch) + "/";
+  const std::string own = encode_member(request.self);
+  std::vector<Awaited> others;
+  for (int rank = 0; rank < request.size; ++rank)
+    if (rank != request.rank)
+      others.push_back({.key = prefix + std::to_string(rank), .setter = rank});
+  for (int i = 0;; ++i) {
+    Result<Values> values =
+        store.exchange(prefix + std::to_string(request.rank), own, others, deadline);
+    if (values.ok()) values->insert(values->begin() + request.rank, own);
+    if (!store.rival()) return values;
+    const Result<Member> other = decode_member(*store.rival());
+    if (i == kTries || !other.ok() || !is_same_process(*other, request.self))
+      return came_twice(request, other);
+    store.pause(std::chrono::milliseconds(20));
+  }
+}
+
 }  // namespace
 
 Result<Group> rendezvous(StoreClient& store, const RendezvousRequest& request, Deadline deadline) {
-  const std::string prefix = "group/" + request.group + "/" + std::to_string(request.epoch) + "/";
-  PACELINE_TRY(
-      store.set(prefix + std::to_string(request.rank), encode_member(request.self), deadline));
-  std::vector<Awaited> members;
-  for (int rank = 0; rank < request.size; ++rank)
-    members.push_back({.key = prefix + std::to_string(rank), .setter = rank});
-  PACELINE_TRY_ASSIGN(const auto values, store.await(members, deadline));
+  PACELINE_TRY_ASSIGN(const Values values, exchange(store, request, deadline));
   Group group{.name = request.group, .epoch = request.epoch, .rank = request.rank};
   for (const std::optional<std::string>& value : values) {
     if (!value) return missing(values);

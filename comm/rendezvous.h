@@ -17,7 +17,8 @@ struct RendezvousRequest {
 };
 
 /// Collective. Returns the group when all ranks have joined. Code::kTimeout names the missing
-/// ranks. Code::kPeerLost names a rank that has ended, if the launcher knows of its end.
+/// ranks. Code::kPeerLost names a rank that has ended, if the launcher knows of its end. If two
+/// processes join as the same rank, both get Code::kMismatch.
 Result<Group> rendezvous(StoreClient& store, const RendezvousRequest& request, Deadline deadline);
 
 }  // namespace paceline

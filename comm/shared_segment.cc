@@ -9,13 +9,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "comm/base/system_error.h"
+
 namespace paceline {
 namespace {
 
 Status cannot(const char* what, const std::string& path, int error) {
   const bool full = error == ENOSPC || error == ENOMEM || error == EDQUOT || error == EFBIG;
   return Status(full ? Code::kExhausted : Code::kUnavailable, Scope::kProcess,
-                std::string("cannot ") + what + " " + path + ": " + std::strerror(error));
+                std::string("cannot ") + what + " " + path + ": " + error_text(error));
 }
 
 struct flock lock_of(int place, short type) {
@@ -86,9 +88,9 @@ void SharedSegment::remove_name() {
 Status SharedSegment::take_place(int place) {
   struct flock lock = lock_of(place, F_WRLCK);
   if (::fcntl(fd_.get(), F_SETLK, &lock) == 0) return {};
-  return Status(Code::kDenied, Scope::kProcess,
-                "cannot lock place " + std::to_string(place) +
-                    " of the shared memory: " + std::strerror(errno));
+  return Status(
+      Code::kDenied, Scope::kProcess,
+      "cannot lock place " + std::to_string(place) + " of the shared memory: " + error_text(errno));
 }
 
 bool SharedSegment::is_taken_by_another(int place) const {

@@ -99,6 +99,7 @@ class Simulation::Scheduler {
     bool finished = false;
     bool touched = true;  // something may have changed since its condition was looked at
     TimePoint wake_at = TimePoint::max();
+    TimePoint stopped_until{};
   };
 
   const Options options_;
@@ -110,6 +111,10 @@ class Simulation::Scheduler {
 
  private:
   bool is_over(Rank& rank, Wait& wait);
+  // When it may be looked at again.
+  TimePoint next_turn(const Rank& rank) const {
+    return std::max(rank.touched ? clock_.now_ : rank.wake_at, rank.stopped_until);
+  }
   int choose_next();
   int choose_turn();
   void take_step();
@@ -251,7 +256,7 @@ int Simulation::Scheduler::choose_next() {
     ready_.clear();
     for (int index = 0; index < options_.ranks; ++index) {
       const Rank& rank = ranks_[static_cast<std::size_t>(index)];
-      const bool may_run = !given_up_.ok() || rank.touched || rank.wake_at <= clock_.now();
+      const bool may_run = !given_up_.ok() || next_turn(rank) <= clock_.now();
       if (!rank.finished && may_run) ready_.push_back(index);
     }
     // Ranks that are ready race with the next event; time passes by itself when none is.
@@ -294,7 +299,7 @@ void Simulation::Scheduler::fire_event() {
 bool Simulation::Scheduler::advance_time() {
   TimePoint wake = TimePoint::max();
   for (const Rank& rank : ranks_) {
-    if (!rank.finished) wake = std::min(wake, rank.wake_at);
+    if (!rank.finished) wake = std::min(wake, next_turn(rank));
   }
   if (!events_.empty() && events_.begin()->first <= wake) {
     fire_event();
@@ -327,6 +332,9 @@ void Simulation::at_step(std::uint64_t step, std::function<void()> event) {
 }
 void Simulation::schedule(Duration delay, std::function<void()> event) {
   scheduler_->schedule(delay, std::move(event));
+}
+void Simulation::stop(int rank, Duration time) {
+  scheduler_->ranks_[static_cast<std::size_t>(rank)].stopped_until = scheduler_->clock_.now_ + time;
 }
 void Simulation::touch(int rank) {
   scheduler_->ranks_[static_cast<std::size_t>(rank)].touched = true;

@@ -73,6 +73,8 @@ class Simulation {
   /// Calls `event` after `delay` of simulated time, between two ranks' turns. Events of the same
   /// moment come in the order of the calls.
   void schedule(Duration delay, std::function<void()> event);
+  /// The rank's process is stopped, and goes on after `time` of simulated time.
+  void stop(int rank, Duration time);
   /// Something that `rank` may wait for has changed: its condition will be looked at again.
   void touch(int rank);
 

@@ -12,6 +12,8 @@
 #include <netinet/tcp.h>
 #include <sys/un.h>
 
+#include "comm/base/descriptors.h"
+#include "comm/base/system_error.h"
 #include "comm/base/text.h"
 
 namespace paceline {
@@ -19,8 +21,11 @@ namespace {
 
 constexpr int kBacklog = 1024;
 
+// A lack of descriptors does not end by waiting for a peer.
 Status system_error(const std::string& what, int error = errno) {
-  return Status(Code::kUnavailable, Scope::kPeer, what + ": " + std::strerror(error));
+  const std::string text = what + ": " + error_text(error);
+  return lacks_descriptors(error) ? Status(Code::kExhausted, Scope::kProcess, text)
+                                  : Status(Code::kUnavailable, Scope::kPeer, text);
 }
 
 Status malformed(std::string_view text) {
@@ -34,6 +39,23 @@ Result<UniqueFd> open_socket(const SocketAddress& address) {
   UniqueFd fd(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd) return system_error("socket");
   return fd;
+}
+
+// 0, or why `fd` cannot listen.
+int listen_error(int fd, const SocketAddress& address) {
+  const int on = 1, off = 0;
+  if (!address.is_unix()) ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (address.family() == AF_INET6) ::setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+  const bool listens =
+      ::bind(fd, address.data(), address.size()) == 0 && ::listen(fd, kBacklog) == 0;
+  return listens ? 0 : errno;
+}
+
+Status all_are_in_use(const SocketAddress& address, PortRange ports) {
+  return Status(Code::kExhausted, Scope::kProcess,
+                "cannot listen on " + without_port(address.to_string()) +
+                    ": all ports of PACELINE_PORT_RANGE=" + ports.to_string() +
+                    " are in use; set a larger range");
 }
 
 void disable_delay(int fd) {
@@ -124,6 +146,24 @@ int SocketAddress::port() const {
   return 0;
 }
 
+bool SocketAddress::is_loopback() const {
+  if (storage_.ss_family == AF_INET)
+    return ntohl(reinterpret_cast<const sockaddr_in*>(&storage_)->sin_addr.s_addr) >> 24 ==
+           IN_LOOPBACKNET;
+  return storage_.ss_family == AF_INET6 &&
+         IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6*>(&storage_)->sin6_addr);
+}
+
+SocketAddress SocketAddress::at_port(int port) const {
+  SocketAddress other = *this;
+  const in_port_t number = htons(static_cast<in_port_t>(port));
+  if (storage_.ss_family == AF_INET)
+    reinterpret_cast<sockaddr_in*>(&other.storage_)->sin_port = number;
+  if (storage_.ss_family == AF_INET6)
+    reinterpret_cast<sockaddr_in6*>(&other.storage_)->sin6_port = number;
+  return other;
+}
+
 std::string SocketAddress::to_string() const {
   char text[INET6_ADDRSTRLEN] = "";
   if (storage_.ss_family == AF_INET) {
@@ -156,16 +196,25 @@ std::string without_port(const std::string& address) {
   return host.starts_with('[') && host.ends_with(']') ? host.substr(1, host.size() - 2) : host;
 }
 
-Result<UniqueFd> listen_on(const SocketAddress& address) {
-  Result<UniqueFd> fd = open_socket(address);
-  if (!fd.ok()) return fd;
-  const int on = 1;
-  if (!address.is_unix()) ::setsockopt(fd->get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  if (::bind(fd->get(), address.data(), address.size()) != 0 ||
-      ::listen(fd->get(), kBacklog) != 0) {
-    return system_error("cannot listen on " + address.to_string());
+Result<UniqueFd> listen_on(const SocketAddress& address, PortRange ports) {
+  const bool has_choice = ports.is_limited() && !address.is_unix() && address.port() == 0;
+  if (!has_choice) ports = {.first = address.port(), .last = address.port()};
+  for (int port = ports.first; port <= ports.last; ++port) {
+    Result<UniqueFd> fd = open_socket(address);
+    if (!fd.ok()) return fd;
+    const SocketAddress wanted = has_choice ? address.at_port(port) : address;
+    const int error = listen_error(fd->get(), wanted);
+    if (error == 0) return fd;
+    if (error != EADDRINUSE || !has_choice)
+      return system_error("cannot listen on " + wanted.to_string(), error);
   }
-  return fd;
+  return all_are_in_use(address, ports);
+}
+
+Result<UniqueFd> listen_on_all(PortRange ports) {
+  Result<UniqueFd> all = listen_on(SocketAddress::parse("[::]:0").value(), ports);
+  const bool has_ipv6 = all.ok() || all.status().code() == Code::kExhausted;
+  return has_ipv6 ? std::move(all) : listen_on(SocketAddress::parse("0.0.0.0:0").value(), ports);
 }
 
 Result<UniqueFd> start_connect(const SocketAddress& address) {
@@ -173,6 +222,10 @@ Result<UniqueFd> start_connect(const SocketAddress& address) {
   if (!fd.ok()) return fd;
   if (!address.is_unix()) disable_delay(fd->get());
   if (::connect(fd->get(), address.data(), address.size()) != 0 && errno != EINPROGRESS) {
+    if (errno == ENETUNREACH && address.is_loopback())
+      return Status(Code::kDenied, Scope::kProcess,
+                    "cannot connect to " + address.to_string() +
+                        ": the loopback interface is down; set it up with `ip link set lo up`");
     return system_error("cannot connect to " + address.to_string());
   }
   return fd;

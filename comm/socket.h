@@ -9,6 +9,7 @@
 
 #include <paceline/status.h>
 
+#include "comm/base/port_range.h"
 #include "comm/base/unique_fd.h"
 
 namespace paceline {
@@ -28,8 +29,12 @@ class SocketAddress {
   std::string to_string() const;
   bool is_unix() const { return storage_.ss_family == AF_UNIX; }
   int family() const { return storage_.ss_family; }
+  /// 127.0.0.0/8 or ::1.
+  bool is_loopback() const;
   /// Of an internet address; else 0.
   int port() const;
+  /// This internet address with another port.
+  SocketAddress at_port(int port) const;
   const sockaddr* data() const { return reinterpret_cast<const sockaddr*>(&storage_); }
   socklen_t size() const { return size_; }
 
@@ -43,10 +48,14 @@ class SocketAddress {
 std::string with_port(const std::string& host, int port);
 std::string without_port(const std::string& address);
 
-/// Port 0 lets the kernel choose one; of_local_end() tells which.
-Result<UniqueFd> listen_on(const SocketAddress& address);
+/// Port 0 means the first free port of `ports`, or one that the kernel chooses; of_local_end()
+/// tells which.
+Result<UniqueFd> listen_on(const SocketAddress& address, PortRange ports = {});
+/// On all addresses of this host with one port: IPv6 and IPv4, or IPv4 if the host has no IPv6.
+Result<UniqueFd> listen_on_all(PortRange ports);
 /// Starts connecting; the descriptor becomes writable when that is decided, connect_error() says
-/// how. Data connections get TCP_NODELAY: messages are written whole, so nothing is to be merged.
+/// how. Code::kDenied if the address is of the loopback interface and that is down: no later try
+/// helps. Data connections get TCP_NODELAY: messages are written whole, so nothing is to be merged.
 Result<UniqueFd> start_connect(const SocketAddress& address);
 Status connect_error(int fd, const SocketAddress& address);
 /// The next connection of a listener; no descriptor when none waits.

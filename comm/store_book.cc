@@ -17,6 +17,10 @@ StoreFrame ended(std::uint32_t request, const std::string& how) {
   return {.kind = StoreFrameKind::kEnded, .id = request, .value = how};
 }
 
+StoreFrame taken(std::uint32_t request, const std::string& rival) {
+  return {.kind = StoreFrameKind::kTaken, .id = request, .value = rival};
+}
+
 bool is_live(std::string_view key) { return key.starts_with(kLivePrefix); }
 
 }  // namespace
@@ -35,6 +39,10 @@ StoreBook::ClientId StoreBook::admit(Bytes unsent) {
 void StoreBook::forget(ClientId id) {
   const auto client = clients_.extract(id);
   PACELINE_ASSERT(!client.empty());
+  for (const std::string& key : client.mapped().keys) {
+    const auto entry = entries_.extract(key);
+    stored_bytes_ -= entry.mapped().value.size();
+  }
   const bool waits = client.mapped().waiting_gets > 0;
   for (auto key = waiters_.begin(); waits && key != waiters_.end();) {
     std::erase_if(key->second, [id](const Waiter& waiter) { return waiter.client == id; });
@@ -59,7 +67,7 @@ void StoreBook::receive(ClientId id, ByteView bytes) {
 void StoreBook::serve(ClientId id, Client& client, StoreFrame request) {
   switch (request.kind) {
     case StoreFrameKind::kSet:
-      set(client, std::move(request));
+      set(id, client, std::move(request));
       break;
     case StoreFrameKind::kGet:
       get(id, client, std::move(request));
@@ -69,21 +77,44 @@ void StoreBook::serve(ClientId id, Client& client, StoreFrame request) {
   }
 }
 
-void StoreBook::set(Client& client, StoreFrame request) {
+void StoreBook::set(ClientId id, Client& client, StoreFrame request) {
   if (is_live(request.key)) {
     return answer(client, refusal(request.id, "keys that begin with live/ cannot be set"));
   }
-  const auto [entry, is_new] = entries_.try_emplace(std::move(request.key));
-  std::string& value = entry->second;
+  const auto [entry, is_new] = entries_.try_emplace(std::move(request.key), Entry{.owner = id});
+  auto& [owner, value] = entry->second;
+  if (owner != id) {  // both clients are told
+    answer(client, taken(request.id, value));
+    tell_of_rival(id, entry->first, value);
+    return tell_of_rival(owner, entry->first, request.value);
+  }
   const std::size_t stored = stored_bytes_ - value.size() + request.value.size();
   if (entries_.size() > limits_.entries || stored > limits_.stored_bytes) {
     if (is_new) entries_.erase(entry);
     return answer(client, refusal(request.id, "the store is full"));
   }
+  if (is_new) client.keys.push_back(entry->first);
   stored_bytes_ = stored;
   value = std::move(request.value);
   answer(client, {.kind = StoreFrameKind::kDone, .id = request.id});
   answer_waiters(entry->first, value);
+}
+
+// What a client sets, and what it waits for at the same time, have keys of one folder. In other
+// folders it may have nothing to do with the rival.
+void StoreBook::tell_of_rival(ClientId id, std::string_view key, const std::string& rival) {
+  Client& client = clients_.at(id);
+  const std::string_view folder = key.substr(0, key.rfind('/') + 1);
+  for (auto waiting = waiters_.begin(); client.waiting_gets > 0 && waiting != waiters_.end();) {
+    if (waiting->first.starts_with(folder))
+      std::erase_if(waiting->second, [&](const Waiter& waiter) {
+        if (waiter.client != id) return false;
+        --client.waiting_gets;
+        answer(client, taken(waiter.request, rival));
+        return true;
+      });
+    waiting = waiting->second.empty() ? waiters_.erase(waiting) : std::next(waiting);
+  }
 }
 
 void StoreBook::answer_waiters(const std::string& key, const std::string& value) {
@@ -119,7 +150,7 @@ void StoreBook::get(ClientId id, Client& client, StoreFrame request) {
   }
   const auto entry = entries_.find(request.key);
   if (entry != entries_.end()) {
-    found.value = entry->second;
+    found.value = entry->second.value;
     return answer(client, found);
   }
   const auto setter = parse_number<int>(request.value);

@@ -7,6 +7,9 @@
 //   const ByteView answers = book.unsent(client);
 //   book.sent(client, answers.size());
 //
+// A key belongs to the client that sets it, and is erased when that client goes. So a rank that
+// fails to join leaves nothing for the next try, and two processes of one rank are told so.
+//
 // A request to get a missing key waits until a client sets the key, or until the rank that would
 // set it is known to have ended. Keys that begin with "live/" are never stored: the owner of the
 // book answers them at once.
@@ -80,6 +83,7 @@ class StoreBook {
     Bytes incoming;
     Bytes outgoing;
     std::size_t waiting_gets = 0;
+    std::vector<std::string> keys;  // that it has set
     bool broken = false;
   };
   struct Waiter {
@@ -89,7 +93,13 @@ class StoreBook {
   };
 
   void serve(ClientId id, Client& client, StoreFrame request);
-  void set(Client& client, StoreFrame request);
+  struct Entry {
+    ClientId owner;
+    std::string value;
+  };
+
+  void set(ClientId id, Client& client, StoreFrame request);
+  void tell_of_rival(ClientId id, std::string_view key, const std::string& rival);
   void get(ClientId id, Client& client, StoreFrame request);
   void answer_waiters(const std::string& key, const std::string& value);
   void answer(Client& client, const StoreFrame& frame) const;
@@ -99,7 +109,7 @@ class StoreBook {
   const Limits limits_;
   ClientId next_id_ = 0;
   std::unordered_map<ClientId, Client> clients_;
-  std::unordered_map<std::string, std::string> entries_;
+  std::unordered_map<std::string, Entry> entries_;
   std::unordered_map<std::string, std::vector<Waiter>> waiters_;
   std::unordered_map<int, std::string> ended_;  // ranks, and how each ended
   std::size_t stored_bytes_ = 0;

@@ -119,10 +119,11 @@ Status StoreClient::prove(const JobKey& key, Deadline deadline) {
   DialerHandshake handshake(key, {.purpose = Purpose::kStore}, nonce);
   PACELINE_TRY_ASSIGN(const Bytes challenge,
                       await_bytes(kChallengeBytes, deadline, Code::kUnavailable));
-  PACELINE_TRY_ASSIGN(Bytes hello, handshake.answer(challenge));
+  Result<Bytes> answer = handshake.answer(challenge);
+  if (!answer.ok()) return answer.status().with_context("the store at " + address_.to_string());
   {
     const Engine::Baton baton = engine_->hold();
-    outgoing_ = std::move(hello);
+    outgoing_ = *std::move(answer);
   }
   PACELINE_TRY_ASSIGN(const Bytes welcome, await_bytes(kWelcomeBytes, deadline, Code::kPeerLost));
   PACELINE_TRY(handshake.read_welcome(welcome).status());
@@ -151,8 +152,18 @@ Result<Bytes> StoreClient::await_bytes(std::size_t count, Deadline deadline, Cod
                     "many clients, or another key");
 }
 
+void StoreClient::pause(Duration time) {
+  (void)engine_->wait([] { return false; }, Deadline::after(engine_->clock(), time));
+}
+
+Status StoreClient::taken(const StoreFrame& answer) {
+  rival_ = answer.value;
+  return Status(Code::kMismatch, Scope::kGroup, "store: another client has set the same key");
+}
+
 Status StoreClient::set(std::string key, std::string value, Deadline deadline) {
   if (key.size() > kMaxKeyBytes || value.size() > kMaxValueBytes) return too_long();
+  rival_.reset();
   const std::uint32_t id =
       request({.kind = StoreFrameKind::kSet, .key = std::move(key), .value = std::move(value)});
   const auto ended = [&] { return requests_.at(id).has_value() || !broken_.ok(); };
@@ -162,6 +173,7 @@ Status StoreClient::set(std::string key, std::string value, Deadline deadline) {
   if (!answer && !broken_.ok()) return broken_;
   if (!answer) return not_in_time("did not answer");
   if (answer->kind == StoreFrameKind::kDone) return {};
+  if (answer->kind == StoreFrameKind::kTaken) return taken(*answer);
   return Status(Code::kExhausted, Scope::kOperation, "store: " + answer->value);
 }
 
@@ -169,15 +181,11 @@ Result<StoreClient::Values> StoreClient::get(std::span<const std::string> keys, 
   std::vector<StoreFrame> questions;
   for (const std::string& key : keys)
     questions.push_back({.kind = StoreFrameKind::kGet, .key = key});
-  return get_all(std::move(questions), deadline);
+  return get_all(questions, deadline);
 }
 
 Result<StoreClient::Values> StoreClient::await(std::span<const Awaited> values, Deadline deadline) {
-  std::vector<StoreFrame> questions;
-  for (const Awaited& one : values)
-    questions.push_back(
-        {.kind = StoreFrameKind::kGet, .key = one.key, .value = std::to_string(one.setter)});
-  return get_all(std::move(questions), deadline);
+  return get_all(questions_for(values), deadline);
 }
 
 void StoreClient::report_waits(Duration every, WaitReport report) {
@@ -185,8 +193,21 @@ void StoreClient::report_waits(Duration every, WaitReport report) {
   report_ = std::move(report);
 }
 
-Result<StoreClient::Values> StoreClient::get_all(std::vector<StoreFrame> questions,
-                                                 Deadline deadline) {
+// The questions go first: when the store has all keys, it also has all questions for them. So no
+// client waits for a key of one that has got its answers and gone.
+Result<StoreClient::Values> StoreClient::exchange(std::string key, std::string value,
+                                                  std::span<const Awaited> values,
+                                                  Deadline deadline) {
+  const std::vector<StoreFrame> questions = questions_for(values);
+  PACELINE_TRY_ASSIGN(const auto ids, begin_all(questions));
+  const Status status = set(std::move(key), std::move(value), deadline);
+  if (status.ok()) return answers_to(ids, questions, deadline);
+  const Engine::Baton baton = engine_->hold();
+  for (const std::uint32_t id : ids) requests_.erase(id);
+  return status;
+}
+
+Result<std::vector<std::uint32_t>> StoreClient::begin_all(std::span<const StoreFrame> questions) {
   const auto is_long = [](const StoreFrame& one) { return one.key.size() > kMaxKeyBytes; };
   if (std::any_of(questions.begin(), questions.end(), is_long)) return too_long();
   std::vector<std::uint32_t> ids;
@@ -194,17 +215,33 @@ Result<StoreClient::Values> StoreClient::get_all(std::vector<StoreFrame> questio
     if (!hears_of_ends_) question.value.clear();  // without the rank that sets the key
     ids.push_back(request(std::move(question)));
   }
+  return ids;
+}
+
+Result<StoreClient::Values> StoreClient::get_all(std::span<const StoreFrame> questions,
+                                                 Deadline deadline) {
+  PACELINE_TRY_ASSIGN(const auto ids, begin_all(questions));
+  return answers_to(ids, questions, deadline);
+}
+
+Result<StoreClient::Values> StoreClient::answers_to(std::span<const std::uint32_t> ids,
+                                                    std::span<const StoreFrame> questions,
+                                                    Deadline deadline) {
   wait_for(ids, questions, deadline);
   const Engine::Baton baton = engine_->hold();
   Values values(questions.size());
   Status status;
+  bool is_taken = false;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     std::optional<StoreFrame> answer = requests_.extract(ids[i]).mapped();
     if (!answer) {
       if (status.ok()) status = engine_->is_stopped() ? exit_error() : broken_;
     } else if (answer->kind == StoreFrameKind::kValue) {
       values[i] = std::move(answer->value);
-    } else if (status.code() != Code::kPeerLost) {
+    } else if (answer->kind == StoreFrameKind::kTaken) {
+      status = taken(*answer);
+      is_taken = true;
+    } else if (status.code() != Code::kPeerLost && !is_taken) {
       status = refusal(*answer, questions[i]);
     }
   }
@@ -217,7 +254,7 @@ bool StoreClient::is_decided(std::span<const std::uint32_t> ids) const {
   const auto came = [this](std::uint32_t id) { return requests_.at(id).has_value(); };
   const auto never_comes = [this](std::uint32_t id) {
     const std::optional<StoreFrame>& answer = requests_.at(id);
-    return answer && answer->kind == StoreFrameKind::kEnded;
+    return answer && tells_that_none_comes(*answer);
   };
   return !broken_.ok() || std::all_of(ids.begin(), ids.end(), came) ||
          (some_ended_ && std::any_of(ids.begin(), ids.end(), never_comes));
@@ -351,7 +388,7 @@ void StoreClient::take_answers() {
     if (!frame.ok()) broken_ = frame.status();
     if (!frame.ok() || !frame->has_value()) break;
     // Nobody waits any more for what was asked for too long ago.
-    some_ended_ |= (*frame)->kind == StoreFrameKind::kEnded;
+    some_ended_ |= tells_that_none_comes(**frame);
     const auto request = requests_.find((*frame)->id);
     if (request != requests_.end()) request->second = **std::move(frame);
   }

@@ -21,12 +21,6 @@
 
 namespace paceline {
 
-/// A value that one rank of the group sets.
-struct Awaited {
-  std::string key;
-  int setter = 0;
-};
-
 /// One thread at a time. Waits go through the engine; an idle client costs it no system call.
 class StoreClient final : private Driver, private FdHandler {
  public:
@@ -40,7 +34,13 @@ class StoreClient final : private Driver, private FdHandler {
   StoreClient(const StoreClient&) = delete;
   StoreClient& operator=(const StoreClient&) = delete;
 
+  /// The key belongs to this client, and is erased when the client is destroyed. If another client
+  /// sets it, that call fails with Code::kMismatch, and so do get() and await() of this client.
   Status set(std::string key, std::string value, Deadline deadline);
+  /// After such an error, until the next set(): what the other client has set, or would set.
+  const std::optional<std::string>& rival() const { return rival_; }
+  /// Waits while the engine goes on.
+  void pause(Duration time);
   /// Waits for all `keys`; those that have not come by `deadline` are absent from the answer.
   Result<std::vector<std::optional<std::string>>> get(std::span<const std::string> keys,
                                                       Deadline deadline);
@@ -49,6 +49,10 @@ class StoreClient final : private Driver, private FdHandler {
   /// and has ended, as the launcher that serves the store knows.
   Result<std::vector<std::optional<std::string>>> await(std::span<const Awaited> values,
                                                         Deadline deadline);
+  /// set(), then await(). Each client that takes part may go when it has its answers.
+  Result<std::vector<std::optional<std::string>>> exchange(std::string key, std::string value,
+                                                           std::span<const Awaited> values,
+                                                           Deadline deadline);
   /// Call it if ranks have other numbers than the launcher gave them. What the launcher says of
   /// ended ranks is then ignored.
   void ignore_ended_ranks() { hears_of_ends_ = false; }
@@ -72,12 +76,16 @@ class StoreClient final : private Driver, private FdHandler {
   Status prove(const JobKey& key, Deadline deadline);
   Result<Bytes> await_bytes(std::size_t count, Deadline deadline, Code if_hung_up);
   using Values = std::vector<std::optional<std::string>>;
-  Result<Values> get_all(std::vector<StoreFrame> questions, Deadline deadline);
+  Result<std::vector<std::uint32_t>> begin_all(std::span<const StoreFrame> questions);
+  Result<Values> get_all(std::span<const StoreFrame> questions, Deadline deadline);
+  Result<Values> answers_to(std::span<const std::uint32_t> ids,
+                            std::span<const StoreFrame> questions, Deadline deadline);
   bool is_decided(std::span<const std::uint32_t> ids) const;
   void wait_for(std::span<const std::uint32_t> ids, std::span<const StoreFrame> questions,
                 Deadline deadline);
   std::vector<int> missing(std::span<const std::uint32_t> ids,
                            std::span<const StoreFrame> questions);
+  Status taken(const StoreFrame& answer);
   std::uint32_t request(StoreFrame frame);
   std::uint32_t begin(StoreFrame frame);
   bool drive(TimePoint now) override;
@@ -100,7 +108,8 @@ class StoreClient final : private Driver, private FdHandler {
   Bytes outgoing_;
   std::uint32_t next_id_ = 0;
   std::unordered_map<std::uint32_t, std::optional<StoreFrame>> requests_;  // with their answers
-  bool some_ended_ = false;  // an answer said that the rank that sets the value has ended
+  bool some_ended_ = false;  // an answer said that a value will not come
+  std::optional<std::string> rival_;
   std::deque<std::uint32_t> questions_;  // requests of ask(), the oldest first
   bool hears_of_ends_ = true;
   Duration report_every_ = Duration::max();

@@ -10,11 +10,14 @@
 #include <utility>
 #include <vector>
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "comm/base/clock.h"
+#include "comm/base/descriptors.h"
+#include "comm/base/system_error.h"
 #include "comm/base/try.h"
 #include "comm/exit.h"
 #include "comm/store_book.h"
@@ -49,6 +52,7 @@ class StoreServer::Loop final : private EndsAtExit {
         address_(address),
         key_(std::move(key)),
         wake_(std::move(wake)),
+        spare_(::fcntl(wake_.get(), F_DUPFD_CLOEXEC, 0)),
         refused_(std::move(options.log), "store at " + address.to_string()),
         book_(std::move(options.live), {}),
         thread_([this] { run(); }) {
@@ -91,6 +95,8 @@ class StoreServer::Loop final : private EndsAtExit {
   void write_to(Client& client);
   void let_go();
   void let_in();
+  bool make_room();
+  bool refuse_one();
   bool is_open(TimePoint now) const;
   void admit(UniqueFd fd);
   void admit_user(UniqueFd fd);
@@ -100,6 +106,7 @@ class StoreServer::Loop final : private EndsAtExit {
   const SocketAddress address_;
   const std::unique_ptr<JobKey> key_;  // null: a Unix socket
   const UniqueFd wake_;
+  UniqueFd spare_;  // closed to accept, and refuse, a connection if there is no other descriptor
   std::atomic<bool> stopping_{false};
   const SystemClock clock_;
   StrangerBook refused_;
@@ -223,10 +230,31 @@ void StoreServer::Loop::let_in() {
     if (fd.ok() && !*fd) return;
     if (fd.ok()) {
       admit(*std::move(fd));
-    } else if (!strangers_ || !strangers_->drop_oldest()) {
+    } else if (!make_room()) {
       closed_until_ = clock_.now() + kPauseWhenExhausted;
     }
   }
+}
+
+// If the process has no descriptor left for the next connection: true if that has changed.
+bool StoreServer::Loop::make_room() {
+  if (!strangers_ || descriptors().left() > 0) return false;
+  return strangers_->size() > 0 ? strangers_->drop_oldest(clock_.now()) : refuse_one();
+}
+
+// Tells a dialer that this process has no descriptor for it, so that it does not wait until its
+// deadline. False if nobody was told.
+bool StoreServer::Loop::refuse_one() {
+  spare_.reset();
+  Result<UniqueFd> fd = accept_from(listener_.get());
+  const bool is_told = fd.ok() && *fd;
+  if (is_told) {
+    const auto refusal = refusal_without_descriptors();
+    (void)!::send(fd->get(), refusal.data(), refusal.size(), MSG_NOSIGNAL);
+    fd->reset();
+  }
+  spare_.reset(::fcntl(wake_.get(), F_DUPFD_CLOEXEC, 0));
+  return is_told;
 }
 
 void StoreServer::Loop::admit(UniqueFd fd) {
@@ -284,12 +312,12 @@ Result<std::unique_ptr<StoreServer>> StoreServer::serve(const SocketAddress& add
                                                         std::unique_ptr<JobKey> key,
                                                         StoreServerOptions options) {
   PACELINE_TRY(prepare_for_exit());
-  PACELINE_TRY_ASSIGN(UniqueFd listener, listen_on(address));
+  PACELINE_TRY_ASSIGN(UniqueFd listener, listen_on(address, options.ports));
   PACELINE_TRY_ASSIGN(const SocketAddress bound, SocketAddress::of_local_end(listener.get()));
   UniqueFd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake) {
     return Status(Code::kExhausted, Scope::kProcess,
-                  std::string("store: eventfd: ") + std::strerror(errno));
+                  std::string("store: eventfd: ") + error_text(errno));
   }
   return std::unique_ptr<StoreServer>(new StoreServer(std::make_unique<Loop>(
       std::move(listener), bound, std::move(key), std::move(wake), std::move(options))));

@@ -11,6 +11,7 @@
 
 #include <paceline/status.h>
 
+#include "comm/base/port_range.h"
 #include "comm/base/unique_fd.h"
 #include "comm/job_key.h"
 #include "comm/socket.h"
@@ -26,6 +27,8 @@ struct StoreServerOptions {
   /// at once for each request, until the server is destroyed. Without it, or where it knows no
   /// answer, the value is empty.
   std::function<std::optional<std::string>(std::string_view key)> live;
+  /// From which a port 0 is chosen.
+  PortRange ports{};
 };
 
 /// Serves from a thread of its own until it is destroyed. Bounds: connections, entries, bytes of

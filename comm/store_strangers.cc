@@ -20,7 +20,7 @@ void StoreStrangers::admit(UniqueFd fd, TimePoint now) {
   const Result<SocketAddress> remote = SocketAddress::of_remote_end(fd.get());
   AcceptorHandshake::Nonce nonce;
   if (!fill_system_random(nonce).ok()) return;  // the key would be worth nothing
-  if (strangers_.size() >= kMax) drop_oldest();
+  if (strangers_.size() >= kMax) refuse_oldest(StrangerBook::kGaveWay);
   strangers_.push_back(
       {.fd = std::move(fd),
        .address = remote.ok() ? remote->to_string() : "a peer that has disconnected",
@@ -32,8 +32,8 @@ void StoreStrangers::admit(UniqueFd fd, TimePoint now) {
   (void)::send(stranger.fd.get(), challenge.data(), challenge.size(), MSG_NOSIGNAL);
 }
 
-bool StoreStrangers::drop_oldest() {
-  if (strangers_.empty()) return false;
+bool StoreStrangers::drop_oldest(TimePoint now) {
+  if (strangers_.empty() || now < strangers_.front().came + kGrace) return false;
   refuse_oldest(StrangerBook::kGaveWay);
   return true;
 }

@@ -41,8 +41,8 @@ class StoreStrangers {
   bool has_room(TimePoint now) const;
   /// Takes a new connection in, and challenges it.
   void admit(UniqueFd fd, TimePoint now);
-  /// The oldest gives way whatever its age; false when there is none.
-  bool drop_oldest();
+  /// Drops the oldest if it has been here for kGrace; else it may be about to prove the key.
+  bool drop_oldest(TimePoint now);
 
   std::size_t size() const { return strangers_.size(); }
   /// Appends size() entries: what to wait for.

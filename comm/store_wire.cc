@@ -4,6 +4,18 @@
 
 namespace paceline {
 
+std::vector<StoreFrame> questions_for(std::span<const Awaited> values) {
+  std::vector<StoreFrame> questions;
+  for (const Awaited& one : values)
+    questions.push_back(
+        {.kind = StoreFrameKind::kGet, .key = one.key, .value = std::to_string(one.setter)});
+  return questions;
+}
+
+bool tells_that_none_comes(const StoreFrame& answer) {
+  return answer.kind == StoreFrameKind::kEnded || answer.kind == StoreFrameKind::kTaken;
+}
+
 void append_frame(const StoreFrame& frame, Bytes& into) {
   PACELINE_ASSERT(frame.key.size() <= kMaxKeyBytes && frame.value.size() <= kMaxValueBytes);
   Bytes body;
@@ -33,7 +45,7 @@ Result<std::optional<StoreFrame>> take_frame(ByteView& bytes) {
   frame.id = reader.get<std::uint32_t>();
   frame.key = reader.get_text(kMaxKeyBytes);
   frame.value = reader.get_text(kMaxValueBytes);
-  if (!reader.complete() || frame.kind > StoreFrameKind::kEnded) {
+  if (!reader.complete() || frame.kind > StoreFrameKind::kTaken) {
     return Status(Code::kUnavailable, Scope::kPeer, "store: a frame cannot be decoded");
   }
   bytes = bytes.subspan(sizeof length + length);

@@ -6,7 +6,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include <paceline/status.h>
 
@@ -24,8 +26,10 @@ enum class StoreFrameKind : std::uint8_t {
              ///< when the key exists
   kDone,     ///< answer to kSet
   kValue,    ///< answer to kGet: value
-  kRefused,  ///< answer to either: value is the reason
+  kRefused,  ///< answer to any request: value is the reason
   kEnded,    ///< answer to kGet: that rank has ended and will not set it; value says how it ended
+  kTaken,    ///< answer to kSet: the key belongs to another client; value is what that has set.
+             ///< Answer to a kGet of that client that must wait: what the second one would set
 };
 
 struct StoreFrame {
@@ -36,6 +40,16 @@ struct StoreFrame {
 
   bool operator==(const StoreFrame&) const = default;
 };
+
+/// A value that one rank of the group sets.
+struct Awaited {
+  std::string key;
+  int setter = 0;
+};
+/// The requests for them, without ids.
+std::vector<StoreFrame> questions_for(std::span<const Awaited> values);
+/// Says the answer to a kGet that the value will never come?
+bool tells_that_none_comes(const StoreFrame& answer);
 
 /// Appends the frame to `into`. Key and value are within their limits.
 void append_frame(const StoreFrame& frame, Bytes& into);

@@ -1,3 +1,7 @@
+#include <chrono>
+#include <cstddef>
+#include <utility>
+
 #include <paceline/work.h>
 
 #include "comm/completion.h"
@@ -28,6 +32,33 @@ Status Work::wait_for(std::chrono::nanoseconds timeout) const {
     }
   }
   return completion_->status;
+}
+
+Status wait_all(std::span<const Work> works) {
+  Status first;
+  for (const Work& work : works) {
+    Status ended = work.wait();
+    if (first.ok()) first = std::move(ended);
+  }
+  return first;
+}
+
+// Each communicator has an engine, and a background thread drives it. This one drives the first,
+// and looks at the others from time to time.
+std::size_t wait_any(std::span<const Work> works) {
+  constexpr Duration kLook = std::chrono::microseconds(200);
+  std::size_t found = works.size();
+  const auto ended = [&] {
+    for (found = 0; found < works.size(); ++found)
+      if (works[found].test()) return true;
+    return false;
+  };
+  while (!works.empty() && !ended()) {
+    const Engine& engine = *works.front().engine_;
+    if (engine.is_stopped()) return 0;  // its wait() returns the error
+    (void)works.front().engine_->wait(ended, Deadline::after(engine.clock(), kLook));
+  }
+  return found;
 }
 
 void Work::cancel() const {

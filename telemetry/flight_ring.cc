@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "comm/base/system_error.h"
 #include "comm/base/text.h"
 #include "comm/base/try.h"
 
@@ -107,7 +108,7 @@ struct Slot {
 
 Status ring_error(const char* what) {
   return Status(Code::kUnavailable, Scope::kProcess,
-                std::string("flight ring: ") + what + ": " + std::strerror(errno));
+                std::string("flight ring: ") + what + ": " + error_text(errno));
 }
 
 }  // namespace

@@ -78,6 +78,12 @@ bool parse_net(std::string_view text, Environment& into) {
   return NetChoice::parse(text, NetDialect::kPaceline).ok();
 }
 
+bool parse_port_range(std::string_view text, Environment& into) {
+  const auto range = PortRange::parse(text);
+  if (range) into.port_range = *range;
+  return range.has_value();
+}
+
 bool parse_host_cpus(std::string_view text, Environment& into) {
   const auto cpus = CpuSet::parse(text);
   if (cpus) into.host_cpus = *cpus;
@@ -125,6 +131,9 @@ constexpr Variable kVariables[] = {
      "network interfaces for the job's data: prefixes of names, whole names after =, addresses or "
      "networks; ^ excludes all entries that follow it",
      parse_net},
+    {"PACELINE_PORT_RANGE", "FIRST-LAST, from 1 to 65535", "ports that the kernel chooses",
+     "TCP ports on which `paceline run`, its agents and the ranks listen, on every host",
+     parse_port_range},
     {"NCCL_SOCKET_IFNAME", "a list in NCCL's format", "none", "used if PACELINE_NET is not set",
      parse_text<&Environment::nccl_socket_ifname>},
     {"GLOO_SOCKET_IFNAME", "a list of whole names", "none",
@@ -174,11 +183,19 @@ constexpr Variable kVariables[] = {
      "reproducibility of reductions: run_stable gives the same bits in every run, placement_stable "
      "also with any placement of the ranks on hosts",
      parse_name<&Environment::determinism, kDeterminisms>},
+    {"PACELINE_INTEGRITY", "0 or 1", "0",
+     "1: ranks verify that data over TCP arrives as it was sent, by a keyed checksum (AES-GMAC) of "
+     "each 64 KiB; the same on every rank",
+     parse_flag<&Environment::integrity>},
     {"PACELINE_TERMINAL", "0 or 1", "0", "1 if the launcher's output is a terminal",
      parse_flag<&Environment::terminal>, Setter::kLauncher},
 };
 
 }  // namespace
+
+Status setting_error(const std::string& what) {
+  return Status(Code::kInvalidArgument, Scope::kProcess, what);
+}
 
 std::string_view word_of(ShmMethod method) { return kShmMethods[static_cast<std::size_t>(method)]; }
 
@@ -190,9 +207,8 @@ Result<Environment> read_environment(FunctionRef<const char*(const char*)> looku
     const char* text = lookup(std::string(variable.name).c_str());
     if (text == nullptr || *text == '\0') continue;
     if (variable.parse(text, environment)) continue;
-    return Status(Code::kInvalidArgument, Scope::kProcess,
-                  std::string(variable.name) + "=" + text + " is not allowed; use " +
-                      std::string(variable.form));
+    return setting_error(std::string(variable.name) + "=" + text + " is not allowed; use " +
+                         std::string(variable.form));
   }
   return environment;
 }

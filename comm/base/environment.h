@@ -18,6 +18,7 @@
 
 #include "comm/base/cpu_set.h"
 #include "comm/base/function_ref.h"
+#include "comm/base/port_range.h"
 
 namespace paceline {
 
@@ -46,6 +47,7 @@ struct Environment {
   std::string host;                         // PACELINE_HOST
   std::string bind_address;                 // PACELINE_BIND_ADDRESS
   std::string net;                          // PACELINE_NET, for net_choice.h
+  PortRange port_range;                     // PACELINE_PORT_RANGE
   std::string nccl_socket_ifname;           // NCCL_SOCKET_IFNAME
   std::string gloo_socket_ifname;           // GLOO_SOCKET_IFNAME
   std::optional<int> job_key_fd;            // PACELINE_JOB_KEY_FD
@@ -60,9 +62,13 @@ struct Environment {
   std::string algorithm;                    // PACELINE_ALGORITHM
   std::size_t segment_bytes = 0;            // PACELINE_SEGMENT_BYTES; 0: chosen by the backend
   Determinism determinism{};                // PACELINE_DETERMINISM
+  bool integrity = false;                   // PACELINE_INTEGRITY
   bool explain = false;                     // PACELINE_EXPLAIN
   bool terminal = false;                    // PACELINE_TERMINAL
 };
+
+/// The error of a variable that is missing or wrong.
+Status setting_error(const std::string& what);
 
 /// Who sets a variable: whoever starts the ranks says who and where they are, users what they like.
 enum class Setter : std::uint8_t { kUser, kLauncher };

@@ -8,6 +8,8 @@
 
 #include <poll.h>
 
+#include "comm/base/system_error.h"
+
 namespace paceline {
 namespace {
 
@@ -37,7 +39,7 @@ Result<Epoll> Epoll::create() {
   UniqueFd fd(::epoll_create1(EPOLL_CLOEXEC));
   if (!fd) {
     return Status(Code::kExhausted, Scope::kProcess,
-                  std::string("epoll_create1: ") + std::strerror(errno));
+                  std::string("epoll_create1: ") + error_text(errno));
   }
   epoll_event none{};
   const bool has_pwait2 = pwait2(fd.get(), {&none, 1}, {}) == 0;

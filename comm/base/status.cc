@@ -1,5 +1,7 @@
 #include <paceline/status.h>
 
+#include "comm/base/assert.h"
+
 namespace paceline {
 
 std::string_view name(Code code) {
@@ -78,6 +80,10 @@ std::string Status::to_string() const {
   if (who.rank >= 0) line += "]";
   if (!who.operation.empty()) line += " in " + who.operation;
   return line;
+}
+
+void Status::require_error() const {
+  PACELINE_ASSERT(!ok() && "a Result needs a value or an error");
 }
 
 void Status::value() const {

@@ -113,4 +113,9 @@ std::string printable(std::string_view text) {
   return shown;
 }
 
+std::string_view trimmed(std::string_view text, std::string_view blanks) {
+  const std::size_t begin = std::min(text.find_first_not_of(blanks), text.size());
+  return text.substr(begin, text.find_last_not_of(blanks) + 1 - begin);
+}
+
 }  // namespace paceline

@@ -22,6 +22,12 @@ std::string_view name(DataType type) {
       return "uint8";
     case DataType::kUInt64:
       return "uint64";
+    case DataType::kInt16:
+      return "int16";
+    case DataType::kUInt16:
+      return "uint16";
+    case DataType::kUInt32:
+      return "uint32";
   }
   return "unknown type";
 }

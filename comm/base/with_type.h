@@ -27,6 +27,12 @@ constexpr auto with_type(DataType type, Use&& use) {
       return use(std::uint8_t{});
     case DataType::kUInt64:
       return use(std::uint64_t{});
+    case DataType::kInt16:
+      return use(std::int16_t{});
+    case DataType::kUInt16:
+      return use(std::uint16_t{});
+    case DataType::kUInt32:
+      return use(std::uint32_t{});
   }
   return use(float{});
 }

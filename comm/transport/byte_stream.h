@@ -34,11 +34,15 @@ class ByteStream {
   virtual Transfer write(std::span<const ByteView> parts) = 0;
   /// Fills the parts one after the other with what is there.
   virtual Transfer read(std::span<const std::span<std::byte>> parts) = 0;
+  /// write() has taken bytes that have not left. Call it again when there is room, if need be
+  /// without parts.
+  virtual bool has_unsent() const { return false; }
+  /// Bytes that have come and that read() has not handed out.
+  virtual std::size_t held_bytes() const { return 0; }
   /// Why the last write() or read() found the stream broken.
   virtual const Status& error() const = 0;
 
- protected:
-  ~ByteStream() = default;
+  virtual ~ByteStream() = default;
 };
 
 }  // namespace paceline

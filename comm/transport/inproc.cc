@@ -75,6 +75,7 @@ class InprocNetwork::State : public std::enable_shared_from_this<State> {
     InprocTransport* transport = nullptr;
     bool doomed = false;  // lost before it had a transport
     bool gone = false;
+    Duration extra_delay{};                         // of messages from and to it
     std::vector<std::pair<int, MessagePtr>> early;  // by sender
   };
   End& end(int rank) { return ends[static_cast<std::size_t>(rank)]; }
@@ -266,8 +267,9 @@ void InprocNetwork::State::transmit(int from, int to, MessagePtr message) {
     return;
   }
   const TimePoint now = simulation.clock().now();
-  const Duration loss = message->farewell ? options.loss_delay : Duration::zero();
-  there.last_arrival = std::max(there.last_arrival, now + delay() + loss);
+  Duration longer = end(from).extra_delay + end(to).extra_delay;
+  if (message->farewell) longer += options.loss_delay;
+  there.last_arrival = std::max(there.last_arrival, now + delay() + longer);
   simulation.schedule(there.last_arrival - now,
                       [network = shared_from_this(), from, to, message = std::move(message)] {
                         network->deliver(from, to, message);
@@ -391,7 +393,7 @@ void InprocNetwork::lose(int rank) {
 }
 
 void InprocNetwork::cut_off(int rank) { state_->cut.insert(rank); }
-
 void InprocNetwork::heal() { state_->heal(); }
+void InprocNetwork::delay(int rank, Duration extra) { state_->end(rank).extra_delay = extra; }
 
 }  // namespace paceline

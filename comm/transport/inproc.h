@@ -42,6 +42,8 @@ class InprocNetwork {
   /// Nothing passes between `rank` and the others until heal(); what is sent meanwhile waits.
   void cut_off(int rank);
   void heal();
+  /// From now on messages from and to `rank` take so much longer; zero ends it.
+  void delay(int rank, Duration extra);
 
   class State;
 

@@ -9,6 +9,8 @@
 #include "comm/base/digest.h"
 #include "comm/base/random.h"
 #include "comm/base/try.h"
+#include "comm/transport/sealed_stream.h"
+#include "comm/transport/socket_stream.h"
 #include "comm/transport/tcp_door.h"
 #include "comm/transport/tcp_peer.h"
 
@@ -22,9 +24,10 @@ constexpr Duration kRedial = std::chrono::milliseconds(200);
 
 class TcpTransport final : public Transport {
  public:
-  TcpTransport(std::shared_ptr<PollEngine> engine, const Group& group, JobKey key);
+  TcpTransport(std::shared_ptr<PollEngine> engine, const Group& group, JobKey key,
+               const TcpOptions& options);
   ~TcpTransport() override;
-  Status start(TcpListener listener, const TcpOptions& options);
+  Status start(TcpListener listener);
 
   const Group& group() const override { return group_; }
   void set_sink(TransportSink* sink) override { sink_ = sink; }
@@ -43,6 +46,8 @@ class TcpTransport final : public Transport {
   TimePoint wake_at() const override;
 
  private:
+  Purpose purpose() const { return options_.integrity ? Purpose::kSealedData : Purpose::kData; }
+  std::unique_ptr<ByteStream> stream_over(const UniqueFd& fd, const Mac& secret) const;
   TcpPeer& peer(int rank) { return *peers_[static_cast<std::size_t>(rank)]; }
   void reach(int rank);
   bool drive_dial(int rank, TimePoint now);
@@ -52,6 +57,7 @@ class TcpTransport final : public Transport {
   const std::shared_ptr<PollEngine> engine_;  // owners: see Work
   const Group group_;
   const JobKey key_;
+  const TcpOptions options_;
   TransportSink* sink_ = nullptr;
   std::vector<std::unique_ptr<TcpPeer>> peers_;
   std::unique_ptr<TcpDoor> door_;
@@ -60,15 +66,16 @@ class TcpTransport final : public Transport {
   Status aborted_;
 };
 
-TcpTransport::TcpTransport(std::shared_ptr<PollEngine> engine, const Group& group, JobKey key)
-    : engine_(std::move(engine)), group_(group), key_(std::move(key)) {
+TcpTransport::TcpTransport(std::shared_ptr<PollEngine> engine, const Group& group, JobKey key,
+                           const TcpOptions& options)
+    : engine_(std::move(engine)), group_(group), key_(std::move(key)), options_(options) {
   for (int rank = 0; rank < group_.size(); ++rank) {
     Culprit who{.rank = rank, .host = group_.members[static_cast<std::size_t>(rank)].host};
     peers_.push_back(std::make_unique<TcpPeer>(*engine_, std::move(who)));
   }
 }
 
-Status TcpTransport::start(TcpListener listener, const TcpOptions& options) {
+Status TcpTransport::start(TcpListener listener) {
   std::uint64_t seed = 0;
   PACELINE_TRY(fill_system_random(std::as_writable_bytes(std::span(&seed, 1))));
   random_ = Random(seed);
@@ -76,7 +83,7 @@ Status TcpTransport::start(TcpListener listener, const TcpOptions& options) {
   std::string name = "rank " + std::to_string(group_.rank) + " at " + listener.address();
   const Engine::Baton baton = engine_->hold();
   door_ = std::make_unique<TcpDoor>(*engine_, listener.release(), key_,
-                                    TcpDoor::Options{.log = options.log, .name = std::move(name)});
+                                    TcpDoor::Options{.log = options_.log, .name = std::move(name)});
   return door_->watched();
 }
 
@@ -121,7 +128,7 @@ void TcpTransport::reach(int rank) {
   if (there.connected()) {
     there.flush();
   } else if (there.is_undialed()) {
-    const Hello hello{.purpose = Purpose::kData,
+    const Hello hello{.purpose = purpose(),
                       .epoch = group_.epoch,
                       .from = group_.rank,
                       .to = rank,
@@ -168,7 +175,10 @@ bool TcpTransport::drive_dial(int rank, TimePoint now) {
   const GreetingState state = there.dial->drive();
   if (state == GreetingState::kPending) return false;
   if (state == GreetingState::kReady) {
-    there.write_to(there.dial->release());
+    const Mac secret = there.dial->secret();
+    UniqueFd fd = there.dial->release();
+    auto stream = stream_over(fd, secret);
+    there.write_to(std::move(fd), std::move(stream));
   } else {
     redial_or_end(there, now);
   }
@@ -193,25 +203,39 @@ void TcpTransport::redial_or_end(TcpPeer& there, TimePoint now) {
 // Decides what becomes of a connection whose other end has proven the key.
 Status TcpTransport::settle(TcpArrival& arrival) {
   const Hello& hello = arrival.hello();
-  const bool ours = hello.purpose == Purpose::kData && hello.epoch == group_.epoch &&
-                    hello.group == digest(group_.name) && hello.to == group_.rank &&
-                    hello.from >= 0 && hello.from < group_.size() && hello.from != group_.rank;
+  const bool is_data = hello.purpose == Purpose::kData || hello.purpose == Purpose::kSealedData;
+  const bool ours = is_data && hello.epoch == group_.epoch && hello.group == digest(group_.name) &&
+                    hello.to == group_.rank && hello.from >= 0 && hello.from < group_.size() &&
+                    hello.from != group_.rank;
   if (!ours) {
     return Status(Code::kDenied, Scope::kPeer,
                   "it has the job's key, but its hello names another group, epoch or rank");
   }
+  if (hello.purpose != purpose()) {
+    arrival.decline(Verdict::kOtherIntegrity);
+    return {};
+  }
   TcpPeer& there = peer(hello.from);
   if (there.is_heard() || there.lost()) return {};
+  const Mac secret = arrival.secret();
   Result<UniqueFd> fd = arrival.welcome();
-  if (fd.ok()) there.read_from(*std::move(fd));
+  if (!fd.ok()) return {};
+  auto stream = stream_over(*fd, secret);
+  there.read_from(*std::move(fd), std::move(stream));
   return {};
+}
+
+std::unique_ptr<ByteStream> TcpTransport::stream_over(const UniqueFd& fd, const Mac& secret) const {
+  auto plain = std::make_unique<SocketStream>(fd.get());
+  if (!options_.integrity) return plain;
+  return std::make_unique<SealedStream>(std::move(plain), secret);
 }
 
 }  // namespace
 
-Result<TcpListener> TcpListener::open(const std::string& host_address) {
+Result<TcpListener> TcpListener::open(const std::string& host_address, PortRange ports) {
   PACELINE_TRY_ASSIGN(const SocketAddress wanted, SocketAddress::parse(with_port(host_address, 0)));
-  PACELINE_TRY_ASSIGN(UniqueFd fd, listen_on(wanted));
+  PACELINE_TRY_ASSIGN(UniqueFd fd, listen_on(wanted, ports));
   PACELINE_TRY_ASSIGN(const SocketAddress bound, SocketAddress::of_local_end(fd.get()));
   return TcpListener(std::move(fd), bound.to_string());
 }
@@ -219,8 +243,9 @@ Result<TcpListener> TcpListener::open(const std::string& host_address) {
 Result<std::unique_ptr<Transport>> make_tcp_transport(std::shared_ptr<PollEngine> engine,
                                                       const Group& group, TcpListener listener,
                                                       JobKey key, const TcpOptions& options) {
-  auto transport = std::make_unique<TcpTransport>(std::move(engine), group, std::move(key));
-  PACELINE_TRY(transport->start(std::move(listener), options));
+  auto transport =
+      std::make_unique<TcpTransport>(std::move(engine), group, std::move(key), options);
+  PACELINE_TRY(transport->start(std::move(listener)));
   return std::unique_ptr<Transport>(std::move(transport));
 }
 

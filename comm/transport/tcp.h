@@ -15,6 +15,7 @@
 
 #include <memory>
 
+#include "comm/base/port_range.h"
 #include "comm/job_key.h"
 #include "comm/poll_engine.h"
 #include "comm/socket.h"
@@ -29,7 +30,7 @@ class Log;
 class TcpListener {
  public:
   /// On a numeric address without a port ("127.0.0.1", "::1"); the kernel chooses the port.
-  static Result<TcpListener> open(const std::string& host_address);
+  static Result<TcpListener> open(const std::string& host_address, PortRange ports = {});
 
   const std::string& address() const { return address_; }
   UniqueFd release() { return std::move(fd_); }
@@ -43,6 +44,7 @@ class TcpListener {
 
 struct TcpOptions {
   std::shared_ptr<Log> log;  ///< names refused strangers; may be null
+  bool integrity = false;    ///< data is sealed (sealed_stream.h); the same on all ranks
 };
 
 /// Without a key the transport cannot be made: TCP is never served to strangers.

@@ -124,6 +124,10 @@ GreetingState TcpDial::finish() {
   Result<Verdict> verdict = handshake_->read_welcome(socket_->received());
   if (!verdict.ok()) return fail(verdict.status());
   if (*verdict == Verdict::kAccepted) return GreetingState::kReady;
+  if (*verdict == Verdict::kOtherIntegrity)
+    return fail(Status(Code::kMismatch, Scope::kPeer,
+                       "PACELINE_INTEGRITY is on at one of the two ranks only; set it to the same "
+                       "value on all ranks"));
   return fail(
       Status(Code::kDenied, Scope::kPeer,
              "the peer at this address is another rank, or belongs to another group or epoch"));
@@ -167,6 +171,11 @@ Result<UniqueFd> TcpArrival::welcome() {
   const Result<bool> sent = socket_.exchange(0);
   if (!sent.ok() || !*sent) return hang_up();
   return socket_.release();
+}
+
+void TcpArrival::decline(Verdict why) {
+  socket_.queue(handshake_.welcome(why));
+  (void)socket_.exchange(0);  // as in welcome()
 }
 
 }  // namespace paceline

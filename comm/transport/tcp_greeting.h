@@ -66,6 +66,8 @@ class TcpDial {
   /// another try is worth it.
   bool hung_up() const { return hung_up_; }
   UniqueFd release() { return socket_->release(); }
+  /// After kReady.
+  Mac secret() const { return handshake_->secret(); }
 
  private:
   enum class Stage { kConnecting, kChallenge, kWelcome };
@@ -98,8 +100,11 @@ class TcpArrival {
   bool said_nothing() const { return socket_.received().empty(); }
   /// After kReady.
   const Hello& hello() const { return *hello_; }
+  Mac secret() const { return handshake_.secret(); }
   /// Accepts; the descriptor is the caller's if that worked.
   Result<UniqueFd> welcome();
+  /// Tells the dialer why it is not accepted.
+  void decline(Verdict why);
 
  private:
   AcceptorHandshake handshake_;

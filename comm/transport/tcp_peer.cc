@@ -13,7 +13,6 @@
 #include <sys/socket.h>
 
 #include "comm/socket.h"
-#include "comm/transport/socket_stream.h"
 
 namespace paceline {
 namespace {
@@ -39,8 +38,9 @@ bool is_more_than_room(std::uint32_t events) {
 
 }  // namespace
 
-Status TcpPeer::Line::open(UniqueFd fd) {
+Status TcpPeer::Line::open(UniqueFd fd, std::unique_ptr<ByteStream> stream) {
   fd_ = std::move(fd);
+  stream_ = std::move(stream);
   return peer_.engine_.watch(fd_.get(), *this, interest_);
 }
 
@@ -56,15 +56,15 @@ TcpPeer::TcpPeer(PollEngine& engine, Culprit who)
       out_(*this, &TcpPeer::out_is_ready, PollEngine::Interest::kToReadAndWrite),
       in_(*this, &TcpPeer::in_is_ready, PollEngine::Interest::kToRead) {}
 
-void TcpPeer::write_to(UniqueFd fd) {
+void TcpPeer::write_to(UniqueFd fd, std::unique_ptr<ByteStream> stream) {
   dial.reset();
   redial_at = TimePoint::max();
-  if (const Status status = out_.open(std::move(fd)); !status.ok()) lose(status);
+  if (const Status status = out_.open(std::move(fd), std::move(stream)); !status.ok()) lose(status);
 }
 
-void TcpPeer::read_from(UniqueFd fd) {
+void TcpPeer::read_from(UniqueFd fd, std::unique_ptr<ByteStream> stream) {
   readable_ = true;
-  if (const Status status = in_.open(std::move(fd)); !status.ok()) lose(status);
+  if (const Status status = in_.open(std::move(fd), std::move(stream)); !status.ok()) lose(status);
 }
 
 bool TcpPeer::out_is_ready(std::uint32_t events) {
@@ -121,19 +121,19 @@ TimePoint TcpPeer::wake_at() const {
 }
 
 bool TcpPeer::flush() {
-  if (!connected() || outbox.empty() || !writing_rest_.is_over()) return false;
-  SocketStream stream(out_.fd());
-  const StreamState state = outbox.flush(stream);
-  if (!outbox.empty()) writing_rest_.begin();
-  if (state == StreamState::kBroken) end_sending(stream.error());
+  if (!connected() || !has_to_send() || !writing_rest_.is_over()) return false;
+  ByteStream& stream = out_.stream();
+  StreamState state = stream.has_unsent() ? stream.write({}).state : StreamState::kIdle;
+  if (state != StreamState::kBroken && !outbox.empty()) state = outbox.flush(stream);
+  if (has_to_send()) writing_rest_.begin();
+  if (state == StreamState::kBroken) end_sending(Status(stream.error()));
   return state != StreamState::kIdle;
 }
 
 bool TcpPeer::drive_inbox() {
   if (!is_heard() || inbox.stalled() || !(readable_ || inbox.expects())) return false;
   if (!readable_ && !reading_rest_.is_over()) return false;
-  SocketStream stream(in_.fd());
-  const StreamState state = inbox.read(stream);
+  const StreamState state = inbox.read(in_.stream());
   readable_ = inbox.stalled() || inbox.crowded() || in_ends_;  // there may be more
   wait_for_large_pieces();
   if (least_readable_ > 1) reading_rest_.begin();
@@ -144,7 +144,8 @@ bool TcpPeer::drive_inbox() {
 
 // What is missing of a message comes without anything that this rank does first.
 void TcpPeer::wait_for_large_pieces() {
-  const std::size_t missing = inbox.missing_bytes();
+  const std::size_t missing =
+      inbox.missing_bytes() - std::min(inbox.missing_bytes(), in_.stream().held_bytes());
   const bool is_large = missing > kMuchMissing || least_readable_ > 1;
   const std::size_t least = is_large ? std::clamp<std::size_t>(missing, 1, kLargePiece) : 1;
   if (least == least_readable_) return;
@@ -181,7 +182,7 @@ void TcpPeer::abort(const Status& why) {
 // A process that ends before may have its connections reset, and what has not left is gone.
 bool TcpPeer::is_telling() const {
   if (lost() || !out_end_.ok()) return false;
-  if (outbox.has_own()) return true;
+  if (outbox.has_own() || (connected() && out_.stream().has_unsent())) return true;
   int unacknowledged = 0;
   return connected() && outbox.has_last_word() &&
          ::ioctl(out_.fd(), SIOCOUTQ, &unacknowledged) == 0 && unacknowledged > 0;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "comm/transport/byte_stream.h"
 #include "comm/transport/stream_inbox.h"
 #include "comm/transport/stream_outbox.h"
 #include "comm/transport/tcp_greeting.h"
@@ -35,10 +36,10 @@ class TcpPeer {
   /// Does a control message wait to be sent, or a last word for the acknowledgement of its arrival?
   bool is_telling() const;
 
-  /// From now on it is written to through `fd`.
-  void write_to(UniqueFd fd);
-  /// From now on it is read from through `fd`.
-  void read_from(UniqueFd fd);
+  /// From now on it is written to through `stream`, which uses `fd`.
+  void write_to(UniqueFd fd, std::unique_ptr<ByteStream> stream);
+  /// From now on it is read from through `stream`, which uses `fd`.
+  void read_from(UniqueFd fd, std::unique_ptr<ByteStream> stream);
   /// Sends what can be sent; true if anything moved.
   bool flush();
   /// Sends and reads what can be; true if anything moved.
@@ -70,7 +71,9 @@ class TcpPeer {
 
     bool is_open() const { return static_cast<bool>(fd_); }
     int fd() const { return fd_.get(); }
-    Status open(UniqueFd fd);
+    ByteStream& stream() { return *stream_; }
+    const ByteStream& stream() const { return *stream_; }
+    Status open(UniqueFd fd, std::unique_ptr<ByteStream> stream);
     void close();
 
    private:
@@ -80,6 +83,7 @@ class TcpPeer {
     const Ready ready_;
     const PollEngine::Interest interest_;
     UniqueFd fd_;
+    std::unique_ptr<ByteStream> stream_;
   };
 
   // From when the socket was found full, or empty, until the engine reports it. As the engine looks
@@ -96,6 +100,7 @@ class TcpPeer {
     int rounds_ = 0;
   };
 
+  bool has_to_send() const { return !outbox.empty() || out_.stream().has_unsent(); }
   bool out_is_ready(std::uint32_t events);
   bool in_is_ready(std::uint32_t events);
   bool look_at_out();

@@ -46,7 +46,7 @@ class Ledger {
       if (frame.ok() && !frame->has_value()) break;
       wrong_ = !frame.ok() || (*frame)->kind > StoreFrameKind::kGet;
       if (!frame.ok()) break;
-      PACELINE_ASSERT((*frame)->kind <= StoreFrameKind::kEnded);
+      PACELINE_ASSERT((*frame)->kind <= StoreFrameKind::kTaken);
       Bytes again;
       append_frame(**frame, again);
       PACELINE_ASSERT(std::equal(again.begin(), again.end(), before.begin(), left.begin()));
@@ -87,7 +87,8 @@ class Ledger {
     Asked& asked = asked_[answer.id];
     asked.done += answer.kind == StoreFrameKind::kDone;
     asked.values += answer.kind == StoreFrameKind::kValue;
-    asked.refused += answer.kind == StoreFrameKind::kRefused;
+    asked.refused +=
+        answer.kind == StoreFrameKind::kRefused || answer.kind == StoreFrameKind::kTaken;
     PACELINE_ASSERT(asked.done <= asked.sets && asked.values <= asked.gets);
     PACELINE_ASSERT(asked.answers() <= asked.sets + asked.gets);
   }
@@ -109,9 +110,9 @@ class Script {
     }
     for (Ledger& client : clients_) drain(client, SIZE_MAX);
     check_open_requests();
-    while (!clients_.empty()) forget(clients_.back());
-    PACELINE_ASSERT(book_.counts().waiting_gets == 0 && book_.counts().clients == 0);
     check_contents();
+    while (!clients_.empty()) forget(clients_.back());
+    PACELINE_ASSERT(book_.counts() == StoreBook::Counts{});
   }
 
  private:

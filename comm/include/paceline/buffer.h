@@ -14,8 +14,11 @@
 //           communicator and after the last. A running operation keeps its buffers: freeing one is
 //           refused, and the memory stays. After a failed operation, peers cannot write into the
 //           buffer any more. It keeps its address and contents, and later operations copy it.
-// FORK      A child process has no buffers: access to one ends it with SIGSEGV. A child cannot
-//           allocate buffers before it executes a program.
+// FORK      After fork() a child sees buffers as private memory. It reads what the parent has
+//           written, also later, until it writes to a page itself; its writes reach nobody. A child
+//           that reads a consistent state, a checkpoint for example, must do so while the parent
+//           does not write. It cannot allocate or free buffers before it executes a program. After
+//           a clone() system call, access to a buffer ends the child with SIGSEGV.
 // SIZE      Whole pages of 4 KiB: for tensors, not for single numbers. allocate() reserves the
 //           memory before it returns. Up to 256 MiB of freed memory is kept for reuse.
 #pragma once

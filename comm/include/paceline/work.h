@@ -7,7 +7,9 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <memory>
+#include <span>
 
 #include <paceline/status.h>
 
@@ -42,6 +44,14 @@ class Work {
   std::shared_ptr<Engine> engine_;  // owners: communicators, works, the caller
   /// Owners: the running operation and its handles.
   std::shared_ptr<const WorkCompletion> completion_;
+
+  friend std::size_t wait_any(std::span<const Work> works);
 };
+
+/// Waits until all have ended. Returns the first error in the order of `works`.
+Status wait_all(std::span<const Work> works);
+/// Waits until one has ended, and returns the index of the first that has; works.size() if there is
+/// none. Its wait() returns the outcome at once. Works may be of different communicators.
+std::size_t wait_any(std::span<const Work> works);
 
 }  // namespace paceline

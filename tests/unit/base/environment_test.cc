@@ -61,7 +61,11 @@ std::string determinism(const Environment& environment) {
   const char* const names[] = {"fast", "run_stable", "placement_stable"};
   return names[static_cast<std::size_t>(environment.determinism)];
 }
+std::string port_range(const Environment& environment) {
+  return environment.port_range.to_string();
+}
 std::string host_cpus(const Environment& environment) { return environment.host_cpus.to_text(); }
+std::string integrity(const Environment& environment) { return environment.integrity ? "1" : "0"; }
 std::string terminal(const Environment& environment) { return environment.terminal ? "1" : "0"; }
 
 const std::vector<std::string> kNoNumbers = {
@@ -105,6 +109,11 @@ std::vector<Row> rows_of_job() {
        "",
        {"eth0", "=ib0,10.0.0.0/8", "^docker,lo", "fd00::/8"},
        {"10.0.0.0/33", "10.0.0/8", "eth0,,", "a b", "sixteen-letters-", "^"}},
+      {"PACELINE_PORT_RANGE",
+       port_range,
+       "0-0",
+       {"50000-50999", "1-65535", "7-7"},
+       {"0-10", "10-9", "1-65536", "1-", "-1", "a-b", "1-2-3", " 1-2"}},
       {"NCCL_SOCKET_IFNAME", text<&E::nccl_socket_ifname>, "", kWords, {}},
       {"GLOO_SOCKET_IFNAME", text<&E::gloo_socket_ifname>, "", kWords, {}},
       {"PACELINE_JOB_KEY_FD", number<&E::job_key_fd>, "none", {"0", "3"}, no_descriptor},
@@ -151,6 +160,7 @@ std::vector<Row> rows_of_choices() {
        "fast",
        {"fast", "run_stable", "placement_stable"},
        {"stable", "FAST", "run", "0", "placement_stable "}},
+      {"PACELINE_INTEGRITY", integrity, "0", {"0", "1"}, no_numbers_nor({"2", "yes", "01"})},
       {"PACELINE_TERMINAL", terminal, "0", {"0", "1"}, no_numbers_nor({"2", "yes", "01"})},
   };
 }

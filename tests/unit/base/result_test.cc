@@ -61,6 +61,10 @@ TEST(Try, LeavesWithTheErrorAndGoesOnWithoutOne) {
   EXPECT_EQ(reached, 1);
 }
 
+TEST(ResultDeathTest, ASuccessIsNoError) {
+  EXPECT_DEATH(Result<int>{Status()}, "a Result needs a value or an error");
+}
+
 Result<int> sum(Result<int> left, Result<int> right) {
   PACELINE_TRY_ASSIGN(const int a, std::move(left));
   PACELINE_TRY_ASSIGN(const int b, std::move(right));

@@ -33,6 +33,8 @@ class ArenaExchange : public ::testing::Test {
                                    int absent = -1) {
     ++epoch_;
     std::vector<HostArenas> found(kRanks);
+    std::vector<std::unique_ptr<StoreClient>> clients;  // what they set is there until all have it
+    for (int rank = 0; rank < kRanks; ++rank) clients.push_back(store_.client());
     std::vector<std::thread> ranks;
     for (int rank = 0; rank < kRanks; ++rank) {
       ranks.emplace_back([&, rank] {
@@ -40,7 +42,7 @@ class ArenaExchange : public ::testing::Test {
         group.members.assign(kRanks, {.host = "h"});
         if (rank == absent) return;
         const auto place = static_cast<std::size_t>(rank);
-        found[place] = exchange_arenas(*store_.client(), group, *domains_[place],
+        found[place] = exchange_arenas(*clients[place], group, *domains_[place],
                                        {.folder = folder, .prefix = "paceline-x-"}, clock_,
                                        Deadline::after(clock_, patience))
                            .value();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -33,12 +34,14 @@ class HostSegmentTest : public ::testing::Test {
   std::vector<Result<HostSegment>> find(const std::vector<HostSegmentRequest>& requests) {
     const int size = static_cast<int>(requests.size());
     std::vector<Result<HostSegment>> found(requests.size(), HostSegment());
+    std::vector<std::unique_ptr<StoreClient>> clients;  // what they set is there until all have it
+    for (int rank = 0; rank < size; ++rank) clients.push_back(store_.client());
     std::vector<std::thread> ranks;
     for (int rank = 0; rank < size; ++rank) {
       ranks.emplace_back([&, rank] {
         const auto place = static_cast<std::size_t>(rank);
         found[place] =
-            find_host_segment(*store_.client(), group(rank, size), requests[place], patient());
+            find_host_segment(*clients[place], group(rank, size), requests[place], patient());
       });
     }
     for (std::thread& rank : ranks) rank.join();
@@ -102,8 +105,8 @@ TEST_F(HostSegmentTest, WhereItCannotBeMadeNobodyHasIt) {
 
 // As a rank does that runs elsewhere.
 TEST_F(HostSegmentTest, WhoCannotOpenItIsNamedToAll) {
-  std::thread stranger([this] {
-    const auto client = store_.client();
+  const auto client = store_.client();  // its keys are there as long as it is
+  std::thread stranger([&client] {
     const std::string key = "memory/world/0/offer";
     ASSERT_TRUE(client->get({&key, 1}, patient()).ok());
     ASSERT_TRUE(client->set("memory/world/0/1", "hit runs on another host", patient()).ok());

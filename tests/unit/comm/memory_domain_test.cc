@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <vector>
 
@@ -156,6 +157,42 @@ TEST(MemoryDomain, AForkedChildHasNone) {
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+// True if a forked child that runs `body` ends with true.
+bool child_does(const std::function<bool()>& body) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(body() ? 0 : 1);
+  int status = 0;
+  return ::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+TEST(MemoryDomain, AChildHasACopyAndItsChildrenHaveItsOwn) {
+  const Buffer buffer = Buffer::allocate(3 * kPage).value();
+  const std::span<int> numbers = buffer.as<int>();
+  std::ranges::fill(numbers, 1);
+  const auto are_all = [&](int value) {
+    return std::ranges::all_of(numbers, [=](int one) { return one == value; });
+  };
+  EXPECT_TRUE(child_does([&] {
+    if (!are_all(1)) return false;
+    std::ranges::fill(numbers, 2);
+    return child_does([&] { return are_all(2); }) && are_all(2);
+  }));
+  EXPECT_TRUE(are_all(1));
+}
+
+// As after an operation that failed while a peer wrote to some of the buffer.
+TEST(MemoryDomain, AChildHasWhatLiesBesidePagesThatWereLeftBehind) {
+  MemoryDomain& domain = MemoryDomain::of_process();
+  const Buffer buffer = Buffer::allocate(5 * kPage).value();
+  const std::span<int> numbers = buffer.as<int>();
+  std::ranges::fill(numbers, 7);
+  const std::uint64_t place = *domain.place_of(buffer.data(), buffer.size());
+  for (const std::size_t page : {1u, 3u})
+    ASSERT_TRUE(domain.leave_behind(place + page * kPage, 100).ok());
+  EXPECT_TRUE(
+      child_does([&] { return std::ranges::all_of(numbers, [](int one) { return one == 7; }); }));
 }
 
 TEST(Buffers, LieInContainersAndMove) {

@@ -142,14 +142,16 @@ TEST(MemoryRegistration, ARegistrationEndsWithItsObject) {
     Registration first = Registration::make(pages.all()).value();
     const Registration second = std::move(first);
     EXPECT_TRUE(is_registered());
+    const std::byte before = pages.data()[0];
     const pid_t child = ::fork();
     if (child == 0) {
-      pages.data()[0] = std::byte{1};
+      pages.data()[0] = ~before;
       ::_exit(0);
     }
     int status = 0;
     ASSERT_EQ(::waitpid(child, &status, 0), child);
-    EXPECT_FALSE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "a child has it";
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "a child has none";
+    EXPECT_EQ(pages.data()[0], before) << "what a child writes is its own";
   }
   EXPECT_FALSE(is_registered());
 }

@@ -3,9 +3,14 @@
 #include <atomic>
 #include <thread>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "comm/poll_engine.h"
@@ -169,6 +174,37 @@ TEST_F(PollEngineDescriptors, WhatCannotBeWatchedIsAnError) {
   const Status status = engine_->watch(-1, handler);
   EXPECT_FALSE(status.ok());
   EXPECT_NE(status.text().find("engine: epoll_ctl"), std::string::npos) << status.text();
+}
+
+// Else the peer would not see the end of a process as long as a child of it lives.
+TEST_F(PollEngineDescriptors, AForkedChildDoesNotKeepThemOpen) {
+  class Ignoring final : public FdHandler {
+    bool on_ready(std::uint32_t) override { return false; }
+  } handler;
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  UniqueFd own(ends[0]);
+  const UniqueFd peer(ends[1]);
+  const auto with_baton = [&](const auto& act) {
+    const Engine::Baton baton = engine_->hold();
+    return act();
+  };
+  ASSERT_TRUE(with_baton([&] { return engine_->watch(own.get(), handler); }).ok());
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    // The number is in use, so that nothing else gets it.
+    if (::fcntl(own.get(), F_GETFD) < 0) ::_exit(1);
+    while (true) ::pause();
+  }
+  with_baton([&] { engine_->forget(own.get(), handler); });
+  own.reset();
+  pollfd ended{.fd = peer.get(), .events = POLLIN};
+  constexpr int kPatienceMs = 10'000;
+  EXPECT_EQ(::poll(&ended, 1, kPatienceMs), 1) << "the child has it open";
+  EXPECT_EQ(::waitpid(child, nullptr, WNOHANG), 0) << "the child has ended";
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
 }
 
 }  // namespace

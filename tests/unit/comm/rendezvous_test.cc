@@ -48,6 +48,34 @@ TEST_F(RendezvousTest, OneRankMeetsItself) {
   expect_complete(meet(request), request);
 }
 
+TEST_F(RendezvousTest, ARankThatHasFailedMayTryAgain) {
+  const RendezvousRequest request{.rank = 0, .size = 2};
+  EXPECT_EQ(meet(request, brief()).status().code(), Code::kTimeout);
+  std::thread other([&] { expect_complete(meet({.rank = 1, .size = 2}), {.rank = 1, .size = 2}); });
+  expect_complete(meet(request), request);
+  other.join();
+}
+
+TEST_F(RendezvousTest, TwoProcessesOfOneRankAreToldSo) {
+  const auto join = [this](int pid) {
+    Member self = member(1);
+    self.pid = pid;
+    return rendezvous(*store_.client(), {.rank = 1, .size = 2, .self = self}, patient()).status();
+  };
+  Status first;
+  std::thread thread([&] { first = join(100); });
+  const Status second = join(200);
+  thread.join();
+  for (const Status& status : {first, second}) {
+    EXPECT_EQ(status.code(), Code::kMismatch);
+    EXPECT_EQ(status.culprit().rank, 1);
+    EXPECT_NE(status.text().find("two processes joined as rank 1: process "), std::string::npos)
+        << status.text();
+    EXPECT_NE(status.text().find("100 on host host1"), std::string::npos) << status.text();
+    EXPECT_NE(status.text().find("200 on host host1"), std::string::npos) << status.text();
+  }
+}
+
 TEST_F(RendezvousTest, AllComeAndKnowEachOther) {
   for (const int size : {2, 3, 11}) {
     std::vector<std::thread> ranks;
@@ -139,12 +167,9 @@ TEST_F(RendezvousTest, WaitsAreReportedWithThoseWhoHaveNotCome) {
   client->report_waits(std::chrono::milliseconds(20), [&](std::span<const int> missing, Duration) {
     reports.emplace_back(missing.begin(), missing.end());
     if (reports.size() < 3) return;
-    for (const int rank : {1, 2}) {
-      std::string key = "group/world/0/";
-      key.append(std::to_string(rank));
-      const auto other = store_.client();
+    const auto other = store_.client();
+    for (const char* const key : {"group/world/0/1", "group/world/0/2"})
       (void)other->set(key, "", patient());
-    }
   });
   EXPECT_EQ(
       rendezvous(*client, {.rank = 0, .size = 3, .self = member(0)}, patient()).status().code(),
@@ -155,7 +180,8 @@ TEST_F(RendezvousTest, WaitsAreReportedWithThoseWhoHaveNotCome) {
 }
 
 TEST_F(RendezvousTest, AnEntryThatIsNoMemberIsRefused) {
-  ASSERT_TRUE(store_.client()->set("group/world/0/1", "what is this?", patient()).ok());
+  const auto other = store_.client();
+  ASSERT_TRUE(other->set("group/world/0/1", "what is this?", patient()).ok());
   EXPECT_EQ(meet({.rank = 0, .size = 2}).status().code(), Code::kUnavailable);
 }
 

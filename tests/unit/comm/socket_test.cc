@@ -1,5 +1,6 @@
 #include "comm/socket.h"
 
+#include <algorithm>
 #include <string>
 
 #include <fcntl.h>
@@ -88,6 +89,46 @@ std::string kind_of(const ::testing::TestParamInfo<std::string>& instance) {
 }
 INSTANTIATE_TEST_SUITE_P(Addresses, SocketTest, ::testing::Values("127.0.0.1:0", "[::1]:0", "unix"),
                          kind_of);
+
+class PortRangeTest : public ::testing::TestWithParam<std::string> {};
+
+// The range consists of ports that the kernel has just chosen, so they are free.
+TEST_P(PortRangeTest, TheFirstFreePortIsTaken) {
+  const SocketAddress any = SocketAddress::parse(GetParam()).value();
+  const UniqueFd taken = listen_on(any).value();
+  const int port = SocketAddress::of_local_end(taken.get()).value().port();
+  const PortRange one{.first = port, .last = port};
+  const Status full = listen_on(any, one).status();
+  EXPECT_EQ(full.code(), Code::kExhausted);
+  EXPECT_NE(full.text().find("all ports of PACELINE_PORT_RANGE=" + one.to_string() +
+                             " are in use; set a larger range"),
+            std::string::npos)
+      << full.text();
+  const PortRange more{.first = port, .last = std::min(port + 200, 65535)};
+  const UniqueFd next = listen_on(any, more).value();
+  const int chosen = SocketAddress::of_local_end(next.get()).value().port();
+  EXPECT_GT(chosen, more.first);
+  EXPECT_LE(chosen, more.last);
+}
+INSTANTIATE_TEST_SUITE_P(Addresses, PortRangeTest, ::testing::Values("127.0.0.1:0", "[::1]:0"),
+                         kind_of);
+
+TEST(PortRange, AStatedPortIsNotChanged) {
+  const UniqueFd any = listen_on(SocketAddress::parse("127.0.0.1:0").value()).value();
+  const SocketAddress stated = SocketAddress::of_local_end(any.get()).value();
+  EXPECT_EQ(listen_on(stated, {.first = 1, .last = 65535}).status().code(), Code::kUnavailable);
+}
+
+TEST(PortRange, AllAddressesHaveOnePort) {
+  const UniqueFd all = listen_on_all({}).value();
+  const int port = SocketAddress::of_local_end(all.get()).value().port();
+  for (const char* address : {"127.0.0.1", "::1"}) {
+    const SocketAddress there = SocketAddress::parse(with_port(address, port)).value();
+    const UniqueFd dialer = start_connect(there).value();
+    ASSERT_TRUE(becomes(dialer.get(), POLLOUT));
+    EXPECT_TRUE(connect_error(dialer.get(), there).ok()) << address;
+  }
+}
 
 struct TcpPair {
   TcpPair() {

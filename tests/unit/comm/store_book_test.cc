@@ -144,6 +144,40 @@ StoreFrame ended(std::uint32_t id, std::string how) {
   return {.kind = Kind::kEnded, .id = id, .value = std::move(how)};
 }
 
+TEST_F(StoreBookTest, AKeyGoesWithTheClientThatHasSetIt) {
+  EXPECT_EQ(exchange(a_, set(1, "k", "12345")), Frames{done(1)});
+  EXPECT_EQ(exchange(a_, set(2, "k", "1234")), Frames{done(2)}) << "its own";
+  book_.forget(a_);
+  EXPECT_EQ(book_.counts(), (StoreBook::Counts{.clients = 1}));
+  EXPECT_EQ(exchange(b_, get(3, "k")), Frames{});
+  EXPECT_EQ(exchange(b_, set(4, "k", "1234567890")), (Frames{done(4), value(3, "1234567890")}));
+}
+
+TEST_F(StoreBookTest, TwoClientsThatSetAKeyHearOfEachOther) {
+  const auto taken = [](std::uint32_t id, std::string by) {
+    return StoreFrame{.kind = Kind::kTaken, .id = id, .value = std::move(by)};
+  };
+  EXPECT_EQ(exchange(a_, get(1, "f/x")), Frames{});
+  EXPECT_EQ(exchange(a_, set(2, "f/k", "a")), Frames{done(2)});
+  EXPECT_EQ(exchange(b_, get(1, "f/x")), Frames{});
+  EXPECT_EQ(exchange(b_, set(2, "f/k", "b")), (Frames{taken(2, "a"), taken(1, "a")}));
+  EXPECT_EQ(answers(a_), Frames{taken(1, "b")});
+  EXPECT_EQ(book_.counts().waiting_gets, 0u) << "nobody waits for what cannot come";
+  book_.forget(a_);
+  EXPECT_EQ(exchange(b_, set(3, "f/k", "b")), Frames{done(3)});
+}
+
+// A stray process of a rank comes when the rank has met the others long ago.
+TEST_F(StoreBookTest, ARivalLeavesWhatHasToDoWithOtherKeysAlone) {
+  EXPECT_EQ(exchange(a_, set(1, "f/k", "a")), Frames{done(1)});
+  EXPECT_EQ(exchange(a_, get(2, "g/x")), Frames{});
+  receive(b_, set(1, "f/k", "b"));
+  EXPECT_EQ(answers(a_), Frames{});
+  EXPECT_EQ(exchange(b_, set(2, "g/x", "v")),
+            (Frames{{.kind = Kind::kTaken, .id = 1, .value = "a"}, done(2)}));
+  EXPECT_EQ(answers(a_), Frames{value(2, "v")});
+}
+
 TEST_F(StoreBookTest, NobodyWaitsForARankThatHasEnded) {
   receive(a_, get_of(1, "x", "3"));
   receive(b_, get_of(2, "y", "3"));

@@ -1,8 +1,11 @@
 // The store's bounds: a client that goes over one is refused by name, and the others go on.
 
+#include <memory>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include "tests/unit/comm/raw_connection.h"
 #include "tests/unit/comm/served_store.h"
@@ -64,6 +67,46 @@ TEST_F(StoreBounds, AClientThatReadsNothingIsLetGo) {
   }
   EXPECT_TRUE(raw.ends());
   EXPECT_TRUE(client_->set("long", "short", patient()).ok());
+}
+
+// Else dialers would wait until their deadline. Sockets are made before the limit and connected
+// under it.
+class DescriptorLimit {
+ public:
+  explicit DescriptorLimit(int limit) {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    rlimit lower = before_;
+    lower.rlim_cur = static_cast<rlim_t>(limit);
+    ::setrlimit(RLIMIT_NOFILE, &lower);
+  }
+  ~DescriptorLimit() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  DescriptorLimit(const DescriptorLimit&) = delete;
+  DescriptorLimit& operator=(const DescriptorLimit&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+TEST(StoreWithoutDescriptors, RefusesDialersAndServesTheOthers) {
+  const ServedStore store(StoreSocket::kTcp);
+  const auto client = store.client();
+  std::vector<UniqueFd> dialers;
+  for (int i = 0; i < 3; ++i)
+    dialers.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const UniqueFd next(::dup(0));  // the lowest number that is free
+  auto none = std::make_unique<DescriptorLimit>(next.get());
+  for (const UniqueFd& dialer : dialers) {
+    ASSERT_EQ(::connect(dialer.get(), store.address().data(), store.address().size()), 0);
+    Bytes first(kChallengeBytes);
+    EXPECT_EQ(::recv(dialer.get(), first.data(), first.size(), MSG_WAITALL),
+              static_cast<ssize_t>(kChallengeBytes));
+    const Status status =
+        DialerHandshake(store.key(), {.purpose = Purpose::kStore}, {}).answer(first).status();
+    EXPECT_EQ(status.code(), Code::kExhausted) << status.to_string();
+  }
+  EXPECT_TRUE(client->set("key", "value", patient()).ok());
+  none.reset();
+  EXPECT_EQ(get_one(*store.client(), "key").value(), "value") << "it has room again";
 }
 
 }  // namespace

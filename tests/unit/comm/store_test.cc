@@ -57,22 +57,23 @@ TEST_P(StoreTest, AnAnswerThatComesTooLateIsNobodyElses) {
   const auto client = store_.client(), other = store_.client();
   EXPECT_EQ(get_one(*client, "late", brief()).value(), std::nullopt);
   ASSERT_TRUE(other->set("late", "old", patient()).ok());
-  ASSERT_TRUE(client->set("late", "new", patient()).ok());
+  ASSERT_TRUE(other->set("late", "new", patient()).ok());
   EXPECT_EQ(get_one(*client, "late").value(), "new");
   EXPECT_EQ(get_one(*client, "late").value(), "new");
 }
 
+// Each client goes as soon as it has the keys of all.
 TEST_P(StoreTest, ManyClientsMeet) {
   constexpr int kClients = 16;
-  std::vector<std::string> keys;
-  for (int i = 0; i < kClients; ++i) keys.push_back("member/" + std::to_string(i));
+  std::vector<Awaited> all;
+  for (int i = 0; i < kClients; ++i)
+    all.push_back({.key = "member/" + std::to_string(i), .setter = i});
   std::vector<std::thread> threads;
-  for (const std::string& own : keys) {
+  for (const Awaited& own : all) {
     threads.emplace_back([&] {
       const auto client = store_.client();
-      EXPECT_TRUE(client->set(own, "of " + own, patient()).ok());
-      const auto values = client->get(keys, patient()).value();
-      for (std::size_t i = 0; i < keys.size(); ++i) EXPECT_EQ(values[i], "of " + keys[i]);
+      const auto values = client->exchange(own.key, "of " + own.key, all, patient()).value();
+      for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(values[i], "of " + all[i].key);
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -81,14 +82,15 @@ TEST_P(StoreTest, ManyClientsMeet) {
 // Threads of one process share an engine: whoever drives it drives the others' clients too.
 TEST_P(StoreTest, ClientsOfOneEngineInSeveralThreads) {
   const auto engine = ServedStore::engine();
+  std::vector<Awaited> all;
+  for (int i = 0; i < 4; ++i) all.push_back({.key = std::to_string(i), .setter = i});
   std::vector<std::thread> threads;
-  for (int i = 0; i < 4; ++i) {
-    threads.emplace_back([&, i] {
+  for (const Awaited& own : all) {
+    threads.emplace_back([&] {
       const auto client =
           StoreClient::connect(engine, store_.address(), &store_.key(), patient()).value();
-      const std::string own = std::to_string(i), next = std::to_string((i + 1) % 4);
-      EXPECT_TRUE(client->set(own, own, patient()).ok());
-      EXPECT_EQ(get_one(*client, next).value(), next);
+      const auto values = client->exchange(own.key, own.key, all, patient()).value();
+      for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(values[i], all[i].key);
     });
   }
   for (std::thread& thread : threads) thread.join();

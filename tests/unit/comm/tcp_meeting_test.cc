@@ -38,12 +38,12 @@ class TwoRanks {
     }
   }
 
-  void begin(int rank) {
+  void begin(int rank, bool integrity = false) {
     const auto i = static_cast<std::size_t>(rank);
     group_.rank = rank;
-    transports_[i] =
-        make_tcp_transport(engine_, group_, *std::move(listeners_[i]), copy_of_key(), {.log = log})
-            .value();
+    transports_[i] = make_tcp_transport(engine_, group_, *std::move(listeners_[i]), copy_of_key(),
+                                        {.log = log, .integrity = integrity})
+                         .value();
     const Engine::Baton baton = engine_->hold();
     engine_->attach(*transports_[i]);
   }
@@ -93,6 +93,25 @@ TEST(TcpMeeting, WhereNobodyListensThePeerIsLostAtOnce) {
   EXPECT_EQ(sent.status->code(), Code::kPeerLost);
   EXPECT_EQ(sent.status->culprit().rank, 1);
   EXPECT_NE(sent.status->text().find("refused"), std::string::npos) << sent.status->text();
+}
+
+TEST(TcpMeeting, RanksOfWhichOneSealsItsDataSaySoAtOnce) {
+  for (const bool first : {true, false}) {
+    TwoRanks ranks;
+    ranks.begin(0, first);
+    ranks.begin(1, !first);
+    Ended sent;
+    Request request{.listener = &sent};
+    {
+      const Engine::Baton baton = ranks.engine().hold();
+      ranks[0].send(1, {}, {}, request);
+    }
+    ASSERT_TRUE(ranks.engine().wait([&] { return sent.status.has_value(); }, patient()));
+    EXPECT_EQ(sent.status->culprit().rank, 1);
+    EXPECT_NE(sent.status->text().find("PACELINE_INTEGRITY is on at one of the two ranks only"),
+              std::string::npos)
+        << sent.status->text();
+  }
 }
 
 // More often than a few tries would do.

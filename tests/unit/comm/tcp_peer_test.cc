@@ -2,6 +2,7 @@
 #include "comm/transport/tcp_peer.h"
 
 #include <array>
+#include <memory>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -10,6 +11,7 @@
 
 #include "comm/base/unique_fd.h"
 #include "comm/poll_engine.h"
+#include "comm/transport/socket_stream.h"
 
 namespace paceline::testing {
 namespace {
@@ -20,7 +22,7 @@ class TcpPeerTest : public ::testing::Test {
     std::array<int, 2> ends{};
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()), 0);
     theirs_ = UniqueFd(ends[1]);
-    peer_.read_from(UniqueFd(ends[0]));
+    peer_.read_from(UniqueFd(ends[0]), std::make_unique<SocketStream>(ends[0]));
   }
   void send(std::size_t bytes) {
     const std::vector<std::byte> some(bytes);

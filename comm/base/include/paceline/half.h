@@ -1,7 +1,7 @@
 // The 16-bit floating-point types of training, in their memory format.
 //
 // Example:
-//   const auto half = paceline::BFloat16::from_float(0.1f);
+//   const paceline::BFloat16 half(0.1f);
 //   std::cout << half.to_float() << '\n';  // 0.100098
 //
 // Arithmetic converts to float and rounds the result to nearest, ties to even.
@@ -16,8 +16,10 @@ namespace paceline {
 struct Float16 {
   std::uint16_t bits = 0;
 
+  constexpr Float16() = default;
   /// A value beyond the range becomes infinity. A NaN becomes a quiet NaN.
-  static constexpr Float16 from_float(float value);
+  explicit constexpr Float16(float value);
+  static constexpr Float16 from_bits(std::uint16_t bits);
   constexpr float to_float() const;
 };
 
@@ -25,11 +27,19 @@ struct Float16 {
 struct BFloat16 {
   std::uint16_t bits = 0;
 
-  static constexpr BFloat16 from_float(float value);
+  constexpr BFloat16() = default;
+  explicit constexpr BFloat16(float value);
+  static constexpr BFloat16 from_bits(std::uint16_t bits);
   constexpr float to_float() const { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
 };
 
-constexpr Float16 Float16::from_float(float value) {
+constexpr Float16 Float16::from_bits(std::uint16_t bits) {
+  Float16 half;
+  half.bits = bits;
+  return half;
+}
+
+constexpr Float16::Float16(float value) {
   constexpr std::uint32_t kInfinity = 0x7F800000, kTooLarge = 0x477FF000, kLeastNormal = 0x38800000;
   const std::uint32_t all = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t magnitude = all & 0x7FFFFFFF;
@@ -45,7 +55,7 @@ constexpr Float16 Float16::from_float(float value) {
     half = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5f) -
            std::bit_cast<std::uint32_t>(0.5f);
   }
-  return {static_cast<std::uint16_t>((all >> 16 & 0x8000) | half)};
+  bits = static_cast<std::uint16_t>((all >> 16 & 0x8000) | half);
 }
 
 constexpr float Float16::to_float() const {
@@ -63,11 +73,17 @@ constexpr float Float16::to_float() const {
   return std::bit_cast<float>(sign | magnitude);
 }
 
-constexpr BFloat16 BFloat16::from_float(float value) {
+constexpr BFloat16 BFloat16::from_bits(std::uint16_t bits) {
+  BFloat16 half;
+  half.bits = bits;
+  return half;
+}
+
+constexpr BFloat16::BFloat16(float value) {
   const std::uint32_t all = std::bit_cast<std::uint32_t>(value);
   const bool is_nan = (all & 0x7FFFFFFF) > 0x7F800000;
   const std::uint32_t rounded = is_nan ? all | 0x00400000 : all + 0x7FFF + (all >> 16 & 1);
-  return {static_cast<std::uint16_t>(rounded >> 16)};
+  bits = static_cast<std::uint16_t>(rounded >> 16);
 }
 
 }  // namespace paceline

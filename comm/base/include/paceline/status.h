@@ -73,6 +73,8 @@ class [[nodiscard]] Status {
 
   /// Throws Error unless ok(), for callers that prefer exceptions.
   void value() const;
+  /// Ends the program with a message if ok(), for code that has nothing but an error to go on with.
+  void require_error() const;
 
  private:
   struct Detail {
@@ -100,7 +102,9 @@ template <class T>
 class [[nodiscard]] Result {
  public:
   Result(T value) : held_(std::move(value)) {}
-  Result(Status error) : held_(tl::unexpect, std::move(error)) {}
+  /// `error` must be an error: there is no T that a success could mean. Else the program ends with
+  /// a message (SIGABRT).
+  Result(Status error) : held_(tl::unexpect, std::move(error)) { held_.error().require_error(); }
 
   bool ok() const { return held_.has_value(); }
   explicit operator bool() const { return ok(); }

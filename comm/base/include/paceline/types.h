@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <iterator>
 #include <string_view>
+#include <type_traits>
 
 #include <paceline/half.h>
 
@@ -24,10 +25,14 @@ enum class DataType : std::uint8_t {
   kInt8,
   kUInt8,
   kUInt64,
+  kInt16,
+  kUInt16,
+  kUInt32,
 };
 /// Integer sums and products wrap. An average is the sum divided by the number of ranks; integers
-/// round towards zero. Floating-point kMin and kMax are minimum and maximum of IEEE 754-2019: NaN
-/// if a rank has a NaN, and -0 is less than +0. kPreMulSum needs a factor (paceline/reduce_rule.h).
+/// round towards zero, and for float16 the sum does not overflow. Floating-point kMin and kMax are
+/// minimum and maximum of IEEE 754-2019: NaN if a rank has a NaN, and -0 is less than +0.
+/// kPreMulSum needs a factor (paceline/reduce_rule.h).
 enum class ReduceOp : std::uint8_t { kSum, kMin, kMax, kProd, kAvg, kPreMulSum };
 enum class OperationKind : std::uint8_t {
   kBarrier,
@@ -59,8 +64,9 @@ enum class Determinism : std::uint8_t {
 };
 
 inline constexpr DataType kDataTypes[] = {
-    DataType::kFloat32,  DataType::kFloat64, DataType::kInt32, DataType::kInt64, DataType::kFloat16,
-    DataType::kBFloat16, DataType::kInt8,    DataType::kUInt8, DataType::kUInt64};
+    DataType::kFloat32, DataType::kFloat64,  DataType::kInt32,  DataType::kInt64,
+    DataType::kFloat16, DataType::kBFloat16, DataType::kInt8,   DataType::kUInt8,
+    DataType::kUInt64,  DataType::kInt16,    DataType::kUInt16, DataType::kUInt32};
 inline constexpr ReduceOp kReduceOps[] = {ReduceOp::kSum,  ReduceOp::kMin, ReduceOp::kMax,
                                           ReduceOp::kProd, ReduceOp::kAvg, ReduceOp::kPreMulSum};
 inline constexpr OperationKind kOperationKinds[] = {
@@ -117,9 +123,12 @@ constexpr std::size_t size_of(DataType type) {
       return 1;
     case DataType::kFloat16:
     case DataType::kBFloat16:
+    case DataType::kInt16:
+    case DataType::kUInt16:
       return 2;
     case DataType::kFloat32:
     case DataType::kInt32:
+    case DataType::kUInt32:
       return 4;
     case DataType::kFloat64:
     case DataType::kInt64:
@@ -133,32 +142,41 @@ std::string_view name(DataType type);
 std::string_view name(ReduceOp op);
 std::string_view name(OperationKind kind);
 
-/// Maps a C++ element type to its DataType. Other types do not compile.
+/// True for C++ types that a reduction can take: float, double, Float16, BFloat16, and integers of
+/// 8 to 64 bits, except bool.
 template <class T>
-struct DataTypeOf;
-template <DataType kType>
-struct IsDataType {
-  static constexpr DataType value = kType;
-};
-template <>
-struct DataTypeOf<float> : IsDataType<DataType::kFloat32> {};
-template <>
-struct DataTypeOf<double> : IsDataType<DataType::kFloat64> {};
-template <>
-struct DataTypeOf<std::int32_t> : IsDataType<DataType::kInt32> {};
-template <>
-struct DataTypeOf<std::int64_t> : IsDataType<DataType::kInt64> {};
-template <>
-struct DataTypeOf<Float16> : IsDataType<DataType::kFloat16> {};
-template <>
-struct DataTypeOf<BFloat16> : IsDataType<DataType::kBFloat16> {};
-template <>
-struct DataTypeOf<std::int8_t> : IsDataType<DataType::kInt8> {};
-template <>
-struct DataTypeOf<std::uint8_t> : IsDataType<DataType::kUInt8> {};
-template <>
-struct DataTypeOf<std::uint64_t> : IsDataType<DataType::kUInt64> {};
+inline constexpr bool kIsElement = std::is_same_v<T, float> || std::is_same_v<T, double> ||
+                                   std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16> ||
+                                   (std::is_integral_v<T> && sizeof(T) <= 8 &&
+                                    !std::is_same_v<T, bool>);
+
+/// The integer type of this size in bytes.
+constexpr DataType integer_type(std::size_t bytes, bool is_signed) {
+  switch (bytes) {
+    case 1:
+      return is_signed ? DataType::kInt8 : DataType::kUInt8;
+    case 2:
+      return is_signed ? DataType::kInt16 : DataType::kUInt16;
+    case 4:
+      return is_signed ? DataType::kInt32 : DataType::kUInt32;
+    default:
+      return is_signed ? DataType::kInt64 : DataType::kUInt64;
+  }
+}
+
+/// The DataType of a C++ element type. Other types do not compile.
 template <class T>
-inline constexpr DataType kDataTypeOf = DataTypeOf<T>::value;
+constexpr DataType data_type_of() {
+  static_assert(kIsElement<T>,
+                "this type cannot be reduced; use float, double, paceline::Float16, "
+                "paceline::BFloat16 or an integer other than bool");
+  if constexpr (std::is_same_v<T, float>) return DataType::kFloat32;
+  if constexpr (std::is_same_v<T, double>) return DataType::kFloat64;
+  if constexpr (std::is_same_v<T, Float16>) return DataType::kFloat16;
+  if constexpr (std::is_same_v<T, BFloat16>) return DataType::kBFloat16;
+  return integer_type(sizeof(T), std::is_signed_v<T>);
+}
+template <class T>
+inline constexpr DataType kDataTypeOf = data_type_of<T>();
 
 }  // namespace paceline
