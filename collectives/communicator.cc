@@ -3,6 +3,8 @@
 #include <paceline/communicator.h>
 
 #include "collectives/communicator_core.h"
+#include "comm/base/argument_error.h"
+#include "comm/base/text.h"
 
 namespace paceline {
 namespace {
@@ -54,9 +56,10 @@ OperationRequest blocks_request(OperationKind kind, const void* in, void* out, s
 
 using Counts = std::span<const std::size_t>;
 
-// Null where there is not one for each rank, which is refused where all calls are.
-const std::size_t* for_each(const CommunicatorCore& core, Counts counts) {
-  return counts.size() == static_cast<std::size_t>(core.group().size()) ? counts.data() : nullptr;
+// Null unless there is one count for each rank. The call is then refused.
+const std::size_t* for_each(const CommunicatorCore* core, Counts counts) {
+  const std::size_t ranks = core == nullptr ? 0 : core->group().members.size();
+  return counts.size() == ranks ? counts.data() : nullptr;
 }
 
 // The sum, or what no call may have.
@@ -68,14 +71,14 @@ std::uint64_t sum_of(Counts counts) {
   return sum;
 }
 
-OperationRequest with_counts(const CommunicatorCore& core, OperationRequest request,
+OperationRequest with_counts(const CommunicatorCore* core, OperationRequest request,
                              Counts counts) {
   request.signature.count = sum_of(counts);
   request.counts = for_each(core, counts);
   return request;
 }
 
-OperationRequest all_to_all_v_request(const CommunicatorCore& core, const void* in,
+OperationRequest all_to_all_v_request(const CommunicatorCore* core, const void* in,
                                       Counts send_counts, void* out, Counts recv_counts,
                                       DataType type) {
   OperationRequest exchange = blocks_request(OperationKind::kAllToAllV, in, out, 0, type);
@@ -84,14 +87,14 @@ OperationRequest all_to_all_v_request(const CommunicatorCore& core, const void* 
   return exchange;
 }
 
-OperationRequest reduce_scatter_v_request(const CommunicatorCore& core, const void* in, void* out,
+OperationRequest reduce_scatter_v_request(const CommunicatorCore* core, const void* in, void* out,
                                           Counts counts, DataType type, const ReduceRule& rule) {
   OperationRequest scattered = reduce_scatter_request(in, out, 0, type, rule);
   scattered.signature.kind = OperationKind::kReduceScatterV;
   return with_counts(core, scattered, counts);
 }
 
-OperationRequest blocks_v_request(const CommunicatorCore& core, OperationKind kind, const void* in,
+OperationRequest blocks_v_request(const CommunicatorCore* core, OperationKind kind, const void* in,
                                   void* out, Counts counts, DataType type, int root = -1) {
   return with_counts(core, blocks_request(kind, in, out, 0, type, root), counts);
 }
@@ -111,6 +114,20 @@ OperationRequest messages_request(std::span<const Message> messages) {
           .messages = messages};
 }
 
+Status moved_from() { return argument_error("this Communicator was moved from"); }
+
+Status run(CommunicatorCore* core, OperationRequest&& request) {
+  if (core == nullptr) [[unlikely]]
+    return moved_from();
+  return core->run(std::move(request));
+}
+
+Work start(CommunicatorCore* core, const OperationRequest& request) {
+  if (core == nullptr) [[unlikely]]
+    return refused_work(moved_from());
+  return core->start(request);
+}
+
 }  // namespace
 
 Communicator::Communicator(std::unique_ptr<CommunicatorCore> core) : core_(std::move(core)) {}
@@ -126,32 +143,46 @@ Communicator::~Communicator() {
   if (core_ != nullptr && core_->is_out_of_reach()) (void)core_.release();
 }
 
-int Communicator::rank() const { return core_->group().rank; }
-int Communicator::size() const { return core_->group().size(); }
-const Group& Communicator::group() const { return core_->group(); }
-CommunicatorStats Communicator::stats() const { return core_->stats(); }
-
-Status Communicator::close() { return core_->close(); }
-Status Communicator::set_timeout(std::chrono::milliseconds timeout) {
-  return core_->set_timeout(timeout);
+int Communicator::rank() const { return group().rank; }
+int Communicator::size() const { return group().size(); }
+const Group& Communicator::group() const {
+  static const Group none{.rank = -1};
+  return core_ == nullptr ? none : core_->group();
 }
-void Communicator::abort() { core_->abort(); }
-Status Communicator::failure() const { return core_->failure(); }
+CommunicatorStats Communicator::stats() const {
+  return core_ == nullptr ? CommunicatorStats() : core_->stats();
+}
 
-Status Communicator::barrier() { return core_->run(barrier_request()); }
+Status Communicator::close() { return core_ == nullptr ? moved_from() : core_->close(); }
+Status Communicator::set_timeout(std::chrono::milliseconds timeout) {
+  return core_ == nullptr ? moved_from() : core_->set_timeout(timeout);
+}
+void Communicator::abort() {
+  if (core_ != nullptr) core_->abort();
+}
+Status Communicator::failure() const {
+  return core_ == nullptr ? moved_from() : core_->look_for_failure();
+}
+
+Status Communicator::wrong_length(std::size_t length, std::size_t needed) {
+  return argument_error("an array has " + count_text(length, "element") + ", and must have " +
+                        std::to_string(needed));
+}
+
+Status Communicator::barrier() { return run(core_.get(), barrier_request()); }
 
 Status Communicator::broadcast(void* buffer, std::size_t count, DataType type, int root) {
-  return core_->run(broadcast_request(buffer, count, type, root));
+  return run(core_.get(), broadcast_request(buffer, count, type, root));
 }
 
 Status Communicator::reduce(const void* in, void* out, std::size_t count, DataType type,
                             ReduceRule rule, int root) {
-  return core_->run(reduce_request(in, out, count, type, rule, root));
+  return run(core_.get(), reduce_request(in, out, count, type, rule, root));
 }
 
 Status Communicator::all_reduce(const void* in, void* out, std::size_t count, DataType type,
                                 ReduceRule rule) {
-  return core_->run(all_reduce_request(in, out, count, type, rule));
+  return run(core_.get(), all_reduce_request(in, out, count, type, rule));
 }
 
 Status Communicator::all_reduce_many(std::span<const Tensor> tensors, DataType type,
@@ -161,141 +192,147 @@ Status Communicator::all_reduce_many(std::span<const Tensor> tensors, DataType t
 
 Work Communicator::all_reduce_many_async(std::span<const Tensor> tensors, DataType type,
                                          ReduceRule rule) {
+  if (core_ == nullptr) return refused_work(moved_from());
   return core_->start_many(tensors, all_reduce_request(nullptr, nullptr, 0, type, rule));
 }
 
 Status Communicator::reduce_scatter(const void* in, void* out, std::size_t count, DataType type,
                                     ReduceRule rule) {
-  return core_->run(reduce_scatter_request(in, out, count, type, rule));
+  return run(core_.get(), reduce_scatter_request(in, out, count, type, rule));
 }
 
 Status Communicator::all_gather(const void* in, void* out, std::size_t count, DataType type) {
-  return core_->run(blocks_request(OperationKind::kAllGather, in, out, count, type));
+  return run(core_.get(), blocks_request(OperationKind::kAllGather, in, out, count, type));
 }
 
 Status Communicator::gather(const void* in, void* out, std::size_t count, DataType type, int root) {
-  return core_->run(blocks_request(OperationKind::kGather, in, out, count, type, root));
+  return run(core_.get(), blocks_request(OperationKind::kGather, in, out, count, type, root));
 }
 
 Status Communicator::scatter(const void* in, void* out, std::size_t count, DataType type,
                              int root) {
-  return core_->run(blocks_request(OperationKind::kScatter, in, out, count, type, root));
+  return run(core_.get(), blocks_request(OperationKind::kScatter, in, out, count, type, root));
 }
 
 Status Communicator::all_to_all(const void* in, void* out, std::size_t count, DataType type) {
-  return core_->run(blocks_request(OperationKind::kAllToAll, in, out, count, type));
+  return run(core_.get(), blocks_request(OperationKind::kAllToAll, in, out, count, type));
 }
 
-Work Communicator::barrier_async() { return core_->start(barrier_request()); }
+Work Communicator::barrier_async() { return start(core_.get(), barrier_request()); }
 
 Work Communicator::broadcast_async(void* buffer, std::size_t count, DataType type, int root) {
-  return core_->start(broadcast_request(buffer, count, type, root));
+  return start(core_.get(), broadcast_request(buffer, count, type, root));
 }
 
 Work Communicator::reduce_async(const void* in, void* out, std::size_t count, DataType type,
                                 ReduceRule rule, int root) {
-  return core_->start(reduce_request(in, out, count, type, rule, root));
+  return start(core_.get(), reduce_request(in, out, count, type, rule, root));
 }
 
 Work Communicator::all_reduce_async(const void* in, void* out, std::size_t count, DataType type,
                                     ReduceRule rule) {
-  return core_->start(all_reduce_request(in, out, count, type, rule));
+  return start(core_.get(), all_reduce_request(in, out, count, type, rule));
 }
 
 Work Communicator::reduce_scatter_async(const void* in, void* out, std::size_t count, DataType type,
                                         ReduceRule rule) {
-  return core_->start(reduce_scatter_request(in, out, count, type, rule));
+  return start(core_.get(), reduce_scatter_request(in, out, count, type, rule));
 }
 
 Work Communicator::all_gather_async(const void* in, void* out, std::size_t count, DataType type) {
-  return core_->start(blocks_request(OperationKind::kAllGather, in, out, count, type));
+  return start(core_.get(), blocks_request(OperationKind::kAllGather, in, out, count, type));
 }
 
 Work Communicator::gather_async(const void* in, void* out, std::size_t count, DataType type,
                                 int root) {
-  return core_->start(blocks_request(OperationKind::kGather, in, out, count, type, root));
+  return start(core_.get(), blocks_request(OperationKind::kGather, in, out, count, type, root));
 }
 
 Work Communicator::scatter_async(const void* in, void* out, std::size_t count, DataType type,
                                  int root) {
-  return core_->start(blocks_request(OperationKind::kScatter, in, out, count, type, root));
+  return start(core_.get(), blocks_request(OperationKind::kScatter, in, out, count, type, root));
 }
 
 Work Communicator::all_to_all_async(const void* in, void* out, std::size_t count, DataType type) {
-  return core_->start(blocks_request(OperationKind::kAllToAll, in, out, count, type));
+  return start(core_.get(), blocks_request(OperationKind::kAllToAll, in, out, count, type));
 }
 
 Status Communicator::reduce_scatter_v(const void* in, void* out, Counts counts, DataType type,
                                       ReduceRule rule) {
-  return core_->run(reduce_scatter_v_request(*core_, in, out, counts, type, rule));
+  return run(core_.get(), reduce_scatter_v_request(core_.get(), in, out, counts, type, rule));
 }
 
 Work Communicator::reduce_scatter_v_async(const void* in, void* out, Counts counts, DataType type,
                                           ReduceRule rule) {
-  return core_->start(reduce_scatter_v_request(*core_, in, out, counts, type, rule));
+  return start(core_.get(), reduce_scatter_v_request(core_.get(), in, out, counts, type, rule));
 }
 
 Status Communicator::all_gather_v(const void* in, void* out, Counts counts, DataType type) {
-  return core_->run(blocks_v_request(*core_, OperationKind::kAllGatherV, in, out, counts, type));
+  return run(core_.get(),
+             blocks_v_request(core_.get(), OperationKind::kAllGatherV, in, out, counts, type));
 }
 
 Work Communicator::all_gather_v_async(const void* in, void* out, Counts counts, DataType type) {
-  return core_->start(blocks_v_request(*core_, OperationKind::kAllGatherV, in, out, counts, type));
+  return start(core_.get(),
+               blocks_v_request(core_.get(), OperationKind::kAllGatherV, in, out, counts, type));
 }
 
 Status Communicator::gather_v(const void* in, void* out, Counts counts, DataType type, int root) {
-  return core_->run(blocks_v_request(*core_, OperationKind::kGatherV, in, out, counts, type, root));
+  return run(core_.get(),
+             blocks_v_request(core_.get(), OperationKind::kGatherV, in, out, counts, type, root));
 }
 
 Work Communicator::gather_v_async(const void* in, void* out, Counts counts, DataType type,
                                   int root) {
-  return core_->start(
-      blocks_v_request(*core_, OperationKind::kGatherV, in, out, counts, type, root));
+  return start(core_.get(),
+               blocks_v_request(core_.get(), OperationKind::kGatherV, in, out, counts, type, root));
 }
 
 Status Communicator::scatter_v(const void* in, void* out, Counts counts, DataType type, int root) {
-  return core_->run(
-      blocks_v_request(*core_, OperationKind::kScatterV, in, out, counts, type, root));
+  return run(core_.get(),
+             blocks_v_request(core_.get(), OperationKind::kScatterV, in, out, counts, type, root));
 }
 
 Work Communicator::scatter_v_async(const void* in, void* out, Counts counts, DataType type,
                                    int root) {
-  return core_->start(
-      blocks_v_request(*core_, OperationKind::kScatterV, in, out, counts, type, root));
+  return start(core_.get(), blocks_v_request(core_.get(), OperationKind::kScatterV, in, out, counts,
+                                             type, root));
 }
 
 Status Communicator::all_to_all_v(const void* in, Counts send_counts, void* out, Counts recv_counts,
                                   DataType type) {
-  return core_->run(all_to_all_v_request(*core_, in, send_counts, out, recv_counts, type));
+  return run(core_.get(),
+             all_to_all_v_request(core_.get(), in, send_counts, out, recv_counts, type));
 }
 
 Work Communicator::all_to_all_v_async(const void* in, Counts send_counts, void* out,
                                       Counts recv_counts, DataType type) {
-  return core_->start(all_to_all_v_request(*core_, in, send_counts, out, recv_counts, type));
+  return start(core_.get(),
+               all_to_all_v_request(core_.get(), in, send_counts, out, recv_counts, type));
 }
 
 Status Communicator::send(const void* in, std::size_t count, DataType type, int peer) {
-  return core_->run(send_request(in, count, type, peer));
+  return run(core_.get(), send_request(in, count, type, peer));
 }
 
 Work Communicator::send_async(const void* in, std::size_t count, DataType type, int peer) {
-  return core_->start(send_request(in, count, type, peer));
+  return start(core_.get(), send_request(in, count, type, peer));
 }
 
 Status Communicator::receive(void* out, std::size_t count, DataType type, int peer) {
-  return core_->run(receive_request(out, count, type, peer));
+  return run(core_.get(), receive_request(out, count, type, peer));
 }
 
 Work Communicator::receive_async(void* out, std::size_t count, DataType type, int peer) {
-  return core_->start(receive_request(out, count, type, peer));
+  return start(core_.get(), receive_request(out, count, type, peer));
 }
 
 Status Communicator::exchange(std::span<const Message> messages) {
-  return core_->run(messages_request(messages));
+  return run(core_.get(), messages_request(messages));
 }
 
 Work Communicator::exchange_async(std::span<const Message> messages) {
-  return core_->start(messages_request(messages));
+  return start(core_.get(), messages_request(messages));
 }
 
 }  // namespace paceline

@@ -110,11 +110,10 @@ Status CommunicatorCore::run(OperationRequest&& request) {
   return std::move(completion.status);
 }
 
-// Returns an operation that has already ended, with this error.
-Work CommunicatorCore::refused_work(Status why) const {
+Work refused_work(Status why) {
   auto completion = std::make_shared<WorkCompletion>();
   completion->end(std::move(why));
-  return Work(parts_.engine, std::move(completion));
+  return Work(nullptr, std::move(completion));
 }
 
 Work CommunicatorCore::start(const OperationRequest& request) {
@@ -209,23 +208,16 @@ std::uint64_t CommunicatorCore::operations_begun() const {
   return history_.begun();
 }
 
-// Nobody can leave an operation alone: the others wait for what this rank owes them.
-void CommunicatorCore::cancel(const Completion& completion) {
-  const bool runs = running_ && current_.completion.get() == &completion;
-  fail(Status(Code::kCancelled, Scope::kGroup,
-              runs ? "the operation was cancelled" : "a later operation was cancelled"),
-       clock_.now());
-}
-
-void CommunicatorCore::abort() {
-  if (is_of_another_process()) return;
-  const Engine::Baton baton = parts_.engine->hold();
-  fail(Status(Code::kCancelled, Scope::kGroup, "the communicator was aborted"), clock_.now());
-}
-
 Status CommunicatorCore::failure() const {
   PACELINE_TRY(refuse_child());
   const Engine::Baton baton = parts_.engine->hold();
+  return failure_;
+}
+
+Status CommunicatorCore::look_for_failure() {
+  PACELINE_TRY(refuse_child());
+  const Engine::Baton baton = parts_.engine->hold();
+  parts_.engine->serve();
   return failure_;
 }
 

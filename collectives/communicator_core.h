@@ -130,6 +130,8 @@ class CommunicatorCore final : private Driver,
   Duration timeout() const;
   void abort();
   Status failure() const;
+  /// The same, after a look at messages of peers: for callers that do not wait in an operation.
+  Status look_for_failure();
   /// The same with the baton held.
   const Status& failure_holding() const { return failure_; }
   /// What is above it has found an error that is final for the group. With the baton held.
@@ -166,7 +168,6 @@ class CommunicatorCore final : private Driver,
   };
   static constexpr std::size_t kMaxQueued = 65536;
 
-  Work refused_work(Status why) const;
   bool drive(TimePoint now) override;
   TimePoint wake_at() const override;
   void told(int peer, MessageKind kind, ByteView payload) override;
@@ -223,6 +224,7 @@ class CommunicatorCore final : private Driver,
   void keep_awake_to_flush(TimePoint now);
   bool end_flush(bool moved, TimePoint now);
 
+  Status cancelled_here(const char* how) const;
   int blamed_for(const Status& how) const;
   Culprit member(int rank) const;
   std::string name_of(int rank) const;
@@ -270,5 +272,8 @@ class CommunicatorCore final : private Driver,
 
   ExitEntry exit_entry_;
 };
+
+/// An operation that has ended with this error.
+Work refused_work(Status why);
 
 }  // namespace paceline

@@ -1,6 +1,7 @@
 // Communicator::init(): from the environment, or an id, to a communicator of the world.
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <optional>
@@ -12,11 +13,13 @@
 
 #include <paceline/communicator.h>
 
+#include "collectives/algo/selector.h"
 #include "collectives/backend/native/native.h"
 #include "collectives/communicator_core.h"
 #include "collectives/failure/store_whereabouts.h"
 #include "collectives/host_world.h"
 #include "collectives/join_report.h"
+#include "collectives/meeting.h"
 #include "collectives/tuning_file.h"
 #include "collectives/unique_id.h"
 #include "comm/base/environment.h"
@@ -32,10 +35,6 @@
 namespace paceline {
 namespace {
 
-Status setting_error(const std::string& what) {
-  return Status(Code::kInvalidArgument, Scope::kProcess, what);
-}
-
 std::string host_name(const Environment& environment) {
   if (!environment.host.empty()) return environment.host;
   char name[256] = "";
@@ -47,8 +46,9 @@ struct World {
   Environment environment;
   int rank = 0;
   int size = 1;
-  int local_ranks = 1;     // of this host
-  bool is_of_tcp = false;  // what it is split from talks over TCP, and has said why
+  int local_ranks = 1;      // of this host
+  std::uint32_t epoch = 0;  // how many worlds of the environment this process has joined before
+  bool is_of_tcp = false;   // what it is split from talks over TCP, and has said why
   // Of a part of another world: as the reader of the launcher's flight ring, if that has one, is
   // to know it. The ring's ranks are empty where they are its own.
   std::string part_name;
@@ -71,24 +71,6 @@ Status read_ranks(World& world) {
   if (world.rank < world.size) return {};
   return setting_error("RANK=" + std::to_string(world.rank) +
                        " is not below WORLD_SIZE=" + std::to_string(world.size));
-}
-
-Result<SocketAddress> store_address(const Environment& environment) {
-  constexpr std::string_view kTcp = "tcp:";
-  const std::string_view store = environment.store;
-  if (store.starts_with("unix:")) return SocketAddress::parse(store);
-  if (store.starts_with(kTcp)) return SocketAddress::parse(store.substr(kTcp.size()));
-  if (!store.empty())
-    return setting_error("PACELINE_STORE=" + environment.store +
-                         " is not allowed; use unix:PATH or tcp:HOST:PORT");
-  if (!environment.master_port) {
-    return setting_error(
-        "several ranks need a rendezvous: start them with `paceline run`, or set MASTER_ADDR and "
-        "MASTER_PORT to the host of rank 0 and a free port there");
-  }
-  return SocketAddress::resolve(
-      environment.master_addr.empty() ? "127.0.0.1" : environment.master_addr,
-      *environment.master_port);
 }
 
 // If the launcher's ring has no free part for this rank, the launcher does not see its operations.
@@ -239,46 +221,6 @@ Result<HostWorld> share_host(const World& world, StoreClient& store, const Group
   return HostWorld();
 }
 
-// Where the ranks find each other.
-struct Meeting {
-  SocketAddress address;
-  JobKey key;
-  std::unique_ptr<StoreServer> server;  // if this rank serves it
-  bool outlives_ranks = false;          // the launcher's does, and sees the ranks from outside
-};
-
-Result<JobKey> key_of_environment(const Environment& environment) {
-  PACELINE_TRY_ASSIGN(auto key, JobKey::from_environment(environment));
-  if (key != nullptr) return std::move(*key);
-  return Status(Code::kDenied, Scope::kProcess,
-                "TCP between ranks requires a job key. Start the ranks with `paceline run`, or set "
-                "PACELINE_JOB_KEY_FILE on every rank to a file of mode 0600 with the same 64 "
-                "hexadecimal digits");
-}
-
-Result<Meeting> meeting_of_environment(const World& world) {
-  const Environment& environment = world.environment;
-  PACELINE_TRY_ASSIGN(JobKey key, key_of_environment(environment));
-  PACELINE_TRY_ASSIGN(const SocketAddress address, store_address(environment));
-  const bool without_launcher = environment.store.empty();
-  std::unique_ptr<StoreServer> server;
-  if (without_launcher && world.rank == 0) {
-    PACELINE_TRY_ASSIGN(auto its_key, JobKey::from_environment(environment));
-    PACELINE_TRY_ASSIGN(server,
-                        StoreServer::serve_tcp(address, std::move(its_key), {.log = world.log}));
-  }
-  return Meeting{.address = address,
-                 .key = std::move(key),
-                 .server = std::move(server),
-                 .outlives_ranks = !without_launcher};
-}
-
-Result<Meeting> meeting_of_id(const UniqueId& id) {
-  PACELINE_TRY_ASSIGN(MeetingPlace place, read_unique_id(id));
-  return Meeting{
-      .address = place.address, .key = std::move(place.key), .server = take_server_of(id)};
-}
-
 // A program may start with only some of the launcher's ranks and renumber them.
 bool has_launchers_number(const World& world) {
   return world.environment.launched_as ==
@@ -286,9 +228,10 @@ bool has_launchers_number(const World& world) {
 }
 
 JoinReport join_report(const World& world) {
+  const std::string again = "call " + std::to_string(world.epoch + 1) + " of init()";
   return JoinReport({.rank = world.rank,
                      .size = world.size,
-                     .part = world.part_name,
+                     .part = world.epoch > 0 ? again : world.part_name,
                      .every = world.report_every,
                      .log = world.log});
 }
@@ -297,7 +240,8 @@ Result<Communicator> join(const World& world, Meeting meeting) {
   const Environment& environment = world.environment;
   const Deadline deadline = Deadline::after(world.engine->clock(), world.timeout);
   PACELINE_TRY_ASSIGN(const std::string bind_address, bind_address_of(environment));
-  PACELINE_TRY_ASSIGN(TcpListener listener, TcpListener::open(bind_address));
+  PACELINE_TRY_ASSIGN(TcpListener listener,
+                      TcpListener::open(bind_address, environment.port_range));
   const JoinReport report = join_report(world);
   PACELINE_TRY_ASSIGN(
       auto store,
@@ -311,21 +255,24 @@ Result<Communicator> join(const World& world, Meeting meeting) {
       .host = host_name(environment), .address = listener.address(), .pid = ::getpid()};
   PACELINE_TRY_ASSIGN(
       Group group,
-      rendezvous(*store, {.rank = world.rank, .size = world.size, .self = self}, deadline));
+      rendezvous(*store,
+                 {.epoch = world.epoch, .rank = world.rank, .size = world.size, .self = self},
+                 deadline));
   PACELINE_TRY_ASSIGN(HostWorld joined, share_host(world, *store, group, deadline));
   if (joined.transport == nullptr) {
-    PACELINE_TRY_ASSIGN(joined.transport,
-                        make_tcp_transport(world.engine, group, std::move(listener),
-                                           std::move(meeting.key), {.log = world.log}));
+    PACELINE_TRY_ASSIGN(
+        joined.transport,
+        make_tcp_transport(world.engine, group, std::move(listener), std::move(meeting.key),
+                           {.log = world.log, .integrity = environment.integrity}));
   }
   std::unique_ptr<Whereabouts> whereabouts;
-  if (meeting.outlives_ranks && launcher_knows)
-    whereabouts = std::make_unique<StoreWhereabouts>(std::move(store));
+  const bool keeps_store = meeting.outlives_ranks && launcher_knows;
+  if (keeps_store) whereabouts = std::make_unique<StoreWhereabouts>(std::move(store));
   PACELINE_TRY_ASSIGN(Communicator communicator,
                       make_communicator(world, std::move(group), std::move(joined.transport),
                                         std::move(joined.backend), std::move(whereabouts)));
-  // It is served until all have read it.
-  if (!meeting.outlives_ranks) PACELINE_TRY(communicator.barrier());
+  // What this rank has set is there until all have read it.
+  if (!keeps_store) PACELINE_TRY(communicator.barrier());
   return communicator;
 }
 
@@ -338,6 +285,10 @@ Status prepare(World& world, const InitOptions& options) {
                                                  : Duration(environment.timeout_s);
   world.report_every = environment.stall_s;
   if (options.determinism) world.environment.determinism = *options.determinism;
+  PACELINE_TRY(
+      check_forced({.forced = environment.algorithm,
+                    .in_rank_order = environment.determinism == Determinism::kPlacementStable})
+          .with_context("PACELINE_ALGORITHM=" + environment.algorithm));
   world.log = make_stderr_log({.level = environment.log_level});
   PACELINE_TRY_ASSIGN(world.engine, PollEngine::create(PollEngine::options_for(
                                         world.local_ranks, host_cpus(environment))));
@@ -377,15 +328,24 @@ Result<Communicator> join_by_id(const UniqueId& id, World world, const InitOptio
 
 }  // namespace
 
+// Each call that succeeds joins a world of its own: what the ranks of an earlier one have told each
+// other must not stand for ranks that have not made this call.
 Result<Communicator> Communicator::init(const InitOptions& options) {
+  static std::atomic<std::uint32_t> joined{0};
   World world;
+  world.epoch = joined.load();
   PACELINE_TRY_ASSIGN(world.environment, read_environment());
   PACELINE_TRY(read_ranks(world));
   world.local_ranks = world.environment.local_world_size.value_or(world.size);
   // The launcher could not map the ranks that this one blames to its own numbers.
   if (!has_launchers_number(world))
     world.ring_ranks.assign(static_cast<std::size_t>(world.size), -1);
-  return said_by(world, make_world(world, options, [&] { return meeting_of_environment(world); }));
+  Result<Communicator> made =
+      said_by(world, make_world(world, options, [&] {
+                return meeting_of_environment(world.environment, world.rank, world.log);
+              }));
+  if (made.ok()) ++joined;
+  return made;
 }
 
 Result<Communicator> Communicator::init(const UniqueId& id, int rank, int size,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdint>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -14,6 +15,7 @@
 
 #include "collectives/communicator_core.h"
 #include "collectives/unique_id.h"
+#include "comm/base/descriptors.h"
 #include "comm/base/try.h"
 
 namespace paceline {
@@ -22,7 +24,28 @@ namespace {
 struct Choice {
   std::int64_t color = 0;
   std::int64_t key = 0;
+  std::int64_t descriptors_left = 0;
+  std::int64_t descriptor_limit = 0;
 };
+constexpr std::size_t kChoiceWords = sizeof(Choice) / sizeof(std::int64_t);
+
+Choice choice_of(int color, int key) {
+  const auto in_words = [](std::uint64_t count) {
+    return static_cast<std::int64_t>(std::min(count, std::uint64_t{INT64_MAX}));
+  };
+  const Descriptors counted = descriptors();
+  return {.color = color,
+          .key = key,
+          .descriptors_left = in_words(counted.left()),
+          .descriptor_limit = in_words(counted.limit)};
+}
+
+// What a new communicator may need on a rank: its engine, its place in the rendezvous (which one
+// rank serves to all), the shared segment, or a connection to each other rank.
+std::int64_t descriptors_for(std::size_t ranks) {
+  constexpr std::int64_t kOwn = 16, kForEach = 2;
+  return kOwn + kForEach * static_cast<std::int64_t>(ranks);
+}
 
 // This rank's in the communicator of its color.
 struct Place {
@@ -75,6 +98,25 @@ Result<UniqueId> meeting_of(Communicator& parent, const Place& place, bool meets
                     ", the first of this color, could not open a rendezvous");
 }
 
+// A rank that fails alone would leave the others of its color waiting for it.
+Status check_descriptors(const std::vector<Choice>& choices, const Place& place,
+                         const Group& group) {
+  const std::int64_t needed = descriptors_for(place.members.size());
+  for (const int member : place.members) {
+    const Choice& one = choices[static_cast<std::size_t>(member)];
+    if (one.descriptors_left >= needed) continue;
+    const std::string& host = group.members[static_cast<std::size_t>(member)].host;
+    return Status(Code::kExhausted, Scope::kOperation,
+                  "split: rank " + std::to_string(member) + " on " + host + " has " +
+                      std::to_string(one.descriptors_left) + " of " +
+                      std::to_string(one.descriptor_limit) +
+                      " file descriptors left, and the new communicator may need " +
+                      std::to_string(needed) + "; raise the limit (ulimit -n)")
+        .with_culprit({.rank = member, .host = host});
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::optional<Communicator>> Communicator::split(int color, int key,
@@ -84,20 +126,24 @@ Result<std::optional<Communicator>> Communicator::split(int color, int key,
         Code::kInvalidArgument, Scope::kOperation,
         "split: color " + std::to_string(color) + " is not allowed; use 0 or more, or kNoColor");
   }
+  if (core_ == nullptr)
+    return Status(Code::kInvalidArgument, Scope::kOperation, "this Communicator was moved from");
   const Regroup& regroup = core_->regroup();
   if (!regroup) {
     return Status(Code::kInvalidArgument, Scope::kOperation,
                   "split: this communicator was made from parts and cannot be split");
   }
-  const Choice own{.color = color, .key = key};
+  const Choice own = choice_of(color, key);
   std::vector<Choice> choices(static_cast<std::size_t>(size()));
-  PACELINE_TRY(all_gather(&own, choices.data(), 2, DataType::kInt64));
+  PACELINE_TRY(all_gather(&own, choices.data(), kChoiceWords, DataType::kInt64));
   // All operations that were called before have ended, and those of one number are of one split.
   const std::uint64_t number = core_->operations_begun() - 1;
   Place place = place_of(choices, rank());
   const bool joins = color != kNoColor;
-  PACELINE_TRY_ASSIGN(const UniqueId id,
-                      meeting_of(*this, place, joins && place.members.size() > 1));
+  const bool meets = joins && place.members.size() > 1;
+  const Status able = meets ? check_descriptors(choices, place, group()) : Status();
+  PACELINE_TRY_ASSIGN(const UniqueId id, meeting_of(*this, place, meets && able.ok()));
+  PACELINE_TRY(able);
   if (!joins) return std::optional<Communicator>();
   InitOptions inherited = options;
   if (inherited.timeout_ms.count() == 0)

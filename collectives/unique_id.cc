@@ -53,9 +53,10 @@ Result<UniqueId> make_unique_id() {
   UniqueId id;
   std::memcpy(id.bytes.data(), kMagic.data(), kMagic.size());
   key.copy_to(std::span(id.bytes).subspan<kKeyAt, JobKey::kBytes>());
-  PACELINE_TRY_ASSIGN(auto server, StoreServer::serve_tcp(
-                                       address, std::make_unique<JobKey>(std::move(key)),
-                                       {.log = make_stderr_log({.level = environment.log_level})}));
+  PACELINE_TRY_ASSIGN(
+      auto server, StoreServer::serve_tcp(address, std::make_unique<JobKey>(std::move(key)),
+                                          {.log = make_stderr_log({.level = environment.log_level}),
+                                           .ports = environment.port_range}));
   const std::string where = server->address().to_string();
   std::memcpy(id.bytes.data() + kAddressAt, where.c_str(), where.size() + 1);
   const std::lock_guard lock(servers().mutex);

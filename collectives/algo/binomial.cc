@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -21,12 +22,16 @@ class Tree {
     while (lowest < ranks_ && (relative & lowest) == 0) lowest *= 2;
     parent_ = rank_at(relative & ~lowest);
     for (std::int64_t bit = lowest / 2; bit > 0; bit /= 2) {
-      if (relative + bit < ranks_) children_.push_back(rank_at(relative + bit));
+      if (relative + bit >= ranks_) continue;
+      children_.push_back(rank_at(relative + bit));
+      sizes_.push_back(static_cast<int>(std::min(bit, ranks_ - relative - bit)));
     }
   }
 
   int parent() const { return parent_; }
   const std::vector<int>& children() const { return children_; }
+  /// The number of ranks below each child, with it.
+  const std::vector<int>& sizes() const { return sizes_; }
 
  private:
   int rank_at(std::int64_t relative) const { return static_cast<int>((relative + root_) % ranks_); }
@@ -34,7 +39,7 @@ class Tree {
   std::int64_t ranks_;
   std::int64_t root_;
   int parent_ = 0;
-  std::vector<int> children_;
+  std::vector<int> children_, sizes_;
 };
 
 std::size_t levels(int ranks) {
@@ -73,6 +78,8 @@ Plan plan_binomial_reduce(const PlanRequest& request) {
   const bool is_root = request.rank == request.root;
   const Tree tree(request);
   const std::vector<int> children(tree.children().rbegin(), tree.children().rend());
+  std::vector<int> contributions{1};
+  std::ranges::reverse_copy(tree.sizes(), std::back_inserter(contributions));
   const std::vector<Part> pieces = segments_of({0, request.count}, pieces_of_tree(request));
   PlanBuilder builder(request);
   const PieceSlots slots(builder, std::min(request.count, pieces_of_tree(request)),
@@ -87,8 +94,10 @@ Plan plan_binomial_reduce(const PlanRequest& request) {
     }
     const Span partial = is_root ? output(piece.offset) : operands.back();
     if (!children.empty())
-      builder.reduce(
-          {.target = partial, .operands = operands, .count = piece.count, .completes = is_root});
+      builder.reduce({.target = partial,
+                      .operands = operands,
+                      .count = piece.count,
+                      .contributions = contributions});
     if (!is_root) builder.send(tree.parent(), partial, piece.count);
   }
   return std::move(builder).finish();

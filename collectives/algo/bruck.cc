@@ -119,10 +119,7 @@ Plan plan_gather_reduce(const PlanRequest& request) {
   gather(builder, request, input(0), all);
   std::vector<Span> operands;
   for (int rank = 0; rank < request.ranks; ++rank) operands.push_back(all.at(rank));
-  builder.reduce({.target = output(0),
-                  .operands = std::move(operands),
-                  .count = request.count,
-                  .completes = true});
+  builder.reduce({.target = output(0), .operands = std::move(operands), .count = request.count});
   return std::move(builder).finish();
 }
 

@@ -101,8 +101,7 @@ class DirectReduction {
       operands.push_back(rank == request_.rank ? input(own.offset) : slot(index, rank));
     }
     const Span target = target_of(own, index);
-    builder_.reduce(
-        {.target = target, .operands = std::move(operands), .count = own.count, .completes = true});
+    builder_.reduce({.target = target, .operands = std::move(operands), .count = own.count});
     for_others([&](int rank) {
       if (wants_result(rank)) builder_.send(rank, target, own.count);
     });

@@ -20,6 +20,10 @@ struct Folding {
   bool leaves(int rank) const { return folded(rank) && rank % 2 == 0; }
   int place_of(int rank) const { return folded(rank) ? rank / 2 : rank - extra; }
   int rank_at(int place) const { return place < extra ? 2 * place + 1 : place + extra; }
+  // The ranks of the block of `places` places, a power of two, that `place` is in.
+  int ranks_around(int place, int places) const {
+    return places + std::clamp(extra - place / places * places, 0, places);
+  }
 
   int power;
   int extra;
@@ -41,8 +45,8 @@ class Doubling {
     for (const Part& segment : segments_) builder_.send(peer, partial(segment), segment.count);
   }
 
-  /// The peer's partial result joins ours, the lower ranks' on the left.
-  void reduce_from(int peer, bool completes) {
+  /// The peer's partial result, of so many ranks, joins ours. The lower ranks are on the left.
+  void reduce_from(int peer, int ours_has, int theirs_has) {
     for (const Part& segment : segments_) {
       const Span theirs = slots_.next();
       const Span ours = partial(segment);
@@ -50,7 +54,8 @@ class Doubling {
       builder_.reduce({.target = output(segment.offset),
                        .operands = {peer < rank_ ? theirs : ours, peer < rank_ ? ours : theirs},
                        .count = segment.count,
-                       .completes = completes});
+                       .contributions = {peer < rank_ ? theirs_has : ours_has,
+                                         peer < rank_ ? ours_has : theirs_has}});
     }
     in_output_ = true;
   }
@@ -88,11 +93,13 @@ Plan plan_recursive_doubling(const PlanRequest& request) {
     doubling.take_result(rank + 1);
     return doubling.finish();
   }
-  if (folding.folded(rank)) doubling.reduce_from(rank - 1, false);
+  if (folding.folded(rank)) doubling.reduce_from(rank - 1, 1, 1);
   for (int distance = 1; distance < folding.power; distance *= 2) {
-    const int peer = folding.rank_at(folding.place_of(rank) ^ distance);
+    const int place = folding.place_of(rank), other = place ^ distance;
+    const int peer = folding.rank_at(other);
     doubling.send_partial(peer);
-    doubling.reduce_from(peer, 2 * distance == folding.power);
+    doubling.reduce_from(peer, folding.ranks_around(place, distance),
+                         folding.ranks_around(other, distance));
   }
   if (folding.folded(rank)) doubling.send_partial(rank - 1);
   return doubling.finish();

@@ -31,7 +31,7 @@ class Ring {
         builder_.reduce({.target = output(segment.offset),
                          .operands = {slot, input(segment.offset)},
                          .count = segment.count,
-                         .completes = round + 2 == request_.ranks});
+                         .contributions = {round + 1, 1}});
       }
     }
   }

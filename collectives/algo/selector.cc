@@ -29,6 +29,17 @@ Status out_of_order(const Algorithm& algorithm) {
 
 }  // namespace
 
+Status check_forced(const SelectOptions& options) {
+  bool known = options.forced.empty();
+  for (const Algorithm& algorithm : algorithms()) {
+    if (algorithm.name != options.forced) continue;
+    known = true;
+    if (options.in_rank_order && reduces(algorithm.kind) && !algorithm.in_rank_order)
+      return out_of_order(algorithm);
+  }
+  return known ? Status() : unknown(options.forced);
+}
+
 double predicted_ns(const Cost& cost, std::size_t element_bytes, const PathModel& model) {
   const double bytes = static_cast<double>(cost.count_sent) * static_cast<double>(element_bytes);
   const std::size_t messages = std::max(cost.rounds, cost.messages);

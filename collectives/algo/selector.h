@@ -36,6 +36,10 @@ struct SelectOptions {
   bool in_rank_order = false;
 };
 
+/// Refuses a forced name that no operation knows, or that select() refuses for an operation: before
+/// ranks have begun one, whose error would be final.
+Status check_forced(const SelectOptions& options);
+
 /// The algorithm of the smallest predicted time; the first in the table among equals. Depends only
 /// on what all ranks know alike (not on request.rank), so they agree without talking. A forced
 /// name that no operation knows is Code::kInvalidArgument, with the names there are.

@@ -26,6 +26,19 @@ plResult_t plBufferDeregister(void* memory) {
   return guarded(nullptr, [&] { return MemoryDomain::of_process().hand_back(memory); });
 }
 
+plResult_t plMemAlloc(void** ptr, size_t size) { return plBufferAlloc(ptr, size); }
+plResult_t plMemFree(void* ptr) { return plBufferFree(ptr); }
+
+plResult_t plCommRegister(plComm_t, void* buff, size_t size, void** handle) {
+  if (handle == nullptr)
+    return guarded(nullptr, [] { return invalid("the pointer for the handle is NULL"); });
+  const plResult_t registered = plBufferRegister(buff, size);
+  *handle = registered == plSuccess ? buff : nullptr;
+  return registered;
+}
+
+plResult_t plCommDeregister(plComm_t, void* handle) { return plBufferDeregister(handle); }
+
 plResult_t plBufferFree(void* buffer) {
   return guarded(nullptr, [&]() -> Status {
     if (buffer == nullptr) return {};

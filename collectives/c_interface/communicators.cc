@@ -1,11 +1,15 @@
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstring>
 #include <memory>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "collectives/c_interface/calls.h"
+#include "collectives/c_interface/group.h"
+#include "collectives/c_interface/handles.h"
 
 using namespace paceline::c_interface;
 using paceline::Communicator;
@@ -50,6 +54,14 @@ Result<InitOptions> options_of(const plConfig_t* config) {
   return options;
 }
 
+Status no_handle() { return invalid("this is not a communicator, or it was destroyed before"); }
+
+plComm_t handle_of(Communicator made) {
+  auto handle = std::make_unique<plComm>(std::move(made));
+  enter_handle(handle.get());
+  return handle.release();
+}
+
 template <class Join>
 plResult_t init(plComm_t* comm, const plConfig_t* config, const Join& join) noexcept {
   if (comm != nullptr) *comm = nullptr;
@@ -59,7 +71,7 @@ plResult_t init(plComm_t* comm, const plConfig_t* config, const Join& join) noex
     if (!options.ok()) return options.status();
     Result<Communicator> joined = join(*options);
     if (!joined.ok()) return joined.status();
-    *comm = std::make_unique<plComm>(*std::move(joined)).release();
+    *comm = handle_of(*std::move(joined));
     return {};
   });
 }
@@ -110,6 +122,30 @@ plResult_t plCommInitFromEnvironment(plComm_t* comm, const plConfig_t* config) {
   return init(comm, config, [](const InitOptions& options) { return Communicator::init(options); });
 }
 
+plResult_t plCommInitAll(plComm_t* comms, int nranks, const int* devlist) {
+  return guarded(nullptr, [&]() -> Status {
+    if (comms == nullptr || nranks < 1) return invalid("there is no room for communicators");
+    std::fill_n(comms, nranks, nullptr);
+    if (devlist != nullptr) return invalid("devlist must be NULL: buffers are host memory");
+    const Result<UniqueId> id = paceline::make_unique_id();
+    if (!id.ok()) return id.status();
+    const auto ranks = static_cast<std::size_t>(nranks);
+    std::vector<Result<Communicator>> joined;
+    for (std::size_t rank = 0; rank < ranks; ++rank) joined.emplace_back(invalid("not joined"));
+    {
+      std::vector<std::jthread> threads;
+      for (std::size_t rank = 0; rank < ranks; ++rank)
+        threads.emplace_back(
+            [&, rank] { joined[rank] = Communicator::init(*id, static_cast<int>(rank), nranks); });
+    }
+    for (const Result<Communicator>& one : joined)
+      if (!one.ok()) return one.status();
+    for (std::size_t rank = 0; rank < ranks; ++rank)
+      comms[rank] = handle_of(*std::move(joined[rank]));
+    return {};
+  });
+}
+
 plResult_t plCommSplit(plComm_t comm, int color, int key, plComm_t* newcomm,
                        const plConfig_t* config) {
   if (newcomm != nullptr) *newcomm = nullptr;
@@ -117,9 +153,10 @@ plResult_t plCommSplit(plComm_t comm, int color, int key, plComm_t* newcomm,
     if (newcomm == nullptr) return invalid("the pointer for the communicator is NULL");
     const auto options = options_of(config);
     if (!options.ok()) return options.status();
+    const std::lock_guard lock(comm->splitting);
     auto made = communicator.split(color, key, *options);
     if (!made.ok()) return made.status();
-    if (*made) *newcomm = new plComm(**std::move(made));
+    if (*made) *newcomm = handle_of(**std::move(made));
     return {};
   });
 }
@@ -136,17 +173,24 @@ plResult_t plCommFinalize(plComm_t comm) {
 
 plResult_t plCommDestroy(plComm_t comm) {
   return guarded(nullptr, [&]() -> Status {
+    if (comm == nullptr) return {};
+    const CallGroup* const group = CallGroup::open_one();
+    if (group != nullptr && group->has_calls_on(*comm))
+      return invalid("the communicator has calls in a group; call plGroupEnd first");
+    if (!leave_handle(comm)) return no_handle();
     delete comm;
     return {};
   });
 }
 
 plResult_t plCommAbort(plComm_t comm) {
+  if (comm != nullptr && !is_handle(comm)) return guarded(nullptr, [] { return no_handle(); });
   const plResult_t aborted = on(comm, [](Communicator& communicator) -> Status {
     communicator.abort();
     return {};
   });
   if (aborted != plSuccess) return aborted;
+  if (CallGroup* const group = CallGroup::open_one(); group != nullptr) group->forget(*comm);
   // They end at once: every call on an aborted communicator does.
   while (comm->inside.load() > 0) std::this_thread::yield();
   return plCommDestroy(comm);

@@ -73,6 +73,8 @@ const char* plGetErrorString(plResult_t result) {
       return "denied";
     case plExhausted:
       return "exhausted";
+    case plInProgress:
+      return "in progress";
   }
   return "unknown result";
 }

@@ -53,6 +53,14 @@ CallGroup::CallsOn& CallGroup::of(plComm& comm) {
   return found != calls_.end() ? *found : calls_.emplace_back(CallsOn{&comm, {}, {}});
 }
 
+bool CallGroup::has_calls_on(const plComm& comm) const {
+  return std::ranges::find(calls_, &comm, &CallsOn::comm) != calls_.end();
+}
+
+void CallGroup::forget(const plComm& comm) {
+  if (std::erase_if(calls_, [&](const CallsOn& one) { return one.comm == &comm; }) > 0) refuse();
+}
+
 void CallGroup::add(plComm& comm, const Tensor& tensor, DataType type, const ReduceRule& rule) {
   std::vector<Call>& calls = of(comm).calls;
   const bool follows = !calls.empty() && !calls.back().tensors.empty() &&

@@ -35,6 +35,9 @@ class CallGroup {
   void add(plComm& comm, const Tensor& tensor, DataType type, const ReduceRule& rule);
   /// A call is wrong: none will be made.
   void refuse() { refused_ = true; }
+  bool has_calls_on(const plComm& comm) const;
+  /// Drops the calls on it. If there were any, none will be made.
+  void forget(const plComm& comm);
 
  private:
   // All-reduces that follow each other, alike in type and rule; or any other operation.

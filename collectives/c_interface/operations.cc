@@ -224,6 +224,11 @@ plResult_t plAlltoAllV(const void* sendbuff, const size_t* sendcounts, void* rec
   });
 }
 
+plResult_t plBcast(void* buff, size_t count, plDataType_t datatype, int root, plComm_t comm,
+                   plStream_t stream) {
+  return plBroadcast(buff, buff, count, datatype, root, comm, stream);
+}
+
 plResult_t plBroadcast(const void* sendbuff, void* recvbuff, size_t count, plDataType_t datatype,
                        int root, plComm_t comm, plStream_t stream) {
   return operate(comm, stream, [=](auto&& communicator) {

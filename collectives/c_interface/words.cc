@@ -39,6 +39,12 @@ DataType type_of(plDataType_t type) {
       return DataType::kInt64;
     case plUint64:
       return DataType::kUInt64;
+    case plInt16:
+      return DataType::kInt16;
+    case plUint16:
+      return DataType::kUInt16;
+    case plUint32:
+      return DataType::kUInt32;
     case plFloat16:
       return DataType::kFloat16;
     case plFloat32:

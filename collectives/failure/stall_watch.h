@@ -22,6 +22,7 @@ class StallWatch {
   /// then on.
   void begin(TimePoint now, TimePoint called_at, Duration timeout) {
     deadline_ = Deadline::after(called_at, timeout).moment();
+    queued_ = now - called_at;
     patience_ = std::min(kMaxPatience, timeout / 4);
     moved(now);
   }
@@ -45,6 +46,8 @@ class StallWatch {
   bool report_is_due(TimePoint now) const { return now >= next_report(); }
   void reported(TimePoint now) { report_at_ = now + report_every_; }
   Duration stalled_for(TimePoint now) const { return now - last_moved_; }
+  /// How long it waited for earlier operations before it began.
+  Duration queued() const { return queued_; }
 
   /// When something of this becomes due.
   TimePoint wake_at() const { return std::min({deadline_, round_at_, next_report()}); }
@@ -64,6 +67,7 @@ class StallWatch {
   const Duration report_every_;
   Duration patience_ = kMaxPatience;
   TimePoint deadline_{};
+  Duration queued_{};
   TimePoint last_moved_{};
   TimePoint report_at_{};
   TimePoint round_at_{};

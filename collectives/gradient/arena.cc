@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <string>
 
 #include "comm/base/text.h"
@@ -23,15 +24,35 @@ Status wrong(std::size_t place, const Parameter& parameter, const std::string& w
           "parameter " + std::to_string(place) + " (" + printable(parameter.name) + "): " + why};
 }
 
+// Types in the order of their first parameters.
+std::vector<std::size_t> in_order_of_types(std::span<const Parameter> parameters) {
+  std::vector<DataType> types;
+  for (const Parameter& parameter : parameters)
+    if (std::ranges::find(types, parameter.type) == types.end()) types.push_back(parameter.type);
+  std::vector<std::size_t> order;
+  for (const DataType type : types)
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+      if (parameters[i].type == type) order.push_back(i);
+  return order;
+}
+
 }  // namespace
 
 Result<GradientArena> GradientArena::make(std::span<const Parameter> parameters) {
   GradientArena arena;
+  arena.order_ = in_order_of_types(parameters);
+  arena.places_.resize(parameters.size());
+  for (const Parameter& parameter : parameters) {
+    arena.bytes_.push_back(parameter.count * size_of(parameter.type));
+    arena.columns_.push_back(parameter.columns);
+  }
   std::size_t end = 0;
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
+  for (const std::size_t i : arena.order_) {
     const Parameter& parameter = parameters[i];
     if (!is_floating(parameter.type))
       return wrong(i, parameter, "its type is not a floating-point type");
+    if (parameter.uses < 1)
+      return wrong(i, parameter, std::to_string(parameter.uses) + " uses; it must have at least 1");
     if (parameter.count > (kMostBytes - end) / size_of(parameter.type))
       return wrong(i, parameter,
                    std::to_string(parameter.count) +
@@ -40,11 +61,8 @@ Result<GradientArena> GradientArena::make(std::span<const Parameter> parameters)
       return wrong(i, parameter,
                    std::to_string(parameter.count) + " elements are not a multiple of " +
                        std::to_string(parameter.columns) + " columns");
-    const std::size_t bytes = parameter.count * size_of(parameter.type);
-    const std::size_t padded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-    arena.places_.push_back({.begin = end, .bytes = padded});
-    arena.bytes_.push_back(bytes);
-    arena.columns_.push_back(parameter.columns);
+    const std::size_t padded = (arena.bytes_[i] + kAlignment - 1) / kAlignment * kAlignment;
+    arena.places_[i] = {.begin = end, .bytes = padded};
     end += padded;
   }
   if (Result<Buffer> buffer = Buffer::allocate(std::max(end, kAlignment)); buffer.ok()) {
@@ -67,10 +85,12 @@ std::span<std::byte> GradientArena::of(std::size_t gradient) const {
   return memory_.subspan(places_[gradient].begin, bytes_[gradient]);
 }
 
-// Those without bytes begin where the next one does, so the last one that begins there has them.
-std::size_t GradientArena::gradient_at(std::size_t offset) const {
-  const auto behind = std::ranges::upper_bound(places_, offset, {}, &ByteSpan::begin);
-  return static_cast<std::size_t>(behind - places_.begin()) - 1;
+// A gradient without bytes begins where the next one does. So the last one that begins there has
+// the bytes.
+std::span<const std::size_t> GradientArena::gradients_from(std::size_t offset) const {
+  const auto begin = [this](std::size_t gradient) { return places_[gradient].begin; };
+  const auto behind = std::ranges::upper_bound(order_, offset, {}, begin);
+  return {std::prev(behind), order_.end()};
 }
 
 }  // namespace paceline

@@ -150,14 +150,19 @@ Finished finish_plainly(std::byte* elements, std::size_t count, const FinishOrde
   using Wide = reduce::Wide<T>;
   for (std::size_t i = 0; i < count; ++i) {
     Wide value = reduce::load_element<T>(elements, i);
-    if (orders.divisor != 1) {
-      value = value / static_cast<Wide>(orders.divisor);
+    if (orders.divisor != 1 || orders.multiplier != 1) {
+      const bool was_finite = std::isfinite(value);
+      value = value * static_cast<Wide>(orders.multiplier) / static_cast<Wide>(orders.divisor);
+      // An average lies between its values, though rounding may carry it beyond the largest.
+      if constexpr (std::is_same_v<T, Float16>)
+        if (was_finite)
+          value = std::clamp(value, -reduce::kLargestFloat16, reduce::kLargestFloat16);
       reduce::store_element<T>(elements, i, value);
     }
-    if (orders.finds_overflow)
-      finished.is_finite &= std::isfinite(reduce::load_element<T>(elements, i));
+    const Wide stored = reduce::load_element<T>(elements, i);
+    if (orders.finds_overflow) finished.is_finite &= std::isfinite(stored);
     if (orders.sums_squares)
-      finished.sum_of_squares += static_cast<double>(value) * static_cast<double>(value);
+      finished.sum_of_squares += static_cast<double>(stored) * static_cast<double>(stored);
   }
   return finished;
 }
@@ -180,7 +185,7 @@ bool are_finite(DataType type, const std::byte* elements, std::size_t count) {
 Finished finish_elements(DataType type, std::byte* elements, std::size_t count,
                          const FinishOrders& orders) {
   // Nothing is written to the elements.
-  if (orders.divisor == 1 && !orders.sums_squares)
+  if (orders.divisor == 1 && orders.multiplier == 1 && !orders.sums_squares)
     return {.is_finite = !orders.finds_overflow || are_finite(type, elements, count)};
   if (type == DataType::kFloat32)
     return HWY_DYNAMIC_DISPATCH(gradient::finish)(reinterpret_cast<float*>(elements), count,

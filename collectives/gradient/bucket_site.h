@@ -14,6 +14,14 @@
 
 namespace paceline {
 
+/// What a reduced element is multiplied with, then divided by.
+struct Quotient {
+  std::uint64_t multiplier = 1;
+  std::uint64_t divisor = 1;
+
+  bool operator==(const Quotient&) const = default;
+};
+
 /// The arena is borrowed.
 class BucketSite {
  public:
@@ -34,8 +42,8 @@ class BucketSite {
   std::uint64_t divisor(const StepTally& tally) const {
     return options_.is_average ? tally.ranks : 1;
   }
-  bool has_to_finish(std::uint64_t divisor) const {
-    return divisor != 1 || looks_at_reduced_ || options_.computes_norm;
+  bool has_to_finish(const Quotient& quotient) const {
+    return quotient != Quotient() || looks_at_reduced_ || options_.computes_norm;
   }
 
   /// Looks at what this rank hands in.
@@ -44,9 +52,10 @@ class BucketSite {
       tally.local_overflow = std::min(tally.local_overflow, first_overflow(part));
   }
   /// Divides what has been reduced, and looks at it.
-  void finish(const ByteSpan& part, std::uint64_t divisor, StepTally& tally) const {
+  void finish(const ByteSpan& part, const Quotient& quotient, StepTally& tally) const {
     const Finished finished = finish_elements(type_, at(part.begin), count(part),
-                                              {.divisor = divisor,
+                                              {.multiplier = quotient.multiplier,
+                                               .divisor = quotient.divisor,
                                                .finds_overflow = looks_at_reduced_,
                                                .sums_squares = options_.computes_norm});
     if (!finished.is_finite) tally.overflow = std::min(tally.overflow, first_overflow(part));
@@ -55,15 +64,15 @@ class BucketSite {
   /// The same of what a codec has decoded.
   void finish_decoded(const ByteSpan& part, std::uint64_t divisor, StepTally& tally) const {
     clear_padding(part, at(part.begin));
-    finish(part, divisor, tally);
+    finish(part, {.divisor = divisor}, tally);
   }
   /// What is behind gradients' own bytes in `part` is nobody's, and remains zeros: a codec that
   /// takes a block or a matrix as a whole leaves something there, which would be summed up with the
   /// gradients of the next step. `bytes` are those of the part, in the arena or beside it.
   void clear_padding(const ByteSpan& part, std::byte* bytes) const {
-    for (std::size_t i = arena_.gradient_at(part.begin);
-         i < arena_.size() && arena_.place(i).begin < part.end(); ++i) {
+    for (const std::size_t i : arena_.gradients_from(part.begin)) {
       const ByteSpan& place = arena_.place(i);
+      if (place.begin >= part.end()) break;
       const std::size_t begin = std::max(place.begin + arena_.of(i).size(), part.begin);
       const std::size_t end = std::min(place.end(), part.end());
       if (begin < end) std::memset(bytes + (begin - part.begin), 0, end - begin);

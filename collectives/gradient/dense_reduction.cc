@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "collectives/gradient/arithmetic.h"
@@ -96,13 +97,22 @@ class DenseReduction final : public BucketReduction {
       site_.cannot_encode(first_without_code(slice, out), tally);
   }
 
+  // An infinity takes the codes of its whole block with it. It is blamed, not the block's first
+  // element.
   std::size_t first_without_code(const Slice& slice, const std::byte* encoded) {
     sum_.resize(slice.count);
     codec_.decode(encoded, slice.count, sum_.data());
-    const auto found = std::ranges::find_if_not(sum_, [](float one) { return std::isfinite(one); });
-    const auto place =
-        std::min<std::size_t>(static_cast<std::size_t>(found - sum_.begin()), slice.count - 1);
+    std::size_t place = std::min(first_not_finite(sum_), slice.count - 1);
+    const std::size_t begin = place / codec_.block * codec_.block;
+    const std::size_t count = std::min(codec_.block, slice.count - begin);
+    const std::size_t in_block = first_not_finite({elements(slice) + begin, count});
+    if (in_block < count) place = begin + in_block;
     return place_.span.begin + (slice.begin + place) * sizeof(float);
+  }
+  static std::size_t first_not_finite(std::span<const float> elements) {
+    const auto found =
+        std::ranges::find_if_not(elements, [](float one) { return std::isfinite(one); });
+    return static_cast<std::size_t>(found - elements.begin());
   }
 
   // In the order of the ranks, whoever sums. What is not finite is found by all, decoded.

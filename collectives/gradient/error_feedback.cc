@@ -1,6 +1,7 @@
 #include "collectives/gradient/error_feedback.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -23,6 +24,21 @@ void ErrorFeedback::save(Bytes& into) const {
   std::memcpy(&into[begin], settled_.data(), settled_.size() * sizeof(float));
   for (const ByteSpan& span : spans_)
     std::memcpy(&into[begin + span.begin], kept(span.begin / sizeof(float)), span.bytes);
+}
+
+void ErrorFeedback::scale(float factor) {
+  for (std::vector<float>* const all : {&settled_, &other_}) {
+    for (float& one : *all) {
+      one *= factor;
+      if (!std::isfinite(one)) one = 0;
+    }
+  }
+}
+
+void ErrorFeedback::clear(const ByteSpan& part) {
+  for (std::vector<float>* const all : {&settled_, &other_})
+    if (!all->empty())
+      std::fill_n(&(*all)[part.begin / sizeof(float)], part.bytes / sizeof(float), 0.0f);
 }
 
 void ErrorFeedback::load(std::span<const float> elements) {

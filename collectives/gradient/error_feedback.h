@@ -40,6 +40,10 @@ class ErrorFeedback {
   void save(Bytes& into) const;
   /// Replaces the contents of kept(); `elements` has all elements.
   void load(std::span<const float> elements);
+  /// Multiplies kept() by `factor`. An element that would not be finite becomes 0.
+  void scale(float factor);
+  /// Sets kept() to 0 in this part of the arena.
+  void clear(const ByteSpan& part);
 
  private:
   const float* current() const { return (is_other_ ? other_ : settled_).data(); }

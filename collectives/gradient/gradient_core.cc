@@ -1,14 +1,14 @@
 #include "collectives/gradient/gradient_core.h"
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <cstring>
 #include <utility>
 
+#include "collectives/gradient/agreement.h"
 #include "collectives/gradient/words_request.h"
+#include "collectives/reduce/kernels.h"
 #include "comm/base/argument_error.h"
-#include "comm/base/random.h"
 #include "comm/base/text.h"
 #include "comm/base/try.h"
 #include "comm/completion.h"
@@ -16,25 +16,10 @@
 namespace paceline {
 namespace {
 
-std::uint64_t digest_of(std::span<const Parameter> parameters, const GradientOptions& options) {
-  std::uint64_t digest = parameters.size();
-  const auto mix = [&](std::uint64_t value) { digest = Random(digest ^ value).next(); };
-  const auto mix_real = [&](double value) { mix(std::bit_cast<std::uint64_t>(value)); };
-  for (const Parameter& parameter : parameters) {
-    mix(parameter.count);
-    mix(parameter.columns);
-    mix(static_cast<std::uint64_t>(parameter.type));
-    for (const char letter : parameter.name) mix(static_cast<unsigned char>(letter));
-  }
-  mix(options.bucket_bytes);
-  mix(static_cast<std::uint64_t>(options.codec));
-  mix_real(options.error_budget);
-  mix_real(options.top_k_share);
-  mix(static_cast<std::uint64_t>(options.power_sgd_rank));
-  for (const bool flag :
-       {options.is_average, options.finds_overflow, options.computes_norm, options.forces_codec})
-    mix(flag ? 1 : 0);
-  return digest;
+std::vector<std::uint32_t> uses_of(std::span<const Parameter> parameters) {
+  std::vector<std::uint32_t> uses;
+  for (const Parameter& one : parameters) uses.push_back(static_cast<std::uint32_t>(one.uses));
+  return uses;
 }
 
 // Measured times differ from run to run. So no decision may depend on them if results must have the
@@ -57,7 +42,7 @@ GradientCore::GradientCore(std::unique_ptr<CommunicatorCore> own, GradientArena 
       options_(without_measuring(options, own_->determinism())),
       measures_(own_->determinism() == Determinism::kFast),
       digest_(digest_of(parameters_, options)),
-      readiness_(parameters_.size()),
+      readiness_(uses_of(parameters_)),
       is_frozen_(parameters_.size()),
       is_touched_(parameters_.size()),
       policy_(options_, own_->group().size()),
@@ -78,23 +63,16 @@ GradientCore::GradientCore(std::unique_ptr<CommunicatorCore> own, GradientArena 
 GradientCore::~GradientCore() {
   const Engine::Baton baton = engine_->hold();
   if (head_flight_ != nullptr) {
-    own_->fail_holding({Code::kCancelled, Scope::kGroup, "the gradient pipeline was destroyed"});
+    const Group& group = own_->group();
+    const std::string& host = group.members[static_cast<std::size_t>(group.rank)].host;
+    own_->fail_holding(Status(Code::kCancelled, Scope::kGroup,
+                              "rank " + std::to_string(group.rank) + " on " + host +
+                                  " destroyed its gradient pipeline during step " +
+                                  std::to_string(steps_))
+                           .with_culprit({.rank = group.rank, .host = host}));
     engine_->end_background();
   }
   engine_->detach(*this);
-}
-
-Status GradientCore::agree() {
-  const auto ranks = heads_.size();
-  std::vector<std::uint64_t> digests(ranks);
-  PACELINE_TRY(own_->run(words_request(OperationKind::kAllGather, 1, &digest_, digests.data())));
-  for (std::size_t rank = 0; rank < ranks; ++rank)
-    if (digests[rank] != digests.front())
-      return Status(Code::kMismatch, Scope::kGroup,
-                    "rank " + std::to_string(rank) + " on " + own_->group().members[rank].host +
-                        " made its gradient pipeline with other parameters or options than rank 0")
-          .with_culprit({.rank = static_cast<int>(rank), .host = own_->group().members[rank].host});
-  return {};
 }
 
 std::string GradientCore::named(std::size_t parameter) const {
@@ -123,10 +101,24 @@ Status GradientCore::told_failure() const {
 Status GradientCore::ready(std::size_t parameter, const void* gradient) {
   if (has_failed_.load(std::memory_order_acquire)) return told_failure();
   PACELINE_TRY(check(parameter));
-  if (readiness_.is_marked(parameter)) return argument_error(named(parameter) + " is ready twice");
+  if (readiness_.is_marked(parameter)) return ready_too_often(parameter);
   const std::span<std::byte> to = arena_.of(parameter);
-  if (!to.empty()) std::memcpy(to.data(), gradient, to.size());
+  if (to.empty()) return ready(parameter);
+  if (gradient == nullptr) return argument_error(named(parameter) + ": the pointer is null");
+  if (is_touched_[parameter] || readiness_.has_begun(parameter))
+    kernels()
+        .of(parameters_[parameter].type)
+        .reduction(ReduceOp::kSum)(to.data(), to.data(), gradient, parameters_[parameter].count);
+  else
+    std::memcpy(to.data(), gradient, to.size());
   return ready(parameter);
+}
+
+Status GradientCore::ready_too_often(std::size_t parameter) const {
+  const std::uint32_t uses = readiness_.uses(parameter);
+  return argument_error(named(parameter) + " is ready more than " +
+                        (uses == 1 ? "once" : std::to_string(uses) + " times") +
+                        "; call wait() before the next backward");
 }
 
 Status GradientCore::ready(std::size_t parameter) {
@@ -138,8 +130,7 @@ Status GradientCore::ready(std::size_t parameter) {
                           " is ready, but wait() was not called for the previous step");
   const auto since = std::chrono::duration<double, std::micro>(engine_->clock().now() - opened_at_);
   const auto marked = readiness_.mark(parameter, since.count());
-  if (marked == Readiness::Marked::kTwice)
-    return argument_error(named(parameter) + " is ready twice");
+  if (marked == Readiness::Marked::kTooOften) return ready_too_often(parameter);
   if (marked == Readiness::Marked::kWholeBucket && !is_accumulating_) engine_->nudge();
   return {};
 }
@@ -154,7 +145,7 @@ Status GradientCore::open_step(bool has_joined) {
     if (!failure_.ok()) return failure_;
     head_ = {.step = steps_,
              .micro_steps = micro_steps_ + 1,
-             .plan = digest_of(schedule_, codecs_, is_frozen_),
+             .plan = digest_of(schedule_, codecs_, is_frozen_, loss_scale_),
              .has_joined = has_joined ? 1u : 0u};
     ranks_.reset();
     tally_ = {};
@@ -199,8 +190,12 @@ bool GradientCore::drive_head(TimePoint now) {
   return true;
 }
 
-void GradientCore::fail(Status why) {
-  failure_ = std::move(why);
+// The caller knows steps, and not the operations that they consist of.
+void GradientCore::fail(const Status& why) {
+  Culprit culprit = why.culprit();
+  culprit.operation = "gradient step " + std::to_string(steps_);
+  culprit.sequence = static_cast<std::int64_t>(steps_);
+  failure_ = why.with_culprit(std::move(culprit));
   has_failed_.store(true, std::memory_order_release);
 }
 

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -48,11 +49,10 @@ class GradientCore final : private Driver {
   /// The error for a call in a forked child; a success otherwise.
   Status refuse_child() const { return own_->refuse_child(); }
 
-  /// All ranks have the same parameters and options. Once, before the first step.
-  Status agree();
-
-  // Those of GradientPipeline.
-  std::span<std::byte> gradient(std::size_t parameter) const { return arena_.of(parameter); }
+  // The calls of GradientPipeline.
+  std::span<std::byte> gradient(std::size_t parameter) const {
+    return parameter < parameters_.size() ? arena_.of(parameter) : std::span<std::byte>();
+  }
   Status ready(std::size_t parameter);
   Status ready(std::size_t parameter, const void* gradient);
   Status wait(std::size_t parameter);
@@ -60,6 +60,14 @@ class GradientCore final : private Driver {
   Status set_accumulating(bool is_accumulating);
   Result<std::optional<StepResult>> join();
   Status set_frozen(std::size_t parameter, bool is_frozen);
+  Status set_loss_scale(double scale);
+  Status set_timeout(std::chrono::milliseconds timeout) { return own_->set_timeout(timeout); }
+  void abort() { own_->abort(); }
+  Status failure() const { return has_failed_.load() ? told_failure() : own_->failure(); }
+  /// See CommunicatorCore::look_for_failure().
+  Status look_for_failure() {
+    return has_failed_.load() ? told_failure() : own_->look_for_failure();
+  }
   const std::vector<Parameter>& parameters() const { return parameters_; }
   std::vector<std::byte> state() const;
   Status load_state(std::span<const std::byte> state);
@@ -75,12 +83,14 @@ class GradientCore final : private Driver {
 
   bool drive(TimePoint now) override;
   bool drive_head(TimePoint now);
-  void fail(Status why);
+  void fail(const Status& why);
 
   Status check_place(std::size_t parameter) const;
   Status check(std::size_t parameter) const;  // it is there, and not frozen
   Status told_failure() const;
   std::string named(std::size_t parameter) const;
+  Status ready_too_often(std::size_t parameter) const;
+  Status check_between_steps(const char* what) const;
   Status open_step(bool has_joined);
   Status end_backward(bool has_joined = false);
   void mark_unused();
@@ -120,6 +130,7 @@ class GradientCore final : private Driver {
   std::vector<bool> is_touched_;  // by a micro-step that was not reduced
   bool is_accumulating_ = false;
   std::uint64_t micro_steps_ = 0;  // that were not reduced
+  double loss_scale_ = 1;
   CodecPolicy policy_;
   ErrorFeedback feedback_;  // errors of codecs
   LowRankBases bases_;      // of PowerSGD

@@ -6,7 +6,9 @@
 
 #include <paceline/gradient_pipeline.h>
 
+#include "collectives/gradient/agreement.h"
 #include "collectives/gradient/gradient_core.h"
+#include "collectives/gradient/words_request.h"
 #include "comm/base/argument_error.h"
 #include "comm/base/try.h"
 
@@ -39,6 +41,14 @@ Status check(const GradientOptions& options) {
   return {};
 }
 
+Result<GradientArena> make_arena(std::span<const Parameter> parameters,
+                                 const GradientOptions& options) {
+  PACELINE_TRY(check(options));
+  return GradientArena::make(parameters);
+}
+
+Status moved_from() { return argument_error("this GradientPipeline was moved from"); }
+
 }  // namespace
 
 GradientPipeline::GradientPipeline(std::unique_ptr<GradientCore> core) : core_(std::move(core)) {}
@@ -47,70 +57,100 @@ GradientPipeline& GradientPipeline::operator=(GradientPipeline&& other) noexcept
   const GradientPipeline old(std::exchange(core_, std::move(other.core_)));
   return *this;
 }
-// As of a Communicator: a child that a fork has made must not say goodbye in its parent's name.
+// As for a Communicator: a forked child must not send a goodbye in the name of its parent.
 GradientPipeline::~GradientPipeline() {
   if (core_ != nullptr && core_->is_out_of_reach()) (void)core_.release();
+}
+
+Status GradientPipeline::usable() const {
+  return core_ == nullptr ? moved_from() : core_->refuse_child();
 }
 
 Result<GradientPipeline> GradientPipeline::create(Communicator& world,
                                                   std::vector<Parameter> parameters,
                                                   const GradientOptions& options) {
-  PACELINE_TRY(check(options));
   PACELINE_TRY_ASSIGN(std::optional<Communicator> own, world.split(0, world.rank()));
   return over(*std::move(own), std::move(parameters), options);
 }
 
+// A rank whose arguments are wrong tells the others, which would wait for it otherwise.
 Result<GradientPipeline> GradientPipeline::over(Communicator own, std::vector<Parameter> parameters,
                                                 const GradientOptions& options) {
+  if (own.core_ == nullptr) return argument_error("the Communicator was moved from");
   PACELINE_TRY(own.core_->refuse_child());
-  PACELINE_TRY(check(options));
-  PACELINE_TRY_ASSIGN(GradientArena arena, GradientArena::make(parameters));
-  auto core = std::make_unique<GradientCore>(std::move(own.core_), std::move(arena),
-                                             std::move(parameters), options);
-  PACELINE_TRY(core->agree());
-  return GradientPipeline(std::move(core));
+  Result<GradientArena> arena = make_arena(parameters, options);
+  const Group& group = own.core_->group();
+  const PipelineOffer offer = offer_of(parameters, options, arena.status());
+  std::vector<PipelineOffer> offers(group.members.size());
+  PACELINE_TRY(own.core_->run(
+      words_request(OperationKind::kAllGather, PipelineOffer::kWords, &offer, offers.data())));
+  PACELINE_TRY(judge_offers(offers, group, arena.status()));
+  return GradientPipeline(std::make_unique<GradientCore>(std::move(own.core_), *std::move(arena),
+                                                         std::move(parameters), options));
 }
 
 std::span<std::byte> GradientPipeline::gradient(std::size_t parameter) const {
-  return core_->gradient(parameter);
+  return core_ == nullptr ? std::span<std::byte>() : core_->gradient(parameter);
 }
 Status GradientPipeline::ready(std::size_t parameter) {
-  PACELINE_TRY(core_->refuse_child());
+  PACELINE_TRY(usable());
   return core_->ready(parameter);
 }
 Status GradientPipeline::ready(std::size_t parameter, const void* gradient) {
-  PACELINE_TRY(core_->refuse_child());
+  PACELINE_TRY(usable());
   return core_->ready(parameter, gradient);
 }
 Status GradientPipeline::wait(std::size_t parameter) {
-  PACELINE_TRY(core_->refuse_child());
+  PACELINE_TRY(usable());
   return core_->wait(parameter);
 }
 Result<StepResult> GradientPipeline::wait() {
-  PACELINE_TRY(core_->refuse_child());
+  PACELINE_TRY(usable());
   return core_->wait();
 }
 Status GradientPipeline::set_accumulating(bool is_accumulating) {
-  PACELINE_TRY(core_->refuse_child());
+  PACELINE_TRY(usable());
   return core_->set_accumulating(is_accumulating);
 }
 Result<std::optional<StepResult>> GradientPipeline::join() {
-  PACELINE_TRY(core_->refuse_child());
+  PACELINE_TRY(usable());
   return core_->join();
 }
 Status GradientPipeline::set_frozen(std::size_t parameter, bool is_frozen) {
-  PACELINE_TRY(core_->refuse_child());
+  PACELINE_TRY(usable());
   return core_->set_frozen(parameter, is_frozen);
 }
-std::vector<std::byte> GradientPipeline::state() const { return core_->state(); }
+Status GradientPipeline::set_loss_scale(double scale) {
+  PACELINE_TRY(usable());
+  return core_->set_loss_scale(scale);
+}
+Status GradientPipeline::set_timeout(std::chrono::milliseconds timeout) {
+  PACELINE_TRY(usable());
+  return core_->set_timeout(timeout);
+}
+void GradientPipeline::abort() {
+  if (usable().ok()) core_->abort();
+}
+Status GradientPipeline::failure() const {
+  PACELINE_TRY(usable());
+  return core_->look_for_failure();
+}
+std::vector<std::byte> GradientPipeline::state() const {
+  return core_ == nullptr ? std::vector<std::byte>() : core_->state();
+}
 Status GradientPipeline::load_state(std::span<const std::byte> state) {
-  PACELINE_TRY(core_->refuse_child());
+  PACELINE_TRY(usable());
   return core_->load_state(state);
 }
-const std::vector<Parameter>& GradientPipeline::parameters() const { return core_->parameters(); }
-GradientStats GradientPipeline::stats() const {
-  return core_->is_of_another_process() ? GradientStats() : core_->stats();
+const std::vector<Parameter>& GradientPipeline::parameters() const {
+  static const std::vector<Parameter> none;
+  return core_ == nullptr ? none : core_->parameters();
 }
-std::string GradientPipeline::describe() const { return core_->describe(); }
+GradientStats GradientPipeline::stats() const {
+  return core_ == nullptr || core_->is_of_another_process() ? GradientStats() : core_->stats();
+}
+std::string GradientPipeline::describe() const {
+  return core_ == nullptr ? std::string() : core_->describe();
+}
 
 }  // namespace paceline

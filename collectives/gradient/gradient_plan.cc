@@ -55,7 +55,7 @@ Codec GradientCore::codec_of(const Bucket& bucket, const PathCost& path) const {
 
 std::unique_ptr<BucketReduction> GradientCore::make_reduction(const Bucket& bucket, Codec codec) {
   const BucketSite site(arena_, type_of(bucket), options_, feedback_.is_kept());
-  if (codec == Codec::kNone) return make_plain_reduction(site, bucket);
+  if (codec == Codec::kNone) return make_plain_reduction(site, bucket, own_->group().size());
   const ByteSpan span = bucket.spans.front();
   CodedPlace place{.span = span, .rank = own_->group().rank, .ranks = own_->group().size()};
   if (needs_feedback(codec)) place.feedback = &feedback_;

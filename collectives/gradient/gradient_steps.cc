@@ -20,7 +20,14 @@ constexpr Duration kBeyondDeadlines = std::chrono::seconds(60);
 
 }  // namespace
 
+Status GradientCore::check_between_steps(const char* what) const {
+  PACELINE_TRY(failure());
+  if (phase_ == Phase::kIdle && micro_steps_ == 0) return {};
+  return argument_error(std::string("a step has begun; ") + what + " between steps");
+}
+
 Status GradientCore::set_accumulating(bool is_accumulating) {
+  PACELINE_TRY(failure());
   if (phase_ != Phase::kIdle)
     return argument_error("a micro-step has begun; change accumulation between micro-steps");
   is_accumulating_ = is_accumulating;
@@ -29,11 +36,21 @@ Status GradientCore::set_accumulating(bool is_accumulating) {
 
 Status GradientCore::set_frozen(std::size_t parameter, bool is_frozen) {
   PACELINE_TRY(check_place(parameter));
-  if (phase_ != Phase::kIdle || micro_steps_ > 0)
-    return argument_error("a step has begun; freeze gradients between steps");
+  PACELINE_TRY(check_between_steps("freeze gradients"));
   if (is_frozen_[parameter] == is_frozen) return {};
   is_frozen_[parameter] = is_frozen;
+  // The error belongs to a gradient that is not computed any more.
+  if (feedback_.is_kept()) feedback_.clear(arena_.place(parameter));
   set_schedule(measured_.first(is_frozen_, policy_.current() != Codec::kNone), {});
+  return {};
+}
+
+Status GradientCore::set_loss_scale(double scale) {
+  if (!(scale > 0) || !std::isfinite(scale))
+    return argument_error("a loss scale is a finite number above 0");
+  PACELINE_TRY(check_between_steps("change the loss scale"));
+  if (feedback_.is_kept()) feedback_.scale(static_cast<float>(scale / loss_scale_));
+  loss_scale_ = scale;
   return {};
 }
 
@@ -43,8 +60,9 @@ void GradientCore::mark_unused() {
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     if (is_frozen_[i] || readiness_.is_marked(i)) continue;
     const std::span<std::byte> gradient = arena_.of(i);
-    if (!is_touched_[i] && !gradient.empty()) std::memset(gradient.data(), 0, gradient.size());
-    (void)readiness_.mark(i, since.count());
+    const bool has_data = is_touched_[i] || readiness_.has_begun(i);
+    if (!has_data && !gradient.empty()) std::memset(gradient.data(), 0, gradient.size());
+    readiness_.mark_rest(i, since.count());
   }
 }
 
@@ -86,6 +104,7 @@ Status GradientCore::wait(std::size_t parameter) {
 
 Result<StepResult> GradientCore::wait() {
   if (is_accumulating_) {
+    PACELINE_TRY(failure());
     end_micro_step();
     return StepResult{};
   }
@@ -95,7 +114,7 @@ Result<StepResult> GradientCore::wait() {
 
 void GradientCore::end_micro_step() {
   for (std::size_t i = 0; i < is_touched_.size(); ++i)
-    if (readiness_.is_marked(i)) is_touched_[i] = true;
+    if (readiness_.has_begun(i)) is_touched_[i] = true;
   ++micro_steps_;
   readiness_.clear();
   phase_.store(Phase::kIdle, std::memory_order_release);

@@ -124,7 +124,7 @@ Schedule MeasuredSchedule::decide(const PathCost& path, const std::vector<bool>&
 }
 
 std::uint64_t digest_of(const Schedule& schedule, std::span<const Codec> codecs,
-                        const std::vector<bool>& is_frozen) {
+                        const std::vector<bool>& is_frozen, double loss_scale) {
   std::uint64_t digest = schedule.buckets.size();
   const auto mix = [&](std::uint64_t value) { digest = Random(digest ^ value).next(); };
   for (const Bucket& bucket : schedule.buckets) {
@@ -136,6 +136,7 @@ std::uint64_t digest_of(const Schedule& schedule, std::span<const Codec> codecs,
   }
   for (const Codec codec : codecs) mix(static_cast<std::uint64_t>(codec));
   for (const bool frozen : is_frozen) mix(frozen ? 1 : 0);
+  mix(std::bit_cast<std::uint64_t>(loss_scale));
   return digest;
 }
 

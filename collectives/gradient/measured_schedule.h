@@ -52,6 +52,6 @@ class MeasuredSchedule {
 
 /// A digest of what a rank sends in a step.
 std::uint64_t digest_of(const Schedule& schedule, std::span<const Codec> codecs,
-                        const std::vector<bool>& is_frozen);
+                        const std::vector<bool>& is_frozen, double loss_scale);
 
 }  // namespace paceline

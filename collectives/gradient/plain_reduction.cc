@@ -10,7 +10,11 @@ namespace {
 
 class PlainReduction final : public BucketReduction {
  public:
-  PlainReduction(const BucketSite& site, Bucket bucket) : site_(site), bucket_(std::move(bucket)) {
+  PlainReduction(const BucketSite& site, Bucket bucket, int ranks)
+      : site_(site),
+        bucket_(std::move(bucket)),
+        ranks_(static_cast<std::uint64_t>(ranks)),
+        always_divides_(site.options().is_average && site.type() == DataType::kFloat16) {
     if (bucket_.spans.size() > 1) together_.resize(bucket_.bytes());
   }
 
@@ -18,14 +22,14 @@ class PlainReduction final : public BucketReduction {
   void begin() override { rewind(); }
 
   bool work(std::size_t stage, StepTally& tally) override {
-    const std::uint64_t divisor = is_divided_ ? 1 : site_.divisor(tally);
-    const bool looks = stage == 0 ? site_.options().finds_overflow : site_.has_to_finish(divisor);
+    const Quotient quotient = quotient_of(tally);
+    const bool looks = stage == 0 ? site_.options().finds_overflow : site_.has_to_finish(quotient);
     if (looks || !together_.empty()) {
       const ByteSpan part = next_part();
       if (stage == 0)
         prepare(part, tally);
       else
-        finish(part, divisor, tally);
+        finish(part, quotient, tally);
       if (span_ < bucket_.spans.size()) return false;
     }
     rewind();
@@ -35,7 +39,7 @@ class PlainReduction final : public BucketReduction {
   std::size_t plain_bytes(std::size_t) const override { return bucket_.bytes(); }
 
   OperationRequest request(std::size_t, bool all_have_data) override {
-    is_divided_ = all_have_data && site_.options().is_average;
+    is_divided_ = always_divides_ || (all_have_data && site_.options().is_average);
     std::byte* const elements =
         together_.empty() ? site_.at(bucket_.spans.front().begin) : together_.data();
     return {.signature = {.count = bucket_.bytes() / size_of(site_.type()),
@@ -69,15 +73,25 @@ class PlainReduction final : public BucketReduction {
     packed_ += part.bytes;
   }
 
-  void finish(const ByteSpan& part, std::uint64_t divisor, StepTally& tally) {
+  // What turns the reduced elements into the result. An average of float16 has been divided by the
+  // number of all ranks, because a sum may overflow.
+  Quotient quotient_of(const StepTally& tally) const {
+    if (!is_divided_) return {.divisor = site_.divisor(tally)};
+    if (!always_divides_ || tally.ranks == ranks_) return {};
+    return {.multiplier = ranks_, .divisor = tally.ranks};
+  }
+
+  void finish(const ByteSpan& part, const Quotient& quotient, StepTally& tally) {
     if (!together_.empty())
       std::memcpy(site_.at(part.begin), together_.data() + packed_, part.bytes);
     packed_ += part.bytes;
-    site_.finish(part, divisor, tally);
+    site_.finish(part, quotient, tally);
   }
 
   const BucketSite site_;
   const Bucket bucket_;
+  const std::uint64_t ranks_;
+  const bool always_divides_;
   std::vector<std::byte> together_;  // the elements of several spans
   bool is_divided_ = false;          // what comes back
   // What comes next of a stage.
@@ -87,8 +101,9 @@ class PlainReduction final : public BucketReduction {
 
 }  // namespace
 
-std::unique_ptr<BucketReduction> make_plain_reduction(const BucketSite& site, Bucket bucket) {
-  return std::make_unique<PlainReduction>(site, std::move(bucket));
+std::unique_ptr<BucketReduction> make_plain_reduction(const BucketSite& site, Bucket bucket,
+                                                      int ranks) {
+  return std::make_unique<PlainReduction>(site, std::move(bucket), ranks);
 }
 
 }  // namespace paceline

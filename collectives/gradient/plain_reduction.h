@@ -1,4 +1,4 @@
-// A bucket as it is: one all-reduce of its elements, where they lie if they lie together.
+// A bucket without a codec: one all-reduce of its elements, without a copy if they adjoin.
 #pragma once
 
 #include <memory>
@@ -9,6 +9,7 @@
 
 namespace paceline {
 
-std::unique_ptr<BucketReduction> make_plain_reduction(const BucketSite& site, Bucket bucket);
+std::unique_ptr<BucketReduction> make_plain_reduction(const BucketSite& site, Bucket bucket,
+                                                      int ranks);
 
 }  // namespace paceline

@@ -1,5 +1,5 @@
-// Which gradients backward has finished, and which buckets are whole by that. Marked from any
-// thread, without a lock.
+// Which gradients backward has finished, and so which buckets are ready. Any thread may mark a
+// gradient, without a lock.
 #pragma once
 
 #include <atomic>
@@ -15,33 +15,38 @@ namespace paceline {
 
 class Readiness {
  public:
-  explicit Readiness(std::size_t gradients);
+  /// `uses`: how often each gradient is marked until it is ready.
+  explicit Readiness(std::vector<std::uint32_t> uses);
 
   // Between steps.
 
-  /// What travels from now on. Nothing is marked then.
+  /// The buckets of later steps. Clears all marks.
   void set_buckets(std::span<const Bucket> buckets);
-  /// Nothing is marked any more.
+  /// Clears all marks.
   void clear();
 
   // From any thread.
 
   enum class Marked : std::uint8_t {
-    kTwice,       ///< it had been marked, and nothing is done
-    kAlone,       ///< its buckets wait for others
-    kWholeBucket  ///< a bucket is ready by it
+    kTooOften,    ///< it was ready before; nothing changes
+    kAlone,       ///< it has more uses, or its buckets wait for others
+    kWholeBucket  ///< a bucket is ready now
   };
-  /// Marks one that is ready, so long after the step began.
+  /// Marks one use of a gradient, `ready_us` after the step began.
   Marked mark(std::size_t gradient, double ready_us);
-  bool is_marked(std::size_t gradient) const {
-    return marks_[gradient].load(std::memory_order_acquire) != 0;
-  }
-  /// All gradients that the bucket has a part of are marked.
+  /// Marks all uses that are left.
+  void mark_rest(std::size_t gradient, double ready_us);
+  /// All uses are marked.
+  bool is_marked(std::size_t gradient) const { return left(gradient) == 0; }
+  /// Some use is marked.
+  bool has_begun(std::size_t gradient) const { return left(gradient) < uses_[gradient]; }
+  std::uint32_t uses(std::size_t gradient) const { return uses_[gradient]; }
+  /// All gradients of the bucket are marked.
   bool is_ready(std::size_t bucket) const {
     return missing_[bucket].load(std::memory_order_acquire) == 0;
   }
 
-  /// Of one that is marked.
+  /// When a marked gradient became ready.
   double ready_us(std::size_t gradient) const { return ready_us_[gradient]; }
   /// The buckets that have a part of it.
   std::span<const std::size_t> buckets_of(std::size_t gradient) const {
@@ -49,7 +54,13 @@ class Readiness {
   }
 
  private:
-  std::unique_ptr<std::atomic<std::uint8_t>[]> marks_;  // by gradient
+  std::uint32_t left(std::size_t gradient) const {
+    return left_[gradient].load(std::memory_order_acquire);
+  }
+  Marked set_ready(std::size_t gradient, double ready_us);
+
+  const std::vector<std::uint32_t> uses_;
+  std::unique_ptr<std::atomic<std::uint32_t>[]> left_;  // by gradient: uses that are not marked
   std::vector<double> ready_us_;
   std::vector<std::vector<std::size_t>> buckets_of_;
   std::vector<std::size_t> gradients_in_;                // by bucket: how many

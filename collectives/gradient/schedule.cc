@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <map>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -42,13 +43,14 @@ class Filling {
   };
   Filling(const Limits& limits, End cut_from) : limits_(limits), cut_from_(cut_from) {}
 
+  int type() const { return type_; }
   bool is_empty() const { return bytes_ == 0; }
   bool is_full() const { return bytes_ >= limits_.most_bytes; }
 
   // What it takes of `rest`, a part of a gradient; no bytes: it is closed to it.
   ByteSpan part_of(const ByteSpan& rest, const GradientTime& gradient) const {
     if (is_empty()) return cut(rest, gradient, limits_.most_bytes);
-    if (gradient.type != type_ || is_full()) return {};
+    if (is_full()) return {};
     const ByteSpan part = cut(rest, gradient, limits_.most_bytes - bytes_);
     if (remains_one(part) || bytes_ + part.bytes <= limits_.together_bytes) return part;
     return {};
@@ -101,8 +103,8 @@ class Filling {
     return is_one_ && (part.begin == high_ || part.end() == low_);
   }
 
-  const Limits limits_;
-  const End cut_from_;
+  Limits limits_;
+  End cut_from_;
   Bucket bucket_;
   std::size_t bytes_ = 0, low_ = 0, high_ = 0;
   bool is_one_ = true;  // its spans adjoin
@@ -115,52 +117,29 @@ double end_behind(double end, const Bucket& bucket, const PathCost& path) {
   return std::max(end + path.behind(bytes), bucket.ready_us + path.of(bytes));
 }
 
-// What is ready and has not been sent.
-class Backlog {
+// The gradients of one type that are ready and not sent. They are numbered in their order.
+class Lane {
  public:
-  explicit Backlog(std::span<const GradientTime> gradients)
-      : gradients_(gradients), sent_(gradients.size(), 0) {}
-
-  void add(std::size_t place) {
-    ready_.insert(place);
-    bytes_ += gradients_[place].bytes;
-  }
-  std::size_t bytes() const { return bytes_; }
-
-  // Not empty, at most a quantum.
-  Bucket take(std::size_t quantum, std::size_t together_bytes) {
-    const Run run = next_run(quantum);
-    // One that is a little longer would leave a small piece: it is halved.
-    const bool is_halved = run.bytes > quantum && run.bytes < 2 * quantum;
-    Filling filling({.most_bytes = is_halved ? (run.bytes + 1) / 2 : quantum,
-                     .together_bytes = together_bytes,
-                     .most_row_bytes = quantum / kLeastRows},
-                    End::kFirst);
-    for (Place at = run.first; at != ready_.end() && !filling.is_full();) {
-      const std::size_t place = *at;
-      const ByteSpan rest = rest_of(place);
-      const ByteSpan part = filling.part_of(rest, gradients_[place]);
-      if (part.bytes == 0) break;
-      filling.add(place, part, gradients_[place]);
-      sent_[place] += part.bytes;
-      bytes_ -= part.bytes;
-      at = part == rest ? ready_.erase(at) : std::next(at);
-    }
-    return filling.finish();
-  }
-
- private:
-  using Place = std::set<std::size_t>::const_iterator;
-
-  // Those that adjoin: one span.
+  // Gradients that adjoin: one span.
   struct Run {
-    Place first, end;
+    std::set<std::size_t>::const_iterator first, end;
     std::size_t bytes = 0;
-    bool grows = false;  // what adjoins it is not ready yet
+    bool grows = false;  // a gradient that adjoins it is not ready yet
   };
 
-  // What the next forward needs first. A run that grows is left alone until it is a bucket of its
-  // own, as long as there are others: else it would be cut into pieces that never become one.
+  // Returns the number of the gradient, which is at `place` in the list of all.
+  std::size_t append(const GradientTime& gradient, std::size_t place) {
+    gradients_.push_back(gradient);
+    places_.push_back(place);
+    sent_.push_back(0);
+    return gradients_.size() - 1;
+  }
+  void add(std::size_t number) { ready_.insert(number); }
+  bool is_empty() const { return ready_.empty(); }
+  std::size_t place_of(const Run& run) const { return places_[*run.first]; }
+
+  // The run that the next forward needs first. A run that grows is left alone until it is a bucket
+  // of its own, if there are others. Else it would be cut into pieces that never become one.
   Run next_run(std::size_t quantum) const {
     const Run first = run_from(ready_.begin(), 2 * quantum);
     Run run = first;
@@ -171,8 +150,29 @@ class Backlog {
     return first;
   }
 
-  // As far as there is enough of it.
-  Run run_from(Place first, std::size_t enough_bytes) const {
+  // The beginning of the run, and what may travel with it: at most a quantum.
+  Bucket take(const Run& run, std::size_t quantum, std::size_t together_bytes) {
+    // A run that is a little longer would leave a small piece, so it is halved.
+    const bool is_halved = run.bytes > quantum && run.bytes < 2 * quantum;
+    Filling filling({.most_bytes = is_halved ? (run.bytes + 1) / 2 : quantum,
+                     .together_bytes = together_bytes,
+                     .most_row_bytes = quantum / kLeastRows},
+                    End::kFirst);
+    for (auto at = run.first; at != ready_.end() && !filling.is_full();) {
+      const std::size_t number = *at;
+      const ByteSpan rest = rest_of(number);
+      const ByteSpan part = filling.part_of(rest, gradients_[number]);
+      if (part.bytes == 0) break;
+      filling.add(places_[number], part, gradients_[number]);
+      sent_[number] += part.bytes;
+      at = part == rest ? ready_.erase(at) : std::next(at);
+    }
+    return filling.finish();
+  }
+
+ private:
+  // Ends when it has enough bytes.
+  Run run_from(std::set<std::size_t>::const_iterator first, std::size_t enough_bytes) const {
     Run run{.first = first, .end = first};
     do {
       run.bytes += rest_of(*run.end).bytes;
@@ -185,25 +185,69 @@ class Backlog {
     return run;
   }
 
-  ByteSpan rest_of(std::size_t place) const {
-    const GradientTime& gradient = gradients_[place];
-    return {.begin = gradient.begin + sent_[place], .bytes = gradient.bytes - sent_[place]};
+  ByteSpan rest_of(std::size_t number) const {
+    const GradientTime& gradient = gradients_[number];
+    return {.begin = gradient.begin + sent_[number], .bytes = gradient.bytes - sent_[number]};
   }
-  bool goes_on(std::size_t place, std::size_t behind) const {
-    return behind == place + 1 && sent_[behind] == 0 && adjoin(place, behind);
+  bool goes_on(std::size_t number, std::size_t behind) const {
+    return behind == number + 1 && sent_[behind] == 0 && adjoin(number, behind);
   }
-  bool adjoin(std::size_t place, std::size_t behind) const {
-    return behind < gradients_.size() && gradients_[place].type == gradients_[behind].type &&
-           gradients_[place].begin + gradients_[place].bytes == gradients_[behind].begin;
+  bool adjoin(std::size_t number, std::size_t behind) const {
+    return behind < gradients_.size() &&
+           gradients_[number].begin + gradients_[number].bytes == gradients_[behind].begin;
   }
-  bool is_to_come(std::size_t place) const {
-    return rest_of(place).bytes > 0 && !ready_.contains(place);
+  bool is_to_come(std::size_t number) const {
+    return rest_of(number).bytes > 0 && !ready_.contains(number);
   }
 
+  std::vector<GradientTime> gradients_;
+  std::vector<std::size_t> places_;
+  std::vector<std::size_t> sent_;  // bytes, from the gradient's beginning
+  std::set<std::size_t> ready_;    // gradients with bytes left
+};
+
+// The gradients that are ready and not sent, in one lane for each type.
+class Backlog {
+ public:
+  explicit Backlog(std::span<const GradientTime> gradients) : gradients_(gradients) {
+    for (std::size_t place = 0; place < gradients.size(); ++place)
+      numbers_.push_back(lanes_[gradients[place].type].append(gradients[place], place));
+  }
+
+  void add(std::size_t place) {
+    lanes_[gradients_[place].type].add(numbers_[place]);
+    bytes_ += gradients_[place].bytes;
+  }
+  std::size_t bytes() const { return bytes_; }
+
+  // Not empty; at most a quantum. Of the lanes' next runs the one that forward needs first. Runs
+  // that grow to a bucket of their own come last.
+  Bucket take(std::size_t quantum, std::size_t together_bytes) {
+    Lane* chosen = nullptr;
+    Lane::Run run{};
+    const auto comes_first = [&](const Lane& lane, const Lane::Run& other) {
+      if (chosen == nullptr) return true;
+      const bool waits = run.grows && run.bytes < quantum;
+      const bool other_waits = other.grows && other.bytes < quantum;
+      return std::pair(other_waits, lane.place_of(other)) < std::pair(waits, chosen->place_of(run));
+    };
+    for (auto& [type, lane] : lanes_) {
+      if (lane.is_empty()) continue;
+      const Lane::Run next = lane.next_run(quantum);
+      if (!comes_first(lane, next)) continue;
+      chosen = &lane;
+      run = next;
+    }
+    Bucket bucket = chosen->take(run, quantum, together_bytes);
+    bytes_ -= bucket.bytes();
+    return bucket;
+  }
+
+ private:
   const std::span<const GradientTime> gradients_;
-  std::vector<std::size_t> sent_;  // bytes, by gradient: from its begin
-  std::set<std::size_t> ready_;    // with bytes left
-  std::size_t bytes_ = 0;          // of these, that are left
+  std::vector<std::size_t> numbers_;  // by place: the number in its lane
+  std::map<int, Lane> lanes_;         // by type
+  std::size_t bytes_ = 0;             // in all lanes, not sent
 };
 
 // The wire at work, with one quantum.
@@ -273,29 +317,32 @@ Schedule make_schedule(std::span<const GradientTime> gradients, const PathCost& 
 Schedule fill_schedule(std::span<const GradientTime> gradients, std::size_t bucket_bytes,
                        const PathCost& path, const ScheduleRules& rules) {
   Schedule schedule{.buckets = {}, .path = path};
-  // From their ends, so that each adjoins what comes behind it and has been there before.
+  // Gradients are cut from their ends, so that each adjoins the one behind it, which came before.
   const std::size_t most_bytes = std::max(bucket_bytes, kCutBytes);
-  Filling filling({.most_bytes = most_bytes,
-                   .together_bytes = rules.together_bytes,
-                   .most_row_bytes = most_bytes / kLeastRows},
-                  End::kLast);
-  const auto close = [&] {
-    if (!filling.is_empty()) schedule.buckets.push_back(filling.finish());
-  };
+  const Filling::Limits limits{.most_bytes = most_bytes,
+                               .together_bytes = rules.together_bytes,
+                               .most_row_bytes = most_bytes / kLeastRows};
+  std::vector<Filling> fillings;  // one for each type; the one that was added to last comes last
   for (const std::size_t place : by_readiness(gradients)) {
     const GradientTime& gradient = gradients[place];
+    const auto same_type = std::ranges::find(fillings, gradient.type, &Filling::type);
+    if (same_type != fillings.end())
+      std::rotate(same_type, std::next(same_type), fillings.end());
+    else
+      fillings.emplace_back(limits, End::kLast);
+    Filling& filling = fillings.back();
     for (std::size_t left = gradient.bytes; left > 0;) {
       const ByteSpan rest{.begin = gradient.begin, .bytes = left};
       ByteSpan part = filling.part_of(rest, gradient);
       if (part.bytes == 0) {
-        close();
+        schedule.buckets.push_back(filling.finish());
         part = filling.part_of(rest, gradient);
       }
       left -= part.bytes;
       filling.add(place, part, gradient);
     }
   }
-  close();
+  for (Filling& filling : fillings) schedule.buckets.push_back(filling.finish());
   schedule.end_us = end_of(schedule.buckets, path);
   return schedule;
 }

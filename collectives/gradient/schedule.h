@@ -39,9 +39,9 @@ struct PathCost {
 
 /// A gradient, in the order of the parameters, which is that of the next forward.
 struct GradientTime {
-  std::size_t begin = 0;  ///< in the arena, bytes; ascending, without overlap
+  std::size_t begin = 0;  ///< in the arena, bytes; of one type ascending, without overlap
   std::size_t bytes = 0;  ///< with what pads it up to the next one
-  int type = 0;           ///< what lies in one bucket is of one type
+  int type = 0;           ///< a bucket has gradients of one type
   double ready_us = 0;    ///< since the step began
   /// It is cut between its rows where these are short beside a bucket; 0: anywhere.
   std::size_t row_bytes = 0;

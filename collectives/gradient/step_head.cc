@@ -18,7 +18,7 @@ std::string times(std::uint64_t count) {
 std::string difference(const StepHead& one, const StepHead& other) {
   if (one.step != other.step)
     return "is in step " + std::to_string(other.step) + ", not " + std::to_string(one.step);
-  if (one.plan != other.plan) return "does not have the same frozen parameters or the same plan";
+  if (one.plan != other.plan) return "does not have the same frozen parameters, loss scale or plan";
   if (other.has_joined == 0 && one.micro_steps != other.micro_steps)
     return "sums up " + times(other.micro_steps) + ", not " + times(one.micro_steps);
   return "";

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "comm/base/assert.h"
+
 namespace paceline {
 
 PlanBuilder::PlanBuilder(const PlanRequest& request) {
@@ -34,12 +36,18 @@ void PlanBuilder::reduce(const Reduce& reduce) {
   if (reduce.count == 0) return;
   const auto first = static_cast<std::uint32_t>(plan_.operands.size());
   plan_.operands.insert(plan_.operands.end(), reduce.operands.begin(), reduce.operands.end());
+  PACELINE_ASSERT(reduce.contributions.empty() ||
+                  reduce.contributions.size() == reduce.operands.size());
+  if (reduce.contributions.empty())
+    plan_.contributions.resize(plan_.operands.size(), 1);
+  else
+    plan_.contributions.insert(plan_.contributions.end(), reduce.contributions.begin(),
+                               reduce.contributions.end());
   add({.kind = StepKind::kReduce,
        .count = reduce.count,
        .target = reduce.target,
        .first_operand = first,
-       .operand_count = static_cast<std::uint32_t>(reduce.operands.size()),
-       .completes = reduce.completes});
+       .operand_count = static_cast<std::uint32_t>(reduce.operands.size())});
 }
 
 void PlanBuilder::fence() {

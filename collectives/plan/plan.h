@@ -22,6 +22,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -46,7 +47,8 @@ struct Span {
 ///   send    reads from
 ///   recv    writes target
 ///   copy    target = from
-///   reduce  target = ((operand op operand) op operand) …, at least two, rounded once at the end
+///   reduce  target = ((operand op operand) op operand) …, at least two, rounded once at the end.
+///           One with the elements of all ranks makes a result.
 /// A reduce may write exactly over one of its operands; partial overlap is not allowed.
 struct Step {
   StepKind kind = StepKind::kSend;
@@ -56,7 +58,6 @@ struct Step {
   Span from{};
   std::uint32_t first_operand = 0;  ///< into Plan::operands; reduce only
   std::uint32_t operand_count = 0;
-  bool completes = false;  ///< reduce only: with it all ranks have contributed, none twice
   std::uint32_t first_dependency = 0;  ///< into Plan::dependencies
   std::uint32_t dependency_count = 0;
 
@@ -70,6 +71,7 @@ struct Plan {
   std::size_t scratch_count = 0;
   std::vector<Step> steps;
   std::vector<Span> operands;
+  std::vector<int> contributions;  ///< by operand: how many ranks' elements are reduced in it
   std::vector<StepId> dependencies;
 
   std::span<const StepId> dependencies_of(const Step& step) const {
@@ -77,6 +79,14 @@ struct Plan {
   }
   std::span<const Span> operands_of(const Step& step) const {
     return std::span(operands).subspan(step.first_operand, step.operand_count);
+  }
+  std::span<const int> contributions_of(const Step& step) const {
+    return std::span(contributions).subspan(step.first_operand, step.operand_count);
+  }
+  /// Of a reduce: how many ranks' elements are reduced in its target.
+  int contributions_after(const Step& step) const {
+    const std::span<const int> all = contributions_of(step);
+    return std::accumulate(all.begin(), all.end(), 0);
   }
   bool operator==(const Plan&) const = default;
 };

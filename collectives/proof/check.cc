@@ -59,10 +59,12 @@ bool half_over(const Access& a, const Access& b) {
 
 Status check_operands(const Plan& plan, StepId id) {
   const Step& step = plan.steps[id];
-  if (step.first_operand > plan.operands.size() ||
+  if (plan.contributions.size() != plan.operands.size() ||
+      step.first_operand > plan.operands.size() ||
       step.operand_count > plan.operands.size() - step.first_operand) {
-    return defect(plan, "step " + std::to_string(id) +
-                            ": its operands are not within the plan's list of operands");
+    return defect(plan,
+                  "step " + std::to_string(id) +
+                      ": its operands and their contributions are not within the plan's lists");
   }
   const bool reduces = step.kind == StepKind::kReduce;
   if (reduces ? step.operand_count < 2 : step.operand_count > 0) {

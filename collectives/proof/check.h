@@ -11,8 +11,8 @@
 // and for all together
 //   3. matching: every message has both ends, of equal counts (matching.h);
 //   4. no deadlock, even if a send ends only once its recv has begun (matching.h);
-//   5. the result (results.h), out of place and in place: each element of it, where all ranks
-//      contribute, made by one step that says that it completes it.
+//   5. the result (results.h), out of place and in place, and the contributions that each operand
+//      is said to hold.
 //
 // One order of execution is enough for 5. Each step is a function of what it reads; without races
 // (2) the dependencies fix which write each read sees; matching (3) fixes which send each recv

@@ -129,7 +129,7 @@ class Values {
         PACELINE_TRY(check_origin(plan, origin));
       if (requests_.front().kind == OperationKind::kAllReduce) PACELINE_TRY(check_same(plan, held));
     }
-    return too_early_;
+    return miscounted_;
   }
 
  private:
@@ -144,24 +144,25 @@ class Values {
     const Step& step = plan.steps[id];
     if (step.kind != StepKind::kReduce) return read_operand(plan, id, step.from, value);
     std::vector<Pieces> operands;
-    for (const Span& operand : plan.operands_of(step)) {
-      PACELINE_TRY(read_operand(plan, id, operand, operands.emplace_back()));
+    for (std::size_t i = 0; i < step.operand_count; ++i) {
+      PACELINE_TRY(read_operand(plan, id, plan.operands_of(step)[i], operands.emplace_back()));
+      note_contributions(plan, id, i, operands.back());
     }
     value = reduce(operands, step.count);
-    if (step.completes) complete(plan, id, value);
     return {};
   }
 
-  // Who completes too early would have others reduce what is a result already. What else comes of
-  // it is told first.
-  void complete(const Plan& plan, StepId id, Pieces& value) {
-    for (Piece& piece : value) {
-      piece.symbol.is_complete = true;
-      const std::size_t contributors = expressions_.terms(piece.symbol.expression).size();
-      if (contributors == plans_.size() || !too_early_.ok()) continue;
-      too_early_ = defect(plan, id,
-                          where_ + "completes a result with contributions of only " +
-                              std::to_string(contributors) + " ranks");
+  // A wrong count scales or divides a sum wrongly. Other defects, which may follow from the same
+  // mistake, are reported first.
+  void note_contributions(const Plan& plan, StepId id, std::size_t operand, const Pieces& pieces) {
+    const int said = plan.contributions_of(plan.steps[id])[operand];
+    for (const Piece& piece : pieces) {
+      const std::size_t held = expressions_.terms(piece.symbol.expression).size();
+      if (held == static_cast<std::size_t>(said) || !miscounted_.ok()) continue;
+      miscounted_ =
+          defect(plan, id,
+                 where_ + "operand " + std::to_string(operand) + " holds contributions of " +
+                     std::to_string(held) + " ranks, not of " + std::to_string(said));
     }
   }
 
@@ -220,11 +221,7 @@ class Values {
                                " " + std::to_string(term.times) + " times");
       }
     }
-    if (terms.size() == plans_.size()) {
-      if (plans_.size() > 1 && !held.is_complete)
-        return wrong(plan, at + "was not completed by any step");
-      return check_order(plan, at, held);
-    }
+    if (terms.size() == plans_.size()) return check_order(plan, at, held);
     int missing = 0;
     while (static_cast<std::size_t>(missing) < terms.size() &&
            terms[static_cast<std::size_t>(missing)].rank == missing) {
@@ -259,7 +256,7 @@ class Values {
   Expressions expressions_;
   std::string where_;
   std::vector<RankMemory> memories_;
-  Status too_early_;
+  Status miscounted_;
 };
 
 // Sets of ranks, one per step of one plan: those that are known to have begun.

@@ -3,8 +3,7 @@
 //   Expression   a tree of inputs and reduces, written once and known by its number: two elements
 //                with equal numbers were computed by the same reduces, of as many operands in the
 //                same order, so their bits are equal
-//   Symbol       what an element at offset o of a buffer holds: the expression read at o + shift,
-//                and whether it was made by a step that says that it completes it
+//   Symbol       what an element at offset o of a buffer holds: the expression read at o + shift
 //   Term         how often a rank's input at some distance contributes to an expression
 #pragma once
 
@@ -20,9 +19,8 @@ using ExpressionId = std::uint32_t;
 struct Symbol {
   ExpressionId expression = 0;
   std::int64_t shift = 0;
-  bool is_complete = false;
 
-  Symbol shifted(std::int64_t by) const { return {expression, shift + by, is_complete}; }
+  Symbol shifted(std::int64_t by) const { return {expression, shift + by}; }
   bool operator==(const Symbol&) const = default;
 };
 

@@ -50,7 +50,7 @@ void store_element(void* base, std::size_t index, Wide<T> value) {
   if constexpr (std::is_arithmetic_v<T>) {
     element = value;
   } else {
-    element = T::from_float(value);
+    element = T(value);
   }
   std::memcpy(static_cast<std::byte*>(base) + index * sizeof(T), &element, sizeof(T));
 }
@@ -129,5 +129,8 @@ T quotient(T value, std::uint64_t divisor) {
     return static_cast<T>(value / divisor);
   }
 }
+
+/// The largest finite number.
+inline constexpr float kLargestFloat16 = 65504.0f;
 
 }  // namespace paceline::reduce

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <type_traits>
 
 #include "collectives/reduce/elements.h"
 #include "collectives/reduce/kernels.h"
@@ -10,7 +11,7 @@
 namespace paceline::reduce {
 
 /// Make<T> has, as static members, the functions of kernels.h: reduce<Op>, fused<Op>, scale,
-/// divide.
+/// divide, and weighted_sum for float16.
 template <template <class T> class Make>
 KernelSet make_kernel_set() {
   KernelSet set;
@@ -25,6 +26,7 @@ KernelSet make_kernel_set() {
       }
       kernels.scale = &Make<T>::scale;
       kernels.divide = &Make<T>::divide;
+      if constexpr (std::is_same_v<T, Float16>) kernels.weighted_sum = &Make<T>::weighted_sum;
     });
   }
   return set;

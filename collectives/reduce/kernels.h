@@ -25,6 +25,11 @@ using FusedReduction = void (*)(void* target, const void* const* operands,
 using Scaling = void (*)(void* target, const void* source, const void* factor, std::size_t count);
 /// target[i] = target[i] ÷ divisor: what makes an average of a sum.
 using Division = void (*)(void* target, std::size_t count, std::uint64_t divisor);
+/// target[i] = (operands[0][i] × weights[0] + …) ÷ divisor, from left to right, rounded once. At
+/// least one operand. Weights are powers of two; null: 1. A finite quotient that exceeds the
+/// largest number of the type becomes that number.
+using WeightedSum = void (*)(void* target, const void* const* operands, const float* weights,
+                             std::size_t operand_count, float divisor, std::size_t count);
 
 /// Of one data type. An average, and what has been multiplied, is reduced as a sum.
 struct Kernels {
@@ -32,6 +37,8 @@ struct Kernels {
   std::array<FusedReduction, std::size(kReduceOps)> reduce_fused{};
   Scaling scale = nullptr;
   Division divide = nullptr;
+  /// Of a type whose sums overflow though the average does not: float16. Else null.
+  WeightedSum weighted_sum = nullptr;
 
   Reduction reduction(ReduceOp op) const { return reduce[static_cast<std::size_t>(op)]; }
   FusedReduction fused(ReduceOp op) const { return reduce_fused[static_cast<std::size_t>(op)]; }
@@ -40,6 +47,14 @@ struct Kernels {
                   std::size_t count) const {
     if (operands.size() == 2) return reduction(op)(target, operands[0], operands[1], count);
     fused(op)(target, operands.data(), operands.size(), count);
+  }
+  /// The average of all operands.
+  void average_all(void* target, std::span<const void* const> operands, std::size_t count) const {
+    const std::size_t all = operands.size();
+    if (weighted_sum != nullptr)
+      return weighted_sum(target, operands.data(), nullptr, all, static_cast<float>(all), count);
+    reduce_all(ReduceOp::kSum, target, operands, count);
+    divide(target, count, all);
   }
 };
 

@@ -1,6 +1,8 @@
 // Kernels as loops over single elements.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
@@ -37,6 +39,25 @@ struct Plain {
     const Wide<T> by = load_element<T>(factor, 0);
     for (std::size_t i = 0; i < count; ++i) {
       store_element<T>(target, i, Prod::of(load_element<T>(source, i), by));
+    }
+  }
+  static void weighted_sum(void* target, const void* const* operands, const float* weights,
+                           std::size_t operand_count, float divisor, std::size_t count) {
+    weighted_sum_from(target, operands, weights, operand_count, divisor, 0, count);
+  }
+  // The same of elements in [first, count).
+  static void weighted_sum_from(void* target, const void* const* operands, const float* weights,
+                                std::size_t operand_count, float divisor, std::size_t first,
+                                std::size_t count) {
+    for (std::size_t i = first; i < count; ++i) {
+      const auto weighted = [&](std::size_t k) {
+        return load_element<T>(operands[k], i) * (weights == nullptr ? 1.0f : weights[k]);
+      };
+      float total = weighted(0);
+      for (std::size_t k = 1; k < operand_count; ++k) total += weighted(k);
+      const float value = total / divisor;
+      const float bounded = std::min(std::max(value, -kLargestFloat16), kLargestFloat16);
+      store_element<T>(target, i, std::isfinite(value) ? bounded : value);
     }
   }
   static void divide(void* target, std::size_t count, std::uint64_t divisor) {

@@ -236,6 +236,25 @@ struct Simd {
     Plain<T>::scale(to, from, factor, count);
   }
 
+  static void weighted_sum(void* target, const void* const* operands, const float* weights,
+                           std::size_t operand_count, float divisor, std::size_t count) {
+    const typename L::D d;
+    std::size_t done = 0;
+    for (; count - done >= kElements; done += kElements) {
+      const auto weighted = [&](std::size_t k) HWY_ATTR {
+        const Value value = L::load(static_cast<const std::byte*>(operands[k]) + done * sizeof(T));
+        return value * hn::Set(d, weights == nullptr ? 1.0f : weights[k]);
+      };
+      Value total = weighted(0);
+      for (std::size_t k = 1; k < operand_count; ++k) total = total + weighted(k);
+      const Value value = L::quotient(total, divisor), largest = hn::Set(d, kLargestFloat16);
+      const Value bounded = hn::Min(hn::Max(value, hn::Neg(largest)), largest);
+      L::store(hn::IfThenElse(hn::IsFinite(value), bounded, value),
+               static_cast<std::byte*>(target) + done * sizeof(T));
+    }
+    Plain<T>::weighted_sum_from(target, operands, weights, operand_count, divisor, done, count);
+  }
+
   static void divide(void* target, std::size_t count, std::uint64_t divisor) {
     auto* at = static_cast<std::byte*>(target);
     using W = Wide<T>;

@@ -104,7 +104,7 @@ void Report::end(std::size_t correct, std::size_t held_out_images,
               std::string(name(options_.codec)).c_str(), gradients.buckets,
               gradients.buckets == 1 ? "" : "s");
   if (gradients.bytes_sent > 0)  // 0 in shared memory
-    std::printf(", %.0f bytes sent",
+    std::printf(", %.0f bytes sent a step",
                 static_cast<double>(gradients.bytes_sent) / static_cast<double>(steps_));
   std::printf("\n");
   std::printf("parts sum to %.6f s of %.6f s wall time\n", sum, wall);

@@ -1,5 +1,6 @@
-// Minimum and maximum of floats, where ranks have NaN and zeros of both signs. All algorithms,
-// backends, types and determinism modes follow one rule (paceline/types.h, ReduceOp).
+// Minimum and maximum of floats, where ranks have NaN and zeros of both signs, and averages of
+// float16 numbers whose sum overflows. All algorithms, backends, types and determinism modes follow
+// one rule (paceline/types.h, ReduceOp).
 
 #include <bit>
 #include <cmath>
@@ -53,7 +54,7 @@ T value_of(double value) {
   if constexpr (std::is_arithmetic_v<T>) {
     return static_cast<T>(value);
   } else {
-    return T::from_float(static_cast<float>(value));
+    return T(static_cast<float>(value));
   }
 }
 template <class T>
@@ -109,6 +110,24 @@ Status check_part(const std::string& what, std::span<const T> result, ReduceOp o
   return {};
 }
 
+int root_of(const Communicator& world) { return world.size() - 1; }
+
+template <class T>
+Status call(Communicator& world, OperationKind kind, ReduceOp op, std::span<T> in, std::span<T> out,
+            std::size_t count) {
+  const std::vector<std::size_t> counts(static_cast<std::size_t>(world.size()), count);
+  switch (kind) {
+    case OperationKind::kReduce:
+      return world.reduce(in.data(), out.data(), count, kDataTypeOf<T>, op, root_of(world));
+    case OperationKind::kReduceScatter:
+      return world.reduce_scatter(in.data(), out.data(), count, kDataTypeOf<T>, op);
+    case OperationKind::kReduceScatterV:
+      return world.reduce_scatter_v(in.data(), out.data(), counts, kDataTypeOf<T>, op);
+    default:
+      return world.all_reduce(in.data(), out.data(), count, kDataTypeOf<T>, op);
+  }
+}
+
 // In place if `in` and `out` are the same array.
 template <class T>
 Status check_call(Communicator& world, OperationKind kind, ReduceOp op, std::span<T> in,
@@ -117,20 +136,9 @@ Status check_call(Communicator& world, OperationKind kind, ReduceOp op, std::spa
   const bool is_scattered =
       kind == OperationKind::kReduceScatter || kind == OperationKind::kReduceScatterV;
   const std::size_t count = is_scattered ? in.size() / static_cast<std::size_t>(ranks) : in.size();
-  const std::vector<std::size_t> counts(static_cast<std::size_t>(ranks), count);
   for (std::size_t i = 0; i < in.size(); ++i) in[i] = element_of<T>(rank, ranks, i);
-  const int root = ranks - 1;
-  Status status;
-  if (kind == OperationKind::kAllReduce)
-    status = world.all_reduce(in.data(), out.data(), count, kDataTypeOf<T>, op);
-  if (kind == OperationKind::kReduce)
-    status = world.reduce(in.data(), out.data(), count, kDataTypeOf<T>, op, root);
-  if (kind == OperationKind::kReduceScatter)
-    status = world.reduce_scatter(in.data(), out.data(), count, kDataTypeOf<T>, op);
-  if (kind == OperationKind::kReduceScatterV)
-    status = world.reduce_scatter_v(in.data(), out.data(), counts, kDataTypeOf<T>, op);
-  PACELINE_TRY(status);
-  if (kind == OperationKind::kReduce && rank != root) return {};
+  PACELINE_TRY(call(world, kind, op, in, out, count));
+  if (kind == OperationKind::kReduce && rank != root_of(world)) return {};
   const std::string what = std::string(name(kind)) + " " + std::string(name(op)) + " of " +
                            std::to_string(count) + " x " + std::string(name(kDataTypeOf<T>));
   return check_part<T>(what, out.first(count), op, ranks,
@@ -172,8 +180,55 @@ Status check_kind(Communicator& world, OperationKind kind, bool registered = fal
   return {};
 }
 
+// From place to place: the largest number, a negative one, one of each rank, and subnormals.
+double part_of_average(int rank, std::size_t place) {
+  const double kinds[] = {65504, -60000, 30000 + 8000.0 * (rank % 4), std::ldexp(rank % 2, -24)};
+  return kinds[place % 4];
+}
+
+Status check_average_of(Communicator& world, OperationKind kind, std::span<Float16> in,
+                        std::span<Float16> out) {
+  const int ranks = world.size(), rank = world.rank();
+  const bool is_scattered =
+      kind == OperationKind::kReduceScatter || kind == OperationKind::kReduceScatterV;
+  const std::size_t count = is_scattered ? in.size() / static_cast<std::size_t>(ranks) : in.size();
+  for (std::size_t i = 0; i < in.size(); ++i) in[i] = value_of<Float16>(part_of_average(rank, i));
+  PACELINE_TRY(call(world, kind, ReduceOp::kAvg, in, out, count));
+  if (kind == OperationKind::kReduce && rank != root_of(world)) return {};
+  const std::size_t first = is_scattered ? static_cast<std::size_t>(rank) * count : 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    double average = 0;
+    for (int other = 0; other < ranks; ++other)
+      average += part_of_average(other, first + i) / ranks;
+    const double result = number_of(out[i]);
+    // Each reduction rounds once.
+    const double most = ranks * (std::abs(average) / 2048 + 3e-8);
+    if (!(std::abs(result - average) <= most))
+      return wrong(std::string(name(kind)) + " of " + std::to_string(count) + ": element " +
+                   std::to_string(i) + " is " + std::to_string(result) + ", not " +
+                   std::to_string(average));
+  }
+  return {};
+}
+
+Status check_average(Communicator& world, OperationKind kind, bool registered = false) {
+  for (const std::size_t count : kCounts) {
+    const std::size_t all = count * static_cast<std::size_t>(world.size());
+    std::vector<Float16> array(all), result(all);
+    PACELINE_TRY(check_average_of(world, kind, array, result));
+    if (!registered) continue;
+    PACELINE_TRY_ASSIGN(Buffer in, Buffer::allocate(all * sizeof(Float16)));
+    PACELINE_TRY_ASSIGN(Buffer out, Buffer::allocate(all * sizeof(Float16)));
+    PACELINE_TRY(check_average_of(world, kind, in.as<Float16>(), out.as<Float16>()));
+  }
+  return {};
+}
+
 Status check_all(Communicator& world) {
-  for (const OperationKind kind : kKinds) PACELINE_TRY(check_kind(world, kind));
+  for (const OperationKind kind : kKinds) {
+    PACELINE_TRY(check_kind(world, kind));
+    PACELINE_TRY(check_average(world, kind));
+  }
   return {};
 }
 
@@ -205,7 +260,10 @@ TEST_P(Extremes, FollowOneRuleByEveryAlgorithm) {
     if (!reduces(algorithm.kind)) continue;
     RunOptions with = options();
     with.algorithm = algorithm.name;
-    expect_rule(with, [&](Communicator& world) { return check_kind(world, algorithm.kind); });
+    expect_rule(with, [&](Communicator& world) -> Status {
+      PACELINE_TRY(check_kind(world, algorithm.kind));
+      return check_average(world, algorithm.kind);
+    });
   }
 }
 
@@ -217,8 +275,10 @@ TEST(ExtremesInSharedMemory, FollowOneRuleByEveryMethod) {
                   [](Communicator& world) -> Status {
                     for (const bool registered : {false, true}) {
                       for (const OperationKind kind :
-                           {OperationKind::kAllReduce, OperationKind::kReduceScatter})
+                           {OperationKind::kAllReduce, OperationKind::kReduceScatter}) {
                         PACELINE_TRY(check_kind(world, kind, registered));
+                        PACELINE_TRY(check_average(world, kind, registered));
+                      }
                     }
                     return {};
                   });

@@ -28,6 +28,7 @@ struct TransportRow {
 };
 inline const TransportRow kTransports[] = {{"inproc", Mode::kSimulation, 20},
                                            {"tcp", Mode::kThreads, 1},
+                                           {"tcp_sealed", Mode::kSealedThreads, 1},
                                            {"shm", Mode::kSharedMemoryThreads, 1},
                                            {"shm_processes", Mode::kSharedMemory, 1}};
 

@@ -75,6 +75,10 @@ class MadeCall {
   Status run(Communicator& world);
   void start(Communicator& world);
   Status wait() const { return work_.wait(); }
+  /// Of start().
+  const Work& work() const { return work_; }
+  /// Destroys the only handle of it, which does not stop it.
+  void forget_work() { work_ = Work(); }
   /// The call in the form that it is to have, its end, and the verdict() on it.
   Status check(Communicator& world);
 

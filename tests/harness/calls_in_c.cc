@@ -10,11 +10,12 @@ struct CType {
   plDataType_t c;
   DataType type;
 };
-constexpr CType kCTypes[] = {{plInt8, DataType::kInt8},        {plUint8, DataType::kUInt8},
-                             {plInt32, DataType::kInt32},      {plInt64, DataType::kInt64},
-                             {plUint64, DataType::kUInt64},    {plFloat16, DataType::kFloat16},
-                             {plFloat32, DataType::kFloat32},  {plFloat64, DataType::kFloat64},
-                             {plBfloat16, DataType::kBFloat16}};
+constexpr CType kCTypes[] = {{plInt8, DataType::kInt8},         {plUint8, DataType::kUInt8},
+                             {plInt32, DataType::kInt32},       {plInt64, DataType::kInt64},
+                             {plUint64, DataType::kUInt64},     {plFloat16, DataType::kFloat16},
+                             {plFloat32, DataType::kFloat32},   {plFloat64, DataType::kFloat64},
+                             {plBfloat16, DataType::kBFloat16}, {plInt16, DataType::kInt16},
+                             {plUint16, DataType::kUInt16},     {plUint32, DataType::kUInt32}};
 static_assert(std::size(kCTypes) == std::size(kDataTypes));
 struct COp {
   plRedOp_t c;

@@ -1,6 +1,8 @@
 #include "tests/harness/gradient_trial.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -10,103 +12,39 @@
 
 #include <paceline/gradient_pipeline.h>
 
+#include "collectives/reduce/elements.h"
 #include "comm/base/random.h"
 #include "comm/base/try.h"
+#include "comm/base/with_type.h"
+#include "tests/harness/gradient_script.h"
 #include "tests/harness/ranks.h"
 
 namespace paceline::testing {
 namespace {
 
-// What all ranks know of a trial: each draws it anew, and gets the same.
-class Script {
- public:
-  Script(const GradientTrial& trial, int ranks) : seed_(trial.seed) {
-    Random random = drawn(0);
-    const std::size_t count = 1 + random.below(14);
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::size_t most = random.below(20) == 0 ? 100 * trial.largest : trial.largest;
-      parameters_.push_back({.name = "p" + std::to_string(i), .count = random.below(most)});
-    }
-    // One rank at least has data to the end.
-    for (int rank = 0; rank < ranks; ++rank)
-      steps_of_.push_back(random.below(3) == 0 ? random.below(trial.steps + 1) : trial.steps);
-    steps_of_[random.below(steps_of_.size())] = trial.steps;
-    constexpr std::size_t kBucketBytes[] = {0, 0, 0, 1000, 4096, 100'000};
-    options_.bucket_bytes = kBucketBytes[random.below(std::size(kBucketBytes))];
-    options_.is_average = random.below(3) != 0;
-    // Which has a code for each of these sums, if not for their averages.
-    if (!options_.is_average && random.below(2) == 0) options_.codec = Codec::kFp16;
-    options_.forces_codec = true;
-    options_.max_bytes_in_flight = random.below(2) == 0 ? 1 << 16 : 32 << 20;
-  }
+std::string words(double value) { return std::to_string(value); }
 
-  const std::vector<Parameter>& parameters() const { return parameters_; }
-  const GradientOptions& options() const { return options_; }
-
-  std::vector<int> with_data(std::uint64_t step) const {
-    std::vector<int> ranks;
-    for (std::size_t rank = 0; rank < steps_of_.size(); ++rank)
-      if (step < steps_of_[rank]) ranks.push_back(static_cast<int>(rank));
-    return ranks;
-  }
-  std::uint64_t micro_steps(std::uint64_t step) const {
-    Random random = drawn(1, step);
-    return random.below(4) == 0 ? 2 + random.below(2) : 1;
-  }
-  // Changes every eighth step, for some parameters.
-  bool is_frozen(std::uint64_t step, std::size_t parameter) const {
-    return drawn(2, step / 8, parameter).below(12) == 0;
-  }
-  bool is_used(std::uint64_t step, std::uint64_t micro, int rank, std::size_t parameter) const {
-    return drawn(3, step * 4 + micro, static_cast<std::uint64_t>(rank), parameter).below(7) != 0;
-  }
-  // Of the last micro-step.
-  bool overflows(std::uint64_t step, int rank, std::size_t parameter) const {
-    return drawn(4, step, static_cast<std::uint64_t>(rank), parameter).below(400) == 0 &&
-           parameters_[parameter].count > 0 && !is_frozen(step, parameter) &&
-           is_used(step, micro_steps(step) - 1, rank, parameter);
-  }
-  // Whole numbers below 32, of which sums are exact.
-  static float value(std::uint64_t step, std::uint64_t micro, int rank, std::size_t parameter,
-                     std::size_t element) {
-    return static_cast<float>(
-        (step * 3 + micro * 5 + static_cast<std::uint64_t>(rank) * 7 + parameter * 11 + element) %
-        32);
-  }
-  // What a rank hands in.
-  float sum(std::uint64_t step, int rank, std::size_t parameter, std::size_t element) const {
-    float sum = 0;
-    for (std::uint64_t micro = 0; micro < micro_steps(step); ++micro)
-      if (is_used(step, micro, rank, parameter))
-        sum += value(step, micro, rank, parameter, element);
-    return sum;
-  }
-
- private:
-  Random drawn(std::uint64_t what, std::uint64_t a = 0, std::uint64_t b = 0,
-               std::uint64_t c = 0) const {
-    Random random(seed_);
-    for (const std::uint64_t part : {what, a, b, c}) random = Random(random.next() ^ part);
-    return random;
-  }
-
-  const std::uint64_t seed_;
-  std::vector<Parameter> parameters_;
-  std::vector<std::uint64_t> steps_of_;  // by rank
-  GradientOptions options_;
-};
+// What the codecs owe of the sums of all ranks, by parameter and checked element: what was handed
+// in and not delivered.
+using Owed = std::vector<std::vector<double>>;
 
 class Rank {
  public:
-  Rank(GradientPipeline pipeline, const Script& script, int rank, std::uint64_t seed)
+  Rank(GradientPipeline pipeline, const GradientScript& script, int rank,
+       const GradientTrial& trial)
       : pipeline_(std::move(pipeline)),
         script_(script),
+        trial_(trial),
         rank_(rank),
-        own_(seed * 1000 + static_cast<std::uint64_t>(rank)) {}
+        own_(trial.seed * 1000 + static_cast<std::uint64_t>(rank)),
+        was_frozen_(count(), false) {
+    for (std::size_t i = 0; i < count(); ++i) owed_.emplace_back(checked(i).size(), 0.0);
+    saved_ = owed_;
+    state_ = pipeline_.state();
+  }
 
   Status step(std::uint64_t step) {
-    for (std::size_t i = 0; i < count(); ++i)
-      PACELINE_TRY(pipeline_.set_frozen(i, script_.is_frozen(step, i)));
+    PACELINE_TRY(prepare(step));
     const std::vector<int> ranks = script_.with_data(step);
     StepResult result;
     if (std::ranges::find(ranks, rank_) == ranks.end()) {
@@ -121,6 +59,30 @@ class Rank {
     return check(step, ranks, result);
   }
 
+  // Some gradients of the first micro-step are ready.
+  Status leave(const GradientEnding& ending) {
+    PACELINE_TRY(prepare(ending.step));
+    PACELINE_TRY(pipeline_.set_accumulating(script_.micro_steps(ending.step) > 1));
+    for (const std::size_t i : shuffled()) {
+      if (script_.is_frozen(ending.step, i) || own_.below(2) == 0) continue;
+      (void)pipeline_.ready(i);
+    }
+    if (!ending.aborts) return {};
+    pipeline_.abort();
+    const Result<StepResult> ended = pipeline_.wait();
+    return ended.ok() ? wrong("a step ended well after abort()") : judge(ended.status(), ending);
+  }
+
+  // Is the error what a rank gets if another one has left?
+  Status judge(const Status& error, const GradientEnding& ending) const {
+    const bool is_right = (error.code() == Code::kCancelled || error.code() == Code::kPeerLost) &&
+                          error.culprit().rank == ending.rank &&
+                          pipeline_.failure().to_string() == error.to_string();
+    return is_right ? Status()
+                    : wrong("rank " + std::to_string(ending.rank) +
+                            " has left, and this rank got " + error.to_string());
+  }
+
   Status end() {
     PACELINE_TRY_ASSIGN(const std::optional<StepResult> joined, pipeline_.join());
     return joined ? wrong("it goes on, and nobody has data") : Status();
@@ -128,6 +90,63 @@ class Rank {
 
  private:
   std::size_t count() const { return script_.parameters().size(); }
+  DataType type(std::size_t parameter) const { return script_.parameters()[parameter].type; }
+
+  // Some elements: the beginning and the end of each, and all of those that are small.
+  std::vector<std::size_t> checked(std::size_t parameter) const {
+    const std::size_t count = script_.parameters()[parameter].count, stride = 1 + count / 500;
+    std::vector<std::size_t> elements;
+    for (std::size_t i = 0; i < count; i += stride)
+      elements.push_back(i + stride < count ? i : count - 1);
+    return elements;
+  }
+  double element(std::size_t parameter, std::size_t index) const {
+    return with_type(type(parameter), [&]<class T>(T) {
+      return static_cast<double>(
+          reduce::load_element<T>(pipeline_.gradient(parameter).data(), index));
+    });
+  }
+
+  // Between steps.
+  Status prepare(std::uint64_t step) {
+    PACELINE_TRY(load_other_state());
+    for (std::size_t i = 0; i < count(); ++i) {
+      const bool is_frozen = script_.is_frozen(step, i);
+      PACELINE_TRY(pipeline_.set_frozen(i, is_frozen));
+      if (is_frozen) std::ranges::fill(owed_[i], 0.0);
+      was_frozen_[i] = is_frozen;
+    }
+    const double scale = script_.loss_scale(step);
+    if (scale != scale_) PACELINE_TRY(pipeline_.set_loss_scale(scale));
+    rescale(owed_, scale / std::exchange(scale_, scale));
+    if (script_.saves(step)) {
+      state_ = pipeline_.state();
+      saved_ = owed_;
+      saved_scale_ = scale_;
+    }
+    if (script_.rewinds(step)) {
+      PACELINE_TRY(pipeline_.load_state(state_));
+      owed_ = saved_;
+      rescale(owed_, scale_ / saved_scale_);
+      // What is frozen has no error.
+      for (std::size_t i = 0; i < count(); ++i)
+        if (was_frozen_[i]) std::ranges::fill(owed_[i], 0.0);
+    }
+    return {};
+  }
+  // Of another number of ranks. kAuto keeps errors unless results have to be the same in each run.
+  Status load_other_state() {
+    if (trial_.other_state.empty() || script_.options().codec == Codec::kAuto) return {};
+    const Status loaded = pipeline_.load_state(trial_.other_state);
+    const bool has_elements = std::ranges::any_of(
+        script_.parameters(), [](const Parameter& one) { return one.count > 0; });
+    return script_.feeds_back() && has_elements ? expect_refused(loaded, "a state of one rank")
+                                                : loaded;
+  }
+  static void rescale(Owed& owed, double factor) {
+    for (std::vector<double>& of_parameter : owed)
+      for (double& one : of_parameter) one *= factor;
+  }
 
   Result<StepResult> take_part(std::uint64_t step) {
     const std::uint64_t micro_steps = script_.micro_steps(step);
@@ -137,10 +156,12 @@ class Rank {
       PACELINE_TRY(pipeline_.set_accumulating(micro + 1 < micro_steps));
       for (const std::size_t i : shuffled()) {
         if (script_.is_frozen(step, i) || !script_.is_used(step, micro, rank_, i)) continue;
-        write(step, micro, i, !is_written[i]);
-        is_written[i] = true;
-        PACELINE_TRY(pipeline_.ready(i));
+        for (int use = 0; use < script_.parameters()[i].uses; ++use) {
+          PACELINE_TRY(hand_in(step, micro, use, i, !is_written[i]));
+          is_written[i] = true;
+        }
       }
+      PACELINE_TRY(refused(step));
       const bool is_last = micro + 1 == micro_steps;
       if (is_last && own_.below(2) == 0)
         for (const std::size_t i : shuffled())
@@ -150,14 +171,52 @@ class Rank {
     return result;
   }
 
-  void write(std::uint64_t step, std::uint64_t micro, std::size_t parameter, bool is_first) {
-    const std::span<float> gradient = pipeline_.gradient<float>(parameter);
-    for (std::size_t i = 0; i < gradient.size(); ++i) {
-      const float value = Script::value(step, micro, rank_, parameter, i);
-      gradient[i] = is_first ? value : gradient[i] + value;
+  // In the pipeline's memory, or in memory that it copies.
+  Status hand_in(std::uint64_t step, std::uint64_t micro, int use, std::size_t parameter,
+                 bool is_first) {
+    const std::span<std::byte> gradient = pipeline_.gradient(parameter);
+    const bool copies = !gradient.empty() && own_.below(4) == 0;
+    std::vector<std::byte> apart(copies ? gradient.size() : 0);
+    std::byte* const into = copies ? apart.data() : gradient.data();
+    const std::size_t elements = script_.parameters()[parameter].count;
+    with_type(type(parameter), [&]<class T>(T) {
+      for (std::size_t i = 0; i < elements; ++i) {
+        double value = script_.value(step, micro, use, rank_, parameter, i);
+        if (!is_first && !copies) value += static_cast<double>(reduce::load_element<T>(into, i));
+        reduce::store_element<T>(into, i, static_cast<reduce::Wide<T>>(value));
+      }
+    });
+    const bool is_last =
+        micro + 1 == script_.micro_steps(step) && use + 1 == script_.parameters()[parameter].uses;
+    if (is_last && script_.overflows(step, rank_, parameter)) spoil(parameter, into);
+    return copies ? pipeline_.ready(parameter, apart.data()) : pipeline_.ready(parameter);
+  }
+  void spoil(std::size_t parameter, std::byte* gradient) {
+    const std::size_t index = own_.below(script_.parameters()[parameter].count);
+    with_type(type(parameter), [&]<class T>(T) {
+      reduce::store_element<T>(
+          gradient, index, static_cast<reduce::Wide<T>>(std::numeric_limits<float>::infinity()));
+    });
+  }
+
+  // Calls that are wrong leave the pipeline usable.
+  Status refused(std::uint64_t step) {
+    if (own_.below(10) != 0) return {};
+    if (!pipeline_.gradient(count()).empty()) return wrong("a gradient that does not exist");
+    PACELINE_TRY(expect_refused(pipeline_.ready(count()), "a gradient that does not exist"));
+    PACELINE_TRY(expect_refused(pipeline_.set_loss_scale(-1), "a loss scale below 0"));
+    for (std::size_t i = 0; i < count(); ++i) {
+      if (script_.is_frozen(step, i)) PACELINE_TRY(expect_refused(pipeline_.ready(i), "frozen"));
+      if (!pipeline_.gradient(i).empty())
+        PACELINE_TRY(expect_refused(pipeline_.ready(i, nullptr), "a null pointer"));
     }
-    if (micro + 1 == script_.micro_steps(step) && script_.overflows(step, rank_, parameter))
-      gradient[own_.below(gradient.size())] = std::numeric_limits<float>::infinity();
+    return {};
+  }
+  // Another rank may have left meanwhile: then the call returns that error.
+  static Status expect_refused(const Status& status, const std::string& what) {
+    if (status.code() == Code::kInvalidArgument) return {};
+    const bool is_told = status.code() == Code::kCancelled || status.code() == Code::kPeerLost;
+    return is_told ? status : wrong("not refused: " + what + ": " + status.to_string());
   }
 
   std::vector<std::size_t> shuffled() {
@@ -172,43 +231,99 @@ class Rank {
     for (const int rank : ranks)
       for (std::size_t i = 0; i < count() && !overflow; ++i)
         if (script_.overflows(step, rank, i)) overflow = {.rank = rank, .parameter = i};
-    if (result.overflow != overflow) return wrong("the overflow");
+    if (script_.options().finds_overflow && result.overflow != overflow)
+      return wrong("the overflow is " + text_of(result.overflow) + " instead of " +
+                   text_of(overflow));
     if (overflow) return {};
-    const auto divisor = script_.options().is_average ? static_cast<float>(ranks.size()) : 1.0f;
-    for (std::size_t i = 0; i < count(); ++i) {
-      if (script_.is_frozen(step, i)) continue;
-      const std::span<const float> gradient = pipeline_.gradient<float>(i);
-      // Beginning and end of each; all of those that are small.
-      const std::size_t stride = 1 + gradient.size() / 500;
-      for (std::size_t j = 0; j < gradient.size(); j += stride) {
-        const std::size_t element = (j + stride < gradient.size()) ? j : gradient.size() - 1;
-        float sum = 0;
-        for (const int rank : ranks) sum += script_.sum(step, rank, i, element);
-        if (gradient[element] != sum / divisor)
-          return wrong("p" + std::to_string(i) + "[" + std::to_string(element) + "] is " +
-                       std::to_string(gradient[element]) + " instead of " +
-                       std::to_string(sum / divisor));
-      }
+    if (result.overflow) return wrong("an overflow");
+    for (std::size_t i = 0; i < count(); ++i)
+      if (!script_.is_frozen(step, i)) PACELINE_TRY(check_parameter(step, ranks, i));
+    return script_.options().computes_norm ? check_norm(step, result.norm) : Status();
+  }
+  static std::string text_of(const std::optional<Overflow>& overflow) {
+    return overflow ? "of rank " + std::to_string(overflow->rank) + " in p" +
+                          std::to_string(overflow->parameter)
+                    : "none";
+  }
+
+  Status check_parameter(std::uint64_t step, const std::vector<int>& ranks, std::size_t i) {
+    const double divisor = script_.options().is_average ? static_cast<double>(ranks.size()) : 1.0;
+    const double rounding = script_.rounding(i);
+    const bool is_last = step + 1 == script_.steps();
+    const double most = is_last ? script_.most_left(step, i) : script_.most_owed(step, i);
+    std::size_t place = 0;
+    for (const std::size_t index : checked(i)) {
+      double& owed = owed_[i][place++];
+      double sum = 0;
+      for (const int rank : ranks) sum += script_.sum(step, rank, i, index);
+      const double got = element(i, index) * divisor;
+      owed += sum - got;
+      const double allowed = most + rounding * (std::abs(sum) + most) * divisor;
+      const bool is_exact = script_.rounding(i) == 0;
+      const bool is_right = is_exact ? static_cast<float>(got / divisor) ==
+                                           static_cast<float>(sum) / static_cast<float>(divisor)
+                                     : std::abs(owed) <= allowed;
+      if (!is_right)
+        return wrong("p" + std::to_string(i) + "[" + std::to_string(index) + "] is " +
+                     words(got / divisor) + ", where ranks handed in " + words(sum) + " / " +
+                     words(divisor) + ", and " + words(owed) + " is owed (at most " +
+                     words(allowed) + ")");
+      if (!script_.feeds_back(i)) owed = 0;
     }
     return {};
   }
 
+  Status check_norm(std::uint64_t step, double norm) const {
+    double squares = 0;
+    for (std::size_t i = 0; i < count(); ++i)
+      for (std::size_t j = 0; j < script_.parameters()[i].count && !script_.is_frozen(step, i); ++j)
+        squares += element(i, j) * element(i, j);
+    if (std::abs(norm - std::sqrt(squares)) <= 1e-3 * std::sqrt(squares)) return {};
+    return wrong("the norm is " + words(norm) + " instead of " + words(std::sqrt(squares)));
+  }
+
   GradientPipeline pipeline_;
-  const Script& script_;
+  const GradientScript& script_;
+  const GradientTrial& trial_;
   const int rank_;
   Random own_;
+  std::vector<bool> was_frozen_;
+  double scale_ = 1, saved_scale_ = 1;
+  Owed owed_, saved_;
+  std::vector<std::byte> state_;
 };
+
+std::string context(const GradientScript& script, std::uint64_t step) {
+  return std::string(name(script.options().codec)) +
+         (script.options().forces_codec ? ", forced" : "") + ", step " + std::to_string(step);
+}
 
 }  // namespace
 
+Result<std::vector<std::byte>> state_of_one(Communicator own, const GradientTrial& trial) {
+  const GradientScript script(trial, own.size());
+  PACELINE_TRY_ASSIGN(
+      const GradientPipeline pipeline,
+      GradientPipeline::over(std::move(own), script.parameters(), script.options()));
+  return pipeline.state();
+}
+
 Status run_gradient_trial(Communicator own, const GradientTrial& trial) {
   const int number = own.rank();
-  const Script script(trial, own.size());
+  const GradientScript script(trial, own.size());
   PACELINE_TRY_ASSIGN(
       auto pipeline, GradientPipeline::over(std::move(own), script.parameters(), script.options()));
-  Rank rank(std::move(pipeline), script, number, trial.seed);
-  for (std::uint64_t step = 0; step < trial.steps; ++step)
-    PACELINE_TRY(rank.step(step).with_context("step " + std::to_string(step)));
+  Rank rank(std::move(pipeline), script, number, trial);
+  const std::optional<GradientEnding> ending = script.ending();
+  for (std::uint64_t step = 0; step < trial.steps; ++step) {
+    if (ending && ending->rank == number && ending->step == step) return rank.leave(*ending);
+    const Status status = rank.step(step);
+    if (status.ok()) continue;
+    // Another rank may have ended the step before.
+    const bool may_be_told = ending && status.code() != Code::kInternal && step + 1 >= ending->step;
+    return (may_be_told ? rank.judge(status, *ending) : status).with_context(context(script, step));
+  }
+  if (ending) return wrong("no error although rank " + std::to_string(ending->rank) + " has left");
   return rank.end();
 }
 

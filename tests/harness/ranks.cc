@@ -79,6 +79,8 @@ std::unique_ptr<World> make_world(const RunOptions& options, SharedWorld::Ranks 
   if (options.mode == Mode::kThreads || options.mode == Mode::kProcesses) {
     return std::make_unique<TcpWorld>(options.ranks);
   }
+  if (options.mode == Mode::kSealedThreads)
+    return std::make_unique<TcpWorld>(options.ranks, TcpOptions{.integrity = true});
   return std::make_unique<SharedWorld>(options.ranks, backend_of(options.mode), kind,
                                        options.shared);
 }
@@ -175,6 +177,7 @@ Status run(const RunOptions& options, const EndBody& body) {
     case Mode::kSimulation:
       return run_simulated(options, body);
     case Mode::kThreads:
+    case Mode::kSealedThreads:
     case Mode::kSharedMemoryThreads:
     case Mode::kDirectThreads:
     case Mode::kGatheringThreads:
@@ -216,6 +219,8 @@ std::string name(Mode mode) {
       return "simulation";
     case Mode::kThreads:
       return "threads";
+    case Mode::kSealedThreads:
+      return "sealed_threads";
     case Mode::kProcesses:
       return "processes";
     case Mode::kSharedMemory:

@@ -30,6 +30,7 @@ namespace paceline::testing {
 enum class Mode {
   kSimulation,
   kThreads,              ///< over TCP
+  kSealedThreads,        ///< over TCP, with PACELINE_INTEGRITY
   kProcesses,            ///< over TCP
   kSharedMemory,         ///< processes
   kSharedMemoryThreads,  ///< so that a sanitizer sees both sides

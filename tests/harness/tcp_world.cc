@@ -9,7 +9,8 @@
 
 namespace paceline::testing {
 
-TcpWorld::TcpWorld(int ranks) : group_{.name = "test"}, key_(JobKey::generate().value()) {
+TcpWorld::TcpWorld(int ranks, const TcpOptions& options)
+    : group_{.name = "test"}, key_(JobKey::generate().value()), options_(options) {
   for (int rank = 0; rank < ranks; ++rank) {
     listeners_.emplace_back(TcpListener::open("127.0.0.1").value());
     group_.members.push_back(
@@ -24,7 +25,8 @@ std::unique_ptr<Transport> TcpWorld::enter(int rank, std::shared_ptr<PollEngine>
   JobKey own = JobKey::from_descriptor(key_.to_memfd().value().get()).value();
   std::optional<TcpListener>& listener = listeners_[static_cast<std::size_t>(rank)];
   auto transport =
-      make_tcp_transport(std::move(engine), group, *std::move(listener), std::move(own)).value();
+      make_tcp_transport(std::move(engine), group, *std::move(listener), std::move(own), options_)
+          .value();
   listener.reset();
   return transport;
 }

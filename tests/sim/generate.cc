@@ -100,12 +100,15 @@ void enlarge(Scenario& scenario, std::size_t most) {
 
 void place_faults(Scenario& scenario, std::uint64_t steps, Random& random) {
   Fault fault{.step = random.below(steps + 1)};
-  if (random.chance(0.3)) {
-    fault.kind = Fault::Kind::kCut;
-    const int side = 1 + pick_rank(scenario.ranks - 1, random);
-    fault.ranks = pick_ranks(scenario.ranks, side, random);
+  if (random.chance(0.5)) {
+    static constexpr std::array kKinds = {Fault::Kind::kCut, Fault::Kind::kCut, Fault::Kind::kStop,
+                                          Fault::Kind::kSlow};
+    fault.kind = kKinds[random.below(kKinds.size())];
+    const int some = 1 + pick_rank(scenario.ranks - 1, random);
+    fault.ranks = pick_ranks(scenario.ranks, some, random);
     const auto longest = static_cast<std::uint64_t>(scenario.timeout.count()) / 2;
-    if (random.chance(0.5)) fault.heals_after = milliseconds(1 + random.below(longest));
+    if (fault.kind != Fault::Kind::kCut || random.chance(0.5))
+      fault.lasts = milliseconds(1 + random.below(longest));
     scenario.faults.push_back(fault);
     return;
   }

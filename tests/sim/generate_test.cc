@@ -42,7 +42,7 @@ TEST(Generate, AllKindsOfEverythingWithinTheBounds) {
 
 TEST(Faults, LeaveSurvivorsAndComeAtAnyStep) {
   std::set<std::uint64_t> first_steps;
-  int two = 0, healed = 0, parted = 0;
+  int two = 0, healed = 0, parted = 0, stopped = 0, slow = 0;
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     Scenario scenario = generate(seed, {});
     Random random(seed);
@@ -52,9 +52,11 @@ TEST(Faults, LeaveSurvivorsAndComeAtAnyStep) {
     first_steps.insert(first.step);
     two += scenario.faults.size() == 2;
     const bool cut = first.kind == Fault::Kind::kCut;
-    healed += cut && first.heals_after.count() > 0;
-    parted += cut && first.heals_after.count() == 0;
-    EXPECT_LT(first.heals_after, scenario.timeout);
+    healed += cut && first.lasts.count() > 0;
+    parted += cut && first.lasts.count() == 0;
+    stopped += first.kind == Fault::Kind::kStop;
+    slow += first.kind == Fault::Kind::kSlow;
+    EXPECT_LT(first.lasts, scenario.timeout);
     for (const Fault& fault : scenario.faults) {
       ASSERT_FALSE(fault.ranks.empty());
       EXPECT_LT(static_cast<int>(fault.ranks.size()), scenario.ranks);
@@ -67,6 +69,8 @@ TEST(Faults, LeaveSurvivorsAndComeAtAnyStep) {
   EXPECT_GT(two, 200);
   EXPECT_GT(healed, 200);
   EXPECT_GT(parted, 200);
+  EXPECT_GT(stopped, 200);
+  EXPECT_GT(slow, 200);
 }
 
 // Some rank calls something that disagrees with what another calls in that place.

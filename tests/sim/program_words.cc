@@ -1,6 +1,8 @@
 #include "tests/sim/program_words.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <numeric>
 #include <string_view>
 #include <vector>
 
@@ -53,6 +55,16 @@ Status take_value(const std::string& name, const std::string& value, const Progr
 }
 
 }  // namespace
+
+std::vector<std::uint64_t> seeds_of(const ProgramWords& words) {
+  if (words.seed) return {*words.seed};
+  std::vector<std::uint64_t> all(words.count);
+  std::iota(all.begin(), all.end(), std::uint64_t{1});
+  const char* const extra = std::getenv("PACELINE_EXTRA_SEED");
+  if (extra == nullptr) return all;
+  if (const auto seed = parse_number<std::uint64_t>(extra)) all.push_back(*seed);
+  return all;
+}
 
 Result<ProgramWords> parse_program_words(int argc, char** argv, const ProgramForm& form) {
   ProgramWords words = form.defaults;

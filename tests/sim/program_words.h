@@ -30,6 +30,9 @@ struct ProgramForm {
   std::vector<std::string> roads;  ///< between ranks, to choose from
 };
 
+/// Seeds 1 to words.count, then the one that PACELINE_EXTRA_SEED names; or words.seed alone.
+std::vector<std::uint64_t> seeds_of(const ProgramWords& words);
+
 /// From main()'s arguments; the error has the usage with it.
 Result<ProgramWords> parse_program_words(int argc, char** argv, const ProgramForm& form);
 

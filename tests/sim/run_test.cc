@@ -11,6 +11,8 @@
 namespace paceline::testing {
 namespace {
 
+using namespace std::chrono_literals;
+
 // All that a judge looks at.
 std::string text_of(const Outcome& outcome) {
   std::string text = std::to_string(outcome.steps);
@@ -48,6 +50,23 @@ TEST(SimulatedRun, AFaultDisturbsNothingBeforeItsStep) {
   const Outcome at_once = run_simulated(scenario, threads);
   EXPECT_EQ(at_once.lost, std::vector<int>{1});
   EXPECT_EQ(judge_schedule(scenario, at_once), "");
+}
+
+// A process that is stopped for less than the timeout delays the others, and nothing fails. The
+// same holds for messages that take longer for a while.
+TEST(SimulatedRun, RanksThatAreStoppedOrSlowDelayTheOthers) {
+  RankThreads threads;
+  Scenario scenario{.ranks = 3, .calls = {{.kind = OperationKind::kAllReduce, .count = 10}}};
+  const auto time_of = [&] {
+    const Outcome outcome = run_simulated(scenario, threads);
+    EXPECT_EQ(judge_schedule(scenario, outcome), "");
+    return outcome.ranks[0].calls[0].ended_at - outcome.ranks[0].calls[0].began_at;
+  };
+  EXPECT_LT(time_of(), std::chrono::milliseconds(50));
+  scenario.faults = {{.kind = Fault::Kind::kStop, .ranks = {2}, .step = 0, .lasts = 700ms}};
+  EXPECT_GE(time_of(), std::chrono::milliseconds(650));
+  scenario.faults[0].kind = Fault::Kind::kSlow;
+  EXPECT_GE(time_of(), scenario.timeout / 50);
 }
 
 TEST(SimulatedRun, WrongResultsAreSeen) {

@@ -36,11 +36,16 @@ struct Deviation {
 };
 
 struct Fault {
-  enum class Kind { kLoss, kCut };
+  enum class Kind {
+    kLoss,
+    kCut,   ///< from the other ranks
+    kStop,  ///< their processes are stopped, and go on
+    kSlow,  ///< messages from and to them take longer
+  };
   Kind kind = Kind::kLoss;
-  std::vector<int> ranks;  ///< ascending; kCut: those on one side
+  std::vector<int> ranks;  ///< ascending
   std::uint64_t step = 0;
-  std::chrono::milliseconds heals_after{0};  ///< kCut; 0: never
+  std::chrono::milliseconds lasts{0};  ///< 0: to the end, of kLoss and kCut alone
 
   bool operator==(const Fault&) const = default;
 };
@@ -83,7 +88,8 @@ Scenario generate(std::uint64_t seed, const GenerateOptions& options);
 /// Multiplies all counts, so that the largest comes near `most` and equal ones stay equal.
 void enlarge(Scenario& scenario, std::size_t most);
 
-/// One or two lost ranks or a partition, at any of the `steps` that the scenario takes without.
+/// One or two lost ranks, a partition, or ranks that are stopped or slow for a while, at any of the
+/// `steps` that the scenario takes without.
 void place_faults(Scenario& scenario, std::uint64_t steps, Random& random);
 
 /// What a disagreement is about.

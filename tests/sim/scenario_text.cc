@@ -1,5 +1,6 @@
 #include "tests/sim/scenario_text.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "comm/base/text.h"
@@ -43,10 +44,13 @@ std::string text_of(const Deviation& deviation) {
   return text;
 }
 
+// The words of the kinds, in their order.
+constexpr std::string_view kFaults[] = {"lose", "cut", "stop", "slow"};
+
 std::string text_of(const Fault& fault) {
-  std::string text = fault.kind == Fault::Kind::kLoss ? "lose=" : "cut=";
-  text += text_of(fault.ranks) + "@" + std::to_string(fault.step);
-  if (fault.heals_after.count() > 0) text += "+" + std::to_string(fault.heals_after.count());
+  std::string text(kFaults[static_cast<std::size_t>(fault.kind)]);
+  text += "=" + text_of(fault.ranks) + "@" + std::to_string(fault.step);
+  if (fault.lasts.count() > 0) text += "+" + std::to_string(fault.lasts.count());
   return text;
 }
 
@@ -127,8 +131,9 @@ bool read_deviation(std::string_view text, Deviation& deviation) {
 bool read_fault(std::string_view text, Fault& fault) {
   if (!read_ranks(take(text, '@'), fault.ranks)) return false;
   if (!read_number(take(text, '+'), fault.step)) return false;
-  if (text.empty()) return true;
-  return fault.kind == Fault::Kind::kCut && read_duration(text, fault.heals_after);
+  const bool ends = fault.kind == Fault::Kind::kStop || fault.kind == Fault::Kind::kSlow;
+  if (text.empty()) return !ends;
+  return fault.kind != Fault::Kind::kLoss && read_duration(text, fault.lasts);
 }
 
 // Reads one more element of a list, that begins as `fresh`.
@@ -159,8 +164,11 @@ bool read_world(std::string_view key, std::string_view value, Scenario& into) {
 bool read_word(std::string_view key, std::string_view value, Scenario& into) {
   if (key == "call") return read_into(into.calls, read_call, value, {});
   if (key == "deviate") return read_into(into.deviations, read_deviation, value, {});
-  if (key == "lose") return read_into(into.faults, read_fault, value, {});
-  if (key == "cut") return read_into(into.faults, read_fault, value, {.kind = Fault::Kind::kCut});
+  const auto* const fault = std::ranges::find(kFaults, key);
+  if (fault != std::end(kFaults)) {
+    const auto kind = static_cast<Fault::Kind>(fault - std::begin(kFaults));
+    return read_into(into.faults, read_fault, value, {.kind = kind});
+  }
   return read_world(key, value, into);
 }
 

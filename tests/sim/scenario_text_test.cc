@@ -47,6 +47,8 @@ TEST(ScenarioText, AWrongWordIsNamed) {
                            "lose=1@x",
                            "lose=2.1@5",
                            "lose=1@5+7",
+                           "stop=1@5",
+                           "slow=1@5",
                            "deviate=1@0",
                            "deviate=1@0:stay",
                            "deviate=1@0:replace=x",

@@ -13,6 +13,8 @@ namespace {
 
 // Far above what any scenario needs, and reached within seconds.
 constexpr std::uint64_t kStepLimit = 3'000'000;
+// The messages of a slow rank take this part of the timeout longer.
+constexpr int kSlowPart = 50;
 
 class SimulatedWorld {
  public:
@@ -43,18 +45,37 @@ class SimulatedWorld {
 
  private:
   void befall(const Fault& fault) {
-    for (const int rank : fault.ranks) {
-      if (fault.kind == Fault::Kind::kLoss) {
-        lose(rank);
-      } else {
-        network_.cut_off(rank);
-      }
+    for (const int rank : fault.ranks) befall(fault, rank);
+    switch (fault.kind) {
+      case Fault::Kind::kLoss:
+        return;
+      case Fault::Kind::kCut:
+        if (fault.lasts.count() == 0)
+          outcome_.cut_off = fault.ranks;
+        else
+          simulation_.schedule(fault.lasts, [this] { network_.heal(); });
+        return;
+      case Fault::Kind::kStop:
+        outcome_.slack += fault.lasts;
+        return;
+      case Fault::Kind::kSlow:
+        simulation_.schedule(fault.lasts, [this, &fault] {
+          for (const int rank : fault.ranks) network_.delay(rank, Duration::zero());
+        });
+        return;
     }
-    if (fault.kind == Fault::Kind::kLoss) return;
-    if (fault.heals_after.count() > 0) {
-      simulation_.schedule(fault.heals_after, [this] { network_.heal(); });
-    } else {
-      outcome_.cut_off = fault.ranks;
+  }
+
+  void befall(const Fault& fault, int rank) {
+    switch (fault.kind) {
+      case Fault::Kind::kLoss:
+        return lose(rank);
+      case Fault::Kind::kCut:
+        return network_.cut_off(rank);
+      case Fault::Kind::kStop:
+        return simulation_.stop(rank, fault.lasts);
+      case Fault::Kind::kSlow:
+        return network_.delay(rank, scenario_.timeout / kSlowPart);
     }
   }
 

@@ -1,6 +1,8 @@
 #include "collectives/backend/native/executor.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <cstring>
 
 #include "comm/base/assert.h"
@@ -104,11 +106,28 @@ void Executor::begin(StepId id) {
 void Executor::reduce(const Step& step) {
   operands_.clear();
   for (const Span& operand : plan_->plan().operands_of(step)) operands_.push_back(at(operand));
+  const Plan& plan = plan_->plan();
+  if (signature_.op == ReduceOp::kAvg && kernels_->weighted_sum != nullptr)
+    return average(plan, step);
   kernels_->reduce_all(signature_.op, at(step.target), operands_, step.count);
-  // Where it still lies in the cache, and on the one rank that reduces it or on all alike: the same
-  // bits everywhere.
-  if (step.completes && signature_.op == ReduceOp::kAvg)
-    kernels_->divide(at(step.target), step.count, static_cast<std::uint64_t>(plan_->plan().ranks));
+  // The result is still in the cache. It is divided on the one rank that reduces it, or on all
+  // alike: the same bits everywhere.
+  if (signature_.op == ReduceOp::kAvg && plan.contributions_after(step) == plan.ranks)
+    kernels_->divide(at(step.target), step.count, static_cast<std::uint64_t>(plan.ranks));
+}
+
+// A sum of c ranks is stored divided by the smallest power of two that is at least c. So it never
+// exceeds the largest element, and the division changes no bit of a normal number.
+void Executor::average(const Plan& plan, const Step& step) {
+  const auto scale_of = [](int contributions) {
+    return static_cast<float>(std::bit_ceil(static_cast<std::uint32_t>(contributions)));
+  };
+  weights_.clear();
+  for (const int one : plan.contributions_of(step)) weights_.push_back(scale_of(one));
+  const int after = plan.contributions_after(step);
+  const float divisor = after == plan.ranks ? static_cast<float>(plan.ranks) : scale_of(after);
+  kernels_->weighted_sum(at(step.target), operands_.data(), weights_.data(), operands_.size(),
+                         divisor, step.count);
 }
 
 void Executor::begin_message(StepId id) {

@@ -53,6 +53,7 @@ class Executor final : private RequestListener {
   bool advance_lanes();
   void begin(StepId step);
   void reduce(const Step& step);
+  void average(const Plan& plan, const Step& step);
   void begin_message(StepId id);
   void finish_step(StepId step);
   void check_message(StepId step, const Request& request);
@@ -77,6 +78,7 @@ class Executor final : private RequestListener {
   std::vector<StepId> local_ready_;  // copies and reductions that may begin
   std::vector<StepId> ended_;        // steps whose end has not been followed up
   std::vector<const void*> operands_;
+  std::vector<float> weights_;
   std::vector<std::byte> scratch_;
 };
 

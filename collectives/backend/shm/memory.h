@@ -392,8 +392,8 @@ inline void Memory::combine(std::uint64_t operation) {
 // In the order of the ranks, so all ranks get the same bits.
 inline void Memory::reduce_all(std::byte* target, std::size_t count) {
   const ReduceOp op = request_->signature.op;
+  if (op == ReduceOp::kAvg) return kernels_->average_all(target, operands_, count);
   kernels_->reduce_all(op, target, operands_, count);
-  if (op == ReduceOp::kAvg) kernels_->divide(target, count, operands_.size());
 }
 
 }  // namespace paceline::shm

@@ -3,8 +3,8 @@
 // Example:
 //   paceline::Communicator world = paceline::Communicator::init().value();
 //   std::vector<float> gradients(1000, 1.0f);
-//   world.all_reduce(std::span(gradients)).value();  // each element is now world.size()
-//   world.close().value();                           // succeeds if all ranks made the same calls
+//   world.all_reduce(gradients).value();  // each element is now world.size()
+//   world.close().value();                // succeeds if all ranks made the same calls
 //
 // All ranks make the same collective calls in the same order. Each message carries the kind, count,
 // type, op and root of its call. So ranks that disagree get Code::kMismatch, which names both
@@ -13,12 +13,16 @@
 // Operations of different communicators run concurrently.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <string>
+#include <type_traits>
 
 #include <paceline/group.h>
 #include <paceline/message.h>
@@ -45,6 +49,16 @@ struct InitOptions {
 /// Passed to split() by a rank that joins no new communicator.
 inline constexpr int kNoColor = -1;
 
+/// A std::vector, std::array, std::span or C array, but no temporary that owns its elements.
+template <class A>
+concept Array = std::ranges::contiguous_range<A> && std::ranges::sized_range<A> &&
+    std::ranges::borrowed_range<A>;
+template <Array A>
+using ElementOf = std::ranges::range_value_t<A>;
+/// An array with the same type of elements.
+template <class A, class Other>
+concept ArrayLike = Array<A> && Array<Other> && std::same_as<ElementOf<A>, ElementOf<Other>>;
+
 /// Counts of this rank since the communicator was made.
 struct CommunicatorStats {
   std::uint64_t operations = 0;
@@ -53,7 +67,8 @@ struct CommunicatorStats {
   std::chrono::nanoseconds time_blocked{0};  ///< time of callers in blocking calls and in wait()
 };
 
-/// Move-only. Any thread may call the members, but only one at a time (except abort()).
+/// Move-only. Any thread may call the members, but only one at a time (except abort()). After a
+/// move from it, calls that return a Status, Result or Work fail with Code::kInvalidArgument.
 ///
 /// BUFFERS  `count` elements of `type`, with any alignment, borrowed until the operation has ended.
 ///          `in` and `out` must not overlap, except in place as stated. A buffer without elements
@@ -64,7 +79,8 @@ struct CommunicatorStats {
 ///          names a rank that did not answer or did not make the call, and the operation.
 /// FORK     In a forked child every call fails at once with Code::kInvalidArgument, abort() and the
 ///          destructor have no effect, and stats() is empty. A Work of the parent behaves alike. A
-///          child may execute a program that joins a group.
+///          child may execute a program that joins a group. A child that outlives its parent keeps
+///          no connection open: peers see the end of the parent at once.
 /// EXIT     At exit() or the end of main(), an exit handler ends the communicator as its destructor
 ///          does, within about five seconds. Static objects made after the first communicator are
 ///          destroyed earlier, older ones later. Then calls return its error, and init() fails with
@@ -92,7 +108,8 @@ class Communicator {
   /// Makes a new communicator for the ranks that pass the same `color`, in the order of `key`, then
   /// of rank. A rank that passes kNoColor gets none. Collective: two all_gathers, then a rendezvous
   /// for each new one. New communicators are independent of this one; unset options come from it.
-  /// A failed rendezvous leaves this communicator usable.
+  /// A failed rendezvous leaves this communicator usable. Code::kExhausted on all ranks of a color
+  /// if one of them has too few file descriptors left for it, which is named.
   Result<std::optional<Communicator>> split(int color, int key, const InitOptions& options = {});
 
   /// Returns when all ranks have called it. Succeeds only if all made the same calls before. Later
@@ -102,10 +119,11 @@ class Communicator {
   /// Sets the time limit of each operation that is called from now on, from 1 ms to one year. Ranks
   /// may pass different values: the first limit that expires ends the operation on all ranks.
   Status set_timeout(std::chrono::milliseconds timeout);
-  /// Ends the running operations, and all later ones, with Code::kCancelled, on all ranks. Any
-  /// thread may call it, also while another thread is inside a call.
+  /// Ends the running operations, and all later ones, with Code::kCancelled, on all ranks. The
+  /// error names this rank. Any thread may call it, also while another thread is inside a call.
   void abort();
-  /// The final error, or a success while the communicator is usable.
+  /// The final error, or a success while the communicator is usable. Also looks for an error that
+  /// another rank has reported.
   Status failure() const;
 
   int rank() const;
@@ -210,22 +228,119 @@ class Communicator {
   Work receive_async(void* out, std::size_t count, DataType type, int peer);
   Work exchange_async(std::span<const Message> messages);
 
-  /// In-place forms for typed spans.
-  template <class T>
-  Status broadcast(std::span<T> buffer, int root) {
-    return broadcast(buffer.data(), buffer.size(), kDataTypeOf<T>, root);
+  // Operations on arrays: std::vector, std::array, std::span or a C array, of lengths that fit
+  // (Code::kInvalidArgument). Reductions need kIsElement; others take all trivially copyable types.
+  // all_reduce_async is the only asynchronous operation with this form.
+
+  template <Array A>
+  Status broadcast(A&& array, int root) {
+    return broadcast(writable(array), moved_count(array), kMovedAs<A>, root);
   }
-  template <class T>
-  Status all_reduce(std::span<T> buffer, ReduceRule rule = ReduceOp::kSum) {
-    return all_reduce(buffer.data(), buffer.data(), buffer.size(), kDataTypeOf<T>, rule);
+  /// In place.
+  template <Array A>
+  Status all_reduce(A&& array, ReduceRule rule = ReduceOp::kSum) {
+    return all_reduce(writable(array), writable(array), std::ranges::size(array),
+                      kDataTypeOf<ElementOf<A>>, rule);
   }
-  template <class T>
-  Work all_reduce_async(std::span<T> buffer, ReduceRule rule = ReduceOp::kSum) {
-    return all_reduce_async(buffer.data(), buffer.data(), buffer.size(), kDataTypeOf<T>, rule);
+  /// In place.
+  template <Array A>
+  Work all_reduce_async(A&& array, ReduceRule rule = ReduceOp::kSum) {
+    return all_reduce_async(writable(array), writable(array), std::ranges::size(array),
+                            kDataTypeOf<ElementOf<A>>, rule);
+  }
+  template <Array In, ArrayLike<In> Out>
+  Status all_reduce(In&& in, Out&& out, ReduceRule rule = ReduceOp::kSum) {
+    if (Status fits = check_length(std::ranges::size(out), std::ranges::size(in)); !fits.ok())
+      return fits;
+    return all_reduce(std::ranges::data(in), writable(out), std::ranges::size(in),
+                      kDataTypeOf<ElementOf<In>>, rule);
+  }
+  template <Array In, ArrayLike<In> Out>
+  Status reduce(In&& in, Out&& out, ReduceRule rule, int root) {
+    if (Status fits = check_length(std::ranges::size(out), std::ranges::size(in), rank() != root);
+        !fits.ok())
+      return fits;
+    return reduce(std::ranges::data(in), writable(out), std::ranges::size(in),
+                  kDataTypeOf<ElementOf<In>>, rule, root);
+  }
+  template <Array In, ArrayLike<In> Out>
+  Status reduce_scatter(In&& in, Out&& out, ReduceRule rule = ReduceOp::kSum) {
+    if (Status fits = check_length(std::ranges::size(in), std::ranges::size(out) * ranks());
+        !fits.ok())
+      return fits;
+    return reduce_scatter(std::ranges::data(in), writable(out), std::ranges::size(out),
+                          kDataTypeOf<ElementOf<In>>, rule);
+  }
+  template <Array In, ArrayLike<In> Out>
+  Status all_gather(In&& in, Out&& out) {
+    if (Status fits = check_length(std::ranges::size(out), std::ranges::size(in) * ranks());
+        !fits.ok())
+      return fits;
+    return all_gather(std::ranges::data(in), writable(out), moved_count(in), kMovedAs<In>);
+  }
+  template <Array In, ArrayLike<In> Out>
+  Status gather(In&& in, Out&& out, int root) {
+    if (Status fits =
+            check_length(std::ranges::size(out), std::ranges::size(in) * ranks(), rank() != root);
+        !fits.ok())
+      return fits;
+    return gather(std::ranges::data(in), writable(out), moved_count(in), kMovedAs<In>, root);
+  }
+  template <Array In, ArrayLike<In> Out>
+  Status scatter(In&& in, Out&& out, int root) {
+    if (Status fits =
+            check_length(std::ranges::size(in), std::ranges::size(out) * ranks(), rank() != root);
+        !fits.ok())
+      return fits;
+    return scatter(std::ranges::data(in), writable(out), moved_count(out), kMovedAs<In>, root);
+  }
+  template <Array In, ArrayLike<In> Out>
+  Status all_to_all(In&& in, Out&& out) {
+    const std::size_t block = std::ranges::size(in) / ranks();
+    if (Status fits = check_length(std::ranges::size(in), block * ranks()); !fits.ok()) return fits;
+    if (Status fits = check_length(std::ranges::size(out), block * ranks()); !fits.ok())
+      return fits;
+    return all_to_all(std::ranges::data(in), writable(out), moved_count(in) / ranks(),
+                      kMovedAs<In>);
+  }
+  template <Array A>
+  Status send(A&& array, int peer) {
+    return send(std::ranges::data(array), moved_count(array), kMovedAs<A>, peer);
+  }
+  template <Array A>
+  Status receive(A&& array, int peer) {
+    return receive(writable(array), moved_count(array), kMovedAs<A>, peer);
   }
 
  private:
   friend class GradientPipeline;  // takes over the core
+
+  std::size_t ranks() const { return std::max<std::size_t>(group().members.size(), 1); }
+  template <Array A>
+  static auto* writable(A&& array) {
+    static_assert(!std::is_const_v<std::remove_reference_t<decltype(*std::ranges::data(array))>>,
+                  "the result needs an array that is not const");
+    return std::ranges::data(array);
+  }
+  // Elements that cannot be reduced travel as bytes.
+  template <class T>
+  static constexpr DataType moved_as() {
+    if constexpr (kIsElement<T>) return kDataTypeOf<T>;
+    return DataType::kUInt8;
+  }
+  template <Array A>
+  static constexpr DataType kMovedAs = moved_as<ElementOf<A>>();
+  template <Array A>
+  static std::size_t moved_count(A&& array) {
+    static_assert(std::is_trivially_copyable_v<ElementOf<A>>, "elements are copied as bytes");
+    return std::ranges::size(array) * (kIsElement<ElementOf<A>> ? 1 : sizeof(ElementOf<A>));
+  }
+  // `is_ignored`: this rank's array is not used.
+  static Status check_length(std::size_t length, std::size_t needed, bool is_ignored = false) {
+    return length == needed || is_ignored ? Status() : wrong_length(length, needed);
+  }
+  static Status wrong_length(std::size_t length, std::size_t needed);
+
   std::unique_ptr<CommunicatorCore> core_;
 };
 

@@ -61,6 +61,9 @@ struct Parameter {
   /// For kPowerSgd: elements in a row of the matrix: for the shape (out, in, k, k), in × k × k.
   /// Must divide count. A vector is one row. 0: unknown, assume a nearly square matrix.
   std::size_t columns = 0;
+  /// How often ready() is called in each backward: more than once for weights that several layers
+  /// share. The gradient is ready after the last call.
+  int uses = 1;
 
   bool operator==(const Parameter&) const = default;
 };
@@ -71,7 +74,7 @@ struct Parameter {
 enum class Codec : std::uint8_t {
   kNone,
   kBf16,      ///< half of the bytes
-  kFp16,      ///< half of the bytes; a value beyond its range is reported as overflow
+  kFp16,      ///< half of the bytes; above 65504 is reported as overflow, below 3e-8 becomes zero
   kInt8,      ///< a quarter of the bytes, and a scale for each block
   kTopK,      ///< only the elements of largest magnitude
   kPowerSgd,  ///< low-rank matrices; Vogels, Karimireddy, Jaggi, NeurIPS 2019
@@ -98,9 +101,9 @@ struct GradientOptions {
   int power_sgd_rank = 4;      ///< for kPowerSgd: rank of the matrices
 };
 
-/// A gradient with a NaN or an infinity.
+/// A gradient with a NaN, an infinity, or a value beyond the range of its codec.
 struct Overflow {
-  int rank = -1;  ///< the first rank that contributed such a value; -1: the sum overflowed
+  int rank = -1;  ///< the first rank that contributed such a value; -1: the result overflowed
   std::size_t parameter = 0;
 
   bool operator==(const Overflow&) const = default;
@@ -126,14 +129,17 @@ struct GradientStats {
 };
 
 /// Move-only. Any thread may call ready() and gradient(), also concurrently for different
-/// gradients. One thread at a time calls all other members.
-/// In a forked child calls that return a Status or Result fail with Code::kInvalidArgument, stats()
-/// is empty, gradient() has no memory, and the destructor has no effect.
+/// gradients, and abort() and failure(). One thread at a time calls all other members.
+/// In a forked child, and after a move from it, calls that return a Status or Result fail with
+/// Code::kInvalidArgument, stats() is empty, and the destructor has no effect. A child sees the
+/// memory of gradients as paceline/buffer.h (FORK) says; after a move gradient() has none.
 class GradientPipeline {
  public:
   /// Collective. The pipeline splits its own communicator from `world`, which may end before the
-  /// pipeline does. All ranks pass equal parameters and options: else Code::kMismatch, which names
-  /// the rank that differs from rank 0.
+  /// pipeline does. All ranks pass equal parameters and options, else all get Code::kMismatch. The
+  /// error names a rank whose arguments are wrong, or else one that differs from rank 0. If one
+  /// rank cannot make its pipeline, no rank gets one. Its own error says why, and the others name
+  /// it.
   static Result<GradientPipeline> create(Communicator& world, std::vector<Parameter> parameters,
                                          const GradientOptions& options = {});
   /// Like create(), but takes over `own` instead of a split.
@@ -145,7 +151,8 @@ class GradientPipeline {
   /// An unfinished step ends with Code::kCancelled on all ranks.
   ~GradientPipeline();
 
-  /// The memory of the gradient: aligned to 64 bytes, zeros at first, owned by the pipeline.
+  /// The memory of the gradient: aligned to 64 bytes, zeros at first, owned by the pipeline. Empty
+  /// if there is no such parameter.
   std::span<std::byte> gradient(std::size_t parameter) const;
   template <class T>
   std::span<T> gradient(std::size_t parameter) const {
@@ -154,9 +161,10 @@ class GradientPipeline {
   }
 
   /// Says that backward has written the gradient. The caller must not use it until wait() has
-  /// returned. Called once per gradient and micro-step.
+  /// returned. Called Parameter::uses times per micro-step; backward adds later uses to the first.
   Status ready(std::size_t parameter);
-  /// Copies `gradient`, an array of the same length, then does what ready(parameter) does.
+  /// Copies `gradient`, an array of the same length, then does what ready(parameter) does. If an
+  /// earlier use or micro-step of this step has made this gradient ready, adds it instead.
   Status ready(std::size_t parameter, const void* gradient);
 
   /// Says that backward has ended: gradients that are not ready count as unused. Returns when this
@@ -173,12 +181,27 @@ class GradientPipeline {
   /// the reduced gradients for the same update. Call it until it returns nullopt: no rank has data.
   Result<std::optional<StepResult>> join();
 
-  /// True: the parameter has no gradient from now on. False: it has one again. Called between
-  /// steps, on all ranks with the same values.
+  /// True: the parameter has no gradient from now on, and its codec error is discarded. False: it
+  /// has one again. Called between steps, on all ranks with the same values.
   Status set_frozen(std::size_t parameter, bool is_frozen);
 
+  /// For a program that scales its loss, and changes the scale. The program multiplies gradients of
+  /// later steps by `scale`, at first 1; the pipeline rescales only the codec errors of earlier
+  /// steps. Called between steps, on all ranks with the same values.
+  Status set_loss_scale(double scale);
+
+  /// The time limit of each operation; see Communicator::set_timeout().
+  Status set_timeout(std::chrono::milliseconds timeout);
+  /// Ends the step, and all later calls, with Code::kCancelled, on all ranks. Other threads may be
+  /// inside a call. Communicator::abort() of `world` does not end the pipeline.
+  void abort();
+  /// The final error, or a success while the pipeline is usable. Also looks for an error that
+  /// another rank has reported.
+  Status failure() const;
+
   /// The state of the codecs (error feedback) after the last step that counted, for a checkpoint of
-  /// this rank. load_state() refuses a state of other parameters, codecs or ranks.
+  /// this rank. load_state() refuses a state of other parameters or options, and of another rank or
+  /// number of ranks unless the codecs keep no errors.
   std::vector<std::byte> state() const;
   Status load_state(std::span<const std::byte> state);
 
@@ -189,6 +212,7 @@ class GradientPipeline {
 
  private:
   explicit GradientPipeline(std::unique_ptr<GradientCore> core);
+  Status usable() const;
   std::unique_ptr<GradientCore> core_;
 };
 

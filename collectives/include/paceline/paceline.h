@@ -41,11 +41,15 @@ typedef struct {
 /* The kind of error, by what the caller should do: paceline::Code. */
 typedef enum {
   plSuccess = 0,
-  plUnavailable = 2,     /* NCCL's system error: try again, or check the named address */
+  plUnavailable = 2,     /* try again, or check the named address */
+  plSystemError = 2,     /* NCCL's name of it */
   plInternalError = 3,   /* report a bug in Paceline */
   plInvalidArgument = 4, /* fix the call; the communicator stays usable */
-  plMismatch = 5,        /* NCCL's invalid usage: ranks called different operations */
-  plPeerLost = 6,        /* NCCL's remote error: a rank has ended */
+  plMismatch = 5,        /* ranks called different operations */
+  plInvalidUsage = 5,    /* NCCL's name of it */
+  plPeerLost = 6,        /* a rank has ended */
+  plRemoteError = 6,     /* NCCL's name of it */
+  plInProgress = 7,      /* never returned: calls return when they have ended */
   plTimeout = 8,         /* a rank did not answer in time */
   plCancelled = 9,       /* a caller aborted or destroyed the communicator */
   plDenied = 10,         /* fix the key or the permissions */
@@ -54,14 +58,22 @@ typedef enum {
 
 typedef enum {
   plInt8 = 0,
+  plChar = 0,
   plUint8 = 1,
   plInt32 = 2,
+  plInt = 2,
+  plUint32 = 3,
   plInt64 = 4,
   plUint64 = 5,
   plFloat16 = 6,
+  plHalf = 6,
   plFloat32 = 7,
+  plFloat = 7,
   plFloat64 = 8,
-  plBfloat16 = 9
+  plDouble = 8,
+  plBfloat16 = 9,
+  plInt16 = 64, /* NCCL does not have 16-bit integers */
+  plUint16 = 65
 } plDataType_t;
 
 /* plRedOpCreatePreMulSum makes other values. For floats plMin and plMax are minimum and maximum of
@@ -110,10 +122,16 @@ plResult_t plCommInitRankConfig(plComm_t* comm, int nranks, plUniqueId id, int r
  * NULL. */
 plResult_t plCommInitFromEnvironment(plComm_t* comm, const plConfig_t* config);
 
+/* Makes the communicators of all nranks ranks of a group in this process. comms[r] is that of rank
+ * r. One thread may call operations on several of them only in a group. `devlist` must be NULL,
+ * because buffers are host memory. */
+plResult_t plCommInitAll(plComm_t* comms, int nranks, const int* devlist);
+
 #define PL_SPLIT_NOCOLOR (-1)
 /* Makes a new communicator for the ranks that pass the same color, in the order of key, then of
  * rank. A rank that passes PL_SPLIT_NOCOLOR gets NULL. Collective: Communicator::split(). Defaults
- * of `config`, which may be NULL, are the settings of comm. */
+ * of `config`, which may be NULL, are the settings of comm. It is two operations of comm: splits of
+ * several threads run one after the other, but no other call on comm may run at the same time. */
 plResult_t plCommSplit(plComm_t comm, int color, int key, plComm_t* newcomm,
                        const plConfig_t* config);
 
@@ -123,11 +141,13 @@ plResult_t plCommSetTimeout(plComm_t comm, int64_t timeoutMs);
 /* Returns when all ranks have called it. Succeeds only if all made the same calls before. */
 plResult_t plCommFinalize(plComm_t comm);
 /* Frees the communicator. No thread may be inside a call on it, or call it later. NULL has no
- * effect. At exit() the library ends communicators: paceline/communicator.h (EXIT). */
+ * effect. plInvalidArgument if it was freed before, or has calls in a group that has not ended. At
+ * exit() the library ends communicators: paceline/communicator.h (EXIT). */
 plResult_t plCommDestroy(plComm_t comm);
 /* Ends the running operations with plCancelled on all ranks, waits until no thread is inside a
- * call, and frees the communicator. Any thread may call it, but no call may begin after it. A
- * thread whose call was cancelled reads the error from plGetLastError(NULL). */
+ * call, and frees the communicator. Any thread may call it, but no call may begin after it. Calls
+ * on it in a group of this thread are dropped, and the group fails. A thread whose call was
+ * cancelled reads the error from plGetLastError(NULL). plInvalidArgument if it was freed before. */
 plResult_t plCommAbort(plComm_t comm);
 
 plResult_t plCommCount(plComm_t comm, int* count);
@@ -151,6 +171,11 @@ plResult_t plBufferFree(void* buffer);
  * address stays. paceline/buffer.h (Registration) lists the conditions. */
 plResult_t plBufferRegister(void* memory, size_t bytes);
 plResult_t plBufferDeregister(void* memory);
+/* NCCL's names of these four. A handle is the address of the memory; comm is ignored. */
+plResult_t plMemAlloc(void** ptr, size_t size);
+plResult_t plMemFree(void* ptr);
+plResult_t plCommRegister(plComm_t comm, void* buff, size_t size, void** handle);
+plResult_t plCommDeregister(plComm_t comm, void* handle);
 
 /* Operations. paceline/communicator.h says what each does, and which forms are in place. */
 
@@ -191,6 +216,9 @@ plResult_t plAlltoAllV(const void* sendbuff, const size_t* sendcounts, void* rec
 /* Copies sendbuff of the root to recvbuff of all ranks. Other ranks ignore sendbuff. */
 plResult_t plBroadcast(const void* sendbuff, void* recvbuff, size_t count, plDataType_t datatype,
                        int root, plComm_t comm, plStream_t stream);
+/* Broadcasts in place: buff is input at the root and output at all other ranks. */
+plResult_t plBcast(void* buff, size_t count, plDataType_t datatype, int root, plComm_t comm,
+                   plStream_t stream);
 /* Returns when all ranks have called it. */
 plResult_t plBarrier(plComm_t comm, plStream_t stream);
 

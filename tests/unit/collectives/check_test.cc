@@ -31,8 +31,7 @@ std::vector<Plan> exchange() {
     builder.recv(1 - rank, slot, kCount);
     builder.reduce({.target = output(0),
                     .operands = {rank == 0 ? input(0) : slot, rank == 0 ? slot : input(0)},
-                    .count = kCount,
-                    .completes = true});
+                    .count = kCount});
     plans.push_back(std::move(builder).finish());
   }
   return plans;
@@ -147,20 +146,13 @@ TEST(CheckRaces, TwoWritesAndChains) {
   expect_refused(plans, request, 0, "races with step 1");
 }
 
-TEST(CheckValues, WhatNobodyCompletes) {
-  std::vector<Plan> plans = exchange();
-  plans[1].steps[2].completes = false;
-  expect_refused(plans, 1, "output[0] was not completed by any step");
-}
-
-TEST(CheckValues, WhatIsCompletedTooEarly) {
+TEST(CheckValues, OperandsWithAWrongNumberOfContributions) {
   const PlanRequest request{.kind = OperationKind::kAllReduce, .ranks = 3, .count = 3};
   std::vector<Plan> plans;
   for (const PlanRequest& each : requests_of(request)) plans.push_back(plan_ring(each));
   EXPECT_TRUE(check(plans, request).ok());
-  const auto reduces = [](const Step& step) { return step.kind == StepKind::kReduce; };
-  std::ranges::find_if(plans[2].steps, reduces)->completes = true;
-  expect_refused(plans, request, 2, "completes a result with contributions of only 2 ranks");
+  plans[2].contributions.front() = 2;
+  expect_refused(plans, request, 2, "operand 0 holds contributions of 1 ranks, not of 2");
 }
 
 TEST(CheckMatching, MessagesWithOneEnd) {

@@ -52,6 +52,23 @@ TEST(ErrorFeedback, OfAStepThatDoesNotCountLeavesNothing) {
   EXPECT_EQ(feedback.kept(5)[0], 2);
 }
 
+TEST(ErrorFeedback, IsScaledAndClearedInBothArrays) {
+  ErrorFeedback feedback(kElements);
+  feedback.set_spans({span_of(2, 4)});
+  for (const float value : {4.0F, 8.0F}) {
+    lose(feedback, 2, 4, value);
+    feedback.commit();
+    feedback.scale(0.5F);
+    EXPECT_EQ(feedback.kept(2)[0], value / 2);
+  }
+  feedback.scale(1e38F);
+  EXPECT_EQ(saved(feedback), Floats(kElements)) << "not finite";
+  lose(feedback, 2, 4, 3);
+  feedback.commit();
+  feedback.clear(span_of(3, 2));
+  EXPECT_EQ(saved(feedback), (Floats{0, 0, 3, 0, 0, 3, 0, 0, 0, 0, 0, 0}));
+}
+
 TEST(ErrorFeedback, StaysWhereItIsWhenBucketsChange) {
   ErrorFeedback feedback(kElements);
   feedback.set_spans({span_of(0, 3), span_of(6, 2)});

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -86,7 +87,7 @@ TEST_P(CodedGradients, GoOnFromASavedState) {
     PACELINE_TRY(pipeline.wait().status());
     state = pipeline.state();
     const auto is_zero = [](std::byte one) { return one == std::byte{0}; };
-    if (std::ranges::all_of(std::span(state).subspan(32), is_zero)) return wrong("no residual");
+    if (std::ranges::all_of(std::span(state).subspan(40), is_zero)) return wrong("no residual");
     std::vector<std::byte> other = state;
     other[8] ^= std::byte{1};
     const std::string told = pipeline.load_state(other).text();
@@ -122,6 +123,37 @@ TEST_P(CodedGradients, ThatACodecHasNoCodeForAreNamed) {
       if (step == 1 && pipeline.gradient<float>(1)[8000] != 1) return wrong("the average");
     }
     return {};
+  });
+}
+
+// A block of int8 has one scale, which an infinity takes with it; and it begins in "a".
+TEST_P(CodedGradients, ThatShareABlockAreNotBlamedForEachOther) {
+  run(3, [](Communicator& world, int rank, int) -> Status {
+    PACELINE_TRY_ASSIGN(auto pipeline,
+                        GradientPipeline::over(std::move(world), {{"a", 100}, {"b", 9000}},
+                                               {.codec = Codec::kInt8, .forces_codec = true}));
+    std::ranges::fill(pipeline.gradient<float>(0), 1.0f);
+    std::ranges::fill(pipeline.gradient<float>(1), 1.0f);
+    if (rank == 1) pipeline.gradient<float>(1)[5] = std::numeric_limits<float>::infinity();
+    for (const std::size_t i : {0u, 1u}) PACELINE_TRY(pipeline.ready(i));
+    PACELINE_TRY_ASSIGN(const StepResult result, pipeline.wait());
+    return result.overflow == Overflow{.rank = 1, .parameter = 1} ? Status() : wrong("who");
+  });
+}
+
+TEST_P(CodedGradients, TheFirstThatACodecHasNoCodeForIsNamed) {
+  run(2, [](Communicator& world, int rank, int) -> Status {
+    PACELINE_TRY_ASSIGN(auto pipeline,
+                        GradientPipeline::over(std::move(world), {{"a", 100}, {"b", 9000}},
+                                               {.codec = Codec::kFp16, .forces_codec = true}));
+    for (const std::size_t i : {0u, 1u}) {
+      std::ranges::fill(pipeline.gradient<float>(i), 1.0f);
+      if (rank == 1)
+        pipeline.gradient<float>(i)[5] = i == 0 ? 1e6f : std::numeric_limits<float>::infinity();
+      PACELINE_TRY(pipeline.ready(i));
+    }
+    PACELINE_TRY_ASSIGN(const StepResult result, pipeline.wait());
+    return result.overflow == Overflow{.rank = 1, .parameter = 0} ? Status() : wrong("which");
   });
 }
 

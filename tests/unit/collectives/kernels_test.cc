@@ -147,6 +147,34 @@ TEST(Kernels, ScaleAndDivideAreThePlainOnesBitForBit) {
   });
 }
 
+TEST(Kernels, WeightedSumsAreThePlainOnesBitForBit) {
+  const std::vector<float> weights{1, 4, 2, 16, 1};
+  Random random(7);
+  for (const std::size_t count : {0u, 1u, 7u, 64u, 1003u}) {
+    for (const std::size_t operand_count : {1u, 2u, 5u}) {
+      for (const float* const scaled : {static_cast<const float*>(nullptr), weights.data()}) {
+        std::vector<Bytes> inputs;
+        std::vector<const void*> operands;
+        for (std::size_t k = 0; k < operand_count; ++k) {
+          inputs.push_back(random_elements(DataType::kFloat16, count, random));
+          operands.push_back(inputs.back().data());
+        }
+        Bytes expected(count * sizeof(Float16));
+        plain_kernels()
+            .of(DataType::kFloat16)
+            .weighted_sum(expected.data(), operands.data(), scaled, operand_count, 8, count);
+        // Over the last operand.
+        kernels()
+            .of(DataType::kFloat16)
+            .weighted_sum(inputs.back().data(), operands.data(), scaled, operand_count, 8, count);
+        EXPECT_TRUE(same(DataType::kFloat16, inputs.back().data(), expected.data(), count))
+            << count << " of " << operand_count;
+      }
+    }
+  }
+  EXPECT_EQ(kernels().of(DataType::kFloat32).weighted_sum, nullptr);
+}
+
 // Puts a NaN into either operand or both, in every place of a vector and of the remaining elements.
 // NaNs are quiet, signalling, and of both signs.
 template <class T>
@@ -254,7 +282,7 @@ TEST(PlainKernels, AreWhatTheirNamesSay) {
 
 TEST(PlainKernels, HalvesAreAddedWideAndRoundedOnce) {
   // 2048 + 1 + 1 in float16, whose integers end at 2048: one after the other rounds both away.
-  const Float16 large = Float16::from_float(2048), one = Float16::from_float(1);
+  const Float16 large = Float16(2048), one = Float16(1);
   const void* operands[] = {&large, &one, &one};
   Float16 result;
   plain_kernels().of(DataType::kFloat16).fused(ReduceOp::kSum)(&result, operands, 3, 1);
@@ -263,12 +291,12 @@ TEST(PlainKernels, HalvesAreAddedWideAndRoundedOnce) {
 
 TEST(Halves, EveryFloat16ComesBack) {
   for (std::uint32_t bits = 0; bits <= 0xFFFF; ++bits) {
-    const Float16 half{static_cast<std::uint16_t>(bits)};
+    const Float16 half = Float16::from_bits(static_cast<std::uint16_t>(bits));
     const float value = half.to_float();
     if (std::isnan(value)) {
-      EXPECT_TRUE(std::isnan(Float16::from_float(value).to_float()));
+      EXPECT_TRUE(std::isnan(Float16(value).to_float()));
     } else {
-      EXPECT_EQ(Float16::from_float(value).bits, bits);
+      EXPECT_EQ(Float16(value).bits, bits);
     }
   }
 }
@@ -276,7 +304,7 @@ TEST(Halves, EveryFloat16ComesBack) {
 // The nearest of all float16 values, the even one of two: by search.
 TEST(Halves, FloatsRoundToTheNearestFloat16) {
   const auto at = [](std::uint16_t bits) {
-    return bits == 0x7C00 ? 65536.0 : double{Float16{bits}.to_float()};
+    return bits == 0x7C00 ? 65536.0 : double{Float16::from_bits(bits).to_float()};
   };
   Random random(3);
   for (int i = 0; i < 200'000; ++i) {
@@ -287,18 +315,18 @@ TEST(Halves, FloatsRoundToTheNearestFloat16) {
         std::bit_cast<float>(std::bit_cast<std::uint32_t>(static_cast<float>(middle)) +
                              static_cast<std::uint32_t>(random.below(3)) - 1);
     const bool up = near > middle || (near == middle && below % 2 != 0);
-    EXPECT_EQ(Float16::from_float(near).bits, below + (up ? 1 : 0)) << near;
-    EXPECT_EQ(Float16::from_float(-near).bits, (below + (up ? 1 : 0)) | 0x8000) << -near;
+    EXPECT_EQ(Float16(near).bits, below + (up ? 1 : 0)) << near;
+    EXPECT_EQ(Float16(-near).bits, (below + (up ? 1 : 0)) | 0x8000) << -near;
   }
 }
 
 TEST(Halves, FloatsRoundToTheNearestBFloat16) {
-  EXPECT_EQ(BFloat16::from_float(1.0f).bits, 0x3F80);
-  EXPECT_EQ(BFloat16::from_float(std::bit_cast<float>(0x3F808000u)).bits, 0x3F80) << "tie to even";
-  EXPECT_EQ(BFloat16::from_float(std::bit_cast<float>(0x3F818000u)).bits, 0x3F82) << "tie to even";
-  EXPECT_EQ(BFloat16::from_float(std::bit_cast<float>(0x3F808001u)).bits, 0x3F81);
-  EXPECT_EQ(BFloat16::from_float(std::numeric_limits<float>::max()).bits, 0x7F80) << "infinity";
-  EXPECT_TRUE(std::isnan(BFloat16::from_float(std::bit_cast<float>(0x7F800001u)).to_float()));
+  EXPECT_EQ(BFloat16(1.0f).bits, 0x3F80);
+  EXPECT_EQ(BFloat16(std::bit_cast<float>(0x3F808000u)).bits, 0x3F80) << "tie to even";
+  EXPECT_EQ(BFloat16(std::bit_cast<float>(0x3F818000u)).bits, 0x3F82) << "tie to even";
+  EXPECT_EQ(BFloat16(std::bit_cast<float>(0x3F808001u)).bits, 0x3F81);
+  EXPECT_EQ(BFloat16(std::numeric_limits<float>::max()).bits, 0x7F80) << "infinity";
+  EXPECT_TRUE(std::isnan(BFloat16(std::bit_cast<float>(0x7F800001u)).to_float()));
 }
 
 }  // namespace

@@ -129,6 +129,25 @@ TEST(QueuedOperations, MessagesOfTheNextOneAreUnderWayWithThoseBefore) {
   EXPECT_GE(time_of(20, true), 20 * one) << "each needs the result before it";
 }
 
+// Each of them is short, but there are many: no single one has taken the timeout.
+TEST(QueuedOperations, ADeadlineThatIsSpentInTheQueueIsSaidToBe) {
+  constexpr int kOperations = 2000;
+  const auto body = [](Communicator& world) {
+    if (Status set = world.set_timeout(std::chrono::milliseconds(500)); !set.ok()) return set;
+    std::vector<float> array(std::size_t{1} << 20);
+    std::vector<Work> works;
+    for (int i = 0; i < kOperations; ++i) works.push_back(world.all_reduce_async(std::span(array)));
+    for (const Work& work : works)
+      if (Status status = work.wait(); !status.ok()) return status;
+    return Status();
+  };
+  const Status status = run_ranks({.mode = Mode::kSharedMemoryThreads, .ranks = 2}, body);
+  EXPECT_EQ(status.code(), Code::kTimeout) << status.to_string();
+  EXPECT_NE(status.text().find("of this time for operations that were called before it"),
+            std::string::npos)
+      << status.to_string();
+}
+
 // Both are on their way, and neither writes into memory that its owner has back.
 TEST(QueuedOperations, CancelledOnesWriteNothing) {
   constexpr std::size_t kCount = std::size_t{1} << 18;

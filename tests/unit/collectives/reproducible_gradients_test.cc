@@ -52,7 +52,7 @@ void fill(GradientPipeline& pipeline, std::size_t i, int rank, int step) {
   } else {
     std::size_t k = 0;
     for (BFloat16& one : pipeline.gradient<BFloat16>(i))
-      one = BFloat16::from_float(value_of(i, k++, rank, step));
+      one = BFloat16(value_of(i, k++, rank, step));
   }
 }
 

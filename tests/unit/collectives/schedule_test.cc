@@ -140,9 +140,58 @@ TEST(Schedule, SpansThatAreApartGoTogetherWhileTheyAreSmall) {
 TEST(Schedule, TypesDoNotMix) {
   auto all = gradients({4, 4, 4});
   all[1].type = 1;
-  expect_whole(make_schedule(all, {.alpha_us = 100}), all);
-  EXPECT_EQ(make_schedule(all, {.alpha_us = 100}).buckets.size(), 3u);
-  EXPECT_EQ(fill_schedule(all, 1 << 20).buckets.size(), 3u);
+  for (const Schedule& schedule :
+       {make_schedule(all, {.alpha_us = 100}), fill_schedule(all, 1 << 20)}) {
+    expect_whole(schedule, all);
+    EXPECT_EQ(schedule.buckets.size(), 2u);
+  }
+}
+
+// As a pipeline stores them: gradients of one type adjoin.
+std::vector<GradientTime> types_in_turn(std::size_t count, int types) {
+  std::vector<GradientTime> all(count);
+  std::size_t begin = 0;
+  for (int type = 0; type < types; ++type) {
+    for (auto i = static_cast<std::size_t>(type); i < count; i += static_cast<std::size_t>(types)) {
+      all[i] = {.begin = begin,
+                .bytes = 4 << 10,
+                .type = type,
+                .ready_us = 10.0 * static_cast<double>(count - i)};
+      begin += all[i].bytes;
+    }
+  }
+  return all;
+}
+
+TEST(Schedule, TypesInTurnTakeNoMoreBucketsThanTypesApart) {
+  for (const int types : {1, 2, 3}) {
+    const auto all = types_in_turn(600, types);
+    for (const bool is_filled : {true, false}) {
+      const PathCost path{.alpha_us = 3000, .beta_us = 0.0001};
+      const Schedule schedule =
+          is_filled ? fill_schedule(all, 4 << 20, path) : make_schedule(all, path);
+      expect_whole(schedule, all);
+      EXPECT_LE(schedule.buckets.size(), 3u + static_cast<std::size_t>(types)) << types;
+      for (const Bucket& bucket : schedule.buckets) EXPECT_EQ(bucket.spans.size(), 1u);
+      for (int type = 0; type < types; ++type) {
+        double before = 0;
+        for (const Bucket& bucket : schedule.buckets) {
+          if (all[bucket.gradients.front()].type != type) continue;
+          EXPECT_LE(before, bucket.ready_us) << "of type " << type;
+          before = bucket.ready_us;
+        }
+      }
+    }
+  }
+}
+
+// Of each type there are two quanta. What forward needs first is of the other type each time.
+TEST(Schedule, WhatForwardNeedsFirstOvertakesOtherTypes) {
+  std::vector<GradientTime> all = gradients({1024, 1024, 1024, 1024});
+  all[1].type = all[3].type = 1;
+  const ScheduleRules rules{.least_quantum_bytes = 1 << 20, .most_quantum_bytes = 1 << 20};
+  EXPECT_EQ(places(make_schedule(all, {.alpha_us = 1, .beta_us = 0.001}, rules)),
+            (Places{{0}, {1}, {2}, {3}}));
 }
 
 TEST(Schedule, BucketsOfAFixedSizeAreFilledFromTheEnd) {

@@ -91,5 +91,17 @@ TEST(Selector, OneRankNeedsNoTime) {
   }
 }
 
+TEST(CheckForced, RefusesWhatSelectWouldRefuseLater) {
+  EXPECT_TRUE(check_forced({}).ok());
+  EXPECT_TRUE(check_forced({.forced = "", .in_rank_order = true}).ok());
+  EXPECT_TRUE(check_forced({.forced = "ring"}).ok());
+  EXPECT_TRUE(check_forced({.forced = "bruck", .in_rank_order = true}).ok());
+  EXPECT_NE(check_forced({.forced = "bingo"}).text().find("no operation has an algorithm"),
+            std::string::npos);
+  const Status ring = check_forced({.forced = "ring", .in_rank_order = true});
+  EXPECT_EQ(ring.code(), Code::kInvalidArgument);
+  EXPECT_NE(ring.text().find("placement_stable"), std::string::npos) << ring.to_string();
+}
+
 }  // namespace
 }  // namespace paceline

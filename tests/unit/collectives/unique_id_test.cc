@@ -1,6 +1,8 @@
 #include "collectives/unique_id.h"
 
 #include <chrono>
+#include <cstdlib>
+#include <string>
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -52,6 +54,25 @@ TEST(UniqueId, AForkedChildMakesItsOwn) {
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
   EXPECT_NE(take_server_of(id), nullptr);
+}
+
+// An operation that finds it out would end the communicator.
+TEST(UniqueId, IsNotJoinedWithAnAlgorithmThatCannotBe) {
+  const auto joined_with = [](const char* algorithm) {
+    ::setenv("PACELINE_ALGORITHM", algorithm, 1);
+    const Status status = Communicator::init(make_unique_id().value(), 0, 1,
+                                             {.determinism = Determinism::kPlacementStable})
+                              .status();
+    ::unsetenv("PACELINE_ALGORITHM");
+    return status;
+  };
+  EXPECT_TRUE(joined_with("bruck").ok());
+  for (const char* const refused : {"ring", "bingo"}) {
+    const Status status = joined_with(refused);
+    EXPECT_EQ(status.code(), Code::kInvalidArgument) << status.to_string();
+    EXPECT_NE(status.text().find(std::string("PACELINE_ALGORITHM=") + refused), std::string::npos)
+        << status.to_string();
+  }
 }
 
 }  // namespace
