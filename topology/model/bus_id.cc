@@ -18,6 +18,10 @@ std::optional<std::uint32_t> take_number(std::string_view& text, char end, std::
   return number;
 }
 
+// 16 domains of 248 buses with 32 devices each. The lower buses are real ones of virtual machines.
+constexpr std::uint32_t kLastDomain = 0xffff, kMadeUpDomains = 16;
+constexpr unsigned kLastBus = 0xff, kMadeUpBuses = 248, kDevicesOfBus = 32;
+
 }  // namespace
 
 std::optional<BusId> parse_bus_id(std::string_view text) {
@@ -41,6 +45,18 @@ std::string to_text(const BusId& bus) {
   std::snprintf(text, sizeof text, "%04x:%02x:%02x.%x", bus.domain, unsigned{bus.bus},
                 unsigned{bus.device}, unsigned{bus.function});
   return text;
+}
+
+BusId made_up_bus_id(unsigned number) {
+  const unsigned bus = number / kDevicesOfBus;
+  return {.domain = kLastDomain - bus / kMadeUpBuses % kMadeUpDomains,
+          .bus = static_cast<std::uint8_t>(kLastBus - bus % kMadeUpBuses),
+          .device = static_cast<std::uint8_t>(number % kDevicesOfBus)};
+}
+
+bool is_made_up(const BusId& bus) {
+  return bus.domain <= kLastDomain && kLastDomain - bus.domain < kMadeUpDomains &&
+         kLastBus - bus.bus < kMadeUpBuses;
 }
 
 }  // namespace paceline::topology

@@ -25,4 +25,10 @@ std::optional<BusId> parse_bus_id(std::string_view text);
 /// In lower case, the domain with four digits or, where it needs them, more.
 std::string to_text(const BusId& bus);
 
+/// Addresses that writers make up where a format wants one and no source states one. They count
+/// down from ffff:ff:00.0, where no device is, and readers drop them again. `number` is below
+/// 126976.
+BusId made_up_bus_id(unsigned number);
+bool is_made_up(const BusId& bus);
+
 }  // namespace paceline::topology

@@ -107,9 +107,11 @@ void clean(Fact<std::string>& fact) {
 // Strangers have written them.
 void clean_texts(HostModel& host) {
   for (std::string* const text : {&host.name, &host.product, &host.architecture}) clean(*text);
+  if (host.processor.is_known()) clean(host.processor.value->vendor);
   clean(host.sources);
   for (Warning& warning : host.warnings) clean(warning.text);
   for (Package& package : host.packages) clean(package.cpu_model);
+  for (Core& core : host.cores) clean(core.kind);
   for (Gpu& gpu : host.gpus) {
     clean(gpu.name);
     clean(gpu.names);
@@ -235,8 +237,16 @@ class Warnings {
     overlapping_nodes();
     uneven_nodes();
     packages_without_nodes();
-    for (const Gpu& gpu : host_.gpus) device("GPU " + gpu.name, gpu.pci, gpu.near);
-    for (const Nic& nic : host_.nics) device("NIC " + nic.name, nic.pci, nic.near);
+    // Several GPUs at one address are parts of one device.
+    for (const Gpu& gpu : host_.gpus) {
+      if (gpu.pci.bus.is_known()) buses_.insert(*gpu.pci.bus);
+      near_usable_cpus("GPU " + gpu.name, gpu.near);
+    }
+    for (const Nic& nic : host_.nics) {
+      if (nic.pci.bus.is_known() && !buses_.insert(*nic.pci.bus).second)
+        say("NIC " + nic.name + " has the same bus id as another device: " + to_text(*nic.pci.bus));
+      near_usable_cpus("NIC " + nic.name, nic.near);
+    }
   }
 
  private:
@@ -281,9 +291,7 @@ class Warnings {
           " packages but one NUMA node; memory is taken as equally near to all CPUs");
   }
 
-  void device(const std::string& what, const PciFunction& pci, const Fact<Place>& near) {
-    if (pci.bus.is_known() && !buses_.insert(*pci.bus).second)
-      say(what + " has the same bus id as another device: " + to_text(*pci.bus));
+  void near_usable_cpus(const std::string& what, const Fact<Place>& near) {
     if (!near.is_known() || near->cpus.is_empty() || host_.cpus.is_empty()) return;
     if (!near->cpus.has_any(host_.cpus))
       say(what + " is near CPUs " + near->cpus.to_text() + ", but none of them may be used");

@@ -6,9 +6,9 @@ namespace paceline::topology {
 namespace {
 
 auto said(const HostModel& host) {
-  return std::tie(host.product, host.architecture, host.cpus, host.withheld, host.packages,
-                  host.numa_nodes, host.caches, host.cores, host.bridges, host.gpus, host.nics,
-                  host.links, host.stated);
+  return std::tie(host.product, host.architecture, host.processor, host.cpus, host.withheld,
+                  host.packages, host.numa_nodes, host.caches, host.cores, host.bridges, host.gpus,
+                  host.nics, host.links, host.stated);
 }
 
 }  // namespace

@@ -64,6 +64,15 @@ struct Package {
   bool operator==(const Package&) const = default;
 };
 
+/// An x86 processor in the numbers of NCCL (nccl, src/graph/topo.cc).
+struct Processor {
+  std::string vendor;  ///< of CPUID: "GenuineIntel", "AuthenticAMD"
+  int family = 0;
+  int model = 0;
+
+  bool operator==(const Processor&) const = default;
+};
+
 enum class MemoryKind : std::uint8_t {
   kOrdinary,
   kHighBandwidth,  ///< beside ordinary memory of the same CPUs
@@ -91,7 +100,8 @@ struct Cache {
 };
 
 struct Core {
-  CpuSet cpus;  ///< its hardware threads
+  CpuSet cpus;                  ///< its hardware threads
+  Fact<std::string> kind = {};  ///< where a host has several: "IntelCore", "IntelAtom"
 
   bool operator==(const Core&) const = default;
 };
@@ -131,7 +141,7 @@ struct Gpu {
   Fact<std::string> model;
   Fact<std::uint64_t> memory_bytes;
   Fact<std::string> uuid;
-  int parts = 1;  ///< that programs may see as devices of their own (Xe tiles)
+  int parts = 1;  ///< Xe tiles. Where each is a device for programs, each is a Gpu of one address
 
   bool operator==(const Gpu&) const = default;
 };
@@ -218,6 +228,7 @@ struct HostModel {
   std::string name;     ///< of the host; empty where nobody said
   std::string product;  ///< the machine's
   std::string architecture;
+  Fact<Processor> processor;
   std::vector<std::string> sources;  ///< for people: "sysfs", "hwloc XML lassen.xml"
   std::vector<Warning> warnings;
 

@@ -117,6 +117,13 @@ struct Fields<Package> {
   }
 };
 template <>
+struct Fields<Processor> {
+  static constexpr auto all() {
+    return std::tuple(field("vendor", &Processor::vendor), field("family", &Processor::family),
+                      field("model", &Processor::model));
+  }
+};
+template <>
 struct Fields<NumaNode> {
   static constexpr auto all() {
     return std::tuple(field("number", &NumaNode::number), field("kind", &NumaNode::kind),
@@ -133,7 +140,9 @@ struct Fields<Cache> {
 };
 template <>
 struct Fields<Core> {
-  static constexpr auto all() { return std::tuple(field("cpus", &Core::cpus)); }
+  static constexpr auto all() {
+    return std::tuple(field("cpus", &Core::cpus), field("kind", &Core::kind));
+  }
 };
 template <>
 struct Fields<Bridge> {
@@ -209,13 +218,14 @@ struct Fields<HostModel> {
   static constexpr auto all() {
     return std::tuple(
         field("name", &HostModel::name), field("product", &HostModel::product),
-        field("architecture", &HostModel::architecture), field("sources", &HostModel::sources),
-        field("warnings", &HostModel::warnings), field("cpus", &HostModel::cpus),
-        field("withheld", &HostModel::withheld), field("packages", &HostModel::packages),
-        field("numa_nodes", &HostModel::numa_nodes), field("caches", &HostModel::caches),
-        field("cores", &HostModel::cores), field("bridges", &HostModel::bridges),
-        field("gpus", &HostModel::gpus), field("nics", &HostModel::nics),
-        field("links", &HostModel::links), field("stated", &HostModel::stated));
+        field("architecture", &HostModel::architecture), field("processor", &HostModel::processor),
+        field("sources", &HostModel::sources), field("warnings", &HostModel::warnings),
+        field("cpus", &HostModel::cpus), field("withheld", &HostModel::withheld),
+        field("packages", &HostModel::packages), field("numa_nodes", &HostModel::numa_nodes),
+        field("caches", &HostModel::caches), field("cores", &HostModel::cores),
+        field("bridges", &HostModel::bridges), field("gpus", &HostModel::gpus),
+        field("nics", &HostModel::nics), field("links", &HostModel::links),
+        field("stated", &HostModel::stated));
   }
 };
 

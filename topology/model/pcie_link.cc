@@ -64,17 +64,11 @@ std::optional<std::uint64_t> pcie_mb_per_s(std::string_view speed, std::uint64_t
 }
 
 std::optional<PcieLink> pcie_link_of(std::uint64_t mb_per_s) {
-  std::optional<PcieLink> best;
-  std::uint64_t best_mb_per_s = 0;
-  for (const std::uint64_t width : kWidths) {
-    for (const Speed& speed : kSpeeds) {
-      const std::uint64_t reached = mb_per_s_of(speed, width);
-      if (reached > mb_per_s || reached <= best_mb_per_s) continue;
-      best = {.speed = speed.word, .width = static_cast<int>(width)};
-      best_mb_per_s = reached;
-    }
-  }
-  return best;
+  for (const std::uint64_t width : kWidths)
+    for (const Speed& speed : kSpeeds)
+      if (mb_per_s_of(speed, width) == mb_per_s)
+        return PcieLink{.speed = speed.word, .width = static_cast<int>(width)};
+  return std::nullopt;
 }
 
 }  // namespace paceline::topology

@@ -20,8 +20,8 @@ struct PcieLink {
 /// and at 64 GT/s flits with 242 of 256 bytes (PCI Express Base Specification 6.0, sections 4.2.1
 /// to 4.2.3). Nullopt for any other speed, and for a width of 0 or more than 32.
 std::optional<std::uint64_t> pcie_mb_per_s(std::string_view speed, std::uint64_t width);
-/// The link with this bandwidth. If there are several, the widest with at most 16 lanes. If there
-/// is none, the fastest link that is slower. Nullopt below the slowest.
+/// The link with exactly this bandwidth; if there are several, the widest with at most 16 lanes.
+/// Nullopt if there is none.
 std::optional<PcieLink> pcie_link_of(std::uint64_t mb_per_s);
 
 }  // namespace paceline::topology

@@ -81,11 +81,6 @@ std::uint64_t estimate_of_one(LinkKind kind) {
   return kind == LinkKind::kXgmi ? kXgmi : kXe;
 }
 
-std::uint64_t bandwidth_of(const GpuLink& link) {
-  if (link.mb_per_s.is_known()) return *link.mb_per_s;
-  return estimate_of_one(link.kind) * static_cast<std::uint64_t>(std::max(link.count, 1));
-}
-
 // The links of a GPU to this end, all together.
 std::optional<Path> linked(const HostModel& host, int gpu, LinkEnd end, int peer) {
   Path path{.kind = PathKind::kNvl, .latency_us = kBase + kLinkHop, .narrowest = "its links"};
@@ -94,7 +89,7 @@ std::optional<Path> linked(const HostModel& host, int gpu, LinkEnd end, int peer
         link.end == end && ((link.gpu == gpu && link.peer == peer) ||
                             (end == LinkEnd::kGpu && link.gpu == peer && link.peer == gpu));
     if (!is_it) continue;
-    path.mb_per_s += bandwidth_of(link);
+    path.mb_per_s += link_mb_per_s(link);
     path.links += link.count;
     path.is_estimate = path.is_estimate || !link.mb_per_s.is_known();
   }
@@ -238,6 +233,11 @@ std::optional<Path> linked_to_package(const HostModel& host, DeviceRef device, i
 }
 
 }  // namespace
+
+std::uint64_t link_mb_per_s(const GpuLink& link) {
+  if (link.mb_per_s.is_known()) return *link.mb_per_s;
+  return estimate_of_one(link.kind) * static_cast<std::uint64_t>(std::max(link.count, 1));
+}
 
 Path path_between(const HostModel& host, DeviceRef a, DeviceRef b) {
   if (a == b) return {.kind = PathKind::kLoc};

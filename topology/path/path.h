@@ -20,6 +20,8 @@ struct Path {
   bool operator==(const Path&) const = default;
 };
 
+/// What the links carry each way, all together: what a source states, or else an estimate.
+std::uint64_t link_mb_per_s(const GpuLink& link);
 /// What a source has stated counts more than what follows from PCIe. References are valid.
 Path path_between(const HostModel& host, DeviceRef a, DeviceRef b);
 /// From a device to the memory of a NUMA node, by the node's number.

@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cstddef>
+#include <iterator>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -49,6 +50,7 @@ class Words {
     for (std::size_t i = 0; i < job_.dimensions.size(); ++i) groups(i);
     orders_of_gpus();
     nics();
+    assumed_rates();
     servers();
     how_sure();
     return std::move(sentences_);
@@ -180,6 +182,16 @@ class Words {
       }
       say(std::move(text));
     }
+  }
+
+  void assumed_rates() {
+    if (used_.size() < 2) return;
+    std::vector<int> hosts;
+    std::ranges::copy_if(used_, std::back_inserter(hosts),
+                         [&](int host) { return links_.is_rate_assumed(host); });
+    if (!hosts.empty())
+      say("No source states the rate of NICs of " + names(hosts) +
+          "; 10 Gbit/s is assumed for each, so the cost is only an estimate.");
   }
 
   void servers() {

@@ -5,7 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "comm/base/text.h"
 #include "comm/base/try.h"
+#include "topology/model/hwloc_words.h"
 
 namespace paceline::topology {
 namespace {
@@ -25,6 +27,22 @@ void add_names(const HwlocTree& tree, HostModel& host) {
   host.architecture = host_info(tree, "Architecture");
   host.product = host_info(tree, "DMIProductName");
   if (host.product.empty()) host.product = host_info(tree, "PlatformModel");
+}
+
+// hwloc states it of x86 only, for each package or, where there are none, for the machine.
+Fact<Processor> processor_of(pugi::xml_node node) {
+  const std::string vendor = info_of(node, "CPUVendor");
+  const auto family = parse_number<int>(info_of(node, "CPUFamilyNumber"));
+  const auto model = parse_number<int>(info_of(node, "CPUModelNumber"));
+  if (vendor.empty() || !family || !model || *family < 0 || *model < 0) return {};
+  return known(Processor{.vendor = vendor, .family = *family, .model = *model});
+}
+
+void add_processor(const HwlocTree& tree, HostModel& host) {
+  for (const HwlocObject& object : tree.objects)
+    if (object.type == HwlocType::kPackage && !host.processor.is_known())
+      host.processor = processor_of(object.node);
+  if (!host.processor.is_known()) host.processor = processor_of(machine_of(tree).node);
 }
 
 // Versions 2 and 3 leave out what is off line or outside of the cgroup, unless they were asked for
@@ -78,6 +96,28 @@ Status add_caches(const HwlocTree& tree, HostModel& host) {
   return {};
 }
 
+std::string kind_of(pugi::xml_node element) {
+  std::string kind = info_of(element, kCoreType);
+  if (!kind.empty()) return kind;
+  const std::string capacity = info_of(element, kLinuxCapacity);
+  return capacity.empty() ? "" : kCapacityWord + capacity;
+}
+
+// A host whose cores are all alike has no kinds, or one.
+Status add_kinds(const HwlocTree& tree, HostModel& host) {
+  constexpr std::size_t kMostKinds = 64;
+  std::size_t count = 0;
+  for (const pugi::xml_node element : tree.document.root().children("cpukind")) {
+    if (++count > kMostKinds) return {};
+    PACELINE_TRY_ASSIGN(const auto cpus, mask_of(tree.document, element, "cpuset", tree.cpus));
+    const std::string kind = kind_of(element);
+    if (!cpus || kind.empty()) continue;
+    for (Core& core : host.cores)
+      if (cpus->has_any(core.cpus)) core.kind = known(kind);
+  }
+  return {};
+}
+
 // The nodes of an object without CPUs that may be used: of those, what is CPUs' memory.
 std::vector<int> nodes_of(const HwlocTree& tree, const HwlocObject& object, const HostModel& host) {
   std::vector<int> numbers;
@@ -90,10 +130,22 @@ std::vector<int> nodes_of(const HwlocTree& tree, const HwlocObject& object, cons
   return numbers;
 }
 
+// What a file of this project says about an object whose position does not tell it.
+std::optional<Fact<Place>> stated_near(pugi::xml_node node) {
+  const std::string text = info_of(node, kNearCpus);
+  if (text == kNearUnknown) return Fact<Place>();
+  const auto cpus = CpuSet::parse(text), nodes = CpuSet::parse(info_of(node, kNearNodes));
+  if (!cpus || !nodes || (cpus->is_empty() && nodes->is_empty())) return std::nullopt;
+  Place near{.cpus = *cpus};
+  for (const std::size_t one : nodes->cpus()) near.numa_nodes.push_back(static_cast<int>(one));
+  return known(std::move(near));
+}
+
 }  // namespace
 
 Fact<Place> near_of(const HwlocTree& tree, int place, const HostModel& host) {
-  while (place != kNone && !tree.at(place).cpus) place = tree.at(place).parent;
+  for (; place != kNone && !tree.at(place).cpus; place = tree.at(place).parent)
+    if (auto stated = stated_near(tree.at(place).node)) return *std::move(stated);
   if (place == kNone) return {};
   const HwlocObject& object = tree.at(place);
   Place near{.cpus = *object.cpus};
@@ -104,12 +156,14 @@ Fact<Place> near_of(const HwlocTree& tree, int place, const HostModel& host) {
 
 Status add_hwloc_cpus(const HwlocTree& tree, HostModel& host) {
   add_names(tree, host);
+  add_processor(tree, host);
   PACELINE_TRY(add_usable(tree, host));
   CpuSet of_cores;
   for (const HwlocObject& object : tree.objects) {
     if (object.type == HwlocType::kPackage) PACELINE_TRY(add_package(tree, object, host));
     if (object.type == HwlocType::kCore) PACELINE_TRY(add_core(tree, object, of_cores, host));
   }
+  PACELINE_TRY(add_kinds(tree, host));
   return add_caches(tree, host);
 }
 

@@ -115,8 +115,8 @@ std::vector<int> os_devices_of(const HwlocTree& tree, int object) {
   return devices;
 }
 
-void add_gpu_facts(const HwlocTree& tree, int object, Gpu& gpu, HostModel& host) {
-  const std::vector<int> devices = os_devices_of(tree, object);
+void add_gpu_facts(const HwlocTree& tree, int object, const std::vector<int>& devices, Gpu& gpu,
+                   HostModel& host) {
   const HwlocObject& function = tree.at(object);
   std::string model = first_info(tree, devices, {"GPUModel", "LevelZeroModel"});
   if (model.empty()) model = info_of(function.node, "PCIDevice");

@@ -11,7 +11,9 @@ namespace paceline::topology {
 /// The OS devices that an object is or has below it.
 std::vector<int> os_devices_of(const HwlocTree& tree, int object);
 
-/// Adds to `gpu` the attributes of its object. A memory size that cannot be read becomes a warning.
-void add_gpu_facts(const HwlocTree& tree, int object, Gpu& gpu, HostModel& host);
+/// Adds to `gpu` the attributes of its object and OS devices. A memory size that cannot be read
+/// becomes a warning.
+void add_gpu_facts(const HwlocTree& tree, int object, const std::vector<int>& devices, Gpu& gpu,
+                   HostModel& host);
 
 }  // namespace paceline::topology

@@ -36,14 +36,23 @@ bool has_compute_device(const HwlocTree& tree, int place) {
   return false;
 }
 
-// A management controller's display is class 0300 and of ASPEED or Matrox, or an old ATI one.
+// A GPU of class 0300 has a render node of DRM or an OpenCL device. The display of a management
+// controller (ASPEED, Matrox, an old ATI) has neither.
+bool can_render(const HwlocTree& tree, int place) {
+  return std::ranges::any_of(os_devices_of(tree, place), [&](int at) {
+    const HwlocObject& device = tree.at(at);
+    if (device.subtype() == "OpenCL") return info_of(device.node, "OpenCLDeviceType") == "GPU";
+    return device.name().starts_with("renderD");
+  });
+}
+
 bool is_gpu(const HwlocTree& tree, int place) {
   const HwlocPci& pci = tree.at(place).pci;
   if (is_processor_graphics(pci)) return false;
   if (has_compute_device(tree, place)) return true;
-  const bool is_compute = pci.kind == k3d || pci.kind == kDisplay || pci.kind == kAccelerator;
-  if (is_compute) return pci.vendor == kNvidia || pci.vendor == kAmd || pci.vendor == kIntel;
-  return pci.kind == kVga && pci.vendor == kNvidia;
+  if (pci.vendor != kNvidia && pci.vendor != kAmd && pci.vendor != kIntel) return false;
+  if (pci.kind == kVga) return pci.vendor == kNvidia || can_render(tree, place);
+  return pci.kind == k3d || pci.kind == kDisplay || pci.kind == kAccelerator;
 }
 
 // Where hwloc could not see PCI, as in some containers, each interface knows all GPUs.
@@ -66,17 +75,35 @@ std::vector<int> find_without_pci(const HwlocTree& tree) {
 // A GPU with the names of its OS devices, before it has a number.
 struct Known {
   int object = kNone;
+  std::vector<int> devices;                                           // its OS devices
   std::array<std::optional<int>, kGpuInterfaceNames.size()> numbers;  // the lowest, by interface
-  std::array<int, kGpuInterfaceNames.size()> counts = {};
   std::vector<std::string> names;
   std::string name;
   int parts = 1;
 };
 
-Known known_of(const HwlocTree& tree, int object) {
-  Known known{.object = object};
+// The number of a whole device of an interface that programs compute with.
+std::optional<GpuName> whole_device(const HwlocTree& tree, int device) {
+  const auto name = parse_gpu_name(tree.at(device).name());
+  return name && name->is_compute() && !name->is_part ? name : std::nullopt;
+}
+
+// The numbers of one function's devices, by interface. Level Zero shows the tiles of a GPU as
+// devices of their own in its flat mode: ze0 and ze1.
+using Numbers = std::array<std::vector<int>, kGpuInterfaceNames.size()>;
+Numbers numbers_of(const HwlocTree& tree, const std::vector<int>& devices) {
+  Numbers numbers;
+  for (const int device : devices)
+    if (const auto name = whole_device(tree, device))
+      numbers[static_cast<std::size_t>(name->interface)].push_back(name->number);
+  for (std::vector<int>& list : numbers) std::ranges::sort(list);
+  return numbers;
+}
+
+Known known_of(const HwlocTree& tree, int object, std::vector<int> devices) {
+  Known known{.object = object, .devices = std::move(devices)};
   int tiles = 0;
-  for (const int at : os_devices_of(tree, object)) {
+  for (const int at : known.devices) {
     const std::string name(tree.at(at).name());
     const auto gpu = parse_gpu_name(name);
     if (gpu && gpu->is_part) {
@@ -85,10 +112,8 @@ Known known_of(const HwlocTree& tree, int object) {
     }
     known.names.push_back(name);
     if (!gpu) continue;
-    const auto interface = static_cast<std::size_t>(gpu->interface);
-    std::optional<int>& number = known.numbers[interface];
+    std::optional<int>& number = known.numbers[static_cast<std::size_t>(gpu->interface)];
     number = std::min(number.value_or(gpu->number), gpu->number);
-    if (gpu->is_compute()) known.parts = std::max(known.parts, ++known.counts[interface]);
   }
   known.parts = std::max(known.parts, tiles);
   known.name = to_text(tree.at(object).pci.bus);
@@ -96,6 +121,25 @@ Known known_of(const HwlocTree& tree, int object) {
     if (known.numbers[i])
       known.name = std::string(kGpuInterfaceNames[i]) + std::to_string(*known.numbers[i]);
   return known;
+}
+
+// Adds the GPUs of one function: one, or as many as an interface shows devices. Devices of an
+// interface that shows fewer belong to each of them.
+void add_known(const HwlocTree& tree, int object, std::vector<Known>& all) {
+  const std::vector<int> devices = os_devices_of(tree, object);
+  const Numbers numbers = numbers_of(tree, devices);
+  std::size_t count = 1;
+  for (const std::vector<int>& list : numbers) count = std::max(count, list.size());
+  for (std::size_t part = 0; part < count && all.size() <= kMostGpus; ++part) {
+    std::vector<int> own = devices;
+    std::erase_if(own, [&](int device) {
+      const auto name = whole_device(tree, device);
+      if (!name) return false;
+      const std::vector<int>& list = numbers[static_cast<std::size_t>(name->interface)];
+      return list.size() == count && list[part] != name->number;
+    });
+    all.push_back(known_of(tree, object, std::move(own)));
+  }
 }
 
 // The first interface that knows all of them, else the first that knows any. A DRM card's number
@@ -147,7 +191,7 @@ Gpu gpu_of(const HwlocTree& tree, Known known, HostModel& host) {
           .names = std::move(known.names),
           .near = near_of(tree, known.object, host),
           .parts = known.parts};
-  add_gpu_facts(tree, known.object, gpu, host);
+  add_gpu_facts(tree, known.object, known.devices, gpu, host);
   return gpu;
 }
 
@@ -167,12 +211,13 @@ std::vector<int> find_hwloc_gpus(const HwlocTree& tree) {
 
 Result<std::vector<int>> add_hwloc_gpus(const HwlocTree& tree, const std::vector<int>& objects,
                                         HostModel& host) {
-  if (objects.size() > kMostGpus)
-    return tree.document.wrong(tree.at(objects[kMostGpus]).node,
-                               "more than " + std::to_string(kMostGpus) + " GPUs");
   std::vector<Known> all;
-  all.reserve(objects.size());
-  for (const int object : objects) all.push_back(known_of(tree, object));
+  for (const int object : objects) {
+    add_known(tree, object, all);
+    if (all.size() > kMostGpus)
+      return tree.document.wrong(tree.at(object).node,
+                                 "more than " + std::to_string(kMostGpus) + " GPUs");
+  }
   order(tree, all, host);
   std::vector<int> sorted;
   for (Known& known : all) {

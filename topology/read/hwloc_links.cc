@@ -23,10 +23,15 @@ constexpr std::uint64_t kMeansBandwidth = 8;  // a bit of the attribute "kind"
 struct MatrixName {
   std::string_view name;
   LinkKind kind;
+  bool is_estimate = false;  // the links are known, and no source states their bandwidth
 };
-constexpr std::array<MatrixName, 3> kMatrices = {{{"NVLinkBandwidth", LinkKind::kNvlink},
-                                                  {"XGMIBandwidth", LinkKind::kXgmi},
-                                                  {"XeLinkBandwidth", LinkKind::kXe}}};
+constexpr std::array<MatrixName, 6> kMatrices = {
+    {{"NVLinkBandwidth", LinkKind::kNvlink},
+     {"XGMIBandwidth", LinkKind::kXgmi},
+     {"XeLinkBandwidth", LinkKind::kXe},
+     {"NVLinkBandwidthEstimate", LinkKind::kNvlink, true},
+     {"XGMIBandwidthEstimate", LinkKind::kXgmi, true},
+     {"XeLinkBandwidthEstimate", LinkKind::kXe, true}}};
 
 // What an object of a matrix is at the end of a link.
 struct End {
@@ -43,7 +48,8 @@ using Links = std::map<std::tuple<int, LinkEnd, int>, Both>;  // by GPU, end and
 
 class Ends {
  public:
-  static Result<Ends> of(const HwlocTree& tree, const std::vector<int>& gpus) {
+  static Result<Ends> of(const HwlocTree& tree, const std::vector<int>& gpus,
+                         const HostModel& host) {
     Ends ends;
     int packages = 0;
     std::vector<int> by_object(tree.objects.size(), kNone);
@@ -53,7 +59,7 @@ class Ends {
       const HwlocObject& object = tree.at(at);
       int& gpu = by_object[static_cast<std::size_t>(at)];
       if (gpu == kNone && object.parent != kNone && object.type == HwlocType::kOsDevice)
-        gpu = by_object[static_cast<std::size_t>(object.parent)];
+        gpu = gpu_of(object, gpus, host, by_object[static_cast<std::size_t>(object.parent)]);
       End end;
       if (gpu != kNone) end = {End::Kind::kGpu, gpu};
       if (object.type == HwlocType::kPackage) end = {End::Kind::kPackage, packages++};
@@ -63,6 +69,17 @@ class Ends {
       ends.by_index_.emplace(index, end);
     }
     return ends;
+  }
+
+  // One object may be several GPUs, and each of them has OS devices of its own.
+  static int gpu_of(const HwlocObject& device, const std::vector<int>& gpus, const HostModel& host,
+                    int otherwise) {
+    for (std::size_t i = 0; i < gpus.size(); ++i) {
+      const std::vector<std::string>& names = host.gpus[i].names;
+      if (gpus[i] == device.parent && std::ranges::find(names, device.name()) != names.end())
+        return static_cast<int>(i);
+    }
+    return otherwise;
   }
 
   // Nothing where no object has that index.
@@ -183,11 +200,8 @@ void add_links(const Links& links, const MatrixName& matrix, HostModel& host) {
     if (both.forth != both.back) ++uneven;
     const std::uint64_t value =
         has_both ? std::min(both.forth, both.back) : std::max(both.forth, both.back);
-    host.links.push_back({.kind = matrix.kind,
-                          .gpu = gpu,
-                          .end = end,
-                          .peer = peer,
-                          .mb_per_s = {.value = value, .source = 0}});
+    host.links.push_back({.kind = matrix.kind, .gpu = gpu, .end = end, .peer = peer});
+    if (!matrix.is_estimate) host.links.back().mb_per_s = known(value);
   }
   if (uneven != 0)
     host.warnings.push_back({std::string(matrix.name) + " of " + std::to_string(uneven) +
@@ -197,10 +211,10 @@ void add_links(const Links& links, const MatrixName& matrix, HostModel& host) {
 }
 
 Status add_matrix(const HwlocTree& tree, pugi::xml_node node, const Ends& ends,
-                  std::vector<LinkKind>& seen, HostModel& host) {
-  const auto known = std::ranges::find(kMatrices, text_of(node, "name"), &MatrixName::name);
-  if (known == kMatrices.end()) return {};
-  const std::string name(known->name);
+                  std::vector<std::string_view>& seen, HostModel& host) {
+  const auto found = std::ranges::find(kMatrices, text_of(node, "name"), &MatrixName::name);
+  if (found == kMatrices.end()) return {};
+  const std::string name(found->name);
   PACELINE_TRY_ASSIGN(const std::uint64_t kind,
                       tree.document.number(node, "kind", kMeansBandwidth));
   const bool is_usable = (kind & kMeansBandwidth) != 0 && text_of(node, "indexing") != "os";
@@ -208,22 +222,22 @@ Status add_matrix(const HwlocTree& tree, pugi::xml_node node, const Ends& ends,
     host.warnings.push_back({name + " is not a matrix of bandwidths by gp_index; ignored", 0});
     return {};
   }
-  if (std::ranges::find(seen, known->kind) != seen.end()) {
+  if (std::ranges::find(seen, found->name) != seen.end()) {
     host.warnings.push_back({"there is a second matrix " + name + "; the first one is used", 0});
     return {};
   }
-  seen.push_back(known->kind);
+  seen.push_back(found->name);
   Matrix matrix(tree.document, node, ends);
   PACELINE_TRY(matrix.read());
-  add_links(matrix.links(), *known, host);
+  add_links(matrix.links(), *found, host);
   return {};
 }
 
 }  // namespace
 
 Status add_hwloc_links(const HwlocTree& tree, const std::vector<int>& gpus, HostModel& host) {
-  PACELINE_TRY_ASSIGN(const Ends ends, Ends::of(tree, gpus));
-  std::vector<LinkKind> seen;
+  PACELINE_TRY_ASSIGN(const Ends ends, Ends::of(tree, gpus, host));
+  std::vector<std::string_view> seen;
   for (const pugi::xml_node node : tree.document.root().children()) {
     const std::string_view name = node.name();
     if (name != "distances2" && name != "distances2hetero") continue;

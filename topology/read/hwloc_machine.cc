@@ -13,6 +13,9 @@
 
 #include <hwloc.h>
 
+#include "comm/base/cgroup.h"
+#include "comm/base/read_file.h"
+#include "comm/base/text.h"
 #include "comm/base/try.h"
 #include "topology/read/hwloc_objects.h"
 #include "topology/read/hwloc_xml.h"
@@ -129,6 +132,28 @@ Result<Described> read_text(const std::string& name, std::string xml) {
   return Described{std::move(host), std::move(version)};
 }
 
+std::string mib_text(std::uint64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
+
+// The nodes' own memory and that of the whole machine come from different parts of the kernel. On
+// virtual machines that get memory while they run, the nodes lag behind.
+void compare_memory(const std::string& root, HostModel& host) {
+  constexpr double kAlike = 0.9;  // the kernel keeps some for itself
+  std::uint64_t all = 0;
+  const std::string meminfo = read_file(root + "/proc/meminfo");
+  for (const std::string_view line : split_words(meminfo, '\n')) {
+    const auto words = split_words(line, ' ');
+    if (words.size() >= 2 && words[0] == "MemTotal:")
+      all = parse_number<std::uint64_t>(words[1]).value_or(0) * 1024;
+  }
+  std::uint64_t of_nodes = 0;
+  for (const NumaNode& node : host.numa_nodes)
+    if (node.kind != MemoryKind::kDevice) of_nodes += node.memory_bytes;
+  if (of_nodes == 0 || static_cast<double>(of_nodes) >= kAlike * static_cast<double>(all)) return;
+  host.warnings.push_back({.text = "NUMA nodes have " + mib_text(of_nodes) +
+                                   " of memory, and /proc/meminfo says " + mib_text(all) +
+                                   ": do not rely on the memory of single nodes"});
+}
+
 }  // namespace
 
 Result<HostModel> read_live_machine() {
@@ -137,6 +162,7 @@ Result<HostModel> read_live_machine() {
                       describe(name, std::nullopt, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED));
   PACELINE_TRY_ASSIGN(Described described, read_text(name, std::move(xml)));
   described.host.sources.front() = "hwloc" + described.version + " on this machine";
+  compare_memory("", described.host);
   return std::move(described.host);
 }
 
@@ -148,6 +174,7 @@ Result<HostModel> read_sysfs_tree(const std::string& root) {
   PACELINE_TRY_ASSIGN(std::string xml, describe(name, root, 0));
   PACELINE_TRY_ASSIGN(Described described, read_text(name, std::move(xml)));
   described.host.sources.front() = name;
+  compare_memory(root, described.host);
   return std::move(described.host);
 }
 

@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "comm/base/text.h"
 #include "comm/base/try.h"
+#include "topology/model/hwloc_words.h"
 
 namespace paceline::topology {
 namespace {
@@ -112,10 +114,12 @@ std::optional<BusId> gpu_of_memory(const HwlocObject& node) {
 
 Status add_hwloc_memory(const HwlocTree& tree, HostModel& host) {
   PACELINE_TRY_ASSIGN(const Bandwidths bandwidths, read_bandwidths(tree.document));
+  const auto machine = std::ranges::find(tree.objects, HwlocType::kMachine, &HwlocObject::type);
+  const auto made_up = parse_number<std::uint64_t>(info_of(machine->node, kMadeUpNode));
   std::vector<Found> all;
   std::set<int> numbers;
   for (const HwlocObject& object : tree.objects) {
-    if (object.type != HwlocType::kNumaNode) continue;
+    if (object.type != HwlocType::kNumaNode || (made_up && object.number == made_up)) continue;
     PACELINE_TRY_ASSIGN(Found found, read_node(tree.document, object, bandwidths));
     if (!numbers.insert(found.node.number).second)
       return tree.document.wrong(object.node, "there is a second NUMANode with os_index " +
@@ -124,9 +128,7 @@ Status add_hwloc_memory(const HwlocTree& tree, HostModel& host) {
   }
   find_kinds(all);
   for (Found& found : all) host.numa_nodes.push_back(std::move(found.node));
-  if (!all.empty()) return {};
-
-  const auto machine = std::ranges::find(tree.objects, HwlocType::kMachine, &HwlocObject::type);
+  if (!all.empty() || made_up) return {};
   if (machine->cpus->is_empty()) return {};
   NumaNode whole{.cpus = *machine->cpus};
   PACELINE_TRY_ASSIGN(whole.memory_bytes, tree.document.number(machine->node, "local_memory", 0));

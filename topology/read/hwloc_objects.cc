@@ -8,6 +8,7 @@
 
 #include "comm/base/text.h"
 #include "comm/base/try.h"
+#include "topology/model/hwloc_words.h"
 #include "topology/read/hwloc_mask.h"
 
 namespace paceline::topology {
@@ -238,6 +239,13 @@ class ObjectReader {
   int pci_ = 0;
 };
 
+// The only one is made up.
+void forget_cpus(HwlocTree& tree) {
+  tree.cpus = {};
+  for (HwlocObject& object : tree.objects)
+    if (object.cpus) object.cpus = CpuSet();
+}
+
 }  // namespace
 
 std::string info_of(pugi::xml_node node, std::string_view name) {
@@ -264,9 +272,10 @@ Result<HwlocTree> read_hwloc_objects(const XmlDocument& document) {
   PACELINE_TRY_ASSIGN(const int version, version_of(document));
   HwlocTree tree{.document = document, .version = version};
   PACELINE_TRY(ObjectReader(tree).read_all());
-  const auto machine = [](const HwlocObject& object) { return object.type == HwlocType::kMachine; };
-  if (std::ranges::none_of(tree.objects, machine))
+  const auto machine = std::ranges::find(tree.objects, HwlocType::kMachine, &HwlocObject::type);
+  if (machine == tree.objects.end())
     return document.wrong(document.root(), "there is no object of type Machine");
+  if (!info_of(machine->node, kMadeUpCpu).empty()) forget_cpus(tree);
   return tree;
 }
 

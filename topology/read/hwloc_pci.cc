@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 
 #include "topology/read/hwloc_cpus.h"
 
@@ -28,7 +29,8 @@ class Bridges {
  public:
   Bridges(const HwlocTree& tree, const std::vector<int>& objects, HostModel& host)
       : tree_(tree), host_(host), seen_(tree.objects.size()), devices_(tree.objects.size()) {
-    for (const int object : objects)
+    // Several GPUs may be of one object.
+    for (const int object : std::set<int>(objects.begin(), objects.end()))
       if (const int parent = tree.at(object).parent; parent != kNone)
         ++devices_[static_cast<std::size_t>(parent)];
   }
@@ -64,7 +66,7 @@ class Bridges {
     // Some files keep ports and leave out the host bridge above them.
     if (seen.bridge == kNone) seen.bridge = add_host(object);
     host_.bridges.push_back({.kind = BridgeKind::kSwitch,
-                             .bus = {.value = here.pci.bus, .source = 0},
+                             .bus = is_made_up(here.pci.bus) ? Fact<BusId>() : known(here.pci.bus),
                              .parent = seen.bridge,
                              .mb_per_s = speed(here.pci)});
     seen.bridge = last();

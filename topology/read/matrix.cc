@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,10 +15,10 @@
 #include "comm/base/text.h"
 #include "comm/base/try.h"
 #include "topology/model/finish.h"
+#include "topology/model/nic_name.h"
 #include "topology/model/pci_vendors.h"
 #include "topology/read/bounds.h"
 #include "topology/read/matrix_grid.h"
-#include "topology/read/nic_name.h"
 #include "topology/read/warning_list.h"
 
 namespace paceline::topology {
@@ -55,8 +56,7 @@ class MatrixReader {
   MatrixReader(const NamedText& file, MatrixGrid grid) : file_(file), grid_(std::move(grid)) {}
 
   Result<HostModel> read() {
-    const char* const tool = grid_.is_of_rocm ? "rocm-smi matrix " : "nvidia-smi matrix ";
-    host_.sources = {tool + printable(file_.name)};
+    host_.sources = {tool_text() + " matrix " + printable(file_.name)};
     PACELINE_TRY(add_devices());
     PACELINE_TRY(state_paths());
     place_nics();
@@ -67,19 +67,30 @@ class MatrixReader {
   }
 
  private:
+  std::string tool_text() const {
+    switch (grid_.tool) {
+      case MatrixTool::kNvidiaSmi:
+        return "nvidia-smi";
+      case MatrixTool::kRocmSmi:
+        return "rocm-smi";
+      case MatrixTool::kAmdSmi:
+        return "amd-smi";
+    }
+    return {};
+  }
+
   // ---- devices
 
   Status add_devices() {
     std::vector<std::pair<int, std::size_t>> gpus;  // number and column
     for (std::size_t i = 0; i < grid_.devices.size(); ++i) {
-      if (!is_gpu_name(grid_.devices[i])) {
+      if (const auto number = gpu_number(i))
+        gpus.emplace_back(*number, i);
+      else
         add_nic(i);
-        continue;
-      }
-      const auto number = parse_number<int>(std::string_view(grid_.devices[i]).substr(3));
-      gpus.emplace_back(number.value_or(INT_MAX), i);
     }
     std::ranges::stable_sort(gpus);
+    PACELINE_TRY(find_nodes());
     refs_.resize(grid_.devices.size());
     bool is_odd = false;
     for (const auto& [number, column] : gpus) {
@@ -94,28 +105,62 @@ class MatrixReader {
     return {};
   }
 
+  // amd-smi names GPUs by their address, in the order of their numbers. Nothing for a NIC.
+  std::optional<int> gpu_number(std::size_t column) const {
+    const std::string& name = grid_.devices[column];
+    if (grid_.buses.contains(name)) return static_cast<int>(column);
+    if (!is_gpu_name(name)) return std::nullopt;
+    return parse_number<int>(std::string_view(name).substr(3)).value_or(INT_MAX);
+  }
+
+  // "GPU NUMA ID" is a node of the GPU's own memory, or the node of the CPUs near the GPU. A node
+  // of its own is named by one GPU, and is not the first of any list of "NUMA Affinity". The kernel
+  // numbers nodes with CPUs before those of GPUs, and MIG reserves more nodes after each:
+  //
+  //   CPU Affinity  NUMA Affinity    GPU NUMA ID
+  //   0-71          0,3-9,11-17      2              <- 0 has CPUs; 3 to 17 are memory of GPUs
+  Status find_nodes() {
+    std::map<int, int> owners;  // how many GPUs name each node
+    std::set<int> near_cpus;
+    for (const MatrixRow& row : grid_.rows) {
+      PACELINE_TRY_ASSIGN(const CpuSet ids, list_in(row, "GPU NUMA ID"));
+      PACELINE_TRY_ASSIGN(const CpuSet nodes, list_in(row, "NUMA Affinity"));
+      for (const std::size_t id : ids.cpus()) ++owners[static_cast<int>(id)];
+      if (!nodes.is_empty()) near_cpus.insert(static_cast<int>(nodes.first()));
+    }
+    for (const auto& [node, count] : owners) {
+      if (count > 1 || near_cpus.contains(node)) continue;
+      first_of_gpus_ = std::min(first_of_gpus_, node);
+      host_.numa_nodes.push_back({.number = node, .kind = MemoryKind::kDevice});
+    }
+    return {};
+  }
+
   Status add_gpu(std::size_t column) {
     const std::string name = "GPU" + std::to_string(host_.gpus.size());
     refs_[column] = {DeviceKind::kGpu, static_cast<int>(host_.gpus.size())};
     const MatrixRow& row = grid_.rows[column];
     Gpu gpu{.name = name, .names = {name}};
-    gpu.pci.vendor = grid_.is_of_rocm ? kAmd : kNvidia;
+    gpu.pci.vendor = grid_.tool == MatrixTool::kNvidiaSmi ? kNvidia : kAmd;
+    if (const auto bus = grid_.buses.find(grid_.devices[column]); bus != grid_.buses.end())
+      gpu.pci.bus = known(bus->second);
     PACELINE_TRY_ASSIGN(const CpuSet cpus, list_in(row, "CPU Affinity"));
     PACELINE_TRY_ASSIGN(const CpuSet nodes, list_in(row, "NUMA Affinity"));
-    PACELINE_TRY_ASSIGN(const CpuSet memory, list_in(row, "GPU NUMA ID"));
     Place near{.cpus = cpus, .numa_nodes = node_numbers(cpus, nodes)};
-    if (near.numa_nodes.size() == 1) add_node(near.numa_nodes.front(), cpus);
+    // Nobody says how several nodes share the CPUs.
+    const bool is_one = near.numa_nodes.size() == 1;
+    for (const int number : near.numa_nodes) add_node(number, is_one ? cpus : CpuSet());
     host_.cpus.add(cpus);
     if (near != Place{}) gpu.near = {.value = std::move(near), .source = 0};
-    for (const std::size_t number : memory.cpus())
-      host_.numa_nodes.push_back({.number = static_cast<int>(number), .kind = MemoryKind::kDevice});
     host_.gpus.push_back(std::move(gpu));
     return {};
   }
 
   std::vector<int> node_numbers(const CpuSet& cpus, const CpuSet& nodes) {
     std::vector<int> numbers;
-    for (const std::size_t number : nodes.cpus()) numbers.push_back(static_cast<int>(number));
+    for (const std::size_t node : nodes.cpus())
+      if (const auto number = static_cast<int>(node); numbers.empty() || number < first_of_gpus_)
+        numbers.push_back(number);
     if (!numbers.empty() || cpus.is_empty()) return numbers;
     has_counted_nodes_ = true;
     const auto found = std::ranges::find(counted_nodes_, cpus);
@@ -130,25 +175,24 @@ class MatrixReader {
     });
     if (found == host_.numa_nodes.end()) {
       host_.numa_nodes.push_back({.number = number, .cpus = cpus});
-    } else if (found->cpus != cpus) {
+    } else if (found->cpus.is_empty()) {
+      found->cpus = cpus;
+    } else if (!cpus.is_empty() && found->cpus != cpus && differing_nodes_.insert(number).second) {
       warnings_.say("NUMA node " + std::to_string(number) + " has CPUs " + found->cpus.to_text() +
                     " for one GPU, and " + cpus.to_text() +
                     " for another; the first value is used");
     }
   }
 
-  // What stands in a column, where it is there and not N/A. With fewer words than columns nobody
-  // can tell which are empty: the first are taken for the first, and N/A for the last.
   Result<CpuSet> list_in(const MatrixRow& row, std::string_view column) {
     const auto found = std::ranges::find(grid_.columns, column);
-    const auto place = static_cast<std::size_t>(found - grid_.columns.begin());
-    if (found == grid_.columns.end() || place >= row.rest.size() || row.rest[place] == "N/A")
-      return CpuSet();
-    const auto list = CpuSet::parse(row.rest[place]);
+    if (found == grid_.columns.end()) return CpuSet();
+    const std::string& value = row.values[static_cast<std::size_t>(found - grid_.columns.begin())];
+    if (value.empty() || value == "N/A") return CpuSet();
+    const auto list = CpuSet::parse(value);
     if (list) return *list;
-    return unreadable(
-        file_.name, row.line,
-        std::string(column) + " " + as_written(row.rest[place]) + " is not a list of numbers");
+    return unreadable(file_.name, row.line,
+                      std::string(column) + " " + as_written(value) + " is not a list of numbers");
   }
 
   void add_nic(std::size_t column) {
@@ -163,6 +207,7 @@ class MatrixReader {
   // ---- paths
 
   Status state_paths() {
+    if (!grid_.has_cells) return {};
     std::vector<std::vector<Cell>> cells;
     for (std::size_t i = 0; i < grid_.rows.size(); ++i) {
       cells.emplace_back();
@@ -220,7 +265,9 @@ class MatrixReader {
   MatrixGrid grid_;
   HostModel host_;
   WarningList warnings_;
-  std::vector<DeviceRef> refs_;  // by column
+  std::vector<DeviceRef> refs_;    // by column
+  int first_of_gpus_ = INT_MAX;    // the lowest node of a GPU's own memory
+  std::set<int> differing_nodes_;  // for which the warning has been given
   std::vector<CpuSet> counted_nodes_;
   bool has_counted_nodes_ = false;
   std::size_t differing_ = 0;

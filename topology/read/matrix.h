@@ -1,4 +1,4 @@
-// A reader of the matrix of `nvidia-smi topo -m` or `rocm-smi --showtopotype`.
+// A reader of `nvidia-smi topo -m`, `rocm-smi --showtopo` and `amd-smi topology`.
 #pragma once
 
 #include <paceline/status.h>

@@ -89,6 +89,7 @@ class Merging {
   void names() {
     for (const auto field : {&HostModel::name, &HostModel::product, &HostModel::architecture})
       if ((into_.*field).empty()) into_.*field = from_.*field;
+    if (!into_.processor.is_known()) into_.processor = taken(from_.processor);
     if (!from_.architecture.empty() && into_.architecture != from_.architecture)
       warn("architecture: " + into_.architecture + " or " + from_.architecture + " (" + theirs() +
            ")");

@@ -40,7 +40,7 @@ class LinkReader {
              WarningList& warnings)
       : document_(document), elements_(elements), host_(host), warnings_(warnings) {
     for (std::size_t i = 0; i < host.gpus.size(); ++i)
-      gpus_[*host.gpus[i].pci.bus] = static_cast<int>(i);
+      gpus_.emplace(*host.gpus[i].pci.bus, static_cast<int>(i));
   }
 
   Status read() {

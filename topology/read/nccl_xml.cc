@@ -20,15 +20,13 @@
 #include "topology/model/pcie_link.h"
 #include "topology/read/bounds.h"
 #include "topology/read/nccl_links.h"
-#include "topology/read/nic_name.h"
+#include "topology/read/nccl_nics.h"
 #include "topology/read/warning_list.h"
 
 namespace paceline::topology {
 namespace {
 
 constexpr std::size_t kMostCpuElements = 1024, kMostPciElements = 65536;
-constexpr std::uint64_t kMostNumber = 65535;     // of a NUMA node or a PCI ID
-constexpr std::uint64_t kMostMbit = 10'000'000;  // no port is that fast
 
 struct FoundGpu {
   Gpu gpu;
@@ -52,13 +50,14 @@ class NcclReader {
     warn_of_masks();
     warn_of_unknown();
     number_gpus();
-    keep_guids();
+    nics_.keep_guids();
     std::vector<GpuElement> elements;
     for (FoundGpu& found : gpus_) {
       host_.gpus.push_back(std::move(found.gpu));
       elements.push_back(found.element);
     }
     PACELINE_TRY(read_nccl_links(document_, elements, host_, warnings_));
+    drop_made_up_addresses();
     warnings_.add_to(host_, 0);
     auto finished = finish(std::move(host_), 0);
     if (!finished.ok()) return document_.wrong(document_.root(), finished.status().text());
@@ -93,6 +92,7 @@ class NcclReader {
     masks_.push_back({node, *mask});
     host_.cpus.add(mask->cpus);
     if (host_.architecture.empty()) host_.architecture = architecture_of(text_of(cpu, "arch"));
+    if (!host_.processor.is_known()) host_.processor = processor_of(cpu);
     if (node != kNone) add_node(node, mask->cpus);
 
     Bridge bridge;
@@ -103,7 +103,7 @@ class NcclReader {
     for (const pugi::xml_node child : cpu.children()) {
       const std::string_view name = child.name();
       if (name == "pci") PACELINE_TRY(read_pci(child, place, node));
-      if (name == "nic") PACELINE_TRY(add_nets_without_pci(child, place));
+      if (name == "nic") PACELINE_TRY(nics_.add_without_pci(child, place));
     }
     return {};
   }
@@ -131,6 +131,15 @@ class NcclReader {
     if (word == "arm64") return "aarch64";
     if (word == "ppc64") return "ppc64le";  // GPUs are there on no other
     return std::string(word);
+  }
+
+  static Fact<Processor> processor_of(pugi::xml_node cpu) {
+    const auto family = parse_number<int>(text_of(cpu, "familyid"));
+    const auto model = parse_number<int>(text_of(cpu, "modelid"));
+    const std::string vendor(text_of(cpu, "vendor"));
+    if (text_of(cpu, "arch") != "x86_64" || vendor.empty() || !family || !model) return {};
+    if (*family < 0 || *model < 0) return {};
+    return known(Processor{.vendor = vendor, .family = *family, .model = *model});
   }
 
   void add_node(int number, const CpuSet& cpus) {
@@ -174,33 +183,44 @@ class NcclReader {
   Status read_pci(pugi::xml_node pci, int bridge, int node) {
     if (++pci_count_ > kMostPciElements) return too_many(pci, kMostPciElements, "elements <pci>");
     PACELINE_TRY_ASSIGN(PciFunction function, function_of(pci, bridge));
-    if (!seen_.insert(*function.bus).second) {
-      warnings_.say(bus_text(function) + " occurs twice; the first one is used");
-      return {};
-    }
     const auto digits = class_digits(text_of(pci, "class"));
     if (!digits) return no_such(pci, "class", "PCI class");
     const bool is_gpu = tells_gpu(pci, *digits, function.vendor);
     const bool is_nic = !is_gpu && (pci.child("nic") || digits->starts_with("02"));
     const bool has_children = !pci.child("pci").empty();
-    if (is_gpu) {
-      PACELINE_TRY(add_gpu(pci, function, node));
-    } else if (is_nic) {
-      PACELINE_TRY(add_nic(pci, function));
+    if (is_gpu || is_nic) {
+      if (has_children)
+        warnings_.say(bus_text(function) +
+                      " is not a bridge, but has devices below it; they are read as its siblings");
+      PACELINE_TRY(add_device(pci, function, is_gpu, digits->starts_with("0207"), node));
     } else if (has_children) {
-      bridge = add_bridge({.kind = BridgeKind::kSwitch,
-                           .bus = function.bus,
-                           .parent = bridge,
-                           .mb_per_s = function.mb_per_s});
+      bridge = switch_at(function);
     } else if (digits->empty()) {
       unknown_.push_back(bus_text(function));
     }
-    if (has_children && (is_gpu || is_nic))
-      warnings_.say(bus_text(function) +
-                    " is not a bridge, but has devices below it; they are read as its siblings");
     for (const pugi::xml_node child : pci.children("pci"))
       PACELINE_TRY(read_pci(child, bridge, node));
     return {};
+  }
+
+  Status add_device(pugi::xml_node pci, const PciFunction& function, bool is_gpu,
+                    bool is_infiniband, int node) {
+    if (!devices_.insert(*function.bus).second) {
+      warnings_.say(bus_text(function) + " occurs twice; the first one is used");
+      return {};
+    }
+    return is_gpu ? add_gpu(pci, function, node) : nics_.add(pci, function, is_infiniband);
+  }
+
+  // A bridge that occurs again below the same bridge is one: files that programs join repeat it.
+  int switch_at(const PciFunction& function) {
+    const auto [found, is_new] = switches_.try_emplace({function.bridge, *function.bus}, kNone);
+    if (is_new)
+      found->second = add_bridge({.kind = BridgeKind::kSwitch,
+                                  .bus = function.bus,
+                                  .parent = function.bridge,
+                                  .mb_per_s = function.mb_per_s});
+    return found->second;
   }
 
   Result<PciFunction> function_of(pugi::xml_node pci, int bridge) {
@@ -210,7 +230,7 @@ class NcclReader {
     PACELINE_TRY_ASSIGN(const std::uint64_t device, bounded(pci, "device"));
     PACELINE_TRY_ASSIGN(const std::uint64_t width, bounded(pci, "link_width"));
     PciFunction function{.bus = known(*bus), .bridge = bridge};
-    if (vendor != kMostNumber) {  // 0xffff is nobody's
+    if (vendor != kMostNcclNumber) {  // 0xffff is nobody's
       function.vendor = static_cast<std::uint16_t>(vendor);
       function.device = static_cast<std::uint16_t>(device);
     }
@@ -228,16 +248,22 @@ class NcclReader {
            digits.starts_with("1200");
   }
 
+  // A GPU that is divided (MLOPart) has an element for each part, and each part is a device for
+  // programs.
   Status add_gpu(pugi::xml_node pci, const PciFunction& function, int node) {
+    PACELINE_TRY(add_part(pci, {.gpu = {.pci = function}, .element = {pci.child("gpu"), node}}));
+    for (pugi::xml_node part = pci.child("gpu").next_sibling("gpu"); part;
+         part = part.next_sibling("gpu"))
+      PACELINE_TRY(add_part(pci, {.gpu = {.pci = function}, .element = {part, node}}));
+    return {};
+  }
+
+  Status add_part(pugi::xml_node pci, FoundGpu found) {
     if (gpus_.size() == kMostGpus) return too_many(pci, kMostGpus, "GPUs");
-    FoundGpu found{.gpu = {.pci = function}, .element = {pci.child("gpu"), node}};
     const std::string_view dev = text_of(found.element.gpu, "dev");
     const auto number = parse_number<int>(dev);
     if (!dev.empty() && !number) return no_such(found.element.gpu, "dev", "number");
     if (number && *number >= 0) found.dev = number;
-    const auto elements = pci.children("gpu");
-    const auto parts = std::distance(elements.begin(), elements.end());
-    found.gpu.parts = std::max(1, static_cast<int>(std::min<std::ptrdiff_t>(parts, INT_MAX)));
     gpus_.push_back(std::move(found));
     return {};
   }
@@ -252,10 +278,14 @@ class NcclReader {
     std::size_t numbered = 0;
     bool is_odd = false;
     std::vector<std::string> numbers;
-    for (const FoundGpu& found : gpus_) {
-      if (!found.dev) continue;
-      is_odd |= static_cast<std::size_t>(*found.dev) != numbered++;
-      numbers.push_back(std::to_string(*found.dev));
+    std::size_t expected = 0;
+    for (std::size_t i = 0; i < gpus_.size(); ++i) {
+      if (!gpus_[i].dev) continue;
+      ++numbered;
+      // The parts of a GPU have its number.
+      if (i > 0 && key(gpus_[i]) == key(gpus_[i - 1])) continue;
+      is_odd |= static_cast<std::size_t>(*gpus_[i].dev) != expected++;
+      numbers.push_back(std::to_string(*gpus_[i].dev));
     }
     constexpr std::size_t kShown = 16;
     if (is_odd)
@@ -279,75 +309,21 @@ class NcclReader {
         " an address but no class; the kind of device is known only on the machine itself");
   }
 
-  // ---- NICs
-
-  Status add_nic(pugi::xml_node pci, const PciFunction& function) {
-    Nic nic{.pci = function};
-    const auto nets = pci.child("nic").children("net");
-    const auto named = std::ranges::find_if(
-        nets, [](pugi::xml_node net) { return !text_of(net, "name").empty(); });
-    take_name(nic, named == nets.end() ? bus_text(function) : text_of(*named, "name"));
-    for (const pugi::xml_node net : nets) PACELINE_TRY(take_net(nic, net));
-    return add(pci, std::move(nic));
-  }
-
-  // NCCL gathers in one <nic> all that have no PCI address.
-  Status add_nets_without_pci(pugi::xml_node element, int bridge) {
-    for (const pugi::xml_node net : element.children("net")) {
-      if (text_of(net, "name").empty()) return document_.wrong(net, "a <net> has no name");
-      Nic nic{.pci = {.bridge = bridge}};
-      take_name(nic, text_of(net, "name"));
-      PACELINE_TRY(take_net(nic, net));
-      PACELINE_TRY(add(element, std::move(nic)));
-    }
-    return {};
-  }
-
-  Status add(pugi::xml_node element, Nic nic) {
-    if (nic.pci.vendor == kAmazon && nic.pci.device >= 0xefa0 && nic.pci.device <= 0xefaf)
-      nic.kind = NicKind::kEfa;
-    if (host_.nics.size() == kMostNics) return too_many(element, kMostNics, "NICs");
-    if (nic.guid.is_known()) ++guids_[*nic.guid];
-    host_.nics.push_back(std::move(nic));
-    return {};
-  }
-
-  // The fastest port counts. A speed of -1 is a driver's way to say that it does not know.
-  Status take_net(Nic& nic, pugi::xml_node net) {
-    const std::string_view text = text_of(net, "speed");
-    const auto speed = parse_number<std::int64_t>(text);
-    if (!speed && !text.empty()) return no_such(net, "speed", "number");
-    const auto mbit = static_cast<std::uint64_t>(std::max<std::int64_t>(speed.value_or(0), 0));
-    if (mbit > kMostMbit) {
-      warnings_.say("NIC " + printable(nic.name) + " has " + std::to_string(mbit) +
-                    " Mbit/s, which is not possible; its rate is ignored");
-    } else if (mbit > nic.rate_mbit.value.value_or(0)) {
-      PACELINE_TRY_ASSIGN(const std::uint64_t port, bounded(net, "port"));
-      nic.rate_mbit = known(mbit);
-      nic.port = std::max(1, static_cast<int>(port));  // 0 of what has no ports
-    }
-    if (const auto guid = guid_of_nccl(text_of(net, "guid"))) nic.guid = known(*guid);
-    return {};
-  }
-
-  // NCCL writes the GUID of the card; it is the NIC's own where the card has one alone.
-  void keep_guids() {
-    for (Nic& nic : host_.nics)
-      if (nic.guid.is_known() && guids_[*nic.guid] > 1) nic.guid = {};
+  // Our writer makes them up where NCCL wants an address and no source states one.
+  void drop_made_up_addresses() {
+    const auto drop = [](Fact<BusId>& bus) {
+      if (bus.is_known() && is_made_up(*bus)) bus = {};
+    };
+    for (Bridge& bridge : host_.bridges) drop(bridge.bus);
+    for (Gpu& gpu : host_.gpus) drop(gpu.pci.bus);
+    for (Nic& nic : host_.nics) drop(nic.pci.bus);
   }
 
   // ---- what is wrong
 
-  // 0 where it is missing or empty, as NCCL leaves it where it could not read sysfs.
-  Result<std::uint64_t> bounded(pugi::xml_node node, const char* attribute) {
-    if (text_of(node, attribute).empty()) return std::uint64_t{0};
-    PACELINE_TRY_ASSIGN(const std::uint64_t number, document_.number(node, attribute, 0));
-    if (number <= kMostNumber) return number;
-    return document_.wrong(node, std::string(attribute) + "=\"" +
-                                     printable(text_of(node, attribute)) + "\" is more than " +
-                                     std::to_string(kMostNumber));
+  Result<std::uint64_t> bounded(pugi::xml_node node, const char* attribute) const {
+    return bounded_number(document_, node, attribute);
   }
-
   Status no_such(pugi::xml_node node, const char* attribute, const std::string& what) {
     return document_.wrong(node, std::string(attribute) + "=\"" +
                                      printable(text_of(node, attribute)) + "\" is not a " + what);
@@ -359,14 +335,15 @@ class NcclReader {
   const XmlDocument& document_;
   HostModel host_;
   WarningList warnings_;
+  NcclNics nics_{document_, host_, warnings_};
   std::optional<std::string> host_hash_;
   bool has_other_hosts_ = false;
   std::vector<NodeMask> masks_;
   std::size_t pci_count_ = 0;
-  std::set<BusId> seen_;
+  std::set<BusId> devices_;
+  std::map<std::pair<int, BusId>, int> switches_;  // by the bridge above, and address
   std::vector<FoundGpu> gpus_;
   std::vector<std::string> unknown_;  // addresses of what has no class
-  std::map<std::string, int> guids_;  // how many NICs have each
 };
 
 }  // namespace

@@ -18,8 +18,8 @@ namespace paceline::topology {
 namespace {
 
 constexpr const char* kForms =
-    "hwloc XML, NCCL or RCCL XML, `nvidia-smi topo -m`, `paceline topo --format json`, or a folder "
-    "with a copy of /sys";
+    "hwloc XML, NCCL or RCCL XML, `nvidia-smi topo -m`, `rocm-smi --showtopo`, `amd-smi topology`, "
+    "`paceline topo --format json`, or a folder with a copy of /sys";
 
 // How far into a file a sign of what it is may stand.
 constexpr std::size_t kHeadBytes = 4096;
@@ -54,12 +54,17 @@ std::string_view without_blanks(std::string_view text) {
   return text.substr(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
 }
 
-// A header that names GPUs stands before any row that does.
+// A header that names GPUs stands before any row that does. Our own of a machine without devices
+// has none. amd-smi names them by address, and
+// `rocm-smi --showtoponuma` has no table.
 bool is_matrix(std::string_view text) {
+  if (text.find("LINK TYPE TABLE") != text.npos) return true;
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));
     const std::string_view word = without_blanks(line);
-    if (word.starts_with("GPU0") || word.starts_with("\x1b[4mGPU0")) return true;
+    if (word.starts_with("GPU0") || word.starts_with("NIC0\t") || word.starts_with("GPU[0]") ||
+        word.starts_with("\x1b[4mGPU0") || word.starts_with("CPU Affinity\t"))
+      return true;
     text.remove_prefix(std::min(line.size() + 1, text.size()));
   }
   return false;

@@ -9,10 +9,18 @@
 
 #include "comm/base/text.h"
 #include "topology/model/at.h"
+#include "topology/model/hwloc_words.h"
 #include "topology/render/plain_text.h"
 
 namespace paceline::topology {
 namespace {
+
+void add_processor(pugi::xml_node object, const Fact<Processor>& processor) {
+  if (!processor.is_known()) return;
+  add_hwloc_info(object, "CPUVendor", processor->vendor);
+  add_hwloc_info(object, "CPUFamilyNumber", std::to_string(processor->family));
+  add_hwloc_info(object, "CPUModelNumber", std::to_string(processor->model));
+}
 
 // hwloc keeps nodes in sets too: none beyond what sets hold.
 CpuSet set_of(const NumaNode& node) {
@@ -65,15 +73,34 @@ std::string hwloc_set_text(const CpuSet& numbers) {
   return text;
 }
 
+void add_hwloc_core_kinds(const HostModel& host, pugi::xml_node topology) {
+  std::map<std::string, CpuSet> kinds;
+  for (const Core& core : host.cores)
+    if (core.kind.is_known()) kinds[*core.kind].add(core.cpus);
+  const std::string capacity = kCapacityWord;
+  for (const auto& [kind, cpus] : kinds) {
+    pugi::xml_node element = topology.append_child("cpukind");
+    set_attribute(element, "cpuset", hwloc_set_text(cpus));
+    if (kind.starts_with(capacity))
+      add_hwloc_info(element, kLinuxCapacity, kind.substr(capacity.size()));
+    else
+      add_hwloc_info(element, kCoreType, kind);
+  }
+}
+
 HwlocCpus::HwlocCpus(const HostModel& host, pugi::xml_node topology, int& next)
     : host_(host), next_(next), usable_(host.cpus) {
   if (usable_.is_empty()) usable_.add(0);
   all_ = usable_;
   all_.add(host.withheld);
   nodes_ = host.numa_nodes;
-  if (cpu_nodes(host).empty()) nodes_.push_back({.number = free_number(nodes_), .cpus = all_});
+  int made_up_node = kNone;
+  if (cpu_nodes(host).empty()) {
+    made_up_node = free_number(nodes_);
+    nodes_.push_back({.number = made_up_node, .cpus = all_});
+  }
   divide();
-  add_machine(topology);
+  add_machine(topology, made_up_node);
 }
 
 // Who has which CPU: the first that claims it, so that objects never overlap.
@@ -131,7 +158,7 @@ bool HwlocCpus::caches_hold_nodes() const {
   return false;
 }
 
-void HwlocCpus::add_machine(pugi::xml_node topology) {
+void HwlocCpus::add_machine(pugi::xml_node topology, int made_up_node) {
   machine_ = add_hwloc_object(topology, "Machine", next_);
   CpuSet nodes;
   for (const NumaNode& node : nodes_) nodes.add(set_of(node));
@@ -139,9 +166,8 @@ void HwlocCpus::add_machine(pugi::xml_node topology) {
   set_attributes(machine_, all_, nodes);
   set_attribute(machine_, "allowed_cpuset", hwloc_set_text(usable_));
   set_attribute(machine_, "allowed_nodeset", hwloc_set_text(nodes));
-  add_hwloc_info(machine_, "DMIProductName", host_.product);
-  add_hwloc_info(machine_, "Architecture", host_.architecture);
-  add_hwloc_info(machine_, "HostName", host_.name);
+  cpus_at_[machine_] = all_;
+  add_words_about_machine(made_up_node);
   of_package_.assign(host_.packages.size(), machine_);
   of_node_.assign(nodes_.size(), machine_);
   of_cache_.resize(host_.caches.size());
@@ -151,11 +177,22 @@ void HwlocCpus::add_machine(pugi::xml_node topology) {
     if (of_package_[i] == machine_) add_package(machine_, {}, i);
 }
 
+void HwlocCpus::add_words_about_machine(int made_up_node) {
+  add_hwloc_info(machine_, "DMIProductName", host_.product);
+  add_hwloc_info(machine_, "Architecture", host_.architecture);
+  add_hwloc_info(machine_, "HostName", host_.name);
+  if (host_.packages.empty()) add_processor(machine_, host_.processor);
+  if (host_.cpus.is_empty()) add_hwloc_info(machine_, kMadeUpCpu, "0");
+  if (made_up_node != kNone) add_hwloc_info(machine_, kMadeUpNode, std::to_string(made_up_node));
+}
+
 HwlocCpus::Part HwlocCpus::add_package(pugi::xml_node parent, const CpuSet& cpus,
                                        std::size_t place) {
   Part part = add_object(parent, "Package", cpus);
   set_attribute(part.object, "os_index", std::to_string(host_.packages[place].number));
   add_hwloc_info(part.object, "CPUModel", host_.packages[place].cpu_model);
+  add_processor(part.object, host_.processor);
+  cpus_at_[part.object] = cpus;
   of_package_[place] = part.object;
   return part;
 }
@@ -190,6 +227,7 @@ void HwlocCpus::add_part(const Part& parent, const CpuSet& cpus, std::size_t dep
       // A node that has all of its parent's CPUs is the parent's memory.
       if (cpus != parent.cpus) part = add_object(parent.object, "Group", cpus);
       of_node_[at(place)] = part.object;
+      cpus_at_[part.object] = cpus;
       add_memory(part.object, at(place), cpus);
       for (const std::size_t beside : beside_[at(place)]) {
         add_memory(part.object, beside, cpus);
@@ -200,6 +238,7 @@ void HwlocCpus::add_part(const Part& parent, const CpuSet& cpus, std::size_t dep
       if (!is_usable) break;
       part = add_cache(parent.object, host_.caches[at(place)], cpus);
       of_cache_[at(place)] = part.object;
+      cpus_at_[part.object] = cpus;
       break;
     case kCoreLevel:
       if (!is_usable) return;
@@ -210,6 +249,19 @@ void HwlocCpus::add_part(const Part& parent, const CpuSet& cpus, std::size_t dep
   add_level(part, cpus, depth + 1);
 }
 
+Fact<Place> HwlocCpus::told_at(pugi::xml_node object) const {
+  const CpuSet& all = cpus_at_.at(object);
+  Place place{.cpus = all & host_.cpus};
+  const CpuSet nodes = nodes_of(all);
+  for (const NumaNode& node : host_.numa_nodes) {
+    const bool is_there = place.cpus.is_empty() ? object == machine_ || nodes.has_any(set_of(node))
+                                                : node.cpus.has_any(place.cpus);
+    if (is_there && node.kind == MemoryKind::kOrdinary) place.numa_nodes.push_back(node.number);
+  }
+  if (place == Place()) return {};
+  return known(std::move(place));
+}
+
 pugi::xml_node HwlocCpus::nearest(const Fact<Place>& near, pugi::xml_node otherwise) const {
   if (!near.is_known() || near->cpus.is_empty()) return otherwise;
   const int cache = owner_[kCacheLevel][near->cpus.first()];
@@ -217,10 +269,17 @@ pugi::xml_node HwlocCpus::nearest(const Fact<Place>& near, pugi::xml_node otherw
   return of_cache_[at(cache)] ? of_cache_[at(cache)] : otherwise;
 }
 
+// hwloc wants the nodes of an object in the order of their numbers.
 void HwlocCpus::add_memory(pugi::xml_node parent, std::size_t node, const CpuSet& cpus) {
   const CpuSet number = set_of(nodes_[node]);
   if (number.is_empty()) return;
+  const auto is_later = [&](pugi::xml_node other) {
+    return std::string_view(other.attribute("type").value()) == "NUMANode" &&
+           other.attribute("os_index").as_int() > nodes_[node].number;
+  };
+  const pugi::xml_node later = parent.find_child(is_later);
   pugi::xml_node memory = add_hwloc_object(parent, "NUMANode", next_);
+  if (later) parent.insert_move_before(memory, later);
   memory.append_attribute("os_index").set_value(nodes_[node].number);
   set_attributes(memory, cpus, number);
   set_attribute(memory, "local_memory", std::to_string(nodes_[node].memory_bytes));
@@ -230,13 +289,10 @@ void HwlocCpus::add_memory(pugi::xml_node parent, std::size_t node, const CpuSet
     memory.append_attribute("subtype").set_value("GPUMemory");
 }
 
-// What no core has is a core each.
-void HwlocCpus::add_cpus(const Part& core, const CpuSet& cpus) {
-  const bool is_core = std::string_view(core.object.attribute("type").value()) == "Core";
+void HwlocCpus::add_cpus(const Part& parent, const CpuSet& cpus) {
   for (const std::size_t cpu : (cpus & usable_).cpus()) {
     CpuSet one;
     one.add(cpu);
-    const Part parent = is_core ? core : add_object(core.object, "Core", one);
     const Part thread = add_object(parent.object, "PU", one);
     set_attribute(thread.object, "os_index", std::to_string(cpu));
   }

@@ -11,17 +11,14 @@
 namespace paceline::topology {
 namespace {
 
-constexpr std::array<const char*, 3> kNames = {"NVLinkBandwidth", "XGMIBandwidth",
-                                               "XeLinkBandwidth"};
+// Bandwidths that no source states have matrices of their own, which hwloc does not know.
+constexpr std::array<std::array<const char*, 2>, 3> kNames = {
+    {{"NVLinkBandwidth", "NVLinkBandwidthEstimate"},
+     {"XGMIBandwidth", "XGMIBandwidthEstimate"},
+     {"XeLinkBandwidth", "XeLinkBandwidthEstimate"}}};
 // Of enum hwloc_distances_kind_e: from the operating system, bandwidths, objects of several types.
 constexpr int kFromSystem = 1, kBandwidth = 8, kSeveralTypes = 16;
 constexpr std::uint64_t kToItself = 1000000;
-
-std::uint64_t bandwidth_of(const HostModel& host, const GpuLink& link) {
-  if (link.mb_per_s.is_known()) return *link.mb_per_s;
-  if (link.end != LinkEnd::kGpu) return 0;
-  return path_between(host, {DeviceKind::kGpu, link.gpu}, {DeviceKind::kGpu, link.peer}).mb_per_s;
-}
 
 void add_words(pugi::xml_node matrix, const char* name, const std::string& words) {
   pugi::xml_node child = matrix.append_child(name);
@@ -31,7 +28,7 @@ void add_words(pugi::xml_node matrix, const char* name, const std::string& words
 
 class Matrix {
  public:
-  Matrix(const HostModel& host, const HwlocNumbers& numbers) : host_(host), numbers_(numbers) {}
+  explicit Matrix(const HwlocNumbers& numbers) : numbers_(numbers) {}
 
   void add(const GpuLink& link) {
     const bool to_package = link.end == LinkEnd::kPackage;
@@ -42,7 +39,7 @@ class Matrix {
     if (from.empty() || to.empty() || from == to) return;
     const std::size_t a = place_of(from, "OSDev"),
                       b = place_of(to, to_package ? "Package" : "OSDev");
-    const std::uint64_t value = bandwidth_of(host_, link);
+    const std::uint64_t value = link_mb_per_s(link);
     values_[{a, b}] += value;
     values_[{b, a}] += value;
     has_packages_ = has_packages_ || to_package;
@@ -84,7 +81,6 @@ class Matrix {
     return words;
   }
 
-  const HostModel& host_;
   const HwlocNumbers& numbers_;
   std::vector<std::pair<std::string, const char*>> objects_;  // number and type
   std::map<std::string, std::size_t> places_;                 // in objects_, by number
@@ -96,10 +92,13 @@ class Matrix {
 
 void add_hwloc_links(const HostModel& host, const HwlocNumbers& numbers, pugi::xml_node topology) {
   for (std::size_t kind = 0; kind < kNames.size(); ++kind) {
-    Matrix matrix(host, numbers);
-    for (const GpuLink& link : host.links)
-      if (static_cast<std::size_t>(link.kind) == kind) matrix.add(link);
-    matrix.write(kNames[kind], topology);
+    for (const bool is_estimate : {false, true}) {
+      Matrix matrix(numbers);
+      for (const GpuLink& link : host.links)
+        if (static_cast<std::size_t>(link.kind) == kind && link.mb_per_s.is_known() != is_estimate)
+          matrix.add(link);
+      matrix.write(kNames[kind][is_estimate ? 1 : 0], topology);
+    }
   }
 }
 

@@ -15,9 +15,10 @@
 #include <pugixml.hpp>
 
 #include "comm/base/text.h"
-#include "topology/model/pci_vendors.h"
+#include "topology/model/hwloc_words.h"
 #include "topology/render/hwloc_cpus.h"
 #include "topology/render/hwloc_links.h"
+#include "topology/render/hwloc_names.h"
 #include "topology/render/outline.h"
 #include "topology/render/plain_text.h"
 #include "topology/render/render.h"
@@ -25,57 +26,12 @@
 namespace paceline::topology {
 namespace {
 
-// Of OS devices in hwloc's version 2 (enum hwloc_obj_osdev_type_e).
-enum class OsDevice : int { kGpu = 1, kNetwork = 2, kOpenFabrics = 3, kCoProcessor = 5 };
-
 constexpr unsigned k3dController = 0x0302, kEthernet = 0x0200, kInfiniband = 0x0207,
-                   kFabric = 0x0208;
-
-// How the libraries that hwloc asks name GPUs, and what it says of each.
-struct GpuLibrary {
-  std::string_view prefix;
-  OsDevice type;
-  const char* subtype;
-  const char* memory;  // the attribute that has it, in KiB
-  const char* uuid;
-};
-constexpr std::array<GpuLibrary, 7> kLibraries = {{
-    {"cuda", OsDevice::kCoProcessor, "CUDA", "CUDAGlobalMemorySize", nullptr},
-    {"nvml", OsDevice::kGpu, "NVML", nullptr, "NVIDIAUUID"},
-    {"rsmi", OsDevice::kGpu, "RSMI", "RSMIVRAMSize", "AMDUUID"},
-    {"ze", OsDevice::kCoProcessor, "LevelZero", "LevelZeroHBMSize", "LevelZeroUUID"},
-    {"opencl", OsDevice::kCoProcessor, "OpenCL", nullptr, nullptr},
-    {"card", OsDevice::kGpu, nullptr, nullptr, nullptr},
-    {"renderD", OsDevice::kGpu, nullptr, nullptr, nullptr},
-}};
-
-const GpuLibrary* library_of(std::string_view name) {
-  const auto found = std::ranges::find_if(kLibraries, [&](const GpuLibrary& library) {
-    const std::size_t size = library.prefix.size();
-    return name.starts_with(library.prefix) && name.size() > size &&
-           std::string_view("0123456789").find(name[size]) != std::string_view::npos;
-  });
-  return found == kLibraries.end() ? nullptr : &*found;
-}
-
-// Names that hwloc knows; where it knows none, the one that the vendor's library would use. None
-// where all that is known of a GPU is its address.
-std::vector<std::string> names_of(const Gpu& gpu) {
-  std::vector<std::string> names;
-  for (const std::string& name : gpu.names)
-    if (library_of(name) != nullptr) names.push_back(name);
-  if (library_of(gpu.name) != nullptr && std::ranges::find(names, gpu.name) == names.end())
-    names.push_back(gpu.name);
-  const bool is_bare = gpu.pci.bus.is_known() && gpu.name == to_text(*gpu.pci.bus);
-  if (!names.empty() || is_bare) return names;
-  const char* const prefix = gpu.pci.vendor == kAmd     ? "rsmi"
-                             : gpu.pci.vendor == kIntel ? "ze"
-                                                        : "cuda";
-  return {prefix + std::to_string(gpu.number)};
-}
+                   kFabric = 0x0208, kOtherNetwork = 0x0280;
 
 unsigned class_of(const Nic& nic) {
   if (nic.kind == NicKind::kInfiniband) return kInfiniband;
+  if (nic.kind == NicKind::kUnknown) return kOtherNetwork;
   return nic.kind == NicKind::kOmniPath ? kFabric : kEthernet;
 }
 
@@ -114,6 +70,12 @@ class SpareBusIds {
     for (const Nic& nic : host.nics) take(nic.pci.bus);
   }
 
+  /// One that readers drop again.
+  BusId made_up() {
+    BusId bus = made_up_bus_id(made_up_++);
+    while (!taken_.insert(bus).second) bus = made_up_bus_id(made_up_++);
+    return bus;
+  }
   /// On this bus, or on the next one that has room.
   BusId next(std::uint32_t domain, unsigned bus) {
     constexpr unsigned kDevices = 32, kOnABus = 256;
@@ -138,6 +100,7 @@ class SpareBusIds {
 
   std::set<BusId> taken_;
   std::map<std::pair<std::uint32_t, unsigned>, unsigned> tried_;
+  unsigned made_up_ = 0;
 };
 
 // Devices and the bridges above them. A switch of the model becomes an upstream port below a root
@@ -156,10 +119,8 @@ class Devices {
         add_all(cpus_.of_node(inside.place), inside);
       else if (inside.kind == Group::Kind::kUnplaced)
         add_all(where, inside);
-      else if (inside.kind == Group::Kind::kBridge)
-        add_host_bridge(cpus_.nearest(near_of(inside), where), inside);
       else
-        add_device(cpus_.nearest(near_of(inside), where), inside);
+        add_below_cpus(where, inside);
     }
   }
 
@@ -167,6 +128,30 @@ class Devices {
   const std::vector<std::string>& of_gpus() const { return of_gpus_; }
 
  private:
+  void add_below_cpus(pugi::xml_node where, const Group& group) {
+    const pugi::xml_node nearest = cpus_.nearest(near_of(group), where);
+    const Fact<Place> told = cpus_.told_at(nearest);
+    if (group.kind == Group::Kind::kBridge)
+      add_host_bridge(nearest, group, told);
+    else
+      add_device(nearest, group, told);
+  }
+
+  // States where an object is if that does not follow from its position, which tells readers
+  // `told`. The place that readers take for near to the object.
+  static Fact<Place> add_near(pugi::xml_node object, const Fact<Place>& near,
+                              const Fact<Place>& told) {
+    if (near == told) return told;
+    CpuSet nodes;
+    if (near.is_known())
+      for (const int node : near->numa_nodes)
+        if (node >= 0 && node < static_cast<int>(CpuSet::kMostCpus))
+          nodes.add(static_cast<std::size_t>(node));
+    add_hwloc_info(object, kNearCpus, near.is_known() ? near->cpus.to_text() : kNearUnknown);
+    add_hwloc_info(object, kNearNodes, nodes.to_text());
+    return near;
+  }
+
   const Bridge& bridge_of(const Group& group) const {
     return host_.bridges[static_cast<std::size_t>(group.place)];
   }
@@ -209,34 +194,35 @@ class Devices {
     return port;
   }
 
-  void add_host_bridge(pugi::xml_node where, const Group& group) {
+  void add_host_bridge(pugi::xml_node where, const Group& group, const Fact<Place>& told) {
     const pugi::xml_node bridge = add_bridge(where, group, 0);
+    const Fact<Place> near = add_near(bridge, near_of(group), told);
     for (const Group& inside : group.inside) {
       if (inside.kind != Group::Kind::kBridge) {
-        add_device(bridge, inside);
+        add_device(bridge, inside, near);
         continue;
       }
       const BusId own = bridge_of(inside).bus.value.value_or(BusId());
-      add_switch(add_port(bridge, inside, 1, spare_.next(own.domain, 0)), inside, 2);
+      add_switch(add_port(bridge, inside, 1, spare_.next(own.domain, 0)), inside, near, 2);
     }
   }
 
-  void add_switch(pugi::xml_node where, const Group& group, int depth) {
+  void add_switch(pugi::xml_node where, const Group& group, const Fact<Place>& told, int depth) {
     const Fact<BusId>& known = bridge_of(group).bus;
-    const BusId own = known.is_known() ? *known : spare_.next(0, 0);
+    const BusId own = known.is_known() ? *known : spare_.made_up();
     const pugi::xml_node upstream = add_port(where, group, depth, own);
     for (const Group& inside : group.inside) {
       const BusId bus = spare_.next(own.domain, own.bus + 1U);
       const pugi::xml_node downstream = add_port(upstream, inside, depth + 1, bus);
       if (inside.kind == Group::Kind::kBridge)
-        add_switch(downstream, inside, depth + 2);
+        add_switch(downstream, inside, told, depth + 2);
       else
-        add_device(downstream, inside);
+        add_device(downstream, inside, told);
     }
   }
 
   // A device without an address is known by its OS devices alone.
-  void add_device(pugi::xml_node where, const Group& group) {
+  void add_device(pugi::xml_node where, const Group& group, Fact<Place> told) {
     const auto place = static_cast<std::size_t>(group.place);
     const bool is_gpu = group.kind == Group::Kind::kGpu;
     const PciFunction& pci = pci_of(group);
@@ -250,9 +236,10 @@ class Devices {
       set_attribute(device, "pci_busid", to_text(*pci.bus));
       set_attribute(device, "pci_type", type);
       set_attribute(device, "pci_link_speed", gigabytes(pci.mb_per_s));
+      told = add_near(device, near_of(group), told);
     }
     if (is_gpu)
-      add_gpu(device, host_.gpus[place]);
+      add_gpu(device, host_.gpus[place], told);
     else
       add_nic(device, host_.nics[place]);
   }
@@ -264,12 +251,15 @@ class Devices {
     return device;
   }
 
-  void add_gpu(pugi::xml_node where, const Gpu& gpu) {
-    for (const std::string& name : names_of(gpu)) {
-      const GpuLibrary& library = *library_of(name);
+  void add_gpu(pugi::xml_node where, const Gpu& gpu, const Fact<Place>& told) {
+    const std::vector<std::string> names = hwloc_names_of(gpu);
+    if (names.empty() && gpu.model.is_known()) add_hwloc_info(where, "PCIDevice", *gpu.model);
+    for (const std::string& name : names) {
+      const GpuLibrary& library = *gpu_library_of(name);
       pugi::xml_node device = add_os_device(where, name, library.type);
       std::string& number = of_gpus_[static_cast<std::size_t>(gpu.number)];
       if (number.empty()) number = device.attribute("gp_index").value();
+      add_near(device, gpu.near, told);
       if (library.subtype != nullptr) {
         set_attribute(device, "subtype", library.subtype);
         add_hwloc_info(device, "Backend", library.subtype);
@@ -290,11 +280,17 @@ class Devices {
     std::vector<std::string> interfaces = nic.interfaces;
     const bool is_listed = std::ranges::find(interfaces, nic.name) != interfaces.end();
     if (!nic.has_rdma && !is_listed && !nic.name.empty()) interfaces.push_back(nic.name);
-    for (const std::string& interface : interfaces)
-      add_os_device(where, interface, OsDevice::kNetwork);
-    if (!nic.has_rdma || nic.name.empty()) return;
-    const pugi::xml_node device = add_os_device(where, nic.name, OsDevice::kOpenFabrics);
-    if (nic.guid.is_known()) add_hwloc_info(device, "NodeGUID", *nic.guid);
+    pugi::xml_node first;
+    for (const std::string& interface : interfaces) {
+      const pugi::xml_node device = add_os_device(where, interface, OsDevice::kNetwork);
+      if (!first) first = device;
+    }
+    if (nic.has_rdma && !nic.name.empty()) {
+      first = add_os_device(where, nic.name, OsDevice::kOpenFabrics);
+      if (nic.guid.is_known()) add_hwloc_info(first, "NodeGUID", *nic.guid);
+    }
+    if (first && nic.rate_mbit.is_known())
+      add_hwloc_info(first, "LinkSpeed", std::to_string(*nic.rate_mbit) + " Mb/s");
   }
 
   const HostModel& host_;
@@ -323,6 +319,7 @@ std::string hwloc_xml_text(const HostModel& host) {
     numbers.of_packages.emplace_back(
         cpus.of_package(static_cast<int>(i)).attribute("gp_index").value());
   add_hwloc_links(host, numbers, topology);
+  add_hwloc_core_kinds(host, topology);
   std::ostringstream text;
   document.save(text, "  ");
   return text.str();

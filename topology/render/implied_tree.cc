@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "topology/model/pci_vendors.h"
+#include "topology/render/nccl_links.h"
 
 namespace paceline::topology {
 namespace {
@@ -34,12 +35,14 @@ PciFunction& pci_of(HostModel& host, DeviceRef device) {
   return device.kind == DeviceKind::kGpu ? host.gpus[place].pci : host.nics[place].pci;
 }
 
-// The number of the first node that it is near; kNone where nobody said.
-int node_of(const HostModel& host, DeviceRef device) {
+const Fact<Place>& near_of(const HostModel& host, DeviceRef device) {
   const auto place = static_cast<std::size_t>(device.place);
-  const Fact<Place>& near =
-      device.kind == DeviceKind::kGpu ? host.gpus[place].near : host.nics[place].near;
-  return near.is_known() && !near->numa_nodes.empty() ? near->numa_nodes.front() : kNone;
+  return device.kind == DeviceKind::kGpu ? host.gpus[place].near : host.nics[place].near;
+}
+
+// The number of the node that it is below in NCCL's XML.
+int node_of(const HostModel& host, DeviceRef device) {
+  return nccl_node_of(host, near_of(host, device));
 }
 
 class TreeMaker {
@@ -133,6 +136,14 @@ LinkKind kind_of_links(const HostModel& host) {
   return is_amd ? LinkKind::kXgmi : LinkKind::kNvlink;
 }
 
+// A switch reaches each GPU that has links to switches, so links to switches imply that each pair
+// of these GPUs is linked.
+bool are_all_pairs_linked(const HostModel& host, const std::vector<int>& most) {
+  const auto gpus =
+      static_cast<std::size_t>(std::ranges::count_if(most, [](int links) { return links > 0; }));
+  return host.links.size() == gpus * (gpus - 1) / 2;
+}
+
 // A GPU that has more links than any ever had has them all to switches, and each pair shares them.
 void imply_links(HostModel& host) {
   constexpr int kMostLinksOfGpu = 18;
@@ -149,7 +160,9 @@ void imply_links(HostModel& host) {
       most[place] = std::max(most[place], path.links);
     }
   }
-  if (std::ranges::none_of(sums, [](std::int64_t sum) { return sum > kMostLinksOfGpu; })) return;
+  if (std::ranges::none_of(sums, [](std::int64_t sum) { return sum > kMostLinksOfGpu; }) ||
+      !are_all_pairs_linked(host, most))
+    return;
   host.links.clear();
   for (std::size_t i = 0; i < most.size(); ++i)
     if (most[i] > 0)

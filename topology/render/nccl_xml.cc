@@ -5,13 +5,16 @@
 //   gdr, link_speed. What the model does not know of it is left out; a guess would hide the truth.
 // - A <net> is found by its name, and then nothing above it is completed: <cpu>, switches and NICs
 //   need all that NCCL reads later. link_width="0" is its word for a width that nobody knows.
-// - A switch that a matrix implies has an address of its own, which is made up: ffff:ff:01.0.
+// - A switch that a matrix implies has an address of its own, which is made up: ffff:ff:01.0. So
+//   has a GPU without one. Our reader drops these again.
 // - Elements of devices that a job does not use are dropped.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,6 +25,7 @@
 #include "topology/model/pci_vendors.h"
 #include "topology/model/pcie_link.h"
 #include "topology/render/implied_tree.h"
+#include "topology/render/nccl_links.h"
 #include "topology/render/plain_text.h"
 #include "topology/render/processor.h"
 #include "topology/render/render.h"
@@ -29,7 +33,6 @@
 namespace paceline::topology {
 namespace {
 
-constexpr std::size_t kMostLetters = 254;
 // What NCCL itself writes for an end of a link that it cannot see.
 constexpr std::string_view kUnseen = "fffffff:ffff:ff";
 
@@ -85,7 +88,7 @@ struct Below {
 
 class Writer {
  public:
-  explicit Writer(const HostModel& host) : host_(host), below_(host.bridges.size()) {
+  explicit Writer(const HostModel& host) : host_(host), links_(host), below_(host.bridges.size()) {
     hang_bridges();
     for (std::size_t i = 0; i < host.gpus.size(); ++i) below(host.gpus[i].pci).gpus.push_back(i);
     for (std::size_t i = 0; i < host.nics.size(); ++i) below(host.nics[i].pci).nics.push_back(i);
@@ -103,13 +106,14 @@ class Writer {
     std::map<int, std::vector<std::size_t>> bridges;
     for (std::size_t i = 0; i < host_.bridges.size(); ++i) {
       if (host_.bridges[i].kind != BridgeKind::kHost) continue;
-      const int node = node_of(host_.bridges[i]);
+      const int node = nccl_node_of(host_, host_.bridges[i].near);
       if (!bridges.contains(node)) nodes.push_back(node);
       bridges[node].push_back(i);
     }
     for (const NumaNode& node : host_.numa_nodes)
       if (node.kind == MemoryKind::kOrdinary && !bridges.contains(node.number))
         nodes.push_back(node.number);
+    if (is_bare(host_)) nodes.push_back(kNone);
     for (const int node : nodes) write_cpu(node, bridges[node]);
     xml_.close();
     return xml_.take();
@@ -138,11 +142,6 @@ class Writer {
     return below_[stands_for_[static_cast<std::size_t>(pci.bridge)]];
   }
 
-  static int node_of(const Bridge& bridge) {
-    const bool is_known = bridge.near.is_known() && !bridge.near->numa_nodes.empty();
-    return is_known ? bridge.near->numa_nodes.front() : kNone;
-  }
-
   // ---- addresses
 
   void give_addresses() {
@@ -158,13 +157,8 @@ class Writer {
   }
   std::string address(const Fact<BusId>& bus) {
     if (bus.is_known()) return to_text(*bus);
-    BusId made_up;
-    do {
-      const unsigned number = ++made_up_;
-      made_up = {.domain = 0xffff - number / 8192,
-                 .bus = static_cast<std::uint8_t>(0xff - number / 32 % 256),
-                 .device = static_cast<std::uint8_t>(number % 32)};
-    } while (!used_.insert(made_up).second);
+    BusId made_up = made_up_bus_id(++made_up_);
+    while (!used_.insert(made_up).second) made_up = made_up_bus_id(++made_up_);
     return to_text(made_up);
   }
 
@@ -186,30 +180,38 @@ class Writer {
     }
     for (const NumaNode& known : host_.numa_nodes)
       if (known.number == node) cpus = known.cpus;
+    if (is_bare(host_)) cpus = host_.cpus;
     xml_.open("cpu");
     xml_.attribute("numaid", std::to_string(node));
-    write_processor(cpus);
+    if (!cpus.is_empty() && has_nccl_room(cpus)) xml_.attribute("affinity", cpu_mask_text(cpus));
+    write_processor(cpus, has_any(all, &Below::gpus) && !has_any(all, &Below::nics));
     write_devices(all, BridgeKind::kHost);
     xml_.close();
   }
 
-  void write_processor(const CpuSet& cpus) {
-    const std::string mask = cpu_mask_text(cpus);
-    if (!cpus.is_empty() && mask.size() <= kMostLetters) xml_.attribute("affinity", mask);
+  bool has_any(const Below& below, std::vector<std::size_t> Below::*devices) const {
+    return !(below.*devices).empty() || std::ranges::any_of(below.bridges, [&](std::size_t bridge) {
+      return has_any(below_[bridge], devices);
+    });
+  }
+
+  // NCCL completes a <cpu> above a GPU that a job uses. A job may use a NIC without the GPUs beside
+  // it: there an attribute that is not known must be there, and is empty.
+  void write_processor(const CpuSet& cpus, bool is_completed) {
     const std::string& known = host_.architecture;
     const std::string arch = known == "aarch64"           ? "arm64"
                              : known.starts_with("ppc64") ? "ppc64"
-                             : known.empty()              ? "x86_64"
                                                           : known;
-    xml_.attribute("arch", arch);
+    if (!arch.empty() || !is_completed) xml_.attribute("arch", arch);
     if (arch != "x86_64") return;
-    std::string_view name;
-    for (const Package& package : host_.packages)
-      if (name.empty() || package.cpus.has_any(cpus)) name = package.cpu_model;
-    const Processor processor = processor_of(name);
-    xml_.attribute("vendor", processor.vendor);
-    xml_.attribute("familyid", static_cast<std::uint64_t>(processor.family));
-    xml_.attribute("modelid", static_cast<std::uint64_t>(processor.model));
+    const Fact<Processor> processor = nccl_processor_of(host_, cpus);
+    if (processor.is_known()) {
+      xml_.attribute("vendor", processor->vendor);
+      xml_.attribute("familyid", static_cast<std::uint64_t>(processor->family));
+      xml_.attribute("modelid", static_cast<std::uint64_t>(processor->model));
+    } else if (!is_completed) {
+      xml_.attribute("vendor", "");
+    }
   }
 
   // ---- PCI
@@ -226,7 +228,12 @@ class Writer {
     }
     std::ranges::sort(gpus);
     std::ranges::sort(nics);
-    for (const auto& [bus, gpu] : gpus) write_gpu(bus, gpu);
+    for (auto part = gpus.begin(); part != gpus.end();) {
+      const auto end = std::find_if(part, gpus.end(),
+                                    [&](const auto& other) { return other.first != part->first; });
+      write_gpus({part, end});
+      part = end;
+    }
     for (const auto& [bus, nic] : nics) write_nic(bus, nic);
     for (const std::size_t bridge : all.bridges) write_switch(bridge);
   }
@@ -256,24 +263,41 @@ class Writer {
 
   std::string_view class_of_gpu() const { return is_of_amd_ ? "0x038000" : "0x030200"; }
 
-  void write_gpu(const std::string& bus, std::size_t place) {
-    const Gpu& gpu = host_.gpus[place];
-    open_pci(bus, class_of_gpu(), gpu.pci.bus.is_known(), gpu.pci.mb_per_s);
-    write_identity(gpu.pci);
-    xml_.open("gpu");
-    xml_.attribute("dev", static_cast<std::uint64_t>(gpu.number));
-    for (const GpuLink& link : host_.links) {
-      if (link.gpu == gpu.number) write_link(link, link.peer);
-      if (link.end == LinkEnd::kGpu && link.peer == gpu.number) write_link(link, link.gpu);
-    }
-    xml_.close();
+  // The GPUs of one address, which are parts of one.
+  void write_gpus(std::span<const std::pair<std::string, std::size_t>> parts) {
+    const Gpu& first = host_.gpus[parts.front().second];
+    open_pci(parts.front().first, class_of_gpu(), first.pci.bus.is_known(), first.pci.mb_per_s);
+    write_identity(first.pci);
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      write_gpu(parts[i].second, parts.size() > 1 ? std::optional(i) : std::nullopt);
     xml_.close();
   }
 
+  void write_gpu(std::size_t place, std::optional<std::size_t> part) {
+    const Gpu& gpu = host_.gpus[place];
+    xml_.open("gpu");
+    xml_.attribute("dev", number_of_driver(place));
+    if (part) xml_.attribute("mlopart", std::uint64_t{*part});
+    if (links_.has_elements(gpu.number)) {
+      for (const GpuLink& link : host_.links) {
+        if (link.gpu == gpu.number) write_link(link, link.peer);
+        if (link.end == LinkEnd::kGpu && link.peer == gpu.number) write_link(link, link.gpu);
+      }
+    }
+    xml_.close();
+  }
+
+  // NVML counts the parts of a GPU as one.
+  std::uint64_t number_of_driver(std::size_t place) const {
+    const std::set<std::string> others(gpu_addresses_.begin(),
+                                       gpu_addresses_.begin() + static_cast<std::ptrdiff_t>(place));
+    return others.size() - others.count(gpu_addresses_[place]);
+  }
+
   void write_link(const GpuLink& link, int peer) {
-    if (link.kind == LinkKind::kXe) return;  // NCCL knows none
-    const auto count = static_cast<std::uint64_t>(std::max(link.count, 1));
-    if (link.end == LinkEnd::kPackage && link.mb_per_s.is_known()) {
+    if (!links_.has_word(link)) return;
+    const std::uint64_t count = NcclLinks::count_of(link);
+    if (NcclLinks::has_rate(link)) {
       xml_.open("c2c");
       xml_.attribute("bw", *link.mb_per_s / count);
       xml_.attribute("count", count);
@@ -315,31 +339,18 @@ class Writer {
     xml_.attribute("dev", std::uint64_t{place});
     if (nic.rate_mbit.is_known()) xml_.attribute("speed", *nic.rate_mbit);
     if (nic.port > 1) xml_.attribute("port", static_cast<std::uint64_t>(nic.port));
-    if (nic.guid.is_known() && is_alone_on_card(nic))
-      if (const auto guid = guid_for_nccl(*nic.guid)) xml_.attribute("guid", *guid);
+    if (const auto guid = nccl_guid_of(host_, nic)) xml_.attribute("guid", *guid);
     xml_.close();
   }
 
-  // NCCL takes NICs of one GUID for ports of one card, and of several for several cards.
-  bool is_alone_on_card(const Nic& nic) const {
-    const auto card = [](const Nic& one) {
-      BusId bus = one.pci.bus.value.value_or(BusId());
-      bus.function = 0;
-      return bus;
-    };
-    return std::ranges::none_of(host_.nics, [&](const Nic& other) {
-      return &other != &nic && other.pci.bus.is_known() && nic.pci.bus.is_known() &&
-             card(other) == card(nic);
-    });
-  }
-
   const HostModel& host_;
+  const NcclLinks links_;
   Xml xml_;
   std::vector<Below> below_;             // by bridge
   std::vector<std::size_t> stands_for_;  // by bridge: the one that is written
   std::vector<std::string> bridge_addresses_, gpu_addresses_;
   std::set<BusId> used_;
-  unsigned made_up_ = 0;
+  unsigned made_up_ = 0;  // the number of the last address that is
   bool is_of_amd_ = false;
 };
 

@@ -140,7 +140,8 @@ std::string summary(const Cluster& cluster, const Plan& plan,
   text.append(" on ").append(count_text(hosts, "host"));
   if (hosts < cluster.hosts.size())
     text.append(" of ").append(std::to_string(cluster.hosts.size()));
-  if (plan.cost_us > 0) text.append("; a step takes ").append(time_text(plan.cost_us));
+  if (plan.cost_us > 0)
+    text.append("; estimated communication of a step: ").append(time_text(plan.cost_us));
   return text + "\n";
 }
 
@@ -172,7 +173,8 @@ std::string plan_text(const Cluster& cluster, const Plan& plan) {
   const std::vector<AlikeHosts> groups = groups_of(cluster, plan);
   std::string text = summary(cluster, plan, groups);
   for (const AlikeHosts& group : groups) text.append("\n").append(group_text(cluster, plan, group));
-  text.append(times_text("Cost of a step", plan.parts, [](const CostPart& one) { return one.us; }));
+  text.append(times_text("Estimated communication of a step, for assumed sizes", plan.parts,
+                         [](const CostPart& one) { return one.us; }));
   text.append(reasons_text(plan.reasons));
   return text.append(times_text("Alternatives", plan.alternatives,
                                 [](const Alternative& one) { return one.cost_us; }));

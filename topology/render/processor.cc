@@ -65,4 +65,14 @@ Processor processor_of(std::string_view cpu_model) {
           .model = is_xeon ? model_of_xeon(cpu_model) : kSkylake};
 }
 
+Fact<Processor> nccl_processor_of(const HostModel& host, const CpuSet& cpus) {
+  if (host.processor.is_known()) return host.processor;
+  std::string_view name;
+  for (const Package& package : host.packages)
+    if (name.empty() || package.cpus.has_any(cpus)) name = package.cpu_model;
+  constexpr std::array<std::string_view, 5> kMakers = {"AMD", "EPYC", "Intel", "INTEL", "Xeon"};
+  const bool tells = std::ranges::any_of(kMakers, [&](auto maker) { return has(name, maker); });
+  return tells ? known(processor_of(name)) : Fact<Processor>();
+}
+
 }  // namespace paceline::topology

@@ -90,7 +90,7 @@ std::vector<LinkGroup> link_groups(const HostModel& host) {
   for (const auto& [key, ends] : links_by_key(host)) {
     const std::string count = key.count > 0 ? " x" + std::to_string(key.count) : "";
     const bool to_switch = key.end == LinkEnd::kSwitch;
-    LinkGroup group{std::string(key.what), {}};
+    LinkGroup group{.what = std::string(key.what), .pairs = {}, .end = key.end};
     if (is_all(host, key.end, ends)) {
       group.what.append(to_switch ? ", all GPUs to switches" : ", all pairs").append(count);
     } else {
@@ -103,6 +103,19 @@ std::vector<LinkGroup> link_groups(const HostModel& host) {
     groups.push_back(std::move(group));
   }
   return groups;
+}
+
+std::vector<std::vector<std::string>> link_cells(const HostModel& host) {
+  std::vector<std::vector<std::string>> cells(host.gpus.size());
+  for (std::vector<std::string>& row : cells) row.resize(host.gpus.size());
+  for (const auto& [key, ends] : links_by_key(host)) {
+    if (key.end != LinkEnd::kGpu) continue;
+    const std::string text = key.count > 0 ? std::to_string(key.count) : "+";
+    for (const auto& [a, b] : ends)
+      for (const auto& [row, column] : {std::pair(a, b), std::pair(b, a)})
+        cells[static_cast<std::size_t>(row)][static_cast<std::size_t>(column)] = text;
+  }
+  return cells;
 }
 
 std::vector<NearestNics> nearest_nics(const HostModel& host) {

@@ -12,8 +12,12 @@ namespace paceline::topology {
 struct LinkGroup {
   std::string what;                ///< "NVLink x2"
   std::vector<std::string> pairs;  ///< "0-1", "2-package 0"; none: `what` tells it all
+  LinkEnd end = LinkEnd::kGpu;
 };
 std::vector<LinkGroup> link_groups(const HostModel& host);
+
+/// By GPU and GPU: the number of links of a pair, "+" if it is not known, empty if there is none.
+std::vector<std::vector<std::string>> link_cells(const HostModel& host);
 
 /// Which NICs are nearest to GPUs that lie side by side and have the same ones.
 struct NearestNics {

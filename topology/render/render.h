@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "topology/model/host_model.h"
 
@@ -23,6 +24,13 @@ std::string svg_text(const HostModel& host);
 std::string nccl_xml_text(const HostModel& host);
 /// hwloc's XML of version 2.
 std::string hwloc_xml_text(const HostModel& host);
+/// What a form cannot state of a host. Reading the form again loses these fields and no others.
+struct LeftOut {
+  std::vector<std::string> fields;  ///< keys of the JSON form: "nics.port"; "caches" for all of it
+  std::vector<std::string> sentences;  ///< for people
+};
+LeftOut left_out_of_nccl_xml(const HostModel& host);
+LeftOut left_out_of_hwloc_xml(const HostModel& host);
 /// As `nvidia-smi topo -m` prints it, legend included.
 std::string matrix_text(const HostModel& host);
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "comm/base/text.h"
@@ -16,6 +17,7 @@ namespace paceline::topology {
 namespace {
 
 constexpr double kPadding = 10, kGap = 10;
+constexpr double kMaxWidth = 1800;    // of boxes side by side
 constexpr double kLineHeight = 1.35;  // of a font's size
 constexpr double kTitleWidth = 1.1;   // bold letters are wider
 constexpr std::size_t kMaxWarnings = 20;
@@ -83,7 +85,7 @@ struct Grid {
 // How many stand side by side: packages one below the other, the rest rather wide than high.
 std::size_t columns_of(BoxKind kind, std::size_t boxes) {
   constexpr std::size_t kMostNodes = 4;
-  if (kind == BoxKind::kPackage || kind == BoxKind::kUnplaced) return 1;
+  if (kind == BoxKind::kPackage || kind == BoxKind::kUnplaced || kind == BoxKind::kNotes) return 1;
   if (kind == BoxKind::kNode) return std::min(boxes, kMostNodes);
   return static_cast<std::size_t>(std::ceil(std::sqrt(static_cast<double>(boxes))));
 }
@@ -91,6 +93,19 @@ std::size_t columns_of(BoxKind kind, std::size_t boxes) {
 // What stands in one grid: those of one kind one after another, devices with devices.
 BoxKind grid_kind(const Box& box) { return box.kind == BoxKind::kNic ? BoxKind::kGpu : box.kind; }
 
+void measure(Grid& grid, const std::vector<Box>& inside, std::size_t columns) {
+  grid.widths.assign(columns, 0);
+  grid.heights.assign((grid.boxes.size() + columns - 1) / columns, 0);
+  for (std::size_t i = 0; i < grid.boxes.size(); ++i) {
+    const Box& box = inside[grid.boxes[i]];
+    double& width = grid.widths[i % columns];
+    double& height = grid.heights[i / columns];
+    width = std::max(width, box.width);
+    height = std::max(height, box.height);
+  }
+}
+
+// Fewer side by side where all of them are wider than a page.
 std::vector<Grid> grids_of(const std::vector<Box>& inside) {
   std::vector<Grid> grids;
   for (std::size_t i = 0; i < inside.size(); ++i) {
@@ -98,16 +113,9 @@ std::vector<Grid> grids_of(const std::vector<Box>& inside) {
     grids.back().boxes.push_back(i);
   }
   for (Grid& grid : grids) {
-    const std::size_t columns = columns_of(inside[grid.boxes.front()].kind, grid.boxes.size());
-    grid.widths.resize(columns);
-    grid.heights.resize((grid.boxes.size() + columns - 1) / columns);
-    for (std::size_t i = 0; i < grid.boxes.size(); ++i) {
-      const Box& box = inside[grid.boxes[i]];
-      double& width = grid.widths[i % columns];
-      double& height = grid.heights[i / columns];
-      width = std::max(width, box.width);
-      height = std::max(height, box.height);
-    }
+    std::size_t columns = columns_of(inside[grid.boxes.front()].kind, grid.boxes.size());
+    measure(grid, inside, columns);
+    while (grid.width() > kMaxWidth && columns > 1) measure(grid, inside, --columns);
   }
   return grids;
 }
@@ -193,11 +201,62 @@ void place(Box& box, double x, double y) {
   }
 }
 
-std::vector<std::string> notes_of(const HostModel& host) {
+bool is_in_table(const LinkGroup& group) {
+  return group.end == LinkEnd::kGpu && !group.pairs.empty();
+}
+
+std::string table_title(const std::vector<LinkGroup>& groups) {
+  std::set<std::string> kinds;
+  for (const LinkGroup& group : groups)
+    if (is_in_table(group)) kinds.insert(group.what.substr(0, group.what.find(" x")));
+  const std::vector<std::string> words(kinds.begin(), kinds.end());
+  return "GPU links, " + list_text(words) + " (+: number not known)";
+}
+
+// The links of pairs of GPUs, where not all pairs are alike.
+Box link_table(const HostModel& host, const std::string& title) {
+  constexpr double kFirstColumn = 52, kColumn = 27;
+  const double size = style_of(BoxKind::kNotes).fact, line = size * kLineHeight;
+  const std::vector<std::vector<std::string>> cells = link_cells(host);
+  Box table{.kind = BoxKind::kNotes};
+  double y = kPadding + size;
+  const auto add = [&](double x, const std::string& text, bool is_title) {
+    table.texts.push_back({.text = text, .x = x, .y = y, .size = size, .is_title = is_title});
+  };
+  const auto x_of = [&](std::size_t column) {
+    return kPadding + kFirstColumn + kColumn * static_cast<double>(column);
+  };
+  add(kPadding, title, true);
+  y += line;
+  for (std::size_t gpu = 0; gpu < cells.size(); ++gpu) add(x_of(gpu), std::to_string(gpu), true);
+  for (std::size_t row = 0; row < cells.size(); ++row) {
+    y += line;
+    add(kPadding, "GPU " + std::to_string(row), true);
+    for (std::size_t column = 0; column < cells.size(); ++column)
+      if (!cells[row][column].empty()) add(x_of(column), cells[row][column], false);
+  }
+  table.width = x_of(cells.size()) + kPadding;
+  table.height = y + size * (kLineHeight - 1) + kPadding;
+  return table;
+}
+
+// False where the table does not fit the width: the notes have the links then.
+bool add_link_table(const HostModel& host, Box& box) {
+  const std::vector<LinkGroup> groups = link_groups(host);
+  if (std::ranges::none_of(groups, is_in_table)) return false;
+  Box table = link_table(host, table_title(groups));
+  if (table.width > box.width - 2 * kPadding) return false;
+  box.height += kGap + table.height;
+  box.inside.push_back(std::move(table));
+  return true;
+}
+
+std::vector<std::string> notes_of(const HostModel& host, bool has_table) {
   std::vector<std::string> notes;
   for (const LinkGroup& group : link_groups(host))
-    notes.push_back("GPU links: " + group.what + (group.pairs.empty() ? "" : ": ") +
-                    joined(group.pairs, ", "));
+    if (!has_table || !is_in_table(group))
+      notes.push_back("GPU links: " + group.what + (group.pairs.empty() ? "" : ": ") +
+                      joined(group.pairs, ", "));
   std::vector<std::string> sources;
   for (const std::string& source : host.sources) sources.push_back(printable(source));
   if (!sources.empty()) notes.push_back("source: " + joined(sources, ", "));
@@ -210,7 +269,8 @@ std::vector<std::string> notes_of(const HostModel& host) {
 }
 
 void add_notes(const HostModel& host, Box& box) {
-  const std::vector<std::string> notes = notes_of(host);
+  const bool has_table = add_link_table(host, box);
+  const std::vector<std::string> notes = notes_of(host, has_table);
   if (notes.empty()) return;
   Box text{.kind = BoxKind::kNotes, .width = box.width - 2 * kPadding};
   const double size = style_of(text.kind).fact;

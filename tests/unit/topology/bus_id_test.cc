@@ -1,5 +1,8 @@
 #include "topology/model/bus_id.h"
 
+#include <algorithm>
+#include <set>
+
 #include <gtest/gtest.h>
 
 #include "topology/model/path_kind.h"
@@ -21,6 +24,16 @@ TEST(BusIds, RefuseWhatIsNone) {
        {"", ":", "0000:c1:00", "0000:c1:00.", "0000:c1:00.8", "0000:c1:20.0", "0000:100:00.0",
         "123456789:00:00.0", "0000:c1:00.0x", "0000 :c1:00.0", "-1:00.0", "0:0:0:0.0", "c1:00.0:"})
     EXPECT_FALSE(parse_bus_id(text)) << text;
+}
+
+TEST(BusIds, ThatAreMadeUpAreKnownAgain) {
+  std::set<BusId> all;
+  for (unsigned number = 0; number < 126976; ++number) all.insert(made_up_bus_id(number));
+  EXPECT_EQ(all.size(), 126976U);
+  EXPECT_TRUE(std::ranges::all_of(all, is_made_up));
+  EXPECT_EQ(to_text(made_up_bus_id(1)), "ffff:ff:01.0");
+  for (const char* const text : {"0000:c1:00.0", "ffff:00:00.0", "10000:ff:00.0", "ffef:ff:00.0"})
+    EXPECT_FALSE(is_made_up(parse_bus_id(text).value())) << text;
 }
 
 TEST(PathKinds, HaveAWordEach) {

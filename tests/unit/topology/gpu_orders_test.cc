@@ -66,6 +66,13 @@ TEST(GpuOrders, OfTooManyToTryEndAllTheSame) {
   ASSERT_FALSE(orders.orders.empty());
   const std::vector<int>& gpus = orders.orders.front().gpus;
   EXPECT_EQ(std::set<int>(gpus.begin(), gpus.end()).size(), 16U);
+  const auto& fastest = std::ranges::min_element(orders.orders, {}, [](const GpuOrder& order) {
+                          return order.parts[0].busiest_us;
+                        })->gpus;
+  for (std::size_t i = 0; i < 16; ++i) {
+    const int apart = (fastest[(i + 1) % 16] - fastest[i] + 16) % 16;
+    EXPECT_TRUE(apart == 7 || apart == 9) << fastest[i] << " has no link to its neighbour";
+  }
   EXPECT_EQ(orders_of(wide_host(3), 200).orders.front().gpus, gpus_in_order(3, 200));
 }
 

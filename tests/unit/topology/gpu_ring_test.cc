@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdlib>
 #include <limits>
 #include <numeric>
 #include <set>
@@ -89,6 +90,29 @@ TEST(GpuRing, TakesGpusWithNicsOfTheirOwnForOtherHosts) {
   host = finish(std::move(host), 0).value();
   EXPECT_EQ(choose_gpus(host, 2, false), (std::vector<int>{0, 1}));
   EXPECT_EQ(choose_gpus(host, 2, true), (std::vector<int>{0, 2})) << "0 and 1 share a NIC";
+}
+
+// A ring through all GPUs by their links, and a few links more; the numbers are mixed.
+TEST(GpuRing, OfManyGpusUsesLinksAlone) {
+  Random random(7);
+  for (int repetition = 0; repetition < 20; ++repetition) {
+    constexpr std::size_t kGpus = 16;
+    std::vector<int> places(kGpus);
+    std::iota(places.begin(), places.end(), 0);
+    for (std::size_t i = kGpus - 1; i > 0; --i) std::swap(places[i], places[random.below(i + 1)]);
+    const HostModel host = linked(kGpus, [&](int a, int b) {
+      const int apart =
+          std::abs(places[static_cast<std::size_t>(a)] - places[static_cast<std::size_t>(b)]);
+      const bool is_in_ring = apart == 1 || apart == kGpus - 1;
+      return is_in_ring || random.below(8) == 0 ? 1 : 0;
+    });
+    std::vector<int> linked_ring(kGpus);
+    for (std::size_t i = 0; i < kGpus; ++i)
+      linked_ring[static_cast<std::size_t>(places[i])] = static_cast<int>(i);
+    EXPECT_NEAR(ring_cost_us(host, choose_gpus(host, kGpus, false), false),
+                ring_cost_us(host, linked_ring, false), 1e-6)
+        << "repetition " << repetition;
+  }
 }
 
 TEST(GpuRing, OfManyGpusIsOneThatNoExchangeImproves) {

@@ -103,6 +103,24 @@ TEST(HwlocGpus, AreNoDisplays) {
   EXPECT_EQ(count("0000:03:00.0", "0380 [1002:740c] [0:0] 52", ""), 1U);
 }
 
+TEST(HwlocGpus, OfClass0300CanRenderOrCompute) {
+  const auto count = [](std::string_view type, const std::string& devices) {
+    return host_with("2.0", function_below_host("0000:03:00.0", type, devices)).gpus.size();
+  };
+  const std::string card = device("card0", "1"), render = device("renderD128", "1");
+  const auto opencl = [](std::string_view type) {
+    return object("OSDev", "subtype=\"OpenCL\" name=\"opencl0d0\" osdev_type=\"5\"",
+                  info("OpenCLDeviceType", type));
+  };
+  const std::string vega = "0300 [1002:66a1] [0:0] 06";
+  EXPECT_EQ(count(vega, card), 0U);
+  EXPECT_EQ(count(vega, card + render), 1U);
+  EXPECT_EQ(count(vega, opencl("GPU")), 1U);
+  EXPECT_EQ(count(vega, opencl("CPU")), 0U);
+  EXPECT_EQ(count("0300 [8086:56a0] [0:0] 08", card + render), 1U);
+  EXPECT_EQ(count("0300 [1af4:1050] [0:0] 01", card + render), 0U) << "a virtual display";
+}
+
 TEST(HwlocGpus, MayHaveParts) {
   const std::string tiles =
       device("ze0", "5",
@@ -114,11 +132,26 @@ TEST(HwlocGpus, MayHaveParts) {
   EXPECT_EQ(together.gpus[0].names, Names{"ze0"});
   EXPECT_EQ(together.gpus[0].parts, 2);
   EXPECT_EQ(together.gpus[0].memory_bytes.value, 2048U);
-  // Where each is a device of its own, the GPU is still one.
-  const HostModel flat = host_with(
-      "2.0", function_below_host("0000:01:00.0", type, device("ze1", "5") + device("ze0", "5")));
-  ASSERT_EQ(gpu_names(flat), Names{"ze0"});
-  EXPECT_EQ(flat.gpus[0].parts, 2);
+}
+
+// As in the flat mode of Level Zero.
+TEST(HwlocGpus, AreAsManyAsAnInterfaceShows) {
+  const auto tile = [](std::string_view name, std::string_view size) {
+    return device(name, "5", info("LevelZeroHBMSize", size));
+  };
+  const auto pair = [&](std::string_view bus, std::string_view first, std::string_view second,
+                        std::string_view card) {
+    return function_below_host(bus, "0380 [8086:0bd5] [0:0] 2f",
+                               device(card, "1") + tile(second, "2") + tile(first, "1"));
+  };
+  const HostModel host = host_with("2.0", pair("0000:01:00.0", "ze0", "ze1", "card1"),
+                                   pair("0000:02:00.0", "ze2", "ze3", "card2"));
+  ASSERT_EQ(gpu_names(host), (Names{"ze0", "ze1", "ze2", "ze3"}));
+  EXPECT_EQ(host.gpus[1].names, (Names{"card1", "ze1"}));
+  EXPECT_EQ(host.gpus[1].memory_bytes.value, 2048U);
+  EXPECT_EQ(host.gpus[1].parts, 1);
+  EXPECT_EQ(host.gpus[0].pci.bus, host.gpus[1].pci.bus);
+  EXPECT_TRUE(host.warnings.empty());
 }
 
 TEST(HwlocGpus, AreNearTheCacheThatTheyHangAt) {

@@ -93,6 +93,19 @@ TEST(HwlocMachine, IsReadFromWhatItsKernelShowed) {
   EXPECT_EQ(host.gpus[0].near->numa_nodes, std::vector<int>{1});
 }
 
+TEST(HwlocMachine, NodesThatLagBehindTheMachinesMemoryAreReported) {
+  Tree tree;
+  write_small_machine(tree);
+  tree.write("proc/meminfo", "MemTotal:        2031616 kB\nMemFree:  1 kB");
+  EXPECT_TRUE(read_sysfs_tree(tree.root())->warnings.empty());
+  tree.write("proc/meminfo", "MemTotal:       33554432 kB");
+  const auto read = read_sysfs_tree(tree.root());
+  ASSERT_EQ(read->warnings.size(), 1U);
+  EXPECT_EQ(read->warnings[0].text,
+            "NUMA nodes have 2048 MiB of memory, and /proc/meminfo says 32768 MiB: do not rely on "
+            "the memory of single nodes");
+}
+
 TEST(HwlocMachine, LeavesTheEnvironmentAsItWas) {
   Tree tree;
   write_small_machine(tree);

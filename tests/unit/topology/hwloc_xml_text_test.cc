@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <functional>
 #include <memory>
@@ -7,7 +9,10 @@
 #include <hwloc.h>
 #include <hwloc/distances.h>
 
+#include "tests/unit/topology/host_words.h"
+#include "tests/unit/topology/hwloc_text.h"
 #include "tests/unit/topology/many_hosts.h"
+#include "tests/unit/topology/random_machine.h"
 #include "topology/render/hwloc_cpus.h"
 #include "topology/render/render.h"
 
@@ -160,6 +165,105 @@ TEST(HwlocXmlText, SetsAreWordsTheHighestFirst) {
   EXPECT_EQ(hwloc_set_text({}), "0x00000000");
   EXPECT_EQ(hwloc_set_text(CpuSet::parse("0-3").value()), "0x0000000f");
   EXPECT_EQ(hwloc_set_text(CpuSet::parse("1,96").value()), "0x00000001,,,0x00000002");
+}
+
+TEST(HwlocXmlText, TellsWhatItLeavesOut) {
+  HostModel host = finished_small_host();
+  EXPECT_EQ(left_out_of_hwloc_xml(host).fields, std::vector<std::string>{"links.count"});
+  host.links.push_back({.gpu = 2, .end = LinkEnd::kSwitch, .count = 18});
+  host.nics[0].pci.bus = {};
+  EXPECT_EQ(left_out_of_hwloc_xml(host).sentences,
+            (std::vector<std::string>{
+                "links to switches of 1 GPU are left out, because the addresses of the switches "
+                "are not known",
+                "1 NIC without a PCI address: only the names of devices are written",
+                "hwloc's XML cannot state, and leaves out: 1 link count"}));
+  host.links.clear();
+  host.stated = {{.a = {DeviceKind::kGpu, 0}, .b = {DeviceKind::kGpu, 1}, .kind = PathKind::kPix}};
+  EXPECT_EQ(left_out_of_hwloc_xml(host).sentences.front(),
+            "paths of 1 pair of devices are left out, because hwloc's XML states bridges and "
+            "links");
+}
+
+TEST(HwlocXmlText, TellsThatPartsAreWithheld) {
+  HostModel host = finished_small_host();
+  host.withheld = cpus("0,4-7");
+  host.cpus = cpus("1-3");
+  EXPECT_EQ(left_out_of_hwloc_xml(host).sentences.back(),
+            "hwloc's XML cannot state, and leaves out: 1 link count, 2 partly withheld packages, "
+            "2 partly withheld NUMA nodes and 5 withheld cores");
+}
+
+HostModel read_back(const HostModel& host) { return read_hwloc_text(hwloc_xml_text(host)).value(); }
+
+TEST(HwlocXmlText, ReadersDropWhatHwlocWantsAndNoSourceStates) {
+  HostModel host;
+  host.gpus.push_back({.name = "cuda0", .names = {"cuda0"}});
+  const HostModel again = read_back(finished(std::move(host)));
+  EXPECT_TRUE(again.cpus.is_empty());
+  EXPECT_TRUE(again.cores.empty());
+  EXPECT_TRUE(again.numa_nodes.empty());
+  EXPECT_FALSE(again.gpus.at(0).near.is_known());
+}
+
+TEST(HwlocXmlText, HasCoresOnlyWhereASourceStatesThem) {
+  HostModel host = finished_small_host();
+  host.cores.resize(2);
+  EXPECT_EQ(read_back(host).cores.size(), 2U);
+  const Loaded loaded(host);
+  EXPECT_EQ(loaded.count(HWLOC_OBJ_CORE), 2);
+  EXPECT_EQ(loaded.count(HWLOC_OBJ_PU), 8);
+}
+
+TEST(HwlocXmlText, KeepsTheKindsOfCores) {
+  HostModel host = finished_small_host();
+  host.cores[0].kind = known(std::string("IntelCore"));
+  host.cores[1].kind = known(std::string("capacity 446"));
+  EXPECT_EQ(read_back(host).cores, host.cores);
+  const Loaded loaded(host);
+  EXPECT_NE(loaded.text().find("<info name=\"LinuxCapacity\" value=\"446\" />"), std::string::npos);
+}
+
+// A node of both packages, a GPU near half of a node, and one of which nobody knows the place.
+TEST(HwlocXmlText, KeepsPlacesThatAreNoObjects) {
+  HostModel host = finished_small_host();
+  host.gpus[0].near = known(Place{.cpus = cpus("1-2"), .numa_nodes = {0}});
+  host.bridges[0].near = host.gpus[1].near = {};
+  host.bridges[2].near = known(Place{.cpus = cpus("3-4"), .numa_nodes = {0, 1}});
+  host.gpus[2].near = host.bridges[2].near;
+  const HostModel again = read_back(host);
+  for (std::size_t i = 0; i < host.gpus.size(); ++i)
+    EXPECT_EQ(again.gpus[i].near, host.gpus[i].near) << i;
+}
+
+TEST(HwlocXmlText, KeepsTheProcessorAndFactsOfDevices) {
+  HostModel host = finished_small_host();
+  host.processor = known(Processor{"AuthenticAMD", 25, 17});
+  host.gpus[0].uuid = known(std::string("GPU-1"));
+  host.nics[0].kind = NicKind::kUnknown;
+  host.bridges[1].bus = {};
+  const HostModel again = read_back(host);
+  EXPECT_EQ(again.processor, host.processor);
+  EXPECT_EQ(again.gpus[0].uuid, host.gpus[0].uuid);
+  EXPECT_EQ(again.nics[0].kind, NicKind::kUnknown);
+  EXPECT_EQ(again.nics[0].rate_mbit, host.nics[0].rate_mbit);
+  EXPECT_FALSE(again.bridges[1].bus.is_known()) << "the file has one that is made up";
+}
+
+TEST(HwlocXmlText, LinksWithoutARateComeBackWithoutOne) {
+  const HostModel again = read_back(finished_small_host());
+  ASSERT_EQ(again.links.size(), 1U);
+  EXPECT_FALSE(again.links[0].mb_per_s.is_known());
+}
+
+TEST(HwlocXmlText, IsReadByHwlocOfRandomMachines) {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    const HostModel host = random_machine(seed);
+    const Loaded loaded(host);
+    EXPECT_EQ(loaded.count(HWLOC_OBJ_PU), std::max(host.cpus.count(), 1)) << "seed " << seed;
+    const auto is_usable = [&](const Core& core) { return core.cpus.has_any(host.cpus); };
+    EXPECT_EQ(loaded.count(HWLOC_OBJ_CORE), std::ranges::count_if(host.cores, is_usable)) << seed;
+  }
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "topology/model/finish.h"
 #include "topology/path/path.h"
 #include "topology/read/nccl_xml.h"
+#include "topology/read/read_host.h"
 #include "topology/render/render.h"
 
 namespace paceline::topology {
@@ -103,7 +104,8 @@ TEST(Matrix, CountsNodesThatNobodyNumbered) {
 TEST(Matrix, MayPutAGpuNearSeveralNodes) {
   const HostModel host = matrix_of("\tGPU0\tCPU Affinity\tNUMA Affinity\nGPU0\tX\t0-7\t0-1\n");
   EXPECT_EQ(host.gpus[0].near->numa_nodes, (std::vector<int>{0, 1}));
-  EXPECT_TRUE(host.numa_nodes.empty()) << "nobody said which CPUs are whose";
+  ASSERT_EQ(host.numa_nodes.size(), 2U);
+  EXPECT_TRUE(host.numa_nodes[0].cpus.is_empty()) << "nobody said which CPUs are whose";
   EXPECT_EQ(host.cpus.count(), 8);
 }
 
@@ -146,6 +148,125 @@ TEST(Matrix, OfRocmSmiIsItsTableOfLinkTypes) {
   EXPECT_EQ(host.stated[0].kind, PathKind::kNvl);
   EXPECT_EQ(host.stated[0].links, 0);
   EXPECT_EQ(warnings_of(host), "PCIE does not state a distance; SYS is used\n");
+}
+
+// In the same order as the columns: CPUs and nodes near a GPU.
+std::string near_text(const HostModel& host, std::size_t gpu) {
+  const Fact<Place>& near = host.gpus[gpu].near;
+  if (!near.is_known()) return "unknown";
+  std::string text = near->cpus.to_text();
+  for (const int node : near->numa_nodes) text += " node " + std::to_string(node);
+  return text;
+}
+
+TEST(Matrix, TellsEmptyColumnsByTabs) {
+  // nvidia-smi writes two tabs before the last column, this program one.
+  for (const std::string tab : {"\t\t", "\t"}) {
+    const HostModel host = matrix_of(
+        "\tGPU0\tGPU1\tGPU2\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n"
+        "GPU0\t X \tNV1\tNV1\t4-5,8\t0" +
+        tab +
+        "N/A\n"
+        "GPU1\tNV1\t X \tNV1\t\t1" +
+        tab +
+        "N/A\n"
+        "GPU2\tNV1\tNV1\t X \t6\t" +
+        tab + "9\n");
+    EXPECT_EQ(near_text(host, 0), "4-5,8 node 0");
+    EXPECT_EQ(near_text(host, 1), " node 1");
+    EXPECT_EQ(host.gpus[2].near->cpus.to_text(), "6");
+    EXPECT_EQ(host.numa_nodes.back().number, 9);
+  }
+}
+
+TEST(Matrix, TellsEmptyColumnsByTheHeader) {
+  const std::string header =
+      "        GPU0    GPU1    CPU Affinity    NUMA Affinity   GPU NUMA ID\n"
+      "GPU0     X      SYS     0-3             0               N/A\n";
+  const HostModel aligned =
+      matrix_of(header + "GPU1    SYS      X                      1               N/A\n");
+  EXPECT_EQ(near_text(aligned, 0), "0-3 node 0");
+  EXPECT_EQ(near_text(aligned, 1), " node 1");
+  const HostModel expanded = matrix_of(header + "GPU1    SYS      X              1         N/A\n");
+  EXPECT_EQ(near_text(expanded, 1), " node 1");
+  const HostModel no_nodes =
+      matrix_of(header + "GPU1    SYS      X      4-7                             N/A\n");
+  EXPECT_EQ(no_nodes.gpus[1].near->cpus.to_text(), "4-7");
+}
+
+TEST(Matrix, WarnsOnceOfANodeWhoseCpusDiffer) {
+  const HostModel host = matrix_of(
+      "GPU0 GPU1 GPU2 CPU Affinity NUMA Affinity\n"
+      "GPU0 X SYS SYS 0-3 0\nGPU1 SYS X SYS 0 0\nGPU2 SYS SYS X 1 0\n");
+  EXPECT_EQ(warnings_of(host),
+            "NUMA node 0 has CPUs 0-3 for one GPU, and 0 for another; the first value is used\n");
+}
+
+TEST(Matrix, TellsNodesOfCpusFromNodesOfGpus) {
+  const HostModel host = matrix_of(
+      "\tGPU0\tGPU1\tGPU2\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n"
+      "GPU0\tX\tNV2\tNV2\t0-7\t0,3-4,6-7\t2\n"
+      "GPU1\tNV2\tX\tNV2\t0-7\t0,3-4,6-7\t5\n"
+      "GPU2\tNV2\tNV2\tX\t8-15\t1,9-10\t8\n");
+  std::string nodes;
+  for (const NumaNode& node : host.numa_nodes)
+    nodes += std::to_string(node.number) +
+             (node.kind == MemoryKind::kDevice ? " of a GPU; " : " " + node.cpus.to_text() + "; ");
+  EXPECT_EQ(nodes, "0 0-7; 1 8-15; 2 of a GPU; 5 of a GPU; 8 of a GPU; ");
+  EXPECT_EQ(near_text(host, 1), "0-7 node 0");
+  EXPECT_EQ(near_text(host, 2), "8-15 node 1");
+}
+
+TEST(Matrix, MayRepeatTheNodeOfTheCpusAsThatOfTheGpu) {
+  const HostModel host = matrix_of(
+      "\tGPU0\tGPU1\tGPU2\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n"
+      "GPU0\tX\tNV2\tNV2\t0-7\t0\t0\nGPU1\tNV2\tX\tNV2\t0-7\t0\t0\n"
+      "GPU2\tNV2\tNV2\tX\t8-15\t1\t1\n");
+  ASSERT_EQ(host.numa_nodes.size(), 2U);
+  EXPECT_EQ(host.numa_nodes[1].kind, MemoryKind::kOrdinary);
+  EXPECT_TRUE(read_host_text({"h.xml", hwloc_xml_text(host)}).ok());
+}
+
+constexpr const char* kRocmNodes =
+    "=== Numa Nodes ===\n"
+    "GPU[0]\t\t: (Topology) Numa Node: 1\nGPU[0]\t\t: (Topology) Numa Affinity: 1\n"
+    "GPU[1]\t\t: (Topology) Numa Node: -1\nGPU[1]\t\t: (Topology) Numa Affinity: 0\n"
+    "GPU[2]\t\t: (Topology) Numa Node: -1\nGPU[2]\t\t: (Topology) Numa Affinity: -1\n"
+    "=== End of ROCm SMI Log ===\n";
+
+TEST(Matrix, OfRocmSmiStatesNodes) {
+  const HostModel whole = matrix_of(
+      "=== Link Type between two GPUs ===\n"
+      "       GPU0         GPU1         GPU2\nGPU0   0            XGMI         XGMI\n"
+      "GPU1   XGMI         0            XGMI\nGPU2   XGMI         XGMI         0\n\n" +
+      std::string(kRocmNodes));
+  const HostModel nodes = read_host_text({"m.txt", kRocmNodes}).value();
+  EXPECT_EQ(whole.stated.size(), 3U);
+  EXPECT_TRUE(nodes.stated.empty());
+  for (const HostModel* const host : {&whole, &nodes}) {
+    EXPECT_EQ(host->sources, std::vector<std::string>{"rocm-smi matrix m.txt"});
+    ASSERT_EQ(host->gpus.size(), 3U);
+    EXPECT_EQ(near_text(*host, 0), " node 1");
+    EXPECT_EQ(near_text(*host, 1), " node 0");
+    EXPECT_EQ(near_text(*host, 2), "unknown");
+  }
+}
+
+TEST(Matrix, OfAmdSmiNamesGpusByAddress) {
+  const auto table = [](const std::string& title, const std::string& own,
+                        const std::string& other) {
+    return title + " TABLE:\n             0000:03:00.0 0000:0c:00.0\n0000:03:00.0 " + own + " " +
+           other + "\n0000:0c:00.0 " + other + " " + own + "\n";
+  };
+  const std::string text = table("ACCESS", "ENABLED", "DISABLED") + table("WEIGHT", "0", "15") +
+                           table("LINK TYPE", "SELF", "XGMI") + table("NUMA BW", "N/A", "N/A");
+  const HostModel host = read_host_text({"m.txt", text}).value();
+  EXPECT_EQ(host.sources, std::vector<std::string>{"amd-smi matrix m.txt"});
+  ASSERT_EQ(host.gpus.size(), 2U);
+  EXPECT_EQ(host.gpus[1].name, "GPU1");
+  EXPECT_EQ(host.gpus[1].pci.vendor, 0x1002);
+  EXPECT_EQ(to_text(*host.gpus[1].pci.bus), "0000:0c:00.0");
+  EXPECT_EQ(path_between(host, gpu(0), gpu(1)).kind, PathKind::kNvl);
 }
 
 TEST(Matrix, RefusesWhatIsNone) {
@@ -217,7 +338,15 @@ TEST(MatrixText, OfAHostWithoutGpusIsReadToo) {
   host.gpus.clear();
   host.links.clear();
   host = finish(std::move(host), 0).value();
-  expect_same_kinds(host, matrix_of(matrix_text(host)));
+  expect_same_kinds(host, read_host_text({"m.txt", matrix_text(host)}).value());
+}
+
+TEST(MatrixText, OfAHostWithoutDevicesIsRefusedAsAMatrix) {
+  HostModel host;
+  host.cpus = cpus("0-3");
+  const auto again = read_host_text({"m.txt", matrix_text(finished(std::move(host)))});
+  EXPECT_EQ(again.status().text(),
+            "m.txt: there is no header line with columns GPU0, GPU1, \xe2\x80\xa6");
 }
 
 // One machine as two tools tell of it.

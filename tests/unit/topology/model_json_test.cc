@@ -126,11 +126,11 @@ TEST(ModelJson, RefusesVersionsThatItDoesNotKnow) {
 }
 
 TEST(ModelJson, RefusesKeysThatNobodyKnowsAndMissesThoseThatAreGone) {
-  EXPECT_EQ(
-      spoilt("\"product\"", "\"produkt\""),
-      "m.json: produkt: unknown key; known keys are version, name, product, architecture, "
-      "sources, warnings, cpus, withheld, packages, numa_nodes, caches, cores, bridges, gpus, "
-      "nics, links and stated");
+  EXPECT_EQ(spoilt("\"product\"", "\"produkt\""),
+            "m.json: produkt: unknown key; known keys are version, name, product, architecture, "
+            "processor, sources, warnings, cpus, withheld, packages, numa_nodes, caches, cores, "
+            "bridges, gpus, "
+            "nics, links and stated");
   EXPECT_EQ(spoilt("\"parts\": 1,", ""), "m.json: gpus[0].parts: is missing");
   EXPECT_EQ(spoilt("\"from\": 0", "\"form\": 0"),
             "m.json: bridges[0].near.form: unknown key; known keys are value and from");

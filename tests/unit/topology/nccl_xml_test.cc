@@ -5,41 +5,11 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/topology/host_words.h"
+#include "tests/unit/topology/nccl_text.h"
 #include "topology/path/path.h"
 
 namespace paceline::topology {
 namespace {
-
-Result<HostModel> read_xml(const std::string& text) {
-  auto document = XmlDocument::parse({"t.xml", text});
-  if (!document.ok()) return document.status();
-  return read_nccl_xml(**document);
-}
-
-// A file with one <cpu> that has all of `inner` below it, from line 3 on.
-std::string one_cpu(const std::string& inner, const std::string& more = "") {
-  return "<system version=\"1\">\n<cpu numaid=\"0\" affinity=\"0000000f\" arch=\"x86_64\"" + more +
-         ">\n" + inner + "\n</cpu>\n</system>\n";
-}
-
-std::string gpu_xml(const std::string& bus, const std::string& inner = "") {
-  return "<pci busid=\"" + bus + "\" class=\"0x030200\" link_speed=\"16 GT/s\" link_width=\"16\">" +
-         inner + "</pci>";
-}
-
-std::string numbered_gpu(const std::string& bus, int dev, const std::string& links = "") {
-  return gpu_xml(bus, "<gpu dev=\"" + std::to_string(dev) + "\" sm=\"80\">" + links + "</gpu>");
-}
-
-std::string link(const std::string& target, int count, const std::string& tclass = "0x030200") {
-  return "<nvlink target=\"" + target + "\" count=\"" + std::to_string(count) + "\" tclass=\"" +
-         tclass + "\"/>";
-}
-
-std::string xml_error(const std::string& text) {
-  const auto host = read_xml(text);
-  return host.ok() ? "no error" : host.status().text();
-}
 
 constexpr DeviceRef gpu_at(int place) { return {DeviceKind::kGpu, place}; }
 constexpr DeviceRef nic_at(int place) { return {DeviceKind::kNic, place}; }
@@ -159,74 +129,6 @@ TEST(NcclXml, WarnsOfNumbersThatLeaveSomeOutOrComeTwice) {
             "1 of 4 GPUs have no number; they come last\n");
 }
 
-TEST(NcclXml, CountsLinksOfBothEndsOnce) {
-  const HostModel host =
-      read_xml(
-          one_cpu(numbered_gpu("01:00.0", 0, link("0000:02:00.0", 4)) +
-                  numbered_gpu("02:00.0", 1, link("00000000:01:00.0", 4) + link("03:00.0", 2)) +
-                  numbered_gpu("03:00.0", 2, link("02:00.0", 1))))
-          .value();
-  ASSERT_EQ(host.links.size(), 2U);
-  EXPECT_EQ(host.links[0].count, 4);
-  EXPECT_EQ(host.links[1].count, 1);
-  EXPECT_EQ(warnings_of(host),
-            "GPU1 has 2 links to GPU2, and 1 in the other direction; 1 is used\n");
-}
-
-TEST(NcclXml, WarnsOfLinksToNoOtherGpu) {
-  const HostModel host = read_xml(one_cpu(numbered_gpu("01:00.0", 0,
-                                                       link("01:00.0", 12) + link("09:00.0", 1) +
-                                                           link("fffffff:ffff:ff", 2, "0x068001"))))
-                             .value();
-  EXPECT_TRUE(host.links.empty());
-  EXPECT_EQ(warnings_of(host),
-            "GPU0 has 12 links to itself; ignored\n"
-            "GPU0 has 1 link to 09:00.0, which is not a GPU of this file; ignored\n"
-            "GPU0 has 2 links to a CPU, but its package is not known; ignored\n");
-}
-
-TEST(NcclXml, AddsUpLinksToSwitches) {
-  const HostModel host =
-      read_xml(
-          one_cpu(numbered_gpu("01:00.0", 0,
-                               link("0:c1:00.0", 2, "0x068000") + link("c2:00.0", 4, "0x068000")) +
-                  numbered_gpu("02:00.0", 1, "<nvlink target=\"fffffff:ffff:ff\" count=\"8\"/>")))
-          .value();
-  ASSERT_EQ(host.links.size(), 2U);
-  EXPECT_EQ(host.links[0].end, LinkEnd::kSwitch);
-  EXPECT_EQ(host.links[0].count, 6);
-  EXPECT_EQ(path_between(host, gpu_at(0), gpu_at(1)).links, 6);
-}
-
-TEST(NcclXml, PlacesLinksToTheCpuWhereNodesArePackages) {
-  const HostModel power = read_xml(R"(<system version="1"><cpu numaid="8" affinity="f" arch="ppc64">
-    <pci busid="01:00.0" class="0x030200"><gpu dev="0">
-      <nvlink target="0004:00:01.1" count="3" tclass="0x068001"/></gpu></pci></cpu></system>)")
-                              .value();
-  ASSERT_EQ(power.packages.size(), 1U);
-  EXPECT_EQ(power.packages[0].number, 8);
-  ASSERT_EQ(power.links.size(), 1U);
-  EXPECT_EQ(power.links[0].end, LinkEnd::kPackage);
-  EXPECT_EQ(power.links[0].count, 3);
-
-  const HostModel grace = read_xml(R"(<system version="1"><cpu numaid="0" affinity="f" arch="arm64">
-    <pci busid="01:00.0" class="0x030200"><gpu dev="0"><c2c bw="44712" count="10"/></gpu></pci>
-    </cpu></system>)")
-                              .value();
-  ASSERT_EQ(grace.links.size(), 1U);
-  EXPECT_EQ(*grace.links[0].mb_per_s, 447120U);
-}
-
-TEST(NcclXml, ReadsXgmi) {
-  const HostModel host =
-      read_xml(one_cpu(numbered_gpu("01:00.0", 0, R"(<xgmi target="02:00.0" tclass="0x038000"/>)") +
-                       numbered_gpu("02:00.0", 1, R"(<xgmi target="01:00.0" tclass="0x038000"/>)")))
-          .value();
-  ASSERT_EQ(host.links.size(), 1U);
-  EXPECT_EQ(host.links[0].kind, LinkKind::kXgmi);
-  EXPECT_EQ(host.links[0].count, 1);
-}
-
 TEST(NcclXml, WarnsOfMasksThatHaveLostDigits) {
   const HostModel host = read_xml(R"(<system version="1">
     <cpu numaid="0" affinity="ffff0000,00000000"/><cpu numaid="1" affinity="00000000,ffff0000"/>
@@ -282,6 +184,62 @@ TEST(NcclXml, WarnsOfWhatComesTwiceOrBelowADevice) {
       warnings_of(host),
       "0000:01:00.0 is not a bridge, but has devices below it; they are read as its siblings\n"
       "0000:01:00.0 occurs twice; the first one is used\n");
+}
+
+std::string switch_xml(const std::string& bus, const std::string& inner) {
+  return "<pci busid=\"" + bus + "\" class=\"0x060400\">" + inner + "</pci>";
+}
+
+TEST(NcclXml, JoinsABridgeThatComesTwice) {
+  const HostModel host = read_xml(one_cpu(switch_xml("01:00.0", numbered_gpu("02:00.0", 0)) +
+                                          switch_xml("01:00.0", numbered_gpu("03:00.0", 1))))
+                             .value();
+  ASSERT_EQ(host.gpus.size(), 2U);
+  EXPECT_EQ(host.bridges.size(), 2U);
+  EXPECT_EQ(path_between(host, gpu_at(0), gpu_at(1)).kind, PathKind::kPix);
+}
+
+TEST(NcclXml, KeepsABridgeBelowAnotherThatHasItsAddress) {
+  const std::string inner = switch_xml("01:00.0", numbered_gpu("02:00.0", 0));
+  const HostModel host =
+      read_xml(one_cpu(switch_xml("01:00.0", inner + numbered_gpu("03:00.0", 1)))).value();
+  EXPECT_EQ(host.gpus.size(), 2U);
+  EXPECT_EQ(host.bridges.size(), 3U);
+}
+
+TEST(NcclXml, KeepsANicThatSharesTheAddressOfItsSwitch) {
+  const std::string nic =
+      R"(<pci busid="01:00.0" class="0x020700"><nic><net name="mlx5_0"/></nic></pci>)";
+  const HostModel host =
+      read_xml(one_cpu(switch_xml("01:00.0", nic + numbered_gpu("02:00.0", 0)))).value();
+  ASSERT_EQ(host.nics.size(), 1U);
+  EXPECT_EQ(path_between(host, gpu_at(0), nic_at(0)).kind, PathKind::kPix);
+  EXPECT_EQ(warnings_of(host), "");
+}
+
+TEST(NcclXml, HasOneNicWhereSeveralCpusNameIt) {
+  const std::string nic = R"(<nic><net name="eth0" speed="10000"/></nic></cpu>)";
+  const HostModel host = read_xml("<system version=\"1\"><cpu numaid=\"0\" affinity=\"0f\">" + nic +
+                                  "<cpu numaid=\"1\" affinity=\"f0\">" + nic + "</system>")
+                             .value();
+  ASSERT_EQ(host.nics.size(), 1U);
+  EXPECT_EQ(host.nics[0].rate_mbit.value, 10000U);
+  EXPECT_FALSE(host.nics[0].near.is_known());
+}
+
+TEST(NcclXml, HasAGpuForEachPart) {
+  const auto part = [](int dev) {
+    return "<gpu dev=\"" + std::to_string(dev) + "\">" + link("fffffff:ff:ff.0", 36, "0x068000") +
+           "</gpu>";
+  };
+  const HostModel host = read_xml(one_cpu(gpu_xml("01:00.0", part(0) + part(0)) +
+                                          gpu_xml("02:00.0", part(1) + part(1))))
+                             .value();
+  ASSERT_EQ(host.gpus.size(), 4U);
+  EXPECT_EQ(to_text(*host.gpus[1].pci.bus), "0000:01:00.0");
+  EXPECT_EQ(host.links.size(), 4U);
+  EXPECT_EQ(path_between(host, gpu_at(0), gpu_at(1)).links, 36);
+  EXPECT_EQ(warnings_of(host), "");
 }
 
 TEST(NcclXml, LeavesOutWhatCannotBeSoOfANic) {
@@ -354,7 +312,7 @@ TEST(NcclXml, BoundsWhatAFileMayHold) {
     std::snprintf(bus, sizeof bus, "%04x:00:00.0", i);
     gpus += gpu_xml(bus);
   }
-  for (int i = 0; i < 4097; ++i) nets += "<net name=\"a\"/>";
+  for (int i = 0; i < 4097; ++i) nets += "<net name=\"a" + std::to_string(i) + "\"/>";
   for (int i = 0; i < 65537; ++i) functions += "<pci busid=\"01:00.0\"/>";
   EXPECT_EQ(xml_error("<system version=\"1\">" + cpus + "</system>"),
             "t.xml:1: more than 1024 elements <cpu>");

@@ -1,9 +1,13 @@
+#include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "tests/unit/topology/host_words.h"
 #include "topology/path/path.h"
+#include "topology/read/model_json.h"
 #include "topology/read/nccl_xml.h"
 #include "topology/render/processor.h"
 #include "topology/render/render.h"
@@ -19,6 +23,7 @@ HostModel read_back(const std::string& text) {
 HostModel small_host_for_nccl() {
   HostModel host = small_host();
   host.architecture = "x86_64";
+  host.processor = known(Processor{"GenuineIntel", 6, 85});
   host.packages.clear();
   host.cores.clear();
   for (NumaNode& node : host.numa_nodes) node.memory_bytes = 0;
@@ -96,6 +101,7 @@ TEST(NcclXmlText, ReadsBackAsTheSameMachine) {
 TEST(NcclXmlText, ReadsBackWithLinksToTheCpu) {
   HostModel host = small_host_for_nccl();
   host.architecture = "aarch64";
+  host.processor = {};
   for (int i = 0; i < 2; ++i)
     host.packages.push_back({.number = i, .cpus = host.numa_nodes[static_cast<size_t>(i)].cpus});
   host.links = {{.gpu = 0, .end = LinkEnd::kPackage, .peer = 0, .count = 3},
@@ -180,8 +186,7 @@ TEST(NcclXmlText, BuildsTheTreeThatStatementsImply) {
                                       {nic(0), nic(1), PathKind::kSys}});
   const HostModel again = read_back(nccl_xml_text(host));
   ASSERT_EQ(again.bridges.size(), 5U) << "two host bridges, and three switches";
-  EXPECT_EQ(*again.gpus[0].pci.bus, (BusId{.domain = 0xffff, .bus = 0xff, .device = 4}))
-      << "made up";
+  EXPECT_FALSE(again.gpus[0].pci.bus.is_known()) << "the file has one that is made up";
   EXPECT_EQ(again.nics[0].near->numa_nodes, std::vector<int>{0});
   EXPECT_FALSE(again.nics[1].near.is_known());
   for (const StatedPath& path : host.stated) {
@@ -210,6 +215,107 @@ TEST(NcclXmlText, TakesMoreLinksThanAGpuHasForLinksToSwitches) {
   const HostModel again = read_back(nccl_xml_text(host));
   EXPECT_EQ(again.links[0].end, LinkEnd::kSwitch);
   EXPECT_EQ(path_between(again, gpu(0), gpu(1)).links, 19);
+}
+
+// A switch would join the two pairs.
+TEST(NcclXmlText, KeepsLinksOfGroupsOfGpusApart) {
+  HostModel host;
+  for (int i = 0; i < 4; ++i) host.gpus.push_back({.number = i, .pci = {.vendor = 0x10de}});
+  host.stated = {{gpu(0), gpu(1), PathKind::kNvl, 19},
+                 {gpu(1), gpu(2), PathKind::kSys},
+                 {gpu(2), gpu(3), PathKind::kNvl, 19}};
+  const HostModel again = read_back(nccl_xml_text(finished(std::move(host))));
+  EXPECT_EQ(path_between(again, gpu(0), gpu(1)).links, 19);
+  EXPECT_EQ(path_between(again, gpu(2), gpu(3)).links, 19);
+  EXPECT_NE(path_between(again, gpu(1), gpu(2)).kind, PathKind::kNvl);
+}
+
+TEST(NcclXmlText, CountsLinksByTheirRateOrLeavesThemToNccl) {
+  const auto links = [](std::uint64_t mb_per_s) {
+    HostModel host = small_host_for_nccl();
+    host.links = {{.gpu = 0, .peer = 1, .mb_per_s = known(mb_per_s)}};
+    return read_back(nccl_xml_text(finished(std::move(host)))).links;
+  };
+  ASSERT_EQ(links(150000).size(), 1U);
+  EXPECT_EQ(links(150000)[0].count, 6);
+  EXPECT_EQ(links(40000)[0].count, 2);
+  EXPECT_TRUE(links(30000).empty()) << "no NVLink has such a rate";
+}
+
+TEST(NcclXmlText, KeepsTheProcessor) {
+  HostModel host = small_host_for_nccl();
+  host.processor = known(Processor{"AuthenticAMD", 143, 49});
+  EXPECT_TRUE(same_machine(read_back(nccl_xml_text(host)), host));
+  EXPECT_TRUE(same_machine(read_model_json({"t.json", model_json_text(host)}).value(), host));
+}
+
+TEST(NcclXmlText, SaysNothingOfAProcessorThatNoSourceStates) {
+  HostModel host = small_host_for_nccl();
+  host.processor = {};
+  const std::string text = nccl_xml_text(host);
+  EXPECT_EQ(text.find("GenuineIntel"), std::string::npos) << text;
+  EXPECT_NE(text.find("arch=\"x86_64\" vendor=\"\">"), std::string::npos) << "beside a NIC";
+  host.nics.clear();
+  EXPECT_NE(nccl_xml_text(host).find("arch=\"x86_64\">"), std::string::npos) << "NCCL completes it";
+  host.architecture.clear();
+  EXPECT_NE(nccl_xml_text(host).find("affinity=\"0000000f\">"), std::string::npos);
+}
+
+TEST(NcclXmlText, PutsADeviceBelowANodeOfOrdinaryMemory) {
+  HostModel host = small_host_for_nccl();
+  host.numa_nodes.push_back(
+      {.number = 7, .cpus = host.numa_nodes[0].cpus, .kind = MemoryKind::kHighBandwidth});
+  host.bridges[0].near = known(Place{.cpus = cpus("0-3"), .numa_nodes = {7, 0}});
+  const HostModel again = read_back(nccl_xml_text(host));
+  ASSERT_EQ(again.numa_nodes.size(), 2U);
+  EXPECT_EQ(again.gpus[0].near->numa_nodes, std::vector<int>{0});
+}
+
+TEST(NcclXmlText, HasNoLinksToPackagesThatAreNotNodes) {
+  HostModel host = small_host_for_nccl();
+  host.architecture = "aarch64";
+  host.processor = {};
+  host.packages = {{.number = 0, .cpus = cpus("0-7")}};
+  host.links = {{.gpu = 0, .end = LinkEnd::kPackage, .peer = 0, .count = 3}};
+  host = finished(std::move(host));
+  EXPECT_TRUE(read_back(nccl_xml_text(host)).packages.empty());
+  const LeftOut left = left_out_of_nccl_xml(host);
+  EXPECT_EQ(std::ranges::count(left.fields, "links"), 1);
+  EXPECT_EQ(std::ranges::count(left.fields, "packages"), 1);
+}
+
+TEST(NcclXmlText, LeavesOutTheRateOfNoPcieLink) {
+  HostModel host = small_host_for_nccl();
+  host.gpus[2].pci.mb_per_s = known(std::uint64_t{15000});
+  EXPECT_FALSE(read_back(nccl_xml_text(host)).gpus[2].pci.mb_per_s.is_known());
+}
+
+TEST(NcclXmlText, TellsWhatItLeavesOut) {
+  HostModel host = small_host_for_nccl();
+  host.name.clear();
+  EXPECT_TRUE(left_out_of_nccl_xml(host).fields.empty());
+  host.gpus[1].uuid = known(std::string("GPU-1"));
+  host.nics[0].is_up = known(true);
+  EXPECT_EQ(left_out_of_nccl_xml(host).sentences,
+            std::vector<std::string>{
+                "NCCL's XML cannot state, and leaves out: 1 GPU UUID and 1 NIC state"});
+}
+
+TEST(NcclXmlText, KeepsTheClassOfInfiniband) {
+  HostModel host = small_host_for_nccl();
+  host.nics[0].kind = NicKind::kInfiniband;
+  EXPECT_TRUE(same_machine(read_back(nccl_xml_text(host)), host));
+}
+
+TEST(NcclXmlText, KeepsThePartsOfAGpuTogether) {
+  HostModel host = small_host_for_nccl();
+  host.links.clear();
+  host.gpus[1].pci = host.gpus[0].pci;
+  host = finished(std::move(host));
+  const std::string text = nccl_xml_text(host);
+  EXPECT_TRUE(same_machine(read_back(text), host)) << text;
+  EXPECT_NE(text.find("<gpu dev=\"0\" mlopart=\"1\"/>"), std::string::npos) << text;
+  EXPECT_NE(text.find("<gpu dev=\"1\"/>"), std::string::npos) << text;
 }
 
 TEST(Processors, AreKnownByTheirNames) {

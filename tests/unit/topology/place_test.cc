@@ -68,6 +68,20 @@ TEST(Place, TheSlowHostIsLeftOut) {
       "direction, and the used hosts have at least 1000."));
 }
 
+TEST(Place, AnAssumedRateIsStated) {
+  const std::string sentence =
+      "No source states the rate of NICs of a and b; 10 Gbit/s is assumed for each, so the cost is "
+      "only an estimate.";
+  HostModel machine = plain_host(10000);
+  machine.nics[0].rate_mbit = {};
+  Cluster cluster = cluster_of(machine, {"a", "b"});
+  EXPECT_TRUE(has(place(cluster, job_of("dp=", 4), {2, 2}).value().reasons, sentence));
+  cluster.network.mb_per_s = 1000;
+  EXPECT_FALSE(has(place(cluster, job_of("dp=", 4), {2, 2}).value().reasons, sentence));
+  const Cluster known = cluster_of(plain_host(10000), {"a", "b"});
+  EXPECT_FALSE(has(place(known, job_of("dp=", 4), {2, 2}).value().reasons, sentence));
+}
+
 TEST(Place, TheRingFollowsFastWays) {
   Cluster cluster = cluster_of(plain_host(10000), {"a", "b", "c", "d"});
   for (int from = 0; from < 4; ++from)

@@ -37,7 +37,7 @@ TEST(PlanText, TellsEachHostItsRanksAndTheCost) {
                   "since all of them end at the same time then."};
   plan.alternatives = {{"tp across hosts: its messages would go by the network", 5.6e6}};
   EXPECT_EQ(plan_text(cluster, plan),
-            R"(4 ranks and 2 servers on 2 hosts; a step takes 1.2 ms
+            R"(4 ranks and 2 servers on 2 hosts; estimated communication of a step: 1.2 ms
 
 a (2 ranks):
 rank  GPU    NIC     CPUs  memory  why
@@ -51,7 +51,7 @@ b (2 ranks):
 server  -    mlx5_1  -     -       25 % of the parameters; its links are idle
 server  -    -       -     -       75 % of the parameters
 
-Cost of a step
+Estimated communication of a step, for assumed sizes
    34 us  tp: all-reduce of 2 ranks
   1.2 ms  dp: all-reduce of 2 ranks
 

@@ -43,6 +43,16 @@ TEST(Seats, SaySoInASentence) {
   EXPECT_EQ(all[2].numa_nodes, (std::vector<int>{1}));
 }
 
+TEST(Seats, SayWhichKindsOfCoresTheyHave) {
+  HostModel host = finished_small_host();
+  for (Core& core : host.cores) core.kind = known(std::string("IntelCore"));
+  EXPECT_EQ(seat_ranks(host, {.ranks = 3}).value()[2].why, "cuda2 is near NUMA node 1");
+  host.cores[7].kind = known(std::string("IntelAtom"));
+  const auto all = seat_ranks(host, {.ranks = 3}).value();
+  EXPECT_EQ(all[1].why, "cuda1 is near NUMA node 0; cores: 2 IntelCore");
+  EXPECT_EQ(all[2].why, "cuda2 is near NUMA node 1; cores: 1 IntelAtom and 3 IntelCore");
+}
+
 TEST(Seats, WithoutGpusAreSpreadOverTheNodes) {
   HostModel host = small_host();
   host.gpus.clear();
@@ -88,11 +98,24 @@ TEST(Seats, ElsewhereThanTheirGpuSaySo) {
 TEST(Seats, AreRefusedWhereThereIsNoCpuOrAreNotEnough) {
   EXPECT_EQ(seats(finished_small_host(), {.ranks = 3, .cores_each = 3}),
             "9 cores are needed, but the host has 8");
+  EXPECT_EQ(seats(finished_small_host(), {.cpus = CpuSet::parse("100").value()}),
+            "no usable CPU is known");
+}
+
+TEST(Seats, AreNotBoundWhereNoCpuIsKnown) {
   HostModel host = small_host();
   host.numa_nodes.clear();
   host.packages.clear();
   host.cores.clear();
-  EXPECT_EQ(seats(finish(std::move(host), 0).value(), {}), "no usable CPU is known");
+  for (Bridge& bridge : host.bridges) bridge.near = {};
+  const HostModel unknown = finish(std::move(host), 0).value();
+  const auto all =
+      seat_ranks(unknown, {.ranks = 3, .cores_each = 2, .crosses_hosts = true}).value();
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_EQ(all[2].gpu, 2);
+  EXPECT_EQ(all[2].nic, 1);
+  EXPECT_TRUE(all[2].cpus.is_empty());
+  EXPECT_EQ(all[2].why, "not bound, because no CPU is known");
 }
 
 }  // namespace

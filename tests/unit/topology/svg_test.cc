@@ -1,5 +1,6 @@
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -63,6 +64,25 @@ TEST(SvgLayout, TextFitsItsBoxAndStandsAboveOtherBoxes) {
     });
 }
 
+// A node with 16 GPUs, each below a switch with two NICs.
+TEST(SvgLayout, IsNoWiderThanAPage) {
+  constexpr double kWidest = 1900;
+  HostModel host = small_host();
+  host.links.clear();
+  for (int i = 0; i < 16; ++i) {
+    const auto bridge = static_cast<int>(host.bridges.size());
+    host.bridges.push_back({.kind = BridgeKind::kSwitch, .parent = 0});
+    Gpu gpu = host.gpus.front();
+    gpu.pci.bridge = bridge;
+    host.gpus.push_back(gpu);
+    for (int nic = 0; nic < 3; ++nic) {
+      host.nics.push_back(host.nics.front());
+      host.nics.back().pci.bridge = bridge;
+    }
+  }
+  EXPECT_LT(layout_of(finish(std::move(host), 0).value()).width, kWidest);
+}
+
 TEST(SvgLayout, HasABoxForEachDevice) {
   int gpus = 0, nics = 0, nodes = 0;
   each_box(layout_of(eight_gpu_host()), [&](const Box& box) {
@@ -93,6 +113,23 @@ TEST(Svg, TellsLinksAndWarningsBelow) {
   const std::string text = svg_text(host);
   EXPECT_NE(text.find(">GPU links: NVLink, all pairs x18</text>"), std::string::npos) << text;
   EXPECT_NE(text.find(">warning: 1 &lt; 2</text>"), std::string::npos) << text;
+}
+
+TEST(Svg, HasATableOfLinksThatDiffer) {
+  HostModel host = small_host();
+  host.links.push_back({.kind = LinkKind::kXgmi, .gpu = 1, .peer = 2});
+  const std::string text = svg_text(finish(std::move(host), 0).value());
+  EXPECT_NE(text.find(">GPU links, NVLink and XGMI (+: number not known)</text>"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("GPU links:"), std::string::npos) << text;
+  const auto count = [&](const std::string& cell) {
+    std::size_t found = 0;
+    for (std::size_t at = 0; (at = text.find(cell, at)) != std::string::npos; ++at) ++found;
+    return found;
+  };
+  EXPECT_EQ(count(">4</text>"), 2U) << "of each of the two";
+  EXPECT_EQ(count(">+</text>"), 2U) << "no source states how many";
 }
 
 }  // namespace

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <utility>
+
+#include "comm/base/text.h"
 
 namespace paceline::topology {
 namespace {
@@ -110,6 +113,19 @@ class Cut {
 int count_cores(const std::vector<CpuSet>& cores, const CpuSet& cpus) {
   return static_cast<int>(
       std::ranges::count_if(cores, [&](const CpuSet& core) { return core.has_any(cpus); }));
+}
+
+std::string core_kinds_text(const HostModel& host, const CpuSet& cpus) {
+  const auto has_kind = [](const Core& core) { return core.kind.is_known(); };
+  if (std::ranges::none_of(host.cores, has_kind)) return {};
+  std::map<std::string, int> counts;  // of all kinds
+  for (const Core& core : host.cores)
+    counts[core.kind.value.value_or("other")] += core.cpus.has_any(cpus) ? 1 : 0;
+  if (counts.size() < 2) return {};
+  std::vector<std::string> words;
+  for (const auto& [kind, count] : counts)
+    if (count > 0) words.push_back(std::to_string(count) + " " + kind);
+  return list_text(words);
 }
 
 std::vector<CpuSet> all_cores(const HostModel& host) {

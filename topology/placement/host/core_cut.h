@@ -1,6 +1,7 @@
 // Which CPUs each rank of a host gets.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "topology/model/host_model.h"
@@ -11,6 +12,10 @@ namespace paceline::topology {
 std::vector<CpuSet> all_cores(const HostModel& host);
 /// How many of `cores` have any of the CPUs.
 int count_cores(const std::vector<CpuSet>& cores, const CpuSet& cpus);
+
+/// How many of the cores with any of the CPUs are of each kind: "2 IntelAtom and 1 IntelCore".
+/// Empty on a host whose cores are of one kind.
+std::string core_kinds_text(const HostModel& host, const CpuSet& cpus);
 
 struct CoreShare {
   CpuSet cpus;

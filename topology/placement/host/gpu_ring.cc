@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
+#include <ranges>
+#include <set>
 #include <utility>
 
 #include "topology/path/path.h"
@@ -30,7 +32,16 @@ class Ring {
 
   double cost(const std::vector<int>& gpus) const { return inside(gpus) + outside(gpus); }
 
+  double us_between(int a, int b) const {
+    return us_[static_cast<std::size_t>(a)][static_cast<std::size_t>(b)];
+  }
+
   double inside(const std::vector<int>& gpus) const {
+    const auto count = static_cast<double>(gpus.size());
+    return 2 * (count - 1) / count * slowest(gpus);
+  }
+
+  double slowest(const std::vector<int>& gpus) const {
     const std::size_t count = gpus.size();
     double slowest = 0;
     for (std::size_t i = 0; i < count; ++i) {
@@ -38,7 +49,7 @@ class Ring {
       const auto to = static_cast<std::size_t>(gpus[(i + 1) % count]);
       slowest = std::max(slowest, us_[from][to]);
     }
-    return 2 * static_cast<double>(count - 1) / static_cast<double>(count) * slowest;
+    return slowest;
   }
 
   // The same for each order of the same GPUs.
@@ -60,6 +71,79 @@ class Ring {
   const bool crosses_hosts_;
   std::vector<std::vector<double>> us_;
 };
+
+// A ring of `gpus` in which no hop takes longer than `limit_us`: an extension of a path by the GPU
+// that has the fewest hops left, and back where there is none.
+class RingSearch {
+ public:
+  RingSearch(const Ring& ring, const std::vector<int>& gpus, double limit_us, int& compares_left)
+      : ring_(ring), gpus_(gpus), limit_us_(limit_us), compares_left_(compares_left) {
+    rest_.insert(gpus.begin(), gpus.end());
+  }
+
+  // Empty where there is none, or it was looked for long enough.
+  std::vector<int> find() {
+    for (const int gpu : gpus_)
+      if (neighbours(gpu).size() < std::min<std::size_t>(2, gpus_.size() - 1)) return {};
+    take(gpus_.front());
+    return extend() ? order_ : std::vector<int>();
+  }
+
+ private:
+  bool is_near(int a, int b) const { return ring_.us_between(a, b) <= limit_us_; }
+
+  std::vector<int> neighbours(int gpu) {
+    compares_left_ -= static_cast<int>(rest_.size());
+    std::vector<int> near;
+    for (const int other : rest_)
+      if (other != gpu && is_near(gpu, other)) near.push_back(other);
+    return near;
+  }
+
+  void take(int gpu) {
+    order_.push_back(gpu);
+    rest_.erase(gpu);
+  }
+
+  bool extend() {
+    if (compares_left_ < 0) return false;
+    if (rest_.empty()) return is_near(order_.back(), order_.front());
+    std::vector<std::pair<std::size_t, int>> next;  // hops left, GPU
+    for (const int gpu : neighbours(order_.back())) next.emplace_back(neighbours(gpu).size(), gpu);
+    std::ranges::sort(next);
+    for (const int gpu : next | std::views::values) {
+      take(gpu);
+      if (extend()) return true;
+      order_.pop_back();
+      rest_.insert(gpu);
+    }
+    return false;
+  }
+
+  const Ring& ring_;
+  const std::vector<int>& gpus_;
+  const double limit_us_;
+  int& compares_left_;
+  std::set<int> rest_;
+  std::vector<int> order_;
+};
+
+// Exchanges alone do not help where several hops are as slow as the slowest: no exchange mends all.
+// So each limit below the slowest hop is tried, the lowest first.
+std::vector<int> faster_ring(const Ring& ring, std::vector<int> gpus) {
+  constexpr int kMostCompares = 10'000'000;
+  std::set<double> limits;
+  for (const int a : gpus)
+    for (const int b : gpus)
+      if (a < b) limits.insert(ring.us_between(a, b));
+  int compares_left = kMostCompares;
+  for (const double limit : limits) {
+    if (limit >= ring.slowest(gpus) - kRounding || compares_left < 0) break;
+    std::vector<int> found = RingSearch(ring, gpus, limit, compares_left).find();
+    if (!found.empty()) return found;
+  }
+  return gpus;
+}
 
 struct Best {
   double cost = std::numeric_limits<double>::infinity();
@@ -138,7 +222,8 @@ std::vector<int> choose_gpus(const HostModel& host, int count, bool crosses_host
   const std::size_t wanted = std::min(static_cast<std::size_t>(std::max(count, 0)), of);
   if (wanted == 0) return {};
   const Ring ring(host, crosses_hosts);
-  return of <= kTriedWhole ? try_all(ring, of, wanted) : improve(ring, of, wanted);
+  if (of <= kTriedWhole) return try_all(ring, of, wanted);
+  return faster_ring(ring, improve(ring, of, wanted));
 }
 
 }  // namespace paceline::topology

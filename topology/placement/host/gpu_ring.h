@@ -17,8 +17,9 @@ namespace paceline::topology {
 double ring_cost_us(const HostModel& host, const std::vector<int>& gpus, bool crosses_hosts);
 
 /// `count` of the GPUs, at most as many as there are, by local rank. The cheapest of all subsets
-/// and orders of up to 8 GPUs; of more, one that no exchange of two GPUs makes cheaper. Of equally
-/// cheap ones that with the lowest numbers first.
+/// and orders of up to 8 GPUs. Of more GPUs, one that no exchange of two makes cheaper; a search
+/// for a ring without the slowest hops follows, which is bounded. Among equally cheap ones, the
+/// lowest numbers come first.
 std::vector<int> choose_gpus(const HostModel& host, int count, bool crosses_hosts);
 
 }  // namespace paceline::topology

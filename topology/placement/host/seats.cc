@@ -111,8 +111,18 @@ std::string nodes_text(const std::vector<int>& nodes) {
   return words.empty() ? "an unknown NUMA node" : "NUMA node " + list_text(words);
 }
 
+// The nodes of a rank's CPUs. A matrix may state several nodes of a GPU, but not whose the CPUs
+// are.
+const std::vector<int>& nodes_near(const HostModel& host, const DataPlace& place,
+                                   const Seat& seat) {
+  if (!seat.numa_nodes.empty() || place.gpu == kNone) return seat.numa_nodes;
+  const Fact<Place>& near = host.gpus[static_cast<std::size_t>(place.gpu)].near;
+  return near.is_known() ? near->numa_nodes : seat.numa_nodes;
+}
+
 std::string why(const HostModel& host, const DataPlace& place, const Seat& seat, bool is_near) {
-  const std::string nodes = nodes_text(seat.numa_nodes);
+  if (seat.cpus.is_empty()) return "not bound, because no CPU is known";
+  const std::string nodes = nodes_text(nodes_near(host, place, seat));
   std::string text;
   if (place.gpu != kNone) {
     text = host.gpus[static_cast<std::size_t>(place.gpu)].name;
@@ -122,6 +132,8 @@ std::string why(const HostModel& host, const DataPlace& place, const Seat& seat,
   }
   if (seat.shares_cpus)
     text += ", shared with other ranks, because there are more ranks than cores";
+  if (const std::string kinds = core_kinds_text(host, seat.cpus); !kinds.empty())
+    text += "; cores: " + kinds;
   if (seat.nic == kNone) return text;
   const DeviceRef nic{DeviceKind::kNic, seat.nic};
   const Path path = place.gpu != kNone ? path_between(host, {DeviceKind::kGpu, place.gpu}, nic)
@@ -139,10 +151,10 @@ Status too_few(int asked, int there) {
 
 Result<std::vector<Seat>> seat_ranks(const HostModel& host, const SeatRequest& request) {
   const CpuSet allowed = request.cpus.is_empty() ? host.cpus : request.cpus & host.cpus;
-  if (allowed.is_empty())
+  if (allowed.is_empty() && !host.cpus.is_empty())
     return Status(Code::kUnavailable, Scope::kOperation, "no usable CPU is known");
-  if (const int cores = count_cores(all_cores(host), allowed);
-      request.cores_each * request.ranks > cores)
+  const int cores = count_cores(all_cores(host), allowed);
+  if (!allowed.is_empty() && request.cores_each * request.ranks > cores)
     return too_few(request.cores_each * request.ranks, cores);
   const bool has_gpus = request.uses_gpus && !host.gpus.empty();
   const std::vector<Anchor> anchors =
@@ -153,7 +165,10 @@ Result<std::vector<Seat>> seat_ranks(const HostModel& host, const SeatRequest& r
     places.push_back(anchor.data);
     near.push_back(anchor.cpus);
   }
-  const std::vector<CoreShare> shares = cut_cores(host, allowed, near, request.cores_each);
+  // On a machine whose CPUs are not known, ranks are not bound.
+  const std::vector<CoreShare> shares = allowed.is_empty()
+                                            ? std::vector<CoreShare>(places.size())
+                                            : cut_cores(host, allowed, near, request.cores_each);
   const NicChoice nics = choose_nics(host, places);
   std::vector<Seat> seats;
   for (std::size_t rank = 0; rank < places.size(); ++rank) {

@@ -32,8 +32,8 @@ struct Seat {
 
 /// The result is by local rank. Each rank with a GPU gets CPUs and a NIC near the GPU. Ranks
 /// without a GPU are spread over the NUMA nodes, in proportion to the cores of each node; ranks
-/// with adjacent numbers stay together. Errors: no usable CPU is known, or more cores are requested
-/// than there are.
+/// with adjacent numbers stay together. On a machine whose CPUs are not known, ranks get none.
+/// Errors: the host has none of `cpus`, or fewer cores than are requested.
 Result<std::vector<Seat>> seat_ranks(const HostModel& host, const SeatRequest& request);
 
 }  // namespace paceline::topology

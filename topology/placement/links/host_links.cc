@@ -31,6 +31,7 @@ HostLinks::HostLinks(const Cluster& cluster) : cluster_(cluster) {
       const double rate = nics.mb_per_s[static_cast<std::size_t>(nic)];
       nics.of_usable += rate;
       nics.best = std::max(nics.best, rate);
+      nics.has_unknown |= !machine.nics[static_cast<std::size_t>(nic)].rate_mbit.is_known();
       ++nics.usable;
     }
   }
@@ -46,6 +47,8 @@ HostLinks::HostLinks(const Cluster& cluster) : cluster_(cluster) {
   for (std::size_t host = 0; host < hosts; ++host) {
     first_way_from_[host + 1] += first_way_from_[host];
     const MachineNics& nics = nics_of(static_cast<int>(host));
+    const bool is_stated = cluster.network.mb_per_s > 0 || rates[0][host] > 0 || rates[1][host] > 0;
+    is_assumed_.push_back(!is_stated && (nics.has_unknown || nics.usable == 0));
     for (auto& rate : rates) {
       if (cluster.network.mb_per_s > 0) rate[host] = cluster.network.mb_per_s;
       if (rate[host] <= 0) rate[host] = nics.usable > 0 ? nics.of_usable : kUnknownMbPerS;

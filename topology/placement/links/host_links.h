@@ -20,6 +20,9 @@ class HostLinks {
   /// `cluster` outlives it.
   explicit HostLinks(const Cluster& cluster);
 
+  /// The host's rate follows from NICs, and no source states the rate of one of them.
+  bool is_rate_assumed(int host) const { return is_assumed_[static_cast<std::size_t>(host)]; }
+
   /// Time of a MB, in microseconds.
   double host_us_per_mb(int host, Direction direction) const {
     return us_per_mb_[static_cast<std::size_t>(direction)][static_cast<std::size_t>(host)];
@@ -48,6 +51,7 @@ class HostLinks {
     double of_usable = 0;
     double best = 0;
     int usable = 0;
+    bool has_unknown = false;  // a usable NIC whose rate no source states
   };
 
   const MachineNics& nics_of(int host) const;
@@ -55,6 +59,7 @@ class HostLinks {
 
   const Cluster& cluster_;
   std::vector<MachineNics> nics_;            // by machine
+  std::vector<bool> is_assumed_;             // by host
   std::vector<double> us_per_mb_[2];         // by direction and host
   std::vector<std::size_t> first_way_from_;  // by host, and the end
 };

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "topology/placement/cost/rounding.h"
+#include "topology/placement/host/gpu_ring.h"
 
 namespace paceline::topology {
 namespace {
@@ -51,7 +52,7 @@ class OrderSearch {
     }
     if (traffic_.ranks <= kDeepest) try_next(floor());
     found_.is_all = traffic_.ranks <= kDeepest && steps_ <= most_steps_;
-    if (!found_.is_all) improve(gpus_in_order(gpus_, traffic_.ranks));
+    if (!found_.is_all) improve(first_order());
     return std::move(found_);
   }
 
@@ -196,6 +197,16 @@ class OrderSearch {
     for (std::size_t i = 0; i < parts_.size(); ++i)
       cost += parts_[i].rounds * all[i].latest_us + all[i].busiest_us;
     return cost;
+  }
+
+  // GPUs in order, or the fastest ring of them where that is cheaper: exchanges alone may not find
+  // the ring.
+  std::vector<int> first_order() {
+    std::vector<int> in_order = gpus_in_order(gpus_, traffic_.ranks);
+    if (traffic_.ranks > gpus_ || gpus_ > kDeepest) return in_order;
+    std::vector<int> ring = choose_gpus(paths_.host(), traffic_.ranks, false);
+    Times times;
+    return cost(ring, times) < cost(in_order, times) * (1 - kRounding) ? ring : in_order;
   }
 
   // Two ranks change GPUs, or one takes a GPU that nobody has.

@@ -7,24 +7,6 @@
 #include "topology/placement/host/nic_choice.h"
 
 namespace paceline::topology {
-namespace {
-
-// On a machine whose CPUs nobody has told: bound to none of them.
-std::vector<Seat> unbound_seats(const HostModel& host, const SeatRequest& request) {
-  std::vector<DataPlace> places(static_cast<std::size_t>(request.ranks));
-  for (std::size_t rank = 0; rank < request.gpus.size(); ++rank)
-    places[rank].gpu = request.gpus[rank];
-  const NicChoice nics = choose_nics(host, places);
-  std::vector<Seat> seats(places.size());
-  for (std::size_t rank = 0; rank < places.size(); ++rank) {
-    seats[rank].gpu = places[rank].gpu;
-    seats[rank].nic = request.crosses_hosts ? nics.nics[rank] : kNone;
-    seats[rank].why = "not bound, because no CPU is known";
-  }
-  return seats;
-}
-
-}  // namespace
 
 HostKinds::HostKinds(const Cluster& cluster, const JobShape& job, const HostLinks& links)
     : cluster_(cluster), job_(job), links_(links) {
@@ -81,8 +63,6 @@ Result<std::vector<Seat>> HostKinds::seats(int host, const std::vector<int>& gpu
                             .uses_gpus = !gpus.empty(),
                             .crosses_hosts = crosses,
                             .gpus = gpus};
-  if (machine.cpus.is_empty())
-    return seats_.emplace(key, unbound_seats(machine, request)).first->second;
   Result<std::vector<Seat>> seats = seat_ranks(machine, request);
   if (!seats.ok()) {
     const std::string& name = cluster_.hosts[static_cast<std::size_t>(host)].name;

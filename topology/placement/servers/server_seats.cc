@@ -18,15 +18,10 @@ CpuSet near_nics(const HostModel& host) {
 }  // namespace
 
 Result<std::vector<Seat>> seat_servers(const HostModel& host, const ServerSeatRequest& request) {
-  if (host.cpus.is_empty()) {
-    std::vector<Seat> unbound(static_cast<std::size_t>(request.servers));
-    for (Seat& seat : unbound) seat.why = "not bound, because no CPU is known";
-    return unbound;
-  }
   const CpuSet allowed = request.cpus & host.cpus;
   CpuSet cpus = allowed;
   cpus.remove(request.taken);
-  const bool is_shared = cpus.is_empty();
+  const bool is_shared = cpus.is_empty() && !host.cpus.is_empty();
   if (is_shared) cpus = allowed;
   if (const CpuSet near = cpus & near_nics(host); !near.is_empty()) cpus = near;
   PACELINE_TRY_ASSIGN(std::vector<Seat> seats,

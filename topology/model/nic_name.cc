@@ -1,4 +1,4 @@
-#include "topology/read/nic_name.h"
+#include "topology/model/nic_name.h"
 
 #include <algorithm>
 #include <array>
