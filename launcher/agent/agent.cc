@@ -58,8 +58,9 @@ class Agent {
               [this](const messages::FromAgent& message) { tell(message); }),
         flights_(clock_),
         trials_(loop_, [this](const messages::FromAgent& message) { tell(message); }),
-        stop_(loop_, {.signal_ranks = [this](int signal) { signal_ranks(signal); },
-                      .tell = [this](const messages::FromAgent& message) { tell(message); }}) {}
+        stop_(loop_,
+              {.signal_ranks = [this](const messages::SignalRanks& order) { signal_ranks(order); },
+               .tell = [this](const messages::FromAgent& message) { tell(message); }}) {}
 
   Status run();
 
@@ -77,7 +78,7 @@ class Agent {
   void count_end();
   void tell_store(const messages::RankEnded& ended);
   void stop(const messages::Stop& stop);
-  void signal_ranks(int signal);
+  void signal_ranks(const messages::SignalRanks& order);
   void begin_to_say_alive();
   void say_alive();
 
@@ -150,8 +151,9 @@ void Agent::check_lifeline() {
 
 void Agent::receive(const messages::ToAgent& message) {
   if (message.has_stop()) return stop(message.stop());
-  if (message.has_signal()) return signal_ranks(message.signal().signal());
-  if (message.has_input()) return streams_ ? streams_->take_input(message.input()) : void();
+  if (message.has_signal()) return stop_.pass_on(message.signal().signal());
+  if (message.has_input() || message.has_window_size())
+    return streams_ ? streams_->take_input(message) : void();
   if (message.has_rank_ended()) return tell_store(message.rank_ended());
   if (message.has_describe()) return self_.answer(message.describe());
   if (streams_ || leaving_) return;  // an agent serves one job
@@ -168,11 +170,11 @@ Status Agent::start(const messages::Start& start) {
   self_.end(host_cpus(start));
   if (start.apps().empty() || start.ranks().empty())
     return Status(Code::kInternal, Scope::kOperation, "the launcher sent a job without ranks");
-  if (!stop_.begin(Duration(start.grace_ns()))) {
+  if (!stop_.begin(Duration(start.grace_ns()), start.signals_groups())) {
     leave();
     return Status();
   }
-  std::vector<std::string> paths;
+  std::vector<ProgramFile> programs;
   for (const messages::App& app : start.apps()) {
     ProgramFile program =
         find_program(app.command(0), search_path(app.environment()), app.working_directory());
@@ -180,7 +182,7 @@ Status Agent::start(const messages::Start& start) {
       refuse_all(start, program);
       return Status();
     }
-    paths.push_back(std::move(program.path));
+    programs.push_back(std::move(program));
   }
   PACELINE_TRY_ASSIGN(const HostFacts facts, prepare(start));
   if (const std::string cgroup = connection_.cgroup.value_or(start.cgroup()); !cgroup.empty()) {
@@ -192,8 +194,8 @@ Status Agent::start(const messages::Start& start) {
   int local_rank = 0;
   for (int i = 0; i < start.apps_size(); ++i) {
     const messages::App& app = start.apps(i);
-    PACELINE_TRY(
-        helper_.send(program_of(start, app, facts, paths[static_cast<std::size_t>(i)], ::getenv)));
+    PACELINE_TRY(helper_.send(
+        program_of(start, app, facts, programs[static_cast<std::size_t>(i)], ::getenv)));
     for (std::uint32_t n = 0; n < app.ranks(); ++n)
       PACELINE_TRY(spawn(start, facts, i, local_rank++));
   }
@@ -311,10 +313,10 @@ void Agent::say_alive() {
   loop_.after(kAlivePeriod, [this] { say_alive(); });
 }
 
-void Agent::signal_ranks(int signal) {
-  killed_ |= signal == SIGKILL;
+void Agent::signal_ranks(const messages::SignalRanks& order) {
+  killed_ |= order.signal() == SIGKILL;
   messages::ToHelper message;
-  message.mutable_signal()->set_signal(signal);
+  *message.mutable_signal() = order;
   if (const Status status = helper_.send(message); !status.ok()) fail(status);
 }
 
@@ -367,10 +369,20 @@ void Agent::tell(const messages::FromAgent& message) {
   if (streams_ && head_.backlog_bytes() > kMaxBacklogBytes) streams_->set_reading(false);
 }
 
-Status serve(HeadRoad& road, FunctionRef<void(bool)> last) {
+}  // namespace
+
+Status run_agent(HeadRoad& road, FunctionRef<void(bool)> last) {
+  // The terminal's signals are for the head alone. If an engine has made this process the leader of
+  // a group, it may kill the group. The helper, which clears up after a killed agent, leaves it.
+  const bool has_own_group = ::setsid() >= 0;
+  // Standard error may have no reader any more: the job goes on. Ranks get the default back.
+  ::signal(SIGPIPE, SIG_IGN);
+  outlive_signals();
   const pid_t self = ::getpid();
   PACELINE_TRY(adopt_orphans());
-  PACELINE_TRY_ASSIGN(auto helper, ChildProcess::fork([&road, last, self](UniqueFd agent) {
+  PACELINE_TRY_ASSIGN(auto helper,
+                      ChildProcess::fork([&road, last, self, has_own_group](UniqueFd agent) {
+                        if (!has_own_group) ::setpgid(0, 0);
                         road.leave();
                         run_spawn_helper(std::move(agent));
                         last(::getppid() != self || is_ending(self));
@@ -383,16 +395,6 @@ Status serve(HeadRoad& road, FunctionRef<void(bool)> last) {
   replace_by_null(STDIN_FILENO);
   replace_by_null(STDOUT_FILENO);
   return Agent(loop, std::move(head), std::move(helper), std::move(scout)).run();
-}
-
-}  // namespace
-
-Status run_agent(HeadRoad& road, FunctionRef<void(bool)> last) {
-  ::setsid();  // the terminal's signals are for the head alone
-  // Standard error may have no reader any more: the job goes on. Ranks get the default back.
-  ::signal(SIGPIPE, SIG_IGN);
-  outlive_signals();
-  return serve(road, last);
 }
 
 }  // namespace paceline::launcher

@@ -16,8 +16,11 @@ Result<std::unique_ptr<InputPipe>> InputPipe::make(EventLoop& loop, Taken taken,
   PACELINE_TRY_ASSIGN(Pipe pipe, make_pipe());
   ::fcntl(pipe.write_end.get(), F_SETFL, O_NONBLOCK);
   read_end = std::move(pipe.read_end);
-  return std::unique_ptr<InputPipe>(
-      new InputPipe(loop, std::move(taken), std::move(pipe.write_end)));
+  return over(loop, std::move(taken), std::move(pipe.write_end));
+}
+
+std::unique_ptr<InputPipe> InputPipe::over(EventLoop& loop, Taken taken, UniqueFd write_end) {
+  return std::unique_ptr<InputPipe>(new InputPipe(loop, std::move(taken), std::move(write_end)));
 }
 
 InputPipe::InputPipe(EventLoop& loop, Taken taken, UniqueFd write_end)

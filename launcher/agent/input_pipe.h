@@ -1,4 +1,4 @@
-// Standard input of a rank whose head is on another host: it comes in messages.
+// Standard input of a rank that comes in messages from the head.
 #pragma once
 
 #include <cstddef>
@@ -23,6 +23,8 @@ class InputPipe {
 
   /// `read_end` becomes the rank's.
   static Result<std::unique_ptr<InputPipe>> make(EventLoop& loop, Taken taken, UniqueFd& read_end);
+  /// Writes to `write_end`, which does not block.
+  static std::unique_ptr<InputPipe> over(EventLoop& loop, Taken taken, UniqueFd write_end);
   ~InputPipe();
   InputPipe(const InputPipe&) = delete;
   InputPipe& operator=(const InputPipe&) = delete;
@@ -31,12 +33,13 @@ class InputPipe {
   void write(std::string_view text);
   /// The rank finds the end of its input once it has read all.
   void end();
+  /// Drops what has not been written.
+  void close();
 
  private:
   InputPipe(EventLoop& loop, Taken taken, UniqueFd write_end);
 
   void write_some();
-  void close();
 
   EventLoop& loop_;
   const Taken taken_;

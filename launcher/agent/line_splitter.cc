@@ -22,7 +22,7 @@ void LineSplitter::feed(std::string_view bytes, Sink sink) {
     if (newline == std::string_view::npos) break;
     lines += pending_;
     lines += '\n';
-    pending_.clear();
+    begin_line(false);
     bytes.remove_prefix(newline + 1);
   }
   pass_on(lines, sink);
@@ -37,7 +37,7 @@ void LineSplitter::extend(std::string_view segment, std::string& lines, Sink sin
   if (!text.empty()) {
     const std::size_t last_return = text.rfind('\r');
     if (last_return != std::string_view::npos) text.remove_prefix(last_return + 1);
-    if (last_return != std::string_view::npos || pending_.ends_with('\r')) pending_.clear();
+    if (last_return != std::string_view::npos || pending_.ends_with('\r')) begin_line(true);
   }
   while (pending_.size() + text.size() > options_.longest_line_bytes) {
     const std::size_t room = options_.longest_line_bytes - pending_.size();
@@ -45,7 +45,7 @@ void LineSplitter::extend(std::string_view segment, std::string& lines, Sink sin
     text.remove_prefix(room);
     pass_on(lines, sink);
     sink(pending_, messages::CUT);
-    pending_.clear();
+    begin_line(false);
   }
   pending_ += text;
   if (returns && !pending_.ends_with('\r')) pending_ += '\r';
@@ -54,7 +54,24 @@ void LineSplitter::extend(std::string_view segment, std::string& lines, Sink sin
 void LineSplitter::finish(Sink sink) {
   const std::string_view rest = without_returns(pending_);
   if (!rest.empty()) sink(rest, messages::CUT);
+  begin_line(false);
+}
+
+void LineSplitter::show_begun(Sink sink) {
+  if (pending_.size() == shown_bytes_ || pending_.ends_with('\r')) return;
+  shown_bytes_ = pending_.size();
+  sink(pending_, anew_ ? messages::TRANSIENT : messages::PROMPT);
+}
+
+void LineSplitter::end_shown() {
+  pending_.erase(0, shown_bytes_);
+  shown_bytes_ = 0;
+}
+
+void LineSplitter::begin_line(bool anew) {
   pending_.clear();
+  shown_bytes_ = 0;
+  anew_ = anew;
 }
 
 }  // namespace paceline::launcher

@@ -14,7 +14,7 @@ namespace paceline::launcher {
 /// counts, except that a return just before the newline is kept as part of the line.
 class LineSplitter {
  public:
-  /// Gets text and how it ends: LINES, TRANSIENT or CUT of messages::Ending.
+  /// Gets text and how it ends: any of messages::Ending but RAW.
   using Sink = FunctionRef<void(std::string_view text, messages::Ending ending)>;
 
   struct Options {
@@ -25,14 +25,22 @@ class LineSplitter {
   explicit LineSplitter(const Options& options) : options_(options) {}
 
   void feed(std::string_view bytes, Sink sink);
+  /// Passes on the line that has begun, if it is new: PROMPT, or TRANSIENT if a return began it
+  /// anew. It stays, and is passed on again with what follows.
+  void show_begun(Sink sink);
+  /// What show_begun() has passed on is a line of its own.
+  void end_shown();
   /// The stream has ended: passes on what has no newline.
   void finish(Sink sink);
 
  private:
+  void begin_line(bool anew);
   void extend(std::string_view segment, std::string& lines, Sink sink);
 
   Options options_;
-  std::string pending_;  // the line that has begun, with its trailing carriage returns
+  std::string pending_;          // the line that has begun, with its trailing carriage returns
+  std::size_t shown_bytes_ = 0;  // of it, by show_begun()
+  bool anew_ = false;            // a return began it
 };
 
 }  // namespace paceline::launcher

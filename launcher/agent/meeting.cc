@@ -19,17 +19,19 @@ namespace paceline::launcher {
 namespace {
 
 // If the ranks' environment is malformed, the ranks report it themselves.
-std::shared_ptr<Log> make_log(const Variables& changes) {
+Environment environment_of_ranks(const Variables& changes) {
   const auto lookup = [&changes](const char* name) { return value_of(name, changes, ::getenv); };
-  const Result<Environment> environment = read_environment(lookup);
-  return make_stderr_log({.level = environment.ok() ? environment->log_level : LogLevel::kWarning});
+  Result<Environment> environment = read_environment(lookup);
+  return environment.ok() ? *std::move(environment) : Environment();
 }
 
 }  // namespace
 
 Result<OpenMeeting> open_meeting(const messages::Start& start, JobKey key, LiveAnswers live) {
-  const StoreServerOptions options{.log = make_log(start.apps(0).environment()),
-                                   .live = std::move(live)};
+  const Environment environment = environment_of_ranks(start.apps(0).environment());
+  const StoreServerOptions options{.log = make_stderr_log({.level = environment.log_level}),
+                                   .live = std::move(live),
+                                   .ports = environment.port_range};
   OpenMeeting open;
   if (start.address().empty()) {
     const std::string name = "@paceline-" + start.job_id();
@@ -44,7 +46,8 @@ Result<OpenMeeting> open_meeting(const messages::Start& start, JobKey key, LiveA
     open.meeting.set_store("tcp:" + open.store->address().to_string());
     open.meeting.set_master_address(start.address());
   }
-  PACELINE_TRY_ASSIGN(const int port, free_port(open.meeting.master_address()));
+  PACELINE_TRY_ASSIGN(const int port,
+                      free_port(open.meeting.master_address(), environment.port_range));
   open.meeting.set_master_port(static_cast<std::uint32_t>(port));
   return open;
 }

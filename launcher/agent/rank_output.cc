@@ -12,6 +12,8 @@ namespace paceline::launcher {
 namespace {
 
 constexpr std::size_t kReadBytes = 64 << 10;
+// A line whose newline has not come by then may be a prompt.
+constexpr Duration kPromptPatience = std::chrono::milliseconds(50);
 constexpr int kMaxDrainReads = 32;  // twice what Linux lets a pipe hold without privilege
 
 }  // namespace
@@ -28,6 +30,7 @@ RankOutput::RankOutput(EventLoop& loop, UniqueFd pipe, Options options)
 }
 
 RankOutput::~RankOutput() {
+  if (prompt_) loop_.cancel(*prompt_);
   if (reading_) loop_.forget_readable(pipe_.get());
 }
 
@@ -77,15 +80,29 @@ bool RankOutput::read_some() {
   }
   const std::string_view text(bytes.data(), static_cast<std::size_t>(got));
   if (options_.file) options_.file->write(text);
-  if (options_.console) {
-    if (options_.splitter)
-      options_.splitter->feed(text, options_.console);
-    else
-      options_.console(text, messages::RAW);
-  }
+  if (options_.console) pass_on(text);
   watch();
   if (finishing_ && pipe_ && pipe_is_empty()) end();
   return reading_;
+}
+
+void RankOutput::pass_on(std::string_view text) {
+  if (options_.before_read) options_.before_read();
+  if (!options_.splitter) return options_.console(text, messages::RAW);
+  options_.splitter->feed(text, options_.console);
+  if (options_.shows_prompts) await_prompt();
+}
+
+void RankOutput::await_prompt() {
+  if (prompt_) loop_.cancel(*prompt_);
+  prompt_ = loop_.after(kPromptPatience, [this] {
+    prompt_.reset();
+    options_.splitter->show_begun(options_.console);
+  });
+}
+
+void RankOutput::end_prompt() {
+  if (options_.splitter) options_.splitter->end_shown();
 }
 
 void RankOutput::end() {

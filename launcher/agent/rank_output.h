@@ -22,6 +22,8 @@ class RankOutput {
     std::unique_ptr<OutputWriter> file;    ///< gets every byte; none: null
     Console console;                       ///< empty: nobody looks
     std::optional<LineSplitter> splitter;  ///< of the console; without one bytes go on as they come
+    bool shows_prompts = false;            ///< a line without newline goes on after a while
+    std::function<void()> before_read;     ///< called before text goes on; may be empty
     std::function<void()> ended;           ///< once: nothing more comes, and the file has it all
   };
 
@@ -37,10 +39,14 @@ class RankOutput {
   void drain();
   /// Nobody is left who could write: what is in the pipe is the rest.
   void finish();
+  /// The line of a prompt has been ended on the terminal, by its user.
+  void end_prompt();
 
  private:
   void watch();
   bool read_some();
+  void pass_on(std::string_view text);
+  void await_prompt();
   bool pipe_is_empty() const;
   void end();
 
@@ -50,6 +56,7 @@ class RankOutput {
   bool console_ready_ = false;
   bool reading_ = false;
   bool finishing_ = false;
+  std::optional<EventLoop::TimerId> prompt_;  // until a line without newline counts as one
 };
 
 }  // namespace paceline::launcher

@@ -19,8 +19,9 @@ Status RankStop::watch() {
   return Status();
 }
 
-bool RankStop::begin(Duration grace) {
+bool RankStop::begin(Duration grace, bool signals_groups) {
   grace_ = grace;
+  signals_groups_ = signals_groups;
   has_ranks_ = asked_by_ == 0;
   if (!has_ranks_) tell_head(asked_by_);  // at came() the head had no job to end yet
   return has_ranks_;
@@ -30,8 +31,10 @@ void RankStop::order(const messages::Stop& stop) {
   is_ending_ = true;
   requests_.came_elsewhere();
   if (std::exchange(passed_on_, 0) == stop.signal()) return;
-  signal_ranks(stop.signal(), Duration(stop.grace_ns()));
+  end_ranks(stop.signal(), Duration(stop.grace_ns()));
 }
+
+void RankStop::pass_on(int signal) { send(signal, reach_of(signal)); }
 
 void RankStop::came(int signal) {
   switch (requests_.came(signal, loop_.clock().now(), is_ending_)) {
@@ -41,19 +44,39 @@ void RankStop::came(int signal) {
       tell_head(signal);
       if (!has_ranks_) return;
       passed_on_ = signal;
-      return signal_ranks(signal, grace_);
+      return end_ranks(signal, grace_);
     case EndRequests::Meaning::kKill:
-      return handlers_.signal_ranks(SIGKILL);
+      return send(SIGKILL, messages::WHOLE_GROUP);
     case EndRequests::Meaning::kNothing:
       return;
   }
 }
 
 // SIGCONT: a stopped rank could not react to the signal.
-void RankStop::signal_ranks(int signal, Duration grace) {
-  handlers_.signal_ranks(signal);
-  handlers_.signal_ranks(SIGCONT);
-  if (signal != SIGKILL) loop_.after(grace, [this] { handlers_.signal_ranks(SIGKILL); });
+void RankStop::end_ranks(int signal, Duration grace) {
+  const messages::Reach reach = reach_of(signal);
+  const bool spares_rest = reach == messages::MAIN_PROCESS;
+  send(signal, reach, spares_rest);
+  send(SIGCONT, messages::WHOLE_GROUP);
+  if (signal == SIGKILL) return;
+  if (spares_rest) loop_.after(grace / 2, [this] { send(SIGTERM, messages::REST_OF_GROUP); });
+  loop_.after(grace, [this] { send(SIGKILL, messages::WHOLE_GROUP); });
+}
+
+// Signals that stop and continue, and that tell of the window's size, are for whole groups, as
+// shells and terminals send them.
+messages::Reach RankStop::reach_of(int signal) const {
+  const bool is_for_groups =
+      signal == SIGKILL || signal == SIGSTOP || signal == SIGCONT || signal == SIGWINCH;
+  return is_for_groups || signals_groups_ ? messages::WHOLE_GROUP : messages::MAIN_PROCESS;
+}
+
+void RankStop::send(int signal, messages::Reach reach, bool spares_rest) {
+  messages::SignalRanks order;
+  order.set_signal(signal);
+  order.set_reach(reach);
+  order.set_spares_rest(spares_rest);
+  handlers_.signal_ranks(order);
 }
 
 void RankStop::tell_head(int signal) {

@@ -18,12 +18,16 @@ namespace paceline::launcher {
 void outlive_signals();
 
 /// A resource manager that ends a job sends signals to its agents. The ranks then get that signal
-/// and their grace period at once. The head is told, and ends the whole job. Belongs to the loop's
-/// thread.
+/// and their grace period at once. The head is told, and ends the whole job.
+///
+/// A signal that can be caught goes to the main process of each rank, which may need the processes
+/// that it has started until it has saved its state. When the main process has ended, or half of
+/// the grace has passed, the rest of its group gets SIGTERM. At the end of the grace the whole
+/// group gets SIGKILL. Belongs to the loop's thread.
 class RankStop {
  public:
   struct Handlers {
-    std::function<void(int signal)> signal_ranks;
+    std::function<void(const messages::SignalRanks& order)> signal_ranks;
     std::function<void(const messages::FromAgent& message)> tell;
   };
 
@@ -33,16 +37,21 @@ class RankStop {
   /// outlive_signals().
   Status watch();
   /// Called before ranks start. False if the agent was already asked to end: then no ranks may
-  /// start.
-  bool begin(Duration grace);
+  /// start. `signals_groups`: every signal goes to the whole group, and nothing of a group is left
+  /// when its main process ends.
+  bool begin(Duration grace, bool signals_groups);
   bool is_ending() const { return is_ending_; }
   /// Handles a stop from the head. A signal that the ranks have already got from here is not
   /// repeated.
   void order(const messages::Stop& stop);
+  /// Passes on a signal that does not end the job.
+  void pass_on(int signal);
 
  private:
   void came(int signal);
-  void signal_ranks(int signal, Duration grace);
+  void end_ranks(int signal, Duration grace);
+  messages::Reach reach_of(int signal) const;
+  void send(int signal, messages::Reach reach, bool spares_rest = false);
   void tell_head(int signal);
 
   EventLoop& loop_;
@@ -50,6 +59,7 @@ class RankStop {
   std::unique_ptr<SignalSource> source_;
   EndRequests requests_;
   Duration grace_{};
+  bool signals_groups_ = false;
   bool has_ranks_ = false;
   bool is_ending_ = false;
   int asked_by_ = 0;   // the first signal to the agent; 0: none

@@ -63,8 +63,23 @@ Result<UniqueFd> RankStreams::open_input(std::uint32_t rank) {
     message.mutable_input_taken()->set_closed(closed);
     tell_(message);
   };
+  if (start_.has_input_terminal()) {
+    PACELINE_TRY(open_terminal(taken, read_end));
+    return read_end;
+  }
   PACELINE_TRY_ASSIGN(input_, InputPipe::make(loop_, taken, read_end));
   return read_end;
+}
+
+Status RankStreams::open_terminal(InputPipe::Taken taken, UniqueFd& into) {
+  PACELINE_TRY_ASSIGN(
+      terminal_,
+      RankTerminal::make(loop_,
+                         {.like = start_.input_terminal(),
+                          .taken = std::move(taken),
+                          .shows = [this](std::string_view text) { show_on_terminal(text); }},
+                         into));
+  return Status();
 }
 
 Status RankStreams::make_files() {
@@ -87,6 +102,10 @@ Result<UniqueFd> RankStreams::open_output(std::uint32_t rank, messages::Stream s
     };
     if (start_.split_lines())
       options.splitter.emplace(LineSplitter::Options{.transient = start_.terminal()});
+    options.shows_prompts =
+        start_.terminal() && start_.has_input_terminal() && start_.stdin_rank() == rank;
+    // The echo of what the rank has read comes before its answer.
+    if (options.shows_prompts) options.before_read = [this] { terminal_->drain(); };
   }
   if (!options.file && !options.console) return open_null();
   options.ended = [this] {
@@ -123,10 +142,26 @@ std::unique_ptr<OutputWriter> RankStreams::writer(std::uint32_t rank, messages::
 
 // ---- The job -------------------------------------------------------------------------------
 
-void RankStreams::take_input(const messages::Input& input) {
+void RankStreams::take_input(const messages::ToAgent& message) {
+  if (terminal_ && message.has_window_size()) terminal_->resize(message.window_size());
+  const messages::Input& input = message.input();
+  if (terminal_ && !input.text().empty()) terminal_->write(input.text());
+  if (terminal_ && input.ends()) terminal_->end();
   if (!input_) return;
   if (!input.text().empty()) input_->write(input.text());
   if (input.ends()) input_->end();
+}
+
+// The echo of a newline ends the line of a prompt.
+void RankStreams::show_on_terminal(std::string_view text) {
+  messages::FromAgent message;
+  message.set_terminal_output(std::string(text));
+  tell_(message);
+  if (text.find('\n') == std::string_view::npos) return;
+  const std::size_t place = place_of(start_.stdin_rank());
+  if (place >= outputs_.size()) return;
+  for (const auto* output : {&outputs_[place].output, &outputs_[place].error})
+    if (*output) (*output)->end_prompt();
 }
 
 void RankStreams::tell_output(std::uint32_t rank, messages::Stream stream, std::string_view text,
@@ -148,6 +183,7 @@ void RankStreams::drain(std::uint32_t rank) {
 
 void RankStreams::set_reading(bool on) {
   if (std::exchange(reading_, on) == on) return;
+  if (terminal_) terminal_->set_reading(on);
   for (const Outputs& outputs : outputs_) {
     if (outputs.output) outputs.output->set_console_ready(on);
     if (outputs.error) outputs.error->set_console_ready(on);

@@ -15,6 +15,7 @@
 #include "launcher/agent/output_files.h"
 #include "launcher/agent/output_writer.h"
 #include "launcher/agent/rank_output.h"
+#include "launcher/agent/rank_terminal.h"
 #include "launcher/channel/messages.pb.h"
 #include "launcher/system/event_loop.h"
 
@@ -45,8 +46,8 @@ class RankStreams {
   /// make_files() has not.
   Result<RankEnds> open_next();
 
-  /// What the head has read for the rank that the start names.
-  void take_input(const messages::Input& input);
+  /// What the head has read for the rank that the start names, and the size of its terminal.
+  void take_input(const messages::ToAgent& message);
 
   /// Passes on what the rank has written so far, as far as its files and the head take it.
   void drain(std::uint32_t rank);
@@ -62,6 +63,8 @@ class RankStreams {
     std::unique_ptr<RankOutput> error;
   };
   Result<UniqueFd> open_input(std::uint32_t rank);
+  Status open_terminal(InputPipe::Taken taken, UniqueFd& into);
+  void show_on_terminal(std::string_view text);
   Result<UniqueFd> open_output(std::uint32_t rank, messages::Stream stream,
                                std::unique_ptr<RankOutput>& into);
   std::size_t place_of(std::uint32_t rank) const;
@@ -74,7 +77,8 @@ class RankStreams {
   EventLoop& loop_;
   const messages::Start start_;
   UniqueFd standard_input_;
-  std::unique_ptr<InputPipe> input_;  // where it comes by messages
+  std::unique_ptr<InputPipe> input_;        // where it comes by messages
+  std::unique_ptr<RankTerminal> terminal_;  // where these come from a terminal
   Tell tell_;
   WriteRetry retry_;
   std::vector<RankFiles> files_;  // by local rank; each goes to its writer

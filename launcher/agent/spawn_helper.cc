@@ -1,4 +1,4 @@
-// Runs in the spawn helper, except for become_rank(), which is what a rank does before its program.
+// Runs in the spawn helper.
 #include "launcher/agent/spawn_helper.h"
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <cstring>
 #include <deque>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,12 +23,12 @@
 #include "comm/base/text.h"
 #include "comm/base/try.h"
 #include "launcher/agent/rank_environment.h"
+#include "launcher/agent/rank_process.h"
 #include "launcher/channel/channel.h"
 #include "launcher/channel/message_socket.h"
 #include "launcher/channel/silence.h"
 #include "launcher/system/binding.h"
 #include "launcher/system/cgroup.h"
-#include "launcher/system/descriptors.h"
 #include "launcher/system/process.h"
 #include "launcher/system/signal_source.h"
 #include "launcher/system/system.h"
@@ -38,69 +39,6 @@ namespace {
 constexpr Duration kSweep = std::chrono::seconds(5);
 // The head notices a silent agent first and prints the message.
 constexpr Duration kAfterTheHead = std::chrono::seconds(20);
-
-// Why a rank could not execute its program, on the socket that a successful exec closes.
-struct ExecFailure {
-  int error = 0;
-  bool in_directory = false;
-};
-
-// All that a rank needs between fork and exec, so that it allocates nothing there.
-struct Exec {
-  const char* path;
-  const char* directory;  // null: stay
-  char* const* arguments;
-  char* const* shell_arguments;  // for a script without an interpreter line
-  char* const* environment;
-  std::array<int, kRankDescriptors> descriptors;
-  int socket;  // to the helper
-  pid_t helper;
-  rlimit descriptor_limit;  // as the user has it: the helper has raised its own
-  const Binding* binding;
-};
-
-[[noreturn]] void give_up(const Exec& exec, bool in_directory) {
-  const ExecFailure failure{.error = errno, .in_directory = in_directory};
-  // The socket is empty and the helper holds the other end: this neither blocks nor fails.
-  [[maybe_unused]] const ssize_t written = ::write(exec.socket, &failure, sizeof failure);
-  ::_exit(1);
-}
-
-// A rank that ended before it is watched would seem to have ended after all that are.
-void await_watch(const Exec& exec) {
-  char watched = 0;
-  if (::read(exec.socket, &watched, 1) != 1) ::_exit(1);
-}
-
-// The descriptors move out of the way first: one may lie where another has to go.
-void place_descriptors(const Exec& exec) {
-  std::array<int, kRankDescriptors> away{};
-  for (std::size_t i = 0; i < away.size(); ++i)
-    away[i] = ::fcntl(exec.descriptors[i], F_DUPFD_CLOEXEC, kRankDescriptors);
-  for (std::size_t i = 0; i < away.size(); ++i) {
-    if (away[i] < 0 || ::dup2(away[i], static_cast<int>(i)) < 0) give_up(exec, false);
-  }
-  close_on_exec_from(kRankDescriptors);  // what the launcher inherited stays in the launcher
-}
-
-// A process group of its own can be killed whole. The session stays the agent's, in which rank 0
-// may read a terminal although it is not in the foreground, and which makes all ranks one to the
-// scheduler: between sessions (sched(7), autogroup) a yield hands over little, and operations of 32
-// ranks on 2 CPUs took three times as long.
-[[noreturn]] void become_rank(Exec exec) {
-  die_with(exec.helper);
-  ::setpgid(0, 0);
-  exec.socket = ::fcntl(exec.socket, F_DUPFD_CLOEXEC, kRankDescriptors);
-  place_descriptors(exec);
-  await_watch(exec);
-  if (exec.directory != nullptr && ::chdir(exec.directory) != 0) give_up(exec, true);
-  reset_signals();
-  ::setrlimit(RLIMIT_NOFILE, &exec.descriptor_limit);
-  exec.binding->apply();
-  ::execve(exec.path, exec.arguments, exec.environment);
-  if (errno == ENOEXEC) ::execve(exec.shell_arguments[0], exec.shell_arguments, exec.environment);
-  give_up(exec, false);
-}
 
 std::vector<char*> pointers(std::vector<std::string>& words) {
   std::vector<char*> list;
@@ -122,7 +60,7 @@ class SpawnHelper {
     agent_.open([this](const messages::ToHelper& message) { receive(message); },
                 [this](const Status&) { loop_.stop(); });
     PACELINE_TRY(loop_.run());
-    signal_ranks(SIGKILL);
+    signal_groups(SIGKILL);
     if (cgroup_) kill_cgroup(cgroup_folder_);
     return end_descendants(clock_, Deadline::after(clock_, kSweep));
   }
@@ -134,6 +72,7 @@ class SpawnHelper {
     std::string directory;  // empty: stay
     std::vector<std::string> arguments;
     std::vector<std::string> environment;
+    bool is_shell_script = false;
   };
 
   struct Rank {
@@ -155,7 +94,11 @@ class SpawnHelper {
                           const std::array<UniqueFd, kRankDescriptors>& descriptors, int socket);
   void settle(pid_t pid, Rank& rank);
   void refuse(std::uint32_t rank, int error, const std::string& text);
-  void signal_ranks(int signal);
+  void signal_ranks(const messages::SignalRanks& order);
+  void signal_groups(int signal);
+  void reap_children();
+  bool keep_rest(pid_t group, const messages::FromHelper& end);
+  void tell_ends_of_rests();
   Status watch_death(pid_t pid, Rank& rank);
   void reap();
   void reap_ranks();
@@ -170,6 +113,8 @@ class SpawnHelper {
   SocketChannel<messages::FromHelper, messages::ToHelper> agent_;
   std::deque<Image> images_;  // addresses stay; in the order of the Programs
   std::map<pid_t, Rank> ranks_;
+  bool spares_rest_ = false;  // what an ended rank leaves of its group is not killed at once
+  std::map<pid_t, messages::FromHelper> rests_;  // such groups, and what is to be told of the rank
   const rlimit descriptor_limit_ = raise_descriptor_limit();
   UniqueFd deaths_;  // an epoll of the ranks' pidfds
   std::string cgroup_folder_;
@@ -184,7 +129,7 @@ void SpawnHelper::receive(const messages::ToHelper& message) {
     if (std::exchange(max_silence_, limit) == Duration::zero()) watch_agent();
   }
   if (message.has_program()) add_program(message.program());
-  if (message.has_signal()) signal_ranks(message.signal().signal());
+  if (message.has_signal()) signal_ranks(message.signal());
   if (message.has_cgroup()) enter_cgroup(message.cgroup());
   if (!message.has_spawn()) return;
   if (const Status status = spawn(message.spawn()); !status.ok())
@@ -211,7 +156,8 @@ void SpawnHelper::add_program(const messages::Program& program) {
       {.path = program.path(),
        .directory = program.working_directory(),
        .arguments = {program.arguments().begin(), program.arguments().end()},
-       .environment = merge_environment(inherited_environment(), program.environment())});
+       .environment = merge_environment(inherited_environment(), program.environment()),
+       .is_shell_script = program.is_shell_script()});
 }
 
 void SpawnHelper::enter_cgroup(const std::string& folder) {
@@ -276,16 +222,16 @@ Result<pid_t> SpawnHelper::fork_rank(const messages::Spawn& request, const Image
   const std::vector<char*> arguments = pointers(words);
   const std::vector<char*> shell_arguments = pointers(shell);
   const std::vector<char*> variables = pointers(environment);
-  Exec exec{.path = image.path.c_str(),
-            .directory = image.directory.empty() ? nullptr : image.directory.c_str(),
-            .arguments = arguments.data(),
-            .shell_arguments = shell_arguments.data(),
-            .environment = variables.data(),
-            .descriptors = {},
-            .socket = socket,
-            .helper = ::getpid(),
-            .descriptor_limit = descriptor_limit_,
-            .binding = &binding};
+  RankExec exec{.path = image.path.c_str(),
+                .directory = image.directory.empty() ? nullptr : image.directory.c_str(),
+                .arguments = arguments.data(),
+                .shell_arguments = image.is_shell_script ? shell_arguments.data() : nullptr,
+                .environment = variables.data(),
+                .descriptors = {},
+                .socket = socket,
+                .helper = ::getpid(),
+                .descriptor_limit = descriptor_limit_,
+                .binding = &binding};
   for (std::size_t i = 0; i < descriptors.size(); ++i) exec.descriptors[i] = descriptors[i].get();
   const pid_t pid = fork_into(cgroup_);
   if (pid == 0) become_rank(exec);
@@ -329,14 +275,33 @@ void SpawnHelper::refuse(std::uint32_t rank, int error, const std::string& text)
   tell(message);
 }
 
+void SpawnHelper::signal_ranks(const messages::SignalRanks& order) {
+  const int signal = order.signal();
+  if (order.spares_rest()) spares_rest_ = true;
+  if (order.reach() == messages::WHOLE_GROUP) return signal_groups(signal);
+  if (order.reach() == messages::REST_OF_GROUP)
+    return signal_members([this](pid_t group) { return ranks_.count(group) > 0; }, signal);
+  for (const auto& [pid, rank] : ranks_) ::kill(pid, signal);
+}
+
 // A rank that has not yet come to its setpgid() has no group and gets the signal itself.
-void SpawnHelper::signal_ranks(int signal) {
+void SpawnHelper::signal_groups(int signal) {
+  if (signal == SIGKILL) spares_rest_ = false;
   for (const auto& [pid, rank] : ranks_) {
     if (::kill(-pid, signal) != 0) ::kill(pid, signal);
   }
+  if (rests_.empty()) return;
+  const std::set<pid_t> left = groups_of_children();
+  for (const auto& [group, end] : rests_)
+    if (left.contains(group)) ::kill(-group, signal);
 }
 
 void SpawnHelper::reap() {
+  reap_children();
+  tell_ends_of_rests();
+}
+
+void SpawnHelper::reap_children() {
   for (;;) {
     reap_ranks();
     // What is left are orphans that were adopted, or a rank that has ended since.
@@ -360,7 +325,8 @@ void SpawnHelper::reap_rank(pid_t pid) {
   if (ranks_.count(pid) == 0) return;
   // Not reaped yet, the leader keeps its number, so no stranger can have taken its group's. And the
   // kernel still says what it was bound to.
-  ::kill(-pid, SIGKILL);
+  ::kill(-pid, spares_rest_ ? SIGTERM : SIGKILL);
+  if (spares_rest_) ::kill(-pid, SIGCONT);
   if (Rank& ended = ranks_.at(pid); ended.socket) settle(pid, ended);
   int wait_status = 0;
   rusage usage{};
@@ -379,7 +345,24 @@ void SpawnHelper::reap_rank(pid_t pid) {
   exited.set_wait_status(wait_status);
   exited.set_time_ns(last_time_ns_);
   exited.set_peak_memory_kib(static_cast<std::uint64_t>(usage.ru_maxrss));
-  tell(message);
+  if (!spares_rest_ || !keep_rest(pid, message)) tell(message);
+}
+
+// Its orphans have come here. A group without any may have a new leader with the same number.
+bool SpawnHelper::keep_rest(pid_t group, const messages::FromHelper& end) {
+  if (::kill(-group, 0) != 0 || !groups_of_children().contains(group)) return false;
+  rests_.emplace(group, end);
+  return true;
+}
+
+void SpawnHelper::tell_ends_of_rests() {
+  if (rests_.empty()) return;
+  const std::set<pid_t> left = groups_of_children();
+  std::erase_if(rests_, [&](const auto& rest) {
+    const bool is_over = !left.contains(rest.first);
+    if (is_over) tell(rest.second);
+    return is_over;
+  });
 }
 
 // Only a message beyond the frame's bound fails, and these are short.

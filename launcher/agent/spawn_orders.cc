@@ -6,11 +6,12 @@
 namespace paceline::launcher {
 
 messages::ToHelper program_of(const messages::Start& start, const messages::App& app,
-                              const HostFacts& facts, const std::string& path,
+                              const HostFacts& facts, const ProgramFile& file,
                               Inherited inherited) {
   messages::ToHelper message;
   messages::Program& program = *message.mutable_program();
-  program.set_path(path);
+  program.set_path(file.path);
+  program.set_is_shell_script(file.is_shell_script);
   *program.mutable_arguments() = app.command();
   program.set_working_directory(app.working_directory());
   *program.mutable_environment() = suggested_variables(start, facts, [&](std::string_view name) {

@@ -125,7 +125,7 @@ class AgentServer::Gate {
 };
 
 Result<std::unique_ptr<AgentServer>> AgentServer::start(EventLoop& loop, std::string version,
-                                                        Handlers handlers) {
+                                                        Handlers handlers, PortRange ports) {
   PACELINE_TRY_ASSIGN(const RemoteModule* module, load_remote_module());
   PACELINE_TRY_ASSIGN(Certificate certificate, make_certificate());
   std::unique_ptr<AgentServer> server(new AgentServer(loop, std::move(handlers)));
@@ -154,7 +154,7 @@ Result<std::unique_ptr<AgentServer>> AgentServer::start(EventLoop& loop, std::st
         return gate->admit(introduction, peer);
       }};
   PACELINE_TRY_ASSIGN(server->calls_, module->serve(std::move(options)));
-  PACELINE_TRY(server->listen());
+  PACELINE_TRY(server->listen(ports));
   return server;
 }
 
@@ -173,14 +173,10 @@ void AgentServer::forget(std::size_t index) { gate_->forget(index); }
 
 // ---- Connections ---------------------------------------------------------------------------
 
-Status AgentServer::listen() {
-  Result<UniqueFd> listener = listen_on(SocketAddress::parse("[::]:0").value());
-  if (!listener.ok()) listener = listen_on(SocketAddress::parse("0.0.0.0:0").value());
-  if (!listener.ok()) return listener.status();
-  listener_ = *std::move(listener);
+Status AgentServer::listen(PortRange ports) {
+  PACELINE_TRY_ASSIGN(listener_, listen_on_all(ports));
   PACELINE_TRY_ASSIGN(const SocketAddress here, SocketAddress::of_local_end(listener_.get()));
-  const std::string text = here.to_string();
-  port_ = parse_number<int>(text.substr(text.rfind(':') + 1)).value_or(0);
+  port_ = here.port();
   loop_.when_readable(listener_.get(), [this] { accept(); });
   return Status();
 }

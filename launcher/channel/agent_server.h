@@ -10,6 +10,7 @@
 
 #include <paceline/status.h>
 
+#include "comm/base/port_range.h"
 #include "comm/base/unique_fd.h"
 #include "launcher/channel/channel.h"
 #include "launcher/system/event_loop.h"
@@ -30,7 +31,7 @@ class AgentServer {
     std::function<void(std::size_t index, const std::string& address,
                        std::unique_ptr<AgentChannel> agent)>
         arrived;
-    /// The agent has the right token and is of another version; the text says so.
+    /// The agent has the right token and is of another build; the text says so.
     std::function<void(std::size_t index, const std::string& why)> refused;
   };
   static constexpr std::chrono::seconds kProofPatience{10};
@@ -38,7 +39,7 @@ class AgentServer {
   static constexpr std::size_t kMaxStrangers = 64;
 
   static Result<std::unique_ptr<AgentServer>> start(EventLoop& loop, std::string version,
-                                                    Handlers handlers);
+                                                    Handlers handlers, PortRange ports = {});
   ~AgentServer();
   AgentServer(const AgentServer&) = delete;
   AgentServer& operator=(const AgentServer&) = delete;
@@ -62,7 +63,7 @@ class AgentServer {
   };
 
   AgentServer(EventLoop& loop, Handlers handlers) : loop_(loop), handlers_(std::move(handlers)) {}
-  Status listen();
+  Status listen(PortRange ports);
   void accept();
   void settle(const std::string& peer);
   void hang_up(std::list<Unproven>::iterator stranger);

@@ -4,7 +4,6 @@
 // thread. A call ends when its reactor hears OnDone; until then it owns itself.
 #include <atomic>
 #include <condition_variable>
-#include <cstdlib>
 #include <mutex>
 #include <utility>
 
@@ -45,9 +44,9 @@ class NoSignals {
   sigset_t before_;
 };
 
-// A stranger's failed handshake is no news to the user. GRPC_VERBOSITY and GRPC_TRACE show them.
+// A stranger's failed handshake is no news to the user.
 void be_silent() {
-  if (::getenv("GRPC_VERBOSITY") == nullptr) gpr_set_log_function([](gpr_log_func_args*) {});
+  gpr_set_log_function([](gpr_log_func_args*) {});
 }
 
 // gRPC 1.51 counts the users of the queue on which all callbacks run, and when the last channel

@@ -14,6 +14,10 @@
 namespace paceline::launcher {
 namespace {
 
+std::string opening() {
+  return "exit " + std::to_string(kInputReadByShell) + " # an invitation to a job of paceline\n";
+}
+
 Status wrong(const std::string& text) {
   return Status(Code::kInvalidArgument, Scope::kProcess, text);
 }
@@ -46,10 +50,17 @@ Status read_exactly(int fd, std::size_t bytes, std::string& into, const Clock& c
 }  // namespace
 
 Result<std::string> encode_invitation(const messages::Invitation& invitation) {
-  return encode_frame(invitation.SerializeAsString());
+  PACELINE_TRY_ASSIGN(const std::string frame, encode_frame(invitation.SerializeAsString()));
+  return opening() + frame;
 }
 
 Result<messages::Invitation> read_invitation(int fd, const Clock& clock, Deadline deadline) {
+  std::string line;
+  PACELINE_TRY(read_exactly(fd, opening().size(), line, clock, deadline));
+  if (line != opening())
+    return wrong(
+        "standard input does not begin with an invitation to a job: a login script on this host "
+        "has read from it; let .bashrc read only if it is interactive");
   std::string header;
   PACELINE_TRY(read_exactly(fd, kFrameHeaderBytes, header, clock, deadline));
   PACELINE_TRY_ASSIGN(const std::size_t length, frame_length(header));
@@ -79,7 +90,7 @@ Result<messages::Seat> find_seat(const messages::Invitation& invitation, const S
 
 std::string versions_differ(std::string_view host, std::string_view agent, std::string_view head) {
   return "host " + std::string(host) + ": the agent is paceline " + printable(agent) +
-         ", the head is " + printable(head) + "; install the same version on all hosts";
+         ", the head is " + printable(head) + "; install the same build on all hosts";
 }
 
 }  // namespace paceline::launcher

@@ -48,7 +48,7 @@ class RemoteCall {
 struct Introduction {
   std::string token;    ///< that of its host: who has it is the agent
   std::string host;     ///< its index, in digits
-  std::string version;  ///< of its paceline
+  std::string version;  ///< build_name() of its paceline
 };
 
 /// What the head makes of one who introduces himself.
@@ -100,7 +100,8 @@ inline constexpr const char* kHeadName = "paceline-head";
 /// The module's one symbol: a RemoteModule.
 inline constexpr const char* kModuleSymbol = "paceline_remote_module";
 
-/// Loads it, once. An error says where it should lie. The process may have threads from then on.
+/// Loads it, once. An error says where it should lie. The process may have threads from then on,
+/// and no more variables of gRPC.
 Result<const RemoteModule*> load_remote_module();
 
 }  // namespace paceline::launcher

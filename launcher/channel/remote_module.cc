@@ -1,5 +1,8 @@
 // Finds the module that speaks gRPC beside the program and loads it.
+#include <cstdlib>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <dlfcn.h>
 #include <unistd.h>
@@ -16,9 +19,20 @@ std::string folder_of_program() {
   return whole.substr(0, whole.rfind('/'));
 }
 
+// gRPC reads variables such as GRPC_SSL_CIPHER_SUITES, which are meant for the ranks.
+void forget_variables_of_grpc() {
+  std::vector<std::string> names;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    if (text.starts_with("GRPC_")) names.emplace_back(text.substr(0, text.find('=')));
+  }
+  for (const std::string& name : names) ::unsetenv(name.c_str());
+}
+
 }  // namespace
 
 Result<const RemoteModule*> load_remote_module() {
+  forget_variables_of_grpc();
   // Where it lies in an installation, and in a build, from its programs and from its acceptance.
   std::string tried;
   for (const char* folder : {PACELINE_LIBRARY_FOLDER, "lib", "../lib"}) {

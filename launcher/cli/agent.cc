@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "comm/base/try.h"
+#include "launcher/channel/build_name.h"
 #include "launcher/channel/head_dial.h"
 #include "launcher/channel/invitation.h"
 #include "launcher/cli/command.h"
@@ -48,7 +49,8 @@ class DialedRoad final : public HeadRoad {
   void leave() override {}
   Result<HeadConnection> take(EventLoop& loop) override {
     HeadConnection head;
-    PACELINE_TRY_ASSIGN(head.channel, dial_head(loop, invitation_, seat_, PACELINE_VERSION));
+    PACELINE_TRY_ASSIGN(head.channel,
+                        dial_head(loop, invitation_, seat_, std::string(build_name())));
     if (invitation_.input_stays_open()) {
       PACELINE_TRY_ASSIGN(head.lifeline, duplicate(STDIN_FILENO));
     }
@@ -91,9 +93,9 @@ Status serve_job(std::span<const std::string> arguments) {
   PACELINE_TRY_ASSIGN(const messages::Seat seat,
                       find_seat(invitation, choice,
                                 [](const char* name) -> const char* { return ::getenv(name); }));
-  if (invitation.version() != PACELINE_VERSION)
+  if (invitation.version() != build_name())
     return Status(Code::kDenied, Scope::kProcess,
-                  versions_differ(seat.host(), PACELINE_VERSION, invitation.version()));
+                  versions_differ(seat.host(), build_name(), invitation.version()));
   std::optional<JobRegistry::Entered> entered = enter_job(invitation, seat, clock);
   DialedRoad road(invitation, seat, entered ? entered->cgroup : "");
   return run_agent(road, [&](bool alone) {

@@ -1,19 +1,19 @@
 // paceline check: which host, link or setting is bad, before a job finds out.
 #include <cstdio>
-#include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
-#include <system_error>
 
 #include <unistd.h>
 
-#include "comm/base/read_file.h"
+#include "comm/base/input_file.h"
 #include "comm/base/try.h"
 #include "launcher/cli/command.h"
 #include "launcher/connectivity/check_record.h"
 #include "launcher/system/new_file.h"
 #include "launcher/system/process.h"
 #include "launcher/system/system.h"
+#include "launcher/tools/lab/lab_job.h"
 #include "launcher/tools/measure/check/check_json.h"
 #include "launcher/tools/measure/check/check_options.h"
 #include "launcher/tools/measure/check/check_report.h"
@@ -43,12 +43,12 @@ void end_progress() {
   if (::isatty(STDERR_FILENO) != 0) std::fprintf(stderr, "\r%-60s\r", "");
 }
 
-Result<probe::Measurements> read_measurements(const std::string& file) {
-  const std::string context = "--from " + file;
-  std::error_code unreadable;
-  if (!std::filesystem::exists(file, unreadable))
-    return Status(Code::kInvalidArgument, Scope::kOperation, context + ": no such file");
-  Result<probe::Measurements> measured = parse_check_json(read_file(file));
+Result<probe::Measurements> read_measurements(const std::string& option, const std::string& file) {
+  constexpr std::size_t kMostBytes = std::size_t{256} << 20;
+  const std::string context = option + " " + file;
+  const Result<std::string> text = read_input(file, kMostBytes);
+  if (!text.ok()) return text.status().with_context(context);
+  Result<probe::Measurements> measured = parse_check_json(*text);
   if (!measured.ok()) return measured.status().with_context(context);
   return measured;
 }
@@ -69,10 +69,14 @@ Status write_json(const std::string& file, const std::string& document) {
 }
 
 Result<int> check(const CheckRequest& request) {
-  PACELINE_TRY_ASSIGN(
-      const probe::Measurements measured,
-      request.from_file.empty() ? measure(request) : read_measurements(request.from_file));
-  const Verdict verdict = judge(measured);
+  std::optional<probe::Measurements> baseline;
+  if (!request.baseline_file.empty()) {
+    PACELINE_TRY_ASSIGN(baseline, read_measurements("--baseline", request.baseline_file));
+  }
+  PACELINE_TRY_ASSIGN(const probe::Measurements measured,
+                      request.from_file.empty() ? measure(request)
+                                                : read_measurements("--from", request.from_file));
+  const Verdict verdict = judge(measured, baseline ? &*baseline : nullptr);
   const std::vector<Finding> findings = find_on_hosts(measured);
   const bool json_alone = request.json_file == kStandardOutput;
   const std::string document =
@@ -94,8 +98,11 @@ int check_command(std::span<const std::string> arguments) {
     print(check_help());
     return 0;
   }
-  const Result<CheckRequest> request = parse_check(arguments);
+  Result<CheckRequest> request = parse_check(arguments);
   if (!request.ok()) return complain(request.status().text() + "\nTry: paceline check --help");
+  const Result<std::optional<int>> in_lab = run_in_lab(request->job, "check", arguments);
+  if (!in_lab.ok()) return complain(in_lab.status().text());
+  if (*in_lab) return **in_lab;
   const Result<int> code = check(*request);
   return code.ok() ? *code : complain(code.status().text());
 }

@@ -1,8 +1,9 @@
-// paceline info: the version, and every environment variable that tunes a job.
+// paceline info: the build, and every environment variable that tunes a job.
 #include <cstdio>
 #include <string>
 
 #include "comm/base/environment.h"
+#include "launcher/channel/build_name.h"
 #include "launcher/cli/command.h"
 
 namespace paceline::launcher {
@@ -21,7 +22,8 @@ int info_command(std::span<const std::string> arguments) {
         "Example:  paceline info | grep -A 2 PACELINE_NET");
     return 0;
   }
-  std::printf("paceline %s\n\nEnvironment variables that a rank reads:\n", PACELINE_VERSION);
+  std::printf("paceline %s\n\nEnvironment variables that a rank reads:\n",
+              std::string(build_name()).c_str());
   for (const Variable& variable : environment_variables()) {
     const auto text = [](std::string_view view) { return std::string(view); };
     std::printf("  %s\n      %s\n      form: %s; default: %s\n", text(variable.name).c_str(),

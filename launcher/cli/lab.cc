@@ -55,9 +55,16 @@ void print_lab(const LabFolders::Found& lab) {
 // The last line is the hostfile alone, for scripts.
 void print_hostfile(const LabFolders::Found& lab) { std::printf("%s/hosts\n", lab.path.c_str()); }
 
+void print_next_step(const LabPlan& plan) {
+  const std::string engine = plan.name == LabPlan().name ? "lab" : "lab:" + plan.name;
+  std::printf("  paceline run --engine %s -n %d -- hostname\n", engine.c_str(),
+              plan.hosts * plan.slots);
+}
+
 Result<int> up(const LabFolders& folders, const LabPlan& plan) {
   PACELINE_TRY_ASSIGN(const LabFolders::Found lab, make_lab(folders, LabFolders::here(), plan));
   print_lab(lab);
+  print_next_step(lab.record.plan);
   print_hostfile(lab);
   return 0;
 }

@@ -18,11 +18,12 @@ namespace paceline::launcher {
 namespace {
 
 constexpr const char* kHelp =
-    "usage: paceline list\n"
+    "usage: paceline list [--json]\n"
     "Lists your jobs on this host, the oldest first: id, process of `paceline run`, ranks, run\n"
     "time and command. 'ending' instead of a process: `paceline run` has ended, and its helpers\n"
     "still clean up. Also removes what crashed jobs have left: processes, shared memory,\n"
-    "folders.\n"
+    "folders. --json: an array of objects with id, host, head (a process id, or null), ranks,\n"
+    "elapsed_s and command.\n"
     "\n"
     "Exit code: 0, also if there are no jobs. 125: a wrong argument.\n"
     "\n"
@@ -35,11 +36,13 @@ std::size_t columns() {
   return std::numeric_limits<std::size_t>::max();
 }
 
-void print(const JobRegistry::Found& found) {
+void print(const JobRegistry::Found& found, bool as_json) {
   std::vector<ListedJob> jobs;
   for (const JobRecord& record : found.running)
     jobs.push_back({.record = record, .has_head = identify(record.head.pid) == record.head});
-  if (jobs.empty()) {
+  if (as_json) {
+    std::fputs(job_json(jobs, SystemClock().now()).c_str(), stdout);
+  } else if (jobs.empty()) {
     std::puts("you have no jobs on this host");
   } else {
     std::fputs(job_table(jobs, SystemClock().now(), columns()).c_str(), stdout);
@@ -56,9 +59,10 @@ int list_command(std::span<const std::string> arguments) {
     std::puts(kHelp);
     return 0;
   }
-  if (!arguments.empty())
-    return complain("'list' takes no arguments, but got '" + arguments[0] + "'");
-  print(JobRegistry(JobRegistry::here()).sweep());
+  const bool as_json = !arguments.empty() && arguments[0] == "--json";
+  if (arguments.size() > (as_json ? 1u : 0u))
+    return complain("'list' takes no arguments but --json, and got '" + arguments.back() + "'");
+  print(JobRegistry(JobRegistry::here()).sweep(), as_json);
   return 0;
 }
 

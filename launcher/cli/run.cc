@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -14,8 +16,11 @@
 #include "comm/base/random.h"
 #include "comm/base/try.h"
 #include "comm/job_key.h"
+#include "launcher/agent/rank_environment.h"
+#include "launcher/channel/build_name.h"
 #include "launcher/cli/command.h"
 #include "launcher/head/head.h"
+#include "launcher/head/host_faults.h"
 #include "launcher/head/job_agents.h"
 #include "launcher/head/job_hosts.h"
 #include "launcher/head/job_start.h"
@@ -23,13 +28,18 @@
 #include "launcher/head/preflight.h"
 #include "launcher/head/rank_seats.h"
 #include "launcher/head/seating.h"
+#include "launcher/head/user_terminal.h"
+#include "launcher/options/exports.h"
 #include "launcher/options/placement_options.h"
 #include "launcher/options/run_options.h"
 #include "launcher/registry/record.h"
 #include "launcher/registry/registry.h"
+#include "launcher/system/end_requests.h"
 #include "launcher/system/host.h"
+#include "launcher/system/new_file.h"
 #include "launcher/system/process_identity.h"
 #include "launcher/system/signal_source.h"
+#include "launcher/tools/lab/lab_job.h"
 
 namespace paceline::launcher {
 namespace {
@@ -65,20 +75,16 @@ std::string current_directory() {
 
 // -x NAME takes the value from here; a name without one is left out, as if it had not been given.
 void fill_in_exports(ProgramSpec& program) {
-  for (EnvironmentSetting& setting : program.environment) {
-    if (setting.value) continue;
-    if (const char* value = ::getenv(setting.name.c_str())) setting.value = value;
-  }
-  std::erase_if(program.environment, [](const EnvironmentSetting& setting) {
-    if (!setting.value)
-      complain("-x " + setting.name + ": the variable is not set here, so ranks do not get it");
-    return !setting.value;
-  });
+  Exports exports = exports_of(program.environment, inherited_environment());
+  program.environment = std::move(exports.settings);
+  for (const std::string& name : exports.missing)
+    complain("-x " + name + ": the variable is not set here, so ranks do not get it");
 }
 
 std::vector<int> signals_to_heed() {
   std::vector<int> signals = ending_signals();
-  for (const std::vector<int>& others : {heeded({SIGTSTP, SIGCONT}), heeded(warning_signals())})
+  for (const std::vector<int>& others :
+       {heeded({SIGTSTP, SIGCONT, SIGWINCH, SIGQUIT}), heeded(warning_signals())})
     signals.insert(signals.end(), others.begin(), others.end());
   return signals;
 }
@@ -119,13 +125,30 @@ Result<messages::Start> start_of(const JobSpec& job, const std::string& id,
   return start;
 }
 
-// Until there is a head, what ends a job ends its start, and anything else has no ranks to go to.
 struct SignalTarget {
   Head* head = nullptr;
-  int early = 0;  // what came before
+  EndRequests requests;  // without a head
+  int early = 0;         // the signal that has ended the start of the job
+  bool leaving = false;  // the job is over; its agents are waited for
 };
 
 bool ends_jobs(int signal) { return signal == SIGINT || signal == SIGTERM || signal == SIGHUP; }
+
+// Without a head, a signal that ends jobs ends what the launcher waits for. Other signals have no
+// ranks to go to.
+void signalled_without_head(int signal, SignalTarget& target, EventLoop& loop) {
+  if (signal == SIGTSTP) ::raise(SIGSTOP);
+  if (signal == SIGQUIT) end_by(signal);
+  if (!ends_jobs(signal)) return;
+  const bool is_ending = target.early != 0;
+  const auto meaning = target.requests.came(signal, loop.clock().now(), is_ending);
+  if (target.leaving && meaning == EndRequests::Meaning::kNothing) return;
+  loop.stop();
+  if (is_ending || target.leaving) return;
+  target.early = signal;
+  complain(signal_name(signal) +
+           " came: the job does not start. The same signal again ends paceline at once");
+}
 
 // For people, by rank.
 std::vector<std::string> devices_of(const Seating& seating) {
@@ -140,6 +163,7 @@ std::vector<std::string> devices_of(const Seating& seating) {
 struct JobInputs {
   std::vector<HostShare> hosts;
   NetChoice net;
+  PortRange ports;
   PlacementFiles files;
 };
 
@@ -149,7 +173,9 @@ Result<int> begin_job(EventLoop& loop, Console& console, JobAgents& agents, cons
                       const JobInputs& inputs, std::vector<HostAgent> parts, Timings& timings,
                       SignalTarget& target) {
   const auto warn = [](const std::string& text) { complain(text); };
-  PACELINE_TRY(check_pairs(loop, parts, {.choice = inputs.net, .warn = warn}));
+  PACELINE_TRY(check_pairs(
+      loop, parts,
+      {.choice = inputs.net, .ports = inputs.ports, .warn = warn, .faults = agents.faults()}));
   if (parts.size() > 1) timings.came(Stage::kWays, loop.clock().now());
   PACELINE_TRY_ASSIGN(const Seating seating,
                       seat_job(loop, parts, job, inputs.hosts, inputs.files, warn));
@@ -164,42 +190,61 @@ Result<int> begin_job(EventLoop& loop, Console& console, JobAgents& agents, cons
              .say = [&console](const std::string& text) { console.say(text); }});
   target.head = &head;
   const int code = head.run();
+  for (const HostFault& one : head.faults().all()) agents.faults().add(one);
   target.head = nullptr;
   return code;
 }
 
 // The job with all its agents, from here on.
+Result<int> start_and_begin(EventLoop& loop, Console& console, JobAgents& agents,
+                            const JobSpec& job, const JobInputs& inputs,
+                            const messages::Start& start, Timings& timings, SignalTarget& target) {
+  const auto said = [&console](const std::string& host, std::string_view line) {
+    console.say("host " + host + ": " + std::string(line));
+  };
+  PACELINE_TRY(agents.start_elsewhere(job, {.version = std::string(build_name()),
+                                            .job_id = start.job_id(),
+                                            .ports = inputs.ports,
+                                            .said = said}));
+  if (target.early != 0)
+    return Status(Code::kCancelled, Scope::kOperation, signal_name(target.early) + " came");
+  PACELINE_TRY_ASSIGN(std::vector<HostAgent> parts, agents.take(start, current_directory()));
+  return begin_job(loop, console, agents, job, inputs, std::move(parts), timings, target);
+}
+
+// Its exit code. What went wrong has been said.
 Result<int> lead_job(EventLoop& loop, JobAgents& agents, const JobSpec& job,
-                     const JobInputs& inputs, messages::Start start, Timings& timings) {
+                     const JobInputs& inputs, messages::Start start, Timings& timings,
+                     SignalTarget& target) {
   Console console(loop, STDOUT_FILENO, STDERR_FILENO);
   start.set_terminal(console.output_is_terminal());
-  SignalTarget target;
+  if (auto terminal = terminal_at(STDIN_FILENO)) *start.mutable_input_terminal() = *terminal;
   PACELINE_TRY_ASSIGN(const auto signals,
                       SignalSource::watch(loop, signals_to_heed(), [&](int signal) {
                         if (target.head != nullptr) return target.head->signalled(signal);
-                        if (signal == SIGTSTP) ::raise(SIGSTOP);
-                        if (!ends_jobs(signal)) return;
-                        target.early = signal;
-                        loop.stop();
+                        signalled_without_head(signal, target, loop);
                       }));
-  const Status started =
-      agents.start_elsewhere(job, {.version = PACELINE_VERSION,
-                                   .job_id = start.job_id(),
-                                   .said = [&](const std::string& host, std::string_view line) {
-                                     console.say("host " + host + ": " + std::string(line));
-                                   }});
-  if (target.early != 0) return 128 + target.early;
-  if (!started.ok()) return complain(started.text());
-  PACELINE_TRY_ASSIGN(std::vector<HostAgent> parts, agents.take(start, current_directory()));
-  Result<int> code =
-      begin_job(loop, console, agents, job, inputs, std::move(parts), timings, target);
+  Result<int> code = start_and_begin(loop, console, agents, job, inputs, start, timings, target);
   if (code.ok()) return code;
   return target.early != 0 ? 128 + target.early : complain(code.status().text());
+}
+
+// In a loop of its own: timers of the head are left in the other.
+void leave_hosts(const Clock& clock, JobAgents& agents, SignalTarget& target) {
+  EventLoop loop(clock);
+  target.leaving = true;
+  const auto signals = SignalSource::watch(
+      loop, signals_to_heed(), [&](int signal) { signalled_without_head(signal, target, loop); });
+  agents.end(loop);
 }
 
 Result<int> run_job(JobSpec job, const JobInputs& inputs, Timings timings) {
   for (ProgramSpec& program : job.programs) fill_in_exports(program);
   ::signal(SIGCHLD, SIG_DFL);  // an inherited SIG_IGN would hide how the agent ended
+  std::unique_ptr<NewFile> faults_file;
+  if (!job.host_faults_file.empty()) {
+    PACELINE_TRY_ASSIGN(faults_file, NewFile::make(job.host_faults_file));
+  }
   const SystemClock clock;
   EventLoop loop(clock);
   PACELINE_TRY_ASSIGN(const std::string id, make_job_id());
@@ -213,7 +258,12 @@ Result<int> run_job(JobSpec job, const JobInputs& inputs, Timings timings) {
   PACELINE_TRY(agents.start_here(leave));
   ::signal(SIGPIPE, SIG_IGN);
   PACELINE_TRY_ASSIGN(messages::Start start, start_of(job, id, entered.cgroup));
-  Result<int> code = lead_job(loop, agents, job, inputs, std::move(start), timings);
+  SignalTarget target;
+  Result<int> code = lead_job(loop, agents, job, inputs, std::move(start), timings, target);
+  leave_hosts(clock, agents, target);
+  const Status kept =
+      faults_file ? faults_file->keep(host_faults_json(agents.faults().all())) : Status();
+  if (!kept.ok()) complain("--host-faults: " + kept.text());
   // What is to end before this process does need not wait for it to clear up.
   hold.let_go();
   return code;
@@ -229,7 +279,8 @@ int plan_described_job(const JobSpec& job) {
   return shown.ok() ? 0 : complain(shown.text());
 }
 
-Result<JobInputs> inputs_of(const JobSpec& job) {
+// Completes the numbers of ranks, which may depend on the hosts.
+Result<JobInputs> inputs_of(JobSpec& job) {
   JobInputs inputs;
   PACELINE_TRY_ASSIGN(inputs.files, read_placement_files(job.placement));
   PACELINE_TRY_ASSIGN(inputs.hosts, job.placement.plan_file.empty()
@@ -240,15 +291,16 @@ Result<JobInputs> inputs_of(const JobSpec& job) {
   if (is_here && !job.placement.dry_run)
     PACELINE_TRY(preflight(job, [](const std::string& text) { complain(text); }));
   PACELINE_TRY_ASSIGN(inputs.net, net_choice_of_environment());
+  PACELINE_TRY_ASSIGN(inputs.ports, port_range_of_environment());
   return inputs;
 }
 
-int start_job(const JobSpec& job, Timings timings) {
+int start_job(JobSpec job, Timings timings) {
   const Result<JobInputs> inputs = inputs_of(job);
   if (!inputs.ok()) return complain(inputs.status().text());
   const SystemClock clock;
   timings.came(Stage::kRead, clock.now());
-  const Result<int> code = run_job(job, *inputs, std::move(timings));
+  const Result<int> code = run_job(std::move(job), *inputs, std::move(timings));
   return code.ok() ? *code : complain(code.status().to_string());
 }
 
@@ -259,14 +311,21 @@ int run_command(std::span<const std::string> arguments) {
     std::fputs(run_help().c_str(), stdout);
     return 0;
   }
+  if (run_asks_for_hosts(arguments)) {
+    std::fputs(run_hosts_help().c_str(), stdout);
+    return 0;
+  }
   if (run_asks_for_placement(arguments)) {
     std::fputs(placement_help().c_str(), stdout);
     return 0;
   }
   const SystemClock clock;
   Timings timings(clock.now());
-  const Result<JobSpec> job = parse_run(arguments);
+  Result<JobSpec> job = parse_run(arguments);
   if (!job.ok()) return complain(job.status().text() + "\nTry: paceline run --help");
+  const Result<std::optional<int>> code = run_in_lab(*job, "run", arguments);
+  if (!code.ok()) return complain(code.status().text());
+  if (*code) return **code;
   ::signal(SIGXFSZ, SIG_IGN);  // under `ulimit -f` writing fails, and says so
   if (!job->placement.cluster_file.empty()) return plan_described_job(*job);
   return start_job(*job, std::move(timings));

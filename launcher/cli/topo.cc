@@ -64,12 +64,24 @@ Result<HostModel> read(const TopoRequest& request) {
   return host;
 }
 
+topology::LeftOut left_out(const HostModel& host, TopoFormat format) {
+  if (format == TopoFormat::kHwlocXml) return topology::left_out_of_hwloc_xml(host);
+  if (format == TopoFormat::kNcclXml) return topology::left_out_of_nccl_xml(host);
+  const bool has_devices = !host.gpus.empty() || !host.nics.empty();
+  if (format == TopoFormat::kMatrix && !has_devices)
+    return {.fields = {}, .sentences = {"the matrix is empty: the machine has no GPU and no NIC"}};
+  return {};
+}
+
 // Formats other than tree and JSON cannot contain warnings.
 void print_warnings(const HostModel& host, const TopoRequest& request) {
   const bool tells = request.format == TopoFormat::kTree || request.format == TopoFormat::kJson;
   if (tells && request.ranks == 0) return;
   for (const topology::Warning& warning : host.warnings)
     std::fprintf(stderr, "paceline: warning: %s\n", warning.text.c_str());
+  if (request.ranks != 0) return;
+  for (const std::string& text : left_out(host, request.format).sentences)
+    std::fprintf(stderr, "paceline: warning: %s\n", text.c_str());
 }
 
 Result<std::string> shown(const HostModel& host, const TopoRequest& request) {

@@ -42,12 +42,14 @@ json hosts_json(const Measurements& measured) {
 }  // namespace
 
 json measured_json(const Measurements& measured) {
-  json all = {{"hosts", hosts_json(measured)}, {"cpus", json::array()},
-              {"latencies", json::array()},    {"flows", json::array()},
-              {"broken", json::array()},       {"stalls", json::array()},
-              {"all_reduce", json::array()},   {"notes", measured.notes}};
+  json all = {
+      {"hosts", hosts_json(measured)}, {"cpus", json::array()},   {"latencies", json::array()},
+      {"flows", json::array()},        {"broken", json::array()}, {"stalls", json::array()},
+      {"all_reduce", json::array()},   {"unfit", json::array()},  {"notes", measured.notes}};
   for (const probe::Spin& spin : measured.spins)
-    all["cpus"].push_back({{"host", spin.host}, {"use", to_json(spin.cpu)}});
+    all["cpus"].push_back({{"host", spin.host},
+                           {"use", to_json(spin.cpu)},
+                           {"copied_bytes_per_s", spin.copied_bytes_per_s}});
   for (const probe::Latency& one : measured.latencies)
     all["latencies"].push_back({{"round", one.round},
                                 {"from", one.from},
@@ -61,14 +63,21 @@ json measured_json(const Measurements& measured) {
                             {"to", flow.to},
                             {"both_directions", flow.both_ways},
                             {"bits_per_s", flow.bits_per_s},
+                            {"segments", flow.segments},
                             {"retransmits", flow.retransmits},
+                            {"window", flow.window},
                             {"sender", to_json(flow.sender)},
                             {"receiver", to_json(flow.receiver)}});
   for (const probe::Broken& one : measured.broken)
-    all["broken"].push_back(
-        {{"round", one.round}, {"from", one.from}, {"to", one.to}, {"why", one.why}});
+    all["broken"].push_back({{"round", one.round},
+                             {"from", one.from},
+                             {"to", one.to},
+                             {"silence", one.is_silence},
+                             {"why", one.why}});
   for (const probe::Stall& one : measured.stalls)
     all["stalls"].push_back({{"host", one.host}, {"seconds", one.seconds}});
+  for (const probe::UnfitHost& one : measured.unfit)
+    all["unfit"].push_back({{"name", one.name}, {"why", one.why}, {"or", one.or_host}});
   for (const probe::Reduction& one : measured.reductions)
     all["all_reduce"].push_back({{"hosts", one.hosts},
                                  {"bytes", one.bytes},
@@ -98,7 +107,9 @@ void take_flows(const json& flows, Measurements& into) {
                           .to = one.at("to"),
                           .both_ways = one.value("both_directions", false),
                           .bits_per_s = one.at("bits_per_s"),
+                          .segments = one.value("segments", 0.0),
                           .retransmits = one.value("retransmits", 0.0),
+                          .window = one.value("window", 0.0),
                           .sender = cpu_from(one.at("sender")),
                           .receiver = cpu_from(one.at("receiver"))});
 }
@@ -107,7 +118,9 @@ Measurements measurements_from(const json& all) {
   Measurements into;
   take_hosts(all.at("hosts"), into);
   for (const json& one : all.at("cpus"))
-    into.spins.push_back({.host = one.at("host"), .cpu = cpu_from(one.at("use"))});
+    into.spins.push_back({.host = one.at("host"),
+                          .cpu = cpu_from(one.at("use")),
+                          .copied_bytes_per_s = one.value("copied_bytes_per_s", 0.0)});
   for (const json& one : all.at("latencies"))
     into.latencies.push_back({.round = one.at("round"),
                               .from = one.at("from"),
@@ -120,6 +133,7 @@ Measurements measurements_from(const json& all) {
     into.broken.push_back({.round = one.at("round"),
                            .from = one.at("from"),
                            .to = one.at("to"),
+                           .is_silence = one.value("silence", false),
                            .why = one.at("why")});
   for (const json& one : all.value("stalls", json::array()))
     into.stalls.push_back({.host = one.at("host"), .seconds = one.at("seconds")});
@@ -130,6 +144,9 @@ Measurements measurements_from(const json& all) {
                                .wrong = one.at("wrong"),
                                .wire_bits_per_s = one.at("wire_bits_per_s"),
                                .max_us = one.value("max_us", 0.0)});
+  for (const json& one : all.value("unfit", json::array()))
+    into.unfit.push_back(
+        {.name = one.at("name"), .why = one.at("why"), .or_host = one.value("or", "")});
   for (const json& note : all.at("notes")) into.notes.push_back(note.get<std::string>());
   return into;
 }
@@ -144,7 +161,7 @@ bool are_hosts(const std::vector<T>& pairs, int hosts) {
 }
 
 Status check_hosts(const Measurements& measured) {
-  if (measured.hosts.empty() || measured.hosts.size() > kMaxHosts)
+  if ((measured.hosts.empty() && measured.unfit.empty()) || measured.hosts.size() > kMaxHosts)
     return usage_error("the document has no hosts");
   const auto hosts = static_cast<int>(measured.hosts.size());
   bool known = are_hosts(measured.latencies, hosts) && are_hosts(measured.flows, hosts) &&

@@ -1,17 +1,20 @@
 #include "launcher/connectivity/host_facts.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <filesystem>
 #include <system_error>
 #include <vector>
 
+#include <fcntl.h>
 #include <sys/statvfs.h>
 
 #include "comm/base/cgroup.h"
 #include "comm/base/ip_address.h"
 #include "comm/base/read_file.h"
 #include "comm/base/text.h"
+#include "comm/base/unique_fd.h"
 #include "comm/host_interfaces.h"
 
 namespace paceline::probe {
@@ -114,10 +117,32 @@ void read_cpus(const std::string& root, HostFacts& into) {
   into.cpus_allowed = allowed.empty() ? 0 : count_of(allowed[0]);
   const double quota = cpu_quota(root);
   into.cpu_quota = std::isfinite(quota) ? quota : 0;
+  into.load = parse_number<double>(word_of(root + "/proc/loadavg")).value_or(0);
   into.governor = word_of(cpus + "cpu0/cpufreq/scaling_governor");
   into.smt = word_of(cpus + "smt/control");
   into.numa_nodes = count_entries(root + "/sys/devices/system/node", "node");
   into.numa_balancing = word_of(root + "/proc/sys/kernel/numa_balancing");
+}
+
+std::uint64_t free_bytes(const std::string& folder, std::uint64_t if_unknown) {
+  struct statvfs space {};
+  return ::statvfs(folder.c_str(), &space) == 0 ? space.f_bavail * space.f_frsize : if_unknown;
+}
+
+// Sizes and modes do not tell: the mount may be read-only, and the folder another user's. The file
+// has no name, so nothing is left. A file system that has no such files is not judged.
+int error_of_new_file(const std::string& folder) {
+  const UniqueFd file(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  return file || errno == EOPNOTSUPP ? 0 : errno;
+}
+
+std::uint64_t count_memory_errors(const std::string& root) {
+  std::error_code unreadable;
+  std::uint64_t count = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(root + "/sys/devices/system/edac/mc", unreadable))
+    count += parse_number<std::uint64_t>(word_of(entry.path().string() + "/ue_count")).value_or(0);
+  return count;
 }
 
 void read_memory(const std::string& root, HostFacts& into) {
@@ -131,10 +156,12 @@ void read_memory(const std::string& root, HostFacts& into) {
     into.memory_limit_bytes = kNoLimit;
   into.thp = chosen_in(read_file(root + "/sys/kernel/mm/transparent_hugepage/enabled"));
   struct statvfs shm {};
-  if (::statvfs((root + "/dev/shm").c_str(), &shm) == 0) {
+  if (::statvfs((root + "/dev/shm").c_str(), &shm) == 0)
     into.shm_bytes = shm.f_blocks * shm.f_frsize;
-    into.shm_free_bytes = shm.f_bavail * shm.f_frsize;
-  }
+  into.shm_free_bytes = free_bytes(root + "/dev/shm", 0);
+  into.shm_error = error_of_new_file(root + "/dev/shm");
+  into.tmp_free_bytes = free_bytes(root + "/tmp", kNoLimit);
+  into.memory_errors = count_memory_errors(root);
 }
 
 void read_limits(const std::string& root, HostFacts& into) {
@@ -194,10 +221,12 @@ constexpr Field kFields[] = {
     field<&HostFacts::cpus_online>("cpus_online"),
     field<&HostFacts::cpus_allowed>("cpus_allowed"),
     field<&HostFacts::cpu_quota>("cpu_quota"),
+    field<&HostFacts::load>("load"),
     field<&HostFacts::memory_bytes>("memory_bytes"),
     field<&HostFacts::memory_available_bytes>("memory_available_bytes"),
     field<&HostFacts::memory_limit_bytes>("memory_limit_bytes"),
     field<&HostFacts::pids_limit>("pids_limit"),
+    field<&HostFacts::memory_errors>("memory_errors"),
     field<&HostFacts::numa_nodes>("numa_nodes"),
     field<&HostFacts::numa_balancing>("numa_balancing"),
     field<&HostFacts::governor>("governor"),
@@ -207,6 +236,8 @@ constexpr Field kFields[] = {
     field<&HostFacts::open_files>("open_files"),
     field<&HostFacts::shm_bytes>("shm_bytes"),
     field<&HostFacts::shm_free_bytes>("shm_free_bytes"),
+    field<&HostFacts::shm_error>("shm_error"),
+    field<&HostFacts::tmp_free_bytes>("tmp_free_bytes"),
     field<&HostFacts::receive_buffer_bytes>("receive_buffer_bytes"),
     field<&HostFacts::send_buffer_bytes>("send_buffer_bytes"),
     field<&HostFacts::rdma_device>("rdma_device"),

@@ -20,10 +20,12 @@ struct HostFacts {
   int cpus_online = 0;
   int cpus_allowed = 0;  ///< by affinity
   double cpu_quota = 0;  ///< in CPUs; 0: none
+  double load = 0;       ///< average over a minute, before anything is measured
   std::uint64_t memory_bytes = 0;
   std::uint64_t memory_available_bytes = 0;
   std::uint64_t memory_limit_bytes = kNoLimit;  ///< of the control groups
   std::uint64_t pids_limit = kNoLimit;          ///< of the control groups
+  std::uint64_t memory_errors = 0;              ///< uncorrected, as EDAC has counted them
   int numa_nodes = 0;
   std::string numa_balancing;  ///< 0 or 1
   std::string governor;        ///< of CPU 0
@@ -33,7 +35,9 @@ struct HostFacts {
   std::uint64_t open_files = 0;  ///< the hard limit
   std::uint64_t shm_bytes = 0;
   std::uint64_t shm_free_bytes = 0;
-  std::uint64_t receive_buffer_bytes = 0;  ///< the most that TCP gives a connection by itself
+  int shm_error = 0;  ///< why no file can be made in /dev/shm, as errno; 0: one can be made
+  std::uint64_t tmp_free_bytes = kNoLimit;  ///< in /tmp; kNoLimit: not known
+  std::uint64_t receive_buffer_bytes = 0;   ///< the most that TCP gives a connection by itself
   std::uint64_t send_buffer_bytes = 0;
   std::string rdma_device;  ///< the first one
   std::string device;       ///< of the network that was measured

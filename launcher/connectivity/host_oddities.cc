@@ -48,6 +48,30 @@ std::vector<std::string> one_name(std::span<const HostSurvey> hosts) {
   return found;
 }
 
+// RFC 3927; service processors have one on every host.
+bool is_link_local(const IpAddress& address) {
+  return !address.is_v6() && address.network(16) == IpAddress::parse("169.254.0.0");
+}
+
+// Bridges of containers have the same address on every host, and nobody reaches them from there.
+std::vector<std::string> one_address(std::span<const HostSurvey> hosts) {
+  std::map<IpAddress, std::map<std::string, std::string>> machines;  // and a host of each
+  for (const HostSurvey& host : hosts)
+    for (const HostInterface& one : host.interfaces)
+      if (one.kind == InterfaceKind::kOrdinary && one.is_up && !is_link_local(one.address))
+        machines[one.address].emplace(host.machine.empty() ? host.host : host.machine, host.host);
+  std::vector<std::string> found;
+  for (const auto& [address, having] : machines) {
+    if (having.size() < 2) continue;
+    std::vector<std::string> all;
+    for (const auto& [machine, host] : having) all.push_back(host);
+    std::sort(all.begin(), all.end());
+    found.push_back("the address " + address.to_string() + " is on " + hosts_text(all) +
+                    ", so it is not used; give each host its own address");
+  }
+  return found;
+}
+
 std::string long_time(Duration duration) {
   using Days = std::chrono::duration<std::int64_t, std::ratio<86400>>;
   const auto days = std::chrono::round<Days>(duration);
@@ -86,7 +110,7 @@ std::vector<std::string> other_times(std::span<const HostSurvey> hosts) {
 
 std::vector<std::string> oddities_of(std::span<const HostSurvey> hosts) {
   std::vector<std::string> all;
-  for (auto find : {one_machine, one_name, other_times})
+  for (auto find : {one_machine, one_name, one_address, other_times})
     for (std::string& sentence : find(hosts)) all.push_back(std::move(sentence));
   return all;
 }

@@ -77,13 +77,15 @@ bool take_half(const std::vector<std::string_view>& words, bool is_sender, Measu
   int both = 0;
   double number = 0;
   CpuUse cpu;
-  if (!read_all(words, half.round, half.from, half.to, both, number, cpu.busy, cpu.waiting,
-                cpu.throttled) ||
+  if (!read_all(words, half.round, half.from, half.to, both, number, half.segments, half.window,
+                cpu.busy, cpu.waiting, cpu.throttled) ||
       !are_hosts(into, half.from, half.to))
     return false;
   half.both_ways = both != 0;
   Flow& flow = flow_in(into, half);
   (is_sender ? flow.retransmits : flow.bits_per_s) = number;
+  if (is_sender) flow.segments = half.segments;
+  if (is_sender) flow.window = half.window;
   (is_sender ? flow.sender : flow.receiver) = cpu;
   return true;
 }
@@ -98,7 +100,8 @@ bool take_facts(std::string_view line, Measurements& into) {
 
 bool take_spin(const std::vector<std::string_view>& words, Measurements& into) {
   Spin spin;
-  if (!read_all(words, spin.host, spin.cpu.busy, spin.cpu.waiting, spin.cpu.throttled) ||
+  if (!read_all(words, spin.host, spin.cpu.busy, spin.cpu.waiting, spin.cpu.throttled,
+                spin.copied_bytes_per_s) ||
       spin.host < 0 || spin.host >= static_cast<int>(into.hosts.size()))
     return false;
   into.spins.push_back(spin);
@@ -116,11 +119,13 @@ bool take_latency(const std::vector<std::string_view>& words, Measurements& into
 }
 
 bool take_broken(std::string_view line, std::vector<std::string_view> words, Measurements& into) {
-  Broken broken{.why = std::string(rest_behind(line, 3))};
-  words.resize(std::min<std::size_t>(words.size(), 3));
-  if (!read_all(words, broken.round, broken.from, broken.to) ||
+  Broken broken{.why = std::string(rest_behind(line, 4))};
+  words.resize(std::min<std::size_t>(words.size(), 4));
+  int is_silence = 0;
+  if (!read_all(words, broken.round, broken.from, broken.to, is_silence) ||
       !are_hosts(into, broken.from, broken.to))
     return false;
+  broken.is_silence = is_silence != 0;
   into.broken.push_back(std::move(broken));
   return true;
 }
@@ -150,7 +155,8 @@ std::string to_line(int host, const HostFacts& facts) {
 }
 
 std::string to_line(const Spin& spin) {
-  return line_of("spin", spin.host, spin.cpu.busy, spin.cpu.waiting, spin.cpu.throttled);
+  return line_of("spin", spin.host, spin.cpu.busy, spin.cpu.waiting, spin.cpu.throttled,
+                 spin.copied_bytes_per_s);
 }
 
 std::string to_line(const Latency& latency) {
@@ -159,7 +165,8 @@ std::string to_line(const Latency& latency) {
 }
 
 std::string to_line(const Broken& broken) {
-  return line_of("broken", broken.round, broken.from, broken.to) + " " + shown(broken.why);
+  return line_of("broken", broken.round, broken.from, broken.to, broken.is_silence ? 1 : 0) + " " +
+         shown(broken.why);
 }
 
 std::string to_line(const Stall& stall) { return line_of("stall", stall.host, stall.seconds); }
@@ -171,12 +178,13 @@ std::string to_line(const Reduction& reduction) {
 
 std::string sender_line(const Flow& flow) {
   return line_of("sender", flow.round, flow.from, flow.to, flow.both_ways ? 1 : 0, flow.retransmits,
-                 flow.sender.busy, flow.sender.waiting, flow.sender.throttled);
+                 flow.segments, flow.window, flow.sender.busy, flow.sender.waiting,
+                 flow.sender.throttled);
 }
 
 std::string receiver_line(const Flow& flow) {
   return line_of("receiver", flow.round, flow.from, flow.to, flow.both_ways ? 1 : 0,
-                 flow.bits_per_s, flow.receiver.busy, flow.receiver.waiting,
+                 flow.bits_per_s, 0.0, 0.0, flow.receiver.busy, flow.receiver.waiting,
                  flow.receiver.throttled);
 }
 

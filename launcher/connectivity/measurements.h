@@ -26,6 +26,7 @@ struct CpuUse {
 struct Spin {
   int host = 0;
   CpuUse cpu;
+  double copied_bytes_per_s = 0;  ///< by such a thread, in memory; 0: not known
 
   bool operator==(const Spin&) const = default;
 };
@@ -48,7 +49,9 @@ struct Flow {
   int to = 0;
   bool both_ways = false;  ///< while as much as possible went the other way, too
   double bits_per_s = 0;   ///< of data, without headers, once it was steady
-  double retransmits = 0;  ///< segments that were sent again
+  double segments = 0;     ///< that were sent; 0: not known
+  double retransmits = 0;  ///< of these, segments that were sent again
+  double window = 0;       ///< congestion window in segments, on average; 0: not known
   CpuUse sender;
   CpuUse receiver;
 
@@ -64,11 +67,21 @@ struct Stall {
   bool operator==(const Stall&) const = default;
 };
 
+/// A host on which no job could run: it did not take part, or it was lost during the measurement.
+struct UnfitHost {
+  std::string name;
+  std::string why;
+  std::string or_host = {};  ///< that may be the reason instead; empty: none
+
+  bool operator==(const UnfitHost&) const = default;
+};
+
 /// A measurement between two hosts that could not be made.
 struct Broken {
   int round = 0;
   int from = 0;
   int to = 0;
+  bool is_silence = false;  ///< nothing came in time; otherwise the connection failed
   std::string why;
 
   bool operator==(const Broken&) const = default;
@@ -95,6 +108,7 @@ struct Measurements {
   std::vector<Broken> broken;
   std::vector<Stall> stalls;
   std::vector<Reduction> reductions;
+  std::vector<UnfitHost> unfit;    ///< may be in `hosts`, too, if they took part at first
   std::vector<std::string> notes;  ///< what could not be measured, and why
 
   bool operator==(const Measurements&) const = default;

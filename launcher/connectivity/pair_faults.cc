@@ -268,6 +268,35 @@ std::string describe_faults(const PairTable& table, const std::vector<std::strin
   return Description(table, hosts).text();
 }
 
+std::vector<FaultyHost> faulty_hosts(const PairTable& table,
+                                     const std::vector<std::string>& hosts) {
+  std::vector<LossyWay> ways = lossy_ways(table, table.nearest());
+  std::vector<FaultyHost> faulty;
+  while (!ways.empty()) {
+    const std::vector<std::size_t> culprits = hosts_to_look_at(ways);
+    const Part second = culprits.size() > 1 ? part_of(ways, culprits[1]) : Part();
+    const bool are_alike = second.sends + second.gets == ways.size();
+    const std::size_t host = culprits[are_alike ? 1 : 0];
+    const Part part = part_of(ways, host);
+    const auto first = std::ranges::find_if(
+        ways, [host](const LossyWay& way) { return way.from == host || way.to == host; });
+    const std::size_t other = first->from == host ? first->to : first->from;
+    const std::string_view whose = part.gets == 0    ? "data that it sends does not arrive"
+                                   : part.sends == 0 ? "data that is sent to it does not arrive"
+                                                     : "data from and to it does not arrive";
+    faulty.push_back({.host = host,
+                      .why = std::string(whose)
+                                 .append(" (")
+                                 .append(word_of(first->how))
+                                 .append(", for example with ")
+                                 .append(hosts[other])
+                                 .append(")"),
+                      .or_host = are_alike ? std::optional(culprits[0]) : std::nullopt});
+    std::erase_if(ways, [host](const LossyWay& way) { return way.from == host || way.to == host; });
+  }
+  return faulty;
+}
+
 std::vector<std::size_t> hosts_to_look_at(std::vector<LossyWay> ways) {
   std::vector<std::size_t> culprits;
   while (!ways.empty()) {

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,15 @@ std::vector<std::size_t> hosts_to_look_at(std::vector<LossyWay> ways);
 
 /// Several lines, for people; of a table that is not good on any rail.
 std::string describe_faults(const PairTable& table, const std::vector<std::string>& hosts);
+
+struct FaultyHost {
+  std::size_t host = 0;
+  std::string why;
+  std::optional<std::size_t> or_host;  ///< that may as well be the reason
+};
+/// Hosts without which all others can exchange data, each with a clause that says why; of a table
+/// that is not good on any rail.
+std::vector<FaultyHost> faulty_hosts(const PairTable& table, const std::vector<std::string>& hosts);
 
 /// A sentence for each faster network that is not used, as not all hosts reach each other there.
 std::vector<std::string> passed_over(const PairTable& table, std::size_t chosen,

@@ -7,12 +7,15 @@
 #include <tuple>
 #include <utility>
 
+#include "comm/base/text.h"
 #include "comm/base/try.h"
 
 namespace paceline::launcher {
 namespace {
 
 using Candidates = std::vector<HostInterface>;  // of one host, the best first
+constexpr std::size_t kMostHolders = 4;
+
 using Network = std::pair<IpAddress, int>;
 
 Network network_of(const HostInterface& one) {
@@ -24,26 +27,41 @@ std::tuple<InterfaceKind, std::int64_t, bool> worth(const HostInterface& one) {
   return {one.kind, -one.speed_mbits, one.address.is_v6()};
 }
 
-// Addresses that machines have in common with others.
-std::set<IpAddress> shared_addresses(std::span<const HostSurvey> hosts) {
+std::string machine_of(const HostSurvey& host) {
+  return host.machine.empty() ? host.host : host.machine;
+}
+
+// Addresses that several machines have, with their hosts. They lead nowhere.
+using SharedAddresses = std::map<IpAddress, std::vector<std::string>>;
+
+SharedAddresses shared_addresses(std::span<const HostSurvey> hosts) {
   std::map<IpAddress, std::set<std::string>> machines;
-  for (const HostSurvey& host : hosts)
-    for (const HostInterface& one : host.interfaces)
-      machines[one.address].insert(host.machine.empty() ? host.host : host.machine);
-  std::set<IpAddress> shared;
-  for (const auto& [address, having] : machines)
-    if (having.size() > 1) shared.insert(address);
+  SharedAddresses shared;
+  for (const HostSurvey& host : hosts) {
+    for (const HostInterface& one : host.interfaces) {
+      machines[one.address].insert(machine_of(host));
+      shared[one.address].push_back(host.host);
+    }
+  }
+  std::erase_if(shared, [&](const auto& one) { return machines[one.first].size() < 2; });
   return shared;
 }
 
+bool are_one_machine(std::span<const HostSurvey> hosts) {
+  return std::ranges::all_of(
+      hosts, [&](const HostSurvey& host) { return machine_of(host) == machine_of(hosts.front()); });
+}
+
+// Loopback leads to another host only if both are the same machine.
 Candidates candidates_of(const HostSurvey& host, const NetChoice& choice,
-                         const std::set<IpAddress>& shared) {
+                         const SharedAddresses& shared, bool is_one_machine) {
   Candidates found;
   for (const bool loopback : {false, true}) {
+    if (loopback && !is_one_machine) break;
     for (const HostInterface& one : host.interfaces) {
       const bool is_loopback = one.kind == InterfaceKind::kLoopback;
       if (one.is_up && is_loopback == loopback && choice.takes(one.name, one.address) &&
-          (!shared.contains(one.address) || loopback))
+          !shared.contains(one.address))
         found.push_back(one);
     }
     if (!found.empty()) break;
@@ -60,18 +78,35 @@ Candidates candidates_of(const HostSurvey& host, const NetChoice& choice,
   return found;
 }
 
-std::string nothing_usable(const HostSurvey& host, const NetChoice& choice) {
+// Why an interface is not used: " (down; also on host b)".
+std::string set_aside(const HostSurvey& host, const HostInterface& one,
+                      const SharedAddresses& shared) {
+  std::vector<std::string> reasons;
+  if (!one.is_up) reasons.emplace_back("down");
+  if (one.kind == InterfaceKind::kBridge) reasons.emplace_back("bridge");
+  const auto having = shared.find(one.address);
+  if (having != shared.end() && one.kind != InterfaceKind::kLoopback) {
+    std::vector<std::string> others = having->second;
+    std::erase(others, host.host);
+    reasons.push_back("the address is also on " + list_text(others, kMostHolders));
+  }
+  return reasons.empty() ? "" : " (" + joined(reasons, "; ") + ")";
+}
+
+std::string nothing_usable(const HostSurvey& host, const NetChoice& choice,
+                           const SharedAddresses& shared) {
   std::string there;
-  for (const HostInterface& one : host.interfaces)
-    there.append(there.empty() ? "" : ", ")
-        .append(describe(one))
-        .append(one.is_up ? "" : " (down)")
-        .append(one.kind == InterfaceKind::kBridge ? " (bridge)" : "");
-  return std::string("host ")
-      .append(host.host)
-      .append(choice.is_stated() ? ": " + choice.text() + " matches none of its interfaces; it has "
-                                 : ": no address can be reached by other hosts; it has ")
-      .append(there.empty() ? "none" : there);
+  bool has_match = false;
+  for (const HostInterface& one : host.interfaces) {
+    there.append(there.empty() ? "" : ", ").append(describe(one));
+    there.append(set_aside(host, one, shared));
+    has_match |= one.kind != InterfaceKind::kLoopback && choice.takes(one.name, one.address);
+  }
+  std::string why = "no address can be reached by other hosts";
+  if (choice.is_stated())
+    why = has_match ? "no interface that " + choice.text() + " selects reaches other hosts"
+                    : choice.text() + " matches none of its interfaces";
+  return "host " + host.host + ": " + why + "; it has " + (there.empty() ? "none" : there);
 }
 
 // Makes rails of candidates, each rail once.
@@ -163,13 +198,14 @@ std::string describe(const Rail& rail) {
 }
 
 Result<std::vector<Rail>> rails_of(std::span<const HostSurvey> hosts, const NetChoice& choice) {
-  const std::set<IpAddress> shared = shared_addresses(hosts);
+  const SharedAddresses shared = shared_addresses(hosts);
+  const bool is_one_machine = are_one_machine(hosts);
   std::vector<Candidates> candidates;
   std::string missing;
   for (const HostSurvey& host : hosts) {
-    candidates.push_back(candidates_of(host, choice, shared));
+    candidates.push_back(candidates_of(host, choice, shared, is_one_machine));
     if (!candidates.back().empty()) continue;
-    missing.append(missing.empty() ? "" : "\n").append(nothing_usable(host, choice));
+    missing.append(missing.empty() ? "" : "\n").append(nothing_usable(host, choice, shared));
   }
   if (!missing.empty()) return Status(Code::kInvalidArgument, Scope::kGroup, missing);
   return RailMaker(hosts, std::move(candidates)).make();

@@ -17,22 +17,8 @@
 namespace paceline::launcher {
 namespace {
 
-constexpr int kBacklog = 1024;
 constexpr std::byte kAnswerFiller{0x5A};
 constexpr Duration kSweep = std::chrono::seconds(1);
-
-// One port for both kinds of addresses, or for IPv4 alone where there is no IPv6.
-Result<UniqueFd> listen_everywhere() {
-  UniqueFd both(::socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  const int off = 0;
-  const sockaddr_in6 any{.sin6_family = AF_INET6};
-  if (both && ::setsockopt(both.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off) == 0 &&
-      ::bind(both.get(), reinterpret_cast<const sockaddr*>(&any), sizeof any) == 0 &&
-      ::listen(both.get(), kBacklog) == 0)
-    return both;
-  PACELINE_TRY_ASSIGN(const SocketAddress any4, SocketAddress::parse("0.0.0.0:0"));
-  return listen_on(any4);
-}
 
 // Without what IPv6 puts around an IPv4 address.
 std::string address_of(const UniqueFd& fd) {
@@ -46,7 +32,7 @@ std::string address_of(const UniqueFd& fd) {
 
 Result<std::unique_ptr<TrialDoor>> TrialDoor::open(EventLoop& loop, const JobKey& key,
                                                    const Options& options) {
-  PACELINE_TRY_ASSIGN(UniqueFd listener, listen_everywhere());
+  PACELINE_TRY_ASSIGN(UniqueFd listener, listen_on_all(options.ports));
   PACELINE_TRY_ASSIGN(const SocketAddress address, SocketAddress::of_local_end(listener.get()));
   return std::unique_ptr<TrialDoor>(
       new TrialDoor(loop, key, options, std::move(listener), address.port()));

@@ -22,6 +22,7 @@
 
 #include <paceline/status.h>
 
+#include "comm/base/port_range.h"
 #include "comm/handshake.h"
 #include "comm/job_key.h"
 #include "comm/stranger_book.h"
@@ -44,6 +45,7 @@ class TrialDoor {
 
   struct Options {
     std::uint32_t host_index = 0;
+    PortRange ports{};
     std::shared_ptr<Log> log;  ///< hears of strangers; may be null
   };
 

@@ -33,6 +33,11 @@ Result<SocketAddress> socket_address(const messages::Target& target) {
   return SocketAddress::parse(with_port(address->to_string(), static_cast<int>(target.port())));
 }
 
+PortRange ports_of(const messages::Survey& survey) {
+  return {.first = static_cast<int>(survey.ports().first()),
+          .last = static_cast<int>(survey.ports().last())};
+}
+
 }  // namespace
 
 Status Trials::receive(const messages::ToAgent& message) {
@@ -48,6 +53,7 @@ Status Trials::survey(const messages::Survey& survey) {
   PACELINE_TRY_ASSIGN(door_,
                       TrialDoor::open(loop_, *key_,
                                       {.host_index = host_index_,
+                                       .ports = ports_of(survey),
                                        .log = make_stderr_log({.level = LogLevel::kWarning})}));
   messages::FromAgent answer;
   *answer.mutable_surveyed() = survey_this_host(SystemWallClock(), door_->port());

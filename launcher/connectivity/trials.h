@@ -23,8 +23,8 @@ namespace paceline::launcher {
 /// Belongs to the loop's thread.
 class Trials {
  public:
-  /// A lost first packet is sent again after 1 s.
-  static constexpr Duration kPatience = std::chrono::milliseconds(2000);
+  /// A lost first packet is sent again after 1 s, and after another 2 s.
+  static constexpr Duration kPatience = std::chrono::milliseconds(3250);
   /// A host that is busy is slow, but not silent: where some trial has ended well in this time the
   /// others go on, up to kMostPatience in all.
   static constexpr Duration kStill = std::chrono::milliseconds(500);

@@ -5,12 +5,10 @@
 #include <system_error>
 #include <utility>
 
-#include <poll.h>
-#include <sys/wait.h>
-
 #include "comm/base/text.h"
 #include "comm/base/try.h"
 #include "comm/socket.h"
+#include "launcher/agent/rank_environment.h"
 #include "launcher/channel/host_addresses.h"
 #include "launcher/channel/invitation.h"
 #include "launcher/system/exit_status.h"
@@ -20,6 +18,11 @@ namespace {
 
 constexpr std::size_t kMostLines = 32;
 constexpr std::chrono::milliseconds kLeave{5000};
+constexpr Duration kFirstPause = std::chrono::milliseconds(250);
+constexpr Duration kMaxPause = std::chrono::seconds(2);
+constexpr std::string_view kDropHint =
+    "; sshd there, or on a jump host, closes connections before authentication: raise MaxStartups "
+    "in its sshd_config, or see its log";
 constexpr int kNotExecutable = 126;  // as a shell says it
 constexpr int kNotFound = 127;
 
@@ -46,6 +49,7 @@ Result<std::unique_ptr<AgentStarter>> AgentStarter::make(EventLoop& loop, Option
   if (options.agent_path.empty()) options.agent_path = path_of_this_program();
   std::unique_ptr<AgentStarter> starter(new AgentStarter(loop, std::move(options)));
   AgentStarter* const self = starter.get();
+  starter->environment_ = inherited_environment();  // the server takes variables out
   AgentServer::Handlers handlers{
       .arrived =
           [self](std::size_t index, const std::string& address,
@@ -54,7 +58,8 @@ Result<std::unique_ptr<AgentStarter>> AgentStarter::make(EventLoop& loop, Option
           },
       .refused = [self](std::size_t index, const std::string& why) { self->refused(index, why); }};
   PACELINE_TRY_ASSIGN(starter->server_,
-                      AgentServer::start(loop, starter->options_.version, std::move(handlers)));
+                      AgentServer::start(loop, starter->options_.version, std::move(handlers),
+                                         starter->options_.ports));
   return starter;
 }
 
@@ -64,6 +69,7 @@ void AgentStarter::start(const Engine& engine, std::vector<AgentHost> hosts, Don
   addresses_ = addresses();
   std::vector<Launch> plan = engine.plan(hosts_, {options_.agent_path, "agent"});
   std::move(plan.begin(), plan.end(), std::back_inserter(waiting_));
+  at_once_ = options_.most_at_once;
   go_on_soon();
 }
 
@@ -79,27 +85,42 @@ void AgentStarter::go_on_soon() {
 }
 
 void AgentStarter::launch_more() {
-  while (!waiting_.empty() && under_way_ < options_.most_at_once) {
-    Started& started = started_.emplace_back(Started{.launch = std::move(waiting_.front())});
-    waiting_.pop_front();
+  while ((!again_.empty() || !waiting_.empty()) && under_way_ < at_once_) {
+    Started& started = next();
     ++under_way_;
-    std::vector<std::string> names;
-    for (const AgentHost& host : started.launch.hosts) {
-      started.missing.insert(host.index);
-      names.push_back(host.name);
-    }
-    started.hosts = joined(names, ", ");
     if (const Status status = launch(started); !status.ok()) fail(started, status.text());
   }
 }
 
+AgentStarter::Started& AgentStarter::next() {
+  if (!again_.empty()) {
+    Started& started = *again_.front();
+    again_.pop_front();
+    return started;
+  }
+  Started& started = started_.emplace_back(Started{.launch = std::move(waiting_.front())});
+  waiting_.pop_front();
+  started.began = loop_.clock().now();
+  std::vector<std::string> names;
+  for (const AgentHost& host : started.launch.hosts) {
+    started.missing.insert(host.index);
+    names.push_back(host.name);
+  }
+  started.hosts = joined(names, ", ");
+  return started;
+}
+
 Status AgentStarter::launch(Started& started) {
+  ++started.attempts;
+  started.lines.clear();
+  started.program.reset();
   PACELINE_TRY_ASSIGN(std::string input, invite(started.launch));
   started.timer = loop_.after(options_.patience, [this, &started] { overdue(started); });
   PACELINE_TRY_ASSIGN(
       started.program,
       LaunchProgram::start(
           loop_, {.command = started.launch.command,
+                  .environment = environment_,
                   .input = std::move(input),
                   .input_stays_open = started.launch.input_stays_open,
                   .said = [this, &started](std::string_view line) { said(started, line); },
@@ -134,21 +155,56 @@ Result<std::string> AgentStarter::invite(const Launch& launch) {
 
 // Until all its agents have come, it may be the reason why they do not.
 void AgentStarter::said(Started& started, std::string_view line) {
+  const std::string& noise = started.launch.noise;
+  if (!noise.empty() && line.find(noise) != line.npos) return;
   if (started.missing.empty()) return options_.said(started.hosts, line);
   started.lines.emplace_back(line);
   if (started.lines.size() > kMostLines) started.lines.pop_front();
 }
 
 void AgentStarter::ended(Started& started, int wait_status) {
-  if (!started.missing.empty()) return fail(started, why_ended(started, wait_status));
+  if (!started.missing.empty()) {
+    const SshFailure failure = ssh_failure(started.lines);
+    if (starts_again(started, failure)) return;
+    const std::string hint = failure == SshFailure::kDropped ? std::string(kDropHint) : "";
+    return fail(started, why_ended(started, wait_status) + hint);
+  }
   // Of an agent at work its channel tells.
   if (done_) fail(started, "its agent ended before the job began");
+}
+
+// While nothing else has failed: a job that cannot start does not wait for its other hosts.
+bool AgentStarter::starts_again(Started& started, SshFailure failure) {
+  if (failure == SshFailure::kOther || !failures_.empty() || !done_) return false;
+  const bool is_drop = failure == SshFailure::kDropped;
+  const Duration pause =
+      std::min(kFirstPause * (1 << std::min(started.attempts - 1, 3)), kMaxPause);
+  const Duration patience = is_drop ? kDropPatience : options_.host_patience;
+  if (loop_.clock().now() + pause > started.began + patience) return false;
+  if (is_drop) at_once_ = std::min(at_once_, kPaced);
+  if (started.attempts == (is_drop ? 3 : 1))
+    options_.said(started.hosts, "trying again for up to " + seconds_text(patience) + ": " +
+                                     last_line(started.lines, started.hosts));
+  loop_.cancel(started.timer);
+  --under_way_;
+  ++pausing_;
+  started.timer = loop_.after(pause, [this, &started] {
+    --pausing_;
+    again_.push_back(&started);
+    launch_more();
+  });
+  go_on_soon();
+  return true;
 }
 
 std::string AgentStarter::why_ended(const Started& started, int wait_status) const {
   std::string last = last_line(started.lines, started.hosts);
   const int code = exit_code_of(wait_status);
   const std::string quoted = last.empty() ? "" : " (" + last + ")";
+  if (code == kInputReadByShell)
+    return "a shell of the login there read the standard input of the agent; let .bashrc and the "
+           "like start another shell only if they are interactive" +
+           quoted;
   if (code == kNotFound)
     return options_.agent_path + ": command not found; install it there, or set --agent-path" +
            quoted;
@@ -161,9 +217,13 @@ std::string AgentStarter::why_ended(const Started& started, int wait_status) con
 
 void AgentStarter::overdue(Started& started) {
   const std::string last = last_line(started.lines, started.hosts);
+  const std::string& program = started.launch.command.front();
+  const bool is_ssh = program == "ssh";
   fail(started, "no agent connected within " + seconds_text(options_.patience) + ", and " +
-                    started.launch.command.front() + " still runs" +
-                    (last.empty() ? "" : "; its last message: " + last));
+                    program + " still runs" + (last.empty() ? "" : "; its last message: " + last) +
+                    (is_ssh ? "; a login script there may read standard input: `ssh " +
+                                  started.hosts + " true </dev/null` must end at once"
+                            : ""));
 }
 
 // ---- Agents --------------------------------------------------------------------------------
@@ -210,6 +270,7 @@ void AgentStarter::fail(Started& started, const std::string& why) {
   for (const AgentHost& host : started.launch.hosts) {
     if (!started.missing.empty() && started.missing.count(host.index) == 0) continue;
     hosts.push_back(host.name);
+    if (options_.failed) options_.failed(host.name, why);
     server_->forget(host.index);
   }
   if (!started.missing.empty()) --under_way_;
@@ -221,7 +282,8 @@ void AgentStarter::fail(Started& started, const std::string& why) {
 // ---- The end -------------------------------------------------------------------------------
 
 void AgentStarter::finish_if_settled() {
-  if (!done_ || under_way_ > 0 || !waiting_.empty()) return;
+  const bool is_going_on = under_way_ > 0 || pausing_ > 0 || !again_.empty() || !waiting_.empty();
+  if (!done_ || is_going_on) return;
   server_->stop_listening();
   const Done done = std::exchange(done_, nullptr);
   std::string failures;
@@ -236,27 +298,36 @@ void AgentStarter::finish_if_settled() {
 }
 
 // Each agent learns from its stream, or from the end of its input, that it is not needed.
-void AgentStarter::end_programs() {
+void AgentStarter::end(EventLoop& waiting) {
+  agents_.clear();
+  if (server_) server_->stop_listening();
+  if (go_on_) loop_.cancel(*std::exchange(go_on_, std::nullopt));
+  std::set<int> left;  // pidfds
   for (Started& started : started_) {
-    if (started.program) started.program->close_input();
-  }
-  const Deadline deadline = Deadline::after(loop_.clock(), kLeave);
-  for (Started& started : started_) {
+    loop_.cancel(started.timer);
     if (!started.program) continue;
-    pollfd ended{.fd = started.program->pidfd(), .events = POLLIN, .revents = 0};
-    const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(deadline.left(loop_.clock().now()));
-    ::poll(&ended, 1, static_cast<int>(left.count()));
+    started.program->close_input();
+    const int ended = started.program->pidfd();
+    left.insert(ended);
+    waiting.when_readable(ended, [&, ended] {
+      waiting.forget_readable(ended);
+      left.erase(ended);
+      if (left.empty()) waiting.stop();
+    });
   }
+  const EventLoop::TimerId timer = waiting.after(kLeave, [&] { waiting.stop(); });
+  // An error says that the kernel refuses to wait.
+  if (!left.empty()) {
+    [[maybe_unused]] const Status waited = waiting.run();
+  }
+  waiting.cancel(timer);
+  for (const int ended : left) waiting.forget_readable(ended);
+  started_.clear();
 }
 
 AgentStarter::~AgentStarter() {
-  agents_.clear();
-  if (server_) server_->stop_listening();
-  if (go_on_) loop_.cancel(*go_on_);
-  for (Started& started : started_) loop_.cancel(started.timer);
-  end_programs();
-  started_.clear();
+  EventLoop waiting(loop_.clock());
+  end(waiting);
 }
 
 }  // namespace paceline::launcher

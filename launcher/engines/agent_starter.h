@@ -20,9 +20,11 @@
 
 #include <paceline/status.h>
 
+#include "comm/base/port_range.h"
 #include "launcher/channel/agent_server.h"
 #include "launcher/engines/engine.h"
 #include "launcher/engines/launch_program.h"
+#include "launcher/engines/ssh_failure.h"
 
 namespace paceline::launcher {
 
@@ -36,21 +38,30 @@ struct ConnectedAgent {
 };
 
 /// Belongs to the loop's thread. It keeps what agents need as long as they run, so it must outlive
-/// their channels, and go before the loop. Its end waits for the programs that started them, 5 s
-/// together at most, and kills what is left of them then.
+/// their channels, and go before the loop.
 class AgentStarter {
  public:
   struct Options {
-    std::string version;  ///< of this paceline, which agents must have, too
+    std::string version;  ///< build_name(), which agents must have, too
     std::string job_id;
     std::string agent_path;  ///< of paceline on the hosts; empty: the path of this program
     std::vector<std::string> addresses;  ///< of this host, without port; empty: all it has
     Duration patience = std::chrono::seconds(30);  ///< for each program, from its start
+    PortRange ports{};                             ///< on which this process listens for agents
     std::size_t most_at_once = 32;                 ///< programs whose agents have yet to come
+    /// For hosts that do not accept connections of ssh yet, from the first attempt. Connections
+    /// that close before authentication are repeated for kDropPatience, at most kPaced at once
+    /// then.
+    Duration host_patience = std::chrono::seconds(10);
     /// What an agent that has come, or the program that started it, writes on standard error. Names
     /// are joined by commas where one program serves several hosts.
     std::function<void(const std::string& host, std::string_view line)> said;
+    /// Called for each host whose agent does not come, as soon as that is known. May be empty.
+    std::function<void(const std::string& host, const std::string& why)> failed = nullptr;
   };
+  static constexpr Duration kDropPatience = std::chrono::seconds(30);
+  static constexpr std::size_t kPaced = 6;  ///< fewer than the 10 that MaxStartups always accepts
+
   /// All of them, in the order of the hosts; or a line for each thing that was wrong, with the
   /// hosts that it befell. Then no agent is left.
   using Done = std::function<void(Result<std::vector<ConnectedAgent>> agents)>;
@@ -58,12 +69,17 @@ class AgentStarter {
   /// Call once all that has to be forked is forked, with SIGPIPE ignored and the signals that this
   /// process watches blocked: it makes threads.
   static Result<std::unique_ptr<AgentStarter>> make(EventLoop& loop, Options options);
+  /// Calls end().
   ~AgentStarter();
   AgentStarter(const AgentStarter&) = delete;
   AgentStarter& operator=(const AgentStarter&) = delete;
 
   /// Once. `hosts` have different indices.
   void start(const Engine& engine, std::vector<AgentHost> hosts, Done done);
+
+  /// Lets the programs end. Waits for them in the loop `waiting` for max 5 s, or until it is
+  /// stopped, and then kills the rest.
+  void end(EventLoop& waiting);
 
  private:
   // A program of the plan.
@@ -75,12 +91,15 @@ class AgentStarter {
     std::set<std::size_t> missing;  // indices of hosts whose agents have yet to come
     std::deque<std::string> lines;  // what it wrote until all had come: the last ones
     bool failed = false;
+    int attempts = 0;
+    TimePoint began{};  // the first attempt
   };
 
   AgentStarter(EventLoop& loop, Options options) : loop_(loop), options_(std::move(options)) {}
   std::vector<std::string> addresses() const;
   void go_on_soon();
   void launch_more();
+  Started& next();
   Status launch(Started& started);
   Result<std::string> invite(const Launch& launch);
   void arrived(std::size_t index, const std::string& address,
@@ -88,15 +107,16 @@ class AgentStarter {
   void refused(std::size_t index, const std::string& why);
   void said(Started& started, std::string_view line);
   void ended(Started& started, int wait_status);
+  bool starts_again(Started& started, SshFailure failure);
   void overdue(Started& started);
   std::string why_ended(const Started& started, int wait_status) const;
   void fail(Started& started, const std::string& why);
   void finish_if_settled();
   Started* find(std::size_t index);
-  void end_programs();
 
   EventLoop& loop_;
   const Options options_;
+  std::vector<std::string> environment_;  // of the programs
   std::unique_ptr<AgentServer> server_;
   Done done_;  // empty once it has been called
   std::optional<EventLoop::TimerId> go_on_;
@@ -104,6 +124,9 @@ class AgentStarter {
   std::vector<std::string> addresses_;  // where agents find this host
   std::deque<Launch> waiting_;
   std::list<Started> started_;  // addresses stay
+  std::deque<Started*> again_;  // of started_: the next attempt is due
+  std::size_t pausing_ = 0;     // programs before another attempt
+  std::size_t at_once_ = 0;     // max of under_way_
   std::size_t under_way_ = 0;   // programs that lack an agent
   std::map<std::size_t, ConnectedAgent> agents_;
   std::map<std::string, std::vector<std::string>> failures_;  // what, and the hosts

@@ -26,6 +26,7 @@ struct Launch {
   std::vector<std::string> command;
   std::vector<AgentHost> hosts;  ///< in the order of the seats; never empty
   bool input_stays_open = true;  ///< its input reaches each agent, and so does the input's end
+  std::string noise{};           ///< a line of its standard error that has it means nothing
 
   bool operator==(const Launch&) const = default;
 };

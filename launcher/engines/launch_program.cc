@@ -26,6 +26,7 @@ constexpr std::size_t kLongestLine = 4096;
 struct Exec {
   const char* path;
   char* const* arguments;
+  char* const* environment;
   int input;
   int output;
   int error;
@@ -40,8 +41,16 @@ struct Exec {
   ::dup2(exec.error, STDERR_FILENO);
   close_on_exec_from(STDERR_FILENO + 1);
   reset_signals();
-  ::execv(exec.path, exec.arguments);
+  ::execve(exec.path, exec.arguments, exec.environment);
   ::_exit(errno == ENOENT ? 127 : 126);
+}
+
+// As exec(3) takes them.
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
 }
 
 }  // namespace
@@ -62,11 +71,12 @@ Status LaunchProgram::fork(const std::string& path) {
   PACELINE_TRY_ASSIGN(Pipe error, make_pipe());
   PACELINE_TRY_ASSIGN(const UniqueFd null, open_null());
   std::vector<std::string> words = options_.command;
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
+  std::vector<std::string> variables = options_.environment;
+  const std::vector<char*> arguments = pointers_to(words);
+  const std::vector<char*> environment = pointers_to(variables);
   const Exec exec{.path = path.c_str(),
                   .arguments = arguments.data(),
+                  .environment = variables.empty() ? environ : environment.data(),
                   .input = input.read_end.get(),
                   .output = null.get(),
                   .error = error.write_end.get(),

@@ -23,6 +23,7 @@ class LaunchProgram {
  public:
   struct Options {
     std::vector<std::string> command;
+    std::vector<std::string> environment{};  ///< "NAME=value"; empty: that of this process
     std::string input;
     bool input_stays_open = true;                     ///< until close_input()
     std::function<void(std::string_view line)> said;  ///< a line of its standard error

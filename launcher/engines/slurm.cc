@@ -22,7 +22,9 @@ class SlurmEngine final : public Engine {
         .command = {"srun", "--nodes=" + count, "--ntasks=" + count, "--ntasks-per-node=1",
                     "--nodelist=" + names, "--overlap", "--input=all", "--kill-on-bad-exit=0",
                     "--wait=0", "--mpi=none", "--cpu-bind=none", "--quiet"},
-        .hosts = {hosts.begin(), hosts.end()}};
+        .hosts = {hosts.begin(), hosts.end()},
+        // A cluster without task/affinity says so of every --cpu-bind, also of none.
+        .noise = "configuration lacks support for cpu binding"};
     launch.command.insert(launch.command.end(), agent.begin(), agent.end());
     launch.command.insert(launch.command.end(), {"--name-from", "SLURMD_NODENAME"});
     return {launch};

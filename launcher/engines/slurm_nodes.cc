@@ -42,13 +42,13 @@ Result<std::vector<int>> expand_counts(std::string_view text) {
   return counts;
 }
 
-Result<std::vector<HostSlots>> slurm_hosts(const char* (*lookup)(const char*)) {
+Result<std::vector<HostSlots>> slurm_hosts(EnvironmentLookup lookup) {
   const char* const nodes = lookup("SLURM_JOB_NODELIST");
   if (nodes == nullptr)
     return Status(Code::kUnavailable, Scope::kOperation,
                   "this is not inside a Slurm allocation; use salloc or sbatch");
   PACELINE_TRY_ASSIGN(std::vector<std::string> names, expand_hosts(nodes));
-  const char* counts = lookup("SLURM_NTASKS") == nullptr ? nullptr : lookup("SLURM_TASKS_PER_NODE");
+  const char* counts = has_slurm_tasks(lookup) ? lookup("SLURM_TASKS_PER_NODE") : nullptr;
   if (counts == nullptr) counts = lookup("SLURM_JOB_CPUS_PER_NODE");
   std::vector<int> slots;
   if (counts != nullptr) {
@@ -59,6 +59,35 @@ Result<std::vector<HostSlots>> slurm_hosts(const char* (*lookup)(const char*)) {
     hosts.push_back(
         {.name = names[i], .slots = i < slots.size() ? std::optional(slots[i]) : std::nullopt});
   return hosts;
+}
+
+bool has_slurm_tasks(EnvironmentLookup lookup) {
+  return lookup("SLURM_NTASKS") != nullptr && lookup("SLURM_TASKS_PER_NODE") != nullptr;
+}
+
+Status check_het_groups(EnvironmentLookup lookup) {
+  if (lookup("SLURM_JOB_NODELIST") != nullptr) return Status();
+  for (const char* name : {"SLURM_JOB_NODELIST_HET_GROUP_0", "SLURM_JOB_NODELIST_PACK_GROUP_0"}) {
+    const char* const nodes = lookup(name);
+    if (nodes == nullptr) continue;
+    return Status(Code::kInvalidArgument, Scope::kOperation,
+                  "this Slurm allocation has het groups (" + std::string(name) + "=" +
+                      printable(std::string_view(nodes).substr(0, 64)) +
+                      "), and one step cannot start agents in all of them; name hosts by -H or "
+                      "--hostfile with --engine ssh, or use --engine local for this host only");
+  }
+  return Status();
+}
+
+Status check_slurm_step(EnvironmentLookup lookup) {
+  const char* const text = lookup("SLURM_STEP_NUM_TASKS");
+  const auto tasks = parse_number<int>(text == nullptr ? "" : text);
+  // With --pty only the first task has a shell that a user types into.
+  if (!tasks || *tasks < 2 || lookup("SLURM_PTY_PORT") != nullptr) return Status();
+  return Status(Code::kInvalidArgument, Scope::kOperation,
+                "this is one of " + std::to_string(*tasks) +
+                    " tasks of an srun step, and each would start the whole job; use srun -n1, "
+                    "the batch script, or --engine local");
 }
 
 }  // namespace paceline::launcher

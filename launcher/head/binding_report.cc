@@ -45,7 +45,7 @@ std::string memory_text(const std::string& policy) {
 
 std::string what_is(const messages::RankSeat& seat, const messages::RankStarted& rank) {
   const CpuSet cpus = cpus_of(rank.cpus());
-  if (cpus.is_empty()) return "has ended";
+  if (cpus.is_empty()) return "ended before its binding could be read";
   const std::string text = cpus_text(cpus) + memory_text(printable(rank.memory()));
   return seat.cpus().empty() ? "not bound: " + text : text;
 }

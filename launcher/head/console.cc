@@ -22,12 +22,17 @@ bool same_file(int a, int b) {
 Console::Sink::Sink(int descriptor)
     : fd(descriptor), terminal(::isatty(descriptor) == 1), format(terminal) {}
 
-Console::Console(EventLoop& loop, int output_fd, int error_fd)
-    : loop_(loop), output_(output_fd), error_(error_fd), shared_(same_file(output_fd, error_fd)) {}
+Console::Console(EventLoop& loop, int output_fd, int error_fd, int input_fd)
+    : loop_(loop),
+      output_(output_fd),
+      error_(error_fd),
+      input_(input_fd),
+      shared_(same_file(output_fd, error_fd)) {}
 
 Console::~Console() {
   loop_.forget_writable(output_.fd);
   loop_.forget_writable(error_.fd);
+  loop_.forget_writable(input_.fd);
 }
 
 Console::Sink& Console::sink(messages::Stream stream) {
@@ -42,6 +47,11 @@ void Console::print(messages::Stream stream, std::string_view tag, std::string_v
 
 void Console::say(std::string_view text) {
   print(messages::STANDARD_ERROR, "paceline: ", std::string(text) + '\n', messages::LINES);
+}
+
+void Console::echo(std::string_view text) {
+  Sink& to = output_.terminal ? output_ : error_.terminal ? error_ : input_;
+  queue(to, to.format.echo(text));
 }
 
 void Console::finish() {

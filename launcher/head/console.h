@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include <unistd.h>
+
 #include "launcher/channel/messages.pb.h"
 #include "launcher/head/output_format.h"
 #include "launcher/system/event_loop.h"
@@ -17,8 +19,9 @@ namespace paceline::launcher {
 /// queue, so that their lines do not cut each other. Belongs to the loop's thread.
 class Console {
  public:
-  /// Borrows the descriptors, which stay as they are (blocking).
-  Console(EventLoop& loop, int output_fd, int error_fd);
+  /// Borrows the descriptors, which stay as they are (blocking). `input_fd` gets the echo of what
+  /// is typed if neither of the others is a terminal.
+  Console(EventLoop& loop, int output_fd, int error_fd, int input_fd = STDIN_FILENO);
   ~Console();
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;
@@ -27,6 +30,8 @@ class Console {
              messages::Ending ending);
   /// A line of the launcher's own on standard error: "paceline: …".
   void say(std::string_view text);
+  /// What the terminal shows of what is typed there.
+  void echo(std::string_view text);
   /// Ends a transient line, if one is shown.
   void finish();
 
@@ -57,6 +62,7 @@ class Console {
   EventLoop& loop_;
   Sink output_;
   Sink error_;
+  Sink input_;
   bool shared_;
   std::function<void()> drained_;
   std::function<void(int)> broken_;

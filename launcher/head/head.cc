@@ -18,12 +18,6 @@ namespace {
 
 // Bytes that wait for the console before the agent's messages do.
 constexpr std::size_t kMaxBacklogBytes = std::size_t{256} << 10;
-// How long a first failure waits for reports of earlier ones.
-constexpr Duration kSettling = std::chrono::milliseconds(20);
-// Before its host is ready, an agent looks for programs, and their file systems may block it.
-constexpr Duration kMaxSilentStart = std::chrono::seconds(25);
-// A rank that has lost another may say so before the other's end is seen, but not long before.
-constexpr Duration kBlamePatience = std::chrono::milliseconds(300);
 
 std::string in_host(const messages::Start& start, const std::string& text) {
   return "host " + start.host() + ": " + text;
@@ -85,20 +79,13 @@ void Head::start(Host& host) {
   const Status sent = host.agent.send(message);
   host.started = sent.ok();
   if (sent.ok() && host.start.input_comes())
-    input_.emplace(loop_, STDIN_FILENO, [this, &host](std::string_view text, bool ends) {
-      send_input(host, text, ends);
+    input_.emplace(loop_, STDIN_FILENO, [&host](const messages::ToAgent& input) {
+      [[maybe_unused]] const Status taken = host.agent.send(input);  // as in tell_all()
     });
   if (sent.ok()) return;
   stop(StopCause::kLauncher, SIGKILL,
        "the program's arguments and environment variables are too long: " + sent.text());
   finish(host);
-}
-
-void Head::send_input(const Host& host, std::string_view text, bool ends) {
-  messages::ToAgent message;
-  message.mutable_input()->set_text(text.data(), text.size());
-  message.mutable_input()->set_ends(ends);
-  [[maybe_unused]] const Status sent = host.agent.send(message);  // as in tell_all()
 }
 
 // ---- What the agents tell ------------------------------------------------------------------
@@ -126,6 +113,8 @@ void Head::receive(Host& host, const messages::FromAgent& message) {
     case messages::FromAgent::kInputTaken:
       if (input_) input_->taken(message.input_taken().bytes(), message.input_taken().closed());
       return;
+    case messages::FromAgent::kTerminalOutput:
+      return console_.echo(message.terminal_output());
     case messages::FromAgent::kAskedToEnd:
       return agent_asked_to_end(host, message.asked_to_end().signal());
     case messages::FromAgent::kAlive:
@@ -170,7 +159,10 @@ void Head::rank_started(const Host& host, const messages::RankStarted& started) 
 void Head::print(const Host& host, const messages::RankOutput& output) {
   const Rank* rank = find(host, output.rank());
   if (rank == nullptr) return;
-  console_.print(output.stream(), rank->tag, output.text(), output.ending());
+  const bool is_timed = job_.timestamps && !rank->tag.empty();
+  console_.print(output.stream(),
+                 is_timed ? timed_tag(rank->tag, wall_clock_.since_1970()) : rank->tag,
+                 output.text(), output.ending());
   if (console_.backlog_bytes() > kMaxBacklogBytes) set_reading(false);
 }
 
@@ -188,6 +180,7 @@ void Head::rank_ended(const Host& host, const messages::RankExited& exited) {
   note(Stage::kEnded, host, exited.rank(), exited.time_ns());
   if (exited.has_blamed()) end.blamed = static_cast<int>(exited.blamed());
   outcome_.ends.push_back(end);
+  if (outcome_.ends.size() == ranks_.size()) output_limit_.ranks_have_ended();
   tell_those_who_wait(exited);
   const std::string operation = in_last_operation(exited.last_operation());
   if (outcome_.cause == StopCause::kTimeout && !operation.empty())
@@ -205,31 +198,6 @@ void Head::tell_those_who_wait(const messages::RankExited& exited) {
   message.mutable_rank_ended()->set_how("exit code 0");
   // As in tell_all().
   [[maybe_unused]] const Status sent = hosts_.front().agent.send(message);
-}
-
-// Not at once: the report of an earlier end may be on its way, and so may be that of a rank which
-// this one holds responsible.
-void Head::judge() {
-  if (outcome_.cause || root_cause(outcome_.ends) == nullptr) return;
-  if (finished_) return blame(*root_cause(outcome_.ends));
-  if (std::exchange(judging_, true)) return;
-  loop_.after(kSettling, [this] {
-    const auto blamed = root_cause(outcome_.ends)->blamed;
-    const bool is_left = blamed && *blamed >= 0 && std::cmp_less(*blamed, ranks_.size()) &&
-                         !ranks_[static_cast<std::size_t>(*blamed)].ended;
-    const Duration more = is_left ? kBlamePatience : Duration::zero();
-    loop_.after(more, [this] {
-      if (!outcome_.cause) blame(*root_cause(outcome_.ends));
-    });
-  });
-}
-
-void Head::blame(const RankEnd& culprit) {
-  outcome_.culprit = culprit;
-  const auto rank = static_cast<std::size_t>(culprit.rank);
-  std::string why = describe_rank(rank) + " " + ranks_[rank].end;
-  if (culprit.blamed) why += "; its error names " + name_rank(*culprit.blamed) + " as the cause";
-  stop(StopCause::kRankFailed, SIGTERM, why);
 }
 
 // Every rank is refused for the same reason; the first one to say so stops the job.
@@ -250,9 +218,9 @@ void Head::agent_asked_to_end(const Host& host, int signal) {
 
 void Head::agent_lost(Host& host, const Status& why) {
   if (!is_needed(host)) return;
-  const std::string_view lost = host.finished ? "; with it the job has lost its rendezvous store"
-                                              : "; it and all its ranks were killed";
-  lose(host, "the agent is gone" + (why.ok() ? "" : ": " + why.text()) + std::string(lost));
+  const std::string lost = host.finished ? "; with it the job has lost its rendezvous store"
+                                         : "; it and " + ranks_text(host.start) + " were killed";
+  lose(host, "the agent is gone" + (why.ok() ? "" : ": " + why.text()) + lost);
 }
 
 // The agent of the first host serves the store, even if its own ranks have ended.
@@ -261,6 +229,7 @@ bool Head::is_needed(const Host& host) const {
 }
 
 void Head::lose(Host& host, const std::string& why) {
+  faults_.add({.host = host.start.host(), .why = why});
   const std::string text = in_host(host.start, why);
   if (outcome_.cause) console_.say(text);
   stop(StopCause::kLauncher, SIGKILL, text);
@@ -288,71 +257,6 @@ std::string Head::name_rank(int rank) const {
 std::size_t Head::ranks_left() const {
   return static_cast<std::size_t>(
       std::count_if(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return !rank.ended; }));
-}
-
-// ---- How a job ends ------------------------------------------------------------------------
-
-void Head::signalled(int signal) {
-  if (signal == SIGTSTP) {
-    pass_on(SIGSTOP);  // ranks have no terminal, and SIGSTOP is obeyed by all
-    ::raise(SIGSTOP);
-    return;
-  }
-  if (signal != SIGINT && signal != SIGTERM && signal != SIGHUP) return pass_on(signal);
-  const auto meaning = requests_.came(signal, loop_.clock().now(), outcome_.cause.has_value());
-  stop(cause_of_signal(signal), signal, signal_name(signal) + " came");
-  output_limit_.begin(job_.grace);
-  if (meaning == EndRequests::Meaning::kKill) order_stop(SIGKILL);
-  if (finished_) loop_.stop();
-}
-
-// The first cause counts; what follows from it is neither blamed nor told.
-void Head::stop(StopCause cause, int signal, std::string_view why) {
-  if (outcome_.cause) return;
-  outcome_.cause = cause;
-  std::string line(why);
-  const std::size_t left = ranks_left();
-  if (signal != SIGKILL && left > 0)
-    line += "; ending " + std::to_string(left) + (left == 1 ? " rank" : " ranks");
-  if (!why.empty()) console_.say(line);
-  order_stop(signal);
-}
-
-void Head::order_stop(int signal) {
-  messages::ToAgent message;
-  message.mutable_stop()->set_signal(signal);
-  message.mutable_stop()->set_grace_ns(job_.grace.count());
-  tell_all(message);
-  // The last output of a failed rank waits for its reader without a limit, until a signal or
-  // --timeout requests the end.
-  if (outcome_.cause == StopCause::kRankFailed && signal != SIGKILL) return;
-  output_limit_.begin(signal == SIGKILL ? Duration::zero() : job_.grace);
-}
-
-// While the head does not read, a host does not count as silent.
-void Head::look_for_silent_hosts() {
-  for (Host& host : hosts_) {
-    const Duration max_silence =
-        max_agent_silence(job_.max_silence, !host.start.output_directory().empty());
-    const Duration patience = host.ready ? max_silence : std::max(max_silence, kMaxSilentStart);
-    if (reading_ && host.started && is_needed(host) && host.silence.look(patience))
-      give_up(host, patience);
-  }
-  if (!finished_) loop_.after(kAlivePeriod, [this] { look_for_silent_hosts(); });
-}
-
-// The state of a host that is cut off, or whose agent does not run, is unknown. The job ends
-// without it.
-void Head::give_up(Host& host, Duration silent) {
-  lose(host,
-       "the agent has not answered for " + seconds_text(silent) +
-           ": it is stopped, or its host is overloaded or unreachable; the job ends without it");
-}
-
-void Head::pass_on(int signal) {
-  messages::ToAgent message;
-  message.mutable_signal()->set_signal(signal);
-  tell_all(message);
 }
 
 void Head::tell_all(const messages::ToAgent& message) {

@@ -11,11 +11,13 @@
 
 #include <paceline/status.h>
 
+#include "comm/base/clock.h"
 #include "launcher/channel/channel.h"
 #include "launcher/channel/silence.h"
 #include "launcher/head/binding_report.h"
 #include "launcher/head/console.h"
 #include "launcher/head/exit_code.h"
+#include "launcher/head/host_faults.h"
 #include "launcher/head/input_source.h"
 #include "launcher/head/output_limit.h"
 #include "launcher/head/timings.h"
@@ -39,11 +41,14 @@ class Head {
   Head(EventLoop& loop, Console& console, Timings& timings, JobSpec job,
        std::vector<HostAgent> agents, BindingReport::Options bindings);
 
+  /// Hosts whose agents were lost, so far.
+  const HostFaults& faults() const { return faults_; }
+
   /// Runs the job to its end and returns the exit code.
   int run();
   /// Handles a signal to the head. The ranks get the first SIGINT, SIGTERM or SIGHUP; a second one
-  /// kills them (see EndRequests). SIGTSTP stops the ranks and then this process. Any other signal
-  /// is passed on.
+  /// kills them (see EndRequests). SIGTSTP stops the ranks and then this process. SIGQUIT ends it.
+  /// Any other signal is passed on.
   void signalled(int signal);
 
  private:
@@ -66,7 +71,6 @@ class Head {
   };
 
   void start(Host& host);
-  void send_input(const Host& host, std::string_view text, bool ends);
   void receive(Host& host, const messages::FromAgent& message);
   void ready(Host& host, const messages::Ready& ready);
   void note(Stage stage, const Host& host, std::uint32_t rank, std::int64_t time_ns);
@@ -91,6 +95,7 @@ class Head {
   void look_for_silent_hosts();
   void give_up(Host& host, Duration silent);
   void pass_on(int signal);
+  void pause();
   void tell_all(const messages::ToAgent& message);
   void set_reading(bool on);
   void finish(Host& host);
@@ -101,13 +106,15 @@ class Head {
   Console& console_;
   Timings& timings_;
   JobSpec job_;
+  const SystemWallClock wall_clock_;
   BindingReport bindings_;
   OutputLimit output_limit_;
   std::vector<Host> hosts_;
   std::vector<Rank> ranks_;
-  std::optional<InputSource> input_;  // while a rank of another host reads it
+  std::optional<InputSource> input_;  // while a rank reads a terminal, or is on another host
   EndRequests requests_;
   JobOutcome outcome_;
+  HostFaults faults_;
   bool judging_ = false;   // a rank has failed; the culprit is decided after kSettling
   bool reading_ = true;    // messages of the agents are read
   bool finished_ = false;  // no agent will send another message

@@ -4,11 +4,12 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "comm/base/environment.h"
 #include "comm/base/try.h"
 #include "launcher/agent/rank_environment.h"
 #include "launcher/engines/engine.h"
+#include "launcher/engines/slurm_nodes.h"
 #include "launcher/head/job_hosts.h"
+#include "launcher/head/sent_variables.h"
 #include "launcher/system/host.h"
 
 namespace paceline::launcher {
@@ -23,28 +24,13 @@ EngineOptions engine_options(const JobSpec& job) {
           .paceline = "/proc/self/exe"};
 }
 
-// What is set here to tune the library is meant for all ranks; what -x says of it comes later, and
-// so it holds.
-Variables tuning() {
-  Variables variables;
-  for (const Variable& known : environment_variables()) {
-    const std::string name(known.name);
-    const char* const value = known.setter == Setter::kUser ? ::getenv(name.c_str()) : nullptr;
-    if (value == nullptr) continue;
-    messages::Variable& variable = *variables.Add();
-    variable.set_name(name);
-    variable.set_value(value);
-  }
-  return variables;
-}
-
 // An agent elsewhere has another environment and another standard input, begins in another folder,
-// and makes a control group of its own.
-void make_good_for_others(messages::Start& part, const std::string& folder) {
+// and makes a control group of its own. -x comes last, so its values hold.
+void make_good_for_others(messages::Start& part, const std::string& folder, bool sends_paths) {
   part.clear_cgroup();
   part.set_input_comes(true);
   for (messages::App& app : *part.mutable_apps()) {
-    Variables variables = tuning();
+    Variables variables = variables_for_others(sends_paths, ::getenv);
     variables.MergeFrom(app.environment());
     *app.mutable_environment() = std::move(variables);
     const std::string relative = app.working_directory();
@@ -56,7 +42,9 @@ void make_good_for_others(messages::Start& part, const std::string& folder) {
 }  // namespace
 
 Status check_engine(const JobSpec& job) {
-  return job.engine == kLocalEngine ? Status() : make_engine(engine_options(job)).status();
+  if (job.engine == kLocalEngine) return Status();
+  PACELINE_TRY(check_slurm_step([](const char* name) -> const char* { return ::getenv(name); }));
+  return make_engine(engine_options(job)).status();
 }
 
 Status JobAgents::start_here(FunctionRef<void(bool)> last) {
@@ -75,12 +63,20 @@ Status JobAgents::start_elsewhere(const JobSpec& job, const RemoteOptions& optio
     if (!is_this_host(shares_[i].host)) hosts.push_back({.name = shares_[i].host, .index = i});
   }
   if (hosts.empty()) return Status();
+  sends_paths_ = sends_paths(job);
   PACELINE_TRY_ASSIGN(const auto engine, make_engine(engine_options(job)));
-  PACELINE_TRY_ASSIGN(starter_, AgentStarter::make(loop_, {.version = options.version,
-                                                           .job_id = options.job_id,
-                                                           .agent_path = job.agent_path,
-                                                           .addresses = {},
-                                                           .said = options.said}));
+  PACELINE_TRY_ASSIGN(
+      starter_,
+      AgentStarter::make(loop_, {.version = options.version,
+                                 .job_id = options.job_id,
+                                 .agent_path = job.agent_path,
+                                 .addresses = {},
+                                 .ports = options.ports,
+                                 .host_patience = job.start_timeout,
+                                 .said = options.said,
+                                 .failed = [this](const std::string& host, const std::string& why) {
+                                   faults_.add({.host = host, .why = why});
+                                 }}));
   Status status(Code::kCancelled, Scope::kOperation, "the start of the agents was cancelled");
   starter_->start(*engine, std::move(hosts), [&](Result<std::vector<ConnectedAgent>> agents) {
     status = agents.status();
@@ -109,10 +105,11 @@ Result<std::vector<HostAgent>> JobAgents::take(const messages::Start& job,
     part.set_host_index(static_cast<std::uint32_t>(i));
     if (is_this_host(shares_[i].host)) {
       PACELINE_TRY_ASSIGN(*part.mutable_address(), own_address());
+      part.set_input_comes(part.has_input_terminal());
       all.push_back({.channel = *here_->channel, .start = std::move(part)});
     } else {
       if (shares_.size() > 1) part.set_address(next->address);
-      make_good_for_others(part, folder);
+      make_good_for_others(part, folder, sends_paths_);
       all.push_back({.channel = *next->channel, .start = std::move(part)});
       ++next;
     }
@@ -130,6 +127,12 @@ void JobAgents::release_others(const std::vector<HostAgent>& used) {
   };
   for (ConnectedAgent& agent : elsewhere_) release(agent.channel);
   if (here_) release(here_->channel);
+}
+
+void JobAgents::end(EventLoop& waiting) {
+  elsewhere_.clear();
+  if (here_) here_->channel.reset();
+  if (starter_) starter_->end(waiting);
 }
 
 }  // namespace paceline::launcher

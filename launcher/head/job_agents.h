@@ -12,9 +12,11 @@
 #include <paceline/status.h>
 
 #include "comm/base/function_ref.h"
+#include "comm/base/port_range.h"
 #include "launcher/engines/agent_starter.h"
 #include "launcher/engines/local.h"
 #include "launcher/head/head.h"
+#include "launcher/head/host_faults.h"
 #include "launcher/head/timings.h"
 #include "launcher/options/host_plan.h"
 #include "launcher/options/job_spec.h"
@@ -23,15 +25,16 @@
 namespace paceline::launcher {
 
 /// Whether the engine that was asked for is one, and its options are right; also where no host
-/// needs it.
+/// needs it. Without --engine local, this process must not be one of several tasks of srun.
 Status check_engine(const JobSpec& job);
 
 /// Belongs to the loop's thread; goes after the head that uses its channels, and before the loop.
 class JobAgents {
  public:
   struct RemoteOptions {
-    std::string version;  ///< of this paceline
+    std::string version;  ///< build_name()
     std::string job_id;
+    PortRange ports{};  ///< on which this process listens for agents
     /// What agents of other hosts, and the programs that start them, write on standard error.
     std::function<void(const std::string& host, std::string_view line)> said;
   };
@@ -50,8 +53,12 @@ class JobAgents {
   /// which are its own. What `job` has of this host alone is made good for others: a control group,
   /// and programs' folders, which are relative to `folder`. Once.
   Result<std::vector<HostAgent>> take(const messages::Start& job, const std::string& folder);
+  /// Hosts that failed. Gets those whose agents do not come; its user adds others.
+  HostFaults& faults() { return faults_; }
   /// Ends the agents that are not in `used`: their hosts have no ranks.
   void release_others(const std::vector<HostAgent>& used);
+  /// Closes all channels and ends the programs that started agents: see AgentStarter::end().
+  void end(EventLoop& waiting);
 
  private:
   Result<std::string> own_address() const;
@@ -59,9 +66,11 @@ class JobAgents {
   EventLoop& loop_;
   Timings& timings_;
   const std::vector<HostShare> shares_;
+  HostFaults faults_;
   std::optional<StartedAgent> here_;
   std::unique_ptr<AgentStarter> starter_;
   std::vector<ConnectedAgent> elsewhere_;
+  bool sends_paths_ = false;
 };
 
 }  // namespace paceline::launcher

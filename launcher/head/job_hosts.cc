@@ -2,20 +2,17 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
+#include <cctype>
 #include <cstddef>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 
-#include <fcntl.h>
-#include <poll.h>
 #include <unistd.h>
 
-#include "comm/base/clock.h"
+#include "comm/base/cpus.h"
+#include "comm/base/input_file.h"
 #include "comm/base/text.h"
 #include "comm/base/try.h"
-#include "comm/base/unique_fd.h"
 #include "launcher/engines/engine.h"
 #include "launcher/engines/slurm_nodes.h"
 #include "launcher/options/hostfile.h"
@@ -27,42 +24,18 @@ namespace {
 
 constexpr const char* kSlurm = "slurm";
 constexpr std::size_t kMaxHostfileBytes = std::size_t{1} << 20;
-constexpr std::chrono::seconds kPipePatience{10};  // with a hostfile that is a pipe
 
 Status unreadable(const std::string& file, const std::string& why) {
   return Status(Code::kInvalidArgument, Scope::kOperation,
                 "cannot read the hostfile '" + file + "': " + why);
 }
 
-// A pipe may have a writer who says nothing: `--hostfile <(…)`.
-Status wait_readable(int fd, const std::string& file, Deadline deadline) {
-  const SystemClock clock;
-  pollfd readable{.fd = fd, .events = POLLIN, .revents = 0};
-  const auto left =
-      std::chrono::duration_cast<std::chrono::milliseconds>(deadline.left(clock.now()));
-  if (::poll(&readable, 1, static_cast<int>(left.count())) != 0) return Status();
-  return unreadable(file, "no data arrived within 10 s");
-}
+const char* own_environment(const char* name) { return ::getenv(name); }
 
-Result<std::string> read_hostfile(const std::string& file) {
-  const SystemClock clock;
-  const Deadline deadline = Deadline::after(clock, kPipePatience);
-  const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
-  if (!fd) return unreadable(file, std::strerror(errno));
-  std::string text;
-  std::array<char, 16384> bytes;
-  for (;;) {
-    const ssize_t got = ::read(fd.get(), bytes.data(), bytes.size());
-    if (got == 0) return text;
-    if (got < 0 && errno == EAGAIN) {
-      PACELINE_TRY(wait_readable(fd.get(), file, deadline));
-      continue;
-    }
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return unreadable(file, std::strerror(errno));
-    text.append(bytes.data(), static_cast<std::size_t>(got));
-    if (text.size() > kMaxHostfileBytes) return unreadable(file, "it is longer than 1 MiB");
-  }
+// For -n auto: the CPUs that this process may use.
+void count_own_cpus(std::vector<HostSlots>& hosts) {
+  for (HostSlots& host : hosts)
+    if (!host.slots && host.name == host_name()) host.slots = allowed_cpus();
 }
 
 // This host is known by the name that it has itself.
@@ -86,39 +59,68 @@ std::string engine_of(const JobSpec& job) {
   return ::getenv("SLURM_JOB_NODELIST") != nullptr ? kSlurm : "ssh";
 }
 
+bool sends_paths(const JobSpec& job) { return !job.host_paths && engine_of(job) != kSlurm; }
+
 bool is_this_host(std::string_view name) {
   std::array<char, 256> whole{};
   if (::gethostname(whole.data(), whole.size() - 1) != 0) whole[0] = '\0';
-  return name == host_name() || name == "localhost" || name == "127.0.0.1" || name == whole.data();
+  // RFC 4343: names of hosts do not depend on case.
+  const auto is = [name](std::string_view own) {
+    return std::ranges::equal(name, own, {}, ::tolower, ::tolower);
+  };
+  return is(host_name()) || is("localhost") || is("localhost.localdomain") || is(whole.data()) ||
+         is_own_address(std::string(name));
 }
 
-Result<std::vector<HostSlots>> named_hosts(const JobSpec& job) {
+namespace {
+
+Result<NamedHosts> all_named_hosts(const JobSpec& job) {
   if (!job.host_file.empty()) {
-    PACELINE_TRY_ASSIGN(const std::string text, read_hostfile(job.host_file));
-    return parse_hostfile(text, job.host_file);
+    const Result<std::string> text = read_input(job.host_file, kMaxHostfileBytes);
+    if (!text.ok()) return unreadable(job.host_file, text.status().text());
+    PACELINE_TRY_ASSIGN(std::vector<HostSlots> hosts, parse_hostfile(*text, job.host_file));
+    return NamedHosts{.hosts = std::move(hosts), .source = HostSource::kFile};
   }
-  if (job.hosts.empty() && engine_of(job) == kSlurm)
-    return slurm_hosts([](const char* name) -> const char* { return ::getenv(name); });
-  return job.hosts;
+  if (!job.hosts.empty()) return NamedHosts{.hosts = job.hosts, .source = HostSource::kHostOption};
+  if (job.engine != kLocalEngine) PACELINE_TRY(check_het_groups(own_environment));
+  if (engine_of(job) != kSlurm) return NamedHosts{};
+  PACELINE_TRY_ASSIGN(std::vector<HostSlots> hosts, slurm_hosts(own_environment));
+  const bool has_tasks = has_slurm_tasks(own_environment);
+  return NamedHosts{.hosts = std::move(hosts),
+                    .source = has_tasks ? HostSource::kTasks : HostSource::kCpus};
 }
 
-Result<std::vector<HostShare>> hosts_of(const JobSpec& job) {
-  PACELINE_TRY_ASSIGN(std::vector<HostSlots> hosts, named_hosts(job));
+}  // namespace
+
+Result<NamedHosts> named_hosts(const JobSpec& job) {
+  PACELINE_TRY_ASSIGN(NamedHosts named, all_named_hosts(job));
+  PACELINE_TRY_ASSIGN(named.hosts, without_excluded(std::move(named.hosts), job.excluded_hosts));
+  return named;
+}
+
+Result<std::vector<HostShare>> hosts_of(JobSpec& job) {
+  PACELINE_TRY_ASSIGN(NamedHosts named, named_hosts(job));
+  std::vector<HostSlots>& hosts = named.hosts;
   if (hosts.empty()) hosts.push_back({.name = host_name(), .slots = std::nullopt});
   PACELINE_TRY(use_own_name(job, hosts));
-  return share_ranks(hosts, share_rules_of(job));
+  if (job.programs.front().is_auto) count_own_cpus(hosts);
+  for (ProgramSpec& program : job.programs) PACELINE_TRY(use_own_name(job, program.hosts));
+  PACELINE_TRY(count_ranks(job, hosts, named.source));
+  return share_job(job, hosts);
 }
 
-Result<std::vector<HostShare>> hosts_of_plan(const JobSpec& job, const std::string& plan_text) {
+Result<std::vector<HostShare>> hosts_of_plan(JobSpec& job, const std::string& plan_text) {
   const std::string& file = job.placement.plan_file;
   PACELINE_TRY_ASSIGN(const auto planned,
                       topology::read_plan_hosts({.name = file, .text = plan_text}));
-  PACELINE_TRY_ASSIGN(std::vector<HostSlots> named, named_hosts(job));
+  PACELINE_TRY_ASSIGN(NamedHosts of_job, named_hosts(job));
+  std::vector<HostSlots>& named = of_job.hosts;
   PACELINE_TRY(use_own_name(job, named));
   std::vector<HostSlots> hosts;
   for (const topology::PlanHost& host : planned)
     hosts.push_back({.name = host.name, .slots = host.ranks});
   PACELINE_TRY(use_own_name(job, hosts));
+  PACELINE_TRY(count_ranks(job, hosts, HostSource::kFile));
   std::vector<HostShare> shares;
   for (const HostSlots& host : hosts) {
     if (!named.empty() && std::ranges::find(named, host.name, &HostSlots::name) == named.end())

@@ -9,24 +9,34 @@
 
 #include "launcher/options/host_plan.h"
 #include "launcher/options/job_spec.h"
+#include "launcher/options/rank_count.h"
 
 namespace paceline::launcher {
 
-/// Of -H, of the hostfile, which is read, or of an allocation of Slurm's; none where nobody named
-/// any.
-Result<std::vector<HostSlots>> named_hosts(const JobSpec& job);
+/// Empty if nobody named any.
+struct NamedHosts {
+  std::vector<HostSlots> hosts;
+  HostSource source = HostSource::kNone;
+};
 
-/// Reads the hostfile, if there is one. This host is called host_name(), whichever of its names was
-/// given; without hosts it has all ranks.
-Result<std::vector<HostShare>> hosts_of(const JobSpec& job);
+/// Of -H, of the hostfile, which is read, or of an allocation of Slurm's.
+Result<NamedHosts> named_hosts(const JobSpec& job);
+
+/// Reads the hostfile, if there is one, and completes the numbers of ranks: count_ranks(). This
+/// host is called host_name(), whichever of its names was given; without hosts it has all ranks.
+Result<std::vector<HostShare>> hosts_of(JobSpec& job);
 /// Those that have ranks in the text of its plan file, which are among those it names, if it does.
-Result<std::vector<HostShare>> hosts_of_plan(const JobSpec& job, const std::string& plan_text);
+/// A single program without -n has the ranks of the plan.
+Result<std::vector<HostShare>> hosts_of_plan(JobSpec& job, const std::string& plan_text);
 
 /// What is to start agents on other hosts: what was asked for, else what the surroundings offer.
 /// Empty where it is a program of the user's.
 std::string engine_of(const JobSpec& job);
+/// Whether ranks on other hosts get the PATH and the like of this process. srun exports them
+/// itself.
+bool sends_paths(const JobSpec& job);
 
-/// By any of its names.
+/// By any of its names, in capitals or not, or by an IP address that it has.
 bool is_this_host(std::string_view name);
 
 }  // namespace paceline::launcher

@@ -1,5 +1,8 @@
 #include "launcher/head/job_plan.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <deque>
 #include <numeric>
 #include <utility>
 
@@ -7,6 +10,7 @@
 #include "launcher/options/option_values.h"
 #include "topology/placement/cost/cost.h"
 #include "topology/placement/place.h"
+#include "topology/placement/rules/mapping_counts.h"
 #include "topology/read/plan_json.h"
 
 namespace paceline::launcher {
@@ -55,16 +59,55 @@ Result<Plan> from_file(const Cluster& cluster, const JobSpec& job, const std::st
   return plan;
 }
 
-}  // namespace
-
-Result<Plan> plan_job(const Cluster& cluster, const std::vector<int>& slots, const JobSpec& job,
-                      const std::string& plan_text) {
-  const topology::MappingRules& rules = job.placement.rules;
-  if (!job.placement.plan_file.empty()) return from_file(cluster, job, plan_text);
-  PACELINE_TRY_ASSIGN(const JobShape shape, shape_of(job));
+Result<Plan> plan_together(const Cluster& cluster, const JobShape& shape,
+                           const std::vector<int>& slots, const topology::MappingRules& rules) {
   if (rules.is_mapping()) return by_rules(cluster, shape, slots, rules);
   PACELINE_TRY_ASSIGN(Plan plan, topology::place(cluster, shape, slots));
   if (rules.is_any()) PACELINE_TRY(topology::bind_ranks(cluster, rules, plan));
+  return plan;
+}
+
+// The host of each rank of a program.
+std::vector<std::size_t> hosts_of_program(const std::vector<std::vector<int>>& by_program,
+                                          std::size_t program, bool in_turn) {
+  std::vector<std::pair<int, std::size_t>> ranks;  // round and host
+  for (std::size_t host = 0; host < by_program.size(); ++host)
+    for (int i = 0; i < by_program[host][program]; ++i) ranks.emplace_back(in_turn ? i : 0, host);
+  std::ranges::stable_sort(ranks);
+  std::vector<std::size_t> hosts;
+  for (const auto& [round, host] : ranks) hosts.push_back(host);
+  return hosts;
+}
+
+}  // namespace
+
+Result<Plan> plan_job(const Cluster& cluster, const PlanInputs& inputs, const JobSpec& job,
+                      const std::string& plan_text) {
+  if (!job.placement.plan_file.empty()) return from_file(cluster, job, plan_text);
+  PACELINE_TRY_ASSIGN(const JobShape shape, shape_of(job));
+  PACELINE_TRY_ASSIGN(Plan plan, plan_together(cluster, shape, inputs.slots, job.placement.rules));
+  if (inputs.by_program.empty()) return plan;
+  plan = with_programs(std::move(plan), inputs.by_program, job.placement);
+  plan.reasons = {"Programs have hosts of their own."};
+  plan.alternatives.clear();
+  put_costs(cluster, shape, plan);
+  return plan;
+}
+
+Plan with_programs(Plan plan, const std::vector<std::vector<int>>& by_program,
+                   const PlacementSpec& said) {
+  if (by_program.empty()) return plan;
+  std::vector<std::deque<topology::Placed>> places(by_program.size());
+  for (const topology::Placed& rank : plan.ranks)
+    places[static_cast<std::size_t>(rank.host)].push_back(rank);
+  plan.ranks.clear();
+  const bool in_turn = !topology::fills_hosts(said.rules) && said.rules.ranks_per_unit == 0;
+  for (std::size_t program = 0; program < by_program.front().size(); ++program) {
+    for (const std::size_t host : hosts_of_program(by_program, program, in_turn)) {
+      plan.ranks.push_back(places[host].front());
+      places[host].pop_front();
+    }
+  }
   return plan;
 }
 

@@ -42,6 +42,7 @@ messages::Start start_of(const JobSpec& job) {
     app.set_working_directory(program.working_directory);
   }
   start.set_grace_ns(std::chrono::nanoseconds(job.grace).count());
+  start.set_signals_groups(job.signals_groups);
   start.set_max_silence_ns(std::chrono::nanoseconds(job.max_silence).count());
   start.set_split_lines(job.splits_lines());
   start.set_output_directory(job.output_directory);
@@ -62,6 +63,7 @@ void give_ranks(messages::Start& part, std::span<const int> ranks) {
     has_input |= part.has_stdin_rank() && std::cmp_equal(part.stdin_rank(), rank);
   }
   part.set_input_comes(part.input_comes() && has_input);
+  if (!part.input_comes()) part.clear_input_terminal();
 }
 
 }  // namespace paceline::launcher

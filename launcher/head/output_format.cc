@@ -1,6 +1,12 @@
 #include "launcher/head/output_format.h"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <ctime>
+#include <optional>
 #include <utility>
 
 namespace paceline::launcher {
@@ -28,6 +34,17 @@ std::string output_tag(int rank, std::string_view host) {
   return std::string("[").append(std::to_string(rank)).append("@").append(host) + "] ";
 }
 
+std::string timed_tag(std::string_view tag, Duration since_1970) {
+  const std::int64_t ms = std::chrono::floor<std::chrono::milliseconds>(since_1970).count();
+  const auto seconds = static_cast<std::time_t>(ms / 1000);
+  std::tm local{};
+  ::localtime_r(&seconds, &local);
+  std::array<char, 32> time{};
+  std::snprintf(time.data(), time.size(), " %02d:%02d:%02d.%03d] ", local.tm_hour, local.tm_min,
+                local.tm_sec, static_cast<int>(ms % 1000));
+  return std::string(tag.substr(0, tag.find(']'))) + time.data();
+}
+
 std::string OutputFormat::format(std::string_view tag, std::string_view text,
                                  messages::Ending ending) {
   if (text.empty()) return "";
@@ -38,6 +55,15 @@ std::string OutputFormat::format(std::string_view tag, std::string_view text,
   std::string out(std::exchange(transient_shown_, false) ? kClearLine : std::string_view());
   if (std::exchange(raw_line_open_, false)) out += '\n';
   const bool cut = ending == messages::CUT;
+  const std::optional<BegunLine> prompt = std::exchange(prompt_, std::nullopt);
+  if (ending == messages::PROMPT) prompt_ = {std::string(tag), std::string(text)};
+  if (prompt && prompt->tag == tag && text.starts_with(prompt->text)) {
+    const std::size_t line = std::min(text.find('\n'), text.size() - 1) + 1;
+    out += text.substr(prompt->text.size(), line - prompt->text.size());
+    text.remove_prefix(line);
+  } else if (prompt) {
+    out += '\n';
+  }
   append_tagged(out, cut && !terminal_ ? marked(tag) : std::string(tag), text);
   if (cut && terminal_) out += kCutMark;
   if (cut) out += '\n';
@@ -45,6 +71,19 @@ std::string OutputFormat::format(std::string_view tag, std::string_view text,
   return out;
 }
 
-std::string OutputFormat::finish() { return std::exchange(transient_shown_, false) ? "\n" : ""; }
+std::string OutputFormat::echo(std::string_view text) {
+  const bool ends = text.ends_with('\n');
+  if (text.find('\n') != std::string_view::npos) {
+    prompt_.reset();
+    transient_shown_ = false;
+  }
+  raw_line_open_ = !ends && !prompt_ && !transient_shown_;
+  return std::string(text);
+}
+
+std::string OutputFormat::finish() {
+  const bool prompted = std::exchange(prompt_, std::nullopt).has_value();
+  return std::exchange(transient_shown_, false) || prompted ? "\n" : "";
+}
 
 }  // namespace paceline::launcher

@@ -15,7 +15,14 @@ constexpr Duration kLastWord = std::chrono::milliseconds(100);
 }  // namespace
 
 void OutputLimit::begin(Duration grace) {
-  loop_.after(grace + kOutputPatience, [this] { give_up(); });
+  begun_ = true;
+  const Duration ranks_need = ranks_ended_ ? Duration::zero() : grace;
+  loop_.after(ranks_need + kOutputPatience, [this] { give_up(); });
+}
+
+void OutputLimit::ranks_have_ended() {
+  ranks_ended_ = true;
+  if (begun_) begin(Duration::zero());
 }
 
 // The console, or a file of the output directory, has not taken all output.

@@ -15,12 +15,16 @@ class OutputLimit {
   /// Starts the limit: some seconds after `grace`, the grace period of the ranks. If the loop still
   /// runs then, prints a message and stops the loop. The first of several limits counts.
   void begin(Duration grace);
+  /// From now on there is no grace to wait for.
+  void ranks_have_ended();
 
  private:
   void give_up();
 
   EventLoop& loop_;
   Console& console_;
+  bool begun_ = false;
+  bool ranks_ended_ = false;
   bool given_up_ = false;
 };
 

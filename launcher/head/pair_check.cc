@@ -5,8 +5,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "comm/base/environment.h"
 #include "comm/base/text.h"
 #include "comm/base/try.h"
 #include "launcher/connectivity/host_oddities.h"
@@ -14,14 +16,14 @@
 #include "launcher/connectivity/pair_table.h"
 #include "launcher/connectivity/rails.h"
 #include "launcher/connectivity/survey.h"
+#include "launcher/connectivity/trials.h"
 
 namespace paceline::launcher {
 namespace {
 
 constexpr Duration kSurveyPatience = std::chrono::milliseconds(2500);
-// The trials' own is 2 s from the start of each. Busy hosts, whose trials take longer, say each
-// half a second that they go on.
-constexpr Duration kTrialPatience = std::chrono::milliseconds(2500);
+// Busy hosts, whose trials take longer, say each half a second that they go on.
+constexpr Duration kTrialPatience = Trials::kPatience + std::chrono::milliseconds(500);
 constexpr Duration kMostPatience = std::chrono::seconds(12);
 // How much longer than a rail that works a better one may take.
 constexpr Duration kGrace = std::chrono::milliseconds(50);
@@ -41,8 +43,11 @@ class PairCheck {
   Status run();
 
  private:
-  std::string in_host(std::size_t host, const std::string& text) const {
-    return "host " + agents_[host].start.host() + ": " + text;
+  // An error about one host, which is noted as that host's fault.
+  Status fault_of(std::size_t host, Code code, const std::string& text) {
+    const std::string& name = agents_[host].start.host();
+    options_.faults.add({.host = name, .why = text});
+    return Status(code, Scope::kGroup, "host " + name + ": " + text);
   }
   void receive(std::size_t host, const messages::FromAgent& message);
   Status surveyed(std::size_t host, const messages::Surveyed& message);
@@ -75,15 +80,19 @@ Status PairCheck::run() {
   asked_ = wall_clock_.since_1970();
   for (std::size_t i = 0; i < agents_.size(); ++i) {
     AgentChannel& agent = agents_[i].channel;
-    agent.open(
-        [this, i](const messages::FromAgent& message) { receive(i, message); },
-        [this, i](const Status& why) {
-          fail(Status(Code::kPeerLost, Scope::kGroup,
-                      in_host(i, "the agent is gone" + (why.ok() ? "" : ": " + why.text()))));
-        });
+    agent.open([this, i](const messages::FromAgent& message) { receive(i, message); },
+               [this, i](const Status& why) {
+                 fail(fault_of(i, Code::kPeerLost,
+                               "the agent is gone" + (why.ok() ? "" : ": " + why.text())));
+               });
     messages::ToAgent message;
-    message.mutable_survey()->set_job_key(agents_[i].start.job_key());
-    message.mutable_survey()->set_host_index(static_cast<std::uint32_t>(i));
+    messages::Survey& survey = *message.mutable_survey();
+    survey.set_job_key(agents_[i].start.job_key());
+    survey.set_host_index(static_cast<std::uint32_t>(i));
+    if (options_.ports.is_limited()) {
+      survey.mutable_ports()->set_first(static_cast<std::uint32_t>(options_.ports.first));
+      survey.mutable_ports()->set_last(static_cast<std::uint32_t>(options_.ports.last));
+    }
     PACELINE_TRY(agent.send(message));
   }
   patience_ = loop_.after(kSurveyPatience, [this] { survey_overdue(); });
@@ -101,9 +110,8 @@ void PairCheck::receive(std::size_t host, const messages::FromAgent& message) {
   else if (message.has_tried())
     status = tried(host, message.tried());
   if (!status.ok())
-    fail(status.code() == Code::kInvalidArgument
-             ? status
-             : Status(status.code(), Scope::kGroup, in_host(host, status.text())));
+    fail(status.code() == Code::kInvalidArgument ? status
+                                                 : fault_of(host, status.code(), status.text()));
 }
 
 // ---- What the hosts are --------------------------------------------------------------------
@@ -131,9 +139,11 @@ void PairCheck::survey_overdue() {
   for (std::size_t i = 0; i < surveys_.size(); ++i) {
     if (surveys_[i]) continue;
     missing.append(missing.empty() ? "" : "\n")
-        .append(in_host(i, "the agent connected, but has not answered for " +
-                               seconds_text(kSurveyPatience) +
-                               ": it is stopped, or packets from or to it are lost"));
+        .append(fault_of(i, Code::kTimeout,
+                         "the agent connected, but has not answered for " +
+                             seconds_text(kSurveyPatience) +
+                             ": it is stopped, or packets from or to it are lost")
+                    .text());
   }
   fail(Status(Code::kTimeout, Scope::kGroup, missing));
 }
@@ -213,6 +223,10 @@ void PairCheck::decide() {
     return take(table_->rails()[*best]);
   }
   if (const auto mixed = table_->mixed()) return take(*mixed);
+  for (const FaultyHost& one : faulty_hosts(*table_, names))
+    options_.faults.add({.host = names[one.host],
+                         .why = one.why,
+                         .or_host = one.or_host ? names[*one.or_host] : ""});
   fail(Status(Code::kUnavailable, Scope::kGroup, describe_faults(*table_, names)));
 }
 
@@ -247,6 +261,14 @@ Result<NetChoice> net_choice_of_environment() {
   return NetChoice::choose({.paceline = value("PACELINE_NET"),
                             .nccl = value("NCCL_SOCKET_IFNAME"),
                             .gloo = value("GLOO_SOCKET_IFNAME")});
+}
+
+Result<PortRange> port_range_of_environment() {
+  PACELINE_TRY_ASSIGN(const Environment environment, read_environment([](const char* name) {
+                        return std::string_view(name) == "PACELINE_PORT_RANGE" ? ::getenv(name)
+                                                                               : nullptr;
+                      }));
+  return environment.port_range;
 }
 
 Status check_pairs(EventLoop& loop, std::vector<HostAgent>& agents,

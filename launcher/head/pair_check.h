@@ -19,7 +19,9 @@
 #include <paceline/status.h>
 
 #include "comm/base/net_choice.h"
+#include "comm/base/port_range.h"
 #include "launcher/head/head.h"
+#include "launcher/head/host_faults.h"
 #include "launcher/system/event_loop.h"
 
 namespace paceline::launcher {
@@ -27,10 +29,15 @@ namespace paceline::launcher {
 /// PACELINE_NET and what stands in for it, as this process has them.
 Result<NetChoice> net_choice_of_environment();
 
+/// PACELINE_PORT_RANGE, as this process has it.
+Result<PortRange> port_range_of_environment();
+
 struct PairCheckOptions {
   NetChoice choice;
+  PortRange ports{};  ///< on which agents listen for the trials
   /// Hears what is odd without keeping the job from running.
   std::function<void(const std::string& warning)> warn;
+  HostFaults& faults;  ///< gets the hosts that an error is about
 };
 
 /// Opens the channels of `agents`, whose next owner opens them again, drives the loop, and sets the

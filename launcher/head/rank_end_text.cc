@@ -1,5 +1,6 @@
 #include "launcher/head/rank_end_text.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "launcher/system/exit_status.h"
@@ -18,6 +19,15 @@ std::string by_oom_killer(const std::string& where) {
 }
 
 }  // namespace
+
+std::string ranks_text(const messages::Start& host) {
+  const auto [first, last] = std::ranges::minmax(host.ranks());
+  const auto count = static_cast<std::uint32_t>(host.ranks_size());
+  if (count == 1) return "rank " + std::to_string(first);
+  if (last - first + 1 == count)
+    return "ranks " + std::to_string(first) + " to " + std::to_string(last);
+  return std::to_string(count) + " ranks from rank " + std::to_string(first) + " on";
+}
 
 std::string in_last_operation(const std::string& operation) {
   return operation.empty() ? "" : "; its last operation: " + operation;

@@ -37,6 +37,13 @@ std::vector<int> ranks_of(const std::vector<HostShare>& shares) {
   return ranks;
 }
 
+std::vector<std::vector<int>> by_program(const std::vector<HostShare>& shares) {
+  std::vector<std::vector<int>> all;
+  for (const HostShare& share : shares)
+    if (!share.by_program.empty()) all.push_back(share.by_program);
+  return all;
+}
+
 // Something that would be lost if the hosts could not be known.
 bool is_stated(const PlacementSpec& placement) {
   return placement.rules.is_any() || !placement.groups.empty() || !placement.plan_file.empty() ||
@@ -91,12 +98,11 @@ void tell_of_others(const SurveyedCluster& found, const topology::Plan& plan, co
            shared[i].to_text());
 }
 
-Result<std::vector<HostSlots>> named_or_all(const JobSpec& job,
-                                            const topology::DescribedCluster& described) {
+Result<NamedHosts> named_or_all(const JobSpec& job, const topology::DescribedCluster& described) {
   if (!job.hosts.empty() || !job.host_file.empty()) return named_hosts(job);
-  std::vector<HostSlots> all;
+  NamedHosts all{.hosts = {}, .source = HostSource::kFile};
   for (std::size_t i = 0; i < described.cluster.hosts.size(); ++i)
-    all.push_back({.name = described.cluster.hosts[i].name, .slots = described.slots[i]});
+    all.hosts.push_back({.name = described.cluster.hosts[i].name, .slots = described.slots[i]});
   return all;
 }
 
@@ -138,28 +144,32 @@ Result<Seating> seat_job(EventLoop& loop, std::vector<HostAgent>& agents, const 
   if (!found.ok()) {
     if (found.status().code() != Code::kUnavailable || is_stated(said)) return found.status();
     warn("warning: ranks are not bound: " + found.status().text());
-    return Seating{.cluster = {}, .plan = unbound_plan(ranks_of(shares))};
+    return Seating{.cluster = {},
+                   .plan = with_programs(unbound_plan(ranks_of(shares)), by_program(shares), said)};
   }
   PACELINE_TRY(add_measured_ways(found->cluster, said.measured_file, files.measurements));
   const Cluster free = said.plan_file.empty()
                            ? left_by_others(*found, shares, said.rules.cpus_per_rank)
                            : found->cluster;
-  PACELINE_TRY_ASSIGN(topology::Plan plan, plan_job(free, slots_of(shares), job, files.plan));
+  const PlanInputs inputs{.slots = slots_of(shares), .by_program = by_program(shares)};
+  PACELINE_TRY_ASSIGN(topology::Plan plan, plan_job(free, inputs, job, files.plan));
   if (is_stated(said)) tell_of_others(*found, plan, warn);
   return Seating{.cluster = std::move(found->cluster), .plan = std::move(plan)};
 }
 
-Result<Seating> seat_described_job(const JobSpec& job, const PlacementFiles& files) {
+Result<Seating> seat_described_job(JobSpec job, const PlacementFiles& files) {
   const PlacementSpec& said = job.placement;
   PACELINE_TRY_ASSIGN(const topology::NamedText text, topology::read_text_file(said.cluster_file));
   PACELINE_TRY_ASSIGN(const topology::DescribedCluster described,
                       topology::read_cluster(text, topology::read_host));
-  PACELINE_TRY_ASSIGN(const std::vector<HostSlots> hosts, named_or_all(job, described));
-  PACELINE_TRY_ASSIGN(const std::vector<HostShare> shares, share_ranks(hosts, share_rules_of(job)));
+  PACELINE_TRY_ASSIGN(const NamedHosts named, named_or_all(job, described));
+  PACELINE_TRY(count_ranks(job, named.hosts, named.source));
+  PACELINE_TRY_ASSIGN(const std::vector<HostShare> shares, share_job(job, named.hosts));
   PACELINE_TRY_ASSIGN(Cluster cluster,
                       hosts_of_shares(described.cluster, shares, said.cluster_file));
   PACELINE_TRY(add_measured_ways(cluster, said.measured_file, files.measurements));
-  PACELINE_TRY_ASSIGN(topology::Plan plan, plan_job(cluster, slots_of(shares), job, files.plan));
+  const PlanInputs inputs{.slots = slots_of(shares), .by_program = by_program(shares)};
+  PACELINE_TRY_ASSIGN(topology::Plan plan, plan_job(cluster, inputs, job, files.plan));
   return Seating{.cluster = std::move(cluster), .plan = std::move(plan)};
 }
 

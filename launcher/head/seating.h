@@ -36,7 +36,7 @@ Result<Seating> seat_job(EventLoop& loop, std::vector<HostAgent>& agents, const 
                          const std::function<void(const std::string&)>& warn);
 
 /// Plans for the hosts of --cluster: all of them, or those that -H or --hostfile name.
-Result<Seating> seat_described_job(const JobSpec& job, const PlacementFiles& files);
+Result<Seating> seat_described_job(JobSpec job, const PlacementFiles& files);
 
 /// What --dry-run and --save-plan show: text for people on standard output, JSON where it is to be.
 Status show_plan(const Seating& seating, const PlacementSpec& placement);

@@ -9,6 +9,7 @@
 #include "comm/base/try.h"
 #include "launcher/options/nearest.h"
 #include "launcher/options/option_values.h"
+#include "launcher/options/peer_options.h"
 
 namespace paceline::launcher {
 namespace {
@@ -66,6 +67,8 @@ OptionWord read_option(Known known, const std::string& word) {
 Status unknown(Known known, const std::string& word, const std::string& name) {
   std::vector<std::string> names;
   for (const KnownOption& option : known) names.push_back("--" + option.name);
+  if (const auto instead = instead_of(name))
+    return usage_error("'" + word + "' is not an option of paceline run; " + *instead);
   return usage_error("'" + word + "' is not an option of paceline run" + did_you_mean(name, names));
 }
 

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
+#include <unordered_map>
 #include <utility>
 
 #include "comm/base/try.h"
@@ -25,20 +27,9 @@ int most_of(const ShareRules& rules) {
   return rules.max_per_host == 0 ? kUnbounded : rules.max_per_host;
 }
 
-// A host that is named twice has the slots of both, and none where it has none in one of them.
 std::vector<Room> rooms_of(std::span<const HostSlots> hosts) {
   std::vector<Room> rooms;
-  for (const HostSlots& host : hosts) {
-    const auto known = std::find_if(rooms.begin(), rooms.end(),
-                                    [&](const Room& room) { return room.host.name == host.name; });
-    if (known == rooms.end()) {
-      rooms.push_back({.host = host});
-    } else if (known->host.slots && host.slots) {
-      known->host.slots = std::min(*known->host.slots + *host.slots, kMaxRanks);
-    } else {
-      known->host.slots.reset();
-    }
-  }
+  for (HostSlots& host : merged_hosts(hosts)) rooms.push_back({.host = std::move(host)});
   return rooms;
 }
 
@@ -141,6 +132,60 @@ Result<std::vector<HostShare>> mapped(const std::vector<Room>& rooms, const Shar
 
 }  // namespace
 
+namespace {
+
+Status check_own_hosts(const PlacementSpec& said) {
+  const bool is_together = !said.groups.empty() || !said.plan_file.empty() || said.rules.rank_by ||
+                           topology::counts_need_machines(said.rules);
+  if (!is_together) return Status();
+  return Status(
+      Code::kInvalidArgument, Scope::kOperation,
+      "-H of a program of its own cannot be combined with --groups, --plan, --rank-by, or "
+      "a --map-by that depends on the machines");
+}
+
+// What programs without hosts of their own leave to the next one.
+void take_slots(const std::vector<HostShare>& shares, std::vector<HostSlots>& hosts) {
+  for (const HostShare& share : shares) {
+    const auto host = std::ranges::find(hosts, share.host, &HostSlots::name);
+    if (host->slots) *host->slots -= std::min(share.ranks, *host->slots);
+  }
+}
+
+void add_shares(const std::vector<HostShare>& shares, std::size_t program, std::size_t programs,
+                std::vector<HostShare>& all) {
+  for (const HostShare& share : shares) {
+    auto known = std::ranges::find(all, share.host, &HostShare::host);
+    if (known == all.end()) {
+      all.push_back({.host = share.host, .by_program = std::vector<int>(programs, 0)});
+      known = all.end() - 1;
+    }
+    known->by_program[program] = share.ranks;
+    known->ranks += share.ranks;
+    known->slots = known->ranks;
+  }
+}
+
+}  // namespace
+
+std::vector<HostSlots> merged_hosts(std::span<const HostSlots> hosts) {
+  std::vector<HostSlots> merged;
+  std::unordered_map<std::string, std::size_t> places;
+  for (const HostSlots& host : hosts) {
+    const auto [place, is_new] = places.emplace(host.name, merged.size());
+    if (is_new) {
+      merged.push_back(host);
+      continue;
+    }
+    std::optional<int>& slots = merged[place->second].slots;
+    if (slots && host.slots)
+      slots = std::min(*slots + *host.slots, kMaxRanks);
+    else
+      slots.reset();
+  }
+  return merged;
+}
+
 ShareRules share_rules_of(const JobSpec& job) {
   const PlacementSpec& said = job.placement;
   const bool says_costs =
@@ -160,6 +205,25 @@ Result<std::vector<HostShare>> share_ranks(std::span<const HostSlots> hosts,
   if (left > 0) return too_many(rooms, rules.ranks, most);
   if (rules.considers_all) return considered(rooms, rules.ranks, most);
   return topology::fills_hosts(rules.mapping) ? filled(rooms, most) : mapped(rooms, rules);
+}
+
+Result<std::vector<HostShare>> share_job(const JobSpec& job, std::span<const HostSlots> hosts) {
+  ShareRules rules = share_rules_of(job);
+  if (!job.has_own_hosts()) return share_ranks(hosts, rules);
+  PACELINE_TRY(check_own_hosts(job.placement));
+  rules.considers_all = false;
+  std::vector<HostSlots> left = merged_hosts(hosts);
+  std::vector<HostShare> all;
+  for (std::size_t i = 0; i < job.programs.size(); ++i) {
+    const ProgramSpec& program = job.programs[i];
+    rules.ranks = program.ranks;
+    const Result<std::vector<HostShare>> shares =
+        share_ranks(program.hosts.empty() ? left : program.hosts, rules);
+    if (!shares.ok()) return shares.status().with_context("program " + std::to_string(i + 1));
+    if (program.hosts.empty()) take_slots(*shares, left);
+    add_shares(*shares, i, job.programs.size(), all);
+  }
+  return all;
 }
 
 }  // namespace paceline::launcher

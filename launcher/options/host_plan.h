@@ -16,9 +16,15 @@ struct HostShare {
   std::string host;
   int ranks = 0;  ///< at least one; where only the machine tells: how many it may get at most
   int slots = 0;  ///< how many it may have at most: as stated; else as many as it has
+  /// The ranks of each program, if programs have hosts of their own. `slots` equals `ranks` then.
+  std::vector<int> by_program{};
 
   bool operator==(const HostShare&) const = default;
 };
+
+/// Each host once, in the order in which they are first named. A host that is named twice has the
+/// slots of both, or no stated slots if one of them has none.
+std::vector<HostSlots> merged_hosts(std::span<const HostSlots> hosts);
 
 /// The rules that decide which hosts get ranks.
 struct ShareRules {
@@ -45,5 +51,11 @@ ShareRules share_rules_of(const JobSpec& job);
 /// not empty.
 Result<std::vector<HostShare>> share_ranks(std::span<const HostSlots> hosts,
                                            const ShareRules& rules);
+
+/// The shares of a job with these hosts. If programs have hosts of their own, each program is
+/// shared over its own hosts, and the others, one after the other, over `hosts`. Errors: as
+/// share_ranks(), and options that place all ranks together, which exclude hosts of a program's
+/// own.
+Result<std::vector<HostShare>> share_job(const JobSpec& job, std::span<const HostSlots> hosts);
 
 }  // namespace paceline::launcher

@@ -19,21 +19,19 @@ constexpr std::string_view kBlank = " \t\r\v\f";
 constexpr std::string_view kNameLetters =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
 constexpr std::string_view kForms = "write name, name:4 or name slots=4";
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 // A wrong word may be anything: it is shown cut, and without what would disturb a terminal.
 std::string quoted(std::string_view word) {
   return std::string("'").append(printable(word.substr(0, 64))) + (word.size() > 64 ? "…'" : "'");
 }
 
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = std::min(text.find_first_not_of(kBlank), text.size());
-  return text.substr(begin, text.find_last_not_of(kBlank) + 1 - begin);
-}
-
+// 0: the host is not used.
 Result<int> parse_slots(std::string_view text) {
+  if (text == "0") return 0;
   const Result<int> slots = parse_count(std::string(text));
   if (slots.ok()) return *slots;
-  return usage_error("slots " + quoted(text) + " is not a whole number from 1 to " +
+  return usage_error("slots " + quoted(text) + " is not a whole number from 0 to " +
                      std::to_string(kMaxRanks));
 }
 
@@ -69,6 +67,11 @@ Result<HostSlots> parse_host(std::string_view word) {
       return with_slots(word.substr(1, close - 1), rest);
   }
   const std::size_t colon = std::min(word.find(':'), word.size());
+  if (word.find('@') != std::string_view::npos)
+    return usage_error(
+        quoted(word) +
+        " names a user; set User of the host in ~/.ssh/config, or use --ssh-args '-l "
+        "USER', and write the host alone");
   if (!is_name(word.substr(0, colon)))
     return usage_error(quoted(word) + " is not a host name; " + std::string(kForms));
   return with_slots(word.substr(0, colon), word.substr(colon));
@@ -96,21 +99,38 @@ struct StatedSlots {
   std::optional<int> most;  // Open MPI's max_slots
 };
 
-// "slots=4 max_slots=8", what Open MPI allows behind a name.
+// What ssh reads from its own configuration is said there.
+Status unknown_statement(std::string_view statement) {
+  const std::string_view name = statement.substr(0, statement.find('='));
+  const std::string word = quoted(name);
+  if (name == "user" || name == "username" || name == "port")
+    return usage_error(
+        word +
+        " is not a word of hostfiles; set User or Port of the host in ~/.ssh/config, "
+        "or use --ssh-args");
+  if (name == "binding" || name == "cpus" || name == "boards" || name == "sockets" ||
+      name == "cores")
+    return usage_error(word + " is not a word of hostfiles; use --map-by and --bind-to");
+  return usage_error(quoted(statement) + " is unknown; " + std::string(kForms));
+}
+
+// "slots=4 max_slots=8", also with blanks at '=': what Open MPI and MPICH allow behind a name.
 Result<StatedSlots> parse_statements(std::string_view text) {
   StatedSlots stated;
   while (!text.empty()) {
-    const std::size_t end = std::min(text.find_first_of(kBlank), text.size());
-    const std::string_view word = text.substr(0, end);
-    const std::size_t equals = std::min(word.find('=') + 1, word.size());
-    const std::string_view name = word.substr(0, equals);
-    const bool is_most = name == "max_slots=" || name == "max-slots=";
-    if (!is_most && name != "slots=")
-      return usage_error(quoted(word) + " is unknown; " + std::string(kForms));
+    const std::size_t equals = std::min(text.find('='), text.size());
+    const std::string_view name = trimmed(text.substr(0, equals), kBlank);
+    const bool is_most = name == "max_slots" || name == "max-slots" || name == "maxslots";
+    if (!is_most && name != "slots" && name != "count")
+      return unknown_statement(text.substr(0, text.find_first_of(kBlank)));
+    const std::string_view rest = trimmed(text.substr(std::min(equals + 1, text.size())), kBlank);
+    const std::size_t end = std::min(rest.find_first_of(kBlank), rest.size());
     std::optional<int>& slots = is_most ? stated.most : stated.slots;
-    if (slots) return usage_error(std::string(name) + " occurs twice");
-    PACELINE_TRY_ASSIGN(slots, parse_slots(word.substr(equals)));
-    text = trimmed(text.substr(end));
+    if (slots) return usage_error(std::string(name) + "= occurs twice");
+    PACELINE_TRY_ASSIGN(slots, parse_slots(rest.substr(0, end)));
+    if (is_most && *slots == 0)
+      return usage_error(std::string(name) + "=0 leaves no slots; remove the host");
+    text = trimmed(rest.substr(end), kBlank);
   }
   return stated;
 }
@@ -119,7 +139,8 @@ Result<StatedSlots> parse_statements(std::string_view text) {
 Result<std::vector<HostSlots>> parse_line(std::string_view line) {
   const std::size_t blank = std::min(line.find_first_of(kBlank), line.size());
   PACELINE_TRY_ASSIGN(std::vector<HostSlots> hosts, parse_hosts(line.substr(0, blank)));
-  PACELINE_TRY_ASSIGN(const StatedSlots stated, parse_statements(trimmed(line.substr(blank))));
+  PACELINE_TRY_ASSIGN(const StatedSlots stated,
+                      parse_statements(trimmed(line.substr(blank), kBlank)));
   if (hosts.front().slots && stated.slots)
     return usage_error("slots are stated twice, after ':' and after slots=; remove one");
   for (HostSlots& host : hosts) {
@@ -132,6 +153,10 @@ Result<std::vector<HostSlots>> parse_line(std::string_view line) {
   return hosts;
 }
 
+void leave_out_unused(std::vector<HostSlots>& hosts) {
+  std::erase_if(hosts, [](const HostSlots& host) { return host.slots == 0; });
+}
+
 }  // namespace
 
 Result<std::vector<HostSlots>> parse_host_list(std::string_view text) {
@@ -142,17 +167,52 @@ Result<std::vector<HostSlots>> parse_host_list(std::string_view text) {
     hosts.insert(hosts.end(), more.begin(), more.end());
     begin = end + 1;
   }
+  leave_out_unused(hosts);
+  if (hosts.empty()) return usage_error("all hosts have 0 slots");
+  return hosts;
+}
+
+Result<HostOption> parse_host_option(std::string_view text) {
+  HostOption option;
+  std::vector<std::string> named;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = end_of_host(text, begin);
+    const std::string_view word = text.substr(begin, end - begin);
+    begin = end + 1;
+    if (!word.starts_with('^')) {
+      named.emplace_back(word);
+      continue;
+    }
+    PACELINE_TRY_ASSIGN(const auto hosts, parse_hosts(word.substr(1)));
+    if (hosts.front().slots) return usage_error(quoted(word) + " excludes a host; leave out slots");
+    for (const HostSlots& host : hosts) option.excluded.push_back(host.name);
+  }
+  if (option.excluded.empty() || !named.empty()) {
+    PACELINE_TRY_ASSIGN(option.hosts, parse_host_list(joined(named, ",")));
+  }
+  return option;
+}
+
+Result<std::vector<HostSlots>> without_excluded(std::vector<HostSlots> hosts,
+                                                const std::vector<std::string>& excluded) {
+  for (const std::string& name : excluded) {
+    const auto is_it = [&](const HostSlots& host) { return host.name == name; };
+    if (std::erase_if(hosts, is_it) == 0)
+      return usage_error("-H ^" + name + " excludes a host that is not among the hosts of the job");
+  }
+  if (hosts.empty() && !excluded.empty()) return usage_error("-H excludes all hosts of the job");
   return hosts;
 }
 
 Result<std::vector<HostSlots>> parse_hostfile(std::string_view text, const std::string& file) {
   std::vector<HostSlots> hosts;
   std::size_t number = 1;
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   for (std::size_t begin = 0; begin < text.size(); ++number) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
     const std::string_view line = text.substr(begin, end - begin);
     begin = end + 1;
-    const std::string_view words = trimmed(line.substr(0, line.find('#')));
+    const std::string_view words = trimmed(line.substr(0, line.find('#')), kBlank);
     if (words.empty()) continue;
     const Result<std::vector<HostSlots>> more = parse_line(words);
     if (!more.ok())
@@ -161,6 +221,9 @@ Result<std::vector<HostSlots>> parse_hostfile(std::string_view text, const std::
     if (hosts.size() > kMaxRanks)
       return usage_error(file + ": has more than " + std::to_string(kMaxRanks) + " hosts");
   }
+  const bool has_unused = !hosts.empty();
+  leave_out_unused(hosts);
+  if (hosts.empty() && has_unused) return usage_error(file + ": all hosts have 0 slots");
   if (hosts.empty())
     return usage_error(file + ": has no host; " + std::string(kForms) + " on a line");
   return hosts;

@@ -1,5 +1,7 @@
 #include "launcher/options/option_values.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <string_view>
@@ -13,6 +15,13 @@ namespace {
 
 constexpr double kMaxSeconds = 366.0 * 24 * 3600;
 constexpr Duration kMinMaxSilence = 2 * kAlivePeriod;
+
+struct TimeUnit {
+  std::string_view name;
+  double seconds;
+};
+constexpr std::array<TimeUnit, 6> kTimeUnits = {
+    {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"m", 60}, {"h", 3600}, {"d", 86400}}};
 
 Status wrong(const std::string& text, const std::string& why) {
   return usage_error("'" + text + "' " + why);
@@ -31,10 +40,14 @@ Result<int> parse_count(const std::string& text) {
 }
 
 Result<std::chrono::nanoseconds> parse_seconds(const std::string& text) {
-  const auto seconds = parse_number<double>(text);
-  if (!seconds || !(*seconds >= 0 && *seconds <= kMaxSeconds))
-    return wrong(text, "is not a number of seconds from 0 to a year");
-  return std::chrono::nanoseconds(std::llround(*seconds * 1e9));
+  const std::size_t end = text.find_last_of("0123456789.") + 1;  // 0: there is no digit
+  const std::string_view unit = std::string_view(text).substr(end);
+  const auto* const known = std::ranges::find(kTimeUnits, unit, &TimeUnit::name);
+  const auto number = parse_number<double>(text.substr(0, end));
+  const double seconds = known == kTimeUnits.end() ? -1 : number.value_or(-1) * known->seconds;
+  if (!(seconds >= 0 && seconds <= kMaxSeconds))
+    return wrong(text, "is not a time from 0 to a year; write seconds, or 500ms, 90s, 15m, 2h, 1d");
+  return std::chrono::nanoseconds(std::llround(seconds * 1e9));
 }
 
 Result<std::chrono::nanoseconds> parse_max_silence(const std::string& text) {

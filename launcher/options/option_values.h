@@ -18,7 +18,7 @@ Status usage_error(const std::string& text);
 /// A whole number from 1 to kMaxRanks.
 Result<int> parse_count(const std::string& text);
 
-/// 0 to a year; fractions are allowed.
+/// 0 to a year, in seconds or with a unit: 0.5, 500ms, 90s, 15m, 2h, 1d.
 Result<std::chrono::nanoseconds> parse_seconds(const std::string& text);
 
 /// Like parse_seconds(), but at least 2 s, because a process sends Alive once a second.

@@ -20,22 +20,26 @@ namespace {
 constexpr std::string_view kRunUsage =
     "usage: paceline run [options] [--] program [arguments…] [: [options] program…]…\n"
     "Starts N ranks of a program, shows their output, and ends with them.\n";
+constexpr std::string_view kHostsUsage =
+    "usage: paceline run -H A,B [options] [--] program [arguments…]\n"
+    "Options for agents, which start the ranks of other hosts. All are optional.\n";
 constexpr std::string_view kExamples =
     "\n"
-    "Placement and binding: --help-placement. Networks: PACELINE_NET=eth,10.0.0.0/8.\n"
+    "More options: --help-hosts, --help-placement. Variables: paceline info\n"
     "\n"
     "Examples:\n"
     "  paceline run -n 4 ./train --epochs 3\n"
     "  paceline run -n 8 --output-dir logs/%j --console-ranks 0 -- python3 train.py\n"
     "  paceline run -n 1 ./server : -n 4 -x OMP_NUM_THREADS=4 ./worker\n"
     "\n"
-    "Exit code: 0 if all ranks succeeded, else that of the rank that caused the failure (or 128 +\n"
-    "signal). 124: --timeout expired. 125: paceline itself failed. 126 and 127: a program cannot\n"
-    "be executed, or was not found. 129: SIGHUP. 130: SIGINT. 141: the output was closed. 143:\n"
-    "SIGTERM, unless all ranks ended with 0. `paceline info` lists variables that tune a job.\n";
+    "Exit code: 0, or that of the rank that caused the failure (or 128 + signal). 124: --timeout\n"
+    "expired. 125: paceline itself failed. 126, 127: a program cannot be executed, was not found.\n"
+    "129: SIGHUP. 130: SIGINT. 141: the output was closed. 143: SIGTERM (0: all ended with 0).\n";
 
-constexpr const char* kPrograms = "Programs (each has its own -n, -x, --wdir; ':' separates them)";
-constexpr std::array kPerProgram = {"np", "env", "wdir"};
+constexpr const char* kOtherHosts = "Agents on other hosts";
+constexpr const char* kPrograms =
+    "Programs (each has its own -n, -H, -x, --wdir; ':' separates them)";
+constexpr std::array kPerProgram = {"np", "env", "wdir", "host"};
 
 // What CLI11 reports as "option: why".
 template <class T>
@@ -57,15 +61,19 @@ void add_value(CLI::App& app, const char* names, std::array<const char*, 3> form
 
 void add_program_options(CLI::App& app, ProgramSpec& program) {
   add_value(
-      app, "-n,--np", {"N", "Number of ranks (default 1); also -np", "Ranks"},
-      [&program](const std::string& text) { program.ranks = valid("-n", parse_count(text)); });
+      app, "-n,--np",
+      {"N|auto", "Number of ranks (default: the slots of the hosts, or 1); also -np", "Ranks"},
+      [&program](const std::string& text) {
+        program.is_auto = text == "auto";
+        program.ranks = program.is_auto ? 0 : valid("-n", parse_count(text));
+      });
   app.add_option_function<std::vector<std::string>>(
          "-x,--env",
          [&program](const std::vector<std::string>& texts) {
            for (const std::string& text : texts)
              program.environment.push_back(valid("-x", parse_setting(text)));
          },
-         "Set a variable, or pass on its present value; may be repeated")
+         "Set a variable, or pass on its present value (also 'NCCL_*', ALL)")
       ->type_name("VAR[=VALUE]")
       ->expected(1)
       ->allow_extra_args(false)  // else CLI11 cuts values in brackets at their commas
@@ -75,29 +83,54 @@ void add_program_options(CLI::App& app, ProgramSpec& program) {
             [&program](const std::string& text) { program.working_directory = text; });
 }
 
-void add_host_options(CLI::App& app, JobSpec& job) {
-  add_value(app, "-H,--host", {"A:4,B:4", "Hosts and their slots", "Hosts"},
-            [&job](const std::string& text) { job.hosts = valid("-H", parse_host_list(text)); });
+// -H before the first ':' is for all programs that have none of their own.
+void use_hosts(const std::string& text, JobSpec& job, ProgramSpec& program) {
+  HostOption option = valid("-H", parse_host_option(text));
+  const bool is_first = job.programs.empty();
+  if (!is_first && !option.excluded.empty())
+    throw CLI::ValidationError("-H",
+                               "^ excludes hosts of the whole job; write it before the first ':'");
+  (is_first ? job.hosts : program.hosts) = std::move(option.hosts);
+  if (is_first) job.excluded_hosts = std::move(option.excluded);
+}
+
+void add_host_options(CLI::App& app, JobSpec& job, ProgramSpec& program) {
+  add_value(app, "-H,--host", {"A:4,B:4", "Hosts and their slots; ^A: all but host A", "Hosts"},
+            [&](const std::string& text) { use_hosts(text, job, program); });
   add_value(app, "--hostfile", {"FILE", "File with one host per line: name slots=4", "Hosts"},
             [&job](const std::string& text) { job.host_file = text; });
   add_value(
       app, "-N,--ppn", {"K", "Max number of ranks on each host", "Hosts"},
       [&job](const std::string& text) { job.ranks_per_host = valid("-N", parse_count(text)); });
   add_value(app, "--engine",
-            {"NAME",
-             "How agents start: ssh, slurm, mpirun, lab, local\n"
-             "(default: slurm inside a Slurm allocation, otherwise ssh)",
+            {"NAME", "How agents start: ssh, slurm (default in Slurm), mpirun, lab[:NAME], local",
              "Hosts"},
             [&job](const std::string& text) { job.engine = text; });
+}
+
+// They have a page of their own.
+void add_other_host_options(CLI::App& app, JobSpec& job) {
+  add_value(app, "--start-timeout",
+            {"S", "Seconds to wait for hosts whose sshd is not up yet (default 10)", kOtherHosts},
+            [&job](const std::string& text) {
+              job.start_timeout = valid("--start-timeout", parse_seconds(text));
+            });
   add_value(app, "--launch-agent",
-            {"CMD", "Command that starts agents instead: 'kubectl exec -i {host} --'", "Hosts"},
+            {"CMD", "Command that starts agents instead: 'kubectl exec -i {host} --'", kOtherHosts},
             [&job](const std::string& text) { job.launch_agent = text; });
   add_value(app, "--ssh-args",
-            {"ARGS", "Additional arguments of ssh; also PACELINE_SSH_ARGS", "Hosts"},
+            {"ARGS", "Additional arguments of ssh; also PACELINE_SSH_ARGS", kOtherHosts},
             [&job](const std::string& text) { job.ssh_arguments = text; });
   add_value(app, "--agent-path",
-            {"FILE", "Path of paceline on the hosts (default: its path here)", "Hosts"},
+            {"FILE", "Path of paceline on the hosts (default: its path here)", kOtherHosts},
             [&job](const std::string& text) { job.agent_path = text; });
+  app.add_flag_callback(
+         "--host-paths", [&job] { job.host_paths = true; },
+         "Other hosts keep their own PATH and Python environment, not those set here")
+      ->group(kOtherHosts);
+  add_value(app, "--host-faults",
+            {"FILE", "At the end, write hosts that failed and why, as JSON, to FILE", kOtherHosts},
+            [&job](const std::string& text) { job.host_faults_file = text; });
 }
 
 // What reads the option names it as well.
@@ -120,12 +153,13 @@ void add_placement_options(CLI::App& app, PlacementSpec& placement) {
   }
 }
 
-void add_job_options(CLI::App& app, JobSpec& job) {
+void add_job_options(CLI::App& app, JobSpec& job, ProgramSpec& program) {
   add_value(app, "--stdin", {"K|none", "Rank that reads standard input (default 0)", "Ranks"},
             [&job](const std::string& text) {
               job.stdin_rank = valid("--stdin", parse_stdin_rank(text));
             });
-  add_host_options(app, job);
+  add_host_options(app, job, program);
+  add_other_host_options(app, job);
   add_placement_options(app, job.placement);
   app.add_flag_callback(
          "--tag-output", [&job] { job.tag_output = true; },
@@ -135,6 +169,10 @@ void add_job_options(CLI::App& app, JobSpec& job) {
          "--no-tag-output", [&job] { job.tag_output = false; },
          "Print lines without [rank@host]; default if N = 1")
       ->group("");
+  app.add_flag_callback(
+         "--timestamp-output", [&job] { job.timestamps = true; },
+         "Begin each line with [rank@host time]")
+      ->group("Output");
   add_value(app, "--output-dir",
             {"DIR", "Folder for the output files of each rank; %j in DIR: the job's id", "Output"},
             [&job](const std::string& text) { job.output_directory = text; });
@@ -144,11 +182,15 @@ void add_job_options(CLI::App& app, JobSpec& job) {
               job.console_ranks = valid("--console-ranks", RankSet::parse(text));
             });
   add_value(
-      app, "--timeout", {"S", "End the job after S seconds (default 0: never)", "End"},
+      app, "--timeout", {"S", "End the job after S seconds, or 90m, 2h (default 0: never)", "End"},
       [&job](const std::string& text) { job.timeout = valid("--timeout", parse_seconds(text)); });
   add_value(app, "--grace",
             {"S", "Seconds from SIGTERM to SIGKILL for ranks that do not end (default 10)", "End"},
             [&job](const std::string& text) { job.grace = valid("--grace", parse_seconds(text)); });
+  app.add_flag_callback(
+         "--signal-groups", [&job] { job.signals_groups = true; },
+         "Signal all processes of each rank at once, not its main process first")
+      ->group("End");
   add_value(app, "--max-silence",
             {"S", "End the job if an agent does not answer for S seconds (default 10)", "End"},
             [&job](const std::string& text) {
@@ -160,12 +202,13 @@ void add_job_options(CLI::App& app, JobSpec& job) {
       ->group("Output");
   app.add_flag("-h,--help")->description("This page")->group("End");
   app.add_flag("--help-placement")->group("");
+  app.add_flag("--help-hosts")->group("");
 }
 
 void add_options(CLI::App& app, JobSpec& job, ProgramSpec& program) {
   app.set_help_flag();
   add_program_options(app, program);
-  add_job_options(app, job);
+  add_job_options(app, job, program);
 }
 
 std::vector<KnownOption> known_options() {
@@ -185,6 +228,22 @@ std::vector<KnownOption> known_options() {
              std::find(kPerProgram.begin(), kPerProgram.end(), name) != kPerProgram.end()});
   }
   return known;
+}
+
+// As CLI11 writes them: the group of kOtherHosts alone, or all others.
+std::string groups_text(bool other_hosts) {
+  JobSpec unused;
+  ProgramSpec unused_too;
+  CLI::App app;
+  add_options(app, unused, unused_too);
+  for (CLI::Option* option : app.get_options())
+    if ((option->get_group() == kOtherHosts) != other_hosts) option->group("");
+  CLI::Formatter formatter;
+  formatter.column_width(24);
+  std::string text = formatter.make_groups(&app, CLI::AppFormatMode::Normal);
+  for (std::size_t at = 0; (at = text.find("\n\n\n", at)) != std::string::npos;)
+    text.erase(at, 1);  // CLI11 sets groups two lines apart
+  return text;
 }
 
 // Options of the whole job go to `job`.
@@ -221,12 +280,16 @@ Status check_job(const JobSpec& job) {
     return usage_error("-H and --hostfile both select hosts; use one of them");
   if (!job.engine.empty() && !job.launch_agent.empty())
     return usage_error("--engine and --launch-agent both select how agents start; use one of them");
-  PACELINE_TRY(check_rank("--stdin", job.stdin_rank.value_or(0), job.ranks()));
   PACELINE_TRY(check_placement(job));
-  return check_rank("--console-ranks", job.console_ranks.highest_named(), job.ranks());
+  return job.states_ranks() ? check_named_ranks(job) : Status();
 }
 
 }  // namespace
+
+Status check_named_ranks(const JobSpec& job) {
+  PACELINE_TRY(check_rank("--stdin", job.stdin_rank.value_or(0), job.ranks()));
+  return check_rank("--console-ranks", job.console_ranks.highest_named(), job.ranks());
+}
 
 Result<JobSpec> parse_run(std::span<const std::string> arguments) {
   JobSpec job;
@@ -250,18 +313,15 @@ bool run_asks_for_placement(std::span<const std::string> arguments) {
   return mentions(known_options(), arguments, "help-placement");
 }
 
-std::string run_help() {
-  JobSpec unused;
-  ProgramSpec unused_too;
-  CLI::App app;
-  add_options(app, unused, unused_too);
-  CLI::Formatter formatter;
-  formatter.column_width(24);
-  std::string options = formatter.make_groups(&app, CLI::AppFormatMode::Normal);
-  for (std::size_t at = 0; (at = options.find("\n\n\n", at)) != std::string::npos;)
-    options.erase(at, 1);  // CLI11 sets groups two lines apart
-  return std::string(kRunUsage) + options + std::string(kExamples);
+bool run_asks_for_hosts(std::span<const std::string> arguments) {
+  return mentions(known_options(), arguments, "help-hosts");
 }
+
+std::string run_help() {
+  return std::string(kRunUsage) + groups_text(false) + std::string(kExamples);
+}
+
+std::string run_hosts_help() { return std::string(kHostsUsage) + groups_text(true); }
 
 std::string expand_output_directory(std::string directory, std::string_view job_id,
                                     const std::string& current) {

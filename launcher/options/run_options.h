@@ -16,14 +16,21 @@ namespace paceline::launcher {
 /// its own options stand. Long options may be written with one dash, as mpirun's users do: -np 4.
 /// An error says which word is wrong, and what was likely meant.
 ///
-/// What is accepted has from 1 to kMaxRanks ranks, and names none beyond them.
+/// The number of ranks of a program without -n is 0: count_ranks() sets it. What is accepted has
+/// at most kMaxRanks ranks. If -n states them all, it names no rank beyond them.
 Result<JobSpec> parse_run(std::span<const std::string> arguments);
+
+/// The ranks that --stdin and --console-ranks name exist. Each program has its number of ranks.
+Status check_named_ranks(const JobSpec& job);
 
 /// Whether --help or -h stands among the options (not among the program's arguments).
 bool run_asks_for_help(std::span<const std::string> arguments);
 
 /// One screen.
 std::string run_help();
+/// Options for agents on other hosts, and whether it is asked for.
+std::string run_hosts_help();
+bool run_asks_for_hosts(std::span<const std::string> arguments);
 /// Whether it is placement_help() that is asked for.
 bool run_asks_for_placement(std::span<const std::string> arguments);
 

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
+
+#include <nlohmann/json.hpp>
 
 namespace paceline::launcher {
 namespace {
@@ -80,6 +83,20 @@ std::string job_table(const std::vector<ListedJob>& jobs, TimePoint now, std::si
   std::string table;
   for (const Row& row : rows) table += render(row, widths, columns);
   return table;
+}
+
+std::string job_json(const std::vector<ListedJob>& jobs, TimePoint now) {
+  nlohmann::json all = nlohmann::json::array();
+  for (const auto& [record, has_head] : jobs) {
+    const double elapsed_s = std::chrono::duration<double>(now - record.begin).count();
+    all.push_back({{"id", record.id},
+                   {"host", record.host},
+                   {"head", has_head ? nlohmann::json(record.head.pid) : nlohmann::json()},
+                   {"ranks", record.ranks},
+                   {"elapsed_s", std::max(0.0, std::round(elapsed_s * 1e3) / 1e3)},
+                   {"command", record.command}});
+  }
+  return all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 Result<JobRecord> find_job(const std::vector<JobRecord>& jobs, std::string_view prefix) {

@@ -22,6 +22,10 @@ struct ListedJob {
 /// A line of headings and one for each job, aligned; commands are cut at `columns`.
 std::string job_table(const std::vector<ListedJob>& jobs, TimePoint now, std::size_t columns);
 
+/// The same as a JSON array of objects: id, host, head (a process, or null), ranks, elapsed_s,
+/// command.
+std::string job_json(const std::vector<ListedJob>& jobs, TimePoint now);
+
 /// The only job whose id begins with `prefix`; an error says what there is instead.
 Result<JobRecord> find_job(const std::vector<JobRecord>& jobs, std::string_view prefix);
 

@@ -1,13 +1,16 @@
 #include "launcher/system/host.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "comm/base/ip_address.h"
 #include "comm/base/try.h"
 #include "comm/base/unique_fd.h"
+#include "comm/host_interfaces.h"
 #include "comm/socket.h"
 #include "launcher/system/system.h"
 
@@ -20,8 +23,21 @@ std::string host_name() {
   return whole.substr(0, whole.find('.'));
 }
 
-Result<int> free_port(const std::string& address) {
+bool is_own_address(const std::string& text) {
+  const auto address = IpAddress::parse(text);
+  if (!address) return false;
+  if (address->network(8) == IpAddress::parse("127.0.0.0") || address == IpAddress::parse("::1"))
+    return true;
+  return std::ranges::any_of(interfaces_of_this_host(), [&](const HostInterface& interface) {
+    return interface.address == *address;
+  });
+}
+
+Result<int> free_port(const std::string& address, PortRange ports) {
   PACELINE_TRY_ASSIGN(const SocketAddress any, SocketAddress::resolve(address, 0));
+  for (int port = ports.last; ports.is_limited() && port >= ports.first; --port)
+    if (listen_on(any.at_port(port)).ok()) return port;
+  if (ports.is_limited()) return listen_on(any, ports).status();
   const UniqueFd socket(::socket(any.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!socket || ::bind(socket.get(), any.data(), any.size()) != 0)
     return system_error("find a free port on " + address);

@@ -1,11 +1,16 @@
 #include "launcher/system/process.h"
 
+#include <charconv>
+#include <filesystem>
 #include <fstream>
+#include <string>
+#include <system_error>
 #include <utility>
 
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +19,8 @@
 
 namespace paceline::launcher {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr std::chrono::milliseconds kLastMoment{5000};
 constexpr std::chrono::milliseconds kDying{2000};
@@ -32,6 +39,18 @@ void kill_with_group(pid_t child) {
   const pid_t group = ::getpgid(child);
   if (group > 1 && group != ::getpgrp()) ::kill(-group, SIGKILL);
   ::kill(child, SIGKILL);
+}
+
+std::vector<pid_t> all_processes() {
+  std::vector<pid_t> found;
+  std::error_code gone;  // processes end meanwhile
+  for (fs::directory_iterator at("/proc", gone), end; !gone && at != end; at.increment(gone)) {
+    const std::string name = at->path().filename().string();
+    pid_t process = 0;
+    if (std::from_chars(name.data(), name.data() + name.size(), process).ec == std::errc())
+      found.push_back(process);
+  }
+  return found;
 }
 
 void kill_children(pid_t spared_group) {
@@ -99,6 +118,23 @@ std::vector<pid_t> children() {
   std::ifstream list("/proc/thread-self/children");
   for (pid_t child = 0; list >> child;) found.push_back(child);
   return found;
+}
+
+std::set<pid_t> groups_of_children() {
+  std::set<pid_t> groups;
+  for (const pid_t child : children()) groups.insert(::getpgid(child));
+  return groups;
+}
+
+// The pidfd is of the process whose group is looked at, even if its number is used again.
+void signal_members(FunctionRef<bool(pid_t)> is_meant, int signal) {
+  for (const pid_t process : all_processes()) {
+    const pid_t group = ::getpgid(process);
+    if (group == process || !is_meant(group)) continue;
+    const UniqueFd member = open_pidfd(process);
+    if (member && ::getpgid(process) == group)
+      ::syscall(SYS_pidfd_send_signal, member.get(), signal, nullptr, 0);
+  }
 }
 
 Status end_descendants(const Clock& clock, Deadline deadline, pid_t spared_group) {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include <sys/types.h>
@@ -63,6 +64,12 @@ Status adopt_orphans();
 
 /// The children of this thread, as they are just now.
 std::vector<pid_t> children();
+
+/// The process groups of the children of this thread.
+std::set<pid_t> groups_of_children();
+
+/// Sends the signal to all processes whose group `is_meant`, except for the leaders of groups.
+void signal_members(FunctionRef<bool(pid_t group)> is_meant, int signal);
 
 /// Kills and reaps every child with its process group, and the orphans that this makes, until none
 /// is left. Needs adopt_orphans(). Children in `spared_group` are not killed but waited for.

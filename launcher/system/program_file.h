@@ -8,8 +8,10 @@ namespace paceline::launcher {
 
 struct ProgramFile {
   std::string path;  ///< as execve takes it from within the working directory
-  int error = 0;     ///< ENOENT or EACCES, else 0
+  int error = 0;     ///< ENOENT (also for its interpreter) or EACCES, else 0
   std::string text;  ///< why, with a hint
+  /// A text file without a line "#!": shells execute such a file by /bin/sh.
+  bool is_shell_script = false;
 };
 
 /// As execvp looks it up: a name with a slash is a path, another is sought in the folders of

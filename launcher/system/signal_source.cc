@@ -54,6 +54,14 @@ std::vector<int> signals_from_outside() {
   return signals;
 }
 
+void end_by(int signal) {
+  ::signal(signal, SIG_DFL);
+  const sigset_t set = set_of({signal});
+  ::raise(signal);
+  ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
+  ::_exit(128 + signal);  // where the signal does not end a process
+}
+
 std::string signal_name(int signal) {
   const char* const name = ::sigabbrev_np(signal);
   return name != nullptr ? std::string("SIG") + name : "signal " + std::to_string(signal);

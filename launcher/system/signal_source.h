@@ -31,6 +31,9 @@ std::vector<int> warning_signals();
 /// process itself, SIGPIPE and SIGCHLD.
 std::vector<int> signals_from_outside();
 
+/// Ends this process as the signal does by default.
+[[noreturn]] void end_by(int signal);
+
 /// "SIGTERM".
 std::string signal_name(int signal);
 

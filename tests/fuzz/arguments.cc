@@ -25,7 +25,7 @@ Words split(const std::string& text) {
 }
 
 void check_program(const ProgramSpec& program, const Words& words) {
-  PACELINE_ASSERT(program.ranks >= 1 && program.ranks <= kMaxRanks);
+  PACELINE_ASSERT(program.ranks >= 0 && program.ranks <= kMaxRanks);
   PACELINE_ASSERT(!program.command.empty() && !program.command.front().empty());
   for (const EnvironmentSetting& setting : program.environment)
     PACELINE_ASSERT(!setting.name.empty() && setting.name.find('=') == std::string::npos);
@@ -40,8 +40,11 @@ void check(const JobSpec& job, const Words& words) {
   const int ranks = job.ranks();
   PACELINE_ASSERT(!job.programs.empty() && ranks <= kMaxRanks);
   for (const ProgramSpec& program : job.programs) check_program(program, words);
-  PACELINE_ASSERT(job.stdin_rank.value_or(0) >= 0 && job.stdin_rank.value_or(0) < ranks);
-  PACELINE_ASSERT(job.console_ranks.highest_named() < ranks);
+  PACELINE_ASSERT(job.stdin_rank.value_or(0) >= 0);
+  if (job.states_ranks()) {
+    PACELINE_ASSERT(job.stdin_rank.value_or(0) < ranks);
+    PACELINE_ASSERT(job.console_ranks.highest_named() < ranks);
+  }
   PACELINE_ASSERT(job.timeout >= job.timeout.zero() && job.timeout <= kYear);
   PACELINE_ASSERT(job.grace >= job.grace.zero() && job.grace <= kYear);
   PACELINE_ASSERT(job.hosts.empty() || job.host_file.empty());

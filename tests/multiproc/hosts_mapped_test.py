@@ -43,14 +43,28 @@ class HostsMapped(LauncherTest):
         self.assertEqual(error, "paceline: the job has 3 ranks, but with 1 per node the slots of "
                                 "its hosts have room for 2\n")
 
+    def test_without_a_number_the_slots_decide(self):
+        self.assertEqual(self.ranks_on("h2:2,h3:1"), {"h2": [0, 1], "h3": [2]})
+        self.assertEqual(self.ranks_on("h2:2,h3:2", "-N", 1), {"h2": [0], "h3": [1]})
+        self.assertEqual(self.ranks_on("h2:2,h3:2", "--map-by", "ppr:1:node"),
+                         {"h2": [0], "h3": [1]})
+        self.assertEqual(self.ranks_on("h2,h3"), {"h2": [0], "h3": [1]})
+
     def test_several_programs_are_mapped_together(self):
         self.assertEqual(self.ranks_on("h2:2,h3:2,h4:2", "--map-by", "node", "-n", 1, "sh", "-c",
                                        SAY, ":", "-n", 2),
                          {"h2": [0], "h3": [1], "h4": [2]})
 
+    def test_programs_have_their_own_hosts(self):
+        self.assertEqual(self.ranks_on("h2", "sh", "-c", SAY, ":", "-H", "h3:1,h4:2"),
+                         {"h2": [0], "h3": [1], "h4": [2, 3]})
+        self.assertEqual(self.ranks_on("h2:4", "-n", 1, "sh", "-c", SAY, ":", "-n", 2, "-H", "h3:4",
+                                       "sh", "-c", SAY, ":", "-n", 1),
+                         {"h2": [0, 3], "h3": [1, 2]})
+
     @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "ranks need a CPU each")
     def test_a_host_that_the_machines_leave_without_ranks_is_released(self):
-        script = f"{SAY}; read line"
+        script = f"{SAY}; [ $RANK = 1 ] || read line"  # rank 1 has no input
         with Job(*host_options(self, "h2:2,h3:2"), "-n", 2, "--map-by", "ppr:1:hwthread",
                  "--no-tag-output", "sh", "-c", script, stdin=-1) as job:
             lines = sorted(job.process.stdout.readline() for _ in range(2))

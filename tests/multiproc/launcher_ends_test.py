@@ -8,7 +8,7 @@ import tempfile
 import time
 import unittest
 
-from launched import BIN, HOST, Job, LauncherTest, until
+from launched import BIN, DEADLINE_S, HOST, PACELINE, Job, LauncherTest, surroundings, until
 
 WAIT = "echo ready; exec sleep 1000"
 
@@ -218,9 +218,22 @@ class WrongUse(LauncherTest):
             os.chmod(plain, 0o755)
             with open(plain, "w", encoding="ascii") as file:
                 file.write("#!/no/such/interpreter\n")
-            self.assert_refused(127, f"cannot execute '{plain}'", "-n", 2, plain)
+            lost = f"'{plain}' needs the interpreter '/no/such/interpreter', which does not exist"
+            self.assert_refused(127, lost, "-n", 2, plain)
             self.assert_refused(127, "cannot enter the working directory", "-n", 2, "--wdir",
                                 folder + "/none", "true")
+
+    def test_a_file_system_on_which_nothing_may_be_executed(self):
+        if not surroundings.may_mount():
+            self.skipTest("this user may have no mount namespace")
+        script = ('mount -t tmpfs -o noexec tmpfs "$1" && cp /bin/true "$1" && '
+                  'exec "$0" run -n 1 "$1/true"')
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run(["unshare", "-m", "sh", "-c", script, PACELINE, folder],
+                                  capture_output=True, stdin=subprocess.DEVNULL, text=True,
+                                  timeout=DEADLINE_S, check=False)
+        self.assertEqual(done.returncode, 126, done.stderr)
+        self.assertIn("is on a file system that is mounted noexec", done.stderr)
 
     def test_a_script_without_interpreter_line(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import unittest
 
-from launched import HOST, PACELINE, Job, LauncherTest, Mark, until
+from launched import DEADLINE_S, HOST, PACELINE, Job, LauncherTest, Mark, until
 
 # Runs in its own mount namespace. The file system of the output files is frozen for longer than the
 # max silence of an agent. One job runs during that time, and another one starts.
@@ -143,6 +143,18 @@ class Files(LauncherTest):
                       "again", error)
         self.assertEqual(self.kept(0), 300_000 * b"x" + b"\n")
         self.assertEqual(self.kept(0, "stderr"), b"begun\ndone\n")
+
+    def test_a_full_disk_does_not_hold_up_a_timeout_for_the_grace(self):
+        with Job("-n", 1, "--output-dir", self.out, "--tag-output", "--timeout", 3, "--grace",
+                 2 * DEADLINE_S, "sh", "-c", "echo begun >&2; read line; exec yes",
+                 stdin=-1) as job:
+            self.assertTrue(job.process.stderr.readline().endswith(b"begun\n"))
+            resource.prlimit(self.agent(job), resource.RLIMIT_FSIZE, (1000, -1))
+            job.process.stdin.write(b"\n")
+            job.process.stdin.flush()
+            code, _, error = job.wait()
+        self.assertEqual(code, 124)
+        self.assertIn("not all output could be written in time", error)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import unittest
 
-from launched import PACELINE, Job, LauncherTest, until
+from launched import PACELINE, Job, LauncherTest, host_options, until
 
 # Ranks that ignore what can be ignored, with children in their group, in a session of their own,
 # and orphaned.
@@ -69,6 +69,16 @@ class Orphans(LauncherTest):
 
     def test_agent(self):
         self.assertIn("the agent is gone", self.kill(Job.agent, 125))
+
+    def test_agent_that_a_program_started(self):
+        """The launcher kills the group of that program, which the agent leads."""
+        with Job(*host_options(self, "h2:2"), "-n", 2, "--no-tag-output", "setsid", "-w", "sh",
+                 "-c", STUBBORN) as job:
+            for _ in range(2):
+                self.assertEqual(job.process.stdout.readline(), b"ready\n")
+            os.kill(job.agent(), signal.SIGKILL)
+            self.assertEqual(job.process.wait(10), 125)
+            self.assert_gone(job)
 
     def test_helper(self):
         self.assertIn("the spawn helper was killed", self.kill(Job.helper, 125))

@@ -33,6 +33,11 @@ class Output(LauncherTest):
         self.assertEqual(self.run_job("-n", 1, "--tag-output", "echo", "a")[1], f"[0@{HOST}] a\n")
         self.assertEqual(self.run_job("-n", 2, "--no-tag-output", "echo", "a")[1], "a\na\n")
 
+    def test_tags_with_the_time(self):
+        _, output, _ = self.run_job("-n", 2, "--timestamp-output", "echo", "a")
+        for line in output.splitlines():
+            self.assertRegex(line, rf"^\[[01]@{HOST} \d\d:\d\d:\d\d\.\d\d\d\] a$")
+
     def test_unfinished_lines_are_finished_and_marked(self):
         _, output, _ = self.run_job("-n", 2, "printf", "half")
         self.assertEqual(sorted(output.splitlines(True)),

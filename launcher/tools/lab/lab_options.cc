@@ -272,18 +272,22 @@ Status take_words(const Action& action, Reading& reading) {
   return action.take(words[1], fault).with_context(std::string(action.name));
 }
 
-// The first word that is no option is the host, and what follows is the command's own.
-Status take_command(std::span<const std::string> rest, LabRequest& into) {
-  if (rest.empty() || rest.front() == "--") return usage_error("'lab exec' needs a HOST");
-  into.host = rest.front();
-  rest = rest.subspan(1);
-  if (!rest.empty() && rest.front() == "--") rest = rest.subspan(1);
-  if (rest.empty()) return usage_error("'lab exec' needs a program after the host");
-  into.command.assign(rest.begin(), rest.end());
-  return Status();
+bool is_option(const std::string& word) {
+  return word.size() > 1 && word.front() == '-' && word != "--";
 }
 
-bool is_option(const std::string& word) { return word.size() > 1 && word.front() == '-'; }
+// The first word that is no option is the host. Options may also follow the host; the program
+// begins after them.
+Status take_command(const Action& action, std::span<const std::string> rest, Reading& into) {
+  if (rest.empty() || rest.front() == "--") return usage_error("'lab exec' needs a HOST");
+  into.request.host = rest.front();
+  rest = rest.subspan(1);
+  while (!rest.empty() && is_option(rest.front())) PACELINE_TRY(take_option(action, rest, into));
+  if (!rest.empty() && rest.front() == "--") rest = rest.subspan(1);
+  if (rest.empty()) return usage_error("'lab exec' needs a program after the host");
+  into.request.command.assign(rest.begin(), rest.end());
+  return Status();
+}
 
 }  // namespace
 
@@ -295,7 +299,7 @@ Result<LabRequest> parse_lab(std::span<const std::string> arguments) {
   arguments = arguments.subspan(1);
   const bool is_exec = action->action == LabAction::kExec;
   while (!arguments.empty()) {
-    if (is_option(arguments.front()) && arguments.front() != "--") {
+    if (is_option(arguments.front())) {
       PACELINE_TRY(take_option(*action, arguments, reading));
     } else if (is_exec) {
       break;
@@ -305,7 +309,7 @@ Result<LabRequest> parse_lab(std::span<const std::string> arguments) {
     }
   }
   PACELINE_TRY(take_rails(reading));
-  PACELINE_TRY(is_exec ? take_command(arguments, reading.request) : take_words(*action, reading));
+  PACELINE_TRY(is_exec ? take_command(*action, arguments, reading) : take_words(*action, reading));
   const LabFault& fault = reading.request.fault;
   if (!fault.peer.empty() && (fault.host.empty() || fault.host == fault.peer))
     return usage_error("--peer must name another host, and needs one HOST");

@@ -18,6 +18,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "launcher/channel/build_name.h"
 #include "launcher/engines/agent_starter.h"
 #include "launcher/engines/shell_words.h"
 #include "launcher/system/host.h"
@@ -104,7 +105,7 @@ class Trial {
   }
 
   AgentStarter::Options options() const {
-    return {.version = PACELINE_VERSION,
+    return {.version = std::string(build_name()),
             .job_id = "00000000000000ff",
             .agent_path = (build() / "bin/paceline").string(),
             .addresses = {"127.0.0.1"},
@@ -146,7 +147,9 @@ class Trial {
     other.ssh_arguments = ssh("wrong");
     expect("wrong key", other, options(), "Permission denied (publickey");
     other.ssh_arguments = "-p 1 " + ssh("right");
-    expect("nobody listens", other, options(), "Connection refused");
+    AgentStarter::Options impatient = options();
+    impatient.host_patience = seconds(1);
+    expect("nobody listens", other, impatient, "Connection refused");
     other.ssh_arguments = ssh("right", false) + " -o HostName=no-such-host.invalid";
     expect("unknown host", other, options(), "Could not resolve hostname");
     AgentStarter::Options changed = options();
@@ -156,7 +159,7 @@ class Trial {
     changed = options();
     changed.version = "0.0.9";
     expect("another version", good, changed,
-           "agent is paceline " PACELINE_VERSION ", the head is 0.0.9");
+           "agent is paceline " + std::string(build_name()) + ", the head is 0.0.9");
     changed = options();
     changed.addresses = {"192.0.2.1"};  // of a network for documentation (RFC 5737)
     expect("head out of reach", good, changed, "the agent runs but cannot reach the head at 192.");

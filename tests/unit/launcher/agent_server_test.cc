@@ -81,7 +81,7 @@ TEST_F(AgentServerTest, BothSidesNameVersionsThatDiffer) {
   const auto channel = head_.dial(agent_loop_);
   ASSERT_FALSE(channel.ok());
   EXPECT_EQ(channel.status().text(),
-            "host a: the agent is paceline 0.9, the head is 1.2.3; install the same version on all "
+            "host a: the agent is paceline 0.9, the head is 1.2.3; install the same build on all "
             "hosts");
   EXPECT_EQ(head_.refused, channel.status().text());
 }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -15,8 +16,10 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "launcher/channel/build_name.h"
 #include "launcher/engines/shell_words.h"
 #include "launcher/engines/slurm_nodes.h"
+#include "launcher/engines/ssh_failure.h"
 #include "tests/unit/launcher/parsing.h"
 #include "tests/unit/launcher/script_start.h"
 
@@ -36,7 +39,8 @@ class AgentStarterTest : public ::testing::Test {
   }
   ~AgentStarterTest() override {
     ::unsetenv("XDG_RUNTIME_DIR");
-    std::filesystem::remove_all(folder_);
+    std::error_code ends_meanwhile;  // an agent, which removes its entry
+    std::filesystem::remove_all(folder_, ends_meanwhile);
   }
 
   static std::vector<AgentHost> hosts(std::size_t count) {
@@ -46,7 +50,7 @@ class AgentStarterTest : public ::testing::Test {
     return all;
   }
   AgentStarter::Options options() {
-    return {.version = PACELINE_VERSION,
+    return {.version = std::string(build_name()),
             .job_id = "0123456789abcdef",
             .agent_path = PACELINE_PROGRAM,
             .addresses = {"127.0.0.1"},
@@ -169,11 +173,18 @@ TEST_F(AgentStarterTest, FailuresAreNamed) {
       failure("sh -c 'exec \"$@\"'", elsewhere)
           .starts_with(
               "host h0: /no/paceline: command not found; install it there, or set --agent-path"));
-  AgentStarter::Options other = options();
-  other.version = "0.0.9";
-  EXPECT_EQ(failure("sh -c 'exec \"$@\"'", other),
-            "host h0: the agent is paceline " PACELINE_VERSION
-            ", the head is 0.0.9; install the same version on all hosts");
+  for (const char* version : {"0.0.9", PACELINE_VERSION, PACELINE_VERSION " (messages 0123abcd)"}) {
+    AgentStarter::Options other = options();
+    other.version = version;
+    EXPECT_EQ(failure("sh -c 'exec \"$@\"'", other),
+              "host h0: the agent is paceline " + std::string(build_name()) + ", the head is " +
+                  version + "; install the same build on all hosts");
+  }
+  EXPECT_TRUE(failure("sh -c 'exec sh'", options())
+                  .starts_with("host h0: a shell of the login there read the standard input"));
+  EXPECT_TRUE(failure("sh -c 'read line; exec \"$@\"'", options())
+                  .starts_with("host h0: standard input does not begin with an invitation to a "
+                               "job: a login script on this host"));
   AgentStarter::Options unreachable = options();
   unreachable.addresses = {"nowhere"};
   EXPECT_TRUE(failure("sh -c 'exec \"$@\"'", unreachable)
@@ -210,6 +221,94 @@ TEST(EnginesTest, SayWhatIsExecuted) {
   EXPECT_FALSE(make_engine({.name = "smoke"}).ok());
   EXPECT_FALSE(make_engine({.name = "ssh:x"}).ok());
   EXPECT_FALSE(make_engine({.launch_command = "'open"}).ok());
+}
+
+// The variable would keep an agent, or this process, from any TLS connection.
+TEST_F(AgentStarterTest, VariablesOfGrpcAreForRanksAlone) {
+  ::setenv("GRPC_SSL_CIPHER_SUITES", "nonsense", 1);
+  auto agents = start("sh -c 'exec \"$@\"'", 1, options());
+  ::unsetenv("GRPC_SSL_CIPHER_SUITES");
+  ASSERT_TRUE(agents.ok()) << agents.status().text();
+  std::string output;
+  agents->front().channel->open(
+      [&](const messages::FromAgent& message) {
+        output += message.output().text();
+        if (message.has_finished()) loop_.stop();
+      },
+      [&](const Status&) { loop_.stop(); });
+  ASSERT_TRUE(
+      agents->front().channel->send(start_of_script("grpc", "echo $GRPC_SSL_CIPHER_SUITES")).ok());
+  loop_.after(seconds(20), [this] { loop_.stop(); });
+  ASSERT_TRUE(loop_.run().ok());
+  EXPECT_EQ(output, "nonsense\n");
+  agents->clear();
+  starter_.reset();
+}
+
+// The program of each host fails as ssh does, until a file of the host exists.
+class SshStarterTest : public AgentStarterTest {
+ protected:
+  std::string program(const std::string& complaint, int failures) const {
+    const std::string count = (folder_ / "count").string();
+    return "sh -c 'echo x >>" + count + ".$0; [ $(wc -l <" + count + ".$0) -gt " +
+           std::to_string(failures) + " ] || { echo \"" + complaint +
+           "\" >&2; exit 255; }; exec \"$@\"'";
+  }
+};
+
+TEST_F(SshStarterTest, AHostThatComesUpIsWaitedFor) {
+  auto agents =
+      start(program("ssh: connect to host $0 port 22: Connection refused", 2), 2, options());
+  EXPECT_TRUE(agents.ok()) << agents.status().text();
+  EXPECT_NE(said_.find("h1: trying again for up to 10 s: ssh: connect to host h1 port 22: "
+                       "Connection refused"),
+            std::string::npos)
+      << said_;
+}
+
+TEST_F(SshStarterTest, AHostThatDoesNotComeUpIsNamed) {
+  AgentStarter::Options impatient = options();
+  impatient.host_patience = std::chrono::milliseconds(600);
+  const std::string why =
+      failure(program("ssh: connect to host $0 port 22: No route to host", 1000), impatient);
+  EXPECT_EQ(why, "host h0: ssh: connect to host h0 port 22: No route to host");
+}
+
+TEST_F(SshStarterTest, ADroppedConnectionIsRepeated) {
+  auto agents = start(program("kex_exchange_identification: Connection closed by remote host", 1),
+                      16, options());
+  EXPECT_TRUE(agents.ok()) << agents.status().text();
+  EXPECT_EQ(said_, "");
+}
+
+TEST_F(SshStarterTest, NothingIsRepeatedOnceAnotherHostHasFailed) {
+  const std::string script =
+      "sh -c 'if [ $0 = h0 ]; then echo Permission denied >&2; exit 255; fi; sleep 0.3; echo "
+      "Connection closed by UNKNOWN port 65535 >&2; exit 255'";
+  const std::string why = start(script, 2, options()).status().text();
+  EXPECT_NE(why.find("host h0: Permission denied"), std::string::npos) << why;
+  EXPECT_NE(why.find("host h1: Connection closed by UNKNOWN port 65535; sshd there, or on a jump "
+                     "host, closes connections before authentication: raise MaxStartups"),
+            std::string::npos)
+      << why;
+}
+
+TEST(SshFailure, IsToldByItsMessages) {
+  using Lines = std::deque<std::string>;
+  EXPECT_EQ(ssh_failure(Lines{"ssh: connect to host h2 port 22: Connection refused"}),
+            SshFailure::kNotUp);
+  EXPECT_EQ(ssh_failure(Lines{"channel 0: open failed: connect failed: Connection refused",
+                              "stdio forwarding failed",
+                              "kex_exchange_identification: Connection closed by remote host"}),
+            SshFailure::kNotUp);
+  EXPECT_EQ(ssh_failure(Lines{"kex_exchange_identification: read: Connection reset by peer",
+                              "Connection reset by 10.77.0.1 port 22"}),
+            SshFailure::kDropped);
+  EXPECT_EQ(ssh_failure(Lines{"Connection timed out during banner exchange"}), SshFailure::kNotUp);
+  for (const char* line :
+       {"root@h2: Permission denied (publickey).", "Host key verification failed.", "",
+        "ssh: Could not resolve hostname h2: Name or service not known", "Connection refused"})
+    EXPECT_EQ(ssh_failure(Lines{line}), SshFailure::kOther) << line;
 }
 
 TEST(ShellWordsTest, ReadsWhatItWrites) {

@@ -51,6 +51,12 @@ TEST(BenchOptions, EveryOne) {
             expected);
 }
 
+TEST(BenchOptions, ReduceScatterAgainstMpiIsNotInPlaceByDefault) {
+  EXPECT_FALSE(bench_of({"reduce_scatter", "--against", "gloo,openmpi-1m"}).orders.in_place);
+  EXPECT_TRUE(bench_of({"reduce_scatter", "--against", "gloo"}).orders.in_place);
+  EXPECT_TRUE(bench_of({"reduce", "--against", "openmpi"}).orders.in_place);
+}
+
 TEST(BenchOptions, EveryWayToSayHowMany) {
   for (const Words& words :
        {Words{"-n", "4"}, {"-n4"}, {"-n=4"}, {"-np", "4"}, {"-np4"}, {"--np=4"}, {"--np", "4"}}) {
@@ -123,6 +129,8 @@ TEST(BenchOptions, WhatAnOperationDoesNotHave) {
   EXPECT_EQ(bench_refusal({"barrier", "--bytes", "4"}), "--bytes has no effect on barrier");
   EXPECT_EQ(bench_refusal({"barrier", "--check"}), "--check has no effect on barrier");
   EXPECT_EQ(bench_refusal({"broadcast", "--op", "sum"}), "--op has no effect on broadcast");
+  EXPECT_EQ(bench_refusal({"reduce_scatter", "--against", "gloo,mpich", "--inplace", "yes"}),
+            "--inplace yes: MPI leaves the result elsewhere; use --inplace no");
   EXPECT_EQ(bench_refusal({"--inplace", "no", "broadcast"}),
             "--inplace has no effect on broadcast");
   EXPECT_EQ(bench_refusal({"all_reduce", "--root", "0"}), "--root has no effect on all_reduce");

@@ -80,7 +80,9 @@ TEST_F(BindingReportTest, WarnsOfMemoryToo) {
 TEST_F(BindingReportTest, ARankThatHasEndedIsBoundToNothing) {
   BindingReport all = report(true, 1);
   all.started(host_a(), started(0, "", ""));
-  EXPECT_EQ(said_, (Lines{"rank 0 on host a: has ended, GPU cuda0, NIC mlx5_0"}));
+  EXPECT_EQ(
+      said_,
+      (Lines{"rank 0 on host a: ended before its binding could be read, GPU cuda0, NIC mlx5_0"}));
 }
 
 TEST_F(BindingReportTest, WithoutSeatsThereIsNothingToSay) {

@@ -25,6 +25,9 @@ TEST(CheckJson, WhatWasMeasuredComesBack) {
   measured.reductions.push_back(
       {.hosts = 4, .bytes = 1024, .time_us = 7.5, .wrong = 1, .wire_bits_per_s = 1e6});
   measured.reductions.back().max_us = 9;
+  measured.flows[0].segments = 900;
+  measured.spins[0].copied_bytes_per_s = 7e9;
+  measured.unfit.push_back({.name = "h9", .why = "it is gone", .or_host = "h8"});
   measured.stalls.push_back({.host = 2, .seconds = 3.5});
   measured.notes.emplace_back("all-reduce is not measured");
   const std::string document = check_json(measured, find_on_hosts(measured), judge(measured));

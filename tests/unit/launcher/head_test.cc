@@ -319,8 +319,7 @@ TEST_F(HeadTest, TheHostThatIsLostIsNamedAndTheOthersEnd) {
   other_.script = {ready({})};
   loop_.after(std::chrono::milliseconds(50), [this] { other_.vanish(); });
   EXPECT_EQ(run_on_two(), kExitLauncher);
-  EXPECT_EQ(text(error_),
-            "paceline: host b: the agent is gone; it and all its ranks were killed\n");
+  EXPECT_EQ(text(error_), "paceline: host b: the agent is gone; it and rank 2 were killed\n");
   EXPECT_EQ(agent_.stops, (std::vector<int>{SIGKILL}));
 }
 

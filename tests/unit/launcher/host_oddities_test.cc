@@ -44,6 +44,17 @@ TEST(HostOddities, TwoMachinesOfOneName) {
             "hosts a, b, c, d and 2 more all have the hostname '");
 }
 
+TEST(HostOddities, OneAddressOnTwoMachines) {
+  const auto host = [](const std::string& name, const std::string& address) {
+    return surveyed(name, {interface("eth0", address), interface("docker0", "172.17.0.1"),
+                           interface("usb0", "169.254.3.1"), interface("lo", "127.0.0.1")});
+  };
+  EXPECT_EQ(oddities_of(std::vector{host("d1", "10.77.0.1"), host("d2", "10.77.0.3"),
+                                    host("d3", "10.77.0.3")}),
+            Sentences{"the address 10.77.0.3 is on hosts d2 and d3, so it is not used; give each "
+                      "host its own address"});
+}
+
 TEST(HostOddities, AClockThatIsApart) {
   std::vector<HostSurvey> hosts = four();
   hosts[2].clock_ahead = seconds(300);

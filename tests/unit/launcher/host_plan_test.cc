@@ -155,6 +155,28 @@ TEST(HostPlan, CostConsidersAllHostsWhereTheUserHasSaidWhatItDependsOn) {
       considers_all({.rules = {.map_by = topology::Unit::kNode}, .measured_file = "check.json"}));
 }
 
+JobSpec job_with_own_hosts() {
+  JobSpec job;
+  job.programs = {{.ranks = 1, .command = {"server"}},
+                  {.ranks = 3, .command = {"worker"}, .hosts = {{"b", 2}, {"c", 2}}},
+                  {.ranks = 2, .command = {"reader"}}};
+  return job;
+}
+
+TEST(HostPlan, ProgramsHaveTheirOwnHosts) {
+  EXPECT_EQ(share_job(job_with_own_hosts(), std::vector<HostSlots>{{"a", 2}, {"b", 1}}).value(),
+            (Shares{{"a", 2, 2, {1, 0, 1}}, {"b", 3, 3, {0, 2, 1}}, {"c", 1, 1, {0, 1, 0}}}))
+      << "programs without hosts of their own share those of the job";
+}
+
+TEST(HostPlan, OwnHostsThatDoNotFitAreRefused) {
+  const std::vector<HostSlots> hosts{{"a", 2}};
+  EXPECT_EQ(share_job(job_with_own_hosts(), hosts).status().text().substr(0, 9), "program 3");
+  JobSpec job = job_with_own_hosts();
+  job.placement.groups = "tp=2,dp=";
+  EXPECT_NE(share_job(job, hosts).status().text().find("cannot be combined"), std::string::npos);
+}
+
 // For every mapping: all ranks have a host, and no host gets more than its slots.
 TEST(HostPlan, CountsSumToTheRanksWithinSlots) {
   constexpr std::array kMaps{"slot", "node", "core", "ppr:1:node", "ppr:3:node", "node:PE=2"};

@@ -1,6 +1,7 @@
 #include "launcher/tools/measure/check/host_rules.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -22,6 +23,7 @@ probe::HostFacts good_facts() {
           .open_files = 1 << 20,
           .shm_bytes = std::uint64_t{32} << 30,
           .shm_free_bytes = std::uint64_t{32} << 30,
+          .tmp_free_bytes = std::uint64_t{8} << 30,
           .receive_buffer_bytes = 6 << 20,
           .send_buffer_bytes = 4 << 20,
           .device = "eth0",
@@ -76,8 +78,28 @@ TEST(HostRules, EachSettingByItself) {
   EXPECT_EQ(wrong_where([](Facts& one) { one.open_files = 1024; }), "open files");
   EXPECT_EQ(wrong_where([](Facts& one) { one.shm_free_bytes = 64 << 20; }), "/dev/shm");
   EXPECT_EQ(wrong_where([](Facts& one) { one.send_buffer_bytes = 1 << 20; }), "socket buffers");
+  EXPECT_EQ(wrong_where([](Facts& one) { one.shm_error = EROFS; }), "/dev/shm");
+  EXPECT_EQ(wrong_where([](Facts& one) { one.tmp_free_bytes = 1 << 20; }), "/tmp");
+  EXPECT_EQ(wrong_where([](Facts& one) { one.load = 8.5; }), "load");
+  EXPECT_EQ(wrong_where([](Facts& one) { one.memory_errors = 1; }), "memory errors");
   EXPECT_EQ(wrong_where([](Facts& one) { one.mtu = 8000; }), "MTU");
   EXPECT_EQ(wrong_where([](Facts& one) { one.rate_mbit = 25'000; }), "NIC rate");
+}
+
+TEST(HostRules, MemoryIsComparedWithThatOfMostHosts) {
+  probe::Measurements measured = three_hosts();
+  for (int host = 0; host < 3; ++host)
+    measured.spins.push_back({.host = host, .copied_bytes_per_s = host == 1 ? 6e9 : 10e9});
+  EXPECT_EQ(wrong_with(measured), "memory speed");
+  measured.spins[1].copied_bytes_per_s = 8e9;
+  EXPECT_EQ(wrong_with(measured), "");
+}
+
+TEST(HostRules, AHostThatIsCheckedAloneHasNoNetwork) {
+  probe::Measurements measured{.hosts = {"b"}};
+  measured.facts = {good_facts()};
+  const std::size_t alone = find_on_hosts(measured).size();
+  EXPECT_EQ(find_on_hosts(three_hosts()).size(), 3 * (alone + 3)) << "MTU, NIC rate, clock";
 }
 
 TEST(HostRules, ARateThatMeansNothingIsNotCompared) {

@@ -35,7 +35,7 @@ TEST(Hostfile, CommentsBlanksAndLineEnds) {
 
 TEST(Hostfile, SaysWhichLineIsWrong) {
   EXPECT_EQ(hostfile_refusal("a\n\n# b\nc slots=x\n"),
-            "hosts:4: slots 'x' is not a whole number from 1 to 65536");
+            "hosts:4: slots 'x' is not a whole number from 0 to 65536");
   EXPECT_EQ(hostfile_refusal("a\r\nb procs=4\r\n"),
             "hosts:2: 'procs=4' is unknown; write name, name:4 or name slots=4");
   EXPECT_EQ(hostfile_refusal("a slots=4 max_slots=2"),
@@ -43,14 +43,14 @@ TEST(Hostfile, SaysWhichLineIsWrong) {
   EXPECT_EQ(hostfile_refusal("a slots=4 slots=2"), "hosts:1: slots= occurs twice");
   EXPECT_EQ(hostfile_refusal("a:2 slots=2"),
             "hosts:1: slots are stated twice, after ':' and after slots=; remove one");
-  for (const char* slots : {"", "0", "-1", "65537", "1.5", "4 4", "99999999999999999999"}) {
+  for (const char* slots : {"", "00", "-1", "65537", "1.5", "4 4", "99999999999999999999"}) {
     EXPECT_EQ(hostfile_refusal("a slots=" + std::string(slots)).find("hosts:1: "), 0u) << slots;
     EXPECT_EQ(hostfile_refusal("a:" + std::string(slots)).find("hosts:1: "), 0u) << slots;
   }
 }
 
 TEST(Hostfile, NamesAreNames) {
-  for (const char* name : {":4", "-n", "a,b", "a/b", "user@a", "=", "\xc3\xa4"})
+  for (const char* name : {":4", "-n", "a,b", "a/b", "=", "\xc3\xa4"})
     EXPECT_NE(hostfile_refusal(name).find("is not a host name"), std::string::npos) << name;
   EXPECT_EQ(hosts_of(std::string(253, 'a')).size(), 1u);
   EXPECT_LT(hostfile_refusal(std::string(100000, 'a')).size(), 200u) << "a wrong word is shown cut";
@@ -78,6 +78,26 @@ TEST(Hostfile, AddressesStayAsTheyAreWritten) {
       (Hosts{{"fe80::1%eth0", 2}, {"::1", 3}, {"2001:DB8::7", std::nullopt}, {"10.0.0.7", 2}}));
 }
 
+TEST(Hostfile, BlanksAtEqualsSignsAndAByteOrderMark) {
+  EXPECT_EQ(hosts_of("\xEF\xBB\xBF"
+                     "a slots = 2\nb\tslots= 3 max-slots =4\n"),
+            (Hosts{{"a", 2}, {"b", 3}}));
+  EXPECT_EQ(hostfile_refusal("a slots =").find("hosts:1: slots '' is not"), 0u);
+}
+
+TEST(Hostfile, HostsWithoutSlotsAreLeftOut) {
+  EXPECT_EQ(hosts_of("a slots=0\nb slots=1\nc:0"), (Hosts{{"b", 1}}));
+  EXPECT_EQ(hostfile_refusal("a slots=0\n"), "hosts: all hosts have 0 slots");
+  EXPECT_EQ(accepted(parse_host_list("a:0,b:2")), (Hosts{{"b", 2}}));
+  EXPECT_EQ(refusal_of(parse_host_list("a:0")), "all hosts have 0 slots");
+}
+
+TEST(Hostfile, WordsThatSshReadsAreSaidToBeThere) {
+  for (const char* line : {"a user=me", "a port=2222", "me@a"})
+    EXPECT_NE(hostfile_refusal(line).find("~/.ssh/config"), std::string::npos) << line;
+  EXPECT_NE(hostfile_refusal("a binding=numa").find("--bind-to"), std::string::npos);
+}
+
 TEST(Hostfile, TheMostSlotsAreSlots) {
   EXPECT_EQ(hosts_of("a max_slots=4\nb slots=2 max-slots=4"), (Hosts{{"a", 4}, {"b", 2}}));
 }
@@ -85,6 +105,16 @@ TEST(Hostfile, TheMostSlotsAreSlots) {
 TEST(Hostfile, AtLeastOneHost) {
   for (const char* text : {"", "\n", "# nobody\n", "\r\n\r\n"})
     EXPECT_EQ(hostfile_refusal(text).find("hosts: has no host"), 0u) << text;
+}
+
+TEST(HostList, WithoutExcluded) {
+  const Hosts hosts{{"a", 4}, {"b", {}}, {"a", 1}};
+  EXPECT_EQ(accepted(without_excluded(hosts, {})), hosts);
+  EXPECT_EQ(accepted(without_excluded({}, {})), Hosts{});
+  EXPECT_EQ(accepted(without_excluded(hosts, {"a"})), (Hosts{{"b", {}}}));
+  EXPECT_EQ(refusal_of(without_excluded(hosts, {"c"})),
+            "-H ^c excludes a host that is not among the hosts of the job");
+  EXPECT_EQ(refusal_of(without_excluded(hosts, {"a", "b"})), "-H excludes all hosts of the job");
 }
 
 TEST(HostList, NamesAndSlots) {

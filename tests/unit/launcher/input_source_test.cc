@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "launcher/system/pseudo_terminal.h"
 #include "launcher/system/system.h"
 
 namespace paceline::launcher {
@@ -29,9 +30,9 @@ class InputSourceTest : public ::testing::Test {
   Pipe pipe_ = *make_pipe();
   std::size_t sent_ = 0;
   int ends_ = 0;
-  InputSource source_{loop_, pipe_.read_end.get(), [this](std::string_view text, bool ends) {
-                        sent_ += text.size();
-                        ends_ += ends ? 1 : 0;
+  InputSource source_{loop_, pipe_.read_end.get(), [this](const messages::ToAgent& message) {
+                        sent_ += message.input().text().size();
+                        ends_ += message.input().ends() ? 1 : 0;
                       }};
 };
 
@@ -64,6 +65,26 @@ TEST_F(InputSourceTest, IsLeftAloneOnceNobodyReads) {
   run();
   EXPECT_EQ(sent_, 0u);
   EXPECT_EQ(ends_, 0);
+}
+
+// A shell restores the modes of a job that it continues, and what is typed then is a line.
+TEST(InputSourceOfATerminal, ReadsLinesThatWereTypedBeforeItIsSetUpAgain) {
+  const SystemClock clock;
+  EventLoop loop(clock);
+  PseudoTerminal pair = *open_pseudo_terminal();
+  const termios before = *terminal_modes(pair.terminal.get());
+  std::string got;
+  const InputSource source(loop, pair.terminal.get(), [&](const messages::ToAgent& message) {
+    got += message.input().text();
+  });
+  ASSERT_EQ(::tcsetattr(pair.terminal.get(), TCSANOW, &before), 0);
+  ASSERT_EQ(::write(pair.controller.get(), "a\n", 2), 2);
+  loop.after(std::chrono::milliseconds(50), [&] {
+    ASSERT_EQ(::write(pair.controller.get(), "b", 1), 1);
+    loop.after(std::chrono::milliseconds(50), [&] { loop.stop(); });
+  });
+  ASSERT_TRUE(loop.run().ok());
+  EXPECT_EQ(got, "a\nb");
 }
 
 }  // namespace

@@ -32,6 +32,16 @@ TEST(JobListingTest, ElapsedTimeIsShort) {
   EXPECT_EQ(elapsed_text(-seconds(5)), "0 s") << "a record of before the last start of the host";
 }
 
+TEST(JobListingTest, TheJsonIsForPrograms) {
+  EXPECT_EQ(job_json({}, TimePoint(seconds(300))), "[]\n");
+  EXPECT_EQ(
+      job_json({{.record = job("3f2a000000000000", "./a \"b\""), .has_head = false}},
+               TimePoint(milliseconds(300'500))),
+      "[\n  {\n    \"command\": \"./a \\\"b\\\"\",\n    \"elapsed_s\": 200.5,\n    \"head\": "
+      "null,\n    \"host\": \"alpha\",\n    \"id\": \"3f2a000000000000\",\n    \"ranks\": 8\n "
+      " }\n]\n");
+}
+
 TEST(JobListingTest, TheTableIsAligned) {
   const std::string table = job_table({{.record = kOne}, {.record = kOther, .has_head = false}},
                                       TimePoint(seconds(300)), 1000);

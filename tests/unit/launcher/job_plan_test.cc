@@ -37,7 +37,7 @@ std::string text(const Cluster& cluster, const Result<Plan>& plan) {
 std::string planned(const Words& words, const std::vector<int>& slots = {4, 4},
                     const std::string& plan_text = "") {
   const Cluster cluster = two_hosts();
-  return text(cluster, plan_job(cluster, slots, job_of(words), plan_text));
+  return text(cluster, plan_job(cluster, {.slots = slots}, job_of(words), plan_text));
 }
 
 TEST(JobPlan, IsByCost) {
@@ -55,7 +55,8 @@ TEST(JobPlan, IsByRules) {
   EXPECT_EQ(planned({"-n", "4", "--map-by", "node", "--bind-to", "numa", "prog"}),
             "a 0-3; b 0-3; a 4-7; b 4-7; ");
   const Cluster cluster = two_hosts();
-  const auto plan = plan_job(cluster, {2, 2}, job_of({"-n", "4", "--map-by", "node", "prog"}), "");
+  const auto plan =
+      plan_job(cluster, {.slots = {2, 2}}, job_of({"-n", "4", "--map-by", "node", "prog"}), "");
   ASSERT_TRUE(plan.ok());
   EXPECT_GT(plan->cost_us, 0);
   ASSERT_EQ(plan->parts.size(), 1u);
@@ -64,11 +65,11 @@ TEST(JobPlan, IsByRules) {
 TEST(JobPlan, IsReadFromAFileAndItsCostsAreThoseOfTheHosts) {
   const Words words = {"-n", "2", "--plan", "p.json", "prog"};
   const Cluster cluster = two_hosts();
-  Plan plan = plan_job(cluster, {4, 4}, job_of({"-n", "2", "prog"}), "").value();
+  Plan plan = plan_job(cluster, {.slots = {4, 4}}, job_of({"-n", "2", "prog"}), "").value();
   const double cost = plan.cost_us;
   plan.cost_us = 1;
   const std::string file = topology::plan_json_text(cluster, plan);
-  const auto again = plan_job(cluster, {1, 1}, job_of(words), file);
+  const auto again = plan_job(cluster, {.slots = {1, 1}}, job_of(words), file);
   ASSERT_TRUE(again.ok()) << again.status().text();
   EXPECT_EQ(again->ranks, plan.ranks);
   EXPECT_EQ(again->cost_us, cost);
@@ -87,6 +88,23 @@ TEST(JobPlan, OfUnknownHostsIsUnbound) {
   EXPECT_EQ(plan.ranks[1].host, 0);
   EXPECT_EQ(plan.ranks[2].host, 2);
   EXPECT_EQ(plan.ranks[2].seat, topology::Seat());
+}
+
+TEST(JobPlan, ProgramsHaveTheirOwnHosts) {
+  Plan plan = unbound_plan({3, 2});
+  const auto hosts = [&](const PlacementSpec& said) {
+    std::vector<int> all;
+    for (const topology::Placed& rank : with_programs(plan, {{1, 2}, {0, 2}}, said).ranks)
+      all.push_back(rank.host);
+    return all;
+  };
+  EXPECT_EQ(hosts({}), (std::vector<int>{0, 0, 0, 1, 1}));
+  EXPECT_EQ(hosts({.rules = {.map_by = topology::Unit::kNode}}), (std::vector<int>{0, 0, 1, 0, 1}));
+  plan = unbound_plan({2, 1});
+  std::vector<int> all;
+  for (const topology::Placed& rank : with_programs(plan, {{0, 2}, {1, 0}}, {}).ranks)
+    all.push_back(rank.host);
+  EXPECT_EQ(all, (std::vector<int>{1, 0, 0})) << "rank 0 is on the second host";
 }
 
 }  // namespace

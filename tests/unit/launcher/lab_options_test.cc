@@ -47,6 +47,11 @@ TEST(LabOptions, ExecKeepsItsCommand) {
   EXPECT_EQ(request.host, "h1");
   EXPECT_EQ(request.command, words_of("ls --name x -- --help"));
   EXPECT_EQ(lab_of("exec h1 ls -l").command, words_of("ls -l"));
+  const LabRequest late = lab_of("exec h1 --name two -- ls");
+  EXPECT_EQ(late.plan.name, "two");
+  EXPECT_EQ(late.command, words_of("ls"));
+  EXPECT_EQ(lab_refusal("exec h1 --nam two -- ls"),
+            "'lab exec' has no option '--nam'; did you mean '--name'?");
   EXPECT_EQ(lab_refusal("exec"), "'lab exec' needs a HOST");
   EXPECT_EQ(lab_refusal("exec -- ls"), "'lab exec' needs a HOST");
   EXPECT_EQ(lab_refusal("exec h1 --"), "'lab exec' needs a program after the host");

@@ -1,6 +1,8 @@
 #include "launcher/agent/line_splitter.h"
 
+#include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -80,6 +82,54 @@ TEST(LineSplitter, ChunksDoNotMatter) {
     for (std::size_t at = 0; at < text.size(); at += size) chunks.push_back(text.substr(at, size));
     EXPECT_EQ(whole_text(split(chunks)), expected) << "chunks of " << size;
   }
+}
+
+class Prompts : public ::testing::Test {
+ protected:
+  void feed(const std::string& text) { splitter_.feed(text, sink_); }
+  Pieces shown() { return std::exchange(pieces_, {}); }
+
+  Pieces pieces_;
+  const std::function<void(std::string_view, messages::Ending)> sink_ =
+      [this](std::string_view text, messages::Ending ending) {
+        pieces_.emplace_back(text, ending);
+      };
+  LineSplitter splitter_{LineSplitter::Options{}};
+};
+
+TEST_F(Prompts, ALineThatHasBegunIsShownOnceAndStays) {
+  splitter_.show_begun(sink_);
+  EXPECT_EQ(shown(), Pieces());
+  feed("a\nname?");
+  splitter_.show_begun(sink_);
+  splitter_.show_begun(sink_);
+  EXPECT_EQ(shown(), (Pieces{{"a\n", messages::LINES}, {"name?", messages::PROMPT}}));
+  feed(" ");
+  splitter_.show_begun(sink_);
+  EXPECT_EQ(shown(), (Pieces{{"name? ", messages::PROMPT}}));
+  feed("end\n");
+  EXPECT_EQ(shown(), (Pieces{{"name? end\n", messages::LINES}}));
+}
+
+TEST_F(Prompts, WhatItsUserHasEndedIsALine) {
+  feed("name? ");
+  splitter_.show_begun(sink_);
+  feed("so");
+  splitter_.end_shown();
+  feed(" it is\n");
+  EXPECT_EQ(shown(), (Pieces{{"name? ", messages::PROMPT}, {"so it is\n", messages::LINES}}));
+  feed("not shown");
+  splitter_.end_shown();
+  splitter_.finish(sink_);
+  EXPECT_EQ(shown(), (Pieces{{"not shown", messages::CUT}}));
+}
+
+TEST_F(Prompts, AProgressBarTakesTheLineAnew) {
+  feed("\r10%");
+  splitter_.show_begun(sink_);
+  feed("\r20%");
+  splitter_.show_begun(sink_);
+  EXPECT_EQ(shown(), (Pieces{{"10%", messages::TRANSIENT}, {"20%", messages::TRANSIENT}}));
 }
 
 }  // namespace

@@ -5,6 +5,16 @@
 namespace paceline::launcher {
 namespace {
 
+TEST(OutputFormat, ATagMayHaveTheTimeOfDay) {
+  ::setenv("TZ", "UTC", 1);
+  ::tzset();
+  const auto time =
+      std::chrono::hours(24 * 365 + 13) + std::chrono::minutes(5) + std::chrono::milliseconds(7250);
+  EXPECT_EQ(timed_tag("[2@node1] ", time), "[2@node1 13:05:07.250] ");
+  ::unsetenv("TZ");
+  ::tzset();
+}
+
 TEST(OutputFormat, Tags) {
   EXPECT_EQ(output_tag(12, "node1"), "[12@node1] ");
   OutputFormat format(false);
@@ -47,6 +57,33 @@ TEST(OutputFormat, TransientLinesGiveWay) {
   EXPECT_EQ(format.format("", "99%", messages::TRANSIENT), "99%");
   EXPECT_EQ(format.finish(), "\n");
   EXPECT_EQ(format.finish(), "");
+}
+
+TEST(OutputFormat, APromptIsContinuedByItsRank) {
+  OutputFormat format(true);
+  EXPECT_EQ(format.format("[0@a] ", "name?", messages::PROMPT), "[0@a] name?");
+  EXPECT_EQ(format.format("[0@a] ", "name? ", messages::PROMPT), " ");
+  EXPECT_EQ(format.format("[0@a] ", "name? so\nnext\n", messages::LINES), "so\n[0@a] next\n");
+  EXPECT_EQ(format.format("[0@a] ", "new\n", messages::LINES), "[0@a] new\n");
+}
+
+TEST(OutputFormat, OtherTextBeginsBelowAPrompt) {
+  OutputFormat format(true);
+  EXPECT_EQ(format.format("[0@a] ", "name? ", messages::PROMPT), "[0@a] name? ");
+  EXPECT_EQ(format.format("[1@a] ", "line\n", messages::LINES), "\n[1@a] line\n");
+  EXPECT_EQ(format.format("[0@a] ", "name? ", messages::PROMPT), "[0@a] name? ");
+  EXPECT_EQ(format.finish(), "\n");
+  EXPECT_EQ(format.finish(), "");
+}
+
+TEST(OutputFormat, TheEchoOfANewlineEndsThePrompt) {
+  OutputFormat format(true);
+  EXPECT_EQ(format.format("[0@a] ", "name? ", messages::PROMPT), "[0@a] name? ");
+  EXPECT_EQ(format.echo("yo"), "yo");
+  EXPECT_EQ(format.echo("u\n"), "u\n");
+  EXPECT_EQ(format.format("[0@a] ", "you\n", messages::LINES), "[0@a] you\n");
+  EXPECT_EQ(format.echo("begun"), "begun");
+  EXPECT_EQ(format.format("[1@a] ", "line\n", messages::LINES), "\n[1@a] line\n");
 }
 
 }  // namespace

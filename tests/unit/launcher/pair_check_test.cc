@@ -95,9 +95,11 @@ class PairCheckTest : public ::testing::Test {
       hosts.push_back({.channel = *agents_[i], .start = start});
     }
     const TimePoint begin = clock_.now();
-    Status status = check_pairs(
-        loop_, hosts,
-        {.choice = choice, .warn = [this](const std::string& text) { warnings_.push_back(text); }});
+    Status status =
+        check_pairs(loop_, hosts,
+                    {.choice = choice,
+                     .warn = [this](const std::string& text) { warnings_.push_back(text); },
+                     .faults = faults_});
     took_ = clock_.now() - begin;
     for (const HostAgent& host : hosts) addresses_.push_back(host.start.address());
     return status;
@@ -109,6 +111,7 @@ class PairCheckTest : public ::testing::Test {
   std::vector<std::unique_ptr<PairedAgent>> agents_;
   std::vector<std::string> warnings_;
   std::vector<std::string> addresses_;
+  HostFaults faults_;
   Duration took_{};
 };
 

@@ -152,6 +152,35 @@ TEST(PairFaults, TwoSickHostsAreNamedOneAfterTheOther) {
             (std::vector<std::size_t>{0, 1, 3}));
 }
 
+std::string without(const PairTable& table) {
+  std::string text;
+  for (const FaultyHost& one : faulty_hosts(table, kNames))
+    text.append(kNames[one.host])
+        .append(one.or_host ? " or " + kNames[*one.or_host] : "")
+        .append(": ")
+        .append(one.why)
+        .append("\n");
+  return text;
+}
+
+TEST(PairFaults, OthersCanGoOnWithoutTheFaultyHosts) {
+  EXPECT_EQ(without(broken(4,
+                           [](std::size_t from, std::size_t to) {
+                             return to == 1 || (to == 4 && from == 2) ? messages::NO_ANSWER
+                                                                      : messages::REACHED;
+                           })),
+            "h1: data that is sent to it does not arrive (no answer, for example with h2)\n"
+            "h4 or h2: data that is sent to it does not arrive (no answer, for example with h2)\n");
+  EXPECT_EQ(without(broken(4,
+                           [](std::size_t from, std::size_t to) {
+                             return from == 3 || to == 3 ? messages::LONG_LOST : messages::REACHED;
+                           })),
+            "h3: data from and to it does not arrive (MTU, for example with h1)\n");
+  EXPECT_EQ(without(broken(2, [](std::size_t, std::size_t) { return messages::REFUSED; })),
+            "h2 or h1: data from and to it does not arrive (refused, for example with h1)\n")
+      << "one of two is left";
+}
+
 TEST(PairFaults, AFirstPacketThatCameTellsTheDirection) {
   PairTable table = broken(3, [](std::size_t from, std::size_t to) {
     return from + to == 5 ? messages::NO_ANSWER : messages::REACHED;  // 2 and 3

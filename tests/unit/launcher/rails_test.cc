@@ -111,6 +111,32 @@ TEST(Rails, AHostWithoutAnyAddressIsNamed) {
             (Addresses{{"host b: no address can be reached by other hosts; it has none"}}));
 }
 
+TEST(Rails, AnInterfaceThatIsSetAsideSaysWhy) {
+  HostInterface down = interface("eth1", "10.1.0.1");
+  down.is_up = false;
+  const std::vector<HostSurvey> hosts{
+      surveyed("a", {interface("docker0", "172.17.0.1", 16), down}),
+      surveyed("b", {interface("docker0", "172.17.0.1", 16), interface("eth0", "10.0.0.2")})};
+  const auto choice = NetChoice::choose({.nccl = "docker0"});
+  EXPECT_EQ(
+      rails_of(hosts, *choice).status().text(),
+      "host a: no interface that NCCL_SOCKET_IFNAME=docker0 selects reaches other hosts; it "
+      "has docker0 172.17.0.1/16 (bridge; the address is also on b), eth1 10.1.0.1/24 (down)\n"
+      "host b: no interface that NCCL_SOCKET_IFNAME=docker0 selects reaches other hosts; it "
+      "has docker0 172.17.0.1/16 (bridge; the address is also on a), eth0 10.0.0.2/24");
+}
+
+TEST(Rails, OneAddressOnTwoHostsIsNamed) {
+  const auto host = [](const std::string& name, const std::string& address) {
+    return surveyed(name, {interface("eth0", address), interface("lo", "127.0.0.1", 8)});
+  };
+  EXPECT_EQ(rails({host("d1", "10.77.0.1"), host("d2", "10.77.0.3"), host("d3", "10.77.0.3")}),
+            (Addresses{{"host d2: no address can be reached by other hosts; it has eth0 "
+                        "10.77.0.3/24 (the address is also on d3), lo 127.0.0.1/8\n"
+                        "host d3: no address can be reached by other hosts; it has eth0 "
+                        "10.77.0.3/24 (the address is also on d2), lo 127.0.0.1/8"}}));
+}
+
 TEST(Rails, CandidatesHaveABound) {
   const auto host = [](const std::string& name, const std::string& last) {
     std::vector<HostInterface> all;

@@ -63,6 +63,56 @@ TEST(RunOptions, Values) {
   EXPECT_TRUE(job.splits_lines());
 }
 
+TEST(RunOptions, TimesHaveUnits) {
+  const auto timeout = [](const char* text) { return job_of({"--timeout", text, "prog"}).timeout; };
+  EXPECT_EQ(timeout("90"), std::chrono::seconds(90));
+  EXPECT_EQ(timeout("90s"), std::chrono::seconds(90));
+  EXPECT_EQ(timeout("1m"), std::chrono::minutes(1));
+  EXPECT_EQ(timeout("1.5h"), std::chrono::minutes(90));
+  EXPECT_EQ(timeout("2d"), std::chrono::hours(48));
+  EXPECT_EQ(timeout("250ms"), std::chrono::milliseconds(250));
+  for (const char* text : {"m", "1 m", "1min", "1M", "-1m", "1h30m", "400d", ""})
+    EXPECT_NE(run_refusal({"--timeout", text, "prog"}), "") << text;
+  EXPECT_EQ(run_refusal({"--timeout", "1min", "prog"}),
+            "--timeout: '1min' is not a time from 0 to a year; write seconds, or 500ms, 90s, 15m, "
+            "2h, 1d");
+  EXPECT_EQ(job_of({"--start-timeout", "2m", "prog"}).start_timeout, std::chrono::minutes(2));
+}
+
+TEST(RunOptions, AutoIsNoStatedNumber) {
+  const JobSpec job = job_of({"-n", "auto", "prog"});
+  EXPECT_TRUE(job.programs.at(0).is_auto);
+  EXPECT_FALSE(job.states_ranks());
+  EXPECT_EQ(job_of({"-n", "auto", "-n", "2", "prog"}).ranks(), 2);
+}
+
+TEST(RunOptions, TimestampsBringTags) {
+  EXPECT_TRUE(job_of({"-n", "1", "--timestamp-output", "prog"}).tags());
+  EXPECT_FALSE(job_of({"-n", "1", "--timestamp-output", "--no-tag-output", "prog"}).tags());
+}
+
+TEST(RunOptions, AProgramMayHaveItsOwnHosts) {
+  const JobSpec job = job_of({"-H", "a", "./s", ":", "-H", "b:4,c", "./w", ":", "./x"});
+  EXPECT_EQ(job.hosts, (std::vector<HostSlots>{{"a", std::nullopt}}));
+  EXPECT_EQ(job.programs.at(0).hosts, std::vector<HostSlots>{});
+  EXPECT_EQ(job.programs.at(1).hosts, (std::vector<HostSlots>{{"b", 4}, {"c", std::nullopt}}));
+  EXPECT_EQ(job.programs.at(2).hosts, std::vector<HostSlots>{});
+  EXPECT_TRUE(job.has_own_hosts());
+  EXPECT_NE(run_refusal({"-H", "a", "s", ":", "-H", "^b", "w"}).find("before the first ':'"),
+            std::string::npos);
+}
+
+TEST(RunOptions, HostsAreExcluded) {
+  const JobSpec job = job_of({"-H", "a:2,^b,c,^n[1-2]", "prog"});
+  EXPECT_EQ(job.hosts, (std::vector<HostSlots>{{"a", 2}, {"c", std::nullopt}}));
+  EXPECT_EQ(job.excluded_hosts, (Words{"b", "n1", "n2"}));
+  EXPECT_EQ(job_of({"-H", "^b", "--hostfile", "f", "prog"}).host_file, "f");
+  for (const char* hosts : {",a", "a,", ",", "^", "^b,", "a,,b"})
+    EXPECT_NE(run_refusal({"-H", hosts, "prog"}), "") << hosts;
+  EXPECT_NE(run_refusal({"-H", "a,^b:2", "prog"}).find("excludes a host; leave out slots"),
+            std::string::npos);
+}
+
 TEST(RunOptions, ValuesAreTakenAsTheyAre) {
   const ProgramSpec program =
       job_of({"--wdir", "[a,b]", "-x", "[A]=[b,c]", "-x", "B={\"d\": 1}", "prog"}).programs.at(0);
@@ -92,10 +142,10 @@ TEST(RunOptions, StandardInput) {
 TEST(RunOptions, RanksThatAreNotThere) {
   EXPECT_EQ(run_refusal({"-n", "2", "--stdin", "9", "prog"}),
             "--stdin: there is no rank 9; the job has ranks 0 to 1");
-  EXPECT_EQ(run_refusal({"--console-ranks", "0-1", "prog"}),
+  EXPECT_EQ(run_refusal({"-n", "1", "--console-ranks", "0-1", "prog"}),
             "--console-ranks: there is no rank 1; the job has only rank 0");
-  EXPECT_EQ(job_of({"a", ":", "-n", "2", "b"}).ranks(), 3);
-  EXPECT_EQ(run_refusal({"--stdin", "3", "a", ":", "-n", "2", "b"}),
+  EXPECT_EQ(job_of({"-n", "1", "a", ":", "-n", "2", "b"}).ranks(), 3);
+  EXPECT_EQ(run_refusal({"--stdin", "3", "-n", "1", "a", ":", "-n", "2", "b"}),
             "--stdin: there is no rank 3; the job has ranks 0 to 2");
 }
 
@@ -106,6 +156,7 @@ TEST(RunOptions, Programs) {
   ProgramSpec first, second, third;
   first.ranks = 2;
   first.command = {"./a", "x"};
+  second.ranks = 1;
   second.command = {"./b"};
   second.environment = {{"V", "1"}};
   second.working_directory = "/d";
@@ -132,7 +183,7 @@ TEST(RunOptions, WhatIsTheWholeJobs) {
   EXPECT_EQ(run_refusal({"a", ":", "-timeout=3", "b"}),
             "option -timeout applies to the whole job, not to one program; write it before the "
             "first ':'");
-  for (const char* option : {"--tag-output", "-H", "--help", "--output-dir"})
+  for (const char* option : {"--tag-output", "--hostfile", "--help", "--output-dir"})
     EXPECT_NE(run_refusal({"a", ":", option, "b"}).find("applies to the whole job"),
               std::string::npos);
   EXPECT_EQ(run_refusal({"-n", "40000", "a", ":", "-n", "40000", "b"}),
@@ -190,8 +241,29 @@ TEST(RunOptions, NamesTheNearestOption) {
             "'--timeuot=3' is not an option of paceline run; did you mean '--timeout'?");
   EXPECT_EQ(run_refusal({"-hostfle", "f", "prog"}),
             "'-hostfle' is not an option of paceline run; did you mean '--hostfile'?");
-  EXPECT_EQ(run_refusal({"-nodes", "4", "prog"}), "'-nodes' is not an option of paceline run");
+  EXPECT_EQ(run_refusal({"-nodse", "4", "prog"}), "'-nodse' is not an option of paceline run");
   EXPECT_EQ(run_refusal({"--elephant", "prog"}), "'--elephant' is not an option of paceline run");
+}
+
+TEST(RunOptions, OptionsOfPeersAreAnsweredWithOwnOnes) {
+  const auto told = [](const char* option) {
+    const std::string word = option, said = run_refusal({word, "prog"});
+    const std::string begin = "'" + word + "' is not an option of paceline run; ";
+    EXPECT_EQ(said.find(begin), 0u) << said;
+    return said.size() < begin.size() ? said : said.substr(begin.size());
+  };
+  EXPECT_EQ(told("--nproc_per_node=4").find("use -N K"), 0u);
+  EXPECT_EQ(told("--nproc-per-node"), told("--nproc_per_node=4"));
+  EXPECT_EQ(told("-npernode"), told("--npernode"));
+  EXPECT_EQ(told("--output-filename"), "use --output-dir DIR");
+  EXPECT_EQ(told("-machinefile"), "use --hostfile FILE");
+  EXPECT_EQ(told("-f"), "use --hostfile FILE");
+  EXPECT_NE(told("--rdzv-endpoint=h:1").find("MASTER_ADDR"), std::string::npos);
+  EXPECT_NE(told("--oversubscribe").find("slot:oversubscribe"), std::string::npos);
+  for (const char* option :
+       {"--nnodes", "--node_rank", "--rdzv_backend", "--allow-run-as-root", "--mca", "--rankfile",
+        "-l", "--label", "--log-dir", "--max-restarts", "--app", "--standalone"})
+    EXPECT_FALSE(told(option).empty()) << option;
 }
 
 TEST(RunOptions, Help) {
@@ -211,6 +283,15 @@ TEST(RunOptions, HelpIsOneScreen) {
   int lines = 0;
   for (std::string line; std::getline(help, line); ++lines) EXPECT_LE(line.size(), 100u) << line;
   EXPECT_LE(lines, 45);
+}
+
+TEST(RunOptions, AgentsHaveAPageOfTheirOwn) {
+  EXPECT_TRUE(run_asks_for_hosts(Words{"-n", "2", "--help-hosts"}));
+  EXPECT_NE(run_help().find("--help-hosts"), std::string::npos);
+  for (const char* option : {"--ssh-args", "--agent-path", "--start-timeout", "--host-faults"}) {
+    EXPECT_NE(run_hosts_help().find(option), std::string::npos) << option;
+    EXPECT_EQ(run_help().find(option), std::string::npos) << option;
+  }
 }
 
 TEST(RunOptions, OutputDirectory) {

@@ -29,7 +29,7 @@ constexpr std::string_view kAfter =
     "  algbw     bytes / time\n"
     "  busbw     algbw times the factor of nccl-tests: 2(n-1)/n for all_reduce, 1 for broadcast,\n"
     "            reduce, send, exchange and barrier, (n-1)/n for the others\n"
-    "  of limit  time that flags and copies need, measured in the same run, divided by p50\n"
+    "  of limit  time that flags and copies need in the same run, / p50; noise can exceed 100 %\n"
     "\n"
     "Examples:\n"
     "  paceline bench all_reduce --bytes 1M:64M --check\n"
@@ -190,8 +190,8 @@ constexpr Option kOptions[] = {
      }},
     {"--root", "K", "Messages", "Rank that sends or receives the elements (default 0)",
      Needs::kRoot, take_root},
-    {"--inplace", "yes|no", "Messages", "Whether input and output share memory (default yes)",
-     Needs::kPlace,
+    {"--inplace", "yes|no", "Messages",
+     "Input and output share memory (default yes; reduce_scatter against MPI: no)", Needs::kPlace,
      [](const std::string& value, BenchRequest& into) {
        return take_choice(value, {"no", "yes"}, into.orders.in_place);
      }},
@@ -300,6 +300,16 @@ std::vector<std::string> operation_names() {
   return names;
 }
 
+bool contains(const Given& given, std::string_view name) {
+  return std::ranges::any_of(given, [name](const Option* option) { return option->name == name; });
+}
+
+// MPI leaves the result of a reduce-scatter in place elsewhere than the others do.
+bool is_refused_in_place(const BenchRequest& request) {
+  return probe::find_operation(request.orders.operation)->kind == OperationKind::kReduceScatter &&
+         std::ranges::any_of(request.against, is_mpi);
+}
+
 // What no option can judge alone.
 Status check_together(const BenchRequest& request, const Given& given) {
   const probe::Operation& operation = *probe::find_operation(request.orders.operation);
@@ -319,9 +329,9 @@ Status check_together(const BenchRequest& request, const Given& given) {
     if (is_in_parts(name) && operation.kind != OperationKind::kAllReduce)
       return usage_error("--against " + name + ": these are parts of all_reduce, not of " +
                          std::string(operation.name()));
-  const bool pairs = std::any_of(given.begin(), given.end(),
-                                 [](const Option* option) { return option->name == "--pairs"; });
-  if (pairs && request.against.empty())
+  if (contains(given, "--inplace") && request.orders.in_place && is_refused_in_place(request))
+    return usage_error("--inplace yes: MPI leaves the result elsewhere; use --inplace no");
+  if (contains(given, "--pairs") && request.against.empty())
     return usage_error("--pairs needs --against: it is the number of turns of each");
   return Status();
 }
@@ -365,6 +375,8 @@ Result<BenchRequest> parse_bench(std::span<const std::string> arguments) {
     return usage_error("'bench' needs an operation: " + list(operation_names()) +
                        "; for example: paceline bench all_reduce");
   PACELINE_TRY(check_together(request, given));
+  if (!contains(given, "--inplace") && is_refused_in_place(request))
+    request.orders.in_place = false;
   if (!request.against.empty() && !request.limits_time) request.orders.time_ms = 10;
   return request;
 }

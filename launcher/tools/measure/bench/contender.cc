@@ -125,6 +125,12 @@ std::vector<std::string> contender_names() {
   return names;
 }
 
+bool is_mpi(const std::string& name) {
+  return std::ranges::any_of(kPeers, [&name](const Peer& peer) {
+    return peer.name == name && peer.start != Start::kPaceline;
+  });
+}
+
 bool is_setting(const std::string& name) {
   return name.starts_with(kOwnPrefix) && name.find('=') != name.npos;
 }

@@ -24,6 +24,8 @@ Result<BenchSite> bench_site(int ranks);
 
 /// Those that stand after --against.
 std::vector<std::string> contender_names();
+/// Is it one of those that are MPI?
+bool is_mpi(const std::string& name);
 /// Is it NAME=VALUE of one of Paceline's variables: our own ranks, with that set?
 bool is_setting(const std::string& name);
 /// Is there such a variable, and can it have that value?

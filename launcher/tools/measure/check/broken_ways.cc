@@ -27,11 +27,13 @@ struct BrokenPair {
 
 class BrokenWays {
  public:
-  BrokenWays(const probe::Measurements& measured, const RateTable& rates)
-      : measured_(measured), rates_(rates) {
+  BrokenWays(const probe::Measurements& measured, const RateTable& rates,
+             std::span<const Blame> losses)
+      : measured_(measured), rates_(rates), is_lossy_(!losses.empty()) {
     for (const probe::Broken& broken : measured.broken) {
       const auto [a, b] = std::minmax(broken.from, broken.to);
       const bool works_now = rates.flow(a, b) != nullptr && rates.flow(b, a) != nullptr;
+      if (works_now && broken.is_silence && loses_packets({a, b}, losses)) continue;
       left_.emplace(Pair(a, b), BrokenPair{.why = broken.why, .works_now = works_now});
     }
   }
@@ -51,6 +53,12 @@ class BrokenWays {
   }
 
  private:
+  static bool loses_packets(const Pair& pair, std::span<const Blame> losses) {
+    return std::ranges::any_of(losses, [&pair](const Blame& loss) {
+      return is_of(pair, loss.host) && (loss.other < 0 || is_of(pair, loss.other));
+    });
+  }
+
   static bool is_of(const Pair& pair, int host) {
     return pair.first == host || pair.second == host;
   }
@@ -138,7 +146,7 @@ class BrokenWays {
   }
 
   void blame_network_for_reductions() {
-    if (!blames_.empty()) return;
+    if (!blames_.empty() || is_lossy_) return;
     for (const probe::Reduction& one : measured_.reductions) {
       if (one.max_us < kHungUs || one.max_us < kTimesTheMean * one.time_us) continue;
       blames_.push_back({.fault = Fault::kNetwork,
@@ -163,14 +171,16 @@ class BrokenWays {
 
   const probe::Measurements& measured_;
   const RateTable& rates_;
+  const bool is_lossy_;
   std::map<Pair, BrokenPair> left_;  // links that are not explained yet
   std::vector<Blame> blames_;
 };
 
 }  // namespace
 
-std::vector<Blame> blame_broken_ways(const probe::Measurements& measured, const RateTable& rates) {
-  return BrokenWays(measured, rates).run();
+std::vector<Blame> blame_broken_ways(const probe::Measurements& measured, const RateTable& rates,
+                                     std::span<const Blame> losses) {
+  return BrokenWays(measured, rates, losses).run();
 }
 
 }  // namespace paceline::launcher

@@ -1,6 +1,7 @@
 // Finds the cause of failed measurements between hosts. Pure.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "launcher/connectivity/measurements.h"
@@ -20,7 +21,9 @@ namespace paceline::launcher {
 ///   pair interrupted    the link worked when it was tried again
 ///
 /// If nothing else explains an all-reduce that hung for a while, the network is blamed. `rates` are
-/// those of single flows.
-std::vector<Blame> blame_broken_ways(const probe::Measurements& measured, const RateTable& rates);
+/// those of single flows. `losses` explain why an all-reduce hung, and why a link that worked later
+/// was silent: TCP doubles its pause with each packet in turn that is lost.
+std::vector<Blame> blame_broken_ways(const probe::Measurements& measured, const RateTable& rates,
+                                     std::span<const Blame> losses);
 
 }  // namespace paceline::launcher

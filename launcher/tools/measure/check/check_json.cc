@@ -10,14 +10,18 @@ namespace {
 using nlohmann::json;
 using probe::Measurements;
 
+json host_of(const Blame& blame, const Measurements& measured) {
+  if (!blame.name.empty()) return blame.name;
+  return blame.host < 0 ? json() : json(measured.hosts[static_cast<std::size_t>(blame.host)]);
+}
+
 json verdict_json(const Measurements& measured, const Verdict& verdict) {
   json blames = json::array();
   for (const Blame& blame : verdict.blames)
     blames.push_back(
         {{"fault", name(blame.fault)},
          {"subject", subject_of(blame, measured.hosts)},
-         {"host",
-          blame.host < 0 ? json() : json(measured.hosts[static_cast<std::size_t>(blame.host)])},
+         {"host", host_of(blame, measured)},
          {"other",
           blame.other < 0 ? json() : json(measured.hosts[static_cast<std::size_t>(blame.other)])},
          {"both_directions", blame.both},

@@ -13,19 +13,23 @@ namespace {
 constexpr std::string_view kHelp =
     "usage: paceline check [-H a,b,… | --hostfile FILE] [options]\n"
     "Checks hosts, and the network between them, before a job. Names the host, link or setting\n"
-    "that is bad, with evidence. You set no thresholds: links are compared with their peers and\n"
-    "with their rated speed.\n"
+    "that is bad, with evidence. You set no thresholds: links are compared with their peers, with\n"
+    "their rated speed, and with a baseline. A host that cannot take part is named, and the "
+    "others\n"
+    "are measured without it.\n"
     "\n"
     "Hosts (options of `paceline run`, one rank each; default: this host)\n"
     "  -H, --host A,B         Hosts\n"
-    "  --hostfile FILE        File with one host per line; slots are ignored\n"
-    "  --engine NAME          How agents start: ssh, slurm, mpirun, lab (default: slurm inside a\n"
-    "                         Slurm allocation, otherwise ssh)\n"
+    "  --hostfile FILE        File with one host per line; hosts with slots=0 are left out\n"
+    "  --engine NAME          How agents start: ssh, slurm, mpirun, lab or lab:NAME (default: "
+    "slurm\n"
+    "                         inside a Slurm allocation, otherwise ssh)\n"
     "  --launch-agent CMD, --ssh-args ARGS, --agent-path FILE, -x VAR[=VALUE]\n"
     "Measurement\n"
     "  --quick                Shorter measurements, one direction at a time: 8 hosts in a minute\n"
     "Output\n"
     "  --json FILE            Write all results as one JSON document; - is standard output\n"
+    "  --baseline FILE        Also compare links with such a document of an earlier, good day\n"
     "  --from FILE            Judge such a document again, without a measurement\n"
     "  --verbose              Also show findings that are fine\n"
     "  -h, --help             This page\n"
@@ -33,7 +37,7 @@ constexpr std::string_view kHelp =
     "Steps:\n"
     "  1. Each host reports the settings that its kernel shows: CPUs, memory, NUMA, governor,\n"
     "     SMT, huge pages, limits, /dev/shm, control groups, socket buffers, MTU, NIC, clock. It\n"
-    "     measures the CPU time that a thread gets.\n"
+    "     measures the CPU time that a thread gets, and how fast it copies memory.\n"
     "  2. Disjoint pairs of hosts measure latency, and bandwidth in both directions, at the same\n"
     "     time. Up to 16 hosts measure all pairs; n hosts measure 2 log2 n rounds. Slow pairs are\n"
     "     measured again, and the best value counts.\n"
@@ -42,19 +46,21 @@ constexpr std::string_view kHelp =
     "\n"
     "Verdict:\n"
     "  OK        no fault was found\n"
-    "  DEGRADED  with the cause: host egress, host ingress, a pair, or a host that is CPU-bound,\n"
-    "            not link-bound\n"
+    "  DEGRADED  with the cause: host egress, host ingress, a pair, packet loss, all links, a "
+    "host\n"
+    "            that is CPU-bound, not link-bound, stopped answering, or cannot run jobs\n"
     "  UNKNOWN   no fault was found, and health is not proven either, for example for two hosts\n"
     "            without rated links\n"
     "\n"
     "Exit code:\n"
     "  0    OK\n"
     "  1    DEGRADED or UNKNOWN\n"
-    "  125  not checked, because of a wrong option or a host that does not answer\n"
+    "  125  not checked, for example because of a wrong option\n"
     "\n"
     "Examples:\n"
     "  paceline check --hostfile hosts --quick\n"
     "  paceline check -H node[01-08] --json today.json && paceline run --hostfile hosts ./train\n"
+    "  paceline check -H node[01-08] --baseline good.json   # good.json: an earlier --json\n"
     "  paceline check --from today.json --verbose\n";
 
 // Shorter, one way at a time.
@@ -78,6 +84,7 @@ constexpr PlainOption kOptions[] = {
     {"--quick"},
     {"--verbose"},
     {"--json", true},
+    {"--baseline", true},
     {"--from", true},
 };
 
@@ -93,6 +100,8 @@ void take(const GivenOption& option, CheckRequest& into) {
     into.verbose = true;
   } else if (option.name == "--json") {
     into.json_file = option.value;
+  } else if (option.name == "--baseline") {
+    into.baseline_file = option.value;
   } else if (option.name == "--from") {
     into.from_file = option.value;
   } else {

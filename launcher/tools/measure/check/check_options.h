@@ -17,6 +17,7 @@ struct CheckRequest {
   bool quick = false;
   bool verbose = false;
   std::string json_file;                ///< "-": standard output; empty: none
+  std::string baseline_file;            ///< an earlier document to compare with; empty: none
   std::string from_file;                ///< recorded measurements; empty: measure
   std::vector<std::string> host_words;  ///< as `paceline run` is to get them
   JobSpec job;                          ///< what these words mean

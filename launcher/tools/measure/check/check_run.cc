@@ -1,6 +1,8 @@
 #include "launcher/tools/measure/check/check_run.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <span>
@@ -9,10 +11,13 @@
 
 #include "comm/base/cgroup.h"
 #include "comm/base/clock.h"
+#include "comm/base/read_file.h"
 #include "comm/base/text.h"
 #include "comm/base/try.h"
+#include "launcher/head/host_faults.h"
 #include "launcher/head/job_hosts.h"
 #include "launcher/system/host.h"
+#include "launcher/system/system.h"
 #include "launcher/tools/measure/captured_run.h"
 
 namespace paceline::launcher {
@@ -39,16 +44,61 @@ std::optional<std::pair<int, int>> parse_progress(const std::vector<std::string_
   return std::pair(*done, *all);
 }
 
-CapturedProgram program_of(const CheckRequest& request, std::size_t hosts,
-                           const std::string& folder) {
-  CapturedProgram program{.words = {folder + "/paceline", "run", "-n", std::to_string(hosts)},
-                          .environment = {},
-                          .shows_errors = true};
+// -H or --hostfile and its value are left out: the hosts are named one by one.
+std::vector<std::string> words_without_hosts(const std::vector<std::string>& words) {
+  std::vector<std::string> rest;
+  for (std::size_t i = 0; i + 1 < words.size(); i += 2) {
+    if (words[i] == "-H" || words[i] == "--host" || words[i] == "--hostfile") continue;
+    rest.insert(rest.end(), {words[i], words[i + 1]});
+  }
+  return rest;
+}
+
+// A private folder with a file for the hosts that fail. It is removed with this.
+class FaultsFile {
+ public:
+  static Result<FaultsFile> make() {
+    std::error_code none;
+    std::string folder = std::filesystem::temp_directory_path(none).string();
+    folder = (none ? "/tmp" : folder) + "/paceline-check-XXXXXX";
+    if (::mkdtemp(folder.data()) == nullptr)
+      return system_error("make a temporary folder like " + folder);
+    return FaultsFile(folder);
+  }
+  FaultsFile(FaultsFile&& other) noexcept : folder_(std::exchange(other.folder_, {})) {}
+  FaultsFile& operator=(FaultsFile&&) = delete;
+  ~FaultsFile() {
+    std::error_code ignored;
+    if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+  }
+
+  std::string path() const { return folder_ + "/faults"; }
+  /// None where nothing was written: the run did not get so far.
+  std::vector<HostFault> read() const {
+    const auto faults = parse_host_faults(read_file(path()));
+    return faults.ok() ? *faults : std::vector<HostFault>();
+  }
+
+ private:
+  explicit FaultsFile(std::string folder) : folder_(std::move(folder)) {}
+
+  std::string folder_;
+};
+
+CapturedProgram program_of(const CheckRequest& request, const std::vector<std::string>& hosts,
+                           bool has_names, const std::string& folder, const FaultsFile& faults) {
+  CapturedProgram program{
+      .words = {folder + "/paceline", "run", "-n", std::to_string(hosts.size())},
+      .environment = {},
+      .shows_errors = true};
   const auto add = [&program](const std::vector<std::string>& words) {
     program.words.insert(program.words.end(), words.begin(), words.end());
   };
-  add(request.host_words);
-  if (hosts > 1) add({"-N", "1"});
+  add(words_without_hosts(request.host_words));
+  // Without a name, the engine knows the hosts, or it is this one.
+  if (has_names) add({"-H", joined(hosts, ",")});
+  if (hosts.size() > 1) add({"-N", "1"});
+  add({"--host-faults", faults.path()});
   // Ranks notice a silent host within 30 s, and that is a result. So the launcher waits longer.
   add({"--max-silence", "90"});
   add({"--no-tag-output", "--stdin", "none", "--", folder + "/paceline-probe"});
@@ -56,13 +106,58 @@ CapturedProgram program_of(const CheckRequest& request, std::size_t hosts,
   return program;
 }
 
+struct Attempt {
+  probe::Measurements measured;
+  std::vector<HostFault> faults;  // hosts without which it may succeed
+  Status failed;
+};
+
+Result<Attempt> measure_once(const CheckRequest& request, const std::vector<std::string>& hosts,
+                             bool has_names, const std::string& folder,
+                             const OnProgress& progress) {
+  PACELINE_TRY_ASSIGN(const FaultsFile faults, FaultsFile::make());
+  const CapturedProgram program = program_of(request, hosts, has_names, folder, faults);
+  Attempt attempt{.measured = {.hosts = hosts}};
+  const auto take = [&](std::size_t, const std::string& line) {
+    const auto words = split_words(line, ' ');
+    if (const auto step = parse_progress(words)) {
+      const std::size_t what = line.find(words[3]);
+      progress(line.substr(what), step->first, step->second);
+    } else {
+      probe::take_line(line, attempt.measured);
+    }
+    return CapturedAnswer{.silence = kSilence};
+  };
+  PACELINE_TRY_ASSIGN(const auto ends, run_captured(std::span(&program, 1), kSilence, take));
+  attempt.faults = faults.read();
+  const std::optional<int> status = ends.front().wait_status;
+  if (!status)
+    attempt.failed = Status(Code::kTimeout, Scope::kOperation,
+                            "the measuring ranks printed nothing for 100 s, and were ended");
+  else if (*status != 0)
+    attempt.failed = Status(Code::kUnavailable, Scope::kOperation,
+                            "the hosts could not be checked, for the reason above");
+  return attempt;
+}
+
+// Several hosts, all but this one, fail for one reason at the start: an option, or this host's own
+// network, is the likely cause.
+bool are_all_misled(const std::vector<std::string>& hosts, const std::vector<HostFault>& faults) {
+  const auto others =
+      std::ranges::count_if(hosts, [](const std::string& host) { return !is_this_host(host); });
+  return others > 1 && std::cmp_equal(faults.size(), others) &&
+         std::ranges::all_of(faults, [&faults](const HostFault& one) {
+           return one.why == faults.front().why && !is_this_host(one.host);
+         });
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> hosts_to_check(const JobSpec& job) {
   PACELINE_TRY(check_hostfile(job.host_file));
-  PACELINE_TRY_ASSIGN(const std::vector<HostSlots> named, named_hosts(job));
+  PACELINE_TRY_ASSIGN(const NamedHosts named, named_hosts(job));
   std::vector<std::string> hosts;
-  for (const HostSlots& host : named) {
+  for (const HostSlots& host : named.hosts) {
     const std::string name = is_this_host(host.name) ? host_name() : host.name;
     if (std::find(hosts.begin(), hosts.end(), name) == hosts.end()) hosts.push_back(name);
   }
@@ -73,27 +168,30 @@ Result<std::vector<std::string>> hosts_to_check(const JobSpec& job) {
 Result<probe::Measurements> measure_hosts(const CheckRequest& request,
                                           const std::vector<std::string>& hosts,
                                           const std::string& folder, const OnProgress& progress) {
-  const CapturedProgram program = program_of(request, hosts.size(), folder);
-  probe::Measurements measured{.hosts = hosts};
-  const auto take = [&](std::size_t, const std::string& line) {
-    const auto words = split_words(line, ' ');
-    if (const auto step = parse_progress(words)) {
-      const std::size_t what = line.find(words[3]);
-      progress(line.substr(what), step->first, step->second);
-    } else {
-      probe::take_line(line, measured);
+  std::vector<std::string> fit = hosts;
+  std::vector<probe::UnfitHost> unfit;
+  const bool named = !request.job.hosts.empty() || !request.job.host_file.empty();
+  // Each round but the last one leaves out a host.
+  while (!fit.empty()) {
+    PACELINE_TRY_ASSIGN(Attempt attempt,
+                        measure_once(request, fit, named || !unfit.empty(), folder, progress));
+    std::vector<std::string> left_out;
+    for (const HostFault& fault : attempt.faults) {
+      if (std::erase(fit, fault.host) == 0) continue;
+      left_out.push_back(fault.host);
+      unfit.push_back({.name = fault.host, .why = printable(fault.why), .or_host = fault.or_host});
     }
-    return CapturedAnswer{.silence = kSilence};
-  };
-  PACELINE_TRY_ASSIGN(const auto ends, run_captured(std::span(&program, 1), kSilence, take));
-  const std::optional<int> status = ends.front().wait_status;
-  if (!status)
-    return Status(Code::kTimeout, Scope::kOperation,
-                  "the measuring ranks printed nothing for 100 s, and were ended");
-  if (*status != 0)
-    return Status(Code::kUnavailable, Scope::kOperation,
-                  "the hosts could not be checked, for the reason above");
-  return measured;
+    const bool has_begun = !attempt.measured.facts.empty();
+    if (attempt.failed.ok() || (has_begun && !left_out.empty())) {
+      attempt.measured.unfit = std::move(unfit);
+      return std::move(attempt.measured);
+    }
+    if (left_out.empty() || are_all_misled(hosts, attempt.faults)) return attempt.failed;
+    if (!fit.empty())
+      std::fprintf(stderr, "paceline: checking %zu hosts without %s\n", fit.size(),
+                   list_text(left_out).c_str());
+  }
+  return probe::Measurements{.unfit = std::move(unfit)};
 }
 
 }  // namespace paceline::launcher

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <map>
 #include <optional>
 
+#include "launcher/tools/measure/check/rate_table.h"
 #include "launcher/tools/measure/text_format.h"
 
 namespace paceline::launcher {
@@ -22,6 +24,9 @@ constexpr std::uint64_t kEnoughFiles = 4096;
 constexpr std::uint64_t kEnoughSharedMemory = std::uint64_t{1} << 30;
 constexpr std::uint64_t kEnoughSocketBuffer = std::uint64_t{4} << 20;
 constexpr std::uint64_t kEnoughPids = 4096;
+constexpr std::uint64_t kEnoughTemporary = std::uint64_t{256} << 20;
+constexpr double kGB = 1e9;
+constexpr double kAlikeMemorySpeed = 0.7;
 constexpr double kLeastFreeMemory = 0.1;
 constexpr double kAlikeMemory = 0.95;
 constexpr double kClockUs = 10'000;
@@ -43,6 +48,7 @@ std::string or_unknown(const std::string& found) { return found.empty() ? "not k
 // One host among all.
 struct Case {
   const Measurements& all;
+  int host;
   const HostFacts& facts;
   double clock_us = 0;
 
@@ -67,9 +73,12 @@ struct Opinion {
   std::string advice;
 };
 
+enum class About { kHost, kNetwork };
+
 struct Rule {
   const char* what;
   Opinion (*judge)(const Case& at);
+  About about = About::kHost;  // a host that is checked alone has no network device
 };
 
 Opinion cpus(const Case& at) {
@@ -117,6 +126,47 @@ Opinion memory_limit(const Case& at) {
           .fine = at.facts.memory_limit_bytes == kNoLimit,
           .why = "the kernel kills a job that uses more, even if the host has free memory",
           .advice = "raise memory.max of the job's control group, or use less memory"};
+}
+
+Opinion memory_speed(const Case& at) {
+  std::vector<double> speeds;
+  double found = 0;
+  for (const probe::Spin& spin : at.all.spins) {
+    if (spin.copied_bytes_per_s > 0) speeds.push_back(spin.copied_bytes_per_s);
+    if (spin.host == at.host) found = spin.copied_bytes_per_s;
+  }
+  const double usual = upper_median(std::move(speeds));
+  return {.found = found > 0 ? text("%.1f GB/s", found / kGB) : "not known",
+          .expected = text("at least %.1f GB/s, %.0f %% of most hosts",
+                           kAlikeMemorySpeed * usual / kGB, 100 * kAlikeMemorySpeed),
+          .fine = found <= 0 || found >= kAlikeMemorySpeed * usual,
+          .why = "one thread copies memory slower than on other hosts",
+          .advice = "check for other programs, missing memory modules and power limits"};
+}
+
+Opinion memory_errors(const Case& at) {
+  return {.found = std::to_string(at.facts.memory_errors).append(" uncorrected"),
+          .expected = "0 uncorrected",
+          .fine = at.facts.memory_errors == 0,
+          .why = "the kernel has counted memory errors that could not be corrected",
+          .advice = "find the module in /sys/devices/system/edac/mc, and replace it"};
+}
+
+Opinion load(const Case& at) {
+  return {.found = text("%.1f", at.facts.load),
+          .expected = text("less than its %d CPUs", at.facts.cpus_online),
+          .fine = at.facts.cpus_online <= 0 || at.facts.load < at.facts.cpus_online,
+          .why = "other programs used all CPUs in the last minute, and measurements may be low",
+          .advice = "check for other programs on the host (top)"};
+}
+
+Opinion temporary_files(const Case& at) {
+  const std::uint64_t found = at.facts.tmp_free_bytes;
+  return {.found = found == kNoLimit ? "not known" : size_text(found).append(" free"),
+          .expected = size_text(kEnoughTemporary).insert(0, "at least "),
+          .fine = found >= kEnoughTemporary,
+          .why = "programs that cannot write temporary files fail in many ways",
+          .advice = "delete files in /tmp"};
 }
 
 Opinion pids_limit(const Case& at) {
@@ -189,6 +239,12 @@ Opinion open_files(const Case& at) {
 }
 
 Opinion shared_memory(const Case& at) {
+  if (at.facts.shm_error != 0)
+    return {.found = std::strerror(at.facts.shm_error),
+            .expected = "files can be made",
+            .fine = false,
+            .why = "ranks of one host cannot share memory, and use TCP instead, which is slower",
+            .advice = "mount -t tmpfs -o mode=1777 tmpfs /dev/shm, writable for all users"};
   const std::uint64_t enough = std::min(kEnoughSharedMemory, at.facts.memory_bytes / 8);
   return {.found = size_text(at.facts.shm_free_bytes).append(" free"),
           .expected = size_text(enough).insert(0, "at least "),
@@ -248,6 +304,9 @@ constexpr Rule kRules[] = {
     {"memory", memory},
     {"free memory", free_memory},
     {"memory limit", memory_limit},
+    {"memory speed", memory_speed},
+    {"memory errors", memory_errors},
+    {"load", load},
     {"threads", pids_limit},
     {"NUMA", numa},
     {"NUMA balancing", numa_balancing},
@@ -257,10 +316,11 @@ constexpr Rule kRules[] = {
     {"memlock", memlock},
     {"open files", open_files},
     {"/dev/shm", shared_memory},
+    {"/tmp", temporary_files},
     {"socket buffers", socket_buffers},
-    {"MTU", mtu},
-    {"NIC rate", nic_rate},
-    {"clock", clock_offset},
+    {"MTU", mtu, About::kNetwork},
+    {"NIC rate", nic_rate, About::kNetwork},
+    {"clock", clock_offset, About::kNetwork},
 };
 
 }  // namespace
@@ -270,8 +330,12 @@ std::vector<Finding> find_on_hosts(const Measurements& measured) {
   if (measured.facts.size() != measured.hosts.size()) return findings;
   const std::vector<double> clocks = clock_offsets_us(measured);
   for (std::size_t host = 0; host < measured.hosts.size(); ++host) {
-    const Case at{.all = measured, .facts = measured.facts[host], .clock_us = clocks[host]};
+    const Case at{.all = measured,
+                  .host = static_cast<int>(host),
+                  .facts = measured.facts[host],
+                  .clock_us = clocks[host]};
     for (const Rule& rule : kRules) {
+      if (rule.about == About::kNetwork && measured.hosts.size() == 1) continue;
       Opinion opinion = rule.judge(at);
       if (opinion.fine) opinion.advice = "";
       findings.push_back({.host = measured.hosts[host],

@@ -6,105 +6,48 @@
 #include <set>
 #include <utility>
 
+#include "launcher/tools/measure/check/baseline.h"
 #include "launcher/tools/measure/check/broken_ways.h"
+#include "launcher/tools/measure/check/cpu_bound.h"
+#include "launcher/tools/measure/check/judged_rates.h"
+#include "launcher/tools/measure/check/packet_loss.h"
 #include "launcher/tools/measure/check/rate_table.h"
 #include "launcher/tools/measure/text_format.h"
 
 namespace paceline::launcher {
 namespace {
 
-using probe::CpuUse;
 using probe::Flow;
 using probe::Measurements;
-using Direction = std::pair<int, int>;
 
-// A flow is slow where it is this many deviations below what is expected, and by at least and at
-// most these shares of it: below the first, links of the same kind differ by themselves; where
-// rates lie so far apart that the second is not enough, nothing is known.
-constexpr double kDeviations = 4;
-constexpr double kLeastGap = 0.12;
-constexpr double kMostGap = 0.22;
+// Where rates lie so far apart, no link can be called slow by comparison.
 constexpr double kWidestSpread = 0.1;
-// A host's direction is slow where so much of it is: a flow in it may look good by chance.
-constexpr double kMostOfThem = 0.75;
 // Of a rating so much is data, at an MTU of 1500; and a healthy link comes this near to it.
 constexpr double kDataShare = 1448.0 / 1538.0;
 constexpr double kNearRating = 0.85;
-// A thread that is on a CPU, or ready to be, so much of the time does not wait for a link; and that
-// by so much more than its peers.
-constexpr double kAlwaysReady = 0.8;
-constexpr double kMoreThanPeers = 0.25;
-// Whose quota was used up in so many of its periods was held up by it.
-constexpr double kThrottled = 0.3;
-// With less of a CPU than this for a thread that never sleeps, a quota matters.
-constexpr double kWholeCpu = 0.92;
 
 std::string percent(double share) { return text("%.0f %%", 100 * share); }
 
-double ready_share(const CpuUse& use) { return std::min(1.0, use.busy + use.waiting); }
-
-// The end of a flow that a host has.
-const CpuUse& end_of(const Flow& flow, int host) {
-  return host == flow.from ? flow.sender : flow.receiver;
-}
-
-// The flows of one kind, one way or both ways at once, against what is expected of them.
-class Rates {
- public:
-  Rates(const Measurements& measured, bool both_ways)
-      : table_(measured, both_ways),
-        expected_(table_.expected()),
-        spread_(table_.spread(expected_)) {
-    const double gap = std::clamp(kDeviations * spread_, kLeastGap, kMostGap);
-    std::vector<double> ready;
-    for (const Flow* flow : table_.all()) {
-      if (flow->bits_per_s < (1 - gap) * expected_) slow_.emplace(flow->from, flow->to);
-      ready.push_back(std::max(ready_share(flow->sender), ready_share(flow->receiver)));
-    }
-    usually_ready_ = upper_median(std::move(ready));
-  }
-
-  const RateTable& table() const { return table_; }
-  double expected() const { return expected_; }
-  double spread() const { return spread_; }
-  bool is_slow(const Flow& flow) const { return slow_.contains({flow.from, flow.to}); }
-  const std::set<Direction>& slow() const { return slow_; }
-  /// Of the busier end of a flow that is like most.
-  double usually_ready() const { return usually_ready_; }
-
-  /// Was it this host's CPUs that the flow waited for?
-  bool waits_for_cpu(const Flow& flow, int host) const {
-    const CpuUse& use = end_of(flow, host);
-    const double ready = ready_share(use);
-    return use.throttled >= kThrottled ||
-           (ready >= kAlwaysReady && ready >= usually_ready_ + kMoreThanPeers);
-  }
-
- private:
-  const RateTable table_;
-  const double expected_;
-  const double spread_;
-  double usually_ready_ = 0;
-  std::set<Direction> slow_;
-};
-
-double median_rate(const std::vector<const Flow*>& flows) {
-  std::vector<double> rates;
-  for (const Flow* flow : flows) rates.push_back(flow->bits_per_s);
-  return upper_median(std::move(rates));
-}
-
 class Judge {
  public:
-  explicit Judge(const Measurements& measured)
-      : measured_(measured), one_way_(measured, false), both_ways_(measured, true) {}
+  Judge(const Measurements& measured, const Measurements* baseline)
+      : measured_(measured),
+        baseline_(baseline),
+        one_way_(measured, false),
+        both_ways_(measured, true) {}
 
   Verdict run() {
     verdict_.expected_bits_per_s = one_way_.expected();
     verdict_.spread = one_way_.spread();
     unexplained_ = one_way_.slow();
-    verdict_.blames = blame_broken_ways(measured_, one_way_.table());
-    blame_cpus();
+    blame_unfit_hosts();
+    PacketLoss loss = blame_packet_loss(measured_);
+    take_over(blame_broken_ways(measured_, one_way_.table(), loss.blames));
+    compare_with_baseline();
+    CpuBoundHosts bound = blame_cpus(measured_, one_way_, both_ways_);
+    take_over(std::move(bound.blames), bound.explained);
+    take_over(std::move(loss.blames), loss.explained);
+    leave_out_cpu_bound();
     while (blame_worst_direction()) {
     }
     blame_pairs();
@@ -118,61 +61,72 @@ class Judge {
 
   void blame(Blame blame) { verdict_.blames.push_back(std::move(blame)); }
 
-  // What a host's CPU gave to a thread that never slept, and what flows waited for at its end.
-  void blame_cpus() {
-    for (int host = 0; host < hosts(); ++host) {
-      const std::vector<const Flow*> slow = slow_for_cpu(one_way_, host);
-      const std::vector<const Flow*> both = slow_for_cpu(both_ways_, host);
-      const std::string quota = quota_evidence(host);
-      // A single flow may be slow because somebody else had the CPU for a moment.
-      if (quota.empty() && slow.size() < 2 && both.size() < 2) continue;
-      for (const Flow* flow : slow) unexplained_.erase({flow->from, flow->to});
-      Blame bound{.fault = Fault::kCpuBound, .host = host};
-      bound.found_bits_per_s = median_rate(slow.empty() ? both : slow);
-      bound.evidence = quota;
-      if (quota.empty())
-        bound.evidence = std::string("its thread was busy or waiting for a CPU ")
-                             .append(percent(ready_at(slow, both, host)))
-                             .append(" of the time");
-      blame(std::move(bound));
+  void blame_unfit_hosts() {
+    for (const probe::UnfitHost& one : measured_.unfit) {
+      if (one.or_host.empty())
+        blame({.fault = Fault::kUnfit, .name = one.name, .evidence = one.why});
+      else
+        blame({.fault = Fault::kPairBroken,
+               .name = one.or_host + " <-> " + one.name,
+               .evidence = one.name + " was left out; " + one.why});
     }
+    std::erase_if(unexplained_, [this](const Direction& one) {
+      return is_unfit(one.first) || is_unfit(one.second);
+    });
   }
 
-  // Where a quota holds up a thread that never sleeps: as was seen, or, where others on the machine
-  // left it less than that at the time, as the kernel says. Empty where it does not.
-  std::string quota_evidence(int host) const {
-    const std::optional<CpuUse> spin = spin_of(host);
-    if (spin && spin->throttled >= kThrottled && spin->busy < kWholeCpu)
-      return text(
-          "its cgroup's quota allows a busy thread only %.2f CPUs (it was used up in %.0f %% of "
-          "its periods)",
-          spin->busy, 100 * spin->throttled);
-    const auto at = static_cast<std::size_t>(host);
-    const double quota = at < measured_.facts.size() ? measured_.facts[at].cpu_quota : 0;
-    if (quota <= 0 || quota >= kWholeCpu) return "";
-    return text("its cgroup's quota is %.2f CPUs, less than one thread can use", quota);
+  bool is_unfit(int host) const {
+    return host >= 0 && std::ranges::any_of(measured_.unfit, [&](const probe::UnfitHost& one) {
+             return one.name == measured_.hosts[static_cast<std::size_t>(host)];
+           });
   }
 
-  static double ready_at(const std::vector<const Flow*>& slow, const std::vector<const Flow*>& both,
-                         int host) {
-    std::vector<double> ready;
-    for (const Flow* flow : slow.empty() ? both : slow)
-      ready.push_back(ready_share(end_of(*flow, host)));
-    return upper_median(std::move(ready));
+  void take_over(std::vector<Blame> blames, const std::vector<Direction>& explained = {}) {
+    for (Blame& one : blames)
+      if (!is_unfit(one.host) && !is_unfit(one.other)) blame(std::move(one));
+    for (const Direction& one : explained) unexplained_.erase(one);
   }
 
-  static std::vector<const Flow*> slow_for_cpu(const Rates& rates, int host) {
-    std::vector<const Flow*> slow;
-    for (const bool leaving : {true, false})
-      for (const Flow* flow : rates.table().of(host, leaving))
-        if (rates.is_slow(*flow) && rates.waits_for_cpu(*flow, host)) slow.push_back(flow);
-    return slow;
+  void compare_with_baseline() {
+    if (baseline_ == nullptr) return;
+    comparison_ = compare(one_way_.table(), measured_, *baseline_);
+    if (comparison_.before.empty()) {
+      verdict_.reasons.emplace_back("the baseline has no link between these hosts");
+      return;
+    }
+    if (!comparison_.all_are_slow()) {
+      // A link's own past says more than its peers.
+      for (const auto& [direction, before] : comparison_.before) {
+        if (comparison_.slow.contains(direction))
+          unexplained_.insert(direction);
+        else
+          unexplained_.erase(direction);
+      }
+      if (!comparison_.slow.empty())
+        verdict_.reasons.push_back(text("%zu of %zu links are slower than in the baseline",
+                                        comparison_.slow.size(), comparison_.before.size()));
+      return;
+    }
+    blame({.fault = Fault::kAllLinks,
+           .found_bits_per_s = comparison_.median_now,
+           .evidence =
+               text("the baseline has %s (median of %zu links)",
+                    rate_text(comparison_.median_before).c_str(), comparison_.before.size())});
   }
 
-  std::optional<CpuUse> spin_of(int host) const {
-    for (const probe::Spin& spin : measured_.spins)
-      if (spin.host == host) return spin.cpu;
-    return std::nullopt;
+  // Such flows are slow, but not because of a link.
+  void leave_out_cpu_bound() {
+    const std::size_t before = unexplained_.size();
+    std::erase_if(unexplained_, [this](const Direction& one) {
+      return is_bound_by_cpus(*one_way_.table().flow(one.first, one.second));
+    });
+    const std::size_t count = before - unexplained_.size();
+    if (count == 0) return;
+    verdict_.state = CheckState::kUnknown;
+    verdict_.reasons.push_back(
+        text("%zu slow flow%s no evidence about links, because a thread at its end was on a CPU "
+             "or waited for one nearly all the time",
+             count, count == 1 ? " is" : "s are"));
   }
 
   // The host and direction that explains most of what nothing else does.
@@ -215,10 +169,16 @@ class Judge {
       const bool both = unexplained_.erase({to, from}) > 0;
       Blame pair{.fault = Fault::kPair, .host = from, .other = to, .both = both};
       pair.found_bits_per_s = one_way_.table().flow(from, to)->bits_per_s;
-      pair.evidence = hosts() > 2 ? "each of the two hosts has normal rates with all other hosts"
-                                  : "slower than the opposite direction";
+      pair.evidence = pair_evidence({from, to});
       blame(std::move(pair));
     }
+  }
+
+  std::string pair_evidence(const Direction& direction) const {
+    if (!one_way_.slow().contains(direction))
+      return "the baseline has " + rate_text(comparison_.before.at(direction));
+    return hosts() > 2 ? "each of the two hosts has normal rates with all other hosts"
+                       : "slower than the opposite direction";
   }
 
   // What no comparison among peers can see, or what it can not see here.
@@ -231,7 +191,7 @@ class Judge {
     }
     weigh_rating();
     // Two flows always lie as far apart as they do.
-    if (hosts() > 2 && one_way_.spread() > kWidestSpread && !others_agree()) {
+    if (hosts() > 2 && one_way_.spread() > kWidestSpread && !others_agree() && !has_baseline()) {
       verdict_.state = CheckState::kUnknown;
       verdict_.reasons.push_back(std::string("the rates differ too much (spread ")
                                      .append(percent(one_way_.spread()))
@@ -241,6 +201,11 @@ class Judge {
                one.fault == Fault::kHostIngress;
       });
     }
+  }
+
+  // It has all links, so nothing depends on a comparison with peers.
+  bool has_baseline() const {
+    return !comparison_.before.empty() && comparison_.before.size() == comparison_.measured;
   }
 
   // Where the hosts that are blamed are fewer than the others, and those are alike.
@@ -256,8 +221,8 @@ class Judge {
 
   void weigh_rating() {
     const std::optional<double> rated = rating();
-    const bool is_cpu_bound = one_way_.usually_ready() >= kAlwaysReady;
-    if (!rated && hosts() == 2) {
+    const bool is_cpu_bound = one_way_.is_cpu_bound();
+    if (!rated && hosts() == 2 && !has_baseline()) {
       verdict_.state = CheckState::kUnknown;
       verdict_.reasons.emplace_back(
           "two hosts have no other hosts to compare with, and their links report no rated speed");
@@ -292,8 +257,10 @@ class Judge {
   }
 
   const Measurements& measured_;
-  const Rates one_way_;
-  const Rates both_ways_;
+  const Measurements* const baseline_;  // null: none
+  const JudgedRates one_way_;
+  const JudgedRates both_ways_;
+  Comparison comparison_;
   std::set<Direction> unexplained_;  // slow flows
   Verdict verdict_;
 };
@@ -307,15 +274,18 @@ std::string_view name(CheckState state) {
 
 std::string_view name(Fault fault) {
   constexpr std::string_view kNames[] = {
-      "host egress", "host ingress",       "host unreachable", "stopped answering",
-      "pair",        "pair broken",        "pair interrupted", "CPU-bound, not link-bound",
-      "all links",   "network interrupted"};
+      "host egress", "host ingress",        "host unreachable", "stopped answering",
+      "pair",        "pair broken",         "pair interrupted", "CPU-bound, not link-bound",
+      "all links",   "network interrupted", "packet loss",      "cannot run jobs"};
   return kNames[static_cast<std::size_t>(fault)];
 }
 
-Verdict judge(const probe::Measurements& measured) { return Judge(measured).run(); }
+Verdict judge(const Measurements& measured, const Measurements* baseline) {
+  return Judge(measured, baseline).run();
+}
 
 std::string subject_of(const Blame& blame, const std::vector<std::string>& hosts) {
+  if (!blame.name.empty()) return blame.name;
   if (blame.host < 0) return "all hosts";
   const std::string& host = hosts[static_cast<std::size_t>(blame.host)];
   if (blame.other < 0) return host;

@@ -11,8 +11,9 @@
 //        h3  +  +  .  +                                      h3  +  +  .  +
 //        h4  +  +  +  .     one alone: the pair              h4  +  +  -  .
 //
-// If a flow waited for the CPUs of its host, the CPUs are blamed. Links on which a measurement
-// failed have causes of their own (broken_ways.h), whether they worked later or not.
+// If a flow waited for the CPUs of its host, the CPUs are blamed (cpu_bound.h). Lost packets have a
+// cause of their own (packet_loss.h), and so have links on which a measurement failed, whether they
+// worked later or not (broken_ways.h).
 #pragma once
 
 #include <cstdint>
@@ -38,11 +39,14 @@ enum class Fault : std::uint8_t {
   kCpuBound,          ///< not link-bound
   kAllLinks,          ///< slower than they are rated
   kNetwork,           ///< ways that have no host in common broke off, or all-reduce hung
+  kPacketLoss,        ///< of a host, or in one direction of a pair
+  kUnfit,             ///< it did not take part, or was lost
 };
 std::string_view name(Fault fault);
 
 struct Blame {
   Fault fault{};
+  std::string name = {};        ///< of a host that may have no number; empty: see `host`
   int host = -1;                ///< -1: all of them
   int other = -1;               ///< of a pair: `host` sends to it
   bool both = true;             ///< of a pair: it is slow the other way, too
@@ -62,7 +66,9 @@ struct Verdict {
   bool operator==(const Verdict&) const = default;
 };
 
-Verdict judge(const probe::Measurements& measured);
+/// `baseline`: an earlier record, which may have other hosts, or null. Links are compared with it,
+/// too.
+Verdict judge(const probe::Measurements& measured, const probe::Measurements* baseline = nullptr);
 
 /// "h3 egress", "h1 -> h2", "h1 <-> h2", "h3": whom it is about.
 std::string subject_of(const Blame& blame, const std::vector<std::string>& hosts);

@@ -13,12 +13,14 @@
 
 #include "comm/base/cgroup.h"
 #include "comm/base/clock.h"
+#include "comm/base/environment.h"
 #include "comm/base/random.h"
 #include "comm/base/text.h"
 #include "comm/base/try.h"
 #include "launcher/connectivity/host_facts.h"
 #include "launcher/connectivity/measurements.h"
 #include "launcher/tools/measure/probe/check/control.h"
+#include "launcher/tools/measure/probe/check/copy_speed.h"
 #include "launcher/tools/measure/probe/check/cpu_use.h"
 #include "launcher/tools/measure/probe/check/link.h"
 #include "launcher/tools/measure/probe/check/pair_probe.h"
@@ -34,6 +36,7 @@ namespace {
 constexpr std::chrono::milliseconds kPatience = std::chrono::seconds(30);
 constexpr std::chrono::milliseconds kReductionPatience = std::chrono::seconds(30);
 constexpr int kOperationsInTime = 4;  // of the longest all-reduce
+constexpr int kCopyPart = 2;          // of the time for a host's CPU: for its memory
 // On a busy host a thread may be without a CPU for a shorter time.
 constexpr Duration kMinStall = std::chrono::seconds(2);
 constexpr const char* kAloneAddress = "127.0.0.1";
@@ -137,7 +140,8 @@ class CheckRank {
     const std::string address =
         known.empty() || known.find('/') != known.npos ? kAloneAddress : known;
     device_ = device_of(address);
-    PACELINE_TRY_ASSIGN(LinkDoor door, LinkDoor::open(address, clock_));
+    PACELINE_TRY_ASSIGN(const Environment environment, read_environment());
+    PACELINE_TRY_ASSIGN(LinkDoor door, LinkDoor::open(address, clock_, environment.port_range));
     const HostFacts facts = read_host_facts("", device_);
     const std::string own = with_port(address, door.port()) + "\n" + facts.boot_id + "\n" +
                             to_line(control_.rank(), facts);
@@ -176,7 +180,9 @@ class CheckRank {
       std::string own;
       if (plan_.turns[static_cast<std::size_t>(control_.rank())] == turn)
         own = to_line(Spin{.host = control_.rank(),
-                           .cpu = spin(clock_, std::chrono::milliseconds(orders_.spin_ms))});
+                           .cpu = spin(clock_, std::chrono::milliseconds(orders_.spin_ms)),
+                           .copied_bytes_per_s = copy_speed(
+                               clock_, std::chrono::milliseconds(orders_.spin_ms) / kCopyPart)});
       PACELINE_TRY(tell(own));
     }
     return Status();

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include <linux/tcp.h>  // its tcp_info has more fields than that of netinet/tcp.h
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -28,6 +28,24 @@ constexpr std::size_t kChunk = std::size_t{256} << 10;
 constexpr int kUnsent = 128 << 10;
 constexpr int kLeastPings = 20;
 constexpr int kMostPings = 5000;
+
+// What a connection has sent: segments, those of them that it has sent again, and how many may be
+// under way.
+struct Sent {
+  double segments = 0;
+  double retransmits = 0;
+  double window = 0;
+};
+
+// A kernel that does not know a field leaves it 0.
+Sent sent_on(int fd) {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return {};
+  return {.segments = static_cast<double>(info.tcpi_data_segs_out),
+          .retransmits = static_cast<double>(info.tcpi_total_retrans),
+          .window = static_cast<double>(info.tcpi_snd_cwnd)};
+}
 
 // Bytes over time, from the middle of the flow to its end.
 class SteadyRate {
@@ -69,7 +87,8 @@ class RunningFlow {
         clock_(clock),
         chunk_(kChunk),
         rate_(order.time),
-        moved_(clock.now()) {
+        begin_(clock.now()),
+        moved_(begin_) {
     if (order_.send_to)
       ::setsockopt(order_.send_to.get(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kUnsent, sizeof kUnsent);
   }
@@ -86,20 +105,36 @@ class RunningFlow {
       if (clock_.now() - moved_ > kFlowStall)
         return Status(Code::kTimeout, Scope::kOperation, "no data was transferred for 3 s");
     }
-    return FlowResult{
-        .bits_per_s = rate_.bits_per_s(), .retransmits = retransmits_, .cpu = meter.read()};
+    return FlowResult{.bits_per_s = rate_.bits_per_s(),
+                      .segments = at_end_.segments - at_middle_.segments,
+                      .retransmits = at_end_.retransmits - at_middle_.retransmits,
+                      .window = looks_ > 0 ? windows_ / looks_ : 0,
+                      .cpu = meter.read()};
   }
 
  private:
   static constexpr int kLookMs = 100;
+  static constexpr Duration kLookPause = std::chrono::milliseconds(1);
 
   void send() {
     const ssize_t sent =
         ::send(order_.send_to.get(), chunk_.data(), chunk_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    const int why = errno;
     if (sent > 0) moved_ = clock_.now();
-    if (sent >= 0 || errno == EAGAIN || errno == EINTR) return;
-    retransmits_ = retransmitted();
+    if (const TimePoint now = clock_.now(); now - begin_ >= order_.time / 2 && now >= next_look_) {
+      look();
+      next_look_ = now + kLookPause;
+    }
+    if (sent >= 0 || why == EAGAIN || why == EINTR) return;
+    look();
     order_.send_to.reset();  // the other end has enough
+  }
+
+  void look() {
+    at_end_ = sent_on(order_.send_to.get());
+    if (looks_ == 0) at_middle_ = at_end_;
+    windows_ += at_end_.window;
+    ++looks_;
   }
 
   Status receive() {
@@ -117,19 +152,16 @@ class RunningFlow {
     return Status();
   }
 
-  double retransmitted() const {
-    tcp_info info{};
-    socklen_t size = sizeof info;
-    if (::getsockopt(order_.send_to.get(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return 0;
-    return info.tcpi_total_retrans;
-  }
-
   FlowOrder order_;
   const Clock& clock_;
   std::vector<std::byte> chunk_;
   SteadyRate rate_;
+  const TimePoint begin_;
   TimePoint moved_;
-  double retransmits_ = 0;
+  Sent at_middle_, at_end_;
+  double windows_ = 0;
+  double looks_ = 0;  // since the middle
+  TimePoint next_look_{};
 };
 
 // One message each way; the answer says what time it is there.

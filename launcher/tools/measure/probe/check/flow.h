@@ -17,13 +17,16 @@ struct FlowOrder {
 
 struct FlowResult {
   double bits_per_s = 0;   ///< received
-  double retransmits = 0;  ///< of what was sent
+  double segments = 0;     ///< sent, with data
+  double retransmits = 0;  ///< of these, sent again
+  double window = 0;       ///< congestion window in segments, on average
   CpuUse cpu;
 };
 
-/// Bytes that come before `time` is half over are not counted: a connection has to find out how
-/// fast it may be. Who receives ends it, by closing the connection; who sends goes on until then.
-/// An error where a connection breaks, or nothing moves for kFlowStall.
+/// Bytes and segments before `time` is half over are not counted: a connection has to find out how
+/// fast it may be, and overruns queues meanwhile. Who receives ends it, by closing the connection;
+/// who sends goes on until then. An error where a connection breaks, or nothing moves for
+/// kFlowStall.
 Result<FlowResult> run_flow(FlowOrder order, const Clock& clock);
 
 inline constexpr Duration kFlowStall = std::chrono::seconds(3);

@@ -116,9 +116,9 @@ Status receive_all(int fd, void* bytes, std::size_t size, Deadline deadline, con
   return Status();
 }
 
-Result<LinkDoor> LinkDoor::open(const std::string& address, const Clock& clock) {
+Result<LinkDoor> LinkDoor::open(const std::string& address, const Clock& clock, PortRange ports) {
   PACELINE_TRY_ASSIGN(const SocketAddress any, SocketAddress::parse(with_port(address, 0)));
-  PACELINE_TRY_ASSIGN(UniqueFd fd, listen_on(any));
+  PACELINE_TRY_ASSIGN(UniqueFd fd, listen_on(any, ports));
   PACELINE_TRY_ASSIGN(const SocketAddress bound, SocketAddress::of_local_end(fd.get()));
   return LinkDoor(std::move(fd), bound.port(), clock);
 }

@@ -12,6 +12,7 @@
 #include <paceline/status.h>
 
 #include "comm/base/clock.h"
+#include "comm/base/port_range.h"
 #include "comm/base/unique_fd.h"
 #include "comm/job_key.h"
 #include "comm/socket.h"
@@ -29,8 +30,9 @@ struct LinkPurpose {
 /// Where others come in. One thread.
 class LinkDoor {
  public:
-  /// On a port that the kernel chooses. `clock` is borrowed.
-  static Result<LinkDoor> open(const std::string& address, const Clock& clock);
+  /// On one of `ports`, or on a port that the kernel chooses. `clock` is borrowed.
+  static Result<LinkDoor> open(const std::string& address, const Clock& clock,
+                               PortRange ports = {});
   int port() const { return port_; }
 
   /// The connection that was made for `purpose`; any other one is closed. Code::kTimeout where it

@@ -35,8 +35,11 @@ class PairProbe {
 
   bool note(int from, int to, const Status& status) {
     if (!status.ok())
-      lines_.push_back(
-          to_line(Broken{.round = round_, .from = from, .to = to, .why = status.text()}));
+      lines_.push_back(to_line(Broken{.round = round_,
+                                      .from = from,
+                                      .to = to,
+                                      .is_silence = status.code() == Code::kTimeout,
+                                      .why = status.text()}));
     return status.ok();
   }
 
@@ -100,7 +103,9 @@ class PairProbe {
             .from = from,
             .to = to,
             .bits_per_s = found.bits_per_s,
+            .segments = found.segments,
             .retransmits = found.retransmits,
+            .window = found.window,
             .sender = found.cpu,
             .receiver = found.cpu};
   }

@@ -102,6 +102,12 @@ Combiner combiner_for(DataType type, ReduceOp op) {
       return choose<std::uint8_t>(op);
     case DataType::kUInt64:
       return choose<std::uint64_t>(op);
+    case DataType::kInt16:
+      return choose<std::int16_t>(op);
+    case DataType::kUInt16:
+      return choose<std::uint16_t>(op);
+    case DataType::kUInt32:
+      return choose<std::uint32_t>(op);
     case DataType::kFloat16:
     case DataType::kBFloat16:
       break;

@@ -1,0 +1,98 @@
+#include "launcher/head/user_terminal.h"
+
+#include <array>
+#include <cerrno>
+
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "launcher/system/pseudo_terminal.h"
+#include "launcher/system/signal_source.h"
+
+namespace paceline::launcher {
+namespace {
+
+constexpr std::size_t kLongestLine = 4096;  // of a Linux terminal; it keeps no more
+
+termios byte_by_byte(termios modes) {
+  modes.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO | IEXTEN);
+  modes.c_iflag &= ~static_cast<tcflag_t>(ICRNL | INLCR | IGNCR | ISTRIP);
+  modes.c_cc[VMIN] = 1;
+  modes.c_cc[VTIME] = 0;
+  return modes;
+}
+
+bool reads_alike(const termios& a, const termios& b) {
+  return a.c_lflag == b.c_lflag && a.c_iflag == b.c_iflag;
+}
+
+}  // namespace
+
+std::optional<messages::Terminal> terminal_at(int fd) {
+  const std::optional<termios> modes = terminal_modes(fd);
+  if (!modes) return std::nullopt;
+  messages::Terminal terminal;
+  terminal.set_modes(&*modes, sizeof *modes);
+  *terminal.mutable_size() = window_size_at(fd);
+  return terminal;
+}
+
+messages::WindowSize window_size_at(int fd) {
+  const WindowSize window = window_size(fd);
+  messages::WindowSize size;
+  size.set_rows(window.rows);
+  size.set_columns(window.columns);
+  return size;
+}
+
+UserTerminal::UserTerminal(int fd) : fd_(fd) { block_signals({SIGTTIN, SIGTTOU}); }
+
+// A terminal of another session has no foreground for this process, and the kernel lets it read.
+bool UserTerminal::in_foreground() const {
+  const pid_t group = ::tcgetpgrp(fd_);
+  return group < 0 ? errno == ENOTTY : group == ::getpgrp();
+}
+
+bool UserTerminal::is_as_set_up(const termios& now) const {
+  return found_ && reads_alike(now, byte_by_byte(*found_));
+}
+
+bool UserTerminal::take() {
+  if (!in_foreground()) {
+    found_.reset();  // the shell has restored the modes
+    return false;
+  }
+  const std::optional<termios> now = terminal_modes(fd_);
+  if (!now) return true;  // it has hung up: a read says so
+  if (is_as_set_up(*now)) return true;
+  if ((now->c_lflag & ICANON) == 0) return false;
+  read_lines(*now);
+  const termios wanted = byte_by_byte(*now);
+  if (::tcsetattr(fd_, TCSANOW, &wanted) != 0) return false;
+  found_ = now;
+  return true;
+}
+
+void UserTerminal::read_lines(const termios& modes) {
+  std::array<char, kLongestLine> line;
+  while (typed_ahead_.size() < kLongestLine) {
+    pollfd readable{.fd = fd_, .events = POLLIN, .revents = 0};
+    if (::poll(&readable, 1, 0) <= 0 || readable.revents != POLLIN) return;
+    const ssize_t got = ::read(fd_, line.data(), line.size());
+    if (got < 0) return;
+    typed_ahead_.append(line.data(), static_cast<std::size_t>(got));
+    if (got > 0) continue;
+    // Within a line the key ends the input only if it comes twice.
+    const bool is_in_line = !typed_ahead_.empty() && typed_ahead_.back() != '\n';
+    typed_ahead_.append(is_in_line ? 2 : 1, static_cast<char>(modes.c_cc[VEOF]));
+  }
+}
+
+void UserTerminal::give_back() {
+  const std::optional<termios> now = terminal_modes(fd_);
+  if (now && is_as_set_up(*now) && in_foreground()) ::tcsetattr(fd_, TCSANOW, &*found_);
+  found_.reset();
+}
+
+}  // namespace paceline::launcher
