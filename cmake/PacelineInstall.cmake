@@ -30,3 +30,4 @@ configure_file(cmake/paceline.pc.in paceline.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/paceline.pc
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(FILES LICENSE CHANGELOG.md TYPE DOC)
+install(FILES cmake/thread_sanitizer.supp DESTINATION ${CMAKE_INSTALL_DATADIR}/paceline)

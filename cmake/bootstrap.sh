@@ -137,7 +137,11 @@ name_machines() {
 
 # run_tests PRESET [ARGUMENT…]: runs the tests that the arguments of ctest select. A test that
 # computes counts as 3 and one that waits as 1 (tests/CMakeLists.txt): 4 for each CPU.
+# Tests that draw their input also take a seed of this commit, or PACELINE_EXTRA_SEED.
 run_tests() {
-  ctest --test-dir "$root/build/$1" -j "$((4 * $(nproc)))" --output-on-failure \
+  local commit
+  commit=$(git -C "$root" rev-parse --short=12 HEAD 2>/dev/null) || commit=0
+  PACELINE_EXTRA_SEED=${PACELINE_EXTRA_SEED:-$((16#$commit))} \
+    ctest --test-dir "$root/build/$1" -j "$((4 * $(nproc)))" --output-on-failure \
     --no-tests=error "${@:2}"
 }

@@ -32,6 +32,12 @@ MPI_Datatype mpi_type(DataType type) {
       return MPI_UINT8_T;
     case DataType::kUInt64:
       return MPI_UINT64_T;
+    case DataType::kInt16:
+      return MPI_INT16_T;
+    case DataType::kUInt16:
+      return MPI_UINT16_T;
+    case DataType::kUInt32:
+      return MPI_UINT32_T;
     case DataType::kFloat16:
     case DataType::kBFloat16:
       break;

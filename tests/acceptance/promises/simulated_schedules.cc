@@ -35,6 +35,8 @@ enum Count : std::size_t {
   kTwoLost,
   kHealed,
   kParted,
+  kStopped,
+  kSlowed,
   kOperations,
   kFailed,
   kSteps
@@ -43,7 +45,9 @@ enum Count : std::size_t {
 Count kind_of(const Scenario& scenario) {
   if (scenario.faults.empty()) return kUndisturbed;
   const Fault& fault = scenario.faults.front();
-  if (fault.kind == Fault::Kind::kCut) return fault.heals_after.count() > 0 ? kHealed : kParted;
+  if (fault.kind == Fault::Kind::kStop) return kStopped;
+  if (fault.kind == Fault::Kind::kSlow) return kSlowed;
+  if (fault.kind == Fault::Kind::kCut) return fault.lasts.count() > 0 ? kHealed : kParted;
   return scenario.faults.size() == 1 ? kOneLost : kTwoLost;
 }
 
@@ -140,9 +144,11 @@ int run(const ProgramWords& options) {
   const auto of = [&](Count which) { return static_cast<unsigned long long>(counters[which]); };
   std::printf(
       "undisturbed %llu, one rank lost %llu, two lost %llu, partition healed %llu, "
-      "never healed %llu\n",
-      of(kUndisturbed), of(kOneLost), of(kTwoLost), of(kHealed), of(kParted));
-  const unsigned long long disturbed = of(kOneLost) + of(kTwoLost) + of(kHealed) + of(kParted);
+      "never healed %llu, ranks stopped %llu, slow %llu\n",
+      of(kUndisturbed), of(kOneLost), of(kTwoLost), of(kHealed), of(kParted), of(kStopped),
+      of(kSlowed));
+  const unsigned long long disturbed =
+      of(kOneLost) + of(kTwoLost) + of(kHealed) + of(kParted) + of(kStopped) + of(kSlowed);
   const double seconds = std::chrono::duration<double>(clock.now() - begin).count();
   std::printf(
       "%llu undisturbed and %llu disturbed schedules of seeds 1 to %llu, %llu operations of "
