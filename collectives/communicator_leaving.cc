@@ -77,7 +77,7 @@ void CommunicatorCore::spread() {
   if (parts_.transport == nullptr) return;
   last_word_ = {MessageKind::kNotice, encode_notice(failure_)};
   tell_connected(last_word_.kind, last_word_.payload);
-  // Who does not come would only keep this rank from leaving.
+  // A rank that is absent would only keep this rank from leaving.
   const bool absent = failure_.code() == Code::kPeerLost || failure_.code() == Code::kTimeout;
   for (const int peer : binomial_graph_neighbours(group().rank, group().size())) {
     if (parts_.transport->connected(peer)) continue;

@@ -271,7 +271,7 @@ Result<Communicator> join(const World& world, Meeting meeting) {
   PACELINE_TRY_ASSIGN(Communicator communicator,
                       make_communicator(world, std::move(group), std::move(joined.transport),
                                         std::move(joined.backend), std::move(whereabouts)));
-  // What this rank has set is there until all have read it.
+  // The store keeps the keys of this rank until its client goes, so all ranks must have read them.
   if (!keeps_store) PACELINE_TRY(communicator.barrier());
   return communicator;
 }

@@ -40,8 +40,9 @@ Choice choice_of(int color, int key) {
           .descriptor_limit = in_words(counted.limit)};
 }
 
-// What a new communicator may need on a rank: its engine, its place in the rendezvous (which one
-// rank serves to all), the shared segment, or a connection to each other rank.
+// A new communicator may need this number of descriptors on a rank. They are for its engine, its
+// place in the rendezvous (which one rank serves to all), the shared segment, and a connection to
+// each other rank.
 std::int64_t descriptors_for(std::size_t ranks) {
   constexpr std::int64_t kOwn = 16, kForEach = 2;
   return kOwn + kForEach * static_cast<std::int64_t>(ranks);

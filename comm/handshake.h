@@ -57,7 +57,7 @@ struct Hello {
   bool operator==(const Hello&) const = default;
 };
 
-/// What an acceptor sends instead of a challenge if its process has no file descriptor left for the
+/// An acceptor sends this instead of a challenge if its process has no file descriptor left for the
 /// connection. The dialer's answer() returns the error.
 std::array<std::byte, kChallengeBytes> refusal_without_descriptors();
 

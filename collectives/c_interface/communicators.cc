@@ -124,7 +124,8 @@ plResult_t plCommInitFromEnvironment(plComm_t* comm, const plConfig_t* config) {
 
 plResult_t plCommInitAll(plComm_t* comms, int nranks, const int* devlist) {
   return guarded(nullptr, [&]() -> Status {
-    if (comms == nullptr || nranks < 1) return invalid("there is no room for communicators");
+    if (comms == nullptr || nranks < 1)
+      return invalid("`comms` must have room for at least one communicator");
     std::fill_n(comms, nranks, nullptr);
     if (devlist != nullptr) return invalid("devlist must be NULL: buffers are host memory");
     const Result<UniqueId> id = paceline::make_unique_id();

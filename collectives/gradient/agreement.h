@@ -1,5 +1,5 @@
-// What ranks tell each other before they make a pipeline: whether all pass the same parameters and
-// options, and whether each of them can make it.
+// Ranks agree before they make a pipeline: all must pass the same parameters and options, and each
+// of them must be able to make it.
 #pragma once
 
 #include <cstdint>

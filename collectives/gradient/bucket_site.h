@@ -14,7 +14,7 @@
 
 namespace paceline {
 
-/// What a reduced element is multiplied with, then divided by.
+/// A reduced element is multiplied with `multiplier`, then divided by `divisor`.
 struct Quotient {
   std::uint64_t multiplier = 1;
   std::uint64_t divisor = 1;

@@ -73,7 +73,7 @@ class PlainReduction final : public BucketReduction {
     packed_ += part.bytes;
   }
 
-  // What turns the reduced elements into the result. An average of float16 has been divided by the
+  // It turns the reduced elements into the result. An average of float16 has been divided by the
   // number of all ranks, because a sum may overflow.
   Quotient quotient_of(const StepTally& tally) const {
     if (!is_divided_) return {.divisor = site_.divisor(tally)};

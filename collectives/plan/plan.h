@@ -71,7 +71,7 @@ struct Plan {
   std::size_t scratch_count = 0;
   std::vector<Step> steps;
   std::vector<Span> operands;
-  std::vector<int> contributions;  ///< by operand: how many ranks' elements are reduced in it
+  std::vector<int> contributions;  ///< by operand: the number of ranks whose elements it sums up
   std::vector<StepId> dependencies;
 
   std::span<const StepId> dependencies_of(const Step& step) const {
@@ -83,7 +83,7 @@ struct Plan {
   std::span<const int> contributions_of(const Step& step) const {
     return std::span(contributions).subspan(step.first_operand, step.operand_count);
   }
-  /// Of a reduce: how many ranks' elements are reduced in its target.
+  /// The number of ranks whose elements the target of a reduce step sums up.
   int contributions_after(const Step& step) const {
     const std::span<const int> all = contributions_of(step);
     return std::accumulate(all.begin(), all.end(), 0);

@@ -37,7 +37,7 @@ struct Kernels {
   std::array<FusedReduction, std::size(kReduceOps)> reduce_fused{};
   Scaling scale = nullptr;
   Division divide = nullptr;
-  /// Of a type whose sums overflow though the average does not: float16. Else null.
+  /// For float16, whose sums overflow though the average does not. Other types have none: null.
   WeightedSum weighted_sum = nullptr;
 
   Reduction reduction(ReduceOp op) const { return reduce[static_cast<std::size_t>(op)]; }

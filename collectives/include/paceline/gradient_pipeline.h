@@ -152,7 +152,7 @@ class GradientPipeline {
   ~GradientPipeline();
 
   /// The memory of the gradient: aligned to 64 bytes, zeros at first, owned by the pipeline. Empty
-  /// if there is no such parameter.
+  /// if the parameter does not exist.
   std::span<std::byte> gradient(std::size_t parameter) const;
   template <class T>
   std::span<T> gradient(std::size_t parameter) const {
