@@ -136,6 +136,8 @@ class CommunicatorCore final : private Driver,
   const Status& failure_holding() const { return failure_; }
   /// What is above it has found an error that is final for the group. With the baton held.
   void fail_holding(Status why) { fail(std::move(why), clock_.now()); }
+  /// The error that a decision of this rank makes for the group: "rank 3 on HOST " and `how`.
+  Status cancelled_here(const std::string& how) const;
   /// Of stats(), with the baton held.
   std::uint64_t bytes_sent_holding() const {
     return parts_.transport != nullptr ? parts_.transport->counters().bytes_sent : 0;
@@ -224,7 +226,6 @@ class CommunicatorCore final : private Driver,
   void keep_awake_to_flush(TimePoint now);
   bool end_flush(bool moved, TimePoint now);
 
-  Status cancelled_here(const char* how) const;
   int blamed_for(const Status& how) const;
   Culprit member(int rank) const;
   std::string name_of(int rank) const;

@@ -18,7 +18,7 @@ constexpr Duration kFlushLook = std::chrono::milliseconds(2);
 }  // namespace
 
 // All ranks get it: it says which of them did so.
-Status CommunicatorCore::cancelled_here(const char* how) const {
+Status CommunicatorCore::cancelled_here(const std::string& how) const {
   return Status(Code::kCancelled, Scope::kGroup, name_of(group().rank) + " " + how,
                 member(group().rank));
 }

@@ -35,7 +35,8 @@ class StoreClient final : private Driver, private FdHandler {
   StoreClient& operator=(const StoreClient&) = delete;
 
   /// The key belongs to this client, and is erased when the client is destroyed. If another client
-  /// sets it, that call fails with Code::kMismatch, and so do get() and await() of this client.
+  /// sets it, that call fails with Code::kMismatch. So do get() and await() of both clients that
+  /// wait at that time for keys of the same folder (the key up to its last '/').
   Status set(std::string key, std::string value, Deadline deadline);
   /// After such an error, until the next set(): what the other client has set, or would set.
   const std::optional<std::string>& rival() const { return rival_; }

@@ -151,12 +151,8 @@ Finished finish_plainly(std::byte* elements, std::size_t count, const FinishOrde
   for (std::size_t i = 0; i < count; ++i) {
     Wide value = reduce::load_element<T>(elements, i);
     if (orders.divisor != 1 || orders.multiplier != 1) {
-      const bool was_finite = std::isfinite(value);
       value = value * static_cast<Wide>(orders.multiplier) / static_cast<Wide>(orders.divisor);
-      // An average lies between its values, though rounding may carry it beyond the largest.
-      if constexpr (std::is_same_v<T, Float16>)
-        if (was_finite)
-          value = std::clamp(value, -reduce::kLargestFloat16, reduce::kLargestFloat16);
+      if constexpr (std::is_same_v<T, Float16>) value = reduce::bounded_float16(value);
       reduce::store_element<T>(elements, i, value);
     }
     const Wide stored = reduce::load_element<T>(elements, i);

@@ -63,13 +63,8 @@ GradientCore::GradientCore(std::unique_ptr<CommunicatorCore> own, GradientArena 
 GradientCore::~GradientCore() {
   const Engine::Baton baton = engine_->hold();
   if (head_flight_ != nullptr) {
-    const Group& group = own_->group();
-    const std::string& host = group.members[static_cast<std::size_t>(group.rank)].host;
-    own_->fail_holding(Status(Code::kCancelled, Scope::kGroup,
-                              "rank " + std::to_string(group.rank) + " on " + host +
-                                  " destroyed its gradient pipeline during step " +
-                                  std::to_string(steps_))
-                           .with_culprit({.rank = group.rank, .host = host}));
+    own_->fail_holding(own_->cancelled_here("destroyed its gradient pipeline during step " +
+                                            std::to_string(steps_)));
     engine_->end_background();
   }
   engine_->detach(*this);

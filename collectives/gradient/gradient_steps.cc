@@ -49,6 +49,7 @@ Status GradientCore::set_loss_scale(double scale) {
   if (!(scale > 0) || !std::isfinite(scale))
     return argument_error("a loss scale is a finite number above 0");
   PACELINE_TRY(check_between_steps("change the loss scale"));
+  if (scale == loss_scale_) return {};
   if (feedback_.is_kept()) feedback_.scale(static_cast<float>(scale / loss_scale_));
   loss_scale_ = scale;
   return {};

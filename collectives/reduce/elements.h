@@ -4,6 +4,7 @@
 // operands it has (DESIGN: one local reduction). Integers wrap.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -132,5 +133,10 @@ T quotient(T value, std::uint64_t divisor) {
 
 /// The largest finite number.
 inline constexpr float kLargestFloat16 = 65504.0f;
+/// An average lies between its values, though rounding may carry it beyond the largest. Infinity
+/// and NaN stay.
+inline float bounded_float16(float average) {
+  return std::isfinite(average) ? std::clamp(average, -kLargestFloat16, kLargestFloat16) : average;
+}
 
 }  // namespace paceline::reduce

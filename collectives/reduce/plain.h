@@ -55,9 +55,7 @@ struct Plain {
       };
       float total = weighted(0);
       for (std::size_t k = 1; k < operand_count; ++k) total += weighted(k);
-      const float value = total / divisor;
-      const float bounded = std::min(std::max(value, -kLargestFloat16), kLargestFloat16);
-      store_element<T>(target, i, std::isfinite(value) ? bounded : value);
+      store_element<T>(target, i, bounded_float16(total / divisor));
     }
   }
   static void divide(void* target, std::size_t count, std::uint64_t divisor) {

@@ -127,7 +127,7 @@ Transfer SealedStream::read(std::span<const std::span<std::byte>> parts) {
 // As much as a record takes.
 Transfer SealedStream::receive_more() {
   if (incoming_.empty()) incoming_.resize(kFrameBytes + kMaxRecordBytes);
-  std::memmove(incoming_.data(), incoming_.data() + begin_, held_bytes());
+  if (begin_ > 0) std::memmove(incoming_.data(), incoming_.data() + begin_, held_bytes());
   end_ -= std::exchange(begin_, 0);
   const std::span<std::byte> room = std::span(incoming_).subspan(end_);
   const Transfer received = inner_->read(std::span(&room, 1));

@@ -47,7 +47,13 @@ class TcpTransport final : public Transport {
 
  private:
   Purpose purpose() const { return options_.integrity ? Purpose::kSealedData : Purpose::kData; }
-  std::unique_ptr<ByteStream> stream_over(const UniqueFd& fd, const Mac& secret) const;
+  /// `greeting` has ended well.
+  template <class Greeting>
+  std::unique_ptr<ByteStream> stream_over(const UniqueFd& fd, const Greeting& greeting) const {
+    auto plain = std::make_unique<SocketStream>(fd.get());
+    if (!options_.integrity) return plain;
+    return std::make_unique<SealedStream>(std::move(plain), greeting.secret());
+  }
   TcpPeer& peer(int rank) { return *peers_[static_cast<std::size_t>(rank)]; }
   void reach(int rank);
   bool drive_dial(int rank, TimePoint now);
@@ -175,9 +181,8 @@ bool TcpTransport::drive_dial(int rank, TimePoint now) {
   const GreetingState state = there.dial->drive();
   if (state == GreetingState::kPending) return false;
   if (state == GreetingState::kReady) {
-    const Mac secret = there.dial->secret();
     UniqueFd fd = there.dial->release();
-    auto stream = stream_over(fd, secret);
+    auto stream = stream_over(fd, *there.dial);
     there.write_to(std::move(fd), std::move(stream));
   } else {
     redial_or_end(there, now);
@@ -217,18 +222,11 @@ Status TcpTransport::settle(TcpArrival& arrival) {
   }
   TcpPeer& there = peer(hello.from);
   if (there.is_heard() || there.lost()) return {};
-  const Mac secret = arrival.secret();
   Result<UniqueFd> fd = arrival.welcome();
   if (!fd.ok()) return {};
-  auto stream = stream_over(*fd, secret);
+  auto stream = stream_over(*fd, arrival);
   there.read_from(*std::move(fd), std::move(stream));
   return {};
-}
-
-std::unique_ptr<ByteStream> TcpTransport::stream_over(const UniqueFd& fd, const Mac& secret) const {
-  auto plain = std::make_unique<SocketStream>(fd.get());
-  if (!options_.integrity) return plain;
-  return std::make_unique<SealedStream>(std::move(plain), secret);
 }
 
 }  // namespace

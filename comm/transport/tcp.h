@@ -29,7 +29,8 @@ class Log;
 /// the group.
 class TcpListener {
  public:
-  /// On a numeric address without a port ("127.0.0.1", "::1"); the kernel chooses the port.
+  /// On a numeric address without a port ("127.0.0.1", "::1"). The port is the first free one
+  /// of `ports`, or one that the kernel chooses.
   static Result<TcpListener> open(const std::string& host_address, PortRange ports = {});
 
   const std::string& address() const { return address_; }
