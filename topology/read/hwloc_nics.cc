@@ -40,15 +40,11 @@ Devices devices_of(const HwlocTree& tree, int place) {
   return devices;
 }
 
-bool is_efa(const HwlocPci& pci) {
-  constexpr unsigned kFamily = 0xefa0, kFamilyMask = 0xfff0;
-  return pci.vendor == kAmazon && (pci.device & kFamilyMask) == kFamily;
-}
-
 // Of a plain Ethernet card without a driver nothing is known that a job could use.
 bool is_nic_by_class(const HwlocPci& pci) {
   if (pci.kind == kInfinibandClass || pci.kind == kFabric) return true;
-  return pci.kind == kEthernet && (pci.vendor == kMellanox || pci.vendor == kCray || is_efa(pci));
+  return pci.kind == kEthernet &&
+         (pci.vendor == kMellanox || pci.vendor == kCray || is_efa(pci.vendor, pci.device));
 }
 
 bool starts_with_any(std::string_view name, std::initializer_list<std::string_view> starts) {
@@ -89,10 +85,10 @@ bool is_omni_path(const HwlocPci& pci, const Devices& devices) {
          any_name(devices.fabrics, [](std::string_view name) { return name.starts_with("hfi1"); });
 }
 
-bool is_efa(const HwlocPci& pci, const Devices& devices) {
+bool is_efa_function(const HwlocPci& pci, const Devices& devices) {
   const auto is_named = [](std::string_view name) { return name.starts_with("efa_"); };
   const auto is_rdma = [](std::string_view name) { return name.starts_with("rdmap"); };
-  return is_efa(pci) || any_name(devices.fabrics, is_named) ||
+  return is_efa(pci.vendor, pci.device) || any_name(devices.fabrics, is_named) ||
          (pci.vendor == kAmazon && any_name(devices.fabrics, is_rdma));
 }
 
@@ -114,7 +110,7 @@ NicKind fabric_kind(const HwlocPci& pci, const Devices& devices) {
 NicKind kind_of(const HwlocPci& pci, const Devices& devices) {
   if (is_omni_path(pci, devices)) return NicKind::kOmniPath;
   if (is_slingshot(pci, devices)) return NicKind::kSlingshot;
-  if (is_efa(pci, devices)) return NicKind::kEfa;
+  if (is_efa_function(pci, devices)) return NicKind::kEfa;
   if (!devices.fabrics.empty() || pci.kind == kInfinibandClass) return fabric_kind(pci, devices);
   const bool has_ip = std::ranges::any_of(
       devices.networks, [](const HwlocObject* device) { return is_ip_over_infiniband(*device); });

@@ -58,8 +58,7 @@ Status NcclNics::add_without_pci(pugi::xml_node element, int bridge) {
 }
 
 Status NcclNics::add(pugi::xml_node element, Nic nic) {
-  if (nic.pci.vendor == kAmazon && nic.pci.device >= 0xefa0 && nic.pci.device <= 0xefaf)
-    nic.kind = NicKind::kEfa;
+  if (is_efa(nic.pci.vendor, nic.pci.device)) nic.kind = NicKind::kEfa;
   if (host_.nics.size() == kMostNics)
     return document_.wrong(element, "more than " + std::to_string(kMostNics) + " NICs");
   if (nic.guid.is_known()) ++guids_[*nic.guid];

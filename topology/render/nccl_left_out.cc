@@ -32,14 +32,12 @@ bool loses_identity(const PciFunction& pci) {
 
 // What readers take a NIC for by its name and class.
 Nic told(const Nic& nic, bool has_function) {
-  constexpr std::uint16_t kEfaFirst = 0xefa0, kEfaLast = 0xefaf;
   Nic told;
   take_name(told, nic.name);
   if (!has_function) return told;
   if (nic.kind == NicKind::kInfiniband && told.kind == NicKind::kUnknown)
     told.kind = NicKind::kInfiniband;
-  if (nic.pci.vendor == kAmazon && nic.pci.device >= kEfaFirst && nic.pci.device <= kEfaLast)
-    told.kind = NicKind::kEfa;
+  if (is_efa(nic.pci.vendor, nic.pci.device)) told.kind = NicKind::kEfa;
   return told;
 }
 
