@@ -272,11 +272,11 @@ std::vector<FaultyHost> faulty_hosts(const PairTable& table,
                                      const std::vector<std::string>& hosts) {
   std::vector<LossyWay> ways = lossy_ways(table, table.nearest());
   std::vector<FaultyHost> faulty;
-  while (!ways.empty()) {
-    const std::vector<std::size_t> culprits = hosts_to_look_at(ways);
-    const Part second = culprits.size() > 1 ? part_of(ways, culprits[1]) : Part();
-    const bool are_alike = second.sends + second.gets == ways.size();
-    const std::size_t host = culprits[are_alike ? 1 : 0];
+  const std::vector<std::size_t> culprits = hosts_to_look_at(ways);
+  for (std::size_t i = 0; !ways.empty(); ++i) {
+    const Part next = i + 1 < culprits.size() ? part_of(ways, culprits[i + 1]) : Part();
+    const bool are_alike = next.sends + next.gets == ways.size();
+    const std::size_t host = culprits[are_alike ? i + 1 : i];
     const Part part = part_of(ways, host);
     const auto first = std::ranges::find_if(
         ways, [host](const LossyWay& way) { return way.from == host || way.to == host; });
@@ -291,7 +291,7 @@ std::vector<FaultyHost> faulty_hosts(const PairTable& table,
                                  .append(", for example with ")
                                  .append(hosts[other])
                                  .append(")"),
-                      .or_host = are_alike ? std::optional(culprits[0]) : std::nullopt});
+                      .or_host = are_alike ? std::optional(culprits[i]) : std::nullopt});
     std::erase_if(ways, [host](const LossyWay& way) { return way.from == host || way.to == host; });
   }
   return faulty;

@@ -111,6 +111,7 @@ AgentStarter::Started& AgentStarter::next() {
 }
 
 Status AgentStarter::launch(Started& started) {
+  started.is_pausing = false;
   ++started.attempts;
   started.lines.clear();
   started.program.reset();
@@ -188,6 +189,7 @@ bool AgentStarter::starts_again(Started& started, SshFailure failure) {
   loop_.cancel(started.timer);
   --under_way_;
   ++pausing_;
+  started.is_pausing = true;
   started.timer = loop_.after(pause, [this, &started] {
     --pausing_;
     again_.push_back(&started);
@@ -230,7 +232,7 @@ void AgentStarter::overdue(Started& started) {
 
 AgentStarter::Started* AgentStarter::find(std::size_t index) {
   const auto found = std::find_if(started_.begin(), started_.end(), [index](const Started& one) {
-    return one.missing.count(index) > 0;
+    return !one.is_pausing && one.missing.count(index) > 0;
   });
   return found == started_.end() ? nullptr : &*found;
 }

@@ -91,6 +91,7 @@ class AgentStarter {
     std::set<std::size_t> missing;  // indices of hosts whose agents have yet to come
     std::deque<std::string> lines;  // what it wrote until all had come: the last ones
     bool failed = false;
+    bool is_pausing = false;  // between attempts: an agent that comes now is too late
     int attempts = 0;
     TimePoint began{};  // the first attempt
   };

@@ -104,7 +104,10 @@ Result<std::vector<HostShare>> hosts_of(JobSpec& job) {
   if (hosts.empty()) hosts.push_back({.name = host_name(), .slots = std::nullopt});
   PACELINE_TRY(use_own_name(job, hosts));
   if (job.programs.front().is_auto) count_own_cpus(hosts);
-  for (ProgramSpec& program : job.programs) PACELINE_TRY(use_own_name(job, program.hosts));
+  for (ProgramSpec& program : job.programs) {
+    PACELINE_TRY(use_own_name(job, program.hosts));
+    if (program.is_auto) count_own_cpus(program.hosts);
+  }
   PACELINE_TRY(count_ranks(job, hosts, named.source));
   return share_job(job, hosts);
 }

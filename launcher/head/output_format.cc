@@ -28,6 +28,9 @@ std::string marked(std::string_view tag) {
   return tag.empty() ? "" : std::string(tag.substr(0, tag.size() - 1)) + "% ";
 }
 
+// "[2@node1" of "[2@node1] " and of "[2@node1 13:05:07.250] ".
+std::string_view whose(std::string_view tag) { return tag.substr(0, tag.find_first_of(" ]")); }
+
 }  // namespace
 
 std::string output_tag(int rank, std::string_view host) {
@@ -57,7 +60,7 @@ std::string OutputFormat::format(std::string_view tag, std::string_view text,
   const bool cut = ending == messages::CUT;
   const std::optional<BegunLine> prompt = std::exchange(prompt_, std::nullopt);
   if (ending == messages::PROMPT) prompt_ = {std::string(tag), std::string(text)};
-  if (prompt && prompt->tag == tag && text.starts_with(prompt->text)) {
+  if (prompt && whose(prompt->tag) == whose(tag) && text.starts_with(prompt->text)) {
     const std::size_t line = std::min(text.find('\n'), text.size() - 1) + 1;
     out += text.substr(prompt->text.size(), line - prompt->text.size());
     text.remove_prefix(line);

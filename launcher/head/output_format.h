@@ -32,8 +32,8 @@ class OutputFormat {
   /// inverse % at its end, as zsh has it, else one in its tag, "[2@node1]% ", where no byte of a
   /// rank can be taken for it. So whoever joins a rank's lines, leaving out the newlines of those
   /// that are marked, has what the rank wrote. `tag` may be empty; there the newline is all.
-  /// A PROMPT stays as it is. If the text that comes next has the same tag and begins with it, the
-  /// rest of that text continues its line.
+  /// A PROMPT stays as it is. If the text that comes next is of the same rank and begins with it,
+  /// the rest of that text continues its line.
   std::string format(std::string_view tag, std::string_view text, messages::Ending ending);
   /// What a terminal shows of what is typed there, as it is. Its newline ends the line of a prompt.
   std::string echo(std::string_view text);

@@ -130,10 +130,6 @@ Result<std::vector<HostShare>> mapped(const std::vector<Room>& rooms, const Shar
   return shares;
 }
 
-}  // namespace
-
-namespace {
-
 Status check_own_hosts(const PlacementSpec& said) {
   const bool is_together = !said.groups.empty() || !said.plan_file.empty() || said.rules.rank_by ||
                            topology::counts_need_machines(said.rules);

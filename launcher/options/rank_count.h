@@ -22,8 +22,9 @@ enum class HostSource : std::uint8_t {
 /// Gives the programs without -n their numbers of ranks. A program that has hosts for itself gets N
 /// ranks on each host with ppr:N:node. Otherwise it gets the slots of all hosts, at most -N on
 /// each. A host without stated slots counts as -N. Without -N it counts as one for each time that
-/// -H names it, as in Open MPI, and this host counts as one. With -n auto, CPUs of an allocation
-/// count as slots, too. Several programs on the same hosts get one rank each if no hosts are named.
+/// -H names it, as in Open MPI, and this host counts as one. With -n auto, CPUs of this host and of
+/// an allocation count as slots, too. Several programs on the same hosts get one rank each if no
+/// hosts are named.
 ///
 /// Errors: a number that cannot be inferred, with the reason; a rank of --stdin or --console-ranks
 /// that does not exist.

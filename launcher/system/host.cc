@@ -37,7 +37,11 @@ Result<int> free_port(const std::string& address, PortRange ports) {
   PACELINE_TRY_ASSIGN(const SocketAddress any, SocketAddress::resolve(address, 0));
   for (int port = ports.last; ports.is_limited() && port >= ports.first; --port)
     if (listen_on(any.at_port(port)).ok()) return port;
-  if (ports.is_limited()) return listen_on(any, ports).status();
+  if (ports.is_limited()) {
+    PACELINE_TRY_ASSIGN(const UniqueFd freed, listen_on(any, ports));
+    PACELINE_TRY_ASSIGN(const SocketAddress there, SocketAddress::of_local_end(freed.get()));
+    return there.port();
+  }
   const UniqueFd socket(::socket(any.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!socket || ::bind(socket.get(), any.data(), any.size()) != 0)
     return system_error("find a free port on " + address);

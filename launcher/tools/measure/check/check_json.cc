@@ -11,7 +11,7 @@ using nlohmann::json;
 using probe::Measurements;
 
 json host_of(const Blame& blame, const Measurements& measured) {
-  if (!blame.name.empty()) return blame.name;
+  if (blame.fault == Fault::kUnfit) return blame.name;
   return blame.host < 0 ? json() : json(measured.hosts[static_cast<std::size_t>(blame.host)]);
 }
 

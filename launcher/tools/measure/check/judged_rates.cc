@@ -37,13 +37,6 @@ const CpuUse& end_of(const Flow& flow, int host) {
   return host == flow.from ? flow.sender : flow.receiver;
 }
 
-double median_rate(const std::vector<const Flow*>& flows) {
-  std::vector<double> rates;
-  rates.reserve(flows.size());
-  for (const Flow* flow : flows) rates.push_back(flow->bits_per_s);
-  return upper_median(std::move(rates));
-}
-
 JudgedRates::JudgedRates(const probe::Measurements& measured, bool both_ways)
     : table_(measured, both_ways), expected_(table_.expected()), spread_(table_.spread(expected_)) {
   const double gap = std::clamp(kDeviations * spread_, kLeastGap, kMostGap);

@@ -50,6 +50,4 @@ bool is_bound_by_cpus(const probe::Flow& flow);
 /// The control group's quota stopped the thread in many of its periods.
 bool is_throttled(const probe::CpuUse& use);
 
-double median_rate(const std::vector<const probe::Flow*>& flows);
-
 }  // namespace paceline::launcher

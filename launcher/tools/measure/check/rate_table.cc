@@ -9,12 +9,6 @@ namespace {
 // Of normally distributed values: from the median distance to the standard deviation.
 constexpr double kToDeviation = 1.4826;
 
-std::vector<double> rates_of(const std::vector<const probe::Flow*>& flows) {
-  std::vector<double> rates;
-  for (const probe::Flow* flow : flows) rates.push_back(flow->bits_per_s);
-  return rates;
-}
-
 }  // namespace
 
 RateTable::RateTable(const probe::Measurements& measured, bool both_ways)
@@ -53,7 +47,7 @@ double RateTable::expected() const {
   std::vector<double> medians;
   for (int host = 0; host < hosts(); ++host)
     if (const auto leaving = of(host, true); !leaving.empty())
-      medians.push_back(upper_median(rates_of(leaving)));
+      medians.push_back(median_rate(leaving));
   return upper_median(std::move(medians));
 }
 
@@ -64,6 +58,13 @@ double RateTable::spread(double expected, const std::set<int>& without) const {
     if (!without.contains(flow->from) && !without.contains(flow->to))
       distances.push_back(std::abs(flow->bits_per_s - expected));
   return kToDeviation * upper_median(std::move(distances)) / expected;
+}
+
+double median_rate(const std::vector<const probe::Flow*>& flows) {
+  std::vector<double> rates;
+  rates.reserve(flows.size());
+  for (const probe::Flow* flow : flows) rates.push_back(flow->bits_per_s);
+  return upper_median(std::move(rates));
 }
 
 double upper_median(std::vector<double> values) {

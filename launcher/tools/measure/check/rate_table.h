@@ -36,5 +36,6 @@ class RateTable {
 
 /// The upper one where there are two in the middle; 0 where there are none.
 double upper_median(std::vector<double> values);
+double median_rate(const std::vector<const probe::Flow*>& flows);
 
 }  // namespace paceline::launcher

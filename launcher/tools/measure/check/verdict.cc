@@ -44,6 +44,7 @@ class Judge {
     PacketLoss loss = blame_packet_loss(measured_);
     take_over(blame_broken_ways(measured_, one_way_.table(), loss.blames));
     compare_with_baseline();
+    leave_out_unfit_hosts();
     CpuBoundHosts bound = blame_cpus(measured_, one_way_, both_ways_);
     take_over(std::move(bound.blames), bound.explained);
     take_over(std::move(loss.blames), loss.explained);
@@ -70,6 +71,9 @@ class Judge {
                .name = one.or_host + " <-> " + one.name,
                .evidence = one.name + " was left out; " + one.why});
     }
+  }
+
+  void leave_out_unfit_hosts() {
     std::erase_if(unexplained_, [this](const Direction& one) {
       return is_unfit(one.first) || is_unfit(one.second);
     });

@@ -46,7 +46,7 @@ std::string_view name(Fault fault);
 
 struct Blame {
   Fault fault{};
-  std::string name = {};        ///< of a host that may have no number; empty: see `host`
+  std::string name = {};        ///< of a host or pair that may have no number; empty: see `host`
   int host = -1;                ///< -1: all of them
   int other = -1;               ///< of a pair: `host` sends to it
   bool both = true;             ///< of a pair: it is slow the other way, too
