@@ -36,8 +36,7 @@ class Rank {
         script_(script),
         trial_(trial),
         rank_(rank),
-        own_(trial.seed * 1000 + static_cast<std::uint64_t>(rank)),
-        was_frozen_(count(), false) {
+        own_(trial.seed * 1000 + static_cast<std::uint64_t>(rank)) {
     for (std::size_t i = 0; i < count(); ++i) owed_.emplace_back(checked(i).size(), 0.0);
     saved_ = owed_;
     state_ = pipeline_.state();
@@ -114,7 +113,6 @@ class Rank {
       const bool is_frozen = script_.is_frozen(step, i);
       PACELINE_TRY(pipeline_.set_frozen(i, is_frozen));
       if (is_frozen) std::ranges::fill(owed_[i], 0.0);
-      was_frozen_[i] = is_frozen;
     }
     const double scale = script_.loss_scale(step);
     if (scale != scale_) PACELINE_TRY(pipeline_.set_loss_scale(scale));
@@ -130,7 +128,7 @@ class Rank {
       rescale(owed_, scale_ / saved_scale_);
       // What is frozen has no error.
       for (std::size_t i = 0; i < count(); ++i)
-        if (was_frozen_[i]) std::ranges::fill(owed_[i], 0.0);
+        if (script_.is_frozen(step, i)) std::ranges::fill(owed_[i], 0.0);
     }
     return {};
   }
@@ -259,7 +257,7 @@ class Rank {
       const double got = element(i, index) * divisor;
       owed += sum - got;
       const double allowed = most + rounding * (std::abs(sum) + most) * divisor;
-      const bool is_exact = script_.rounding(i) == 0;
+      const bool is_exact = rounding == 0;
       const bool is_right = is_exact ? static_cast<float>(got / divisor) ==
                                            static_cast<float>(sum) / static_cast<float>(divisor)
                                      : std::abs(owed) <= allowed;
@@ -287,7 +285,6 @@ class Rank {
   const GradientTrial& trial_;
   const int rank_;
   Random own_;
-  std::vector<bool> was_frozen_;
   double scale_ = 1, saved_scale_ = 1;
   Owed owed_, saved_;
   std::vector<std::byte> state_;

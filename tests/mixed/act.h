@@ -43,7 +43,7 @@ struct ActForm {
 
 /// Pure.
 Act draw_act(Random random, const ActForm& form);
-/// For messages: "batch of 3: all_reduce(7 x int64, max), …".
+/// For messages: "batch all_reduce(7 x int64, max) broadcast(…)".
 std::string to_text(const Act& act, int ranks);
 
 /// A generator for one purpose, told apart by numbers.

@@ -184,7 +184,6 @@ class Rank {
 
   void run_one(std::size_t lane) {
     LaneReport& report = report_.lanes[lane];
-    const std::vector<int> members = script_.members(lane, rank_);
     const auto color =
         static_cast<std::uint64_t>(script_.lanes[lane].colors[static_cast<std::size_t>(rank_)]);
     LaneOptions options{.seed = drawn(script_.seed, {lane, color}).next(),

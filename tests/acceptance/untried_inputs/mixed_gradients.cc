@@ -10,7 +10,7 @@
 //   mixed_gradients --seed N       the trial of this seed alone
 //
 // The same seed makes the same steps; simulated ones also take the same schedule.
-// PACELINE_EXTRA_SEED adds a trial to those of --quick.
+// PACELINE_EXTRA_SEED adds a trial.
 #include <chrono>
 #include <cstdint>
 #include <cstdio>

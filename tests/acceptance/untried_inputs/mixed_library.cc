@@ -2,17 +2,16 @@
 // operations, types and reductions, blocking and in the background, in groups and as messages, in
 // ordinary memory and in buffers, on several communicators in several threads, in C++ and C, with
 // splits in the middle, while timers interrupt system calls and threads fork. Some worlds run under
-// `paceline run`. In every second world
-// a rank ends somewhere: killed, by _exit() or exit(), or it aborts or destroys a communicator.
-// Every result is right; every rank of a communicator that has lost one gets an error that names
-// it, and the same error from then on; everything else goes on.
+// `paceline run`. In every second world a rank ends somewhere: killed, by _exit() or exit(), or it
+// aborts or destroys a communicator. Every result is right; every rank of a communicator that has
+// lost one gets an error that names it, and the same error from then on; everything else goes on.
 //
 //   mixed_library [--quick] [--count WORLDS] [--workers N]
 //   mixed_library --seed N       the world of this seed alone
 //
 // Some worlds are simulated: these take the same steps in every run. Others make the same calls,
 // forks and endings in every run, and the system decides when threads run. PACELINE_EXTRA_SEED adds
-// a world to those of --quick.
+// a world.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>

@@ -165,6 +165,12 @@ TEST(CheckCauses, AHostThatCannotTakePartIsNamedFirst) {
   EXPECT_EQ(blamed(measured).size(), 1u) << "all that it broke is explained";
   measured.unfit[0] = {.name = "h8", .why = "no data (no answer)", .or_host = "n2"};
   EXPECT_EQ(blamed(measured)[0], "n2 <-> h8 pair broken: h8 was left out; no data (no answer)");
+  const Measurements before = healthy(4, 300e6);
+  Measurements now = healthy(4, 300e6);
+  for (Flow& flow : now.flows)
+    if (flow.from == 1) flow.bits_per_s /= 2;
+  now.unfit.push_back({.name = "n1", .why = "it was lost"});
+  EXPECT_EQ(blamed(now, &before), Lines{"n1 cannot run jobs: it was lost"});
   EXPECT_EQ(judge({.unfit = {{.name = "h1", .why = "w"}}}).state, CheckState::kDegraded);
 }
 

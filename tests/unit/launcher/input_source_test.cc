@@ -76,13 +76,14 @@ TEST(InputSourceOfATerminal, ReadsLinesThatWereTypedBeforeItIsSetUpAgain) {
   std::string got;
   const InputSource source(loop, pair.terminal.get(), [&](const messages::ToAgent& message) {
     got += message.input().text();
+    if (got == "a\n") {
+      EXPECT_EQ(::write(pair.controller.get(), "b", 1), 1);
+    }
+    if (got == "a\nb") loop.stop();
   });
   ASSERT_EQ(::tcsetattr(pair.terminal.get(), TCSANOW, &before), 0);
   ASSERT_EQ(::write(pair.controller.get(), "a\n", 2), 2);
-  loop.after(std::chrono::milliseconds(50), [&] {
-    ASSERT_EQ(::write(pair.controller.get(), "b", 1), 1);
-    loop.after(std::chrono::milliseconds(50), [&] { loop.stop(); });
-  });
+  loop.after(std::chrono::seconds(20), [&] { loop.stop(); });
   ASSERT_TRUE(loop.run().ok());
   EXPECT_EQ(got, "a\nb");
 }

@@ -67,6 +67,13 @@ TEST(OutputFormat, APromptIsContinuedByItsRank) {
   EXPECT_EQ(format.format("[0@a] ", "new\n", messages::LINES), "[0@a] new\n");
 }
 
+TEST(OutputFormat, APromptIsContinuedAtAnotherTime) {
+  OutputFormat format(true);
+  EXPECT_EQ(format.format("[0@a 13:05:07.250] ", "name?", messages::PROMPT),
+            "[0@a 13:05:07.250] name?");
+  EXPECT_EQ(format.format("[0@a 13:05:08.000] ", "name? so\n", messages::LINES), " so\n");
+}
+
 TEST(OutputFormat, OtherTextBeginsBelowAPrompt) {
   OutputFormat format(true);
   EXPECT_EQ(format.format("[0@a] ", "name? ", messages::PROMPT), "[0@a] name? ");
