@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 #include <sched.h>
 #include <sys/eventfd.h>
@@ -69,9 +68,8 @@ Result<std::shared_ptr<PollEngine>> PollEngine::create(const Options& options) {
   UniqueFd kick(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!kick) return engine_error("eventfd");
   epoll_event event{.events = EPOLLIN | EPOLLET, .data = {.ptr = nullptr}};
-  if (::epoll_ctl(epoll->fd(), EPOLL_CTL_ADD, kick.get(), &event) != 0) {
+  if (::epoll_ctl(epoll->fd(), EPOLL_CTL_ADD, kick.get(), &event) != 0)
     return engine_error("epoll_ctl");
-  }
   return std::shared_ptr<PollEngine>(new PollEngine(options, *std::move(epoll), std::move(kick)),
                                      &PollEngine::destroy);
 }
@@ -382,8 +380,10 @@ void PollEngine::wake_background() {
 }
 
 void PollEngine::background_loop() {
-  while (!stopping_.load()) {
+  while (true) {
+    // Read before everything that a signal announces, which includes stopping_.
     const std::uint32_t signal = background_signal_.load();
+    if (stopping_.load()) return;
     const auto unwanted = [this] {
       return background_wanted_.load() == 0 || foreground_.load() > 0 || stopping_.load();
     };
