@@ -81,13 +81,14 @@ void InputSource::send_on(std::string text) {
 }
 
 void InputSource::read_some() {
-  // What was readable may have been a line that take() has read.
+  // What was readable may have been what take() has read.
   if (terminal_ && (!terminal_->take() || send_typed_ahead())) return read_on();
   std::array<char, kWindowBytes> bytes;
   const ssize_t got = ::read(fd_, bytes.data(), kWindowBytes - under_way_bytes_);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
   // Another process group has come to the foreground meanwhile.
   if (got < 0 && errno == EIO && terminal_ && !terminal_->take()) return read_on();
+  if (got == 0 && terminal_ && !terminal_->has_hung_up()) return;
   // What cannot be read has no more to give.
   ended_ = got <= 0;
   send_on({bytes.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))});

@@ -15,10 +15,12 @@ namespace {
 
 constexpr std::size_t kLongestLine = 4096;  // of a Linux terminal; it keeps no more
 
+// A read of a terminal that has nothing returns 0 then, as poll() may find something that a key
+// that signals discards before it is read.
 termios byte_by_byte(termios modes) {
   modes.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO | IEXTEN);
   modes.c_iflag &= ~static_cast<tcflag_t>(ICRNL | INLCR | IGNCR | ISTRIP);
-  modes.c_cc[VMIN] = 1;
+  modes.c_cc[VMIN] = 0;
   modes.c_cc[VTIME] = 0;
   return modes;
 }
@@ -67,26 +69,26 @@ bool UserTerminal::take() {
   if (!now) return true;  // it has hung up: a read says so
   if (is_as_set_up(*now)) return true;
   if ((now->c_lflag & ICANON) == 0) return false;
-  read_lines(*now);
   const termios wanted = byte_by_byte(*now);
   if (::tcsetattr(fd_, TCSANOW, &wanted) != 0) return false;
   found_ = now;
+  read_typed_ahead(*now);
   return true;
 }
 
-void UserTerminal::read_lines(const termios& modes) {
-  std::array<char, kLongestLine> line;
-  while (typed_ahead_.size() < kLongestLine) {
-    pollfd readable{.fd = fd_, .events = POLLIN, .revents = 0};
-    if (::poll(&readable, 1, 0) <= 0 || readable.revents != POLLIN) return;
-    const ssize_t got = ::read(fd_, line.data(), line.size());
-    if (got < 0) return;
-    typed_ahead_.append(line.data(), static_cast<std::size_t>(got));
-    if (got > 0) continue;
-    // Within a line the key ends the input only if it comes twice.
-    const bool is_in_line = !typed_ahead_.empty() && typed_ahead_.back() != '\n';
-    typed_ahead_.append(is_in_line ? 2 : 1, static_cast<char>(modes.c_cc[VEOF]));
+// The terminal has turned the end of an input into a NUL byte.
+void UserTerminal::read_typed_ahead(const termios& modes) {
+  std::array<char, kLongestLine> bytes;
+  const ssize_t got = ::read(fd_, bytes.data(), bytes.size());
+  for (ssize_t i = 0; i < got; ++i) {
+    const char byte = bytes[static_cast<std::size_t>(i)];
+    typed_ahead_ += byte != '\0' ? byte : static_cast<char>(modes.c_cc[VEOF]);
   }
+}
+
+bool UserTerminal::has_hung_up() const {
+  pollfd polled{.fd = fd_, .events = 0, .revents = 0};
+  return ::poll(&polled, 1, 0) > 0;
 }
 
 void UserTerminal::give_back() {

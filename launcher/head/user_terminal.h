@@ -33,16 +33,18 @@ class UserTerminal {
   /// Sets up the terminal if it is free and has not been set up. True: it may be read now, after
   /// typed_ahead().
   bool take();
-  /// The lines that were typed before take() set it up, once. An end of the input is among them as
-  /// the key that ends it, which the terminal would turn into a NUL byte now.
+  /// What was typed before take() set it up, once. An end of the input is in it as the key that
+  /// ends it.
   std::string typed_ahead() { return std::exchange(typed_ahead_, {}); }
+  /// A read that got nothing has found its end; else there was nothing to read. Reads do not wait.
+  bool has_hung_up() const;
   /// Restores its modes, unless another program has set it up since.
   void give_back();
 
  private:
   bool in_foreground() const;
   bool is_as_set_up(const termios& now) const;
-  void read_lines(const termios& modes);
+  void read_typed_ahead(const termios& modes);
 
   const int fd_;
   std::optional<termios> found_;  // its modes before take(); none: not taken

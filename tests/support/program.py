@@ -22,6 +22,9 @@ def main(function):
             sys.exit(128 + number)
 
         signal.signal(signal.SIGTERM, terminate)
+        # A shell starts programs in the background with these ignored, which jobs would inherit.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGQUIT, signal.SIG_DFL)
         sys.exit(exit_code(function))
 
 

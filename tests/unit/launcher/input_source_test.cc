@@ -1,8 +1,11 @@
 #include "launcher/head/input_source.h"
 
 #include <string>
+#include <thread>
 
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include "launcher/system/pseudo_terminal.h"
@@ -86,6 +89,39 @@ TEST(InputSourceOfATerminal, ReadsLinesThatWereTypedBeforeItIsSetUpAgain) {
   loop.after(std::chrono::seconds(20), [&] { loop.stop(); });
   ASSERT_TRUE(loop.run().ok());
   EXPECT_EQ(got, "a\nb");
+}
+
+// Such a key discards what was typed before it, also what poll() has just found. A read that waits
+// would stop the loop then, as its thread blocks the signal.
+TEST(InputSourceOfATerminal, IsNotStoppedByAKeyThatSignals) {
+  PseudoTerminal pair = *open_pseudo_terminal();
+  Pipe calls = *make_pipe(), answers = *make_pipe();
+  std::thread thread([&] {
+    const SystemClock clock;
+    EventLoop loop(clock);
+    const InputSource source(loop, pair.terminal.get(), [](const messages::ToAgent&) {});
+    loop.when_readable(calls.read_end.get(), [&] {
+      char byte = 0;
+      if (::read(calls.read_end.get(), &byte, 1) <= 0) return loop.stop();
+      EXPECT_EQ(::write(answers.write_end.get(), &byte, 1), 1);
+    });
+    EXPECT_TRUE(loop.run().ok());
+  });
+  int answered = 0;
+  for (; answered < 20000; ++answered) {
+    EXPECT_EQ(::write(pair.controller.get(), "a", 1), 1);
+    for (int turn = 0; turn < answered % 8; ++turn) ::sched_yield();
+    EXPECT_EQ(::write(pair.controller.get(), "\x1c", 1), 1);
+    EXPECT_EQ(::write(calls.write_end.get(), "?", 1), 1);
+    pollfd answer{.fd = answers.read_end.get(), .events = POLLIN, .revents = 0};
+    char byte = 0;
+    if (::poll(&answer, 1, 20000) != 1) break;
+    EXPECT_EQ(::read(answers.read_end.get(), &byte, 1), 1);
+  }
+  EXPECT_EQ(answered, 20000);
+  calls.write_end.reset();
+  pair.controller.reset();  // ends a read that waits
+  thread.join();
 }
 
 }  // namespace

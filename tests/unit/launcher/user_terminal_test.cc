@@ -51,13 +51,20 @@ TEST_F(UserTerminalTest, AnotherProgramThatHasSetItUpKeepsIt) {
 }
 
 TEST_F(UserTerminalTest, HasWhatWasTypedBefore) {
-  const std::string typed = "a\nbc\n\4rest";
+  const std::string typed = "a\nbc\n\4d\4\4rest";
   ASSERT_EQ(::write(pair_.controller.get(), typed.data(), typed.size()), std::ssize(typed));
   EXPECT_TRUE(terminal_.take());
-  EXPECT_EQ(terminal_.typed_ahead(), "a\nbc\n\4");
+  EXPECT_EQ(terminal_.typed_ahead(), typed);
   EXPECT_EQ(terminal_.typed_ahead(), "");
-  char rest[8];
-  EXPECT_EQ(::read(pair_.terminal.get(), rest, sizeof rest), 4);
+}
+
+TEST_F(UserTerminalTest, AReadDoesNotWait) {
+  EXPECT_TRUE(terminal_.take());
+  char byte = 0;
+  EXPECT_EQ(::read(pair_.terminal.get(), &byte, 1), 0);
+  EXPECT_FALSE(terminal_.has_hung_up());
+  pair_.controller.reset();
+  EXPECT_TRUE(terminal_.has_hung_up());
 }
 
 // A shell that edits lines reads byte by byte. What was typed meanwhile has no end of a line.
