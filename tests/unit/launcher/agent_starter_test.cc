@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -68,7 +69,10 @@ class AgentStarterTest : public ::testing::Test {
       result = std::move(agents);
       loop_.stop();
     });
+    const EventLoop::TimerId limit = loop_.after(seconds(60), [this] { loop_.stop(); });
     EXPECT_TRUE(loop_.run().ok());
+    loop_.cancel(limit);
+    if (!result) return Status(Code::kTimeout, Scope::kOperation, "the start has not ended");
     return *std::move(result);
   }
   // The store of a job has its name on the whole host.
@@ -279,6 +283,21 @@ TEST_F(SshStarterTest, ADroppedConnectionIsRepeated) {
                       16, options());
   EXPECT_TRUE(agents.ok()) << agents.status().text();
   EXPECT_EQ(said_, "");
+}
+
+// The first attempt ends as a dropped connection, but its agent lives in a session of its own, and
+// comes before the second attempt begins.
+TEST_F(SshStarterTest, AnAgentThatComesBetweenTwoAttemptsIsSentAway) {
+  std::ofstream(folder_ / "login") << R"(
+    shift  # the name of the host
+    mkdir "${0%/*}/first" 2>/dev/null || exec "$@"
+    exec 3<&0
+    setsid sh -c '{ cat; sleep 2; } | { sleep 0.2; exec "$@"; }' sh "$@" <&3 2>/dev/null &
+    sleep 0.1
+    echo kex_exchange_identification: Connection closed by remote host >&2
+    exit 255)";
+  auto agents = start("sh " + (folder_ / "login").string(), 1, options());
+  EXPECT_TRUE(agents.ok()) << agents.status().text();
 }
 
 TEST_F(SshStarterTest, NothingIsRepeatedOnceAnotherHostHasFailed) {
