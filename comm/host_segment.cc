@@ -157,8 +157,8 @@ Result<Found> meet_at(StoreClient& store, const Group& group, const HostSegmentR
   return found;
 }
 
-// Tells the others whether this rank has it. Returns the first rank that does not, and why; if
-// there is no reason, all have it.
+// Tells the others whether this rank has the segment. The result names the first rank that does not
+// have it, and why. If all have it, the result has no reason.
 Result<HostSegment> hear_all(StoreClient& store, const Group& group, const std::string& prefix,
                              const std::string& own, Deadline deadline) {
   HostSegment all;

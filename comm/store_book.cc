@@ -100,8 +100,8 @@ void StoreBook::set(ClientId id, Client& client, StoreFrame request) {
   answer_waiters(entry->first, value);
 }
 
-// What a client sets, and what it waits for at the same time, have keys of one folder. In other
-// folders it may have nothing to do with the rival.
+// A client waits for the keys of its peers in the folder in which it sets its own key. Keys that it
+// awaits in other folders may have nothing to do with the rival.
 void StoreBook::tell_of_rival(ClientId id, std::string_view key, const std::string& rival) {
   Client& client = clients_.at(id);
   const std::string_view folder = key.substr(0, key.rfind('/') + 1);

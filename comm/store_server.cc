@@ -106,7 +106,7 @@ class StoreServer::Loop final : private EndsAtExit {
   const SocketAddress address_;
   const std::unique_ptr<JobKey> key_;  // null: a Unix socket
   const UniqueFd wake_;
-  UniqueFd spare_;  // closed to accept, and refuse, a connection if there is no other descriptor
+  UniqueFd spare_;  // if the process has no other descriptor, this one is used to refuse a client
   std::atomic<bool> stopping_{false};
   const SystemClock clock_;
   StrangerBook refused_;

@@ -33,7 +33,7 @@ void in_child() {
 // Never destroyed: a child may be forked by the last destructor of a program.
 Table& table() {
   static Table* const made = [] {
-    // If there is no memory for a few words, this fails, and children inherit the descriptors.
+    // It fails if the process is out of memory. Children then inherit the descriptors.
     (void)::pthread_atfork(&before_fork, &after_fork, &in_child);
     return new Table;
   }();

@@ -41,7 +41,8 @@ SealedStream::SealedStream(std::unique_ptr<ByteStream> inner, const Mac& secret)
 
 SealedStream::~SealedStream() = default;
 
-// Of the next record; false where OpenSSL does not serve any more.
+// Writes the tag of the next record. It returns false if the process is exiting and OpenSSL cannot
+// be used any more.
 bool SealedStream::tag(ByteView text, std::byte* to) {
   const UseBeforeExit use;
   if (context_ == nullptr || !use) return false;

@@ -28,7 +28,7 @@ class LineSplitter {
   /// Passes on the line that has begun, if it is new: PROMPT, or TRANSIENT if a return began it
   /// anew. It stays, and is passed on again with what follows.
   void show_begun(Sink sink);
-  /// What show_begun() has passed on is a line of its own.
+  /// Ends the line that show_begun() has passed on. The bytes that follow begin a new line.
   void end_shown();
   /// The stream has ended: passes on what has no newline.
   void finish(Sink sink);

@@ -46,7 +46,7 @@ class RankStreams {
   /// make_files() has not.
   Result<RankEnds> open_next();
 
-  /// What the head has read for the rank that the start names, and the size of its terminal.
+  /// Passes on input, or the size of the head's terminal, to the rank that the Start names.
   void take_input(const messages::ToAgent& message);
 
   /// Passes on what the rank has written so far, as far as its files and the head take it.

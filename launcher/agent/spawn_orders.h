@@ -1,4 +1,4 @@
-// What the agent tells its spawn helper of a Start. Pure.
+// Makes the orders that an agent gives to its spawn helper for a Start. Pure.
 #pragma once
 
 #include "comm/base/function_ref.h"
@@ -11,11 +11,12 @@ namespace paceline::launcher {
 /// A variable of the agent's own environment; null: it is not set.
 using Inherited = FunctionRef<const char*(const char*)>;
 
-/// What ranks of `app` execute. `file`: its program.
+/// The order that tells the helper which program the ranks of `app` execute. `file` is that
+/// program.
 messages::ToHelper program_of(const messages::Start& start, const messages::App& app,
                               const HostFacts& facts, const ProgramFile& file, Inherited inherited);
 
-/// The rank at `local_rank`, which executes the `program`-th of the apps.
+/// The order to start the rank at `local_rank` with the `program`-th of the apps.
 messages::ToHelper spawn_of(const messages::Start& start, const HostFacts& facts, int program,
                             int local_rank, Inherited inherited);
 

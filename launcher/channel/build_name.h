@@ -1,4 +1,4 @@
-// What a head and an agent must have in common to understand each other.
+// A head and an agent understand each other if their builds have the same name.
 #pragma once
 
 #include <string_view>
