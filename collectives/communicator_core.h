@@ -130,7 +130,7 @@ class CommunicatorCore final : private Driver,
   Duration timeout() const;
   void abort();
   Status failure() const;
-  /// The same, after a look at messages of peers: for callers that do not wait in an operation.
+  /// Reads messages of peers, then returns failure(). For callers that do not wait in an operation.
   Status look_for_failure();
   /// The same with the baton held.
   const Status& failure_holding() const { return failure_; }

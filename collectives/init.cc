@@ -29,7 +29,6 @@
 #include "comm/job_key.h"
 #include "comm/poll_engine.h"
 #include "comm/rendezvous.h"
-#include "comm/store_server.h"
 #include "comm/transport/tcp.h"
 
 namespace paceline {
@@ -47,8 +46,9 @@ struct World {
   int rank = 0;
   int size = 1;
   int local_ranks = 1;      // of this host
-  std::uint32_t epoch = 0;  // how many worlds of the environment this process has joined before
-  bool is_of_tcp = false;   // what it is split from talks over TCP, and has said why
+  std::uint32_t epoch = 0;  // how many worlds of the environment this process has met before
+  std::atomic<std::uint32_t>* met = nullptr;  // counts them; null: it is not of the environment
+  bool is_of_tcp = false;  // what it is split from talks over TCP, and has said why
   // Of a part of another world: as the reader of the launcher's flight ring, if that has one, is
   // to know it. The ring's ranks are empty where they are its own.
   std::string part_name;
@@ -258,6 +258,7 @@ Result<Communicator> join(const World& world, Meeting meeting) {
       rendezvous(*store,
                  {.epoch = world.epoch, .rank = world.rank, .size = world.size, .self = self},
                  deadline));
+  if (world.met != nullptr) ++*world.met;
   PACELINE_TRY_ASSIGN(HostWorld joined, share_host(world, *store, group, deadline));
   if (joined.transport == nullptr) {
     PACELINE_TRY_ASSIGN(
@@ -328,24 +329,23 @@ Result<Communicator> join_by_id(const UniqueId& id, World world, const InitOptio
 
 }  // namespace
 
-// Each call that succeeds joins a world of its own: what the ranks of an earlier one have told each
-// other must not stand for ranks that have not made this call.
+// Each world whose ranks have met has keys of its own in the store. So the keys of an earlier world
+// are not taken for those of ranks that have not made this call. If a call fails after its ranks
+// have met, on some of them or all, the next one meets anew on all.
 Result<Communicator> Communicator::init(const InitOptions& options) {
-  static std::atomic<std::uint32_t> joined{0};
+  static std::atomic<std::uint32_t> met{0};
   World world;
-  world.epoch = joined.load();
+  world.epoch = met.load();
+  world.met = &met;
   PACELINE_TRY_ASSIGN(world.environment, read_environment());
   PACELINE_TRY(read_ranks(world));
   world.local_ranks = world.environment.local_world_size.value_or(world.size);
   // The launcher could not map the ranks that this one blames to its own numbers.
   if (!has_launchers_number(world))
     world.ring_ranks.assign(static_cast<std::size_t>(world.size), -1);
-  Result<Communicator> made =
-      said_by(world, make_world(world, options, [&] {
-                return meeting_of_environment(world.environment, world.rank, world.log);
-              }));
-  if (made.ok()) ++joined;
-  return made;
+  return said_by(world, make_world(world, options, [&] {
+                   return meeting_of_environment(world.environment, world.rank, world.log);
+                 }));
 }
 
 Result<Communicator> Communicator::init(const UniqueId& id, int rank, int size,

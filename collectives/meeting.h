@@ -26,7 +26,8 @@ struct Meeting {
 /// error says which variables are missing or wrong.
 Result<Meeting> meeting_of_environment(const Environment& environment, int rank,
                                        const std::shared_ptr<Log>& log);
-/// That of make_unique_id(). In the process that made the id, takes over its server.
+/// Returns the store of an id from make_unique_id(). The process that made the id hands over the
+/// server.
 Result<Meeting> meeting_of_id(const UniqueId& id);
 
 }  // namespace paceline

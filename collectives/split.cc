@@ -14,7 +14,9 @@
 #include <paceline/communicator.h>
 
 #include "collectives/communicator_core.h"
+#include "collectives/host_world.h"
 #include "collectives/unique_id.h"
+#include "comm/base/argument_error.h"
 #include "comm/base/descriptors.h"
 #include "comm/base/try.h"
 
@@ -40,12 +42,15 @@ Choice choice_of(int color, int key) {
           .descriptor_limit = in_words(counted.limit)};
 }
 
-// A new communicator may need this number of descriptors on a rank. They are for its engine, its
-// place in the rendezvous (which one rank serves to all), the shared segment, and a connection to
-// each other rank.
-std::int64_t descriptors_for(std::size_t ranks) {
+// A new communicator may need this number of descriptors on a rank, until its ranks have met and
+// for its first operations. They are for its engine, its listener, the shared segment, and its
+// connections. Ranks of one host may each need two for each other one. Ranks of several hosts
+// connect when they have something to send. The rank that serves the rendezvous has a connection
+// from each rank.
+std::int64_t descriptors_for(std::size_t ranks, bool serves) {
   constexpr std::int64_t kOwn = 16, kForEach = 2;
-  return kOwn + kForEach * static_cast<std::int64_t>(ranks);
+  const std::size_t others = serves ? ranks : std::min<std::size_t>(ranks, kMostHostRanks);
+  return kOwn + kForEach * static_cast<std::int64_t>(others);
 }
 
 // This rank's in the communicator of its color.
@@ -102,8 +107,9 @@ Result<UniqueId> meeting_of(Communicator& parent, const Place& place, bool meets
 // A rank that fails alone would leave the others of its color waiting for it.
 Status check_descriptors(const std::vector<Choice>& choices, const Place& place,
                          const Group& group) {
-  const std::int64_t needed = descriptors_for(place.members.size());
   for (const int member : place.members) {
+    const std::int64_t needed =
+        descriptors_for(place.members.size(), member == place.members.front());
     const Choice& one = choices[static_cast<std::size_t>(member)];
     if (one.descriptors_left >= needed) continue;
     const std::string& host = group.members[static_cast<std::size_t>(member)].host;
@@ -127,8 +133,7 @@ Result<std::optional<Communicator>> Communicator::split(int color, int key,
         Code::kInvalidArgument, Scope::kOperation,
         "split: color " + std::to_string(color) + " is not allowed; use 0 or more, or kNoColor");
   }
-  if (core_ == nullptr)
-    return Status(Code::kInvalidArgument, Scope::kOperation, "this Communicator was moved from");
+  if (core_ == nullptr) return argument_error("this Communicator was moved from");
   const Regroup& regroup = core_->regroup();
   if (!regroup) {
     return Status(Code::kInvalidArgument, Scope::kOperation,

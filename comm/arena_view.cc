@@ -1,7 +1,6 @@
 #include "comm/arena_view.h"
 
 #include <cerrno>
-#include <cstring>
 #include <map>
 #include <mutex>
 #include <string>

@@ -74,7 +74,7 @@ class AcceptorHandshake {
   Result<Hello> read_hello(ByteView bytes);
   /// To be sent last, after a good hello.
   std::array<std::byte, kWelcomeBytes> welcome(Verdict verdict) const;
-  /// Known to both ends alone, and of this connection alone. After a good hello.
+  /// A secret that only the two ends know, different for each connection. After a good hello.
   Mac secret() const { return key_.prove(kSecretPurpose, transcript_); }
 
  private:
@@ -94,7 +94,7 @@ class DialerHandshake {
   Result<Bytes> answer(ByteView challenge);
   /// Takes the acceptor's kWelcomeBytes.
   Result<Verdict> read_welcome(ByteView bytes) const;
-  /// That of the acceptor.
+  /// Returns the same value as AcceptorHandshake::secret().
   Mac secret() const { return key_.prove(kSecretPurpose, transcript_); }
 
  private:

@@ -1,7 +1,6 @@
 #include "comm/shared_segment.h"
 
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include <fcntl.h>

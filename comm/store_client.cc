@@ -231,7 +231,6 @@ Result<StoreClient::Values> StoreClient::answers_to(std::span<const std::uint32_
   const Engine::Baton baton = engine_->hold();
   Values values(questions.size());
   Status status;
-  bool is_taken = false;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     std::optional<StoreFrame> answer = requests_.extract(ids[i]).mapped();
     if (!answer) {
@@ -240,8 +239,7 @@ Result<StoreClient::Values> StoreClient::answers_to(std::span<const std::uint32_
       values[i] = std::move(answer->value);
     } else if (answer->kind == StoreFrameKind::kTaken) {
       status = taken(*answer);
-      is_taken = true;
-    } else if (status.code() != Code::kPeerLost && !is_taken) {
+    } else if (status.code() != Code::kPeerLost && status.code() != Code::kMismatch) {
       status = refusal(*answer, questions[i]);
     }
   }

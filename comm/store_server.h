@@ -27,7 +27,7 @@ struct StoreServerOptions {
   /// at once for each request, until the server is destroyed. Without it, or where it knows no
   /// answer, the value is empty.
   std::function<std::optional<std::string>(std::string_view key)> live;
-  /// From which a port 0 is chosen.
+  /// If the address has port 0, the port is chosen from these.
   PortRange ports{};
 };
 

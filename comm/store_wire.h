@@ -48,7 +48,7 @@ struct Awaited {
 };
 /// The requests for them, without ids.
 std::vector<StoreFrame> questions_for(std::span<const Awaited> values);
-/// Says the answer to a kGet that the value will never come?
+/// True if this answer to a kGet says that the value will never come.
 bool tells_that_none_comes(const StoreFrame& answer);
 
 /// Appends the frame to `into`. Key and value are within their limits.

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <utility>
@@ -43,8 +44,8 @@ Status wait_all(std::span<const Work> works) {
   return first;
 }
 
-// Each communicator has an engine, and a background thread drives it. This one drives the first,
-// and looks at the others from time to time.
+// Each communicator has an engine, and a background thread drives it. This thread drives the engine
+// of the first work. If others have another engine, it looks at them from time to time.
 std::size_t wait_any(std::span<const Work> works) {
   constexpr Duration kLook = std::chrono::microseconds(200);
   std::size_t found = works.size();
@@ -53,10 +54,13 @@ std::size_t wait_any(std::span<const Work> works) {
       if (works[found].test()) return true;
     return false;
   };
-  while (!works.empty() && !ended()) {
-    const Engine& engine = *works.front().engine_;
+  if (works.empty() || ended()) return found;
+  Engine& engine = *works.front().engine_;
+  const bool is_one =
+      std::ranges::all_of(works, [&](const Work& one) { return one.engine_.get() == &engine; });
+  while (!ended()) {
     if (engine.is_stopped()) return 0;  // its wait() returns the error
-    (void)works.front().engine_->wait(ended, Deadline::after(engine.clock(), kLook));
+    (void)engine.wait(ended, Deadline::after(engine.clock(), is_one ? Duration::max() : kLook));
   }
   return found;
 }

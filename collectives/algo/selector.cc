@@ -27,6 +27,10 @@ Status out_of_order(const Algorithm& algorithm) {
                     " does not reduce in the order of the ranks, which placement_stable requires");
 }
 
+bool may_be(const Algorithm& algorithm, const SelectOptions& options) {
+  return !options.in_rank_order || !reduces(algorithm.kind) || algorithm.in_rank_order;
+}
+
 }  // namespace
 
 Status check_forced(const SelectOptions& options) {
@@ -34,8 +38,7 @@ Status check_forced(const SelectOptions& options) {
   for (const Algorithm& algorithm : algorithms()) {
     if (algorithm.name != options.forced) continue;
     known = true;
-    if (options.in_rank_order && reduces(algorithm.kind) && !algorithm.in_rank_order)
-      return out_of_order(algorithm);
+    if (!may_be(algorithm, options)) return out_of_order(algorithm);
   }
   return known ? Status() : unknown(options.forced);
 }
@@ -55,10 +58,10 @@ Result<const Algorithm*> select(const PlanRequest& request, std::size_t element_
     const bool named = !options.forced.empty() && algorithm.name == options.forced;
     known = known || named;
     if (algorithm.kind != request.kind) continue;
-    const bool may_be =
-        !options.in_rank_order || !reduces(algorithm.kind) || algorithm.in_rank_order;
-    if (named && !may_be) return out_of_order(algorithm);
-    if (!may_be) continue;
+    if (!may_be(algorithm, options)) {
+      if (named) return out_of_order(algorithm);
+      continue;
+    }
     if (named) return &algorithm;
     const double ns = predicted_ns(algorithm.cost(request), element_bytes, options.model);
     if (fastest == nullptr || ns < least_ns) {

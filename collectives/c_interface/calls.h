@@ -21,7 +21,7 @@ struct plComm {
   const paceline::ProcessMark made_in;
   paceline::Communicator communicator;
   std::atomic<int> inside{0};  // calls
-  std::mutex splitting;        // of one split at a time, which is two operations
+  std::mutex splitting;        // held by a split, which is two operations
   std::mutex mutex;            // guards what follows
   std::string last_error;
   std::vector<std::optional<paceline::ReduceRule::Factor>> factors;  // of ops that were made

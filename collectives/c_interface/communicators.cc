@@ -10,6 +10,7 @@
 #include "collectives/c_interface/calls.h"
 #include "collectives/c_interface/group.h"
 #include "collectives/c_interface/handles.h"
+#include "collectives/unique_id.h"
 
 using namespace paceline::c_interface;
 using paceline::Communicator;
@@ -139,6 +140,7 @@ plResult_t plCommInitAll(plComm_t* comms, int nranks, const int* devlist) {
         threads.emplace_back(
             [&, rank] { joined[rank] = Communicator::init(*id, static_cast<int>(rank), nranks); });
     }
+    (void)paceline::take_server_of(*id);  // it is left if rank 0 failed before it joined
     for (const Result<Communicator>& one : joined)
       if (!one.ok()) return one.status();
     for (std::size_t rank = 0; rank < ranks; ++rank)

@@ -40,7 +40,7 @@ class PlanBuilder {
     Span target;
     std::vector<Span> operands;  // from left to right, at least two
     std::size_t count = 0;
-    std::vector<int> contributions = {};  // as in Plan; empty: one of each operand
+    std::vector<int> contributions = {};  // as in Plan; empty: 1 for each operand
   };
 
   /// Takes rank, ranks and the shape from the request.

@@ -23,7 +23,7 @@ struct Plain {
                     std::size_t count) {
     fused_from<Op>(target, operands, operand_count, 0, count);
   }
-  // The same of elements in [first, count).
+  // Handles the elements in [first, count).
   template <class Op>
   static void fused_from(void* target, const void* const* operands, std::size_t operand_count,
                          std::size_t first, std::size_t count) {
@@ -45,7 +45,7 @@ struct Plain {
                            std::size_t operand_count, float divisor, std::size_t count) {
     weighted_sum_from(target, operands, weights, operand_count, divisor, 0, count);
   }
-  // The same of elements in [first, count).
+  // Handles the elements in [first, count).
   static void weighted_sum_from(void* target, const void* const* operands, const float* weights,
                                 std::size_t operand_count, float divisor, std::size_t first,
                                 std::size_t count) {

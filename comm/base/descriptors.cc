@@ -17,7 +17,7 @@ Descriptors descriptors() {
   for (auto one = std::filesystem::directory_iterator("/proc/self/fd", error);
        !error && one != std::filesystem::directory_iterator(); one.increment(error))
     ++counted.used;
-  // Not even one is left to look with.
+  // To open the folder needs a descriptor, and none is left.
   if (lacks_descriptors(error.value())) counted.used = counted.limit;
   return counted;
 }

@@ -17,7 +17,7 @@
 namespace paceline {
 namespace {
 
-// Until more comes, and until all has come.
+// The longest wait for more data, and for all data.
 constexpr Duration kPatience = std::chrono::seconds(10);
 constexpr Duration kWholePatience = std::chrono::seconds(60);
 

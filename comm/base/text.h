@@ -42,7 +42,7 @@ std::string to_hexadecimal(std::span<const std::byte> bytes);
 /// "a", "a and b", "a, b and c"; of more than `most` those that come first: "a, b and 3 more".
 std::string list_text(std::span<const std::string> items, std::size_t most = SIZE_MAX);
 
-/// Without the characters of `blanks` at its begin and end.
+/// Returns `text` without leading and trailing characters of `blanks`.
 std::string_view trimmed(std::string_view text, std::string_view blanks);
 
 /// What others wrote, with a question mark for each control character, which could disturb a

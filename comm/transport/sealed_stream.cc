@@ -125,7 +125,7 @@ Transfer SealedStream::read(std::span<const std::span<std::byte>> parts) {
   return {.state = StreamState::kMoved, .bytes = moved, .was_all = was_all};
 }
 
-// As much as a record takes.
+// Reads at most the rest of one record.
 Transfer SealedStream::receive_more() {
   if (incoming_.empty()) incoming_.resize(kFrameBytes + kMaxRecordBytes);
   if (begin_ > 0) std::memmove(incoming_.data(), incoming_.data() + begin_, held_bytes());

@@ -123,11 +123,13 @@ TimePoint TcpPeer::wake_at() const {
 bool TcpPeer::flush() {
   if (!connected() || !has_to_send() || !writing_rest_.is_over()) return false;
   ByteStream& stream = out_.stream();
-  StreamState state = stream.has_unsent() ? stream.write({}).state : StreamState::kIdle;
+  const bool had_rest = stream.has_unsent();
+  StreamState state = had_rest ? stream.write({}).state : StreamState::kIdle;
+  const bool rest_has_left = had_rest && !stream.has_unsent();
   if (state != StreamState::kBroken && !outbox.empty()) state = outbox.flush(stream);
   if (has_to_send()) writing_rest_.begin();
   if (state == StreamState::kBroken) end_sending(Status(stream.error()));
-  return state != StreamState::kIdle;
+  return rest_has_left || state != StreamState::kIdle;
 }
 
 bool TcpPeer::drive_inbox() {

@@ -79,8 +79,8 @@ struct CommunicatorStats {
 ///          names a rank that did not answer or did not make the call, and the operation.
 /// FORK     In a forked child every call fails at once with Code::kInvalidArgument, abort() and the
 ///          destructor have no effect, and stats() is empty. A Work of the parent behaves alike. A
-///          child may execute a program that joins a group. A child that outlives its parent keeps
-///          no connection open: peers see the end of the parent at once.
+///          child may execute a program that joins a group. A child of fork() that outlives
+///          its parent keeps no connection open: peers see the end of the parent at once.
 /// EXIT     At exit() or the end of main(), an exit handler ends the communicator as its destructor
 ///          does, within about five seconds. Static objects made after the first communicator are
 ///          destroyed earlier, older ones later. Then calls return its error, and init() fails with

@@ -141,8 +141,8 @@ plResult_t plCommSetTimeout(plComm_t comm, int64_t timeoutMs);
 /* Returns when all ranks have called it. Succeeds only if all made the same calls before. */
 plResult_t plCommFinalize(plComm_t comm);
 /* Frees the communicator. No thread may be inside a call on it, or call it later. NULL has no
- * effect. plInvalidArgument if it was freed before, or has calls in a group that has not ended. At
- * exit() the library ends communicators: paceline/communicator.h (EXIT). */
+ * effect. plInvalidArgument if it was freed before, or has calls in a group of this thread that has
+ * not ended. At exit() the library ends communicators: paceline/communicator.h (EXIT). */
 plResult_t plCommDestroy(plComm_t comm);
 /* Ends the running operations with plCancelled on all ranks, waits until no thread is inside a
  * call, and frees the communicator. Any thread may call it, but no call may begin after it. Calls
