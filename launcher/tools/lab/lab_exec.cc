@@ -58,9 +58,7 @@ struct Command {
     ::setenv("XDG_RUNTIME_DIR", folder.c_str(), 1);
   }
   ::sigprocmask(SIG_SETMASK, &command.mask, nullptr);
-  std::vector<char*> words;
-  for (const std::string& word : command.words) words.push_back(const_cast<char*>(word.c_str()));
-  words.push_back(nullptr);
+  const std::vector<char*> words = exec_words(command.words);
   ::execvp(words[0], words.data());
   const int why = errno;
   std::fprintf(stderr, "paceline: cannot run '%s' on %s: %s\n", words[0], command.where.c_str(),

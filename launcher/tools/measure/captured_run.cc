@@ -49,9 +49,7 @@ Status make_ears(Streams& streams) {
   ::dup2(streams.out.write_end.get(), STDOUT_FILENO);
   if (streams.errors.write_end) ::dup2(streams.errors.write_end.get(), STDERR_FILENO);
   for (const auto& [name, value] : program.environment) ::setenv(name.c_str(), value.c_str(), 1);
-  std::vector<char*> words;
-  for (const std::string& word : program.words) words.push_back(const_cast<char*>(word.c_str()));
-  words.push_back(nullptr);
+  const std::vector<char*> words = exec_words(program.words);
   ::execvp(words[0], words.data());
   ::_exit(kExitNotFound);
 }

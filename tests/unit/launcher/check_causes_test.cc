@@ -127,6 +127,12 @@ TEST(CheckCauses, ABaselineShowsThatAllLinksAreSlow) {
   EXPECT_EQ(blamed(now, &before),
             (Lines{"all hosts all links: the baseline has 100 Mbit/s (median of 12 links)"}));
   EXPECT_EQ(judge(before, &before).state, CheckState::kOk);
+  Measurements busy = now;
+  for (Flow& flow : busy.flows) flow.sender = {.busy = 0.5, .waiting = 0.5};
+  EXPECT_EQ(blamed(busy, &before), Lines());
+  EXPECT_EQ(judge(busy, &before).state, CheckState::kUnknown);
+  EXPECT_EQ(reasons(busy, &before)[0],
+            "the baseline has 100 Mbit/s (median of 12 links), but CPUs bound the flows");
 }
 
 TEST(CheckCauses, ABaselineShowsALinkOfOneHostAmongUnlikeLinks) {
@@ -153,6 +159,7 @@ TEST(CheckCauses, HostsOfABaselineAreKnownByTheirNames) {
       << "two of six links do not stand for all";
   now.hosts = {"x", "y", "z"};
   EXPECT_EQ(reasons(now, &before), (Lines{"the baseline has no link between these hosts"}));
+  EXPECT_EQ(judge(now, &before).state, CheckState::kUnknown);
 }
 
 TEST(CheckCauses, AHostThatCannotTakePartIsNamedFirst) {

@@ -1,10 +1,7 @@
 #include "launcher/tools/measure/bench/bench_run.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
 #include <optional>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -16,6 +13,7 @@
 #include "launcher/system/exit_status.h"
 #include "launcher/system/system.h"
 #include "launcher/tools/measure/captured_run.h"
+#include "launcher/tools/measure/scratch_folder.h"
 
 namespace paceline::launcher {
 namespace {
@@ -43,28 +41,6 @@ class PlaceToMeet {
  private:
   explicit PlaceToMeet(UniqueFd fd) : fd_(std::move(fd)) {}
   UniqueFd fd_;
-};
-
-/// A folder in memory, removed with all that was left in it.
-class ScratchFolder {
- public:
-  static Result<ScratchFolder> make() {
-    std::string path = "/dev/shm/paceline-bench-XXXXXX";
-    if (::mkdtemp(path.data()) == nullptr) return system_error("make a folder in /dev/shm");
-    return ScratchFolder(std::move(path));
-  }
-  ScratchFolder(ScratchFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-  ScratchFolder& operator=(ScratchFolder&&) = delete;
-  ~ScratchFolder() {
-    std::error_code left;  // there is nobody to tell
-    if (!path_.empty()) std::filesystem::remove_all(path_, left);
-  }
-
-  const std::string& path() const { return path_; }
-
- private:
-  explicit ScratchFolder(std::string path) : path_(std::move(path)) {}
-  std::string path_;
 };
 
 /// What a contender finds its ranks and others by, for as long as it runs.
@@ -128,7 +104,8 @@ class BenchRun {
                             .environment = contender.environment,
                             .shows_errors = contender.shows_errors};
     if (!contender.scratch.empty()) {
-      PACELINE_TRY_ASSIGN(ScratchFolder folder, ScratchFolder::make());
+      PACELINE_TRY_ASSIGN(ScratchFolder folder,
+                          ScratchFolder::make("/dev/shm/paceline-bench-XXXXXX"));
       places.scratch.emplace(std::move(folder));
     }
     for (const std::string& variable : contender.scratch)

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <span>
@@ -17,8 +16,8 @@
 #include "launcher/head/host_faults.h"
 #include "launcher/head/job_hosts.h"
 #include "launcher/system/host.h"
-#include "launcher/system/system.h"
 #include "launcher/tools/measure/captured_run.h"
+#include "launcher/tools/measure/scratch_folder.h"
 
 namespace paceline::launcher {
 namespace {
@@ -54,39 +53,20 @@ std::vector<std::string> words_without_hosts(const std::vector<std::string>& wor
   return rest;
 }
 
-// A private folder with a file for the hosts that fail. It is removed with this.
-class FaultsFile {
- public:
-  static Result<FaultsFile> make() {
-    std::error_code none;
-    std::string folder = std::filesystem::temp_directory_path(none).string();
-    folder = (none ? "/tmp" : folder) + "/paceline-check-XXXXXX";
-    if (::mkdtemp(folder.data()) == nullptr)
-      return system_error("make a temporary folder like " + folder);
-    return FaultsFile(folder);
-  }
-  FaultsFile(FaultsFile&& other) noexcept : folder_(std::exchange(other.folder_, {})) {}
-  FaultsFile& operator=(FaultsFile&&) = delete;
-  ~FaultsFile() {
-    std::error_code ignored;
-    if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
-  }
+std::string temporary_folder() {
+  std::error_code none;
+  const std::string folder = std::filesystem::temp_directory_path(none).string();
+  return none ? "/tmp" : folder;
+}
 
-  std::string path() const { return folder_ + "/faults"; }
-  /// None where nothing was written: the run did not get so far.
-  std::vector<HostFault> read() const {
-    const auto faults = parse_host_faults(read_file(path()));
-    return faults.ok() ? *faults : std::vector<HostFault>();
-  }
-
- private:
-  explicit FaultsFile(std::string folder) : folder_(std::move(folder)) {}
-
-  std::string folder_;
-};
+// Empty if the run has ended before it wrote the file.
+std::vector<HostFault> read_faults(const std::string& path) {
+  const auto faults = parse_host_faults(read_file(path));
+  return faults.ok() ? *faults : std::vector<HostFault>();
+}
 
 CapturedProgram program_of(const CheckRequest& request, const std::vector<std::string>& hosts,
-                           bool has_names, const std::string& folder, const FaultsFile& faults) {
+                           bool has_names, const std::string& folder, const std::string& faults) {
   CapturedProgram program{
       .words = {folder + "/paceline", "run", "-n", std::to_string(hosts.size())},
       .environment = {},
@@ -98,7 +78,7 @@ CapturedProgram program_of(const CheckRequest& request, const std::vector<std::s
   // Without a name, the engine knows the hosts, or it is this one.
   if (has_names) add({"-H", joined(hosts, ",")});
   if (hosts.size() > 1) add({"-N", "1"});
-  add({"--host-faults", faults.path()});
+  add({"--host-faults", faults});
   // Ranks notice a silent host within 30 s, and that is a result. So the launcher waits longer.
   add({"--max-silence", "90"});
   add({"--no-tag-output", "--stdin", "none", "--", folder + "/paceline-probe"});
@@ -115,7 +95,9 @@ struct Attempt {
 Result<Attempt> measure_once(const CheckRequest& request, const std::vector<std::string>& hosts,
                              bool has_names, const std::string& folder,
                              const OnProgress& progress) {
-  PACELINE_TRY_ASSIGN(const FaultsFile faults, FaultsFile::make());
+  PACELINE_TRY_ASSIGN(const ScratchFolder scratch,
+                      ScratchFolder::make(temporary_folder() + "/paceline-check-XXXXXX"));
+  const std::string faults = scratch.path() + "/faults";
   const CapturedProgram program = program_of(request, hosts, has_names, folder, faults);
   Attempt attempt{.measured = {.hosts = hosts}};
   const auto take = [&](std::size_t, const std::string& line) {
@@ -129,7 +111,7 @@ Result<Attempt> measure_once(const CheckRequest& request, const std::vector<std:
     return CapturedAnswer{.silence = kSilence};
   };
   PACELINE_TRY_ASSIGN(const auto ends, run_captured(std::span(&program, 1), kSilence, take));
-  attempt.faults = faults.read();
+  attempt.faults = read_faults(faults);
   const std::optional<int> status = ends.front().wait_status;
   if (!status)
     attempt.failed = Status(Code::kTimeout, Scope::kOperation,
@@ -170,7 +152,8 @@ Result<probe::Measurements> measure_hosts(const CheckRequest& request,
                                           const std::string& folder, const OnProgress& progress) {
   std::vector<std::string> fit = hosts;
   std::vector<probe::UnfitHost> unfit;
-  const bool named = !request.job.hosts.empty() || !request.job.host_file.empty();
+  const bool named = !request.job.hosts.empty() || !request.job.host_file.empty() ||
+                     !request.job.excluded_hosts.empty();
   // Each round but the last one leaves out a host.
   while (!fit.empty()) {
     PACELINE_TRY_ASSIGN(Attempt attempt,

@@ -8,17 +8,17 @@ namespace {
 using probe::CpuUse;
 using probe::Flow;
 
-// A flow is slow where it is this many deviations below what is expected, and by at least and at
-// most these shares of it: below the first, links of the same kind differ by themselves; where
-// rates lie so far apart that the second is not enough, nothing is known.
+// A flow is slow if it is this many deviations below the expected rate.
 constexpr double kDeviations = 4;
+// Min and max of that gap, as shares of the expected rate. Links of one kind differ by less than
+// the min. If rates differ by more than the max, nothing is known.
 constexpr double kLeastGap = 0.12;
 constexpr double kMostGap = 0.22;
-// A thread that is on a CPU, or ready to be, so much of the time does not wait for a link; and that
-// by so much more than its peers.
+// A thread that is on a CPU, or ready to be, for this share of the time does not wait for a link.
 constexpr double kAlwaysReady = 0.8;
+// CPUs of a host are blamed if its threads are ready for this much more of the time than most.
 constexpr double kMoreThanPeers = 0.25;
-// Whose quota was used up in so many of its periods was held up by it.
+// A quota held up a thread if it was used up in this share of its periods.
 constexpr double kThrottled = 0.3;
 
 double busier_end(const Flow& flow) {

@@ -10,7 +10,7 @@
 
 namespace paceline::launcher {
 
-/// What is true of so many flows of a host, or of a cluster, is true of it: some look good by
+/// A host, or a cluster, has a property if this share of its flows has it. Some flows look good by
 /// chance.
 inline constexpr double kMostOfThem = 0.75;
 

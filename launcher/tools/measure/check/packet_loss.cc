@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
-#include <optional>
-#include <set>
 #include <string>
 
 #include "launcher/tools/measure/text_format.h"
@@ -15,13 +13,15 @@ namespace {
 using probe::Flow;
 using probe::Measurements;
 
-// Fewer say nothing about a share.
+// Min number of segments of a direction, so that its share of lost packets means something.
 constexpr double kEnoughSegments = 200;
+// Min number of retransmits of a direction that can be lossy.
 constexpr double kEnoughRetransmits = 5;
-// A healthy queue loses less than the first share, and a lossy direction several times as much as
-// the best quarter of all. Where all lose as much as the second share, no comparison is needed.
+// Min share of lost packets of a lossy direction. A healthy queue loses less.
 constexpr double kLeastLoss = 0.003;
+// A lossy direction loses this many times the share that the best quarter of all directions loses.
 constexpr double kTimesTheBest = 4;
+// If the best quarter loses this share, every direction that loses this share is lossy.
 constexpr double kLossOfAll = 0.02;
 // A path that loses packets at random, the share p of them, keeps the window of Reno and CUBIC near
 // sqrt(1.5 / p) (Mathis et al. 1997; RFC 9438, section 4.3), so p * window^2 is near 1.5. Measured

@@ -95,6 +95,7 @@ class Judge {
     if (baseline_ == nullptr) return;
     comparison_ = compare(one_way_.table(), measured_, *baseline_);
     if (comparison_.before.empty()) {
+      verdict_.state = CheckState::kUnknown;
       verdict_.reasons.emplace_back("the baseline has no link between these hosts");
       return;
     }
@@ -109,6 +110,13 @@ class Judge {
       if (!comparison_.slow.empty())
         verdict_.reasons.push_back(text("%zu of %zu links are slower than in the baseline",
                                         comparison_.slow.size(), comparison_.before.size()));
+      return;
+    }
+    if (one_way_.is_cpu_bound()) {
+      verdict_.state = CheckState::kUnknown;
+      verdict_.reasons.push_back(
+          text("the baseline has %s (median of %zu links), but CPUs bound the flows",
+               rate_text(comparison_.median_before).c_str(), comparison_.before.size()));
       return;
     }
     blame({.fault = Fault::kAllLinks,

@@ -37,7 +37,7 @@ enum class Fault : std::uint8_t {
   kPairBroken,        ///< nothing passes
   kPairInterrupted,   ///< nothing passed for a while
   kCpuBound,          ///< not link-bound
-  kAllLinks,          ///< slower than they are rated
+  kAllLinks,          ///< slower than they are rated, or than in the baseline
   kNetwork,           ///< ways that have no host in common broke off, or all-reduce hung
   kPacketLoss,        ///< of a host, or in one direction of a pair
   kUnfit,             ///< it did not take part, or was lost
