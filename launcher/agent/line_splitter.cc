@@ -64,8 +64,10 @@ void LineSplitter::show_begun(Sink sink) {
 }
 
 void LineSplitter::end_shown() {
+  if (shown_bytes_ == 0) return;
   pending_.erase(0, shown_bytes_);
   shown_bytes_ = 0;
+  anew_ = false;
 }
 
 void LineSplitter::begin_line(bool anew) {

@@ -16,6 +16,8 @@
 namespace paceline::launcher {
 namespace {
 
+constexpr int kMaxEchoReads = 32;  // more than a terminal holds
+
 WindowSize window_of(const messages::WindowSize& size) {
   return {.rows = static_cast<std::uint16_t>(size.rows()),
           .columns = static_cast<std::uint16_t>(size.columns())};
@@ -78,7 +80,7 @@ void RankTerminal::set_reading(bool on) {
 }
 
 void RankTerminal::drain() {
-  while (controller_ && read_some()) {
+  for (int i = 0; i < kMaxEchoReads && controller_ && read_some(); ++i) {
   }
 }
 

@@ -40,13 +40,6 @@ constexpr Duration kSweep = std::chrono::seconds(5);
 // The head notices a silent agent first and prints the message.
 constexpr Duration kAfterTheHead = std::chrono::seconds(20);
 
-std::vector<char*> pointers(std::vector<std::string>& words) {
-  std::vector<char*> list;
-  for (std::string& word : words) list.push_back(word.data());
-  list.push_back(nullptr);
-  return list;
-}
-
 class SpawnHelper {
  public:
   explicit SpawnHelper(UniqueFd agent) : loop_(clock_), agent_(loop_, std::move(agent), "agent") {}
@@ -219,9 +212,9 @@ Result<pid_t> SpawnHelper::fork_rank(const messages::Spawn& request, const Image
   shell.insert(shell.begin(), "/bin/sh");
   const Binding binding(CpuSet::parse(request.cpus()).value_or(CpuSet()),
                         {request.memory_nodes().begin(), request.memory_nodes().end()});
-  const std::vector<char*> arguments = pointers(words);
-  const std::vector<char*> shell_arguments = pointers(shell);
-  const std::vector<char*> variables = pointers(environment);
+  const std::vector<char*> arguments = exec_words(words);
+  const std::vector<char*> shell_arguments = exec_words(shell);
+  const std::vector<char*> variables = exec_words(environment);
   RankExec exec{.path = image.path.c_str(),
                 .directory = image.directory.empty() ? nullptr : image.directory.c_str(),
                 .arguments = arguments.data(),

@@ -287,7 +287,7 @@ Result<JobInputs> inputs_of(JobSpec& job) {
                                         ? hosts_of(job)
                                         : hosts_of_plan(job, inputs.files.plan));
   PACELINE_TRY(check_engine(job));
-  const bool is_here = inputs.hosts.size() == 1 && is_this_host(inputs.hosts.front().host);
+  const bool is_here = inputs.hosts.size() == 1 && inputs.hosts.front().host == host_name();
   if (is_here && !job.placement.dry_run)
     PACELINE_TRY(preflight(job, [](const std::string& text) { complain(text); }));
   PACELINE_TRY_ASSIGN(inputs.net, net_choice_of_environment());

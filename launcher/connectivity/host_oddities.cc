@@ -18,6 +18,16 @@ std::string hosts_text(const std::vector<std::string>& names) {
   return (names.size() == 1 ? "host " : "hosts ") + list_text(names, kMostNames);
 }
 
+// Machines, and a host of each.
+using Machines = std::map<std::string, std::string>;
+
+std::vector<std::string> hosts_of(const Machines& machines) {
+  std::vector<std::string> all;
+  for (const auto& [machine, host] : machines) all.push_back(host);
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
 std::vector<std::string> one_machine(std::span<const HostSurvey> hosts) {
   std::map<std::string, std::vector<std::string>> names;
   for (const HostSurvey& host : hosts)
@@ -31,15 +41,13 @@ std::vector<std::string> one_machine(std::span<const HostSurvey> hosts) {
 }
 
 std::vector<std::string> one_name(std::span<const HostSurvey> hosts) {
-  std::map<std::string, std::map<std::string, std::string>> names;  // machines, and a host of each
+  std::map<std::string, Machines> names;
   for (const HostSurvey& host : hosts)
-    names[host.own_name].emplace(host.machine.empty() ? host.host : host.machine, host.host);
+    names[host.own_name].emplace(host.machine_or_host(), host.host);
   std::vector<std::string> found;
   for (const auto& [own_name, machines] : names) {
     if (machines.size() < 2) continue;
-    std::vector<std::string> all;
-    for (const auto& [machine, host] : machines) all.push_back(host);
-    std::sort(all.begin(), all.end());
+    const std::vector<std::string> all = hosts_of(machines);
     found.push_back(hosts_text(all) + (all.size() == 2 ? " both" : " all") +
                     " have the hostname '" + own_name +
                     "', so programs that identify machines by hostname confuse them; give each its "
@@ -55,18 +63,16 @@ bool is_link_local(const IpAddress& address) {
 
 // Bridges of containers have the same address on every host, and nobody reaches them from there.
 std::vector<std::string> one_address(std::span<const HostSurvey> hosts) {
-  std::map<IpAddress, std::map<std::string, std::string>> machines;  // and a host of each
+  std::map<IpAddress, Machines> machines;
   for (const HostSurvey& host : hosts)
     for (const HostInterface& one : host.interfaces)
       if (one.kind == InterfaceKind::kOrdinary && one.is_up && !is_link_local(one.address))
-        machines[one.address].emplace(host.machine.empty() ? host.host : host.machine, host.host);
+        machines[one.address].emplace(host.machine_or_host(), host.host);
   std::vector<std::string> found;
   for (const auto& [address, having] : machines) {
     if (having.size() < 2) continue;
-    std::vector<std::string> all;
-    for (const auto& [machine, host] : having) all.push_back(host);
-    std::sort(all.begin(), all.end());
-    found.push_back("the address " + address.to_string() + " is on " + hosts_text(all) +
+    found.push_back("the address " + address.to_string() + " is on " +
+                    hosts_text(hosts_of(having)) +
                     ", so it is not used; give each host its own address");
   }
   return found;

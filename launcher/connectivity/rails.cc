@@ -27,10 +27,6 @@ std::tuple<InterfaceKind, std::int64_t, bool> worth(const HostInterface& one) {
   return {one.kind, -one.speed_mbits, one.address.is_v6()};
 }
 
-std::string machine_of(const HostSurvey& host) {
-  return host.machine.empty() ? host.host : host.machine;
-}
-
 // Addresses that several machines have, with their hosts. They lead nowhere.
 using SharedAddresses = std::map<IpAddress, std::vector<std::string>>;
 
@@ -39,7 +35,7 @@ SharedAddresses shared_addresses(std::span<const HostSurvey> hosts) {
   SharedAddresses shared;
   for (const HostSurvey& host : hosts) {
     for (const HostInterface& one : host.interfaces) {
-      machines[one.address].insert(machine_of(host));
+      machines[one.address].insert(host.machine_or_host());
       shared[one.address].push_back(host.host);
     }
   }
@@ -48,8 +44,9 @@ SharedAddresses shared_addresses(std::span<const HostSurvey> hosts) {
 }
 
 bool are_one_machine(std::span<const HostSurvey> hosts) {
-  return std::ranges::all_of(
-      hosts, [&](const HostSurvey& host) { return machine_of(host) == machine_of(hosts.front()); });
+  return std::ranges::all_of(hosts, [&](const HostSurvey& host) {
+    return host.machine_or_host() == hosts.front().machine_or_host();
+  });
 }
 
 // Loopback leads to another host only if both are the same machine.
@@ -78,7 +75,7 @@ Candidates candidates_of(const HostSurvey& host, const NetChoice& choice,
   return found;
 }
 
-// Why an interface is not used: " (down; also on host b)".
+// Why an interface is not used: " (down; the address is also on b)".
 std::string set_aside(const HostSurvey& host, const HostInterface& one,
                       const SharedAddresses& shared) {
   std::vector<std::string> reasons;

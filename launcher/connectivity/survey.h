@@ -23,6 +23,9 @@ struct HostSurvey {
   Duration clock_ahead{};  ///< of the head's time of day
   int door = 0;            ///< port where it is tried
   std::vector<HostInterface> interfaces;
+
+  /// Tells its machine from others. A host whose machine is not known counts as one of its own.
+  const std::string& machine_or_host() const { return machine.empty() ? host : machine; }
 };
 
 /// More addresses are not told.

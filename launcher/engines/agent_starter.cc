@@ -177,6 +177,8 @@ void AgentStarter::ended(Started& started, int wait_status) {
 // While nothing else has failed: a job that cannot start does not wait for its other hosts.
 bool AgentStarter::starts_again(Started& started, SshFailure failure) {
   if (failure == SshFailure::kOther || !failures_.empty() || !done_) return false;
+  // Agents that have come would come again.
+  if (started.missing.size() < started.launch.hosts.size()) return false;
   const bool is_drop = failure == SshFailure::kDropped;
   const Duration pause =
       std::min(kFirstPause * (1 << std::min(started.attempts - 1, 3)), kMaxPause);
@@ -188,10 +190,13 @@ bool AgentStarter::starts_again(Started& started, SshFailure failure) {
                                      last_line(started.lines, started.hosts));
   loop_.cancel(started.timer);
   --under_way_;
-  ++pausing_;
   started.is_pausing = true;
   started.timer = loop_.after(pause, [this, &started] {
-    --pausing_;
+    if (!failures_.empty()) {
+      started.is_pausing = false;
+      ++under_way_;
+      return fail(started, last_line(started.lines, started.hosts));
+    }
     again_.push_back(&started);
     launch_more();
   });
@@ -284,7 +289,8 @@ void AgentStarter::fail(Started& started, const std::string& why) {
 // ---- The end -------------------------------------------------------------------------------
 
 void AgentStarter::finish_if_settled() {
-  const bool is_going_on = under_way_ > 0 || pausing_ > 0 || !again_.empty() || !waiting_.empty();
+  const bool is_pausing = std::ranges::any_of(started_, &Started::is_pausing);
+  const bool is_going_on = under_way_ > 0 || is_pausing || !waiting_.empty();
   if (!done_ || is_going_on) return;
   server_->stop_listening();
   const Done done = std::exchange(done_, nullptr);

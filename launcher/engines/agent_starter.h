@@ -126,7 +126,6 @@ class AgentStarter {
   std::deque<Launch> waiting_;
   std::list<Started> started_;  // addresses stay
   std::deque<Started*> again_;  // of started_: the next attempt is due
-  std::size_t pausing_ = 0;     // programs before another attempt
   std::size_t at_once_ = 0;     // max of under_way_
   std::size_t under_way_ = 0;   // programs that lack an agent
   std::map<std::size_t, ConnectedAgent> agents_;

@@ -45,14 +45,6 @@ struct Exec {
   ::_exit(errno == ENOENT ? 127 : 126);
 }
 
-// As exec(3) takes them.
-std::vector<char*> pointers_to(std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  for (std::string& text : texts) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<LaunchProgram>> LaunchProgram::start(EventLoop& loop, Options options) {
@@ -72,8 +64,8 @@ Status LaunchProgram::fork(const std::string& path) {
   PACELINE_TRY_ASSIGN(const UniqueFd null, open_null());
   std::vector<std::string> words = options_.command;
   std::vector<std::string> variables = options_.environment;
-  const std::vector<char*> arguments = pointers_to(words);
-  const std::vector<char*> environment = pointers_to(variables);
+  const std::vector<char*> arguments = exec_words(words);
+  const std::vector<char*> environment = exec_words(variables);
   const Exec exec{.path = path.c_str(),
                   .arguments = arguments.data(),
                   .environment = variables.empty() ? environ : environment.data(),

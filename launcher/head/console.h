@@ -30,13 +30,15 @@ class Console {
              messages::Ending ending);
   /// A line of the launcher's own on standard error: "paceline: …".
   void say(std::string_view text);
-  /// What the terminal shows of what is typed there.
+  /// The echo of typed text.
   void echo(std::string_view text);
   /// Ends a transient line, if one is shown.
   void finish();
 
   bool output_is_terminal() const { return output_.terminal; }
-  std::size_t backlog_bytes() const { return output_.queue.size() + error_.queue.size(); }
+  std::size_t backlog_bytes() const {
+    return output_.queue.size() + error_.queue.size() + input_.queue.size();
+  }
   /// Calls `drained` whenever the backlog has gone.
   void when_drained(std::function<void()> drained) { drained_ = std::move(drained); }
   /// Calls `broken` once with the errno when standard output cannot be written any more. What is

@@ -114,7 +114,8 @@ void Head::receive(Host& host, const messages::FromAgent& message) {
       if (input_) input_->taken(message.input_taken().bytes(), message.input_taken().closed());
       return;
     case messages::FromAgent::kTerminalOutput:
-      return console_.echo(message.terminal_output());
+      console_.echo(message.terminal_output());
+      return pause_if_behind();
     case messages::FromAgent::kAskedToEnd:
       return agent_asked_to_end(host, message.asked_to_end().signal());
     case messages::FromAgent::kAlive:
@@ -163,6 +164,10 @@ void Head::print(const Host& host, const messages::RankOutput& output) {
   console_.print(output.stream(),
                  is_timed ? timed_tag(rank->tag, wall_clock_.since_1970()) : rank->tag,
                  output.text(), output.ending());
+  pause_if_behind();
+}
+
+void Head::pause_if_behind() {
   if (console_.backlog_bytes() > kMaxBacklogBytes) set_reading(false);
 }
 

@@ -98,6 +98,7 @@ class Head {
   void pause();
   void tell_all(const messages::ToAgent& message);
   void set_reading(bool on);
+  void pause_if_behind();
   void finish(Host& host);
   void finish();
   void end_when_printed();

@@ -81,7 +81,7 @@ void InputSource::send_on(std::string text) {
 }
 
 void InputSource::read_some() {
-  // What was readable may have been what take() has read.
+  // take() may have read the bytes that made the terminal readable.
   if (terminal_ && (!terminal_->take() || send_typed_ahead())) return read_on();
   std::array<char, kWindowBytes> bytes;
   const ssize_t got = ::read(fd_, bytes.data(), kWindowBytes - under_way_bytes_);

@@ -24,13 +24,17 @@ EngineOptions engine_options(const JobSpec& job) {
           .paceline = "/proc/self/exe"};
 }
 
+// Of hosts_of() and hosts_of_plan(), which call this host by its own name.
+bool is_here(const HostShare& share) { return share.host == host_name(); }
+
 // An agent elsewhere has another environment and another standard input, begins in another folder,
 // and makes a control group of its own. -x comes last, so its values hold.
-void make_good_for_others(messages::Start& part, const std::string& folder, bool sends_paths) {
+void make_good_for_others(messages::Start& part, const std::string& folder,
+                          const Variables& for_others) {
   part.clear_cgroup();
   part.set_input_comes(true);
   for (messages::App& app : *part.mutable_apps()) {
-    Variables variables = variables_for_others(sends_paths, ::getenv);
+    Variables variables = for_others;
     variables.MergeFrom(app.environment());
     *app.mutable_environment() = std::move(variables);
     const std::string relative = app.working_directory();
@@ -48,9 +52,8 @@ Status check_engine(const JobSpec& job) {
 }
 
 Status JobAgents::start_here(FunctionRef<void(bool)> last) {
-  const bool has_ranks = std::any_of(shares_.begin(), shares_.end(), [](const HostShare& share) {
-    return is_this_host(share.host);
-  });
+  const bool has_ranks = std::any_of(shares_.begin(), shares_.end(),
+                                     [](const HostShare& share) { return is_here(share); });
   if (!has_ranks) return Status();
   PACELINE_TRY_ASSIGN(here_, start_local_agent(loop_, last));
   timings_.came(Stage::kAgent, loop_.clock().now(), "host " + host_name());
@@ -60,10 +63,10 @@ Status JobAgents::start_here(FunctionRef<void(bool)> last) {
 Status JobAgents::start_elsewhere(const JobSpec& job, const RemoteOptions& options) {
   std::vector<AgentHost> hosts;
   for (std::size_t i = 0; i < shares_.size(); ++i) {
-    if (!is_this_host(shares_[i].host)) hosts.push_back({.name = shares_[i].host, .index = i});
+    if (!is_here(shares_[i])) hosts.push_back({.name = shares_[i].host, .index = i});
   }
   if (hosts.empty()) return Status();
-  sends_paths_ = sends_paths(job);
+  for_others_ = variables_for_others(sends_paths(job), ::getenv);
   PACELINE_TRY_ASSIGN(const auto engine, make_engine(engine_options(job)));
   PACELINE_TRY_ASSIGN(
       starter_,
@@ -103,13 +106,13 @@ Result<std::vector<HostAgent>> JobAgents::take(const messages::Start& job,
     messages::Start part = job;
     part.set_host(shares_[i].host);
     part.set_host_index(static_cast<std::uint32_t>(i));
-    if (is_this_host(shares_[i].host)) {
+    if (is_here(shares_[i])) {
       PACELINE_TRY_ASSIGN(*part.mutable_address(), own_address());
       part.set_input_comes(part.has_input_terminal());
       all.push_back({.channel = *here_->channel, .start = std::move(part)});
     } else {
       if (shares_.size() > 1) part.set_address(next->address);
-      make_good_for_others(part, folder, sends_paths_);
+      make_good_for_others(part, folder, for_others_);
       all.push_back({.channel = *next->channel, .start = std::move(part)});
       ++next;
     }

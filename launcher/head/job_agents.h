@@ -17,6 +17,7 @@
 #include "launcher/engines/local.h"
 #include "launcher/head/head.h"
 #include "launcher/head/host_faults.h"
+#include "launcher/head/sent_variables.h"
 #include "launcher/head/timings.h"
 #include "launcher/options/host_plan.h"
 #include "launcher/options/job_spec.h"
@@ -70,7 +71,7 @@ class JobAgents {
   std::optional<StartedAgent> here_;
   std::unique_ptr<AgentStarter> starter_;
   std::vector<ConnectedAgent> elsewhere_;
-  bool sends_paths_ = false;
+  Variables for_others_;
 };
 
 }  // namespace paceline::launcher

@@ -38,10 +38,21 @@ void count_own_cpus(std::vector<HostSlots>& hosts) {
     if (!host.slots && host.name == host_name()) host.slots = allowed_cpus();
 }
 
-// This host is known by the name that it has itself.
-Status use_own_name(const JobSpec& job, std::vector<HostSlots>& hosts) {
+bool is_this_host(std::string_view name, OwnAddresses& addresses) {
+  std::array<char, 256> whole{};
+  if (::gethostname(whole.data(), whole.size() - 1) != 0) whole[0] = '\0';
+  // RFC 4343: names of hosts do not depend on case.
+  const auto is = [name](std::string_view own) {
+    return std::ranges::equal(name, own, {}, ::tolower, ::tolower);
+  };
+  return is(host_name()) || is("localhost") || is("localhost.localdomain") || is(whole.data()) ||
+         addresses.has(name);
+}
+
+// This host gets the name that it has itself: from then on that name tells it from others.
+Status use_own_name(const JobSpec& job, OwnAddresses& addresses, std::vector<HostSlots>& hosts) {
   for (HostSlots& host : hosts) {
-    if (is_this_host(host.name)) {
+    if (is_this_host(host.name, addresses)) {
       host.name = host_name();
     } else if (job.engine == kLocalEngine) {
       return Status(
@@ -62,14 +73,8 @@ std::string engine_of(const JobSpec& job) {
 bool sends_paths(const JobSpec& job) { return !job.host_paths && engine_of(job) != kSlurm; }
 
 bool is_this_host(std::string_view name) {
-  std::array<char, 256> whole{};
-  if (::gethostname(whole.data(), whole.size() - 1) != 0) whole[0] = '\0';
-  // RFC 4343: names of hosts do not depend on case.
-  const auto is = [name](std::string_view own) {
-    return std::ranges::equal(name, own, {}, ::tolower, ::tolower);
-  };
-  return is(host_name()) || is("localhost") || is("localhost.localdomain") || is(whole.data()) ||
-         is_own_address(std::string(name));
+  OwnAddresses addresses;
+  return is_this_host(name, addresses);
 }
 
 namespace {
@@ -102,10 +107,11 @@ Result<std::vector<HostShare>> hosts_of(JobSpec& job) {
   PACELINE_TRY_ASSIGN(NamedHosts named, named_hosts(job));
   std::vector<HostSlots>& hosts = named.hosts;
   if (hosts.empty()) hosts.push_back({.name = host_name(), .slots = std::nullopt});
-  PACELINE_TRY(use_own_name(job, hosts));
+  OwnAddresses addresses;
+  PACELINE_TRY(use_own_name(job, addresses, hosts));
   if (job.programs.front().is_auto) count_own_cpus(hosts);
   for (ProgramSpec& program : job.programs) {
-    PACELINE_TRY(use_own_name(job, program.hosts));
+    PACELINE_TRY(use_own_name(job, addresses, program.hosts));
     if (program.is_auto) count_own_cpus(program.hosts);
   }
   PACELINE_TRY(count_ranks(job, hosts, named.source));
@@ -118,11 +124,12 @@ Result<std::vector<HostShare>> hosts_of_plan(JobSpec& job, const std::string& pl
                       topology::read_plan_hosts({.name = file, .text = plan_text}));
   PACELINE_TRY_ASSIGN(NamedHosts of_job, named_hosts(job));
   std::vector<HostSlots>& named = of_job.hosts;
-  PACELINE_TRY(use_own_name(job, named));
+  OwnAddresses addresses;
+  PACELINE_TRY(use_own_name(job, addresses, named));
   std::vector<HostSlots> hosts;
   for (const topology::PlanHost& host : planned)
     hosts.push_back({.name = host.name, .slots = host.ranks});
-  PACELINE_TRY(use_own_name(job, hosts));
+  PACELINE_TRY(use_own_name(job, addresses, hosts));
   PACELINE_TRY(count_ranks(job, hosts, HostSource::kFile));
   std::vector<HostShare> shares;
   for (const HostSlots& host : hosts) {

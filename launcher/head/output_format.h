@@ -35,7 +35,7 @@ class OutputFormat {
   /// A PROMPT stays as it is. If the text that comes next is of the same rank and begins with it,
   /// the rest of that text continues its line.
   std::string format(std::string_view tag, std::string_view text, messages::Ending ending);
-  /// What a terminal shows of what is typed there, as it is. Its newline ends the line of a prompt.
+  /// The echo of typed text, as it is. Its newline ends the line of a prompt.
   std::string echo(std::string_view text);
   /// What the console needs at the end of the job, so that a transient line stays readable.
   std::string finish();

@@ -50,10 +50,11 @@ messages::WindowSize window_size_at(int fd) {
 
 UserTerminal::UserTerminal(int fd) : fd_(fd) { block_signals({SIGTTIN, SIGTTOU}); }
 
-// A terminal of another session has no foreground for this process, and the kernel lets it read.
+// Without a process group to compare this process may read. ENOTTY: the terminal belongs to another
+// session. EIO: it has hung up, and a read says so.
 bool UserTerminal::in_foreground() const {
   const pid_t group = ::tcgetpgrp(fd_);
-  return group < 0 ? errno == ENOTTY : group == ::getpgrp();
+  return group < 0 ? errno == ENOTTY || errno == EIO : group == ::getpgrp();
 }
 
 bool UserTerminal::is_as_set_up(const termios& now) const {

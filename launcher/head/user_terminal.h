@@ -24,7 +24,8 @@ messages::WindowSize window_size_at(int fd);
 /// thread.
 class UserTerminal {
  public:
-  /// Borrows `fd`. Blocks SIGTTIN and SIGTTOU: what this process may not do is an error then.
+  /// Borrows `fd`. Blocks SIGTTIN and SIGTTOU: a read from the background fails (EIO) then, and a
+  /// change of the modes does not stop this process.
   explicit UserTerminal(int fd);
   ~UserTerminal() { give_back(); }
   UserTerminal(const UserTerminal&) = delete;

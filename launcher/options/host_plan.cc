@@ -130,16 +130,6 @@ Result<std::vector<HostShare>> mapped(const std::vector<Room>& rooms, const Shar
   return shares;
 }
 
-Status check_own_hosts(const PlacementSpec& said) {
-  const bool is_together = !said.groups.empty() || !said.plan_file.empty() || said.rules.rank_by ||
-                           topology::counts_need_machines(said.rules);
-  if (!is_together) return Status();
-  return Status(
-      Code::kInvalidArgument, Scope::kOperation,
-      "-H of a program of its own cannot be combined with --groups, --plan, --rank-by, or "
-      "a --map-by that depends on the machines");
-}
-
 // What programs without hosts of their own leave to the next one.
 void take_slots(const std::vector<HostShare>& shares, std::vector<HostSlots>& hosts) {
   for (const HostShare& share : shares) {
@@ -206,9 +196,11 @@ Result<std::vector<HostShare>> share_ranks(std::span<const HostSlots> hosts,
 Result<std::vector<HostShare>> share_job(const JobSpec& job, std::span<const HostSlots> hosts) {
   ShareRules rules = share_rules_of(job);
   if (!job.has_own_hosts()) return share_ranks(hosts, rules);
-  PACELINE_TRY(check_own_hosts(job.placement));
   rules.considers_all = false;
   std::vector<HostSlots> left = merged_hosts(hosts);
+  // -N is for all programs together.
+  if (const int most = rules.max_per_host; most > 0)
+    for (HostSlots& host : left) host.slots = std::min(host.slots.value_or(most), most);
   std::vector<HostShare> all;
   for (std::size_t i = 0; i < job.programs.size(); ++i) {
     const ProgramSpec& program = job.programs[i];

@@ -6,6 +6,7 @@
 
 #include "comm/base/try.h"
 #include "launcher/options/option_values.h"
+#include "topology/placement/rules/mapping_counts.h"
 
 namespace paceline::launcher {
 namespace {
@@ -131,6 +132,13 @@ Status check_placement(const JobSpec& job) {
     return usage_error("--servers needs --dry-run: Paceline cannot start servers yet");
   if (placement.servers_on != topology::ServersOn::kSpread && placement.servers == 0)
     return usage_error("--servers-on needs --servers");
+  const bool places_all = !placement.groups.empty() || !placement.plan_file.empty() ||
+                          placement.rules.rank_by ||
+                          topology::counts_need_machines(placement.rules);
+  if (job.has_own_hosts() && places_all)
+    return usage_error(
+        "-H of a program of its own cannot be combined with --groups, --plan, --rank-by, or a "
+        "--map-by that depends on the machines");
   return Status();
 }
 

@@ -86,9 +86,6 @@ Status count_ranks_of(JobSpec& job, std::size_t program, std::span<const HostSlo
 Status count_ranks(JobSpec& job, std::span<const HostSlots> hosts, HostSource source) {
   for (std::size_t i = 0; i < job.programs.size(); ++i)
     if (job.programs[i].ranks == 0) PACELINE_TRY(count_ranks_of(job, i, hosts, source));
-  if (job.ranks() > kMaxRanks)
-    return usage_error("the programs have more than " + std::to_string(kMaxRanks) +
-                       " ranks in total");
   return check_named_ranks(job);
 }
 

@@ -287,6 +287,7 @@ Status check_job(const JobSpec& job) {
 }  // namespace
 
 Status check_named_ranks(const JobSpec& job) {
+  PACELINE_TRY(check_bound(job));
   PACELINE_TRY(check_rank("--stdin", job.stdin_rank.value_or(0), job.ranks()));
   return check_rank("--console-ranks", job.console_ranks.highest_named(), job.ranks());
 }

@@ -20,7 +20,8 @@ namespace paceline::launcher {
 /// at most kMaxRanks ranks. If -n states them all, it names no rank beyond them.
 Result<JobSpec> parse_run(std::span<const std::string> arguments);
 
-/// The ranks that --stdin and --console-ranks name exist. Each program has its number of ranks.
+/// The programs, each with its number of ranks, have at most kMaxRanks, and the ranks that --stdin
+/// and --console-ranks name exist.
 Status check_named_ranks(const JobSpec& job);
 
 /// Whether --help or -h stands among the options (not among the program's arguments).

@@ -22,7 +22,7 @@
 namespace paceline::launcher {
 namespace {
 
-// A storm of forks is not followed for ever.
+// Bounds the passes if processes fork without end.
 constexpr int kPasses = 32;
 
 bool write_to(const std::string& file, std::string_view text) {
@@ -33,7 +33,9 @@ bool write_to(const std::string& file, std::string_view text) {
 std::vector<pid_t> members_of(const std::string& folder) {
   std::vector<pid_t> members;
   std::ifstream list(folder + "/cgroup.procs");
-  for (pid_t member = 0; list >> member;) members.push_back(member);
+  // Version 2 shows processes of an outer PID namespace as 0.
+  for (pid_t member = 0; list >> member;)
+    if (member > 0) members.push_back(member);
   return members;
 }
 

@@ -10,7 +10,6 @@
 #include "comm/base/ip_address.h"
 #include "comm/base/try.h"
 #include "comm/base/unique_fd.h"
-#include "comm/host_interfaces.h"
 #include "comm/socket.h"
 #include "launcher/system/system.h"
 
@@ -23,14 +22,14 @@ std::string host_name() {
   return whole.substr(0, whole.find('.'));
 }
 
-bool is_own_address(const std::string& text) {
-  const auto address = IpAddress::parse(text);
+bool OwnAddresses::has(std::string_view text) {
+  const auto address = IpAddress::parse(std::string(text));
   if (!address) return false;
   if (address->network(8) == IpAddress::parse("127.0.0.0") || address == IpAddress::parse("::1"))
     return true;
-  return std::ranges::any_of(interfaces_of_this_host(), [&](const HostInterface& interface) {
-    return interface.address == *address;
-  });
+  if (!interfaces_) interfaces_ = interfaces_of_this_host();
+  return std::ranges::any_of(
+      *interfaces_, [&](const HostInterface& interface) { return interface.address == *address; });
 }
 
 Result<int> free_port(const std::string& address, PortRange ports) {

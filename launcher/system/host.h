@@ -1,19 +1,30 @@
 // What an agent asks its host.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <paceline/status.h>
 
 #include "comm/base/port_range.h"
+#include "comm/host_interfaces.h"
 
 namespace paceline::launcher {
 
 /// The kernel's host name up to the first dot.
 std::string host_name();
 
-/// True if the text is an IP address of this host: of an interface, or of loopback.
-bool is_own_address(const std::string& text);
+/// The IP addresses of this host. The kernel is asked once, for the first text that may be one.
+class OwnAddresses {
+ public:
+  /// True if the text is an address of an interface, or of loopback.
+  bool has(std::string_view text);
+
+ private:
+  std::optional<std::vector<HostInterface>> interfaces_;
+};
 
 /// A TCP port on this host's `address` that nobody used a moment ago: the last free one of `ports`,
 /// because listeners take the first ones.

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "comm/base/try.h"
+#include "launcher/system/process_identity.h"
 #include "launcher/system/system.h"
 
 namespace paceline::launcher {
@@ -132,8 +133,7 @@ void signal_members(FunctionRef<bool(pid_t)> is_meant, int signal) {
     const pid_t group = ::getpgid(process);
     if (group == process || !is_meant(group)) continue;
     const UniqueFd member = open_pidfd(process);
-    if (member && ::getpgid(process) == group)
-      ::syscall(SYS_pidfd_send_signal, member.get(), signal, nullptr, 0);
+    if (member && ::getpgid(process) == group) send_signal(member, signal);
   }
 }
 
@@ -153,6 +153,14 @@ Status end_descendants(const Clock& clock, Deadline deadline, pid_t spared_group
     const timespec patience{.tv_sec = seconds.count(), .tv_nsec = (left - seconds).count()};
     ::sigtimedwait(&child_signal, nullptr, &patience);
   }
+}
+
+std::vector<char*> exec_words(const std::vector<std::string>& words) {
+  std::vector<char*> list;
+  list.reserve(words.size() + 1);
+  for (const std::string& word : words) list.push_back(const_cast<char*>(word.c_str()));
+  list.push_back(nullptr);
+  return list;
 }
 
 void reset_signals() {

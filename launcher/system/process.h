@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include <sys/types.h>
@@ -16,6 +17,9 @@
 #include "comm/base/unique_fd.h"
 
 namespace paceline::launcher {
+
+/// `words` as exec(3) takes them, valid as long as they are.
+std::vector<char*> exec_words(const std::vector<std::string>& words);
 
 /// A forked process with a socket between parent and child. Fork before the first thread: the
 /// child goes on with a copy of everything but the other threads.

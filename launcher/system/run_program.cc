@@ -41,9 +41,7 @@ std::string first_line(const UniqueFd& file) {
   ::dup2(input.get(), STDIN_FILENO);
   replace_by_null(STDOUT_FILENO);
   ::dup2(errors.get(), STDERR_FILENO);
-  std::vector<char*> arguments;
-  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
+  const std::vector<char*> arguments = exec_words(words);
   ::execv(arguments[0], arguments.data());
   ::_exit(kNotStarted);
 }

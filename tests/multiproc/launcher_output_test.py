@@ -34,7 +34,8 @@ class Output(LauncherTest):
         self.assertEqual(self.run_job("-n", 2, "--no-tag-output", "echo", "a")[1], "a\na\n")
 
     def test_tags_with_the_time(self):
-        _, output, _ = self.run_job("-n", 2, "--timestamp-output", "echo", "a")
+        code, output, _ = self.run_job("-n", 2, "--timestamp-output", "echo", "a")
+        self.assertEqual((code, len(output.splitlines())), (0, 2))
         for line in output.splitlines():
             self.assertRegex(line, rf"^\[[01]@{HOST} \d\d:\d\d:\d\d\.\d\d\d\] a$")
 

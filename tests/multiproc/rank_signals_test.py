@@ -63,7 +63,8 @@ class RankSignals(LauncherTest):
         self.assertEqual((code, output), (0, f"1 {int(signal.SIGTERM)}\n"))
 
     def test_what_a_failed_rank_leaves_is_killed_at_once(self):
-        script = "(trap 'echo told' TERM; while :; do sleep 0.02; done) & exit 3"
+        script = ("trap 'exit 3' USR1; "
+                  "(trap 'echo told' TERM; kill -USR1 $$; while :; do sleep 0.02; done) & wait")
         self.assertEqual(self.run_job("-n", 1, "sh", "-c", script)[:2], (3, ""))
 
 

@@ -172,9 +172,15 @@ TEST(HostPlan, ProgramsHaveTheirOwnHosts) {
 TEST(HostPlan, OwnHostsThatDoNotFitAreRefused) {
   const std::vector<HostSlots> hosts{{"a", 2}};
   EXPECT_EQ(share_job(job_with_own_hosts(), hosts).status().text().substr(0, 9), "program 3");
-  JobSpec job = job_with_own_hosts();
-  job.placement.groups = "tp=2,dp=";
-  EXPECT_NE(share_job(job, hosts).status().text().find("cannot be combined"), std::string::npos);
+}
+
+TEST(HostPlan, ProgramsThatShareHostsKeepToTheRanksOfEachHost) {
+  JobSpec job = job_with_own_hosts();  // programs 1 and 3 share a and b
+  job.ranks_per_host = 1;
+  for (ProgramSpec& program : job.programs) program.ranks = 1;
+  const Shares shares = share_job(job, std::vector<HostSlots>{{"a", 4}, {"b", 4}}).value();
+  EXPECT_EQ(shares[0].by_program[0], 1);
+  EXPECT_EQ(shares[0].by_program[2], 0);
 }
 
 // For every mapping: all ranks have a host, and no host gets more than its slots.

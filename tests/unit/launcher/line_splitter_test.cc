@@ -124,6 +124,16 @@ TEST_F(Prompts, WhatItsUserHasEndedIsALine) {
   EXPECT_EQ(shown(), (Pieces{{"not shown", messages::CUT}}));
 }
 
+TEST_F(Prompts, AfterAnAnswerToATransientLineThereIsAPrompt) {
+  feed("\rContinue? ");
+  splitter_.show_begun(sink_);
+  EXPECT_EQ(shown(), (Pieces{{"Continue? ", messages::TRANSIENT}}));
+  splitter_.end_shown();
+  feed("Name: ");
+  splitter_.show_begun(sink_);
+  EXPECT_EQ(shown(), (Pieces{{"Name: ", messages::PROMPT}}));
+}
+
 TEST_F(Prompts, AProgressBarTakesTheLineAnew) {
   feed("\r10%");
   splitter_.show_begun(sink_);

@@ -64,6 +64,16 @@ TEST(PlacementOptions, Servers) {
   EXPECT_TRUE(says(placement_refusal({"--servers-on", "a", "prog"}), "needs --servers"));
 }
 
+TEST(PlacementOptions, ProgramsWithHostsOfTheirOwnAreNotPlacedTogether) {
+  for (const auto& [option, value] :
+       {std::pair("--groups", "tp=2,dp="), std::pair("--plan", "p"), std::pair("--rank-by", "core"),
+        std::pair("--map-by", "ppr:1:numa")})
+    EXPECT_TRUE(
+        says(placement_refusal({option, value, "-n", "1", "a", ":", "-H", "b", "-n", "1", "b"}),
+             "cannot be combined"))
+        << option;
+}
+
 TEST(PlacementOptions, ADryRunNeedsNoProgram) {
   EXPECT_EQ(placement_of({"-n", "8", "--dry-run", "--cluster", "c.json"}).cluster_file, "c.json");
   EXPECT_TRUE(placement_of({"--dry-run", "--", "prog"}).dry_run);

@@ -65,6 +65,7 @@ TEST_F(UserTerminalTest, AReadDoesNotWait) {
   EXPECT_FALSE(terminal_.has_hung_up());
   pair_.controller.reset();
   EXPECT_TRUE(terminal_.has_hung_up());
+  EXPECT_TRUE(terminal_.take()) << "a read says so";
 }
 
 // A shell that edits lines reads byte by byte. What was typed meanwhile has no end of a line.
