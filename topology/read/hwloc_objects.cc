@@ -239,7 +239,7 @@ class ObjectReader {
   int pci_ = 0;
 };
 
-// The only one is made up.
+// The only CPU of such a file is made up, so the CPUs of the machine are not known.
 void forget_cpus(HwlocTree& tree) {
   tree.cpus = {};
   for (HwlocObject& object : tree.objects)

@@ -54,9 +54,9 @@ std::string_view without_blanks(std::string_view text) {
   return text.substr(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
 }
 
-// A header that names GPUs stands before any row that does. Our own of a machine without devices
-// has none. amd-smi names them by address, and
-// `rocm-smi --showtoponuma` has no table.
+// The header of a matrix names GPUs and comes before the rows. The header that this project writes
+// for a machine without devices names none. amd-smi names GPUs by address. `rocm-smi
+// --showtoponuma` has no table.
 bool is_matrix(std::string_view text) {
   if (text.find("LINK TYPE TABLE") != text.npos) return true;
   while (!text.empty()) {

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <set>
 #include <string>
 #include <vector>
@@ -12,11 +11,6 @@
 
 namespace paceline::topology {
 namespace {
-
-template <class List, class Predicate>
-std::size_t count_of(const List& list, Predicate predicate) {
-  return static_cast<std::size_t>(std::ranges::count_if(list, predicate));
-}
 
 std::vector<const GpuLibrary*> libraries_of(const Gpu& gpu) {
   std::vector<const GpuLibrary*> libraries;
@@ -64,33 +58,31 @@ bool loses_pci(const Gpu& gpu) {
 // withheld CPU is cannot be told from CPUs that are off line.
 void add_withheld(const HostModel& host, LeftOutList& list) {
   const auto loses = [&](const auto& part) { return part.cpus.has_any(host.withheld); };
-  list.count("packages.cpus", count_of(host.packages, loses), "partly withheld package");
-  list.count("numa_nodes.cpus", count_of(host.numa_nodes, loses), "partly withheld NUMA node");
+  list.count_if("packages.cpus", "partly withheld package", host.packages, loses);
+  list.count_if("numa_nodes.cpus", "partly withheld NUMA node", host.numa_nodes, loses);
   // Readers know memory of high bandwidth by other memory of the same CPUs.
   const auto loses_kind = [&](const NumaNode& node) {
     return node.kind == MemoryKind::kHighBandwidth && !node.cpus.has_any(host.cpus);
   };
-  list.count("numa_nodes.kind", count_of(host.numa_nodes, loses_kind), "memory kind");
-  list.count("caches", count_of(host.caches, loses), "partly withheld cache");
-  list.count("cores", count_of(host.cores, loses), "withheld core");
+  list.count_if("numa_nodes.kind", "memory kind", host.numa_nodes, loses_kind);
+  list.count_if("caches", "partly withheld cache", host.caches, loses);
+  list.count_if("cores", "withheld core", host.cores, loses);
 }
 
 void add_gpus(const HostModel& host, LeftOutList& list) {
-  list.count("gpus.name", count_of(host.gpus, has_other_name), "GPU name");
-  list.count("gpus.names", count_of(host.gpus, has_other_names), "GPU name list");
-  list.count("gpus.memory_bytes", count_of(host.gpus, loses_memory), "GPU memory size");
-  list.count("gpus.uuid", count_of(host.gpus, loses_uuid), "GPU UUID");
-  list.count("gpus.parts", count_of(host.gpus, loses_parts), "GPU tile count");
-  list.count("gpus.pci", count_of(host.gpus, loses_pci), "PCI device");
+  list.count_if("gpus.name", "GPU name", host.gpus, has_other_name);
+  list.count_if("gpus.names", "GPU name list", host.gpus, has_other_names);
+  list.count_if("gpus.memory_bytes", "GPU memory size", host.gpus, loses_memory);
+  list.count_if("gpus.uuid", "GPU UUID", host.gpus, loses_uuid);
+  list.count_if("gpus.parts", "GPU tile count", host.gpus, loses_parts);
+  list.count_if("gpus.pci", "PCI device", host.gpus, loses_pci);
 }
 
 // Of NICs with an address: the others are left out as a whole.
 void add_nics(const HostModel& host, LeftOutList& list) {
   const auto count = [&](const std::string& field, const std::string& what, auto is_lost) {
-    list.count(
-        field,
-        count_of(host.nics, [&](const Nic& nic) { return nic.pci.bus.is_known() && is_lost(nic); }),
-        what);
+    list.count_if(field, what, host.nics,
+                  [&](const Nic& nic) { return nic.pci.bus.is_known() && is_lost(nic); });
   };
   count("nics.port", "NIC port number", [](const Nic& nic) { return nic.port != 1; });
   count("nics.is_up", "NIC state", [](const Nic& nic) { return nic.is_up.is_known(); });
@@ -127,10 +119,10 @@ LeftOut left_out_of_hwloc_xml(const HostModel& host) {
     list.say("stated",
              "paths of " + count_text(host.stated.size(), "pair") +
                  " of devices are left out, because hwloc's XML states bridges and links");
-  const std::size_t nics =
-      count_of(host.nics, [](const Nic& nic) { return !nic.pci.bus.is_known(); });
+  const auto nics =
+      std::ranges::count_if(host.nics, [](const Nic& nic) { return !nic.pci.bus.is_known(); });
   if (nics > 0)
-    list.say("nics", count_text(nics, "NIC") +
+    list.say("nics", count_text(static_cast<std::size_t>(nics), "NIC") +
                          " without a PCI address: only the names of devices are written");
   add_withheld(host, list);
   add_gpus(host, list);

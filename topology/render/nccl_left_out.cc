@@ -61,12 +61,6 @@ class Finder {
   }
 
  private:
-  template <class List, class Predicate>
-  void count(const std::string& field, const std::string& what, const List& all,
-             Predicate predicate) {
-    list_.count(field, static_cast<std::size_t>(std::ranges::count_if(all, predicate)), what);
-  }
-
   void find_host() {
     list_.add_if(!host_.name.empty(), "name", "the host name");
     list_.add_if(!host_.product.empty(), "product", "the product name");
@@ -85,16 +79,18 @@ class Finder {
     list_.add_if(!(written_cpus() == host_.cpus), "cpus", "CPUs without a NUMA node");
     list_.add_if(!host_.withheld.is_empty(), "withheld", "CPUs that may not be used");
     if (links_.has_packages())
-      count("packages.cpu_model", "CPU model", host_.packages,
-            [](const Package& package) { return !package.cpu_model.empty(); });
+      list_.count_if("packages.cpu_model", "CPU model", host_.packages,
+                     [](const Package& package) { return !package.cpu_model.empty(); });
     else
       list_.count("packages", host_.packages.size(), "package");
-    count("numa_nodes", "other memory node", host_.numa_nodes,
-          [](const NumaNode& node) { return !is_ordinary(node); });
-    count("numa_nodes.memory_bytes", "memory size", host_.numa_nodes,
-          [](const NumaNode& node) { return is_ordinary(node) && node.memory_bytes != 0; });
-    count("numa_nodes.cpus", "long CPU mask", host_.numa_nodes,
-          [](const NumaNode& node) { return is_ordinary(node) && !has_nccl_room(node.cpus); });
+    list_.count_if("numa_nodes", "other memory node", host_.numa_nodes,
+                   [](const NumaNode& node) { return !is_ordinary(node); });
+    list_.count_if(
+        "numa_nodes.memory_bytes", "memory size", host_.numa_nodes,
+        [](const NumaNode& node) { return is_ordinary(node) && node.memory_bytes != 0; });
+    list_.count_if("numa_nodes.cpus", "long CPU mask", host_.numa_nodes, [](const NumaNode& node) {
+      return is_ordinary(node) && !has_nccl_room(node.cpus);
+    });
     list_.count("caches", host_.caches.size(), "cache");
     list_.count("cores", host_.cores.size(), "core");
   }
@@ -140,28 +136,32 @@ class Finder {
     list_.add_if(roots != nodes.size() || std::ranges::any_of(host_.gpus, is_loose) ||
                      std::ranges::any_of(host_.nics, is_loose),
                  "bridges", "which devices share a host bridge");
-    count("bridges.near", "place of a host bridge", host_.bridges, [&](const Bridge& bridge) {
-      return bridge.kind == BridgeKind::kHost &&
-             !(bridge.near == told_near(nccl_node_of(host_, bridge.near)));
-    });
-    count("bridges.mb_per_s", "switch link", host_.bridges,
-          [](const Bridge& bridge) { return is_inexact(bridge.mb_per_s); });
+    list_.count_if("bridges.near", "place of a host bridge", host_.bridges,
+                   [&](const Bridge& bridge) {
+                     return bridge.kind == BridgeKind::kHost &&
+                            !(bridge.near == told_near(nccl_node_of(host_, bridge.near)));
+                   });
+    list_.count_if("bridges.mb_per_s", "switch link", host_.bridges,
+                   [](const Bridge& bridge) { return is_inexact(bridge.mb_per_s); });
   }
 
   void find_gpus() {
     const auto& gpus = host_.gpus;
     const auto told_name = [](const Gpu& gpu) { return "GPU" + std::to_string(gpu.number); };
-    count("gpus.name", "GPU name", gpus,
-          [&](const Gpu& gpu) { return gpu.name != told_name(gpu); });
-    count("gpus.names", "GPU name list", gpus,
-          [&](const Gpu& gpu) { return gpu.names != std::vector{told_name(gpu)}; });
-    count("gpus.model", "GPU model", gpus, [](const Gpu& gpu) { return gpu.model.is_known(); });
-    count("gpus.memory_bytes", "GPU memory size", gpus,
-          [](const Gpu& gpu) { return gpu.memory_bytes.is_known(); });
-    count("gpus.uuid", "GPU UUID", gpus, [](const Gpu& gpu) { return gpu.uuid.is_known(); });
-    count("gpus.parts", "GPU tile count", gpus, [](const Gpu& gpu) { return gpu.parts != 1; });
-    count("gpus.pci", "GPU PCIe fact", gpus,
-          [](const Gpu& gpu) { return loses_identity(gpu.pci); });
+    list_.count_if("gpus.name", "GPU name", gpus,
+                   [&](const Gpu& gpu) { return gpu.name != told_name(gpu); });
+    list_.count_if("gpus.names", "GPU name list", gpus,
+                   [&](const Gpu& gpu) { return gpu.names != std::vector{told_name(gpu)}; });
+    list_.count_if("gpus.model", "GPU model", gpus,
+                   [](const Gpu& gpu) { return gpu.model.is_known(); });
+    list_.count_if("gpus.memory_bytes", "GPU memory size", gpus,
+                   [](const Gpu& gpu) { return gpu.memory_bytes.is_known(); });
+    list_.count_if("gpus.uuid", "GPU UUID", gpus,
+                   [](const Gpu& gpu) { return gpu.uuid.is_known(); });
+    list_.count_if("gpus.parts", "GPU tile count", gpus,
+                   [](const Gpu& gpu) { return gpu.parts != 1; });
+    list_.count_if("gpus.pci", "GPU PCIe fact", gpus,
+                   [](const Gpu& gpu) { return loses_identity(gpu.pci); });
   }
 
   void find_nics() {
@@ -176,11 +176,12 @@ class Finder {
     list_.count("nics.kind", kinds, "NIC kind");
     list_.count("nics.has_rdma", uses, "NIC RDMA state");
     list_.count("nics.interfaces", interfaces, "NIC interface list");
-    count("nics.port", "NIC port number", nics,
-          [](const Nic& nic) { return nic.port != 1 && !nic.rate_mbit.is_known(); });
-    count("nics.is_up", "NIC state", nics, [](const Nic& nic) { return nic.is_up.is_known(); });
-    count("nics.gid", "NIC GID", nics, [](const Nic& nic) { return nic.gid.is_known(); });
-    count("nics.guid", "NIC GUID", nics, [&](const Nic& nic) {
+    list_.count_if("nics.port", "NIC port number", nics,
+                   [](const Nic& nic) { return nic.port != 1 && !nic.rate_mbit.is_known(); });
+    list_.count_if("nics.is_up", "NIC state", nics,
+                   [](const Nic& nic) { return nic.is_up.is_known(); });
+    list_.count_if("nics.gid", "NIC GID", nics, [](const Nic& nic) { return nic.gid.is_known(); });
+    list_.count_if("nics.guid", "NIC GUID", nics, [&](const Nic& nic) {
       const auto guid = nccl_guid_of(host_, nic);
       return nic.guid.is_known() && (!guid || guid_of_nccl(*guid) != *nic.guid);
     });
@@ -213,9 +214,9 @@ class Finder {
   // ---- links
 
   void find_links() {
-    count("links", "link", host_.links,
-          [&](const GpuLink& link) { return !links_.is_written(link); });
-    count("links.mb_per_s", "link rate", host_.links, [&](const GpuLink& link) {
+    list_.count_if("links", "link", host_.links,
+                   [&](const GpuLink& link) { return !links_.is_written(link); });
+    list_.count_if("links.mb_per_s", "link rate", host_.links, [&](const GpuLink& link) {
       if (!links_.is_written(link) || !link.mb_per_s.is_known()) return false;
       return !NcclLinks::has_rate(link) || *link.mb_per_s % NcclLinks::count_of(link) != 0;
     });
