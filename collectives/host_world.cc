@@ -87,7 +87,6 @@ Result<HostWorld> make_host_world(std::shared_ptr<PollEngine> engine, const Grou
                               .clock = clock,
                               .linger = have_time ? kLinger : kShortLinger,
                               .shares_cpus = shares_cpus,
-                              .cpus = std::max(found.cpus.count(), 1),
                               .arenas = std::move(reached),
                               .method = methods.forced,
                               .measured = shm::sizes_for(methods.tuning, ranks),

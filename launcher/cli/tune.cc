@@ -77,7 +77,7 @@ Result<std::vector<MethodRatio>> measure(const TuneTask& task, int starts) {
 }
 
 std::string_view place_of(const TuneTask& task) {
-  return task.limit == shm::TunedLimit::kOrdinary ? "ordinary" : "buffers ";
+  return task.limit == shm::Limit::kOrdinary ? "ordinary" : "buffers ";
 }
 
 void print(const TuneTask& task, std::span<const MethodRatio> ratios, std::size_t most,

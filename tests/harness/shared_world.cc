@@ -57,7 +57,6 @@ std::unique_ptr<CollectiveBackend> SharedWorld::backend(int rank, Transport& tra
       ShmBackend::Options{.rank = rank,
                           .clock = clock_,
                           .shares_cpus = backend_ == Backend::kGathering,
-                          .cpus = 2,
                           .arenas = arenas_,
                           .method = options_.method ? options_.method(rank) : std::nullopt,
                           .log = options_.log,

@@ -16,7 +16,15 @@
 namespace paceline::testing {
 
 // Where arrays of long operations lie in buffers: nowhere, on all ranks but rank 0, everywhere.
-enum class Buffers : std::uint8_t { kNone, kNotAll, kReached, kWithoutFences };
+// kOr: where they do not, they are posted.
+enum class Buffers : std::uint8_t {
+  kNone,
+  kNotAll,
+  kReached,
+  kWithoutFences,
+  kNoneOrPosted,
+  kNotAllOrPosted
+};
 
 // The backend's Memory. A load takes any value that it may.
 template <std::uint64_t Calls, std::uint64_t Chunks, std::uint64_t TrueChunks = Chunks,
@@ -32,6 +40,7 @@ struct ModelAccess {
   static constexpr std::uint64_t kPosts = kCallPlaces + kExchangePlaces;
   static constexpr std::uint64_t kChunkPlaces = TrueChunks;
   static constexpr bool kHasBuffers = Of == Buffers::kReached || Of == Buffers::kWithoutFences;
+  static constexpr bool kMayPost = Of == Buffers::kNoneOrPosted || Of == Buffers::kNotAllOrPosted;
 
   ModelMemory& memory;
   int rank;
@@ -66,14 +75,8 @@ struct ModelAccess {
   static std::size_t conclusion_at(int ranks, std::uint64_t operation) {
     return arrivals_at(ranks, operation) + kExchangePlaces;
   }
-  static std::size_t claimed_at(int ranks, std::uint64_t operation) {
-    return conclusion_at(ranks, 0) + kExchangePlaces + operation % kExchangePlaces;
-  }
-  static std::size_t made_at(int ranks, std::uint64_t operation) {
-    return claimed_at(ranks, operation) + kExchangePlaces;
-  }
   static std::size_t explained_at(int ranks, int of, std::uint64_t operation) {
-    return made_at(ranks, 0) + kExchangePlaces + static_cast<std::size_t>(of) * kCallPlaces +
+    return conclusion_at(ranks, 0) + kExchangePlaces + static_cast<std::size_t>(of) * kCallPlaces +
            operation % kCallPlaces;
   }
   static std::size_t gathered_at(int ranks, std::uint64_t operation) {
@@ -123,7 +126,6 @@ struct ModelAccess {
     }
   }
   void wake_others() const {}
-  void wake_helpers() const {}
   void expect_exchange(std::uint64_t) const {}
   bool arrive(std::uint64_t operation) const {
     const std::size_t arrivals = arrivals_at(ranks, operation);
@@ -155,21 +157,30 @@ struct ModelAccess {
   bool needs_chunks() const {
     return Of == Buffers::kNone || (Of == Buffers::kNotAll && rank == 0);
   }
+  bool is_posted_by(int of) const {
+    return Of == Buffers::kNoneOrPosted || (Of == Buffers::kNotAllOrPosted && of == 0);
+  }
+  // What is posted, and that it is, is read from where it was contributed.
+  bool take_posts(std::uint64_t operation) const {
+    if (!kMayPost) return false;
+    const bool has_root = form.flow == shm::Flow::kFromRoot;
+    for (int of = 0; of < ranks; ++of)
+      if ((!has_root || of == form.root) && !is_posted_by(of)) return false;
+    for (int of = 0; of < ranks; ++of)
+      if (!has_root || of == form.root)
+        memory.read(rank, post_at(of, operation, true), operation + 1);
+    return true;
+  }
   // What is offered is read from where it was contributed.
   std::optional<std::uint64_t> begin_direct(std::uint64_t operation, const shm::Form&) const {
     if (!kHasBuffers) return {};
     form.everybody ? combine(operation) : take(form.root, operation);
-    if (form.claimed) return form.chunks;
     return form.everybody || form.root != rank ? 1 : 0;
   }
-  void make_piece(std::uint64_t piece) const {
+  void make_piece(std::uint64_t) const {
     const std::uint64_t operation = memory.last(counter_at(rank, Counter::kTouching)) - 1;
     if (form.flow == shm::Flow::kFromRoot && !form.for_all) return send_or_fetch(operation);
-    for (int part = 0; part < ranks; ++part) {
-      const bool is_made =
-          form.claimed ? static_cast<std::uint64_t>(part) % form.chunks == piece : part == rank;
-      if (is_made) make_part(operation, part);
-    }
+    make_part(operation, rank);
   }
   void make_part(std::uint64_t operation, int part) const {
     for (int of = 0; of < ranks; ++of)
@@ -186,23 +197,6 @@ struct ModelAccess {
   bool is_written(int of) const {
     return form.flow == shm::Flow::kFromRoot ? of != form.root : form.for_all;
   }
-  std::uint64_t claimed(std::uint64_t operation) const {
-    const std::size_t location = claimed_at(ranks, operation);
-    return memory.load_relaxed(rank, location, choices.pick_visible(memory, rank, location));
-  }
-  bool claim(std::uint64_t operation, std::uint64_t next) const {
-    const std::size_t location = claimed_at(ranks, operation);
-    if (memory.load_relaxed(rank, location, memory.history_length(location) - 1) != next)
-      return false;
-    memory.exchange_relaxed(rank, location, next + 1);
-    return true;
-  }
-  void count_made(std::uint64_t operation) const {
-    const std::size_t location = made_at(ranks, operation);
-    releases ? memory.fetch_add_acq_rel(rank, location, 1)
-             : memory.exchange_relaxed(rank, location, memory.last(location) + 1);
-  }
-  std::uint64_t made(std::uint64_t operation) const { return load(made_at(ranks, operation)); }
   // What is the root's part it writes itself, where all have come.
   void send_or_fetch(std::uint64_t operation) const {
     for (int part = 0; part < ranks; ++part) {

@@ -30,11 +30,6 @@ Form broadcast(int root, std::uint64_t chunks = 0) {
 Form all_reduce(std::uint64_t chunks) { return {.chunks = chunks}; }
 // Where ranks share CPUs.
 Form gathered_all_reduce(std::uint64_t chunks) { return {.chunks = chunks, .gathered = true}; }
-Form claimed_as(Form form) {
-  form.claimed = true;
-  return form;
-}
-Form claimed(std::uint64_t chunks) { return claimed_as(gathered_all_reduce(chunks)); }
 Form gathered_all_to_all(std::uint64_t chunks) {
   return {.chunks = chunks, .gathered = true, .flow = Flow::kToEach, .for_all = false};
 }
@@ -143,20 +138,21 @@ TEST(FlagProtocol, DirectOperationsThatAreMadeForAll) {
   expect_right<Reached>(2, {gathered_all_gather(1), gathered_broadcast(0, 1), gathering()});
   expect_right<Reached>(3, {gathered_all_gather(1)});
   expect_right<Reached>(3, {gathered_broadcast(1, 1)});
-  expect_right<Reached>(2, {claimed_as(gathered_all_gather(2)), gathered_all_gather(1)});
-  expect_right<Reached>(2, {claimed_as(gathered_broadcast(1, 2)), broadcast(0, 1)});
-  expect_right<Reached>(3, {claimed_as(gathered_all_gather(1))});
-  expect_right<Reached>(3, {claimed_as(gathered_broadcast(0, 1))});
 }
 
-TEST(FlagProtocol, ClaimedOperations) {
-  expect_right<Reached>(2, {claimed(2)});
-  expect_right<Reached>(2, {claimed(1), gathering(), claimed(1)});
-  expect_right<Reached>(2, {claimed(2), gathered_all_to_all(1)});
-  expect_right<Reached>(2, {claimed(1), broadcast(0, 1), claimed(1)});
-  expect_right(2, {claimed(1), gathered_all_to_all(1)});
-  expect_right<Reached>(3, {claimed(1)});
-  expect_right<Reached>(2, {gathered_all_reduce(1), claimed(1), gathered_all_reduce(1)});
+// What all have posted, and what only some have.
+TEST(FlagProtocol, LongOperationsThatMayBePosted) {
+  using Posted = ModelAccess<2, 1, 1, 2, Buffers::kNoneOrPosted>;
+  expect_right<Posted>(2, {all_reduce(1), exchange(), all_reduce(1), all_reduce(1)});
+  expect_right<Posted>(2, {all_to_all(1), broadcast(0), all_reduce(2)});
+  expect_right<Posted>(2, {long_broadcast(0, 1), long_broadcast(1, 2), all_to_all(1)});
+  expect_right<Posted>(3, {all_reduce(1), exchange()});
+  expect_right<Posted>(3, {long_broadcast(1, 1)});
+  using NotAll = ModelAccess<2, 1, 1, 2, Buffers::kNotAllOrPosted>;
+  expect_right<NotAll>(2, {all_reduce(2)});
+  expect_right<NotAll>(2, {all_reduce(1), exchange(), all_to_all(1)});
+  expect_right<NotAll>(2, {long_broadcast(0, 2), long_broadcast(1, 1), all_reduce(1)});
+  expect_right<NotAll>(3, {all_to_all(1)});
 }
 
 // Whoever has given up gets its memory back, and then nobody touches it.
@@ -174,14 +170,13 @@ TEST(FlagProtocol, WhoGivesUpGetsItsMemoryBack) {
   };
   expect_kept(2, {all_reduce(1), all_reduce(1)});
   expect_kept(2, {broadcast(0, 1), all_to_all(1)});
-  expect_kept(2, {claimed(1), claimed(1)});
-  expect_kept(2, {gathered_all_gather(1), claimed_as(gathered_broadcast(0, 1))});
+  expect_kept(2, {gathered_all_gather(1), gathered_broadcast(0, 1)});
   expect_kept(3, {all_reduce(1)});
   expect_kept(3, {all_to_all(1)});
   expect_kept(3, {broadcast(0, 1)});
   expect_kept(3, {long_broadcast(1, 1)});
-  for (const Form& form : {all_reduce(1), claimed(1), all_to_all(1), broadcast(0, 1),
-                           long_broadcast(0, 1), gathered_all_gather(1), gathered_broadcast(0, 1)})
+  for (const Form& form : {all_reduce(1), all_to_all(1), broadcast(0, 1), long_broadcast(0, 1),
+                           gathered_all_gather(1), gathered_broadcast(0, 1)})
     EXPECT_NE(give_up(static_cast<WithoutFences*>(nullptr), 2, {form}).fault, "");
 }
 

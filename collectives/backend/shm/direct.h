@@ -10,14 +10,8 @@
 //   who gives up           kRevoked = 1                fence    who is kTouching?      wait for it
 //
 // One of the two sees the other (Dekker, in Dijkstra, "Cooperating Sequential Processes", 1965).
-//
-// Where some CPUs have more ranks than others, these would wait for those: there the pieces of one
-// result are nobody's, and whoever has a CPU claims the next. It claims while it is kTouching,
-// so that those who wait know for whom. Who sleeps is left to sleep, but for as many as there are
-// other CPUs: it would only take one from another.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -42,7 +36,7 @@ bool begin_to_touch(Memory& memory, Seen<Memory>& seen, std::uint64_t operation)
   return true;
 }
 
-/// A part of Protocol, which says what a Memory is: each rank makes its part.
+/// A part of Protocol, which says what a Memory is.
 template <class Memory>
 class Direct {
  public:
@@ -96,59 +90,6 @@ class Direct {
   bool tells_ = false;    // the others do not know yet that this rank's part is done
   bool waits_ = false;    // for theirs
   bool refused_ = false;  // somebody has given up, and this rank with it
-};
-
-/// The other way: whoever has a CPU makes the next piece.
-template <class Memory>
-class Claimed {
- public:
-  /// All ranks know alike how many pieces there have been at the operation's place before: who is
-  /// at one of this operation's has ended that one.
-  void start(std::uint64_t operation, std::uint64_t pieces, std::uint64_t reduced) {
-    operation_ = operation;
-    std::uint64_t& pieces_before = pieces_before_[operation % Memory::kExchanges];
-    begin_ = pieces_before;
-    end_ = pieces_before += pieces;
-    reduced_ = reduced;
-  }
-
-  /// kEnded: this rank's result is there, and nobody touches its arrays any more.
-  Progress step(Memory& memory, Seen<Memory>& seen) {
-    if (memory.made(operation_) == end_) return Progress::kEnded;
-    const std::uint64_t next = memory.claimed(operation_);
-    if (next == end_) return Progress::kWaits;
-    refused_ = refused_ || !begin_to_touch(memory, seen, operation_);
-    if (refused_) return Progress::kWaits;
-    if (memory.claim(operation_, next)) {
-      memory.make_piece(next - begin_);
-      memory.count_made(operation_);
-    }
-    memory.set(Counter::kTouching, 0);
-    return Progress::kMoved;
-  }
-
-  /// Counters that the operation did not need are brought up to where it ends.
-  void end(Memory& memory) const {
-    for (const Counter which : {Counter::kFilled, Counter::kReduced, Counter::kDrained})
-      memory.set(which, reduced_);
-  }
-
-  bool holds_up(const Memory& memory, int rank) const {
-    if (refused_) return memory.counter(rank, Counter::kRevoked) != 0;
-    return memory.counter(rank, Counter::kTouching) == operation_ + 1;
-  }
-
-  void append_state(std::vector<std::uint64_t>& to) const {
-    to.insert(to.end(), pieces_before_.begin(), pieces_before_.end());
-    to.insert(to.end(), {begin_, end_, refused_});
-  }
-
- private:
-  std::uint64_t operation_ = 0;
-  std::uint64_t begin_ = 0, end_ = 0;  // its pieces, among all at its place
-  std::uint64_t reduced_ = 0;
-  bool refused_ = false;  // somebody has given up, and this rank with it
-  std::array<std::uint64_t, Memory::kExchanges> pieces_before_{};
 };
 
 /// For good: nobody begins to touch this rank's buffers any more.

@@ -24,9 +24,6 @@ struct Form {
   /// Of one that is made directly: results are alike, and each piece is made for all, once. Else
   /// each rank makes its own.
   bool for_all = true;
-  /// Of such a one, and gathered: whoever has a CPU claims the next piece. Else each rank makes its
-  /// part.
-  bool claimed = false;
 
   bool operator==(const Form&) const = default;
 };

@@ -1,7 +1,7 @@
 // How the direct shared-memory backend divides its part of a segment among the ranks.
 //
-// Every flag and every byte has a single writer; only in a gathering all count their arrival and
-// what they make, and whoever comes last writes the result. First what all look at, of all ranks
+// Every flag and every byte has a single writer; only in a gathering all count their arrival, and
+// whoever comes last writes the result. First what all look at, of all ranks
 // together: a rank that shares its CPU finds few pages of it in the processor's tables when its
 // turn comes.
 //
@@ -11,8 +11,7 @@
 //   signatures  of those calls, for those whose flag is another: written where somebody may want
 //               them. Apart from the flags: who reads a line gets its neighbour, too
 //   CPUs        where each rank was when it last waited for an exchange
-//   gatherings  a ring: how many have arrived at an exchange, and its result, or how much of it is
-//               claimed and made
+//   gatherings  a ring: how many have arrived at an exchange, and its result
 //
 // Then an area for each rank:
 //
@@ -75,6 +74,7 @@ inline constexpr std::size_t kCounters = 6;
 /// Where a rank's arrays of a long operation lie in its arena (comm/memory_domain.h).
 struct Offer {
   static constexpr std::uint64_t kNone = UINT64_MAX;
+  static constexpr std::uint64_t kPosted = UINT64_MAX - 1;  ///< of an input: it lies in a post
   std::uint64_t input = kNone;
   std::uint64_t output = kNone;
 };
@@ -85,12 +85,10 @@ struct alignas(kPairBytes) Count {
 };
 
 /// Where the ranks of an exchange arrive. The result lies in its line, or in a post of its own.
-/// The numbers are of all exchanges at this place.
+/// Arrivals are of all exchanges at this place.
 struct alignas(kPairBytes) Gathering {
   std::atomic<std::uint64_t> arrivals;
   alignas(kPairBytes) Line result;
-  alignas(kPairBytes) std::atomic<std::uint64_t> claimed;  // pieces
-  std::atomic<std::uint64_t> made;
 };
 
 /// The memory is zero when it is new.

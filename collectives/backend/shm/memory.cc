@@ -33,31 +33,42 @@ void Memory::touch_posts() const {
   for (int rank = 0; rank < layout_.ranks(); ++rank) touch_pages(layout_.exchange_posts(rank));
 }
 
-// Up to `most_short` it depends on where the arrays lie, which the ranks know once they have met:
-// whether they meet with short contributions, or as for a long operation, they guess.
-std::uint64_t Memory::begin_longer(const MethodChoice& choice, std::uint64_t first_chunk) {
-  const bool is_uncertain = short_bytes_ <= choice.most_short.bytes;
-  is_guessed_ = is_uncertain && habit_.expects(request_->signature.kind);
-  for_all_ = choice.for_all;
-  if (!is_uncertain || is_guessed_) {
-    if (arenas_.own != nullptr && short_bytes_ > choice.most_staged) offer_buffers();
-    return begin_chunks(first_chunk);
+std::uint64_t Memory::begin_long(const Way& way, std::uint64_t first_chunk) {
+  short_bytes_ = 0;
+  method_of_long_ = Method::kPipelined;
+  may_post_ = way.posts();
+  if (may_post_ && is_read() && !lies_in_buffers()) {
+    posts_ = true;
+    short_bytes_ = input_bytes();
+    offer_ = {.input = Offer::kPosted};
+  } else if (way.in_buffers == Method::kZeroCopy) {
+    offer_buffers();
   }
-  says_buffers_ = true;
-  in_buffers_ = lies_in_buffers();
-  return 0;
+  return count_chunks(first_chunk);
 }
 
-void Memory::note_habit_of_all(std::uint64_t operation) {
+bool Memory::is_posted_by(int rank, std::uint64_t operation) const {
+  return rank == rank_ ? posts_ : offer_of(rank, operation).input == Offer::kPosted;
+}
+
+// Has each rank that contributes something posted it? Then the result is made of that.
+bool Memory::take_posts(std::uint64_t operation) {
+  if (!may_post_) return false;
+  const bool has_root = is_of_kind(OperationKind::kBroadcast);
+  const int root = request_->signature.root;
   for (int rank = 0; rank < layout_.ranks(); ++rank)
-    in_buffers_ =
-        in_buffers_ && (rank == rank_ || says_in_buffers(layout_.call(rank, operation).line));
-  note_habit(in_buffers_);
+    if ((!has_root || rank == root) && !is_posted_by(rank, operation)) return false;
+  method_of_long_ = Method::kEager;
+  if (!has_root) {
+    combine(operation);
+  } else if (rank_ != root) {
+    std::memcpy(request_->output, layout_.post(root, operation, true), input_bytes());
+  }
+  return true;
 }
 
 // Of a chunk each block has the same share.
-std::uint64_t Memory::begin_chunks(std::uint64_t first_chunk) {
-  short_bytes_ = 0;
+std::uint64_t Memory::count_chunks(std::uint64_t first_chunk) {
   const std::size_t blocks = blocks_of(request_->signature.kind, layout_.ranks());
   const std::size_t most = is_streamed() ? kStreamedChunkBytes : layout_.chunk_bytes();
   std::size_t share = std::min(most, layout_.chunk_bytes()) / blocks;
@@ -101,7 +112,6 @@ void Memory::take_own_of_posts() {
 void Memory::gather(std::uint64_t operation) {
   combine(operation);
   if (short_bytes_ > 0) std::memcpy(gathered(operation), request_->output, short_bytes_);
-  if (says_buffers_) say_in_buffers(layout_.gathering(operation).result, in_buffers_);
 }
 
 void Memory::stage(std::uint64_t chunk) {

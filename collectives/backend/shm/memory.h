@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "collectives/backend/backend.h"
-#include "collectives/backend/shm/buffer_habit.h"
 #include "collectives/backend/shm/form.h"
 #include "collectives/backend/shm/layout.h"
 #include "collectives/backend/shm/method.h"
@@ -31,15 +30,13 @@ class Memory {
   static constexpr std::uint64_t kChunks = shm::kChunks;
 
   /// `bells` are the ranks' own, by rank; they and the layout's memory are borrowed. `registered`:
-  /// Doorbell::register_process() has succeeded. `helpers`: how many CPUs there are besides this
-  /// rank's, where ranks share CPUs.
+  /// Doorbell::register_process() has succeeded.
   Memory(const Layout& layout, int rank, std::vector<Doorbell*> bells, bool registered,
-         std::size_t helpers, Arenas arenas)
+         Arenas arenas)
       : layout_(layout),
         rank_(rank),
         others_bells_(std::move(bells)),
         registered_(registered),
-        helpers_(helpers),
         arenas_(std::move(arenas)),
         operands_(static_cast<std::size_t>(layout.ranks())),
         inputs_(operands_.size()),
@@ -56,27 +53,31 @@ class Memory {
         kind == OperationKind::kReduceScatter || kind == OperationKind::kAllToAll;
     return has_blocks ? static_cast<std::size_t>(ranks) : 1;
   }
+  static std::size_t contribution_bytes(const Signature& signature, int ranks) {
+    return signature.count * size_of(signature.type) * blocks_of(signature.kind, ranks);
+  }
 
-  /// The operation that the calls below are about, borrowed, and the number of its first chunk.
-  /// How many chunks carry it; 0: its contributions are short, and go in one piece each.
-  std::uint64_t begin(const OperationRequest& request, const MethodChoice& choice,
+  /// The operation that the calls below are about, borrowed, how it goes, and the number of its
+  /// first chunk. How many chunks may carry it; 0: it is short.
+  std::uint64_t begin(const OperationRequest& request, const Way& way, bool for_all,
                       std::uint64_t first_chunk) {
     request_ = &request;
-    const Signature& signature = request.signature;
-    element_bytes_ = size_of(signature.type);
-    short_bytes_ = bytes(signature.count) * blocks_of(signature.kind, layout_.ranks());
-    says_buffers_ = false;
-    if (short_bytes_ <= choice.most_short.bytes_beside_buffers) [[likely]]
+    element_bytes_ = size_of(request.signature.type);
+    posts_ = false;
+    if (way.is_short()) [[likely]] {
+      short_bytes_ = input_bytes();
       return 0;
-    return begin_longer(choice, first_chunk);
+    }
+    for_all_ = for_all;
+    return begin_long(way, first_chunk);
   }
   /// Its buffers may be freed.
   void end() {
     if (offers_) take_back();
   }
   const Signature& signature() const { return request_->signature; }
-  /// Straight between buffers, once its ranks have met.
-  bool went_directly() const { return short_bytes_ == 0 && block_bytes() > 0 && is_direct_; }
+  /// By which method a long operation went, once its ranks have met.
+  Method method_of_long() const { return method_of_long_; }
   /// What others touch are its buffers no more, but what they were.
   Status leave_buffers();
 
@@ -108,7 +109,6 @@ class Memory {
   }
   void take_result(std::uint64_t operation) {
     if (short_bytes_ > 0) std::memcpy(request_->output, gathered(operation), short_bytes_);
-    if (says_buffers_) note_habit(says_in_buffers(layout_.gathering(operation).result));
   }
 
   std::uint64_t counter(int rank, Counter which) const {
@@ -144,34 +144,13 @@ class Memory {
     for (Doorbell* bell : others_bells_) bell->ring_behind_fence();
   }
 
-  void wake_helpers() {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    // The next ranks': they come first on other CPUs.
-    for (std::size_t i = 0; i < helpers_; ++i)
-      others_bells_[(static_cast<std::size_t>(rank_) + i) % others_bells_.size()]
-          ->ring_behind_fence();
-  }
-
   bool needs_chunks() const {
-    return !offers_ || (is_read() && offer_.input == Offer::kNone) ||
-           (is_written() && offer_.output == Offer::kNone);
+    return !posts_ && (!offers_ || (is_read() && offer_.input == Offer::kNone) ||
+                       (is_written() && offer_.output == Offer::kNone));
   }
+  bool take_posts(std::uint64_t operation);
   std::optional<std::uint64_t> begin_direct(std::uint64_t operation, const Form& form);
   void make_piece(std::uint64_t piece);
-
-  std::uint64_t claimed(std::uint64_t operation) const {
-    return layout_.gathering(operation).claimed.load(std::memory_order_relaxed);
-  }
-  bool claim(std::uint64_t operation, std::uint64_t next) {
-    return layout_.gathering(operation).claimed.compare_exchange_strong(next, next + 1,
-                                                                        std::memory_order_relaxed);
-  }
-  void count_made(std::uint64_t operation) {
-    layout_.gathering(operation).made.fetch_add(1, std::memory_order_acq_rel);
-  }
-  std::uint64_t made(std::uint64_t operation) const {
-    return layout_.gathering(operation).made.load(std::memory_order_acquire);
-  }
 
   void stage(std::uint64_t chunk);
   void reduce(std::uint64_t chunk);
@@ -191,14 +170,10 @@ class Memory {
     std::size_t end;
     std::size_t size() const { return end - begin; }
   };
-  std::uint64_t begin_longer(const MethodChoice& choice, std::uint64_t first_chunk);
-  std::uint64_t begin_chunks(std::uint64_t first_chunk);
+  std::uint64_t begin_long(const Way& way, std::uint64_t first_chunk);
+  std::uint64_t count_chunks(std::uint64_t first_chunk);
   bool lies_in_buffers() const;
-  void note_habit_of_all(std::uint64_t operation);
-  void note_habit(bool in_buffers) { habit_.note(request_->signature.kind, in_buffers); }
-  // Beside a post.
-  static void say_in_buffers(Line& line, bool in_buffers) { line.data[0] = std::byte{in_buffers}; }
-  static bool says_in_buffers(const Line& line) { return line.data[0] != std::byte{0}; }
+  bool is_posted_by(int rank, std::uint64_t operation) const;
   void offer_buffers();
   void take_back();
   std::uint64_t retain(const void* begin, std::size_t bytes);
@@ -207,8 +182,7 @@ class Memory {
   bool look_up_broadcast(std::uint64_t operation, bool everybody);
   bool look_up_arrays(std::uint64_t operation, const Form& form);
   bool look_up_for_own(std::uint64_t operation);
-  bool look_up_for_all(std::uint64_t operation, bool claimed);
-  std::size_t claimed_piece_bytes() const;
+  bool look_up_for_all(std::uint64_t operation);
   bool is_read() const;
   bool is_written() const;
   std::size_t longest_bytes() const;
@@ -229,7 +203,7 @@ class Memory {
   std::size_t bytes(std::size_t count) const { return count * element_bytes_; }
   std::size_t block_bytes() const { return bytes(request_->signature.count); }
   std::size_t input_bytes() const {
-    return block_bytes() * blocks_of(request_->signature.kind, layout_.ranks());
+    return contribution_bytes(request_->signature, layout_.ranks());
   }
   // Where what is for this rank begins.
   std::size_t own_in_input() const {
@@ -251,27 +225,22 @@ class Memory {
   const int rank_;
   std::vector<Doorbell*> others_bells_;
   const bool registered_;
-  const std::size_t helpers_;
   const Arenas arenas_;
 
   const OperationRequest* request_ = nullptr;
   std::size_t element_bytes_ = 0;
-  std::size_t short_bytes_ = 0;  // of a contribution; 0 where chunks carry it, or there is none
+  std::size_t short_bytes_ = 0;  // of a contribution in one piece; 0 where there is none
   std::size_t chunk_count_ = 0;  // elements of a block in a chunk, where chunks carry it
   std::uint64_t first_chunk_ = 0;
   const Kernels* kernels_ = nullptr;   // of the operation's type, where everybody contributes
   std::vector<const void*> operands_;  // by rank: of a reduction
 
-  // Of operations that are short or not, depending on where their arrays lie.
-  BufferHabit habit_;
-  bool says_buffers_ = false;  // it is short, and its ranks tell each other where they lie
-  bool in_buffers_ = false;    // of such a one: all that others would touch, of all known so far
-  bool is_guessed_ = false;    // of a long one: it would be short, but for the habit
-
   // Of a long operation.
-  bool offers_ = false;  // others may work in its arrays, where these lie in buffers
-  bool is_direct_ = false;
-  bool for_all_ = false;  // each piece is made for all ranks
+  bool offers_ = false;    // others may work in its arrays, where these lie in buffers
+  bool may_post_ = false;  // who does not offer them contributes in one piece
+  bool posts_ = false;     // as this rank does
+  bool for_all_ = false;   // each piece is made for all ranks
+  Method method_of_long_ = Method::kPipelined;
   Offer offer_;
   Range pieces_{0, 0};                    // what this rank makes of it, or may, in pieces
   std::size_t piece_count_ = 0;           // elements of one
@@ -316,18 +285,14 @@ inline void Memory::publish(std::uint64_t operation, std::uint64_t flag, bool ev
   Call& call = layout_.call(rank_, operation);
   if (!fits_line()) {
     post_input(layout_.post(rank_, operation, everybody));
-    if (says_buffers_) say_in_buffers(call.line, in_buffers_);
+    if (posts_) std::memcpy(call.line.data, &offer_, sizeof offer_);
   } else if (short_bytes_ > 0) {
     detail::copy_line(call.line.data, request_->input, short_bytes_);
   } else if (offers_) {
     std::memcpy(call.line.data, &offer_, sizeof offer_);
   }
   call.line.flag.store(flag, std::memory_order_release);
-  if (everybody) {
-    kernels_ = &kernels().of(request_->signature.type);
-  } else if (says_buffers_) {
-    note_habit(in_buffers_);
-  }
+  if (everybody) kernels_ = &kernels().of(request_->signature.type);
 }
 
 // But for this rank's own block, where each rank has one: nobody asks for that.
@@ -374,15 +339,12 @@ inline void Memory::expect_exchange(std::uint64_t operation) {
 inline void Memory::take(int root, std::uint64_t operation) {
   if (short_bytes_ == 0) return;
   std::memcpy(request_->output, contribution(root, operation, false), short_bytes_);
-  if (says_buffers_) note_habit(says_in_buffers(layout_.call(root, operation).line));
 }
 
 inline void Memory::combine(std::uint64_t operation) {
   if (short_bytes_ == 0) return;
   for (int rank = 0; rank < layout_.ranks(); ++rank)
     operands_[static_cast<std::size_t>(rank)] = contribution(rank, operation, true);
-  if (says_buffers_) [[unlikely]]
-    note_habit_of_all(operation);
   const bool is_shared = is_of_kind(OperationKind::kAllReduce) || is_of_kind(OperationKind::kClose);
   if (!is_shared) [[unlikely]]
     return take_own_of_posts();

@@ -98,18 +98,16 @@ bool Memory::look_up(int rank, std::uint64_t operation, bool reads, bool writes)
 }
 
 std::optional<std::uint64_t> Memory::begin_direct(std::uint64_t operation, const Form& form) {
-  is_direct_ = false;
   if (!offers_) return {};
   piece_count_ = kPieceBytes / element_bytes_;
   for_all_ = form.for_all;
-  is_direct_ = look_up_arrays(operation, form);
-  if (is_guessed_) note_habit(is_direct_);
-  if (!is_direct_) return {};
+  if (!look_up_arrays(operation, form)) return {};
+  method_of_long_ = Method::kZeroCopy;
   return (pieces_.size() + piece_count_ - 1) / piece_count_;
 }
 
 bool Memory::look_up_arrays(std::uint64_t operation, const Form& form) {
-  if (form.for_all) return look_up_for_all(operation, form.claimed);
+  if (form.for_all) return look_up_for_all(operation);
   return is_of_kind(OperationKind::kBroadcast) ? look_up_broadcast(operation, form.everybody)
                                                : look_up_for_own(operation);
 }
@@ -123,28 +121,16 @@ bool Memory::look_up_for_own(std::uint64_t operation) {
   return true;
 }
 
-bool Memory::look_up_for_all(std::uint64_t operation, bool claimed) {
+bool Memory::look_up_for_all(std::uint64_t operation) {
   const bool has_root = is_of_kind(OperationKind::kBroadcast);
   for (int rank = 0; rank < layout_.ranks(); ++rank) {
     const bool is_root = has_root && rank == request_->signature.root;
     if (!look_up(rank, operation, !has_root || is_root, !is_root)) return false;
     if (is_root) outputs_[static_cast<std::size_t>(rank)] = nullptr;
   }
-  const Range all{0, output_bytes() / element_bytes_};
-  pieces_ = claimed ? all : part(all, rank_);
+  pieces_ = part({0, output_bytes() / element_bytes_}, rank_);
   if (!is_of_kind(OperationKind::kAllReduce)) piece_count_ /= inputs_.size();
-  if (claimed) piece_count_ = claimed_piece_bytes() / element_bytes_;
   return true;
-}
-
-// Of one rank's array: enough of them that those who claim end together, and each so long that to
-// claim it is little beside making it.
-std::size_t Memory::claimed_piece_bytes() const {
-  constexpr std::size_t kPieces = 16;
-  const std::size_t ranks = inputs_.size();
-  const std::size_t bytes =
-      std::clamp(output_bytes() / kPieces, kBlocksBytes / ranks, kPieceBytes / ranks);
-  return bytes / kPairBytes * kPairBytes;
 }
 
 // Whoever is not the root reads; what is the root's part of it, the root writes, where it can.

@@ -1,6 +1,5 @@
 #include "collectives/backend/shm/method_report.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "collectives/backend/shm/layout.h"
@@ -10,89 +9,75 @@ namespace {
 
 std::string bytes_text(std::size_t bytes) { return std::to_string(bytes) + " B"; }
 
-std::string operation_text(OperationKind kind, std::size_t bytes) {
-  std::string text(name(kind));
-  if (bytes > 0) text += " of " + bytes_text(bytes);
+std::string operation_text(const Done& done) {
+  std::string text(name(done.kind));
+  if (done.bytes > 0) text += " of " + bytes_text(done.bytes);
   return text;
 }
 
 std::string named(Method method) { return std::string(word_of(method)); }
 
-// Why it is this one, where none is forced or the forced one cannot carry it.
-std::string reason(Method method, std::size_t bytes, const MethodChoice& choice,
-                   const MethodTerms& terms) {
-  switch (method) {
-    case Method::kEager:
-      return terms.shares_cpus ? "each rank has a different result"
-                               : "each rank has its own CPU and reads the data of all ranks";
-    case Method::kGathered:
-      return "ranks share CPUs, and the last rank to arrive does the work of all";
-    case Method::kZeroCopy:
-      return "it is longer than " +
-             bytes_text(std::max(choice.most_short.bytes_beside_buffers, choice.most_staged)) +
-             ", and all arrays are in buffers";
-    case Method::kPipelined:
-      break;
+bool fits_line(std::size_t bytes) { return bytes <= Line::kDataBytes; }
+
+// The end of the sizes below those that go as an operation does; none: it is of the first.
+std::optional<std::size_t> begin_of(const Way& way, const Choice& choice) {
+  std::optional<std::size_t> begin;
+  for (const Way& one : choice.ways) {
+    if (one == way) break;
+    begin = one.most_bytes;
   }
-  if (bytes <= choice.most_staged)
-    return "ranks share CPUs, and copying so little takes less time than another synchronization";
-  const std::string places = terms.has_buffers ? "not all arrays are in buffers"
-                                               : "the ranks cannot map each other's buffers";
-  return "it is longer than " + bytes_text(choice.most_short.bytes) + ", and " + places;
+  return begin;
 }
 
-std::string thresholds(const MethodChoice& choice) {
-  const auto& [most, beside_buffers] = choice.most_short;
-  std::string text = named(choice.of_short) + " up to " + bytes_text(most);
-  if (beside_buffers < most)
-    text += " (" + bytes_text(beside_buffers) + " after operations on buffers)";
-  if (choice.most_staged > most)
-    text += ", " + named(Method::kPipelined) + " up to " + bytes_text(choice.most_staged);
-  text += ", above that ";
-  if (choice.of_long == Method::kZeroCopy)
-    text += named(Method::kZeroCopy) + " if all arrays are in buffers, else ";
-  return text + named(Method::kPipelined);
+std::string reason(const Done& done, const Choice& choice) {
+  const Way& way = choice.way(done.bytes);
+  std::string text;
+  if (const auto begin = begin_of(way, choice))
+    text = "it is longer than " + bytes_text(*begin) + ", and ";
+  if (done.method == way.ordinary) return text.append(way.why);
+  return text + (done.method == way.in_buffers ? "all" : "not all") + " arrays are in buffers";
 }
 
-std::size_t class_of(std::size_t bytes, bool in_buffers, const MethodChoice& choice) {
-  const MostShort& most = choice.most_short;
-  if (bytes == 0) return 0;
-  if (bytes > (in_buffers ? most.bytes_beside_buffers : most.bytes))
-    return bytes <= choice.most_staged ? 3 : 4;
-  return bytes <= Line::kDataBytes ? 1 : 2;
+std::string limits(const Choice& choice) {
+  std::string text;
+  for (const Way& way : choice.ways) {
+    std::string methods = named(way.ordinary);
+    if (way.in_buffers != way.ordinary)
+      methods = named(way.in_buffers) + " if all arrays are in buffers, else " + methods;
+    if (way.most_bytes == SIZE_MAX) return text + ", above that " + methods;
+    text += text.empty() ? methods + " up to " + bytes_text(way.most_bytes)
+                         : ", up to " + bytes_text(way.most_bytes) + " " + methods;
+  }
+  return text;
 }
 
 }  // namespace
 
-std::string explanation(OperationKind kind, std::size_t bytes, bool in_buffers,
-                        const MethodTerms& terms) {
-  const MethodChoice choice = choose(kind, terms);
-  const Method method = method_of(choice, bytes, in_buffers);
-  std::string text = operation_text(kind, bytes) + ": " + named(method);
-  const bool is_posted = method == Method::kEager || method == Method::kGathered;
-  if (is_posted && bytes > 0)
-    text += bytes <= Line::kDataBytes ? " in the flag's cache line" : " in a post";
-  const std::string refused = objection(kind, bytes, in_buffers, terms);
+std::string explanation(const Done& done, const Choice& choice, const MethodTerms& terms) {
+  std::string text = operation_text(done) + ": " + named(done.method);
+  const bool is_posted = done.method == Method::kEager || done.method == Method::kGathered;
+  if (is_posted && done.bytes > 0)
+    text += fits_line(done.bytes) ? " in the flag's cache line" : " in a post";
+  const std::string refused = objection(done, terms);
   if (!refused.empty()) {
     text +=
         ", because PACELINE_SHM_METHOD=" + named(*terms.forced) + " is not possible: " + refused;
-  } else if (terms.forced == method) {
+  } else if (terms.forced == done.method) {
     text += ", as set by PACELINE_SHM_METHOD";
   } else {
-    text += ", because " + reason(method, bytes, choice, terms);
+    text += ", because " + reason(done, choice);
   }
-  const bool is_measured = terms.measured[static_cast<std::size_t>(kind)] != MeasuredSize();
-  return text + "; " + thresholds(choice) + " (" + std::to_string(terms.ranks) + " ranks" +
+  const bool is_measured = terms.measured[static_cast<std::size_t>(done.kind)] != MeasuredLimits();
+  return text + "; " + limits(choice) + " (" + std::to_string(terms.ranks) + " ranks" +
          (is_measured ? ", by `paceline tune`)" : ")");
 }
 
-std::string objection(OperationKind kind, std::size_t bytes, bool in_buffers,
-                      const MethodTerms& terms) {
-  if (!terms.forced || bytes == 0 || kind == OperationKind::kClose) return {};
-  if (method_of(choose(kind, terms), bytes, in_buffers) == *terms.forced) return {};
+std::string objection(const Done& done, const MethodTerms& terms) {
+  if (!terms.forced || done.bytes == 0 || done.kind == OperationKind::kClose) return {};
+  if (done.method == *terms.forced) return {};
   switch (*terms.forced) {
     case Method::kGathered:
-      if (flow_of(kind) != Flow::kShared)
+      if (flow_of(done.kind) != Flow::kShared)
         return "only all_reduce and barrier have the same result on every rank";
       [[fallthrough]];
     case Method::kEager:
@@ -106,29 +91,16 @@ std::string objection(OperationKind kind, std::size_t bytes, bool in_buffers,
   return {};
 }
 
-MethodReport::MethodReport(std::shared_ptr<Log> log, Says says, const MethodTerms& terms)
-    : log_(std::move(log)), says_(says), terms_(terms) {
-  for (const OperationKind kind : kOperationKinds)
-    choices_[static_cast<std::size_t>(kind)] = choose(kind, terms);
-}
-
-void MethodReport::note(OperationKind kind, std::size_t bytes, bool in_buffers) {
-  if (kind == OperationKind::kClose) return;
-  const auto which = static_cast<std::size_t>(kind);
-  bool& told =
-      told_[which][2 * class_of(bytes, in_buffers, choices_[which]) + (in_buffers ? 1 : 0)];
-  if (told) return;
-  told = true;
-  tell(kind, bytes, in_buffers);
-}
-
-void MethodReport::tell(OperationKind kind, std::size_t bytes, bool in_buffers) {
+void MethodReport::note(const Done& done, const Choice& choice) {
+  if (done.kind == OperationKind::kClose) return;
+  const std::size_t most_bytes = choice.way(done.bytes).most_bytes;
+  if (!told_.emplace(done.kind, most_bytes, done.method, fits_line(done.bytes)).second) return;
   if (says_ == Says::kExplanations)
-    return log_->write(Severity::kInfo, explanation(kind, bytes, in_buffers, terms_));
-  const std::string refused = objection(kind, bytes, in_buffers, terms_);
+    return log_->write(Severity::kInfo, explanation(done, choice, terms_));
+  const std::string refused = objection(done, terms_);
   if (refused.empty()) return;
   log_->write(Severity::kWarning, "PACELINE_SHM_METHOD=" + named(*terms_.forced) +
-                                      " is not possible for " + operation_text(kind, bytes) + ": " +
+                                      " is not possible for " + operation_text(done) + ": " +
                                       refused);
 }
 

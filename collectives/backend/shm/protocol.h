@@ -17,7 +17,9 @@
 // flag.
 //
 // A long operation goes on after that: directly between the ranks' buffers (direct.h), where all
-// lie in memory that all reach, or through chunks in flight (pipeline.h).
+// lie in memory that all reach, or through chunks in flight (pipeline.h). Where it would end with
+// the meeting but for the buffers, whoever's arrays lie in none posts its contribution as for a
+// short one: if all have, it has ended.
 #pragma once
 
 #include <algorithm>
@@ -43,7 +45,6 @@ namespace paceline::shm {
 ///   void explain(operation)                   writes what this rank has called, release
 ///   bool is_explained(rank, operation)        acquire
 ///   void wake_others()                        those who may wait for it
-///   void wake_helpers()                       as many of them as there are other CPUs
 ///   std::uint64_t flag(rank, operation)       acquire
 ///   void take(root, operation)                reads the root's contribution
 ///   void combine(operation)                   reads all contributions
@@ -58,15 +59,12 @@ namespace paceline::shm {
 ///   void set(Counter, value)                  release; nobody waits for it
 ///   void fence()                              sequentially consistent
 ///   bool needs_chunks()                       this rank's arrays lie where others do not reach
+///   bool take_posts(operation)                reads what was contributed: has it been the data,
+///                                             from all? Then the result is there
 ///   std::optional<std::uint64_t> begin_direct(operation, form)
 ///                                             reads what was contributed: the pieces of this
-///                                             rank's part, or of all where they are claimed, or
-///                                             nothing where chunks have to do
+///                                             rank's part, or nothing where chunks have to do
 ///   void make_piece(piece)                    reads others' arrays, and may write them
-///   std::uint64_t claimed(operation)          relaxed: pieces of all operations at its place
-///   bool claim(operation, next)               if it is still the next; relaxed
-///   void count_made(operation)                one more; acquire and release
-///   std::uint64_t made(operation)             acquire
 ///   void stage(chunk), reduce(chunk), drain(chunk), drain_staged(root, chunk), take_staged(chunk)
 template <class Memory>
 class Protocol {
@@ -105,8 +103,6 @@ class Protocol {
         return (form_.everybody || rank == form_.root) && memory.flag(rank, operation_) != flag_;
       case Stage::kDirect:
         return direct_.holds_up(memory, rank);
-      case Stage::kClaimed:
-        return claimed_.holds_up(memory, rank);
       case Stage::kPipeline:
         return pipeline_.holds_up(memory, seen_, rank);
       case Stage::kEnd:
@@ -137,7 +133,6 @@ class Protocol {
                                    first_chunk_};
     pipeline_.append_state(all);
     direct_.append_state(all);
-    claimed_.append_state(all);
     seen_.append_state(all);
     return all;
   }
@@ -164,8 +159,6 @@ class Protocol {
         return take_result(memory);
       case Stage::kDirect:
         return go_on(memory, direct_.step(memory, seen_));
-      case Stage::kClaimed:
-        return go_on(memory, claimed_.step(memory, seen_));
       case Stage::kPipeline:
         return go_on(memory, pipeline_.step(memory, seen_));
       case Stage::kEnd:
@@ -184,7 +177,6 @@ class Protocol {
     kGather,
     kResult,
     kDirect,
-    kClaimed,
     kPipeline,
     kEnd,
   };
@@ -229,8 +221,10 @@ class Protocol {
     if (!form_.everybody) return end_meeting_of_root(memory);
     if (is_own(met_)) ++met_;
     if (met_ < ranks_) return Progress::kMoved;
-    memory.combine(operation_);
-    memory.expect_exchange(operation_ + 1);
+    if (form_.chunks == 0) [[likely]] {
+      memory.combine(operation_);
+      memory.expect_exchange(operation_ + 1);
+    }
     return end_exchange(memory);
   }
 
@@ -260,7 +254,6 @@ class Protocol {
     memory.gather(operation_);
     memory.conclude(operation_, flag_);
     const Progress progress = end_exchange(memory);
-    if (stage_ == Stage::kClaimed) memory.wake_helpers();
     if (stage_ == Stage::kDirect || stage_ == Stage::kPipeline) memory.wake_others();
     return progress;
   }
@@ -302,23 +295,22 @@ class Protocol {
 
   // All that contribute have: so all ranks come to the same. Apart from what short operations do.
   [[gnu::noinline]] void begin_long(Memory& memory) {
-    const std::optional<std::uint64_t> pieces = memory.begin_direct(operation_, form_);
-    const std::uint64_t last_chunk = first_chunk_ + form_.chunks;
-    if (!pieces) {
-      stage_ = Stage::kPipeline;
-    } else if (form_.claimed) {
-      stage_ = Stage::kClaimed;
-      claimed_.start(operation_, *pieces, last_chunk);
-    } else {
-      stage_ = Stage::kDirect;
-      direct_.start(operation_, *pieces, last_chunk, contributes());
+    const std::uint64_t end_chunk = first_chunk_ + form_.chunks;
+    if (memory.take_posts(operation_)) {
+      stage_ = Stage::kEnd;
+      for (const Counter which : {Counter::kFilled, Counter::kReduced, Counter::kDrained})
+        memory.set(which, end_chunk);
+      memory.expect_exchange(operation_ + 1);
+      return;
     }
+    const std::optional<std::uint64_t> pieces = memory.begin_direct(operation_, form_);
+    stage_ = pieces ? Stage::kDirect : Stage::kPipeline;
+    if (pieces) direct_.start(operation_, *pieces, end_chunk, contributes());
   }
 
   Progress go_on(Memory& memory, Progress progress) {
     if (progress != Progress::kEnded) return progress;
     if (stage_ == Stage::kDirect) direct_.end(memory);
-    if (stage_ == Stage::kClaimed) claimed_.end(memory);
     if (stage_ == Stage::kPipeline) pipeline_.end(memory, seen_);
     return end(memory);
   }
@@ -342,7 +334,6 @@ class Protocol {
   std::uint64_t first_chunk_ = 0;
   int met_ = 0;  // the next whose contribution is taken; in kResult: whose call was looked at last
   Direct<Memory> direct_;
-  Claimed<Memory> claimed_;
   Pipeline<Memory> pipeline_;
 };
 

@@ -28,7 +28,6 @@ constexpr Duration kPieceTime = std::chrono::milliseconds(20);
 
 shm::MethodTerms terms_of(const shm::Layout& layout, const ShmBackend::Options& options) {
   return {.ranks = layout.ranks(),
-          .cpus = options.cpus,
           .shares_cpus = options.shares_cpus,
           .has_buffers = options.arenas.own != nullptr,
           .post_bytes = layout.post_bytes(),
@@ -41,8 +40,7 @@ shm::MethodTerms terms_of(const shm::Layout& layout, const ShmBackend::Options& 
 // lines, which leaves the low bits.
 std::uint32_t plan_of(const shm::Layout& layout, const ShmBackend::Options& options) {
   const std::uint32_t method = options.method ? 1 + static_cast<std::uint32_t>(*options.method) : 0;
-  return static_cast<std::uint32_t>(layout.chunk_bytes()) |
-         (shm::claims(terms_of(layout, options)) ? 16 : 0) | method << 1 |
+  return static_cast<std::uint32_t>(layout.chunk_bytes()) | method << 1 |
          (options.shares_cpus ? 1 : 0);
 }
 
@@ -57,11 +55,11 @@ std::unique_ptr<shm::MethodReport> report_of(const shm::Layout& layout,
 
 }  // namespace
 
-ShmBackend::Ways ShmBackend::ways_of(const shm::MethodTerms& terms) {
-  Ways ways;
+ShmBackend::Choices ShmBackend::choices_of(const shm::MethodTerms& terms) {
+  Choices choices;
   for (const OperationKind kind : kOperationKinds)
-    ways[static_cast<std::size_t>(kind)] = shm::choose(kind, terms);
-  return ways;
+    choices[static_cast<std::size_t>(kind)] = shm::choose(kind, terms);
+  return choices;
 }
 
 ShmBackend::ShmBackend(const shm::Layout& layout, std::vector<Doorbell*> bells,
@@ -73,12 +71,11 @@ ShmBackend::ShmBackend(const shm::Layout& layout, std::vector<Doorbell*> bells,
       rank_(options.rank),
       layout_(layout),
       memory_(layout, options.rank, std::move(bells), options.registered,
-              static_cast<std::size_t>(options.cpus - 1),
               shm::uses_buffers(terms_of(layout, options)) ? options.arenas : Arenas{}),
       protocol_(options.rank, layout.ranks()),
       plan_(plan_of(layout, options)),
       report_(report_of(layout, options)),
-      ways_(ways_of(terms_of(layout, options))) {
+      choices_(choices_of(terms_of(layout, options))) {
   if (shares_cpus_) memory_.touch_posts();
 }
 
@@ -91,12 +88,14 @@ std::optional<std::size_t> ShmBackend::most_bytes(OperationKind kind) const {
 
 Status ShmBackend::start(OperationRequest& request) {
   const Signature& signature = request.signature;
-  const shm::MethodChoice& way = ways_[static_cast<std::size_t>(signature.kind)];
+  const shm::Choice& choice = choices_[static_cast<std::size_t>(signature.kind)];
+  way_ = &choice.way(shm::Memory::contribution_bytes(signature, layout_.ranks()));
   request.set_plan(plan_);
   look_at_ = TimePoint::max();
-  const std::uint64_t chunks = memory_.begin(request, way, protocol_.first_chunk());
+  const std::uint64_t chunks =
+      memory_.begin(request, *way_, choice.for_all, protocol_.first_chunk());
   const auto digest = static_cast<std::uint32_t>(request.next_history >> 32);
-  protocol_.start(shm::form_of(way, signature.root, chunks, digest, shares_cpus_));
+  protocol_.start(shm::form_of(choice, *way_, signature.root, chunks, digest, shares_cpus_));
   ended_ = false;
   // The contribution, if there is a place for it; nothing can differ or end here.
   if (protocol_.contributes()) protocol_.contribute(memory_);
@@ -105,9 +104,11 @@ Status ShmBackend::start(OperationRequest& request) {
 
 void ShmBackend::report() {
   const Signature& signature = memory_.signature();
-  const std::size_t bytes = signature.count * size_of(signature.type) *
-                            shm::Memory::blocks_of(signature.kind, layout_.ranks());
-  report_->note(signature.kind, bytes, memory_.went_directly());
+  const shm::Method method = way_->is_short() ? way_->ordinary : memory_.method_of_long();
+  report_->note({.kind = signature.kind,
+                 .bytes = shm::Memory::contribution_bytes(signature, layout_.ranks()),
+                 .method = method},
+                choices_[static_cast<std::size_t>(signature.kind)]);
 }
 
 bool ShmBackend::linger(const Clock& clock, TimePoint& now) {

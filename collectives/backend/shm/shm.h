@@ -11,16 +11,15 @@
 // rank reads what is its own. Contributions are reduced in the order of the ranks, whoever does it,
 // and rounded once.
 //
-// Where the last ones had all arrays in buffers less is short (6 KiB with 2 ranks, 12 KiB of a
-// broadcast): it is worked on where it lies, as longer ones are (backend/shm/buffer_habit.h).
+// Where ranks have a CPU each and all arrays lie in buffers, less is short (6 KiB with 2 ranks,
+// 12 KiB of a broadcast): it is worked on where it lies, as longer ones are.
 //
 // Longer ones go through chunks in flight. Of each byte of an all-reduce a rank copies (p-1)/p into
 // its staging, reads 1/p from everybody, and copies (p-1)/p out; of the other kinds what is for
 // others is copied once in and once out. Nothing is staged where the arrays that others touch lie
 // in buffers: the inputs, of a broadcast the root's, of an all-reduce the outputs, too. Of an
-// all-reduce each rank then makes 1/p of the result and puts it into all outputs, or, where
-// some CPUs have more ranks than others, whichever piece of it is next; of the other kinds each
-// rank reads what is its own, and the root of a long broadcast writes a part of it.
+// all-reduce each rank then makes 1/p of the result and puts it into all outputs; of the other
+// kinds each rank reads what is its own, and the root of a long broadcast writes a part of it.
 // backend/shm/protocol.h says who may touch what and when.
 #pragma once
 
@@ -55,7 +54,6 @@ class ShmBackend final : public CollectiveBackend {
     /// their contributions if it is short. Who has contributed to one, as all others of its CPU
     /// have, need not yield at once. The same on every rank.
     bool shares_cpus = false;
-    int cpus = 1;  ///< that the ranks share
     /// Doorbell::register_process() has succeeded.
     bool registered = false;
     Arenas arenas{};
@@ -95,9 +93,8 @@ class ShmBackend final : public CollectiveBackend {
   std::vector<int> awaited() const override;
 
  private:
-  // How operations of a kind go.
-  using Ways = std::array<shm::MethodChoice, std::size(kOperationKinds)>;
-  static Ways ways_of(const shm::MethodTerms& terms);
+  using Choices = std::array<shm::Choice, std::size(kOperationKinds)>;
+  static Choices choices_of(const shm::MethodTerms& terms);
 
   // Apart from what short operations do.
   [[gnu::cold, gnu::noinline]] void report();
@@ -125,7 +122,8 @@ class ShmBackend final : public CollectiveBackend {
   Status outcome_;
   std::optional<Disagreement> disagreement_;
   TimePoint look_at_ = TimePoint::max();  // when to see whether who is waited for still lives
-  const Ways ways_;                       // by kind
+  const Choices choices_;                 // by kind
+  const shm::Way* way_ = nullptr;         // of the operation
 };
 
 }  // namespace paceline

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kTitle = "paceline-tuning 1";
 constexpr std::string_view kMachine = "machine";
-constexpr std::string_view kLimits[] = {"ordinary", "buffers", "staged"};  // as in TunedLimit
+constexpr std::string_view kLimitWords[] = {"ordinary", "buffers", "staged"};  // as in Limit
 constexpr std::size_t kMostSizes = 4096;
 constexpr std::size_t kMostBytes = std::size_t{1} << 30;
 constexpr int kMostRanks = 4096;
@@ -25,10 +25,10 @@ std::optional<OperationKind> kind_of(std::string_view word) {
   return found != std::end(kOperationKinds) ? std::optional(*found) : std::nullopt;
 }
 
-std::optional<TunedLimit> limit_of(std::string_view word) {
-  const auto* const found = std::find(std::begin(kLimits), std::end(kLimits), word);
-  if (found == std::end(kLimits)) return std::nullopt;
-  return static_cast<TunedLimit>(found - std::begin(kLimits));
+std::optional<Limit> limit_of(std::string_view word) {
+  const auto* const found = std::find(std::begin(kLimitWords), std::end(kLimitWords), word);
+  if (found == std::end(kLimitWords)) return std::nullopt;
+  return static_cast<Limit>(found - std::begin(kLimitWords));
 }
 
 std::optional<TunedSize> parse_size(const std::string& line) {
@@ -51,7 +51,7 @@ std::string to_text(const Tuning& tuning) {
   text << kTitle << '\n' << kMachine << ' ' << tuning.machine << '\n';
   for (const TunedSize& size : tuning.sizes) {
     text << name(size.kind) << ' ' << size.ranks << ' '
-         << kLimits[static_cast<std::size_t>(size.limit)] << ' ' << size.most_bytes << '\n';
+         << kLimitWords[static_cast<std::size_t>(size.limit)] << ' ' << size.most_bytes << '\n';
   }
   return text.str();
 }
@@ -84,21 +84,10 @@ Tuning part_for(const Tuning& tuning, int ranks) {
 
 MeasuredSizes sizes_for(const Tuning& tuning, int ranks) {
   MeasuredSizes sizes;
-  const auto find = [&](OperationKind kind, TunedLimit limit) {
-    const auto found =
-        std::find_if(tuning.sizes.begin(), tuning.sizes.end(), [=](const TunedSize& size) {
-          return size.kind == kind && size.ranks == ranks && size.limit == limit;
-        });
-    return found != tuning.sizes.end() ? std::optional(found->most_bytes) : std::nullopt;
-  };
-  for (const OperationKind kind : kOperationKinds) {
-    MeasuredSize& size = sizes[static_cast<std::size_t>(kind)];
-    const auto ordinary = find(kind, TunedLimit::kOrdinary);
-    const auto buffers = find(kind, TunedLimit::kBuffers);
-    if (ordinary && buffers)
-      size.most_short = {.bytes = *ordinary, .bytes_beside_buffers = *buffers};
-    size.most_staged = find(kind, TunedLimit::kStaged);
-  }
+  for (const TunedSize& size : tuning.sizes)
+    if (size.ranks == ranks)
+      sizes[static_cast<std::size_t>(size.kind)][static_cast<std::size_t>(size.limit)] =
+          size.most_bytes;
   return sizes;
 }
 

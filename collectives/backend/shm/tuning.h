@@ -17,18 +17,11 @@
 
 namespace paceline::shm {
 
-/// Which of the sizes in a MethodChoice.
-enum class TunedLimit {
-  kOrdinary,  ///< short in ordinary memory
-  kBuffers,   ///< short where the last ones had all arrays in buffers
-  kStaged,    ///< pipelined wherever the arrays lie
-};
-
 /// Of contributions to operations of one kind between so many ranks.
 struct TunedSize {
   OperationKind kind{};
   int ranks = 2;
-  TunedLimit limit{};
+  Limit limit{};
   std::size_t most_bytes = 0;
 
   bool operator==(const TunedSize&) const = default;
@@ -48,7 +41,7 @@ std::string to_text(const Tuning& tuning);
 Result<Tuning> parse_tuning(std::string_view text);
 /// What is in it for so many ranks.
 Tuning part_for(const Tuning& tuning, int ranks);
-/// What it does not say is left as it is; of ordinary memory and buffers, it has to say both.
+/// What it does not say is left as it is.
 MeasuredSizes sizes_for(const Tuning& tuning, int ranks);
 
 }  // namespace paceline::shm

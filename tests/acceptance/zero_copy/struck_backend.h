@@ -54,10 +54,6 @@ class StrikingMemory {
     const Passage passage(striker_, Step::kWake);
     memory_.wake_others();
   }
-  void wake_helpers() {
-    const Passage passage(striker_, Step::kWake);
-    memory_.wake_helpers();
-  }
   std::uint64_t flag(int rank, std::uint64_t operation) const {
     const Passage passage(striker_, Step::kFlag);
     return memory_.flag(rank, operation);
@@ -112,25 +108,13 @@ class StrikingMemory {
     shm::Memory::fence();
   }
   bool needs_chunks() const { return memory_.needs_chunks(); }
+  bool take_posts(std::uint64_t operation) {
+    const Passage passage(striker_, Step::kTakePosts);
+    return memory_.take_posts(operation);
+  }
   std::optional<std::uint64_t> begin_direct(std::uint64_t operation, const shm::Form& form) {
     const Passage passage(striker_, Step::kBeginDirect);
     return memory_.begin_direct(operation, form);
-  }
-  std::uint64_t claimed(std::uint64_t operation) const {
-    const Passage passage(striker_, Step::kCounter);
-    return memory_.claimed(operation);
-  }
-  bool claim(std::uint64_t operation, std::uint64_t next) {
-    const Passage passage(striker_, Step::kClaim);
-    return memory_.claim(operation, next);
-  }
-  void count_made(std::uint64_t operation) {
-    const Passage passage(striker_, Step::kMade);
-    memory_.count_made(operation);
-  }
-  std::uint64_t made(std::uint64_t operation) const {
-    const Passage passage(striker_, Step::kCounter);
-    return memory_.made(operation);
   }
   void make_piece(std::uint64_t piece) {
     const Passage passage(striker_, Step::kMakePiece);
@@ -201,7 +185,6 @@ class StruckBackend final : public CollectiveBackend {
     int rank = 0;
     const Clock& clock;  // borrowed
     bool shares_cpus = false;
-    int cpus = 1;
     Arenas arenas{};
   };
   /// The layout's memory, the bells, the transport, the striker and the trap are borrowed.
@@ -210,8 +193,7 @@ class StruckBackend final : public CollectiveBackend {
       : transport_(transport),
         options_(options),
         layout_(layout),
-        memory_(layout, options.rank, std::move(bells), false,
-                static_cast<std::size_t>(options.cpus - 1), options.arenas),
+        memory_(layout, options.rank, std::move(bells), false, options.arenas),
         striking_(memory_, striker, trap),
         protocol_(options.rank, layout.ranks()) {}
 
@@ -227,16 +209,18 @@ class StruckBackend final : public CollectiveBackend {
     const Signature& signature = request.signature;
     // Without a word of chunks, so that nothing goes through them that could go directly.
     const shm::MethodTerms terms{.ranks = layout_.ranks(),
-                                 .cpus = options_.cpus,
                                  .shares_cpus = options_.shares_cpus,
                                  .has_buffers = true,
                                  .post_bytes = layout_.post_bytes()};
     request.set_plan(static_cast<std::uint32_t>(layout_.chunk_bytes()) |
-                     (shm::claims(terms) ? 16 : 0) | (options_.shares_cpus ? 1 : 0));
-    const shm::MethodChoice choice = shm::choose(signature.kind, terms);
-    const std::uint64_t chunks = memory_.begin(request, choice, protocol_.first_chunk());
+                     (options_.shares_cpus ? 1 : 0));
+    const shm::Choice choice = shm::choose(signature.kind, terms);
+    const shm::Way& way = choice.way(shm::Memory::contribution_bytes(signature, layout_.ranks()));
+    const std::uint64_t chunks =
+        memory_.begin(request, way, choice.for_all, protocol_.first_chunk());
     const auto digest = static_cast<std::uint32_t>(request.next_history >> 32);
-    protocol_.start(shm::form_of(choice, signature.root, chunks, digest, options_.shares_cpus));
+    protocol_.start(
+        shm::form_of(choice, way, signature.root, chunks, digest, options_.shares_cpus));
     ended_ = false;
     if (protocol_.contributes()) protocol_.contribute(striking_);
     return {};

@@ -35,8 +35,6 @@
 namespace paceline::testing {
 
 inline constexpr int kMostRanks = 3;
-// Of 3 ranks that share them, each claims what is next.
-inline constexpr int kCpus = 2;
 // On top of the deadline, since other worlds use the machine too.
 inline constexpr std::chrono::seconds kGrace{20};
 inline constexpr std::chrono::seconds kPatience{60};
@@ -121,7 +119,6 @@ class StruckWorld {
                                                 StruckBackend::Options{.rank = rank,
                                                                        .clock = engine->clock(),
                                                                        .shares_cpus = plan.gathers,
-                                                                       .cpus = kCpus,
                                                                        .arenas = *arenas},
                                                 *striker, *trap);
     } else {
@@ -129,7 +126,6 @@ class StruckWorld {
                                              ShmBackend::Options{.rank = rank,
                                                                  .clock = engine->clock(),
                                                                  .shares_cpus = plan.gathers,
-                                                                 .cpus = kCpus,
                                                                  .arenas = *arenas});
     }
     return communicator_over(std::move(engine), std::move(transport), {.timeout = kPatience},

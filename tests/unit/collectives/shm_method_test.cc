@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kKibibyte = 1024;
 constexpr MethodTerms kTwo{
-    .ranks = 2, .cpus = 2, .shares_cpus = false, .has_buffers = true, .post_bytes = 32 * kKibibyte};
+    .ranks = 2, .shares_cpus = false, .has_buffers = true, .post_bytes = 32 * kKibibyte};
 constexpr OperationKind kKinds[] = {OperationKind::kBarrier,       OperationKind::kAllReduce,
                                     OperationKind::kClose,         OperationKind::kBroadcast,
                                     OperationKind::kReduceScatter, OperationKind::kAllGather,
@@ -30,7 +30,9 @@ MethodTerms crowded(int ranks) {
   return terms;
 }
 Method chosen(OperationKind kind, std::size_t bytes, bool in_buffers, const MethodTerms& terms) {
-  return method_of(choose(kind, terms), bytes, in_buffers);
+  const Choice choice = choose(kind, terms);
+  const Way& way = choice.way(bytes);
+  return in_buffers ? way.in_buffers : way.ordinary;
 }
 Method all_reduce(std::size_t bytes, bool in_buffers, const MethodTerms& terms) {
   return chosen(OperationKind::kAllReduce, bytes, in_buffers, terms);
@@ -44,23 +46,30 @@ TEST(ShmMethod, ShortIsEagerAndLongGoesInBuffersOrThroughChunks) {
 }
 
 TEST(ShmMethod, InBuffersLessIsShortUnlessRanksShareCpus) {
-  const auto short_beside_buffers = [](OperationKind kind, const MethodTerms& terms) {
-    const MethodChoice choice = choose(kind, terms);
-    EXPECT_EQ(choice.most_short.bytes, choose(kind, forced(Method::kEager)).most_short.bytes);
-    return choice.most_short.bytes_beside_buffers;
+  const auto most_short = [](OperationKind kind, const MethodTerms& terms) {
+    const Way first = choose(kind, terms).ways.front();
+    EXPECT_TRUE(first.is_short());
+    return first.most_bytes;
   };
-  EXPECT_EQ(short_beside_buffers(OperationKind::kAllReduce, kTwo), 6 * kKibibyte);
+  EXPECT_EQ(most_short(OperationKind::kAllReduce, kTwo), 6 * kKibibyte);
   EXPECT_EQ(all_reduce(6 * kKibibyte + 4, true, kTwo), Method::kZeroCopy);
   EXPECT_EQ(all_reduce(6 * kKibibyte + 4, false, kTwo), Method::kEager);
-  EXPECT_EQ(short_beside_buffers(OperationKind::kBroadcast, kTwo), 12 * kKibibyte);
-  EXPECT_EQ(short_beside_buffers(OperationKind::kReduceScatter, kTwo), 12 * kKibibyte);
-  EXPECT_EQ(short_beside_buffers(OperationKind::kAllGather, kTwo), 6 * kKibibyte);
-  EXPECT_EQ(short_beside_buffers(OperationKind::kAllReduce, crowded(4)), 32 * kKibibyte);
-  EXPECT_EQ(short_beside_buffers(OperationKind::kAllReduce, crowded(3)), 4 * kKibibyte)
-      << "who has time claims what there is";
+  EXPECT_EQ(most_short(OperationKind::kBroadcast, kTwo), 12 * kKibibyte);
+  EXPECT_EQ(most_short(OperationKind::kReduceScatter, kTwo), 12 * kKibibyte);
+  EXPECT_EQ(most_short(OperationKind::kAllGather, kTwo), 6 * kKibibyte);
+  EXPECT_EQ(most_short(OperationKind::kAllReduce, crowded(4)), 32 * kKibibyte);
+  EXPECT_EQ(most_short(OperationKind::kAllReduce, crowded(3)), 32 * kKibibyte);
   MethodTerms alone = kTwo;
   alone.has_buffers = false;
-  EXPECT_EQ(short_beside_buffers(OperationKind::kAllReduce, alone), 32 * kKibibyte);
+  EXPECT_EQ(most_short(OperationKind::kAllReduce, alone), 32 * kKibibyte);
+}
+
+TEST(ShmMethod, WhatFitsTheLineOfAFlagIsShort) {
+  MethodTerms terms = kTwo;
+  terms.measured[static_cast<std::size_t>(OperationKind::kAllReduce)]
+                [static_cast<std::size_t>(Limit::kBuffers)] = 8;
+  EXPECT_EQ(all_reduce(Line::kDataBytes, true, terms), Method::kEager);
+  EXPECT_EQ(all_reduce(Line::kDataBytes + 4, true, terms), Method::kZeroCopy);
 }
 
 TEST(ShmMethod, TheMoreIsReadTheLessIsShort) {
@@ -90,97 +99,64 @@ TEST(ShmMethod, WhereRanksShareCpusWhatIsNotSharedIsCopiedUpToOneChunk) {
   MethodTerms terms = crowded(3);
   terms.chunk_bytes = 512 * kKibibyte;
   const OperationKind kinds[] = {OperationKind::kBroadcast, OperationKind::kReduceScatter,
-                                 OperationKind::kAllToAll};
+                                 OperationKind::kAllGather, OperationKind::kAllToAll};
   for (const OperationKind kind : kinds) {
     SCOPED_TRACE(name(kind));
     EXPECT_EQ(chosen(kind, 64 * kKibibyte, true, terms), Method::kPipelined);
-    EXPECT_EQ(chosen(kind, 128 * kKibibyte + 4, true, terms), Method::kZeroCopy);
+    EXPECT_EQ(chosen(kind, 64 * kKibibyte + 4, true, terms), Method::kZeroCopy);
+    EXPECT_EQ(chosen(kind, 64 * kKibibyte + 4, false, terms), Method::kPipelined);
     MethodTerms with_small_chunks = terms;
-    with_small_chunks.chunk_bytes = 64 * kKibibyte;
-    EXPECT_EQ(chosen(kind, 64 * kKibibyte + 4, true, with_small_chunks), Method::kZeroCopy);
-    EXPECT_EQ(chosen(kind, 64 * kKibibyte, true, forced(Method::kZeroCopy, terms)),
+    with_small_chunks.chunk_bytes = 48 * kKibibyte;
+    EXPECT_EQ(chosen(kind, 48 * kKibibyte + 4, true, with_small_chunks), Method::kZeroCopy);
+    EXPECT_EQ(chosen(kind, 48 * kKibibyte, true, forced(Method::kZeroCopy, terms)),
               Method::kZeroCopy);
     MethodTerms within_cpus = terms;
     within_cpus.shares_cpus = false;
-    EXPECT_EQ(chosen(kind, 64 * kKibibyte, true, within_cpus), Method::kZeroCopy);
+    EXPECT_EQ(chosen(kind, 48 * kKibibyte, true, within_cpus), Method::kZeroCopy);
   }
   EXPECT_EQ(all_reduce(64 * kKibibyte, true, terms), Method::kZeroCopy);
-  MethodTerms more = terms;
-  more.ranks = 4;
-  EXPECT_EQ(chosen(OperationKind::kBroadcast, 64 * kKibibyte, true, more), Method::kZeroCopy)
-      << "not all that receive have a CPU";
 }
 
 TEST(ShmMethod, WhereRanksShareCpusWhatAllGetIsMadeForAll) {
-  MethodTerms terms = crowded(4);
-  terms.chunk_bytes = 512 * kKibibyte;
-  MethodTerms claiming = terms;
-  claiming.ranks = 3;
   for (const OperationKind kind : {OperationKind::kBroadcast, OperationKind::kAllGather}) {
     SCOPED_TRACE(name(kind));
     EXPECT_FALSE(choose(kind, kTwo).for_all);
-    EXPECT_TRUE(choose(kind, terms).for_all);
-    EXPECT_FALSE(choose(kind, terms).claims);
-    EXPECT_TRUE(choose(kind, claiming).claims);
+    EXPECT_TRUE(choose(kind, crowded(4)).for_all);
   }
   EXPECT_TRUE(choose(OperationKind::kAllReduce, kTwo).for_all);
-  EXPECT_FALSE(choose(OperationKind::kReduceScatter, claiming).for_all);
-  EXPECT_FALSE(choose(OperationKind::kAllToAll, claiming).claims);
-  constexpr OperationKind kKind = OperationKind::kAllGather;
-  EXPECT_EQ(chosen(kKind, 32 * kKibibyte, true, terms), Method::kPipelined);
-  EXPECT_EQ(chosen(kKind, 32 * kKibibyte + 4, true, terms), Method::kZeroCopy)
-      << "copied once, for all";
-  MethodTerms with_small_chunks = terms;
-  with_small_chunks.chunk_bytes = 20 * kKibibyte;
-  EXPECT_EQ(chosen(kKind, 20 * kKibibyte + 4, true, with_small_chunks), Method::kZeroCopy);
-  EXPECT_EQ(chosen(kKind, 20 * kKibibyte, true, forced(Method::kZeroCopy, terms)),
-            Method::kZeroCopy);
-  MethodTerms within_cpus = terms;
-  within_cpus.shares_cpus = false;
-  EXPECT_EQ(chosen(kKind, 20 * kKibibyte, true, within_cpus), Method::kZeroCopy);
-  EXPECT_EQ(chosen(kKind, 16 * kKibibyte, true, claiming), Method::kEager);
-  EXPECT_EQ(chosen(kKind, 16 * kKibibyte + 4, true, claiming), Method::kZeroCopy);
-  EXPECT_EQ(chosen(kKind, 16 * kKibibyte + 4, false, claiming), Method::kEager);
+  EXPECT_FALSE(choose(OperationKind::kReduceScatter, crowded(4)).for_all);
+  EXPECT_FALSE(choose(OperationKind::kAllToAll, crowded(4)).for_all);
 }
 
 TEST(ShmMethod, AnOperationIsAsItsKindWhereAllMeet) {
-  MethodTerms claiming = crowded(3);
+  const MethodTerms terms = crowded(3);
   const auto form = [&](OperationKind kind, std::uint64_t chunks) {
-    return form_of(choose(kind, claiming), -1, chunks, 0, true);
+    const Choice choice = choose(kind, terms);
+    return form_of(choice, choice.way(chunks > 0 ? SIZE_MAX : 0), -1, chunks, 0, true);
   };
-  EXPECT_EQ(form(OperationKind::kAllReduce, 1),
-            (Form{.chunks = 1, .gathered = true, .claimed = true}));
+  EXPECT_EQ(form(OperationKind::kAllReduce, 1), (Form{.chunks = 1, .gathered = true}));
   EXPECT_EQ(form(OperationKind::kAllReduce, 0), (Form{.gathered = true}));
   EXPECT_EQ(form(OperationKind::kAllGather, 1),
-            (Form{.chunks = 1, .gathered = true, .flow = Flow::kToEach, .claimed = true}));
+            (Form{.chunks = 1, .gathered = true, .flow = Flow::kToEach}));
   EXPECT_EQ(form(OperationKind::kAllToAll, 1),
             (Form{.chunks = 1, .gathered = true, .flow = Flow::kToEach, .for_all = false}));
   EXPECT_EQ(
       form(OperationKind::kBroadcast, kChunks),
       (Form{.everybody = false, .chunks = kChunks, .flow = Flow::kFromRoot, .for_all = false}));
-  EXPECT_EQ(
-      form(OperationKind::kBroadcast, kChunks + 1),
-      (Form{.chunks = kChunks + 1, .gathered = true, .flow = Flow::kFromRoot, .claimed = true}));
+  EXPECT_EQ(form(OperationKind::kBroadcast, kChunks + 1),
+            (Form{.chunks = kChunks + 1, .gathered = true, .flow = Flow::kFromRoot}));
 }
 
 TEST(ShmMethod, TheRootOfALongBroadcastWaitsWhereItHelpsOrCannotStageAll) {
-  EXPECT_TRUE(meets_all(Flow::kShared, 0, false));
-  EXPECT_TRUE(meets_all(Flow::kToEach, 1, true));
-  EXPECT_FALSE(meets_all(Flow::kFromRoot, 0, false));
-  EXPECT_TRUE(meets_all(Flow::kFromRoot, 1, false));
-  EXPECT_FALSE(meets_all(Flow::kFromRoot, kChunks, true));
-  EXPECT_TRUE(meets_all(Flow::kFromRoot, kChunks + 1, true));
-}
-
-// Else they would guess where the next one lies from where none was looked at.
-TEST(ShmMethod, WhatIsCopiedWhereverItLiesIsShortWhereverItLies) {
-  MethodTerms terms = crowded(3);
-  terms.chunk_bytes = 512 * kKibibyte;
-  constexpr OperationKind kKind = OperationKind::kAllGather;
-  terms.measured[static_cast<std::size_t>(kKind)].most_short =
-      MostShort{.bytes = 16 * kKibibyte, .bytes_beside_buffers = kKibibyte};
-  EXPECT_EQ(choose(kKind, terms).most_short,
-            (MostShort{.bytes = 16 * kKibibyte, .bytes_beside_buffers = 16 * kKibibyte}));
+  const auto everybody = [](std::uint64_t chunks, bool shares_cpus) {
+    const Choice choice = choose(OperationKind::kBroadcast, kTwo);
+    const Way& way = choice.way(chunks > 0 ? SIZE_MAX : 0);
+    return form_of(choice, way, 0, chunks, 0, shares_cpus).everybody;
+  };
+  EXPECT_FALSE(everybody(0, false));
+  EXPECT_TRUE(everybody(1, false));
+  EXPECT_FALSE(everybody(kChunks, true));
+  EXPECT_TRUE(everybody(kChunks + 1, true));
 }
 
 TEST(ShmMethod, WhatIsForcedHoldsWhereItCan) {
@@ -214,9 +190,8 @@ TEST(ShmMethod, WhatTheForcedOneCannotCarryGoesAsByDefault) {
 TEST(ShmMethod, HowACommunicatorIsClosedIsNotForced) {
   for (const Method method :
        {Method::kEager, Method::kGathered, Method::kPipelined, Method::kZeroCopy}) {
-    const MethodChoice choice = choose(OperationKind::kClose, forced(method));
-    EXPECT_EQ(choice.of_short, Method::kEager);
-    EXPECT_EQ(choice.most_short.bytes, 32 * kKibibyte);
+    EXPECT_EQ(chosen(OperationKind::kClose, 4, true, forced(method)), Method::kEager);
+    EXPECT_EQ(chosen(OperationKind::kClose, 32 * kKibibyte, false, forced(method)), Method::kEager);
   }
 }
 
@@ -228,56 +203,86 @@ class Lines final : public Log {
   std::vector<std::string> lines;
 };
 
-TEST(ShmMethodReport, SaysTheMethodTheReasonAndTheThresholds) {
-  EXPECT_EQ(
-      explanation(OperationKind::kAllReduce, 4, false, kTwo),
-      "all_reduce of 4 B: eager in the flag's cache line, because each rank has its own CPU and "
-      "reads the data of all ranks; eager up to 32768 B (6144 B after operations on buffers), "
-      "above that zero_copy if all arrays are in buffers, else pipelined (2 ranks)");
-  EXPECT_EQ(explanation(OperationKind::kAllReduce, 65536, false, kTwo),
+std::string explained(const Done& done, const MethodTerms& terms) {
+  return explanation(done, choose(done.kind, terms), terms);
+}
+
+TEST(ShmMethodReport, SaysTheMethodTheReasonAndTheLimits) {
+  EXPECT_EQ(explained({OperationKind::kAllReduce, 4, Method::kEager}, kTwo),
+            "all_reduce of 4 B: eager in the flag's cache line, because each rank has its own CPU "
+            "and reads the data of all ranks; eager up to 6144 B, up to 32768 B zero_copy if all "
+            "arrays are in buffers, else eager, above that zero_copy if all arrays are in buffers, "
+            "else pipelined (2 ranks)");
+  EXPECT_EQ(explained({OperationKind::kAllReduce, 65536, Method::kPipelined}, kTwo),
             "all_reduce of 65536 B: pipelined, because it is longer than 32768 B, and not all "
-            "arrays are in buffers; eager up to 32768 B (6144 B after operations on buffers), "
-            "above that zero_copy if all arrays are in buffers, else pipelined (2 ranks)");
-  EXPECT_EQ(explanation(OperationKind::kBroadcast, 4, false, forced(Method::kGathered)),
+            "arrays are in buffers; eager up to 6144 B, up to 32768 B zero_copy if all arrays are "
+            "in buffers, else eager, above that zero_copy if all arrays are in buffers, else "
+            "pipelined (2 ranks)");
+  EXPECT_EQ(explained({OperationKind::kBroadcast, 4, Method::kEager}, forced(Method::kGathered)),
             "broadcast of 4 B: eager in the flag's cache line, because "
             "PACELINE_SHM_METHOD=gathered is not possible: only all_reduce and barrier have the "
-            "same result on every rank; eager up to 32768 B (12288 B after operations on buffers), "
-            "above that zero_copy if all arrays are in buffers, else pipelined (2 ranks)");
+            "same result on every rank; eager up to 12288 B, up to 32768 B zero_copy if all arrays "
+            "are in buffers, else eager, above that zero_copy if all arrays are in buffers, else "
+            "pipelined (2 ranks)");
 }
 
 TEST(ShmMethodReport, SaysWhyWhatLiesInBuffersIsPipelined) {
   MethodTerms terms = crowded(4);
   terms.chunk_bytes = 512 * kKibibyte;
-  EXPECT_EQ(explanation(OperationKind::kAllGather, 24576, true, terms),
-            "all_gather of 24576 B: pipelined, because ranks share CPUs, and copying so little "
-            "takes less time than another synchronization; eager up to 16384 B, pipelined up to "
-            "32768 B, above that zero_copy if all arrays are in buffers, else pipelined (4 ranks)");
-  EXPECT_EQ(explanation(OperationKind::kAllGather, 262144, true, terms),
-            "all_gather of 262144 B: zero_copy, because it is longer than 32768 B, and all arrays "
-            "are in buffers; eager up to 16384 B, pipelined up to 32768 B, above that zero_copy if "
-            "all arrays are in buffers, else pipelined (4 ranks)");
+  const std::string limits =
+      "; eager up to 16384 B, up to 65536 B pipelined, above that zero_copy if all arrays are in "
+      "buffers, else pipelined (4 ranks)";
+  EXPECT_EQ(explained({OperationKind::kAllGather, 24576, Method::kPipelined}, terms),
+            "all_gather of 24576 B: pipelined, because it is longer than 16384 B, and copying it "
+            "takes ranks that share CPUs less time than another synchronization" +
+                limits);
+  EXPECT_EQ(explained({OperationKind::kAllGather, 262144, Method::kZeroCopy}, terms),
+            "all_gather of 262144 B: zero_copy, because it is longer than 65536 B, and all arrays "
+            "are in buffers" +
+                limits);
 }
 
-TEST(ShmMethodReport, ExplainsEachClassOnce) {
+TEST(ShmMethodReport, SaysWhyWhatMayBePostedIsNot) {
+  const auto begins = [](Method method) {
+    const std::string text = explained({OperationKind::kAllReduce, 8192, method}, kTwo);
+    return text.substr(0, text.find(';'));
+  };
+  EXPECT_EQ(begins(Method::kEager),
+            "all_reduce of 8192 B: eager in a post, because it is longer than 6144 B, and each "
+            "rank has its own CPU and reads the data of all ranks");
+  EXPECT_EQ(begins(Method::kZeroCopy),
+            "all_reduce of 8192 B: zero_copy, because it is longer than 6144 B, and all arrays are "
+            "in buffers");
+  EXPECT_EQ(begins(Method::kPipelined),
+            "all_reduce of 8192 B: pipelined, because it is longer than 6144 B, and not all arrays "
+            "are in buffers");
+}
+
+TEST(ShmMethodReport, ExplainsEachWayOnce) {
   const auto log = std::make_shared<Lines>();
   MethodReport report(log, MethodReport::Says::kExplanations, kTwo);
+  const auto note = [&](OperationKind kind, std::size_t bytes, Method method) {
+    report.note({kind, bytes, method}, choose(kind, kTwo));
+  };
   for (int round = 0; round < 3; ++round) {
-    for (const std::size_t bytes : {4u, 8u, 56u, 64u, 1024u, 65536u, 1u << 20}) {
-      report.note(OperationKind::kAllReduce, bytes, false);
-    }
-    report.note(OperationKind::kAllReduce, 1 << 20, true);
-    report.note(OperationKind::kBarrier, 0, false);
+    for (const std::size_t bytes : {4u, 8u, 56u, 64u, 1024u, 8192u})
+      note(OperationKind::kAllReduce, bytes, Method::kEager);
+    note(OperationKind::kAllReduce, 65536, Method::kPipelined);
+    note(OperationKind::kAllReduce, 1 << 20, Method::kPipelined);
+    note(OperationKind::kAllReduce, 1 << 20, Method::kZeroCopy);
+    note(OperationKind::kBarrier, 0, Method::kEager);
   }
-  EXPECT_EQ(log->lines.size(), 5u);
+  EXPECT_EQ(log->lines.size(), 6u);
 }
 
 TEST(ShmMethodReport, WarnsOnceOfWhatDoesNotGoAsForced) {
   const auto log = std::make_shared<Lines>();
-  MethodReport report(log, MethodReport::Says::kWarnings, forced(Method::kEager));
-  for (const std::size_t bytes : {4u, 32u << 10, 64u << 10, 1u << 20}) {
-    report.note(OperationKind::kAllReduce, bytes, false);
-  }
-  report.note(OperationKind::kBarrier, 0, false);
+  const MethodTerms terms = forced(Method::kEager);
+  MethodReport report(log, MethodReport::Says::kWarnings, terms);
+  const Choice choice = choose(OperationKind::kAllReduce, terms);
+  for (const std::size_t bytes : {4u, 32u << 10, 64u << 10, 1u << 20})
+    report.note({OperationKind::kAllReduce, bytes, choice.way(bytes).ordinary}, choice);
+  report.note({OperationKind::kBarrier, 0, Method::kEager}, choose(OperationKind::kBarrier, terms));
   EXPECT_EQ(
       log->lines,
       std::vector<std::string>{

@@ -38,8 +38,8 @@ TEST_F(TuningFile, OneThatIsNotThereSaysNothing) {
 }
 
 TEST_F(TuningFile, OneOfThisMachineIsRead) {
-  const shm::Tuning tuning{
-      .machine = "ab", .sizes = {{OperationKind::kAllReduce, 2, shm::TunedLimit::kBuffers, 4096}}};
+  const shm::Tuning tuning{.machine = "ab",
+                           .sizes = {{OperationKind::kAllReduce, 2, shm::Limit::kBuffers, 4096}}};
   write(shm::to_text(tuning));
   EXPECT_EQ(**read_tuning(path_, "ab"), tuning);
 }

@@ -78,7 +78,6 @@ Status take_value(const std::string& option, const std::string& value, TuneReque
 // With segments as long as a host ever has them.
 shm::MethodTerms terms_of(int ranks, int cpus) {
   return {.ranks = ranks,
-          .cpus = cpus,
           .shares_cpus = ranks > cpus,
           .has_buffers = true,
           .post_bytes = kShort.most,
@@ -124,23 +123,22 @@ std::vector<TuneTask> tune_tasks(std::span<const int> ranks, int cpus) {
   for (const int count : ranks) {
     const shm::MethodTerms terms = terms_of(count, cpus);
     for (const OperationKind kind : kKinds) {
-      const shm::MethodChoice choice = shm::choose(kind, terms);
-      const auto add = [&](shm::TunedLimit limit, shm::Method below, shm::Method beyond) {
+      const shm::Method of_short = shm::choose(kind, terms).way(0).ordinary;
+      const auto add = [&](shm::Limit limit, shm::Method below, shm::Method beyond) {
         tasks.push_back(
             {.kind = kind, .ranks = count, .limit = limit, .below = below, .beyond = beyond});
       };
-      add(shm::TunedLimit::kOrdinary, choice.of_short, shm::Method::kPipelined);
-      add(shm::TunedLimit::kBuffers, choice.of_short,
-          shm::method_of(choice, kShort.most + 1, true));
+      add(shm::Limit::kOrdinary, of_short, shm::Method::kPipelined);
+      if (!terms.shares_cpus) add(shm::Limit::kBuffers, of_short, shm::Method::kZeroCopy);
       if (shm::may_stage(kind, terms))
-        add(shm::TunedLimit::kStaged, shm::Method::kPipelined, shm::Method::kZeroCopy);
+        add(shm::Limit::kStaged, shm::Method::kPipelined, shm::Method::kZeroCopy);
     }
   }
   return tasks;
 }
 
 ContributedBytes contributed_bytes(const TuneTask& task) {
-  return task.limit == shm::TunedLimit::kStaged ? kStaged : kShort;
+  return task.limit == shm::Limit::kStaged ? kStaged : kShort;
 }
 
 BenchRequest bench_of(const TuneTask& task) {
@@ -150,7 +148,7 @@ BenchRequest bench_of(const TuneTask& task) {
   request.ranks = task.ranks;
   request.pairs = kPairs;
   request.orders.operation = name(task.kind);
-  request.orders.registered = task.limit != shm::TunedLimit::kOrdinary;
+  request.orders.registered = task.limit != shm::Limit::kOrdinary;
   request.orders.low_bytes = contributed_bytes(task).least * blocks;
   request.orders.high_bytes = contributed_bytes(task).most * blocks;
   request.orders.time_ms = kTimeMs;
@@ -163,16 +161,16 @@ std::size_t contribution_bytes(const TuneTask& task, std::size_t array_bytes) {
 }
 
 std::size_t built_in_size(const TuneTask& task, int cpus) {
-  const shm::MethodChoice choice = shm::choose(task.kind, terms_of(task.ranks, cpus));
-  switch (task.limit) {
-    case shm::TunedLimit::kOrdinary:
-      return choice.most_short.bytes;
-    case shm::TunedLimit::kBuffers:
-      return choice.most_short.bytes_beside_buffers;
-    case shm::TunedLimit::kStaged:
-      break;
+  const shm::Choice choice = shm::choose(task.kind, terms_of(task.ranks, cpus));
+  std::size_t most = 0;
+  for (const shm::Way& way : choice.ways) {
+    const bool is_below = task.limit == shm::Limit::kOrdinary  ? way.posts()
+                          : task.limit == shm::Limit::kBuffers ? way.is_short()
+                                                               : way.in_buffers == way.ordinary;
+    if (!is_below) break;
+    most = way.most_bytes;
   }
-  return choice.most_staged;
+  return most;
 }
 
 std::size_t best_limit(std::span<const MethodRatio> ratios, std::size_t built_in) {

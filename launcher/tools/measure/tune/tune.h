@@ -33,7 +33,7 @@ std::vector<int> default_ranks(int cpus);
 struct TuneTask {
   OperationKind kind{};
   int ranks = 2;
-  shm::TunedLimit limit{};
+  shm::Limit limit{};
   shm::Method below{}, beyond{};
 
   bool operator==(const TuneTask&) const = default;
