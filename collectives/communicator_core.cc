@@ -45,7 +45,8 @@ CommunicatorCore::CommunicatorCore(Parts parts)
       clock_(parts_.engine->clock()),
       pairwise_(parts_.transport.get(), parts_.group.rank, parts_.group.size()),
       backend_(&pairwise_),
-      watch_(parts_.report_every) {
+      watch_(parts_.report_every),
+      ends_sends_early_(parts_.transport != nullptr && parts_.transport->ends_sends_early()) {
   choices_.fill({&pairwise_, SIZE_MAX});
   for (const OperationKind kind : kOperationKinds) {
     if (!is_collective(kind)) continue;
@@ -57,7 +58,6 @@ CommunicatorCore::CommunicatorCore(Parts parts)
   {
     const Engine::Baton baton = parts_.engine->hold();
     if (parts_.transport != nullptr) parts_.transport->set_sink(this);
-    parts_.engine->attach(*this);
   }
   exit_entry_.enter(*this);
 }
@@ -70,7 +70,7 @@ CommunicatorCore::~CommunicatorCore() {
   (void)parts_.engine->wait(flushed, Deadline::after(clock_, kLeavingTime));
   const Engine::Baton baton = parts_.engine->hold();
   if (flushing_) parts_.engine->end_background();
-  parts_.engine->detach(*this);
+  if (is_driven_) parts_.engine->detach(*this);
 }
 
 CommunicatorStats CommunicatorCore::stats() const {
@@ -169,25 +169,6 @@ Work CommunicatorCore::start_many(std::span<const Tensor> tensors, OperationRequ
   return Work(parts_.engine, std::move(completion));
 }
 
-// All add up what they have sent and not received: nothing of it may be left.
-Status CommunicatorCore::close() {
-  PACELINE_TRY(refuse_child());
-  {
-    const Engine::Baton baton = parts_.engine->hold();
-    if (closed_) return {};
-    open_messages_ = pairwise_.open();
-  }
-  auto* const sum = reinterpret_cast<std::byte*>(&open_messages_);
-  Status status =
-      run({.signature = {.count = 1, .kind = OperationKind::kClose, .type = DataType::kUInt64},
-           .input = sum,
-           .output = sum});
-  if (status.ok() && open_messages_ != 0) status = account_of_messages();
-  const Engine::Baton baton = parts_.engine->hold();
-  closed_ = status.ok();
-  return status;
-}
-
 Status CommunicatorCore::set_timeout(std::chrono::milliseconds timeout) {
   PACELINE_TRY(refuse_child());
   if (timeout.count() < 1 || timeout > kLongestTimeout)
@@ -217,6 +198,7 @@ Status CommunicatorCore::failure() const {
 Status CommunicatorCore::look_for_failure() {
   PACELINE_TRY(refuse_child());
   const Engine::Baton baton = parts_.engine->hold();
+  keep_driven();
   parts_.engine->serve();
   return failure_;
 }
@@ -228,6 +210,7 @@ inline void CommunicatorCore::serve_others() {
   if (now < serve_at_) [[likely]]
     return;
   serve_at_ = now + kServeEvery;
+  keep_driven();
   parts_.engine->serve();
 }
 
@@ -268,7 +251,12 @@ CommunicatorCore::Operation* CommunicatorCore::enter(OperationRequest* borrowed,
   if (at_once) {
     operation.called_at.reset();
     begin_current();
-    return running_ ? &operation : nullptr;
+    if (!running_) {
+      if (ends_sends_early_ && parts_.transport->has_work()) keep_driven();
+      return nullptr;
+    }
+    keep_driven();
+    return &operation;
   }
   operation.called_at = clock_.now();
   return &operation;
@@ -350,7 +338,8 @@ void CommunicatorCore::end_current(const Status& how, TimePoint now) {
 int CommunicatorCore::blamed_for(const Status& how) const {
   const int rank = how.culprit().rank;
   if ((how.code() != Code::kPeerLost && how.code() != Code::kTimeout) || rank < 0) return -1;
-  return parts_.flight_ranks.empty() ? rank : parts_.flight_ranks[static_cast<std::size_t>(rank)];
+  const std::vector<int>& known = parts_.membership.flight_ranks;
+  return known.empty() ? rank : known[static_cast<std::size_t>(rank)];
 }
 
 void CommunicatorCore::end(Operation& operation, const Status& how, TimePoint now) {
@@ -373,13 +362,29 @@ bool CommunicatorCore::drive(TimePoint now) {
     moved = true;
   }
   const bool judged = judge(now);
-  return begin_early() || judged || moved;
+  moved |= begin_early() || judged;
+  if (is_driven_ && is_idle()) {
+    parts_.engine->detach(*this);
+    is_driven_ = false;
+  }
+  return moved;
+}
+
+void CommunicatorCore::keep_driven() {
+  if (!std::exchange(is_driven_, true)) parts_.engine->attach(*this);
+}
+
+// Nobody waits for this rank to read what comes: it is read with the next operation.
+bool CommunicatorCore::is_idle() const {
+  return !running_ && queue_.empty() && !flushing_ && (!listens_ || !failure_.ok()) &&
+         heard_.empty() && (!notice_ || !failure_.ok()) &&
+         (parts_.transport == nullptr || !parts_.transport->has_work());
 }
 
 TimePoint CommunicatorCore::wake_at() const {
   TimePoint wake = parts_.transport != nullptr ? parts_.transport->wake_at() : TimePoint::max();
   if (flushing_) wake = std::min(wake, flush_look_);
-  if (running_) wake = std::min(wake, stands_at_.value_or(watch_.wake_at()));
+  if (running_) wake = std::min({wake, backend_->wake_at(), stands_at_.value_or(watch_.wake_at())});
   return wake;
 }
 

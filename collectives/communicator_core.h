@@ -18,7 +18,6 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -35,6 +34,7 @@
 #include "collectives/failure/inquest.h"
 #include "collectives/failure/stall_watch.h"
 #include "collectives/failure/whereabouts.h"
+#include "collectives/membership.h"
 #include "collectives/staging.h"
 #include "comm/base/process_mark.h"
 #include "comm/base/ring_queue.h"
@@ -49,18 +49,6 @@ namespace paceline {
 
 inline constexpr std::chrono::milliseconds kLongestTimeout = std::chrono::years(1);
 
-/// Some of a communicator's ranks, which make one of their own.
-struct Regrouping {
-  UniqueId id;               ///< where they meet
-  int rank = 0;              ///< among them
-  std::vector<int> members;  ///< their ranks in the communicator that they come from
-  std::string name;          ///< the same on all of them, for people: "split #3, color 0"
-};
-
-/// Makes their communicator, as Communicator::init() does. Determinism that the options do not say
-/// is as it is where they come from.
-using Regroup = std::function<Result<Communicator>(const Regrouping& part, InitOptions options)>;
-
 class CommunicatorCore final : private Driver,
                                private TransportSink,
                                private OperationOwner,
@@ -73,14 +61,13 @@ class CommunicatorCore final : private Driver,
     /// one, which has none.
     std::vector<std::unique_ptr<CollectiveBackend>> backends;
     std::unique_ptr<FlightRing> flight;
-    std::vector<int> flight_ranks;  // by rank: as the flight ring's reader knows it; empty: alike
     std::unique_ptr<Whereabouts> whereabouts;  // may be null
     std::shared_ptr<Log> log;                  // may be null; owners: all that write to it
     Group group;
     Duration timeout = std::chrono::seconds(300);      // of each operation, until set_timeout()
     Duration report_every = std::chrono::seconds(30);  // where one makes no progress
     Determinism determinism = Determinism::kFast;      // of results that the backends compute
-    Regroup regroup;                                   // null: it cannot be split
+    Membership membership;
   };
 
   explicit CommunicatorCore(Parts parts);
@@ -103,7 +90,7 @@ class CommunicatorCore final : private Driver,
     return is_of_another_process() || parts_.engine->is_entered_here();
   }
   const Group& group() const { return parts_.group; }
-  const Regroup& regroup() const { return parts_.regroup; }
+  const Membership& membership() const { return parts_.membership; }
   Determinism determinism() const { return parts_.determinism; }
   /// May what an operation on so many bytes sends follow what the one before it has sent, before
   /// that has ended? The same on all ranks.
@@ -138,6 +125,12 @@ class CommunicatorCore final : private Driver,
   void fail_holding(Status why) { fail(std::move(why), clock_.now()); }
   /// The error that a decision of this rank makes for the group: "rank 3 on HOST " and `how`.
   Status cancelled_here(const std::string& how) const;
+  /// From now on it reads what its peers say although no operation is under way, or no more. With
+  /// the baton held.
+  void listen_holding(bool on) {
+    listens_ = on;
+    if (on) keep_driven();
+  }
   /// Of stats(), with the baton held.
   std::uint64_t bytes_sent_holding() const {
     return parts_.transport != nullptr ? parts_.transport->counters().bytes_sent : 0;
@@ -172,6 +165,8 @@ class CommunicatorCore final : private Driver,
 
   bool drive(TimePoint now) override;
   TimePoint wake_at() const override;
+  void keep_driven();
+  bool is_idle() const;
   void told(int peer, MessageKind kind, ByteView payload) override;
   void waits(int peer, const Signature& signature) override;
   void cancel(const Completion& completion) override;
@@ -232,7 +227,8 @@ class CommunicatorCore final : private Driver,
 
   const ProcessMark made_in_;
   Parts parts_;
-  const Clock& clock_;  // the engine's
+  const Clock& clock_;      // the engine's
+  bool is_driven_ = false;  // attached to the engine: only while there is something to do
   bool running_ = false;
   Operation current_;  // if `running_`
   TimePoint serve_at_ = TimePoint::min();
@@ -249,6 +245,7 @@ class CommunicatorCore final : private Driver,
   CallHistory history_;
 
   StallWatch watch_;
+  const bool ends_sends_early_;  // its transport
   Inquest inquest_;
   std::vector<Heard> heard_;            // not yet listened to
   std::optional<Status> notice_;        // what else has gone wrong, not yet acted upon
@@ -263,6 +260,8 @@ class CommunicatorCore final : private Driver,
   };
   LastWord last_word_;
   bool closed_ = false;
+  // By close(), which has found messages without a receiver, or by a layer above.
+  bool listens_ = false;
   std::uint64_t open_messages_ =
       0;                   // while it closes: PairwiseBackend::open() of this rank, of all
   bool flushing_ = false;  // words are on their way: the engine is kept awake for them

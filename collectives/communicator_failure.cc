@@ -203,6 +203,10 @@ bool CommunicatorCore::has_passed(const Heard& heard, TimePoint now) {
 // For whom it was left lying sees it coming, and says so.
 Status CommunicatorCore::account_of_messages() {
   const auto is_known = [this] { return !failure_.ok(); };
+  {
+    const Engine::Baton baton = parts_.engine->hold();
+    listen_holding(true);
+  }
   if (!parts_.engine->wait(is_known, Deadline::after(clock_, kAnswerPatience))) {
     if (parts_.engine->is_stopped()) end_with_process();
     const Engine::Baton baton = parts_.engine->hold();

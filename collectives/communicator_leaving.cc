@@ -5,6 +5,7 @@
 
 #include "collectives/communicator_core.h"
 #include "collectives/failure/binomial_graph.h"
+#include "comm/base/try.h"
 
 namespace paceline {
 namespace {
@@ -16,6 +17,25 @@ constexpr Duration kFlushTime = std::chrono::seconds(10);
 constexpr Duration kFlushLook = std::chrono::milliseconds(2);
 
 }  // namespace
+
+// All add up what they have sent and not received: nothing of it may be left.
+Status CommunicatorCore::close() {
+  PACELINE_TRY(refuse_child());
+  {
+    const Engine::Baton baton = parts_.engine->hold();
+    if (closed_) return {};
+    open_messages_ = pairwise_.open();
+  }
+  auto* const sum = reinterpret_cast<std::byte*>(&open_messages_);
+  Status status =
+      run({.signature = {.count = 1, .kind = OperationKind::kClose, .type = DataType::kUInt64},
+           .input = sum,
+           .output = sum});
+  if (status.ok() && open_messages_ != 0) status = account_of_messages();
+  const Engine::Baton baton = parts_.engine->hold();
+  closed_ = status.ok();
+  return status;
+}
 
 // All ranks get it: it says which of them did so.
 Status CommunicatorCore::cancelled_here(const std::string& how) const {
@@ -97,6 +117,7 @@ void CommunicatorCore::keep_awake_to_flush(TimePoint now) {
   flush_until_ = now + kFlushPatience;
   flush_limit_ = now + kFlushTime;
   flush_look_ = now + kFlushLook;
+  keep_driven();
   if (!std::exchange(flushing_, true)) parts_.engine->begin_background();
 }
 

@@ -27,20 +27,32 @@ std::size_t aligned(std::size_t bytes) {
   return (bytes + shm::kPairBytes - 1) / shm::kPairBytes * shm::kPairBytes;
 }
 
+std::size_t transport_offset(const HostLayout& layout) {
+  return kHostSegmentHeader + HostRoom::bytes_for(layout.places);
+}
+
 std::size_t backend_offset(int ranks, const HostLayout& layout) {
-  return aligned(kHostSegmentHeader + ShmTransport::bytes_for(ranks, layout.ring_bytes));
+  return aligned(transport_offset(layout) + ShmTransport::bytes_for(ranks, layout.ring_bytes));
 }
 
 }  // namespace
 
 std::size_t HostLayout::bytes(int ranks) const {
-  return backend_offset(ranks, *this) + shm::Layout::bytes_for(ranks, chunk_bytes);
+  const std::size_t backend = chunk_bytes > 0 ? shm::Layout::bytes_for(ranks, chunk_bytes) : 0;
+  return backend_offset(ranks, *this) + backend;
 }
 
-std::vector<HostLayout> host_layouts(int ranks) {
+std::vector<HostLayout> host_layouts_without_backend(int places) {
+  std::vector<HostLayout> layouts;
+  for (std::size_t bytes = kMostRingBytes; bytes >= kLeastRingBytes; bytes /= 2)
+    layouts.push_back({.places = places, .ring_bytes = bytes});
+  return layouts;
+}
+
+std::vector<HostLayout> host_layouts(int ranks, int places) {
   std::vector<HostLayout> layouts;
   for (const std::size_t budget : kBudgets) {
-    HostLayout layout{.ring_bytes = kMostRingBytes};
+    HostLayout layout{.places = places, .ring_bytes = kMostRingBytes};
     while (layout.ring_bytes > kLeastRingBytes && backend_offset(ranks, layout) > budget / 4)
       layout.ring_bytes /= 2;
     const std::size_t used = backend_offset(ranks, layout);
@@ -52,12 +64,32 @@ std::vector<HostLayout> host_layouts(int ranks) {
   return layouts;
 }
 
-Result<HostWorld> make_host_world(std::shared_ptr<PollEngine> engine, const Group& group,
-                                  const HostSegment& found, HostArenas arenas,
+Result<std::shared_ptr<HostRoom>> make_room(std::shared_ptr<PollEngine> engine, const Group& group,
+                                            const HostSegment& found, HostArenas arenas) {
+  HostRoom::Options options{.places = group.size(),
+                            .own = group.rank,
+                            .shares_cpus = group.size() > found.cpus.count(),
+                            // Under a quota time is dear, but ranks that have a CPU each answer
+                            // before a yield would be over.
+                            .is_wakeful = group.size() <= allowed_cpus(found.cpus)};
+  if (!arenas.views.empty())
+    options.arenas = {.own = &MemoryDomain::of_process(), .views = std::move(arenas.views)};
+  options.kicks = std::move(arenas.kicks);
+  // The scheduler evens out as well, but late.
+  if (options.shares_cpus) go_to_cpu(group.rank);
+  return HostRoom::enter(std::move(engine),
+                         {.segment = found.segment, .offset = kHostSegmentHeader},
+                         std::move(options));
+}
+
+Result<HostWorld> make_host_world(std::shared_ptr<HostRoom> room, const Group& group,
+                                  std::vector<int> members, const HostSegment& found, int places,
                                   const HostMethods& methods) {
   const std::shared_ptr<SharedSegment>& segment = found.segment;
-  const int ranks = group.size();
-  const auto layouts = host_layouts(ranks);
+  const auto here = ShmPlace{.members = members}.ranks(group.size());
+  const auto ranks = static_cast<int>(here.size());
+  const auto layouts =
+      ranks == group.size() ? host_layouts(ranks, places) : host_layouts_without_backend(places);
   const auto layout = std::find_if(layouts.begin(), layouts.end(), [&](const HostLayout& one) {
     return one.bytes(ranks) == segment->memory().size();
   });
@@ -67,40 +99,33 @@ Result<HostWorld> make_host_world(std::shared_ptr<PollEngine> engine, const Grou
                       " bytes, which this version does not expect; check that all ranks run the "
                       "same version");
   }
-  Arenas reached;
-  if (!arenas.views.empty())
-    reached = {.own = &MemoryDomain::of_process(), .views = std::move(arenas.views)};
-  const Clock& clock = engine->clock();
-  const bool shares_cpus = ranks > found.cpus.count();
   PACELINE_TRY_ASSIGN(
       auto transport,
-      make_shm_transport(
-          std::move(engine), group, {.segment = segment, .offset = kHostSegmentHeader},
-          {.ring_bytes = layout->ring_bytes, .arenas = reached, .shares_cpus = shares_cpus}));
-  std::vector<Doorbell*> bells;
-  for (int rank = 0; rank < ranks; ++rank) bells.push_back(&transport->doorbell(rank));
-  std::byte* const memory = segment->memory().data() + backend_offset(ranks, *layout);
+      make_shm_transport(room, group,
+                         {.members = std::move(members),
+                          .part = {.segment = segment, .offset = transport_offset(*layout)},
+                          .ring_bytes = layout->ring_bytes}));
   HostWorld world;
-  // Under a quota time is dear, but ranks that have a CPU each answer before a yield would be over.
-  const bool have_time = ranks <= allowed_cpus(found.cpus);
-  ShmBackend::Options options{.rank = group.rank,
-                              .clock = clock,
-                              .linger = have_time ? kLinger : kShortLinger,
-                              .shares_cpus = shares_cpus,
-                              .arenas = std::move(reached),
-                              .method = methods.forced,
-                              .measured = shm::sizes_for(methods.tuning, ranks),
-                              .log = methods.log,
-                              .says = methods.explains ? shm::MethodReport::Says::kExplanations
-                                                       : shm::MethodReport::Says::kWarnings};
-  // The scheduler evens out as well, but late.
-  if (options.shares_cpus) go_to_cpu(group.rank);
-  if (have_time) {
-    options.registered = Doorbell::register_process();
-    if (options.registered) transport->doorbell(group.rank).take_barriers_upon_itself();
+  if (ranks < group.size()) {
+    world.transport = std::move(transport);
+    return world;
   }
-  world.backend = std::make_unique<ShmBackend>(shm::Layout(memory, ranks, layout->chunk_bytes),
-                                               std::move(bells), *transport, options);
+  std::vector<Ringer> bells;
+  for (int rank = 0; rank < ranks; ++rank) bells.push_back(transport->ringer(rank));
+  std::byte* const memory = segment->memory().data() + backend_offset(ranks, *layout);
+  world.backend = std::make_unique<ShmBackend>(
+      shm::Layout(memory, ranks, layout->chunk_bytes), std::move(bells), *transport,
+      ShmBackend::Options{.rank = group.rank,
+                          .clock = room->engine()->clock(),
+                          .linger = room->is_wakeful() ? kLinger : kShortLinger,
+                          .shares_cpus = room->shares_cpus(),
+                          .registered = room->is_registered(),
+                          .arenas = transport->arenas(),
+                          .method = methods.forced,
+                          .measured = shm::sizes_for(methods.tuning, ranks),
+                          .log = methods.log,
+                          .says = methods.explains ? shm::MethodReport::Says::kExplanations
+                                                   : shm::MethodReport::Says::kWarnings});
   world.transport = std::move(transport);
   return world;
 }

@@ -14,6 +14,7 @@
 #include "collectives/backend/shm/tuning.h"
 #include "comm/arena_exchange.h"
 #include "comm/base/environment.h"
+#include "comm/host_room.h"
 #include "comm/host_segment.h"
 #include "comm/poll_engine.h"
 #include "comm/transport.h"
@@ -26,15 +27,18 @@ inline constexpr int kMostHostRanks = 64;
 
 /// A value. Ranks find the one in use by the size of the segment.
 struct HostLayout {
+  int places = 0;               ///< of a room; 0: the segment has none
   std::size_t ring_bytes = 0;   ///< of the transport, for each ordered pair
-  std::size_t chunk_bytes = 0;  ///< of the backend
+  std::size_t chunk_bytes = 0;  ///< of the backend; 0: the segment has none
 
   std::size_t bytes(int ranks) const;
 };
 
 /// The layouts of a group, the best first, each of another size: the last are for a /dev/shm that
-/// is nearly full.
-std::vector<HostLayout> host_layouts(int ranks);
+/// is nearly full. `places` as in HostLayout.
+std::vector<HostLayout> host_layouts(int ranks, int places);
+/// The same of ranks that are not all of their group, which the backend cannot serve.
+std::vector<HostLayout> host_layouts_without_backend(int places);
 
 struct HostWorld {
   std::unique_ptr<Transport> transport;
@@ -49,10 +53,16 @@ struct HostMethods {
   bool explains = false;              ///< else only where something does not go as it is forced to
 };
 
-/// Collective, with what all found: a segment of one of host_layouts()'s sizes, and the arenas of
-/// all ranks, or none.
-Result<HostWorld> make_host_world(std::shared_ptr<PollEngine> engine, const Group& group,
-                                  const HostSegment& found, HostArenas arenas,
+/// What the processes of a host found, as the room of all of them: a segment of one of
+/// host_layouts()'s sizes with as many places, and the arenas of all, or none. `group` is theirs.
+Result<std::shared_ptr<HostRoom>> make_room(std::shared_ptr<PollEngine> engine, const Group& group,
+                                            const HostSegment& found, HostArenas arenas);
+
+/// Collective. `members`: by rank of the group, as in ShmPlace. The backend is null if some are
+/// elsewhere. Code::kUnavailable: the segment has none of host_layouts()'s sizes, for so many
+/// `places`.
+Result<HostWorld> make_host_world(std::shared_ptr<HostRoom> room, const Group& group,
+                                  std::vector<int> members, const HostSegment& found, int places,
                                   const HostMethods& methods = {});
 
 }  // namespace paceline

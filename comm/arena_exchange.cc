@@ -23,12 +23,16 @@
 namespace paceline {
 namespace {
 
-// What a rank and rank 0 say to each other, each of one message:
-//   rank      its number, and its arena if it has one
-//   rank 0    kYes, and all arenas by rank; or kNo
+// What a rank and rank 0 say to each other, each of one message. A rank's files are its arena and,
+// if that is asked for, what wakes it.
+//
+//   rank      its number, and its files if it has all
+//   rank 0    kYes, and the files of all by rank; or kNo
 //   rank      kYes: it has mapped them; or kNo
 //   rank 0    kYes: all have; or kNo
 constexpr std::uint32_t kNo = 0, kYes = 1;
+const ExchangeTopic kTopic{.key = std::string(kArenasKey),
+                           .task = "announced its socket for the exchange of buffers"};
 constexpr int kMostFiles = 253;  // SCM_MAX_FD of the kernel
 
 struct Word {
@@ -106,13 +110,20 @@ Result<Word> hear(int end, const Clock& clock, Deadline deadline) {
   return take_word(end);
 }
 
-Result<std::vector<std::shared_ptr<const ArenaView>>> map_all(std::vector<UniqueFd> files) {
-  std::vector<std::shared_ptr<const ArenaView>> views;
-  for (UniqueFd& file : files) {
-    PACELINE_TRY_ASSIGN(auto view, ArenaView::open(std::move(file)));
-    views.push_back(std::move(view));
+using Files = std::vector<int>;  // borrowed
+
+// Of each rank as many.
+Result<HostArenas> map_all(std::vector<UniqueFd> files, std::size_t of_each) {
+  HostArenas arenas;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    if (i % of_each != 0) {
+      arenas.kicks.push_back(std::move(files[i]));
+      continue;
+    }
+    PACELINE_TRY_ASSIGN(auto view, ArenaView::open(std::move(files[i])));
+    arenas.views.push_back(std::move(view));
   }
-  return views;
+  return arenas;
 }
 
 HostArenas none(const Status& why) { return {.views = {}, .why_not = why.text()}; }
@@ -121,8 +132,11 @@ HostArenas none(const Status& why) { return {.views = {}, .why_not = why.text()}
 
 class Hub {
  public:
-  Hub(const Group& group, const Clock& clock, Deadline deadline)
-      : clock_(clock), deadline_(deadline), ends_(static_cast<std::size_t>(group.size())) {}
+  Hub(const Group& group, const std::vector<int>& names, const Clock& clock, Deadline deadline)
+      : clock_(clock),
+        deadline_(deadline),
+        names_(names),
+        ends_(static_cast<std::size_t>(group.size())) {}
 
   // Where the others find it.
   Status open(const std::string& path) {
@@ -137,7 +151,7 @@ class Hub {
   Hub(const Hub&) = delete;
   Hub& operator=(const Hub&) = delete;
 
-  HostArenas run(const Result<int>& own) {
+  HostArenas run(const Result<Files>& own) {
     Result<HostArenas> arenas = gather(own);
     const bool all = arenas.ok();
     for (const UniqueFd& end : ends_)
@@ -146,29 +160,31 @@ class Hub {
   }
 
  private:
-  Result<HostArenas> gather(const Result<int>& own) {
+  Result<HostArenas> gather(const Result<Files>& own) {
     PACELINE_TRY(own.status());
-    std::vector<UniqueFd> files(ends_.size());
-    files[0] = UniqueFd(::fcntl(*own, F_DUPFD_CLOEXEC, 0));
-    if (!files[0])
-      return broken_by_system("cannot duplicate the descriptor of this rank's buffers");
-    for (std::size_t missing = ends_.size() - 1; missing > 0; --missing) PACELINE_TRY(meet(files));
-    std::vector<int> all;
+    const std::size_t of_each = own->size();
+    std::vector<UniqueFd> files(ends_.size() * of_each);
+    for (std::size_t i = 0; i < of_each; ++i) {
+      files[i] = UniqueFd(::fcntl((*own)[i], F_DUPFD_CLOEXEC, 0));
+      if (!files[i]) return broken_by_system("cannot duplicate a descriptor of this rank");
+    }
+    for (std::size_t missing = ends_.size() - 1; missing > 0; --missing)
+      PACELINE_TRY(meet(files, of_each));
+    Files all;
     for (const UniqueFd& file : files) all.push_back(file.get());
     for (std::size_t rank = 1; rank < ends_.size(); ++rank)
       PACELINE_TRY(say(ends_[rank].get(), kYes, all));
-    PACELINE_TRY_ASSIGN(auto views, map_all(std::move(files)));
+    PACELINE_TRY_ASSIGN(HostArenas arenas, map_all(std::move(files), of_each));
     for (std::size_t rank = 1; rank < ends_.size(); ++rank) {
       PACELINE_TRY_ASSIGN(const Word word, hear(ends_[rank].get(), clock_, deadline_));
       if (word.value != kYes)
-        return broken("rank " + std::to_string(rank) +
-                      " could not map the buffers of the other ranks");
+        return broken(name_of(rank) + " could not map the buffers of the other ranks");
     }
-    return HostArenas{.views = std::move(views), .why_not = {}};
+    return arenas;
   }
 
-  // The next rank that has come, and its arena.
-  Status meet(std::vector<UniqueFd>& files) {
+  // The next rank that has come, and its files.
+  Status meet(std::vector<UniqueFd>& files, std::size_t of_each) {
     PACELINE_TRY(await(listener_.get(), clock_, deadline_));
     PACELINE_TRY_ASSIGN(UniqueFd end, accept_from(listener_.get()));
     if (!end) return broken("a rank closed its connection before it was accepted");
@@ -180,14 +196,20 @@ class Hub {
     if (word.value == 0 || word.value >= ends_.size() || ends_[word.value])
       return broken("a process that is not an expected rank connected to the socket of this group");
     ends_[word.value] = std::move(end);
-    if (word.files.size() != 1)
-      return broken("rank " + std::to_string(word.value) + " cannot share its buffers");
-    files[word.value] = std::move(word.files.front());
+    if (word.files.size() != of_each)
+      return broken(name_of(word.value) + " cannot share its buffers");
+    for (std::size_t i = 0; i < of_each; ++i)
+      files[word.value * of_each + i] = std::move(word.files[i]);
     return {};
+  }
+
+  std::string name_of(std::size_t rank) const {
+    return "rank " + std::to_string(names_.empty() ? static_cast<int>(rank) : names_[rank]);
   }
 
   const Clock& clock_;
   const Deadline deadline_;
+  const std::vector<int>& names_;
   std::string path_;
   UniqueFd listener_;
   std::vector<UniqueFd> ends_;  // by rank
@@ -195,49 +217,44 @@ class Hub {
 
 // ---- The others ----
 
-Result<HostArenas> join_hub(const std::string& path, int rank, const Result<int>& own,
+Result<HostArenas> join_hub(const std::string& path, int rank, const Result<Files>& own,
                             const Clock& clock, Deadline deadline) {
   PACELINE_TRY_ASSIGN(const SocketAddress address, SocketAddress::parse("unix:" + path));
   PACELINE_TRY_ASSIGN(const UniqueFd hub, start_connect(address));
   PACELINE_TRY(say(hub.get(), static_cast<std::uint32_t>(rank),
-                   own.ok() ? std::span<const int>(&*own, 1) : std::span<const int>()));
+                   own.ok() ? std::span<const int>(*own) : std::span<const int>()));
   PACELINE_TRY(own.status());
   PACELINE_TRY_ASSIGN(Word all, hear(hub.get(), clock, deadline));
   if (all.value != kYes) return broken("another rank cannot share its buffers");
-  auto views = map_all(std::move(all.files));
-  PACELINE_TRY(say(hub.get(), views.ok() ? kYes : kNo));
-  PACELINE_TRY(views.status());
+  auto arenas = map_all(std::move(all.files), own->size());
+  PACELINE_TRY(say(hub.get(), arenas.ok() ? kYes : kNo));
+  PACELINE_TRY(arenas.status());
   PACELINE_TRY_ASSIGN(const Word verdict, hear(hub.get(), clock, deadline));
   if (verdict.value != kYes) return broken("another rank could not map the buffers of all ranks");
-  return HostArenas{.views = *std::move(views), .why_not = {}};
+  return arenas;
 }
 
 }  // namespace
 
-Result<HostArenas> exchange_arenas(StoreClient& store, const Group& group, MemoryDomain& domain,
+Result<HostArenas> exchange_arenas(Exchange& exchange, const Group& group, MemoryDomain& domain,
                                    const ArenaExchangeRequest& request, const Clock& clock,
                                    Deadline deadline) {
-  const std::string key = "arenas/" + group.name + "/" + std::to_string(group.epoch);
-  const Result<int> own = domain.file();
+  const Result<int> arena = domain.file();
+  Result<Files> own = arena.ok() ? Result<Files>(Files{*arena}) : arena.status();
+  if (own.ok() && request.kick) own->push_back(*request.kick);
   if (group.rank == 0) {
     std::array<std::byte, 16> nonce{};
-    PACELINE_TRY(fill_system_random(nonce));
-    Hub hub(group, clock, deadline);
+    Hub hub(group, request.names, clock, deadline);
+    Status opened = fill_system_random(nonce);
     const std::string path = request.folder + "/" + request.prefix + to_hexadecimal(nonce);
-    const Status opened = hub.open(path);
-    PACELINE_TRY(store.set(key, opened.ok() ? path : "", deadline));
+    if (opened.ok()) opened = hub.open(path);
+    PACELINE_TRY(exchange.all(kTopic, opened.ok() ? path : "", deadline).status());
     return opened.ok() ? hub.run(own) : none(opened);
   }
-  const Awaited of_rank_0{.key = key, .setter = 0};
-  PACELINE_TRY_ASSIGN(const auto values, store.await({&of_rank_0, 1}, deadline));
-  if (!values[0]) {
-    return Status(
-        Code::kTimeout, Scope::kGroup,
-        "rank 0 has not announced its socket for the exchange of buffers before the timeout",
-        {.rank = 0, .host = group.members[0].host});
-  }
-  if (values[0]->empty()) return none(broken("rank 0 could not open a socket"));
-  auto arenas = join_hub(*values[0], group.rank, own, clock, deadline);
+  PACELINE_TRY_ASSIGN(const auto texts, exchange.all(kTopic, "", deadline));
+  const std::string& path = texts[0];
+  if (path.empty()) return none(broken("rank 0 could not open a socket"));
+  auto arenas = join_hub(path, group.rank, own, clock, deadline);
   return arenas.ok() ? std::move(arenas) : none(arenas.status());
 }
 

@@ -24,9 +24,12 @@ void Doorbell::sleep(Duration at_most) {
   futex(asleep_, FUTEX_WAIT, 1, &timeout);
 }
 
-void Doorbell::wake() {
-  if (asleep_.exchange(0, std::memory_order_relaxed) == 0) return;
-  futex(asleep_, FUTEX_WAKE, std::numeric_limits<int>::max(), nullptr);
+void Doorbell::wake(int kick) {
+  const std::uint32_t bed = asleep_.exchange(0, std::memory_order_relaxed);
+  if (bed == static_cast<std::uint32_t>(Bed::kBell))
+    futex(asleep_, FUTEX_WAKE, std::numeric_limits<int>::max(), nullptr);
+  const std::uint64_t one = 1;
+  if (bed == static_cast<std::uint32_t>(Bed::kEpoll)) (void)!::write(kick, &one, sizeof one);
 }
 
 }  // namespace paceline

@@ -66,7 +66,8 @@ class Engine {
     return Baton(this);
   }
 
-  /// Drivers are borrowed; attach and detach with the baton held.
+  /// Drivers are borrowed; attach and detach with the baton held. A driver may attach others and
+  /// detach itself while it is driven.
   virtual void attach(Driver& driver) = 0;
   virtual void detach(Driver& driver) = 0;
 

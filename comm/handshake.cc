@@ -108,7 +108,7 @@ Result<Verdict> DialerHandshake::read_welcome(ByteView bytes) const {
   }
   ByteReader reader(bytes);
   const auto verdict = reader.get<std::uint64_t>();
-  if (verdict > static_cast<std::uint64_t>(Verdict::kOtherIntegrity))
+  if (verdict > static_cast<std::uint64_t>(Verdict::kHasLeft))
     return denied("the welcome has an unknown verdict");
   return static_cast<Verdict>(verdict);
 }

@@ -44,6 +44,7 @@ enum class Verdict : std::uint8_t {
   kAccepted,
   kNotMeant,        ///< the acceptor is another than the dialer means
   kOtherIntegrity,  ///< one of the two seals its data, and the other does not
+  kHasLeft,         ///< the acceptor's process is not, or no longer, in the group
 };
 
 /// What a dialer says about itself.

@@ -110,6 +110,12 @@ JobKey JobKey::from_bytes(std::span<const std::byte, kBytes> bytes) {
   return key;
 }
 
+JobKey JobKey::copy() const {
+  JobKey other;
+  other.key_ = key_;
+  return other;
+}
+
 void JobKey::copy_to(std::span<std::byte, kBytes> bytes) const {
   std::memcpy(bytes.data(), key_.data(), kBytes);
 }

@@ -49,6 +49,7 @@ class JobKey {
   /// from_file() can read it as /proc/PID/fd/N of its owner.
   Result<UniqueFd> to_memfd() const;
 
+  JobKey copy() const;
   /// The key itself, for those who hand it on in a way of their own.
   void copy_to(std::span<std::byte, kBytes> bytes) const;
 

@@ -15,21 +15,6 @@
 namespace paceline {
 namespace {
 
-// The number of batons that this thread has or waits for. It exceeds 1 if a driver of one engine
-// calls another engine.
-[[gnu::tls_model("initial-exec")]] constinit thread_local int t_entered = 0;
-
-// Counted from before the first lock is taken until after the last lock is released. A signal
-// handler that calls exit() in between must not take any of these locks.
-void note_entry() {
-  ++t_entered;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-}
-void note_return() {
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  --t_entered;
-}
-
 // How often the descriptors that no driver polls by itself are looked at while driving: after so
 // many rounds, or so much time where a bell says when there is something from the peers.
 constexpr int kSweepRounds = 16;
@@ -41,7 +26,6 @@ constexpr int kCrowdedWaits = 4;
 // Who waits for longer sleeps in any case, and might have slept at once.
 constexpr Duration kLongWait = std::chrono::microseconds(100);
 constexpr int kMostLongWaits = 8;  // as many halve the stages before sleep to nothing
-constexpr Duration kLongestSleep = std::chrono::seconds(10);
 
 Status engine_error(const char* what) {
   return Status(Code::kExhausted, Scope::kProcess,
@@ -98,8 +82,6 @@ void PollEngine::join_background() {
   wake_background();
   background_.join();
 }
-
-bool PollEngine::is_entered_here() const { return solo_.is_inside() || t_entered > 0; }
 
 // If a signal handler calls exit() and has interrupted the thread that has the baton or waits for
 // it, the engine is abandoned: nothing is driven, and none of its threads can be joined.
@@ -165,13 +147,16 @@ bool PollEngine::lead(FunctionRef<bool()> condition, Deadline deadline, const Op
 
 bool PollEngine::drive(TimePoint now) {
   bool moved = false;
-  // By index: a driver may attach another.
-  for (std::size_t i = 0; i < drivers_.size(); ++i) moved |= drivers_[i]->drive(now);
+  for (std::size_t i = 0; i < drivers_.size();) {
+    Driver* const driver = drivers_[i];
+    moved |= driver->drive(now);
+    if (i < drivers_.size() && drivers_[i] == driver) ++i;
+  }
   return moved;
 }
 
 bool PollEngine::sweep_is_due(int round, TimePoint now) {
-  if (doorbell_ == nullptr) return round % kSweepRounds == kSweepRounds - 1;
+  if (sleeps_in_epoll()) return round % kSweepRounds == kSweepRounds - 1;
   if (now < sweep_at_) return false;
   sweep_at_ = now + kSweepTime;
   return true;
@@ -207,7 +192,7 @@ bool PollEngine::relax(int round, TimePoint now, Deadline deadline, const Option
 // of them on 2 CPUs 2.7 times as long. Who sleeps at once in any case, as the background thread
 // does, says nothing about the waits of others.
 void PollEngine::note_length_of_wait(Duration waited, const Options& most) {
-  if (doorbell_ != nullptr || (most.spin_rounds == 0 && most.yield_rounds == 0)) return;
+  if (!sleeps_in_epoll() || (most.spin_rounds == 0 && most.yield_rounds == 0)) return;
   long_waits_ = waited > kLongWait ? std::min(long_waits_ + 1, kMostLongWaits) : long_waits_ / 2;
 }
 
@@ -218,15 +203,17 @@ Duration PollEngine::sleep_time(TimePoint now, Deadline deadline) const {
 }
 
 bool PollEngine::poll_descriptors(Duration timeout) {
+  if (timeout == Duration::zero()) return take_events(timeout);
+  holder_sleeps_.store(true);
+  // Whoever came before the store did not know that it had to kick.
+  if (others_queue() || nudged_.exchange(false)) timeout = {};
+  return take_events(timeout);
+}
+
+bool PollEngine::take_events(Duration timeout) {
   epoll_event events[kMaxEvents];
-  const bool sleeps = timeout > Duration::zero();
-  if (sleeps) {
-    holder_sleeps_.store(true);
-    // Whoever came before the store did not know that it had to kick.
-    if (others_queue() || nudged_.exchange(false)) timeout = {};
-  }
   const std::span<const epoll_event> ready = epoll_.wait(events, timeout);
-  if (sleeps) holder_sleeps_.store(false);
+  holder_sleeps_.store(false);
   forgotten_.clear();
   bool moved = false;
   for (const epoll_event& event : ready) {
@@ -245,17 +232,21 @@ bool PollEngine::poll_descriptors(Duration timeout) {
 // from then on kicks.
 bool PollEngine::nap(TimePoint now, Deadline deadline) {
   holder_sleeps_.store(true);
-  doorbell_->lie_down();
-  const bool moved = others_queue() || nudged_.exchange(false) || drive(now);
-  if (!moved) doorbell_->sleep(std::min(sleep_time(now, deadline), kLongestNap));
+  doorbell_->lie_down(bed_);
+  bool moved = others_queue() || nudged_.exchange(false) || drive(now);
+  if (!moved && bed_ == Doorbell::Bed::kEpoll)
+    moved = take_events(sleep_time(now, deadline));
+  else if (!moved)
+    doorbell_->sleep(std::min(sleep_time(now, deadline), longest_nap_));
   doorbell_->rise();
   holder_sleeps_.store(false);
   return moved;
 }
 
-void PollEngine::sleep_at(Doorbell* doorbell) {
+void PollEngine::sleep_at(Doorbell* doorbell, Doorbell::Bed bed) {
   const std::lock_guard lock(doorbell_mutex_);
   doorbell_ = doorbell;
+  bed_ = bed;
   long_waits_ = 0;
 }
 
@@ -263,21 +254,13 @@ void PollEngine::kick() {
   const std::uint64_t one = 1;
   (void)!::write(kick_.get(), &one, sizeof one);
   const std::lock_guard lock(doorbell_mutex_);
-  if (doorbell_ != nullptr) doorbell_->ring();
+  if (!sleeps_in_epoll()) Ringer(*doorbell_).ring();
 }
 
 void PollEngine::serve() {
   if (stopping_.load()) return;
   drive(clock_.now());
   poll_descriptors({});
-}
-
-void PollEngine::nudge() {
-  nudged_.store(true);
-  if (!holder_sleeps_.load()) return;
-  note_entry();
-  kick();
-  note_return();
 }
 
 void PollEngine::attach(Driver& driver) { drivers_.push_back(&driver); }
@@ -296,72 +279,6 @@ void PollEngine::forget(int fd, FdHandler& handler) {
   leave_to_children(fd);
   ::epoll_ctl(epoll_.fd(), EPOLL_CTL_DEL, fd, nullptr);
   forgotten_.push_back(&handler);
-}
-
-void PollEngine::acquire() {
-  if (!solo_.enter()) enqueue();
-}
-
-// The owner of the solo entry is outside.
-void PollEngine::enqueue() {
-  note_entry();
-  if (!solo_.is_mine()) solo_.close();
-  queue_up();
-}
-
-void PollEngine::queue_up() {
-  const std::uint32_t ticket = next_ticket_.fetch_add(1);
-  if (now_serving_.load() != ticket && holder_sleeps_.load()) kick();
-  take(ticket);
-}
-
-void PollEngine::take(std::uint32_t ticket) {
-  for (std::uint32_t serving = now_serving_.load(); serving != ticket;
-       serving = now_serving_.load()) {
-    now_serving_.wait(serving);
-  }
-}
-
-// Whoever held the baton may have changed what others wait for.
-void PollEngine::release() {
-  if (solo_.is_inside()) return solo_.leave();
-  wake_parked();
-  pass_on();
-  note_return();
-}
-
-void PollEngine::pass_on() {
-  now_serving_.fetch_add(1);
-  now_serving_.notify_all();
-}
-
-bool PollEngine::others_queue() const { return next_ticket_.load() != now_serving_.load() + 1; }
-
-void PollEngine::let_others_in() {
-  const std::uint32_t ticket = next_ticket_.fetch_add(1);
-  pass_on();
-  take(ticket);
-}
-
-// Passes the baton on until something may have changed or the deadline has passed. The thread stays
-// counted as entered, because it takes the mutex while it parks.
-void PollEngine::park(Deadline deadline) {
-  ++parked_;
-  std::unique_lock lock(park_mutex_);
-  const std::uint64_t seen = generation_;
-  pass_on();
-  parking_.wait_for(lock, std::min(deadline.left(clock_.now()), kLongestSleep),
-                    [&] { return generation_ != seen; });
-  lock.unlock();
-  queue_up();
-  --parked_;
-}
-
-void PollEngine::wake_parked() {
-  if (parked_ == 0) return;
-  const std::lock_guard lock(park_mutex_);
-  ++generation_;
-  parking_.notify_all();
 }
 
 void PollEngine::begin_background() {

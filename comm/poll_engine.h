@@ -70,17 +70,23 @@ class PollEngine final : public Engine, private EndsAtExit {
   Status watch(int fd, FdHandler& handler, Interest interest = Interest::kToReadAndWrite);
   void forget(int fd, FdHandler& handler);
 
-  /// From now on sleeps at `doorbell`, which whoever has something for this process rings; in epoll
-  /// again where it is null. Descriptors are looked at between naps of kLongestNap then. The bell
-  /// is borrowed. With the baton held.
-  void sleep_at(Doorbell* doorbell);
+  /// From now on lies down at `doorbell`, which whoever has something for this process rings; at
+  /// none where it is null. In its bed at the bell it looks at descriptors between naps of
+  /// kLongestNap. In epoll they wake it, and so must what its ringers write to. The bell is
+  /// borrowed. With the baton held.
+  void sleep_at(Doorbell* doorbell, Doorbell::Bed bed = Doorbell::Bed::kBell);
   static constexpr Duration kLongestNap = std::chrono::milliseconds(50);
+  /// Naps at the bell are no longer than this, for who has descriptors to look at. With the baton
+  /// held.
+  void nap_at_most(Duration nap) { longest_nap_ = nap; }
 
  protected:
   void acquire() override;
   void release() override;
 
  private:
+  static constexpr Duration kLongestSleep = std::chrono::seconds(10);
+
   PollEngine(const Options& options, Epoll epoll, UniqueFd kick);
   static void destroy(PollEngine* engine);
   void stop_at_exit(Deadline deadline) override;
@@ -91,6 +97,8 @@ class PollEngine final : public Engine, private EndsAtExit {
   bool lead(FunctionRef<bool()> condition, Deadline deadline, const Options& most);
   bool drive(TimePoint now);
   bool poll_descriptors(Duration timeout);
+  bool take_events(Duration timeout);
+  bool sleeps_in_epoll() const { return doorbell_ == nullptr || bed_ == Doorbell::Bed::kEpoll; }
   bool nap(TimePoint now, Deadline deadline);
   void kick();
   Duration sleep_time(TimePoint now, Deadline deadline) const;
@@ -124,7 +132,9 @@ class PollEngine final : public Engine, private EndsAtExit {
   std::atomic<bool> nudged_{false};
   std::mutex doorbell_mutex_;  // guards doorbell_ where the baton does not: who kicks has none
   Doorbell* doorbell_ = nullptr;
-  std::mutex park_mutex_;  // guards generation_
+  Doorbell::Bed bed_ = Doorbell::Bed::kBell;  // if there is a doorbell
+  Duration longest_nap_ = kLongestNap;        // there
+  std::mutex park_mutex_;                     // guards generation_
   std::condition_variable parking_;
   std::uint64_t generation_ = 0;  // how often something may have changed
 

@@ -35,6 +35,10 @@ class SharedSegment {
   /// Nobody can open it any more. Does nothing when it has no name.
   void remove_name();
 
+  /// Lets go of the descriptor; the memory stays. Nobody may take a place, or ask for one, from
+  /// here after that.
+  void close_file() { fd_.reset(); }
+
   /// Takes `place` (below kMaxPlaces) until this process ends, however it ends. A fork does not
   /// inherit it. Code::kDenied where another process has it.
   Status take_place(int place);

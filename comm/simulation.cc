@@ -157,8 +157,10 @@ class Simulation::Scheduler::RankEngine final : public Engine {
     bool moved = true;
     while (moved) {
       moved = false;
-      for (std::size_t i = 0; i < drivers_.size(); ++i) {
-        moved |= drivers_[i]->drive(scheduler_.clock_.now());
+      for (std::size_t i = 0; i < drivers_.size();) {
+        Driver* const driver = drivers_[i];
+        moved |= driver->drive(scheduler_.clock_.now());
+        if (i < drivers_.size() && drivers_[i] == driver) ++i;
       }
     }
   }

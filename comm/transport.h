@@ -112,6 +112,13 @@ class Transport : public Driver {
   /// the connection. Nobody is woken when it becomes true: look again.
   virtual bool flushed() const = 0;
 
+  /// Does something wait to be sent, or a connection to be made, so that drive() must be called
+  /// although no request is pending?
+  virtual bool has_work() const = 0;
+
+  /// May a send end before its message has left, so that has_work() outlasts the requests?
+  virtual bool ends_sends_early() const { return false; }
+
   virtual TransportCounters counters() const = 0;
 };
 

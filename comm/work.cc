@@ -44,8 +44,9 @@ Status wait_all(std::span<const Work> works) {
   return first;
 }
 
-// Each communicator has an engine, and a background thread drives it. This thread drives the engine
-// of the first work. If others have another engine, it looks at them from time to time.
+// Communicators of one init() have an engine in common, and a background thread drives it. This
+// thread drives the engine of the first work. If others have another one, it looks at them from
+// time to time.
 std::size_t wait_any(std::span<const Work> works) {
   constexpr Duration kLook = std::chrono::microseconds(200);
   std::size_t found = works.size();

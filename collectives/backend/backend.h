@@ -84,6 +84,8 @@ class CollectiveBackend {
   virtual bool linger(const Clock& clock, TimePoint& now) = 0;
   /// Does what can be done without blocking; true if anything moved.
   virtual bool drive(TimePoint now) = 0;
+  /// When drive() must be called again at the latest although nothing came in.
+  virtual TimePoint wake_at() const { return TimePoint::max(); }
   /// Has the operation ended, well or not?
   virtual bool ended() const = 0;
   /// How it ended. After an error the caller aborts the transport before it calls finish(), and

@@ -65,6 +65,7 @@ GradientCore::~GradientCore() {
   if (head_flight_ != nullptr) {
     own_->fail_holding(own_->cancelled_here("destroyed its gradient pipeline during step " +
                                             std::to_string(steps_)));
+    own_->listen_holding(false);
     engine_->end_background();
   }
   engine_->detach(*this);
@@ -147,6 +148,7 @@ Status GradientCore::open_step(bool has_joined) {
     line_.begin();
     head_flight_ = own_->start_holding(
         words_request(OperationKind::kAllGather, StepHead::kWords, &head_, heads_.data()));
+    own_->listen_holding(true);
     engine_->begin_background();
   }
   phase_.store(Phase::kBackward, std::memory_order_release);

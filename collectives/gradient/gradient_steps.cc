@@ -164,6 +164,7 @@ void GradientCore::close_step() {
   {
     const Engine::Baton baton = engine_->hold();
     head_flight_.reset();
+    own_->listen_holding(false);
     engine_->end_background();
     ++steps_;
   }

@@ -114,6 +114,7 @@ class InprocTransport final : public Transport {
   void abort(const Status& why) override;
   Status loss(int rank) override { return peer(rank).lost ? loss_of(rank) : Status(); }
   bool flushed() const override { return true; }
+  bool has_work() const override { return false; }
   TransportCounters counters() const override { return counters_; }
   bool drive(TimePoint now) override;
 

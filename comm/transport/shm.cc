@@ -15,8 +15,8 @@ namespace {
 
 class RingTransport final : public ShmTransport {
  public:
-  RingTransport(std::shared_ptr<PollEngine> engine, const Group& group, ShmPlace place,
-                const ShmArea& area, const ShmOptions& options);
+  RingTransport(std::shared_ptr<HostRoom> room, const Group& group, ShmPlace place,
+                const ShmArea& area);
   ~RingTransport() override;
 
   const Group& group() const override { return group_; }
@@ -29,74 +29,82 @@ class RingTransport final : public ShmTransport {
   Status loss(int rank) override;
   void abort(const Status& why) override;
   bool flushed() const override;
+  bool has_work() const override;
   TransportCounters counters() const override { return counters_; }
   bool drive(TimePoint now) override;
   TimePoint wake_at() const override;
-  Doorbell& doorbell(int rank) const override { return area_.doorbell(rank); }
+  Ringer ringer(int rank) const override { return room_->ringer(place_.of(rank)); }
+  const Arenas& arenas() const override { return arenas_; }
 
  private:
   struct Neighbour {
     int rank;
     std::unique_ptr<ShmPeer> peer;
-    bool was_seen = false;  // its process has been found to live
   };
 
   Neighbour& neighbour(int rank);
-  const Neighbour& neighbour(int rank) const;
-  ShmPeer& peer(int rank) const { return *neighbour(rank).peer; }
+  ShmPeer& peer(int rank) const {
+    const std::size_t at = at_[static_cast<std::size_t>(rank)];
+    PACELINE_ASSERT(at < neighbours_.size());
+    return *neighbours_[at].peer;
+  }
   void look_after(Neighbour& neighbour);
 
-  const std::shared_ptr<PollEngine> engine_;  // owners: see Work
+  const std::shared_ptr<HostRoom> room_;  // owners: all groups between its members
   const Group group_;
-  const std::shared_ptr<SharedSegment> segment_;  // owners: see ShmPlace
+  const ShmPlace place_;
   const ShmArea area_;
-  const ProcessIdentity own_process_ = ProcessIdentity::own();
-  std::vector<Neighbour> neighbours_;  // by rank, this one left out
+  Arenas arenas_;                      // of the ranks in the room
+  std::vector<Neighbour> neighbours_;  // those ranks, this one left out
+  std::vector<std::size_t> at_;        // by rank: where it stands there
   TransportSink* sink_ = nullptr;
   TimePoint look_at_ = TimePoint::min();
   TransportCounters counters_;
   Status aborted_;
 };
 
-RingTransport::RingTransport(std::shared_ptr<PollEngine> engine, const Group& group, ShmPlace place,
-                             const ShmArea& area, const ShmOptions& options)
-    : engine_(std::move(engine)), group_(group), segment_(std::move(place.segment)), area_(area) {
-  const Arenas& arenas = options.arenas;
-  for (int rank = 0; rank < group_.size(); ++rank) {
+RingTransport::RingTransport(std::shared_ptr<HostRoom> room, const Group& group, ShmPlace place,
+                             const ShmArea& area)
+    : room_(std::move(room)),
+      group_(group),
+      place_(std::move(place)),
+      area_(area),
+      arenas_{.own = room_->arenas().own, .views = {}},
+      at_(static_cast<std::size_t>(group_.size()), SIZE_MAX) {
+  const std::vector<int> here = place_.ranks(group_.size());
+  const auto own = static_cast<int>(std::ranges::find(here, group_.rank) - here.begin());
+  const Engine::Baton baton = room_->engine()->hold();
+  for (int index = 0; index < static_cast<int>(here.size()); ++index) {
+    const int rank = here[static_cast<std::size_t>(index)];
+    std::shared_ptr<const ArenaView> view;
+    if (arenas_.own != nullptr) {
+      view = room_->arenas().views[static_cast<std::size_t>(place_.of(rank))];
+      arenas_.views.push_back(view);
+    }
     if (rank == group_.rank) continue;
     Culprit who{.rank = rank, .host = group_.members[static_cast<std::size_t>(rank)].host};
-    const ShmStream::Ends ends{.out = area_.ring(group_.rank, rank),
-                               .in = area_.ring(rank, group_.rank),
-                               .bell = area_.doorbell(rank)};
-    const ShmLoans::Ends loans{.ours = area_.loans(group_.rank, rank),
-                               .theirs = area_.loans(rank, group_.rank),
-                               .bell = area_.doorbell(rank),
-                               .may_split = !options.shares_cpus};
-    auto view = arenas.own != nullptr ? arenas.views[static_cast<std::size_t>(rank)] : nullptr;
+    const ShmStream::Ends ends{
+        .out = area_.ring(own, index), .in = area_.ring(index, own), .bell = ringer(rank)};
+    const ShmLoans::Ends loans{.ours = area_.loans(own, index),
+                               .theirs = area_.loans(index, own),
+                               .bell = ringer(rank),
+                               .may_split = !room_->shares_cpus()};
     auto peer = std::make_unique<ShmPeer>(
-        ends, std::make_unique<ShmLoans>(loans, arenas.own, std::move(view)), std::move(who));
+        ends, std::make_unique<ShmLoans>(loans, arenas_.own, std::move(view)), std::move(who));
+    at_[static_cast<std::size_t>(rank)] = neighbours_.size();
     neighbours_.push_back({rank, std::move(peer)});
     look_after(neighbours_.back());
   }
-  area_.arrive(group_.rank);
-  const Engine::Baton baton = engine_->hold();
-  engine_->sleep_at(&area_.doorbell(group_.rank));
 }
 
 RingTransport::~RingTransport() {
-  const Engine::Baton baton = engine_->hold();
+  const Engine::Baton baton = room_->engine()->hold();
   abort(Status(Code::kCancelled, Scope::kGroup, "the transport was destroyed"));
   neighbours_.clear();
-  engine_->sleep_at(nullptr);
-}
-
-const RingTransport::Neighbour& RingTransport::neighbour(int rank) const {
-  PACELINE_ASSERT(rank != group_.rank);
-  return neighbours_[static_cast<std::size_t>(rank < group_.rank ? rank : rank - 1)];
 }
 
 RingTransport::Neighbour& RingTransport::neighbour(int rank) {
-  return const_cast<Neighbour&>(std::as_const(*this).neighbour(rank));
+  return neighbours_[at_[static_cast<std::size_t>(rank)]];
 }
 
 void RingTransport::send(int to, const Signature& signature, std::span<const std::byte> payload,
@@ -146,6 +154,11 @@ bool RingTransport::flushed() const {
                       [](const Neighbour& neighbour) { return neighbour.peer->outbox.has_own(); });
 }
 
+bool RingTransport::has_work() const {
+  return std::any_of(neighbours_.begin(), neighbours_.end(),
+                     [](const Neighbour& neighbour) { return neighbour.peer->has_to_send(); });
+}
+
 bool RingTransport::drive(TimePoint now) {
   if (now >= look_at_) {
     look_at_ = now + kLookEvery;
@@ -168,13 +181,8 @@ TimePoint RingTransport::wake_at() const {
   return awaits ? look_at_ : TimePoint::max();
 }
 
-// A process that was never seen may be on its way.
 void RingTransport::look_after(Neighbour& neighbour) {
-  const ProcessIdentity process = area_.process_of(neighbour.rank);
-  if (process == own_process_) return;
-  const bool lives = segment_->is_taken_by_another(neighbour.rank);
-  if (!lives && (neighbour.was_seen || process != ProcessIdentity())) neighbour.peer->set_gone();
-  neighbour.was_seen |= lives;
+  if (room_->has_left(place_.of(neighbour.rank))) neighbour.peer->set_gone();
 }
 
 }  // namespace
@@ -183,15 +191,13 @@ std::size_t ShmTransport::bytes_for(int ranks, std::size_t ring_bytes) {
   return ShmArea::bytes_for(ranks, ring_bytes);
 }
 
-Result<std::unique_ptr<ShmTransport>> make_shm_transport(std::shared_ptr<PollEngine> engine,
-                                                         const Group& group, ShmPlace place,
-                                                         const ShmOptions& options) {
-  const std::span<std::byte> memory = place.segment->memory();
+Result<std::unique_ptr<ShmTransport>> make_shm_transport(std::shared_ptr<HostRoom> room,
+                                                         const Group& group, ShmPlace place) {
+  const auto here = static_cast<int>(place.ranks(group.size()).size());
   PACELINE_TRY_ASSIGN(const ShmArea area,
-                      ShmArea::over(memory.subspan(std::min(place.offset, memory.size())),
-                                    group.size(), options.ring_bytes));
+                      ShmArea::over(place.part.memory(), here, place.ring_bytes));
   return std::unique_ptr<ShmTransport>(
-      std::make_unique<RingTransport>(std::move(engine), group, std::move(place), area, options));
+      std::make_unique<RingTransport>(std::move(room), group, std::move(place), area));
 }
 
 }  // namespace paceline

@@ -3,9 +3,6 @@
 #include <new>
 #include <string>
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "comm/base/assert.h"
 
 namespace paceline {
@@ -18,16 +15,9 @@ Status unfit(const std::string& why) {
 
 }  // namespace
 
-ProcessIdentity ProcessIdentity::own() {
-  struct stat found {};
-  const bool known = ::stat("/proc/self/ns/pid", &found) == 0;
-  return {.pid = static_cast<std::uint64_t>(::getpid()), .pid_namespace = known ? found.st_ino : 0};
-}
-
 std::size_t ShmArea::bytes_for(int ranks, std::size_t ring_bytes) {
   const auto count = static_cast<std::size_t>(ranks);
-  return count * sizeof(Place) +
-         count * (count - 1) * (ByteRing::bytes_for(ring_bytes) + sizeof(LoanLine));
+  return count * (count - 1) * (ByteRing::bytes_for(ring_bytes) + sizeof(LoanLine));
 }
 
 Result<ShmArea> ShmArea::over(std::span<std::byte> memory, int ranks, std::size_t ring_bytes) {
@@ -41,15 +31,10 @@ Result<ShmArea> ShmArea::over(std::span<std::byte> memory, int ranks, std::size_
                  " ranks with rings of " + std::to_string(ring_bytes) + " bytes need " +
                  std::to_string(bytes_for(ranks, ring_bytes)));
   }
-  if (reinterpret_cast<std::uintptr_t>(memory.data()) % alignof(Place) != 0) {
+  if (reinterpret_cast<std::uintptr_t>(memory.data()) % alignof(LoanLine) != 0) {
     return unfit("its address is not aligned to a cache line");
   }
   return ShmArea(memory, ranks, ring_bytes);
-}
-
-ShmArea::Place& ShmArea::place(int rank) const {
-  PACELINE_ASSERT(rank >= 0 && rank < ranks_);
-  return std::launder(reinterpret_cast<Place*>(memory_.data()))[rank];
 }
 
 std::size_t ShmArea::index_of(int from, int to) const {
@@ -65,20 +50,7 @@ ByteRing ShmArea::ring(int from, int to) const {
 }
 
 ShmArea::LoanLine& ShmArea::loans(int from, int to) const {
-  std::byte* const begin = memory_.data() + loans_begin();
-  return std::launder(reinterpret_cast<LoanLine*>(begin))[index_of(from, to)];
-}
-
-void ShmArea::arrive(int rank) const {
-  const ProcessIdentity own = ProcessIdentity::own();
-  place(rank).pid_namespace.store(own.pid_namespace, std::memory_order_relaxed);
-  place(rank).pid.store(own.pid, std::memory_order_release);
-}
-
-ProcessIdentity ShmArea::process_of(int rank) const {
-  const std::uint64_t pid = place(rank).pid.load(std::memory_order_acquire);
-  if (pid == 0) return {};
-  return {.pid = pid, .pid_namespace = place(rank).pid_namespace.load(std::memory_order_relaxed)};
+  return std::launder(reinterpret_cast<LoanLine*>(memory_.data()))[index_of(from, to)];
 }
 
 }  // namespace paceline

@@ -1,8 +1,7 @@
-// What the shared-memory transport keeps in a segment: for each rank its doorbell and which process
-// it is, and for each ordered pair of ranks a ring and what has become of loans (shm_loans.h).
+// What the shared-memory transport of a group keeps in a segment: for each ordered pair of ranks a
+// ring and what has become of loans (shm_loans.h).
 //
-//   place of rank 0 | place of rank 1 | … | loans 0→1 | loans 0→2 | … | loans 1→0 | loans 1→2 | …
-//   | ring 0→1 | ring 0→2 | … | ring 1→0 | ring 1→2 | …
+//   loans 0→1 | loans 0→2 | … | loans 1→0 | loans 1→2 | … | ring 0→1 | ring 0→2 | … | ring 1→0 | …
 #pragma once
 
 #include <atomic>
@@ -12,20 +11,10 @@
 
 #include <paceline/status.h>
 
-#include "comm/doorbell.h"
 #include "comm/transport/byte_ring.h"
 #include "comm/transport/split_copy.h"
 
 namespace paceline {
-
-/// Which process a rank is, across pid namespaces. A value; all zero is none.
-struct ProcessIdentity {
-  std::uint64_t pid = 0;
-  std::uint64_t pid_namespace = 0;  // inode of /proc/self/ns/pid, zero without /proc
-
-  static ProcessIdentity own();
-  bool operator==(const ProcessIdentity&) const = default;
-};
 
 /// A value: where things lie. The memory is borrowed, and zero before the first rank uses it.
 class ShmArea {
@@ -42,29 +31,15 @@ class ShmArea {
     SplitLines split;                                 // the receiver is the owner
   };
 
-  Doorbell& doorbell(int rank) const { return place(rank).doorbell; }
   ByteRing ring(int from, int to) const;
   LoanLine& loans(int from, int to) const;
 
-  /// Says that the calling process is `rank`.
-  void arrive(int rank) const;
-  /// All zero until it has arrived.
-  ProcessIdentity process_of(int rank) const;
-
  private:
-  struct Place {
-    Doorbell doorbell;
-    alignas(64) std::atomic<std::uint64_t> pid_namespace;
-    std::atomic<std::uint64_t> pid;  // written last
-  };
-
   ShmArea(std::span<std::byte> memory, int ranks, std::size_t ring_bytes)
       : memory_(memory), ranks_(ranks), ring_bytes_(ring_bytes) {}
-  Place& place(int rank) const;
   std::size_t index_of(int from, int to) const;  // among the ordered pairs
-  std::size_t loans_begin() const { return static_cast<std::size_t>(ranks_) * sizeof(Place); }
   std::size_t rings_begin() const {
-    return loans_begin() + static_cast<std::size_t>(ranks_ * (ranks_ - 1)) * sizeof(LoanLine);
+    return static_cast<std::size_t>(ranks_ * (ranks_ - 1)) * sizeof(LoanLine);
   }
 
   std::span<std::byte> memory_;

@@ -37,7 +37,7 @@ class ShmLoans final : public Lender {
   struct Ends {
     ShmArea::LoanLine& ours;    // what this rank has lent
     ShmArea::LoanLine& theirs;  // what it has borrowed
-    Doorbell& bell;             // the other side's; borrowed
+    Ringer bell;                // the other side's
     bool may_split = true;      // a sender that waits keeps no receiver from its CPU
   };
   /// `own` and `view` are null where nothing is lent.

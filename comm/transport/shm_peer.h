@@ -27,8 +27,10 @@ class ShmPeer {
   const Status& loss() const { return loss_; }
   /// Does something wait for the peer to come along?
   bool awaited() const {
-    return !lost() && (inbox.expects() || inbox.borrows() || !outbox.empty() || loans_->has_lent());
+    return has_to_send() || (!lost() && (inbox.expects() || inbox.borrows()));
   }
+  /// Is there anything that the peer has not taken?
+  bool has_to_send() const { return !lost() && (!outbox.empty() || loans_->has_lent()); }
 
   /// Into the outbox: where the payload is, if it is a long one in a buffer, or the payload.
   void push(const Signature& signature, std::span<const std::byte> payload, Request& request);

@@ -10,7 +10,7 @@ class ShmStream final : public ByteStream {
  public:
   struct Ends {
     ByteRing out, in;
-    Doorbell& bell;  // the other side's; borrowed
+    Ringer bell;  // the other side's
   };
   explicit ShmStream(const Ends& ends)
       : turn_bytes_(ends.out.capacity()), writer_(ends.out), reader_(ends.in), bell_(ends.bell) {}
@@ -35,7 +35,7 @@ class ShmStream final : public ByteStream {
   const std::size_t turn_bytes_;
   RingWriter writer_;
   RingReader reader_;
-  Doorbell& bell_;
+  const Ringer bell_;
   std::size_t written_ = 0;  // in this turn
   std::size_t read_ = 0;
   bool gone_ = false;

@@ -11,7 +11,6 @@
 #include "comm/base/try.h"
 #include "comm/transport/sealed_stream.h"
 #include "comm/transport/socket_stream.h"
-#include "comm/transport/tcp_door.h"
 #include "comm/transport/tcp_peer.h"
 
 namespace paceline {
@@ -22,12 +21,12 @@ namespace {
 constexpr Duration kDialTime = std::chrono::seconds(30);
 constexpr Duration kRedial = std::chrono::milliseconds(200);
 
-class TcpTransport final : public Transport {
+class TcpTransport final : public Transport, private TcpPort::Owner {
  public:
-  TcpTransport(std::shared_ptr<PollEngine> engine, const Group& group, JobKey key,
-               const TcpOptions& options);
+  TcpTransport(std::shared_ptr<TcpPort> port, const Group& group);
   ~TcpTransport() override;
-  Status start(TcpListener listener);
+  /// From now on peers may connect.
+  Status open();
 
   const Group& group() const override { return group_; }
   void set_sink(TransportSink* sink) override { sink_ = sink; }
@@ -41,62 +40,60 @@ class TcpTransport final : public Transport {
   Status loss(int rank) override { return peer(rank).loss(); }
   void abort(const Status& why) override;
   bool flushed() const override;
+  bool has_work() const override;
+  bool ends_sends_early() const override { return port_->has_integrity(); }
   TransportCounters counters() const override { return counters_; }
   bool drive(TimePoint now) override;
   TimePoint wake_at() const override;
 
  private:
-  Purpose purpose() const { return options_.integrity ? Purpose::kSealedData : Purpose::kData; }
+  Purpose purpose() const { return port_->has_integrity() ? Purpose::kSealedData : Purpose::kData; }
   /// `greeting` has ended well.
   template <class Greeting>
   std::unique_ptr<ByteStream> stream_over(const UniqueFd& fd, const Greeting& greeting) const {
     auto plain = std::make_unique<SocketStream>(fd.get());
-    if (!options_.integrity) return plain;
+    if (!port_->has_integrity()) return plain;
     return std::make_unique<SealedStream>(std::move(plain), greeting.secret());
   }
   TcpPeer& peer(int rank) { return *peers_[static_cast<std::size_t>(rank)]; }
   void reach(int rank);
   bool drive_dial(int rank, TimePoint now);
   void redial_or_end(TcpPeer& there, TimePoint now);
-  Status settle(TcpArrival& arrival);
+  Status arrived(TcpArrival& arrival) override;
 
-  const std::shared_ptr<PollEngine> engine_;  // owners: see Work
+  const std::shared_ptr<TcpPort> port_;  // owners: all groups that it accepts for
+  PollEngine& engine_;                   // the port's
   const Group group_;
-  const JobKey key_;
-  const TcpOptions options_;
   TransportSink* sink_ = nullptr;
   std::vector<std::unique_ptr<TcpPeer>> peers_;
-  std::unique_ptr<TcpDoor> door_;
-  Random random_{0};  // of pauses
+  bool is_open_ = false;  // the port knows it
+  Random random_{0};      // of pauses
   TransportCounters counters_;
   Status aborted_;
 };
 
-TcpTransport::TcpTransport(std::shared_ptr<PollEngine> engine, const Group& group, JobKey key,
-                           const TcpOptions& options)
-    : engine_(std::move(engine)), group_(group), key_(std::move(key)), options_(options) {
+TcpTransport::TcpTransport(std::shared_ptr<TcpPort> port, const Group& group)
+    : port_(std::move(port)), engine_(*port_->engine()), group_(group) {
   for (int rank = 0; rank < group_.size(); ++rank) {
     Culprit who{.rank = rank, .host = group_.members[static_cast<std::size_t>(rank)].host};
-    peers_.push_back(std::make_unique<TcpPeer>(*engine_, std::move(who)));
+    peers_.push_back(std::make_unique<TcpPeer>(engine_, std::move(who)));
   }
 }
 
-Status TcpTransport::start(TcpListener listener) {
+Status TcpTransport::open() {
   std::uint64_t seed = 0;
   PACELINE_TRY(fill_system_random(std::as_writable_bytes(std::span(&seed, 1))));
   random_ = Random(seed);
-  // The address that it is bound to: the group's may be another on the peers' side of a relay.
-  std::string name = "rank " + std::to_string(group_.rank) + " at " + listener.address();
-  const Engine::Baton baton = engine_->hold();
-  door_ = std::make_unique<TcpDoor>(*engine_, listener.release(), key_,
-                                    TcpDoor::Options{.log = options_.log, .name = std::move(name)});
-  return door_->watched();
+  const Engine::Baton baton = engine_.hold();
+  PACELINE_TRY(port_->add(group_, *this));
+  is_open_ = true;
+  return {};
 }
 
 TcpTransport::~TcpTransport() {
-  const Engine::Baton baton = engine_->hold();
+  const Engine::Baton baton = engine_.hold();
   abort(Status(Code::kCancelled, Scope::kGroup, "the transport was destroyed"));
-  door_.reset();
+  if (is_open_) port_->remove(group_);
   peers_.clear();
 }
 
@@ -139,7 +136,7 @@ void TcpTransport::reach(int rank) {
                       .from = group_.rank,
                       .to = rank,
                       .group = digest(group_.name)};
-    there.dial = std::make_unique<TcpDial>(*engine_, key_, hello,
+    there.dial = std::make_unique<TcpDial>(engine_, port_->key(), hello,
                                            group_.members[static_cast<std::size_t>(rank)].address);
   }
 }
@@ -155,8 +152,13 @@ bool TcpTransport::flushed() const {
                       [](const auto& peer) { return peer->is_telling(); });
 }
 
+bool TcpTransport::has_work() const {
+  return std::any_of(peers_.begin(), peers_.end(),
+                     [](const auto& peer) { return peer->has_work(); });
+}
+
 bool TcpTransport::drive(TimePoint now) {
-  bool moved = door_->drive(now, [this](TcpArrival& arrival) { return settle(arrival); });
+  bool moved = false;
   for (int rank = 0; rank < group_.size(); ++rank) {
     moved |= drive_dial(rank, now);
     moved |= peer(rank).drive(now);
@@ -166,7 +168,7 @@ bool TcpTransport::drive(TimePoint now) {
 }
 
 TimePoint TcpTransport::wake_at() const {
-  TimePoint wake = door_->wake_at();
+  TimePoint wake = TimePoint::max();
   for (const auto& peer : peers_) wake = std::min(wake, peer->wake_at());
   return wake;
 }
@@ -205,17 +207,14 @@ void TcpTransport::redial_or_end(TcpPeer& there, TimePoint now) {
   }
 }
 
-// Decides what becomes of a connection whose other end has proven the key.
-Status TcpTransport::settle(TcpArrival& arrival) {
+Status TcpTransport::arrived(TcpArrival& arrival) {
   const Hello& hello = arrival.hello();
   const bool is_data = hello.purpose == Purpose::kData || hello.purpose == Purpose::kSealedData;
-  const bool ours = is_data && hello.epoch == group_.epoch && hello.group == digest(group_.name) &&
-                    hello.to == group_.rank && hello.from >= 0 && hello.from < group_.size() &&
-                    hello.from != group_.rank;
-  if (!ours) {
+  const bool ours = is_data && hello.to == group_.rank && hello.from >= 0 &&
+                    hello.from < group_.size() && hello.from != group_.rank;
+  if (!ours)
     return Status(Code::kDenied, Scope::kPeer,
-                  "it has the job's key, but its hello names another group, epoch or rank");
-  }
+                  "it has the job's key, but its hello names another rank");
   if (hello.purpose != purpose()) {
     arrival.decline(Verdict::kOtherIntegrity);
     return {};
@@ -231,19 +230,10 @@ Status TcpTransport::settle(TcpArrival& arrival) {
 
 }  // namespace
 
-Result<TcpListener> TcpListener::open(const std::string& host_address, PortRange ports) {
-  PACELINE_TRY_ASSIGN(const SocketAddress wanted, SocketAddress::parse(with_port(host_address, 0)));
-  PACELINE_TRY_ASSIGN(UniqueFd fd, listen_on(wanted, ports));
-  PACELINE_TRY_ASSIGN(const SocketAddress bound, SocketAddress::of_local_end(fd.get()));
-  return TcpListener(std::move(fd), bound.to_string());
-}
-
-Result<std::unique_ptr<Transport>> make_tcp_transport(std::shared_ptr<PollEngine> engine,
-                                                      const Group& group, TcpListener listener,
-                                                      JobKey key, const TcpOptions& options) {
-  auto transport =
-      std::make_unique<TcpTransport>(std::move(engine), group, std::move(key), options);
-  PACELINE_TRY(transport->start(std::move(listener)));
+Result<std::unique_ptr<Transport>> make_tcp_transport(std::shared_ptr<TcpPort> port,
+                                                      const Group& group) {
+  auto transport = std::make_unique<TcpTransport>(std::move(port), group);
+  PACELINE_TRY(transport->open());
   return std::unique_ptr<Transport>(std::move(transport));
 }
 

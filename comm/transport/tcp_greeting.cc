@@ -128,6 +128,8 @@ GreetingState TcpDial::finish() {
     return fail(Status(Code::kMismatch, Scope::kPeer,
                        "PACELINE_INTEGRITY is on at one of the two ranks only; set it to the same "
                        "value on all ranks"));
+  if (*verdict == Verdict::kHasLeft)
+    return fail(Status(Code::kPeerLost, Scope::kPeer, "the rank has left the group"));
   return fail(
       Status(Code::kDenied, Scope::kPeer,
              "the peer at this address is another rank, or belongs to another group or epoch"));

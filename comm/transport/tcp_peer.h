@@ -33,6 +33,11 @@ class TcpPeer {
            redial_at == TimePoint::max();
   }
 
+  /// Does something wait to be sent, or a connection to be made?
+  bool has_work() const {
+    return !lost() &&
+           (dial != nullptr || redial_at != TimePoint::max() || (connected() && has_to_send()));
+  }
   /// Does a control message wait to be sent, or a last word for the acknowledgement of its arrival?
   bool is_telling() const;
 

@@ -26,11 +26,11 @@ struct TransportRow {
 
   friend void PrintTo(const TransportRow& row, std::ostream* out) { *out << row.name; }
 };
-inline const TransportRow kTransports[] = {{"inproc", Mode::kSimulation, 20},
-                                           {"tcp", Mode::kThreads, 1},
-                                           {"tcp_sealed", Mode::kSealedThreads, 1},
-                                           {"shm", Mode::kSharedMemoryThreads, 1},
-                                           {"shm_processes", Mode::kSharedMemory, 1}};
+inline const TransportRow kTransports[] = {
+    {"inproc", Mode::kSimulation, 20},           {"tcp", Mode::kThreads, 1},
+    {"tcp_sealed", Mode::kSealedThreads, 1},     {"shm", Mode::kSharedMemoryThreads, 1},
+    {"shm_processes", Mode::kSharedMemory, 1},   {"composite", Mode::kCompositeThreads, 1},
+    {"composite_processes", Mode::kComposite, 1}};
 
 inline Status violated(const std::string& what) {
   return Status(Code::kInternal, Scope::kOperation, what);

@@ -13,6 +13,7 @@
 #include "comm/base/assert.h"
 #include "comm/poll_engine.h"
 #include "comm/simulation.h"
+#include "tests/harness/composite_world.h"
 #include "tests/harness/sanitized.h"
 #include "tests/harness/shared_world.h"
 #include "tests/harness/tcp_world.h"
@@ -75,12 +76,15 @@ SharedWorld::Backend backend_of(Mode mode) {
   }
 }
 
+bool is_composite(Mode mode) { return mode == Mode::kComposite || mode == Mode::kCompositeThreads; }
+
 std::unique_ptr<World> make_world(const RunOptions& options, SharedWorld::Ranks kind) {
   if (options.mode == Mode::kThreads || options.mode == Mode::kProcesses) {
     return std::make_unique<TcpWorld>(options.ranks);
   }
   if (options.mode == Mode::kSealedThreads)
-    return std::make_unique<TcpWorld>(options.ranks, TcpOptions{.integrity = true});
+    return std::make_unique<TcpWorld>(options.ranks, TcpPort::Options{.integrity = true});
+  if (is_composite(options.mode)) return std::make_unique<CompositeWorld>(options.ranks);
   return std::make_unique<SharedWorld>(options.ranks, backend_of(options.mode), kind,
                                        options.shared);
 }
@@ -181,11 +185,13 @@ Status run(const RunOptions& options, const EndBody& body) {
     case Mode::kSharedMemoryThreads:
     case Mode::kDirectThreads:
     case Mode::kGatheringThreads:
+    case Mode::kCompositeThreads:
       return run_threads(options, body);
     case Mode::kProcesses:
     case Mode::kSharedMemory:
     case Mode::kDirect:
     case Mode::kGathering:
+    case Mode::kComposite:
       return run_processes(options, body);
   }
   return {};
@@ -235,6 +241,10 @@ std::string name(Mode mode) {
       return "gathering";
     case Mode::kGatheringThreads:
       return "gathering_threads";
+    case Mode::kComposite:
+      return "composite";
+    case Mode::kCompositeThreads:
+      return "composite_threads";
   }
   return "unknown";
 }

@@ -38,9 +38,12 @@ enum class Mode {
   kDirectThreads,
   kGathering,  ///< as kDirect, but the last to arrive at an exchange carries it out for all
   kGatheringThreads,
+  kComposite,  ///< processes of two hosts: shared memory and TCP
+  kCompositeThreads,
 };
-inline constexpr Mode kModes[] = {Mode::kSimulation, Mode::kThreads, Mode::kProcesses,
-                                  Mode::kSharedMemory, Mode::kSharedMemoryThreads};
+inline constexpr Mode kModes[] = {Mode::kSimulation,          Mode::kThreads,
+                                  Mode::kProcesses,           Mode::kSharedMemory,
+                                  Mode::kSharedMemoryThreads, Mode::kCompositeThreads};
 std::string name(Mode mode);
 
 struct RunOptions {

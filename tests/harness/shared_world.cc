@@ -15,8 +15,8 @@ namespace {
 constexpr std::size_t kRingBytes = 8 * 1024;
 
 std::size_t backend_offset(int ranks) {
-  return ShmTransport::bytes_for(ranks, kRingBytes) + shm::kPairBytes -
-         ShmTransport::bytes_for(ranks, kRingBytes) % shm::kPairBytes;
+  const std::size_t used = HostRoom::bytes_for(ranks) + ShmTransport::bytes_for(ranks, kRingBytes);
+  return used + shm::kPairBytes - used % shm::kPairBytes;
 }
 
 }  // namespace
@@ -42,15 +42,20 @@ std::unique_ptr<Transport> SharedWorld::enter(int rank, std::shared_ptr<PollEngi
   Group group = group_;
   group.rank = rank;
   segment_->take_place(rank).value();
-  const ShmOptions options{.ring_bytes = kRingBytes, .arenas = arenas_};
-  return make_shm_transport(std::move(engine), group, {.segment = segment_}, options).value();
+  auto room = HostRoom::enter(std::move(engine), {.segment = segment_},
+                              {.places = size(), .own = rank, .arenas = arenas_})
+                  .value();
+  return make_shm_transport(std::move(room), group,
+                            {.part = {.segment = segment_, .offset = HostRoom::bytes_for(size())},
+                             .ring_bytes = kRingBytes})
+      .value();
 }
 
 std::unique_ptr<CollectiveBackend> SharedWorld::backend(int rank, Transport& transport) {
   if (backend_ == Backend::kPlans) return nullptr;
   auto& shared = static_cast<ShmTransport&>(transport);
-  std::vector<Doorbell*> bells;
-  for (int peer = 0; peer < size(); ++peer) bells.push_back(&shared.doorbell(peer));
+  std::vector<Ringer> bells;
+  for (int peer = 0; peer < size(); ++peer) bells.push_back(shared.ringer(peer));
   return std::make_unique<ShmBackend>(
       shm::Layout(segment_->memory().data() + backend_offset(size()), size(), options_.chunk_bytes),
       std::move(bells), transport,

@@ -9,7 +9,7 @@
 
 namespace paceline::testing {
 
-TcpWorld::TcpWorld(int ranks, const TcpOptions& options)
+TcpWorld::TcpWorld(int ranks, const TcpPort::Options& options)
     : group_{.name = "test"}, key_(JobKey::generate().value()), options_(options) {
   for (int rank = 0; rank < ranks; ++rank) {
     listeners_.emplace_back(TcpListener::open("127.0.0.1").value());
@@ -24,9 +24,9 @@ std::unique_ptr<Transport> TcpWorld::enter(int rank, std::shared_ptr<PollEngine>
   // Each rank has a key of its own in memory, as processes have.
   JobKey own = JobKey::from_descriptor(key_.to_memfd().value().get()).value();
   std::optional<TcpListener>& listener = listeners_[static_cast<std::size_t>(rank)];
-  auto transport =
-      make_tcp_transport(std::move(engine), group, *std::move(listener), std::move(own), options_)
-          .value();
+  auto port =
+      TcpPort::open(std::move(engine), *std::move(listener), std::move(own), options_).value();
+  auto transport = make_tcp_transport(std::move(port), group).value();
   listener.reset();
   return transport;
 }

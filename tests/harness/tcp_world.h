@@ -19,7 +19,7 @@ namespace paceline::testing {
 
 class TcpWorld final : public World {
  public:
-  explicit TcpWorld(int ranks, const TcpOptions& options = {});
+  explicit TcpWorld(int ranks, const TcpPort::Options& options = {});
 
   int size() const override { return group_.size(); }
   std::unique_ptr<Transport> enter(int rank, std::shared_ptr<PollEngine> engine) override;
@@ -29,7 +29,7 @@ class TcpWorld final : public World {
   std::vector<std::optional<TcpListener>> listeners_;  // indexed by rank
   Group group_;                                        // of no rank yet
   JobKey key_;
-  const TcpOptions options_;
+  const TcpPort::Options options_;
 };
 
 struct CommunicatorOptions {

@@ -176,14 +176,14 @@ class LastOperations(LauncherTest):
         code, _, error = self.run_job("-n", 4, self.PART, "end")
         self.assertEqual(code, 3)
         self.assertRegex(error, r"rank 3 on host .* exited with code 3; .*its last operation: "
-                                r"all_reduce\(1000 x float32, sum\) #2 of split #0, color 1, "
+                                r"all_reduce\(1000 x float32, sum\) #1 of split #0, color 1, "
                                 r"running for \d")
 
     def test_of_who_waited_in_a_part_for_a_rank_by_its_number_in_the_world(self):
         code, _, error = self.run_job("-n", 4, self.PART, "stall")
         self.assertEqual(code, 4)
         self.assertRegex(error, r"rank 1 on host .* exited with code 4; .*its last operation: "
-                                r"all_reduce\(1000 x float32, sum\) #2 of split #0, color 1, "
+                                r"all_reduce\(1000 x float32, sum\) #1 of split #0, color 1, "
                                 r"failed after .*its error names rank 3 .*as the cause")
 
     def test_of_ranks_that_a_timeout_stops(self):

@@ -31,8 +31,7 @@ class Memory {
 
   /// `bells` are the ranks' own, by rank; they and the layout's memory are borrowed. `registered`:
   /// Doorbell::register_process() has succeeded.
-  Memory(const Layout& layout, int rank, std::vector<Doorbell*> bells, bool registered,
-         Arenas arenas)
+  Memory(const Layout& layout, int rank, std::vector<Ringer> bells, bool registered, Arenas arenas)
       : layout_(layout),
         rank_(rank),
         others_bells_(std::move(bells)),
@@ -137,11 +136,11 @@ class Memory {
 
   void wake_others() {
     if (registered_) {
-      for (Doorbell* bell : others_bells_) bell->ring_registered();
+      for (const Ringer& bell : others_bells_) bell.ring_registered();
       return;
     }
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    for (Doorbell* bell : others_bells_) bell->ring_behind_fence();
+    for (const Ringer& bell : others_bells_) bell.ring_behind_fence();
   }
 
   bool needs_chunks() const {
@@ -223,7 +222,7 @@ class Memory {
 
   const Layout layout_;
   const int rank_;
-  std::vector<Doorbell*> others_bells_;
+  std::vector<Ringer> others_bells_;
   const bool registered_;
   const Arenas arenas_;
 

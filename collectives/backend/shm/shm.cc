@@ -62,8 +62,8 @@ ShmBackend::Choices ShmBackend::choices_of(const shm::MethodTerms& terms) {
   return choices;
 }
 
-ShmBackend::ShmBackend(const shm::Layout& layout, std::vector<Doorbell*> bells,
-                       Transport& transport, const Options& options)
+ShmBackend::ShmBackend(const shm::Layout& layout, std::vector<Ringer> bells, Transport& transport,
+                       const Options& options)
     : transport_(transport),
       clock_(options.clock),
       linger_(options.linger),

@@ -68,7 +68,7 @@ class ShmBackend final : public CollectiveBackend {
 
   /// The layout's memory, the bells (by rank) and the transport are borrowed. The transport tells
   /// whether a rank that is waited for is lost.
-  ShmBackend(const shm::Layout& layout, std::vector<Doorbell*> bells, Transport& transport,
+  ShmBackend(const shm::Layout& layout, std::vector<Ringer> bells, Transport& transport,
              const Options& options);
 
   std::string_view name() const override { return "shm"; }
@@ -77,6 +77,7 @@ class ShmBackend final : public CollectiveBackend {
   Status start(OperationRequest& request) override;
   bool linger(const Clock& clock, TimePoint& now) override;
   bool drive(TimePoint now) override;
+  TimePoint wake_at() const override { return look_at_; }
   bool ended() const override { return ended_; }
   const Status& outcome() const override { return outcome_; }
   void finish() override {

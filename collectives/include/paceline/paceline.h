@@ -130,8 +130,9 @@ plResult_t plCommInitAll(plComm_t* comms, int nranks, const int* devlist);
 #define PL_SPLIT_NOCOLOR (-1)
 /* Makes a new communicator for the ranks that pass the same color, in the order of key, then of
  * rank. A rank that passes PL_SPLIT_NOCOLOR gets NULL. Collective: Communicator::split(). Defaults
- * of `config`, which may be NULL, are the settings of comm. It is two operations of comm: splits of
- * several threads run one after the other, but no other call on comm may run at the same time. */
+ * of `config`, which may be NULL, are the settings of comm. It makes a few operations of comm:
+ * splits of several threads run one after the other, but no other call on comm may run at the same
+ * time. */
 plResult_t plCommSplit(plComm_t comm, int color, int key, plComm_t* newcomm,
                        const plConfig_t* config);
 

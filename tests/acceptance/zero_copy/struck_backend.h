@@ -188,7 +188,7 @@ class StruckBackend final : public CollectiveBackend {
     Arenas arenas{};
   };
   /// The layout's memory, the bells, the transport, the striker and the trap are borrowed.
-  StruckBackend(const shm::Layout& layout, std::vector<Doorbell*> bells, Transport& transport,
+  StruckBackend(const shm::Layout& layout, std::vector<Ringer> bells, Transport& transport,
                 const Options& options, Striker& striker, TouchTrap& trap)
       : transport_(transport),
         options_(options),

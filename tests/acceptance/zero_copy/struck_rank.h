@@ -106,11 +106,15 @@ class StruckWorld {
     auto arenas = exchange_arenas(plan, rank, shared, trap);
     PACELINE_TRY(arenas.status());
     PACELINE_TRY_ASSIGN(auto engine, PollEngine::create(PollEngine::options_for(plan.ranks)));
-    PACELINE_TRY_ASSIGN(auto transport,
-                        make_shm_transport(engine, group, {.segment = segment_},
-                                           {.ring_bytes = kRingBytes, .arenas = *arenas}));
-    std::vector<Doorbell*> bells;
-    for (int peer = 0; peer < plan.ranks; ++peer) bells.push_back(&transport->doorbell(peer));
+    PACELINE_TRY_ASSIGN(auto room,
+                        HostRoom::enter(engine, {.segment = segment_},
+                                        {.places = plan.ranks, .own = rank, .arenas = *arenas}));
+    const SegmentPart rings{.segment = segment_, .offset = HostRoom::bytes_for(plan.ranks)};
+    PACELINE_TRY_ASSIGN(
+        auto transport,
+        make_shm_transport(std::move(room), group, {.part = rings, .ring_bytes = kRingBytes}));
+    std::vector<Ringer> bells;
+    for (int peer = 0; peer < plan.ranks; ++peer) bells.push_back(transport->ringer(peer));
     const shm::Layout layout(segment_->memory().data() + backend_offset(plan.ranks), plan.ranks,
                              kChunkBytes);
     std::unique_ptr<CollectiveBackend> backend;
@@ -138,7 +142,8 @@ class StruckWorld {
   static constexpr std::size_t kChunkBytes = 4096;
 
   static std::size_t backend_offset(int ranks) {
-    const std::size_t bytes = ShmTransport::bytes_for(ranks, kRingBytes);
+    const std::size_t bytes =
+        HostRoom::bytes_for(ranks) + ShmTransport::bytes_for(ranks, kRingBytes);
     return (bytes + shm::kPairBytes - 1) / shm::kPairBytes * shm::kPairBytes;
   }
   static Result<Arenas> exchange_arenas(const Plan& plan, int rank, Shared& shared,

@@ -7,7 +7,7 @@ namespace {
 
 TEST(HostLayouts, EachIsSmallerThanTheOneBefore) {
   for (int ranks = 2; ranks <= kMostHostRanks; ++ranks) {
-    const auto layouts = host_layouts(ranks);
+    const auto layouts = host_layouts(ranks, ranks);
     ASSERT_FALSE(layouts.empty()) << ranks;
     for (std::size_t i = 0; i < layouts.size(); ++i) {
       EXPECT_GE(layouts[i].chunk_bytes, 4096u) << ranks;
@@ -20,8 +20,15 @@ TEST(HostLayouts, EachIsSmallerThanTheOneBefore) {
 
 TEST(HostLayouts, FewRanksFitIntoASmallFolder) {
   for (const int ranks : {2, 4, 8}) {
-    EXPECT_LT(host_layouts(ranks).back().bytes(ranks), std::size_t{1} << 20) << ranks;
+    EXPECT_LT(host_layouts(ranks, ranks).back().bytes(ranks), std::size_t{1} << 20) << ranks;
   }
+}
+
+TEST(HostLayouts, WithoutARoomASegmentIsNoLarger) {
+  for (int ranks = 2; ranks <= kMostHostRanks; ++ranks)
+    EXPECT_LE(host_layouts(ranks, 0).back().bytes(ranks),
+              host_layouts(ranks, ranks).back().bytes(ranks))
+        << ranks;
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 // Splitting: ranks as threads that meet by an id, as an application's do.
 
 #include <chrono>
+#include <filesystem>
 #include <functional>
+#include <iterator>
 #include <latch>
 #include <span>
 #include <thread>
@@ -110,6 +112,57 @@ TEST(Split, RefusesWhatIsNoColorAndGoesOn) {
   run_world(2, [](Communicator world) {
     EXPECT_EQ(world.split(-2, 0).status().code(), Code::kInvalidArgument);
     EXPECT_EQ(sum_over(world, 1), 2);
+  });
+}
+
+// As its process has been told wrongly. The others of its color do not wait for it.
+TEST(Split, WhatOneRankMayNotAskForFailsOnAll) {
+  run_world(3, [](Communicator world) {
+    InitOptions options;
+    if (world.rank() == 1) options.timeout_ms = milliseconds(-1);
+    const auto part = world.split(world.rank() == 2 ? 1 : 0, 0, options);
+    EXPECT_EQ(part.ok(), world.rank() == 2) << "another color goes on";
+    if (!part.ok()) {
+      EXPECT_NE(part.status().text().find("timeout_ms -1"), std::string::npos)
+          << part.status().to_string();
+    }
+    EXPECT_EQ(sum_over(world, 1), 3);
+  });
+}
+
+std::size_t entries(const char* folder) {
+  const std::filesystem::directory_iterator all(folder);
+  return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
+
+TEST(Split, TakesNoDescriptorAndNoThread) {
+  run_world(2, [](Communicator world) {
+    struct Held {
+      std::size_t descriptors = 0, threads = 0;
+      bool operator==(const Held&) const = default;
+    };
+    // To count opens a descriptor, so one rank counts while the other waits.
+    const auto held = [&] {
+      Held all;
+      if (world.rank() == 0)
+        all = {.descriptors = entries("/proc/self/fd"), .threads = entries("/proc/self/task")};
+      EXPECT_TRUE(world.barrier().ok());
+      return all;
+    };
+    std::vector<Communicator> parts;
+    EXPECT_TRUE(world.barrier().ok());
+    const Held before = held();
+    for (int i = 0; i < 20; ++i) parts.push_back(*world.split(0, world.rank()).value());
+    for (Communicator& part : parts) EXPECT_EQ(sum_over(part, 1), 2);
+    EXPECT_TRUE(world.barrier().ok());
+    EXPECT_EQ(held(), before);
+  });
+}
+
+TEST(Split, PartsHaveTheirNameInTheGroup) {
+  run_world(2, [](Communicator world) {
+    const auto part = world.split(3, 0).value();  // behind the barrier of init()
+    EXPECT_EQ(part->group().name, "world; split #1, color 3");
   });
 }
 

@@ -3,9 +3,11 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include <gtest/gtest.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "tests/unit/comm/served_store.h"
@@ -28,7 +30,7 @@ class ArenaExchange : public ::testing::Test {
   }
   ~ArenaExchange() override { fs::remove_all(folder_); }
 
-  // What each has got. `absent`: a rank that does not come.
+  // What each has got. `absent`: a rank that ends when it has heard where rank 0 is.
   std::vector<HostArenas> exchange(const std::string& folder, Duration patience = seconds(30),
                                    int absent = -1) {
     ++epoch_;
@@ -40,12 +42,18 @@ class ArenaExchange : public ::testing::Test {
       ranks.emplace_back([&, rank] {
         Group group{.name = "test", .epoch = epoch_, .rank = rank};
         group.members.assign(kRanks, {.host = "h"});
-        if (rank == absent) return;
         const auto place = static_cast<std::size_t>(rank);
-        found[place] = exchange_arenas(*clients[place], group, *domains_[place],
-                                       {.folder = folder, .prefix = "paceline-x-"}, clock_,
-                                       Deadline::after(clock_, patience))
-                           .value();
+        StoreExchange through(*clients[place], group);
+        const Deadline deadline = Deadline::after(clock_, patience);
+        if (rank == absent) {
+          EXPECT_TRUE(through.all({.key = std::string(kArenasKey)}, "", deadline).ok());
+          return;
+        }
+        found[place] =
+            exchange_arenas(through, group, *domains_[place],
+                            {.folder = folder, .prefix = "paceline-x-", .kick = kick_of(rank)},
+                            clock_, deadline)
+                .value();
       });
     }
     for (std::thread& rank : ranks) rank.join();
@@ -59,6 +67,13 @@ class ArenaExchange : public ::testing::Test {
   ServedStore store_{StoreSocket::kUnix};
   std::vector<std::unique_ptr<MemoryDomain>> domains_;
   std::uint32_t epoch_ = 0;
+  std::vector<UniqueFd> kicks_;  // by rank, if they give each other these, too
+
+ private:
+  std::optional<int> kick_of(int rank) const {
+    if (kicks_.empty()) return std::nullopt;
+    return kicks_[static_cast<std::size_t>(rank)].get();
+  }
 };
 
 TEST_F(ArenaExchange, EverybodyReachesEverybody) {
@@ -82,6 +97,23 @@ TEST_F(ArenaExchange, WhereThereIsNoSocketNobodyHasAny) {
     for (const HostArenas& one : exchange(folder)) {
       EXPECT_TRUE(one.views.empty());
       EXPECT_NE(one.why_not, "");
+    }
+  }
+}
+
+TEST_F(ArenaExchange, WhatWakesEachGoesAlong) {
+  for (int rank = 0; rank < kRanks; ++rank)
+    kicks_.emplace_back(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  const auto found = exchange(folder_);
+  for (std::size_t of = 0; of < kRanks; ++of) {
+    ASSERT_EQ(found[of].kicks.size(), std::size_t{kRanks}) << found[of].why_not;
+    EXPECT_EQ(found[of].views.size(), std::size_t{kRanks});
+    for (std::size_t rank = 0; rank < kRanks; ++rank) {
+      const std::uint64_t word = of + 1;
+      EXPECT_EQ(::write(found[of].kicks[rank].get(), &word, sizeof word), 8);
+      std::uint64_t came = 0;
+      EXPECT_EQ(::read(kicks_[rank].get(), &came, sizeof came), 8);
+      EXPECT_EQ(came, word);
     }
   }
 }

@@ -40,8 +40,9 @@ class HostSegmentTest : public ::testing::Test {
     for (int rank = 0; rank < size; ++rank) {
       ranks.emplace_back([&, rank] {
         const auto place = static_cast<std::size_t>(rank);
-        found[place] =
-            find_host_segment(*clients[place], group(rank, size), requests[place], patient());
+        const Group of_rank = group(rank, size);
+        StoreExchange exchange(*clients[place], of_rank);
+        found[place] = find_host_segment(exchange, of_rank, requests[place], patient());
       });
     }
     for (std::thread& rank : ranks) rank.join();
@@ -98,7 +99,6 @@ TEST_F(HostSegmentTest, WhereItCannotBeMadeNobodyHasIt) {
     ASSERT_TRUE(one.ok());
     EXPECT_EQ(one->segment, nullptr);
     EXPECT_TRUE(one->why_not.starts_with("rank 0 on h0: cannot make /nowhere/")) << one->why_not;
-    EXPECT_FALSE(one->other_host);
   }
   EXPECT_TRUE(fs::is_empty(root_));
 }
@@ -107,21 +107,27 @@ TEST_F(HostSegmentTest, WhereItCannotBeMadeNobodyHasIt) {
 TEST_F(HostSegmentTest, WhoCannotOpenItIsNamedToAll) {
   const auto client = store_.client();  // its keys are there as long as it is
   std::thread stranger([&client] {
-    const std::string key = "memory/world/0/offer";
+    const std::string key = "memory-offer/world/0/0";
     ASSERT_TRUE(client->get({&key, 1}, patient()).ok());
-    ASSERT_TRUE(client->set("memory/world/0/1", "hit runs on another host", patient()).ok());
+    ASSERT_TRUE(client->set("memory-offer/world/0/1", "", patient()).ok());
+    ASSERT_TRUE(client->set("memory/world/0/1", "no it has no such folder", patient()).ok());
   });
-  const auto found = find_host_segment(*store_.client(), group(0, 2), request(), patient());
+  const auto own = store_.client();
+  const Group first = group(0, 2);
+  StoreExchange exchange(*own, first);
+  const auto found = find_host_segment(exchange, first, request(), patient());
   stranger.join();
   ASSERT_TRUE(found.ok());
   EXPECT_EQ(found->segment, nullptr);
-  EXPECT_EQ(found->why_not, "rank 1 on h1: it runs on another host");
-  EXPECT_TRUE(found->other_host);
+  EXPECT_EQ(found->why_not, "rank 1 on h1: it has no such folder");
   EXPECT_TRUE(fs::is_empty(root_));
 }
 
 TEST_F(HostSegmentTest, WhoDoesNotComeIsNamed) {
-  const auto found = find_host_segment(*store_.client(), group(0, 2), request(), ample());
+  const auto own = store_.client();
+  const Group first = group(0, 2);
+  StoreExchange exchange(*own, first);
+  const auto found = find_host_segment(exchange, first, request(), ample());
   EXPECT_EQ(found.status().code(), Code::kTimeout);
   EXPECT_EQ(found.status().culprit().rank, 1);
   EXPECT_TRUE(fs::is_empty(root_));

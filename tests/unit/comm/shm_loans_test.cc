@@ -58,7 +58,7 @@ class ShmLoansTest : public ::testing::Test, private RequestListener {
 
   static std::shared_ptr<SharedSegment> make_segment() {
     return std::make_shared<SharedSegment>(
-        SharedSegment::create_nameless(ShmTransport::bytes_for(2, kRing)).value());
+        SharedSegment::create_nameless(ShmPair::bytes_for(kRing)).value());
   }
   ShmArea::LoanLine& loans() { return area_.loans(0, 1); }
   /// As a sender that comes no further than its claim of a piece.
@@ -81,8 +81,9 @@ class ShmLoansTest : public ::testing::Test, private RequestListener {
 
   MemoryDomain domain_{std::size_t{64} << 20};
   const std::shared_ptr<SharedSegment> segment_ = make_segment();
-  const ShmArea area_ = ShmArea::over(segment_->memory(), 2, kRing).value();
-  ShmPair pair_{segment_, {.ring_bytes = kRing, .arenas = arenas_of(domain_)}};
+  const ShmArea area_ =
+      ShmArea::over(segment_->memory().subspan(HostRoom::bytes_for(2)), 2, kRing).value();
+  ShmPair pair_{segment_, kRing, {.arenas = arenas_of(domain_)}};
 };
 
 TEST_F(ShmLoansTest, ALongMessageInABufferStaysThereUntilItIsReceived) {
@@ -149,7 +150,7 @@ TEST_F(ShmLoansTest, AnotherLengthIsAMismatchAndComesBack) {
 TEST_F(ShmLoansTest, WhoGivesUpMayUseTheMemoryAgain) {
   for (const int turns : {0, 2}) {
     SCOPED_TRACE(turns);
-    ShmPair pair(make_segment(), {.ring_bytes = kRing, .arenas = arenas_of(domain_)});
+    ShmPair pair(make_segment(), kRing, {.arenas = arenas_of(domain_)});
     const auto sent = buffer(kLong, std::byte{1});
     Bytes received(kLong);
     Request& send_of = request();
@@ -222,8 +223,7 @@ TEST_F(ShmLoansTest, ASenderThatWaitsHelps) {
 }
 
 TEST_F(ShmLoansTest, WhereRanksShareCpusItsReceiverCopiesAlone) {
-  ShmPair pair(make_segment(),
-               {.ring_bytes = kRing, .arenas = arenas_of(domain_), .shares_cpus = true});
+  ShmPair pair(make_segment(), kRing, {.arenas = arenas_of(domain_), .shares_cpus = true});
   const auto sent = buffer(kLong, std::byte{1});
   const auto received = buffer(kLong, std::byte{0});
   Request& receive_of = request();
@@ -266,8 +266,9 @@ TEST_F(ShmLoansTest, OfASenderThatHasEndedAllIsCopied) {
   const auto sent = buffer(kLong, std::byte{1});
   const auto received = buffer(kLong, std::byte{0});
   const Arenas arenas = arenas_of(domain_);
-  ShmLoans receiver({.ours = area_.loans(1, 0), .theirs = loans(), .bell = area_.doorbell(0)},
-                    arenas.own, arenas.views[0]);
+  ShmLoans receiver(
+      {.ours = area_.loans(1, 0), .theirs = loans(), .bell = pair_.writer().ringer(0)}, arenas.own,
+      arenas.views[0]);
   const Loan loan{.place = domain_.place_of(sent.data(), sent.size()).value(), .bytes = kLong};
   EXPECT_EQ(receiver.copy_some(loan, received).value(), Lender::Progress::kMoved);
   claim_as_sender();

@@ -10,14 +10,31 @@ namespace paceline::testing {
 
 class ShmPair {
  public:
-  ShmPair(const std::shared_ptr<SharedSegment>& segment, const ShmOptions& options) {
+  struct Options {
+    Arenas arenas{};
+    bool shares_cpus = false;
+  };
+  /// The segment has bytes_for() the rings.
+  ShmPair(const std::shared_ptr<SharedSegment>& segment, std::size_t ring_bytes,
+          const Options& options) {
     for (int rank = 0; rank < 2; ++rank) {
       engines_.push_back(PollEngine::create({}).value());
       Group group{.name = "test", .rank = rank};
       group.members.assign(2, {.host = "here"});
+      auto room = HostRoom::enter(engines_.back(), {.segment = segment},
+                                  {.places = 2,
+                                   .own = rank,
+                                   .arenas = options.arenas,
+                                   .shares_cpus = options.shares_cpus})
+                      .value();
+      const SegmentPart rings{.segment = segment, .offset = HostRoom::bytes_for(2)};
       ends_.push_back(
-          make_shm_transport(engines_.back(), group, {.segment = segment}, options).value());
+          make_shm_transport(std::move(room), group, {.part = rings, .ring_bytes = ring_bytes})
+              .value());
     }
+  }
+  static std::size_t bytes_for(std::size_t ring_bytes) {
+    return HostRoom::bytes_for(2) + ShmTransport::bytes_for(2, ring_bytes);
   }
   ShmTransport& writer() { return *ends_[0]; }  ///< rank 0
   ShmTransport& reader() { return *ends_[1]; }  ///< rank 1

@@ -21,7 +21,8 @@
 namespace paceline::testing {
 namespace {
 
-const ShmOptions kOptions{.ring_bytes = 4096};
+constexpr std::size_t kRingBytes = 4096;
+constexpr int kPlaces = 3;  // of the room, whoever comes
 
 // One rank of a group of `ranks` that share `segment`, with an engine that drives it.
 class Rank final : private Driver, private RequestListener {
@@ -32,8 +33,12 @@ class Rank final : private Driver, private RequestListener {
     Group group{.name = "test", .rank = rank};
     group.members.assign(static_cast<std::size_t>(ranks), {.host = "here"});
     segment->take_place(rank).value();
+    auto room =
+        HostRoom::enter(engine_, {.segment = segment}, {.places = kPlaces, .own = rank}).value();
+    const SegmentPart rings{.segment = std::move(segment), .offset = HostRoom::bytes_for(kPlaces)};
     transport_ =
-        make_shm_transport(engine_, group, {.segment = std::move(segment)}, kOptions).value();
+        make_shm_transport(std::move(room), group, {.part = rings, .ring_bytes = kRingBytes})
+            .value();
     const Engine::Baton baton = engine_->hold();
     engine_->attach(*this);
   }
@@ -82,9 +87,10 @@ class Rank final : private Driver, private RequestListener {
 
 class ShmTest : public ::testing::Test {
  protected:
-  // Room for three ranks, whoever comes.
   const std::shared_ptr<SharedSegment> segment_ = std::make_shared<SharedSegment>(
-      SharedSegment::create_nameless(ShmTransport::bytes_for(3, kOptions.ring_bytes)).value());
+      SharedSegment::create_nameless(HostRoom::bytes_for(kPlaces) +
+                                     ShmTransport::bytes_for(kPlaces, kRingBytes))
+          .value());
 
   /// Runs `body` as `rank` in a child, which ends without tidying up.
   template <class Body>
@@ -132,7 +138,7 @@ TEST_F(ShmTest, ASendToAKilledPeerEnds) {
   });
   EXPECT_TRUE(here.receive(1, word).ok());
   ::kill(child, SIGKILL);
-  const Status status = here.send(1, Bytes(10 * kOptions.ring_bytes));
+  const Status status = here.send(1, Bytes(10 * kRingBytes));
   EXPECT_EQ(status.code(), Code::kPeerLost);
   reap(child);
 }
@@ -165,7 +171,7 @@ TEST_F(ShmTest, WhoHasNotComeYetIsAwaited) {
 // What one peer has scribbled over is between it and us.
 TEST_F(ShmTest, ADamagedRingLosesItsPeerAlone) {
   Rank first(segment_, 0, 3), second(segment_, 1, 3);
-  const std::size_t ring = ByteRing::bytes_for(kOptions.ring_bytes);
+  const std::size_t ring = ByteRing::bytes_for(kRingBytes);
   // The fifth of six: from rank 2 to rank 0.
   const std::span<std::byte> from_third = segment_->memory().last(2 * ring).first(ring);
   std::fill(from_third.begin(), from_third.begin() + 8, std::byte{0xEE});
@@ -185,8 +191,8 @@ TEST_F(ShmTest, NoWakeUpIsMissed) {
   const PollEngine::Options sleepy{.spin_rounds = 0, .yield_rounds = 0};
   const auto exchange = [&](int rank) {
     Rank here(segment_, rank, 2, sleepy);
-    const Bytes ball(rank == 0 ? 8 : 3 * kOptions.ring_bytes, std::byte{3});
-    Bytes caught(rank == 0 ? 3 * kOptions.ring_bytes : 8);
+    const Bytes ball(rank == 0 ? 8 : 3 * kRingBytes, std::byte{3});
+    Bytes caught(rank == 0 ? 3 * kRingBytes : 8);
     for (int round = 0; round < kRounds; ++round) {
       if (rank == 0) {
         EXPECT_TRUE(here.send(1, ball).ok());
@@ -206,21 +212,22 @@ TEST_F(ShmTest, NoWakeUpIsMissed) {
 }
 
 TEST_F(ShmTest, ASegmentThatIsTooSmallIsRefused) {
-  const auto engine = PollEngine::create({}).value();
+  const auto room = HostRoom::enter(PollEngine::create({}).value(), {.segment = segment_},
+                                    {.places = kPlaces, .own = 0})
+                        .value();
   Group group{.members = std::vector<Member>(3)};
-  const auto refusal = [&](const ShmPlace& place, const ShmOptions& options) {
-    return make_shm_transport(engine, group, place, options).status();
+  const std::size_t begin = HostRoom::bytes_for(kPlaces);
+  const auto refusal = [&](std::size_t offset, std::size_t ring_bytes) {
+    const SegmentPart part{.segment = segment_, .offset = offset};
+    return make_shm_transport(room, group, {.part = part, .ring_bytes = ring_bytes}).status();
   };
-  const Status small = refusal({.segment = segment_, .offset = 64}, kOptions);
+  const Status small = refusal(begin + 64, kRingBytes);
   EXPECT_EQ(small.code(), Code::kInvalidArgument);
   EXPECT_NE(small.text().find("3 ranks with rings of 4096 bytes need"), std::string::npos);
-  EXPECT_EQ(refusal({.segment = segment_, .offset = 8}, {.ring_bytes = 1024}).code(),
-            Code::kInvalidArgument);
-  EXPECT_EQ(refusal({.segment = segment_, .offset = SIZE_MAX}, kOptions).code(),
-            Code::kInvalidArgument);
-  for (const std::size_t bytes : {0u, 32u, 1000u}) {
-    EXPECT_EQ(refusal({.segment = segment_}, {.ring_bytes = bytes}).code(), Code::kInvalidArgument);
-  }
+  EXPECT_EQ(refusal(begin + 8, 1024).code(), Code::kInvalidArgument);
+  EXPECT_EQ(refusal(SIZE_MAX, kRingBytes).code(), Code::kInvalidArgument);
+  for (const std::size_t bytes : {0u, 32u, 1000u})
+    EXPECT_EQ(refusal(begin, bytes).code(), Code::kInvalidArgument);
 }
 
 class CountingListener final : public RequestListener {
@@ -240,7 +247,7 @@ class CountingSink final : public TransportSink {
 // many do depends on their length.
 TEST_F(ShmTest, AFewMoreControlMessagesThanAreTakenAtOnceAllCome) {
   constexpr std::size_t kMany = StreamInbox::kMaxControls + 5;
-  ShmPair pair(segment_, kOptions);
+  ShmPair pair(segment_, kRingBytes, {});
   for (std::size_t bytes = 0; bytes <= 10; ++bytes) {
     CountingSink sink;
     pair.reader().set_sink(&sink);
@@ -257,8 +264,8 @@ TEST_F(ShmTest, AFewMoreMessagesThanABacklogHoldsAllCome) {
   constexpr std::size_t kBytes = 200, kRead = StreamInbox::kBacklogBytes / (kHeaderBytes + kBytes);
   for (std::size_t more = 1; more <= 5; ++more) {
     const auto segment = std::make_shared<SharedSegment>(
-        SharedSegment::create_nameless(ShmTransport::bytes_for(2, kOptions.ring_bytes)).value());
-    ShmPair pair(segment, kOptions);
+        SharedSegment::create_nameless(ShmPair::bytes_for(kRingBytes)).value());
+    ShmPair pair(segment, kRingBytes, {});
     CountingListener listener;
     const Bytes payload(kBytes);
     Bytes buffer(kBytes);

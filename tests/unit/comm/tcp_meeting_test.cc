@@ -1,8 +1,10 @@
 // How the TCP transports of two ranks meet, or do not, and how they part.
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -41,9 +43,11 @@ class TwoRanks {
   void begin(int rank, bool integrity = false) {
     const auto i = static_cast<std::size_t>(rank);
     group_.rank = rank;
-    transports_[i] = make_tcp_transport(engine_, group_, *std::move(listeners_[i]), copy_of_key(),
-                                        {.log = log, .integrity = integrity})
-                         .value();
+    auto port =
+        TcpPort::open(engine_, *std::move(listeners_[i]), copy_of_key(),
+                      {.name = "rank " + std::to_string(rank), .log = log, .integrity = integrity})
+            .value();
+    transports_[i] = make_tcp_transport(std::move(port), group_).value();
     const Engine::Baton baton = engine_->hold();
     engine_->attach(*transports_[i]);
   }
@@ -147,15 +151,13 @@ TEST(TcpMeeting, APeerThatHangsUpInTheGreetingIsDialedAgain) {
   EXPECT_TRUE(ranks.log->lines().empty());
 }
 
-// Whoever holds the key may still be in the wrong place: an old epoch, another group, or rank.
-TEST(TcpMeeting, AProvenHelloForAnotherGroupIsRefusedAndLogged) {
+// Whoever holds the key may still be in the wrong place.
+TEST(TcpMeeting, AProvenHelloForAnotherRankIsRefusedAndLogged) {
   TwoRanks ranks;
   ranks.begin(1);
   const JobKey key = ranks.copy_of_key();
   const std::uint64_t group = digest("test");
-  const Hello wrong[] = {{.epoch = 7, .from = 0, .to = 1, .group = group},
-                         {.from = 0, .to = 1, .group = digest("tests")},
-                         {.from = 0, .to = 0, .group = group},
+  const Hello wrong[] = {{.from = 0, .to = 0, .group = group},
                          {.from = 1, .to = 1, .group = group},
                          {.from = 2, .to = 1, .group = group},
                          {.from = -1, .to = 1, .group = group},
@@ -169,7 +171,115 @@ TEST(TcpMeeting, AProvenHelloForAnotherGroupIsRefusedAndLogged) {
     EXPECT_TRUE(peer.ends());
   }
   EXPECT_EQ(ranks.log->lines().size(), 1u);
-  EXPECT_EQ(ranks.log->count("names another group, epoch or rank"), 1u);
+  EXPECT_EQ(ranks.log->count("its hello names another rank"), 1u);
+}
+
+// As where a communicator has been destroyed before a peer has had anything to send.
+TEST(TcpMeeting, WhoComesForAGroupThatIsNotHereHearsSo) {
+  TwoRanks ranks;
+  ranks.begin(1);
+  const JobKey key = ranks.copy_of_key();
+  const Hello others[] = {{.epoch = 7, .from = 0, .to = 1, .group = digest("test")},
+                          {.from = 0, .to = 1, .group = digest("tests")}};
+  for (const Hello& hello : others) {
+    RawConnection peer(SocketAddress::parse(ranks.group().members[1].address).value());
+    (void)ranks.engine().wait([] { return false; }, brief());
+    DialerHandshake dialer(key, hello, {});
+    ASSERT_TRUE(peer.send(dialer.answer(peer.receive(kChallengeBytes)).value()));
+    (void)ranks.engine().wait([] { return false; }, brief());
+    EXPECT_EQ(dialer.read_welcome(peer.receive(kWelcomeBytes)).value(), Verdict::kHasLeft);
+    EXPECT_TRUE(peer.ends());
+  }
+  EXPECT_TRUE(ranks.log->lines().empty());
+}
+
+// Two ranks on one engine, each with a port, and two groups of them.
+class TwoGroups {
+ public:
+  TwoGroups() {
+    const JobKey key = JobKey::generate().value();
+    for (int rank = 0; rank < 2; ++rank) {
+      TcpListener listener = TcpListener::open("127.0.0.1").value();
+      group_.members.push_back({.host = "local", .address = listener.address()});
+      ports_.push_back(TcpPort::open(engine, std::move(listener),
+                                     JobKey::from_descriptor(key.to_memfd().value().get()).value(),
+                                     {})
+                           .value());
+    }
+    for (const char* const name : {"first", "second"}) {
+      group_.name = name;
+      for (group_.rank = 0; group_.rank < 2; ++group_.rank) {
+        auto made = make_tcp_transport(ports_[static_cast<std::size_t>(group_.rank)], group_);
+        transports.push_back(std::move(made).value());
+        const Engine::Baton baton = engine->hold();
+        engine->attach(*transports.back());
+      }
+    }
+  }
+  ~TwoGroups() {
+    const Engine::Baton baton = engine->hold();
+    for (const auto& transport : transports)
+      if (transport != nullptr) engine->detach(*transport);
+  }
+  /// Of the first group, once more.
+  Status make_again() {
+    group_.name = "first";
+    group_.rank = 0;
+    return make_tcp_transport(ports_[0], group_).status();
+  }
+  void leave(std::size_t index) {
+    {
+      const Engine::Baton baton = engine->hold();
+      engine->detach(*transports[index]);
+    }
+    transports[index].reset();
+  }
+  bool wait_for(const Ended& end) {
+    return engine->wait([&] { return end.status.has_value(); }, patient());
+  }
+
+  const std::shared_ptr<PollEngine> engine =
+      PollEngine::create({.spin_rounds = 0, .yield_rounds = 0}).value();
+  std::vector<std::unique_ptr<Transport>> transports;  // by group, then rank
+
+ private:
+  Group group_;
+  std::vector<std::shared_ptr<TcpPort>> ports_;  // by rank
+};
+
+TEST(TcpPort, GroupsDoNotReceiveEachOthersMessages) {
+  TwoGroups groups;
+  std::byte sent[2] = {std::byte{1}, std::byte{2}}, came[2] = {};
+  Ended ends[4];
+  Request requests[4];
+  for (int i = 0; i < 4; ++i) requests[i].listener = &ends[i];
+  {
+    const Engine::Baton baton = groups.engine->hold();
+    for (std::size_t i = 0; i < 2; ++i) {
+      groups.transports[2 * i]->send(1, {}, std::span(&sent[i], 1), requests[i]);
+      groups.transports[2 * i + 1]->receive(0, std::span(&came[i], 1), requests[2 + i]);
+    }
+  }
+  for (const Ended& end : ends) ASSERT_TRUE(groups.wait_for(end));
+  EXPECT_EQ(came[0], sent[0]);
+  EXPECT_EQ(came[1], sent[1]);
+  EXPECT_EQ(groups.make_again().code(), Code::kInvalidArgument);
+}
+
+// Before it has sent anything: there is no connection whose end would tell.
+TEST(TcpPort, ARankThatHasLeftAGroupIsLostThereAlone) {
+  TwoGroups groups;
+  groups.leave(3);
+  std::byte byte{};
+  Ended ended;
+  Request awaited{.listener = &ended};
+  {
+    const Engine::Baton baton = groups.engine->hold();
+    groups.transports[2]->receive(1, std::span(&byte, 1), awaited);
+  }
+  ASSERT_TRUE(groups.wait_for(ended));
+  EXPECT_EQ(ended.status->code(), Code::kPeerLost);
+  EXPECT_TRUE(groups.transports[0]->loss(1).ok()) << "the other group goes on";
 }
 
 // Rank 0 by hand: rank 1 waits for two bytes from it, and both connections are there.
