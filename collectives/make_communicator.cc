@@ -25,6 +25,11 @@ std::unique_ptr<CollectiveBackend> make_native(const CommunicatorRequest& reques
       .ranks = request.group.size(),
       .algorithm = environment.algorithm,
       .in_rank_order = request.terms.determinism == Determinism::kPlacementStable};
+  if (request.group.size() > 1) {
+    GroupHosts hosts(request.membership.runtime->hosts(), request.membership, request.group.rank,
+                     request.group.size());
+    if (!hosts.is_one()) options.hosts = std::move(hosts.map.host);
+  }
   if (environment.segment_bytes > 0) options.segment_bytes = environment.segment_bytes;
   return std::make_unique<NativeBackend>(request.world.transport.get(), std::move(options));
 }

@@ -4,6 +4,7 @@
 #include "collectives/algo/bruck.h"
 #include "collectives/algo/direct.h"
 #include "collectives/algo/dissemination.h"
+#include "collectives/algo/hierarchical.h"
 #include "collectives/algo/recursive_doubling.h"
 #include "collectives/algo/ring.h"
 
@@ -16,6 +17,8 @@ constexpr Algorithm kAlgorithms[] = {
     {OperationKind::kAllReduce, "recursive_doubling", plan_recursive_doubling,
      cost_of_recursive_doubling},
     {OperationKind::kAllReduce, "ring", plan_ring, cost_of_ring},
+    {OperationKind::kAllReduce, "hierarchical", plan_hierarchical, cost_of_hierarchical, false,
+     true},
     {OperationKind::kAllReduce, "direct", plan_direct_reduction, cost_of_direct_all_reduce, true},
     {OperationKind::kAllReduce, "gather_reduce", plan_gather_reduce, cost_of_gather_reduce, true},
     {OperationKind::kReduce, "binomial", plan_binomial_reduce, cost_of_binomial_reduce},

@@ -22,6 +22,8 @@ struct Algorithm {
   /// Of a kind that reduces: each element of the result is one reduce of all inputs, in the order
   /// of the ranks (check_rank_order() proves it).
   bool in_rank_order = false;
+  /// Its plans depend on PlanRequest::hosts.
+  bool knows_hosts = false;
 };
 
 std::span<const Algorithm> algorithms();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "comm/base/assert.h"
 
@@ -31,7 +32,58 @@ bool may_be(const Algorithm& algorithm, const SelectOptions& options) {
   return !options.in_rank_order || !reduces(algorithm.kind) || algorithm.in_rank_order;
 }
 
+// Of more ranks it would take longer than it is worth.
+constexpr int kMostPlanned = 64;
+
+bool share_hosts(const PlanRequest& request) {
+  return request.hosts != nullptr && request.ranks <= kMostPlanned &&
+         *std::ranges::max_element(*request.hosts) + 1 < request.ranks;
+}
+
+// Of an array so long that its parts are nearly equal.
+double share_between_hosts(const Algorithm& algorithm, const PlanRequest& request,
+                           HostShares* known) {
+  const auto row = static_cast<std::size_t>(&algorithm - algorithms().data());
+  if (known != nullptr && known->empty()) known->assign(algorithms().size(), -1);
+  if (known != nullptr && (*known)[row] >= 0) return (*known)[row];
+  PlanRequest whole = request;
+  whole.count = 1000 * static_cast<std::size_t>(request.ranks);
+  const double share =
+      static_cast<double>(count_between_hosts(algorithm, whole)) / static_cast<double>(whole.count);
+  if (known != nullptr) (*known)[row] = share;
+  return share;
+}
+
+double predicted_ns(const Algorithm& algorithm, const PlanRequest& request,
+                    std::size_t element_bytes, const SelectOptions& options) {
+  const Cost cost = algorithm.cost(request);
+  if (!share_hosts(request)) return predicted_ns(cost, element_bytes, options.model);
+  const auto bytes = static_cast<double>(request.count * element_bytes);
+  const double far = share_between_hosts(algorithm, request, options.shares) * bytes;
+  const auto all = static_cast<double>(cost.count_sent * element_bytes);
+  return static_cast<double>(cost.rounds) * options.between_hosts.alpha_ns +
+         static_cast<double>(cost.messages) * options.model.alpha_ns +
+         std::max(far * options.between_hosts.beta_ns_per_byte,
+                  all * options.model.beta_ns_per_byte);
+}
+
 }  // namespace
+
+std::size_t count_between_hosts(const Algorithm& algorithm, const PlanRequest& request) {
+  PlanRequest whole = request;
+  whole.segment_count = std::max<std::size_t>(request.count, 1);
+  const auto host_of = [&](int rank) {
+    return request.hosts == nullptr ? rank : (*request.hosts)[static_cast<std::size_t>(rank)];
+  };
+  std::vector<std::size_t> sent(static_cast<std::size_t>(request.ranks));
+  for (const Plan& plan : plans_of(algorithm, whole)) {
+    const int host = host_of(plan.rank);
+    for (const Step& step : plan.steps)
+      if (step.kind == StepKind::kSend && host_of(step.peer) != host)
+        sent[static_cast<std::size_t>(host)] += step.count;
+  }
+  return *std::ranges::max_element(sent);
+}
 
 Status check_forced(const SelectOptions& options) {
   bool known = options.forced.empty();
@@ -51,26 +103,29 @@ double predicted_ns(const Cost& cost, std::size_t element_bytes, const PathModel
 
 Result<const Algorithm*> select(const PlanRequest& request, std::size_t element_bytes,
                                 const SelectOptions& options) {
-  const Algorithm* fastest = nullptr;
-  double least_ns = std::numeric_limits<double>::infinity();
+  std::vector<const Algorithm*> candidates;
   bool known = options.forced.empty();
   for (const Algorithm& algorithm : algorithms()) {
     const bool named = !options.forced.empty() && algorithm.name == options.forced;
     known = known || named;
     if (algorithm.kind != request.kind) continue;
-    if (!may_be(algorithm, options)) {
-      if (named) return out_of_order(algorithm);
-      continue;
-    }
+    const bool may = may_be(algorithm, options);
+    if (named && !may) return out_of_order(algorithm);
     if (named) return &algorithm;
-    const double ns = predicted_ns(algorithm.cost(request), element_bytes, options.model);
+    if (may) candidates.push_back(&algorithm);
+  }
+  if (!known) return unknown(options.forced);
+  PACELINE_ASSERT(!candidates.empty());
+  if (candidates.size() == 1) return candidates.front();
+  const Algorithm* fastest = nullptr;
+  double least_ns = std::numeric_limits<double>::infinity();
+  for (const Algorithm* const algorithm : candidates) {
+    const double ns = predicted_ns(*algorithm, request, element_bytes, options);
     if (fastest == nullptr || ns < least_ns) {
-      fastest = &algorithm;
+      fastest = algorithm;
       least_ns = ns;
     }
   }
-  if (!known) return unknown(options.forced);
-  PACELINE_ASSERT(fastest != nullptr);
   return fastest;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string_view>
+#include <vector>
 
 #include <paceline/status.h>
 
@@ -24,12 +25,29 @@ struct PathModel {
 /// 4 MiB. alpha is the first; (1298 us - alpha) / 4 MiB is beta, and 64 KiB would make it 0.33.
 inline constexpr PathModel kTcpLoopback{.alpha_ns = 4350, .beta_ns_per_byte = 0.308};
 
+/// Between hosts, until it is measured: 10 Gbit/s, and as long as a rank takes to be woken there.
+inline constexpr PathModel kBetweenHosts{.alpha_ns = 25'000, .beta_ns_per_byte = 0.8};
+
+/// Elements that the ranks of a host send to other hosts, of the host that sends most. From the
+/// plans of all ranks: about ranks² steps.
+std::size_t count_between_hosts(const Algorithm& algorithm, const PlanRequest& request);
+
 /// messages × alpha + bytes sent × beta, of the rank that sends most: it sends one after the other,
 /// and waits for at least as many as there are rounds.
 double predicted_ns(const Cost& cost, std::size_t element_bytes, const PathModel& model);
 
+/// By row of algorithms(): count_between_hosts() of a long array, as a part of its count; below 0:
+/// not known yet.
+using HostShares = std::vector<double>;
+
 struct SelectOptions {
   PathModel model = kTcpLoopback;
+  /// Where the request says that some ranks share a host: each round counts as one between hosts.
+  /// What all ranks of a host send to others goes through one line, beside what a rank sends.
+  PathModel between_hosts = kBetweenHosts;
+  /// Where such requests are of one communicator: what they all need to know, which takes
+  /// milliseconds to find out. Borrowed; null: it is found out each time.
+  HostShares* shares = nullptr;
   /// Name of the algorithm to take for operations that have one of that name; empty: none.
   std::string_view forced;
   /// Reductions only by algorithms in_rank_order.

@@ -36,6 +36,9 @@ struct PlanRequest {
   std::vector<std::size_t> counts{};  ///< by rank, where has_counts(kind)
   std::vector<std::size_t> recv_counts{};  ///< by rank, of all_to_all_v
   std::size_t segment_count = 1;           ///< longest message worth sending whole, at least 1
+  /// By rank: the number of its host, from 0 on without a gap. Borrowed, and compared as a pointer;
+  /// null: each rank is on a host of its own.
+  const std::vector<int>* hosts = nullptr;
 
   bool operator==(const PlanRequest&) const = default;
 };

@@ -78,6 +78,14 @@ SharedWorld::Backend backend_of(Mode mode) {
 
 bool is_composite(Mode mode) { return mode == Mode::kComposite || mode == Mode::kCompositeThreads; }
 
+// By rank, where some share one.
+std::vector<int> hosts_of(const RunOptions& options) {
+  std::vector<int> hosts;
+  for (int rank = 0; is_composite(options.mode) && rank < options.ranks; ++rank)
+    hosts.push_back(CompositeWorld::host_of(rank));
+  return hosts;
+}
+
 std::unique_ptr<World> make_world(const RunOptions& options, SharedWorld::Ranks kind) {
   if (options.mode == Mode::kThreads || options.mode == Mode::kProcesses) {
     return std::make_unique<TcpWorld>(options.ranks);
@@ -261,7 +269,8 @@ Status run_ranks(const RunOptions& options, const std::function<Status(Communica
                           {.algorithm = options.algorithm,
                            .segment_bytes = options.segment_bytes,
                            .determinism = options.determinism,
-                           .timeout = options.timeout},
+                           .timeout = options.timeout,
+                           .hosts = hosts_of(options)},
                           std::move(start.backend));
     return body(communicator);
   });

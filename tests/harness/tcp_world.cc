@@ -47,6 +47,7 @@ Communicator communicator_over(std::shared_ptr<Engine> engine, std::unique_ptr<T
                            .ranks = group.size(),
                            .algorithm = options.algorithm,
                            .segment_bytes = options.segment_bytes,
+                           .hosts = options.hosts,
                            .in_rank_order = options.determinism == Determinism::kPlacementStable}));
   return Communicator(std::make_unique<CommunicatorCore>(
       CommunicatorCore::Parts{.engine = std::move(engine),

@@ -37,6 +37,7 @@ struct CommunicatorOptions {
   std::size_t segment_bytes = 4096;
   Determinism determinism = Determinism::kFast;
   Duration timeout = std::chrono::seconds(60);
+  std::vector<int> hosts{};  ///< by rank, as in NativeBackend::Options
 };
 
 /// With a flight ring of its own; the native backend carries out what `direct` does not serve.

@@ -76,6 +76,7 @@ Result<NativeBackend::CachedPlan*> NativeBackend::plan_for(const OperationReques
       .root = std::max(signature.root, 0),
       .count = signature.count,
       .segment_count = std::max<std::size_t>(1, options_.segment_bytes / element_bytes)};
+  if (!options_.hosts.empty()) request.hosts = &options_.hosts;
   if (has_counts(signature.kind)) {
     request.count = 0;
     request.counts.assign(operation.counts, operation.counts + options_.ranks);
@@ -85,6 +86,7 @@ Result<NativeBackend::CachedPlan*> NativeBackend::plan_for(const OperationReques
   CachedPlan* cached = find(request, element_bytes);
   if (cached == nullptr) {
     const SelectOptions options{.model = options_.path,
+                                .shares = &host_shares_,
                                 .forced = options_.algorithm,
                                 .in_rank_order = options_.in_rank_order};
     PACELINE_TRY_ASSIGN(const Algorithm* const algorithm, select(request, element_bytes, options));

@@ -30,6 +30,8 @@ class NativeBackend final : public CollectiveBackend {
     /// Longest message of a pipelined algorithm. While one segment is reduced the next travels,
     /// so it wants to be small against the operation and large against what a message costs.
     std::size_t segment_bytes = 256 * 1024;
+    /// By rank: the number of its host, as in PlanRequest; empty: each has its own.
+    std::vector<int> hosts{};
     /// Determinism::kPlacementStable.
     bool in_rank_order = false;
   };
@@ -83,6 +85,7 @@ class NativeBackend final : public CollectiveBackend {
   Uses running_uses_{{nullptr, 0}, {nullptr, 0}}, next_uses_{{nullptr, 0}, {nullptr, 0}};
   std::vector<CachedPlan> cache_;
   std::uint64_t uses_ = 0;
+  HostShares host_shares_;
 };
 
 }  // namespace paceline

@@ -73,6 +73,19 @@ TEST_P(EveryAlgorithm, IsProvenWithManySegments) {
   for (const int ranks : {2, 3, 5, 8, 11, 16}) expect_proven(request(ranks, 3001, 7));
 }
 
+// All maps: tests/acceptance/several_hosts/host_maps_are_proven.
+TEST_P(EveryAlgorithm, IsProvenWhereRanksShareHosts) {
+  for (const std::vector<int>& hosts :
+       {std::vector{0, 0, 1, 1}, {0, 0, 0, 1}, {0, 1, 0, 1}, {0, 1, 1, 1, 2, 0}, {0, 0, 0, 0}}) {
+    for (const auto& [count, segment_count] : {std::pair{1, 1}, {2, 1}, {13, 2}, {1009, 50}}) {
+      PlanRequest asked = request(static_cast<int>(hosts.size()), static_cast<std::size_t>(count),
+                                  static_cast<std::size_t>(segment_count));
+      asked.hosts = &hosts;
+      expect_proven(asked);
+    }
+  }
+}
+
 TEST_P(EveryAlgorithm, MakesTheSamePlanAgain) {
   const PlanRequest asked = testing::uneven_requests(request(6, 97, 5))[4];
   EXPECT_EQ(GetParam().plan(asked), GetParam().plan(asked));

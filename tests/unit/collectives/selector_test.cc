@@ -1,6 +1,8 @@
 #include "collectives/algo/selector.h"
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -82,6 +84,35 @@ TEST(Selector, AForcedNameThatNothingHasIsRefusedWithTheNamesThereAre) {
       EXPECT_NE(algorithm.status().text().find(row.name), std::string::npos) << row.name;
     }
   }
+}
+
+// 2 hosts with 2 ranks each, as in a job.
+TEST(Selector, LongOnesGoBetweenHostsOnce) {
+  const std::vector<int> hosts{0, 0, 1, 1};
+  PlanRequest request{.kind = OperationKind::kAllReduce, .ranks = 4, .hosts = &hosts};
+  const auto of = [&](std::size_t count) {
+    request.count = count;
+    request.segment_count = 65536;
+    return std::string(select(request, kFloatBytes, {}).value()->name);
+  };
+  EXPECT_EQ(of(1), "recursive_doubling");
+  EXPECT_EQ(of(1 << 20), "hierarchical");
+  EXPECT_EQ(of(16 << 20), "hierarchical");
+}
+
+TEST(Selector, CountsWhatAHostSends) {
+  const std::vector<int> hosts{0, 0, 1, 1};
+  const PlanRequest request{
+      .kind = OperationKind::kAllReduce, .ranks = 4, .count = 8000, .hosts = &hosts};
+  const auto of = [&](std::string_view name) {
+    const auto row = std::ranges::find_if(algorithms(), [&](const Algorithm& one) {
+      return one.kind == request.kind && one.name == name;
+    });
+    return count_between_hosts(*row, request);
+  };
+  EXPECT_EQ(of("ring"), 12000U) << "one of two ranks has its neighbour on the other host";
+  EXPECT_EQ(of("recursive_doubling"), 16000U);
+  EXPECT_EQ(of("hierarchical"), 8000U) << "2 (h - 1) / h of the array";
 }
 
 TEST(Selector, OneRankNeedsNoTime) {
