@@ -6,6 +6,9 @@
 // Under simulation (comm/simulation.h) wait() hands over to another rank instead.
 #pragma once
 
+#include <cstddef>
+#include <vector>
+
 #include <paceline/status.h>
 
 #include "comm/base/clock.h"
@@ -22,6 +25,18 @@ class Driver {
   /// When drive() must be called again at the latest although nothing came in.
   virtual TimePoint wake_at() const { return TimePoint::max(); }
 };
+
+/// Drives each at `now`; a driver may attach others and detach itself meanwhile. True if anything
+/// moved. For engines.
+inline bool drive_each(const std::vector<Driver*>& drivers, TimePoint now) {
+  bool moved = false;
+  for (std::size_t i = 0; i < drivers.size();) {
+    Driver* const driver = drivers[i];
+    moved |= driver->drive(now);
+    if (i < drivers.size() && drivers[i] == driver) ++i;
+  }
+  return moved;
+}
 
 class Engine {
  public:

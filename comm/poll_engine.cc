@@ -128,7 +128,7 @@ bool PollEngine::lead(FunctionRef<bool()> condition, Deadline deadline, const Op
     const Options patience{.spin_rounds = most.spin_rounds >> long_waits_,
                            .yield_rounds = most.yield_rounds >> long_waits_};
     const TimePoint now = clock_.now();
-    bool moved = drive(now);
+    bool moved = drive_each(drivers_, now);
     if (!moved && sweep_is_due(round, now)) moved = poll_descriptors({});
     if (moved) note_end_of_wait(round, now - last, patience);
     if (moved && round > 0) note_length_of_wait(now - idle_since, most);
@@ -143,16 +143,6 @@ bool PollEngine::lead(FunctionRef<bool()> condition, Deadline deadline, const Op
     if (moved) wake_parked();
     if (others_queue()) let_others_in();
   }
-}
-
-bool PollEngine::drive(TimePoint now) {
-  bool moved = false;
-  for (std::size_t i = 0; i < drivers_.size();) {
-    Driver* const driver = drivers_[i];
-    moved |= driver->drive(now);
-    if (i < drivers_.size() && drivers_[i] == driver) ++i;
-  }
-  return moved;
 }
 
 bool PollEngine::sweep_is_due(int round, TimePoint now) {
@@ -233,7 +223,7 @@ bool PollEngine::take_events(Duration timeout) {
 bool PollEngine::nap(TimePoint now, Deadline deadline) {
   holder_sleeps_.store(true);
   doorbell_->lie_down(bed_);
-  bool moved = others_queue() || nudged_.exchange(false) || drive(now);
+  bool moved = others_queue() || nudged_.exchange(false) || drive_each(drivers_, now);
   if (!moved && bed_ == Doorbell::Bed::kEpoll)
     moved = take_events(sleep_time(now, deadline));
   else if (!moved)
@@ -259,7 +249,7 @@ void PollEngine::kick() {
 
 void PollEngine::serve() {
   if (stopping_.load()) return;
-  drive(clock_.now());
+  drive_each(drivers_, clock_.now());
   poll_descriptors({});
 }
 

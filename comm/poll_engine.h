@@ -95,7 +95,6 @@ class PollEngine final : public Engine, private EndsAtExit {
   void queue_up();
   bool wait_holding(FunctionRef<bool()> condition, Deadline deadline, const Options& patience);
   bool lead(FunctionRef<bool()> condition, Deadline deadline, const Options& most);
-  bool drive(TimePoint now);
   bool poll_descriptors(Duration timeout);
   bool take_events(Duration timeout);
   bool sleeps_in_epoll() const { return doorbell_ == nullptr || bed_ == Doorbell::Bed::kEpoll; }

@@ -154,14 +154,7 @@ class Simulation::Scheduler::RankEngine final : public Engine {
   void end_background() override {}
 
   void drive_all() {
-    bool moved = true;
-    while (moved) {
-      moved = false;
-      for (std::size_t i = 0; i < drivers_.size();) {
-        Driver* const driver = drivers_[i];
-        moved |= driver->drive(scheduler_.clock_.now());
-        if (i < drivers_.size() && drivers_[i] == driver) ++i;
-      }
+    while (drive_each(drivers_, scheduler_.clock_.now())) {
     }
   }
   TimePoint wake_at() const {
