@@ -10,13 +10,12 @@
 namespace paceline {
 namespace {
 
-// Who is where, and who owns which part of the array.
+// The host of each rank, and the rank of each host that owns a part of the array.
 class Hosts {
  public:
   explicit Hosts(const PlanRequest& request) : request_(request) {
     for (int rank = 0; rank < request.ranks; ++rank) {
-      const int host =
-          request.hosts == nullptr ? rank : (*request.hosts)[static_cast<std::size_t>(rank)];
+      const int host = request.host_of(rank);
       if (static_cast<std::size_t>(host) >= ranks_.size())
         ranks_.resize(static_cast<std::size_t>(host) + 1);
       place_.push_back({host, static_cast<int>(ranks_[static_cast<std::size_t>(host)].size())});
@@ -43,11 +42,12 @@ class Hosts {
     const Part piece = part_of(part.count, count(), host);
     return {.offset = part.offset + piece.offset, .count = piece.count};
   }
-  /// What goes in one message between hosts, and from an owner to its host.
+  /// Each travels in one message between hosts, and from an owner to a rank of its host.
   std::vector<Part> segments(int owner, int host) const {
     return segments_of(piece(owner, host), request_.segment_count);
   }
-  /// What goes in one message to an owner, on a host of so many ranks: of all others there at once.
+  /// The most elements of a message to an owner, which has room for those of all others on its
+  /// host, where there are so many ranks.
   std::size_t near_count(int owner, int ranks) const {
     const auto senders = static_cast<std::size_t>(std::max(ranks - 1, 1));
     const std::size_t most = PieceSlots::piece_count(request_.segment_count, senders);
@@ -126,7 +126,7 @@ class Hierarchical {
     }
   }
 
-  // What this host has summed up of a segment.
+  // The sum of this host's ranks.
   Span own(const Part& segment) const {
     return others() == 0 ? input(segment.offset) : output(segment.offset);
   }
@@ -184,19 +184,44 @@ class Hierarchical {
   std::size_t arrived_ = 0;  // segments
 };
 
-// Sums over all pieces of an owner's part.
-struct OfPart {
+// A rank sends this to an owner, on a host of so many ranks.
+struct ToOwner {
   std::size_t count = 0;
   std::size_t messages = 0;
 };
 
-OfPart of_part(const Hosts& hosts, int owner) {
-  OfPart sum;
-  for (int host = 0; host < hosts.count(); ++host) {
-    sum.count += hosts.piece(owner, host).count;
-    sum.messages += hosts.segments(owner, host).size();
+ToOwner to_owner(const Hosts& hosts, int owner, int ranks) {
+  ToOwner sum;
+  for (int piece = 0; piece < hosts.count(); ++piece) {
+    const std::size_t count = hosts.piece(owner, piece).count;
+    sum.count += count;
+    sum.messages += segments_in(count, hosts.near_count(owner, ranks));
   }
   return sum;
+}
+
+// Completes the cost of an owner. `one` counts that it sends to all owners, itself among them.
+void add_owner(const Hosts& hosts, const PlanRequest& request, int host, int owner,
+               std::size_t others, Cost& one) {
+  if (others > 0) {
+    const ToOwner own = to_owner(hosts, owner, static_cast<int>(others) + 1);
+    one.count_sent -= own.count;
+    one.messages -= own.messages;
+  }
+  const auto count = [&](int piece) { return hosts.piece(owner, piece).count; };
+  const auto messages = [&](int piece) { return segments_in(count(piece), request.segment_count); };
+  std::size_t part = 0, segments = 0;
+  for (int piece = 0; piece < hosts.count(); ++piece) {
+    part += count(piece);
+    segments += messages(piece);
+  }
+  one.count_reduced = others * part;
+  one.count_sent += others * part;
+  one.messages += others * segments;
+  if (hosts.count() == 1) return;
+  one.count_reduced += part - count(host);
+  one.count_sent += 2 * part - count(host + 1) - count(host + 2);
+  one.messages += 2 * segments - messages(host + 1) - messages(host + 2);
 }
 
 }  // namespace
@@ -218,34 +243,23 @@ Cost cost_of_hierarchical(const PlanRequest& request) {
     const int ends = (hosts.ranks_on(host) > 1 ? 1 : 0) + (hosts.ranks_on(host - 2) > 1 ? 1 : 0);
     most.rounds = std::max(most.rounds, static_cast<std::size_t>(2 * (h - 1) + ends));
   }
-  for (int rank = 0; rank < request.ranks; ++rank) {
-    const int host = hosts.host_of(rank), index = hosts.index_of(rank);
-    const auto others = static_cast<std::size_t>(hosts.ranks_on(host) - 1);
-    Cost one;
+  for (int host = 0; host < h; ++host) {
+    const int ranks = hosts.ranks_on(host);
+    const auto others = static_cast<std::size_t>(ranks - 1);
+    ToOwner to_all;
     for (int owner = 0; others > 0 && owner < hosts.owners(); ++owner) {
-      if (owner == index) continue;
-      for (int piece = 0; piece < h; ++piece) {
-        const std::size_t count = hosts.piece(owner, piece).count;
-        one.count_sent += count;
-        one.messages += segments_in(count, hosts.near_count(owner, hosts.ranks_on(host)));
-      }
+      const ToOwner one = to_owner(hosts, owner, ranks);
+      to_all.count += one.count;
+      to_all.messages += one.messages;
     }
-    if (index < hosts.owners()) {
-      const OfPart part = of_part(hosts, index);
-      const auto count = [&](int piece) { return hosts.piece(index, piece).count; };
-      const auto messages = [&](int piece) { return hosts.segments(index, piece).size(); };
-      one.count_reduced = others * part.count;
-      one.count_sent += others * part.count;
-      one.messages += others * part.messages;
-      if (h > 1) {
-        one.count_reduced += part.count - count(host);
-        one.count_sent += 2 * part.count - count(host + 1) - count(host + 2);
-        one.messages += 2 * part.messages - messages(host + 1) - messages(host + 2);
-      }
+    // Ranks that own nothing send alike: the first of them stands for all.
+    for (int index = 0; index < std::min(ranks, hosts.owners() + 1); ++index) {
+      Cost one{.messages = to_all.messages, .count_sent = to_all.count};
+      if (index < hosts.owners()) add_owner(hosts, request, host, index, others, one);
+      most.messages = std::max(most.messages, one.messages);
+      most.count_sent = std::max(most.count_sent, one.count_sent);
+      most.count_reduced = std::max(most.count_reduced, one.count_reduced);
     }
-    most.messages = std::max(most.messages, one.messages);
-    most.count_sent = std::max(most.count_sent, one.count_sent);
-    most.count_reduced = std::max(most.count_reduced, one.count_reduced);
   }
   return most;
 }

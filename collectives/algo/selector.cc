@@ -32,7 +32,7 @@ bool may_be(const Algorithm& algorithm, const SelectOptions& options) {
   return !options.in_rank_order || !reduces(algorithm.kind) || algorithm.in_rank_order;
 }
 
-// Of more ranks it would take longer than it is worth.
+// The plans of more ranks take too long to make, only to choose one.
 constexpr int kMostPlanned = 64;
 
 bool share_hosts(const PlanRequest& request) {
@@ -40,7 +40,7 @@ bool share_hosts(const PlanRequest& request) {
          *std::ranges::max_element(*request.hosts) + 1 < request.ranks;
 }
 
-// Of an array so long that its parts are nearly equal.
+// The array is so long that its parts are nearly equal.
 double share_between_hosts(const Algorithm& algorithm, const PlanRequest& request,
                            HostShares* known) {
   const auto row = static_cast<std::size_t>(&algorithm - algorithms().data());
@@ -72,14 +72,11 @@ double predicted_ns(const Algorithm& algorithm, const PlanRequest& request,
 std::size_t count_between_hosts(const Algorithm& algorithm, const PlanRequest& request) {
   PlanRequest whole = request;
   whole.segment_count = std::max<std::size_t>(request.count, 1);
-  const auto host_of = [&](int rank) {
-    return request.hosts == nullptr ? rank : (*request.hosts)[static_cast<std::size_t>(rank)];
-  };
   std::vector<std::size_t> sent(static_cast<std::size_t>(request.ranks));
   for (const Plan& plan : plans_of(algorithm, whole)) {
-    const int host = host_of(plan.rank);
+    const int host = request.host_of(plan.rank);
     for (const Step& step : plan.steps)
-      if (step.kind == StepKind::kSend && host_of(step.peer) != host)
+      if (step.kind == StepKind::kSend && request.host_of(step.peer) != host)
         sent[static_cast<std::size_t>(host)] += step.count;
   }
   return *std::ranges::max_element(sent);

@@ -36,17 +36,17 @@ std::size_t count_between_hosts(const Algorithm& algorithm, const PlanRequest& r
 /// and waits for at least as many as there are rounds.
 double predicted_ns(const Cost& cost, std::size_t element_bytes, const PathModel& model);
 
-/// By row of algorithms(): count_between_hosts() of a long array, as a part of its count; below 0:
-/// not known yet.
+/// By row of algorithms(): count_between_hosts() divided by the count of a long array. Below 0: it
+/// has not been computed yet.
 using HostShares = std::vector<double>;
 
 struct SelectOptions {
   PathModel model = kTcpLoopback;
-  /// Where the request says that some ranks share a host: each round counts as one between hosts.
-  /// What all ranks of a host send to others goes through one line, beside what a rank sends.
+  /// If the request says that some ranks share a host: each round counts as one between hosts, and
+  /// all messages of a host to others go through one line.
   PathModel between_hosts = kBetweenHosts;
-  /// Where such requests are of one communicator: what they all need to know, which takes
-  /// milliseconds to find out. Borrowed; null: it is found out each time.
+  /// Kept from request to request of one communicator, since it takes the plans of all ranks to
+  /// compute. Borrowed; null: it is computed each time.
   HostShares* shares = nullptr;
   /// Name of the algorithm to take for operations that have one of that name; empty: none.
   std::string_view forced;

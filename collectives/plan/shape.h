@@ -40,6 +40,10 @@ struct PlanRequest {
   /// null: each rank is on a host of its own.
   const std::vector<int>* hosts = nullptr;
 
+  int host_of(int of_rank) const {
+    return hosts == nullptr ? of_rank : (*hosts)[static_cast<std::size_t>(of_rank)];
+  }
+
   bool operator==(const PlanRequest&) const = default;
 };
 
