@@ -42,14 +42,7 @@ std::size_t HostLayout::bytes(int ranks) const {
   return backend_offset(ranks, *this) + backend;
 }
 
-std::vector<HostLayout> host_layouts_without_backend(int places) {
-  std::vector<HostLayout> layouts;
-  for (std::size_t bytes = kMostRingBytes; bytes >= kLeastRingBytes; bytes /= 2)
-    layouts.push_back({.places = places, .ring_bytes = bytes});
-  return layouts;
-}
-
-std::vector<HostLayout> host_layouts(int ranks, int places) {
+std::vector<HostLayout> host_layouts(int ranks, int places, bool has_backend) {
   std::vector<HostLayout> layouts;
   for (const std::size_t budget : kBudgets) {
     HostLayout layout{.places = places, .ring_bytes = kMostRingBytes};
@@ -57,9 +50,11 @@ std::vector<HostLayout> host_layouts(int ranks, int places) {
       layout.ring_bytes /= 2;
     const std::size_t used = backend_offset(ranks, layout);
     if (used > budget) continue;
-    layout.chunk_bytes = shm::Layout::chunk_bytes_for(ranks, budget - used, kMostChunkBytes);
+    if (has_backend)
+      layout.chunk_bytes = shm::Layout::chunk_bytes_for(ranks, budget - used, kMostChunkBytes);
     const bool is_new = layouts.empty() || layouts.back().bytes(ranks) > layout.bytes(ranks);
-    if (layout.chunk_bytes > 0 && is_new) layouts.push_back(layout);
+    const bool is_whole = !has_backend || layout.chunk_bytes > 0;
+    if (is_whole && is_new) layouts.push_back(layout);
   }
   return layouts;
 }
@@ -83,13 +78,13 @@ Result<std::shared_ptr<HostRoom>> make_room(std::shared_ptr<PollEngine> engine, 
 }
 
 Result<HostWorld> make_host_world(std::shared_ptr<HostRoom> room, const Group& group,
-                                  std::vector<int> members, const HostSegment& found, int places,
+                                  std::vector<int> members, const HostSegment& found,
                                   const HostMethods& methods) {
   const std::shared_ptr<SharedSegment>& segment = found.segment;
   const auto here = ShmPlace{.members = members}.ranks(group.size());
   const auto ranks = static_cast<int>(here.size());
-  const auto layouts =
-      ranks == group.size() ? host_layouts(ranks, places) : host_layouts_without_backend(places);
+  const bool has_backend = ranks == group.size();
+  const auto layouts = host_layouts(ranks, room->places_in(segment), has_backend);
   const auto layout = std::find_if(layouts.begin(), layouts.end(), [&](const HostLayout& one) {
     return one.bytes(ranks) == segment->memory().size();
   });
@@ -106,7 +101,7 @@ Result<HostWorld> make_host_world(std::shared_ptr<HostRoom> room, const Group& g
                           .part = {.segment = segment, .offset = transport_offset(*layout)},
                           .ring_bytes = layout->ring_bytes}));
   HostWorld world;
-  if (ranks < group.size()) {
+  if (!has_backend) {
     world.transport = std::move(transport);
     return world;
   }

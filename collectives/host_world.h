@@ -34,11 +34,10 @@ struct HostLayout {
   std::size_t bytes(int ranks) const;
 };
 
-/// The layouts of a group, the best first, each of another size: the last are for a /dev/shm that
-/// is nearly full. `places` as in HostLayout.
-std::vector<HostLayout> host_layouts(int ranks, int places);
-/// The same of ranks that are not all of their group, which the backend cannot serve.
-std::vector<HostLayout> host_layouts_without_backend(int places);
+/// The layouts of so many ranks of a host, the best first, each of another size: the last are for a
+/// /dev/shm that is nearly full. `places` as in HostLayout; `has_backend`: these are all ranks of
+/// their group, which the backend serves.
+std::vector<HostLayout> host_layouts(int ranks, int places, bool has_backend);
 
 struct HostWorld {
   std::unique_ptr<Transport> transport;
@@ -53,16 +52,15 @@ struct HostMethods {
   bool explains = false;              ///< else only where something does not go as it is forced to
 };
 
-/// What the processes of a host found, as the room of all of them: a segment of one of
-/// host_layouts()'s sizes with as many places, and the arenas of all, or none. `group` is theirs.
+/// Makes the room of the processes of a host, which are `group`. They have found a segment of one
+/// of host_layouts()'s sizes with as many places, and the arenas of all, or none.
 Result<std::shared_ptr<HostRoom>> make_room(std::shared_ptr<PollEngine> engine, const Group& group,
                                             const HostSegment& found, HostArenas arenas);
 
 /// Collective. `members`: by rank of the group, as in ShmPlace. The backend is null if some are
-/// elsewhere. Code::kUnavailable: the segment has none of host_layouts()'s sizes, for so many
-/// `places`.
+/// elsewhere. Code::kUnavailable: the segment has none of host_layouts()'s sizes.
 Result<HostWorld> make_host_world(std::shared_ptr<HostRoom> room, const Group& group,
-                                  std::vector<int> members, const HostSegment& found, int places,
+                                  std::vector<int> members, const HostSegment& found,
                                   const HostMethods& methods = {});
 
 }  // namespace paceline

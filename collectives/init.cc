@@ -57,27 +57,23 @@ struct Shared {
 };
 
 // On this host. With a `kick` they sleep where connections to other hosts wake them, too.
-Result<Shared> share_memory(const Membership& membership, const Group& group,
-                            const GroupHosts& hosts, StoreClient& store, UniqueFd kick,
+Result<Shared> share_memory(const CommunicatorRequest& made, StoreClient& store, UniqueFd kick,
                             Deadline deadline) {
-  Runtime& runtime = *membership.runtime;
-  const auto ranks = static_cast<int>(hosts.beside.size());
-  if (ranks == 1) return Shared{.segment = {.why_not = "no other rank has its /dev/shm"}};
-  if (ranks > kMostHostRanks)
+  Runtime& runtime = *made.membership.runtime;
+  const std::vector<int>& ranks = made.hosts.beside(made.group.rank);
+  if (ranks.size() == 1) return Shared{.segment = {.why_not = "no other rank has its /dev/shm"}};
+  if (ranks.size() > kMostHostRanks)
     return Shared{.segment = {.why_not = "more than " + std::to_string(kMostHostRanks) +
                                          " ranks cannot share memory"}};
-  StoreExchange beside(store, group, hosts.beside);
-  PACELINE_TRY_ASSIGN(HostSegment found,
-                      find_group_segment(runtime, group, hosts, ranks, beside, deadline));
+  StoreExchange beside(store, made.group, ranks);
+  PACELINE_TRY_ASSIGN(HostSegment found, find_group_segment(made, beside, deadline));
   if (found.segment == nullptr) return Shared{.segment = std::move(found)};
-  Group here{.rank = hosts.map.place_of(group.rank)};
-  for (const int rank : hosts.beside)
-    here.members.push_back(group.members[static_cast<std::size_t>(rank)]);
+  const Group here = subgroup(made.group, ranks);
   PACELINE_TRY_ASSIGN(HostArenas arenas,
                       exchange_arenas(beside, here, MemoryDomain::of_process(),
                                       {.prefix = runtime.shared_prefix(),
                                        .kick = kick ? std::optional(kick.get()) : std::nullopt,
-                                       .names = hosts.beside},
+                                       .names = ranks},
                                       runtime.clock(), deadline));
   if (arenas.views.empty() && kick) return Shared{.segment = {.why_not = arenas.why_not}};
   if (arenas.views.empty() && runtime.log() != nullptr)
@@ -87,71 +83,63 @@ Result<Shared> share_memory(const Membership& membership, const Group& group,
   return Shared{.segment = std::move(found), .failure = room.status()};
 }
 
-// The first rank of each host says why its ranks do not share memory.
-void say_why_not(const Runtime& runtime, const Group& group, const GroupHosts& hosts,
-                 const HostSegment& found) {
-  if (found.segment != nullptr || hosts.beside.front() != group.rank || runtime.log() == nullptr)
-    return;
-  const auto name = [&](int rank) { return group.members[static_cast<std::size_t>(rank)].host; };
-  if (hosts.shares_memory())
-    return runtime.log()->write(Severity::kWarning,
-                                "the ranks of " + name(group.rank) +
-                                    " use TCP, because they cannot share memory: " + found.why_not);
-  const auto is_named_alike = [&](int rank) { return name(rank) == name(group.rank); };
-  int alike = 0;
-  for (int rank = 0; rank < group.size(); ++rank) {
-    if (is_named_alike(rank) && rank < group.rank) return;  // that one says it
-    if (is_named_alike(rank)) ++alike;
-  }
-  if (alike > 1)
-    runtime.log()->write(Severity::kWarning,
-                         "the ranks of " + name(group.rank) +
-                             " use TCP, because they cannot share memory: they do not have the "
-                             "same /dev/shm");
+// The first rank of each host gives the reason why its ranks do not share memory.
+void say_why_not(const CommunicatorRequest& made, const HostSegment& found) {
+  const Group& group = made.group;
+  const std::vector<int>& beside = made.hosts.beside(group.rank);
+  if (found.segment != nullptr || beside.front() != group.rank) return;
+  const std::string ranks = "the ranks of " + group.self().host;
+  if (beside.size() > 1) return say_over_tcp(*made.membership.runtime, ranks, found.why_not);
+  // Some that are not beside this one may be on a host of the same name.
+  std::vector<int> alike;
+  for (int rank = 0; rank < group.size(); ++rank)
+    if (group.members[static_cast<std::size_t>(rank)].host == group.self().host)
+      alike.push_back(rank);
+  if (alike.size() > 1 && alike.front() == group.rank)
+    say_over_tcp(*made.membership.runtime, ranks, "they do not have the same /dev/shm");
 }
 
-// What the processes reach each other by. `listener` is theirs where not all share memory.
-Result<HostWorld> meet_others(const Membership& membership, const Group& group, StoreClient& store,
-                              TcpListener listener, Deadline deadline) {
-  Runtime& runtime = *membership.runtime;
+// The processes find out which of them share a host, and what they reach each other by. `listener`
+// is theirs where not all share memory.
+Status meet_others(CommunicatorRequest& made, StoreClient& store, TcpListener listener,
+                   Deadline deadline) {
+  Runtime& runtime = *made.membership.runtime;
   const Environment& environment = runtime.environment();
+  const Group& group = made.group;
   StoreExchange exchange(store, group);
-  HostMap map = HostMap::apart(group.size());
+  made.hosts = HostMap::apart(group.size());
   HostSegment found;
   if (environment.backend != BackendChoice::kTcp) {
-    PACELINE_TRY_ASSIGN(map, map_hosts(exchange, "/dev/shm", deadline));
-    const GroupHosts hosts(map, membership, group.rank, group.size());
+    PACELINE_TRY_ASSIGN(made.hosts, map_hosts(exchange, "/dev/shm", deadline));
     UniqueFd kick;
-    if (!hosts.is_one()) {
+    if (!made.hosts.is_one()) {
       PACELINE_TRY_ASSIGN(kick, HostRoom::make_kick());
     }
-    PACELINE_TRY_ASSIGN(Shared shared,
-                        share_memory(membership, group, hosts, store, std::move(kick), deadline));
+    PACELINE_TRY_ASSIGN(Shared shared, share_memory(made, store, std::move(kick), deadline));
     found = std::move(shared.segment);
-    say_why_not(runtime, group, hosts, found);
-    // As it has come out, which is not known of other hosts.
-    if (!hosts.is_one() && map.some_share()) {
-      const int room = found.segment != nullptr ? hosts.beside.front() : group.rank;
+    say_why_not(made, found);
+    // A rank does not know the outcome of other hosts.
+    if (!made.hosts.is_one() && made.hosts.some_share()) {
+      const int room =
+          found.segment != nullptr ? made.hosts.beside(group.rank).front() : group.rank;
       PACELINE_TRY_ASSIGN(
           const auto all,
           exchange.all({.key = "room", .task = "said which ranks it shares memory with"},
                        std::to_string(room), deadline));
-      map = HostMap::of(all);
+      made.hosts = HostMap::of(all);
     } else if (found.segment == nullptr) {
-      map = HostMap::apart(group.size());
+      made.hosts = HostMap::apart(group.size());
     }
     PACELINE_TRY(shared.failure);
   }
-  runtime.set_hosts(map);
-  const GroupHosts hosts(map, membership, group.rank, group.size());
-  if (environment.backend == BackendChoice::kShm && !hosts.is_one())
+  runtime.set_hosts(made.hosts);
+  if (environment.backend == BackendChoice::kShm && !made.hosts.is_one())
     return Status(
         Code::kUnavailable, Scope::kGroup,
         "PACELINE_BACKEND=shm is not possible, because the ranks cannot share memory: " +
             (found.segment != nullptr ? std::string("they run on several hosts") : found.why_not));
-  if (!hosts.is_one()) PACELINE_TRY(open_port(runtime, std::move(listener), group.rank));
-  return make_world(membership, group, hosts, found,
-                    found.segment != nullptr ? static_cast<int>(hosts.beside.size()) : 0);
+  if (!made.hosts.is_one()) PACELINE_TRY(open_port(runtime, std::move(listener), group.rank));
+  return make_world(made, found);
 }
 
 // A program may start with only some of the launcher's ranks and renumber them.
@@ -191,8 +179,7 @@ Result<Communicator> join(const World& world, Meeting meeting, CommunicatorReque
                  deadline));
   if (world.met != nullptr) ++*world.met;
   runtime.set_key(std::move(meeting.key));
-  PACELINE_TRY_ASSIGN(
-      made.world, meet_others(made.membership, made.group, *store, std::move(listener), deadline));
+  PACELINE_TRY(meet_others(made, *store, std::move(listener), deadline));
   const bool keeps_store = meeting.outlives_ranks && launcher_knows;
   if (keeps_store) made.whereabouts = std::make_unique<StoreWhereabouts>(std::move(store));
   Communicator communicator = make_communicator(std::move(made));
@@ -216,6 +203,8 @@ Result<Communicator> make_communicator_of(
   made.membership = {.runtime = runtime, .flight_ranks = world.flight_ranks};
   if (world.size == 1) {
     made.group.members = {{.host = runtime->host_name(), .pid = ::getpid()}};
+    made.hosts = HostMap::apart(1);
+    runtime->set_hosts(made.hosts);
     return make_communicator(std::move(made));
   }
   PACELINE_TRY_ASSIGN(Meeting meeting, meet(runtime->log()));

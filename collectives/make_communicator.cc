@@ -18,6 +18,10 @@
 namespace paceline {
 namespace {
 
+// Groups take up to a quarter of what is left of this, so the first ones have enough to be fast.
+// When it is used up, each takes the least that it can do with.
+constexpr std::size_t kSharedBytes = std::size_t{128} << 20;
+
 std::unique_ptr<CollectiveBackend> make_native(const CommunicatorRequest& request) {
   const Environment& environment = request.membership.runtime->environment();
   NativeBackend::Options options{
@@ -25,11 +29,7 @@ std::unique_ptr<CollectiveBackend> make_native(const CommunicatorRequest& reques
       .ranks = request.group.size(),
       .algorithm = environment.algorithm,
       .in_rank_order = request.terms.determinism == Determinism::kPlacementStable};
-  if (request.group.size() > 1) {
-    GroupHosts hosts(request.membership.runtime->hosts(), request.membership, request.group.rank,
-                     request.group.size());
-    if (!hosts.is_one()) options.hosts = std::move(hosts.map.host);
-  }
+  if (!request.hosts.is_one()) options.hosts = request.hosts.host;
   if (environment.segment_bytes > 0) options.segment_bytes = environment.segment_bytes;
   return std::make_unique<NativeBackend>(request.world.transport.get(), std::move(options));
 }
@@ -97,60 +97,59 @@ Communicator make_communicator(CommunicatorRequest request) {
                               .membership = std::move(request.membership)}));
 }
 
-GroupHosts::GroupHosts(const HostMap& of_processes, const Membership& membership, int rank,
-                       int size) {
-  std::vector<int> processes = membership.processes;
-  for (int i = 0; processes.size() < static_cast<std::size_t>(size); ++i) processes.push_back(i);
-  map = of_processes.part(processes);
-  beside = map.beside(rank);
+Group subgroup(const Group& whole, const std::vector<int>& ranks) {
+  const auto own = std::ranges::find(ranks, whole.rank) - ranks.begin();
+  Group part{.name = whole.name, .epoch = whole.epoch, .rank = static_cast<int>(own)};
+  for (const int rank : ranks)
+    part.members.push_back(whole.members[static_cast<std::size_t>(rank)]);
+  return part;
 }
 
-// The first groups have as much as makes them fast, and a thousand of them together have a few
-// hundred MiB at most: each takes up to a quarter of what is left of this, or the least there is.
-constexpr std::size_t kSharedBytes = std::size_t{128} << 20;
-
-Result<HostSegment> find_group_segment(Runtime& runtime, const Group& group,
-                                       const GroupHosts& hosts, int places, Exchange& exchange,
+Result<HostSegment> find_group_segment(const CommunicatorRequest& request, Exchange& exchange,
                                        Deadline deadline) {
-  Group here{.name = group.name, .epoch = group.epoch, .rank = hosts.map.place_of(group.rank)};
-  for (const int rank : hosts.beside)
-    here.members.push_back(group.members[static_cast<std::size_t>(rank)]);
-  HostSegmentRequest request{
-      .prefix = runtime.shared_prefix(), .note = tuning_note(runtime, here), .names = hosts.beside};
+  Runtime& runtime = *request.membership.runtime;
+  const std::vector<int>& beside = request.hosts.beside(request.group.rank);
+  const Group here = subgroup(request.group, beside);
+  const int places = runtime.room() == nullptr ? here.size() : 0;
+  HostSegmentRequest wanted{
+      .prefix = runtime.shared_prefix(), .note = tuning_note(runtime, here), .names = beside};
   const std::size_t left = kSharedBytes - std::min(runtime.shared_bytes(), kSharedBytes);
-  const auto layouts =
-      hosts.is_one() ? host_layouts(here.size(), places) : host_layouts_without_backend(places);
-  for (const HostLayout& layout : layouts) {
-    const bool was_too_large = !request.bytes.empty() && request.bytes.back() > left / 4;
-    if (was_too_large) request.bytes.clear();
-    request.bytes.push_back(layout.bytes(here.size()));
+  for (const HostLayout& layout : host_layouts(here.size(), places, request.hosts.is_one())) {
+    const bool was_too_large = !wanted.bytes.empty() && wanted.bytes.back() > left / 4;
+    if (was_too_large) wanted.bytes.clear();
+    wanted.bytes.push_back(layout.bytes(here.size()));
   }
-  auto found = find_host_segment(exchange, here, request, deadline);
+  auto found = find_host_segment(exchange, here, wanted, deadline);
   if (found.ok() && found->segment != nullptr) runtime.note_segment(found->segment);
   return found;
 }
 
-Result<HostWorld> make_world(const Membership& membership, const Group& group,
-                             const GroupHosts& hosts, const HostSegment& found, int places) {
-  const Runtime& runtime = *membership.runtime;
-  HostWorld world;
+Status make_world(CommunicatorRequest& request, const HostSegment& found) {
+  const Runtime& runtime = *request.membership.runtime;
+  const Group& group = request.group;
+  const std::vector<int>& beside = request.hosts.beside(group.rank);
+  std::unique_ptr<Transport>& transport = request.world.transport;
   if (found.segment != nullptr) {
     PACELINE_TRY_ASSIGN(const HostMethods methods, methods_of(runtime, found.note));
     std::vector<int> members(static_cast<std::size_t>(group.size()), ShmPlace::kElsewhere);
-    for (const int rank : hosts.beside) {
-      const auto at = static_cast<std::size_t>(rank);
-      members[at] = runtime.hosts().place_of(membership.process_of(rank));
-    }
-    PACELINE_TRY_ASSIGN(
-        world, make_host_world(runtime.room(), group, std::move(members), found, places, methods));
+    for (const int rank : beside)
+      members[static_cast<std::size_t>(rank)] =
+          runtime.hosts().place_of(request.membership.process_of(rank));
+    PACELINE_TRY_ASSIGN(request.world,
+                        make_host_world(runtime.room(), group, std::move(members), found, methods));
+    if (request.hosts.is_one()) return {};
   }
-  if (hosts.is_one() && found.segment != nullptr) return world;
   PACELINE_TRY_ASSIGN(auto far, make_tcp_transport(runtime.port(), group));
-  world.transport =
-      world.transport == nullptr
-          ? std::move(far)
-          : make_composite_transport(std::move(world.transport), hosts.beside, std::move(far));
-  return world;
+  transport = transport == nullptr
+                  ? std::move(far)
+                  : make_composite_transport(std::move(transport), beside, std::move(far));
+  return {};
+}
+
+void say_over_tcp(const Runtime& runtime, const std::string& ranks, const std::string& why) {
+  if (runtime.log() != nullptr)
+    runtime.log()->write(Severity::kWarning,
+                         ranks + " use TCP, because they cannot share memory: " + why);
 }
 
 }  // namespace paceline

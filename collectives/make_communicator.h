@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <paceline/communicator.h>
@@ -33,6 +34,7 @@ Result<CommunicatorTerms> terms_of(const InitOptions& options, const Communicato
 struct CommunicatorRequest {
   Group group;
   Membership membership;
+  HostMap hosts;  ///< by rank of the group
   CommunicatorTerms terms;
   HostWorld world{};                           ///< empty in a group of one
   std::unique_ptr<Whereabouts> whereabouts{};  ///< may be null
@@ -40,25 +42,19 @@ struct CommunicatorRequest {
 };
 Communicator make_communicator(CommunicatorRequest request);
 
-/// Where the ranks of a group are, as one of them sees it.
-struct GroupHosts {
-  HostMap map;              ///< by rank of the group
-  std::vector<int> beside;  ///< ranks on this one's host, ascending, itself among them
+/// Some ranks of a group, in that order, this one among them. The name is that of the whole.
+Group subgroup(const Group& whole, const std::vector<int>& ranks);
 
-  GroupHosts(const HostMap& of_processes, const Membership& membership, int rank, int size);
-  bool is_one() const { return map.hosts() == 1; }
-  bool shares_memory() const { return beside.size() > 1; }
-};
-
-/// Collective, between the ranks of a host: memory for them, and for a room of so many `places`
-/// (HostLayout), or why there is none. `exchange` is theirs.
-Result<HostSegment> find_group_segment(Runtime& runtime, const Group& group,
-                                       const GroupHosts& hosts, int places, Exchange& exchange,
+/// Collective, between the ranks of a host: memory for them, and for the runtime's room if there is
+/// none yet; or the reason why there is no memory. `exchange` is theirs.
+Result<HostSegment> find_group_segment(const CommunicatorRequest& request, Exchange& exchange,
                                        Deadline deadline);
-/// Collective: what the ranks reach each other by: those of a host as members of the runtime's room
-/// in the memory that was found, if any, those of several through its port. When all ranks have it,
-/// each may be connected to.
-Result<HostWorld> make_world(const Membership& membership, const Group& group,
-                             const GroupHosts& hosts, const HostSegment& found, int places);
+/// Collective: sets the world of the request. Ranks of a host reach each other as members of the
+/// runtime's room in the memory that was found, if any; all others through its port. When all ranks
+/// have it, each may be connected to.
+Status make_world(CommunicatorRequest& request, const HostSegment& found);
+
+/// Logs that `ranks` ("the ranks of h1") use TCP.
+void say_over_tcp(const Runtime& runtime, const std::string& ranks, const std::string& why);
 
 }  // namespace paceline

@@ -42,21 +42,14 @@ Choice choice_of(int color, int key) {
           .descriptor_limit = in_words(counted.limit)};
 }
 
-// This rank's in the communicator of its color.
-struct Place {
-  int rank = 0;
-  std::vector<int> members;  // all of the color, in the order of their new ranks
-};
-
-Place place_of(const std::vector<Choice>& choices, int self) {
-  const auto choice_of = [&](int rank) { return choices[static_cast<std::size_t>(rank)]; };
+// All ranks of a color, in the order of their new ranks.
+std::vector<int> members_of(const std::vector<Choice>& choices, std::int64_t color) {
   std::vector<int> members;
-  for (int rank = 0; rank < static_cast<int>(choices.size()); ++rank) {
-    if (choice_of(rank).color == choice_of(self).color) members.push_back(rank);
-  }
-  std::ranges::stable_sort(members, {}, [&](int rank) { return choice_of(rank).key; });
-  const auto rank = static_cast<int>(std::ranges::find(members, self) - members.begin());
-  return {.rank = rank, .members = std::move(members)};
+  for (std::size_t rank = 0; rank < choices.size(); ++rank)
+    if (choices[rank].color == color) members.push_back(static_cast<int>(rank));
+  std::ranges::stable_sort(members, {},
+                           [&](int rank) { return choices[static_cast<std::size_t>(rank)].key; });
+  return members;
 }
 
 // Over the communicator that is split, whose deadline each of its operations has.
@@ -113,12 +106,12 @@ std::int64_t descriptors_for(std::size_t far) {
 }
 
 // A rank that fails alone would leave the others of its color waiting for it.
-Status check_descriptors(const std::vector<Choice>& choices, const Place& place, const Group& group,
-                         const HostMap& hosts) {
-  for (std::size_t rank = 0; rank < place.members.size(); ++rank) {
-    const int member = place.members[rank];
+Status check_descriptors(const std::vector<Choice>& choices, const std::vector<int>& members,
+                         const Group& group, const HostMap& hosts) {
+  for (std::size_t rank = 0; rank < members.size(); ++rank) {
+    const int member = members[rank];
     const std::int64_t needed =
-        descriptors_for(place.members.size() - hosts.beside(static_cast<int>(rank)).size());
+        descriptors_for(members.size() - hosts.beside(static_cast<int>(rank)).size());
     const Choice& one = choices[static_cast<std::size_t>(member)];
     if (one.descriptors_left >= needed) continue;
     const std::string& host = group.members[static_cast<std::size_t>(member)].host;
@@ -133,84 +126,61 @@ Status check_descriptors(const std::vector<Choice>& choices, const Place& place,
   return {};
 }
 
-Group group_of(const Group& whole, const Place& place, const std::string& name) {
-  Group part{.name = whole.name + "; " + name, .epoch = whole.epoch, .rank = place.rank};
-  for (const int member : place.members)
-    part.members.push_back(whole.members[static_cast<std::size_t>(member)]);
-  return part;
-}
+// A rank says this in place of an error if its color has found no memory.
+constexpr std::string_view kNoMemory = "\n";
 
-std::vector<int> ranks_of(const Place& place, const std::vector<int>& new_ranks) {
-  std::vector<int> ranks;
-  for (const int rank : new_ranks) ranks.push_back(place.members[static_cast<std::size_t>(rank)]);
-  return ranks;
-}
-
-// What a color says of itself at the end: nothing where all is well.
-constexpr std::string_view kNoMemory = "no memory: ";
-
-// What the members of a color reach each other by. `why_not`: they share no memory, because there
-// is none left.
-struct Reached {
-  HostWorld world;
-  std::string why_not;
-  bool speaks = false;  // this rank tells of it, for its host
+// The reason why this rank's color shares no memory, because there is none left. Empty where it
+// does, or runs on hosts that reach each other by TCP in any case.
+struct Lack {
+  std::string why;
+  bool speaks = false;  // this rank logs it, for its host
 };
 
-Result<Reached> meet_color(const Membership& membership, const Group& group, const Place& place,
-                           Exchange& whole, bool others_share_memory, Deadline deadline) {
-  Runtime& runtime = *membership.runtime;
-  const GroupHosts hosts(runtime.hosts(), membership, group.rank, group.size());
-  PartExchange beside(whole, ranks_of(place, hosts.beside));
+// Sets what the members of a color reach each other by; nothing if they lack memory and have no
+// ports.
+Result<Lack> meet_color(CommunicatorRequest& made, const std::vector<int>& members, Exchange& whole,
+                        bool others_share_memory, Deadline deadline) {
+  const Runtime& runtime = *made.membership.runtime;
+  std::vector<int> beside;  // of the whole
+  for (const int rank : made.hosts.beside(made.group.rank))
+    beside.push_back(members[static_cast<std::size_t>(rank)]);
+  PartExchange exchange(whole, beside);
   HostSegment found;
-  if (hosts.shares_memory()) {
-    PACELINE_TRY_ASSIGN(found, find_group_segment(runtime, group, hosts, 0, beside, deadline));
+  if (beside.size() > 1) {
+    PACELINE_TRY_ASSIGN(found, find_group_segment(made, exchange, deadline));
   } else if (others_share_memory) {
-    PACELINE_TRY(listen_for_segments(beside, deadline));
+    PACELINE_TRY(listen_for_segments(exchange, deadline));
   }
-  // Who is in the runtime's room needs no place in the segment.
+  // A member of the runtime's room needs no place in the segment.
   if (found.segment != nullptr) found.segment->close_file();
-  Reached reached{.world = {},
-                  .why_not = found.why_not,
-                  .speaks = !found.why_not.empty() && hosts.beside.front() == group.rank};
   // Processes of several hosts have had ports from the start.
-  if (found.segment != nullptr || runtime.hosts().hosts() > 1) {
-    PACELINE_TRY_ASSIGN(reached.world, make_world(membership, group, hosts, found, 0));
-  }
-  return reached;
+  if (found.segment != nullptr || !runtime.hosts().is_one()) PACELINE_TRY(make_world(made, found));
+  const bool is_first = made.hosts.beside(made.group.rank).front() == made.group.rank;
+  return Lack{.why = found.why_not, .speaks = is_first && !found.why_not.empty()};
 }
 
-// All of the whole learn that some have no memory. Their members tell each other addresses then,
-// and have TCP; `lacks`: this rank is one of them.
-Status reach_over_tcp(CommunicatorRequest& made, const Place& place, Exchange& whole, bool lacks,
-                      const std::string& why_not, Deadline deadline) {
+// All ranks call this if a color lacks memory. Its members tell each other addresses, and have TCP.
+// `lack`: of this rank's color; null: it has memory.
+Status reach_over_tcp(CommunicatorRequest& made, const std::vector<int>& members, Exchange& whole,
+                      const Lack* lack, Deadline deadline) {
   Runtime& runtime = *made.membership.runtime;
   const auto address = [&]() -> Result<std::string> {
-    if (!lacks) return std::string();
+    if (lack == nullptr) return std::string();
     if (runtime.environment().backend == BackendChoice::kShm)
-      return Status(Code::kExhausted, Scope::kOperation,
-                    "the new communicator has no shared memory, which PACELINE_BACKEND=shm asks "
-                    "for: " +
-                        why_not);
+      return Status(Code::kUnavailable, Scope::kOperation,
+                    "PACELINE_BACKEND=shm is not possible, because there is no shared memory for "
+                    "the new communicator: " +
+                        lack->why);
     return address_of_port(runtime, made.membership.process_of(made.group.rank));
   };
   const Result<std::string> own = address();
   PACELINE_TRY_ASSIGN(const auto addresses, whole.all({.key = "port", .task = "opened a port"},
                                                       own.ok() ? *own : std::string(), deadline));
-  if (!lacks) return {};
+  if (lack == nullptr) return {};
   PACELINE_TRY(own.status());
-  for (std::size_t rank = 0; rank < place.members.size(); ++rank)
-    made.group.members[rank].address = addresses[static_cast<std::size_t>(place.members[rank])];
-  const GroupHosts hosts(runtime.hosts(), made.membership, made.group.rank, made.group.size());
-  PACELINE_TRY_ASSIGN(made.world, make_world(made.membership, made.group, hosts, {}, 0));
-  return {};
-}
-
-void say_why_not(const CommunicatorRequest& made, const std::string& why_not) {
-  const auto& log = made.membership.runtime->log();
-  if (log != nullptr)
-    log->write(Severity::kWarning, "the ranks of " + made.membership.name +
-                                       " use TCP, because they cannot share memory: " + why_not);
+  for (std::size_t rank = 0; rank < members.size(); ++rank)
+    made.group.members[rank].address = addresses[static_cast<std::size_t>(members[rank])];
+  return make_world(made, {});
 }
 
 struct Agreement {
@@ -219,14 +189,14 @@ struct Agreement {
 };
 
 // `own`: what has become of it on this rank.
-Result<Agreement> agree(const std::string& own, const Group& group, const Place& place,
+Result<Agreement> agree(const std::string& own, const Group& group, const std::vector<int>& members,
                         Exchange& whole, Deadline deadline) {
   PACELINE_TRY_ASSIGN(const auto texts,
                       whole.all({.key = "made", .task = "made the communicator"}, own, deadline));
-  const auto lacks = [](const std::string& text) { return text.starts_with(kNoMemory); };
+  const auto lacks = [](const std::string& text) { return text == kNoMemory; };
   Agreement agreement{.status = {}, .some_lack = std::ranges::any_of(texts, lacks)};
-  for (std::size_t rank = 0; rank < place.members.size() && agreement.status.ok(); ++rank) {
-    const std::string& text = texts[static_cast<std::size_t>(place.members[rank])];
+  for (std::size_t rank = 0; rank < members.size() && agreement.status.ok(); ++rank) {
+    const std::string& text = texts[static_cast<std::size_t>(members[rank])];
     if (!text.empty() && !lacks(text))
       agreement.status =
           Status(Code::kUnavailable, Scope::kOperation,
@@ -240,39 +210,37 @@ Result<Agreement> agree(const std::string& own, const Group& group, const Place&
 struct Terms {
   bool meets = false;              // there are others of this rank's color
   bool some_share_memory = false;  // of the whole
-  Status of_color;                 // what is against it, the same on all of a color
-  Status of_rank;                  // what is against it on this rank
+  Status of_color;                 // the reason against it, the same on all of a color
+  Status of_rank;                  // the reason against it on this rank
 };
 
-// What the members of a color reach each other by, or why not.
-Status make_world_of_color(CommunicatorRequest& made, const Place& place, const Terms& terms,
-                           Exchange& whole, Deadline deadline) {
-  Result<Reached> reached = Reached();
+// Sets what the members of a color reach each other by, or has the error of all of them.
+Status meet(CommunicatorRequest& made, const std::vector<int>& members, const Terms& terms,
+            Exchange& whole, Deadline deadline) {
+  Result<Lack> lack = Lack();
   if (terms.meets && terms.of_color.ok()) {
-    reached =
-        meet_color(made.membership, made.group, place, whole, terms.some_share_memory, deadline);
+    lack = meet_color(made, members, whole, terms.some_share_memory, deadline);
   } else if (terms.some_share_memory) {
-    PartExchange alone(whole, place.members);
+    PartExchange alone(whole, members);
     PACELINE_TRY(listen_for_segments(alone, deadline));
   }
   Status here = !terms.of_color.ok()  ? terms.of_color
                 : !terms.of_rank.ok() ? terms.of_rank
-                                      : reached.status();
-  const bool lacks = here.ok() && terms.meets && reached->world.transport == nullptr;
-  if (here.ok()) made.world = std::move(reached->world);
-  PACELINE_TRY_ASSIGN(Agreement agreed,
-                      agree(lacks ? std::string(kNoMemory) : std::string(here.text()), made.group,
-                            place, whole, deadline));
+                                      : lack.status();
+  const bool lacks = here.ok() && terms.meets && made.world.transport == nullptr;
+  PACELINE_TRY_ASSIGN(Agreement agreed, agree(std::string(lacks ? kNoMemory : here.text()),
+                                              made.group, members, whole, deadline));
   if (agreed.some_lack) {
     const Status over_tcp =
-        reach_over_tcp(made, place, whole, lacks, reached.ok() ? reached->why_not : "", deadline);
+        reach_over_tcp(made, members, whole, lacks ? &*lack : nullptr, deadline);
     if (here.ok()) here = over_tcp;
     PACELINE_TRY_ASSIGN(agreed,
-                        agree(std::string(here.text()), made.group, place, whole, deadline));
+                        agree(std::string(here.text()), made.group, members, whole, deadline));
   }
   PACELINE_TRY(here);
   PACELINE_TRY(agreed.status);
-  if (terms.meets && reached->speaks) say_why_not(made, reached->why_not);
+  if (lack->speaks)
+    say_over_tcp(*made.membership.runtime, "the ranks of " + made.membership.name, lack->why);
   return {};
 }
 
@@ -300,24 +268,23 @@ Result<std::optional<Communicator>> Communicator::split(int color, int key,
   PACELINE_TRY(all_gather(&own, choices.data(), kChoiceWords, DataType::kInt64));
   // All operations that were called before have ended, and those of one number are of one split.
   const std::uint64_t number = core_->operations_begun() - 1;
-  const Place place = place_of(choices, rank());
+  const std::vector<int> members = members_of(choices, color);
   const bool joins = color != kNoColor;
   const auto chosen =
       terms_of(options, {.timeout = core_->timeout(), .determinism = core_->determinism()},
                runtime.environment());
-  Terms terms{.meets = joins && place.members.size() > 1,
-              .some_share_memory = size() > 1 && runtime.hosts().some_share(),
+  Terms terms{.meets = joins && members.size() > 1,
+              .some_share_memory = runtime.hosts().some_share(),
               .of_rank = chosen.status()};
   std::string name = "split #";
   name.append(std::to_string(number)).append(", color ").append(std::to_string(color));
-  made.membership = whole.part(place.members, name);
-  made.group = group_of(group(), place, name);
-  if (terms.meets) {
-    const GroupHosts hosts(runtime.hosts(), made.membership, place.rank, made.group.size());
-    terms.of_color = check_descriptors(choices, place, group(), hosts.map);
-  }
+  made.membership = whole.part(members, name);
+  made.group = subgroup(group(), members);
+  made.group.name += "; " + name;
+  made.hosts = runtime.hosts().part(made.membership.processes);
+  if (terms.meets) terms.of_color = check_descriptors(choices, members, group(), made.hosts);
   ParentExchange exchange(*this);
-  PACELINE_TRY(make_world_of_color(made, place, terms, exchange, deadline));
+  PACELINE_TRY(meet(made, members, terms, exchange, deadline));
   if (!joins) return std::optional<Communicator>();
   made.terms = *chosen;
   return std::optional<Communicator>(make_communicator(std::move(made)));

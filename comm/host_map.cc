@@ -4,7 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <fstream>
-#include <map>
+#include <numeric>
 
 #include <sys/stat.h>
 
@@ -15,24 +15,9 @@
 namespace paceline {
 
 HostMap HostMap::apart(int processes) {
-  HostMap map;
-  for (int process = 0; process < processes; ++process) {
-    map.host.push_back(process);
-    map.processes.push_back({process});
-  }
-  return map;
-}
-
-HostMap HostMap::of(const std::vector<std::string>& names) {
-  HostMap map;
-  std::map<std::string, int> known;
-  for (const std::string& name : names) {
-    const int host = known.emplace(name, map.hosts()).first->second;
-    if (host == map.hosts()) map.processes.emplace_back();
-    map.processes[static_cast<std::size_t>(host)].push_back(static_cast<int>(map.host.size()));
-    map.host.push_back(host);
-  }
-  return map;
+  std::vector<int> names(static_cast<std::size_t>(processes));
+  std::iota(names.begin(), names.end(), 0);
+  return of(names);
 }
 
 int HostMap::place_of(int process) const {
@@ -41,9 +26,8 @@ int HostMap::place_of(int process) const {
 }
 
 HostMap HostMap::part(const std::vector<int>& some) const {
-  std::vector<std::string> names;
-  for (const int process : some)
-    names.push_back(std::to_string(host[static_cast<std::size_t>(process)]));
+  std::vector<int> names;
+  for (const int process : some) names.push_back(host[static_cast<std::size_t>(process)]);
   return of(names);
 }
 

@@ -63,7 +63,10 @@ class HostRoom final : private FdHandler {
 
   const std::shared_ptr<PollEngine>& engine() const { return engine_; }
   int own() const { return options_.own; }
-  int places() const { return options_.places; }
+  /// How many places it has in that segment: its own, or none.
+  int places_in(const std::shared_ptr<SharedSegment>& segment) const {
+    return segment == part_.segment ? options_.places : 0;
+  }
   bool shares_cpus() const { return options_.shares_cpus; }
   bool is_wakeful() const { return options_.is_wakeful; }
   /// Doorbell::register_process() has succeeded.

@@ -28,8 +28,9 @@ std::size_t read_whole(OperationKind kind, int ranks) {
 
 bool may_gather(OperationKind kind) { return flow_of(kind) == Flow::kShared; }
 
-// What is only copied, too, so that it is read from memory once. Ranks with a CPU each copy their
-// own: of 2 nobody would read what another has read, and more were not measured.
+// Ranks that share CPUs also copy each piece for all, so that it is read from memory once. Ranks
+// with a CPU each copy their own: of 2 ranks none would read what the other has read, and more were
+// not measured.
 bool is_made_for_all(OperationKind kind, const MethodTerms& terms) {
   const bool is_copied = kind == OperationKind::kBroadcast || kind == OperationKind::kAllGather;
   return flow_of(kind) == Flow::kShared || (is_copied && terms.shares_cpus);
@@ -73,7 +74,7 @@ std::size_t most_short_in_buffers(OperationKind kind, Method method, const Metho
   const MeasuredLimits& measured = terms.measured[static_cast<std::size_t>(kind)];
   const std::size_t limit = measured[static_cast<std::size_t>(Limit::kBuffers)].value_or(
       kMostReadInBuffers / read_whole(kind, terms.ranks));
-  // What fits a flag's cache line leaves no room there for anything else.
+  // A contribution that fits a flag's cache line leaves no room there for the place of a buffer.
   return std::min(std::max(limit, Line::kDataBytes), most);
 }
 

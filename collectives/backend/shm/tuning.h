@@ -41,7 +41,7 @@ std::string to_text(const Tuning& tuning);
 Result<Tuning> parse_tuning(std::string_view text);
 /// What is in it for so many ranks.
 Tuning part_for(const Tuning& tuning, int ranks);
-/// What it does not say is left as it is.
+/// A limit that the tuning does not have stays empty.
 MeasuredSizes sizes_for(const Tuning& tuning, int ranks);
 
 }  // namespace paceline::shm

@@ -107,11 +107,12 @@ class Communicator {
 
   /// Makes a new communicator for the ranks that pass the same `color`, in the order of `key`, then
   /// of rank. A rank that passes kNoColor gets none. Collective: four all_gathers of some 256 bytes
-  /// from each rank, and a few more if there is too little shared memory, when the new ones use
-  /// TCP. New communicators share threads, descriptors and ports with this one, and may outlive it.
-  /// Unset options come from it. If a new one cannot be made, all ranks of its color get an error,
-  /// and this communicator stays usable. Code::kExhausted: the named rank has too few file
-  /// descriptors left, or PACELINE_BACKEND=shm and there is no shared memory.
+  /// from each rank. A few more follow if there is too little shared memory: the new ones use TCP
+  /// then. New communicators share threads, descriptors and ports with this one, and may outlive
+  /// it. Unset options come from it. If a new one cannot be made, all ranks of its color get an
+  /// error, and this communicator stays usable. Code::kExhausted: the named rank has too few file
+  /// descriptors left. Code::kUnavailable: PACELINE_BACKEND=shm, and there is no shared memory
+  /// left.
   Result<std::optional<Communicator>> split(int color, int key, const InitOptions& options = {});
 
   /// Returns when all ranks have called it. Succeeds only if all made the same calls before. Later

@@ -7,7 +7,7 @@ namespace {
 
 TEST(HostLayouts, EachIsSmallerThanTheOneBefore) {
   for (int ranks = 2; ranks <= kMostHostRanks; ++ranks) {
-    const auto layouts = host_layouts(ranks, ranks);
+    const auto layouts = host_layouts(ranks, ranks, true);
     ASSERT_FALSE(layouts.empty()) << ranks;
     for (std::size_t i = 0; i < layouts.size(); ++i) {
       EXPECT_GE(layouts[i].chunk_bytes, 4096u) << ranks;
@@ -20,15 +20,24 @@ TEST(HostLayouts, EachIsSmallerThanTheOneBefore) {
 
 TEST(HostLayouts, FewRanksFitIntoASmallFolder) {
   for (const int ranks : {2, 4, 8}) {
-    EXPECT_LT(host_layouts(ranks, ranks).back().bytes(ranks), std::size_t{1} << 20) << ranks;
+    EXPECT_LT(host_layouts(ranks, ranks, true).back().bytes(ranks), std::size_t{1} << 20) << ranks;
   }
 }
 
 TEST(HostLayouts, WithoutARoomASegmentIsNoLarger) {
   for (int ranks = 2; ranks <= kMostHostRanks; ++ranks)
-    EXPECT_LE(host_layouts(ranks, 0).back().bytes(ranks),
-              host_layouts(ranks, ranks).back().bytes(ranks))
+    EXPECT_LE(host_layouts(ranks, 0, true).back().bytes(ranks),
+              host_layouts(ranks, ranks, true).back().bytes(ranks))
         << ranks;
+}
+
+TEST(HostLayouts, WhereTheBackendServesNobodyASegmentHasTheRingsAlone) {
+  for (int ranks = 2; ranks <= kMostHostRanks; ++ranks) {
+    const auto layouts = host_layouts(ranks, ranks, false);
+    ASSERT_FALSE(layouts.empty()) << ranks;
+    for (const HostLayout& layout : layouts) EXPECT_EQ(layout.chunk_bytes, 0u) << ranks;
+    EXPECT_LE(layouts.front().bytes(ranks), std::size_t{16} << 20) << ranks;
+  }
 }
 
 }  // namespace
