@@ -31,7 +31,7 @@ namespace {
 //   rank      kYes: it has mapped them; or kNo
 //   rank 0    kYes: all have; or kNo
 constexpr std::uint32_t kNo = 0, kYes = 1;
-const ExchangeTopic kTopic{.key = std::string(kArenasKey),
+const ExchangeTopic kTopic{.key = "arenas",
                            .task = "announced its socket for the exchange of buffers"};
 constexpr int kMostFiles = 253;  // SCM_MAX_FD of the kernel
 

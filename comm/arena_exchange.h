@@ -5,7 +5,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <paceline/group.h>
@@ -28,13 +27,10 @@ struct HostArenas {
   std::string why_not;
 };
 
-/// Of the one topic of the exchange.
-inline constexpr std::string_view kArenasKey = "arenas";
-
 struct ArenaExchangeRequest {
   std::string folder = "/dev/shm";  ///< one that all ranks see
   std::string prefix;               ///< of the socket's name: HostSegmentRequest::prefix
-  /// that of HostRoom::make_kick(), borrowed, if the ranks are to wake each other by these: all or
+  /// From HostRoom::make_kick(), borrowed, if the ranks are to wake each other by these: all or
   /// none.
   std::optional<int> kick{};
   /// By rank of the group: what errors call it; empty: alike.

@@ -46,7 +46,7 @@ class ArenaExchange : public ::testing::Test {
         StoreExchange through(*clients[place], group);
         const Deadline deadline = Deadline::after(clock_, patience);
         if (rank == absent) {
-          EXPECT_TRUE(through.all({.key = std::string(kArenasKey)}, "", deadline).ok());
+          EXPECT_TRUE(through.all({.key = "arenas"}, "", deadline).ok());
           return;
         }
         found[place] =

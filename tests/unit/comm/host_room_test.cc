@@ -48,26 +48,25 @@ class Member {
     return *transports_.back();
   }
   void send(ShmTransport& over, int to, std::span<const std::byte> payload) {
-    Ended ended;
-    Request request{.listener = &ended};
-    {
-      const Engine::Baton baton = engine_->hold();
-      over.send(to, {}, payload, request);
-    }
-    EXPECT_TRUE(engine_->wait([&] { return ended.is_over; }, patient()));
+    end([&](Request& request) { over.send(to, {}, payload, request); });
   }
   void receive(ShmTransport& over, int from, std::span<std::byte> buffer) {
-    Ended ended;
-    Request request{.listener = &ended};
-    {
-      const Engine::Baton baton = engine_->hold();
-      over.receive(from, buffer, request);
-    }
-    EXPECT_TRUE(engine_->wait([&] { return ended.is_over; }, patient()));
+    end([&](Request& request) { over.receive(from, buffer, request); });
   }
   HostRoom& room() { return *room_; }
 
  private:
+  template <class Begin>
+  void end(const Begin& begin) {
+    Ended ended;
+    Request request{.listener = &ended};
+    {
+      const Engine::Baton baton = engine_->hold();
+      begin(request);
+    }
+    EXPECT_TRUE(engine_->wait([&] { return ended.is_over; }, patient()));
+  }
+
   const std::shared_ptr<PollEngine> engine_;
   const std::shared_ptr<HostRoom> room_;
   std::vector<std::unique_ptr<ShmTransport>> transports_;
@@ -102,12 +101,7 @@ TEST_F(HostRoomTest, GroupsWakeTheirMembersByTheSameBells) {
       EXPECT_EQ(caught, ball);
     }
   };
-  const SystemClock clock;
-  const TimePoint begin = clock.now();
-  std::thread other(play, 2);
-  play(0);
-  other.join();
-  EXPECT_LT(clock.now() - begin, kTurns * PollEngine::kLongestNap / 2);
+  EXPECT_LT(time_of_two(play, 2), kTurns * PollEngine::kLongestNap / 2);
 }
 
 TEST_F(HostRoomTest, AMemberThatIsAThreadOfThisProcessHasNotLeft) {

@@ -1,6 +1,8 @@
 // How long the tests of this folder wait for what must happen, and for what must not.
 #pragma once
 
+#include <thread>
+
 #include <sched.h>
 
 #include "comm/base/clock.h"
@@ -25,6 +27,17 @@ inline bool comes_true(FunctionRef<bool()> condition) {
     if (condition()) return true;
   }
   return condition();
+}
+
+/// How long two ranks take that are threads: 0 on this one, and `other`.
+template <class Rank>
+Duration time_of_two(const Rank& rank, int other) {
+  const SystemClock clock;
+  const TimePoint begin = clock.now();
+  std::thread beside(rank, other);
+  rank(0);
+  beside.join();
+  return clock.now() - begin;
 }
 
 }  // namespace paceline::testing

@@ -151,24 +151,34 @@ TEST(TcpMeeting, APeerThatHangsUpInTheGreetingIsDialedAgain) {
   EXPECT_TRUE(ranks.log->lines().empty());
 }
 
+// A holder of the key that dials rank 1 by hand.
+class Caller {
+ public:
+  Caller(TwoRanks& ranks, const Hello& hello)
+      : peer(SocketAddress::parse(ranks.group().members[1].address).value()),
+        key(ranks.copy_of_key()),
+        dialer(key, hello, {}) {
+    (void)ranks.engine().wait(kNever, brief());
+    EXPECT_TRUE(peer.send(dialer.answer(peer.receive(kChallengeBytes)).value()));
+    (void)ranks.engine().wait(kNever, brief());
+  }
+
+  RawConnection peer;
+  const JobKey key;
+  DialerHandshake dialer;  // borrows the key
+};
+
 // Whoever holds the key may still be in the wrong place.
 TEST(TcpMeeting, AProvenHelloForAnotherRankIsRefusedAndLogged) {
   TwoRanks ranks;
   ranks.begin(1);
-  const JobKey key = ranks.copy_of_key();
   const std::uint64_t group = digest("test");
-  const Hello wrong[] = {{.from = 0, .to = 0, .group = group},
-                         {.from = 1, .to = 1, .group = group},
-                         {.from = 2, .to = 1, .group = group},
-                         {.from = -1, .to = 1, .group = group},
-                         {.purpose = Purpose::kStore, .from = 0, .to = 1, .group = group}};
-  for (const Hello& hello : wrong) {
-    RawConnection peer(SocketAddress::parse(ranks.group().members[1].address).value());
-    (void)ranks.engine().wait([] { return false; }, brief());
-    DialerHandshake dialer(key, hello, {});
-    ASSERT_TRUE(peer.send(dialer.answer(peer.receive(kChallengeBytes)).value()));
-    (void)ranks.engine().wait([] { return false; }, brief());
-    EXPECT_TRUE(peer.ends());
+  for (const Hello& hello :
+       {Hello{.from = 0, .to = 0, .group = group}, Hello{.from = 1, .to = 1, .group = group},
+        Hello{.from = 2, .to = 1, .group = group}, Hello{.from = -1, .to = 1, .group = group},
+        Hello{.purpose = Purpose::kStore, .from = 0, .to = 1, .group = group}}) {
+    Caller caller(ranks, hello);
+    EXPECT_TRUE(caller.peer.ends());
   }
   EXPECT_EQ(ranks.log->lines().size(), 1u);
   EXPECT_EQ(ranks.log->count("its hello names another rank"), 1u);
@@ -178,17 +188,12 @@ TEST(TcpMeeting, AProvenHelloForAnotherRankIsRefusedAndLogged) {
 TEST(TcpMeeting, WhoComesForAGroupThatIsNotHereHearsSo) {
   TwoRanks ranks;
   ranks.begin(1);
-  const JobKey key = ranks.copy_of_key();
-  const Hello others[] = {{.epoch = 7, .from = 0, .to = 1, .group = digest("test")},
-                          {.from = 0, .to = 1, .group = digest("tests")}};
-  for (const Hello& hello : others) {
-    RawConnection peer(SocketAddress::parse(ranks.group().members[1].address).value());
-    (void)ranks.engine().wait([] { return false; }, brief());
-    DialerHandshake dialer(key, hello, {});
-    ASSERT_TRUE(peer.send(dialer.answer(peer.receive(kChallengeBytes)).value()));
-    (void)ranks.engine().wait([] { return false; }, brief());
-    EXPECT_EQ(dialer.read_welcome(peer.receive(kWelcomeBytes)).value(), Verdict::kHasLeft);
-    EXPECT_TRUE(peer.ends());
+  for (const Hello& hello : {Hello{.epoch = 7, .from = 0, .to = 1, .group = digest("test")},
+                             Hello{.from = 0, .to = 1, .group = digest("tests")}}) {
+    Caller caller(ranks, hello);
+    EXPECT_EQ(caller.dialer.read_welcome(caller.peer.receive(kWelcomeBytes)).value(),
+              Verdict::kHasLeft);
+    EXPECT_TRUE(caller.peer.ends());
   }
   EXPECT_TRUE(ranks.log->lines().empty());
 }
