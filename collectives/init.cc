@@ -138,7 +138,7 @@ Status meet_others(CommunicatorRequest& made, StoreClient& store, TcpListener li
         Code::kUnavailable, Scope::kGroup,
         "PACELINE_BACKEND=shm is not possible, because the ranks cannot share memory: " +
             (found.segment != nullptr ? std::string("they run on several hosts") : found.why_not));
-  if (!made.hosts.is_one()) PACELINE_TRY(open_port(runtime, std::move(listener), group.rank));
+  if (!made.hosts.is_one()) PACELINE_TRY(open_port(runtime, std::move(listener)));
   return make_world(made, found);
 }
 
@@ -178,6 +178,7 @@ Result<Communicator> join(const World& world, Meeting meeting, CommunicatorReque
                  {.epoch = world.epoch, .rank = world.rank, .size = world.size, .self = self},
                  deadline));
   if (world.met != nullptr) ++*world.met;
+  runtime.set_world(made.group);
   runtime.set_key(std::move(meeting.key));
   PACELINE_TRY(meet_others(made, *store, std::move(listener), deadline));
   const bool keeps_store = meeting.outlives_ranks && launcher_knows;

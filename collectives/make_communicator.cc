@@ -139,7 +139,13 @@ Status make_world(CommunicatorRequest& request, const HostSegment& found) {
                         make_host_world(runtime.room(), group, std::move(members), found, methods));
     if (request.hosts.is_one()) return {};
   }
-  PACELINE_TRY_ASSIGN(auto far, make_tcp_transport(runtime.port(), group));
+  TcpPlace place;
+  for (int rank = 0; rank < group.size(); ++rank)
+    place.processes.push_back(request.membership.process_of(rank));
+  if (transport != nullptr)
+    for (const int rank : beside)
+      place.processes[static_cast<std::size_t>(rank)] = TcpPlace::kElsewhere;
+  PACELINE_TRY_ASSIGN(auto far, make_tcp_transport(runtime.port(), group, place));
   transport = transport == nullptr
                   ? std::move(far)
                   : make_composite_transport(std::move(transport), beside, std::move(far));

@@ -12,10 +12,10 @@ namespace paceline {
 
 /// On the address and the ports that the environment says.
 Result<TcpListener> listen_for_ranks(const Environment& environment);
-/// From now on the runtime has a port. `rank` is for the log: of this process in the runtime.
-Status open_port(Runtime& runtime, TcpListener listener, int rank);
+/// From now on the runtime has a port.
+Status open_port(Runtime& runtime, TcpListener listener);
 
 /// The address of its port, which is opened if it has none yet.
-Result<std::string> address_of_port(Runtime& runtime, int rank);
+Result<std::string> address_of_port(Runtime& runtime);
 
 }  // namespace paceline

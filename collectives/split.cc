@@ -16,7 +16,6 @@
 #include "collectives/make_communicator.h"
 #include "collectives/port.h"
 #include "comm/base/argument_error.h"
-#include "comm/base/descriptors.h"
 #include "comm/base/try.h"
 #include "comm/exchange.h"
 
@@ -26,21 +25,8 @@ namespace {
 struct Choice {
   std::int64_t color = 0;
   std::int64_t key = 0;
-  std::int64_t descriptors_left = 0;
-  std::int64_t descriptor_limit = 0;
 };
 constexpr std::size_t kChoiceWords = sizeof(Choice) / sizeof(std::int64_t);
-
-Choice choice_of(int color, int key) {
-  const auto in_words = [](std::uint64_t count) {
-    return static_cast<std::int64_t>(std::min(count, std::uint64_t{INT64_MAX}));
-  };
-  const Descriptors counted = descriptors();
-  return {.color = color,
-          .key = key,
-          .descriptors_left = in_words(counted.left()),
-          .descriptor_limit = in_words(counted.limit)};
-}
 
 // All ranks of a color, in the order of their new ranks.
 std::vector<int> members_of(const std::vector<Choice>& choices, std::int64_t color) {
@@ -97,35 +83,6 @@ class ParentExchange final : public Exchange {
   Communicator& parent_;
 };
 
-// A new communicator may need this number of descriptors on a rank: of its segment while that is
-// made, and of connections to ranks that it shares no memory with, which begin when there is
-// something to send.
-std::int64_t descriptors_for(std::size_t far) {
-  constexpr std::int64_t kWhileMade = 4, kForEach = 2;
-  return kWhileMade + kForEach * static_cast<std::int64_t>(far);
-}
-
-// A rank that fails alone would leave the others of its color waiting for it.
-Status check_descriptors(const std::vector<Choice>& choices, const std::vector<int>& members,
-                         const Group& group, const HostMap& hosts) {
-  for (std::size_t rank = 0; rank < members.size(); ++rank) {
-    const int member = members[rank];
-    const std::int64_t needed =
-        descriptors_for(members.size() - hosts.beside(static_cast<int>(rank)).size());
-    const Choice& one = choices[static_cast<std::size_t>(member)];
-    if (one.descriptors_left >= needed) continue;
-    const std::string& host = group.members[static_cast<std::size_t>(member)].host;
-    return Status(Code::kExhausted, Scope::kOperation,
-                  "split: rank " + std::to_string(member) + " on " + host + " has " +
-                      std::to_string(one.descriptors_left) + " of " +
-                      std::to_string(one.descriptor_limit) +
-                      " file descriptors left, and the new communicator may need " +
-                      std::to_string(needed) + "; raise the limit (ulimit -n)")
-        .with_culprit({.rank = member, .host = host});
-  }
-  return {};
-}
-
 // A rank says this in place of an error if its color has found no memory.
 constexpr std::string_view kNoMemory = "\n";
 
@@ -171,7 +128,7 @@ Status reach_over_tcp(CommunicatorRequest& made, const std::vector<int>& members
                     "PACELINE_BACKEND=shm is not possible, because there is no shared memory for "
                     "the new communicator: " +
                         lack->why);
-    return address_of_port(runtime, made.membership.process_of(made.group.rank));
+    return address_of_port(runtime);
   };
   const Result<std::string> own = address();
   PACELINE_TRY_ASSIGN(const auto addresses, whole.all({.key = "port", .task = "opened a port"},
@@ -188,6 +145,11 @@ struct Agreement {
   bool some_lack = false;  // memory, of the whole
 };
 
+std::string name_in(const Group& group, int rank) {
+  return "split: rank " + std::to_string(rank) + " of the new communicator, on " +
+         group.members[static_cast<std::size_t>(rank)].host;
+}
+
 // `own`: what has become of it on this rank.
 Result<Agreement> agree(const std::string& own, const Group& group, const std::vector<int>& members,
                         Exchange& whole, Deadline deadline) {
@@ -198,10 +160,8 @@ Result<Agreement> agree(const std::string& own, const Group& group, const std::v
   for (std::size_t rank = 0; rank < members.size() && agreement.status.ok(); ++rank) {
     const std::string& text = texts[static_cast<std::size_t>(members[rank])];
     if (!text.empty() && !lacks(text))
-      agreement.status =
-          Status(Code::kUnavailable, Scope::kOperation,
-                 "split: rank " + std::to_string(rank) + " of the new communicator, on " +
-                     group.members[rank].host + ": " + text);
+      agreement.status = Status(Code::kUnavailable, Scope::kOperation,
+                                name_in(group, static_cast<int>(rank)) + ": " + text);
   }
   return agreement;
 }
@@ -210,7 +170,6 @@ Result<Agreement> agree(const std::string& own, const Group& group, const std::v
 struct Terms {
   bool meets = false;              // there are others of this rank's color
   bool some_share_memory = false;  // of the whole
-  Status of_color;                 // the reason against it, the same on all of a color
   Status of_rank;                  // the reason against it on this rank
 };
 
@@ -218,15 +177,13 @@ struct Terms {
 Status meet(CommunicatorRequest& made, const std::vector<int>& members, const Terms& terms,
             Exchange& whole, Deadline deadline) {
   Result<Lack> lack = Lack();
-  if (terms.meets && terms.of_color.ok()) {
+  if (terms.meets) {
     lack = meet_color(made, members, whole, terms.some_share_memory, deadline);
   } else if (terms.some_share_memory) {
     PartExchange alone(whole, members);
     PACELINE_TRY(listen_for_segments(alone, deadline));
   }
-  Status here = !terms.of_color.ok()  ? terms.of_color
-                : !terms.of_rank.ok() ? terms.of_rank
-                                      : lack.status();
+  Status here = !terms.of_rank.ok() ? terms.of_rank : lack.status();
   const bool lacks = here.ok() && terms.meets && made.world.transport == nullptr;
   PACELINE_TRY_ASSIGN(Agreement agreed, agree(std::string(lacks ? kNoMemory : here.text()),
                                               made.group, members, whole, deadline));
@@ -237,7 +194,8 @@ Status meet(CommunicatorRequest& made, const std::vector<int>& members, const Te
     PACELINE_TRY_ASSIGN(agreed,
                         agree(std::string(here.text()), made.group, members, whole, deadline));
   }
-  PACELINE_TRY(here);
+  if (!here.ok())
+    return terms.meets ? here.with_context(name_in(made.group, made.group.rank)) : here;
   PACELINE_TRY(agreed.status);
   if (lack->speaks)
     say_over_tcp(*made.membership.runtime, "the ranks of " + made.membership.name, lack->why);
@@ -263,7 +221,7 @@ Result<std::optional<Communicator>> Communicator::split(int color, int key,
   const Runtime& runtime = *whole.runtime;
   CommunicatorRequest made{.began = runtime.clock().now()};
   const Deadline deadline = Deadline::after(runtime.clock(), core_->timeout());
-  const Choice own = choice_of(color, key);
+  const Choice own{.color = color, .key = key};
   std::vector<Choice> choices(static_cast<std::size_t>(size()));
   PACELINE_TRY(all_gather(&own, choices.data(), kChoiceWords, DataType::kInt64));
   // All operations that were called before have ended, and those of one number are of one split.
@@ -282,7 +240,6 @@ Result<std::optional<Communicator>> Communicator::split(int color, int key,
   made.group = subgroup(group(), members);
   made.group.name += "; " + name;
   made.hosts = runtime.hosts().part(made.membership.processes);
-  if (terms.meets) terms.of_color = check_descriptors(choices, members, group(), made.hosts);
   ParentExchange exchange(*this);
   PACELINE_TRY(meet(made, members, terms, exchange, deadline));
   if (!joins) return std::optional<Communicator>();

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include <paceline/group.h>
 #include <paceline/status.h>
 
 #include "comm/base/environment.h"
@@ -46,6 +47,9 @@ class Runtime {
   /// What names in /dev/shm begin with: by it whoever clears up after a killed job finds them.
   std::string shared_prefix() const;
 
+  /// Set once, when the processes have met: by rank, and which of them this one is.
+  void set_world(Group world) { world_ = std::move(world); }
+  const Group& world() const { return world_; }
   /// Set once, when the processes have met: which of them share memory.
   void set_hosts(HostMap hosts) { hosts_ = std::move(hosts); }
   const HostMap& hosts() const { return hosts_; }
@@ -77,6 +81,7 @@ class Runtime {
   const Environment environment_;
   const std::shared_ptr<Log> log_;            // owners: all that write to it
   const std::shared_ptr<PollEngine> engine_;  // owners: see Work
+  Group world_;
   HostMap hosts_;
   std::shared_ptr<HostRoom> room_;  // owners: all transports between its members
   std::optional<JobKey> key_;

@@ -1,6 +1,7 @@
 // A stream of bytes to a peer and one back: what a transport's boxes write to and read from.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <span>
 
@@ -43,6 +44,22 @@ class ByteStream {
   virtual const Status& error() const = 0;
 
   virtual ~ByteStream() = default;
+};
+
+/// What one write takes.
+class ByteParts {
+ public:
+  bool is_full() const { return count_ == parts_.size(); }
+  bool empty() const { return count_ == 0; }
+  /// There is room for it. Nothing is added where it is empty.
+  void add(ByteView part) {
+    if (!part.empty()) parts_[count_++] = part;
+  }
+  std::span<const ByteView> all() const { return std::span(parts_).first(count_); }
+
+ private:
+  std::array<ByteView, ByteStream::kMaxParts> parts_;
+  std::size_t count_ = 0;
 };
 
 }  // namespace paceline

@@ -1,7 +1,6 @@
 #include "comm/transport/stream_outbox.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 namespace paceline {
@@ -12,15 +11,6 @@ constexpr std::size_t kMessagesPerWrite = ByteStream::kMaxParts / 2;  // header 
 bool is_last_word(MessageKind kind) {
   return kind == MessageKind::kNotice || kind == MessageKind::kGoodbye;
 }
-
-struct Gathered {
-  std::array<ByteView, ByteStream::kMaxParts> parts;
-  std::size_t count = 0;
-
-  void add(ByteView bytes, std::size_t skip) {
-    if (skip < bytes.size()) parts[count++] = bytes.subspan(skip);
-  }
-};
 
 }  // namespace
 
@@ -58,19 +48,45 @@ void StreamOutbox::push_own(const MessageHeader& header, ByteView payload) {
 StreamState StreamOutbox::flush(ByteStream& stream) {
   StreamState state = StreamState::kIdle;
   while (!entries_.empty()) {
-    Gathered gathered;
-    for (std::size_t i = 0; i < entries_.size() && i < kMessagesPerWrite; ++i) {
-      const Entry& entry = entries_[i];
-      gathered.add(entry.header, entry.sent);
-      gathered.add(entry.payload, entry.sent > kHeaderBytes ? entry.sent - kHeaderBytes : 0);
-    }
-    const Transfer sent = stream.write(std::span(gathered.parts).first(gathered.count));
+    ByteParts parts;
+    for (std::size_t i = 0; i < entries_.size() && i < kMessagesPerWrite; ++i)
+      entries_[i].add_to(parts, entries_[i].sent, entries_[i].unsent());
+    const Transfer sent = stream.write(parts.all());
     if (sent.state == StreamState::kIdle) return state;
     if (sent.state != StreamState::kMoved) return sent.state;
     advance(sent.bytes);
     state = StreamState::kMoved;
   }
   return state;
+}
+
+void StreamOutbox::Entry::add_to(ByteParts& parts, std::size_t begin, std::size_t bytes) const {
+  const std::size_t in_header = begin < kHeaderBytes ? std::min(bytes, kHeaderBytes - begin) : 0;
+  parts.add(ByteView(header).subspan(std::min(begin, kHeaderBytes), in_header));
+  const std::size_t skipped = begin < kHeaderBytes ? 0 : begin - kHeaderBytes;
+  parts.add(payload.subspan(skipped, bytes - in_header));
+}
+
+std::size_t StreamOutbox::piece(std::size_t offset, std::size_t most) const {
+  for (const Entry& entry : entries_) {
+    if (offset >= entry.unsent()) {
+      offset -= entry.unsent();
+      continue;
+    }
+    const std::size_t begin = entry.sent + offset;
+    return std::min(entry.size(), begin - begin % most + most) - begin;
+  }
+  return 0;
+}
+
+void StreamOutbox::gather(std::size_t offset, std::size_t bytes, ByteParts& parts) const {
+  for (const Entry& entry : entries_) {
+    if (offset >= entry.unsent()) {
+      offset -= entry.unsent();
+      continue;
+    }
+    return entry.add_to(parts, entry.sent + offset, bytes);
+  }
 }
 
 void StreamOutbox::advance(std::size_t bytes) {
@@ -90,10 +106,12 @@ void StreamOutbox::advance(std::size_t bytes) {
   }
 }
 
-void StreamOutbox::drop_data(const Status& why) {
+void StreamOutbox::drop_data(const Status& why, std::size_t announced) {
   std::deque<Entry> kept;
   for (Entry& entry : std::exchange(entries_, {})) {
-    if (entry.sent == 0 && !is_last_word(entry.kind)) {
+    const bool has_begun = entry.sent > 0 || announced > 0;
+    announced -= std::min(announced, entry.unsent());
+    if (!has_begun && !is_last_word(entry.kind)) {
       drop(entry, why);
       continue;
     }

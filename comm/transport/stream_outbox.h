@@ -30,10 +30,22 @@ class StreamOutbox {
   /// messages that wait together, go out in one write.
   StreamState flush(ByteStream& stream);
 
+  // Another way to send it is by pieces, each of one message: from the beginning of the message, or
+  // a multiple of `most` bytes behind it, to the next or to its end.
+
+  /// The length of the piece that begins `offset` bytes behind what has been sent; 0: nothing is
+  /// there.
+  std::size_t piece(std::size_t offset, std::size_t most) const;
+  /// Adds the part of a piece that begins there: one part of a header, and one of a payload.
+  void gather(std::size_t offset, std::size_t bytes, ByteParts& parts) const;
+  /// So many bytes more have been sent.
+  void advance(std::size_t bytes);
+
   /// Ends every data message with `why` and forgets it, and loans, inquiries and answers, which are
   /// moot then. Notices and goodbyes stay; so does a copy of the rest of what has been sent in
-  /// part, as they could not follow it otherwise.
-  void drop_data(const Status& why);
+  /// part, or of which one of the first `announced` bytes is, as they could not follow it
+  /// otherwise.
+  void drop_data(const Status& why, std::size_t announced = 0);
   /// The same with everything: nothing more can be sent.
   void drop_all(const Status& why);
 
@@ -47,9 +59,11 @@ class StreamOutbox {
     std::size_t sent = 0;  // of header and payload together
 
     std::size_t size() const { return kHeaderBytes + payload.size(); }
+    std::size_t unsent() const { return size() - sent; }
+    /// Adds `bytes` of it, from the place `begin`.
+    void add_to(ByteParts& parts, std::size_t begin, std::size_t bytes) const;
   };
   void push_own(const MessageHeader& header, ByteView payload);
-  void advance(std::size_t bytes);
   void drop(Entry& entry, const Status& why);
 
   std::deque<Entry> entries_;

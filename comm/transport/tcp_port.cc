@@ -1,7 +1,11 @@
 #include "comm/transport/tcp_port.h"
 
-#include "comm/base/argument_error.h"
+#include <algorithm>
+#include <span>
+#include <utility>
+
 #include "comm/base/digest.h"
+#include "comm/base/random.h"
 #include "comm/base/try.h"
 
 namespace paceline {
@@ -18,14 +22,19 @@ TcpPort::TcpPort(std::shared_ptr<PollEngine> engine, std::string address, JobKey
     : engine_(std::move(engine)),
       address_(std::move(address)),
       key_(std::move(key)),
-      options_(std::move(options)) {}
+      options_(std::move(options)),
+      world_(digest(options_.world.name)),
+      common_{.engine = *engine_, .key = key_, .integrity = options_.integrity} {}
 
 Result<std::shared_ptr<TcpPort>> TcpPort::open(std::shared_ptr<PollEngine> engine,
                                                TcpListener listener, JobKey key, Options options) {
+  std::uint64_t seed = 0;
+  PACELINE_TRY(fill_system_random(std::as_writable_bytes(std::span(&seed, 1))));
   // The address that it is bound to: the group's may be another on the peers' side of a relay.
   std::string name = options.name + " at " + listener.address();
   std::shared_ptr<TcpPort> port(
       new TcpPort(std::move(engine), listener.address(), std::move(key), std::move(options)));
+  port->common_.random = Random(seed);
   const Engine::Baton baton = port->engine_->hold();
   port->door_ = std::make_unique<TcpDoor>(
       *port->engine_, listener.release(), port->key_,
@@ -38,29 +47,61 @@ Result<std::shared_ptr<TcpPort>> TcpPort::open(std::shared_ptr<PollEngine> engin
 TcpPort::~TcpPort() {
   const Engine::Baton baton = engine_->hold();
   engine_->detach(*this);
+  links_.clear();
   door_.reset();
 }
 
-TcpPort::GroupId TcpPort::id_of(const Group& group) { return {digest(group.name), group.epoch}; }
-
-Status TcpPort::add(const Group& group, Owner& owner) {
-  if (owners_.emplace(id_of(group), &owner).second) return {};
-  return argument_error("there is a group " + group.name + " already");
+TcpLink& TcpPort::link(int process, const std::string& address) {
+  std::unique_ptr<TcpLink>& link = links_[process];
+  if (link == nullptr) {
+    const Hello hello{.purpose = purpose(),
+                      .epoch = options_.world.epoch,
+                      .from = options_.world.rank,
+                      .to = process,
+                      .group = world_};
+    link = std::make_unique<TcpLink>(common_, hello);
+  }
+  if (!address.empty()) link->set_address(address);
+  return *link;
 }
 
-void TcpPort::remove(const Group& group) { owners_.erase(id_of(group)); }
+int TcpPort::connections() const {
+  int count = 0;
+  for (const auto& [process, link] : links_) count += link->connections();
+  return count;
+}
 
 bool TcpPort::drive(TimePoint now) {
-  return door_->drive(now, [this](TcpArrival& arrival) { return settle(arrival); });
+  bool moved = door_->drive(now, [this](TcpArrival& arrival) { return settle(arrival); });
+  for (const auto& [process, link] : links_) moved |= link->drive(now);
+  return moved;
+}
+
+TimePoint TcpPort::wake_at() const {
+  TimePoint wake = door_->wake_at();
+  for (const auto& [process, link] : links_) wake = std::min(wake, link->wake_at());
+  return wake;
 }
 
 Status TcpPort::settle(TcpArrival& arrival) {
   const Hello& hello = arrival.hello();
-  const auto owner = owners_.find({hello.group, hello.epoch});
-  if (owner != owners_.end()) return owner->second->arrived(arrival);
+  const Group& world = options_.world;
   const bool is_data = hello.purpose == Purpose::kData || hello.purpose == Purpose::kSealedData;
-  if (!is_data) return Status(Code::kDenied, Scope::kPeer, "it is not a rank of this job");
-  arrival.decline(Verdict::kHasLeft);
+  if (is_data && (hello.group != world_ || hello.epoch != world.epoch)) {
+    arrival.decline(Verdict::kHasLeft);
+    return {};
+  }
+  if (!is_data || hello.to != world.rank || hello.from < 0 || hello.from >= world.size() ||
+      hello.from == world.rank)
+    return Status(Code::kDenied, Scope::kPeer,
+                  "it has the job's key, but its hello names another rank");
+  if (hello.purpose != purpose()) {
+    arrival.decline(Verdict::kOtherIntegrity);
+    return {};
+  }
+  Result<UniqueFd> fd = arrival.welcome();
+  if (!fd.ok()) return {};
+  link(hello.from).accept(*std::move(fd), arrival.secret());
   return {};
 }
 

@@ -1,13 +1,12 @@
-// Where a process accepts its peers, for all groups that it is in: the listening socket, the job's
-// key, and which group a connection is for. Connections that have not proven the key: see
-// comm/transport/tcp_door.h.
+// Where a process accepts the others of its job, and its connections to them (tcp_link.h), which
+// all groups share. Connections that have not proven the key: see comm/transport/tcp_door.h.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
-#include <utility>
 
 #include <paceline/group.h>
 
@@ -16,6 +15,7 @@
 #include "comm/poll_engine.h"
 #include "comm/socket.h"
 #include "comm/transport/tcp_door.h"
+#include "comm/transport/tcp_link.h"
 
 namespace paceline {
 
@@ -42,8 +42,10 @@ class TcpPort final : private Driver {
  public:
   struct Options {
     std::string name;          ///< in the log: "rank 3"
-    std::shared_ptr<Log> log;  ///< names refused strangers; may be null
-    bool integrity = false;    ///< data is sealed (sealed_stream.h); the same on all ranks
+    std::shared_ptr<Log> log;  ///< names refused connections; may be null
+    bool integrity = false;    ///< data is sealed (sealed_stream.h); the same on all processes
+    /// The processes that may connect, by their ranks in this group, and which of them this one is.
+    Group world;
   };
   /// Without a key there is no port: TCP is never served to strangers.
   static Result<std::shared_ptr<TcpPort>> open(std::shared_ptr<PollEngine> engine,
@@ -53,39 +55,34 @@ class TcpPort final : private Driver {
   TcpPort& operator=(const TcpPort&) = delete;
 
   const std::shared_ptr<PollEngine>& engine() const { return engine_; }
-  const JobKey& key() const { return key_; }
   const std::string& address() const { return address_; }
-  bool has_integrity() const { return options_.integrity; }
+  bool has_integrity() const { return common_.integrity; }
 
-  /// Hears of connections for a group whose other ends have proven the key.
-  class Owner {
-   public:
-    /// Decides what becomes of it; an error refuses it. With the baton held.
-    virtual Status arrived(TcpArrival& arrival) = 0;
-
-   protected:
-    ~Owner() = default;
-  };
-  /// From now on, until remove(); the owner is borrowed. Code::kInvalidArgument: there is a group
-  /// of this name and epoch. With the baton held.
-  Status add(const Group& group, Owner& owner);
-  void remove(const Group& group);
+  /// The connections to another process of the world, which listens at `address`; empty: as far as
+  /// is known. With the baton held; it lives as long as the port.
+  TcpLink& link(int process, const std::string& address = {});
+  /// Until release(), false for a group that has been claimed. With the baton held.
+  bool claim(std::uint64_t group) { return groups_.insert(group).second; }
+  void release(std::uint64_t group) { groups_.erase(group); }
+  /// Of all links. With the baton held.
+  int connections() const;
 
  private:
-  using GroupId = std::pair<std::uint64_t, std::uint32_t>;  // digest of the name, epoch
-  static GroupId id_of(const Group& group);
-
   TcpPort(std::shared_ptr<PollEngine> engine, std::string address, JobKey key, Options options);
+  Purpose purpose() const { return has_integrity() ? Purpose::kSealedData : Purpose::kData; }
   bool drive(TimePoint now) override;
-  TimePoint wake_at() const override { return door_->wake_at(); }
+  TimePoint wake_at() const override;
   Status settle(TcpArrival& arrival);
 
   const std::shared_ptr<PollEngine> engine_;  // owners: see Work
   const std::string address_;
   const JobKey key_;
   const Options options_;
+  const std::uint64_t world_;  // digest of its name
+  TcpLink::Common common_;
   std::unique_ptr<TcpDoor> door_;
-  std::map<GroupId, Owner*> owners_;
+  std::map<int, std::unique_ptr<TcpLink>> links_;  // by process
+  std::set<std::uint64_t> groups_;
 };
 
 }  // namespace paceline

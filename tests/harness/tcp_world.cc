@@ -24,9 +24,12 @@ std::unique_ptr<Transport> TcpWorld::enter(int rank, std::shared_ptr<PollEngine>
   // Each rank has a key of its own in memory, as processes have.
   JobKey own = JobKey::from_descriptor(key_.to_memfd().value().get()).value();
   std::optional<TcpListener>& listener = listeners_[static_cast<std::size_t>(rank)];
+  TcpPort::Options options = options_;
+  options.world = group;
   auto port =
-      TcpPort::open(std::move(engine), *std::move(listener), std::move(own), options_).value();
-  auto transport = make_tcp_transport(std::move(port), group).value();
+      TcpPort::open(std::move(engine), *std::move(listener), std::move(own), std::move(options))
+          .value();
+  auto transport = make_tcp_transport(std::move(port), group, {}).value();
   listener.reset();
   return transport;
 }

@@ -110,9 +110,8 @@ class Communicator {
   /// from each rank. A few more follow if there is too little shared memory: the new ones use TCP
   /// then. New communicators share threads, descriptors and ports with this one, and may outlive
   /// it. Unset options come from it. If a new one cannot be made, all ranks of its color get an
-  /// error, and this communicator stays usable. Code::kExhausted: the named rank has too few file
-  /// descriptors left. Code::kUnavailable: PACELINE_BACKEND=shm, and there is no shared memory
-  /// left.
+  /// error that names the rank, and this communicator stays usable. Code::kUnavailable:
+  /// PACELINE_BACKEND=shm, and there is no shared memory left.
   Result<std::optional<Communicator>> split(int color, int key, const InitOptions& options = {});
 
   /// Returns when all ranks have called it. Succeeds only if all made the same calls before. Later

@@ -43,11 +43,13 @@ class TwoRanks {
   void begin(int rank, bool integrity = false) {
     const auto i = static_cast<std::size_t>(rank);
     group_.rank = rank;
-    auto port =
-        TcpPort::open(engine_, *std::move(listeners_[i]), copy_of_key(),
-                      {.name = "rank " + std::to_string(rank), .log = log, .integrity = integrity})
-            .value();
-    transports_[i] = make_tcp_transport(std::move(port), group_).value();
+    auto port = TcpPort::open(engine_, *std::move(listeners_[i]), copy_of_key(),
+                              {.name = "rank " + std::to_string(rank),
+                               .log = log,
+                               .integrity = integrity,
+                               .world = group_})
+                    .value();
+    transports_[i] = make_tcp_transport(std::move(port), group_, {}).value();
     const Engine::Baton baton = engine_->hold();
     engine_->attach(*transports_[i]);
   }
@@ -203,18 +205,22 @@ class TwoGroups {
  public:
   TwoGroups() {
     const JobKey key = JobKey::generate().value();
+    std::vector<TcpListener> listeners;
     for (int rank = 0; rank < 2; ++rank) {
-      TcpListener listener = TcpListener::open("127.0.0.1").value();
-      group_.members.push_back({.host = "local", .address = listener.address()});
+      listeners.push_back(TcpListener::open("127.0.0.1").value());
+      group_.members.push_back({.host = "local", .address = listeners.back().address()});
+    }
+    for (TcpListener& listener : listeners) {
+      group_.rank = static_cast<int>(ports_.size());
       ports_.push_back(TcpPort::open(engine, std::move(listener),
                                      JobKey::from_descriptor(key.to_memfd().value().get()).value(),
-                                     {})
+                                     {.world = group_})
                            .value());
     }
     for (const char* const name : {"first", "second"}) {
       group_.name = name;
       for (group_.rank = 0; group_.rank < 2; ++group_.rank) {
-        auto made = make_tcp_transport(ports_[static_cast<std::size_t>(group_.rank)], group_);
+        auto made = make_tcp_transport(ports_[static_cast<std::size_t>(group_.rank)], group_, {});
         transports.push_back(std::move(made).value());
         const Engine::Baton baton = engine->hold();
         engine->attach(*transports.back());
@@ -230,7 +236,7 @@ class TwoGroups {
   Status make_again() {
     group_.name = "first";
     group_.rank = 0;
-    return make_tcp_transport(ports_[0], group_).status();
+    return make_tcp_transport(ports_[0], group_, {}).status();
   }
   void leave(std::size_t index) {
     {
@@ -323,12 +329,21 @@ class ByHand {
     if (!send(caller, handshake.welcome(Verdict::kAccepted))) return false;
     const auto connects = [&] { return ranks_[1].connected(0); };
     if (!ranks_.engine().wait(connects, patient())) return false;
+    // Where something is not read before its end, a connection is reset.
+    FrameHeaderBytes join{};
+    const auto joins = [&] {
+      return std::cmp_equal(::recv(caller.get(), join.data(), join.size(), 0), join.size());
+    };
+    if (!ranks_.engine().wait(joins, patient())) return false;
+    EXPECT_EQ(decode_frame(join).value().kind, FrameKind::kJoin);
     caller.reset();
     return ranks_.engine().wait([&] { return !connects(); }, patient());
   }
   bool send_byte(std::byte byte) {
     const HeaderBytes header = encode_header({.payload_bytes = 1});
-    return to_->send(header) && to_->send(std::span(&byte, 1));
+    const FrameHeaderBytes frame =
+        encode_frame({.group = group_id(ranks_.group()), .bytes = kHeaderBytes + 1});
+    return to_->send(frame) && to_->send(header) && to_->send(std::span(&byte, 1));
   }
   void close() { to_.reset(); }
   /// How rank 1's receive ended; nothing if it does not.
