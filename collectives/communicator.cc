@@ -3,115 +3,17 @@
 #include <paceline/communicator.h>
 
 #include "collectives/communicator_core.h"
+#include "collectives/requests.h"
 #include "comm/base/argument_error.h"
 #include "comm/base/text.h"
 
 namespace paceline {
 namespace {
 
-OperationRequest request(const Signature& signature, const void* in, void* out) {
-  return {.signature = signature,
-          .input = static_cast<const std::byte*>(in),
-          .output = static_cast<std::byte*>(out)};
-}
-
-// The same, of a kind that reduces.
-OperationRequest reducing(Signature signature, const void* in, void* out, const ReduceRule& rule) {
-  signature.op = rule.op();
-  OperationRequest made = request(signature, in, out);
-  if (rule.factor()) [[unlikely]]
-    made.factor = rule.factor();
-  return made;
-}
-
-OperationRequest barrier_request() { return {.signature = {.kind = OperationKind::kBarrier}}; }
-
-OperationRequest broadcast_request(void* buffer, std::size_t count, DataType type, int root) {
-  return request({.count = count, .root = root, .kind = OperationKind::kBroadcast, .type = type},
-                 buffer, buffer);
-}
-
-OperationRequest reduce_request(const void* in, void* out, std::size_t count, DataType type,
-                                const ReduceRule& rule, int root) {
-  return reducing({.count = count, .root = root, .kind = OperationKind::kReduce, .type = type}, in,
-                  out, rule);
-}
-
-OperationRequest all_reduce_request(const void* in, void* out, std::size_t count, DataType type,
-                                    const ReduceRule& rule) {
-  return reducing({.count = count, .kind = OperationKind::kAllReduce, .type = type}, in, out, rule);
-}
-
-OperationRequest reduce_scatter_request(const void* in, void* out, std::size_t count, DataType type,
-                                        const ReduceRule& rule) {
-  return reducing({.count = count, .kind = OperationKind::kReduceScatter, .type = type}, in, out,
-                  rule);
-}
-
-// Of a kind that only moves blocks.
-OperationRequest blocks_request(OperationKind kind, const void* in, void* out, std::size_t count,
-                                DataType type, int root = -1) {
-  return request({.count = count, .root = root, .kind = kind, .type = type}, in, out);
-}
-
-using Counts = std::span<const std::size_t>;
-
-// Null unless there is one count for each rank. The call is then refused.
-const std::size_t* for_each(const CommunicatorCore* core, Counts counts) {
-  const std::size_t ranks = core == nullptr ? 0 : core->group().members.size();
-  return counts.size() == ranks ? counts.data() : nullptr;
-}
-
-// The sum, or what no call may have.
-std::uint64_t sum_of(Counts counts) {
-  std::uint64_t sum = 0;
-  for (const std::size_t count : counts) {
-    if (__builtin_add_overflow(sum, count, &sum)) return UINT64_MAX;
-  }
-  return sum;
-}
-
-OperationRequest with_counts(const CommunicatorCore* core, OperationRequest request,
-                             Counts counts) {
-  request.signature.count = sum_of(counts);
-  request.counts = for_each(core, counts);
-  return request;
-}
-
-OperationRequest all_to_all_v_request(const CommunicatorCore* core, const void* in,
-                                      Counts send_counts, void* out, Counts recv_counts,
-                                      DataType type) {
-  OperationRequest exchange = blocks_request(OperationKind::kAllToAllV, in, out, 0, type);
-  exchange.counts = for_each(core, send_counts);
-  exchange.recv_counts = for_each(core, recv_counts);
-  return exchange;
-}
-
-OperationRequest reduce_scatter_v_request(const CommunicatorCore* core, const void* in, void* out,
-                                          Counts counts, DataType type, const ReduceRule& rule) {
-  OperationRequest scattered = reduce_scatter_request(in, out, 0, type, rule);
-  scattered.signature.kind = OperationKind::kReduceScatterV;
-  return with_counts(core, scattered, counts);
-}
-
-OperationRequest blocks_v_request(const CommunicatorCore* core, OperationKind kind, const void* in,
-                                  void* out, Counts counts, DataType type, int root = -1) {
-  return with_counts(core, blocks_request(kind, in, out, 0, type, root), counts);
-}
-
-OperationRequest send_request(const void* in, std::size_t count, DataType type, int peer) {
-  return request({.count = count, .root = peer, .kind = OperationKind::kSend, .type = type}, in,
-                 nullptr);
-}
-
-OperationRequest receive_request(void* out, std::size_t count, DataType type, int peer) {
-  return request({.count = count, .root = peer, .kind = OperationKind::kReceive, .type = type},
-                 nullptr, out);
-}
-
-OperationRequest messages_request(std::span<const Message> messages) {
-  return {.signature = {.count = messages.size(), .kind = OperationKind::kExchange},
-          .messages = messages};
+// `counts` if there is one for each rank; else none, and the call is refused.
+requests::Counts per_rank(const CommunicatorCore* core, requests::Counts counts) {
+  const bool fits = core != nullptr && counts.size() == core->group().members.size();
+  return fits ? counts : requests::Counts();
 }
 
 Status moved_from() { return argument_error("this Communicator was moved from"); }
@@ -169,22 +71,6 @@ Status Communicator::wrong_length(std::size_t length, std::size_t needed) {
                         std::to_string(needed));
 }
 
-Status Communicator::barrier() { return run(core_.get(), barrier_request()); }
-
-Status Communicator::broadcast(void* buffer, std::size_t count, DataType type, int root) {
-  return run(core_.get(), broadcast_request(buffer, count, type, root));
-}
-
-Status Communicator::reduce(const void* in, void* out, std::size_t count, DataType type,
-                            ReduceRule rule, int root) {
-  return run(core_.get(), reduce_request(in, out, count, type, rule, root));
-}
-
-Status Communicator::all_reduce(const void* in, void* out, std::size_t count, DataType type,
-                                ReduceRule rule) {
-  return run(core_.get(), all_reduce_request(in, out, count, type, rule));
-}
-
 Status Communicator::all_reduce_many(std::span<const Tensor> tensors, DataType type,
                                      ReduceRule rule) {
   return all_reduce_many_async(tensors, type, rule).wait();
@@ -193,146 +79,63 @@ Status Communicator::all_reduce_many(std::span<const Tensor> tensors, DataType t
 Work Communicator::all_reduce_many_async(std::span<const Tensor> tensors, DataType type,
                                          ReduceRule rule) {
   if (core_ == nullptr) return refused_work(moved_from());
-  return core_->start_many(tensors, all_reduce_request(nullptr, nullptr, 0, type, rule));
+  return core_->start_many(tensors, requests::all_reduce(nullptr, nullptr, 0, type, rule));
 }
 
-Status Communicator::reduce_scatter(const void* in, void* out, std::size_t count, DataType type,
-                                    ReduceRule rule) {
-  return run(core_.get(), reduce_scatter_request(in, out, count, type, rule));
-}
+// The blocking and the asynchronous form of an operation. `arguments` make its request.
+#define PACELINE_OPERATION(name, parameters, arguments)                                       \
+  Status Communicator::name parameters { return run(core_.get(), requests::name arguments); } \
+  Work Communicator::name##_async parameters {                                                \
+    return start(core_.get(), requests::name arguments);                                      \
+  }
 
-Status Communicator::all_gather(const void* in, void* out, std::size_t count, DataType type) {
-  return run(core_.get(), blocks_request(OperationKind::kAllGather, in, out, count, type));
-}
+PACELINE_OPERATION(barrier, (), ())
+PACELINE_OPERATION(broadcast, (void* buffer, std::size_t count, DataType type, int root),
+                   (buffer, count, type, root))
+PACELINE_OPERATION(reduce,
+                   (const void* in, void* out, std::size_t count, DataType type, ReduceRule rule,
+                    int root),
+                   (in, out, count, type, rule, root))
+PACELINE_OPERATION(all_reduce,
+                   (const void* in, void* out, std::size_t count, DataType type, ReduceRule rule),
+                   (in, out, count, type, rule))
+PACELINE_OPERATION(reduce_scatter,
+                   (const void* in, void* out, std::size_t count, DataType type, ReduceRule rule),
+                   (in, out, count, type, rule))
+PACELINE_OPERATION(all_gather, (const void* in, void* out, std::size_t count, DataType type),
+                   (in, out, count, type))
+PACELINE_OPERATION(gather, (const void* in, void* out, std::size_t count, DataType type, int root),
+                   (in, out, count, type, root))
+PACELINE_OPERATION(scatter, (const void* in, void* out, std::size_t count, DataType type, int root),
+                   (in, out, count, type, root))
+PACELINE_OPERATION(all_to_all, (const void* in, void* out, std::size_t count, DataType type),
+                   (in, out, count, type))
+PACELINE_OPERATION(reduce_scatter_v,
+                   (const void* in, void* out, std::span<const std::size_t> counts, DataType type,
+                    ReduceRule rule),
+                   (in, out, per_rank(core_.get(), counts), type, rule))
+PACELINE_OPERATION(all_gather_v,
+                   (const void* in, void* out, std::span<const std::size_t> counts, DataType type),
+                   (in, out, per_rank(core_.get(), counts), type))
+PACELINE_OPERATION(gather_v,
+                   (const void* in, void* out, std::span<const std::size_t> counts, DataType type,
+                    int root),
+                   (in, out, per_rank(core_.get(), counts), type, root))
+PACELINE_OPERATION(scatter_v,
+                   (const void* in, void* out, std::span<const std::size_t> counts, DataType type,
+                    int root),
+                   (in, out, per_rank(core_.get(), counts), type, root))
+PACELINE_OPERATION(all_to_all_v,
+                   (const void* in, std::span<const std::size_t> send_counts, void* out,
+                    std::span<const std::size_t> recv_counts, DataType type),
+                   (in, per_rank(core_.get(), send_counts), out, per_rank(core_.get(), recv_counts),
+                    type))
+PACELINE_OPERATION(send, (const void* in, std::size_t count, DataType type, int peer),
+                   (in, count, type, peer))
+PACELINE_OPERATION(receive, (void* out, std::size_t count, DataType type, int peer),
+                   (out, count, type, peer))
+PACELINE_OPERATION(exchange, (std::span<const Message> messages), (messages))
 
-Status Communicator::gather(const void* in, void* out, std::size_t count, DataType type, int root) {
-  return run(core_.get(), blocks_request(OperationKind::kGather, in, out, count, type, root));
-}
-
-Status Communicator::scatter(const void* in, void* out, std::size_t count, DataType type,
-                             int root) {
-  return run(core_.get(), blocks_request(OperationKind::kScatter, in, out, count, type, root));
-}
-
-Status Communicator::all_to_all(const void* in, void* out, std::size_t count, DataType type) {
-  return run(core_.get(), blocks_request(OperationKind::kAllToAll, in, out, count, type));
-}
-
-Work Communicator::barrier_async() { return start(core_.get(), barrier_request()); }
-
-Work Communicator::broadcast_async(void* buffer, std::size_t count, DataType type, int root) {
-  return start(core_.get(), broadcast_request(buffer, count, type, root));
-}
-
-Work Communicator::reduce_async(const void* in, void* out, std::size_t count, DataType type,
-                                ReduceRule rule, int root) {
-  return start(core_.get(), reduce_request(in, out, count, type, rule, root));
-}
-
-Work Communicator::all_reduce_async(const void* in, void* out, std::size_t count, DataType type,
-                                    ReduceRule rule) {
-  return start(core_.get(), all_reduce_request(in, out, count, type, rule));
-}
-
-Work Communicator::reduce_scatter_async(const void* in, void* out, std::size_t count, DataType type,
-                                        ReduceRule rule) {
-  return start(core_.get(), reduce_scatter_request(in, out, count, type, rule));
-}
-
-Work Communicator::all_gather_async(const void* in, void* out, std::size_t count, DataType type) {
-  return start(core_.get(), blocks_request(OperationKind::kAllGather, in, out, count, type));
-}
-
-Work Communicator::gather_async(const void* in, void* out, std::size_t count, DataType type,
-                                int root) {
-  return start(core_.get(), blocks_request(OperationKind::kGather, in, out, count, type, root));
-}
-
-Work Communicator::scatter_async(const void* in, void* out, std::size_t count, DataType type,
-                                 int root) {
-  return start(core_.get(), blocks_request(OperationKind::kScatter, in, out, count, type, root));
-}
-
-Work Communicator::all_to_all_async(const void* in, void* out, std::size_t count, DataType type) {
-  return start(core_.get(), blocks_request(OperationKind::kAllToAll, in, out, count, type));
-}
-
-Status Communicator::reduce_scatter_v(const void* in, void* out, Counts counts, DataType type,
-                                      ReduceRule rule) {
-  return run(core_.get(), reduce_scatter_v_request(core_.get(), in, out, counts, type, rule));
-}
-
-Work Communicator::reduce_scatter_v_async(const void* in, void* out, Counts counts, DataType type,
-                                          ReduceRule rule) {
-  return start(core_.get(), reduce_scatter_v_request(core_.get(), in, out, counts, type, rule));
-}
-
-Status Communicator::all_gather_v(const void* in, void* out, Counts counts, DataType type) {
-  return run(core_.get(),
-             blocks_v_request(core_.get(), OperationKind::kAllGatherV, in, out, counts, type));
-}
-
-Work Communicator::all_gather_v_async(const void* in, void* out, Counts counts, DataType type) {
-  return start(core_.get(),
-               blocks_v_request(core_.get(), OperationKind::kAllGatherV, in, out, counts, type));
-}
-
-Status Communicator::gather_v(const void* in, void* out, Counts counts, DataType type, int root) {
-  return run(core_.get(),
-             blocks_v_request(core_.get(), OperationKind::kGatherV, in, out, counts, type, root));
-}
-
-Work Communicator::gather_v_async(const void* in, void* out, Counts counts, DataType type,
-                                  int root) {
-  return start(core_.get(),
-               blocks_v_request(core_.get(), OperationKind::kGatherV, in, out, counts, type, root));
-}
-
-Status Communicator::scatter_v(const void* in, void* out, Counts counts, DataType type, int root) {
-  return run(core_.get(),
-             blocks_v_request(core_.get(), OperationKind::kScatterV, in, out, counts, type, root));
-}
-
-Work Communicator::scatter_v_async(const void* in, void* out, Counts counts, DataType type,
-                                   int root) {
-  return start(core_.get(), blocks_v_request(core_.get(), OperationKind::kScatterV, in, out, counts,
-                                             type, root));
-}
-
-Status Communicator::all_to_all_v(const void* in, Counts send_counts, void* out, Counts recv_counts,
-                                  DataType type) {
-  return run(core_.get(),
-             all_to_all_v_request(core_.get(), in, send_counts, out, recv_counts, type));
-}
-
-Work Communicator::all_to_all_v_async(const void* in, Counts send_counts, void* out,
-                                      Counts recv_counts, DataType type) {
-  return start(core_.get(),
-               all_to_all_v_request(core_.get(), in, send_counts, out, recv_counts, type));
-}
-
-Status Communicator::send(const void* in, std::size_t count, DataType type, int peer) {
-  return run(core_.get(), send_request(in, count, type, peer));
-}
-
-Work Communicator::send_async(const void* in, std::size_t count, DataType type, int peer) {
-  return start(core_.get(), send_request(in, count, type, peer));
-}
-
-Status Communicator::receive(void* out, std::size_t count, DataType type, int peer) {
-  return run(core_.get(), receive_request(out, count, type, peer));
-}
-
-Work Communicator::receive_async(void* out, std::size_t count, DataType type, int peer) {
-  return start(core_.get(), receive_request(out, count, type, peer));
-}
-
-Status Communicator::exchange(std::span<const Message> messages) {
-  return run(core_.get(), messages_request(messages));
-}
-
-Work Communicator::exchange_async(std::span<const Message> messages) {
-  return start(core_.get(), messages_request(messages));
-}
+#undef PACELINE_OPERATION
 
 }  // namespace paceline

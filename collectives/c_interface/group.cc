@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <deque>
 
+#include "collectives/c_interface/broadcast.h"
 #include "collectives/c_interface/of_thread.h"
+#include "collectives/communicator_core.h"
+#include "collectives/requests.h"
 
 namespace paceline::c_interface {
 namespace {
@@ -39,6 +42,20 @@ class Started {
   std::vector<One> works_;
 };
 
+// Both are all-reduces, of the same type and rule.
+bool is_reduced_alike(const OperationRequest& one, const OperationRequest& other) {
+  return one.signature.kind == other.signature.kind && one.signature.type == other.signature.type &&
+         one.signature.op == other.signature.op && one.factor == other.factor;
+}
+
+// For CommunicatorCore::start_many().
+OperationRequest of_no_array(OperationRequest request) {
+  request.input = nullptr;
+  request.output = nullptr;
+  request.signature.count = 0;
+  return request;
+}
+
 }  // namespace
 
 CallGroup& CallGroup::of_thread() { return c_interface::of_thread<CallGroup>(); }
@@ -61,12 +78,23 @@ void CallGroup::forget(const plComm& comm) {
   if (std::erase_if(calls_, [&](const CallsOn& one) { return one.comm == &comm; }) > 0) refuse();
 }
 
-void CallGroup::add(plComm& comm, const Tensor& tensor, DataType type, const ReduceRule& rule) {
-  std::vector<Call>& calls = of(comm).calls;
-  const bool follows = !calls.empty() && !calls.back().tensors.empty() &&
-                       calls.back().type == type && calls.back().rule == rule;
-  if (!follows) calls.push_back({.type = type, .rule = rule});
-  calls.back().tensors.push_back(tensor);
+void CallGroup::add(plComm& comm, const OperationRequest& request) {
+  const Signature& signature = request.signature;
+  auto& [_, messages, calls] = of(comm);
+  switch (signature.kind) {
+    case OperationKind::kSend:
+      return messages.push_back(
+          Message::sent(request.input, signature.count, signature.type, signature.root));
+    case OperationKind::kReceive:
+      return messages.push_back(
+          Message::received(request.output, signature.count, signature.type, signature.root));
+    case OperationKind::kAllReduce:
+      if (calls.empty() || !is_reduced_alike(calls.back().request, request))
+        calls.push_back({.request = of_no_array(request)});
+      return calls.back().tensors.push_back({request.input, request.output, signature.count});
+    default:
+      return calls.push_back({.request = request});
+  }
 }
 
 plResult_t CallGroup::end() {
@@ -94,11 +122,11 @@ plResult_t CallGroup::make(const std::vector<CallsOn>& groups) {
   }
   Started started(operations);
   for (const auto& [comm, messages, calls] : groups) {
-    Communicator& world = comm->communicator;
-    if (!messages.empty()) started.add(*comm, world.exchange_async(messages));
-    for (const auto& [start, tensors, type, rule] : calls) {
-      started.add(
-          *comm, tensors.empty() ? start(world) : world.all_reduce_many_async(tensors, type, rule));
+    CommunicatorCore& world = *comm->communicator.core();
+    if (!messages.empty()) started.add(*comm, world.start(requests::exchange(messages)));
+    for (const auto& [request, tensors] : calls) {
+      started.add(*comm, tensors.empty() ? world.start(with_one_buffer(request, world.group().rank))
+                                         : world.start_many(tensors, request));
     }
   }
   return started.wait();

@@ -1,17 +1,12 @@
 // The calls between plGroupStart and plGroupEnd of one thread, which plGroupEnd makes.
 #pragma once
 
-#include <functional>
-#include <utility>
 #include <vector>
 
-#include <paceline/communicator.h>
 #include <paceline/message.h>
-#include <paceline/reduce_rule.h>
 #include <paceline/tensor.h>
-#include <paceline/types.h>
-#include <paceline/work.h>
 
+#include "collectives/backend/backend.h"
 #include "collectives/c_interface/calls.h"
 
 namespace paceline::c_interface {
@@ -19,8 +14,6 @@ namespace paceline::c_interface {
 /// Not to be shared between threads.
 class CallGroup {
  public:
-  using Start = std::function<Work(Communicator&)>;
-
   static CallGroup& of_thread();
   /// The same if plGroupStart has opened it, else null.
   static CallGroup* open_one();
@@ -29,10 +22,8 @@ class CallGroup {
   /// Makes the calls and waits for them when the outermost group ends.
   plResult_t end();
 
-  /// What its arguments refer to must stay until end().
-  void add(plComm& comm, Start call) { of(comm).calls.push_back({.start = std::move(call)}); }
-  void add(plComm& comm, const Message& message) { of(comm).messages.push_back(message); }
-  void add(plComm& comm, const Tensor& tensor, DataType type, const ReduceRule& rule);
+  /// What the request refers to must stay until end().
+  void add(plComm& comm, const OperationRequest& request);
   /// A call is wrong: none will be made.
   void refuse() { refused_ = true; }
   bool has_calls_on(const plComm& comm) const;
@@ -40,12 +31,9 @@ class CallGroup {
   void forget(const plComm& comm);
 
  private:
-  // All-reduces that follow each other, alike in type and rule; or any other operation.
   struct Call {
-    Start start{};
-    std::vector<Tensor> tensors{};
-    DataType type{};
-    ReduceRule rule = ReduceOp::kSum;
+    OperationRequest request;
+    std::vector<Tensor> tensors{};  // all-reduces that follow each other, alike in type and rule
   };
   struct CallsOn {
     plComm* comm;

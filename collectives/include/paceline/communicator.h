@@ -100,6 +100,8 @@ class Communicator {
 
   /// For tests and for layers above: see collectives/communicator_core.h.
   explicit Communicator(std::unique_ptr<CommunicatorCore> core);
+  /// For layers above, such as the gradient pipeline. Null after a move from it.
+  CommunicatorCore* core() const { return core_.get(); }
   Communicator(Communicator&&) noexcept;
   Communicator& operator=(Communicator&&) noexcept;
   /// Unfinished operations end with Code::kCancelled. Ranks that wait for this one get an error.
