@@ -213,7 +213,7 @@ Result<std::optional<Communicator>> Communicator::split(int color, int key,
   }
   if (core_ == nullptr) return argument_error("this Communicator was moved from");
   PACELINE_TRY(core_->refuse_child());
-  const Membership& whole = core_->membership();
+  const Membership& whole = core_->parts().membership;
   if (whole.runtime == nullptr) {
     return Status(Code::kInvalidArgument, Scope::kOperation,
                   "split: this communicator was made from parts and cannot be split");
@@ -229,7 +229,7 @@ Result<std::optional<Communicator>> Communicator::split(int color, int key,
   const std::vector<int> members = members_of(choices, color);
   const bool joins = color != kNoColor;
   const auto chosen =
-      terms_of(options, {.timeout = core_->timeout(), .determinism = core_->determinism()},
+      terms_of(options, {.timeout = core_->timeout(), .determinism = core_->parts().determinism},
                runtime.environment());
   Terms terms{.meets = joins && members.size() > 1,
               .some_share_memory = runtime.hosts().some_share(),

@@ -94,7 +94,7 @@ bool BucketLine::start_next(FunctionRef<bool(std::size_t)> is_ready, TimePoint n
   if (state.stage != turn.operation || !state.is_worked || !is_ready(turn.bucket)) return false;
   const std::size_t bytes = state.reduction->plain_bytes(turn.operation);
   if (!has_room(bytes)) return false;
-  const bool all_have_data = next_turn_ > 0 && *ranks_ == core_.group().size();
+  const bool all_have_data = next_turn_ > 0 && *ranks_ == communicator_.parts().group.size();
   ++next_turn_;
   ++operations_;
   state.is_in_flight = true;
@@ -103,7 +103,7 @@ bool BucketLine::start_next(FunctionRef<bool(std::size_t)> is_ready, TimePoint n
       {.bucket = turn.bucket,
        .bytes = bytes,
        .started_at = now,
-       .completion = core_.start_holding(state.reduction->request(turn.operation, all_have_data))});
+       .completion = communicator_.start(state.reduction->request(turn.operation, all_have_data))});
   return true;
 }
 
@@ -132,7 +132,7 @@ bool BucketLine::work_on(std::size_t bucket, FunctionRef<bool(std::size_t)> is_r
                          StepTally& tally) {
   State& state = states_[bucket];
   if (!may_be_worked_on(state, is_ready(bucket))) return false;
-  const TimePoint begin = core_.engine()->clock().now();
+  const TimePoint begin = communicator_.parts().engine->clock().now();
   const bool is_last = state.stage == state.reduction->operations();
   tally.sum_of_squares = state.sum_of_squares;
   if (state.reduction->work(state.stage, tally)) {
@@ -143,7 +143,7 @@ bool BucketLine::work_on(std::size_t bucket, FunctionRef<bool(std::size_t)> is_r
     }
   }
   state.sum_of_squares = tally.sum_of_squares;
-  own_time_ += core_.engine()->clock().now() - begin;
+  own_time_ += communicator_.parts().engine->clock().now() - begin;
   return true;
 }
 

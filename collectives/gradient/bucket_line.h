@@ -19,10 +19,10 @@
 
 #include <paceline/status.h>
 
-#include "collectives/communicator_core.h"
 #include "collectives/gradient/bucket_reduction.h"
 #include "collectives/gradient/path_meter.h"
 #include "collectives/gradient/schedule.h"
+#include "collectives/held_communicator.h"
 #include "comm/base/clock.h"
 
 namespace paceline {
@@ -42,8 +42,9 @@ class BucketLine {
     std::size_t bytes_in_flight = SIZE_MAX;  ///< one operation is always in flight
     std::size_t operations_in_flight = 4;
   };
-  /// `core` is borrowed.
-  BucketLine(CommunicatorCore& core, const Limits& limits) : core_(core), limits_(limits) {}
+  /// `communicator` is borrowed.
+  BucketLine(HeldCommunicator& communicator, const Limits& limits)
+      : communicator_(communicator), limits_(limits) {}
 
   /// Between steps: what travels, a reduction for each of the schedule's buckets.
   void set_buckets(const Schedule& schedule, std::vector<std::unique_ptr<BucketReduction>> buckets);
@@ -98,7 +99,7 @@ class BucketLine {
   bool may_be_worked_on(State& state, bool is_ready);
   bool has_room(std::size_t bytes) const;
 
-  CommunicatorCore& core_;
+  HeldCommunicator& communicator_;
   const Limits limits_;
   std::vector<State> states_;
   std::vector<Turn> turns_;

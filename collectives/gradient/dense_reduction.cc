@@ -7,6 +7,7 @@
 #include "collectives/gradient/arithmetic.h"
 #include "collectives/gradient/codecs/with_residual.h"
 #include "collectives/gradient/coded_reduction.h"
+#include "collectives/requests.h"
 
 namespace paceline {
 namespace {
@@ -47,14 +48,10 @@ class DenseReduction final : public BucketReduction {
   std::size_t plain_bytes(std::size_t) const override { return slot_bytes_ * ranks_ / 2; }
 
   OperationRequest request(std::size_t operation, bool) override {
-    const bool is_first = operation == 0;
-    OperationRequest request{
-        .signature = {.count = slot_bytes_,
-                      .kind = is_first ? OperationKind::kAllToAll : OperationKind::kAllGather,
-                      .type = DataType::kUInt8}};
-    request.input = is_first ? sent_.data() : sent_.data() + own() * slot_bytes_;
-    request.output = is_first ? received_.data() : sent_.data();
-    return request;
+    if (operation == 0)
+      return requests::all_to_all(sent_.data(), received_.data(), slot_bytes_, DataType::kUInt8);
+    return requests::all_gather(sent_.data() + own() * slot_bytes_, sent_.data(), slot_bytes_,
+                                DataType::kUInt8);
   }
 
  private:

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "collectives/gradient/agreement.h"
-#include "collectives/gradient/words_request.h"
 #include "collectives/reduce/kernels.h"
+#include "collectives/requests.h"
 #include "comm/base/argument_error.h"
 #include "comm/base/text.h"
 #include "comm/base/try.h"
@@ -33,24 +33,26 @@ GradientOptions without_measuring(GradientOptions options, Determinism determini
 
 }  // namespace
 
-GradientCore::GradientCore(std::unique_ptr<CommunicatorCore> own, GradientArena arena,
-                           std::vector<Parameter> parameters, const GradientOptions& options)
-    : own_(std::move(own)),
-      engine_(own_->engine()),
+GradientCore::GradientCore(Communicator own, GradientArena arena, std::vector<Parameter> parameters,
+                           const GradientOptions& options)
+    : communicator_(std::move(own)),
+      own_(*communicator_.core()),
+      held_(own_.held()),
+      engine_(own_.parts().engine),
       arena_(std::move(arena)),
       parameters_(std::move(parameters)),
-      options_(without_measuring(options, own_->determinism())),
-      measures_(own_->determinism() == Determinism::kFast),
+      options_(without_measuring(options, own_.parts().determinism)),
+      measures_(own_.parts().determinism == Determinism::kFast),
       digest_(digest_of(parameters_, options)),
       readiness_(uses_of(parameters_)),
       is_frozen_(parameters_.size()),
       is_touched_(parameters_.size()),
-      policy_(options_, own_->group().size()),
+      policy_(options_, own_.group().size()),
       feedback_(policy_.keeps_residuals() ? arena_.bytes() / sizeof(float) : 0),
       bases_(arena_, static_cast<std::size_t>(options.power_sgd_rank)),
       measured_(arena_, parameters_, options_),
-      line_(*own_, {.bytes_in_flight = options.max_bytes_in_flight}),
-      heads_(static_cast<std::size_t>(own_->group().size())) {
+      line_(held_, {.bytes_in_flight = options.max_bytes_in_flight}),
+      heads_(static_cast<std::size_t>(own_.group().size())) {
   set_schedule(measured_.first(is_frozen_, policy_.current() != Codec::kNone), {});
   if (options.codec == Codec::kAuto && !measures_)
     tell_log(
@@ -63,9 +65,9 @@ GradientCore::GradientCore(std::unique_ptr<CommunicatorCore> own, GradientArena 
 GradientCore::~GradientCore() {
   const Engine::Baton baton = engine_->hold();
   if (head_flight_ != nullptr) {
-    own_->fail_holding(own_->cancelled_here("destroyed its gradient pipeline during step " +
-                                            std::to_string(steps_)));
-    own_->listen_holding(false);
+    held_.fail(held_.cancelled_here("destroyed its gradient pipeline during step " +
+                                    std::to_string(steps_)));
+    held_.listen(false);
     engine_->end_background();
   }
   engine_->detach(*this);
@@ -146,9 +148,9 @@ Status GradientCore::open_step(bool has_joined) {
     ranks_.reset();
     tally_ = {};
     line_.begin();
-    head_flight_ = own_->start_holding(
-        words_request(OperationKind::kAllGather, StepHead::kWords, &head_, heads_.data()));
-    own_->listen_holding(true);
+    head_flight_ = held_.start(
+        requests::all_gather(&head_, heads_.data(), StepHead::kWords, DataType::kUInt64));
+    held_.listen(true);
     engine_->begin_background();
   }
   phase_.store(Phase::kBackward, std::memory_order_release);
@@ -157,8 +159,8 @@ Status GradientCore::open_step(bool has_joined) {
 
 bool GradientCore::drive(TimePoint now) {
   if (head_flight_ == nullptr || !failure_.ok()) return false;
-  if (!own_->failure_holding().ok()) {
-    fail(own_->failure_holding());
+  if (!held_.failure().ok()) {
+    fail(held_.failure());
     return true;
   }
   const bool moved = drive_head(now);
@@ -175,9 +177,9 @@ bool GradientCore::drive_head(TimePoint now) {
     fail(head_flight_->status);
     return true;
   }
-  const Result<int> judged = judge_heads(heads_, own_->group());
+  const Result<int> judged = judge_heads(heads_, own_.group());
   if (!judged.ok()) {
-    own_->fail_holding(judged.status());
+    held_.fail(judged.status());
     fail(judged.status());
     return true;
   }

@@ -36,18 +36,18 @@ namespace paceline {
 
 class GradientCore final : private Driver {
  public:
-  GradientCore(std::unique_ptr<CommunicatorCore> own, GradientArena arena,
-               std::vector<Parameter> parameters, const GradientOptions& options);
+  GradientCore(Communicator own, GradientArena arena, std::vector<Parameter> parameters,
+               const GradientOptions& options);
   ~GradientCore() override;
   GradientCore(const GradientCore&) = delete;
   GradientCore& operator=(const GradientCore&) = delete;
 
   /// See CommunicatorCore.
-  bool is_out_of_reach() const { return own_->is_out_of_reach(); }
+  bool is_out_of_reach() const { return own_.is_out_of_reach(); }
   /// Has this process been forked from the one that has made it?
-  bool is_of_another_process() const { return own_->is_of_another_process(); }
+  bool is_of_another_process() const { return own_.is_of_another_process(); }
   /// The error for a call in a forked child; a success otherwise.
-  Status refuse_child() const { return own_->refuse_child(); }
+  Status refuse_child() const { return own_.refuse_child(); }
 
   // The calls of GradientPipeline.
   std::span<std::byte> gradient(std::size_t parameter) const {
@@ -61,12 +61,12 @@ class GradientCore final : private Driver {
   Result<std::optional<StepResult>> join();
   Status set_frozen(std::size_t parameter, bool is_frozen);
   Status set_loss_scale(double scale);
-  Status set_timeout(std::chrono::milliseconds timeout) { return own_->set_timeout(timeout); }
-  void abort() { own_->abort(); }
-  Status failure() const { return has_failed_.load() ? told_failure() : own_->failure(); }
+  Status set_timeout(std::chrono::milliseconds timeout) { return own_.set_timeout(timeout); }
+  void abort() { own_.abort(); }
+  Status failure() const { return has_failed_.load() ? told_failure() : own_.failure(); }
   /// See CommunicatorCore::look_for_failure().
   Status look_for_failure() {
-    return has_failed_.load() ? told_failure() : own_->look_for_failure();
+    return has_failed_.load() ? told_failure() : own_.look_for_failure();
   }
   const std::vector<Parameter>& parameters() const { return parameters_; }
   std::vector<std::byte> state() const;
@@ -112,7 +112,9 @@ class GradientCore final : private Driver {
   std::unique_ptr<BucketReduction> make_reduction(const Bucket& bucket, Codec codec);
   void tell_log(const std::string& news) const;
 
-  const std::unique_ptr<CommunicatorCore> own_;
+  const Communicator communicator_;
+  CommunicatorCore& own_;   // of communicator_
+  HeldCommunicator& held_;  // of own_
   const std::shared_ptr<Engine> engine_;
   const GradientArena arena_;
   const std::vector<Parameter> parameters_;

@@ -8,7 +8,6 @@
 
 #include "collectives/gradient/agreement.h"
 #include "collectives/gradient/gradient_core.h"
-#include "collectives/gradient/words_request.h"
 #include "comm/base/argument_error.h"
 #include "comm/base/try.h"
 
@@ -76,16 +75,15 @@ Result<GradientPipeline> GradientPipeline::create(Communicator& world,
 // A rank whose arguments are wrong tells the others, which would wait for it otherwise.
 Result<GradientPipeline> GradientPipeline::over(Communicator own, std::vector<Parameter> parameters,
                                                 const GradientOptions& options) {
-  if (own.core_ == nullptr) return argument_error("the Communicator was moved from");
-  PACELINE_TRY(own.core_->refuse_child());
+  if (own.core() == nullptr) return argument_error("the Communicator was moved from");
+  PACELINE_TRY(own.core()->refuse_child());
   Result<GradientArena> arena = make_arena(parameters, options);
-  const Group& group = own.core_->group();
+  const Group& group = own.group();
   const PipelineOffer offer = offer_of(parameters, options, arena.status());
   std::vector<PipelineOffer> offers(group.members.size());
-  PACELINE_TRY(own.core_->run(
-      words_request(OperationKind::kAllGather, PipelineOffer::kWords, &offer, offers.data())));
+  PACELINE_TRY(own.all_gather(&offer, offers.data(), PipelineOffer::kWords, DataType::kUInt64));
   PACELINE_TRY(judge_offers(offers, group, arena.status()));
-  return GradientPipeline(std::make_unique<GradientCore>(std::move(own.core_), *std::move(arena),
+  return GradientPipeline(std::make_unique<GradientCore>(std::move(own), *std::move(arena),
                                                          std::move(parameters), options));
 }
 

@@ -11,7 +11,7 @@
 #include "collectives/gradient/coded_reduction.h"
 #include "collectives/gradient/gradient_core.h"
 #include "collectives/gradient/plain_reduction.h"
-#include "collectives/gradient/words_request.h"
+#include "collectives/requests.h"
 #include "comm/base/text.h"
 #include "comm/base/try.h"
 
@@ -42,7 +42,7 @@ void GradientCore::set_schedule(Schedule schedule, const PathCost& path) {
 // What is of several pieces is small, and no codec pays for it; where one is forced nothing is.
 bool GradientCore::may_be_coded(const Bucket& bucket) const {
   return type_of(bucket) == DataType::kFloat32 && bucket.spans.size() == 1 &&
-         own_->group().size() > 1;
+         own_.group().size() > 1;
 }
 
 Codec GradientCore::codec_of(const Bucket& bucket, const PathCost& path) const {
@@ -55,9 +55,9 @@ Codec GradientCore::codec_of(const Bucket& bucket, const PathCost& path) const {
 
 std::unique_ptr<BucketReduction> GradientCore::make_reduction(const Bucket& bucket, Codec codec) {
   const BucketSite site(arena_, type_of(bucket), options_, feedback_.is_kept());
-  if (codec == Codec::kNone) return make_plain_reduction(site, bucket, own_->group().size());
+  if (codec == Codec::kNone) return make_plain_reduction(site, bucket, own_.group().size());
   const ByteSpan span = bucket.spans.front();
-  CodedPlace place{.span = span, .rank = own_->group().rank, .ranks = own_->group().size()};
+  CodedPlace place{.span = span, .rank = own_.group().rank, .ranks = own_.group().size()};
   if (needs_feedback(codec)) place.feedback = &feedback_;
   if (const DenseCodec* const dense = find_dense_codec(codec); dense != nullptr)
     return make_dense_reduction(site, place, *dense);
@@ -86,8 +86,7 @@ Result<double> GradientCore::short_operation_us() {
   double least_us = std::numeric_limits<double>::infinity(), word = 0;
   for (int i = 0; i < kTimes; ++i) {
     const TimePoint begin = engine_->clock().now();
-    PACELINE_TRY(
-        own_->run(words_request(OperationKind::kAllReduce, 1, &word, &word, DataType::kFloat64)));
+    PACELINE_TRY(own_.run(requests::all_reduce(&word, &word, 1, DataType::kFloat64)));
     const std::chrono::duration<double, std::micro> took = engine_->clock().now() - begin;
     least_us = std::min(least_us, took.count());
   }
@@ -103,16 +102,16 @@ Status GradientCore::decide_buckets() {
     line_.meter().clear();
   }
   policy_.tell(sample(), engine_->clock(), told);
-  PACELINE_TRY(own_->run(words_request(OperationKind::kAllReduce, told.size(), told.data(),
-                                       told.data(), DataType::kFloat64)));
-  const int ranks = own_->group().size();
+  PACELINE_TRY(
+      own_.run(requests::all_reduce(told.data(), told.data(), told.size(), DataType::kFloat64)));
+  const int ranks = own_.group().size();
   const std::span<const double> all(told);
   const std::size_t times = parameters_.size();
   measured_.hear(all.first(times), ranks);
   policy_.hear(all.subspan(times + 2));
   const PathCost path{.alpha_us = told[times] / ranks,
                       .beta_us = told[times + 1] / ranks,
-                      .overlaps = own_->overlaps(OperationKind::kAllReduce, arena_.bytes())};
+                      .overlaps = own_.overlaps(OperationKind::kAllReduce, arena_.bytes())};
   Schedule schedule = measured_.decide(path, is_frozen_, false);
   if (const std::size_t buckets = schedule.buckets.size(); buckets > 0) {
     const std::size_t typical = arena_.bytes() / buckets;
@@ -126,9 +125,9 @@ Status GradientCore::decide_buckets() {
 }
 
 void GradientCore::tell_log(const std::string& news) const {
-  if (own_->group().rank == 0 && own_->log() != nullptr)
-    own_->log()->write(options_.codec == Codec::kAuto ? Severity::kInfo : Severity::kWarning,
-                       "gradients: " + news);
+  if (own_.group().rank == 0 && own_.parts().log != nullptr)
+    own_.parts().log->write(options_.codec == Codec::kAuto ? Severity::kInfo : Severity::kWarning,
+                            "gradients: " + news);
 }
 
 std::string GradientCore::describe() const {

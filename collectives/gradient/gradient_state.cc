@@ -28,8 +28,8 @@ Status refused(const char* why) {
 
 std::vector<std::byte> GradientCore::state() const {
   const StateHead head{.digest = digest_,
-                       .rank = static_cast<std::uint32_t>(own_->group().rank),
-                       .ranks = static_cast<std::uint32_t>(own_->group().size()),
+                       .rank = static_cast<std::uint32_t>(own_.group().rank),
+                       .ranks = static_cast<std::uint32_t>(own_.group().size()),
                        .elements = feedback_.elements(),
                        .loss_scale = loss_scale_};
   std::vector<std::byte> state(sizeof head);
@@ -46,8 +46,8 @@ Status GradientCore::load_state(std::span<const std::byte> state) {
   std::memcpy(&head, state.data(), sizeof head);
   if (head.kind != StateHead().kind) return refused("it is not such a state");
   if (head.digest != digest_) return refused("it was saved with other parameters or options");
-  const bool is_same_rank = head.rank == static_cast<std::uint32_t>(own_->group().rank) &&
-                            head.ranks == static_cast<std::uint32_t>(own_->group().size());
+  const bool is_same_rank = head.rank == static_cast<std::uint32_t>(own_.group().rank) &&
+                            head.ranks == static_cast<std::uint32_t>(own_.group().size());
   if (!is_same_rank && feedback_.is_kept())
     return refused("it was saved by another rank, or with another number of ranks");
   const std::span<const std::byte> rest = state.subspan(sizeof head);

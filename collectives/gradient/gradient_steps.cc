@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "collectives/gradient/gradient_core.h"
-#include "collectives/gradient/words_request.h"
+#include "collectives/requests.h"
 #include "comm/base/argument_error.h"
 #include "comm/base/text.h"
 #include "comm/base/try.h"
@@ -79,15 +79,15 @@ Status GradientCore::drive_until(FunctionRef<bool()> condition) {
   const auto begin = engine_->clock().now();
   const auto is_over = [&] { return !failure_.ok() || condition(); };
   const auto operations = static_cast<Duration::rep>(2 + 2 * schedule_.buckets.size());
-  const Duration patience = own_->timeout() * operations + kBeyondDeadlines;
+  const Duration patience = own_.timeout() * operations + kBeyondDeadlines;
   const bool ended = engine_->wait(is_over, Deadline::after(engine_->clock(), patience));
   const Engine::Baton baton = engine_->hold();
   exposed_ += engine_->clock().now() - begin;
   if (!ended && failure_.ok()) {
-    own_->fail_holding(engine_->is_stopped() ? exit_error()
-                                             : Status(Code::kInternal, Scope::kGroup,
-                                                      "a step did not end by its deadline"));
-    fail(own_->failure_holding());
+    held_.fail(engine_->is_stopped()
+                   ? exit_error()
+                   : Status(Code::kInternal, Scope::kGroup, "a step did not end by its deadline"));
+    fail(held_.failure());
   }
   return failure_;
 }
@@ -164,7 +164,7 @@ void GradientCore::close_step() {
   {
     const Engine::Baton baton = engine_->hold();
     head_flight_.reset();
-    own_->listen_holding(false);
+    held_.listen(false);
     engine_->end_background();
     ++steps_;
   }
@@ -179,7 +179,7 @@ void GradientCore::close_step() {
 Status GradientCore::find_overflow(StepResult& result) {
   const std::uint64_t own = tally_.local_overflow;
   std::vector<std::uint64_t> all(heads_.size());
-  PACELINE_TRY(own_->run(words_request(OperationKind::kAllGather, 1, &own, all.data())));
+  PACELINE_TRY(own_.run(requests::all_gather(&own, all.data(), 1, DataType::kUInt64)));
   const auto had =
       std::ranges::find_if(all, [](std::uint64_t one) { return one != StepTally::kNone; });
   result.overflow = Overflow{.parameter = tally_.overflow};
@@ -193,7 +193,7 @@ GradientStats GradientCore::stats() const {
   const Engine::Baton baton = engine_->hold();
   return {.steps = steps_,
           .operations = line_.operations(),
-          .bytes_sent = own_->bytes_sent_holding(),
+          .bytes_sent = held_.stats().bytes_sent,
           .plans = plans_,
           .buckets = schedule_.buckets.size(),
           .exposed = exposed_,

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "collectives/requests.h"
+
 namespace paceline {
 namespace {
 
@@ -42,12 +44,8 @@ class PlainReduction final : public BucketReduction {
     is_divided_ = always_divides_ || (all_have_data && site_.options().is_average);
     std::byte* const elements =
         together_.empty() ? site_.at(bucket_.spans.front().begin) : together_.data();
-    return {.signature = {.count = bucket_.bytes() / size_of(site_.type()),
-                          .kind = OperationKind::kAllReduce,
-                          .type = site_.type(),
-                          .op = is_divided_ ? ReduceOp::kAvg : ReduceOp::kSum},
-            .input = elements,
-            .output = elements};
+    return requests::all_reduce(elements, elements, bucket_.bytes() / size_of(site_.type()),
+                                site_.type(), is_divided_ ? ReduceOp::kAvg : ReduceOp::kSum);
   }
 
  private:

@@ -10,6 +10,7 @@
 #include "collectives/gradient/coded_reduction.h"
 #include "collectives/gradient/low_rank_bases.h"
 #include "collectives/gradient/whole_reduction.h"
+#include "collectives/requests.h"
 
 namespace paceline {
 namespace {
@@ -75,13 +76,8 @@ class PowerSgdReduction final : public WholeReduction {
   }
 
   OperationRequest request(std::size_t operation, bool) override {
-    auto* const floats = reinterpret_cast<std::byte*>(travels_[operation].data());
-    return {.signature = {.count = travels_[operation].size(),
-                          .kind = OperationKind::kAllReduce,
-                          .type = DataType::kFloat32,
-                          .op = ReduceOp::kSum},
-            .input = floats,
-            .output = floats};
+    const std::span<float> floats = travels_[operation];
+    return requests::all_reduce(floats.data(), floats.data(), floats.size(), DataType::kFloat32);
   }
 
  private:

@@ -7,6 +7,7 @@
 #include "collectives/gradient/codecs/top_k.h"
 #include "collectives/gradient/coded_reduction.h"
 #include "collectives/gradient/whole_reduction.h"
+#include "collectives/requests.h"
 
 namespace paceline {
 namespace {
@@ -34,10 +35,7 @@ class TopKReduction final : public WholeReduction {
   }
 
   OperationRequest request(std::size_t, bool) override {
-    return {
-        .signature = {.count = bytes_, .kind = OperationKind::kAllGather, .type = DataType::kUInt8},
-        .input = own_.data(),
-        .output = all_.data()};
+    return requests::all_gather(own_.data(), all_.data(), bytes_, DataType::kUInt8);
   }
 
  private:

@@ -36,7 +36,6 @@
 namespace paceline {
 
 class CommunicatorCore;
-class GradientPipeline;
 
 struct InitOptions {
   /// Time limit of each operation, and of init() itself; an operation that exceeds it fails with
@@ -317,8 +316,6 @@ class Communicator {
   }
 
  private:
-  friend class GradientPipeline;  // takes over the core
-
   std::size_t ranks() const { return std::max<std::size_t>(group().members.size(), 1); }
   template <Array A>
   static auto* writable(A&& array) {

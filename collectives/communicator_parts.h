@@ -1,0 +1,36 @@
+// What a communicator consists of.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <vector>
+
+#include <paceline/group.h>
+#include <paceline/types.h>
+
+#include "collectives/backend/backend.h"
+#include "collectives/failure/whereabouts.h"
+#include "collectives/membership.h"
+#include "comm/engine.h"
+#include "comm/transport.h"
+#include "telemetry/flight_ring.h"
+#include "telemetry/log.h"
+
+namespace paceline {
+
+struct CommunicatorParts {
+  std::shared_ptr<Engine> engine;        // owners: see Work
+  std::unique_ptr<Transport> transport;  // null in a group of one
+  /// The first that serves a kind runs it up to its most_bytes(). Beyond, the last one does.
+  std::vector<std::unique_ptr<CollectiveBackend>> backends;
+  std::unique_ptr<FlightRing> flight;
+  std::unique_ptr<Whereabouts> whereabouts;  // may be null
+  std::shared_ptr<Log> log;                  // may be null; owners: all that write to it
+  Group group;
+  Duration timeout = std::chrono::seconds(300);      // of each operation, until set_timeout()
+  Duration report_every = std::chrono::seconds(30);  // for an operation without progress
+  Determinism determinism = Determinism::kFast;      // of results that the backends compute
+  Membership membership;
+};
+
+}  // namespace paceline

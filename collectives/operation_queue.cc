@@ -1,0 +1,189 @@
+#include "collectives/operation_queue.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "comm/base/argument_error.h"
+#include "comm/base/assert.h"
+#include "comm/base/try.h"
+
+namespace paceline {
+namespace {
+
+// Apart from their callers, which all operations pass through.
+[[gnu::cold, gnu::noinline]] Status queue_error(std::size_t queued) {
+  return Status(
+      Code::kExhausted, Scope::kOperation,
+      std::to_string(queued) + " operations are outstanding, the max; wait for some of them");
+}
+[[gnu::cold, gnu::noinline]] Status in_call(OperationKind kind, const Status& error) {
+  return error.with_context(name(kind));
+}
+
+// The messages of the next operation may leave while the last of this one are on their way. A
+// barrier says that what was before it has ended.
+bool may_overlap(const OperationRequest& running, const OperationRequest& next) {
+  const OperationKind kind = next.signature.kind;
+  return is_collective(running.signature.kind) && is_collective(kind) &&
+         kind != OperationKind::kBarrier && kind != OperationKind::kClose &&
+         !Staging::is_needed(next);
+}
+
+}  // namespace
+
+OperationQueue::OperationQueue(const CommunicatorParts& parts)
+    : parts_(parts),
+      clock_(parts.engine->clock()),
+      timeout_(parts.timeout),
+      pairwise_(parts.transport.get(), parts.group.rank, parts.group.size()),
+      backend_(&pairwise_) {
+  choices_.fill({&pairwise_, SIZE_MAX});
+  for (const OperationKind kind : kOperationKinds) {
+    if (!is_collective(kind)) continue;
+    const auto serves = [&](const auto& backend) { return backend->most_bytes(kind).has_value(); };
+    const auto found = std::find_if(parts_.backends.begin(), parts_.backends.end(), serves);
+    PACELINE_ASSERT(found != parts_.backends.end());
+    choices_[static_cast<std::size_t>(kind)] = {found->get(), *(*found)->most_bytes(kind)};
+  }
+}
+
+Status OperationQueue::check(const OperationRequest& request) const {
+  if (is_closed_) return argument_error("the communicator is closed");
+  const Status invalid = is_collective(request.signature.kind)
+                             ? validate(request, parts_.group.rank, parts_.group.size())
+                             : pairwise_.validate(request);
+  if (!invalid.ok()) return in_call(request.signature.kind, invalid);
+  if (waiting_.size() >= kMaxQueued) return queue_error(kMaxQueued);
+  return {};
+}
+
+Status OperationQueue::check_many(std::span<const Tensor> tensors,
+                                  const OperationRequest& request) const {
+  PACELINE_TRY(check(request));
+  const Status invalid = validate_tensors(tensors, request, parts_.group.size());
+  if (!invalid.ok()) return in_call(request.signature.kind, invalid);
+  return waiting_.size() + tensors.size() > kMaxQueued ? queue_error(waiting_.size()) : Status();
+}
+
+QueuedOperation& OperationQueue::enter(OperationRequest* borrowed,
+                                       const OperationRequest& request) {
+  QueuedOperation& operation = is_running_ ? waiting_.push_back() : current_;
+  operation.borrowed = borrowed;
+  if (borrowed == nullptr) operation.own = request;
+  operation.timeout = timeout_;
+  operation.in_background = false;
+  if (is_running_) {
+    operation.called_at = clock_.now();
+  } else {
+    operation.called_at.reset();
+    is_running_ = true;
+  }
+  return operation;
+}
+
+CollectiveBackend* OperationQueue::choose(const Signature& signature) const {
+  const Choice& choice = choices_[static_cast<std::size_t>(signature.kind)];
+  const bool is_within = choice.most_bytes == SIZE_MAX ||
+                         signature.count * size_of(signature.type) <= choice.most_bytes;
+  return is_within ? choice.backend : parts_.backends.back().get();
+}
+
+// A short operation mostly ends in here. Nothing is noted, and the clock is not read, before the
+// others have what this rank contributes. So a rank that crashes over its own input is on record
+// with the operation before.
+Status OperationQueue::begin() {
+  OperationRequest& request = current_.request();
+  const Signature& signature = request.signature;
+  sign(request);
+  backend_ = choose(signature);
+  is_next_settled_ = false;
+  if (Staging::is_needed(request)) {
+    if (!current_.called_at) current_.called_at = clock_.now();
+    staging_.prepare(request, parts_.group.size());
+  }
+  Status refused = backend_->start(request);
+  TimePoint now = clock_.now();
+  if (!current_.called_at) current_.called_at = now;
+  current_.begun_at = now;
+  current_.flight_place = parts_.flight->start(signature, now);
+  if (!refused.ok()) return refused;
+  if (is_collective(signature.kind)) history_.begin(signature, request.next_history);
+  if (backend_->linger(clock_, now)) end_running({}, now);
+  return {};
+}
+
+// As the next one to begin.
+void OperationQueue::sign(OperationRequest& request) const {
+  request.signature.sequence = history_.begun();
+  request.signature.history = history_.digest();
+}
+
+bool OperationQueue::advance() {
+  if (is_running_ || waiting_.empty()) return false;
+  current_ = std::move(waiting_.front());
+  waiting_.pop_front();
+  is_running_ = true;
+  return true;
+}
+
+bool OperationQueue::begin_early() {
+  if (!is_running_ || is_next_settled_ || waiting_.empty()) return false;
+  OperationRequest& next = waiting_.front().request();
+  is_next_settled_ = !may_overlap(current_.request(), next) || choose(next.signature) != backend_;
+  if (is_next_settled_) return false;
+  sign(next);
+  const NextBegin how = backend_->begin_next(next);
+  is_next_settled_ = how != NextBegin::kNotYet;
+  return how == NextBegin::kBegun;
+}
+
+void OperationQueue::end_running(const Status& how, TimePoint now) {
+  backend_->finish();
+  is_running_ = false;
+  if (how.ok()) {
+    if (!current_.request().tensors.empty()) staging_.deliver();
+    parts_.flight->finish(current_.flight_place, FlightState::kSucceeded, now);
+  } else {
+    parts_.flight->finish(current_.flight_place, FlightState::kFailed, now, blamed_for(how));
+  }
+  end(current_, how, now);
+}
+
+void OperationQueue::end_all(const Status& why, TimePoint now) {
+  if (is_running_) {
+    backend_->forget_next();
+    end_running(why, now);
+  }
+  for (; !waiting_.empty(); waiting_.pop_front()) end(waiting_.front(), why, now);
+}
+
+// If two ranks disagree, the other one is not more to blame than this rank.
+int OperationQueue::blamed_for(const Status& how) const {
+  const int rank = how.culprit().rank;
+  if ((how.code() != Code::kPeerLost && how.code() != Code::kTimeout) || rank < 0) return -1;
+  const std::vector<int>& known = parts_.membership.flight_ranks;
+  return known.empty() ? rank : known[static_cast<std::size_t>(rank)];
+}
+
+void OperationQueue::end(QueuedOperation& operation, const Status& how, TimePoint now) {
+  ++stats_.operations;
+  if (operation.in_background) {
+    parts_.engine->end_background();
+  } else {
+    stats_.time_blocked += now - *operation.called_at;
+  }
+  if (operation.completion == nullptr) return;
+  operation.completion->end(how);
+  operation.completion.reset();
+}
+
+Account OperationQueue::account() const {
+  const std::vector<int> awaited = is_running_ ? backend_->awaited() : std::vector<int>();
+  return {.begun = history_.begun(),
+          .running = is_running_,
+          .recent = history_.recent(),
+          .awaited = {awaited.begin(), awaited.end()}};
+}
+
+}  // namespace paceline
