@@ -128,6 +128,22 @@ class Exit(LauncherTest):
             self.assertIn("called exit() in the middle of all_reduce(4194304 x float32, sum) #1",
                           output)
 
+    def test_what_is_pending_ends_before_older_static_objects_are_destroyed(self):
+        exiting = "cancelled: the process is exiting"
+        for output in self.run_all(["used_by_older"]).values():
+            lines = [line.split("] ", 1)[1] for line in output.splitlines()
+                     if line.startswith("[0@")]
+            self.assertEqual(len(lines), 6, output)
+            self.assertEqual(lines[0], "it has ended")
+            for line in lines[1:5]:
+                self.assertIn(exiting, line)
+            self.assertEqual(lines[5], "no thread is left")
+
+    def test_newer_static_objects_are_destroyed_while_communicators_are_usable(self):
+        for output in self.run_all(["used_by_newer"]).values():
+            lines = [line.split("] ", 1)[1] for line in output.splitlines()]
+            self.assertEqual(lines, ["ok"] * 9, output)
+
     def test_after_close(self):
         self.run_all(["after_close"])
 

@@ -3,6 +3,7 @@
 // 22. Destruction of their static objects takes a second.
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <optional>
@@ -21,6 +22,7 @@
 #include <unistd.h>
 
 #include <paceline/communicator.h>
+#include <paceline/gradient_pipeline.h>
 #include <paceline/paceline.h>
 
 namespace {
@@ -60,6 +62,44 @@ struct Late {
 
 // Runs after the destructor of g_late.
 [[gnu::destructor]] void end_late() { ::poll(nullptr, 0, kLateMs); }
+
+std::size_t count_threads() {
+  std::size_t threads = 0;
+  for ([[maybe_unused]] const auto& thread : std::filesystem::directory_iterator("/proc/self/task"))
+    ++threads;
+  return threads;
+}
+
+// Uses a communicator, a pipeline and an operation that exit() has ended. Made before all of them,
+// and destroyed after the exit handler.
+struct Older {
+  std::optional<Communicator> world;
+  std::optional<GradientPipeline> pipeline;
+  Work pending;
+  const std::size_t threads = count_threads();
+  ~Older() {
+    if (!world) return;
+    say(pending.test() ? "it has ended" : "it has not ended");
+    say(pending.wait().to_string());
+    say(world->barrier().to_string());
+    say(world->barrier_async().wait().to_string());
+    say(pipeline->wait().status().to_string());
+    say(count_threads() == threads ? "no thread is left" : "a thread is left");
+  }
+} g_older;
+
+// Uses a communicator and a pending operation while they are still usable. Made after them, and
+// destroyed before the exit handler.
+struct Newer {
+  Communicator& world;
+  Communicator part;
+  Work pending;
+  ~Newer() {
+    say(pending.wait().to_string());
+    say(part.barrier().to_string());
+    say(world.barrier().to_string());
+  }
+};
 
 bool is_last(const Communicator& world) { return world.rank() == world.size() - 1; }
 
@@ -211,6 +251,26 @@ int in_the_middle() {
   return kCode;
 }
 
+// Rank 0 exits while an operation and a step of a pipeline are pending. That may be before the
+// first operation has ended on the other ranks.
+int used_by_older() {
+  g_older.world.emplace(Communicator::init().value());
+  Communicator& world = *g_older.world;
+  g_older.pipeline.emplace(GradientPipeline::create(world, {{"a", 1}, {"b", 1}}).value());
+  const Status first = sum(world);
+  if (world.rank() != 0) ::pause();
+  if (!first.ok()) return 1;
+  g_older.pending = world.all_reduce_async(std::span(g_values));
+  return g_older.pipeline->ready(0).ok() ? kCode : 1;
+}
+
+int used_by_newer() {
+  Communicator& world = g_world.emplace(Communicator::init().value());
+  static Newer newer{.world = world, .part = *world.split(0, 0).value(), .pending = {}};
+  newer.pending = world.all_reduce_async(std::span(g_values));
+  return kCode;
+}
+
 int after_close() {
   Communicator& world = *new Communicator(Communicator::init().value());
   return sum(world).ok() && world.close().ok() ? kCode : 1;
@@ -235,6 +295,8 @@ int main(int argc, char** argv) {
       {"child", in_child},
       {"bare_child", in_bare_child},
       {"in_the_middle", in_the_middle},
+      {"used_by_older", used_by_older},
+      {"used_by_newer", used_by_newer},
       {"after_close", after_close}};
   const auto way = ways.find(argc > 1 ? argv[1] : "");
   return way != ways.end() ? way->second() : 2;
