@@ -4,6 +4,7 @@
 #include <bit>
 #include <string>
 
+#include "collectives/group_members.h"
 #include "comm/base/random.h"
 
 namespace paceline {
@@ -47,9 +48,9 @@ std::uint64_t digest_of(const GradientOptions& options) {
 }
 
 Status error_about(Code code, const Group& group, std::size_t rank, const std::string& what) {
-  const std::string& host = group.members[rank].host;
-  return Status(code, Scope::kGroup, "rank " + std::to_string(rank) + " on " + host + " " + what)
-      .with_culprit({.rank = static_cast<int>(rank), .host = host});
+  const int number = static_cast<int>(rank);
+  return Status(code, Scope::kGroup, name_of(group, number) + " " + what,
+                culprit_of(group, number));
 }
 
 }  // namespace

@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "collectives/group_members.h"
+
 namespace paceline {
 namespace {
-
-std::string told(const Group& group, std::size_t rank) {
-  return "rank " + std::to_string(rank) + " on " + group.members[rank].host;
-}
 
 std::string times(std::uint64_t count) {
   return std::to_string(count) + (count == 1 ? " micro-step" : " micro-steps");
@@ -35,8 +33,9 @@ Result<int> judge_heads(std::span<const StepHead> heads, const Group& group) {
     const std::string what = difference(model, heads[rank]);
     if (what.empty()) continue;
     return Status(Code::kMismatch, Scope::kGroup,
-                  "gradients of step " + std::to_string(model.step) + ": " + told(group, rank) +
-                      " " + what + " as " + told(group, told_by))
+                  "gradients of step " + std::to_string(model.step) + ": " +
+                      name_of(group, static_cast<int>(rank)) + " " + what + " as " +
+                      name_of(group, static_cast<int>(told_by)))
         .with_culprit({.rank = static_cast<int>(rank), .host = group.members[rank].host});
   }
   return static_cast<int>(std::ranges::count_if(heads, has_data));
