@@ -2,6 +2,7 @@
 
 #include "collectives/algo/binomial.h"
 #include "collectives/algo/bruck.h"
+#include "collectives/algo/circulant.h"
 #include "collectives/algo/direct.h"
 #include "collectives/algo/dissemination.h"
 #include "collectives/algo/hierarchical.h"
@@ -25,12 +26,14 @@ constexpr Algorithm kAlgorithms[] = {
     {OperationKind::kReduce, "direct", plan_direct_reduction, cost_of_direct_reduce, true},
     {OperationKind::kReduceScatter, "direct", plan_direct_reduction, cost_of_direct_reduce_scatter,
      true},
+    {OperationKind::kReduceScatter, "circulant", plan_circulant, cost_of_circulant},
     {OperationKind::kAllGather, "bruck", plan_bruck, cost_of_bruck},
     {OperationKind::kGather, "direct", plan_direct_gather, cost_of_direct_gather},
     {OperationKind::kScatter, "direct", plan_direct_scatter, cost_of_direct_scatter},
     {OperationKind::kAllToAll, "direct", plan_direct_all_to_all, cost_of_direct_all_to_all},
     {OperationKind::kReduceScatterV, "direct", plan_direct_reduction, cost_of_direct_reduce_scatter,
      true},
+    {OperationKind::kReduceScatterV, "circulant", plan_circulant, cost_of_circulant},
     {OperationKind::kAllGatherV, "bruck", plan_bruck, cost_of_bruck},
     {OperationKind::kGatherV, "direct", plan_direct_gather, cost_of_direct_gather},
     {OperationKind::kScatterV, "direct", plan_direct_scatter, cost_of_direct_scatter},

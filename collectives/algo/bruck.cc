@@ -6,41 +6,12 @@
 #include <utility>
 #include <vector>
 
+#include "collectives/algo/blocks.h"
 #include "collectives/algo/parts.h"
 #include "collectives/plan/builder.h"
 
 namespace paceline {
 namespace {
-
-// Where blocks lie, one for each rank, one behind the other.
-class Blocks {
- public:
-  explicit Blocks(Span begin) : begin_(begin) {}
-
-  void add(std::size_t count) { offsets_.push_back(offsets_.back() + count); }
-
-  Span at(int rank) const { return {begin_.buffer, begin_.offset + offset(rank)}; }
-  std::size_t length(int first, int blocks) const { return offset(first + blocks) - offset(first); }
-  std::size_t length() const { return offsets_.back(); }
-
- private:
-  std::size_t offset(int rank) const { return offsets_[static_cast<std::size_t>(rank)]; }
-
-  Span begin_;
-  std::vector<std::size_t> offsets_{0};
-};
-
-Blocks blocks_of(const PlanRequest& request) {
-  Blocks blocks(output(0));
-  for (int rank = 0; rank < request.ranks; ++rank) blocks.add(block_of(request, rank).count);
-  return blocks;
-}
-
-Blocks equal_blocks(Span begin, int ranks, std::size_t count) {
-  Blocks blocks(begin);
-  for (int rank = 0; rank < ranks; ++rank) blocks.add(count);
-  return blocks;
-}
 
 // Blocks that lie together.
 struct Run {
@@ -99,13 +70,13 @@ Cost cost_of_gathering(int ranks, const Blocks& blocks) {
 Plan plan_bruck(const PlanRequest& request) {
   if (request.ranks == 1) return plan_alone(request);
   PlanBuilder builder(request);
-  const Blocks all = blocks_of(request);
+  const Blocks all = blocks_of(request, output(0));
   if (all.length() > 0) gather(builder, request, input(0), all);
   return std::move(builder).finish();
 }
 
 Cost cost_of_bruck(const PlanRequest& request) {
-  const Blocks all = blocks_of(request);
+  const Blocks all = blocks_of(request, output(0));
   return all.length() == 0 ? Cost() : cost_of_gathering(request.ranks, all);
 }
 
@@ -115,7 +86,7 @@ Plan plan_gather_reduce(const PlanRequest& request) {
   if (request.count == 0) return std::move(builder).finish();
   const auto ranks = static_cast<std::size_t>(request.ranks);
   const Span scratch = builder.reserve_scratch(ranks * request.count);
-  const Blocks all = equal_blocks(scratch, request.ranks, request.count);
+  const Blocks all = blocks_of(request, scratch);
   gather(builder, request, input(0), all);
   std::vector<Span> operands;
   for (int rank = 0; rank < request.ranks; ++rank) operands.push_back(all.at(rank));
@@ -125,8 +96,7 @@ Plan plan_gather_reduce(const PlanRequest& request) {
 
 Cost cost_of_gather_reduce(const PlanRequest& request) {
   if (request.count == 0 || request.ranks == 1) return {};
-  Cost cost =
-      cost_of_gathering(request.ranks, equal_blocks(output(0), request.ranks, request.count));
+  Cost cost = cost_of_gathering(request.ranks, blocks_of(request, output(0)));
   cost.count_reduced = static_cast<std::size_t>(request.ranks - 1) * request.count;
   return cost;
 }

@@ -19,12 +19,13 @@ std::size_t longest_chain(std::span<const Plan> plans, const Partners& partners,
     const std::size_t rank = static_cast<std::size_t>(ref.rank);
     const Step& step = plans[rank].steps[ref.step];
     std::size_t& chain = chains[rank][ref.step];
-    for (const StepId id : plans[rank].dependencies_of(step)) {
-      chain = std::max(chain, chains[rank][id]);
-    }
     if (step.kind == StepKind::kRecv) {
+      // It reads nothing: its dependencies are those of the memory that it writes.
       const StepId send = partners[rank][ref.step];
-      chain = std::max(chain, chains[static_cast<std::size_t>(step.peer)][send] + 1);
+      chain = chains[static_cast<std::size_t>(step.peer)][send] + 1;
+    } else {
+      for (const StepId id : plans[rank].dependencies_of(step))
+        chain = std::max(chain, chains[rank][id]);
     }
     longest = std::max(longest, chain);
   }

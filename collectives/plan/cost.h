@@ -21,9 +21,9 @@ struct Cost {
 };
 
 /// Counts them in a set of plans that check() accepts, indexed by rank. A message leaves when its
-/// send begins and adds one to the chain where it is received; waiting for one's own slot or for
-/// an earlier message on the same path adds none: that is what the bytes cost. An error as of
-/// match() and rendezvous_order().
+/// send begins and adds one to the chain where it is received. A recv that waits until its target
+/// is free, and a message that waits for an earlier one on the same path, add none: that is what
+/// the bytes cost. Errors are those of match() and rendezvous_order().
 Result<Cost> measure(std::span<const Plan> plans);
 
 }  // namespace paceline

@@ -1,6 +1,7 @@
 // Every row of the table: proven, priced, repeatable.
 #include "collectives/algo/algorithms.h"
 
+#include <bit>
 #include <set>
 #include <string>
 #include <utility>
@@ -150,6 +151,28 @@ TEST(Algorithms, CostsAreThoseOfThePapers) {
       EXPECT_EQ(cost.rounds, 2u);
       EXPECT_EQ(cost.count_sent, 14000u);
     }
+  }
+}
+
+Cost cost_of(std::string_view name, const PlanRequest& request) {
+  for (const Algorithm& algorithm : algorithms())
+    if (algorithm.kind == request.kind && algorithm.name == name) return algorithm.cost(request);
+  ADD_FAILURE() << name;
+  return {};
+}
+
+TEST(Algorithms, CirculantTakesAsManyMessagesAsRoundsAndOneForTheEndOfTheArray) {
+  for (const int ranks : {6, 8, 21, 64, 1000}) {
+    const Cost cost = cost_of("circulant", {.kind = OperationKind::kReduceScatter,
+                                            .ranks = ranks,
+                                            .count = 10,
+                                            .segment_count = 65536});
+    const auto rounds = static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(ranks - 1)));
+    EXPECT_LE(cost.rounds, rounds) << ranks;
+    EXPECT_GE(cost.messages, rounds + 1) << ranks;
+    EXPECT_LE(cost.messages, rounds + 2) << ranks;
+    EXPECT_EQ(cost.count_sent, 10 * static_cast<std::size_t>(ranks - 1));
+    EXPECT_EQ(cost.count_reduced, cost.count_sent);
   }
 }
 

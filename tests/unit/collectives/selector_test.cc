@@ -29,6 +29,21 @@ TEST(Selector, ShortArraysGoByRoundsAndLongOnesByBytes) {
   EXPECT_EQ(chosen(all_reduce(16, 0)), "recursive_doubling");
 }
 
+TEST(Selector, ReduceScatterOfManyRanksTakesFewRounds) {
+  const auto of = [](int ranks, std::size_t count) {
+    return chosen({.kind = OperationKind::kReduceScatter,
+                   .ranks = ranks,
+                   .count = count,
+                   .segment_count = 65536});
+  };
+  EXPECT_EQ(of(3, 10), "direct") << "as many messages, and each sum is rounded once";
+  EXPECT_EQ(of(8, 10), "circulant");
+  EXPECT_EQ(of(64, 1000), "circulant");
+  EXPECT_EQ(chosen({.kind = OperationKind::kReduceScatter, .ranks = 8, .count = 10},
+                   {.forced = "", .in_rank_order = true}),
+            "direct");
+}
+
 TEST(Selector, TheModelMovesTheBorder) {
   const PlanRequest request = all_reduce(8, 10'000);
   EXPECT_EQ(chosen(request, {.model = {.alpha_ns = 1e6, .beta_ns_per_byte = 1}, .forced = {}}),
