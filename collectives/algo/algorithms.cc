@@ -2,6 +2,7 @@
 
 #include "collectives/algo/binomial.h"
 #include "collectives/algo/bruck.h"
+#include "collectives/algo/chain.h"
 #include "collectives/algo/circulant.h"
 #include "collectives/algo/direct.h"
 #include "collectives/algo/dissemination.h"
@@ -15,6 +16,7 @@ namespace {
 constexpr Algorithm kAlgorithms[] = {
     {OperationKind::kBarrier, "dissemination", plan_dissemination, cost_of_dissemination},
     {OperationKind::kBroadcast, "binomial", plan_binomial, cost_of_binomial},
+    {OperationKind::kBroadcast, "chain", plan_chain, cost_of_chain},
     {OperationKind::kAllReduce, "recursive_doubling", plan_recursive_doubling,
      cost_of_recursive_doubling},
     {OperationKind::kAllReduce, "ring", plan_ring, cost_of_ring},
@@ -24,6 +26,7 @@ constexpr Algorithm kAlgorithms[] = {
     {OperationKind::kAllReduce, "gather_reduce", plan_gather_reduce, cost_of_gather_reduce, true},
     {OperationKind::kReduce, "binomial", plan_binomial_reduce, cost_of_binomial_reduce},
     {OperationKind::kReduce, "direct", plan_direct_reduction, cost_of_direct_reduce, true},
+    {OperationKind::kReduce, "chain", plan_chain_reduce, cost_of_chain_reduce},
     {OperationKind::kReduceScatter, "direct", plan_direct_reduction, cost_of_direct_reduce_scatter,
      true},
     {OperationKind::kReduceScatter, "circulant", plan_circulant, cost_of_circulant},

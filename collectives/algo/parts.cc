@@ -30,6 +30,12 @@ std::vector<Part> segments_of(const Part& part, std::size_t segment_count) {
   return segments;
 }
 
+std::size_t pipelined_count(std::size_t count, int rounds, std::size_t segment_count) {
+  constexpr std::size_t kMessagesPerRound = 4;
+  const std::size_t messages = kMessagesPerRound * static_cast<std::size_t>(rounds);
+  return std::min(segment_count, std::max<std::size_t>(count / messages, 1));
+}
+
 Span ScratchSlots::next() {
   if (slots_.size() < kSlots) slots_.push_back(builder_.reserve_scratch(slot_count_));
   return slots_[taken_++ % kSlots];

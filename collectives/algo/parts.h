@@ -27,6 +27,10 @@ std::size_t segments_in(std::size_t count, std::size_t segment_count);
 /// The segments of a part, in order. All are `segment_count` long but the last.
 std::vector<Part> segments_of(const Part& part, std::size_t segment_count);
 
+/// The longest message of an array that passes through `rounds` ranks one after the other: there
+/// are at least 4 messages for each round, so that filling the ranks takes a fraction of the time.
+std::size_t pipelined_count(std::size_t count, int rounds, std::size_t segment_count);
+
 /// Hands out scratch for `slot_count` elements at a time, the same few places in turn. Taking one
 /// again makes the steps on it wait for those of its last use, which bounds scratch whatever the
 /// count.

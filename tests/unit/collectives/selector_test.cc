@@ -44,6 +44,15 @@ TEST(Selector, ReduceScatterOfManyRanksTakesFewRounds) {
             "direct");
 }
 
+TEST(Selector, LongBroadcastsAndReducesArePipelined) {
+  for (const OperationKind kind : {OperationKind::kBroadcast, OperationKind::kReduce}) {
+    PlanRequest request{.kind = kind, .ranks = 8, .count = 10, .segment_count = 65536};
+    EXPECT_EQ(chosen(request), "binomial") << name(kind);
+    request.count = 10'000'000;
+    EXPECT_EQ(chosen(request), "chain") << name(kind);
+  }
+}
+
 TEST(Selector, TheModelMovesTheBorder) {
   const PlanRequest request = all_reduce(8, 10'000);
   EXPECT_EQ(chosen(request, {.model = {.alpha_ns = 1e6, .beta_ns_per_byte = 1}, .forced = {}}),
