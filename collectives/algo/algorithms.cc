@@ -7,6 +7,8 @@
 #include "collectives/algo/direct.h"
 #include "collectives/algo/dissemination.h"
 #include "collectives/algo/hierarchical.h"
+#include "collectives/algo/hierarchical_distribution.h"
+#include "collectives/algo/hierarchical_reduction.h"
 #include "collectives/algo/recursive_doubling.h"
 #include "collectives/algo/ring.h"
 
@@ -17,6 +19,8 @@ constexpr Algorithm kAlgorithms[] = {
     {OperationKind::kBarrier, "dissemination", plan_dissemination, cost_of_dissemination},
     {OperationKind::kBroadcast, "binomial", plan_binomial, cost_of_binomial},
     {OperationKind::kBroadcast, "chain", plan_chain, cost_of_chain},
+    {OperationKind::kBroadcast, "hierarchical", plan_hierarchical_distribution,
+     cost_of_hierarchical_distribution, false, true},
     {OperationKind::kAllReduce, "recursive_doubling", plan_recursive_doubling,
      cost_of_recursive_doubling},
     {OperationKind::kAllReduce, "ring", plan_ring, cost_of_ring},
@@ -27,17 +31,27 @@ constexpr Algorithm kAlgorithms[] = {
     {OperationKind::kReduce, "binomial", plan_binomial_reduce, cost_of_binomial_reduce},
     {OperationKind::kReduce, "direct", plan_direct_reduction, cost_of_direct_reduce, true},
     {OperationKind::kReduce, "chain", plan_chain_reduce, cost_of_chain_reduce},
+    {OperationKind::kReduce, "hierarchical", plan_hierarchical_reduction,
+     cost_of_hierarchical_reduction, false, true},
     {OperationKind::kReduceScatter, "direct", plan_direct_reduction, cost_of_direct_reduce_scatter,
      true},
     {OperationKind::kReduceScatter, "circulant", plan_circulant, cost_of_circulant},
+    {OperationKind::kReduceScatter, "hierarchical", plan_hierarchical_reduction,
+     cost_of_hierarchical_reduction, false, true},
     {OperationKind::kAllGather, "bruck", plan_bruck, cost_of_bruck},
+    {OperationKind::kAllGather, "hierarchical", plan_hierarchical_distribution,
+     cost_of_hierarchical_distribution, false, true},
     {OperationKind::kGather, "direct", plan_direct_gather, cost_of_direct_gather},
     {OperationKind::kScatter, "direct", plan_direct_scatter, cost_of_direct_scatter},
     {OperationKind::kAllToAll, "direct", plan_direct_all_to_all, cost_of_direct_all_to_all},
     {OperationKind::kReduceScatterV, "direct", plan_direct_reduction, cost_of_direct_reduce_scatter,
      true},
     {OperationKind::kReduceScatterV, "circulant", plan_circulant, cost_of_circulant},
+    {OperationKind::kReduceScatterV, "hierarchical", plan_hierarchical_reduction,
+     cost_of_hierarchical_reduction, false, true},
     {OperationKind::kAllGatherV, "bruck", plan_bruck, cost_of_bruck},
+    {OperationKind::kAllGatherV, "hierarchical", plan_hierarchical_distribution,
+     cost_of_hierarchical_distribution, false, true},
     {OperationKind::kGatherV, "direct", plan_direct_gather, cost_of_direct_gather},
     {OperationKind::kScatterV, "direct", plan_direct_scatter, cost_of_direct_scatter},
     {OperationKind::kAllToAllV, "direct", plan_direct_all_to_all, cost_of_direct_all_to_all},

@@ -22,7 +22,8 @@ struct Algorithm {
   /// Of a kind that reduces: each element of the result is one reduce of all inputs, in the order
   /// of the ranks (check_rank_order() proves it).
   bool in_rank_order = false;
-  /// Its plans depend on PlanRequest::hosts.
+  /// Its plans depend on PlanRequest::hosts. Where each rank has a host of its own, it does what
+  /// another row does better or as well, so select() takes it only if it is forced.
   bool knows_hosts = false;
 };
 

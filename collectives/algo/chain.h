@@ -10,8 +10,8 @@
 // round (pipelined_count()), and the chain is filled in a fraction of the time. The two trees
 // of Sanders, Speck, Träff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan",
 // Parallel Computing 35, 2009, are filled after about 2 log2 n steps at the same bandwidth. They
-// are worth their two parents for each rank when n is in the hundreds; groups of so many ranks
-// share hosts, and the chain of hosts (hierarchical.h) is shorter.
+// are worth their two parents for each rank when n is in the hundreds. Groups of so many ranks
+// share hosts, and the chain of hosts (hierarchical_distribution.h) is shorter.
 #pragma once
 
 #include "collectives/plan/cost.h"

@@ -4,79 +4,55 @@
 #include <utility>
 #include <vector>
 
+#include "collectives/algo/hosts.h"
 #include "collectives/algo/parts.h"
 #include "collectives/plan/builder.h"
 
 namespace paceline {
 namespace {
 
-// The host of each rank, and the rank of each host that owns a part of the array.
-class Hosts {
+// How the array is divided. Owners are those of hosts.h.
+class Pieces {
  public:
-  explicit Hosts(const PlanRequest& request) : request_(request) {
-    for (int rank = 0; rank < request.ranks; ++rank) {
-      const int host = request.host_of(rank);
-      if (static_cast<std::size_t>(host) >= ranks_.size())
-        ranks_.resize(static_cast<std::size_t>(host) + 1);
-      place_.push_back({host, static_cast<int>(ranks_[static_cast<std::size_t>(host)].size())});
-      ranks_[static_cast<std::size_t>(host)].push_back(rank);
-    }
-    owners_ = request.ranks;
-    for (const std::vector<int>& host : ranks_)
-      owners_ = std::min(owners_, static_cast<int>(host.size()));
-  }
+  /// Both are borrowed.
+  Pieces(const PlanRequest& request, const Hosts& hosts) : request_(request), hosts_(hosts) {}
 
-  int count() const { return static_cast<int>(ranks_.size()); }
-  /// Ranks of each host that own a part.
-  int owners() const { return owners_; }
-  int host_of(int rank) const { return place_[static_cast<std::size_t>(rank)].host; }
-  int index_of(int rank) const { return place_[static_cast<std::size_t>(rank)].index; }
-  /// In a circle.
-  const std::vector<int>& ranks(int host) const {
-    return ranks_[static_cast<std::size_t>((host + 2 * count()) % count())];
-  }
-  int ranks_on(int host) const { return static_cast<int>(ranks(host).size()); }
   /// The piece of `owner`'s part that begins its way round the hosts at `host`, in a circle.
-  Part piece(int owner, int host) const {
-    const Part part = part_of(request_.count, owners_, owner);
-    const Part piece = part_of(part.count, count(), host);
+  Part of(int owner, int host) const {
+    const Part part = part_of(request_.count, hosts_.owners(), owner);
+    const Part piece = part_of(part.count, hosts_.count(), host);
     return {.offset = part.offset + piece.offset, .count = piece.count};
   }
   /// Each travels in one message between hosts, and from an owner to a rank of its host.
   std::vector<Part> segments(int owner, int host) const {
-    return segments_of(piece(owner, host), request_.segment_count);
+    return segments_of(of(owner, host), request_.segment_count);
   }
   /// The most elements of a message to an owner, which has room for those of all others on its
   /// host, where there are so many ranks.
   std::size_t near_count(int owner, int ranks) const {
     const auto senders = static_cast<std::size_t>(std::max(ranks - 1, 1));
     const std::size_t most = PieceSlots::piece_count(request_.segment_count, senders);
-    return std::max<std::size_t>(1, std::min(most, piece(owner, 0).count));
+    return std::max<std::size_t>(1, std::min(most, of(owner, 0).count));
   }
 
  private:
-  struct Place {
-    int host, index;
-  };
   const PlanRequest& request_;
-  std::vector<std::vector<int>> ranks_;  // by host
-  std::vector<Place> place_;             // by rank
-  int owners_ = 1;
+  const Hosts& hosts_;
 };
 
 class Hierarchical {
  public:
   explicit Hierarchical(const PlanRequest& request)
       : hosts_(request),
+        pieces_(request, hosts_),
         rank_(request.rank),
         host_(hosts_.host_of(rank_)),
         index_(hosts_.index_of(rank_)),
         ranks_(hosts_.ranks(host_)),
         builder_(request),
-        near_(builder_, owns() ? hosts_.near_count(index_, hosts_.ranks_on(host_)) : 0,
+        near_(builder_, owns() ? pieces_.near_count(index_, hosts_.ranks_on(host_)) : 0,
               owns() ? others() : 0),
-        far_(builder_,
-             owns() ? std::min(hosts_.piece(index_, 0).count, request.segment_count) : 0) {}
+        far_(builder_, owns() ? std::min(pieces_.of(index_, 0).count, request.segment_count) : 0) {}
 
   Plan plan() && {
     // In the order in which pieces leave this host.
@@ -93,10 +69,9 @@ class Hierarchical {
  private:
   bool owns() const { return index_ < hosts_.owners(); }
   std::size_t others() const { return ranks_.size() - 1; }
-  int of_host(int host) const { return hosts_.ranks(host)[static_cast<std::size_t>(index_)]; }
   std::vector<Part> near_segments(int owner, int host) const {
-    return segments_of(hosts_.piece(owner, host),
-                       hosts_.near_count(owner, static_cast<int>(ranks_.size())));
+    return segments_of(pieces_.of(owner, host),
+                       pieces_.near_count(owner, static_cast<int>(ranks_.size())));
   }
 
   void reduce_here(int host) {
@@ -104,8 +79,7 @@ class Hierarchical {
     for (int owner = 0; owner < hosts_.owners(); ++owner) {
       if (owner == index_) continue;
       for (const Part& segment : near_segments(owner, host))
-        builder_.send(ranks_[static_cast<std::size_t>(owner)], input(segment.offset),
-                      segment.count);
+        builder_.send(hosts_.owner(host_, owner), input(segment.offset), segment.count);
     }
     if (!owns()) return;
     for (const Part& segment : near_segments(index_, host)) {
@@ -134,12 +108,12 @@ class Hierarchical {
   void reduce_between_hosts() {
     int summed = hosts_.ranks_on(host_ - 1);  // ranks in what comes from the left
     for (int round = 0; round + 1 < hosts_.count(); ++round) {
-      for (const Part& segment : hosts_.segments(index_, host_ - round))
-        builder_.send(of_host(host_ + 1), round == 0 ? own(segment) : output(segment.offset),
-                      segment.count);
-      for (const Part& segment : hosts_.segments(index_, host_ - round - 1)) {
+      for (const Part& segment : pieces_.segments(index_, host_ - round))
+        builder_.send(hosts_.owner(host_ + 1, index_),
+                      round == 0 ? own(segment) : output(segment.offset), segment.count);
+      for (const Part& segment : pieces_.segments(index_, host_ - round - 1)) {
         const Span slot = far_.next();
-        builder_.recv(of_host(host_ - 1), slot, segment.count);
+        builder_.recv(hosts_.owner(host_ - 1, index_), slot, segment.count);
         builder_.reduce({.target = output(segment.offset),
                          .operands = {slot, own(segment)},
                          .count = segment.count,
@@ -151,20 +125,19 @@ class Hierarchical {
 
   void gather_between_hosts() {
     for (int round = 0; round + 1 < hosts_.count(); ++round) {
-      for (const Part& segment : hosts_.segments(index_, host_ + 1 - round))
-        builder_.send(of_host(host_ + 1), output(segment.offset), segment.count);
-      for (const Part& segment : hosts_.segments(index_, host_ - round))
-        builder_.recv(of_host(host_ - 1), output(segment.offset), segment.count);
+      for (const Part& segment : pieces_.segments(index_, host_ + 1 - round))
+        builder_.send(hosts_.owner(host_ + 1, index_), output(segment.offset), segment.count);
+      for (const Part& segment : pieces_.segments(index_, host_ - round))
+        builder_.recv(hosts_.owner(host_ - 1, index_), output(segment.offset), segment.count);
     }
   }
 
   void spread_here(int host) {
     if (others() == 0) return;
     for (int owner = 0; owner < hosts_.owners(); ++owner) {
-      for (const Part& segment : hosts_.segments(owner, host)) {
+      for (const Part& segment : pieces_.segments(owner, host)) {
         if (owner != index_) {
-          builder_.recv(ranks_[static_cast<std::size_t>(owner)], output(segment.offset),
-                        segment.count);
+          builder_.recv(hosts_.owner(host_, owner), output(segment.offset), segment.count);
           continue;
         }
         for (const int rank : ranks_)
@@ -174,6 +147,7 @@ class Hierarchical {
   }
 
   const Hosts hosts_;
+  const Pieces pieces_;
   const int rank_;
   const int host_;
   const int index_;                // on the host
@@ -190,25 +164,25 @@ struct ToOwner {
   std::size_t messages = 0;
 };
 
-ToOwner to_owner(const Hosts& hosts, int owner, int ranks) {
+ToOwner to_owner(const Hosts& hosts, const Pieces& pieces, int owner, int ranks) {
   ToOwner sum;
   for (int piece = 0; piece < hosts.count(); ++piece) {
-    const std::size_t count = hosts.piece(owner, piece).count;
+    const std::size_t count = pieces.of(owner, piece).count;
     sum.count += count;
-    sum.messages += segments_in(count, hosts.near_count(owner, ranks));
+    sum.messages += segments_in(count, pieces.near_count(owner, ranks));
   }
   return sum;
 }
 
 // Completes the cost of an owner. `one` counts that it sends to all owners, itself among them.
-void add_owner(const Hosts& hosts, const PlanRequest& request, int host, int owner,
-               std::size_t others, Cost& one) {
+void add_owner(const Hosts& hosts, const Pieces& pieces, const PlanRequest& request, int host,
+               int owner, std::size_t others, Cost& one) {
   if (others > 0) {
-    const ToOwner own = to_owner(hosts, owner, static_cast<int>(others) + 1);
+    const ToOwner own = to_owner(hosts, pieces, owner, static_cast<int>(others) + 1);
     one.count_sent -= own.count;
     one.messages -= own.messages;
   }
-  const auto count = [&](int piece) { return hosts.piece(owner, piece).count; };
+  const auto count = [&](int piece) { return pieces.of(owner, piece).count; };
   const auto messages = [&](int piece) { return segments_in(count(piece), request.segment_count); };
   std::size_t part = 0, segments = 0;
   for (int piece = 0; piece < hosts.count(); ++piece) {
@@ -236,10 +210,11 @@ Plan plan_hierarchical(const PlanRequest& request) {
 Cost cost_of_hierarchical(const PlanRequest& request) {
   if (request.ranks == 1 || request.count == 0) return {};
   const Hosts hosts(request);
+  const Pieces pieces(request, hosts);
   const int h = hosts.count();
   Cost most;
   for (int host = 0; host < h; ++host) {
-    if (hosts.piece(0, host).count == 0) continue;
+    if (pieces.of(0, host).count == 0) continue;
     const int ends = (hosts.ranks_on(host) > 1 ? 1 : 0) + (hosts.ranks_on(host - 2) > 1 ? 1 : 0);
     most.rounds = std::max(most.rounds, static_cast<std::size_t>(2 * (h - 1) + ends));
   }
@@ -248,14 +223,14 @@ Cost cost_of_hierarchical(const PlanRequest& request) {
     const auto others = static_cast<std::size_t>(ranks - 1);
     ToOwner to_all;
     for (int owner = 0; others > 0 && owner < hosts.owners(); ++owner) {
-      const ToOwner one = to_owner(hosts, owner, ranks);
+      const ToOwner one = to_owner(hosts, pieces, owner, ranks);
       to_all.count += one.count;
       to_all.messages += one.messages;
     }
     // Ranks that own nothing send alike: the first of them stands for all.
     for (int index = 0; index < std::min(ranks, hosts.owners() + 1); ++index) {
       Cost one{.messages = to_all.messages, .count_sent = to_all.count};
-      if (index < hosts.owners()) add_owner(hosts, request, host, index, others, one);
+      if (index < hosts.owners()) add_owner(hosts, pieces, request, host, index, others, one);
       most.messages = std::max(most.messages, one.messages);
       most.count_sent = std::max(most.count_sent, one.count_sent);
       most.count_reduced = std::max(most.count_reduced, one.count_reduced);

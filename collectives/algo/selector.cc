@@ -109,7 +109,7 @@ Result<const Algorithm*> select(const PlanRequest& request, std::size_t element_
     const bool may = may_be(algorithm, options);
     if (named && !may) return out_of_order(algorithm);
     if (named) return &algorithm;
-    if (may) candidates.push_back(&algorithm);
+    if (may && (!algorithm.knows_hosts || share_hosts(request))) candidates.push_back(&algorithm);
   }
   if (!known) return unknown(options.forced);
   PACELINE_ASSERT(!candidates.empty());
