@@ -51,6 +51,17 @@ std::size_t longest_way(int ranks) {
   return static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(ranks)) - 1);
 }
 
+std::size_t edges_between_hosts(const PlanRequest& request, bool up) {
+  HostLines lines(request.ranks, request.hosts);
+  PlanRequest one = request;
+  for (one.rank = 0; one.rank < one.ranks; ++one.rank) {
+    if (one.rank == one.root) continue;
+    const int parent = Tree(one).parent();
+    lines.add(up ? one.rank : parent, up ? parent : one.rank, request.count);
+  }
+  return lines.most();
+}
+
 // Of what is reduced: the same on all ranks, so for as many children as the root has.
 std::size_t pieces_of_tree(const PlanRequest& request) {
   return PieceSlots::piece_count(request.segment_count, levels(request.ranks));
@@ -109,7 +120,7 @@ Cost cost_of_binomial(const PlanRequest& request) {
   return {.rounds = longest_way(request.ranks),
           .messages = children * segments_in(request.count, request.segment_count),
           .count_sent = children * request.count,
-          .count_reduced = 0};
+          .count_between_hosts = edges_between_hosts(request, false)};
 }
 
 Cost cost_of_binomial_reduce(const PlanRequest& request) {
@@ -117,7 +128,8 @@ Cost cost_of_binomial_reduce(const PlanRequest& request) {
   return {.rounds = longest_way(request.ranks),
           .messages = segments_in(request.count, pieces_of_tree(request)),
           .count_sent = request.count,
-          .count_reduced = levels(request.ranks) * request.count};
+          .count_reduced = levels(request.ranks) * request.count,
+          .count_between_hosts = edges_between_hosts(request, true)};
 }
 
 }  // namespace paceline

@@ -47,8 +47,10 @@ void gather(PlanBuilder& builder, const PlanRequest& request, Span own, const Bl
 }
 
 // The last rank's blocks wrap in every round in which it sends more than one.
-Cost cost_of_gathering(int ranks, const Blocks& blocks) {
+Cost cost_of_gathering(const PlanRequest& request, const Blocks& blocks) {
+  const int ranks = request.ranks;
   Cost cost;
+  HostLines lines(ranks, request.hosts);
   std::vector<std::size_t> sent(static_cast<std::size_t>(ranks), 0);
   for (int have = 1; have < ranks; have *= 2) {
     const int more = std::min(have, ranks - have);
@@ -57,11 +59,15 @@ Cost cost_of_gathering(int ranks, const Blocks& blocks) {
     cost.rounds = std::max(cost.rounds, rounds + 1);
     cost.messages += more > 1 ? 2 : 1;
     for (int rank = 0; rank < ranks; ++rank) {
-      for (const Run& run : runs_of(ranks, rank, more))
-        sent[static_cast<std::size_t>(rank)] += blocks.length(run.first, run.blocks);
+      for (const Run& run : runs_of(ranks, rank, more)) {
+        const std::size_t count = blocks.length(run.first, run.blocks);
+        sent[static_cast<std::size_t>(rank)] += count;
+        lines.add(rank, (rank + ranks - have) % ranks, count);
+      }
     }
   }
   cost.count_sent = *std::max_element(sent.begin(), sent.end());
+  cost.count_between_hosts = lines.most();
   return cost;
 }
 
@@ -77,7 +83,7 @@ Plan plan_bruck(const PlanRequest& request) {
 
 Cost cost_of_bruck(const PlanRequest& request) {
   const Blocks all = blocks_of(request, output(0));
-  return all.length() == 0 ? Cost() : cost_of_gathering(request.ranks, all);
+  return all.length() == 0 ? Cost() : cost_of_gathering(request, all);
 }
 
 Plan plan_gather_reduce(const PlanRequest& request) {
@@ -96,7 +102,7 @@ Plan plan_gather_reduce(const PlanRequest& request) {
 
 Cost cost_of_gather_reduce(const PlanRequest& request) {
   if (request.count == 0 || request.ranks == 1) return {};
-  Cost cost = cost_of_gathering(request.ranks, blocks_of(request, output(0)));
+  Cost cost = cost_of_gathering(request, blocks_of(request, output(0)));
   cost.count_reduced = static_cast<std::size_t>(request.ranks - 1) * request.count;
   return cost;
 }

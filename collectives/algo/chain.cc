@@ -24,6 +24,22 @@ struct Chain {
   const std::vector<Part> pieces;
 };
 
+Cost cost_along(const PlanRequest& request, bool to_root) {
+  if (request.ranks == 1 || request.count == 0) return {};
+  const int rounds = request.ranks - 1;
+  HostLines lines(request.ranks, request.hosts);
+  for (int distance = 0; distance < rounds; ++distance) {
+    const int near = (request.root + distance) % request.ranks, far = (near + 1) % request.ranks;
+    lines.add(to_root ? far : near, to_root ? near : far, request.count);
+  }
+  return {.rounds = static_cast<std::size_t>(rounds),
+          .messages = segments_in(request.count,
+                                  pipelined_count(request.count, rounds, request.segment_count)),
+          .count_sent = request.count,
+          .count_reduced = to_root ? request.count : 0,
+          .count_between_hosts = lines.most()};
+}
+
 }  // namespace
 
 Plan plan_chain(const PlanRequest& request) {
@@ -62,19 +78,8 @@ Plan plan_chain_reduce(const PlanRequest& request) {
   return std::move(builder).finish();
 }
 
-Cost cost_of_chain(const PlanRequest& request) {
-  if (request.ranks == 1 || request.count == 0) return {};
-  const int rounds = request.ranks - 1;
-  return {.rounds = static_cast<std::size_t>(rounds),
-          .messages = segments_in(request.count,
-                                  pipelined_count(request.count, rounds, request.segment_count)),
-          .count_sent = request.count};
-}
+Cost cost_of_chain(const PlanRequest& request) { return cost_along(request, false); }
 
-Cost cost_of_chain_reduce(const PlanRequest& request) {
-  Cost cost = cost_of_chain(request);
-  cost.count_reduced = cost.count_sent;
-  return cost;
-}
+Cost cost_of_chain_reduce(const PlanRequest& request) { return cost_along(request, true); }
 
 }  // namespace paceline

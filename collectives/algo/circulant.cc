@@ -208,6 +208,15 @@ std::size_t longest_chain(const Columns& columns, int ranks) {
   return chains[0];
 }
 
+std::size_t between_hosts(const Columns& columns, const PlanRequest& request) {
+  HostLines lines(request.ranks, request.hosts);
+  for (int rank = 0; rank < request.ranks; ++rank)
+    for (const auto& [skip, blocks] : columns.rounds())
+      for (int block = skip; block < skip + blocks; ++block)
+        lines.add(rank, (rank + skip) % request.ranks, columns.length(rank + block));
+  return lines.most();
+}
+
 // Of the rank; `columns` of them are told apart.
 Cost cost_of_rank(const Columns& all, int rank, std::size_t columns) {
   Cost cost{.count_sent = all.length() - all.length(rank)};
@@ -231,7 +240,8 @@ Cost cost_of_circulant(const PlanRequest& request) {
   if (request.ranks == 1) return {};
   const Columns columns(request);
   if (columns.length() == 0) return {};
-  Cost most{.rounds = longest_chain(columns, request.ranks)};
+  Cost most{.rounds = longest_chain(columns, request.ranks),
+            .count_between_hosts = between_hosts(columns, request)};
   if (!has_counts(request.kind)) {
     // Blocks are alike, and so are columns; rank 1 sends blocks that wrap if any rank does.
     const Cost one = cost_of_rank(columns, 1, 1);

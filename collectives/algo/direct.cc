@@ -142,6 +142,21 @@ Sent sent_to_others(const PlanRequest& request, int rank) {
   return sent;
 }
 
+// Each rank sends the shares of all others, and the result of its own to those who want it.
+template <class Wants>
+std::size_t shares_between_hosts(const PlanRequest& request, const Wants& wants) {
+  std::vector<std::size_t> shares;
+  for (int rank = 0; rank < request.ranks; ++rank) shares.push_back(share_of(request, rank).count);
+  HostLines lines(request.ranks, request.hosts);
+  for (int from = 0; from < request.ranks; ++from)
+    for (int to = 0; to < request.ranks; ++to) {
+      if (from == to) continue;
+      lines.add(from, to, shares[static_cast<std::size_t>(to)]);
+      if (wants(to)) lines.add(from, to, shares[static_cast<std::size_t>(from)]);
+    }
+  return lines.most();
+}
+
 // Of moving one block to each of some ranks: whoever has most to send.
 void add_block(Cost& cost, std::size_t count) {
   if (count == 0) return;
@@ -217,6 +232,7 @@ Cost cost_of_direct_reduce_scatter(const PlanRequest& request) {
     cost.count_sent = std::max(cost.count_sent, sent.count);
   }
   cost.count_reduced = static_cast<std::size_t>(request.ranks - 1) * longest;
+  cost.count_between_hosts = shares_between_hosts(request, [](int) { return false; });
   return cost;
 }
 
@@ -227,6 +243,7 @@ Cost cost_of_direct_all_reduce(const PlanRequest& request) {
   cost.rounds = 2;
   cost.messages = 0;
   cost.count_sent = 0;
+  cost.count_between_hosts = shares_between_hosts(request, [](int) { return true; });
   const auto others = static_cast<std::size_t>(request.ranks - 1);
   for (const int rank : {0, request.ranks - 1}) {
     const Sent sent = sent_to_others(request, rank);
@@ -248,24 +265,34 @@ Cost cost_of_direct_reduce(const PlanRequest& request) {
     cost.messages += messages_of(request, share_of(request, rank).count);
   }
   cost.count_sent = request.count;
+  cost.count_between_hosts =
+      shares_between_hosts(request, [&](int rank) { return rank == request.root; });
   return cost;
 }
 
 Cost cost_of_direct_gather(const PlanRequest& request) {
   Cost cost;
+  HostLines lines(request.ranks, request.hosts);
   for (int rank = 0; rank < request.ranks; ++rank) {
     Cost own;
-    if (rank != request.root) add_block(own, block_of(request, rank).count);
+    const std::size_t count = block_of(request, rank).count;
+    if (rank != request.root) add_block(own, count);
     if (own.count_sent > cost.count_sent) cost = own;
+    lines.add(rank, request.root, count);
   }
+  cost.count_between_hosts = lines.most();
   return cost;
 }
 
 Cost cost_of_direct_scatter(const PlanRequest& request) {
   Cost cost;
+  HostLines lines(request.ranks, request.hosts);
   for (int rank = 0; rank < request.ranks; ++rank) {
-    if (rank != request.root) add_block(cost, block_of(request, rank).count);
+    const std::size_t count = block_of(request, rank).count;
+    if (rank != request.root) add_block(cost, count);
+    lines.add(request.root, rank, count);
   }
+  cost.count_between_hosts = lines.most();
   return cost;
 }
 
@@ -275,6 +302,12 @@ Cost cost_of_direct_all_to_all(const PlanRequest& request) {
   for (int rank = 0; rank < request.ranks; ++rank) {
     if (rank != request.rank) add_block(cost, block_of(request, rank).count);
   }
+  if (has_counts(request.kind)) return cost;
+  HostLines lines(request.ranks, request.hosts);
+  for (int from = 0; from < request.ranks; ++from)
+    for (int to = 0; to < request.ranks; ++to)
+      if (from != to) lines.add(from, to, request.count);
+  cost.count_between_hosts = lines.most();
   return cost;
 }
 

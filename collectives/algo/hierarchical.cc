@@ -213,6 +213,7 @@ Cost cost_of_hierarchical(const PlanRequest& request) {
   const Pieces pieces(request, hosts);
   const int h = hosts.count();
   Cost most;
+  HostLines lines(request.ranks, request.hosts);
   for (int host = 0; host < h; ++host) {
     if (pieces.of(0, host).count == 0) continue;
     const int ends = (hosts.ranks_on(host) > 1 ? 1 : 0) + (hosts.ranks_on(host - 2) > 1 ? 1 : 0);
@@ -235,7 +236,12 @@ Cost cost_of_hierarchical(const PlanRequest& request) {
       most.count_sent = std::max(most.count_sent, one.count_sent);
       most.count_reduced = std::max(most.count_reduced, one.count_reduced);
     }
+    for (int owner = 0; h > 1 && owner < hosts.owners(); ++owner)
+      lines.add(hosts.owner(host, owner), hosts.owner(host + 1, owner),
+                2 * part_of(request.count, hosts.owners(), owner).count -
+                    pieces.of(owner, host + 1).count - pieces.of(owner, host + 2).count);
   }
+  most.count_between_hosts = lines.most();
   return most;
 }
 

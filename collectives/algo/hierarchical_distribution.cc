@@ -113,6 +113,7 @@ class DistributionCosts {
   Cost most() const {
     Cost most;
     for (int host = 0; host < hosts_.count(); ++host) {
+      most.count_between_hosts = std::max(most.count_between_hosts, sent_by(host));
       for (int owner = 0; owner < hosts_.owners(); ++owner)
         most.rounds = std::max(most.rounds, rounds(host, owner));
       for (const int rank : hosts_.ranks(host)) {
@@ -137,6 +138,17 @@ class DistributionCosts {
     return most;
   }
 
+  // Whether the host sends this chunk to the next one.
+  bool passes_on(int host, int home) const { return hosts_.around(host + 1) != home; }
+
+  std::size_t sent_by(int host) const {
+    std::size_t sent = 0;
+    for (int home = 0; home < hosts_.count(); ++home)
+      for (int owner = 0; passes_on(host, home) && owner < hosts_.owners(); ++owner)
+        sent += shares_.count(home, owner);
+    return sent;
+  }
+
   // Ranks of the host that an owner there sends it to.
   std::size_t receivers(int host, int owner, const Stretch& stretch) const {
     int ranks = hosts_.ranks_on(host) - 1;
@@ -159,7 +171,7 @@ class DistributionCosts {
     if (index >= hosts_.owners()) return cost;
     for (int home = 0; home < hosts_.count(); ++home)
       for (const Stretch& stretch : shares_.of(home, index)) {
-        const std::size_t on = hosts_.around(host + 1) != home ? 1 : 0;
+        const std::size_t on = passes_on(host, home) ? 1 : 0;
         add_sent(stretch, on + receivers(host, index, stretch), cost);
       }
     return cost;

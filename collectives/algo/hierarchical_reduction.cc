@@ -165,6 +165,7 @@ class ReductionCosts {
   Cost most() const {
     Cost most{.rounds = rounds()};
     for (int host = 0; host < hosts_.count(); ++host) {
+      most.count_between_hosts = std::max(most.count_between_hosts, sent_by(host));
       // Ranks that own nothing send alike: the first of them stands for all.
       const int kinds = std::min(hosts_.ranks_on(host), hosts_.owners() + 1);
       for (int index = 0; index < kinds; ++index) {
@@ -188,6 +189,14 @@ class ReductionCosts {
           most = std::max(most, static_cast<std::size_t>(hosts_.count() - 1 + ends));
         }
     return most;
+  }
+
+  std::size_t sent_by(int host) const {
+    std::size_t sent = 0;
+    for (int home = 0; home < hosts_.count(); ++home)
+      for (int owner = 0; home != host && owner < hosts_.owners(); ++owner)
+        sent += shares_.count(home, owner);
+    return sent;
   }
 
   void add_sent(int home, int owner, Cost& cost) const {

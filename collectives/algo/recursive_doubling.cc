@@ -80,6 +80,20 @@ class Doubling {
   bool in_output_ = false;
 };
 
+std::size_t between_hosts(const Folding& folding, const PlanRequest& request) {
+  HostLines lines(request.ranks, request.hosts);
+  for (int rank = 0; rank < request.ranks; ++rank) {
+    if (folding.leaves(rank)) {
+      lines.add(rank, rank + 1, request.count);
+      lines.add(rank + 1, rank, request.count);
+      continue;
+    }
+    for (int distance = 1; distance < folding.power; distance *= 2)
+      lines.add(rank, folding.rank_at(folding.place_of(rank) ^ distance), request.count);
+  }
+  return lines.most();
+}
+
 }  // namespace
 
 Plan plan_recursive_doubling(const PlanRequest& request) {
@@ -118,7 +132,8 @@ Cost cost_of_recursive_doubling(const PlanRequest& request) {
   return {.rounds = folds ? std::max(1 + exchanges, 2 + bits_between) : exchanges,
           .messages = passes * segments_in(request.count, request.segment_count),
           .count_sent = passes * request.count,
-          .count_reduced = passes * request.count};
+          .count_reduced = passes * request.count,
+          .count_between_hosts = between_hosts(folding, request)};
 }
 
 }  // namespace paceline

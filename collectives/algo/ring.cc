@@ -82,12 +82,16 @@ Cost cost_of_ring(const PlanRequest& request) {
   const auto messages = [&](int index) {
     return segments_in(length(index), request.segment_count);
   };
+  HostLines lines(n, request.hosts);
+  for (int rank = 0; rank < n; ++rank)
+    lines.add(rank, (rank + 1) % n, 2 * request.count - length(rank + 1) - length(rank + 2));
   std::size_t all_messages = 0;
   for (int index = 0; index < n; ++index) all_messages += messages(index);
   return {.rounds = 2 * static_cast<std::size_t>(n - 1),
           .messages = 2 * all_messages - messages(-1) - messages(-2),
           .count_sent = 2 * request.count - length(-1) - length(-2),
-          .count_reduced = request.count - length(-1)};
+          .count_reduced = request.count - length(-1),
+          .count_between_hosts = lines.most()};
 }
 
 }  // namespace paceline

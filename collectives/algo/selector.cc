@@ -32,34 +32,15 @@ bool may_be(const Algorithm& algorithm, const SelectOptions& options) {
   return !options.in_rank_order || !reduces(algorithm.kind) || algorithm.in_rank_order;
 }
 
-// The plans of more ranks take too long to make, only to choose one.
-constexpr int kMostPlanned = 64;
-
 bool share_hosts(const PlanRequest& request) {
-  return request.hosts != nullptr && request.ranks <= kMostPlanned &&
-         *std::ranges::max_element(*request.hosts) + 1 < request.ranks;
-}
-
-// The array is so long that its parts are nearly equal.
-double share_between_hosts(const Algorithm& algorithm, const PlanRequest& request,
-                           HostShares* known) {
-  const auto row = static_cast<std::size_t>(&algorithm - algorithms().data());
-  if (known != nullptr && known->empty()) known->assign(algorithms().size(), -1);
-  if (known != nullptr && (*known)[row] >= 0) return (*known)[row];
-  PlanRequest whole = request;
-  whole.count = 1000 * static_cast<std::size_t>(request.ranks);
-  const double share =
-      static_cast<double>(count_between_hosts(algorithm, whole)) / static_cast<double>(whole.count);
-  if (known != nullptr) (*known)[row] = share;
-  return share;
+  return request.hosts != nullptr && *std::ranges::max_element(*request.hosts) + 1 < request.ranks;
 }
 
 double predicted_ns(const Algorithm& algorithm, const PlanRequest& request,
                     std::size_t element_bytes, const SelectOptions& options) {
   const Cost cost = algorithm.cost(request);
   if (!share_hosts(request)) return predicted_ns(cost, element_bytes, options.model);
-  const auto bytes = static_cast<double>(request.count * element_bytes);
-  const double far = share_between_hosts(algorithm, request, options.shares) * bytes;
+  const auto far = static_cast<double>(cost.count_between_hosts * element_bytes);
   const auto all = static_cast<double>(cost.count_sent * element_bytes);
   return static_cast<double>(cost.rounds) * options.between_hosts.alpha_ns +
          static_cast<double>(cost.messages) * options.model.alpha_ns +
@@ -68,19 +49,6 @@ double predicted_ns(const Algorithm& algorithm, const PlanRequest& request,
 }
 
 }  // namespace
-
-std::size_t count_between_hosts(const Algorithm& algorithm, const PlanRequest& request) {
-  PlanRequest whole = request;
-  whole.segment_count = std::max<std::size_t>(request.count, 1);
-  std::vector<std::size_t> sent(static_cast<std::size_t>(request.ranks));
-  for (const Plan& plan : plans_of(algorithm, whole)) {
-    const int host = request.host_of(plan.rank);
-    for (const Step& step : plan.steps)
-      if (step.kind == StepKind::kSend && request.host_of(step.peer) != host)
-        sent[static_cast<std::size_t>(host)] += step.count;
-  }
-  return *std::ranges::max_element(sent);
-}
 
 Status check_forced(const SelectOptions& options) {
   bool known = options.forced.empty();

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <string_view>
-#include <vector>
 
 #include <paceline/status.h>
 
@@ -28,26 +27,15 @@ inline constexpr PathModel kTcpLoopback{.alpha_ns = 4350, .beta_ns_per_byte = 0.
 /// Between hosts, until it is measured: 10 Gbit/s, and as long as a rank takes to be woken there.
 inline constexpr PathModel kBetweenHosts{.alpha_ns = 25'000, .beta_ns_per_byte = 0.8};
 
-/// Elements that the ranks of a host send to other hosts, of the host that sends most. From the
-/// plans of all ranks: about ranks² steps.
-std::size_t count_between_hosts(const Algorithm& algorithm, const PlanRequest& request);
-
 /// messages × alpha + bytes sent × beta, of the rank that sends most: it sends one after the other,
 /// and waits for at least as many as there are rounds.
 double predicted_ns(const Cost& cost, std::size_t element_bytes, const PathModel& model);
-
-/// By row of algorithms(): count_between_hosts() divided by the count of a long array. Below 0: it
-/// has not been computed yet.
-using HostShares = std::vector<double>;
 
 struct SelectOptions {
   PathModel model = kTcpLoopback;
   /// If the request says that some ranks share a host: each round counts as one between hosts, and
   /// all messages of a host to others go through one line.
   PathModel between_hosts = kBetweenHosts;
-  /// Kept from request to request of one communicator, since it takes the plans of all ranks to
-  /// compute. Borrowed; null: it is computed each time.
-  HostShares* shares = nullptr;
   /// Name of the algorithm to take for operations that have one of that name; empty: none.
   std::string_view forced;
   /// Reductions only by algorithms in_rank_order.

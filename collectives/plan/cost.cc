@@ -34,14 +34,29 @@ std::size_t longest_chain(std::span<const Plan> plans, const Partners& partners,
 
 }  // namespace
 
-Result<Cost> measure(std::span<const Plan> plans) {
+void HostLines::add(int from, int to, std::size_t count) {
+  if (host_of(from) != host_of(to)) sent_[host_of(from)] += count;
+}
+
+std::size_t HostLines::most() const {
+  std::size_t most = 0;
+  for (const std::size_t sent : sent_) most = std::max(most, sent);
+  return most;
+}
+
+Result<Cost> measure(std::span<const Plan> plans, const std::vector<int>* hosts) {
   PACELINE_TRY_ASSIGN(const Partners partners, match(plans));
   PACELINE_TRY_ASSIGN(const std::vector<StepRef> order, rendezvous_order(plans, partners));
   Cost cost{.rounds = longest_chain(plans, partners, order)};
+  HostLines lines(static_cast<int>(plans.size()), hosts);
   for (const Plan& plan : plans) {
     Cost own;
     for (const Step& step : plan.steps) {
-      if (step.kind == StepKind::kSend) ++own.messages, own.count_sent += step.count;
+      if (step.kind == StepKind::kSend) {
+        ++own.messages;
+        own.count_sent += step.count;
+        lines.add(plan.rank, step.peer, step.count);
+      }
       if (step.kind == StepKind::kReduce)
         own.count_reduced += step.count * (step.operand_count - 1);
     }
@@ -49,6 +64,7 @@ Result<Cost> measure(std::span<const Plan> plans) {
     cost.count_sent = std::max(cost.count_sent, own.count_sent);
     cost.count_reduced = std::max(cost.count_reduced, own.count_reduced);
   }
+  cost.count_between_hosts = lines.most();
   return cost;
 }
 

@@ -86,7 +86,6 @@ Result<NativeBackend::CachedPlan*> NativeBackend::plan_for(const OperationReques
   CachedPlan* cached = find(request, element_bytes);
   if (cached == nullptr) {
     const SelectOptions options{.model = options_.path,
-                                .shares = &host_shares_,
                                 .forced = options_.algorithm,
                                 .in_rank_order = options_.in_rank_order};
     PACELINE_TRY_ASSIGN(const Algorithm* const algorithm, select(request, element_bytes, options));

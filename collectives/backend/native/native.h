@@ -85,7 +85,6 @@ class NativeBackend final : public CollectiveBackend {
   Uses running_uses_{{nullptr, 0}, {nullptr, 0}}, next_uses_{{nullptr, 0}, {nullptr, 0}};
   std::vector<CachedPlan> cache_;
   std::uint64_t uses_ = 0;
-  HostShares host_shares_;
 };
 
 }  // namespace paceline

@@ -82,7 +82,7 @@ std::optional<std::size_t> prove(const Algorithm& algorithm, const Options& opti
       const std::vector<PlanRequest> requests = testing::uneven_requests(request);
       const std::vector<Plan> plans = plans_of(algorithm, requests);
       const Status status = check(plans, requests);
-      const auto measured = measure(plans);
+      const auto measured = measure(plans, request.hosts);
       const bool priced = measured.ok() && testing::is_price(algorithm.cost(requests.front()),
                                                              *measured, request.kind);
       ++proven;

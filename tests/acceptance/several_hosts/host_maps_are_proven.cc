@@ -60,7 +60,7 @@ class Prover {
     const std::vector<PlanRequest> requests = uneven_requests(request);
     const std::vector<Plan> plans = plans_of(algorithm, requests);
     const Status status = check(plans, requests);
-    const auto measured = measure(plans);
+    const auto measured = measure(plans, &hosts);
     const bool priced =
         measured.ok() && is_price(algorithm.cost(requests.front()), *measured, request.kind);
     ++sets_;

@@ -31,14 +31,15 @@ class EveryAlgorithm : public ::testing::TestWithParam<Algorithm> {
     EXPECT_TRUE(status.ok()) << words(request) << ": " << status.to_string();
     const bool in_order = check_rank_order(plans, requests).ok();
     EXPECT_TRUE(in_order || !GetParam().in_rank_order) << words(request);
-    const Result<Cost> measured = measure(plans);
+    const Result<Cost> measured = measure(plans, request.hosts);
     ASSERT_TRUE(measured.ok()) << words(request) << ": " << measured.status().to_string();
     const Cost formula = GetParam().cost(requests.front());
     EXPECT_TRUE(testing::is_price(formula, *measured, request.kind))
         << words(request) << ": rounds " << formula.rounds << " and " << measured->rounds
         << ", messages " << formula.messages << " and " << measured->messages << ", sent "
         << formula.count_sent << " and " << measured->count_sent << ", reduced "
-        << formula.count_reduced << " and " << measured->count_reduced;
+        << formula.count_reduced << " and " << measured->count_reduced << ", between hosts "
+        << formula.count_between_hosts << " and " << measured->count_between_hosts;
   }
 
   PlanRequest request(int ranks, std::size_t count, std::size_t segment_count) const {

@@ -124,19 +124,46 @@ TEST(Selector, LongOnesGoBetweenHostsOnce) {
   EXPECT_EQ(of(16 << 20), "hierarchical");
 }
 
-TEST(Selector, CountsWhatAHostSends) {
+// 16 hosts with 8 ranks each. Where they come in turn, bruck passes most blocks within hosts; where
+// they do not, a chain of ranks goes through each line once.
+TEST(Selector, LongOnesOfManyRanksGoBetweenHostsOnce) {
+  std::vector<int> hosts_in_turn, one_after_the_other;
+  for (int rank = 0; rank < 128; ++rank) {
+    hosts_in_turn.push_back(rank % 16);
+    one_after_the_other.push_back(rank / 8);
+  }
+  for (const OperationKind kind :
+       {OperationKind::kAllReduce, OperationKind::kReduceScatter, OperationKind::kAllGather,
+        OperationKind::kBroadcast, OperationKind::kReduce}) {
+    const std::vector<int>& hosts = has_root(kind) ? hosts_in_turn : one_after_the_other;
+    PlanRequest request{.kind = kind, .ranks = 128, .segment_count = 65536, .hosts = &hosts};
+    request.count = testing::count_of_call(request, 64 << 20);
+    EXPECT_EQ(chosen(request), "hierarchical") << name(kind);
+    if (!reduces(kind)) continue;
+    EXPECT_EQ(chosen(request, {.forced = "", .in_rank_order = true}), "direct") << name(kind);
+  }
+}
+
+// 2 hosts with 2 ranks each, and 8000 elements in each array.
+TEST(Selector, KnowsWhatAHostSends) {
   const std::vector<int> hosts{0, 0, 1, 1};
-  const PlanRequest request{
-      .kind = OperationKind::kAllReduce, .ranks = 4, .count = 8000, .hosts = &hosts};
-  const auto of = [&](std::string_view name) {
-    const auto row = std::ranges::find_if(algorithms(), [&](const Algorithm& one) {
-      return one.kind == request.kind && one.name == name;
-    });
-    return count_between_hosts(*row, request);
+  const auto of = [&](OperationKind kind, std::string_view name) {
+    PlanRequest request{.kind = kind, .ranks = 4, .segment_count = 100, .hosts = &hosts};
+    request.count = testing::count_of_call(request, 8000);
+    const auto row = std::ranges::find_if(
+        algorithms(), [&](const Algorithm& one) { return one.kind == kind && one.name == name; });
+    return row->cost(request).count_between_hosts;
   };
-  EXPECT_EQ(of("ring"), 12000U) << "one of two ranks has its neighbour on the other host";
-  EXPECT_EQ(of("recursive_doubling"), 16000U);
-  EXPECT_EQ(of("hierarchical"), 8000U) << "2 (h - 1) / h of the array";
+  EXPECT_EQ(of(OperationKind::kAllReduce, "ring"), 12000U)
+      << "one of two ranks has its neighbour on the other host";
+  EXPECT_EQ(of(OperationKind::kAllReduce, "recursive_doubling"), 16000U);
+  EXPECT_EQ(of(OperationKind::kAllReduce, "hierarchical"), 8000U) << "2 (h - 1) / h of the array";
+  EXPECT_EQ(of(OperationKind::kReduceScatter, "direct"), 8000U);
+  EXPECT_EQ(of(OperationKind::kReduceScatter, "hierarchical"), 4000U) << "(h - 1) / h";
+  EXPECT_EQ(of(OperationKind::kAllGather, "bruck"), 10000U);
+  EXPECT_EQ(of(OperationKind::kAllGather, "hierarchical"), 4000U);
+  EXPECT_EQ(of(OperationKind::kBroadcast, "hierarchical"), 8000U);
+  EXPECT_EQ(of(OperationKind::kReduce, "hierarchical"), 8000U);
 }
 
 TEST(Selector, OneRankNeedsNoTime) {
