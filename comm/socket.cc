@@ -240,13 +240,14 @@ Status connect_error(int fd, const SocketAddress& address) {
 }
 
 Result<UniqueFd> accept_from(int listener) {
-  UniqueFd fd(::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-  if (fd) {
-    disable_delay(fd.get());  // refused by Unix sockets, which need it not
-    return fd;
-  }
-  if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) return UniqueFd();
-  return system_error("accept");
+  UniqueFd fd;
+  do {
+    fd.reset(::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  } while (!fd && (errno == EINTR || errno == ECONNABORTED));
+  if (!fd && errno == EAGAIN) return UniqueFd();
+  if (!fd) return system_error("accept");
+  disable_delay(fd.get());  // refused by Unix sockets, which need it not
+  return fd;
 }
 
 void set_least_readable(int fd, std::size_t bytes) {

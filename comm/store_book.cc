@@ -30,9 +30,9 @@ StoreBook::StoreBook() : StoreBook(nullptr, {}) {}
 StoreBook::StoreBook(LiveEntries live, const Limits& limits)
     : live_(std::move(live)), limits_(limits) {}
 
-StoreBook::ClientId StoreBook::admit(Bytes unsent) {
+StoreBook::ClientId StoreBook::admit() {
   const ClientId id = next_id_++;
-  clients_[id].outgoing = std::move(unsent);
+  clients_.try_emplace(id);
   return id;
 }
 

@@ -59,8 +59,8 @@ class StoreBook {
   StoreBook();
   StoreBook(LiveEntries live, const Limits& limits);
 
-  /// A new client, to which `unsent` goes before any answer. Ids are not used twice.
-  ClientId admit(Bytes unsent = {});
+  /// A new client. Ids are not used twice.
+  ClientId admit();
   /// The client has gone, and its requests with it.
   void forget(ClientId id);
 

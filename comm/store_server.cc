@@ -9,35 +9,29 @@
 #include <utility>
 #include <vector>
 
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "comm/base/clock.h"
-#include "comm/base/descriptors.h"
 #include "comm/base/system_error.h"
 #include "comm/base/try.h"
 #include "comm/exit.h"
+#include "comm/listener.h"
 #include "comm/store_book.h"
-#include "comm/store_strangers.h"
-#include "comm/stranger_book.h"
 
 namespace paceline {
 namespace {
 
 constexpr std::size_t kMaxClients = 4096;
-// Between two batches everybody else is heard.
-constexpr int kAcceptBatch = 64;
-// How long nobody is let in when the process has no descriptors left.
-constexpr Duration kPauseWhenExhausted = std::chrono::milliseconds(100);
-// The poll entries that come before those of strangers and clients.
+// The poll entries that come before those of clients.
 constexpr std::size_t kWakeEntry = 0, kListenerEntry = 1, kOwnEntries = 2;
 
 int poll_timeout(TimePoint now, TimePoint wake) {
   if (wake == TimePoint::max()) return -1;
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(wake - now).count();
-  return static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
+  const Duration time = Deadline::at(wake).left(now);
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(time).count();
+  return static_cast<int>(std::min<std::int64_t>(left, 60'000));
 }
 
 }  // namespace
@@ -45,18 +39,8 @@ int poll_timeout(TimePoint now, TimePoint wake) {
 // The sockets: who is here, and which bytes go between them and the book.
 class StoreServer::Loop final : private EndsAtExit {
  public:
-  Loop(UniqueFd listener, SocketAddress address, std::unique_ptr<JobKey> key, UniqueFd wake,
-       StoreServerOptions options)
-      : listener_(std::move(listener)),
-        address_(address),
-        key_(std::move(key)),
-        wake_(std::move(wake)),
-        spare_(::fcntl(wake_.get(), F_DUPFD_CLOEXEC, 0)),
-        refused_(std::move(options.log), "store at " + address.to_string()),
-        book_(std::move(options.live), {}),
-        thread_([this] { run(); }) {
-    exit_entry_.enter(*this);
-  }
+  static Result<std::unique_ptr<Loop>> start(UniqueFd listening, std::unique_ptr<JobKey> key,
+                                             StoreServerOptions options);
   ~Loop() {
     exit_entry_.leave();
     stop();
@@ -71,7 +55,7 @@ class StoreServer::Loop final : private EndsAtExit {
   }
 
   const SocketAddress& address() const { return address_; }
-  std::uint64_t refused() const { return refused_.count(); }
+  std::uint64_t refused() const { return listener_->refused(); }
 
  private:
   struct Client {
@@ -79,6 +63,13 @@ class StoreServer::Loop final : private EndsAtExit {
     StoreBook::ClientId id;
     bool gone = false;
   };
+
+  Loop(SocketAddress address, std::unique_ptr<JobKey> key, UniqueFd wake,
+       StoreServerOptions options)
+      : address_(address),
+        key_(std::move(key)),
+        wake_(std::move(wake)),
+        book_(std::move(options.live), {}) {}
 
   void wake() {
     const std::uint64_t one = 1;
@@ -93,26 +84,16 @@ class StoreServer::Loop final : private EndsAtExit {
   void read_from(Client& client);
   void write_to(Client& client);
   void let_go();
-  void let_in();
-  bool make_room();
-  bool refuse_one();
-  bool is_open(TimePoint now) const;
-  void admit(UniqueFd fd);
-  void admit_user(UniqueFd fd);
-  void add_client(UniqueFd fd, const std::string& address, Bytes unsent);
+  Status settle(AuthenticatedConnection& connection);
 
-  const UniqueFd listener_;
   const SocketAddress address_;
   const std::unique_ptr<JobKey> key_;  // null: a Unix socket
   const UniqueFd wake_;
-  UniqueFd spare_;  // if the process has no other descriptor, this one is used to refuse a client
+  std::unique_ptr<Listener> listener_;
   std::atomic<bool> stopping_{false};
   const SystemClock clock_;
-  StrangerBook refused_;
-  std::optional<StoreStrangers> strangers_;  // with a key
   StoreBook book_;
   std::vector<Client> clients_;
-  TimePoint closed_until_ = TimePoint::min();
   std::mutex mutex_;                                // guards ended_
   std::vector<std::pair<int, std::string>> ended_;  // ranks whose end the thread must process
   std::thread thread_;                              // uses all other members
@@ -127,22 +108,15 @@ void StoreServer::Loop::stop() {
 }
 
 void StoreServer::Loop::run() {
-  if (key_ != nullptr) strangers_.emplace(*key_, refused_);
   std::vector<pollfd> polled;
   while (poll_all(polled)) {
-    const std::span<const pollfd> others = std::span(polled).subspan(kOwnEntries);
-    const std::size_t strangers = strangers_ ? strangers_->size() : 0;
-    serve_clients(others.subspan(strangers));
+    serve_clients(std::span(polled).subspan(kOwnEntries));
     // Runs after serve_clients(), so that what a rank sent before its end is processed first.
     if (polled[kWakeEntry].revents != 0) hear_of_ends();
-    if (strangers > 0) {
-      for (auto& proven : strangers_->drive(others.first(strangers), clock_.now())) {
-        add_client(std::move(proven.fd), proven.address, std::move(proven.unsent));
-      }
-    }
     for (Client& client : clients_) write_to(client);
     let_go();
-    if (polled[kListenerEntry].revents != 0) let_in();
+    const TimePoint now = clock_.now();
+    if (polled[kListenerEntry].revents != 0 || now >= listener_->wake_at()) listener_->drive(now);
   }
 }
 
@@ -159,19 +133,14 @@ void StoreServer::Loop::hear_of_ends() {
 
 // False when the server is to stop.
 bool StoreServer::Loop::poll_all(std::vector<pollfd>& polled) {
-  const TimePoint now = clock_.now();
-  const short arrivals = is_open(now) ? POLLIN : 0;
-  polled.assign(
-      {{.fd = wake_.get(), .events = POLLIN}, {.fd = listener_.get(), .events = arrivals}});
-  if (strangers_) strangers_->append_to(polled);
+  polled.assign({{.fd = wake_.get(), .events = POLLIN}, {.fd = listener_->fd(), .events = POLLIN}});
   for (const Client& client : clients_) {
     const bool waits = !book_.unsent(client.id).empty();
     polled.push_back(
         {.fd = client.fd.get(), .events = static_cast<short>(waits ? POLLIN | POLLOUT : POLLIN)});
   }
-  TimePoint wake = now < closed_until_ ? closed_until_ : TimePoint::max();
-  if (strangers_) wake = std::min(wake, strangers_->wake_at(now));
-  const int ready = ::poll(polled.data(), polled.size(), poll_timeout(now, wake));
+  const int ready =
+      ::poll(polled.data(), polled.size(), poll_timeout(clock_.now(), listener_->wake_at()));
   if (stopping_) return false;
   if (ready >= 0) return true;
   for (pollfd& entry : polled) entry.revents = 0;
@@ -219,68 +188,40 @@ void StoreServer::Loop::let_go() {
   });
 }
 
-bool StoreServer::Loop::is_open(TimePoint now) const {
-  return now >= closed_until_ && (!strangers_ || strangers_->has_room(now));
+Status StoreServer::Loop::settle(AuthenticatedConnection& connection) {
+  const auto denied = [](const std::string& why) {
+    return Status(Code::kDenied, Scope::kPeer, why);
+  };
+  if (key_ != nullptr && connection.hello().purpose != Purpose::kStore)
+    return denied("its hello is not for the store");
+  if (clients_.size() >= kMaxClients)
+    return denied(std::to_string(kMaxClients) + " clients are connected already, the max");
+  Result<UniqueFd> fd = connection.welcome();
+  if (fd.ok()) clients_.push_back({.fd = *std::move(fd), .id = book_.admit()});
+  return {};
 }
 
-void StoreServer::Loop::let_in() {
-  for (int i = 0; i < kAcceptBatch && is_open(clock_.now()); ++i) {
-    Result<UniqueFd> fd = accept_from(listener_.get());
-    if (fd.ok() && !*fd) return;
-    if (fd.ok()) {
-      admit(*std::move(fd));
-    } else if (!make_room()) {
-      closed_until_ = clock_.now() + kPauseWhenExhausted;
-    }
+Result<std::unique_ptr<StoreServer::Loop>> StoreServer::Loop::start(UniqueFd listening,
+                                                                    std::unique_ptr<JobKey> key,
+                                                                    StoreServerOptions options) {
+  PACELINE_TRY_ASSIGN(const SocketAddress bound, SocketAddress::of_local_end(listening.get()));
+  UniqueFd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake) {
+    return Status(Code::kExhausted, Scope::kProcess,
+                  std::string("store: eventfd: ") + error_text(errno));
   }
-}
-
-// If the process has no descriptor left for the next connection: true if that has changed.
-bool StoreServer::Loop::make_room() {
-  if (!strangers_ || descriptors().left() > 0) return false;
-  return strangers_->size() > 0 ? strangers_->drop_oldest(clock_.now()) : refuse_one();
-}
-
-// Tells a dialer that this process has no descriptor for it, so that it does not wait until its
-// deadline. False if nobody was told.
-bool StoreServer::Loop::refuse_one() {
-  spare_.reset();
-  Result<UniqueFd> fd = accept_from(listener_.get());
-  const bool is_told = fd.ok() && *fd;
-  if (is_told) {
-    const auto refusal = refusal_without_descriptors();
-    (void)!::send(fd->get(), refusal.data(), refusal.size(), MSG_NOSIGNAL);
-    fd->reset();
-  }
-  spare_.reset(::fcntl(wake_.get(), F_DUPFD_CLOEXEC, 0));
-  return is_told;
-}
-
-void StoreServer::Loop::admit(UniqueFd fd) {
-  if (strangers_) {
-    strangers_->admit(std::move(fd), clock_.now());
-  } else {
-    admit_user(std::move(fd));
-  }
-}
-
-void StoreServer::Loop::admit_user(UniqueFd fd) {
-  const Result<unsigned> user = peer_user(fd.get());
-  const std::string name = user.ok() ? "user " + std::to_string(*user) : "an unknown user";
-  if (!user.ok() || (*user != ::geteuid() && *user != 0)) {
-    refused_.refused(name, "only user " + std::to_string(::geteuid()) + " and root may connect");
-  } else {
-    add_client(std::move(fd), name, {});
-  }
-}
-
-void StoreServer::Loop::add_client(UniqueFd fd, const std::string& address, Bytes unsent) {
-  if (clients_.size() >= kMaxClients) {
-    refused_.refused(address,
-                     std::to_string(kMaxClients) + " clients are connected already, the max");
-  } else {
-    clients_.push_back({.fd = std::move(fd), .id = book_.admit(std::move(unsent))});
-  }
+  Listener::Options accepting{.name = "store at " + bound.to_string(),
+                              .log = std::move(options.log),
+                              .max_unauthenticated = kMaxUnauthenticated};
+  std::unique_ptr<Loop> loop(new Loop(bound, std::move(key), std::move(wake), std::move(options)));
+  PACELINE_TRY_ASSIGN(loop->listener_,
+                      Listener::create(std::move(listening), loop->key_.get(), std::move(accepting),
+                                       [self = loop.get()](AuthenticatedConnection& connection) {
+                                         return self->settle(connection);
+                                       }));
+  loop->thread_ = std::thread([self = loop.get()] { self->run(); });
+  loop->exit_entry_.enter(*loop);
+  return loop;
 }
 
 StoreServer::StoreServer(std::unique_ptr<Loop> loop) : loop_(std::move(loop)) {}
@@ -311,15 +252,10 @@ Result<std::unique_ptr<StoreServer>> StoreServer::serve(const SocketAddress& add
                                                         std::unique_ptr<JobKey> key,
                                                         StoreServerOptions options) {
   PACELINE_TRY(prepare_for_exit());
-  PACELINE_TRY_ASSIGN(UniqueFd listener, listen_on(address, options.ports));
-  PACELINE_TRY_ASSIGN(const SocketAddress bound, SocketAddress::of_local_end(listener.get()));
-  UniqueFd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!wake) {
-    return Status(Code::kExhausted, Scope::kProcess,
-                  std::string("store: eventfd: ") + error_text(errno));
-  }
-  return std::unique_ptr<StoreServer>(new StoreServer(std::make_unique<Loop>(
-      std::move(listener), bound, std::move(key), std::move(wake), std::move(options))));
+  PACELINE_TRY_ASSIGN(UniqueFd listening, listen_on(address, options.ports));
+  PACELINE_TRY_ASSIGN(auto loop,
+                      Loop::start(std::move(listening), std::move(key), std::move(options)));
+  return std::unique_ptr<StoreServer>(new StoreServer(std::move(loop)));
 }
 
 }  // namespace paceline

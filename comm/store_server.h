@@ -2,6 +2,7 @@
 // Served by the head's agent, or by rank 0 where there is no launcher.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -21,7 +22,7 @@ namespace paceline {
 class Log;
 
 struct StoreServerOptions {
-  /// Hears of those who are refused; without one they are only counted.
+  /// Gets a line for peers that are refused. Without it they are only counted.
   std::shared_ptr<Log> log;
   /// Answers keys that begin with "live/", which are never stored: called on the server's thread,
   /// at once for each request, until the server is destroyed. Without it, or where it knows no
@@ -32,10 +33,13 @@ struct StoreServerOptions {
 };
 
 /// Serves from a thread of its own until it is destroyed. Bounds: connections, entries, bytes of
-/// all values, requests that wait; a client that goes over one is refused with its name. However
-/// many strangers hang on to a TCP store, an honest client gets in within a second or two.
+/// all values, requests that wait; a client that goes over one is refused with its name. A flood of
+/// unauthenticated connections delays a client by a second or two (comm/unauthenticated_book.h).
 class StoreServer {
  public:
+  /// All ranks of a job may connect at once.
+  static constexpr std::size_t kMaxUnauthenticated = 256;
+
   /// On an abstract Unix socket (it leaves no file): `name` begins with '@'. Clients of other
   /// users than this one and root are refused (SO_PEERCRED).
   static Result<std::unique_ptr<StoreServer>> serve_unix(std::string_view name,

@@ -1,5 +1,6 @@
 #include "comm/transport/tcp_greeting.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -9,7 +10,6 @@
 
 #include "comm/base/random.h"
 #include "comm/base/try.h"
-#include "comm/stranger_book.h"
 
 namespace paceline {
 namespace {
@@ -29,11 +29,8 @@ bool is_decided(int fd) {
 
 }  // namespace
 
-GreetingSocket::GreetingSocket(PollEngine& engine, UniqueFd fd, bool* stirred)
-    : engine_(engine),
-      fd_(std::move(fd)),
-      stirred_(stirred),
-      watched_(engine.watch(fd_.get(), *this)) {}
+GreetingSocket::GreetingSocket(PollEngine& engine, UniqueFd fd)
+    : engine_(engine), fd_(std::move(fd)), watched_(engine.watch(fd_.get(), *this)) {}
 
 GreetingSocket::~GreetingSocket() {
   if (fd_) engine_.forget(fd_.get(), *this);
@@ -44,11 +41,6 @@ UniqueFd GreetingSocket::release() {
   return std::move(fd_);
 }
 
-bool GreetingSocket::on_ready(std::uint32_t) {
-  if (stirred_ != nullptr) *stirred_ = true;
-  return reported_ = true;
-}
-
 Result<bool> GreetingSocket::exchange(std::size_t count) {
   while (!outgoing_.empty()) {
     const ssize_t sent = ::send(fd_.get(), outgoing_.data(), outgoing_.size(), MSG_NOSIGNAL);
@@ -57,8 +49,7 @@ Result<bool> GreetingSocket::exchange(std::size_t count) {
     if (sent <= 0) return hang_up();
     outgoing_.erase(outgoing_.begin(), outgoing_.begin() + sent);
   }
-  std::byte buffer[kHelloBytes];
-  static_assert(kHelloBytes >= kChallengeBytes && kHelloBytes >= kWelcomeBytes);
+  std::byte buffer[std::max(kChallengeBytes, kWelcomeBytes)];
   while (incoming_.size() < count) {
     const ssize_t got = ::recv(fd_.get(), buffer, count - incoming_.size(), 0);
     if (was_interrupted(got)) continue;
@@ -138,46 +129,6 @@ GreetingState TcpDial::finish() {
 GreetingState TcpDial::fail(const Status& error) {
   error_ = error.with_context(address_);
   return GreetingState::kFailed;
-}
-
-TcpArrival::TcpArrival(PollEngine& engine, const JobKey& key, const AcceptorHandshake::Nonce& nonce,
-                       UniqueFd fd, bool& stirred)
-    : handshake_(key, nonce), socket_(engine, std::move(fd), &stirred) {
-  socket_.queue(handshake_.challenge());
-  error_ = socket_.watched();
-}
-
-GreetingState TcpArrival::drive() {
-  const bool settled = hello_ || !error_.ok();
-  return settled || socket_.take_report() ? look() : GreetingState::kPending;
-}
-
-GreetingState TcpArrival::look() {
-  if (hello_) return GreetingState::kReady;
-  if (!error_.ok()) return GreetingState::kFailed;
-  const Result<bool> whole = socket_.exchange(kHelloBytes);
-  if (!whole.ok()) {
-    error_ = Status(Code::kPeerLost, Scope::kPeer, std::string(StrangerBook::kHungUp));
-    return GreetingState::kFailed;
-  }
-  if (!*whole) return GreetingState::kPending;
-  Result<Hello> hello = handshake_.read_hello(socket_.received());
-  error_ = hello.status();
-  if (hello.ok()) hello_ = *hello;
-  return hello.ok() ? GreetingState::kReady : GreetingState::kFailed;
-}
-
-Result<UniqueFd> TcpArrival::welcome() {
-  socket_.queue(handshake_.welcome(Verdict::kAccepted));
-  // A fresh socket's buffer has room for these few bytes; one that has not is a stranger's game.
-  const Result<bool> sent = socket_.exchange(0);
-  if (!sent.ok() || !*sent) return hang_up();
-  return socket_.release();
-}
-
-void TcpArrival::decline(Verdict why) {
-  socket_.queue(handshake_.welcome(why));
-  (void)socket_.exchange(0);  // as in welcome()
 }
 
 }  // namespace paceline

@@ -1,4 +1,5 @@
-// The first bytes of a TCP connection, on either side: connecting, and proving the job's key.
+// The first bytes of a TCP connection on the dialing side: connecting, and proving the job's key.
+// The accepting side is comm/listener.h.
 #pragma once
 
 #include <optional>
@@ -14,16 +15,14 @@ namespace paceline {
 
 enum class GreetingState {
   kPending,
-  kReady,   ///< dialer: accepted; acceptor: a good hello has come
+  kReady,   ///< accepted
   kFailed,  ///< error() says why
 };
 
 /// A descriptor that the engine watches, with bytes that come and go in fixed amounts.
 class GreetingSocket final : private FdHandler {
  public:
-  /// `stirred`, borrowed and possibly null, becomes true whenever the engine reports the
-  /// descriptor.
-  GreetingSocket(PollEngine& engine, UniqueFd fd, bool* stirred = nullptr);
+  GreetingSocket(PollEngine& engine, UniqueFd fd);
   ~GreetingSocket();
   GreetingSocket(const GreetingSocket&) = delete;
   GreetingSocket& operator=(const GreetingSocket&) = delete;
@@ -43,11 +42,10 @@ class GreetingSocket final : private FdHandler {
   UniqueFd release();
 
  private:
-  bool on_ready(std::uint32_t) override;
+  bool on_ready(std::uint32_t) override { return reported_ = true; }
 
   PollEngine& engine_;
   UniqueFd fd_;
-  bool* const stirred_;
   bool reported_ = true;
   Status watched_;
   Bytes incoming_;
@@ -62,8 +60,8 @@ class TcpDial {
   /// What can be done without blocking.
   GreetingState drive();
   const Status& error() const { return error_; }
-  /// True if the peer hung up during the greeting: there may have been too many at its door, so
-  /// another try is worth it.
+  /// True if the peer closed the connection during the handshake. It may have had too many
+  /// unauthenticated connections, so another try is worth it.
   bool hung_up() const { return hung_up_; }
   UniqueFd release() { return socket_->release(); }
   /// After kReady.
@@ -84,33 +82,6 @@ class TcpDial {
   std::optional<GreetingSocket> socket_;
   Status error_;
   bool hung_up_ = false;
-};
-
-class TcpArrival {
- public:
-  /// Engine, key and `stirred` (see GreetingSocket) are borrowed.
-  TcpArrival(PollEngine& engine, const JobKey& key, const AcceptorHandshake::Nonce& nonce,
-             UniqueFd fd, bool& stirred);
-
-  /// What can be done without blocking; nothing unless the engine has reported the descriptor.
-  GreetingState drive();
-  /// The same, also where the engine has not come to report it.
-  GreetingState look();
-  const Status& error() const { return error_; }
-  bool said_nothing() const { return socket_.received().empty(); }
-  /// After kReady.
-  const Hello& hello() const { return *hello_; }
-  Mac secret() const { return handshake_.secret(); }
-  /// Accepts; the descriptor is the caller's if that worked.
-  Result<UniqueFd> welcome();
-  /// Tells the dialer why it is not accepted.
-  void decline(Verdict why);
-
- private:
-  AcceptorHandshake handshake_;
-  GreetingSocket socket_;
-  std::optional<Hello> hello_;
-  Status error_;
 };
 
 }  // namespace paceline

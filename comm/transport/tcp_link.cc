@@ -21,7 +21,7 @@ namespace {
 
 // How long a process that ends our connections in the greeting is dialed again, and the pause
 // between two tries, give or take a half. A flood of unauthenticated connections has passed long
-// before (tcp_door.h).
+// before (comm/listener.h).
 constexpr Duration kDialTime = std::chrono::seconds(30);
 constexpr Duration kRedial = std::chrono::milliseconds(200);
 

@@ -42,8 +42,6 @@ class TcpLink {
   ProcessLink& groups() { return groups_; }
   /// Is there a connection to write to?
   bool connected() const { return out_.is_open(); }
-  /// Open connections.
-  int connections() const { return (out_.is_open() ? 1 : 0) + (in_.is_open() ? 1 : 0); }
   /// So many of the bytes that were written have arrived at the other host.
   std::uint64_t acknowledged() const;
 

@@ -35,12 +35,18 @@ Result<std::shared_ptr<TcpPort>> TcpPort::open(std::shared_ptr<PollEngine> engin
   std::shared_ptr<TcpPort> port(
       new TcpPort(std::move(engine), listener.address(), std::move(key), std::move(options)));
   port->common_.random = Random(seed);
+  PACELINE_TRY_ASSIGN(auto accepting,
+                      Listener::create(listener.release(), &port->key_,
+                                       {.name = std::move(name),
+                                        .log = port->options_.log,
+                                        .max_unauthenticated = kMaxUnauthenticated},
+                                       [self = port.get()](AuthenticatedConnection& arrival) {
+                                         return self->settle(arrival);
+                                       }));
   const Engine::Baton baton = port->engine_->hold();
-  port->door_ = std::make_unique<TcpDoor>(
-      *port->engine_, listener.release(), port->key_,
-      TcpDoor::Options{.log = port->options_.log, .name = std::move(name)});
+  PACELINE_TRY_ASSIGN(port->listener_,
+                      WatchedListener::create(*port->engine_, std::move(accepting)));
   port->engine_->attach(*port);
-  PACELINE_TRY(port->door_->watched());
   return port;
 }
 
@@ -48,7 +54,7 @@ TcpPort::~TcpPort() {
   const Engine::Baton baton = engine_->hold();
   engine_->detach(*this);
   links_.clear();
-  door_.reset();
+  listener_.reset();
 }
 
 TcpLink& TcpPort::link(int process, const std::string& address) {
@@ -65,25 +71,19 @@ TcpLink& TcpPort::link(int process, const std::string& address) {
   return *link;
 }
 
-int TcpPort::connections() const {
-  int count = 0;
-  for (const auto& [process, link] : links_) count += link->connections();
-  return count;
-}
-
 bool TcpPort::drive(TimePoint now) {
-  bool moved = door_->drive(now, [this](TcpArrival& arrival) { return settle(arrival); });
+  bool moved = listener_->drive(now);
   for (const auto& [process, link] : links_) moved |= link->drive(now);
   return moved;
 }
 
 TimePoint TcpPort::wake_at() const {
-  TimePoint wake = door_->wake_at();
+  TimePoint wake = listener_->wake_at();
   for (const auto& [process, link] : links_) wake = std::min(wake, link->wake_at());
   return wake;
 }
 
-Status TcpPort::settle(TcpArrival& arrival) {
+Status TcpPort::settle(AuthenticatedConnection& arrival) {
   const Hello& hello = arrival.hello();
   const Group& world = options_.world;
   const bool is_data = hello.purpose == Purpose::kData || hello.purpose == Purpose::kSealedData;

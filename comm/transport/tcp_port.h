@@ -1,7 +1,8 @@
 // Where a process accepts the others of its job, and its connections to them (tcp_link.h), which
-// all groups share. Connections that have not proven the key: see comm/transport/tcp_door.h.
+// all groups share. Connections that have not proven the key: see comm/listener.h.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -14,8 +15,8 @@
 #include "comm/job_key.h"
 #include "comm/poll_engine.h"
 #include "comm/socket.h"
-#include "comm/transport/tcp_door.h"
 #include "comm/transport/tcp_link.h"
+#include "comm/transport/watched_listener.h"
 
 namespace paceline {
 
@@ -40,6 +41,9 @@ class TcpListener {
 
 class TcpPort final : private Driver {
  public:
+  /// A rank's descriptors are for its peers.
+  static constexpr std::size_t kMaxUnauthenticated = 64;
+
   struct Options {
     std::string name;          ///< in the log: "rank 3"
     std::shared_ptr<Log> log;  ///< names refused connections; may be null
@@ -47,7 +51,7 @@ class TcpPort final : private Driver {
     /// The processes that may connect, by their ranks in this group, and which of them this one is.
     Group world;
   };
-  /// Without a key there is no port: TCP is never served to strangers.
+  /// Without a key there is no port: TCP is served only to peers that prove it.
   static Result<std::shared_ptr<TcpPort>> open(std::shared_ptr<PollEngine> engine,
                                                TcpListener listener, JobKey key, Options options);
   ~TcpPort() override;
@@ -64,15 +68,13 @@ class TcpPort final : private Driver {
   /// Until release(), false for a group that has been claimed. With the baton held.
   bool claim(std::uint64_t group) { return groups_.insert(group).second; }
   void release(std::uint64_t group) { groups_.erase(group); }
-  /// Of all links. With the baton held.
-  int connections() const;
 
  private:
   TcpPort(std::shared_ptr<PollEngine> engine, std::string address, JobKey key, Options options);
   Purpose purpose() const { return has_integrity() ? Purpose::kSealedData : Purpose::kData; }
   bool drive(TimePoint now) override;
   TimePoint wake_at() const override;
-  Status settle(TcpArrival& arrival);
+  Status settle(AuthenticatedConnection& arrival);
 
   const std::shared_ptr<PollEngine> engine_;  // owners: see Work
   const std::string address_;
@@ -80,7 +82,7 @@ class TcpPort final : private Driver {
   const Options options_;
   const std::uint64_t world_;  // digest of its name
   TcpLink::Common common_;
-  std::unique_ptr<TcpDoor> door_;
+  std::unique_ptr<WatchedListener> listener_;
   std::map<int, std::unique_ptr<TcpLink>> links_;  // by process
   std::set<std::uint64_t> groups_;
 };

@@ -8,7 +8,6 @@
 
 #include "comm/base/random.h"
 #include "comm/bytes.h"
-#include "launcher/connectivity/trial_door.h"
 
 namespace paceline::launcher {
 namespace {

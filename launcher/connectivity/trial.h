@@ -1,5 +1,5 @@
 // One address of another host, tried: whether a connection comes about, the right host answers, and
-// messages longer than any packet go both ways (trial_door.h has the other end).
+// messages longer than any packet go both ways (trial_server.h has the other end).
 #pragma once
 
 #include <cstdint>

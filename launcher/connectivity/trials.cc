@@ -50,21 +50,21 @@ Status Trials::survey(const messages::Survey& survey) {
   std::memcpy(bytes.data(), survey.job_key().data(), bytes.size());
   key_ = JobKey::from_bytes(bytes);
   host_index_ = survey.host_index();
-  PACELINE_TRY_ASSIGN(door_,
-                      TrialDoor::open(loop_, *key_,
-                                      {.host_index = host_index_,
-                                       .ports = ports_of(survey),
-                                       .log = make_stderr_log({.level = LogLevel::kWarning})}));
+  PACELINE_TRY_ASSIGN(server_,
+                      TrialServer::open(loop_, *key_,
+                                        {.host_index = host_index_,
+                                         .ports = ports_of(survey),
+                                         .log = make_stderr_log({.level = LogLevel::kWarning})}));
   messages::FromAgent answer;
-  *answer.mutable_surveyed() = survey_this_host(SystemWallClock(), door_->port());
+  *answer.mutable_surveyed() = survey_this_host(SystemWallClock(), server_->port());
   tell_(answer);
   return Status();
 }
 
 Status Trials::start(messages::Try order) {
-  if (!door_ || !left_.empty()) return refused("tests twice, or before a survey");
+  if (!server_ || !left_.empty()) return refused("tests twice, or before a survey");
   if (std::cmp_greater(order.targets_size(), kMaxTargets) ||
-      order.long_bytes() > TrialDoor::kMaxLongBytes)
+      order.long_bytes() > TrialServer::kMaxLongBytes)
     return refused("too many tests");
   left_.resize(1);
   for (const messages::Target& target : order.targets()) {
@@ -82,7 +82,7 @@ void Trials::end() {
   for (auto* timer : {&late_, &go_on_})
     if (*timer) loop_.cancel(*std::exchange(*timer, std::nullopt));
   under_way_.clear();
-  door_.reset();
+  server_.reset();
 }
 
 void Trials::start_more() {
@@ -150,7 +150,7 @@ void Trials::report() {
   if (all_done()) {
     tried_.mutable_tried()->set_last(true);
     // The table of a busy host is long: it is read only where it may explain something.
-    for (const IpAddress& address : unanswered_ ? half_open_at(door_->port()) : NoAddresses())
+    for (const IpAddress& address : unanswered_ ? half_open_at(server_->port()) : NoAddresses())
       tried_.mutable_tried()->add_half_open(address.to_string());
   }
   tried_.mutable_tried();

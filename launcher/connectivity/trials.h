@@ -15,7 +15,7 @@
 #include "comm/job_key.h"
 #include "launcher/channel/messages.pb.h"
 #include "launcher/connectivity/trial.h"
-#include "launcher/connectivity/trial_door.h"
+#include "launcher/connectivity/trial_server.h"
 #include "launcher/system/event_loop.h"
 
 namespace paceline::launcher {
@@ -65,7 +65,7 @@ class Trials {
   const Tell tell_;
   std::uint32_t host_index_ = 0;
   std::optional<JobKey> key_;
-  std::unique_ptr<TrialDoor> door_;
+  std::unique_ptr<TrialServer> server_;
   messages::Try order_;
   int next_ = 0;                   // of the targets
   std::vector<std::size_t> left_;  // trials by wave

@@ -5,7 +5,7 @@
 //     Survey              →
 //                         ←     Surveyed: addresses, clock, name; a port to be tried at
 //     Try                 →
-//                               all try each other at once (launcher/connectivity/trial_door.h)
+//                               all try each other at once (launcher/connectivity/trial_server.h)
 //                         ←     Tried, for each rail that is done
 //
 // If all connections work, this takes two round trips to the agents and three or four between them.

@@ -12,7 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "comm/store_strangers.h"
 #include "tests/harness/collecting_log.h"
 #include "tests/unit/comm/raw_connection.h"
 #include "tests/unit/comm/served_store.h"
@@ -86,7 +85,7 @@ TEST(StoreAccess, FramesInPlaceOfAProofAreNotServed) {
 TEST(StoreAccess, AsManyAsThereIsRoomForMayComeBeforeTheFirstOfThemProvesAnything) {
   const ServedStore store(StoreSocket::kTcp);
   std::vector<std::unique_ptr<RawConnection>> connections;
-  for (std::size_t i = 0; i < StoreStrangers::kMax; ++i) {
+  for (std::size_t i = 0; i < StoreServer::kMaxUnauthenticated; ++i) {
     connections.push_back(std::make_unique<RawConnection>(store.address()));
     ASSERT_TRUE(connections.back()->connected());
   }

@@ -82,15 +82,6 @@ TEST_F(StoreBookTest, WhoWaitsIsAnsweredOnce) {
   EXPECT_EQ(book_.counts().waiting_gets, 0u);
 }
 
-TEST_F(StoreBookTest, WhatGoesFirstGoesFirst) {
-  const ClientId c = book_.admit(Bytes(3, std::byte{7}));
-  receive(c, get(1, "live/k"));
-  EXPECT_EQ(book_.unsent(c)[2], std::byte{7});
-  book_.sent(c, 2);
-  book_.sent(c, 1);
-  EXPECT_EQ(answers(c), Frames{value(1, "")});
-}
-
 TEST_F(StoreBookTest, TheRequestsOfAForgottenClientGoToo) {
   receive(a_, get(1, "k"));
   receive(b_, get(2, "k"));

@@ -102,9 +102,9 @@ TEST_F(TrialsTest, AllReachEachOther) {
 
 TEST_F(TrialsTest, MoreThanMayBeUnderWayAtOnce) {
   Agent& from = add(0);
-  const std::uint32_t door = add(1).surveyed.door();
+  const std::uint32_t port = add(1).surveyed.door();
   messages::ToAgent order;
-  for (std::size_t i = 0; i < 3 * Trials::kMostAtOnce; ++i) target(order, 1, door);
+  for (std::size_t i = 0; i < 3 * Trials::kMostAtOnce; ++i) target(order, 1, port);
   EXPECT_TRUE(from.trials->receive(order).ok());
   run();
   ASSERT_EQ(from.told.size(), 1u);
@@ -180,28 +180,28 @@ TEST_F(TrialsTest, OrdersThatCannotBeAreErrors) {
   survey.mutable_survey()->set_job_key(std::string(JobKey::kBytes, 'k'));
   EXPECT_TRUE(trials.receive(survey).ok());
   EXPECT_FALSE(trials.receive(survey).ok()) << "twice";
-  order.mutable_trials()->set_long_bytes(TrialDoor::kMaxLongBytes + 1);
+  order.mutable_trials()->set_long_bytes(TrialServer::kMaxLongBytes + 1);
   EXPECT_FALSE(trials.receive(order).ok());
   order.mutable_trials()->set_long_bytes(1);
   target(order, 1, 4000, 1u << 31);
   EXPECT_FALSE(trials.receive(order).ok()) << "too many waves";
 }
 
-// ---- Strangers -----------------------------------------------------------------------------
+// ---- Unauthenticated connections -----------------------------------------------------------
 
-class TrialDoorTest : public TrialsTest {
+class TrialServerTest : public TrialsTest {
  protected:
-  TrialDoorTest() : door_(TrialDoor::open(loop_, key_, {.host_index = 1}).value()) {}
+  TrialServerTest() : server_(TrialServer::open(loop_, key_, {.host_index = 1}).value()) {}
 
-  UniqueFd knock(std::string_view words = "") {
-    const std::string at = "127.0.0.1:" + std::to_string(door_->port());
+  UniqueFd connect(std::string_view words = "") {
+    const std::string at = "127.0.0.1:" + std::to_string(server_->port());
     UniqueFd fd = start_connect(*SocketAddress::parse(at)).value();
     if (words.empty()) return fd;
     EXPECT_EQ(::send(fd.get(), words.data(), words.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(words.size()));
     return fd;
   }
-  // What comes until the door hangs up, for so long.
+  // What comes until the server closes the connection, for so long.
   std::size_t hears(const UniqueFd& fd, Duration patience = seconds(20)) {
     std::size_t bytes = 0;
     hung_up_ = false;
@@ -222,23 +222,23 @@ class TrialDoorTest : public TrialsTest {
   }
 
   const JobKey key_ = JobKey::from_bytes(std::array<std::byte, JobKey::kBytes>{});
-  std::unique_ptr<TrialDoor> door_;
+  std::unique_ptr<TrialServer> server_;
   bool hung_up_ = false;
 };
 
-TEST_F(TrialDoorTest, WordsThatProveNothingAreHungUpOn) {
+TEST_F(TrialServerTest, WordsThatProveNothingAreHungUpOn) {
   for (const std::string& words : {std::string(kHelloBytes, 'x'), std::string(100'000, '\0'),
                                    std::string("GET / HTTP/1.1\r\n\r\n").append(100, ' ')}) {
-    const UniqueFd fd = knock(words);
+    const UniqueFd fd = connect(words);
     EXPECT_LE(hears(fd), kChallengeBytes);
     EXPECT_TRUE(hung_up_);
   }
-  EXPECT_EQ(door_->refused(), 3u);
+  EXPECT_EQ(server_->refused(), 3u);
 }
 
-TEST_F(TrialDoorTest, AProofForAnotherPurposeIsRefused) {
+TEST_F(TrialServerTest, AProofForAnotherPurposeIsRefused) {
   for (const Purpose purpose : {Purpose::kData, Purpose::kStore}) {
-    const UniqueFd fd = knock();
+    const UniqueFd fd = connect();
     DialerHandshake handshake(key_, {.purpose = purpose, .from = 0, .to = 1}, {});
     Bytes challenge;
     loop_.when_readable(fd.get(), [&] {
@@ -254,19 +254,20 @@ TEST_F(TrialDoorTest, AProofForAnotherPurposeIsRefused) {
     EXPECT_EQ(hears(fd), 0u);
     EXPECT_TRUE(hung_up_);
   }
-  EXPECT_EQ(door_->refused(), 2u);
+  EXPECT_EQ(server_->refused(), 2u);
 }
 
-TEST_F(TrialDoorTest, ASilentOneIsLetGo) {
-  const UniqueFd fd = knock();
+TEST_F(TrialServerTest, ASilentOneIsLetGo) {
+  const UniqueFd fd = connect();
   EXPECT_EQ(hears(fd), kChallengeBytes);
   EXPECT_TRUE(hung_up_);
-  EXPECT_EQ(door_->refused(), 1u);
+  EXPECT_EQ(server_->refused(), 1u);
 }
 
-TEST_F(TrialDoorTest, AHostGetsInThroughAFloodOfStrangers) {
+TEST_F(TrialServerTest, AHostGetsInThroughAFloodOfConnections) {
   std::vector<UniqueFd> flood;
-  for (std::size_t i = 0; i < TrialDoor::kMaxCallers + 50; ++i) flood.push_back(knock());
+  for (std::size_t i = 0; i < TrialServer::kMaxUnauthenticated + 50; ++i)
+    flood.push_back(connect());
   Trials trials(loop_, [this](const messages::FromAgent& told) {
     if (!told.has_tried()) return;
     EXPECT_EQ(told.tried().trials(0).end(), messages::REACHED);
@@ -275,10 +276,10 @@ TEST_F(TrialDoorTest, AHostGetsInThroughAFloodOfStrangers) {
   messages::ToAgent message;
   message.mutable_survey()->set_job_key(std::string(JobKey::kBytes, '\0'));
   ASSERT_TRUE(trials.receive(message).ok());
-  target(message, 1, static_cast<std::uint32_t>(door_->port()));
+  target(message, 1, static_cast<std::uint32_t>(server_->port()));
   ASSERT_TRUE(trials.receive(message).ok());
   run();
-  EXPECT_GE(door_->refused(), 51u);
+  EXPECT_GE(server_->refused(), 51u);
 }
 
 }  // namespace

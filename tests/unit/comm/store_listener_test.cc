@@ -1,7 +1,4 @@
-// Strangers hang on to the door of a store, silent or noisy, and honest clients come in all the
-// same.
-
-#include "comm/store_strangers.h"
+// A store with unauthenticated connections, silent or noisy, and clients that must get in.
 
 #include <algorithm>
 #include <limits>
@@ -13,6 +10,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "comm/refusal_log.h"
+#include "comm/store_server.h"
+#include "comm/unauthenticated_book.h"
 #include "tests/harness/collecting_log.h"
 #include "tests/unit/comm/raw_connection.h"
 #include "tests/unit/comm/served_store.h"
@@ -27,13 +27,13 @@ bool may_open(rlim_t descriptors) {
   return ::setrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur >= descriptors;
 }
 
-class StoreStrangersTest : public ::testing::Test {
+class StoreListenerTest : public ::testing::Test {
  protected:
   void come(int count, std::string_view noise = {}) {
     for (int i = 0; i < count; ++i) {
-      strangers_.push_back(std::make_unique<RawConnection>(store_.address()));
-      ASSERT_TRUE(strangers_.back()->connected());
-      (void)strangers_.back()->send(as_byte_view(noise));
+      connections_.push_back(std::make_unique<RawConnection>(store_.address()));
+      ASSERT_TRUE(connections_.back()->connected());
+      (void)connections_.back()->send(as_byte_view(noise));
     }
   }
   Status connect(Deadline deadline) const {
@@ -43,23 +43,23 @@ class StoreStrangersTest : public ::testing::Test {
 
   const std::shared_ptr<CollectingLog> log_ = std::make_shared<CollectingLog>();
   const ServedStore store_{StoreSocket::kTcp, {.log = log_}};
-  std::vector<std::unique_ptr<RawConnection>> strangers_;
+  std::vector<std::unique_ptr<RawConnection>> connections_;
 };
 
-TEST_F(StoreStrangersTest, ManySilentOnesKeepNobodyOut) {
-  constexpr int kStrangers = 1000;
-  if (!may_open(2 * kStrangers + 100)) GTEST_SKIP() << "too few descriptors for both ends of all";
-  come(kStrangers);
+TEST_F(StoreListenerTest, ManySilentOnesKeepNobodyOut) {
+  constexpr int kConnections = 1000;
+  if (!may_open(2 * kConnections + 100)) GTEST_SKIP() << "too few descriptors for both ends of all";
+  come(kConnections);
   const SystemClock clock;
-  const Status status = connect(Deadline::after(clock, StoreStrangers::kPatience / 2));
+  const Status status = connect(Deadline::after(clock, UnauthenticatedBook::kMaxTime / 2));
   EXPECT_TRUE(status.ok()) << status.to_string();
-  EXPECT_GE(store_.refused(), kStrangers - StoreStrangers::kMax);
-  EXPECT_EQ(log_->count(StrangerBook::kGaveWay), 1u) << "all come from one address";
+  EXPECT_GE(store_.refused(), kConnections - StoreServer::kMaxUnauthenticated);
+  EXPECT_EQ(log_->count(RefusalLog::kGaveWay), 1u) << "all come from one address";
 }
 
-TEST_F(StoreStrangersTest, NoiseIsRefusedAtOnceAndLoggedOnce) {
+TEST_F(StoreListenerTest, NoiseIsRefusedAtOnceAndLoggedOnce) {
   come(50, std::string(200, 'x'));
-  for (const auto& stranger : strangers_) EXPECT_TRUE(stranger->ends());
+  for (const auto& connection : connections_) EXPECT_TRUE(connection->ends());
   EXPECT_TRUE(connect(patient()).ok());
   EXPECT_EQ(store_.refused(), 50u);
   EXPECT_EQ(log_->lines().size(), 1u);
@@ -67,27 +67,27 @@ TEST_F(StoreStrangersTest, NoiseIsRefusedAtOnceAndLoggedOnce) {
   EXPECT_EQ(log_->count("does not have this job's key"), 1u);
 }
 
-TEST_F(StoreStrangersTest, HalfAHelloAndAHangUpAreEachLoggedForWhatTheyAre) {
+TEST_F(StoreListenerTest, HalfAHelloAndAHangUpAreEachLoggedForWhatTheyAre) {
   come(1, "half a hello");
-  strangers_.clear();
+  connections_.clear();
   EXPECT_TRUE(comes_true([&] { return store_.refused() == 1; }));
-  EXPECT_EQ(log_->count(StrangerBook::kHungUp), 1u);
+  EXPECT_EQ(log_->count(RefusalLog::kHungUp), 1u);
   RawConnection data(store_.address());
   EXPECT_EQ(data.prove(store_.key(), Purpose::kData), std::nullopt);
   EXPECT_TRUE(comes_true([&] { return store_.refused() == 2; }));
   EXPECT_EQ(log_->count("its hello is not for the store"), 1u);
 }
 
-TEST_F(StoreStrangersTest, WhoHasProvenTheKeyNeverGivesWay) {
+TEST_F(StoreListenerTest, WhoHasProvenTheKeyNeverGivesWay) {
   const auto early = store_.client();
   ASSERT_TRUE(early->set("key", "value", patient()).ok());
-  come(static_cast<int>(StoreStrangers::kMax) + 20);
+  come(static_cast<int>(StoreServer::kMaxUnauthenticated) + 20);
   EXPECT_TRUE(comes_true([&] { return store_.refused() >= 20; }));
   EXPECT_EQ(get_one(*early, "key").value(), "value");
 }
 
 // The server lets nobody in while the process has no descriptor left, and goes on afterwards.
-TEST_F(StoreStrangersTest, WithoutDescriptorsTheDoorStaysShutForAWhile) {
+TEST_F(StoreListenerTest, WithoutDescriptorsNobodyIsAcceptedForAWhile) {
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
   const auto early = store_.client();
@@ -107,8 +107,8 @@ TEST_F(StoreStrangersTest, WithoutDescriptorsTheDoorStaysShutForAWhile) {
   EXPECT_TRUE(connect(patient()).ok());
 }
 
-// A door that hangs up on everybody, as a crowded one does on those who give way; after `most` it
-// looks at nobody any more.
+// Closes every connection, as a crowded listener does with those that give way. After `most` it
+// accepts no more.
 class HangingUp final : public Driver {
  public:
   explicit HangingUp(int listener, int most = std::numeric_limits<int>::max())
@@ -139,29 +139,30 @@ void detach(Engine& engine, Driver& driver) {
   engine.detach(driver);
 }
 
-// How a second of dialing ends at a door that hangs up on the first `most`, and on how many it did.
-std::pair<Status, int> dial_at_crowded_door(int most = std::numeric_limits<int>::max()) {
+// How a second of dialing ends at a listener that closes the first `most` connections, and how many
+// it closed.
+std::pair<Status, int> dial_crowded_listener(int most = std::numeric_limits<int>::max()) {
   const UniqueFd listener = listen_on(SocketAddress::parse("127.0.0.1:0").value()).value();
   const SocketAddress address = SocketAddress::of_local_end(listener.get()).value();
   const JobKey key = JobKey::generate().value();
   const auto engine = ServedStore::engine();
-  HangingUp door(listener.get(), most);
-  attach(*engine, door);
+  HangingUp crowded(listener.get(), most);
+  attach(*engine, crowded);
   const Deadline deadline = Deadline::after(SystemClock(), std::chrono::seconds(1));
   Status status = StoreClient::connect(engine, address, &key, deadline).status();
-  detach(*engine, door);
-  return {std::move(status), door.count};
+  detach(*engine, crowded);
+  return {std::move(status), crowded.count};
 }
 
-TEST(StoreClientAtACrowdedDoor, DialsAgainUntilItsDeadline) {
-  const auto [status, count] = dial_at_crowded_door();
+TEST(StoreClientAtACrowdedListener, DialsAgainUntilItsDeadline) {
+  const auto [status, count] = dial_crowded_listener();
   EXPECT_GT(count, 2) << status.to_string();
   EXPECT_EQ(status.code(), Code::kUnavailable);
   EXPECT_NE(status.text().find("too many clients"), std::string::npos) << status.text();
 }
 
-TEST(StoreClientAtACrowdedDoor, SaysWhyThoughItsLastTryWasCutShort) {
-  const auto [status, count] = dial_at_crowded_door(1);
+TEST(StoreClientAtACrowdedListener, SaysWhyThoughItsLastTryWasCutShort) {
+  const auto [status, count] = dial_crowded_listener(1);
   EXPECT_EQ(count, 1);
   EXPECT_EQ(status.code(), Code::kUnavailable);
   EXPECT_NE(status.text().find("too many clients"), std::string::npos) << status.text();

@@ -1,4 +1,4 @@
-#include "comm/stranger_book.h"
+#include "comm/refusal_log.h"
 
 #include <algorithm>
 
@@ -18,19 +18,25 @@ std::string host_of(const std::string& address) {
 
 }  // namespace
 
-StrangerBook::StrangerBook(std::shared_ptr<Log> log, std::string door)
-    : log_(std::move(log)), door_(std::move(door)) {}
+RefusalLog::RefusalLog(std::shared_ptr<Log> log, std::string listener)
+    : log_(std::move(log)), listener_(std::move(listener)) {}
 
-void StrangerBook::refused(const std::string& address, std::string_view why) {
-  log_once(address, why);
-  count_.fetch_add(1, std::memory_order_release);  // whoever sees the count finds the line
+void RefusalLog::refused(const std::string& peer, std::string_view why) {
+  log_once(peer, why);
+  count_.fetch_add(1, std::memory_order_release);  // a thread that sees the count finds the line
 }
 
-void StrangerBook::log_once(const std::string& address, std::string_view why) {
+void RefusalLog::cannot_accept(std::string_view why) {
+  if (std::exchange(said_cannot_accept_, true) || log_ == nullptr) return;
+  log_->write(Severity::kWarning, listener_ + ": cannot accept connections: " + std::string(why) +
+                                      "; retries until it succeeds");
+}
+
+void RefusalLog::log_once(const std::string& peer, std::string_view why) {
   if (log_ == nullptr || seen_.size() >= kMaxRemembered) return;
-  if (!seen_.emplace(host_of(address), why).second) return;
+  if (!seen_.emplace(host_of(peer), why).second) return;
   log_->write(Severity::kWarning,
-              door_ + ": refused " + address + ": " + std::string(why) +
+              listener_ + ": refused " + peer + ": " + std::string(why) +
                   (seen_.size() < kMaxRemembered
                        ? " (repetitions are only counted)"
                        : " (max number of such warnings; all later refusals are only counted)"));
