@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <map>
 #include <mutex>
 #include <utility>
 
 #include <openssl/crypto.h>
-#include <sys/socket.h>
 
 #include "comm/base/random.h"
 #include "comm/base/text.h"
@@ -24,7 +22,9 @@ namespace paceline::launcher {
 namespace {
 
 constexpr std::size_t kTokenBytes = 32;
-constexpr Duration kAcceptAgain = std::chrono::seconds(1);
+// gRPC's own time. It ends later than that of the acceptor, which logs.
+constexpr auto kHandshakePatience =
+    std::chrono::duration_cast<std::chrono::milliseconds>(2 * UnauthenticatedBook::kMaxTime);
 
 // A call that nobody comes for is ended: the server's own end would wait for it.
 struct Newcomer {
@@ -124,8 +124,8 @@ class AgentServer::Gate {
   std::map<std::size_t, Seat> seats_;
 };
 
-Result<std::unique_ptr<AgentServer>> AgentServer::start(EventLoop& loop, std::string version,
-                                                        Handlers handlers, PortRange ports) {
+Result<std::unique_ptr<AgentServer>> AgentServer::start(EventLoop& loop, Options options,
+                                                        Handlers handlers) {
   PACELINE_TRY_ASSIGN(const RemoteModule* module, load_remote_module());
   PACELINE_TRY_ASSIGN(Certificate certificate, make_certificate());
   std::unique_ptr<AgentServer> server(new AgentServer(loop, std::move(handlers)));
@@ -133,10 +133,10 @@ Result<std::unique_ptr<AgentServer>> AgentServer::start(EventLoop& loop, std::st
   server->certificate_ = certificate.pem;
   AgentServer* const self = server.get();  // it goes after the mailbox that calls these
   server->gate_ = std::make_shared<Gate>(
-      std::move(version), server->mailbox_->sender(),
+      std::move(options.version), server->mailbox_->sender(),
       [self](std::size_t index, const std::string& peer, std::shared_ptr<RemoteStream::Relay> relay,
              std::shared_ptr<Newcomer> newcomer) {
-        self->settle(peer);
+        self->authenticated(peer);
         auto stream = std::make_unique<RemoteStream>(
             std::move(relay), std::exchange(newcomer->call, nullptr), "agent");
         const std::string address = plain(peer);
@@ -146,15 +146,15 @@ Result<std::unique_ptr<AgentServer>> AgentServer::start(EventLoop& loop, std::st
                 nullptr, std::move(stream), std::chrono::milliseconds::zero()));
       },
       [self](std::size_t index, const std::string& why) { self->handlers_.refused(index, why); });
-  ServeOptions options{
+  ServeOptions serving{
       .certificate = std::move(certificate),
       .longest_message_bytes = kMaxFrameBytes,
-      .handshake_patience = kProofPatience,
+      .handshake_patience = kHandshakePatience,
       .admit = [gate = server->gate_](const Introduction& introduction, const std::string& peer) {
         return gate->admit(introduction, peer);
       }};
-  PACELINE_TRY_ASSIGN(server->calls_, module->serve(std::move(options)));
-  PACELINE_TRY(server->listen(ports));
+  PACELINE_TRY_ASSIGN(server->calls_, module->serve(std::move(serving)));
+  PACELINE_TRY(server->listen(options));
   return server;
 }
 
@@ -173,54 +173,53 @@ void AgentServer::forget(std::size_t index) { gate_->forget(index); }
 
 // ---- Connections ---------------------------------------------------------------------------
 
-Status AgentServer::listen(PortRange ports) {
-  PACELINE_TRY_ASSIGN(listener_, listen_on_all(ports));
-  PACELINE_TRY_ASSIGN(const SocketAddress here, SocketAddress::of_local_end(listener_.get()));
+Status AgentServer::listen(const Options& options) {
+  PACELINE_TRY_ASSIGN(UniqueFd listening, listen_on_all(options.ports));
+  PACELINE_TRY_ASSIGN(const SocketAddress here, SocketAddress::of_local_end(listening.get()));
   port_ = here.port();
-  loop_.when_readable(listener_.get(), [this] { accept(); });
+  PACELINE_TRY_ASSIGN(acceptor_,
+                      Acceptor::create(std::move(listening), *this,
+                                       {.name = "agents at port " + std::to_string(port_),
+                                        .log = options.log,
+                                        .max_connections = kMaxUnauthenticated}));
+  driver_.emplace(loop_, acceptor_->fd(), [this] {
+    acceptor_->limit_to(kMaxUnauthenticated + 3 * gate_->expected());
+    acceptor_->drive(loop_.clock().now());
+    return acceptor_->wake_at();
+  });
   return Status();
 }
 
 void AgentServer::stop_listening() {
-  if (listener_) loop_.forget_readable(listener_.get());
-  if (accept_again_) loop_.cancel(*std::exchange(accept_again_, std::nullopt));
-  listener_.reset();
-  while (!unproven_.empty()) hang_up(unproven_.begin());
+  driver_.reset();
+  acceptor_.reset();
+  unauthenticated_.clear();
 }
 
-void AgentServer::accept() {
-  Result<UniqueFd> accepted = accept_from(listener_.get());
-  if (!accepted.ok()) {  // for want of descriptors: some may come back
-    loop_.forget_readable(listener_.get());
-    accept_again_ = loop_.after(
-        kAcceptAgain, [this] { loop_.when_readable(listener_.get(), [this] { accept(); }); });
-    return;
-  }
-  if (!*accepted) return;
-  be_watchful(accepted->get());
-  Result<UniqueFd> copy = duplicate(accepted->get());
-  const Result<SocketAddress> peer = SocketAddress::of_remote_end(accepted->get());
-  if (!copy.ok() || !peer.ok()) return;
-  if (unproven_.size() >= kMaxStrangers + 3 * gate_->expected()) hang_up(unproven_.begin());
-  unproven_.push_back({.connection = *std::move(copy), .peer = plain(peer->to_string())});
-  const auto stranger = std::prev(unproven_.end());
-  stranger->timer = loop_.after(kProofPatience, [this, stranger] { hang_up(stranger); });
-  calls_->serve(*std::move(accepted));
+void AgentServer::accepted(Acceptor::Id id) {
+  const int connection = acceptor_->connection(id);
+  be_watchful(connection);
+  Result<UniqueFd> copy = duplicate(connection);
+  if (!copy.ok()) return acceptor_->refuse(id, copy.status().text());
+  unauthenticated_.emplace(id, plain(acceptor_->peer(id)));
+  calls_->serve(*std::move(copy));
 }
 
-void AgentServer::settle(const std::string& peer) {
+// By the peer, or by gRPC, which says no reason.
+void AgentServer::on_ready(Acceptor::Id id) {
+  acceptor_->left(id);
+  unauthenticated_.erase(id);
+}
+
+// The connection goes on, as gRPC's.
+void AgentServer::authenticated(const std::string& peer) {
   const auto found =
-      std::find_if(unproven_.begin(), unproven_.end(),
-                   [&](const Unproven& connection) { return connection.peer == plain(peer); });
-  if (found == unproven_.end()) return;
-  loop_.cancel(found->timer);
-  unproven_.erase(found);
-}
-
-void AgentServer::hang_up(std::list<Unproven>::iterator stranger) {
-  ::shutdown(stranger->connection.get(), SHUT_RDWR);
-  loop_.cancel(stranger->timer);
-  unproven_.erase(stranger);
+      std::find_if(unauthenticated_.begin(), unauthenticated_.end(),
+                   [&](const auto& connection) { return connection.second == plain(peer); });
+  if (found == unauthenticated_.end()) return;
+  (void)acceptor_->take(found->first);
+  acceptor_->authenticated(found->first);
+  unauthenticated_.erase(found);
 }
 
 }  // namespace paceline::launcher

@@ -1,30 +1,35 @@
-// Where remote agents come in: the head's port for the time of a job's start.
+// Where remote agents connect: the head's port for the time of a job's start.
+//
+// Accepting, the limits before authentication, and the log are those of comm/acceptor.h. The
+// handshake is not that of comm/handshake.h: gRPC takes over a connection, makes TLS of it inside,
+// and its threads call back with the token. So this class hands each connection over at once and
+// keeps a duplicate of the descriptor: to close the connection, and to notice that it has ended.
 #pragma once
 
 #include <cstddef>
 #include <functional>
-#include <list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include <paceline/status.h>
 
+#include "comm/acceptor.h"
 #include "comm/base/port_range.h"
-#include "comm/base/unique_fd.h"
 #include "launcher/channel/channel.h"
 #include "launcher/system/event_loop.h"
+#include "launcher/system/loop_driver.h"
 #include "launcher/system/mailbox.h"
 
 namespace paceline::launcher {
 
-/// Serves agents that are expected, each with a token of its own that is good once; everybody else
-/// is hung up on before anything of his is parsed. A connection has kProofPatience to show a token,
-/// and of those that have not only some are kept: the oldest gives way.
+/// Serves agents that are expected, each with a token of its own that is good once. Any other
+/// connection is closed before a message of it is parsed.
 ///
 /// Belongs to the loop's thread. Must outlive the channels that it has made, and go before the
 /// loop. Call start() once all children that have to be forked are forked, as it makes threads.
-class AgentServer {
+class AgentServer final : private Acceptor::Owner {
  public:
   struct Handlers {
     /// `address`, without its port, is the one that the agent's host has for this one.
@@ -34,12 +39,17 @@ class AgentServer {
     /// The agent has the right token and is of another build; the text says so.
     std::function<void(std::size_t index, const std::string& why)> refused;
   };
-  static constexpr std::chrono::seconds kProofPatience{10};
-  /// Beside three for each agent that is expected.
-  static constexpr std::size_t kMaxStrangers = 64;
+  /// Beside three for each agent that is expected: an agent tries several addresses.
+  static constexpr std::size_t kMaxUnauthenticated = 64;
 
-  static Result<std::unique_ptr<AgentServer>> start(EventLoop& loop, std::string version,
-                                                    Handlers handlers, PortRange ports = {});
+  struct Options {
+    std::string version;
+    PortRange ports{};
+    std::shared_ptr<Log> log;  ///< names refused peers; may be null
+  };
+
+  static Result<std::unique_ptr<AgentServer>> start(EventLoop& loop, Options options,
+                                                    Handlers handlers);
   ~AgentServer();
   AgentServer(const AgentServer&) = delete;
   AgentServer& operator=(const AgentServer&) = delete;
@@ -56,17 +66,12 @@ class AgentServer {
 
  private:
   class Gate;
-  struct Unproven {
-    UniqueFd connection;  // beside the one that gRPC has, to hang up
-    std::string peer;
-    EventLoop::TimerId timer;
-  };
-
   AgentServer(EventLoop& loop, Handlers handlers) : loop_(loop), handlers_(std::move(handlers)) {}
-  Status listen(PortRange ports);
-  void accept();
-  void settle(const std::string& peer);
-  void hang_up(std::list<Unproven>::iterator stranger);
+  Status listen(const Options& options);
+  void accepted(Acceptor::Id id) override;
+  void on_ready(Acceptor::Id id) override;
+  void closed(Acceptor::Id id) override { unauthenticated_.erase(id); }
+  void authenticated(const std::string& peer);
 
   EventLoop& loop_;
   const Handlers handlers_;
@@ -74,10 +79,10 @@ class AgentServer {
   std::string certificate_;
   std::shared_ptr<Gate> gate_;  // owners: this, and gRPC's threads while the server stands
   std::unique_ptr<CallServer> calls_;
-  UniqueFd listener_;
-  std::optional<EventLoop::TimerId> accept_again_;
   int port_ = 0;
-  std::list<Unproven> unproven_;  // the oldest first
+  std::map<Acceptor::Id, std::string> unauthenticated_;  // peers as plain() writes them
+  std::unique_ptr<Acceptor> acceptor_;
+  std::optional<LoopDriver> driver_;
 };
 
 }  // namespace paceline::launcher

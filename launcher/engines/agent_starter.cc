@@ -12,6 +12,7 @@
 #include "launcher/channel/host_addresses.h"
 #include "launcher/channel/invitation.h"
 #include "launcher/system/exit_status.h"
+#include "telemetry/log.h"
 
 namespace paceline::launcher {
 namespace {
@@ -58,8 +59,11 @@ Result<std::unique_ptr<AgentStarter>> AgentStarter::make(EventLoop& loop, Option
           },
       .refused = [self](std::size_t index, const std::string& why) { self->refused(index, why); }};
   PACELINE_TRY_ASSIGN(starter->server_,
-                      AgentServer::start(loop, starter->options_.version, std::move(handlers),
-                                         starter->options_.ports));
+                      AgentServer::start(loop,
+                                         {.version = starter->options_.version,
+                                          .ports = starter->options_.ports,
+                                          .log = make_stderr_log({.level = LogLevel::kWarning})},
+                                         std::move(handlers)));
   return starter;
 }
 

@@ -107,21 +107,31 @@ TEST_F(AgentServerTest, AddressesAreTriedInTheirOrderAndNamed) {
   EXPECT_TRUE(gets_in());
 }
 
-TEST_F(AgentServerTest, AStrangerWhoWritesGarbageIsHungUpOn) {
+TEST_F(AgentServerTest, AConnectionWithGarbageIsClosed) {
   for (const std::string& garbage : {std::string("GET / HTTP/1.0\r\n\r\n"), std::string(4096, '\0'),
                                      std::string("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")}) {
-    const UniqueFd stranger = connect();
-    ASSERT_GT(::send(stranger.get(), garbage.data(), garbage.size(), MSG_NOSIGNAL), 0);
-    EXPECT_TRUE(hung_up(stranger, seconds(5)));
+    const UniqueFd connection = connect();
+    ASSERT_GT(::send(connection.get(), garbage.data(), garbage.size(), MSG_NOSIGNAL), 0);
+    EXPECT_TRUE(hung_up(connection, seconds(5)));
   }
 }
 
 TEST_F(AgentServerTest, ManyWhoSayNothingDoNotKeepTheAgentOut) {
   std::vector<UniqueFd> silent;
-  for (std::size_t i = 0; i < AgentServer::kMaxStrangers + 16; ++i) silent.push_back(connect());
+  for (std::size_t i = 0; i < AgentServer::kMaxUnauthenticated + 16; ++i)
+    silent.push_back(connect());
   EXPECT_TRUE(hung_up(silent.front(), seconds(5)));
   EXPECT_TRUE(gets_in());
-  EXPECT_TRUE(hung_up(silent.back(), AgentServer::kProofPatience + seconds(5)));
+  EXPECT_TRUE(hung_up(silent.back(), seconds(15)));
+  ASSERT_EQ(head_.log->lines().size(), 2u) << "all come from one address";
+  EXPECT_EQ(head_.log->count(RefusalLog::kGaveWay), 1u);
+  EXPECT_EQ(head_.log->count(RefusalLog::kTooLate), 1u);
+}
+
+TEST_F(AgentServerTest, AgentsAndSilentDeparturesAreNotLogged) {
+  for (int i = 0; i < 3; ++i) connect().reset();
+  EXPECT_TRUE(gets_in());
+  EXPECT_TRUE(head_.log->lines().empty()) << head_.log->lines()[0].text;
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "launcher/channel/agent_server.h"
 #include "launcher/channel/head_dial.h"
+#include "tests/harness/collecting_log.h"
 
 namespace paceline::launcher {
 
@@ -21,7 +22,7 @@ class TestHead {
   explicit TestHead(EventLoop& loop) : loop_(loop) {
     server =
         AgentServer::start(
-            loop, kTestVersion,
+            loop, {.version = kTestVersion, .log = log},
             {.arrived =
                  [this](std::size_t, const std::string& from, std::unique_ptr<AgentChannel> came) {
                    agent = std::move(came);
@@ -49,6 +50,7 @@ class TestHead {
     return channel;
   }
 
+  const std::shared_ptr<testing::CollectingLog> log = std::make_shared<testing::CollectingLog>();
   std::unique_ptr<AgentServer> server;
   messages::Invitation invitation;
   messages::Seat seat;
