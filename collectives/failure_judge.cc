@@ -16,7 +16,7 @@ constexpr Duration kPatience = std::chrono::milliseconds(200);
 
 std::optional<Status> FailureJudge::verdict(TimePoint now) {
   if (!failure_.ok()) return {};
-  if (notice_) return notice_;
+  if (notice_) return seen_from_here(*notice_);
   while (!heard_.empty()) {
     const Heard heard = std::move(heard_.front());
     heard_.pop_front();
@@ -24,6 +24,19 @@ std::optional<Status> FailureJudge::verdict(TimePoint now) {
   }
   if (!queue_.is_running()) return {};
   return queue_.backend().ended() ? error_of_operation(now) : stall_.examine(now);
+}
+
+// If a connection ends between two ranks that live, each has lost the other. A rank that is told of
+// its own loss names the rank that it has lost.
+Status FailureJudge::seen_from_here(const Status& notice) const {
+  const Group& group = parts_.group;
+  if (notice.code() != Code::kPeerLost || notice.culprit().rank != group.rank) return notice;
+  for (int rank = 0; rank < group.size(); ++rank) {
+    if (rank == group.rank) continue;
+    const Status loss = parts_.transport->loss(rank);
+    if (!loss.ok()) return loss;
+  }
+  return notice;
 }
 
 std::vector<int> FailureJudge::take_inquirers() {

@@ -78,6 +78,8 @@ class FailureJudge final : public TransportSink {
   void compare(int peer, const Signature& theirs);
   void compare_early();
 
+  Status seen_from_here(const Status& notice) const;
+
   // What the running operation shows.
   std::optional<Status> error_of_operation(TimePoint now);
   bool await_better_account(TimePoint now);
