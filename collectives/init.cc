@@ -15,6 +15,7 @@
 #include "collectives/join_report.h"
 #include "collectives/make_communicator.h"
 #include "collectives/meeting.h"
+#include "collectives/path_probe.h"
 #include "collectives/port.h"
 #include "collectives/unique_id.h"
 #include "comm/base/environment.h"
@@ -99,6 +100,13 @@ void say_why_not(const CommunicatorRequest& made, const HostSegment& found) {
     say_over_tcp(*made.membership.runtime, ranks, "they do not have the same /dev/shm");
 }
 
+// Determinism::kRunStable takes the same algorithms in each run, and a forced algorithm needs no
+// choice.
+bool decides_by_time(const CommunicatorRequest& made) {
+  return made.terms.determinism == Determinism::kFast &&
+         made.membership.runtime->environment().algorithm.empty();
+}
+
 // The processes find out which of them share a host, and what they reach each other by. `listener`
 // is theirs where not all share memory.
 Status meet_others(CommunicatorRequest& made, StoreClient& store, TcpListener listener,
@@ -139,7 +147,15 @@ Status meet_others(CommunicatorRequest& made, StoreClient& store, TcpListener li
         "PACELINE_BACKEND=shm is not possible, because the ranks cannot share memory: " +
             (found.segment != nullptr ? std::string("they run on several hosts") : found.why_not));
   if (!made.hosts.is_one()) PACELINE_TRY(open_port(runtime, std::move(listener)));
-  return make_world(made, found);
+  PACELINE_TRY(make_world(made, found));
+  if (made.hosts.is_one() || !decides_by_time(made)) return {};
+  PACELINE_TRY_ASSIGN(made.membership.between_hosts,
+                      measure_between_hosts(*made.world.transport, *runtime.engine(), made.hosts,
+                                            exchange, deadline));
+  if (group.rank == 0 && runtime.log() != nullptr)
+    runtime.log()->write(Severity::kInfo, "between hosts a message takes " +
+                                              to_text(*made.membership.between_hosts));
+  return {};
 }
 
 // A program may start with only some of the launcher's ranks and renumber them.

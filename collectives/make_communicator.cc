@@ -22,6 +22,11 @@ namespace {
 // When it is used up, each takes the least that it can do with.
 constexpr std::size_t kSharedBytes = std::size_t{128} << 20;
 
+// What was asked for is said whatever else the log leaves out. Null: nobody asked.
+std::shared_ptr<Log> explaining_log(const Environment& environment) {
+  return environment.explain ? make_stderr_log({.level = LogLevel::kInfo}) : nullptr;
+}
+
 std::unique_ptr<CollectiveBackend> make_native(const CommunicatorRequest& request) {
   const Environment& environment = request.membership.runtime->environment();
   NativeBackend::Options options{
@@ -30,7 +35,9 @@ std::unique_ptr<CollectiveBackend> make_native(const CommunicatorRequest& reques
       .algorithm = environment.algorithm,
       .in_rank_order = request.terms.determinism == Determinism::kPlacementStable};
   if (!request.hosts.is_one()) options.hosts = request.hosts.host;
+  if (request.membership.between_hosts) options.between_hosts = *request.membership.between_hosts;
   if (environment.segment_bytes > 0) options.segment_bytes = environment.segment_bytes;
+  if (request.group.rank == 0) options.explains = explaining_log(environment);
   return std::make_unique<NativeBackend>(request.world.transport.get(), std::move(options));
 }
 
@@ -45,13 +52,11 @@ std::string tuning_note(const Runtime& runtime, const Group& group) {
   return text.size() <= kMostNote ? text : "";
 }
 
-// What was asked for is said whatever else the log leaves out.
 Result<HostMethods> methods_of(const Runtime& runtime, const std::string& note) {
   const Environment& environment = runtime.environment();
-  HostMethods methods{
-      .forced = environment.shm_method,
-      .log = environment.explain ? make_stderr_log({.level = LogLevel::kInfo}) : runtime.log(),
-      .explains = environment.explain};
+  HostMethods methods{.forced = environment.shm_method,
+                      .log = environment.explain ? explaining_log(environment) : runtime.log(),
+                      .explains = environment.explain};
   if (!note.empty()) {
     PACELINE_TRY_ASSIGN(methods.tuning, shm::parse_tuning(note));
   }

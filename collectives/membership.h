@@ -2,9 +2,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "collectives/algo/selector.h"
 #include "comm/runtime.h"
 
 namespace paceline {
@@ -17,6 +19,8 @@ struct Membership {
   std::vector<int> flight_ranks{};
   /// For people, and for the flight ring: "split #3, color 0"; empty: the whole world.
   std::string name{};
+  /// Measured among the processes of the runtime, the same on all; unset: it is assumed.
+  std::optional<PathModel> between_hosts{};
 
   int process_of(int rank) const {
     return processes.empty() ? rank : processes[static_cast<std::size_t>(rank)];
@@ -32,7 +36,8 @@ struct Membership {
     return {.runtime = runtime,
             .processes = chosen(processes),
             .flight_ranks = chosen(flight_ranks),
-            .name = name.empty() ? of_name : name + "; " + of_name};
+            .name = name.empty() ? of_name : name + "; " + of_name,
+            .between_hosts = between_hosts};
   }
 };
 

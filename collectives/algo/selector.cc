@@ -1,11 +1,12 @@
 #include "collectives/algo/selector.h"
 
 #include <algorithm>
-#include <limits>
+#include <cstdio>
 #include <string>
 #include <vector>
 
 #include "comm/base/assert.h"
+#include "comm/base/try.h"
 
 namespace paceline {
 namespace {
@@ -39,13 +40,34 @@ bool share_hosts(const PlanRequest& request) {
 double predicted_ns(const Algorithm& algorithm, const PlanRequest& request,
                     std::size_t element_bytes, const SelectOptions& options) {
   const Cost cost = algorithm.cost(request);
-  if (!share_hosts(request)) return predicted_ns(cost, element_bytes, options.model);
+  if (!share_hosts(request))
+    return predicted_ns(cost, element_bytes,
+                        request.hosts == nullptr ? options.model : options.between_hosts);
   const auto far = static_cast<double>(cost.count_between_hosts * element_bytes);
   const auto all = static_cast<double>(cost.count_sent * element_bytes);
   return static_cast<double>(cost.rounds) * options.between_hosts.alpha_ns +
          static_cast<double>(cost.messages) * options.model.alpha_ns +
          std::max(far * options.between_hosts.beta_ns_per_byte,
                   all * options.model.beta_ns_per_byte);
+}
+
+struct Candidate {
+  const Algorithm* algorithm;
+  double ns;
+};
+
+// At least one; the fastest first, and among equals the first in the table.
+std::vector<Candidate> candidates(const PlanRequest& request, std::size_t element_bytes,
+                                  const SelectOptions& options) {
+  std::vector<Candidate> all;
+  for (const Algorithm& algorithm : algorithms()) {
+    if (algorithm.kind != request.kind || !may_be(algorithm, options)) continue;
+    if (algorithm.knows_hosts && !share_hosts(request)) continue;
+    all.push_back({&algorithm, predicted_ns(algorithm, request, element_bytes, options)});
+  }
+  PACELINE_ASSERT(!all.empty());
+  std::ranges::stable_sort(all, {}, &Candidate::ns);
+  return all;
 }
 
 }  // namespace
@@ -68,30 +90,21 @@ double predicted_ns(const Cost& cost, std::size_t element_bytes, const PathModel
 
 Result<const Algorithm*> select(const PlanRequest& request, std::size_t element_bytes,
                                 const SelectOptions& options) {
-  std::vector<const Algorithm*> candidates;
-  bool known = options.forced.empty();
-  for (const Algorithm& algorithm : algorithms()) {
-    const bool named = !options.forced.empty() && algorithm.name == options.forced;
-    known = known || named;
-    if (algorithm.kind != request.kind) continue;
-    const bool may = may_be(algorithm, options);
-    if (named && !may) return out_of_order(algorithm);
-    if (named) return &algorithm;
-    if (may && (!algorithm.knows_hosts || share_hosts(request))) candidates.push_back(&algorithm);
+  PACELINE_TRY(check_forced(options));
+  for (const Algorithm& algorithm : algorithms())
+    if (algorithm.kind == request.kind && algorithm.name == options.forced) return &algorithm;
+  return candidates(request, element_bytes, options).front().algorithm;
+}
+
+std::string predictions(const PlanRequest& request, std::size_t element_bytes,
+                        const SelectOptions& options) {
+  std::string text;
+  for (const Candidate& one : candidates(request, element_bytes, options)) {
+    char time[32];
+    std::snprintf(time, sizeof time, " %.3f ms", one.ns / 1e6);
+    text.append(text.empty() ? "" : ", ").append(one.algorithm->name).append(time);
   }
-  if (!known) return unknown(options.forced);
-  PACELINE_ASSERT(!candidates.empty());
-  if (candidates.size() == 1) return candidates.front();
-  const Algorithm* fastest = nullptr;
-  double least_ns = std::numeric_limits<double>::infinity();
-  for (const Algorithm* const algorithm : candidates) {
-    const double ns = predicted_ns(*algorithm, request, element_bytes, options);
-    if (fastest == nullptr || ns < least_ns) {
-      fastest = algorithm;
-      least_ns = ns;
-    }
-  }
-  return fastest;
+  return text;
 }
 
 }  // namespace paceline

@@ -165,8 +165,8 @@ constexpr Variable kVariables[] = {
      "fastest). Operations that the method cannot run use another one, with a warning",
      parse_shm_method},
     {"PACELINE_EXPLAIN", "0 or 1", "0",
-     "1: rank 0 prints which shared-memory method operations use, and why, once for each kind of "
-     "operation and class of sizes. It prints nothing for operations over TCP",
+     "1: rank 0 prints which shared-memory method or algorithm operations use, and why, once for "
+     "each kind of operation and method or algorithm",
      parse_flag<&Environment::explain>},
     {"PACELINE_TUNING", "a path, or none", "the file that `paceline tune` saved for this machine",
      "file of measurements of this machine, by which shared-memory methods are chosen; none: no "

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "collectives/backend/backend.h"
 #include "collectives/backend/native/executor.h"
 #include "comm/base/byte_ranges.h"
+#include "telemetry/log.h"
 
 namespace paceline {
 
@@ -19,12 +21,9 @@ class NativeBackend final : public CollectiveBackend {
   struct Options {
     int rank = 0;
     int ranks = 1;
-    /// Of any path. On 4 hosts at 1 Gbit/s the model of that path takes other algorithms for tens
-    /// of KiB, and they were slower: the last 37.6 KB of ResNet-50's gradients, by recursive
-    /// doubling, were exposed for 1.3 ms, and by ring (1.6) or direct (2.0), which send 56 instead
-    /// of 75 KB, for longer. There a round waits for ranks to wake, which no alpha of this model
-    /// tells apart.
-    PathModel path = kTcpLoopback;
+    /// Of messages within a host, and between hosts.
+    PathModel within_host = kTcpLoopback;
+    PathModel between_hosts = kBetweenHosts;
     /// Empty: the cheapest by the model. Names as in the table of algorithms.
     std::string algorithm;
     /// Longest message of a pipelined algorithm. While one segment is reduced the next travels,
@@ -34,6 +33,8 @@ class NativeBackend final : public CollectiveBackend {
     std::vector<int> hosts{};
     /// Determinism::kPlacementStable.
     bool in_rank_order = false;
+    /// Told of the first operation of each kind by each algorithm, and why; null: nobody asked.
+    std::shared_ptr<Log> explains{};
   };
 
   /// The transport is borrowed; null for a group of one.
@@ -73,6 +74,8 @@ class NativeBackend final : public CollectiveBackend {
   static constexpr std::size_t kCachedPlans = 64;
 
   Result<CachedPlan*> plan_for(const OperationRequest& operation);
+  void explain(const Algorithm& algorithm, const PlanRequest& request, std::size_t element_bytes,
+               const SelectOptions& options);
   CachedPlan* find(const PlanRequest& request, std::size_t element_bytes);
   CachedPlan* insert(CachedPlan fresh);
 
@@ -85,6 +88,7 @@ class NativeBackend final : public CollectiveBackend {
   Uses running_uses_{{nullptr, 0}, {nullptr, 0}}, next_uses_{{nullptr, 0}, {nullptr, 0}};
   std::vector<CachedPlan> cache_;
   std::uint64_t uses_ = 0;
+  std::set<const Algorithm*> explained_;
 };
 
 }  // namespace paceline

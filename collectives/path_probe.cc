@@ -1,0 +1,173 @@
+#include "collectives/path_probe.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <initializer_list>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "comm/base/try.h"
+
+namespace paceline {
+namespace {
+
+constexpr int kWarmUps = 4;  // the first makes the connections
+constexpr int kShortRounds = 16;
+constexpr std::size_t kShortBytes = 4;
+constexpr int kLongRounds = 3;
+constexpr std::size_t kLongBytes = std::size_t{512} << 10;
+
+// A ring of one rank of each host.
+class Ring final : private RequestListener {
+ public:
+  /// Borrowed; it drives the transport as long as it lives.
+  Ring(Transport& transport, Engine& engine, const HostMap& hosts, Deadline deadline)
+      : transport_(transport), engine_(engine), deadline_(deadline) {
+    const int rank = transport.group().rank;
+    const int host = hosts.host[static_cast<std::size_t>(rank)];
+    const auto leader = [&](int of) {
+      return hosts.processes[static_cast<std::size_t>((of + hosts.hosts()) % hosts.hosts())]
+          .front();
+    };
+    next_ = leader(host + 1);
+    before_ = leader(host - 1);
+    const Engine::Baton baton = engine_.hold();
+    engine_.attach(transport_);
+  }
+  ~Ring() {
+    const Engine::Baton baton = engine_.hold();
+    engine_.detach(transport_);
+  }
+  Ring(const Ring&) = delete;
+  Ring& operator=(const Ring&) = delete;
+
+  /// Sends so many bytes to the next rank, which answers at once, and answers to the rank before.
+  /// Returns the time until the answer came.
+  Result<Duration> round(std::size_t bytes) {
+    outgoing_.resize(bytes);
+    incoming_.resize(bytes);
+    const TimePoint begin = engine_.clock().now();
+    {
+      // With two hosts both come from one rank: its message, then its answer.
+      const Engine::Baton baton = engine_.hold();
+      transport_.receive(before_, incoming_, asked_.request);
+      transport_.receive(next_, answer_, answered_.request);
+      transport_.send(next_, {}, outgoing_, asks_.request);
+    }
+    PACELINE_TRY(await({&asked_}));
+    {
+      const Engine::Baton baton = engine_.hold();
+      transport_.send(before_, {}, answer_to_send_, answers_.request);
+    }
+    PACELINE_TRY(await({&answered_, &asks_, &answers_}));
+    return answered_at_ - begin;
+  }
+
+ private:
+  struct One {
+    explicit One(RequestListener* listener) : request{.listener = listener} {}
+    Request request;
+    bool ended = false;
+  };
+
+  Status await(std::initializer_list<One*> all) {
+    const auto have_ended = [&] {
+      return std::ranges::all_of(all, [](const One* one) { return one->ended; });
+    };
+    if (!engine_.wait(have_ended, deadline_)) return give_up();
+    for (One* const one : all) {
+      PACELINE_TRY(one->request.status);
+      one->ended = false;
+    }
+    return {};
+  }
+
+  void ended(Request& request) override {
+    for (One* const one : {&asked_, &asks_, &answered_, &answers_})
+      if (&one->request == &request) one->ended = true;
+    if (&request == &answered_.request) answered_at_ = engine_.clock().now();
+  }
+
+  Status give_up() {
+    const Member& member = transport_.group().members[static_cast<std::size_t>(before_)];
+    const Status why(
+        Code::kTimeout, Scope::kGroup,
+        "measuring the path between hosts did not end in time: nothing came from rank " +
+            std::to_string(before_) + " on " + member.host,
+        {.rank = before_, .host = member.host});
+    const Engine::Baton baton = engine_.hold();
+    transport_.abort(why);
+    return why;
+  }
+
+  Transport& transport_;
+  Engine& engine_;
+  const Deadline deadline_;
+  int next_ = 0, before_ = 0;
+  Bytes outgoing_, incoming_;
+  Bytes answer_ = Bytes(kShortBytes), answer_to_send_ = Bytes(kShortBytes);
+  One asks_{this}, answered_{this};  // this rank
+  One asked_{this}, answers_{this};  // the rank before
+  TimePoint answered_at_{};
+};
+
+double nanoseconds(Duration duration) {
+  return std::chrono::duration<double, std::nano>(duration).count();
+}
+
+Result<PathModel> measure(Ring& ring) {
+  for (int i = 0; i < kWarmUps; ++i) PACELINE_TRY(ring.round(kShortBytes).status());
+  std::vector<Duration> rounds;
+  for (int i = 0; i < kShortRounds; ++i) {
+    PACELINE_TRY_ASSIGN(const Duration took, ring.round(kShortBytes));
+    rounds.push_back(took);
+  }
+  std::ranges::nth_element(rounds, rounds.begin() + kShortRounds / 2);
+  const double there_and_back_ns = nanoseconds(rounds[kShortRounds / 2]);
+  Duration least = Duration::max();
+  for (int i = 0; i < kLongRounds; ++i) {
+    PACELINE_TRY_ASSIGN(const Duration took, ring.round(kLongBytes));
+    least = std::min(least, took);
+  }
+  const double longer_ns = std::max(0.0, nanoseconds(least) - there_and_back_ns);
+  return PathModel{.alpha_ns = there_and_back_ns / 2, .beta_ns_per_byte = longer_ns / kLongBytes};
+}
+
+std::string encoded(const PathModel& path) {
+  return std::to_string(path.alpha_ns) + " " + std::to_string(path.beta_ns_per_byte);
+}
+
+}  // namespace
+
+Result<PathModel> measure_between_hosts(Transport& transport, Engine& engine, const HostMap& hosts,
+                                        Exchange& exchange, Deadline deadline) {
+  const int rank = transport.group().rank;
+  Result<PathModel> own = PathModel();
+  if (hosts.beside(rank).front() == rank) {
+    Ring ring(transport, engine, hosts, deadline);
+    own = measure(ring);
+  }
+  PACELINE_TRY(own.status());
+  PACELINE_TRY_ASSIGN(const auto texts,
+                      exchange.all({.key = "path", .task = "measured the path between hosts"},
+                                   encoded(*own), deadline));
+  PathModel slowest;
+  for (const std::string& text : texts) {
+    std::istringstream words(text);
+    PathModel one;
+    words >> one.alpha_ns >> one.beta_ns_per_byte;
+    slowest.alpha_ns = std::max(slowest.alpha_ns, one.alpha_ns);
+    slowest.beta_ns_per_byte = std::max(slowest.beta_ns_per_byte, one.beta_ns_per_byte);
+  }
+  return slowest;
+}
+
+std::string to_text(const PathModel& path) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.1f us and %.3f ns a byte", path.alpha_ns / 1e3,
+                path.beta_ns_per_byte);
+  return text;
+}
+
+}  // namespace paceline
