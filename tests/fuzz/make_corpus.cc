@@ -144,6 +144,29 @@ void write_inbox(const fs::path& folder) {
         joined(script({4, 48}), joined(huge, script({7, 0, 9}))));
 }
 
+// See the script in frames.cc: 1 a frame of a kind and a body, 3 receives, 4 sends, 5 writes, 6
+// reports, 7 aborts, 135 leaves; 16 more for each group.
+void write_frames(const fs::path& folder) {
+  const HeaderBytes header = encode_header({.signature = kSignature, .payload_bytes = 4});
+  const auto piece = [](int group, ByteView body) {
+    return joined(script({1 + 16 * group, 0, static_cast<int>(body.size())}), body);
+  };
+  const Bytes message = joined(header, script({1, 2, 3, 4}));
+  store(folder / "receive_first", joined(script({1, 1, 0, 3, 4}), piece(0, message)));
+  store(folder / "message_first", joined(piece(1, message), script({19, 4, 22})));
+  store(folder / "piece_of_a_message",
+        joined(script({3, 4}), joined(piece(0, ByteView(message).first(50)),
+                                      piece(0, ByteView(message).subspan(50)))));
+  store(folder / "groups_between",
+        joined(piece(0, ByteView(message).first(20)),
+               joined(piece(1, message), piece(0, ByteView(message).subspan(20)))));
+  store(folder / "unknown_group", joined(script({49, 1, 0, 5, 9}), piece(3, message)));
+  store(folder / "sends_and_credit", script({4, 200, 5, 3, 1, 2, 9, 0, 5, 99, 5, 99}));
+  store(folder / "leaves_while_it_sends", script({4, 200, 5, 2, 135, 5, 99}));
+  store(folder / "is_left", script({3, 8, 4, 8, 1, 3, 0, 3, 8}));
+  store(folder / "noise", script({0, 5, 'n', 'o', 'i', 's', 'e'}));
+}
+
 Bytes text(std::string_view words) {
   const ByteView view = std::as_bytes(std::span(words));
   return Bytes(view.begin(), view.end());
@@ -202,6 +225,7 @@ int main(int argc, char** argv) {
   paceline::fuzz::write_hello(folder / "hello");
   paceline::fuzz::write_store(folder / "store_requests");
   paceline::fuzz::write_inbox(folder / "inbox");
+  paceline::fuzz::write_frames(folder / "frames");
   paceline::fuzz::write_ring(folder / "ring");
   paceline::fuzz::write_hostfile(folder / "hostfile");
   paceline::fuzz::write_arguments(folder / "arguments");
