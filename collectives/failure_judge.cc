@@ -171,8 +171,8 @@ Status FailureJudge::failure_of_backend() const {
 Status FailureJudge::disagreement(int peer, const Signature& mine, const Signature& theirs,
                                   const std::string& what) const {
   return Status(Code::kMismatch, Scope::kGroup,
-                name_of(parts_.group, peer) + " called " + theirs.to_string() + " where " +
-                    name_of(parts_.group, parts_.group.rank) + " called " + mine.to_string() +
+                rank_text(parts_.group, peer) + " called " + theirs.to_string() + " where " +
+                    rank_text(parts_.group, parts_.group.rank) + " called " + mine.to_string() +
                     ": " + (what.empty() ? difference(theirs, mine) : what),
                 culprit_of(parts_.group, peer));
 }

@@ -7,6 +7,8 @@
 #include <paceline/group.h>
 #include <paceline/status.h>
 
+#include "comm/base/signature.h"
+
 namespace paceline {
 
 inline const std::string& host_of(const Group& group, int rank) {
@@ -14,8 +16,13 @@ inline const std::string& host_of(const Group& group, int rank) {
 }
 
 /// "rank 3 on node7"
-inline std::string name_of(const Group& group, int rank) {
+inline std::string rank_text(const Group& group, int rank) {
   return "rank " + std::to_string(rank) + " on " + host_of(group, rank);
+}
+
+/// "all_reduce(4 x float32, sum) #12 of split #3, color 0". Without a name, the world's operation.
+inline std::string operation_of(const std::string& group_name, const Signature& signature) {
+  return signature.to_string() + (group_name.empty() ? "" : " of " + group_name);
 }
 
 inline Culprit culprit_of(const Group& group, int rank) {

@@ -13,11 +13,11 @@ namespace paceline {
 namespace {
 
 // Adds the running operation, unless the error names one.
-Status in_operation(const OperationQueue& queue, Status why) {
+Status in_operation(const OperationQueue& queue, const std::string& group_name, Status why) {
   if (!queue.is_running() || !why.culprit().operation.empty()) return why;
   const Signature& signature = queue.current().signature();
   Culprit culprit = why.culprit();
-  culprit.operation = signature.to_string();
+  culprit.operation = operation_of(group_name, signature);
   culprit.sequence = static_cast<std::int64_t>(signature.sequence);
   return why.with_culprit(std::move(culprit));
 }
@@ -206,13 +206,13 @@ void HeldCommunicator::cancel(const Completion& completion) {
 // All ranks get it: it says which of them did so.
 Status HeldCommunicator::cancelled_here(const std::string& how) const {
   const Group& group = parts_.group;
-  return Status(Code::kCancelled, Scope::kGroup, name_of(group, group.rank) + " " + how,
+  return Status(Code::kCancelled, Scope::kGroup, rank_text(group, group.rank) + " " + how,
                 culprit_of(group, group.rank));
 }
 
 void HeldCommunicator::fail(Status why) {
   if (!failure().ok()) return;
-  why = in_operation(queue_, std::move(why));
+  why = in_operation(queue_, parts_.membership.name, std::move(why));
   last_message_.spread(why);
   end_all(std::move(why));
 }
@@ -223,8 +223,8 @@ void HeldCommunicator::leave(const char* how, const Status& why) {
   const Group& group = parts_.group;
   if (queue_.is_running()) {
     const Status leaving(Code::kPeerLost, Scope::kGroup,
-                         name_of(group, group.rank) + " " + how + " in the middle of " +
-                             queue_.current().signature().to_string(),
+                         rank_text(group, group.rank) + " " + how + " in the middle of " +
+                             operation_of(parts_.membership.name, queue_.current().signature()),
                          culprit_of(group, group.rank));
     last_message_.set(MessageKind::kNotice, encode_notice(leaving));
   } else {

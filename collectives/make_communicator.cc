@@ -70,7 +70,13 @@ Result<CommunicatorTerms> terms_of(const InitOptions& options, const Communicato
   if (options.timeout_ms.count() < 0 || options.timeout_ms > kLongestTimeout)
     return setting_error("timeout_ms " + std::to_string(options.timeout_ms.count()) +
                          " is not allowed; use 0 to 31536000000 (1 year)");
+  const auto is_printable = [](char letter) { return letter >= ' ' && letter <= '~'; };
+  if (options.name.size() > FlightRing::kMostName ||
+      !std::ranges::all_of(options.name, is_printable))
+    return setting_error("a communicator's name must have at most " +
+                         std::to_string(FlightRing::kMostName) + " bytes of printable ASCII");
   CommunicatorTerms terms = otherwise;
+  if (!options.name.empty()) terms.name = options.name;
   if (options.timeout_ms.count() > 0) terms.timeout = options.timeout_ms;
   if (options.determinism) terms.determinism = *options.determinism;
   PACELINE_TRY(check_forced({.forced = environment.algorithm,
@@ -81,7 +87,9 @@ Result<CommunicatorTerms> terms_of(const InitOptions& options, const Communicato
 
 Communicator make_communicator(CommunicatorRequest request) {
   const std::shared_ptr<Runtime>& runtime = request.membership.runtime;
-  auto flight = runtime->flight_ring(request.membership.name);
+  if (!request.terms.name.empty()) request.membership.name = request.terms.name;
+  // The launcher finds the world's operations without a name.
+  auto flight = runtime->flight_ring(request.membership.is_world() ? "" : request.membership.name);
   flight->note_join(request.began, runtime->clock().now());
   std::vector<std::unique_ptr<CollectiveBackend>> backends;
   // Whoever asks for an algorithm asks for a plan.

@@ -23,6 +23,7 @@ namespace paceline {
 struct CommunicatorTerms {
   Duration timeout{};
   Determinism determinism{};
+  std::string name{};
 };
 
 /// Those of `options`; what they leave open is as in `otherwise`. An error says what is not

@@ -17,11 +17,12 @@ struct Membership {
   std::vector<int> processes{};
   /// By rank: as the reader of the flight ring knows it; -1: not at all; empty: as `processes`.
   std::vector<int> flight_ranks{};
-  /// For people, and for the flight ring: "split #3, color 0"; empty: the whole world.
+  /// For people, and for the flight ring: "split #3, color 0"; empty: a world that has none.
   std::string name{};
   /// Measured among the processes of the runtime, the same on all; unset: it is assumed.
   std::optional<PathModel> between_hosts{};
 
+  bool is_world() const { return processes.empty(); }
   int process_of(int rank) const {
     return processes.empty() ? rank : processes[static_cast<std::size_t>(rank)];
   }

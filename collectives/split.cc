@@ -1,5 +1,5 @@
-// Communicator::split(): ranks tell each other over the communicator what they have chosen, and
-// make the groups of each color on the runtime that it stands on.
+// Communicator::split() and subset(): ranks tell each other over the communicator what they have
+// chosen, and make the groups of each color on the runtime that it stands on.
 
 #include <algorithm>
 #include <array>
@@ -16,6 +16,7 @@
 #include "collectives/make_communicator.h"
 #include "collectives/port.h"
 #include "comm/base/argument_error.h"
+#include "comm/base/digest.h"
 #include "comm/base/try.h"
 #include "comm/exchange.h"
 
@@ -25,6 +26,7 @@ namespace {
 struct Choice {
   std::int64_t color = 0;
   std::int64_t key = 0;
+  std::int64_t list = 0;  // of subset(): a digest of the ranks
 };
 constexpr std::size_t kChoiceWords = sizeof(Choice) / sizeof(std::int64_t);
 
@@ -145,7 +147,7 @@ struct Agreement {
   bool some_lack = false;  // memory, of the whole
 };
 
-std::string name_in(const Group& group, int rank) {
+std::string part_rank_text(const Group& group, int rank) {
   return "split: rank " + std::to_string(rank) + " of the new communicator, on " +
          group.members[static_cast<std::size_t>(rank)].host;
 }
@@ -161,7 +163,7 @@ Result<Agreement> agree(const std::string& own, const Group& group, const std::v
     const std::string& text = texts[static_cast<std::size_t>(members[rank])];
     if (!text.empty() && !lacks(text))
       agreement.status = Status(Code::kUnavailable, Scope::kOperation,
-                                name_in(group, static_cast<int>(rank)) + ": " + text);
+                                part_rank_text(group, static_cast<int>(rank)) + ": " + text);
   }
   return agreement;
 }
@@ -195,11 +197,66 @@ Status meet(CommunicatorRequest& made, const std::vector<int>& members, const Te
                         agree(std::string(here.text()), made.group, members, whole, deadline));
   }
   if (!here.ok())
-    return terms.meets ? here.with_context(name_in(made.group, made.group.rank)) : here;
+    return terms.meets ? here.with_context(part_rank_text(made.group, made.group.rank)) : here;
   PACELINE_TRY(agreed.status);
   if (lack->speaks)
     say_over_tcp(*made.membership.runtime, "the ranks of " + made.membership.name, lack->why);
   return {};
+}
+
+// The new communicator of this rank, if it joins one.
+Result<std::optional<Communicator>> part_of(Communicator& whole, const Choice& own,
+                                            const InitOptions& options) {
+  CommunicatorCore& core = *whole.core();
+  const Membership& membership = core.parts().membership;
+  if (membership.runtime == nullptr) {
+    return Status(Code::kInvalidArgument, Scope::kOperation,
+                  "split: this communicator was made from parts and cannot be split");
+  }
+  const Runtime& runtime = *membership.runtime;
+  CommunicatorRequest made{.began = runtime.clock().now()};
+  const Deadline deadline = Deadline::after(runtime.clock(), core.timeout());
+  std::vector<Choice> choices(static_cast<std::size_t>(whole.size()));
+  PACELINE_TRY(whole.all_gather(&own, choices.data(), kChoiceWords, DataType::kInt64));
+  for (std::size_t rank = 0; rank < choices.size(); ++rank)
+    if (choices[rank].list != own.list)
+      return Status(Code::kMismatch, Scope::kOperation,
+                    "subset: rank " + std::to_string(rank) + " and rank " +
+                        std::to_string(whole.rank()) + " pass different lists of ranks");
+  // All operations that were called before have ended, and those of one number are of one split.
+  const std::uint64_t number = core.operations_begun() - 1;
+  const std::vector<int> members = members_of(choices, own.color);
+  const bool joins = own.color != kNoColor;
+  const auto chosen =
+      terms_of(options, {.timeout = core.timeout(), .determinism = core.parts().determinism},
+               runtime.environment());
+  Terms terms{.meets = joins && members.size() > 1,
+              .some_share_memory = runtime.hosts().some_share(),
+              .of_rank = chosen.status()};
+  std::string name = "split #";
+  name.append(std::to_string(number)).append(", color ").append(std::to_string(own.color));
+  made.membership = membership.part(members, name);
+  made.group = subgroup(whole.group(), members);
+  made.group.name += "; " + name;
+  made.hosts = runtime.hosts().part(made.membership.processes);
+  ParentExchange exchange(whole);
+  PACELINE_TRY(meet(made, members, terms, exchange, deadline));
+  if (!joins) return std::optional<Communicator>();
+  made.terms = *chosen;
+  return std::optional<Communicator>(make_communicator(std::move(made)));
+}
+
+Status refuse_list(std::span<const int> ranks, int size) {
+  std::vector<bool> seen(static_cast<std::size_t>(size));
+  for (const int rank : ranks) {
+    if (rank < 0 || rank >= size)
+      return argument_error("subset: rank " + std::to_string(rank) + " of " + std::to_string(size) +
+                            " does not exist");
+    if (seen[static_cast<std::size_t>(rank)])
+      return argument_error("subset: rank " + std::to_string(rank) + " is in the list twice");
+    seen[static_cast<std::size_t>(rank)] = true;
+  }
+  return ranks.empty() ? argument_error("subset: the list of ranks is empty") : Status();
 }
 
 }  // namespace
@@ -213,38 +270,23 @@ Result<std::optional<Communicator>> Communicator::split(int color, int key,
   }
   if (core_ == nullptr) return argument_error("this Communicator was moved from");
   PACELINE_TRY(core_->refuse_child());
-  const Membership& whole = core_->parts().membership;
-  if (whole.runtime == nullptr) {
-    return Status(Code::kInvalidArgument, Scope::kOperation,
-                  "split: this communicator was made from parts and cannot be split");
-  }
-  const Runtime& runtime = *whole.runtime;
-  CommunicatorRequest made{.began = runtime.clock().now()};
-  const Deadline deadline = Deadline::after(runtime.clock(), core_->timeout());
-  const Choice own{.color = color, .key = key};
-  std::vector<Choice> choices(static_cast<std::size_t>(size()));
-  PACELINE_TRY(all_gather(&own, choices.data(), kChoiceWords, DataType::kInt64));
-  // All operations that were called before have ended, and those of one number are of one split.
-  const std::uint64_t number = core_->operations_begun() - 1;
-  const std::vector<int> members = members_of(choices, color);
-  const bool joins = color != kNoColor;
-  const auto chosen =
-      terms_of(options, {.timeout = core_->timeout(), .determinism = core_->parts().determinism},
-               runtime.environment());
-  Terms terms{.meets = joins && members.size() > 1,
-              .some_share_memory = runtime.hosts().some_share(),
-              .of_rank = chosen.status()};
-  std::string name = "split #";
-  name.append(std::to_string(number)).append(", color ").append(std::to_string(color));
-  made.membership = whole.part(members, name);
-  made.group = subgroup(group(), members);
-  made.group.name += "; " + name;
-  made.hosts = runtime.hosts().part(made.membership.processes);
-  ParentExchange exchange(*this);
-  PACELINE_TRY(meet(made, members, terms, exchange, deadline));
-  if (!joins) return std::optional<Communicator>();
-  made.terms = *chosen;
-  return std::optional<Communicator>(make_communicator(std::move(made)));
+  return part_of(*this, {.color = color, .key = key}, options);
+}
+
+Result<std::optional<Communicator>> Communicator::subset(std::span<const int> ranks,
+                                                         const InitOptions& options) {
+  if (core_ == nullptr) return argument_error("this Communicator was moved from");
+  PACELINE_TRY(core_->refuse_child());
+  PACELINE_TRY(refuse_list(ranks, size()));
+  const auto place = std::ranges::find(ranks, rank()) - ranks.begin();
+  const bool joins = std::cmp_less(place, ranks.size());
+  std::string list;
+  for (const int rank : ranks) list.append(std::to_string(rank)).append(",");
+  return part_of(*this,
+                 {.color = joins ? 0 : kNoColor,
+                  .key = place,
+                  .list = static_cast<std::int64_t>(digest(list))},
+                 options);
 }
 
 }  // namespace paceline

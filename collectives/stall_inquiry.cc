@@ -75,13 +75,13 @@ std::string StallInquiry::account_of_stall() {
   }
   if (!account.empty()) return account;
   for (const int rank : queue_.backend().awaited()) {
-    account += (account.empty() ? "waiting for " : ", ") + name_of(parts_.group, rank);
+    account += (account.empty() ? "waiting for " : ", ") + rank_text(parts_.group, rank);
   }
   return account + "; every rank that answered is in the operation";
 }
 
 std::string StallInquiry::in_words(const Inquest::Finding& finding) {
-  const std::string name = name_of(parts_.group, finding.rank);
+  const std::string name = rank_text(parts_.group, finding.rank);
   if (finding.cause != Inquest::Cause::kSilent) return name + " " + finding.position;
   const std::string words = name + " does not answer";
   if (parts_.whereabouts == nullptr) return words;
@@ -100,9 +100,10 @@ void StallInquiry::report(TimePoint now) {
   const bool repeats = !findings.empty() && std::none_of(findings.begin(), findings.end(), is_next);
   if (parts_.log == nullptr || repeats) return;
   parts_.log->write(Severity::kWarning,
-                    name_of(parts_.group, parts_.group.rank) + ": " +
-                        queue_.current().signature().to_string() + " has made no progress for " +
-                        whole_seconds(watch_.stalled_for(now)) + ": " + account_of_stall());
+                    rank_text(parts_.group, parts_.group.rank) + ": " +
+                        operation_of(parts_.membership.name, queue_.current().signature()) +
+                        " has made no progress for " + whole_seconds(watch_.stalled_for(now)) +
+                        ": " + account_of_stall());
 }
 
 }  // namespace paceline

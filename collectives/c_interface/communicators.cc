@@ -26,11 +26,13 @@ static_assert(PL_UNIQUE_ID_BYTES == UniqueId::kBytes && sizeof(plUniqueId) == si
 
 // Of the first version. A later field is looked at where the size covers it.
 constexpr std::size_t kFirstConfigBytes = offsetof(plConfig_t, determinism) + sizeof(int64_t);
-static_assert(kFirstConfigBytes == sizeof(plConfig_t));
+constexpr std::size_t kConfigBytesWithName = offsetof(plConfig_t, commName) + sizeof(const char*);
+static_assert(kConfigBytesWithName == sizeof(plConfig_t));
 
 Result<InitOptions> options_of(const plConfig_t* config) {
   if (config == nullptr) return InitOptions();
-  if (config->size < kFirstConfigBytes) {
+  const bool is_between = config->size > kFirstConfigBytes && config->size < kConfigBytesWithName;
+  if (config->size < kFirstConfigBytes || is_between) {
     return invalid("the configuration was not initialized with PL_CONFIG_INITIALIZER");
   }
   if (config->size > sizeof(plConfig_t)) {
@@ -52,6 +54,8 @@ Result<InitOptions> options_of(const plConfig_t* config) {
     default:
       return invalid("determinism is not a value of plDeterminism_t");
   }
+  if (config->size >= kConfigBytesWithName && config->commName != nullptr)
+    options.name = config->commName;
   return options;
 }
 
@@ -73,6 +77,23 @@ plResult_t init(plComm_t* comm, const plConfig_t* config, const Join& join) noex
     Result<Communicator> joined = join(*options);
     if (!joined.ok()) return joined.status();
     *comm = handle_of(*std::move(joined));
+    return {};
+  });
+}
+
+// The communicator that `part` makes of some ranks of `comm`, if this rank joins it.
+template <class Part>
+plResult_t make_part(plComm_t comm, plComm_t* newcomm, const plConfig_t* config,
+                     const Part& part) noexcept {
+  if (newcomm != nullptr) *newcomm = nullptr;
+  return on(comm, [&](Communicator& communicator) -> Status {
+    if (newcomm == nullptr) return invalid("the pointer for the communicator is NULL");
+    const auto options = options_of(config);
+    if (!options.ok()) return options.status();
+    const std::lock_guard lock(comm->splitting);
+    Result<std::optional<Communicator>> made = part(communicator, *options);
+    if (!made.ok()) return made.status();
+    if (*made) *newcomm = handle_of(**std::move(made));
     return {};
   });
 }
@@ -151,17 +172,20 @@ plResult_t plCommInitAll(plComm_t* comms, int nranks, const int* devlist) {
 
 plResult_t plCommSplit(plComm_t comm, int color, int key, plComm_t* newcomm,
                        const plConfig_t* config) {
-  if (newcomm != nullptr) *newcomm = nullptr;
-  return on(comm, [&](Communicator& communicator) -> Status {
-    if (newcomm == nullptr) return invalid("the pointer for the communicator is NULL");
-    const auto options = options_of(config);
-    if (!options.ok()) return options.status();
-    const std::lock_guard lock(comm->splitting);
-    auto made = communicator.split(color, key, *options);
-    if (!made.ok()) return made.status();
-    if (*made) *newcomm = handle_of(**std::move(made));
-    return {};
+  return make_part(comm, newcomm, config, [&](Communicator& whole, const InitOptions& options) {
+    return whole.split(color, key, options);
   });
+}
+
+plResult_t plCommSubset(plComm_t comm, const int* ranks, int nranks, plComm_t* newcomm,
+                        const plConfig_t* config) {
+  return make_part(
+      comm, newcomm, config,
+      [&](Communicator& whole, const InitOptions& options) -> Result<std::optional<Communicator>> {
+        if (nranks < 0 || (nranks > 0 && ranks == nullptr))
+          return invalid("the list of ranks is NULL, or its length is below 0");
+        return whole.subset({ranks, static_cast<std::size_t>(nranks)}, options);
+      });
 }
 
 plResult_t plCommSetTimeout(plComm_t comm, int64_t timeoutMs) {

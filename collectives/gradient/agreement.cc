@@ -49,7 +49,7 @@ std::uint64_t digest_of(const GradientOptions& options) {
 
 Status error_about(Code code, const Group& group, std::size_t rank, const std::string& what) {
   const int number = static_cast<int>(rank);
-  return Status(code, Scope::kGroup, name_of(group, number) + " " + what,
+  return Status(code, Scope::kGroup, rank_text(group, number) + " " + what,
                 culprit_of(group, number));
 }
 

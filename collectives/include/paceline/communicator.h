@@ -22,6 +22,7 @@
 #include <ranges>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
 #include <paceline/group.h>
@@ -43,6 +44,10 @@ struct InitOptions {
   std::chrono::milliseconds timeout_ms{0};
   /// Must be equal on all ranks. Unset: PACELINE_DETERMINISM, by default Determinism::kFast.
   std::optional<Determinism> determinism{};
+  /// A name for errors, logs and the launcher: "tensor parallel 0". At most 63 bytes of printable
+  /// ASCII, copied; should be equal on all ranks. Empty: the world has no name, and others are
+  /// called "split #3, color 0".
+  std::string_view name{};
 };
 
 /// Passed to split() by a rank that joins no new communicator.
@@ -114,6 +119,12 @@ class Communicator {
   /// error that names the rank, and this communicator stays usable. Code::kUnavailable:
   /// PACELINE_BACKEND=shm, and there is no shared memory left.
   Result<std::optional<Communicator>> split(int color, int key, const InitOptions& options = {});
+
+  /// Makes a new communicator for these ranks, in this order: rank i of it is `ranks[i]` of this
+  /// one. Collective: all ranks of this communicator pass the same list. Ranks that are not in it
+  /// get none. Code::kMismatch, on all ranks: the lists differ. Otherwise like split().
+  Result<std::optional<Communicator>> subset(std::span<const int> ranks,
+                                             const InitOptions& options = {});
 
   /// Returns when all ranks have called it. Succeeds only if all made the same calls before. Later
   /// operations fail with Code::kInvalidArgument; a second close() has no effect.

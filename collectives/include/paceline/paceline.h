@@ -104,9 +104,10 @@ typedef struct { /* without padding, so that `size` tells the fields */
   size_t size;
   int64_t timeoutMs;   /* limit of each operation and of joining; 0: PACELINE_TIMEOUT_S, or 300 s */
   int64_t determinism; /* plDeterminism_t */
+  const char* commName; /* paceline::InitOptions::name, copied; NULL: none */
 } plConfig_t;
 #define PL_CONFIG_INITIALIZER \
-  { sizeof(plConfig_t), 0, plDeterminismDefault }
+  { sizeof(plConfig_t), 0, plDeterminismDefault, NULL }
 
 /* The version of the library: 10000 major + 100 minor + patch. */
 plResult_t plGetVersion(int* version);
@@ -135,6 +136,11 @@ plResult_t plCommInitAll(plComm_t* comms, int nranks, const int* devlist);
  * time. */
 plResult_t plCommSplit(plComm_t comm, int color, int key, plComm_t* newcomm,
                        const plConfig_t* config);
+
+/* Makes a new communicator for these ranks of comm, in this order: Communicator::subset(). A rank
+ * that is not in the list gets NULL. Otherwise like plCommSplit(). */
+plResult_t plCommSubset(plComm_t comm, const int* ranks, int nranks, plComm_t* newcomm,
+                        const plConfig_t* config);
 
 /* Sets the time limit of each later operation: Communicator::set_timeout(). */
 plResult_t plCommSetTimeout(plComm_t comm, int64_t timeoutMs);

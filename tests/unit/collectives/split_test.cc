@@ -6,6 +6,7 @@
 #include <iterator>
 #include <latch>
 #include <span>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -184,6 +185,67 @@ TEST(Split, ACommunicatorOfPartsHasNoWayTo) {
         return world.close();
       });
   EXPECT_TRUE(status.ok()) << status.to_string();
+}
+
+TEST(Subset, HasTheRanksOfItsListInThatOrder) {
+  run_world(4, [](Communicator world) {
+    const std::vector<int> ranks = {3, 0, 1};
+    auto part = world.subset(ranks, {.name = "three of four"});
+    ASSERT_TRUE(part.ok()) << part.status().to_string();
+    ASSERT_EQ(part->has_value(), world.rank() != 2);
+    if (!*part) return;
+    EXPECT_EQ((*part)->size(), 3);
+    EXPECT_EQ(ranks[static_cast<std::size_t>((*part)->rank())], world.rank());
+    EXPECT_EQ(sum_over(**part, world.rank()), 4);
+  });
+}
+
+TEST(Subset, RanksThatPassDifferentListsAreToldSo) {
+  run_world(3, [](Communicator world) {
+    const std::vector<int> ranks = {0, world.rank() == 2 ? 2 : 1};
+    const auto part = world.subset(ranks);
+    ASSERT_FALSE(part.ok());
+    EXPECT_EQ(part.status().code(), Code::kMismatch) << part.status().to_string();
+    EXPECT_EQ(sum_over(world, 1), 3) << "the whole goes on";
+  });
+}
+
+TEST(Subset, WrongListsAreRefusedAtOnce) {
+  run_world(2, [](Communicator world) {
+    for (const std::vector<int>& ranks : {std::vector<int>{}, {0, 0}, {-1}, {2}, {0, 1, 2}}) {
+      const auto part = world.subset(ranks);
+      ASSERT_FALSE(part.ok());
+      EXPECT_EQ(part.status().code(), Code::kInvalidArgument) << part.status().to_string();
+    }
+  });
+}
+
+TEST(Names, StandInErrors) {
+  run_world(2, [](Communicator world) {
+    auto part = world.split(0, 0, {.name = "pair"});
+    ASSERT_TRUE(part.ok()) << part.status().to_string();
+    int value = 0;
+    const Work work = (*part)->all_reduce_async(std::span(&value, 1));
+    if (world.rank() == 0) {
+      part->reset();
+    } else {
+      float other = 0;
+      const Status status = (*part)->all_reduce(std::span(&other, 1));
+      EXPECT_NE(status.to_string().find(" of pair"), std::string::npos) << status.to_string();
+    }
+    EXPECT_TRUE(world.barrier().ok());
+  });
+}
+
+TEST(Names, AreShortAndPrintable) {
+  run_world(1, [](Communicator world) {
+    for (const std::string& name : {std::string(64, 'x'), std::string("two\nlines")}) {
+      const auto part = world.split(0, 0, {.name = name});
+      ASSERT_FALSE(part.ok());
+      EXPECT_EQ(part.status().code(), Code::kInvalidArgument) << part.status().to_string();
+    }
+    EXPECT_TRUE(world.split(0, 0, {.name = std::string(63, 'x')}).ok());
+  });
 }
 
 }  // namespace
