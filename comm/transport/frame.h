@@ -15,10 +15,13 @@
 #include <paceline/group.h>
 #include <paceline/status.h>
 
+#include "comm/wire.h"
+
 namespace paceline {
 
 inline constexpr std::size_t kFrameHeaderBytes = 16;
-inline constexpr std::size_t kMaxPieceBytes = std::size_t{256} << 10;
+/// A header and 256 KiB, as long as the messages of pipelined algorithms are by default.
+inline constexpr std::size_t kMaxPieceBytes = kHeaderBytes + (std::size_t{256} << 10);
 
 enum class FrameKind : std::uint8_t {
   kPiece,   ///< the next `bytes` bytes of the group's messages follow

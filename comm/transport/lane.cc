@@ -49,7 +49,9 @@ void Lane::send(const Signature& signature, std::span<const std::byte> payload, 
 void Lane::receive(std::span<std::byte> buffer, Request& request) {
   inbox_.post(buffer, request);
   drain();
-  if (!lost()) want();
+  if (lost()) return;
+  want();
+  if (received() >= kCreditBytes) link_.mark(*this);
 }
 
 void Lane::tell(MessageKind kind, ByteView payload) {
@@ -79,7 +81,7 @@ std::optional<FrameHeader> Lane::next_frame() {
   if (lost()) return std::nullopt;
   if (wanted_ && !std::exchange(joined_, true))
     return FrameHeader{.group = group_, .kind = FrameKind::kJoin};
-  if (taken_ >= kCreditBytes) {
+  if (received() >= kCreditBytes) {
     taken_ -= kCreditBytes;
     arrived_ -= kCreditBytes;
     return FrameHeader{.group = group_, .bytes = kCreditBytes, .kind = FrameKind::kCredit};
@@ -114,7 +116,7 @@ StreamState Lane::read(ByteStream& stream) {
 
 void Lane::took(std::size_t bytes) {
   taken_ += bytes;
-  if (taken_ >= kCreditBytes && !lost()) link_.mark(*this);
+  if (received() >= kCreditBytes && !lost()) link_.mark(*this);
 }
 
 void Lane::drain() {

@@ -5,9 +5,10 @@
 //   transport → outbox → pieces, as far as there is credit → ProcessLink
 //   transport ← inbox ← pieces, or what is held of them    ← ProcessLink
 //
-// CREDIT  A sender has kWindowBytes of credit at first. What the inbox takes is given back in steps
-//         of kCreditBytes. What it cannot take yet, because its backlog is full, is held: at most a
-//         window.
+// CREDIT  A sender has kWindowBytes of credit at first. What has met its receive is given back in
+//         steps of kCreditBytes. Without a receive only a window comes, and a little more of a
+//         message that has begun: the rest stays with the sender, where it costs no copy. What the
+//         inbox cannot take is held, at most a window.
 #pragma once
 
 #include <algorithm>
@@ -28,8 +29,8 @@ class ProcessLink;
 
 class Lane {
  public:
-  static constexpr std::size_t kWindowBytes = std::size_t{4} << 20;
-  static constexpr std::uint32_t kCreditBytes = std::uint32_t{1} << 20;
+  static constexpr std::size_t kWindowBytes = std::size_t{1} << 20;
+  static constexpr std::uint32_t kCreditBytes = std::uint32_t{256} << 10;
 
   /// The link is borrowed; it knows the lane from now on until the lane is destroyed. `who`: the
   /// group's name for the other process.
@@ -100,6 +101,8 @@ class Lane {
   bool takes() const { return !inbox_.stalled() && !inbox_.crowded(); }
   void want();
   void drain();
+  /// Bytes that have met their receives, and for which no credit was given back.
+  std::size_t received() const { return taken_ - std::min(taken_, inbox_.backlog_bytes()); }
 
   ProcessLink& link_;
   const std::uint64_t group_;
@@ -114,7 +117,7 @@ class Lane {
   std::size_t credit_ = kWindowBytes;
   std::size_t announced_ = 0;  // bytes of pieces that have not been sent
   std::size_t arrived_ = 0;    // bytes that have come and for which no credit was given back
-  std::size_t taken_ = 0;      // those of them that the inbox has taken
+  std::size_t taken_ = 0;      // those of them that the inbox has taken, its backlog too
   std::uint64_t told_at_ = ~std::uint64_t{0};  // where the last word ended
   Bytes held_;
   Status loss_;
