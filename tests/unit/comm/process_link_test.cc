@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -68,7 +67,7 @@ class Pipe final : public ByteStream {
     return {.state = moved > 0 ? StreamState::kMoved : StreamState::kIdle, .bytes = moved};
   }
   Random& random_;
-  std::deque<std::byte> bytes_;
+  Bytes bytes_;
   const Status error_ = Status(Code::kPeerLost, Scope::kGroup, "the pipe is broken");
 };
 
