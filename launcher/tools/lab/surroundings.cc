@@ -65,9 +65,12 @@ Status mount_run(const LabSite& site) {
   return put_tree(folder, kLabFolderInHosts);
 }
 
-bool is_folder(const std::string& path) {
-  struct stat found {};
-  return ::stat(path.c_str(), &found) == 0 && S_ISDIR(found.st_mode);
+// Puts an empty folder over this one. A folder that is not there needs none: the last command of a
+// user removes it, at any moment.
+Status hide(const std::string& folder) {
+  const int mounted = ::mount("tmpfs", folder.c_str(), "tmpfs", kNoTricks, "mode=700");
+  if (mounted == 0 || errno == ENOENT || errno == ENOTDIR) return Status();
+  return system_error("mount tmpfs on " + folder);
 }
 
 }  // namespace
@@ -101,8 +104,7 @@ Status mount_for_host(const LabSite& site) {
   mount_sys();
   PACELINE_TRY(mount_new("tmpfs", "/dev/shm", "mode=1777"));
   PACELINE_TRY(mount_run(site));
-  for (const std::string& folder : site.hidden)
-    if (is_folder(folder)) PACELINE_TRY(mount_new("tmpfs", folder, "mode=700"));
+  for (const std::string& folder : site.hidden) PACELINE_TRY(hide(folder));
   return Status();
 }
 
