@@ -7,7 +7,7 @@
 
 namespace paceline {
 
-/// What a lane holds, as a stream.
+/// The held bytes of a lane, as a stream.
 class Lane::HeldStream final : public ByteStream {
  public:
   explicit HeldStream(const Bytes& held) : rest_(held) {}
@@ -51,7 +51,7 @@ void Lane::receive(std::span<std::byte> buffer, Request& request) {
   drain();
   if (lost()) return;
   want();
-  if (received() >= kCreditBytes) link_.mark(*this);
+  give_credit();
 }
 
 void Lane::tell(MessageKind kind, ByteView payload) {
@@ -64,6 +64,7 @@ void Lane::abort(const Status& why) {
   inbox_.discard_data(why);
   outbox_.drop_data(why, announced_);
   drain();
+  give_credit();  // for the backlog: the sender's notices follow the rest of its data
 }
 
 bool Lane::report(int rank, TransportSink* sink) {
@@ -116,6 +117,10 @@ StreamState Lane::read(ByteStream& stream) {
 
 void Lane::took(std::size_t bytes) {
   taken_ += bytes;
+  give_credit();
+}
+
+void Lane::give_credit() {
   if (received() >= kCreditBytes && !lost()) link_.mark(*this);
 }
 

@@ -5,10 +5,10 @@
 //   transport → outbox → pieces, as far as there is credit → ProcessLink
 //   transport ← inbox ← pieces, or what is held of them    ← ProcessLink
 //
-// CREDIT  A sender has kWindowBytes of credit at first. What has met its receive is given back in
-//         steps of kCreditBytes. Without a receive only a window comes, and a little more of a
-//         message that has begun: the rest stays with the sender, where it costs no copy. What the
-//         inbox cannot take is held, at most a window.
+// CREDIT  A sender has kWindowBytes of credit at first. Messages give it back when they meet their
+//         receives, in steps of kCreditBytes. Without receives only a window comes, and the rest of
+//         one message that fits into the backlog. All else stays with the sender, where it costs no
+//         copy. The lane holds at most a window that the inbox cannot take.
 #pragma once
 
 #include <algorithm>
@@ -101,6 +101,7 @@ class Lane {
   bool takes() const { return !inbox_.stalled() && !inbox_.crowded(); }
   void want();
   void drain();
+  void give_credit();
   /// Bytes that have met their receives, and for which no credit was given back.
   std::size_t received() const { return taken_ - std::min(taken_, inbox_.backlog_bytes()); }
 

@@ -52,7 +52,7 @@ class Pipe final : public ByteStream {
   }
   const Status& error() const override { return error_; }
 
-  /// What has not been read by then may be lost.
+  /// Bytes that have not been read by then may be lost.
   void cut() {
     broken = true;
     bytes_.resize(random_.below(bytes_.size() + 1));
@@ -120,7 +120,7 @@ class End final : private RequestListener, private TransportSink {
     return std::ranges::any_of(slots_, [](const auto& slot) { return slot->ends == 0; });
   }
 
-  std::size_t sent = 0, received = 0;
+  std::size_t sent = 0, received = 0, told_count = 0;
   bool aborted = false;
 
  private:
@@ -153,6 +153,7 @@ class End final : private RequestListener, private TransportSink {
     EXPECT_TRUE(slot.bytes == *slot.expected) << "message " << slot.message << " came wrong";
   }
   void told(int peer, MessageKind kind, ByteView payload) override {
+    ++told_count;
     EXPECT_EQ(peer, 1 - process_);
     EXPECT_EQ(kind, MessageKind::kAnswer);
     EXPECT_TRUE(std::ranges::equal(payload, content(group_, peer, 0, 100)));
@@ -285,6 +286,20 @@ TEST(ProcessLink, AGroupWhoseBacklogIsFullStopsNoOther) {
     EXPECT_FALSE(stuck.has_pending());
     EXPECT_FALSE(two.ends[1][1]->has_pending());
   }
+}
+
+// All its credit is used up by messages without receives.
+TEST(ProcessLink, AnAbortedGroupStillGetsTheNoticesOfItsSender) {
+  TwoProcesses two(1);
+  two.make_group();
+  for (int i = 0; i < 400; ++i) two.ends[0][1]->send();
+  two.settle();
+  two.ends[0][1]->tell();
+  two.settle();
+  EXPECT_EQ(two.ends[1][1]->told_count, 0u);
+  two.ends[1][1]->abort();
+  two.settle();
+  EXPECT_EQ(two.ends[1][1]->told_count, 1u);
 }
 
 TEST(ProcessLink, AProcessThatHasLeftAGroupIsLostThereAlone) {
