@@ -66,6 +66,7 @@ TcpLink& TcpPort::link(int process, const std::string& address) {
                       .to = process,
                       .group = world_};
     link = std::make_unique<TcpLink>(common_, hello);
+    link->set_address(options_.world.members[static_cast<std::size_t>(process)].address);
   }
   if (!address.empty()) link->set_address(address);
   return *link;

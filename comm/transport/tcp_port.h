@@ -62,8 +62,8 @@ class TcpPort final : private Driver {
   const std::string& address() const { return address_; }
   bool has_integrity() const { return common_.integrity; }
 
-  /// The connections to another process of the world, which listens at `address`; empty: as far as
-  /// is known. With the baton held; it lives as long as the port.
+  /// The connections to another process of the world, which listens at `address`. Empty: the last
+  /// known address. With the baton held; it lives as long as the port.
   TcpLink& link(int process, const std::string& address = {});
   /// Until release(), false for a group that has been claimed. With the baton held.
   bool claim(std::uint64_t group) { return groups_.insert(group).second; }
