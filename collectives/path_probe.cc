@@ -1,6 +1,8 @@
 #include "collectives/path_probe.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <initializer_list>
 #include <sstream>
@@ -17,6 +19,7 @@ constexpr int kShortRounds = 16;
 constexpr std::size_t kShortBytes = 4;
 constexpr int kLongRounds = 3;
 constexpr std::size_t kLongBytes = std::size_t{512} << 10;
+constexpr double kPicoseconds = 1000;  // in a nanosecond
 
 // A ring of one rank of each host.
 class Ring final : private RequestListener {
@@ -134,8 +137,18 @@ Result<PathModel> measure(Ring& ring) {
   return PathModel{.alpha_ns = there_and_back_ns / 2, .beta_ns_per_byte = longer_ns / kLongBytes};
 }
 
+// As whole numbers: a program's locale decides how others are written.
 std::string encoded(const PathModel& path) {
-  return std::to_string(path.alpha_ns) + " " + std::to_string(path.beta_ns_per_byte);
+  return std::to_string(std::llround(path.alpha_ns)) + " " +
+         std::to_string(std::llround(path.beta_ns_per_byte * kPicoseconds));
+}
+
+PathModel decoded(const std::string& text) {
+  std::istringstream words(text);
+  std::int64_t alpha_ns = 0, beta_ps_per_byte = 0;
+  words >> alpha_ns >> beta_ps_per_byte;
+  return {.alpha_ns = static_cast<double>(alpha_ns),
+          .beta_ns_per_byte = static_cast<double>(beta_ps_per_byte) / kPicoseconds};
 }
 
 }  // namespace
@@ -154,9 +167,7 @@ Result<PathModel> measure_between_hosts(Transport& transport, Engine& engine, co
                                    encoded(*own), deadline));
   PathModel slowest;
   for (const std::string& text : texts) {
-    std::istringstream words(text);
-    PathModel one;
-    words >> one.alpha_ns >> one.beta_ns_per_byte;
+    const PathModel one = decoded(text);
     slowest.alpha_ns = std::max(slowest.alpha_ns, one.alpha_ns);
     slowest.beta_ns_per_byte = std::max(slowest.beta_ns_per_byte, one.beta_ns_per_byte);
   }

@@ -1,4 +1,4 @@
-// What ranks measure between their hosts, over the simulated network.
+// Ranks measure the path between their hosts, over the simulated network.
 #include "collectives/path_probe.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr Duration kDelay = std::chrono::microseconds(50);
 
-// What all ranks have said, in the memory of the simulation.
+// The texts of all ranks, in the memory of the simulation.
 struct Table {
   explicit Table(int ranks) : texts(static_cast<std::size_t>(ranks)) {}
   std::vector<std::optional<std::string>> texts;
