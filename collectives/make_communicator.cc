@@ -22,7 +22,7 @@ namespace {
 // When it is used up, each takes the least that it can do with.
 constexpr std::size_t kSharedBytes = std::size_t{128} << 20;
 
-// What was asked for is said whatever else the log leaves out. Null: nobody asked.
+// Users who ask for explanations get them at any log level. Null: nobody asked.
 std::shared_ptr<Log> explaining_log(const Environment& environment) {
   return environment.explain ? make_stderr_log({.level = LogLevel::kInfo}) : nullptr;
 }

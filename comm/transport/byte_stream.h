@@ -46,10 +46,9 @@ class ByteStream {
   virtual ~ByteStream() = default;
 };
 
-/// What one write takes.
+/// The parts of one write.
 class ByteParts {
  public:
-  bool is_full() const { return count_ == parts_.size(); }
   bool empty() const { return count_ == 0; }
   /// There is room for it. Nothing is added where it is empty.
   void add(ByteView part) {

@@ -1,4 +1,4 @@
-// What goes over a connection between two processes: frames, each of one of the groups that both
+// Frames: a connection between two processes carries them, each for one of the groups that both
 // are in. Pure functions from values to bytes and back.
 //
 //   offset 0  u64 group    8  u32 bytes    12  u8 kind, 3 bytes zero    16  a piece: `bytes` bytes

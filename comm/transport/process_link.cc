@@ -11,7 +11,7 @@
 namespace paceline {
 namespace {
 
-// Where so much is missing of a piece, only the next header is read ahead: what is staged is copied
+// A piece with so much missing reads only the next header ahead, because staged bytes are copied
 // once more.
 constexpr std::size_t kLongRest = std::size_t{32} << 10;
 constexpr std::size_t kNextHeaders = kFrameHeaderBytes + kHeaderBytes;

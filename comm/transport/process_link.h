@@ -68,7 +68,7 @@ class ProcessLink {
     std::size_t size() const { return kFrameHeaderBytes + bytes; }
     std::size_t unsent_of_piece() const { return sent < kFrameHeaderBytes ? bytes : size() - sent; }
   };
-  // Of one write. A frame has three parts at most: its header, and a piece with a message's.
+  // Limits of one write. A frame has at most three parts: its header, and a piece with a message's.
   static constexpr std::size_t kMaxFrames = ByteStream::kMaxParts / 3;
   static constexpr std::size_t kEnoughBytes = 2 * kMaxPieceBytes;
   static constexpr std::size_t kMaxLeaving = 65536;

@@ -59,7 +59,7 @@ class StreamInbox {
   bool borrows() const { return !borrowed_.empty(); }
   /// Copies all of it now; the peer is gone.
   void copy_borrowed();
-  /// Of messages that wait for their receives, with their headers.
+  /// The size of messages that wait for their receives, with their headers.
   std::size_t backlog_bytes() const { return backlog_bytes_; }
   /// Nothing more is read until a receive is posted.
   bool stalled() const { return stalled_; }

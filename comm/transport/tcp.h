@@ -18,7 +18,7 @@
 
 namespace paceline {
 
-/// What the transport of a group has of the port.
+/// The place of a group in the port's world.
 struct TcpPlace {
   /// By rank: the process that it is in the port's world; kElsewhere: it is not reached by TCP;
   /// empty: that of its rank.

@@ -29,7 +29,7 @@ constexpr Duration kRedial = std::chrono::milliseconds(200);
 // its way, so long after the last that came through it.
 constexpr Duration kLastWordTime = std::chrono::seconds(5);
 
-// Of a piece of which so much is missing it matters more to be read in large parts than at once.
+// A piece with so much missing is better read in large parts than at once.
 constexpr std::size_t kMuchMissing = 64 * 1024;
 // So large: a rank that sleeps is woken once for each, not for every packet. On hosts at 1 Gbit/s
 // that took a quarter (4 hosts) to an eighth (2) of the calls that read, and on 4 hosts 180 instead
@@ -203,8 +203,7 @@ bool TcpLink::read() {
   return state != StreamState::kIdle;
 }
 
-// What is missing of a piece comes before anything else, without anything that this process does
-// first.
+// The missing part of a piece comes before anything else, and needs nothing from this process.
 void TcpLink::wait_for_large_pieces() {
   const std::size_t missing =
       groups_.missing_bytes() - std::min(groups_.missing_bytes(), in_.stream().held_bytes());

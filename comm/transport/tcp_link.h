@@ -24,7 +24,7 @@ namespace paceline {
 
 class TcpLink {
  public:
-  /// Of all links of a port. Everything borrowed.
+  /// Shared by all links of a port. Everything is borrowed.
   struct Common {
     PollEngine& engine;
     const JobKey& key;

@@ -1,4 +1,4 @@
-// What another process of the job sends on a connection that groups share: good frames and noise,
+// The bytes of another process on a connection that groups share: good frames and noise,
 // in pieces of any size, while receives are posted, groups abort or leave, and this side writes.
 // The input is a script. Every request ends once, its buffer is not written after that, and what is
 // decoded is encoded to the same bytes again.
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint64_t kGroups = 3;
 
-// What has come and was not read, and what was written.
+// Bytes that have come and were not read, and room for those that are written.
 class Wire final : public ByteStream {
  public:
   Transfer write(std::span<const ByteView> parts) override {

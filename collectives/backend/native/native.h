@@ -21,7 +21,7 @@ class NativeBackend final : public CollectiveBackend {
   struct Options {
     int rank = 0;
     int ranks = 1;
-    /// Of messages within a host, and between hosts.
+    /// The cost of messages within a host, and between hosts.
     PathModel within_host = kTcpLoopback;
     PathModel between_hosts = kBetweenHosts;
     /// Empty: the cheapest by the model. Names as in the table of algorithms.

@@ -1,4 +1,4 @@
-// What a process learns of another from the connection that it is read from.
+// A process learns the end of another from the connection that it reads.
 #include "comm/transport/tcp_link.h"
 
 #include <array>
