@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "collectives/group_members.h"
 #include "comm/base/try.h"
 
 namespace paceline {
@@ -24,7 +25,7 @@ constexpr double kPicoseconds = 1000;  // in a nanosecond
 // A ring of one rank of each host.
 class Ring final : private RequestListener {
  public:
-  /// Borrowed; it drives the transport as long as it lives.
+  /// All arguments are borrowed. The ring drives the transport while it lives.
   Ring(Transport& transport, Engine& engine, const HostMap& hosts, Deadline deadline)
       : transport_(transport), engine_(engine), deadline_(deadline) {
     const int rank = transport.group().rank;
@@ -33,8 +34,8 @@ class Ring final : private RequestListener {
       return hosts.processes[static_cast<std::size_t>((of + hosts.hosts()) % hosts.hosts())]
           .front();
     };
-    next_ = leader(host + 1);
-    before_ = leader(host - 1);
+    asks_.peer = answered_.peer = leader(host + 1);
+    asked_.peer = answers_.peer = leader(host - 1);
     const Engine::Baton baton = engine_.hold();
     engine_.attach(transport_);
   }
@@ -54,14 +55,14 @@ class Ring final : private RequestListener {
     {
       // With two hosts both come from one rank: its message, then its answer.
       const Engine::Baton baton = engine_.hold();
-      transport_.receive(before_, incoming_, asked_.request);
-      transport_.receive(next_, answer_, answered_.request);
-      transport_.send(next_, {}, outgoing_, asks_.request);
+      transport_.receive(asked_.peer, incoming_, asked_.request);
+      transport_.receive(answered_.peer, answer_, answered_.request);
+      transport_.send(asks_.peer, {}, outgoing_, asks_.request);
     }
     PACELINE_TRY(await({&asked_}));
     {
       const Engine::Baton baton = engine_.hold();
-      transport_.send(before_, {}, answer_to_send_, answers_.request);
+      transport_.send(answers_.peer, {}, answer_to_send_, answers_.request);
     }
     PACELINE_TRY(await({&answered_, &asks_, &answers_}));
     return answered_at_ - begin;
@@ -71,6 +72,7 @@ class Ring final : private RequestListener {
   struct One {
     explicit One(RequestListener* listener) : request{.listener = listener} {}
     Request request;
+    int peer = -1;
     bool ended = false;
   };
 
@@ -78,9 +80,9 @@ class Ring final : private RequestListener {
     const auto have_ended = [&] {
       return std::ranges::all_of(all, [](const One* one) { return one->ended; });
     };
-    if (!engine_.wait(have_ended, deadline_)) return give_up();
+    if (!engine_.wait(have_ended, deadline_)) return give_up(timeout_error(all));
     for (One* const one : all) {
-      PACELINE_TRY(one->request.status);
+      if (!one->request.status.ok()) return give_up(one->request.status);
       one->ended = false;
     }
     return {};
@@ -92,13 +94,17 @@ class Ring final : private RequestListener {
     if (&request == &answered_.request) answered_at_ = engine_.clock().now();
   }
 
-  Status give_up() {
-    const Member& member = transport_.group().members[static_cast<std::size_t>(before_)];
-    const Status why(
-        Code::kTimeout, Scope::kGroup,
-        "measuring the path between hosts did not end in time: nothing came from rank " +
-            std::to_string(before_) + " on " + member.host,
-        {.rank = before_, .host = member.host});
+  Status timeout_error(std::initializer_list<One*> all) const {
+    const One& late = **std::ranges::find_if(all, [](const One* one) { return !one->ended; });
+    const Group& group = transport_.group();
+    return Status(Code::kTimeout, Scope::kGroup,
+                  "measuring the path between hosts did not end in time: " +
+                      rank_text(group, late.peer) + " did not answer",
+                  culprit_of(group, late.peer));
+  }
+
+  // The requests are members of this ring, so none may stay pending.
+  Status give_up(Status why) {
     const Engine::Baton baton = engine_.hold();
     transport_.abort(why);
     return why;
@@ -107,7 +113,6 @@ class Ring final : private RequestListener {
   Transport& transport_;
   Engine& engine_;
   const Deadline deadline_;
-  int next_ = 0, before_ = 0;
   Bytes outgoing_, incoming_;
   Bytes answer_ = Bytes(kShortBytes), answer_to_send_ = Bytes(kShortBytes);
   One asks_{this}, answered_{this};  // this rank
@@ -137,7 +142,7 @@ Result<PathModel> measure(Ring& ring) {
   return PathModel{.alpha_ns = there_and_back_ns / 2, .beta_ns_per_byte = longer_ns / kLongBytes};
 }
 
-// As whole numbers: a program's locale decides how others are written.
+// Whole numbers, because a program's locale changes how fractions are written.
 std::string encoded(const PathModel& path) {
   return std::to_string(std::llround(path.alpha_ns)) + " " +
          std::to_string(std::llround(path.beta_ns_per_byte * kPicoseconds));

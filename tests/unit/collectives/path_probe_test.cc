@@ -73,6 +73,21 @@ TEST(PathProbe, AllRanksKnowTheSlowestPath) {
   }
 }
 
+// Requests with the neighbour that lives are pending when the other one is lost.
+TEST(PathProbe, ALostNeighbourAmongThreeHostsLeavesNoRequest) {
+  const std::vector<int> hosts = {0, 1, 2};
+  for (const std::uint64_t seed : seeds(20)) {
+    Table table(3);
+    const Status status = run_transports({.ranks = 3, .seed = seed}, [&](RankEnd& end) -> Status {
+      if (end.rank() == 1) return {};
+      const Result<PathModel> path = measured(end, table, hosts);
+      if (path.ok()) return wrong("it measured a rank that has left");
+      return path.status().code() == Code::kPeerLost ? Status() : path.status();
+    });
+    EXPECT_TRUE(status.ok()) << status.to_string();
+  }
+}
+
 TEST(PathProbe, ALostNeighbourIsNamed) {
   const std::vector<int> hosts = {0, 1};
   Table table(2);
