@@ -13,6 +13,7 @@
 #include <paceline/communicator.h>
 
 #include "collectives/communicator_core.h"
+#include "collectives/group_members.h"
 #include "collectives/make_communicator.h"
 #include "collectives/port.h"
 #include "comm/base/argument_error.h"
@@ -147,9 +148,11 @@ struct Agreement {
   bool some_lack = false;  // memory, of the whole
 };
 
-std::string part_rank_text(const Group& group, int rank) {
-  return "split: rank " + std::to_string(rank) + " of the new communicator, on " +
-         group.members[static_cast<std::size_t>(rank)].host;
+// The error of a rank of the new communicator, for it and the others.
+Status named(const Status& why, const Group& group, int rank) {
+  const std::string who =
+      "rank " + std::to_string(rank) + " of the new communicator, on " + host_of(group, rank);
+  return why.with_context(who).with_culprit(culprit_of(group, rank));
 }
 
 // `own`: what has become of it on this rank.
@@ -162,8 +165,8 @@ Result<Agreement> agree(const std::string& own, const Group& group, const std::v
   for (std::size_t rank = 0; rank < members.size() && agreement.status.ok(); ++rank) {
     const std::string& text = texts[static_cast<std::size_t>(members[rank])];
     if (!text.empty() && !lacks(text))
-      agreement.status = Status(Code::kUnavailable, Scope::kOperation,
-                                part_rank_text(group, static_cast<int>(rank)) + ": " + text);
+      agreement.status =
+          named(Status(Code::kUnavailable, Scope::kOperation, text), group, static_cast<int>(rank));
   }
   return agreement;
 }
@@ -196,8 +199,7 @@ Status meet(CommunicatorRequest& made, const std::vector<int>& members, const Te
     PACELINE_TRY_ASSIGN(agreed,
                         agree(std::string(here.text()), made.group, members, whole, deadline));
   }
-  if (!here.ok())
-    return terms.meets ? here.with_context(part_rank_text(made.group, made.group.rank)) : here;
+  if (!here.ok()) return terms.meets ? named(here, made.group, made.group.rank) : here;
   PACELINE_TRY(agreed.status);
   if (lack->speaks)
     say_over_tcp(*made.membership.runtime, "the ranks of " + made.membership.name, lack->why);
@@ -211,7 +213,7 @@ Result<std::optional<Communicator>> part_of(Communicator& whole, const Choice& o
   const Membership& membership = core.parts().membership;
   if (membership.runtime == nullptr) {
     return Status(Code::kInvalidArgument, Scope::kOperation,
-                  "split: this communicator was made from parts and cannot be split");
+                  "this communicator was made from parts and cannot be split");
   }
   const Runtime& runtime = *membership.runtime;
   CommunicatorRequest made{.began = runtime.clock().now()};
@@ -221,8 +223,10 @@ Result<std::optional<Communicator>> part_of(Communicator& whole, const Choice& o
   for (std::size_t rank = 0; rank < choices.size(); ++rank)
     if (choices[rank].list != own.list)
       return Status(Code::kMismatch, Scope::kOperation,
-                    "subset: rank " + std::to_string(rank) + " and rank " +
-                        std::to_string(whole.rank()) + " pass different lists of ranks");
+                    rank_text(whole.group(), static_cast<int>(rank)) + " and " +
+                        rank_text(whole.group(), whole.rank()) +
+                        " pass different lists of ranks, or one calls split() and one subset()",
+                    culprit_of(whole.group(), static_cast<int>(rank)));
   // All operations that were called before have ended, and those of one number are of one split.
   const std::uint64_t number = core.operations_begun() - 1;
   const std::vector<int> members = members_of(choices, own.color);
@@ -236,6 +240,7 @@ Result<std::optional<Communicator>> part_of(Communicator& whole, const Choice& o
   std::string name = "split #";
   name.append(std::to_string(number)).append(", color ").append(std::to_string(own.color));
   made.membership = membership.part(members, name);
+  if (chosen.ok() && !chosen->name.empty()) made.membership.name = chosen->name;
   made.group = subgroup(whole.group(), members);
   made.group.name += "; " + name;
   made.hosts = runtime.hosts().part(made.membership.processes);
@@ -270,7 +275,8 @@ Result<std::optional<Communicator>> Communicator::split(int color, int key,
   }
   if (core_ == nullptr) return argument_error("this Communicator was moved from");
   PACELINE_TRY(core_->refuse_child());
-  return part_of(*this, {.color = color, .key = key}, options);
+  auto part = part_of(*this, {.color = color, .key = key}, options);
+  return part.ok() ? std::move(part) : part.status().with_context("split");
 }
 
 Result<std::optional<Communicator>> Communicator::subset(std::span<const int> ranks,
@@ -280,13 +286,13 @@ Result<std::optional<Communicator>> Communicator::subset(std::span<const int> ra
   PACELINE_TRY(refuse_list(ranks, size()));
   const auto place = std::ranges::find(ranks, rank()) - ranks.begin();
   const bool joins = std::cmp_less(place, ranks.size());
-  std::string list;
-  for (const int rank : ranks) list.append(std::to_string(rank)).append(",");
-  return part_of(*this,
-                 {.color = joins ? 0 : kNoColor,
-                  .key = place,
-                  .list = static_cast<std::int64_t>(digest(list))},
-                 options);
+  const std::string_view list(reinterpret_cast<const char*>(ranks.data()), ranks.size_bytes());
+  auto part = part_of(*this,
+                      {.color = joins ? 0 : kNoColor,
+                       .key = place,
+                       .list = static_cast<std::int64_t>(digest(list))},
+                      options);
+  return part.ok() ? std::move(part) : part.status().with_context("subset");
 }
 
 }  // namespace paceline

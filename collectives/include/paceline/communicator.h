@@ -116,13 +116,14 @@ class Communicator {
   /// from each rank. A few more follow if there is too little shared memory: the new ones use TCP
   /// then. New communicators share threads, descriptors and ports with this one, and may outlive
   /// it. Unset options come from it. If a new one cannot be made, all ranks of its color get an
-  /// error that names the rank, and this communicator stays usable. Code::kUnavailable:
-  /// PACELINE_BACKEND=shm, and there is no shared memory left.
+  /// error that names the rank by its number in the new one, and this communicator stays usable.
+  /// Code::kUnavailable: the error of another rank, or PACELINE_BACKEND=shm without shared memory.
   Result<std::optional<Communicator>> split(int color, int key, const InitOptions& options = {});
 
   /// Makes a new communicator for these ranks, in this order: rank i of it is `ranks[i]` of this
   /// one. Collective: all ranks of this communicator pass the same list. Ranks that are not in it
-  /// get none. Code::kMismatch, on all ranks: the lists differ. Otherwise like split().
+  /// get none. Code::kMismatch, on all ranks: the lists differ; this communicator stays usable.
+  /// Otherwise like split().
   Result<std::optional<Communicator>> subset(std::span<const int> ranks,
                                              const InitOptions& options = {});
 
