@@ -100,11 +100,31 @@ void say_why_not(const CommunicatorRequest& made, const HostSegment& found) {
     say_over_tcp(*made.membership.runtime, ranks, "they do not have the same /dev/shm");
 }
 
-// Determinism::kRunStable takes the same algorithms in each run, and a forced algorithm needs no
-// choice.
+// Only Determinism::kFast chooses by measured times. A forced algorithm needs no choice.
 bool decides_by_time(const CommunicatorRequest& made) {
   return made.terms.determinism == Determinism::kFast &&
          made.membership.runtime->environment().algorithm.empty();
+}
+
+// A rank does not know whether others share memory, nor their settings. Sets the hosts of those
+// that do; true if all ranks want to measure the path between hosts.
+Result<bool> agree_on_hosts(CommunicatorRequest& made, const HostSegment& found, Exchange& exchange,
+                            Deadline deadline) {
+  const int rank = made.group.rank;
+  const int room = found.segment != nullptr ? made.hosts.beside(rank).front() : rank;
+  const std::string measures = decides_by_time(made) ? " measures" : "";
+  PACELINE_TRY_ASSIGN(
+      const auto texts,
+      exchange.all({.key = "room", .task = "said which ranks it shares memory with"},
+                   std::to_string(room) + measures, deadline));
+  std::vector<std::string> rooms;
+  bool all_measure = true;
+  for (const std::string& text : texts) {
+    rooms.push_back(text.substr(0, text.find(' ')));
+    all_measure = all_measure && rooms.back() != text;
+  }
+  made.hosts = HostMap::of(rooms);
+  return all_measure;
 }
 
 // The processes find out which of them share a host, and what they reach each other by. `listener`
@@ -117,6 +137,7 @@ Status meet_others(CommunicatorRequest& made, StoreClient& store, TcpListener li
   StoreExchange exchange(store, group);
   made.hosts = HostMap::apart(group.size());
   HostSegment found;
+  Status failure;
   if (environment.backend != BackendChoice::kTcp) {
     PACELINE_TRY_ASSIGN(made.hosts, map_hosts(exchange, "/dev/shm", deadline));
     UniqueFd kick;
@@ -126,20 +147,13 @@ Status meet_others(CommunicatorRequest& made, StoreClient& store, TcpListener li
     PACELINE_TRY_ASSIGN(Shared shared, share_memory(made, store, std::move(kick), deadline));
     found = std::move(shared.segment);
     say_why_not(made, found);
-    // A rank does not know the outcome of other hosts.
-    if (!made.hosts.is_one() && made.hosts.some_share()) {
-      const int room =
-          found.segment != nullptr ? made.hosts.beside(group.rank).front() : group.rank;
-      PACELINE_TRY_ASSIGN(
-          const auto all,
-          exchange.all({.key = "room", .task = "said which ranks it shares memory with"},
-                       std::to_string(room), deadline));
-      made.hosts = HostMap::of(all);
-    } else if (found.segment == nullptr) {
-      made.hosts = HostMap::apart(group.size());
-    }
-    PACELINE_TRY(shared.failure);
+    failure = shared.failure;
   }
+  bool measures = false;
+  if (!made.hosts.is_one() || found.segment == nullptr) {
+    PACELINE_TRY_ASSIGN(measures, agree_on_hosts(made, found, exchange, deadline));
+  }
+  PACELINE_TRY(failure);
   runtime.set_hosts(made.hosts);
   if (environment.backend == BackendChoice::kShm && !made.hosts.is_one())
     return Status(
@@ -148,7 +162,7 @@ Status meet_others(CommunicatorRequest& made, StoreClient& store, TcpListener li
             (found.segment != nullptr ? std::string("they run on several hosts") : found.why_not));
   if (!made.hosts.is_one()) PACELINE_TRY(open_port(runtime, std::move(listener)));
   PACELINE_TRY(make_world(made, found));
-  if (made.hosts.is_one() || !decides_by_time(made)) return {};
+  if (!measures) return {};
   PACELINE_TRY_ASSIGN(made.membership.between_hosts,
                       measure_between_hosts(*made.world.transport, *runtime.engine(), made.hosts,
                                             exchange, deadline));
@@ -217,7 +231,8 @@ Result<Communicator> make_communicator_of(
                environment));
   PACELINE_TRY_ASSIGN(auto runtime, Runtime::create(environment, world.local_ranks));
   made.began = runtime->clock().now();
-  made.membership = {.runtime = runtime, .flight_ranks = world.flight_ranks};
+  made.membership = {
+      .runtime = runtime, .flight_ranks = world.flight_ranks, .name = made.terms.name};
   if (world.size == 1) {
     made.group.members = {{.host = runtime->host_name(), .pid = ::getpid()}};
     made.hosts = HostMap::apart(1);

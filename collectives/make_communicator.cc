@@ -35,7 +35,9 @@ std::unique_ptr<CollectiveBackend> make_native(const CommunicatorRequest& reques
       .algorithm = environment.algorithm,
       .in_rank_order = request.terms.determinism == Determinism::kPlacementStable};
   if (!request.hosts.is_one()) options.hosts = request.hosts.host;
-  if (request.membership.between_hosts) options.between_hosts = *request.membership.between_hosts;
+  // The other modes take the same algorithms in each run.
+  if (request.terms.determinism == Determinism::kFast && request.membership.between_hosts)
+    options.between_hosts = *request.membership.between_hosts;
   if (environment.segment_bytes > 0) options.segment_bytes = environment.segment_bytes;
   if (request.group.rank == 0) options.explains = explaining_log(environment);
   return std::make_unique<NativeBackend>(request.world.transport.get(), std::move(options));
@@ -54,8 +56,9 @@ std::string tuning_note(const Runtime& runtime, const Group& group) {
 
 Result<HostMethods> methods_of(const Runtime& runtime, const std::string& note) {
   const Environment& environment = runtime.environment();
+  const auto explaining = explaining_log(environment);
   HostMethods methods{.forced = environment.shm_method,
-                      .log = environment.explain ? explaining_log(environment) : runtime.log(),
+                      .log = explaining != nullptr ? explaining : runtime.log(),
                       .explains = environment.explain};
   if (!note.empty()) {
     PACELINE_TRY_ASSIGN(methods.tuning, shm::parse_tuning(note));
@@ -87,7 +90,6 @@ Result<CommunicatorTerms> terms_of(const InitOptions& options, const Communicato
 
 Communicator make_communicator(CommunicatorRequest request) {
   const std::shared_ptr<Runtime>& runtime = request.membership.runtime;
-  if (!request.terms.name.empty()) request.membership.name = request.terms.name;
   // The launcher finds the world's operations without a name.
   auto flight = runtime->flight_ring(request.membership.is_world() ? "" : request.membership.name);
   flight->note_join(request.began, runtime->clock().now());

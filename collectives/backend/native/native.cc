@@ -90,7 +90,8 @@ Result<NativeBackend::CachedPlan*> NativeBackend::plan_for(const OperationReques
                                 .forced = options_.algorithm,
                                 .in_rank_order = options_.in_rank_order};
     PACELINE_TRY_ASSIGN(const Algorithm* const algorithm, select(request, element_bytes, options));
-    if (options_.explains != nullptr) explain(*algorithm, request, element_bytes, options);
+    if (options_.explains != nullptr && !closes)
+      explain(*algorithm, request, element_bytes, options);
     std::string how = std::string(algorithm->name) + "/" + std::to_string(request.segment_count);
     if (signature.kind != OperationKind::kAllToAllV) {
       for (const std::size_t count : request.counts) how.append("/").append(std::to_string(count));
@@ -107,13 +108,14 @@ Result<NativeBackend::CachedPlan*> NativeBackend::plan_for(const OperationReques
 void NativeBackend::explain(const Algorithm& algorithm, const PlanRequest& request,
                             std::size_t element_bytes, const SelectOptions& options) {
   if (!explained_.insert(&algorithm).second) return;
+  const Shape shape = shape_of(request);
+  const std::size_t bytes = std::max(shape.input_count, shape.output_count) * element_bytes;
   std::string why = "PACELINE_ALGORITHM asks for it";
   if (algorithm.name != options.forced)
     why = "the predicted times are " + predictions(request, element_bytes, options);
   options_.explains->write(Severity::kInfo, std::string(paceline::name(algorithm.kind)) + " of " +
-                                                std::to_string(request.count * element_bytes) +
-                                                " B: " + std::string(algorithm.name) +
-                                                ", because " + why);
+                                                std::to_string(bytes) + " B: " +
+                                                std::string(algorithm.name) + ", because " + why);
 }
 
 NativeBackend::CachedPlan* NativeBackend::find(const PlanRequest& request,

@@ -29,11 +29,12 @@ class NativeBackend final : public CollectiveBackend {
     /// Longest message of a pipelined algorithm. While one segment is reduced the next travels,
     /// so it wants to be small against the operation and large against what a message costs.
     std::size_t segment_bytes = 256 * 1024;
-    /// By rank: the number of its host, as in PlanRequest; empty: each has its own.
+    /// By rank: the number of its host, as in PlanRequest; empty: all ranks are on one host.
     std::vector<int> hosts{};
     /// Determinism::kPlacementStable.
     bool in_rank_order = false;
-    /// Told of the first operation of each kind by each algorithm, and why; null: nobody asked.
+    /// Logs the first operation of each kind by each algorithm, with the reason; null: off. Owners:
+    /// all that write to it.
     std::shared_ptr<Log> explains{};
   };
 

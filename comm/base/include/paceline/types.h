@@ -58,7 +58,7 @@ enum class OperationKind : std::uint8_t {
 /// How far a floating-point reduction is reproducible. In each mode all ranks of a communicator get
 /// the same bits as each other.
 enum class Determinism : std::uint8_t {
-  kFast,             ///< the fastest method; at present it is run-stable, too
+  kFast,             ///< the fastest method; between hosts it depends on measured times
   kRunStable,        ///< equal runs of a job on equal hosts give equal bits
   kPlacementStable,  ///< equal inputs give equal bits on any hosts: rank order, rounded once
 };
