@@ -10,7 +10,7 @@
 
 namespace paceline::c_interface {
 
-/// To be passed to with_one_buffer() before the operation is called.
+/// Pass it to use_one_buffer() before the operation is called.
 inline OperationRequest broadcast_of_two(const void* in, void* out, std::size_t count,
                                          DataType type, int root) {
   OperationRequest made = requests::broadcast(out, count, type, root);
@@ -18,12 +18,11 @@ inline OperationRequest broadcast_of_two(const void* in, void* out, std::size_t 
   return made;
 }
 
-/// The request as a Communicator takes it. The root of a broadcast of two buffers copies its data
-/// into the second one; a null buffer that is needed remains null, and is refused.
-inline OperationRequest with_one_buffer(OperationRequest request, int rank) {
+/// Makes a request what a Communicator takes. The root of a broadcast of two buffers copies its
+/// data into the second one; a null buffer that is needed remains null, and is refused.
+inline void use_one_buffer(OperationRequest& request, int rank) {
   const Signature& signature = request.signature;
-  if (signature.kind != OperationKind::kBroadcast || request.input == request.output)
-    return request;
+  if (signature.kind != OperationKind::kBroadcast || request.input == request.output) return;
   const bool is_root = rank == signature.root;
   if (is_root && request.input == nullptr) request.output = nullptr;
   const std::size_t element = size_of(signature.type);
@@ -32,7 +31,6 @@ inline OperationRequest with_one_buffer(OperationRequest request, int rank) {
       signature.count <= SIZE_MAX / 2 / element)
     std::memmove(request.output, request.input, signature.count * element);
   request.input = request.output;
-  return request;
 }
 
 }  // namespace paceline::c_interface

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <utility>
 
 #include "collectives/c_interface/broadcast.h"
 #include "collectives/c_interface/of_thread.h"
@@ -124,9 +125,11 @@ plResult_t CallGroup::make(const std::vector<CallsOn>& groups) {
   for (const auto& [comm, messages, calls] : groups) {
     CommunicatorCore& world = *comm->communicator.core();
     if (!messages.empty()) started.add(*comm, world.start(requests::exchange(messages)));
-    for (const auto& [request, tensors] : calls) {
-      started.add(*comm, tensors.empty() ? world.start(with_one_buffer(request, world.group().rank))
-                                         : world.start_many(tensors, request));
+    for (const auto& [call, tensors] : calls) {
+      OperationRequest request = call;
+      use_one_buffer(request, world.group().rank);
+      started.add(*comm,
+                  tensors.empty() ? world.start(request) : world.start_many(tensors, request));
     }
   }
   return started.wait();

@@ -22,7 +22,7 @@ class CallGroup {
   /// Makes the calls and waits for them when the outermost group ends.
   plResult_t end();
 
-  /// What the request refers to must stay until end().
+  /// Memory that the request refers to must stay until end().
   void add(plComm& comm, const OperationRequest& request);
   /// A call is wrong: none will be made.
   void refuse() { refused_ = true; }

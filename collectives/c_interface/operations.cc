@@ -1,4 +1,5 @@
 #include <cstddef>
+#include <utility>
 
 #include "collectives/c_interface/broadcast.h"
 #include "collectives/c_interface/calls.h"
@@ -22,11 +23,13 @@ plResult_t operate(plComm* comm, plStream_t stream, const Make& make) noexcept {
   CallGroup* const group = CallGroup::open_one();
   const plResult_t made = on(comm, [&](Communicator& communicator) -> Status {
     if (stream != nullptr) return invalid("the stream must be NULL: buffers are host memory");
-    if (group == nullptr)
-      return communicator.core()->run(
-          with_one_buffer(make(communicator.size()), communicator.rank()));
-    group->add(*comm, make(communicator.size()));
-    return {};
+    OperationRequest request = make(communicator.size());
+    if (group != nullptr) {
+      group->add(*comm, request);
+      return {};
+    }
+    use_one_buffer(request, communicator.rank());
+    return communicator.core()->run(std::move(request));
   });
   if (made != plSuccess && group != nullptr) group->refuse();
   return made;
