@@ -28,6 +28,7 @@ HeldCommunicator::HeldCommunicator(CommunicatorParts parts)
     : parts_(std::move(parts)),
       clock_(parts_.engine->clock()),
       ends_sends_early_(parts_.transport != nullptr && parts_.transport->ends_sends_early()),
+      before_(parts_.transport != nullptr ? parts_.transport->counters() : TransportCounters()),
       queue_(parts_),
       judge_(parts_, queue_),
       last_message_(parts_) {
@@ -73,7 +74,7 @@ std::shared_ptr<const WorkCompletion> HeldCommunicator::start(const OperationReq
   return completion;
 }
 
-// As several operations, of which the last ends when all have: an error of one is that of all.
+// Starts several operations. The handle ends with the last one; an error of one ends all.
 std::shared_ptr<const WorkCompletion> HeldCommunicator::start_many(
     std::span<const Tensor> tensors, const OperationRequest& request) {
   auto completion = std::make_shared<WorkCompletion>();
@@ -108,9 +109,9 @@ Status HeldCommunicator::check(const OperationRequest& request) const {
 // Null if it has ended: well, or with failure().
 QueuedOperation* HeldCommunicator::enter(OperationRequest* borrowed,
                                          const OperationRequest& request) {
-  const bool is_behind = queue_.is_running();
+  const bool must_wait = queue_.is_running();
   QueuedOperation& operation = queue_.enter(borrowed, request);
-  if (is_behind) return &operation;
+  if (must_wait) return &operation;
   begin();
   if (!queue_.is_running()) {
     if (ends_sends_early_ && parts_.transport->has_work()) keep_driven();
@@ -138,8 +139,9 @@ void HeldCommunicator::listen(bool on) {
 CommunicatorStats HeldCommunicator::stats() const {
   CommunicatorStats stats = queue_.stats();
   if (parts_.transport != nullptr) {
-    stats.messages_sent = parts_.transport->counters().messages_sent;
-    stats.bytes_sent = parts_.transport->counters().bytes_sent;
+    const TransportCounters now = parts_.transport->counters();
+    stats.messages_sent = now.messages_sent - before_.messages_sent;
+    stats.bytes_sent = now.bytes_sent - before_.bytes_sent;
   }
   return stats;
 }

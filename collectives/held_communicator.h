@@ -6,8 +6,8 @@
 //                              ├─────────> FailureJudge: the final error
 //                              └─────────> LastMessage: how the group hears of it
 //
-// An error other than a bad argument or too long a queue is final. The running operation and those
-// behind it end with it, the group is told, the transport is aborted, and later calls return the
+// An error other than a bad argument or too long a queue is final. The running operation and all
+// later ones end with it, the group is told, the transport is aborted, and later calls return the
 // error at once. A notice from a peer has the same effect, and is passed on.
 #pragma once
 
@@ -50,8 +50,8 @@ class HeldCommunicator final : private Driver, private OperationOwner {
   /// Lets other ranks get answers, for a caller that does not wait in an operation. Not for
   /// drivers.
   void serve();
-  /// The same, at most every 50 ms. Every operation may end at once, for hours, and then nobody
-  /// waits. The time of the last call is as good as the clock.
+  /// Calls serve() at most every 50 ms. If each operation ends at once, nobody waits in the engine.
+  /// The time of the last call replaces a clock read.
   void serve_at_times() {
     const TimePoint now = queue_.current().called_at.value_or(TimePoint::min());
     if (now < serve_at_) [[likely]]
@@ -93,8 +93,9 @@ class HeldCommunicator final : private Driver, private OperationOwner {
   void end_all(Status why);
 
   const CommunicatorParts parts_;
-  const Clock& clock_;           // the engine's
-  const bool ends_sends_early_;  // the transport
+  const Clock& clock_;              // the engine's
+  const bool ends_sends_early_;     // Transport::ends_sends_early()
+  const TransportCounters before_;  // of messages before the first operation
   OperationQueue queue_;
   FailureJudge judge_;
   LastMessage last_message_;
