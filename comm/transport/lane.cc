@@ -128,10 +128,13 @@ void Lane::drain() {
   while ((has_more_ || !held_.empty()) && takes()) {
     HeldStream held(held_);
     (void)read(held);
+    if (!inbox_.error().ok()) {  // the lane is lost, and has called this function
+      held_.clear();
+      break;
+    }
     const std::size_t taken = held_.size() - held.rest();
     held_.erase(held_.begin(), held_.begin() + static_cast<std::ptrdiff_t>(taken));
     took(taken);
-    if (!inbox_.error().ok()) held_.clear();
   }
   if (lost() && held_.empty()) inbox_.end_receives(loss_);
 }

@@ -75,7 +75,7 @@ class Lane {
   void gather(std::size_t offset, std::size_t bytes, ByteParts& parts) const {
     outbox_.gather(offset, bytes, parts);
   }
-  /// So many of them have been sent, the last as the byte number `written` of the link.
+  /// `bytes` more bytes were sent; the last one is byte number `written` of the link.
   void sent(std::size_t bytes, std::uint64_t written);
   void was_joined() { was_joined_ = true; }
   void add_credit(std::uint32_t bytes) { credit_ = std::min(credit_ + bytes, kWindowBytes); }
@@ -85,7 +85,7 @@ class Lane {
   bool is_ready() const { return held_.empty() && takes(); }
   /// Reads what comes next of the group's messages. The lane is lost where they are malformed.
   StreamState read(ByteStream& stream);
-  /// So many bytes of what it was given by read() were taken.
+  /// The inbox took `bytes` bytes from the stream of read().
   void took(std::size_t bytes);
   /// Keeps what comes next until the inbox takes it.
   void hold(ByteView bytes) { held_.insert(held_.end(), bytes.begin(), bytes.end()); }

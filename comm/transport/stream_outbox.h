@@ -38,7 +38,7 @@ class StreamOutbox {
   std::size_t piece(std::size_t offset, std::size_t most) const;
   /// Adds the part of a piece that begins there: one part of a header, and one of a payload.
   void gather(std::size_t offset, std::size_t bytes, ByteParts& parts) const;
-  /// So many bytes more have been sent.
+  /// `bytes` more bytes were sent.
   void advance(std::size_t bytes);
 
   /// Ends every data message with `why` and forgets it, and loans, inquiries and answers, which are

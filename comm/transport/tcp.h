@@ -4,7 +4,8 @@
 // Each connection proves the job's key before anything else is parsed (comm/handshake.h). Header
 // and payload of a message leave in one system call, with TCP_NODELAY.
 //
-// BACKLOG: StreamInbox::kBacklogBytes of payload per peer, and a lane's window behind it.
+// BACKLOG: Lane::kWindowBytes per peer, and the rest of one message that fits into
+// StreamInbox::kBacklogBytes.
 // FRAMING: bytes beside payloads are kHeaderBytes a message, kFrameHeaderBytes for each piece of
 // kMaxPieceBytes of it, a frame header for each Lane::kCreditBytes that come, and two for a group's
 // first and last use of a connection.

@@ -42,15 +42,15 @@ class TcpLink {
   ProcessLink& groups() { return groups_; }
   /// Is there a connection to write to?
   bool connected() const { return out_.is_open(); }
-  /// So many of the bytes that were written have arrived at the other host.
+  /// The number of written bytes that have arrived at the other host.
   std::uint64_t acknowledged() const;
 
   /// Sends what can be sent at once, or sees to it that there will be a connection.
   void reach();
-  /// From now on it is read from through the connection of `arrival`, which has ended well. One
-  /// that there was has ended, and all groups have lost the other process.
+  /// Reads from the other process through `fd` from now on. If there was such a connection, it has
+  /// ended, and all groups have lost the other process.
   void accept(UniqueFd fd, const Mac& secret);
-  /// Reads what has come; true if anything moved.
+  /// Reads what has come, at most once between two calls of drive(). True if anything moved.
   bool look();
   /// Sends and reads what can be; true if anything moved.
   bool drive(TimePoint now);
@@ -126,7 +126,8 @@ class TcpLink {
   Line out_;
   Line in_;
   bool readable_ = false;
-  bool in_ends_ = false;  // behind what is still to be read
+  bool has_looked_ = false;  // since drive()
+  bool in_ends_ = false;     // behind what is still to be read
   Rest writing_rest_, reading_rest_;
   std::size_t least_readable_ = 1;        // bytes that in_ waits for
   Status out_end_;                        // why nothing can be sent any more

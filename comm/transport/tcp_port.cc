@@ -93,9 +93,11 @@ Status TcpPort::settle(AuthenticatedConnection& arrival) {
     return {};
   }
   if (!is_data || hello.to != world.rank || hello.from < 0 || hello.from >= world.size() ||
-      hello.from == world.rank)
+      hello.from == world.rank) {
+    arrival.decline(Verdict::kNotMeant);
     return Status(Code::kDenied, Scope::kPeer,
                   "it has the job's key, but its hello names another rank");
+  }
   if (hello.purpose != purpose()) {
     arrival.decline(Verdict::kOtherIntegrity);
     return {};

@@ -1,5 +1,6 @@
-// Where a process accepts the others of its job, and its connections to them (tcp_link.h), which
-// all groups share. Connections that have not proven the key: see comm/listener.h.
+// TcpPort: the listener of a process for the others of its job, and its connections to them
+// (tcp_link.h), which all groups share. Connections that have not proven the key: see
+// comm/listener.h.
 #pragma once
 
 #include <cstddef>

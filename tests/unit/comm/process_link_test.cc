@@ -338,6 +338,33 @@ TEST(ProcessLink, FramingIsWhatIsStated) {
   EXPECT_EQ(two.pipes[1]->total, kFrameHeaderBytes * (1 + came / Lane::kCreditBytes));
 }
 
+// The inbox is crowded by control messages, so the malformed one is held at first.
+TEST(ProcessLink, AMalformedMessageAmongHeldBytesLosesItsGroupAlone) {
+  Random random(1);
+  Pipe pipe(random);
+  ProcessLink link;
+  Lane lane(link, 7, {.rank = 1}), other(link, 8, {.rank = 1});
+  const auto feed = [&](ByteView body) {
+    const FrameHeaderBytes header =
+        encode_frame({.group = 7, .bytes = static_cast<std::uint32_t>(body.size())});
+    Bytes frame(header.begin(), header.end());
+    frame.insert(frame.end(), body.begin(), body.end());
+    for (ByteView rest = frame; !rest.empty();)
+      rest = rest.subspan(pipe.write(std::span(&rest, 1)).bytes);
+    while (link.read(pipe) == StreamState::kMoved) continue;
+  };
+  for (std::size_t i = 0; i < StreamInbox::kMaxControls; ++i)
+    feed(encode_header({.kind = MessageKind::kAnswer}));
+  feed(Bytes(3 * kHeaderBytes, std::byte{0xEE}));
+  EXPECT_FALSE(lane.lost());
+  EXPECT_TRUE(lane.report(1, nullptr));
+  EXPECT_TRUE(lane.lost());
+  EXPECT_NE(lane.loss().text().find("malformed"), std::string::npos) << lane.loss().text();
+  EXPECT_FALSE(other.lost());
+  EXPECT_TRUE(link.error().ok());
+  EXPECT_TRUE(link.has_to_send()) << "the other process hears that this one has left";
+}
+
 TEST(ProcessLink, APeerThatSendsBeyondItsCreditIsRefused) {
   Random random(1);
   Pipe pipe(random);
