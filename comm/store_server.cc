@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "comm/base/clock.h"
+#include "comm/base/parent_descriptors.h"
 #include "comm/base/system_error.h"
 #include "comm/base/try.h"
 #include "comm/exit.h"
@@ -44,6 +45,7 @@ class StoreServer::Loop final : private EndsAtExit {
   ~Loop() {
     exit_entry_.leave();
     stop();
+    for (const Client& client : clients_) leave_to_children(client.fd.get());
   }
 
   void rank_ended(int rank, std::string how) {
@@ -184,6 +186,7 @@ void StoreServer::Loop::let_go() {
   std::erase_if(clients_, [this](const Client& client) {
     if (!client.gone && !book_.broken(client.id)) return false;
     book_.forget(client.id);
+    leave_to_children(client.fd.get());
     return true;
   });
 }
@@ -197,7 +200,9 @@ Status StoreServer::Loop::settle(AuthenticatedConnection& connection) {
   if (clients_.size() >= kMaxClients)
     return denied(std::to_string(kMaxClients) + " clients are connected already, the max");
   Result<UniqueFd> fd = connection.welcome();
-  if (fd.ok()) clients_.push_back({.fd = *std::move(fd), .id = book_.admit()});
+  if (!fd.ok()) return {};
+  keep_from_children(fd->get());
+  clients_.push_back({.fd = *std::move(fd), .id = book_.admit()});
   return {};
 }
 
