@@ -1,4 +1,4 @@
-// Where a process accepts the peers of its job: the job's key is proven before anything else is
+// Listener: accepts the peers of a job. A peer proves the job's key before anything else of it is
 // parsed (comm/handshake.h). Unauthenticated connections are limited in number and time; that
 // policy, and how to wait, are those of comm/acceptor.h.
 //

@@ -23,9 +23,9 @@ class RefusalLog {
   /// Reasons that every listener has, in the same words.
   static constexpr std::string_view kHungUp =
       "it closed the connection before it proved the job's key";
-  static constexpr std::string_view kTooLate = "it did not prove the job's key in time";
+  static constexpr std::string_view kTooLate = "it did not authenticate in time";
   static constexpr std::string_view kGaveWay =
-      "it did not prove the job's key before newer connections needed its place";
+      "it did not authenticate before newer connections needed its place";
 
   /// `listener` is named in each line: "store at 10.0.0.1:4000". Without a log it only counts.
   RefusalLog(std::shared_ptr<Log> log, std::string listener);

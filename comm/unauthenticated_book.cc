@@ -1,6 +1,7 @@
 #include "comm/unauthenticated_book.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "comm/base/assert.h"
 
@@ -80,9 +81,8 @@ std::deque<UnauthenticatedBook::Place>::iterator UnauthenticatedBook::find(Id id
 }
 
 void UnauthenticatedBook::free_places(TimePoint now) {
-  std::erase_if(places_, [now](const Place& place) {
-    return !place.is_open && now >= place.since + kMinTime;
-  });
+  for (auto at = places_.begin(); at != places_.end() && now >= at->since + kMinTime;)
+    at = at->is_open ? std::next(at) : places_.erase(at);
 }
 
 }  // namespace paceline

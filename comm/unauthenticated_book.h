@@ -1,5 +1,6 @@
-// The policy of all listeners for connections before authentication, and the record of those
-// connections. Pure: neither sockets nor a clock.
+// The policy of the listeners of ranks, the store and the launcher for connections before
+// authentication, and the record of those connections. (`paceline check` has its own listener.)
+// Pure: neither sockets nor a clock.
 //
 //   may_accept() → admit() → authenticated()   the place is free at once
 //                          → refused()         the place is free kMinTime after admit()

@@ -57,7 +57,7 @@ std::string plain(std::string peer) {
 
 }  // namespace
 
-/// Who may come in. gRPC's threads ask.
+/// Checks tokens. Called by gRPC's threads.
 class AgentServer::Gate {
  public:
   using Arrived =
@@ -141,7 +141,7 @@ Result<std::unique_ptr<AgentServer>> AgentServer::start(EventLoop& loop, Options
             std::move(relay), std::exchange(newcomer->call, nullptr), "agent");
         const std::string address = plain(peer);
         self->handlers_.arrived(
-            index, address.substr(0, address.rfind(':')),
+            index, without_port(address),
             std::make_unique<RemoteChannel<messages::ToAgent, messages::FromAgent>>(
                 nullptr, std::move(stream), std::chrono::milliseconds::zero()));
       },
@@ -213,9 +213,9 @@ void AgentServer::on_ready(Acceptor::Id id) {
 
 // The connection goes on, as gRPC's.
 void AgentServer::authenticated(const std::string& peer) {
-  const auto found =
-      std::find_if(unauthenticated_.begin(), unauthenticated_.end(),
-                   [&](const auto& connection) { return connection.second == plain(peer); });
+  const std::string wanted = plain(peer);
+  const auto found = std::ranges::find_if(
+      unauthenticated_, [&](const auto& connection) { return connection.second == wanted; });
   if (found == unauthenticated_.end()) return;
   (void)acceptor_->take(found->first);
   acceptor_->authenticated(found->first);

@@ -37,6 +37,7 @@ class TrialServer {
  public:
   static constexpr std::size_t kMaxUnauthenticated = 256;
   /// While this number of trials is served, connections wait in the kernel's queue.
+  /// Connections that were accepted before may exceed it by kMaxUnauthenticated.
   static constexpr std::size_t kMaxTrials = 256;
   static constexpr std::size_t kMaxLongBytes = std::size_t{256} << 10;
   /// For a trial, from its welcome on.

@@ -110,7 +110,7 @@ TEST(Listener, SilenceEndsInTime) {
   listener.pass(milliseconds(1));
   listener.settle();
   EXPECT_EQ(listener.unauthenticated(), 0u);
-  EXPECT_EQ(listener.log().count("did not prove the job's key in time"), 1u);
+  EXPECT_EQ(listener.log().count("did not authenticate in time"), 1u);
   EXPECT_TRUE(connection.ends());
 }
 
