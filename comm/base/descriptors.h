@@ -5,15 +5,8 @@
 
 namespace paceline {
 
-struct Descriptors {
-  std::uint64_t limit = 0;
-  std::uint64_t used = 0;
-
-  std::uint64_t left() const { return limit > used ? limit - used : 0; }
-};
-
-/// Counts those in use: about 1 us for each. If /proc cannot be read, none is in use.
-Descriptors descriptors();
+/// The max number; 0 if it cannot be read.
+std::uint64_t descriptor_limit();
 
 /// True if the error is a lack of file descriptors, of this process or of the machine.
 bool lacks_descriptors(int error);

@@ -10,8 +10,7 @@ namespace paceline {
 std::string error_text(int error) {
   std::string text = std::strerror(error);
   if (error == EMFILE)
-    text +=
-        "; the limit of this process is " + std::to_string(descriptors().limit) + " (ulimit -n)";
+    text += "; the limit of this process is " + std::to_string(descriptor_limit()) + " (ulimit -n)";
   return text;
 }
 
