@@ -1,5 +1,5 @@
-// What is behind a Communicator: takes the engine's baton for each call, waits for what the call
-// started, and ends at exit(). Operations and failures: held_communicator.h.
+// CommunicatorCore implements Communicator: it takes the engine's baton for each call, waits for
+// the operation to end, and ends at exit(). Operations and failures: held_communicator.h.
 #pragma once
 
 #include <chrono>
@@ -44,7 +44,7 @@ class CommunicatorCore final : private EndsAtExit {
     return is_of_another_process() || parts().engine->is_entered_here();
   }
 
-  /// What it was made from.
+  /// The parts of this communicator.
   const Parts& parts() const { return held_.parts(); }
   const Group& group() const { return parts().group; }
   /// For callers that hold the engine's baton.
@@ -61,9 +61,9 @@ class CommunicatorCore final : private EndsAtExit {
   Status run(OperationRequest&& request);
   /// Lets it run in the background.
   Work start(const OperationRequest& request);
-  /// The same for many tensors, each in the place of the request's array.
+  /// Starts an operation on many tensors, each in place of the request's array.
   Work start_many(std::span<const Tensor> tensors, const OperationRequest& request);
-  /// Those of Communicator.
+  /// See Communicator.
   Status close();
   Status set_timeout(std::chrono::milliseconds timeout);
   Duration timeout() const;

@@ -1,4 +1,4 @@
-// What a communicator consists of.
+// The parts of a communicator.
 #pragma once
 
 #include <chrono>

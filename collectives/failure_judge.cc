@@ -84,7 +84,7 @@ void FailureJudge::waits(int peer, const Signature& signature) {
   }
 }
 
-// What this rank has begun since then would have met it.
+// An operation that has begun since then would have received the message.
 void FailureJudge::compare(int peer, const Signature& theirs) {
   const Signature* mine = queue_.history().find(theirs.sequence);
   if (notice_ || mine == nullptr || mine->is_same_call(theirs)) return;
@@ -112,7 +112,7 @@ std::optional<Status> FailureJudge::hear(const Heard& heard) {
 }
 
 // A peer that has begun the next collective operation has no message left for what is before it:
-// its account came behind all that it sent.
+// its account arrived after all data that it sent.
 std::optional<Status> FailureJudge::passed_by(const Heard& heard) const {
   const Account& account = heard.account;
   const std::uint64_t begun = queue_.history().begun();

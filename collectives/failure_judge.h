@@ -72,7 +72,7 @@ class FailureJudge final : public TransportSink {
     Signature signature;
   };
 
-  // What ranks say about themselves.
+  // Accounts of peers.
   std::optional<Status> hear(const Heard& heard);
   std::optional<Status> passed_by(const Heard& heard) const;
   void compare(int peer, const Signature& theirs);
@@ -80,7 +80,7 @@ class FailureJudge final : public TransportSink {
 
   Status seen_from_here(const Status& notice) const;
 
-  // What the running operation shows.
+  // Errors of the running operation.
   std::optional<Status> error_of_operation(TimePoint now);
   bool await_better_account(TimePoint now);
   bool explains(const Disagreement& disagreement) const;

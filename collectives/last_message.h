@@ -1,4 +1,4 @@
-// What a rank tells its group at the end, and how long it stays to send it.
+// The message of a rank that leaves or fails, and how long the rank stays to send it.
 //
 // A rank that leaves says goodbye. A rank that has the final error sends it as a notice, and each
 // rank passes it on (failure/binomial_graph.h).

@@ -113,7 +113,7 @@ Status OperationQueue::begin() {
   return {};
 }
 
-// As the next one to begin.
+// Signs the request as the next operation.
 void OperationQueue::sign(OperationRequest& request) const {
   request.signature.sequence = history_.begun();
   request.signature.history = history_.digest();

@@ -110,13 +110,13 @@ class OperationQueue {
   }
   /// The collective operations that have begun.
   const CallHistory& history() const { return history_; }
-  /// What this rank says about its operations.
+  /// The operations of this rank, for its peers.
   Account account() const;
 
   Duration timeout() const { return timeout_; }
   /// For operations that are entered from now on.
   void set_timeout(Duration timeout) { timeout_ = timeout; }
-  /// Its operations and time_blocked.
+  /// Only `operations` and `time_blocked` are set.
   const CommunicatorStats& stats() const { return stats_; }
 
  private:

@@ -23,7 +23,7 @@ inline OperationRequest of(const Signature& signature, const void* in, void* out
           .output = static_cast<std::byte*>(out)};
 }
 
-/// Of a kind that reduces.
+/// The request of a kind that reduces.
 inline OperationRequest reducing(Signature signature, const void* in, void* out,
                                  const ReduceRule& rule) {
   signature.op = rule.op();
@@ -33,7 +33,7 @@ inline OperationRequest reducing(Signature signature, const void* in, void* out,
   return made;
 }
 
-/// Of a kind for which all ranks pass the same counts.
+/// The request of a kind for which all ranks pass the same counts.
 inline OperationRequest with_counts(OperationRequest request, Counts counts) {
   for (const std::size_t count : counts) {
     // A sum that does not fit becomes one that is refused.

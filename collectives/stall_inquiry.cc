@@ -34,7 +34,7 @@ void StallInquiry::begin_round(TimePoint now) {
     for (const int rank : inquest_.silent()) parts_.whereabouts->look_for(rank);
   }
   watch_.begin_round(now);
-  // A question to this rank may lie behind data for which it has no room.
+  // A question to this rank may wait after data for which this rank has no room.
   tell_connected(parts_.transport.get(), MessageKind::kAnswer, encode_account(queue_.account()));
   inquest_.begin(parts_.group.rank, queue_.current().signature().sequence,
                  queue_.backend().awaited());
@@ -51,7 +51,7 @@ Status StallInquiry::timeout_error(TimePoint now) {
   const Duration timeout = queue_.current().timeout;
   const std::string late = "not ended after " + seconds_text(timeout);
   const auto findings = inquest_.findings();
-  // Answers travel behind the data: while that moves, silence means nothing.
+  // Answers arrive after the data. While data moves, silence means nothing.
   if (watch_.stalled_for(now) < watch_.patience()) {
     const std::string cause =
         2 * watch_.queued() > timeout

@@ -87,7 +87,8 @@ Status length_mismatch(std::size_t expected, std::size_t came);
 class Transport : public Driver {
  public:
   virtual const Group& group() const = 0;
-  /// The sink is borrowed; set it before the first drive().
+  /// The sink is borrowed. Without one, control messages are dropped: set it before a peer may tell
+  /// anything.
   virtual void set_sink(TransportSink* sink) = 0;
 
   virtual void send(int peer, const Signature& signature, std::span<const std::byte> payload,

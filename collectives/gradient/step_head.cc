@@ -35,8 +35,8 @@ Result<int> judge_heads(std::span<const StepHead> heads, const Group& group) {
     return Status(Code::kMismatch, Scope::kGroup,
                   "gradients of step " + std::to_string(model.step) + ": " +
                       rank_text(group, static_cast<int>(rank)) + " " + what + " as " +
-                      rank_text(group, static_cast<int>(told_by)))
-        .with_culprit({.rank = static_cast<int>(rank), .host = group.members[rank].host});
+                      rank_text(group, static_cast<int>(told_by)),
+                  culprit_of(group, static_cast<int>(rank)));
   }
   return static_cast<int>(std::ranges::count_if(heads, has_data));
 }

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -72,7 +73,7 @@ class FakeTransport final : public Transport {
     last_payload = Bytes(payload.begin(), payload.end());
   }
   bool connected(int peer) const override { return connections.contains(peer); }
-  Status loss(int) override { return {}; }
+  Status loss(int peer) override { return losses[peer]; }
   void abort(const Status&) override {}
   bool flushed() const override { return is_flushed; }
   bool has_work() const override { return false; }
@@ -82,6 +83,7 @@ class FakeTransport final : public Transport {
   std::vector<Told> take_told() { return std::exchange(told, {}); }
 
   std::set<int> connections;
+  std::map<int, Status> losses;  // by peer
   bool is_flushed = true;
   std::vector<Told> told;
   Bytes last_payload;

@@ -31,7 +31,7 @@ class FailureJudgeTest : public ::testing::Test {
     return requests::all_reduce(values_.data(), values_.data(), count, DataType::kFloat32);
   }
   std::optional<Status> verdict() { return judge_.verdict(fake_.engine->clock().now()); }
-  // What another rank says that has called the same, but for the last count.
+  // The account of a rank that has called the same, but for the last count.
   Account account_with(std::size_t last_count) {
     Account account = queue_.account();
     account.recent.back().count = last_count;
@@ -219,6 +219,24 @@ TEST_F(FailureJudgeTest, ProgressPutsQuestionsOff) {
     EXPECT_FALSE(verdict());
   }
   EXPECT_TRUE(transport_.take_told().empty());
+}
+
+// Rank 0 judges. Another rank tells that it has lost rank 0.
+TEST_F(FailureJudgeTest, ANoticeOfItsOwnLossNamesTheRankThatItHasLost) {
+  const Bytes notice = encode_notice(Status(Code::kPeerLost, Scope::kGroup, "reset", {.rank = 0}));
+  transport_.losses[2] = Status(Code::kPeerLost, Scope::kGroup, "reset", {.rank = 2});
+  judge_.told(1, MessageKind::kNotice, notice);
+  const auto why = verdict();
+  ASSERT_TRUE(why);
+  EXPECT_EQ(why->culprit().rank, 2);
+}
+
+TEST_F(FailureJudgeTest, ANoticeOfItsOwnLossStandsIfItHasLostNobody) {
+  const Bytes notice = encode_notice(Status(Code::kPeerLost, Scope::kGroup, "reset", {.rank = 0}));
+  judge_.told(1, MessageKind::kNotice, notice);
+  const auto why = verdict();
+  ASSERT_TRUE(why);
+  EXPECT_EQ(why->culprit().rank, 0);
 }
 
 }  // namespace
