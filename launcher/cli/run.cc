@@ -20,7 +20,7 @@
 #include "launcher/channel/build_name.h"
 #include "launcher/cli/command.h"
 #include "launcher/head/head.h"
-#include "launcher/head/host_faults.h"
+#include "launcher/job/host_faults.h"
 #include "launcher/head/job_agents.h"
 #include "launcher/head/job_hosts.h"
 #include "launcher/head/job_start.h"

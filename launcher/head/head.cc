@@ -9,7 +9,7 @@
 #include <signal.h>
 
 #include "comm/base/text.h"
-#include "launcher/head/rank_end_text.h"
+#include "launcher/job/rank_end_text.h"
 #include "launcher/system/signal_source.h"
 #include "launcher/system/system.h"
 

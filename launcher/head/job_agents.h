@@ -16,7 +16,7 @@
 #include "launcher/engines/agent_starter.h"
 #include "launcher/engines/local.h"
 #include "launcher/head/head.h"
-#include "launcher/head/host_faults.h"
+#include "launcher/job/host_faults.h"
 #include "launcher/head/sent_variables.h"
 #include "launcher/head/timings.h"
 #include "launcher/options/host_plan.h"

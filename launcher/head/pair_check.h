@@ -21,7 +21,7 @@
 #include "comm/base/net_choice.h"
 #include "comm/base/port_range.h"
 #include "launcher/head/head.h"
-#include "launcher/head/host_faults.h"
+#include "launcher/job/host_faults.h"
 #include "launcher/system/event_loop.h"
 
 namespace paceline::launcher {

@@ -1,4 +1,4 @@
-#include "launcher/head/host_faults.h"
+#include "launcher/job/host_faults.h"
 
 #include <gtest/gtest.h>
 

@@ -13,7 +13,7 @@
 #include "comm/base/read_file.h"
 #include "comm/base/text.h"
 #include "comm/base/try.h"
-#include "launcher/head/host_faults.h"
+#include "launcher/job/host_faults.h"
 #include "launcher/head/job_hosts.h"
 #include "launcher/system/host.h"
 #include "launcher/tools/measure/captured_run.h"

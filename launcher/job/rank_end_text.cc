@@ -1,4 +1,4 @@
-#include "launcher/head/rank_end_text.h"
+#include "launcher/job/rank_end_text.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "launcher/head/exit_code.h"
+#include "launcher/job/exit_code.h"
 
 #include <algorithm>
 #include <cerrno>
