@@ -31,9 +31,9 @@ void EventLoop::forget(Interest interest) {
   if (watched_.erase(interest) > 0) changed_ = true;
 }
 
-EventLoop::TimerId EventLoop::after(Duration delay, Handler handler) {
+EventLoop::TimerId EventLoop::at(TimePoint moment, Handler handler) {
   const TimerId id{next_timer_++};
-  timers_.emplace(std::pair(Deadline::after(clock_, delay).moment(), id), std::move(handler));
+  timers_.emplace(std::pair(moment, id), std::move(handler));
   return id;
 }
 
@@ -68,10 +68,15 @@ Status EventLoop::wait() {
     changed_ = false;
   }
   std::optional<timespec> patience;
-  if (!timers_.empty())
+  const bool idles = idle_ && !timers_.empty();
+  if (idles) {
+    patience = timespec{};
+  } else if (!timers_.empty()) {
     patience = to_timespec(Deadline::at(timers_.begin()->first.first).left(clock_.now()));
+  }
   const int ready =
       ::ppoll(poll_set_.data(), poll_set_.size(), patience ? &*patience : nullptr, nullptr);
+  if (ready == 0 && idles) idle_(timers_.begin()->first.first);
   if (ready >= 0) return Status();
   for (pollfd& entry : poll_set_) entry.revents = 0;
   if (errno == EINTR) return Status();

@@ -28,7 +28,11 @@ class EventLoop {
   using Handler = std::function<void()>;
   enum class TimerId : std::uint64_t {};
 
-  explicit EventLoop(const Clock& clock) : clock_(clock) {}
+  /// Instead of a wait for the next timer while nothing is ready: a test lets the time of its clock
+  /// pass.
+  using Idle = std::function<void(TimePoint next_timer)>;
+
+  explicit EventLoop(const Clock& clock, Idle idle = {}) : clock_(clock), idle_(std::move(idle)) {}
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
 
@@ -40,7 +44,10 @@ class EventLoop {
   void forget_writable(int fd) { forget({fd, POLLOUT}); }
 
   /// Calls `handler` once.
-  TimerId after(Duration delay, Handler handler);
+  TimerId after(Duration delay, Handler handler) {
+    return at(Deadline::after(clock_, delay).moment(), std::move(handler));
+  }
+  TimerId at(TimePoint moment, Handler handler);
   void cancel(TimerId timer);
 
   /// Until stop(); an error only when the kernel refuses to wait.
@@ -59,6 +66,7 @@ class EventLoop {
   void call_ready();
 
   const Clock& clock_;
+  const Idle idle_;
   bool running_ = false;
   bool changed_ = true;
   std::map<Interest, std::shared_ptr<Handler>> watched_;  // owners: this, polled_, a running call
