@@ -19,16 +19,18 @@
 #include "launcher/agent/rank_environment.h"
 #include "launcher/channel/build_name.h"
 #include "launcher/cli/command.h"
+#include "launcher/head/binding_report.h"
 #include "launcher/head/head.h"
-#include "launcher/job/host_faults.h"
 #include "launcher/head/job_agents.h"
 #include "launcher/head/job_hosts.h"
 #include "launcher/head/job_start.h"
+#include "launcher/head/job_timings.h"
 #include "launcher/head/pair_check.h"
 #include "launcher/head/preflight.h"
 #include "launcher/head/rank_seats.h"
 #include "launcher/head/seating.h"
 #include "launcher/head/user_terminal.h"
+#include "launcher/job/host_faults.h"
 #include "launcher/options/exports.h"
 #include "launcher/options/placement_options.h"
 #include "launcher/options/run_options.h"
@@ -159,6 +161,15 @@ std::vector<std::string> devices_of(const Seating& seating) {
   return devices;
 }
 
+std::vector<BindingReport::Host> seats_of(const std::vector<HostAgent>& agents) {
+  std::vector<BindingReport::Host> hosts;
+  for (const HostAgent& agent : agents)
+    hosts.push_back({.name = agent.start.host(),
+                     .ranks = {agent.start.ranks().begin(), agent.start.ranks().end()},
+                     .seats = {agent.start.seats().begin(), agent.start.seats().end()}});
+  return hosts;
+}
+
 // What a job has before its hosts are known.
 struct JobInputs {
   std::vector<HostShare> hosts;
@@ -184,13 +195,17 @@ Result<int> begin_job(EventLoop& loop, Console& console, JobAgents& agents, cons
   follow_plan(seating.cluster, seating.plan, parts);
   agents.release_others(parts);
   timings.came(Stage::kMachines, loop.clock().now());
-  Head head(loop, console, timings, job, std::move(parts),
-            {.says_all = job.placement.report_bindings,
-             .devices = devices_of(seating),
-             .say = [&console](const std::string& text) { console.say(text); }});
+  const auto say = [&console](const std::string& text) { console.say(text); };
+  BindingReport bindings(
+      seats_of(parts),
+      {.says_all = job.placement.report_bindings, .devices = devices_of(seating), .say = say});
+  JobTimings stages(timings, say);
+  std::vector<JobObserver*> observers{&bindings};
+  if (job.timings) observers.push_back(&stages);
+  Head head(loop, console, job, std::move(parts), std::move(observers));
   target.head = &head;
   const int code = head.run();
-  for (const HostFault& one : head.faults().all()) agents.faults().add(one);
+  for (const HostFault& one : head.state().faults.all()) agents.faults().add(one);
   target.head = nullptr;
   return code;
 }

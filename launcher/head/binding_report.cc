@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
+#include <variant>
 
 #include "comm/base/cpu_set.h"
 #include "comm/base/text.h"
@@ -10,10 +12,10 @@
 namespace paceline::launcher {
 namespace {
 
-const messages::RankSeat* seat_of(const messages::Start& host, std::uint32_t rank) {
-  const auto at = std::ranges::lower_bound(host.ranks(), rank);
-  const auto place = static_cast<int>(at - host.ranks().begin());
-  return place < host.seats_size() && *at == rank ? &host.seats(place) : nullptr;
+const messages::RankSeat* seat_of(const BindingReport::Host& host, std::uint32_t rank) {
+  const auto at = std::ranges::lower_bound(host.ranks, rank);
+  const auto place = static_cast<std::size_t>(at - host.ranks.begin());
+  return place < host.seats.size() && *at == rank ? &host.seats[place] : nullptr;
 }
 
 CpuSet nodes_of(const messages::RankSeat& seat) {
@@ -65,11 +67,25 @@ std::optional<std::string> difference(const messages::RankSeat& seat,
 
 }  // namespace
 
-void BindingReport::started(const messages::Start& host, const messages::RankStarted& rank) {
+BindingReport::BindingReport(std::vector<Host> hosts, Options options)
+    : hosts_(std::move(hosts)), options_(std::move(options)) {
+  std::size_t ranks = 0;
+  for (const Host& host : hosts_) ranks += host.ranks.size();
+  lines_.resize(ranks);
+}
+
+void BindingReport::saw(TimePoint, const JobEvent& event, const JobState&) {
+  const auto* const said = std::get_if<AgentSaid>(&event);
+  if (said != nullptr && said->message.has_started())
+    started(hosts_[said->host], said->message.started());
+}
+
+// A rank executes its program. Warns once for each host where a rank is not bound as planned.
+void BindingReport::started(const Host& host, const messages::RankStarted& rank) {
   const messages::RankSeat* const seat = seat_of(host, rank.rank());
   if (seat == nullptr || rank.rank() >= lines_.size()) return;
-  const std::string who = "rank " + std::to_string(rank.rank()) + " on host " + host.host();
-  if (const auto odd = difference(*seat, rank); odd && warned_.insert(host.host()).second)
+  const std::string who = "rank " + std::to_string(rank.rank()) + " on host " + host.name;
+  if (const auto odd = difference(*seat, rank); odd && warned_.insert(host.name).second)
     options_.say("warning: " + who + " " + *odd +
                  ": a cpuset, a container or a batch system prevents the planned binding");
   if (!options_.says_all) return;

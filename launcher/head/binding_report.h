@@ -1,4 +1,4 @@
-// What ranks are bound to by the kernel's account, held against what they were to be bound to.
+// What ranks are bound to by the kernel's account, compared with the plan.
 #pragma once
 
 #include <cstddef>
@@ -8,26 +8,34 @@
 #include <vector>
 
 #include "launcher/channel/messages.pb.h"
+#include "launcher/job/job_observer.h"
 
 namespace paceline::launcher {
 
 /// One thread.
-class BindingReport {
+class BindingReport final : public JobObserver {
  public:
   struct Options {
     bool says_all = false;             ///< a line for each rank, once all have started
     std::vector<std::string> devices;  ///< by rank, for people; empty: nobody has any
     std::function<void(const std::string&)> say;
   };
+  /// A host has a seat for each of its ranks, or none.
+  struct Host {
+    std::string name;
+    std::vector<std::uint32_t> ranks;  // ascending
+    std::vector<messages::RankSeat> seats;
+  };
 
-  BindingReport(int ranks, Options options)
-      : options_(std::move(options)), lines_(static_cast<std::size_t>(ranks)) {}
+  BindingReport(std::vector<Host> hosts, Options options);
 
-  /// A rank executes its program. Warns once for each host where a rank is not bound as planned.
-  void started(const messages::Start& host, const messages::RankStarted& rank);
+  void saw(TimePoint now, const JobEvent& event, const JobState& state) override;
 
  private:
-  Options options_;
+  void started(const Host& host, const messages::RankStarted& rank);
+
+  const std::vector<Host> hosts_;
+  const Options options_;
   std::vector<std::string> lines_;  // by rank
   std::size_t started_ = 0;
   std::set<std::string> warned_;  // hosts

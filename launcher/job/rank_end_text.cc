@@ -1,8 +1,5 @@
 #include "launcher/job/rank_end_text.h"
 
-#include <algorithm>
-#include <cstdint>
-
 #include "launcher/system/exit_status.h"
 
 namespace paceline::launcher {
@@ -20,9 +17,10 @@ std::string by_oom_killer(const std::string& where) {
 
 }  // namespace
 
-std::string ranks_text(const messages::Start& host) {
-  const auto [first, last] = std::ranges::minmax(host.ranks());
-  const auto count = static_cast<std::uint32_t>(host.ranks_size());
+std::string ranks_text(std::span<const std::uint32_t> ranks) {
+  if (ranks.empty()) return "0 ranks";
+  const std::uint32_t first = ranks.front(), last = ranks.back();
+  const std::size_t count = ranks.size();
   if (count == 1) return "rank " + std::to_string(first);
   if (last - first + 1 == count)
     return "ranks " + std::to_string(first) + " to " + std::to_string(last);

@@ -1,6 +1,8 @@
 #include "launcher/head/binding_report.h"
 
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -11,49 +13,48 @@ namespace {
 using Lines = std::vector<std::string>;
 
 // Host a has ranks 0 and 2, each with a CPU and node 0.
-messages::Start host_a() {
-  messages::Start host;
-  host.set_host("a");
-  for (const std::uint32_t rank : {0u, 2u}) {
-    host.add_ranks(rank);
-    messages::RankSeat& seat = *host.add_seats();
+BindingReport::Host host_a() {
+  BindingReport::Host host{.name = "a", .ranks = {0, 2}, .seats = {}};
+  for (const std::uint32_t rank : host.ranks) {
+    messages::RankSeat& seat = host.seats.emplace_back();
     seat.set_cpus(std::to_string(rank));
     seat.add_memory_nodes(0);
   }
   return host;
 }
 
-messages::RankStarted started(std::uint32_t rank, const std::string& cpus,
-                              const std::string& memory = "prefer (many):0") {
-  messages::RankStarted message;
-  message.set_rank(rank);
-  message.set_cpus(cpus);
-  message.set_memory(memory);
-  return message;
-}
+// Host b has rank 1, which is bound to nothing.
+BindingReport::Host host_b() { return {.name = "b", .ranks = {1}, .seats = {{}}}; }
 
 class BindingReportTest : public ::testing::Test {
  protected:
-  BindingReport report(bool says_all, int ranks = 3) {
-    return BindingReport(ranks,
-                         {.says_all = says_all,
-                          .devices = {"GPU cuda0, NIC mlx5_0", "", ""},
-                          .say = [this](const std::string& text) { said_.push_back(text); }});
+  void report(bool says_all, std::vector<BindingReport::Host> hosts = {host_a(), host_b()}) {
+    report_.emplace(
+        std::move(hosts),
+        BindingReport::Options{.says_all = says_all,
+                               .devices = {"GPU cuda0, NIC mlx5_0", "", ""},
+                               .say = [this](const std::string& text) { said_.push_back(text); }});
+  }
+  void started(std::size_t host, std::uint32_t rank, const std::string& cpus,
+               const std::string& memory = "prefer (many):0") {
+    AgentSaid said{.host = host, .message = {}};
+    messages::RankStarted& message = *said.message.mutable_started();
+    message.set_rank(rank);
+    message.set_cpus(cpus);
+    message.set_memory(memory);
+    report_->saw(TimePoint(), said, {});
   }
 
+  std::optional<BindingReport> report_;
   Lines said_;
 };
 
 TEST_F(BindingReportTest, SaysWhatIsInTheOrderOfTheRanks) {
-  messages::Start other;
-  other.set_host("b");
-  other.add_ranks(1);
-  other.add_seats();
-  BindingReport all = report(true);
-  all.started(host_a(), started(2, "2"));
-  all.started(other, started(1, "0-3", "default"));
+  report(true);
+  started(0, 2, "2");
+  started(1, 1, "0-3", "default");
   EXPECT_EQ(said_, Lines());
-  all.started(host_a(), started(0, "0"));
+  started(0, 0, "0");
   EXPECT_EQ(said_,
             (Lines{"rank 0 on host a: CPU 0, prefers memory of NUMA node 0, GPU cuda0, NIC mlx5_0",
                    "rank 1 on host b: not bound: CPUs 0-3",
@@ -61,16 +62,16 @@ TEST_F(BindingReportTest, SaysWhatIsInTheOrderOfTheRanks) {
 }
 
 TEST_F(BindingReportTest, WarnsOnceForAHostWhereSomethingIsNotAsPlanned) {
-  BindingReport warnings = report(false);
-  warnings.started(host_a(), started(0, "0-1"));
-  warnings.started(host_a(), started(2, "0-1"));
+  report(false);
+  started(0, 0, "0-1");
+  started(0, 2, "0-1");
   EXPECT_EQ(said_, (Lines{"warning: rank 0 on host a runs on CPUs 0-1 instead of 0: a cpuset, a "
                           "container or a batch system prevents the planned binding"}));
 }
 
 TEST_F(BindingReportTest, WarnsOfMemoryToo) {
-  BindingReport warnings = report(false);
-  warnings.started(host_a(), started(0, "0", "default"));
+  report(false);
+  started(0, 0, "0", "default");
   ASSERT_EQ(said_.size(), 1u);
   EXPECT_EQ(said_[0],
             "warning: rank 0 on host a has the memory policy 'default' instead of a preference for "
@@ -78,18 +79,16 @@ TEST_F(BindingReportTest, WarnsOfMemoryToo) {
 }
 
 TEST_F(BindingReportTest, ARankThatHasEndedIsBoundToNothing) {
-  BindingReport all = report(true, 1);
-  all.started(host_a(), started(0, "", ""));
+  report(true, {{.name = "a", .ranks = {0}, .seats = host_a().seats}});
+  started(0, 0, "", "");
   EXPECT_EQ(
       said_,
       (Lines{"rank 0 on host a: ended before its binding could be read, GPU cuda0, NIC mlx5_0"}));
 }
 
 TEST_F(BindingReportTest, WithoutSeatsThereIsNothingToSay) {
-  messages::Start host = host_a();
-  host.clear_seats();
-  BindingReport all = report(true);
-  all.started(host, started(0, "0"));
+  report(true, {{.name = "a", .ranks = {0}, .seats = {}}});
+  started(0, 0, "0");
   EXPECT_EQ(said_, Lines());
 }
 

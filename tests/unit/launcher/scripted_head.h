@@ -1,6 +1,8 @@
 // A head whose agents say what a test wants.
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <functional>
 #include <numeric>
 #include <string>
@@ -91,37 +93,39 @@ inline messages::Start part_of(const JobSpec& job, const std::string& host,
   messages::Start part = start_of(job);
   part.set_host(host);
   give_ranks(part, ranks);
-  for (std::size_t i = 0; job.placement.report_bindings && i < ranks.size(); ++i)
-    part.add_seats()->set_cpus(std::to_string(i));
   return part;
 }
 
+// Its time passes where nothing else happens.
+class VirtualClock final : public Clock {
+ public:
+  TimePoint now() const override { return now_; }
+  void pass_to(TimePoint moment) { now_ = std::max(now_, moment); }
+
+ private:
+  TimePoint now_{std::chrono::hours(1)};
+};
+
 class HeadTest : public ::testing::Test {
  protected:
-  BindingReport::Options bindings() {
-    return {.says_all = true, .say = [this](const std::string& text) { console_.say(text); }};
-  }
   int run(int ranks, JobSpec job = {}) {
     job.programs.resize(1);
     job.programs[0].ranks = ranks;
     job.programs[0].command = {"program"};
     std::vector<int> all(static_cast<std::size_t>(ranks));
     std::iota(all.begin(), all.end(), 0);
-    Head head(loop_, console_, timings_, job,
-              {{.channel = agent_, .start = part_of(job, "h", all)}}, bindings());
-    head_ = &head;
-    loop_.after(std::chrono::seconds(20), [this] { loop_.stop(); });
-    return head.run();
+    return run(job, {{.channel = agent_, .start = part_of(job, "h", all)}});
   }
   // Two ranks on host a, one on host b.
   int run_on_two(JobSpec job = {}) {
     job.programs.resize(1);
     job.programs[0].ranks = 3;
     job.programs[0].command = {"program"};
-    Head head(loop_, console_, timings_, job,
-              {{.channel = agent_, .start = part_of(job, "a", {0, 1})},
-               {.channel = other_, .start = part_of(job, "b", {2})}},
-              bindings());
+    return run(job, {{.channel = agent_, .start = part_of(job, "a", {0, 1})},
+                     {.channel = other_, .start = part_of(job, "b", {2})}});
+  }
+  int run(const JobSpec& job, std::vector<HostAgent> agents) {
+    Head head(loop_, console_, job, std::move(agents), {});
     head_ = &head;
     loop_.after(std::chrono::seconds(20), [this] { loop_.stop(); });
     return head.run();
@@ -140,9 +144,8 @@ class HeadTest : public ::testing::Test {
     return all;
   }
 
-  SystemClock clock_;
-  Timings timings_{clock_.now()};
-  EventLoop loop_{clock_};
+  VirtualClock clock_;
+  EventLoop loop_{clock_, [this](TimePoint next) { clock_.pass_to(next); }};
   Pipe output_ = *make_pipe();
   Pipe error_ = *make_pipe();
   ScriptedJob agent_{loop_};

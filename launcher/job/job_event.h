@@ -1,0 +1,59 @@
+// What happens to a job: the input of JobMachine. Values.
+#pragma once
+
+#include <cstddef>
+#include <variant>
+
+#include <paceline/status.h>
+
+#include "launcher/channel/messages.pb.h"
+
+namespace paceline::launcher {
+
+/// The agents are connected, and the job begins.
+struct JobBegins {};
+
+/// An agent sent a message. Hosts are numbered in the order of their ranks.
+struct AgentSaid {
+  std::size_t host = 0;
+  messages::FromAgent message;
+};
+
+/// An agent sent output of a rank, or another message that changes nothing but shows that it runs.
+struct AgentIsAlive {
+  std::size_t host = 0;
+};
+
+/// The channel to an agent ended. `why` is ok if the agent closed it.
+struct AgentLost {
+  std::size_t host = 0;
+  Status why;
+};
+
+/// The order to start cannot be sent: it is too long.
+struct StartRefused {
+  std::size_t host = 0;
+  Status why;
+};
+
+/// A signal for the job came to this process.
+struct SignalCame {
+  int signal = 0;
+};
+
+/// Standard output cannot be written any more.
+struct OutputBroke {
+  int error = 0;  ///< errno
+};
+
+/// The messages of agents wait while the console is behind.
+struct ReadingPaused {};
+struct ReadingResumed {};
+
+/// JobMachine::next_timer() has come.
+struct TimePassed {};
+
+using JobEvent = std::variant<JobBegins, AgentSaid, AgentIsAlive, AgentLost, StartRefused,
+                              SignalCame, OutputBroke, ReadingPaused, ReadingResumed, TimePassed>;
+
+}  // namespace paceline::launcher

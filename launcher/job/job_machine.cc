@@ -1,0 +1,345 @@
+#include "launcher/job/job_machine.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <signal.h>
+
+#include "comm/base/text.h"
+#include "launcher/job/rank_end_text.h"
+#include "launcher/system/signal_source.h"
+
+namespace paceline::launcher {
+namespace {
+
+// How long a first failure waits for reports of earlier ones.
+constexpr Duration kSettling = std::chrono::milliseconds(20);
+// Before its host is ready, an agent looks for programs, and their file systems may block it.
+constexpr Duration kMaxSilentStart = std::chrono::seconds(25);
+// A rank that has lost another may say so before the other's end is seen, but not long before.
+constexpr Duration kBlamePatience = std::chrono::milliseconds(300);
+
+}  // namespace
+
+JobMachine::JobMachine(const Rules& rules, const std::vector<JobHost>& hosts)
+    : rules_(rules), silences_(hosts.size()) {
+  std::size_t ranks = 0;
+  for (const JobHost& host : hosts) ranks += host.ranks.size();
+  state_.ranks.resize(ranks);
+  state_.outcome.ranks = static_cast<int>(ranks);
+  for (const JobHost& host : hosts) {
+    for (const std::uint32_t rank : host.ranks) state_.ranks[rank].host = state_.hosts.size();
+    state_.hosts.push_back({host});
+  }
+}
+
+std::vector<JobCommand> JobMachine::handle(TimePoint now, const JobEvent& event) {
+  now_ = now;
+  std::visit([this](const auto& one) { on(one); }, event);
+  return std::exchange(commands_, {});
+}
+
+TimePoint JobMachine::next_timer() const {
+  return timers_.empty() ? TimePoint::max() : timers_.begin()->first;
+}
+
+void JobMachine::on(const JobBegins&) {
+  start(0);
+  set_timer(kAlivePeriod, Timer::kSilence);
+  if (rules_.timeout > Duration::zero()) set_timer(rules_.timeout, Timer::kTimeout);
+}
+
+void JobMachine::on(const TimePassed&) {
+  while (!timers_.empty() && timers_.begin()->first <= now_) {
+    switch (timers_.extract(timers_.begin()).mapped()) {
+      case Timer::kSilence:
+        look_for_silent_hosts();
+        break;
+      case Timer::kTimeout:
+        stop(StopCause::kTimeout, SIGTERM,
+             "the job has not ended within its --timeout of " + seconds_text(rules_.timeout));
+        command(LimitOutput{rules_.grace});
+        break;
+      case Timer::kSettled:
+        settled();
+        break;
+      case Timer::kBlame:
+        if (!state_.outcome.cause) blame(*root_cause(state_.outcome.ends));
+        break;
+    }
+  }
+}
+
+void JobMachine::start(std::size_t host, const messages::Meeting& meeting) {
+  state_.hosts[host].phase = HostPhase::kStarting;
+  command(StartHost{.host = host, .meeting = meeting});
+}
+
+void JobMachine::on(const StartRefused& refused) {
+  stop(StopCause::kLauncher, SIGKILL,
+       "the program's arguments and environment variables are too long: " + refused.why.text());
+  finish(refused.host);
+}
+
+// ---- What the agents tell ------------------------------------------------------------------
+
+void JobMachine::heard(std::size_t host) {
+  state_.hosts[host].heard = now_;
+  silences_[host].broken();
+}
+
+void JobMachine::on(const AgentSaid& said) {
+  heard(said.host);
+  const messages::FromAgent& message = said.message;
+  switch (message.kind_case()) {
+    case messages::FromAgent::kReady:
+      return ready(said.host, message.ready());
+    case messages::FromAgent::kStarted:
+      if (RankState* const rank = find(said.host, message.started().rank()))
+        rank->pid = message.started().pid();
+      return;
+    case messages::FromAgent::kExited:
+      return rank_ended(said.host, message.exited());
+    case messages::FromAgent::kRefused:
+      return refused(said.host, message.refused());
+    case messages::FromAgent::kFailure:
+      return stop(StopCause::kLauncher, SIGKILL, in_host(said.host, message.failure().text()));
+    case messages::FromAgent::kNotice:
+      return command(Say{in_host(said.host, message.notice().text())});
+    case messages::FromAgent::kFinished:
+      return finish(said.host);
+    case messages::FromAgent::kAskedToEnd:
+      return asked_to_end(said.host, message.asked_to_end().signal());
+    case messages::FromAgent::kOutput:  // for the console
+    case messages::FromAgent::kTerminalOutput:
+    case messages::FromAgent::kInputTaken:
+    case messages::FromAgent::kAlive:
+    case messages::FromAgent::kSurveyed:  // of the time before
+    case messages::FromAgent::kTried:
+    case messages::FromAgent::kDescribed:
+    case messages::FromAgent::KIND_NOT_SET:
+      return;
+  }
+}
+
+// Clocks of hosts differ by what they show at the same moment. The time that the message took is
+// not known.
+void JobMachine::ready(std::size_t host, const messages::Ready& ready) {
+  HostState& state = state_.hosts[host];
+  if (state.phase == HostPhase::kStarting) state.phase = HostPhase::kReady;
+  state.clock_ahead = Duration(ready.time_ns()) - now_.time_since_epoch();
+  if (host != 0 || state_.outcome.cause) return;
+  for (std::size_t other = 1; other < state_.hosts.size(); ++other)
+    if (state_.hosts[other].phase == HostPhase::kWaiting) start(other, ready.meeting());
+}
+
+void JobMachine::rank_ended(std::size_t host, const messages::RankExited& exited) {
+  RankState* const rank = find(host, exited.rank());
+  if (rank == nullptr || rank->ended) return;
+  rank->ended = true;
+  rank->end = in_words(exited);
+  JobOutcome& outcome = state_.outcome;
+  RankEnd end{.rank = static_cast<int>(exited.rank()),
+              .wait_status = exited.wait_status(),
+              .time_ns = exited.time_ns() - state_.hosts[host].clock_ahead.count()};
+  if (exited.has_blamed()) end.blamed = static_cast<int>(exited.blamed());
+  outcome.ends.push_back(end);
+  if (outcome.ends.size() == state_.ranks.size()) command(EndGrace{});
+  tell_those_who_wait(exited);
+  const std::string operation = in_last_operation(exited.last_operation());
+  if (outcome.cause == StopCause::kTimeout && !operation.empty())
+    command(Say{describe_rank(exited.rank()) + " was stopped" + operation});
+  judge();
+}
+
+// A rank that fails ends the job. A rank that has ended well may still be waited for by another
+// rank, which does not know of its end. The agent of the first host serves the store in which they
+// wait.
+void JobMachine::tell_those_who_wait(const messages::RankExited& exited) {
+  if (exited.wait_status() != 0) return;
+  messages::ToAgent message;
+  message.mutable_rank_ended()->set_rank(exited.rank());
+  message.mutable_rank_ended()->set_how("exit code 0");
+  command(TellHost{.host = 0, .message = std::move(message)});
+}
+
+// Every rank is refused for the same reason; the first one to say so stops the job.
+void JobMachine::refused(std::size_t host, const messages::RankRefused& refused) {
+  if (RankState* const rank = find(host, refused.rank())) rank->ended = true;
+  if (state_.outcome.cause) return;
+  state_.outcome.refused_errno = refused.error();
+  stop(StopCause::kRefused, SIGKILL, in_host(host, refused.text()));
+}
+
+// The agent has sent the signal to its own ranks. stop() passes it on to the ranks of all others.
+void JobMachine::asked_to_end(std::size_t host, int signal) {
+  if (signal != SIGINT && signal != SIGHUP) signal = SIGTERM;
+  requests_.came_elsewhere();
+  stop(cause_of_signal(signal), signal, in_host(host, "the agent received " + signal_name(signal)));
+}
+
+// ---- Hosts that do not answer ----------------------------------------------------------------
+
+void JobMachine::on(const AgentLost& lost) {
+  if (!is_needed(lost.host)) return;
+  const HostState& host = state_.hosts[lost.host];
+  const std::string with_it = host.phase == HostPhase::kFinished
+                                  ? "; with it the job has lost its rendezvous store"
+                                  : "; it and " + ranks_text(host.ranks) + " were killed";
+  lose(lost.host, "the agent is gone" + (lost.why.ok() ? "" : ": " + lost.why.text()) + with_it);
+}
+
+// While the head does not read, a host does not count as silent. The state of a host that is cut
+// off, or whose agent does not run, is unknown: the job ends without it.
+void JobMachine::look_for_silent_hosts() {
+  for (std::size_t host = 0; host < state_.hosts.size(); ++host) {
+    const HostState& state = state_.hosts[host];
+    const Duration max_silence = max_agent_silence(rules_.max_silence, state.writes_files);
+    const Duration patience =
+        state.phase >= HostPhase::kReady ? max_silence : std::max(max_silence, kMaxSilentStart);
+    if (!reading_ || state.phase == HostPhase::kWaiting || !is_needed(host)) continue;
+    if (silences_[host].look(patience))
+      lose(host,
+           "the agent has not answered for " + seconds_text(patience) +
+               ": it is stopped, or its host is overloaded or unreachable; the job ends without "
+               "it");
+  }
+  if (!state_.finished) set_timer(kAlivePeriod, Timer::kSilence);
+}
+
+// The agent of the first host serves the store, even if its own ranks have ended.
+bool JobMachine::is_needed(std::size_t host) const {
+  if (state_.hosts[host].phase != HostPhase::kFinished) return true;
+  return host == 0 && !state_.finished && !state_.outcome.cause;
+}
+
+void JobMachine::lose(std::size_t host, const std::string& why) {
+  state_.faults.add({.host = state_.hosts[host].name, .why = why});
+  const std::string text = in_host(host, why);
+  if (state_.outcome.cause) command(Say{text});
+  stop(StopCause::kLauncher, SIGKILL, text);
+  finish(host);
+}
+
+// ---- The end -------------------------------------------------------------------------------
+
+// Not at once: the report of an earlier end may be on its way, and so may be that of a rank which
+// this one holds responsible.
+void JobMachine::judge() {
+  const JobOutcome& outcome = state_.outcome;
+  if (outcome.cause || root_cause(outcome.ends) == nullptr) return;
+  if (state_.finished) return blame(*root_cause(outcome.ends));
+  if (!std::exchange(judging_, true)) set_timer(kSettling, Timer::kSettled);
+}
+
+void JobMachine::settled() {
+  const auto blamed = root_cause(state_.outcome.ends)->blamed;
+  const bool is_left = blamed && *blamed >= 0 && std::cmp_less(*blamed, state_.ranks.size()) &&
+                       !state_.ranks[static_cast<std::size_t>(*blamed)].ended;
+  set_timer(is_left ? kBlamePatience : Duration::zero(), Timer::kBlame);
+}
+
+void JobMachine::blame(const RankEnd& culprit) {
+  state_.outcome.culprit = culprit;
+  const auto rank = static_cast<std::size_t>(culprit.rank);
+  std::string why = describe_rank(rank) + " " + state_.ranks[rank].end;
+  if (culprit.blamed) why += "; its error names " + name_rank(*culprit.blamed) + " as the cause";
+  stop(StopCause::kRankFailed, SIGTERM, why);
+}
+
+void JobMachine::on(const SignalCame& came) {
+  const int signal = came.signal;
+  if (signal != SIGINT && signal != SIGTERM && signal != SIGHUP) {
+    messages::ToAgent message;
+    message.mutable_signal()->set_signal(signal);
+    return command(TellAllHosts{std::move(message)});
+  }
+  const auto meaning = requests_.came(signal, now_, state_.outcome.cause.has_value());
+  stop(cause_of_signal(signal), signal, signal_name(signal) + " came");
+  command(LimitOutput{rules_.grace});
+  if (meaning == EndRequests::Meaning::kKill) order_stop(SIGKILL);
+  if (state_.finished) command(DropOutput{});
+}
+
+void JobMachine::on(const OutputBroke& broke) {
+  if (broke.error == EPIPE) return stop(StopCause::kOutputClosed, SIGTERM, "");
+  stop(StopCause::kLauncher, SIGTERM,
+       std::string("cannot write standard output: ") + std::strerror(broke.error));
+}
+
+// The first cause counts; what follows from it is neither blamed nor told.
+void JobMachine::stop(StopCause cause, int signal, const std::string& why) {
+  if (state_.outcome.cause) return;
+  state_.outcome.cause = cause;
+  std::string line = why;
+  const std::size_t left = ranks_left();
+  if (signal != SIGKILL && left > 0)
+    line += "; ending " + std::to_string(left) + (left == 1 ? " rank" : " ranks");
+  if (!why.empty()) command(Say{line});
+  order_stop(signal);
+}
+
+void JobMachine::order_stop(int signal) {
+  messages::ToAgent message;
+  message.mutable_stop()->set_signal(signal);
+  message.mutable_stop()->set_grace_ns(rules_.grace.count());
+  command(TellAllHosts{std::move(message)});
+  // The last output of a failed rank waits for its reader without a limit, until a signal or
+  // --timeout requests the end.
+  if (state_.outcome.cause == StopCause::kRankFailed && signal != SIGKILL) return;
+  command(LimitOutput{signal == SIGKILL ? Duration::zero() : rules_.grace});
+}
+
+// Agents that were told nothing have nothing to tell.
+void JobMachine::finish(std::size_t host) {
+  state_.hosts[host].phase = HostPhase::kFinished;
+  const bool all = std::ranges::all_of(state_.hosts, [this](const HostState& one) {
+    return one.phase == HostPhase::kFinished ||
+           (one.phase == HostPhase::kWaiting && state_.outcome.cause);
+  });
+  if (all && !state_.finished) end();
+}
+
+void JobMachine::end() {
+  state_.finished = true;
+  judge();
+  if (const std::string others = describe_victims(state_.outcome); !others.empty())
+    command(Say{others});
+  command(EndJob{});
+}
+
+// ---- Words ---------------------------------------------------------------------------------
+
+// An agent speaks of the ranks of its own host only.
+RankState* JobMachine::find(std::size_t host, std::uint32_t rank) {
+  return rank < state_.ranks.size() && state_.ranks[rank].host == host ? &state_.ranks[rank]
+                                                                       : nullptr;
+}
+
+std::string JobMachine::in_host(std::size_t host, const std::string& text) const {
+  return "host " + state_.hosts[host].name + ": " + text;
+}
+
+std::string JobMachine::describe_rank(std::size_t rank) const {
+  const RankState& state = state_.ranks[rank];
+  return "rank " + std::to_string(rank) + " on host " + state_.hosts[state.host].name + " (pid " +
+         std::to_string(state.pid) + ")";
+}
+
+// Others blame it. Its number may be wrong.
+std::string JobMachine::name_rank(int rank) const {
+  const bool is_elsewhere =
+      state_.hosts.size() > 1 && rank >= 0 && std::cmp_less(rank, state_.ranks.size());
+  if (!is_elsewhere) return "rank " + std::to_string(rank);
+  const RankState& state = state_.ranks[static_cast<std::size_t>(rank)];
+  return "rank " + std::to_string(rank) + " on host " + state_.hosts[state.host].name;
+}
+
+std::size_t JobMachine::ranks_left() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(state_.ranks, [](const RankState& rank) { return !rank.ended; }));
+}
+
+}  // namespace paceline::launcher

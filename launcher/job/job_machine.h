@@ -1,0 +1,107 @@
+// All decisions about a job: when hosts start, what ends the job, which rank is responsible. Pure: no
+// processes, no descriptors, no clock.
+//
+//   event, time ──> JobMachine ──> commands
+//                       └────────> state, for observers
+//
+// The head drives it with what really happens; tests drive it with seeded schedules in virtual
+// time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "comm/base/clock.h"
+#include "launcher/channel/silence.h"
+#include "launcher/job/job_command.h"
+#include "launcher/job/job_event.h"
+#include "launcher/job/job_state.h"
+#include "launcher/system/end_requests.h"
+
+namespace paceline::launcher {
+
+/// A value: a copy decides as the original would.
+class JobMachine {
+ public:
+  struct Rules {
+    Duration timeout{};  ///< of the whole job; 0: none
+    Duration grace{};    ///< of ranks, from the first signal to SIGKILL
+    Duration max_silence = kMaxSilence;
+  };
+
+  /// Hosts in the order of their ranks. Together they have the ranks 0, 1, … of the job.
+  JobMachine(const Rules& rules, const std::vector<JobHost>& hosts);
+
+  /// The commands are to be carried out in their order. Events of one moment may come in any order.
+  std::vector<JobCommand> handle(TimePoint now, const JobEvent& event);
+  /// When it wants TimePassed; TimePoint::max(): not at all.
+  TimePoint next_timer() const;
+  const JobState& state() const { return state_; }
+
+ private:
+  enum class Timer : std::uint8_t {
+    kSilence,  // look for silent hosts
+    kTimeout,  // the job has lasted too long
+    kSettled,  // reports of earlier failures have come
+    kBlame,    // the rank that is blamed has had time to end
+  };
+
+  // Events.
+  void on(const JobBegins& begins);
+  void on(const AgentSaid& said);
+  void on(const AgentIsAlive& alive) { heard(alive.host); }
+  void on(const AgentLost& lost);
+  void on(const StartRefused& refused);
+  void on(const SignalCame& came);
+  void on(const OutputBroke& broke);
+  void on(const ReadingPaused&) { reading_ = false; }
+  void on(const ReadingResumed&) { reading_ = true; }
+  void on(const TimePassed& passed);
+
+  // What agents say.
+  void heard(std::size_t host);
+  void ready(std::size_t host, const messages::Ready& ready);
+  void rank_ended(std::size_t host, const messages::RankExited& exited);
+  void tell_those_who_wait(const messages::RankExited& exited);
+  void refused(std::size_t host, const messages::RankRefused& refused);
+  void asked_to_end(std::size_t host, int signal);
+
+  // Hosts that do not answer.
+  void look_for_silent_hosts();
+  bool is_needed(std::size_t host) const;
+  void lose(std::size_t host, const std::string& why);
+
+  // The end.
+  void judge();
+  void settled();
+  void blame(const RankEnd& culprit);
+  void stop(StopCause cause, int signal, const std::string& why);
+  void order_stop(int signal);
+  void finish(std::size_t host);
+  void end();
+
+  void start(std::size_t host, const messages::Meeting& meeting = {});
+  RankState* find(std::size_t host, std::uint32_t rank);
+  std::string in_host(std::size_t host, const std::string& text) const;
+  std::string describe_rank(std::size_t rank) const;
+  std::string name_rank(int rank) const;
+  std::size_t ranks_left() const;
+  void set_timer(Duration delay, Timer timer) { timers_.emplace(after(delay), timer); }
+  TimePoint after(Duration delay) const { return Deadline::after(now_, delay).moment(); }
+  void command(JobCommand command) { commands_.push_back(std::move(command)); }
+
+  const Rules rules_;
+  JobState state_;
+  std::vector<Silence> silences_;  // by host
+  std::multimap<TimePoint, Timer> timers_;
+  EndRequests requests_;
+  bool judging_ = false;  // a rank has failed; the culprit is decided after some time
+  bool reading_ = true;
+  TimePoint now_{};                   // of the event
+  std::vector<JobCommand> commands_;  // of the event
+};
+
+}  // namespace paceline::launcher
