@@ -116,7 +116,7 @@ class Communicator {
   /// from each rank. A few more follow if there is too little shared memory: the new ones use TCP
   /// then. New communicators share threads, descriptors and ports with this one, and may outlive
   /// it. Unset options come from it. If a new one cannot be made, all ranks of its color get an
-  /// error that names the rank by its number in the new one, and this communicator stays usable.
+  /// error, and this communicator stays usable. The error names the rank by its new number.
   /// Code::kUnavailable: the error of another rank, or PACELINE_BACKEND=shm without shared memory.
   Result<std::optional<Communicator>> split(int color, int key, const InitOptions& options = {});
 
