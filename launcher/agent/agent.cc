@@ -1,38 +1,27 @@
 // Runs in the agent.
 #include "launcher/agent/agent.h"
 
-#include <cstdlib>
+#include <cstdint>
 #include <memory>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <signal.h>
 #include <unistd.h>
 
-#include "comm/base/cpus.h"
 #include "comm/base/try.h"
-#include "comm/job_key.h"
-#include "comm/store_server.h"
-#include "launcher/agent/flight_book.h"
 #include "launcher/agent/helper_watch.h"
+#include "launcher/agent/host_run.h"
 #include "launcher/agent/machine_scout.h"
-#include "launcher/agent/meeting.h"
-#include "launcher/agent/oom_watch.h"
 #include "launcher/agent/rank_environment.h"
-#include "launcher/agent/rank_report.h"
 #include "launcher/agent/rank_stop.h"
-#include "launcher/agent/rank_streams.h"
 #include "launcher/agent/self_description.h"
 #include "launcher/agent/spawn_helper.h"
-#include "launcher/agent/spawn_orders.h"
 #include "launcher/channel/channel.h"
 #include "launcher/channel/silence.h"
 #include "launcher/connectivity/trials.h"
 #include "launcher/system/process.h"
 #include "launcher/system/process_identity.h"
-#include "launcher/system/program_file.h"
 #include "launcher/system/system.h"
 
 namespace paceline::launcher {
@@ -56,7 +45,6 @@ class Agent {
         helper_(loop_, helper_process_->take_socket(), "spawn helper"),
         self_(loop_, std::move(scout),
               [this](const messages::FromAgent& message) { tell(message); }),
-        flights_(clock_),
         trials_(loop_, [this](const messages::FromAgent& message) { tell(message); }),
         stop_(loop_,
               {.signal_ranks = [this](const messages::SignalRanks& order) { signal_ranks(order); },
@@ -68,26 +56,22 @@ class Agent {
   void check_lifeline();
   void receive(const messages::ToAgent& message);
   Status start(const messages::Start& start);
-  Result<HostFacts> prepare(const messages::Start& start);
-  void refuse_all(const messages::Start& start, const ProgramFile& program);
-  Status spawn(const messages::Start& start, const HostFacts& facts, int program, int local_rank);
+  Result<UniqueFd> standard_input();
 
   void receive(const messages::FromHelper& message);
-  void rank_ended(const messages::ProcessExited& exited);
-  void refuse(messages::RankRefused refused);
-  void count_end();
-  void tell_store(const messages::RankEnded& ended);
   void stop(const messages::Stop& stop);
   void signal_ranks(const messages::SignalRanks& order);
   void begin_to_say_alive();
   void say_alive();
 
+  void run_ended();
+  void swept(const messages::Swept& swept);
   void fail(const Status& why);
   void leave();
   void helper_gone();
   void finish();
   void leave_host();
-  void tell(const messages::FromAgent& message);
+  void tell(messages::FromAgent message);
 
   const Clock& clock_;
   EventLoop& loop_;
@@ -96,18 +80,14 @@ class Agent {
   std::unique_ptr<ChildProcess> helper_process_;
   SocketChannel<messages::ToHelper, messages::FromHelper> helper_;
   SelfDescription self_;  // before the job starts
-  FlightBook flights_;
-  Trials trials_;  // before the job starts
+  Trials trials_;         // before the job starts
   RankStop stop_;
-  std::unique_ptr<StoreServer> store_;  // asks flights_
-  UniqueFd job_key_;
-  std::unique_ptr<RankStreams> streams_;  // once the job has started
-  std::optional<OomWatch> oom_;           // likewise
-  std::size_t ranks_left_ = 0;
+  std::unique_ptr<HostRun> run_;  // once ranks were to start
   HelperWatch helper_watch_;
+  std::uint32_t epoch_ = 0;  // of run_
+  bool stays_ = false;       // another start may follow
+  bool is_running_ = false;  // run_ has not been told to be finished
   bool says_alive_ = false;
-  bool killed_ = false;         // the ranks were sent SIGKILL
-  bool serves_others_ = false;  // the store also serves other hosts
   bool leaving_ = false;
   bool finished_ = false;  // nothing more will be told
 };
@@ -116,12 +96,12 @@ Status Agent::run() {
   head_.open([this](const messages::ToAgent& message) { receive(message); },
              [this](const Status&) {
                if (!helper_process_) loop_.stop();
-               if (streams_) streams_->set_reading(true);  // for the files alone, from now on
+               if (run_) run_->set_reading(true);  // for the files alone, from now on
                leave();
              });
   head_.when_drained([this] {
     if (finished_) leave_host();
-    if (streams_) streams_->set_reading(true);
+    if (run_) run_->set_reading(true);
   });
   helper_.open([this](const messages::FromHelper& message) { receive(message); },
                [this](const Status& why) {
@@ -153,146 +133,56 @@ void Agent::receive(const messages::ToAgent& message) {
   if (message.has_stop()) return stop(message.stop());
   if (message.has_signal()) return stop_.pass_on(message.signal().signal());
   if (message.has_input() || message.has_window_size())
-    return streams_ ? streams_->take_input(message) : void();
-  if (message.has_rank_ended()) return tell_store(message.rank_ended());
+    return run_ ? run_->take_input(message) : void();
+  if (message.has_rank_ended()) return run_ ? run_->ended_well(message.rank_ended()) : void();
   if (message.has_describe()) return self_.answer(message.describe());
-  if (streams_ || leaving_) return;  // an agent serves one job
+  if (is_running_ || leaving_) return;  // one start at a time
   const Status status = message.has_start() ? start(message.start()) : trials_.receive(message);
   if (!status.ok()) fail(status);
 }
 
-// ---- The start -----------------------------------------------------------------------------
+// ---- The ranks -----------------------------------------------------------------------------
 
 Status Agent::start(const messages::Start& start) {
   begin_to_say_alive();
   helper_watch_.begin(start);
-  trials_.end();
-  self_.end(host_cpus(start));
+  if (!run_) {
+    trials_.end();
+    self_.end(host_cpus(start));
+  }
   if (start.apps().empty() || start.ranks().empty())
     return Status(Code::kInternal, Scope::kOperation, "the launcher sent a job without ranks");
+  epoch_ = start.epoch();
+  stays_ = start.stays();
   if (!stop_.begin(Duration(start.grace_ns()), start.signals_groups())) {
     leave();
     return Status();
   }
-  std::vector<ProgramFile> programs;
-  for (const messages::App& app : start.apps()) {
-    ProgramFile program =
-        find_program(app.command(0), search_path(app.environment()), app.working_directory());
-    if (program.error != 0) {
-      refuse_all(start, program);
-      return Status();
-    }
-    programs.push_back(std::move(program));
-  }
-  PACELINE_TRY_ASSIGN(const HostFacts facts, prepare(start));
-  if (const std::string cgroup = connection_.cgroup.value_or(start.cgroup()); !cgroup.empty()) {
-    messages::ToHelper message;
-    message.set_cgroup(cgroup);
-    PACELINE_TRY(helper_.send(message));
-  }
-  oom_.emplace(OomWatch::open());
-  int local_rank = 0;
-  for (int i = 0; i < start.apps_size(); ++i) {
-    const messages::App& app = start.apps(i);
-    PACELINE_TRY(helper_.send(
-        program_of(start, app, facts, programs[static_cast<std::size_t>(i)], ::getenv)));
-    for (std::uint32_t n = 0; n < app.ranks(); ++n)
-      PACELINE_TRY(spawn(start, facts, i, local_rank++));
-  }
-  return Status();
+  PACELINE_TRY_ASSIGN(UniqueFd input, standard_input());
+  run_.reset();  // with the store of the start before
+  is_running_ = true;
+  run_ = std::make_unique<HostRun>(
+      loop_, start, std::move(input),
+      HostRun::Handlers{
+          .order =
+              [this](const messages::ToHelper& message, std::vector<UniqueFd> descriptors) {
+                return helper_.send(message, std::move(descriptors));
+              },
+          .tell = [this](const messages::FromAgent& message) { tell(message); },
+          .ended = [this] { run_ended(); }});
+  return run_->start(connection_.cgroup.value_or(start.cgroup()));
 }
 
-void Agent::refuse_all(const messages::Start& start, const ProgramFile& program) {
-  messages::RankRefused refused;
-  refused.set_rank(start.ranks(0));
-  refused.set_error(program.error);
-  refused.set_text(program.text);
-  refuse(std::move(refused));
-  leave();
+// Each start gets what is left of the input.
+Result<UniqueFd> Agent::standard_input() {
+  if (!stays_ || !connection_.standard_input) return std::move(connection_.standard_input);
+  return duplicate(connection_.standard_input.get());
 }
-
-Result<HostFacts> Agent::prepare(const messages::Start& start) {
-  PACELINE_TRY_ASSIGN(JobKey key, job_key_of(start));
-  PACELINE_TRY_ASSIGN(job_key_, key.to_memfd());
-  HostFacts facts{
-      .allowed_cpus = allowed_cpus(),
-      .meeting = start.meeting(),
-      .key_file = "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(job_key_.get())};
-  if (!start.has_meeting()) {
-    const auto live = [this](std::string_view what) { return flights_.answer(what); };
-    PACELINE_TRY_ASSIGN(OpenMeeting open, open_meeting(start, std::move(key), live));
-    facts.meeting = std::move(open.meeting);
-    store_ = std::move(open.store);
-    serves_others_ = !start.address().empty();
-  }
-  ranks_left_ = static_cast<std::size_t>(start.ranks_size());
-  streams_ =
-      std::make_unique<RankStreams>(loop_, start, std::move(connection_.standard_input),
-                                    [this](const messages::FromAgent& message) { tell(message); });
-  PACELINE_TRY(streams_->make_files());
-  messages::FromAgent ready;
-  *ready.mutable_ready()->mutable_meeting() = facts.meeting;
-  ready.mutable_ready()->set_time_ns(clock_.now().time_since_epoch().count());
-  tell(ready);
-  return facts;
-}
-
-Status Agent::spawn(const messages::Start& start, const HostFacts& facts, int program,
-                    int local_rank) {
-  PACELINE_TRY_ASSIGN(RankStreams::RankEnds ends, streams_->open_next());
-  PACELINE_TRY_ASSIGN(UniqueFd key, duplicate(job_key_.get()));
-  PACELINE_TRY_ASSIGN(UniqueFd flight, FlightRing::create_memory());
-  PACELINE_TRY_ASSIGN(auto ring, FlightRing::open(flight.get()));
-  flights_.enter(static_cast<int>(start.ranks(local_rank)), std::move(ring));
-
-  std::vector<UniqueFd> descriptors;  // in the order that spawn_helper.h gives
-  for (UniqueFd* descriptor : {&ends.input, &ends.output, &ends.error, &key, &flight})
-    descriptors.push_back(std::move(*descriptor));
-  return helper_.send(spawn_of(start, facts, program, local_rank, ::getenv),
-                      std::move(descriptors));
-}
-
-// ---- The ranks -----------------------------------------------------------------------------
 
 void Agent::receive(const messages::FromHelper& message) {
   helper_watch_.heard();
-  if (message.has_alive()) return;
-  if (message.has_exited()) return rank_ended(message.exited());
-  if (message.has_refused()) {
-    refuse(message.refused());
-    return count_end();
-  }
-  if (oom_) oom_->started(static_cast<pid_t>(message.started().pid()));
-  messages::FromAgent forward;
-  *forward.mutable_started() = message.started();
-  tell(forward);
-}
-
-void Agent::rank_ended(const messages::ProcessExited& exited) {
-  streams_->drain(exited.rank());
-  messages::FromAgent message;
-  messages::RankExited& report = *message.mutable_exited();
-  report = rank_report(exited, flights_);
-  if (oom_ && !killed_) {
-    const auto where = oom_->killed(static_cast<pid_t>(exited.pid()), exited.wait_status());
-    if (where) report.set_oom_cgroup(*where);
-  }
-  tell(message);
-  count_end();
-}
-
-void Agent::tell_store(const messages::RankEnded& ended) {
-  if (store_) store_->rank_ended(static_cast<int>(ended.rank()), ended.how());
-}
-
-void Agent::refuse(messages::RankRefused refused) {
-  messages::FromAgent message;
-  *message.mutable_refused() = std::move(refused);
-  tell(message);
-}
-
-void Agent::count_end() {
-  if (--ranks_left_ == 0) leave();
+  if (message.has_swept()) return swept(message.swept());
+  if (run_ && !message.has_alive()) run_->receive(message);
 }
 
 void Agent::stop(const messages::Stop& stop) {
@@ -314,13 +204,34 @@ void Agent::say_alive() {
 }
 
 void Agent::signal_ranks(const messages::SignalRanks& order) {
-  killed_ |= order.signal() == SIGKILL;
+  if (run_ && order.signal() == SIGKILL) run_->ranks_were_killed();
   messages::ToHelper message;
   *message.mutable_signal() = order;
   if (const Status status = helper_.send(message); !status.ok()) fail(status);
 }
 
 // ---- The end -------------------------------------------------------------------------------
+
+// All ranks have ended. What they have left is killed, and the helper stays if another start may
+// follow.
+void Agent::run_ended() {
+  if (!stays_) return leave();
+  messages::ToHelper message;
+  message.mutable_sweep();
+  if (const Status status = helper_.send(message); !status.ok()) fail(status);
+}
+
+void Agent::swept(const messages::Swept& swept) {
+  if (leaving_) return;
+  if (!swept.failure().empty())
+    return fail(Status(Code::kInternal, Scope::kProcess, swept.failure()));
+  run_->finish([this] {
+    is_running_ = false;
+    messages::FromAgent message;
+    message.mutable_finished();
+    tell(message);
+  });
+}
 
 void Agent::fail(const Status& why) {
   messages::FromAgent message;
@@ -346,8 +257,8 @@ void Agent::helper_gone() {
   if (const Status status = end_descendants(clock_, Deadline::after(clock_, kOrphanSweep));
       !status.ok())
     fail(status);
-  if (!streams_) return finish();
-  streams_->finish([this] { finish(); });
+  if (!is_running_) return finish();
+  run_->finish([this] { finish(); });
 }
 
 void Agent::finish() {
@@ -360,13 +271,15 @@ void Agent::finish() {
 
 // Ranks of other hosts may still need the store. It exists until the connection to the head ends.
 void Agent::leave_host() {
-  if (head_.backlog_bytes() == 0 && !serves_others_) loop_.stop();
+  const bool serves_others = run_ && run_->serves_others();
+  if (head_.backlog_bytes() == 0 && !serves_others) loop_.stop();
 }
 
-void Agent::tell(const messages::FromAgent& message) {
+void Agent::tell(messages::FromAgent message) {
+  message.set_epoch(epoch_);
   // Only a message beyond the frame's bound fails, and output comes in pieces far below it.
   if (!head_.send(message).ok()) loop_.stop();
-  if (streams_ && head_.backlog_bytes() > kMaxBacklogBytes) streams_->set_reading(false);
+  if (run_ && head_.backlog_bytes() > kMaxBacklogBytes) run_->set_reading(false);
 }
 
 }  // namespace

@@ -7,26 +7,24 @@
 
 #include <unistd.h>
 
-#include "launcher/agent/spawn_helper.h"
-
 namespace paceline::launcher {
 namespace {
-
-void add(Variables& variables, std::string_view name, std::string value) {
-  messages::Variable& variable = *variables.Add();
-  variable.set_name(std::string(name));
-  variable.set_value(std::move(value));
-}
-
-void add(Variables& variables, std::string_view name, int value) {
-  add(variables, name, std::to_string(value));
-}
 
 std::string_view name_of(std::string_view assignment) {
   return assignment.substr(0, assignment.find('='));
 }
 
 }  // namespace
+
+void add_variable(Variables& variables, std::string_view name, std::string value) {
+  messages::Variable& variable = *variables.Add();
+  variable.set_name(std::string(name));
+  variable.set_value(std::move(value));
+}
+
+void add_variable(Variables& variables, std::string_view name, int value) {
+  add_variable(variables, name, std::to_string(value));
+}
 
 CpuSet host_cpus(const messages::Start& start) {
   CpuSet all;
@@ -43,15 +41,15 @@ Variables suggested_variables(const messages::Start& start, const HostFacts& fac
   Variables variables;
   const int ranks = start.ranks_size();
   if (!is_set("OMP_NUM_THREADS"))
-    add(variables, "OMP_NUM_THREADS", std::max(1, facts.allowed_cpus / ranks));
-  add(variables, "MASTER_ADDR", facts.meeting.master_address());
-  add(variables, "MASTER_PORT", static_cast<int>(facts.meeting.master_port()));
-  if (!start.address().empty()) add(variables, "PACELINE_BIND_ADDRESS", start.address());
+    add_variable(variables, "OMP_NUM_THREADS", std::max(1, facts.allowed_cpus / ranks));
+  add_variable(variables, "MASTER_ADDR", facts.meeting.master_address());
+  add_variable(variables, "MASTER_PORT", static_cast<int>(facts.meeting.master_port()));
+  if (!start.address().empty()) add_variable(variables, "PACELINE_BIND_ADDRESS", start.address());
   // Left alone, Gloo goes by the address of the host's name, which may be 127.0.1.1.
   if (!start.interface().empty() && !is_set("NCCL_SOCKET_IFNAME"))
-    add(variables, "NCCL_SOCKET_IFNAME", std::string("=").append(start.interface()));
+    add_variable(variables, "NCCL_SOCKET_IFNAME", std::string("=").append(start.interface()));
   if (!start.interface().empty() && !is_set("GLOO_SOCKET_IFNAME"))
-    add(variables, "GLOO_SOCKET_IFNAME", start.interface());
+    add_variable(variables, "GLOO_SOCKET_IFNAME", start.interface());
   return variables;
 }
 
@@ -69,29 +67,28 @@ Variables identity_variables(const messages::Start& start, const HostFacts& fact
   const int world_size = static_cast<int>(start.world_size());
   const int local_world_size = start.ranks_size();
   const int host_index = static_cast<int>(start.host_index());
-  add(variables, "RANK", rank);
-  add(variables, "LOCAL_RANK", local_rank);
-  add(variables, "WORLD_SIZE", world_size);
-  add(variables, "LOCAL_WORLD_SIZE", local_world_size);
-  add(variables, "GROUP_RANK", host_index);
+  add_variable(variables, "RANK", rank);
+  add_variable(variables, "LOCAL_RANK", local_rank);
+  add_variable(variables, "WORLD_SIZE", world_size);
+  add_variable(variables, "LOCAL_WORLD_SIZE", local_world_size);
+  add_variable(variables, "GROUP_RANK", host_index);
+  add_variable(variables, "TORCHELASTIC_RESTART_COUNT", static_cast<int>(start.epoch()));
+  add_variable(variables, "TORCHELASTIC_MAX_RESTARTS", static_cast<int>(start.max_epoch()));
+  add_variable(variables, "TORCHELASTIC_RUN_ID", start.job_id());
   // Programs may change the numbers above. The launcher names ranks by this one.
-  add(variables, "PACELINE_LAUNCHED_AS", std::to_string(rank) + "/" + std::to_string(world_size));
-  add(variables, "OMPI_COMM_WORLD_RANK", rank);
-  add(variables, "OMPI_COMM_WORLD_SIZE", world_size);
-  add(variables, "OMPI_COMM_WORLD_LOCAL_RANK", local_rank);
-  add(variables, "OMPI_COMM_WORLD_LOCAL_SIZE", local_world_size);
-  add(variables, "OMPI_COMM_WORLD_NODE_RANK", local_rank);
-  add(variables, "PACELINE_STORE", facts.meeting.store());
-  add(variables, "PACELINE_JOB_ID", start.job_id());
-  add(variables, "PACELINE_HOST", start.host());
+  add_variable(variables, "PACELINE_LAUNCHED_AS",
+               std::to_string(rank) + "/" + std::to_string(world_size));
+  add_variable(variables, "OMPI_COMM_WORLD_RANK", rank);
+  add_variable(variables, "OMPI_COMM_WORLD_SIZE", world_size);
+  add_variable(variables, "OMPI_COMM_WORLD_LOCAL_RANK", local_rank);
+  add_variable(variables, "OMPI_COMM_WORLD_LOCAL_SIZE", local_world_size);
+  add_variable(variables, "OMPI_COMM_WORLD_NODE_RANK", local_rank);
+  add_variable(variables, "PACELINE_STORE", facts.meeting.store());
+  add_variable(variables, "PACELINE_JOB_ID", start.job_id());
+  add_variable(variables, "PACELINE_HOST", start.host());
   // Empty as well: a job that was started by a rank of another inherits what that one was told.
-  add(variables, "PACELINE_HOST_CPUS", host_cpus(start).to_text());
-  add(variables, "PACELINE_JOB_KEY_FD", kJobKeyFd);
-  // For ranks behind a wrapper that closes descriptors. Set even if empty: an inherited value is
-  // not the key of this job.
-  add(variables, "PACELINE_JOB_KEY_FILE", facts.key_file);
-  add(variables, "PACELINE_FLIGHT_FD", kFlightFd);
-  add(variables, "PACELINE_TERMINAL", start.terminal() ? 1 : 0);
+  add_variable(variables, "PACELINE_HOST_CPUS", host_cpus(start).to_text());
+  add_variable(variables, "PACELINE_TERMINAL", start.terminal() ? 1 : 0);
   return variables;
 }
 

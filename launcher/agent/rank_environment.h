@@ -16,11 +16,13 @@ namespace paceline::launcher {
 
 using Variables = google::protobuf::RepeatedPtrField<messages::Variable>;
 
+void add_variable(Variables& variables, std::string_view name, std::string value);
+void add_variable(Variables& variables, std::string_view name, int value);
+
 /// What an agent knows beside its Start.
 struct HostFacts {
   int allowed_cpus = 1;
   messages::Meeting meeting;
-  std::string key_file;  // the job's key, for ranks that do not inherit its descriptor
 };
 
 /// What the host's ranks are bound to, together; empty where some rank is bound to nothing.
@@ -36,7 +38,8 @@ Variables suggested_variables(const messages::Start& start, const HostFacts& fac
 Variables unless_set(const Variables& suggested, const Variables& changes,
                      FunctionRef<const char*(const char*)> base);
 
-/// Who the rank is: the names of torchrun, of Open MPI, and the project's own.
+/// Who the rank is: the names of torchrun, of Open MPI, and the project's own. Services add theirs
+/// (rank_service.h).
 Variables identity_variables(const messages::Start& start, const HostFacts& facts, int local_rank);
 
 /// "NAME=value" strings, each name once; `changes` win over `base`, later ones over earlier.

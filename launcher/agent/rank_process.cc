@@ -28,13 +28,14 @@ void await_watch(const RankExec& exec) {
 
 // The descriptors move out of the way first: one may lie where another has to go.
 void place_descriptors(const RankExec& exec) {
-  std::array<int, kRankDescriptors> away{};
-  for (std::size_t i = 0; i < away.size(); ++i)
-    away[i] = ::fcntl(exec.descriptors[i], F_DUPFD_CLOEXEC, kRankDescriptors);
-  for (std::size_t i = 0; i < away.size(); ++i) {
+  std::array<int, kMaxRankDescriptors> away{};
+  const auto count = static_cast<std::size_t>(exec.descriptor_count);
+  for (std::size_t i = 0; i < count; ++i)
+    away[i] = ::fcntl(exec.descriptors[i], F_DUPFD_CLOEXEC, kMaxRankDescriptors);
+  for (std::size_t i = 0; i < count; ++i) {
     if (away[i] < 0 || ::dup2(away[i], static_cast<int>(i)) < 0) give_up(exec, false);
   }
-  close_on_exec_from(kRankDescriptors);  // what the launcher inherited stays in the launcher
+  close_on_exec_from(exec.descriptor_count);  // what the launcher inherited stays in the launcher
 }
 
 }  // namespace
@@ -45,7 +46,7 @@ void place_descriptors(const RankExec& exec) {
 void become_rank(RankExec exec) {
   die_with(exec.helper);
   ::setpgid(0, 0);
-  exec.socket = ::fcntl(exec.socket, F_DUPFD_CLOEXEC, kRankDescriptors);
+  exec.socket = ::fcntl(exec.socket, F_DUPFD_CLOEXEC, kMaxRankDescriptors);
   place_descriptors(exec);
   await_watch(exec);
   if (exec.directory != nullptr && ::chdir(exec.directory) != 0) give_up(exec, true);

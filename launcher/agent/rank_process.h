@@ -24,7 +24,8 @@ struct RankExec {
   char* const* arguments;
   char* const* shell_arguments;  // for a script without an interpreter line, else null
   char* const* environment;
-  std::array<int, kRankDescriptors> descriptors;
+  std::array<int, kMaxRankDescriptors> descriptors;
+  int descriptor_count;
   int socket;  // to the helper
   pid_t helper;
   rlimit descriptor_limit;  // as the user has it: the helper has raised its own

@@ -20,6 +20,11 @@ Status RankStop::watch() {
 }
 
 bool RankStop::begin(Duration grace, bool signals_groups) {
+  for (const EventLoop::TimerId timer : std::exchange(timers_, {})) loop_.cancel(timer);
+  if (asked_by_ == 0) {
+    requests_ = {};
+    is_ending_ = false;
+  }
   grace_ = grace;
   signals_groups_ = signals_groups;
   has_ranks_ = asked_by_ == 0;
@@ -59,8 +64,12 @@ void RankStop::end_ranks(int signal, Duration grace) {
   send(signal, reach, spares_rest);
   send(SIGCONT, messages::WHOLE_GROUP);
   if (signal == SIGKILL) return;
-  if (spares_rest) loop_.after(grace / 2, [this] { send(SIGTERM, messages::REST_OF_GROUP); });
-  loop_.after(grace, [this] { send(SIGKILL, messages::WHOLE_GROUP); });
+  if (spares_rest) send_later(grace / 2, SIGTERM, messages::REST_OF_GROUP);
+  send_later(grace, SIGKILL, messages::WHOLE_GROUP);
+}
+
+void RankStop::send_later(Duration delay, int signal, messages::Reach reach) {
+  timers_.push_back(loop_.after(delay, [=, this] { send(signal, reach); }));
 }
 
 // Signals that stop and continue, and that tell of the window's size, are for whole groups, as

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include <paceline/status.h>
 
@@ -36,9 +37,9 @@ class RankStop {
   /// Handles signals to this process from now on, including those that came since
   /// outlive_signals().
   Status watch();
-  /// Called before ranks start. False if the agent was already asked to end: then no ranks may
-  /// start. `signals_groups`: every signal goes to the whole group, and nothing of a group is left
-  /// when its main process ends.
+  /// Called before ranks start, for each start: a stop of earlier ranks is over. False if the agent
+  /// was already asked to end: then no ranks may start. `signals_groups`: every signal goes to the
+  /// whole group, and nothing of a group is left when its main process ends.
   bool begin(Duration grace, bool signals_groups);
   bool is_ending() const { return is_ending_; }
   /// Handles a stop from the head. A signal that the ranks have already got from here is not
@@ -50,6 +51,7 @@ class RankStop {
  private:
   void came(int signal);
   void end_ranks(int signal, Duration grace);
+  void send_later(Duration delay, int signal, messages::Reach reach);
   messages::Reach reach_of(int signal) const;
   void send(int signal, messages::Reach reach, bool spares_rest = false);
   void tell_head(int signal);
@@ -58,6 +60,7 @@ class RankStop {
   const Handlers handlers_;
   std::unique_ptr<SignalSource> source_;
   EndRequests requests_;
+  std::vector<EventLoop::TimerId> timers_;  // of signals that are still to be sent
   Duration grace_{};
   bool signals_groups_ = false;
   bool has_ranks_ = false;

@@ -42,15 +42,16 @@ RankStreams::RankStreams(EventLoop& loop, const messages::Start& start, UniqueFd
 
 // ---- The start -----------------------------------------------------------------------------
 
-Result<RankStreams::RankEnds> RankStreams::open_next() {
-  if (outputs_.empty()) PACELINE_TRY(make_files());
-  const std::uint32_t rank = start_.ranks(static_cast<int>(outputs_.size()));
+Status RankStreams::equip(int local_rank, RankEquipment& equipment) {
+  const std::uint32_t rank = start_.ranks(local_rank);
   Outputs& outputs = outputs_.emplace_back();
-  RankEnds ends;
-  PACELINE_TRY_ASSIGN(ends.input, open_input(rank));
-  PACELINE_TRY_ASSIGN(ends.output, open_output(rank, messages::STANDARD_OUTPUT, outputs.output));
-  PACELINE_TRY_ASSIGN(ends.error, open_output(rank, messages::STANDARD_ERROR, outputs.error));
-  return ends;
+  PACELINE_TRY_ASSIGN(UniqueFd input, open_input(rank));
+  PACELINE_TRY_ASSIGN(UniqueFd output,
+                      open_output(rank, messages::STANDARD_OUTPUT, outputs.output));
+  PACELINE_TRY_ASSIGN(UniqueFd error, open_output(rank, messages::STANDARD_ERROR, outputs.error));
+  for (UniqueFd* const descriptor : {&input, &output, &error})
+    equipment.add(std::move(*descriptor));
+  return {};
 }
 
 Result<UniqueFd> RankStreams::open_input(std::uint32_t rank) {
@@ -82,8 +83,8 @@ Status RankStreams::open_terminal(InputPipe::Taken taken, UniqueFd& into) {
   return Status();
 }
 
-Status RankStreams::make_files() {
-  if (start_.output_directory().empty() || !files_.empty()) return Status();
+Status RankStreams::prepare(const messages::Start&) {
+  if (start_.output_directory().empty()) return Status();
   PACELINE_TRY_ASSIGN(files_,
                       make_output_files({.directory = start_.output_directory(),
                                          .world_size = start_.world_size(),
@@ -174,7 +175,8 @@ void RankStreams::tell_output(std::uint32_t rank, messages::Stream stream, std::
   tell_(message);
 }
 
-void RankStreams::drain(std::uint32_t rank) {
+void RankStreams::ended(const messages::ProcessExited& exited, messages::RankExited&) {
+  const std::uint32_t rank = exited.rank();
   const std::size_t place = place_of(rank);
   if (place >= outputs_.size()) return;
   if (outputs_[place].output) outputs_[place].output->drain();

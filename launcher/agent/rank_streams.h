@@ -15,6 +15,7 @@
 #include "launcher/agent/output_files.h"
 #include "launcher/agent/output_writer.h"
 #include "launcher/agent/rank_output.h"
+#include "launcher/agent/rank_service.h"
 #include "launcher/agent/rank_terminal.h"
 #include "launcher/channel/messages.pb.h"
 #include "launcher/system/event_loop.h"
@@ -22,7 +23,7 @@
 namespace paceline::launcher {
 
 /// Belongs to the loop's thread.
-class RankStreams {
+class RankStreams final : public RankService {
  public:
   using Tell = std::function<void(const messages::FromAgent&)>;
 
@@ -34,23 +35,15 @@ class RankStreams {
 
   /// Makes the files of all ranks in the output directory. If a file exists already, no rank
   /// starts.
-  Status make_files();
-
-  /// The rank's ends of its three streams.
-  struct RankEnds {
-    UniqueFd input;
-    UniqueFd output;
-    UniqueFd error;
-  };
-  /// Called once for each rank of this host, in order. The first call makes the files if
-  /// make_files() has not.
-  Result<RankEnds> open_next();
+  Status prepare(const messages::Start& start) override;
+  /// Adds the rank's standard input, output and error.
+  Status equip(int local_rank, RankEquipment& rank) override;
+  /// Passes on what the rank has written so far, as far as its files and the head take it.
+  void ended(const messages::ProcessExited& exited, messages::RankExited& report) override;
 
   /// Passes on input, or the size of the head's terminal, to the rank that the Start names.
   void take_input(const messages::ToAgent& message);
 
-  /// Passes on what the rank has written so far, as far as its files and the head take it.
-  void drain(std::uint32_t rank);
   /// Nobody is left who could write: passes on the rest, and lines without newline. `finished` is
   /// called, at once or later, when the head and the files have it all.
   void finish(std::function<void()> finished);

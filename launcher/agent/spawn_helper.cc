@@ -53,9 +53,7 @@ class SpawnHelper {
     agent_.open([this](const messages::ToHelper& message) { receive(message); },
                 [this](const Status&) { loop_.stop(); });
     PACELINE_TRY(loop_.run());
-    signal_groups(SIGKILL);
-    if (cgroup_) kill_cgroup(cgroup_folder_);
-    return end_descendants(clock_, Deadline::after(clock_, kSweep));
+    return end_all(kill_cgroup);
   }
 
  private:
@@ -79,12 +77,14 @@ class SpawnHelper {
   };
 
   void receive(const messages::ToHelper& message);
+  Status end_all(void (*end_cgroup)(const std::string& folder));
+  void sweep();
   void watch_agent();
   void add_program(const messages::Program& program);
   void enter_cgroup(const std::string& folder);
   Status spawn(const messages::Spawn& request);
   Result<pid_t> fork_rank(const messages::Spawn& request, const Image& image,
-                          const std::array<UniqueFd, kRankDescriptors>& descriptors, int socket);
+                          const std::vector<UniqueFd>& descriptors, int socket);
   void settle(pid_t pid, Rank& rank);
   void refuse(std::uint32_t rank, int error, const std::string& text);
   void signal_ranks(const messages::SignalRanks& order);
@@ -124,9 +124,30 @@ void SpawnHelper::receive(const messages::ToHelper& message) {
   if (message.has_program()) add_program(message.program());
   if (message.has_signal()) signal_ranks(message.signal());
   if (message.has_cgroup()) enter_cgroup(message.cgroup());
+  if (message.has_sweep()) sweep();
   if (!message.has_spawn()) return;
   if (const Status status = spawn(message.spawn()); !status.ok())
     refuse(message.spawn().rank(), EAGAIN, status.text());
+}
+
+Status SpawnHelper::end_all(void (*end_cgroup)(const std::string& folder)) {
+  signal_groups(SIGKILL);
+  if (cgroup_) end_cgroup(cgroup_folder_);
+  return end_descendants(clock_, Deadline::after(clock_, kSweep));
+}
+
+// The agent has heard of the ends of all ranks.
+void SpawnHelper::sweep() {
+  const Status ended = end_all(empty_cgroup);
+  for (const auto& [pid, rank] : ranks_)
+    if (rank.socket) loop_.forget_readable(rank.socket.get());
+  ranks_.clear();
+  rests_.clear();
+  images_.clear();
+  spares_rest_ = false;
+  messages::FromHelper message;
+  message.mutable_swept()->set_failure(std::string(ended.text()));
+  tell(message);
 }
 
 // Cleans up if the agent does not run. The head has given up by then, and may be on another host.
@@ -159,9 +180,10 @@ void SpawnHelper::enter_cgroup(const std::string& folder) {
 }
 
 Status SpawnHelper::spawn(const messages::Spawn& request) {
-  std::array<UniqueFd, kRankDescriptors> descriptors;
-  for (UniqueFd& descriptor : descriptors) {
-    PACELINE_TRY_ASSIGN(descriptor, agent_.take_descriptor());
+  std::vector<UniqueFd> descriptors;
+  for (std::uint32_t i = 0; i < request.descriptors(); ++i) {
+    PACELINE_TRY_ASSIGN(UniqueFd descriptor, agent_.take_descriptor());
+    descriptors.push_back(std::move(descriptor));
   }
   if (request.program() >= images_.size())
     return Status(Code::kInternal, Scope::kOperation,
@@ -202,8 +224,11 @@ Status SpawnHelper::watch_death(pid_t pid, Rank& rank) {
 }
 
 Result<pid_t> SpawnHelper::fork_rank(const messages::Spawn& request, const Image& image,
-                                     const std::array<UniqueFd, kRankDescriptors>& descriptors,
-                                     int socket) {
+                                     const std::vector<UniqueFd>& descriptors, int socket) {
+  if (descriptors.size() > std::size_t{kMaxRankDescriptors})
+    return Status(Code::kInternal, Scope::kOperation,
+                  "a rank cannot begin with more than " + std::to_string(kMaxRankDescriptors) +
+                      " descriptors");
   std::vector<std::string> environment =
       merge_environment(image.environment, request.environment());
   std::vector<std::string> words = image.arguments;
@@ -221,6 +246,7 @@ Result<pid_t> SpawnHelper::fork_rank(const messages::Spawn& request, const Image
                 .shell_arguments = image.is_shell_script ? shell_arguments.data() : nullptr,
                 .environment = variables.data(),
                 .descriptors = {},
+                .descriptor_count = static_cast<int>(descriptors.size()),
                 .socket = socket,
                 .helper = ::getpid(),
                 .descriptor_limit = descriptor_limit_,

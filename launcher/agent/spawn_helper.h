@@ -11,11 +11,8 @@
 
 namespace paceline::launcher {
 
-/// Descriptors of a rank beside standard input, output and error: the order of those that come
-/// with messages::Spawn.
-inline constexpr int kJobKeyFd = 3;
-inline constexpr int kFlightFd = 4;
-inline constexpr int kRankDescriptors = 5;
+/// The max number of descriptors with which a rank begins. They come with one message.
+inline constexpr int kMaxRankDescriptors = 8;
 
 /// Body of the process: serves messages::ToHelper until the agent has gone.
 void run_spawn_helper(UniqueFd agent);

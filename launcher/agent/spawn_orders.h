@@ -16,7 +16,8 @@ using Inherited = FunctionRef<const char*(const char*)>;
 messages::ToHelper program_of(const messages::Start& start, const messages::App& app,
                               const HostFacts& facts, const ProgramFile& file, Inherited inherited);
 
-/// The order to start the rank at `local_rank` with the `program`-th of the apps.
+/// The order to start the rank at `local_rank` with the `program`-th of the apps. What services
+/// give to it is not in it.
 messages::ToHelper spawn_of(const messages::Start& start, const HostFacts& facts, int program,
                             int local_rank, Inherited inherited);
 

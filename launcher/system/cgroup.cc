@@ -105,7 +105,10 @@ pid_t fork_into(const UniqueFd& cgroup) {
 }
 
 void kill_cgroup(const std::string& folder) {
-  if (write_to(folder + "/cgroup.kill", "1")) return;
+  if (!write_to(folder + "/cgroup.kill", "1")) empty_cgroup(folder);
+}
+
+void empty_cgroup(const std::string& folder) {
   // Not where it cannot be frozen: then the sweep of descendants is all there is.
   if (write_to(folder + "/freezer.state", "FROZEN")) {
     kill_members(folder);

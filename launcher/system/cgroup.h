@@ -25,6 +25,9 @@ pid_t fork_into(const UniqueFd& cgroup);
 /// Kills every process in it, also those that fork meanwhile. Version 1 and kernels before 5.14
 /// freeze it for that.
 void kill_cgroup(const std::string& folder);
+/// The same for a cgroup that will be used again. Linux 6.18 kills a process that fork_into() puts
+/// into a cgroup which was killed by cgroup.kill before, so this one freezes it always.
+void empty_cgroup(const std::string& folder);
 
 /// Removes it, once its last process has gone; not where that takes longer than `patience`.
 void remove_cgroup(const std::string& folder, const Clock& clock, Duration patience);

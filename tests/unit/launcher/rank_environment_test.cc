@@ -15,12 +15,14 @@ messages::Start start_of_four() {
   start.set_host("node1");
   start.set_host_index(1);
   start.set_world_size(8);
+  start.set_epoch(2);
+  start.set_max_epoch(5);
   for (const std::uint32_t rank : {1u, 5u, 6u, 7u}) start.add_ranks(rank);
   return start;
 }
 
 HostFacts facts(int allowed_cpus = 10) {
-  HostFacts facts{.allowed_cpus = allowed_cpus, .meeting = {}, .key_file = "/proc/7/fd/9"};
+  HostFacts facts{.allowed_cpus = allowed_cpus, .meeting = {}};
   facts.meeting.set_store("unix:@s");
   facts.meeting.set_master_address("127.0.0.1");
   facts.meeting.set_master_port(4000);
@@ -42,8 +44,8 @@ TEST(RankEnvironment, Identity) {
         "GROUP_RANK=1", "OMPI_COMM_WORLD_RANK=6", "OMPI_COMM_WORLD_SIZE=8",
         "OMPI_COMM_WORLD_LOCAL_RANK=2", "OMPI_COMM_WORLD_LOCAL_SIZE=4",
         "OMPI_COMM_WORLD_NODE_RANK=2", "PACELINE_STORE=unix:@s", "PACELINE_JOB_ID=job",
-        "PACELINE_HOST=node1", "PACELINE_JOB_KEY_FD=3", "PACELINE_JOB_KEY_FILE=/proc/7/fd/9",
-        "PACELINE_FLIGHT_FD=4", "PACELINE_TERMINAL=0"})
+        "PACELINE_HOST=node1", "PACELINE_TERMINAL=0", "TORCHELASTIC_RESTART_COUNT=2",
+        "TORCHELASTIC_MAX_RESTARTS=5", "TORCHELASTIC_RUN_ID=job"})
     EXPECT_TRUE(has(environment, expected)) << expected;
 }
 

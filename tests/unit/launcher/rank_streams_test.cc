@@ -37,10 +37,14 @@ class RankStreamsTest : public ::testing::Test {
     streams_ = std::make_unique<RankStreams>(
         loop_, start_, UniqueFd(),
         [this](const messages::FromAgent& message) { receive(message); });
+    ASSERT_TRUE(streams_->prepare(start_).ok());
     for (int i = 0; i < start_.ranks_size(); ++i) {
-      auto ends = streams_->open_next();
-      ASSERT_TRUE(ends.ok()) << ends.status().to_string();
-      ranks_.push_back(*std::move(ends));
+      RankEquipment equipment;
+      const Status equipped = streams_->equip(i, equipment);
+      ASSERT_TRUE(equipped.ok()) << equipped.to_string();
+      std::vector<UniqueFd> ends = equipment.take_descriptors();
+      ASSERT_EQ(ends.size(), 3u);
+      ranks_.push_back({std::move(ends[0]), std::move(ends[1]), std::move(ends[2])});
     }
   }
   void use_files() { start_.set_output_directory(folder_ + "/out"); }
@@ -68,7 +72,10 @@ class RankStreamsTest : public ::testing::Test {
   EventLoop loop_{clock_};
   messages::Start start_;
   std::unique_ptr<RankStreams> streams_;
-  std::vector<RankStreams::RankEnds> ranks_;
+  struct RankEnds {
+    UniqueFd input, output, error;
+  };
+  std::vector<RankEnds> ranks_;
   std::map<std::pair<std::uint32_t, messages::Stream>, std::string> shown_;
   std::vector<std::string> notices_;
   std::size_t stop_reading_at_ = 0;  // messages
@@ -108,9 +115,9 @@ TEST_F(RankStreamsTest, FilesAreMadeBeforeTheFirstRank) {
   fs::create_directories(folder_ + "/out/rank.1");
   std::ofstream(folder_ + "/out/rank.1/stdout") << "precious";
   RankStreams streams(loop_, start_, UniqueFd(), [](const messages::FromAgent&) {});
-  const auto ends = streams.open_next();
-  ASSERT_FALSE(ends.ok());
-  EXPECT_NE(ends.status().text().find("rank.1/stdout"), std::string::npos);
+  const Status prepared = streams.prepare(start_);
+  ASSERT_FALSE(prepared.ok());
+  EXPECT_NE(prepared.text().find("rank.1/stdout"), std::string::npos);
 }
 
 TEST_F(RankStreamsTest, RanksThatAreNotShownTellNothing) {
@@ -137,7 +144,10 @@ TEST_F(RankStreamsTest, ASlowConsoleHoldsUpOnlyWhatItShows) {
   write(1, "seen\n");
   loop_.after(std::chrono::milliseconds(5), [this] { loop_.stop(); });
   ASSERT_TRUE(loop_.run().ok());
-  streams_->drain(1);
+  messages::ProcessExited exited;
+  messages::RankExited report;
+  exited.set_rank(1);
+  streams_->ended(exited, report);
   EXPECT_EQ(file("rank.0/stdout"), "unseen\n");
   EXPECT_EQ(file("rank.1/stdout"), "");
   streams_->set_reading(true);

@@ -1,0 +1,74 @@
+// The ranks of one start on this host: from the order to start to the last byte of their output.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <paceline/status.h>
+
+#include "comm/base/unique_fd.h"
+#include "launcher/agent/meeting_service.h"
+#include "launcher/agent/oom_service.h"
+#include "launcher/agent/rank_service.h"
+#include "launcher/agent/rank_streams.h"
+#include "launcher/channel/messages.pb.h"
+#include "launcher/system/event_loop.h"
+#include "launcher/system/program_file.h"
+
+namespace paceline::launcher {
+
+/// Belongs to the loop's thread.
+class HostRun {
+ public:
+  struct Handlers {
+    /// To the spawn helper.
+    std::function<Status(const messages::ToHelper&, std::vector<UniqueFd>)> order;
+    /// To the head.
+    std::function<void(const messages::FromAgent&)> tell;
+    /// No rank is left, or none will start. May be called by start().
+    std::function<void()> ended;
+  };
+
+  /// `standard_input` goes to the rank that has it.
+  HostRun(EventLoop& loop, messages::Start start, UniqueFd standard_input, Handlers handlers);
+
+  /// Has the ranks spawned, in the control group `cgroup`, if it is not empty. An error: the job
+  /// cannot go on.
+  Status start(const std::string& cgroup);
+  void receive(const messages::FromHelper& message);
+  void take_input(const messages::ToAgent& message) { streams_->take_input(message); }
+  void ended_well(const messages::RankEnded& ended);
+  /// The agent has sent SIGKILL to the ranks.
+  void ranks_were_killed() { oom_->ranks_were_killed(); }
+  /// While off, the ranks' output for the head waits.
+  void set_reading(bool on) { streams_->set_reading(on); }
+  /// Nobody is left who could write. Calls `finished`, at once or later, when all output is passed
+  /// on.
+  void finish(std::function<void()> finished) { streams_->finish(std::move(finished)); }
+  /// True if ranks of other hosts may need the store after the ranks of this one have ended.
+  bool serves_others() const { return meeting_->serves_others(); }
+
+ private:
+  template <class Service, class... Arguments>
+  Service* add(Arguments&&... arguments);
+  Status prepare();
+  Status spawn(const HostFacts& facts, int program, int local_rank);
+  void refuse(messages::RankRefused refused);
+  void rank_ended(const messages::ProcessExited& exited);
+  void count_end();
+
+  const Clock& clock_;  // the loop's
+  const messages::Start start_;
+  const Handlers handlers_;
+  // The table of services. Descriptors of a rank have the order of the table.
+  std::vector<std::unique_ptr<RankService>> services_;
+  RankStreams* streams_ = nullptr;  // in the table, as are the two that follow
+  MeetingService* meeting_ = nullptr;
+  OomService* oom_ = nullptr;
+  std::size_t ranks_left_ = 0;
+};
+
+}  // namespace paceline::launcher
