@@ -93,7 +93,7 @@ void BindingReport::started(const Host& host, const messages::RankStarted& rank)
   if (rank.rank() < options_.devices.size() && !options_.devices[rank.rank()].empty())
     line += ", " + options_.devices[rank.rank()];
   lines_[rank.rank()] = std::move(line);
-  if (++started_ < lines_.size()) return;
+  if (++started_ % lines_.size() != 0) return;
   for (const std::string& one : lines_) options_.say(one);
 }
 

@@ -6,6 +6,7 @@
 
 #include <signal.h>
 
+#include "launcher/head/job_start.h"
 #include "launcher/system/signal_source.h"
 #include "launcher/system/system.h"
 
@@ -32,7 +33,10 @@ Head::Head(EventLoop& loop, Console& console, const JobSpec& job, std::vector<Ho
       console_(console),
       has_timestamps_(job.timestamps),
       output_limit_(loop, console),
-      machine_({.timeout = job.timeout, .grace = job.grace, .max_silence = job.max_silence},
+      machine_({.timeout = job.timeout,
+                .grace = job.grace,
+                .max_silence = job.max_silence,
+                .restarts = job.restarts},
                hosts_of(agents)),
       observers_(std::move(observers)) {
   hosts_.reserve(agents.size());
@@ -143,6 +147,8 @@ void Head::carry_out(const StartHost& command) {
   messages::ToAgent message;
   *message.mutable_start() = host.start;
   if (command.host != 0) *message.mutable_start()->mutable_meeting() = command.meeting;
+  number_start(*message.mutable_start(), command.epoch);
+  output_limit_.ranks_start();
   const Status sent = host.agent.send(message);
   if (!sent.ok()) return handle(StartRefused{.host = command.host, .why = sent});
   if (!host.start.input_comes()) return;

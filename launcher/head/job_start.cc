@@ -49,7 +49,15 @@ messages::Start start_of(const JobSpec& job) {
   for (int rank = 0; rank < job.ranks(); ++rank)
     start.add_on_console(job.console_ranks.contains(rank));
   if (job.stdin_rank) start.set_stdin_rank(static_cast<std::uint32_t>(*job.stdin_rank));
+  start.set_max_epoch(static_cast<std::uint32_t>(job.restarts.max_restarts));
+  start.set_stays(job.restarts.max_restarts > 0);
   return start;
+}
+
+void number_start(messages::Start& part, std::uint32_t epoch) {
+  part.set_epoch(epoch);
+  if (epoch > 0 && !part.output_directory().empty())
+    part.set_output_directory(part.output_directory() + "/restart." + std::to_string(epoch));
 }
 
 void give_ranks(messages::Start& part, std::span<const int> ranks) {

@@ -1,6 +1,7 @@
 // What the agents of a job are told to start. Pure.
 #pragma once
 
+#include <cstdint>
 #include <span>
 
 #include "launcher/channel/messages.pb.h"
@@ -14,5 +15,9 @@ messages::Start start_of(const JobSpec& job);
 
 /// Leaves in it what a host with these ranks, ascending, has to do. Once.
 void give_ranks(messages::Start& part, std::span<const int> ranks);
+
+/// Makes it the order for the start after `epoch` others. Output files of restarts have a folder of
+/// their own, "restart.1".
+void number_start(messages::Start& part, std::uint32_t epoch);
 
 }  // namespace paceline::launcher

@@ -17,6 +17,8 @@ class OutputLimit {
   void begin(Duration grace);
   /// From now on there is no grace to wait for.
   void ranks_have_ended();
+  /// Ranks start again.
+  void ranks_start() { ranks_ended_ = false; }
 
  private:
   void give_up();

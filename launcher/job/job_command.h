@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <variant>
 
@@ -14,6 +15,7 @@ namespace paceline::launcher {
 struct StartHost {
   std::size_t host = 0;
   messages::Meeting meeting;
+  std::uint32_t epoch = 0;  ///< how often it was started before
 };
 
 struct TellHost {

@@ -24,7 +24,7 @@ constexpr Duration kBlamePatience = std::chrono::milliseconds(300);
 }  // namespace
 
 JobMachine::JobMachine(const Rules& rules, const std::vector<JobHost>& hosts)
-    : rules_(rules), silences_(hosts.size()) {
+    : rules_(rules), silences_(hosts.size()), restarts_(rules.restarts) {
   std::size_t ranks = 0;
   for (const JobHost& host : hosts) ranks += host.ranks.size();
   state_.ranks.resize(ranks);
@@ -46,6 +46,7 @@ TimePoint JobMachine::next_timer() const {
 }
 
 void JobMachine::on(const JobBegins&) {
+  restarts_.began(now_);
   start(0);
   set_timer(kAlivePeriod, Timer::kSilence);
   if (rules_.timeout > Duration::zero()) set_timer(rules_.timeout, Timer::kTimeout);
@@ -68,13 +69,16 @@ void JobMachine::on(const TimePassed&) {
       case Timer::kBlame:
         if (!state_.outcome.cause) blame(*root_cause(state_.outcome.ends));
         break;
+      case Timer::kRestart:
+        if (!state_.outcome.cause) restart();
+        break;
     }
   }
 }
 
 void JobMachine::start(std::size_t host, const messages::Meeting& meeting) {
   state_.hosts[host].phase = HostPhase::kStarting;
-  command(StartHost{.host = host, .meeting = meeting});
+  command(StartHost{.host = host, .meeting = meeting, .epoch = state_.epoch});
 }
 
 void JobMachine::on(const StartRefused& refused) {
@@ -93,15 +97,17 @@ void JobMachine::heard(std::size_t host) {
 void JobMachine::on(const AgentSaid& said) {
   heard(said.host);
   const messages::FromAgent& message = said.message;
+  const bool is_of_this_start = message.epoch() == state_.epoch;
   switch (message.kind_case()) {
     case messages::FromAgent::kReady:
-      return ready(said.host, message.ready());
+      return is_of_this_start ? ready(said.host, message.ready()) : void();
     case messages::FromAgent::kStarted:
-      if (RankState* const rank = find(said.host, message.started().rank()))
+      if (RankState* const rank = find(said.host, message.started().rank());
+          rank != nullptr && is_of_this_start)
         rank->pid = message.started().pid();
       return;
     case messages::FromAgent::kExited:
-      return rank_ended(said.host, message.exited());
+      return is_of_this_start ? rank_ended(said.host, message.exited()) : void();
     case messages::FromAgent::kRefused:
       return refused(said.host, message.refused());
     case messages::FromAgent::kFailure:
@@ -109,7 +115,7 @@ void JobMachine::on(const AgentSaid& said) {
     case messages::FromAgent::kNotice:
       return command(Say{in_host(said.host, message.notice().text())});
     case messages::FromAgent::kFinished:
-      return finish(said.host);
+      return is_of_this_start ? finish(said.host) : void();
     case messages::FromAgent::kAskedToEnd:
       return asked_to_end(said.host, message.asked_to_end().signal());
     case messages::FromAgent::kOutput:  // for the console
@@ -146,6 +152,7 @@ void JobMachine::rank_ended(std::size_t host, const messages::RankExited& exited
               .time_ns = exited.time_ns() - state_.hosts[host].clock_ahead.count()};
   if (exited.has_blamed()) end.blamed = static_cast<int>(exited.blamed());
   outcome.ends.push_back(end);
+  restarts_.rank_ended(exited);
   if (outcome.ends.size() == state_.ranks.size()) command(EndGrace{});
   tell_those_who_wait(exited);
   const std::string operation = in_last_operation(exited.last_operation());
@@ -185,9 +192,10 @@ void JobMachine::asked_to_end(std::size_t host, int signal) {
 void JobMachine::on(const AgentLost& lost) {
   if (!is_needed(lost.host)) return;
   const HostState& host = state_.hosts[lost.host];
-  const std::string with_it = host.phase == HostPhase::kFinished
-                                  ? "; with it the job has lost its rendezvous store"
-                                  : "; it and " + ranks_text(host.ranks) + " were killed";
+  std::string with_it = "; it and " + ranks_text(host.ranks) + " were killed";
+  if (host.phase == HostPhase::kFinished)
+    with_it = state_.restarts ? "; without it the ranks cannot be started again"
+                              : "; with it the job has lost its rendezvous store";
   lose(lost.host, "the agent is gone" + (lost.why.ok() ? "" : ": " + lost.why.text()) + with_it);
 }
 
@@ -209,10 +217,11 @@ void JobMachine::look_for_silent_hosts() {
   if (!state_.finished) set_timer(kAlivePeriod, Timer::kSilence);
 }
 
-// The agent of the first host serves the store, even if its own ranks have ended.
+// The agent of the first host serves the store, even if its own ranks have ended. For a restart all
+// are needed.
 bool JobMachine::is_needed(std::size_t host) const {
   if (state_.hosts[host].phase != HostPhase::kFinished) return true;
-  return host == 0 && !state_.finished && !state_.outcome.cause;
+  return (host == 0 || state_.restarts) && !state_.finished && !state_.outcome.cause;
 }
 
 void JobMachine::lose(std::size_t host, const std::string& why) {
@@ -228,10 +237,9 @@ void JobMachine::lose(std::size_t host, const std::string& why) {
 // Not at once: the report of an earlier end may be on its way, and so may be that of a rank which
 // this one holds responsible.
 void JobMachine::judge() {
-  const JobOutcome& outcome = state_.outcome;
-  if (outcome.cause || root_cause(outcome.ends) == nullptr) return;
-  if (state_.finished) return blame(*root_cause(outcome.ends));
-  if (!std::exchange(judging_, true)) set_timer(kSettling, Timer::kSettled);
+  const bool has_failed = root_cause(state_.outcome.ends) != nullptr;
+  if (has_failed && !state_.outcome.cause && !std::exchange(judging_, true))
+    set_timer(kSettling, Timer::kSettled);
 }
 
 void JobMachine::settled() {
@@ -246,8 +254,38 @@ void JobMachine::blame(const RankEnd& culprit) {
   const auto rank = static_cast<std::size_t>(culprit.rank);
   std::string why = describe_rank(rank) + " " + state_.ranks[rank].end;
   if (culprit.blamed) why += "; its error names " + name_rank(*culprit.blamed) + " as the cause";
-  stop(StopCause::kRankFailed, SIGTERM, why);
+  const auto refusal = restarts_.refusal(now_);
+  if (!refusal) return stop_to_restart(why);
+  stop(StopCause::kRankFailed, SIGTERM, why + *refusal);
 }
+
+// ---- Restarts ------------------------------------------------------------------------------
+
+void JobMachine::stop_to_restart(const std::string& why) {
+  state_.restarts = true;
+  std::erase_if(timers_, [](const auto& timer) {
+    return timer.second == Timer::kSettled || timer.second == Timer::kBlame;
+  });
+  command(Say{why + ending_text() + "; " + restarts_.announcement(now_)});
+  messages::ToAgent message;
+  message.mutable_stop()->set_signal(SIGTERM);
+  message.mutable_stop()->set_grace_ns(rules_.grace.count());
+  command(TellAllHosts{std::move(message)});
+}
+
+void JobMachine::restart() {
+  ++state_.epoch;
+  state_.restarts = false;
+  judging_ = false;
+  state_.outcome.ends.clear();
+  state_.outcome.culprit.reset();
+  for (RankState& rank : state_.ranks) rank = {.host = rank.host};
+  for (HostState& host : state_.hosts) host.phase = HostPhase::kWaiting;
+  restarts_.began(now_);
+  start(0);
+}
+
+// ---- Requests to end -----------------------------------------------------------------------
 
 void JobMachine::on(const SignalCame& came) {
   const int signal = came.signal;
@@ -273,12 +311,16 @@ void JobMachine::on(const OutputBroke& broke) {
 void JobMachine::stop(StopCause cause, int signal, const std::string& why) {
   if (state_.outcome.cause) return;
   state_.outcome.cause = cause;
-  std::string line = why;
-  const std::size_t left = ranks_left();
-  if (signal != SIGKILL && left > 0)
-    line += "; ending " + std::to_string(left) + (left == 1 ? " rank" : " ranks");
-  if (!why.empty()) command(Say{line});
+  if (!why.empty()) command(Say{signal == SIGKILL ? why : why + ending_text()});
   order_stop(signal);
+  if (state_.restarts && all_finished()) end();
+}
+
+std::string JobMachine::ending_text() const {
+  const auto left =
+      std::ranges::count_if(state_.ranks, [](const RankState& rank) { return !rank.ended; });
+  if (left == 0) return "";
+  return "; ending " + std::to_string(left) + (left == 1 ? " rank" : " ranks");
 }
 
 void JobMachine::order_stop(int signal) {
@@ -294,17 +336,27 @@ void JobMachine::order_stop(int signal) {
 
 // Agents that were told nothing have nothing to tell.
 void JobMachine::finish(std::size_t host) {
+  if (state_.hosts[host].phase == HostPhase::kFinished) return;
   state_.hosts[host].phase = HostPhase::kFinished;
-  const bool all = std::ranges::all_of(state_.hosts, [this](const HostState& one) {
-    return one.phase == HostPhase::kFinished ||
-           (one.phase == HostPhase::kWaiting && state_.outcome.cause);
+  if (!all_finished() || state_.finished) return;
+  // No other report can come.
+  const RankEnd* const failure = root_cause(state_.outcome.ends);
+  if (failure != nullptr && !state_.outcome.cause && !state_.restarts) blame(*failure);
+  if (!state_.restarts || state_.outcome.cause) return end();
+  if (const std::string others = describe_victims(state_.outcome); !others.empty())
+    command(Say{others});
+  set_timer(restarts_.delay(), Timer::kRestart);
+}
+
+bool JobMachine::all_finished() const {
+  return std::ranges::all_of(state_.hosts, [this](const HostState& host) {
+    return host.phase == HostPhase::kFinished ||
+           (host.phase == HostPhase::kWaiting && state_.outcome.cause);
   });
-  if (all && !state_.finished) end();
 }
 
 void JobMachine::end() {
   state_.finished = true;
-  judge();
   if (const std::string others = describe_victims(state_.outcome); !others.empty())
     command(Say{others});
   command(EndJob{});
@@ -335,11 +387,6 @@ std::string JobMachine::name_rank(int rank) const {
   if (!is_elsewhere) return "rank " + std::to_string(rank);
   const RankState& state = state_.ranks[static_cast<std::size_t>(rank)];
   return "rank " + std::to_string(rank) + " on host " + state_.hosts[state.host].name;
-}
-
-std::size_t JobMachine::ranks_left() const {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(state_.ranks, [](const RankState& rank) { return !rank.ended; }));
 }
 
 }  // namespace paceline::launcher

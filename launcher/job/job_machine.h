@@ -1,5 +1,5 @@
-// All decisions about a job: when hosts start, what ends the job, which rank is responsible. Pure: no
-// processes, no descriptors, no clock.
+// All decisions about a job: when hosts start, what ends the job, which rank is responsible. Pure:
+// no processes, no descriptors, no clock.
 //
 //   event, time ──> JobMachine ──> commands
 //                       └────────> state, for observers
@@ -19,6 +19,7 @@
 #include "launcher/job/job_command.h"
 #include "launcher/job/job_event.h"
 #include "launcher/job/job_state.h"
+#include "launcher/job/restart_policy.h"
 #include "launcher/system/end_requests.h"
 
 namespace paceline::launcher {
@@ -30,6 +31,7 @@ class JobMachine {
     Duration timeout{};  ///< of the whole job; 0: none
     Duration grace{};    ///< of ranks, from the first signal to SIGKILL
     Duration max_silence = kMaxSilence;
+    RestartRules restarts{};
   };
 
   /// Hosts in the order of their ranks. Together they have the ranks 0, 1, … of the job.
@@ -47,6 +49,7 @@ class JobMachine {
     kTimeout,  // the job has lasted too long
     kSettled,  // reports of earlier failures have come
     kBlame,    // the rank that is blamed has had time to end
+    kRestart,  // the delay of a restart is over
   };
 
   // Events.
@@ -79,16 +82,21 @@ class JobMachine {
   void settled();
   void blame(const RankEnd& culprit);
   void stop(StopCause cause, int signal, const std::string& why);
+  std::string ending_text() const;
   void order_stop(int signal);
   void finish(std::size_t host);
+  bool all_finished() const;
   void end();
+
+  // Restarts.
+  void stop_to_restart(const std::string& why);
+  void restart();
 
   void start(std::size_t host, const messages::Meeting& meeting = {});
   RankState* find(std::size_t host, std::uint32_t rank);
   std::string in_host(std::size_t host, const std::string& text) const;
   std::string describe_rank(std::size_t rank) const;
   std::string name_rank(int rank) const;
-  std::size_t ranks_left() const;
   void set_timer(Duration delay, Timer timer) { timers_.emplace(after(delay), timer); }
   TimePoint after(Duration delay) const { return Deadline::after(now_, delay).moment(); }
   void command(JobCommand command) { commands_.push_back(std::move(command)); }
@@ -98,6 +106,7 @@ class JobMachine {
   std::vector<Silence> silences_;  // by host
   std::multimap<TimePoint, Timer> timers_;
   EndRequests requests_;
+  RestartPolicy restarts_;
   bool judging_ = false;  // a rank has failed; the culprit is decided after some time
   bool reading_ = true;
   TimePoint now_{};                   // of the event

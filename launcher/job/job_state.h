@@ -43,8 +43,10 @@ struct JobState {
   std::vector<HostState> hosts;
   std::vector<RankState> ranks;
   JobOutcome outcome;
-  HostFaults faults;      ///< hosts whose agents were lost
-  bool finished = false;  ///< no agent will send another message
+  HostFaults faults;        ///< hosts whose agents were lost
+  std::uint32_t epoch = 0;  ///< how often the ranks were started before
+  bool restarts = false;    ///< the ranks end, or have ended, to be started again
+  bool finished = false;    ///< no agent will send another message
 };
 
 }  // namespace paceline::launcher

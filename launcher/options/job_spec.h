@@ -11,6 +11,7 @@
 #include "launcher/channel/silence.h"
 #include "launcher/options/placement_spec.h"
 #include "launcher/options/rank_set.h"
+#include "launcher/options/restart_rules.h"
 
 namespace paceline::launcher {
 
@@ -55,6 +56,7 @@ struct JobSpec {
   std::chrono::nanoseconds grace{std::chrono::seconds(10)};  ///< from SIGTERM to SIGKILL
   bool signals_groups = false;  ///< signals go to whole process groups, not to main processes
   std::chrono::nanoseconds max_silence = kMaxSilence;  ///< of an agent or a spawn helper
+  RestartRules restarts;
   std::chrono::nanoseconds start_timeout{std::chrono::seconds(10)};  ///< for hosts that come up
   bool timestamps = false;                                           ///< tags have the time of day
   bool timings = false;                     ///< say where the time of the start and the end went

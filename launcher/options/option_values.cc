@@ -39,6 +39,12 @@ Result<int> parse_count(const std::string& text) {
   return wrong(text, "is not a whole number from 1 to " + std::to_string(kMaxRanks));
 }
 
+Result<int> parse_restarts(const std::string& text) {
+  const auto count = parse_number<int>(text);
+  if (count && *count >= 0 && *count <= kMaxRestarts) return *count;
+  return wrong(text, "is not a whole number from 0 to " + std::to_string(kMaxRestarts));
+}
+
 Result<std::chrono::nanoseconds> parse_seconds(const std::string& text) {
   const std::size_t end = text.find_last_of("0123456789.") + 1;  // 0: there is no digit
   const std::string_view unit = std::string_view(text).substr(end);

@@ -17,6 +17,7 @@ Status usage_error(const std::string& text);
 
 /// A whole number from 1 to kMaxRanks.
 Result<int> parse_count(const std::string& text);
+Result<int> parse_restarts(const std::string& text);
 
 /// 0 to a year, in seconds or with a unit: 0.5, 500ms, 90s, 15m, 2h, 1d.
 Result<std::chrono::nanoseconds> parse_seconds(const std::string& text);

@@ -25,8 +25,6 @@ constexpr std::string_view kParameters =
     "there are no such parameters; `paceline info` lists the variables that tune a job";
 constexpr std::string_view kPlan =
     "use --map-by and --bind-to, or --plan FILE; see paceline run --help-placement";
-constexpr std::string_view kRestarts =
-    "there are no restarts: a job ends when one of its ranks fails";
 constexpr std::string_view kMore =
     "use --map-by slot:oversubscribe, which allows more ranks than slots";
 
@@ -89,8 +87,7 @@ constexpr PeerOption kPeerOptions[] = {
     {"oversubscribe", kMore},
     {"overcommit", kMore},
     {"nooversubscribe", "leave it out: it is the default"},
-    {"max-restarts", kRestarts},
-    {"monitor-interval", kRestarts},
+    {"monitor-interval", "leave it out: the end of a rank is seen at once"},
     {"start-method", "leave it out: ranks are processes of their own"},
     {"module", "write python3 -m MODULE as the program"},
     {"m", "write python3 -m MODULE as the program"},

@@ -139,6 +139,24 @@ std::string without_name(const std::string& text, const PlacementOption& option)
   return text.starts_with(name) ? text.substr(name.size()) : text;
 }
 
+void add_restart_options(CLI::App& app, RestartRules& restarts) {
+  add_value(app, "--max-restarts",
+            {"N", "Start all ranks again up to N times if one fails (default 0)", "End"},
+            [&restarts](const std::string& text) {
+              restarts.max_restarts = valid("--max-restarts", parse_restarts(text));
+            });
+  add_value(app, "--restart-window",
+            {"S", "Only restarts in the last S seconds, or 90m, 2h, count (default: all)", "End"},
+            [&restarts](const std::string& text) {
+              restarts.window = valid("--restart-window", parse_seconds(text));
+            });
+  add_value(app, "--restart-delay",
+            {"S", "Wait before a restart, doubled while failures are quick (default 1)", "End"},
+            [&restarts](const std::string& text) {
+              restarts.delay = valid("--restart-delay", parse_seconds(text));
+            });
+}
+
 // They have a page of their own.
 void add_placement_options(CLI::App& app, PlacementSpec& placement) {
   for (const PlacementOption& option : placement_options()) {
@@ -181,6 +199,7 @@ void add_job_options(CLI::App& app, JobSpec& job, ProgramSpec& program) {
             [&job](const std::string& text) {
               job.console_ranks = valid("--console-ranks", RankSet::parse(text));
             });
+  add_restart_options(app, job.restarts);
   add_value(
       app, "--timeout", {"S", "End the job after S seconds, or 90m, 2h (default 0: never)", "End"},
       [&job](const std::string& text) { job.timeout = valid("--timeout", parse_seconds(text)); });
@@ -280,6 +299,8 @@ Status check_job(const JobSpec& job) {
     return usage_error("-H and --hostfile both select hosts; use one of them");
   if (!job.engine.empty() && !job.launch_agent.empty())
     return usage_error("--engine and --launch-agent both select how agents start; use one of them");
+  if (job.restarts.max_restarts == 0 && job.restarts != RestartRules())
+    return usage_error("--restart-window and --restart-delay need --max-restarts");
   PACELINE_TRY(check_placement(job));
   return job.states_ranks() ? check_named_ranks(job) : Status();
 }

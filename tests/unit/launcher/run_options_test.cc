@@ -262,8 +262,18 @@ TEST(RunOptions, OptionsOfPeersAreAnsweredWithOwnOnes) {
   EXPECT_NE(told("--oversubscribe").find("slot:oversubscribe"), std::string::npos);
   for (const char* option :
        {"--nnodes", "--node_rank", "--rdzv_backend", "--allow-run-as-root", "--mca", "--rankfile",
-        "-l", "--label", "--log-dir", "--max-restarts", "--app", "--standalone"})
+        "-l", "--label", "--log-dir", "--monitor-interval", "--app", "--standalone"})
     EXPECT_FALSE(told(option).empty()) << option;
+}
+
+TEST(RunOptions, RestartsAreCountedInAWindowAndWait) {
+  const JobSpec job = *parse_run(
+      Words{"--max-restarts", "3", "--restart-window", "10m", "--restart-delay", "0.5", "prog"});
+  EXPECT_EQ(job.restarts, (RestartRules{.max_restarts = 3,
+                                        .window = std::chrono::minutes(10),
+                                        .delay = std::chrono::milliseconds(500)}));
+  EXPECT_EQ(run_refusal({"--restart-window", "5", "prog"}),
+            "--restart-window and --restart-delay need --max-restarts");
 }
 
 TEST(RunOptions, Help) {

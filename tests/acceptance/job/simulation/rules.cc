@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <initializer_list>
 #include <set>
+#include <utility>
 
 #include "launcher/system/exit_status.h"
 #include "tests/acceptance/job/simulation/simulated_job.h"
@@ -57,6 +58,8 @@ void SimulatedJob::judge() {
     if (std::ranges::any_of(agent.ranks, [](const Rank& rank) { return rank.running; }))
       return break_rule("the job leaves a rank that runs");
   }
+  if (std::cmp_greater(state.epoch, plan_.max_restarts))
+    return break_rule("the ranks were started again too often");
   std::set<int> ended;
   for (const RankEnd& end : state.outcome.ends)
     if (!ended.insert(end.rank).second) return break_rule("the end of a rank counts twice");
@@ -64,6 +67,8 @@ void SimulatedJob::judge() {
 }
 
 void SimulatedJob::judge_culprit() {
+  if (std::cmp_less(machine_.state().epoch, plan_.max_restarts))
+    return break_rule("the job ends although a restart is left");
   const RankEnd& culprit = *machine_.state().outcome.culprit;
   const auto its =
       std::ranges::find(ends_, static_cast<std::uint32_t>(culprit.rank), &TrueEnd::rank);

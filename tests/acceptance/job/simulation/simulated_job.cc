@@ -7,7 +7,7 @@
 
 #include <signal.h>
 
-#include "launcher/system/exit_status.h"
+#include "tests/acceptance/job/simulation/event_text.h"
 
 namespace paceline::launcher::testing {
 namespace {
@@ -27,7 +27,8 @@ JobMachine::Rules rules_of(const Plan& plan) {
   const bool has_timeout = std::ranges::count(plan.mishaps, Mishap::kTimeout) > 0;
   return {.timeout = has_timeout ? kTimeout : Duration::zero(),
           .grace = kGrace,
-          .max_silence = kMaxSilence};
+          .max_silence = kMaxSilence,
+          .restarts = {.max_restarts = plan.max_restarts}};
 }
 
 std::vector<JobHost> hosts_of(const Plan& plan) {
@@ -41,45 +42,8 @@ std::vector<JobHost> hosts_of(const Plan& plan) {
   return hosts;
 }
 
-std::string in_words(const messages::FromAgent& message) {
-  if (message.has_ready()) return "ready";
-  if (message.has_started()) return "rank " + std::to_string(message.started().rank()) + " started";
-  if (message.has_exited())
-    return "rank " + std::to_string(message.exited().rank()) + " " +
-           describe(message.exited().wait_status()) +
-           (message.exited().has_blamed() ? ", blames " + std::to_string(message.exited().blamed())
-                                          : "");
-  if (message.has_refused()) return "refused";
-  if (message.has_failure()) return "failure";
-  if (message.has_finished()) return "finished";
-  if (message.has_asked_to_end()) return "asked to end";
-  return "alive";
-}
-
-struct Describe {
-  std::string operator()(const JobBegins&) const { return "the job begins"; }
-  std::string operator()(const AgentSaid& said) const {
-    return "h" + std::to_string(said.host) + ": " + in_words(said.message);
-  }
-  std::string operator()(const AgentIsAlive& alive) const {
-    return "h" + std::to_string(alive.host) + ": output";
-  }
-  std::string operator()(const AgentLost& lost) const {
-    return "h" + std::to_string(lost.host) + ": lost";
-  }
-  std::string operator()(const StartRefused& refused) const {
-    return "h" + std::to_string(refused.host) + ": start refused";
-  }
-  std::string operator()(const SignalCame& came) const {
-    return "signal " + std::to_string(came.signal);
-  }
-  std::string operator()(const OutputBroke& broke) const {
-    return "output broke: errno " + std::to_string(broke.error);
-  }
-  std::string operator()(const ReadingPaused&) const { return "reading paused"; }
-  std::string operator()(const ReadingResumed&) const { return "reading resumed"; }
-  std::string operator()(const TimePassed&) const { return "time passed"; }
-};
+// Each start has a store of its own.
+std::string meeting_of(std::uint32_t epoch) { return "tcp:h0:" + std::to_string(4000 + epoch); }
 
 }  // namespace
 
@@ -87,7 +51,8 @@ Plan drawn_plan(Random& random) {
   Plan plan{.hosts = 1 + random.below(5), .ranks_per_host = 1 + random.below(4)};
   constexpr Duration kDelays[] = {milliseconds(1), milliseconds(8), milliseconds(200), seconds(1)};
   plan.max_delay = kDelays[random.below(std::size(kDelays))];
-  const std::uint64_t count = random.below(4);
+  if (random.chance(0.5)) plan.max_restarts = static_cast<int>(random.below(4));
+  const std::uint64_t count = random.below(plan.max_restarts > 0 ? 7 : 4);
   for (std::uint64_t i = 0; i < count; ++i)
     plan.mishaps.push_back(static_cast<Mishap>(random.below(kMishaps)));
   return plan;
@@ -109,8 +74,9 @@ SimulatedJob::SimulatedJob(const Plan& plan, std::uint64_t seed,
 
 std::string SimulatedJob::run() {
   const TimePoint limit = now_ + kMaxRun;
+  const Duration longest = seconds(6) * (1 + plan_.max_restarts);
   for (const Mishap mishap : plan_.mishaps)
-    after(up_to(seconds(6)), [this, mishap] { befall(mishap); });
+    after(up_to(longest), [this, mishap] { befall(mishap); });
   handle(JobBegins{});
   while (ended_ == 0 && broken_.empty()) {
     const TimePoint next_action = actions_.empty() ? TimePoint::max() : actions_.begin()->first;
@@ -200,8 +166,7 @@ void SimulatedJob::fail_rank(std::size_t host, int wait_status) {
   end_rank(host, local, wait_status);
   for (std::size_t other = 0; other < agents_.size(); ++other)
     for (std::size_t at = 0; at < agents_[other].ranks.size(); ++at)
-      if (random_.chance(0.3))
-        after(up_to(milliseconds(15)), [=, this] { end_rank(other, at, 1 << 8, culprit); });
+      if (random_.chance(0.3)) end_rank_later(other, at, 1 << 8, up_to(milliseconds(15)), culprit);
 }
 
 // ---- The head ------------------------------------------------------------------------------
@@ -213,7 +178,7 @@ void SimulatedJob::handle(const JobEvent& event) {
     return std::to_string(std::chrono::duration<double>(now_.time_since_epoch()).count() - 3600);
   };
   if (tell_ && !std::holds_alternative<TimePassed>(event))
-    tell_(time_text() + "  " + std::visit(Describe(), event));
+    tell_(time_text() + "  " + text_of(event));
   const std::optional<StopCause> before = cause();
   for (const JobCommand& command : machine_.handle(now_, event)) {
     if (std::holds_alternative<StartHost>(command) && before)
@@ -224,12 +189,20 @@ void SimulatedJob::handle(const JobEvent& event) {
 
 void SimulatedJob::carry_out(const StartHost& command) {
   const std::size_t host = command.host;
-  if (tell_) tell_("            > start h" + std::to_string(host));
-  if (agents_[host].started) break_rule("a host is started twice");
-  if (host != 0 && command.meeting.store() != "tcp:h0:4000")
+  Agent& agent = agents_[host];
+  if (tell_)
+    tell_("            > start h" + std::to_string(host) + ", restart " +
+          std::to_string(command.epoch));
+  if (agent.started && command.epoch <= agent.epoch) break_rule("a host is started twice");
+  if (agent.started && !agent.finished && !agent.lost)
+    break_rule("a host is started again before it has finished");
+  if (host != 0 && command.meeting.store() != meeting_of(command.epoch))
     break_rule("a host is started without the meeting of the first one");
-  agents_[host].started = true;
-  send(host, [this, host] { start(host); });
+  if (host == 0) ends_.clear();
+  agent.started = true;
+  agent.epoch = command.epoch;
+  agent.finished = false;
+  send(host, [this, host, epoch = command.epoch] { start(host, epoch); });
 }
 
 void SimulatedJob::carry_out(const TellHost& command) {
@@ -272,15 +245,18 @@ void SimulatedJob::say(std::size_t host, const messages::FromAgent& message) {
   const int times = doubles_ && random_.chance(0.2) ? 2 : 1;
   for (int i = 0; i < times; ++i) {
     agent.last_out = std::max(agent.last_out, now_ + up_to(plan_.max_delay));
-    actions_.emplace(agent.last_out, [this, said = AgentSaid{.host = host, .message = message}] {
+    AgentSaid said{.host = host, .message = message};
+    said.message.set_epoch(agent.epoch);
+    actions_.emplace(agent.last_out, [this, said = std::move(said)] {
       paused_ ? held_.push_back(said) : handle(said);
     });
   }
 }
 
-void SimulatedJob::start(std::size_t host) {
+void SimulatedJob::start(std::size_t host, std::uint32_t epoch) {
   Agent& agent = agents_[host];
-  say_alive(host);
+  if (epoch == 0) say_alive(host);
+  for (Rank& rank : agent.ranks) rank.ordered = false;
   if (agent.refuses) {
     messages::FromAgent message;
     message.mutable_refused()->set_rank(agent.ranks.front().number);
@@ -289,7 +265,9 @@ void SimulatedJob::start(std::size_t host) {
     say(host, message);
     return finish(host);
   }
-  after(up_to(milliseconds(50)), [this, host] { start_ranks(host); });
+  after(up_to(milliseconds(50)), [this, host, epoch] {
+    if (agents_[host].epoch == epoch) start_ranks(host);
+  });
 }
 
 void SimulatedJob::start_ranks(std::size_t host) {
@@ -297,7 +275,7 @@ void SimulatedJob::start_ranks(std::size_t host) {
   if (agent.finished || agent.gone) return;
   messages::FromAgent message;
   message.mutable_ready()->set_time_ns((now_ + agent.clock_ahead).time_since_epoch().count());
-  message.mutable_ready()->mutable_meeting()->set_store("tcp:h0:4000");
+  message.mutable_ready()->mutable_meeting()->set_store(meeting_of(agent.epoch));
   say(host, message);
   const bool run_on = std::ranges::count(plan_.mishaps, Mishap::kTimeout) > 0;
   for (std::size_t local = 0; local < agent.ranks.size(); ++local) {
@@ -306,7 +284,7 @@ void SimulatedJob::start_ranks(std::size_t host) {
     started.mutable_started()->set_rank(agent.ranks[local].number);
     started.mutable_started()->set_pid(1000 + static_cast<int>(local));
     say(host, started);
-    if (!run_on) after(up_to(kLongestRank), [=, this] { end_rank(host, local, 0); });
+    if (!run_on) end_rank_later(host, local, 0, up_to(kLongestRank));
   }
 }
 
@@ -331,11 +309,19 @@ void SimulatedJob::stop(std::size_t host, int signal, Duration grace) {
       end_rank(host, local, SIGKILL);
     } else if (!rank.stubborn) {
       const int status = random_.chance(0.8) ? signal : random_.chance(0.5) ? 0 : 5 << 8;
-      after(up_to(milliseconds(300)), [=, this] { end_rank(host, local, status); });
+      end_rank_later(host, local, status, up_to(milliseconds(300)));
     } else {
-      after(grace, [=, this] { end_rank(host, local, SIGKILL); });
+      end_rank_later(host, local, SIGKILL, grace);
     }
   }
+}
+
+// Not if the ranks were started again meanwhile.
+void SimulatedJob::end_rank_later(std::size_t host, std::size_t local, int wait_status,
+                                  Duration delay, std::optional<int> blamed) {
+  after(delay, [=, this, epoch = agents_[host].epoch] {
+    if (agents_[host].epoch == epoch) end_rank(host, local, wait_status, blamed);
+  });
 }
 
 void SimulatedJob::end_rank(std::size_t host, std::size_t local, int wait_status,
@@ -359,14 +345,15 @@ void SimulatedJob::end_rank(std::size_t host, std::size_t local, int wait_status
   if (none_runs) finish(host);
 }
 
-// The channel of the first host's agent stays, for its store.
+// The channel of the first host's agent stays, for its store. Those of all stay for restarts.
 void SimulatedJob::finish(std::size_t host) {
   Agent& agent = agents_[host];
   if (std::exchange(agent.finished, true)) return;
   messages::FromAgent message;
   message.mutable_finished();
   say(host, message);
-  if (host != 0) lose(host);
+  if (host == 0 || stays()) return;
+  lose(host);
   agent.lost = false;
 }
 

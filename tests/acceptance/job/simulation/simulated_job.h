@@ -37,6 +37,7 @@ struct Plan {
   std::size_t hosts = 1;
   std::size_t ranks_per_host = 1;
   Duration max_delay = std::chrono::milliseconds(5);  // of a message
+  int max_restarts = 0;
   std::vector<Mishap> mishaps;
 };
 /// A plan that a seed draws.
@@ -72,6 +73,7 @@ class SimulatedJob {
     std::vector<Rank> ranks;
     Duration clock_ahead{};
     TimePoint last_out, last_in;  // when the last message on its way arrives
+    std::uint32_t epoch = 0;      // of its start
     bool started = false;
     bool gone = false;      // its channel has closed, or will never bring anything
     bool finished = false;  // it has sent Finished
@@ -103,12 +105,14 @@ class SimulatedJob {
   // The agents.
   void send(std::size_t host, std::function<void()> order);
   void say(std::size_t host, const messages::FromAgent& message);
-  void start(std::size_t host);
+  void start(std::size_t host, std::uint32_t epoch);
   void start_ranks(std::size_t host);
   void say_alive(std::size_t host);
   void stop(std::size_t host, int signal, Duration grace);
   void end_rank(std::size_t host, std::size_t local, int wait_status,
                 std::optional<int> blamed = {});
+  void end_rank_later(std::size_t host, std::size_t local, int wait_status, Duration delay,
+                      std::optional<int> blamed = {});
   void finish(std::size_t host);
   void lose(std::size_t host);
   std::size_t some_host() { return random_.below(agents_.size()); }
@@ -118,13 +122,15 @@ class SimulatedJob {
   void judge_culprit();
   bool can_end_by(StopCause cause) const;
 
+  bool stays() const { return plan_.max_restarts > 0; }
+
   const Plan plan_;
   Random random_;
   const std::function<void(const std::string&)> tell_;
   TimePoint now_{std::chrono::hours(1)};
   std::multimap<TimePoint, std::function<void()>> actions_;
   std::vector<Agent> agents_;
-  std::vector<TrueEnd> ends_;
+  std::vector<TrueEnd> ends_;  // of the latest start
   std::vector<std::string> said_;
   JobMachine machine_;
   bool doubles_ = false;

@@ -1,0 +1,51 @@
+#include "launcher/job/restart_policy.h"
+
+#include <algorithm>
+
+#include "comm/base/text.h"
+
+namespace paceline::launcher {
+
+void RestartPolicy::began(TimePoint now) {
+  began_ = now;
+  joins_ = false;
+  operates_ = false;
+}
+
+void RestartPolicy::rank_ended(const messages::RankExited& exited) {
+  joins_ = joins_ || exited.joining_ns() != 0;
+  operates_ = operates_ || exited.first_operation_ns() != 0;
+}
+
+std::size_t RestartPolicy::restarts_in_window(TimePoint now) const {
+  if (rules_.window == Duration::zero()) return restarts_.size();
+  return static_cast<std::size_t>(
+      std::ranges::count_if(restarts_, [&](TimePoint one) { return now - one < rules_.window; }));
+}
+
+std::optional<std::string> RestartPolicy::refusal(TimePoint now) const {
+  if (rules_.max_restarts == 0) return "";
+  if (restarts_in_window(now) >= static_cast<std::size_t>(rules_.max_restarts))
+    return "; no restart is left of " + std::to_string(rules_.max_restarts) +
+           (rules_.window == Duration::zero() ? "" : " in " + seconds_text(rules_.window));
+  if (!made_progress() && without_progress_ + 1 >= kMaxWithoutProgress)
+    return "; no restart: no progress, " + std::to_string(kMaxWithoutProgress) +
+           " starts in a row ended before the first operation";
+  return std::nullopt;
+}
+
+std::string RestartPolicy::announcement(TimePoint now) {
+  const bool was_long = now - began_ >= kLongStart;
+  delay_ = was_long || delay_ == Duration::zero() ? std::min(rules_.delay, kMaxDelay)
+                                                  : std::min(2 * delay_, kMaxDelay);
+  without_progress_ = made_progress() ? 0 : without_progress_ + 1;
+  if (rules_.window > Duration::zero())
+    while (!restarts_.empty() && now - restarts_.front() >= rules_.window) restarts_.pop_front();
+  restarts_.push_back(now);
+  std::string text =
+      "restart " + std::to_string(restarts_.size()) + " of " + std::to_string(rules_.max_restarts);
+  if (delay_ > Duration::zero()) text += " in " + seconds_text(delay_);
+  return text;
+}
+
+}  // namespace paceline::launcher

@@ -1,0 +1,53 @@
+// Whether and when the ranks of a job are started again after one of them has failed. Pure.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <deque>
+#include <optional>
+#include <string>
+
+#include "comm/base/clock.h"
+#include "launcher/channel/messages.pb.h"
+#include "launcher/options/restart_rules.h"
+
+namespace paceline::launcher {
+
+/// A value.
+class RestartPolicy {
+ public:
+  /// If so many starts in a row end before the first operation, another one would, too.
+  static constexpr int kMaxWithoutProgress = 3;
+
+  explicit RestartPolicy(const RestartRules& rules) : rules_(rules) {}
+
+  /// The ranks are started.
+  void began(TimePoint now);
+  void rank_ended(const messages::RankExited& exited);
+
+  /// None: a restart is allowed. Otherwise the reason, for the end of the failure's message. It is
+  /// empty if nobody asked for restarts.
+  std::optional<std::string> refusal(TimePoint now) const;
+  /// Counts a restart. "restart 2 of 3 in 2 s".
+  std::string announcement(TimePoint now);
+  /// From the end of all ranks to their next start. It doubles, up to kMaxDelay, as long as starts
+  /// do not last kLongStart.
+  Duration delay() const { return delay_; }
+
+  static constexpr Duration kMaxDelay = std::chrono::seconds(60);
+  static constexpr Duration kLongStart = std::chrono::seconds(60);
+
+ private:
+  std::size_t restarts_in_window(TimePoint now) const;
+  bool made_progress() const { return operates_ || !joins_; }
+
+  RestartRules rules_;
+  std::deque<TimePoint> restarts_;
+  TimePoint began_{};
+  Duration delay_{};
+  bool joins_ = false;     // some rank has begun to join the others
+  bool operates_ = false;  // some rank has ended an operation
+  int without_progress_ = 0;
+};
+
+}  // namespace paceline::launcher
