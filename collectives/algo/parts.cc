@@ -20,6 +20,10 @@ std::size_t segments_in(std::size_t count, std::size_t segment_count) {
   return count / segment_count + (count % segment_count == 0 ? 0 : 1);
 }
 
+Sends sends_of(std::size_t count, std::size_t segment_count) {
+  return {.count = count, .messages = segments_in(count, segment_count)};
+}
+
 std::vector<Part> segments_of(const Part& part, std::size_t segment_count) {
   std::vector<Part> segments(segments_in(part.count, segment_count));
   std::size_t done = 0;

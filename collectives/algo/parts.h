@@ -24,6 +24,26 @@ Part part_of(std::size_t count, int parts, int index);
 /// Segments that part_of(…) of this length is cut into; 0 for an empty one.
 std::size_t segments_in(std::size_t count, std::size_t segment_count);
 
+/// Elements, and the messages that carry them in segments.
+struct Sends {
+  std::size_t count = 0;
+  std::size_t messages = 0;
+
+  Sends& operator+=(const Sends& other) {
+    count += other.count;
+    messages += other.messages;
+    return *this;
+  }
+  friend Sends operator+(Sends a, const Sends& b) { return a += b; }
+  friend Sends operator-(const Sends& a, const Sends& b) {
+    return {a.count - b.count, a.messages - b.messages};
+  }
+  friend Sends operator*(std::size_t times, const Sends& one) {
+    return {times * one.count, times * one.messages};
+  }
+};
+Sends sends_of(std::size_t count, std::size_t segment_count);
+
 /// The segments of a part, in order. All are `segment_count` long but the last.
 std::vector<Part> segments_of(const Part& part, std::size_t segment_count);
 

@@ -20,6 +20,9 @@ struct Cost {
   /// Sent by all ranks of one host to other hosts: what goes out through its line.
   std::size_t count_between_hosts = 0;
 
+  /// Each quantity becomes the maximum of both.
+  void raise_to(const Cost& other);
+
   bool operator==(const Cost&) const = default;
 };
 
