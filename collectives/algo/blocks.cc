@@ -4,6 +4,12 @@
 
 namespace paceline {
 
+std::size_t Blocks::length_around(int first, int blocks) const {
+  const int ranks = static_cast<int>(offsets_.size()) - 1;
+  const int begin = first % ranks, wraps = std::max(begin + blocks - ranks, 0);
+  return length(begin, blocks - wraps) + length(0, wraps);
+}
+
 std::size_t Blocks::longest() const {
   std::size_t longest = 0;
   for (std::size_t end = 1; end < offsets_.size(); ++end)

@@ -20,6 +20,8 @@ class Blocks {
   Part part(int rank) const { return {.offset = offset(rank), .count = count(rank)}; }
   std::size_t count(int rank) const { return length(rank, 1); }
   std::size_t length(int first, int blocks) const { return offset(first + blocks) - offset(first); }
+  /// The sum of `blocks` blocks from `first` on; blocks count around in a circle.
+  std::size_t length_around(int first, int blocks) const;
   /// The sum of all blocks.
   std::size_t length() const { return offsets_.back(); }
   std::size_t longest() const;

@@ -59,11 +59,9 @@ Cost cost_of_gathering(const PlanRequest& request, const Blocks& blocks) {
     cost.rounds = std::max(cost.rounds, rounds + 1);
     cost.messages += more > 1 ? 2 : 1;
     for (int rank = 0; rank < ranks; ++rank) {
-      for (const Run& run : runs_of(ranks, rank, more)) {
-        const std::size_t count = blocks.length(run.first, run.blocks);
-        sent[static_cast<std::size_t>(rank)] += count;
-        lines.add(rank, (rank + ranks - have) % ranks, count);
-      }
+      const std::size_t count = blocks.length_around(rank, more);
+      sent[static_cast<std::size_t>(rank)] += count;
+      lines.add(rank, (rank + ranks - have) % ranks, count);
     }
   }
   cost.count_sent = *std::max_element(sent.begin(), sent.end());

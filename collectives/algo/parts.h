@@ -76,6 +76,8 @@ class ScratchSlots {
 /// the next one arrives while one is reduced.
 class PieceSlots {
  public:
+  static constexpr std::size_t kAtOnce = 2;  ///< pieces
+
   /// The longest piece with which this is no more than ScratchSlots::kSlots segments; one element
   /// at least, so with more senders than a segment has elements it may be more.
   static std::size_t piece_count(std::size_t segment_count, std::size_t senders);
@@ -89,8 +91,6 @@ class PieceSlots {
   }
 
  private:
-  static constexpr std::size_t kAtOnce = 2;
-
   std::size_t senders_;
   std::vector<Span> slots_;
 };
