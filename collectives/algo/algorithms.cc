@@ -61,6 +61,12 @@ constexpr Algorithm kAlgorithms[] = {
 
 std::span<const Algorithm> algorithms() { return kAlgorithms; }
 
+const Algorithm* find_algorithm(OperationKind kind, std::string_view name) {
+  for (const Algorithm& algorithm : kAlgorithms)
+    if (algorithm.kind == kind && algorithm.name == name) return &algorithm;
+  return nullptr;
+}
+
 std::vector<Plan> plans_of(const Algorithm& algorithm, const std::vector<PlanRequest>& requests) {
   std::vector<Plan> plans;
   for (const PlanRequest& request : requests) plans.push_back(algorithm.plan(request));
