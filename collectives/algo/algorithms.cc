@@ -1,5 +1,7 @@
 #include "collectives/algo/algorithms.h"
 
+#include <utility>
+
 #include "collectives/algo/binomial.h"
 #include "collectives/algo/bruck.h"
 #include "collectives/algo/chain.h"
@@ -11,6 +13,7 @@
 #include "collectives/algo/hierarchical_reduction.h"
 #include "collectives/algo/recursive_doubling.h"
 #include "collectives/algo/ring.h"
+#include "collectives/plan/builder.h"
 
 namespace paceline {
 namespace {
@@ -58,6 +61,17 @@ constexpr Algorithm kAlgorithms[] = {
 };
 
 }  // namespace
+
+Plan Algorithm::plan(const PlanRequest& request) const {
+  if (request.ranks > 1) return plan_of_several(request);
+  PlanBuilder builder(request);
+  builder.copy({.target = output(0), .from = input(0), .count = shape_of(request).output_count});
+  return std::move(builder).finish();
+}
+
+Cost Algorithm::cost(const PlanRequest& request) const {
+  return request.ranks > 1 ? cost_of_several(request) : Cost();
+}
 
 std::span<const Algorithm> algorithms() { return kAlgorithms; }
 

@@ -85,7 +85,6 @@ Plan plan_binomial(const PlanRequest& request) {
 }
 
 Plan plan_binomial_reduce(const PlanRequest& request) {
-  if (request.ranks == 1) return plan_alone(request);
   const bool is_root = request.rank == request.root;
   const Tree tree(request);
   const std::vector<int> children(tree.children().rbegin(), tree.children().rend());
@@ -124,7 +123,7 @@ Cost cost_of_binomial(const PlanRequest& request) {
 }
 
 Cost cost_of_binomial_reduce(const PlanRequest& request) {
-  if (request.count == 0 || request.ranks == 1) return {};
+  if (request.count == 0) return {};
   return {.rounds = longest_way(request.ranks),
           .messages = segments_in(request.count, pieces_of_tree(request)),
           .count_sent = request.count,

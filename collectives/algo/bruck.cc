@@ -72,7 +72,6 @@ Cost cost_of_gathering(const PlanRequest& request, const Blocks& blocks) {
 }  // namespace
 
 Plan plan_bruck(const PlanRequest& request) {
-  if (request.ranks == 1) return plan_alone(request);
   PlanBuilder builder(request);
   const Blocks all = blocks_of(request, output(0));
   if (all.length() > 0) gather(builder, request, input(0), all);
@@ -85,7 +84,6 @@ Cost cost_of_bruck(const PlanRequest& request) {
 }
 
 Plan plan_gather_reduce(const PlanRequest& request) {
-  if (request.ranks == 1) return plan_alone(request);
   PlanBuilder builder(request);
   if (request.count == 0) return std::move(builder).finish();
   const auto ranks = static_cast<std::size_t>(request.ranks);
@@ -99,7 +97,7 @@ Plan plan_gather_reduce(const PlanRequest& request) {
 }
 
 Cost cost_of_gather_reduce(const PlanRequest& request) {
-  if (request.count == 0 || request.ranks == 1) return {};
+  if (request.count == 0) return {};
   Cost cost = cost_of_gathering(request, blocks_of(request, output(0)));
   cost.count_reduced = static_cast<std::size_t>(request.ranks - 1) * request.count;
   return cost;

@@ -266,13 +266,9 @@ Cost cost_of_rank(const Columns& columns, const Messages& messages, int rank) {
 
 }  // namespace
 
-Plan plan_circulant(const PlanRequest& request) {
-  if (request.ranks == 1) return plan_alone(request);
-  return Circulant(request).plan();
-}
+Plan plan_circulant(const PlanRequest& request) { return Circulant(request).plan(); }
 
 Cost cost_of_circulant(const PlanRequest& request) {
-  if (request.ranks == 1) return {};
   const Columns columns(request);
   if (columns.blocks().length() == 0) return {};
   const Messages messages(columns, request.ranks);

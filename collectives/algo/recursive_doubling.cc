@@ -97,7 +97,6 @@ std::size_t between_hosts(const Folding& folding, const PlanRequest& request) {
 }  // namespace
 
 Plan plan_recursive_doubling(const PlanRequest& request) {
-  if (request.ranks == 1) return plan_alone(request);
   const int rank = request.rank;
   const Folding folding(request.ranks);
   Doubling doubling(request);
