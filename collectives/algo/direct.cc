@@ -161,10 +161,7 @@ Cost cost_of_blocks(const PlanRequest& request, int sender) {
 
 }  // namespace
 
-Plan plan_direct_reduction(const PlanRequest& request) {
-  if (request.ranks == 1) return plan_alone(request);
-  return DirectReduction(request).plan();
-}
+Plan plan_direct_reduction(const PlanRequest& request) { return DirectReduction(request).plan(); }
 
 Plan plan_direct_gather(const PlanRequest& request) {
   PlanBuilder builder(request);
@@ -218,7 +215,7 @@ Plan plan_direct_all_to_all(const PlanRequest& request) {
 // A rank sends the shares of all others, and the result of its own to those that want results.
 Cost cost_of_direct_reduction(const PlanRequest& request) {
   const Blocks shares = shares_of(request);
-  if (request.ranks == 1 || shares.length() == 0) return {};
+  if (shares.length() == 0) return {};
   const auto sends = [&](int rank) { return sends_of(shares.count(rank), piece_count(request)); };
   Sends all;
   std::size_t wanters = 0;
@@ -231,10 +228,8 @@ Cost cost_of_direct_reduction(const PlanRequest& request) {
             .count_between_hosts = shares_between_hosts(request, shares)};
   for (int rank = 0; rank < request.ranks; ++rank) {
     const Sends results = (wanters - (wants_results(request, rank) ? 1 : 0)) * sends(rank);
-    const Sends sent = all - sends(rank) + results;
-    cost.raise_to({.rounds = results.count > 0 ? std::size_t{2} : 1,
-                   .messages = sent.messages,
-                   .count_sent = sent.count});
+    cost.raise_to((all - sends(rank) + results).cost());
+    if (results.count > 0) cost.rounds = 2;
   }
   return cost;
 }

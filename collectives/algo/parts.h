@@ -14,6 +14,7 @@
 
 #include "collectives/plan/accesses.h"
 #include "collectives/plan/builder.h"
+#include "collectives/plan/cost.h"
 #include "collectives/plan/plan.h"
 
 namespace paceline {
@@ -41,8 +42,12 @@ struct Sends {
   friend Sends operator*(std::size_t times, const Sends& one) {
     return {times * one.count, times * one.messages};
   }
+  /// The cost of the rank that sends them.
+  Cost cost() const { return {.messages = messages, .count_sent = count}; }
 };
 Sends sends_of(std::size_t count, std::size_t segment_count);
+/// The sum for all parts: part_of(count, parts, …).
+Sends sends_of_parts(std::size_t count, int parts, std::size_t segment_count);
 
 /// The segments of a part, in order. All are `segment_count` long but the last.
 std::vector<Part> segments_of(const Part& part, std::size_t segment_count);
@@ -94,8 +99,5 @@ class PieceSlots {
   std::size_t senders_;
   std::vector<Span> slots_;
 };
-
-/// Of a rank that is alone: the input is the result.
-Plan plan_alone(const PlanRequest& request);
 
 }  // namespace paceline
