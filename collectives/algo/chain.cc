@@ -1,6 +1,5 @@
 #include "collectives/algo/chain.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 

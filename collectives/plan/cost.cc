@@ -43,7 +43,8 @@ void Cost::raise_to(const Cost& other) {
 }
 
 void HostLines::add(int from, int to, std::size_t count) {
-  if (host_of(from) != host_of(to)) sent_[host_of(from)] += count;
+  const int host = host_of(from, hosts_);
+  if (host != host_of(to, hosts_)) sent_[static_cast<std::size_t>(host)] += count;
 }
 
 std::size_t HostLines::most() const {

@@ -1,7 +1,7 @@
-// How elements are divided between hosts, and what goes between them: the least that is possible.
+// How ranks and elements are divided between hosts, and how much scratch hierarchical plans need.
 #include "collectives/algo/hosts.h"
 
-#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
