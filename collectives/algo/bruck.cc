@@ -19,7 +19,7 @@ struct Run {
   int blocks;
 };
 
-// Those of `blocks` ranks from `first` on, around the circle: one run or two.
+// The blocks of `blocks` ranks from `first` on, around the circle: one run or two.
 std::vector<Run> runs_of(int ranks, int first, int blocks) {
   const int wraps = std::max(first + blocks - ranks, 0);
   std::vector<Run> runs{{first, blocks - wraps}};

@@ -10,7 +10,8 @@
 namespace paceline {
 namespace {
 
-// Who takes part in the exchanges. Places 0 … power - 1 are numbered in the order of ranks.
+// The ranks that take part in the exchanges. Places 0 … power - 1 are numbered in the order of
+// ranks.
 struct Folding {
   explicit Folding(int ranks)
       : power(static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)))),
