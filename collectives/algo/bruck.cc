@@ -19,7 +19,7 @@ struct Run {
   int blocks;
 };
 
-// Those of `blocks` ranks from `first` on, around the circle: one run or two.
+// The blocks of `blocks` ranks from `first` on, around the circle: one run or two.
 std::vector<Run> runs_of(int ranks, int first, int blocks) {
   const int wraps = std::max(first + blocks - ranks, 0);
   std::vector<Run> runs{{first, blocks - wraps}};
@@ -59,11 +59,9 @@ Cost cost_of_gathering(const PlanRequest& request, const Blocks& blocks) {
     cost.rounds = std::max(cost.rounds, rounds + 1);
     cost.messages += more > 1 ? 2 : 1;
     for (int rank = 0; rank < ranks; ++rank) {
-      for (const Run& run : runs_of(ranks, rank, more)) {
-        const std::size_t count = blocks.length(run.first, run.blocks);
-        sent[static_cast<std::size_t>(rank)] += count;
-        lines.add(rank, (rank + ranks - have) % ranks, count);
-      }
+      const std::size_t count = blocks.length_around(rank, more);
+      sent[static_cast<std::size_t>(rank)] += count;
+      lines.add(rank, (rank + ranks - have) % ranks, count);
     }
   }
   cost.count_sent = *std::max_element(sent.begin(), sent.end());
@@ -74,7 +72,6 @@ Cost cost_of_gathering(const PlanRequest& request, const Blocks& blocks) {
 }  // namespace
 
 Plan plan_bruck(const PlanRequest& request) {
-  if (request.ranks == 1) return plan_alone(request);
   PlanBuilder builder(request);
   const Blocks all = blocks_of(request, output(0));
   if (all.length() > 0) gather(builder, request, input(0), all);
@@ -87,7 +84,6 @@ Cost cost_of_bruck(const PlanRequest& request) {
 }
 
 Plan plan_gather_reduce(const PlanRequest& request) {
-  if (request.ranks == 1) return plan_alone(request);
   PlanBuilder builder(request);
   if (request.count == 0) return std::move(builder).finish();
   const auto ranks = static_cast<std::size_t>(request.ranks);
@@ -101,7 +97,7 @@ Plan plan_gather_reduce(const PlanRequest& request) {
 }
 
 Cost cost_of_gather_reduce(const PlanRequest& request) {
-  if (request.count == 0 || request.ranks == 1) return {};
+  if (request.count == 0) return {};
   Cost cost = cost_of_gathering(request, blocks_of(request, output(0)));
   cost.count_reduced = static_cast<std::size_t>(request.ranks - 1) * request.count;
   return cost;

@@ -1,6 +1,5 @@
 #include "collectives/algo/chain.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -25,7 +24,7 @@ struct Chain {
 };
 
 Cost cost_along(const PlanRequest& request, bool to_root) {
-  if (request.ranks == 1 || request.count == 0) return {};
+  if (request.count == 0) return {};
   const int rounds = request.ranks - 1;
   HostLines lines(request.ranks, request.hosts);
   for (int distance = 0; distance < rounds; ++distance) {
@@ -43,7 +42,6 @@ Cost cost_along(const PlanRequest& request, bool to_root) {
 }  // namespace
 
 Plan plan_chain(const PlanRequest& request) {
-  if (request.ranks == 1) return plan_alone(request);
   const Chain chain(request);
   PlanBuilder builder(request);
   for (const Part& piece : chain.pieces) {
@@ -57,7 +55,6 @@ Plan plan_chain(const PlanRequest& request) {
 }
 
 Plan plan_chain_reduce(const PlanRequest& request) {
-  if (request.ranks == 1) return plan_alone(request);
   const Chain chain(request);
   const int summed = (request.root + request.ranks - request.rank - 1) % request.ranks;
   PlanBuilder builder(request);

@@ -38,17 +38,16 @@ class Columns {
       : ranks_(request.ranks),
         rounds_(rounds_of(request.ranks)),
         blocks_(blocks_of(request, input(0))) {
-    std::size_t longest = 0;
-    for (int rank = 0; rank < ranks_; ++rank) longest = std::max(longest, blocks_.length(rank, 1));
     const int arriving = rounds_[0].blocks + (rounds_.size() > 1 ? rounds_[1].blocks : 0);
     width_ = PieceSlots::piece_count(request.segment_count, static_cast<std::size_t>(arriving));
-    columns_ = segments_in(longest, width_);
+    columns_ = segments_in(blocks_.longest(), width_);
   }
 
   const std::vector<Round>& rounds() const { return rounds_; }
   std::size_t count() const { return columns_; }
-  std::size_t length() const { return blocks_.length(); }
-  std::size_t length(int rank) const { return blocks_.length(rank % ranks_, 1); }
+  std::size_t width() const { return width_; }
+  const Blocks& blocks() const { return blocks_; }
+  std::size_t length(int rank) const { return blocks_.count(rank % ranks_); }
   std::size_t offset_in_block(std::size_t column) const { return column * width_; }
   /// Elements of the rank's block in the column.
   std::size_t count_of(int rank, std::size_t column) const {
@@ -60,9 +59,10 @@ class Columns {
     at.offset += offset_in_block(column);
     return at;
   }
-  /// From round 1 on the blocks before this one are partial results in scratch.
+  /// The first block that a round takes from the input. Earlier blocks are partial results, which
+  /// lie together in scratch.
   int first_in_input(std::size_t round) const { return round == 0 ? 0 : rounds_[0].blocks; }
-  /// Does this block of a rank's input not lie behind the one before it?
+  /// Whether another part of the input lies between this block of the rank and the previous one.
   bool is_apart(int rank, int block) const { return columns_ > 1 || (rank + block) % ranks_ == 0; }
 
   /// Non-empty lots of `blocks` blocks of `rank` from `first` on. begins(block): a new lot.
@@ -82,7 +82,7 @@ class Columns {
     return lots;
   }
 
-  /// What the rank sends in one message each.
+  /// The rank sends each of these lots in one message.
   std::vector<Lot> messages(int rank, std::size_t round, std::size_t column) const {
     const auto [skip, blocks] = rounds_[round];
     const int in_input = first_in_input(round);
@@ -109,7 +109,7 @@ class Circulant {
         builder_(request) {
     // The first column is the longest.
     begin_column(0);
-    for (std::size_t set = 0; set < std::min<std::size_t>(columns_.count(), kAtOnce); ++set) {
+    for (std::size_t set = 0; set < std::min(columns_.count(), PieceSlots::kAtOnce); ++set) {
       partial_.push_back(builder_.reserve_scratch(place_.back()));
       arrived_.push_back(builder_.reserve_scratch(
           rounds_.size() > 1 ? place_[static_cast<std::size_t>(rounds_[1].blocks)] : 0));
@@ -128,8 +128,6 @@ class Circulant {
   }
 
  private:
-  static constexpr std::size_t kAtOnce = 2;
-
   void begin_column(std::size_t column) {
     column_ = column;
     place_.assign(1, 0);
@@ -138,14 +136,14 @@ class Circulant {
     summed_.assign(static_cast<std::size_t>(ranks_), 1);
   }
 
-  // Of this column's half of the scratch.
+  // The place of the block in this column's half of the scratch.
   Span scratch(const std::vector<Span>& begins, int block) const {
-    Span at = begins[column_ % kAtOnce];
+    Span at = begins[column_ % PieceSlots::kAtOnce];
     at.offset += place_[static_cast<std::size_t>(block)];
     return at;
   }
   Span partial(int block) const { return scratch(partial_, block); }
-  // What arrives first is the first partial result, when the input has been added to it.
+  // The input is added to the arrivals of round 0, which so become the first partial results.
   Span arrived(std::size_t round, int block) const {
     return round == 0 ? partial(block) : scratch(arrived_, block);
   }
@@ -193,8 +191,8 @@ class Circulant {
   std::vector<int> summed_;         // ranks whose elements a block sums up, on every rank alike
 };
 
-// What a block has waited for one after the other. Partial results leave in one message, so all of
-// them wait for the slowest.
+// The most messages that block 0 waits for one after the other. Partial results leave in one
+// message, so all of them wait for the slowest.
 std::size_t longest_chain(const Columns& columns, int ranks) {
   std::vector<std::size_t> chains(static_cast<std::size_t>(ranks), 0);
   const auto at = [&](int block) { return chains.begin() + block; };
@@ -212,50 +210,75 @@ std::size_t between_hosts(const Columns& columns, const PlanRequest& request) {
   HostLines lines(request.ranks, request.hosts);
   for (int rank = 0; rank < request.ranks; ++rank)
     for (const auto& [skip, blocks] : columns.rounds())
-      for (int block = skip; block < skip + blocks; ++block)
-        lines.add(rank, (rank + skip) % request.ranks, columns.length(rank + block));
+      lines.add(rank, (rank + skip) % request.ranks,
+                columns.blocks().length_around(rank + skip, blocks));
   return lines.most();
 }
 
-// Of the rank; `columns` of them are told apart.
-Cost cost_of_rank(const Columns& all, int rank, std::size_t columns) {
-  Cost cost{.count_sent = all.length() - all.length(rank)};
-  for (std::size_t round = 0; round < all.rounds().size(); ++round) {
-    for (std::size_t column = 0; column < columns; ++column)
-      cost.messages += all.messages(rank, round, column).size();
-    for (int block = 0; block < all.rounds()[round].blocks; ++block)
-      cost.count_reduced += all.length(rank + block);
+// The segments of each block, one for each column in which the block has elements.
+Blocks segments_of_blocks(const Columns& columns, int ranks) {
+  Blocks segments(input(0));
+  for (int rank = 0; rank < ranks; ++rank)
+    segments.add(segments_in(columns.length(rank), columns.width()));
+  return segments;
+}
+
+// The messages that a rank sends.
+class Messages {
+ public:
+  Messages(const Columns& columns, int ranks)
+      : columns_(columns), ranks_(ranks), segments_(segments_of_blocks(columns, ranks)) {}
+
+  std::size_t of(int rank) const {
+    const std::vector<Round>& rounds = columns_.rounds();
+    std::size_t messages = 0;
+    if (columns_.count() == 1) {
+      for (std::size_t round = 0; round < rounds.size(); ++round)
+        messages += columns_.messages(rank, round, 0).size();
+      return messages;
+    }
+    // In a column, each block of the input is a message, and partial results of a round are one.
+    const int partial = rounds[0].blocks;
+    messages = segments_.length_around(rank + partial, ranks_ - partial);
+    for (std::size_t round = 1; round < rounds.size(); ++round) {
+      const auto [skip, blocks] = rounds[round];
+      std::size_t longest = 0;
+      for (int block = skip; block < std::min(skip + blocks, partial); ++block)
+        longest = std::max(longest, segments_.count((rank + block) % ranks_));
+      messages += longest;
+    }
+    return messages;
   }
+
+ private:
+  const Columns& columns_;
+  const int ranks_;
+  const Blocks segments_;
+};
+
+Cost cost_of_rank(const Columns& columns, const Messages& messages, int rank) {
+  Cost cost{.messages = messages.of(rank),
+            .count_sent = columns.blocks().length() - columns.length(rank)};
+  for (const Round& round : columns.rounds())
+    cost.count_reduced += columns.blocks().length_around(rank, round.blocks);
   return cost;
 }
 
 }  // namespace
 
-Plan plan_circulant(const PlanRequest& request) {
-  if (request.ranks == 1) return plan_alone(request);
-  return Circulant(request).plan();
-}
+Plan plan_circulant(const PlanRequest& request) { return Circulant(request).plan(); }
 
 Cost cost_of_circulant(const PlanRequest& request) {
-  if (request.ranks == 1) return {};
   const Columns columns(request);
-  if (columns.length() == 0) return {};
+  if (columns.blocks().length() == 0) return {};
+  const Messages messages(columns, request.ranks);
   Cost most{.rounds = longest_chain(columns, request.ranks),
             .count_between_hosts = between_hosts(columns, request)};
-  if (!has_counts(request.kind)) {
-    // Blocks are alike, and so are columns; rank 1 sends blocks that wrap if any rank does.
-    const Cost one = cost_of_rank(columns, 1, 1);
-    most.messages = one.messages * columns.count();
-    most.count_sent = one.count_sent;
-    most.count_reduced = one.count_reduced;
-    return most;
-  }
-  for (int rank = 0; rank < request.ranks; ++rank) {
-    const Cost one = cost_of_rank(columns, rank, columns.count());
-    most.messages = std::max(most.messages, one.messages);
-    most.count_sent = std::max(most.count_sent, one.count_sent);
-    most.count_reduced = std::max(most.count_reduced, one.count_reduced);
-  }
+  // Equal blocks cost each rank alike, except for the end of the array. The blocks that rank 1
+  // sends wrap around it if those of any rank do.
+  const int first = has_counts(request.kind) ? 0 : 1;
+  const int last = has_counts(request.kind) ? request.ranks - 1 : 1;
+  for (int rank = first; rank <= last; ++rank) most.raise_to(cost_of_rank(columns, messages, rank));
   return most;
 }
 

@@ -17,7 +17,8 @@
 //
 // Long blocks are cut into columns. A column goes through all rounds on its own, and the next one
 // is on its way meanwhile. Scratch is for two columns of the blocks that are reduced in rounds 0
-// and 1: no more than ScratchSlots::kSlots segments.
+// and 1. That is at most ScratchSlots::kSlots segments, unless there are more than two of those
+// blocks for each element of a segment.
 //
 // Bits: a block is computed on one rank, as a tree whose form depends on n alone.
 #pragma once

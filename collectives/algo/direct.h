@@ -16,7 +16,7 @@
 // segments and who shares a host with whom. The exchange is the one that Thakur, Rabenseifner,
 // Gropp (IJHPCA 19, 2005) call pairwise, but with all others at a time.
 //
-// What is reduced travels in pieces of segments; while one piece is reduced the next one travels.
+// Shares travel in pieces of segments; while one piece is reduced the next one travels.
 // Scratch is PieceSlots, from all others.
 #pragma once
 
@@ -30,9 +30,7 @@ Plan plan_direct_reduction(const PlanRequest& request);
 Plan plan_direct_gather(const PlanRequest& request);
 Plan plan_direct_scatter(const PlanRequest& request);
 Plan plan_direct_all_to_all(const PlanRequest& request);
-Cost cost_of_direct_all_reduce(const PlanRequest& request);
-Cost cost_of_direct_reduce_scatter(const PlanRequest& request);
-Cost cost_of_direct_reduce(const PlanRequest& request);
+Cost cost_of_direct_reduction(const PlanRequest& request);
 Cost cost_of_direct_gather(const PlanRequest& request);
 Cost cost_of_direct_scatter(const PlanRequest& request);
 Cost cost_of_direct_all_to_all(const PlanRequest& request);

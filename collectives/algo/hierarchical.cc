@@ -34,8 +34,25 @@ class Pieces {
     const std::size_t most = PieceSlots::piece_count(request_.segment_count, senders);
     return std::max<std::size_t>(1, std::min(most, of(owner, 0).count));
   }
+  /// A rank sends all pieces of the part to its owner, on a host of so many ranks.
+  Sends to_owner(int owner, int ranks) const { return all(owner, near_count(owner, ranks)); }
+  /// The owner sends all pieces of the result to a rank of its host.
+  Sends to_rank(int owner) const { return all(owner, request_.segment_count); }
+  /// The owner on `host` sends all pieces to the next host twice, but two of them once: it does not
+  /// reduce the next piece there, nor send the result of the one after.
+  Sends to_next_host(int owner, int host) const {
+    const auto piece = [&](int at) {
+      return sends_of(of(owner, at).count, request_.segment_count);
+    };
+    return 2 * to_rank(owner) - piece(host + 1) - piece(host + 2);
+  }
 
  private:
+  Sends all(int owner, std::size_t segment_count) const {
+    const Part part = part_of(request_.count, hosts_.owners(), owner);
+    return sends_of_parts(part.count, hosts_.count(), segment_count);
+  }
+
   const PlanRequest& request_;
   const Hosts& hosts_;
 };
@@ -45,48 +62,44 @@ class Hierarchical {
   explicit Hierarchical(const PlanRequest& request)
       : hosts_(request),
         pieces_(request, hosts_),
-        rank_(request.rank),
-        host_(hosts_.host_of(rank_)),
-        index_(hosts_.index_of(rank_)),
-        ranks_(hosts_.ranks(host_)),
+        own_(hosts_, request.rank),
         builder_(request),
-        near_(builder_, owns() ? pieces_.near_count(index_, hosts_.ranks_on(host_)) : 0,
-              owns() ? others() : 0),
-        far_(builder_, owns() ? std::min(pieces_.of(index_, 0).count, request.segment_count) : 0) {}
+        near_(builder_, own_.owns ? pieces_.near_count(own_.index, hosts_.ranks_on(own_.host)) : 0,
+              own_.owns ? own_.others() : 0),
+        far_(builder_,
+             own_.owns ? std::min(pieces_.of(own_.index, 0).count, request.segment_count) : 0) {}
 
   Plan plan() && {
     // In the order in which pieces leave this host.
-    for (int round = 0; round < hosts_.count(); ++round) reduce_here(host_ - round);
-    if (owns()) {
+    for (int round = 0; round < hosts_.count(); ++round) reduce_here(own_.host - round);
+    if (own_.owns) {
       reduce_between_hosts();
       gather_between_hosts();
     }
     // In the order in which they are complete.
-    for (int round = 0; round < hosts_.count(); ++round) spread_here(host_ + 1 - round);
+    for (int round = 0; round < hosts_.count(); ++round) spread_here(own_.host + 1 - round);
     return std::move(builder_).finish();
   }
 
  private:
-  bool owns() const { return index_ < hosts_.owners(); }
-  std::size_t others() const { return ranks_.size() - 1; }
   std::vector<Part> near_segments(int owner, int host) const {
     return segments_of(pieces_.of(owner, host),
-                       pieces_.near_count(owner, static_cast<int>(ranks_.size())));
+                       pieces_.near_count(owner, static_cast<int>(own_.ranks.size())));
   }
 
   void reduce_here(int host) {
-    if (others() == 0) return;
+    if (own_.others() == 0) return;
     for (int owner = 0; owner < hosts_.owners(); ++owner) {
-      if (owner == index_) continue;
+      if (owner == own_.index) continue;
       for (const Part& segment : near_segments(owner, host))
-        builder_.send(hosts_.owner(host_, owner), input(segment.offset), segment.count);
+        builder_.send(hosts_.owner(own_.host, owner), input(segment.offset), segment.count);
     }
-    if (!owns()) return;
-    for (const Part& segment : near_segments(index_, host)) {
+    if (!own_.owns) return;
+    for (const Part& segment : near_segments(own_.index, host)) {
       std::vector<Span> operands;
       std::size_t sender = 0;
-      for (const int rank : ranks_) {
-        if (rank == rank_) {
+      for (const int rank : own_.ranks) {
+        if (rank == own_.rank) {
           operands.push_back(input(segment.offset));
           continue;
         }
@@ -101,147 +114,95 @@ class Hierarchical {
   }
 
   // The sum of this host's ranks.
-  Span own(const Part& segment) const {
-    return others() == 0 ? input(segment.offset) : output(segment.offset);
+  Span summed_here(const Part& segment) const {
+    return own_.others() == 0 ? input(segment.offset) : output(segment.offset);
   }
 
   void reduce_between_hosts() {
-    int summed = hosts_.ranks_on(host_ - 1);  // ranks in what comes from the left
+    int summed = hosts_.ranks_on(own_.host - 1);  // ranks in what comes from the left
     for (int round = 0; round + 1 < hosts_.count(); ++round) {
-      for (const Part& segment : pieces_.segments(index_, host_ - round))
-        builder_.send(hosts_.owner(host_ + 1, index_),
-                      round == 0 ? own(segment) : output(segment.offset), segment.count);
-      for (const Part& segment : pieces_.segments(index_, host_ - round - 1)) {
+      for (const Part& segment : pieces_.segments(own_.index, own_.host - round))
+        builder_.send(hosts_.owner(own_.host + 1, own_.index),
+                      round == 0 ? summed_here(segment) : output(segment.offset), segment.count);
+      for (const Part& segment : pieces_.segments(own_.index, own_.host - round - 1)) {
         const Span slot = far_.next();
-        builder_.recv(hosts_.owner(host_ - 1, index_), slot, segment.count);
+        builder_.recv(hosts_.owner(own_.host - 1, own_.index), slot, segment.count);
         builder_.reduce({.target = output(segment.offset),
-                         .operands = {slot, own(segment)},
+                         .operands = {slot, summed_here(segment)},
                          .count = segment.count,
-                         .contributions = {summed, hosts_.ranks_on(host_)}});
+                         .contributions = {summed, hosts_.ranks_on(own_.host)}});
       }
-      summed += hosts_.ranks_on(host_ - round - 2);
+      summed += hosts_.ranks_on(own_.host - round - 2);
     }
   }
 
   void gather_between_hosts() {
     for (int round = 0; round + 1 < hosts_.count(); ++round) {
-      for (const Part& segment : pieces_.segments(index_, host_ + 1 - round))
-        builder_.send(hosts_.owner(host_ + 1, index_), output(segment.offset), segment.count);
-      for (const Part& segment : pieces_.segments(index_, host_ - round))
-        builder_.recv(hosts_.owner(host_ - 1, index_), output(segment.offset), segment.count);
+      for (const Part& segment : pieces_.segments(own_.index, own_.host + 1 - round))
+        builder_.send(hosts_.owner(own_.host + 1, own_.index), output(segment.offset),
+                      segment.count);
+      for (const Part& segment : pieces_.segments(own_.index, own_.host - round))
+        builder_.recv(hosts_.owner(own_.host - 1, own_.index), output(segment.offset),
+                      segment.count);
     }
   }
 
   void spread_here(int host) {
-    if (others() == 0) return;
+    if (own_.others() == 0) return;
     for (int owner = 0; owner < hosts_.owners(); ++owner) {
       for (const Part& segment : pieces_.segments(owner, host)) {
-        if (owner != index_) {
-          builder_.recv(hosts_.owner(host_, owner), output(segment.offset), segment.count);
+        if (owner != own_.index) {
+          builder_.recv(hosts_.owner(own_.host, owner), output(segment.offset), segment.count);
           continue;
         }
-        for (const int rank : ranks_)
-          if (rank != rank_) builder_.send(rank, output(segment.offset), segment.count);
+        for (const int rank : own_.ranks)
+          if (rank != own_.rank) builder_.send(rank, output(segment.offset), segment.count);
       }
     }
   }
 
   const Hosts hosts_;
   const Pieces pieces_;
-  const int rank_;
-  const int host_;
-  const int index_;                // on the host
-  const std::vector<int>& ranks_;  // of the host
+  const HostRank own_;
   PlanBuilder builder_;
   PieceSlots near_;  // for what comes from this host
   ScratchSlots far_;
   std::size_t arrived_ = 0;  // segments
 };
 
-// A rank sends this to an owner, on a host of so many ranks.
-struct ToOwner {
-  std::size_t count = 0;
-  std::size_t messages = 0;
-};
-
-ToOwner to_owner(const Hosts& hosts, const Pieces& pieces, int owner, int ranks) {
-  ToOwner sum;
-  for (int piece = 0; piece < hosts.count(); ++piece) {
-    const std::size_t count = pieces.of(owner, piece).count;
-    sum.count += count;
-    sum.messages += segments_in(count, pieces.near_count(owner, ranks));
-  }
-  return sum;
-}
-
-// Completes the cost of an owner. `one` counts that it sends to all owners, itself among them.
-void add_owner(const Hosts& hosts, const Pieces& pieces, const PlanRequest& request, int host,
-               int owner, std::size_t others, Cost& one) {
-  if (others > 0) {
-    const ToOwner own = to_owner(hosts, pieces, owner, static_cast<int>(others) + 1);
-    one.count_sent -= own.count;
-    one.messages -= own.messages;
-  }
-  const auto count = [&](int piece) { return pieces.of(owner, piece).count; };
-  const auto messages = [&](int piece) { return segments_in(count(piece), request.segment_count); };
-  std::size_t part = 0, segments = 0;
-  for (int piece = 0; piece < hosts.count(); ++piece) {
-    part += count(piece);
-    segments += messages(piece);
-  }
-  one.count_reduced = others * part;
-  one.count_sent += others * part;
-  one.messages += others * segments;
-  if (hosts.count() == 1) return;
-  one.count_reduced += part - count(host);
-  one.count_sent += 2 * part - count(host + 1) - count(host + 2);
-  one.messages += 2 * segments - messages(host + 1) - messages(host + 2);
-}
-
 }  // namespace
 
-Plan plan_hierarchical(const PlanRequest& request) {
-  if (request.ranks == 1) return plan_alone(request);
-  return Hierarchical(request).plan();
-}
+Plan plan_hierarchical(const PlanRequest& request) { return Hierarchical(request).plan(); }
 
 // A piece goes from host to host 2 (h - 1) times, with a round on the first and one on the last if
 // there are other ranks. Between hosts an owner sends as a rank of a ring does.
 Cost cost_of_hierarchical(const PlanRequest& request) {
-  if (request.ranks == 1 || request.count == 0) return {};
+  if (request.count == 0) return {};
   const Hosts hosts(request);
   const Pieces pieces(request, hosts);
-  const int h = hosts.count();
   Cost most;
-  HostLines lines(request.ranks, request.hosts);
-  for (int host = 0; host < h; ++host) {
-    if (pieces.of(0, host).count == 0) continue;
-    const int ends = (hosts.ranks_on(host) > 1 ? 1 : 0) + (hosts.ranks_on(host - 2) > 1 ? 1 : 0);
-    most.rounds = std::max(most.rounds, static_cast<std::size_t>(2 * (h - 1) + ends));
-  }
-  for (int host = 0; host < h; ++host) {
+  for (int host = 0; host < hosts.count(); ++host) {
     const int ranks = hosts.ranks_on(host);
+    if (pieces.of(0, host).count > 0) {
+      const int ends = (ranks > 1 ? 1 : 0) + (hosts.ranks_on(host - 2) > 1 ? 1 : 0);
+      most.raise_to({.rounds = static_cast<std::size_t>(2 * (hosts.count() - 1) + ends)});
+    }
+    Sends to_owners;
+    for (int owner = 0; owner < hosts.owners(); ++owner) to_owners += pieces.to_owner(owner, ranks);
+    if (ranks > hosts.owners()) most.raise_to(to_owners.cost());
     const auto others = static_cast<std::size_t>(ranks - 1);
-    ToOwner to_all;
-    for (int owner = 0; others > 0 && owner < hosts.owners(); ++owner) {
-      const ToOwner one = to_owner(hosts, pieces, owner, ranks);
-      to_all.count += one.count;
-      to_all.messages += one.messages;
+    std::size_t to_next_host = 0;
+    for (int owner = 0; owner < hosts.owners(); ++owner) {
+      const Sends to_ranks = others * pieces.to_rank(owner), far = pieces.to_next_host(owner, host);
+      const Sends sent = to_owners - pieces.to_owner(owner, ranks) + far + to_ranks;
+      most.raise_to(sent.cost());
+      // Each element once for each other rank, and once if it comes from the previous host.
+      most.raise_to({.count_reduced = to_ranks.count + pieces.to_rank(owner).count -
+                                      pieces.of(owner, host).count});
+      to_next_host += far.count;
     }
-    // Ranks that own nothing send alike: the first of them stands for all.
-    for (int index = 0; index < std::min(ranks, hosts.owners() + 1); ++index) {
-      Cost one{.messages = to_all.messages, .count_sent = to_all.count};
-      if (index < hosts.owners()) add_owner(hosts, pieces, request, host, index, others, one);
-      most.messages = std::max(most.messages, one.messages);
-      most.count_sent = std::max(most.count_sent, one.count_sent);
-      most.count_reduced = std::max(most.count_reduced, one.count_reduced);
-    }
-    for (int owner = 0; h > 1 && owner < hosts.owners(); ++owner)
-      lines.add(hosts.owner(host, owner), hosts.owner(host + 1, owner),
-                2 * part_of(request.count, hosts.owners(), owner).count -
-                    pieces.of(owner, host + 1).count - pieces.of(owner, host + 2).count);
+    most.raise_to({.count_between_hosts = to_next_host});
   }
-  most.count_between_hosts = lines.most();
   return most;
 }
 

@@ -19,8 +19,8 @@
 //
 // Shares travel in pieces: the next one is gathered while one travels. Chunks take turns after
 // kTogether pieces, so that a piece of one host's line does not wait for the previous one to be
-// reduced. Scratch is ScratchSlots::kSlots times a piece from each rank of the host, that is, that
-// many segments.
+// reduced. Scratch is ScratchSlots::kSlots times a piece from each rank of the host. That is as
+// many segments at most, unless a segment has fewer elements than the host has ranks.
 //
 // On hosts of one rank each the reduce is a chain, and the reduce-scatter a ring. The scheme is the
 // first half of hierarchical.h.

@@ -1,30 +1,11 @@
 #include "collectives/algo/hosts.h"
 
 #include <algorithm>
+#include <numeric>
 
-#include "collectives/algo/parts.h"
+#include "collectives/algo/blocks.h"
 
 namespace paceline {
-namespace {
-
-// The elements from `part` of the blocks of these ranks, which count as one array.
-std::vector<Stretch> stretches_of(const PlanRequest& request, const std::vector<int>& ranks,
-                                  const Part& part) {
-  std::vector<Stretch> stretches;
-  std::size_t begin = 0;  // of the block
-  for (const int rank : ranks) {
-    const Part block = block_of(request, rank);
-    const std::size_t first = std::max(part.offset, begin);
-    const std::size_t end = std::min(part.offset + part.count, begin + block.count);
-    if (first < end)
-      stretches.push_back({rank, {.offset = block.offset + first - begin, .count = end - first}});
-    begin += block.count;
-  }
-  return stretches;
-}
-
-}  // namespace
-
 Hosts::Hosts(const PlanRequest& request) {
   for (int rank = 0; rank < request.ranks; ++rank) {
     const int host = request.host_of(rank);
@@ -41,20 +22,35 @@ Hosts::Hosts(const PlanRequest& request) {
   }
 }
 
-Shares::Shares(const PlanRequest& request, const Hosts& hosts) : hosts_(hosts) {
-  for (int home = 0; home < hosts.count(); ++home) {
-    std::size_t chunk = 0;
-    for (const int rank : hosts.ranks(home)) chunk += block_of(request, rank).count;
-    for (int owner = 0; owner < hosts.owners(); ++owner) {
-      std::vector<Stretch>& share = shares_.emplace_back();
-      if (!has_root(request.kind)) {
-        share = stretches_of(request, hosts.ranks(home), part_of(chunk, hosts.owners(), owner));
-      } else if (home == hosts.host_of(request.root)) {
-        const Part part = part_of(request.count, hosts.owners(), owner);
-        if (part.count > 0) share.push_back({request.root, part});
-      }
-    }
+Shares::Shares(const PlanRequest& request) : hosts_(request) {
+  shares_.resize(hosts_.shares());
+  if (has_root(request.kind)) {
+    divide(hosts_.host_of(request.root), {{request.root, {0, request.count}}});
+    return;
   }
+  const Blocks blocks = blocks_of(request, input(0));
+  for (int home = 0; home < hosts_.count(); ++home) {
+    std::vector<Stretch> chunk;
+    for (const int rank : hosts_.ranks(home)) chunk.push_back({rank, blocks.part(rank)});
+    divide(home, chunk);
+  }
+}
+
+// The stretches of a chunk count as one array, which is divided between the owners.
+void Shares::divide(int home, const std::vector<Stretch>& chunk) {
+  std::size_t length = 0;
+  for (const Stretch& stretch : chunk) length += stretch.part.count;
+  int owner = 0;
+  std::size_t left = part_of(length, hosts_.owners(), owner).count;  // of the owner's share
+  for (const auto& [rank, part] : chunk)
+    for (std::size_t done = 0; done < part.count;) {
+      while (left == 0) left = part_of(length, hosts_.owners(), ++owner).count;
+      const std::size_t taken = std::min(left, part.count - done);
+      shares_[hosts_.share_at(home, owner)].push_back(
+          {rank, {.offset = part.offset + done, .count = taken}});
+      done += taken;
+      left -= taken;
+    }
 }
 
 std::size_t Shares::count(int home, int owner) const {
@@ -71,6 +67,15 @@ std::size_t Shares::longest() const {
   return longest;
 }
 
+std::size_t Shares::count_between_hosts() const {
+  std::vector<std::size_t> chunks(static_cast<std::size_t>(hosts_.count()), 0);
+  for (std::size_t home = 0; home < chunks.size(); ++home)
+    for (int owner = 0; owner < hosts_.owners(); ++owner)
+      chunks[home] += count(static_cast<int>(home), owner);
+  return std::accumulate(chunks.begin(), chunks.end(), std::size_t{0}) -
+         *std::ranges::min_element(chunks);
+}
+
 std::vector<Stretch> pieces_of(const std::vector<Stretch>& share, std::size_t piece_count) {
   std::vector<Stretch> pieces;
   for (const Stretch& stretch : share)
@@ -79,10 +84,23 @@ std::vector<Stretch> pieces_of(const std::vector<Stretch>& share, std::size_t pi
   return pieces;
 }
 
-std::size_t pieces_in(const std::vector<Stretch>& share, std::size_t piece_count) {
-  std::size_t pieces = 0;
-  for (const Stretch& stretch : share) pieces += segments_in(stretch.part.count, piece_count);
-  return pieces;
+ShareSends::ShareSends(const Shares& shares, std::size_t piece_count)
+    : hosts_(shares.hosts()),
+      shares_(hosts_.shares()),
+      of_owners_(static_cast<std::size_t>(hosts_.owners())),
+      by_rank_(static_cast<std::size_t>(hosts_.ranks())) {
+  for (int home = 0; home < hosts_.count(); ++home)
+    for (int owner = 0; owner < hosts_.owners(); ++owner) {
+      for (const Stretch& stretch : shares.of(home, owner)) {
+        const Sends sends = sends_of(stretch.part.count, piece_count);
+        const bool is_kept = stretch.rank == hosts_.owner(home, owner);
+        Share& share = shares_[hosts_.share_at(home, owner)];
+        (is_kept ? share.kept : share.foreign) += sends;
+        if (!is_kept) by_rank_[static_cast<std::size_t>(stretch.rank)] += sends;
+      }
+      of_owners_[static_cast<std::size_t>(owner)] += of(home, owner);
+      all_ += of(home, owner);
+    }
 }
 
 }  // namespace paceline

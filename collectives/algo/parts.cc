@@ -1,7 +1,5 @@
 #include "collectives/algo/parts.h"
 
-#include <utility>
-
 #include "comm/base/assert.h"
 
 namespace paceline {
@@ -18,6 +16,16 @@ Part part_of(std::size_t count, int parts, int index) {
 std::size_t segments_in(std::size_t count, std::size_t segment_count) {
   PACELINE_ASSERT(segment_count > 0);
   return count / segment_count + (count % segment_count == 0 ? 0 : 1);
+}
+
+Sends sends_of(std::size_t count, std::size_t segment_count) {
+  return {.count = count, .messages = segments_in(count, segment_count)};
+}
+
+Sends sends_of_parts(std::size_t count, int parts, std::size_t segment_count) {
+  const std::size_t all = static_cast<std::size_t>(parts), longer = count % all;
+  return longer * sends_of(count / all + 1, segment_count) +
+         (all - longer) * sends_of(count / all, segment_count);
 }
 
 std::vector<Part> segments_of(const Part& part, std::size_t segment_count) {
@@ -51,12 +59,6 @@ PieceSlots::PieceSlots(PlanBuilder& builder, std::size_t slot_count, std::size_t
   for (std::size_t i = 0; i < kAtOnce * senders; ++i) {
     slots_.push_back(builder.reserve_scratch(slot_count));
   }
-}
-
-Plan plan_alone(const PlanRequest& request) {
-  PlanBuilder builder(request);
-  builder.copy({.target = output(0), .from = input(0), .count = shape_of(request).output_count});
-  return std::move(builder).finish();
 }
 
 }  // namespace paceline

@@ -14,6 +14,7 @@
 
 #include "collectives/plan/accesses.h"
 #include "collectives/plan/builder.h"
+#include "collectives/plan/cost.h"
 #include "collectives/plan/plan.h"
 
 namespace paceline {
@@ -23,6 +24,30 @@ Part part_of(std::size_t count, int parts, int index);
 
 /// Segments that part_of(…) of this length is cut into; 0 for an empty one.
 std::size_t segments_in(std::size_t count, std::size_t segment_count);
+
+/// Elements, and the messages that carry them in segments.
+struct Sends {
+  std::size_t count = 0;
+  std::size_t messages = 0;
+
+  Sends& operator+=(const Sends& other) {
+    count += other.count;
+    messages += other.messages;
+    return *this;
+  }
+  friend Sends operator+(Sends a, const Sends& b) { return a += b; }
+  friend Sends operator-(const Sends& a, const Sends& b) {
+    return {a.count - b.count, a.messages - b.messages};
+  }
+  friend Sends operator*(std::size_t times, const Sends& one) {
+    return {times * one.count, times * one.messages};
+  }
+  /// The cost of the rank that sends them.
+  Cost cost() const { return {.messages = messages, .count_sent = count}; }
+};
+Sends sends_of(std::size_t count, std::size_t segment_count);
+/// The sum for all parts: part_of(count, parts, …).
+Sends sends_of_parts(std::size_t count, int parts, std::size_t segment_count);
 
 /// The segments of a part, in order. All are `segment_count` long but the last.
 std::vector<Part> segments_of(const Part& part, std::size_t segment_count);
@@ -56,6 +81,8 @@ class ScratchSlots {
 /// the next one arrives while one is reduced.
 class PieceSlots {
  public:
+  static constexpr std::size_t kAtOnce = 2;  ///< pieces
+
   /// The longest piece with which this is no more than ScratchSlots::kSlots segments; one element
   /// at least, so with more senders than a segment has elements it may be more.
   static std::size_t piece_count(std::size_t segment_count, std::size_t senders);
@@ -69,13 +96,8 @@ class PieceSlots {
   }
 
  private:
-  static constexpr std::size_t kAtOnce = 2;
-
   std::size_t senders_;
   std::vector<Span> slots_;
 };
-
-/// Of a rank that is alone: the input is the result.
-Plan plan_alone(const PlanRequest& request);
 
 }  // namespace paceline

@@ -10,7 +10,8 @@
 namespace paceline {
 namespace {
 
-// Who takes part in the exchanges. Places 0 … power - 1 are numbered in the order of ranks.
+// The ranks that take part in the exchanges. Places 0 … power - 1 are numbered in the order of
+// ranks.
 struct Folding {
   explicit Folding(int ranks)
       : power(static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)))),
@@ -97,7 +98,6 @@ std::size_t between_hosts(const Folding& folding, const PlanRequest& request) {
 }  // namespace
 
 Plan plan_recursive_doubling(const PlanRequest& request) {
-  if (request.ranks == 1) return plan_alone(request);
   const int rank = request.rank;
   const Folding folding(request.ranks);
   Doubling doubling(request);

@@ -66,7 +66,6 @@ class Ring {
 }  // namespace
 
 Plan plan_ring(const PlanRequest& request) {
-  if (request.ranks == 1) return plan_alone(request);
   Ring ring(request);
   ring.reduce_scatter();
   ring.all_gather();
@@ -77,19 +76,17 @@ Plan plan_ring(const PlanRequest& request) {
 // all-gather. The rank that sends most leaves out the two shortest: the last two parts.
 Cost cost_of_ring(const PlanRequest& request) {
   const int n = request.ranks;
-  if (n == 1 || request.count == 0) return {};
+  if (request.count == 0) return {};
   const auto length = [&](int index) { return part_of(request.count, n, index).count; };
-  const auto messages = [&](int index) {
-    return segments_in(length(index), request.segment_count);
-  };
+  const auto sends = [&](int index) { return sends_of(length(index), request.segment_count); };
   HostLines lines(n, request.hosts);
   for (int rank = 0; rank < n; ++rank)
     lines.add(rank, (rank + 1) % n, 2 * request.count - length(rank + 1) - length(rank + 2));
-  std::size_t all_messages = 0;
-  for (int index = 0; index < n; ++index) all_messages += messages(index);
+  const Sends sent =
+      2 * sends_of_parts(request.count, n, request.segment_count) - sends(-1) - sends(-2);
   return {.rounds = 2 * static_cast<std::size_t>(n - 1),
-          .messages = 2 * all_messages - messages(-1) - messages(-2),
-          .count_sent = 2 * request.count - length(-1) - length(-2),
+          .messages = sent.messages,
+          .count_sent = sent.count,
           .count_reduced = request.count - length(-1),
           .count_between_hosts = lines.most()};
 }

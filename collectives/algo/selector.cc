@@ -37,38 +37,56 @@ bool share_hosts(const PlanRequest& request) {
   return request.hosts != nullptr && *std::ranges::max_element(*request.hosts) + 1 < request.ranks;
 }
 
-double predicted_ns(const Algorithm& algorithm, const PlanRequest& request,
-                    std::size_t element_bytes, const SelectOptions& options) {
-  const Cost cost = algorithm.cost(request);
-  if (!share_hosts(request))
-    return predicted_ns(cost, element_bytes,
-                        request.hosts == nullptr ? options.model : options.between_hosts);
-  const auto far = static_cast<double>(cost.count_between_hosts * element_bytes);
-  const auto all = static_cast<double>(cost.count_sent * element_bytes);
-  return static_cast<double>(cost.rounds) * options.between_hosts.alpha_ns +
-         static_cast<double>(cost.messages) * options.model.alpha_ns +
-         std::max(far * options.between_hosts.beta_ns_per_byte,
-                  all * options.model.beta_ns_per_byte);
-}
-
-struct Candidate {
+struct Prediction {
   const Algorithm* algorithm;
   double ns;
 };
 
-// At least one; the fastest first, and among equals the first in the table.
-std::vector<Candidate> candidates(const PlanRequest& request, std::size_t element_bytes,
-                                  const SelectOptions& options) {
-  std::vector<Candidate> all;
-  for (const Algorithm& algorithm : algorithms()) {
-    if (algorithm.kind != request.kind || !may_be(algorithm, options)) continue;
-    if (algorithm.knows_hosts && !share_hosts(request)) continue;
-    all.push_back({&algorithm, predicted_ns(algorithm, request, element_bytes, options)});
+// The choice between the rows of the table for one request.
+class Choice {
+ public:
+  /// Borrows the request and the options.
+  Choice(const PlanRequest& request, std::size_t element_bytes, const SelectOptions& options)
+      : request_(request),
+        element_bytes_(element_bytes),
+        options_(options),
+        shares_hosts_(share_hosts(request)) {
+    for (const Algorithm& row : algorithms())
+      if (row.kind == request.kind && may_be(row, options) && (shares_hosts_ || !row.knows_hosts))
+        rows_.push_back(&row);
+    PACELINE_ASSERT(!rows_.empty());
   }
-  PACELINE_ASSERT(!all.empty());
-  std::ranges::stable_sort(all, {}, &Candidate::ns);
-  return all;
-}
+
+  /// The rows that may be taken, in the order of the table.
+  const std::vector<const Algorithm*>& rows() const { return rows_; }
+
+  /// The fastest row first; among equals, the first in the table.
+  std::vector<Prediction> predictions() const {
+    std::vector<Prediction> all;
+    for (const Algorithm* const row : rows_) all.push_back({row, ns(row->cost(request_))});
+    std::ranges::stable_sort(all, {}, &Prediction::ns);
+    return all;
+  }
+
+ private:
+  double ns(const Cost& cost) const {
+    if (!shares_hosts_)
+      return predicted_ns(cost, element_bytes_,
+                          request_.hosts == nullptr ? options_.model : options_.between_hosts);
+    const auto far = static_cast<double>(cost.count_between_hosts * element_bytes_);
+    const auto all = static_cast<double>(cost.count_sent * element_bytes_);
+    return static_cast<double>(cost.rounds) * options_.between_hosts.alpha_ns +
+           static_cast<double>(cost.messages) * options_.model.alpha_ns +
+           std::max(far * options_.between_hosts.beta_ns_per_byte,
+                    all * options_.model.beta_ns_per_byte);
+  }
+
+  const PlanRequest& request_;
+  const std::size_t element_bytes_;
+  const SelectOptions& options_;
+  const bool shares_hosts_;
+  std::vector<const Algorithm*> rows_;
+};
 
 }  // namespace
 
@@ -91,15 +109,17 @@ double predicted_ns(const Cost& cost, std::size_t element_bytes, const PathModel
 Result<const Algorithm*> select(const PlanRequest& request, std::size_t element_bytes,
                                 const SelectOptions& options) {
   PACELINE_TRY(check_forced(options));
-  for (const Algorithm& algorithm : algorithms())
-    if (algorithm.kind == request.kind && algorithm.name == options.forced) return &algorithm;
-  return candidates(request, element_bytes, options).front().algorithm;
+  if (const Algorithm* const row = find_algorithm(request.kind, options.forced)) return row;
+  const Choice choice(request, element_bytes, options);
+  // Costs take a walk over all ranks at least. They are computed only to be compared.
+  if (choice.rows().size() == 1) return choice.rows().front();
+  return choice.predictions().front().algorithm;
 }
 
 std::string predictions(const PlanRequest& request, std::size_t element_bytes,
                         const SelectOptions& options) {
   std::string text;
-  for (const Candidate& one : candidates(request, element_bytes, options)) {
+  for (const Prediction& one : Choice(request, element_bytes, options).predictions()) {
     char time[32];
     std::snprintf(time, sizeof time, " %.3f ms", one.ns / 1e6);
     text.append(text.empty() ? "" : ", ").append(one.algorithm->name).append(time);

@@ -33,7 +33,7 @@ inline Access access_of(const Shape& shape, const Span& span, std::size_t count,
           .writes = writes};
 }
 
-/// What it reads, then what it writes.
+/// The step's reads, then its writes.
 inline std::vector<Access> accesses_of(const Plan& plan, const Step& step) {
   std::vector<Access> accesses;
   const auto add = [&](const Span& span, bool writes) {

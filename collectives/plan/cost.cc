@@ -34,8 +34,17 @@ std::size_t longest_chain(std::span<const Plan> plans, const Partners& partners,
 
 }  // namespace
 
+void Cost::raise_to(const Cost& other) {
+  rounds = std::max(rounds, other.rounds);
+  messages = std::max(messages, other.messages);
+  count_sent = std::max(count_sent, other.count_sent);
+  count_reduced = std::max(count_reduced, other.count_reduced);
+  count_between_hosts = std::max(count_between_hosts, other.count_between_hosts);
+}
+
 void HostLines::add(int from, int to, std::size_t count) {
-  if (host_of(from) != host_of(to)) sent_[host_of(from)] += count;
+  const int host = host_of(from, hosts_);
+  if (host != host_of(to, hosts_)) sent_[static_cast<std::size_t>(host)] += count;
 }
 
 std::size_t HostLines::most() const {
@@ -60,9 +69,7 @@ Result<Cost> measure(std::span<const Plan> plans, const std::vector<int>* hosts)
       if (step.kind == StepKind::kReduce)
         own.count_reduced += step.count * (step.operand_count - 1);
     }
-    cost.messages = std::max(cost.messages, own.messages);
-    cost.count_sent = std::max(cost.count_sent, own.count_sent);
-    cost.count_reduced = std::max(cost.count_reduced, own.count_reduced);
+    cost.raise_to(own);
   }
   cost.count_between_hosts = lines.most();
   return cost;

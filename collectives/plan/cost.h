@@ -1,4 +1,4 @@
-// What an operation costs, in quantities that a path model turns into time.
+// The cost of an operation, in quantities that a path model turns into time.
 #pragma once
 
 #include <cstddef>
@@ -20,26 +20,24 @@ struct Cost {
   /// Sent by all ranks of one host to other hosts: what goes out through its line.
   std::size_t count_between_hosts = 0;
 
+  /// Each quantity becomes the maximum of both.
+  void raise_to(const Cost& other);
+
   bool operator==(const Cost&) const = default;
 };
 
 /// Adds up what the ranks of each host send to other hosts.
 class HostLines {
  public:
-  /// `hosts` is borrowed, and as in PlanRequest: null if each rank has a host of its own.
+  /// Borrows `hosts`, which is as in PlanRequest.
   HostLines(int ranks, const std::vector<int>* hosts)
       : hosts_(hosts), sent_(static_cast<std::size_t>(ranks), 0) {}
 
   void add(int from, int to, std::size_t count);
-  /// Of the host that sends most.
+  /// The elements that the host with the most sends.
   std::size_t most() const;
 
  private:
-  std::size_t host_of(int rank) const {
-    return static_cast<std::size_t>(hosts_ == nullptr ? rank
-                                                      : (*hosts_)[static_cast<std::size_t>(rank)]);
-  }
-
   const std::vector<int>* hosts_;
   std::vector<std::size_t> sent_;  // by host
 };

@@ -56,7 +56,7 @@ Status match_channel(const Plan& sender, const Plan& receiver, const Channel& ch
   return {};
 }
 
-// What one rank's steps wait for.
+// The steps that one rank's steps wait for.
 class Waiting {
  public:
   Waiting(const Plan& plan, std::size_t ranks);

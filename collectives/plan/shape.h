@@ -1,6 +1,6 @@
-// What is asked for: how long the buffers of an operation are on one rank, where they lie to each
-// other in place, and which input its output comes from. The definition that plans are proven
-// against, and calls checked.
+// The definition of each operation: how long the buffers of an operation are on one rank, where
+// they lie to each other in place, and which input its output comes from. Plans are proven against
+// this, and calls are checked against it.
 //
 //   kind            input            output           in place
 //   broadcast       root: array      array            the same buffer
@@ -26,7 +26,12 @@
 
 namespace paceline {
 
-/// What a plan is asked for.
+/// The host of a rank; `hosts` is as in PlanRequest.
+inline int host_of(int rank, const std::vector<int>* hosts) {
+  return hosts == nullptr ? rank : (*hosts)[static_cast<std::size_t>(rank)];
+}
+
+/// The operation that a plan carries out, and this rank's part in it.
 struct PlanRequest {
   OperationKind kind = OperationKind::kBarrier;
   int rank = 0;
@@ -36,13 +41,12 @@ struct PlanRequest {
   std::vector<std::size_t> counts{};  ///< by rank, where has_counts(kind)
   std::vector<std::size_t> recv_counts{};  ///< by rank, of all_to_all_v
   std::size_t segment_count = 1;           ///< longest message worth sending whole, at least 1
-  /// By rank: the number of its host, from 0 on without a gap. Borrowed, and compared as a pointer;
-  /// null: each rank is on a host of its own.
+  /// By rank: the number of its host, from 0 on without a gap. Borrowed, and compared as a pointer.
+  /// Null: all ranks are on one host, or the hosts are unknown. Algorithms then treat each rank as
+  /// a host of its own.
   const std::vector<int>* hosts = nullptr;
 
-  int host_of(int of_rank) const {
-    return hosts == nullptr ? of_rank : (*hosts)[static_cast<std::size_t>(of_rank)];
-  }
+  int host_of(int of_rank) const { return paceline::host_of(of_rank, hosts); }
 
   bool operator==(const PlanRequest&) const = default;
 };
@@ -66,12 +70,12 @@ struct Part {
   bool operator==(const Part&) const = default;
 };
 
-/// The block of `rank` in an array of blocks; of all_to_all_v in the input.
+/// The block of `rank` in an array of blocks; for all_to_all_v, in the input.
 Part block_of(const PlanRequest& request, int rank);
-/// The same; of all_to_all_v in the output.
+/// As above; for all_to_all_v, in the output.
 Part received_block_of(const PlanRequest& request, int rank);
 
-/// Of request.rank. The elements of all blocks can be counted.
+/// The shape of the buffers of request.rank. The elements of all blocks can be counted.
 Shape shape_of(const PlanRequest& request);
 /// The requests of all ranks of a kind of which all know the same.
 std::vector<PlanRequest> requests_of(PlanRequest request);

@@ -15,7 +15,7 @@ std::string describe(const Plan& plan, const Step& step);
 
 /// The error of a plan that is wrong: names the rank, the step's number and words, and `what`.
 Status defect(const Plan& plan, StepId step, std::string_view what);
-/// The same about a whole plan.
+/// As above, for a whole plan.
 Status defect(const Plan& plan, std::string_view what);
 
 }  // namespace paceline

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "collectives/algo/algorithms.h"
-#include "collectives/algo/selector.h"
 #include "collectives/proof/check.h"
 #include "comm/base/random.h"
 #include "tests/harness/host_maps.h"

@@ -156,10 +156,7 @@ TEST(Algorithms, CostsAreThoseOfThePapers) {
 }
 
 Cost cost_of(std::string_view name, const PlanRequest& request) {
-  for (const Algorithm& algorithm : algorithms())
-    if (algorithm.kind == request.kind && algorithm.name == name) return algorithm.cost(request);
-  ADD_FAILURE() << name;
-  return {};
+  return find_algorithm(request.kind, name)->cost(request);
 }
 
 TEST(Algorithms, CirculantTakesAsManyMessagesAsRoundsAndOneForTheEndOfTheArray) {

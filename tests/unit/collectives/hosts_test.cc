@@ -1,7 +1,7 @@
-// How elements are divided between hosts, and what goes between them: the least that is possible.
+// How ranks and elements are divided between hosts, and how much scratch hierarchical plans need.
 #include "collectives/algo/hosts.h"
 
-#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -49,8 +49,7 @@ TEST(Shares, AreTheBlocksOfTheOwnersWhereHostsAreAlike) {
   const HostNumbers map{0, 1, 0, 1};
   const PlanRequest request{
       .kind = OperationKind::kAllGather, .ranks = 4, .count = 10, .hosts = &map};
-  const Hosts hosts(request);
-  const Shares shares(request, hosts);
+  const Shares shares(request);
   EXPECT_EQ(seen(shares.of(0, 1)), (std::vector<Seen>{{2, 20, 10}}));
   EXPECT_EQ(seen(shares.of(1, 0)), (std::vector<Seen>{{1, 10, 10}}));
 }
@@ -59,12 +58,11 @@ TEST(Shares, AreNearlyEqualWhereHostsAreNot) {
   const HostNumbers map{0, 0, 0, 1, 1};
   const PlanRequest request{
       .kind = OperationKind::kReduceScatter, .ranks = 5, .count = 10, .hosts = &map};
-  const Hosts hosts(request);
-  const Shares shares(request, hosts);
+  const Shares shares(request);
   EXPECT_EQ(seen(shares.of(0, 0)), (std::vector<Seen>{{0, 0, 10}, {1, 10, 5}}));
   EXPECT_EQ(seen(shares.of(0, 1)), (std::vector<Seen>{{1, 15, 5}, {2, 20, 10}}));
   EXPECT_EQ(shares.longest(), 15u);
-  EXPECT_EQ(pieces_in(shares.of(0, 0), 4), 5u);
+  EXPECT_EQ(shares.count_between_hosts(), 30u) << "all chunks but the shortest";
   EXPECT_EQ(seen(pieces_of(shares.of(0, 1), 6)),
             (std::vector<Seen>{{1, 15, 5}, {2, 20, 6}, {2, 26, 4}}));
 }
@@ -73,8 +71,7 @@ TEST(Shares, AreOfTheRootsHostAlone) {
   const HostNumbers map{0, 0, 1, 1};
   const PlanRequest request{
       .kind = OperationKind::kBroadcast, .ranks = 4, .root = 3, .count = 9, .hosts = &map};
-  const Hosts hosts(request);
-  const Shares shares(request, hosts);
+  const Shares shares(request);
   EXPECT_EQ(seen(shares.of(1, 0)), (std::vector<Seen>{{3, 0, 5}}));
   EXPECT_EQ(seen(shares.of(1, 1)), (std::vector<Seen>{{3, 5, 4}}));
   EXPECT_TRUE(shares.of(0, 0).empty());

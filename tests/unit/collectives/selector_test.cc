@@ -1,6 +1,5 @@
 #include "collectives/algo/selector.h"
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -150,9 +149,7 @@ TEST(Selector, KnowsWhatAHostSends) {
   const auto of = [&](OperationKind kind, std::string_view name) {
     PlanRequest request{.kind = kind, .ranks = 4, .segment_count = 100, .hosts = &hosts};
     request.count = testing::count_of_call(request, 8000);
-    const auto row = std::ranges::find_if(
-        algorithms(), [&](const Algorithm& one) { return one.kind == kind && one.name == name; });
-    return row->cost(request).count_between_hosts;
+    return find_algorithm(kind, name)->cost(request).count_between_hosts;
   };
   EXPECT_EQ(of(OperationKind::kAllReduce, "ring"), 12000U)
       << "one of two ranks has its neighbour on the other host";
