@@ -9,13 +9,16 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <iterator>
 #include <span>
 #include <type_traits>
 
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "comm/base/system_error.h"
@@ -25,7 +28,7 @@
 namespace paceline {
 namespace {
 
-constexpr std::uint64_t kMagic = 0x35676E6952746C46;  // "FltRing5"
+constexpr std::uint64_t kMagic = 0x36676E6952746C46;  // "FltRing6"
 
 // What lies in the memory of a record.
 struct Stored {
@@ -125,6 +128,20 @@ struct alignas(64) FlightRing::Part {
   std::atomic<std::int64_t> joining_ns;
   std::atomic<std::int64_t> joined_ns;
   std::atomic<std::int64_t> first_operation_ns;
+  std::atomic<std::uint32_t> held_at;  // 1 + the number of an operation; 0: none
+
+  void hold(std::uint32_t at) {
+    held_at.store(at, std::memory_order_release);
+    ::syscall(SYS_futex, &held_at, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+  }
+  // A signal may end the wait early: then it waits anew.
+  void wait_while_held_at(std::uint32_t at) {
+    constexpr timespec kPatience{.tv_sec = kMaxHold.count(), .tv_nsec = 0};
+    while (held_at.load(std::memory_order_acquire) == at)
+      if (::syscall(SYS_futex, &held_at, FUTEX_WAIT, at, &kPatience, nullptr, 0) != 0 &&
+          errno == ETIMEDOUT)
+        return;
+  }
 
   // By who has become its writer.
   void begin_anew(std::string_view group) {
@@ -251,6 +268,9 @@ std::uint64_t FlightRing::start(const Signature& signature, TimePoint now) {
   const std::uint64_t place = part_->next.load(std::memory_order_relaxed);
   part_->slots[place % kRecords].start(place, signature, now.time_since_epoch().count());
   part_->next.store(place + 1, std::memory_order_release);
+  const auto at = static_cast<std::uint32_t>(signature.sequence + 1);
+  if (part_->held_at.load(std::memory_order_relaxed) == at) [[unlikely]]
+    part_->wait_while_held_at(at);
   return place;
 }
 
@@ -265,6 +285,10 @@ void FlightRing::finish(std::uint64_t place, FlightState state, TimePoint now, i
 void FlightRing::note_join(TimePoint began, TimePoint ended) {
   part_->joining_ns.store(began.time_since_epoch().count(), std::memory_order_relaxed);
   part_->joined_ns.store(ended.time_since_epoch().count(), std::memory_order_relaxed);
+}
+
+void FlightRing::hold_at(std::optional<std::uint64_t> operation) {
+  part_->hold(operation ? static_cast<std::uint32_t>(*operation + 1) : 0);
 }
 
 FlightMilestones FlightRing::milestones() const {

@@ -8,8 +8,10 @@
 // waits for another, whichever thread drives it.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -75,6 +77,11 @@ class FlightRing {
 
   /// Writer: the rank has found the others.
   void note_join(TimePoint began, TimePoint ended);
+
+  /// Reader: the writer waits when it begins the operation of this number, until another call says
+  /// otherwise, or kMaxHold has passed. None: it waits nowhere. For faults at an exact operation.
+  void hold_at(std::optional<std::uint64_t> operation);
+  static constexpr std::chrono::seconds kMaxHold{10};
 
   /// Reader: the records of all parts, oldest first.
   std::vector<FlightRecord> read() const;

@@ -162,7 +162,7 @@ Status Agent::start(const messages::Start& start) {
   run_.reset();  // with the store of the start before
   is_running_ = true;
   run_ = std::make_unique<HostRun>(
-      loop_, start, std::move(input),
+      loop_, start, std::move(input), helper_process_->pid(),
       HostRun::Handlers{
           .order =
               [this](const messages::ToHelper& message, std::vector<UniqueFd> descriptors) {

@@ -28,6 +28,19 @@ std::string FlightBook::last_operation(int rank) const {
   return (running != records.rend() ? *running : records.back()).to_string(clock_.now());
 }
 
+std::optional<std::uint64_t> FlightBook::last_begun(int rank) const {
+  std::optional<std::uint64_t> last;
+  for (const FlightRecord& record : records_of(rank))
+    if (record.group.empty()) last = std::max(last.value_or(0), record.signature.sequence);
+  return last;
+}
+
+void FlightBook::hold_at(int rank, std::optional<std::uint64_t> operation) {
+  const std::lock_guard lock(mutex_);
+  const auto ring = rings_.find(rank);
+  if (ring != rings_.end()) ring->second->hold_at(operation);
+}
+
 std::optional<int> FlightBook::blamed(int rank) const {
   const std::vector<FlightRecord> records = records_of(rank);
   const auto failed = std::find_if(records.rbegin(), records.rend(), [](const auto& record) {

@@ -1,6 +1,7 @@
 // The flight rings of this agent's ranks: where each is, while it runs and afterwards.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -24,6 +25,10 @@ class FlightBook {
   /// The operation in which the rank is, else the last one: "barrier #3, running for 2.1 s". Empty
   /// if it is unknown or has begun none.
   std::string last_operation(int rank) const;
+  /// The number of the last operation on the communicator of all ranks that it has begun.
+  std::optional<std::uint64_t> last_begun(int rank) const;
+  /// See FlightRing::hold_at().
+  void hold_at(int rank, std::optional<std::uint64_t> operation);
   /// The rank on which its last operation failed, as its own library saw it.
   std::optional<int> blamed(int rank) const;
   /// How far it has come; zeros if it is unknown.

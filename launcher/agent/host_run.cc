@@ -7,6 +7,7 @@
 
 #include "comm/base/cpus.h"
 #include "comm/base/try.h"
+#include "launcher/agent/fault_service.h"
 #include "launcher/agent/flight_service.h"
 #include "launcher/agent/key_service.h"
 #include "launcher/agent/spawn_orders.h"
@@ -21,7 +22,8 @@ Service* HostRun::add(Arguments&&... arguments) {
   return added;
 }
 
-HostRun::HostRun(EventLoop& loop, messages::Start start, UniqueFd standard_input, Handlers handlers)
+HostRun::HostRun(EventLoop& loop, messages::Start start, UniqueFd standard_input, pid_t helper,
+                 Handlers handlers)
     : clock_(loop.clock()), start_(std::move(start)), handlers_(std::move(handlers)) {
   const auto flights = std::make_shared<FlightBook>(loop.clock());
   streams_ = add<RankStreams>(loop, start_, std::move(standard_input), handlers_.tell);
@@ -29,6 +31,8 @@ HostRun::HostRun(EventLoop& loop, messages::Start start, UniqueFd standard_input
   add<FlightService>(flights);
   meeting_ = add<MeetingService>(flights);
   oom_ = add<OomService>();
+  add<FaultService>(
+      loop, FaultService::Options{.flights = flights, .helper = helper, .tell = handlers_.tell});
 }
 
 // ---- The start -----------------------------------------------------------------------------

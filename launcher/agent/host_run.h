@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <sys/types.h>
+
 #include <paceline/status.h>
 
 #include "comm/base/unique_fd.h"
@@ -32,8 +34,9 @@ class HostRun {
     std::function<void()> ended;
   };
 
-  /// `standard_input` goes to the rank that has it.
-  HostRun(EventLoop& loop, messages::Start start, UniqueFd standard_input, Handlers handlers);
+  /// `standard_input` goes to the rank that has it. `helper` is the spawn helper.
+  HostRun(EventLoop& loop, messages::Start start, UniqueFd standard_input, pid_t helper,
+          Handlers handlers);
 
   /// Has the ranks spawned, in the control group `cgroup`, if it is not empty. An error: the job
   /// cannot go on.

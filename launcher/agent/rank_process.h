@@ -2,6 +2,8 @@
 #pragma once
 
 #include <array>
+#include <string>
+#include <vector>
 
 #include <sys/resource.h>
 #include <sys/types.h>
@@ -10,6 +12,15 @@
 #include "launcher/system/binding.h"
 
 namespace paceline::launcher {
+
+/// A program of messages::Program, with its whole environment.
+struct RankImage {
+  std::string path;
+  std::string directory;  // empty: stay
+  std::vector<std::string> arguments;
+  std::vector<std::string> environment;
+  bool is_shell_script = false;
+};
 
 /// Why a rank could not execute its program, on the socket that a successful exec closes.
 struct ExecFailure {

@@ -57,18 +57,9 @@ class SpawnHelper {
   }
 
  private:
-  // What a Program says.
-  struct Image {
-    std::string path;
-    std::string directory;  // empty: stay
-    std::vector<std::string> arguments;
-    std::vector<std::string> environment;
-    bool is_shell_script = false;
-  };
-
   struct Rank {
     std::uint32_t rank = 0;
-    const Image* image = nullptr;
+    const RankImage* image = nullptr;
     UniqueFd pidfd;             // in deaths_
     UniqueFd socket;            // until it is known whether the program was executed
     std::int64_t begun_ns = 0;  // when it was let go to execute it
@@ -83,7 +74,7 @@ class SpawnHelper {
   void add_program(const messages::Program& program);
   void enter_cgroup(const std::string& folder);
   Status spawn(const messages::Spawn& request);
-  Result<pid_t> fork_rank(const messages::Spawn& request, const Image& image,
+  Result<pid_t> fork_rank(const messages::Spawn& request, const RankImage& image,
                           const std::vector<UniqueFd>& descriptors, int socket);
   void settle(pid_t pid, Rank& rank);
   void refuse(std::uint32_t rank, int error, const std::string& text);
@@ -104,7 +95,7 @@ class SpawnHelper {
   Duration max_silence_{};  // of the agent; zero until the agent's first Alive
   EventLoop loop_;
   SocketChannel<messages::FromHelper, messages::ToHelper> agent_;
-  std::deque<Image> images_;  // addresses stay; in the order of the Programs
+  std::deque<RankImage> images_;  // addresses stay; in the order of the Programs
   std::map<pid_t, Rank> ranks_;
   bool spares_rest_ = false;  // what an ended rank leaves of its group is not killed at once
   std::map<pid_t, messages::FromHelper> rests_;  // such groups, and what is to be told of the rank
@@ -189,7 +180,7 @@ Status SpawnHelper::spawn(const messages::Spawn& request) {
     return Status(Code::kInternal, Scope::kOperation,
                   "the agent asked for a program that it had not sent");
   PACELINE_TRY_ASSIGN(auto ends, make_socket_pair());
-  const Image& image = images_[request.program()];
+  const RankImage& image = images_[request.program()];
   PACELINE_TRY_ASSIGN(const pid_t pid, fork_rank(request, image, descriptors, ends.second.get()));
   const int fd = ends.first.get();
   Rank& rank = ranks_[pid];
@@ -223,7 +214,7 @@ Status SpawnHelper::watch_death(pid_t pid, Rank& rank) {
   return system_error("watch a rank");
 }
 
-Result<pid_t> SpawnHelper::fork_rank(const messages::Spawn& request, const Image& image,
+Result<pid_t> SpawnHelper::fork_rank(const messages::Spawn& request, const RankImage& image,
                                      const std::vector<UniqueFd>& descriptors, int socket) {
   if (descriptors.size() > std::size_t{kMaxRankDescriptors})
     return Status(Code::kInternal, Scope::kOperation,
@@ -265,7 +256,7 @@ void add_binding(pid_t pid, messages::RankStarted& started) {
   started.set_memory(bound->memory);
 }
 
-// The socket has closed or says why: the program runs, or never will.
+// The socket has closed, or says why the program never will run.
 void SpawnHelper::settle(pid_t pid, Rank& rank) {
   ExecFailure failure;
   const ssize_t got = ::read(rank.socket.get(), &failure, sizeof failure);

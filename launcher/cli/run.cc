@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "comm/base/input_file.h"
 #include "comm/base/random.h"
 #include "comm/base/try.h"
 #include "comm/job_key.h"
@@ -20,6 +21,7 @@
 #include "launcher/channel/build_name.h"
 #include "launcher/cli/command.h"
 #include "launcher/head/binding_report.h"
+#include "launcher/head/fault_orders.h"
 #include "launcher/head/head.h"
 #include "launcher/head/job_agents.h"
 #include "launcher/head/job_hosts.h"
@@ -32,6 +34,7 @@
 #include "launcher/head/user_terminal.h"
 #include "launcher/job/host_faults.h"
 #include "launcher/options/exports.h"
+#include "launcher/options/fault_script.h"
 #include "launcher/options/placement_options.h"
 #include "launcher/options/run_options.h"
 #include "launcher/registry/record.h"
@@ -46,6 +49,7 @@
 namespace paceline::launcher {
 namespace {
 
+constexpr std::size_t kMaxFaultScriptBytes = std::size_t{1} << 20;
 // How long a killed process may take to close what it had open.
 constexpr Duration kDying = std::chrono::seconds(2);
 
@@ -176,6 +180,7 @@ struct JobInputs {
   NetChoice net;
   PortRange ports;
   PlacementFiles files;
+  std::vector<FaultSpec> faults;
 };
 
 // Called when all agents are connected. Places the ranks, and runs the job to its end. `parts`
@@ -193,6 +198,7 @@ Result<int> begin_job(EventLoop& loop, Console& console, JobAgents& agents, cons
   PACELINE_TRY(show_plan(seating, job.placement));
   if (job.placement.dry_run) return 0;
   follow_plan(seating.cluster, seating.plan, parts);
+  PACELINE_TRY(give_faults(inputs.faults, job.faults_file, parts));
   agents.release_others(parts);
   timings.came(Stage::kMachines, loop.clock().now());
   const auto say = [&console](const std::string& text) { console.say(text); };
@@ -294,10 +300,20 @@ int plan_described_job(const JobSpec& job) {
   return shown.ok() ? 0 : complain(shown.text());
 }
 
+Result<std::vector<FaultSpec>> read_faults(const std::string& file) {
+  if (file.empty()) return std::vector<FaultSpec>();
+  const Result<std::string> text = read_input(file, kMaxFaultScriptBytes);
+  if (!text.ok())
+    return Status(Code::kInvalidArgument, Scope::kOperation,
+                  "cannot read the faults '" + file + "': " + std::string(text.status().text()));
+  return parse_fault_script(*text, file);
+}
+
 // Completes the numbers of ranks, which may depend on the hosts.
 Result<JobInputs> inputs_of(JobSpec& job) {
   JobInputs inputs;
   PACELINE_TRY_ASSIGN(inputs.files, read_placement_files(job.placement));
+  PACELINE_TRY_ASSIGN(inputs.faults, read_faults(job.faults_file));
   PACELINE_TRY_ASSIGN(inputs.hosts, job.placement.plan_file.empty()
                                         ? hosts_of(job)
                                         : hosts_of_plan(job, inputs.files.plan));

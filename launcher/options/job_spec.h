@@ -68,6 +68,7 @@ struct JobSpec {
   std::string launch_agent;      ///< a program that does, instead; may hold {host}
   std::string ssh_arguments;     ///< as a shell has them
   std::string agent_path;        ///< of paceline on other hosts; empty: that of this program
+  std::string faults_file;       ///< script of faults; empty: none
   std::string host_faults_file;  ///< where to write which hosts failed; empty: nowhere
   bool host_paths = false;       ///< ranks on other hosts keep the PATH, … of their own host
   PlacementSpec placement;

@@ -128,6 +128,9 @@ void add_other_host_options(CLI::App& app, JobSpec& job) {
          "--host-paths", [&job] { job.host_paths = true; },
          "Other hosts keep their own PATH and Python environment, not those set here")
       ->group(kOtherHosts);
+  add_value(app, "--faults",
+            {"FILE", "Faults to happen, one a line: at operation 100: kill rank 3", kOtherHosts},
+            [&job](const std::string& text) { job.faults_file = text; });
   add_value(app, "--host-faults",
             {"FILE", "At the end, write hosts that failed and why, as JSON, to FILE", kOtherHosts},
             [&job](const std::string& text) { job.host_faults_file = text; });

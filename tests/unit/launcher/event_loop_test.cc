@@ -12,8 +12,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-struct Pipe {
-  Pipe() {
+struct TestPipe {
+  TestPipe() {
     int ends[2];
     EXPECT_EQ(::pipe(ends), 0);
     read_end.reset(ends[0]);
@@ -47,7 +47,7 @@ TEST(EventLoop, TimersComeInOrder) {
 TEST(EventLoop, CallsUntilForgotten) {
   const SystemClock clock;
   EventLoop loop(clock);
-  const Pipe pipe;
+  const TestPipe pipe;
   int calls = 0;
   loop.when_readable(pipe.read_end.get(), [&] {
     pipe.take();
@@ -64,8 +64,8 @@ TEST(EventLoop, CallsUntilForgotten) {
 TEST(EventLoop, AHandlerThatAnotherOneForgetsIsNotCalled) {
   const SystemClock clock;
   EventLoop loop(clock);
-  const Pipe a;
-  const Pipe b;
+  const TestPipe a;
+  const TestPipe b;
   int calls = 0;
   const auto forget_both = [&] {
     ++calls;
@@ -84,7 +84,7 @@ TEST(EventLoop, AHandlerThatAnotherOneForgetsIsNotCalled) {
 TEST(EventLoop, AHangUpIsReadable) {
   const SystemClock clock;
   EventLoop loop(clock);
-  Pipe pipe;
+  TestPipe pipe;
   loop.when_readable(pipe.read_end.get(), [&] { loop.stop(); });
   pipe.write_end.reset();
   EXPECT_TRUE(loop.run().ok());

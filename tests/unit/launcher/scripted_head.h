@@ -125,7 +125,7 @@ class HeadTest : public ::testing::Test {
                      {.channel = other_, .start = part_of(job, "b", {2})}});
   }
   int run(const JobSpec& job, std::vector<HostAgent> agents) {
-    Head head(loop_, console_, job, std::move(agents), {});
+    Head head(loop_, console_, job, std::move(agents), observers_);
     head_ = &head;
     loop_.after(std::chrono::seconds(20), [this] { loop_.stop(); });
     return head.run();
@@ -151,6 +151,7 @@ class HeadTest : public ::testing::Test {
   ScriptedJob agent_{loop_};
   ScriptedJob other_{loop_};
   Console console_{loop_, output_.write_end.get(), error_.write_end.get()};
+  std::vector<JobObserver*> observers_;
   Head* head_ = nullptr;
 };
 

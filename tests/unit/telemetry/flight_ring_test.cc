@@ -15,6 +15,25 @@ using testing::start_numbered;
 using testing::whole_and_in_order;
 using testing::write_numbered;
 
+TEST(FlightRing, AWriterWaitsAtTheOperationWhereItIsHeld) {
+  const UniqueFd memory = FlightRing::create_memory().value();
+  const auto writer = FlightRing::open(memory.get()).value();
+  const auto reader = FlightRing::open(memory.get()).value();
+  reader->hold_at(2);
+  std::atomic<int> begun{0};
+  std::thread rank([&] {
+    for (std::uint64_t number = 0; number < 4; ++number) {
+      writer->start({.sequence = number}, SystemClock().now());
+      ++begun;
+    }
+  });
+  while (reader->read().size() < 3) std::this_thread::yield();
+  EXPECT_EQ(begun, 2) << "it has begun the third operation, and waits in it";
+  reader->hold_at(std::nullopt);
+  rank.join();
+  EXPECT_EQ(begun, 4);
+}
+
 TEST(FlightRing, IsEmptyAtFirst) { EXPECT_TRUE(FlightRing::create_private()->read().empty()); }
 
 TEST(FlightRing, ShowsAnOperationWhileItRunsAndHowItEnded) {

@@ -1,0 +1,63 @@
+// Strikes the ranks of a host, or the host, as the script of the user says: options/fault_script.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "comm/base/unique_fd.h"
+#include "launcher/agent/flight_book.h"
+#include "launcher/agent/rank_service.h"
+#include "launcher/system/event_loop.h"
+
+namespace paceline::launcher {
+
+class FaultService final : public RankService {
+ public:
+  struct Options {
+    std::shared_ptr<FlightBook> flights;
+    pid_t helper = 0;  ///< the spawn helper, which is stopped with the host
+    std::function<void(const messages::FromAgent&)> tell;
+  };
+
+  FaultService(EventLoop& loop, Options options) : loop_(loop), options_(std::move(options)) {}
+  ~FaultService() override;
+  FaultService(const FaultService&) = delete;
+  FaultService& operator=(const FaultService&) = delete;
+
+  Status prepare(const messages::Start& start) override;
+  Status equip(int local_rank, RankEquipment& rank) override;
+  void started(const messages::RankStarted& rank) override;
+  void ended(const messages::ProcessExited& exited, messages::RankExited& report) override;
+
+ private:
+  void begin();
+  void look_at_operations();
+  void hold(std::uint32_t rank);
+  std::vector<messages::Fault> take(const std::function<bool(const messages::Fault&)>& is_due);
+  void strike(const messages::Fault& fault);
+  void strike_host(const messages::Fault& fault);
+  void slow(std::uint32_t rank, int percent, TimePoint until, bool runs);
+  void fill(const messages::Fault& fault);
+  bool send(std::uint32_t rank, int signal) const;
+  void say(const messages::Fault& fault, const std::string& outcome) const;
+  void after(Duration delay, std::function<void()> action);
+
+  EventLoop& loop_;
+  const Options options_;
+  std::vector<std::uint32_t> ranks_;           // by local rank
+  std::vector<messages::Fault> faults_;        // of this start, that have not happened
+  std::map<std::uint32_t, UniqueFd> running_;  // pidfds, by rank
+  std::size_t started_ = 0;
+  std::vector<UniqueFd> fillers_;  // deleted files, whose space is free once they are closed
+  std::vector<EventLoop::TimerId> timers_;
+};
+
+}  // namespace paceline::launcher

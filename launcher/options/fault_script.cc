@@ -1,0 +1,224 @@
+#include "launcher/options/fault_script.h"
+
+#include <array>
+#include <sstream>
+#include <utility>
+
+#include <signal.h>
+
+#include "comm/base/text.h"
+#include "comm/base/try.h"
+#include "launcher/options/option_values.h"
+
+namespace paceline::launcher {
+namespace {
+
+struct NamedSignal {
+  std::string_view name;
+  int number;
+};
+constexpr std::array<NamedSignal, 8> kSignals = {{{"HUP", SIGHUP},
+                                                  {"INT", SIGINT},
+                                                  {"QUIT", SIGQUIT},
+                                                  {"TERM", SIGTERM},
+                                                  {"USR1", SIGUSR1},
+                                                  {"USR2", SIGUSR2},
+                                                  {"SEGV", SIGSEGV},
+                                                  {"ABRT", SIGABRT}}};
+
+Status malformed(const std::string& text) {
+  return Status(Code::kInvalidArgument, Scope::kOperation, text);
+}
+
+// The words of a line, one after the other.
+class LineWords {
+ public:
+  explicit LineWords(const std::string& line) {
+    std::istringstream stream(line);
+    for (std::string word; stream >> word;) words_.push_back(std::move(word));
+  }
+
+  bool is_over() const { return at_ == words_.size(); }
+  /// Takes the next word if it is `word`.
+  bool take(std::string_view word) {
+    if (is_over() || words_[at_] != word) return false;
+    ++at_;
+    return true;
+  }
+  Status expect(std::string_view word) {
+    if (take(word)) return {};
+    return malformed("'" + std::string(word) + "' is missing " + where());
+  }
+  Result<std::string> next(const std::string& what) {
+    if (is_over()) return malformed(what + " is missing at the end");
+    return words_[at_++];
+  }
+  Result<std::uint64_t> number(const std::string& what, std::uint64_t least) {
+    PACELINE_TRY_ASSIGN(const std::string word, next(what));
+    const auto value = parse_number<std::uint64_t>(word);
+    if (value && *value >= least && *value <= std::uint64_t{1} << 40) return *value;
+    return malformed(what + " '" + printable(word) + "' is not a whole number from " +
+                     std::to_string(least) + " on");
+  }
+  Result<int> rank() {
+    PACELINE_TRY_ASSIGN(const std::uint64_t number, this->number("the rank", 0));
+    if (number < std::uint64_t{kMaxRanks}) return static_cast<int>(number);
+    return malformed("there is no rank " + std::to_string(number));
+  }
+  Result<std::chrono::nanoseconds> time() {
+    PACELINE_TRY_ASSIGN(const std::string word, next("a time"));
+    return parse_seconds(word);
+  }
+  std::string where() const {
+    return is_over() ? "at the end" : "before '" + printable(words_[at_]) + "'";
+  }
+
+ private:
+  std::vector<std::string> words_;
+  std::size_t at_ = 0;
+};
+
+// "rank 3" or "host h2".
+Status read_target(LineWords& words, FaultSpec& fault) {
+  if (words.take("rank")) {
+    PACELINE_TRY_ASSIGN(fault.rank, words.rank());
+    return {};
+  }
+  if (!words.take("host")) return malformed("'rank' or 'host' is missing " + words.where());
+  PACELINE_TRY_ASSIGN(fault.host, words.next("the host"));
+  return {};
+}
+
+Status read_rank(LineWords& words, FaultSpec& fault) {
+  PACELINE_TRY(words.expect("rank"));
+  PACELINE_TRY_ASSIGN(fault.rank, words.rank());
+  return {};
+}
+
+Status read_percent(LineWords& words, FaultSpec& fault) {
+  PACELINE_TRY(words.expect("to"));
+  PACELINE_TRY_ASSIGN(std::string word, words.next("a percentage"));
+  const bool is_percent = word.ends_with('%');
+  if (is_percent) word.pop_back();
+  const auto percent = parse_number<int>(word);
+  if (!is_percent || !percent || *percent < 1 || *percent > 99)
+    return malformed("'" + printable(word) + "' is not a percentage from 1% to 99%");
+  fault.percent = *percent;
+  return {};
+}
+
+Status read_signal(LineWords& words, FaultSpec& fault) {
+  PACELINE_TRY_ASSIGN(const std::string name, words.next("the signal"));
+  for (const NamedSignal& signal : kSignals)
+    if (signal.name == name || name == "SIG" + std::string(signal.name))
+      fault.signal = signal.number;
+  if (fault.signal != 0) return {};
+  return malformed("'" + printable(name) +
+                   "' is not one of the signals HUP, INT, QUIT, TERM, USR1, USR2, SEGV, ABRT");
+}
+
+Status read_fill(LineWords& words, FaultSpec& fault) {
+  PACELINE_TRY_ASSIGN(fault.path, words.next("the folder"));
+  if (!fault.path.starts_with('/')) return malformed("the folder must begin with '/'");
+  PACELINE_TRY(words.expect("on"));
+  PACELINE_TRY(words.expect("host"));
+  PACELINE_TRY_ASSIGN(fault.host, words.next("the host"));
+  return {};
+}
+
+Status read_action(LineWords& words, FaultSpec& fault) {
+  if (words.take("kill")) return read_target(words, fault);
+  if (words.take("stop")) {
+    fault.kind = FaultKind::kStop;
+    return read_target(words, fault);
+  }
+  if (words.take("slow")) {
+    fault.kind = FaultKind::kSlow;
+    PACELINE_TRY(read_rank(words, fault));
+    return read_percent(words, fault);
+  }
+  if (words.take("signal")) {
+    fault.kind = FaultKind::kSignal;
+    PACELINE_TRY(read_rank(words, fault));
+    return read_signal(words, fault);
+  }
+  if (words.take("fill")) {
+    fault.kind = FaultKind::kFill;
+    return read_fill(words, fault);
+  }
+  return malformed("one of kill, stop, slow, signal and fill is missing " + words.where());
+}
+
+// "in restart 1, after 2s", "at operation 100 of rank 3".
+Status read_time(LineWords& words, FaultSpec& fault) {
+  if (words.take("in")) {
+    PACELINE_TRY(words.expect("restart"));
+    PACELINE_TRY_ASSIGN(const std::uint64_t restart, words.number("the restart", 1));
+    fault.restart = static_cast<std::uint32_t>(restart);
+    PACELINE_TRY(words.expect(","));
+  }
+  if (words.take("after")) {
+    PACELINE_TRY_ASSIGN(fault.after, words.time());
+    return {};
+  }
+  if (!words.take("at")) return malformed("'after' or 'at operation' is missing " + words.where());
+  PACELINE_TRY(words.expect("operation"));
+  PACELINE_TRY_ASSIGN(fault.operation, words.number("the operation", 0));
+  if (!words.take("of")) return {};
+  PACELINE_TRY(words.expect("rank"));
+  PACELINE_TRY_ASSIGN(fault.watched_rank, words.rank());
+  return {};
+}
+
+Status read_duration(LineWords& words, FaultSpec& fault) {
+  if (!words.take("for")) return {};
+  const bool is_lasting = fault.kind == FaultKind::kStop || fault.kind == FaultKind::kSlow ||
+                          fault.kind == FaultKind::kFill;
+  if (!is_lasting) return malformed("only stop, slow and fill take 'for'");
+  if (fault.kind == FaultKind::kStop && !fault.rank)
+    return malformed("a stopped host cannot continue: leave out 'for'");
+  PACELINE_TRY_ASSIGN(fault.lasts, words.time());
+  return {};
+}
+
+Result<FaultSpec> parse_fault(const std::string& line) {
+  FaultSpec fault{.text = line};
+  std::string spaced;  // punctuation as words of its own
+  for (const char letter : line)
+    spaced +=
+        letter == ',' || letter == ':' ? std::string(" ") + letter + " " : std::string(1, letter);
+  LineWords words(spaced);
+  PACELINE_TRY(read_time(words, fault));
+  PACELINE_TRY(words.expect(":"));
+  PACELINE_TRY(read_action(words, fault));
+  PACELINE_TRY(read_duration(words, fault));
+  if (!words.is_over()) return malformed("the end of the line is expected " + words.where());
+  if (!fault.operation) return fault;
+  if (!fault.watched_rank) fault.watched_rank = fault.rank;
+  if (!fault.watched_rank) return malformed("say whose operation it is: 'of rank 0'");
+  return fault;
+}
+
+}  // namespace
+
+Result<std::vector<FaultSpec>> parse_fault_script(std::string_view text, const std::string& file) {
+  std::vector<FaultSpec> faults;
+  std::istringstream lines{std::string(text)};
+  std::string line;
+  for (int number = 1; std::getline(lines, line); ++number) {
+    line.erase(std::min(line.find('#'), line.size()));
+    const std::size_t begin = line.find_first_not_of(" \t\r");
+    if (begin == std::string::npos) continue;
+    line = line.substr(begin, line.find_last_not_of(" \t\r") + 1 - begin);
+    Result<FaultSpec> fault = parse_fault(line);
+    if (!fault.ok())
+      return usage_error(file + ", line " + std::to_string(number) + ": " + fault.status().text());
+    fault->line = number;
+    faults.push_back(*std::move(fault));
+    if (faults.size() > kMaxFaults)
+      return usage_error(file + ": more than " + std::to_string(kMaxFaults) + " faults");
+  }
+  return faults;
+}
+
+}  // namespace paceline::launcher

@@ -1,0 +1,59 @@
+// Faults that a user wants during a job: `paceline run --faults FILE`. Pure.
+//
+//   # a comment
+//   after 2.5s: kill rank 3
+//   after 2s: stop rank 1 for 3s
+//   after 1s: slow rank 2 to 20% for 10s
+//   after 1s: signal rank 0 USR1
+//   at operation 100: kill rank 3
+//   at operation 100 of rank 2: stop host h2
+//   after 1s: kill host h2
+//   after 1s: fill /scratch on host h2 for 5s
+//   in restart 1, after 1s: kill rank 0
+//
+// Times begin when all ranks of the host have started. Operations are those of libpaceline on the
+// communicator of all ranks, numbered as in messages ("barrier #3"); without "of rank" those of the
+// rank that is struck. The rank whose operation it is waits there until the fault has happened.
+// Without "for" a fault lasts to the end of the job. Without "in restart" it happens in the first
+// start.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <paceline/status.h>
+
+namespace paceline::launcher {
+
+enum class FaultKind : std::uint8_t { kKill, kStop, kSlow, kSignal, kFill };
+
+struct FaultSpec {
+  int line = 0;
+  std::string text;  ///< as it was written
+  std::uint32_t restart = 0;
+  std::chrono::nanoseconds after{};        ///< if there is no operation
+  std::optional<std::uint64_t> operation;  ///< as messages number it
+  std::optional<int> watched_rank;         ///< whose operation it is
+
+  FaultKind kind{};
+  std::optional<int> rank;  ///< that is struck; none: the host
+  std::string host;
+  std::chrono::nanoseconds lasts{};  ///< 0: to the end
+  int percent = 0;                   ///< kSlow: of a CPU's time
+  int signal = 0;                    ///< kSignal
+  std::string path;                  ///< kFill: a folder
+
+  bool operator==(const FaultSpec&) const = default;
+};
+
+inline constexpr std::size_t kMaxFaults = 1000;
+
+/// An error begins with `file` and the number of the line.
+Result<std::vector<FaultSpec>> parse_fault_script(std::string_view text, const std::string& file);
+
+}  // namespace paceline::launcher
