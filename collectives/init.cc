@@ -24,6 +24,7 @@
 #include "comm/exchange.h"
 #include "comm/rendezvous.h"
 #include "comm/runtime.h"
+#include "telemetry/flight_ring.h"
 
 namespace paceline {
 namespace {
@@ -187,12 +188,20 @@ JoinReport join_report(const World& world, const std::shared_ptr<Log>& log) {
                      .log = log});
 }
 
+// The launcher hears of it even if this rank never finds the others.
+void note_joining(const Environment& environment, TimePoint began) {
+  if (!environment.flight_fd) return;
+  if (const auto ring = FlightRing::open(*environment.flight_fd); ring.ok())
+    (*ring)->note_joining(began);
+}
+
 // The ranks of `world` meet, and have a communicator on `made.membership`.
 Result<Communicator> join(const World& world, Meeting meeting, CommunicatorRequest made) {
   Runtime& runtime = *made.membership.runtime;
   const Deadline deadline = Deadline::after(runtime.clock(), made.terms.timeout);
   PACELINE_TRY_ASSIGN(TcpListener listener, listen_for_ranks(runtime.environment()));
   const JoinReport report = join_report(world, runtime.log());
+  note_joining(runtime.environment(), made.began);
   PACELINE_TRY_ASSIGN(
       auto store,
       meeting.outlives_ranks

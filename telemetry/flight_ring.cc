@@ -134,13 +134,17 @@ struct alignas(64) FlightRing::Part {
     held_at.store(at, std::memory_order_release);
     ::syscall(SYS_futex, &held_at, FUTEX_WAKE, 1, nullptr, nullptr, 0);
   }
-  // A signal may end the wait early: then it waits anew.
-  void wait_while_held_at(std::uint32_t at) {
-    constexpr timespec kPatience{.tv_sec = kMaxHold.count(), .tv_nsec = 0};
-    while (held_at.load(std::memory_order_acquire) == at)
-      if (::syscall(SYS_futex, &held_at, FUTEX_WAIT, at, &kPatience, nullptr, 0) != 0 &&
-          errno == ETIMEDOUT)
-        return;
+  // A signal may end the wait early: then it waits anew. `until`: CLOCK_MONOTONIC, as the kernel
+  // takes it for this operation.
+  void wait_while_held_at(std::uint32_t at, TimePoint until) {
+    const auto since_start = until.time_since_epoch();
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(since_start);
+    const timespec deadline{.tv_sec = seconds.count(), .tv_nsec = (since_start - seconds).count()};
+    while (held_at.load(std::memory_order_acquire) == at) {
+      const long waited = ::syscall(SYS_futex, &held_at, FUTEX_WAIT_BITSET, at, &deadline, nullptr,
+                                    FUTEX_BITSET_MATCH_ANY);
+      if (waited != 0 && errno != EINTR && errno != EAGAIN) return;
+    }
   }
 
   // By who has become its writer.
@@ -270,7 +274,7 @@ std::uint64_t FlightRing::start(const Signature& signature, TimePoint now) {
   part_->next.store(place + 1, std::memory_order_release);
   const auto at = static_cast<std::uint32_t>(signature.sequence + 1);
   if (part_->held_at.load(std::memory_order_relaxed) == at) [[unlikely]]
-    part_->wait_while_held_at(at);
+    part_->wait_while_held_at(at, now + kMaxHold);
   return place;
 }
 
@@ -279,11 +283,16 @@ void FlightRing::finish(std::uint64_t place, FlightState state, TimePoint now, i
   if (slot.place.load(std::memory_order_relaxed) != place) return;
   const std::int64_t ended_ns = now.time_since_epoch().count();
   slot.end(place, ended_ns, outcome_word(state, blamed));
-  if (place == 0) part_->first_operation_ns.store(ended_ns, std::memory_order_relaxed);
+  if (place == 0 && state == FlightState::kSucceeded)
+    part_->first_operation_ns.store(ended_ns, std::memory_order_relaxed);
+}
+
+void FlightRing::note_joining(TimePoint began) {
+  part_->joining_ns.store(began.time_since_epoch().count(), std::memory_order_relaxed);
 }
 
 void FlightRing::note_join(TimePoint began, TimePoint ended) {
-  part_->joining_ns.store(began.time_since_epoch().count(), std::memory_order_relaxed);
+  note_joining(began);
   part_->joined_ns.store(ended.time_since_epoch().count(), std::memory_order_relaxed);
 }
 

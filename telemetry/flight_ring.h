@@ -43,7 +43,7 @@ struct FlightRecord {
 struct FlightMilestones {
   std::int64_t joining_ns = 0;          ///< it began to look for the other ranks
   std::int64_t joined_ns = 0;           ///< and had found them
-  std::int64_t first_operation_ns = 0;  ///< its first operation had ended
+  std::int64_t first_operation_ns = 0;  ///< its first operation had succeeded
 
   bool operator==(const FlightMilestones&) const = default;
 };
@@ -75,11 +75,14 @@ class FlightRing {
   /// `blamed` as in FlightRecord.
   void finish(std::uint64_t place, FlightState state, TimePoint now, int blamed = -1);
 
+  /// Writer: the rank begins to look for the others.
+  void note_joining(TimePoint began);
   /// Writer: the rank has found the others.
   void note_join(TimePoint began, TimePoint ended);
 
-  /// Reader: the writer waits when it begins the operation of this number, until another call says
-  /// otherwise, or kMaxHold has passed. None: it waits nowhere. For faults at an exact operation.
+  /// Reader: the writer waits in start() of the operation of this number, until another call says
+  /// otherwise, or kMaxHold has passed. None: it waits nowhere. For faults at an exact operation:
+  /// the communicators of the rank make no progress meanwhile, and data may have been sent.
   void hold_at(std::optional<std::uint64_t> operation);
   static constexpr std::chrono::seconds kMaxHold{10};
 

@@ -89,12 +89,14 @@ class Agent {
   bool is_running_ = false;  // run_ has not been told to be finished
   bool says_alive_ = false;
   bool leaving_ = false;
+  bool head_gone_ = false;
   bool finished_ = false;  // nothing more will be told
 };
 
 Status Agent::run() {
   head_.open([this](const messages::ToAgent& message) { receive(message); },
              [this](const Status&) {
+               head_gone_ = true;
                if (!helper_process_) loop_.stop();
                if (run_) run_->set_reading(true);  // for the files alone, from now on
                leave();
@@ -272,7 +274,7 @@ void Agent::finish() {
 // Ranks of other hosts may still need the store. It exists until the connection to the head ends.
 void Agent::leave_host() {
   const bool serves_others = run_ && run_->serves_others();
-  if (head_.backlog_bytes() == 0 && !serves_others) loop_.stop();
+  if (head_gone_ || (head_.backlog_bytes() == 0 && !serves_others)) loop_.stop();
 }
 
 void Agent::tell(messages::FromAgent message) {

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include <fcntl.h>
@@ -19,6 +20,8 @@ namespace paceline::launcher {
 namespace {
 
 constexpr Duration kLook = std::chrono::milliseconds(1);
+// Time for the report of a fault that ends this process.
+constexpr Duration kLastWord = std::chrono::milliseconds(20);
 // A slowed rank runs for its share of this, and is stopped for the rest.
 constexpr Duration kSlice = std::chrono::milliseconds(20);
 
@@ -37,13 +40,18 @@ Status FaultService::prepare(const messages::Start& start) {
 
 void FaultService::started(const messages::RankStarted& rank) {
   if (faults_.empty()) return;
-  running_[rank.rank()] = open_pidfd(static_cast<pid_t>(rank.pid()));
+  const auto pid = static_cast<pid_t>(rank.pid());
+  running_[rank.rank()] = {.pid = pid, .pidfd = open_pidfd(pid)};
   if (++started_ == ranks_.size()) begin();
 }
 
-// The helper has reaped it: its number may be another process's by now, but its pidfd is not.
 void FaultService::ended(const messages::ProcessExited& exited, messages::RankExited&) {
   running_.erase(exited.rank());
+  if (running_.empty()) fillers_.clear();
+  const auto missed = take([&exited](const messages::Fault& fault) {
+    return fault.has_operation() && fault.watched_rank() == exited.rank();
+  });
+  for (const messages::Fault& fault : missed) say(fault, "the rank has ended before");
 }
 
 Status FaultService::equip(int local_rank, RankEquipment&) {
@@ -62,7 +70,7 @@ void FaultService::hold(std::uint32_t rank) {
 
 void FaultService::begin() {
   for (const messages::Fault& fault : take([](const auto& one) { return !one.has_operation(); }))
-    after(Duration(fault.after_ns()), [this, fault] { strike(fault); });
+    after(Duration(fault.after_ns()), [this, fault] { begin_fault(fault); });
   look_at_operations();
 }
 
@@ -78,20 +86,26 @@ std::vector<messages::Fault> FaultService::take(
 }
 
 void FaultService::look_at_operations() {
-  const auto due = take([this](const messages::Fault& fault) {
-    const auto last = options_.flights->last_begun(static_cast<int>(fault.watched_rank()));
-    return last && *last >= fault.operation();
+  std::map<std::uint32_t, std::optional<std::uint64_t>> last;  // by rank
+  for (const messages::Fault& fault : faults_) last.try_emplace(fault.watched_rank());
+  for (auto& [rank, number] : last) number = options_.flights->last_begun(static_cast<int>(rank));
+  const auto due = take([&last](const messages::Fault& fault) {
+    const auto& number = last[fault.watched_rank()];
+    return number && *number >= fault.operation();
   });
-  for (const messages::Fault& fault : due) {
-    strike(fault);
-    hold(fault.watched_rank());
-  }
+  for (const messages::Fault& fault : due) begin_fault(fault);
+  // The ranks of a host that ends stay where they wait.
+  const bool host_ends = std::ranges::any_of(due, [](const messages::Fault& fault) {
+    return !fault.has_rank() && fault.kind() != messages::Fault::FILL;
+  });
+  if (host_ends) return;
+  for (const messages::Fault& fault : due) hold(fault.watched_rank());
   if (!faults_.empty()) after(kLook, [this] { look_at_operations(); });
 }
 
-void FaultService::strike(const messages::Fault& fault) {
+void FaultService::begin_fault(const messages::Fault& fault) {
   if (fault.kind() == messages::Fault::FILL) return fill(fault);
-  if (!fault.has_rank()) return strike_host(fault);
+  if (!fault.has_rank()) return end_host(fault);
   if (!running_.contains(fault.rank())) return say(fault, "the rank has ended before");
   say(fault, "now");
   const Duration lasts(fault.lasts_ns());
@@ -100,9 +114,9 @@ void FaultService::strike(const messages::Fault& fault) {
       send(fault.rank(), fault.signal());
       return;
     case messages::Fault::STOP:
-      send(fault.rank(), SIGSTOP);
+      send_group(fault.rank(), SIGSTOP);
       if (lasts > Duration::zero())
-        after(lasts, [this, rank = fault.rank()] { send(rank, SIGCONT); });
+        after(lasts, [this, rank = fault.rank()] { send_group(rank, SIGCONT); });
       return;
     case messages::Fault::SLOW:
       return slow(fault.rank(), static_cast<int>(fault.percent()),
@@ -115,11 +129,11 @@ void FaultService::strike(const messages::Fault& fault) {
 
 // A stopped or killed agent says nothing any more, so this comes first. The helper of a killed
 // agent kills the ranks, as it would if the host lost its agent otherwise.
-void FaultService::strike_host(const messages::Fault& fault) {
+void FaultService::end_host(const messages::Fault& fault) {
   say(fault, "now");
-  after(kLook, [this, kind = fault.kind()] {
+  after(kLastWord, [this, kind = fault.kind()] {
     if (kind == messages::Fault::KILL) ::raise(SIGKILL);
-    for (const auto& [rank, pidfd] : running_) send(rank, SIGSTOP);
+    for (const auto& [rank, process] : running_) send_group(rank, SIGSTOP);
     ::kill(options_.helper, SIGSTOP);
     ::raise(SIGSTOP);
   });
@@ -127,31 +141,46 @@ void FaultService::strike_host(const messages::Fault& fault) {
 
 void FaultService::slow(std::uint32_t rank, int percent, TimePoint until, bool runs) {
   const bool is_over = loop_.clock().now() >= until;
-  if (!send(rank, runs || is_over ? SIGCONT : SIGSTOP) || is_over) return;
+  if (!send_group(rank, runs || is_over ? SIGCONT : SIGSTOP) || is_over) return;
   const Duration slice = kSlice * (runs ? percent : 100 - percent) / 100;
   after(slice, [=, this] { slow(rank, percent, until, !runs); });
 }
 
-// The file is deleted at once: whatever happens to this process, its space becomes free.
+// The file is deleted at once: whatever happens to this process, its space becomes free. What is
+// left of the space is halved until nothing more fits.
 void FaultService::fill(const messages::Fault& fault) {
   UniqueFd file(::open(fault.path().c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600));
   struct statvfs space {};
   if (!file || ::fstatvfs(file.get(), &space) != 0)
     return say(fault, std::string("not possible: ") + std::strerror(errno));
-  const auto bytes = static_cast<off_t>(space.f_bavail * space.f_frsize);
-  const int error = ::posix_fallocate(file.get(), 0, bytes);
-  if (error != 0 && error != ENOSPC)
-    return say(fault, std::string("not possible: ") + std::strerror(error));
+  const auto block = static_cast<off_t>(space.f_frsize);
+  off_t taken = 0;
+  for (off_t more = static_cast<off_t>(space.f_bavail) * block; more >= block;) {
+    if (::fallocate(file.get(), 0, taken, more) == 0)
+      taken += more;
+    else if (errno == ENOSPC)
+      more /= 2;
+    else if (errno != EINTR)
+      return say(fault, std::string("not possible: ") + std::strerror(errno));
+  }
   say(fault, "now");
   fillers_.push_back(std::move(file));
   if (fault.lasts_ns() > 0)
-    after(Duration(fault.lasts_ns()), [this, at = fillers_.size() - 1] { fillers_[at].reset(); });
+    after(Duration(fault.lasts_ns()), [this, at = fillers_.size() - 1] {
+      if (at < fillers_.size()) fillers_[at].reset();
+    });
 }
 
 bool FaultService::send(std::uint32_t rank, int signal) const {
   const auto found = running_.find(rank);
   return found != running_.end() &&
-         ::syscall(SYS_pidfd_send_signal, found->second.get(), signal, nullptr, 0) == 0;
+         ::syscall(SYS_pidfd_send_signal, found->second.pidfd.get(), signal, nullptr, 0) == 0;
+}
+
+// A rank leads its group, and its number is its own until its end has been told.
+bool FaultService::send_group(std::uint32_t rank, int signal) const {
+  const auto found = running_.find(rank);
+  return found != running_.end() && ::kill(-found->second.pid, signal) == 0;
 }
 
 void FaultService::say(const messages::Fault& fault, const std::string& outcome) const {

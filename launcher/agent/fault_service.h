@@ -1,4 +1,5 @@
-// Strikes the ranks of a host, or the host, as the script of the user says: options/fault_script.h.
+// Makes the faults of a user's script happen to the ranks of a host, or to the host:
+// options/fault_script.h.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +24,7 @@ class FaultService final : public RankService {
  public:
   struct Options {
     std::shared_ptr<FlightBook> flights;
-    pid_t helper = 0;  ///< the spawn helper, which is stopped with the host
+    pid_t helper = 0;  ///< the spawn helper, which stops with the host
     std::function<void(const messages::FromAgent&)> tell;
   };
 
@@ -42,19 +43,24 @@ class FaultService final : public RankService {
   void look_at_operations();
   void hold(std::uint32_t rank);
   std::vector<messages::Fault> take(const std::function<bool(const messages::Fault&)>& is_due);
-  void strike(const messages::Fault& fault);
-  void strike_host(const messages::Fault& fault);
+  void begin_fault(const messages::Fault& fault);
+  void end_host(const messages::Fault& fault);
   void slow(std::uint32_t rank, int percent, TimePoint until, bool runs);
   void fill(const messages::Fault& fault);
   bool send(std::uint32_t rank, int signal) const;
+  bool send_group(std::uint32_t rank, int signal) const;
   void say(const messages::Fault& fault, const std::string& outcome) const;
   void after(Duration delay, std::function<void()> action);
 
   EventLoop& loop_;
   const Options options_;
-  std::vector<std::uint32_t> ranks_;           // by local rank
-  std::vector<messages::Fault> faults_;        // of this start, that have not happened
-  std::map<std::uint32_t, UniqueFd> running_;  // pidfds, by rank
+  std::vector<std::uint32_t> ranks_;     // by local rank
+  std::vector<messages::Fault> faults_;  // of this start, that have not happened
+  struct Process {
+    pid_t pid = 0;
+    UniqueFd pidfd;
+  };
+  std::map<std::uint32_t, Process> running_;  // by rank
   std::size_t started_ = 0;
   std::vector<UniqueFd> fillers_;  // deleted files, whose space is free once they are closed
   std::vector<EventLoop::TimerId> timers_;

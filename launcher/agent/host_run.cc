@@ -29,8 +29,9 @@ HostRun::HostRun(EventLoop& loop, messages::Start start, UniqueFd standard_input
   streams_ = add<RankStreams>(loop, start_, std::move(standard_input), handlers_.tell);
   add<KeyService>();
   add<FlightService>(flights);
-  meeting_ = add<MeetingService>(flights);
+  meeting_ = add<StoreService>(flights);
   oom_ = add<OomService>();
+  // After the flight rings: it holds ranks in them.
   add<FaultService>(
       loop, FaultService::Options{.flights = flights, .helper = helper, .tell = handlers_.tell});
 }

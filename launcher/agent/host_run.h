@@ -12,10 +12,10 @@
 #include <paceline/status.h>
 
 #include "comm/base/unique_fd.h"
-#include "launcher/agent/meeting_service.h"
 #include "launcher/agent/oom_service.h"
 #include "launcher/agent/rank_service.h"
 #include "launcher/agent/rank_streams.h"
+#include "launcher/agent/store_service.h"
 #include "launcher/channel/messages.pb.h"
 #include "launcher/system/event_loop.h"
 #include "launcher/system/program_file.h"
@@ -48,8 +48,8 @@ class HostRun {
   void ranks_were_killed() { oom_->ranks_were_killed(); }
   /// While off, the ranks' output for the head waits.
   void set_reading(bool on) { streams_->set_reading(on); }
-  /// Nobody is left who could write. Calls `finished`, at once or later, when all output is passed
-  /// on.
+  /// No process is left that could write. Calls `finished`, at once or later, when all output is
+  /// passed on.
   void finish(std::function<void()> finished) { streams_->finish(std::move(finished)); }
   /// True if ranks of other hosts may need the store after the ranks of this one have ended.
   bool serves_others() const { return meeting_->serves_others(); }
@@ -69,7 +69,7 @@ class HostRun {
   // The table of services. Descriptors of a rank have the order of the table.
   std::vector<std::unique_ptr<RankService>> services_;
   RankStreams* streams_ = nullptr;  // in the table, as are the two that follow
-  MeetingService* meeting_ = nullptr;
+  StoreService* meeting_ = nullptr;
   OomService* oom_ = nullptr;
   std::size_t ranks_left_ = 0;
 };

@@ -78,6 +78,7 @@ Status check_for_others(const OutputPlace& place) {
   for (auto entry = std::filesystem::directory_iterator(place.directory, error);
        !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
     const std::filesystem::path& folder = entry->path();
+    if (folder.filename().string().starts_with("restart.")) return in_the_way(folder);
     if (!is_folder_of_other_width(folder.filename().string(), width(place.world_size))) continue;
     for (const char* name : {"stdout", "stderr"}) {
       std::error_code missing;

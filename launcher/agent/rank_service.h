@@ -1,4 +1,4 @@
-// What the launcher provides to the ranks of a host: a service for each concern, all in one table
+// A service provides something to the ranks of a host. All services stand in one table
 // (host_run.cc). A service lives as long as the ranks of one start.
 //
 //   prepare()   once, before the first rank
@@ -16,7 +16,7 @@
 
 namespace paceline::launcher {
 
-/// What a rank begins with.
+/// The descriptors and variables with which a rank begins.
 class RankEquipment {
  public:
   /// Returns the number that the descriptor has in the rank.

@@ -33,8 +33,10 @@ bool RankStop::begin(Duration grace, bool signals_groups) {
 }
 
 void RankStop::order(const messages::Stop& stop) {
-  is_ending_ = true;
-  requests_.came_elsewhere();
+  if (!stop.restarts()) {
+    is_ending_ = true;
+    requests_.came_elsewhere();
+  }
   if (std::exchange(passed_on_, 0) == stop.signal()) return;
   end_ranks(stop.signal(), Duration(stop.grace_ns()));
 }

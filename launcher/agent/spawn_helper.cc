@@ -156,7 +156,9 @@ void SpawnHelper::watch_agent() {
   loop_.stop();
 }
 
+// A start begins. A stop of earlier ranks is over.
 void SpawnHelper::add_program(const messages::Program& program) {
+  spares_rest_ = false;
   images_.push_back(
       {.path = program.path(),
        .directory = program.working_directory(),

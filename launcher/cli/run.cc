@@ -198,7 +198,7 @@ Result<int> begin_job(EventLoop& loop, Console& console, JobAgents& agents, cons
   PACELINE_TRY(show_plan(seating, job.placement));
   if (job.placement.dry_run) return 0;
   follow_plan(seating.cluster, seating.plan, parts);
-  PACELINE_TRY(give_faults(inputs.faults, job.faults_file, parts));
+  PACELINE_TRY(give_faults(inputs.faults, job, parts));
   agents.release_others(parts);
   timings.came(Stage::kMachines, loop.clock().now());
   const auto say = [&console](const std::string& text) { console.say(text); };

@@ -1,4 +1,4 @@
-// What ranks are bound to by the kernel's account, compared with the plan.
+// Compares the CPUs and memory to which the kernel has bound ranks with the plan.
 #pragma once
 
 #include <cstddef>

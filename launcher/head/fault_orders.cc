@@ -1,6 +1,7 @@
 #include "launcher/head/fault_orders.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "comm/base/text.h"
 #include "comm/base/try.h"
@@ -12,6 +13,12 @@ namespace {
 bool has_rank(const HostAgent& agent, int rank) {
   return std::ranges::count(agent.start.ranks(), static_cast<std::uint32_t>(rank)) > 0;
 }
+
+static_assert(static_cast<int>(FaultKind::kKill) == messages::Fault::KILL);
+static_assert(static_cast<int>(FaultKind::kStop) == messages::Fault::STOP);
+static_assert(static_cast<int>(FaultKind::kSlow) == messages::Fault::SLOW);
+static_assert(static_cast<int>(FaultKind::kSignal) == messages::Fault::SIGNAL);
+static_assert(static_cast<int>(FaultKind::kFill) == messages::Fault::FILL);
 
 messages::Fault order_of(const FaultSpec& fault) {
   messages::Fault order;
@@ -30,28 +37,32 @@ messages::Fault order_of(const FaultSpec& fault) {
 }
 
 Status give_fault(const FaultSpec& fault, std::vector<HostAgent>& agents) {
-  const auto struck = std::ranges::find_if(agents, [&fault](const HostAgent& agent) {
+  const auto its_host = std::ranges::find_if(agents, [&fault](const HostAgent& agent) {
     return fault.rank ? has_rank(agent, *fault.rank) : agent.start.host() == fault.host;
   });
-  if (struck == agents.end() && fault.rank)
+  if (its_host == agents.end() && fault.rank)
     return usage_error("the job has no rank " + std::to_string(*fault.rank));
-  if (struck == agents.end())
+  if (its_host == agents.end())
     return usage_error("no rank of the job runs on host " + printable(fault.host));
-  if (fault.operation && !has_rank(*struck, *fault.watched_rank))
+  if (fault.operation && !has_rank(*its_host, *fault.watched_rank))
     return usage_error("rank " + std::to_string(*fault.watched_rank) + " does not run on host " +
-                       struck->start.host() + ", which is to be struck at one of its operations");
-  *struck->start.add_faults() = order_of(fault);
+                       its_host->start.host() +
+                       ", so the fault cannot happen at one of its operations");
+  *its_host->start.add_faults() = order_of(fault);
   return {};
 }
 
 }  // namespace
 
-Status give_faults(const std::vector<FaultSpec>& faults, const std::string& file,
+Status give_faults(const std::vector<FaultSpec>& faults, const JobSpec& job,
                    std::vector<HostAgent>& agents) {
   for (const FaultSpec& fault : faults) {
-    const Status given = give_fault(fault, agents);
+    Status given = give_fault(fault, agents);
+    if (std::cmp_greater(fault.restart, job.restarts.max_restarts))
+      given = usage_error("there are at most " + std::to_string(job.restarts.max_restarts) +
+                          " restarts (--max-restarts)");
     if (!given.ok())
-      return usage_error(file + ", line " + std::to_string(fault.line) + ": " +
+      return usage_error(job.faults_file + ", line " + std::to_string(fault.line) + ": " +
                          std::string(given.text()));
   }
   return {};

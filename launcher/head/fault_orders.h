@@ -1,19 +1,19 @@
-// Gives the faults of a script to the agents of the hosts that they strike. Pure.
+// Gives the faults of a script to the agents of their hosts. Pure.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include <paceline/status.h>
 
 #include "launcher/head/head.h"
 #include "launcher/options/fault_script.h"
+#include "launcher/options/job_spec.h"
 
 namespace paceline::launcher {
 
-/// `agents` have their ranks. An error begins with `file` and a line: it names a rank or a host
-/// that the job does not have.
-Status give_faults(const std::vector<FaultSpec>& faults, const std::string& file,
+/// `agents` have their ranks. An error begins with the file and a line: it names a rank, a host or
+/// a restart that the job does not have.
+Status give_faults(const std::vector<FaultSpec>& faults, const JobSpec& job,
                    std::vector<HostAgent>& agents);
 
 }  // namespace paceline::launcher

@@ -65,7 +65,7 @@ int Head::run() {
   return exit_code(state().outcome);
 }
 
-// ---- What comes ----------------------------------------------------------------------------
+// ---- Events -----------------------------------------------------------------------------
 
 void Head::receive(std::size_t host, const messages::FromAgent& message) {
   switch (message.kind_case()) {
@@ -78,7 +78,8 @@ void Head::receive(std::size_t host, const messages::FromAgent& message) {
       return pause_if_behind();
     case messages::FromAgent::kInputTaken:
       handle(AgentIsAlive{host});
-      if (input_) input_->taken(message.input_taken().bytes(), message.input_taken().closed());
+      if (input_ && message.epoch() == state().epoch)
+        input_->taken(message.input_taken().bytes(), message.input_taken().closed());
       return;
     default:
       return handle(AgentSaid{.host = host, .message = message});
@@ -124,7 +125,7 @@ void Head::pause() {
   ::raise(SIGSTOP);
 }
 
-// ---- What the machine decides --------------------------------------------------------------
+// ---- Commands -----------------------------------------------------------------------------
 
 // A command may cause an event, which is handled when all commands have been carried out.
 void Head::handle(JobEvent event) {
@@ -156,6 +157,7 @@ void Head::carry_out(const StartHost& command) {
   input_.emplace(loop_, STDIN_FILENO, [&host](const messages::ToAgent& input) {
     [[maybe_unused]] const Status taken = host.agent.send(input);  // as for TellHost
   });
+  if (command.epoch > 0) input_->tell_window_size();  // the Start has that of the job's begin
 }
 
 void Head::carry_out(const TellHost& command) {

@@ -36,6 +36,10 @@ void JobTimings::note_message(std::size_t host, const messages::FromAgent& messa
 void JobTimings::saw(TimePoint now, const JobEvent& event, const JobState& state) {
   if (const auto* said = std::get_if<AgentSaid>(&event))
     note_message(said->host, said->message, state);
+  if (std::exchange(epoch_, state.epoch) != state.epoch) {
+    timings_.forget_from(Stage::kMeeting);
+    cleared_.clear();
+  }
   cleared_.resize(state.hosts.size());
   for (std::size_t host = 0; host < cleared_.size(); ++host) {
     if (cleared_[host] || state.hosts[host].phase != HostPhase::kFinished) continue;

@@ -1,4 +1,5 @@
-// The stages of a running job, for `paceline run --timings`.
+// The stages of a running job, for `paceline run --timings`. Those of ranks are of the latest
+// start.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,8 @@ class JobTimings final : public JobObserver {
 
   Timings& timings_;
   const std::function<void(const std::string&)> say_;
-  std::vector<bool> cleared_;  // by host
+  std::uint32_t epoch_ = 0;
+  std::vector<bool> cleared_;  // by host; of the latest start
   bool said_ = false;
 };
 

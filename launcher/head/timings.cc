@@ -1,6 +1,8 @@
 #include "launcher/head/timings.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <span>
 
 namespace paceline::launcher {
 namespace {
@@ -41,6 +43,10 @@ void Timings::came(Stage stage, TimePoint when, std::string_view who) {
   }
   arrivals.last = when;
   arrivals.last_one = who;
+}
+
+void Timings::forget_from(Stage stage) {
+  std::ranges::fill(std::span(arrivals_).subspan(static_cast<std::size_t>(stage)), Arrivals());
 }
 
 std::string Timings::table() const {

@@ -36,6 +36,9 @@ class Timings {
   /// `who`: "rank 3 on host h2", "host h2"; empty where there is but one.
   void came(Stage stage, TimePoint when, std::string_view who = "");
 
+  /// Ranks start again: they come to this stage and those after it anew.
+  void forget_from(Stage stage);
+
   /// A line for each stage that anybody came to, in ms since the begin, and what took the longest
   /// from one stage to the next. No newline at the end.
   std::string table() const;

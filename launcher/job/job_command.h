@@ -1,4 +1,4 @@
-// What the head is to do: the output of JobMachine. Values.
+// Orders to the head: the output of JobMachine. Values.
 #pragma once
 
 #include <cstddef>

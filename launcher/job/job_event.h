@@ -1,4 +1,4 @@
-// What happens to a job: the input of JobMachine. Values.
+// Events of a job: the input of JobMachine. Values.
 #pragma once
 
 #include <cstddef>

@@ -87,7 +87,7 @@ void JobMachine::on(const StartRefused& refused) {
   finish(refused.host);
 }
 
-// ---- What the agents tell ------------------------------------------------------------------
+// ---- Messages of agents ---------------------------------------------------------------------
 
 void JobMachine::heard(std::size_t host) {
   state_.hosts[host].heard = now_;
@@ -190,12 +190,13 @@ void JobMachine::asked_to_end(std::size_t host, int signal) {
 // ---- Hosts that do not answer ----------------------------------------------------------------
 
 void JobMachine::on(const AgentLost& lost) {
+  state_.hosts[lost.host].is_lost = true;
   if (!is_needed(lost.host)) return;
   const HostState& host = state_.hosts[lost.host];
   std::string with_it = "; it and " + ranks_text(host.ranks) + " were killed";
   if (host.phase == HostPhase::kFinished)
-    with_it = state_.restarts ? "; without it the ranks cannot be started again"
-                              : "; with it the job has lost its rendezvous store";
+    with_it = state_.is_restarting ? "; without it the ranks cannot be started again"
+                                   : "; with it the job has lost its rendezvous store";
   lose(lost.host, "the agent is gone" + (lost.why.ok() ? "" : ": " + lost.why.text()) + with_it);
 }
 
@@ -221,7 +222,7 @@ void JobMachine::look_for_silent_hosts() {
 // are needed.
 bool JobMachine::is_needed(std::size_t host) const {
   if (state_.hosts[host].phase != HostPhase::kFinished) return true;
-  return (host == 0 || state_.restarts) && !state_.finished && !state_.outcome.cause;
+  return (host == 0 || state_.is_restarting) && !state_.finished && !state_.outcome.cause;
 }
 
 void JobMachine::lose(std::size_t host, const std::string& why) {
@@ -254,7 +255,10 @@ void JobMachine::blame(const RankEnd& culprit) {
   const auto rank = static_cast<std::size_t>(culprit.rank);
   std::string why = describe_rank(rank) + " " + state_.ranks[rank].end;
   if (culprit.blamed) why += "; its error names " + name_rank(*culprit.blamed) + " as the cause";
-  const auto refusal = restarts_.refusal(now_);
+  auto refusal = restarts_.refusal(now_);
+  const auto lost = std::ranges::find_if(state_.hosts, &HostState::is_lost);
+  if (!refusal && lost != state_.hosts.end())
+    refusal = "; no restart: the agent of host " + lost->name + " is gone";
   if (!refusal) return stop_to_restart(why);
   stop(StopCause::kRankFailed, SIGTERM, why + *refusal);
 }
@@ -262,20 +266,22 @@ void JobMachine::blame(const RankEnd& culprit) {
 // ---- Restarts ------------------------------------------------------------------------------
 
 void JobMachine::stop_to_restart(const std::string& why) {
-  state_.restarts = true;
+  state_.is_restarting = true;
   std::erase_if(timers_, [](const auto& timer) {
     return timer.second == Timer::kSettled || timer.second == Timer::kBlame;
   });
   command(Say{why + ending_text() + "; " + restarts_.announcement(now_)});
+  if (all_finished()) return;
   messages::ToAgent message;
   message.mutable_stop()->set_signal(SIGTERM);
   message.mutable_stop()->set_grace_ns(rules_.grace.count());
+  message.mutable_stop()->set_restarts(true);
   command(TellAllHosts{std::move(message)});
 }
 
 void JobMachine::restart() {
   ++state_.epoch;
-  state_.restarts = false;
+  state_.is_restarting = false;
   judging_ = false;
   state_.outcome.ends.clear();
   state_.outcome.culprit.reset();
@@ -313,7 +319,7 @@ void JobMachine::stop(StopCause cause, int signal, const std::string& why) {
   state_.outcome.cause = cause;
   if (!why.empty()) command(Say{signal == SIGKILL ? why : why + ending_text()});
   order_stop(signal);
-  if (state_.restarts && all_finished()) end();
+  if (state_.is_restarting && all_finished()) end();
 }
 
 std::string JobMachine::ending_text() const {
@@ -341,10 +347,11 @@ void JobMachine::finish(std::size_t host) {
   if (!all_finished() || state_.finished) return;
   // No other report can come.
   const RankEnd* const failure = root_cause(state_.outcome.ends);
-  if (failure != nullptr && !state_.outcome.cause && !state_.restarts) blame(*failure);
-  if (!state_.restarts || state_.outcome.cause) return end();
+  if (failure != nullptr && !state_.outcome.cause && !state_.is_restarting) blame(*failure);
+  if (!state_.is_restarting || state_.outcome.cause) return end();
   if (const std::string others = describe_victims(state_.outcome); !others.empty())
     command(Say{others});
+  state_.outcome.culprit.reset();
   set_timer(restarts_.delay(), Timer::kRestart);
 }
 

@@ -29,6 +29,7 @@ enum class HostPhase : std::uint8_t {
 struct HostState : JobHost {
   HostPhase phase = HostPhase::kWaiting;
   Duration clock_ahead{};  ///< of the head's clock
+  bool is_lost = false;    ///< its channel has ended
   TimePoint heard{};       ///< when its agent last sent something
 };
 
@@ -43,10 +44,10 @@ struct JobState {
   std::vector<HostState> hosts;
   std::vector<RankState> ranks;
   JobOutcome outcome;
-  HostFaults faults;        ///< hosts whose agents were lost
-  std::uint32_t epoch = 0;  ///< how often the ranks were started before
-  bool restarts = false;    ///< the ranks end, or have ended, to be started again
-  bool finished = false;    ///< no agent will send another message
+  HostFaults faults;           ///< hosts whose agents were lost
+  std::uint32_t epoch = 0;     ///< how often the ranks were started before
+  bool is_restarting = false;  ///< the ranks end, or have ended, to be started again
+  bool finished = false;       ///< no agent will send another message
 };
 
 }  // namespace paceline::launcher

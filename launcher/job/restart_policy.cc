@@ -6,7 +6,9 @@
 
 namespace paceline::launcher {
 
+// All reports of the start before have come.
 void RestartPolicy::began(TimePoint now) {
+  without_progress_ = made_progress() ? 0 : without_progress_ + 1;
   began_ = now;
   joins_ = false;
   operates_ = false;
@@ -28,7 +30,9 @@ std::optional<std::string> RestartPolicy::refusal(TimePoint now) const {
   if (restarts_in_window(now) >= static_cast<std::size_t>(rules_.max_restarts))
     return "; no restart is left of " + std::to_string(rules_.max_restarts) +
            (rules_.window == Duration::zero() ? "" : " in " + seconds_text(rules_.window));
-  if (!made_progress() && without_progress_ + 1 >= kMaxWithoutProgress)
+  // Of this start some reports are still to come.
+  const int without_progress = without_progress_ + (made_progress() ? 0 : 1);
+  if (!operates_ && without_progress >= kMaxWithoutProgress)
     return "; no restart: no progress, " + std::to_string(kMaxWithoutProgress) +
            " starts in a row ended before the first operation";
   return std::nullopt;
@@ -36,9 +40,8 @@ std::optional<std::string> RestartPolicy::refusal(TimePoint now) const {
 
 std::string RestartPolicy::announcement(TimePoint now) {
   const bool was_long = now - began_ >= kLongStart;
-  delay_ = was_long || delay_ == Duration::zero() ? std::min(rules_.delay, kMaxDelay)
-                                                  : std::min(2 * delay_, kMaxDelay);
-  without_progress_ = made_progress() ? 0 : without_progress_ + 1;
+  const Duration longest = std::max(rules_.delay, kMaxDelay);
+  delay_ = was_long || delay_ == Duration::zero() ? rules_.delay : std::min(2 * delay_, longest);
   if (rules_.window > Duration::zero())
     while (!restarts_.empty() && now - restarts_.front() >= rules_.window) restarts_.pop_front();
   restarts_.push_back(now);

@@ -30,8 +30,8 @@ class RestartPolicy {
   std::optional<std::string> refusal(TimePoint now) const;
   /// Counts a restart. "restart 2 of 3 in 2 s".
   std::string announcement(TimePoint now);
-  /// From the end of all ranks to their next start. It doubles, up to kMaxDelay, as long as starts
-  /// do not last kLongStart.
+  /// From the end of all ranks to their next start. It doubles, up to kMaxDelay or the rules'
+  /// delay, as long as starts do not last kLongStart.
   Duration delay() const { return delay_; }
 
   static constexpr Duration kMaxDelay = std::chrono::seconds(60);

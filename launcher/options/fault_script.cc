@@ -26,6 +26,8 @@ constexpr std::array<NamedSignal, 8> kSignals = {{{"HUP", SIGHUP},
                                                   {"SEGV", SIGSEGV},
                                                   {"ABRT", SIGABRT}}};
 
+constexpr std::uint32_t kMaxNumber = 1'000'000'000;
+
 Status malformed(const std::string& text) {
   return Status(Code::kInvalidArgument, Scope::kOperation, text);
 }
@@ -53,16 +55,16 @@ class LineWords {
     if (is_over()) return malformed(what + " is missing at the end");
     return words_[at_++];
   }
-  Result<std::uint64_t> number(const std::string& what, std::uint64_t least) {
+  Result<std::uint32_t> number(const std::string& what, std::uint32_t least) {
     PACELINE_TRY_ASSIGN(const std::string word, next(what));
-    const auto value = parse_number<std::uint64_t>(word);
-    if (value && *value >= least && *value <= std::uint64_t{1} << 40) return *value;
+    const auto value = parse_number<std::uint32_t>(word);
+    if (value && *value >= least && *value <= kMaxNumber) return *value;
     return malformed(what + " '" + printable(word) + "' is not a whole number from " +
-                     std::to_string(least) + " on");
+                     std::to_string(least) + " to " + std::to_string(kMaxNumber));
   }
   Result<int> rank() {
-    PACELINE_TRY_ASSIGN(const std::uint64_t number, this->number("the rank", 0));
-    if (number < std::uint64_t{kMaxRanks}) return static_cast<int>(number);
+    PACELINE_TRY_ASSIGN(const std::uint32_t number, this->number("the rank", 0));
+    if (std::cmp_less(number, kMaxRanks)) return static_cast<int>(number);
     return malformed("there is no rank " + std::to_string(number));
   }
   Result<std::chrono::nanoseconds> time() {
@@ -153,8 +155,7 @@ Status read_action(LineWords& words, FaultSpec& fault) {
 Status read_time(LineWords& words, FaultSpec& fault) {
   if (words.take("in")) {
     PACELINE_TRY(words.expect("restart"));
-    PACELINE_TRY_ASSIGN(const std::uint64_t restart, words.number("the restart", 1));
-    fault.restart = static_cast<std::uint32_t>(restart);
+    PACELINE_TRY_ASSIGN(fault.restart, words.number("the restart", 1));
     PACELINE_TRY(words.expect(","));
   }
   if (words.take("after")) {
@@ -181,13 +182,20 @@ Status read_duration(LineWords& words, FaultSpec& fault) {
   return {};
 }
 
+// Punctuation at the end of a word becomes a word. Inside, it belongs to a path or an address.
+std::string with_words_of_punctuation(const std::string& line) {
+  std::string spaced;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const bool ends_word = i + 1 == line.size() || line[i + 1] == ' ' || line[i + 1] == '\t';
+    if ((line[i] == ',' || line[i] == ':') && ends_word) spaced += ' ';
+    spaced += line[i];
+  }
+  return spaced;
+}
+
 Result<FaultSpec> parse_fault(const std::string& line) {
   FaultSpec fault{.text = line};
-  std::string spaced;  // punctuation as words of its own
-  for (const char letter : line)
-    spaced +=
-        letter == ',' || letter == ':' ? std::string(" ") + letter + " " : std::string(1, letter);
-  LineWords words(spaced);
+  LineWords words(with_words_of_punctuation(line));
   PACELINE_TRY(read_time(words, fault));
   PACELINE_TRY(words.expect(":"));
   PACELINE_TRY(read_action(words, fault));

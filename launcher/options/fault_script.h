@@ -13,9 +13,9 @@
 //
 // Times begin when all ranks of the host have started. Operations are those of libpaceline on the
 // communicator of all ranks, numbered as in messages ("barrier #3"); without "of rank" those of the
-// rank that is struck. The rank whose operation it is waits there until the fault has happened.
-// Without "for" a fault lasts to the end of the job. Without "in restart" it happens in the first
-// start.
+// rank to which it happens. The rank whose operation it is waits there until the fault has
+// happened. Without "for" a fault lasts until the ranks of the host have ended. Without "in
+// restart" it happens in the first start.
 #pragma once
 
 #include <chrono>
@@ -41,7 +41,7 @@ struct FaultSpec {
   std::optional<int> watched_rank;         ///< whose operation it is
 
   FaultKind kind{};
-  std::optional<int> rank;  ///< that is struck; none: the host
+  std::optional<int> rank;  ///< none: the host
   std::string host;
   std::chrono::nanoseconds lasts{};  ///< 0: to the end
   int percent = 0;                   ///< kSlow: of a CPU's time

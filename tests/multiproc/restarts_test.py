@@ -110,6 +110,36 @@ class Restarts(LauncherTest):
             self.assertEqual(code, 125)
             self.assertIn("without it the ranks cannot be started again", error)
 
+    def test_a_process_that_ignores_sigterm_does_not_outlive_a_start(self):
+        script = "(trap '' TERM; while :; do sleep 1; done) & exit 3"
+        begin = time.monotonic()
+        code, _, error = self.restarted("-n", 1, "sh", "-c", script, restarts=2)
+        self.assertEqual(code, 3)
+        self.assertIn("no restart is left of 2", error)
+        self.assertLess(time.monotonic() - begin, 8)
+
+    def test_agents_end_with_a_job_that_could_restart(self):
+        begin = time.monotonic()
+        code, _, _ = self.restarted(*host_options(self, "a:1,b:1"), "-n", 2, "true")
+        self.assertEqual(code, 0)
+        self.assertLess(time.monotonic() - begin, 4)
+
+    def test_an_agent_that_gets_a_signal_during_the_delay_ends_the_job(self):
+        with Job("-n", 2, "--max-restarts", 1, "--restart-delay", 60, "sh", "-c",
+                 fails_until(1)) as job:
+            self.assertIn(b"restart 1 of 1", job.process.stderr.readline())
+            time.sleep(0.3)
+            os.kill(job.agent(), signal.SIGTERM)
+            code, _, error = job.wait()
+            self.assertEqual(code, 143)
+            self.assertIn("the agent received SIGTERM", error)
+
+    def test_starts_that_do_not_come_to_an_operation_make_no_progress(self):
+        script = f"[ $RANK = 1 ] && sleep 0.4 && exit 3; exec {RANK}"
+        code, _, error = self.restarted("-n", 2, "sh", "-c", script, restarts=9)
+        self.assertEqual(code, 3, error)
+        self.assertIn("no progress, 3 starts in a row ended before the first operation", error)
+
     def test_options_that_mean_nothing_are_refused(self):
         for words, why in ((("--restart-delay", 2), "need --max-restarts"),
                            (("--max-restarts", -1), "is not a whole number from 0 to"),

@@ -29,7 +29,7 @@ class FailureCount final : public JobObserver {
   std::ptrdiff_t failures_ = 0;
 };
 
-// Gives each rank a pipe on which the others of its host hear of its end.
+// A rank that reads this pipe gets a byte for each rank of the host that has ended.
 class EndPipe final : public RankService {
  public:
   Status prepare(const messages::Start&) override {

@@ -61,7 +61,7 @@ TEST(FaultScript, AMistakeIsNamedWithItsLine) {
       {"after 1s kill rank 0", "':' is missing before 'kill'"},
       {"after soon: kill rank 0", "'soon' is not a time"},
       {"after 1s: kill", "'rank' or 'host' is missing at the end"},
-      {"after 1s: kill rank -1", "the rank '-1' is not a whole number from 0 on"},
+      {"after 1s: kill rank -1", "the rank '-1' is not a whole number from 0 to 1000000000"},
       {"after 1s: kill rank 99999999", "there is no rank 99999999"},
       {"after 1s: kill rank 0 for 1s", "only stop, slow and fill take 'for'"},
       {"after 1s: stop host h for 1s", "a stopped host cannot continue"},
@@ -71,7 +71,7 @@ TEST(FaultScript, AMistakeIsNamedWithItsLine) {
       {"after 1s: fill tmp on host h", "the folder must begin with '/'"},
       {"after 1s: explode rank 0", "is missing before 'explode'"},
       {"at operation 5: kill host h", "say whose operation it is"},
-      {"in restart 0, after 1s: kill rank 0", "the restart '0' is not a whole number from 1 on"},
+      {"in restart 0, after 1s: kill rank 0", "the restart '0' is not a whole number from 1 to"},
       {"after 1s: kill rank 0 now", "the end of the line is expected before 'now'"}};
   for (const auto& [line, why] : mistakes) {
     const std::string said = refusal("# a comment\n\n" + line + "\n");

@@ -67,7 +67,9 @@ void SimulatedJob::judge() {
 }
 
 void SimulatedJob::judge_culprit() {
-  if (std::cmp_less(machine_.state().epoch, plan_.max_restarts))
+  const bool all_are_there = std::ranges::none_of(
+      machine_.state().hosts, [](const HostState& host) { return host.is_lost; });
+  if (all_are_there && std::cmp_less(machine_.state().epoch, plan_.max_restarts))
     return break_rule("the job ends although a restart is left");
   const RankEnd& culprit = *machine_.state().outcome.culprit;
   const auto its =

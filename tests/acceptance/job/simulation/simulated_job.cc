@@ -196,6 +196,7 @@ void SimulatedJob::carry_out(const StartHost& command) {
   if (agent.started && command.epoch <= agent.epoch) break_rule("a host is started twice");
   if (agent.started && !agent.finished && !agent.lost)
     break_rule("a host is started again before it has finished");
+  if (agent.lost_told) break_rule("a host is started whose agent is known to be lost");
   if (host != 0 && command.meeting.store() != meeting_of(command.epoch))
     break_rule("a host is started without the meeting of the first one");
   if (host == 0) ends_.clear();
@@ -365,6 +366,7 @@ void SimulatedJob::lose(std::size_t host) {
   agent.last_out = std::max(agent.last_out, now_ + up_to(plan_.max_delay));
   actions_.emplace(agent.last_out, [this, host] {
     const AgentLost lost{.host = host, .why = Status()};
+    agents_[host].lost_told = !paused_;
     paused_ ? held_.push_back(lost) : handle(lost);
   });
 }

@@ -78,6 +78,7 @@ class SimulatedJob {
     bool gone = false;      // its channel has closed, or will never bring anything
     bool finished = false;  // it has sent Finished
     bool lost = false;      // by a mishap
+    bool lost_told = false;
     bool refuses = false;
   };
 

@@ -1,4 +1,5 @@
-// Where the ranks of a job meet: the agent of its first host opens the store.
+// The store, through which the ranks of a job find each other. The agent of the first host opens
+// it.
 #pragma once
 
 #include <functional>
@@ -18,10 +19,10 @@ namespace paceline::launcher {
 /// On a job of one host, the kernel refuses processes of other users, except root. On a job of
 /// several hosts, processes without the key are refused. Refusals are logged at the log level of
 /// the ranks.
-class MeetingService final : public RankService {
+class StoreService final : public RankService {
  public:
   /// The store answers for the operations of this host's ranks from `flights`.
-  explicit MeetingService(std::shared_ptr<FlightBook> flights) : flights_(std::move(flights)) {}
+  explicit StoreService(std::shared_ptr<FlightBook> flights) : flights_(std::move(flights)) {}
 
   Status prepare(const messages::Start& start) override;
   void ended_well(const messages::RankEnded& ended) override;

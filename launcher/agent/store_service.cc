@@ -1,4 +1,4 @@
-#include "launcher/agent/meeting_service.h"
+#include "launcher/agent/store_service.h"
 
 #include <cstdint>
 #include <cstdlib>
@@ -25,13 +25,13 @@ Environment environment_of_ranks(const Variables& changes) {
 
 }  // namespace
 
-Status MeetingService::prepare(const messages::Start& start) {
+Status StoreService::prepare(const messages::Start& start) {
   if (!start.has_meeting()) return open(start);
   meeting_ = start.meeting();
   return {};
 }
 
-Status MeetingService::open(const messages::Start& start) {
+Status StoreService::open(const messages::Start& start) {
   const Environment environment = environment_of_ranks(start.apps(0).environment());
   const StoreServerOptions options{
       .log = make_stderr_log({.level = environment.log_level}),
@@ -56,7 +56,7 @@ Status MeetingService::open(const messages::Start& start) {
   return {};
 }
 
-void MeetingService::ended_well(const messages::RankEnded& ended) {
+void StoreService::ended_well(const messages::RankEnded& ended) {
   if (store_) store_->rank_ended(static_cast<int>(ended.rank()), ended.how());
 }
 
