@@ -1,5 +1,5 @@
-// All decisions about a job: when hosts start, what ends the job, which rank is responsible. Pure: no
-// processes, no descriptors, no clock.
+// All decisions about a job: when hosts start, what ends the job, which rank is responsible. Pure:
+// no processes, no descriptors, no clock.
 //
 //   event, time ──> JobMachine ──> commands
 //                       └────────> state, for observers
