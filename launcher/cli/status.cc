@@ -23,7 +23,7 @@ constexpr const char* kHelp =
     "rank. JOB is the id or its first digits; `paceline list` shows ids.\n"
     "\n"
     "  --watch    show it again after each change, until the job has ended\n"
-    "  --json     one JSON object on one line for each time, with the names of job.v1.proto\n"
+    "  --json     one JSON object on one line for each time, with the names of job_v1.proto\n"
     "  --connect  show only where other programs connect: the Unix socket, and for jobs with\n"
     "             `paceline run --control` the address, the certificate and the token\n"
     "\n"

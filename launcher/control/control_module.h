@@ -1,5 +1,5 @@
 // The seam to gRPC for the control service of a job. The module behind it (grpc_control.cc) has the
-// code that protoc generates from job.v1.proto. The head loads it when its first client connects,
+// code that protoc generates from job_v1.proto. The head loads it when its first client connects,
 // and a client when it calls; channel/grpc_loader.h says why.
 //
 // Messages cross the seam as bytes. Both sides generate their own classes from the same file: the
@@ -83,7 +83,7 @@ struct ControlModule {
   Result<std::unique_ptr<ControlServer>> (*serve)(ControlServeOptions options);
   /// Over a connected Unix socket.
   std::unique_ptr<ControlClient> (*connect)(UniqueFd connection);
-  /// A snapshot as JSON with the names of job.v1.proto: one object, without a newline.
+  /// A snapshot as JSON with the names of job_v1.proto: one object, without a newline.
   Result<std::string> (*to_json)(const std::string& snapshot);
 };
 

@@ -153,7 +153,7 @@ Status ControlService::signal(const std::string& request) {
     return Status(Code::kInvalidArgument, Scope::kOperation,
                   "signal " + std::to_string(order.signal()) +
                       " cannot be sent to the job; use SIGINT (2), SIGTERM (15), SIGHUP (1), "
-                      "SIGUSR1 (10), SIGUSR2 (12) or another one that job.v1.proto names");
+                      "SIGUSR1 (10), SIGUSR2 (12) or another one that job_v1.proto names");
   return options_.signalled(
       {.signal = order.signal(),
        .why = signal_name(order.signal()) + " came from " + name_of(order.client())});

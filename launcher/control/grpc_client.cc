@@ -8,7 +8,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include "launcher/channel/grpc_process.h"
-#include "launcher/proto/job.v1.grpc.pb.h"
+#include "launcher/proto/job_v1.grpc.pb.h"
 
 namespace paceline::launcher {
 namespace {

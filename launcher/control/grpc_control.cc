@@ -20,7 +20,7 @@
 #include "launcher/control/control_module.h"
 #include "launcher/control/grpc_client.h"
 #include "launcher/control/grpc_watch.h"
-#include "launcher/proto/job.v1.grpc.pb.h"
+#include "launcher/proto/job_v1.grpc.pb.h"
 
 namespace paceline::launcher {
 namespace {

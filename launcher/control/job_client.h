@@ -9,7 +9,7 @@
 #include <paceline/status.h>
 
 #include "launcher/control/control_module.h"
-#include "launcher/proto/job.v1.pb.h"
+#include "launcher/proto/job_v1.pb.h"
 
 namespace paceline::launcher {
 

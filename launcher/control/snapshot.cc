@@ -4,6 +4,7 @@
 
 #include <sys/wait.h>
 
+#include "comm/base/text.h"
 #include "launcher/channel/build_name.h"
 
 namespace paceline::launcher {
@@ -64,7 +65,7 @@ v1::Rank::State state_of(const RankState& rank) {
 void add_hosts(const JobState& state, TimePoint now, v1::Snapshot& snapshot) {
   for (const HostState& host : state.hosts) {
     v1::Host& added = *snapshot.add_hosts();
-    added.set_name(host.name);
+    added.set_name(printable(host.name));
     added.set_phase(phase_of(host.phase));
     if (host.heard != TimePoint{}) added.set_seconds_since_heard(seconds(now - host.heard));
   }
@@ -76,10 +77,10 @@ void add_ranks(const JobState& state, v1::Snapshot& snapshot) {
     v1::Rank& added = *snapshot.add_ranks();
     added.mutable_member()->set_role(kWorker);
     added.mutable_member()->set_index(static_cast<std::uint32_t>(index));
-    added.set_host(state.hosts[rank.host].name);
+    added.set_host(printable(state.hosts[rank.host].name));
     added.set_pid(static_cast<std::int32_t>(rank.pid));
     added.set_state(state_of(rank));
-    added.set_end(rank.end);
+    added.set_end(printable(rank.end));  // a string of protobuf must be UTF-8
   }
   for (const HostState& host : state.hosts)
     for (std::size_t local = 0; local < host.ranks.size(); ++local)
@@ -108,7 +109,7 @@ v1::Snapshot snapshot_of(const JobFacts& facts, const JobState* state, TimePoint
   if (state == nullptr) {
     for (const std::string& host : facts.hosts) {
       v1::Host& added = *snapshot.add_hosts();
-      added.set_name(host);
+      added.set_name(printable(host));
       added.set_phase(v1::Host::PHASE_WAITING);
     }
     return snapshot;

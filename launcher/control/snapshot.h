@@ -1,4 +1,4 @@
-// A job as clients of the control service see it (launcher/proto/job.v1.proto). Pure.
+// A job as clients of the control service see it (launcher/proto/job_v1.proto). Pure.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 #include "comm/base/clock.h"
 #include "launcher/job/job_state.h"
-#include "launcher/proto/job.v1.pb.h"
+#include "launcher/proto/job_v1.pb.h"
 
 namespace paceline::launcher {
 

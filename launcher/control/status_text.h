@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "launcher/proto/job.v1.pb.h"
+#include "launcher/proto/job_v1.pb.h"
 
 namespace paceline::launcher {
 
