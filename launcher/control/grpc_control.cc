@@ -126,6 +126,10 @@ class Watchers {
     streams_.insert(stream);
     return stream;
   }
+  bool empty() const {
+    const std::lock_guard lock(mutex_);
+    return streams_.empty();
+  }
   std::set<std::shared_ptr<WatchStream>> all() const {
     const std::lock_guard lock(mutex_);
     return streams_;
@@ -154,7 +158,7 @@ class Service final : public RawService {
     const WatchedSnapshot one{.bytes = to_buffer(snapshot.message), .is_last = snapshot.is_last};
     for (const auto& stream : watchers_.all()) stream->offer(one);
   }
-  bool has_watchers() const { return !watchers_.all().empty(); }
+  bool has_watchers() const { return !watchers_.empty(); }
 
  private:
   grpc::ServerUnaryReactor* Describe(grpc::CallbackServerContext* context,

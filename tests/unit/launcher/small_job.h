@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <utility>
+#include <vector>
 
 #include "launcher/job/job_machine.h"
 #include "launcher/job/job_observer.h"
@@ -15,11 +15,13 @@ class SmallJob {
   explicit SmallJob(JobObserver* observer = nullptr) : observer_(observer) { handle(JobBegins{}); }
 
   const JobState& state() const { return machine_.state(); }
+  /// That the last event led to.
+  const std::vector<JobCommand>& commands() const { return commands_; }
   void pass(Duration time) { now_ += time; }
   TimePoint now() const { return now_; }
 
   void handle(const JobEvent& event) {
-    machine_.handle(now_, event);
+    commands_ = machine_.handle(now_, event);
     if (observer_ != nullptr) observer_->saw(now_, event, state());
   }
   void started(std::size_t host, std::uint32_t rank, std::int64_t pid) {
@@ -42,6 +44,7 @@ class SmallJob {
 
  private:
   JobObserver* const observer_;
+  std::vector<JobCommand> commands_;
   TimePoint now_{std::chrono::seconds(100)};
   JobMachine machine_{{.grace = std::chrono::seconds(10)},
                       {{.name = "a", .ranks = {0, 1}}, {.name = "b", .ranks = {2}}}};
