@@ -1,27 +1,23 @@
 #include "launcher/channel/agent_server.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <mutex>
 #include <utility>
 
-#include <openssl/crypto.h>
-
-#include "comm/base/random.h"
 #include "comm/base/text.h"
 #include "comm/base/try.h"
 #include "comm/socket.h"
 #include "launcher/channel/certificate.h"
 #include "launcher/channel/frame.h"
 #include "launcher/channel/invitation.h"
+#include "launcher/channel/token.h"
 #include "launcher/channel/watchful_socket.h"
 #include "launcher/system/system.h"
 
 namespace paceline::launcher {
 namespace {
 
-constexpr std::size_t kTokenBytes = 32;
 // gRPC's own time. It ends later than that of the acceptor, which logs.
 constexpr auto kHandshakePatience =
     std::chrono::duration_cast<std::chrono::milliseconds>(2 * UnauthenticatedBook::kMaxTime);
@@ -34,26 +30,6 @@ struct Newcomer {
   }
   std::shared_ptr<RemoteCall> call;  // owners: this, and itself while it lasts
 };
-
-Result<std::string> make_token() {
-  std::array<std::byte, kTokenBytes> bytes;
-  PACELINE_TRY(fill_system_random(bytes));
-  return to_hexadecimal(bytes);
-}
-
-bool same(const std::string& a, const std::string& b) {
-  return a.size() == b.size() && ::CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
-}
-
-// "127.0.0.1:4000" of both what a socket says and what gRPC makes of it: ipv4:127.0.0.1:4000,
-// ipv6:%5B::1%5D:4000.
-std::string plain(std::string peer) {
-  for (const std::string_view noise : {"ipv4:", "ipv6:", "%5B", "%5D", "[", "]", "::ffff:"}) {
-    if (const std::size_t at = peer.find(noise); at != std::string::npos)
-      peer.erase(at, noise.size());
-  }
-  return peer;
-}
 
 }  // namespace
 
@@ -112,7 +88,7 @@ class AgentServer::Gate {
   std::optional<Seat> take(std::size_t index, const std::string& token) {
     const std::lock_guard guard(mutex_);
     const auto found = seats_.find(index);
-    if (found == seats_.end() || !same(found->second.token, token)) return std::nullopt;
+    if (found == seats_.end() || !same_token(found->second.token, token)) return std::nullopt;
     return seats_.extract(found).mapped();
   }
 
@@ -139,7 +115,7 @@ Result<std::unique_ptr<AgentServer>> AgentServer::start(EventLoop& loop, Options
         self->authenticated(peer);
         auto stream = std::make_unique<RemoteStream>(
             std::move(relay), std::exchange(newcomer->call, nullptr), "agent");
-        const std::string address = plain(peer);
+        const std::string address = plain_peer(peer);
         self->handlers_.arrived(
             index, without_port(address),
             std::make_unique<RemoteChannel<messages::ToAgent, messages::FromAgent>>(
@@ -201,7 +177,7 @@ void AgentServer::accepted(Acceptor::Id id) {
   be_watchful(connection);
   Result<UniqueFd> copy = duplicate(connection);
   if (!copy.ok()) return acceptor_->refuse(id, copy.status().text());
-  unauthenticated_.emplace(id, plain(acceptor_->peer(id)));
+  unauthenticated_.emplace(id, plain_peer(acceptor_->peer(id)));
   calls_->serve(*std::move(copy));
 }
 
@@ -213,7 +189,7 @@ void AgentServer::on_ready(Acceptor::Id id) {
 
 // The connection goes on, as gRPC's.
 void AgentServer::authenticated(const std::string& peer) {
-  const std::string wanted = plain(peer);
+  const std::string wanted = plain_peer(peer);
   const auto found = std::ranges::find_if(
       unauthenticated_, [&](const auto& connection) { return connection.second == wanted; });
   if (found == unauthenticated_.end()) return;

@@ -80,7 +80,7 @@ class AgentServer final : private Acceptor::Owner {
   std::shared_ptr<Gate> gate_;  // owners: this, and gRPC's threads while the server stands
   std::unique_ptr<CallServer> calls_;
   int port_ = 0;
-  std::map<Acceptor::Id, std::string> unauthenticated_;  // peers as plain() writes them
+  std::map<Acceptor::Id, std::string> unauthenticated_;  // as plain_peer() writes them
   std::unique_ptr<Acceptor> acceptor_;
   std::optional<LoopDriver> driver_;
 };

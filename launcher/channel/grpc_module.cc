@@ -7,13 +7,12 @@
 #include <mutex>
 #include <utility>
 
-#include <grpc/support/log.h>
 #include <grpc/support/time.h>
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
-#include <signal.h>
 
+#include "launcher/channel/grpc_process.h"
 #include "launcher/channel/remote_call.h"
 
 namespace paceline::launcher {
@@ -27,27 +26,6 @@ constexpr const char* kVersionName = "paceline-version";
 // so a peer that is stopped (Ctrl-Z) does not make TCP believe that its host is gone.
 constexpr int kWindowBytes = 64 << 10;
 constexpr std::chrono::milliseconds kShutdown{2000};
-
-// gRPC's threads inherit the mask, and leave all signals to the process's own.
-class NoSignals {
- public:
-  NoSignals() {
-    sigset_t all;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~NoSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  NoSignals(const NoSignals&) = delete;
-  NoSignals& operator=(const NoSignals&) = delete;
-
- private:
-  sigset_t before_;
-};
-
-// A stranger's failed handshake is no news to the user.
-void be_silent() {
-  gpr_set_log_function([](gpr_log_func_args*) {});
-}
 
 // gRPC 1.51 counts the users of the queue on which all callbacks run, and when the last channel
 // goes, joins the queue's threads: aborts, where one of these lets go of the channel. So there is
@@ -266,7 +244,7 @@ class Server final : public CallServer, private grpc::CallbackGenericService {
 
 Result<std::unique_ptr<CallServer>> serve(ServeOptions options) {
   const NoSignals guard;
-  be_silent();
+  silence_grpc();
   keep_queue();
   auto server = std::make_unique<Server>(std::move(options));
   if (server->started()) return std::unique_ptr<CallServer>(std::move(server));
@@ -358,7 +336,7 @@ class DialedCall final : public Call<grpc::ClientBidiReactor<grpc::ByteBuffer, g
 
 Result<std::shared_ptr<RemoteCall>> dial(const DialOptions& options) {
   const NoSignals guard;
-  be_silent();
+  silence_grpc();
   keep_queue();
   auto call = DialedCall::make(options);
   if (Status answer = call->await_answer(options.patience); !answer.ok()) return answer;

@@ -1,6 +1,5 @@
-// The seam to gRPC: one stream of messages between an agent and its head, as bytes. What stands
-// behind it is a module (grpc_module.cc) that is loaded when somebody needs it: linked, gRPC and
-// its 50 libraries would add 11 ms to each start of `paceline` (2 cores, `paceline --version`).
+// The seam to gRPC: one stream of messages between an agent and its head, as bytes. The module
+// behind it (grpc_module.cc) is loaded when somebody needs it; grpc_loader.h says why.
 //
 // The call is that of `service Agents` in messages.proto: the agent dials, the head serves, over
 // TLS with the job's own certificate.
@@ -100,8 +99,7 @@ inline constexpr const char* kHeadName = "paceline-head";
 /// The module's one symbol: a RemoteModule.
 inline constexpr const char* kModuleSymbol = "paceline_remote_module";
 
-/// Loads it, once. An error says where it should lie. The process may have threads from then on,
-/// and no more variables of gRPC.
+/// As load_grpc_module().
 Result<const RemoteModule*> load_remote_module();
 
 }  // namespace paceline::launcher

@@ -1,54 +1,15 @@
-// Finds the module that speaks gRPC beside the program and loads it.
-#include <cstdlib>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include <dlfcn.h>
-#include <unistd.h>
-
+// Finds the module of remote agents.
+#include "comm/base/try.h"
+#include "launcher/channel/grpc_loader.h"
 #include "launcher/channel/remote_call.h"
 
 namespace paceline::launcher {
-namespace {
-
-std::string folder_of_program() {
-  char path[4096];
-  const ssize_t length = ::readlink("/proc/self/exe", path, sizeof path);
-  const std::string whole(path, length > 0 ? static_cast<std::size_t>(length) : 0);
-  return whole.substr(0, whole.rfind('/'));
-}
-
-// gRPC reads variables such as GRPC_SSL_CIPHER_SUITES, which are meant for the ranks.
-void forget_variables_of_grpc() {
-  std::vector<std::string> names;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view text = *entry;
-    if (text.starts_with("GRPC_")) names.emplace_back(text.substr(0, text.find('=')));
-  }
-  for (const std::string& name : names) ::unsetenv(name.c_str());
-}
-
-}  // namespace
 
 Result<const RemoteModule*> load_remote_module() {
-  forget_variables_of_grpc();
-  // Where it lies in an installation, and in a build, from its programs and from its acceptance.
-  std::string tried;
-  for (const char* folder : {PACELINE_LIBRARY_FOLDER, "lib", "../lib"}) {
-    const std::string path = folder_of_program() + "/../" + folder + "/" + PACELINE_REMOTE_MODULE;
-    void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) {
-      tried += (tried.empty() ? "" : "; ") + std::string(::dlerror());
-      continue;
-    }
-    if (const void* symbol = ::dlsym(library, kModuleSymbol))
-      return static_cast<const RemoteModule*>(symbol);
-    tried += path + " is not a module of Paceline";
-  }
-  return Status(Code::kUnavailable, Scope::kProcess,
-                "remote agents need the module " + std::string(PACELINE_REMOTE_MODULE) +
-                    ", which cannot be loaded: " + tried);
+  PACELINE_TRY_ASSIGN(const void* module, load_grpc_module({.file = PACELINE_REMOTE_MODULE,
+                                                            .symbol = kModuleSymbol,
+                                                            .user = "remote agents"}));
+  return static_cast<const RemoteModule*>(module);
 }
 
 }  // namespace paceline::launcher

@@ -6,10 +6,13 @@
 #include <vector>
 
 #include <signal.h>
+#include <unistd.h>
 
 #include "comm/base/clock.h"
+#include "comm/base/try.h"
 #include "comm/base/unique_fd.h"
 #include "launcher/cli/command.h"
+#include "launcher/control/job_client.h"
 #include "launcher/options/nearest.h"
 #include "launcher/registry/listing.h"
 #include "launcher/registry/registry.h"
@@ -64,11 +67,14 @@ Result<Request> parse(std::span<const std::string> arguments) {
   return request;
 }
 
-/// Signals the head and looks until the job has gone.
+/// Asks the head to end the job, and looks until the job has gone.
 class Cancellation {
  public:
   Cancellation(const JobRegistry& registry, JobRecord job, bool now)
-      : registry_(registry), job_(std::move(job)), now_(now), head_(open_process(job_.head)) {}
+      : registry_(registry), job_(std::move(job)), now_(now), head_(open_process(job_.head)) {
+    if (head_) send_signal(head_, SIGCONT);  // a stopped head would not answer
+    asked_ = head_ && ask_head().ok();
+  }
 
   /// Whether it has gone in time.
   Result<bool> run() {
@@ -91,9 +97,18 @@ class Cancellation {
     loop_.after(kLook, [this] { look(); });
   }
 
-  // Without a head the spawn helper is ending the job already. A stopped one would not listen.
+  Status ask_head() const {
+    PACELINE_TRY_ASSIGN(JobClient client, JobClient::connect(registry_.folder_of(job_.id)));
+    job::v1::CancelRequest request;
+    request.set_client("paceline cancel (pid " + std::to_string(::getpid()) + ")");
+    request.set_now(now_);
+    return client.cancel(request);
+  }
+
+  // For heads without the control service: they are starting or hang, or their paceline is older or
+  // was built without gRPC. Without a head the spawn helper is ending the job already.
   void signal(int number) {
-    if (!head_) return;
+    if (!head_ || asked_) return;
     send_signal(head_, number);
     send_signal(head_, SIGCONT);
   }
@@ -104,6 +119,7 @@ class Cancellation {
   const JobRecord job_;
   const bool now_;
   const UniqueFd head_;
+  bool asked_ = false;  // the head has agreed
   int looks_ = 0;
   bool gone_ = false;
 };

@@ -23,6 +23,7 @@ bool asks_for_help(std::span<const std::string> arguments);
 
 int run_command(std::span<const std::string> arguments);     ///< paceline run
 int list_command(std::span<const std::string> arguments);    ///< paceline list
+int status_command(std::span<const std::string> arguments);  ///< paceline status
 int cancel_command(std::span<const std::string> arguments);  ///< paceline cancel
 int bench_command(std::span<const std::string> arguments);   ///< paceline bench
 int tune_command(std::span<const std::string> arguments);    ///< paceline tune

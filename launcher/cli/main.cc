@@ -1,4 +1,6 @@
 // paceline: picks the subcommand.
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -18,6 +20,7 @@ namespace {
 constexpr Command kCommands[] = {
     {"run", "start N ranks of a program and end with them", run_command},
     {"list", "list your jobs on this host", list_command},
+    {"status", "show one of your jobs: its hosts, and the state of each rank", status_command},
     {"cancel", "end one of your jobs", cancel_command},
     {"check", "find the host, link or setting that is bad", check_command},
     {"topo", "show the hardware of this machine and the links between its devices", topo_command},
@@ -63,7 +66,8 @@ int unknown(const std::string& word) {
 
 // Commands that only read records or describe this machine start no processes.
 bool has_processes(const Command& command) {
-  return command.name != "list" && command.name != "topo" && command.name != "info";
+  constexpr std::array kWithout{"list", "status", "topo", "info"};
+  return std::ranges::find(kWithout, command.name) == kWithout.end();
 }
 
 int run(const Command& command, std::span<const std::string> arguments) {

@@ -15,11 +15,13 @@
 
 #include "comm/base/input_file.h"
 #include "comm/base/random.h"
+#include "comm/base/text.h"
 #include "comm/base/try.h"
 #include "comm/job_key.h"
 #include "launcher/agent/rank_environment.h"
 #include "launcher/channel/build_name.h"
 #include "launcher/cli/command.h"
+#include "launcher/control/control_service.h"
 #include "launcher/head/binding_report.h"
 #include "launcher/head/fault_orders.h"
 #include "launcher/head/head.h"
@@ -45,6 +47,7 @@
 #include "launcher/system/process_identity.h"
 #include "launcher/system/signal_source.h"
 #include "launcher/tools/lab/lab_job.h"
+#include "telemetry/log.h"
 
 namespace paceline::launcher {
 namespace {
@@ -56,13 +59,7 @@ constexpr Duration kDying = std::chrono::seconds(2);
 Result<std::string> make_job_id() {
   std::array<std::byte, 8> bytes;
   PACELINE_TRY(fill_system_random(bytes));
-  std::string id;
-  for (const std::byte byte : bytes) {
-    constexpr const char* kDigits = "0123456789abcdef";
-    id += kDigits[std::to_integer<unsigned>(byte) >> 4];
-    id += kDigits[std::to_integer<unsigned>(byte) & 15];
-  }
-  return id;
+  return to_hexadecimal(bytes);
 }
 
 Result<std::string> make_job_key() {
@@ -133,16 +130,18 @@ Result<messages::Start> start_of(const JobSpec& job, const std::string& id,
 
 struct SignalTarget {
   Head* head = nullptr;
-  EndRequests requests;  // without a head
-  int early = 0;         // the signal that has ended the start of the job
-  bool leaving = false;  // the job is over; its agents are waited for
+  std::unique_ptr<ControlService> control;  // whose clients signal, too; null: the job has none
+  EndRequests requests;                     // without a head
+  int early = 0;                            // the signal that has ended the start of the job
+  bool leaving = false;                     // the job is over; its agents are waited for
 };
 
 bool ends_jobs(int signal) { return signal == SIGINT || signal == SIGTERM || signal == SIGHUP; }
 
 // Without a head, a signal that ends jobs ends what the launcher waits for. Other signals have no
 // ranks to go to.
-void signalled_without_head(int signal, SignalTarget& target, EventLoop& loop) {
+void signalled_without_head(const SignalCame& came, SignalTarget& target, EventLoop& loop) {
+  const int signal = came.signal;
   if (signal == SIGTSTP) ::raise(SIGSTOP);
   if (signal == SIGQUIT) end_by(signal);
   if (!ends_jobs(signal)) return;
@@ -152,8 +151,21 @@ void signalled_without_head(int signal, SignalTarget& target, EventLoop& loop) {
   loop.stop();
   if (is_ending || target.leaving) return;
   target.early = signal;
-  complain(signal_name(signal) +
-           " came: the job does not start. The same signal again ends paceline at once");
+  complain((came.why.empty() ? signal_name(signal) + " came" : came.why) +
+           ": the job does not start. The same signal again ends paceline at once");
+}
+
+// What a client of the control service asks for.
+Status asked(const SignalCame& came, SignalTarget& target, EventLoop& loop) {
+  if (target.head != nullptr) {
+    target.head->asked(came);
+    return Status();
+  }
+  if (!ends_jobs(came.signal))
+    return Status(Code::kUnavailable, Scope::kOperation,
+                  "the job has no ranks yet that could get the signal");
+  signalled_without_head(came, target, loop);
+  return Status();
 }
 
 // For people, by rank.
@@ -208,6 +220,7 @@ Result<int> begin_job(EventLoop& loop, Console& console, JobAgents& agents, cons
   JobTimings stages(timings, say);
   std::vector<JobObserver*> observers{&bindings};
   if (job.timings) observers.push_back(&stages);
+  if (target.control) observers.push_back(target.control.get());
   Head head(loop, console, job, std::move(parts), std::move(observers));
   target.head = &head;
   const int code = head.run();
@@ -233,19 +246,52 @@ Result<int> start_and_begin(EventLoop& loop, Console& console, JobAgents& agents
   return begin_job(loop, console, agents, job, inputs, std::move(parts), timings, target);
 }
 
+// As the registry knows it.
+struct JobEntry {
+  JobRecord record;
+  std::string folder;
+};
+
+// Null where the job has no entry, or this paceline has no service.
+Result<std::unique_ptr<ControlService>> serve_clients(EventLoop& loop, const JobSpec& job,
+                                                      const JobInputs& inputs,
+                                                      const JobEntry& entry, SignalTarget& target) {
+  const std::string missing = entry.folder.empty() ? "this job has no entry" : control_is_off();
+  if (!missing.empty() && job.control.empty()) return std::unique_ptr<ControlService>();
+  if (!missing.empty())
+    return Status(Code::kUnavailable, Scope::kProcess, "--control is not possible: " + missing);
+  JobFacts facts{.id = entry.record.id,
+                 .command = entry.record.command,
+                 .begin = entry.record.begin,
+                 .begin_since_1970 =
+                     SystemWallClock().since_1970() - (loop.clock().now() - entry.record.begin)};
+  for (const HostShare& share : inputs.hosts) facts.hosts.push_back(share.host);
+  return ControlService::start(
+      loop, {.facts = std::move(facts),
+             .folder = entry.folder,
+             .user = ::geteuid(),
+             .tcp = job.control,
+             .log = make_stderr_log({.level = LogLevel::kWarning}),
+             .state = [&target] { return target.head ? &target.head->state() : nullptr; },
+             .signalled = [&loop,
+                           &target](const SignalCame& came) { return asked(came, target, loop); }});
+}
+
 // Its exit code. What went wrong has been said.
 Result<int> lead_job(EventLoop& loop, JobAgents& agents, const JobSpec& job,
-                     const JobInputs& inputs, messages::Start start, Timings& timings,
-                     SignalTarget& target) {
+                     const JobInputs& inputs, const JobEntry& entry, messages::Start start,
+                     Timings& timings, SignalTarget& target) {
   Console console(loop, STDOUT_FILENO, STDERR_FILENO);
   start.set_terminal(console.output_is_terminal());
   if (auto terminal = terminal_at(STDIN_FILENO)) *start.mutable_input_terminal() = *terminal;
   PACELINE_TRY_ASSIGN(const auto signals,
                       SignalSource::watch(loop, signals_to_heed(), [&](int signal) {
                         if (target.head != nullptr) return target.head->signalled(signal);
-                        signalled_without_head(signal, target, loop);
+                        signalled_without_head({.signal = signal}, target, loop);
                       }));
+  PACELINE_TRY_ASSIGN(target.control, serve_clients(loop, job, inputs, entry, target));
   Result<int> code = start_and_begin(loop, console, agents, job, inputs, start, timings, target);
+  target.control.reset();
   if (code.ok()) return code;
   return target.early != 0 ? 128 + target.early : complain(code.status().text());
 }
@@ -254,8 +300,9 @@ Result<int> lead_job(EventLoop& loop, JobAgents& agents, const JobSpec& job,
 void leave_hosts(const Clock& clock, JobAgents& agents, SignalTarget& target) {
   EventLoop loop(clock);
   target.leaving = true;
-  const auto signals = SignalSource::watch(
-      loop, signals_to_heed(), [&](int signal) { signalled_without_head(signal, target, loop); });
+  const auto signals = SignalSource::watch(loop, signals_to_heed(), [&](int signal) {
+    signalled_without_head({.signal = signal}, target, loop);
+  });
   agents.end(loop);
 }
 
@@ -269,7 +316,8 @@ Result<int> run_job(JobSpec job, const JobInputs& inputs, Timings timings) {
   const SystemClock clock;
   EventLoop loop(clock);
   PACELINE_TRY_ASSIGN(const std::string id, make_job_id());
-  PACELINE_TRY_ASSIGN(JobRegistry::Entered entered, enter_job(describe(job, id, clock)));
+  const JobRecord record = describe(job, id, clock);
+  PACELINE_TRY_ASSIGN(JobRegistry::Entered entered, enter_job(record));
   JobHold& hold = entered.hold;
   // The agent may see its socket close, and send the helper away, while the head is still dying.
   const auto leave = [&, head = ::getpid()](bool alone) {
@@ -280,7 +328,9 @@ Result<int> run_job(JobSpec job, const JobInputs& inputs, Timings timings) {
   ::signal(SIGPIPE, SIG_IGN);
   PACELINE_TRY_ASSIGN(messages::Start start, start_of(job, id, entered.cgroup));
   SignalTarget target;
-  Result<int> code = lead_job(loop, agents, job, inputs, std::move(start), timings, target);
+  Result<int> code =
+      lead_job(loop, agents, job, inputs, {.record = record, .folder = entered.folder},
+               std::move(start), timings, target);
   leave_hosts(clock, agents, target);
   const Status kept =
       faults_file ? faults_file->keep(host_faults_json(agents.faults().all())) : Status();

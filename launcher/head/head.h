@@ -45,6 +45,8 @@ class Head {
   /// kills them (see EndRequests). SIGTSTP stops the ranks and then this process. SIGQUIT ends it.
   /// Any other signal is passed on.
   void signalled(int signal);
+  /// A client of the control service asks for a signal that the ranks may get, or that ends them.
+  void asked(const SignalCame& came) { handle(came); }
 
  private:
   struct Host {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <variant>
 
 #include <paceline/status.h>
@@ -36,9 +37,11 @@ struct StartRefused {
   Status why;
 };
 
-/// A signal for the job came to this process.
+/// A signal for the job came to this process, or a client of the control service asked for it.
 struct SignalCame {
   int signal = 0;
+  std::string why{};   ///< for the message; empty: "SIGTERM came"
+  bool kills = false;  ///< a signal that ends the job: without the grace period
 };
 
 /// Standard output cannot be written any more.

@@ -301,9 +301,10 @@ void JobMachine::on(const SignalCame& came) {
     return command(TellAllHosts{std::move(message)});
   }
   const auto meaning = requests_.came(signal, now_, state_.outcome.cause.has_value());
-  stop(cause_of_signal(signal), signal, signal_name(signal) + " came");
+  stop(cause_of_signal(signal), signal,
+       came.why.empty() ? signal_name(signal) + " came" : came.why);
   command(LimitOutput{rules_.grace});
-  if (meaning == EndRequests::Meaning::kKill) order_stop(SIGKILL);
+  if (came.kills || meaning == EndRequests::Meaning::kKill) order_stop(SIGKILL);
   if (state_.finished) command(DropOutput{});
 }
 

@@ -8,6 +8,7 @@
 
 #include "comm/base/text.h"
 #include "comm/base/try.h"
+#include "comm/socket.h"
 #include "launcher/channel/silence.h"
 
 namespace paceline::launcher {
@@ -68,6 +69,12 @@ Result<EnvironmentSetting> parse_setting(const std::string& text) {
   if (setting.name.empty()) return wrong(text, "names no variable; write -x NAME=value");
   if (equals != std::string::npos) setting.value = text.substr(equals + 1);
   return setting;
+}
+
+Result<std::string> parse_control(const std::string& text) {
+  const Result<SocketAddress> address = SocketAddress::parse(text);
+  if (address.ok() && !address->is_unix()) return text;
+  return wrong(text, "is not a numeric address with a port, like 10.0.0.1:7000 or [::]:0");
 }
 
 Result<std::optional<int>> parse_stdin_rank(const std::string& text) {

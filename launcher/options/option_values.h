@@ -28,6 +28,9 @@ Result<std::chrono::nanoseconds> parse_max_silence(const std::string& text);
 /// NAME=value or NAME.
 Result<EnvironmentSetting> parse_setting(const std::string& text);
 
+/// ADDR:PORT with a numeric address: "10.0.0.1:7000", "[::]:0".
+Result<std::string> parse_control(const std::string& text);
+
 /// A rank, or "none".
 Result<std::optional<int>> parse_stdin_rank(const std::string& text);
 

@@ -222,6 +222,10 @@ void add_job_options(CLI::App& app, JobSpec& job, ProgramSpec& program) {
          "--timings", [&job] { job.timings = true; },
          "Print at the end how long each step of start and end took")
       ->group("Output");
+  add_value(
+      app, "--control",
+      {"ADDR:PORT", "Serve clients of the job on TCP, too; port 0: any (docs/control.md)", "End"},
+      [&job](const std::string& text) { job.control = valid("--control", parse_control(text)); });
   app.add_flag("-h,--help")->description("This page")->group("End");
   app.add_flag("--help-placement")->group("");
   app.add_flag("--help-hosts")->group("");

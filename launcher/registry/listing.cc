@@ -73,7 +73,7 @@ std::string elapsed_text(Duration elapsed) {
 
 std::string job_table(const std::vector<ListedJob>& jobs, TimePoint now, std::size_t columns) {
   std::vector<Row> rows{{"JOB", "HEAD", "RANKS", "ELAPSED", "COMMAND"}};
-  for (const auto& [record, has_head] : jobs)
+  for (const auto& [record, has_head, phase] : jobs)
     rows.push_back({record.id, has_head ? std::to_string(record.head.pid) : "ending",
                     std::to_string(record.ranks), elapsed_text(now - record.begin),
                     record.command});
@@ -87,14 +87,15 @@ std::string job_table(const std::vector<ListedJob>& jobs, TimePoint now, std::si
 
 std::string job_json(const std::vector<ListedJob>& jobs, TimePoint now) {
   nlohmann::json all = nlohmann::json::array();
-  for (const auto& [record, has_head] : jobs) {
+  for (const auto& [record, has_head, phase] : jobs) {
     const double elapsed_s = std::chrono::duration<double>(now - record.begin).count();
     all.push_back({{"id", record.id},
                    {"host", record.host},
                    {"head", has_head ? nlohmann::json(record.head.pid) : nlohmann::json()},
                    {"ranks", record.ranks},
                    {"elapsed_s", std::max(0.0, std::round(elapsed_s * 1e3) / 1e3)},
-                   {"command", record.command}});
+                   {"command", record.command},
+                   {"phase", phase.empty() ? nlohmann::json() : nlohmann::json(phase)}});
   }
   return all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }

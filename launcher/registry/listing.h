@@ -17,13 +17,14 @@ std::string elapsed_text(Duration elapsed);
 struct ListedJob {
   JobRecord record;
   bool has_head = true;  ///< false: it has gone, and others are still clearing up
+  std::string phase{};   ///< as its head says, "running"; empty: not known
 };
 
 /// A line of headings and one for each job, aligned; commands are cut at `columns`.
 std::string job_table(const std::vector<ListedJob>& jobs, TimePoint now, std::size_t columns);
 
 /// The same as a JSON array of objects: id, host, head (a process, or null), ranks, elapsed_s,
-/// command.
+/// command, phase (a string, or null).
 std::string job_json(const std::vector<ListedJob>& jobs, TimePoint now);
 
 /// The only job whose id begins with `prefix`; an error says what there is instead.

@@ -55,7 +55,11 @@ Result<JobRegistry::Entered> JobRegistry::enter(JobRecord record) const {
   std::string reasons;
   for (const std::string& place : options_.places) {
     Result<JobHold> hold = enter_at(place, record);
-    if (hold.ok()) return Entered{.hold = *std::move(hold), .warning = "", .cgroup = record.cgroup};
+    if (hold.ok())
+      return Entered{.hold = *std::move(hold),
+                     .warning = "",
+                     .cgroup = record.cgroup,
+                     .folder = folder_of(record.id)};
     struct stat ignored {};
     if (::stat(place.c_str(), &ignored) != 0) continue;  // not every host has all of them
     reasons += (reasons.empty() ? "" : "; ") + place + ": " + hold.status().text();
@@ -67,7 +71,17 @@ Result<JobRegistry::Entered> JobRegistry::enter(JobRecord record) const {
           "this job cannot be recorded, so `paceline list` and `paceline cancel` will not find it "
           "(" +
           reasons + "); set TMPDIR to your own folder with free space",
-      .cgroup = record.cgroup};
+      .cgroup = record.cgroup,
+      .folder = ""};
+}
+
+std::string JobRegistry::folder_of(const std::string& job_id) const {
+  for (const std::string& place : options_.places) {
+    const auto folders = open_user_folder(place, options_.user, IfMissing::kFail);
+    if (folders.ok() && ::faccessat(folders->fd.get(), job_id.c_str(), F_OK, 0) == 0)
+      return folders->path + "/" + job_id;
+  }
+  return "";
 }
 
 Result<JobHold> JobRegistry::enter_at(const std::string& place, const JobRecord& record) const {

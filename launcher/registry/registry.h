@@ -43,6 +43,7 @@ class JobRegistry {
     JobHold hold;
     std::string warning;  ///< why there is no entry; empty: there is one
     std::string cgroup;   ///< of the job's ranks; empty where this user may not make one
+    std::string folder;   ///< of the entry; empty: there is none
   };
   /// Writes the job down. Call it before the fork of those who share the hold. The record's cgroup
   /// is found here.
@@ -54,6 +55,9 @@ class JobRegistry {
   };
   /// All jobs of this user on this host. Removes what those have left that nobody holds.
   Found sweep() const;
+
+  /// The folder of a job's entry; empty: it has none.
+  std::string folder_of(const std::string& job_id) const;
 
   /// Whether somebody still holds the job. Removes what it has left if nobody does.
   bool is_running(const std::string& job_id) const;

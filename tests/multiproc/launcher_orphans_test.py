@@ -177,6 +177,10 @@ class ListedJobs(LauncherTest):
                                 (["cancel", "xyz"], "there is no job 'xyz'"),
                                 (["cancel", "1", "2"], "got a second one, '2'"),
                                 (["cancel", "--nwo", "1"], "did you mean '--now'?"),
+                                (["status"], "'status' needs a job"),
+                                (["status", "xyz"], "there is no job 'xyz'"),
+                                (["status", "1", "2"], "got a second one, '2'"),
+                                (["status", "--watsh", "1"], "did you mean '--watch'?"),
                                 (["list", "all"], "'list' takes no arguments")):
             done = paceline(*arguments)
             self.assertEqual(done.returncode, 125, arguments)

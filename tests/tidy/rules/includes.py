@@ -27,7 +27,10 @@ def problem_with(tree, form, path):
 
 
 def generated_from(path):
-    return path.removesuffix(".pb.h") + ".proto" if path.endswith(".pb.h") else None
+    for suffix in (".grpc.pb.h", ".pb.h"):
+        if path.endswith(suffix):
+            return path.removesuffix(suffix) + ".proto"
+    return None
 
 
 def check_own_first(tree):

@@ -34,12 +34,11 @@ TEST(JobListingTest, ElapsedTimeIsShort) {
 
 TEST(JobListingTest, TheJsonIsForPrograms) {
   EXPECT_EQ(job_json({}, TimePoint(seconds(300))), "[]\n");
-  EXPECT_EQ(
-      job_json({{.record = job("3f2a000000000000", "./a \"b\""), .has_head = false}},
-               TimePoint(milliseconds(300'500))),
-      "[\n  {\n    \"command\": \"./a \\\"b\\\"\",\n    \"elapsed_s\": 200.5,\n    \"head\": "
-      "null,\n    \"host\": \"alpha\",\n    \"id\": \"3f2a000000000000\",\n    \"ranks\": 8\n "
-      " }\n]\n");
+  EXPECT_EQ(job_json({{.record = job("3f2a000000000000", "./a \"b\""), .has_head = false}},
+                     TimePoint(milliseconds(300'500))),
+            "[\n  {\n    \"command\": \"./a \\\"b\\\"\",\n    \"elapsed_s\": 200.5,\n    \"head\": "
+            "null,\n    \"host\": \"alpha\",\n    \"id\": \"3f2a000000000000\",\n    \"phase\": "
+            "null,\n    \"ranks\": 8\n  }\n]\n");
 }
 
 TEST(JobListingTest, TheTableIsAligned) {

@@ -97,6 +97,16 @@ TEST_F(JobRegistryTest, AJobIsListedUntilItIsLeft) {
   EXPECT_TRUE(fs::is_empty(root_ / "first")) << "the user's folder goes with the last job";
 }
 
+TEST_F(JobRegistryTest, TheFolderOfAJobIsFoundInItsPlace) {
+  EXPECT_EQ(registry().folder_of(id_of(1)), "");
+  fs::remove(root_ / "first");
+  std::ofstream(root_ / "first") << "no folder";
+  auto entered = registry().enter(record());
+  ASSERT_TRUE(entered.ok());
+  EXPECT_EQ(entered->folder, folder("second"));
+  EXPECT_EQ(registry().folder_of(id_of(1)), folder("second"));
+}
+
 TEST_F(JobRegistryTest, OnlyTheLastOfThoseWhoShareTheHoldClearsUp) {
   const fs::path own = shared_memory("paceline-" + id_of(1) + "-ring");
   const fs::path strange = shared_memory("paceline-" + id_of(2) + "-ring");

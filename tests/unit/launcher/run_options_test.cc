@@ -63,6 +63,15 @@ TEST(RunOptions, Values) {
   EXPECT_TRUE(job.splits_lines());
 }
 
+TEST(RunOptions, TheControlServiceHasANumericAddress) {
+  EXPECT_EQ(job_of({"prog"}).control, "");
+  for (const char* address : {"10.0.0.1:7000", "127.0.0.1:0", "[::]:7000"})
+    EXPECT_EQ(job_of({"--control", address, "prog"}).control, address);
+  for (const char* text : {"7000", ":7000", "10.0.0.1", "node1:7000", "unix:/tmp/x", ""})
+    EXPECT_NE(run_refusal({"--control", text, "prog"}).find("--control"), std::string::npos)
+        << text;
+}
+
 TEST(RunOptions, TimesHaveUnits) {
   const auto timeout = [](const char* text) { return job_of({"--timeout", text, "prog"}).timeout; };
   EXPECT_EQ(timeout("90"), std::chrono::seconds(90));

@@ -1,0 +1,82 @@
+// The control service of a job, in its head: clients ask how the job is, and end or signal it.
+//
+//   client ── socket ── head's loop accepts ── gRPC's threads (control_module.h)
+//                          │   ▲                      │
+//              snapshots   │   └──── Mailbox ─────────┘  calls
+//                          ▼
+//                       JobState, from saw()
+//
+// gRPC is loaded when the first client connects, so a job without clients has neither gRPC nor
+// threads of it. The loop answers each call at once, and never waits for a client.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <sys/types.h>
+
+#include <paceline/status.h>
+
+#include "comm/socket.h"
+#include "launcher/control/control_listener.h"
+#include "launcher/control/control_module.h"
+#include "launcher/control/snapshot.h"
+#include "launcher/job/job_observer.h"
+#include "launcher/system/event_loop.h"
+#include "launcher/system/mailbox.h"
+
+namespace paceline::launcher {
+
+/// Belongs to the loop's thread, and goes before the loop.
+class ControlService final : public JobObserver {
+ public:
+  /// Watchers get at most 4 snapshots per second, and the last one at once.
+  static constexpr Duration kMinPeriod = std::chrono::milliseconds(250);
+
+  struct Options {
+    JobFacts facts;
+    std::string folder;        ///< of the job's entry in the registry
+    uid_t user = 0;            ///< who may use the Unix socket, beside root
+    std::string tcp;           ///< --control, "ADDR:PORT"; empty: only the Unix socket
+    std::shared_ptr<Log> log;  ///< names refused peers; may be null
+    /// The job's state; null before the agents are connected.
+    std::function<const JobState*()> state;
+    /// Does what a signal to the head does. An error says why it cannot.
+    std::function<Status(const SignalCame&)> signalled;
+  };
+
+  /// Listens. Files in the folder tell clients where, for TCP also the certificate and the token.
+  static Result<std::unique_ptr<ControlService>> start(EventLoop& loop, Options options);
+  /// Watchers get the last snapshot, and up to ControlServer::kFarewell to read it.
+  ~ControlService() override;
+
+  void saw(TimePoint now, const JobEvent& event, const JobState& state) override;
+
+ private:
+  ControlService(EventLoop& loop, Options options) : loop_(loop), options_(std::move(options)) {}
+  Status listen();
+  Status listen_on_tcp();
+  Status serve(UniqueFd connection, ControlServer::Kind kind);
+  Status load();
+  ControlReply answer(ControlMethod method, const std::string& request);
+  ControlReply describe() const;
+  Status cancel(const std::string& request);
+  Status signal(const std::string& request);
+  void publish();
+
+  EventLoop& loop_;
+  const Options options_;
+  Certificate certificate_;
+  std::string token_;
+  std::optional<ControlReply> last_;  // once the job has ended
+  std::optional<EventLoop::TimerId> publishing_;
+  TimePoint published_ = TimePoint::min();
+  std::unique_ptr<Mailbox> mailbox_;
+  std::unique_ptr<ControlServer> server_;  // once a client has connected
+  std::unique_ptr<ControlListener> unix_;
+  std::unique_ptr<ControlListener> tcp_;
+};
+
+}  // namespace paceline::launcher

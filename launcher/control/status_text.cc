@@ -1,0 +1,92 @@
+#include "launcher/control/status_text.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "comm/base/clock.h"
+#include "comm/base/text.h"
+#include "launcher/registry/listing.h"
+
+namespace paceline::launcher {
+namespace {
+
+namespace v1 = job::v1;
+
+// Agents send a message each second.
+constexpr double kSilentSeconds = 3;
+
+using Row = std::vector<std::string>;
+
+std::string table(const std::vector<Row>& rows) {
+  std::vector<std::size_t> widths(rows.front().size());
+  for (const Row& row : rows)
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  std::string text;
+  for (const Row& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i)
+      line += row[i] + std::string(widths[i] - row[i].size() + 2, ' ');
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+  return text;
+}
+
+// Names of values, as of PHASE_RUNNING: "running".
+std::string plain(std::string name) {
+  name.erase(0, name.find('_') + 1);
+  std::ranges::transform(name, name.begin(), [](char c) {
+    return c == '_' ? ' ' : c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return name;
+}
+
+std::string member_text(const v1::Member& member) {
+  return printable(member.role()) + " " + std::to_string(member.index());
+}
+
+std::string cause_text(const v1::Snapshot& snapshot) {
+  if (snapshot.cause() == v1::CAUSE_UNSPECIFIED) return "";
+  const std::string culprit = snapshot.has_culprit() ? ": " + member_text(snapshot.culprit()) : "";
+  return "; cause: " + plain(v1::Cause_Name(snapshot.cause())) + culprit;
+}
+
+std::string silence_text(const v1::Host& host) {
+  if (!host.has_seconds_since_heard() || host.phase() == v1::Host::PHASE_FINISHED ||
+      host.seconds_since_heard() < kSilentSeconds)
+    return "";
+  return "silent for " + elapsed_text(std::chrono::duration_cast<Duration>(
+                             std::chrono::duration<double>(host.seconds_since_heard())));
+}
+
+std::string state_text(const v1::Rank& rank) {
+  if (!rank.end().empty()) return printable(rank.end());
+  return plain(v1::Rank::State_Name(rank.state()));
+}
+
+}  // namespace
+
+std::string phase_text(v1::Phase phase) { return plain(v1::Phase_Name(phase)); }
+
+std::string status_text(const v1::Snapshot& snapshot) {
+  const Duration elapsed = std::chrono::duration_cast<Duration>(
+      std::chrono::duration<double>(snapshot.elapsed_seconds()));
+  std::string text = "job " + printable(snapshot.job_id()) + ": " + phase_text(snapshot.phase()) +
+                     cause_text(snapshot) + "\nafter " + elapsed_text(elapsed) + ": " +
+                     printable(snapshot.command()) + "\n";
+  if (snapshot.has_exit_code()) text += "exit code " + std::to_string(snapshot.exit_code()) + "\n";
+  std::vector<Row> hosts{{"HOST", "PHASE", ""}};
+  for (const v1::Host& host : snapshot.hosts())
+    hosts.push_back(
+        {printable(host.name()), plain(v1::Host::Phase_Name(host.phase())), silence_text(host)});
+  text += "\n" + table(hosts);
+  if (snapshot.ranks().empty()) return text;
+  std::vector<Row> ranks{{"RANK", "HOST", "LOCAL RANK", "PID", "STATE"}};
+  for (const v1::Rank& rank : snapshot.ranks())
+    ranks.push_back({member_text(rank.member()), printable(rank.host()),
+                     std::to_string(rank.local_rank()),
+                     rank.pid() == 0 ? "" : std::to_string(rank.pid()), state_text(rank)});
+  return text + "\n" + table(ranks);
+}
+
+}  // namespace paceline::launcher
