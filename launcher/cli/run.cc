@@ -13,7 +13,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "comm/base/input_file.h"
 #include "comm/base/random.h"
 #include "comm/base/text.h"
 #include "comm/base/try.h"
@@ -26,17 +25,15 @@
 #include "launcher/head/fault_orders.h"
 #include "launcher/head/head.h"
 #include "launcher/head/job_agents.h"
-#include "launcher/head/job_hosts.h"
+#include "launcher/head/job_inputs.h"
 #include "launcher/head/job_start.h"
 #include "launcher/head/job_timings.h"
 #include "launcher/head/pair_check.h"
-#include "launcher/head/preflight.h"
 #include "launcher/head/rank_seats.h"
 #include "launcher/head/seating.h"
 #include "launcher/head/user_terminal.h"
 #include "launcher/job/host_faults.h"
 #include "launcher/options/exports.h"
-#include "launcher/options/fault_script.h"
 #include "launcher/options/placement_options.h"
 #include "launcher/options/run_options.h"
 #include "launcher/registry/record.h"
@@ -52,7 +49,6 @@
 namespace paceline::launcher {
 namespace {
 
-constexpr std::size_t kMaxFaultScriptBytes = std::size_t{1} << 20;
 // How long a killed process may take to close what it had open.
 constexpr Duration kDying = std::chrono::seconds(2);
 
@@ -185,15 +181,6 @@ std::vector<BindingReport::Host> seats_of(const std::vector<HostAgent>& agents) 
                      .seats = {agent.start.seats().begin(), agent.start.seats().end()}});
   return hosts;
 }
-
-// What a job has before its hosts are known.
-struct JobInputs {
-  std::vector<HostShare> hosts;
-  NetChoice net;
-  PortRange ports;
-  PlacementFiles files;
-  std::vector<FaultSpec> faults;
-};
 
 // Called when all agents are connected. Places the ranks, and runs the job to its end. `parts`
 // belong to `agents`.
@@ -350,34 +337,8 @@ int plan_described_job(const JobSpec& job) {
   return shown.ok() ? 0 : complain(shown.text());
 }
 
-Result<std::vector<FaultSpec>> read_faults(const std::string& file) {
-  if (file.empty()) return std::vector<FaultSpec>();
-  const Result<std::string> text = read_input(file, kMaxFaultScriptBytes);
-  if (!text.ok())
-    return Status(Code::kInvalidArgument, Scope::kOperation,
-                  "cannot read the faults '" + file + "': " + std::string(text.status().text()));
-  return parse_fault_script(*text, file);
-}
-
-// Completes the numbers of ranks, which may depend on the hosts.
-Result<JobInputs> inputs_of(JobSpec& job) {
-  JobInputs inputs;
-  PACELINE_TRY_ASSIGN(inputs.files, read_placement_files(job.placement));
-  PACELINE_TRY_ASSIGN(inputs.faults, read_faults(job.faults_file));
-  PACELINE_TRY_ASSIGN(inputs.hosts, job.placement.plan_file.empty()
-                                        ? hosts_of(job)
-                                        : hosts_of_plan(job, inputs.files.plan));
-  PACELINE_TRY(check_engine(job));
-  const bool is_here = inputs.hosts.size() == 1 && inputs.hosts.front().host == host_name();
-  if (is_here && !job.placement.dry_run)
-    PACELINE_TRY(preflight(job, [](const std::string& text) { complain(text); }));
-  PACELINE_TRY_ASSIGN(inputs.net, net_choice_of_environment());
-  PACELINE_TRY_ASSIGN(inputs.ports, port_range_of_environment());
-  return inputs;
-}
-
 int start_job(JobSpec job, Timings timings) {
-  const Result<JobInputs> inputs = inputs_of(job);
+  const Result<JobInputs> inputs = inputs_of(job, [](const std::string& text) { complain(text); });
   if (!inputs.ok()) return complain(inputs.status().text());
   const SystemClock clock;
   timings.came(Stage::kRead, clock.now());

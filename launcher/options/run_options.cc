@@ -128,6 +128,11 @@ void add_other_host_options(CLI::App& app, JobSpec& job) {
          "--host-paths", [&job] { job.host_paths = true; },
          "Other hosts keep their own PATH and Python environment, not those set here")
       ->group(kOtherHosts);
+  add_value(
+      app, "--control",
+      {"ADDR:PORT", "Serve clients of the job on TCP, too; port 0: any (docs/control.md)",
+       kOtherHosts},
+      [&job](const std::string& text) { job.control = valid("--control", parse_control(text)); });
   add_value(app, "--faults",
             {"FILE", "Faults to happen, one a line: at operation 100: kill rank 3", kOtherHosts},
             [&job](const std::string& text) { job.faults_file = text; });
@@ -222,10 +227,6 @@ void add_job_options(CLI::App& app, JobSpec& job, ProgramSpec& program) {
          "--timings", [&job] { job.timings = true; },
          "Print at the end how long each step of start and end took")
       ->group("Output");
-  add_value(
-      app, "--control",
-      {"ADDR:PORT", "Serve clients of the job on TCP, too; port 0: any (docs/control.md)", "End"},
-      [&job](const std::string& text) { job.control = valid("--control", parse_control(text)); });
   app.add_flag("-h,--help")->description("This page")->group("End");
   app.add_flag("--help-placement")->group("");
   app.add_flag("--help-hosts")->group("");

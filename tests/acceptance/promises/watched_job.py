@@ -101,12 +101,14 @@ def tcp_doors(pids):
 
 
 def unix_doors(pids):
-    """Name -> pid of each listening Unix socket that has one; '@' stands for the zero byte."""
+    """Name -> pid of each listening Unix socket with an abstract name; '@' stands for the zero
+    byte. The control service has a file, and tests of its own in job/others_watch_and_cancel."""
     owners = sockets_of(pids)
     found = {}
     for line in read(PROC / "net" / "unix").decode().splitlines()[1:]:
         fields = line.split()
-        if int(fields[3], 16) & ACCEPTS and int(fields[6]) in owners and len(fields) > 7:
+        if int(fields[3], 16) & ACCEPTS and int(fields[6]) in owners and fields[7:] \
+                and fields[7].startswith("@"):
             found[fields[7]] = owners[int(fields[6])]
     return found
 

@@ -1,0 +1,31 @@
+// All that a job needs beside its options before it starts: read from files and the environment.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <paceline/status.h>
+
+#include "comm/base/net_choice.h"
+#include "comm/base/port_range.h"
+#include "launcher/head/seating.h"
+#include "launcher/options/fault_script.h"
+#include "launcher/options/host_plan.h"
+#include "launcher/options/job_spec.h"
+
+namespace paceline::launcher {
+
+struct JobInputs {
+  std::vector<HostShare> hosts;
+  NetChoice net;
+  PortRange ports;
+  PlacementFiles files;
+  std::vector<FaultSpec> faults;
+};
+
+/// Completes the numbers of ranks in `job`, which may depend on the hosts. `warn` gets warnings of
+/// this host's limits.
+Result<JobInputs> inputs_of(JobSpec& job, const std::function<void(const std::string&)>& warn);
+
+}  // namespace paceline::launcher
