@@ -27,10 +27,6 @@ constexpr Duration kSlice = std::chrono::milliseconds(20);
 
 }  // namespace
 
-FaultService::~FaultService() {
-  for (const EventLoop::TimerId timer : timers_) loop_.cancel(timer);
-}
-
 Status FaultService::prepare(const messages::Start& start) {
   ranks_ = {start.ranks().begin(), start.ranks().end()};
   std::ranges::copy_if(start.faults(), std::back_inserter(faults_),
@@ -39,7 +35,6 @@ Status FaultService::prepare(const messages::Start& start) {
 }
 
 void FaultService::started(const messages::RankStarted& rank) {
-  if (faults_.empty()) return;
   const auto pid = static_cast<pid_t>(rank.pid());
   running_[rank.rank()] = {.pid = pid, .pidfd = open_pidfd(pid)};
   if (++started_ == ranks_.size()) begin();
@@ -70,7 +65,7 @@ void FaultService::hold(std::uint32_t rank) {
 
 void FaultService::begin() {
   for (const messages::Fault& fault : take([](const auto& one) { return !one.has_operation(); }))
-    after(Duration(fault.after_ns()), [this, fault] { begin_fault(fault); });
+    timers_.after(Duration(fault.after_ns()), [this, fault] { begin_fault(fault); });
   look_at_operations();
 }
 
@@ -100,7 +95,7 @@ void FaultService::look_at_operations() {
   });
   if (host_ends) return;
   for (const messages::Fault& fault : due) hold(fault.watched_rank());
-  if (!faults_.empty()) after(kLook, [this] { look_at_operations(); });
+  if (!faults_.empty()) timers_.after(kLook, [this] { look_at_operations(); });
 }
 
 void FaultService::begin_fault(const messages::Fault& fault) {
@@ -116,7 +111,7 @@ void FaultService::begin_fault(const messages::Fault& fault) {
     case messages::Fault::STOP:
       send_group(fault.rank(), SIGSTOP);
       if (lasts > Duration::zero())
-        after(lasts, [this, rank = fault.rank()] { send_group(rank, SIGCONT); });
+        timers_.after(lasts, [this, rank = fault.rank()] { send_group(rank, SIGCONT); });
       return;
     case messages::Fault::SLOW:
       return slow(fault.rank(), static_cast<int>(fault.percent()),
@@ -131,7 +126,7 @@ void FaultService::begin_fault(const messages::Fault& fault) {
 // agent kills the ranks, as it would if the host lost its agent otherwise.
 void FaultService::end_host(const messages::Fault& fault) {
   say(fault, "now");
-  after(kLastWord, [this, kind = fault.kind()] {
+  timers_.after(kLastWord, [this, kind = fault.kind()] {
     if (kind == messages::Fault::KILL) ::raise(SIGKILL);
     for (const auto& [rank, process] : running_) send_group(rank, SIGSTOP);
     ::kill(options_.helper, SIGSTOP);
@@ -143,7 +138,7 @@ void FaultService::slow(std::uint32_t rank, int percent, TimePoint until, bool r
   const bool is_over = loop_.clock().now() >= until;
   if (!send_group(rank, runs || is_over ? SIGCONT : SIGSTOP) || is_over) return;
   const Duration slice = kSlice * (runs ? percent : 100 - percent) / 100;
-  after(slice, [=, this] { slow(rank, percent, until, !runs); });
+  timers_.after(slice, [=, this] { slow(rank, percent, until, !runs); });
 }
 
 // The file is deleted at once: whatever happens to this process, its space becomes free. What is
@@ -166,7 +161,7 @@ void FaultService::fill(const messages::Fault& fault) {
   say(fault, "now");
   fillers_.push_back(std::move(file));
   if (fault.lasts_ns() > 0)
-    after(Duration(fault.lasts_ns()), [this, at = fillers_.size() - 1] {
+    timers_.after(Duration(fault.lasts_ns()), [this, at = fillers_.size() - 1] {
       if (at < fillers_.size()) fillers_[at].reset();
     });
 }
@@ -177,21 +172,15 @@ bool FaultService::send(std::uint32_t rank, int signal) const {
          ::syscall(SYS_pidfd_send_signal, found->second.pidfd.get(), signal, nullptr, 0) == 0;
 }
 
-// A rank leads its group, and its number is its own until its end has been told.
+// A rank leads its group. Once it has been reaped, the number may be another's: its pidfd knows.
 bool FaultService::send_group(std::uint32_t rank, int signal) const {
-  const auto found = running_.find(rank);
-  return found != running_.end() && ::kill(-found->second.pid, signal) == 0;
+  return send(rank, 0) && ::kill(-running_.at(rank).pid, signal) == 0;
 }
 
 void FaultService::say(const messages::Fault& fault, const std::string& outcome) const {
   messages::FromAgent message;
   message.mutable_notice()->set_text("fault, " + fault.name() + ": " + outcome);
   options_.tell(message);
-}
-
-void FaultService::after(Duration delay, std::function<void()> action) {
-  std::erase_if(timers_, [this](EventLoop::TimerId timer) { return !loop_.is_pending(timer); });
-  timers_.push_back(loop_.after(delay, std::move(action)));
 }
 
 }  // namespace paceline::launcher

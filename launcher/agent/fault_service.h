@@ -17,6 +17,7 @@
 #include "launcher/agent/flight_book.h"
 #include "launcher/agent/rank_service.h"
 #include "launcher/system/event_loop.h"
+#include "launcher/system/timer_group.h"
 
 namespace paceline::launcher {
 
@@ -28,10 +29,8 @@ class FaultService final : public RankService {
     std::function<void(const messages::FromAgent&)> tell;
   };
 
-  FaultService(EventLoop& loop, Options options) : loop_(loop), options_(std::move(options)) {}
-  ~FaultService() override;
-  FaultService(const FaultService&) = delete;
-  FaultService& operator=(const FaultService&) = delete;
+  FaultService(EventLoop& loop, Options options)
+      : loop_(loop), options_(std::move(options)), timers_(loop) {}
 
   Status prepare(const messages::Start& start) override;
   Status equip(int local_rank, RankEquipment& rank) override;
@@ -50,7 +49,6 @@ class FaultService final : public RankService {
   bool send(std::uint32_t rank, int signal) const;
   bool send_group(std::uint32_t rank, int signal) const;
   void say(const messages::Fault& fault, const std::string& outcome) const;
-  void after(Duration delay, std::function<void()> action);
 
   EventLoop& loop_;
   const Options options_;
@@ -63,7 +61,7 @@ class FaultService final : public RankService {
   std::map<std::uint32_t, Process> running_;  // by rank
   std::size_t started_ = 0;
   std::vector<UniqueFd> fillers_;  // deleted files, whose space is free once they are closed
-  std::vector<EventLoop::TimerId> timers_;
+  TimerGroup timers_;
 };
 
 }  // namespace paceline::launcher

@@ -20,7 +20,7 @@ Status RankStop::watch() {
 }
 
 bool RankStop::begin(Duration grace, bool signals_groups) {
-  for (const EventLoop::TimerId timer : std::exchange(timers_, {})) loop_.cancel(timer);
+  timers_.cancel();
   if (asked_by_ == 0) {
     requests_ = {};
     is_ending_ = false;
@@ -66,12 +66,8 @@ void RankStop::end_ranks(int signal, Duration grace) {
   send(signal, reach, spares_rest);
   send(SIGCONT, messages::WHOLE_GROUP);
   if (signal == SIGKILL) return;
-  if (spares_rest) send_later(grace / 2, SIGTERM, messages::REST_OF_GROUP);
-  send_later(grace, SIGKILL, messages::WHOLE_GROUP);
-}
-
-void RankStop::send_later(Duration delay, int signal, messages::Reach reach) {
-  timers_.push_back(loop_.after(delay, [=, this] { send(signal, reach); }));
+  if (spares_rest) timers_.after(grace / 2, [this] { send(SIGTERM, messages::REST_OF_GROUP); });
+  timers_.after(grace, [this] { send(SIGKILL, messages::WHOLE_GROUP); });
 }
 
 // Signals that stop and continue, and that tell of the window's size, are for whole groups, as

@@ -3,7 +3,6 @@
 
 #include <functional>
 #include <memory>
-#include <vector>
 
 #include <paceline/status.h>
 
@@ -11,6 +10,7 @@
 #include "launcher/system/end_requests.h"
 #include "launcher/system/event_loop.h"
 #include "launcher/system/signal_source.h"
+#include "launcher/system/timer_group.h"
 
 namespace paceline::launcher {
 
@@ -32,7 +32,8 @@ class RankStop {
     std::function<void(const messages::FromAgent& message)> tell;
   };
 
-  RankStop(EventLoop& loop, Handlers handlers) : loop_(loop), handlers_(std::move(handlers)) {}
+  RankStop(EventLoop& loop, Handlers handlers)
+      : loop_(loop), handlers_(std::move(handlers)), timers_(loop) {}
 
   /// Handles signals to this process from now on, including those that came since
   /// outlive_signals().
@@ -51,7 +52,6 @@ class RankStop {
  private:
   void came(int signal);
   void end_ranks(int signal, Duration grace);
-  void send_later(Duration delay, int signal, messages::Reach reach);
   messages::Reach reach_of(int signal) const;
   void send(int signal, messages::Reach reach, bool spares_rest = false);
   void tell_head(int signal);
@@ -60,7 +60,7 @@ class RankStop {
   const Handlers handlers_;
   std::unique_ptr<SignalSource> source_;
   EndRequests requests_;
-  std::vector<EventLoop::TimerId> timers_;  // of signals that are still to be sent
+  TimerGroup timers_;  // of signals that are still to be sent
   Duration grace_{};
   bool signals_groups_ = false;
   bool has_ranks_ = false;

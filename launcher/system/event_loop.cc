@@ -1,6 +1,5 @@
 #include "launcher/system/event_loop.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <optional>
@@ -40,11 +39,6 @@ EventLoop::TimerId EventLoop::at(TimePoint moment, Handler handler) {
 
 void EventLoop::cancel(TimerId timer) {
   std::erase_if(timers_, [timer](const auto& entry) { return entry.first.second == timer; });
-}
-
-bool EventLoop::is_pending(TimerId timer) const {
-  return std::ranges::any_of(timers_,
-                             [timer](const auto& entry) { return entry.first.second == timer; });
 }
 
 Status EventLoop::run() {

@@ -49,7 +49,6 @@ class EventLoop {
   }
   TimerId at(TimePoint moment, Handler handler);
   void cancel(TimerId timer);
-  bool is_pending(TimerId timer) const;
 
   /// Until stop(); an error only when the kernel refuses to wait.
   Status run();
