@@ -69,9 +69,10 @@ class Agent {
   void fail(const Status& why);
   void leave();
   void helper_gone();
+  void tell_finished();
   void finish();
   void leave_host();
-  void tell(messages::FromAgent message);
+  void tell(const messages::FromAgent& message);
 
   const Clock& clock_;
   EventLoop& loop_;
@@ -229,9 +230,7 @@ void Agent::swept(const messages::Swept& swept) {
     return fail(Status(Code::kInternal, Scope::kProcess, swept.failure()));
   run_->finish([this] {
     is_running_ = false;
-    messages::FromAgent message;
-    message.mutable_finished();
-    tell(message);
+    tell_finished();
   });
 }
 
@@ -263,10 +262,15 @@ void Agent::helper_gone() {
   run_->finish([this] { finish(); });
 }
 
-void Agent::finish() {
+void Agent::tell_finished() {
   messages::FromAgent message;
+  message.set_epoch(epoch_);
   message.mutable_finished();
   tell(message);
+}
+
+void Agent::finish() {
+  tell_finished();
   finished_ = true;
   leave_host();
 }
@@ -277,8 +281,7 @@ void Agent::leave_host() {
   if (head_gone_ || (head_.backlog_bytes() == 0 && !serves_others)) loop_.stop();
 }
 
-void Agent::tell(messages::FromAgent message) {
-  message.set_epoch(epoch_);
+void Agent::tell(const messages::FromAgent& message) {
   // Only a message beyond the frame's bound fails, and output comes in pieces far below it.
   if (!head_.send(message).ok()) loop_.stop();
   if (run_ && head_.backlog_bytes() > kMaxBacklogBytes) run_->set_reading(false);

@@ -32,6 +32,7 @@ HostRun::HostRun(EventLoop& loop, messages::Start start, UniqueFd standard_input
   meeting_ = add<StoreService>(flights);
   oom_ = add<OomService>();
   // After the flight rings: it holds ranks in them.
+  if (start_.faults().empty()) return;
   add<FaultService>(
       loop, FaultService::Options{.flights = flights, .helper = helper, .tell = handlers_.tell});
 }
@@ -75,6 +76,7 @@ Status HostRun::prepare() {
   for (const auto& service : services_) PACELINE_TRY(service->prepare(start_));
   ranks_left_ = static_cast<std::size_t>(start_.ranks_size());
   messages::FromAgent ready;
+  ready.set_epoch(start_.epoch());
   *ready.mutable_ready()->mutable_meeting() = meeting_->meeting();
   ready.mutable_ready()->set_time_ns(clock_.now().time_since_epoch().count());
   handlers_.tell(ready);
@@ -103,12 +105,14 @@ void HostRun::receive(const messages::FromHelper& message) {
   if (!message.has_started()) return;
   for (const auto& service : services_) service->started(message.started());
   messages::FromAgent forward;
+  forward.set_epoch(start_.epoch());
   *forward.mutable_started() = message.started();
   handlers_.tell(forward);
 }
 
 void HostRun::rank_ended(const messages::ProcessExited& exited) {
   messages::FromAgent message;
+  message.set_epoch(start_.epoch());
   messages::RankExited& report = *message.mutable_exited();
   report.set_rank(exited.rank());
   report.set_wait_status(exited.wait_status());

@@ -38,8 +38,8 @@ Variables suggested_variables(const messages::Start& start, const HostFacts& fac
 Variables unless_set(const Variables& suggested, const Variables& changes,
                      FunctionRef<const char*(const char*)> base);
 
-/// Who the rank is: the names of torchrun, of Open MPI, and the project's own. Services add theirs
-/// (rank_service.h).
+/// The variables that identify a rank and its job, by the names of torchrun, of Open MPI, and of
+/// the project. Services add theirs (rank_service.h).
 Variables identity_variables(const messages::Start& start, const HostFacts& facts, int local_rank);
 
 /// "NAME=value" strings, each name once; `changes` win over `base`, later ones over earlier.

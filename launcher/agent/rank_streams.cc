@@ -60,6 +60,7 @@ Result<UniqueFd> RankStreams::open_input(std::uint32_t rank) {
   UniqueFd read_end;
   const auto taken = [this](std::size_t bytes, bool closed) {
     messages::FromAgent message;
+    message.set_epoch(start_.epoch());
     message.mutable_input_taken()->set_bytes(static_cast<std::uint32_t>(bytes));
     message.mutable_input_taken()->set_closed(closed);
     tell_(message);

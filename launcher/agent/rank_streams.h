@@ -38,7 +38,7 @@ class RankStreams final : public RankService {
   Status prepare(const messages::Start& start) override;
   /// Adds the rank's standard input, output and error.
   Status equip(int local_rank, RankEquipment& rank) override;
-  /// Passes on what the rank has written so far, as far as its files and the head take it.
+  /// Passes on the output of the rank so far, as far as its files and the head take it.
   void ended(const messages::ProcessExited& exited, messages::RankExited& report) override;
 
   /// Passes on input, or the size of the head's terminal, to the rank that the Start names.

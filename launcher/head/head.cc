@@ -68,16 +68,14 @@ int Head::run() {
 // ---- Events -----------------------------------------------------------------------------
 
 void Head::receive(std::size_t host, const messages::FromAgent& message) {
+  machine_.heard(loop_.clock().now(), host);
   switch (message.kind_case()) {
     case messages::FromAgent::kOutput:
-      handle(AgentIsAlive{host});
       return print(host, message.output());
     case messages::FromAgent::kTerminalOutput:
-      handle(AgentIsAlive{host});
       console_.echo(message.terminal_output());
       return pause_if_behind();
     case messages::FromAgent::kInputTaken:
-      handle(AgentIsAlive{host});
       if (input_ && message.epoch() == state().epoch)
         input_->taken(message.input_taken().bytes(), message.input_taken().closed());
       return;

@@ -20,11 +20,6 @@ struct AgentSaid {
   messages::FromAgent message;
 };
 
-/// An agent sent output of a rank, or another message that changes nothing but shows that it runs.
-struct AgentIsAlive {
-  std::size_t host = 0;
-};
-
 /// The channel to an agent ended. `why` is ok if the agent closed it.
 struct AgentLost {
   std::size_t host = 0;
@@ -56,7 +51,7 @@ struct ReadingResumed {};
 /// JobMachine::next_timer() has come.
 struct TimePassed {};
 
-using JobEvent = std::variant<JobBegins, AgentSaid, AgentIsAlive, AgentLost, StartRefused,
-                              SignalCame, OutputBroke, ReadingPaused, ReadingResumed, TimePassed>;
+using JobEvent = std::variant<JobBegins, AgentSaid, AgentLost, StartRefused, SignalCame,
+                              OutputBroke, ReadingPaused, ReadingResumed, TimePassed>;
 
 }  // namespace paceline::launcher

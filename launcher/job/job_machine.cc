@@ -89,13 +89,13 @@ void JobMachine::on(const StartRefused& refused) {
 
 // ---- Messages of agents ---------------------------------------------------------------------
 
-void JobMachine::heard(std::size_t host) {
-  state_.hosts[host].heard = now_;
+void JobMachine::heard(TimePoint now, std::size_t host) {
+  state_.hosts[host].heard = now;
   silences_[host].broken();
 }
 
 void JobMachine::on(const AgentSaid& said) {
-  heard(said.host);
+  heard(now_, said.host);
   const messages::FromAgent& message = said.message;
   const bool is_of_this_start = message.epoch() == state_.epoch;
   switch (message.kind_case()) {
@@ -271,12 +271,7 @@ void JobMachine::stop_to_restart(const std::string& why) {
     return timer.second == Timer::kSettled || timer.second == Timer::kBlame;
   });
   command(Say{why + ending_text() + "; " + restarts_.announcement(now_)});
-  if (all_finished()) return;
-  messages::ToAgent message;
-  message.mutable_stop()->set_signal(SIGTERM);
-  message.mutable_stop()->set_grace_ns(rules_.grace.count());
-  message.mutable_stop()->set_restarts(true);
-  command(TellAllHosts{std::move(message)});
+  if (!all_finished()) tell_all_to_stop(SIGTERM);
 }
 
 void JobMachine::restart() {
@@ -331,14 +326,19 @@ std::string JobMachine::ending_text() const {
 }
 
 void JobMachine::order_stop(int signal) {
-  messages::ToAgent message;
-  message.mutable_stop()->set_signal(signal);
-  message.mutable_stop()->set_grace_ns(rules_.grace.count());
-  command(TellAllHosts{std::move(message)});
+  tell_all_to_stop(signal);
   // The last output of a failed rank waits for its reader without a limit, until a signal or
   // --timeout requests the end.
   if (state_.outcome.cause == StopCause::kRankFailed && signal != SIGKILL) return;
   command(LimitOutput{signal == SIGKILL ? Duration::zero() : rules_.grace});
+}
+
+void JobMachine::tell_all_to_stop(int signal) {
+  messages::ToAgent message;
+  message.mutable_stop()->set_signal(signal);
+  message.mutable_stop()->set_grace_ns(rules_.grace.count());
+  message.mutable_stop()->set_restarts(state_.is_restarting && !state_.outcome.cause);
+  command(TellAllHosts{std::move(message)});
 }
 
 // Agents that were told nothing have nothing to tell.
@@ -350,8 +350,7 @@ void JobMachine::finish(std::size_t host) {
   const RankEnd* const failure = root_cause(state_.outcome.ends);
   if (failure != nullptr && !state_.outcome.cause && !state_.is_restarting) blame(*failure);
   if (!state_.is_restarting || state_.outcome.cause) return end();
-  if (const std::string others = describe_victims(state_.outcome); !others.empty())
-    command(Say{others});
+  say_victims();
   state_.outcome.culprit.reset();
   set_timer(restarts_.delay(), Timer::kRestart);
 }
@@ -365,9 +364,13 @@ bool JobMachine::all_finished() const {
 
 void JobMachine::end() {
   state_.finished = true;
+  say_victims();
+  command(EndJob{});
+}
+
+void JobMachine::say_victims() {
   if (const std::string others = describe_victims(state_.outcome); !others.empty())
     command(Say{others});
-  command(EndJob{});
 }
 
 // ---- Words ---------------------------------------------------------------------------------

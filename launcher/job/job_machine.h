@@ -39,6 +39,8 @@ class JobMachine {
 
   /// The commands are to be carried out in their order. Events of one moment may come in any order.
   std::vector<JobCommand> handle(TimePoint now, const JobEvent& event);
+  /// The agent of the host sent something: output too, which is no event.
+  void heard(TimePoint now, std::size_t host);
   /// When it wants TimePassed; TimePoint::max(): not at all.
   TimePoint next_timer() const;
   const JobState& state() const { return state_; }
@@ -55,7 +57,6 @@ class JobMachine {
   // Events.
   void on(const JobBegins& begins);
   void on(const AgentSaid& said);
-  void on(const AgentIsAlive& alive) { heard(alive.host); }
   void on(const AgentLost& lost);
   void on(const StartRefused& refused);
   void on(const SignalCame& came);
@@ -65,7 +66,6 @@ class JobMachine {
   void on(const TimePassed& passed);
 
   // What agents say.
-  void heard(std::size_t host);
   void ready(std::size_t host, const messages::Ready& ready);
   void rank_ended(std::size_t host, const messages::RankExited& exited);
   void tell_those_who_wait(const messages::RankExited& exited);
@@ -84,9 +84,11 @@ class JobMachine {
   void stop(StopCause cause, int signal, const std::string& why);
   std::string ending_text() const;
   void order_stop(int signal);
+  void tell_all_to_stop(int signal);
   void finish(std::size_t host);
   bool all_finished() const;
   void end();
+  void say_victims();
 
   // Restarts.
   void stop_to_restart(const std::string& why);

@@ -19,17 +19,14 @@ void RestartPolicy::rank_ended(const messages::RankExited& exited) {
   operates_ = operates_ || exited.first_operation_ns() != 0;
 }
 
-std::size_t RestartPolicy::restarts_in_window(TimePoint now) const {
-  if (rules_.window == Duration::zero()) return restarts_.size();
-  return static_cast<std::size_t>(
-      std::ranges::count_if(restarts_, [&](TimePoint one) { return now - one < rules_.window; }));
-}
-
-std::optional<std::string> RestartPolicy::refusal(TimePoint now) const {
+std::optional<std::string> RestartPolicy::refusal(TimePoint now) {
   if (rules_.max_restarts == 0) return "";
-  if (restarts_in_window(now) >= static_cast<std::size_t>(rules_.max_restarts))
+  const bool has_window = rules_.window > Duration::zero();
+  while (has_window && !restarts_.empty() && now - restarts_.front() >= rules_.window)
+    restarts_.pop_front();
+  if (restarts_.size() >= static_cast<std::size_t>(rules_.max_restarts))
     return "; no restart is left of " + std::to_string(rules_.max_restarts) +
-           (rules_.window == Duration::zero() ? "" : " in " + seconds_text(rules_.window));
+           (has_window ? " in " + seconds_text(rules_.window) : "");
   // Of this start some reports are still to come.
   const int without_progress = without_progress_ + (made_progress() ? 0 : 1);
   if (!operates_ && without_progress >= kMaxWithoutProgress)
@@ -42,8 +39,6 @@ std::string RestartPolicy::announcement(TimePoint now) {
   const bool was_long = now - began_ >= kLongStart;
   const Duration longest = std::max(rules_.delay, kMaxDelay);
   delay_ = was_long || delay_ == Duration::zero() ? rules_.delay : std::min(2 * delay_, longest);
-  if (rules_.window > Duration::zero())
-    while (!restarts_.empty() && now - restarts_.front() >= rules_.window) restarts_.pop_front();
   restarts_.push_back(now);
   std::string text =
       "restart " + std::to_string(restarts_.size()) + " of " + std::to_string(rules_.max_restarts);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <chrono>
-#include <cstddef>
 #include <deque>
 #include <optional>
 #include <string>
@@ -27,8 +26,8 @@ class RestartPolicy {
 
   /// None: a restart is allowed. Otherwise the reason, for the end of the failure's message. It is
   /// empty if nobody asked for restarts.
-  std::optional<std::string> refusal(TimePoint now) const;
-  /// Counts a restart. "restart 2 of 3 in 2 s".
+  std::optional<std::string> refusal(TimePoint now);
+  /// Counts a restart, which refusal() has allowed now. "restart 2 of 3 in 2 s".
   std::string announcement(TimePoint now);
   /// From the end of all ranks to their next start. It doubles, up to kMaxDelay or the rules'
   /// delay, as long as starts do not last kLongStart.
@@ -38,11 +37,10 @@ class RestartPolicy {
   static constexpr Duration kLongStart = std::chrono::seconds(60);
 
  private:
-  std::size_t restarts_in_window(TimePoint now) const;
   bool made_progress() const { return operates_ || !joins_; }
 
   RestartRules rules_;
-  std::deque<TimePoint> restarts_;
+  std::deque<TimePoint> restarts_;  // that count
   TimePoint began_{};
   Duration delay_{};
   bool joins_ = false;     // some rank has begun to join the others

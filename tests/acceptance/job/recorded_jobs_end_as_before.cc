@@ -64,7 +64,11 @@ std::optional<JobEvent> event_of(const std::string& word, std::istringstream& re
   if (word == "broke" && rest >> number) return OutputBroke{number};
   if (word == "signal" && rest >> number)
     return SignalCame{number == SIGTSTP ? SIGSTOP : number};  // as Head::pause()
-  if (word == "alive" && rest >> host) return AgentIsAlive{host};
+  if (word == "alive" && rest >> host) {  // output, which was no event of its own
+    AgentSaid said{.host = host, .message = {}};
+    said.message.mutable_alive();
+    return said;
+  }
   if (word == "said" && rest >> host >> text) {
     AgentSaid said{.host = host, .message = {}};
     if (said.message.ParseFromString(bytes_of(text))) return said;

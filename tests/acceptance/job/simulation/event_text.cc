@@ -27,9 +27,6 @@ struct Describe {
   std::string operator()(const AgentSaid& said) const {
     return "h" + std::to_string(said.host) + ": " + in_words(said.message);
   }
-  std::string operator()(const AgentIsAlive& alive) const {
-    return "h" + std::to_string(alive.host) + ": output";
-  }
   std::string operator()(const AgentLost& lost) const {
     return "h" + std::to_string(lost.host) + ": lost";
   }
