@@ -189,7 +189,8 @@ bool TcpLink::flush() {
   return rest_has_left || state != StreamState::kIdle;
 }
 
-// What was read may have credit to give back, which must not wait until this process drives again.
+// Bytes that were read may give credit back. The credit must leave now: this process may not drive
+// the link again soon.
 bool TcpLink::look() {
   if (!in_.is_open() || std::exchange(has_looked_, true)) return false;
   if (!readable_ && !reading_rest_.is_over()) return false;

@@ -1,5 +1,4 @@
-// What each module that uses gRPC needs so that gRPC does not disturb the process. Only modules
-// include it.
+// Keeps gRPC from disturbing the process that loads it. Only modules that use gRPC include this.
 #pragma once
 
 #include <grpc/support/log.h>

@@ -87,7 +87,7 @@ struct DialOptions {
   std::shared_ptr<CallEvents> events;  ///< owners: the call, and who gave it
 };
 
-/// What the module offers.
+/// The functions of the module.
 struct RemoteModule {
   Result<std::unique_ptr<CallServer>> (*serve)(ServeOptions options);
   /// Returns once the head has let this agent in.

@@ -151,7 +151,7 @@ void signalled_without_head(const SignalCame& came, SignalTarget& target, EventL
            ": the job does not start. The same signal again ends paceline at once");
 }
 
-// What a client of the control service asks for.
+// Does what a client of the control service asks for.
 Status asked(const SignalCame& came, SignalTarget& target, EventLoop& loop) {
   if (target.head != nullptr) {
     target.head->asked(came);

@@ -30,7 +30,7 @@ constexpr const char* kHelp =
     "`paceline run` itself answers, through its control service (docs/control.md). Any program\n"
     "can be a client of it.\n"
     "\n"
-    "Exit code: 0. 125: there is no such job, or it does not answer.\n"
+    "Exit code: 0, or 125 if no such job runs or it does not answer.\n"
     "\n"
     "Examples:\n"
     "  paceline status 3f2a\n"

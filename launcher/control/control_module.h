@@ -24,7 +24,7 @@ enum class ControlMethod : std::uint8_t { kDescribe, kCancel, kSignal };
 struct ControlReply {
   Status status;
   std::string message;   ///< the response, if `status` is ok
-  bool is_last = false;  ///< a snapshot after which there is no other
+  bool is_last = false;  ///< the last snapshot of the job
 };
 
 /// The head's end of all clients.
@@ -78,7 +78,7 @@ class ControlClient {
   virtual Status watch(const std::function<bool(const std::string& snapshot)>& got) = 0;
 };
 
-/// What the module offers.
+/// The functions of the module.
 struct ControlModule {
   Result<std::unique_ptr<ControlServer>> (*serve)(ControlServeOptions options);
   /// Over a connected Unix socket.

@@ -47,7 +47,7 @@ Result<std::unique_ptr<ControlService>> ControlService::start(EventLoop& loop, O
   return service;
 }
 
-// What waits in the mailbox is answered by its end, and the server waits for nothing else.
+// The end of the mailbox answers the calls in it. So the server does not wait for the loop.
 ControlService::~ControlService() {
   unix_.reset();
   tcp_.reset();

@@ -10,7 +10,7 @@
 
 namespace paceline::launcher {
 
-/// What is known before the job's hosts are.
+/// The facts of a job that are known before its hosts.
 struct JobFacts {
   std::string id;
   std::string command;

@@ -45,13 +45,13 @@ class Faults(LauncherTest):
             self.assertEqual(code, 5)
             self.assertIn("rank 1 on", error)
 
-    def test_a_rank_gets_a_share_of_a_cpu(self):
-        script = ("import time; time.sleep(0.3); begin, used = time.time(), time.process_time()\n"
+    def test_all_processes_of_a_rank_get_a_share_of_a_cpu(self):
+        busy = ("import time; time.sleep(0.3); begin, used = time.time(), time.process_time()\n"
                   "while time.time() < begin + 1.5: pass\n"
                   "print((time.process_time() - used) / (time.time() - begin))")
         for _ in TWICE:
             code, output, _ = self.run_script("after 0.1s: slow rank 0 to 20%\n", "-n", 1,
-                                              "python3", "-c", script)
+                                              "sh", "-c", 'python3 -c "$1"; exit', "sh", busy)
             self.assertEqual(code, 0)
             self.assertLess(float(output), 0.3)
 

@@ -1,5 +1,6 @@
 """Restarts of all ranks after one has failed: --max-restarts."""
 
+import contextlib
 import os
 import pathlib
 import signal
@@ -90,25 +91,35 @@ class Restarts(LauncherTest):
                 code, output, _ = job.wait()
                 self.assertEqual((code, output), (0, "got two\n"))
 
-    def test_a_signal_during_the_delay_ends_the_job(self):
+    @contextlib.contextmanager
+    def during_the_delay(self):
+        """A job whose ranks have ended, and start again in a minute."""
         with Job("-n", 2, "--max-restarts", 1, "--restart-delay", 60, "sh", "-c",
                  fails_until(1)) as job:
             self.assertIn(b"restart 1 of 1 in 60 s", job.process.stderr.readline())
             time.sleep(0.3)
-            job.process.send_signal(signal.SIGTERM)
             begin = time.monotonic()
-            self.assertEqual(job.wait()[0], 143)
+            yield job
             self.assertLess(time.monotonic() - begin, 10)
 
+    def test_a_signal_during_the_delay_ends_the_job(self):
+        with self.during_the_delay() as job:
+            job.process.send_signal(signal.SIGTERM)
+            self.assertEqual(job.wait()[0], 143)
+
     def test_a_killed_agent_ends_the_job_during_the_delay(self):
-        with Job("-n", 2, "--max-restarts", 1, "--restart-delay", 60, "sh", "-c",
-                 fails_until(1)) as job:
-            self.assertIn(b"restart 1 of 1", job.process.stderr.readline())
-            time.sleep(0.3)
+        with self.during_the_delay() as job:
             os.kill(job.agent(), signal.SIGKILL)
             code, _, error = job.wait()
             self.assertEqual(code, 125)
             self.assertIn("without it the ranks cannot be started again", error)
+
+    def test_an_agent_that_gets_a_signal_during_the_delay_ends_the_job(self):
+        with self.during_the_delay() as job:
+            os.kill(job.agent(), signal.SIGTERM)
+            code, _, error = job.wait()
+            self.assertEqual(code, 143)
+            self.assertIn("the agent received SIGTERM", error)
 
     def test_a_process_that_ignores_sigterm_does_not_outlive_a_start(self):
         script = "(trap '' TERM; while :; do sleep 1; done) & exit 3"
@@ -123,16 +134,6 @@ class Restarts(LauncherTest):
         code, _, _ = self.restarted(*host_options(self, "a:1,b:1"), "-n", 2, "true")
         self.assertEqual(code, 0)
         self.assertLess(time.monotonic() - begin, 4)
-
-    def test_an_agent_that_gets_a_signal_during_the_delay_ends_the_job(self):
-        with Job("-n", 2, "--max-restarts", 1, "--restart-delay", 60, "sh", "-c",
-                 fails_until(1)) as job:
-            self.assertIn(b"restart 1 of 1", job.process.stderr.readline())
-            time.sleep(0.3)
-            os.kill(job.agent(), signal.SIGTERM)
-            code, _, error = job.wait()
-            self.assertEqual(code, 143)
-            self.assertIn("the agent received SIGTERM", error)
 
     def test_starts_that_do_not_come_to_an_operation_make_no_progress(self):
         script = f"[ $RANK = 1 ] && sleep 0.4 && exit 3; exec {RANK}"
