@@ -8,7 +8,7 @@
 #include <signal.h>
 
 #include "comm/base/text.h"
-#include "launcher/job/rank_end_text.h"
+#include "launcher/job/job_text.h"
 #include "launcher/system/signal_source.h"
 
 namespace paceline::launcher {
@@ -111,9 +111,10 @@ void JobMachine::on(const AgentSaid& said) {
     case messages::FromAgent::kRefused:
       return refused(said.host, message.refused());
     case messages::FromAgent::kFailure:
-      return stop(StopCause::kLauncher, SIGKILL, in_host(said.host, message.failure().text()));
+      return stop(StopCause::kLauncher, SIGKILL,
+                  in_host(state_, said.host, message.failure().text()));
     case messages::FromAgent::kNotice:
-      return command(Say{in_host(said.host, message.notice().text())});
+      return command(Say{in_host(state_, said.host, message.notice().text())});
     case messages::FromAgent::kFinished:
       return is_of_this_start ? finish(said.host) : void();
     case messages::FromAgent::kAskedToEnd:
@@ -157,7 +158,7 @@ void JobMachine::rank_ended(std::size_t host, const messages::RankExited& exited
   tell_those_who_wait(exited);
   const std::string operation = in_last_operation(exited.last_operation());
   if (outcome.cause == StopCause::kTimeout && !operation.empty())
-    command(Say{describe_rank(exited.rank()) + " was stopped" + operation});
+    command(Say{describe_rank(state_, exited.rank()) + " was stopped" + operation});
   judge();
 }
 
@@ -177,14 +178,21 @@ void JobMachine::refused(std::size_t host, const messages::RankRefused& refused)
   if (RankState* const rank = find(host, refused.rank())) rank->ended = true;
   if (state_.outcome.cause) return;
   state_.outcome.refused_errno = refused.error();
-  stop(StopCause::kRefused, SIGKILL, in_host(host, refused.text()));
+  stop(StopCause::kRefused, SIGKILL, in_host(state_, host, refused.text()));
 }
 
 // The agent has sent the signal to its own ranks. stop() passes it on to the ranks of all others.
 void JobMachine::asked_to_end(std::size_t host, int signal) {
   if (signal != SIGINT && signal != SIGHUP) signal = SIGTERM;
   requests_.came_elsewhere();
-  stop(cause_of_signal(signal), signal, in_host(host, "the agent received " + signal_name(signal)));
+  stop(cause_of_signal(signal), signal,
+       in_host(state_, host, "the agent received " + signal_name(signal)));
+}
+
+// An agent speaks of the ranks of its own host only.
+RankState* JobMachine::find(std::size_t host, std::uint32_t rank) {
+  return rank < state_.ranks.size() && state_.ranks[rank].host == host ? &state_.ranks[rank]
+                                                                       : nullptr;
 }
 
 // ---- Hosts that do not answer ----------------------------------------------------------------
@@ -227,7 +235,7 @@ bool JobMachine::is_needed(std::size_t host) const {
 
 void JobMachine::lose(std::size_t host, const std::string& why) {
   state_.faults.add({.host = state_.hosts[host].name, .why = why});
-  const std::string text = in_host(host, why);
+  const std::string text = in_host(state_, host, why);
   if (state_.outcome.cause) command(Say{text});
   stop(StopCause::kLauncher, SIGKILL, text);
   finish(host);
@@ -253,8 +261,9 @@ void JobMachine::settled() {
 void JobMachine::blame(const RankEnd& culprit) {
   state_.outcome.culprit = culprit;
   const auto rank = static_cast<std::size_t>(culprit.rank);
-  std::string why = describe_rank(rank) + " " + state_.ranks[rank].end;
-  if (culprit.blamed) why += "; its error names " + name_rank(*culprit.blamed) + " as the cause";
+  std::string why = describe_rank(state_, rank) + " " + state_.ranks[rank].end;
+  if (culprit.blamed)
+    why += "; its error names " + name_rank(state_, *culprit.blamed) + " as the cause";
   auto refusal = restarts_.refusal(now_);
   const auto lost = std::ranges::find_if(state_.hosts, &HostState::is_lost);
   if (!refusal && lost != state_.hosts.end())
@@ -270,7 +279,7 @@ void JobMachine::stop_to_restart(const std::string& why) {
   std::erase_if(timers_, [](const auto& timer) {
     return timer.second == Timer::kSettled || timer.second == Timer::kBlame;
   });
-  command(Say{why + ending_text() + "; " + restarts_.announcement(now_)});
+  command(Say{why + ending_text(state_) + "; " + restarts_.announcement(now_)});
   if (!all_finished()) tell_all_to_stop(SIGTERM);
 }
 
@@ -313,16 +322,9 @@ void JobMachine::on(const OutputBroke& broke) {
 void JobMachine::stop(StopCause cause, int signal, const std::string& why) {
   if (state_.outcome.cause) return;
   state_.outcome.cause = cause;
-  if (!why.empty()) command(Say{signal == SIGKILL ? why : why + ending_text()});
+  if (!why.empty()) command(Say{signal == SIGKILL ? why : why + ending_text(state_)});
   order_stop(signal);
   if (state_.is_restarting && all_finished()) end();
-}
-
-std::string JobMachine::ending_text() const {
-  const auto left =
-      std::ranges::count_if(state_.ranks, [](const RankState& rank) { return !rank.ended; });
-  if (left == 0) return "";
-  return "; ending " + std::to_string(left) + (left == 1 ? " rank" : " ranks");
 }
 
 void JobMachine::order_stop(int signal) {
@@ -371,33 +373,6 @@ void JobMachine::end() {
 void JobMachine::say_victims() {
   if (const std::string others = describe_victims(state_.outcome); !others.empty())
     command(Say{others});
-}
-
-// ---- Words ---------------------------------------------------------------------------------
-
-// An agent speaks of the ranks of its own host only.
-RankState* JobMachine::find(std::size_t host, std::uint32_t rank) {
-  return rank < state_.ranks.size() && state_.ranks[rank].host == host ? &state_.ranks[rank]
-                                                                       : nullptr;
-}
-
-std::string JobMachine::in_host(std::size_t host, const std::string& text) const {
-  return "host " + state_.hosts[host].name + ": " + text;
-}
-
-std::string JobMachine::describe_rank(std::size_t rank) const {
-  const RankState& state = state_.ranks[rank];
-  return "rank " + std::to_string(rank) + " on host " + state_.hosts[state.host].name + " (pid " +
-         std::to_string(state.pid) + ")";
-}
-
-// Others blame it. Its number may be wrong.
-std::string JobMachine::name_rank(int rank) const {
-  const bool is_elsewhere =
-      state_.hosts.size() > 1 && rank >= 0 && std::cmp_less(rank, state_.ranks.size());
-  if (!is_elsewhere) return "rank " + std::to_string(rank);
-  const RankState& state = state_.ranks[static_cast<std::size_t>(rank)];
-  return "rank " + std::to_string(rank) + " on host " + state_.hosts[state.host].name;
 }
 
 }  // namespace paceline::launcher

@@ -82,7 +82,6 @@ class JobMachine {
   void settled();
   void blame(const RankEnd& culprit);
   void stop(StopCause cause, int signal, const std::string& why);
-  std::string ending_text() const;
   void order_stop(int signal);
   void tell_all_to_stop(int signal);
   void finish(std::size_t host);
@@ -96,9 +95,6 @@ class JobMachine {
 
   void start(std::size_t host, const messages::Meeting& meeting = {});
   RankState* find(std::size_t host, std::uint32_t rank);
-  std::string in_host(std::size_t host, const std::string& text) const;
-  std::string describe_rank(std::size_t rank) const;
-  std::string name_rank(int rank) const;
   void set_timer(Duration delay, Timer timer) { timers_.emplace(after(delay), timer); }
   TimePoint after(Duration delay) const { return Deadline::after(now_, delay).moment(); }
   void command(JobCommand command) { commands_.push_back(std::move(command)); }

@@ -1,4 +1,7 @@
-#include "launcher/job/rank_end_text.h"
+#include "launcher/job/job_text.h"
+
+#include <algorithm>
+#include <utility>
 
 #include "launcher/system/exit_status.h"
 
@@ -16,6 +19,31 @@ std::string by_oom_killer(const std::string& where) {
 }
 
 }  // namespace
+
+std::string in_host(const JobState& state, std::size_t host, const std::string& text) {
+  return "host " + state.hosts[host].name + ": " + text;
+}
+
+std::string describe_rank(const JobState& state, std::size_t rank) {
+  const RankState& one = state.ranks[rank];
+  return "rank " + std::to_string(rank) + " on host " + state.hosts[one.host].name + " (pid " +
+         std::to_string(one.pid) + ")";
+}
+
+std::string name_rank(const JobState& state, int rank) {
+  const std::string name = "rank " + std::to_string(rank);
+  const bool is_elsewhere =
+      state.hosts.size() > 1 && rank >= 0 && std::cmp_less(rank, state.ranks.size());
+  if (!is_elsewhere) return name;
+  return name + " on host " + state.hosts[state.ranks[static_cast<std::size_t>(rank)].host].name;
+}
+
+std::string ending_text(const JobState& state) {
+  const auto left =
+      std::ranges::count_if(state.ranks, [](const RankState& rank) { return !rank.ended; });
+  if (left == 0) return "";
+  return "; ending " + std::to_string(left) + (left == 1 ? " rank" : " ranks");
+}
 
 std::string ranks_text(std::span<const std::uint32_t> ranks) {
   if (ranks.empty()) return "0 ranks";
