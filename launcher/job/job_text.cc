@@ -18,6 +18,10 @@ std::string by_oom_killer(const std::string& where) {
          (where.starts_with('/') ? "cgroup " + where : where);
 }
 
+std::string rank_on_host(const JobState& state, std::size_t rank) {
+  return "rank " + std::to_string(rank) + " on host " + state.hosts[state.ranks[rank].host].name;
+}
+
 }  // namespace
 
 std::string in_host(const JobState& state, std::size_t host, const std::string& text) {
@@ -25,17 +29,14 @@ std::string in_host(const JobState& state, std::size_t host, const std::string& 
 }
 
 std::string describe_rank(const JobState& state, std::size_t rank) {
-  const RankState& one = state.ranks[rank];
-  return "rank " + std::to_string(rank) + " on host " + state.hosts[one.host].name + " (pid " +
-         std::to_string(one.pid) + ")";
+  return rank_on_host(state, rank) + " (pid " + std::to_string(state.ranks[rank].pid) + ")";
 }
 
 std::string name_rank(const JobState& state, int rank) {
-  const std::string name = "rank " + std::to_string(rank);
   const bool is_elsewhere =
       state.hosts.size() > 1 && rank >= 0 && std::cmp_less(rank, state.ranks.size());
-  if (!is_elsewhere) return name;
-  return name + " on host " + state.hosts[state.ranks[static_cast<std::size_t>(rank)].host].name;
+  return is_elsewhere ? rank_on_host(state, static_cast<std::size_t>(rank))
+                      : "rank " + std::to_string(rank);
 }
 
 std::string ending_text(const JobState& state) {

@@ -27,7 +27,8 @@ std::string in_words(const messages::RankExited& exited);
 /// Ranks in ascending order: "rank 3", "ranks 4 to 7", or with gaps "8 ranks from rank 0 on".
 std::string ranks_text(std::span<const std::uint32_t> ranks);
 
-/// "; its last operation: …", or an empty text if there is no operation.
+/// Returns "; its last operation: <operation>" for the end of a message. Returns an empty text if
+/// there is no operation.
 std::string in_last_operation(const std::string& operation);
 
 }  // namespace paceline::launcher
