@@ -17,6 +17,7 @@
 #include "launcher/cli/command.h"
 #include "launcher/registry/record.h"
 #include "launcher/registry/registry.h"
+#include "launcher/system/complain.h"
 #include "launcher/system/host.h"
 #include "launcher/system/process_identity.h"
 #include "launcher/system/system.h"

@@ -10,6 +10,7 @@
 #include "comm/base/try.h"
 #include "launcher/cli/bench_gradient.h"
 #include "launcher/cli/command.h"
+#include "launcher/system/complain.h"
 #include "launcher/system/exit_status.h"
 #include "launcher/system/process.h"
 #include "launcher/system/system.h"

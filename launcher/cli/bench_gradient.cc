@@ -14,6 +14,7 @@
 
 #include "comm/base/try.h"
 #include "launcher/cli/command.h"
+#include "launcher/system/complain.h"
 #include "launcher/system/new_file.h"
 #include "launcher/system/process.h"
 #include "launcher/system/system.h"

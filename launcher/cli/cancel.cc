@@ -16,6 +16,7 @@
 #include "launcher/options/nearest.h"
 #include "launcher/registry/listing.h"
 #include "launcher/registry/registry.h"
+#include "launcher/system/complain.h"
 #include "launcher/system/event_loop.h"
 #include "launcher/system/process_identity.h"
 

@@ -10,6 +10,7 @@
 #include "comm/base/try.h"
 #include "launcher/cli/command.h"
 #include "launcher/connectivity/check_record.h"
+#include "launcher/system/complain.h"
 #include "launcher/system/new_file.h"
 #include "launcher/system/process.h"
 #include "launcher/system/system.h"

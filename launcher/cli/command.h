@@ -14,10 +14,6 @@ struct Command {
   int (*run)(std::span<const std::string> arguments);
 };
 
-/// Says it on standard error, as every message of paceline's own begins. Returns the exit code of a
-/// launcher that could not do its work.
-int complain(const std::string& text);
-
 /// Is --help or -h anywhere among them?
 bool asks_for_help(std::span<const std::string> arguments);
 

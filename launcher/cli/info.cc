@@ -5,6 +5,7 @@
 #include "comm/base/environment.h"
 #include "launcher/channel/build_name.h"
 #include "launcher/cli/command.h"
+#include "launcher/system/complain.h"
 
 namespace paceline::launcher {
 

@@ -6,6 +6,7 @@
 #include "comm/base/text.h"
 #include "comm/base/try.h"
 #include "launcher/cli/command.h"
+#include "launcher/system/complain.h"
 #include "launcher/tools/lab/lab_exec.h"
 #include "launcher/tools/lab/lab_faults.h"
 #include "launcher/tools/lab/lab_folder.h"

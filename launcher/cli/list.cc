@@ -14,6 +14,7 @@
 #include "launcher/control/status_text.h"
 #include "launcher/registry/listing.h"
 #include "launcher/registry/registry.h"
+#include "launcher/system/complain.h"
 #include "launcher/system/process_identity.h"
 
 namespace paceline::launcher {

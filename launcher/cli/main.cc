@@ -10,6 +10,7 @@
 
 #include "launcher/cli/command.h"
 #include "launcher/options/nearest.h"
+#include "launcher/system/complain.h"
 #include "launcher/system/exit_status.h"
 #include "launcher/system/process_identity.h"
 

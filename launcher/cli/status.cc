@@ -13,6 +13,7 @@
 #include "launcher/options/option_values.h"
 #include "launcher/registry/listing.h"
 #include "launcher/registry/registry.h"
+#include "launcher/system/complain.h"
 
 namespace paceline::launcher {
 namespace {

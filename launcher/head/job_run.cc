@@ -1,0 +1,288 @@
+#include "launcher/head/job_run.h"
+
+#include <array>
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <signal.h>
+#include <unistd.h>
+
+#include "comm/base/random.h"
+#include "comm/base/text.h"
+#include "comm/base/try.h"
+#include "comm/job_key.h"
+#include "launcher/agent/rank_environment.h"
+#include "launcher/channel/build_name.h"
+#include "launcher/control/control_service.h"
+#include "launcher/head/binding_report.h"
+#include "launcher/head/fault_orders.h"
+#include "launcher/head/head.h"
+#include "launcher/head/job_agents.h"
+#include "launcher/head/job_inputs.h"
+#include "launcher/head/job_signals.h"
+#include "launcher/head/job_start.h"
+#include "launcher/head/job_timings.h"
+#include "launcher/head/pair_check.h"
+#include "launcher/head/rank_seats.h"
+#include "launcher/head/seating.h"
+#include "launcher/head/user_terminal.h"
+#include "launcher/job/host_faults.h"
+#include "launcher/options/exports.h"
+#include "launcher/options/run_options.h"
+#include "launcher/registry/record.h"
+#include "launcher/registry/registry.h"
+#include "launcher/system/complain.h"
+#include "launcher/system/host.h"
+#include "launcher/system/new_file.h"
+#include "launcher/system/process_identity.h"
+#include "launcher/system/signal_source.h"
+#include "telemetry/log.h"
+
+namespace paceline::launcher {
+namespace {
+
+// How long a killed process may take to close what it had open.
+constexpr Duration kDying = std::chrono::seconds(2);
+
+Result<std::string> make_job_id() {
+  std::array<std::byte, 8> bytes;
+  PACELINE_TRY(fill_system_random(bytes));
+  return to_hexadecimal(bytes);
+}
+
+Result<std::string> make_job_key() {
+  PACELINE_TRY_ASSIGN(const JobKey key, JobKey::generate());
+  std::array<std::byte, JobKey::kBytes> bytes;
+  key.copy_to(bytes);
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+// A folder that has been removed has no name; what is relative to it fails when it is used.
+std::string current_directory() {
+  std::error_code unnamed;
+  const std::string current = std::filesystem::current_path(unnamed).string();
+  return unnamed ? "." : current;
+}
+
+// -x NAME takes the value from here; a name without one is left out, as if it had not been given.
+void fill_in_exports(ProgramSpec& program) {
+  Exports exports = exports_of(program.environment, inherited_environment());
+  program.environment = std::move(exports.settings);
+  for (const std::string& name : exports.missing)
+    complain("-x " + name + ": the variable is not set here, so ranks do not get it");
+}
+
+JobRecord describe(const JobSpec& job, const std::string& id, const Clock& clock) {
+  std::vector<std::string> words;
+  for (const ProgramSpec& program : job.programs) {
+    if (!words.empty()) words.emplace_back(":");
+    words.insert(words.end(), program.command.begin(), program.command.end());
+  }
+  return {.id = id,
+          .host = host_name(),
+          .head = identify(::getpid()).value_or(ProcessIdentity{.pid = ::getpid()}),
+          .begin = clock.now(),
+          .ranks = job.ranks(),
+          .grace = job.grace,
+          .command = command_line(words)};
+}
+
+// What crashed jobs have left is cleared away on the way.
+Result<JobRegistry::Entered> enter_job(const JobRecord& record) {
+  const JobRegistry registry(JobRegistry::here());
+  registry.sweep();
+  PACELINE_TRY_ASSIGN(JobRegistry::Entered entered, registry.enter(record));
+  if (!entered.warning.empty()) complain("warning: " + entered.warning);
+  return entered;
+}
+
+// The job's own part, whatever hosts it has.
+Result<messages::Start> start_of(const JobSpec& job, const std::string& id,
+                                 const std::string& cgroup) {
+  messages::Start start = start_of(job);
+  start.set_job_id(id);
+  start.set_output_directory(
+      expand_output_directory(job.output_directory, id, current_directory()));
+  start.set_cgroup(cgroup);
+  PACELINE_TRY_ASSIGN(*start.mutable_job_key(), make_job_key());
+  return start;
+}
+
+// For people, by rank.
+std::vector<std::string> devices_of(const Seating& seating) {
+  std::vector<std::string> devices;
+  if (seating.cluster.machines.empty()) return devices;
+  for (const topology::Placed& rank : seating.plan.ranks)
+    devices.push_back(devices_text(machine_of(seating.cluster, rank.host), rank.seat));
+  return devices;
+}
+
+std::vector<BindingReport::Host> seats_of(const std::vector<HostAgent>& agents) {
+  std::vector<BindingReport::Host> hosts;
+  for (const HostAgent& agent : agents)
+    hosts.push_back({.name = agent.start.host(),
+                     .ranks = {agent.start.ranks().begin(), agent.start.ranks().end()},
+                     .seats = {agent.start.seats().begin(), agent.start.seats().end()}});
+  return hosts;
+}
+
+// Called when all agents are connected. Places the ranks, and runs the job to its end. `parts`
+// belong to `agents`.
+Result<int> begin_job(EventLoop& loop, Console& console, JobAgents& agents, const JobSpec& job,
+                      const JobInputs& inputs, std::vector<HostAgent> parts, Timings& timings,
+                      SignalTarget& target) {
+  const auto warn = [](const std::string& text) { complain(text); };
+  PACELINE_TRY(check_pairs(
+      loop, parts,
+      {.choice = inputs.net, .ports = inputs.ports, .warn = warn, .faults = agents.faults()}));
+  if (parts.size() > 1) timings.came(Stage::kWays, loop.clock().now());
+  PACELINE_TRY_ASSIGN(const Seating seating,
+                      seat_job(loop, parts, job, inputs.hosts, inputs.files, warn));
+  PACELINE_TRY(show_plan(seating, job.placement));
+  if (job.placement.dry_run) return 0;
+  follow_plan(seating.cluster, seating.plan, parts);
+  PACELINE_TRY(give_faults(inputs.faults, job, parts));
+  agents.release_others(parts);
+  timings.came(Stage::kMachines, loop.clock().now());
+  const auto say = [&console](const std::string& text) { console.say(text); };
+  BindingReport bindings(
+      seats_of(parts),
+      {.says_all = job.placement.report_bindings, .devices = devices_of(seating), .say = say});
+  JobTimings stages(timings, say);
+  std::vector<JobObserver*> observers{&bindings};
+  if (job.timings) observers.push_back(&stages);
+  if (target.control) observers.push_back(target.control.get());
+  Head head(loop, console, job, std::move(parts), std::move(observers));
+  target.head = &head;
+  const int code = head.run();
+  for (const HostFault& one : head.state().faults.all()) agents.faults().add(one);
+  target.head = nullptr;
+  return code;
+}
+
+// The job with all its agents, from here on.
+Result<int> start_and_begin(EventLoop& loop, Console& console, JobAgents& agents,
+                            const JobSpec& job, const JobInputs& inputs,
+                            const messages::Start& start, Timings& timings, SignalTarget& target) {
+  const auto said = [&console](const std::string& host, std::string_view line) {
+    console.say("host " + host + ": " + std::string(line));
+  };
+  PACELINE_TRY(agents.start_elsewhere(job, {.version = std::string(build_name()),
+                                            .job_id = start.job_id(),
+                                            .ports = inputs.ports,
+                                            .said = said}));
+  if (target.early != 0)
+    return Status(Code::kCancelled, Scope::kOperation, signal_name(target.early) + " came");
+  PACELINE_TRY_ASSIGN(std::vector<HostAgent> parts, agents.take(start, current_directory()));
+  return begin_job(loop, console, agents, job, inputs, std::move(parts), timings, target);
+}
+
+// As the registry knows it.
+struct JobEntry {
+  JobRecord record;
+  std::string folder;
+};
+
+// Null where the job has no entry, or this paceline has no service.
+Result<std::unique_ptr<ControlService>> serve_clients(EventLoop& loop, const JobSpec& job,
+                                                      const JobInputs& inputs,
+                                                      const JobEntry& entry, SignalTarget& target) {
+  const std::string missing = entry.folder.empty() ? "this job has no entry" : control_is_off();
+  if (!missing.empty() && job.control.empty()) return std::unique_ptr<ControlService>();
+  if (!missing.empty())
+    return Status(Code::kUnavailable, Scope::kProcess, "--control is not possible: " + missing);
+  JobFacts facts{.id = entry.record.id,
+                 .command = entry.record.command,
+                 .begin = entry.record.begin,
+                 .begin_since_1970 =
+                     SystemWallClock().since_1970() - (loop.clock().now() - entry.record.begin)};
+  for (const HostShare& share : inputs.hosts) facts.hosts.push_back(share.host);
+  return ControlService::start(
+      loop, {.facts = std::move(facts),
+             .folder = entry.folder,
+             .user = ::geteuid(),
+             .tcp = job.control,
+             .log = make_stderr_log({.level = LogLevel::kWarning}),
+             .state = [&target] { return target.head ? &target.head->state() : nullptr; },
+             .signalled = [&loop,
+                           &target](const SignalCame& came) { return asked(came, target, loop); }});
+}
+
+// Its exit code. What went wrong has been said.
+Result<int> lead_job(EventLoop& loop, JobAgents& agents, const JobSpec& job,
+                     const JobInputs& inputs, const JobEntry& entry, messages::Start start,
+                     Timings& timings, SignalTarget& target) {
+  Console console(loop, STDOUT_FILENO, STDERR_FILENO);
+  start.set_terminal(console.output_is_terminal());
+  if (auto terminal = terminal_at(STDIN_FILENO)) *start.mutable_input_terminal() = *terminal;
+  PACELINE_TRY_ASSIGN(const auto signals,
+                      SignalSource::watch(loop, signals_to_heed(),
+                                          [&](int signal) { signalled(signal, target, loop); }));
+  PACELINE_TRY_ASSIGN(target.control, serve_clients(loop, job, inputs, entry, target));
+  Result<int> code = start_and_begin(loop, console, agents, job, inputs, start, timings, target);
+  target.control.reset();
+  if (code.ok()) return code;
+  return target.early != 0 ? 128 + target.early : complain(code.status().text());
+}
+
+// In a loop of its own: timers of the head are left in the other.
+void leave_hosts(const Clock& clock, JobAgents& agents, SignalTarget& target) {
+  EventLoop loop(clock);
+  target.leaving = true;
+  const auto signals = SignalSource::watch(loop, signals_to_heed(),
+                                           [&](int signal) { signalled(signal, target, loop); });
+  agents.end(loop);
+}
+
+Result<int> run(JobSpec job, const JobInputs& inputs, Timings timings) {
+  for (ProgramSpec& program : job.programs) fill_in_exports(program);
+  ::signal(SIGCHLD, SIG_DFL);  // an inherited SIG_IGN would hide how the agent ended
+  std::unique_ptr<NewFile> faults_file;
+  if (!job.host_faults_file.empty()) {
+    PACELINE_TRY_ASSIGN(faults_file, NewFile::make(job.host_faults_file));
+  }
+  const SystemClock clock;
+  EventLoop loop(clock);
+  PACELINE_TRY_ASSIGN(const std::string id, make_job_id());
+  const JobRecord record = describe(job, id, clock);
+  PACELINE_TRY_ASSIGN(JobRegistry::Entered entered, enter_job(record));
+  JobHold& hold = entered.hold;
+  // The agent may see its socket close, and send the helper away, while the head is still dying.
+  const auto leave = [&, head = ::getpid()](bool alone) {
+    alone || is_ending(head) ? hold.leave_after_others(clock, kDying) : hold.leave();
+  };
+  JobAgents agents(loop, timings, inputs.hosts);
+  PACELINE_TRY(agents.start_here(leave));
+  ::signal(SIGPIPE, SIG_IGN);
+  PACELINE_TRY_ASSIGN(messages::Start start, start_of(job, id, entered.cgroup));
+  SignalTarget target;
+  Result<int> code =
+      lead_job(loop, agents, job, inputs, {.record = record, .folder = entered.folder},
+               std::move(start), timings, target);
+  leave_hosts(clock, agents, target);
+  const Status kept =
+      faults_file ? faults_file->keep(host_faults_json(agents.faults().all())) : Status();
+  if (!kept.ok()) complain("--host-faults: " + kept.text());
+  // What is to end before this process does need not wait for it to clear up.
+  hold.let_go();
+  return code;
+}
+
+}  // namespace
+
+int run_job(JobSpec job, Timings timings) {
+  const Result<JobInputs> inputs = inputs_of(job, [](const std::string& text) { complain(text); });
+  if (!inputs.ok()) return complain(inputs.status().text());
+  const SystemClock clock;
+  timings.came(Stage::kRead, clock.now());
+  const Result<int> code = run(std::move(job), *inputs, std::move(timings));
+  return code.ok() ? *code : complain(code.status().to_string());
+}
+
+}  // namespace paceline::launcher
