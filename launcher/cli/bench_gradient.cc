@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -18,6 +19,7 @@
 #include "launcher/system/new_file.h"
 #include "launcher/system/process.h"
 #include "launcher/system/system.h"
+#include "launcher/tools/lab/lab_job.h"
 #include "launcher/tools/measure/bench/gradient/gradient_options.h"
 #include "launcher/tools/measure/bench/gradient/gradient_report.h"
 #include "launcher/tools/measure/bench/gradient/gradient_run.h"
@@ -159,6 +161,10 @@ int bench_gradient_command(std::span<const std::string> arguments) {
   Result<GradientRequest> request = parse_gradient_bench(arguments);
   if (!request.ok())
     return complain(request.status().text() + "\nTry: paceline bench gradient --help");
+  const Result<std::optional<int>> in_lab =
+      run_in_lab(request->job, {"bench", "gradient"}, arguments);
+  if (!in_lab.ok()) return complain(in_lab.status().text());
+  if (*in_lab) return **in_lab;
   const Result<Bench> bench = prepare(*std::move(request));
   if (!bench.ok()) return complain(bench.status().text());
   if (const Status adopting = adopt_orphans(); !adopting.ok()) return complain(adopting.text());

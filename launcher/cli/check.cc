@@ -101,7 +101,7 @@ int check_command(std::span<const std::string> arguments) {
   }
   Result<CheckRequest> request = parse_check(arguments);
   if (!request.ok()) return complain(request.status().text() + "\nTry: paceline check --help");
-  const Result<std::optional<int>> in_lab = run_in_lab(request->job, "check", arguments);
+  const Result<std::optional<int>> in_lab = run_in_lab(request->job, {"check"}, arguments);
   if (!in_lab.ok()) return complain(in_lab.status().text());
   if (*in_lab) return **in_lab;
   const Result<int> code = check(*request);

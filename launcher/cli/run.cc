@@ -19,6 +19,7 @@ namespace {
 
 // Everything that can be said without a host.
 int plan_described_job(const JobSpec& job) {
+  ::signal(SIGXFSZ, SIG_IGN);  // as for a job
   const Result<PlacementFiles> files = read_placement_files(job.placement);
   if (!files.ok()) return complain(files.status().text());
   const Result<Seating> seating = seat_described_job(job, *files);
@@ -46,10 +47,9 @@ int run_command(std::span<const std::string> arguments) {
   Timings timings(clock.now());
   Result<JobSpec> job = parse_run(arguments);
   if (!job.ok()) return complain(job.status().text() + "\nTry: paceline run --help");
-  const Result<std::optional<int>> code = run_in_lab(*job, "run", arguments);
+  const Result<std::optional<int>> code = run_in_lab(*job, {"run"}, arguments);
   if (!code.ok()) return complain(code.status().text());
   if (*code) return **code;
-  ::signal(SIGXFSZ, SIG_IGN);  // under `ulimit -f` writing fails, and says so
   if (!job->placement.cluster_file.empty()) return plan_described_job(*job);
   return run_job(*job, std::move(timings));
 }

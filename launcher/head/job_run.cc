@@ -277,6 +277,7 @@ Result<int> run(JobSpec job, const JobInputs& inputs, Timings timings) {
 }  // namespace
 
 int run_job(JobSpec job, Timings timings) {
+  ::signal(SIGXFSZ, SIG_IGN);  // under `ulimit -f` writing fails, and says so
   const Result<JobInputs> inputs = inputs_of(job, [](const std::string& text) { complain(text); });
   if (!inputs.ok()) return complain(inputs.status().text());
   const SystemClock clock;

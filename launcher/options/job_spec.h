@@ -38,7 +38,7 @@ struct HostSlots {
 struct ProgramSpec {
   int ranks = 0;                     ///< 0: not stated by -n; count_ranks() decides
   bool is_auto = false;              ///< -n auto: CPUs count where no slots are stated
-  std::vector<std::string> command;  ///< the program, then its arguments; never empty
+  std::vector<std::string> command;  ///< the program, then its arguments; empty: not known yet
   std::vector<EnvironmentSetting> environment;
   std::string working_directory;  ///< empty: the one of the head
   std::vector<HostSlots> hosts;   ///< -H of its own, after the first ':'; empty: those of the job

@@ -313,6 +313,17 @@ Status check_job(const JobSpec& job) {
   return job.states_ranks() ? check_named_ranks(job) : Status();
 }
 
+Result<JobSpec> job_of(std::vector<ProgramWords> programs) {
+  JobSpec job;
+  for (ProgramWords& words : programs) {
+    PACELINE_TRY_ASSIGN(ProgramSpec program, parse_program(std::move(words), job));
+    job.programs.push_back(std::move(program));
+    PACELINE_TRY(check_bound(job));
+  }
+  PACELINE_TRY(check_job(job));
+  return job;
+}
+
 }  // namespace
 
 Status check_named_ranks(const JobSpec& job) {
@@ -322,17 +333,16 @@ Status check_named_ranks(const JobSpec& job) {
 }
 
 Result<JobSpec> parse_run(std::span<const std::string> arguments) {
-  JobSpec job;
   const std::vector<KnownOption> known = known_options();
   const bool starts = !mentions(known, arguments, "dry-run");
   PACELINE_TRY_ASSIGN(std::vector<ProgramWords> programs, sort_words(known, arguments, starts));
-  for (ProgramWords& words : programs) {
-    PACELINE_TRY_ASSIGN(ProgramSpec program, parse_program(std::move(words), job));
-    job.programs.push_back(std::move(program));
-    PACELINE_TRY(check_bound(job));
-  }
-  PACELINE_TRY(check_job(job));
-  return job;
+  return job_of(std::move(programs));
+}
+
+Result<JobSpec> parse_job_options(std::span<const std::string> options) {
+  PACELINE_TRY_ASSIGN(std::vector<ProgramWords> programs,
+                      sort_words(known_options(), options, false));
+  return job_of(std::move(programs));
 }
 
 bool run_asks_for_help(std::span<const std::string> arguments) {

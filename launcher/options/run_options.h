@@ -20,6 +20,10 @@ namespace paceline::launcher {
 /// at most kMaxRanks ranks. If -n states them all, it names no rank beyond them.
 Result<JobSpec> parse_run(std::span<const std::string> arguments);
 
+/// Options of a job alone, for a command that knows the program itself: `programs` has one, without
+/// its command.
+Result<JobSpec> parse_job_options(std::span<const std::string> options);
+
 /// The programs, each with its number of ranks, have at most kMaxRanks, and the ranks that --stdin
 /// and --console-ranks name exist.
 Status check_named_ranks(const JobSpec& job);

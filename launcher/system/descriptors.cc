@@ -37,4 +37,11 @@ void close_descriptors(int first, int last) {
   for (const int fd : open_descriptors(first, last)) ::close(fd);
 }
 
+void close_as_exec() {
+  for (const int fd : open_descriptors(0, INT_MAX)) {
+    const int flags = ::fcntl(fd, F_GETFD);
+    if (flags != -1 && (flags & FD_CLOEXEC) != 0) ::close(fd);
+  }
+}
+
 }  // namespace paceline::launcher

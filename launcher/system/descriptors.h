@@ -1,4 +1,4 @@
-// Limits the descriptors that an executed program inherits.
+// Limits the descriptors that a program or a forked process inherits.
 #pragma once
 
 namespace paceline::launcher {
@@ -10,5 +10,8 @@ void close_on_exec_from(int first);
 
 /// Closes the descriptors from `first` to `last`, inclusive, in the same two ways.
 void close_descriptors(int first, int last);
+
+/// Closes those that exec(3) closes: for a forked process that goes on without it.
+void close_as_exec();
 
 }  // namespace paceline::launcher

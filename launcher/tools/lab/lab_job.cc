@@ -40,12 +40,13 @@ bool is_in_network_of(pid_t process) {
 
 }  // namespace
 
-Result<std::optional<int>> run_in_lab(JobSpec& job, const std::string& command,
+Result<std::optional<int>> run_in_lab(JobSpec& job, const std::vector<std::string>& command,
                                       std::span<const std::string> arguments) {
   const std::optional<std::string> name = lab_name(job.engine);
   if (!name) return std::optional<int>();
   PACELINE_TRY_ASSIGN(const LabFolders::Found lab, find_lab(*name));
-  std::vector<std::string> words{"/proc/self/exe", command};
+  std::vector<std::string> words{"/proc/self/exe"};
+  words.insert(words.end(), command.begin(), command.end());
   if (job.hosts.empty() && job.host_file.empty()) {
     job.host_file = lab.path + "/hosts";
     words.insert(words.end(), {"--hostfile", job.host_file});

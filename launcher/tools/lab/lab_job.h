@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <paceline/status.h>
 
@@ -15,7 +16,7 @@ namespace paceline::launcher {
 /// process is outside the lab's network, too, runs `paceline COMMAND ARGUMENTS` again in the lab's
 /// switch, and returns the exit code. Nothing in all other cases. Call before any thread is
 /// started; see lab_exec().
-Result<std::optional<int>> run_in_lab(JobSpec& job, const std::string& command,
+Result<std::optional<int>> run_in_lab(JobSpec& job, const std::vector<std::string>& command,
                                       std::span<const std::string> arguments);
 
 }  // namespace paceline::launcher

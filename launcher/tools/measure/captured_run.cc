@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "comm/base/try.h"
+#include "launcher/system/descriptors.h"
 #include "launcher/system/event_loop.h"
 #include "launcher/system/exit_status.h"
 #include "launcher/system/process.h"
@@ -49,7 +50,11 @@ Status make_ears(Streams& streams) {
   ::dup2(streams.out.write_end.get(), STDOUT_FILENO);
   if (streams.errors.write_end) ::dup2(streams.errors.write_end.get(), STDERR_FILENO);
   for (const auto& [name, value] : program.environment) ::setenv(name.c_str(), value.c_str(), 1);
-  const std::vector<char*> words = exec_words(program.words);
+  if (const auto* const body = std::get_if<CapturedProgram::Body>(&program.runs)) {
+    close_as_exec();  // among them ends of the streams of others
+    ::_exit((*body)());
+  }
+  const std::vector<char*> words = exec_words(std::get<CapturedProgram::Words>(program.runs));
   ::execvp(words[0], words.data());
   ::_exit(kExitNotFound);
 }

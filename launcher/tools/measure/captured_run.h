@@ -1,4 +1,4 @@
-// Other programs, run to their ends: their lines as they come, and an end to their silence.
+// Child processes, run to their ends: their lines as they come, and an end to their silence.
 #pragma once
 
 #include <functional>
@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <paceline/status.h>
@@ -15,7 +16,12 @@
 namespace paceline::launcher {
 
 struct CapturedProgram {
-  std::vector<std::string> words;  ///< the program, sought in PATH, and its arguments
+  using Words = std::vector<std::string>;
+  using Body = std::function<int()>;
+
+  /// A program, sought in PATH, and its arguments; or what the forked child calls instead. It
+  /// returns the exit code. Output that it leaves in buffers of the C library is lost.
+  std::variant<Words, Body> runs;
   std::vector<std::pair<std::string, std::string>> environment;  ///< added to this one's
   bool shows_errors = false;  ///< its standard error is this process's; else it is kept
   bool listens = false;       ///< it is told lines on its standard input; else that is empty

@@ -1,9 +1,11 @@
 #include "launcher/tools/measure/captured_run.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -16,6 +18,7 @@ namespace paceline::launcher {
 namespace {
 
 using Lines = std::vector<std::string>;
+using Words = CapturedProgram::Words;
 
 constexpr Duration kMinute = std::chrono::seconds(60);
 
@@ -40,7 +43,7 @@ class CapturedRun : public ::testing::Test {
 Ran run(const std::string& script, Duration silence = kMinute, Duration between = kMinute) {
   Ran ran;
   const CapturedProgram program{
-      .words = {"sh", "-c", script}, .environment = {{"GIVEN", "a b"}}, .shows_errors = false};
+      .runs = Words{"sh", "-c", script}, .environment = {{"GIVEN", "a b"}}, .shows_errors = false};
   const auto take = [&](std::size_t, const std::string& line) {
     ran.lines.push_back(line);
     return CapturedAnswer{.silence = between};
@@ -55,7 +58,7 @@ Ran run(const std::string& script, Duration silence = kMinute, Duration between 
 // The word "next" lets the next one start.
 std::vector<CapturedEnd> run_all(const std::vector<Lines>& words) {
   std::vector<CapturedProgram> programs;
-  for (const Lines& one : words) programs.push_back({.words = one});
+  for (const Lines& one : words) programs.push_back({.runs = one});
   const auto ends = run_captured(programs, kMinute, [](std::size_t, const std::string& line) {
     return CapturedAnswer{.silence = kMinute, .starts_next = line == "next"};
   });
@@ -103,6 +106,38 @@ TEST_F(CapturedRun, NoSuchProgram) {
   EXPECT_EQ(code_of(run_all({{"/no/such/program"}}).front()), 127);
 }
 
+// The number of those that exec(3) would have closed.
+int left_open() {
+  int open = 0;
+  for (int fd = 0; fd < 1024; ++fd) {
+    const int flags = ::fcntl(fd, F_GETFD);
+    if (flags != -1 && (flags & FD_CLOEXEC) != 0) ++open;
+  }
+  return open;
+}
+
+TEST_F(CapturedRun, ABodyIsCalledInAChild) {
+  const pid_t parent = ::getpid();
+  const CapturedProgram program{.runs =
+                                    [parent] {
+                                      const std::string given = std::getenv("GIVEN");
+                                      const std::string line = given + "\n";
+                                      (void)!::write(STDOUT_FILENO, line.data(), line.size());
+                                      return ::getppid() == parent ? 10 + left_open() : 1;
+                                    },
+                                .environment = {{"GIVEN", "a b"}}};
+  Lines lines;
+  const auto ends =
+      run_captured(std::span(&program, 1), kMinute, [&](std::size_t, const std::string& line) {
+        lines.push_back(line);
+        return CapturedAnswer{.silence = kMinute};
+      });
+  ASSERT_TRUE(ends.ok());
+  EXPECT_EQ(code_of(ends->front()), 10) << "more is open than after exec(3)";
+  EXPECT_EQ(lines, Lines{"a b"});
+  EXPECT_EQ(std::getenv("GIVEN"), nullptr);
+}
+
 TEST_F(CapturedRun, TheNextStartsWhenItMay) {
   const std::string path = ::testing::TempDir() + "/captured_run_" + std::to_string(::getpid());
   const std::string first = "echo one; sleep 0.2; touch " + path + "; echo next";
@@ -122,8 +157,9 @@ TEST_F(CapturedRun, OneThatFailsEndsTheOthers) {
 
 TEST_F(CapturedRun, WhoListensIsToldLines) {
   std::vector<CapturedProgram> programs(2);
-  programs[0] = {.words = {"sh", "-c", "echo next; read word; echo heard $word"}, .listens = true};
-  programs[1] = {.words = {"sh", "-c", "echo next; read word && exit 5; echo nothing"}};
+  programs[0] = {.runs = Words{"sh", "-c", "echo next; read word; echo heard $word"},
+                 .listens = true};
+  programs[1] = {.runs = Words{"sh", "-c", "echo next; read word && exit 5; echo nothing"}};
   Lines lines;
   const auto ends =
       run_captured(programs, kMinute, [&](std::size_t which, const std::string& line) {
@@ -140,7 +176,7 @@ TEST_F(CapturedRun, WhoListensIsToldLines) {
 }
 
 TEST_F(CapturedRun, WhoHasEndedHearsNothing) {
-  const CapturedProgram program{.words = {"sh", "-c", "exec <&-; echo closed; sleep 0.1"},
+  const CapturedProgram program{.runs = Words{"sh", "-c", "exec <&-; echo closed; sleep 0.1"},
                                 .listens = true};
   const auto ends =
       run_captured(std::span(&program, 1), kMinute, [](std::size_t, const std::string&) {

@@ -28,8 +28,10 @@ TEST(CheckOptions, WordsForHostsAreThoseOfRun) {
       check_of("-H node[01-04]:8,a --engine=lab -x NCCL_DEBUG=info --quick");
   EXPECT_EQ(request.job.hosts.size(), 5u);
   EXPECT_EQ(request.job.engine, "lab");
-  EXPECT_EQ(request.host_words, (std::vector<std::string>{"-H", "node[01-04]:8,a", "--engine",
-                                                          "lab", "-x", "NCCL_DEBUG=info"}));
+  const ProgramSpec& program = request.job.programs.front();
+  EXPECT_EQ(program.environment,
+            (std::vector<EnvironmentSetting>{{.name = "NCCL_DEBUG", .value = "info"}}));
+  EXPECT_TRUE(program.command.empty());
   EXPECT_TRUE(request.quick);
   EXPECT_FALSE(request.orders.both_ways);
 }

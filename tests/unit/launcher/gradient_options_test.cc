@@ -27,7 +27,7 @@ TEST(GradientOptions, Defaults) {
   EXPECT_EQ(request.pairs, 5);
   EXPECT_EQ(request.steps, 5);
   EXPECT_FALSE(request.ranks);
-  EXPECT_EQ(request.host_words, Words());
+  EXPECT_TRUE(request.job.hosts.empty());
 }
 
 TEST(GradientOptions, EveryOne) {
@@ -51,8 +51,9 @@ TEST(GradientOptions, EveryOne) {
 TEST(GradientOptions, HostsAreForPacelineRun) {
   const GradientRequest request =
       gradient_of({"-H", "a:2,b:2", "--trace", "gpt2", "-N", "2", "-n", "4", "-x", "A=b"});
-  EXPECT_EQ(request.host_words, (Words{"-H", "a:2,b:2", "-N", "2", "-x", "A=b"}));
-  EXPECT_EQ(request.job.ranks(), 4);
+  EXPECT_EQ(request.ranks, 4);
+  EXPECT_EQ(request.job.programs.front().environment,
+            (std::vector<EnvironmentSetting>{{.name = "A", .value = "b"}}));
   EXPECT_EQ(request.job.ranks_per_host, 2);
   EXPECT_EQ(request.job.hosts.size(), 2u);
 }

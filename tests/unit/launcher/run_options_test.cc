@@ -313,6 +313,16 @@ TEST(RunOptions, AgentsHaveAPageOfTheirOwn) {
   }
 }
 
+TEST(RunOptions, OptionsOfACommandThatKnowsItsProgram) {
+  const Words options{"-H", "a:2,b", "-N2", "-x", "A=b", "--map-by", "core"};
+  JobSpec job = job_of(words_of("-H a:2,b -N2 -x A=b --map-by core -- probe"));
+  job.programs.front().command.clear();
+  EXPECT_EQ(accepted(parse_job_options(options)), job);
+  EXPECT_EQ(accepted(parse_job_options({})).programs.size(), 1u);
+  EXPECT_EQ(refusal_of(parse_job_options(Words{"-N", "0"})),
+            refusal_of(parse_run(words_of("-N 0 -- probe"))));
+}
+
 TEST(RunOptions, OutputDirectory) {
   EXPECT_EQ(expand_output_directory("", "7", "/home"), "");
   EXPECT_EQ(expand_output_directory("/a/%j/%j", "7", "/home"), "/a/7/7");

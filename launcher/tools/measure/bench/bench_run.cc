@@ -12,6 +12,7 @@
 #include "comm/base/unique_fd.h"
 #include "launcher/system/exit_status.h"
 #include "launcher/system/system.h"
+#include "launcher/tools/measure/captured_job.h"
 #include "launcher/tools/measure/captured_run.h"
 #include "launcher/tools/measure/scratch_folder.h"
 
@@ -49,6 +50,22 @@ struct Places {
   PlaceToMeet raw;
   std::optional<ScratchFolder> scratch;
 };
+
+// A job of Paceline's, or another launcher, with the orders at its end.
+decltype(CapturedProgram::runs) started(const Contender& contender,
+                                        const CapturedProgram::Words& orders) {
+  const auto append = [&orders](std::vector<std::string>& words) {
+    words.insert(words.end(), orders.begin(), orders.end());
+  };
+  if (const auto* const other = std::get_if<CapturedProgram::Words>(&contender.start)) {
+    CapturedProgram::Words words = *other;
+    append(words);
+    return words;
+  }
+  JobSpec job = std::get<JobSpec>(contender.start);
+  append(job.programs.front().command);
+  return body_of(std::move(job));
+}
 
 class BenchRun {
  public:
@@ -100,7 +117,7 @@ class BenchRun {
       orders.contender = static_cast<int>(which);
       orders.contenders = static_cast<int>(contenders_.size());
     }
-    CapturedProgram program{.words = contender.launcher,
+    CapturedProgram program{.runs = started(contender, probe::to_words(orders)),
                             .environment = contender.environment,
                             .shows_errors = contender.shows_errors};
     if (!contender.scratch.empty()) {
@@ -110,7 +127,6 @@ class BenchRun {
     }
     for (const std::string& variable : contender.scratch)
       program.environment.emplace_back(variable, places.scratch->path());
-    for (std::string& word : probe::to_words(orders)) program.words.push_back(std::move(word));
     return program;
   }
 

@@ -1,6 +1,7 @@
 #include "launcher/tools/measure/bench/contender.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <string_view>
 #include <utility>
@@ -11,12 +12,15 @@
 #include "comm/base/environment.h"
 #include "comm/base/try.h"
 #include "launcher/options/nearest.h"
+#include "launcher/options/option_values.h"
 #include "launcher/system/program_file.h"
 #include "launcher/system/system.h"
 #include "launcher/tools/measure/probe/loop/in_parts.h"
 
 namespace paceline::launcher {
 namespace {
+
+using Words = CapturedProgram::Words;
 
 constexpr std::string_view kRaw = "raw";
 constexpr std::string_view kBackendVariable = "PACELINE_BACKEND";
@@ -50,19 +54,21 @@ bool is_in_path(const std::string& program) {
   return find_program(program, path != nullptr ? path : "/usr/bin:/bin", "").error == 0;
 }
 
-std::vector<std::string> paceline_run(const BenchSite& site) {
-  return {site.folder + "/paceline", "run",     "-n",  std::to_string(site.ranks),
-          "--no-tag-output",         "--stdin", "none"};
+JobSpec job_of(const BenchSite& site, const std::string& program) {
+  JobSpec job;
+  job.programs.push_back({.ranks = site.ranks, .command = {program}});
+  job.tag_output = false;
+  job.stdin_rank.reset();
+  return job;
 }
 
 // The same probe with another library.
 Result<Contender> other_build(const BenchSite& site, const std::string& folder) {
   if (::access((folder + "/libpaceline.so").c_str(), R_OK) != 0)
     return missing("--against " + folder + ": there is no libpaceline.so in it");
-  Contender contender{.name = folder, .launcher = paceline_run(site), .environment = {}};
-  contender.launcher.insert(contender.launcher.end(), {"-x", "LD_LIBRARY_PATH=" + folder, "--",
-                                                       site.folder + "/paceline-probe"});
-  return contender;
+  JobSpec job = job_of(site, site.folder + "/paceline-probe");
+  job.programs.front().environment.push_back({.name = "LD_LIBRARY_PATH", .value = folder});
+  return Contender{.name = folder, .start = std::move(job)};
 }
 
 bool has_backend_variable() {
@@ -71,42 +77,32 @@ bool has_backend_variable() {
                      [](const Variable& variable) { return variable.name == kBackendVariable; });
 }
 
-Contender open_mpi(const BenchSite& site) {
-  Contender contender{
-      .launcher = {"mpirun.openmpi", "-n", std::to_string(site.ranks)},
-      .environment = {{"OMPI_ALLOW_RUN_AS_ROOT", "1"}, {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}}};
-  // It refuses more ranks than cores without this, and with it its ranks yield.
-  if (site.ranks > site.cpus) contender.launcher.emplace_back("--oversubscribe");
-  return contender;
-}
-
 // All-reduce through a ring of segments of 1 MiB: the quicker setting from some MiB on.
-Contender open_mpi_in_segments(const BenchSite& site) {
-  Contender contender = open_mpi(site);
-  for (const char* setting : {"use_dynamic_rules 1", "allreduce_algorithm 5",
-                              "allreduce_algorithm_segmentsize 1048576"}) {
-    const std::string text = setting;
-    const std::size_t space = text.find(' ');
-    contender.launcher.insert(
-        contender.launcher.end(),
-        {"--mca", "coll_tuned_" + text.substr(0, space), text.substr(space + 1)});
-  }
-  return contender;
+constexpr std::array<std::pair<const char*, const char*>, 3> kSegments = {{
+    {"coll_tuned_use_dynamic_rules", "1"},
+    {"coll_tuned_allreduce_algorithm", "5"},
+    {"coll_tuned_allreduce_algorithm_segmentsize", "1048576"},
+}};
+
+Words mpirun(Start start, const BenchSite& site) {
+  const std::string ranks = std::to_string(site.ranks);
+  if (start == Start::kMpich) return {"mpirun.mpich", "-n", ranks};
+  Words words{"mpirun.openmpi", "-n", ranks};
+  // It refuses more ranks than cores without this, and with it its ranks yield.
+  if (site.ranks > site.cpus) words.emplace_back("--oversubscribe");
+  if (start == Start::kOpenMpiInSegments)
+    for (const auto& [name, value] : kSegments) words.insert(words.end(), {"--mca", name, value});
+  return words;
 }
 
-Contender start_of(const Peer& peer, const BenchSite& site) {
-  switch (peer.start) {
-    case Start::kOpenMpi:
-      return open_mpi(site);
-    case Start::kOpenMpiInSegments:
-      return open_mpi_in_segments(site);
-    case Start::kMpich:
-      return {.launcher = {"mpirun.mpich", "-n", std::to_string(site.ranks)}};
-    case Start::kPaceline:
-      break;
-  }
-  Contender contender{.launcher = paceline_run(site)};
-  contender.launcher.emplace_back("--");
+Contender start_of(const Peer& peer, const BenchSite& site, const std::string& program) {
+  if (peer.start == Start::kPaceline) return {.start = job_of(site, program), .environment = {}};
+  Words words = mpirun(peer.start, site);
+  words.push_back(program);
+  Contender contender{.start = std::move(words), .environment = {}};
+  if (peer.start != Start::kMpich)
+    contender.environment = {{"OMPI_ALLOW_RUN_AS_ROOT", "1"},
+                             {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}};
   return contender;
 }
 
@@ -162,24 +158,23 @@ Result<Contender> own_contender(const BenchSite& site, const std::string& backen
                                 const std::string& variation) {
   const std::string probe = site.folder + "/paceline-probe";
   if (!is_program(probe)) return missing(probe + " is missing; it is built together with paceline");
-  Contender contender{.name = backend.empty() ? "auto" : backend,
+  Contender contender{.name = variation.empty() ? backend : variation,
                       .is_raw = backend == kRaw,
-                      .shows_errors = true,
-                      .launcher = paceline_run(site),
-                      .environment = {}};
+                      .shows_errors = variation.empty()};
+  if (contender.name.empty()) contender.name = "auto";
   // TCP is what a build without the choice has.
   if (backend == "shm" && !has_backend_variable())
     return missing("--backend shm: this build has TCP only");
+  JobSpec job = job_of(site, probe);
+  ProgramSpec& program = job.programs.front();
   if (!backend.empty() && !contender.is_raw && has_backend_variable())
-    contender.launcher.insert(contender.launcher.end(),
-                              {"-x", std::string(kBackendVariable) + "=" + backend});
-  if (!variation.empty()) {
-    contender.name = variation;
-    contender.shows_errors = false;
+    program.environment.push_back({.name = std::string(kBackendVariable), .value = backend});
+  if (is_setting(variation)) {
+    PACELINE_TRY_ASSIGN(EnvironmentSetting setting, parse_setting(variation));
+    program.environment.push_back(std::move(setting));
   }
-  if (is_setting(variation)) contender.launcher.insert(contender.launcher.end(), {"-x", variation});
-  contender.launcher.insert(contender.launcher.end(), {"--", probe});
-  if (is_in_parts(variation)) contender.launcher.push_back("parts=" + variation);
+  if (is_in_parts(variation)) program.command.push_back("parts=" + variation);
+  contender.start = std::move(job);
   return contender;
 }
 
@@ -195,12 +190,12 @@ Result<Contender> other_contender(const BenchSite& site, const std::string& name
     return missing("--against " + name + ": missing " + program +
                    "; it is built with the tests if the headers of " + name +
                    " are found (Debian packages: " + packages + ")");
-  Contender contender = start_of(*peer, site);
-  if (!is_in_path(contender.launcher.front()))
-    return missing("--against " + name + ": " + contender.launcher.front() +
+  Contender contender = start_of(*peer, site, program);
+  const Words* const words = std::get_if<Words>(&contender.start);
+  if (words != nullptr && !is_in_path(words->front()))
+    return missing("--against " + name + ": " + words->front() +
                    " is not in PATH (Debian packages: " + packages + ")");
   contender.name = name;
-  contender.launcher.push_back(program);
   return contender;
 }
 

@@ -3,10 +3,12 @@
 
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <paceline/status.h>
 
+#include "launcher/options/job_spec.h"
 #include "launcher/tools/measure/captured_run.h"
 #include "launcher/tools/measure/probe/loop/orders.h"
 
@@ -38,10 +40,11 @@ bool is_peer(const std::string& name);
 /// A value.
 struct Contender {
   std::string name;
-  bool is_raw = false;                ///< wants a second shared file
-  bool shows_errors = false;          ///< else what it says on standard error is kept
-  std::vector<std::string> launcher;  ///< words before the orders
-  std::vector<std::string> scratch;   ///< variables that name a folder for what it may leave behind
+  bool is_raw = false;        ///< wants a second shared file
+  bool shows_errors = false;  ///< else what it says on standard error is kept
+  /// A job of Paceline's, or the words of another launcher. The orders become arguments at its end.
+  std::variant<JobSpec, CapturedProgram::Words> start;
+  std::vector<std::string> scratch;  ///< variables that name a folder for what it may leave behind
   std::vector<std::pair<std::string, std::string>> environment;
 };
 

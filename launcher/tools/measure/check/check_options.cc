@@ -1,6 +1,7 @@
 #include "launcher/tools/measure/check/check_options.h"
 
 #include <string_view>
+#include <vector>
 
 #include "comm/base/try.h"
 #include "launcher/options/option_values.h"
@@ -91,8 +92,8 @@ constexpr PlainOption kOptions[] = {
 constexpr PlainCommand kCommand{
     .name = "check", .options = kOptions, .hint = "use -H or --hostfile for hosts"};
 
-// What is none of check's own is for `paceline run` to understand.
-void take(const GivenOption& option, CheckRequest& into) {
+// Options that are none of check's own go to `job_words`: `paceline run` has them.
+void take(const GivenOption& option, CheckRequest& into, std::vector<std::string>& job_words) {
   if (option.name == "--quick") {
     into.quick = true;
     into.orders = kQuick;
@@ -105,7 +106,7 @@ void take(const GivenOption& option, CheckRequest& into) {
   } else if (option.name == "--from") {
     into.from_file = option.value;
   } else {
-    into.host_words.insert(into.host_words.end(), {option.name, option.value});
+    job_words.insert(job_words.end(), {option.name, option.value});
   }
 }
 
@@ -114,12 +115,11 @@ void take(const GivenOption& option, CheckRequest& into) {
 Result<CheckRequest> parse_check(std::span<const std::string> arguments) {
   CheckRequest request;
   PACELINE_TRY_ASSIGN(const std::vector<GivenOption> given, given_options(kCommand, arguments));
-  for (const GivenOption& option : given) take(option, request);
-  if (!request.from_file.empty() && !request.host_words.empty())
+  std::vector<std::string> job_words;
+  for (const GivenOption& option : given) take(option, request, job_words);
+  if (!request.from_file.empty() && !job_words.empty())
     return usage_error("--from judges an earlier measurement; leave out the hosts");
-  std::vector<std::string> words = request.host_words;
-  words.insert(words.end(), {"--", "probe"});
-  PACELINE_TRY_ASSIGN(request.job, parse_run(words));
+  PACELINE_TRY_ASSIGN(request.job, parse_job_options(job_words));
   return request;
 }
 

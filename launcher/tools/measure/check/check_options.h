@@ -3,7 +3,6 @@
 
 #include <span>
 #include <string>
-#include <vector>
 
 #include <paceline/status.h>
 
@@ -16,11 +15,10 @@ struct CheckRequest {
   probe::CheckOrders orders;
   bool quick = false;
   bool verbose = false;
-  std::string json_file;                ///< "-": standard output; empty: none
-  std::string baseline_file;            ///< an earlier document to compare with; empty: none
-  std::string from_file;                ///< recorded measurements; empty: measure
-  std::vector<std::string> host_words;  ///< as `paceline run` is to get them
-  JobSpec job;                          ///< what these words mean
+  std::string json_file;      ///< "-": standard output; empty: none
+  std::string baseline_file;  ///< an earlier document to compare with; empty: none
+  std::string from_file;      ///< recorded measurements; empty: measure
+  JobSpec job;                ///< what the options for hosts say; without its program
 };
 
 /// `arguments` begin after the word check. An error says which word is wrong, and what was likely

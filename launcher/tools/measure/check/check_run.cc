@@ -16,6 +16,7 @@
 #include "launcher/head/job_hosts.h"
 #include "launcher/job/host_faults.h"
 #include "launcher/system/host.h"
+#include "launcher/tools/measure/captured_job.h"
 #include "launcher/tools/measure/captured_run.h"
 #include "launcher/tools/measure/scratch_folder.h"
 
@@ -43,16 +44,6 @@ std::optional<std::pair<int, int>> parse_progress(const std::vector<std::string_
   return std::pair(*done, *all);
 }
 
-// -H or --hostfile and its value are left out: the hosts are named one by one.
-std::vector<std::string> words_without_hosts(const std::vector<std::string>& words) {
-  std::vector<std::string> rest;
-  for (std::size_t i = 0; i + 1 < words.size(); i += 2) {
-    if (words[i] == "-H" || words[i] == "--host" || words[i] == "--hostfile") continue;
-    rest.insert(rest.end(), {words[i], words[i + 1]});
-  }
-  return rest;
-}
-
 std::string temporary_folder() {
   std::error_code none;
   const std::string folder = std::filesystem::temp_directory_path(none).string();
@@ -65,25 +56,17 @@ std::vector<HostFault> read_faults(const std::string& path) {
   return faults.ok() ? *faults : std::vector<HostFault>();
 }
 
-CapturedProgram program_of(const CheckRequest& request, const std::vector<std::string>& hosts,
-                           bool has_names, const std::string& folder, const std::string& faults) {
-  CapturedProgram program{
-      .words = {folder + "/paceline", "run", "-n", std::to_string(hosts.size())},
-      .environment = {},
-      .shows_errors = true};
-  const auto add = [&program](const std::vector<std::string>& words) {
-    program.words.insert(program.words.end(), words.begin(), words.end());
-  };
-  add(words_without_hosts(request.host_words));
-  // Without a name, the engine knows the hosts, or it is this one.
-  if (has_names) add({"-H", joined(hosts, ",")});
-  if (hosts.size() > 1) add({"-N", "1"});
-  add({"--host-faults", faults});
-  // Ranks notice a silent host within 30 s, and that is a result. So the launcher waits longer.
-  add({"--max-silence", "90"});
-  add({"--no-tag-output", "--stdin", "none", "--", folder + "/paceline-probe"});
-  add(probe::to_words(request.orders));
-  return program;
+// `has_names`: else the engine knows the hosts, or it is this one.
+JobSpec job_on(const std::vector<std::string>& hosts, bool has_names, JobSpec job) {
+  if (has_names) {
+    job.hosts.clear();
+    for (const std::string& host : hosts) job.hosts.push_back({.name = host, .slots = {}});
+    job.host_file.clear();
+    job.excluded_hosts.clear();
+  }
+  if (hosts.size() > 1) job.ranks_per_host = 1;
+  job.programs.front().ranks = static_cast<int>(hosts.size());
+  return job;
 }
 
 struct Attempt {
@@ -98,7 +81,16 @@ Result<Attempt> measure_once(const CheckRequest& request, const std::vector<std:
   PACELINE_TRY_ASSIGN(const ScratchFolder scratch,
                       ScratchFolder::make(temporary_folder() + "/paceline-check-XXXXXX"));
   const std::string faults = scratch.path() + "/faults";
-  const CapturedProgram program = program_of(request, hosts, has_names, folder, faults);
+  JobSpec job = job_on(hosts, has_names, request.job);
+  job.programs.front().command = probe::to_words(request.orders);
+  job.programs.front().command.insert(job.programs.front().command.begin(),
+                                      folder + "/paceline-probe");
+  job.host_faults_file = faults;
+  // Ranks notice a silent host within 30 s, and that is a result. So the launcher waits longer.
+  job.max_silence = std::chrono::seconds(90);
+  job.tag_output = false;
+  job.stdin_rank.reset();
+  const CapturedProgram program{.runs = body_of(job), .environment = {}, .shows_errors = true};
   Attempt attempt{.measured = {.hosts = hosts}};
   const auto take = [&](std::size_t, const std::string& line) {
     const auto words = split_words(line, ' ');

@@ -1,4 +1,4 @@
-// The ranks of a check: one on each host, started by `paceline run`, and what they measure.
+// The ranks of a check: a job with one on each host, and what they measure.
 #pragma once
 
 #include <functional>

@@ -215,8 +215,8 @@ constexpr Taker kTakers[] = {
      }},
 };
 
-// What is none of bench's own is for `paceline run` to understand.
-Status take(const GivenOption& option, GradientRequest& into) {
+// Options that are none of bench's own go to `job_words`: `paceline run` has them.
+Status take(const GivenOption& option, GradientRequest& into, std::vector<std::string>& job_words) {
   if (option.name == "-n" || option.name == "-np" || option.name == "--np") {
     const Result<int> ranks = parse_count(option.value);
     if (!ranks.ok()) return ranks.status().with_context(option.name);
@@ -225,7 +225,7 @@ Status take(const GivenOption& option, GradientRequest& into) {
   }
   const auto* const taker = std::ranges::find(kTakers, option.name, &Taker::name);
   if (taker == std::end(kTakers)) {
-    into.host_words.insert(into.host_words.end(), {option.name, option.value});
+    job_words.insert(job_words.end(), {option.name, option.value});
     return Status();
   }
   return taker->take(option.value, into).with_context(option.name);
@@ -253,12 +253,10 @@ Status check_together(const GradientRequest& request, std::span<const GivenOptio
 Result<GradientRequest> parse_gradient_bench(std::span<const std::string> arguments) {
   GradientRequest request;
   PACELINE_TRY_ASSIGN(const std::vector<GivenOption> given, given_options(kCommand, arguments));
-  for (const GivenOption& option : given) PACELINE_TRY(take(option, request));
+  std::vector<std::string> job_words;
+  for (const GivenOption& option : given) PACELINE_TRY(take(option, request, job_words));
   PACELINE_TRY(check_together(request, given));
-  std::vector<std::string> words = request.host_words;
-  if (request.ranks) words.insert(words.end(), {"-n", std::to_string(*request.ranks)});
-  words.insert(words.end(), {"--", "probe"});
-  PACELINE_TRY_ASSIGN(request.job, parse_run(words));
+  PACELINE_TRY_ASSIGN(request.job, parse_job_options(job_words));
   return request;
 }
 

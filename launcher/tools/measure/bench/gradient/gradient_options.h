@@ -26,10 +26,9 @@ struct GradientRequest {
   std::vector<std::string> against;
   int pairs = 5;
   int steps = 5;
-  std::string json_file;                ///< empty: none
-  std::optional<int> ranks;             ///< none: as many as hosts, or 2
-  std::vector<std::string> host_words;  ///< as `paceline run` is to get them
-  JobSpec job;                          ///< what these words mean
+  std::string json_file;     ///< empty: none
+  std::optional<int> ranks;  ///< none: as many as hosts, or 2
+  JobSpec job;               ///< what the options for ranks say; without its program
 };
 
 /// `arguments` begin after the word gradient. An error says which word is wrong, and what was

@@ -13,6 +13,7 @@
 #include "comm/base/text.h"
 #include "comm/base/try.h"
 #include "launcher/system/system.h"
+#include "launcher/tools/measure/captured_job.h"
 #include "launcher/tools/measure/captured_run.h"
 #include "launcher/tools/measure/check/check_run.h"
 
@@ -73,14 +74,16 @@ class GradientRun {
     probe::GradientOrders orders = program.orders;
     const auto all = static_cast<std::chrono::seconds::rep>(programs_.size()) * patience_;
     orders.timeout_s = static_cast<int>(all.count());
+    JobSpec job = site_.job;
+    std::vector<std::string>& command = job.programs.front().command;
+    command = {program.path, probe::kGradientMode};
+    const std::vector<std::string> words = probe::to_words(orders);
+    command.insert(command.end(), words.begin(), words.end());
     CapturedProgram captured{
-        .words = site_.launcher, .environment = {}, .shows_errors = true, .listens = true};
+        .runs = body_of(std::move(job)), .environment = {}, .shows_errors = true, .listens = true};
     // Who waits for a turn does not stall.
     if (std::getenv("PACELINE_STALL_S") == nullptr)
       captured.environment.emplace_back("PACELINE_STALL_S", std::to_string(orders.timeout_s));
-    captured.words.insert(captured.words.end(), {program.path, probe::kGradientMode});
-    const std::vector<std::string> words = probe::to_words(orders);
-    captured.words.insert(captured.words.end(), words.begin(), words.end());
     return captured;
   }
 
@@ -131,15 +134,10 @@ Result<GradientSite> gradient_site(const GradientRequest& request) {
   PACELINE_TRY_ASSIGN(const std::vector<std::string> hosts, hosts_to_check(request.job));
   const auto host_count = static_cast<int>(hosts.size());
   const int ranks = request.ranks.value_or(host_count > 1 ? host_count : kDefaultRanks);
-  GradientSite site{.folder = folder,
-                    .ranks = ranks,
-                    .launcher = {folder + "/paceline", "run", "-n", std::to_string(ranks)}};
-  const auto add = [&site](const std::vector<std::string>& words) {
-    site.launcher.insert(site.launcher.end(), words.begin(), words.end());
-  };
-  add(request.host_words);
-  if (!request.ranks && host_count > 1 && request.job.ranks_per_host == 0) add({"-N", "1"});
-  add({"--no-tag-output", "--"});
+  GradientSite site{.folder = folder, .ranks = ranks, .job = request.job};
+  site.job.programs.front().ranks = ranks;
+  if (!request.ranks && host_count > 1 && site.job.ranks_per_host == 0) site.job.ranks_per_host = 1;
+  site.job.tag_output = false;
   return site;
 }
 

@@ -19,7 +19,7 @@ namespace paceline::launcher {
 struct GradientSite {
   std::string folder;  ///< where the project's programs are
   int ranks = 2;
-  std::vector<std::string> launcher;  ///< words before the program
+  JobSpec job;  ///< without its program
 };
 
 /// Of the hosts that the user named: one rank on each where nothing else was said.
