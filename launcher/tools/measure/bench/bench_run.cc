@@ -14,7 +14,6 @@
 #include "launcher/system/system.h"
 #include "launcher/tools/measure/captured_job.h"
 #include "launcher/tools/measure/captured_run.h"
-#include "launcher/tools/measure/scratch_folder.h"
 
 namespace paceline::launcher {
 namespace {
@@ -48,7 +47,6 @@ class PlaceToMeet {
 struct Places {
   PlaceToMeet meeting;
   PlaceToMeet raw;
-  std::optional<ScratchFolder> scratch;
 };
 
 // A job of Paceline's, or another launcher, with the orders at its end.
@@ -108,7 +106,7 @@ class BenchRun {
     const Contender& contender = contenders_[which];
     PACELINE_TRY_ASSIGN(PlaceToMeet meeting, PlaceToMeet::make());
     PACELINE_TRY_ASSIGN(PlaceToMeet raw, PlaceToMeet::make());
-    Places& places = places_.emplace_back(Places{std::move(meeting), std::move(raw), {}});
+    Places& places = places_.emplace_back(Places{std::move(meeting), std::move(raw)});
     probe::Orders orders = orders_;
     orders.meeting = places.meeting.path();
     if (contender.is_raw) orders.raw = places.raw.path();
@@ -117,17 +115,9 @@ class BenchRun {
       orders.contender = static_cast<int>(which);
       orders.contenders = static_cast<int>(contenders_.size());
     }
-    CapturedProgram program{.runs = started(contender, probe::to_words(orders)),
-                            .environment = contender.environment,
-                            .shows_errors = contender.shows_errors};
-    if (!contender.scratch.empty()) {
-      PACELINE_TRY_ASSIGN(ScratchFolder folder,
-                          ScratchFolder::make("/dev/shm/paceline-bench-XXXXXX"));
-      places.scratch.emplace(std::move(folder));
-    }
-    for (const std::string& variable : contender.scratch)
-      program.environment.emplace_back(variable, places.scratch->path());
-    return program;
+    return CapturedProgram{.runs = started(contender, probe::to_words(orders)),
+                           .environment = contender.environment,
+                           .shows_errors = contender.shows_errors};
   }
 
   CapturedAnswer take(std::size_t which, const std::string& line) {

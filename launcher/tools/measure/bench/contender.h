@@ -44,7 +44,6 @@ struct Contender {
   bool shows_errors = false;  ///< else what it says on standard error is kept
   /// A job of Paceline's, or the words of another launcher. The orders become arguments at its end.
   std::variant<JobSpec, CapturedProgram::Words> start;
-  std::vector<std::string> scratch;  ///< variables that name a folder for what it may leave behind
   std::vector<std::pair<std::string, std::string>> environment;
 };
 
