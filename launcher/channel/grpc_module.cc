@@ -1,24 +1,26 @@
 // The module that speaks gRPC: everything of it that Paceline uses is in this file (remote_call.h).
 //
-// The callback interface of gRPC, with messages as bytes: what they mean is parsed by the loop's
-// thread. A call ends when its reactor hears OnDone; until then it owns itself.
+// The callback interface of gRPC and the generated service, with messages as bytes: the thread of
+// the loop parses them. The generated stub has no such form, so the agent's end names the method. A
+// call ends when its reactor hears OnDone; until then it owns itself.
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <utility>
 
 #include <grpc/support/time.h>
-#include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 
 #include "launcher/channel/grpc_process.h"
+#include "launcher/channel/messages.grpc.pb.h"
 #include "launcher/channel/remote_call.h"
 
 namespace paceline::launcher {
 namespace {
 
-constexpr const char* kMethod = "/paceline.launcher.messages.Agents/Serve";
+using messages::Agents;
+
 constexpr const char* kTokenName = "paceline-token";
 constexpr const char* kHostName = "paceline-host";
 constexpr const char* kVersionName = "paceline-version";
@@ -26,6 +28,8 @@ constexpr const char* kVersionName = "paceline-version";
 // so a peer that is stopped (Ctrl-Z) does not make TCP believe that its host is gone.
 constexpr int kWindowBytes = 64 << 10;
 constexpr std::chrono::milliseconds kShutdown{2000};
+
+std::string method() { return std::string("/") + Agents::service_full_name() + "/Serve"; }
 
 // gRPC 1.51 counts the users of the queue on which all callbacks run, and when the last channel
 // goes, joins the queue's threads: aborts, where one of these lets go of the channel. So there is
@@ -35,7 +39,7 @@ class QueueUser final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::B
   QueueUser()
       : stub_(grpc::CreateChannel("unix-abstract:paceline-nobody",
                                   grpc::InsecureChannelCredentials())) {
-    stub_.PrepareBidiStreamingCall(&context_, kMethod, {}, this);
+    stub_.PrepareBidiStreamingCall(&context_, method(), {}, this);
   }
 
  private:
@@ -152,9 +156,11 @@ class Call : public RemoteCall, public Reactor {
 
 // ---- The head's end ------------------------------------------------------------------------
 
-class ServedCall final : public Call<grpc::ServerGenericBidiReactor> {
+using BytesReactor = grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>;
+
+class ServedCall final : public Call<BytesReactor> {
  public:
-  static ServedCall* make(grpc::GenericCallbackServerContext* context, const Admission& admission) {
+  static ServedCall* make(grpc::CallbackServerContext* context, const Admission& admission) {
     const std::shared_ptr<ServedCall> call(new ServedCall(context, admission.events));
     call->self_ = call;
     call->StartSendInitialMetadata();
@@ -163,7 +169,7 @@ class ServedCall final : public Call<grpc::ServerGenericBidiReactor> {
   }
 
  private:
-  ServedCall(grpc::GenericCallbackServerContext* context, std::shared_ptr<CallEvents> events)
+  ServedCall(grpc::CallbackServerContext* context, std::shared_ptr<CallEvents> events)
       : Call(std::move(events)), context_(context) {}
 
   void end() override { Finish(grpc::Status::OK); }
@@ -174,17 +180,20 @@ class ServedCall final : public Call<grpc::ServerGenericBidiReactor> {
                         : Status());
   }
 
-  grpc::GenericCallbackServerContext* const context_;
+  grpc::CallbackServerContext* const context_;
   std::atomic<bool> cancelled_ = false;
 };
 
-class Refusal final : public grpc::ServerGenericBidiReactor {
+class Refusal final : public BytesReactor {
  public:
-  Refusal(grpc::StatusCode code, const std::string& why) { Finish(grpc::Status(code, why)); }
+  explicit Refusal(const std::string& why) {
+    Finish(grpc::Status(grpc::StatusCode::PERMISSION_DENIED, why));
+  }
   void OnDone() override { delete this; }
 };
 
-class Server final : public CallServer, private grpc::CallbackGenericService {
+class Server final : public CallServer,
+                     private Agents::WithRawCallbackMethod_Serve<Agents::Service> {
  public:
   explicit Server(ServeOptions options) : admit_(std::move(options.admit)) {
     grpc::ServerBuilder builder;
@@ -201,7 +210,7 @@ class Server final : public CallServer, private grpc::CallbackGenericService {
     builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kWindowBytes);
     builder.SetMaxReceiveMessageSize(static_cast<int>(options.longest_message_bytes));
     builder.SetMaxSendMessageSize(-1);
-    builder.RegisterCallbackGenericService(this);
+    builder.RegisterService(this);
     server_ = builder.BuildAndStart();
   }
   ~Server() override {
@@ -220,10 +229,7 @@ class Server final : public CallServer, private grpc::CallbackGenericService {
   }
 
  private:
-  grpc::ServerGenericBidiReactor* CreateReactor(
-      grpc::GenericCallbackServerContext* context) override {
-    if (context->method() != kMethod)
-      return new Refusal(grpc::StatusCode::UNIMPLEMENTED, "unknown method");
+  BytesReactor* Serve(grpc::CallbackServerContext* context) override {
     const auto said = [context](const char* name) {
       const auto found = context->client_metadata().find(name);
       if (found == context->client_metadata().end()) return std::string();
@@ -232,8 +238,7 @@ class Server final : public CallServer, private grpc::CallbackGenericService {
     const Admission admission =
         admit_({.token = said(kTokenName), .host = said(kHostName), .version = said(kVersionName)},
                context->peer());
-    if (!admission.events)
-      return new Refusal(grpc::StatusCode::PERMISSION_DENIED, admission.refusal);
+    if (!admission.events) return new Refusal(admission.refusal);
     return ServedCall::make(context, admission);
   }
 
@@ -289,7 +294,7 @@ class DialedCall final : public Call<grpc::ClientBidiReactor<grpc::ByteBuffer, g
     context_.AddMetadata(kTokenName, options.introduction.token);
     context_.AddMetadata(kHostName, options.introduction.host);
     context_.AddMetadata(kVersionName, options.introduction.version);
-    stub_.PrepareBidiStreamingCall(&context_, kMethod, {}, this);
+    stub_.PrepareBidiStreamingCall(&context_, method(), {}, this);
   }
 
   static std::shared_ptr<grpc::Channel> make_channel(const DialOptions& options) {
