@@ -28,7 +28,7 @@
 namespace paceline {
 namespace {
 
-constexpr std::uint64_t kMagic = 0x36676E6952746C46;  // "FltRing6"
+constexpr std::uint64_t kMagic = 0x37676E6952746C46;  // "FltRing7"
 
 // What lies in the memory of a record.
 struct Stored {
@@ -128,11 +128,20 @@ struct alignas(64) FlightRing::Part {
   std::atomic<std::int64_t> joining_ns;
   std::atomic<std::int64_t> joined_ns;
   std::atomic<std::int64_t> first_operation_ns;
-  std::atomic<std::uint32_t> held_at;  // 1 + the number of an operation; 0: none
+  std::atomic<std::uint32_t> held_at;    // 1 + the number of an operation; 0: none
+  std::atomic<std::uint32_t> exit_code;  // held_at == kExits
+
+  static constexpr std::uint32_t kExits = UINT32_MAX;  // at every operation
 
   void hold(std::uint32_t at) {
+    if (held_at.load(std::memory_order_relaxed) == kExits) return;
     held_at.store(at, std::memory_order_release);
     ::syscall(SYS_futex, &held_at, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+  }
+  void exit_or_wait_at(std::uint32_t at, TimePoint until) {
+    wait_while_held_at(at, until);
+    if (held_at.load(std::memory_order_acquire) == kExits)
+      ::_exit(static_cast<int>(exit_code.load(std::memory_order_relaxed)));
   }
   // A signal may end the wait early: then it waits anew. `until`: CLOCK_MONOTONIC, as the kernel
   // takes it for this operation.
@@ -273,8 +282,9 @@ std::uint64_t FlightRing::start(const Signature& signature, TimePoint now) {
   part_->slots[place % kRecords].start(place, signature, now.time_since_epoch().count());
   part_->next.store(place + 1, std::memory_order_release);
   const auto at = static_cast<std::uint32_t>(signature.sequence + 1);
-  if (part_->held_at.load(std::memory_order_relaxed) == at) [[unlikely]]
-    part_->wait_while_held_at(at, now + kMaxHold);
+  const std::uint32_t held = part_->held_at.load(std::memory_order_relaxed);
+  if (held == at || held == Part::kExits) [[unlikely]]
+    part_->exit_or_wait_at(at, now + kMaxHold);
   return place;
 }
 
@@ -298,6 +308,11 @@ void FlightRing::note_join(TimePoint began, TimePoint ended) {
 
 void FlightRing::hold_at(std::optional<std::uint64_t> operation) {
   part_->hold(operation ? static_cast<std::uint32_t>(*operation + 1) : 0);
+}
+
+void FlightRing::exit_at_next(int exit_code) {
+  part_->exit_code.store(static_cast<std::uint32_t>(exit_code), std::memory_order_relaxed);
+  part_->hold(Part::kExits);
 }
 
 FlightMilestones FlightRing::milestones() const {

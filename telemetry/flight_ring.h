@@ -85,6 +85,9 @@ class FlightRing {
   /// the communicators of the rank make no progress meanwhile, and data may have been sent.
   void hold_at(std::optional<std::uint64_t> operation);
   static constexpr std::chrono::seconds kMaxHold{10};
+  /// Reader: the writer ends its process with `exit_code`, by _exit(2), in start() of its next
+  /// operation, or in the one where it waits. Cannot be taken back.
+  void exit_at_next(int exit_code);
 
   /// Reader: the records of all parts, oldest first.
   std::vector<FlightRecord> read() const;

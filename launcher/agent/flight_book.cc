@@ -41,6 +41,12 @@ void FlightBook::hold_at(int rank, std::optional<std::uint64_t> operation) {
   if (ring != rings_.end()) ring->second->hold_at(operation);
 }
 
+void FlightBook::exit_at_next(int rank, int exit_code) {
+  const std::lock_guard lock(mutex_);
+  const auto ring = rings_.find(rank);
+  if (ring != rings_.end()) ring->second->exit_at_next(exit_code);
+}
+
 std::optional<int> FlightBook::blamed(int rank) const {
   const std::vector<FlightRecord> records = records_of(rank);
   const auto failed = std::find_if(records.rbegin(), records.rend(), [](const auto& record) {

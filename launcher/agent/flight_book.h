@@ -29,6 +29,8 @@ class FlightBook {
   std::optional<std::uint64_t> last_begun(int rank) const;
   /// See FlightRing::hold_at().
   void hold_at(int rank, std::optional<std::uint64_t> operation);
+  /// See FlightRing::exit_at_next().
+  void exit_at_next(int rank, int exit_code);
   /// The rank on which its last operation failed, as its own library saw it.
   std::optional<int> blamed(int rank) const;
   /// How far it has come; zeros if it is unknown.

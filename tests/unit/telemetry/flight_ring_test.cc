@@ -4,6 +4,8 @@
 #include <thread>
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "tests/unit/telemetry/numbered_records.h"
 
@@ -32,6 +34,34 @@ TEST(FlightRing, AWriterWaitsAtTheOperationWhereItIsHeld) {
   reader->hold_at(std::nullopt);
   rank.join();
   EXPECT_EQ(begun, 4);
+}
+
+TEST(FlightRing, AWriterExitsAtItsNextOperationIfItIsTold) {
+  const UniqueFd memory = FlightRing::create_memory().value();
+  const auto writer = FlightRing::open(memory.get()).value();
+  FlightRing::open(memory.get()).value()->exit_at_next(7);
+  EXPECT_EXIT(writer->start({.sequence = 3}, SystemClock().now()), ::testing::ExitedWithCode(7),
+              "");
+}
+
+TEST(FlightRing, AWriterThatIsHeldExitsWhereItWaits) {
+  const UniqueFd memory = FlightRing::create_memory().value();
+  const auto reader = FlightRing::open(memory.get()).value();
+  reader->hold_at(1);
+  const pid_t rank = ::fork();
+  if (rank == 0) {
+    const auto writer = FlightRing::open(memory.get()).value();
+    for (std::uint64_t number = 0; number < 3; ++number)
+      writer->start({.sequence = number}, SystemClock().now());
+    ::_exit(1);
+  }
+  while (reader->read().size() < 2) std::this_thread::yield();
+  reader->exit_at_next(7);
+  reader->hold_at(2);  // has no effect any more
+  int status = 0;
+  ASSERT_EQ(::waitpid(rank, &status, 0), rank);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << status;
+  EXPECT_EQ(reader->read().size(), 2u);
 }
 
 TEST(FlightRing, IsEmptyAtFirst) { EXPECT_TRUE(FlightRing::create_private()->read().empty()); }
