@@ -3,8 +3,10 @@
 
 #include <array>
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -25,6 +27,10 @@ class IpAddress {
   bool is_v6() const { return v6_; }
   /// Bits of an address of its kind: 32 or 128.
   int bits() const { return v6_ ? 128 : 32; }
+  /// In network byte order.
+  std::span<const std::uint8_t> bytes() const {
+    return std::span(bytes_).first(static_cast<std::size_t>(bits() / 8));
+  }
   /// With all but the first `bits` cleared.
   IpAddress network(int bits) const;
   std::string to_string() const;

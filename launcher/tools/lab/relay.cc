@@ -1,52 +1,24 @@
 #include "launcher/tools/lab/relay.h"
 
-#include <array>
-#include <cstring>
-#include <deque>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <fcntl.h>
-#include <linux/if.h>
-#include <linux/if_tun.h>
 #include <poll.h>
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include "comm/base/try.h"
 #include "launcher/system/system.h"
+#include "launcher/system/tap.h"
 
 namespace paceline::launcher {
 namespace {
 
-constexpr const char* kTun = "/dev/net/tun";
-constexpr std::size_t kMaxFrame = 1600;  // a full one of kLabMtu, with a tag
-constexpr std::size_t kMaxHeld = 64u << 20;
 // Frames of one device before the next has its turn.
 constexpr int kBatch = 64;
-
-Result<UniqueFd> make_tap(const std::string& name) {
-  UniqueFd tap(::open(kTun, O_RDWR | O_NONBLOCK | O_CLOEXEC));
-  if (!tap) return system_error("open " + std::string(kTun));
-  ifreq request{};
-  std::strncpy(request.ifr_name, name.c_str(), IFNAMSIZ - 1);
-  request.ifr_flags = IFF_TAP | IFF_NO_PI;
-  if (::ioctl(tap.get(), TUNSETIFF, &request) != 0) return system_error("make the device " + name);
-  return tap;
-}
-
-// The bytes of a frame that has come; 0: there is none.
-std::size_t read_frame(const UniqueFd& device, std::array<char, kMaxFrame>& frame) {
-  const ssize_t got = ::read(device.get(), frame.data(), frame.size());
-  return got > 0 ? static_cast<std::size_t>(got) : 0;
-}
-
-// A device that is down, or whose queue is full, loses it, as a wire does.
-void write_frame(const UniqueFd& device, const char* bytes, std::size_t size) {
-  [[maybe_unused]] const ssize_t written = ::write(device.get(), bytes, size);
-}
 
 class Line {
  public:
@@ -56,48 +28,29 @@ class Line {
   pollfd port() const { return {.fd = link_.port.get(), .events = POLLIN, .revents = 0}; }
 
   void pass_on() {
-    std::array<char, kMaxFrame> frame;
+    FrameBuffer buffer;
     for (int i = 0; i < kBatch; ++i) {
-      const std::size_t size = read_frame(link_.port, frame);
-      if (size == 0) return;
-      write_frame(link_.host_end, frame.data(), size);
+      const std::string_view frame = read_frame(link_.port, buffer);
+      if (frame.empty()) return;
+      write_frame(link_.host_end, frame);
     }
   }
 
   void take_in(TimePoint due) {
-    std::array<char, kMaxFrame> frame;
+    FrameBuffer buffer;
     for (int i = 0; i < kBatch; ++i) {
-      const std::size_t size = read_frame(link_.host_end, frame);
-      if (size == 0) return;
-      if (held_bytes_ + size > kMaxHeld) continue;
-      held_bytes_ += size;
-      held_.push_back({.due = due, .bytes = std::string(frame.data(), size)});
+      const std::string_view frame = read_frame(link_.host_end, buffer);
+      if (frame.empty()) return;
+      held_.hold(frame, due);
     }
   }
 
-  // All have the same delay, so they leave in the order in which they came.
-  void let_go(TimePoint now) {
-    while (!held_.empty() && held_.front().due <= now) {
-      const std::string& bytes = held_.front().bytes;
-      write_frame(link_.port, bytes.data(), bytes.size());
-      held_bytes_ -= bytes.size();
-      held_.pop_front();
-    }
-  }
-
-  std::optional<TimePoint> next_due() const {
-    return held_.empty() ? std::nullopt : std::optional(held_.front().due);
-  }
+  void let_go(TimePoint now) { held_.let_go(now, link_.port); }
+  std::optional<TimePoint> next_due() const { return held_.next_due(); }
 
  private:
-  struct Held {
-    TimePoint due;
-    std::string bytes;
-  };
-
   DelayedLink link_;
-  std::deque<Held> held_;
-  std::size_t held_bytes_ = 0;
+  HeldFrames held_;  // all have the same delay
 };
 
 timespec until(TimePoint due, TimePoint now) {
@@ -120,8 +73,8 @@ void wait(std::vector<pollfd>& devices, const std::vector<Line>& lines, const Cl
 }  // namespace
 
 Status check_taps() {
-  const UniqueFd device(::open(kTun, O_RDWR | O_CLOEXEC));
-  return device ? Status() : system_error("open " + std::string(kTun));
+  const UniqueFd device(::open(kTunFile, O_RDWR | O_CLOEXEC));
+  return device ? Status() : system_error("open " + std::string(kTunFile));
 }
 
 Result<std::vector<DelayedLink>> make_delayed_links(const LabPlan& plan) {

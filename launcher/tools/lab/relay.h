@@ -1,6 +1,5 @@
-// Links with a delay: two TAP devices for each (Linux Documentation/networking/tuntap.rst), and a
-// process that carries frames from one to the other. The kernels that a lab is made on often have
-// no netem, and this needs nothing of tc.
+// Links with a delay: two TAP devices for each (system/tap.h), and a process that carries frames
+// from one to the other.
 #pragma once
 
 #include <vector>
