@@ -25,12 +25,21 @@ constexpr Duration kLastWord = std::chrono::milliseconds(20);
 // A slowed rank runs for its share of this, and is stopped for the rest.
 constexpr Duration kSlice = std::chrono::milliseconds(20);
 
+bool is_of_link(const messages::Fault& fault) {
+  return fault.kind() == messages::Fault::DELAY || fault.kind() == messages::Fault::DROP;
+}
+
+bool ends_host(const messages::Fault& fault) {
+  return !fault.has_rank() && !is_of_link(fault) && fault.kind() != messages::Fault::FILL;
+}
+
 }  // namespace
 
 Status FaultService::prepare(const messages::Start& start) {
   ranks_ = {start.ranks().begin(), start.ranks().end()};
   std::ranges::copy_if(start.faults(), std::back_inserter(faults_),
                        [&](const auto& fault) { return fault.restart() == start.epoch(); });
+  links_.emplace(loop_, start.interface());
   return {};
 }
 
@@ -42,7 +51,10 @@ void FaultService::started(const messages::RankStarted& rank) {
 
 void FaultService::ended(const messages::ProcessExited& exited, messages::RankExited&) {
   running_.erase(exited.rank());
-  if (running_.empty()) fillers_.clear();
+  if (running_.empty()) {
+    fillers_.clear();
+    links_->clear();
+  }
   const auto missed = take([&exited](const messages::Fault& fault) {
     return fault.has_operation() && fault.watched_rank() == exited.rank();
   });
@@ -90,18 +102,18 @@ void FaultService::look_at_operations() {
   });
   for (const messages::Fault& fault : due) begin_fault(fault);
   // The ranks of a host that ends stay where they wait.
-  const bool host_ends = std::ranges::any_of(due, [](const messages::Fault& fault) {
-    return !fault.has_rank() && fault.kind() != messages::Fault::FILL;
-  });
+  const bool host_ends = std::ranges::any_of(due, ends_host);
   if (host_ends) return;
   for (const messages::Fault& fault : due) hold(fault.watched_rank());
   if (!faults_.empty()) timers_.after(kLook, [this] { look_at_operations(); });
 }
 
 void FaultService::begin_fault(const messages::Fault& fault) {
+  if (is_of_link(fault)) return impair(fault);
   if (fault.kind() == messages::Fault::FILL) return fill(fault);
-  if (!fault.has_rank()) return end_host(fault);
+  if (ends_host(fault)) return end_host(fault);
   if (!running_.contains(fault.rank())) return say(fault, "the rank has ended before");
+  if (fault.kind() == messages::Fault::EXIT) return exit(fault);
   say(fault, "now");
   const Duration lasts(fault.lasts_ns());
   switch (fault.kind()) {
@@ -114,7 +126,7 @@ void FaultService::begin_fault(const messages::Fault& fault) {
         timers_.after(lasts, [this, rank = fault.rank()] { send_group(rank, SIGCONT); });
       return;
     case messages::Fault::SLOW:
-      return slow(fault.rank(), static_cast<int>(fault.percent()),
+      return slow(fault.rank(), fault.percent(),
                   lasts > Duration::zero() ? loop_.clock().now() + lasts : TimePoint::max(), true);
     default:
       send(fault.rank(), SIGKILL);
@@ -134,10 +146,18 @@ void FaultService::end_host(const messages::Fault& fault) {
   });
 }
 
-void FaultService::slow(std::uint32_t rank, int percent, TimePoint until, bool runs) {
+// The rank may wait in the operation for which the fault is meant. Otherwise the next one comes.
+void FaultService::exit(const messages::Fault& fault) {
+  const bool waits = fault.has_operation() && fault.watched_rank() == fault.rank();
+  say(fault, waits ? "now" : "at the rank's next operation");
+  options_.flights->exit_at_next(static_cast<int>(fault.rank()), fault.exit_code());
+}
+
+void FaultService::slow(std::uint32_t rank, double percent, TimePoint until, bool runs) {
   const bool is_over = loop_.clock().now() >= until;
   if (!send_group(rank, runs || is_over ? SIGCONT : SIGSTOP) || is_over) return;
-  const Duration slice = kSlice * (runs ? percent : 100 - percent) / 100;
+  const auto slice =
+      std::chrono::duration_cast<Duration>(kSlice * (runs ? percent : 100 - percent) / 100);
   timers_.after(slice, [=, this] { slow(rank, percent, until, !runs); });
 }
 
@@ -164,6 +184,13 @@ void FaultService::fill(const messages::Fault& fault) {
     timers_.after(Duration(fault.lasts_ns()), [this, at = fillers_.size() - 1] {
       if (at < fillers_.size()) fillers_[at].reset();
     });
+}
+
+void FaultService::impair(const messages::Fault& fault) {
+  const Status begun = links_->begin(fault);
+  say(fault, begun.ok() ? "now"
+                        : "not possible: " + std::string(begun.text()) +
+                              " (needs CAP_NET_ADMIN, CAP_NET_RAW, Linux 5.16 and Ethernet)");
 }
 
 bool FaultService::send(std::uint32_t rank, int signal) const {

@@ -15,6 +15,7 @@
 
 #include "comm/base/unique_fd.h"
 #include "launcher/agent/flight_book.h"
+#include "launcher/agent/link_faults.h"
 #include "launcher/agent/rank_service.h"
 #include "launcher/system/event_loop.h"
 #include "launcher/system/timer_group.h"
@@ -44,8 +45,10 @@ class FaultService final : public RankService {
   std::vector<messages::Fault> take(const std::function<bool(const messages::Fault&)>& is_due);
   void begin_fault(const messages::Fault& fault);
   void end_host(const messages::Fault& fault);
-  void slow(std::uint32_t rank, int percent, TimePoint until, bool runs);
+  void exit(const messages::Fault& fault);
+  void slow(std::uint32_t rank, double percent, TimePoint until, bool runs);
   void fill(const messages::Fault& fault);
+  void impair(const messages::Fault& fault);
   bool send(std::uint32_t rank, int signal) const;
   bool send_group(std::uint32_t rank, int signal) const;
   void say(const messages::Fault& fault, const std::string& outcome) const;
@@ -61,6 +64,7 @@ class FaultService final : public RankService {
   std::map<std::uint32_t, Process> running_;  // by rank
   std::size_t started_ = 0;
   std::vector<UniqueFd> fillers_;  // deleted files, whose space is free once they are closed
+  std::optional<LinkFaults> links_;
   TimerGroup timers_;
 };
 

@@ -19,6 +19,9 @@ static_assert(static_cast<int>(FaultKind::kStop) == messages::Fault::STOP);
 static_assert(static_cast<int>(FaultKind::kSlow) == messages::Fault::SLOW);
 static_assert(static_cast<int>(FaultKind::kSignal) == messages::Fault::SIGNAL);
 static_assert(static_cast<int>(FaultKind::kFill) == messages::Fault::FILL);
+static_assert(static_cast<int>(FaultKind::kExit) == messages::Fault::EXIT);
+static_assert(static_cast<int>(FaultKind::kDelay) == messages::Fault::DELAY);
+static_assert(static_cast<int>(FaultKind::kDrop) == messages::Fault::DROP);
 
 messages::Fault order_of(const FaultSpec& fault) {
   messages::Fault order;
@@ -30,26 +33,57 @@ messages::Fault order_of(const FaultSpec& fault) {
   order.set_kind(static_cast<messages::Fault::Kind>(fault.kind));
   if (fault.rank) order.set_rank(static_cast<std::uint32_t>(*fault.rank));
   order.set_lasts_ns(fault.lasts.count());
-  order.set_percent(static_cast<std::uint32_t>(fault.percent));
+  order.set_percent(fault.percent);
   order.set_signal(fault.signal);
   order.set_path(fault.path);
+  order.set_exit_code(fault.exit_code);
+  order.set_delay_ns(fault.delay.count());
   return order;
 }
 
-Status give_fault(const FaultSpec& fault, std::vector<HostAgent>& agents) {
-  const auto its_host = std::ranges::find_if(agents, [&fault](const HostAgent& agent) {
-    return fault.rank ? has_rank(agent, *fault.rank) : agent.start.host() == fault.host;
-  });
-  if (its_host == agents.end() && fault.rank)
-    return usage_error("the job has no rank " + std::to_string(*fault.rank));
-  if (its_host == agents.end())
-    return usage_error("no rank of the job runs on host " + printable(fault.host));
+using Agents = std::vector<HostAgent>;
+
+Result<Agents::iterator> agent_of(const std::string& host, Agents& agents) {
+  const auto its = std::ranges::find_if(
+      agents, [&host](const HostAgent& agent) { return agent.start.host() == host; });
+  if (its != agents.end()) return its;
+  return usage_error("no rank of the job runs on host " + printable(host));
+}
+
+Result<Agents::iterator> agent_of(int rank, Agents& agents) {
+  const auto its = std::ranges::find_if(
+      agents, [rank](const HostAgent& agent) { return has_rank(agent, rank); });
+  if (its != agents.end()) return its;
+  return usage_error("the job has no rank " + std::to_string(rank));
+}
+
+Result<std::string> address_of_other(const messages::Start& from, const std::string& other,
+                                     Agents& agents) {
+  PACELINE_TRY_ASSIGN(const auto to, agent_of(other, agents));
+  const std::string& address = to->start.address();
+  if (address != from.address()) return address;
+  return usage_error("hosts " + from.host() + " and " + other + " have the same address, " +
+                     address + ", so there is no link between them");
+}
+
+Status give_fault(const FaultSpec& fault, Agents& agents) {
+  PACELINE_TRY_ASSIGN(const auto its_host,
+                      fault.rank ? agent_of(*fault.rank, agents) : agent_of(fault.host, agents));
   if (fault.operation && !has_rank(*its_host, *fault.watched_rank))
     return usage_error("rank " + std::to_string(*fault.watched_rank) + " does not run on host " +
                        its_host->start.host() +
                        ", so the fault cannot happen at one of its operations");
-  *its_host->start.add_faults() = order_of(fault);
-  return {};
+  messages::Fault order = order_of(fault);
+  if (!fault.to_host.empty()) {
+    PACELINE_TRY_ASSIGN(*order.mutable_to_address(),
+                        address_of_other(its_host->start, fault.to_host, agents));
+  }
+  *its_host->start.add_faults() = std::move(order);
+  if (!fault.both_ways) return {};
+  FaultSpec back = fault;
+  std::swap(back.host, back.to_host);
+  back.both_ways = false;
+  return give_fault(back, agents);
 }
 
 }  // namespace

@@ -27,6 +27,9 @@ constexpr std::array<NamedSignal, 8> kSignals = {{{"HUP", SIGHUP},
                                                   {"ABRT", SIGABRT}}};
 
 constexpr std::uint32_t kMaxNumber = 1'000'000'000;
+constexpr double kMinDropped = 0.001;  // percent
+constexpr std::chrono::seconds kMaxDelay{60};
+constexpr std::uint32_t kMaxExitCode = 255;
 
 Status malformed(const std::string& text) {
   return Status(Code::kInvalidArgument, Scope::kOperation, text);
@@ -55,12 +58,23 @@ class LineWords {
     if (is_over()) return malformed(what + " is missing at the end");
     return words_[at_++];
   }
-  Result<std::uint32_t> number(const std::string& what, std::uint32_t least) {
+  Result<std::uint32_t> number(const std::string& what, std::uint32_t least,
+                               std::uint32_t most = kMaxNumber) {
     PACELINE_TRY_ASSIGN(const std::string word, next(what));
     const auto value = parse_number<std::uint32_t>(word);
-    if (value && *value >= least && *value <= kMaxNumber) return *value;
+    if (value && *value >= least && *value <= most) return *value;
     return malformed(what + " '" + printable(word) + "' is not a whole number from " +
-                     std::to_string(least) + " to " + std::to_string(kMaxNumber));
+                     std::to_string(least) + " to " + std::to_string(most));
+  }
+  Result<double> percent(double least, double most) {
+    PACELINE_TRY_ASSIGN(const std::string word, next("a percentage"));
+    const std::size_t digits = word.size() - (word.ends_with('%') ? 1 : 0);
+    const auto value = parse_number<double>(word.substr(0, digits));
+    if (digits < word.size() && value && *value >= least && *value <= most) return *value;
+    std::ostringstream text;
+    text << "'" << printable(word) << "' is not a percentage from " << least << "% to " << most
+         << "%";
+    return malformed(text.str());
   }
   Result<int> rank() {
     PACELINE_TRY_ASSIGN(const std::uint32_t number, this->number("the rank", 0));
@@ -97,19 +111,15 @@ Status read_rank(LineWords& words, FaultSpec& fault) {
   return {};
 }
 
-Status read_percent(LineWords& words, FaultSpec& fault) {
+Status read_slow(LineWords& words, FaultSpec& fault) {
+  PACELINE_TRY(read_rank(words, fault));
   PACELINE_TRY(words.expect("to"));
-  PACELINE_TRY_ASSIGN(std::string word, words.next("a percentage"));
-  const bool is_percent = word.ends_with('%');
-  if (is_percent) word.pop_back();
-  const auto percent = parse_number<int>(word);
-  if (!is_percent || !percent || *percent < 1 || *percent > 99)
-    return malformed("'" + printable(word) + "' is not a percentage from 1% to 99%");
-  fault.percent = *percent;
+  PACELINE_TRY_ASSIGN(fault.percent, words.percent(1, 99));
   return {};
 }
 
 Status read_signal(LineWords& words, FaultSpec& fault) {
+  PACELINE_TRY(read_rank(words, fault));
   PACELINE_TRY_ASSIGN(const std::string name, words.next("the signal"));
   for (const NamedSignal& signal : kSignals)
     if (signal.name == name || name == "SIG" + std::string(signal.name))
@@ -117,6 +127,39 @@ Status read_signal(LineWords& words, FaultSpec& fault) {
   if (fault.signal != 0) return {};
   return malformed("'" + printable(name) +
                    "' is not one of the signals HUP, INT, QUIT, TERM, USR1, USR2, SEGV, ABRT");
+}
+
+Status read_exit(LineWords& words, FaultSpec& fault) {
+  PACELINE_TRY(read_rank(words, fault));
+  PACELINE_TRY(words.expect("with"));
+  PACELINE_TRY_ASSIGN(const std::uint32_t code, words.number("the exit code", 0, kMaxExitCode));
+  fault.exit_code = static_cast<int>(code);
+  return {};
+}
+
+// "from host h1 to h2", "between hosts h1 and h2".
+Status read_link(LineWords& words, FaultSpec& fault) {
+  fault.both_ways = words.take("between");
+  if (!fault.both_ways && !words.take("from"))
+    return malformed("'from' or 'between' is missing " + words.where());
+  PACELINE_TRY(words.expect(fault.both_ways ? "hosts" : "host"));
+  PACELINE_TRY_ASSIGN(fault.host, words.next("the host"));
+  PACELINE_TRY(words.expect(fault.both_ways ? "and" : "to"));
+  PACELINE_TRY_ASSIGN(fault.to_host, words.next("the other host"));
+  if (fault.host == fault.to_host) return malformed("a link needs two hosts");
+  return {};
+}
+
+Status read_delay(LineWords& words, FaultSpec& fault) {
+  PACELINE_TRY_ASSIGN(fault.delay, words.time());
+  if (fault.delay <= std::chrono::nanoseconds::zero() || fault.delay > kMaxDelay)
+    return malformed("a delay is longer than 0, and at most 60s");
+  return read_link(words, fault);
+}
+
+Status read_drop(LineWords& words, FaultSpec& fault) {
+  PACELINE_TRY_ASSIGN(fault.percent, words.percent(kMinDropped, 100));
+  return read_link(words, fault);
 }
 
 Status read_fill(LineWords& words, FaultSpec& fault) {
@@ -128,27 +171,39 @@ Status read_fill(LineWords& words, FaultSpec& fault) {
   return {};
 }
 
+struct Action {
+  std::string_view word;
+  FaultKind kind;
+  Status (*read)(LineWords& words, FaultSpec& fault);
+  bool lasts;  // takes "for"
+};
+constexpr std::array<Action, 8> kActions = {{{"kill", FaultKind::kKill, read_target, false},
+                                             {"stop", FaultKind::kStop, read_target, true},
+                                             {"slow", FaultKind::kSlow, read_slow, true},
+                                             {"signal", FaultKind::kSignal, read_signal, false},
+                                             {"fill", FaultKind::kFill, read_fill, true},
+                                             {"exit", FaultKind::kExit, read_exit, false},
+                                             {"delay", FaultKind::kDelay, read_delay, true},
+                                             {"drop", FaultKind::kDrop, read_drop, true}}};
+
+Status read_duration(LineWords& words, bool lasts, FaultSpec& fault) {
+  if (!words.take("for")) return {};
+  if (!lasts) return malformed("only stop, slow, fill, delay and drop take 'for'");
+  if (fault.kind == FaultKind::kStop && !fault.rank)
+    return malformed("a stopped host cannot continue: leave out 'for'");
+  PACELINE_TRY_ASSIGN(fault.lasts, words.time());
+  return {};
+}
+
 Status read_action(LineWords& words, FaultSpec& fault) {
-  if (words.take("kill")) return read_target(words, fault);
-  if (words.take("stop")) {
-    fault.kind = FaultKind::kStop;
-    return read_target(words, fault);
+  for (const Action& action : kActions) {
+    if (!words.take(action.word)) continue;
+    fault.kind = action.kind;
+    PACELINE_TRY(action.read(words, fault));
+    return read_duration(words, action.lasts, fault);
   }
-  if (words.take("slow")) {
-    fault.kind = FaultKind::kSlow;
-    PACELINE_TRY(read_rank(words, fault));
-    return read_percent(words, fault);
-  }
-  if (words.take("signal")) {
-    fault.kind = FaultKind::kSignal;
-    PACELINE_TRY(read_rank(words, fault));
-    return read_signal(words, fault);
-  }
-  if (words.take("fill")) {
-    fault.kind = FaultKind::kFill;
-    return read_fill(words, fault);
-  }
-  return malformed("one of kill, stop, slow, signal and fill is missing " + words.where());
+  return malformed("one of kill, stop, slow, signal, fill, exit, delay and drop is missing " +
+                   words.where());
 }
 
 // "in restart 1, after 2s", "at operation 100 of rank 3".
@@ -171,17 +226,6 @@ Status read_time(LineWords& words, FaultSpec& fault) {
   return {};
 }
 
-Status read_duration(LineWords& words, FaultSpec& fault) {
-  if (!words.take("for")) return {};
-  const bool is_lasting = fault.kind == FaultKind::kStop || fault.kind == FaultKind::kSlow ||
-                          fault.kind == FaultKind::kFill;
-  if (!is_lasting) return malformed("only stop, slow and fill take 'for'");
-  if (fault.kind == FaultKind::kStop && !fault.rank)
-    return malformed("a stopped host cannot continue: leave out 'for'");
-  PACELINE_TRY_ASSIGN(fault.lasts, words.time());
-  return {};
-}
-
 // Punctuation at the end of a word becomes a word. Inside, it belongs to a path or an address.
 std::string with_words_of_punctuation(const std::string& line) {
   std::string spaced;
@@ -199,7 +243,6 @@ Result<FaultSpec> parse_fault(const std::string& line) {
   PACELINE_TRY(read_time(words, fault));
   PACELINE_TRY(words.expect(":"));
   PACELINE_TRY(read_action(words, fault));
-  PACELINE_TRY(read_duration(words, fault));
   if (!words.is_over()) return malformed("the end of the line is expected " + words.where());
   if (!fault.operation) return fault;
   if (!fault.watched_rank) fault.watched_rank = fault.rank;

@@ -9,6 +9,9 @@
 //   at operation 100 of rank 2: stop host h2
 //   after 1s: kill host h2
 //   after 1s: fill /scratch on host h2 for 5s
+//   at operation 100: exit rank 3 with 7
+//   after 1s: delay 20ms from host h1 to h2 for 5s
+//   after 1s: drop 0.5% between hosts h1 and h2
 //   in restart 1, after 1s: kill rank 0
 //
 // Times begin when all ranks of the host have started. Operations are those of libpaceline on the
@@ -16,6 +19,9 @@
 // rank to which it happens. The rank whose operation it is waits there until the fault has
 // happened. Without "for" a fault lasts until the ranks of the host have ended. Without "in
 // restart" it happens in the first start.
+//
+// A rank exits by itself, in an operation of libpaceline: after a time in its next one. "between"
+// is the same as two lines with "from", one for each direction.
 #pragma once
 
 #include <chrono>
@@ -30,7 +36,7 @@
 
 namespace paceline::launcher {
 
-enum class FaultKind : std::uint8_t { kKill, kStop, kSlow, kSignal, kFill };
+enum class FaultKind : std::uint8_t { kKill, kStop, kSlow, kSignal, kFill, kExit, kDelay, kDrop };
 
 struct FaultSpec {
   int line = 0;
@@ -41,12 +47,16 @@ struct FaultSpec {
   std::optional<int> watched_rank;         ///< whose operation it is
 
   FaultKind kind{};
-  std::optional<int> rank;  ///< none: the host
-  std::string host;
+  std::optional<int> rank;           ///< none: the host
+  std::string host;                  ///< kDelay, kDrop: from here
   std::chrono::nanoseconds lasts{};  ///< 0: to the end
-  int percent = 0;                   ///< kSlow: of a CPU's time
+  double percent = 0;                ///< kSlow: of a CPU's time; kDrop: of the packets
   int signal = 0;                    ///< kSignal
   std::string path;                  ///< kFill: a folder
+  int exit_code = 0;                 ///< kExit
+  std::string to_host;               ///< kDelay, kDrop
+  bool both_ways = false;            ///< kDelay, kDrop: also from to_host
+  std::chrono::nanoseconds delay{};  ///< kDelay: of each packet
 
   bool operator==(const FaultSpec&) const = default;
 };

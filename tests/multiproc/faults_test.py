@@ -45,6 +45,19 @@ class Faults(LauncherTest):
             self.assertEqual(code, 5)
             self.assertIn("rank 1 on", error)
 
+    def test_a_rank_exits_at_an_operation_and_at_the_next_one(self):
+        for _ in TWICE:
+            code, _, error = self.run_script("at operation 100: exit rank 1 with 7\n", "-n", 2,
+                                             *STEADY)
+            self.assertEqual(code, 7)
+            self.assertIn("fault, line 1: at operation 100: exit rank 1 with 7: now\n", error)
+            self.assertRegex(error, r"rank 1 on .* exited with code 7.* its last operation: "
+                                    r"all_reduce\(1001 x float32, sum\) #100, running")
+            code, _, error = self.run_script("after 0.1s: exit rank 1 with 9\n", "-n", 2,
+                                             STEADY[0], 1000, 10_000_000)
+            self.assertEqual(code, 9)
+            self.assertIn("exit rank 1 with 9: at the rank's next operation\n", error)
+
     def test_all_processes_of_a_rank_get_a_share_of_a_cpu(self):
         busy = ("import time; time.sleep(0.3); begin, used = time.time(), time.process_time()\n"
                   "while time.time() < begin + 1.5: pass\n"
@@ -98,6 +111,10 @@ class Faults(LauncherTest):
             self.assertEqual(code, 125)
             self.assertIn(f"line 2: ", error)
             self.assertIn(why, error)
+        code, _, error = self.run_script("after 1s: drop 5% from host a to b\n",
+                                         *host_options(self, "a:1,b:1"), "-n", 2, "true")
+        self.assertEqual(code, 125)
+        self.assertIn("line 1: hosts a and b have the same address", error)
         code, _, error = self.run_job("-n", 1, "--faults", "/no/such/file", "true")
         self.assertEqual(code, 125)
         self.assertIn("cannot read the faults '/no/such/file'", error)
