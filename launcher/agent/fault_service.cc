@@ -22,8 +22,9 @@ namespace {
 constexpr Duration kLook = std::chrono::milliseconds(1);
 // Time for the report of a fault that ends this process.
 constexpr Duration kLastWord = std::chrono::milliseconds(20);
-// A slowed rank runs for its share of this, and is stopped for the rest.
-constexpr Duration kSlice = std::chrono::milliseconds(20);
+// A slowed rank runs for its share of this, and is stopped for the rest. As long as the period of
+// control groups: a process may stop a tick of the kernel late.
+constexpr Duration kSlice = std::chrono::milliseconds(100);
 
 bool is_of_link(const messages::Fault& fault) {
   return fault.kind() == messages::Fault::DELAY || fault.kind() == messages::Fault::DROP;
