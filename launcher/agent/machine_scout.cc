@@ -34,15 +34,6 @@ messages::Described describe_this_machine() {
   return described;
 }
 
-void write_all(int socket, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t put = ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (put < 0 && errno == EINTR) continue;
-    if (put <= 0) return;
-    bytes.remove_prefix(static_cast<std::size_t>(put));
-  }
-}
-
 messages::Described failed(const std::string& why) {
   messages::Described described;
   described.set_failure(why);
@@ -58,7 +49,9 @@ Result<std::unique_ptr<MachineScout>> MachineScout::send(FunctionRef<void()> lea
                         leave();
                         replace_by_null(STDIN_FILENO);
                         replace_by_null(STDOUT_FILENO);
-                        write_all(socket.get(), describe_this_machine().SerializeAsString());
+                        // An error says that the agent has gone.
+                        [[maybe_unused]] const bool told =
+                            write_all(socket.get(), describe_this_machine().SerializeAsString());
                       }));
   return std::unique_ptr<MachineScout>(new MachineScout(std::move(process)));
 }

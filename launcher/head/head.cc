@@ -28,7 +28,7 @@ std::vector<JobHost> hosts_of(const std::vector<HostAgent>& agents) {
 }  // namespace
 
 Head::Head(EventLoop& loop, Console& console, const JobSpec& job, std::vector<HostAgent> agents,
-           std::vector<JobObserver*> observers)
+           std::vector<JobObserver*> observers, MembershipFile* membership)
     : loop_(loop),
       console_(console),
       has_timestamps_(job.timestamps),
@@ -36,9 +36,11 @@ Head::Head(EventLoop& loop, Console& console, const JobSpec& job, std::vector<Ho
       machine_({.timeout = job.timeout,
                 .grace = job.grace,
                 .max_silence = job.max_silence,
-                .restarts = job.restarts},
+                .restarts = job.restarts,
+                .first_epoch = membership ? membership->before().next_epoch() : 0},
                hosts_of(agents)),
-      observers_(std::move(observers)) {
+      observers_(std::move(observers)),
+      membership_(membership) {
   hosts_.reserve(agents.size());
   for (HostAgent& agent : agents)
     hosts_.push_back({.agent = agent.channel, .start = std::move(agent.start)});
@@ -156,6 +158,13 @@ void Head::carry_out(const StartHost& command) {
     [[maybe_unused]] const Status taken = host.agent.send(input);  // as for TellHost
   });
   if (command.epoch > 0) input_->tell_window_size();  // the Start has that of the job's begin
+}
+
+// The log counts for the next epoch, so a job goes on without other entries.
+void Head::carry_out(const Record& command) {
+  const Status written = membership_ ? membership_->append(command.entry) : Status();
+  if (std::holds_alternative<EpochBegins>(command.entry)) return handle(EpochRecorded{written});
+  if (!written.ok()) console_.say("warning: " + std::string(written.text()));
 }
 
 void Head::carry_out(const TellHost& command) {

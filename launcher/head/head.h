@@ -15,6 +15,7 @@
 #include "launcher/channel/channel.h"
 #include "launcher/head/console.h"
 #include "launcher/head/input_source.h"
+#include "launcher/head/membership_file.h"
 #include "launcher/head/output_limit.h"
 #include "launcher/job/job_machine.h"
 #include "launcher/job/job_observer.h"
@@ -34,8 +35,9 @@ class Head {
  public:
   /// The hosts in the order of their ranks. The first one's agent opens the job's meeting, and the
   /// others start once it is open.
+  /// `membership`: null if nobody wants the log.
   Head(EventLoop& loop, Console& console, const JobSpec& job, std::vector<HostAgent> agents,
-       std::vector<JobObserver*> observers);
+       std::vector<JobObserver*> observers, MembershipFile* membership = nullptr);
 
   const JobState& state() const { return machine_.state(); }
 
@@ -62,6 +64,7 @@ class Head {
 
   void handle(JobEvent event);
   void carry_out(const StartHost& command);
+  void carry_out(const Record& command);
   void carry_out(const TellHost& command);
   void carry_out(const TellAllHosts& command);
   void carry_out(const Say& command) { console_.say(command.text); }
@@ -81,6 +84,7 @@ class Head {
   std::vector<std::string> tags_;  // by rank
   JobMachine machine_;
   const std::vector<JobObserver*> observers_;
+  MembershipFile* const membership_;
   std::deque<JobEvent> events_;  // that came while one is handled
   bool handling_ = false;
   std::optional<EventLoop::TimerId> timer_;

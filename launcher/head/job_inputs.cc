@@ -8,6 +8,7 @@
 #include "launcher/head/job_hosts.h"
 #include "launcher/head/pair_check.h"
 #include "launcher/head/preflight.h"
+#include "launcher/registry/record.h"
 #include "launcher/system/host.h"
 
 namespace paceline::launcher {
@@ -24,7 +25,23 @@ Result<std::vector<FaultSpec>> read_faults(const std::string& file) {
   return parse_fault_script(*text, file);
 }
 
+Result<std::unique_ptr<MembershipFile>> open_membership(const JobSpec& job) {
+  if (job.membership_file.empty() || job.placement.dry_run)
+    return std::unique_ptr<MembershipFile>();
+  return MembershipFile::open(job.membership_file,
+                              {.command = command_of(job), .ranks = job.ranks()});
+}
+
 }  // namespace
+
+std::string command_of(const JobSpec& job) {
+  std::vector<std::string> words;
+  for (const ProgramSpec& program : job.programs) {
+    if (!words.empty()) words.emplace_back(":");
+    words.insert(words.end(), program.command.begin(), program.command.end());
+  }
+  return command_line(words);
+}
 
 Result<JobInputs> inputs_of(JobSpec& job, const std::function<void(const std::string&)>& warn) {
   JobInputs inputs;
@@ -38,6 +55,7 @@ Result<JobInputs> inputs_of(JobSpec& job, const std::function<void(const std::st
   if (is_here && !job.placement.dry_run) PACELINE_TRY(preflight(job, warn));
   PACELINE_TRY_ASSIGN(inputs.net, net_choice_of_environment());
   PACELINE_TRY_ASSIGN(inputs.ports, port_range_of_environment());
+  PACELINE_TRY_ASSIGN(inputs.membership, open_membership(job));
   return inputs;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 
 #include "comm/base/net_choice.h"
 #include "comm/base/port_range.h"
+#include "launcher/head/membership_file.h"
 #include "launcher/head/seating.h"
 #include "launcher/options/fault_script.h"
 #include "launcher/options/host_plan.h"
@@ -22,7 +24,13 @@ struct JobInputs {
   PortRange ports;
   PlacementFiles files;
   std::vector<FaultSpec> faults;
+  /// Open before other processes of the job are forked, so that nobody else has the file until the
+  /// last of them on this host has ended. Null: nobody wants it.
+  std::unique_ptr<MembershipFile> membership;
 };
+
+/// The programs and their arguments, as a line of a shell.
+std::string command_of(const JobSpec& job);
 
 /// Completes the numbers of ranks in `job`, which may depend on the hosts. `warn` gets warnings of
 /// this host's limits.

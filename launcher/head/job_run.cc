@@ -79,18 +79,13 @@ void fill_in_exports(ProgramSpec& program) {
 }
 
 JobRecord describe(const JobSpec& job, const std::string& id, const Clock& clock) {
-  std::vector<std::string> words;
-  for (const ProgramSpec& program : job.programs) {
-    if (!words.empty()) words.emplace_back(":");
-    words.insert(words.end(), program.command.begin(), program.command.end());
-  }
   return {.id = id,
           .host = host_name(),
           .head = identify(::getpid()).value_or(ProcessIdentity{.pid = ::getpid()}),
           .begin = clock.now(),
           .ranks = job.ranks(),
           .grace = job.grace,
-          .command = command_line(words)};
+          .command = command_of(job)};
 }
 
 // What crashed jobs have left is cleared away on the way.
@@ -158,7 +153,7 @@ Result<int> begin_job(EventLoop& loop, Console& console, JobAgents& agents, cons
   std::vector<JobObserver*> observers{&bindings};
   if (job.timings) observers.push_back(&stages);
   if (target.control) observers.push_back(target.control.get());
-  Head head(loop, console, job, std::move(parts), std::move(observers));
+  Head head(loop, console, job, std::move(parts), std::move(observers), inputs.membership.get());
   target.head = &head;
   const int code = head.run();
   for (const HostFault& one : head.state().faults.all()) agents.faults().add(one);

@@ -8,6 +8,7 @@
 
 #include "comm/base/clock.h"
 #include "launcher/channel/messages.pb.h"
+#include "launcher/job/membership.h"
 
 namespace paceline::launcher {
 
@@ -16,6 +17,12 @@ struct StartHost {
   std::size_t host = 0;
   messages::Meeting meeting;
   std::uint32_t epoch = 0;  ///< how often it was started before
+};
+
+/// Write it to the membership log, if there is one. The begin of an epoch is answered by
+/// EpochRecorded.
+struct Record {
+  MembershipEntry entry;
 };
 
 struct TellHost {
@@ -46,7 +53,7 @@ struct DropOutput {};
 /// No agent will send another message. The job ends once its output is written.
 struct EndJob {};
 
-using JobCommand =
-    std::variant<StartHost, TellHost, TellAllHosts, Say, LimitOutput, EndGrace, DropOutput, EndJob>;
+using JobCommand = std::variant<StartHost, Record, TellHost, TellAllHosts, Say, LimitOutput,
+                                EndGrace, DropOutput, EndJob>;
 
 }  // namespace paceline::launcher

@@ -14,6 +14,12 @@ namespace paceline::launcher {
 /// The agents are connected, and the job begins.
 struct JobBegins {};
 
+/// The begin of an epoch is in the membership log, or cannot be written there. Answers each Record
+/// of a begin.
+struct EpochRecorded {
+  Status why;
+};
+
 /// An agent sent a message. Hosts are numbered in the order of their ranks.
 struct AgentSaid {
   std::size_t host = 0;
@@ -51,7 +57,7 @@ struct ReadingResumed {};
 /// JobMachine::next_timer() has come.
 struct TimePassed {};
 
-using JobEvent = std::variant<JobBegins, AgentSaid, AgentLost, StartRefused, SignalCame,
-                              OutputBroke, ReadingPaused, ReadingResumed, TimePassed>;
+using JobEvent = std::variant<JobBegins, EpochRecorded, AgentSaid, AgentLost, StartRefused,
+                              SignalCame, OutputBroke, ReadingPaused, ReadingResumed, TimePassed>;
 
 }  // namespace paceline::launcher

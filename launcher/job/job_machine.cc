@@ -28,6 +28,7 @@ JobMachine::JobMachine(const Rules& rules, const std::vector<JobHost>& hosts)
   std::size_t ranks = 0;
   for (const JobHost& host : hosts) ranks += host.ranks.size();
   state_.ranks.resize(ranks);
+  state_.epoch = rules.first_epoch;
   state_.outcome.ranks = static_cast<int>(ranks);
   for (const JobHost& host : hosts) {
     for (const std::uint32_t rank : host.ranks) state_.ranks[rank].host = state_.hosts.size();
@@ -46,8 +47,7 @@ TimePoint JobMachine::next_timer() const {
 }
 
 void JobMachine::on(const JobBegins&) {
-  restarts_.began(now_);
-  start(0);
+  begin_epoch();
   set_timer(kAlivePeriod, Timer::kSilence);
   if (rules_.timeout > Duration::zero()) set_timer(rules_.timeout, Timer::kTimeout);
 }
@@ -74,6 +74,27 @@ void JobMachine::on(const TimePassed&) {
         break;
     }
   }
+}
+
+void JobMachine::begin_epoch() {
+  restarts_.began(now_);
+  EpochBegins begins{.epoch = state_.epoch};
+  for (const HostState& host : state_.hosts)
+    begins.members.push_back({.host = host.name, .workers = host.ranks});
+  command(Record{std::move(begins)});
+}
+
+void JobMachine::on(const EpochRecorded& recorded) {
+  epoch_runs_ = recorded.why.ok();
+  if (!epoch_runs_) stop(StopCause::kLauncher, SIGKILL, recorded.why.text());
+  if (!state_.outcome.cause) return start(0);
+  epoch_ends("the job ended before its ranks started");
+  finish(0);
+}
+
+void JobMachine::epoch_ends(const std::string& why) {
+  if (std::exchange(epoch_runs_, false))
+    command(Record{EpochEnds{.epoch = state_.epoch, .why = why}});
 }
 
 void JobMachine::start(std::size_t host, const messages::Meeting& meeting) {
@@ -235,6 +256,8 @@ bool JobMachine::is_needed(std::size_t host) const {
 
 void JobMachine::lose(std::size_t host, const std::string& why) {
   state_.faults.add({.host = state_.hosts[host].name, .why = why});
+  if (epoch_runs_)
+    command(Record{HostLost{.epoch = state_.epoch, .host = state_.hosts[host].name, .why = why}});
   const std::string text = in_host(state_, host, why);
   if (state_.outcome.cause) command(Say{text});
   stop(StopCause::kLauncher, SIGKILL, text);
@@ -279,6 +302,7 @@ void JobMachine::stop_to_restart(const std::string& why) {
   std::erase_if(timers_, [](const auto& timer) {
     return timer.second == Timer::kSettled || timer.second == Timer::kBlame;
   });
+  epoch_ends(why);
   command(Say{why + ending_text(state_) + "; " + restarts_.announcement(now_)});
   if (!all_finished()) tell_all_to_stop(SIGTERM);
 }
@@ -291,8 +315,7 @@ void JobMachine::restart() {
   state_.outcome.culprit.reset();
   for (RankState& rank : state_.ranks) rank = {.host = rank.host};
   for (HostState& host : state_.hosts) host.phase = HostPhase::kWaiting;
-  restarts_.began(now_);
-  start(0);
+  begin_epoch();
 }
 
 // ---- Requests to end -----------------------------------------------------------------------
@@ -322,6 +345,7 @@ void JobMachine::on(const OutputBroke& broke) {
 void JobMachine::stop(StopCause cause, int signal, const std::string& why) {
   if (state_.outcome.cause) return;
   state_.outcome.cause = cause;
+  epoch_ends(why);
   if (!why.empty()) command(Say{signal == SIGKILL ? why : why + ending_text(state_)});
   order_stop(signal);
   if (state_.is_restarting && all_finished()) end();
@@ -366,6 +390,7 @@ bool JobMachine::all_finished() const {
 
 void JobMachine::end() {
   state_.finished = true;
+  epoch_ends("all ranks ended well");
   say_victims();
   command(EndJob{});
 }

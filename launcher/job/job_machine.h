@@ -32,6 +32,7 @@ class JobMachine {
     Duration grace{};    ///< of ranks, from the first signal to SIGKILL
     Duration max_silence = kMaxSilence;
     RestartRules restarts{};
+    std::uint32_t first_epoch = 0;  ///< greater if earlier runs of the job are known
   };
 
   /// Hosts in the order of their ranks. Together they have the ranks 0, 1, … of the job.
@@ -56,6 +57,7 @@ class JobMachine {
 
   // Events.
   void on(const JobBegins& begins);
+  void on(const EpochRecorded& recorded);
   void on(const AgentSaid& said);
   void on(const AgentLost& lost);
   void on(const StartRefused& refused);
@@ -89,7 +91,9 @@ class JobMachine {
   void end();
   void say_victims();
 
-  // Restarts.
+  // Starts.
+  void begin_epoch();
+  void epoch_ends(const std::string& why);
   void stop_to_restart(const std::string& why);
   void restart();
 
@@ -105,7 +109,8 @@ class JobMachine {
   std::multimap<TimePoint, Timer> timers_;
   EndRequests requests_;
   RestartPolicy restarts_;
-  bool judging_ = false;  // a rank has failed; the culprit is decided after some time
+  bool epoch_runs_ = false;  // its end has not been recorded
+  bool judging_ = false;     // a rank has failed; the culprit is decided after some time
   bool reading_ = true;
   TimePoint now_{};                   // of the event
   std::vector<JobCommand> commands_;  // of the event

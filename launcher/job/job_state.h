@@ -45,7 +45,7 @@ struct JobState {
   std::vector<RankState> ranks;
   JobOutcome outcome;
   HostFaults faults;           ///< hosts whose agents were lost
-  std::uint32_t epoch = 0;     ///< how often the ranks were started before
+  std::uint32_t epoch = 0;     ///< of the ranks: their starts have numbers
   bool is_restarting = false;  ///< the ranks end, or have ended, to be started again
   bool finished = false;       ///< no agent will send another message
 };

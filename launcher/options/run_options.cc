@@ -147,7 +147,11 @@ std::string without_name(const std::string& text, const PlacementOption& option)
   return text.starts_with(name) ? text.substr(name.size()) : text;
 }
 
-void add_restart_options(CLI::App& app, RestartRules& restarts) {
+void add_restart_options(CLI::App& app, JobSpec& job) {
+  RestartRules& restarts = job.restarts;
+  add_value(app, "--membership",
+            {"FILE", "Log each start in FILE; another run of the job goes on from there", "End"},
+            [&job](const std::string& text) { job.membership_file = text; });
   add_value(app, "--max-restarts",
             {"N", "Start all ranks again up to N times if one fails (default 0)", "End"},
             [&restarts](const std::string& text) {
@@ -207,7 +211,7 @@ void add_job_options(CLI::App& app, JobSpec& job, ProgramSpec& program) {
             [&job](const std::string& text) {
               job.console_ranks = valid("--console-ranks", RankSet::parse(text));
             });
-  add_restart_options(app, job.restarts);
+  add_restart_options(app, job);
   add_value(
       app, "--timeout", {"S", "End the job after S seconds, or 90m, 2h (default 0: never)", "End"},
       [&job](const std::string& text) { job.timeout = valid("--timeout", parse_seconds(text)); });

@@ -1,9 +1,6 @@
 #include "launcher/system/new_file.h"
 
-#include <cerrno>
-#include <cstddef>
 #include <filesystem>
-#include <string_view>
 #include <system_error>
 
 #include <fcntl.h>
@@ -13,16 +10,6 @@
 
 namespace paceline::launcher {
 namespace {
-
-// False with errno set.
-bool write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd, text.data(), text.size());
-    if (written < 0 && errno != EINTR) return false;
-    if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return true;
-}
 
 bool is_other_than_a_file(const std::string& path) {
   std::error_code error;

@@ -71,6 +71,15 @@ rlimit raise_descriptor_limit() {
   return before;
 }
 
+bool write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(fd, text.data(), text.size());
+    if (written < 0 && errno != EINTR) return false;
+    if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
 Status print_out(const std::string& text) {
   const bool is_there = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
   return is_there ? Status() : system_error("write to standard output");

@@ -48,6 +48,9 @@ void replace_by_null(int fd);
 /// was.
 rlimit raise_descriptor_limit();
 
+/// Blocks until all of it is written. False with errno set.
+bool write_all(int fd, std::string_view text);
+
 /// All of it on standard output, or why it is not there.
 Status print_out(const std::string& text);
 

@@ -2,7 +2,9 @@
 // its states.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <variant>
 #include <vector>
 
 #include "launcher/job/job_machine.h"
@@ -23,6 +25,11 @@ class SmallJob {
   void handle(const JobEvent& event) {
     commands_ = machine_.handle(now_, event);
     if (observer_ != nullptr) observer_->saw(now_, event, state());
+    const bool begins = std::ranges::any_of(commands_, [](const JobCommand& command) {
+      const Record* const record = std::get_if<Record>(&command);
+      return record != nullptr && std::holds_alternative<EpochBegins>(record->entry);
+    });
+    if (begins) handle(EpochRecorded{});
   }
   void started(std::size_t host, std::uint32_t rank, std::int64_t pid) {
     AgentSaid said{.host = host, .message = {}};

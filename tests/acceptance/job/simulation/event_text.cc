@@ -24,6 +24,9 @@ std::string in_words(const messages::FromAgent& message) {
 
 struct Describe {
   std::string operator()(const JobBegins&) const { return "the job begins"; }
+  std::string operator()(const EpochRecorded& recorded) const {
+    return recorded.why.ok() ? "the epoch is recorded" : "the epoch cannot be recorded";
+  }
   std::string operator()(const AgentSaid& said) const {
     return "h" + std::to_string(said.host) + ": " + in_words(said.message);
   }

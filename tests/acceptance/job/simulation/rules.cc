@@ -31,8 +31,8 @@ bool SimulatedJob::can_end_by(StopCause cause) const {
     case StopCause::kOutputClosed:
       return had({Mishap::kOutputBroke});
     case StopCause::kLauncher:
-      return had(
-          {Mishap::kAgentLost, Mishap::kAgentSilent, Mishap::kAgentFails, Mishap::kOutputBroke});
+      return had({Mishap::kAgentLost, Mishap::kAgentSilent, Mishap::kAgentFails,
+                  Mishap::kOutputBroke, Mishap::kLogFails});
   }
   return false;
 }
@@ -60,6 +60,8 @@ void SimulatedJob::judge() {
   }
   if (std::cmp_greater(state.epoch, plan_.max_restarts))
     return break_rule("the ranks were started again too often");
+  if (log_.is_running() && !log_fails_)
+    return break_rule("the log does not have the end of the last epoch");
   std::set<int> ended;
   for (const RankEnd& end : state.outcome.ends)
     if (!ended.insert(end.rank).second) return break_rule("the end of a rank counts twice");

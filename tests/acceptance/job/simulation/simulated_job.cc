@@ -21,7 +21,7 @@ constexpr Duration kTimeout = seconds(20);
 constexpr Duration kLongestRank = seconds(8);
 // Everything has a deadline: the longest run is a timeout, the grace, and a silent host.
 constexpr Duration kMaxRun = seconds(90);
-constexpr int kMishaps = 12;
+constexpr int kMishaps = 13;
 
 JobMachine::Rules rules_of(const Plan& plan) {
   const bool has_timeout = std::ranges::count(plan.mishaps, Mishap::kTimeout) > 0;
@@ -151,6 +151,9 @@ void SimulatedJob::befall(Mishap mishap) {
         handle(ReadingResumed{});
         for (const JobEvent& event : std::exchange(held_, {})) handle(event);
       });
+    case Mishap::kLogFails:
+      log_fails_ = true;
+      return;
     case Mishap::kDoubled:
       doubles_ = true;
       return;
@@ -199,11 +202,24 @@ void SimulatedJob::carry_out(const StartHost& command) {
   if (agent.lost_told) break_rule("a host is started whose agent is known to be lost");
   if (host != 0 && command.meeting.store() != meeting_of(command.epoch))
     break_rule("a host is started without the meeting of the first one");
+  if (!log_.is_running() || log_.last()->epoch != command.epoch)
+    break_rule("a host is started for an epoch that the log does not have");
   if (host == 0) ends_.clear();
   agent.started = true;
   agent.epoch = command.epoch;
   agent.finished = false;
   send(host, [this, host, epoch = command.epoch] { start(host, epoch); });
+}
+
+void SimulatedJob::carry_out(const Record& command) {
+  if (tell_) tell_("            > record " + membership_line(command.entry));
+  const bool begins = std::holds_alternative<EpochBegins>(command.entry);
+  Status written;
+  if (log_fails_)
+    written = Status(Code::kUnavailable, Scope::kProcess, "no space is left");
+  else if (!log_.apply(command.entry).ok())
+    break_rule("an entry cannot follow the log");
+  if (begins) after(Duration::zero(), [this, written] { handle(EpochRecorded{written}); });
 }
 
 void SimulatedJob::carry_out(const TellHost& command) {

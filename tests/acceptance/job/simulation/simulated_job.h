@@ -30,6 +30,7 @@ enum class Mishap : std::uint8_t {
   kOutputBroke,
   kTimeout,
   kReadingPaused,  // for a while
+  kLogFails,       // the membership log cannot be written any more
   kDoubled,        // messages come twice, and after the agent's last
 };
 
@@ -95,6 +96,7 @@ class SimulatedJob {
   // The head.
   void handle(const JobEvent& event);
   void carry_out(const StartHost& start);
+  void carry_out(const Record& record);
   void carry_out(const TellHost& tell);
   void carry_out(const TellAllHosts& tell);
   void carry_out(const Say& say);
@@ -133,8 +135,10 @@ class SimulatedJob {
   std::vector<Agent> agents_;
   std::vector<TrueEnd> ends_;  // of the latest start
   std::vector<std::string> said_;
+  Membership log_;
   JobMachine machine_;
   bool doubles_ = false;
+  bool log_fails_ = false;
   bool paused_ = false;
   std::vector<JobEvent> held_;  // while reading is paused
   std::size_t ended_ = 0;       // EndJob commands

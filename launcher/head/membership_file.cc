@@ -1,0 +1,61 @@
+#include "launcher/head/membership_file.h"
+
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "comm/base/input_file.h"
+#include "comm/base/try.h"
+#include "launcher/system/system.h"
+
+namespace paceline::launcher {
+namespace {
+
+std::string quoted(const std::string& path) { return "the membership log '" + path + "'"; }
+
+}  // namespace
+
+Result<std::unique_ptr<MembershipFile>> MembershipFile::open(const std::string& path,
+                                                             const MembershipJob& job) {
+  UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  struct stat about {};
+  if (!fd || ::fstat(fd.get(), &about) != 0) return system_error("open " + quoted(path));
+  const auto refused = [&path](const std::string& why) {
+    return Status(Code::kInvalidArgument, Scope::kOperation, quoted(path) + ": " + why);
+  };
+  if (!S_ISREG(about.st_mode)) return refused("it is not an ordinary file");
+  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) return refused("another job that runs writes it");
+  std::unique_ptr<MembershipFile> file(new MembershipFile(path, std::move(fd)));
+  if (const Status read = file->read(job); !read.ok()) return refused(std::string(read.text()));
+  return file;
+}
+
+Status MembershipFile::read(const MembershipJob& job) {
+  PACELINE_TRY_ASSIGN(const std::string text, read_input(path_, kMaxBytes));
+  PACELINE_TRY_ASSIGN(const MembershipLog log, parse_membership_log(text, job));
+  before_ = log.members;
+  bytes_ = static_cast<off_t>(log.whole_bytes);
+  if (::ftruncate(fd_.get(), bytes_) != 0) return system_error("remove its last line");
+  if (bytes_ > 0) return {};
+  return write(membership_header(job));
+}
+
+Status MembershipFile::append(const MembershipEntry& entry) {
+  return write(membership_line(entry));
+}
+
+// What did not fit leaves no part behind, so that a later entry begins its line.
+Status MembershipFile::write(const std::string& text) {
+  if (write_all(fd_.get(), text)) {
+    bytes_ += static_cast<off_t>(text.size());
+    return {};
+  }
+  const Status why = system_error("write " + quoted(path_));
+  [[maybe_unused]] const int removed = ::ftruncate(fd_.get(), bytes_);  // else the next run does it
+  return why;
+}
+
+}  // namespace paceline::launcher

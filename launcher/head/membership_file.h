@@ -1,0 +1,44 @@
+// The membership log of a job in a file: `paceline run --membership FILE`.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <sys/types.h>
+
+#include <paceline/status.h>
+
+#include "comm/base/unique_fd.h"
+#include "launcher/job/membership.h"
+
+namespace paceline::launcher {
+
+/// One job at a time has the file. Entries survive the end of this process, but are not waited for
+/// to reach the disk: a disk that hangs would stop the job.
+class MembershipFile {
+ public:
+  static constexpr std::size_t kMaxBytes = std::size_t{64} << 20;
+
+  /// Makes the file, or goes on with that of an earlier run of the job: an entry that was cut off
+  /// is removed. Errors name the file.
+  static Result<std::unique_ptr<MembershipFile>> open(const std::string& path,
+                                                      const MembershipJob& job);
+
+  /// What earlier runs have left.
+  const Membership& before() const { return before_; }
+  Status append(const MembershipEntry& entry);
+
+ private:
+  MembershipFile(std::string path, UniqueFd fd) : path_(std::move(path)), fd_(std::move(fd)) {}
+  Status read(const MembershipJob& job);
+  Status write(const std::string& text);
+
+  const std::string path_;
+  const UniqueFd fd_;
+  Membership before_;
+  off_t bytes_ = 0;  // of whole lines
+};
+
+}  // namespace paceline::launcher
