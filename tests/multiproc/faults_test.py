@@ -1,5 +1,6 @@
 """Fault scripts: each kind of fault does what its line says, twice the same."""
 
+import contextlib
 import os
 import re
 import signal
@@ -7,18 +8,24 @@ import subprocess
 import tempfile
 import unittest
 
-from launched import BIN, LauncherTest, host_options
+from launched import BIN, Job, LauncherTest, host_options
 
 STEADY = (BIN / "multiproc_steady_rank", 1000, 3000)
 TWICE = range(2)
 
 
+@contextlib.contextmanager
+def script_file(lines):
+    with tempfile.NamedTemporaryFile("w", suffix=".faults") as script:
+        script.write(lines)
+        script.flush()
+        yield script.name
+
+
 class Faults(LauncherTest):
     def run_script(self, lines, *words):
-        with tempfile.NamedTemporaryFile("w", suffix=".faults") as script:
-            script.write(lines)
-            script.flush()
-            return self.run_job("--faults", script.name, *words)
+        with script_file(lines) as file:
+            return self.run_job("--faults", file, *words)
 
     def test_a_rank_is_killed_at_an_operation(self):
         for _ in TWICE:
@@ -72,9 +79,13 @@ class Faults(LauncherTest):
         hosts = host_options(self, "a:1,b:1")
         for how, why in (("kill", "the agent is gone"), ("stop", "has not answered for 2 s")):
             with self.subTest(how=how):
-                code, _, error = self.run_script(
-                    f"at operation 50 of rank 1: {how} host b\n", *hosts, "-n", 2,
-                    "--max-silence", 2, "--grace", 1, *STEADY)
+                script = f"at operation 50 of rank 1: {how} host b\n"
+                with script_file(script) as file, \
+                        Job("--faults", file, *hosts, "-n", 2, "--max-silence", 2, "--grace", 1,
+                            *STEADY) as job:
+                    code, _, error = job.wait()
+                    # The job does not wait for the processes of a host that it has lost.
+                    self.assert_gone(job)
                 self.assertNotEqual(code, 0)
                 self.assertRegex(error, f"host b: (the agent )?.*{why}")
 
@@ -83,11 +94,10 @@ class Faults(LauncherTest):
         rank = ('sleep 0.4; dd if=/dev/zero of={0}/x bs=4k count=100 2>/dev/null && exit 6; '
                 'sleep 0.8; dd if=/dev/zero of={0}/x bs=4k count=100 2>/dev/null')
         with tempfile.TemporaryDirectory() as disk, \
-                tempfile.NamedTemporaryFile("w", suffix=".faults") as script:
-            script.write(f"after 0.1s: fill {disk} on host {os.uname().nodename} for 0.8s\n")
-            script.flush()
+                script_file(f"after 0.1s: fill {disk} on host {os.uname().nodename} for 0.8s\n"
+                            ) as file:
             words = ["unshare", "-m", "sh", "-c", f"mount -t tmpfs -o size=8m none {disk} && "
-                     f"exec {BIN / 'paceline'} run -n 1 --faults {script.name} "
+                     f"exec {BIN / 'paceline'} run -n 1 --faults {file} "
                      f"sh -c '{rank.format(disk)}'"]
             done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                                   timeout=60, check=False)
