@@ -45,7 +45,6 @@ class Agent {
         helper_(loop_, helper_process_->take_socket(), "spawn helper"),
         self_(loop_, std::move(scout),
               [this](const messages::FromAgent& message) { tell(message); }),
-        trials_(loop_, [this](const messages::FromAgent& message) { tell(message); }),
         stop_(loop_,
               {.signal_ranks = [this](const messages::SignalRanks& order) { signal_ranks(order); },
                .tell = [this](const messages::FromAgent& message) { tell(message); }}) {}
@@ -55,6 +54,7 @@ class Agent {
  private:
   void check_lifeline();
   void receive(const messages::ToAgent& message);
+  Status try_others(const messages::ToAgent& message);
   Status start(const messages::Start& start);
   Result<UniqueFd> standard_input();
 
@@ -80,8 +80,8 @@ class Agent {
   HeadChannel& head_;
   std::unique_ptr<ChildProcess> helper_process_;
   SocketChannel<messages::ToHelper, messages::FromHelper> helper_;
-  SelfDescription self_;  // before the job starts
-  Trials trials_;         // before the job starts
+  SelfDescription self_;
+  std::optional<Trials> trials_;  // before a start
   RankStop stop_;
   std::unique_ptr<HostRun> run_;  // once ranks were to start
   HelperWatch helper_watch_;
@@ -140,8 +140,15 @@ void Agent::receive(const messages::ToAgent& message) {
   if (message.has_rank_ended()) return run_ ? run_->ended_well(message.rank_ended()) : void();
   if (message.has_describe()) return self_.answer(message.describe());
   if (is_running_ || leaving_) return;  // one start at a time
-  const Status status = message.has_start() ? start(message.start()) : trials_.receive(message);
+  const Status status = message.has_start() ? start(message.start()) : try_others(message);
   if (!status.ok()) fail(status);
+}
+
+// Each start has its own hosts, so each survey begins anew.
+Status Agent::try_others(const messages::ToAgent& message) {
+  if (message.has_survey() || !trials_)
+    trials_.emplace(loop_, [this](const messages::FromAgent& told) { tell(told); });
+  return trials_->receive(message);
 }
 
 // ---- The ranks -----------------------------------------------------------------------------
@@ -149,10 +156,8 @@ void Agent::receive(const messages::ToAgent& message) {
 Status Agent::start(const messages::Start& start) {
   begin_to_say_alive();
   helper_watch_.begin(start);
-  if (!run_) {
-    trials_.end();
-    self_.end(host_cpus(start));
-  }
+  trials_.reset();
+  self_.end(host_cpus(start));
   if (start.apps().empty() || start.ranks().empty())
     return Status(Code::kInternal, Scope::kOperation, "the launcher sent a job without ranks");
   epoch_ = start.epoch();

@@ -38,7 +38,7 @@ void SelfDescription::await_scout(const messages::Describe& question) {
 }
 
 void SelfDescription::end(const CpuSet& bound_cpus) {
-  scout_.reset();
+  waits_ = 0;
   if (claims_) claims_->claim(bound_cpus);
 }
 

@@ -23,7 +23,7 @@ class SelfDescription {
 
   /// Once the scout is back, and no other job that reserves plans just now.
   void answer(const messages::Describe& question);
-  /// The job starts: nobody asks any more. Writes down what its ranks are bound to.
+  /// The ranks start: other jobs may plan. Writes down what the ranks are bound to.
   void end(const CpuSet& bound_cpus);
 
  private:

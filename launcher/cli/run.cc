@@ -31,16 +31,8 @@ int plan_described_job(const JobSpec& job) {
 }  // namespace
 
 int run_command(std::span<const std::string> arguments) {
-  if (run_asks_for_help(arguments)) {
-    std::fputs(run_help().c_str(), stdout);
-    return 0;
-  }
-  if (run_asks_for_hosts(arguments)) {
-    std::fputs(run_hosts_help().c_str(), stdout);
-    return 0;
-  }
-  if (run_asks_for_placement(arguments)) {
-    std::fputs(placement_help().c_str(), stdout);
+  if (const auto page = run_help(arguments)) {
+    std::fputs(page->c_str(), stdout);
     return 0;
   }
   const SystemClock clock;

@@ -67,11 +67,13 @@ std::optional<std::string> difference(const messages::RankSeat& seat,
 
 }  // namespace
 
-BindingReport::BindingReport(std::vector<Host> hosts, Options options)
-    : hosts_(std::move(hosts)), options_(std::move(options)) {
+void BindingReport::take_hosts(std::vector<Host> hosts, std::vector<std::string> devices) {
+  hosts_ = std::move(hosts);
+  devices_ = std::move(devices);
   std::size_t ranks = 0;
   for (const Host& host : hosts_) ranks += host.ranks.size();
-  lines_.resize(ranks);
+  lines_.assign(ranks, "");
+  started_ = 0;
 }
 
 void BindingReport::saw(TimePoint, const JobEvent& event, const JobState&) {
@@ -90,8 +92,8 @@ void BindingReport::started(const Host& host, const messages::RankStarted& rank)
                  ": a cpuset, a container or a batch system prevents the planned binding");
   if (!options_.says_all) return;
   std::string line = who + ": " + what_is(*seat, rank);
-  if (rank.rank() < options_.devices.size() && !options_.devices[rank.rank()].empty())
-    line += ", " + options_.devices[rank.rank()];
+  if (rank.rank() < devices_.size() && !devices_[rank.rank()].empty())
+    line += ", " + devices_[rank.rank()];
   lines_[rank.rank()] = std::move(line);
   if (++started_ % lines_.size() != 0) return;
   for (const std::string& one : lines_) options_.say(one);

@@ -5,6 +5,7 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "launcher/channel/messages.pb.h"
@@ -16,8 +17,7 @@ namespace paceline::launcher {
 class BindingReport final : public JobObserver {
  public:
   struct Options {
-    bool says_all = false;             ///< a line for each rank, once all have started
-    std::vector<std::string> devices;  ///< by rank, for people; empty: nobody has any
+    bool says_all = false;  ///< a line for each rank, once all have started
     std::function<void(const std::string&)> say;
   };
   /// A host has a seat for each of its ranks, or none.
@@ -27,16 +27,20 @@ class BindingReport final : public JobObserver {
     std::vector<messages::RankSeat> seats;
   };
 
-  BindingReport(std::vector<Host> hosts, Options options);
+  explicit BindingReport(Options options) : options_(std::move(options)) {}
+
+  /// Of the next start. `devices`: by rank, for people; empty: nobody has any.
+  void take_hosts(std::vector<Host> hosts, std::vector<std::string> devices);
 
   void saw(TimePoint now, const JobEvent& event, const JobState& state) override;
 
  private:
   void started(const Host& host, const messages::RankStarted& rank);
 
-  const std::vector<Host> hosts_;
   const Options options_;
-  std::vector<std::string> lines_;  // by rank
+  std::vector<Host> hosts_;
+  std::vector<std::string> devices_;  // by rank
+  std::vector<std::string> lines_;    // by rank
   std::size_t started_ = 0;
   std::set<std::string> warned_;  // hosts
 };

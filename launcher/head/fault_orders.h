@@ -15,5 +15,7 @@ namespace paceline::launcher {
 /// a restart that the job does not have.
 Status give_faults(const std::vector<FaultSpec>& faults, const JobSpec& job,
                    std::vector<HostAgent>& agents);
+/// The same for a restart on other hosts. Faults of hosts that have no ranks any more are left out.
+void give_faults_again(const std::vector<FaultSpec>& faults, std::vector<HostAgent>& agents);
 
 }  // namespace paceline::launcher

@@ -31,6 +31,7 @@ Head::Head(EventLoop& loop, Console& console, const JobSpec& job, std::vector<Ho
            std::vector<JobObserver*> observers, MembershipFile* membership)
     : loop_(loop),
       console_(console),
+      has_tags_(job.tags()),
       has_timestamps_(job.timestamps),
       output_limit_(loop, console),
       machine_({.timeout = job.timeout,
@@ -41,12 +42,8 @@ Head::Head(EventLoop& loop, Console& console, const JobSpec& job, std::vector<Ho
                hosts_of(agents)),
       observers_(std::move(observers)),
       membership_(membership) {
-  hosts_.reserve(agents.size());
-  for (HostAgent& agent : agents)
-    hosts_.push_back({.agent = agent.channel, .start = std::move(agent.start)});
-  tags_.resize(state().ranks.size());
-  for (std::size_t rank = 0; rank < tags_.size() && job.tags(); ++rank)
-    tags_[rank] = output_tag(static_cast<int>(rank), state().hosts[state().ranks[rank].host].name);
+  take(std::move(agents));
+  set_tags();
   console_.when_drained([this] {
     set_reading(true);
     end_when_printed();
@@ -54,16 +51,51 @@ Head::Head(EventLoop& loop, Console& console, const JobSpec& job, std::vector<Ho
   console_.when_output_broken([this](int error) { handle(OutputBroke{error}); });
 }
 
-int Head::run() {
+void Head::set_tags() {
+  tags_.assign(state().ranks.size(), "");
+  for (std::size_t rank = 0; rank < tags_.size() && has_tags_; ++rank)
+    tags_[rank] = output_tag(static_cast<int>(rank), state().hosts[state().ranks[rank].host].name);
+}
+
+void Head::take(std::vector<HostAgent> agents) {
+  hosts_.clear();
+  for (HostAgent& agent : agents)
+    hosts_.push_back({.agent = agent.channel, .start = std::move(agent.start)});
+}
+
+void Head::open_channels() {
   for (std::size_t host = 0; host < hosts_.size(); ++host)
     hosts_[host].agent.open(
         [this, host](const messages::FromAgent& message) { receive(host, message); },
         [this, host](const Status& why) { handle(AgentLost{.host = host, .why = why}); });
+}
+
+std::optional<int> Head::run() {
+  open_channels();
   handle(JobBegins{});
-  if (const Status waited = loop_.run(); !waited.ok()) {
+  return follow_agents();
+}
+
+std::optional<int> Head::go_on(Result<std::vector<HostAgent>> agents) {
+  HostsFound found{.why = agents.status(), .hosts = {}};
+  if (agents.ok() && !state().outcome.cause) {
+    found.hosts = hosts_of(*agents);
+    take(*std::move(agents));
+    open_channels();
+  }
+  handle(std::move(found));
+  set_tags();
+  return follow_agents();
+}
+
+std::optional<int> Head::follow_agents() {
+  // It may have ended before the loop began.
+  const Status waited = is_over() ? Status() : loop_.run();
+  if (!waited.ok()) {
     report("head", waited);
     return kExitLauncher;
   }
+  if (state().seeks_hosts) return std::nullopt;
   return exit_code(state().outcome);
 }
 
@@ -167,6 +199,13 @@ void Head::carry_out(const Record& command) {
   if (!written.ok()) console_.say("warning: " + std::string(written.text()));
 }
 
+void Head::carry_out(const FindHosts&) {
+  set_reading(true);
+  input_.reset();
+  hosts_.clear();
+  loop_.stop();
+}
+
 void Head::carry_out(const TellHost& command) {
   // It is a few bytes: what could fail is the connection, and its end is an event.
   [[maybe_unused]] const Status sent = hosts_[command.host].agent.send(command.message);
@@ -192,7 +231,9 @@ void Head::set_timer() {
 }
 
 void Head::end_when_printed() {
-  if (state().finished && console_.backlog_bytes() == 0) loop_.stop();
+  if (is_over()) loop_.stop();
 }
+
+bool Head::is_over() const { return state().finished && console_.backlog_bytes() == 0; }
 
 }  // namespace paceline::launcher

@@ -41,8 +41,12 @@ class Head {
 
   const JobState& state() const { return machine_.state(); }
 
-  /// Runs the job to its end and returns the exit code.
-  int run();
+  /// Runs the job to its end and returns the exit code. None: state().seeks_hosts. The job can go
+  /// on if there are other hosts for those that are lost, which state() names. The channels are not
+  /// used any more. Until somebody else opens them, state() notes which of them end.
+  std::optional<int> run();
+  /// Goes on after such an end, with agents for a new start or with the reason why there are none.
+  std::optional<int> go_on(Result<std::vector<HostAgent>> agents);
   /// Handles a signal to the head. The ranks get the first SIGINT, SIGTERM or SIGHUP; a second one
   /// kills them (see EndRequests). SIGTSTP stops the ranks and then this process. SIGQUIT ends it.
   /// Any other signal is passed on.
@@ -56,6 +60,10 @@ class Head {
     messages::Start start;
   };
 
+  void take(std::vector<HostAgent> agents);
+  void set_tags();
+  void open_channels();
+  std::optional<int> follow_agents();
   void receive(std::size_t host, const messages::FromAgent& message);
   void print(std::size_t host, const messages::RankOutput& output);
   void pause_if_behind();
@@ -65,6 +73,7 @@ class Head {
   void handle(JobEvent event);
   void carry_out(const StartHost& command);
   void carry_out(const Record& command);
+  void carry_out(const FindHosts& command);
   void carry_out(const TellHost& command);
   void carry_out(const TellAllHosts& command);
   void carry_out(const Say& command) { console_.say(command.text); }
@@ -74,13 +83,15 @@ class Head {
   void carry_out(const EndJob&) { console_.finish(); }
   void set_timer();
   void end_when_printed();
+  bool is_over() const;
 
   EventLoop& loop_;
   Console& console_;
   const SystemWallClock wall_clock_;
+  const bool has_tags_;
   const bool has_timestamps_;
   OutputLimit output_limit_;
-  std::vector<Host> hosts_;
+  std::vector<Host> hosts_;        // none while others are sought
   std::vector<std::string> tags_;  // by rank
   JobMachine machine_;
   const std::vector<JobObserver*> observers_;

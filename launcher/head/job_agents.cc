@@ -51,91 +51,102 @@ Status check_engine(const JobSpec& job) {
   return make_engine(engine_options(job)).status();
 }
 
-Status JobAgents::start_here(FunctionRef<void(bool)> last) {
-  const bool has_ranks = std::any_of(shares_.begin(), shares_.end(),
-                                     [](const HostShare& share) { return is_here(share); });
-  if (!has_ranks) return Status();
+Status JobAgents::start_here(const Shares& shares, FunctionRef<void(bool)> last) {
+  if (!std::ranges::any_of(shares, is_here)) return Status();
   PACELINE_TRY_ASSIGN(here_, start_local_agent(loop_, last));
   timings_.came(Stage::kAgent, loop_.clock().now(), "host " + host_name());
   return Status();
 }
 
-Status JobAgents::start_elsewhere(const JobSpec& job, const RemoteOptions& options) {
+Status JobAgents::start_elsewhere(const Shares& shares, const JobSpec& job,
+                                  const RemoteOptions& options, HostFaults& faults) {
   std::vector<AgentHost> hosts;
-  for (std::size_t i = 0; i < shares_.size(); ++i) {
-    if (!is_here(shares_[i])) hosts.push_back({.name = shares_[i].host, .index = i});
+  for (const HostShare& share : shares) {
+    if (is_here(share) || elsewhere_.contains(share.host)) continue;
+    hosts.push_back({.name = share.host, .index = hosts.size()});
   }
   if (hosts.empty()) return Status();
   for_others_ = variables_for_others(sends_paths(job), ::getenv);
   PACELINE_TRY_ASSIGN(const auto engine, make_engine(engine_options(job)));
-  PACELINE_TRY_ASSIGN(
-      starter_,
-      AgentStarter::make(loop_, {.version = options.version,
-                                 .job_id = options.job_id,
-                                 .agent_path = job.agent_path,
-                                 .addresses = {},
-                                 .ports = options.ports,
-                                 .host_patience = job.start_timeout,
-                                 .said = options.said,
-                                 .failed = [this](const std::string& host, const std::string& why) {
-                                   faults_.add({.host = host, .why = why});
-                                 }}));
+  PACELINE_TRY_ASSIGN(auto starter,
+                      AgentStarter::make(loop_, {.version = options.version,
+                                                 .job_id = options.job_id,
+                                                 .agent_path = job.agent_path,
+                                                 .addresses = {},
+                                                 .ports = options.ports,
+                                                 .host_patience = job.start_timeout,
+                                                 .said = options.said,
+                                                 .failed = [&faults](const std::string& host,
+                                                                     const std::string& why) {
+                                                   faults.add({.host = host, .why = why});
+                                                 }}));
+  starters_.push_back(std::move(starter));
   Status status(Code::kCancelled, Scope::kOperation, "the start of the agents was cancelled");
-  starter_->start(*engine, std::move(hosts), [&](Result<std::vector<ConnectedAgent>> agents) {
+  const auto done = [&](Result<std::vector<ConnectedAgent>> agents) {
     status = agents.status();
-    if (agents.ok()) elsewhere_ = *std::move(agents);
     loop_.stop();
-  });
+    if (!agents.ok()) return;
+    for (ConnectedAgent& agent : *agents) {
+      timings_.came(Stage::kAgent, agent.came, "host " + agent.host);
+      elsewhere_.insert_or_assign(agent.host, std::move(agent));
+    }
+  };
+  starters_.back()->start(*engine, std::move(hosts), done);
   PACELINE_TRY(loop_.run());
-  for (const ConnectedAgent& agent : elsewhere_)
-    timings_.came(Stage::kAgent, agent.came, "host " + agent.host);
   return status;
+}
+
+bool JobAgents::is_possible(const std::string& host) const {
+  return host != host_name() || (here_ && here_->channel);
 }
 
 // Nothing where no other host has to know it.
 Result<std::string> JobAgents::own_address() const {
   if (elsewhere_.empty()) return std::string();
-  return address_towards(elsewhere_.front().address);
+  return address_towards(elsewhere_.begin()->second.address);
 }
 
-Result<std::vector<HostAgent>> JobAgents::take(const messages::Start& job,
+Result<std::vector<HostAgent>> JobAgents::take(const Shares& shares, const messages::Start& job,
                                                const std::string& folder) {
   std::vector<HostAgent> all;
-  auto next = elsewhere_.begin();
-  for (std::size_t i = 0; i < shares_.size(); ++i) {
+  for (std::size_t i = 0; i < shares.size(); ++i) {
     messages::Start part = job;
-    part.set_host(shares_[i].host);
+    part.set_host(shares[i].host);
     part.set_host_index(static_cast<std::uint32_t>(i));
-    if (is_here(shares_[i])) {
+    if (is_here(shares[i])) {
       PACELINE_TRY_ASSIGN(*part.mutable_address(), own_address());
       part.set_input_comes(part.has_input_terminal());
       all.push_back({.channel = *here_->channel, .start = std::move(part)});
     } else {
-      if (shares_.size() > 1) part.set_address(next->address);
+      const ConnectedAgent& agent = elsewhere_.at(shares[i].host);
+      if (shares.size() > 1) part.set_address(agent.address);
       make_good_for_others(part, folder, for_others_);
-      all.push_back({.channel = *next->channel, .start = std::move(part)});
-      ++next;
+      all.push_back({.channel = *agent.channel, .start = std::move(part)});
     }
   }
   return all;
 }
 
+void JobAgents::release(const std::string& host) {
+  elsewhere_.erase(host);
+  if (here_ && host == host_name()) here_->channel.reset();
+}
+
 // An agent ends when its channel closes. The local agent's process is waited for at the end of the
 // job, because then no process of the head may remain.
 void JobAgents::release_others(const std::vector<HostAgent>& used) {
-  const auto release = [&used](std::unique_ptr<AgentChannel>& channel) {
-    const bool is_used = std::ranges::any_of(
+  const auto is_used = [&used](const std::unique_ptr<AgentChannel>& channel) {
+    return std::ranges::any_of(
         used, [&channel](const HostAgent& agent) { return &agent.channel == channel.get(); });
-    if (!is_used) channel.reset();
   };
-  for (ConnectedAgent& agent : elsewhere_) release(agent.channel);
-  if (here_) release(here_->channel);
+  std::erase_if(elsewhere_, [&](const auto& agent) { return !is_used(agent.second.channel); });
+  if (here_ && !is_used(here_->channel)) here_->channel.reset();
 }
 
 void JobAgents::end(EventLoop& waiting) {
   elsewhere_.clear();
   if (here_) here_->channel.reset();
-  if (starter_) starter_->end(waiting);
+  for (const auto& starter : starters_) starter->end(waiting);
 }
 
 }  // namespace paceline::launcher

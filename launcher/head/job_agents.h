@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,23 +40,27 @@ class JobAgents {
     /// What agents of other hosts, and the programs that start them, write on standard error.
     std::function<void(const std::string& host, std::string_view line)> said;
   };
+  using Shares = std::vector<HostShare>;
 
-  JobAgents(EventLoop& loop, Timings& timings, std::vector<HostShare> shares)
-      : loop_(loop), timings_(timings), shares_(std::move(shares)) {}
+  JobAgents(EventLoop& loop, Timings& timings) : loop_(loop), timings_(timings) {}
 
-  /// Forks the agent of this host, if it has ranks: see start_local_agent().
-  Status start_here(FunctionRef<void(bool alone)> last);
-  /// Starts those of the other hosts, and drives the loop until all have come, or it is stopped:
-  /// Code::kCancelled. Another error has a line for each thing that is wrong, with its hosts. See
-  /// AgentStarter::make().
-  Status start_elsewhere(const JobSpec& job, const RemoteOptions& options);
+  /// Forks the agent of this host, if it has ranks: see start_local_agent(). Once.
+  Status start_here(const Shares& shares, FunctionRef<void(bool alone)> last);
+  /// Starts those of other hosts that have none yet, and drives the loop until all have come, or it
+  /// is stopped: Code::kCancelled. Another error has a line for each thing that is wrong, with its
+  /// hosts, which `faults` gets; then none of these agents is left. See AgentStarter::make().
+  Status start_elsewhere(const Shares& shares, const JobSpec& job, const RemoteOptions& options,
+                         HostFaults& faults);
+  /// Whether ranks can run there. This host's agent cannot be started again.
+  bool is_possible(const std::string& host) const;
 
   /// Each host's, in the order of the shares, with what `job` says of all ranks: give_ranks() says
   /// which are its own. What `job` has of this host alone is made good for others: a control group,
-  /// and programs' folders, which are relative to `folder`. Once.
-  Result<std::vector<HostAgent>> take(const messages::Start& job, const std::string& folder);
-  /// Hosts that failed. Gets those whose agents do not come; its user adds others.
-  HostFaults& faults() { return faults_; }
+  /// and programs' folders, which are relative to `folder`. All have come.
+  Result<std::vector<HostAgent>> take(const Shares& shares, const messages::Start& job,
+                                      const std::string& folder);
+  /// Ends the agent of this host, if it has one.
+  void release(const std::string& host);
   /// Ends the agents that are not in `used`: their hosts have no ranks.
   void release_others(const std::vector<HostAgent>& used);
   /// Closes all channels and ends the programs that started agents: see AgentStarter::end().
@@ -66,11 +71,9 @@ class JobAgents {
 
   EventLoop& loop_;
   Timings& timings_;
-  const std::vector<HostShare> shares_;
-  HostFaults faults_;
-  std::optional<StartedAgent> here_;
-  std::unique_ptr<AgentStarter> starter_;
-  std::vector<ConnectedAgent> elsewhere_;
+  std::optional<StartedAgent> here_;                     // its channel may have gone
+  std::vector<std::unique_ptr<AgentStarter>> starters_;  // they serve their agents to the end
+  std::map<std::string, ConnectedAgent> elsewhere_;      // by host
   Variables for_others_;
 };
 

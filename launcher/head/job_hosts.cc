@@ -103,7 +103,7 @@ Result<NamedHosts> named_hosts(const JobSpec& job) {
   return named;
 }
 
-Result<std::vector<HostShare>> hosts_of(JobSpec& job) {
+Result<SharedHosts> hosts_of(JobSpec& job) {
   PACELINE_TRY_ASSIGN(NamedHosts named, named_hosts(job));
   std::vector<HostSlots>& hosts = named.hosts;
   if (hosts.empty()) hosts.push_back({.name = host_name(), .slots = std::nullopt});
@@ -115,6 +115,42 @@ Result<std::vector<HostShare>> hosts_of(JobSpec& job) {
     if (program.is_auto) count_own_cpus(program.hosts);
   }
   PACELINE_TRY(count_ranks(job, hosts, named.source));
+  PACELINE_TRY_ASSIGN(std::vector<HostShare> shares, share_job(job, hosts));
+  return SharedHosts{.shares = std::move(shares), .candidates = std::move(hosts)};
+}
+
+namespace {
+
+// The most ranks of a host in `shares` whose slots nobody has stated.
+int most_unstated(const std::vector<HostShare>& shares, const std::vector<HostSlots>& hosts) {
+  int most = 0;
+  for (const HostShare& share : shares) {
+    const auto host = std::ranges::find(hosts, share.host, &HostSlots::name);
+    if (host != hosts.end() && !host->slots) most = std::max(most, share.ranks);
+  }
+  return most;
+}
+
+// The rest of `hosts`, all with slots.
+Result<std::vector<HostSlots>> rest_of(std::vector<HostSlots> hosts,
+                                       const std::vector<HostShare>& first,
+                                       const std::function<bool(const std::string&)>& out) {
+  const int most = most_unstated(first, hosts);
+  std::erase_if(hosts, [&out](const HostSlots& host) { return out(host.name); });
+  for (HostSlots& host : hosts) host.slots = host.slots.value_or(most);
+  if (!hosts.empty()) return hosts;
+  return Status(Code::kInvalidArgument, Scope::kOperation, "no host is left");
+}
+
+}  // namespace
+
+Result<std::vector<HostShare>> share_without(JobSpec job, const SharedHosts& first,
+                                             const std::function<bool(const std::string&)>& out) {
+  for (ProgramSpec& program : job.programs) {
+    if (program.hosts.empty()) continue;
+    PACELINE_TRY_ASSIGN(program.hosts, rest_of(std::move(program.hosts), first.shares, out));
+  }
+  PACELINE_TRY_ASSIGN(const auto hosts, rest_of(first.candidates, first.shares, out));
   return share_job(job, hosts);
 }
 

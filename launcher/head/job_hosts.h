@@ -1,6 +1,7 @@
 // On which hosts a job runs.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,9 +23,20 @@ struct NamedHosts {
 /// Of -H, of the hostfile, which is read, or of an allocation of Slurm's.
 Result<NamedHosts> named_hosts(const JobSpec& job);
 
+struct SharedHosts {
+  std::vector<HostShare> shares;
+  /// Hosts on which the ranks of programs without hosts of their own may run. Those have ranks that
+  /// are first in the list; the others are spare.
+  std::vector<HostSlots> candidates;
+};
+
 /// Reads the hostfile, if there is one, and completes the numbers of ranks: count_ranks(). This
 /// host is called host_name(), whichever of its names was given; without hosts it has all ranks.
-Result<std::vector<HostShare>> hosts_of(JobSpec& job);
+Result<SharedHosts> hosts_of(JobSpec& job);
+/// Shares out the ranks again without the hosts that are `out`. A host without stated slots gets at
+/// most as many ranks as such a host has in `first`.
+Result<std::vector<HostShare>> share_without(JobSpec job, const SharedHosts& first,
+                                             const std::function<bool(const std::string&)>& out);
 /// Those that have ranks in the text of its plan file, which are among those it names, if it does.
 /// A single program without -n has the ranks of the plan.
 Result<std::vector<HostShare>> hosts_of_plan(JobSpec& job, const std::string& plan_text);

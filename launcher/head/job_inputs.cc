@@ -5,7 +5,6 @@
 #include "comm/base/input_file.h"
 #include "comm/base/try.h"
 #include "launcher/head/job_agents.h"
-#include "launcher/head/job_hosts.h"
 #include "launcher/head/pair_check.h"
 #include "launcher/head/preflight.h"
 #include "launcher/registry/record.h"
@@ -47,11 +46,14 @@ Result<JobInputs> inputs_of(JobSpec& job, const std::function<void(const std::st
   JobInputs inputs;
   PACELINE_TRY_ASSIGN(inputs.files, read_placement_files(job.placement));
   PACELINE_TRY_ASSIGN(inputs.faults, read_faults(job.faults_file));
-  PACELINE_TRY_ASSIGN(inputs.hosts, job.placement.plan_file.empty()
-                                        ? hosts_of(job)
-                                        : hosts_of_plan(job, inputs.files.plan));
+  if (job.placement.plan_file.empty()) {
+    PACELINE_TRY_ASSIGN(inputs.hosts, hosts_of(job));
+  } else {
+    PACELINE_TRY_ASSIGN(inputs.hosts.shares, hosts_of_plan(job, inputs.files.plan));
+  }
   PACELINE_TRY(check_engine(job));
-  const bool is_here = inputs.hosts.size() == 1 && inputs.hosts.front().host == host_name();
+  const std::vector<HostShare>& shares = inputs.hosts.shares;
+  const bool is_here = shares.size() == 1 && shares.front().host == host_name();
   if (is_here && !job.placement.dry_run) PACELINE_TRY(preflight(job, warn));
   PACELINE_TRY_ASSIGN(inputs.net, net_choice_of_environment());
   PACELINE_TRY_ASSIGN(inputs.ports, port_range_of_environment());

@@ -10,16 +10,16 @@
 
 #include "comm/base/net_choice.h"
 #include "comm/base/port_range.h"
+#include "launcher/head/job_hosts.h"
 #include "launcher/head/membership_file.h"
 #include "launcher/head/seating.h"
 #include "launcher/options/fault_script.h"
-#include "launcher/options/host_plan.h"
 #include "launcher/options/job_spec.h"
 
 namespace paceline::launcher {
 
 struct JobInputs {
-  std::vector<HostShare> hosts;
+  SharedHosts hosts;  ///< of a plan without candidates: it says which host has which rank
   NetChoice net;
   PortRange ports;
   PlacementFiles files;

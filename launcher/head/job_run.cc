@@ -18,17 +18,15 @@
 #include "comm/base/try.h"
 #include "comm/job_key.h"
 #include "launcher/agent/rank_environment.h"
-#include "launcher/channel/build_name.h"
 #include "launcher/control/control_service.h"
 #include "launcher/head/binding_report.h"
-#include "launcher/head/fault_orders.h"
 #include "launcher/head/head.h"
+#include "launcher/head/host_finder.h"
 #include "launcher/head/job_agents.h"
 #include "launcher/head/job_inputs.h"
 #include "launcher/head/job_signals.h"
 #include "launcher/head/job_start.h"
 #include "launcher/head/job_timings.h"
-#include "launcher/head/pair_check.h"
 #include "launcher/head/rank_seats.h"
 #include "launcher/head/seating.h"
 #include "launcher/head/user_terminal.h"
@@ -98,9 +96,11 @@ Result<JobRegistry::Entered> enter_job(const JobRecord& record) {
 }
 
 // The job's own part, whatever hosts it has.
-Result<messages::Start> start_of(const JobSpec& job, const std::string& id,
+Result<messages::Start> start_of(const JobSpec& job, const JobInputs& inputs, const std::string& id,
                                  const std::string& cgroup) {
   messages::Start start = start_of(job);
+  if (inputs.membership)  // its epochs go on
+    start.set_max_epoch(start.max_epoch() + inputs.membership->before().next_epoch());
   start.set_job_id(id);
   start.set_output_directory(
       expand_output_directory(job.output_directory, id, current_directory()));
@@ -127,55 +127,51 @@ std::vector<BindingReport::Host> seats_of(const std::vector<HostAgent>& agents) 
   return hosts;
 }
 
-// Called when all agents are connected. Places the ranks, and runs the job to its end. `parts`
-// belong to `agents`.
-Result<int> begin_job(EventLoop& loop, Console& console, JobAgents& agents, const JobSpec& job,
-                      const JobInputs& inputs, std::vector<HostAgent> parts, Timings& timings,
-                      SignalTarget& target) {
-  const auto warn = [](const std::string& text) { complain(text); };
-  PACELINE_TRY(check_pairs(
-      loop, parts,
-      {.choice = inputs.net, .ports = inputs.ports, .warn = warn, .faults = agents.faults()}));
-  if (parts.size() > 1) timings.came(Stage::kWays, loop.clock().now());
-  PACELINE_TRY_ASSIGN(const Seating seating,
-                      seat_job(loop, parts, job, inputs.hosts, inputs.files, warn));
-  PACELINE_TRY(show_plan(seating, job.placement));
-  if (job.placement.dry_run) return 0;
-  follow_plan(seating.cluster, seating.plan, parts);
-  PACELINE_TRY(give_faults(inputs.faults, job, parts));
-  agents.release_others(parts);
-  timings.came(Stage::kMachines, loop.clock().now());
+// Beside its options and inputs, what a job is led with.
+struct Lead {
+  EventLoop& loop;
+  JobAgents& agents;
+  Timings& timings;
+  HostFaults& faults;  // for --host-faults
+  SignalTarget& target;
+};
+
+// The job with all its agents.
+Result<int> begin_job(const Lead& lead, Console& console, const JobSpec& job,
+                            const JobInputs& inputs, const messages::Start& start) {
+  SignalTarget& target = lead.target;
   const auto say = [&console](const std::string& text) { console.say(text); };
-  BindingReport bindings(
-      seats_of(parts),
-      {.says_all = job.placement.report_bindings, .devices = devices_of(seating), .say = say});
-  JobTimings stages(timings, say);
+  HostFinder finder(lead.loop, lead.agents, job, inputs,
+                    {.start = start,
+                     .folder = current_directory(),
+                     .say = say,
+                     .is_cancelled = [&target] { return target.early != 0; },
+                     .timings = lead.timings,
+                     .faults = lead.faults});
+  PACELINE_TRY_ASSIGN(FoundHosts found, finder.find());
+  if (job.placement.dry_run) return 0;
+  BindingReport bindings({.says_all = job.placement.report_bindings, .say = say});
+  bindings.take_hosts(seats_of(found.agents), devices_of(found.seating));
+  JobTimings stages(lead.timings, say);
   std::vector<JobObserver*> observers{&bindings};
   if (job.timings) observers.push_back(&stages);
   if (target.control) observers.push_back(target.control.get());
-  Head head(loop, console, job, std::move(parts), std::move(observers), inputs.membership.get());
+  Head head(lead.loop, console, job, std::move(found.agents), std::move(observers),
+            inputs.membership.get());
   target.head = &head;
-  const int code = head.run();
-  for (const HostFault& one : head.state().faults.all()) agents.faults().add(one);
+  std::optional<int> code = head.run();
+  while (!code) {
+    Result<FoundHosts> others = finder.replace_lost(head.state());
+    if (!others.ok()) {
+      code = head.go_on(others.status());
+      continue;
+    }
+    bindings.take_hosts(seats_of(others->agents), devices_of(others->seating));
+    code = head.go_on(std::move(others->agents));
+  }
+  for (const HostFault& one : head.state().faults.all()) lead.faults.add(one);
   target.head = nullptr;
-  return code;
-}
-
-// The job with all its agents, from here on.
-Result<int> start_and_begin(EventLoop& loop, Console& console, JobAgents& agents,
-                            const JobSpec& job, const JobInputs& inputs,
-                            const messages::Start& start, Timings& timings, SignalTarget& target) {
-  const auto said = [&console](const std::string& host, std::string_view line) {
-    console.say("host " + host + ": " + std::string(line));
-  };
-  PACELINE_TRY(agents.start_elsewhere(job, {.version = std::string(build_name()),
-                                            .job_id = start.job_id(),
-                                            .ports = inputs.ports,
-                                            .said = said}));
-  if (target.early != 0)
-    return Status(Code::kCancelled, Scope::kOperation, signal_name(target.early) + " came");
-  PACELINE_TRY_ASSIGN(std::vector<HostAgent> parts, agents.take(start, current_directory()));
-  return begin_job(loop, console, agents, job, inputs, std::move(parts), timings, target);
+  return *code;
 }
 
 // As the registry knows it.
@@ -197,7 +193,7 @@ Result<std::unique_ptr<ControlService>> serve_clients(EventLoop& loop, const Job
                  .begin = entry.record.begin,
                  .begin_since_1970 =
                      SystemWallClock().since_1970() - (loop.clock().now() - entry.record.begin)};
-  for (const HostShare& share : inputs.hosts) facts.hosts.push_back(share.host);
+  for (const HostShare& share : inputs.hosts.shares) facts.hosts.push_back(share.host);
   return ControlService::start(
       loop, {.facts = std::move(facts),
              .folder = entry.folder,
@@ -210,9 +206,10 @@ Result<std::unique_ptr<ControlService>> serve_clients(EventLoop& loop, const Job
 }
 
 // Its exit code. What went wrong has been said.
-Result<int> lead_job(EventLoop& loop, JobAgents& agents, const JobSpec& job,
-                     const JobInputs& inputs, const JobEntry& entry, messages::Start start,
-                     Timings& timings, SignalTarget& target) {
+Result<int> lead_job(const Lead& lead, const JobSpec& job, const JobInputs& inputs,
+                     const JobEntry& entry, messages::Start start) {
+  EventLoop& loop = lead.loop;
+  SignalTarget& target = lead.target;
   Console console(loop, STDOUT_FILENO, STDERR_FILENO);
   start.set_terminal(console.output_is_terminal());
   if (auto terminal = terminal_at(STDIN_FILENO)) *start.mutable_input_terminal() = *terminal;
@@ -220,7 +217,7 @@ Result<int> lead_job(EventLoop& loop, JobAgents& agents, const JobSpec& job,
                       SignalSource::watch(loop, signals_to_heed(),
                                           [&](int signal) { signalled(signal, target, loop); }));
   PACELINE_TRY_ASSIGN(target.control, serve_clients(loop, job, inputs, entry, target));
-  Result<int> code = start_and_begin(loop, console, agents, job, inputs, start, timings, target);
+  Result<int> code = begin_job(lead, console, job, inputs, start);
   target.control.reset();
   if (code.ok()) return code;
   return target.early != 0 ? 128 + target.early : complain(code.status().text());
@@ -252,17 +249,17 @@ Result<int> run(JobSpec job, const JobInputs& inputs, Timings timings) {
   const auto leave = [&, head = ::getpid()](bool alone) {
     alone || is_ending(head) ? hold.leave_after_others(clock, kDying) : hold.leave();
   };
-  JobAgents agents(loop, timings, inputs.hosts);
-  PACELINE_TRY(agents.start_here(leave));
+  JobAgents agents(loop, timings);
+  PACELINE_TRY(agents.start_here(inputs.hosts.shares, leave));
   ::signal(SIGPIPE, SIG_IGN);
-  PACELINE_TRY_ASSIGN(messages::Start start, start_of(job, id, entered.cgroup));
+  PACELINE_TRY_ASSIGN(messages::Start start, start_of(job, inputs, id, entered.cgroup));
+  HostFaults faults;
   SignalTarget target;
-  Result<int> code =
-      lead_job(loop, agents, job, inputs, {.record = record, .folder = entered.folder},
-               std::move(start), timings, target);
+  Result<int> code = lead_job(
+      {.loop = loop, .agents = agents, .timings = timings, .faults = faults, .target = target}, job,
+      inputs, {.record = record, .folder = entered.folder}, std::move(start));
   leave_hosts(clock, agents, target);
-  const Status kept =
-      faults_file ? faults_file->keep(host_faults_json(agents.faults().all())) : Status();
+  const Status kept = faults_file ? faults_file->keep(host_faults_json(faults.all())) : Status();
   if (!kept.ok()) complain("--host-faults: " + kept.text());
   // What is to end before this process does need not wait for it to clear up.
   hold.let_go();

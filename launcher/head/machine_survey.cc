@@ -17,8 +17,12 @@ constexpr Duration kMachinePatience = std::chrono::seconds(25);
 
 class MachineSurvey {
  public:
-  MachineSurvey(EventLoop& loop, std::vector<HostAgent>& agents, bool reserves)
-      : loop_(loop), agents_(agents), reserves_(reserves), answers_(agents.size()) {}
+  MachineSurvey(EventLoop& loop, std::vector<HostAgent>& agents, bool reserves, HostFaults& faults)
+      : loop_(loop),
+        agents_(agents),
+        reserves_(reserves),
+        faults_(faults),
+        answers_(agents.size()) {}
   ~MachineSurvey() {
     if (patience_) loop_.cancel(*patience_);
   }
@@ -26,8 +30,11 @@ class MachineSurvey {
   Result<SurveyedCluster> run();
 
  private:
-  std::string in_host(std::size_t host, const std::string& text) const {
-    return "host " + agents_[host].start.host() + ": " + text;
+  // Notes a fault of one host, and returns the sentence about it.
+  std::string fault_of(std::size_t host, const std::string& text) {
+    const std::string& name = agents_[host].start.host();
+    faults_.add({.host = name, .why = text});
+    return "host " + name + ": " + text;
   }
   bool is_known(std::uint64_t digest) const {
     const auto machine = machine_of_.find(digest);
@@ -45,6 +52,7 @@ class MachineSurvey {
   EventLoop& loop_;
   std::vector<HostAgent>& agents_;
   const bool reserves_;
+  HostFaults& faults_;
   std::vector<std::optional<messages::Described>> answers_;
   std::map<std::uint64_t, int> machine_of_;  // place in the cluster's machines, by digest
   std::size_t answers_left_ = 0;
@@ -61,7 +69,7 @@ Result<SurveyedCluster> MachineSurvey::run() {
         [this, i](const messages::FromAgent& message) { receive(i, message); },
         [this, i](const Status& why) {
           finish(Status(Code::kPeerLost, Scope::kGroup,
-                        in_host(i, "the agent is gone" + (why.ok() ? "" : ": " + why.text()))));
+                        fault_of(i, "the agent is gone" + (why.ok() ? "" : ": " + why.text()))));
         });
     PACELINE_TRY(ask(i, agents_.size() == 1));
   }
@@ -82,7 +90,7 @@ Status MachineSurvey::ask(std::size_t host, bool whole) {
 void MachineSurvey::receive(std::size_t host, const messages::FromAgent& message) {
   Status status;
   if (message.has_failure())
-    status = Status(Code::kUnavailable, Scope::kGroup, in_host(host, message.failure().text()));
+    status = Status(Code::kUnavailable, Scope::kGroup, fault_of(host, message.failure().text()));
   else if (message.has_described())
     status = described(host, message.described());
   if (!status.ok()) finish(status);
@@ -90,7 +98,7 @@ void MachineSurvey::receive(std::size_t host, const messages::FromAgent& message
 
 Status MachineSurvey::described(std::size_t host, const messages::Described& message) {
   if (!message.failure().empty())
-    return Status(Code::kUnavailable, Scope::kGroup, in_host(host, printable(message.failure())));
+    return Status(Code::kUnavailable, Scope::kGroup, fault_of(host, printable(message.failure())));
   if (!message.machine().empty()) PACELINE_TRY(take_machine(host, message));
   if (!answers_[host]) {
     answers_[host] = message;
@@ -133,7 +141,7 @@ Status MachineSurvey::note_host(std::size_t host, const messages::Described& mes
     taken.push_back(CpuSet::parse(text).value_or(CpuSet()));
   if (!is_known(message.digest()) || !cpus)
     return Status(Code::kUnavailable, Scope::kPeer,
-                  in_host(host, "the agent sent a malformed description of the machine"));
+                  fault_of(host, "the agent sent a malformed description of the machine"));
   const CpuSet& all = found_.cluster.machines[static_cast<std::size_t>(machine->second)].cpus;
   found_.cluster.hosts.push_back({.name = agents_[host].start.host(),
                                   .machine = machine->second,
@@ -148,7 +156,7 @@ void MachineSurvey::overdue() {
   for (std::size_t i = 0; i < answers_.size(); ++i) {
     if (answers_[i] && is_known(answers_[i]->digest())) continue;
     missing.append(missing.empty() ? "" : "\n")
-        .append(in_host(
+        .append(fault_of(
             i, "the agent has not described its machine within " + seconds_text(kMachinePatience)));
   }
   finish(Status(Code::kTimeout, Scope::kGroup, missing));
@@ -162,8 +170,8 @@ void MachineSurvey::finish(const Status& how) {
 }  // namespace
 
 Result<SurveyedCluster> survey_machines(EventLoop& loop, std::vector<HostAgent>& agents,
-                                        bool reserves) {
-  return MachineSurvey(loop, agents, reserves).run();
+                                        bool reserves, HostFaults& faults) {
+  return MachineSurvey(loop, agents, reserves, faults).run();
 }
 
 }  // namespace paceline::launcher

@@ -15,6 +15,7 @@
 #include <paceline/status.h>
 
 #include "launcher/head/head.h"
+#include "launcher/job/host_faults.h"
 #include "launcher/system/event_loop.h"
 #include "topology/cluster/cluster.h"
 
@@ -28,9 +29,9 @@ struct SurveyedCluster {
 
 /// `reserves`: the job will be bound to a part of the CPUs, and no other such job of this user may
 /// plan until it has started. Opens the channels of `agents`, whose next owner opens them again,
-/// and drives the loop. An error names hosts that did not answer, or cannot say what they are;
-/// Code::kCancelled where the loop was stopped.
+/// and drives the loop. An error names hosts that did not answer, or cannot say what they are, and
+/// `faults` gets those; Code::kCancelled where the loop was stopped.
 Result<SurveyedCluster> survey_machines(EventLoop& loop, std::vector<HostAgent>& agents,
-                                        bool reserves);
+                                        bool reserves, HostFaults& faults);
 
 }  // namespace paceline::launcher

@@ -137,23 +137,26 @@ Result<PlacementFiles> read_placement_files(const PlacementSpec& placement) {
 }
 
 Result<Seating> seat_job(EventLoop& loop, std::vector<HostAgent>& agents, const JobSpec& job,
-                         const std::vector<HostShare>& shares, const PlacementFiles& files,
-                         const Warn& warn) {
+                         const std::vector<HostShare>& shares, const SeatingOptions& options) {
   const PlacementSpec& said = job.placement;
-  Result<SurveyedCluster> found = survey_machines(loop, agents, is_partial(said));
+  HostFaults faults;
+  Result<SurveyedCluster> found = survey_machines(loop, agents, is_partial(said), faults);
   if (!found.ok()) {
-    if (found.status().code() != Code::kUnavailable || is_stated(said)) return found.status();
-    warn("warning: ranks are not bound: " + found.status().text());
+    if (found.status().code() != Code::kUnavailable || is_stated(said)) {
+      for (const HostFault& fault : faults.all()) options.faults.add(fault);
+      return found.status();
+    }
+    options.warn("warning: ranks are not bound: " + found.status().text());
     return Seating{.cluster = {},
                    .plan = with_programs(unbound_plan(ranks_of(shares)), by_program(shares), said)};
   }
-  PACELINE_TRY(add_measured_ways(found->cluster, said.measured_file, files.measurements));
+  PACELINE_TRY(add_measured_ways(found->cluster, said.measured_file, options.files.measurements));
   const Cluster free = said.plan_file.empty()
                            ? left_by_others(*found, shares, said.rules.cpus_per_rank)
                            : found->cluster;
   const PlanInputs inputs{.slots = slots_of(shares), .by_program = by_program(shares)};
-  PACELINE_TRY_ASSIGN(topology::Plan plan, plan_job(free, inputs, job, files.plan));
-  if (is_stated(said)) tell_of_others(*found, plan, warn);
+  PACELINE_TRY_ASSIGN(topology::Plan plan, plan_job(free, inputs, job, options.files.plan));
+  if (is_stated(said)) tell_of_others(*found, plan, options.warn);
   return Seating{.cluster = std::move(found->cluster), .plan = std::move(plan)};
 }
 

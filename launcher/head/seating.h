@@ -8,6 +8,7 @@
 #include <paceline/status.h>
 
 #include "launcher/head/head.h"
+#include "launcher/job/host_faults.h"
 #include "launcher/options/host_plan.h"
 #include "launcher/options/job_spec.h"
 #include "launcher/system/event_loop.h"
@@ -28,12 +29,17 @@ struct PlacementFiles {
 };
 Result<PlacementFiles> read_placement_files(const PlacementSpec& placement);
 
+struct SeatingOptions {
+  const PlacementFiles& files;
+  std::function<void(const std::string& warning)> warn;
+  HostFaults& faults;  ///< gets the hosts that an error is about
+};
+
 /// Asks the agents, whose hosts are the shares', drives the loop, and plans. Where a host cannot
-/// say what it is and the user has not said where ranks go, they are bound to nothing; `warn` hears
-/// it.
+/// say what it is and the user has not said where ranks go, they are bound to nothing, with a
+/// warning.
 Result<Seating> seat_job(EventLoop& loop, std::vector<HostAgent>& agents, const JobSpec& job,
-                         const std::vector<HostShare>& shares, const PlacementFiles& files,
-                         const std::function<void(const std::string&)>& warn);
+                         const std::vector<HostShare>& shares, const SeatingOptions& options);
 
 /// Plans for the hosts of --cluster: all of them, or those that -H or --hostfile name.
 Result<Seating> seat_described_job(JobSpec job, const PlacementFiles& files);

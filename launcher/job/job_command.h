@@ -25,6 +25,10 @@ struct Record {
   MembershipEntry entry;
 };
 
+/// Some hosts are lost: find hosts for all ranks, and answer with HostsFound. The agents that are
+/// left have ended their ranks and wait for a start.
+struct FindHosts {};
+
 struct TellHost {
   std::size_t host = 0;
   messages::ToAgent message;
@@ -53,7 +57,7 @@ struct DropOutput {};
 /// No agent will send another message. The job ends once its output is written.
 struct EndJob {};
 
-using JobCommand = std::variant<StartHost, Record, TellHost, TellAllHosts, Say, LimitOutput,
-                                EndGrace, DropOutput, EndJob>;
+using JobCommand = std::variant<StartHost, Record, FindHosts, TellHost, TellAllHosts, Say,
+                                LimitOutput, EndGrace, DropOutput, EndJob>;
 
 }  // namespace paceline::launcher

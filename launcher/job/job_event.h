@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include <paceline/status.h>
 
 #include "launcher/channel/messages.pb.h"
+#include "launcher/job/job_state.h"
 
 namespace paceline::launcher {
 
@@ -18,6 +20,13 @@ struct JobBegins {};
 /// of a begin.
 struct EpochRecorded {
   Status why;
+};
+
+/// Answers FindHosts. The ranks of the job are shared out to `hosts` anew. If there are not enough,
+/// `why` says so.
+struct HostsFound {
+  Status why;
+  std::vector<JobHost> hosts;
 };
 
 /// An agent sent a message. Hosts are numbered in the order of their ranks.
@@ -57,7 +66,8 @@ struct ReadingResumed {};
 /// JobMachine::next_timer() has come.
 struct TimePassed {};
 
-using JobEvent = std::variant<JobBegins, EpochRecorded, AgentSaid, AgentLost, StartRefused,
-                              SignalCame, OutputBroke, ReadingPaused, ReadingResumed, TimePassed>;
+using JobEvent =
+    std::variant<JobBegins, EpochRecorded, HostsFound, AgentSaid, AgentLost, StartRefused,
+                 SignalCame, OutputBroke, ReadingPaused, ReadingResumed, TimePassed>;
 
 }  // namespace paceline::launcher

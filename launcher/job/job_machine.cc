@@ -16,24 +16,28 @@ namespace {
 
 // How long a first failure waits for reports of earlier ones.
 constexpr Duration kSettling = std::chrono::milliseconds(20);
-// Before its host is ready, an agent looks for programs, and their file systems may block it.
-constexpr Duration kMaxSilentStart = std::chrono::seconds(25);
 // A rank that has lost another may say so before the other's end is seen, but not long before.
 constexpr Duration kBlamePatience = std::chrono::milliseconds(300);
 
 }  // namespace
 
 JobMachine::JobMachine(const Rules& rules, const std::vector<JobHost>& hosts)
-    : rules_(rules), silences_(hosts.size()), restarts_(rules.restarts) {
+    : rules_(rules), restarts_(rules.restarts) {
   std::size_t ranks = 0;
   for (const JobHost& host : hosts) ranks += host.ranks.size();
   state_.ranks.resize(ranks);
   state_.epoch = rules.first_epoch;
   state_.outcome.ranks = static_cast<int>(ranks);
+  take_hosts(hosts);
+}
+
+void JobMachine::take_hosts(const std::vector<JobHost>& hosts) {
+  state_.hosts.clear();
   for (const JobHost& host : hosts) {
     for (const std::uint32_t rank : host.ranks) state_.ranks[rank].host = state_.hosts.size();
     state_.hosts.push_back({host});
   }
+  silences_.assign(hosts.size(), {});
 }
 
 std::vector<JobCommand> JobMachine::handle(TimePoint now, const JobEvent& event) {
@@ -70,31 +74,10 @@ void JobMachine::on(const TimePassed&) {
         if (!state_.outcome.cause) blame(*root_cause(state_.outcome.ends));
         break;
       case Timer::kRestart:
-        if (!state_.outcome.cause) restart();
+        if (!state_.outcome.cause) restart_or_find_hosts();
         break;
     }
   }
-}
-
-void JobMachine::begin_epoch() {
-  restarts_.began(now_);
-  EpochBegins begins{.epoch = state_.epoch};
-  for (const HostState& host : state_.hosts)
-    begins.members.push_back({.host = host.name, .workers = host.ranks});
-  command(Record{std::move(begins)});
-}
-
-void JobMachine::on(const EpochRecorded& recorded) {
-  epoch_runs_ = recorded.why.ok();
-  if (!epoch_runs_) stop(StopCause::kLauncher, SIGKILL, recorded.why.text());
-  if (!state_.outcome.cause) return start(0);
-  epoch_ends("the job ended before its ranks started");
-  finish(0);
-}
-
-void JobMachine::epoch_ends(const std::string& why) {
-  if (std::exchange(epoch_runs_, false))
-    command(Record{EpochEnds{.epoch = state_.epoch, .why = why}});
 }
 
 void JobMachine::start(std::size_t host, const messages::Meeting& meeting) {
@@ -132,8 +115,7 @@ void JobMachine::on(const AgentSaid& said) {
     case messages::FromAgent::kRefused:
       return refused(said.host, message.refused());
     case messages::FromAgent::kFailure:
-      return stop(StopCause::kLauncher, SIGKILL,
-                  in_host(state_, said.host, message.failure().text()));
+      return fail_host(said.host, message.failure().text());
     case messages::FromAgent::kNotice:
       return command(Say{in_host(state_, said.host, message.notice().text())});
     case messages::FromAgent::kFinished:
@@ -158,7 +140,7 @@ void JobMachine::ready(std::size_t host, const messages::Ready& ready) {
   HostState& state = state_.hosts[host];
   if (state.phase == HostPhase::kStarting) state.phase = HostPhase::kReady;
   state.clock_ahead = Duration(ready.time_ns()) - now_.time_since_epoch();
-  if (host != 0 || state_.outcome.cause) return;
+  if (host != 0 || is_stopping()) return;
   for (std::size_t other = 1; other < state_.hosts.size(); ++other)
     if (state_.hosts[other].phase == HostPhase::kWaiting) start(other, ready.meeting());
 }
@@ -216,54 +198,6 @@ RankState* JobMachine::find(std::size_t host, std::uint32_t rank) {
                                                                        : nullptr;
 }
 
-// ---- Hosts that do not answer ----------------------------------------------------------------
-
-void JobMachine::on(const AgentLost& lost) {
-  state_.hosts[lost.host].is_lost = true;
-  if (!is_needed(lost.host)) return;
-  const HostState& host = state_.hosts[lost.host];
-  std::string with_it = "; it and " + ranks_text(host.ranks) + " were killed";
-  if (host.phase == HostPhase::kFinished)
-    with_it = state_.is_restarting ? "; without it the ranks cannot be started again"
-                                   : "; with it the job has lost its rendezvous store";
-  lose(lost.host, "the agent is gone" + (lost.why.ok() ? "" : ": " + lost.why.text()) + with_it);
-}
-
-// While the head does not read, a host does not count as silent. The state of a host that is cut
-// off, or whose agent does not run, is unknown: the job ends without it.
-void JobMachine::look_for_silent_hosts() {
-  for (std::size_t host = 0; host < state_.hosts.size(); ++host) {
-    const HostState& state = state_.hosts[host];
-    const Duration max_silence = max_agent_silence(rules_.max_silence, state.writes_files);
-    const Duration patience =
-        state.phase >= HostPhase::kReady ? max_silence : std::max(max_silence, kMaxSilentStart);
-    if (!reading_ || state.phase == HostPhase::kWaiting || !is_needed(host)) continue;
-    if (silences_[host].look(patience))
-      lose(host,
-           "the agent has not answered for " + seconds_text(patience) +
-               ": it is stopped, or its host is overloaded or unreachable; the job ends without "
-               "it");
-  }
-  if (!state_.finished) set_timer(kAlivePeriod, Timer::kSilence);
-}
-
-// The agent of the first host serves the store, even if its own ranks have ended. For a restart all
-// are needed.
-bool JobMachine::is_needed(std::size_t host) const {
-  if (state_.hosts[host].phase != HostPhase::kFinished) return true;
-  return (host == 0 || state_.is_restarting) && !state_.finished && !state_.outcome.cause;
-}
-
-void JobMachine::lose(std::size_t host, const std::string& why) {
-  state_.faults.add({.host = state_.hosts[host].name, .why = why});
-  if (epoch_runs_)
-    command(Record{HostLost{.epoch = state_.epoch, .host = state_.hosts[host].name, .why = why}});
-  const std::string text = in_host(state_, host, why);
-  if (state_.outcome.cause) command(Say{text});
-  stop(StopCause::kLauncher, SIGKILL, text);
-  finish(host);
-}
-
 // ---- The end -------------------------------------------------------------------------------
 
 // Not at once: the report of an earlier end may be on its way, and so may be that of a rank which
@@ -287,35 +221,9 @@ void JobMachine::blame(const RankEnd& culprit) {
   std::string why = describe_rank(state_, rank) + " " + state_.ranks[rank].end;
   if (culprit.blamed)
     why += "; its error names " + name_rank(state_, *culprit.blamed) + " as the cause";
-  auto refusal = restarts_.refusal(now_);
-  const auto lost = std::ranges::find_if(state_.hosts, &HostState::is_lost);
-  if (!refusal && lost != state_.hosts.end())
-    refusal = "; no restart: the agent of host " + lost->name + " is gone";
+  const auto refusal = restarts_.refusal(now_);
   if (!refusal) return stop_to_restart(why);
   stop(StopCause::kRankFailed, SIGTERM, why + *refusal);
-}
-
-// ---- Restarts ------------------------------------------------------------------------------
-
-void JobMachine::stop_to_restart(const std::string& why) {
-  state_.is_restarting = true;
-  std::erase_if(timers_, [](const auto& timer) {
-    return timer.second == Timer::kSettled || timer.second == Timer::kBlame;
-  });
-  epoch_ends(why);
-  command(Say{why + ending_text(state_) + "; " + restarts_.announcement(now_)});
-  if (!all_finished()) tell_all_to_stop(SIGTERM);
-}
-
-void JobMachine::restart() {
-  ++state_.epoch;
-  state_.is_restarting = false;
-  judging_ = false;
-  state_.outcome.ends.clear();
-  state_.outcome.culprit.reset();
-  for (RankState& rank : state_.ranks) rank = {.host = rank.host};
-  for (HostState& host : state_.hosts) host.phase = HostPhase::kWaiting;
-  begin_epoch();
 }
 
 // ---- Requests to end -----------------------------------------------------------------------
@@ -378,13 +286,13 @@ void JobMachine::finish(std::size_t host) {
   if (!state_.is_restarting || state_.outcome.cause) return end();
   say_victims();
   state_.outcome.culprit.reset();
-  set_timer(restarts_.delay(), Timer::kRestart);
+  set_timer(std::max(restarts_.delay(), fenced_ - now_), Timer::kRestart);
 }
 
 bool JobMachine::all_finished() const {
   return std::ranges::all_of(state_.hosts, [this](const HostState& host) {
     return host.phase == HostPhase::kFinished ||
-           (host.phase == HostPhase::kWaiting && state_.outcome.cause);
+           (host.phase == HostPhase::kWaiting && is_stopping());
   });
 }
 

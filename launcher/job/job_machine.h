@@ -35,6 +35,10 @@ class JobMachine {
     std::uint32_t first_epoch = 0;  ///< greater if earlier runs of the job are known
   };
 
+  /// How long a lost host's ranks may run on. Its agent notices within watchful_socket.h's kSilence
+  /// that the head is gone, and ends them.
+  static constexpr Duration kFencing = std::chrono::seconds(10);
+
   /// Hosts in the order of their ranks. Together they have the ranks 0, 1, … of the job.
   JobMachine(const Rules& rules, const std::vector<JobHost>& hosts);
 
@@ -58,6 +62,7 @@ class JobMachine {
   // Events.
   void on(const JobBegins& begins);
   void on(const EpochRecorded& recorded);
+  void on(const HostsFound& found);
   void on(const AgentSaid& said);
   void on(const AgentLost& lost);
   void on(const StartRefused& refused);
@@ -77,7 +82,9 @@ class JobMachine {
   // Hosts that do not answer.
   void look_for_silent_hosts();
   bool is_needed(std::size_t host) const;
-  void lose(std::size_t host, const std::string& why);
+  // `at_the_end`: what the message says in addition if the job ends.
+  void lose(std::size_t host, const std::string& why, const std::string& at_the_end = "");
+  void fail_host(std::size_t host, const std::string& why, const std::string& at_the_end = "");
 
   // The end.
   void judge();
@@ -87,6 +94,7 @@ class JobMachine {
   void order_stop(int signal);
   void tell_all_to_stop(int signal);
   void finish(std::size_t host);
+  bool is_stopping() const { return state_.outcome.cause || state_.is_restarting; }
   bool all_finished() const;
   void end();
   void say_victims();
@@ -95,8 +103,10 @@ class JobMachine {
   void begin_epoch();
   void epoch_ends(const std::string& why);
   void stop_to_restart(const std::string& why);
+  void restart_or_find_hosts();
   void restart();
 
+  void take_hosts(const std::vector<JobHost>& hosts);
   void start(std::size_t host, const messages::Meeting& meeting = {});
   RankState* find(std::size_t host, std::uint32_t rank);
   void set_timer(Duration delay, Timer timer) { timers_.emplace(after(delay), timer); }
@@ -109,6 +119,7 @@ class JobMachine {
   std::multimap<TimePoint, Timer> timers_;
   EndRequests requests_;
   RestartPolicy restarts_;
+  TimePoint fenced_{};       // when the ranks of all lost hosts have ended
   bool epoch_runs_ = false;  // its end has not been recorded
   bool judging_ = false;     // a rank has failed; the culprit is decided after some time
   bool reading_ = true;

@@ -29,7 +29,8 @@ enum class HostPhase : std::uint8_t {
 struct HostState : JobHost {
   HostPhase phase = HostPhase::kWaiting;
   Duration clock_ahead{};  ///< of the head's clock
-  bool is_lost = false;    ///< its channel has ended
+  bool is_lost = false;    ///< its channel has ended, it does not answer, or it cannot go on
+  std::string why_lost{};  ///< in words; empty if its channel ended when nobody needed it
   TimePoint heard{};       ///< when its agent last sent something
 };
 
@@ -47,6 +48,7 @@ struct JobState {
   HostFaults faults;           ///< hosts whose agents were lost
   std::uint32_t epoch = 0;     ///< of the ranks: their starts have numbers
   bool is_restarting = false;  ///< the ranks end, or have ended, to be started again
+  bool seeks_hosts = false;    ///< other hosts are sought for those that are lost
   bool finished = false;       ///< no agent will send another message
 };
 

@@ -40,8 +40,9 @@ std::string name_rank(const JobState& state, int rank) {
 }
 
 std::string ending_text(const JobState& state) {
-  const auto left =
-      std::ranges::count_if(state.ranks, [](const RankState& rank) { return !rank.ended; });
+  const auto left = std::ranges::count_if(state.ranks, [&state](const RankState& rank) {
+    return !rank.ended && !state.hosts[rank.host].is_lost;
+  });
   if (left == 0) return "";
   return "; ending " + std::to_string(left) + (left == 1 ? " rank" : " ranks");
 }

@@ -18,7 +18,7 @@ std::string describe_rank(const JobState& state, std::size_t rank);
 /// "rank 3 on host h2", without the host if there is only one. The number may be wrong: other ranks
 /// blame it.
 std::string name_rank(const JobState& state, int rank);
-/// "; ending 3 ranks", for the end of a message; empty if all have ended.
+/// "; ending 3 ranks", for the end of a message; empty if all have ended, or their hosts are lost.
 std::string ending_text(const JobState& state);
 
 /// "exited with code 3; peak memory 20 MiB; its last operation: barrier #3, running for 2.1 s"

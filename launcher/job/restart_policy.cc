@@ -35,14 +35,15 @@ std::optional<std::string> RestartPolicy::refusal(TimePoint now) {
   return std::nullopt;
 }
 
-std::string RestartPolicy::announcement(TimePoint now) {
+std::string RestartPolicy::announcement(TimePoint now, Duration least) {
   const bool was_long = now - began_ >= kLongStart;
   const Duration longest = std::max(rules_.delay, kMaxDelay);
   delay_ = was_long || delay_ == Duration::zero() ? rules_.delay : std::min(2 * delay_, longest);
   restarts_.push_back(now);
   std::string text =
       "restart " + std::to_string(restarts_.size()) + " of " + std::to_string(rules_.max_restarts);
-  if (delay_ > Duration::zero()) text += " in " + seconds_text(delay_);
+  const Duration wait = std::max(delay_, least);
+  if (wait > Duration::zero()) text += " in " + seconds_text(wait);
   return text;
 }
 

@@ -27,8 +27,9 @@ class RestartPolicy {
   /// None: a restart is allowed. Otherwise the reason, for the end of the failure's message. It is
   /// empty if nobody asked for restarts.
   std::optional<std::string> refusal(TimePoint now);
-  /// Counts a restart, which refusal() has allowed now. "restart 2 of 3 in 2 s".
-  std::string announcement(TimePoint now);
+  /// Counts a restart, which refusal() has allowed now. "restart 2 of 3 in 2 s", where its delay is
+  /// at least `least`.
+  std::string announcement(TimePoint now, Duration least = Duration::zero());
   /// From the end of all ranks to their next start. It doubles, up to kMaxDelay or the rules'
   /// delay, as long as starts do not last kLongStart.
   Duration delay() const { return delay_; }

@@ -23,9 +23,12 @@ constexpr std::string_view kRunUsage =
 constexpr std::string_view kHostsUsage =
     "usage: paceline run -H A,B [options] [--] program [arguments…]\n"
     "Options for agents, which start the ranks of other hosts. All are optional.\n";
+constexpr std::string_view kRestartsUsage =
+    "usage: paceline run --max-restarts N [options] [--] program [arguments…]\n"
+    "Options for jobs that go on after a failure, and for drills. All are optional.\n";
 constexpr std::string_view kExamples =
     "\n"
-    "More options: --help-hosts, --help-placement. Variables: paceline info\n"
+    "More options: --help-hosts, --help-placement, --help-restarts. Variables: paceline info\n"
     "\n"
     "Examples:\n"
     "  paceline run -n 4 ./train --epochs 3\n"
@@ -36,7 +39,9 @@ constexpr std::string_view kExamples =
     "expired. 125: paceline itself failed. 126, 127: a program cannot be executed, was not found.\n"
     "129: SIGHUP. 130: SIGINT. 141: the output was closed. 143: SIGTERM (0: all ended with 0).\n";
 
+// The groups that have a page of their own.
 constexpr const char* kOtherHosts = "Agents on other hosts";
+constexpr const char* kRestarts = "Restarts and faults";
 constexpr const char* kPrograms =
     "Programs (each has its own -n, -H, -x, --wdir; ':' separates them)";
 constexpr std::array kPerProgram = {"np", "env", "wdir", "host"};
@@ -108,7 +113,6 @@ void add_host_options(CLI::App& app, JobSpec& job, ProgramSpec& program) {
             [&job](const std::string& text) { job.engine = text; });
 }
 
-// They have a page of their own.
 void add_other_host_options(CLI::App& app, JobSpec& job) {
   add_value(app, "--start-timeout",
             {"S", "Seconds to wait for hosts whose sshd is not up yet (default 10)", kOtherHosts},
@@ -133,12 +137,6 @@ void add_other_host_options(CLI::App& app, JobSpec& job) {
       {"ADDR:PORT", "Serve clients of the job on TCP, too; port 0: any (docs/control.md)",
        kOtherHosts},
       [&job](const std::string& text) { job.control = valid("--control", parse_control(text)); });
-  add_value(app, "--faults",
-            {"FILE", "Faults to happen, one a line: at operation 100: kill rank 3", kOtherHosts},
-            [&job](const std::string& text) { job.faults_file = text; });
-  add_value(app, "--host-faults",
-            {"FILE", "At the end, write hosts that failed and why, as JSON, to FILE", kOtherHosts},
-            [&job](const std::string& text) { job.host_faults_file = text; });
 }
 
 // What reads the option names it as well.
@@ -149,24 +147,38 @@ std::string without_name(const std::string& text, const PlacementOption& option)
 
 void add_restart_options(CLI::App& app, JobSpec& job) {
   RestartRules& restarts = job.restarts;
-  add_value(app, "--membership",
-            {"FILE", "Log each start in FILE; another run of the job goes on from there", "End"},
-            [&job](const std::string& text) { job.membership_file = text; });
-  add_value(app, "--max-restarts",
-            {"N", "Start all ranks again up to N times if one fails (default 0)", "End"},
-            [&restarts](const std::string& text) {
-              restarts.max_restarts = valid("--max-restarts", parse_restarts(text));
-            });
-  add_value(app, "--restart-window",
-            {"S", "Only restarts in the last S seconds, or 90m, 2h, count (default: all)", "End"},
-            [&restarts](const std::string& text) {
-              restarts.window = valid("--restart-window", parse_seconds(text));
-            });
+  add_value(
+      app, "--max-restarts",
+      {"N", "Restart all ranks up to N times if a rank fails or a host is lost (default 0)", "End"},
+      [&restarts](const std::string& text) {
+        restarts.max_restarts = valid("--max-restarts", parse_restarts(text));
+      });
+  add_value(
+      app, "--restart-window",
+      {"S", "Only restarts in the last S seconds, or 90m, 2h, count (default: all)", kRestarts},
+      [&restarts](const std::string& text) {
+        restarts.window = valid("--restart-window", parse_seconds(text));
+      });
   add_value(app, "--restart-delay",
-            {"S", "Wait before a restart, doubled while failures are quick (default 1)", "End"},
+            {"S", "Wait before a restart, doubled while failures are quick (default 1)", kRestarts},
             [&restarts](const std::string& text) {
               restarts.delay = valid("--restart-delay", parse_seconds(text));
             });
+  add_value(app, "--cool-down",
+            {"S", "A host that was lost gets no ranks for S seconds (default 300)", kRestarts},
+            [&restarts](const std::string& text) {
+              restarts.cool_down = valid("--cool-down", parse_seconds(text));
+            });
+  add_value(
+      app, "--membership",
+      {"FILE", "Log each start in FILE; another run of the job goes on from there", kRestarts},
+      [&job](const std::string& text) { job.membership_file = text; });
+  add_value(app, "--faults",
+            {"FILE", "Faults to happen, one a line: at operation 100: kill rank 3", kRestarts},
+            [&job](const std::string& text) { job.faults_file = text; });
+  add_value(app, "--host-faults",
+            {"FILE", "At the end, write hosts that failed and why, as JSON, to FILE", kRestarts},
+            [&job](const std::string& text) { job.host_faults_file = text; });
 }
 
 // They have a page of their own.
@@ -234,6 +246,7 @@ void add_job_options(CLI::App& app, JobSpec& job, ProgramSpec& program) {
   app.add_flag("-h,--help")->description("This page")->group("End");
   app.add_flag("--help-placement")->group("");
   app.add_flag("--help-hosts")->group("");
+  app.add_flag("--help-restarts")->group("");
 }
 
 void add_options(CLI::App& app, JobSpec& job, ProgramSpec& program) {
@@ -261,14 +274,17 @@ std::vector<KnownOption> known_options() {
   return known;
 }
 
-// As CLI11 writes them: the group of kOtherHosts alone, or all others.
-std::string groups_text(bool other_hosts) {
+// As CLI11 writes them: one group that has a page of its own, or, for "", all other groups.
+std::string groups_text(std::string_view page) {
   JobSpec unused;
   ProgramSpec unused_too;
   CLI::App app;
   add_options(app, unused, unused_too);
-  for (CLI::Option* option : app.get_options())
-    if ((option->get_group() == kOtherHosts) != other_hosts) option->group("");
+  for (CLI::Option* option : app.get_options()) {
+    const std::string& group = option->get_group();
+    const bool has_page = group == kOtherHosts || group == kRestarts;
+    if ((has_page ? group : "") != page) option->group("");
+  }
   CLI::Formatter formatter;
   formatter.column_width(24);
   std::string text = formatter.make_groups(&app, CLI::AppFormatMode::Normal);
@@ -312,7 +328,7 @@ Status check_job(const JobSpec& job) {
   if (!job.engine.empty() && !job.launch_agent.empty())
     return usage_error("--engine and --launch-agent both select how agents start; use one of them");
   if (job.restarts.max_restarts == 0 && job.restarts != RestartRules())
-    return usage_error("--restart-window and --restart-delay need --max-restarts");
+    return usage_error("--restart-window, --restart-delay and --cool-down need --max-restarts");
   PACELINE_TRY(check_placement(job));
   return job.states_ranks() ? check_named_ranks(job) : Status();
 }
@@ -349,23 +365,16 @@ Result<JobSpec> parse_job_options(std::span<const std::string> options) {
   return job_of(std::move(programs));
 }
 
-bool run_asks_for_help(std::span<const std::string> arguments) {
-  return mentions(known_options(), arguments, "help");
+std::optional<std::string> run_help(std::span<const std::string> arguments) {
+  const auto asks = [known = known_options(), arguments](const char* option) {
+    return mentions(known, arguments, option);
+  };
+  if (asks("help")) return std::string(kRunUsage) + groups_text("") + std::string(kExamples);
+  if (asks("help-hosts")) return std::string(kHostsUsage) + groups_text(kOtherHosts);
+  if (asks("help-restarts")) return std::string(kRestartsUsage) + groups_text(kRestarts);
+  if (asks("help-placement")) return placement_help();
+  return std::nullopt;
 }
-
-bool run_asks_for_placement(std::span<const std::string> arguments) {
-  return mentions(known_options(), arguments, "help-placement");
-}
-
-bool run_asks_for_hosts(std::span<const std::string> arguments) {
-  return mentions(known_options(), arguments, "help-hosts");
-}
-
-std::string run_help() {
-  return std::string(kRunUsage) + groups_text(false) + std::string(kExamples);
-}
-
-std::string run_hosts_help() { return std::string(kHostsUsage) + groups_text(true); }
 
 std::string expand_output_directory(std::string directory, std::string_view job_id,
                                     const std::string& current) {

@@ -1,6 +1,7 @@
 // The arguments of `paceline run`. Pure: nothing is read but what is passed in.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,16 +29,9 @@ Result<JobSpec> parse_job_options(std::span<const std::string> options);
 /// and --console-ranks name exist.
 Status check_named_ranks(const JobSpec& job);
 
-/// Whether --help or -h stands among the options (not among the program's arguments).
-bool run_asks_for_help(std::span<const std::string> arguments);
-
-/// One screen.
-std::string run_help();
-/// Options for agents on other hosts, and whether it is asked for.
-std::string run_hosts_help();
-bool run_asks_for_hosts(std::span<const std::string> arguments);
-/// Whether it is placement_help() that is asked for.
-bool run_asks_for_placement(std::span<const std::string> arguments);
+/// The page that the options ask for (not the program's arguments): --help or -h, which is one
+/// screen, --help-hosts, --help-restarts, or --help-placement. None: they ask for no page.
+std::optional<std::string> run_help(std::span<const std::string> arguments);
 
 /// The folder that --output-dir means: each %j is the job's id, and a relative path starts at
 /// `current`. Empty stays empty.

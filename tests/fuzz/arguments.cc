@@ -66,6 +66,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   } else {
     PACELINE_ASSERT(!job.status().text().empty());
   }
-  (void)paceline::launcher::run_asks_for_help(words);
+  (void)paceline::launcher::run_help(words);
   return 0;
 }

@@ -1,6 +1,5 @@
 """Fault scripts: each kind of fault does what its line says, twice the same."""
 
-import contextlib
 import os
 import re
 import signal
@@ -8,23 +7,15 @@ import subprocess
 import tempfile
 import unittest
 
-from launched import BIN, Job, LauncherTest, host_options
+from launched import BIN, Job, LauncherTest, fault_script, host_options
 
 STEADY = (BIN / "multiproc_steady_rank", 1000, 3000)
 TWICE = range(2)
 
 
-@contextlib.contextmanager
-def script_file(lines):
-    with tempfile.NamedTemporaryFile("w", suffix=".faults") as script:
-        script.write(lines)
-        script.flush()
-        yield script.name
-
-
 class Faults(LauncherTest):
     def run_script(self, lines, *words):
-        with script_file(lines) as file:
+        with fault_script(lines) as file:
             return self.run_job("--faults", file, *words)
 
     def test_a_rank_is_killed_at_an_operation(self):
@@ -80,7 +71,7 @@ class Faults(LauncherTest):
         for how, why in (("kill", "the agent is gone"), ("stop", "has not answered for 2 s")):
             with self.subTest(how=how):
                 script = f"at operation 50 of rank 1: {how} host b\n"
-                with script_file(script) as file, \
+                with fault_script(script) as file, \
                         Job("--faults", file, *hosts, "-n", 2, "--max-silence", 2, "--grace", 1,
                             *STEADY) as job:
                     code, _, error = job.wait()
@@ -94,7 +85,7 @@ class Faults(LauncherTest):
         rank = ('sleep 0.4; dd if=/dev/zero of={0}/x bs=4k count=100 2>/dev/null && exit 6; '
                 'sleep 0.8; dd if=/dev/zero of={0}/x bs=4k count=100 2>/dev/null')
         with tempfile.TemporaryDirectory() as disk, \
-                script_file(f"after 0.1s: fill {disk} on host {os.uname().nodename} for 0.8s\n"
+                fault_script(f"after 0.1s: fill {disk} on host {os.uname().nodename} for 0.8s\n"
                             ) as file:
             words = ["unshare", "-m", "sh", "-c", f"mount -t tmpfs -o size=8m none {disk} && "
                      f"exec {BIN / 'paceline'} run -n 1 --faults {file} "

@@ -4,12 +4,14 @@ PACELINE_BIN names the folder of the built programs. Every job gets a variable o
 environment, so that its processes are found in /proc wherever they have gone.
 """
 
+import contextlib
 import os
 import pathlib
 import re
 import signal
 import subprocess
 import sys
+import tempfile
 import unittest
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
@@ -43,6 +45,15 @@ def host_options(test, hosts):
     if "remote agents need the module" in tried.stderr:
         test.skipTest("agents on other hosts are not built")
     return [*words, "-H", hosts]
+
+
+@contextlib.contextmanager
+def fault_script(lines):
+    """The path of a file for --faults."""
+    with tempfile.NamedTemporaryFile("w", suffix=".faults") as script:
+        script.write(lines)
+        script.flush()
+        yield script.name
 
 
 class Job:

@@ -129,6 +129,7 @@ std::vector<RecordedJob> read_records(const std::string& path) {
 // The membership log is younger than the records: they have no Record and no answer to one.
 struct InWords {
   std::string operator()(const Record&) const { return ""; }
+  std::string operator()(const FindHosts&) const { return "find hosts"; }
   std::string operator()(const StartHost& start) const {
     return "start " + std::to_string(start.host) + " " + hex_of(start.meeting.SerializeAsString());
   }

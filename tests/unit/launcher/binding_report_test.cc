@@ -29,11 +29,9 @@ BindingReport::Host host_b() { return {.name = "b", .ranks = {1}, .seats = {{}}}
 class BindingReportTest : public ::testing::Test {
  protected:
   void report(bool says_all, std::vector<BindingReport::Host> hosts = {host_a(), host_b()}) {
-    report_.emplace(
-        std::move(hosts),
-        BindingReport::Options{.says_all = says_all,
-                               .devices = {"GPU cuda0, NIC mlx5_0", "", ""},
-                               .say = [this](const std::string& text) { said_.push_back(text); }});
+    report_.emplace(BindingReport::Options{
+        .says_all = says_all, .say = [this](const std::string& text) { said_.push_back(text); }});
+    report_->take_hosts(std::move(hosts), {"GPU cuda0, NIC mlx5_0", "", ""});
   }
   void started(std::size_t host, std::uint32_t rank, const std::string& cpus,
                const std::string& memory = "prefer (many):0") {

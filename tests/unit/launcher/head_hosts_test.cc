@@ -125,5 +125,63 @@ TEST_F(HeadTest, TheHostOfTheStoreHearsOfRanksThatHaveEndedWell) {
   EXPECT_TRUE(other_.ended.empty());
 }
 
+// ---- Restarts on other hosts ----------------------------------------------------------------
+
+class LostHostTest : public HeadTest {
+ protected:
+  // Host b is lost after 50 ms.
+  int run_and_lose(int max_restarts) {
+    agent_.script = {ready({})};
+    other_.script = {ready({})};
+    spare_.script = {ready({}), wrote(2, "z\n"), exited(2, 0, 3),
+                     of_restart(ScriptedJob::finished())};
+    loop_.after(std::chrono::milliseconds(50), [this] {
+      agent_.script = {ready({}), exited(0, 0, 1), exited(1, 0, 2), ScriptedJob::finished()};
+      for (auto* script : {&agent_.script, &spare_.script})
+        for (messages::FromAgent& message : *script) message = of_restart(message);
+      other_.vanish();
+    });
+    JobSpec job;
+    job.restarts.max_restarts = max_restarts;
+    return run_on_two(job);
+  }
+  static messages::FromAgent of_restart(messages::FromAgent message) {
+    message.set_epoch(1);
+    return message;
+  }
+};
+
+TEST_F(LostHostTest, TheRanksStartAgainOnAnother) {
+  const TimePoint begin = clock_.now();
+  EXPECT_EQ(run_and_lose(1), 0);
+  EXPECT_EQ(lost_, (std::vector<std::string>{"b: the agent is gone; it and rank 2 were killed"}));
+  EXPECT_EQ(text(error_),
+            "paceline: host b: the agent is gone; it and rank 2 were killed; ending 2 ranks; "
+            "restart 1 of 1 in 10 s\n");
+  EXPECT_EQ(text(output_), "[2@c] z\n");
+  EXPECT_EQ(agent_.stops, (std::vector<int>{SIGTERM}));
+  ASSERT_EQ(agent_.starts.size(), 2u);
+  EXPECT_EQ(agent_.starts[1].epoch(), 1u);
+  ASSERT_EQ(spare_.starts.size(), 1u);
+  EXPECT_EQ(spare_.starts[0].epoch(), 1u);
+  EXPECT_EQ(spare_.starts[0].meeting().store(), "tcp:10.0.0.1:4000");
+  EXPECT_EQ(other_.starts.size(), 1u);
+  EXPECT_GE(clock_.now() - begin, JobMachine::kFencing) << "ranks of the lost host may run so long";
+}
+
+TEST_F(LostHostTest, WithoutAnotherHostTheJobEnds) {
+  finds_hosts_ = false;
+  EXPECT_EQ(run_and_lose(1), kExitLauncher);
+  EXPECT_NE(text(error_).find("\npaceline: no restart: no host is left\n"), std::string::npos);
+  EXPECT_TRUE(spare_.starts.empty());
+}
+
+TEST_F(LostHostTest, ASignalEndsTheSearch) {
+  loop_.after(std::chrono::seconds(11), [this] { head_->signalled(SIGTERM); });
+  EXPECT_EQ(run_and_lose(1), 128 + SIGTERM);
+  EXPECT_EQ(lost_.size(), 1u);
+  EXPECT_TRUE(spare_.starts.empty());
+}
+
 }  // namespace
 }  // namespace paceline::launcher

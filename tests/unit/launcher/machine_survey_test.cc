@@ -71,10 +71,11 @@ class MachineSurveyTest : public ::testing::Test {
     agents_.push_back({.channel = *scripts_.back(), .start = {}});
     agents_.back().start.set_host(name);
   }
-  Result<SurveyedCluster> survey() { return survey_machines(loop_, agents_, true); }
+  Result<SurveyedCluster> survey() { return survey_machines(loop_, agents_, true, faults_); }
 
   SystemClock clock_;
   EventLoop loop_{clock_};
+  HostFaults faults_;
   std::vector<std::unique_ptr<SurveyedAgent>> scripts_;
   std::vector<HostAgent> agents_;
 };

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -127,8 +128,20 @@ class HeadTest : public ::testing::Test {
   int run(const JobSpec& job, std::vector<HostAgent> agents) {
     Head head(loop_, console_, job, std::move(agents), observers_);
     head_ = &head;
-    loop_.after(std::chrono::seconds(20), [this] { loop_.stop(); });
-    return head.run();
+    loop_.after(std::chrono::seconds(60), [this] { loop_.stop(); });
+    std::optional<int> code = head.run();
+    while (!code) code = head.go_on(find_hosts(job));
+    return *code;
+  }
+  // After some time: a spare host in place of host b.
+  Result<std::vector<HostAgent>> find_hosts(const JobSpec& job) {
+    for (const HostState& host : head_->state().hosts)
+      if (host.is_lost) lost_.push_back(host.name + ": " + host.why_lost);
+    loop_.after(std::chrono::seconds(2), [this] { loop_.stop(); });
+    loop_.run().value();
+    if (!finds_hosts_) return Status(Code::kUnavailable, Scope::kGroup, "no host is left");
+    return std::vector<HostAgent>{{.channel = agent_, .start = part_of(job, "a", {0, 1})},
+                                  {.channel = spare_, .start = part_of(job, "c", {2})}};
   }
   // At this moment, by a clock that is `ahead` of the head's.
   messages::FromAgent ready(std::chrono::nanoseconds ahead) const {
@@ -150,6 +163,9 @@ class HeadTest : public ::testing::Test {
   Pipe error_ = *make_pipe();
   ScriptedJob agent_{loop_};
   ScriptedJob other_{loop_};
+  ScriptedJob spare_{loop_};
+  bool finds_hosts_ = true;
+  std::vector<std::string> lost_;  // when other hosts were sought, with the reasons
   Console console_{loop_, output_.write_end.get(), error_.write_end.get()};
   std::vector<JobObserver*> observers_;
   Head* head_ = nullptr;

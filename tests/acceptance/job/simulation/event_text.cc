@@ -27,6 +27,9 @@ struct Describe {
   std::string operator()(const EpochRecorded& recorded) const {
     return recorded.why.ok() ? "the epoch is recorded" : "the epoch cannot be recorded";
   }
+  std::string operator()(const HostsFound& found) const {
+    return found.why.ok() ? "hosts are found" : "no hosts are found";
+  }
   std::string operator()(const AgentSaid& said) const {
     return "h" + std::to_string(said.host) + ": " + in_words(said.message);
   }

@@ -47,11 +47,9 @@ void SimulatedJob::judge() {
   } else if (!can_end_by(*cause())) {
     return break_rule("nothing happened by which the job could end so");
   }
-  for (std::size_t host = 0; host < agents_.size(); ++host) {
-    const Agent& agent = agents_[host];
-    const bool is_named = std::ranges::any_of(state.faults.all(), [&](const HostFault& fault) {
-      return fault.host == state.hosts[host].name;
-    });
+  for (const Agent& agent : agents_) {
+    const bool is_named = std::ranges::any_of(
+        state.faults.all(), [&](const HostFault& fault) { return fault.host == agent.name; });
     if (is_named && !agent.lost) return break_rule("a host is named that was not lost");
     if (!agent.started || agent.lost) continue;
     if (!agent.finished) return break_rule("the job leaves a host that runs");
@@ -66,12 +64,23 @@ void SimulatedJob::judge() {
   for (const RankEnd& end : state.outcome.ends)
     if (!ended.insert(end.rank).second) return break_rule("the end of a rank counts twice");
   if (cause() == StopCause::kRankFailed) judge_culprit();
+  if (cause() == StopCause::kLauncher) judge_lost_hosts();
+}
+
+// With a restart, a spare host for each that is lost, and most hosts left, the job goes on.
+void SimulatedJob::judge_lost_hosts() {
+  const bool is_by_hosts = std::ranges::none_of(plan_.mishaps, [](Mishap one) {
+    return one == Mishap::kOutputBroke || one == Mishap::kLogFails;
+  });
+  const auto lost = static_cast<std::size_t>(
+      std::ranges::count_if(agents_, [](const Agent& one) { return one.lost || one.failed; }));
+  if (is_by_hosts && std::cmp_less(machine_.state().epoch, plan_.max_restarts) &&
+      lost <= plan_.spares && 2 * lost <= hosts_.size() + 1)
+    break_rule("the job ends although a restart and spare hosts are left");
 }
 
 void SimulatedJob::judge_culprit() {
-  const bool all_are_there = std::ranges::none_of(
-      machine_.state().hosts, [](const HostState& host) { return host.is_lost; });
-  if (all_are_there && std::cmp_less(machine_.state().epoch, plan_.max_restarts))
+  if (std::cmp_less(machine_.state().epoch, plan_.max_restarts))
     return break_rule("the job ends although a restart is left");
   const RankEnd& culprit = *machine_.state().outcome.culprit;
   const auto its =

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -19,8 +20,9 @@ constexpr Duration kGrace = seconds(3);
 constexpr Duration kMaxSilence = seconds(4);
 constexpr Duration kTimeout = seconds(20);
 constexpr Duration kLongestRank = seconds(8);
-// Everything has a deadline: the longest run is a timeout, the grace, and a silent host.
-constexpr Duration kMaxRun = seconds(90);
+// Everything has a deadline: the longest run has a timeout, the grace, silent hosts, and the waits
+// until their ranks have ended.
+constexpr Duration kMaxRun = seconds(200);
 constexpr int kMishaps = 13;
 
 JobMachine::Rules rules_of(const Plan& plan) {
@@ -52,6 +54,7 @@ Plan drawn_plan(Random& random) {
   constexpr Duration kDelays[] = {milliseconds(1), milliseconds(8), milliseconds(200), seconds(1)};
   plan.max_delay = kDelays[random.below(std::size(kDelays))];
   if (random.chance(0.5)) plan.max_restarts = static_cast<int>(random.below(4));
+  if (random.chance(0.7)) plan.spares = random.below(4);
   const std::uint64_t count = random.below(plan.max_restarts > 0 ? 7 : 4);
   for (std::uint64_t i = 0; i < count; ++i)
     plan.mishaps.push_back(static_cast<Mishap>(random.below(kMishaps)));
@@ -63,13 +66,62 @@ SimulatedJob::SimulatedJob(const Plan& plan, std::uint64_t seed,
     : plan_(plan),
       random_(seed),
       tell_(std::move(tell)),
-      agents_(plan.hosts),
+      spares_left_(plan.spares),
       machine_(rules_of(plan), hosts_of(plan)) {
-  for (std::size_t host = 0; host < agents_.size(); ++host) {
-    agents_[host].clock_ahead = up_to(seconds(1000)) - seconds(500);
-    for (const std::uint32_t rank : machine_.state().hosts[host].ranks)
-      agents_[host].ranks.push_back({.number = rank, .stubborn = random_.chance(0.1)});
+  for (const HostState& host : machine_.state().hosts)
+    hosts_.push_back(new_agent(host.name, host.ranks));
+}
+
+// ---- The hosts -----------------------------------------------------------------------------
+
+std::size_t SimulatedJob::new_agent(const std::string& name,
+                                    const std::vector<std::uint32_t>& ranks) {
+  Agent agent{.name = name, .ranks = {}, .clock_ahead = up_to(seconds(1000)) - seconds(500)};
+  for (const std::uint32_t rank : ranks)
+    agent.ranks.push_back({.number = rank, .stubborn = random_.chance(0.1)});
+  agents_.push_back(std::move(agent));
+  return agents_.size() - 1;
+}
+
+std::optional<std::size_t> SimulatedJob::host_of(std::size_t agent) const {
+  const auto host = std::ranges::find(hosts_, agent);
+  if (host == hosts_.end()) return std::nullopt;
+  return static_cast<std::size_t>(host - hosts_.begin());
+}
+
+std::vector<JobHost> SimulatedJob::job_hosts() const {
+  std::vector<JobHost> hosts;
+  for (const std::size_t agent : hosts_) {
+    JobHost host{.name = agents_[agent].name, .ranks = {}};
+    for (const Rank& rank : agents_[agent].ranks) host.ranks.push_back(rank.number);
+    std::ranges::sort(host.ranks);
+    hosts.push_back(std::move(host));
   }
+  return hosts;
+}
+
+// A spare host takes the place of one that is lost. Without one its ranks go to a host that is
+// left, or to none.
+void SimulatedJob::find_hosts() {
+  const std::vector<HostState> hosts = machine_.state().hosts;
+  std::vector<std::size_t> found;
+  std::vector<std::uint32_t> homeless;
+  for (std::size_t host = 0; host < hosts.size(); ++host) {
+    if (!hosts[host].is_lost) {
+      found.push_back(hosts_[host]);
+    } else if (spares_left_ > 0) {
+      found.push_back(new_agent("spare" + std::to_string(spares_left_--), hosts[host].ranks));
+    } else {
+      homeless.insert(homeless.end(), hosts[host].ranks.begin(), hosts[host].ranks.end());
+    }
+  }
+  if (found.empty() || (!homeless.empty() && random_.chance(0.3)))
+    return handle(HostsFound{.why = Status(Code::kUnavailable, Scope::kGroup, "no host is left"),
+                             .hosts = {}});
+  for (const std::uint32_t rank : homeless)
+    agents_[found.front()].ranks.push_back({.number = rank});
+  hosts_ = std::move(found);
+  handle(HostsFound{.why = Status(), .hosts = job_hosts()});
 }
 
 std::string SimulatedJob::run() {
@@ -102,31 +154,33 @@ void SimulatedJob::break_rule(const std::string& text) {
 }
 
 void SimulatedJob::befall(Mishap mishap) {
-  const std::size_t host = some_host();
-  Agent& agent = agents_[host];
+  const std::size_t at = some_agent();
+  Agent& agent = agents_[at];
   switch (mishap) {
     case Mishap::kRankFails:
-      return fail_rank(host, 3 << 8);
+      return fail_rank(at, 3 << 8);
     case Mishap::kRankKilled:
-      return fail_rank(host, SIGSEGV);
+      return fail_rank(at, SIGSEGV);
     case Mishap::kAgentLost:
-      return lose(host);
+      return lose(at);
     case Mishap::kAgentSilent:
+      if (!agent.gone) agent.lost_at = now_;
       agent.gone = agent.lost = true;
       return;
     case Mishap::kAgentFails: {
       if (!agent.started || agent.finished) return;
       messages::FromAgent message;
       message.mutable_failure()->set_text("no more memory");
-      say(host, message);
-      return stop(host, SIGKILL, Duration::zero());
+      agent.failed = true;
+      say(at, message);
+      return stop(at, SIGKILL, Duration::zero());
     }
     case Mishap::kAskedToEnd: {
       if (!agent.started || agent.finished) return;
       messages::FromAgent message;
       message.mutable_asked_to_end()->set_signal(SIGTERM);
-      say(host, message);
-      return stop(host, SIGTERM, kGrace);
+      say(at, message);
+      return stop(at, SIGTERM, kGrace);
     }
     case Mishap::kRefused:
       agent.refuses = true;
@@ -140,8 +194,8 @@ void SimulatedJob::befall(Mishap mishap) {
     case Mishap::kOutputBroke:
       return handle(OutputBroke{random_.chance(0.5) ? EPIPE : ENOSPC});
     case Mishap::kTimeout:  // the ranks go on
-      for (Agent& one : agents_)
-        for (Rank& rank : one.ranks) rank.stubborn = rank.stubborn || random_.chance(0.1);
+      for (const std::size_t one : hosts_)
+        for (Rank& rank : agents_[one].ranks) rank.stubborn = rank.stubborn || random_.chance(0.1);
       return;
     case Mishap::kReadingPaused:
       paused_ = true;
@@ -149,7 +203,7 @@ void SimulatedJob::befall(Mishap mishap) {
       return after(up_to(seconds(10)), [this] {
         paused_ = false;
         handle(ReadingResumed{});
-        for (const JobEvent& event : std::exchange(held_, {})) handle(event);
+        for (const auto& arrival : std::exchange(held_, {})) arrival();
       });
     case Mishap::kLogFails:
       log_fails_ = true;
@@ -161,15 +215,15 @@ void SimulatedJob::befall(Mishap mishap) {
 }
 
 // Others may fail by it, and blame it.
-void SimulatedJob::fail_rank(std::size_t host, int wait_status) {
-  Agent& agent = agents_[host];
+void SimulatedJob::fail_rank(std::size_t at, int wait_status) {
+  Agent& agent = agents_[at];
   const std::size_t local = random_.below(agent.ranks.size());
   if (!agent.ranks[local].running) return;
   const auto culprit = static_cast<int>(agent.ranks[local].number);
-  end_rank(host, local, wait_status);
-  for (std::size_t other = 0; other < agents_.size(); ++other)
-    for (std::size_t at = 0; at < agents_[other].ranks.size(); ++at)
-      if (random_.chance(0.3)) end_rank_later(other, at, 1 << 8, up_to(milliseconds(15)), culprit);
+  end_rank(at, local, wait_status);
+  for (const std::size_t other : hosts_)
+    for (std::size_t one = 0; one < agents_[other].ranks.size(); ++one)
+      if (random_.chance(0.3)) end_rank_later(other, one, 1 << 8, up_to(milliseconds(15)), culprit);
 }
 
 // ---- The head ------------------------------------------------------------------------------
@@ -192,10 +246,10 @@ void SimulatedJob::handle(const JobEvent& event) {
 
 void SimulatedJob::carry_out(const StartHost& command) {
   const std::size_t host = command.host;
-  Agent& agent = agents_[host];
+  const std::size_t at = hosts_[host];
+  Agent& agent = agents_[at];
   if (tell_)
-    tell_("            > start h" + std::to_string(host) + ", restart " +
-          std::to_string(command.epoch));
+    tell_("            > start " + agent.name + ", restart " + std::to_string(command.epoch));
   if (agent.started && command.epoch <= agent.epoch) break_rule("a host is started twice");
   if (agent.started && !agent.finished && !agent.lost)
     break_rule("a host is started again before it has finished");
@@ -208,7 +262,7 @@ void SimulatedJob::carry_out(const StartHost& command) {
   agent.started = true;
   agent.epoch = command.epoch;
   agent.finished = false;
-  send(host, [this, host, epoch = command.epoch] { start(host, epoch); });
+  send(at, [this, at, epoch = command.epoch] { start(at, epoch); });
 }
 
 void SimulatedJob::carry_out(const Record& command) {
@@ -222,6 +276,22 @@ void SimulatedJob::carry_out(const Record& command) {
   if (begins) after(Duration::zero(), [this, written] { handle(EpochRecorded{written}); });
 }
 
+void SimulatedJob::carry_out(const FindHosts&) {
+  if (tell_) tell_("            > find hosts");
+  for (const std::size_t at : hosts_)
+    if (agents_[at].started && !agents_[at].finished && !agents_[at].lost)
+      break_rule("hosts are sought before all ranks have ended");
+  for (const Agent& agent : agents_)
+    if (agent.lost && agent.started && !agent.finished &&
+        now_ < agent.lost_at + JobMachine::kFencing)
+      break_rule("hosts are sought while ranks of a lost host may run");
+  const auto lost =
+      static_cast<std::size_t>(std::ranges::count_if(machine_.state().hosts, &HostState::is_lost));
+  if (lost == 0 || 2 * lost > hosts_.size() + 1)
+    break_rule("hosts are sought without a loss, or by a head that may be cut off itself");
+  after(up_to(seconds(3)), [this] { find_hosts(); });
+}
+
 void SimulatedJob::carry_out(const TellHost& command) {
   if (command.host != 0) break_rule("a host that serves no store hears of ended ranks");
 }
@@ -231,8 +301,8 @@ void SimulatedJob::carry_out(const TellAllHosts& command) {
   const int signal = command.message.stop().signal();
   const Duration grace(command.message.stop().grace_ns());
   if (tell_) tell_("            > stop by signal " + std::to_string(signal));
-  for (std::size_t host = 0; host < agents_.size(); ++host)
-    send(host, [=, this] { stop(host, signal, grace); });
+  if (machine_.state().seeks_hosts) return;  // the head has no channels then
+  for (const std::size_t at : hosts_) send(at, [=, this] { stop(at, signal, grace); });
 }
 
 void SimulatedJob::carry_out(const Say& command) {
@@ -248,102 +318,100 @@ void SimulatedJob::carry_out(const EndJob&) {
 // ---- The agents ----------------------------------------------------------------------------
 
 // In order: a message does not arrive before the one ahead of it.
-void SimulatedJob::send(std::size_t host, std::function<void()> order) {
-  Agent& agent = agents_[host];
+void SimulatedJob::send(std::size_t at, std::function<void()> order) {
+  Agent& agent = agents_[at];
   agent.last_in = std::max(agent.last_in, now_ + up_to(plan_.max_delay));
-  actions_.emplace(agent.last_in, [this, host, order = std::move(order)] {
-    if (!agents_[host].gone) order();
+  actions_.emplace(agent.last_in, [this, at, order = std::move(order)] {
+    if (!agents_[at].gone) order();
   });
 }
 
-void SimulatedJob::say(std::size_t host, const messages::FromAgent& message) {
-  Agent& agent = agents_[host];
+void SimulatedJob::say(std::size_t at, const messages::FromAgent& message) {
+  Agent& agent = agents_[at];
   if (agent.gone) return;
   const int times = doubles_ && random_.chance(0.2) ? 2 : 1;
   for (int i = 0; i < times; ++i) {
     agent.last_out = std::max(agent.last_out, now_ + up_to(plan_.max_delay));
-    AgentSaid said{.host = host, .message = message};
+    AgentSaid said{.host = 0, .message = message};
     said.message.set_epoch(agent.epoch);
-    actions_.emplace(agent.last_out, [this, said = std::move(said)] {
-      paused_ ? held_.push_back(said) : handle(said);
-    });
+    actions_.emplace(agent.last_out, [this, at, said = std::move(said)] { arrive(at, said); });
   }
 }
 
-void SimulatedJob::start(std::size_t host, std::uint32_t epoch) {
-  Agent& agent = agents_[host];
-  if (epoch == 0) say_alive(host);
+void SimulatedJob::start(std::size_t at, std::uint32_t epoch) {
+  Agent& agent = agents_[at];
+  if (!std::exchange(agent.says_alive, true)) say_alive(at);
   for (Rank& rank : agent.ranks) rank.ordered = false;
   if (agent.refuses) {
     messages::FromAgent message;
     message.mutable_refused()->set_rank(agent.ranks.front().number);
     message.mutable_refused()->set_error(ENOENT);
     message.mutable_refused()->set_text("there is no program");
-    say(host, message);
-    return finish(host);
+    say(at, message);
+    return finish(at);
   }
-  after(up_to(milliseconds(50)), [this, host, epoch] {
-    if (agents_[host].epoch == epoch) start_ranks(host);
+  after(up_to(milliseconds(50)), [this, at, epoch] {
+    if (agents_[at].epoch == epoch) start_ranks(at);
   });
 }
 
-void SimulatedJob::start_ranks(std::size_t host) {
-  Agent& agent = agents_[host];
+void SimulatedJob::start_ranks(std::size_t at) {
+  Agent& agent = agents_[at];
   if (agent.finished || agent.gone) return;
   messages::FromAgent message;
   message.mutable_ready()->set_time_ns((now_ + agent.clock_ahead).time_since_epoch().count());
   message.mutable_ready()->mutable_meeting()->set_store(meeting_of(agent.epoch));
-  say(host, message);
+  say(at, message);
   const bool run_on = std::ranges::count(plan_.mishaps, Mishap::kTimeout) > 0;
   for (std::size_t local = 0; local < agent.ranks.size(); ++local) {
     agent.ranks[local].running = true;
     messages::FromAgent started;
     started.mutable_started()->set_rank(agent.ranks[local].number);
     started.mutable_started()->set_pid(1000 + static_cast<int>(local));
-    say(host, started);
-    if (!run_on) end_rank_later(host, local, 0, up_to(kLongestRank));
+    say(at, started);
+    if (!run_on) end_rank_later(at, local, 0, up_to(kLongestRank));
   }
 }
 
-void SimulatedJob::say_alive(std::size_t host) {
-  if (agents_[host].gone) return;
+void SimulatedJob::say_alive(std::size_t at) {
+  if (agents_[at].gone) return;
   messages::FromAgent message;
   message.mutable_alive();
-  say(host, message);
-  after(seconds(1), [this, host] { say_alive(host); });
+  say(at, message);
+  after(seconds(1), [this, at] { say_alive(at); });
 }
 
-void SimulatedJob::stop(std::size_t host, int signal, Duration grace) {
-  Agent& agent = agents_[host];
+void SimulatedJob::stop(std::size_t at, int signal, Duration grace) {
+  Agent& agent = agents_[at];
   if (agent.gone || agent.finished || !agent.started) return;
   const bool none_runs =
       std::ranges::none_of(agent.ranks, [](const Rank& rank) { return rank.running; });
-  if (none_runs) return finish(host);
+  if (none_runs) return finish(at);
   for (std::size_t local = 0; local < agent.ranks.size(); ++local) {
     Rank& rank = agent.ranks[local];
     rank.ordered = true;
     if (signal == SIGKILL) {
-      end_rank(host, local, SIGKILL);
+      end_rank(at, local, SIGKILL);
     } else if (!rank.stubborn) {
       const int status = random_.chance(0.8) ? signal : random_.chance(0.5) ? 0 : 5 << 8;
-      end_rank_later(host, local, status, up_to(milliseconds(300)));
+      end_rank_later(at, local, status, up_to(milliseconds(300)));
     } else {
-      end_rank_later(host, local, SIGKILL, grace);
+      end_rank_later(at, local, SIGKILL, grace);
     }
   }
 }
 
 // Not if the ranks were started again meanwhile.
-void SimulatedJob::end_rank_later(std::size_t host, std::size_t local, int wait_status,
+void SimulatedJob::end_rank_later(std::size_t at, std::size_t local, int wait_status,
                                   Duration delay, std::optional<int> blamed) {
-  after(delay, [=, this, epoch = agents_[host].epoch] {
-    if (agents_[host].epoch == epoch) end_rank(host, local, wait_status, blamed);
+  after(delay, [=, this, epoch = agents_[at].epoch] {
+    if (agents_[at].epoch == epoch) end_rank(at, local, wait_status, blamed);
   });
 }
 
-void SimulatedJob::end_rank(std::size_t host, std::size_t local, int wait_status,
+void SimulatedJob::end_rank(std::size_t at, std::size_t local, int wait_status,
                             std::optional<int> blamed) {
-  Agent& agent = agents_[host];
+  Agent& agent = agents_[at];
   Rank& rank = agent.ranks[local];
   if (agent.gone || !rank.running) return;
   rank.running = false;
@@ -356,35 +424,44 @@ void SimulatedJob::end_rank(std::size_t host, std::size_t local, int wait_status
   exited.set_time_ns((now_ + agent.clock_ahead).time_since_epoch().count());
   if (blamed && *blamed != static_cast<int>(rank.number))
     exited.set_blamed(static_cast<std::uint32_t>(*blamed));
-  say(host, message);
+  say(at, message);
   const bool none_runs =
       std::ranges::none_of(agent.ranks, [](const Rank& one) { return one.running; });
-  if (none_runs) finish(host);
+  if (none_runs) finish(at);
 }
 
 // The channel of the first host's agent stays, for its store. Those of all stay for restarts.
-void SimulatedJob::finish(std::size_t host) {
-  Agent& agent = agents_[host];
+void SimulatedJob::finish(std::size_t at) {
+  Agent& agent = agents_[at];
   if (std::exchange(agent.finished, true)) return;
   messages::FromAgent message;
   message.mutable_finished();
-  say(host, message);
-  if (host == 0 || stays()) return;
-  lose(host);
+  say(at, message);
+  if (host_of(at) == 0U || stays()) return;
+  lose(at);
   agent.lost = false;
 }
 
+// A channel that is not the head's any more brings nothing.
+template <class Event>
+void SimulatedJob::arrive(std::size_t at, Event event) {
+  if (paused_) return held_.push_back([=, this] { arrive(at, event); });
+  const auto host = host_of(at);
+  if (!host) return;
+  event.host = *host;
+  agents_[at].lost_told = agents_[at].lost_told || std::is_same_v<Event, AgentLost>;
+  handle(event);
+}
+
 // The end of a channel comes after all messages.
-void SimulatedJob::lose(std::size_t host) {
-  Agent& agent = agents_[host];
+void SimulatedJob::lose(std::size_t at) {
+  Agent& agent = agents_[at];
   if (agent.gone) return;
   agent.gone = agent.lost = true;
+  agent.lost_at = now_;
   agent.last_out = std::max(agent.last_out, now_ + up_to(plan_.max_delay));
-  actions_.emplace(agent.last_out, [this, host] {
-    const AgentLost lost{.host = host, .why = Status()};
-    agents_[host].lost_told = !paused_;
-    paused_ ? held_.push_back(lost) : handle(lost);
-  });
+  actions_.emplace(agent.last_out,
+                   [this, at] { arrive(at, AgentLost{.host = 0, .why = Status()}); });
 }
 
 }  // namespace paceline::launcher::testing

@@ -39,6 +39,7 @@ struct Plan {
   std::size_t ranks_per_host = 1;
   Duration max_delay = std::chrono::milliseconds(5);  // of a message
   int max_restarts = 0;
+  std::size_t spares = 0;  // hosts that have no ranks at first
   std::vector<Mishap> mishaps;
 };
 /// A plan that a seed draws.
@@ -71,20 +72,24 @@ class SimulatedJob {
     bool ordered = false;   // to end
   };
   struct Agent {
+    std::string name;
     std::vector<Rank> ranks;
     Duration clock_ahead{};
     TimePoint last_out, last_in;  // when the last message on its way arrives
     std::uint32_t epoch = 0;      // of its start
     bool started = false;
+    bool says_alive = false;
     bool gone = false;      // its channel has closed, or will never bring anything
     bool finished = false;  // it has sent Finished
     bool lost = false;      // by a mishap
+    bool failed = false;    // it has said that it cannot go on
+    TimePoint lost_at{};
     bool lost_told = false;
     bool refuses = false;
   };
 
   void befall(Mishap mishap);
-  void fail_rank(std::size_t host, int wait_status);
+  void fail_rank(std::size_t at, int wait_status);
   void after(Duration delay, std::function<void()> action) {
     actions_.emplace(now_ + delay, std::move(action));
   }
@@ -97,6 +102,7 @@ class SimulatedJob {
   void handle(const JobEvent& event);
   void carry_out(const StartHost& start);
   void carry_out(const Record& record);
+  void carry_out(const FindHosts& find);
   void carry_out(const TellHost& tell);
   void carry_out(const TellAllHosts& tell);
   void carry_out(const Say& say);
@@ -105,24 +111,32 @@ class SimulatedJob {
   void carry_out(const DropOutput&) {}
   void carry_out(const EndJob&);
 
-  // The agents.
-  void send(std::size_t host, std::function<void()> order);
-  void say(std::size_t host, const messages::FromAgent& message);
-  void start(std::size_t host, std::uint32_t epoch);
-  void start_ranks(std::size_t host);
-  void say_alive(std::size_t host);
-  void stop(std::size_t host, int signal, Duration grace);
-  void end_rank(std::size_t host, std::size_t local, int wait_status,
-                std::optional<int> blamed = {});
-  void end_rank_later(std::size_t host, std::size_t local, int wait_status, Duration delay,
+  // The hosts.
+  void find_hosts();
+  std::size_t new_agent(const std::string& name, const std::vector<std::uint32_t>& ranks);
+  std::optional<std::size_t> host_of(std::size_t agent) const;
+  std::vector<JobHost> job_hosts() const;
+
+  // The agents, by their place in agents_.
+  void send(std::size_t at, std::function<void()> order);
+  void say(std::size_t at, const messages::FromAgent& message);
+  void start(std::size_t at, std::uint32_t epoch);
+  void start_ranks(std::size_t at);
+  void say_alive(std::size_t at);
+  void stop(std::size_t at, int signal, Duration grace);
+  void end_rank(std::size_t at, std::size_t local, int wait_status, std::optional<int> blamed = {});
+  void end_rank_later(std::size_t at, std::size_t local, int wait_status, Duration delay,
                       std::optional<int> blamed = {});
-  void finish(std::size_t host);
-  void lose(std::size_t host);
-  std::size_t some_host() { return random_.below(agents_.size()); }
+  void finish(std::size_t at);
+  void lose(std::size_t at);
+  template <class Event>
+  void arrive(std::size_t at, Event event);
+  std::size_t some_agent() { return hosts_[random_.below(hosts_.size())]; }
 
   // The rules (rules.cc).
   void judge();
   void judge_culprit();
+  void judge_lost_hosts();
   bool can_end_by(StopCause cause) const;
 
   bool stays() const { return plan_.max_restarts > 0; }
@@ -132,16 +146,18 @@ class SimulatedJob {
   const std::function<void(const std::string&)> tell_;
   TimePoint now_{std::chrono::hours(1)};
   std::multimap<TimePoint, std::function<void()>> actions_;
-  std::vector<Agent> agents_;
-  std::vector<TrueEnd> ends_;  // of the latest start
+  std::vector<Agent> agents_;       // all that there have been
+  std::vector<std::size_t> hosts_;  // the agents of the machine's hosts
+  std::vector<TrueEnd> ends_;       // of the latest start
   std::vector<std::string> said_;
+  std::size_t spares_left_;
   Membership log_;
   JobMachine machine_;
   bool doubles_ = false;
   bool log_fails_ = false;
   bool paused_ = false;
-  std::vector<JobEvent> held_;  // while reading is paused
-  std::size_t ended_ = 0;       // EndJob commands
+  std::vector<std::function<void()>> held_;  // arrivals while reading is paused
+  std::size_t ended_ = 0;                    // EndJob commands
   std::size_t events_ = 0;
   std::string broken_;
 };
