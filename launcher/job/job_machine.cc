@@ -286,7 +286,7 @@ void JobMachine::finish(std::size_t host) {
   if (!state_.is_restarting || state_.outcome.cause) return end();
   say_victims();
   state_.outcome.culprit.reset();
-  set_timer(std::max(restarts_.delay(), fenced_ - now_), Timer::kRestart);
+  wait_to_restart(restarts_.delay());
 }
 
 bool JobMachine::all_finished() const {

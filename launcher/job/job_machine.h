@@ -103,6 +103,7 @@ class JobMachine {
   void begin_epoch();
   void epoch_ends(const std::string& why);
   void stop_to_restart(const std::string& why);
+  void wait_to_restart(Duration delay);
   void restart_or_find_hosts();
   void restart();
 

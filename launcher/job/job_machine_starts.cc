@@ -80,12 +80,15 @@ bool JobMachine::is_needed(std::size_t host) const {
 }
 
 void JobMachine::lose(std::size_t host, const std::string& why, const std::string& at_the_end) {
-  if (state_.hosts[host].phase != HostPhase::kFinished) fenced_ = after(kFencing);
+  const bool has_ranks = state_.hosts[host].phase != HostPhase::kFinished;
+  if (has_ranks) fenced_ = after(kFencing);
   state_.faults.add({.host = state_.hosts[host].name, .why = why});
   if (epoch_runs_)
     command(Record{HostLost{.epoch = state_.epoch, .host = state_.hosts[host].name, .why = why}});
   fail_host(host, why, at_the_end);
   finish(host);
+  // Nothing else is to be waited for: the next start has other hosts.
+  if (!has_ranks && state_.is_restarting && all_finished()) wait_to_restart(Duration::zero());
 }
 
 // The host's ranks end, or are beyond reach. A restart does without it.
@@ -113,6 +116,11 @@ void JobMachine::stop_to_restart(const std::string& why) {
   const Duration fence = std::max(fenced_ - now_, Duration::zero());
   command(Say{why + ending_text(state_) + "; " + restarts_.announcement(now_, fence)});
   if (!all_finished()) tell_all_to_stop(SIGTERM);
+}
+
+void JobMachine::wait_to_restart(Duration delay) {
+  std::erase_if(timers_, [](const auto& timer) { return timer.second == Timer::kRestart; });
+  set_timer(std::max(delay, fenced_ - now_), Timer::kRestart);
 }
 
 // If most hosts seem to be lost, it may be this one that is cut off. Their ranks may still run

@@ -149,7 +149,7 @@ void add_restart_options(CLI::App& app, JobSpec& job) {
   RestartRules& restarts = job.restarts;
   add_value(
       app, "--max-restarts",
-      {"N", "Restart all ranks up to N times if a rank fails or a host is lost (default 0)", "End"},
+      {"N", "Restart all ranks up to N times if one fails or a host is lost (default 0)", "End"},
       [&restarts](const std::string& text) {
         restarts.max_restarts = valid("--max-restarts", parse_restarts(text));
       });

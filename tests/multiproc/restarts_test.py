@@ -112,7 +112,7 @@ class Restarts(LauncherTest):
             os.kill(job.agent(), signal.SIGKILL)
             code, _, error = job.wait()
             self.assertEqual(code, 125)
-            self.assertIn("without it the ranks cannot be started again", error)
+            self.assertIn("no restart: no host is left", error)
 
     def test_an_agent_that_gets_a_signal_during_the_delay_ends_the_job(self):
         with self.during_the_delay() as job:
