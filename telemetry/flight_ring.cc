@@ -156,7 +156,7 @@ struct alignas(64) FlightRing::Part {
     }
   }
 
-  // By who has become its writer.
+  // By the process that has become its writer. The order to exit stays.
   void begin_anew(std::string_view group) {
     const std::uint32_t odd = version.load(std::memory_order_relaxed) | 1;
     version.store(odd, std::memory_order_relaxed);
@@ -283,7 +283,8 @@ std::uint64_t FlightRing::start(const Signature& signature, TimePoint now) {
   part_->next.store(place + 1, std::memory_order_release);
   const auto at = static_cast<std::uint32_t>(signature.sequence + 1);
   const std::uint32_t held = part_->held_at.load(std::memory_order_relaxed);
-  if (held == at || held == Part::kExits) [[unlikely]]
+  // `at` is 0 after 2^32 operations.
+  if (held != 0 && (held == at || held == Part::kExits)) [[unlikely]]
     part_->exit_or_wait_at(at, now + kMaxHold);
   return place;
 }
@@ -311,8 +312,10 @@ void FlightRing::hold_at(std::optional<std::uint64_t> operation) {
 }
 
 void FlightRing::exit_at_next(int exit_code) {
-  part_->exit_code.store(static_cast<std::uint32_t>(exit_code), std::memory_order_relaxed);
-  part_->hold(Part::kExits);
+  for (Part& part : parts()) {
+    part.exit_code.store(static_cast<std::uint32_t>(exit_code), std::memory_order_relaxed);
+    part.hold(Part::kExits);
+  }
 }
 
 FlightMilestones FlightRing::milestones() const {
@@ -321,11 +324,14 @@ FlightMilestones FlightRing::milestones() const {
           .first_operation_ns = part_->first_operation_ns.load(std::memory_order_relaxed)};
 }
 
+std::span<FlightRing::Part> FlightRing::parts() const {
+  if (layout_ == nullptr) return {part_, 1};
+  return layout_->parts;
+}
+
 std::vector<FlightRecord> FlightRing::read() const {
   std::vector<FlightRecord> records;
-  for (const Part& part :
-       layout_ == nullptr ? std::span<const Part>(part_, 1) : std::span<const Part>(layout_->parts))
-    part.read(records);
+  for (const Part& part : parts()) part.read(records);
   std::ranges::stable_sort(records, {}, &FlightRecord::began_ns);
   return records;
 }

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -85,8 +86,8 @@ class FlightRing {
   /// the communicators of the rank make no progress meanwhile, and data may have been sent.
   void hold_at(std::optional<std::uint64_t> operation);
   static constexpr std::chrono::seconds kMaxHold{10};
-  /// Reader: the writer ends its process with `exit_code`, by _exit(2), in start() of its next
-  /// operation, or in the one where it waits. Cannot be taken back.
+  /// Reader: the rank ends its process with `exit_code`, by _exit(2), in start() of its next
+  /// operation in any part, or in the one where it waits. Cannot be taken back.
   void exit_at_next(int exit_code);
 
   /// Reader: the records of all parts, oldest first.
@@ -99,6 +100,7 @@ class FlightRing {
   struct Layout;
   FlightRing(Layout* layout, Part* part) : layout_(layout), part_(part) {}
   bool claim_part(std::string_view group);
+  std::span<Part> parts() const;
 
   Layout* layout_;  // null: a part alone
   Part* part_;      // that it writes

@@ -56,6 +56,13 @@ class Faults(LauncherTest):
             self.assertEqual(code, 9)
             self.assertIn("exit rank 1 with 9: at the rank's next operation\n", error)
 
+    def test_a_rank_exits_in_a_part_of_the_world(self):
+        code, _, error = self.run_script("after 0.5s: exit rank 2 with 9\n", "-n", 4,
+                                         BIN / "multiproc_part_rank", "go_on")
+        self.assertEqual(code, 9)
+        self.assertRegex(error, r"rank 2 on .* exited with code 9.* its last operation: "
+                                r"all_reduce\(1000 x float32, sum\) #\d+ of split #0, color 0")
+
     def test_all_processes_of_a_rank_get_a_share_of_a_cpu(self):
         busy = ("import time; time.sleep(0.3); begin, used = time.time(), time.process_time()\n"
                   "while time.time() < begin + 1.5: pass\n"

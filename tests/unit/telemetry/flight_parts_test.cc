@@ -61,6 +61,16 @@ TEST(FlightParts, ThatAreGivenBackAreFreeAndTheirRecordsStayUntilThen) {
   EXPECT_EQ(told(*agent), Told{"part 99:99"});
 }
 
+// "Exits" is for the rank, whichever of its communicators comes next.
+TEST(FlightParts, OfARankThatIsToldToExitAllDo) {
+  const UniqueFd memory = FlightRing::create_memory().value();
+  const auto before = FlightRing::open_for(memory.get(), "before").value();
+  FlightRing::open(memory.get()).value()->exit_at_next(7);
+  EXPECT_EXIT(write_numbered(*before, 1), ::testing::ExitedWithCode(7), "");
+  const auto after = FlightRing::open_for(memory.get(), "after").value();
+  EXPECT_EXIT(write_numbered(*after, 1), ::testing::ExitedWithCode(7), "");
+}
+
 TEST(FlightParts, AreSoManyAndNoMore) {
   const UniqueFd memory = FlightRing::create_memory().value();
   std::vector<std::unique_ptr<FlightRing>> parts;

@@ -1,9 +1,12 @@
 #include "telemetry/flight_ring.h"
 
 #include <atomic>
+#include <chrono>
+#include <cstdint>
 #include <thread>
 
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +20,14 @@ using testing::start_numbered;
 using testing::whole_and_in_order;
 using testing::write_numbered;
 
+// Whether the ring gets this number of records.
+bool comes_to(const FlightRing& ring, std::size_t records) {
+  const Deadline deadline = Deadline::after(SystemClock(), std::chrono::seconds(10));
+  while (ring.read().size() < records && !deadline.passed(SystemClock().now()))
+    std::this_thread::yield();
+  return ring.read().size() >= records;
+}
+
 TEST(FlightRing, AWriterWaitsAtTheOperationWhereItIsHeld) {
   const UniqueFd memory = FlightRing::create_memory().value();
   const auto writer = FlightRing::open(memory.get()).value();
@@ -29,11 +40,20 @@ TEST(FlightRing, AWriterWaitsAtTheOperationWhereItIsHeld) {
       ++begun;
     }
   });
-  while (reader->read().size() < 3) std::this_thread::yield();
+  EXPECT_TRUE(comes_to(*reader, 3));
   EXPECT_EQ(begun, 2) << "it has begun the third operation, and waits in it";
   reader->hold_at(std::nullopt);
   rank.join();
   EXPECT_EQ(begun, 4);
+}
+
+TEST(FlightRing, AWriterThatIsNotHeldWaitsNowhere) {
+  const auto ring = FlightRing::create_private();
+  const SystemClock clock;
+  const TimePoint begin = clock.now();
+  for (const std::uint64_t number : {UINT64_C(0), UINT64_C(0xFFFFFFFF), UINT64_C(0x100000000)})
+    ring->start({.sequence = number}, begin);
+  EXPECT_LT(clock.now() - begin, FlightRing::kMaxHold / 2);
 }
 
 TEST(FlightRing, AWriterExitsAtItsNextOperationIfItIsTold) {
@@ -55,7 +75,10 @@ TEST(FlightRing, AWriterThatIsHeldExitsWhereItWaits) {
       writer->start({.sequence = number}, SystemClock().now());
     ::_exit(1);
   }
-  while (reader->read().size() < 2) std::this_thread::yield();
+  if (!comes_to(*reader, 2)) {
+    ADD_FAILURE() << "the rank has not begun its second operation";
+    ::kill(rank, SIGKILL);
+  }
   reader->exit_at_next(7);
   reader->hold_at(2);  // has no effect any more
   int status = 0;
