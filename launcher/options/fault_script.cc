@@ -151,9 +151,11 @@ Status read_link(LineWords& words, FaultSpec& fault) {
 }
 
 Status read_delay(LineWords& words, FaultSpec& fault) {
-  PACELINE_TRY_ASSIGN(fault.delay, words.time());
+  PACELINE_TRY_ASSIGN(const std::string word, words.next("a time"));
+  PACELINE_TRY_ASSIGN(fault.delay, parse_seconds(word));
   if (fault.delay <= std::chrono::nanoseconds::zero() || fault.delay > kMaxDelay)
-    return malformed("a delay is longer than 0, and at most 60s");
+    return malformed("the delay '" + printable(word) +
+                     "' is not allowed; use more than 0 and at most 60s");
   return read_link(words, fault);
 }
 
@@ -247,6 +249,8 @@ Result<FaultSpec> parse_fault(const std::string& line) {
   if (!fault.operation) return fault;
   if (!fault.watched_rank) fault.watched_rank = fault.rank;
   if (!fault.watched_rank) return malformed("say whose operation it is: 'of rank 0'");
+  if (fault.both_ways)
+    return malformed("'between' needs a time: use 'after', or 'from' for one direction");
   return fault;
 }
 

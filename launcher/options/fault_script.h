@@ -21,7 +21,8 @@
 // restart" it happens in the first start.
 //
 // A rank exits by itself, in an operation of libpaceline: after a time in its next one. "between"
-// is the same as two lines with "from", one for each direction.
+// is the same as two lines with "from", one for each direction. It needs a time, since no rank runs
+// on both hosts.
 #pragma once
 
 #include <chrono>

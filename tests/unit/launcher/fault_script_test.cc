@@ -60,13 +60,13 @@ TEST(FaultScript, ALinkHasADirectionOrBoth) {
   EXPECT_EQ(delay.to_host, "h2");
   EXPECT_FALSE(delay.both_ways);
   EXPECT_EQ(delay.lasts, seconds(5));
-  const FaultSpec drop = read("at operation 7 of rank 1: drop 0.5% between hosts h1 and h2");
+  const FaultSpec drop = read("after 1s: drop 0.5% between hosts h1 and h2");
   EXPECT_EQ(drop.kind, FaultKind::kDrop);
   EXPECT_EQ(drop.percent, 0.5);
   EXPECT_EQ(drop.host, "h1");
   EXPECT_EQ(drop.to_host, "h2");
   EXPECT_TRUE(drop.both_ways);
-  EXPECT_EQ(drop.watched_rank, 1);
+  EXPECT_EQ(read("at operation 7 of rank 1: drop 5% from host h1 to h2").watched_rank, 1);
   EXPECT_EQ(read("after 1s: drop 100% from host h1 to h2").percent, 100);
 }
 
@@ -95,8 +95,9 @@ TEST(FaultScript, AMistakeIsNamedWithItsLine) {
       {"after 1s: exit rank 0", "'with' is missing at the end"},
       {"after 1s: exit host h with 1", "'rank' is missing before 'host'"},
       {"after 1s: exit rank 0 with 256", "the exit code '256' is not a whole number from 0 to 255"},
-      {"after 1s: delay 0ms from host a to b", "a delay is longer than 0, and at most 60s"},
-      {"after 1s: delay 61s from host a to b", "a delay is longer than 0, and at most 60s"},
+      {"after 1s: delay 0ms from host a to b", "the delay '0ms' is not allowed; use more than 0"},
+      {"after 1s: delay 61s from host a to b", "the delay '61s' is not allowed; use more than 0"},
+      {"at operation 5 of rank 0: drop 5% between hosts a and b", "'between' needs a time"},
       {"after 1s: delay 1ms host a to b", "'from' or 'between' is missing before 'host'"},
       {"after 1s: delay 1ms from host a b", "'to' is missing before 'b'"},
       {"after 1s: delay 1ms between hosts a and a", "a link needs two hosts"},
