@@ -40,7 +40,8 @@ Status FaultService::prepare(const messages::Start& start) {
   ranks_ = {start.ranks().begin(), start.ranks().end()};
   std::ranges::copy_if(start.faults(), std::back_inserter(faults_),
                        [&](const auto& fault) { return fault.restart() == start.epoch(); });
-  links_.emplace(loop_, start.interface());
+  links_.emplace(loop_, start.interface(),
+                 [this](const std::string& text) { notice("faults of links: " + text); });
   return {};
 }
 
@@ -136,11 +137,13 @@ void FaultService::begin_fault(const messages::Fault& fault) {
 }
 
 // A stopped or killed agent says nothing any more, so this comes first. The helper of a killed
-// agent kills the ranks, as it would if the host lost its agent otherwise.
+// agent kills the ranks, as it would if the host lost its agent otherwise. A stopped agent would
+// keep packets that faults of links have redirected to it.
 void FaultService::end_host(const messages::Fault& fault) {
   say(fault, "now");
   timers_.after(kLastWord, [this, kind = fault.kind()] {
     if (kind == messages::Fault::KILL) ::raise(SIGKILL);
+    links_->clear();
     for (const auto& [rank, process] : running_) send_group(rank, SIGSTOP);
     ::kill(options_.helper, SIGSTOP);
     ::raise(SIGSTOP);
@@ -189,9 +192,7 @@ void FaultService::fill(const messages::Fault& fault) {
 
 void FaultService::impair(const messages::Fault& fault) {
   const Status begun = links_->begin(fault);
-  say(fault, begun.ok() ? "now"
-                        : "not possible: " + std::string(begun.text()) +
-                              " (needs CAP_NET_ADMIN, CAP_NET_RAW, Linux 5.16 and Ethernet)");
+  say(fault, begun.ok() ? "now" : "not possible: " + begun.text());
 }
 
 bool FaultService::send(std::uint32_t rank, int signal) const {
@@ -206,8 +207,12 @@ bool FaultService::send_group(std::uint32_t rank, int signal) const {
 }
 
 void FaultService::say(const messages::Fault& fault, const std::string& outcome) const {
+  notice("fault, " + fault.name() + ": " + outcome);
+}
+
+void FaultService::notice(const std::string& text) const {
   messages::FromAgent message;
-  message.mutable_notice()->set_text("fault, " + fault.name() + ": " + outcome);
+  message.mutable_notice()->set_text(text);
   options_.tell(message);
 }
 

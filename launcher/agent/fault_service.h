@@ -52,6 +52,7 @@ class FaultService final : public RankService {
   bool send(std::uint32_t rank, int signal) const;
   bool send_group(std::uint32_t rank, int signal) const;
   void say(const messages::Fault& fault, const std::string& outcome) const;
+  void notice(const std::string& text) const;
 
   EventLoop& loop_;
   const Options options_;

@@ -53,10 +53,10 @@ class Batch {
                           .nlmsg_pid = 0};
     std::memcpy(&bytes_[at], &header, sizeof header);
   }
-  // A table, a chain or a rule.
-  void make(int what, int flags, Body body) {
-    message(NFNL_SUBSYS_NFTABLES << 8 | what, NLM_F_CREATE | NLM_F_ACK | flags, NFPROTO_NETDEV,
-            body);
+  // Makes or removes a table, a chain or a rule.
+  void change(int how, int flags, Body body) {
+    message(NFNL_SUBSYS_NFTABLES << 8 | how, NLM_F_ACK | flags, NFPROTO_NETDEV, body);
+    ++changes_;
   }
 
   void nest(int type, Body body) { attribute(NLA_F_NESTED | type, body); }
@@ -73,6 +73,7 @@ class Batch {
   }
 
   const std::vector<std::byte>& all() const { return bytes_; }
+  int changes() const { return changes_; }
 
  private:
   std::size_t begin(std::size_t header) {
@@ -90,6 +91,7 @@ class Batch {
   }
 
   std::vector<std::byte> bytes_;
+  int changes_ = 0;
 };
 
 // The expressions of a rule. All use one register.
@@ -111,12 +113,34 @@ class Rule {
       batch_.number(NFTA_PAYLOAD_LEN, static_cast<std::uint32_t>(size));
     });
   }
-  // The rule goes on only if the comparison holds.
-  void compare(int operation, const void* value, std::size_t size) {
+  // The rule goes on only if it is equal.
+  void is_equal(const void* value, std::size_t size) {
     add("cmp", [&] {
       batch_.number(NFTA_CMP_SREG, NFT_REG_1);
-      batch_.number(NFTA_CMP_OP, static_cast<std::uint32_t>(operation));
+      batch_.number(NFTA_CMP_OP, NFT_CMP_EQ);
       batch_.nest(NFTA_CMP_DATA, [&] { batch_.bytes(NFTA_DATA_VALUE, value, size); });
+    });
+  }
+  // The rule goes on only if the number, in network byte order, is less than `first` or greater
+  // than `last`.
+  void is_outside(std::uint32_t first, std::uint32_t last) {
+    const auto bound = [&](int type, std::uint32_t value) {
+      batch_.nest(type, [&] { batch_.number(NFTA_DATA_VALUE, value); });
+    };
+    add("range", [&] {
+      batch_.number(NFTA_RANGE_SREG, NFT_REG_1);
+      batch_.number(NFTA_RANGE_OP, NFT_RANGE_NEQ);
+      bound(NFTA_RANGE_FROM_DATA, first);
+      bound(NFTA_RANGE_TO_DATA, last);
+    });
+  }
+  void to_network_byte_order() {
+    add("byteorder", [&] {
+      batch_.number(NFTA_BYTEORDER_SREG, NFT_REG_1);
+      batch_.number(NFTA_BYTEORDER_DREG, NFT_REG_1);
+      batch_.number(NFTA_BYTEORDER_OP, NFT_BYTEORDER_HTON);
+      batch_.number(NFTA_BYTEORDER_LEN, sizeof(std::uint32_t));
+      batch_.number(NFTA_BYTEORDER_SIZE, sizeof(std::uint32_t));
     });
   }
   void forward_to(int device) {
@@ -142,58 +166,69 @@ class Rule {
 void match_destination(Rule& rule, const IpAddress& to) {
   const std::uint16_t protocol = protocol_of(to);
   rule.load_meta(NFT_META_PROTOCOL);
-  rule.compare(NFT_CMP_EQ, &protocol, sizeof protocol);
+  rule.is_equal(&protocol, sizeof protocol);
   rule.load_from_ip_header(destination_of(to), to.bytes().size());
-  rule.compare(NFT_CMP_EQ, to.bytes().data(), to.bytes().size());
+  rule.is_equal(to.bytes().data(), to.bytes().size());
 }
 
-Batch orders_for(const EgressRedirect& redirect) {
-  Batch batch;
-  const auto nothing = [] {};
-  batch.message(NFNL_MSG_BATCH_BEGIN, 0, AF_UNSPEC, nothing);
-  batch.make(NFT_MSG_NEWTABLE, NLM_F_EXCL, [&] {
+void make_table(Batch& batch, const EgressRedirect& redirect) {
+  batch.change(NFT_MSG_NEWTABLE, NLM_F_CREATE | NLM_F_EXCL, [&] {
     batch.text(NFTA_TABLE_NAME, redirect.table);
     batch.number(NFTA_TABLE_FLAGS, NFT_TABLE_F_OWNER);
   });
-  batch.make(NFT_MSG_NEWCHAIN, NLM_F_EXCL, [&] {
+  batch.change(NFT_MSG_NEWCHAIN, NLM_F_CREATE | NLM_F_EXCL, [&] {
     batch.text(NFTA_CHAIN_TABLE, redirect.table);
     batch.text(NFTA_CHAIN_NAME, kChain);
     batch.text(NFTA_CHAIN_TYPE, "filter");
     batch.nest(NFTA_CHAIN_HOOK, [&] {
       batch.number(NFTA_HOOK_HOOKNUM, NF_NETDEV_EGRESS);
-      batch.number(NFTA_HOOK_PRIORITY, 0);
+      batch.number(NFTA_HOOK_PRIORITY, static_cast<std::uint32_t>(redirect.into_device));
       batch.text(NFTA_HOOK_DEV, redirect.device);
     });
   });
-  batch.make(NFT_MSG_NEWRULE, NLM_F_APPEND, [&] {
+  batch.change(NFT_MSG_NEWRULE, NLM_F_CREATE | NLM_F_APPEND, [&] {
     batch.text(NFTA_RULE_TABLE, redirect.table);
     batch.text(NFTA_RULE_CHAIN, kChain);
     batch.nest(NFTA_RULE_EXPRESSIONS, [&] {
       Rule rule(batch);
       match_destination(rule, redirect.to);
       rule.load_meta(NFT_META_MARK);
-      rule.compare(NFT_CMP_NEQ, &redirect.except_mark, sizeof redirect.except_mark);
+      rule.to_network_byte_order();
+      rule.is_outside(redirect.first_mark, redirect.last_mark);
       rule.forward_to(redirect.into_device);
     });
   });
-  batch.message(NFNL_MSG_BATCH_END, 0, AF_UNSPEC, nothing);
-  return batch;
 }
 
-// The kernel has answered when send() returns: by a message for each thing that it made, and for
-// the first that it could not make.
-Status read_answers(const UniqueFd& socket) {
+// The kernel has answered when send() returns, so this never waits: by a message for each change,
+// and for the first that it could not make.
+Status read_answers(const UniqueFd& socket, int changes) {
   struct Answer {
     nlmsghdr header;
     nlmsgerr error;
   } answer;
-  for (;;) {
-    const ssize_t got = ::recv(socket.get(), &answer, sizeof answer, MSG_DONTWAIT);
-    if (got < 0 && errno == EAGAIN) return Status();
-    if (got < 0) return system_error("read the answer of nf_tables");
-    errno = answer.header.nlmsg_type == NLMSG_ERROR ? -answer.error.error : 0;
-    if (errno != 0) return system_error("make a table of nf_tables");
+  for (int made = 0; made < changes; ++made) {
+    if (::recv(socket.get(), &answer, sizeof answer, MSG_DONTWAIT) < 0)
+      return system_error("read the answer of nf_tables");
+    errno = answer.header.nlmsg_type == NLMSG_ERROR ? -answer.error.error : EPROTO;
+    if (errno != 0) return system_error("change a table of nf_tables");
   }
+  return Status();
+}
+
+// All changes or none.
+Status commit(const UniqueFd& socket, FunctionRef<void(Batch&)> changes) {
+  Batch batch;
+  const auto nothing = [] {};
+  batch.message(NFNL_MSG_BATCH_BEGIN, 0, AF_UNSPEC, nothing);
+  changes(batch);
+  batch.message(NFNL_MSG_BATCH_END, 0, AF_UNSPEC, nothing);
+  sockaddr_nl kernel{};
+  kernel.nl_family = AF_NETLINK;
+  if (::sendto(socket.get(), batch.all().data(), batch.all().size(), 0,
+               reinterpret_cast<const sockaddr*>(&kernel), sizeof kernel) < 0)
+    return system_error("send to nf_tables");
+  return read_answers(socket, batch.changes());
 }
 
 }  // namespace
@@ -201,14 +236,17 @@ Status read_answers(const UniqueFd& socket) {
 Result<UniqueFd> redirect_egress(const EgressRedirect& redirect) {
   UniqueFd socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER));
   if (!socket) return system_error("open a socket of nf_tables");
-  const Batch batch = orders_for(redirect);
-  sockaddr_nl kernel{};
-  kernel.nl_family = AF_NETLINK;
-  if (::sendto(socket.get(), batch.all().data(), batch.all().size(), 0,
-               reinterpret_cast<const sockaddr*>(&kernel), sizeof kernel) < 0)
-    return system_error("send to nf_tables");
-  PACELINE_TRY(read_answers(socket));
+  PACELINE_TRY(commit(socket, [&](Batch& batch) { make_table(batch, redirect); }));
   return socket;
+}
+
+Status end_redirect(const UniqueFd& socket, const std::string& table) {
+  return commit(socket, [&](Batch& batch) {
+    batch.change(NFT_MSG_DELRULE, 0, [&] {
+      batch.text(NFTA_RULE_TABLE, table);
+      batch.text(NFTA_RULE_CHAIN, kChain);
+    });
+  });
 }
 
 bool goes_to(const IpAddress& to, std::string_view frame) {

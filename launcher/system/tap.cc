@@ -1,5 +1,6 @@
 #include "launcher/system/tap.h"
 
+#include <cerrno>
 #include <cstring>
 
 #include <fcntl.h>
@@ -11,11 +12,6 @@
 #include "launcher/system/system.h"
 
 namespace paceline::launcher {
-namespace {
-
-constexpr std::size_t kMaxHeldBytes = 64u << 20;
-
-}  // namespace
 
 Result<UniqueFd> make_tap(const std::string& name) {
   UniqueFd tap(::open(kTunFile, O_RDWR | O_NONBLOCK | O_CLOEXEC));
@@ -32,22 +28,25 @@ std::string_view read_frame(const UniqueFd& device, FrameBuffer& buffer) {
   return {buffer.data(), got > 0 ? static_cast<std::size_t>(got) : 0};
 }
 
-void write_frame(const UniqueFd& device, std::string_view frame) {
-  [[maybe_unused]] const ssize_t written = ::write(device.get(), frame.data(), frame.size());
+bool write_frame(const UniqueFd& device, std::string_view frame) {
+  const ssize_t written = ::write(device.get(), frame.data(), frame.size());
+  return written >= 0 || (errno != EAGAIN && errno != ENOBUFS);
 }
 
-void HeldFrames::hold(std::string_view frame, TimePoint due) {
-  if (bytes_ + frame.size() > kMaxHeldBytes) return;
-  bytes_ += frame.size();
+bool HeldFrames::hold(std::string_view frame, TimePoint due) {
+  const std::size_t more = sizeof(Held) + frame.size();
+  if (bytes_ + more > kMaxBytes) return false;
+  bytes_ += more;
   held_.push_back({.due = due, .bytes = std::string(frame)});
+  return true;
 }
 
-void HeldFrames::let_go(TimePoint now, const UniqueFd& device) {
-  while (!held_.empty() && held_.front().due <= now) {
-    write_frame(device, held_.front().bytes);
-    bytes_ -= held_.front().bytes.size();
-    held_.pop_front();
+bool HeldFrames::let_go(TimePoint now, const UniqueFd& device) {
+  for (; !held_.empty() && held_.front().due <= now; held_.pop_front()) {
+    if (!write_frame(device, held_.front().bytes)) return false;
+    bytes_ -= sizeof(Held) + held_.front().bytes.size();
   }
+  return true;
 }
 
 std::optional<TimePoint> HeldFrames::next_due() const {

@@ -27,15 +27,20 @@ using FrameBuffer = std::array<char, 64 * 1024>;
 /// Reads a frame into `buffer`. Empty: there is none now.
 std::string_view read_frame(const UniqueFd& device, FrameBuffer& buffer);
 
-/// Writes to a TAP device or a packet socket. A device that is down, or whose queue is full, loses
-/// the frame, as a wire does.
-void write_frame(const UniqueFd& device, std::string_view frame);
+/// Writes to a TAP device or a packet socket. False: its buffers are full, so the caller may try
+/// again. A device that is down loses the frame, as a wire does.
+bool write_frame(const UniqueFd& device, std::string_view frame);
 
-/// Frames that wait, and leave in the order in which they came. At most 64 MiB; more are lost.
+/// Frames that wait, and leave in the order in which they came.
 class HeldFrames {
  public:
-  void hold(std::string_view frame, TimePoint due);
-  void let_go(TimePoint now, const UniqueFd& device);
+  static constexpr std::size_t kMaxBytes = 64u << 20;  ///< with the memory for each frame
+
+  /// False: kMaxBytes wait already, so the frame is lost.
+  bool hold(std::string_view frame, TimePoint due);
+  /// Writes the frames that are due. False: the buffers of `device` are full, and a frame that is
+  /// due still waits.
+  bool let_go(TimePoint now, const UniqueFd& device);
   /// When the first frame leaves.
   std::optional<TimePoint> next_due() const;
 

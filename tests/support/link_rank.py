@@ -2,9 +2,11 @@
 
 `link_rank.py tcp SECONDS`: rank 1 prints a line for each round trip: when it began, and seconds.
 
-`link_rank.py udp COUNT`: rank 0 prints how many datagrams arrived, rank 1 how many came back.
+`link_rank.py udp COUNT`: rank 0 prints how many datagrams arrived, and how many of them after a
+later one; rank 1 prints how many came back.
 """
 
+import itertools
 import os
 import socket
 import sys
@@ -15,6 +17,8 @@ SILENCE_S = 1.0
 CONNECT_S = 10
 STEP_S = 0.02
 SPACING_S = 0.0005
+ROOM_BYTES = 4 << 20  # for thousands of datagrams, in case this process does not run for a while
+SO_RCVBUFFORCE = 33
 PLACE = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
 
 
@@ -47,27 +51,38 @@ def ask_tcp(seconds):
             time.sleep(STEP_S)
 
 
+def udp_socket():
+    end = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        end.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, ROOM_BYTES)
+    except PermissionError:  # root of a user namespace
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, ROOM_BYTES)
+    return end
+
+
 def echo_udp(_):
-    arrived = 0
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as end:
+    numbers = []
+    with udp_socket() as end:
         end.bind(PLACE)
         end.settimeout(FAULT_BEGINS_S + CONNECT_S)
         try:
             while True:
                 data, sender = end.recvfrom(16)
-                arrived += 1
+                numbers.append(int(data))
                 end.sendto(data, sender)
                 end.settimeout(SILENCE_S)
         except TimeoutError:
-            print("arrived", arrived)
+            print("arrived", len(numbers))
+            latest = itertools.accumulate(numbers, max)
+            print("overtaken", sum(one < other for one, other in zip(numbers, latest)))
 
 
 def ask_udp(count):
     returned = 0
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as end:
+    with udp_socket() as end:
         time.sleep(FAULT_BEGINS_S)
-        for _ in range(int(count)):
-            end.sendto(b"x", PLACE)
+        for number in range(int(count)):
+            end.sendto(str(number).encode(), PLACE)
             returned += takes_datagram(end, SPACING_S)
         while takes_datagram(end, SILENCE_S):
             returned += 1
@@ -77,9 +92,9 @@ def ask_udp(count):
 def takes_datagram(end, patience_s):
     end.settimeout(patience_s)
     try:
-        return len(end.recv(16))
+        return bool(end.recv(16))
     except TimeoutError:
-        return 0
+        return False
 
 
 ACTS = {("tcp", "0"): echo_tcp, ("tcp", "1"): ask_tcp, ("udp", "0"): echo_udp,
