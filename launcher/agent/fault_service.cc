@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -38,8 +37,13 @@ bool ends_host(const messages::Fault& fault) {
 
 Status FaultService::prepare(const messages::Start& start) {
   ranks_ = {start.ranks().begin(), start.ranks().end()};
-  std::ranges::copy_if(start.faults(), std::back_inserter(faults_),
-                       [&](const auto& fault) { return fault.restart() == start.epoch(); });
+  for (const messages::Fault& fault : start.faults()) {
+    if (fault.restart() != start.epoch()) continue;
+    if (fault.has_operation())
+      at_operations_.push_back(fault);
+    else
+      timed_.push_back(fault);
+  }
   links_.emplace(loop_, start.interface(),
                  [this](const std::string& text) { notice("faults of links: " + text); });
   return {};
@@ -53,14 +57,19 @@ void FaultService::started(const messages::RankStarted& rank) {
 
 void FaultService::ended(const messages::ProcessExited& exited, messages::RankExited&) {
   running_.erase(exited.rank());
-  if (running_.empty()) {
-    fillers_.clear();
-    links_->clear();
-  }
-  const auto missed = take([&exited](const messages::Fault& fault) {
-    return fault.has_operation() && fault.watched_rank() == exited.rank();
-  });
+  const auto missed = take(
+      [&exited](const messages::Fault& fault) { return fault.watched_rank() == exited.rank(); });
   for (const messages::Fault& fault : missed) say(fault, "the rank has ended before");
+  if (running_.empty() && started_ == ranks_.size()) end();
+}
+
+// The agent may stay: for the store, or for a restart.
+void FaultService::end() {
+  timers_.cancel();
+  for (const messages::Fault& fault : timed_) say(fault, "the ranks have ended before");
+  timed_.clear();
+  fillers_.clear();
+  links_->clear();
 }
 
 Status FaultService::equip(int local_rank, RankEquipment&) {
@@ -71,22 +80,26 @@ Status FaultService::equip(int local_rank, RankEquipment&) {
 // The rank waits at the first operation at which something is to happen.
 void FaultService::hold(std::uint32_t rank) {
   std::optional<std::uint64_t> first;
-  for (const messages::Fault& fault : faults_)
-    if (fault.has_operation() && fault.watched_rank() == rank)
+  for (const messages::Fault& fault : at_operations_)
+    if (fault.watched_rank() == rank)
       first = std::min(first.value_or(fault.operation()), fault.operation());
   options_.flights->hold_at(static_cast<int>(rank), first);
 }
 
 void FaultService::begin() {
-  for (const messages::Fault& fault : take([](const auto& one) { return !one.has_operation(); }))
-    timers_.after(Duration(fault.after_ns()), [this, fault] { begin_fault(fault); });
+  for (auto one = timed_.begin(); one != timed_.end(); ++one)
+    timers_.after(Duration(one->after_ns()), [this, one] {
+      const messages::Fault fault = std::move(*one);
+      timed_.erase(one);
+      begin_fault(fault);
+    });
   look_at_operations();
 }
 
 std::vector<messages::Fault> FaultService::take(
     const std::function<bool(const messages::Fault&)>& is_due) {
   std::vector<messages::Fault> due;
-  std::erase_if(faults_, [&](const messages::Fault& fault) {
+  std::erase_if(at_operations_, [&](const messages::Fault& fault) {
     if (!is_due(fault)) return false;
     due.push_back(fault);
     return true;
@@ -96,7 +109,7 @@ std::vector<messages::Fault> FaultService::take(
 
 void FaultService::look_at_operations() {
   std::map<std::uint32_t, std::optional<std::uint64_t>> last;  // by rank
-  for (const messages::Fault& fault : faults_) last.try_emplace(fault.watched_rank());
+  for (const messages::Fault& fault : at_operations_) last.try_emplace(fault.watched_rank());
   for (auto& [rank, number] : last) number = options_.flights->last_begun(static_cast<int>(rank));
   const auto due = take([&last](const messages::Fault& fault) {
     const auto& number = last[fault.watched_rank()];
@@ -107,7 +120,7 @@ void FaultService::look_at_operations() {
   const bool host_ends = std::ranges::any_of(due, ends_host);
   if (host_ends) return;
   for (const messages::Fault& fault : due) hold(fault.watched_rank());
-  if (!faults_.empty()) timers_.after(kLook, [this] { look_at_operations(); });
+  if (!at_operations_.empty()) timers_.after(kLook, [this] { look_at_operations(); });
 }
 
 void FaultService::begin_fault(const messages::Fault& fault) {
@@ -141,7 +154,7 @@ void FaultService::begin_fault(const messages::Fault& fault) {
 // keep packets that faults of links have redirected to it.
 void FaultService::end_host(const messages::Fault& fault) {
   say(fault, "now");
-  timers_.after(kLastWord, [this, kind = fault.kind()] {
+  end_of_host_.after(kLastWord, [this, kind = fault.kind()] {
     if (kind == messages::Fault::KILL) ::raise(SIGKILL);
     links_->clear();
     for (const auto& [rank, process] : running_) send_group(rank, SIGSTOP);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -31,7 +32,7 @@ class FaultService final : public RankService {
   };
 
   FaultService(EventLoop& loop, Options options)
-      : loop_(loop), options_(std::move(options)), timers_(loop) {}
+      : loop_(loop), options_(std::move(options)), timers_(loop), end_of_host_(loop) {}
 
   Status prepare(const messages::Start& start) override;
   Status equip(int local_rank, RankEquipment& rank) override;
@@ -40,6 +41,7 @@ class FaultService final : public RankService {
 
  private:
   void begin();
+  void end();
   void look_at_operations();
   void hold(std::uint32_t rank);
   std::vector<messages::Fault> take(const std::function<bool(const messages::Fault&)>& is_due);
@@ -56,8 +58,10 @@ class FaultService final : public RankService {
 
   EventLoop& loop_;
   const Options options_;
-  std::vector<std::uint32_t> ranks_;     // by local rank
-  std::vector<messages::Fault> faults_;  // of this start, that have not happened
+  std::vector<std::uint32_t> ranks_;  // by local rank
+  // Of this start, that have not happened. Timers refer to timed_.
+  std::vector<messages::Fault> at_operations_;
+  std::list<messages::Fault> timed_;
   struct Process {
     pid_t pid = 0;
     UniqueFd pidfd;
@@ -66,7 +70,8 @@ class FaultService final : public RankService {
   std::size_t started_ = 0;
   std::vector<UniqueFd> fillers_;  // deleted files, whose space is free once they are closed
   std::optional<LinkFaults> links_;
-  TimerGroup timers_;
+  TimerGroup timers_;       // while ranks run
+  TimerGroup end_of_host_;  // comes also if the last rank has ended meanwhile
 };
 
 }  // namespace paceline::launcher

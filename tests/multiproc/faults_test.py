@@ -111,6 +111,21 @@ class Faults(LauncherTest):
         self.assertEqual(output.count("start 2\n"), 2)
         self.assertRegex(error, r"(?s)rank 0 on .* killed by signal 9.*rank 1 on .* killed by sig")
 
+    def test_a_fault_after_the_end_of_the_ranks_does_not_happen(self):
+        # The agent of the first host stays, for the store.
+        code, _, error = self.run_script("after 0.8s: kill host a\n",
+                                         *host_options(self, "a:1,b:1"), "-n", 2, "sh", "-c",
+                                         '[ $TEST_HOST = a ] || sleep 1.5')
+        self.assertEqual(code, 0, error)
+        self.assertIn("kill host a: the ranks have ended before\n", error)
+        code, output, error = self.run_script(
+            "after 0.1s: kill rank 0\nafter 0.8s: kill host a\n", *host_options(self, "a:1"),
+            "-n", 1, "--max-restarts", 1, "--restart-delay", 1.5, "sh", "-c",
+            "[ $TORCHELASTIC_RESTART_COUNT = 0 ] && exec sleep 100; echo restarted")
+        self.assertEqual(code, 0, error)
+        self.assertIn("kill host a: the ranks have ended before\n", error)
+        self.assertIn("restarted\n", output)
+
     def test_what_the_job_does_not_have_is_refused(self):
         for line, why in (("after 1s: kill rank 2", "the job has no rank 2"),
                           ("after 1s: kill host zz", "no rank of the job runs on host zz"),
