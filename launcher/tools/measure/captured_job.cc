@@ -8,11 +8,16 @@
 
 namespace paceline::launcher {
 
-CapturedProgram::Body body_of(JobSpec job) {
-  return [job = std::move(job)] {
+CapturedProgram captured_job(JobSpec job, const std::vector<std::string>& arguments, bool listens) {
+  std::vector<std::string>& command = job.programs.front().command;
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  job.tag_output = false;
+  if (!listens) job.stdin_rank.reset();
+  const auto body = [job = std::move(job)] {
     const SystemClock clock;
     return run_job(job, Timings(clock.now()));
   };
+  return {.runs = body, .environment = {}, .shows_errors = true, .listens = listens};
 }
 
 }  // namespace paceline::launcher

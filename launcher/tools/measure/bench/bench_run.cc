@@ -50,19 +50,12 @@ struct Places {
 };
 
 // A job of Paceline's, or another launcher, with the orders at its end.
-decltype(CapturedProgram::runs) started(const Contender& contender,
-                                        const CapturedProgram::Words& orders) {
-  const auto append = [&orders](std::vector<std::string>& words) {
-    words.insert(words.end(), orders.begin(), orders.end());
-  };
-  if (const auto* const other = std::get_if<CapturedProgram::Words>(&contender.start)) {
-    CapturedProgram::Words words = *other;
-    append(words);
-    return words;
-  }
-  JobSpec job = std::get<JobSpec>(contender.start);
-  append(job.programs.front().command);
-  return body_of(std::move(job));
+CapturedProgram captured_of(const Contender& contender, const CapturedProgram::Words& orders) {
+  const auto* const other = std::get_if<CapturedProgram::Words>(&contender.start);
+  if (other == nullptr) return captured_job(std::get<JobSpec>(contender.start), orders);
+  CapturedProgram::Words words = *other;
+  words.insert(words.end(), orders.begin(), orders.end());
+  return {.runs = std::move(words), .environment = {}};
 }
 
 class BenchRun {
@@ -115,9 +108,10 @@ class BenchRun {
       orders.contender = static_cast<int>(which);
       orders.contenders = static_cast<int>(contenders_.size());
     }
-    return CapturedProgram{.runs = started(contender, probe::to_words(orders)),
-                           .environment = contender.environment,
-                           .shows_errors = contender.shows_errors};
+    CapturedProgram program = captured_of(contender, probe::to_words(orders));
+    program.environment = contender.environment;
+    program.shows_errors = contender.shows_errors;
+    return program;
   }
 
   CapturedAnswer take(std::size_t which, const std::string& line) {

@@ -57,8 +57,6 @@ bool is_in_path(const std::string& program) {
 JobSpec job_of(const BenchSite& site, const std::string& program) {
   JobSpec job;
   job.programs.push_back({.ranks = site.ranks, .command = {program}});
-  job.tag_output = false;
-  job.stdin_rank.reset();
   return job;
 }
 

@@ -82,15 +82,11 @@ Result<Attempt> measure_once(const CheckRequest& request, const std::vector<std:
                       ScratchFolder::make(temporary_folder() + "/paceline-check-XXXXXX"));
   const std::string faults = scratch.path() + "/faults";
   JobSpec job = job_on(hosts, has_names, request.job);
-  job.programs.front().command = probe::to_words(request.orders);
-  job.programs.front().command.insert(job.programs.front().command.begin(),
-                                      folder + "/paceline-probe");
+  job.programs.front().command = {folder + "/paceline-probe"};
   job.host_faults_file = faults;
   // Ranks notice a silent host within 30 s, and that is a result. So the launcher waits longer.
   job.max_silence = std::chrono::seconds(90);
-  job.tag_output = false;
-  job.stdin_rank.reset();
-  const CapturedProgram program{.runs = body_of(job), .environment = {}, .shows_errors = true};
+  const CapturedProgram program = captured_job(std::move(job), probe::to_words(request.orders));
   Attempt attempt{.measured = {.hosts = hosts}};
   const auto take = [&](std::size_t, const std::string& line) {
     const auto words = split_words(line, ' ');

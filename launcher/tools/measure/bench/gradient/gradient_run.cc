@@ -75,12 +75,9 @@ class GradientRun {
     const auto all = static_cast<std::chrono::seconds::rep>(programs_.size()) * patience_;
     orders.timeout_s = static_cast<int>(all.count());
     JobSpec job = site_.job;
-    std::vector<std::string>& command = job.programs.front().command;
-    command = {program.path, probe::kGradientMode};
-    const std::vector<std::string> words = probe::to_words(orders);
-    command.insert(command.end(), words.begin(), words.end());
-    CapturedProgram captured{
-        .runs = body_of(std::move(job)), .environment = {}, .shows_errors = true, .listens = true};
+    job.programs.front().command = {program.path, probe::kGradientMode};
+    CapturedProgram captured =
+        captured_job(std::move(job), probe::to_words(orders), /*listens=*/true);
     // Who waits for a turn does not stall.
     if (std::getenv("PACELINE_STALL_S") == nullptr)
       captured.environment.emplace_back("PACELINE_STALL_S", std::to_string(orders.timeout_s));
@@ -137,7 +134,6 @@ Result<GradientSite> gradient_site(const GradientRequest& request) {
   GradientSite site{.folder = folder, .ranks = ranks, .job = request.job};
   site.job.programs.front().ranks = ranks;
   if (!request.ranks && host_count > 1 && site.job.ranks_per_host == 0) site.job.ranks_per_host = 1;
-  site.job.tag_output = false;
   return site;
 }
 
