@@ -3,8 +3,6 @@
 #include <optional>
 #include <string>
 
-#include <signal.h>
-
 #include "launcher/cli/command.h"
 #include "launcher/head/job_inputs.h"
 #include "launcher/head/job_run.h"
@@ -12,6 +10,7 @@
 #include "launcher/options/placement_options.h"
 #include "launcher/options/run_options.h"
 #include "launcher/system/complain.h"
+#include "launcher/system/signal_source.h"
 #include "launcher/tools/lab/lab_job.h"
 
 namespace paceline::launcher {
@@ -19,7 +18,7 @@ namespace {
 
 // Everything that can be said without a host.
 int plan_described_job(const JobSpec& job) {
-  ::signal(SIGXFSZ, SIG_IGN);  // as for a job
+  outlive_file_limit();
   const Result<PlacementFiles> files = read_placement_files(job.placement);
   if (!files.ok()) return complain(files.status().text());
   const Result<Seating> seating = seat_described_job(job, *files);

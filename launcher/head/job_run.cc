@@ -86,7 +86,7 @@ JobRecord describe(const JobSpec& job, const std::string& id, const Clock& clock
           .command = command_of(job)};
 }
 
-// What crashed jobs have left is cleared away on the way.
+// Also removes the leftovers of crashed jobs.
 Result<JobRegistry::Entered> enter_job(const JobRecord& record) {
   const JobRegistry registry(JobRegistry::here());
   registry.sweep();
@@ -174,7 +174,7 @@ Result<int> begin_job(const Lead& lead, Console& console, const JobSpec& job,
   return *code;
 }
 
-// As the registry knows it.
+// The entry of the job in the registry.
 struct JobEntry {
   JobRecord record;
   std::string folder;
@@ -205,7 +205,7 @@ Result<std::unique_ptr<ControlService>> serve_clients(EventLoop& loop, const Job
                            &target](const SignalCame& came) { return asked(came, target, loop); }});
 }
 
-// Its exit code. What went wrong has been said.
+// Returns the exit code of the job. Errors have been printed.
 Result<int> lead_job(const Lead& lead, const JobSpec& job, const JobInputs& inputs,
                      const JobEntry& entry, messages::Start start) {
   EventLoop& loop = lead.loop;
@@ -261,7 +261,7 @@ Result<int> run(JobSpec job, const JobInputs& inputs, Timings timings) {
   leave_hosts(clock, agents, target);
   const Status kept = faults_file ? faults_file->keep(host_faults_json(faults.all())) : Status();
   if (!kept.ok()) complain("--host-faults: " + kept.text());
-  // What is to end before this process does need not wait for it to clear up.
+  // Agent and helper end before this process, and may clear up then.
   hold.let_go();
   return code;
 }
@@ -269,7 +269,7 @@ Result<int> run(JobSpec job, const JobInputs& inputs, Timings timings) {
 }  // namespace
 
 int run_job(JobSpec job, Timings timings) {
-  ::signal(SIGXFSZ, SIG_IGN);  // under `ulimit -f` writing fails, and says so
+  outlive_file_limit();
   const Result<JobInputs> inputs = inputs_of(job, [](const std::string& text) { complain(text); });
   if (!inputs.ok()) return complain(inputs.status().text());
   const SystemClock clock;

@@ -31,6 +31,10 @@ std::vector<int> warning_signals();
 /// process itself, SIGPIPE and SIGCHLD.
 std::vector<int> signals_from_outside();
 
+/// From now on a file that would become longer than `ulimit -f` makes write(2) fail, and does not
+/// end this process (SIGXFSZ).
+void outlive_file_limit();
+
 /// Ends this process as the signal does by default.
 [[noreturn]] void end_by(int signal);
 
