@@ -1,4 +1,5 @@
-// Jobs and checks on a lab, from a shell outside of it: --engine lab, or lab:NAME.
+// Jobs, checks and `bench gradient` on a lab, from a shell outside of it: --engine lab, or
+// lab:NAME.
 #pragma once
 
 #include <optional>
