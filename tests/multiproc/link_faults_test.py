@@ -35,10 +35,11 @@ class LinkFaults(unittest.TestCase):
         cls.lab.name = "lab"  # in a folder of its own
         cls.lab.up()
 
-    def run_script(self, lines, *command, options=("--engine", "lab"), name="faults"):
+    def run_script(self, lines, *command, options=("--engine", "lab"), name="faults", net=None):
         script = self.lab.folder / name
         script.write_text(f"{lines}\n", encoding="utf-8")
-        return lab_job.run(self.lab, *command, options=[*options, "--faults", script])
+        return lab_job.run(self.lab, *command, options=[*options, "--faults", script],
+                           variables={"PACELINE_NET": net} if net else None)
 
     def devices_of(self, host):
         """The devices of faults on a host."""
@@ -50,9 +51,9 @@ class LinkFaults(unittest.TestCase):
             self.assertEqual(self.devices_of(host), [])
             self.assertEqual(self.lab.do("exec", host, "--", "nft", "list", "tables"), "")
 
-    def round_trips(self, lines, seconds, *options):
+    def round_trips(self, lines, seconds, net=None):
         """When each began, after rank 1 was ready, and how long it took."""
-        job = self.run_script(lines, *RANK, "tcp", seconds, options=("--engine", "lab", *options))
+        job = self.run_script(lines, *RANK, "tcp", seconds, net=net)
         self.assertEqual(job.code, 0, job.errors)
         self.assertEqual(job.errors.count(": now\n"), lines.count(": ") + lines.count("between"))
         self.assert_clean()
@@ -74,13 +75,31 @@ class LinkFaults(unittest.TestCase):
                               (line.format("between hosts h1 and h2"), 0.04),
                               ("\n".join([line.format("from host h2 to h1")] * 2), 0.04)):
             with self.subTest(lines):
-                trips = self.round_trips(lines, 4.2)
-                # Times of the script are up to a second earlier, since the rank has started then.
-                self.assertLess(self.shortest(trips, 0, 0.5), NORMAL_S)
-                late = self.shortest(trips, 1.6, 2.4)
-                self.assertGreaterEqual(late, late_s)
-                self.assertLess(late, late_s + NORMAL_S)
-                self.assertLess(self.shortest(trips, 3.6, 9), NORMAL_S)
+                self.assert_late(self.round_trips(lines, 4.2), late_s)
+
+    def assert_late(self, trips, late_s):
+        # Times of the script are up to a second earlier, since the rank has started then.
+        self.assertLess(self.shortest(trips, 0, 0.5), NORMAL_S)
+        late = self.shortest(trips, 1.6, 2.4)
+        self.assertGreaterEqual(late, late_s)
+        self.assertLess(late, late_s + NORMAL_S)
+        self.assertLess(self.shortest(trips, 3.6, 9), NORMAL_S)
+
+    def set_ipv6(self, disable, change):
+        """A lab has no IPv6 by default."""
+        for number, device in (("1", "eth0"), ("2", "eth0"), ("254", "br0")):
+            host = "switch" if device == "br0" else f"h{number}"
+            self.lab.do("exec", host, "--", "sh", "-ec",
+                        f"echo {disable} > /proc/sys/net/ipv6/conf/{device}/disable_ipv6\n"
+                        f"{change.format(address=f'fd77::{number}/64', device=device)}")
+
+    @unittest.skipUnless(pathlib.Path("/proc/sys/net/ipv6").exists(), "the kernel has no IPv6")
+    def test_packets_of_ipv6_are_late(self):
+        self.addCleanup(self.set_ipv6, 1, ":")
+        self.set_ipv6(0, "ip -6 addr add {address} dev {device} nodad")
+        trips = self.round_trips("after 1.5s: delay 20ms between hosts h1 and h2 for 2s", 4.2,
+                                 net="fd77::/64")
+        self.assert_late(trips, 0.04)
 
     def test_a_cut_lasts_for_its_time(self):
         trips = self.round_trips("after 1.5s: drop 100% from host h2 to h1 for 1s", 5)

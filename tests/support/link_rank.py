@@ -20,10 +20,11 @@ SPACING_S = 0.0005
 ROOM_BYTES = 4 << 20  # for thousands of datagrams, in case this process does not run for a while
 SO_RCVBUFFORCE = 33
 PLACE = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
+FAMILY = socket.AF_INET6 if ":" in PLACE[0] else socket.AF_INET
 
 
 def echo_tcp(_):
-    with socket.create_server(PLACE) as server:
+    with socket.create_server(PLACE, family=FAMILY) as server:
         server.settimeout(CONNECT_S)
         connection = server.accept()[0]
         with connection:
@@ -52,7 +53,7 @@ def ask_tcp(seconds):
 
 
 def udp_socket():
-    end = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    end = socket.socket(FAMILY, socket.SOCK_DGRAM)
     try:
         end.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, ROOM_BYTES)
     except PermissionError:  # root of a user namespace
