@@ -177,6 +177,7 @@ Status Agent::start(const messages::Start& start) {
                 return helper_.send(message, std::move(descriptors));
               },
           .tell = [this](const messages::FromAgent& message) { tell(message); },
+          .backlog_bytes = [this] { return head_.backlog_bytes(); },
           .ended = [this] { run_ended(); }});
   return run_->start(connection_.cgroup.value_or(start.cgroup()));
 }

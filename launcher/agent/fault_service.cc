@@ -19,8 +19,10 @@ namespace paceline::launcher {
 namespace {
 
 constexpr Duration kLook = std::chrono::milliseconds(1);
-// Time for the report of a fault that ends this process.
-constexpr Duration kLastWord = std::chrono::milliseconds(20);
+// Time for the report of a fault that ends this process. gRPC passes on bytes a moment after they
+// have left the backlog.
+constexpr Duration kMaxReport = std::chrono::seconds(1);
+constexpr Duration kReport = std::chrono::milliseconds(20);
 // A slowed rank runs for its share of this, and is stopped for the rest. As long as the period of
 // control groups: a process may stop a tick of the kernel late.
 constexpr Duration kSlice = std::chrono::milliseconds(100);
@@ -154,7 +156,13 @@ void FaultService::begin_fault(const messages::Fault& fault) {
 // keep packets that faults of links have redirected to it.
 void FaultService::end_host(const messages::Fault& fault) {
   say(fault, "now");
-  end_of_host_.after(kLastWord, [this, kind = fault.kind()] {
+  end_host_when_told(fault.kind(), Deadline::after(loop_.clock(), kMaxReport));
+}
+
+void FaultService::end_host_when_told(messages::Fault::Kind kind, Deadline deadline) {
+  if (options_.backlog_bytes() > 0 && !deadline.passed(loop_.clock().now()))
+    return end_of_host_.after(kLook, [=, this] { end_host_when_told(kind, deadline); });
+  end_of_host_.after(kReport, [this, kind] {
     if (kind == messages::Fault::KILL) ::raise(SIGKILL);
     links_->clear();
     for (const auto& [rank, process] : running_) send_group(rank, SIGSTOP);

@@ -29,6 +29,7 @@ class FaultService final : public RankService {
     std::shared_ptr<FlightBook> flights;
     pid_t helper = 0;  ///< the spawn helper, which stops with the host
     std::function<void(const messages::FromAgent&)> tell;
+    std::function<std::size_t()> backlog_bytes;  ///< of `tell`
   };
 
   FaultService(EventLoop& loop, Options options)
@@ -47,6 +48,7 @@ class FaultService final : public RankService {
   std::vector<messages::Fault> take(const std::function<bool(const messages::Fault&)>& is_due);
   void begin_fault(const messages::Fault& fault);
   void end_host(const messages::Fault& fault);
+  void end_host_when_told(messages::Fault::Kind kind, Deadline deadline);
   void exit(const messages::Fault& fault);
   void slow(std::uint32_t rank, double percent, TimePoint until, bool runs);
   void fill(const messages::Fault& fault);

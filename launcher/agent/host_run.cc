@@ -33,8 +33,10 @@ HostRun::HostRun(EventLoop& loop, messages::Start start, UniqueFd standard_input
   oom_ = add<OomService>();
   // After the flight rings: it holds ranks in them.
   if (start_.faults().empty()) return;
-  add<FaultService>(
-      loop, FaultService::Options{.flights = flights, .helper = helper, .tell = handlers_.tell});
+  add<FaultService>(loop, FaultService::Options{.flights = flights,
+                                                .helper = helper,
+                                                .tell = handlers_.tell,
+                                                .backlog_bytes = handlers_.backlog_bytes});
 }
 
 // ---- The start -----------------------------------------------------------------------------

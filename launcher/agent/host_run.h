@@ -30,6 +30,8 @@ class HostRun {
     std::function<Status(const messages::ToHelper&, std::vector<UniqueFd>)> order;
     /// To the head.
     std::function<void(const messages::FromAgent&)> tell;
+    /// Bytes for the head that wait.
+    std::function<std::size_t()> backlog_bytes;
     /// No rank is left, or none will start. May be called by start().
     std::function<void()> ended;
   };
