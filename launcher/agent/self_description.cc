@@ -23,6 +23,7 @@ void SelfDescription::answer(const messages::Describe& question) {
   messages::FromAgent message;
   messages::Described& described = *message.mutable_described();
   described = machine_;
+  described.set_number(question.number());
   if (!question.whole()) described.clear_machine();
   described.set_cpus(affinity().to_text());
   for (const CpuSet& cpus : claims_->of_others()) described.add_taken_cpus(cpus.to_text());

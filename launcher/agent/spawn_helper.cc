@@ -37,8 +37,6 @@ namespace paceline::launcher {
 namespace {
 
 constexpr Duration kSweep = std::chrono::seconds(5);
-// The head notices a silent agent first and prints the message.
-constexpr Duration kAfterTheHead = std::chrono::seconds(20);
 
 class SpawnHelper {
  public:

@@ -13,6 +13,9 @@ inline constexpr Duration kAlivePeriod = std::chrono::seconds(1);
 
 /// The max silence of a running process, unless --max-silence sets another.
 inline constexpr Duration kMaxSilence = std::chrono::seconds(10);
+/// How much longer a spawn helper waits for its silent agent than the head, which prints the
+/// message. Then it kills the ranks.
+inline constexpr Duration kAfterTheHead = std::chrono::seconds(20);
 /// The time for which a failed write to an output file is repeated before the job ends.
 inline constexpr Duration kMaxFileWait = std::chrono::seconds(300);
 

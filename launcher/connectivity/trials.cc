@@ -57,6 +57,7 @@ Status Trials::survey(const messages::Survey& survey) {
                                          .log = make_stderr_log({.level = LogLevel::kWarning})}));
   messages::FromAgent answer;
   *answer.mutable_surveyed() = survey_this_host(SystemWallClock(), server_->port());
+  answer.mutable_surveyed()->set_number(survey.number());
   tell_(answer);
   return Status();
 }

@@ -310,7 +310,7 @@ void AgentStarter::finish_if_settled() {
 }
 
 // Each agent learns from its stream, or from the end of its input, that it is not needed.
-void AgentStarter::end(EventLoop& waiting) {
+void AgentStarter::end(EventLoop& waiting, Deadline deadline) {
   agents_.clear();
   if (server_) server_->stop_listening();
   if (go_on_) loop_.cancel(*std::exchange(go_on_, std::nullopt));
@@ -327,7 +327,7 @@ void AgentStarter::end(EventLoop& waiting) {
       if (left.empty()) waiting.stop();
     });
   }
-  const EventLoop::TimerId timer = waiting.after(kLeave, [&] { waiting.stop(); });
+  const EventLoop::TimerId timer = waiting.at(deadline.moment(), [&] { waiting.stop(); });
   // An error says that the kernel refuses to wait.
   if (!left.empty()) {
     [[maybe_unused]] const Status waited = waiting.run();
@@ -339,7 +339,7 @@ void AgentStarter::end(EventLoop& waiting) {
 
 AgentStarter::~AgentStarter() {
   EventLoop waiting(loop_.clock());
-  end(waiting);
+  end(waiting, Deadline::after(loop_.clock(), kLeave));
 }
 
 }  // namespace paceline::launcher

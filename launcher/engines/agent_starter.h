@@ -69,7 +69,7 @@ class AgentStarter {
   /// Call once all that has to be forked is forked, with SIGPIPE ignored and the signals that this
   /// process watches blocked: it makes threads.
   static Result<std::unique_ptr<AgentStarter>> make(EventLoop& loop, Options options);
-  /// Calls end().
+  /// Calls end() with a deadline of 5 s.
   ~AgentStarter();
   AgentStarter(const AgentStarter&) = delete;
   AgentStarter& operator=(const AgentStarter&) = delete;
@@ -77,9 +77,9 @@ class AgentStarter {
   /// Once. `hosts` have different indices.
   void start(const Engine& engine, std::vector<AgentHost> hosts, Done done);
 
-  /// Lets the programs end. Waits for them in the loop `waiting` for max 5 s, or until it is
+  /// Lets the programs end. Waits for them in the loop `waiting` until `deadline`, or until it is
   /// stopped, and then kills the rest.
-  void end(EventLoop& waiting);
+  void end(EventLoop& waiting, Deadline deadline);
 
  private:
   // A program of the plan.

@@ -23,10 +23,10 @@ static_assert(static_cast<int>(FaultKind::kExit) == messages::Fault::EXIT);
 static_assert(static_cast<int>(FaultKind::kDelay) == messages::Fault::DELAY);
 static_assert(static_cast<int>(FaultKind::kDrop) == messages::Fault::DROP);
 
-messages::Fault order_of(const FaultSpec& fault) {
+messages::Fault order_of(const FaultSpec& fault, std::uint32_t first_epoch) {
   messages::Fault order;
   order.set_name("line " + std::to_string(fault.line) + ": " + fault.text);
-  order.set_restart(fault.restart);
+  order.set_restart(first_epoch + fault.restart);
   order.set_after_ns(fault.after.count());
   if (fault.operation) order.set_operation(*fault.operation);
   order.set_watched_rank(static_cast<std::uint32_t>(fault.watched_rank.value_or(0)));
@@ -66,14 +66,14 @@ Result<std::string> address_of_other(const messages::Start& from, const std::str
                      address + ", so there is no link between them");
 }
 
-Status give_fault(const FaultSpec& fault, Agents& agents) {
+Status give_fault(const FaultSpec& fault, std::uint32_t first_epoch, Agents& agents) {
   PACELINE_TRY_ASSIGN(const auto its_host,
                       fault.rank ? agent_of(*fault.rank, agents) : agent_of(fault.host, agents));
   if (fault.operation && !has_rank(*its_host, *fault.watched_rank))
     return usage_error("rank " + std::to_string(*fault.watched_rank) + " does not run on host " +
                        its_host->start.host() +
                        ", so the fault cannot happen at one of its operations");
-  messages::Fault order = order_of(fault);
+  messages::Fault order = order_of(fault, first_epoch);
   if (!fault.to_host.empty()) {
     PACELINE_TRY_ASSIGN(*order.mutable_to_address(),
                         address_of_other(its_host->start, fault.to_host, agents));
@@ -83,21 +83,22 @@ Status give_fault(const FaultSpec& fault, Agents& agents) {
   FaultSpec back = fault;
   std::swap(back.host, back.to_host);
   back.both_ways = false;
-  return give_fault(back, agents);
+  return give_fault(back, first_epoch, agents);
 }
 
 }  // namespace
 
-void give_faults_again(const std::vector<FaultSpec>& faults, std::vector<HostAgent>& agents) {
+void give_faults_again(const std::vector<FaultSpec>& faults, std::uint32_t first_epoch,
+                       std::vector<HostAgent>& agents) {
   for (const FaultSpec& fault : faults) {
-    [[maybe_unused]] const Status given = give_fault(fault, agents);
+    [[maybe_unused]] const Status given = give_fault(fault, first_epoch, agents);
   }
 }
 
 Status give_faults(const std::vector<FaultSpec>& faults, const JobSpec& job,
-                   std::vector<HostAgent>& agents) {
+                   std::uint32_t first_epoch, std::vector<HostAgent>& agents) {
   for (const FaultSpec& fault : faults) {
-    Status given = give_fault(fault, agents);
+    Status given = give_fault(fault, first_epoch, agents);
     if (std::cmp_greater(fault.restart, job.restarts.max_restarts))
       given = usage_error("there are at most " + std::to_string(job.restarts.max_restarts) +
                           " restarts (--max-restarts)");

@@ -199,6 +199,11 @@ void Head::carry_out(const Record& command) {
   if (!written.ok()) console_.say("warning: " + std::string(written.text()));
 }
 
+void Head::carry_out(const DropOutput&) {
+  drops_output_ = true;
+  loop_.stop();
+}
+
 void Head::carry_out(const FindHosts&) {
   set_reading(true);
   input_.reset();
@@ -230,10 +235,14 @@ void Head::set_timer() {
   });
 }
 
+// Who looks for hosts is told at once.
 void Head::end_when_printed() {
-  if (is_over()) loop_.stop();
+  if (is_over() || (state().finished && state().seeks_hosts)) loop_.stop();
 }
 
-bool Head::is_over() const { return state().finished && console_.backlog_bytes() == 0; }
+bool Head::is_over() const {
+  const bool is_printed = drops_output_ || output_limit_.is_over() || console_.backlog_bytes() == 0;
+  return state().finished && is_printed;
+}
 
 }  // namespace paceline::launcher

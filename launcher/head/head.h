@@ -79,7 +79,7 @@ class Head {
   void carry_out(const Say& command) { console_.say(command.text); }
   void carry_out(const LimitOutput& command) { output_limit_.begin(command.grace); }
   void carry_out(const EndGrace&) { output_limit_.ranks_have_ended(); }
-  void carry_out(const DropOutput&) { loop_.stop(); }
+  void carry_out(const DropOutput& command);
   void carry_out(const EndJob&) { console_.finish(); }
   void set_timer();
   void end_when_printed();
@@ -102,7 +102,8 @@ class Head {
   TimePoint timer_at_ = TimePoint::max();
   std::optional<InputSource> input_;  // while a rank reads a terminal, or is on another host
   std::size_t input_host_ = 0;
-  bool reading_ = true;  // messages of the agents are read
+  bool reading_ = true;        // messages of the agents are read
+  bool drops_output_ = false;  // the rest of the output is not waited for
 };
 
 }  // namespace paceline::launcher

@@ -6,12 +6,9 @@
 #include "launcher/head/fault_orders.h"
 #include "launcher/head/pair_check.h"
 #include "launcher/head/rank_seats.h"
-#include "launcher/system/complain.h"
 
 namespace paceline::launcher {
 namespace {
-
-void warn(const std::string& text) { complain(text); }
 
 std::string names_of(const std::vector<HostAgent>& agents) {
   std::vector<std::string> names;
@@ -29,7 +26,7 @@ Result<FoundHosts> HostFinder::find() {
   PACELINE_TRY_ASSIGN(FoundHosts found, prepare(shares, options_.faults));
   PACELINE_TRY(show_plan(found.seating, job_.placement));
   follow_plan(found.seating.cluster, found.seating.plan, found.agents);
-  PACELINE_TRY(give_faults(inputs_.faults, job_, found.agents));
+  PACELINE_TRY(give_faults(inputs_.faults, job_, inputs_.first_epoch(), found.agents));
   settle(found);
   return found;
 }
@@ -50,13 +47,13 @@ Status HostFinder::start_agents(const Shares& shares, HostFaults& faults) {
 Result<FoundHosts> HostFinder::prepare(const Shares& shares, HostFaults& faults) {
   PACELINE_TRY_ASSIGN(std::vector<HostAgent> agents,
                       agents_.take(shares, options_.start, options_.folder));
-  PACELINE_TRY(
-      check_pairs(loop_, agents,
-                  {.choice = inputs_.net, .ports = inputs_.ports, .warn = warn, .faults = faults}));
+  PACELINE_TRY(check_pairs(
+      loop_, agents,
+      {.choice = inputs_.net, .ports = inputs_.ports, .warn = options_.say, .faults = faults}));
   if (agents.size() > 1) options_.timings.came(Stage::kWays, loop_.clock().now());
   PACELINE_TRY_ASSIGN(Seating seating,
                       seat_job(loop_, agents, job_, shares,
-                               {.files = inputs_.files, .warn = warn, .faults = faults}));
+                               {.files = inputs_.files, .warn = options_.say, .faults = faults}));
   return FoundHosts{.agents = std::move(agents), .seating = std::move(seating)};
 }
 
@@ -81,7 +78,7 @@ Result<FoundHosts> HostFinder::replace_lost(const JobState& state) {
       status = found.status();
       if (found.ok()) {
         follow_plan(found->seating.cluster, found->seating.plan, found->agents);
-        give_faults_again(inputs_.faults, found->agents);
+        give_faults_again(inputs_.faults, inputs_.first_epoch(), found->agents);
         settle(*found);
         options_.say("the ranks go to " + names_of(found->agents) +
                      "; set aside: " + aside_.text(now));

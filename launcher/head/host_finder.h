@@ -1,5 +1,5 @@
-// Finds hosts for a start of the job: their agents run, their ways to each other are tried, and
-// each rank has its seat.
+// Finds hosts for a start of the job: starts their agents, tests the connections between them, and
+// places the ranks.
 //
 //   HostFinder finder(loop, agents, job, inputs, {…});
 //   Result<FoundHosts> found = finder.find();
@@ -49,12 +49,12 @@ class HostFinder {
              Options options)
       : loop_(loop), agents_(agents), job_(job), inputs_(inputs), options_(std::move(options)) {}
 
-  /// Those of the first start, and shows the plan to who wants to see it. An error says which host
-  /// is the reason. Code::kCancelled where the loop was stopped.
+  /// The hosts of the first start. Shows the plan (--dry-run, --save-plan). An error names the host
+  /// that is its reason. Code::kCancelled if the loop was stopped.
   Result<FoundHosts> find();
-  /// Those of a restart, where some hosts of the last start are lost. These, and others that cannot
-  /// be used, are set aside for the job's --cool-down, and others of the job's hosts get the ranks.
-  /// Agents that are left go on. `state` is read until all agents have come.
+  /// The hosts of a restart, if some of the last start are lost. These hosts, and others that
+  /// cannot be used, are set aside for the job's --cool-down; others of the job's hosts get the
+  /// ranks. Agents that are left go on. `state` is read until all agents have come.
   Result<FoundHosts> replace_lost(const JobState& state);
 
  private:

@@ -8,6 +8,7 @@
 #include "launcher/agent/rank_environment.h"
 #include "launcher/engines/engine.h"
 #include "launcher/engines/slurm_nodes.h"
+#include "launcher/head/agent_link.h"
 #include "launcher/head/job_hosts.h"
 #include "launcher/head/sent_variables.h"
 #include "launcher/system/host.h"
@@ -23,6 +24,16 @@ EngineOptions engine_options(const JobSpec& job) {
           .ssh_arguments = is_stated ? job.ssh_arguments : arguments,
           .paceline = "/proc/self/exe"};
 }
+
+// Time for the programs that started agents.
+constexpr Duration kLeave = std::chrono::seconds(5);
+
+// A starter goes on if the loop is stopped before its agents have come, and the loop runs again.
+struct Attempt {
+  bool is_over = false;
+  Status status{Code::kCancelled, Scope::kOperation, "the start of the agents was cancelled"};
+  HostFaults faults;
+};
 
 // Of hosts_of() and hosts_of_plan(), which call this host by its own name.
 bool is_here(const HostShare& share) { return share.host == host_name(); }
@@ -51,9 +62,12 @@ Status check_engine(const JobSpec& job) {
   return make_engine(engine_options(job)).status();
 }
 
-Status JobAgents::start_here(const Shares& shares, FunctionRef<void(bool)> last) {
-  if (!std::ranges::any_of(shares, is_here)) return Status();
+Status JobAgents::start_here(const SharedHosts& hosts, bool restarts,
+                             FunctionRef<void(bool)> last) {
+  stays_here_ = restarts && std::ranges::count(hosts.candidates, host_name(), &HostSlots::name) > 0;
+  if (!stays_here_ && !std::ranges::any_of(hosts.shares, is_here)) return Status();
   PACELINE_TRY_ASSIGN(here_, start_local_agent(loop_, last));
+  here_->channel = std::make_unique<AgentLink>(loop_, std::move(here_->channel));
   timings_.came(Stage::kAgent, loop_.clock().now(), "host " + host_name());
   return Status();
 }
@@ -68,32 +82,35 @@ Status JobAgents::start_elsewhere(const Shares& shares, const JobSpec& job,
   if (hosts.empty()) return Status();
   for_others_ = variables_for_others(sends_paths(job), ::getenv);
   PACELINE_TRY_ASSIGN(const auto engine, make_engine(engine_options(job)));
-  PACELINE_TRY_ASSIGN(auto starter,
-                      AgentStarter::make(loop_, {.version = options.version,
-                                                 .job_id = options.job_id,
-                                                 .agent_path = job.agent_path,
-                                                 .addresses = {},
-                                                 .ports = options.ports,
-                                                 .host_patience = job.start_timeout,
-                                                 .said = options.said,
-                                                 .failed = [&faults](const std::string& host,
-                                                                     const std::string& why) {
-                                                   faults.add({.host = host, .why = why});
-                                                 }}));
+  const auto attempt = std::make_shared<Attempt>();
+  const auto failed = [attempt](const std::string& host, const std::string& why) {
+    attempt->faults.add({.host = host, .why = why});
+  };
+  PACELINE_TRY_ASSIGN(auto starter, AgentStarter::make(loop_, {.version = options.version,
+                                                               .job_id = options.job_id,
+                                                               .agent_path = job.agent_path,
+                                                               .addresses = {},
+                                                               .ports = options.ports,
+                                                               .host_patience = job.start_timeout,
+                                                               .said = options.said,
+                                                               .failed = failed}));
   starters_.push_back(std::move(starter));
-  Status status(Code::kCancelled, Scope::kOperation, "the start of the agents was cancelled");
-  const auto done = [&](Result<std::vector<ConnectedAgent>> agents) {
-    status = agents.status();
+  const auto done = [this, attempt](Result<std::vector<ConnectedAgent>> agents) {
+    if (attempt->is_over) return;
+    attempt->status = agents.status();
     loop_.stop();
     if (!agents.ok()) return;
     for (ConnectedAgent& agent : *agents) {
       timings_.came(Stage::kAgent, agent.came, "host " + agent.host);
+      agent.channel = std::make_unique<AgentLink>(loop_, std::move(agent.channel));
       elsewhere_.insert_or_assign(agent.host, std::move(agent));
     }
   };
   starters_.back()->start(*engine, std::move(hosts), done);
-  PACELINE_TRY(loop_.run());
-  return status;
+  const Status waited = loop_.run();
+  attempt->is_over = true;
+  for (const HostFault& fault : attempt->faults.all()) faults.add(fault);
+  return waited.ok() ? attempt->status : waited;
 }
 
 bool JobAgents::is_possible(const std::string& host) const {
@@ -140,13 +157,14 @@ void JobAgents::release_others(const std::vector<HostAgent>& used) {
         used, [&channel](const HostAgent& agent) { return &agent.channel == channel.get(); });
   };
   std::erase_if(elsewhere_, [&](const auto& agent) { return !is_used(agent.second.channel); });
-  if (here_ && !is_used(here_->channel)) here_->channel.reset();
+  if (here_ && !stays_here_ && !is_used(here_->channel)) here_->channel.reset();
 }
 
 void JobAgents::end(EventLoop& waiting) {
   elsewhere_.clear();
   if (here_) here_->channel.reset();
-  for (const auto& starter : starters_) starter->end(waiting);
+  const Deadline deadline = Deadline::after(waiting.clock(), kLeave);
+  for (const auto& starter : starters_) starter->end(waiting, deadline);
 }
 
 }  // namespace paceline::launcher

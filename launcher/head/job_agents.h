@@ -17,6 +17,7 @@
 #include "launcher/engines/agent_starter.h"
 #include "launcher/engines/local.h"
 #include "launcher/head/head.h"
+#include "launcher/head/job_hosts.h"
 #include "launcher/head/sent_variables.h"
 #include "launcher/head/timings.h"
 #include "launcher/job/host_faults.h"
@@ -30,7 +31,8 @@ namespace paceline::launcher {
 /// needs it. Without --engine local, this process must not be one of several tasks of srun.
 Status check_engine(const JobSpec& job);
 
-/// Belongs to the loop's thread; goes after the head that uses its channels, and before the loop.
+/// Owns the channels of the agents (agent_link.h); others listen in turn. Belongs to the loop's
+/// thread; goes after the head that uses its channels, and before the loop.
 class JobAgents {
  public:
   struct RemoteOptions {
@@ -44,8 +46,9 @@ class JobAgents {
 
   JobAgents(EventLoop& loop, Timings& timings) : loop_(loop), timings_(timings) {}
 
-  /// Forks the agent of this host, if it has ranks: see start_local_agent(). Once.
-  Status start_here(const Shares& shares, FunctionRef<void(bool alone)> last);
+  /// Forks the agent of this host, if it has ranks, or may get some when ranks start again: see
+  /// start_local_agent(). Once.
+  Status start_here(const SharedHosts& hosts, bool restarts, FunctionRef<void(bool alone)> last);
   /// Starts those of other hosts that have none yet, and drives the loop until all have come, or it
   /// is stopped: Code::kCancelled. Another error has a line for each thing that is wrong, with its
   /// hosts, which `faults` gets; then none of these agents is left. See AgentStarter::make().
@@ -72,6 +75,7 @@ class JobAgents {
   EventLoop& loop_;
   Timings& timings_;
   std::optional<StartedAgent> here_;                     // its channel may have gone
+  bool stays_here_ = false;                              // without ranks, too
   std::vector<std::unique_ptr<AgentStarter>> starters_;  // they serve their agents to the end
   std::map<std::string, ConnectedAgent> elsewhere_;      // by host
   Variables for_others_;

@@ -121,14 +121,16 @@ Result<SharedHosts> hosts_of(JobSpec& job) {
 
 namespace {
 
-// The most ranks of a host in `shares` whose slots nobody has stated.
+// The most ranks of a host in `shares` whose slots nobody has stated. If such hosts have no ranks:
+// of any host.
 int most_unstated(const std::vector<HostShare>& shares, const std::vector<HostSlots>& hosts) {
-  int most = 0;
+  int most = 0, most_of_all = 0;
   for (const HostShare& share : shares) {
     const auto host = std::ranges::find(hosts, share.host, &HostSlots::name);
+    most_of_all = std::max(most_of_all, share.ranks);
     if (host != hosts.end() && !host->slots) most = std::max(most, share.ranks);
   }
-  return most;
+  return most > 0 ? most : most_of_all;
 }
 
 // The rest of `hosts`, all with slots.
@@ -146,9 +148,12 @@ Result<std::vector<HostSlots>> rest_of(std::vector<HostSlots> hosts,
 
 Result<std::vector<HostShare>> share_without(JobSpec job, const SharedHosts& first,
                                              const std::function<bool(const std::string&)>& out) {
-  for (ProgramSpec& program : job.programs) {
-    if (program.hosts.empty()) continue;
-    PACELINE_TRY_ASSIGN(program.hosts, rest_of(std::move(program.hosts), first.shares, out));
+  for (std::size_t i = 0; i < job.programs.size(); ++i) {
+    std::vector<HostSlots>& hosts = job.programs[i].hosts;
+    if (hosts.empty()) continue;
+    Result<std::vector<HostSlots>> rest = rest_of(std::move(hosts), first.shares, out);
+    if (!rest.ok()) return rest.status().with_context("program " + std::to_string(i + 1));
+    hosts = *std::move(rest);
   }
   PACELINE_TRY_ASSIGN(const auto hosts, rest_of(first.candidates, first.shares, out));
   return share_job(job, hosts);

@@ -24,14 +24,19 @@ Result<std::vector<FaultSpec>> read_faults(const std::string& file) {
   return parse_fault_script(*text, file);
 }
 
-Result<std::unique_ptr<MembershipFile>> open_membership(const JobSpec& job) {
+Result<std::unique_ptr<MembershipFile>> open_membership(
+    const JobSpec& job, const std::function<void(const std::string&)>& warn) {
   if (job.membership_file.empty() || job.placement.dry_run)
     return std::unique_ptr<MembershipFile>();
   return MembershipFile::open(job.membership_file,
-                              {.command = command_of(job), .ranks = job.ranks()});
+                              {.command = command_of(job), .ranks = job.ranks()}, warn);
 }
 
 }  // namespace
+
+std::uint32_t JobInputs::first_epoch() const {
+  return membership ? membership->before().next_epoch() : 0;
+}
 
 std::string command_of(const JobSpec& job) {
   std::vector<std::string> words;
@@ -57,7 +62,7 @@ Result<JobInputs> inputs_of(JobSpec& job, const std::function<void(const std::st
   if (is_here && !job.placement.dry_run) PACELINE_TRY(preflight(job, warn));
   PACELINE_TRY_ASSIGN(inputs.net, net_choice_of_environment());
   PACELINE_TRY_ASSIGN(inputs.ports, port_range_of_environment());
-  PACELINE_TRY_ASSIGN(inputs.membership, open_membership(job));
+  PACELINE_TRY_ASSIGN(inputs.membership, open_membership(job, warn));
   return inputs;
 }
 

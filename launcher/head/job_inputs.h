@@ -1,6 +1,7 @@
 // All that a job needs beside its options before it starts: read from files and the environment.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -27,6 +28,9 @@ struct JobInputs {
   /// Open before other processes of the job are forked, so that nobody else has the file until the
   /// last of them on this host has ended. Null: nobody wants it.
   std::unique_ptr<MembershipFile> membership;
+
+  /// The number of the first start: that of starts in earlier runs of the job.
+  std::uint32_t first_epoch() const;
 };
 
 /// The programs and their arguments, as a line of a shell.

@@ -99,8 +99,7 @@ Result<JobRegistry::Entered> enter_job(const JobRecord& record) {
 Result<messages::Start> start_of(const JobSpec& job, const JobInputs& inputs, const std::string& id,
                                  const std::string& cgroup) {
   messages::Start start = start_of(job);
-  if (inputs.membership)  // its epochs go on
-    start.set_max_epoch(start.max_epoch() + inputs.membership->before().next_epoch());
+  start.set_max_epoch(start.max_epoch() + inputs.first_epoch());
   start.set_job_id(id);
   start.set_output_directory(
       expand_output_directory(job.output_directory, id, current_directory()));
@@ -127,8 +126,8 @@ std::vector<BindingReport::Host> seats_of(const std::vector<HostAgent>& agents) 
   return hosts;
 }
 
-// Beside its options and inputs, what a job is led with.
-struct Lead {
+// The parts of a run that all its stages use.
+struct RunContext {
   EventLoop& loop;
   JobAgents& agents;
   Timings& timings;
@@ -137,26 +136,26 @@ struct Lead {
 };
 
 // The job with all its agents.
-Result<int> begin_job(const Lead& lead, Console& console, const JobSpec& job,
-                            const JobInputs& inputs, const messages::Start& start) {
-  SignalTarget& target = lead.target;
+Result<int> begin_job(const RunContext& context, Console& console, const JobSpec& job,
+                      const JobInputs& inputs, const messages::Start& start) {
+  SignalTarget& target = context.target;
   const auto say = [&console](const std::string& text) { console.say(text); };
-  HostFinder finder(lead.loop, lead.agents, job, inputs,
+  HostFinder finder(context.loop, context.agents, job, inputs,
                     {.start = start,
                      .folder = current_directory(),
                      .say = say,
                      .is_cancelled = [&target] { return target.early != 0; },
-                     .timings = lead.timings,
-                     .faults = lead.faults});
+                     .timings = context.timings,
+                     .faults = context.faults});
   PACELINE_TRY_ASSIGN(FoundHosts found, finder.find());
   if (job.placement.dry_run) return 0;
   BindingReport bindings({.says_all = job.placement.report_bindings, .say = say});
   bindings.take_hosts(seats_of(found.agents), devices_of(found.seating));
-  JobTimings stages(lead.timings, say);
+  JobTimings stages(context.timings, say);
   std::vector<JobObserver*> observers{&bindings};
   if (job.timings) observers.push_back(&stages);
   if (target.control) observers.push_back(target.control.get());
-  Head head(lead.loop, console, job, std::move(found.agents), std::move(observers),
+  Head head(context.loop, console, job, std::move(found.agents), std::move(observers),
             inputs.membership.get());
   target.head = &head;
   std::optional<int> code = head.run();
@@ -169,7 +168,7 @@ Result<int> begin_job(const Lead& lead, Console& console, const JobSpec& job,
     bindings.take_hosts(seats_of(others->agents), devices_of(others->seating));
     code = head.go_on(std::move(others->agents));
   }
-  for (const HostFault& one : head.state().faults.all()) lead.faults.add(one);
+  for (const HostFault& one : head.state().faults.all()) context.faults.add(one);
   target.head = nullptr;
   return *code;
 }
@@ -206,10 +205,10 @@ Result<std::unique_ptr<ControlService>> serve_clients(EventLoop& loop, const Job
 }
 
 // Returns the exit code of the job. Errors have been printed.
-Result<int> lead_job(const Lead& lead, const JobSpec& job, const JobInputs& inputs,
-                     const JobEntry& entry, messages::Start start) {
-  EventLoop& loop = lead.loop;
-  SignalTarget& target = lead.target;
+Result<int> run_stages(const RunContext& context, const JobSpec& job, const JobInputs& inputs,
+                       const JobEntry& entry, messages::Start start) {
+  EventLoop& loop = context.loop;
+  SignalTarget& target = context.target;
   Console console(loop, STDOUT_FILENO, STDERR_FILENO);
   start.set_terminal(console.output_is_terminal());
   if (auto terminal = terminal_at(STDIN_FILENO)) *start.mutable_input_terminal() = *terminal;
@@ -217,7 +216,7 @@ Result<int> lead_job(const Lead& lead, const JobSpec& job, const JobInputs& inpu
                       SignalSource::watch(loop, signals_to_heed(),
                                           [&](int signal) { signalled(signal, target, loop); }));
   PACELINE_TRY_ASSIGN(target.control, serve_clients(loop, job, inputs, entry, target));
-  Result<int> code = begin_job(lead, console, job, inputs, start);
+  Result<int> code = begin_job(context, console, job, inputs, start);
   target.control.reset();
   if (code.ok()) return code;
   return target.early != 0 ? 128 + target.early : complain(code.status().text());
@@ -250,12 +249,12 @@ Result<int> run(JobSpec job, const JobInputs& inputs, Timings timings) {
     alone || is_ending(head) ? hold.leave_after_others(clock, kDying) : hold.leave();
   };
   JobAgents agents(loop, timings);
-  PACELINE_TRY(agents.start_here(inputs.hosts.shares, leave));
+  PACELINE_TRY(agents.start_here(inputs.hosts, job.restarts.max_restarts > 0, leave));
   ::signal(SIGPIPE, SIG_IGN);
   PACELINE_TRY_ASSIGN(messages::Start start, start_of(job, inputs, id, entered.cgroup));
   HostFaults faults;
   SignalTarget target;
-  Result<int> code = lead_job(
+  Result<int> code = run_stages(
       {.loop = loop, .agents = agents, .timings = timings, .faults = faults, .target = target}, job,
       inputs, {.record = record, .folder = entered.folder}, std::move(start));
   leave_hosts(clock, agents, target);

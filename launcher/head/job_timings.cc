@@ -36,6 +36,8 @@ void JobTimings::note_message(std::size_t host, const messages::FromAgent& messa
 void JobTimings::saw(TimePoint now, const JobEvent& event, const JobState& state) {
   if (const auto* said = std::get_if<AgentSaid>(&event))
     note_message(said->host, said->message, state);
+  if (!std::exchange(seeks_hosts_, state.seeks_hosts) && state.seeks_hosts)
+    timings_.forget_from(Stage::kAgent);
   if (std::exchange(epoch_, state.epoch) != state.epoch) {
     timings_.forget_from(Stage::kMeeting);
     cleared_.clear();

@@ -28,6 +28,7 @@ class JobTimings final : public JobObserver {
   Timings& timings_;
   const std::function<void(const std::string&)> say_;
   std::uint32_t epoch_ = 0;
+  bool seeks_hosts_ = false;
   std::vector<bool> cleared_;  // by host; of the latest start
   bool said_ = false;
 };

@@ -1,3 +1,5 @@
+
+
 #include "launcher/head/machine_survey.h"
 
 #include <cstdint>
@@ -8,6 +10,7 @@
 #include "comm/base/text.h"
 #include "comm/base/try.h"
 #include "launcher/channel/machine_text.h"
+#include "launcher/head/agent_link.h"
 
 namespace paceline::launcher {
 namespace {
@@ -24,6 +27,7 @@ class MachineSurvey {
         faults_(faults),
         answers_(agents.size()) {}
   ~MachineSurvey() {
+    for (const HostAgent& agent : agents_) stop_listening(agent.channel);
     if (patience_) loop_.cancel(*patience_);
   }
 
@@ -53,6 +57,7 @@ class MachineSurvey {
   std::vector<HostAgent>& agents_;
   const bool reserves_;
   HostFaults& faults_;
+  const std::int64_t number_ = loop_.clock().now().time_since_epoch().count();
   std::vector<std::optional<messages::Described>> answers_;
   std::map<std::uint64_t, int> machine_of_;  // place in the cluster's machines, by digest
   std::size_t answers_left_ = 0;
@@ -84,6 +89,7 @@ Status MachineSurvey::ask(std::size_t host, bool whole) {
   message.mutable_describe()->set_whole(whole);
   message.mutable_describe()->set_job_id(agents_[host].start.job_id());
   message.mutable_describe()->set_reserves(reserves_);
+  message.mutable_describe()->set_number(number_);
   return agents_[host].channel.send(message);
 }
 
@@ -91,7 +97,7 @@ void MachineSurvey::receive(std::size_t host, const messages::FromAgent& message
   Status status;
   if (message.has_failure())
     status = Status(Code::kUnavailable, Scope::kGroup, fault_of(host, message.failure().text()));
-  else if (message.has_described())
+  else if (message.has_described() && message.described().number() == number_)
     status = described(host, message.described());
   if (!status.ok()) finish(status);
 }

@@ -28,7 +28,7 @@ struct SurveyedCluster {
 };
 
 /// `reserves`: the job will be bound to a part of the CPUs, and no other such job of this user may
-/// plan until it has started. Opens the channels of `agents`, whose next owner opens them again,
+/// plan until it has started. Listens to the channels of `agents` until somebody else does,
 /// and drives the loop. An error names hosts that did not answer, or cannot say what they are, and
 /// `faults` gets those; Code::kCancelled where the loop was stopped.
 Result<SurveyedCluster> survey_machines(EventLoop& loop, std::vector<HostAgent>& agents,

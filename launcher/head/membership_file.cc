@@ -1,5 +1,6 @@
 #include "launcher/head/membership_file.h"
 
+#include <thread>
 #include <utility>
 
 #include <fcntl.h>
@@ -7,19 +8,39 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "comm/base/clock.h"
 #include "comm/base/input_file.h"
+#include "comm/base/text.h"
 #include "comm/base/try.h"
 #include "launcher/system/system.h"
 
 namespace paceline::launcher {
 namespace {
 
+using Warn = std::function<void(const std::string&)>;
+
 std::string quoted(const std::string& path) { return "the membership log '" + path + "'"; }
+
+bool try_to_lock(const UniqueFd& fd) { return ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0; }
+
+bool wait_for_lock(const UniqueFd& fd, const std::string& path, const Warn& warn) {
+  if (try_to_lock(fd)) return true;
+  const SystemClock clock;
+  const Deadline deadline = Deadline::after(clock, MembershipFile::kPatience);
+  warn("waiting up to " + seconds_text(MembershipFile::kPatience) + " for " + quoted(path) +
+       ", which another job has open");
+  while (!deadline.passed(clock.now())) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    if (try_to_lock(fd)) return true;
+  }
+  return false;
+}
 
 }  // namespace
 
 Result<std::unique_ptr<MembershipFile>> MembershipFile::open(const std::string& path,
-                                                             const MembershipJob& job) {
+                                                             const MembershipJob& job,
+                                                             const Warn& warn) {
   UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
   struct stat about {};
   if (!fd || ::fstat(fd.get(), &about) != 0) return system_error("open " + quoted(path));
@@ -27,7 +48,7 @@ Result<std::unique_ptr<MembershipFile>> MembershipFile::open(const std::string& 
     return Status(Code::kInvalidArgument, Scope::kOperation, quoted(path) + ": " + why);
   };
   if (!S_ISREG(about.st_mode)) return refused("it is not an ordinary file");
-  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) return refused("another job that runs writes it");
+  if (!wait_for_lock(fd, path, warn)) return refused("another job that runs writes it");
   std::unique_ptr<MembershipFile> file(new MembershipFile(path, std::move(fd)));
   if (const Status read = file->read(job); !read.ok()) return refused(std::string(read.text()));
   return file;
@@ -37,24 +58,29 @@ Status MembershipFile::read(const MembershipJob& job) {
   PACELINE_TRY_ASSIGN(const std::string text, read_input(path_, kMaxBytes));
   PACELINE_TRY_ASSIGN(const MembershipLog log, parse_membership_log(text, job));
   before_ = log.members;
-  bytes_ = static_cast<off_t>(log.whole_bytes);
-  if (::ftruncate(fd_.get(), bytes_) != 0) return system_error("remove its last line");
+  bytes_ = log.whole_bytes;
+  if (::ftruncate(fd_.get(), static_cast<off_t>(bytes_)) != 0)
+    return system_error("remove its last line");
   if (bytes_ > 0) return {};
   return write(membership_header(job));
 }
 
 Status MembershipFile::append(const MembershipEntry& entry) {
-  return write(membership_line(entry));
+  const std::string line = membership_line(entry);
+  if (is_torn_ || bytes_ + line.size() > kMaxBytes)
+    return Status(Code::kExhausted, Scope::kProcess,
+                  quoted(path_) + (is_torn_ ? " ends with a part of an entry"
+                                            : " is full: it has its max size of 64 MiB"));
+  return write(line);
 }
 
-// What did not fit leaves no part behind, so that a later entry begins its line.
 Status MembershipFile::write(const std::string& text) {
   if (write_all(fd_.get(), text)) {
-    bytes_ += static_cast<off_t>(text.size());
+    bytes_ += text.size();
     return {};
   }
   const Status why = system_error("write " + quoted(path_));
-  [[maybe_unused]] const int removed = ::ftruncate(fd_.get(), bytes_);  // else the next run does it
+  is_torn_ = ::ftruncate(fd_.get(), static_cast<off_t>(bytes_)) != 0;
   return why;
 }
 

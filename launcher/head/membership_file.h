@@ -1,12 +1,12 @@
 // The membership log of a job in a file: `paceline run --membership FILE`.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
-
-#include <sys/types.h>
 
 #include <paceline/status.h>
 
@@ -22,12 +22,17 @@ class MembershipFile {
   static constexpr std::size_t kMaxBytes = std::size_t{64} << 20;
 
   /// Makes the file, or goes on with that of an earlier run of the job: an entry that was cut off
-  /// is removed. Errors name the file.
-  static Result<std::unique_ptr<MembershipFile>> open(const std::string& path,
-                                                      const MembershipJob& job);
+  /// is removed. If another process has the file, this waits for its end, up to kPatience, and
+  /// `warn` gets a sentence about it. Errors name the file.
+  static Result<std::unique_ptr<MembershipFile>> open(
+      const std::string& path, const MembershipJob& job,
+      const std::function<void(const std::string&)>& warn);
+  /// The processes of a head that was killed may need that long to end.
+  static constexpr std::chrono::seconds kPatience{8};
 
-  /// What earlier runs have left.
+  /// The state that earlier runs have left.
   const Membership& before() const { return before_; }
+  /// An entry that cannot be written leaves nothing in the file.
   Status append(const MembershipEntry& entry);
 
  private:
@@ -38,7 +43,8 @@ class MembershipFile {
   const std::string path_;
   const UniqueFd fd_;
   Membership before_;
-  off_t bytes_ = 0;  // of whole lines
+  std::size_t bytes_ = 0;  // of whole lines
+  bool is_torn_ = false;   // a part of an entry follows them
 };
 
 }  // namespace paceline::launcher

@@ -30,7 +30,10 @@ void OutputLimit::give_up() {
   if (std::exchange(given_up_, true)) return;
   console_.say(
       "not all output could be written in time after the job was stopped; the rest is lost");
-  loop_.after(kLastWord, [this] { loop_.stop(); });
+  loop_.after(kLastWord, [this] {
+    is_over_ = true;
+    loop_.stop();
+  });
 }
 
 }  // namespace paceline::launcher

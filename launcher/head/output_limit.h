@@ -19,6 +19,8 @@ class OutputLimit {
   void ranks_have_ended();
   /// Ranks start again.
   void ranks_start() { ranks_ended_ = false; }
+  /// The loop has been stopped.
+  bool is_over() const { return is_over_; }
 
  private:
   void give_up();
@@ -28,6 +30,7 @@ class OutputLimit {
   bool begun_ = false;
   bool ranks_ended_ = false;
   bool given_up_ = false;
+  bool is_over_ = false;
 };
 
 }  // namespace paceline::launcher

@@ -1,3 +1,5 @@
+
+
 #include "launcher/head/pair_check.h"
 
 #include <algorithm>
@@ -17,6 +19,7 @@
 #include "launcher/connectivity/rails.h"
 #include "launcher/connectivity/survey.h"
 #include "launcher/connectivity/trials.h"
+#include "launcher/head/agent_link.h"
 
 namespace paceline::launcher {
 namespace {
@@ -36,6 +39,7 @@ class PairCheck {
   PairCheck(EventLoop& loop, std::vector<HostAgent>& agents, const PairCheckOptions& options)
       : loop_(loop), agents_(agents), options_(options), surveys_(agents.size()) {}
   ~PairCheck() {
+    for (const HostAgent& agent : agents_) stop_listening(agent.channel);
     for (const auto& timer : {patience_, grace_})
       if (timer) loop_.cancel(*timer);
   }
@@ -64,6 +68,7 @@ class PairCheck {
   EventLoop& loop_;
   std::vector<HostAgent>& agents_;
   const PairCheckOptions& options_;
+  const std::int64_t number_ = loop_.clock().now().time_since_epoch().count();
   const SystemWallClock wall_clock_;
   Duration asked_{};  // when by the wall clock
   std::vector<std::optional<HostSurvey>> surveys_;
@@ -89,6 +94,7 @@ Status PairCheck::run() {
     messages::Survey& survey = *message.mutable_survey();
     survey.set_job_key(agents_[i].start.job_key());
     survey.set_host_index(static_cast<std::uint32_t>(i));
+    survey.set_number(number_);
     if (options_.ports.is_limited()) {
       survey.mutable_ports()->set_first(static_cast<std::uint32_t>(options_.ports.first));
       survey.mutable_ports()->set_last(static_cast<std::uint32_t>(options_.ports.last));
@@ -117,7 +123,7 @@ void PairCheck::receive(std::size_t host, const messages::FromAgent& message) {
 // ---- What the hosts are --------------------------------------------------------------------
 
 Status PairCheck::surveyed(std::size_t host, const messages::Surveyed& message) {
-  if (surveys_[host]) return Status();
+  if (surveys_[host] || message.number() != number_) return Status();
   PACELINE_TRY_ASSIGN(HostSurvey survey, read_survey(message));
   survey.host = agents_[host].start.host();
   survey.reached_by = agents_[host].start.address();
@@ -189,9 +195,7 @@ void PairCheck::wait_for_trials() {
 }
 
 Status PairCheck::tried(std::size_t host, const messages::Tried& message) {
-  if (!table_)
-    return Status(Code::kInternal, Scope::kPeer,
-                  "the agent sent results of trials before any was started");
+  if (!table_) return Status();  // of a check before
   for (const messages::Trial& trial : message.trials())
     PACELINE_TRY(table_->note(host, trial.target(), trial.end()));
   for (const std::string& text : message.half_open())

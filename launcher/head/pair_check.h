@@ -40,7 +40,7 @@ struct PairCheckOptions {
   HostFaults& faults;  ///< gets the hosts that an error is about
 };
 
-/// Opens the channels of `agents`, whose next owner opens them again, drives the loop, and sets the
+/// Listens to the channels of `agents` until somebody else does, drives the loop, and sets the
 /// address of each start. A job of one host is left as it is. An error has a line for each thing
 /// that is wrong, or a matrix of the pairs, within 5 s unless the hosts are so busy that their
 /// trials take longer; Code::kCancelled where the loop was stopped.

@@ -16,7 +16,7 @@ namespace paceline::launcher {
 struct StartHost {
   std::size_t host = 0;
   messages::Meeting meeting;
-  std::uint32_t epoch = 0;  ///< how often it was started before
+  std::uint32_t epoch = 0;  ///< the number of the start
 };
 
 /// Write it to the membership log, if there is one. The begin of an epoch is answered by

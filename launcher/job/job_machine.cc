@@ -82,6 +82,7 @@ void JobMachine::on(const TimePassed&) {
 
 void JobMachine::start(std::size_t host, const messages::Meeting& meeting) {
   state_.hosts[host].phase = HostPhase::kStarting;
+  state_.hosts[host].was_started = true;
   command(StartHost{.host = host, .meeting = meeting, .epoch = state_.epoch});
 }
 
@@ -115,7 +116,7 @@ void JobMachine::on(const AgentSaid& said) {
     case messages::FromAgent::kRefused:
       return refused(said.host, message.refused());
     case messages::FromAgent::kFailure:
-      return fail_host(said.host, message.failure().text());
+      return fail_host(said.host, {.why = message.failure().text()});
     case messages::FromAgent::kNotice:
       return command(Say{in_host(state_, said.host, message.notice().text())});
     case messages::FromAgent::kFinished:
@@ -140,7 +141,7 @@ void JobMachine::ready(std::size_t host, const messages::Ready& ready) {
   HostState& state = state_.hosts[host];
   if (state.phase == HostPhase::kStarting) state.phase = HostPhase::kReady;
   state.clock_ahead = Duration(ready.time_ns()) - now_.time_since_epoch();
-  if (host != 0 || is_stopping()) return;
+  if (host != 0 || state_.outcome.cause) return;
   for (std::size_t other = 1; other < state_.hosts.size(); ++other)
     if (state_.hosts[other].phase == HostPhase::kWaiting) start(other, ready.meeting());
 }
@@ -286,13 +287,14 @@ void JobMachine::finish(std::size_t host) {
   if (!state_.is_restarting || state_.outcome.cause) return end();
   say_victims();
   state_.outcome.culprit.reset();
-  wait_to_restart(restarts_.delay());
+  restarts_at_ = after(restarts_.delay());
+  wait_to_restart(restarts_at_);
 }
 
 bool JobMachine::all_finished() const {
   return std::ranges::all_of(state_.hosts, [this](const HostState& host) {
     return host.phase == HostPhase::kFinished ||
-           (host.phase == HostPhase::kWaiting && is_stopping());
+           (host.phase == HostPhase::kWaiting && state_.outcome.cause);
   });
 }
 

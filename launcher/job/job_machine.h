@@ -35,9 +35,12 @@ class JobMachine {
     std::uint32_t first_epoch = 0;  ///< greater if earlier runs of the job are known
   };
 
-  /// How long a lost host's ranks may run on. Its agent notices within watchful_socket.h's kSilence
-  /// that the head is gone, and ends them.
+  /// How long the ranks of a lost host may run on. An agent that is cut off notices that within
+  /// watchful_socket.h's kSilence and ends them.
   static constexpr Duration kFencing = std::chrono::seconds(10);
+  /// The same for a host that is silent: its agent may be stopped, and its spawn helper, which
+  /// notices that later than the head, ends them.
+  static constexpr Duration kSilentFencing = kAfterTheHead + std::chrono::seconds(2);
 
   /// Hosts in the order of their ranks. Together they have the ranks 0, 1, … of the job.
   JobMachine(const Rules& rules, const std::vector<JobHost>& hosts);
@@ -82,9 +85,13 @@ class JobMachine {
   // Hosts that do not answer.
   void look_for_silent_hosts();
   bool is_needed(std::size_t host) const;
-  // `at_the_end`: what the message says in addition if the job ends.
-  void lose(std::size_t host, const std::string& why, const std::string& at_the_end = "");
-  void fail_host(std::size_t host, const std::string& why, const std::string& at_the_end = "");
+  struct Loss {
+    std::string why;
+    std::string at_the_end{};     // what the message says in addition if the job ends
+    Duration fencing = kFencing;  // until its ranks have ended
+  };
+  void lose(std::size_t host, const Loss& loss);
+  void fail_host(std::size_t host, const Loss& loss);
 
   // The end.
   void judge();
@@ -94,7 +101,6 @@ class JobMachine {
   void order_stop(int signal);
   void tell_all_to_stop(int signal);
   void finish(std::size_t host);
-  bool is_stopping() const { return state_.outcome.cause || state_.is_restarting; }
   bool all_finished() const;
   void end();
   void say_victims();
@@ -103,7 +109,7 @@ class JobMachine {
   void begin_epoch();
   void epoch_ends(const std::string& why);
   void stop_to_restart(const std::string& why);
-  void wait_to_restart(Duration delay);
+  void wait_to_restart(TimePoint until);
   void restart_or_find_hosts();
   void restart();
 
@@ -120,9 +126,11 @@ class JobMachine {
   std::multimap<TimePoint, Timer> timers_;
   EndRequests requests_;
   RestartPolicy restarts_;
-  TimePoint fenced_{};       // when the ranks of all lost hosts have ended
-  bool epoch_runs_ = false;  // its end has not been recorded
-  bool judging_ = false;     // a rank has failed; the culprit is decided after some time
+  TimePoint fenced_{};        // when the ranks of all lost hosts have ended
+  TimePoint restarts_at_{};   // the end of the wait for a restart
+  bool epoch_begun_ = false;  // its begin has been recorded
+  bool epoch_runs_ = false;   // its end has not
+  bool judging_ = false;      // a rank has failed; the culprit is decided after some time
   bool reading_ = true;
   TimePoint now_{};                   // of the event
   std::vector<JobCommand> commands_;  // of the event

@@ -19,6 +19,7 @@ constexpr Duration kMaxSilentStart = std::chrono::seconds(25);
 
 void JobMachine::begin_epoch() {
   restarts_.began(now_);
+  epoch_begun_ = false;
   EpochBegins begins{.epoch = state_.epoch};
   for (const HostState& host : state_.hosts)
     begins.members.push_back({.host = host.name, .workers = host.ranks});
@@ -26,8 +27,8 @@ void JobMachine::begin_epoch() {
 }
 
 void JobMachine::on(const EpochRecorded& recorded) {
-  epoch_runs_ = recorded.why.ok();
-  if (!epoch_runs_) stop(StopCause::kLauncher, SIGKILL, recorded.why.text());
+  epoch_begun_ = epoch_runs_ = recorded.why.ok();
+  if (!epoch_begun_) stop(StopCause::kLauncher, SIGKILL, recorded.why.text());
   if (!state_.outcome.cause) return start(0);
   epoch_ends("the job ended before its ranks started");
   finish(0);
@@ -49,7 +50,8 @@ void JobMachine::on(const AgentLost& lost) {
   std::string with_it = "; it and " + ranks_text(host.ranks) + " were killed";
   if (host.phase == HostPhase::kFinished)
     with_it = state_.is_restarting ? "" : "; with it the job has lost its rendezvous store";
-  lose(lost.host, "the agent is gone" + (lost.why.ok() ? "" : ": " + lost.why.text()) + with_it);
+  lose(lost.host,
+       {.why = "the agent is gone" + (lost.why.ok() ? "" : ": " + lost.why.text()) + with_it});
 }
 
 // While the head does not read, a host does not count as silent. The state of a host that is cut
@@ -60,48 +62,51 @@ void JobMachine::look_for_silent_hosts() {
     const Duration max_silence = max_agent_silence(rules_.max_silence, state.writes_files);
     const Duration patience =
         state.phase >= HostPhase::kReady ? max_silence : std::max(max_silence, kMaxSilentStart);
-    if (!reading_ || state.phase == HostPhase::kWaiting || !is_needed(host)) continue;
+    if (!reading_ || !state.was_started || !is_needed(host)) continue;
     if (silences_[host].look(patience))
-      lose(host,
-           "the agent has not answered for " + seconds_text(patience) +
-               ": it is stopped, or its host is overloaded or unreachable",
-           "; the job ends without it");
+      lose(host, {.why = "the agent has not answered for " + seconds_text(patience) +
+                         ": it is stopped, or its host is overloaded or unreachable",
+                  .at_the_end = "; the job ends without it",
+                  .fencing = kSilentFencing});
   }
   if (!state_.finished) set_timer(kAlivePeriod, Timer::kSilence);
 }
 
 // The agent of the first host serves the store, even if its own ranks have ended. For a restart all
-// are needed.
+// are needed. Who looks for hosts notices itself which others are lost.
 bool JobMachine::is_needed(std::size_t host) const {
+  if (state_.seeks_hosts) return false;
   if (state_.hosts[host].phase != HostPhase::kFinished) return true;
   const bool serves = host == 0 || state_.is_restarting;
-  return serves && !state_.hosts[host].is_lost && !state_.seeks_hosts && !state_.finished &&
-         !state_.outcome.cause;
+  return serves && !state_.hosts[host].is_lost && !state_.finished && !state_.outcome.cause;
 }
 
-void JobMachine::lose(std::size_t host, const std::string& why, const std::string& at_the_end) {
-  const bool has_ranks = state_.hosts[host].phase != HostPhase::kFinished;
-  if (has_ranks) fenced_ = after(kFencing);
-  state_.faults.add({.host = state_.hosts[host].name, .why = why});
-  if (epoch_runs_)
-    command(Record{HostLost{.epoch = state_.epoch, .host = state_.hosts[host].name, .why = why}});
-  fail_host(host, why, at_the_end);
+void JobMachine::lose(std::size_t host, const Loss& loss) {
+  const HostPhase phase = state_.hosts[host].phase;
+  if (phase == HostPhase::kStarting || phase == HostPhase::kReady)
+    fenced_ = std::max(fenced_, after(loss.fencing));
+  fail_host(host, loss);
   finish(host);
-  // Nothing else is to be waited for: the next start has other hosts.
-  if (!has_ranks && state_.is_restarting && all_finished()) wait_to_restart(Duration::zero());
+  // In the wait for a restart, other hosts are sought at once.
+  const bool waits = phase == HostPhase::kFinished && state_.is_restarting && all_finished();
+  if (waits) wait_to_restart(now_);
 }
 
 // The host's ranks end, or are beyond reach. A restart does without it.
-void JobMachine::fail_host(std::size_t host, const std::string& why,
-                           const std::string& at_the_end) {
-  state_.hosts[host].is_lost = true;
-  state_.hosts[host].why_lost = why;
-  const std::string text = in_host(state_, host, why);
-  if (state_.outcome.cause) return command(Say{text + at_the_end});
+void JobMachine::fail_host(std::size_t host, const Loss& loss) {
+  HostState& state = state_.hosts[host];
+  state.why_lost = loss.why;
+  if (!std::exchange(state.is_lost, true)) {
+    state_.faults.add({.host = state.name, .why = loss.why});
+    if (epoch_begun_)
+      command(Record{HostLost{.epoch = state_.epoch, .host = state.name, .why = loss.why}});
+  }
+  const std::string text = in_host(state_, host, loss.why);
+  if (state_.outcome.cause) return command(Say{text + loss.at_the_end});
   if (state_.is_restarting) return command(Say{text});
   const auto refusal = restarts_.refusal(now_);
   if (!refusal) return stop_to_restart(text);
-  stop(StopCause::kLauncher, SIGKILL, text + at_the_end + *refusal);
+  stop(StopCause::kLauncher, SIGKILL, text + loss.at_the_end + *refusal);
 }
 
 // ---- Restarts ------------------------------------------------------------------------------
@@ -109,6 +114,8 @@ void JobMachine::fail_host(std::size_t host, const std::string& why,
 void JobMachine::stop_to_restart(const std::string& why) {
   state_.is_restarting = true;
   judging_ = true;  // ranks that end now do so by order
+  for (HostState& host : state_.hosts)
+    if (host.phase == HostPhase::kWaiting) host.phase = HostPhase::kFinished;
   std::erase_if(timers_, [](const auto& timer) {
     return timer.second == Timer::kSettled || timer.second == Timer::kBlame;
   });
@@ -118,9 +125,9 @@ void JobMachine::stop_to_restart(const std::string& why) {
   if (!all_finished()) tell_all_to_stop(SIGTERM);
 }
 
-void JobMachine::wait_to_restart(Duration delay) {
+void JobMachine::wait_to_restart(TimePoint until) {
   std::erase_if(timers_, [](const auto& timer) { return timer.second == Timer::kRestart; });
-  set_timer(std::max(delay, fenced_ - now_), Timer::kRestart);
+  timers_.emplace(std::max(until, fenced_), Timer::kRestart);
 }
 
 // If most hosts seem to be lost, it may be this one that is cut off. Their ranks may still run
@@ -145,7 +152,8 @@ void JobMachine::on(const HostsFound& found) {
   if (!found.why.ok())
     return stop(StopCause::kLauncher, SIGKILL, "no restart: " + std::string(found.why.text()));
   take_hosts(found.hosts);
-  restart();
+  for (HostState& host : state_.hosts) host.phase = HostPhase::kFinished;  // of the start before
+  wait_to_restart(std::max(restarts_at_, now_));
 }
 
 void JobMachine::restart() {

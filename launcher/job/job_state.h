@@ -28,10 +28,11 @@ enum class HostPhase : std::uint8_t {
 
 struct HostState : JobHost {
   HostPhase phase = HostPhase::kWaiting;
-  Duration clock_ahead{};  ///< of the head's clock
-  bool is_lost = false;    ///< its channel has ended, it does not answer, or it cannot go on
-  std::string why_lost{};  ///< in words; empty if its channel ended when nobody needed it
-  TimePoint heard{};       ///< when its agent last sent something
+  bool was_started = false;  ///< it had an order to start, and says each second that it runs
+  Duration clock_ahead{};    ///< of the head's clock
+  bool is_lost = false;      ///< its channel has ended, it does not answer, or it cannot go on
+  std::string why_lost{};    ///< in words; empty if its channel ended when nobody needed it
+  TimePoint heard{};         ///< when its agent last sent something
 };
 
 struct RankState {

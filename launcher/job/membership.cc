@@ -7,6 +7,7 @@
 
 #include "comm/base/text.h"
 #include "comm/base/try.h"
+#include "launcher/options/job_spec.h"
 
 namespace paceline::launcher {
 namespace {
@@ -28,10 +29,23 @@ std::string line_of(const json& document) {
   return document.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
+// "0-3,8"
+std::string text_of(const std::vector<std::uint32_t>& workers) {
+  std::vector<std::string> ranges;
+  for (std::size_t i = 0; i < workers.size();) {
+    std::size_t last = i;
+    while (last + 1 < workers.size() && workers[last + 1] == workers[last] + 1) ++last;
+    ranges.push_back(std::to_string(workers[i]) +
+                     (last > i ? "-" + std::to_string(workers[last]) : ""));
+    i = last + 1;
+  }
+  return joined(ranges, ",");
+}
+
 json to_json(const EpochBegins& begins) {
   json members = json::array();
   for (const HostMembers& one : begins.members)
-    members.push_back({{"host", one.host}, {"workers", one.workers}});
+    members.push_back({{"host", one.host}, {"workers", text_of(one.workers)}});
   return {{"begins", begins.epoch}, {"members", std::move(members)}};
 }
 
@@ -39,6 +53,22 @@ json to_json(const EpochEnds& ends) { return {{"ends", ends.epoch}, {"why", ends
 
 json to_json(const HostLost& lost) {
   return {{"lost", lost.epoch}, {"host", lost.host}, {"why", lost.why}};
+}
+
+// Of another text nothing, or what text_of() writes differently.
+std::vector<std::uint32_t> workers_of(std::string_view text) {
+  std::vector<std::uint32_t> workers;
+  while (!text.empty()) {
+    const std::string_view range = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(text.size(), range.size() + 1));
+    const std::size_t dash = range.find('-');
+    const auto first = parse_number<std::uint32_t>(range.substr(0, dash));
+    const auto last =
+        dash == range.npos ? first : parse_number<std::uint32_t>(range.substr(dash + 1));
+    if (!first || !last || *last >= kMaxRanks) return {};
+    for (std::uint32_t rank = *first; rank <= *last; ++rank) workers.push_back(rank);
+  }
+  return workers;
 }
 
 // Throws json::exception for any other document.
@@ -50,7 +80,8 @@ MembershipEntry entry_of(const json& document) {
         .epoch = document.at("lost"), .host = document.at("host"), .why = document.at("why")};
   EpochBegins begins{.epoch = document.at("begins")};
   for (const json& one : document.at("members"))
-    begins.members.push_back({.host = one.at("host"), .workers = one.at("workers")});
+    begins.members.push_back(
+        {.host = one.at("host"), .workers = workers_of(one.at("workers").get<std::string>())});
   return begins;
 }
 
@@ -95,8 +126,9 @@ Status Membership::add(const EpochEnds& ends) {
   return {};
 }
 
+// Also after the end, which is recorded when the ranks begin to end.
 Status Membership::add(const HostLost& lost) const {
-  const bool is_member = is_running() && lost.epoch == last_->epoch &&
+  const bool is_member = last_ && lost.epoch == last_->epoch &&
                          std::ranges::any_of(last_->members, [&lost](const HostMembers& one) {
                            return one.host == lost.host;
                          });
@@ -130,6 +162,8 @@ Result<MembershipLog> parse_membership_log(std::string_view text, const Membersh
       };
       const Result<MembershipEntry> entry = parse_entry(line);
       if (!entry.ok()) return in_line(entry.status());
+      if (membership_line(*entry) != std::string(line) + "\n")
+        return in_line(invalid("it is not written as this version of paceline writes it"));
       if (const Status applied = log.members.apply(*entry); !applied.ok()) return in_line(applied);
     }
     log.whole_bytes = end + 1;

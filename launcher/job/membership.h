@@ -1,13 +1,13 @@
-// Who is in which start of a job: the entries of the membership log. Pure.
+// The hosts and ranks of each start of a job: the entries of the membership log. Pure.
 //
 // A start has a number, the epoch. Its entry is written before its first rank starts, so no two
 // starts of a job have the same epoch, even if the head is killed and the job is run again.
 //
-//   {"paceline_membership": 1, "command": "train.py", "ranks": 3}
-//   {"begins": 0, "members": [{"host": "h1", "workers": [0, 1]}, {"host": "h2", "workers": [2]}]}
-//   {"ends": 0, "why": "rank 2 on host h2 (pid 71) exited with code 3"}
-//   {"begins": 1, "members": […]}
-//   {"lost": 1, "host": "h2", "why": "the agent is gone"}
+//   {"paceline_membership":1,"command":"train.py","ranks":3}
+//   {"begins":0,"members":[{"host":"h1","workers":"0-1"},{"host":"h2","workers":"2"}]}
+//   {"ends":0,"why":"rank 2 on host h2 (pid 71) exited with code 3"}
+//   {"begins":1,"members":[…]}
+//   {"host":"h2","lost":1,"why":"the agent is gone"}
 #pragma once
 
 #include <cstddef>
@@ -54,7 +54,7 @@ struct HostLost {
 
 using MembershipEntry = std::variant<EpochBegins, EpochEnds, HostLost>;
 
-/// What entries lead to. A value.
+/// The state after some entries. A value.
 class Membership {
  public:
   /// Code::kInvalidArgument for an entry that cannot follow those before.

@@ -24,8 +24,8 @@ constexpr std::string_view kHostsUsage =
     "usage: paceline run -H A,B [options] [--] program [arguments…]\n"
     "Options for agents, which start the ranks of other hosts. All are optional.\n";
 constexpr std::string_view kRestartsUsage =
-    "usage: paceline run --max-restarts N [options] [--] program [arguments…]\n"
-    "Options for jobs that go on after a failure, and for drills. All are optional.\n";
+    "usage: paceline run [options] [--] program [arguments…]\n"
+    "Options for jobs that go on after a failure (--max-restarts N), and for drills.\n";
 constexpr std::string_view kExamples =
     "\n"
     "More options: --help-hosts, --help-placement, --help-restarts. Variables: paceline info\n"

@@ -64,12 +64,18 @@ TEST(JobHosts, AHostWithoutStatedSlotsGetsNoMoreRanksThanAtFirst) {
             "hosts more slots");
 }
 
+TEST(JobHosts, ASpareHostWithoutStatedSlotsGetsAsManyRanksAsOthers) {
+  const JobSpec job = job_on({{"a", 2}, {"b", 2}, {"c", {}}}, 4);
+  EXPECT_EQ(shared(job, {}), "a:2 b:2");
+  EXPECT_EQ(shared(job, {"b"}), "a:2 c:2");
+}
+
 TEST(JobHosts, AProgramStaysOnItsOwnHosts) {
   JobSpec job = job_on({{"a", 1}, {"b", 1}}, 1);
   job.programs.push_back({.ranks = 1, .command = {"other"}, .hosts = {{"c", 1}, {"d", 1}}});
   EXPECT_EQ(shared(job, {}), "a:1 c:1");
   EXPECT_EQ(shared(job, {"c"}), "a:1 d:1");
-  EXPECT_EQ(shared(job, {"c", "d"}), "no host is left");
+  EXPECT_EQ(shared(job, {"c", "d"}), "program 2: no host is left");
 }
 
 }  // namespace

@@ -37,6 +37,7 @@ class SurveyedAgent final : public AgentChannel {
     }
     messages::FromAgent answer;
     messages::Described& described = *answer.mutable_described();
+    described.set_number(message.describe().number());
     described.set_failure(failure);
     described.set_digest(packed_.digest);
     if (message.describe().whole()) described.set_machine(lies ? "lies" : packed_.bytes);

@@ -50,7 +50,8 @@ void SimulatedJob::judge() {
   for (const Agent& agent : agents_) {
     const bool is_named = std::ranges::any_of(
         state.faults.all(), [&](const HostFault& fault) { return fault.host == agent.name; });
-    if (is_named && !agent.lost) return break_rule("a host is named that was not lost");
+    if (is_named && !agent.lost && !agent.failed)
+      return break_rule("a host is named that was not lost");
     if (!agent.started || agent.lost) continue;
     if (!agent.finished) return break_rule("the job leaves a host that runs");
     if (std::ranges::any_of(agent.ranks, [](const Rank& rank) { return rank.running; }))
