@@ -86,19 +86,26 @@ Status give_fault(const FaultSpec& fault, std::uint32_t first_epoch, Agents& age
   return give_fault(back, first_epoch, agents);
 }
 
+// In a restart its hosts may have ranks that they do not have at first.
+bool may_come_true(const FaultSpec& fault, const std::vector<HostSlots>& candidates) {
+  const auto is_candidate = [&candidates](const std::string& host) {
+    return host.empty() || std::ranges::count(candidates, host, &HostSlots::name) > 0;
+  };
+  return !fault.rank && is_candidate(fault.host) && is_candidate(fault.to_host);
+}
+
 }  // namespace
 
-void give_faults_again(const std::vector<FaultSpec>& faults, std::uint32_t first_epoch,
-                       std::vector<HostAgent>& agents) {
-  for (const FaultSpec& fault : faults) {
-    [[maybe_unused]] const Status given = give_fault(fault, first_epoch, agents);
+void give_faults_again(const JobInputs& inputs, std::vector<HostAgent>& agents) {
+  for (const FaultSpec& fault : inputs.faults) {
+    [[maybe_unused]] const Status given = give_fault(fault, inputs.first_epoch(), agents);
   }
 }
 
-Status give_faults(const std::vector<FaultSpec>& faults, const JobSpec& job,
-                   std::uint32_t first_epoch, std::vector<HostAgent>& agents) {
-  for (const FaultSpec& fault : faults) {
-    Status given = give_fault(fault, first_epoch, agents);
+Status give_faults(const JobInputs& inputs, const JobSpec& job, std::vector<HostAgent>& agents) {
+  for (const FaultSpec& fault : inputs.faults) {
+    Status given = give_fault(fault, inputs.first_epoch(), agents);
+    if (fault.restart > 0 && may_come_true(fault, inputs.hosts.candidates)) given = Status();
     if (std::cmp_greater(fault.restart, job.restarts.max_restarts))
       given = usage_error("there are at most " + std::to_string(job.restarts.max_restarts) +
                           " restarts (--max-restarts)");

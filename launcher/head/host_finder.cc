@@ -26,7 +26,7 @@ Result<FoundHosts> HostFinder::find() {
   PACELINE_TRY_ASSIGN(FoundHosts found, prepare(shares, options_.faults));
   PACELINE_TRY(show_plan(found.seating, job_.placement));
   follow_plan(found.seating.cluster, found.seating.plan, found.agents);
-  PACELINE_TRY(give_faults(inputs_.faults, job_, inputs_.first_epoch(), found.agents));
+  PACELINE_TRY(give_faults(inputs_, job_, found.agents));
   settle(found);
   return found;
 }
@@ -78,7 +78,7 @@ Result<FoundHosts> HostFinder::replace_lost(const JobState& state) {
       status = found.status();
       if (found.ok()) {
         follow_plan(found->seating.cluster, found->seating.plan, found->agents);
-        give_faults_again(inputs_.faults, inputs_.first_epoch(), found->agents);
+        give_faults_again(inputs_, found->agents);
         settle(*found);
         options_.say("the ranks go to " + names_of(found->agents) +
                      "; set aside: " + aside_.text(now));

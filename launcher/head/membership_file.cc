@@ -1,6 +1,5 @@
 #include "launcher/head/membership_file.h"
 
-#include <thread>
 #include <utility>
 
 #include <fcntl.h>
@@ -12,6 +11,7 @@
 #include "comm/base/input_file.h"
 #include "comm/base/text.h"
 #include "comm/base/try.h"
+#include "launcher/system/event_loop.h"
 #include "launcher/system/system.h"
 
 namespace paceline::launcher {
@@ -29,11 +29,15 @@ bool wait_for_lock(const UniqueFd& fd, const std::string& path, const Warn& warn
   const Deadline deadline = Deadline::after(clock, MembershipFile::kPatience);
   warn("waiting up to " + seconds_text(MembershipFile::kPatience) + " for " + quoted(path) +
        ", which another job has open");
-  while (!deadline.passed(clock.now())) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    if (try_to_lock(fd)) return true;
-  }
-  return false;
+  EventLoop loop(clock);
+  bool is_mine = false;
+  const std::function<void()> look = [&] {
+    is_mine = try_to_lock(fd);
+    if (is_mine || deadline.passed(clock.now())) return loop.stop();
+    loop.after(std::chrono::milliseconds(10), look);
+  };
+  look();
+  return loop.run().ok() && is_mine;
 }
 
 }  // namespace

@@ -117,7 +117,12 @@ class SimulatedJob {
   std::optional<std::size_t> host_of(std::size_t agent) const;
   std::vector<JobHost> job_hosts() const;
 
-  // The agents, by their place in agents_.
+  // Each start has a store of its own.
+  static std::string meeting_of(std::uint32_t epoch) {
+    return "tcp:h0:" + std::to_string(4000 + epoch);
+  }
+
+  // The agents (simulated_agents.cc), by their place in agents_.
   void send(std::size_t at, std::function<void()> order);
   void say(std::size_t at, const messages::FromAgent& message);
   void start(std::size_t at, std::uint32_t epoch);
