@@ -31,10 +31,11 @@ void SelfDescription::answer(const messages::Describe& question) {
 }
 
 void SelfDescription::await_scout(const messages::Describe& question) {
-  scout_->await(loop_, [this, question](messages::Described machine) {
+  question_ = question;  // the last one counts
+  scout_->await(loop_, [this](messages::Described machine) {
     machine_ = std::move(machine);
     scout_.reset();
-    answer(question);
+    answer(question_);
   });
 }
 

@@ -32,6 +32,7 @@ class SelfDescription {
   EventLoop& loop_;
   std::unique_ptr<MachineScout> scout_;  // until it is back
   const Tell tell_;
+  messages::Describe question_;      // that waits for the scout
   messages::Described machine_;      // once it is
   std::optional<CpuClaims> claims_;  // once somebody has asked
   int waits_ = 0;                    // for other jobs that plan

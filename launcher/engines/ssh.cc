@@ -36,8 +36,12 @@ Result<std::unique_ptr<Engine>> make_ssh_engine(const EngineOptions& options) {
   PACELINE_TRY_ASSIGN(const std::vector<std::string> given, split_words(options.ssh_arguments));
   std::vector<std::string> words{"ssh"};
   words.insert(words.end(), given.begin(), given.end());  // the first value of an option counts
-  words.insert(words.end(), {"-T", "-x", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o",
-                             "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"});
+  // A connection that the user shares (ControlMaster) is used, but none is made: it would outlive
+  // the job, and be ended with the job's other orphans.
+  for (const char* option : {"BatchMode=yes", "ConnectTimeout=10", "ServerAliveInterval=5",
+                             "ServerAliveCountMax=3", "ControlMaster=no"})
+    words.insert(words.end(), {"-o", option});
+  words.insert(words.end(), {"-T", "-x"});
   return std::unique_ptr<Engine>(std::make_unique<SshEngine>(std::move(words)));
 }
 

@@ -87,25 +87,28 @@ Status give_fault(const FaultSpec& fault, std::uint32_t first_epoch, Agents& age
 }
 
 // In a restart its hosts may have ranks that they do not have at first.
-bool may_come_true(const FaultSpec& fault, const std::vector<HostSlots>& candidates) {
-  const auto is_candidate = [&candidates](const std::string& host) {
-    return host.empty() || std::ranges::count(candidates, host, &HostSlots::name) > 0;
+bool may_come_true(const FaultSpec& fault, const JobSpec& job, const SharedHosts& hosts) {
+  const auto may_have_ranks = [&](const std::string& host) {
+    return host.empty() || is_candidate(job, hosts, host);
   };
-  return !fault.rank && is_candidate(fault.host) && is_candidate(fault.to_host);
+  return !fault.rank && may_have_ranks(fault.host) && may_have_ranks(fault.to_host);
 }
 
 }  // namespace
 
-void give_faults_again(const JobInputs& inputs, std::vector<HostAgent>& agents) {
+void give_faults_again(const JobInputs& inputs, std::vector<HostAgent>& agents,
+                       const std::function<void(const std::string&)>& say) {
   for (const FaultSpec& fault : inputs.faults) {
-    [[maybe_unused]] const Status given = give_fault(fault, inputs.first_epoch(), agents);
+    const Status given = give_fault(fault, inputs.first_epoch(), agents);
+    if (!given.ok() && fault.restart > 0)
+      say("fault, line " + std::to_string(fault.line) + ": left out: " + std::string(given.text()));
   }
 }
 
 Status give_faults(const JobInputs& inputs, const JobSpec& job, std::vector<HostAgent>& agents) {
   for (const FaultSpec& fault : inputs.faults) {
     Status given = give_fault(fault, inputs.first_epoch(), agents);
-    if (fault.restart > 0 && may_come_true(fault, inputs.hosts.candidates)) given = Status();
+    if (fault.restart > 0 && may_come_true(fault, job, inputs.hosts)) given = Status();
     if (std::cmp_greater(fault.restart, job.restarts.max_restarts))
       given = usage_error("there are at most " + std::to_string(job.restarts.max_restarts) +
                           " restarts (--max-restarts)");

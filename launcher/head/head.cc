@@ -235,7 +235,7 @@ void Head::set_timer() {
   });
 }
 
-// Who looks for hosts is told at once.
+// A search for hosts ends at once.
 void Head::end_when_printed() {
   if (is_over() || (state().finished && state().seeks_hosts)) loop_.stop();
 }

@@ -78,7 +78,7 @@ Result<FoundHosts> HostFinder::replace_lost(const JobState& state) {
       status = found.status();
       if (found.ok()) {
         follow_plan(found->seating.cluster, found->seating.plan, found->agents);
-        give_faults_again(inputs_, found->agents);
+        give_faults_again(inputs_, found->agents, options_.say);
         settle(*found);
         options_.say("the ranks go to " + names_of(found->agents) +
                      "; set aside: " + aside_.text(now));

@@ -62,9 +62,9 @@ Status check_engine(const JobSpec& job) {
   return make_engine(engine_options(job)).status();
 }
 
-Status JobAgents::start_here(const SharedHosts& hosts, bool restarts,
+Status JobAgents::start_here(const JobSpec& job, const SharedHosts& hosts,
                              FunctionRef<void(bool)> last) {
-  stays_here_ = restarts && std::ranges::count(hosts.candidates, host_name(), &HostSlots::name) > 0;
+  stays_here_ = job.restarts.max_restarts > 0 && is_candidate(job, hosts, host_name());
   if (!stays_here_ && !std::ranges::any_of(hosts.shares, is_here)) return Status();
   PACELINE_TRY_ASSIGN(here_, start_local_agent(loop_, last));
   here_->channel = std::make_unique<AgentLink>(loop_, std::move(here_->channel));

@@ -48,7 +48,8 @@ class JobAgents {
 
   /// Forks the agent of this host, if it has ranks, or may get some when ranks start again: see
   /// start_local_agent(). Once.
-  Status start_here(const SharedHosts& hosts, bool restarts, FunctionRef<void(bool alone)> last);
+  Status start_here(const JobSpec& job, const SharedHosts& hosts,
+                    FunctionRef<void(bool alone)> last);
   /// Starts those of other hosts that have none yet, and drives the loop until all have come, or it
   /// is stopped: Code::kCancelled. Another error has a line for each thing that is wrong, with its
   /// hosts, which `faults` gets; then none of these agents is left. See AgentStarter::make().

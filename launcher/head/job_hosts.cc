@@ -146,6 +146,14 @@ Result<std::vector<HostSlots>> rest_of(std::vector<HostSlots> hosts,
 
 }  // namespace
 
+bool is_candidate(const JobSpec& job, const SharedHosts& hosts, const std::string& host) {
+  const auto has = [&host](const std::vector<HostSlots>& list) {
+    return std::ranges::count(list, host, &HostSlots::name) > 0;
+  };
+  return has(hosts.candidates) ||
+         std::ranges::any_of(job.programs, [&](const ProgramSpec& one) { return has(one.hosts); });
+}
+
 Result<std::vector<HostShare>> share_without(JobSpec job, const SharedHosts& first,
                                              const std::function<bool(const std::string&)>& out) {
   for (std::size_t i = 0; i < job.programs.size(); ++i) {

@@ -33,6 +33,8 @@ struct SharedHosts {
 /// Reads the hostfile, if there is one, and completes the numbers of ranks: count_ranks(). This
 /// host is called host_name(), whichever of its names was given; without hosts it has all ranks.
 Result<SharedHosts> hosts_of(JobSpec& job);
+/// Whether some program may have ranks there, at first or when ranks start again.
+bool is_candidate(const JobSpec& job, const SharedHosts& hosts, const std::string& host);
 /// Shares out the ranks again without the hosts that are `out`. A host without stated slots gets at
 /// most as many ranks as such a host has in `first`.
 Result<std::vector<HostShare>> share_without(JobSpec job, const SharedHosts& first,

@@ -249,7 +249,7 @@ Result<int> run(JobSpec job, const JobInputs& inputs, Timings timings) {
     alone || is_ending(head) ? hold.leave_after_others(clock, kDying) : hold.leave();
   };
   JobAgents agents(loop, timings);
-  PACELINE_TRY(agents.start_here(inputs.hosts, job.restarts.max_restarts > 0, leave));
+  PACELINE_TRY(agents.start_here(job, inputs.hosts, leave));
   ::signal(SIGPIPE, SIG_IGN);
   PACELINE_TRY_ASSIGN(messages::Start start, start_of(job, inputs, id, entered.cgroup));
   HostFaults faults;

@@ -1,5 +1,6 @@
 #include "launcher/head/membership_file.h"
 
+#include <cerrno>
 #include <utility>
 
 #include <fcntl.h>
@@ -21,23 +22,29 @@ using Warn = std::function<void(const std::string&)>;
 
 std::string quoted(const std::string& path) { return "the membership log '" + path + "'"; }
 
-bool try_to_lock(const UniqueFd& fd) { return ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0; }
+// Whether the lock is held now; false if another process has it.
+Result<bool> try_to_lock(const UniqueFd& fd, const std::string& path) {
+  if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return true;
+  if (errno == EWOULDBLOCK || errno == EINTR) return false;
+  return system_error("lock " + quoted(path));
+}
 
-bool wait_for_lock(const UniqueFd& fd, const std::string& path, const Warn& warn) {
-  if (try_to_lock(fd)) return true;
+Result<bool> wait_for_lock(const UniqueFd& fd, const std::string& path, const Warn& warn) {
+  Result<bool> locked = try_to_lock(fd, path);
+  if (!locked.ok() || *locked) return locked;
   const SystemClock clock;
   const Deadline deadline = Deadline::after(clock, MembershipFile::kPatience);
   warn("waiting up to " + seconds_text(MembershipFile::kPatience) + " for " + quoted(path) +
        ", which another job has open");
   EventLoop loop(clock);
-  bool is_mine = false;
   const std::function<void()> look = [&] {
-    is_mine = try_to_lock(fd);
-    if (is_mine || deadline.passed(clock.now())) return loop.stop();
+    locked = try_to_lock(fd, path);
+    if (!locked.ok() || *locked || deadline.passed(clock.now())) return loop.stop();
     loop.after(std::chrono::milliseconds(10), look);
   };
-  look();
-  return loop.run().ok() && is_mine;
+  loop.after(Duration::zero(), look);
+  PACELINE_TRY(loop.run());
+  return locked;
 }
 
 }  // namespace
@@ -52,7 +59,8 @@ Result<std::unique_ptr<MembershipFile>> MembershipFile::open(const std::string& 
     return Status(Code::kInvalidArgument, Scope::kOperation, quoted(path) + ": " + why);
   };
   if (!S_ISREG(about.st_mode)) return refused("it is not an ordinary file");
-  if (!wait_for_lock(fd, path, warn)) return refused("another job that runs writes it");
+  PACELINE_TRY_ASSIGN(const bool is_locked, wait_for_lock(fd, path, warn));
+  if (!is_locked) return refused("another job that runs writes it");
   std::unique_ptr<MembershipFile> file(new MembershipFile(path, std::move(fd)));
   if (const Status read = file->read(job); !read.ok()) return refused(std::string(read.text()));
   return file;

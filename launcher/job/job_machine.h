@@ -91,6 +91,7 @@ class JobMachine {
     Duration fencing = kFencing;  // until its ranks have ended
   };
   void lose(std::size_t host, const Loss& loss);
+  void note_loss(std::size_t host, const std::string& why);
   void fail_host(std::size_t host, const Loss& loss);
 
   // The end.

@@ -43,6 +43,7 @@ void JobMachine::epoch_ends(const std::string& why) {
 
 void JobMachine::on(const AgentLost& lost) {
   HostState& host = state_.hosts[lost.host];
+  if (state_.seeks_hosts) return note_loss(lost.host, "the agent is gone");
   if (!is_needed(lost.host)) {
     host.is_lost = true;
     return;
@@ -73,7 +74,8 @@ void JobMachine::look_for_silent_hosts() {
 }
 
 // The agent of the first host serves the store, even if its own ranks have ended. For a restart all
-// are needed. Who looks for hosts notices itself which others are lost.
+// are needed. HostFinder reads which
+// others are lost during its search.
 bool JobMachine::is_needed(std::size_t host) const {
   if (state_.seeks_hosts) return false;
   if (state_.hosts[host].phase != HostPhase::kFinished) return true;
@@ -92,15 +94,19 @@ void JobMachine::lose(std::size_t host, const Loss& loss) {
   if (waits) wait_to_restart(now_);
 }
 
+// The first reason counts.
+void JobMachine::note_loss(std::size_t host, const std::string& why) {
+  HostState& state = state_.hosts[host];
+  if (std::exchange(state.is_lost, true)) return;
+  state.why_lost = why;
+  state_.faults.add({.host = state.name, .why = why});
+  if (epoch_begun_)
+    command(Record{HostLost{.epoch = state_.epoch, .host = state.name, .why = why}});
+}
+
 // The host's ranks end, or are beyond reach. A restart does without it.
 void JobMachine::fail_host(std::size_t host, const Loss& loss) {
-  HostState& state = state_.hosts[host];
-  state.why_lost = loss.why;
-  if (!std::exchange(state.is_lost, true)) {
-    state_.faults.add({.host = state.name, .why = loss.why});
-    if (epoch_begun_)
-      command(Record{HostLost{.epoch = state_.epoch, .host = state.name, .why = loss.why}});
-  }
+  note_loss(host, loss.why);
   const std::string text = in_host(state_, host, loss.why);
   if (state_.outcome.cause) return command(Say{text + loss.at_the_end});
   if (state_.is_restarting) return command(Say{text});

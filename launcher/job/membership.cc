@@ -55,7 +55,7 @@ json to_json(const HostLost& lost) {
   return {{"lost", lost.epoch}, {"host", lost.host}, {"why", lost.why}};
 }
 
-// Of another text nothing, or what text_of() writes differently.
+// Returns nothing, or ranks that text_of() writes differently, for any other text.
 std::vector<std::uint32_t> workers_of(std::string_view text) {
   std::vector<std::uint32_t> workers;
   while (!text.empty()) {
@@ -126,13 +126,11 @@ Status Membership::add(const EpochEnds& ends) {
   return {};
 }
 
-// Also after the end, which is recorded when the ranks begin to end.
+// Also after the end, which is recorded when the ranks begin to end. A host that is to take part in
+// the next epoch may be lost, too.
 Status Membership::add(const HostLost& lost) const {
-  const bool is_member = last_ && lost.epoch == last_->epoch &&
-                         std::ranges::any_of(last_->members, [&lost](const HostMembers& one) {
-                           return one.host == lost.host;
-                         });
-  return is_member ? Status() : out_of_order("the loss of a host", lost.epoch);
+  const bool is_last = last_ && lost.epoch == last_->epoch;
+  return is_last ? Status() : out_of_order("the loss of a host", lost.epoch);
 }
 
 // ---- Text ----------------------------------------------------------------------------------

@@ -67,8 +67,8 @@ TEST(Membership, ErrorsNameTheLine) {
   EXPECT_EQ(error_of(begin + "\n"), "line 3: it is not an entry of a membership log");
   EXPECT_EQ(error_of(begin + membership_line(EpochBegins{.epoch = 2})),
             "line 3: the begin of epoch 2 cannot follow the entries before it");
-  EXPECT_EQ(error_of(begin + membership_line(HostLost{.epoch = 0, .host = "h9"})),
-            "line 3: the loss of a host of epoch 0 cannot follow the entries before it");
+  EXPECT_EQ(error_of(begin + membership_line(HostLost{.epoch = 1, .host = "h1"})),
+            "line 3: the loss of a host of epoch 1 cannot follow the entries before it");
   EXPECT_EQ(error_of(begin + membership_line(kEnds) + membership_line(kEnds)),
             "line 4: the end of epoch 0 cannot follow the entries before it");
 }

@@ -161,7 +161,7 @@ void SimulatedJob::lose(std::size_t at) {
   Agent& agent = agents_[at];
   if (agent.gone) return;
   agent.gone = agent.lost = true;
-  agent.lost_at = now_;
+  agent.ranks_end = now_ + JobMachine::kFencing;  // if it is cut off
   agent.last_out = std::max(agent.last_out, now_ + up_to(plan_.max_delay));
   actions_.emplace(agent.last_out,
                    [this, at] { arrive(at, AgentLost{.host = 0, .why = Status()}); });

@@ -20,7 +20,7 @@ constexpr Duration kMaxSilence = seconds(4);
 constexpr Duration kTimeout = seconds(20);
 // Everything has a deadline: the longest run has a timeout, the grace, silent hosts, and the waits
 // until their ranks have ended.
-constexpr Duration kMaxRun = seconds(200);
+constexpr Duration kMaxRun = seconds(400);
 constexpr int kMishaps = 13;
 
 JobMachine::Rules rules_of(const Plan& plan) {
@@ -28,7 +28,7 @@ JobMachine::Rules rules_of(const Plan& plan) {
   return {.timeout = has_timeout ? kTimeout : Duration::zero(),
           .grace = kGrace,
           .max_silence = kMaxSilence,
-          .restarts = {.max_restarts = plan.max_restarts}};
+          .restarts = {.max_restarts = plan.max_restarts, .delay = plan.restart_delay}};
 }
 
 std::vector<JobHost> hosts_of(const Plan& plan) {
@@ -50,6 +50,7 @@ Plan drawn_plan(Random& random) {
   plan.max_delay = kDelays[random.below(std::size(kDelays))];
   if (random.chance(0.5)) plan.max_restarts = static_cast<int>(random.below(4));
   if (random.chance(0.7)) plan.spares = random.below(4);
+  if (random.chance(0.3)) plan.restart_delay = seconds(30);
   const std::uint64_t count = random.below(plan.max_restarts > 0 ? 7 : 4);
   for (std::uint64_t i = 0; i < count; ++i)
     plan.mishaps.push_back(static_cast<Mishap>(random.below(kMishaps)));
@@ -159,7 +160,7 @@ void SimulatedJob::befall(Mishap mishap) {
     case Mishap::kAgentLost:
       return lose(at);
     case Mishap::kAgentSilent:
-      if (!agent.gone) agent.lost_at = now_;
+      if (!agent.gone) agent.ranks_end = now_ + kMaxSilence + kAfterTheHead;
       agent.gone = agent.lost = true;
       return;
     case Mishap::kAgentFails: {
@@ -277,8 +278,7 @@ void SimulatedJob::carry_out(const FindHosts&) {
     if (agents_[at].started && !agents_[at].finished && !agents_[at].lost)
       break_rule("hosts are sought before all ranks have ended");
   for (const Agent& agent : agents_)
-    if (agent.lost && agent.started && !agent.finished &&
-        now_ < agent.lost_at + JobMachine::kFencing)
+    if (agent.lost && agent.started && !agent.finished && now_ < agent.ranks_end)
       break_rule("hosts are sought while ranks of a lost host may run");
   const auto lost =
       static_cast<std::size_t>(std::ranges::count_if(machine_.state().hosts, &HostState::is_lost));

@@ -40,6 +40,7 @@ struct Plan {
   Duration max_delay = std::chrono::milliseconds(5);  // of a message
   int max_restarts = 0;
   std::size_t spares = 0;  // hosts that have no ranks at first
+  Duration restart_delay = std::chrono::seconds(1);
   std::vector<Mishap> mishaps;
 };
 /// A plan that a seed draws.
@@ -83,7 +84,7 @@ class SimulatedJob {
     bool finished = false;  // it has sent Finished
     bool lost = false;      // by a mishap
     bool failed = false;    // it has said that it cannot go on
-    TimePoint lost_at{};
+    TimePoint ranks_end{};  // at the latest, if it is lost
     bool lost_told = false;
     bool refuses = false;
   };
