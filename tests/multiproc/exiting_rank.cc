@@ -30,6 +30,8 @@ namespace {
 using namespace paceline;
 
 constexpr int kCode = 22;
+// How long ranks join before they exit, in ms: time for strangers to find their ports.
+constexpr int kJoining = 2000;
 constexpr int kLateMs = 1000;
 
 // Writes at once, without stdio: exit() may be flushing its streams.
@@ -185,7 +187,7 @@ int in_signal_handler() {
 int while_it_joins() {
   if (std::string(std::getenv("RANK")) == "2") ::pause();
   std::thread([] { say(Communicator::init().status().to_string()); }).detach();
-  ::poll(nullptr, 0, 500);
+  ::poll(nullptr, 0, kJoining);
   return kCode;
 }
 
@@ -202,7 +204,7 @@ int while_it_connects() {
   ::setenv("MASTER_ADDR", "127.0.0.1", 1);
   ::setenv("MASTER_PORT", std::to_string(ntohs(address.sin_port)).c_str(), 1);
   std::thread([] { say(Communicator::init().status().to_string()); }).detach();
-  ::poll(nullptr, 0, 500);
+  ::poll(nullptr, 0, kJoining);
   return kCode;
 }
 
