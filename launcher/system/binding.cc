@@ -77,6 +77,8 @@ std::optional<BoundTo> bound_to(pid_t pid) {
   std::ifstream maps(folder + "/numa_maps");
   std::string line;
   std::getline(maps, line);
+  // The policy goes after the memory.
+  if (status_value(status, "VmSize:").empty()) return std::nullopt;
   return BoundTo{.cpus = *cpus, .memory = policy_of(line)};
 }
 
