@@ -61,7 +61,7 @@ class FaultService final : public RankService {
   EventLoop& loop_;
   const Options options_;
   std::vector<std::uint32_t> ranks_;  // by local rank
-  // Of this start, that have not happened. Timers refer to timed_.
+  // Faults of this start that have not happened. Timers refer to elements of timed_.
   std::vector<messages::Fault> at_operations_;
   std::list<messages::Fault> timed_;
   struct Process {

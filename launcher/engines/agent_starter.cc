@@ -18,7 +18,6 @@ namespace paceline::launcher {
 namespace {
 
 constexpr std::size_t kMostLines = 32;
-constexpr std::chrono::milliseconds kLeave{5000};
 constexpr Duration kFirstPause = std::chrono::milliseconds(250);
 constexpr Duration kMaxPause = std::chrono::seconds(2);
 constexpr std::string_view kDropHint =

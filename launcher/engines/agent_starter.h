@@ -60,6 +60,8 @@ class AgentStarter {
     std::function<void(const std::string& host, const std::string& why)> failed = nullptr;
   };
   static constexpr Duration kDropPatience = std::chrono::seconds(30);
+  /// For programs to end.
+  static constexpr std::chrono::seconds kLeave{5};
   static constexpr std::size_t kPaced = 6;  ///< fewer than the 10 that MaxStartups always accepts
 
   /// All of them, in the order of the hosts; or a line for each thing that was wrong, with the
@@ -69,7 +71,7 @@ class AgentStarter {
   /// Call once all that has to be forked is forked, with SIGPIPE ignored and the signals that this
   /// process watches blocked: it makes threads.
   static Result<std::unique_ptr<AgentStarter>> make(EventLoop& loop, Options options);
-  /// Calls end() with a deadline of 5 s.
+  /// Calls end() with a deadline after kLeave.
   ~AgentStarter();
   AgentStarter(const AgentStarter&) = delete;
   AgentStarter& operator=(const AgentStarter&) = delete;

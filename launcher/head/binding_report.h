@@ -29,7 +29,8 @@ class BindingReport final : public JobObserver {
 
   explicit BindingReport(Options options) : options_(std::move(options)) {}
 
-  /// Of the next start. `devices`: by rank, for people; empty: nobody has any.
+  /// Sets the hosts of the next start. `devices` has a text for each rank. It is empty if no rank
+  /// has a device.
   void take_hosts(std::vector<Host> hosts, std::vector<std::string> devices);
 
   void saw(TimePoint now, const JobEvent& event, const JobState& state) override;

@@ -42,6 +42,7 @@ messages::Fault order_of(const FaultSpec& fault, std::uint32_t first_epoch) {
 }
 
 using Agents = std::vector<HostAgent>;
+using Tell = std::function<void(const std::string&)>;
 
 Result<Agents::iterator> agent_of(const std::string& host, Agents& agents) {
   const auto its = std::ranges::find_if(
@@ -63,7 +64,7 @@ Result<std::string> address_of_other(const messages::Start& from, const std::str
   const std::string& address = to->start.address();
   if (address != from.address()) return address;
   return usage_error("hosts " + from.host() + " and " + other + " have the same address, " +
-                     address + ", so there is no link between them");
+                     address + ", so no link connects them");
 }
 
 Status give_fault(const FaultSpec& fault, std::uint32_t first_epoch, Agents& agents) {
@@ -86,6 +87,11 @@ Status give_fault(const FaultSpec& fault, std::uint32_t first_epoch, Agents& age
   return give_fault(back, first_epoch, agents);
 }
 
+std::string waiting_text(const FaultSpec& fault, const Status& why) {
+  return "fault, line " + std::to_string(fault.line) +
+         ": it happens only after a change of hosts: " + std::string(why.text());
+}
+
 // In a restart its hosts may have ranks that they do not have at first.
 bool may_come_true(const FaultSpec& fault, const JobSpec& job, const SharedHosts& hosts) {
   const auto may_have_ranks = [&](const std::string& host) {
@@ -96,19 +102,23 @@ bool may_come_true(const FaultSpec& fault, const JobSpec& job, const SharedHosts
 
 }  // namespace
 
-void give_faults_again(const JobInputs& inputs, std::vector<HostAgent>& agents,
-                       const std::function<void(const std::string&)>& say) {
+void give_faults_again(const JobInputs& inputs, std::uint32_t coming,
+                       std::vector<HostAgent>& agents, const Tell& say) {
   for (const FaultSpec& fault : inputs.faults) {
+    if (fault.restart < coming) continue;
     const Status given = give_fault(fault, inputs.first_epoch(), agents);
-    if (!given.ok() && fault.restart > 0)
-      say("fault, line " + std::to_string(fault.line) + ": left out: " + std::string(given.text()));
+    if (!given.ok()) say(waiting_text(fault, given));
   }
 }
 
-Status give_faults(const JobInputs& inputs, const JobSpec& job, std::vector<HostAgent>& agents) {
+Status give_faults(const JobInputs& inputs, const JobSpec& job, std::vector<HostAgent>& agents,
+                   const Tell& say) {
   for (const FaultSpec& fault : inputs.faults) {
     Status given = give_fault(fault, inputs.first_epoch(), agents);
-    if (fault.restart > 0 && may_come_true(fault, job, inputs.hosts)) given = Status();
+    if (!given.ok() && fault.restart > 0 && may_come_true(fault, job, inputs.hosts)) {
+      say(waiting_text(fault, given));
+      given = Status();
+    }
     if (std::cmp_greater(fault.restart, job.restarts.max_restarts))
       given = usage_error("there are at most " + std::to_string(job.restarts.max_restarts) +
                           " restarts (--max-restarts)");

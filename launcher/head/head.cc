@@ -38,7 +38,7 @@ Head::Head(EventLoop& loop, Console& console, const JobSpec& job, std::vector<Ho
                 .grace = job.grace,
                 .max_silence = job.max_silence,
                 .restarts = job.restarts,
-                .first_epoch = membership ? membership->before().next_epoch() : 0},
+                .first_epoch = first_epoch_after(membership)},
                hosts_of(agents)),
       observers_(std::move(observers)),
       membership_(membership) {

@@ -25,8 +25,7 @@ Result<FoundHosts> HostFinder::find() {
     return Status(Code::kCancelled, Scope::kOperation, "the start of the job was cancelled");
   PACELINE_TRY_ASSIGN(FoundHosts found, prepare(shares, options_.faults));
   PACELINE_TRY(show_plan(found.seating, job_.placement));
-  follow_plan(found.seating.cluster, found.seating.plan, found.agents);
-  PACELINE_TRY(give_faults(inputs_, job_, found.agents));
+  PACELINE_TRY(give_faults(inputs_, job_, found.agents, options_.say));
   settle(found);
   return found;
 }
@@ -43,7 +42,6 @@ Status HostFinder::start_agents(const Shares& shares, HostFaults& faults) {
                                  faults);
 }
 
-// Without the ranks of each agent.
 Result<FoundHosts> HostFinder::prepare(const Shares& shares, HostFaults& faults) {
   PACELINE_TRY_ASSIGN(std::vector<HostAgent> agents,
                       agents_.take(shares, options_.start, options_.folder));
@@ -54,6 +52,7 @@ Result<FoundHosts> HostFinder::prepare(const Shares& shares, HostFaults& faults)
   PACELINE_TRY_ASSIGN(Seating seating,
                       seat_job(loop_, agents, job_, shares,
                                {.files = inputs_.files, .warn = options_.say, .faults = faults}));
+  follow_plan(seating.cluster, seating.plan, agents);
   return FoundHosts{.agents = std::move(agents), .seating = std::move(seating)};
 }
 
@@ -77,8 +76,8 @@ Result<FoundHosts> HostFinder::replace_lost(const JobState& state) {
       Result<FoundHosts> found = prepare(shares, faults);
       status = found.status();
       if (found.ok()) {
-        follow_plan(found->seating.cluster, found->seating.plan, found->agents);
-        give_faults_again(inputs_, found->agents, options_.say);
+        give_faults_again(inputs_, state.epoch + 1 - inputs_.first_epoch(), found->agents,
+                          options_.say);
         settle(*found);
         options_.say("the ranks go to " + names_of(found->agents) +
                      "; set aside: " + aside_.text(now));

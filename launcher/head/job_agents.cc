@@ -25,9 +25,6 @@ EngineOptions engine_options(const JobSpec& job) {
           .paceline = "/proc/self/exe"};
 }
 
-// Time for the programs that started agents.
-constexpr Duration kLeave = std::chrono::seconds(5);
-
 // A starter goes on if the loop is stopped before its agents have come, and the loop runs again.
 struct Attempt {
   bool is_over = false;
@@ -163,7 +160,7 @@ void JobAgents::release_others(const std::vector<HostAgent>& used) {
 void JobAgents::end(EventLoop& waiting) {
   elsewhere_.clear();
   if (here_) here_->channel.reset();
-  const Deadline deadline = Deadline::after(waiting.clock(), kLeave);
+  const Deadline deadline = Deadline::after(waiting.clock(), AgentStarter::kLeave);
   for (const auto& starter : starters_) starter->end(waiting, deadline);
 }
 

@@ -36,7 +36,7 @@ Result<SharedHosts> hosts_of(JobSpec& job);
 /// Whether some program may have ranks there, at first or when ranks start again.
 bool is_candidate(const JobSpec& job, const SharedHosts& hosts, const std::string& host);
 /// Shares out the ranks again without the hosts that are `out`. A host without stated slots gets at
-/// most as many ranks as such a host has in `first`.
+/// most as many ranks as such a host has in `first`, or any host if no such host has ranks there.
 Result<std::vector<HostShare>> share_without(JobSpec job, const SharedHosts& first,
                                              const std::function<bool(const std::string&)>& out);
 /// Those that have ranks in the text of its plan file, which are among those it names, if it does.

@@ -34,10 +34,6 @@ Result<std::unique_ptr<MembershipFile>> open_membership(
 
 }  // namespace
 
-std::uint32_t JobInputs::first_epoch() const {
-  return membership ? membership->before().next_epoch() : 0;
-}
-
 std::string command_of(const JobSpec& job) {
   std::vector<std::string> words;
   for (const ProgramSpec& program : job.programs) {

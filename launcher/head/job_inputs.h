@@ -29,8 +29,7 @@ struct JobInputs {
   /// last of them on this host has ended. Null: nobody wants it.
   std::unique_ptr<MembershipFile> membership;
 
-  /// The number of the first start: that of starts in earlier runs of the job.
-  std::uint32_t first_epoch() const;
+  std::uint32_t first_epoch() const { return first_epoch_after(membership.get()); }
 };
 
 /// The programs and their arguments, as a line of a shell.

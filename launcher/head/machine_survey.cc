@@ -1,5 +1,3 @@
-
-
 #include "launcher/head/machine_survey.h"
 
 #include <cstdint>

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -46,5 +47,10 @@ class MembershipFile {
   std::size_t bytes_ = 0;  // of whole lines
   bool is_torn_ = false;   // a part of an entry follows them
 };
+
+/// The number of a run's first start, which follows those of earlier runs. `log` may be null.
+inline std::uint32_t first_epoch_after(const MembershipFile* log) {
+  return log != nullptr ? log->before().next_epoch() : 0;
+}
 
 }  // namespace paceline::launcher

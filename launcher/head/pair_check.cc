@@ -1,5 +1,3 @@
-
-
 #include "launcher/head/pair_check.h"
 
 #include <algorithm>

@@ -74,8 +74,7 @@ void JobMachine::look_for_silent_hosts() {
 }
 
 // The agent of the first host serves the store, even if its own ranks have ended. For a restart all
-// are needed. HostFinder reads which
-// others are lost during its search.
+// are needed. During a search, HostFinder reads which hosts are lost.
 bool JobMachine::is_needed(std::size_t host) const {
   if (state_.seeks_hosts) return false;
   if (state_.hosts[host].phase != HostPhase::kFinished) return true;

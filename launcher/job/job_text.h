@@ -28,7 +28,7 @@ std::string in_words(const messages::RankExited& exited);
 std::string ranks_text(std::span<const std::uint32_t> ranks);
 
 /// Returns "; its last operation: <operation>" for the end of a message. Returns an empty text if
-/// there is no operation.
+/// `operation` is empty.
 std::string in_last_operation(const std::string& operation);
 
 }  // namespace paceline::launcher

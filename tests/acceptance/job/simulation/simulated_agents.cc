@@ -49,7 +49,7 @@ void SimulatedJob::start(std::size_t at, std::uint32_t epoch) {
     messages::FromAgent message;
     message.mutable_refused()->set_rank(agent.ranks.front().number);
     message.mutable_refused()->set_error(ENOENT);
-    message.mutable_refused()->set_text("there is no program");
+    message.mutable_refused()->set_text("the program does not exist");
     say(at, message);
     return finish(at);
   }
