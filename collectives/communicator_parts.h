@@ -15,6 +15,7 @@
 #include "comm/transport.h"
 #include "telemetry/flight_ring.h"
 #include "telemetry/log.h"
+#include "telemetry/step_ledger.h"
 
 namespace paceline {
 
@@ -24,6 +25,7 @@ struct CommunicatorParts {
   /// The first that serves a kind runs it up to its most_bytes(). Beyond, the last one does.
   std::vector<std::unique_ptr<CollectiveBackend>> backends;
   std::unique_ptr<FlightRing> flight;
+  StepLedger* ledger = nullptr;              // null: exposed communication is not counted
   std::unique_ptr<Whereabouts> whereabouts;  // may be null
   std::shared_ptr<Log> log;                  // may be null; owners: all that write to it
   Group group;

@@ -103,6 +103,7 @@ Communicator make_communicator(CommunicatorRequest request) {
                               .transport = std::move(request.world.transport),
                               .backends = std::move(backends),
                               .flight = std::move(flight),
+                              .ledger = &StepLedger::of_process(),
                               .whereabouts = std::move(request.whereabouts),
                               .log = runtime->log(),
                               .group = std::move(request.group),

@@ -73,6 +73,8 @@ QueuedOperation& OperationQueue::enter(OperationRequest* borrowed,
   if (borrowed == nullptr) operation.own = request;
   operation.timeout = timeout_;
   operation.in_background = false;
+  operation.is_exposed =
+      borrowed != nullptr && parts_.ledger != nullptr && parts_.ledger->counts_here();
   if (is_running_) {
     operation.called_at = clock_.now();
   } else {
@@ -141,9 +143,15 @@ bool OperationQueue::begin_early() {
 void OperationQueue::end_running(const Status& how, TimePoint now) {
   backend_->finish();
   is_running_ = false;
+  const Duration exposed = count_exposed(current_, now);
   if (how.ok()) {
     if (!current_.request().tensors.empty()) staging_.deliver();
     parts_.flight->finish(current_.flight_place, FlightState::kSucceeded, now);
+    const Signature& signature = current_.signature();
+    parts_.flight->count(signature, {.called = *current_.called_at,
+                                     .ended = now,
+                                     .exposed = exposed,
+                                     .is_root = signature.root == parts_.group.rank});
   } else {
     parts_.flight->finish(current_.flight_place, FlightState::kFailed, now, blamed_for(how));
   }
@@ -156,6 +164,21 @@ void OperationQueue::end_all(const Status& why, TimePoint now) {
     end_running(why, now);
   }
   for (; !waiting_.empty(); waiting_.pop_front()) end(waiting_.front(), why, now);
+}
+
+// A wait for several operations is shared out: each gets what lies after the end of the one before.
+Duration OperationQueue::count_exposed(const QueuedOperation& operation, TimePoint now) {
+  if (parts_.ledger == nullptr) return {};
+  TimePoint since = operation.in_background ? exposed_since_ : TimePoint::max();
+  if (operation.is_exposed) since = *operation.called_at;
+  if (operation.completion != nullptr) {
+    const std::int64_t waited_ns = operation.completion->waited_since_ns.load();
+    if (waited_ns != 0) since = std::min(since, TimePoint(Duration(waited_ns)));
+  }
+  since = std::max(since, exposed_until_);
+  if (since >= now) return {};
+  exposed_until_ = now;
+  return parts_.ledger->add_exposed(since, now);
 }
 
 // If two ranks disagree, the other one is not more to blame than this rank.

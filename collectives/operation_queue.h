@@ -47,6 +47,7 @@ struct QueuedOperation {
   // Null as long as nobody waits. Owners: this and the handles.
   std::shared_ptr<Completion> completion;
   bool in_background = false;
+  bool is_exposed = false;  // not in the background: the caller's waits are exposed communication
   std::uint64_t flight_place = 0;  // once it has begun
 };
 
@@ -113,6 +114,11 @@ class OperationQueue {
   /// The operations of this rank, for its peers.
   Account account() const;
 
+  /// A thread waits for operations that run in the background, since then. Their time counts as
+  /// exposed communication until end_exposed().
+  void begin_exposed(TimePoint since) { exposed_since_ = since; }
+  void end_exposed() { exposed_since_ = TimePoint::max(); }
+
   Duration timeout() const { return timeout_; }
   /// For operations that are entered from now on.
   void set_timeout(Duration timeout) { timeout_ = timeout; }
@@ -129,6 +135,7 @@ class OperationQueue {
   void sign(OperationRequest& request) const;
   void end_running(const Status& how, TimePoint now);
   void end(QueuedOperation& operation, const Status& how, TimePoint now);
+  Duration count_exposed(const QueuedOperation& operation, TimePoint now);
   int blamed_for(const Status& how) const;
 
   const CommunicatorParts& parts_;
@@ -145,6 +152,8 @@ class OperationQueue {
   bool is_next_settled_ = false;  // the first of them has begun early, or cannot
   CallHistory history_;
   CommunicatorStats stats_;
+  TimePoint exposed_since_ = TimePoint::max();
+  TimePoint exposed_until_{};  // counted so far
 };
 
 }  // namespace paceline

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 
 #include <paceline/status.h>
 
@@ -27,6 +28,9 @@ struct Completion {
   std::atomic<bool> ended{false};
   Status status;
   OperationOwner* owner = nullptr;  ///< until it has ended; null where nobody may cancel it
+  /// When a thread began to wait whose waits are exposed communication (telemetry/step_ledger.h);
+  /// 0: none waits. In nanoseconds of the engine's clock.
+  mutable std::atomic<std::int64_t> waited_since_ns{0};
 
   void end(Status how) {
     status = std::move(how);

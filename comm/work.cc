@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <deque>
 #include <utility>
 
 #include <paceline/work.h>
@@ -8,8 +9,36 @@
 #include "comm/completion.h"
 #include "comm/engine.h"
 #include "comm/exit.h"
+#include "telemetry/step_ledger.h"
 
 namespace paceline {
+namespace {
+
+// The wait of this thread for an operation. If the operation ends first, its queue counts the wait.
+class ExposedWait {
+ public:
+  ExposedWait(const WorkCompletion& completion, const Clock& clock)
+      : completion_(completion), clock_(clock) {
+    if (StepLedger::of_process().counts_here()) since_ = clock.now();
+    if (is_counted()) completion_.waited_since_ns.store(since_.time_since_epoch().count());
+  }
+  ExposedWait(const ExposedWait&) = delete;
+  ExposedWait& operator=(const ExposedWait&) = delete;
+  ~ExposedWait() {
+    if (!is_counted() || completion_.has_ended()) return;
+    completion_.waited_since_ns.store(0);
+    StepLedger::of_process().add_exposed(since_, clock_.now());
+  }
+
+ private:
+  bool is_counted() const { return since_ != TimePoint{}; }
+
+  const WorkCompletion& completion_;
+  const Clock& clock_;
+  TimePoint since_{};
+};
+
+}  // namespace
 
 Work::Work(std::shared_ptr<Engine> engine, std::shared_ptr<const WorkCompletion> completion)
     : engine_(std::move(engine)), completion_(std::move(completion)) {}
@@ -26,6 +55,7 @@ Status Work::wait_for(std::chrono::nanoseconds timeout) const {
   if (completion_ == nullptr) return {};
   if (!completion_->made_in.is_of_this_process()) return completion_->made_in.refusal("operation");
   if (!completion_->has_ended()) {
+    const ExposedWait wait(*completion_, engine_->clock());
     const auto ended = [this] { return completion_->has_ended(); };
     if (!engine_->wait(ended, Deadline::after(engine_->clock(), timeout))) {
       if (engine_->is_stopped()) return exit_error();
@@ -59,6 +89,8 @@ std::size_t wait_any(std::span<const Work> works) {
   Engine& engine = *works.front().engine_;
   const bool is_one =
       std::ranges::all_of(works, [&](const Work& one) { return one.engine_.get() == &engine; });
+  std::deque<ExposedWait> waits;
+  for (const Work& one : works) waits.emplace_back(*one.completion_, engine.clock());
   while (!ended()) {
     if (engine.is_stopped()) return 0;  // its wait() returns the error
     (void)engine.wait(ended, Deadline::after(engine.clock(), is_one ? Duration::max() : kLook));

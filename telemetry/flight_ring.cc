@@ -14,21 +14,19 @@
 #include <span>
 #include <type_traits>
 
-#include <fcntl.h>
 #include <linux/futex.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "comm/base/system_error.h"
 #include "comm/base/text.h"
 #include "comm/base/try.h"
+#include "telemetry/sealed_memory.h"
 
 namespace paceline {
 namespace {
 
-constexpr std::uint64_t kMagic = 0x37676E6952746C46;  // "FltRing7"
+constexpr std::uint64_t kMagic = 0x38676E6952746C46;  // "FltRing8"
 
 // What lies in the memory of a record.
 struct Stored {
@@ -109,11 +107,6 @@ struct Slot {
   void put(std::size_t i, std::uint64_t word) { words[i].store(word, std::memory_order_release); }
 };
 
-Status ring_error(const char* what) {
-  return Status(Code::kUnavailable, Scope::kProcess,
-                std::string("flight ring: ") + what + ": " + error_text(errno));
-}
-
 }  // namespace
 
 // Those behind the first change hands: `version` is odd meanwhile, and records before `first` are
@@ -157,7 +150,7 @@ struct alignas(64) FlightRing::Part {
   }
 
   // By the process that has become its writer. The order to exit stays.
-  void begin_anew(std::string_view group) {
+  void begin_anew(std::string_view group, OperationBook& book) {
     const std::uint32_t odd = version.load(std::memory_order_relaxed) | 1;
     version.store(odd, std::memory_order_relaxed);
     char text[kMostName + 1] = {};
@@ -168,19 +161,33 @@ struct alignas(64) FlightRing::Part {
       name[i].store(word, std::memory_order_release);
     }
     first.store(next.load(std::memory_order_relaxed), std::memory_order_release);
+    book.clear();
     version.store(odd + 1, std::memory_order_release);
+  }
+
+  std::string group_name() const {
+    char text[kMostName + 1];
+    for (std::size_t i = 0; i < std::size(name); ++i) {
+      const std::uint64_t word = name[i].load(std::memory_order_acquire);
+      std::memcpy(text + i * sizeof word, &word, sizeof word);
+    }
+    return printable({text, ::strnlen(text, kMostName)});
+  }
+
+  std::optional<GroupOperations> read(const OperationBook& book) const {
+    const std::uint32_t before = version.load(std::memory_order_acquire);
+    if (next.load(std::memory_order_acquire) == 0 || before % 2 != 0) return std::nullopt;
+    GroupOperations found{
+        .group = group_name(), .totals = book.totals(), .samples = book.samples()};
+    if (version.load(std::memory_order_relaxed) != before) return std::nullopt;
+    return found;
   }
 
   void read(std::vector<FlightRecord>& records) const {
     const std::uint64_t end = next.load(std::memory_order_acquire);
     const std::uint32_t before = version.load(std::memory_order_acquire);
     if (end == 0 || before % 2 != 0) return;
-    char text[kMostName + 1];
-    for (std::size_t i = 0; i < std::size(name); ++i) {
-      const std::uint64_t word = name[i].load(std::memory_order_acquire);
-      std::memcpy(text + i * sizeof word, &word, sizeof word);
-    }
-    const std::string group = printable({text, ::strnlen(text, kMostName)});
+    const std::string group = group_name();
     const std::size_t kept = records.size();
     std::uint64_t place = end > kRecords ? end - kRecords : 0;
     for (place = std::max(place, first.load(std::memory_order_acquire)); place < end; ++place) {
@@ -197,6 +204,7 @@ struct FlightRing::Layout {
   std::uint64_t magic;
   std::uint64_t size;
   Part parts[kParts];
+  OperationBook books[kParts];  // of the part of the same number
 };
 
 std::string FlightRecord::to_string(TimePoint now) const {
@@ -211,34 +219,14 @@ std::string FlightRecord::to_string(TimePoint now) const {
          seconds;
 }
 
-Result<UniqueFd> FlightRing::create_memory() {
-  UniqueFd fd(::memfd_create("paceline-flight", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!fd) return ring_error("memfd_create");
-  if (::ftruncate(fd.get(), sizeof(Layout)) != 0) return ring_error("ftruncate");
-  // A rank that cut the memory would take its reader along (SIGBUS).
-  constexpr int kSeals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW;
-  if (::fcntl(fd.get(), F_ADD_SEALS, kSeals) != 0) return ring_error("F_ADD_SEALS");
-  const std::uint64_t head[2] = {kMagic, sizeof(Layout)};
-  if (::pwrite(fd.get(), head, sizeof head, 0) != sizeof head) return ring_error("pwrite");
-  return fd;
-}
+SealedLayout FlightRing::layout() { return {"flight ring", kMagic, sizeof(Layout)}; }
+
+Result<UniqueFd> FlightRing::create_memory() { return create_sealed_memory(layout()); }
 
 Result<std::unique_ptr<FlightRing>> FlightRing::open(int fd) {
-  struct stat status {};
-  if (::fstat(fd, &status) != 0) return ring_error("fstat");
-  if (status.st_size != static_cast<off_t>(sizeof(Layout))) {
-    return Status(Code::kInvalidArgument, Scope::kProcess,
-                  "flight ring: descriptor " + std::to_string(fd) + " is not a ring's memory");
-  }
-  void* memory = ::mmap(nullptr, sizeof(Layout), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  if (memory == MAP_FAILED) return ring_error("mmap");
+  PACELINE_TRY_ASSIGN(void* const memory, map_sealed_memory(fd, layout()));
   auto* const layout = static_cast<Layout*>(memory);
-  std::unique_ptr<FlightRing> ring(new FlightRing(layout, layout->parts));
-  if (ring->layout_->magic != kMagic || ring->layout_->size != sizeof(Layout)) {
-    return Status(Code::kInvalidArgument, Scope::kProcess,
-                  "flight ring: the memory has the layout of another version of Paceline");
-  }
-  return ring;
+  return std::unique_ptr<FlightRing>(new FlightRing(layout, layout->parts, layout->books));
 }
 
 Result<std::unique_ptr<FlightRing>> FlightRing::open_for(int fd, std::string_view group) {
@@ -257,15 +245,16 @@ bool FlightRing::claim_part(std::string_view group) {
         writer != 0 && (::kill(static_cast<pid_t>(writer), 0) == 0 || errno != ESRCH);
     if (is_alive || !part.writer.compare_exchange_strong(writer, ::getpid())) continue;
     part_ = &part;
+    book_ = &layout_->books[&part - layout_->parts];
     is_claimed_ = true;
-    part.begin_anew(group);
+    part.begin_anew(group, *book_);
     return true;
   }
   return false;
 }
 
 std::unique_ptr<FlightRing> FlightRing::create_private() {
-  return std::unique_ptr<FlightRing>(new FlightRing(nullptr, new Part{}));
+  return std::unique_ptr<FlightRing>(new FlightRing(nullptr, new Part{}, nullptr));
 }
 
 FlightRing::~FlightRing() {
@@ -296,6 +285,10 @@ void FlightRing::finish(std::uint64_t place, FlightState state, TimePoint now, i
   slot.end(place, ended_ns, outcome_word(state, blamed));
   if (place == 0 && state == FlightState::kSucceeded)
     part_->first_operation_ns.store(ended_ns, std::memory_order_relaxed);
+}
+
+void FlightRing::count(const Signature& signature, const OperationTimes& times) {
+  if (book_ != nullptr) book_->note(signature, times);
 }
 
 void FlightRing::note_joining(TimePoint began) {
@@ -334,6 +327,15 @@ std::vector<FlightRecord> FlightRing::read() const {
   for (const Part& part : parts()) part.read(records);
   std::ranges::stable_sort(records, {}, &FlightRecord::began_ns);
   return records;
+}
+
+std::vector<GroupOperations> FlightRing::operations() const {
+  std::vector<GroupOperations> found;
+  if (layout_ == nullptr) return found;
+  for (std::size_t i = 0; i < kParts; ++i)
+    if (auto group = layout_->parts[i].read(layout_->books[i]); group && !group->totals.empty())
+      found.push_back(*std::move(group));
+  return found;
 }
 
 }  // namespace paceline

@@ -22,6 +22,8 @@
 #include "comm/base/clock.h"
 #include "comm/base/signature.h"
 #include "comm/base/unique_fd.h"
+#include "telemetry/operation_book.h"
+#include "telemetry/sealed_memory.h"
 
 namespace paceline {
 
@@ -38,6 +40,13 @@ struct FlightRecord {
 
   /// "all_reduce(1000 x float32, sum) #12 of split #3, color 0, running for 3.2 s" as of `now`.
   std::string to_string(TimePoint now) const;
+};
+
+/// The operations of a group that a rank has called.
+struct GroupOperations {
+  std::string group;  ///< empty: the world's
+  std::vector<OperationTotals> totals;
+  std::vector<OperationSample> samples;
 };
 
 /// When a rank came to where every rank comes once: CLOCK_MONOTONIC; 0: it has not.
@@ -76,6 +85,9 @@ class FlightRing {
   /// `blamed` as in FlightRecord.
   void finish(std::uint64_t place, FlightState state, TimePoint now, int blamed = -1);
 
+  /// Writer: an operation has succeeded.
+  void count(const Signature& signature, const OperationTimes& times);
+
   /// Writer: the rank begins to look for the others.
   void note_joining(TimePoint began);
   /// Writer: the rank has found the others.
@@ -92,18 +104,24 @@ class FlightRing {
 
   /// Reader: the records of all parts, oldest first.
   std::vector<FlightRecord> read() const;
+  /// Reader: of groups that live, and of those that ended and left their part to no other. None for
+  /// a ring in the memory of a process.
+  std::vector<GroupOperations> operations() const;
   /// Reader: as far as the rank has come, in this part.
   FlightMilestones milestones() const;
 
  private:
   struct Part;
   struct Layout;
-  FlightRing(Layout* layout, Part* part) : layout_(layout), part_(part) {}
+  FlightRing(Layout* layout, Part* part, OperationBook* book)
+      : layout_(layout), part_(part), book_(book) {}
+  static SealedLayout layout();
   bool claim_part(std::string_view group);
   std::span<Part> parts() const;
 
-  Layout* layout_;  // null: a part alone
-  Part* part_;      // that it writes
+  Layout* layout_;       // null: a part alone
+  Part* part_;           // that it writes
+  OperationBook* book_;  // of this part; null: a part alone
   bool is_claimed_ = false;
 };
 

@@ -94,6 +94,7 @@ class GradientCore final : private Driver {
   Status open_step(bool has_joined);
   Status end_backward(bool has_joined = false);
   void mark_unused();
+  void expose_from(TimePoint begin);
   Status drive_until(FunctionRef<bool()> condition);
   Result<StepResult> end_step();
   void end_micro_step();

@@ -75,14 +75,22 @@ Status GradientCore::end_backward(bool has_joined) {
   return {};
 }
 
+void GradientCore::expose_from(TimePoint begin) {
+  if (!StepLedger::of_process().counts_here()) return;
+  const Engine::Baton baton = engine_->hold();
+  held_.queue().begin_exposed(begin);
+}
+
 Status GradientCore::drive_until(FunctionRef<bool()> condition) {
   const auto begin = engine_->clock().now();
   const auto is_over = [&] { return !failure_.ok() || condition(); };
   const auto operations = static_cast<Duration::rep>(2 + 2 * schedule_.buckets.size());
   const Duration patience = own_.timeout() * operations + kBeyondDeadlines;
+  expose_from(begin);
   const bool ended = engine_->wait(is_over, Deadline::after(engine_->clock(), patience));
   const Engine::Baton baton = engine_->hold();
   exposed_ += engine_->clock().now() - begin;
+  held_.queue().end_exposed();
   if (!ended && failure_.ok()) {
     held_.fail(engine_->is_stopped()
                    ? exit_error()

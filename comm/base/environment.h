@@ -53,6 +53,7 @@ struct Environment {
   std::optional<int> job_key_fd;            // PACELINE_JOB_KEY_FD
   std::string job_key_file;                 // PACELINE_JOB_KEY_FILE
   std::optional<int> flight_fd;             // PACELINE_FLIGHT_FD
+  std::optional<int> ledger_fd;             // PACELINE_LEDGER_FD
   std::chrono::seconds timeout_s{300};      // PACELINE_TIMEOUT_S
   std::chrono::seconds stall_s{30};         // PACELINE_STALL_S
   LogLevel log_level = LogLevel::kWarning;  // PACELINE_LOG_LEVEL

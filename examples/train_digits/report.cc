@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
 #include <string_view>
 
 #include <unistd.h>
@@ -91,15 +92,15 @@ void Report::end_epoch() {
 }
 
 void Report::end(std::size_t correct, std::size_t held_out_images,
-                 const paceline::StepSummary& summary, const paceline::GradientStats& gradients) {
+                 const paceline::StepTotals& steps, const paceline::GradientStats& gradients) {
   if (!speaks_) return;
-  const double wall = seconds(summary.wall);
-  const double sum = seconds(summary.sum());
+  const double wall = seconds(steps.wall);
+  const double sum = seconds(std::reduce(steps.parts.begin(), steps.parts.end()));
   std::printf("held-out accuracy %.2f %% (%zu of %zu)\n", percent(correct, held_out_images),
               correct, held_out_images);
   std::printf("%.0f samples/s (%zu steps in %.3f s)\n",
               static_cast<double>(steps_ * options_.batch) / wall, steps_, wall);
-  std::printf("%s\n", summary.to_string().c_str());
+  std::printf("%s\n", steps.to_string().c_str());
   std::printf("gradients with codec %s: %zu bucket%s a step",
               std::string(name(options_.codec)).c_str(), gradients.buckets,
               gradients.buckets == 1 ? "" : "s");

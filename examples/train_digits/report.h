@@ -8,7 +8,7 @@
 
 #include <paceline/communicator.h>
 #include <paceline/gradient_pipeline.h>
-#include <paceline/step_account.h>
+#include <paceline/steps.h>
 
 #include "examples/train_digits/options.h"
 
@@ -28,7 +28,7 @@ class Report {
   void step(double loss, std::size_t correct);
   /// Reports the means over the steps since the last epoch.
   void end_epoch();
-  void end(std::size_t correct, std::size_t held_out_images, const paceline::StepSummary& summary,
+  void end(std::size_t correct, std::size_t held_out_images, const paceline::StepTotals& steps,
            const paceline::GradientStats& gradients);
 
  private:

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <paceline/gradient_pipeline.h>
-#include <paceline/step_account.h>
+#include <paceline/steps.h>
 
 #include "examples/train_digits/model.h"
 #include "examples/train_digits/random.h"
@@ -21,10 +21,8 @@ using paceline::Communicator;
 using paceline::Error;
 using paceline::GradientPipeline;
 using paceline::Parameter;
-using paceline::Part;
 using paceline::Scope;
 using paceline::Status;
-using paceline::StepAccount;
 using paceline::StepResult;
 
 void require(bool holds, const std::string& otherwise) {
@@ -67,29 +65,26 @@ struct Trainee {
 };
 
 /// Makes one step on `batch`. Each rank computes its share, and returns the tally of its share.
-Tally take_step(const Dataset& data, Samples batch, Trainee& trainee, const Communicator& world,
-                StepAccount& account) {
-  account.enter(Part::kCompute);
+Tally take_step(const Dataset& data, Samples batch, Trainee& trainee, const Communicator& world) {
+  paceline::begin_step();
+  const Samples share = share_of(batch, world.rank(), world.size());
   for (const std::span<float> gradient : trainee.gradients) std::ranges::fill(gradient, 0.0f);
   // The pipeline reduces finished gradients while backward computes the others.
   const Tally tally =
-      trainee.model.accumulate(data, share_of(batch, world.rank(), world.size()), trainee.gradients,
+      trainee.model.accumulate(data, share, trainee.gradients,
                                [&trainee](Array done) { trainee.pipeline.ready(done).value(); });
 
-  account.enter(Part::kCommunication);
   const StepResult result = trainee.pipeline.wait().value();  // gradients are sums now
   // The overflow is equal on all ranks: all continue, or all end here.
   require(!result.overflow, "a gradient is no longer a finite number; try a lower --rate");
 
-  account.enter(Part::kCompute);
   trainee.optimizer.step(trainee.model.parameters(), trainee.gradients, batch.size());
-  account.end_step();
+  paceline::end_step(share.size());
   return tally;
 }
 
 /// Sums the tallies of an epoch over all ranks. They serve only the report, so once is enough.
-void sum_up(std::vector<Tally>& tallies, Communicator& world, StepAccount& account) {
-  account.enter(Part::kCommunication);
+void sum_up(std::vector<Tally>& tallies, Communicator& world) {
   std::vector<double> sums;
   for (const Tally& tally : tallies) sums.insert(sums.end(), {tally.loss, tally.correct});
   world.all_reduce(std::span(sums)).value();
@@ -121,7 +116,6 @@ double train_digits(const Options& options, const Dataset& data, Communicator& w
   if (world.rank() == 0) trainee.model.randomise(random);
   world.broadcast(trainee.model.parameters(), 0).value();
 
-  StepAccount account;
   const std::size_t batches = split.train.size() / options.batch;
   for (std::size_t epoch = 0; epoch < options.epochs; ++epoch) {
     order.shuffle(std::span(split.train));  // equal on all ranks
@@ -129,9 +123,9 @@ double train_digits(const Options& options, const Dataset& data, Communicator& w
     // The last images, too few for a batch, are left out in this epoch.
     for (std::size_t batch = 0; batch < batches; ++batch) {
       const Samples samples = Samples(split.train).subspan(batch * options.batch, options.batch);
-      tallies.push_back(take_step(data, samples, trainee, world, account));
+      tallies.push_back(take_step(data, samples, trainee, world));
     }
-    sum_up(tallies, world, account);
+    sum_up(tallies, world);
     for (const Tally& tally : tallies)
       report.step(tally.loss / static_cast<double>(options.batch),
                   static_cast<std::size_t>(tally.correct));
@@ -139,7 +133,7 @@ double train_digits(const Options& options, const Dataset& data, Communicator& w
   }
 
   const std::size_t correct = count_correct(trainee.model, data, split.held_out, world);
-  report.end(correct, split.held_out.size(), account.summary(), trainee.pipeline.stats());
+  report.end(correct, split.held_out.size(), paceline::step_totals(), trainee.pipeline.stats());
   return 100.0 * static_cast<double>(correct) / static_cast<double>(split.held_out.size());
 }
 

@@ -56,6 +56,12 @@ std::optional<int> FlightBook::blamed(int rank) const {
   return failed->blamed;
 }
 
+std::vector<GroupOperations> FlightBook::operations(int rank) const {
+  const std::lock_guard lock(mutex_);
+  const auto ring = rings_.find(rank);
+  return ring == rings_.end() ? std::vector<GroupOperations>() : ring->second->operations();
+}
+
 FlightMilestones FlightBook::milestones(int rank) const {
   const std::lock_guard lock(mutex_);
   const auto ring = rings_.find(rank);

@@ -11,6 +11,7 @@
 #include "launcher/agent/flight_service.h"
 #include "launcher/agent/key_service.h"
 #include "launcher/agent/spawn_orders.h"
+#include "launcher/agent/telemetry_service.h"
 
 namespace paceline::launcher {
 
@@ -29,6 +30,7 @@ HostRun::HostRun(EventLoop& loop, messages::Start start, UniqueFd standard_input
   streams_ = add<RankStreams>(loop, start_, std::move(standard_input), handlers_.tell);
   add<KeyService>();
   add<FlightService>(flights);
+  add<TelemetryService>(loop, flights, handlers_.tell);
   meeting_ = add<StoreService>(flights);
   oom_ = add<OomService>();
   // After the flight rings: it holds ranks in them.

@@ -21,6 +21,7 @@ int run_command(std::span<const std::string> arguments);     ///< paceline run
 int list_command(std::span<const std::string> arguments);    ///< paceline list
 int status_command(std::span<const std::string> arguments);  ///< paceline status
 int cancel_command(std::span<const std::string> arguments);  ///< paceline cancel
+int runs_command(std::span<const std::string> arguments);    ///< paceline runs
 int bench_command(std::span<const std::string> arguments);   ///< paceline bench
 int tune_command(std::span<const std::string> arguments);    ///< paceline tune
 int check_command(std::span<const std::string> arguments);   ///< paceline check

@@ -23,6 +23,7 @@ constexpr Command kCommands[] = {
     {"list", "list your jobs on this host", list_command},
     {"status", "show one of your jobs: its hosts, and the state of each rank", status_command},
     {"cancel", "end one of your jobs", cancel_command},
+    {"runs", "list your runs that have ended: their speed and scaling efficiency", runs_command},
     {"check", "find the host, link or setting that is bad", check_command},
     {"topo", "show the hardware of this machine and the links between its devices", topo_command},
     {"bench", "measure the speed of operations on this host", bench_command},
@@ -67,7 +68,7 @@ int unknown(const std::string& word) {
 
 // Commands that only read records or describe this machine start no processes.
 bool has_processes(const Command& command) {
-  constexpr std::array kWithout{"list", "status", "topo", "info"};
+  constexpr std::array kWithout{"list", "status", "runs", "topo", "info"};
   return std::ranges::find(kWithout, command.name) == kWithout.end();
 }
 

@@ -38,6 +38,7 @@ int run_command(std::span<const std::string> arguments) {
   Timings timings(clock.now());
   Result<JobSpec> job = parse_run(arguments);
   if (!job.ok()) return complain(job.status().text() + "\nTry: paceline run --help");
+  job->is_recorded = true;
   const Result<std::optional<int>> code = run_in_lab(*job, {"run"}, arguments);
   if (!code.ok()) return complain(code.status().text());
   if (*code) return **code;

@@ -1,12 +1,12 @@
 #include "launcher/control/status_text.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <vector>
 
 #include "comm/base/clock.h"
 #include "comm/base/text.h"
 #include "launcher/registry/listing.h"
+#include "launcher/system/text_table.h"
 
 namespace paceline::launcher {
 namespace {
@@ -17,20 +17,6 @@ namespace v1 = job::v1;
 constexpr double kSilentSeconds = 3;
 
 using Row = std::vector<std::string>;
-
-std::string table(const std::vector<Row>& rows) {
-  std::vector<std::size_t> widths(rows.front().size());
-  for (const Row& row : rows)
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  std::string text;
-  for (const Row& row : rows) {
-    std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i)
-      line += row[i] + std::string(widths[i] - row[i].size() + 2, ' ');
-    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
-  }
-  return text;
-}
 
 // Names of values, as of PHASE_RUNNING: "running".
 std::string plain(std::string name) {
@@ -79,14 +65,14 @@ std::string status_text(const v1::Snapshot& snapshot) {
   for (const v1::Host& host : snapshot.hosts())
     hosts.push_back(
         {printable(host.name()), plain(v1::Host::Phase_Name(host.phase())), silence_text(host)});
-  text += "\n" + table(hosts);
+  text += "\n" + text_table(hosts);
   if (snapshot.ranks().empty()) return text;
   std::vector<Row> ranks{{"RANK", "HOST", "LOCAL RANK", "PID", "STATE"}};
   for (const v1::Rank& rank : snapshot.ranks())
     ranks.push_back({member_text(rank.member()), printable(rank.host()),
                      std::to_string(rank.local_rank()),
                      rank.pid() == 0 ? "" : std::to_string(rank.pid()), state_text(rank)});
-  return text + "\n" + table(ranks);
+  return text + "\n" + text_table(ranks);
 }
 
 }  // namespace paceline::launcher

@@ -1,7 +1,9 @@
 #include "launcher/head/job_run.h"
 
 #include <array>
+#include <chrono>
 #include <cstddef>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -26,6 +28,7 @@
 #include "launcher/head/job_inputs.h"
 #include "launcher/head/job_signals.h"
 #include "launcher/head/job_start.h"
+#include "launcher/head/job_telemetry.h"
 #include "launcher/head/job_timings.h"
 #include "launcher/head/rank_seats.h"
 #include "launcher/head/seating.h"
@@ -35,6 +38,8 @@
 #include "launcher/options/run_options.h"
 #include "launcher/registry/record.h"
 #include "launcher/registry/registry.h"
+#include "launcher/registry/run_log.h"
+#include "launcher/registry/run_text.h"
 #include "launcher/system/complain.h"
 #include "launcher/system/host.h"
 #include "launcher/system/new_file.h"
@@ -132,6 +137,7 @@ struct RunContext {
   JobAgents& agents;
   Timings& timings;
   HostFaults& faults;  // for --host-faults
+  JobTelemetry& telemetry;
   SignalTarget& target;
 };
 
@@ -153,6 +159,7 @@ Result<int> begin_job(const RunContext& context, Console& console, const JobSpec
   bindings.take_hosts(seats_of(found.agents), devices_of(found.seating));
   JobTimings stages(context.timings, say);
   std::vector<JobObserver*> observers{&bindings};
+  observers.push_back(&context.telemetry);
   if (job.timings) observers.push_back(&stages);
   if (target.control) observers.push_back(target.control.get());
   Head head(context.loop, console, job, std::move(found.agents), std::move(observers),
@@ -205,11 +212,10 @@ Result<std::unique_ptr<ControlService>> serve_clients(EventLoop& loop, const Job
 }
 
 // Returns the exit code of the job. Errors have been printed.
-Result<int> run_stages(const RunContext& context, const JobSpec& job, const JobInputs& inputs,
-                       const JobEntry& entry, messages::Start start) {
+Result<int> run_stages(const RunContext& context, Console& console, const JobSpec& job,
+                       const JobInputs& inputs, const JobEntry& entry, messages::Start start) {
   EventLoop& loop = context.loop;
   SignalTarget& target = context.target;
-  Console console(loop, STDOUT_FILENO, STDERR_FILENO);
   start.set_terminal(console.output_is_terminal());
   if (auto terminal = terminal_at(STDIN_FILENO)) *start.mutable_input_terminal() = *terminal;
   PACELINE_TRY_ASSIGN(const auto signals,
@@ -220,6 +226,42 @@ Result<int> run_stages(const RunContext& context, const JobSpec& job, const JobI
   target.control.reset();
   if (code.ok()) return code;
   return target.early != 0 ? 128 + target.early : complain(code.status().text());
+}
+
+// None: the run is not recorded. Jobs of `check`, `bench` and `tune` are not.
+std::optional<RunLog> run_log_of(const JobSpec& job) {
+  if (!job.is_recorded || job.placement.dry_run) return std::nullopt;
+  const auto folder = RunLog::user_folder([](const char* name) { return std::getenv(name); });
+  return folder ? std::optional<RunLog>(*folder) : std::nullopt;
+}
+
+JobTelemetry::Options closing_of(const JobSpec& job, Console& console,
+                                 const std::optional<RunLog>& runs, const JobRecord& record) {
+  JobTelemetry::Options options;
+  if (!job.quiet) options.say = [&console](const std::string& text) { console.say(text); };
+  if (!runs || record.ranks == 1) return options;
+  if (const auto one = baseline_of(runs->read(), record.command, current_directory()))
+    options.baseline =
+        Baseline{.samples_per_s = one->figures->samples_per_s, .when = local_minute(one->begin_s)};
+  return options;
+}
+
+void keep_record(const RunLog& runs, const JobRecord& record, const JobTelemetry& telemetry,
+                 int exit_code, const Clock& clock) {
+  const std::chrono::duration<double> elapsed = clock.now() - record.begin;
+  const std::chrono::duration<double> now = SystemWallClock().since_1970();
+  const Status kept = runs.append({.id = record.id,
+                                   .begin_s = (now - elapsed).count(),
+                                   .seconds = elapsed.count(),
+                                   .exit_code = exit_code,
+                                   .ranks = record.ranks,
+                                   .restarts = telemetry.restarts(),
+                                   .hosts = telemetry.hosts(),
+                                   .command = record.command,
+                                   .directory = current_directory(),
+                                   .figures = telemetry.figures()});
+  if (!kept.ok() && kept.code() != Code::kDenied)
+    complain("warning: this run is not in the run record: " + kept.text());
 }
 
 // In a loop of its own: timers of the head are left in the other.
@@ -254,9 +296,19 @@ Result<int> run(JobSpec job, const JobInputs& inputs, Timings timings) {
   PACELINE_TRY_ASSIGN(messages::Start start, start_of(job, inputs, id, entered.cgroup));
   HostFaults faults;
   SignalTarget target;
-  Result<int> code = run_stages(
-      {.loop = loop, .agents = agents, .timings = timings, .faults = faults, .target = target}, job,
-      inputs, {.record = record, .folder = entered.folder}, std::move(start));
+  std::optional<Console> console(std::in_place, loop, STDOUT_FILENO, STDERR_FILENO);
+  const std::optional<RunLog> runs = run_log_of(job);
+  JobTelemetry telemetry(closing_of(job, *console, runs, record));
+  Result<int> code = run_stages({.loop = loop,
+                                 .agents = agents,
+                                 .timings = timings,
+                                 .faults = faults,
+                                 .telemetry = telemetry,
+                                 .target = target},
+                                *console, job, inputs, {.record = record, .folder = entered.folder},
+                                std::move(start));
+  console.reset();
+  if (runs && code.ok()) keep_record(*runs, record, telemetry, *code, clock);
   leave_hosts(clock, agents, target);
   const Status kept = faults_file ? faults_file->keep(host_faults_json(faults.all())) : Status();
   if (!kept.ok()) complain("--host-faults: " + kept.text());

@@ -125,6 +125,7 @@ void JobMachine::on(const AgentSaid& said) {
       return asked_to_end(said.host, message.asked_to_end().signal());
     case messages::FromAgent::kOutput:  // for the console
     case messages::FromAgent::kTerminalOutput:
+    case messages::FromAgent::kMeasured:  // for observers
     case messages::FromAgent::kInputTaken:
     case messages::FromAgent::kAlive:
     case messages::FromAgent::kSurveyed:  // of the time before

@@ -240,6 +240,10 @@ void add_job_options(CLI::App& app, JobSpec& job, ProgramSpec& program) {
               job.max_silence = valid("--max-silence", parse_max_silence(text));
             });
   app.add_flag_callback(
+         "-q,--quiet", [&job] { job.quiet = true; },
+         "Do not print the speed of the job and its losses at the end")
+      ->group("Output");
+  app.add_flag_callback(
          "--timings", [&job] { job.timings = true; },
          "Print at the end how long each step of start and end took")
       ->group("Output");

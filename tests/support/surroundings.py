@@ -13,6 +13,9 @@ DIGITS = BIN / "train_digits"
 HOST = socket.gethostname().split(".")[0]
 SKIP = 77  # exit code: this machine does not allow the test
 
+# Jobs of tests are not in the run record of the user.
+os.environ["XDG_STATE_HOME"] = str(BUILD / "state")
+
 
 class Unavailable(Exception):
     """Why the test cannot run on this machine."""

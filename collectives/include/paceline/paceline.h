@@ -247,6 +247,15 @@ plResult_t plRecv(void* recvbuff, size_t count, plDataType_t datatype, int peer,
 plResult_t plGroupStart(void);
 plResult_t plGroupEnd(void);
 
+/* Marks of the steps of a program, one rank a process: paceline/steps.h. They cannot fail. */
+typedef enum { plPartCompute = 0, plPartInput = 2, plPartOther = 3 } plPart_t;
+/* Optional: time between plStepEnd and plStepBegin is plPartOther. */
+void plStepBegin(void);
+/* A step of this rank has ended. samples and flop are its own; 0: not known. */
+void plStepEnd(uint64_t samples, double flop);
+/* Time from now on is of this part. Returns the part before. */
+plPart_t plEnterPart(plPart_t part);
+
 /* A name for the code, valid for ever. */
 const char* plGetErrorString(plResult_t result);
 /* One line about the last error of the communicator, or of this thread if comm is NULL. It names

@@ -12,6 +12,7 @@ CapturedProgram captured_job(JobSpec job, const std::vector<std::string>& argume
   std::vector<std::string>& command = job.programs.front().command;
   command.insert(command.end(), arguments.begin(), arguments.end());
   job.tag_output = false;
+  job.quiet = true;
   if (!listens) job.stdin_rank.reset();
   const auto body = [job = std::move(job)] {
     const SystemClock clock;

@@ -119,6 +119,7 @@ std::vector<Row> rows_of_job() {
       {"PACELINE_JOB_KEY_FD", number<&E::job_key_fd>, "none", {"0", "3"}, no_descriptor},
       {"PACELINE_JOB_KEY_FILE", text<&E::job_key_file>, "", kWords, {}},
       {"PACELINE_FLIGHT_FD", number<&E::flight_fd>, "none", {"0", "1023"}, no_descriptor},
+      {"PACELINE_LEDGER_FD", number<&E::ledger_fd>, "none", {"0", "1023"}, no_descriptor},
       {"PACELINE_TIMEOUT_S",
        seconds<&E::timeout_s>,
        "300",

@@ -13,7 +13,7 @@
 
 #include <paceline/communicator.h>
 #include <paceline/gradient_pipeline.h>
-#include <paceline/step_account.h>
+#include <paceline/steps.h>
 
 #include "comm/base/random.h"
 #include "comm/base/text.h"
@@ -25,7 +25,6 @@ namespace {
 using paceline::Codec;
 using paceline::Communicator;
 using paceline::GradientPipeline;
-using paceline::Part;
 
 constexpr std::size_t kTextLength = 200'000, kHeldOut = 20'000;  // the end of the text
 constexpr std::size_t kJudged = 4000;                            // positions that are held out
@@ -83,23 +82,20 @@ void train(const Options& options, Communicator& world) {
   const double before = held_out_loss(model, text, world);
   paceline::Random random(options.seed);  // the same on every rank
   std::vector<std::size_t> batch(kBatch);
-  paceline::StepAccount account;
   for (std::size_t step = 0; step < options.steps; ++step) {
-    account.enter(Part::kCompute);
+    paceline::begin_step();
     for (std::size_t& position : batch)
       position = kContext + random.below(kTextLength - kHeldOut - kContext);
     model.backward(text, share_of(batch, world), gradients,
                    [&](std::size_t array) { pipeline.ready(array).value(); });
-    account.enter(Part::kCommunication);
     pipeline.wait().value();
-    account.enter(Part::kCompute);
     model.step(gradients, kRate);
-    account.end_step();
+    paceline::end_step(kBatch);
   }
   const double after = held_out_loss(model, text, world);
   if (world.rank() != 0) return;
   const double steps = static_cast<double>(options.steps);
-  const std::chrono::duration<double, std::milli> wall = account.summary().wall;
+  const std::chrono::duration<double, std::milli> wall = paceline::step_totals().wall;
   std::printf(
       "{\"parameters\": %zu, \"loss_before\": %.9g, \"loss\": %.9g, \"step_ms\": %.6g, "
       "\"sent_bytes\": %.1f}\n",

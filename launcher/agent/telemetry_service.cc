@@ -1,0 +1,103 @@
+// Runs in the agent.
+#include "launcher/agent/telemetry_service.h"
+
+#include <chrono>
+#include <utility>
+
+#include "comm/base/try.h"
+
+namespace paceline::launcher {
+namespace {
+
+constexpr Duration kEvery = std::chrono::seconds(1);
+
+messages::Steps steps_of(const LedgerReading& reading) {
+  messages::Steps steps;
+  steps.set_steps(reading.totals.steps);
+  steps.set_samples(reading.totals.samples);
+  steps.set_flop(reading.totals.flop);
+  steps.set_begin_ns(reading.begin_ns);
+  steps.set_end_ns(reading.end_ns);
+  steps.set_exposed_ns(reading.exposed_ns);
+  for (const auto& part : reading.totals.parts) steps.add_part_ns(part.count());
+  return steps;
+}
+
+messages::GroupOperations operations_of(const GroupOperations& group, const RankSamples& samples) {
+  messages::GroupOperations operations;
+  operations.set_group(group.group);
+  operations.set_weight(samples.weight);
+  for (const OperationTotals& one : group.totals) {
+    messages::OperationTotals& totals = *operations.add_totals();
+    totals.set_kind(static_cast<std::uint32_t>(one.kind));
+    totals.set_count(one.count);
+    totals.set_bytes(one.bytes);
+    totals.set_time_ns(one.time_ns);
+    totals.set_exposed_ns(one.exposed_ns);
+  }
+  for (const OperationSample& one : samples.samples) {
+    messages::OperationSample& sample = *operations.add_samples();
+    sample.set_sequence(one.sequence);
+    sample.set_kind(static_cast<std::uint32_t>(one.kind));
+    sample.set_is_root(one.is_root);
+    sample.set_bytes(one.bytes);
+    sample.set_called_ns(one.called_ns);
+    sample.set_ended_ns(one.ended_ns);
+    sample.set_exposed_ns(one.exposed_ns);
+  }
+  return operations;
+}
+
+}  // namespace
+
+Status TelemetryService::prepare(const messages::Start& start) {
+  epoch_ = start.epoch();
+  numbers_ = {start.ranks().begin(), start.ranks().end()};
+  return {};
+}
+
+Status TelemetryService::equip(int local_rank, RankEquipment& rank) {
+  PACELINE_TRY_ASSIGN(UniqueFd memory, StepLedger::create_memory());
+  PACELINE_TRY_ASSIGN(auto ledger, StepLedger::open(memory.get()));
+  ranks_[numbers_[static_cast<std::size_t>(local_rank)]].ledger = std::move(ledger);
+  add_variable(rank.variables(), "PACELINE_LEDGER_FD", rank.add(std::move(memory)));
+  return {};
+}
+
+void TelemetryService::started(const messages::RankStarted& rank) {
+  ranks_[rank.rank()].runs = true;
+  if (std::exchange(is_measuring_, true)) return;
+  timers_.after(kEvery, [this] { measure_all(); });
+}
+
+void TelemetryService::measure_all() {
+  for (auto& [number, rank] : ranks_)
+    if (rank.runs) measure(number, rank);
+  timers_.after(kEvery, [this] { measure_all(); });
+}
+
+void TelemetryService::ended(const messages::ProcessExited& exited, messages::RankExited&) {
+  const auto rank = ranks_.find(exited.rank());
+  if (rank == ranks_.end()) return;
+  measure(rank->first, rank->second);
+  ranks_.erase(rank);
+  if (ranks_.empty()) timers_.cancel();
+}
+
+void TelemetryService::measure(std::uint32_t number, Rank& rank) {
+  const LedgerReading reading = rank.ledger->read();
+  const FlightMilestones milestones = flights_->milestones(static_cast<int>(number));
+  if (reading.begin_ns == 0 && milestones.joined_ns == 0) return;
+  messages::FromAgent message;
+  message.set_epoch(epoch_);
+  messages::RankMeasured& measured = *message.mutable_measured();
+  measured.set_rank(number);
+  *measured.mutable_steps() = steps_of(reading);
+  measured.set_joined_ns(milestones.joined_ns);
+  for (const GroupOperations& group : flights_->operations(static_cast<int>(number)))
+    *measured.add_groups() = operations_of(group, rank.reader.take(group));
+  measured.set_time_ns(clock_.now().time_since_epoch().count());
+  tell_(message);
+}
+
+}  // namespace paceline::launcher

@@ -1,0 +1,51 @@
+// Gives each rank a step ledger, and tells the head each second what the ranks have done.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "launcher/agent/flight_book.h"
+#include "launcher/agent/rank_service.h"
+#include "launcher/system/event_loop.h"
+#include "launcher/system/timer_group.h"
+#include "telemetry/job/sample_reader.h"
+#include "telemetry/step_ledger.h"
+
+namespace paceline::launcher {
+
+class TelemetryService final : public RankService {
+ public:
+  using Tell = std::function<void(const messages::FromAgent&)>;
+
+  TelemetryService(EventLoop& loop, std::shared_ptr<FlightBook> flights, Tell tell)
+      : clock_(loop.clock()), flights_(std::move(flights)), tell_(std::move(tell)), timers_(loop) {}
+
+  Status prepare(const messages::Start& start) override;
+  Status equip(int local_rank, RankEquipment& rank) override;
+  void started(const messages::RankStarted& rank) override;
+  void ended(const messages::ProcessExited& exited, messages::RankExited& report) override;
+
+ private:
+  struct Rank {
+    std::unique_ptr<StepLedger> ledger;
+    SampleReader reader;
+    bool runs = false;
+  };
+
+  void measure_all();
+  void measure(std::uint32_t number, Rank& rank);
+
+  const Clock& clock_;  // the loop's
+  const std::shared_ptr<FlightBook> flights_;
+  const Tell tell_;
+  std::uint32_t epoch_ = 0;
+  std::vector<std::uint32_t> numbers_;   // by local rank
+  std::map<std::uint32_t, Rank> ranks_;  // that have not ended, by number
+  bool is_measuring_ = false;
+  TimerGroup timers_;
+};
+
+}  // namespace paceline::launcher

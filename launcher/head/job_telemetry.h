@@ -1,0 +1,52 @@
+// What the ranks of a job have done, from the messages of their agents; and the lines about it that
+// `paceline run` prints at the end.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/job/job_observer.h"
+#include "launcher/registry/run_entry.h"
+#include "telemetry/job/closing_lines.h"
+#include "telemetry/job/job_account.h"
+
+namespace paceline::launcher {
+
+class JobTelemetry final : public JobObserver {
+ public:
+  struct Options {
+    /// Gets the lines when the job has ended. Null: nobody wants them.
+    std::function<void(const std::string&)> say;
+    std::optional<Baseline> baseline;
+  };
+
+  explicit JobTelemetry(Options options) : options_(std::move(options)) {}
+
+  void saw(TimePoint now, const JobEvent& event, const JobState& state) override;
+
+  /// For the run record; of the latest start. None: no rank has used the library.
+  std::optional<RunFigures> figures() const;
+  /// How often all ranks were started again.
+  int restarts() const { return restarts_; }
+  /// Of the latest start, without doubles.
+  std::vector<std::string> hosts() const;
+
+ private:
+  void take(TimePoint now, std::size_t host, const messages::RankMeasured& measured);
+  void begin(const JobState& state);
+  void say_closing_lines() const;
+
+  const Options options_;
+  JobAccount account_;
+  std::optional<std::uint32_t> epoch_;  // that account_ is about
+  int restarts_ = 0;
+  std::vector<std::string> hosts_;      // by rank
+  std::vector<Duration> clocks_ahead_;  // by host, of the head's clock
+  bool said_ = false;
+};
+
+}  // namespace paceline::launcher

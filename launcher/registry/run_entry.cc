@@ -1,0 +1,80 @@
+#include "launcher/registry/run_entry.h"
+
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+namespace paceline::launcher {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kVersion = 1;
+
+Json json_of(const RunFigures& figures) {
+  Json waited_for = Json::array();
+  for (const WaitedFor& one : figures.waited_for)
+    waited_for.push_back({{"rank", one.rank}, {"host", one.host}, {"share", one.share}});
+  return {{"has_steps", figures.has_steps},
+          {"steps", figures.steps},
+          {"step_seconds", figures.step_seconds},
+          {"samples_per_s", figures.samples_per_s},
+          {"flop_per_s", figures.flop_per_s},
+          {"efficiency", figures.efficiency},
+          {"efficiency_is_measured", figures.is_measured},
+          {"shares", figures.shares},
+          {"waited_for", std::move(waited_for)}};
+}
+
+RunFigures figures_of(const Json& json) {
+  RunFigures figures{.has_steps = json.at("has_steps"),
+                     .steps = json.at("steps"),
+                     .step_seconds = json.at("step_seconds"),
+                     .samples_per_s = json.at("samples_per_s"),
+                     .flop_per_s = json.at("flop_per_s"),
+                     .efficiency = json.at("efficiency"),
+                     .is_measured = json.at("efficiency_is_measured"),
+                     .shares = json.at("shares"),
+                     .waited_for = {}};
+  for (const Json& one : json.at("waited_for"))
+    figures.waited_for.push_back(
+        {.rank = one.at("rank"), .host = one.at("host"), .share = one.at("share")});
+  return figures;
+}
+
+}  // namespace
+
+std::string line_of(const RunEntry& run) {
+  Json json{{"version", kVersion},        {"id", run.id},
+            {"begin_s", run.begin_s},     {"seconds", run.seconds},
+            {"exit_code", run.exit_code}, {"ranks", run.ranks},
+            {"restarts", run.restarts},   {"hosts", run.hosts},
+            {"command", run.command},     {"directory", run.directory}};
+  if (run.figures) json["figures"] = json_of(*run.figures);
+  // Bytes of a command that are not UTF-8 are replaced.
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::optional<RunEntry> parse_run(std::string_view line) {
+  const Json json = Json::parse(line, nullptr, false);
+  if (json.is_discarded()) return std::nullopt;
+  try {
+    if (json.at("version") != kVersion) return std::nullopt;
+    RunEntry run{.id = json.at("id"),
+                 .begin_s = json.at("begin_s"),
+                 .seconds = json.at("seconds"),
+                 .exit_code = json.at("exit_code"),
+                 .ranks = json.at("ranks"),
+                 .restarts = json.at("restarts"),
+                 .hosts = json.at("hosts"),
+                 .command = json.at("command"),
+                 .directory = json.at("directory"),
+                 .figures = {}};
+    if (json.contains("figures")) run.figures = figures_of(json.at("figures"));
+    return run;
+  } catch (const Json::exception&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace paceline::launcher

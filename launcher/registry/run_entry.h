@@ -1,0 +1,57 @@
+// A run that has ended, as the run record has it: one JSON object on a line. Pure.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace paceline::launcher {
+
+/// A rank for which others waited.
+struct WaitedFor {
+  int rank = 0;
+  std::string host;
+  double share = 0;  ///< of the time of all ranks
+
+  bool operator==(const WaitedFor&) const = default;
+};
+
+/// Of ranks that used the library (telemetry/job/job_account.h).
+struct RunFigures {
+  bool has_steps = false;
+  std::uint64_t steps = 0;
+  double step_seconds = 0;
+  double samples_per_s = 0;  ///< 0: not marked
+  double flop_per_s = 0;
+  double efficiency = 0;                 ///< scaling efficiency, 0 to 1
+  bool is_measured = false;              ///< false: the efficiency is an estimate
+  std::map<std::string, double> shares;  ///< of the time: "compute", "moving data", …
+  std::vector<WaitedFor> waited_for;
+
+  bool operator==(const RunFigures&) const = default;
+};
+
+struct RunEntry {
+  std::string id;
+  double begin_s = 0;  ///< since 1970
+  double seconds = 0;
+  int exit_code = 0;
+  int ranks = 0;
+  int restarts = 0;
+  std::vector<std::string> hosts;
+  std::string command;
+  std::string directory;  ///< where it was started
+  std::optional<RunFigures> figures;
+
+  bool operator==(const RunEntry&) const = default;
+};
+
+/// Without a newline.
+std::string line_of(const RunEntry& run);
+/// None: the line is cut off, or of another form.
+std::optional<RunEntry> parse_run(std::string_view line);
+
+}  // namespace paceline::launcher

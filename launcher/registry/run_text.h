@@ -1,0 +1,18 @@
+// What `paceline runs` shows. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "launcher/registry/run_entry.h"
+
+namespace paceline::launcher {
+
+/// "2026-11-29 12:30", in the time zone of this process.
+std::string local_minute(double seconds_since_1970);
+/// A line of headings and one for each run.
+std::string runs_table(const std::vector<RunEntry>& runs);
+/// A JSON array of the objects in the run record.
+std::string runs_json(const std::vector<RunEntry>& runs);
+
+}  // namespace paceline::launcher

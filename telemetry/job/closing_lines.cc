@@ -1,0 +1,116 @@
+#include "telemetry/job/closing_lines.h"
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+#include <functional>
+#include <ranges>
+
+namespace paceline {
+namespace {
+
+constexpr double kWorthSaying = 0.005;  // half a percent
+constexpr std::size_t kMostRanks = 3;
+
+[[gnu::format(printf, 1, 2)]] std::string format(const char* form, ...) {
+  char text[256];
+  va_list arguments;
+  va_start(arguments, form);
+  std::vsnprintf(text, sizeof text, form, arguments);
+  va_end(arguments);
+  return text;
+}
+
+std::string percent(double share) { return format("%.0f %%", 100 * share); }
+
+std::string time_text(double seconds) {
+  if (seconds < 1e-3) return format("%.1f us", 1e6 * seconds);
+  return seconds < 1 ? format("%.2f ms", 1e3 * seconds) : format("%.2f s", seconds);
+}
+
+std::string ranks_text(int ranks) {
+  return std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks");
+}
+
+// "15 % for rank 3 on h2, 5 % for rank 1 on h1"
+std::string waited_for_text(const JobSummary& summary, const std::vector<std::string>& hosts) {
+  const bool names_hosts =
+      std::ranges::adjacent_find(hosts, std::ranges::not_equal_to()) != hosts.end();
+  std::string text;
+  for (const auto& [rank, share] : summary.waited_for | std::views::take(kMostRanks)) {
+    if (share < kWorthSaying) break;
+    text.append(text.empty() ? "" : ", ").append(percent(share));
+    text.append(" for rank ").append(std::to_string(rank));
+    if (names_hosts) text.append(" on ").append(hosts[static_cast<std::size_t>(rank)]);
+  }
+  return text;
+}
+
+struct Loss {
+  std::string what;
+  double share;
+  std::string more{};
+};
+
+// The largest first.
+std::string losses_text(const JobSummary& summary, const std::vector<std::string>& hosts,
+                        std::optional<double> efficiency) {
+  std::vector<Loss> losses;
+  for (const Spent one : {Spent::kMoving, Spent::kWaiting, Spent::kInput, Spent::kOther})
+    losses.push_back({std::string(name(one)), summary.share(one)});
+  losses[1].more = waited_for_text(summary, hosts);
+  if (efficiency)
+    losses.push_back({"slower computation", summary.share(Spent::kCompute) - *efficiency});
+  std::ranges::stable_sort(losses, std::greater(), &Loss::share);
+  std::string text;
+  for (const Loss& loss : losses) {
+    if (loss.share < kWorthSaying) continue;
+    text.append(text.empty() ? "" : ", ").append(loss.what + " " + percent(loss.share));
+    if (!loss.more.empty()) text.append(" (").append(loss.more).append(")");
+  }
+  return text.empty() ? "nothing" : text;
+}
+
+std::string steps_line(const JobSummary& summary) {
+  std::string text = std::to_string(summary.steps) + (summary.steps == 1 ? " step" : " steps") +
+                     " of " + time_text(summary.step_seconds()) + " on " +
+                     ranks_text(summary.ranks);
+  if (summary.samples_per_s > 0)
+    text += format(summary.samples_per_s < 100 ? ", %.3g samples/s" : ", %.0f samples/s",
+                   summary.samples_per_s);
+  if (summary.flop_per_s > 0) text += format(", %.3g TFLOP/s", summary.flop_per_s / 1e12);
+  return text;
+}
+
+}  // namespace
+
+std::optional<double> scaling_efficiency(const JobSummary& summary,
+                                         const std::optional<Baseline>& baseline) {
+  if (!baseline || baseline->samples_per_s <= 0 || summary.samples_per_s <= 0) return std::nullopt;
+  return summary.samples_per_s / (summary.ranks * baseline->samples_per_s);
+}
+
+std::vector<std::string> closing_lines(const JobSummary& summary,
+                                       const std::vector<std::string>& hosts,
+                                       const std::optional<Baseline>& baseline) {
+  if (!summary.has_steps)
+    return {"communication took " + percent(1 - summary.share(Spent::kCompute)) + " of " +
+            time_text(summary.seconds) + " on " + ranks_text(summary.ranks) + ": " +
+            losses_text(summary, hosts, {}) + "; mark steps (paceline/steps.h) for more"};
+  std::vector<std::string> lines{steps_line(summary)};
+  if (summary.ranks == 1) {
+    lines.push_back("time in steps: compute " + percent(summary.share(Spent::kCompute)) +
+                    "; lost to: " + losses_text(summary, hosts, {}));
+    return lines;
+  }
+  const auto measured = scaling_efficiency(summary, baseline);
+  const std::string efficiency =
+      measured
+          ? percent(*measured) + " (measured against the one-rank run of " + baseline->when + ")"
+          : percent(summary.share(Spent::kCompute)) + " (estimate: compute / step time)";
+  lines.push_back("scaling efficiency " + efficiency +
+                  "; lost to: " + losses_text(summary, hosts, measured));
+  return lines;
+}
+
+}  // namespace paceline

@@ -1,0 +1,26 @@
+// What a job says at its end about its speed, in words. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "telemetry/job/job_account.h"
+
+namespace paceline {
+
+/// The one-rank run of the same program.
+struct Baseline {
+  double samples_per_s = 0;
+  std::string when;  ///< "2026-11-29 12:30"
+};
+
+/// Throughput of n ranks divided by n times that of one rank. None without a baseline or samples.
+std::optional<double> scaling_efficiency(const JobSummary& summary,
+                                         const std::optional<Baseline>& baseline);
+
+/// Lines without a newline. `hosts`: of each rank; all the same: hosts are not named.
+std::vector<std::string> closing_lines(const JobSummary& summary,
+                                       const std::vector<std::string>& hosts,
+                                       const std::optional<Baseline>& baseline);
+
+}  // namespace paceline

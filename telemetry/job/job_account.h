@@ -1,0 +1,103 @@
+// How the time of a job divides, from the readings of its ranks: a value that grows.
+//
+//   readings of ranks -> JobAccount -> JobSummary -> closing lines, record, live view
+//
+// A rank waits in an operation until the last rank has called it; the rest of its exposed time is
+// spent on moving data. So its exposed communication divides by the calls of all ranks to the same
+// operation, of which each rank keeps the same samples (telemetry/operation_book.h).
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <paceline/steps.h>
+
+#include "comm/base/clock.h"
+#include "telemetry/operation_book.h"
+
+namespace paceline {
+
+/// Where time goes. The first is the goal, the others are losses.
+enum class Spent : std::uint8_t { kCompute, kMoving, kWaiting, kInput, kOther };
+inline constexpr std::size_t kSpents = 5;
+/// "moving data"
+std::string_view name(Spent spent);
+
+/// What a rank has done up to now. Times are of one clock for all ranks.
+struct RankReading {
+  StepTotals steps;
+  Duration exposed{};  ///< also outside of steps
+  TimePoint joined{};  ///< it had found the other ranks; zero: it has not
+  TimePoint until{};   ///< when this was read, or when the rank ended
+};
+
+/// Samples of a group's operations, which are new since the reading before.
+struct RankSamples {
+  std::string group;
+  std::uint64_t weight = 1;  ///< how many operations each stands for
+  std::vector<OperationSample> samples;
+};
+
+struct JobSummary {
+  int ranks = 0;             ///< of which there are readings
+  bool has_steps = false;    ///< false: shares are of the time after the ranks had met
+  std::uint64_t steps = 0;   ///< of the rank with the most
+  double seconds = 0;        ///< mean over ranks, of the time that is divided
+  double samples_per_s = 0;  ///< of all ranks together; 0: not marked
+  double flop_per_s = 0;
+  std::array<double, kSpents> shares{};  ///< of that time, by Spent; they sum to 1
+  /// Share of the time that all ranks waited for this one, the largest first. Their sum is the
+  /// share of Spent::kWaiting.
+  std::vector<std::pair<int, double>> waited_for;
+
+  double share(Spent spent) const { return shares[static_cast<std::size_t>(spent)]; }
+  double step_seconds() const { return steps > 0 ? seconds / static_cast<double>(steps) : 0; }
+};
+
+class JobAccount {
+ public:
+  /// Forgets all: the ranks start anew.
+  void begin(int ranks);
+  /// Replaces what was known of the rank, a number below that of begin().
+  void take(int rank, RankReading reading);
+  void take(int rank, const RankSamples& samples);
+
+  std::optional<RankReading> reading(int rank) const;
+  /// None: no rank has used the library.
+  std::optional<JobSummary> summary() const;
+
+ private:
+  static constexpr std::size_t kMostOpen = 4096;  // operations that not all ranks have reported
+
+  struct Call {
+    int rank;
+    OperationSample sample;
+  };
+  struct Operation {
+    std::uint64_t weight = 0;
+    std::vector<Call> calls;
+  };
+  struct Waits {
+    double waiting_ns = 0, exposed_ns = 0;
+  };
+  using Key = std::pair<std::string, std::uint64_t>;  // group, number of the operation
+
+  static void settle(const Operation& operation, std::vector<Waits>& waits,
+                     std::vector<double>& waited_for_ns);
+
+  std::vector<std::optional<RankReading>> readings_;
+  std::map<Key, Operation> open_;
+  std::deque<Key> order_;              // in which they came
+  std::vector<Waits> waits_;           // by rank
+  std::vector<double> waited_for_ns_;  // by rank: what others waited for it
+};
+
+}  // namespace paceline

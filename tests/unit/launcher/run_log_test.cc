@@ -1,0 +1,151 @@
+#include "launcher/registry/run_log.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "launcher/registry/run_text.h"
+
+namespace paceline::launcher {
+namespace {
+
+RunEntry run_of(const std::string& id, int ranks = 2) {
+  return {.id = id,
+          .begin_s = 1795956900.25,
+          .seconds = 1.5,
+          .exit_code = 0,
+          .ranks = ranks,
+          .restarts = 1,
+          .hosts = {"h1", "h2"},
+          .command = "./train --name \"a b\"",
+          .directory = "/work",
+          .figures = RunFigures{.has_steps = true,
+                                .steps = 420,
+                                .step_seconds = 0.01,
+                                .samples_per_s = 1000,
+                                .flop_per_s = 0,
+                                .efficiency = 0.6,
+                                .is_measured = true,
+                                .shares = {{"compute", 0.6}, {"waiting", 0.4}},
+                                .waited_for = {{.rank = 1, .host = "h2", .share = 0.4}}}};
+}
+
+class RunLogTest : public ::testing::Test {
+ protected:
+  ~RunLogTest() override { std::filesystem::remove_all(home_); }
+
+  std::string file(const char* name = "runs.jsonl") const { return log_.folder() + "/" + name; }
+
+  static std::string make_folder() {
+    char name[] = "/tmp/paceline-runs-XXXXXX";
+    return ::mkdtemp(name);
+  }
+
+  const std::string home_ = make_folder();
+  const RunLog log_{home_ + "/.local/state/paceline"};
+};
+
+TEST_F(RunLogTest, KeepsRunsInTheirOrder) {
+  ASSERT_TRUE(log_.append(run_of("a")).ok());
+  RunEntry plain = run_of("b");
+  plain.figures.reset();
+  ASSERT_TRUE(log_.append(plain).ok());
+  EXPECT_EQ(log_.read(), (std::vector<RunEntry>{run_of("a"), plain}));
+  struct stat status {};
+  ASSERT_EQ(::stat(file().c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600u);
+}
+
+TEST_F(RunLogTest, ALineThatWasCutLosesNoOther) {
+  ASSERT_TRUE(log_.append(run_of("a")).ok());
+  std::ofstream(file(), std::ios::app) << line_of(run_of("cut")).substr(0, 40);
+  ASSERT_TRUE(log_.append(run_of("b")).ok());
+  EXPECT_EQ(log_.read(), (std::vector<RunEntry>{run_of("a"), run_of("b")}));
+}
+
+TEST_F(RunLogTest, LinesOfOtherFormsAreLeftOut) {
+  ASSERT_TRUE(log_.append(run_of("a")).ok());
+  std::ofstream(file(), std::ios::app)
+      << "[]\n{}\n{\"version\":2}\n\xff\n\n{\"version\":1,\"id\":7}\n";
+  EXPECT_EQ(log_.read(), std::vector<RunEntry>{run_of("a")});
+}
+
+TEST_F(RunLogTest, IsBounded) {
+  RunEntry long_run = run_of("a");
+  long_run.command = std::string(100'000, 'x');
+  for (int i = 0; i < 60; ++i) ASSERT_TRUE(log_.append(long_run).ok());
+  EXPECT_LT(std::filesystem::file_size(file()) + std::filesystem::file_size(file("runs.1.jsonl")),
+            2 * RunLog::kMaxBytes + 2 * 110'000);
+  EXPECT_GE(log_.read().size(), 10u);
+}
+
+TEST_F(RunLogTest, RunsThatEndTogetherAreAllKept) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([this] {
+      for (int i = 0; i < 25; ++i) EXPECT_TRUE(log_.append(run_of("a")).ok());
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(log_.read().size(), 100u);
+}
+
+TEST_F(RunLogTest, AFullDiskIsNamedAndCutsNoLine) {
+  ASSERT_TRUE(log_.append(run_of("a")).ok());
+  std::filesystem::remove(file());
+  std::filesystem::create_symlink("/dev/full", file());
+  const Status full = log_.append(run_of("b"));
+  EXPECT_EQ(full.code(), Code::kUnavailable);
+  EXPECT_NE(full.text().find("runs.jsonl: No space left on device"), std::string::npos)
+      << full.text();
+}
+
+TEST_F(RunLogTest, AUserWithoutAHomeKeepsNoRecord) {
+  EXPECT_EQ(RunLog("/proc/nonexistent/paceline").append(run_of("a")).code(), Code::kDenied);
+  EXPECT_TRUE(RunLog("/proc/nonexistent/paceline").read().empty());
+}
+
+TEST_F(RunLogTest, TheFolderIsThatOfTheState) {
+  std::map<std::string, const char*> set;
+  const auto variable = [&set](const char* name) {
+    const auto found = set.find(name);
+    return found == set.end() ? nullptr : found->second;
+  };
+  EXPECT_EQ(RunLog::user_folder(variable), std::nullopt);
+  set["HOME"] = "/home/me";
+  EXPECT_EQ(RunLog::user_folder(variable), "/home/me/.local/state/paceline");
+  set["XDG_STATE_HOME"] = "relative";  // not allowed by the specification
+  EXPECT_EQ(RunLog::user_folder(variable), "/home/me/.local/state/paceline");
+  set["XDG_STATE_HOME"] = "/state";
+  EXPECT_EQ(RunLog::user_folder(variable), "/state/paceline");
+}
+
+TEST_F(RunLogTest, TheBaselineIsTheLatestOneRankRunOfTheCommand) {
+  RunEntry failed = run_of("failed", 1), other = run_of("other", 1), unmarked = run_of("none", 1);
+  failed.exit_code = 1;
+  other.directory = "/elsewhere";
+  unmarked.figures.reset();
+  const std::vector<RunEntry> runs{run_of("a", 1), run_of("b", 1), run_of("two", 2),
+                                   failed,         other,          unmarked};
+  EXPECT_EQ(baseline_of(runs, run_of("").command, "/work")->id, "b");
+  EXPECT_FALSE(baseline_of(runs, "./other", "/work"));
+}
+
+TEST_F(RunLogTest, TheTableSaysWhatIsAnEstimate) {
+  RunEntry estimated = run_of("0123456789");
+  estimated.figures->is_measured = false;
+  const std::string table = runs_table({run_of("a"), estimated, run_of("c", 1)});
+  EXPECT_NE(table.find("  60 %"), std::string::npos) << table;
+  EXPECT_NE(table.find("01234567  "), std::string::npos) << table;
+  EXPECT_NE(table.find("  ~60 %"), std::string::npos) << table;
+  EXPECT_NE(table.find("1000       -  "), std::string::npos) << table;
+}
+
+}  // namespace
+}  // namespace paceline::launcher

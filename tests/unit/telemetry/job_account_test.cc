@@ -1,0 +1,239 @@
+#include "telemetry/job/job_account.h"
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "comm/base/signature.h"
+#include "telemetry/job/closing_lines.h"
+#include "telemetry/job/sample_reader.h"
+
+namespace paceline {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr TimePoint kBegin{seconds(100)};
+
+RankReading reading_of(int steps, Duration compute, Duration exposed, Duration input) {
+  RankReading reading;
+  reading.steps.steps = static_cast<std::uint64_t>(steps);
+  reading.steps.samples = 10 * reading.steps.steps;
+  reading.steps.wall = compute + exposed + input;
+  reading.steps.parts = {compute, exposed, input, Duration(0)};
+  reading.joined = kBegin;
+  reading.until = kBegin + reading.steps.wall;
+  return reading;
+}
+
+struct Times {
+  Duration called, ended, exposed;
+};
+
+RankSamples sample_of(const Times& times, std::uint64_t sequence = 0,
+                      OperationKind kind = OperationKind::kAllReduce, bool is_root = false) {
+  const auto at = [](Duration after) { return (kBegin + after).time_since_epoch().count(); };
+  return {.group = "",
+          .weight = 1,
+          .samples = {{.sequence = sequence,
+                       .kind = kind,
+                       .is_root = is_root,
+                       .bytes = 4,
+                       .called_ns = at(times.called),
+                       .ended_ns = at(times.ended),
+                       .exposed_ns = times.exposed.count()}}};
+}
+
+TEST(JobAccount, SaysNothingOfAJobThatMeasuresNothing) {
+  JobAccount account;
+  account.begin(3);
+  EXPECT_FALSE(account.summary());
+}
+
+TEST(JobAccount, DividesTheTimeOfSteps) {
+  JobAccount account;
+  account.begin(2);
+  account.take(0, reading_of(10, seconds(6), seconds(2), seconds(2)));
+  account.take(1, reading_of(10, seconds(8), seconds(2), seconds(0)));
+  const JobSummary summary = account.summary().value();
+  EXPECT_TRUE(summary.has_steps);
+  EXPECT_EQ(summary.ranks, 2);
+  EXPECT_EQ(summary.steps, 10u);
+  EXPECT_DOUBLE_EQ(summary.seconds, 10);
+  EXPECT_DOUBLE_EQ(summary.step_seconds(), 1);
+  EXPECT_DOUBLE_EQ(summary.samples_per_s, 20);
+  EXPECT_DOUBLE_EQ(summary.share(Spent::kCompute), 0.7);
+  EXPECT_DOUBLE_EQ(summary.share(Spent::kMoving), 0.2);
+  EXPECT_DOUBLE_EQ(summary.share(Spent::kInput), 0.1);
+}
+
+// Rank 1 comes 80 ms late to an operation that takes 20 ms from then on.
+TEST(JobAccount, WaitsAreForTheLastRank) {
+  JobAccount account;
+  account.begin(3);
+  for (const int rank : {0, 1, 2}) {
+    const bool is_late = rank == 1;
+    const Duration exposed = is_late ? milliseconds(20) : milliseconds(100);
+    account.take(rank, reading_of(1, milliseconds(200) - exposed, exposed, Duration(0)));
+    account.take(rank, sample_of({.called = milliseconds(is_late ? 180 : 100),
+                                  .ended = milliseconds(200),
+                                  .exposed = exposed}));
+  }
+  const JobSummary summary = account.summary().value();
+  EXPECT_NEAR(summary.share(Spent::kMoving), 60.0 / 600, 1e-9);
+  EXPECT_NEAR(summary.share(Spent::kWaiting), 160.0 / 600, 1e-9);
+  ASSERT_EQ(summary.waited_for.size(), 1u);
+  EXPECT_EQ(summary.waited_for[0].first, 1);
+  EXPECT_NEAR(summary.waited_for[0].second, 160.0 / 600, 1e-9);
+}
+
+// The operation ran beside computation, and only its end was waited for: after the late call.
+TEST(JobAccount, WhatIsOverlappedIsNotWaitedFor) {
+  JobAccount account;
+  account.begin(2);
+  for (const int rank : {0, 1}) {
+    account.take(rank, reading_of(1, milliseconds(190), milliseconds(10), Duration(0)));
+    account.take(rank, sample_of({.called = milliseconds(rank == 0 ? 20 : 150),
+                                  .ended = milliseconds(200),
+                                  .exposed = milliseconds(10)}));
+  }
+  EXPECT_EQ(account.summary()->share(Spent::kWaiting), 0);
+}
+
+TEST(JobAccount, ABroadcastWaitsForItsRoot) {
+  JobAccount account;
+  account.begin(3);
+  const std::vector<Times> times{{milliseconds(50), milliseconds(60), milliseconds(10)},
+                                 {milliseconds(0), milliseconds(60), milliseconds(60)},
+                                 {milliseconds(500), milliseconds(505), milliseconds(5)}};
+  for (int rank = 0; rank < 3; ++rank) {
+    const Times& its = times[static_cast<std::size_t>(rank)];
+    account.take(rank, reading_of(1, seconds(1) - its.exposed, its.exposed, Duration(0)));
+    account.take(rank, sample_of(its, 0, OperationKind::kBroadcast, rank == 0));
+  }
+  const JobSummary summary = account.summary().value();
+  ASSERT_EQ(summary.waited_for.size(), 1u);
+  EXPECT_EQ(summary.waited_for[0].first, 0);
+  EXPECT_NEAR(summary.share(Spent::kWaiting), 0.05 / 3, 1e-9);
+}
+
+TEST(JobAccount, WithoutMarksTheTimeSinceTheMeetingIsDivided) {
+  JobAccount account;
+  account.begin(2);
+  for (const int rank : {0, 1}) {
+    RankReading reading;
+    reading.exposed = seconds(1);
+    reading.joined = kBegin;
+    reading.until = kBegin + seconds(4);
+    account.take(rank, reading);
+  }
+  const JobSummary summary = account.summary().value();
+  EXPECT_FALSE(summary.has_steps);
+  EXPECT_DOUBLE_EQ(summary.share(Spent::kMoving), 0.25);
+  const auto lines = closing_lines(summary, {"a", "a"}, {});
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0],
+            "communication took 25 % of 4.00 s on 2 ranks: moving data 25 %; mark steps "
+            "(paceline/steps.h) for more");
+}
+
+TEST(JobAccount, MemoryOfOperationsThatOneRankAloneReportsIsBounded) {
+  JobAccount account;
+  account.begin(2);
+  for (std::uint64_t i = 0; i < 100000; ++i)
+    account.take(0, sample_of({milliseconds(1), milliseconds(2), milliseconds(1)}, i));
+  account.take(0, reading_of(1, seconds(1), seconds(1), Duration(0)));
+  EXPECT_EQ(account.summary()->share(Spent::kWaiting), 0);
+}
+
+TEST(ClosingLines, NameLossesTheLargestFirst) {
+  JobSummary summary{.ranks = 4,
+                     .has_steps = true,
+                     .steps = 420,
+                     .seconds = 4.2,
+                     .samples_per_s = 35824,
+                     .shares = {0.60, 0.10, 0.20, 0.08, 0.02},
+                     .waited_for = {{3, 0.15}, {1, 0.047}, {0, 0.003}}};
+  const auto lines = closing_lines(summary, {"h1", "h1", "h2", "h2"}, {});
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[0], "420 steps of 10.00 ms on 4 ranks, 35824 samples/s");
+  EXPECT_EQ(lines[1],
+            "scaling efficiency 60 % (estimate: compute / step time); lost to: waiting 20 % (15 % "
+            "for rank 3 on h2, 5 % for rank 1 on h1), moving data 10 %, input 8 %, other 2 %");
+  const auto measured = closing_lines(summary, {"h1", "h1", "h1", "h1"},
+                                      Baseline{.samples_per_s = 10000, .when = "2026-11-29 12:30"});
+  EXPECT_NE(measured[1].find("scaling efficiency 90 % (measured against the one-rank run of "
+                             "2026-11-29 12:30)"),
+            std::string::npos);
+  EXPECT_EQ(measured[1].find("h2"), std::string::npos);
+  const auto slower = closing_lines(summary, {"h1", "h1", "h1", "h1"},
+                                    Baseline{.samples_per_s = 20000, .when = "2026-11-29 12:30"});
+  EXPECT_NE(slower[1].find("lost to: waiting 20 % (15 % for rank 3, 5 % for rank 1), slower "
+                           "computation 15 %, moving data 10 %"),
+            std::string::npos);
+}
+
+Signature all_reduce(std::uint64_t sequence) {
+  return {.sequence = sequence,
+          .count = 1,
+          .kind = OperationKind::kAllReduce,
+          .type = DataType::kFloat32};
+}
+
+TEST(SampleReader, PassesEachOperationOnOnceWhereTheyAreFew) {
+  const auto book = std::make_unique<OperationBook>();
+  SampleReader reader;
+  std::vector<std::uint64_t> passed;
+  for (std::uint64_t i = 0; i < 1000; ++i) {
+    const TimePoint called = kBegin + milliseconds(i);
+    book->note(all_reduce(i), {.called = called, .ended = called + milliseconds(1)});
+    if (i % 20 != 19) continue;
+    const RankSamples samples = reader.take({"", book->totals(), book->samples()});
+    EXPECT_EQ(samples.weight, 1u);
+    for (const OperationSample& one : samples.samples) passed.push_back(one.sequence);
+  }
+  std::ranges::sort(passed);
+  ASSERT_EQ(passed.size(), 1000u);
+  for (std::uint64_t i = 0; i < 1000; ++i) EXPECT_EQ(passed[i], i);
+}
+
+TEST(SampleReader, PassesAFewThatStandForAllWhereTheyAreMany) {
+  const auto book = std::make_unique<OperationBook>();
+  SampleReader reader;
+  double stands_for = 0;
+  for (std::uint64_t i = 0; i < 1000000; ++i) {
+    book->note(all_reduce(i), {.called = kBegin, .ended = kBegin});
+    if (i % 10000 != 9999) continue;
+    const RankSamples samples = reader.take({"", book->totals(), book->samples()});
+    EXPECT_LE(samples.samples.size(), 64u);
+    stands_for += static_cast<double>(samples.weight * samples.samples.size());
+  }
+  EXPECT_NEAR(stands_for, 1e6, 5e4);
+}
+
+// Agents look at different moments.
+TEST(SampleReader, RanksPassOnTheSameOperations) {
+  const auto book = std::make_unique<OperationBook>();
+  SampleReader one, other;
+  std::vector<std::uint64_t> ones, others;
+  const auto look = [&book](SampleReader& reader, std::vector<std::uint64_t>& passed) {
+    for (const OperationSample& sample : reader.take({"", book->totals(), book->samples()}).samples)
+      passed.push_back(sample.sequence);
+  };
+  for (std::uint64_t i = 0; i < 300000; ++i) {
+    book->note(all_reduce(i), {.called = kBegin, .ended = kBegin});
+    if (i % 10000 == 9999) look(one, ones);
+    if (i % 10000 == 3333) look(other, others);
+  }
+  std::ranges::sort(ones);
+  std::ranges::sort(others);
+  std::vector<std::uint64_t> both;
+  std::ranges::set_intersection(ones, others, std::back_inserter(both));
+  EXPECT_GT(both.size(), ones.size() / 2);
+}
+
+}  // namespace
+}  // namespace paceline
