@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "comm/base/environment.h"
 #include "comm/base/tick_clock.h"
@@ -50,6 +51,7 @@ struct StepLedger::Layout {
   std::atomic<std::uint64_t> words[kWords];
   alignas(64) std::atomic<std::int64_t> exposed_ns;
   std::atomic<std::int64_t> exposed_until_ns;
+  std::atomic<std::int32_t> thread;
 };
 
 Result<UniqueFd> StepLedger::create_memory() {
@@ -93,9 +95,12 @@ StepLedger::~StepLedger() {
 
 bool StepLedger::may_mark() {
   if (!made_in_.is_of_this_process()) return false;
-  const void* marking = nullptr;
-  return marking_thread_.compare_exchange_strong(marking, this_thread()) ||
-         marking == this_thread();
+  const void* marking = marking_thread_.load(std::memory_order_relaxed);
+  if (marking == this_thread()) return true;
+  if (marking != nullptr || !marking_thread_.compare_exchange_strong(marking, this_thread()))
+    return false;
+  layout_->thread.store(::gettid(), std::memory_order_relaxed);
+  return true;
 }
 
 bool StepLedger::counts_here() const {
@@ -188,7 +193,8 @@ LedgerReading StepLedger::read() const {
   const auto time = [&words](std::size_t i) { return static_cast<std::int64_t>(words[i]); };
   LedgerReading reading{.begin_ns = time(kBegin),
                         .end_ns = time(kEnd),
-                        .exposed_ns = layout_->exposed_ns.load(std::memory_order_relaxed)};
+                        .exposed_ns = layout_->exposed_ns.load(std::memory_order_relaxed),
+                        .thread = layout_->thread.load(std::memory_order_relaxed)};
   reading.totals = {.steps = words[kSteps],
                     .samples = words[kSamples],
                     .flop = std::bit_cast<double>(words[kFlop]),

@@ -21,6 +21,7 @@ struct LedgerReading {
   std::int64_t begin_ns = 0;    ///< CLOCK_MONOTONIC; of the first step; 0: no step has begun
   std::int64_t end_ns = 0;      ///< of the last step that has ended
   std::int64_t exposed_ns = 0;  ///< exposed communication in all, also outside of steps
+  std::int32_t thread = 0;      ///< the marking thread, as the rank sees it; 0: none
 };
 
 class StepLedger {

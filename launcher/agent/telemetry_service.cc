@@ -9,7 +9,8 @@
 namespace paceline::launcher {
 namespace {
 
-constexpr Duration kEvery = std::chrono::seconds(1);
+constexpr Duration kLookEvery = std::chrono::milliseconds(100);
+constexpr int kLooksPerMessage = 10;
 
 messages::Steps steps_of(const LedgerReading& reading) {
   messages::Steps steps;
@@ -21,6 +22,19 @@ messages::Steps steps_of(const LedgerReading& reading) {
   steps.set_exposed_ns(reading.exposed_ns);
   for (const auto& part : reading.totals.parts) steps.add_part_ns(part.count());
   return steps;
+}
+
+messages::RankUsage usage_of(const RankUsage& read) {
+  messages::RankUsage usage;
+  usage.set_time_ns(read.time_ns);
+  usage.set_run_ns(read.run_ns);
+  usage.set_queued_ns(read.queued_ns);
+  usage.set_throttled_ns(read.throttled_ns);
+  usage.set_stopped_ns(read.stopped_ns);
+  usage.set_blocked_ns(read.blocked_ns);
+  usage.set_major_faults(read.major_faults);
+  usage.set_resident_kib(read.resident_kib);
+  return usage;
 }
 
 messages::GroupOperations operations_of(const GroupOperations& group, const RankSamples& samples) {
@@ -65,15 +79,19 @@ Status TelemetryService::equip(int local_rank, RankEquipment& rank) {
 }
 
 void TelemetryService::started(const messages::RankStarted& rank) {
-  ranks_[rank.rank()].runs = true;
-  if (std::exchange(is_measuring_, true)) return;
-  timers_.after(kEvery, [this] { measure_all(); });
+  ranks_[rank.rank()].usage = std::make_unique<UsageReader>(static_cast<pid_t>(rank.pid()));
+  if (std::exchange(is_looking_, true)) return;
+  timers_.after(kLookEvery, [this] { look(); });
 }
 
-void TelemetryService::measure_all() {
-  for (auto& [number, rank] : ranks_)
-    if (rank.runs) measure(number, rank);
-  timers_.after(kEvery, [this] { measure_all(); });
+void TelemetryService::look() {
+  const bool is_due = ++looks_ % kLooksPerMessage == 0;
+  for (auto& [number, rank] : ranks_) {
+    if (rank.usage == nullptr) continue;
+    rank.usage->look(clock_.now());
+    if (is_due) measure(number, rank);
+  }
+  timers_.after(kLookEvery, [this] { look(); });
 }
 
 void TelemetryService::ended(const messages::ProcessExited& exited, messages::RankExited&) {
@@ -94,6 +112,10 @@ void TelemetryService::measure(std::uint32_t number, Rank& rank) {
   measured.set_rank(number);
   *measured.mutable_steps() = steps_of(reading);
   measured.set_joined_ns(milestones.joined_ns);
+  if (rank.usage != nullptr) {
+    rank.usage->set_thread(reading.thread);
+    *measured.mutable_usage() = usage_of(rank.usage->read(clock_.now()));
+  }
   for (const GroupOperations& group : flights_->operations(static_cast<int>(number)))
     *measured.add_groups() = operations_of(group, rank.reader.take(group));
   measured.set_time_ns(clock_.now().time_since_epoch().count());

@@ -9,6 +9,7 @@
 
 #include "launcher/agent/flight_book.h"
 #include "launcher/agent/rank_service.h"
+#include "launcher/agent/rank_usage.h"
 #include "launcher/system/event_loop.h"
 #include "launcher/system/timer_group.h"
 #include "telemetry/job/sample_reader.h"
@@ -32,10 +33,10 @@ class TelemetryService final : public RankService {
   struct Rank {
     std::unique_ptr<StepLedger> ledger;
     SampleReader reader;
-    bool runs = false;
+    std::unique_ptr<UsageReader> usage;  // once it runs
   };
 
-  void measure_all();
+  void look();
   void measure(std::uint32_t number, Rank& rank);
 
   const Clock& clock_;  // the loop's
@@ -44,7 +45,8 @@ class TelemetryService final : public RankService {
   std::uint32_t epoch_ = 0;
   std::vector<std::uint32_t> numbers_;   // by local rank
   std::map<std::uint32_t, Rank> ranks_;  // that have not ended, by number
-  bool is_measuring_ = false;
+  int looks_ = 0;
+  bool is_looking_ = false;
   TimerGroup timers_;
 };
 

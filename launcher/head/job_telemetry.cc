@@ -17,6 +17,15 @@ StepTotals totals_of(const messages::Steps& steps) {
   return totals;
 }
 
+RankUse use_of(const messages::RankUsage& usage) {
+  return {.time = Duration(usage.time_ns()),
+          .queued = Duration(usage.queued_ns()),
+          .throttled = Duration(usage.throttled_ns()),
+          .stopped = Duration(usage.stopped_ns()),
+          .blocked = Duration(usage.blocked_ns()),
+          .major_faults = usage.major_faults()};
+}
+
 RankSamples samples_of(const messages::GroupOperations& group, Duration ahead) {
   RankSamples samples{.group = group.group(), .weight = group.weight(), .samples = {}};
   for (const messages::OperationSample& one : group.samples())
@@ -40,6 +49,7 @@ void JobTelemetry::take(TimePoint now, std::size_t host, const messages::RankMea
   ahead = std::max(ahead, shown);
   const int rank = static_cast<int>(measured.rank());
   RankReading reading{.steps = totals_of(measured.steps()),
+                      .use = use_of(measured.usage()),
                       .exposed = Duration(measured.steps().exposed_ns()),
                       .joined = {},
                       .until = TimePoint(Duration(measured.time_ns()) - ahead)};
@@ -99,9 +109,12 @@ std::optional<RunFigures> JobTelemetry::figures() const {
                      .waited_for = {}};
   for (std::size_t i = 0; i < kSpents; ++i)
     figures.shares.emplace(name(static_cast<Spent>(i)), summary->shares[i]);
-  for (const auto& [rank, share] : summary->waited_for)
-    figures.waited_for.push_back(
-        {.rank = rank, .host = hosts_[static_cast<std::size_t>(rank)], .share = share});
+  for (const auto& [rank, share] : summary->waited_for) {
+    WaitedFor one{.rank = rank, .host = hosts_[static_cast<std::size_t>(rank)], .share = share};
+    const auto straggler = std::ranges::find(summary->stragglers, rank, &Straggler::rank);
+    if (straggler != summary->stragglers.end()) one.cause = words_of(straggler->cause);
+    figures.waited_for.push_back(std::move(one));
+  }
   return figures;
 }
 

@@ -95,7 +95,6 @@ constexpr PeerOption kPeerOptions[] = {
     {"python", "write python3 before the script"},
     {"launcher", "use --engine ssh, slurm or mpirun"},
     {"allow-run-as-root", "leave it out: root may run jobs"},
-    {"quiet", "there is no such option; errors are always printed"},
     {"verbose", "use --timings, or PACELINE_LOG_LEVEL=info for the library"},
 };
 

@@ -14,7 +14,8 @@ constexpr int kVersion = 1;
 Json json_of(const RunFigures& figures) {
   Json waited_for = Json::array();
   for (const WaitedFor& one : figures.waited_for)
-    waited_for.push_back({{"rank", one.rank}, {"host", one.host}, {"share", one.share}});
+    waited_for.push_back(
+        {{"rank", one.rank}, {"host", one.host}, {"share", one.share}, {"cause", one.cause}});
   return {{"has_steps", figures.has_steps},
           {"steps", figures.steps},
           {"step_seconds", figures.step_seconds},
@@ -37,8 +38,10 @@ RunFigures figures_of(const Json& json) {
                      .shares = json.at("shares"),
                      .waited_for = {}};
   for (const Json& one : json.at("waited_for"))
-    figures.waited_for.push_back(
-        {.rank = one.at("rank"), .host = one.at("host"), .share = one.at("share")});
+    figures.waited_for.push_back({.rank = one.at("rank"),
+                                  .host = one.at("host"),
+                                  .share = one.at("share"),
+                                  .cause = one.at("cause")});
   return figures;
 }
 

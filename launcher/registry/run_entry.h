@@ -14,7 +14,8 @@ namespace paceline::launcher {
 struct WaitedFor {
   int rank = 0;
   std::string host;
-  double share = 0;  ///< of the time of all ranks
+  double share = 0;   ///< of the time of all ranks
+  std::string cause;  ///< in words; empty: it is no straggler, or the cause is not known
 
   bool operator==(const WaitedFor&) const = default;
 };

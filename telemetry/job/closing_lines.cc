@@ -9,7 +9,8 @@
 namespace paceline {
 namespace {
 
-constexpr double kWorthSaying = 0.005;  // half a percent
+constexpr double kWorthSaying = 0.005;      // half a percent
+constexpr double kWorthSayingSeconds = 10;  // of a job without marked steps
 constexpr std::size_t kMostRanks = 3;
 
 [[gnu::format(printf, 1, 2)]] std::string format(const char* form, ...) {
@@ -42,6 +43,9 @@ std::string waited_for_text(const JobSummary& summary, const std::vector<std::st
     text.append(text.empty() ? "" : ", ").append(percent(share));
     text.append(" for rank ").append(std::to_string(rank));
     if (names_hosts) text.append(" on ").append(hosts[static_cast<std::size_t>(rank)]);
+    const auto straggler = std::ranges::find(summary.stragglers, rank, &Straggler::rank);
+    if (straggler != summary.stragglers.end() && straggler->cause != Cause::kUnknown)
+      text.append(": ").append(words_of(straggler->cause));
   }
   return text;
 }
@@ -93,6 +97,7 @@ std::optional<double> scaling_efficiency(const JobSummary& summary,
 std::vector<std::string> closing_lines(const JobSummary& summary,
                                        const std::vector<std::string>& hosts,
                                        const std::optional<Baseline>& baseline) {
+  if (!summary.has_steps && summary.seconds < kWorthSayingSeconds) return {};
   if (!summary.has_steps)
     return {"communication took " + percent(1 - summary.share(Spent::kCompute)) + " of " +
             time_text(summary.seconds) + " on " + ranks_text(summary.ranks) + ": " +

@@ -18,7 +18,8 @@ struct Baseline {
 std::optional<double> scaling_efficiency(const JobSummary& summary,
                                          const std::optional<Baseline>& baseline);
 
-/// Lines without a newline. `hosts`: of each rank; all the same: hosts are not named.
+/// Lines without a newline; none for a job of a few seconds that marks no steps. `hosts`: of each
+/// rank; all the same: hosts are not named.
 std::vector<std::string> closing_lines(const JobSummary& summary,
                                        const std::vector<std::string>& hosts,
                                        const std::optional<Baseline>& baseline);

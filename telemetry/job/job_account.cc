@@ -67,11 +67,14 @@ void JobAccount::begin(int ranks) {
   const auto count = static_cast<std::size_t>(ranks);
   *this = JobAccount();
   readings_.resize(count);
+  first_.resize(count);
   waits_.resize(count);
   waited_for_ns_.resize(count);
 }
 
 void JobAccount::take(int rank, RankReading reading) {
+  std::optional<RankReading>& first = first_[static_cast<std::size_t>(rank)];
+  if (!first || (first->steps.steps == 0 && reading.steps.steps > 0)) first = reading;
   readings_[static_cast<std::size_t>(rank)] = std::move(reading);
 }
 
@@ -167,7 +170,38 @@ std::optional<JobSummary> JobAccount::summary() const {
       summary.waited_for.emplace_back(
           static_cast<int>(rank), summary.share(Spent::kWaiting) * waited_for_ns[rank] / blamed);
   std::ranges::stable_sort(summary.waited_for, std::greater(), &std::pair<int, double>::second);
+  summary.stragglers = find_stragglers(evidence_of(summary));
   return summary;
+}
+
+// Shares of the time between two readings. A rank that was read once was too short a time there.
+std::vector<RankEvidence> JobAccount::evidence_of(const JobSummary& summary) const {
+  std::vector<RankEvidence> evidence(readings_.size());
+  for (const auto& [rank, share] : summary.waited_for)
+    evidence[static_cast<std::size_t>(rank)].waited_for = share;
+  for (std::size_t rank = 0; rank < readings_.size(); ++rank) {
+    if (!readings_[rank]) continue;
+    const RankReading& from = *first_[rank];
+    const RankReading& to = *readings_[rank];
+    RankEvidence& own = evidence[rank];
+    const auto share_of = [](Duration time, Duration all) {
+      return all > Duration::zero() ? ns(time) / ns(all) : 0.0;
+    };
+    own.compute = share_of(to.steps.part(StepPart::kCompute), to.steps.wall);
+    own.input = share_of(to.steps.part(StepPart::kInput), to.steps.wall);
+    if (!summary.has_steps && has_joined(to))
+      own.compute = 1 - share_of(to.exposed, to.until - to.joined);
+    const Duration between = to.use.time - from.use.time;
+    own.queued = share_of(to.use.queued - from.use.queued, between);
+    own.throttled = share_of(to.use.throttled - from.use.throttled, between);
+    own.stopped = share_of(to.use.stopped - from.use.stopped, between);
+    own.blocked = share_of(to.use.blocked - from.use.blocked, between);
+    if (between > Duration::zero())
+      own.major_faults_per_s = kNsPerSecond *
+                               static_cast<double>(to.use.major_faults - from.use.major_faults) /
+                               ns(between);
+  }
+  return evidence;
 }
 
 }  // namespace paceline

@@ -21,6 +21,7 @@
 #include <paceline/steps.h>
 
 #include "comm/base/clock.h"
+#include "telemetry/job/straggler.h"
 #include "telemetry/operation_book.h"
 
 namespace paceline {
@@ -31,9 +32,17 @@ inline constexpr std::size_t kSpents = 5;
 /// "moving data"
 std::string_view name(Spent spent);
 
+/// How a rank has used its host since its start (launcher/agent/rank_usage.h).
+struct RankUse {
+  Duration time{};  ///< when it was read; not comparable between hosts; 0: never
+  Duration queued{}, throttled{}, stopped{}, blocked{};
+  std::uint64_t major_faults = 0;
+};
+
 /// What a rank has done up to now. Times are of one clock for all ranks.
 struct RankReading {
   StepTotals steps;
+  RankUse use;
   Duration exposed{};  ///< also outside of steps
   TimePoint joined{};  ///< it had found the other ranks; zero: it has not
   TimePoint until{};   ///< when this was read, or when the rank ended
@@ -57,6 +66,9 @@ struct JobSummary {
   /// Share of the time that all ranks waited for this one, the largest first. Their sum is the
   /// share of Spent::kWaiting.
   std::vector<std::pair<int, double>> waited_for;
+
+  /// The ranks that were waited for much more than others.
+  std::vector<Straggler> stragglers;
 
   double share(Spent spent) const { return shares[static_cast<std::size_t>(spent)]; }
   double step_seconds() const { return steps > 0 ? seconds / static_cast<double>(steps) : 0; }
@@ -90,10 +102,14 @@ class JobAccount {
   };
   using Key = std::pair<std::string, std::uint64_t>;  // group, number of the operation
 
+  std::vector<RankEvidence> evidence_of(const JobSummary& summary) const;
   static void settle(const Operation& operation, std::vector<Waits>& waits,
                      std::vector<double>& waited_for_ns);
 
   std::vector<std::optional<RankReading>> readings_;
+  // The first of each rank since it has joined, and marked steps if any rank does: what it used
+  // before is not of the time that is judged.
+  std::vector<std::optional<RankReading>> first_;
   std::map<Key, Operation> open_;
   std::deque<Key> order_;              // in which they came
   std::vector<Waits> waits_;           // by rank

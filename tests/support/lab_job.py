@@ -20,11 +20,11 @@ class Ended(NamedTuple):
 
 
 def run(lab, *command, options=("--engine", "lab"), variables=None, hosts=None):
-    """One rank on each host, those of the lab if nothing is said. The lab is called "lab", as the
-    engine of that name wants it."""
+    """One rank on each host, those of the lab if nothing is said, without lines about speed. The
+    lab is called "lab", as the engine of that name wants it."""
     env = {name: value for name, value in lab.env.items() if name not in OWN_VARIABLES}
-    words = [*lab.words("exec", "switch"), "--", PACELINE, "run", *options, "-n", lab.hosts,
-             "--hostfile", hosts or lab.hostfile(), "--", *command]
+    words = [*lab.words("exec", "switch"), "--", PACELINE, "run", "--quiet", *options, "-n",
+             lab.hosts, "--hostfile", hosts or lab.hostfile(), "--", *command]
     begin = time.monotonic()
     done = subprocess.run(list(map(str, words)), env={**env, **(variables or {})}, text=True,
                           capture_output=True, stdin=subprocess.DEVNULL, timeout=LIMIT_S,

@@ -4,13 +4,13 @@
 // Example:
 //   for (int step = 0; step < 100; ++step) {
 //     paceline::begin_step();
-//     const Batch batch = [&] {
+//     {
 //       const paceline::StepPartScope input(paceline::StepPart::kInput);
-//       return load_batch();
-//     }();
-//     compute_gradients(batch);
+//       load_next_batch();
+//     }
+//     compute_gradients();
 //     world.all_reduce(std::span(gradients)).value();
-//     paceline::end_step(batch.size());
+//     paceline::end_step(64);  // samples
 //   }
 //   std::cout << paceline::step_totals().to_string() << '\n';
 //

@@ -26,15 +26,16 @@ RunEntry run_of(const std::string& id, int ranks = 2) {
           .hosts = {"h1", "h2"},
           .command = "./train --name \"a b\"",
           .directory = "/work",
-          .figures = RunFigures{.has_steps = true,
-                                .steps = 420,
-                                .step_seconds = 0.01,
-                                .samples_per_s = 1000,
-                                .flop_per_s = 0,
-                                .efficiency = 0.6,
-                                .is_measured = true,
-                                .shares = {{"compute", 0.6}, {"waiting", 0.4}},
-                                .waited_for = {{.rank = 1, .host = "h2", .share = 0.4}}}};
+          .figures = RunFigures{
+              .has_steps = true,
+              .steps = 420,
+              .step_seconds = 0.01,
+              .samples_per_s = 1000,
+              .flop_per_s = 0,
+              .efficiency = 0.6,
+              .is_measured = true,
+              .shares = {{"compute", 0.6}, {"waiting", 0.4}},
+              .waited_for = {{.rank = 1, .host = "h2", .share = 0.4, .cause = "it was stopped"}}}};
 }
 
 class RunLogTest : public ::testing::Test {

@@ -130,13 +130,15 @@ TEST(JobAccount, WithoutMarksTheTimeSinceTheMeetingIsDivided) {
     reading.until = kBegin + seconds(4);
     account.take(rank, reading);
   }
-  const JobSummary summary = account.summary().value();
+  JobSummary summary = account.summary().value();
   EXPECT_FALSE(summary.has_steps);
   EXPECT_DOUBLE_EQ(summary.share(Spent::kMoving), 0.25);
+  EXPECT_TRUE(closing_lines(summary, {"a", "a"}, {}).empty());
+  summary.seconds = 400;
   const auto lines = closing_lines(summary, {"a", "a"}, {});
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_EQ(lines[0],
-            "communication took 25 % of 4.00 s on 2 ranks: moving data 25 %; mark steps "
+            "communication took 25 % of 400.00 s on 2 ranks: moving data 25 %; mark steps "
             "(paceline/steps.h) for more");
 }
 

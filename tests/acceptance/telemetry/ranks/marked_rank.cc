@@ -1,13 +1,31 @@
-// A rank that marks its steps. Usage: marked_rank STEPS COMPUTE_US INPUT_US [LATE_RANK LATE_US]
-// [--async]. Each step takes about so long; the late rank takes longer over its computation. Prints
-// a JSON object: its own count of the time from the first mark to the last, and the totals of the
-// library, in nanoseconds.
+// A rank that marks its steps. Usage: marked_rank [NAME=VALUE]…
+//   steps=N        1000
+//   compute_us=N   each step computes for about so long (200)
+//   input_us=N     and waits for input for about so long (100)
+//   late=RANK      this rank takes late_us longer in each step (-1: none)
+//   late_us=N      1000
+//   late_in=PART   compute or input (compute)
+//   touch=FILE     each step reads touches=N pages of FILE.RANK anywhere, in memory (none). It
+//   reads
+//                  the whole file before, a second after its start
+//   async=1        the all-reduce overlaps with computation
+// Prints a JSON object: its own count of the time from the first mark to the last, and the totals
+// of the library, in nanoseconds.
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
+#include <map>
 #include <span>
-#include <string_view>
+#include <string>
 #include <vector>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <paceline/communicator.h>
 #include <paceline/steps.h>
@@ -17,44 +35,106 @@
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using std::chrono::microseconds;
+using Microseconds = std::chrono::microseconds;
+
+class Settings {
+ public:
+  Settings(int count, char** words) {
+    for (int i = 1; i < count; ++i) {
+      const std::string word = words[i];
+      const std::size_t equals = word.find('=');
+      if (equals == word.npos || !values_.contains(word.substr(0, equals))) {
+        std::fprintf(stderr, "marked_rank: '%s' is not NAME=VALUE of a known name\n", words[i]);
+        std::exit(2);
+      }
+      values_[word.substr(0, equals)] = word.substr(equals + 1);
+    }
+  }
+  long number(const std::string& name) const { return std::atol(values_.at(name).c_str()); }
+  const std::string& text(const std::string& name) const { return values_.at(name); }
+
+ private:
+  std::map<std::string, std::string> values_{
+      {"steps", "1000"}, {"compute_us", "200"}, {"input_us", "100"},
+      {"late", "-1"},    {"late_us", "1000"},   {"late_in", "compute"},
+      {"touch", ""},     {"touches", "100"},    {"async", "0"}};
+};
 
 // Half of the time to one and a half times it.
-void spend(paceline::Random& random, long us) {
-  const auto until =
-      Clock::now() +
-      microseconds(us / 2 + static_cast<long>(random.below(static_cast<std::uint64_t>(us) + 1)));
+Microseconds about(paceline::Random& random, long us) {
+  return Microseconds(us / 2 + static_cast<long>(random.below(static_cast<std::uint64_t>(us) + 1)));
+}
+
+void sleep(Microseconds time) {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
+  const timespec amount{.tv_sec = seconds.count(),
+                        .tv_nsec = std::chrono::nanoseconds(time - seconds).count()};
+  ::ppoll(nullptr, 0, &amount, nullptr);
+}
+
+void spin(Microseconds time) {
+  const auto until = Clock::now() + time;
   while (Clock::now() < until) {
   }
 }
 
+class TouchedFile {
+ public:
+  TouchedFile(const std::string& path, long touches) : touches_(touches) {
+    if (path.empty()) return;
+    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    bytes_ = file < 0 ? 0 : static_cast<std::size_t>(::lseek(file, 0, SEEK_END));
+    void* const memory = ::mmap(nullptr, bytes_, PROT_READ, MAP_SHARED, file, 0);
+    if (memory == MAP_FAILED) {
+      std::perror(path.c_str());
+      std::exit(2);
+    }
+    ::madvise(memory, bytes_, MADV_RANDOM);
+    memory_ = static_cast<const volatile std::uint8_t*>(memory);
+    sleep(std::chrono::seconds(1));
+    for (std::size_t at = 0; at < bytes_; at += 4096) sum_ += memory_[at];
+  }
+  void touch(paceline::Random& random) {
+    for (long i = 0; memory_ != nullptr && i < touches_; ++i) sum_ += memory_[random.below(bytes_)];
+  }
+
+ private:
+  const long touches_;
+  const volatile std::uint8_t* memory_ = nullptr;
+  std::size_t bytes_ = 0;
+  std::uint64_t sum_ = 0;
+};
+
 }  // namespace
 
 int main(int count, char** words) {
-  if (count < 4) return 2;
-  const bool is_async = std::string_view(words[count - 1]) == "--async";
-  const long steps = std::atol(words[1]), compute_us = std::atol(words[2]),
-             input_us = std::atol(words[3]);
-  const bool has_late_rank = count - (is_async ? 1 : 0) == 6;
-  const long late_rank = has_late_rank ? std::atol(words[4]) : -1;
-  const long late_us = has_late_rank ? std::atol(words[5]) : 0;
+  const Settings settings(count, words);
   paceline::Communicator world = paceline::Communicator::init().value();
   paceline::Random random(static_cast<std::uint64_t>(world.rank()) + 1);
+  const bool is_late = world.rank() == settings.number("late");
+  const Microseconds late(is_late ? settings.number("late_us") : 0);
+  const bool is_late_in_input = settings.text("late_in") == "input";
+  const bool is_async = settings.number("async") != 0;
+  const std::string& touched = settings.text("touch");
+  TouchedFile file(touched.empty() ? "" : touched + "." + std::to_string(world.rank()),
+                   settings.number("touches"));
   std::vector<float> gradients(1000, 1.0f);
   const auto begin = Clock::now();
-  for (long step = 0; step < steps; ++step) {
+  for (long step = 0; step < settings.number("steps"); ++step) {
     paceline::begin_step();
     {
       const paceline::StepPartScope input(paceline::StepPart::kInput);
-      spend(random, input_us);
+      sleep(about(random, settings.number("input_us")) +
+            (is_late_in_input ? late : Microseconds(0)));
     }
-    spend(random, compute_us);
+    spin(about(random, settings.number("compute_us")));
+    file.touch(random);
     if (is_async) {
       paceline::Work work = world.all_reduce_async(std::span(gradients), paceline::ReduceOp::kAvg);
-      spend(random, compute_us);
+      spin(about(random, settings.number("compute_us")));
       work.wait().value();
     } else {
-      if (world.rank() == late_rank) spend(random, late_us);
+      if (!is_late_in_input) spin(late);
       world.all_reduce(std::span(gradients), paceline::ReduceOp::kAvg).value();
     }
     paceline::end_step(8, 1e6);

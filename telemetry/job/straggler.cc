@@ -1,0 +1,93 @@
+#include "telemetry/job/straggler.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <numeric>
+
+namespace paceline {
+namespace {
+
+// Shorter waits are the noise of a healthy job.
+constexpr double kLeastWait = 0.05;
+// A straggler is waited for so much more than the mean of the other ranks.
+constexpr double kTimesOthers = 3;
+// A cause explains at least so much of the delay.
+constexpr double kLeastExplained = 0.3;
+constexpr double kManyFaultsPerS = 20;
+
+using Field = double RankEvidence::*;
+
+// How much more a rank has of something than the other ranks, by their median.
+double excess(const std::vector<RankEvidence>& ranks, std::size_t rank, Field field) {
+  std::vector<double> others;
+  for (std::size_t i = 0; i < ranks.size(); ++i)
+    if (i != rank) others.push_back(ranks[i].*field);
+  const auto middle = others.begin() + static_cast<std::ptrdiff_t>(others.size() / 2);
+  std::nth_element(others.begin(), middle, others.end());
+  return ranks[rank].*field - *middle;
+}
+
+// The time that the rank had no CPU, was stopped or read its memory again is part of its
+// computation or input. So those causes come first.
+Cause cause_of(const std::vector<RankEvidence>& ranks, std::size_t rank) {
+  const RankEvidence& own = ranks[rank];
+  const double needed = kLeastExplained * own.waited_for;
+  const double stopped = excess(ranks, rank, &RankEvidence::stopped);
+  const double queued = excess(ranks, rank, &RankEvidence::queued);
+  if (std::max(stopped, queued) >= needed) {
+    if (stopped > queued) return Cause::kStopped;
+    return own.throttled >= kLeastExplained * own.queued ? Cause::kThrottled : Cause::kNoCpu;
+  }
+  const double blocked = excess(ranks, rank, &RankEvidence::blocked);
+  const double input = excess(ranks, rank, &RankEvidence::input);
+  const double compute = excess(ranks, rank, &RankEvidence::compute);
+  if (std::max({blocked, input, compute}) < needed) return Cause::kUnknown;
+  const double faults = excess(ranks, rank, &RankEvidence::major_faults_per_s);
+  if (faults >= kManyFaultsPerS) return Cause::kMemory;
+  if (input >= compute && input >= needed) return Cause::kInput;
+  return blocked >= needed ? Cause::kBlocked : Cause::kComputesLonger;
+}
+
+}  // namespace
+
+std::string_view words_of(Cause cause) {
+  switch (cause) {
+    case Cause::kUnknown:
+      return "for a reason that is not known";
+    case Cause::kComputesLonger:
+      return "its computation took longer";
+    case Cause::kInput:
+      return "its input took longer";
+    case Cause::kThrottled:
+      return "its control group throttled its CPUs";
+    case Cause::kNoCpu:
+      return "other threads used its CPUs";
+    case Cause::kStopped:
+      return "it was stopped";
+    case Cause::kMemory:
+      return "its memory was read from disk again";
+    case Cause::kBlocked:
+      return "it was blocked in the kernel";
+  }
+  return "";
+}
+
+std::vector<Straggler> find_stragglers(const std::vector<RankEvidence>& ranks) {
+  std::vector<Straggler> found;
+  if (ranks.size() < 2) return found;
+  const double all =
+      std::accumulate(ranks.begin(), ranks.end(), 0.0,
+                      [](double sum, const RankEvidence& rank) { return sum + rank.waited_for; });
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    const double own = ranks[rank].waited_for;
+    const double others = (all - own) / static_cast<double>(ranks.size() - 1);
+    if (own < kLeastWait || own < kTimesOthers * others) continue;
+    found.push_back(
+        {.rank = static_cast<int>(rank), .waited_for = own, .cause = cause_of(ranks, rank)});
+  }
+  std::ranges::stable_sort(found, std::greater(), &Straggler::waited_for);
+  return found;
+}
+
+}  // namespace paceline
