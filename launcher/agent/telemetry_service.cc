@@ -1,6 +1,7 @@
 // Runs in the agent.
 #include "launcher/agent/telemetry_service.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -11,6 +12,8 @@ namespace {
 
 constexpr Duration kLookEvery = std::chrono::milliseconds(100);
 constexpr int kLooksPerMessage = 10;
+// In each second, for the head, which compares them.
+constexpr std::size_t kSamplesOfJob = 16384, kSamplesOfRank = 64;
 
 messages::Steps steps_of(const LedgerReading& reading) {
   messages::Steps steps;
@@ -66,6 +69,7 @@ messages::GroupOperations operations_of(const GroupOperations& group, const Rank
 
 Status TelemetryService::prepare(const messages::Start& start) {
   epoch_ = start.epoch();
+  most_samples_ = std::clamp<std::size_t>(kSamplesOfJob / start.world_size(), 2, kSamplesOfRank);
   numbers_ = {start.ranks().begin(), start.ranks().end()};
   return {};
 }
@@ -117,7 +121,7 @@ void TelemetryService::measure(std::uint32_t number, Rank& rank) {
     *measured.mutable_usage() = usage_of(rank.usage->read(clock_.now()));
   }
   for (const GroupOperations& group : flights_->operations(static_cast<int>(number)))
-    *measured.add_groups() = operations_of(group, rank.reader.take(group));
+    *measured.add_groups() = operations_of(group, rank.reader.take(group, most_samples_));
   measured.set_time_ns(clock_.now().time_since_epoch().count());
   tell_(message);
 }

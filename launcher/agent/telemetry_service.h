@@ -43,6 +43,7 @@ class TelemetryService final : public RankService {
   const std::shared_ptr<FlightBook> flights_;
   const Tell tell_;
   std::uint32_t epoch_ = 0;
+  std::size_t most_samples_ = 0;         // of a rank and group, in a message
   std::vector<std::uint32_t> numbers_;   // by local rank
   std::map<std::uint32_t, Rank> ranks_;  // that have not ended, by number
   int looks_ = 0;

@@ -24,6 +24,8 @@ constexpr Command kCommands[] = {
     {"status", "show one of your jobs: its hosts, and the state of each rank", status_command},
     {"cancel", "end one of your jobs", cancel_command},
     {"runs", "list your runs that have ended: their speed and scaling efficiency", runs_command},
+    {"scale", "run a program with several numbers of ranks: its scaling efficiency and losses",
+     scale_command},
     {"check", "find the host, link or setting that is bad", check_command},
     {"topo", "show the hardware of this machine and the links between its devices", topo_command},
     {"bench", "measure the speed of operations on this host", bench_command},

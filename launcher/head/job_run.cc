@@ -246,20 +246,24 @@ JobTelemetry::Options closing_of(const JobSpec& job, Console& console,
   return options;
 }
 
-void keep_record(const RunLog& runs, const JobRecord& record, const JobTelemetry& telemetry,
-                 int exit_code, const Clock& clock) {
+RunEntry entry_of(const JobRecord& record, const JobTelemetry& telemetry, int exit_code,
+                  const Clock& clock) {
   const std::chrono::duration<double> elapsed = clock.now() - record.begin;
   const std::chrono::duration<double> now = SystemWallClock().since_1970();
-  const Status kept = runs.append({.id = record.id,
-                                   .begin_s = (now - elapsed).count(),
-                                   .seconds = elapsed.count(),
-                                   .exit_code = exit_code,
-                                   .ranks = record.ranks,
-                                   .restarts = telemetry.restarts(),
-                                   .hosts = telemetry.hosts(),
-                                   .command = record.command,
-                                   .directory = current_directory(),
-                                   .figures = telemetry.figures()});
+  return {.id = record.id,
+          .begin_s = (now - elapsed).count(),
+          .seconds = elapsed.count(),
+          .exit_code = exit_code,
+          .ranks = record.ranks,
+          .restarts = telemetry.restarts(),
+          .hosts = telemetry.hosts(),
+          .command = record.command,
+          .directory = current_directory(),
+          .figures = telemetry.figures()};
+}
+
+void keep_record(const RunLog& runs, const RunEntry& entry) {
+  const Status kept = runs.append(entry);
   if (!kept.ok() && kept.code() != Code::kDenied)
     complain("warning: this run is not in the run record: " + kept.text());
 }
@@ -279,6 +283,10 @@ Result<int> run(JobSpec job, const JobInputs& inputs, Timings timings) {
   std::unique_ptr<NewFile> faults_file;
   if (!job.host_faults_file.empty()) {
     PACELINE_TRY_ASSIGN(faults_file, NewFile::make(job.host_faults_file));
+  }
+  std::unique_ptr<NewFile> entry_file;
+  if (!job.entry_file.empty()) {
+    PACELINE_TRY_ASSIGN(entry_file, NewFile::make(job.entry_file));
   }
   const SystemClock clock;
   EventLoop loop(clock);
@@ -308,7 +316,12 @@ Result<int> run(JobSpec job, const JobInputs& inputs, Timings timings) {
                                 *console, job, inputs, {.record = record, .folder = entered.folder},
                                 std::move(start));
   console.reset();
-  if (runs && code.ok()) keep_record(*runs, record, telemetry, *code, clock);
+  if (code.ok()) {
+    const RunEntry entry = entry_of(record, telemetry, *code, clock);
+    if (runs) keep_record(*runs, entry);
+    const Status written = entry_file ? entry_file->keep(line_of(entry)) : Status();
+    if (!written.ok()) complain(written.text());
+  }
   leave_hosts(clock, agents, target);
   const Status kept = faults_file ? faults_file->keep(host_faults_json(faults.all())) : Status();
   if (!kept.ok()) complain("--host-faults: " + kept.text());

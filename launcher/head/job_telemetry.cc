@@ -106,7 +106,9 @@ std::optional<RunFigures> JobTelemetry::figures() const {
                      .efficiency = measured.value_or(summary->share(Spent::kCompute)),
                      .is_measured = measured.has_value(),
                      .shares = {},
-                     .waited_for = {}};
+                     .waited_for = {},
+                     .ranks = {}};
+  if (summary->evidence.size() <= kMostRecordedRanks) figures.ranks = summary->evidence;
   for (std::size_t i = 0; i < kSpents; ++i)
     figures.shares.emplace(name(static_cast<Spent>(i)), summary->shares[i]);
   for (const auto& [rank, share] : summary->waited_for) {

@@ -60,6 +60,7 @@ struct JobSpec {
   std::chrono::nanoseconds start_timeout{std::chrono::seconds(10)};  ///< for hosts that come up
   bool timestamps = false;                                           ///< tags have the time of day
   bool is_recorded = false;                 ///< in the run record of the user
+  std::string entry_file;                   ///< gets the entry of the run record; empty: none
   bool quiet = false;                       ///< no lines about the job at its end
   bool timings = false;                     ///< say where the time of the start and the end went
   std::vector<HostSlots> hosts;             ///< -H; empty: this host

@@ -11,11 +11,30 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kVersion = 1;
 
+struct EvidenceField {
+  const char* name;
+  double RankEvidence::*field;
+};
+constexpr EvidenceField kEvidence[] = {{"waited_for", &RankEvidence::waited_for},
+                                       {"compute", &RankEvidence::compute},
+                                       {"input", &RankEvidence::input},
+                                       {"queued", &RankEvidence::queued},
+                                       {"throttled", &RankEvidence::throttled},
+                                       {"stopped", &RankEvidence::stopped},
+                                       {"blocked", &RankEvidence::blocked},
+                                       {"major_faults_per_s", &RankEvidence::major_faults_per_s}};
+
 Json json_of(const RunFigures& figures) {
   Json waited_for = Json::array();
   for (const WaitedFor& one : figures.waited_for)
     waited_for.push_back(
         {{"rank", one.rank}, {"host", one.host}, {"share", one.share}, {"cause", one.cause}});
+  Json ranks = Json::array();
+  for (const RankEvidence& one : figures.ranks) {
+    Json rank;
+    for (const auto& [name, field] : kEvidence) rank[name] = one.*field;
+    ranks.push_back(std::move(rank));
+  }
   return {{"has_steps", figures.has_steps},
           {"steps", figures.steps},
           {"step_seconds", figures.step_seconds},
@@ -24,7 +43,8 @@ Json json_of(const RunFigures& figures) {
           {"efficiency", figures.efficiency},
           {"efficiency_is_measured", figures.is_measured},
           {"shares", figures.shares},
-          {"waited_for", std::move(waited_for)}};
+          {"waited_for", std::move(waited_for)},
+          {"ranks", std::move(ranks)}};
 }
 
 RunFigures figures_of(const Json& json) {
@@ -36,12 +56,17 @@ RunFigures figures_of(const Json& json) {
                      .efficiency = json.at("efficiency"),
                      .is_measured = json.at("efficiency_is_measured"),
                      .shares = json.at("shares"),
-                     .waited_for = {}};
+                     .waited_for = {},
+                     .ranks = {}};
   for (const Json& one : json.at("waited_for"))
     figures.waited_for.push_back({.rank = one.at("rank"),
                                   .host = one.at("host"),
                                   .share = one.at("share"),
                                   .cause = one.at("cause")});
+  for (const Json& one : json.at("ranks")) {
+    RankEvidence& rank = figures.ranks.emplace_back();
+    for (const auto& [name, field] : kEvidence) rank.*field = one.at(name);
+  }
   return figures;
 }
 

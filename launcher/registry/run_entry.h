@@ -1,6 +1,7 @@
 // A run that has ended, as the run record has it: one JSON object on a line. Pure.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -8,7 +9,11 @@
 #include <string_view>
 #include <vector>
 
+#include "telemetry/job/straggler.h"
+
 namespace paceline::launcher {
+
+inline constexpr std::size_t kMostRecordedRanks = 64;
 
 /// A rank for which others waited.
 struct WaitedFor {
@@ -31,6 +36,8 @@ struct RunFigures {
   bool is_measured = false;              ///< false: the efficiency is an estimate
   std::map<std::string, double> shares;  ///< of the time: "compute", "moving data", …
   std::vector<WaitedFor> waited_for;
+  /// By rank, of small jobs: the evidence for the causes.
+  std::vector<RankEvidence> ranks;
 
   bool operator==(const RunFigures&) const = default;
 };

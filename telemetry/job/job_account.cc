@@ -170,7 +170,8 @@ std::optional<JobSummary> JobAccount::summary() const {
       summary.waited_for.emplace_back(
           static_cast<int>(rank), summary.share(Spent::kWaiting) * waited_for_ns[rank] / blamed);
   std::ranges::stable_sort(summary.waited_for, std::greater(), &std::pair<int, double>::second);
-  summary.stragglers = find_stragglers(evidence_of(summary));
+  summary.evidence = evidence_of(summary);
+  summary.stragglers = find_stragglers(summary.evidence);
   return summary;
 }
 

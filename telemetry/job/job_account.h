@@ -67,6 +67,7 @@ struct JobSummary {
   /// share of Spent::kWaiting.
   std::vector<std::pair<int, double>> waited_for;
 
+  std::vector<RankEvidence> evidence;  ///< by rank, for what follows
   /// The ranks that were waited for much more than others.
   std::vector<Straggler> stragglers;
 

@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <iterator>
 
 namespace paceline {
 
-RankSamples SampleReader::take(const GroupOperations& group) {
+RankSamples SampleReader::take(const GroupOperations& group, std::size_t most) {
   Known& known = known_[group.group];
   std::array<std::size_t, OperationBook::kLevels> fresh{};
   std::array<std::uint64_t, OperationBook::kLevels> next = known.next;
@@ -20,8 +19,13 @@ RankSamples SampleReader::take(const GroupOperations& group) {
     next[level] = std::max(next[level], one.sequence + 1);
   }
   // A level that is full of new samples may have lost some.
-  const auto full = std::find(fresh.rbegin(), fresh.rend(), OperationBook::kKept);
-  const auto lowest = static_cast<std::size_t>(std::distance(full, fresh.rend()));
+  std::size_t lowest = fresh.size(), count = 0;
+  while (lowest > 0) {
+    const std::size_t its = fresh[lowest - 1];
+    if (its == OperationBook::kKept || count + its > most) break;
+    count += its;
+    --lowest;
+  }
   RankSamples chosen{.group = group.group, .weight = std::uint64_t{1} << lowest, .samples = {}};
   for (const OperationSample& one : group.samples) {
     const std::size_t level = level_of(one);

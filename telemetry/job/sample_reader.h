@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -12,11 +13,12 @@
 namespace paceline {
 
 /// Of one rank. Levels that have lost samples since the last call are left out with all below them,
-/// so that the others stand for all operations. Ranks with equal calls choose alike, whenever they
-/// are asked.
+/// so that the others stand for all operations. Ranks with equal calls and limits choose alike,
+/// whenever they are asked.
 class SampleReader {
  public:
-  RankSamples take(const GroupOperations& group);
+  /// At most `most` samples.
+  RankSamples take(const GroupOperations& group, std::size_t most);
 
  private:
   struct Known {

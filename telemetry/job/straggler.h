@@ -32,6 +32,8 @@ struct RankEvidence {
   double stopped = 0;
   double blocked = 0;
   double major_faults_per_s = 0;
+
+  bool operator==(const RankEvidence&) const = default;
 };
 
 struct Straggler {

@@ -13,6 +13,13 @@
 
 namespace paceline::launcher {
 
+/// $TMPDIR, or /tmp.
+inline std::string temporary_folder() {
+  std::error_code none;
+  const std::string folder = std::filesystem::temp_directory_path(none).string();
+  return none ? "/tmp" : folder;
+}
+
 /// A private folder. It is removed, with all files in it, when this is destroyed.
 class ScratchFolder {
  public:

@@ -35,7 +35,8 @@ RunEntry run_of(const std::string& id, int ranks = 2) {
               .efficiency = 0.6,
               .is_measured = true,
               .shares = {{"compute", 0.6}, {"waiting", 0.4}},
-              .waited_for = {{.rank = 1, .host = "h2", .share = 0.4, .cause = "it was stopped"}}}};
+              .waited_for = {{.rank = 1, .host = "h2", .share = 0.4, .cause = "it was stopped"}},
+              .ranks = {{.waited_for = 0.4, .stopped = 0.5}, {.compute = 1}}}};
 }
 
 class RunLogTest : public ::testing::Test {

@@ -178,6 +178,8 @@ TEST(ClosingLines, NameLossesTheLargestFirst) {
             std::string::npos);
 }
 
+constexpr std::size_t kMost = 64;
+
 Signature all_reduce(std::uint64_t sequence) {
   return {.sequence = sequence,
           .count = 1,
@@ -193,7 +195,7 @@ TEST(SampleReader, PassesEachOperationOnOnceWhereTheyAreFew) {
     const TimePoint called = kBegin + milliseconds(i);
     book->note(all_reduce(i), {.called = called, .ended = called + milliseconds(1)});
     if (i % 20 != 19) continue;
-    const RankSamples samples = reader.take({"", book->totals(), book->samples()});
+    const RankSamples samples = reader.take({"", book->totals(), book->samples()}, kMost);
     EXPECT_EQ(samples.weight, 1u);
     for (const OperationSample& one : samples.samples) passed.push_back(one.sequence);
   }
@@ -209,11 +211,25 @@ TEST(SampleReader, PassesAFewThatStandForAllWhereTheyAreMany) {
   for (std::uint64_t i = 0; i < 1000000; ++i) {
     book->note(all_reduce(i), {.called = kBegin, .ended = kBegin});
     if (i % 10000 != 9999) continue;
-    const RankSamples samples = reader.take({"", book->totals(), book->samples()});
-    EXPECT_LE(samples.samples.size(), 64u);
+    const RankSamples samples = reader.take({"", book->totals(), book->samples()}, kMost);
+    EXPECT_LE(samples.samples.size(), kMost);
     stands_for += static_cast<double>(samples.weight * samples.samples.size());
   }
   EXPECT_NEAR(stands_for, 1e6, 5e4);
+}
+
+TEST(SampleReader, KeepsToItsLimit) {
+  const auto book = std::make_unique<OperationBook>();
+  SampleReader reader;
+  double stands_for = 0;
+  for (std::uint64_t i = 0; i < 100000; ++i) {
+    book->note(all_reduce(i), {.called = kBegin, .ended = kBegin});
+    if (i % 10 != 9) continue;
+    const RankSamples samples = reader.take({"", book->totals(), book->samples()}, 2);
+    EXPECT_LE(samples.samples.size(), 2u);
+    stands_for += static_cast<double>(samples.weight * samples.samples.size());
+  }
+  EXPECT_NEAR(stands_for, 1e5, 1e4);
 }
 
 // Agents look at different moments.
@@ -222,7 +238,8 @@ TEST(SampleReader, RanksPassOnTheSameOperations) {
   SampleReader one, other;
   std::vector<std::uint64_t> ones, others;
   const auto look = [&book](SampleReader& reader, std::vector<std::uint64_t>& passed) {
-    for (const OperationSample& sample : reader.take({"", book->totals(), book->samples()}).samples)
+    for (const OperationSample& sample :
+         reader.take({"", book->totals(), book->samples()}, kMost).samples)
       passed.push_back(sample.sequence);
   };
   for (std::uint64_t i = 0; i < 300000; ++i) {

@@ -44,12 +44,6 @@ std::optional<std::pair<int, int>> parse_progress(const std::vector<std::string_
   return std::pair(*done, *all);
 }
 
-std::string temporary_folder() {
-  std::error_code none;
-  const std::string folder = std::filesystem::temp_directory_path(none).string();
-  return none ? "/tmp" : folder;
-}
-
 // Empty if the run has ended before it wrote the file.
 std::vector<HostFault> read_faults(const std::string& path) {
   const auto faults = parse_host_faults(read_file(path));

@@ -9,6 +9,9 @@
 //   reads
 //                  the whole file before, a second after its start
 //   async=1        the all-reduce overlaps with computation
+//   sleeps=1       computation is a sleep, so more ranks than CPUs do not slow each other down
+//   strong=1       the ranks share computation and samples of a step
+//   count=N        elements of the all-reduce (1000)
 // Prints a JSON object: its own count of the time from the first mark to the last, and the totals
 // of the library, in nanoseconds.
 #include <algorithm>
@@ -55,9 +58,9 @@ class Settings {
 
  private:
   std::map<std::string, std::string> values_{
-      {"steps", "1000"}, {"compute_us", "200"}, {"input_us", "100"},
-      {"late", "-1"},    {"late_us", "1000"},   {"late_in", "compute"},
-      {"touch", ""},     {"touches", "100"},    {"async", "0"}};
+      {"steps", "1000"},   {"compute_us", "200"},  {"input_us", "100"}, {"late", "-1"},
+      {"late_us", "1000"}, {"late_in", "compute"}, {"touch", ""},       {"touches", "100"},
+      {"async", "0"},      {"sleeps", "0"},        {"strong", "0"},     {"count", "1000"}};
 };
 
 // Half of the time to one and a half times it.
@@ -118,7 +121,13 @@ int main(int count, char** words) {
   const std::string& touched = settings.text("touch");
   TouchedFile file(touched.empty() ? "" : touched + "." + std::to_string(world.rank()),
                    settings.number("touches"));
-  std::vector<float> gradients(1000, 1.0f);
+  const long share = settings.number("strong") != 0 ? world.size() : 1;
+  const bool sleeps = settings.number("sleeps") != 0;
+  const auto compute = [&] {
+    const Microseconds time = about(random, settings.number("compute_us") / share);
+    sleeps ? sleep(time) : spin(time);
+  };
+  std::vector<float> gradients(static_cast<std::size_t>(settings.number("count")), 1.0f);
   const auto begin = Clock::now();
   for (long step = 0; step < settings.number("steps"); ++step) {
     paceline::begin_step();
@@ -127,17 +136,17 @@ int main(int count, char** words) {
       sleep(about(random, settings.number("input_us")) +
             (is_late_in_input ? late : Microseconds(0)));
     }
-    spin(about(random, settings.number("compute_us")));
+    compute();
     file.touch(random);
     if (is_async) {
       paceline::Work work = world.all_reduce_async(std::span(gradients), paceline::ReduceOp::kAvg);
-      spin(about(random, settings.number("compute_us")));
+      compute();
       work.wait().value();
     } else {
       if (!is_late_in_input) spin(late);
       world.all_reduce(std::span(gradients), paceline::ReduceOp::kAvg).value();
     }
-    paceline::end_step(8, 1e6);
+    paceline::end_step(static_cast<std::uint64_t>(64 / share), 1e6);
   }
   const auto wall = std::chrono::nanoseconds(Clock::now() - begin);
   const paceline::StepTotals totals = paceline::step_totals();

@@ -1,0 +1,151 @@
+#include "launcher/tools/measure/scale/scaling.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+#include <string>
+
+namespace paceline::launcher {
+namespace {
+
+// Student's t for 95 %, by degrees of freedom from 1 on.
+constexpr double kStudent[] = {12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26};
+constexpr double kStudentOfMany = 2.0;
+
+Estimate estimate(const std::vector<double>& values) {
+  const auto count = static_cast<double>(values.size());
+  Estimate made{.mean = std::accumulate(values.begin(), values.end(), 0.0) / count};
+  if (values.size() < 2) return made;
+  double squares = 0;
+  for (const double value : values) squares += (value - made.mean) * (value - made.mean);
+  const std::size_t freedom = values.size() - 1;
+  const double student = freedom <= std::size(kStudent) ? kStudent[freedom - 1] : kStudentOfMany;
+  made.half = student * std::sqrt(squares / static_cast<double>(freedom) / count);
+  return made;
+}
+
+double samples_per_step(const RunFigures& run) { return run.samples_per_s * run.step_seconds; }
+
+Scaling scaling_by_samples(const std::vector<SizeRuns>& runs) {
+  const double least = samples_per_step(runs.front().rounds.front());
+  const double most = samples_per_step(runs.back().rounds.front());
+  const double ranks = static_cast<double>(runs.back().ranks) / runs.front().ranks;
+  return most / least > std::sqrt(ranks) ? Scaling::kWeak : Scaling::kStrong;
+}
+
+// Samples a second. Without samples, a step of one rank, or of a strong job, is one sample.
+double rate_of(const RunFigures& run, int ranks, bool has_samples, Scaling scaling) {
+  if (has_samples) return run.samples_per_s;
+  const double work = scaling == Scaling::kWeak ? ranks : 1;
+  return work / run.step_seconds;
+}
+
+double share_of(const RunFigures& run, Spent spent) {
+  const auto found = run.shares.find(std::string(name(spent)));
+  return found == run.shares.end() ? 0 : found->second;
+}
+
+// y = base + slope * x by least squares; neither is negative.
+struct Line {
+  double base = 0, slope = 0;
+  double at(double x) const { return base + slope * x; }
+};
+
+Line fitted(const std::vector<double>& x, const std::vector<double>& y) {
+  const auto count = static_cast<double>(x.size());
+  const double mean_x = std::accumulate(x.begin(), x.end(), 0.0) / count;
+  const double mean_y = std::accumulate(y.begin(), y.end(), 0.0) / count;
+  double xx = 0, xy = 0, through_zero_xx = 0, through_zero_xy = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    xx += (x[i] - mean_x) * (x[i] - mean_x);
+    xy += (x[i] - mean_x) * (y[i] - mean_y);
+    through_zero_xx += x[i] * x[i];
+    through_zero_xy += x[i] * y[i];
+  }
+  const double slope = xx > 0 ? xy / xx : 0;
+  if (slope <= 0) return {.base = mean_y};
+  const double base = mean_y - slope * mean_x;
+  if (base < 0) return {.slope = through_zero_xx > 0 ? through_zero_xy / through_zero_xx : 0};
+  return {.base = base, .slope = slope};
+}
+
+// Computation of a step that all ranks share falls with their number. All other times rise with its
+// logarithm, the number of rounds of an operation. Communication begins with two ranks.
+double forecast_part(const std::vector<SizeResult>& sizes, Spent spent, Scaling scaling,
+                     int ranks) {
+  const bool falls = spent == Spent::kCompute && scaling == Scaling::kStrong;
+  const bool needs_two = spent == Spent::kMoving || spent == Spent::kWaiting;
+  const auto form = [falls](int n) { return falls ? 1.0 / n : std::log2(static_cast<double>(n)); };
+  std::vector<double> x, y;
+  for (const SizeResult& size : sizes) {
+    if (needs_two && size.ranks < 2) continue;
+    x.push_back(form(size.ranks));
+    y.push_back(size.parts[static_cast<std::size_t>(spent)]);
+  }
+  return x.empty() ? 0 : fitted(x, y).at(form(ranks));
+}
+
+Forecast forecast_of(const std::vector<SizeResult>& sizes, Scaling scaling) {
+  const SizeResult& first = sizes.front();
+  const SizeResult& last = sizes.back();
+  Forecast forecast{.ranks = 2 * last.ranks};
+  double growth = -1;
+  for (std::size_t i = 0; i < kSpents; ++i) {
+    forecast.parts[i] = forecast_part(sizes, static_cast<Spent>(i), scaling, forecast.ranks);
+    forecast.step_seconds += forecast.parts[i];
+  }
+  for (std::size_t i = 0; i < kSpents; ++i) {
+    const double grows =
+        forecast.parts[i] / forecast.step_seconds - last.parts[i] / last.step_seconds;
+    if (static_cast<Spent>(i) == Spent::kCompute || grows <= growth) continue;
+    growth = grows;
+    forecast.eater = static_cast<Spent>(i);
+  }
+  // Work of a step and rank, compared with that of the smallest size.
+  const double work =
+      scaling == Scaling::kWeak ? 1.0 : static_cast<double>(first.ranks) / forecast.ranks;
+  forecast.efficiency = work * first.step_seconds / forecast.step_seconds;
+  return forecast;
+}
+
+}  // namespace
+
+std::string_view name(Scaling scaling) { return scaling == Scaling::kStrong ? "strong" : "weak"; }
+
+ScalingResult scaling_of(std::vector<SizeRuns> runs, std::optional<Scaling> stated) {
+  std::ranges::sort(runs, {}, &SizeRuns::ranks);
+  ScalingResult result;
+  result.has_samples = std::ranges::all_of(runs, [](const SizeRuns& size) {
+    return std::ranges::all_of(size.rounds,
+                               [](const RunFigures& run) { return run.samples_per_s > 0; });
+  });
+  result.scaling = stated               ? *stated
+                   : result.has_samples ? scaling_by_samples(runs)
+                                        : Scaling::kStrong;
+  const SizeRuns& least = runs.front();
+  for (const SizeRuns& size : runs) {
+    SizeResult made{.ranks = size.ranks};
+    std::vector<double> rates, efficiencies;
+    const auto rounds = static_cast<double>(size.rounds.size());
+    for (std::size_t round = 0; round < size.rounds.size(); ++round) {
+      const RunFigures& run = size.rounds[round];
+      const auto rate = [&](const RunFigures& one, int ranks) {
+        return rate_of(one, ranks, result.has_samples, result.scaling);
+      };
+      rates.push_back(rate(run, size.ranks));
+      const double a_rank = rates.back() / size.ranks;
+      efficiencies.push_back(a_rank / (rate(least.rounds[round], least.ranks) / least.ranks));
+      made.step_seconds += run.step_seconds / rounds;
+      for (std::size_t i = 0; i < kSpents; ++i)
+        made.parts[i] += share_of(run, static_cast<Spent>(i)) * run.step_seconds / rounds;
+    }
+    made.rate = estimate(rates);
+    made.efficiency = estimate(efficiencies);
+    result.sizes.push_back(made);
+  }
+  if (result.sizes.size() >= 3) result.forecast = forecast_of(result.sizes, result.scaling);
+  return result;
+}
+
+}  // namespace paceline::launcher
