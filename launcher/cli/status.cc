@@ -20,10 +20,13 @@ namespace {
 
 constexpr const char* kHelp =
     "usage: paceline status JOB [--watch] [--json] [--connect]\n"
-    "Shows one of your jobs on this host: its phase, its hosts, and the process and state of each\n"
-    "rank. JOB is the id or its first digits; `paceline list` shows ids.\n"
+    "Shows one of your jobs on this host: its phase, its hosts, the speed of its steps so far, "
+    "and\n"
+    "the process and state of each rank. JOB is the id or its first digits; `paceline list` shows\n"
+    "ids.\n"
     "\n"
-    "  --watch    show it again after each change, until the job has ended\n"
+    "  --watch    show it again after each change, until the job has ended; on a terminal also\n"
+    "             the speed each second\n"
     "  --json     one JSON object on one line for each time, with the names of job_v1.proto\n"
     "  --connect  show only where other programs connect: the Unix socket, and for jobs with\n"
     "             `paceline run --control` the address, the certificate and the token\n"
@@ -87,6 +90,7 @@ class Display {
     } else {
       job::v1::Snapshot timeless = snapshot;
       timeless.clear_elapsed_seconds();
+      if (!clears_) timeless.clear_performance();
       const std::string text = status_text(timeless);
       if (text == shown_) return Status();
       const char* const before = clears_ ? kClear : shown_.empty() ? "" : "\n";

@@ -26,6 +26,7 @@
 #include "launcher/job/job_observer.h"
 #include "launcher/system/event_loop.h"
 #include "launcher/system/mailbox.h"
+#include "telemetry/job/job_account.h"
 
 namespace paceline::launcher {
 
@@ -43,6 +44,8 @@ class ControlService final : public JobObserver {
     std::shared_ptr<Log> log;  ///< names refused peers; may be null
     /// The job's state; null before the agents are connected.
     std::function<const JobState*()> state;
+    /// The speed of the job; none if no rank has used the library. Null: it is not known.
+    std::function<std::optional<JobSummary>()> summary;
     /// Does what a signal to the head does. An error says why it cannot.
     std::function<Status(const SignalCame&)> signalled;
   };

@@ -5,8 +5,10 @@
 
 #include "comm/base/clock.h"
 #include "comm/base/text.h"
+#include "launcher/control/performance.h"
 #include "launcher/registry/listing.h"
 #include "launcher/system/text_table.h"
+#include "telemetry/job/closing_lines.h"
 
 namespace paceline::launcher {
 namespace {
@@ -50,6 +52,17 @@ std::string state_text(const v1::Rank& rank) {
   return plain(v1::Rank::State_Name(rank.state()));
 }
 
+std::string speed_text(const v1::Snapshot& snapshot) {
+  if (!snapshot.has_performance()) return "";
+  std::vector<std::string> hosts;
+  for (const v1::Rank& rank : snapshot.ranks()) hosts.push_back(printable(rank.host()));
+  std::string text;
+  for (const std::string& line :
+       closing_lines(summary_of(snapshot.performance(), snapshot.ranks_size()), hosts, {}))
+    text += "\n" + line;
+  return text.empty() ? text : text + "\n";
+}
+
 }  // namespace
 
 std::string phase_text(v1::Phase phase) { return plain(v1::Phase_Name(phase)); }
@@ -67,6 +80,7 @@ std::string status_text(const v1::Snapshot& snapshot) {
         {printable(host.name()), plain(v1::Host::Phase_Name(host.phase())), silence_text(host)});
   text += "\n" + text_table(hosts);
   if (snapshot.ranks().empty()) return text;
+  text += speed_text(snapshot);
   std::vector<Row> ranks{{"RANK", "HOST", "LOCAL RANK", "PID", "STATE"}};
   for (const v1::Rank& rank : snapshot.ranks())
     ranks.push_back({member_text(rank.member()), printable(rank.host()),

@@ -189,7 +189,9 @@ struct JobEntry {
 // Null where the job has no entry, or this paceline has no service.
 Result<std::unique_ptr<ControlService>> serve_clients(EventLoop& loop, const JobSpec& job,
                                                       const JobInputs& inputs,
-                                                      const JobEntry& entry, SignalTarget& target) {
+                                                      const JobEntry& entry,
+                                                      const JobTelemetry& telemetry,
+                                                      SignalTarget& target) {
   const std::string missing = entry.folder.empty() ? "this job has no entry" : control_is_off();
   if (!missing.empty() && job.control.empty()) return std::unique_ptr<ControlService>();
   if (!missing.empty())
@@ -207,6 +209,7 @@ Result<std::unique_ptr<ControlService>> serve_clients(EventLoop& loop, const Job
              .tcp = job.control,
              .log = make_stderr_log({.level = LogLevel::kWarning}),
              .state = [&target] { return target.head ? &target.head->state() : nullptr; },
+             .summary = [&telemetry] { return telemetry.summary(); },
              .signalled = [&loop,
                            &target](const SignalCame& came) { return asked(came, target, loop); }});
 }
@@ -221,7 +224,8 @@ Result<int> run_stages(const RunContext& context, Console& console, const JobSpe
   PACELINE_TRY_ASSIGN(const auto signals,
                       SignalSource::watch(loop, signals_to_heed(),
                                           [&](int signal) { signalled(signal, target, loop); }));
-  PACELINE_TRY_ASSIGN(target.control, serve_clients(loop, job, inputs, entry, target));
+  PACELINE_TRY_ASSIGN(target.control,
+                      serve_clients(loop, job, inputs, entry, context.telemetry, target));
   Result<int> code = begin_job(context, console, job, inputs, start);
   target.control.reset();
   if (code.ok()) return code;

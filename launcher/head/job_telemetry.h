@@ -28,6 +28,8 @@ class JobTelemetry final : public JobObserver {
 
   void saw(TimePoint now, const JobEvent& event, const JobState& state) override;
 
+  /// Of the latest start so far. None: no rank has used the library.
+  std::optional<JobSummary> summary() const { return account_.summary(); }
   /// For the run record; of the latest start. None: no rank has used the library.
   std::optional<RunFigures> figures() const;
   /// How often all ranks were started again.

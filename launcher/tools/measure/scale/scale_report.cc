@@ -44,7 +44,7 @@ Json parts_json(const std::array<double, kSpents>& parts) {
 
 // ---- The plot. All lengths in pixels. ---------------------------------------------------------
 
-constexpr double kWidth = 960, kPanelHeight = 300, kLeft = 80, kRight = 200, kTop = 70;
+constexpr double kWidth = 960, kPanelHeight = 300, kLeft = 80, kRight = 200, kTop = 90;
 constexpr double kGap = 80, kHeight = kTop + 2 * kPanelHeight + kGap + 60;
 constexpr const char* kColours[kSpents] = {"#2f7ed8", "#f28f43", "#c42525", "#8bbc21", "#a6a6a6"};
 
@@ -106,7 +106,7 @@ std::vector<Column> columns_of(const ScalingResult& result) {
 }
 
 std::string axis(double top, const char* title) {
-  std::string svg = label(kLeft, top - 14, title, "start");
+  std::string svg = label(kLeft, top - 36, title, "start");
   for (int percent = 0; percent <= 100; percent += 25) {
     const double y = top + kPanelHeight * (1 - percent / 100.0);
     svg += line(kLeft, y, kWidth - kRight, y, "stroke:#dddddd");

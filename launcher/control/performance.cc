@@ -1,0 +1,64 @@
+#include "launcher/control/performance.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+
+namespace paceline::launcher {
+namespace {
+
+namespace v1 = job::v1;
+
+constexpr Cause kCauses[] = {Cause::kUnknown,   Cause::kComputesLonger, Cause::kInput,
+                             Cause::kThrottled, Cause::kNoCpu,          Cause::kStopped,
+                             Cause::kMemory,    Cause::kBlocked};
+
+}  // namespace
+
+v1::Performance performance_of(const JobSummary& summary) {
+  v1::Performance performance;
+  performance.set_rank_count(static_cast<std::uint32_t>(summary.ranks));
+  performance.set_has_steps(summary.has_steps);
+  performance.set_steps(summary.steps);
+  performance.set_seconds(summary.seconds);
+  performance.set_samples_per_second(summary.samples_per_s);
+  performance.set_flop_per_second(summary.flop_per_s);
+  for (std::size_t i = 0; i < kSpents; ++i) {
+    v1::TimeShare& share = *performance.add_shares();
+    share.set_name(std::string(name(static_cast<Spent>(i))));
+    share.set_share(summary.shares[i]);
+  }
+  for (const auto& [rank, share] : summary.waited_for) {
+    v1::WaitedFor& waited_for = *performance.add_waited_for();
+    waited_for.mutable_member()->set_role("worker");
+    waited_for.mutable_member()->set_index(static_cast<std::uint32_t>(rank));
+    waited_for.set_share(share);
+    const auto straggler = std::ranges::find(summary.stragglers, rank, &Straggler::rank);
+    if (straggler != summary.stragglers.end())
+      waited_for.set_cause(std::string(words_of(straggler->cause)));
+  }
+  return performance;
+}
+
+JobSummary summary_of(const v1::Performance& performance, int ranks) {
+  JobSummary summary{.ranks = static_cast<int>(performance.rank_count()),
+                     .has_steps = performance.has_steps(),
+                     .steps = performance.steps(),
+                     .seconds = performance.seconds(),
+                     .samples_per_s = performance.samples_per_second(),
+                     .flop_per_s = performance.flop_per_second()};
+  for (const v1::TimeShare& share : performance.shares())
+    for (std::size_t i = 0; i < kSpents; ++i)
+      if (share.name() == name(static_cast<Spent>(i))) summary.shares[i] = share.share();
+  for (const v1::WaitedFor& one : performance.waited_for()) {
+    const auto rank = static_cast<int>(one.member().index());
+    if (rank < 0 || rank >= ranks) continue;
+    summary.waited_for.emplace_back(rank, one.share());
+    const auto cause = std::ranges::find(kCauses, one.cause(), words_of);
+    if (cause != std::end(kCauses))
+      summary.stragglers.push_back({.rank = rank, .waited_for = one.share(), .cause = *cause});
+  }
+  return summary;
+}
+
+}  // namespace paceline::launcher

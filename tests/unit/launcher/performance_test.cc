@@ -1,0 +1,62 @@
+#include "launcher/control/performance.h"
+
+#include <gtest/gtest.h>
+
+#include "launcher/control/status_text.h"
+
+namespace paceline::launcher {
+namespace {
+
+JobSummary summary() {
+  JobSummary made{.ranks = 2,
+                  .has_steps = true,
+                  .steps = 420,
+                  .seconds = 4.2,
+                  .samples_per_s = 35824,
+                  .flop_per_s = 1e9,
+                  .shares = {0.6, 0.1, 0.2, 0.08, 0.02}};
+  made.waited_for = {{1, 0.19}, {0, 0.01}};
+  made.stragglers = {{.rank = 1, .waited_for = 0.19, .cause = Cause::kStopped}};
+  return made;
+}
+
+TEST(Performance, ArrivesAsItWas) {
+  const JobSummary arrived = summary_of(performance_of(summary()), 2);
+  EXPECT_EQ(arrived.ranks, 2);
+  EXPECT_TRUE(arrived.has_steps);
+  EXPECT_EQ(arrived.steps, 420u);
+  EXPECT_EQ(arrived.seconds, 4.2);
+  EXPECT_EQ(arrived.samples_per_s, 35824);
+  EXPECT_EQ(arrived.flop_per_s, 1e9);
+  EXPECT_EQ(arrived.shares, summary().shares);
+  EXPECT_EQ(arrived.waited_for, summary().waited_for);
+  ASSERT_EQ(arrived.stragglers.size(), 1u);
+  EXPECT_EQ(arrived.stragglers[0].rank, 1);
+  EXPECT_EQ(arrived.stragglers[0].cause, Cause::kStopped);
+}
+
+TEST(Performance, RanksThatDoNotExistAreLeftOut) {
+  EXPECT_EQ(summary_of(performance_of(summary()), 1).waited_for.size(), 1u);
+  job::v1::Performance performance;
+  performance.add_waited_for()->mutable_member()->set_index(0xFFFFFFFF);
+  performance.add_shares()->set_name("unknown");
+  EXPECT_TRUE(summary_of(performance, 2).waited_for.empty());
+}
+
+TEST(Performance, StatusShowsIt) {
+  job::v1::Snapshot snapshot;
+  for (const char* const host : {"h1", "h2"}) {
+    snapshot.add_hosts()->set_name(host);
+    snapshot.add_ranks()->set_host(host);
+  }
+  *snapshot.mutable_performance() = performance_of(summary());
+  const std::string text = status_text(snapshot);
+  EXPECT_NE(text.find("\n420 steps of 10.00 ms on 2 ranks, 35824 samples/s"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("waiting 20 % (19 % for rank 1 on h2: it was stopped, 1 % for rank 0 on h1)"),
+            std::string::npos)
+      << text;
+}
+
+}  // namespace
+}  // namespace paceline::launcher
