@@ -10,6 +10,7 @@
 #include "collectives/backend/shm/tuning.h"
 #include "collectives/communicator_core.h"
 #include "collectives/tuning_file.h"
+#include "comm/base/digest.h"
 #include "comm/base/try.h"
 #include "comm/transport/composite.h"
 #include "comm/transport/shm.h"
@@ -93,6 +94,7 @@ Communicator make_communicator(CommunicatorRequest request) {
   // The launcher finds the world's operations without a name.
   auto flight = runtime->flight_ring(request.membership.is_world() ? "" : request.membership.name);
   flight->note_join(request.began, runtime->clock().now());
+  flight->note_group(digest(request.group.name), request.group.size());
   std::vector<std::unique_ptr<CollectiveBackend>> backends;
   // Whoever asks for an algorithm asks for a plan.
   if (request.world.backend != nullptr && runtime->environment().algorithm.empty())

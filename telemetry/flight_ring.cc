@@ -116,6 +116,8 @@ struct alignas(64) FlightRing::Part {
   std::atomic<std::int64_t> writer;  // process; 0: nobody's
   std::atomic<std::uint32_t> version;
   std::atomic<std::uint64_t> name[(kMostName + 1) / sizeof(std::uint64_t)];
+  std::atomic<std::uint64_t> group_id;
+  std::atomic<std::int32_t> group_size;
   std::atomic<std::uint64_t> first;
   std::atomic<std::uint64_t> next;  // records ever started
   std::atomic<std::int64_t> joining_ns;
@@ -161,6 +163,7 @@ struct alignas(64) FlightRing::Part {
       name[i].store(word, std::memory_order_release);
     }
     first.store(next.load(std::memory_order_relaxed), std::memory_order_release);
+    group_id.store(0, std::memory_order_release);
     book.clear();
     version.store(odd + 1, std::memory_order_release);
   }
@@ -177,8 +180,11 @@ struct alignas(64) FlightRing::Part {
   std::optional<GroupOperations> read(const OperationBook& book) const {
     const std::uint32_t before = version.load(std::memory_order_acquire);
     if (next.load(std::memory_order_acquire) == 0 || before % 2 != 0) return std::nullopt;
-    GroupOperations found{
-        .group = group_name(), .totals = book.totals(), .samples = book.samples()};
+    GroupOperations found{.group = group_name(),
+                          .id = group_id.load(std::memory_order_acquire),
+                          .size = group_size.load(std::memory_order_acquire),
+                          .totals = book.totals(),
+                          .samples = book.samples()};
     if (version.load(std::memory_order_relaxed) != before) return std::nullopt;
     return found;
   }
@@ -289,6 +295,11 @@ void FlightRing::finish(std::uint64_t place, FlightState state, TimePoint now, i
 
 void FlightRing::count(const Signature& signature, const OperationTimes& times) {
   if (book_ != nullptr) book_->note(signature, times);
+}
+
+void FlightRing::note_group(std::uint64_t id, int size) {
+  part_->group_size.store(size, std::memory_order_release);
+  part_->group_id.store(id, std::memory_order_release);
 }
 
 void FlightRing::note_joining(TimePoint began) {

@@ -44,7 +44,9 @@ struct FlightRecord {
 
 /// The operations of a group that a rank has called.
 struct GroupOperations {
-  std::string group;  ///< empty: the world's
+  std::string group;     ///< empty: the world's
+  std::uint64_t id = 0;  ///< the same on all its ranks, and that of no other group of the job
+  int size = 0;          ///< number of its ranks
   std::vector<OperationTotals> totals;
   std::vector<OperationSample> samples;
 };
@@ -85,6 +87,8 @@ class FlightRing {
   /// `blamed` as in FlightRecord.
   void finish(std::uint64_t place, FlightState state, TimePoint now, int blamed = -1);
 
+  /// Writer: what readers know the group of the part by; see GroupOperations.
+  void note_group(std::uint64_t id, int size);
   /// Writer: an operation has succeeded.
   void count(const Signature& signature, const OperationTimes& times);
 

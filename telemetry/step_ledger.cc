@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cerrno>
+#include <cmath>
+#include <csignal>
 #include <cstddef>
 #include <cstdio>
 #include <utility>
@@ -52,6 +55,7 @@ struct StepLedger::Layout {
   alignas(64) std::atomic<std::int64_t> exposed_ns;
   std::atomic<std::int64_t> exposed_until_ns;
   std::atomic<std::int32_t> thread;
+  std::atomic<std::int32_t> writer;  // process; 0: none yet
 };
 
 Result<UniqueFd> StepLedger::create_memory() {
@@ -74,7 +78,7 @@ StepLedger& StepLedger::of_process() {
     const Result<Environment> environment = read_environment();
     const auto fd = environment.ok() ? environment->ledger_fd : std::nullopt;
     if (fd) {
-      if (auto opened = open(*fd); opened.ok()) {
+      if (auto opened = open(*fd); opened.ok() && (*opened)->claim()) {
         ::fcntl(*fd, F_SETFD, FD_CLOEXEC);
         return opened->release();
       }
@@ -82,6 +86,13 @@ StepLedger& StepLedger::of_process() {
     return create_private().release();
   }();
   return *ledger;
+}
+
+// One process of a rank writes. After its end another one may: it begins anew.
+bool StepLedger::claim() {
+  std::int32_t writer = layout_->writer.load(std::memory_order_relaxed);
+  const bool is_alive = writer != 0 && (::kill(writer, 0) == 0 || errno != ESRCH);
+  return !is_alive && layout_->writer.compare_exchange_strong(writer, ::getpid());
 }
 
 StepLedger::~StepLedger() {
@@ -128,7 +139,7 @@ void StepLedger::end_step(TimePoint now, std::uint64_t samples, double flop) {
   phase_ = Phase::kBetween;
   ++totals_.steps;
   totals_.samples += samples;
-  totals_.flop += flop;
+  if (std::isfinite(flop) && flop > 0) totals_.flop += flop;
   publish();
 }
 

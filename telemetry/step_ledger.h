@@ -59,6 +59,7 @@ class StepLedger {
   enum class Phase : std::uint8_t { kBefore, kInStep, kBetween };
 
   StepLedger(Layout* layout, bool is_shared) : layout_(layout), is_shared_(is_shared) {}
+  bool claim();
   bool may_mark();
   void begin_account(TimePoint now);
   void charge(StepPart part, TimePoint now);

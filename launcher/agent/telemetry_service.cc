@@ -43,6 +43,8 @@ messages::RankUsage usage_of(const RankUsage& read) {
 messages::GroupOperations operations_of(const GroupOperations& group, const RankSamples& samples) {
   messages::GroupOperations operations;
   operations.set_group(group.group);
+  operations.set_id(group.id);
+  operations.set_size(static_cast<std::uint32_t>(group.size));
   operations.set_weight(samples.weight);
   for (const OperationTotals& one : group.totals) {
     messages::OperationTotals& totals = *operations.add_totals();
@@ -120,8 +122,12 @@ void TelemetryService::measure(std::uint32_t number, Rank& rank) {
     rank.usage->set_thread(reading.thread);
     *measured.mutable_usage() = usage_of(rank.usage->read(clock_.now()));
   }
-  for (const GroupOperations& group : flights_->operations(static_cast<int>(number)))
-    *measured.add_groups() = operations_of(group, rank.reader.take(group, most_samples_));
+  const auto groups = flights_->operations(static_cast<int>(number));
+  rank.reader.keep_only(groups);
+  const std::size_t most =
+      std::max<std::size_t>(1, most_samples_ / std::max<std::size_t>(1, groups.size()));
+  for (const GroupOperations& group : groups)
+    *measured.add_groups() = operations_of(group, rank.reader.take(group, most));
   measured.set_time_ns(clock_.now().time_since_epoch().count());
   tell_(message);
 }

@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kHelp =
     "usage: paceline runs [--last N] [--json]\n"
-    "Lists your runs that were started on this host and have ended, the oldest first.\n"
+    "Lists your runs that have ended, the oldest first.\n"
     "`paceline run` records them in the folder $XDG_STATE_HOME/paceline or\n"
     "~/.local/state/paceline, in files of at most 2 MiB in all.\n"
     "\n"

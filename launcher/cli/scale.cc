@@ -1,6 +1,7 @@
 // paceline scale: how the speed of a program changes with its number of ranks.
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include "launcher/system/complain.h"
 #include "launcher/system/new_file.h"
 #include "launcher/system/process.h"
+#include "launcher/tools/lab/lab_job.h"
 #include "launcher/tools/measure/scale/scale_options.h"
 #include "launcher/tools/measure/scale/scale_report.h"
 #include "launcher/tools/measure/scale/scale_run.h"
@@ -43,13 +45,13 @@ Result<int> scale(const ScaleRequest& request) {
     std::fflush(stdout);
   };
   PACELINE_TRY_ASSIGN(ScaleRuns runs, run_sizes(request, progress, shown));
-  if (runs.exit_code != 0) return runs.exit_code;
+  if (runs.sizes.front().rounds.empty()) return runs.exit_code;
   const ScalingResult result = scaling_of(std::move(runs.sizes), request.scaling);
   std::fputs(scale_table(result).c_str(), stdout);
   const std::string command = command_text(request.job);
   if (json) PACELINE_TRY(json->keep(scale_json(result, command)));
   if (plot) PACELINE_TRY(plot->keep(scale_plot(result, command)));
-  return 0;
+  return runs.exit_code;
 }
 
 }  // namespace
@@ -59,8 +61,11 @@ int scale_command(std::span<const std::string> arguments) {
     std::fputs(scale_help().c_str(), stdout);
     return 0;
   }
-  const Result<ScaleRequest> request = parse_scale(arguments);
+  Result<ScaleRequest> request = parse_scale(arguments);
   if (!request.ok()) return complain(request.status().text() + "\nTry: paceline scale --help");
+  const Result<std::optional<int>> in_lab = run_in_lab(request->job, {"scale"}, arguments);
+  if (!in_lab.ok()) return complain(in_lab.status().text());
+  if (*in_lab) return **in_lab;
   const Result<int> code = scale(*request);
   return code.ok() ? *code : complain(code.status().text());
 }

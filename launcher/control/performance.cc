@@ -11,7 +11,7 @@ namespace v1 = job::v1;
 
 constexpr Cause kCauses[] = {Cause::kUnknown,   Cause::kComputesLonger, Cause::kInput,
                              Cause::kThrottled, Cause::kNoCpu,          Cause::kStopped,
-                             Cause::kMemory,    Cause::kBlocked};
+                             Cause::kMemory,    Cause::kBlocked,        Cause::kOther};
 
 }  // namespace
 
@@ -34,7 +34,7 @@ v1::Performance performance_of(const JobSummary& summary) {
     waited_for.mutable_member()->set_index(static_cast<std::uint32_t>(rank));
     waited_for.set_share(share);
     const auto straggler = std::ranges::find(summary.stragglers, rank, &Straggler::rank);
-    if (straggler != summary.stragglers.end())
+    if (straggler != summary.stragglers.end() && straggler->cause != Cause::kUnknown)
       waited_for.set_cause(std::string(words_of(straggler->cause)));
   }
   return performance;
@@ -42,6 +42,7 @@ v1::Performance performance_of(const JobSummary& summary) {
 
 JobSummary summary_of(const v1::Performance& performance, int ranks) {
   JobSummary summary{.ranks = static_cast<int>(performance.rank_count()),
+                     .job_ranks = ranks,
                      .has_steps = performance.has_steps(),
                      .steps = performance.steps(),
                      .seconds = performance.seconds(),

@@ -239,14 +239,24 @@ std::optional<RunLog> run_log_of(const JobSpec& job) {
   return folder ? std::optional<RunLog>(*folder) : std::nullopt;
 }
 
+Baseline baseline_from(const RunEntry& run) {
+  Baseline baseline{.samples_per_s = run.figures->samples_per_s, .when = local_minute(run.begin_s)};
+  for (const auto& [name_of_part, share] : run.figures->shares)
+    for (std::size_t i = 0; i < kSpents; ++i)
+      if (name_of_part == name(static_cast<Spent>(i))) baseline.shares[i] = share;
+  return baseline;
+}
+
+// The arguments are borrowed.
 JobTelemetry::Options closing_of(const JobSpec& job, Console& console,
                                  const std::optional<RunLog>& runs, const JobRecord& record) {
   JobTelemetry::Options options;
   if (!job.quiet) options.say = [&console](const std::string& text) { console.say(text); };
-  if (!runs || record.ranks == 1) return options;
-  if (const auto one = baseline_of(runs->read(), record.command, current_directory()))
-    options.baseline =
-        Baseline{.samples_per_s = one->figures->samples_per_s, .when = local_minute(one->begin_s)};
+  if (!runs) return options;
+  options.baseline = [&runs, &record](const std::vector<std::string>& hosts) {
+    const auto one = baseline_of(runs->read(), record.command, current_directory(), hosts);
+    return one ? std::optional(baseline_from(*one)) : std::nullopt;
+  };
   return options;
 }
 

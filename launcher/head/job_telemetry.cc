@@ -1,19 +1,49 @@
 #include "launcher/head/job_telemetry.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <iterator>
+#include <numeric>
 #include <utility>
 #include <variant>
 
 namespace paceline::launcher {
 namespace {
 
+// A rank writes the memory that its agent reads. So numbers may be nonsense.
+constexpr std::int64_t kMostNs = INT64_MAX / 4;
+constexpr std::uint32_t kMostRanks = 1 << 20;
+constexpr std::uint64_t kMostWeight = std::uint64_t{1} << OperationBook::kLevels;
+constexpr Duration kClockPeriod = std::chrono::minutes(1);
+
+bool is_sane(std::int64_t ns) { return ns >= 0 && ns <= kMostNs; }
+
+bool is_sane(const messages::Steps& steps) {
+  const auto& parts = steps.part_ns();
+  const auto sum = std::accumulate(parts.begin(), parts.end(), 0.0);
+  const auto wall = static_cast<double>(steps.end_ns() - steps.begin_ns());
+  return std::isfinite(steps.flop()) && sum <= 1.01 * wall + 1 && is_sane(steps.begin_ns()) &&
+         is_sane(steps.end_ns()) && is_sane(steps.exposed_ns()) &&
+         steps.begin_ns() <= steps.end_ns() && parts.size() == static_cast<int>(kStepParts) &&
+         std::ranges::all_of(parts, [&steps](std::int64_t part) {
+           return part >= 0 && part <= steps.end_ns() - steps.begin_ns();
+         });
+}
+
+bool is_sane(const messages::OperationSample& sample) {
+  return sample.kind() < std::size(kOperationKinds) && is_sane(sample.called_ns()) &&
+         is_sane(sample.ended_ns()) && sample.called_ns() <= sample.ended_ns() &&
+         is_sane(sample.exposed_ns());
+}
+
 StepTotals totals_of(const messages::Steps& steps) {
   StepTotals totals{.steps = steps.steps(),
                     .samples = steps.samples(),
                     .flop = steps.flop(),
                     .wall = Duration(steps.end_ns() - steps.begin_ns())};
-  for (int i = 0; i < std::min<int>(steps.part_ns_size(), kStepParts); ++i)
-    totals.parts[static_cast<std::size_t>(i)] = Duration(steps.part_ns(i));
+  for (std::size_t i = 0; i < kStepParts; ++i)
+    totals.parts[i] = Duration(steps.part_ns(static_cast<int>(i)));
   return totals;
 }
 
@@ -27,8 +57,12 @@ RankUse use_of(const messages::RankUsage& usage) {
 }
 
 RankSamples samples_of(const messages::GroupOperations& group, Duration ahead) {
-  RankSamples samples{.group = group.group(), .weight = group.weight(), .samples = {}};
-  for (const messages::OperationSample& one : group.samples())
+  RankSamples samples{.group = group.id(),
+                      .size = static_cast<int>(std::min(group.size(), kMostRanks)),
+                      .weight = std::clamp<std::uint64_t>(group.weight(), 1, kMostWeight),
+                      .samples = {}};
+  for (const messages::OperationSample& one : group.samples()) {
+    if (!is_sane(one)) continue;
     samples.samples.push_back({.sequence = one.sequence(),
                                .kind = static_cast<OperationKind>(one.kind()),
                                .is_root = one.is_root(),
@@ -36,21 +70,35 @@ RankSamples samples_of(const messages::GroupOperations& group, Duration ahead) {
                                .called_ns = one.called_ns() - ahead.count(),
                                .ended_ns = one.ended_ns() - ahead.count(),
                                .exposed_ns = one.exposed_ns()});
+  }
   return samples;
 }
 
 }  // namespace
 
 // A message is on its way for some time: the clock is ahead by the most that any message shows.
+Duration JobTelemetry::ahead_of(TimePoint now, std::size_t host, std::int64_t time_ns) {
+  if (clocks_ahead_.size() <= host) clocks_ahead_.resize(host + 1);
+  ClockAhead& clock = clocks_ahead_[host];
+  if (now - clock.since > kClockPeriod) {
+    clock.before = clock.current;
+    clock.current = Duration::min();
+    clock.since = now;
+  }
+  clock.current = std::max(clock.current, Duration(time_ns) - now.time_since_epoch());
+  return std::max(clock.current, clock.before);
+}
+
 void JobTelemetry::take(TimePoint now, std::size_t host, const messages::RankMeasured& measured) {
-  const Duration shown = Duration(measured.time_ns()) - now.time_since_epoch();
-  if (clocks_ahead_.size() <= host) clocks_ahead_.resize(host + 1, Duration::min());
-  Duration& ahead = clocks_ahead_[host];
-  ahead = std::max(ahead, shown);
+  if (!is_sane(measured.steps()) || !is_sane(measured.time_ns()) || !is_sane(measured.joined_ns()))
+    return;
+  const Duration ahead = ahead_of(now, host, measured.time_ns());
   const int rank = static_cast<int>(measured.rank());
   RankReading reading{.steps = totals_of(measured.steps()),
                       .use = use_of(measured.usage()),
                       .exposed = Duration(measured.steps().exposed_ns()),
+                      .begin_ns = measured.steps().begin_ns() - ahead.count(),
+                      .end_ns = measured.steps().end_ns() - ahead.count(),
                       .joined = {},
                       .until = TimePoint(Duration(measured.time_ns()) - ahead)};
   if (measured.joined_ns() != 0) reading.joined = TimePoint(Duration(measured.joined_ns()) - ahead);
@@ -76,15 +124,17 @@ void JobTelemetry::saw(TimePoint now, const JobEvent& event, const JobState& sta
     if (rank < state.ranks.size() && state.ranks[rank].host == said->host)
       take(now, said->host, said->message.measured());
   }
-  if (state.finished && !std::exchange(said_, true)) say_closing_lines();
+  if (!state.finished || std::exchange(said_, true)) return;
+  if (options_.baseline && state.ranks.size() > 1 && account_.summary())
+    baseline_ = options_.baseline(hosts());
+  say_closing_lines();
 }
 
 void JobTelemetry::say_closing_lines() const {
   if (!options_.say) return;
   const std::optional<JobSummary> summary = account_.summary();
   if (!summary) return;
-  for (const std::string& line : closing_lines(*summary, hosts_, options_.baseline))
-    options_.say(line);
+  for (const std::string& line : closing_lines(*summary, hosts_, baseline_)) options_.say(line);
 }
 
 std::vector<std::string> JobTelemetry::hosts() const {
@@ -97,7 +147,7 @@ std::vector<std::string> JobTelemetry::hosts() const {
 std::optional<RunFigures> JobTelemetry::figures() const {
   const std::optional<JobSummary> summary = account_.summary();
   if (!summary) return std::nullopt;
-  const auto measured = scaling_efficiency(*summary, options_.baseline);
+  const auto measured = scaling_efficiency(*summary, baseline_);
   RunFigures figures{.has_steps = summary->has_steps,
                      .steps = summary->steps,
                      .step_seconds = summary->step_seconds(),
@@ -114,7 +164,9 @@ std::optional<RunFigures> JobTelemetry::figures() const {
   for (const auto& [rank, share] : summary->waited_for) {
     WaitedFor one{.rank = rank, .host = hosts_[static_cast<std::size_t>(rank)], .share = share};
     const auto straggler = std::ranges::find(summary->stragglers, rank, &Straggler::rank);
-    if (straggler != summary->stragglers.end()) one.cause = words_of(straggler->cause);
+    if (figures.waited_for.size() == kMostRecordedRanks) break;
+    if (straggler != summary->stragglers.end() && straggler->cause != Cause::kUnknown)
+      one.cause = words_of(straggler->cause);
     figures.waited_for.push_back(std::move(one));
   }
   return figures;

@@ -21,7 +21,8 @@ class JobTelemetry final : public JobObserver {
   struct Options {
     /// Gets the lines when the job has ended. Null: nobody wants them.
     std::function<void(const std::string&)> say;
-    std::optional<Baseline> baseline;
+    /// Finds the one-rank run on one of these hosts, when the job has ended. Null: there is none.
+    std::function<std::optional<Baseline>(const std::vector<std::string>& hosts)> baseline;
   };
 
   explicit JobTelemetry(Options options) : options_(std::move(options)) {}
@@ -40,14 +41,22 @@ class JobTelemetry final : public JobObserver {
  private:
   void take(TimePoint now, std::size_t host, const messages::RankMeasured& measured);
   void begin(const JobState& state);
+  Duration ahead_of(TimePoint now, std::size_t host, std::int64_t time_ns);
   void say_closing_lines() const;
 
   const Options options_;
   JobAccount account_;
   std::optional<std::uint32_t> epoch_;  // that account_ is about
   int restarts_ = 0;
-  std::vector<std::string> hosts_;      // by rank
-  std::vector<Duration> clocks_ahead_;  // by host, of the head's clock
+  std::vector<std::string> hosts_;  // by rank
+  // How far the clock of a host is ahead of the head's: the most of the last minutes, since it
+  // drifts.
+  struct ClockAhead {
+    Duration before = Duration::min(), current = Duration::min();
+    TimePoint since{};
+  };
+  std::vector<ClockAhead> clocks_ahead_;  // by host
+  std::optional<Baseline> baseline_;      // once the job has ended
   bool said_ = false;
 };
 

@@ -18,6 +18,7 @@ struct EvidenceField {
 constexpr EvidenceField kEvidence[] = {{"waited_for", &RankEvidence::waited_for},
                                        {"compute", &RankEvidence::compute},
                                        {"input", &RankEvidence::input},
+                                       {"other", &RankEvidence::other},
                                        {"queued", &RankEvidence::queued},
                                        {"throttled", &RankEvidence::throttled},
                                        {"stopped", &RankEvidence::stopped},

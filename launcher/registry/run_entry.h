@@ -13,7 +13,7 @@
 
 namespace paceline::launcher {
 
-inline constexpr std::size_t kMostRecordedRanks = 64;
+inline constexpr std::size_t kMostRecordedRanks = 64;  ///< in a run
 
 /// A rank for which others waited.
 struct WaitedFor {
@@ -35,7 +35,7 @@ struct RunFigures {
   double efficiency = 0;                 ///< scaling efficiency, 0 to 1
   bool is_measured = false;              ///< false: the efficiency is an estimate
   std::map<std::string, double> shares;  ///< of the time: "compute", "moving data", …
-  std::vector<WaitedFor> waited_for;
+  std::vector<WaitedFor> waited_for;     ///< at most kMostRecordedRanks, the largest first
   /// By rank, of small jobs: the evidence for the causes.
   std::vector<RankEvidence> ranks;
 

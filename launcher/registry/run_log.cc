@@ -40,12 +40,14 @@ Status folder_error(const std::string& folder) {
 std::string current(const std::string& folder) { return folder + "/runs.jsonl"; }
 std::string older(const std::string& folder) { return folder + "/runs.1.jsonl"; }
 
-bool lock(int fd) {
+// 0, or errno.
+int lock(int fd) {
   for (int i = 0; i < kLockTries; ++i) {
-    if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return true;
+    if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return 0;
+    if (errno != EWOULDBLOCK && errno != EINTR) return errno;
     ::poll(nullptr, 0, kLockPauseMs);
   }
-  return false;
+  return EWOULDBLOCK;
 }
 
 // A crash may have cut the last line.
@@ -55,6 +57,8 @@ bool is_cut(int file, off_t size) {
 }
 
 void read_into(const std::string& path, std::vector<RunEntry>& runs) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return;
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);)
     if (auto run = parse_run(line)) runs.push_back(*std::move(run));
@@ -74,26 +78,32 @@ std::optional<std::string> RunLog::user_folder(
   return std::nullopt;
 }
 
-// The lock is of the folder, since the file may be replaced meanwhile. A line that a full disk cut
-// is taken back.
+// The lock is a file of its own, since the record may be replaced meanwhile. A line that a full
+// disk cut is taken back.
 Status RunLog::append(const RunEntry& run) const {
   std::error_code failed;
   const std::filesystem::path parent = std::filesystem::path(folder_).parent_path();
   std::filesystem::create_directories(parent, failed);
   if (::mkdir(folder_.c_str(), 0700) != 0 && errno != EEXIST) return folder_error(folder_);
-  const UniqueFd folder(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!folder) return folder_error(folder_);
-  if (!lock(folder.get())) return log_error(folder_, "another run has locked it for a second");
+  const UniqueFd locked(
+      ::open((folder_ + "/runs.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!locked) return folder_error(folder_);
+  if (const int error = lock(locked.get()); error != 0)
+    return log_error(folder_, error == EWOULDBLOCK ? "another run has locked it for a second"
+                                                   : "it cannot be locked: " + error_text(error));
   const std::string path = current(folder_);
+  const std::string line = line_of(run) + "\n";
   struct stat status {};
-  if (::stat(path.c_str(), &status) == 0 && std::cmp_greater(status.st_size, kMaxBytes) &&
+  if (::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
+      std::cmp_greater(status.st_size + static_cast<off_t>(line.size()), kMaxBytes) &&
       std::rename(path.c_str(), older(folder_).c_str()) != 0)
     return log_error(path);
-  const UniqueFd file(::open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0600));
+  const UniqueFd file(
+      ::open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600));
   if (!file || ::fstat(file.get(), &status) != 0) return folder_error(path);
-  const std::string line = (is_cut(file.get(), status.st_size) ? "\n" : "") + line_of(run) + "\n";
-  const ssize_t written = ::write(file.get(), line.data(), line.size());
-  if (std::cmp_equal(written, line.size())) return {};
+  const std::string text = (is_cut(file.get(), status.st_size) ? "\n" : "") + line;
+  const ssize_t written = ::write(file.get(), text.data(), text.size());
+  if (std::cmp_equal(written, text.size())) return {};
   const Status why = written < 0 ? log_error(path) : log_error(path, error_text(ENOSPC));
   [[maybe_unused]] const int restored = ::ftruncate(file.get(), status.st_size);
   return why;
@@ -107,11 +117,13 @@ std::vector<RunEntry> RunLog::read() const {
 }
 
 std::optional<RunEntry> baseline_of(const std::vector<RunEntry>& runs, const std::string& command,
-                                    const std::string& directory) {
+                                    const std::string& directory,
+                                    const std::vector<std::string>& hosts) {
   const auto newest_first = std::views::reverse(runs);
   const auto found = std::ranges::find_if(newest_first, [&](const RunEntry& run) {
     return run.ranks == 1 && run.exit_code == 0 && run.command == command &&
-           run.directory == directory && run.figures && run.figures->samples_per_s > 0;
+           run.directory == directory && run.figures && run.figures->samples_per_s > 0 &&
+           !run.hosts.empty() && std::ranges::find(hosts, run.hosts.front()) != hosts.end();
   });
   if (found == newest_first.end()) return std::nullopt;
   return *found;

@@ -38,8 +38,10 @@ class RunLog {
   const std::string folder_;
 };
 
-/// The latest one-rank run of the same command in the same folder that succeeded and has samples.
+/// The latest one-rank run of the same command in the same folder, on one of `hosts`, that
+/// succeeded and has samples.
 std::optional<RunEntry> baseline_of(const std::vector<RunEntry>& runs, const std::string& command,
-                                    const std::string& directory);
+                                    const std::string& directory,
+                                    const std::vector<std::string>& hosts);
 
 }  // namespace paceline::launcher

@@ -56,15 +56,20 @@ struct Loss {
   std::string more{};
 };
 
-// The largest first.
+// The largest first. What the one-rank run lost, too, is not a loss of scaling.
 std::string losses_text(const JobSummary& summary, const std::vector<std::string>& hosts,
-                        std::optional<double> efficiency) {
+                        const std::optional<Baseline>& baseline) {
+  const std::optional<double> efficiency = scaling_efficiency(summary, baseline);
   std::vector<Loss> losses;
-  for (const Spent one : {Spent::kMoving, Spent::kWaiting, Spent::kInput, Spent::kOther})
-    losses.push_back({std::string(name(one)), summary.share(one)});
-  losses[1].more = waited_for_text(summary, hosts);
-  if (efficiency)
-    losses.push_back({"slower computation", summary.share(Spent::kCompute) - *efficiency});
+  for (std::size_t i = 0; i < kSpents; ++i) {
+    const auto spent = static_cast<Spent>(i);
+    const double before = efficiency ? *efficiency * baseline->shares[i] : 0;
+    if (spent != Spent::kCompute)
+      losses.push_back({std::string(name(spent)), summary.shares[i] - before});
+    else if (efficiency)
+      losses.push_back({"slower computation", summary.shares[i] - before});
+    if (spent == Spent::kWaiting) losses.back().more = waited_for_text(summary, hosts);
+  }
   std::ranges::stable_sort(losses, std::greater(), &Loss::share);
   std::string text;
   for (const Loss& loss : losses) {
@@ -79,6 +84,7 @@ std::string steps_line(const JobSummary& summary) {
   std::string text = std::to_string(summary.steps) + (summary.steps == 1 ? " step" : " steps") +
                      " of " + time_text(summary.step_seconds()) + " on " +
                      ranks_text(summary.ranks);
+  if (summary.ranks < summary.job_ranks) text += " of " + std::to_string(summary.job_ranks);
   if (summary.samples_per_s > 0)
     text += format(summary.samples_per_s < 100 ? ", %.3g samples/s" : ", %.0f samples/s",
                    summary.samples_per_s);
@@ -90,7 +96,9 @@ std::string steps_line(const JobSummary& summary) {
 
 std::optional<double> scaling_efficiency(const JobSummary& summary,
                                          const std::optional<Baseline>& baseline) {
-  if (!baseline || baseline->samples_per_s <= 0 || summary.samples_per_s <= 0) return std::nullopt;
+  if (!baseline || baseline->samples_per_s <= 0 || summary.samples_per_s <= 0 ||
+      summary.ranks < summary.job_ranks)
+    return std::nullopt;
   return summary.samples_per_s / (summary.ranks * baseline->samples_per_s);
 }
 
@@ -103,7 +111,7 @@ std::vector<std::string> closing_lines(const JobSummary& summary,
             time_text(summary.seconds) + " on " + ranks_text(summary.ranks) + ": " +
             losses_text(summary, hosts, {}) + "; mark steps (paceline/steps.h) for more"};
   std::vector<std::string> lines{steps_line(summary)};
-  if (summary.ranks == 1) {
+  if (summary.job_ranks == 1) {
     lines.push_back("time in steps: compute " + percent(summary.share(Spent::kCompute)) +
                     "; lost to: " + losses_text(summary, hosts, {}));
     return lines;
@@ -114,7 +122,7 @@ std::vector<std::string> closing_lines(const JobSummary& summary,
           ? percent(*measured) + " (measured against the one-rank run of " + baseline->when + ")"
           : percent(summary.share(Spent::kCompute)) + " (estimate: compute / step time)";
   lines.push_back("scaling efficiency " + efficiency +
-                  "; lost to: " + losses_text(summary, hosts, measured));
+                  "; lost to: " + losses_text(summary, hosts, baseline));
   return lines;
 }
 

@@ -1,6 +1,8 @@
 // What a job says at its end about its speed, in words. Pure.
 #pragma once
 
+#include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,10 +13,12 @@ namespace paceline {
 /// The one-rank run of the same program.
 struct Baseline {
   double samples_per_s = 0;
-  std::string when;  ///< "2026-11-29 12:30"
+  std::array<double, kSpents> shares{};  ///< of its time
+  std::string when;                      ///< "2026-11-29 12:30"
 };
 
-/// Throughput of n ranks divided by n times that of one rank. None without a baseline or samples.
+/// Throughput of n ranks divided by n times that of one rank. None without a baseline or samples,
+/// or if not all ranks mark steps.
 std::optional<double> scaling_efficiency(const JobSummary& summary,
                                          const std::optional<Baseline>& baseline);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <utility>
 
 namespace paceline {
 namespace {
@@ -63,23 +64,39 @@ std::string_view name(Spent spent) {
   return "unknown";
 }
 
+void JobAccount::Waits::resize(std::size_t ranks) {
+  waiting_ns.resize(ranks);
+  exposed_ns.resize(ranks);
+  waited_for_ns.resize(ranks);
+}
+
+void JobAccount::Waits::add(std::size_t rank, const Wait& wait) {
+  exposed_ns[rank] += wait.exposed_ns;
+  waiting_ns[rank] += wait.waiting_ns;
+  if (wait.waited_for >= 0)
+    waited_for_ns[static_cast<std::size_t>(wait.waited_for)] += wait.waiting_ns;
+}
+
 void JobAccount::begin(int ranks) {
   const auto count = static_cast<std::size_t>(ranks);
   *this = JobAccount();
   readings_.resize(count);
   first_.resize(count);
-  waits_.resize(count);
-  waited_for_ns_.resize(count);
+  all_.resize(count);
+  in_steps_.resize(count);
+  undecided_.resize(count);
 }
 
 void JobAccount::take(int rank, RankReading reading) {
-  std::optional<RankReading>& first = first_[static_cast<std::size_t>(rank)];
+  const auto place = static_cast<std::size_t>(rank);
+  std::optional<RankReading>& first = first_[place];
   if (!first || (first->steps.steps == 0 && reading.steps.steps > 0)) first = reading;
-  readings_[static_cast<std::size_t>(rank)] = std::move(reading);
+  readings_[place] = std::move(reading);
+  decide(place);
 }
 
-// An operation is settled when all ranks of the job have reported it. Those of smaller groups, and
-// those that a rank has not kept, are settled when they are the oldest of many, or at the end.
+// An operation is settled when all ranks of its group have reported it. Some never do: a rank may
+// have kept other samples, or has ended.
 void JobAccount::take(int rank, const RankSamples& samples) {
   for (const OperationSample& sample : samples.samples) {
     const Key key{samples.group, sample.sequence};
@@ -88,17 +105,31 @@ void JobAccount::take(int rank, const RankSamples& samples) {
     Operation& operation = place->second;
     operation.weight = std::max(operation.weight, samples.weight);
     operation.calls.push_back({rank, sample});
-    if (operation.calls.size() < readings_.size()) continue;
-    settle(operation, waits_, waited_for_ns_);
+    ++open_calls_;
+    if (std::cmp_less(operation.calls.size(), samples.size)) continue;
+    open_calls_ -= operation.calls.size();
+    settle(operation);
     open_.erase(place);
   }
-  while (order_.size() > kMostOpen) {
+  while (!order_.empty() && (open_calls_ > kMostCalls || !open_.contains(order_.front()))) {
     if (const auto oldest = open_.find(order_.front()); oldest != open_.end()) {
-      settle(oldest->second, waits_, waited_for_ns_);
+      open_calls_ -= oldest->second.calls.size();
       open_.erase(oldest);
     }
     order_.pop_front();
   }
+}
+
+// Operations before and after the steps, as for loading and checkpoints, do not say how the
+// communication of steps divides.
+void JobAccount::decide(std::size_t rank) {
+  const RankReading& reading = *readings_[rank];
+  if (reading.steps.steps == 0) return;
+  std::erase_if(undecided_[rank], [&](const Wait& wait) {
+    if (wait.called_ns > reading.end_ns) return false;
+    if (wait.ended_ns >= reading.begin_ns) in_steps_.add(rank, wait);
+    return true;
+  });
 }
 
 std::optional<RankReading> JobAccount::reading(int rank) const {
@@ -106,8 +137,7 @@ std::optional<RankReading> JobAccount::reading(int rank) const {
 }
 
 // Of an operation of one rank alone nothing is known.
-void JobAccount::settle(const Operation& operation, std::vector<Waits>& waits,
-                        std::vector<double>& waited_for_ns) {
+void JobAccount::settle(const Operation& operation) {
   if (operation.calls.size() < 2) return;
   const auto weight = static_cast<double>(operation.weight);
   const auto root =
@@ -116,39 +146,43 @@ void JobAccount::settle(const Operation& operation, std::vector<Waits>& waits,
       operation.calls, {}, [](const Call& call) { return call.sample.called_ns; });
   for (const Call& call : operation.calls) {
     const OperationSample& sample = call.sample;
-    Waits& own = waits[static_cast<std::size_t>(call.rank)];
-    own.exposed_ns += weight * static_cast<double>(sample.exposed_ns);
+    Wait wait{.called_ns = sample.called_ns,
+              .ended_ns = sample.ended_ns,
+              .exposed_ns = weight * static_cast<double>(sample.exposed_ns)};
     auto needed = last;
     if (has_root(sample.kind)) {
       const bool waits_for_all = !spreads_from_root(sample.kind) && sample.is_root;
       const bool waits_for_root = spreads_from_root(sample.kind) && !sample.is_root;
-      if (!waits_for_all && !waits_for_root) continue;
-      if (waits_for_root) needed = root;
+      needed = waits_for_all ? last : waits_for_root ? root : operation.calls.end();
     }
-    if (needed == operation.calls.end() || needed->rank == call.rank) continue;
-    const std::int64_t until = std::min(needed->sample.called_ns, sample.ended_ns);
-    const std::int64_t waited = until - (sample.ended_ns - sample.exposed_ns);
-    if (waited <= 0) continue;
-    own.waiting_ns += weight * static_cast<double>(waited);
-    waited_for_ns[static_cast<std::size_t>(needed->rank)] += weight * static_cast<double>(waited);
+    if (needed != operation.calls.end() && needed->rank != call.rank) {
+      const std::int64_t until = std::min(needed->sample.called_ns, sample.ended_ns);
+      const std::int64_t waited =
+          std::min(until - (sample.ended_ns - sample.exposed_ns), sample.exposed_ns);
+      wait.waiting_ns = weight * static_cast<double>(std::max<std::int64_t>(waited, 0));
+      wait.waited_for = needed->rank;
+    }
+    const auto rank = static_cast<std::size_t>(call.rank);
+    all_.add(rank, wait);
+    undecided_[rank].push_back(wait);
+    if (undecided_[rank].size() > kMostUndecided) undecided_[rank].pop_front();
+    if (readings_[rank]) decide(rank);
   }
 }
 
 std::optional<JobSummary> JobAccount::summary() const {
-  std::vector<Waits> waits = waits_;
-  std::vector<double> waited_for_ns = waited_for_ns_;
-  for (const auto& [key, operation] : open_) settle(operation, waits, waited_for_ns);
-  JobSummary summary;
+  JobSummary summary{.job_ranks = static_cast<int>(readings_.size())};
   summary.has_steps =
       std::ranges::any_of(readings_, [](const auto& one) { return one && one->steps.steps > 0; });
+  const Waits& waits = summary.has_steps ? in_steps_ : all_;
   Divided all;
   for (std::size_t rank = 0; rank < readings_.size(); ++rank) {
     if (!readings_[rank]) continue;
     const RankReading& reading = *readings_[rank];
     if (summary.has_steps ? reading.steps.steps == 0 : !has_joined(reading)) continue;
     Divided time = summary.has_steps ? divided_steps(reading.steps) : divided_life(reading);
-    const Waits& known = waits[rank];
-    const double ratio = known.exposed_ns > 0 ? known.waiting_ns / known.exposed_ns : 0;
+    const double exposed_ns = waits.exposed_ns[rank];
+    const double ratio = exposed_ns > 0 ? waits.waiting_ns[rank] / exposed_ns : 0;
     time.of(Spent::kWaiting) = std::min(1.0, ratio) * time.of(Spent::kMoving);
     time.of(Spent::kMoving) -= time.of(Spent::kWaiting);
     ++summary.ranks;
@@ -164,6 +198,7 @@ std::optional<JobSummary> JobAccount::summary() const {
   if (summary.ranks == 0 || all.wall_ns <= 0) return std::nullopt;
   summary.seconds = all.wall_ns / kNsPerSecond / summary.ranks;
   for (std::size_t i = 0; i < kSpents; ++i) summary.shares[i] = all.spent_ns[i] / all.wall_ns;
+  const std::vector<double>& waited_for_ns = waits.waited_for_ns;
   const double blamed = std::accumulate(waited_for_ns.begin(), waited_for_ns.end(), 0.0);
   for (std::size_t rank = 0; rank < waited_for_ns.size() && blamed > 0; ++rank)
     if (waited_for_ns[rank] > 0)
@@ -190,6 +225,7 @@ std::vector<RankEvidence> JobAccount::evidence_of(const JobSummary& summary) con
     };
     own.compute = share_of(to.steps.part(StepPart::kCompute), to.steps.wall);
     own.input = share_of(to.steps.part(StepPart::kInput), to.steps.wall);
+    own.other = share_of(to.steps.part(StepPart::kOther), to.steps.wall);
     if (!summary.has_steps && has_joined(to))
       own.compute = 1 - share_of(to.exposed, to.until - to.joined);
     const Duration between = to.use.time - from.use.time;

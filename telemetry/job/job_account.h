@@ -43,20 +43,23 @@ struct RankUse {
 struct RankReading {
   StepTotals steps;
   RankUse use;
-  Duration exposed{};  ///< also outside of steps
-  TimePoint joined{};  ///< it had found the other ranks; zero: it has not
-  TimePoint until{};   ///< when this was read, or when the rank ended
+  Duration exposed{};                     ///< also outside of steps
+  std::int64_t begin_ns = 0, end_ns = 0;  ///< of its steps, as samples have times; 0: none
+  TimePoint joined{};                     ///< it had found the other ranks; zero: it has not
+  TimePoint until{};                      ///< when this was read, or when the rank ended
 };
 
 /// Samples of a group's operations, which are new since the reading before.
 struct RankSamples {
-  std::string group;
+  std::uint64_t group = 0;   ///< id: the same on all its ranks
+  int size = 0;              ///< number of its ranks
   std::uint64_t weight = 1;  ///< how many operations each stands for
   std::vector<OperationSample> samples;
 };
 
 struct JobSummary {
-  int ranks = 0;             ///< of which there are readings
+  int ranks = 0;             ///< that the figures are of: they mark steps, or use the library
+  int job_ranks = 0;         ///< all ranks of the job
   bool has_steps = false;    ///< false: shares are of the time after the ranks had met
   std::uint64_t steps = 0;   ///< of the rank with the most
   double seconds = 0;        ///< mean over ranks, of the time that is divided
@@ -88,7 +91,8 @@ class JobAccount {
   std::optional<JobSummary> summary() const;
 
  private:
-  static constexpr std::size_t kMostOpen = 4096;  // operations that not all ranks have reported
+  static constexpr std::size_t kMostCalls = 1 << 16;   // of operations that are not complete
+  static constexpr std::size_t kMostUndecided = 1024;  // waits of a rank
 
   struct Call {
     int rank;
@@ -98,23 +102,35 @@ class JobAccount {
     std::uint64_t weight = 0;
     std::vector<Call> calls;
   };
-  struct Waits {
-    double waiting_ns = 0, exposed_ns = 0;
+  // A rank's wait for an operation.
+  struct Wait {
+    std::int64_t called_ns = 0, ended_ns = 0;
+    double exposed_ns = 0, waiting_ns = 0;
+    int waited_for = -1;
   };
-  using Key = std::pair<std::string, std::uint64_t>;  // group, number of the operation
+  struct Waits {
+    std::vector<double> waiting_ns, exposed_ns;  // by rank
+    std::vector<double> waited_for_ns;           // by rank: what others waited for it
+
+    void resize(std::size_t ranks);
+    void add(std::size_t rank, const Wait& wait);
+  };
+  using Key = std::pair<std::uint64_t, std::uint64_t>;  // group, number of the operation
 
   std::vector<RankEvidence> evidence_of(const JobSummary& summary) const;
-  static void settle(const Operation& operation, std::vector<Waits>& waits,
-                     std::vector<double>& waited_for_ns);
+  void settle(const Operation& operation);
+  void decide(std::size_t rank);
 
   std::vector<std::optional<RankReading>> readings_;
   // The first of each rank since it has joined, and marked steps if any rank does: what it used
   // before is not of the time that is judged.
   std::vector<std::optional<RankReading>> first_;
   std::map<Key, Operation> open_;
-  std::deque<Key> order_;              // in which they came
-  std::vector<Waits> waits_;           // by rank
-  std::vector<double> waited_for_ns_;  // by rank: what others waited for it
+  std::deque<Key> order_;  // in which they came
+  std::size_t open_calls_ = 0;
+  Waits all_;                                // since the ranks met
+  Waits in_steps_;                           // of operations in the rank's steps
+  std::vector<std::deque<Wait>> undecided_;  // by rank: the step of the call has not ended yet
 };
 
 }  // namespace paceline

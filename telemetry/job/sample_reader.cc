@@ -5,8 +5,14 @@
 
 namespace paceline {
 
+void SampleReader::keep_only(std::span<const GroupOperations> groups) {
+  std::erase_if(known_, [&groups](const auto& one) {
+    return std::ranges::find(groups, one.first, &GroupOperations::id) == groups.end();
+  });
+}
+
 RankSamples SampleReader::take(const GroupOperations& group, std::size_t most) {
-  Known& known = known_[group.group];
+  Known& known = known_[group.id];
   std::array<std::size_t, OperationBook::kLevels> fresh{};
   std::array<std::uint64_t, OperationBook::kLevels> next = known.next;
   const auto level_of = [](const OperationSample& one) {
@@ -26,7 +32,10 @@ RankSamples SampleReader::take(const GroupOperations& group, std::size_t most) {
     count += its;
     --lowest;
   }
-  RankSamples chosen{.group = group.group, .weight = std::uint64_t{1} << lowest, .samples = {}};
+  known.lowest[known.calls++ % known.lowest.size()] = lowest;
+  lowest = *std::ranges::max_element(known.lowest);
+  RankSamples chosen{
+      .group = group.id, .size = group.size, .weight = std::uint64_t{1} << lowest, .samples = {}};
   for (const OperationSample& one : group.samples) {
     const std::size_t level = level_of(one);
     if (level >= lowest && one.sequence >= known.next[level]) chosen.samples.push_back(one);

@@ -42,9 +42,11 @@ Cause cause_of(const std::vector<RankEvidence>& ranks, std::size_t rank) {
   const double blocked = excess(ranks, rank, &RankEvidence::blocked);
   const double input = excess(ranks, rank, &RankEvidence::input);
   const double compute = excess(ranks, rank, &RankEvidence::compute);
-  if (std::max({blocked, input, compute}) < needed) return Cause::kUnknown;
+  const double other = excess(ranks, rank, &RankEvidence::other);
+  if (std::max({blocked, input, compute, other}) < needed) return Cause::kUnknown;
   const double faults = excess(ranks, rank, &RankEvidence::major_faults_per_s);
   if (faults >= kManyFaultsPerS) return Cause::kMemory;
+  if (other >= std::max({input, compute, needed})) return Cause::kOther;
   if (input >= compute && input >= needed) return Cause::kInput;
   return blocked >= needed ? Cause::kBlocked : Cause::kComputesLonger;
 }
@@ -69,6 +71,8 @@ std::string_view words_of(Cause cause) {
       return "its memory was read from disk again";
     case Cause::kBlocked:
       return "it was blocked in the kernel";
+    case Cause::kOther:
+      return "its other work took longer";
   }
   return "";
 }

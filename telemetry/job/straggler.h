@@ -17,6 +17,7 @@ enum class Cause : std::uint8_t {
   kStopped,         ///< a signal or a debugger stops it
   kMemory,          ///< its pages are read from disk again and again
   kBlocked,         ///< it waits in the kernel, mostly for a disk
+  kOther,           ///< it takes longer outside of computation and input, as for checkpoints
 };
 
 /// For a sentence: "its CPUs were throttled".
@@ -27,6 +28,7 @@ struct RankEvidence {
   double waited_for = 0;  ///< mean over ranks of the time that they waited for it
   double compute = 0;
   double input = 0;
+  double other = 0;      ///< of the parts of steps
   double queued = 0;     ///< ready to run without a CPU, throttled time included
   double throttled = 0;  ///< up to 1 for each CPU
   double stopped = 0;

@@ -21,7 +21,8 @@
 // - compute: the rest. Operations that overlap with it do not count as communication.
 //
 // A process is one rank. The first thread that makes a mark is the marking thread. Marks of other
-// threads and of forked children have no effect.
+// threads and of forked children have no effect. If a rank is a script that runs one program after
+// another, the last one counts.
 #pragma once
 
 #include <array>

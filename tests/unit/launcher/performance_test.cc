@@ -9,6 +9,7 @@ namespace {
 
 JobSummary summary() {
   JobSummary made{.ranks = 2,
+                  .job_ranks = 2,
                   .has_steps = true,
                   .steps = 420,
                   .seconds = 4.2,

@@ -24,6 +24,8 @@ RankReading reading_of(int steps, Duration compute, Duration exposed, Duration i
   reading.steps.samples = 10 * reading.steps.steps;
   reading.steps.wall = compute + exposed + input;
   reading.steps.parts = {compute, exposed, input, Duration(0)};
+  reading.begin_ns = kBegin.time_since_epoch().count();
+  reading.end_ns = (kBegin + reading.steps.wall).time_since_epoch().count();
   reading.joined = kBegin;
   reading.until = kBegin + reading.steps.wall;
   return reading;
@@ -34,9 +36,11 @@ struct Times {
 };
 
 RankSamples sample_of(const Times& times, std::uint64_t sequence = 0,
-                      OperationKind kind = OperationKind::kAllReduce, bool is_root = false) {
+                      OperationKind kind = OperationKind::kAllReduce, bool is_root = false,
+                      int ranks = 3) {
   const auto at = [](Duration after) { return (kBegin + after).time_since_epoch().count(); };
-  return {.group = "",
+  return {.group = 1,
+          .size = ranks,
           .weight = 1,
           .samples = {{.sequence = sequence,
                        .kind = kind,
@@ -98,7 +102,45 @@ TEST(JobAccount, WhatIsOverlappedIsNotWaitedFor) {
     account.take(rank, reading_of(1, milliseconds(190), milliseconds(10), Duration(0)));
     account.take(rank, sample_of({.called = milliseconds(rank == 0 ? 20 : 150),
                                   .ended = milliseconds(200),
-                                  .exposed = milliseconds(10)}));
+                                  .exposed = milliseconds(10)},
+                                 0, OperationKind::kAllReduce, false, 2));
+  }
+  EXPECT_EQ(account.summary()->share(Spent::kWaiting), 0);
+}
+
+// Rank 1 loads its data for 5 s before the first step, and the others wait in a barrier. A late
+// barrier after the steps does not count either.
+TEST(JobAccount, OperationsOutsideOfStepsDoNotDivideThem) {
+  JobAccount account;
+  account.begin(2);
+  const auto take = [&account](std::uint64_t sequence, Duration late_call, Duration end) {
+    for (const int rank : {0, 1}) {
+      const Duration called = rank == 0 ? end - seconds(5) : late_call;
+      account.take(rank, sample_of({.called = called, .ended = end, .exposed = end - called},
+                                   sequence, OperationKind::kBarrier, false, 2));
+    }
+  };
+  take(0, milliseconds(-2), milliseconds(-1));
+  take(1, seconds(29), seconds(30));
+  for (const int rank : {0, 1}) account.take(rank, reading_of(1, seconds(9), seconds(1), {}));
+  EXPECT_EQ(account.summary()->share(Spent::kWaiting), 0);
+  // One in the steps does, once its step has ended.
+  take(2, seconds(9), seconds(10));
+  EXPECT_GT(account.summary()->share(Spent::kWaiting), 0);
+}
+
+TEST(JobAccount, GroupsOfOneNumberAreNotMixed) {
+  JobAccount account;
+  account.begin(4);
+  for (const int rank : {0, 1, 2, 3}) {
+    account.take(rank, reading_of(1, milliseconds(900), milliseconds(100), Duration(0)));
+    // Ranks 2 and 3 call theirs 0.5 s after ranks 0 and 1.
+    const Duration called = milliseconds(rank < 2 ? 100 : 600);
+    RankSamples samples = sample_of(
+        {.called = called, .ended = called + milliseconds(100), .exposed = milliseconds(100)}, 0,
+        OperationKind::kAllReduce, false, 2);
+    samples.group = rank < 2 ? 1 : 2;
+    account.take(rank, samples);
   }
   EXPECT_EQ(account.summary()->share(Spent::kWaiting), 0);
 }
@@ -151,8 +193,38 @@ TEST(JobAccount, MemoryOfOperationsThatOneRankAloneReportsIsBounded) {
   EXPECT_EQ(account.summary()->share(Spent::kWaiting), 0);
 }
 
+TEST(ClosingLines, RanksWithoutMarksAreSaid) {
+  const JobSummary summary{.ranks = 1,
+                           .job_ranks = 4,
+                           .has_steps = true,
+                           .steps = 10,
+                           .seconds = 1,
+                           .samples_per_s = 3000,
+                           .shares = {1}};
+  const Baseline one{.samples_per_s = 750, .shares = {1}, .when = ""};
+  EXPECT_FALSE(scaling_efficiency(summary, one));
+  EXPECT_EQ(closing_lines(summary, {"a", "a", "a", "a"}, one)[0],
+            "10 steps of 100.00 ms on 1 rank of 4, 3000 samples/s");
+}
+
+// The one-rank run spent half of its time on input, too.
+TEST(ClosingLines, LossesAddUpToWhatIsLost) {
+  const JobSummary summary{.ranks = 2,
+                           .job_ranks = 2,
+                           .has_steps = true,
+                           .steps = 10,
+                           .seconds = 1,
+                           .samples_per_s = 160,
+                           .shares = {0.48, 0, 0.12, 0.4, 0}};
+  const Baseline one{.samples_per_s = 100, .shares = {0.5, 0, 0, 0.5, 0}, .when = "then"};
+  EXPECT_EQ(closing_lines(summary, {"a", "a"}, one)[1],
+            "scaling efficiency 80 % (measured against the one-rank run of then); lost to: "
+            "waiting 12 %, slower computation 8 %");
+}
+
 TEST(ClosingLines, NameLossesTheLargestFirst) {
   JobSummary summary{.ranks = 4,
+                     .job_ranks = 4,
                      .has_steps = true,
                      .steps = 420,
                      .seconds = 4.2,
@@ -165,20 +237,26 @@ TEST(ClosingLines, NameLossesTheLargestFirst) {
   EXPECT_EQ(lines[1],
             "scaling efficiency 60 % (estimate: compute / step time); lost to: waiting 20 % (15 % "
             "for rank 3 on h2, 5 % for rank 1 on h1), moving data 10 %, input 8 %, other 2 %");
-  const auto measured = closing_lines(summary, {"h1", "h1", "h1", "h1"},
-                                      Baseline{.samples_per_s = 10000, .when = "2026-11-29 12:30"});
+  const auto measured =
+      closing_lines(summary, {"h1", "h1", "h1", "h1"},
+                    Baseline{.samples_per_s = 10000, .shares = {1}, .when = "2026-11-29 12:30"});
   EXPECT_NE(measured[1].find("scaling efficiency 90 % (measured against the one-rank run of "
                              "2026-11-29 12:30)"),
             std::string::npos);
   EXPECT_EQ(measured[1].find("h2"), std::string::npos);
-  const auto slower = closing_lines(summary, {"h1", "h1", "h1", "h1"},
-                                    Baseline{.samples_per_s = 20000, .when = "2026-11-29 12:30"});
+  const auto slower =
+      closing_lines(summary, {"h1", "h1", "h1", "h1"},
+                    Baseline{.samples_per_s = 20000, .shares = {1}, .when = "2026-11-29 12:30"});
   EXPECT_NE(slower[1].find("lost to: waiting 20 % (15 % for rank 3, 5 % for rank 1), slower "
                            "computation 15 %, moving data 10 %"),
             std::string::npos);
 }
 
 constexpr std::size_t kMost = 64;
+
+GroupOperations book_of(const OperationBook& book) {
+  return {.group = "", .id = 1, .size = 2, .totals = book.totals(), .samples = book.samples()};
+}
 
 Signature all_reduce(std::uint64_t sequence) {
   return {.sequence = sequence,
@@ -195,7 +273,7 @@ TEST(SampleReader, PassesEachOperationOnOnceWhereTheyAreFew) {
     const TimePoint called = kBegin + milliseconds(i);
     book->note(all_reduce(i), {.called = called, .ended = called + milliseconds(1)});
     if (i % 20 != 19) continue;
-    const RankSamples samples = reader.take({"", book->totals(), book->samples()}, kMost);
+    const RankSamples samples = reader.take(book_of(*book), kMost);
     EXPECT_EQ(samples.weight, 1u);
     for (const OperationSample& one : samples.samples) passed.push_back(one.sequence);
   }
@@ -211,7 +289,7 @@ TEST(SampleReader, PassesAFewThatStandForAllWhereTheyAreMany) {
   for (std::uint64_t i = 0; i < 1000000; ++i) {
     book->note(all_reduce(i), {.called = kBegin, .ended = kBegin});
     if (i % 10000 != 9999) continue;
-    const RankSamples samples = reader.take({"", book->totals(), book->samples()}, kMost);
+    const RankSamples samples = reader.take(book_of(*book), kMost);
     EXPECT_LE(samples.samples.size(), kMost);
     stands_for += static_cast<double>(samples.weight * samples.samples.size());
   }
@@ -225,7 +303,7 @@ TEST(SampleReader, KeepsToItsLimit) {
   for (std::uint64_t i = 0; i < 100000; ++i) {
     book->note(all_reduce(i), {.called = kBegin, .ended = kBegin});
     if (i % 10 != 9) continue;
-    const RankSamples samples = reader.take({"", book->totals(), book->samples()}, 2);
+    const RankSamples samples = reader.take(book_of(*book), 2);
     EXPECT_LE(samples.samples.size(), 2u);
     stands_for += static_cast<double>(samples.weight * samples.samples.size());
   }
@@ -238,8 +316,7 @@ TEST(SampleReader, RanksPassOnTheSameOperations) {
   SampleReader one, other;
   std::vector<std::uint64_t> ones, others;
   const auto look = [&book](SampleReader& reader, std::vector<std::uint64_t>& passed) {
-    for (const OperationSample& sample :
-         reader.take({"", book->totals(), book->samples()}, kMost).samples)
+    for (const OperationSample& sample : reader.take(book_of(*book), kMost).samples)
       passed.push_back(sample.sequence);
   };
   for (std::uint64_t i = 0; i < 300000; ++i) {

@@ -1,6 +1,8 @@
 #include "telemetry/step_ledger.h"
 
+#include <atomic>
 #include <chrono>
+#include <cmath>
 #include <string>
 #include <thread>
 
@@ -160,6 +162,12 @@ TEST_F(StepLedgerTest, AForkedChildMarksNothing) {
   EXPECT_EQ(reader->read().totals.steps, 1u);
   EXPECT_EQ(reader->read().totals.samples, 8u);
   EXPECT_EQ(reader->read().totals.wall, milliseconds(3));
+}
+
+TEST_F(StepLedgerTest, NumbersOfFlopThatAreNoneDoNotCount) {
+  ledger_->begin_step(now_);
+  for (const double flop : {1e9, HUGE_VAL, -1e9, std::nan("")}) ledger_->end_step(now_, 1, flop);
+  EXPECT_EQ(totals().flop, 1e9);
 }
 
 TEST_F(StepLedgerTest, OtherMemoryIsRefused) {

@@ -67,6 +67,11 @@ TEST_F(StragglerTest, PagesThatAreReadAgain) {
   EXPECT_EQ(cause(), Cause::kMemory);
 }
 
+TEST_F(StragglerTest, OtherWork) {
+  late().other = 0.3;
+  EXPECT_EQ(cause(), Cause::kOther);
+}
+
 TEST_F(StragglerTest, NoEvidence) { EXPECT_EQ(cause(), Cause::kUnknown); }
 
 TEST_F(StragglerTest, TwoAreNamedTheWorstFirst) {

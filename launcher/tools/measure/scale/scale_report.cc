@@ -135,12 +135,14 @@ std::string scale_table(const ScalingResult& result) {
         forecast->parts, forecast->step_seconds);
   std::string table = text_table(rows);
   table += std::string(name(result.scaling)) + " scaling";
-  if (const auto& forecast = result.forecast)
-    table += text(
-        "; forecast: %d ranks reach %.0f %%, and the loss that grows most is %s (%s of a "
-        "step)",
-        forecast->ranks, 100 * forecast->efficiency, std::string(name(forecast->eater)).c_str(),
-        share_text(forecast->parts, forecast->eater, forecast->step_seconds).c_str());
+  if (const auto& forecast = result.forecast) {
+    table +=
+        text("; forecast: %d ranks reach %.0f %%", forecast->ranks, 100 * forecast->efficiency);
+    if (forecast->eater)
+      table += ", and the loss that grows most is " + std::string(name(*forecast->eater)) + " (" +
+               share_text(forecast->parts, *forecast->eater, forecast->step_seconds) +
+               " of a step)";
+  }
   return table + "\n";
 }
 
@@ -160,11 +162,12 @@ std::string scale_json(const ScalingResult& result, const std::string& command) 
             {"rate_unit", result.has_samples ? "samples/s" : "steps/s"},
             {"sizes", std::move(sizes)}};
   if (const auto& forecast = result.forecast)
-    json["forecast"] = {{"ranks", forecast->ranks},
-                        {"efficiency", forecast->efficiency},
-                        {"step_seconds", forecast->step_seconds},
-                        {"part_seconds", parts_json(forecast->parts)},
-                        {"growing_loss", name(forecast->eater)}};
+    json["forecast"] = {
+        {"ranks", forecast->ranks},
+        {"efficiency", forecast->efficiency},
+        {"step_seconds", forecast->step_seconds},
+        {"part_seconds", parts_json(forecast->parts)},
+        {"growing_loss", forecast->eater ? Json(name(*forecast->eater)) : Json(nullptr)}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -34,10 +34,15 @@ Result<Ran> run_once(const ScaleRequest& request, int ranks, const std::string& 
     return CapturedAnswer{.silence = kSilence};
   };
   PACELINE_TRY_ASSIGN(const auto ends, run_captured(std::span(&program, 1), kSilence, take));
-  const int code = exit_code_of(ends.front().wait_status.value_or(0));
+  if (!ends.front().wait_status)
+    return Status(Code::kUnavailable, Scope::kNone, "a run did not start, or was ended");
+  const int code = exit_code_of(*ends.front().wait_status);
   if (code != 0) return Ran{.exit_code = code, .figures = {}};
   const auto entry = parse_run(read_file(file));
-  if (!entry || !entry->figures || !entry->figures->has_steps)
+  if (!entry || entry->ranks != ranks)
+    return Status(Code::kUnavailable, Scope::kNone,
+                  "a run with " + std::to_string(ranks) + " ranks left no figures in " + file);
+  if (!entry->figures || !entry->figures->has_steps)
     return Status(Code::kInvalidArgument, Scope::kNone,
                   "the program has marked no steps with " + std::to_string(ranks) +
                       " ranks; mark them (paceline/steps.h, docs/telemetry.md)");
@@ -52,6 +57,7 @@ Result<ScaleRuns> run_sizes(const ScaleRequest& request,
   PACELINE_TRY_ASSIGN(const ScratchFolder scratch,
                       ScratchFolder::make(temporary_folder() + "/paceline-scale-XXXXXX"));
   ScaleRuns runs;
+  int number = 0;
   for (const int ranks : request.sizes) runs.sizes.push_back({.ranks = ranks, .rounds = {}});
   for (int round = 0; round < request.rounds; ++round) {
     for (std::size_t i = 0; i < runs.sizes.size(); ++i) {
@@ -59,8 +65,10 @@ Result<ScaleRuns> run_sizes(const ScaleRequest& request,
       progress("round " + std::to_string(round + 1) + " of " + std::to_string(request.rounds) +
                ", " + std::to_string(size.ranks) + (size.ranks == 1 ? " rank" : " ranks"));
       PACELINE_TRY_ASSIGN(const Ran ran,
-                          run_once(request, size.ranks, scratch.path() + "/run", shown));
+                          run_once(request, size.ranks,
+                                   scratch.path() + "/run-" + std::to_string(number++), shown));
       if (ran.exit_code != 0) {
+        for (SizeRuns& one : runs.sizes) one.rounds.resize(static_cast<std::size_t>(round));
         runs.exit_code = ran.exit_code;
         return runs;
       }

@@ -10,7 +10,7 @@
 
 namespace paceline::launcher {
 
-/// The runs by size, or the exit code of the run that failed.
+/// The runs by size, of whole rounds. If a run fails, its exit code.
 struct ScaleRuns {
   std::vector<SizeRuns> sizes;
   int exit_code = 0;

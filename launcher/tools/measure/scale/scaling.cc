@@ -11,7 +11,8 @@ namespace {
 
 // Student's t for 95 %, by degrees of freedom from 1 on.
 constexpr double kStudent[] = {12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26};
-constexpr double kStudentOfMany = 2.0;
+// Of 10 to 19, 20 to 39, and more.
+constexpr double kStudentOfMany[] = {2.23, 2.09, 2.02};
 
 Estimate estimate(const std::vector<double>& values) {
   const auto count = static_cast<double>(values.size());
@@ -20,7 +21,10 @@ Estimate estimate(const std::vector<double>& values) {
   double squares = 0;
   for (const double value : values) squares += (value - made.mean) * (value - made.mean);
   const std::size_t freedom = values.size() - 1;
-  const double student = freedom <= std::size(kStudent) ? kStudent[freedom - 1] : kStudentOfMany;
+  const double student = freedom <= std::size(kStudent) ? kStudent[freedom - 1]
+                         : freedom < 20                 ? kStudentOfMany[0]
+                         : freedom < 40                 ? kStudentOfMany[1]
+                                                        : kStudentOfMany[2];
   made.half = student * std::sqrt(squares / static_cast<double>(freedom) / count);
   return made;
 }
@@ -90,7 +94,7 @@ Forecast forecast_of(const std::vector<SizeResult>& sizes, Scaling scaling) {
   const SizeResult& first = sizes.front();
   const SizeResult& last = sizes.back();
   Forecast forecast{.ranks = 2 * last.ranks};
-  double growth = -1;
+  double growth = 0;
   for (std::size_t i = 0; i < kSpents; ++i) {
     forecast.parts[i] = forecast_part(sizes, static_cast<Spent>(i), scaling, forecast.ranks);
     forecast.step_seconds += forecast.parts[i];

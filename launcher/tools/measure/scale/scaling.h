@@ -41,7 +41,7 @@ struct Forecast {
   double efficiency = 0;
   double step_seconds = 0;
   std::array<double, kSpents> parts{};
-  Spent eater{};  ///< the loss whose share of a step grows the most
+  std::optional<Spent> eater{};  ///< the loss whose share of a step grows the most; none grows
 };
 
 struct ScalingResult {

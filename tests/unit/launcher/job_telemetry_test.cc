@@ -1,0 +1,144 @@
+#include "launcher/head/job_telemetry.h"
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace paceline::launcher {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// A job of two hosts with a rank each. The clock of the second one is an hour ahead.
+class JobTelemetryTest : public ::testing::Test {
+ protected:
+  JobTelemetryTest() {
+    for (const char* const name : {"h1", "h2"}) {
+      HostState host;
+      host.name = name;
+      state_.ranks.push_back({.host = state_.hosts.size()});
+      state_.hosts.push_back(host);
+    }
+  }
+
+  static Duration ahead(std::size_t host) { return host == 1 ? Duration(hours(1)) : Duration(0); }
+  std::int64_t ns(Duration after, std::size_t host) const {
+    return (kBegin + after + ahead(host)).time_since_epoch().count();
+  }
+
+  // Each of 10 steps lasts a second. Rank 1 calls the operation of each 0.4 s later than rank 0,
+  // and it ends 0.1 s after that.
+  messages::FromAgent measured(std::size_t host, std::uint32_t rank) const {
+    messages::FromAgent message;
+    message.set_epoch(state_.epoch);
+    messages::RankMeasured& measured = *message.mutable_measured();
+    measured.set_rank(rank);
+    measured.set_time_ns(ns(seconds(10), host));
+    measured.set_joined_ns(ns(Duration(0), host));
+    const Duration exposed = milliseconds(rank == 0 ? 500 : 100);
+    messages::Steps& steps = *measured.mutable_steps();
+    steps.set_steps(10);
+    steps.set_samples(640);
+    steps.set_begin_ns(ns(Duration(0), host));
+    steps.set_end_ns(ns(seconds(10), host));
+    const Duration parts[] = {seconds(10) - 10 * exposed, 10 * exposed, Duration(0), Duration(0)};
+    for (const Duration part : parts) steps.add_part_ns(part.count());
+    steps.set_exposed_ns(10 * Duration(exposed).count());
+    messages::GroupOperations& group = *measured.add_groups();
+    group.set_weight(1);
+    group.set_id(7);
+    group.set_size(2);
+    for (int step = 0; step < 10; ++step) {
+      messages::OperationSample& sample = *group.add_samples();
+      sample.set_sequence(static_cast<std::uint64_t>(step));
+      sample.set_kind(static_cast<std::uint32_t>(OperationKind::kAllReduce));
+      const Duration ended = seconds(step + 1);
+      sample.set_called_ns(ns(ended - exposed, host));
+      sample.set_ended_ns(ns(ended, host));
+      sample.set_exposed_ns(Duration(exposed).count());
+    }
+    return message;
+  }
+
+  void say(std::size_t host, const messages::FromAgent& message, Duration at = seconds(10)) {
+    telemetry_.saw(kBegin + at, AgentSaid{.host = host, .message = message}, state_);
+  }
+
+  static constexpr TimePoint kBegin{std::chrono::hours(100)};
+  JobState state_;
+  std::vector<std::string> said_;
+  JobTelemetry telemetry_{
+      {.say = [this](const std::string& line) { said_.push_back(line); }, .baseline = {}}};
+};
+
+TEST_F(JobTelemetryTest, SaysAtTheEndWhoWasLate) {
+  say(0, measured(0, 0));
+  say(1, measured(1, 1), seconds(10) + milliseconds(1));  // on its way for 1 ms
+  EXPECT_TRUE(said_.empty());
+  state_.finished = true;
+  telemetry_.saw(kBegin + seconds(11), TimePassed{}, state_);
+  telemetry_.saw(kBegin + seconds(12), TimePassed{}, state_);
+  ASSERT_EQ(said_.size(), 2u);
+  EXPECT_EQ(said_[0], "10 steps of 1.00 s on 2 ranks, 128 samples/s");
+  EXPECT_EQ(said_[1],
+            "scaling efficiency 70 % (estimate: compute / step time); lost to: waiting 20 % (20 % "
+            "for rank 1 on h2: its computation took longer), moving data 10 %");
+}
+
+TEST_F(JobTelemetryTest, TheRecordHasTheFigures) {
+  say(0, measured(0, 0));
+  say(1, measured(1, 1));
+  const RunFigures figures = telemetry_.figures().value();
+  EXPECT_EQ(figures.steps, 10u);
+  EXPECT_NEAR(figures.efficiency, 0.7, 1e-9);
+  EXPECT_FALSE(figures.is_measured);
+  EXPECT_NEAR(figures.shares.at("waiting"), 0.2, 0.001);
+  ASSERT_EQ(figures.waited_for.size(), 1u);
+  EXPECT_EQ(figures.waited_for[0].host, "h2");
+  EXPECT_EQ(figures.waited_for[0].cause, "its computation took longer");
+  EXPECT_EQ(figures.ranks.size(), 2u);
+  EXPECT_EQ(telemetry_.hosts(), (std::vector<std::string>{"h1", "h2"}));
+}
+
+TEST_F(JobTelemetryTest, MessagesAboutOtherRanksAndStartsDoNotCount) {
+  say(0, measured(0, 1));  // a rank of the other host
+  say(0, measured(0, 7));  // one that does not exist
+  messages::FromAgent old = measured(0, 0);
+  old.set_epoch(3);
+  say(0, old);
+  EXPECT_FALSE(telemetry_.figures());
+}
+
+TEST_F(JobTelemetryTest, ARestartBeginsAnew) {
+  say(0, measured(0, 0));
+  EXPECT_TRUE(telemetry_.figures());
+  EXPECT_EQ(telemetry_.restarts(), 0);
+  state_.epoch = 1;
+  telemetry_.saw(kBegin + seconds(20), TimePassed{}, state_);
+  EXPECT_FALSE(telemetry_.figures());
+  EXPECT_EQ(telemetry_.restarts(), 1);
+}
+
+TEST_F(JobTelemetryTest, AMessageOfNonsenseDoesNoHarm) {
+  messages::FromAgent message = measured(0, 0);
+  message.mutable_measured()->mutable_steps()->set_part_ns(0, INT64_MAX);
+  say(0, message);
+  EXPECT_FALSE(telemetry_.figures());
+  message = measured(0, 0);
+  messages::GroupOperations& group = *message.mutable_measured()->add_groups();
+  group.set_group(std::string(1000, '\xff'));
+  messages::OperationSample& sample = *group.add_samples();
+  sample.set_kind(4'000'000'000);
+  sample.set_called_ns(INT64_MIN);
+  sample.set_exposed_ns(INT64_MAX);
+  say(0, message);
+  say(1, measured(1, 1));
+  EXPECT_TRUE(telemetry_.figures());
+}
+
+}  // namespace
+}  // namespace paceline::launcher
