@@ -54,7 +54,7 @@ struct OperationTimes {
 class OperationBook {
  public:
   static constexpr int kLevels = 20;
-  static constexpr std::size_t kKept = 16;  ///< samples of a level
+  static constexpr std::size_t kKept = 64;  ///< samples of a level
 
   /// 0 to kLevels - 1.
   static int level_of(std::uint64_t sequence) {

@@ -11,9 +11,9 @@ namespace paceline::launcher {
 namespace {
 
 constexpr Duration kLookEvery = std::chrono::milliseconds(100);
-constexpr int kLooksPerMessage = 10;
+constexpr std::size_t kLooksPerMessage = 10;
 // In each second, for the head, which compares them.
-constexpr std::size_t kSamplesOfJob = 16384, kSamplesOfRank = 64;
+constexpr std::size_t kSamplesOfJob = 16384, kSamplesOfLook = 128;
 
 messages::Steps steps_of(const LedgerReading& reading) {
   messages::Steps steps;
@@ -40,20 +40,11 @@ messages::RankUsage usage_of(const RankUsage& read) {
   return usage;
 }
 
-messages::GroupOperations operations_of(const GroupOperations& group, const RankSamples& samples) {
-  messages::GroupOperations operations;
-  operations.set_group(group.group);
-  operations.set_id(group.id);
-  operations.set_size(static_cast<std::uint32_t>(group.size));
+void add_samples(const RankSamples& samples, messages::RankMeasured& measured) {
+  messages::GroupOperations& operations = *measured.add_groups();
+  operations.set_id(samples.group);
+  operations.set_size(static_cast<std::uint32_t>(samples.size));
   operations.set_weight(samples.weight);
-  for (const OperationTotals& one : group.totals) {
-    messages::OperationTotals& totals = *operations.add_totals();
-    totals.set_kind(static_cast<std::uint32_t>(one.kind));
-    totals.set_count(one.count);
-    totals.set_bytes(one.bytes);
-    totals.set_time_ns(one.time_ns);
-    totals.set_exposed_ns(one.exposed_ns);
-  }
   for (const OperationSample& one : samples.samples) {
     messages::OperationSample& sample = *operations.add_samples();
     sample.set_sequence(one.sequence);
@@ -64,14 +55,31 @@ messages::GroupOperations operations_of(const GroupOperations& group, const Rank
     sample.set_ended_ns(one.ended_ns);
     sample.set_exposed_ns(one.exposed_ns);
   }
-  return operations;
+}
+
+void add_totals(const GroupOperations& group, messages::RankMeasured& measured) {
+  messages::GroupOperations& operations = *measured.add_groups();
+  operations.set_group(group.group);
+  operations.set_id(group.id);
+  operations.set_size(static_cast<std::uint32_t>(group.size));
+  for (const OperationTotals& one : group.totals) {
+    messages::OperationTotals& totals = *operations.add_totals();
+    totals.set_kind(static_cast<std::uint32_t>(one.kind));
+    totals.set_count(one.count);
+    totals.set_bytes(one.bytes);
+    totals.set_time_ns(one.time_ns);
+    totals.set_exposed_ns(one.exposed_ns);
+  }
 }
 
 }  // namespace
 
 Status TelemetryService::prepare(const messages::Start& start) {
   epoch_ = start.epoch();
-  most_samples_ = std::clamp<std::size_t>(kSamplesOfJob / start.world_size(), 2, kSamplesOfRank);
+  const std::size_t a_rank = kSamplesOfJob / std::max(start.world_size(), 1U);
+  takes_at_looks_ = a_rank >= kLooksPerMessage;
+  most_samples_ =
+      takes_at_looks_ ? std::min(a_rank / kLooksPerMessage, kSamplesOfLook) : a_rank + 1;
   numbers_ = {start.ranks().begin(), start.ranks().end()};
   return {};
 }
@@ -95,7 +103,10 @@ void TelemetryService::look() {
   for (auto& [number, rank] : ranks_) {
     if (rank.usage == nullptr) continue;
     rank.usage->look(clock_.now());
-    if (is_due) measure(number, rank);
+    if (is_due)
+      measure(number, rank);
+    else if (takes_at_looks_)
+      take_samples(number, rank);
   }
   timers_.after(kLookEvery, [this] { look(); });
 }
@@ -106,6 +117,18 @@ void TelemetryService::ended(const messages::ProcessExited& exited, messages::Ra
   measure(rank->first, rank->second);
   ranks_.erase(rank);
   if (ranks_.empty()) timers_.cancel();
+}
+
+// Often, so that few are lost where operations are frequent.
+std::vector<GroupOperations> TelemetryService::take_samples(std::uint32_t number, Rank& rank) {
+  std::vector<GroupOperations> groups = flights_->operations(static_cast<int>(number));
+  rank.reader.keep_only(groups);
+  const std::size_t most =
+      std::max<std::size_t>(1, most_samples_ / std::max<std::size_t>(1, groups.size()));
+  for (const GroupOperations& group : groups)
+    if (RankSamples samples = rank.reader.take(group, most); !samples.samples.empty())
+      rank.samples.push_back(std::move(samples));
+  return groups;
 }
 
 void TelemetryService::measure(std::uint32_t number, Rank& rank) {
@@ -122,12 +145,9 @@ void TelemetryService::measure(std::uint32_t number, Rank& rank) {
     rank.usage->set_thread(reading.thread);
     *measured.mutable_usage() = usage_of(rank.usage->read(clock_.now()));
   }
-  const auto groups = flights_->operations(static_cast<int>(number));
-  rank.reader.keep_only(groups);
-  const std::size_t most =
-      std::max<std::size_t>(1, most_samples_ / std::max<std::size_t>(1, groups.size()));
-  for (const GroupOperations& group : groups)
-    *measured.add_groups() = operations_of(group, rank.reader.take(group, most));
+  for (const GroupOperations& group : take_samples(number, rank)) add_totals(group, measured);
+  for (const RankSamples& samples : rank.samples) add_samples(samples, measured);
+  rank.samples.clear();
   measured.set_time_ns(clock_.now().time_since_epoch().count());
   tell_(message);
 }

@@ -33,20 +33,24 @@ class TelemetryService final : public RankService {
   struct Rank {
     std::unique_ptr<StepLedger> ledger;
     SampleReader reader;
+    std::vector<RankSamples> samples;    // not sent yet
     std::unique_ptr<UsageReader> usage;  // once it runs
   };
 
   void look();
+  std::vector<GroupOperations> take_samples(std::uint32_t number, Rank& rank);
   void measure(std::uint32_t number, Rank& rank);
 
   const Clock& clock_;  // the loop's
   const std::shared_ptr<FlightBook> flights_;
   const Tell tell_;
   std::uint32_t epoch_ = 0;
-  std::size_t most_samples_ = 0;         // of a rank and group, in a message
+  // At a look; in large jobs only for each message.
+  std::size_t most_samples_ = 0;
+  bool takes_at_looks_ = false;
   std::vector<std::uint32_t> numbers_;   // by local rank
   std::map<std::uint32_t, Rank> ranks_;  // that have not ended, by number
-  int looks_ = 0;
+  std::size_t looks_ = 0;
   bool is_looking_ = false;
   TimerGroup timers_;
 };

@@ -28,24 +28,25 @@ double excess(const std::vector<RankEvidence>& ranks, std::size_t rank, Field fi
   return ranks[rank].*field - *middle;
 }
 
-// The time that the rank had no CPU, was stopped or read its memory again is part of its
-// computation or input. So those causes come first.
+// The time that the rank had no CPU or was stopped is part of its computation, input or other work.
+// The rest of these is its own.
 Cause cause_of(const std::vector<RankEvidence>& ranks, std::size_t rank) {
-  const RankEvidence& own = ranks[rank];
-  const double needed = kLeastExplained * own.waited_for;
-  const double stopped = excess(ranks, rank, &RankEvidence::stopped);
-  const double queued = excess(ranks, rank, &RankEvidence::queued);
-  if (std::max(stopped, queued) >= needed) {
+  const double needed = kLeastExplained * ranks[rank].waited_for;
+  const auto more = [&](Field field) { return std::max(0.0, excess(ranks, rank, field)); };
+  const double stopped = more(&RankEvidence::stopped);
+  const double queued = more(&RankEvidence::queued);
+  const double blocked = more(&RankEvidence::blocked);
+  const double input = more(&RankEvidence::input);
+  const double compute = more(&RankEvidence::compute);
+  const double other = more(&RankEvidence::other);
+  const double own_work = input + compute + other - stopped - queued;
+  if (const double held = std::max(stopped, queued); held >= needed && held >= own_work) {
     if (stopped > queued) return Cause::kStopped;
+    const RankEvidence& own = ranks[rank];
     return own.throttled >= kLeastExplained * own.queued ? Cause::kThrottled : Cause::kNoCpu;
   }
-  const double blocked = excess(ranks, rank, &RankEvidence::blocked);
-  const double input = excess(ranks, rank, &RankEvidence::input);
-  const double compute = excess(ranks, rank, &RankEvidence::compute);
-  const double other = excess(ranks, rank, &RankEvidence::other);
   if (std::max({blocked, input, compute, other}) < needed) return Cause::kUnknown;
-  const double faults = excess(ranks, rank, &RankEvidence::major_faults_per_s);
-  if (faults >= kManyFaultsPerS) return Cause::kMemory;
+  if (more(&RankEvidence::major_faults_per_s) >= kManyFaultsPerS) return Cause::kMemory;
   if (other >= std::max({input, compute, needed})) return Cause::kOther;
   if (input >= compute && input >= needed) return Cause::kInput;
   return blocked >= needed ? Cause::kBlocked : Cause::kComputesLonger;
