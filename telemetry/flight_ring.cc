@@ -194,13 +194,14 @@ struct alignas(64) FlightRing::Part {
     const std::uint32_t before = version.load(std::memory_order_acquire);
     if (end == 0 || before % 2 != 0) return;
     const std::string group = group_name();
+    const std::uint64_t id = group_id.load(std::memory_order_acquire);
     const std::size_t kept = records.size();
     std::uint64_t place = end > kRecords ? end - kRecords : 0;
     for (place = std::max(place, first.load(std::memory_order_acquire)); place < end; ++place) {
       Stored one;
       if (slots[place % kRecords].read(place, one))
         records.push_back(
-            {one.signature, one.began_ns, one.ended_ns, one.state, one.blamed, group});
+            {one.signature, one.began_ns, one.ended_ns, one.state, one.blamed, group, id});
     }
     if (version.load(std::memory_order_relaxed) != before) records.resize(kept);
   }
@@ -213,9 +214,14 @@ struct FlightRing::Layout {
   OperationBook books[kParts];  // of the part of the same number
 };
 
-std::string FlightRecord::to_string(TimePoint now) const {
+std::string FlightRecord::name() const {
   std::string text = signature.to_string();
   if (!group.empty()) text.append(" of ").append(group);
+  return text;
+}
+
+std::string FlightRecord::to_string(TimePoint now) const {
+  const std::string text = name();
   const bool running = state == FlightState::kStarted;
   const std::int64_t end = running ? now.time_since_epoch().count() : ended_ns;
   char seconds[64];

@@ -35,9 +35,12 @@ struct FlightRecord {
   std::int64_t began_ns = 0;  ///< CLOCK_MONOTONIC
   std::int64_t ended_ns = 0;  ///< 0 while it runs
   FlightState state{};
-  std::int32_t blamed = -1;  ///< kFailed: the rank that was lost or late; -1: none
-  std::string group;         ///< whose operation it is; empty: the world's
+  std::int32_t blamed = -1;    ///< kFailed: the rank that was lost or late; -1: none
+  std::string group;           ///< whose operation it is; empty: the world's
+  std::uint64_t group_id = 0;  ///< as in GroupOperations
 
+  /// "all_reduce(1000 x float32, sum) #12 of split #3, color 0"
+  std::string name() const;
   /// "all_reduce(1000 x float32, sum) #12 of split #3, color 0, running for 3.2 s" as of `now`.
   std::string to_string(TimePoint now) const;
 };

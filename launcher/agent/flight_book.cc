@@ -19,13 +19,18 @@ std::vector<FlightRecord> FlightBook::records_of(int rank) const {
   return ring == rings_.end() ? std::vector<FlightRecord>() : ring->second->read();
 }
 
-std::string FlightBook::last_operation(int rank) const {
+std::optional<FlightRecord> FlightBook::last_record(int rank) const {
   const std::vector<FlightRecord> records = records_of(rank);
-  if (records.empty()) return "";
+  if (records.empty()) return std::nullopt;
   const auto running = std::find_if(records.rbegin(), records.rend(), [](const auto& record) {
     return record.state == FlightState::kStarted;
   });
-  return (running != records.rend() ? *running : records.back()).to_string(clock_.now());
+  return running != records.rend() ? *running : records.back();
+}
+
+std::string FlightBook::last_operation(int rank) const {
+  const std::optional<FlightRecord> last = last_record(rank);
+  return last ? last->to_string(clock_.now()) : "";
 }
 
 std::optional<std::uint64_t> FlightBook::last_begun(int rank) const {

@@ -25,6 +25,8 @@ class FlightBook {
   /// The operation in which the rank is, else the last one: "barrier #3, running for 2.1 s". Empty
   /// if it is unknown or has begun none.
   std::string last_operation(int rank) const;
+  /// The operation that last_operation() is about; none where that is empty.
+  std::optional<FlightRecord> last_record(int rank) const;
   /// The number of the last operation on the communicator of all ranks that it has begun.
   std::optional<std::uint64_t> last_begun(int rank) const;
   /// See FlightRing::hold_at().

@@ -40,6 +40,19 @@ messages::RankUsage usage_of(const RankUsage& read) {
   return usage;
 }
 
+messages::Whereabouts whereabouts_of(const FlightRecord& record, TimePoint now) {
+  messages::Whereabouts whereabouts;
+  whereabouts.set_operation(record.name());
+  whereabouts.set_group(record.group_id);
+  whereabouts.set_sequence(record.signature.sequence);
+  whereabouts.set_collective(is_collective(record.signature.kind));
+  const bool is_running = record.state == FlightState::kStarted;
+  whereabouts.set_running(is_running);
+  whereabouts.set_lasts_ns(now.time_since_epoch().count() -
+                           (is_running ? record.began_ns : record.ended_ns));
+  return whereabouts;
+}
+
 void add_samples(const RankSamples& samples, messages::RankMeasured& measured) {
   messages::GroupOperations& operations = *measured.add_groups();
   operations.set_id(samples.group);
@@ -145,6 +158,8 @@ void TelemetryService::measure(std::uint32_t number, Rank& rank) {
     rank.usage->set_thread(reading.thread);
     *measured.mutable_usage() = usage_of(rank.usage->read(clock_.now()));
   }
+  if (const auto last = flights_->last_record(static_cast<int>(number)))
+    *measured.mutable_whereabouts() = whereabouts_of(*last, clock_.now());
   for (const GroupOperations& group : take_samples(number, rank)) add_totals(group, measured);
   for (const RankSamples& samples : rank.samples) add_samples(samples, measured);
   rank.samples.clear();

@@ -20,10 +20,11 @@ namespace {
 
 constexpr const char* kHelp =
     "usage: paceline status JOB [--watch] [--json] [--connect]\n"
-    "Shows one of your jobs on this host: its phase, its hosts, the speed of its steps so far, "
-    "and\n"
-    "the process and state of each rank. JOB is the id or its first digits; `paceline list` shows\n"
-    "ids.\n"
+    "Shows one of your jobs on this host: its phase, its hosts, and the speed of its steps so "
+    "far.\n"
+    "Then the process, state and operation of each rank. If ranks wait in an operation for some\n"
+    "seconds, it names those that have not called it. JOB is the id or its first digits;\n"
+    "`paceline list` shows ids.\n"
     "\n"
     "  --watch    show it again after each change, until the job has ended; on a terminal also\n"
     "             the speed each second\n"

@@ -137,6 +137,7 @@ ControlReply ControlService::answer(ControlMethod method, const std::string& req
 
 ControlReply ControlService::describe() const {
   v1::Snapshot snapshot = snapshot_of(options_.facts, options_.state(), loop_.clock().now());
+  if (options_.add_operations) options_.add_operations(snapshot);
   const auto summary = options_.summary ? options_.summary() : std::nullopt;
   if (summary) *snapshot.mutable_performance() = performance_of(*summary);
   return {.message = snapshot.SerializeAsString(), .is_last = snapshot.phase() == v1::PHASE_ENDED};

@@ -46,6 +46,8 @@ class ControlService final : public JobObserver {
     std::function<const JobState*()> state;
     /// The speed of the job; none if no rank has used the library. Null: it is not known.
     std::function<std::optional<JobSummary>()> summary;
+    /// Adds the operation of each rank to the snapshot. Null: they are not known.
+    std::function<void(job::v1::Snapshot&)> add_operations;
     /// Does what a signal to the head does. An error says why it cannot.
     std::function<Status(const SignalCame&)> signalled;
   };

@@ -1,6 +1,12 @@
 #include "launcher/control/status_text.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "comm/base/clock.h"
@@ -52,6 +58,54 @@ std::string state_text(const v1::Rank& rank) {
   return plain(v1::Rank::State_Name(rank.state()));
 }
 
+std::string seconds_text(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f s", seconds);
+  return text;
+}
+
+// "barrier #3, running for 5.2 s", "barrier #3, ended 5.2 s ago"
+std::string operation_text(const v1::Rank& rank) {
+  if (rank.operation().name().empty()) return "";
+  const v1::Operation& operation = rank.operation();
+  const std::string lasts = seconds_text(operation.seconds());
+  return printable(operation.name()) +
+         (operation.running() ? ", running for " + lasts : ", ended " + lasts + " ago");
+}
+
+// "3 ranks wait in barrier #3 for 5.2 s; rank 1 has not called it": of the operation in which most
+// ranks wait for long.
+std::string wait_text(const v1::Snapshot& snapshot) {
+  constexpr double kLong = 2;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<const v1::Operation*>> waiting;
+  for (const v1::Rank& rank : snapshot.ranks()) {
+    const v1::Operation& operation = rank.operation();
+    if (operation.running() && operation.collective() && operation.seconds() >= kLong)
+      waiting[{operation.group(), operation.sequence()}].push_back(&operation);
+  }
+  const auto most =
+      std::ranges::max_element(waiting, {}, [](const auto& entry) { return entry.second.size(); });
+  if (most == waiting.end()) return "";
+  const auto [group, sequence] = most->first;
+  std::string late;
+  std::size_t count = 0;
+  for (const v1::Rank& rank : snapshot.ranks()) {
+    const v1::Operation& operation = rank.operation();
+    const bool is_of_group = operation.name().empty() || operation.group() == group;
+    if (!rank.has_operation() || !is_of_group) continue;
+    if (!operation.name().empty() && operation.sequence() >= sequence) continue;
+    late.append(late.empty() ? "" : ", ").append(member_text(rank.member()));
+    ++count;
+  }
+  const std::size_t ranks = most->second.size();
+  const v1::Operation& awaited = *most->second.front();
+  std::string text = "\n" + std::to_string(ranks) +
+                     (ranks == 1 ? " rank waits in " : " ranks wait in ") +
+                     printable(awaited.name()) + " for " + seconds_text(awaited.seconds());
+  if (count > 0) text += "; " + late + (count == 1 ? " has not called it" : " have not called it");
+  return text + "\n";
+}
+
 std::string speed_text(const v1::Snapshot& snapshot) {
   if (!snapshot.has_performance()) return "";
   std::vector<std::string> hosts;
@@ -81,11 +135,13 @@ std::string status_text(const v1::Snapshot& snapshot) {
   text += "\n" + text_table(hosts);
   if (snapshot.ranks().empty()) return text;
   text += speed_text(snapshot);
-  std::vector<Row> ranks{{"RANK", "HOST", "LOCAL RANK", "PID", "STATE"}};
+  text += wait_text(snapshot);
+  std::vector<Row> ranks{{"RANK", "HOST", "LOCAL RANK", "PID", "STATE", "OPERATION"}};
   for (const v1::Rank& rank : snapshot.ranks())
     ranks.push_back({member_text(rank.member()), printable(rank.host()),
                      std::to_string(rank.local_rank()),
-                     rank.pid() == 0 ? "" : std::to_string(rank.pid()), state_text(rank)});
+                     rank.pid() == 0 ? "" : std::to_string(rank.pid()), state_text(rank),
+                     operation_text(rank)});
   return text + "\n" + text_table(ranks);
 }
 

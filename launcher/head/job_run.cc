@@ -186,6 +186,24 @@ struct JobEntry {
   std::string folder;
 };
 
+// An agent says it each second, and the operation goes on meanwhile.
+void add_operations(const JobTelemetry& telemetry, TimePoint now, job::v1::Snapshot& snapshot) {
+  const auto& whereabouts = telemetry.whereabouts();
+  for (int i = 0; i < snapshot.ranks_size(); ++i) {
+    const auto rank = static_cast<std::size_t>(i);
+    if (rank >= whereabouts.size() || !whereabouts[rank]) continue;
+    const auto& [said, heard] = *whereabouts[rank];
+    job::v1::Operation& operation = *snapshot.mutable_ranks(i)->mutable_operation();
+    operation.set_name(printable(said.operation()));
+    operation.set_group(said.group());
+    operation.set_sequence(said.sequence());
+    operation.set_collective(said.collective());
+    operation.set_running(said.running());
+    operation.set_seconds(
+        std::chrono::duration<double>(Duration(said.lasts_ns()) + (now - heard)).count());
+  }
+}
+
 // Null where the job has no entry, or this paceline has no service.
 Result<std::unique_ptr<ControlService>> serve_clients(EventLoop& loop, const JobSpec& job,
                                                       const JobInputs& inputs,
@@ -210,6 +228,10 @@ Result<std::unique_ptr<ControlService>> serve_clients(EventLoop& loop, const Job
              .log = make_stderr_log({.level = LogLevel::kWarning}),
              .state = [&target] { return target.head ? &target.head->state() : nullptr; },
              .summary = [&telemetry] { return telemetry.summary(); },
+             .add_operations =
+                 [&telemetry, &loop](job::v1::Snapshot& snapshot) {
+                   add_operations(telemetry, loop.clock().now(), snapshot);
+                 },
              .signalled = [&loop,
                            &target](const SignalCame& came) { return asked(came, target, loop); }});
 }

@@ -94,6 +94,8 @@ void JobTelemetry::take(TimePoint now, std::size_t host, const messages::RankMea
     return;
   const Duration ahead = ahead_of(now, host, measured.time_ns());
   const int rank = static_cast<int>(measured.rank());
+  if (is_sane(measured.whereabouts().lasts_ns()))
+    whereabouts_[measured.rank()] = Whereabouts{.said = measured.whereabouts(), .heard = now};
   RankReading reading{.steps = totals_of(measured.steps()),
                       .use = use_of(measured.usage()),
                       .exposed = Duration(measured.steps().exposed_ns()),
@@ -113,6 +115,7 @@ void JobTelemetry::begin(const JobState& state) {
   account_.begin(static_cast<int>(state.ranks.size()));
   clocks_ahead_.clear();
   hosts_.clear();
+  whereabouts_.assign(state.ranks.size(), std::nullopt);
   for (const RankState& rank : state.ranks) hosts_.push_back(state.hosts[rank.host].name);
 }
 
@@ -124,6 +127,9 @@ void JobTelemetry::saw(TimePoint now, const JobEvent& event, const JobState& sta
     if (rank < state.ranks.size() && state.ranks[rank].host == said->host)
       take(now, said->host, said->message.measured());
   }
+  if (said != nullptr && said->message.has_exited() && said->message.epoch() == state.epoch &&
+      said->message.exited().rank() < whereabouts_.size())
+    whereabouts_[said->message.exited().rank()].reset();
   if (!state.finished || std::exchange(said_, true)) return;
   if (options_.baseline && state.ranks.size() > 1 && account_.summary())
     baseline_ = options_.baseline(hosts());

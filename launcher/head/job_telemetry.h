@@ -31,6 +31,13 @@ class JobTelemetry final : public JobObserver {
 
   /// Of the latest start so far. None: no rank has used the library.
   std::optional<JobSummary> summary() const { return account_.summary(); }
+  /// The operation of a rank as its agent last said it; without a name: it has begun none.
+  struct Whereabouts {
+    messages::Whereabouts said;
+    TimePoint heard{};
+  };
+  /// By rank. None: it has not joined, or has ended.
+  const std::vector<std::optional<Whereabouts>>& whereabouts() const { return whereabouts_; }
   /// For the run record; of the latest start. None: no rank has used the library.
   std::optional<RunFigures> figures() const;
   /// How often all ranks were started again.
@@ -48,7 +55,8 @@ class JobTelemetry final : public JobObserver {
   JobAccount account_;
   std::optional<std::uint32_t> epoch_;  // that account_ is about
   int restarts_ = 0;
-  std::vector<std::string> hosts_;  // by rank
+  std::vector<std::string> hosts_;                       // by rank
+  std::vector<std::optional<Whereabouts>> whereabouts_;  // by rank
   // How far the clock of a host is ahead of the head's: the most of the last minutes, since it
   // drifts.
   struct ClockAhead {
