@@ -33,7 +33,7 @@ TEST(StatusTextTest, ShowsTheJobItsHostsAndItsRanks) {
             "HOST   PHASE\n"
             "node1  ready\n"
             "\n"
-            "RANK      HOST   LOCAL RANK  PID   STATE\n"
+            "RANK      HOST   LOCAL RANK  PID   STATE    OPERATION\n"
             "worker 0  node1  0           4711  running\n");
 }
 
