@@ -33,7 +33,6 @@ void OperationBook::note(const Signature& signature, const OperationTimes& times
   const std::uint64_t odd = slot.version.load(std::memory_order_relaxed) | 1;
   slot.version.store(odd, std::memory_order_relaxed);
   slot.sequence.store(signature.sequence, std::memory_order_release);
-  slot.bytes.store(bytes, std::memory_order_release);
   slot.called_ns.store(times.called.time_since_epoch().count(), std::memory_order_release);
   slot.ended_ns.store(times.ended.time_since_epoch().count(), std::memory_order_release);
   slot.exposed_ns.store(times.exposed.count(), std::memory_order_release);
@@ -80,7 +79,6 @@ std::vector<OperationSample> OperationBook::samples() const {
       const OperationSample sample{.sequence = slot.sequence.load(std::memory_order_acquire),
                                    .kind = static_cast<OperationKind>(kind),
                                    .is_root = form >> kRootBit != 0,
-                                   .bytes = slot.bytes.load(std::memory_order_acquire),
                                    .called_ns = slot.called_ns.load(std::memory_order_acquire),
                                    .ended_ns = slot.ended_ns.load(std::memory_order_acquire),
                                    .exposed_ns = slot.exposed_ns.load(std::memory_order_acquire)};

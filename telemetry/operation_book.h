@@ -33,8 +33,7 @@ struct OperationTotals {
 struct OperationSample {
   std::uint64_t sequence = 0;
   OperationKind kind{};
-  bool is_root = false;  ///< of a kind that has one
-  std::uint64_t bytes = 0;
+  bool is_root = false;        ///< of a kind that has one
   std::int64_t called_ns = 0;  ///< CLOCK_MONOTONIC
   std::int64_t ended_ns = 0;
   std::int64_t exposed_ns = 0;  ///< of it the rank's thread waited, up to the end
@@ -80,7 +79,7 @@ class OperationBook {
   };
   struct Slot {
     std::atomic<std::uint64_t> version;  // odd while it is written; 0: empty
-    std::atomic<std::uint64_t> sequence, bytes;
+    std::atomic<std::uint64_t> sequence;
     std::atomic<std::int64_t> called_ns, ended_ns, exposed_ns;
     std::atomic<std::uint64_t> form;  // kind and is_root
   };

@@ -45,16 +45,9 @@ double quota_in(const std::string& folder, CgroupController controller) {
 }
 
 double least_quota(const std::string& root, CgroupController controller) {
-  const auto mount = cgroup_mount(read_file(root + "/proc/self/mountinfo"), controller);
-  auto path = cgroup_path(read_file(root + "/proc/self/cgroup"), controller);
   double least = kNoLimit;
-  while (mount && path) {
-    const auto folder = mount->folder_of(*path);
-    if (!folder) break;
-    least = std::min(least, quota_in(root + *folder, controller));
-    if (path->size() <= 1) break;
-    path->resize(std::max<std::size_t>(path->rfind('/'), 1));
-  }
+  for (const std::string& folder : cgroup_folders("self", controller, root))
+    least = std::min(least, quota_in(folder, controller));
   return least;
 }
 
@@ -111,6 +104,21 @@ std::optional<std::string> cgroup_path(std::string_view proc_cgroup, CgroupContr
     if (is_it && !path.starts_with("/..")) return std::string(path);
   }
   return std::nullopt;
+}
+
+std::vector<std::string> cgroup_folders(const std::string& process, CgroupController controller,
+                                        const std::string& root) {
+  std::vector<std::string> folders;
+  const auto mount = cgroup_mount(read_file(root + "/proc/self/mountinfo"), controller);
+  auto path = cgroup_path(read_file(root + "/proc/" + process + "/cgroup"), controller);
+  while (mount && path) {
+    const auto folder = mount->folder_of(*path);
+    if (!folder) break;
+    folders.push_back(root + *folder);
+    if (path->size() <= 1) break;
+    path->resize(std::max<std::size_t>(path->rfind('/'), 1));
+  }
+  return folders;
 }
 
 double cpu_quota(const std::string& root) {

@@ -1,4 +1,5 @@
-// Control groups as the kernel shows them: cgroups(7). Pure, but for cpu_quota().
+// Control groups as the kernel shows them: cgroups(7). Pure, but for cgroup_folders() and
+// cpu_quota().
 #pragma once
 
 #include <optional>
@@ -33,6 +34,11 @@ std::optional<CgroupMount> cgroup_mount(std::string_view mountinfo, CgroupContro
 /// In which of its cgroups a process is, "/…", by the text of /proc/PID/cgroup. Nothing where there
 /// is none, or it is out of sight of this process's cgroup namespace.
 std::optional<std::string> cgroup_path(std::string_view proc_cgroup, CgroupController controller);
+
+/// The folder of the cgroup of a process in the hierarchy of a controller, then those above it up
+/// to the root that this process sees. `process`: its number, or "self". `root` as in cpu_quota().
+std::vector<std::string> cgroup_folders(const std::string& process, CgroupController controller,
+                                        const std::string& root = "");
 
 /// How many CPUs' worth of time the cgroups of this process allow it, by the bandwidth controller:
 /// the least of the quotas from its own cgroup upwards. Infinity where there is none. `root` stands

@@ -37,7 +37,7 @@ class FlightBook {
   std::optional<int> blamed(int rank) const;
   /// How far it has come; zeros if it is unknown.
   FlightMilestones milestones(int rank) const;
-  /// What it has called; empty if it is unknown.
+  /// The operations that the rank has called; empty if the rank is unknown.
   std::vector<GroupOperations> operations(int rank) const;
   /// The answer to a live entry of the store, comm/store_keys.h; empty if it is another's.
   std::string answer(std::string_view key) const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <string_view>
+#include <utility>
 
 #include "comm/base/cgroup.h"
 #include "comm/base/read_file.h"
@@ -28,20 +29,6 @@ Number field(const std::vector<std::string_view>& fields, std::size_t at, Number
   return at < fields.size() ? parse_number<Number>(fields[at]).value_or(otherwise) : otherwise;
 }
 
-// The control group of a process in the hierarchy of a controller, and those above it.
-void add_groups(const std::string& root, pid_t process, CgroupController controller,
-                std::vector<std::string>& folders) {
-  const auto mount = cgroup_mount(read_file(root + "/proc/self/mountinfo"), controller);
-  auto path =
-      cgroup_path(read_file(root + "/proc/" + std::to_string(process) + "/cgroup"), controller);
-  while (mount && path && path->size() > 1) {
-    const auto folder = mount->folder_of(*path);
-    if (!folder) return;
-    folders.push_back(root + *folder);
-    path->resize(std::max<std::size_t>(path->rfind('/'), 1));
-  }
-}
-
 // Version 2 has microseconds, version 1 nanoseconds.
 std::int64_t throttled_ns_in(const std::string& folder) {
   const std::string text = read_file(folder + "/cpu.stat");
@@ -54,8 +41,9 @@ std::int64_t throttled_ns_in(const std::string& folder) {
 
 UsageReader::UsageReader(pid_t process, std::string root)
     : root_(std::move(root)), process_(process) {
-  add_groups(root_, process, "", groups_);
-  add_groups(root_, process, "cpu", groups_);
+  for (const CgroupController controller : {"", "cpu"})
+    for (std::string& folder : cgroup_folders(std::to_string(process), controller, root_))
+      groups_.push_back(std::move(folder));
 }
 
 void UsageReader::set_thread(pid_t thread) {

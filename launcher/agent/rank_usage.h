@@ -16,13 +16,12 @@ namespace paceline::launcher {
 
 /// Since the rank's start. Times of the thread that marks steps, else of the main thread.
 struct RankUsage {
-  std::int64_t time_ns = 0;    ///< when this was read; 0: it could not be
-  std::int64_t run_ns = 0;     ///< on a CPU
-  std::int64_t queued_ns = 0;  ///< ready to run, without a CPU; throttled time is part of it
-  std::int64_t throttled_ns =
-      0;                        ///< by the quota of its control group or one above, if that counts
-  std::int64_t stopped_ns = 0;  ///< by a signal or a debugger; by looks at its state
-  std::int64_t blocked_ns = 0;  ///< in the kernel, mostly on disks; by looks at its state
+  std::int64_t time_ns = 0;        ///< when this was read; 0: it could not be
+  std::int64_t run_ns = 0;         ///< on a CPU
+  std::int64_t queued_ns = 0;      ///< ready to run, without a CPU; throttled time is part of it
+  std::int64_t throttled_ns = 0;   ///< by the quota of its control group, or of one above
+  std::int64_t stopped_ns = 0;     ///< by a signal or a debugger; by looks at its state
+  std::int64_t blocked_ns = 0;     ///< in the kernel, mostly on disks; by looks at its state
   std::uint64_t major_faults = 0;  ///< pages of its process that had to be read
   std::uint64_t resident_kib = 0;  ///< of its process
 
@@ -31,8 +30,8 @@ struct RankUsage {
 
 class UsageReader {
  public:
-  /// Of the main process of a rank. `root` stands before /proc and the mounted folders; a test has
-  /// its own.
+  /// `process` is the main process of a rank. Tests pass a `root` that is put in front of /proc and
+  /// of the mounted folders.
   explicit UsageReader(pid_t process, std::string root = "");
 
   /// The thread that marks steps; 0: the main thread. It may be of another process of the rank. A

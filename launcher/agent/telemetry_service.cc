@@ -54,16 +54,15 @@ messages::Whereabouts whereabouts_of(const FlightRecord& record, TimePoint now) 
 }
 
 void add_samples(const RankSamples& samples, messages::RankMeasured& measured) {
-  messages::GroupOperations& operations = *measured.add_groups();
-  operations.set_id(samples.group);
-  operations.set_size(static_cast<std::uint32_t>(samples.size));
-  operations.set_weight(samples.weight);
+  messages::SampledOperations& sampled = *measured.add_sampled();
+  sampled.set_group(samples.group);
+  sampled.set_size(static_cast<std::uint32_t>(samples.size));
+  sampled.set_weight(samples.weight);
   for (const OperationSample& one : samples.samples) {
-    messages::OperationSample& sample = *operations.add_samples();
+    messages::OperationSample& sample = *sampled.add_samples();
     sample.set_sequence(one.sequence);
     sample.set_kind(static_cast<std::uint32_t>(one.kind));
     sample.set_is_root(one.is_root);
-    sample.set_bytes(one.bytes);
     sample.set_called_ns(one.called_ns);
     sample.set_ended_ns(one.ended_ns);
     sample.set_exposed_ns(one.exposed_ns);
@@ -71,12 +70,12 @@ void add_samples(const RankSamples& samples, messages::RankMeasured& measured) {
 }
 
 void add_totals(const GroupOperations& group, messages::RankMeasured& measured) {
-  messages::GroupOperations& operations = *measured.add_groups();
-  operations.set_group(group.group);
-  operations.set_id(group.id);
-  operations.set_size(static_cast<std::uint32_t>(group.size));
+  messages::CountedOperations& counted = *measured.add_counted();
+  counted.set_group(group.id);
+  counted.set_name(group.group);
+  counted.set_size(static_cast<std::uint32_t>(group.size));
   for (const OperationTotals& one : group.totals) {
-    messages::OperationTotals& totals = *operations.add_totals();
+    messages::OperationTotals& totals = *counted.add_totals();
     totals.set_kind(static_cast<std::uint32_t>(one.kind));
     totals.set_count(one.count);
     totals.set_bytes(one.bytes);

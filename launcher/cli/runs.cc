@@ -27,9 +27,9 @@ constexpr const char* kHelp =
     "\n"
     "EFFICIENCY is the scaling efficiency: samples per second of N ranks, divided by N times "
     "those\n"
-    "of the recorded one-rank run of the same command in the same folder. Without such a run it "
-    "is\n"
-    "an estimate, compute time / step time, with a ~. Programs mark their steps for it\n"
+    "of one rank. The latter are from the latest recorded run with one rank: of the same command,\n"
+    "in the same folder, on a host of the job. Without such a run the efficiency is an estimate,\n"
+    "compute time / step time, with a ~. Programs mark their steps and samples for it\n"
     "(paceline/steps.h).\n"
     "\n"
     "Exit code: 0, also if there are no runs. 125: a wrong argument.\n"
@@ -62,7 +62,7 @@ int runs_command(std::span<const std::string> arguments) {
     last = *count;
   }
   const auto folder = RunLog::user_folder([](const char* name) { return std::getenv(name); });
-  if (!folder) return complain("there is no run record: neither XDG_STATE_HOME nor HOME is set");
+  if (!folder) return complain("no run record: set XDG_STATE_HOME or HOME to an absolute path");
   std::vector<RunEntry> runs = RunLog(*folder).read();
   if (last > 0 && runs.size() > last)
     runs.erase(runs.begin(), runs.end() - static_cast<std::ptrdiff_t>(last));

@@ -9,10 +9,6 @@ namespace {
 
 namespace v1 = job::v1;
 
-constexpr Cause kCauses[] = {Cause::kUnknown,   Cause::kComputesLonger, Cause::kInput,
-                             Cause::kThrottled, Cause::kNoCpu,          Cause::kStopped,
-                             Cause::kMemory,    Cause::kBlocked,        Cause::kOther};
-
 }  // namespace
 
 v1::Performance performance_of(const JobSummary& summary) {
@@ -33,9 +29,7 @@ v1::Performance performance_of(const JobSummary& summary) {
     waited_for.mutable_member()->set_role("worker");
     waited_for.mutable_member()->set_index(static_cast<std::uint32_t>(rank));
     waited_for.set_share(share);
-    const auto straggler = std::ranges::find(summary.stragglers, rank, &Straggler::rank);
-    if (straggler != summary.stragglers.end() && straggler->cause != Cause::kUnknown)
-      waited_for.set_cause(std::string(words_of(straggler->cause)));
+    waited_for.set_cause(std::string(words_of(summary.cause_of(rank))));
   }
   return performance;
 }
@@ -49,14 +43,13 @@ JobSummary summary_of(const v1::Performance& performance, int ranks) {
                      .samples_per_s = performance.samples_per_second(),
                      .flop_per_s = performance.flop_per_second()};
   for (const v1::TimeShare& share : performance.shares())
-    for (std::size_t i = 0; i < kSpents; ++i)
-      if (share.name() == name(static_cast<Spent>(i))) summary.shares[i] = share.share();
+    if (const auto spent = spent_named(share.name()))
+      summary.shares[static_cast<std::size_t>(*spent)] = share.share();
   for (const v1::WaitedFor& one : performance.waited_for()) {
     const auto rank = static_cast<int>(one.member().index());
     if (rank < 0 || rank >= ranks) continue;
     summary.waited_for.emplace_back(rank, one.share());
-    const auto cause = std::ranges::find(kCauses, one.cause(), words_of);
-    if (cause != std::end(kCauses))
+    if (const auto cause = cause_of_words(one.cause()))
       summary.stragglers.push_back({.rank = rank, .waited_for = one.share(), .cause = *cause});
   }
   return summary;

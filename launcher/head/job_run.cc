@@ -254,7 +254,7 @@ Result<int> run_stages(const RunContext& context, Console& console, const JobSpe
   return target.early != 0 ? 128 + target.early : complain(code.status().text());
 }
 
-// None: the run is not recorded. Jobs of `check`, `bench` and `tune` are not.
+// None: the run is not recorded. Only runs of `paceline run` are.
 std::optional<RunLog> run_log_of(const JobSpec& job) {
   if (!job.is_recorded || job.placement.dry_run) return std::nullopt;
   const auto folder = RunLog::user_folder([](const char* name) { return std::getenv(name); });
@@ -263,9 +263,9 @@ std::optional<RunLog> run_log_of(const JobSpec& job) {
 
 Baseline baseline_from(const RunEntry& run) {
   Baseline baseline{.samples_per_s = run.figures->samples_per_s, .when = local_minute(run.begin_s)};
-  for (const auto& [name_of_part, share] : run.figures->shares)
-    for (std::size_t i = 0; i < kSpents; ++i)
-      if (name_of_part == name(static_cast<Spent>(i))) baseline.shares[i] = share;
+  for (const auto& [name, share] : run.figures->shares)
+    if (const auto spent = spent_named(name))
+      baseline.shares[static_cast<std::size_t>(*spent)] = share;
   return baseline;
 }
 

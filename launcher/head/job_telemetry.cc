@@ -49,15 +49,32 @@ StepTotals totals_of(const messages::Steps& steps) {
 
 RankUse use_of(const messages::RankUsage& usage) {
   return {.time = Duration(usage.time_ns()),
+          .running = Duration(usage.run_ns()),
           .queued = Duration(usage.queued_ns()),
           .throttled = Duration(usage.throttled_ns()),
           .stopped = Duration(usage.stopped_ns()),
           .blocked = Duration(usage.blocked_ns()),
-          .major_faults = usage.major_faults()};
+          .major_faults = usage.major_faults(),
+          .resident_kib = usage.resident_kib()};
 }
 
-RankSamples samples_of(const messages::GroupOperations& group, Duration ahead) {
-  RankSamples samples{.group = group.id(),
+RankTotals totals_of(const messages::CountedOperations& counted) {
+  RankTotals totals{.group = counted.group(),
+                    .name = counted.name(),
+                    .size = static_cast<int>(std::min(counted.size(), kMostRanks)),
+                    .totals = {}};
+  for (const messages::OperationTotals& one : counted.totals())
+    if (one.kind() < std::size(kOperationKinds))
+      totals.totals.push_back({.kind = static_cast<OperationKind>(one.kind()),
+                               .count = one.count(),
+                               .bytes = one.bytes(),
+                               .time_ns = one.time_ns(),
+                               .exposed_ns = one.exposed_ns()});
+  return totals;
+}
+
+RankSamples samples_of(const messages::SampledOperations& group, Duration ahead) {
+  RankSamples samples{.group = group.group(),
                       .size = static_cast<int>(std::min(group.size(), kMostRanks)),
                       .weight = std::clamp<std::uint64_t>(group.weight(), 1, kMostWeight),
                       .samples = {}};
@@ -66,7 +83,6 @@ RankSamples samples_of(const messages::GroupOperations& group, Duration ahead) {
     samples.samples.push_back({.sequence = one.sequence(),
                                .kind = static_cast<OperationKind>(one.kind()),
                                .is_root = one.is_root(),
-                               .bytes = one.bytes(),
                                .called_ns = one.called_ns() - ahead.count(),
                                .ended_ns = one.ended_ns() - ahead.count(),
                                .exposed_ns = one.exposed_ns()});
@@ -105,8 +121,10 @@ void JobTelemetry::take(TimePoint now, std::size_t host, const messages::RankMea
                       .until = TimePoint(Duration(measured.time_ns()) - ahead)};
   if (measured.joined_ns() != 0) reading.joined = TimePoint(Duration(measured.joined_ns()) - ahead);
   account_.take(rank, std::move(reading));
-  for (const messages::GroupOperations& group : measured.groups())
-    account_.take(rank, samples_of(group, ahead));
+  for (const messages::CountedOperations& one : measured.counted())
+    account_.take(rank, totals_of(one));
+  for (const messages::SampledOperations& one : measured.sampled())
+    account_.take(rank, samples_of(one, ahead));
 }
 
 void JobTelemetry::begin(const JobState& state) {
@@ -122,14 +140,16 @@ void JobTelemetry::begin(const JobState& state) {
 void JobTelemetry::saw(TimePoint now, const JobEvent& event, const JobState& state) {
   if (epoch_ != state.epoch) begin(state);
   const auto* said = std::get_if<AgentSaid>(&event);
-  if (said != nullptr && said->message.has_measured() && said->message.epoch() == state.epoch) {
-    const std::uint32_t rank = said->message.measured().rank();
-    if (rank < state.ranks.size() && state.ranks[rank].host == said->host)
-      take(now, said->host, said->message.measured());
+  if (said != nullptr && said->message.epoch() == state.epoch) {
+    const auto is_of_host = [&](std::uint32_t rank) {
+      return rank < state.ranks.size() && state.ranks[rank].host == said->host;
+    };
+    const messages::FromAgent& message = said->message;
+    if (message.has_measured() && is_of_host(message.measured().rank()))
+      take(now, said->host, message.measured());
+    if (message.has_exited() && is_of_host(message.exited().rank()))
+      whereabouts_[message.exited().rank()].reset();
   }
-  if (said != nullptr && said->message.has_exited() && said->message.epoch() == state.epoch &&
-      said->message.exited().rank() < whereabouts_.size())
-    whereabouts_[said->message.exited().rank()].reset();
   if (!state.finished || std::exchange(said_, true)) return;
   if (options_.baseline && state.ranks.size() > 1 && account_.summary())
     baseline_ = options_.baseline(hosts());
@@ -162,18 +182,20 @@ std::optional<RunFigures> JobTelemetry::figures() const {
                      .efficiency = measured.value_or(summary->share(Spent::kCompute)),
                      .is_measured = measured.has_value(),
                      .shares = {},
+                     .operations = {},
                      .waited_for = {},
                      .ranks = {}};
+  for (const OperationSummary& one : summary->operations)
+    if (figures.operations.size() < kMostRecordedOperations) figures.operations.push_back(one);
   if (summary->evidence.size() <= kMostRecordedRanks) figures.ranks = summary->evidence;
   for (std::size_t i = 0; i < kSpents; ++i)
     figures.shares.emplace(name(static_cast<Spent>(i)), summary->shares[i]);
   for (const auto& [rank, share] : summary->waited_for) {
-    WaitedFor one{.rank = rank, .host = hosts_[static_cast<std::size_t>(rank)], .share = share};
-    const auto straggler = std::ranges::find(summary->stragglers, rank, &Straggler::rank);
     if (figures.waited_for.size() == kMostRecordedRanks) break;
-    if (straggler != summary->stragglers.end() && straggler->cause != Cause::kUnknown)
-      one.cause = words_of(straggler->cause);
-    figures.waited_for.push_back(std::move(one));
+    figures.waited_for.push_back({.rank = rank,
+                                  .host = hosts_[static_cast<std::size_t>(rank)],
+                                  .share = share,
+                                  .cause = std::string(words_of(summary->cause_of(rank)))});
   }
   return figures;
 }

@@ -1,5 +1,5 @@
-// What the ranks of a job have done, from the messages of their agents; and the lines about it that
-// `paceline run` prints at the end.
+// Collects the work of the ranks of a job from the messages of their agents. Prints the lines about
+// it at the end of `paceline run`.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ class JobTelemetry final : public JobObserver {
 
   void saw(TimePoint now, const JobEvent& event, const JobState& state) override;
 
-  /// Of the latest start so far. None: no rank has used the library.
+  /// The latest start of the ranks so far. None: no rank has used the library.
   std::optional<JobSummary> summary() const { return account_.summary(); }
   /// The operation of a rank as its agent last said it; without a name: it has begun none.
   struct Whereabouts {
@@ -38,11 +38,11 @@ class JobTelemetry final : public JobObserver {
   };
   /// By rank. None: it has not joined, or has ended.
   const std::vector<std::optional<Whereabouts>>& whereabouts() const { return whereabouts_; }
-  /// For the run record; of the latest start. None: no rank has used the library.
+  /// The same for the run record.
   std::optional<RunFigures> figures() const;
   /// How often all ranks were started again.
   int restarts() const { return restarts_; }
-  /// Of the latest start, without doubles.
+  /// The hosts of the latest start, each once.
   std::vector<std::string> hosts() const;
 
  private:

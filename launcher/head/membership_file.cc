@@ -1,18 +1,15 @@
 #include "launcher/head/membership_file.h"
 
-#include <cerrno>
 #include <utility>
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "comm/base/clock.h"
 #include "comm/base/input_file.h"
 #include "comm/base/text.h"
 #include "comm/base/try.h"
-#include "launcher/system/event_loop.h"
+#include "launcher/system/file_lock.h"
 #include "launcher/system/system.h"
 
 namespace paceline::launcher {
@@ -21,31 +18,6 @@ namespace {
 using Warn = std::function<void(const std::string&)>;
 
 std::string quoted(const std::string& path) { return "the membership log '" + path + "'"; }
-
-// Whether the lock is held now; false if another process has it.
-Result<bool> try_to_lock(const UniqueFd& fd, const std::string& path) {
-  if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return true;
-  if (errno == EWOULDBLOCK || errno == EINTR) return false;
-  return system_error("lock " + quoted(path));
-}
-
-Result<bool> wait_for_lock(const UniqueFd& fd, const std::string& path, const Warn& warn) {
-  Result<bool> locked = try_to_lock(fd, path);
-  if (!locked.ok() || *locked) return locked;
-  const SystemClock clock;
-  const Deadline deadline = Deadline::after(clock, MembershipFile::kPatience);
-  warn("waiting up to " + seconds_text(MembershipFile::kPatience) + " for " + quoted(path) +
-       ", which another job has open");
-  EventLoop loop(clock);
-  const std::function<void()> look = [&] {
-    locked = try_to_lock(fd, path);
-    if (!locked.ok() || *locked || deadline.passed(clock.now())) return loop.stop();
-    loop.after(std::chrono::milliseconds(10), look);
-  };
-  loop.after(Duration::zero(), look);
-  PACELINE_TRY(loop.run());
-  return locked;
-}
 
 }  // namespace
 
@@ -59,7 +31,11 @@ Result<std::unique_ptr<MembershipFile>> MembershipFile::open(const std::string& 
     return Status(Code::kInvalidArgument, Scope::kOperation, quoted(path) + ": " + why);
   };
   if (!S_ISREG(about.st_mode)) return refused("it is not an ordinary file");
-  PACELINE_TRY_ASSIGN(const bool is_locked, wait_for_lock(fd, path, warn));
+  const auto waits = [&] {
+    warn("waiting up to " + seconds_text(kPatience) + " for " + quoted(path) +
+         ", which another job has open");
+  };
+  PACELINE_TRY_ASSIGN(const bool is_locked, lock_file(fd.get(), quoted(path), kPatience, waits));
   if (!is_locked) return refused("another job that runs writes it");
   std::unique_ptr<MembershipFile> file(new MembershipFile(path, std::move(fd)));
   if (const Status read = file->read(job); !read.ok()) return refused(std::string(read.text()));

@@ -1,5 +1,7 @@
 #include "launcher/registry/run_entry.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -19,13 +21,31 @@ constexpr EvidenceField kEvidence[] = {{"waited_for", &RankEvidence::waited_for}
                                        {"compute", &RankEvidence::compute},
                                        {"input", &RankEvidence::input},
                                        {"other", &RankEvidence::other},
+                                       {"running", &RankEvidence::running},
                                        {"queued", &RankEvidence::queued},
                                        {"throttled", &RankEvidence::throttled},
                                        {"stopped", &RankEvidence::stopped},
                                        {"blocked", &RankEvidence::blocked},
-                                       {"major_faults_per_s", &RankEvidence::major_faults_per_s}};
+                                       {"major_faults_per_s", &RankEvidence::major_faults_per_s},
+                                       {"resident_kib", &RankEvidence::resident_kib}};
+
+std::optional<OperationKind> kind_named(const std::string& wanted) {
+  const auto found =
+      std::ranges::find(kOperationKinds, wanted, [](OperationKind kind) { return name(kind); });
+  if (found == std::end(kOperationKinds)) return std::nullopt;
+  return *found;
+}
 
 Json json_of(const RunFigures& figures) {
+  Json operations = Json::array();
+  for (const OperationSummary& one : figures.operations)
+    operations.push_back({{"group", one.group},
+                          {"ranks", one.ranks},
+                          {"kind", name(one.kind)},
+                          {"count", one.count},
+                          {"bytes", one.bytes},
+                          {"seconds", one.seconds},
+                          {"exposed_seconds", one.exposed_seconds}});
   Json waited_for = Json::array();
   for (const WaitedFor& one : figures.waited_for)
     waited_for.push_back(
@@ -33,7 +53,7 @@ Json json_of(const RunFigures& figures) {
   Json ranks = Json::array();
   for (const RankEvidence& one : figures.ranks) {
     Json rank;
-    for (const auto& [name, field] : kEvidence) rank[name] = one.*field;
+    for (const auto& [key, field] : kEvidence) rank[key] = one.*field;
     ranks.push_back(std::move(rank));
   }
   return {{"has_steps", figures.has_steps},
@@ -44,6 +64,7 @@ Json json_of(const RunFigures& figures) {
           {"efficiency", figures.efficiency},
           {"efficiency_is_measured", figures.is_measured},
           {"shares", figures.shares},
+          {"operations", std::move(operations)},
           {"waited_for", std::move(waited_for)},
           {"ranks", std::move(ranks)}};
 }
@@ -57,8 +78,20 @@ RunFigures figures_of(const Json& json) {
                      .efficiency = json.at("efficiency"),
                      .is_measured = json.at("efficiency_is_measured"),
                      .shares = json.at("shares"),
+                     .operations = {},
                      .waited_for = {},
                      .ranks = {}};
+  for (const Json& one : json.at("operations")) {
+    const auto kind = kind_named(one.at("kind"));
+    if (!kind) continue;
+    figures.operations.push_back({.group = one.at("group"),
+                                  .ranks = one.at("ranks"),
+                                  .kind = *kind,
+                                  .count = one.at("count"),
+                                  .bytes = one.at("bytes"),
+                                  .seconds = one.at("seconds"),
+                                  .exposed_seconds = one.at("exposed_seconds")});
+  }
   for (const Json& one : json.at("waited_for"))
     figures.waited_for.push_back({.rank = one.at("rank"),
                                   .host = one.at("host"),
@@ -66,7 +99,7 @@ RunFigures figures_of(const Json& json) {
                                   .cause = one.at("cause")});
   for (const Json& one : json.at("ranks")) {
     RankEvidence& rank = figures.ranks.emplace_back();
-    for (const auto& [name, field] : kEvidence) rank.*field = one.at(name);
+    for (const auto& [key, field] : kEvidence) rank.*field = one.at(key);
   }
   return figures;
 }

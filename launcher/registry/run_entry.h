@@ -9,23 +9,24 @@
 #include <string_view>
 #include <vector>
 
-#include "telemetry/job/straggler.h"
+#include "telemetry/job/job_account.h"
 
 namespace paceline::launcher {
 
-inline constexpr std::size_t kMostRecordedRanks = 64;  ///< in a run
+inline constexpr std::size_t kMostRecordedRanks = 64;       ///< of a run
+inline constexpr std::size_t kMostRecordedOperations = 64;  ///< of a run
 
 /// A rank for which others waited.
 struct WaitedFor {
   int rank = 0;
   std::string host;
   double share = 0;   ///< of the time of all ranks
-  std::string cause;  ///< in words; empty: it is no straggler, or the cause is not known
+  std::string cause;  ///< in words; empty: unknown, or the rank is not a straggler
 
   bool operator==(const WaitedFor&) const = default;
 };
 
-/// Of ranks that used the library (telemetry/job/job_account.h).
+/// The speed of the ranks that used the library (telemetry/job/job_account.h).
 struct RunFigures {
   bool has_steps = false;
   std::uint64_t steps = 0;
@@ -35,7 +36,9 @@ struct RunFigures {
   double efficiency = 0;                 ///< scaling efficiency, 0 to 1
   bool is_measured = false;              ///< false: the efficiency is an estimate
   std::map<std::string, double> shares;  ///< of the time: "compute", "moving data", …
-  std::vector<WaitedFor> waited_for;     ///< at most kMostRecordedRanks, the largest first
+  /// At most kMostRecordedOperations, the most exposed time first.
+  std::vector<OperationSummary> operations;
+  std::vector<WaitedFor> waited_for;  ///< at most kMostRecordedRanks, the largest first
   /// By rank, of small jobs: the evidence for the causes.
   std::vector<RankEvidence> ranks;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -9,20 +10,19 @@
 #include <system_error>
 
 #include <fcntl.h>
-#include <poll.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "comm/base/system_error.h"
 #include "comm/base/text.h"
+#include "comm/base/try.h"
 #include "comm/base/unique_fd.h"
+#include "launcher/system/file_lock.h"
 
 namespace paceline::launcher {
 namespace {
 
-constexpr int kLockTries = 100;
-constexpr int kLockPauseMs = 10;
+constexpr Duration kLockPatience = std::chrono::seconds(1);
 
 Status log_error(const std::string& path, const std::string& why) {
   return Status(Code::kUnavailable, Scope::kNone, path + ": " + why);
@@ -39,16 +39,6 @@ Status folder_error(const std::string& folder) {
 
 std::string current(const std::string& folder) { return folder + "/runs.jsonl"; }
 std::string older(const std::string& folder) { return folder + "/runs.1.jsonl"; }
-
-// 0, or errno.
-int lock(int fd) {
-  for (int i = 0; i < kLockTries; ++i) {
-    if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return 0;
-    if (errno != EWOULDBLOCK && errno != EINTR) return errno;
-    ::poll(nullptr, 0, kLockPauseMs);
-  }
-  return EWOULDBLOCK;
-}
 
 // A crash may have cut the last line.
 bool is_cut(int file, off_t size) {
@@ -88,9 +78,9 @@ Status RunLog::append(const RunEntry& run) const {
   const UniqueFd locked(
       ::open((folder_ + "/runs.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!locked) return folder_error(folder_);
-  if (const int error = lock(locked.get()); error != 0)
-    return log_error(folder_, error == EWOULDBLOCK ? "another run has locked it for a second"
-                                                   : "it cannot be locked: " + error_text(error));
+  PACELINE_TRY_ASSIGN(const bool is_locked, lock_file(locked.get(), "the run record in " + folder_,
+                                                      kLockPatience, [] {}));
+  if (!is_locked) return log_error(folder_, "another run has locked it for a second");
   const std::string path = current(folder_);
   const std::string line = line_of(run) + "\n";
   struct stat status {};

@@ -43,9 +43,8 @@ std::string waited_for_text(const JobSummary& summary, const std::vector<std::st
     text.append(text.empty() ? "" : ", ").append(percent(share));
     text.append(" for rank ").append(std::to_string(rank));
     if (names_hosts) text.append(" on ").append(hosts[static_cast<std::size_t>(rank)]);
-    const auto straggler = std::ranges::find(summary.stragglers, rank, &Straggler::rank);
-    if (straggler != summary.stragglers.end() && straggler->cause != Cause::kUnknown)
-      text.append(": ").append(words_of(straggler->cause));
+    if (const Cause cause = summary.cause_of(rank); cause != Cause::kUnknown)
+      text.append(": ").append(words_of(cause));
   }
   return text;
 }

@@ -1,4 +1,4 @@
-// What a job says at its end about its speed, in words. Pure.
+// The lines about the speed of a job at its end. Pure.
 #pragma once
 
 #include <array>

@@ -64,6 +64,17 @@ std::string_view name(Spent spent) {
   return "unknown";
 }
 
+std::optional<Spent> spent_named(std::string_view wanted) {
+  for (std::size_t i = 0; i < kSpents; ++i)
+    if (name(static_cast<Spent>(i)) == wanted) return static_cast<Spent>(i);
+  return std::nullopt;
+}
+
+Cause JobSummary::cause_of(int rank) const {
+  const auto found = std::ranges::find(stragglers, rank, &Straggler::rank);
+  return found == stragglers.end() ? Cause::kUnknown : found->cause;
+}
+
 void JobAccount::Waits::resize(std::size_t ranks) {
   waiting_ns.resize(ranks);
   exposed_ns.resize(ranks);
@@ -82,6 +93,7 @@ void JobAccount::begin(int ranks) {
   *this = JobAccount();
   readings_.resize(count);
   first_.resize(count);
+  totals_.resize(count);
   all_.resize(count);
   in_steps_.resize(count);
   undecided_.resize(count);
@@ -132,11 +144,39 @@ void JobAccount::decide(std::size_t rank) {
   });
 }
 
-std::optional<RankReading> JobAccount::reading(int rank) const {
-  return readings_[static_cast<std::size_t>(rank)];
+void JobAccount::take(int rank, RankTotals totals) {
+  totals_[static_cast<std::size_t>(rank)][totals.group] = std::move(totals);
 }
 
-// Of an operation of one rank alone nothing is known.
+std::vector<OperationSummary> JobAccount::operations() const {
+  std::map<std::pair<std::uint64_t, OperationKind>, std::pair<OperationSummary, int>> by_kind;
+  for (const auto& groups : totals_) {
+    for (const auto& [id, group] : groups) {
+      for (const OperationTotals& one : group.totals) {
+        auto& [summary, ranks] = by_kind[{id, one.kind}];
+        summary.group = group.name;
+        summary.ranks = group.size;
+        summary.kind = one.kind;
+        summary.count = std::max(summary.count, one.count);
+        summary.bytes = std::max(summary.bytes, one.bytes);
+        summary.seconds += static_cast<double>(one.time_ns) / kNsPerSecond;
+        summary.exposed_seconds += static_cast<double>(one.exposed_ns) / kNsPerSecond;
+        ++ranks;
+      }
+    }
+  }
+  std::vector<OperationSummary> operations;
+  for (auto& [key, entry] : by_kind) {
+    auto& [summary, ranks] = entry;
+    summary.seconds /= ranks;
+    summary.exposed_seconds /= ranks;
+    operations.push_back(std::move(summary));
+  }
+  std::ranges::stable_sort(operations, std::greater(), &OperationSummary::exposed_seconds);
+  return operations;
+}
+
+// An operation that one rank alone has called says nothing about waits.
 void JobAccount::settle(const Operation& operation) {
   if (operation.calls.size() < 2) return;
   const auto weight = static_cast<double>(operation.weight);
@@ -205,6 +245,7 @@ std::optional<JobSummary> JobAccount::summary() const {
       summary.waited_for.emplace_back(
           static_cast<int>(rank), summary.share(Spent::kWaiting) * waited_for_ns[rank] / blamed);
   std::ranges::stable_sort(summary.waited_for, std::greater(), &std::pair<int, double>::second);
+  summary.operations = operations();
   summary.evidence = evidence_of(summary);
   summary.stragglers = find_stragglers(summary.evidence);
   return summary;
@@ -229,6 +270,8 @@ std::vector<RankEvidence> JobAccount::evidence_of(const JobSummary& summary) con
     if (!summary.has_steps && has_joined(to))
       own.compute = 1 - share_of(to.exposed, to.until - to.joined);
     const Duration between = to.use.time - from.use.time;
+    own.running = share_of(to.use.running - from.use.running, between);
+    own.resident_kib = static_cast<double>(to.use.resident_kib);
     own.queued = share_of(to.use.queued - from.use.queued, between);
     own.throttled = share_of(to.use.throttled - from.use.throttled, between);
     own.stopped = share_of(to.use.stopped - from.use.stopped, between);

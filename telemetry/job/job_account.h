@@ -31,15 +31,18 @@ enum class Spent : std::uint8_t { kCompute, kMoving, kWaiting, kInput, kOther };
 inline constexpr std::size_t kSpents = 5;
 /// "moving data"
 std::string_view name(Spent spent);
+/// The one of this name.
+std::optional<Spent> spent_named(std::string_view name);
 
 /// How a rank has used its host since its start (launcher/agent/rank_usage.h).
 struct RankUse {
   Duration time{};  ///< when it was read; not comparable between hosts; 0: never
-  Duration queued{}, throttled{}, stopped{}, blocked{};
+  Duration running{}, queued{}, throttled{}, stopped{}, blocked{};
   std::uint64_t major_faults = 0;
+  std::uint64_t resident_kib = 0;  ///< now
 };
 
-/// What a rank has done up to now. Times are of one clock for all ranks.
+/// The work of a rank up to now. All ranks have times of one clock.
 struct RankReading {
   StepTotals steps;
   RankUse use;
@@ -57,6 +60,25 @@ struct RankSamples {
   std::vector<OperationSample> samples;
 };
 
+/// All operations of a group that a rank has called.
+struct RankTotals {
+  std::uint64_t group = 0;  ///< as in RankSamples
+  std::string name;         ///< of the group; empty: all ranks
+  int size = 0;
+  std::vector<OperationTotals> totals;
+};
+
+/// The operations of one kind in a group.
+struct OperationSummary {
+  std::string group;  ///< its name; empty: all ranks
+  int ranks = 0;      ///< of the group
+  OperationKind kind{};
+  std::uint64_t count = 0, bytes = 0;       ///< of the rank with the most
+  double seconds = 0, exposed_seconds = 0;  ///< means over the ranks that called it
+
+  bool operator==(const OperationSummary&) const = default;
+};
+
 struct JobSummary {
   int ranks = 0;             ///< that the figures are of: they mark steps, or use the library
   int job_ranks = 0;         ///< all ranks of the job
@@ -70,10 +92,13 @@ struct JobSummary {
   /// share of Spent::kWaiting.
   std::vector<std::pair<int, double>> waited_for;
 
-  std::vector<RankEvidence> evidence;  ///< by rank, for what follows
+  std::vector<OperationSummary> operations;  ///< the most exposed time first
+  std::vector<RankEvidence> evidence;        ///< by rank, for what follows
   /// The ranks that were waited for much more than others.
   std::vector<Straggler> stragglers;
 
+  /// Why others wait for the rank; kUnknown also if it is not a straggler.
+  Cause cause_of(int rank) const;
   double share(Spent spent) const { return shares[static_cast<std::size_t>(spent)]; }
   double step_seconds() const { return steps > 0 ? seconds / static_cast<double>(steps) : 0; }
 };
@@ -85,8 +110,9 @@ class JobAccount {
   /// Replaces what was known of the rank, a number below that of begin().
   void take(int rank, RankReading reading);
   void take(int rank, const RankSamples& samples);
+  /// Replaces what was known of the group.
+  void take(int rank, RankTotals totals);
 
-  std::optional<RankReading> reading(int rank) const;
   /// None: no rank has used the library.
   std::optional<JobSummary> summary() const;
 
@@ -117,6 +143,7 @@ class JobAccount {
   };
   using Key = std::pair<std::uint64_t, std::uint64_t>;  // group, number of the operation
 
+  std::vector<OperationSummary> operations() const;
   std::vector<RankEvidence> evidence_of(const JobSummary& summary) const;
   void settle(const Operation& operation);
   void decide(std::size_t rank);
@@ -125,6 +152,7 @@ class JobAccount {
   // The first of each rank since it has joined, and marked steps if any rank does: what it used
   // before is not of the time that is judged.
   std::vector<std::optional<RankReading>> first_;
+  std::vector<std::map<std::uint64_t, RankTotals>> totals_;  // by rank and group
   std::map<Key, Operation> open_;
   std::deque<Key> order_;  // in which they came
   std::size_t open_calls_ = 0;

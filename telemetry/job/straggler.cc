@@ -57,7 +57,7 @@ Cause cause_of(const std::vector<RankEvidence>& ranks, std::size_t rank) {
 std::string_view words_of(Cause cause) {
   switch (cause) {
     case Cause::kUnknown:
-      return "for a reason that is not known";
+      return "";
     case Cause::kComputesLonger:
       return "its computation took longer";
     case Cause::kInput:
@@ -76,6 +76,13 @@ std::string_view words_of(Cause cause) {
       return "its other work took longer";
   }
   return "";
+}
+
+std::optional<Cause> cause_of_words(std::string_view words) {
+  for (auto cause = Cause::kComputesLonger; cause <= Cause::kOther;
+       cause = static_cast<Cause>(static_cast<int>(cause) + 1))
+    if (words_of(cause) == words) return cause;
+  return std::nullopt;
 }
 
 std::vector<Straggler> find_stragglers(const std::vector<RankEvidence>& ranks) {

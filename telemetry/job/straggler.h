@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -20,8 +21,10 @@ enum class Cause : std::uint8_t {
   kOther,           ///< it takes longer outside of computation and input, as for checkpoints
 };
 
-/// For a sentence: "its CPUs were throttled".
+/// For a sentence: "it was stopped"; empty for kUnknown.
 std::string_view words_of(Cause cause);
+/// The cause of these words; none for others.
+std::optional<Cause> cause_of_words(std::string_view words);
 
 /// Of a rank, as shares of the time that is judged.
 struct RankEvidence {
@@ -29,11 +32,13 @@ struct RankEvidence {
   double compute = 0;
   double input = 0;
   double other = 0;      ///< of the parts of steps
+  double running = 0;    ///< on a CPU
   double queued = 0;     ///< ready to run without a CPU, throttled time included
   double throttled = 0;  ///< up to 1 for each CPU
   double stopped = 0;
   double blocked = 0;
   double major_faults_per_s = 0;
+  double resident_kib = 0;  ///< memory at the end; for the reader of the record
 
   bool operator==(const RankEvidence&) const = default;
 };

@@ -72,6 +72,16 @@ def peak_memory_kib(pid):
     return int(match[1]) if match else 0
 
 
+def named_process(pids, name, variable):
+    """The first of the processes whose name begins so and that has `variable`, NAME=value, in its
+    environment; None if there is none."""
+    for pid in pids:
+        if (read(PROC / str(pid) / "comm").decode(errors="replace").startswith(name)
+                and variable.encode() in read(PROC / str(pid) / "environ").split(b"\0")):
+            return pid
+    return None
+
+
 def processes_with(variable):
     """Pids of the processes that run and have `variable`, NAME=value, in their environment."""
     return [pid for pid in processes()

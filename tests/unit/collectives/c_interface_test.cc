@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 
 #include <paceline/paceline.h>
+#include <paceline/steps.h>
 
 #include "comm/base/clock.h"
 #include "tests/harness/calls_in_c.h"
@@ -44,6 +45,19 @@ TEST(CInterface, EveryOperationIsTheOneOfItsName) {
     EXPECT_EQ(plCommFinalize(comm), plSuccess) << plGetLastError(comm);
     EXPECT_EQ(plCommDestroy(comm), plSuccess);
   });
+}
+
+TEST(CInterface, MarksSteps) {
+  plStepBegin();
+  EXPECT_EQ(plEnterPart(plPartInput), plPartCompute);
+  EXPECT_EQ(plEnterPart(plPartOther), plPartInput);
+  EXPECT_EQ(plEnterPart(static_cast<plPart_t>(1)), plPartOther);  // none of the parts
+  EXPECT_EQ(plEnterPart(plPartCompute), plPartCompute);
+  plStepEnd(8, 1e6);
+  const StepTotals totals = step_totals();
+  EXPECT_EQ(totals.steps, 1u);
+  EXPECT_EQ(totals.samples, 8u);
+  EXPECT_EQ(totals.flop, 1e6);
 }
 
 TEST(CInterface, EveryTypeAndOpIsTheOneOfItsName) {

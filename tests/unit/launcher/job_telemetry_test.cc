@@ -48,9 +48,18 @@ class JobTelemetryTest : public ::testing::Test {
     const Duration parts[] = {seconds(10) - 10 * exposed, 10 * exposed, Duration(0), Duration(0)};
     for (const Duration part : parts) steps.add_part_ns(part.count());
     steps.set_exposed_ns(10 * Duration(exposed).count());
-    messages::GroupOperations& group = *measured.add_groups();
+    messages::CountedOperations& counted = *measured.add_counted();
+    counted.set_group(7);
+    counted.set_size(2);
+    messages::OperationTotals& totals = *counted.add_totals();
+    totals.set_kind(static_cast<std::uint32_t>(OperationKind::kAllReduce));
+    totals.set_count(10);
+    totals.set_bytes(4000);
+    totals.set_time_ns(10 * Duration(exposed).count());
+    totals.set_exposed_ns(10 * Duration(exposed).count());
+    messages::SampledOperations& group = *measured.add_sampled();
     group.set_weight(1);
-    group.set_id(7);
+    group.set_group(7);
     group.set_size(2);
     for (int step = 0; step < 10; ++step) {
       messages::OperationSample& sample = *group.add_samples();
@@ -101,6 +110,14 @@ TEST_F(JobTelemetryTest, TheRecordHasTheFigures) {
   EXPECT_EQ(figures.waited_for[0].host, "h2");
   EXPECT_EQ(figures.waited_for[0].cause, "its computation took longer");
   EXPECT_EQ(figures.ranks.size(), 2u);
+  ASSERT_EQ(figures.operations.size(), 1u);
+  EXPECT_EQ(figures.operations[0], (OperationSummary{.group = "",
+                                                     .ranks = 2,
+                                                     .kind = OperationKind::kAllReduce,
+                                                     .count = 10,
+                                                     .bytes = 4000,
+                                                     .seconds = 3,
+                                                     .exposed_seconds = 3}));
   EXPECT_EQ(telemetry_.hosts(), (std::vector<std::string>{"h1", "h2"}));
 }
 
@@ -129,8 +146,10 @@ TEST_F(JobTelemetryTest, AMessageOfNonsenseDoesNoHarm) {
   say(0, message);
   EXPECT_FALSE(telemetry_.figures());
   message = measured(0, 0);
-  messages::GroupOperations& group = *message.mutable_measured()->add_groups();
-  group.set_group(std::string(1000, '\xff'));
+  messages::CountedOperations& counted = *message.mutable_measured()->add_counted();
+  counted.set_name(std::string(1000, '\xff'));
+  counted.add_totals()->set_kind(4'000'000'000);
+  messages::SampledOperations& group = *message.mutable_measured()->add_sampled();
   messages::OperationSample& sample = *group.add_samples();
   sample.set_kind(4'000'000'000);
   sample.set_called_ns(INT64_MIN);

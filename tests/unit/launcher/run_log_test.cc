@@ -35,6 +35,13 @@ RunEntry run_of(const std::string& id, int ranks = 2) {
               .efficiency = 0.6,
               .is_measured = true,
               .shares = {{"compute", 0.6}, {"waiting", 0.4}},
+              .operations = {{.group = "tp",
+                              .ranks = 2,
+                              .kind = OperationKind::kAllReduce,
+                              .count = 3,
+                              .bytes = 12,
+                              .seconds = 1.5,
+                              .exposed_seconds = 0.5}},
               .waited_for = {{.rank = 1, .host = "h2", .share = 0.4, .cause = "it was stopped"}},
               .ranks = {{.waited_for = 0.4, .stopped = 0.5}, {.compute = 1}}}};
 }

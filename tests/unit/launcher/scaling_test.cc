@@ -51,6 +51,20 @@ TEST(Scaling, TheForecastFollowsTheLaw) {
   EXPECT_EQ(forecast.eater, Spent::kMoving);
 }
 
+// Computation differs between ranks by a share that rises with their number.
+TEST(Scaling, WaitsFollowTheWork) {
+  std::vector<SizeRuns> runs;
+  for (const int ranks : {1, 2, 4}) {
+    const double compute = 1.0 / ranks, waiting = 0.1 * std::log2(ranks) * compute;
+    RunFigures run{.has_steps = true, .steps = 100, .step_seconds = compute + waiting};
+    run.samples_per_s = 64 / run.step_seconds;
+    run.shares = {{"compute", compute / run.step_seconds}, {"waiting", waiting / run.step_seconds}};
+    runs.push_back({.ranks = ranks, .rounds = {run}});
+  }
+  const Forecast forecast = scaling_of(runs, {}).forecast.value();
+  EXPECT_NEAR(forecast.parts[static_cast<std::size_t>(Spent::kWaiting)], 0.3 / 8, 1e-9);
+}
+
 TEST(Scaling, WeakScalingIsSeenByTheSamples) {
   std::vector<SizeRuns> runs;
   for (const int ranks : {1, 2, 4}) {

@@ -45,7 +45,6 @@ RankSamples sample_of(const Times& times, std::uint64_t sequence = 0,
           .samples = {{.sequence = sequence,
                        .kind = kind,
                        .is_root = is_root,
-                       .bytes = 4,
                        .called_ns = at(times.called),
                        .ended_ns = at(times.ended),
                        .exposed_ns = times.exposed.count()}}};

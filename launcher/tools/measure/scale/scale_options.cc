@@ -33,9 +33,9 @@ constexpr const char* kHelp =
     "over\n"
     "the rounds, with their 95 % interval. A forecast needs three sizes.\n"
     "\n"
-    "Exit code: 0 for success. 125: a wrong option, or a run without marked steps. Else the code "
-    "of\n"
-    "the run that failed, as in `paceline run`.\n"
+    "Exit code: 0 for success. 125: a wrong option, or a run without marked steps. If a run "
+    "fails,\n"
+    "its code, after the result of the rounds that were complete.\n"
     "\n"
     "Example:  paceline scale -n 1,2,4 --plot scale.svg -- ./train --epochs 2\n";
 

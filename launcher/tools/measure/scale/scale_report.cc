@@ -19,10 +19,6 @@ using Json = nlohmann::ordered_json;
 constexpr Spent kSpentInTurn[] = {Spent::kCompute, Spent::kMoving, Spent::kWaiting, Spent::kInput,
                                   Spent::kOther};
 
-double part_of(const std::array<double, kSpents>& parts, Spent spent) {
-  return parts[static_cast<std::size_t>(spent)];
-}
-
 std::string share_text(const std::array<double, kSpents>& parts, Spent spent, double step) {
   return text("%.0f %%", step > 0 ? 100 * part_of(parts, spent) / step : 0.0);
 }

@@ -74,20 +74,28 @@ Line fitted(const std::vector<double>& x, const std::vector<double>& y) {
   return {.base = base, .slope = slope};
 }
 
-// Computation of a step that all ranks share falls with their number. All other times rise with its
-// logarithm, the number of rounds of an operation. Communication begins with two ranks.
-double forecast_part(const std::vector<SizeResult>& sizes, Spent spent, Scaling scaling,
-                     int ranks) {
+double work_of(const std::array<double, kSpents>& parts) {
+  return part_of(parts, Spent::kCompute) + part_of(parts, Spent::kInput) +
+         part_of(parts, Spent::kOther);
+}
+
+// Computation of a step that all ranks share falls with their number. Other times rise with its
+// logarithm, the number of rounds of an operation. Ranks wait because the work of others differs,
+// so waits are measured in the ranks' own work. Communication begins with two ranks.
+double forecast_part(const std::vector<SizeResult>& sizes, Spent spent, Scaling scaling, int ranks,
+                     double work) {
   const bool falls = spent == Spent::kCompute && scaling == Scaling::kStrong;
-  const bool needs_two = spent == Spent::kMoving || spent == Spent::kWaiting;
+  const bool is_wait = spent == Spent::kWaiting;
   const auto form = [falls](int n) { return falls ? 1.0 / n : std::log2(static_cast<double>(n)); };
   std::vector<double> x, y;
   for (const SizeResult& size : sizes) {
-    if (needs_two && size.ranks < 2) continue;
+    if ((is_wait || spent == Spent::kMoving) && size.ranks < 2) continue;
+    const double unit = is_wait ? work_of(size.parts) : 1;
+    if (unit <= 0) continue;
     x.push_back(form(size.ranks));
-    y.push_back(size.parts[static_cast<std::size_t>(spent)]);
+    y.push_back(part_of(size.parts, spent) / unit);
   }
-  return x.empty() ? 0 : fitted(x, y).at(form(ranks));
+  return x.empty() ? 0 : fitted(x, y).at(form(ranks)) * (is_wait ? work : 1);
 }
 
 Forecast forecast_of(const std::vector<SizeResult>& sizes, Scaling scaling) {
@@ -95,9 +103,11 @@ Forecast forecast_of(const std::vector<SizeResult>& sizes, Scaling scaling) {
   const SizeResult& last = sizes.back();
   Forecast forecast{.ranks = 2 * last.ranks};
   double growth = 0;
-  for (std::size_t i = 0; i < kSpents; ++i) {
-    forecast.parts[i] = forecast_part(sizes, static_cast<Spent>(i), scaling, forecast.ranks);
-    forecast.step_seconds += forecast.parts[i];
+  for (const Spent spent :
+       {Spent::kCompute, Spent::kInput, Spent::kOther, Spent::kMoving, Spent::kWaiting}) {
+    double& part = forecast.parts[static_cast<std::size_t>(spent)];
+    part = forecast_part(sizes, spent, scaling, forecast.ranks, work_of(forecast.parts));
+    forecast.step_seconds += part;
   }
   for (std::size_t i = 0; i < kSpents; ++i) {
     const double grows =

@@ -16,6 +16,10 @@ namespace paceline::launcher {
 enum class Scaling { kStrong, kWeak };
 std::string_view name(Scaling scaling);
 
+inline double part_of(const std::array<double, kSpents>& parts, Spent spent) {
+  return parts[static_cast<std::size_t>(spent)];
+}
+
 /// The runs of one size, one for each round.
 struct SizeRuns {
   int ranks = 0;

@@ -5,9 +5,9 @@
 //   late=RANK      this rank takes late_us longer in each step (-1: none)
 //   late_us=N      1000
 //   late_in=PART   compute or input (compute)
-//   touch=FILE     each step reads touches=N pages of FILE.RANK anywhere, in memory (none). It
-//   reads
-//                  the whole file before, a second after its start
+//   touch=FILE     each step reads pages of FILE.RANK at random in memory (none); the rank reads
+//                  the whole file a second after its start
+//   touches=N      so many pages (100)
 //   async=1        the all-reduce overlaps with computation
 //   sleeps=1       computation is a sleep, so more ranks than CPUs do not slow each other down
 //   strong=1       the ranks share computation and samples of a step

@@ -14,23 +14,10 @@ namespace {
 
 constexpr int kPausesPerLook = 100;
 
-// This process's control group and those above it: a quota may be of any of them.
-std::vector<std::string> groups_of(CgroupController controller) {
-  std::vector<std::string> folders;
-  const auto mount = cgroup_mount(read_file("/proc/self/mountinfo"), controller);
-  auto path = cgroup_path(read_file("/proc/self/cgroup"), controller);
-  while (mount && path && path->size() > 1) {
-    const auto folder = mount->folder_of(*path);
-    if (!folder) break;
-    folders.push_back(*folder);
-    path->resize(std::max<std::size_t>(path->rfind('/'), 1));
-  }
-  return folders;
-}
-
+// This process's control groups and those above them: a quota may be of any of them.
 std::vector<std::string> all_groups() {
-  std::vector<std::string> folders = groups_of("");
-  const std::vector<std::string> others = groups_of("cpu");
+  std::vector<std::string> folders = cgroup_folders("self", "");
+  const std::vector<std::string> others = cgroup_folders("self", "cpu");
   folders.insert(folders.end(), others.begin(), others.end());
   return folders;
 }
