@@ -116,13 +116,15 @@ void TcpLink::redial_or_end(TimePoint now) {
   }
 }
 
+void TcpLink::end_former() {
+  if (connected()) (void)look_at_out();
+  if (!in_.is_open()) return;
+  readable_ = true;
+  (void)read();
+  lose(peer_lost("the connection broke: the rank has made a new one"));
+}
+
 void TcpLink::accept(UniqueFd fd, const Mac& secret) {
-  if (connected()) (void)look_at_out();  // an end that was not seen yet is of the ones before
-  if (in_.is_open()) {
-    readable_ = true;
-    (void)read();
-    lose(peer_lost("the connection broke: the rank has made a new one"));
-  }
   readable_ = true;
   auto stream = stream_over(fd, secret);
   if (const Status status = in_.open(std::move(fd), std::move(stream)); !status.ok()) lose(status);

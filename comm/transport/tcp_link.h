@@ -47,8 +47,12 @@ class TcpLink {
 
   /// Sends what can be sent at once, or sees to it that there will be a connection.
   void reach();
-  /// Reads from the other process through `fd` from now on. If there was such a connection, it has
-  /// ended, and all groups have lost the other process.
+  /// The other process makes a new connection to write to. If it had one before, that has ended,
+  /// and all groups have lost the other process. Called before the other process hears that it is
+  /// welcome: once it has heard that, it may send all that it has to say and end, and an end that
+  /// is seen then is the end of the new connection.
+  void end_former();
+  /// Reads from the other process through `fd` from now on; after end_former().
   void accept(UniqueFd fd, const Mac& secret);
   /// Reads what has come, at most once between two calls of drive(). True if anything moved.
   bool look();

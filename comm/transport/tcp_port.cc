@@ -102,9 +102,11 @@ Status TcpPort::settle(AuthenticatedConnection& arrival) {
     arrival.decline(Verdict::kOtherIntegrity);
     return {};
   }
+  TcpLink& from = link(hello.from);
+  from.end_former();
   Result<UniqueFd> fd = arrival.welcome();
   if (!fd.ok()) return {};
-  link(hello.from).accept(*std::move(fd), arrival.secret());
+  from.accept(*std::move(fd), arrival.secret());
   return {};
 }
 
