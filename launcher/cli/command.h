@@ -20,6 +20,7 @@ bool asks_for_help(std::span<const std::string> arguments);
 int run_command(std::span<const std::string> arguments);     ///< paceline run
 int list_command(std::span<const std::string> arguments);    ///< paceline list
 int status_command(std::span<const std::string> arguments);  ///< paceline status
+int top_command(std::span<const std::string> arguments);     ///< paceline top
 int cancel_command(std::span<const std::string> arguments);  ///< paceline cancel
 int runs_command(std::span<const std::string> arguments);    ///< paceline runs
 int scale_command(std::span<const std::string> arguments);   ///< paceline scale

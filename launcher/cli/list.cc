@@ -11,7 +11,7 @@
 #include "comm/base/clock.h"
 #include "launcher/cli/command.h"
 #include "launcher/control/job_client.h"
-#include "launcher/control/status_text.h"
+#include "launcher/control/plain_name.h"
 #include "launcher/registry/listing.h"
 #include "launcher/registry/registry.h"
 #include "launcher/system/complain.h"

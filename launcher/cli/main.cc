@@ -22,6 +22,7 @@ constexpr Command kCommands[] = {
     {"run", "start N ranks of a program and end with them", run_command},
     {"list", "list your jobs on this host", list_command},
     {"status", "show one of your jobs: its hosts, and the state of each rank", status_command},
+    {"top", "show live what the time of one of your jobs goes to", top_command},
     {"cancel", "end one of your jobs", cancel_command},
     {"runs", "list your runs that have ended: their speed and scaling efficiency", runs_command},
     {"scale", "run a program with several numbers of ranks: its scaling efficiency and losses",
@@ -70,7 +71,7 @@ int unknown(const std::string& word) {
 
 // Commands that only read records or describe this machine start no processes.
 bool has_processes(const Command& command) {
-  constexpr std::array kWithout{"list", "status", "runs", "topo", "info"};
+  constexpr std::array kWithout{"list", "status", "top", "runs", "topo", "info"};
   return std::ranges::find(kWithout, command.name) == kWithout.end();
 }
 

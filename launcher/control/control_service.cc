@@ -11,7 +11,6 @@
 #include "launcher/channel/certificate.h"
 #include "launcher/channel/token.h"
 #include "launcher/control/control_files.h"
-#include "launcher/control/performance.h"
 #include "launcher/system/signal_source.h"
 
 namespace paceline::launcher {
@@ -136,10 +135,7 @@ ControlReply ControlService::answer(ControlMethod method, const std::string& req
 }
 
 ControlReply ControlService::describe() const {
-  v1::Snapshot snapshot = snapshot_of(options_.facts, options_.state(), loop_.clock().now());
-  if (options_.add_operations) options_.add_operations(snapshot);
-  const auto summary = options_.summary ? options_.summary() : std::nullopt;
-  if (summary) *snapshot.mutable_performance() = performance_of(*summary);
+  const v1::Snapshot snapshot = options_.snapshot();
   return {.message = snapshot.SerializeAsString(), .is_last = snapshot.phase() == v1::PHASE_ENDED};
 }
 

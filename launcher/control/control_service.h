@@ -4,7 +4,7 @@
 //                          │   ▲                      │
 //              snapshots   │   └──── Mailbox ─────────┘  calls
 //                          ▼
-//                       JobState, from saw()
+//                   Options::snapshot, after saw()
 //
 // gRPC is loaded when the first client connects, so a job without clients has neither gRPC nor
 // threads of it. The loop answers each call at once, and never waits for a client.
@@ -22,11 +22,10 @@
 #include "comm/socket.h"
 #include "launcher/control/control_listener.h"
 #include "launcher/control/control_module.h"
-#include "launcher/control/snapshot.h"
 #include "launcher/job/job_observer.h"
+#include "launcher/proto/job_v1.pb.h"
 #include "launcher/system/event_loop.h"
 #include "launcher/system/mailbox.h"
-#include "telemetry/job/job_account.h"
 
 namespace paceline::launcher {
 
@@ -37,17 +36,12 @@ class ControlService final : public JobObserver {
   static constexpr Duration kMinPeriod = std::chrono::milliseconds(250);
 
   struct Options {
-    JobFacts facts;
     std::string folder;        ///< of the job's entry in the registry
     uid_t user = 0;            ///< who may use the Unix socket, beside root
     std::string tcp;           ///< --control, "ADDR:PORT"; empty: only the Unix socket
     std::shared_ptr<Log> log;  ///< names refused peers; may be null
-    /// The job's state; null before the agents are connected.
-    std::function<const JobState*()> state;
-    /// The speed of the job; none if no rank has used the library. Null: it is not known.
-    std::function<std::optional<JobSummary>()> summary;
-    /// Adds the operation of each rank to the snapshot. Null: they are not known.
-    std::function<void(job::v1::Snapshot&)> add_operations;
+    /// The job as it is now.
+    std::function<job::v1::Snapshot()> snapshot;
     /// Does what a signal to the head does. An error says why it cannot.
     std::function<Status(const SignalCame&)> signalled;
   };

@@ -9,6 +9,8 @@ namespace {
 
 namespace v1 = job::v1;
 
+double in_seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
 }  // namespace
 
 v1::Performance performance_of(const JobSummary& summary) {
@@ -31,7 +33,36 @@ v1::Performance performance_of(const JobSummary& summary) {
     waited_for.set_share(share);
     waited_for.set_cause(std::string(words_of(summary.cause_of(rank))));
   }
+  for (const OperationSummary& one : summary.operations) {
+    v1::OperationTotal& total = *performance.add_operations();
+    total.set_communicator(printable(one.group));
+    total.set_rank_count(static_cast<std::uint32_t>(one.ranks));
+    total.set_kind(std::string(name(one.kind)));
+    total.set_count(one.count);
+    total.set_bytes(one.bytes);
+    total.set_seconds(one.seconds);
+    total.set_exposed_seconds(one.exposed_seconds);
+  }
   return performance;
+}
+
+v1::Work work_of(const RankReading& reading) {
+  const auto part = [&](StepPart one) { return in_seconds(reading.steps.part(one)); };
+  v1::Work work;
+  work.set_steps(reading.steps.steps);
+  work.set_samples(reading.steps.samples);
+  work.set_compute_seconds(part(StepPart::kCompute));
+  work.set_communication_seconds(part(StepPart::kCommunication));
+  work.set_input_seconds(part(StepPart::kInput));
+  work.set_other_seconds(part(StepPart::kOther));
+  work.set_running_seconds(in_seconds(reading.use.running));
+  work.set_queued_seconds(in_seconds(reading.use.queued));
+  work.set_stopped_seconds(in_seconds(reading.use.stopped));
+  work.set_blocked_seconds(in_seconds(reading.use.blocked));
+  work.set_throttled_seconds(in_seconds(reading.use.throttled));
+  work.set_major_faults(reading.use.major_faults);
+  work.set_resident_bytes(reading.use.resident_kib * 1024);
+  return work;
 }
 
 JobSummary summary_of(const v1::Performance& performance, int ranks) {

@@ -7,6 +7,7 @@
 namespace paceline::launcher {
 
 job::v1::Performance performance_of(const JobSummary& summary);
+job::v1::Work work_of(const RankReading& reading);
 /// Without the evidence for stragglers. What the sender has left out is 0; wrong numbers of ranks
 /// are left out.
 JobSummary summary_of(const job::v1::Performance& performance, int ranks);

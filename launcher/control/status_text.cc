@@ -12,6 +12,7 @@
 #include "comm/base/clock.h"
 #include "comm/base/text.h"
 #include "launcher/control/performance.h"
+#include "launcher/control/plain_name.h"
 #include "launcher/registry/listing.h"
 #include "launcher/system/text_table.h"
 #include "telemetry/job/closing_lines.h"
@@ -26,15 +27,6 @@ constexpr double kSilentSeconds = 3;
 
 using Row = std::vector<std::string>;
 
-// Names of values, as of PHASE_RUNNING: "running".
-std::string plain(std::string name) {
-  name.erase(0, name.find('_') + 1);
-  std::ranges::transform(name, name.begin(), [](char c) {
-    return c == '_' ? ' ' : c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return name;
-}
-
 std::string member_text(const v1::Member& member) {
   return printable(member.role()) + " " + std::to_string(member.index());
 }
@@ -42,7 +34,7 @@ std::string member_text(const v1::Member& member) {
 std::string cause_text(const v1::Snapshot& snapshot) {
   if (snapshot.cause() == v1::CAUSE_UNSPECIFIED) return "";
   const std::string culprit = snapshot.has_culprit() ? ": " + member_text(snapshot.culprit()) : "";
-  return "; cause: " + plain(v1::Cause_Name(snapshot.cause())) + culprit;
+  return "; cause: " + plain_name(v1::Cause_Name(snapshot.cause())) + culprit;
 }
 
 std::string silence_text(const v1::Host& host) {
@@ -55,7 +47,7 @@ std::string silence_text(const v1::Host& host) {
 
 std::string state_text(const v1::Rank& rank) {
   if (!rank.end().empty()) return printable(rank.end());
-  return plain(v1::Rank::State_Name(rank.state()));
+  return plain_name(v1::Rank::State_Name(rank.state()));
 }
 
 std::string seconds_text(double seconds) {
@@ -119,8 +111,6 @@ std::string speed_text(const v1::Snapshot& snapshot) {
 
 }  // namespace
 
-std::string phase_text(v1::Phase phase) { return plain(v1::Phase_Name(phase)); }
-
 std::string status_text(const v1::Snapshot& snapshot) {
   const Duration elapsed = std::chrono::duration_cast<Duration>(
       std::chrono::duration<double>(snapshot.elapsed_seconds()));
@@ -130,8 +120,8 @@ std::string status_text(const v1::Snapshot& snapshot) {
   if (snapshot.has_exit_code()) text += "exit code " + std::to_string(snapshot.exit_code()) + "\n";
   std::vector<Row> hosts{{"HOST", "PHASE", ""}};
   for (const v1::Host& host : snapshot.hosts())
-    hosts.push_back(
-        {printable(host.name()), plain(v1::Host::Phase_Name(host.phase())), silence_text(host)});
+    hosts.push_back({printable(host.name()), plain_name(v1::Host::Phase_Name(host.phase())),
+                     silence_text(host)});
   text += "\n" + text_table(hosts);
   if (snapshot.ranks().empty()) return text;
   text += speed_text(snapshot);

@@ -7,9 +7,6 @@
 
 namespace paceline::launcher {
 
-/// "PHASE_RUNNING" without its first word, in small letters.
-std::string phase_text(job::v1::Phase phase);
-
 /// A line about the job, a table of its hosts and one of its ranks.
 std::string status_text(const job::v1::Snapshot& snapshot);
 

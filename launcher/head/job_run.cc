@@ -27,6 +27,7 @@
 #include "launcher/head/job_agents.h"
 #include "launcher/head/job_inputs.h"
 #include "launcher/head/job_signals.h"
+#include "launcher/head/job_snapshot.h"
 #include "launcher/head/job_start.h"
 #include "launcher/head/job_telemetry.h"
 #include "launcher/head/job_timings.h"
@@ -45,6 +46,7 @@
 #include "launcher/system/new_file.h"
 #include "launcher/system/process_identity.h"
 #include "launcher/system/signal_source.h"
+#include "launcher/web/web_service.h"
 #include "telemetry/log.h"
 
 namespace paceline::launcher {
@@ -141,9 +143,10 @@ struct RunContext {
   SignalTarget& target;
 };
 
-// The job with all its agents.
+// The job with all its agents. `watchers` are borrowed.
 Result<int> begin_job(const RunContext& context, Console& console, const JobSpec& job,
-                      const JobInputs& inputs, const messages::Start& start) {
+                      const JobInputs& inputs, const messages::Start& start,
+                      const std::vector<JobObserver*>& watchers) {
   SignalTarget& target = context.target;
   const auto say = [&console](const std::string& text) { console.say(text); };
   HostFinder finder(context.loop, context.agents, job, inputs,
@@ -161,7 +164,7 @@ Result<int> begin_job(const RunContext& context, Console& console, const JobSpec
   std::vector<JobObserver*> observers{&bindings};
   observers.push_back(&context.telemetry);
   if (job.timings) observers.push_back(&stages);
-  if (target.control) observers.push_back(target.control.get());
+  observers.insert(observers.end(), watchers.begin(), watchers.end());
   Head head(context.loop, console, job, std::move(found.agents), std::move(observers),
             inputs.membership.get());
   target.head = &head;
@@ -186,54 +189,44 @@ struct JobEntry {
   std::string folder;
 };
 
-// An agent says it each second, and the operation goes on meanwhile.
-void add_operations(const JobTelemetry& telemetry, TimePoint now, job::v1::Snapshot& snapshot) {
-  const auto& whereabouts = telemetry.whereabouts();
-  for (int i = 0; i < snapshot.ranks_size(); ++i) {
-    const auto rank = static_cast<std::size_t>(i);
-    if (rank >= whereabouts.size() || !whereabouts[rank]) continue;
-    const auto& [said, heard] = *whereabouts[rank];
-    job::v1::Operation& operation = *snapshot.mutable_ranks(i)->mutable_operation();
-    operation.set_name(printable(said.operation()));
-    operation.set_group(said.group());
-    operation.set_sequence(said.sequence());
-    operation.set_collective(said.collective());
-    operation.set_running(said.running());
-    operation.set_seconds(
-        std::chrono::duration<double>(Duration(said.lasts_ns()) + (now - heard)).count());
-  }
+JobFacts facts_of(const JobRecord& record, const JobInputs& inputs, const Clock& clock) {
+  JobFacts facts{.id = record.id,
+                 .command = record.command,
+                 .begin = record.begin,
+                 .begin_since_1970 = SystemWallClock().since_1970() - (clock.now() - record.begin)};
+  for (const HostShare& share : inputs.hosts.shares) facts.hosts.push_back(share.host);
+  return facts;
 }
 
 // Null where the job has no entry, or this paceline has no service.
 Result<std::unique_ptr<ControlService>> serve_clients(EventLoop& loop, const JobSpec& job,
-                                                      const JobInputs& inputs,
                                                       const JobEntry& entry,
-                                                      const JobTelemetry& telemetry,
+                                                      const JobSnapshot& snapshot,
                                                       SignalTarget& target) {
   const std::string missing = entry.folder.empty() ? "this job has no entry" : control_is_off();
   if (!missing.empty() && job.control.empty()) return std::unique_ptr<ControlService>();
   if (!missing.empty())
     return Status(Code::kUnavailable, Scope::kProcess, "--control is not possible: " + missing);
-  JobFacts facts{.id = entry.record.id,
-                 .command = entry.record.command,
-                 .begin = entry.record.begin,
-                 .begin_since_1970 =
-                     SystemWallClock().since_1970() - (loop.clock().now() - entry.record.begin)};
-  for (const HostShare& share : inputs.hosts.shares) facts.hosts.push_back(share.host);
   return ControlService::start(
-      loop, {.facts = std::move(facts),
-             .folder = entry.folder,
+      loop, {.folder = entry.folder,
              .user = ::geteuid(),
              .tcp = job.control,
              .log = make_stderr_log({.level = LogLevel::kWarning}),
-             .state = [&target] { return target.head ? &target.head->state() : nullptr; },
-             .summary = [&telemetry] { return telemetry.summary(); },
-             .add_operations =
-                 [&telemetry, &loop](job::v1::Snapshot& snapshot) {
-                   add_operations(telemetry, loop.clock().now(), snapshot);
-                 },
+             .snapshot = [&snapshot] { return snapshot.take(); },
              .signalled = [&loop,
                            &target](const SignalCame& came) { return asked(came, target, loop); }});
+}
+
+// Null: nobody asks for pages.
+Result<std::unique_ptr<WebService>> serve_pages(EventLoop& loop, Console& console,
+                                                const JobSpec& job, const JobSnapshot& snapshot) {
+  if (job.metrics.empty() && job.dashboard.empty()) return std::unique_ptr<WebService>();
+  PACELINE_TRY_ASSIGN(
+      auto service, WebService::start(loop, {.metrics = job.metrics,
+                                             .dashboard = job.dashboard,
+                                             .snapshot = [&snapshot] { return snapshot.take(); }}));
+  for (const std::string& line : service->addresses()) console.say(line);
+  return service;
 }
 
 // Returns the exit code of the job. Errors have been printed.
@@ -246,9 +239,17 @@ Result<int> run_stages(const RunContext& context, Console& console, const JobSpe
   PACELINE_TRY_ASSIGN(const auto signals,
                       SignalSource::watch(loop, signals_to_heed(),
                                           [&](int signal) { signalled(signal, target, loop); }));
-  PACELINE_TRY_ASSIGN(target.control,
-                      serve_clients(loop, job, inputs, entry, context.telemetry, target));
-  Result<int> code = begin_job(context, console, job, inputs, start);
+  const JobSnapshot snapshot(
+      facts_of(entry.record, inputs, loop.clock()),
+      [&target] { return target.head ? &target.head->state() : nullptr; }, context.telemetry,
+      loop.clock());
+  PACELINE_TRY_ASSIGN(target.control, serve_clients(loop, job, entry, snapshot, target));
+  PACELINE_TRY_ASSIGN(auto pages, serve_pages(loop, console, job, snapshot));
+  std::vector<JobObserver*> watchers;
+  if (target.control) watchers.push_back(target.control.get());
+  if (pages) watchers.push_back(pages.get());
+  Result<int> code = begin_job(context, console, job, inputs, start, watchers);
+  pages.reset();
   target.control.reset();
   if (code.ok()) return code;
   return target.early != 0 ? 128 + target.early : complain(code.status().text());

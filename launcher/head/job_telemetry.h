@@ -31,6 +31,8 @@ class JobTelemetry final : public JobObserver {
 
   /// The latest start of the ranks so far. None: no rank has used the library.
   std::optional<JobSummary> summary() const { return account_.summary(); }
+  /// The last one of each rank.
+  const std::vector<std::optional<RankReading>>& readings() const { return account_.readings(); }
   /// The operation of a rank as its agent last said it; without a name: it has begun none.
   struct Whereabouts {
     messages::Whereabouts said;

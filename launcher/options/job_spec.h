@@ -75,6 +75,8 @@ struct JobSpec {
   std::string host_faults_file;  ///< where to write which hosts failed; empty: nowhere
   std::string membership_file;   ///< log of the job's epochs; empty: none
   std::string control;           ///< where the control service listens on TCP; empty: nowhere
+  std::string metrics;           ///< where metrics are served, "ADDR:PORT"; empty: nowhere
+  std::string dashboard;         ///< the same for the dashboard
   bool host_paths = false;       ///< ranks on other hosts keep the PATH, … of their own host
   PlacementSpec placement;
 

@@ -77,6 +77,16 @@ Result<std::string> parse_control(const std::string& text) {
   return wrong(text, "is not a numeric address with a port, like 10.0.0.1:7000 or [::]:0");
 }
 
+Result<std::string> parse_page_address(const std::string& text) {
+  const std::optional<int> port = parse_number<int>(text);
+  const std::string whole = port ? "127.0.0.1:" + text : text;
+  const Result<SocketAddress> address = SocketAddress::parse(whole);
+  if (address.ok() && !address->is_unix()) return whole;
+  return wrong(text,
+               "is neither a port, like 9400, nor a numeric address with a port, like "
+               "10.0.0.1:9400 or [::]:0");
+}
+
 Result<std::optional<int>> parse_stdin_rank(const std::string& text) {
   if (text == "none") return std::optional<int>();
   const auto rank = parse_number<int>(text);

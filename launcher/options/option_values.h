@@ -30,6 +30,8 @@ Result<EnvironmentSetting> parse_setting(const std::string& text);
 
 /// ADDR:PORT with a numeric address: "10.0.0.1:7000", "[::]:0".
 Result<std::string> parse_control(const std::string& text);
+/// The same, or only a port, which is then of 127.0.0.1.
+Result<std::string> parse_page_address(const std::string& text);
 
 /// A rank, or "none".
 Result<std::optional<int>> parse_stdin_rank(const std::string& text);

@@ -20,15 +20,10 @@ namespace {
 constexpr std::string_view kRunUsage =
     "usage: paceline run [options] [--] program [arguments…] [: [options] program…]…\n"
     "Starts N ranks of a program, shows their output, and ends with them.\n";
-constexpr std::string_view kHostsUsage =
-    "usage: paceline run -H A,B [options] [--] program [arguments…]\n"
-    "Options for agents, which start the ranks of other hosts. All are optional.\n";
-constexpr std::string_view kRestartsUsage =
-    "usage: paceline run [options] [--] program [arguments…]\n"
-    "Options for jobs that go on after a failure (--max-restarts N), and for drills.\n";
 constexpr std::string_view kExamples =
     "\n"
-    "More options: --help-hosts, --help-placement, --help-restarts. Variables: paceline info\n"
+    "More options: --help-hosts, --help-placement, --help-restarts, --help-telemetry.\n"
+    "Variables: paceline info\n"
     "\n"
     "Examples:\n"
     "  paceline run -n 4 ./train --epochs 3\n"
@@ -41,7 +36,24 @@ constexpr std::string_view kExamples =
 
 // The groups that have a page of their own.
 constexpr const char* kOtherHosts = "Agents on other hosts";
+constexpr const char* kTelemetry = "Telemetry";
 constexpr const char* kRestarts = "Restarts and faults";
+struct HelpPage {
+  const char* group;
+  const char* flag;
+  const char* usage;
+};
+constexpr std::array kHelpPages{
+    HelpPage{kOtherHosts, "help-hosts",
+             "usage: paceline run -H A,B [options] [--] program [arguments…]\n"
+             "Options for agents, which start the ranks of other hosts. All are optional.\n"},
+    HelpPage{kRestarts, "help-restarts",
+             "usage: paceline run [options] [--] program [arguments…]\n"
+             "Options for jobs that go on after a failure (--max-restarts N), and for drills.\n"},
+    HelpPage{kTelemetry, "help-telemetry",
+             "usage: paceline run [options] [--] program [arguments…]\n"
+             "Options to see how fast the job is, and what its time is lost to "
+             "(docs/telemetry.md).\n"}};
 constexpr const char* kPrograms =
     "Programs (each has its own -n, -H, -x, --wdir; ':' separates them)";
 constexpr std::array kPerProgram = {"np", "env", "wdir", "host"};
@@ -139,6 +151,21 @@ void add_other_host_options(CLI::App& app, JobSpec& job) {
       [&job](const std::string& text) { job.control = valid("--control", parse_control(text)); });
 }
 
+void add_page_options(CLI::App& app, JobSpec& job) {
+  add_value(app, "--metrics",
+            {"ADDR:PORT", "Serve metrics for Prometheus at /metrics; only a port: 127.0.0.1:PORT",
+             kTelemetry},
+            [&job](const std::string& text) {
+              job.metrics = valid("--metrics", parse_page_address(text));
+            });
+  add_value(app, "--dashboard",
+            {"ADDR:PORT", "Serve a live page for browsers; the port may be that of --metrics",
+             kTelemetry},
+            [&job](const std::string& text) {
+              job.dashboard = valid("--dashboard", parse_page_address(text));
+            });
+}
+
 // What reads the option names it as well.
 std::string without_name(const std::string& text, const PlacementOption& option) {
   const std::string name = std::string(option.name) + " ";
@@ -202,6 +229,7 @@ void add_job_options(CLI::App& app, JobSpec& job, ProgramSpec& program) {
             });
   add_host_options(app, job, program);
   add_other_host_options(app, job);
+  add_page_options(app, job);
   add_placement_options(app, job.placement);
   app.add_flag_callback(
          "--tag-output", [&job] { job.tag_output = true; },
@@ -249,8 +277,7 @@ void add_job_options(CLI::App& app, JobSpec& job, ProgramSpec& program) {
       ->group("Output");
   app.add_flag("-h,--help")->description("This page")->group("End");
   app.add_flag("--help-placement")->group("");
-  app.add_flag("--help-hosts")->group("");
-  app.add_flag("--help-restarts")->group("");
+  for (const HelpPage& page : kHelpPages) app.add_flag("--" + std::string(page.flag))->group("");
 }
 
 void add_options(CLI::App& app, JobSpec& job, ProgramSpec& program) {
@@ -286,7 +313,8 @@ std::string groups_text(std::string_view page) {
   add_options(app, unused, unused_too);
   for (CLI::Option* option : app.get_options()) {
     const std::string& group = option->get_group();
-    const bool has_page = group == kOtherHosts || group == kRestarts;
+    const bool has_page =
+        std::ranges::any_of(kHelpPages, [&](const HelpPage& one) { return group == one.group; });
     if ((has_page ? group : "") != page) option->group("");
   }
   CLI::Formatter formatter;
@@ -374,8 +402,8 @@ std::optional<std::string> run_help(std::span<const std::string> arguments) {
     return mentions(known, arguments, option);
   };
   if (asks("help")) return std::string(kRunUsage) + groups_text("") + std::string(kExamples);
-  if (asks("help-hosts")) return std::string(kHostsUsage) + groups_text(kOtherHosts);
-  if (asks("help-restarts")) return std::string(kRestartsUsage) + groups_text(kRestarts);
+  for (const HelpPage& page : kHelpPages)
+    if (asks(page.flag)) return page.usage + groups_text(page.group);
   if (asks("help-placement")) return placement_help();
   return std::nullopt;
 }

@@ -30,7 +30,8 @@ Result<JobSpec> parse_job_options(std::span<const std::string> options);
 Status check_named_ranks(const JobSpec& job);
 
 /// The page that the options ask for (not the program's arguments): --help or -h, which is one
-/// screen, --help-hosts, --help-restarts, or --help-placement. None: they ask for no page.
+/// screen, --help-hosts, --help-restarts, --help-telemetry, or --help-placement. None: they ask for
+/// no page.
 std::optional<std::string> run_help(std::span<const std::string> arguments);
 
 /// The folder that --output-dir means: each %j is the job's id, and a relative path starts at

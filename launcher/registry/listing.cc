@@ -105,6 +105,11 @@ Result<JobRecord> find_job(const std::vector<JobRecord>& jobs, std::string_view 
   for (const JobRecord& job : jobs)
     if (job.id.starts_with(prefix)) matches.push_back(job);
   if (matches.size() == 1) return matches.front();
+  if (prefix.empty())
+    return Status(Code::kInvalidArgument, Scope::kOperation,
+                  matches.empty() ? "you have no jobs on this host"
+                                  : "you have " + std::to_string(matches.size()) +
+                                        " jobs; say which: " + names_of(matches));
   const std::string word = std::string("'").append(prefix) + "'";
   if (matches.size() > 1)
     return Status(Code::kInvalidArgument, Scope::kOperation,

@@ -27,7 +27,8 @@ std::string job_table(const std::vector<ListedJob>& jobs, TimePoint now, std::si
 /// command, phase (a string, or null).
 std::string job_json(const std::vector<ListedJob>& jobs, TimePoint now);
 
-/// The only job whose id begins with `prefix`; an error says what there is instead.
+/// The only job whose id begins with `prefix`, or the only one for ""; an error says what there is
+/// instead.
 Result<JobRecord> find_job(const std::vector<JobRecord>& jobs, std::string_view prefix);
 
 }  // namespace paceline::launcher

@@ -115,6 +115,8 @@ class JobAccount {
 
   /// None: no rank has used the library.
   std::optional<JobSummary> summary() const;
+  /// The last one of each rank. None: it has not used the library.
+  const std::vector<std::optional<RankReading>>& readings() const { return readings_; }
 
  private:
   static constexpr std::size_t kMostCalls = 1 << 16;   // of operations that are not complete

@@ -14,6 +14,7 @@
 
 #include "launcher/control/control_files.h"
 #include "launcher/control/job_client.h"
+#include "launcher/control/snapshot.h"
 #include "launcher/system/mailbox.h"
 #include "tests/harness/collecting_log.h"
 #include "tests/harness/file_tree.h"
@@ -30,11 +31,15 @@ class ControlServiceTest : public ::testing::Test {
     if (const std::string off = control_is_off(); !off.empty()) GTEST_SKIP() << off;
     service_ =
         ControlService::start(
-            loop_, {.facts = {.id = "3f2a000000000000", .command = "./train", .hosts = {"a"}},
-                    .folder = folder_.root(),
+            loop_, {.folder = folder_.root(),
                     .user = ::geteuid(),
                     .log = log_,
-                    .state = [this] { return job_ ? &job_->state() : nullptr; },
+                    .snapshot =
+                        [this] {
+                          return snapshot_of(
+                              {.id = "3f2a000000000000", .command = "./train", .hosts = {"a"}},
+                              job_ ? &job_->state() : nullptr, loop_.clock().now());
+                        },
                     .signalled =
                         [this](const SignalCame& came) {
                           came_.push_back(came);

@@ -73,6 +73,10 @@ TEST(JobListingTest, APrefixIsEnoughWhereItIsClear) {
   const std::string unknown = find_job({kOne}, "77").status().text();
   EXPECT_NE(unknown.find("there is no job '77'; running jobs: 3f2a"), std::string::npos) << unknown;
   EXPECT_NE(find_job({}, "77").status().text().find("you have no jobs"), std::string::npos);
+  EXPECT_EQ(*find_job({kOne}, ""), kOne);
+  EXPECT_EQ(find_job({kOne, kOther}, "").status().text(),
+            "you have 2 jobs; say which: " + kOne.id + ", " + kOther.id);
+  EXPECT_EQ(find_job({}, "").status().text(), "you have no jobs on this host");
 }
 
 }  // namespace

@@ -300,7 +300,7 @@ TEST(RunOptions, Help) {
 }
 
 TEST(RunOptions, HelpIsOneScreen) {
-  for (const char* page : {"--help", "--help-hosts", "--help-restarts"}) {
+  for (const char* page : {"--help", "--help-hosts", "--help-restarts", "--help-telemetry"}) {
     std::istringstream help(help_page(page));
     int lines = 0;
     for (std::string line; std::getline(help, line); ++lines) EXPECT_LE(line.size(), 100u) << line;
@@ -317,6 +317,7 @@ TEST(RunOptions, SomeOptionsHaveAPageOfTheirOwn) {
     }
   };
   only_on("--help-hosts", {"--ssh-args", "--agent-path", "--start-timeout", "--control"});
+  only_on("--help-telemetry", {"--metrics", "--dashboard"});
   only_on("--help-restarts", {"--restart-delay", "--cool-down", "--membership", "--faults"});
 }
 

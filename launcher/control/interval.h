@@ -1,0 +1,41 @@
+// What happened between two snapshots of a job. Pure.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "launcher/proto/job_v1.pb.h"
+#include "telemetry/job/job_account.h"
+
+namespace paceline::launcher {
+
+struct JobInterval {
+  double seconds = 0;
+  /// Of the time of steps, by Spent: seconds, means over ranks. Waits and moving data are estimates
+  /// that may be corrected later: what would be negative is 0.
+  std::array<double, kSpents> spent{};
+  double samples = 0;       ///< of all ranks
+  std::uint64_t steps = 0;  ///< of the rank with the most
+
+  /// The sum of `spent`.
+  double spent_seconds() const;
+};
+
+/// `before`: null, or of an earlier start of the ranks: since the latest start.
+JobInterval interval_of(const job::v1::Snapshot* before, const job::v1::Snapshot& now);
+
+/// Seconds of a rank, named as in job_v1.proto.
+struct RankInterval {
+  double seconds = 0;  ///< of wall time
+  double compute = 0, communication = 0, input = 0, other = 0;
+  double running = 0, queued = 0, stopped = 0, blocked = 0, throttled = 0;
+
+  double step_seconds() const { return compute + communication + input + other; }
+};
+
+/// None: the rank has not worked in both, or was started anew between them.
+std::optional<RankInterval> interval_of(const job::v1::Snapshot& before,
+                                        const job::v1::Snapshot& now, int rank);
+
+}  // namespace paceline::launcher

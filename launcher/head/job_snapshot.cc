@@ -1,0 +1,46 @@
+#include "launcher/head/job_snapshot.h"
+
+#include <chrono>
+#include <optional>
+
+#include "comm/base/text.h"
+#include "launcher/control/performance.h"
+
+namespace paceline::launcher {
+
+namespace v1 = job::v1;
+
+v1::Snapshot JobSnapshot::take() const {
+  const TimePoint now = clock_.now();
+  v1::Snapshot snapshot = snapshot_of(facts_, state_(), now);
+  const auto& readings = telemetry_.readings();
+  for (int i = 0; i < snapshot.ranks_size(); ++i) {
+    const auto rank = static_cast<std::size_t>(i);
+    v1::Rank& to = *snapshot.mutable_ranks(i);
+    add_operation(rank, now, to);
+    if (rank >= readings.size() || !readings[rank]) continue;
+    const RankReading& reading = *readings[rank];
+    const bool uses_library = reading.joined != TimePoint{} || reading.steps.steps > 0;
+    if (uses_library) *to.mutable_work() = work_of(reading);
+  }
+  if (const auto summary = telemetry_.summary())
+    *snapshot.mutable_performance() = performance_of(*summary);
+  return snapshot;
+}
+
+// An agent says it each second, and the operation goes on meanwhile.
+void JobSnapshot::add_operation(std::size_t rank, TimePoint now, v1::Rank& to) const {
+  const auto& whereabouts = telemetry_.whereabouts();
+  if (rank >= whereabouts.size() || !whereabouts[rank]) return;
+  const auto& [said, heard] = *whereabouts[rank];
+  v1::Operation& operation = *to.mutable_operation();
+  operation.set_name(printable(said.operation()));
+  operation.set_group(said.group());
+  operation.set_sequence(said.sequence());
+  operation.set_collective(said.collective());
+  operation.set_running(said.running());
+  operation.set_seconds(
+      std::chrono::duration<double>(Duration(said.lasts_ns()) + (now - heard)).count());
+}
+
+}  // namespace paceline::launcher

@@ -1,0 +1,237 @@
+#include "launcher/web/metrics.h"
+
+#include <array>
+#include <initializer_list>
+#include <utility>
+#include <vector>
+
+#include <prometheus/metric_family.h>
+#include <prometheus/text_serializer.h>
+
+#include "launcher/control/plain_name.h"
+
+namespace paceline::launcher {
+namespace {
+
+namespace v1 = job::v1;
+using Labels = std::vector<prometheus::ClientMetric::Label>;
+
+/// All samples of one name.
+class Family {
+ public:
+  Family(const char* name, const char* help, prometheus::MetricType type) {
+    family_.name = name;
+    family_.help = help;
+    family_.type = type;
+  }
+  void add(double value, Labels labels = {}) {
+    prometheus::ClientMetric metric;
+    metric.label = std::move(labels);
+    if (family_.type == prometheus::MetricType::Counter) {
+      metric.counter.value = value;
+    } else {
+      metric.gauge.value = value;
+    }
+    family_.metric.push_back(std::move(metric));
+  }
+  prometheus::MetricFamily take() { return std::move(family_); }
+
+ private:
+  prometheus::MetricFamily family_;
+};
+
+Family gauge(const char* name, const char* help) {
+  return {name, help, prometheus::MetricType::Gauge};
+}
+Family counter(const char* name, const char* help) {
+  return {name, help, prometheus::MetricType::Counter};
+}
+
+/// Collects families; those without samples are left out.
+class Page {
+ public:
+  void add(Family family) {
+    prometheus::MetricFamily taken = family.take();
+    if (!taken.metric.empty()) families_.push_back(std::move(taken));
+  }
+  void add(const char* name, const char* help, double value, Labels labels = {}) {
+    Family family = gauge(name, help);
+    family.add(value, std::move(labels));
+    add(std::move(family));
+  }
+  std::string text() const { return prometheus::TextSerializer().Serialize(families_); }
+
+ private:
+  std::vector<prometheus::MetricFamily> families_;
+};
+
+constexpr std::array kPhases{v1::PHASE_STARTING, v1::PHASE_RUNNING, v1::PHASE_RESTARTING,
+                             v1::PHASE_ENDING, v1::PHASE_ENDED};
+
+void add_job(const v1::Snapshot& snapshot, Page& page) {
+  page.add("paceline_job_info", "The job; the value is always 1", 1,
+           {{"id", snapshot.job_id()},
+            {"command", snapshot.command()},
+            {"version", snapshot.paceline_version()}});
+  page.add("paceline_job_start_time_seconds", "When the job started, in seconds since 1970",
+           snapshot.start_time_seconds());
+  page.add("paceline_job_elapsed_seconds", "Time since the start of the job",
+           snapshot.elapsed_seconds());
+  Family phases = gauge("paceline_job_phase", "1 for the phase that the job is in, else 0");
+  for (const v1::Phase phase : kPhases)
+    phases.add(phase == snapshot.phase() ? 1 : 0, {{"phase", phase_text(phase)}});
+  page.add(std::move(phases));
+  Family restarts =
+      counter("paceline_job_restarts_total", "How often all ranks were started again");
+  restarts.add(snapshot.restart_count());
+  page.add(std::move(restarts));
+  if (snapshot.has_exit_code())
+    page.add("paceline_job_exit_code", "Exit code of the job, once it has ended",
+             snapshot.exit_code());
+}
+
+void add_hosts(const v1::Snapshot& snapshot, Page& page) {
+  Family silent =
+      gauge("paceline_host_seconds_since_heard", "Time since the last message of the host's agent");
+  for (const v1::Host& host : snapshot.hosts())
+    if (host.has_seconds_since_heard())
+      silent.add(host.seconds_since_heard(), {{"host", host.name()}});
+  page.add(std::move(silent));
+}
+
+Labels labels_of(const v1::Rank& rank) {
+  return {{"rank", std::to_string(rank.member().index())}, {"host", rank.host()}};
+}
+
+struct WorkField {
+  const char* name;
+  const char* help;
+  double (*value)(const v1::Work&);
+  bool is_gauge = false;
+};
+
+constexpr WorkField kWorkFields[] = {
+    {"paceline_rank_steps_total", "Steps of the rank",
+     [](const v1::Work& work) { return static_cast<double>(work.steps()); }},
+    {"paceline_rank_samples_total", "Samples of the rank",
+     [](const v1::Work& work) { return static_cast<double>(work.samples()); }},
+    {"paceline_rank_throttled_seconds_total",
+     "Time in which the quota of the rank's control group held it",
+     [](const v1::Work& work) { return work.throttled_seconds(); }},
+    {"paceline_rank_major_faults_total", "Pages of the rank that were read from a disk",
+     [](const v1::Work& work) { return static_cast<double>(work.major_faults()); }},
+    {"paceline_rank_resident_bytes", "Memory of the rank",
+     [](const v1::Work& work) { return static_cast<double>(work.resident_bytes()); }, true}};
+
+struct WorkPart {
+  const char* name;
+  double (v1::Work::*seconds)() const;
+};
+
+void add_parts(const v1::Snapshot& snapshot, const char* name, const char* help, const char* label,
+               std::initializer_list<WorkPart> parts, Page& page) {
+  Family family = counter(name, help);
+  for (const v1::Rank& rank : snapshot.ranks()) {
+    if (!rank.has_work()) continue;
+    for (const WorkPart& part : parts) {
+      Labels labels = labels_of(rank);
+      labels.push_back({label, part.name});
+      family.add((rank.work().*part.seconds)(), std::move(labels));
+    }
+  }
+  page.add(std::move(family));
+}
+
+void add_ranks(const v1::Snapshot& snapshot, Page& page) {
+  std::array<int, 3> states{};  // waiting, running, ended
+  for (const v1::Rank& rank : snapshot.ranks()) {
+    const int state = static_cast<int>(rank.state()) - 1;
+    if (state >= 0 && state < 3) ++states[static_cast<std::size_t>(state)];
+  }
+  Family ranks = gauge("paceline_ranks", "Number of ranks by state");
+  ranks.add(states[0], {{"state", "waiting"}});
+  ranks.add(states[1], {{"state", "running"}});
+  ranks.add(states[2], {{"state", "ended"}});
+  page.add(std::move(ranks));
+  for (const WorkField& field : kWorkFields) {
+    Family family =
+        field.is_gauge ? gauge(field.name, field.help) : counter(field.name, field.help);
+    for (const v1::Rank& rank : snapshot.ranks())
+      if (rank.has_work()) family.add(field.value(rank.work()), labels_of(rank));
+    page.add(std::move(family));
+  }
+  add_parts(snapshot, "paceline_rank_step_seconds_total", "Time of the rank's steps by part",
+            "part",
+            {{"compute", &v1::Work::compute_seconds},
+             {"communication", &v1::Work::communication_seconds},
+             {"input", &v1::Work::input_seconds},
+             {"other", &v1::Work::other_seconds}},
+            page);
+  add_parts(snapshot, "paceline_rank_thread_seconds_total",
+            "Time of the thread that marks the steps by state", "state",
+            {{"running", &v1::Work::running_seconds},
+             {"queued", &v1::Work::queued_seconds},
+             {"stopped", &v1::Work::stopped_seconds},
+             {"blocked", &v1::Work::blocked_seconds}},
+            page);
+}
+
+void add_operations(const v1::Performance& performance, Page& page) {
+  Family count = counter("paceline_operations_total", "Operations by communicator and kind");
+  Family bytes = counter("paceline_operation_bytes_total", "Bytes of their arrays on one rank");
+  Family seconds =
+      counter("paceline_operation_seconds_total", "Time from call to end, a mean over ranks");
+  Family exposed = counter("paceline_operation_exposed_seconds_total",
+                           "Time in which ranks did nothing else, a mean over ranks");
+  for (const v1::OperationTotal& one : performance.operations()) {
+    const Labels labels{{"communicator", one.communicator().empty() ? "world" : one.communicator()},
+                        {"kind", one.kind()},
+                        {"ranks", std::to_string(one.rank_count())}};
+    count.add(static_cast<double>(one.count()), labels);
+    bytes.add(static_cast<double>(one.bytes()), labels);
+    seconds.add(one.seconds(), labels);
+    exposed.add(one.exposed_seconds(), labels);
+  }
+  for (Family* const family : {&count, &bytes, &seconds, &exposed}) page.add(std::move(*family));
+}
+
+void add_performance(const v1::Snapshot& snapshot, Page& page) {
+  if (!snapshot.has_performance()) return;
+  const v1::Performance& performance = snapshot.performance();
+  Family spent = gauge("paceline_time_ratio",
+                       "What the time of the job was spent on, since the start; sums to 1");
+  for (const v1::TimeShare& share : performance.shares())
+    spent.add(share.share(), {{"part", share.name()}});
+  page.add(std::move(spent));
+  Family steps = counter("paceline_steps_total", "Steps of the rank with the most");
+  steps.add(static_cast<double>(performance.steps()));
+  page.add(std::move(steps));
+  page.add("paceline_samples_per_second", "Samples of all ranks a second, since the start",
+           performance.samples_per_second());
+  page.add("paceline_flop_per_second", "Floating-point operations of all ranks a second, as marked",
+           performance.flop_per_second());
+  Family waited = gauge("paceline_waited_for_ratio",
+                        "Share of the time that ranks waited for this rank, a mean over ranks");
+  for (const v1::WaitedFor& one : performance.waited_for()) {
+    const auto rank = static_cast<int>(one.member().index());
+    if (rank < 0 || rank >= snapshot.ranks_size()) continue;
+    waited.add(one.share(), {{"rank", std::to_string(rank)},
+                             {"host", snapshot.ranks(rank).host()},
+                             {"cause", one.cause()}});
+  }
+  page.add(std::move(waited));
+  add_operations(performance, page);
+}
+
+}  // namespace
+
+std::string metrics_text(const v1::Snapshot& snapshot) {
+  Page page;
+  add_job(snapshot, page);
+  add_hosts(snapshot, page);
+  add_ranks(snapshot, page);
+  add_performance(snapshot, page);
+  return page.text();
+}
+
+}  // namespace paceline::launcher
