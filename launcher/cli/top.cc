@@ -22,8 +22,8 @@ namespace {
 constexpr const char* kHelp =
     "usage: paceline top [JOB] [--interval S] [--count N]\n"
     "Shows live what the time of one of your jobs on this host goes to, until the job has ended.\n"
-    "The ranks come first for which the others wait the most, with what they did since the last\n"
-    "page: parts of their steps, and the time of their thread on a CPU and ready without one.\n"
+    "The ranks for which the others wait the most come first. A row has the parts of the rank's\n"
+    "steps since the last page, and how long its thread was on a CPU, or ready without one.\n"
     "Without a terminal it prints a line each time. JOB is the id or its first digits; it can be\n"
     "left out if you have one job.\n"
     "\n"

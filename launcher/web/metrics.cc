@@ -199,7 +199,7 @@ void add_performance(const v1::Snapshot& snapshot, Page& page) {
   if (!snapshot.has_performance()) return;
   const v1::Performance& performance = snapshot.performance();
   Family spent = gauge("paceline_time_ratio",
-                       "What the time of the job was spent on, since the start; sums to 1");
+                       "Shares of the time since the start of the job by part; they sum to 1");
   for (const v1::TimeShare& share : performance.shares())
     spent.add(share.share(), {{"part", share.name()}});
   page.add(std::move(spent));
