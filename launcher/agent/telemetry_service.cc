@@ -120,7 +120,26 @@ void TelemetryService::look() {
     else if (takes_at_looks_)
       take_samples(number, rank);
   }
+  if (is_due) measure_links();
   timers_.after(kLookEvery, [this] { look(); });
+}
+
+void TelemetryService::measure_links() {
+  std::vector<pid_t> processes;
+  for (const auto& [number, rank] : ranks_)
+    if (rank.usage != nullptr) processes.push_back(rank.usage->process());
+  links_.look(processes, clock_);
+  messages::FromAgent message;
+  message.set_epoch(epoch_);
+  for (const LinkReading& one : links_.links()) {
+    messages::LinkUse& link = *message.mutable_links()->add_links();
+    link.set_from(one.from);
+    link.set_to(one.to);
+    link.set_bytes(one.bytes);
+    link.set_resent_bytes(one.resent_bytes);
+    link.set_busy_ns(one.busy.count());
+  }
+  if (message.has_links()) tell_(message);
 }
 
 void TelemetryService::ended(const messages::ProcessExited& exited, messages::RankExited&) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "launcher/agent/flight_book.h"
+#include "launcher/agent/link_meter.h"
 #include "launcher/agent/rank_service.h"
 #include "launcher/agent/rank_usage.h"
 #include "launcher/system/event_loop.h"
@@ -40,6 +41,7 @@ class TelemetryService final : public RankService {
   void look();
   std::vector<GroupOperations> take_samples(std::uint32_t number, Rank& rank);
   void measure(std::uint32_t number, Rank& rank);
+  void measure_links();
 
   const Clock& clock_;  // the loop's
   const std::shared_ptr<FlightBook> flights_;
@@ -50,6 +52,7 @@ class TelemetryService final : public RankService {
   bool takes_at_looks_ = false;
   std::vector<std::uint32_t> numbers_;   // by local rank
   std::map<std::uint32_t, Rank> ranks_;  // that have not ended, by number
+  LinkMeter links_;
   std::size_t looks_ = 0;
   bool is_looking_ = false;
   TimerGroup timers_;

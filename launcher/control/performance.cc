@@ -1,13 +1,19 @@
 #include "launcher/control/performance.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
+#include <ranges>
 #include <string>
+
+#include "comm/base/text.h"
 
 namespace paceline::launcher {
 namespace {
 
 namespace v1 = job::v1;
+
+constexpr std::size_t kMostLinks = 4096;
 
 double in_seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
@@ -43,6 +49,16 @@ v1::Performance performance_of(const JobSummary& summary) {
     total.set_seconds(one.seconds);
     total.set_exposed_seconds(one.exposed_seconds);
   }
+  for (const LinkSummary& one : summary.links | std::views::take(kMostLinks)) {
+    v1::Link& link = *performance.add_links();
+    link.set_from(printable(one.from));
+    link.set_to(printable(one.to));
+    link.set_bytes(one.bytes);
+    link.set_resent_bytes(one.resent_bytes);
+    link.set_busy_seconds(one.busy_seconds);
+    link.set_slow(std::ranges::any_of(summary.slow_links,
+                                      [&one](const SlowLink& slow) { return slow.link == one; }));
+  }
   return performance;
 }
 
@@ -76,6 +92,13 @@ JobSummary summary_of(const v1::Performance& performance, int ranks) {
   for (const v1::TimeShare& share : performance.shares())
     if (const auto spent = spent_named(share.name()))
       summary.shares[static_cast<std::size_t>(*spent)] = share.share();
+  for (const v1::Link& one : performance.links())
+    summary.links.push_back({.from = one.from(),
+                             .to = one.to(),
+                             .bytes = one.bytes(),
+                             .resent_bytes = one.resent_bytes(),
+                             .busy_seconds = one.busy_seconds()});
+  summary.slow_links = find_slow_links(summary.links, summary.seconds);
   for (const v1::WaitedFor& one : performance.waited_for()) {
     const auto rank = static_cast<int>(one.member().index());
     if (rank < 0 || rank >= ranks) continue;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <iterator>
 #include <numeric>
+#include <ranges>
 #include <utility>
 #include <variant>
 
@@ -127,6 +128,34 @@ void JobTelemetry::take(TimePoint now, std::size_t host, const messages::RankMea
     account_.take(rank, samples_of(one, ahead));
 }
 
+void JobTelemetry::take(std::size_t host, const messages::LinksMeasured& measured) {
+  std::vector<LinkReading> readings;
+  for (const messages::LinkUse& one : measured.links()) {
+    if (!is_sane(one.busy_ns())) continue;
+    readings.push_back({.from = one.from(),
+                        .to = one.to(),
+                        .bytes = one.bytes(),
+                        .resent_bytes = one.resent_bytes(),
+                        .busy = Duration(one.busy_ns())});
+  }
+  links_.take(host, std::move(readings));
+}
+
+// A rank to which a slow link leads is late because its data is.
+std::optional<JobSummary> JobTelemetry::summary() const {
+  std::optional<JobSummary> summary = account_.summary();
+  if (!summary) return summary;
+  summary->links = links_.links();
+  summary->slow_links = find_slow_links(summary->links, summary->seconds);
+  for (Straggler& late : summary->stragglers) {
+    const std::string& host = hosts_[static_cast<std::size_t>(late.rank)];
+    const bool is_behind = std::ranges::any_of(
+        summary->slow_links, [&](const SlowLink& slow) { return slow.link.to == host; });
+    if (late.cause == Cause::kUnknown && is_behind) late.cause = Cause::kLink;
+  }
+  return summary;
+}
+
 void JobTelemetry::begin(const JobState& state) {
   if (epoch_) ++restarts_;
   epoch_ = state.epoch;
@@ -135,6 +164,9 @@ void JobTelemetry::begin(const JobState& state) {
   hosts_.clear();
   whereabouts_.assign(state.ranks.size(), std::nullopt);
   for (const RankState& rank : state.ranks) hosts_.push_back(state.hosts[rank.host].name);
+  std::vector<std::string> names;
+  for (const HostState& host : state.hosts) names.push_back(host.name);
+  links_.begin(std::move(names));
 }
 
 void JobTelemetry::saw(TimePoint now, const JobEvent& event, const JobState& state) {
@@ -147,6 +179,7 @@ void JobTelemetry::saw(TimePoint now, const JobEvent& event, const JobState& sta
     const messages::FromAgent& message = said->message;
     if (message.has_measured() && is_of_host(message.measured().rank()))
       take(now, said->host, message.measured());
+    if (message.has_links() && said->host < state.hosts.size()) take(said->host, message.links());
     if (message.has_exited() && is_of_host(message.exited().rank()))
       whereabouts_[message.exited().rank()].reset();
   }
@@ -158,7 +191,7 @@ void JobTelemetry::saw(TimePoint now, const JobEvent& event, const JobState& sta
 
 void JobTelemetry::say_closing_lines() const {
   if (!options_.say) return;
-  const std::optional<JobSummary> summary = account_.summary();
+  const std::optional<JobSummary> summary = this->summary();
   if (!summary) return;
   for (const std::string& line : closing_lines(*summary, hosts_, baseline_)) options_.say(line);
 }
@@ -171,7 +204,7 @@ std::vector<std::string> JobTelemetry::hosts() const {
 }
 
 std::optional<RunFigures> JobTelemetry::figures() const {
-  const std::optional<JobSummary> summary = account_.summary();
+  const std::optional<JobSummary> summary = this->summary();
   if (!summary) return std::nullopt;
   const auto measured = scaling_efficiency(*summary, baseline_);
   RunFigures figures{.has_steps = summary->has_steps,
@@ -184,10 +217,16 @@ std::optional<RunFigures> JobTelemetry::figures() const {
                      .shares = {},
                      .operations = {},
                      .waited_for = {},
+                     .links = {},
+                     .slow_links = {},
                      .ranks = {}};
   for (const OperationSummary& one : summary->operations)
     if (figures.operations.size() < kMostRecordedOperations) figures.operations.push_back(one);
   if (summary->evidence.size() <= kMostRecordedRanks) figures.ranks = summary->evidence;
+  for (const LinkSummary& one : summary->links | std::views::take(kMostRecordedLinks))
+    figures.links.push_back(one);
+  for (const SlowLink& one : summary->slow_links | std::views::take(kMostRecordedLinks))
+    figures.slow_links.push_back(one);
   for (std::size_t i = 0; i < kSpents; ++i)
     figures.shares.emplace(name(static_cast<Spent>(i)), summary->shares[i]);
   for (const auto& [rank, share] : summary->waited_for) {

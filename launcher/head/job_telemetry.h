@@ -30,7 +30,7 @@ class JobTelemetry final : public JobObserver {
   void saw(TimePoint now, const JobEvent& event, const JobState& state) override;
 
   /// The latest start of the ranks so far. None: no rank has used the library.
-  std::optional<JobSummary> summary() const { return account_.summary(); }
+  std::optional<JobSummary> summary() const;
   /// The last one of each rank.
   const std::vector<std::optional<RankReading>>& readings() const { return account_.readings(); }
   /// The operation of a rank as its agent last said it; without a name: it has begun none.
@@ -49,12 +49,14 @@ class JobTelemetry final : public JobObserver {
 
  private:
   void take(TimePoint now, std::size_t host, const messages::RankMeasured& measured);
+  void take(std::size_t host, const messages::LinksMeasured& measured);
   void begin(const JobState& state);
   Duration ahead_of(TimePoint now, std::size_t host, std::int64_t time_ns);
   void say_closing_lines() const;
 
   const Options options_;
   JobAccount account_;
+  LinkAccount links_;
   std::optional<std::uint32_t> epoch_;  // that account_ is about
   int restarts_ = 0;
   std::vector<std::string> hosts_;                       // by rank

@@ -126,6 +126,7 @@ void JobMachine::on(const AgentSaid& said) {
     case messages::FromAgent::kOutput:  // for the console
     case messages::FromAgent::kTerminalOutput:
     case messages::FromAgent::kMeasured:  // for observers
+    case messages::FromAgent::kLinks:
     case messages::FromAgent::kInputTaken:
     case messages::FromAgent::kAlive:
     case messages::FromAgent::kSurveyed:  // of the time before

@@ -36,6 +36,22 @@ std::optional<OperationKind> kind_named(const std::string& wanted) {
   return *found;
 }
 
+Json json_of(const LinkSummary& link) {
+  return {{"from", link.from},
+          {"to", link.to},
+          {"bytes", link.bytes},
+          {"resent_bytes", link.resent_bytes},
+          {"busy_seconds", link.busy_seconds}};
+}
+
+LinkSummary link_of(const Json& json) {
+  return {.from = json.at("from"),
+          .to = json.at("to"),
+          .bytes = json.at("bytes"),
+          .resent_bytes = json.at("resent_bytes"),
+          .busy_seconds = json.at("busy_seconds")};
+}
+
 Json json_of(const RunFigures& figures) {
   Json operations = Json::array();
   for (const OperationSummary& one : figures.operations)
@@ -50,6 +66,12 @@ Json json_of(const RunFigures& figures) {
   for (const WaitedFor& one : figures.waited_for)
     waited_for.push_back(
         {{"rank", one.rank}, {"host", one.host}, {"share", one.share}, {"cause", one.cause}});
+  Json links = Json::array(), slow_links = Json::array();
+  for (const LinkSummary& one : figures.links) links.push_back(json_of(one));
+  for (const SlowLink& one : figures.slow_links) {
+    slow_links.push_back(json_of(one.link));
+    slow_links.back()["usual_rate"] = one.usual;
+  }
   Json ranks = Json::array();
   for (const RankEvidence& one : figures.ranks) {
     Json rank;
@@ -66,6 +88,8 @@ Json json_of(const RunFigures& figures) {
           {"shares", figures.shares},
           {"operations", std::move(operations)},
           {"waited_for", std::move(waited_for)},
+          {"links", std::move(links)},
+          {"slow_links", std::move(slow_links)},
           {"ranks", std::move(ranks)}};
 }
 
@@ -80,6 +104,8 @@ RunFigures figures_of(const Json& json) {
                      .shares = json.at("shares"),
                      .operations = {},
                      .waited_for = {},
+                     .links = {},
+                     .slow_links = {},
                      .ranks = {}};
   for (const Json& one : json.at("operations")) {
     const auto kind = kind_named(one.at("kind"));
@@ -97,6 +123,9 @@ RunFigures figures_of(const Json& json) {
                                   .host = one.at("host"),
                                   .share = one.at("share"),
                                   .cause = one.at("cause")});
+  for (const Json& one : json.value("links", Json::array())) figures.links.push_back(link_of(one));
+  for (const Json& one : json.value("slow_links", Json::array()))
+    figures.slow_links.push_back({.link = link_of(one), .usual = one.at("usual_rate")});
   for (const Json& one : json.at("ranks")) {
     RankEvidence& rank = figures.ranks.emplace_back();
     for (const auto& [key, field] : kEvidence) rank.*field = one.at(key);

@@ -15,6 +15,7 @@ namespace paceline::launcher {
 
 inline constexpr std::size_t kMostRecordedRanks = 64;       ///< of a run
 inline constexpr std::size_t kMostRecordedOperations = 64;  ///< of a run
+inline constexpr std::size_t kMostRecordedLinks = 64;       ///< of a run
 
 /// A rank for which others waited.
 struct WaitedFor {
@@ -39,6 +40,8 @@ struct RunFigures {
   /// At most kMostRecordedOperations, the most exposed time first.
   std::vector<OperationSummary> operations;
   std::vector<WaitedFor> waited_for;  ///< at most kMostRecordedRanks, the largest first
+  std::vector<LinkSummary> links;     ///< at most kMostRecordedLinks, the busiest first
+  std::vector<SlowLink> slow_links;   ///< at most kMostRecordedLinks, the slowest first
   /// By rank, of small jobs: the evidence for the causes.
   std::vector<RankEvidence> ranks;
 

@@ -195,6 +195,20 @@ void add_operations(const v1::Performance& performance, Page& page) {
   for (Family* const family : {&count, &bytes, &seconds, &exposed}) page.add(std::move(*family));
 }
 
+void add_links(const v1::Performance& performance, Page& page) {
+  Family bytes = counter("paceline_link_bytes_total", "Bytes that a host sent to another by TCP");
+  Family resent = counter("paceline_link_resent_bytes_total", "Bytes of them that were sent again");
+  Family busy = counter("paceline_link_busy_seconds_total",
+                        "Time in which data was on its way and the receiver had room");
+  for (const v1::Link& link : performance.links()) {
+    const Labels labels{{"from", link.from()}, {"to", link.to()}};
+    bytes.add(static_cast<double>(link.bytes()), labels);
+    resent.add(static_cast<double>(link.resent_bytes()), labels);
+    busy.add(link.busy_seconds(), labels);
+  }
+  for (Family* const family : {&bytes, &resent, &busy}) page.add(std::move(*family));
+}
+
 void add_performance(const v1::Snapshot& snapshot, Page& page) {
   if (!snapshot.has_performance()) return;
   const v1::Performance& performance = snapshot.performance();
@@ -221,6 +235,7 @@ void add_performance(const v1::Snapshot& snapshot, Page& page) {
   }
   page.add(std::move(waited));
   add_operations(performance, page);
+  add_links(performance, page);
 }
 
 }  // namespace

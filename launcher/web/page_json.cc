@@ -68,6 +68,14 @@ Json json_of(const v1::Performance& performance) {
                                   {"bytes", one.bytes()},
                                   {"seconds", one.seconds()},
                                   {"exposed", one.exposed_seconds()}});
+  made["links"] = Json::array();
+  for (const v1::Link& link : performance.links())
+    made["links"].push_back({{"from", link.from()},
+                             {"to", link.to()},
+                             {"bytes", link.bytes()},
+                             {"resent", link.resent_bytes()},
+                             {"busy", link.busy_seconds()},
+                             {"slow", link.slow()}});
   return made;
 }
 

@@ -21,6 +21,7 @@
 #include <paceline/steps.h>
 
 #include "comm/base/clock.h"
+#include "telemetry/job/link_account.h"
 #include "telemetry/job/straggler.h"
 #include "telemetry/operation_book.h"
 
@@ -93,6 +94,8 @@ struct JobSummary {
   std::vector<std::pair<int, double>> waited_for;
 
   std::vector<OperationSummary> operations;  ///< the most exposed time first
+  std::vector<LinkSummary> links;            ///< between hosts, the busiest first
+  std::vector<SlowLink> slow_links;          ///< the slowest first
   std::vector<RankEvidence> evidence;        ///< by rank, for what follows
   /// The ranks that were waited for much more than others.
   std::vector<Straggler> stragglers;

@@ -72,6 +72,8 @@ std::string_view words_of(Cause cause) {
       return "its memory was read from disk again";
     case Cause::kBlocked:
       return "it was blocked in the kernel";
+    case Cause::kLink:
+      return "data for it came over a slow link";
     case Cause::kOther:
       return "its other work took longer";
   }

@@ -18,6 +18,7 @@ enum class Cause : std::uint8_t {
   kStopped,         ///< a signal or a debugger stops it
   kMemory,          ///< its pages are read from disk again and again
   kBlocked,         ///< it waits in the kernel, mostly for a disk
+  kLink,            ///< data for it comes over a slow link
   kOther,           ///< it takes longer outside of computation and input, as for checkpoints
 };
 
