@@ -123,11 +123,13 @@ void JobTelemetry::take(TimePoint now, std::size_t host, const messages::RankMea
                       .until = TimePoint(Duration(measured.time_ns()) - ahead),
                       .ahead = ahead};
   if (measured.joined_ns() != 0) reading.joined = TimePoint(Duration(measured.joined_ns()) - ahead);
+  if (options_.trace != nullptr) options_.trace->take(now, rank, reading);
   account_.take(rank, std::move(reading));
   for (const messages::CountedOperations& one : measured.counted())
     account_.take(rank, totals_of(one));
   for (const messages::SampledOperations& one : measured.sampled())
-    account_.take(rank, samples_of(one, ahead));
+    for (MatchedOperation& operation : account_.take(rank, samples_of(one, ahead)))
+      if (options_.trace != nullptr) options_.trace->take(now, std::move(operation));
 }
 
 void JobTelemetry::begin(const JobState& state) {
