@@ -12,10 +12,11 @@ void add(std::atomic<Number>& to, Amount amount) {
            std::memory_order_relaxed);
 }
 
-constexpr int kRootBit = 8;
+constexpr int kRootBit = 8, kBytesFrom = 9;
 
-std::uint64_t form_of(OperationKind kind, bool is_root) {
-  return static_cast<std::uint64_t>(kind) | std::uint64_t{is_root} << kRootBit;
+std::uint64_t form_of(OperationKind kind, bool is_root, std::uint64_t bytes) {
+  return static_cast<std::uint64_t>(kind) | std::uint64_t{is_root} << kRootBit |
+         bytes << kBytesFrom;
 }
 
 }  // namespace
@@ -36,7 +37,7 @@ void OperationBook::note(const Signature& signature, const OperationTimes& times
   slot.called_ns.store(times.called.time_since_epoch().count(), std::memory_order_release);
   slot.ended_ns.store(times.ended.time_since_epoch().count(), std::memory_order_release);
   slot.exposed_ns.store(times.exposed.count(), std::memory_order_release);
-  slot.form.store(form_of(signature.kind, times.is_root), std::memory_order_release);
+  slot.form.store(form_of(signature.kind, times.is_root, bytes), std::memory_order_release);
   slot.version.store(odd + 1, std::memory_order_release);
 }
 
@@ -78,7 +79,8 @@ std::vector<OperationSample> OperationBook::samples() const {
       const auto kind = static_cast<std::uint8_t>(form);
       const OperationSample sample{.sequence = slot.sequence.load(std::memory_order_acquire),
                                    .kind = static_cast<OperationKind>(kind),
-                                   .is_root = form >> kRootBit != 0,
+                                   .is_root = (form >> kRootBit & 1) != 0,
+                                   .bytes = form >> kBytesFrom,
                                    .called_ns = slot.called_ns.load(std::memory_order_acquire),
                                    .ended_ns = slot.ended_ns.load(std::memory_order_acquire),
                                    .exposed_ns = slot.exposed_ns.load(std::memory_order_acquire)};

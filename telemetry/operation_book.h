@@ -34,6 +34,7 @@ struct OperationSample {
   std::uint64_t sequence = 0;
   OperationKind kind{};
   bool is_root = false;        ///< of a kind that has one
+  std::uint64_t bytes = 0;     ///< as in OperationTotals
   std::int64_t called_ns = 0;  ///< CLOCK_MONOTONIC
   std::int64_t ended_ns = 0;
   std::int64_t exposed_ns = 0;  ///< of it the rank's thread waited, up to the end
@@ -81,7 +82,7 @@ class OperationBook {
     std::atomic<std::uint64_t> version;  // odd while it is written; 0: empty
     std::atomic<std::uint64_t> sequence;
     std::atomic<std::int64_t> called_ns, ended_ns, exposed_ns;
-    std::atomic<std::uint64_t> form;  // kind and is_root
+    std::atomic<std::uint64_t> form;  // kind, is_root and bytes
   };
 
   Row rows_[std::size(kOperationKinds)];

@@ -66,6 +66,7 @@ void add_samples(const RankSamples& samples, messages::RankMeasured& measured) {
     sample.set_called_ns(one.called_ns);
     sample.set_ended_ns(one.ended_ns);
     sample.set_exposed_ns(one.exposed_ns);
+    sample.set_bytes(one.bytes);
   }
 }
 

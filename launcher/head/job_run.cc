@@ -25,12 +25,14 @@
 #include "launcher/head/head.h"
 #include "launcher/head/host_finder.h"
 #include "launcher/head/job_agents.h"
+#include "launcher/head/job_files.h"
 #include "launcher/head/job_inputs.h"
 #include "launcher/head/job_signals.h"
 #include "launcher/head/job_snapshot.h"
 #include "launcher/head/job_start.h"
 #include "launcher/head/job_telemetry.h"
 #include "launcher/head/job_timings.h"
+#include "launcher/head/job_tracer.h"
 #include "launcher/head/rank_seats.h"
 #include "launcher/head/seating.h"
 #include "launcher/head/user_terminal.h"
@@ -43,7 +45,6 @@
 #include "launcher/registry/run_text.h"
 #include "launcher/system/complain.h"
 #include "launcher/system/host.h"
-#include "launcher/system/new_file.h"
 #include "launcher/system/process_identity.h"
 #include "launcher/system/signal_source.h"
 #include "launcher/web/web_service.h"
@@ -140,6 +141,7 @@ struct RunContext {
   Timings& timings;
   HostFaults& faults;  // for --host-faults
   JobTelemetry& telemetry;
+  JobTracer* tracer;  // null: no --trace
   SignalTarget& target;
 };
 
@@ -163,6 +165,7 @@ Result<int> begin_job(const RunContext& context, Console& console, const JobSpec
   JobTimings stages(context.timings, say);
   std::vector<JobObserver*> observers{&bindings};
   observers.push_back(&context.telemetry);
+  if (context.tracer != nullptr) observers.push_back(context.tracer);
   if (job.timings) observers.push_back(&stages);
   observers.insert(observers.end(), watchers.begin(), watchers.end());
   Head head(context.loop, console, job, std::move(found.agents), std::move(observers),
@@ -271,9 +274,11 @@ Baseline baseline_from(const RunEntry& run) {
 }
 
 // The arguments are borrowed.
-JobTelemetry::Options closing_of(const JobSpec& job, Console& console,
-                                 const std::optional<RunLog>& runs, const JobRecord& record) {
+JobTelemetry::Options telemetry_of(const JobSpec& job, Console& console,
+                                   const std::optional<RunLog>& runs, const JobRecord& record,
+                                   JobTracer* tracer) {
   JobTelemetry::Options options;
+  if (tracer != nullptr) options.trace = &tracer->trace();
   if (!job.quiet) options.say = [&console](const std::string& text) { console.say(text); };
   if (!runs) return options;
   options.baseline = [&runs, &record](const std::vector<std::string>& hosts) {
@@ -317,14 +322,7 @@ void leave_hosts(const Clock& clock, JobAgents& agents, SignalTarget& target) {
 Result<int> run(JobSpec job, const JobInputs& inputs, Timings timings) {
   for (ProgramSpec& program : job.programs) fill_in_exports(program);
   ::signal(SIGCHLD, SIG_DFL);  // an inherited SIG_IGN would hide how the agent ended
-  std::unique_ptr<NewFile> faults_file;
-  if (!job.host_faults_file.empty()) {
-    PACELINE_TRY_ASSIGN(faults_file, NewFile::make(job.host_faults_file));
-  }
-  std::unique_ptr<NewFile> entry_file;
-  if (!job.entry_file.empty()) {
-    PACELINE_TRY_ASSIGN(entry_file, NewFile::make(job.entry_file));
-  }
+  PACELINE_TRY_ASSIGN(JobFiles files, JobFiles::make(job));
   const SystemClock clock;
   EventLoop loop(clock);
   PACELINE_TRY_ASSIGN(const std::string id, make_job_id());
@@ -343,24 +341,35 @@ Result<int> run(JobSpec job, const JobInputs& inputs, Timings timings) {
   SignalTarget target;
   std::optional<Console> console(std::in_place, loop, STDOUT_FILENO, STDERR_FILENO);
   const std::optional<RunLog> runs = run_log_of(job);
-  JobTelemetry telemetry(closing_of(job, *console, runs, record));
+  std::optional<JobTracer> tracer;
+  if (files.trace)
+    tracer.emplace(
+        JobTracer::Options{.begin = record.begin,
+                           .job = "job " + id,
+                           .file = std::move(files.trace),
+                           .say = [&console](const std::string& text) { console->say(text); }});
+  JobTracer* const traced = tracer ? &*tracer : nullptr;
+  JobTelemetry telemetry(telemetry_of(job, *console, runs, record, traced));
   Result<int> code = run_stages({.loop = loop,
                                  .agents = agents,
                                  .timings = timings,
                                  .faults = faults,
                                  .telemetry = telemetry,
+                                 .tracer = traced,
                                  .target = target},
                                 *console, job, inputs, {.record = record, .folder = entered.folder},
                                 std::move(start));
+  tracer.reset();
   console.reset();
   if (code.ok()) {
     const RunEntry entry = entry_of(record, telemetry, *code, clock);
     if (runs) keep_record(*runs, entry);
-    const Status written = entry_file ? entry_file->keep(line_of(entry)) : Status();
+    const Status written = files.entry ? files.entry->keep(line_of(entry)) : Status();
     if (!written.ok()) complain(written.text());
   }
   leave_hosts(clock, agents, target);
-  const Status kept = faults_file ? faults_file->keep(host_faults_json(faults.all())) : Status();
+  const Status kept =
+      files.host_faults ? files.host_faults->keep(host_faults_json(faults.all())) : Status();
   if (!kept.ok()) complain("--host-faults: " + kept.text());
   // Agent and helper end before this process, and may clear up then.
   hold.let_go();

@@ -78,12 +78,14 @@ RankSamples samples_of(const messages::SampledOperations& group, Duration ahead)
   RankSamples samples{.group = group.group(),
                       .size = static_cast<int>(std::min(group.size(), kMostRanks)),
                       .weight = std::clamp<std::uint64_t>(group.weight(), 1, kMostWeight),
+                      .ahead = ahead,
                       .samples = {}};
   for (const messages::OperationSample& one : group.samples()) {
     if (!is_sane(one)) continue;
     samples.samples.push_back({.sequence = one.sequence(),
                                .kind = static_cast<OperationKind>(one.kind()),
                                .is_root = one.is_root(),
+                               .bytes = one.bytes(),
                                .called_ns = one.called_ns() - ahead.count(),
                                .ended_ns = one.ended_ns() - ahead.count(),
                                .exposed_ns = one.exposed_ns()});
@@ -119,13 +121,16 @@ void JobTelemetry::take(TimePoint now, std::size_t host, const messages::RankMea
                       .begin_ns = measured.steps().begin_ns() - ahead.count(),
                       .end_ns = measured.steps().end_ns() - ahead.count(),
                       .joined = {},
-                      .until = TimePoint(Duration(measured.time_ns()) - ahead)};
+                      .until = TimePoint(Duration(measured.time_ns()) - ahead),
+                      .ahead = ahead};
   if (measured.joined_ns() != 0) reading.joined = TimePoint(Duration(measured.joined_ns()) - ahead);
+  if (options_.trace != nullptr) options_.trace->take(now, rank, reading);
   account_.take(rank, std::move(reading));
   for (const messages::CountedOperations& one : measured.counted())
     account_.take(rank, totals_of(one));
   for (const messages::SampledOperations& one : measured.sampled())
-    account_.take(rank, samples_of(one, ahead));
+    for (MatchedOperation& operation : account_.take(rank, samples_of(one, ahead)))
+      if (options_.trace != nullptr) options_.trace->take(now, std::move(operation));
 }
 
 void JobTelemetry::take(std::size_t host, const messages::LinksMeasured& measured) {

@@ -13,6 +13,7 @@
 #include "launcher/registry/run_entry.h"
 #include "telemetry/job/closing_lines.h"
 #include "telemetry/job/job_account.h"
+#include "telemetry/job/job_trace.h"
 
 namespace paceline::launcher {
 
@@ -23,6 +24,8 @@ class JobTelemetry final : public JobObserver {
     std::function<void(const std::string&)> say;
     /// Finds the one-rank run on one of these hosts, when the job has ended. Null: there is none.
     std::function<std::optional<Baseline>(const std::vector<std::string>& hosts)> baseline;
+    /// Gets readings and operations. Null: there is no trace.
+    JobTrace* trace = nullptr;
   };
 
   explicit JobTelemetry(Options options) : options_(std::move(options)) {}

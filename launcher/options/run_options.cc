@@ -275,6 +275,9 @@ void add_job_options(CLI::App& app, JobSpec& job, ProgramSpec& program) {
          "--timings", [&job] { job.timings = true; },
          "Print at the end how long each step of start and end took")
       ->group("Output");
+  add_value(app, "--trace",
+            {"FILE", "Write a trace of the job for ui.perfetto.dev or chrome://tracing", "Output"},
+            [&job](const std::string& text) { job.trace_file = text; });
   app.add_flag("-h,--help")->description("This page")->group("End");
   app.add_flag("--help-placement")->group("");
   for (const HelpPage& page : kHelpPages) app.add_flag("--" + std::string(page.flag))->group("");

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -43,6 +44,12 @@ Status NewFile::keep(const std::string& text) {
   if (!is_there) return system_error("write '" + path_ + "'");
   fd_.reset();
   return {};
+}
+
+Result<UniqueFd> NewFile::put_in_place() {
+  if (!in_place_ && ::rename(written_.c_str(), path_.c_str()) != 0)
+    return system_error("write '" + path_ + "'");
+  return std::move(fd_);
 }
 
 }  // namespace paceline::launcher

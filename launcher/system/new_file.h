@@ -22,6 +22,9 @@ class NewFile final {
 
   /// Once, with all that is to be in it.
   Status keep(const std::string& text);
+  /// Instead of keep(), for a text that is written bit by bit: the empty file takes the place of
+  /// the other now. Returns its descriptor.
+  Result<UniqueFd> put_in_place();
 
  private:
   NewFile(const std::string& path, bool in_place);

@@ -46,6 +46,29 @@ bool spreads_from_root(OperationKind kind) {
          kind == OperationKind::kScatterV;
 }
 
+// All wait for the last one, or, where there is a root, for the root or as the root.
+void find_waits(std::vector<OperationCall>& calls) {
+  const auto root =
+      std::ranges::find_if(calls, [](const OperationCall& call) { return call.sample.is_root; });
+  const auto last = std::ranges::max_element(
+      calls, {}, [](const OperationCall& call) { return call.sample.called_ns; });
+  for (OperationCall& call : calls) {
+    const OperationSample& sample = call.sample;
+    auto needed = last;
+    if (has_root(sample.kind)) {
+      const bool waits_for_all = !spreads_from_root(sample.kind) && sample.is_root;
+      const bool waits_for_root = spreads_from_root(sample.kind) && !sample.is_root;
+      needed = waits_for_all ? last : waits_for_root ? root : calls.end();
+    }
+    if (needed == calls.end() || needed->rank == call.rank) continue;
+    const std::int64_t until = std::min(needed->sample.called_ns, sample.ended_ns);
+    const std::int64_t waited =
+        std::min(until - (sample.ended_ns - sample.exposed_ns), sample.exposed_ns);
+    call.waited_ns = std::max<std::int64_t>(waited, 0);
+    call.waited_for = needed->rank;
+  }
+}
+
 }  // namespace
 
 std::string_view name(Spent spent) {
@@ -109,18 +132,23 @@ void JobAccount::take(int rank, RankReading reading) {
 
 // An operation is settled when all ranks of its group have reported it. Some never do: a rank may
 // have kept other samples, or has ended.
-void JobAccount::take(int rank, const RankSamples& samples) {
+std::vector<MatchedOperation> JobAccount::take(int rank, const RankSamples& samples) {
+  std::vector<MatchedOperation> settled;
   for (const OperationSample& sample : samples.samples) {
     const Key key{samples.group, sample.sequence};
     const auto [place, is_new] = open_.try_emplace(key);
     if (is_new) order_.push_back(key);
-    Operation& operation = place->second;
+    MatchedOperation& operation = place->second;
     operation.weight = std::max(operation.weight, samples.weight);
-    operation.calls.push_back({rank, sample});
+    operation.calls.push_back({.rank = rank, .sample = sample, .ahead = samples.ahead});
     ++open_calls_;
     if (std::cmp_less(operation.calls.size(), samples.size)) continue;
     open_calls_ -= operation.calls.size();
+    const auto& groups = totals_[static_cast<std::size_t>(rank)];
+    if (const auto group = groups.find(samples.group); group != groups.end())
+      operation.group = group->second.name;
     settle(operation);
+    settled.push_back(std::move(operation));
     open_.erase(place);
   }
   while (!order_.empty() && (open_calls_ > kMostCalls || !open_.contains(order_.front()))) {
@@ -130,6 +158,7 @@ void JobAccount::take(int rank, const RankSamples& samples) {
     }
     order_.pop_front();
   }
+  return settled;
 }
 
 // Operations before and after the steps, as for loading and checkpoints, do not say how the
@@ -177,31 +206,16 @@ std::vector<OperationSummary> JobAccount::operations() const {
 }
 
 // An operation that one rank alone has called says nothing about waits.
-void JobAccount::settle(const Operation& operation) {
+void JobAccount::settle(MatchedOperation& operation) {
   if (operation.calls.size() < 2) return;
+  find_waits(operation.calls);
   const auto weight = static_cast<double>(operation.weight);
-  const auto root =
-      std::ranges::find_if(operation.calls, [](const Call& call) { return call.sample.is_root; });
-  const auto last = std::ranges::max_element(
-      operation.calls, {}, [](const Call& call) { return call.sample.called_ns; });
-  for (const Call& call : operation.calls) {
-    const OperationSample& sample = call.sample;
-    Wait wait{.called_ns = sample.called_ns,
-              .ended_ns = sample.ended_ns,
-              .exposed_ns = weight * static_cast<double>(sample.exposed_ns)};
-    auto needed = last;
-    if (has_root(sample.kind)) {
-      const bool waits_for_all = !spreads_from_root(sample.kind) && sample.is_root;
-      const bool waits_for_root = spreads_from_root(sample.kind) && !sample.is_root;
-      needed = waits_for_all ? last : waits_for_root ? root : operation.calls.end();
-    }
-    if (needed != operation.calls.end() && needed->rank != call.rank) {
-      const std::int64_t until = std::min(needed->sample.called_ns, sample.ended_ns);
-      const std::int64_t waited =
-          std::min(until - (sample.ended_ns - sample.exposed_ns), sample.exposed_ns);
-      wait.waiting_ns = weight * static_cast<double>(std::max<std::int64_t>(waited, 0));
-      wait.waited_for = needed->rank;
-    }
+  for (const OperationCall& call : operation.calls) {
+    const Wait wait{.called_ns = call.sample.called_ns,
+                    .ended_ns = call.sample.ended_ns,
+                    .exposed_ns = weight * static_cast<double>(call.sample.exposed_ns),
+                    .waiting_ns = weight * static_cast<double>(call.waited_ns),
+                    .waited_for = call.waited_for};
     const auto rank = static_cast<std::size_t>(call.rank);
     all_.add(rank, wait);
     undecided_[rank].push_back(wait);

@@ -51,6 +51,7 @@ struct RankReading {
   std::int64_t begin_ns = 0, end_ns = 0;  ///< of its steps, as samples have times; 0: none
   TimePoint joined{};                     ///< it had found the other ranks; zero: it has not
   TimePoint until{};                      ///< when this was read, or when the rank ended
+  Duration ahead{};                       ///< of its host's clock, taken off the times
 };
 
 /// Samples of a group's operations, which are new since the reading before.
@@ -58,6 +59,7 @@ struct RankSamples {
   std::uint64_t group = 0;   ///< id: the same on all its ranks
   int size = 0;              ///< number of its ranks
   std::uint64_t weight = 1;  ///< how many operations each stands for
+  Duration ahead{};          ///< as in RankReading
   std::vector<OperationSample> samples;
 };
 
@@ -67,6 +69,22 @@ struct RankTotals {
   std::string name;         ///< of the group; empty: all ranks
   int size = 0;
   std::vector<OperationTotals> totals;
+};
+
+/// One rank's part in an operation.
+struct OperationCall {
+  int rank = 0;
+  OperationSample sample{};
+  Duration ahead{};            ///< as in RankReading
+  std::int64_t waited_ns = 0;  ///< of its exposed time, until waited_for had called
+  int waited_for = -1;         ///< rank; -1: it waits for no other one
+};
+
+/// An operation with the calls of all ranks of its group.
+struct MatchedOperation {
+  std::string group;         ///< its name; empty: all ranks
+  std::uint64_t weight = 0;  ///< how many operations it stands for
+  std::vector<OperationCall> calls;
 };
 
 /// The operations of one kind in a group.
@@ -112,7 +130,8 @@ class JobAccount {
   void begin(int ranks);
   /// Replaces what was known of the rank, a number below that of begin().
   void take(int rank, RankReading reading);
-  void take(int rank, const RankSamples& samples);
+  /// Returns the operations that all ranks of their group have reported with these samples.
+  std::vector<MatchedOperation> take(int rank, const RankSamples& samples);
   /// Replaces what was known of the group.
   void take(int rank, RankTotals totals);
 
@@ -125,14 +144,6 @@ class JobAccount {
   static constexpr std::size_t kMostCalls = 1 << 16;   // of operations that are not complete
   static constexpr std::size_t kMostUndecided = 1024;  // waits of a rank
 
-  struct Call {
-    int rank;
-    OperationSample sample;
-  };
-  struct Operation {
-    std::uint64_t weight = 0;
-    std::vector<Call> calls;
-  };
   // A rank's wait for an operation.
   struct Wait {
     std::int64_t called_ns = 0, ended_ns = 0;
@@ -150,7 +161,7 @@ class JobAccount {
 
   std::vector<OperationSummary> operations() const;
   std::vector<RankEvidence> evidence_of(const JobSummary& summary) const;
-  void settle(const Operation& operation);
+  void settle(MatchedOperation& operation);
   void decide(std::size_t rank);
 
   std::vector<std::optional<RankReading>> readings_;
@@ -158,7 +169,7 @@ class JobAccount {
   // before is not of the time that is judged.
   std::vector<std::optional<RankReading>> first_;
   std::vector<std::map<std::uint64_t, RankTotals>> totals_;  // by rank and group
-  std::map<Key, Operation> open_;
+  std::map<Key, MatchedOperation> open_;
   std::deque<Key> order_;  // in which they came
   std::size_t open_calls_ = 0;
   Waits all_;                                // since the ranks met

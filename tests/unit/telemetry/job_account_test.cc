@@ -161,6 +161,25 @@ TEST(JobAccount, ABroadcastWaitsForItsRoot) {
   EXPECT_NEAR(summary.share(Spent::kWaiting), 0.05 / 3, 1e-9);
 }
 
+TEST(JobAccount, ReturnsOperationsThatAllRanksHaveReported) {
+  JobAccount account;
+  account.begin(2);
+  account.take(1, RankTotals{.group = 1, .name = "split #3", .size = 2, .totals = {}});
+  const Times early{milliseconds(10), milliseconds(40), milliseconds(30)};
+  const Times late{milliseconds(30), milliseconds(40), milliseconds(10)};
+  const auto take = [&account](int rank, const Times& times) {
+    return account.take(rank, sample_of(times, 8, OperationKind::kAllReduce, false, 2));
+  };
+  EXPECT_TRUE(take(0, early).empty());
+  const std::vector<MatchedOperation> settled = take(1, late);
+  ASSERT_EQ(settled.size(), 1u);
+  EXPECT_EQ(settled[0].group, "split #3");
+  ASSERT_EQ(settled[0].calls.size(), 2u);
+  EXPECT_EQ(settled[0].calls[0].waited_for, 1);
+  EXPECT_EQ(settled[0].calls[0].waited_ns, Duration(milliseconds(20)).count());
+  EXPECT_EQ(settled[0].calls[1].waited_for, -1);
+}
+
 TEST(JobAccount, WithoutMarksTheTimeSinceTheMeetingIsDivided) {
   JobAccount account;
   account.begin(2);
@@ -274,7 +293,10 @@ TEST(SampleReader, PassesEachOperationOnOnceWhereTheyAreFew) {
     if (i % 20 != 19) continue;
     const RankSamples samples = reader.take(book_of(*book), kMost);
     EXPECT_EQ(samples.weight, 1u);
-    for (const OperationSample& one : samples.samples) passed.push_back(one.sequence);
+    for (const OperationSample& one : samples.samples) {
+      EXPECT_EQ(one.bytes, sizeof(float));
+      passed.push_back(one.sequence);
+    }
   }
   std::ranges::sort(passed);
   ASSERT_EQ(passed.size(), 1000u);

@@ -1,0 +1,37 @@
+#include "launcher/head/trace_file.h"
+
+#include <filesystem>
+#include <system_error>
+
+#include <unistd.h>
+
+#include "comm/base/try.h"
+#include "launcher/system/new_file.h"
+#include "launcher/system/system.h"
+
+namespace paceline::launcher {
+
+Result<std::unique_ptr<TraceFile>> TraceFile::make(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_fifo(path, error))
+    return Status(Code::kInvalidArgument, Scope::kOperation,
+                  "cannot write a trace to '" + path + "': it is a pipe; use a file");
+  PACELINE_TRY_ASSIGN(const std::unique_ptr<NewFile> file, NewFile::make(path));
+  PACELINE_TRY_ASSIGN(UniqueFd fd, file->put_in_place());
+  return std::unique_ptr<TraceFile>(new TraceFile(path, std::move(fd)));
+}
+
+Status TraceFile::append(const std::string& events) {
+  if (!fd_) return {};
+  if (write_all(fd_.get(), events)) {
+    bytes_ += events.size();
+    return {};
+  }
+  const Status why = system_error("write '" + path_ + "'");
+  // A device has no length, and nothing was written to it.
+  [[maybe_unused]] const int cut = ::ftruncate(fd_.get(), static_cast<off_t>(bytes_));
+  fd_.reset();
+  return why;
+}
+
+}  // namespace paceline::launcher
