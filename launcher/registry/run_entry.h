@@ -15,6 +15,7 @@ namespace paceline::launcher {
 
 inline constexpr std::size_t kMostRecordedRanks = 64;       ///< of a run
 inline constexpr std::size_t kMostRecordedOperations = 64;  ///< of a run
+inline constexpr std::size_t kMostRecordedBlocks = StepSeries::kMostBlocks;
 
 /// A rank for which others waited.
 struct WaitedFor {
@@ -41,6 +42,8 @@ struct RunFigures {
   std::vector<WaitedFor> waited_for;  ///< at most kMostRecordedRanks, the largest first
   /// By rank, of small jobs: the evidence for the causes.
   std::vector<RankEvidence> ranks;
+  /// At most kMostRecordedBlocks; five digits of each number.
+  std::vector<StepBlock> blocks;
 
   bool operator==(const RunFigures&) const = default;
 };

@@ -21,6 +21,7 @@
 #include <paceline/steps.h>
 
 #include "comm/base/clock.h"
+#include "telemetry/job/step_series.h"
 #include "telemetry/job/straggler.h"
 #include "telemetry/operation_book.h"
 
@@ -92,6 +93,7 @@ struct JobSummary {
   /// share of Spent::kWaiting.
   std::vector<std::pair<int, double>> waited_for;
 
+  std::vector<StepBlock> blocks;             ///< the steps in their order; none without steps
   std::vector<OperationSummary> operations;  ///< the most exposed time first
   std::vector<RankEvidence> evidence;        ///< by rank, for what follows
   /// The ranks that were waited for much more than others.
@@ -143,12 +145,16 @@ class JobAccount {
   };
   using Key = std::pair<std::uint64_t, std::uint64_t>;  // group, number of the operation
 
+  void count_steps(std::size_t rank, const RankReading& reading);
   std::vector<OperationSummary> operations() const;
   std::vector<RankEvidence> evidence_of(const JobSummary& summary) const;
   void settle(const Operation& operation);
   void decide(std::size_t rank);
 
   std::vector<std::optional<RankReading>> readings_;
+  StepBlock steps_;  // sums over ranks
+  int ranks_with_steps_ = 0;
+  StepSeries series_;
   // The first of each rank since it has joined, and marked steps if any rank does: what it used
   // before is not of the time that is judged.
   std::vector<std::optional<RankReading>> first_;
