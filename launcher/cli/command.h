@@ -22,6 +22,7 @@ int list_command(std::span<const std::string> arguments);    ///< paceline list
 int status_command(std::span<const std::string> arguments);  ///< paceline status
 int cancel_command(std::span<const std::string> arguments);  ///< paceline cancel
 int runs_command(std::span<const std::string> arguments);    ///< paceline runs
+int report_command(std::span<const std::string> arguments);  ///< paceline report
 int scale_command(std::span<const std::string> arguments);   ///< paceline scale
 int bench_command(std::span<const std::string> arguments);   ///< paceline bench
 int tune_command(std::span<const std::string> arguments);    ///< paceline tune
