@@ -23,6 +23,7 @@ int status_command(std::span<const std::string> arguments);  ///< paceline statu
 int top_command(std::span<const std::string> arguments);     ///< paceline top
 int cancel_command(std::span<const std::string> arguments);  ///< paceline cancel
 int runs_command(std::span<const std::string> arguments);    ///< paceline runs
+int report_command(std::span<const std::string> arguments);  ///< paceline report
 int scale_command(std::span<const std::string> arguments);   ///< paceline scale
 int bench_command(std::span<const std::string> arguments);   ///< paceline bench
 int tune_command(std::span<const std::string> arguments);    ///< paceline tune

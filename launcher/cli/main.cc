@@ -25,6 +25,8 @@ constexpr Command kCommands[] = {
     {"top", "show live what the time of one of your jobs goes to", top_command},
     {"cancel", "end one of your jobs", cancel_command},
     {"runs", "list your runs that have ended: their speed and scaling efficiency", runs_command},
+    {"report", "write a page about a run: its findings, steps and ranks; or compare two runs",
+     report_command},
     {"scale", "run a program with several numbers of ranks: its scaling efficiency and losses",
      scale_command},
     {"check", "find the host, link or setting that is bad", check_command},
@@ -71,7 +73,7 @@ int unknown(const std::string& word) {
 
 // Commands that only read records or describe this machine start no processes.
 bool has_processes(const Command& command) {
-  constexpr std::array kWithout{"list", "status", "top", "runs", "topo", "info"};
+  constexpr std::array kWithout{"list", "status", "top", "runs", "report", "topo", "info"};
   return std::ranges::find(kWithout, command.name) == kWithout.end();
 }
 

@@ -224,7 +224,8 @@ std::optional<RunFigures> JobTelemetry::figures() const {
                      .waited_for = {},
                      .links = {},
                      .slow_links = {},
-                     .ranks = {}};
+                     .ranks = {},
+                     .blocks = summary->blocks};
   for (const OperationSummary& one : summary->operations)
     if (figures.operations.size() < kMostRecordedOperations) figures.operations.push_back(one);
   if (summary->evidence.size() <= kMostRecordedRanks) figures.ranks = summary->evidence;

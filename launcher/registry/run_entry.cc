@@ -1,6 +1,7 @@
 #include "launcher/registry/run_entry.h"
 
 #include <algorithm>
+#include <charconv>
 #include <iterator>
 #include <utility>
 
@@ -52,6 +53,42 @@ LinkSummary link_of(const Json& json) {
           .busy_seconds = json.at("busy_seconds")};
 }
 
+// Short numbers keep the line short.
+double five_digits(double number) {
+  char text[32];
+  const auto end =
+      std::to_chars(std::begin(text), std::end(text), number, std::chars_format::general, 5);
+  std::from_chars(std::begin(text), end.ptr, number);
+  return number;
+}
+
+// A list for each number of a block: short, and easy to plot.
+Json json_of(const std::vector<StepBlock>& blocks) {
+  Json json;
+  for (const StepBlock& block : blocks) {
+    json["steps"].push_back(five_digits(block.steps));
+    json["samples"].push_back(five_digits(block.samples));
+    for (std::size_t i = 0; i < kStepParts; ++i)
+      json[std::string(name(static_cast<StepPart>(i)))].push_back(five_digits(block.parts[i]));
+  }
+  return json;
+}
+
+// Blocks that cannot be are left out.
+std::vector<StepBlock> blocks_of(const Json& json) {
+  std::vector<StepBlock> blocks;
+  const Json& steps = json.at("steps");
+  for (std::size_t i = 0; i < std::min(steps.size(), kMostRecordedBlocks); ++i) {
+    StepBlock block{.steps = steps.at(i), .samples = json.at("samples").at(i)};
+    for (std::size_t part = 0; part < kStepParts; ++part)
+      block.parts[part] = json.at(std::string(name(static_cast<StepPart>(part)))).at(i);
+    const bool is_negative = std::ranges::any_of(block.parts, [](double part) { return part < 0; });
+    if (block.steps > 0 && block.samples >= 0 && !is_negative && block.seconds() > 0)
+      blocks.push_back(block);
+  }
+  return blocks;
+}
+
 Json json_of(const RunFigures& figures) {
   Json operations = Json::array();
   for (const OperationSummary& one : figures.operations)
@@ -78,19 +115,21 @@ Json json_of(const RunFigures& figures) {
     for (const auto& [key, field] : kEvidence) rank[key] = one.*field;
     ranks.push_back(std::move(rank));
   }
-  return {{"has_steps", figures.has_steps},
-          {"steps", figures.steps},
-          {"step_seconds", figures.step_seconds},
-          {"samples_per_s", figures.samples_per_s},
-          {"flop_per_s", figures.flop_per_s},
-          {"efficiency", figures.efficiency},
-          {"efficiency_is_measured", figures.is_measured},
-          {"shares", figures.shares},
-          {"operations", std::move(operations)},
-          {"waited_for", std::move(waited_for)},
-          {"links", std::move(links)},
-          {"slow_links", std::move(slow_links)},
-          {"ranks", std::move(ranks)}};
+  Json json{{"has_steps", figures.has_steps},
+            {"steps", figures.steps},
+            {"step_seconds", figures.step_seconds},
+            {"samples_per_s", figures.samples_per_s},
+            {"flop_per_s", figures.flop_per_s},
+            {"efficiency", figures.efficiency},
+            {"efficiency_is_measured", figures.is_measured},
+            {"shares", figures.shares},
+            {"operations", std::move(operations)},
+            {"waited_for", std::move(waited_for)},
+            {"links", std::move(links)},
+            {"slow_links", std::move(slow_links)},
+            {"ranks", std::move(ranks)}};
+  if (!figures.blocks.empty()) json["blocks"] = json_of(figures.blocks);
+  return json;
 }
 
 RunFigures figures_of(const Json& json) {
@@ -106,7 +145,9 @@ RunFigures figures_of(const Json& json) {
                      .waited_for = {},
                      .links = {},
                      .slow_links = {},
-                     .ranks = {}};
+                     .ranks = {},
+                     .blocks = {}};
+  if (json.contains("blocks")) figures.blocks = blocks_of(json.at("blocks"));
   for (const Json& one : json.at("operations")) {
     const auto kind = kind_named(one.at("kind"));
     if (!kind) continue;

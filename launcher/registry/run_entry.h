@@ -16,6 +16,7 @@ namespace paceline::launcher {
 inline constexpr std::size_t kMostRecordedRanks = 64;       ///< of a run
 inline constexpr std::size_t kMostRecordedOperations = 64;  ///< of a run
 inline constexpr std::size_t kMostRecordedLinks = 64;       ///< of a run
+inline constexpr std::size_t kMostRecordedBlocks = StepSeries::kMostBlocks;
 
 /// A rank for which others waited.
 struct WaitedFor {
@@ -44,6 +45,8 @@ struct RunFigures {
   std::vector<SlowLink> slow_links;   ///< at most kMostRecordedLinks, the slowest first
   /// By rank, of small jobs: the evidence for the causes.
   std::vector<RankEvidence> ranks;
+  /// At most kMostRecordedBlocks; five digits of each number.
+  std::vector<StepBlock> blocks;
 
   bool operator==(const RunFigures&) const = default;
 };

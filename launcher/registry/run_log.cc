@@ -23,6 +23,7 @@ namespace paceline::launcher {
 namespace {
 
 constexpr Duration kLockPatience = std::chrono::seconds(1);
+constexpr std::size_t kMostNamedRuns = 4;
 
 Status log_error(const std::string& path, const std::string& why) {
   return Status(Code::kUnavailable, Scope::kNone, path + ": " + why);
@@ -117,6 +118,28 @@ std::optional<RunEntry> baseline_of(const std::vector<RunEntry>& runs, const std
   });
   if (found == newest_first.end()) return std::nullopt;
   return *found;
+}
+
+Result<RunEntry> find_run(const std::vector<RunEntry>& runs, std::string_view word) {
+  const auto refuse = [&word](const std::string& why) {
+    return Status(Code::kInvalidArgument, Scope::kOperation,
+                  std::string("RUN '").append(word) + "': " + why);
+  };
+  if (runs.empty()) return refuse("the run record has no run yet");
+  if (word == "last") return runs.back();
+  std::vector<const RunEntry*> matches;
+  std::vector<std::string> ids;
+  for (const RunEntry& run : runs) {
+    if (!run.id.starts_with(word)) continue;
+    matches.push_back(&run);
+    ids.push_back(run.id);
+  }
+  if (matches.empty())
+    return refuse("the run record has no such run; `paceline runs --last 0` lists all");
+  if (matches.size() > 1)
+    return refuse("the ids of " + std::to_string(ids.size()) + " runs begin so (" +
+                  list_text(ids, kMostNamedRuns) + "); give more digits");
+  return *matches.front();
 }
 
 }  // namespace paceline::launcher

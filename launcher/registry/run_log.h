@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -43,5 +44,9 @@ class RunLog {
 std::optional<RunEntry> baseline_of(const std::vector<RunEntry>& runs, const std::string& command,
                                     const std::string& directory,
                                     const std::vector<std::string>& hosts);
+
+/// The run whose id begins so, or the latest one for "last". Code::kInvalidArgument: there is none,
+/// or there are several.
+Result<RunEntry> find_run(const std::vector<RunEntry>& runs, std::string_view word);
 
 }  // namespace paceline::launcher

@@ -49,24 +49,6 @@ std::string waited_for_text(const JobSummary& summary, const std::vector<std::st
   return text;
 }
 
-std::string rate_text(double bytes_per_s) {
-  const double mbit = 8e-6 * bytes_per_s;
-  return mbit < 1000 ? format("%.0f Mbit/s", mbit) : format("%.1f Gbit/s", mbit / 1000);
-}
-
-// "slow link h2 to h3: 47 Mbit/s, others 184 Mbit/s"
-std::string slow_link_text(const JobSummary& summary) {
-  if (summary.slow_links.empty()) return "";
-  const auto& [link, usual] = summary.slow_links.front();
-  std::string text = "slow link " + link.from + " to " + link.to + ": " + rate_text(link.rate()) +
-                     ", others " + rate_text(usual);
-  const double resent = static_cast<double>(link.resent_bytes) / static_cast<double>(link.bytes);
-  if (resent >= kWorthSaying) text += ", " + percent(resent) + " sent again";
-  if (const std::size_t more = summary.slow_links.size() - 1; more > 0)
-    text += "; " + std::to_string(more) + (more == 1 ? " more slow link" : " more slow links");
-  return text;
-}
-
 struct Loss {
   std::string what;
   double share;
@@ -85,7 +67,7 @@ std::string losses_text(const JobSummary& summary, const std::vector<std::string
       losses.push_back({std::string(name(spent)), summary.shares[i] - before});
     else if (efficiency)
       losses.push_back({"slower computation", summary.shares[i] - before});
-    if (spent == Spent::kMoving) losses.back().more = slow_link_text(summary);
+    if (spent == Spent::kMoving) losses.back().more = words_of(summary.slow_links);
     if (spent == Spent::kWaiting) losses.back().more = waited_for_text(summary, hosts);
   }
   std::ranges::stable_sort(losses, std::greater(), &Loss::share);

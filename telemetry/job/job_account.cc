@@ -126,8 +126,18 @@ void JobAccount::take(int rank, RankReading reading) {
   const auto place = static_cast<std::size_t>(rank);
   std::optional<RankReading>& first = first_[place];
   if (!first || (first->steps.steps == 0 && reading.steps.steps > 0)) first = reading;
+  count_steps(place, reading);
   readings_[place] = std::move(reading);
   decide(place);
+}
+
+void JobAccount::count_steps(std::size_t rank, const RankReading& reading) {
+  const StepTotals before = readings_[rank] ? readings_[rank]->steps : StepTotals();
+  StepBlock added = block_of(reading.steps);
+  added -= block_of(before);
+  steps_ += added;
+  ranks_with_steps_ += (reading.steps.steps > 0 ? 1 : 0) - (before.steps > 0 ? 1 : 0);
+  series_.take(steps_, ranks_with_steps_);
 }
 
 // An operation is settled when all ranks of its group have reported it. Some never do: a rank may
@@ -259,6 +269,7 @@ std::optional<JobSummary> JobAccount::summary() const {
       summary.waited_for.emplace_back(
           static_cast<int>(rank), summary.share(Spent::kWaiting) * waited_for_ns[rank] / blamed);
   std::ranges::stable_sort(summary.waited_for, std::greater(), &std::pair<int, double>::second);
+  summary.blocks = series_.blocks();
   summary.operations = operations();
   summary.evidence = evidence_of(summary);
   summary.stragglers = find_stragglers(summary.evidence);

@@ -22,6 +22,7 @@
 
 #include "comm/base/clock.h"
 #include "telemetry/job/link_account.h"
+#include "telemetry/job/step_series.h"
 #include "telemetry/job/straggler.h"
 #include "telemetry/operation_book.h"
 
@@ -111,6 +112,7 @@ struct JobSummary {
   /// share of Spent::kWaiting.
   std::vector<std::pair<int, double>> waited_for;
 
+  std::vector<StepBlock> blocks;             ///< the steps in their order; none without steps
   std::vector<OperationSummary> operations;  ///< the most exposed time first
   std::vector<LinkSummary> links;            ///< between hosts, the busiest first
   std::vector<SlowLink> slow_links;          ///< the slowest first
@@ -159,12 +161,16 @@ class JobAccount {
   };
   using Key = std::pair<std::uint64_t, std::uint64_t>;  // group, number of the operation
 
+  void count_steps(std::size_t rank, const RankReading& reading);
   std::vector<OperationSummary> operations() const;
   std::vector<RankEvidence> evidence_of(const JobSummary& summary) const;
   void settle(MatchedOperation& operation);
   void decide(std::size_t rank);
 
   std::vector<std::optional<RankReading>> readings_;
+  StepBlock steps_;  // sums over ranks
+  int ranks_with_steps_ = 0;
+  StepSeries series_;
   // The first of each rank since it has joined, and marked steps if any rank does: what it used
   // before is not of the time that is judged.
   std::vector<std::optional<RankReading>> first_;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <cstdio>
 #include <functional>
 
 namespace paceline {
@@ -13,6 +15,7 @@ constexpr double kSlow = 0.6;
 // Links that carried much less than another are not judged: the short messages in the direction
 // opposite to the data never reach the rate of a link.
 constexpr double kComparable = 0.25;
+constexpr double kWorthSaying = 0.005;  // of the bytes
 
 // 0: there are none.
 double median(std::vector<double> values) {
@@ -20,6 +23,15 @@ double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
+}
+
+// "48 Mbit/s", "1.9 Gbit/s"
+std::string rate_text(double bytes_per_s) {
+  const double mbit = 8e-6 * bytes_per_s;
+  char text[64];
+  std::snprintf(text, sizeof text, mbit < 1000 ? "%.0f Mbit/s" : "%.1f Gbit/s",
+                mbit < 1000 ? mbit : mbit / 1000);
+  return text;
 }
 
 }  // namespace
@@ -81,6 +93,19 @@ std::vector<SlowLink> find_slow_links(const std::vector<LinkSummary>& links, dou
     if (!is_effect) causes.push_back(one);
   }
   return causes;
+}
+
+std::string words_of(const std::vector<SlowLink>& slow) {
+  if (slow.empty()) return "";
+  const auto& [link, usual] = slow.front();
+  std::string text = "slow link " + link.from + " to " + link.to + ": " + rate_text(link.rate()) +
+                     ", others " + rate_text(usual);
+  const double resent = static_cast<double>(link.resent_bytes) / static_cast<double>(link.bytes);
+  if (resent >= kWorthSaying)
+    text += ", " + std::to_string(std::lround(100 * resent)) + " % sent again";
+  if (const std::size_t more = slow.size() - 1; more > 0)
+    text += "; " + std::to_string(more) + (more == 1 ? " more slow link" : " more slow links");
+  return text;
 }
 
 }  // namespace paceline

@@ -67,5 +67,7 @@ class LinkAccount {
 /// `seconds`. One is slow if its rate is much lower than that of the others. A link to a host from
 /// which a slower link leads is left out: it may only wait for acknowledgements.
 std::vector<SlowLink> find_slow_links(const std::vector<LinkSummary>& links, double seconds);
+/// "slow link h2 to h3: 48 Mbit/s, others 194 Mbit/s; 1 more slow link"; empty: there is none.
+std::string words_of(const std::vector<SlowLink>& slow);
 
 }  // namespace paceline

@@ -98,6 +98,32 @@ TEST_F(JobTelemetryTest, SaysAtTheEndWhoWasLate) {
             "for rank 1 on h2: its computation took longer), moving data 10 %");
 }
 
+TEST_F(JobTelemetryTest, LinksAreOfHostsAndOfTheLatestStart) {
+  say(0, measured(0, 0));
+  for (const std::size_t host : {0U, 1U, 9U}) {
+    messages::FromAgent message;
+    message.set_epoch(state_.epoch);
+    messages::LinkUse& link = *message.mutable_links()->add_links();
+    link.set_from(host == 0 ? "10.0.0.1" : "10.0.0.2");
+    link.set_to(host == 0 ? "10.0.0.2" : "10.0.0.1");
+    link.set_bytes(1000 + host);
+    link.set_busy_ns(host == 0 ? 5'000'000'000 : -1);  // a negative time is nonsense
+    say(host, message);
+  }
+  EXPECT_TRUE(telemetry_.figures()->links.empty());  // whose address is 10.0.0.2?
+  messages::FromAgent sane;
+  sane.set_epoch(state_.epoch);
+  sane.mutable_links()->add_links()->set_from("10.0.0.2");
+  say(1, sane);
+  ASSERT_EQ(telemetry_.figures()->links.size(), 1u);
+  EXPECT_EQ(telemetry_.figures()->links[0],
+            (LinkSummary{.from = "h1", .to = "h2", .bytes = 1000, .busy_seconds = 5}));
+  sane.set_epoch(state_.epoch + 1);
+  sane.mutable_links()->mutable_links(0)->set_from("10.0.0.3");
+  say(1, sane);
+  EXPECT_EQ(telemetry_.figures()->links.size(), 1u);
+}
+
 TEST_F(JobTelemetryTest, TheRecordHasTheFigures) {
   say(0, measured(0, 0));
   say(1, measured(1, 1));
@@ -110,6 +136,8 @@ TEST_F(JobTelemetryTest, TheRecordHasTheFigures) {
   EXPECT_EQ(figures.waited_for[0].host, "h2");
   EXPECT_EQ(figures.waited_for[0].cause, "its computation took longer");
   EXPECT_EQ(figures.ranks.size(), 2u);
+  ASSERT_EQ(figures.blocks.size(), 2u);  // two readings of 10 s
+  EXPECT_NEAR(figures.blocks[0].seconds() + figures.blocks[1].seconds(), 10, 1e-9);
   ASSERT_EQ(figures.operations.size(), 1u);
   EXPECT_EQ(figures.operations[0], (OperationSummary{.group = "",
                                                      .ranks = 2,

@@ -33,6 +33,9 @@ v1::Snapshot snapshot() {
   waited.mutable_member()->set_index(0);
   waited.set_share(0.25);
   performance.add_waited_for()->mutable_member()->set_index(77);  // there is no such rank
+  performance.add_links()->set_from("h1");
+  performance.mutable_links(0)->set_to("h2");
+  performance.mutable_links(0)->set_bytes(5);
   v1::OperationTotal& total = *performance.add_operations();
   total.set_kind("all_reduce");
   total.set_rank_count(1);
@@ -56,6 +59,7 @@ TEST(Metrics, HaveTypesLabelsAndValues) {
         "paceline_rank_steps_total{rank=\"0\",host=\"h1\"} 7",
         "paceline_rank_step_seconds_total{rank=\"0\",host=\"h1\",part=\"compute\"} 1.5",
         "paceline_waited_for_ratio{rank=\"0\",host=\"h1\",cause=\"\"} 0.25",
+        "paceline_link_bytes_total{from=\"h1\",to=\"h2\"} 5",
         "paceline_operations_total{communicator=\"world\",kind=\"all_reduce\",ranks=\"1\"} 70"})
     EXPECT_TRUE(has_line(text, line)) << line << "\nis not in\n" << text;
   EXPECT_EQ(text.find("rank=\"77\""), std::string::npos);

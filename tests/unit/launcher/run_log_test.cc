@@ -17,33 +17,38 @@ namespace paceline::launcher {
 namespace {
 
 RunEntry run_of(const std::string& id, int ranks = 2) {
-  return {.id = id,
-          .begin_s = 1795956900.25,
-          .seconds = 1.5,
-          .exit_code = 0,
-          .ranks = ranks,
-          .restarts = 1,
-          .hosts = {"h1", "h2"},
-          .command = "./train --name \"a b\"",
-          .directory = "/work",
-          .figures = RunFigures{
-              .has_steps = true,
-              .steps = 420,
-              .step_seconds = 0.01,
-              .samples_per_s = 1000,
-              .flop_per_s = 0,
-              .efficiency = 0.6,
-              .is_measured = true,
-              .shares = {{"compute", 0.6}, {"waiting", 0.4}},
-              .operations = {{.group = "tp",
-                              .ranks = 2,
-                              .kind = OperationKind::kAllReduce,
-                              .count = 3,
-                              .bytes = 12,
-                              .seconds = 1.5,
-                              .exposed_seconds = 0.5}},
-              .waited_for = {{.rank = 1, .host = "h2", .share = 0.4, .cause = "it was stopped"}},
-              .ranks = {{.waited_for = 0.4, .stopped = 0.5}, {.compute = 1}}}};
+  return {
+      .id = id,
+      .begin_s = 1795956900.25,
+      .seconds = 1.5,
+      .exit_code = 0,
+      .ranks = ranks,
+      .restarts = 1,
+      .hosts = {"h1", "h2"},
+      .command = "./train --name \"a b\"",
+      .directory = "/work",
+      .figures = RunFigures{
+          .has_steps = true,
+          .steps = 420,
+          .step_seconds = 0.01,
+          .samples_per_s = 1000,
+          .flop_per_s = 0,
+          .efficiency = 0.6,
+          .is_measured = true,
+          .shares = {{"compute", 0.6}, {"waiting", 0.4}},
+          .operations = {{.group = "tp",
+                          .ranks = 2,
+                          .kind = OperationKind::kAllReduce,
+                          .count = 3,
+                          .bytes = 12,
+                          .seconds = 1.5,
+                          .exposed_seconds = 0.5}},
+          .waited_for = {{.rank = 1, .host = "h2", .share = 0.4, .cause = "it was stopped"}},
+          .links = {{.from = "h1", .to = "h2", .bytes = 9, .resent_bytes = 2, .busy_seconds = 3}},
+          .slow_links = {{.link = {.from = "h1", .to = "h2", .bytes = 9}, .usual = 50}},
+          .ranks = {{.waited_for = 0.4, .stopped = 0.5}, {.compute = 1}},
+          .blocks = {{.steps = 40.5, .samples = 5184, .parts = {0.25, 0.125, 0.5, 0}},
+                     {.steps = 39.5, .samples = 5056, .parts = {0.5, 0.25, 0.125, 1e-6}}}}};
 }
 
 class RunLogTest : public ::testing::Test {
@@ -84,6 +89,43 @@ TEST_F(RunLogTest, LinesOfOtherFormsAreLeftOut) {
   std::ofstream(file(), std::ios::app)
       << "[]\n{}\n{\"version\":2}\n\xff\n\n{\"version\":1,\"id\":7}\n";
   EXPECT_EQ(log_.read(), std::vector<RunEntry>{run_of("a")});
+}
+
+TEST_F(RunLogTest, LinesOfEarlierVersionsHaveNoBlocks) {
+  std::string line = line_of(run_of("a"));
+  const std::size_t blocks = line.find(",\"blocks\":");
+  ASSERT_NE(blocks, std::string::npos);
+  line.replace(blocks, line.find('}', blocks) + 1 - blocks, "");
+  RunEntry expected = run_of("a");
+  expected.figures->blocks.clear();
+  EXPECT_EQ(parse_run(line), expected);
+}
+
+TEST_F(RunLogTest, NumbersOfBlocksAreShortAndWrongOnesAreLeftOut) {
+  RunEntry run = run_of("a");
+  run.figures->blocks.assign(
+      2 * kMostRecordedBlocks,
+      {.steps = 1 / 3.0, .samples = 1e6 / 7, .parts = {1 / 7.0, 1 / 9.0, 1 / 11.0, 2e-9}});
+  EXPECT_LT(line_of(run).size(), 2 * kMostRecordedBlocks * 60);
+  const auto read = parse_run(line_of(run));
+  ASSERT_TRUE(read && read->figures);
+  ASSERT_EQ(read->figures->blocks.size(), kMostRecordedBlocks);
+  EXPECT_DOUBLE_EQ(read->figures->blocks[0].steps, 0.33333);
+  EXPECT_DOUBLE_EQ(read->figures->blocks[0].samples, 142860);
+  run.figures->blocks = {{.steps = 0, .parts = {1, 0, 0, 0}},
+                         {.steps = 1, .parts = {1, -1, 1, 0}},
+                         {.steps = 1, .parts = {0, 0, 0, 0}}};
+  EXPECT_TRUE(parse_run(line_of(run))->figures->blocks.empty());
+}
+
+TEST_F(RunLogTest, ARunIsFoundByItsFirstDigits) {
+  const std::vector<RunEntry> runs{run_of("3f2a"), run_of("3f7b"), run_of("9c00")};
+  EXPECT_EQ(find_run(runs, "3f2").value().id, "3f2a");
+  EXPECT_EQ(find_run(runs, "last").value().id, "9c00");
+  EXPECT_NE(find_run(runs, "3f").status().text().find("2 runs begin so (3f2a and 3f7b)"),
+            std::string::npos);
+  EXPECT_NE(find_run(runs, "x").status().text().find("has no such run"), std::string::npos);
+  EXPECT_NE(find_run({}, "last").status().text().find("has no run yet"), std::string::npos);
 }
 
 TEST_F(RunLogTest, IsBounded) {

@@ -318,7 +318,7 @@ TEST(RunOptions, SomeOptionsHaveAPageOfTheirOwn) {
     }
   };
   only_on("--help-hosts", {"--ssh-args", "--agent-path", "--start-timeout", "--control"});
-  only_on("--help-telemetry", {"--metrics", "--dashboard"});
+  only_on("--help-telemetry", {"--metrics", "--dashboard", "--trace"});
   only_on("--help-restarts", {"--restart-delay", "--cool-down", "--membership", "--faults"});
 }
 

@@ -73,6 +73,25 @@ TEST(JobAccount, DividesTheTimeOfSteps) {
   EXPECT_DOUBLE_EQ(summary.share(Spent::kInput), 0.1);
 }
 
+TEST(JobAccount, KeepsTheStepsOverTime) {
+  JobAccount account;
+  account.begin(2);
+  for (int second = 1; second <= 4; ++second)
+    for (const int rank : {0, 1})
+      account.take(rank, reading_of(10 * second, milliseconds(800) * second,
+                                    milliseconds(200) * second, seconds(0)));
+  const std::vector<StepBlock> blocks = account.summary()->blocks;
+  StepBlock sum;
+  for (const StepBlock& block : blocks) sum += block;
+  EXPECT_GE(blocks.size(), 3u);
+  EXPECT_NEAR(sum.steps, 40, 1e-9);
+  EXPECT_NEAR(sum.samples, 800, 1e-9);
+  EXPECT_NEAR(sum.part(StepPart::kCompute), 3.2, 1e-9);
+  EXPECT_NEAR(sum.part(StepPart::kCommunication), 0.8, 1e-9);
+  account.begin(2);
+  EXPECT_FALSE(account.summary());
+}
+
 // Rank 1 comes 80 ms late to an operation that takes 20 ms from then on.
 TEST(JobAccount, WaitsAreForTheLastRank) {
   JobAccount account;

@@ -56,6 +56,12 @@ TEST(SlowLinks, OneThatGivesMuchLessThanOthersIsNamed) {
   ASSERT_EQ(slow.size(), 1u);
   EXPECT_EQ(slow[0].link, link("a", "b", 25, 4.4));
   EXPECT_NEAR(slow[0].usual, 26 * kMiB / 1.1, 1e6);
+  EXPECT_EQ(words_of(slow), "slow link a to b: 48 Mbit/s, others 198 Mbit/s");
+  SlowLink lossy = slow[0];
+  lossy.link.resent_bytes = kMiB;
+  EXPECT_EQ(words_of({lossy, lossy}),
+            "slow link a to b: 48 Mbit/s, others 198 Mbit/s, 4 % sent again; 1 more slow link");
+  EXPECT_EQ(words_of(std::vector<SlowLink>()), "");
 }
 
 TEST(SlowLinks, OneThatOnlyWaitsForAcknowledgementsIsNotNamed) {

@@ -12,6 +12,7 @@
 //   sleeps=1       computation is a sleep, so more ranks than CPUs do not slow each other down
 //   strong=1       the ranks share computation and samples of a step
 //   count=N        elements of the all-reduce (1000)
+//   seed=N         runs of different seeds have other times of steps (0)
 // Prints a JSON object: its own count of the time from the first mark to the last, and the totals
 // of the library, in nanoseconds.
 #include <algorithm>
@@ -60,7 +61,8 @@ class Settings {
   std::map<std::string, std::string> values_{
       {"steps", "1000"},   {"compute_us", "200"},  {"input_us", "100"}, {"late", "-1"},
       {"late_us", "1000"}, {"late_in", "compute"}, {"touch", ""},       {"touches", "100"},
-      {"async", "0"},      {"sleeps", "0"},        {"strong", "0"},     {"count", "1000"}};
+      {"async", "0"},      {"sleeps", "0"},        {"strong", "0"},     {"count", "1000"},
+      {"seed", "0"}};
 };
 
 // Half of the time to one and a half times it.
@@ -113,7 +115,8 @@ class TouchedFile {
 int main(int count, char** words) {
   const Settings settings(count, words);
   paceline::Communicator world = paceline::Communicator::init().value();
-  paceline::Random random(static_cast<std::uint64_t>(world.rank()) + 1);
+  const long seed = settings.number("seed") * world.size() + world.rank() + 1;
+  paceline::Random random(static_cast<std::uint64_t>(seed));
   const bool is_late = world.rank() == settings.number("late");
   const Microseconds late(is_late ? settings.number("late_us") : 0);
   const bool is_late_in_input = settings.text("late_in") == "input";

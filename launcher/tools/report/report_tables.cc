@@ -1,0 +1,168 @@
+#include "launcher/tools/report/report_tables.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "comm/base/text.h"
+#include "launcher/registry/run_text.h"
+#include "launcher/tools/report/operation_speed.h"
+#include "launcher/tools/report/report_words.h"
+
+namespace paceline::launcher {
+namespace {
+
+constexpr double kShown = 0.005;  // of a share
+constexpr std::size_t kMostHosts = 16;
+constexpr std::size_t kMostName = 64;
+
+using Cells = std::vector<std::string>;
+
+// Cells of HTML. Columns from the second one on have numbers, except those in `words`.
+std::string table(const Cells& head, const std::vector<Cells>& rows,
+                  const std::vector<std::size_t>& words = {}) {
+  const auto row_of = [&words](const Cells& cells, const std::string& tag) {
+    std::string row = "<tr>";
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      const bool is_word = i == 0 || std::ranges::find(words, i) != words.end();
+      row += "<" + tag + (is_word ? "" : " class=\"n\"") + ">" + cells[i] + "</" + tag + ">";
+    }
+    return row + "</tr>\n";
+  };
+  std::string made = "<div class=\"wide\"><table>\n" + row_of(head, "th");
+  for (const Cells& cells : rows) made += row_of(cells, "td");
+  return made + "</table></div>\n";
+}
+
+struct EvidenceColumn {
+  const char* title;
+  double RankEvidence::*field;
+  double shown_from;
+  std::string (*words)(double);
+};
+std::string memory_words(double kib) { return bytes_words(1024 * kib); }
+constexpr EvidenceColumn kEvidenceColumns[] = {
+    {"waited for", &RankEvidence::waited_for, kShown, share_words},
+    {"compute", &RankEvidence::compute, kShown, share_words},
+    {"input", &RankEvidence::input, kShown, share_words},
+    {"other", &RankEvidence::other, kShown, share_words},
+    {"on a CPU", &RankEvidence::running, kShown, share_words},
+    {"without CPU", &RankEvidence::queued, kShown, share_words},
+    {"throttled", &RankEvidence::throttled, kShown, share_words},
+    {"stopped", &RankEvidence::stopped, kShown, share_words},
+    {"blocked", &RankEvidence::blocked, kShown, share_words},
+    {"disk reads/s", &RankEvidence::major_faults_per_s, 1, number_words},
+    {"memory", &RankEvidence::resident_kib, 1, memory_words},
+};
+
+// Only ranks that others waited for have a host and a cause in the record.
+const WaitedFor* waited_for(const RunFigures& figures, std::size_t rank) {
+  const auto found =
+      std::ranges::find(figures.waited_for, static_cast<int>(rank), &WaitedFor::rank);
+  return found == figures.waited_for.end() ? nullptr : &*found;
+}
+
+std::string error_words(const ComparedQuantity& one, const StepEstimate& estimate) {
+  const std::string mean =
+      one.quantity == Quantity::kRate ? number_words(estimate.mean) : step_words(estimate.mean);
+  if (estimate.mean <= 0) return html(mean);
+  return html(mean + " ± " + share_words(estimate.error / estimate.mean));
+}
+
+std::string judgement_words(Judgement judgement) {
+  switch (judgement) {
+    case Judgement::kEqual:
+      return "no difference beyond noise";
+    case Judgement::kSmall:
+      return "too small to matter";
+    case Judgement::kDrifted:
+      return "cannot tell: the runs drift";
+    case Judgement::kNamed:
+      return "differs";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string ranks_table(const RunEntry& run) {
+  const RunFigures& figures = *run.figures;
+  std::vector<EvidenceColumn> columns;
+  for (const EvidenceColumn& column : kEvidenceColumns)
+    if (std::ranges::any_of(figures.ranks, [&column](const RankEvidence& rank) {
+          return rank.*column.field >= column.shown_from;
+        }))
+      columns.push_back(column);
+  if (columns.empty()) return "";
+  Cells head{"rank"};
+  for (const EvidenceColumn& column : columns) head.emplace_back(column.title);
+  head.emplace_back("why others waited");
+  std::vector<Cells> rows;
+  for (std::size_t rank = 0; rank < figures.ranks.size(); ++rank) {
+    const WaitedFor* const waited = waited_for(figures, rank);
+    const bool has_host = waited != nullptr && run.hosts.size() > 1;
+    Cells row{std::to_string(rank) + (has_host ? " on " + html(waited->host, kMostName) : "")};
+    for (const EvidenceColumn& column : columns)
+      row.push_back(column.words(figures.ranks[rank].*column.field));
+    row.push_back(waited != nullptr ? html(waited->cause, kMostName) : "");
+    rows.push_back(std::move(row));
+  }
+  const std::size_t cause = head.size() - 1;
+  return table(head, rows, {cause});
+}
+
+std::string operations_table(const RunFigures& figures) {
+  const double seconds = static_cast<double>(figures.steps) * figures.step_seconds;
+  std::vector<Cells> rows;
+  for (const OperationSummary& one : figures.operations) {
+    if (one.kind == OperationKind::kClose) continue;
+    const auto speed = speed_of(one);
+    const auto rate = [](std::optional<double> gbps) {
+      return gbps ? number_words(*gbps) : std::string("-");
+    };
+    rows.push_back({html(std::string(name(one.kind))),
+                    one.group.empty() ? "all ranks" : html(one.group, kMostName),
+                    std::to_string(one.ranks), std::to_string(one.count),
+                    speed ? bytes_words(speed->bytes) : "-",
+                    rate(speed ? std::optional(speed->algbw_gbps) : std::nullopt),
+                    rate(speed ? speed->busbw_gbps : std::nullopt),
+                    one.seconds > 0 ? share_words(one.exposed_seconds / one.seconds) : "-",
+                    seconds > 0 ? share_words(one.exposed_seconds / seconds) : "-"});
+  }
+  if (rows.empty()) return "";
+  return table({"operation", "group", "ranks", "calls", "bytes a call", "algbw GB/s", "busbw GB/s",
+                "exposed", "of step time"},
+               rows, {1});
+}
+
+std::string facts_table(const RunEntry& run) {
+  const RunFigures& figures = *run.figures;
+  std::vector<Cells> rows{{"run", html(run.id)},
+                          {"begin", html(local_minute(run.begin_s))},
+                          {"time", duration_words(run.seconds)},
+                          {"exit code", std::to_string(run.exit_code)},
+                          {"ranks", std::to_string(run.ranks)},
+                          {"restarts", std::to_string(run.restarts)},
+                          {"hosts", html(list_text(run.hosts, kMostHosts))},
+                          {"folder", "<code>" + html(run.directory) + "</code>"},
+                          {"command", "<code>" + html(run.command) + "</code>"}};
+  if (figures.has_steps) rows.push_back({"steps", std::to_string(figures.steps)});
+  if (figures.flop_per_s > 0) rows.push_back({"TFLOP/s", number_words(figures.flop_per_s / 1e12)});
+  return table({"fact", "value"}, rows, {1});
+}
+
+std::string comparison_table(const RunComparison& comparison) {
+  if (comparison.quantities.empty()) return "";
+  std::vector<Cells> rows;
+  for (const ComparedQuantity& one : comparison.quantities)
+    rows.push_back({html(std::string(name(one.quantity))), error_words(one, one.first),
+                    error_words(one, one.second), change_words(one.change),
+                    share_words(one.named_from), share_words(one.drift),
+                    judgement_words(one.judgement)});
+  return table(
+      {"quantity", "first run", "second run", "change", "seen from", "drift in a run", "judgement"},
+      rows, {6});
+}
+
+}  // namespace paceline::launcher
