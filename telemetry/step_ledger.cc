@@ -25,8 +25,8 @@ namespace {
 // steps, samples, flop, begin, end, and the parts
 constexpr std::size_t kSteps = 0, kSamples = 1, kFlop = 2, kBegin = 3, kEnd = 4, kFirstPart = 5;
 constexpr std::size_t kWords = kFirstPart + kStepParts;
-constexpr std::uint64_t kLedgerMagic = 0x317264674C705453;  // "STpLgdr1"
-constexpr int kTries = 1000;                                // of a reader, while the writer writes
+constexpr std::uint64_t kLedgerMagic = 0x327264674C705453;  // "STpLgdr2"
+constexpr int kTries = 1000;                                // of a reader that the writer overtakes
 
 const Clock& machine_clock() {
   static const TickClock clock;
@@ -46,12 +46,14 @@ const void* this_thread() {
 
 }  // namespace
 
-// `version` is odd while the words are written (a sequence lock, Boehm, MSPC 2012).
+// Two copies of the words, written in turn: a reader takes the last one that is whole, though the
+// writer may be anywhere in the other, preempted or dead. `version` counts the copies; it tells a
+// reader that the writer has come round (a sequence lock, Boehm, MSPC 2012).
 struct StepLedger::Layout {
   std::uint64_t magic;
   std::uint64_t bytes;
   alignas(64) std::atomic<std::uint32_t> version;
-  std::atomic<std::uint64_t> words[kWords];
+  std::atomic<std::uint64_t> copies[2][kWords];
   alignas(64) std::atomic<std::int64_t> exposed_ns;
   std::atomic<std::int64_t> exposed_until_ns;
   std::atomic<std::int32_t> thread;
@@ -161,10 +163,10 @@ void StepLedger::charge(StepPart part, TimePoint now) {
 }
 
 void StepLedger::publish() {
-  const std::uint32_t odd = layout_->version.load(std::memory_order_relaxed) | 1;
-  layout_->version.store(odd, std::memory_order_relaxed);
-  const auto put = [this](std::size_t i, auto value) {
-    layout_->words[i].store(static_cast<std::uint64_t>(value), std::memory_order_release);
+  const std::uint32_t next = layout_->version.load(std::memory_order_relaxed) + 1;
+  auto& words = layout_->copies[next % 2];
+  const auto put = [&words](std::size_t i, auto value) {
+    words[i].store(static_cast<std::uint64_t>(value), std::memory_order_release);
   };
   put(kSteps, totals_.steps);
   put(kSamples, totals_.samples);
@@ -172,7 +174,7 @@ void StepLedger::publish() {
   put(kBegin, count(begin_));
   put(kEnd, count(charged_until_));
   for (std::size_t i = 0; i < kStepParts; ++i) put(kFirstPart + i, totals_.parts[i].count());
-  layout_->version.store(odd + 1, std::memory_order_release);
+  layout_->version.store(next, std::memory_order_release);
 }
 
 // ---- Exposed communication -----------------------------------------------------------------
@@ -192,14 +194,13 @@ Duration StepLedger::add_exposed(TimePoint from, TimePoint to) {
 
 // ---- The reader ----------------------------------------------------------------------------
 
-// A writer that died while it wrote leaves the version odd: then the words are taken as they are.
 LedgerReading StepLedger::read() const {
   std::array<std::uint64_t, kWords> words;
   for (int i = 0; i < kTries; ++i) {
     const std::uint32_t before = layout_->version.load(std::memory_order_acquire);
-    for (std::size_t w = 0; w < kWords; ++w)
-      words[w] = layout_->words[w].load(std::memory_order_acquire);
-    if (before % 2 == 0 && layout_->version.load(std::memory_order_relaxed) == before) break;
+    const auto& copy = layout_->copies[before % 2];
+    for (std::size_t w = 0; w < kWords; ++w) words[w] = copy[w].load(std::memory_order_acquire);
+    if (layout_->version.load(std::memory_order_relaxed) == before) break;
   }
   const auto time = [&words](std::size_t i) { return static_cast<std::int64_t>(words[i]); };
   LedgerReading reading{.begin_ns = time(kBegin),
