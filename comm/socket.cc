@@ -150,8 +150,10 @@ bool SocketAddress::is_loopback() const {
   if (storage_.ss_family == AF_INET)
     return ntohl(reinterpret_cast<const sockaddr_in*>(&storage_)->sin_addr.s_addr) >> 24 ==
            IN_LOOPBACKNET;
-  return storage_.ss_family == AF_INET6 &&
-         IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6*>(&storage_)->sin6_addr);
+  if (storage_.ss_family != AF_INET6) return false;
+  const in6_addr& address = reinterpret_cast<const sockaddr_in6*>(&storage_)->sin6_addr;
+  const bool is_mapped = IN6_IS_ADDR_V4MAPPED(&address);
+  return is_mapped ? address.s6_addr[12] == IN_LOOPBACKNET : IN6_IS_ADDR_LOOPBACK(&address);
 }
 
 SocketAddress SocketAddress::at_port(int port) const {

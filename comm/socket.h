@@ -29,7 +29,7 @@ class SocketAddress {
   std::string to_string() const;
   bool is_unix() const { return storage_.ss_family == AF_UNIX; }
   int family() const { return storage_.ss_family; }
-  /// 127.0.0.0/8 or ::1.
+  /// 127.0.0.0/8, also mapped to IPv6, or ::1.
   bool is_loopback() const;
   /// Of an internet address; else 0.
   int port() const;

@@ -24,6 +24,7 @@ namespace paceline::launcher {
 namespace {
 
 constexpr int kTimesPause = 100;  // a look of 1 ms is followed by a pause of 100 ms
+constexpr std::uint64_t kLooksWithout = 10;
 constexpr timeval kPatience{.tv_sec = 0, .tv_usec = 200000};
 // ESTABLISHED, FIN_WAIT1, CLOSE_WAIT and LAST_ACK: data may be on its way. <netinet/tcp.h> has
 // their names, and cannot be included beside <linux/tcp.h>.
@@ -60,6 +61,21 @@ void add_sockets(pid_t process, std::set<std::uint32_t>& inodes) {
   }
 }
 
+// A rank is a process group: behind a wrapper its program is another process of it.
+std::set<std::uint32_t> sockets_of_groups(const std::vector<pid_t>& groups) {
+  std::set<std::uint32_t> inodes;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at("/proc", error), end; !error && at != end;
+       at.increment(error)) {
+    pid_t process = 0;
+    const std::string name = at->path().filename();
+    if (std::from_chars(name.data(), name.data() + name.size(), process).ec != std::errc())
+      continue;
+    if (std::ranges::find(groups, ::getpgid(process)) != groups.end()) add_sockets(process, inodes);
+  }
+  return inodes;
+}
+
 }  // namespace
 
 bool LinkMeter::open() {
@@ -70,58 +86,57 @@ bool LinkMeter::open() {
   return !is_off_;
 }
 
-void LinkMeter::look(const std::vector<pid_t>& ranks, const Clock& clock) {
+void LinkMeter::look(const std::vector<pid_t>& groups, const Clock& clock) {
   const TimePoint begin = clock.now();
   if (begin < next_ || !open()) return;
+  // A process that was not there before may have any socket.
+  if (groups != groups_)
+    std::erase_if(known_, [](const auto& one) { return !one.second.is_of_rank; });
+  groups_ = groups;
   Sockets found;
-  read(AF_INET, found);
-  read(AF_INET6, found);
-  // Which of them are of ranks is looked up once. A number may be that of another socket now.
-  const auto is_known = [this](std::uint32_t inode, const Socket& socket) {
-    const auto before = sockets_.find(inode);
-    return before != sockets_.end() && before->second.ends == socket.ends;
-  };
-  const bool knows_all = std::ranges::all_of(found, [&](const auto& one) {
-    return is_known(one.first, one.second) || others_.contains(one.first);
-  });
-  std::set<std::uint32_t> of_ranks;
-  if (!knows_all)
-    for (const pid_t rank : ranks) add_sockets(rank, of_ranks);
-  std::set<std::uint32_t> others;
-  Sockets open;
-  for (auto& [inode, socket] : found) {
-    const bool is_of_rank = is_known(inode, socket) || of_ranks.contains(inode);
-    if (is_of_rank)
-      open.emplace(inode, std::move(socket));
-    else
-      others.insert(inode);
-  }
-  for (const auto& [inode, socket] : sockets_) {
-    const auto still = open.find(inode);
-    if (still != open.end() && still->second.ends == socket.ends) continue;
-    if (ended_.size() >= kMostLinks && !ended_.contains(socket.ends)) continue;
-    Counts& counts = ended_[socket.ends];
-    counts.bytes += socket.counts.bytes;
-    counts.resent_bytes += socket.counts.resent_bytes;
-    counts.busy += socket.counts.busy;
-  }
-  sockets_ = std::move(open);
-  others_ = std::move(others);
+  if (read(AF_INET, found) && read(AF_INET6, found)) add(found);
   const TimePoint end = clock.now();
   next_ = end + kTimesPause * (end - begin);
 }
 
-std::vector<LinkReading> LinkMeter::links() const {
-  std::map<std::pair<std::string, std::string>, Counts> links = ended_;
-  for (const auto& [inode, socket] : sockets_) {
-    if (links.size() >= kMostLinks && !links.contains(socket.ends)) continue;
-    Counts& counts = links[socket.ends];
-    counts.bytes += socket.counts.bytes;
-    counts.resent_bytes += socket.counts.resent_bytes;
-    counts.busy = std::max(counts.busy, socket.counts.busy);
+// Of sockets with the same ends the busiest counts: their data was on its way at the same time.
+void LinkMeter::add(const Sockets& found) {
+  ++look_;
+  const bool knows_all =
+      std::ranges::all_of(found, [this](const auto& one) { return known_.contains(one.first); });
+  const std::set<std::uint32_t> of_ranks =
+      knows_all ? std::set<std::uint32_t>() : sockets_of_groups(groups_);
+  std::map<Ends, Duration> busy;
+  for (const auto& [cookie, seen] : found) {
+    const auto [at, is_new] = known_.try_emplace(cookie);
+    Known& known = at->second;
+    if (is_new) known.is_of_rank = of_ranks.contains(seen.inode);
+    known.look = look_;
+    if (!known.is_of_rank) continue;
+    if (!links_.contains(seen.ends) && links_.size() >= kMostLinks) make_room();
+    Counts& link = links_[seen.ends];
+    link.bytes += seen.counts.bytes - std::min(known.counts.bytes, seen.counts.bytes);
+    link.resent_bytes +=
+        seen.counts.resent_bytes - std::min(known.counts.resent_bytes, seen.counts.resent_bytes);
+    Duration& most = busy[seen.ends];
+    most = std::max(most, seen.counts.busy - std::min(known.counts.busy, seen.counts.busy));
+    known.counts = seen.counts;
   }
+  for (const auto& [ends, more] : busy)
+    if (const auto link = links_.find(ends); link != links_.end()) link->second.busy += more;
+  // The kernel may leave a socket out of an answer.
+  std::erase_if(known_,
+                [this](const auto& one) { return one.second.look + kLooksWithout < look_; });
+}
+
+void LinkMeter::make_room() {
+  links_.erase(
+      std::ranges::min_element(links_, {}, [](const auto& link) { return link.second.bytes; }));
+}
+
+std::vector<LinkReading> LinkMeter::links() const {
   std::vector<LinkReading> readings;
-  for (const auto& [ends, counts] : links)
+  for (const auto& [ends, counts] : links_)
     readings.push_back({.from = ends.first,
                         .to = ends.second,
                         .bytes = counts.bytes,
@@ -132,7 +147,8 @@ std::vector<LinkReading> LinkMeter::links() const {
 
 // ---- The kernel's answer ---------------------------------------------------------------------
 
-void LinkMeter::read(int family, Sockets& found) {
+// False: the answer is not whole.
+bool LinkMeter::read(int family, Sockets& found) {
   struct {
     nlmsghdr header;
     inet_diag_req_v2 wanted;
@@ -144,26 +160,24 @@ void LinkMeter::read(int family, Sockets& found) {
   request.wanted.sdiag_protocol = IPPROTO_TCP;
   request.wanted.idiag_ext = 1U << (INET_DIAG_INFO - 1);
   request.wanted.idiag_states = kStates;
-  if (::send(netlink_.get(), &request, sizeof request, 0) < 0) return;
+  if (!netlink_ || ::send(netlink_.get(), &request, sizeof request, 0) < 0) return false;
   alignas(nlmsghdr) std::array<char, 32768> buffer;
-  for (std::size_t answers = 0; answers < kMostSockets; ++answers) {
+  while (found.size() < kMostSockets) {
     const ssize_t got = ::recv(netlink_.get(), buffer.data(), buffer.size(), 0);
-    if (got <= 0) {  // what is left of the answer must not be taken for that to the next request
-      netlink_.reset();
-      return;
-    }
+    if (got <= 0) break;
     auto left = static_cast<std::uint32_t>(got);
     for (auto* message = reinterpret_cast<nlmsghdr*>(buffer.data()); NLMSG_OK(message, left);
          message = NLMSG_NEXT(message, left)) {
-      if (message->nlmsg_type == NLMSG_DONE) return;
+      if (message->nlmsg_type == NLMSG_DONE) return true;
       if (message->nlmsg_type == NLMSG_ERROR) {
         is_off_ = true;
-        return;
+        return false;
       }
-      if (found.size() < kMostSockets)
-        take(NLMSG_DATA(message), message->nlmsg_len - NLMSG_HDRLEN, found);
+      take(NLMSG_DATA(message), message->nlmsg_len - NLMSG_HDRLEN, found);
     }
   }
+  netlink_.reset();  // the rest of the answer must not be taken for that to the next request
+  return false;
 }
 
 LinkMeter::Counts LinkMeter::counts_of(const void* info, std::size_t bytes) {
@@ -176,29 +190,30 @@ LinkMeter::Counts LinkMeter::counts_of(const void* info, std::size_t bytes) {
           .busy = std::chrono::microseconds(busy_us)};
 }
 
-// False: there is no tcp_info in it.
-bool LinkMeter::take(const void* message, std::size_t bytes, Sockets& found) const {
-  if (bytes < sizeof(inet_diag_msg)) return false;
+void LinkMeter::take(const void* message, std::size_t bytes, Sockets& found) const {
+  if (bytes < sizeof(inet_diag_msg)) return;
   const auto* const socket = static_cast<const inet_diag_msg*>(message);
-  Socket made{.ends = {text_of(socket->idiag_family, socket->id.idiag_src),
-                       text_of(socket->idiag_family, socket->id.idiag_dst)},
-              .counts = {}};
+  Seen made{.inode = socket->idiag_inode,
+            .ends = {text_of(socket->idiag_family, socket->id.idiag_src),
+                     text_of(socket->idiag_family, socket->id.idiag_dst)},
+            .counts = {}};
   if (!counts_loopback_ && (is_loopback(made.ends.second) || made.ends.first == made.ends.second))
-    return false;
+    return;
   const char* at = reinterpret_cast<const char*>(socket + 1);
   for (std::size_t left = bytes - sizeof(inet_diag_msg); left >= sizeof(rtattr);) {
     const auto* const part = reinterpret_cast<const rtattr*>(at);
-    if (part->rta_len < sizeof(rtattr) || part->rta_len > left) return false;
+    if (part->rta_len < sizeof(rtattr) || part->rta_len > left) return;
     if (part->rta_type == INET_DIAG_INFO) {
       made.counts = counts_of(RTA_DATA(part), RTA_PAYLOAD(part));
-      found.emplace(socket->idiag_inode, std::move(made));
-      return true;
+      const std::uint64_t cookie =
+          std::uint64_t{socket->id.idiag_cookie[1]} << 32 | socket->id.idiag_cookie[0];
+      found.emplace(cookie, std::move(made));
+      return;
     }
     const std::size_t step = std::min<std::size_t>(left, RTA_ALIGN(part->rta_len));
     at += step;
     left -= step;
   }
-  return false;
 }
 
 }  // namespace paceline::launcher

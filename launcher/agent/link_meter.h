@@ -2,6 +2,7 @@
 // (sock_diag(7)). All connections of a rank count, whichever library made them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -19,41 +20,53 @@ namespace paceline::launcher {
 
 class LinkMeter {
  public:
-  static constexpr std::size_t kMostSockets = 65536;  ///< that one look reads
-  static constexpr std::size_t kMostLinks = 1024;     ///< pairs of addresses
+  static constexpr std::size_t kMostSockets = 65536;  ///< of the host; with more there is no look
+  static constexpr std::size_t kMostLinks = LinkAccount::kMostReadings;
 
   /// Tests count connections of this host with itself, too.
   explicit LinkMeter(bool counts_loopback = false) : counts_loopback_(counts_loopback) {}
 
-  /// Looks at the connections of these processes. Looks become rarer where they take long: they
-  /// cost at most 1 % of a CPU.
-  void look(const std::vector<pid_t>& ranks, const Clock& clock);
-  /// Since the start: connections that have ended are in it as they were last seen.
+  /// Looks at the connections of these process groups. Looks become rarer where they take long:
+  /// they cost at most 1 % of a CPU.
+  void look(const std::vector<pid_t>& groups, const Clock& clock);
+  /// Since the start. Where there are more than kMostLinks pairs of addresses, those that carried
+  /// the most.
   std::vector<LinkReading> links() const;
 
  private:
+  using Ends = std::pair<std::string, std::string>;  // addresses
   struct Counts {
     std::uint64_t bytes = 0, resent_bytes = 0;
     Duration busy{};
   };
-  struct Socket {
-    std::pair<std::string, std::string> ends;
+  struct Seen {
+    std::uint32_t inode = 0;
+    Ends ends;
     Counts counts;
   };
-  using Sockets = std::map<std::uint32_t, Socket>;  // by inode
+  struct Known {
+    bool is_of_rank = false;
+    Counts counts;           // when it was last seen
+    std::uint64_t look = 0;  // that saw it last
+  };
+  using Sockets =
+      std::map<std::uint64_t, Seen>;  // by the kernel's cookie, which no other socket has
 
   static Counts counts_of(const void* info, std::size_t bytes);
   bool open();
-  void read(int family, Sockets& found);
-  bool take(const void* message, std::size_t bytes, Sockets& found) const;
+  bool read(int family, Sockets& found);
+  void take(const void* message, std::size_t bytes, Sockets& found) const;
+  void add(const Sockets& found);
+  void make_room();
 
   const bool counts_loopback_;
   UniqueFd netlink_;
   bool is_off_ = false;  // the kernel has no such counts
   TimePoint next_ = TimePoint::min();
-  std::set<std::uint32_t> others_;  // inodes of sockets that are not of ranks
-  Sockets sockets_;                 // of ranks, open ones
-  std::map<std::pair<std::string, std::string>, Counts> ended_;
+  std::uint64_t look_ = 0;
+  std::vector<pid_t> groups_;
+  std::map<std::uint64_t, Known> known_;
+  std::map<Ends, Counts> links_;
 };
 
 }  // namespace paceline::launcher

@@ -38,8 +38,8 @@ class UsageReader {
   /// thread outside of the rank's process group is not taken: its number is of another PID
   /// namespace.
   void set_thread(pid_t thread);
-  /// The process of the rank that is the most likely to use the library.
-  pid_t process() const { return thread_ != 0 ? thread_ : process_; }
+  /// The main process, which leads the process group of the rank.
+  pid_t process() const { return process_; }
   /// Looks at the state of the thread, which counts for the time since the last look.
   void look(TimePoint now);
   /// The last that was known, if the process has gone.

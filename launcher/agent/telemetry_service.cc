@@ -126,10 +126,10 @@ void TelemetryService::look() {
 }
 
 void TelemetryService::measure_links() {
-  std::vector<pid_t> processes;
+  std::vector<pid_t> groups;
   for (const auto& [number, rank] : ranks_)
-    if (rank.usage != nullptr) processes.push_back(rank.usage->process());
-  links_.look(processes, clock_);
+    if (rank.usage != nullptr) groups.push_back(rank.usage->process());
+  links_.look(groups, clock_);
   messages::FromAgent message;
   message.set_epoch(epoch_);
   for (const LinkReading& one : links_.links()) {

@@ -39,7 +39,9 @@ constexpr const char* kHelp =
     "  paceline top\n"
     "  paceline top 3f2a --interval 60 >> speed.log";
 
-constexpr const char* kClear = "\x1b[H\x1b[2J";
+// A terminal shows the page from its top, and cuts lines that are too long for it.
+constexpr const char* kBegin = "\x1b[H\x1b[2J\x1b[?7l";
+constexpr const char* kEnd = "\x1b[?7h";
 
 struct Request {
   std::string job;
@@ -103,14 +105,15 @@ class Pages {
     const bool is_due =
         is_first || now.elapsed_seconds() >= last_->elapsed_seconds() + seconds_ || has_ended;
     if (!is_due) return true;
-    if (on_terminal_) {
-      std::printf("%s%s", kClear, top_page(last_.value_or(now), now, lines_of_terminal()).c_str());
-    } else if (!is_first) {
+    const bool shows = on_terminal_ || !is_first;
+    if (on_terminal_)
+      std::printf("%s%s%s", kBegin, top_page(last_.value_or(now), now, lines_of_terminal()).c_str(),
+                  kEnd);
+    else if (shows)
       std::fputs(top_line(*last_, now).c_str(), stdout);
-    }
     std::fflush(stdout);
     last_ = now;
-    return is_first || !left_ || --*left_ > 0;
+    return !shows || !left_ || --*left_ > 0;
   }
 
  private:

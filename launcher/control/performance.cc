@@ -56,8 +56,8 @@ v1::Performance performance_of(const JobSummary& summary) {
     link.set_bytes(one.bytes);
     link.set_resent_bytes(one.resent_bytes);
     link.set_busy_seconds(one.busy_seconds);
-    link.set_slow(std::ranges::any_of(summary.slow_links,
-                                      [&one](const SlowLink& slow) { return slow.link == one; }));
+    const auto slow = std::ranges::find(summary.slow_links, one, &SlowLink::link);
+    if (slow != summary.slow_links.end()) link.set_usual_rate(slow->usual);
   }
   return performance;
 }
@@ -92,13 +92,16 @@ JobSummary summary_of(const v1::Performance& performance, int ranks) {
   for (const v1::TimeShare& share : performance.shares())
     if (const auto spent = spent_named(share.name()))
       summary.shares[static_cast<std::size_t>(*spent)] = share.share();
-  for (const v1::Link& one : performance.links())
+  for (const v1::Link& one : performance.links()) {
     summary.links.push_back({.from = one.from(),
                              .to = one.to(),
                              .bytes = one.bytes(),
                              .resent_bytes = one.resent_bytes(),
                              .busy_seconds = one.busy_seconds()});
-  summary.slow_links = find_slow_links(summary.links, summary.seconds);
+    if (one.usual_rate() > 0)
+      summary.slow_links.push_back({.link = summary.links.back(), .usual = one.usual_rate()});
+  }
+  std::ranges::sort(summary.slow_links, {}, [](const SlowLink& slow) { return slow.link.rate(); });
   for (const v1::WaitedFor& one : performance.waited_for()) {
     const auto rank = static_cast<int>(one.member().index());
     if (rank < 0 || rank >= ranks) continue;

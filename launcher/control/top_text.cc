@@ -124,7 +124,11 @@ std::string top_page(const v1::Snapshot& before, const v1::Snapshot& now, std::s
                      since(now.elapsed_seconds()) + "; " + speed_text(now, between) + "\n" +
                      printable(now.command()) + "\n";
   const std::string split = split_text(between);
-  text += split.empty() ? "no rank marks steps yet\n\n" : split + "\n\n";
+  if (!now.performance().has_steps())
+    text += "no rank marks steps yet";
+  else
+    text += split.empty() ? "no step has ended since the last page" : split;
+  text += "\n\n";
   std::vector<int> order(static_cast<std::size_t>(now.ranks_size()));
   std::iota(order.begin(), order.end(), 0);
   std::ranges::stable_sort(order, std::greater<>(), [&](int rank) {

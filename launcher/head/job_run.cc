@@ -246,14 +246,14 @@ Result<int> run_stages(const RunContext& context, Console& console, const JobSpe
       facts_of(entry.record, inputs, loop.clock()),
       [&target] { return target.head ? &target.head->state() : nullptr; }, context.telemetry,
       loop.clock());
-  PACELINE_TRY_ASSIGN(target.control, serve_clients(loop, job, entry, snapshot, target));
   PACELINE_TRY_ASSIGN(auto pages, serve_pages(loop, console, job, snapshot));
+  PACELINE_TRY_ASSIGN(target.control, serve_clients(loop, job, entry, snapshot, target));
   std::vector<JobObserver*> watchers;
   if (target.control) watchers.push_back(target.control.get());
   if (pages) watchers.push_back(pages.get());
   Result<int> code = begin_job(context, console, job, inputs, start, watchers);
-  pages.reset();
   target.control.reset();
+  pages.reset();
   if (code.ok()) return code;
   return target.early != 0 ? 128 + target.early : complain(code.status().text());
 }

@@ -26,7 +26,7 @@ Result<const void*> load_module(const ProgramModule& module) {
       continue;
     }
     if (const void* symbol = ::dlsym(library, module.symbol)) return symbol;
-    tried += path + " is not a module of Paceline";
+    tried += (tried.empty() ? "" : "; ") + path + " is not a module of Paceline";
   }
   return Status(Code::kUnavailable, Scope::kProcess,
                 std::string(module.user) + " need the module " + module.file +

@@ -1,7 +1,9 @@
 #include "launcher/web/metrics.h"
 
 #include <array>
+#include <cstdint>
 #include <initializer_list>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -183,14 +185,23 @@ void add_operations(const v1::Performance& performance, Page& page) {
       counter("paceline_operation_seconds_total", "Time from call to end, a mean over ranks");
   Family exposed = counter("paceline_operation_exposed_seconds_total",
                            "Time in which ranks did nothing else, a mean over ranks");
+  // Communicators of one name count together: a series is given once.
+  std::map<std::tuple<std::string, std::string, std::uint32_t>, v1::OperationTotal> sums;
   for (const v1::OperationTotal& one : performance.operations()) {
-    const Labels labels{{"communicator", one.communicator().empty() ? "world" : one.communicator()},
-                        {"kind", one.kind()},
-                        {"ranks", std::to_string(one.rank_count())}};
-    count.add(static_cast<double>(one.count()), labels);
-    bytes.add(static_cast<double>(one.bytes()), labels);
-    seconds.add(one.seconds(), labels);
-    exposed.add(one.exposed_seconds(), labels);
+    v1::OperationTotal& sum = sums[{one.communicator(), one.kind(), one.rank_count()}];
+    sum.set_count(sum.count() + one.count());
+    sum.set_bytes(sum.bytes() + one.bytes());
+    sum.set_seconds(sum.seconds() + one.seconds());
+    sum.set_exposed_seconds(sum.exposed_seconds() + one.exposed_seconds());
+  }
+  for (const auto& [key, sum] : sums) {
+    const auto& [communicator, kind, ranks] = key;
+    const Labels labels{
+        {"communicator", communicator}, {"kind", kind}, {"ranks", std::to_string(ranks)}};
+    count.add(static_cast<double>(sum.count()), labels);
+    bytes.add(static_cast<double>(sum.bytes()), labels);
+    seconds.add(sum.seconds(), labels);
+    exposed.add(sum.exposed_seconds(), labels);
   }
   for (Family* const family : {&count, &bytes, &seconds, &exposed}) page.add(std::move(*family));
 }
@@ -213,14 +224,15 @@ void add_performance(const v1::Snapshot& snapshot, Page& page) {
   if (!snapshot.has_performance()) return;
   const v1::Performance& performance = snapshot.performance();
   Family spent = gauge("paceline_time_ratio",
-                       "Shares of the time since the start of the job by part; they sum to 1");
+                       "Shares of the time of steps by part, since the latest start of the ranks");
   for (const v1::TimeShare& share : performance.shares())
     spent.add(share.share(), {{"part", share.name()}});
   page.add(std::move(spent));
   Family steps = counter("paceline_steps_total", "Steps of the rank with the most");
   steps.add(static_cast<double>(performance.steps()));
   page.add(std::move(steps));
-  page.add("paceline_samples_per_second", "Samples of all ranks a second, since the start",
+  page.add("paceline_samples_per_second",
+           "Samples of all ranks a second of steps, since their latest start",
            performance.samples_per_second());
   page.add("paceline_flop_per_second", "Floating-point operations of all ranks a second, as marked",
            performance.flop_per_second());

@@ -15,7 +15,9 @@ namespace {
 namespace v1 = job::v1;
 using Json = nlohmann::ordered_json;
 
+// A message repeats events of the last seconds, and the newest ones.
 constexpr std::size_t kRepeatedEvents = 20;
+constexpr double kRepeatedS = 10;
 
 Json json_of(const v1::Work& work) {
   return {{"steps", work.steps()},
@@ -75,7 +77,7 @@ Json json_of(const v1::Performance& performance) {
                              {"bytes", link.bytes()},
                              {"resent", link.resent_bytes()},
                              {"busy", link.busy_seconds()},
-                             {"slow", link.slow()}});
+                             {"usual", link.usual_rate()}});
   return made;
 }
 
@@ -131,7 +133,11 @@ std::string first_message(const v1::Snapshot& snapshot, const JobHistory& histor
 }
 
 std::string next_message(const v1::Snapshot& snapshot, const JobHistory& history) {
-  Json made = {{"job", json_of(snapshot)}, {"events", json_of(history.events(), kRepeatedEvents)}};
+  const auto recent = std::ranges::count_if(history.events(), [&](const JobHistory::Event& event) {
+    return event.at > snapshot.elapsed_seconds() - kRepeatedS;
+  });
+  const std::size_t repeated = std::max(kRepeatedEvents, static_cast<std::size_t>(recent));
+  Json made = {{"job", json_of(snapshot)}, {"events", json_of(history.events(), repeated)}};
   if (!history.points().empty()) made["point"] = json_of(history.points().back());
   return line_of(made);
 }

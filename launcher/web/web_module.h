@@ -30,6 +30,8 @@ class WebServer {
   static constexpr std::chrono::milliseconds kFarewell{250};
   /// Of all sites.
   static constexpr std::size_t kMaxConnections = 64;
+  /// Of them, those that show the dashboard: others are left for Prometheus.
+  static constexpr std::size_t kMaxViewers = 32;
 
   /// Ends all connections, after kFarewell at the latest.
   virtual ~WebServer() = default;

@@ -9,8 +9,10 @@
 // no request, or reads nothing, is closed after kPatience.
 #include <array>
 #include <chrono>
+#include <exception>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -84,7 +86,8 @@ class Pages {
     history_.take(snapshot);
     snapshot_ = std::move(snapshot);
     metrics_.clear();
-    message_.clear();
+    first_.reset();
+    message_.reset();
     ++version_;
     news_.expires_at(kNever);  // wakes the viewers
   }
@@ -104,9 +107,17 @@ class Pages {
     if (metrics_.empty()) metrics_ = metrics_text(snapshot_);
     return metrics_;
   }
-  std::string first() const { return first_message(snapshot_, history_); }
-  const std::string& message() {
-    if (message_.empty()) message_ = next_message(snapshot_, history_);
+  // All viewers share these.
+  const std::shared_ptr<const std::string>& first() {
+    if (!first_)
+      first_ = std::make_shared<std::string>(
+          "retry: 2000\n\nevent: first\ndata: " + first_message(snapshot_, history_) + "\n\n");
+    return first_;
+  }
+  const std::shared_ptr<const std::string>& message() {
+    if (!message_)
+      message_ =
+          std::make_shared<std::string>("data: " + next_message(snapshot_, history_) + "\n\n");
     return message_;
   }
 
@@ -114,7 +125,9 @@ class Pages {
   static constexpr auto kNever = asio::steady_timer::time_point::max();
   job::v1::Snapshot snapshot_;
   JobHistory history_;
-  std::string metrics_, message_;  // of the version; made when somebody asks
+  // Of the version; made when somebody asks.
+  std::string metrics_;
+  std::shared_ptr<const std::string> first_, message_;
   std::uint64_t version_ = 0;
   bool has_ended_ = false;
   asio::steady_timer news_;
@@ -145,6 +158,7 @@ class Server final : public WebServer {
     asio::post(io_, [this] {
       for (const auto& site : sites_) site->acceptor.close();
       pages_.end();
+      for (beast::tcp_stream* const stream : idle_) stream->cancel();
       farewell_.expires_after(kFarewell);
       farewell_.async_wait([this](Error) { io_.stop(); });
       end_without_viewers();
@@ -193,13 +207,19 @@ class Server final : public WebServer {
       parser.header_limit(kMaxHeaderBytes);
       Error error;
       stream.expires_after(kPatience);
+      idle_.insert(&stream);
       co_await http::async_read(stream, buffer, parser, into(error));
+      idle_.erase(&stream);
       if (error) co_return;
       const Request& request = parser.get();
       if (site.has_dashboard && request.method() == http::verb::get &&
           request.target() == "/events" && may_read(site, request)) {
-        co_await stream_events(stream);
-        co_return;
+        if (viewers_ < kMaxViewers) {
+          ++viewers_;
+          co_await stream_events(stream);
+          --viewers_;
+          co_return;
+        }
       }
       Response response = answer(site, request);
       response.version(request.version());
@@ -237,6 +257,8 @@ class Server final : public WebServer {
       refused.set(http::field::allow, "GET, HEAD");
       return refused;
     }
+    if (site.has_dashboard && request.target() == "/events")
+      return said(http::status::service_unavailable, "There are too many viewers.\n");
     if (site.has_metrics && request.target() == "/metrics") {
       Response response = said(http::status::ok, pages_.metrics());
       response.set(http::field::content_type, "text/plain;version=0.0.4");
@@ -256,20 +278,21 @@ class Server final : public WebServer {
   asio::awaitable<void> stream_events(beast::tcp_stream& stream) {
     Error error;
     std::uint64_t version = pages_.version();
-    std::string text =
+    constexpr std::string_view kHead =
         "HTTP/1.1 200 OK\r\nServer: paceline\r\nContent-Type: text/event-stream\r\n"
-        "Cache-Control: no-store\r\nConnection: close\r\n\r\n"
-        "retry: 2000\n\nevent: first\ndata: " +
-        pages_.first() + "\n\n";
-    while (true) {
+        "Cache-Control: no-store\r\nConnection: close\r\n\r\n";
+    std::shared_ptr<const std::string> text = pages_.first();
+    stream.expires_after(kPatience);
+    co_await asio::async_write(stream, asio::buffer(kHead), into(error));
+    while (!error) {
       stream.expires_after(kPatience);
-      co_await asio::async_write(stream, asio::buffer(text), into(error));
+      co_await asio::async_write(stream, asio::buffer(*text), into(error));
       if (error || (pages_.has_ended() && version == pages_.version())) break;
       stream.expires_never();
       co_await pages_.wait_for_news(version);
       if (version == pages_.version()) break;
       version = pages_.version();
-      text = "data: " + pages_.message() + "\n\n";
+      text = pages_.message();
     }
     stream.socket().shutdown(asio::ip::tcp::socket::shutdown_send, error);
   }
@@ -279,11 +302,19 @@ class Server final : public WebServer {
   asio::steady_timer farewell_{io_};
   std::vector<std::unique_ptr<Site>> sites_;
   std::size_t connections_ = 0;
+  std::size_t viewers_ = 0;            // connections of /events
+  std::set<beast::tcp_stream*> idle_;  // connections that wait for a request
   std::thread thread_;
 };
 
+// Boost and the thread report a lack of descriptors or memory as exceptions.
 Result<std::unique_ptr<WebServer>> serve(std::vector<WebSite> sites) {
-  return std::unique_ptr<WebServer>(std::make_unique<Server>(std::move(sites)));
+  try {
+    return std::unique_ptr<WebServer>(std::make_unique<Server>(std::move(sites)));
+  } catch (const std::exception& error) {
+    return Status(Code::kUnavailable, Scope::kProcess,
+                  std::string("the pages of the job cannot be served: ") + error.what());
+  }
 }
 
 }  // namespace

@@ -1,11 +1,18 @@
 #include "launcher/web/web_service.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "comm/base/try.h"
 #include "comm/socket.h"
 
 namespace paceline::launcher {
+namespace {
+
+// Snapshots of very large jobs become rarer: they cost at most 2 % of the loop's time.
+constexpr int kTimesPause = 50;
+
+}  // namespace
 
 Result<std::unique_ptr<WebService>> WebService::start(EventLoop& loop, Options options) {
   std::unique_ptr<WebService> service(new WebService(loop, std::move(options)));
@@ -62,8 +69,10 @@ void WebService::saw(TimePoint, const JobEvent&, const JobState& state) {
 }
 
 void WebService::publish() {
+  const TimePoint begin = loop_.clock().now();
   server_->publish(options_.snapshot().SerializeAsString());
-  publishing_ = loop_.after(kPeriod, [this] { publish(); });
+  const Duration took = loop_.clock().now() - begin;
+  publishing_ = loop_.after(std::max(kPeriod, kTimesPause * took), [this] { publish(); });
 }
 
 }  // namespace paceline::launcher

@@ -5,6 +5,10 @@
 #include <cmath>
 #include <cstdio>
 #include <functional>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
 
 namespace paceline {
 namespace {
@@ -17,12 +21,16 @@ constexpr double kSlow = 0.6;
 constexpr double kComparable = 0.25;
 constexpr double kWorthSaying = 0.005;  // of the bytes
 
-// 0: there are none.
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+// Longer ones are no addresses.
+constexpr std::size_t kLongestAddress = 45;
+
+// The median of all values but one; `sorted` holds them all.
+double median_without(const std::vector<double>& sorted, double value) {
+  if (sorted.size() < 2) return 0;
+  const auto at =
+      static_cast<std::size_t>(std::ranges::lower_bound(sorted, value) - sorted.begin());
+  const std::size_t middle = (sorted.size() - 1) / 2;
+  return sorted[middle < at ? middle : middle + 1];
 }
 
 // "48 Mbit/s", "1.9 Gbit/s"
@@ -39,20 +47,26 @@ std::string rate_text(double bytes_per_s) {
 void LinkAccount::begin(std::vector<std::string> hosts) {
   hosts_ = std::move(hosts);
   readings_.assign(hosts_.size(), {});
-  owners_.clear();
 }
 
 void LinkAccount::take(std::size_t host, std::vector<LinkReading> readings) {
-  for (const LinkReading& one : readings) owners_[one.from] = host;
+  if (host >= readings_.size()) return;
+  std::erase_if(readings, [](const LinkReading& one) {
+    return std::max(one.from.size(), one.to.size()) > kLongestAddress;
+  });
+  if (readings.size() > kMostReadings) readings.resize(kMostReadings);
   readings_[host] = std::move(readings);
 }
 
 std::vector<LinkSummary> LinkAccount::links() const {
+  std::map<std::string_view, std::size_t> owners;  // of addresses; the first host that claims one
+  for (std::size_t host = 0; host < readings_.size(); ++host)
+    for (const LinkReading& one : readings_[host]) owners.emplace(one.from, host);
   std::map<std::pair<std::size_t, std::size_t>, LinkSummary> found;
   for (std::size_t from = 0; from < readings_.size(); ++from)
     for (const LinkReading& one : readings_[from]) {
-      const auto owner = owners_.find(one.to);
-      if (owner == owners_.end() || owner->second == from) continue;
+      const auto owner = owners.find(one.to);
+      if (owner == owners.end() || owner->second == from) continue;
       LinkSummary& link = found[{from, owner->second}];
       link.from = hosts_[from];
       link.to = hosts_[owner->second];
@@ -75,22 +89,23 @@ std::vector<SlowLink> find_slow_links(const std::vector<LinkSummary>& links, dou
     if (link.rate() > 0 &&
         static_cast<double>(link.bytes) >= kComparable * static_cast<double>(most))
       judged.push_back(link);
+  std::vector<double> rates;
+  for (const LinkSummary& link : judged) rates.push_back(link.rate());
+  std::ranges::sort(rates);
   std::vector<SlowLink> slow;
   for (const LinkSummary& link : judged) {
     if (link.busy_seconds < kLeastBusy * seconds) continue;
-    std::vector<double> others;
-    for (const LinkSummary& other : judged)
-      if (&other != &link) others.push_back(other.rate());
-    const double usual = median(std::move(others));
+    const double usual = median_without(rates, link.rate());
     if (link.rate() <= kSlow * usual) slow.push_back({.link = link, .usual = usual});
   }
   std::ranges::stable_sort(slow, {}, [](const SlowLink& one) { return one.link.rate(); });
   // The acknowledgements of data for a host wait behind what the host sends.
   std::vector<SlowLink> causes;
-  for (const SlowLink& one : slow) {
-    const bool is_effect = std::ranges::any_of(
-        causes, [&one](const SlowLink& slower) { return slower.link.from == one.link.to; });
-    if (!is_effect) causes.push_back(one);
+  std::set<std::string> senders;
+  for (SlowLink& one : slow) {
+    if (senders.contains(one.link.to)) continue;
+    senders.insert(one.link.from);
+    causes.push_back(std::move(one));
   }
   return causes;
 }

@@ -9,9 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "comm/base/clock.h"
@@ -48,9 +46,12 @@ struct SlowLink {
 
 class LinkAccount {
  public:
+  static constexpr std::size_t kMostReadings = 1024;  ///< of a host
+
   /// Forgets all: the ranks start anew on these hosts.
   void begin(std::vector<std::string> hosts);
-  /// Replaces what was known of the host, a number below that of begin().
+  /// Replaces what was known of the host. Nothing of a host beyond those of begin(), readings
+  /// beyond kMostReadings, and addresses that cannot be ones counts.
   void take(std::size_t host, std::vector<LinkReading> readings);
 
   /// Those of which both hosts are known, the busiest first. A host has the addresses from which it
@@ -60,7 +61,6 @@ class LinkAccount {
  private:
   std::vector<std::string> hosts_;
   std::vector<std::vector<LinkReading>> readings_;  // by host
-  std::map<std::string, std::size_t> owners_;       // of addresses
 };
 
 /// The slowest first. Links are judged that carried much of the data and were busy for a tenth of

@@ -1,6 +1,7 @@
 // The counts are those of the kernel: of connections of this process with itself.
 #include "launcher/agent/link_meter.h"
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -57,8 +58,13 @@ class LinkMeterTest : public ::testing::Test {
       if (one.to == address) bytes += one.bytes;
     return bytes;
   }
+  // Longer than the pause after a look.
+  void pause() {
+    const Deadline deadline = Deadline::after(clock_, std::chrono::milliseconds(500));
+    while (!deadline.passed(clock_.now())) meter_.look(ranks_, clock_);
+  }
   const SystemClock clock_;
-  std::vector<pid_t> ranks_{::getpid()};
+  std::vector<pid_t> ranks_{::getpgrp()};
   LinkMeter meter_{true};
 };
 
@@ -75,8 +81,34 @@ TEST_F(LinkMeterTest, CountsTheBytesOfRanks) {
   }
 }
 
+// What they sent counts together, the time in which both were busy once.
+TEST_F(LinkMeterTest, ParallelConnectionsCountOnceHoweverTheyEnd) {
+  Connection first("127.0.0.12:0"), second("127.0.0.12:0");
+  first.send(300000);
+  second.send(200000);
+  EXPECT_TRUE(comes_true([&] { return bytes_of("127.0.0.12") >= 500000; }));
+  const std::uint64_t before = bytes_of("127.0.0.12");
+  first.end();
+  pause();
+  EXPECT_EQ(bytes_of("127.0.0.12"), before);
+  second.end();
+  pause();
+  EXPECT_EQ(bytes_of("127.0.0.12"), before);
+  EXPECT_LT(before, 501000u);
+}
+
+TEST_F(LinkMeterTest, ConnectionsOfAProcessThatComesLaterCount) {
+  const std::vector<pid_t> all = ranks_;
+  ranks_ = {1};
+  Connection connection("127.0.0.13:0");
+  connection.send(1000);
+  EXPECT_EQ(bytes_of("127.0.0.13"), 0u);
+  ranks_ = all;
+  EXPECT_TRUE(comes_true([&] { return bytes_of("127.0.0.13") >= 1000; }));
+}
+
 TEST_F(LinkMeterTest, ConnectionsOfOthersDoNotCount) {
-  ranks_ = {::getppid()};
+  ranks_ = {1};
   Connection connection("127.0.0.10:0");
   connection.send(1000);
   for (int i = 0; i < 10; ++i) EXPECT_EQ(bytes_of("127.0.0.10"), 0u);

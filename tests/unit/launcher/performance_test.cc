@@ -17,6 +17,9 @@ JobSummary summary() {
                   .flop_per_s = 1e9,
                   .shares = {0.6, 0.1, 0.2, 0.08, 0.02}};
   made.waited_for = {{1, 0.19}, {0, 0.01}};
+  made.links = {{.from = "h1", .to = "h2", .bytes = 9, .resent_bytes = 1, .busy_seconds = 3},
+                {.from = "h2", .to = "h1", .bytes = 9, .busy_seconds = 1}};
+  made.slow_links = {{.link = made.links[0], .usual = 9}};
   made.stragglers = {{.rank = 1, .waited_for = 0.19, .cause = Cause::kStopped}};
   return made;
 }
@@ -31,6 +34,8 @@ TEST(Performance, ArrivesAsItWas) {
   EXPECT_EQ(arrived.flop_per_s, 1e9);
   EXPECT_EQ(arrived.shares, summary().shares);
   EXPECT_EQ(arrived.waited_for, summary().waited_for);
+  EXPECT_EQ(arrived.links, summary().links);
+  EXPECT_EQ(arrived.slow_links, summary().slow_links);
   ASSERT_EQ(arrived.stragglers.size(), 1u);
   EXPECT_EQ(arrived.stragglers[0].rank, 1);
   EXPECT_EQ(arrived.stragglers[0].cause, Cause::kStopped);

@@ -1,6 +1,7 @@
 #include "launcher/tools/measure/scale/scaling.h"
 
 #include <cmath>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -63,6 +64,28 @@ TEST(Scaling, WaitsFollowTheWork) {
   }
   const Forecast forecast = scaling_of(runs, {}).forecast.value();
   EXPECT_NEAR(forecast.parts[static_cast<std::size_t>(Spent::kWaiting)], 0.3 / 8, 1e-9);
+}
+
+// A rank moves (n - 1) / n of the data of a long operation, and short ones take a round each time
+// that the ranks double.
+TEST(Scaling, LongOperationsFollowTheirData) {
+  for (const std::uint64_t bytes : {std::uint64_t{1} << 20, std::uint64_t{1} << 10}) {
+    std::vector<SizeRuns> runs;
+    for (const int ranks : {1, 2, 4}) {
+      const double moving = 0.2 * (ranks - 1) / ranks, compute = 1.0 / ranks;
+      RunFigures run{.has_steps = true, .steps = 100, .step_seconds = compute + moving};
+      run.samples_per_s = 64 / run.step_seconds;
+      run.shares = {{"compute", compute / run.step_seconds},
+                    {"moving data", moving / run.step_seconds}};
+      run.operations = {
+          {.ranks = ranks, .count = 100, .bytes = 100 * bytes, .exposed_seconds = moving},
+          {.ranks = ranks, .count = 900, .bytes = 900, .exposed_seconds = moving / 10}};
+      runs.push_back({.ranks = ranks, .rounds = {run}});
+    }
+    const Forecast forecast = scaling_of(runs, {}).forecast.value();
+    const double moving = forecast.parts[static_cast<std::size_t>(Spent::kMoving)];
+    EXPECT_NEAR(moving, bytes > 1 << 16 ? 0.2 * 7 / 8 : 0.2, 1e-9);
+  }
 }
 
 TEST(Scaling, WeakScalingIsSeenByTheSamples) {

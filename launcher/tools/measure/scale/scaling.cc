@@ -79,14 +79,38 @@ double work_of(const std::array<double, kSpents>& parts) {
          part_of(parts, Spent::kOther);
 }
 
-// Computation of a step that all ranks share falls with their number. Other times rise with its
-// logarithm, the number of rounds of an operation. Ranks wait because the work of others differs,
-// so waits are measured in the ranks' own work. Communication begins with two ranks.
+// From this size on an operation takes the time of its data, of which each rank moves (n - 1) / n
+// or twice that, and not that of its rounds.
+constexpr double kLongBytes = 64 * 1024;
+
+bool is_long(const OperationSummary& operation) {
+  return operation.count > 0 &&
+         static_cast<double>(operation.bytes) >= kLongBytes * static_cast<double>(operation.count);
+}
+
+bool moves_long(const SizeRuns& size) {
+  double long_seconds = 0, seconds = 0;
+  for (const RunFigures& run : size.rounds)
+    for (const OperationSummary& operation : run.operations) {
+      seconds += operation.exposed_seconds;
+      if (is_long(operation)) long_seconds += operation.exposed_seconds;
+    }
+  return long_seconds > seconds / 2;
+}
+
+// Computation of a step that all ranks share falls with their number. The data that a rank moves
+// grows with (n - 1) / n. Other times rise with the logarithm, the number of rounds of an
+// operation. Ranks wait because the work of others differs, so waits are measured in the ranks' own
+// work. Communication begins with two ranks.
 double forecast_part(const std::vector<SizeResult>& sizes, Spent spent, Scaling scaling, int ranks,
                      double work) {
   const bool falls = spent == Spent::kCompute && scaling == Scaling::kStrong;
   const bool is_wait = spent == Spent::kWaiting;
-  const auto form = [falls](int n) { return falls ? 1.0 / n : std::log2(static_cast<double>(n)); };
+  const bool is_data = spent == Spent::kMoving && sizes.back().moves_long;
+  const auto form = [falls, is_data](int n) {
+    const auto all = static_cast<double>(n);
+    return falls ? 1 / all : is_data ? (all - 1) / all : std::log2(all);
+  };
   std::vector<double> x, y;
   for (const SizeResult& size : sizes) {
     if ((is_wait || spent == Spent::kMoving) && size.ranks < 2) continue;
@@ -156,6 +180,7 @@ ScalingResult scaling_of(std::vector<SizeRuns> runs, std::optional<Scaling> stat
     }
     made.rate = estimate(rates);
     made.efficiency = estimate(efficiencies);
+    made.moves_long = moves_long(size);
     result.sizes.push_back(made);
   }
   if (result.sizes.size() >= 3) result.forecast = forecast_of(result.sizes, result.scaling);

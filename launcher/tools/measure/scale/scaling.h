@@ -38,6 +38,7 @@ struct SizeResult {
   Estimate efficiency;  ///< rate a rank, divided by that of the smallest size of the same round
   double step_seconds = 0;
   std::array<double, kSpents> parts{};  ///< seconds of a step, by Spent
+  bool moves_long = false;              ///< most exposed time is of long operations
 };
 
 struct Forecast {
