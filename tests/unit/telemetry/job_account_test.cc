@@ -230,6 +230,48 @@ TEST(JobAccount, MemoryOfOperationsThatOneRankAloneReportsIsBounded) {
   EXPECT_EQ(account.summary()->share(Spent::kWaiting), 0);
 }
 
+TEST(JobAccount, AnOperationThatIsCompleteLateIsReturned) {
+  JobAccount account;
+  account.begin(2);
+  const auto take = [&account](int rank, std::uint64_t sequence) {
+    const Times times{milliseconds(1), milliseconds(2), milliseconds(1)};
+    const RankSamples sample = sample_of(times, sequence, OperationKind::kAllReduce, false, 2);
+    return account.take(rank, sample).size();
+  };
+  EXPECT_EQ(take(0, 0), 0u);
+  for (std::uint64_t i = 1; i < 10'000; ++i) ASSERT_EQ(take(0, i) + take(1, i), 1u);
+  EXPECT_EQ(take(1, 0), 1u);
+}
+
+// Groups come and go, and one lives.
+TEST(JobAccount, GroupsOfARankAreBounded) {
+  constexpr std::uint64_t kGroups = 4 * JobAccount::kMostGroups;
+  JobAccount account;
+  account.begin(1);
+  account.take(0, reading_of(1, seconds(1), seconds(1), Duration(0)));
+  const auto take = [&account](std::uint64_t id, std::uint64_t count) {
+    account.take(0, RankTotals{.group = id,
+                               .name = "g",
+                               .size = 2,
+                               .totals = {{.kind = OperationKind::kAllReduce,
+                                           .count = count,
+                                           .bytes = 4 * count,
+                                           .time_ns = 3'000'000'000,
+                                           .exposed_ns = 1'000'000'000}}});
+  };
+  for (std::uint64_t id = 1; id <= kGroups; ++id) {
+    take(0, id);
+    take(id, 1);
+  }
+  const auto operations = account.summary()->operations;
+  ASSERT_EQ(operations.size(), JobAccount::kMostGroups + 1);
+  const std::uint64_t folded = kGroups + 1 - JobAccount::kMostGroups;
+  EXPECT_EQ(operations.front().group, "others");
+  EXPECT_EQ(operations.front().ranks, 0);
+  EXPECT_EQ(operations.front().count, folded);
+  EXPECT_DOUBLE_EQ(operations.front().exposed_seconds, static_cast<double>(folded));
+}
+
 TEST(ClosingLines, RanksWithoutMarksAreSaid) {
   const JobSummary summary{.ranks = 1,
                            .job_ranks = 4,
