@@ -40,7 +40,8 @@ constexpr const char* kHelp =
     "that between the blocks of steps in the run record. Welch's test judges all quantities\n"
     "together. If the noise stays the same, about one of 1,000 equal pairs is said to differ, and\n"
     "more if the machine drifts slowly. If the halves of a run differ more than the two runs, the\n"
-    "report says that the runs cannot tell. A run needs 10 s of marked steps (paceline/steps.h).\n"
+    "report says that the runs cannot tell. A run needs 10 s, and at least 9 steps, that are\n"
+    "marked (paceline/steps.h).\n"
     "The test cannot see what changes between runs, such as other load. So run both several\n"
     "times, in turn.\n"
     "\n"
@@ -85,7 +86,7 @@ Result<ReportedRun> reported(const std::vector<RunEntry>& runs, const std::strin
   PACELINE_TRY_ASSIGN(RunEntry run, find_run(runs, word));
   if (!run.figures)
     return Status(Code::kInvalidArgument, Scope::kOperation,
-                  "run " + run.id +
+                  "run " + printable(run.id) +
                       " has no figures, since none of its ranks used the library; "
                       "programs that join by it and mark steps have them (paceline/steps.h)");
   const auto place = std::ranges::find(runs, run.id, &RunEntry::id);
@@ -110,21 +111,21 @@ std::string file_named_after(const std::vector<ReportedRun>& runs) {
   return name + ".html";
 }
 
-void print_findings(const ReportedRun& one) {
+std::string lines_of_findings(const ReportedRun& one) {
+  std::string text;
   for (const RunFinding& finding : findings_of(one.run, one.baseline)) {
-    std::printf("%s.\n", printable(finding.what).c_str());
-    if (!finding.advice.empty()) std::printf("  %s\n", finding.advice.c_str());
+    text += printable(finding.what) + ".\n";
+    if (!finding.advice.empty()) text += "  " + finding.advice + "\n";
   }
+  return text;
 }
 
-void print_differences(const RunComparison& comparison) {
-  bool has_any = false;
-  for (const ComparedQuantity& one : comparison.quantities) {
-    if (one.judgement != Judgement::kNamed && one.judgement != Judgement::kDrifted) continue;
-    std::printf("%s.\n", difference_words(one).c_str());
-    has_any = true;
-  }
-  if (!has_any) std::printf("%s.\n", no_difference_words(comparison).c_str());
+std::string lines_of_differences(const RunComparison& comparison) {
+  std::string text;
+  for (const ComparedQuantity& one : comparison.quantities)
+    if (one.judgement == Judgement::kNamed || one.judgement == Judgement::kDrifted)
+      text += difference_words(one) + ".\n";
+  return text.empty() ? printable(no_difference_words(comparison)) + ".\n" : text;
 }
 
 Status report(const Request& request) {
@@ -144,9 +145,8 @@ Status report(const Request& request) {
   const std::string path = request.file.empty() ? file_named_after(runs) : request.file;
   PACELINE_TRY_ASSIGN(const auto file, NewFile::make(path));
   PACELINE_TRY(file->keep(page));
-  comparison ? print_differences(*comparison) : print_findings(runs[0]);
-  std::printf("The page is %s\n", path.c_str());
-  return {};
+  return print_out((comparison ? lines_of_differences(*comparison) : lines_of_findings(runs[0])) +
+                   "The page is " + printable(path) + "\n");
 }
 
 }  // namespace

@@ -48,7 +48,12 @@ StepTotals totals_of(const messages::Steps& steps) {
   return totals;
 }
 
+// Differences of nonsense could overflow: such a use counts as not read.
 RankUse use_of(const messages::RankUsage& usage) {
+  const bool is_sane_use = is_sane(usage.time_ns()) && is_sane(usage.run_ns()) &&
+                           is_sane(usage.queued_ns()) && is_sane(usage.throttled_ns()) &&
+                           is_sane(usage.stopped_ns()) && is_sane(usage.blocked_ns());
+  if (!is_sane_use) return {};
   return {.time = Duration(usage.time_ns()),
           .running = Duration(usage.run_ns()),
           .queued = Duration(usage.queued_ns()),

@@ -34,18 +34,31 @@ void JobTracer::note_start(TimePoint now, const JobState& state) {
                            (hosts.size() == 1 ? "s" : "") + (epoch_ ? " again" : "");
   trace_.begin_start(now, std::move(hosts), what + ", epoch " + std::to_string(state.epoch));
   epoch_ = state.epoch;
+  ended_.assign(state.ranks.size(), false);
 }
 
 void JobTracer::note_end_of_rank(TimePoint now, const AgentSaid& said, const JobState& state) {
   if (!said.message.has_exited() || said.message.epoch() != state.epoch) return;
   const std::uint32_t rank = said.message.exited().rank();
-  if (rank < state.ranks.size() && state.ranks[rank].host == said.host)
-    trace_.rank_ended(now, static_cast<int>(rank), state.ranks[rank].end);
+  if (rank >= state.ranks.size() || state.ranks[rank].host != said.host) return;
+  ended_[rank] = true;
+  trace_.rank_ended(now, static_cast<int>(rank), state.ranks[rank].end);
+}
+
+void JobTracer::note_lost_ranks(TimePoint now, const JobState& state) {
+  for (std::size_t rank = 0; rank < state.ranks.size(); ++rank) {
+    if (ended_[rank] || !state.hosts[state.ranks[rank].host].is_lost) continue;
+    ended_[rank] = true;
+    trace_.rank_ended(now, static_cast<int>(rank), "is lost with its host");
+  }
 }
 
 void JobTracer::saw(TimePoint now, const JobEvent& event, const JobState& state) {
   if (epoch_ != state.epoch) note_start(now, state);
   if (const auto* said = std::get_if<AgentSaid>(&event)) note_end_of_rank(now, *said, state);
+  const bool may_have_lost =
+      std::holds_alternative<AgentLost>(event) || faults_ < state.faults.all().size();
+  if (may_have_lost) note_lost_ranks(now, state);
   for (; faults_ < state.faults.all().size(); ++faults_) {
     const HostFault& fault = state.faults.all()[faults_];
     trace_.note(now, "host " + fault.host + " is lost: " + fault.why);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "launcher/head/trace_file.h"
 #include "launcher/job/job_observer.h"
@@ -36,12 +37,14 @@ class JobTracer final : public JobObserver {
  private:
   void note_start(TimePoint now, const JobState& state);
   void note_end_of_rank(TimePoint now, const AgentSaid& said, const JobState& state);
+  void note_lost_ranks(TimePoint now, const JobState& state);
   void append(const std::string& events);
 
   const Options options_;
   JobTrace trace_;
   TimePoint written_;
   std::optional<std::uint32_t> epoch_;
+  std::vector<bool> ended_;  // by rank
   bool is_restarting_ = false;
   std::size_t faults_ = 0;  // that have been noted
 };

@@ -1,5 +1,6 @@
 #include "launcher/head/trace_file.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 
@@ -20,6 +21,12 @@ Result<std::unique_ptr<TraceFile>> TraceFile::make(const std::string& path) {
   PACELINE_TRY_ASSIGN(UniqueFd fd, file->put_in_place());
   return std::unique_ptr<TraceFile>(new TraceFile(path, std::move(fd)));
 }
+
+// /dev/stdout may be a file that others have begun.
+TraceFile::TraceFile(std::string path, UniqueFd fd)
+    : path_(std::move(path)),
+      fd_(std::move(fd)),
+      bytes_(static_cast<std::size_t>(std::max<off_t>(::lseek(fd_.get(), 0, SEEK_END), 0))) {}
 
 Status TraceFile::append(const std::string& events) {
   if (!fd_) return {};

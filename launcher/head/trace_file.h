@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <memory>
 #include <string>
-#include <utility>
 
 #include <paceline/status.h>
 
@@ -23,11 +22,11 @@ class TraceFile final {
   Status append(const std::string& events);
 
  private:
-  TraceFile(std::string path, UniqueFd fd) : path_(std::move(path)), fd_(std::move(fd)) {}
+  TraceFile(std::string path, UniqueFd fd);
 
   const std::string path_;
-  UniqueFd fd_;  // closed: it has had an error
-  std::size_t bytes_ = 0;
+  UniqueFd fd_;        // closed: it has had an error
+  std::size_t bytes_;  // of the file
 };
 
 }  // namespace paceline::launcher

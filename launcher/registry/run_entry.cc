@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <iterator>
 #include <utility>
 
@@ -13,6 +14,10 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kVersion = 1;
+
+// Of a block.
+constexpr double kLeastBlockS = 1e-9, kMostBlockS = 1e9;
+constexpr double kLeastSteps = 1e-9, kMostSteps = 1e15, kMostSamples = 1e18;
 
 struct EvidenceField {
   const char* name;
@@ -53,6 +58,13 @@ LinkSummary link_of(const Json& json) {
           .busy_seconds = json.at("busy_seconds")};
 }
 
+// JSON has no other numbers: null would lose the whole run.
+void make_finite(Json& json) {
+  if (json.is_number_float() && !std::isfinite(json.get<double>())) json = 0.0;
+  if (json.is_structured())
+    for (Json& one : json) make_finite(one);
+}
+
 // Short numbers keep the line short.
 double five_digits(double number) {
   char text[32];
@@ -74,6 +86,10 @@ Json json_of(const std::vector<StepBlock>& blocks) {
   return json;
 }
 
+bool is_between(double number, double least, double most) {
+  return number >= least && number <= most;
+}
+
 // Blocks that cannot be are left out.
 std::vector<StepBlock> blocks_of(const Json& json) {
   std::vector<StepBlock> blocks;
@@ -83,8 +99,10 @@ std::vector<StepBlock> blocks_of(const Json& json) {
     for (std::size_t part = 0; part < kStepParts; ++part)
       block.parts[part] = json.at(std::string(name(static_cast<StepPart>(part)))).at(i);
     const bool is_negative = std::ranges::any_of(block.parts, [](double part) { return part < 0; });
-    if (block.steps > 0 && block.samples >= 0 && !is_negative && block.seconds() > 0)
-      blocks.push_back(block);
+    const bool can_be = is_between(block.steps, kLeastSteps, kMostSteps) &&
+                        is_between(block.samples, 0, kMostSamples) && !is_negative &&
+                        is_between(block.seconds(), kLeastBlockS, kMostBlockS);
+    if (can_be) blocks.push_back(block);
   }
   return blocks;
 }
@@ -183,6 +201,7 @@ std::string line_of(const RunEntry& run) {
             {"restarts", run.restarts},   {"hosts", run.hosts},
             {"command", run.command},     {"directory", run.directory}};
   if (run.figures) json["figures"] = json_of(*run.figures);
+  make_finite(json);
   // Bytes of a command that are not UTF-8 are replaced.
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -132,7 +132,7 @@ Result<RunEntry> find_run(const std::vector<RunEntry>& runs, std::string_view wo
   for (const RunEntry& run : runs) {
     if (!run.id.starts_with(word)) continue;
     matches.push_back(&run);
-    ids.push_back(run.id);
+    ids.push_back(printable(run.id));
   }
   if (matches.empty())
     return refuse("the run record has no such run; `paceline runs --last 0` lists all");

@@ -50,8 +50,8 @@ std::string runs_table(const std::vector<RunEntry>& runs) {
     std::string command = printable(run.command);
     if (command.size() > kMostCommand) command = command.substr(0, kMostCommand) + "…";
     rows.push_back(
-        {run.id.substr(0, kIdLetters), local_minute(run.begin_s), seconds_text(run.seconds),
-         std::to_string(run.ranks), std::to_string(run.exit_code),
+        {printable(run.id.substr(0, kIdLetters)), local_minute(run.begin_s),
+         seconds_text(run.seconds), std::to_string(run.ranks), std::to_string(run.exit_code),
          has_steps ? std::to_string(run.figures->steps) : "-",
          has_steps && run.figures->samples_per_s > 0 ? number_text(run.figures->samples_per_s)
                                                      : "-",

@@ -13,7 +13,8 @@ namespace paceline::launcher {
 class NewFile final {
  public:
   /// Makes it beside `path`, so that nothing is computed that could not be kept. What is there and
-  /// no ordinary file (/dev/stdout, a pipe) is written itself.
+  /// no ordinary file (a pipe, a device) is written itself, and so is the file of a descriptor
+  /// (/dev/stdout). Of a symbolic link, the file behind it is replaced.
   static Result<std::unique_ptr<NewFile>> make(const std::string& path);
   /// What was not kept leaves nothing behind.
   ~NewFile();

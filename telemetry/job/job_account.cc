@@ -10,6 +10,15 @@ namespace {
 
 constexpr double kNsPerSecond = 1e9;
 
+// No group has this id.
+constexpr std::uint64_t kOtherGroups = UINT64_MAX;
+
+// A rank may say any times.
+std::int64_t sum_of_times(std::int64_t one, std::int64_t other) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(one) +
+                                   static_cast<std::uint64_t>(other));
+}
+
 double ns(Duration time) { return static_cast<double>(time.count()); }
 
 struct Divided {
@@ -116,7 +125,7 @@ void JobAccount::begin(int ranks) {
   *this = JobAccount();
   readings_.resize(count);
   first_.resize(count);
-  totals_.resize(count);
+  groups_.resize(count);
   all_.resize(count);
   in_steps_.resize(count);
   undecided_.resize(count);
@@ -154,9 +163,9 @@ std::vector<MatchedOperation> JobAccount::take(int rank, const RankSamples& samp
     ++open_calls_;
     if (std::cmp_less(operation.calls.size(), samples.size)) continue;
     open_calls_ -= operation.calls.size();
-    const auto& groups = totals_[static_cast<std::size_t>(rank)];
+    const auto& groups = groups_[static_cast<std::size_t>(rank)].by_id;
     if (const auto group = groups.find(samples.group); group != groups.end())
-      operation.group = group->second.name;
+      operation.group = group->second.totals.name;
     settle(operation);
     settled.push_back(std::move(operation));
     open_.erase(place);
@@ -168,6 +177,9 @@ std::vector<MatchedOperation> JobAccount::take(int rank, const RankSamples& samp
     }
     order_.pop_front();
   }
+  // Behind an operation that stays open, others come and go.
+  if (order_.size() > 2 * open_.size() + kMostSettledInOrder)
+    std::erase_if(order_, [this](const Key& key) { return !open_.contains(key); });
   return settled;
 }
 
@@ -184,25 +196,50 @@ void JobAccount::decide(std::size_t rank) {
 }
 
 void JobAccount::take(int rank, RankTotals totals) {
-  totals_[static_cast<std::size_t>(rank)][totals.group] = std::move(totals);
+  Groups& groups = groups_[static_cast<std::size_t>(rank)];
+  const std::uint64_t id = totals.group;
+  groups.by_id[id] = {.totals = std::move(totals), .taken = ++groups.takes};
+  if (groups.by_id.size() > kMostGroups) fold_oldest(groups);
+}
+
+void JobAccount::fold_oldest(Groups& groups) {
+  const auto oldest = std::ranges::min_element(
+      groups.by_id, {}, [](const auto& entry) { return entry.second.taken; });
+  if (!groups.others)
+    groups.others = RankTotals{.group = kOtherGroups, .name = "others", .size = 0, .totals = {}};
+  std::vector<OperationTotals>& all = groups.others->totals;
+  for (const OperationTotals& one : oldest->second.totals.totals) {
+    const auto same = std::ranges::find(all, one.kind, &OperationTotals::kind);
+    if (same == all.end()) {
+      all.push_back(one);
+      continue;
+    }
+    same->count += one.count;
+    same->bytes += one.bytes;
+    same->time_ns = sum_of_times(same->time_ns, one.time_ns);
+    same->exposed_ns = sum_of_times(same->exposed_ns, one.exposed_ns);
+  }
+  groups.by_id.erase(oldest);
 }
 
 std::vector<OperationSummary> JobAccount::operations() const {
   std::map<std::pair<std::uint64_t, OperationKind>, std::pair<OperationSummary, int>> by_kind;
-  for (const auto& groups : totals_) {
-    for (const auto& [id, group] : groups) {
-      for (const OperationTotals& one : group.totals) {
-        auto& [summary, ranks] = by_kind[{id, one.kind}];
-        summary.group = group.name;
-        summary.ranks = group.size;
-        summary.kind = one.kind;
-        summary.count = std::max(summary.count, one.count);
-        summary.bytes = std::max(summary.bytes, one.bytes);
-        summary.seconds += static_cast<double>(one.time_ns) / kNsPerSecond;
-        summary.exposed_seconds += static_cast<double>(one.exposed_ns) / kNsPerSecond;
-        ++ranks;
-      }
+  const auto add = [&by_kind](const RankTotals& group) {
+    for (const OperationTotals& one : group.totals) {
+      auto& [summary, ranks] = by_kind[{group.group, one.kind}];
+      summary.group = group.name;
+      summary.ranks = group.size;
+      summary.kind = one.kind;
+      summary.count = std::max(summary.count, one.count);
+      summary.bytes = std::max(summary.bytes, one.bytes);
+      summary.seconds += static_cast<double>(one.time_ns) / kNsPerSecond;
+      summary.exposed_seconds += static_cast<double>(one.exposed_ns) / kNsPerSecond;
+      ++ranks;
     }
+  };
+  for (const Groups& groups : groups_) {
+    for (const auto& [id, group] : groups.by_id) add(group.totals);
+    if (groups.others) add(*groups.others);
   }
   std::vector<OperationSummary> operations;
   for (auto& [key, entry] : by_kind) {

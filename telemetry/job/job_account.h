@@ -91,7 +91,7 @@ struct MatchedOperation {
 /// The operations of one kind in a group.
 struct OperationSummary {
   std::string group;  ///< its name; empty: all ranks
-  int ranks = 0;      ///< of the group
+  int ranks = 0;      ///< of the group; 0: groups of several sizes
   OperationKind kind{};
   std::uint64_t count = 0, bytes = 0;       ///< of the rank with the most
   double seconds = 0, exposed_seconds = 0;  ///< means over the ranks that called it
@@ -128,13 +128,16 @@ struct JobSummary {
 
 class JobAccount {
  public:
+  static constexpr std::size_t kMostGroups = 256;  ///< of a rank, without "others"
+
   /// Forgets all: the ranks start anew.
   void begin(int ranks);
   /// Replaces what was known of the rank, a number below that of begin().
   void take(int rank, RankReading reading);
   /// Returns the operations that all ranks of their group have reported with these samples.
   std::vector<MatchedOperation> take(int rank, const RankSamples& samples);
-  /// Replaces what was known of the group.
+  /// Replaces what was known of the group. Of a rank with more groups than kMostGroups, those that
+  /// were taken least recently are one group, "others": they have ended.
   void take(int rank, RankTotals totals);
 
   /// None: no rank has used the library.
@@ -145,6 +148,7 @@ class JobAccount {
  private:
   static constexpr std::size_t kMostCalls = 1 << 16;   // of operations that are not complete
   static constexpr std::size_t kMostUndecided = 1024;  // waits of a rank
+  static constexpr std::size_t kMostSettledInOrder = 1024;
 
   // A rank's wait for an operation.
   struct Wait {
@@ -160,7 +164,17 @@ class JobAccount {
     void add(std::size_t rank, const Wait& wait);
   };
   using Key = std::pair<std::uint64_t, std::uint64_t>;  // group, number of the operation
+  struct Group {
+    RankTotals totals;
+    std::uint64_t taken = 0;  // the number of the take()
+  };
+  struct Groups {
+    std::map<std::uint64_t, Group> by_id;
+    std::optional<RankTotals> others;
+    std::uint64_t takes = 0;
+  };
 
+  static void fold_oldest(Groups& groups);
   void count_steps(std::size_t rank, const RankReading& reading);
   std::vector<OperationSummary> operations() const;
   std::vector<RankEvidence> evidence_of(const JobSummary& summary) const;
@@ -174,7 +188,7 @@ class JobAccount {
   // The first of each rank since it has joined, and marked steps if any rank does: what it used
   // before is not of the time that is judged.
   std::vector<std::optional<RankReading>> first_;
-  std::vector<std::map<std::uint64_t, RankTotals>> totals_;  // by rank and group
+  std::vector<Groups> groups_;  // by rank
   std::map<Key, MatchedOperation> open_;
   std::deque<Key> order_;  // in which they came
   std::size_t open_calls_ = 0;

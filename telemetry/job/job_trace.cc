@@ -21,8 +21,9 @@ constexpr Duration kSettling = std::chrono::seconds(2);
 constexpr std::size_t kMostPendingCalls = 1 << 16;
 constexpr Duration kLeastWait = std::chrono::microseconds(1);
 
-// About what a call takes in the file, and an event of another kind.
+// About what a call takes in the file without the name of its group, and an event of another kind.
 constexpr std::size_t kCallBytes = 420, kEventBytes = 150;
+constexpr std::size_t kMostGroupName = 64;
 // Ends of ranks may take bytes of later events: those of 500 ranks are always in the trace.
 constexpr double kDebtOfEnds = 225e3;
 // Parts of steps get this share of the budget.
@@ -38,14 +39,13 @@ Duration parts_every(std::size_t ranks) {
 
 // Keeps a part of the ranks, another one for each operation, and those for which they wait.
 void thin_out(std::vector<OperationCall>& calls) {
+  if (calls.size() <= JobTrace::kMostCalls) return;
   const std::size_t stride = 1 + (calls.size() - 1) / JobTrace::kMostCalls;
-  if (stride == 1) return;
-  const std::size_t turn = calls.front().sample.sequence % stride;
+  std::ranges::sort(calls, {}, &OperationCall::rank);
   std::set<int> kept;
-  for (const OperationCall& call : calls) {
-    if (static_cast<std::size_t>(call.rank) % stride != turn) continue;
-    kept.insert(call.rank);
-    kept.insert(call.waited_for);
+  for (std::size_t i = calls.front().sample.sequence % stride; i < calls.size(); i += stride) {
+    kept.insert(calls[i].rank);
+    kept.insert(calls[i].waited_for);
   }
   std::erase_if(calls, [&kept](const OperationCall& call) { return !kept.contains(call.rank); });
 }
@@ -126,9 +126,10 @@ void JobTrace::note(TimePoint now, std::string_view what) {
 }
 
 void JobTrace::rank_ended(TimePoint now, int rank, std::string_view how) {
+  if (ended_) return;
   Rank& one = ranks_[static_cast<std::size_t>(rank)];
   ended_per_s_ += std::exchange(one.samples_per_s, 0);
-  if (ended_ || !budget_.has(text_.size() + 3 * kEventBytes, kDebtOfEnds)) return;
+  if (!budget_.has(text_.size() + 3 * kEventBytes, kDebtOfEnds)) return;
   if (one.latest) {
     show_parts(rank, *one.latest);
     text_.counter(thread_of(rank, 0), rank_text(rank), one.latest->at, parts_text({}));
@@ -142,10 +143,13 @@ std::optional<JobTrace::Progress> JobTrace::progress_of(const RankReading& readi
   if (reading.steps.steps > 0)
     return Progress{.has_steps = true,
                     .at = after_begin(TimePoint(Duration(reading.end_ns))),
+                    .of_host = Duration(reading.end_ns) + reading.ahead,
+                    .steps = reading.steps.steps,
                     .parts = reading.steps.parts,
                     .samples = reading.steps.samples};
   if (reading.joined == TimePoint{} || reading.until < reading.joined) return std::nullopt;
-  Progress life{.at = after_begin(reading.until)};
+  Progress life{.at = after_begin(reading.until),
+                .of_host = reading.until.time_since_epoch() + reading.ahead};
   const Duration exposed = std::min(reading.exposed, reading.until - reading.joined);
   life.parts[static_cast<std::size_t>(StepPart::kCommunication)] = exposed;
   life.parts[static_cast<std::size_t>(StepPart::kCompute)] =
@@ -155,27 +159,45 @@ std::optional<JobTrace::Progress> JobTrace::progress_of(const RankReading& readi
 
 JobTrace::Progress JobTrace::first_progress_of(const RankReading& reading) const {
   const bool has_steps = reading.steps.steps > 0;
+  const TimePoint first = has_steps ? TimePoint(Duration(reading.begin_ns)) : reading.joined;
   return {.has_steps = has_steps,
-          .at = after_begin(has_steps ? TimePoint(Duration(reading.begin_ns)) : reading.joined)};
+          .at = after_begin(first),
+          .of_host = first.time_since_epoch() + reading.ahead};
 }
 
+// A rank writes the memory that its agent reads. So times may be nonsense.
 void JobTrace::take(TimePoint now, int rank, const RankReading& reading) {
+  if (ended_) return;
   Rank& one = ranks_[static_cast<std::size_t>(rank)];
   ahead_[one.process] = reading.ahead;
-  const std::optional<Progress> progress = progress_of(reading);
-  if (ended_ || !progress) return;
+  std::optional<Progress> progress = progress_of(reading);
+  if (!progress || progress->at > now - begin_) return;
   const bool is_new = !one.latest || one.latest->has_steps != progress->has_steps ||
+                      one.latest->steps > progress->steps ||
                       one.latest->samples > progress->samples;
   if (is_new) one.shown = one.latest = first_progress_of(reading);
-  if (progress->at <= one.latest->at) return;
-  const std::chrono::duration<double> elapsed = progress->at - one.latest->at;
-  const double rate =
-      static_cast<double>(progress->samples - one.latest->samples) / elapsed.count();
-  samples_per_s_ += rate - std::exchange(one.samples_per_s, rate);
+  if (progress->has_steps && progress->steps == one.latest->steps) {
+    // In a stall there are at most the samples of one step since the last one.
+    const std::chrono::duration<double> since = reading.until - TimePoint(Duration(reading.end_ns));
+    if (since.count() * one.samples_per_s > one.samples_a_step)
+      set_samples_per_s(one, one.samples_a_step / since.count());
+    return;
+  }
+  const std::chrono::duration<double> elapsed = progress->of_host - one.latest->of_host;
+  if (elapsed.count() <= 0) return;
+  const auto samples = static_cast<double>(progress->samples - one.latest->samples);
+  set_samples_per_s(one, samples / elapsed.count());
+  if (progress->has_steps)
+    one.samples_a_step = samples / static_cast<double>(progress->steps - one.latest->steps);
+  progress->at = std::max(progress->at, one.latest->at);
   one.latest = progress;
   if (now - one.shown_when < parts_every_) return;
   show_parts(rank, *progress);
   one.shown_when = now;
+}
+
+void JobTrace::set_samples_per_s(Rank& rank, double rate) {
+  samples_per_s_ += rate - std::exchange(rank.samples_per_s, rate);
 }
 
 // The values hold from the moment up to which the last ones were.
@@ -217,6 +239,7 @@ void JobTrace::take(TimePoint now, MatchedOperation operation) {
   const bool has_room = pending_calls_ + calls.size() <= kMostPendingCalls;
   if (one.end > now - begin_ || !has_room) return;
   pending_calls_ += calls.size();
+  operation.group = operation.group.substr(0, kMostGroupName);
   one.operation = std::move(operation);
   pending_.push_back(std::move(one));
 }
@@ -239,7 +262,7 @@ void JobTrace::write_operations(Duration settled_by) {
     pending_calls_ -= chosen[i].operation.calls.size();
   std::size_t bytes = text_.size();
   const auto first_left = std::ranges::find_if(chosen, [&](const Pending& one) {
-    bytes += one.operation.calls.size() * kCallBytes;
+    bytes += one.operation.calls.size() * (kCallBytes + one.operation.group.size());
     return !budget_.has(bytes);
   });
   if (first_left != chosen.end()) next_ = std::move(*first_left);

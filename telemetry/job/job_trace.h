@@ -63,6 +63,8 @@ class JobTrace {
   struct Progress {
     bool has_steps = false;
     Duration at{};
+    Duration of_host{};  // the same moment by the clock of the rank's host, which is not moved
+    std::uint64_t steps = 0;
     std::array<Duration, kStepParts> parts{};
     std::uint64_t samples = 0;
   };
@@ -72,7 +74,7 @@ class JobTrace {
     std::optional<Progress> shown;              // up to where its counter has been written
     std::optional<Progress> latest;
     TimePoint shown_when{};
-    double samples_per_s = 0;
+    double samples_per_s = 0, samples_a_step = 0;
   };
   struct Pending {
     MatchedOperation operation;
@@ -85,6 +87,7 @@ class JobTrace {
   Duration after_begin(TimePoint when) const { return std::max(when - begin_, Duration::zero()); }
   int process_of(const std::string& host);
   TraceThread thread_of(int rank, std::size_t lane);
+  void set_samples_per_s(Rank& rank, double rate);
   void show_parts(int rank, const Progress& to);
   void show_samples(TimePoint now);
   void write_operations(Duration settled_by);

@@ -36,9 +36,10 @@ void StepSeries::take(const StepBlock& sums, int ranks) {
     closed_ = sums;
     begin_s_ = ranks > 0 ? sums.seconds() / ranks : 0;
   }
+  if (ranks > ranks_ && blocks_.size() == 1) open_first_block();
   reached_ = sums;
   ranks_ = ranks;
-  if (ranks == 0 || sums.steps <= closed_.steps) return;
+  if (ranks == 0 || sums.steps - closed_.steps < ranks) return;
   const double now_s = sums.seconds() / ranks - begin_s_;
   if (now_s < due_s_) return;
   blocks_.push_back(sums);
@@ -46,6 +47,13 @@ void StepSeries::take(const StepBlock& sums, int ranks) {
   closed_ = sums;
   if (blocks_.size() == kMostBlocks) merge_neighbours();
   due_s_ = std::max(due_s_, now_s - length_s_) + length_s_;
+}
+
+// It ended before all ranks had a step.
+void StepSeries::open_first_block() {
+  closed_ -= blocks_.front();
+  blocks_.clear();
+  due_s_ = kFirstDueS;
 }
 
 void StepSeries::merge_neighbours() {
@@ -63,7 +71,8 @@ std::vector<StepBlock> StepSeries::blocks() const {
   StepBlock rest = reached_;
   rest -= closed_;
   if (rest.steps > 0) {
-    if (blocks.empty() || rest.seconds() >= ranks_ * length_s_ / 2)
+    const bool is_long = rest.steps >= ranks_ && rest.seconds() >= ranks_ * length_s_ / 2;
+    if (blocks.empty() || is_long)
       blocks.push_back(rest);
     else
       blocks.back() += rest;

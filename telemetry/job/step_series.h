@@ -30,7 +30,8 @@ StepBlock block_of(const StepTotals& totals);
 
 /// Blocks of about the same time, a second at first. When there are too many, neighbours become
 /// one. So a series has at least half of kMostBlocks if its job takes that many seconds, and memory
-/// is bounded. A block has at least one step, however long that takes.
+/// is bounded. A block has at least one step of each rank on average, however long that takes,
+/// unless there is no other block.
 class StepSeries {
  public:
   static constexpr std::size_t kMostBlocks = 64;
@@ -41,13 +42,16 @@ class StepSeries {
   std::vector<StepBlock> blocks() const;
 
  private:
+  static constexpr double kFirstDueS = 0.9;
+
+  void open_first_block();
   void merge_neighbours();
 
   std::vector<StepBlock> blocks_;  // sums over ranks
   StepBlock reached_, closed_;     // sums of the last take(), and at the end of the last block
   double begin_s_ = 0;             // of the first block, mean over ranks
   // Ranks are read each second, one after another: a block ends when most of them were read.
-  double length_s_ = 1, due_s_ = 0.9;
+  double length_s_ = 1, due_s_ = kFirstDueS;
   int ranks_ = 0;
 };
 

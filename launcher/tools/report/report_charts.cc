@@ -47,7 +47,7 @@ double height_of(double seconds, double top_s) {
 std::string step_axis(double top_s) {
   std::string svg;
   const double distance = tick_distance(top_s);
-  for (int i = 0; i * distance <= top_s; ++i) {
+  for (int i = 0; i <= kMostTicks && i * distance <= top_s; ++i) {
     const double y = kTop + kPlotHeight - height_of(i * distance, top_s);
     svg += text("<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/>\n", kLeft, y, kWidth - kRight);
     svg += tick_label(kLeft - 6, y + 4, "end", i == 0 ? "0" : step_words(i * distance));
@@ -61,7 +61,7 @@ std::string time_axis(double seconds) {
   const char* const words = unit == 1 ? "s" : unit == kMinute ? "min" : "h";
   const double range = seconds / unit, distance = tick_distance(range);
   std::string svg;
-  for (int i = 0; i * distance <= 0.96 * range; ++i)
+  for (int i = 0; i <= kMostTicks && i * distance <= 0.96 * range; ++i)
     svg += tick_label(kLeft + kPlotWidth * i * distance / range, kHeight - 8, "middle",
                       number_words(i * distance) + (i == 0 ? std::string(" ") + words : ""));
   return svg;

@@ -79,7 +79,7 @@ std::string details_of(const RunEntry& run, double top_s) {
          section("Steps over time", has_blocks ? steps_chart(figures.blocks, top_s) : "",
                  "The time of a step, by the time of the run. Communication is moving data and "
                  "waiting.") +
-         section("Operations", operations_table(figures),
+         section("Operations", operations_table(run),
                  "Exposed is the share of their time in which ranks waited for them. Times for "
                  "algbw and busbw include waits for late ranks.") +
          section("Ranks", ranks_table(run)) + section("Facts", facts_table(run));

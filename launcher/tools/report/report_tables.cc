@@ -112,10 +112,10 @@ std::string ranks_table(const RunEntry& run) {
   return table(head, rows, {cause});
 }
 
-std::string operations_table(const RunFigures& figures) {
-  const double seconds = static_cast<double>(figures.steps) * figures.step_seconds;
+// Operations outside of steps are there, too.
+std::string operations_table(const RunEntry& run) {
   std::vector<Cells> rows;
-  for (const OperationSummary& one : figures.operations) {
+  for (const OperationSummary& one : run.figures->operations) {
     if (one.kind == OperationKind::kClose) continue;
     const auto speed = speed_of(one);
     const auto rate = [](std::optional<double> gbps) {
@@ -123,16 +123,16 @@ std::string operations_table(const RunFigures& figures) {
     };
     rows.push_back({html(std::string(name(one.kind))),
                     one.group.empty() ? "all ranks" : html(one.group, kMostName),
-                    std::to_string(one.ranks), std::to_string(one.count),
+                    one.ranks > 0 ? std::to_string(one.ranks) : "-", std::to_string(one.count),
                     speed ? bytes_words(speed->bytes) : "-",
                     rate(speed ? std::optional(speed->algbw_gbps) : std::nullopt),
                     rate(speed ? speed->busbw_gbps : std::nullopt),
                     one.seconds > 0 ? share_words(one.exposed_seconds / one.seconds) : "-",
-                    seconds > 0 ? share_words(one.exposed_seconds / seconds) : "-"});
+                    run.seconds > 0 ? share_words(one.exposed_seconds / run.seconds) : "-"});
   }
   if (rows.empty()) return "";
   return table({"operation", "group", "ranks", "calls", "bytes a call", "algbw GB/s", "busbw GB/s",
-                "exposed", "of step time"},
+                "exposed", "of the run"},
                rows, {1});
 }
 

@@ -10,7 +10,7 @@ namespace paceline::launcher {
 
 /// The evidence of each rank; columns without any value are left out. The run has figures.
 std::string ranks_table(const RunEntry& run);
-std::string operations_table(const RunFigures& figures);
+std::string operations_table(const RunEntry& run);
 std::string facts_table(const RunEntry& run);
 /// All quantities of both runs, with their standard errors.
 std::string comparison_table(const RunComparison& comparison);

@@ -19,7 +19,8 @@ std::string obstacle_of(const RunEntry& run) {
   if (count > kLeastBlocks) return "";
   return "run " + run.id + " has " + std::to_string(count) + " blocks of steps, but " +
          std::to_string(kLeastBlocks + 1) +
-         " or more show the noise; a run with 10 s of marked steps has enough";
+         " or more show the noise; a run with 10 s of marked steps, and at least 9 steps, has "
+         "enough";
 }
 
 // Beyond noise, by Holm's method: the least chance has to be the smallest of all, and so on.
@@ -105,6 +106,11 @@ std::string difference_words(const ComparedQuantity& one) {
 
 std::string no_difference_words(const RunComparison& comparison) {
   if (!comparison.obstacle.empty()) return "The runs cannot be compared: " + comparison.obstacle;
+  const bool has_small = std::ranges::any_of(
+      comparison.quantities,
+      [](const ComparedQuantity& one) { return one.judgement == Judgement::kSmall; });
+  if (has_small) return "Differences are beyond noise, but below " + share_words(kLeastDifference);
+  if (comparison.quantities.empty()) return "No difference is beyond noise";
   return "No difference is beyond noise. A step time that differs by " +
          share_words(comparison.quantities.front().named_from) + " or more would be";
 }

@@ -91,6 +91,10 @@ void add_waits(const RunEntry& run, double seconds, Findings& found) {
                    .lost_s = spread * seconds});
 }
 
+bool moves_data(const OperationSummary& one) {
+  return one.kind != OperationKind::kClose && one.kind != OperationKind::kBarrier;
+}
+
 void add_moving(const RunFigures& figures, double seconds, Findings& found) {
   const double share = share_of(figures, Spent::kMoving);
   if (share < kWorthSaying) return;
@@ -102,15 +106,16 @@ void add_moving(const RunFigures& figures, double seconds, Findings& found) {
   if (!figures.slow_links.empty()) {
     finding.what += "; " + words_of(figures.slow_links);
     finding.advice = "Examine that link by `paceline check`: its cable, port and switch.";
-  } else if (!figures.operations.empty()) {
-    const OperationSummary& most = figures.operations.front();
-    finding.what +=
-        ": " + operation_words(std::string(name(most.kind)), most.group) + " waits longest";
+  } else if (const auto found_most = std::ranges::find_if(figures.operations, moves_data);
+             found_most != figures.operations.end()) {
+    const OperationSummary& most = *found_most;
+    finding.what += ": " + operation_words(std::string(name(most.kind)), most.group) +
+                    " has the most exposed time";
     if (const auto speed = speed_of(most)) {
       finding.what += ", for " + bytes_words(speed->bytes * static_cast<double>(most.count)) +
                       " at " + number_words(speed->busbw_gbps.value_or(speed->algbw_gbps)) +
                       " GB/s" + (speed->busbw_gbps ? " (busbw)" : " (algbw)");
-      const bool is_often = most.count > 4 * figures.steps;
+      const bool is_often = figures.has_steps && most.count > 4 * figures.steps;
       if (speed->bytes < kSmallBytes && is_often)
         finding.advice = "Combine small operations: each moves " + bytes_words(speed->bytes) +
                          " only (GradientPipeline does that).";

@@ -130,6 +130,7 @@ StepEstimate step_estimate(std::span<const StepBlock> blocks, Quantity quantity)
   const double widened = (1 + correlated) / (1 - correlated);
   if (below > 0 && count > 1)
     made.error = std::sqrt(squares * widened * count / (count - 1)) / below;
+  made.freedom = std::max(1.0, made.freedom / widened);
   const std::size_t half = blocks.size() / 2;
   made.drift = step_mean(blocks.subspan(half), quantity) - step_mean(blocks.first(half), quantity);
   return made;

@@ -33,7 +33,8 @@ struct StepEstimate {
 };
 
 /// At least kLeastBlocks blocks. Neighbours are correlated: they are merged into fewer batches, and
-/// the correlation that is left between batches widens the error (method of batch means).
+/// the correlation that is left between batches widens the error, and leaves fewer degrees of
+/// freedom (method of batch means).
 StepEstimate step_estimate(std::span<const StepBlock> blocks, Quantity quantity);
 
 /// The mean alone, of any number of blocks; 0 for none.

@@ -1,6 +1,8 @@
 #include "launcher/head/job_tracer.h"
 
 #include <chrono>
+#include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -8,9 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "tests/harness/file_tree.h"
 #include "tests/unit/launcher/says.h"
@@ -86,11 +90,57 @@ TEST_F(JobTracerTest, FollowsTheJob) {
   EXPECT_TRUE(said_.empty());
 }
 
+TEST_F(JobTracerTest, RanksEndWithTheirHost) {
+  const auto traced = tracer(path_);
+  traced->saw(kBegin + seconds(1), JobBegins{}, state_);
+  state_.hosts[1].is_lost = true;
+  state_.faults.add({.host = "h2", .why = "the agent is gone"});
+  traced->saw(kBegin + seconds(2), TimePassed{}, state_);
+  traced->saw(kBegin + seconds(3), AgentLost{.host = 1, .why = {}}, state_);
+  traced->saw(kBegin + seconds(5), TimePassed{}, state_);
+  const std::string text = contents_of(path_), wanted = "\"rank 1 is lost with its host\"";
+  ASSERT_TRUE(says(text, wanted));
+  EXPECT_EQ(text.find(wanted), text.rfind(wanted));
+  EXPECT_FALSE(says(text, "\"rank 0 "));
+}
+
 TEST_F(JobTracerTest, ReplacesAFileAndClosesTheTraceOfAJobThatDidNotBegin) {
   files_.write("/trace.json", "before");
   tracer(path_);
   EXPECT_TRUE(contents_of(path_).starts_with("[\n{"));
   EXPECT_TRUE(contents_of(path_).ends_with("}\n]\n"));
+}
+
+TEST_F(JobTracerTest, LinksStay) {
+  files_.write("/file.json", "before");
+  const std::string link = files_.root() + "/link.json";
+  std::filesystem::create_symlink("file.json", link);
+  tracer(link);
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_TRUE(contents_of(files_.root() + "/file.json").starts_with("[\n{"));
+  // A link to nothing gets its file.
+  std::filesystem::remove(files_.root() + "/file.json");
+  tracer(link);
+  EXPECT_TRUE(contents_of(files_.root() + "/file.json").starts_with("[\n{"));
+  std::filesystem::create_symlink("loop", files_.root() + "/loop");
+  EXPECT_FALSE(TraceFile::make(files_.root() + "/loop").ok());
+}
+
+// As `--trace /dev/stdout >> FILE`.
+TEST_F(JobTracerTest, TheFileOfADescriptorIsAppendedTo) {
+  files_.write("/trace.json", "before");
+  const UniqueFd file(::open(path_.c_str(), O_WRONLY | O_CLOEXEC | O_APPEND));
+  const std::string link = files_.root() + "/descriptor";
+  std::filesystem::create_symlink("/proc/self/fd/" + std::to_string(file.get()), link);
+  tracer(link);
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_TRUE(contents_of(path_).starts_with("before[\n{"));
+}
+
+TEST_F(JobTracerTest, WhatAKilledRunLeftDoesNotMatter) {
+  files_.write("/trace.json." + std::to_string(::getpid()), "left");
+  tracer(path_);
+  EXPECT_TRUE(contents_of(path_).starts_with("[\n{"));
 }
 
 TEST_F(JobTracerTest, AFullDiskIsWarnedOfOnce) {

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "launcher/tools/report/report_charts.h"
 #include "launcher/tools/report/report_words.h"
 #include "tests/unit/launcher/noisy_run.h"
 
@@ -80,6 +81,13 @@ TEST(ReportPage, HasFindingsChartsAndTables) {
     EXPECT_TRUE(has(page, words)) << words;
   EXPECT_FALSE(has(page, "nan"));
   EXPECT_FALSE(has(page, "inf"));
+}
+
+TEST(ReportPage, AxesOfAnyRangeHaveFewTicks) {
+  for (const double top_s : {0.0, 1e-320, 1.0, 1e300}) {
+    const std::string svg = steps_chart({{.steps = 1, .parts = {1e-9}}}, top_s);
+    EXPECT_LT(svg.size(), 10'000u) << top_s;
+  }
 }
 
 TEST(ReportPage, ARunWithoutStepsHasAPage) {

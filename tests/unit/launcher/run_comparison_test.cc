@@ -63,8 +63,10 @@ TEST(RunComparison, SmallDifferencesDoNotMatter) {
   const RunComparison comparison = compare_runs(first, second);
   EXPECT_EQ(comparison.quantities[0].judgement, Judgement::kSmall);
   EXPECT_TRUE(named(comparison).empty());
-  EXPECT_EQ(no_difference_words(comparison),
+  EXPECT_EQ(no_difference_words(comparison), "Differences are beyond noise, but below 1 %");
+  EXPECT_EQ(no_difference_words(compare_runs(first, first)),
             "No difference is beyond noise. A step time that differs by 1 % or more would be");
+  EXPECT_EQ(no_difference_words({}), "No difference is beyond noise");
 }
 
 TEST(RunComparison, RunsThatDriftCannotTell) {

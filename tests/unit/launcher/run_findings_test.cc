@@ -44,7 +44,10 @@ TEST(RunFindings, TheMostExpensiveIsFirst) {
   run.figures->waited_for = {
       {.rank = 3, .host = "h2", .share = 0.3, .cause = "its control group throttled its CPUs"},
       {.rank = 1, .host = "h1", .share = 0.06, .cause = ""}};
-  run.figures->operations = {{.group = "dp",
+  // A barrier and close move no data.
+  run.figures->operations = {{.ranks = 4, .kind = OperationKind::kClose, .exposed_seconds = 6},
+                             {.ranks = 4, .kind = OperationKind::kBarrier, .exposed_seconds = 5},
+                             {.group = "dp",
                               .ranks = 4,
                               .kind = OperationKind::kAllReduce,
                               .count = 100,
@@ -55,8 +58,8 @@ TEST(RunFindings, TheMostExpensiveIsFirst) {
             (std::vector<std::string>{
                 "30 % of the time was lost to waiting for rank 3 on h2: its control group "
                 "throttled its CPUs",
-                "Moving data costs 25 % of the time: all_reduce of group dp waits longest, for 1.2 "
-                "GB at 0.4 GB/s (busbw)",
+                "Moving data costs 25 % of the time: all_reduce of group dp has the most "
+                "exposed time, for 1.2 GB at 0.4 GB/s (busbw)",
                 "10 % of the time was lost to waiting for ranks, most of it for rank 1 on h1"}));
   EXPECT_NE(findings_of(run, {})[0].advice.find("CPU quota"), std::string::npos);
 }
@@ -79,6 +82,10 @@ TEST(RunFindings, ManySmallOperationsAreToBeCombined) {
                               .exposed_seconds = 20}};
   EXPECT_NE(findings_of(run, {})[0].advice.find("Combine small operations: each moves 4 kB"),
             std::string::npos);
+  // Without steps nobody knows how often.
+  run.figures->has_steps = false;
+  run.figures->steps = 0;
+  EXPECT_EQ(findings_of(run, {})[0].advice.find("Combine"), std::string::npos);
 }
 
 TEST(RunFindings, ASlowLinkExplainsMovingData) {

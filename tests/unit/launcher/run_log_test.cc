@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <string>
 #include <thread>
@@ -49,6 +50,29 @@ RunEntry run_of(const std::string& id, int ranks = 2) {
           .ranks = {{.waited_for = 0.4, .stopped = 0.5}, {.compute = 1}},
           .blocks = {{.steps = 40.5, .samples = 5184, .parts = {0.25, 0.125, 0.5, 0}},
                      {.steps = 39.5, .samples = 5056, .parts = {0.5, 0.25, 0.125, 1e-6}}}}};
+}
+
+TEST(RunEntry, NumbersThatAreNotFiniteAreZero) {
+  RunEntry run = run_of("a");
+  run.figures->flop_per_s = std::numeric_limits<double>::infinity();
+  run.figures->shares["waiting"] = std::numeric_limits<double>::quiet_NaN();
+  run.figures->ranks[0].stopped = std::numeric_limits<double>::quiet_NaN();
+  const auto read = parse_run(line_of(run));
+  ASSERT_TRUE(read);
+  run.figures->flop_per_s = run.figures->shares["waiting"] = run.figures->ranks[0].stopped = 0;
+  EXPECT_EQ(*read, run);
+}
+
+TEST(RunEntry, BlocksThatCannotBeAreLeftOut) {
+  RunEntry run = run_of("a");
+  const std::vector<StepBlock> blocks = run.figures->blocks;
+  run.figures->blocks.push_back({.steps = 1, .parts = {1e-12}});
+  run.figures->blocks.push_back({.steps = 1, .parts = {1e12}});
+  run.figures->blocks.push_back({.steps = 1e16, .parts = {1}});
+  run.figures->blocks.push_back({.steps = 1e-300, .parts = {1}});
+  const auto read = parse_run(line_of(run));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->figures->blocks, blocks);
 }
 
 class RunLogTest : public ::testing::Test {

@@ -6,9 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "comm/base/signature.h"
 #include "telemetry/job/closing_lines.h"
-#include "telemetry/job/sample_reader.h"
 
 namespace paceline {
 namespace {
@@ -230,6 +228,48 @@ TEST(JobAccount, MemoryOfOperationsThatOneRankAloneReportsIsBounded) {
   EXPECT_EQ(account.summary()->share(Spent::kWaiting), 0);
 }
 
+TEST(JobAccount, AnOperationThatIsCompleteLateIsReturned) {
+  JobAccount account;
+  account.begin(2);
+  const auto take = [&account](int rank, std::uint64_t sequence) {
+    const Times times{milliseconds(1), milliseconds(2), milliseconds(1)};
+    const RankSamples sample = sample_of(times, sequence, OperationKind::kAllReduce, false, 2);
+    return account.take(rank, sample).size();
+  };
+  EXPECT_EQ(take(0, 0), 0u);
+  for (std::uint64_t i = 1; i < 10'000; ++i) ASSERT_EQ(take(0, i) + take(1, i), 1u);
+  EXPECT_EQ(take(1, 0), 1u);
+}
+
+// Groups come and go, and one lives.
+TEST(JobAccount, GroupsOfARankAreBounded) {
+  constexpr std::uint64_t kGroups = 4 * JobAccount::kMostGroups;
+  JobAccount account;
+  account.begin(1);
+  account.take(0, reading_of(1, seconds(1), seconds(1), Duration(0)));
+  const auto take = [&account](std::uint64_t id, std::uint64_t count) {
+    account.take(0, RankTotals{.group = id,
+                               .name = "g",
+                               .size = 2,
+                               .totals = {{.kind = OperationKind::kAllReduce,
+                                           .count = count,
+                                           .bytes = 4 * count,
+                                           .time_ns = 3'000'000'000,
+                                           .exposed_ns = 1'000'000'000}}});
+  };
+  for (std::uint64_t id = 1; id <= kGroups; ++id) {
+    take(0, id);
+    take(id, 1);
+  }
+  const auto operations = account.summary()->operations;
+  ASSERT_EQ(operations.size(), JobAccount::kMostGroups + 1);
+  const std::uint64_t folded = kGroups + 1 - JobAccount::kMostGroups;
+  EXPECT_EQ(operations.front().group, "others");
+  EXPECT_EQ(operations.front().ranks, 0);
+  EXPECT_EQ(operations.front().count, folded);
+  EXPECT_DOUBLE_EQ(operations.front().exposed_seconds, static_cast<double>(folded));
+}
+
 TEST(ClosingLines, RanksWithoutMarksAreSaid) {
   const JobSummary summary{.ranks = 1,
                            .job_ranks = 4,
@@ -287,88 +327,6 @@ TEST(ClosingLines, NameLossesTheLargestFirst) {
   EXPECT_NE(slower[1].find("lost to: waiting 20 % (15 % for rank 3, 5 % for rank 1), slower "
                            "computation 15 %, moving data 10 %"),
             std::string::npos);
-}
-
-constexpr std::size_t kMost = 64;
-
-GroupOperations book_of(const OperationBook& book) {
-  return {.group = "", .id = 1, .size = 2, .totals = book.totals(), .samples = book.samples()};
-}
-
-Signature all_reduce(std::uint64_t sequence) {
-  return {.sequence = sequence,
-          .count = 1,
-          .kind = OperationKind::kAllReduce,
-          .type = DataType::kFloat32};
-}
-
-TEST(SampleReader, PassesEachOperationOnOnceWhereTheyAreFew) {
-  const auto book = std::make_unique<OperationBook>();
-  SampleReader reader;
-  std::vector<std::uint64_t> passed;
-  for (std::uint64_t i = 0; i < 1000; ++i) {
-    const TimePoint called = kBegin + milliseconds(i);
-    book->note(all_reduce(i), {.called = called, .ended = called + milliseconds(1)});
-    if (i % 20 != 19) continue;
-    const RankSamples samples = reader.take(book_of(*book), kMost);
-    EXPECT_EQ(samples.weight, 1u);
-    for (const OperationSample& one : samples.samples) {
-      EXPECT_EQ(one.bytes, sizeof(float));
-      passed.push_back(one.sequence);
-    }
-  }
-  std::ranges::sort(passed);
-  ASSERT_EQ(passed.size(), 1000u);
-  for (std::uint64_t i = 0; i < 1000; ++i) EXPECT_EQ(passed[i], i);
-}
-
-TEST(SampleReader, PassesAFewThatStandForAllWhereTheyAreMany) {
-  const auto book = std::make_unique<OperationBook>();
-  SampleReader reader;
-  double stands_for = 0;
-  for (std::uint64_t i = 0; i < 1000000; ++i) {
-    book->note(all_reduce(i), {.called = kBegin, .ended = kBegin});
-    if (i % 10000 != 9999) continue;
-    const RankSamples samples = reader.take(book_of(*book), kMost);
-    EXPECT_LE(samples.samples.size(), kMost);
-    stands_for += static_cast<double>(samples.weight * samples.samples.size());
-  }
-  EXPECT_NEAR(stands_for, 1e6, 5e4);
-}
-
-TEST(SampleReader, KeepsToItsLimit) {
-  const auto book = std::make_unique<OperationBook>();
-  SampleReader reader;
-  double stands_for = 0;
-  for (std::uint64_t i = 0; i < 100000; ++i) {
-    book->note(all_reduce(i), {.called = kBegin, .ended = kBegin});
-    if (i % 10 != 9) continue;
-    const RankSamples samples = reader.take(book_of(*book), 2);
-    EXPECT_LE(samples.samples.size(), 2u);
-    stands_for += static_cast<double>(samples.weight * samples.samples.size());
-  }
-  EXPECT_NEAR(stands_for, 1e5, 1e4);
-}
-
-// Agents look at different moments.
-TEST(SampleReader, RanksPassOnTheSameOperations) {
-  const auto book = std::make_unique<OperationBook>();
-  SampleReader one, other;
-  std::vector<std::uint64_t> ones, others;
-  const auto look = [&book](SampleReader& reader, std::vector<std::uint64_t>& passed) {
-    for (const OperationSample& sample : reader.take(book_of(*book), kMost).samples)
-      passed.push_back(sample.sequence);
-  };
-  for (std::uint64_t i = 0; i < 300000; ++i) {
-    book->note(all_reduce(i), {.called = kBegin, .ended = kBegin});
-    if (i % 10000 == 9999) look(one, ones);
-    if (i % 10000 == 3333) look(other, others);
-  }
-  std::ranges::sort(ones);
-  std::ranges::sort(others);
-  std::vector<std::uint64_t> both;
-  std::ranges::set_intersection(ones, others, std::back_inserter(both));
-  EXPECT_GT(both.size(), ones.size() / 2);
 }
 
 }  // namespace

@@ -127,6 +127,37 @@ TEST(JobTrace, TimesAreNeitherNegativeNorOfTheFuture) {
   EXPECT_NE(slices[0].find("\"ts\":0.000,\"dur\":1000500.000"), std::string::npos);
 }
 
+// Of groups with any ranks, some calls of each operation are kept.
+TEST(JobTrace, LargeOperationsHaveCallsOfOtherRanksInTurn) {
+  constexpr int kRanks = 2 * static_cast<int>(JobTrace::kMostCalls);
+  JobTrace trace(kJobBegin, "job 7");
+  trace.begin_start(kJobBegin, std::vector<std::string>(2 * kRanks, "h1"), "");
+  for (std::uint64_t sequence = 0; sequence < 2; ++sequence) {
+    MatchedOperation operation = late_operation(sequence, kRanks, milliseconds(10 * sequence));
+    for (OperationCall& call : operation.calls) {
+      call.rank *= 2;
+      if (call.waited_for >= 0) call.waited_for *= 2;
+    }
+    trace.take(kJobBegin + seconds(2), std::move(operation));
+  }
+  const std::string text = trace.end(kJobBegin + seconds(5));
+  for (const char* const sequence : {"\"sequence\":0,", "\"sequence\":1,"}) {
+    const std::size_t calls = lines_with(text, sequence).size();
+    EXPECT_GE(calls, JobTrace::kMostCalls) << sequence;
+    EXPECT_LE(calls, JobTrace::kMostCalls + 1) << sequence;
+  }
+}
+
+TEST(JobTrace, LongNamesOfGroupsAreCut) {
+  JobTrace trace(kJobBegin, "job 7");
+  trace.begin_start(kJobBegin, {"h1", "h1"}, "");
+  MatchedOperation operation = late_operation(0, 2, seconds(1));
+  operation.group = std::string(500, 'g');
+  trace.take(kJobBegin + seconds(2), std::move(operation));
+  const std::string text = trace.end(kJobBegin + seconds(3));
+  EXPECT_EQ(lines_with(text, "\"" + std::string(64, 'g') + "\"").size(), 2u);
+}
+
 TEST(JobTrace, PartsAreSharesOfTheTimeSinceTheReadingBefore) {
   JobTrace trace(kJobBegin, "job 7");
   trace.begin_start(kJobBegin, {"h1"}, "");
@@ -149,6 +180,54 @@ TEST(JobTrace, PartsAreSharesOfTheTimeSinceTheReadingBefore) {
   EXPECT_EQ(lines_with(rest, "rank 0 exited with code 1").size(), 1u);
   EXPECT_EQ(lines_with(rest, R"("ts":2000000.000,"args":{"compute":0.000,)").size(), 1u);
   EXPECT_EQ(lines_with(rest, R"("args":{"all":0.000})").size(), 1u);
+}
+
+TEST(JobTrace, ReadingsOfTheFutureAndAfterTheEndAreDropped) {
+  JobTrace trace(kJobBegin, "job 7");
+  trace.begin_start(kJobBegin, {"h1"}, "");
+  trace.take(kJobBegin + seconds(1), 0, steps_until(seconds(5), 640));
+  EXPECT_TRUE(lines_with(trace.end(kJobBegin + seconds(2)), "\"ph\":\"C\"").empty());
+  trace.begin_start(kJobBegin, {"h1", "h1"}, "");
+  trace.take(kJobBegin + seconds(3), 1, steps_until(seconds(3), 640));
+  trace.rank_ended(kJobBegin + seconds(3), 1, "exited with code 1");
+  EXPECT_EQ(trace.end(kJobBegin + seconds(5)), "");
+}
+
+TEST(JobTrace, SamplesPerSecondFallInAStall) {
+  JobTrace trace(kJobBegin, "job 7");
+  trace.begin_start(kJobBegin, {"h1"}, "");
+  RankReading reading = steps_until(seconds(1), 640);
+  reading.steps.steps = 10;
+  const auto rate_at = [&](int second) {
+    reading.until = kJobBegin + seconds(second);
+    trace.take(reading.until, 0, reading);
+    const auto lines = lines_with(trace.text(reading.until), "samples/s");
+    return lines.empty() ? "" : lines.back().substr(lines.back().find("{\"all\""));
+  };
+  EXPECT_EQ(rate_at(1), "{\"all\":640.000}}");
+  EXPECT_EQ(rate_at(2), "{\"all\":64.000}}");
+  EXPECT_EQ(rate_at(5), "{\"all\":16.000}}");
+}
+
+// What is known of the clock changes, but not what the rank does.
+TEST(JobTrace, SamplesPerSecondDoNotChangeWithTheClock) {
+  for (const Duration moved : {milliseconds(-5), milliseconds(5)}) {
+    JobTrace trace(kJobBegin, "job 7");
+    trace.begin_start(kJobBegin, {"h1"}, "");
+    RankReading reading = steps_until(seconds(1), 640);
+    reading.until = kJobBegin + milliseconds(1010);
+    trace.take(kJobBegin + seconds(2), 0, reading);
+    EXPECT_EQ(lines_with(trace.text(kJobBegin + seconds(2)), "samples/s").size(), 1u);
+    for (const std::uint64_t samples : {640u, 1280u}) {
+      reading = steps_until(seconds(static_cast<int>(samples) / 640), samples);
+      reading.end_ns += moved.count();
+      reading.until =
+          kJobBegin + seconds(static_cast<int>(samples) / 640) + milliseconds(10) + moved;
+      reading.ahead = -moved;
+      trace.take(kJobBegin + seconds(3), 0, reading);
+      EXPECT_TRUE(lines_with(trace.text(kJobBegin + seconds(3)), "samples/s").empty());
+    }
+  }
 }
 
 TEST(JobTrace, WithoutStepsTheLifeOfARankIsDivided) {

@@ -72,6 +72,31 @@ TEST(StepSeries, AStepMayTakeLongerThanABlock) {
   }
 }
 
+// Ranks are read one after another, also between the steps of two.
+TEST(StepSeries, LongStepsOfManyRanksAreWhole) {
+  constexpr int kRanks = 4;
+  StepSeries series;
+  for (int second = 1; second <= 60; ++second) {
+    for (int rank = 0; rank < kRanks; ++rank) {
+      StepBlock all;
+      int with_steps = 0;
+      for (int one = 0; one < kRanks; ++one) {
+        // Rank 0 ends its steps a second before the others.
+        const int read_at = (one <= rank ? second : second - 1) + (one == 0 ? 1 : 0);
+        all += sums(read_at / 3, 3);
+        with_steps += read_at >= 3 ? 1 : 0;
+      }
+      series.take(all, with_steps);
+    }
+  }
+  const std::vector<StepBlock> blocks = series.blocks();
+  EXPECT_EQ(blocks.size(), 20u);
+  for (const StepBlock& block : blocks) {
+    EXPECT_GE(block.steps, 1);
+    EXPECT_NEAR(block.seconds() / block.steps, 3, 1e-9);
+  }
+}
+
 TEST(StepSeries, BlocksAreMeansOverRanks) {
   StepSeries series;
   StepBlock all;
