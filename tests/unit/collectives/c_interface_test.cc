@@ -257,9 +257,15 @@ TEST(CInterface, AbortEndsACallOfAnotherThread) {
   std::atomic<bool> aborted{false};
   run_ranks_in_c(2, [&](plComm_t comm, int rank) {
     if (rank == 0) {
-      std::thread caller([&] { EXPECT_EQ(plBarrier(comm, nullptr), plCancelled); });
+      std::atomic<bool> calls{false};
+      std::thread caller([&] {
+        calls.store(true);
+        calls.notify_all();
+        EXPECT_EQ(plBarrier(comm, nullptr), plCancelled);
+      });
+      calls.wait(false);
       const SystemClock clock;  // time to get inside
-      const TimePoint until = clock.now() + std::chrono::milliseconds(20);
+      const TimePoint until = clock.now() + std::chrono::milliseconds(100);
       while (clock.now() < until) std::this_thread::yield();
       plResult_t error = plInternalError;
       EXPECT_EQ(plCommGetAsyncError(comm, &error), plSuccess);
