@@ -13,6 +13,7 @@
 #include <sys/un.h>
 
 #include "comm/base/descriptors.h"
+#include "comm/base/ip_address.h"
 #include "comm/base/system_error.h"
 #include "comm/base/text.h"
 
@@ -147,13 +148,8 @@ int SocketAddress::port() const {
 }
 
 bool SocketAddress::is_loopback() const {
-  if (storage_.ss_family == AF_INET)
-    return ntohl(reinterpret_cast<const sockaddr_in*>(&storage_)->sin_addr.s_addr) >> 24 ==
-           IN_LOOPBACKNET;
-  if (storage_.ss_family != AF_INET6) return false;
-  const in6_addr& address = reinterpret_cast<const sockaddr_in6*>(&storage_)->sin6_addr;
-  const bool is_mapped = IN6_IS_ADDR_V4MAPPED(&address);
-  return is_mapped ? address.s6_addr[12] == IN_LOOPBACKNET : IN6_IS_ADDR_LOOPBACK(&address);
+  const auto address = IpAddress::of(data());
+  return address && address->is_loopback();
 }
 
 SocketAddress SocketAddress::at_port(int port) const {

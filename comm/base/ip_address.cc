@@ -39,6 +39,14 @@ std::optional<IpAddress> IpAddress::of(const sockaddr* address) {
   return made;
 }
 
+bool IpAddress::is_loopback() const {
+  if (!v6_) return bytes_[0] == 127;
+  IpAddress loopback;
+  loopback.v6_ = true;
+  loopback.bytes_.back() = 1;
+  return *this == loopback;
+}
+
 IpAddress IpAddress::network(int bits) const {
   IpAddress masked = *this;
   for (std::size_t i = 0; i < masked.bytes_.size(); ++i) {

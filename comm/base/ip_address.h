@@ -25,6 +25,8 @@ class IpAddress {
   static std::optional<IpAddress> of(const sockaddr* address);
 
   bool is_v6() const { return v6_; }
+  /// 127.0.0.0/8 or ::1.
+  bool is_loopback() const;
   /// Bits of an address of its kind: 32 or 128.
   int bits() const { return v6_ ? 128 : 32; }
   /// In network byte order.

@@ -10,12 +10,12 @@
 #include <string_view>
 #include <system_error>
 
-#include <arpa/inet.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
 #include <linux/tcp.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -30,17 +30,18 @@ constexpr timeval kPatience{.tv_sec = 0, .tv_usec = 200000};
 // their names, and cannot be included beside <linux/tcp.h>.
 constexpr std::uint32_t kStates = 1U << 1 | 1U << 4 | 1U << 8 | 1U << 9;
 
-std::string text_of(int family, const void* address) {
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  if (::inet_ntop(family, address, text.data(), text.size()) == nullptr) return {};
-  constexpr std::string_view kMapped = "::ffff:";
-  const std::string_view whole = text.data();
-  const bool is_mapped = whole.starts_with(kMapped) && whole.find('.') != std::string_view::npos;
-  return std::string(is_mapped ? whole.substr(kMapped.size()) : whole);
-}
-
-bool is_loopback(const std::string& address) {
-  return address.starts_with("127.") || address == "::1";
+// As the kernel's answer has it, in network byte order.
+IpAddress address_of(int family, const std::uint32_t (&words)[4]) {
+  sockaddr_in v4{};
+  sockaddr_in6 v6{};
+  const bool is_v4 = family == AF_INET;
+  v4.sin_family = AF_INET;
+  v6.sin6_family = AF_INET6;
+  std::memcpy(&v4.sin_addr, words, sizeof v4.sin_addr);
+  std::memcpy(&v6.sin6_addr, words, sizeof v6.sin6_addr);
+  const auto* const address =
+      is_v4 ? reinterpret_cast<const sockaddr*>(&v4) : reinterpret_cast<const sockaddr*>(&v6);
+  return IpAddress::of(address).value_or(IpAddress());
 }
 
 // The inodes of the sockets that a process has open. None: it has ended, or is of another user.
@@ -86,20 +87,22 @@ bool LinkMeter::open() {
   return !is_off_;
 }
 
-void LinkMeter::look(const std::vector<pid_t>& groups, const Clock& clock) {
+bool LinkMeter::look(const std::vector<pid_t>& groups, const Clock& clock) {
   const TimePoint begin = clock.now();
-  if (begin < next_ || !open()) return;
+  if (begin < next_ || !open()) return false;
   // A process that was not there before may have any socket.
   if (groups != groups_)
     std::erase_if(known_, [](const auto& one) { return !one.second.is_of_rank; });
   groups_ = groups;
   Sockets found;
-  if (read(AF_INET, found) && read(AF_INET6, found)) add(found);
+  const bool is_whole = read(AF_INET, found) && read(AF_INET6, found);
+  if (is_whole) add(found);
   const TimePoint end = clock.now();
   next_ = end + kTimesPause * (end - begin);
+  return is_whole;
 }
 
-// Of sockets with the same ends the busiest counts: their data was on its way at the same time.
+// Sockets with the same ends have data on its way at the same time, so the busiest of them counts.
 void LinkMeter::add(const Sockets& found) {
   ++look_;
   const bool knows_all =
@@ -137,8 +140,8 @@ void LinkMeter::make_room() {
 std::vector<LinkReading> LinkMeter::links() const {
   std::vector<LinkReading> readings;
   for (const auto& [ends, counts] : links_)
-    readings.push_back({.from = ends.first,
-                        .to = ends.second,
+    readings.push_back({.from = ends.first.to_string(),
+                        .to = ends.second.to_string(),
                         .bytes = counts.bytes,
                         .resent_bytes = counts.resent_bytes,
                         .busy = counts.busy});
@@ -194,11 +197,11 @@ void LinkMeter::take(const void* message, std::size_t bytes, Sockets& found) con
   if (bytes < sizeof(inet_diag_msg)) return;
   const auto* const socket = static_cast<const inet_diag_msg*>(message);
   Seen made{.inode = socket->idiag_inode,
-            .ends = {text_of(socket->idiag_family, socket->id.idiag_src),
-                     text_of(socket->idiag_family, socket->id.idiag_dst)},
+            .ends = {address_of(socket->idiag_family, socket->id.idiag_src),
+                     address_of(socket->idiag_family, socket->id.idiag_dst)},
             .counts = {}};
-  if (!counts_loopback_ && (is_loopback(made.ends.second) || made.ends.first == made.ends.second))
-    return;
+  const auto& [from, to] = made.ends;
+  if (!counts_loopback_ && (to.is_loopback() || from == to)) return;
   const char* at = reinterpret_cast<const char*>(socket + 1);
   for (std::size_t left = bytes - sizeof(inet_diag_msg); left >= sizeof(rtattr);) {
     const auto* const part = reinterpret_cast<const rtattr*>(at);

@@ -6,13 +6,13 @@
 #include <cstdint>
 #include <map>
 #include <set>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include <sys/types.h>
 
 #include "comm/base/clock.h"
+#include "comm/base/ip_address.h"
 #include "comm/base/unique_fd.h"
 #include "telemetry/job/link_account.h"
 
@@ -20,21 +20,21 @@ namespace paceline::launcher {
 
 class LinkMeter {
  public:
-  static constexpr std::size_t kMostSockets = 65536;  ///< of the host; with more there is no look
+  static constexpr std::size_t kMostSockets = 65536;  ///< of a host that the meter looks at
   static constexpr std::size_t kMostLinks = LinkAccount::kMostReadings;
 
   /// Tests count connections of this host with itself, too.
   explicit LinkMeter(bool counts_loopback = false) : counts_loopback_(counts_loopback) {}
 
   /// Looks at the connections of these process groups. Looks become rarer where they take long:
-  /// they cost at most 1 % of a CPU.
-  void look(const std::vector<pid_t>& groups, const Clock& clock);
+  /// they cost at most 1 % of a CPU. True if it has looked.
+  bool look(const std::vector<pid_t>& groups, const Clock& clock);
   /// Since the start. Where there are more than kMostLinks pairs of addresses, those that carried
   /// the most.
   std::vector<LinkReading> links() const;
 
  private:
-  using Ends = std::pair<std::string, std::string>;  // addresses
+  using Ends = std::pair<IpAddress, IpAddress>;
   struct Counts {
     std::uint64_t bytes = 0, resent_bytes = 0;
     Duration busy{};

@@ -129,7 +129,7 @@ void TelemetryService::measure_links() {
   std::vector<pid_t> groups;
   for (const auto& [number, rank] : ranks_)
     if (rank.usage != nullptr) groups.push_back(rank.usage->process());
-  links_.look(groups, clock_);
+  if (!links_.look(groups, clock_)) return;
   messages::FromAgent message;
   message.set_epoch(epoch_);
   for (const LinkReading& one : links_.links()) {

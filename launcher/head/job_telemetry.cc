@@ -189,7 +189,7 @@ void JobTelemetry::saw(TimePoint now, const JobEvent& event, const JobState& sta
     const messages::FromAgent& message = said->message;
     if (message.has_measured() && is_of_host(message.measured().rank()))
       take(now, said->host, message.measured());
-    if (message.has_links() && said->host < state.hosts.size()) take(said->host, message.links());
+    if (message.has_links()) take(said->host, message.links());
     if (message.has_exited() && is_of_host(message.exited().rank()))
       whereabouts_[message.exited().rank()].reset();
   }
