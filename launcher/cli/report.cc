@@ -13,6 +13,7 @@
 #include "launcher/options/nearest.h"
 #include "launcher/options/option_values.h"
 #include "launcher/registry/run_log.h"
+#include "launcher/registry/run_text.h"
 #include "launcher/system/complain.h"
 #include "launcher/system/new_file.h"
 #include "launcher/system/system.h"
@@ -105,8 +106,7 @@ std::string file_named_after(const std::vector<ReportedRun>& runs) {
   std::string name = "report";
   for (const ReportedRun& one : runs) {
     name += '-';
-    for (const char letter : one.run.id.substr(0, 8))
-      name += is_digit_or_letter(letter) ? letter : '_';
+    for (const char letter : short_id(one.run)) name += is_digit_or_letter(letter) ? letter : '_';
   }
   return name + ".html";
 }
@@ -123,8 +123,7 @@ std::string lines_of_findings(const ReportedRun& one) {
 std::string lines_of_differences(const RunComparison& comparison) {
   std::string text;
   for (const ComparedQuantity& one : comparison.quantities)
-    if (one.judgement == Judgement::kNamed || one.judgement == Judgement::kDrifted)
-      text += difference_words(one) + ".\n";
+    if (is_told(one)) text += difference_words(one) + ".\n";
   return text.empty() ? printable(no_difference_words(comparison)) + ".\n" : text;
 }
 

@@ -27,12 +27,11 @@ double JobInterval::spent_seconds() const {
   return std::accumulate(spent.begin(), spent.end(), 0.0);
 }
 
-JobInterval interval_of(const v1::Snapshot* before, const v1::Snapshot& now) {
+JobInterval interval_of(const v1::Snapshot& before, const v1::Snapshot& now) {
   JobInterval between = until(now);
-  if (before == nullptr) return between;
-  const JobInterval first = until(*before);
+  const JobInterval first = until(before);
   between.seconds -= first.seconds;
-  if (before->epoch() != now.epoch()) return between;
+  if (before.epoch() != now.epoch()) return between;
   for (std::size_t i = 0; i < kSpents; ++i)
     between.spent[i] = std::max(0.0, between.spent[i] - first.spent[i]);
   between.samples = std::max(0.0, between.samples - first.samples);

@@ -1,4 +1,4 @@
-// What happened between two snapshots of a job. Pure.
+// The work between two snapshots of a job. Pure.
 #pragma once
 
 #include <array>
@@ -12,8 +12,8 @@ namespace paceline::launcher {
 
 struct JobInterval {
   double seconds = 0;
-  /// Of the time of steps, by Spent: seconds, means over ranks. Waits and moving data are estimates
-  /// that may be corrected later: what would be negative is 0.
+  /// Seconds of the steps by Spent, means over ranks. Waits and moving data are estimates. If a
+  /// later snapshot corrects one downwards, it counts as 0.
   std::array<double, kSpents> spent{};
   double samples = 0;       ///< of all ranks
   std::uint64_t steps = 0;  ///< of the rank with the most
@@ -22,8 +22,8 @@ struct JobInterval {
   double spent_seconds() const;
 };
 
-/// `before`: null, or of an earlier start of the ranks: since the latest start.
-JobInterval interval_of(const job::v1::Snapshot* before, const job::v1::Snapshot& now);
+/// If `before` is of an earlier start of the ranks, their work counts since the latest start.
+JobInterval interval_of(const job::v1::Snapshot& before, const job::v1::Snapshot& now);
 
 /// Seconds of a rank, named as in job_v1.proto.
 struct RankInterval {

@@ -112,14 +112,14 @@ std::vector<std::string> row_of(const v1::Snapshot& before, const v1::Snapshot& 
 }  // namespace
 
 std::string top_line(const v1::Snapshot& before, const v1::Snapshot& now) {
-  const JobInterval between = interval_of(&before, now);
+  const JobInterval between = interval_of(before, now);
   const std::string split = split_text(between);
   return since(now.elapsed_seconds()) + " " + phase_text(now.phase()) + ": " +
          speed_text(now, between) + (split.empty() ? "" : "; " + split) + "\n";
 }
 
 std::string top_page(const v1::Snapshot& before, const v1::Snapshot& now, std::size_t lines) {
-  const JobInterval between = interval_of(&before, now);
+  const JobInterval between = interval_of(before, now);
   std::string text = "job " + printable(now.job_id()) + ": " + phase_text(now.phase()) + " after " +
                      since(now.elapsed_seconds()) + "; " + speed_text(now, between) + "\n" +
                      printable(now.command()) + "\n";

@@ -24,7 +24,7 @@ class JobTelemetry final : public JobObserver {
     std::function<void(const std::string&)> say;
     /// Finds the one-rank run on one of these hosts, when the job has ended. Null: there is none.
     std::function<std::optional<Baseline>(const std::vector<std::string>& hosts)> baseline;
-    /// Gets readings and operations. Null: there is no trace.
+    /// The trace that gets readings and operations; null: the job has none.
     JobTrace* trace = nullptr;
   };
 

@@ -126,7 +126,7 @@ void add_telemetry_options(CLI::App& app, JobSpec& job) {
             });
 }
 
-// What reads the option names it as well.
+// CLI11 names the option in its error, so the text must not name it again.
 std::string without_name(const std::string& text, const PlacementOption& option) {
   const std::string name = std::string(option.name) + " ";
   return text.starts_with(name) ? text.substr(name.size()) : text;

@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kVersion = 1;
 
-// Of a block.
+// Limits of the numbers of a block.
 constexpr double kLeastBlockS = 1e-9, kMostBlockS = 1e9;
 constexpr double kLeastSteps = 1e-9, kMostSteps = 1e15, kMostSamples = 1e18;
 

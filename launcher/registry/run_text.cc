@@ -34,6 +34,8 @@ std::string efficiency_text(const RunFigures& figures) {
 
 }  // namespace
 
+std::string short_id(const RunEntry& run) { return run.id.substr(0, kIdLetters); }
+
 std::string local_minute(double seconds_since_1970) {
   const auto seconds = static_cast<std::time_t>(seconds_since_1970);
   std::tm parts{};
@@ -49,13 +51,13 @@ std::string runs_table(const std::vector<RunEntry>& runs) {
     const bool has_steps = run.figures && run.figures->has_steps;
     std::string command = printable(run.command);
     if (command.size() > kMostCommand) command = command.substr(0, kMostCommand) + "…";
-    rows.push_back(
-        {printable(run.id.substr(0, kIdLetters)), local_minute(run.begin_s),
-         seconds_text(run.seconds), std::to_string(run.ranks), std::to_string(run.exit_code),
-         has_steps ? std::to_string(run.figures->steps) : "-",
-         has_steps && run.figures->samples_per_s > 0 ? number_text(run.figures->samples_per_s)
-                                                     : "-",
-         has_steps && run.ranks > 1 ? efficiency_text(*run.figures) : "-", command});
+    rows.push_back({printable(short_id(run)), local_minute(run.begin_s), seconds_text(run.seconds),
+                    std::to_string(run.ranks), std::to_string(run.exit_code),
+                    has_steps ? std::to_string(run.figures->steps) : "-",
+                    has_steps && run.figures->samples_per_s > 0
+                        ? number_text(run.figures->samples_per_s)
+                        : "-",
+                    has_steps && run.ranks > 1 ? efficiency_text(*run.figures) : "-", command});
   }
   return text_table(rows);
 }

@@ -8,6 +8,8 @@
 
 namespace paceline::launcher {
 
+/// As much of its id as people need.
+std::string short_id(const RunEntry& run);
 /// "2026-11-29 12:30", in the time zone of this process.
 std::string local_minute(double seconds_since_1970);
 /// A line of headings and one for each run.

@@ -40,7 +40,7 @@ Place place_of(const std::string& path) {
   }
 }
 
-// What a process of this id left behind when it was killed is removed.
+// A killed process with the same id may have left its file behind: the new one replaces it.
 UniqueFd open_beside(const std::string& path) {
   constexpr int kFlags = O_WRONLY | O_CLOEXEC | O_CREAT | O_EXCL;
   UniqueFd fd(::open(path.c_str(), kFlags, 0644));
@@ -58,7 +58,7 @@ Result<std::unique_ptr<NewFile>> NewFile::make(const std::string& path) {
   return made;
 }
 
-// What is written in place may have other writers: all append.
+// Other processes may write to a file in place, so all append.
 NewFile::NewFile(const std::string& path, bool in_place)
     : path_(path),
       in_place_(in_place),

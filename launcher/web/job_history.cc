@@ -34,7 +34,7 @@ void JobHistory::take(const v1::Snapshot& snapshot) {
 
 void JobHistory::add_point(const v1::Snapshot& snapshot) {
   if (!has_begun_ || !snapshot.has_performance()) return;
-  const JobInterval between = interval_of(&last_, snapshot);
+  const JobInterval between = interval_of(last_, snapshot);
   const Point point{.until = snapshot.elapsed_seconds(),
                     .seconds = between.seconds,
                     .spent = between.spent,

@@ -1,4 +1,4 @@
-// How much a trace may write: at most 47 MB in any hour, however much happens. Pure.
+// How much a trace may write: less than 50 MB in any hour, however much happens. Pure.
 #pragma once
 
 #include <algorithm>

@@ -17,8 +17,6 @@ namespace {
 
 constexpr std::size_t kMostTitle = 160;  // of a command
 
-std::string short_id(const RunEntry& run) { return run.id.substr(0, 8); }
-
 std::string page_begin(const std::string& title) {
   return "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
          "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
@@ -88,7 +86,7 @@ std::string details_of(const RunEntry& run, double top_s) {
 std::string differences_of(const RunComparison& comparison) {
   std::string list;
   for (const ComparedQuantity& one : comparison.quantities) {
-    if (one.judgement != Judgement::kNamed && one.judgement != Judgement::kDrifted) continue;
+    if (!is_told(one)) continue;
     list += "<li" +
             (one.judgement == Judgement::kNamed
                  ? " data-differs=\"" + html(std::string(name(one.quantity))) + "\""

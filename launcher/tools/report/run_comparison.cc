@@ -83,6 +83,10 @@ RunComparison compare_runs(const RunEntry& first, const RunEntry& second) {
   return made;
 }
 
+bool is_told(const ComparedQuantity& one) {
+  return one.judgement == Judgement::kNamed || one.judgement == Judgement::kDrifted;
+}
+
 std::string difference_words(const ComparedQuantity& one) {
   const std::string what(name(one.quantity));
   const bool is_rate = one.quantity == Quantity::kRate;

@@ -46,7 +46,9 @@ struct RunComparison {
 /// (Welch's t; Holm's method), so that kFalseNames holds for all together.
 RunComparison compare_runs(const RunEntry& first, const RunEntry& second);
 
-/// A sentence without its period about a quantity that is kNamed or kDrifted.
+/// Is it kNamed or kDrifted? Then there is a sentence about it.
+bool is_told(const ComparedQuantity& one);
+/// A sentence without its period about a quantity that is told.
 std::string difference_words(const ComparedQuantity& one);
 /// The sentence if no quantity is either.
 std::string no_difference_words(const RunComparison& comparison);

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <span>
 
+#include "launcher/registry/run_text.h"
 #include "launcher/tools/report/change_point.h"
 #include "launcher/tools/report/operation_speed.h"
 #include "launcher/tools/report/report_words.h"
@@ -136,7 +137,7 @@ void add_parts(const RunFigures& figures, double seconds, Findings& found) {
                      .lost_s = share * seconds});
 }
 
-// Of two ranks it is the lower value.
+// The median; for two ranks the lower value.
 double median(const std::vector<RankEvidence>& ranks, double RankEvidence::*field) {
   std::vector<double> values;
   for (const RankEvidence& rank : ranks) values.push_back(rank.*field);
@@ -145,7 +146,7 @@ double median(const std::vector<RankEvidence>& ranks, double RankEvidence::*fiel
   return *middle;
 }
 
-// Of most ranks; a single one is a straggler.
+// Finds CPUs that most ranks lack. If one rank lacks them, it is a straggler.
 void add_missing_cpus(const RunFigures& figures, double seconds, Findings& found) {
   if (figures.ranks.empty()) return;
   const double queued = median(figures.ranks, &RankEvidence::queued);
@@ -169,7 +170,7 @@ void add_slower_computation(const RunEntry& run, const std::optional<RunEntry>& 
   found.push_back({.what = "Slower computation costs " + share_words(slower) +
                            " of the time: a sample takes longer to compute than in the one-rank "
                            "run " +
-                           baseline->id.substr(0, 8),
+                           short_id(*baseline),
                    .advice = "Ranks share CPUs or memory bandwidth; start fewer of them on each "
                              "host, or see `paceline run --report-bindings`.",
                    .lost_s = slower * seconds});

@@ -10,6 +10,7 @@
 #include "comm/base/text.h"
 #include "launcher/system/text_table.h"
 #include "launcher/tools/measure/text_format.h"
+#include "topology/render/plain_text.h"
 
 namespace paceline::launcher {
 namespace {
@@ -44,29 +45,9 @@ constexpr double kWidth = 960, kPanelHeight = 300, kLeft = 80, kRight = 200, kTo
 constexpr double kGap = 80, kHeight = kTop + 2 * kPanelHeight + kGap + 60;
 constexpr const char* kColours[kSpents] = {"#2f7ed8", "#f28f43", "#c42525", "#8bbc21", "#a6a6a6"};
 
-std::string escaped(const std::string& words) {
-  std::string made;
-  for (const char one : printable(words)) {
-    switch (one) {
-      case '<':
-        made += "&lt;";
-        break;
-      case '>':
-        made += "&gt;";
-        break;
-      case '&':
-        made += "&amp;";
-        break;
-      default:
-        made += one;
-    }
-  }
-  return made;
-}
-
 std::string label(double x, double y, const std::string& words, const char* anchor = "middle") {
-  return text("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor) + escaped(words) +
-         "</text>\n";
+  return text("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor) +
+         topology::xml_escaped(words) + "</text>\n";
 }
 
 std::string line(double x1, double y1, double x2, double y2, const char* style) {
