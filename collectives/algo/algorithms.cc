@@ -9,6 +9,7 @@
 #include "collectives/algo/direct.h"
 #include "collectives/algo/dissemination.h"
 #include "collectives/algo/hierarchical.h"
+#include "collectives/algo/hierarchical_barrier.h"
 #include "collectives/algo/hierarchical_distribution.h"
 #include "collectives/algo/hierarchical_reduction.h"
 #include "collectives/algo/recursive_doubling.h"
@@ -20,6 +21,8 @@ namespace {
 
 constexpr Algorithm kAlgorithms[] = {
     {OperationKind::kBarrier, "dissemination", plan_dissemination, cost_of_dissemination},
+    {OperationKind::kBarrier, "hierarchical", plan_hierarchical_barrier,
+     cost_of_hierarchical_barrier, false, true},
     {OperationKind::kBroadcast, "binomial", plan_binomial, cost_of_binomial},
     {OperationKind::kBroadcast, "chain", plan_chain, cost_of_chain},
     {OperationKind::kBroadcast, "hierarchical", plan_hierarchical_distribution,

@@ -163,6 +163,17 @@ TEST(Selector, KnowsWhatAHostSends) {
   EXPECT_EQ(of(OperationKind::kReduce, "hierarchical"), 8000U);
 }
 
+// A round between hosts costs more than the messages within them.
+TEST(Selector, BarriersOfManyRanksGoBetweenHostsByOneRankOfEach) {
+  std::vector<int> hosts;
+  for (int rank = 0; rank < 128; ++rank) hosts.push_back(rank / 8);
+  EXPECT_EQ(chosen({.kind = OperationKind::kBarrier, .ranks = 128, .hosts = &hosts}),
+            "hierarchical");
+  hosts = {0, 0, 1, 1};
+  EXPECT_EQ(chosen({.kind = OperationKind::kBarrier, .ranks = 4, .hosts = &hosts}),
+            "dissemination");
+}
+
 TEST(Selector, OneRankNeedsNoTime) {
   for (const Algorithm& algorithm : algorithms()) {
     const PlanRequest request{.kind = algorithm.kind, .ranks = 1, .count = 100};
