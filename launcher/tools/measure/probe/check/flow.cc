@@ -47,34 +47,47 @@ Sent sent_on(int fd) {
           .window = static_cast<double>(info.tcpi_snd_cwnd)};
 }
 
+// The bytes that have come through a connection. Those behind a lost segment are among them, but
+// cannot be read before that segment comes again: `read` bytes may jump by a whole window, as if
+// the link were faster than it is. Kernels before 4.6 tell only what was read.
+double arrived_on(int fd, double read) {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return read;
+  const double arrived = static_cast<double>(info.tcpi_data_segs_in) * info.tcpi_rcv_mss;
+  return arrived > 0 ? arrived : read;
+}
+
 // Bytes over time, from the middle of the flow to its end.
 class SteadyRate {
  public:
   explicit SteadyRate(Duration time) : time_(time) {}
 
-  void add(std::size_t bytes, TimePoint now) {
+  /// `bytes` have been read from the connection.
+  void add(std::size_t bytes, TimePoint now, int fd) {
     if (total_ == 0) begin_ = now;
     total_ += static_cast<double>(bytes);
+    last_ = now;
     if (!is_steady_ && now - begin_ >= time_ / 2) {
       is_steady_ = true;
       steady_since_ = now;
-      steady_from_ = total_;
+      arrived_before_ = arrived_on(fd, total_);
     }
-    last_ = now;
+    if (is_over()) arrived_ = arrived_on(fd, total_);
   }
   bool has_begun() const { return total_ > 0; }
   bool is_over() const { return has_begun() && last_ - begin_ >= time_; }
-  TimePoint last() const { return last_; }
   double bits_per_s() const {
     const double seconds = std::chrono::duration<double>(last_ - steady_since_).count();
-    return is_steady_ && seconds > 0 ? 8 * (total_ - steady_from_) / seconds : 0;
+    return is_steady_ && seconds > 0 ? 8 * (arrived_ - arrived_before_) / seconds : 0;
   }
 
  private:
   const Duration time_;
   bool is_steady_ = false;
-  double total_ = 0;
-  double steady_from_ = 0;
+  double total_ = 0;  // read
+  double arrived_before_ = 0;
+  double arrived_ = 0;
   TimePoint begin_{};
   TimePoint steady_since_{};
   TimePoint last_{};
@@ -147,7 +160,7 @@ class RunningFlow {
           std::string("the connection failed: ")
               .append(got == 0 ? "the peer closed the connection" : std::strerror(errno)));
     moved_ = clock_.now();
-    rate_.add(static_cast<std::size_t>(got), moved_);
+    rate_.add(static_cast<std::size_t>(got), moved_, order_.receive_from.get());
     if (rate_.is_over()) order_.receive_from.reset();
     return Status();
   }
