@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "comm/base/try.h"
+#include "launcher/agent/gpu_watch.h"
 #include "launcher/agent/helper_watch.h"
 #include "launcher/agent/host_run.h"
 #include "launcher/agent/machine_scout.h"
@@ -36,13 +37,14 @@ constexpr Duration kOrphanSweep = std::chrono::seconds(2);
 class Agent {
  public:
   Agent(EventLoop& loop, HeadConnection head, std::unique_ptr<ChildProcess> helper,
-        std::unique_ptr<MachineScout> scout)
+        std::unique_ptr<MachineScout> scout, std::unique_ptr<GpuWatch> gpus)
       : clock_(loop.clock()),
         loop_(loop),
         connection_(std::move(head)),
         head_(*connection_.channel),
         helper_process_(std::move(helper)),
         helper_(loop_, helper_process_->take_socket(), "spawn helper"),
+        gpus_(std::move(gpus)),
         self_(loop_, std::move(scout),
               [this](const messages::FromAgent& message) { tell(message); }),
         stop_(loop_,
@@ -80,6 +82,7 @@ class Agent {
   HeadChannel& head_;
   std::unique_ptr<ChildProcess> helper_process_;
   SocketChannel<messages::ToHelper, messages::FromHelper> helper_;
+  const std::unique_ptr<GpuWatch> gpus_;
   SelfDescription self_;
   std::optional<Trials> trials_;  // before a start
   RankStop stop_;
@@ -138,6 +141,7 @@ void Agent::receive(const messages::ToAgent& message) {
   if (message.has_input() || message.has_window_size())
     return run_ ? run_->take_input(message) : void();
   if (message.has_rank_ended()) return run_ ? run_->ended_well(message.rank_ended()) : void();
+  if (message.has_clock_told()) return run_ ? run_->take_clock(message.clock_told()) : void();
   if (message.has_describe()) return self_.answer(message.describe());
   if (is_running_ || leaving_) return;  // one start at a time
   const Status status = message.has_start() ? start(message.start()) : try_others(message);
@@ -178,6 +182,11 @@ Status Agent::start(const messages::Start& start) {
               },
           .tell = [this](const messages::FromAgent& message) { tell(message); },
           .backlog_bytes = [this] { return head_.backlog_bytes(); },
+          .read_gpus =
+              [this] {
+                gpus_->ask(loop_);
+                return gpus_->gpus(clock_.now());
+              },
           .ended = [this] { run_ended(); }});
   return run_->start(connection_.cgroup.value_or(start.cgroup()));
 }
@@ -260,6 +269,7 @@ void Agent::helper_gone() {
   if (!helper_process_) return;
   loop_.forget_readable(helper_process_->pidfd());
   helper_process_.reset();
+  gpus_->end();
   // Where the helper was killed, its orphans have come here.
   if (const Status status = end_descendants(clock_, Deadline::after(clock_, kOrphanSweep));
       !status.ok())
@@ -312,13 +322,14 @@ Status run_agent(HeadRoad& road, FunctionRef<void(bool)> last) {
                         last(::getppid() != self || is_ending(self));
                       }));
   PACELINE_TRY_ASSIGN(auto scout, MachineScout::send([&road] { road.leave(); }));
+  PACELINE_TRY_ASSIGN(auto gpus, GpuWatch::send([&road] { road.leave(); }));
   raise_descriptor_limit();
   const SystemClock clock;
   EventLoop loop(clock);
   PACELINE_TRY_ASSIGN(HeadConnection head, road.take(loop));
   replace_by_null(STDIN_FILENO);
   replace_by_null(STDOUT_FILENO);
-  return Agent(loop, std::move(head), std::move(helper), std::move(scout)).run();
+  return Agent(loop, std::move(head), std::move(helper), std::move(scout), std::move(gpus)).run();
 }
 
 }  // namespace paceline::launcher

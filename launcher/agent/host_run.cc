@@ -11,7 +11,6 @@
 #include "launcher/agent/flight_service.h"
 #include "launcher/agent/key_service.h"
 #include "launcher/agent/spawn_orders.h"
-#include "launcher/agent/telemetry_service.h"
 
 namespace paceline::launcher {
 
@@ -30,7 +29,7 @@ HostRun::HostRun(EventLoop& loop, messages::Start start, UniqueFd standard_input
   streams_ = add<RankStreams>(loop, start_, std::move(standard_input), handlers_.tell);
   add<KeyService>();
   add<FlightService>(flights);
-  add<TelemetryService>(loop, flights, handlers_.tell);
+  telemetry_ = add<TelemetryService>(loop, flights, handlers_.tell, handlers_.read_gpus);
   meeting_ = add<StoreService>(flights);
   oom_ = add<OomService>();
   // After the flight rings: it holds ranks in them.

@@ -16,6 +16,7 @@
 #include "launcher/agent/rank_service.h"
 #include "launcher/agent/rank_streams.h"
 #include "launcher/agent/store_service.h"
+#include "launcher/agent/telemetry_service.h"
 #include "launcher/channel/messages.pb.h"
 #include "launcher/system/event_loop.h"
 #include "launcher/system/program_file.h"
@@ -32,6 +33,8 @@ class HostRun {
     std::function<void(const messages::FromAgent&)> tell;
     /// Bytes for the head that wait.
     std::function<std::size_t()> backlog_bytes;
+    /// As TelemetryService::ReadGpus.
+    std::function<GpuWatch::Gpus()> read_gpus;
     /// No rank is left, or none will start. May be called by start().
     std::function<void()> ended;
   };
@@ -45,6 +48,7 @@ class HostRun {
   Status start(const std::string& cgroup);
   void receive(const messages::FromHelper& message);
   void take_input(const messages::ToAgent& message) { streams_->take_input(message); }
+  void take_clock(const messages::ClockTold& told) { telemetry_->take_clock(told); }
   void ended_well(const messages::RankEnded& ended);
   /// The agent has sent SIGKILL to the ranks.
   void ranks_were_killed() { oom_->ranks_were_killed(); }
@@ -70,7 +74,8 @@ class HostRun {
   const Handlers handlers_;
   // The table of services. Descriptors of a rank have the order of the table.
   std::vector<std::unique_ptr<RankService>> services_;
-  RankStreams* streams_ = nullptr;  // in the table, as are the two that follow
+  RankStreams* streams_ = nullptr;  // in the table, as are those that follow
+  TelemetryService* telemetry_ = nullptr;
   StoreService* meeting_ = nullptr;
   OomService* oom_ = nullptr;
   std::size_t ranks_left_ = 0;

@@ -9,6 +9,7 @@
 #include "comm/base/read_file.h"
 #include "comm/base/text.h"
 #include "launcher/agent/oom_count.h"
+#include "launcher/agent/use_texts.h"
 
 namespace paceline::launcher {
 namespace {
@@ -42,8 +43,10 @@ std::int64_t throttled_ns_in(const std::string& folder) {
 UsageReader::UsageReader(pid_t process, std::string root)
     : root_(std::move(root)), process_(process) {
   for (const CgroupController controller : {"", "cpu"})
-    for (std::string& folder : cgroup_folders(std::to_string(process), controller, root_))
+    for (std::string& folder : cgroup_folders(std::to_string(process), controller, root_)) {
+      if (controller.empty() && own_group_.empty()) own_group_ = folder;
       groups_.push_back(std::move(folder));
+    }
 }
 
 void UsageReader::set_thread(pid_t thread) {
@@ -82,7 +85,19 @@ const RankUsage& UsageReader::read(TimePoint now) {
     usage_.resident_kib = pages * kPageKib;
   for (const std::string& group : groups_)
     usage_.throttled_ns = std::max(usage_.throttled_ns, throttled_ns_in(group));
+  read_figures();
   return usage_;
+}
+
+void UsageReader::read_figures() {
+  read_process_io(read_file(thread_folder() + "/io"), usage_.figures);
+  if (own_group_.empty()) return;
+  const auto stalled = [this](const char* file) {
+    return stalled_seconds(read_file(own_group_ + file));
+  };
+  usage_.figures.set(HostFigure::kCpuStalled, stalled("/cpu.pressure"));
+  usage_.figures.set(HostFigure::kMemoryStalled, stalled("/memory.pressure"));
+  usage_.figures.set(HostFigure::kIoStalled, stalled("/io.pressure"));
 }
 
 }  // namespace paceline::launcher

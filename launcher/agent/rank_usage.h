@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "comm/base/clock.h"
+#include "telemetry/job/figures.h"
 
 namespace paceline::launcher {
 
@@ -24,6 +25,9 @@ struct RankUsage {
   std::int64_t blocked_ns = 0;     ///< in the kernel, mostly on disks; by looks at its state
   std::uint64_t major_faults = 0;  ///< pages of its process that had to be read
   std::uint64_t resident_kib = 0;  ///< of its process
+  /// Pressure on its control group, and bytes of the thread's process on disks. Unknown where the
+  /// kernel has no PSI, or the process is of another user.
+  HostFigures figures;
 
   bool operator==(const RankUsage&) const = default;
 };
@@ -47,12 +51,14 @@ class UsageReader {
 
  private:
   std::string thread_folder() const;
+  void read_figures();
 
   const std::string root_;
   const pid_t process_;
   pid_t thread_ = 0;
   std::optional<TimePoint> looked_at_;
   std::vector<std::string> groups_;  // folders with a cpu.stat
+  std::string own_group_;            // folder of its group in version 2; empty: it has none
   RankUsage usage_;
 };
 

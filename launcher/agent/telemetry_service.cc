@@ -3,15 +3,20 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <utility>
 
 #include "comm/base/try.h"
+#include "launcher/agent/host_usage.h"
+#include "launcher/channel/figure_messages.h"
 
 namespace paceline::launcher {
 namespace {
 
 constexpr Duration kLookEvery = std::chrono::milliseconds(100);
 constexpr std::size_t kLooksPerMessage = 10;
+// With the head, at each look. Later there is one a second.
+constexpr std::size_t kFirstExchanges = 8;
 // In each second, for the head, which compares them.
 constexpr std::size_t kSamplesOfJob = 16384, kSamplesOfLook = 128;
 
@@ -37,6 +42,7 @@ messages::RankUsage usage_of(const RankUsage& read) {
   usage.set_blocked_ns(read.blocked_ns);
   usage.set_major_faults(read.major_faults);
   usage.set_resident_kib(read.resident_kib);
+  add_figures(read.figures, *usage.mutable_figures());
   return usage;
 }
 
@@ -94,13 +100,18 @@ Status TelemetryService::prepare(const messages::Start& start) {
   most_samples_ =
       takes_at_looks_ ? std::min(a_rank / kLooksPerMessage, kSamplesOfLook) : a_rank + 1;
   numbers_ = {start.ranks().begin(), start.ranks().end()};
+  for (int local = 0; local < start.ranks_size(); ++local)
+    visible_gpus_.push_back(visible_gpu(start, local, ::getenv));
   return {};
 }
 
 Status TelemetryService::equip(int local_rank, RankEquipment& rank) {
   PACELINE_TRY_ASSIGN(UniqueFd memory, StepLedger::create_memory());
   PACELINE_TRY_ASSIGN(auto ledger, StepLedger::open(memory.get()));
-  ranks_[numbers_[static_cast<std::size_t>(local_rank)]].ledger = std::move(ledger);
+  const auto place = static_cast<std::size_t>(local_rank);
+  Rank& added = ranks_[numbers_[place]];
+  added.ledger = std::move(ledger);
+  added.gpu = visible_gpus_[place];
   add_variable(rank.variables(), "PACELINE_LEDGER_FD", rank.add(std::move(memory)));
   return {};
 }
@@ -108,11 +119,14 @@ Status TelemetryService::equip(int local_rank, RankEquipment& rank) {
 void TelemetryService::started(const messages::RankStarted& rank) {
   ranks_[rank.rank()].usage = std::make_unique<UsageReader>(static_cast<pid_t>(rank.pid()));
   if (std::exchange(is_looking_, true)) return;
+  ask_for_time();
+  measure_host();
   timers_.after(kLookEvery, [this] { look(); });
 }
 
 void TelemetryService::look() {
   const bool is_due = ++looks_ % kLooksPerMessage == 0;
+  if (is_due) measure_host();
   for (auto& [number, rank] : ranks_) {
     if (rank.usage == nullptr) continue;
     rank.usage->look(clock_.now());
@@ -122,7 +136,36 @@ void TelemetryService::look() {
       take_samples(number, rank);
   }
   if (is_due) measure_links();
+  if (is_due || clock_of_head_.exchanges() < kFirstExchanges) ask_for_time();
   timers_.after(kLookEvery, [this] { look(); });
+}
+
+void TelemetryService::measure_host() {
+  gpus_ = read_gpus_();
+  messages::FromAgent message;
+  message.set_epoch(epoch_);
+  messages::HostMeasured& host = *message.mutable_host();
+  add_figures(read_host_usage(), *host.mutable_figures());
+  *host.mutable_gpus() = gpus_;
+  const TimePoint now = clock_.now();
+  host.set_time_ns(now.time_since_epoch().count());
+  if (const auto clock = clock_of_head_.estimate(now)) {
+    host.mutable_clock()->set_ahead_ns(clock->ahead.count());
+    host.mutable_clock()->set_error_ns(clock->error.count());
+  }
+  tell_(message);
+}
+
+void TelemetryService::ask_for_time() {
+  messages::FromAgent message;
+  message.mutable_clock_asked()->set_time_ns(clock_.now().time_since_epoch().count());
+  tell_(message);
+}
+
+void TelemetryService::take_clock(const messages::ClockTold& told) {
+  clock_of_head_.take({.asked = TimePoint(Duration(told.asked_ns())),
+                       .told = TimePoint(Duration(told.time_ns())),
+                       .answered = clock_.now()});
 }
 
 void TelemetryService::measure_links() {
@@ -146,6 +189,7 @@ void TelemetryService::measure_links() {
 void TelemetryService::ended(const messages::ProcessExited& exited, messages::RankExited&) {
   const auto rank = ranks_.find(exited.rank());
   if (rank == ranks_.end()) return;
+  if (ranks_.size() == 1) measure_host();
   measure(rank->first, rank->second);
   ranks_.erase(rank);
   if (ranks_.empty()) timers_.cancel();
@@ -177,6 +221,7 @@ void TelemetryService::measure(std::uint32_t number, Rank& rank) {
     rank.usage->set_thread(reading.thread);
     *measured.mutable_usage() = usage_of(rank.usage->read(clock_.now()));
   }
+  if (const auto gpu = number_of(rank.gpu, gpus_)) measured.set_gpu(*gpu);
   if (const auto last = flights_->last_record(static_cast<int>(number)))
     *measured.mutable_whereabouts() = whereabouts_of(*last, clock_.now());
   for (const GroupOperations& group : take_samples(number, rank)) add_totals(group, measured);

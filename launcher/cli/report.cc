@@ -124,7 +124,9 @@ std::string lines_of_differences(const RunComparison& comparison) {
   std::string text;
   for (const ComparedQuantity& one : comparison.quantities)
     if (is_told(one)) text += difference_words(one) + ".\n";
-  return text.empty() ? printable(no_difference_words(comparison)) + ".\n" : text;
+  if (text.empty()) text = printable(no_difference_words(comparison)) + ".\n";
+  const std::string others = other_facts_words(comparison);
+  return others.empty() ? text : text + others + "\n";
 }
 
 Status report(const Request& request) {

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -24,6 +25,7 @@ constexpr const char* kHelp =
     "Shows live what the time of one of your jobs on this host goes to, until the job has ended.\n"
     "The ranks for which the others wait the most come first. A row has the parts of the rank's\n"
     "steps since the last page, and how long its thread was on a CPU, or ready without one.\n"
+    "Below are the hosts: CPUs, waits of their programs, memory, disks, network and GPUs.\n"
     "Without a terminal it prints a line each time. JOB is the id or its first digits; it can be\n"
     "left out if you have one job.\n"
     "\n"
@@ -107,20 +109,26 @@ class Pages {
     if (!is_due) return true;
     const bool shows = on_terminal_ || !is_first;
     if (on_terminal_)
-      std::printf("%s%s%s", kBegin, top_page(last_.value_or(now), now, lines_of_terminal()).c_str(),
-                  kEnd);
+      std::printf("%s%s%s", kBegin, page(now).c_str(), kEnd);
     else if (shows)
       std::fputs(top_line(*last_, now).c_str(), stdout);
     std::fflush(stdout);
-    last_ = now;
+    earlier_ = std::exchange(last_, now);
     return !shows || !left_ || --*left_ > 0;
   }
 
  private:
+  std::string page(const job::v1::Snapshot& now) const {
+    const job::v1::Snapshot& last = last_ ? *last_ : now;
+    return top_page({.earlier = earlier_ ? *earlier_ : last, .before = last, .now = now},
+                    lines_of_terminal());
+  }
+
   const bool on_terminal_;
   const double seconds_;
   std::optional<int> left_;
-  std::optional<job::v1::Snapshot> last_;  // that was shown
+  std::optional<job::v1::Snapshot> last_;     // that was shown
+  std::optional<job::v1::Snapshot> earlier_;  // that was shown before
 };
 
 Status show(const Request& request) {

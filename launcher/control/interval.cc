@@ -39,6 +39,32 @@ JobInterval interval_of(const v1::Snapshot& before, const v1::Snapshot& now) {
   return between;
 }
 
+HostInterval host_interval_of(const v1::Snapshot& before, const v1::Snapshot& now, int host) {
+  using Use = v1::HostUse;
+  if (host >= before.hosts_size() || host >= now.hosts_size() ||
+      before.hosts(host).name() != now.hosts(host).name())
+    return {};
+  const Use &first = before.hosts(host).use(), &last = now.hosts(host).use();
+  const double seconds = last.time_seconds() - first.time_seconds();
+  if (first.time_seconds() <= 0 || seconds <= 0) return {};
+  const auto rate = [&](auto has, auto value) -> std::optional<double> {
+    if (!(first.*has)() || !(last.*has)()) return std::nullopt;
+    const auto from = static_cast<double>((first.*value)());
+    return std::max(0.0, static_cast<double>((last.*value)()) - from) / seconds;
+  };
+  const auto sum = [](std::optional<double> one, std::optional<double> other) {
+    return one && other ? std::optional(*one + *other) : std::nullopt;
+  };
+  return {.cpus_busy = rate(&Use::has_cpu_seconds, &Use::cpu_seconds),
+          .cpu_stalled = rate(&Use::has_cpu_stalled_seconds, &Use::cpu_stalled_seconds),
+          .memory_stalled = rate(&Use::has_memory_stalled_seconds, &Use::memory_stalled_seconds),
+          .io_stalled = rate(&Use::has_io_stalled_seconds, &Use::io_stalled_seconds),
+          .disk_bytes_per_s = sum(rate(&Use::has_read_bytes, &Use::read_bytes),
+                                  rate(&Use::has_written_bytes, &Use::written_bytes)),
+          .network_bytes_per_s = sum(rate(&Use::has_received_bytes, &Use::received_bytes),
+                                     rate(&Use::has_sent_bytes, &Use::sent_bytes))};
+}
+
 std::optional<RankInterval> interval_of(const v1::Snapshot& before, const v1::Snapshot& now,
                                         int rank) {
   if (before.epoch() != now.epoch() || rank >= before.ranks_size() || rank >= now.ranks_size() ||

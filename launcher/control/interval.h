@@ -34,6 +34,20 @@ struct RankInterval {
   double step_seconds() const { return compute + communication + input + other; }
 };
 
+/// Of a host between two readings. None: unknown.
+struct HostInterval {
+  std::optional<double> cpus_busy;  ///< number of CPUs that worked, a mean
+  /// Shares of the time in which some task waited for a CPU, memory or a disk.
+  std::optional<double> cpu_stalled, memory_stalled, io_stalled;
+  std::optional<double> disk_bytes_per_s;     ///< read and written
+  std::optional<double> network_bytes_per_s;  ///< received and sent
+};
+
+/// Of the host at this place of `now`. All is unknown if `before` does not have an earlier reading
+/// of it.
+HostInterval host_interval_of(const job::v1::Snapshot& before, const job::v1::Snapshot& now,
+                              int host);
+
 /// None: the rank has not worked in both, or was started anew between them.
 std::optional<RankInterval> interval_of(const job::v1::Snapshot& before,
                                         const job::v1::Snapshot& now, int rank);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "comm/base/text.h"
+#include "launcher/control/host_use.h"
 
 namespace paceline::launcher {
 namespace {
@@ -27,6 +28,8 @@ v1::Performance performance_of(const JobSummary& summary) {
   performance.set_seconds(summary.seconds);
   performance.set_samples_per_second(summary.samples_per_s);
   performance.set_flop_per_second(summary.flop_per_s);
+  performance.set_peak_flop_per_second(summary.peak_flop_per_s);
+  if (const auto mfu = summary.mfu()) performance.set_mfu(*mfu);
   for (std::size_t i = 0; i < kSpents; ++i) {
     v1::TimeShare& share = *performance.add_shares();
     share.set_name(std::string(name(static_cast<Spent>(i))));
@@ -78,6 +81,8 @@ v1::Work work_of(const RankReading& reading) {
   work.set_throttled_seconds(in_seconds(reading.use.throttled));
   work.set_major_faults(reading.use.major_faults);
   work.set_resident_bytes(reading.use.resident_kib * 1024);
+  add_use(reading.use.figures, work);
+  if (reading.use.gpu) work.set_gpu(*reading.use.gpu);
   return work;
 }
 
@@ -88,7 +93,8 @@ JobSummary summary_of(const v1::Performance& performance, int ranks) {
                      .steps = performance.steps(),
                      .seconds = performance.seconds(),
                      .samples_per_s = performance.samples_per_second(),
-                     .flop_per_s = performance.flop_per_second()};
+                     .flop_per_s = performance.flop_per_second(),
+                     .peak_flop_per_s = performance.peak_flop_per_second()};
   for (const v1::TimeShare& share : performance.shares())
     if (const auto spent = spent_named(share.name()))
       summary.shares[static_cast<std::size_t>(*spent)] = share.share();

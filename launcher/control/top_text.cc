@@ -92,6 +92,66 @@ std::string doing(const v1::Snapshot& now, int rank) {
   return "in " + printable(operation.name()) + " for " + since(operation.seconds());
 }
 
+std::string known_share(std::optional<double> share) { return share ? share_text(*share, 1) : "-"; }
+
+std::string rate_text(std::optional<double> bytes_per_s) {
+  if (!bytes_per_s) return "-";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f MB/s", *bytes_per_s / 1e6);
+  return text;
+}
+
+// "1.7 of 2"
+std::string cpus_text(std::optional<double> busy, const v1::HostUse& use) {
+  if (!busy || !use.has_cpus()) return "-";
+  char text[48];
+  std::snprintf(text, sizeof text, "%.1f of %u", *busy, use.cpus());
+  return text;
+}
+
+// "2: 87 %": their number, and the mean share of time in which they are busy.
+std::string gpus_text(const v1::Host& host) {
+  double sum = 0;
+  int known = 0;
+  for (const v1::Gpu& gpu : host.gpus()) {
+    if (!gpu.has_busy_ratio()) continue;
+    sum += gpu.busy_ratio();
+    ++known;
+  }
+  if (known == 0) return host.gpus().empty() ? "" : "-";
+  return std::to_string(host.gpus_size()) + ": " + share_text(sum, known);
+}
+
+// Below an empty line, at most `most` lines; empty, if there is no room, or nothing is known.
+std::string hosts_table(const v1::Snapshot& before, const v1::Snapshot& now, std::size_t most) {
+  constexpr std::size_t kOtherRows = 3;  // the empty line, the names of the columns, "… and"
+  const bool has_use =
+      std::ranges::any_of(now.hosts(), [](const v1::Host& host) { return host.has_use(); });
+  if (most <= kOtherRows || !has_use) return "";
+  const bool has_gpus =
+      std::ranges::any_of(now.hosts(), [](const v1::Host& host) { return !host.gpus().empty(); });
+  std::vector<std::vector<std::string>> rows{{"HOST", "CPUS BUSY", "NO CPU", "NO MEMORY",
+                                              "DISK WAIT", "FREE", "DISK", "NETWORK",
+                                              has_gpus ? "GPUS" : ""}};
+  const int shown = std::min(now.hosts_size(), static_cast<int>(most - kOtherRows));
+  for (int i = 0; i < shown; ++i) {
+    const v1::Host& host = now.hosts(i);
+    const HostInterval between = host_interval_of(before, now, i);
+    rows.push_back({printable(host.name()), cpus_text(between.cpus_busy, host.use()),
+                    known_share(between.cpu_stalled), known_share(between.memory_stalled),
+                    known_share(between.io_stalled),
+                    host.use().has_available_memory_bytes()
+                        ? memory_text(host.use().available_memory_bytes())
+                        : "-",
+                    rate_text(between.disk_bytes_per_s), rate_text(between.network_bytes_per_s),
+                    gpus_text(host)});
+  }
+  std::string text = "\n" + text_table(rows);
+  if (shown < now.hosts_size())
+    text += "… and " + std::to_string(now.hosts_size() - shown) + " more hosts\n";
+  return text;
+}
+
 std::vector<std::string> row_of(const v1::Snapshot& before, const v1::Snapshot& now, int rank) {
   const v1::WaitedFor* const waited = waited_for(now, rank);
   std::vector<std::string> row{std::to_string(rank), printable(now.ranks(rank).host()),
@@ -118,7 +178,8 @@ std::string top_line(const v1::Snapshot& before, const v1::Snapshot& now) {
          speed_text(now, between) + (split.empty() ? "" : "; " + split) + "\n";
 }
 
-std::string top_page(const v1::Snapshot& before, const v1::Snapshot& now, std::size_t lines) {
+std::string top_page(const TopView& view, std::size_t lines) {
+  const v1::Snapshot &before = view.before, &now = view.now;
   const JobInterval between = interval_of(before, now);
   std::string text = "job " + printable(now.job_id()) + ": " + phase_text(now.phase()) + " after " +
                      since(now.elapsed_seconds()) + "; " + speed_text(now, between) + "\n" +
@@ -136,7 +197,9 @@ std::string top_page(const v1::Snapshot& before, const v1::Snapshot& now, std::s
     return waited == nullptr ? 0 : waited->share();
   });
   constexpr std::size_t kOtherLines = 6;  // above, the names of the columns, and the cursor's
-  const std::size_t room = std::max<std::size_t>(lines, kOtherLines + 1) - kOtherLines;
+  const std::string hosts = hosts_table(view.earlier, now, lines / 4);
+  const auto used = kOtherLines + static_cast<std::size_t>(std::ranges::count(hosts, '\n'));
+  const std::size_t room = std::max(lines, used + 1) - used;
   const std::size_t shown = order.size() <= room ? order.size() : room - 1;
   std::vector<std::vector<std::string>> rows{{"RANK", "HOST", "WAITED FOR", "COMPUTE", "COMM",
                                               "INPUT", "OTHER", "CPU", "NO CPU", "MEMORY", ""}};
@@ -145,7 +208,7 @@ std::string top_page(const v1::Snapshot& before, const v1::Snapshot& now, std::s
   if (!order.empty()) text += text_table(rows);
   if (shown < order.size())
     text += "… and " + std::to_string(order.size() - shown) + " ranks that are waited for less\n";
-  return text;
+  return text + hosts;
 }
 
 }  // namespace paceline::launcher

@@ -113,9 +113,20 @@ void Head::receive(std::size_t host, const messages::FromAgent& message) {
       if (input_ && message.epoch() == state().epoch)
         input_->taken(message.input_taken().bytes(), message.input_taken().closed());
       return;
+    case messages::FromAgent::kClockAsked:
+      return tell_time(host, message.clock_asked());
     default:
       return handle(AgentSaid{.host = host, .message = message});
   }
+}
+
+// At once: the time that an answer takes is the error of the clock.
+void Head::tell_time(std::size_t host, const messages::ClockAsked& asked) {
+  if (host >= hosts_.size()) return;  // other hosts are being found
+  messages::ToAgent message;
+  message.mutable_clock_told()->set_asked_ns(asked.time_ns());
+  message.mutable_clock_told()->set_time_ns(loop_.clock().now().time_since_epoch().count());
+  [[maybe_unused]] const Status sent = hosts_[host].agent.send(message);  // as for TellHost
 }
 
 void Head::print(std::size_t host, const messages::RankOutput& output) {

@@ -65,6 +65,7 @@ class Head {
   void open_channels();
   std::optional<int> follow_agents();
   void receive(std::size_t host, const messages::FromAgent& message);
+  void tell_time(std::size_t host, const messages::ClockAsked& asked);
   void print(std::size_t host, const messages::RankOutput& output);
   void pause_if_behind();
   void set_reading(bool on);

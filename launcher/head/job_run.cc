@@ -277,7 +277,7 @@ Baseline baseline_from(const RunEntry& run) {
 JobTelemetry::Options telemetry_of(const JobSpec& job, Console& console,
                                    const std::optional<RunLog>& runs, const JobRecord& record,
                                    JobTracer* tracer) {
-  JobTelemetry::Options options;
+  JobTelemetry::Options options{.peak_flop_per_s = job.peak_flop_per_s};
   if (tracer != nullptr) options.trace = &tracer->trace();
   if (!job.quiet) options.say = [&console](const std::string& text) { console.say(text); };
   if (!runs) return options;

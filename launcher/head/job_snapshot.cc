@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "comm/base/text.h"
+#include "launcher/control/host_use.h"
 #include "launcher/control/performance.h"
 
 namespace paceline::launcher {
@@ -13,6 +14,9 @@ namespace v1 = job::v1;
 v1::Snapshot JobSnapshot::take() const {
   const TimePoint now = clock_.now();
   v1::Snapshot snapshot = snapshot_of(facts_, state_(), now);
+  for (int i = 0; i < snapshot.hosts_size(); ++i)
+    if (const HostReading* const reading = telemetry_.host(static_cast<std::size_t>(i)))
+      add_use(*reading, *snapshot.mutable_hosts(i));
   const auto& readings = telemetry_.readings();
   for (int i = 0; i < snapshot.ranks_size(); ++i) {
     const auto rank = static_cast<std::size_t>(i);

@@ -9,6 +9,8 @@
 #include <utility>
 #include <variant>
 
+#include "launcher/channel/figure_messages.h"
+
 namespace paceline::launcher {
 namespace {
 
@@ -61,7 +63,8 @@ RankUse use_of(const messages::RankUsage& usage) {
           .stopped = Duration(usage.stopped_ns()),
           .blocked = Duration(usage.blocked_ns()),
           .major_faults = usage.major_faults(),
-          .resident_kib = usage.resident_kib()};
+          .resident_kib = usage.resident_kib(),
+          .figures = figures_of<HostFigure, kHostFigures>(usage.figures())};
 }
 
 RankTotals totals_of(const messages::CountedOperations& counted) {
@@ -98,9 +101,20 @@ RankSamples samples_of(const messages::SampledOperations& group, Duration ahead)
   return samples;
 }
 
+// Small enough for a line of the record.
+std::vector<HostSummary> recorded_hosts(std::vector<HostSummary> hosts) {
+  if (hosts.size() > kMostRecordedHosts) hosts.resize(kMostRecordedHosts);
+  std::size_t room = kMostRecordedGpus;
+  for (HostSummary& host : hosts) {
+    if (host.gpus.size() > room) host.gpus.resize(room);
+    room -= host.gpus.size();
+  }
+  return hosts;
+}
+
 }  // namespace
 
-// A message is on its way for some time: the clock is ahead by the most that any message shows.
+// Without an estimate of the agent, it is ahead by the most that any message shows.
 Duration JobTelemetry::ahead_of(TimePoint now, std::size_t host, std::int64_t time_ns) {
   if (clocks_ahead_.size() <= host) clocks_ahead_.resize(host + 1);
   ClockAhead& clock = clocks_ahead_[host];
@@ -110,7 +124,14 @@ Duration JobTelemetry::ahead_of(TimePoint now, std::size_t host, std::int64_t ti
     clock.since = now;
   }
   clock.current = std::max(clock.current, Duration(time_ns) - now.time_since_epoch());
-  return std::max(clock.current, clock.before);
+  if (!clock.told) return clock.at_least();
+  const auto& [ahead, error] = *clock.told;
+  return std::max(ahead, std::min(clock.at_least(), ahead + error));
+}
+
+std::optional<Duration> JobTelemetry::clock_error(std::size_t host) const {
+  const auto& told = clocks_ahead_[host].told;
+  return told ? std::optional(told->error) : std::nullopt;
 }
 
 void JobTelemetry::take(TimePoint now, std::size_t host, const messages::RankMeasured& measured) {
@@ -127,7 +148,9 @@ void JobTelemetry::take(TimePoint now, std::size_t host, const messages::RankMea
                       .end_ns = measured.steps().end_ns() - ahead.count(),
                       .joined = {},
                       .until = TimePoint(Duration(measured.time_ns()) - ahead),
-                      .ahead = ahead};
+                      .ahead = ahead,
+                      .clock_error = clock_error(host)};
+  if (measured.has_gpu()) reading.use.gpu = measured.gpu();
   if (measured.joined_ns() != 0) reading.joined = TimePoint(Duration(measured.joined_ns()) - ahead);
   if (options_.trace != nullptr) options_.trace->take(now, rank, reading);
   account_.take(rank, std::move(reading));
@@ -151,11 +174,33 @@ void JobTelemetry::take(std::size_t host, const messages::LinksMeasured& measure
   links_.take(host, std::move(readings));
 }
 
+void JobTelemetry::take(std::size_t host, const messages::HostMeasured& measured) {
+  if (!is_sane(measured.time_ns())) return;
+  if (clocks_ahead_.size() <= host) clocks_ahead_.resize(host + 1);
+  const messages::ClockAhead& clock = measured.clock();
+  const bool is_ahead_sane = clock.ahead_ns() >= -kMostNs && clock.ahead_ns() <= kMostNs;
+  if (measured.has_clock() && is_ahead_sane && is_sane(clock.error_ns()))
+    clocks_ahead_[host].told = {.ahead = Duration(clock.ahead_ns()),
+                                .error = Duration(clock.error_ns())};
+  HostReading reading{.time = Duration(measured.time_ns()),
+                      .figures = figures_of<HostFigure, kHostFigures>(measured.figures()),
+                      .gpus = {},
+                      .clock_error = clock_error(host)};
+  for (const messages::GpuMeasured& one : measured.gpus())
+    reading.gpus.push_back(
+        {.number = static_cast<int>(std::min<std::uint32_t>(one.number(), HostAccount::kMostGpus)),
+         .name = one.name(),
+         .figures = figures_of<GpuFigure, kGpuFigures>(one.figures())});
+  host_account_.take(host, std::move(reading));
+}
+
 // A rank to which a slow link leads is late because its data is.
 std::optional<JobSummary> JobTelemetry::summary() const {
   std::optional<JobSummary> summary = account_.summary();
   if (!summary) return summary;
+  summary->peak_flop_per_s = options_.peak_flop_per_s;
   summary->links = links_.links();
+  summary->hosts = host_account_.summaries();
   summary->slow_links = find_slow_links(summary->links, summary->seconds);
   for (Straggler& late : summary->stragglers) {
     const std::string& host = hosts_[static_cast<std::size_t>(late.rank)];
@@ -176,6 +221,7 @@ void JobTelemetry::begin(const JobState& state) {
   for (const RankState& rank : state.ranks) hosts_.push_back(state.hosts[rank.host].name);
   std::vector<std::string> names;
   for (const HostState& host : state.hosts) names.push_back(host.name);
+  host_account_.begin(names);
   links_.begin(std::move(names));
 }
 
@@ -190,6 +236,7 @@ void JobTelemetry::saw(TimePoint now, const JobEvent& event, const JobState& sta
     if (message.has_measured() && is_of_host(message.measured().rank()))
       take(now, said->host, message.measured());
     if (message.has_links()) take(said->host, message.links());
+    if (message.has_host() && said->host < state.hosts.size()) take(said->host, message.host());
     if (message.has_exited() && is_of_host(message.exited().rank()))
       whereabouts_[message.exited().rank()].reset();
   }
@@ -222,6 +269,8 @@ std::optional<RunFigures> JobTelemetry::figures() const {
                      .step_seconds = summary->step_seconds(),
                      .samples_per_s = summary->samples_per_s,
                      .flop_per_s = summary->flop_per_s,
+                     .peak_flop_per_s = summary->peak_flop_per_s,
+                     .mfu = summary->mfu(),
                      .efficiency = measured.value_or(summary->share(Spent::kCompute)),
                      .is_measured = measured.has_value(),
                      .shares = {},
@@ -229,6 +278,7 @@ std::optional<RunFigures> JobTelemetry::figures() const {
                      .waited_for = {},
                      .links = {},
                      .slow_links = {},
+                     .hosts = recorded_hosts(summary->hosts),
                      .ranks = {},
                      .blocks = summary->blocks};
   for (const OperationSummary& one : summary->operations)

@@ -2,6 +2,7 @@
 // it at the end of `paceline run`.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -9,9 +10,12 @@
 #include <string>
 #include <vector>
 
+#include "launcher/channel/messages.pb.h"
 #include "launcher/job/job_observer.h"
 #include "launcher/registry/run_entry.h"
+#include "telemetry/job/clock_alignment.h"
 #include "telemetry/job/closing_lines.h"
+#include "telemetry/job/host_account.h"
 #include "telemetry/job/job_account.h"
 #include "telemetry/job/job_trace.h"
 
@@ -24,6 +28,8 @@ class JobTelemetry final : public JobObserver {
     std::function<void(const std::string&)> say;
     /// Finds the one-rank run on one of these hosts, when the job has ended. Null: there is none.
     std::function<std::optional<Baseline>(const std::vector<std::string>& hosts)> baseline;
+    /// FLOP/s of one rank's device; 0: not stated.
+    double peak_flop_per_s = 0;
     /// The trace that gets readings and operations; null: the job has none.
     JobTrace* trace = nullptr;
   };
@@ -43,6 +49,8 @@ class JobTelemetry final : public JobObserver {
   };
   /// By rank. None: it has not joined, or has ended.
   const std::vector<std::optional<Whereabouts>>& whereabouts() const { return whereabouts_; }
+  /// Of a host of the latest start, as its agent last said it; null: it has not yet.
+  const HostReading* host(std::size_t host) const { return host_account_.latest(host); }
   /// The same for the run record.
   std::optional<RunFigures> figures() const;
   /// How often all ranks were started again.
@@ -53,22 +61,28 @@ class JobTelemetry final : public JobObserver {
  private:
   void take(TimePoint now, std::size_t host, const messages::RankMeasured& measured);
   void take(std::size_t host, const messages::LinksMeasured& measured);
+  void take(std::size_t host, const messages::HostMeasured& measured);
   void begin(const JobState& state);
+  std::optional<Duration> clock_error(std::size_t host) const;
   Duration ahead_of(TimePoint now, std::size_t host, std::int64_t time_ns);
   void say_closing_lines() const;
 
   const Options options_;
   JobAccount account_;
   LinkAccount links_;
+  HostAccount host_account_;
   std::optional<std::uint32_t> epoch_;  // that account_ is about
   int restarts_ = 0;
   std::vector<std::string> hosts_;                       // by rank
   std::vector<std::optional<Whereabouts>> whereabouts_;  // by rank
-  // How far the clock of a host is ahead of the head's: the most of the last minutes, since it
-  // drifts.
+  // How far the clock of a host is ahead of the head's, as its agent says. Messages arrive later
+  // than they were sent, so the clock is ahead by at_least(): of the last minutes, since it drifts.
   struct ClockAhead {
+    std::optional<ClockAlignment::Estimate> told;
     Duration before = Duration::min(), current = Duration::min();
     TimePoint since{};
+
+    Duration at_least() const { return std::max(current, before); }
   };
   std::vector<ClockAhead> clocks_ahead_;  // by host
   std::optional<Baseline> baseline_;      // once the job has ended

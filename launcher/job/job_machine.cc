@@ -127,6 +127,8 @@ void JobMachine::on(const AgentSaid& said) {
     case messages::FromAgent::kTerminalOutput:
     case messages::FromAgent::kMeasured:  // for observers
     case messages::FromAgent::kLinks:
+    case messages::FromAgent::kHost:
+    case messages::FromAgent::kClockAsked:
     case messages::FromAgent::kInputTaken:
     case messages::FromAgent::kAlive:
     case messages::FromAgent::kSurveyed:  // of the time before

@@ -78,6 +78,7 @@ struct JobSpec {
   std::string control;           ///< where the control service listens on TCP; empty: nowhere
   std::string metrics;           ///< where metrics are served, "ADDR:PORT"; empty: nowhere
   std::string dashboard;         ///< the same for the dashboard
+  double peak_flop_per_s = 0;    ///< of one rank's device; 0: not stated
   bool host_paths = false;       ///< ranks on other hosts keep the PATH, … of their own host
   PlacementSpec placement;
 

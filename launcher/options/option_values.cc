@@ -87,6 +87,12 @@ Result<std::string> parse_page_address(const std::string& text) {
                "10.0.0.1:9400 or [::]:0");
 }
 
+Result<double> parse_peak_flops(const std::string& text) {
+  const auto flops = parse_number<double>(text);
+  if (flops && std::isfinite(*flops) && *flops > 0) return *flops;
+  return wrong(text, "is not a number of FLOP/s above 0, like 312e12");
+}
+
 Result<std::optional<int>> parse_stdin_rank(const std::string& text) {
   if (text == "none") return std::optional<int>();
   const auto rank = parse_number<int>(text);

@@ -33,6 +33,9 @@ Result<std::string> parse_control(const std::string& text);
 /// The same, or only a port, which is then of 127.0.0.1.
 Result<std::string> parse_page_address(const std::string& text);
 
+/// FLOP/s: a number above 0, like 312e12.
+Result<double> parse_peak_flops(const std::string& text);
+
 /// A rank, or "none".
 Result<std::optional<int>> parse_stdin_rank(const std::string& text);
 

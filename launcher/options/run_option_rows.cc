@@ -118,6 +118,11 @@ void add_telemetry_options(CLI::App& app, JobSpec& job) {
             [&job](const std::string& text) {
               job.metrics = valid("--metrics", parse_page_address(text));
             });
+  add_value(app, "--peak-flops",
+            {"N", "FLOP/s that the device of one rank can do, for MFU: 312e12", kTelemetry},
+            [&job](const std::string& text) {
+              job.peak_flop_per_s = valid("--peak-flops", parse_peak_flops(text));
+            });
   add_value(app, "--dashboard",
             {"ADDR:PORT", "Serve a live page for browsers; the port may be that of --metrics",
              kTelemetry},

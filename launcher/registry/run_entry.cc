@@ -74,6 +74,51 @@ double five_digits(double number) {
   return number;
 }
 
+template <class Kind, std::size_t kCount>
+void put_figures(const Figures<Kind, kCount>& figures, Json& json) {
+  for (std::size_t i = 0; i < kCount; ++i) {
+    const auto kind = static_cast<Kind>(i);
+    if (const auto value = figures.get(kind))
+      json[std::string(row_of(kind).name)] = five_digits(*value);
+  }
+}
+
+template <class Kind, std::size_t kCount>
+void take_figures(const Json& json, Figures<Kind, kCount>& figures) {
+  for (std::size_t i = 0; i < kCount; ++i) {
+    const auto kind = static_cast<Kind>(i);
+    const auto value = json.find(std::string(row_of(kind).name));
+    if (value != json.end() && value->is_number()) figures.set(kind, value->get<double>());
+  }
+}
+
+constexpr const char* kClockError = "clock_error_seconds";
+
+Json json_of(const HostSummary& host) {
+  Json json{{"host", host.host}};
+  put_figures(host.figures, json);
+  if (host.clock_error_s) json[kClockError] = five_digits(*host.clock_error_s);
+  for (const GpuReading& one : host.gpus) {
+    Json gpu{{"number", one.number}, {"name", one.name}};
+    put_figures(one.figures, gpu);
+    json["gpus"].push_back(std::move(gpu));
+  }
+  return json;
+}
+
+HostSummary host_of(const Json& json) {
+  HostSummary host{.host = json.at("host"), .figures = {}, .gpus = {}};
+  take_figures(json, host.figures);
+  if (json.contains(kClockError)) host.clock_error_s = json.at(kClockError).get<double>();
+  for (const Json& one : json.value("gpus", Json::array())) {
+    GpuReading& gpu = host.gpus.emplace_back();
+    gpu.number = one.at("number");
+    gpu.name = one.at("name");
+    take_figures(one, gpu.figures);
+  }
+  return host;
+}
+
 // A list for each number of a block: short, and easy to plot.
 Json json_of(const std::vector<StepBlock>& blocks) {
   Json json;
@@ -131,6 +176,7 @@ Json json_of(const RunFigures& figures) {
   for (const RankEvidence& one : figures.ranks) {
     Json rank;
     for (const auto& [key, field] : kEvidence) rank[key] = one.*field;
+    put_figures(one.figures, rank);
     ranks.push_back(std::move(rank));
   }
   Json json{{"has_steps", figures.has_steps},
@@ -146,6 +192,9 @@ Json json_of(const RunFigures& figures) {
             {"links", std::move(links)},
             {"slow_links", std::move(slow_links)},
             {"ranks", std::move(ranks)}};
+  if (figures.peak_flop_per_s > 0) json["peak_flop_per_s"] = figures.peak_flop_per_s;
+  if (figures.mfu) json["mfu"] = *figures.mfu;
+  for (const HostSummary& one : figures.hosts) json["hosts"].push_back(json_of(one));
   if (!figures.blocks.empty()) json["blocks"] = json_of(figures.blocks);
   return json;
 }
@@ -156,6 +205,8 @@ RunFigures figures_of(const Json& json) {
                      .step_seconds = json.at("step_seconds"),
                      .samples_per_s = json.at("samples_per_s"),
                      .flop_per_s = json.at("flop_per_s"),
+                     .peak_flop_per_s = json.value("peak_flop_per_s", 0.0),
+                     .mfu = {},
                      .efficiency = json.at("efficiency"),
                      .is_measured = json.at("efficiency_is_measured"),
                      .shares = json.at("shares"),
@@ -163,8 +214,11 @@ RunFigures figures_of(const Json& json) {
                      .waited_for = {},
                      .links = {},
                      .slow_links = {},
+                     .hosts = {},
                      .ranks = {},
                      .blocks = {}};
+  if (json.contains("mfu")) figures.mfu = json.at("mfu").get<double>();
+  for (const Json& one : json.value("hosts", Json::array())) figures.hosts.push_back(host_of(one));
   if (json.contains("blocks")) figures.blocks = blocks_of(json.at("blocks"));
   for (const Json& one : json.at("operations")) {
     const auto kind = kind_named(one.at("kind"));
@@ -188,6 +242,7 @@ RunFigures figures_of(const Json& json) {
   for (const Json& one : json.at("ranks")) {
     RankEvidence& rank = figures.ranks.emplace_back();
     for (const auto& [key, field] : kEvidence) rank.*field = one.at(key);
+    take_figures(one, rank.figures);
   }
   return figures;
 }

@@ -16,6 +16,8 @@ namespace paceline::launcher {
 inline constexpr std::size_t kMostRecordedRanks = 64;       ///< of a run
 inline constexpr std::size_t kMostRecordedOperations = 64;  ///< of a run
 inline constexpr std::size_t kMostRecordedLinks = 64;       ///< of a run
+inline constexpr std::size_t kMostRecordedHosts = 64;       ///< of a run
+inline constexpr std::size_t kMostRecordedGpus = 64;        ///< of a run, on all hosts
 inline constexpr std::size_t kMostRecordedBlocks = StepSeries::kMostBlocks;
 
 /// A rank for which others waited.
@@ -35,6 +37,8 @@ struct RunFigures {
   double step_seconds = 0;
   double samples_per_s = 0;  ///< 0: not marked
   double flop_per_s = 0;
+  double peak_flop_per_s = 0;  ///< of one rank's device; 0: not stated
+  std::optional<double> mfu;
   double efficiency = 0;                 ///< scaling efficiency, 0 to 1
   bool is_measured = false;              ///< false: the efficiency is an estimate
   std::map<std::string, double> shares;  ///< of the time: "compute", "moving data", …
@@ -43,6 +47,8 @@ struct RunFigures {
   std::vector<WaitedFor> waited_for;  ///< at most kMostRecordedRanks, the largest first
   std::vector<LinkSummary> links;     ///< at most kMostRecordedLinks, the busiest first
   std::vector<SlowLink> slow_links;   ///< at most kMostRecordedLinks, the slowest first
+  /// At most kMostRecordedHosts, in the order of their ranks; five digits of each number.
+  std::vector<HostSummary> hosts;
   /// By rank, of small jobs: the evidence for the causes.
   std::vector<RankEvidence> ranks;
   /// At most kMostRecordedBlocks; five digits of each number.

@@ -26,6 +26,12 @@ class Family {
     family_.help = help;
     family_.type = type;
   }
+  /// The value of an optional field, if it is known.
+  template <class Message, class Value>
+  void add(const Message& from, bool (Message::*has)() const, Value (Message::*value)() const,
+           Labels labels) {
+    if ((from.*has)()) add(static_cast<double>((from.*value)()), std::move(labels));
+  }
   void add(double value, Labels labels = {}) {
     prometheus::ClientMetric metric;
     metric.label = std::move(labels);
@@ -99,6 +105,110 @@ void add_hosts(const v1::Snapshot& snapshot, Page& page) {
     if (host.has_seconds_since_heard())
       silent.add(host.seconds_since_heard(), {{"host", host.name()}});
   page.add(std::move(silent));
+  Family errors = gauge("paceline_host_clock_error_seconds",
+                        "Max error of times of the host in operations and traces");
+  for (const v1::Host& host : snapshot.hosts())
+    errors.add(host, &v1::Host::has_clock_error_seconds, &v1::Host::clock_error_seconds,
+               {{"host", host.name()}});
+  page.add(std::move(errors));
+}
+
+constexpr const char* kPressureHelp = "Time in which some task waited for the resource (PSI)";
+constexpr const char* kDiskHelp = "Bytes that disks read and wrote";
+
+// Fields that v1::HostUse and v1::Work have with the same names.
+template <class Message>
+void add_pressure(const Message& use, const Labels& labels, Family& family) {
+  const auto with = [&labels](const char* resource) {
+    Labels made = labels;
+    made.push_back({"resource", resource});
+    return made;
+  };
+  family.add(use, &Message::has_cpu_stalled_seconds, &Message::cpu_stalled_seconds, with("cpu"));
+  family.add(use, &Message::has_memory_stalled_seconds, &Message::memory_stalled_seconds,
+             with("memory"));
+  family.add(use, &Message::has_io_stalled_seconds, &Message::io_stalled_seconds, with("io"));
+}
+
+Labels with_direction(Labels labels, const char* direction) {
+  labels.push_back({"direction", direction});
+  return labels;
+}
+
+template <class Message>
+void add_disks(const Message& use, const Labels& labels, Family& family) {
+  family.add(use, &Message::has_read_bytes, &Message::read_bytes, with_direction(labels, "read"));
+  family.add(use, &Message::has_written_bytes, &Message::written_bytes,
+             with_direction(labels, "written"));
+}
+
+void add_host_use(const v1::Snapshot& snapshot, Page& page) {
+  using Use = v1::HostUse;
+  Family cpus = gauge("paceline_host_cpus", "Number of CPUs");
+  Family busy = counter("paceline_host_cpu_seconds_total",
+                        "Time in which CPUs worked, or were stolen by a hypervisor; over all CPUs");
+  Family memory = gauge("paceline_host_memory_bytes", "Memory of the host");
+  Family available = gauge("paceline_host_available_memory_bytes",
+                           "Memory that programs can get without swapping");
+  Family pressure = counter("paceline_host_pressure_seconds_total", kPressureHelp);
+  Family disks = counter("paceline_host_disk_bytes_total", kDiskHelp);
+  Family network = counter("paceline_host_network_bytes_total",
+                           "Bytes that the host received and sent, without loopback and RDMA");
+  for (const v1::Host& host : snapshot.hosts()) {
+    const Use& use = host.use();
+    const Labels labels{{"host", host.name()}};
+    const auto with_state = [&labels](const char* state) {
+      Labels made = labels;
+      made.push_back({"state", state});
+      return made;
+    };
+    cpus.add(use, &Use::has_cpus, &Use::cpus, labels);
+    busy.add(use, &Use::has_cpu_seconds, &Use::cpu_seconds, with_state("busy"));
+    busy.add(use, &Use::has_stolen_cpu_seconds, &Use::stolen_cpu_seconds, with_state("stolen"));
+    memory.add(use, &Use::has_memory_bytes, &Use::memory_bytes, labels);
+    available.add(use, &Use::has_available_memory_bytes, &Use::available_memory_bytes, labels);
+    add_pressure(use, labels, pressure);
+    add_disks(use, labels, disks);
+    network.add(use, &Use::has_received_bytes, &Use::received_bytes,
+                with_direction(labels, "received"));
+    network.add(use, &Use::has_sent_bytes, &Use::sent_bytes, with_direction(labels, "sent"));
+  }
+  for (Family* const family : {&cpus, &busy, &memory, &available, &pressure, &disks, &network})
+    page.add(std::move(*family));
+}
+
+void add_gpus(const v1::Snapshot& snapshot, Page& page) {
+  using v1::Gpu;
+  Family busy = gauge("paceline_gpu_busy_ratio", "Share of the time in which a kernel ran");
+  Family memory = gauge("paceline_gpu_memory_bytes", "Memory of the GPU");
+  Family used = gauge("paceline_gpu_used_memory_bytes", "Memory of the GPU that is in use");
+  Family power = gauge("paceline_gpu_power_watts", "Power that the GPU draws");
+  Family clock = gauge("paceline_gpu_sm_clock_hertz", "Clock of its multiprocessors");
+  Family heat = gauge("paceline_gpu_temperature_celsius", "Temperature");
+  Family errors = counter("paceline_gpu_ecc_errors_total", "ECC errors in the life of the GPU");
+  Family limits = gauge("paceline_gpu_clock_limited", "1 for each reason that keeps clocks low");
+  for (const v1::Host& host : snapshot.hosts())
+    for (const Gpu& gpu : host.gpus()) {
+      const Labels labels{{"host", host.name()}, {"gpu", std::to_string(gpu.number())}};
+      const auto with = [&labels](const char* label, const std::string& value) {
+        Labels made = labels;
+        made.push_back({label, value});
+        return made;
+      };
+      busy.add(gpu, &Gpu::has_busy_ratio, &Gpu::busy_ratio, labels);
+      memory.add(gpu, &Gpu::has_memory_bytes, &Gpu::memory_bytes, labels);
+      used.add(gpu, &Gpu::has_used_memory_bytes, &Gpu::used_memory_bytes, labels);
+      power.add(gpu, &Gpu::has_power_watts, &Gpu::power_watts, labels);
+      clock.add(gpu, &Gpu::has_sm_clock_hertz, &Gpu::sm_clock_hertz, labels);
+      heat.add(gpu, &Gpu::has_temperature_celsius, &Gpu::temperature_celsius, labels);
+      errors.add(gpu, &Gpu::has_corrected_errors, &Gpu::corrected_errors,
+                 with("kind", "corrected"));
+      errors.add(gpu, &Gpu::has_uncorrected_errors, &Gpu::uncorrected_errors,
+                 with("kind", "uncorrected"));
+      for (const std::string& reason : gpu.clock_limits()) limits.add(1, with("reason", reason));
+    }
+  for (Family* const family : {&busy, &memory, &used, &power, &clock, &heat, &errors, &limits})
+    page.add(std::move(*family));
 }
 
 Labels labels_of(const v1::Rank& rank) {
@@ -162,6 +272,17 @@ void add_ranks(const v1::Snapshot& snapshot, Page& page) {
       if (rank.has_work()) family.add(field.value(rank.work()), labels_of(rank));
     page.add(std::move(family));
   }
+  Family pressure = counter("paceline_rank_pressure_seconds_total", kPressureHelp);
+  Family disks = counter("paceline_rank_disk_bytes_total", kDiskHelp);
+  Family gpus = gauge("paceline_rank_gpu_info", "The GPU of the rank; the value is always 1");
+  for (const v1::Rank& rank : snapshot.ranks()) {
+    Labels labels = labels_of(rank);
+    add_pressure(rank.work(), labels, pressure);
+    add_disks(rank.work(), labels, disks);
+    labels.push_back({"gpu", std::to_string(rank.work().gpu())});
+    if (rank.work().has_gpu()) gpus.add(1, std::move(labels));
+  }
+  for (Family* const family : {&pressure, &disks, &gpus}) page.add(std::move(*family));
   add_parts(snapshot, "paceline_rank_step_seconds_total", "Time of the rank's steps by part",
             "part",
             {{"compute", &v1::Work::compute_seconds},
@@ -236,6 +357,9 @@ void add_performance(const v1::Snapshot& snapshot, Page& page) {
            performance.samples_per_second());
   page.add("paceline_flop_per_second", "Floating-point operations of all ranks a second, as marked",
            performance.flop_per_second());
+  if (performance.has_mfu())
+    page.add("paceline_mfu_ratio", "FLOP/s of all ranks, as a share of their stated peak",
+             performance.mfu());
   Family waited = gauge("paceline_waited_for_ratio",
                         "Share of the time that ranks waited for this rank, a mean over ranks");
   for (const v1::WaitedFor& one : performance.waited_for()) {
@@ -256,6 +380,8 @@ std::string metrics_text(const v1::Snapshot& snapshot) {
   Page page;
   add_job(snapshot, page);
   add_hosts(snapshot, page);
+  add_host_use(snapshot, page);
+  add_gpus(snapshot, page);
   add_ranks(snapshot, page);
   add_performance(snapshot, page);
   return page.text();

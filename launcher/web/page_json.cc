@@ -35,6 +35,55 @@ Json json_of(const v1::Work& work) {
           {"resident", work.resident_bytes()}};
 }
 
+// Null: unknown.
+template <class Message, class Value>
+Json known(const Message& from, bool (Message::*has)() const, Value (Message::*value)() const) {
+  return (from.*has)() ? Json((from.*value)()) : Json(nullptr);
+}
+
+Json json_of(const v1::HostUse& use) {
+  using Use = v1::HostUse;
+  return {{"cpus", known(use, &Use::has_cpus, &Use::cpus)},
+          {"busy", known(use, &Use::has_cpu_seconds, &Use::cpu_seconds)},
+          {"memory", known(use, &Use::has_memory_bytes, &Use::memory_bytes)},
+          {"available", known(use, &Use::has_available_memory_bytes, &Use::available_memory_bytes)},
+          {"cpu_stalled", known(use, &Use::has_cpu_stalled_seconds, &Use::cpu_stalled_seconds)},
+          {"memory_stalled",
+           known(use, &Use::has_memory_stalled_seconds, &Use::memory_stalled_seconds)},
+          {"io_stalled", known(use, &Use::has_io_stalled_seconds, &Use::io_stalled_seconds)},
+          {"read", known(use, &Use::has_read_bytes, &Use::read_bytes)},
+          {"written", known(use, &Use::has_written_bytes, &Use::written_bytes)},
+          {"at", use.time_seconds()},
+          {"received", known(use, &Use::has_received_bytes, &Use::received_bytes)},
+          {"sent", known(use, &Use::has_sent_bytes, &Use::sent_bytes)}};
+}
+
+Json json_of(const v1::Gpu& gpu) {
+  using v1::Gpu;
+  return {{"number", gpu.number()},
+          {"name", gpu.name()},
+          {"busy", known(gpu, &Gpu::has_busy_ratio, &Gpu::busy_ratio)},
+          {"memory", known(gpu, &Gpu::has_memory_bytes, &Gpu::memory_bytes)},
+          {"used", known(gpu, &Gpu::has_used_memory_bytes, &Gpu::used_memory_bytes)},
+          {"power", known(gpu, &Gpu::has_power_watts, &Gpu::power_watts)},
+          {"clock", known(gpu, &Gpu::has_sm_clock_hertz, &Gpu::sm_clock_hertz)},
+          {"temperature", known(gpu, &Gpu::has_temperature_celsius, &Gpu::temperature_celsius)},
+          {"uncorrected", known(gpu, &Gpu::has_uncorrected_errors, &Gpu::uncorrected_errors)},
+          {"limits", gpu.clock_limits()}};
+}
+
+Json json_of(const v1::Host& host) {
+  Json made = {
+      {"name", host.name()},
+      {"silent", known(host, &v1::Host::has_seconds_since_heard, &v1::Host::seconds_since_heard)},
+      {"clock_error",
+       known(host, &v1::Host::has_clock_error_seconds, &v1::Host::clock_error_seconds)},
+      {"gpus", Json::array()}};
+  if (host.has_use()) made["use"] = json_of(host.use());
+  for (const v1::Gpu& gpu : host.gpus()) made["gpus"].push_back(json_of(gpu));
+  return made;
+}
+
 Json json_of(const v1::Rank& rank) {
   Json made = {{"host", rank.host()},
                {"state", rank.state() == v1::Rank::STATE_RUNNING ? "running"
@@ -54,7 +103,8 @@ Json json_of(const v1::Performance& performance) {
                {"has_steps", performance.has_steps()},
                {"seconds", performance.seconds()},
                {"samples_per_s", performance.samples_per_second()},
-               {"flop_per_s", performance.flop_per_second()}};
+               {"flop_per_s", performance.flop_per_second()},
+               {"mfu", known(performance, &v1::Performance::has_mfu, &v1::Performance::mfu)}};
   for (const v1::TimeShare& share : performance.shares())
     made["shares"][share.name()] = share.share();
   made["waited_for"] = Json::array();
@@ -83,10 +133,7 @@ Json json_of(const v1::Performance& performance) {
 
 Json json_of(const v1::Snapshot& snapshot) {
   Json hosts = Json::array();
-  for (const v1::Host& host : snapshot.hosts())
-    hosts.push_back({{"name", host.name()},
-                     {"silent", host.has_seconds_since_heard() ? Json(host.seconds_since_heard())
-                                                               : Json(nullptr)}});
+  for (const v1::Host& host : snapshot.hosts()) hosts.push_back(json_of(host));
   Json ranks = Json::array();
   for (const v1::Rank& rank : snapshot.ranks()) ranks.push_back(json_of(rank));
   Json made = {{"id", snapshot.job_id()},

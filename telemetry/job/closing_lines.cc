@@ -89,6 +89,10 @@ std::string steps_line(const JobSummary& summary) {
     text += format(summary.samples_per_s < 100 ? ", %.3g samples/s" : ", %.0f samples/s",
                    summary.samples_per_s);
   if (summary.flop_per_s > 0) text += format(", %.3g TFLOP/s", summary.flop_per_s / 1e12);
+  if (const auto mfu = summary.mfu())
+    text += format(*mfu < 0.01 ? " (MFU %.2g %%)" : " (MFU %.0f %%)", 100 * *mfu);
+  else if (summary.peak_flop_per_s > 0)
+    text += ", MFU not known: no rank states its operations, as by end_step(samples, flop)";
   return text;
 }
 

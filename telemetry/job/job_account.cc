@@ -338,10 +338,16 @@ std::vector<RankEvidence> JobAccount::evidence_of(const JobSummary& summary) con
     own.throttled = share_of(to.use.throttled - from.use.throttled, between);
     own.stopped = share_of(to.use.stopped - from.use.stopped, between);
     own.blocked = share_of(to.use.blocked - from.use.blocked, between);
-    if (between > Duration::zero())
-      own.major_faults_per_s = kNsPerSecond *
-                               static_cast<double>(to.use.major_faults - from.use.major_faults) /
-                               ns(between);
+    if (between <= Duration::zero()) continue;
+    own.major_faults_per_s = kNsPerSecond *
+                             static_cast<double>(to.use.major_faults - from.use.major_faults) /
+                             ns(between);
+    for (std::size_t i = 0; i < kHostFigures; ++i) {
+      const auto figure = static_cast<HostFigure>(i);
+      const auto first = from.use.figures.get(figure), last = to.use.figures.get(figure);
+      if (first && last)
+        own.figures.set(figure, std::max(0.0, kNsPerSecond * (*last - *first) / ns(between)));
+    }
   }
   return evidence;
 }

@@ -21,6 +21,7 @@
 #include <paceline/steps.h>
 
 #include "comm/base/clock.h"
+#include "telemetry/job/host_account.h"
 #include "telemetry/job/link_account.h"
 #include "telemetry/job/step_series.h"
 #include "telemetry/job/straggler.h"
@@ -41,7 +42,9 @@ struct RankUse {
   Duration time{};  ///< when it was read; not comparable between hosts; 0: never
   Duration running{}, queued{}, throttled{}, stopped{}, blocked{};
   std::uint64_t major_faults = 0;
-  std::uint64_t resident_kib = 0;  ///< now
+  std::uint64_t resident_kib = 0;      ///< now
+  HostFigures figures;                 ///< pressure on its control group, and its bytes on disks
+  std::optional<std::uint32_t> gpu{};  ///< number of its GPU on its host, where it is known
 };
 
 /// The work of a rank up to now. All ranks have times of one clock.
@@ -53,6 +56,7 @@ struct RankReading {
   TimePoint joined{};                     ///< it had found the other ranks; zero: it has not
   TimePoint until{};                      ///< when this was read, or when the rank ended
   Duration ahead{};                       ///< of its host's clock, taken off the times
+  std::optional<Duration> clock_error{};  ///< of `ahead`; none: not known
 };
 
 /// Samples of a group's operations, which are new since the reading before.
@@ -107,6 +111,7 @@ struct JobSummary {
   double seconds = 0;        ///< mean over ranks, of the time that is divided
   double samples_per_s = 0;  ///< of all ranks together; 0: not marked
   double flop_per_s = 0;
+  double peak_flop_per_s = 0;  ///< of one rank's device, as the user states; 0: not stated
   std::array<double, kSpents> shares{};  ///< of that time, by Spent; they sum to 1
   /// Share of the time that all ranks waited for this one, the largest first. Their sum is the
   /// share of Spent::kWaiting.
@@ -116,12 +121,19 @@ struct JobSummary {
   std::vector<OperationSummary> operations;  ///< the most exposed time first
   std::vector<LinkSummary> links;            ///< between hosts, the busiest first
   std::vector<SlowLink> slow_links;          ///< the slowest first
+  std::vector<HostSummary> hosts;            ///< in the order of their ranks
   std::vector<RankEvidence> evidence;        ///< by rank, for what follows
   /// The ranks that were waited for much more than others.
   std::vector<Straggler> stragglers;
 
   /// Why others wait for the rank; kUnknown also if it is not a straggler.
   Cause cause_of(int rank) const;
+  /// Model FLOP/s utilization: flop_per_s as a share of the peak of all ranks. None: one of them is
+  /// not known.
+  std::optional<double> mfu() const {
+    if (peak_flop_per_s <= 0 || flop_per_s <= 0 || ranks == 0) return std::nullopt;
+    return flop_per_s / (ranks * peak_flop_per_s);
+  }
   double share(Spent spent) const { return shares[static_cast<std::size_t>(spent)]; }
   double step_seconds() const { return steps > 0 ? seconds / static_cast<double>(steps) : 0; }
 };

@@ -7,6 +7,8 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "comm/base/text.h"
+
 namespace paceline {
 namespace {
 
@@ -90,14 +92,24 @@ TraceThread JobTrace::thread_of(int rank, std::size_t lane) {
   const TraceThread thread{.process = ranks_[static_cast<std::size_t>(rank)].process,
                            .thread = kThreadsOfLane * (static_cast<int>(lane) + 1) + rank};
   if (named_threads_.emplace(thread.process, thread.thread).second) {
-    if (named_processes_.insert(thread.process).second)
+    if (named_processes_.insert(thread.process).second) {
       text_.name_process(thread.process,
                          "host " + hosts_[static_cast<std::size_t>(thread.process - kFirstHost)]);
+      label_clock(thread.process);
+    }
     const std::string overlapping = lane == 0 ? "" : " overlapping " + std::to_string(lane);
     text_.name_thread(thread, rank_text(rank) + overlapping,
                       rank * static_cast<int>(kLanes) + static_cast<int>(lane));
   }
   return thread;
+}
+
+// Known when the process gets its name, and better known at the end.
+void JobTrace::label_clock(int process) {
+  const auto error = clock_errors_.find(process);
+  if (error == clock_errors_.end()) return;
+  const std::chrono::duration<double, std::micro> us = error->second;
+  text_.label_process(process, "clock error " + time_text(us.count()));
 }
 
 // ---- Events of the job ---------------------------------------------------------------------
@@ -170,6 +182,7 @@ void JobTrace::take(TimePoint now, int rank, const RankReading& reading) {
   if (ended_) return;
   Rank& one = ranks_[static_cast<std::size_t>(rank)];
   ahead_[one.process] = reading.ahead;
+  if (reading.clock_error) clock_errors_[one.process] = *reading.clock_error;
   std::optional<Progress> progress = progress_of(reading);
   if (!progress || progress->at > now - begin_) return;
   const bool is_new = !one.latest || one.latest->has_steps != progress->has_steps ||
@@ -290,10 +303,10 @@ void JobTrace::write(const MatchedOperation& operation) {
     };
     const Duration begin = time_of(call.sample.called_ns);
     const Duration end = std::max(time_of(call.sample.ended_ns), begin + Duration(1));
-    auto& lanes = rank.busy_until;
-    const auto lane = std::ranges::find_if(lanes, [begin](Duration busy) { return busy <= begin; });
+    auto& lanes = rank.lanes;
+    const auto lane =
+        std::ranges::find_if(lanes, [begin, end](TraceLane& one) { return one.take(begin, end); });
     if (lane == lanes.end()) continue;
-    *lane = end;
     const TraceThread thread = thread_of(call.rank, static_cast<std::size_t>(lane - lanes.begin()));
     text_.slice(thread, name(call.sample.kind), begin, end - begin,
                 arguments_of(call, operation.group));
@@ -331,6 +344,7 @@ std::string JobTrace::end(TimePoint now) {
   show_samples(now);
   samples_per_s_ = 0;
   show_samples(now);
+  for (const int process : named_processes_) label_clock(process);
   text_.close();
   return take_text();
 }

@@ -6,7 +6,7 @@
 // Hosts are processes and ranks are threads. A slice is an operation of a rank, from its call to
 // its end. Flows go from the rank that called an operation last to the ranks that waited for it.
 // Operations of a rank that overlap are on threads of their own. Ranks that start again keep their
-// threads, and a global instant marks the start.
+// threads, and a global instant marks the start. A label of each host has the error of its clock.
 //
 // If there is more than the budget allows, some operations are left out, on all ranks. Their
 // numbers decide, like those of samples (telemetry/operation_book.h).
@@ -28,6 +28,7 @@
 #include "comm/base/clock.h"
 #include "telemetry/job/job_account.h"
 #include "telemetry/job/trace_budget.h"
+#include "telemetry/job/trace_lane.h"
 #include "telemetry/job/trace_text.h"
 
 namespace paceline {
@@ -70,8 +71,8 @@ class JobTrace {
   };
   struct Rank {
     int process = 0;
-    std::array<Duration, kLanes> busy_until{};  // by lane
-    std::optional<Progress> shown;              // up to where its counter has been written
+    std::array<TraceLane, kLanes> lanes;
+    std::optional<Progress> shown;  // up to where its counter has been written
     std::optional<Progress> latest;
     TimePoint shown_when{};
     double samples_per_s = 0, samples_a_step = 0;
@@ -87,6 +88,7 @@ class JobTrace {
   Duration after_begin(TimePoint when) const { return std::max(when - begin_, Duration::zero()); }
   int process_of(const std::string& host);
   TraceThread thread_of(int rank, std::size_t lane);
+  void label_clock(int process);
   void set_samples_per_s(Rank& rank, double rate);
   void show_parts(int rank, const Progress& to);
   void show_samples(TimePoint now);
@@ -103,6 +105,7 @@ class JobTrace {
   std::set<int> named_processes_;                // named when they first have an event
   std::set<std::pair<int, int>> named_threads_;  // process, thread
   std::map<int, Duration> ahead_;                // clocks of hosts, by process
+  std::map<int, Duration> clock_errors_;         // by process
   std::vector<Rank> ranks_;
   Duration parts_every_{};  // of each rank
   std::vector<Pending> pending_;

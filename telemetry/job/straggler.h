@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "telemetry/job/figures.h"
+
 namespace paceline {
 
 /// Why a rank comes late.
@@ -39,7 +41,9 @@ struct RankEvidence {
   double stopped = 0;
   double blocked = 0;
   double major_faults_per_s = 0;
-  double resident_kib = 0;  ///< memory at the end; for the reader of the record
+  // For the reader of the record:
+  double resident_kib = 0;  ///< memory at the end
+  HostFigures figures;      ///< as row_of() says: pressure on its control group, and disks
 
   bool operator==(const RankEvidence&) const = default;
 };

@@ -92,6 +92,12 @@ void TraceText::name_process(int process, std::string_view name) {
   end_event(in_arguments(TraceArguments().add("sort_index", static_cast<std::uint64_t>(process))));
 }
 
+void TraceText::label_process(int process, std::string_view label) {
+  const TraceThread first{.process = process, .thread = process};
+  begin_event({.phase = "M", .name = "process_labels", .category = nullptr, .thread = first});
+  end_event(in_arguments(TraceArguments().add("labels", label)));
+}
+
 void TraceText::name_thread(TraceThread thread, std::string_view name, int order) {
   begin_event({.phase = "M", .name = "thread_name", .category = nullptr, .thread = thread});
   end_event(in_arguments(TraceArguments().add("name", name)));

@@ -51,6 +51,8 @@ class TraceText {
 
   /// Processes are shown in the order of their numbers.
   void name_process(int process, std::string_view name);
+  /// Shown beside its name. The last one counts.
+  void label_process(int process, std::string_view label);
   /// Threads of a process are shown by `order`.
   void name_thread(TraceThread thread, std::string_view name, int order);
   void slice(TraceThread thread, std::string_view name, Duration begin, Duration length,

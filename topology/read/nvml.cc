@@ -1,107 +1,21 @@
 #include "topology/read/nvml.h"
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <utility>
 
-#include <dlfcn.h>
-
-#include "comm/base/text.h"
 #include "comm/base/try.h"
 #include "topology/read/bounds.h"
 
 namespace paceline::topology {
 namespace {
 
-// As of NVML API 11 (docs.nvidia.com/deploy/nvml-api); its header is no package of Debian. Only
-// functions that have been there unchanged since are called.
-using Device = void*;
-constexpr int kSuccess = 0;
+using Device = NvmlLibrary::Device;
+using Functions = NvmlLibrary::Functions;
+using PciInfo = NvmlLibrary::PciInfo;
+constexpr int kSuccess = NvmlLibrary::kSuccess;
 constexpr unsigned kMostNvlinks = 36;
 constexpr unsigned kGpuEnd = 0, kCpuEnd = 1, kSwitchEnd = 2;
-
-struct PciInfo {
-  char legacy_bus[16];
-  unsigned domain, bus, device;
-  unsigned ids;  // device in the upper half, vendor in the lower
-  unsigned subsystem_ids;
-  char text[32];
-};
-
-struct Memory {
-  unsigned long long total, free, used;
-};
-
-struct Functions {
-  int (*init)();
-  int (*shutdown)();
-  int (*count)(unsigned*);
-  int (*device)(unsigned, Device*);
-  int (*pci)(Device, PciInfo*);
-  int (*name)(Device, char*, unsigned);
-  int (*uuid)(Device, char*, unsigned);
-  int (*memory)(Device, Memory*);
-  int (*link_state)(Device, unsigned, unsigned*);
-  int (*link_version)(Device, unsigned, unsigned*);
-  int (*link_peer)(Device, unsigned, PciInfo*);
-  int (*link_end)(Device, unsigned, unsigned*);
-};
-
-Status unavailable(const std::string& why) { return {Code::kUnavailable, Scope::kOperation, why}; }
-
-// The library, open and begun while it lives.
-class Nvml final {
- public:
-  static Result<std::unique_ptr<Nvml>> open(const std::string& library) {
-    void* const handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (handle == nullptr) return unavailable(library + " cannot be loaded");
-    std::unique_ptr<Nvml> nvml(new Nvml(handle));
-    PACELINE_TRY(nvml->find_all(library));
-    const int error = nvml->calls.init();
-    nvml->begun_ = error == kSuccess;
-    if (!nvml->begun_)
-      return unavailable(library + " finds no driver (error " + std::to_string(error) + ")");
-    return nvml;
-  }
-  ~Nvml() {
-    if (begun_) calls.shutdown();
-    ::dlclose(handle_);
-  }
-  Nvml(const Nvml&) = delete;
-  Nvml& operator=(const Nvml&) = delete;
-
-  Functions calls{};
-
- private:
-  explicit Nvml(void* handle) : handle_(handle) {}
-
-  template <class Function>
-  void find(const char* name, Function*& into) {
-    into = reinterpret_cast<Function*>(::dlsym(handle_, name));
-    if (into == nullptr) missing_ = name;
-  }
-
-  Status find_all(const std::string& library) {
-    find("nvmlInit_v2", calls.init);
-    find("nvmlShutdown", calls.shutdown);
-    find("nvmlDeviceGetCount_v2", calls.count);
-    find("nvmlDeviceGetHandleByIndex_v2", calls.device);
-    find("nvmlDeviceGetPciInfo_v3", calls.pci);
-    find("nvmlDeviceGetName", calls.name);
-    find("nvmlDeviceGetUUID", calls.uuid);
-    find("nvmlDeviceGetMemoryInfo", calls.memory);
-    find("nvmlDeviceGetNvLinkState", calls.link_state);
-    find("nvmlDeviceGetNvLinkVersion", calls.link_version);
-    find("nvmlDeviceGetNvLinkRemotePciInfo_v2", calls.link_peer);
-    find("nvmlDeviceGetNvLinkRemoteDeviceType", calls.link_end);
-    return missing_ == nullptr ? Status() : unavailable(library + " has no function " + missing_);
-  }
-
-  void* handle_;
-  const char* missing_ = nullptr;
-  bool begun_ = false;
-};
 
 BusId bus_of(const PciInfo& info) {
   return {.domain = info.domain,
@@ -109,11 +23,9 @@ BusId bus_of(const PciInfo& info) {
           .device = static_cast<std::uint8_t>(info.device)};
 }
 
-template <class Call>
-Fact<std::string> text_of(Call call, Device device) {
-  std::array<char, 96> text{};
-  if (call(device, text.data(), static_cast<unsigned>(text.size() - 1)) != kSuccess) return {};
-  return known(printable(text.data()));
+Fact<std::string> text_of(int (*call)(Device, char*, unsigned), Device device) {
+  auto text = NvmlLibrary::text(call, device);
+  return text ? known(*std::move(text)) : Fact<std::string>();
 }
 
 Gpu gpu_of(const Functions& calls, Device device, int number) {
@@ -126,7 +38,7 @@ Gpu gpu_of(const Functions& calls, Device device, int number) {
   }
   gpu.model = text_of(calls.name, device);
   gpu.uuid = text_of(calls.uuid, device);
-  if (Memory memory{}; calls.memory(device, &memory) == kSuccess)
+  if (NvmlLibrary::Memory memory{}; calls.memory(device, &memory) == kSuccess)
     gpu.memory_bytes = known(std::uint64_t{memory.total});
   return gpu;
 }
@@ -169,11 +81,12 @@ void add_link(HostModel& host, const Functions& calls, Device device, int gpu, u
 }  // namespace
 
 Result<HostModel> read_nvml(const std::string& library) {
-  PACELINE_TRY_ASSIGN(const std::unique_ptr<Nvml> nvml, Nvml::open(library));
-  const Functions& calls = nvml->calls;
+  PACELINE_TRY_ASSIGN(const std::unique_ptr<NvmlLibrary> nvml, NvmlLibrary::open(library));
+  const Functions& calls = nvml->calls();
   unsigned count = 0;
   if (const int error = calls.count(&count); error != kSuccess || count > kMostGpus)
-    return unavailable(library + " cannot count GPUs (error " + std::to_string(error) + ")");
+    return Status(Code::kUnavailable, Scope::kOperation,
+                  library + " cannot count GPUs (error " + std::to_string(error) + ")");
   HostModel host{.sources = {"NVML"}};
   std::vector<Device> devices;
   for (unsigned i = 0; i < count; ++i) {

@@ -6,10 +6,9 @@
 #include <paceline/status.h>
 
 #include "topology/model/host_model.h"
+#include "topology/read/nvml_library.h"
 
 namespace paceline::topology {
-
-inline constexpr const char* kNvmlLibrary = "libnvidia-ml.so.1";
 
 /// The GPUs and their links and nothing else. kUnavailable where the library is not there or finds
 /// no driver, which is so on any machine without such a GPU.

@@ -80,7 +80,11 @@ std::string details_of(const RunEntry& run, double top_s) {
          section("Operations", operations_table(run),
                  "Exposed is the share of their time in which ranks waited for them. Times for "
                  "algbw and busbw include waits for late ranks.") +
-         section("Ranks", ranks_table(run)) + section("Facts", facts_table(run));
+         section("Ranks", ranks_table(run)) +
+         section("Hosts", hosts_table(run),
+                 "Means over the run, by the job and by others. Waits are the time in which some "
+                 "program of the host waited. Network data is without loopback and RDMA.") +
+         section("GPUs", gpus_table(run)) + section("Facts", facts_table(run));
 }
 
 std::string differences_of(const RunComparison& comparison) {
@@ -112,8 +116,8 @@ std::string report_page(const ReportedRun& first, const ReportedRun& second,
   const std::string title = "Runs " + short_id(first.run) + " and " + short_id(second.run);
   std::string page = page_begin(title) + "<h1>" + html(title) + "</h1>\n<h2>Differences</h2>\n" +
                      differences_of(comparison);
-  if (!comparison.other_facts.empty())
-    page += "<p>The runs also differ in: " + html(joined(comparison.other_facts, ", ")) + ".</p>\n";
+  if (const std::string others = other_facts_words(comparison); !others.empty())
+    page += "<p>" + html(others) + "</p>\n";
   page += comparison_table(comparison);
   if (!comparison.quantities.empty())
     page +=

@@ -56,6 +56,66 @@ constexpr EvidenceColumn kEvidenceColumns[] = {
     {"memory", &RankEvidence::resident_kib, 1, memory_words},
 };
 
+struct HostColumn {
+  const char* title;
+  HostFigure figure;
+  std::string (*words)(double);
+};
+std::string per_second_words(double bytes) { return bytes_words(bytes) + "/s"; }
+constexpr HostColumn kHostColumns[] = {
+    {"CPUs", HostFigure::kCpus, number_words},
+    {"CPUs busy", HostFigure::kCpuBusy, number_words},
+    {"waits for a CPU", HostFigure::kCpuStalled, share_words},
+    {"for memory", HostFigure::kMemoryStalled, share_words},
+    {"for a disk", HostFigure::kIoStalled, share_words},
+    {"memory", HostFigure::kMemory, bytes_words},
+    {"least free", HostFigure::kMemoryAvailable, bytes_words},
+    {"disk reads", HostFigure::kDiskRead, per_second_words},
+    {"disk writes", HostFigure::kDiskWritten, per_second_words},
+    {"received", HostFigure::kReceived, per_second_words},
+    {"sent", HostFigure::kSent, per_second_words},
+};
+
+struct GpuColumn {
+  const char* title;
+  GpuFigure figure;
+  std::string (*words)(double);
+};
+std::string watts_words(double watts) { return number_words(watts) + " W"; }
+std::string clock_words(double hertz) { return number_words(hertz / 1e6) + " MHz"; }
+std::string degrees_words(double celsius) { return number_words(celsius) + " °C"; }
+constexpr GpuColumn kGpuColumns[] = {
+    {"busy", GpuFigure::kBusy, share_words},
+    {"memory", GpuFigure::kMemory, bytes_words},
+    {"most used", GpuFigure::kMemoryUsed, bytes_words},
+    {"power", GpuFigure::kPower, watts_words},
+    {"SM clock", GpuFigure::kSmClock, clock_words},
+    {"hottest", GpuFigure::kTemperature, degrees_words},
+    {"corrected errors", GpuFigure::kCorrectedErrors, number_words},
+    {"uncorrected errors", GpuFigure::kUncorrectedErrors, number_words},
+};
+
+// Empty: unknown.
+std::string known_words(std::optional<double> value, std::string (*words)(double)) {
+  return value ? words(*value) : "";
+}
+
+// A table without the columns that are empty in all rows. `words` as in table().
+std::string known_columns(const Cells& head, const std::vector<Cells>& rows,
+                          const std::vector<std::size_t>& words) {
+  if (rows.empty()) return "";
+  Cells kept_head;
+  std::vector<Cells> kept_rows(rows.size());
+  std::vector<std::size_t> kept_words;
+  for (std::size_t i = 0; i < head.size(); ++i) {
+    if (std::ranges::all_of(rows, [i](const Cells& row) { return row[i].empty(); })) continue;
+    if (std::ranges::find(words, i) != words.end()) kept_words.push_back(kept_head.size());
+    kept_head.push_back(head[i]);
+    for (std::size_t row = 0; row < rows.size(); ++row) kept_rows[row].push_back(rows[row][i]);
+  }
+  return table(kept_head, kept_rows, kept_words);
+}
+
 // Only ranks that others waited for have a host and a cause in the record.
 const WaitedFor* waited_for(const RunFigures& figures, std::size_t rank) {
   const auto found =
@@ -94,9 +154,17 @@ std::string ranks_table(const RunEntry& run) {
           return rank.*column.field >= column.shown_from;
         }))
       columns.push_back(column);
-  if (columns.empty()) return "";
+  std::vector<HostColumn> more;
+  for (const HostColumn& column : kHostColumns)
+    if (std::ranges::any_of(figures.ranks, [&column](const RankEvidence& rank) {
+          return rank.figures.get(column.figure).value_or(0) >=
+                 (column.words == share_words ? kShown : 1);
+        }))
+      more.push_back(column);
+  if (columns.empty() && more.empty()) return "";
   Cells head{"rank"};
   for (const EvidenceColumn& column : columns) head.emplace_back(column.title);
+  for (const HostColumn& column : more) head.emplace_back(column.title);
   head.emplace_back("why others waited");
   std::vector<Cells> rows;
   for (std::size_t rank = 0; rank < figures.ranks.size(); ++rank) {
@@ -105,11 +173,46 @@ std::string ranks_table(const RunEntry& run) {
     Cells row{std::to_string(rank) + (has_host ? " on " + html(waited->host, kMostName) : "")};
     for (const EvidenceColumn& column : columns)
       row.push_back(column.words(figures.ranks[rank].*column.field));
+    for (const HostColumn& column : more)
+      row.push_back(known_words(figures.ranks[rank].figures.get(column.figure), column.words));
     row.push_back(waited != nullptr ? html(waited->cause, kMostName) : "");
     rows.push_back(std::move(row));
   }
   const std::size_t cause = head.size() - 1;
   return table(head, rows, {cause});
+}
+
+std::string hosts_table(const RunEntry& run) {
+  Cells head{"host"};
+  for (const HostColumn& column : kHostColumns) head.emplace_back(column.title);
+  head.emplace_back("clock error");
+  std::vector<Cells> rows;
+  for (const HostSummary& host : run.figures->hosts) {
+    Cells row{html(host.host, kMostName)};
+    for (const HostColumn& column : kHostColumns)
+      row.push_back(known_words(host.figures.get(column.figure), column.words));
+    row.push_back(known_words(host.clock_error_s, step_words));
+    rows.push_back(std::move(row));
+  }
+  return known_columns(head, rows, {});
+}
+
+std::string gpus_table(const RunEntry& run) {
+  Cells head{"host", "GPU", "model"};
+  for (const GpuColumn& column : kGpuColumns) head.emplace_back(column.title);
+  head.emplace_back("clocks limited by");
+  std::vector<Cells> rows;
+  for (const HostSummary& host : run.figures->hosts)
+    for (const GpuReading& gpu : host.gpus) {
+      Cells row{html(host.host, kMostName), std::to_string(gpu.number), html(gpu.name, kMostName)};
+      for (const GpuColumn& column : kGpuColumns)
+        row.push_back(known_words(gpu.figures.get(column.figure), column.words));
+      const auto limits = clock_limit_words(gpu.figures.get(GpuFigure::kClockLimits).value_or(0));
+      row.push_back(joined({limits.begin(), limits.end()}, ", "));
+      rows.push_back(std::move(row));
+    }
+  const std::size_t limits = head.size() - 1;
+  return known_columns(head, rows, {2, limits});
 }
 
 // Operations outside of steps are there, too.
@@ -149,6 +252,9 @@ std::string facts_table(const RunEntry& run) {
                           {"command", "<code>" + html(run.command) + "</code>"}};
   if (figures.has_steps) rows.push_back({"steps", std::to_string(figures.steps)});
   if (figures.flop_per_s > 0) rows.push_back({"TFLOP/s", number_words(figures.flop_per_s / 1e12)});
+  if (figures.mfu)
+    rows.push_back({"MFU", share_words(*figures.mfu) + " of " +
+                               number_words(figures.peak_flop_per_s / 1e12) + " TFLOP/s a rank"});
   return table({"fact", "value"}, rows, {1});
 }
 

@@ -10,6 +10,9 @@ namespace paceline::launcher {
 
 /// The evidence of each rank; columns without any value are left out. The run has figures.
 std::string ranks_table(const RunEntry& run);
+/// How the hosts were used, and their GPUs; the same.
+std::string hosts_table(const RunEntry& run);
+std::string gpus_table(const RunEntry& run);
 std::string operations_table(const RunEntry& run);
 std::string facts_table(const RunEntry& run);
 /// All quantities of both runs, with their standard errors.

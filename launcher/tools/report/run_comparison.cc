@@ -5,6 +5,7 @@
 #include <numeric>
 #include <span>
 
+#include "comm/base/text.h"
 #include "launcher/tools/report/report_words.h"
 
 namespace paceline::launcher {
@@ -106,6 +107,11 @@ std::string difference_words(const ComparedQuantity& one) {
   return "In the second run, " + what + " takes " +
          step_words(std::abs(one.second.mean - one.first.mean)) +
          (one.change > 0 ? " more" : " less") + " of a step: " + values;
+}
+
+std::string other_facts_words(const RunComparison& comparison) {
+  if (comparison.other_facts.empty()) return "";
+  return "The runs also differ in: " + joined(comparison.other_facts, ", ") + ".";
 }
 
 std::string no_difference_words(const RunComparison& comparison) {

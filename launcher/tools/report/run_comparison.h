@@ -50,6 +50,8 @@ RunComparison compare_runs(const RunEntry& first, const RunEntry& second);
 bool is_told(const ComparedQuantity& one);
 /// A sentence without its period about a quantity that is told.
 std::string difference_words(const ComparedQuantity& one);
+/// "The runs also differ in: ranks, hosts."; empty: they do not.
+std::string other_facts_words(const RunComparison& comparison);
 /// The sentence if no quantity is either.
 std::string no_difference_words(const RunComparison& comparison);
 

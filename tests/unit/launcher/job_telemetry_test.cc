@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include "launcher/channel/figure_messages.h"
+
 namespace paceline::launcher {
 namespace {
 
@@ -71,6 +73,12 @@ class JobTelemetryTest : public ::testing::Test {
       sample.set_exposed_ns(Duration(exposed).count());
     }
     return message;
+  }
+
+  static HostFigures busy_cpus(double seconds) {
+    HostFigures figures;
+    figures.set(HostFigure::kCpuBusy, seconds);
+    return figures;
   }
 
   void say(std::size_t host, const messages::FromAgent& message, Duration at = seconds(10)) {
@@ -156,6 +164,51 @@ TEST_F(JobTelemetryTest, MessagesAboutOtherRanksAndStartsDoNotCount) {
   old.set_epoch(3);
   say(0, old);
   EXPECT_FALSE(telemetry_.figures());
+}
+
+TEST_F(JobTelemetryTest, HostsAreInTheRecord) {
+  say(0, measured(0, 0));
+  for (const int second : {1, 3}) {
+    messages::FromAgent message;
+    message.set_epoch(state_.epoch);
+    messages::HostMeasured& host = *message.mutable_host();
+    host.set_time_ns(ns(seconds(second), 1));
+    add_figures(busy_cpus(1.5 * second), *host.mutable_figures());
+    host.mutable_clock()->set_ahead_ns(Duration(ahead(1)).count());
+    host.mutable_clock()->set_error_ns(2000);
+    messages::GpuMeasured& gpu = *host.add_gpus();
+    gpu.set_name("Test");
+    messages::Figure& nonsense = *gpu.add_figures();
+    nonsense.set_value(-1);
+    *gpu.add_figures() = nonsense;
+    gpu.mutable_figures(1)->set_kind(4'000'000'000);
+    say(1, message);
+    say(9, message);
+  }
+  const std::vector<HostSummary> hosts = telemetry_.figures()->hosts;
+  ASSERT_EQ(hosts.size(), 1u);
+  EXPECT_EQ(hosts[0].host, "h2");
+  EXPECT_EQ(hosts[0].figures.get(HostFigure::kCpuBusy), 1.5);
+  EXPECT_EQ(hosts[0].clock_error_s, 2e-6);
+  EXPECT_TRUE(hosts[0].gpus.empty()) << "nothing is known of the GPU";
+  EXPECT_EQ(telemetry_.host(1)->figures.get(HostFigure::kCpuBusy), 4.5);
+  EXPECT_EQ(telemetry_.host(0), nullptr);
+}
+
+// Rank 1 seems to be late by what its clock is ahead, if that is not known.
+TEST_F(JobTelemetryTest, ClocksAreAlignedByWhatAgentsSay) {
+  messages::FromAgent told;
+  told.set_epoch(state_.epoch);
+  told.mutable_host()->set_time_ns(ns(seconds(9), 1));
+  told.mutable_host()->mutable_clock()->set_ahead_ns(Duration(ahead(1)).count());
+  told.mutable_host()->mutable_clock()->set_error_ns(1000);
+  say(1, told);
+  say(0, measured(0, 0));
+  say(1, measured(1, 1), seconds(10) + milliseconds(300));  // on its way for long
+  EXPECT_NEAR(telemetry_.figures()->shares.at("waiting"), 0.2, 0.001);
+  EXPECT_EQ(telemetry_.readings()[1]->ahead, ahead(1));
+  EXPECT_EQ(telemetry_.readings()[1]->clock_error, Duration(1000));
+  EXPECT_FALSE(telemetry_.readings()[0]->clock_error);
 }
 
 TEST_F(JobTelemetryTest, ARestartBeginsAnew) {

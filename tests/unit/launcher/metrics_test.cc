@@ -21,14 +21,27 @@ v1::Snapshot snapshot() {
   made.set_elapsed_seconds(12.5);
   made.add_hosts()->set_name("h1");
   made.mutable_hosts(0)->set_seconds_since_heard(0.5);
+  made.mutable_hosts(0)->set_clock_error_seconds(0.25);
+  v1::HostUse& use = *made.mutable_hosts(0)->mutable_use();
+  use.set_cpu_seconds(12.5);
+  use.set_io_stalled_seconds(0);
+  use.set_written_bytes(4096);
+  v1::Gpu& gpu = *made.mutable_hosts(0)->add_gpus();
+  gpu.set_number(1);
+  gpu.set_busy_ratio(0.5);
+  gpu.add_clock_limits("heat");
+  made.add_hosts()->set_name("h2");  // of which nothing is known
   v1::Rank& rank = *made.add_ranks();
   rank.mutable_member()->set_index(0);
   rank.set_host("h1");
   rank.set_state(v1::Rank::STATE_RUNNING);
   rank.mutable_work()->set_steps(7);
   rank.mutable_work()->set_compute_seconds(1.5);
+  rank.mutable_work()->set_memory_stalled_seconds(2);
+  rank.mutable_work()->set_gpu(1);
   v1::Performance& performance = *made.mutable_performance();
   performance.set_steps(7);
+  performance.set_mfu(0.5);
   v1::WaitedFor& waited = *performance.add_waited_for();
   waited.mutable_member()->set_index(0);
   waited.set_share(0.25);
@@ -50,12 +63,25 @@ bool has_line(const std::string& text, const std::string& line) {
 TEST(Metrics, HaveTypesLabelsAndValues) {
   const std::string text = metrics_text(snapshot());
   for (const char* const line :
-       {"# TYPE paceline_rank_steps_total counter", "# TYPE paceline_ranks gauge",
+       {"# TYPE paceline_rank_steps_total counter",
+        "# TYPE paceline_ranks gauge",
         "paceline_job_info{id=\"3f2a\",command=\"./train \\\"a\\\\b\\\"\\n<script>\","
         "version=\"1\"} 1",
-        "paceline_job_phase{phase=\"running\"} 1", "paceline_job_phase{phase=\"ended\"} 0",
-        "paceline_job_elapsed_seconds 12.5", "paceline_ranks{state=\"running\"} 1",
+        "paceline_job_phase{phase=\"running\"} 1",
+        "paceline_job_phase{phase=\"ended\"} 0",
+        "paceline_job_elapsed_seconds 12.5",
+        "paceline_ranks{state=\"running\"} 1",
         "paceline_host_seconds_since_heard{host=\"h1\"} 0.5",
+        "# TYPE paceline_host_cpu_seconds_total counter",
+        "paceline_host_cpu_seconds_total{host=\"h1\",state=\"busy\"} 12.5",
+        "paceline_host_pressure_seconds_total{host=\"h1\",resource=\"io\"} 0",
+        "paceline_host_disk_bytes_total{host=\"h1\",direction=\"written\"} 4096",
+        "paceline_host_clock_error_seconds{host=\"h1\"} 0.25",
+        "paceline_gpu_busy_ratio{host=\"h1\",gpu=\"1\"} 0.5",
+        "paceline_gpu_clock_limited{host=\"h1\",gpu=\"1\",reason=\"heat\"} 1",
+        "paceline_rank_pressure_seconds_total{rank=\"0\",host=\"h1\",resource=\"memory\"} 2",
+        "paceline_rank_gpu_info{rank=\"0\",host=\"h1\",gpu=\"1\"} 1",
+        "paceline_mfu_ratio 0.5",
         "paceline_rank_steps_total{rank=\"0\",host=\"h1\"} 7",
         "paceline_rank_step_seconds_total{rank=\"0\",host=\"h1\",part=\"compute\"} 1.5",
         "paceline_waited_for_ratio{rank=\"0\",host=\"h1\",cause=\"\"} 0.25",
@@ -64,6 +90,10 @@ TEST(Metrics, HaveTypesLabelsAndValues) {
     EXPECT_TRUE(has_line(text, line)) << line << "\nis not in\n" << text;
   EXPECT_EQ(text.find("rank=\"77\""), std::string::npos);
   EXPECT_EQ(text.find("exit_code"), std::string::npos);
+  for (const char* const unknown :
+       {"{host=\"h2\"", "resource=\"cpu\"", "direction=\"read\"", "paceline_gpu_power_watts",
+        "paceline_rank_disk", "paceline_host_network"})
+    EXPECT_EQ(text.find(unknown), std::string::npos) << unknown << " is not known";
 }
 
 TEST(Metrics, OfAJobWithoutRanksAreOfTheJobAlone) {
@@ -81,6 +111,8 @@ TEST(PageJson, IsOneLineWhateverTextsHold) {
   const std::string first = first_message(later, history), next = next_message(later, history);
   for (const std::string& line : {first, next}) {
     EXPECT_EQ(line.find('\n'), std::string::npos);
+    EXPECT_NE(line.find(R"("read":null,"written":4096)"), std::string::npos) << line;
+    EXPECT_NE(line.find(R"("limits":["heat"])"), std::string::npos) << line;
     EXPECT_NE(line.find(R"("command":"./train \"a\\b\"\n<script>")"), std::string::npos) << line;
     EXPECT_NE(line.find(R"({"number":0,"at":12.5,"text":"the job is running"})"), std::string::npos)
         << line;

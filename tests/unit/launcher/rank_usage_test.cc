@@ -100,6 +100,27 @@ TEST_F(RankUsageTest, QuotasOfAllGroupsAboveCount) {
   EXPECT_EQ(UsageReader(42, root_).read(now_).throttled_ns, 3000);
 }
 
+TEST_F(RankUsageTest, PressureIsThatOfItsControlGroup) {
+  EXPECT_TRUE(UsageReader(42, root_).read(now_).figures.is_empty());
+  write("/proc/self/mountinfo", "31 1 0:27 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+  write("/proc/42/cgroup", "0::/user/job\n");
+  write("/sys/fs/cgroup/user/cpu.pressure", "some avg10=0.00 total=9000000\n");
+  write("/sys/fs/cgroup/user/job/cpu.pressure", "some avg10=0.00 total=3000000\n");
+  write("/sys/fs/cgroup/user/job/io.pressure", "some avg10=0.00 total=500000\n");
+  write("/proc/42/io", "rchar: 1\nread_bytes: 4096\nwrite_bytes: 8192\n");
+  write("/proc/43/io", "rchar: 1\nread_bytes: 40960\nwrite_bytes: 0\n");
+  UsageReader reader(42, root_);
+  HostFigures figures = reader.read(now_).figures;
+  EXPECT_EQ(figures.get(HostFigure::kCpuStalled), 3);
+  EXPECT_EQ(figures.get(HostFigure::kIoStalled), 0.5);
+  EXPECT_FALSE(figures.get(HostFigure::kMemoryStalled));
+  EXPECT_EQ(figures.get(HostFigure::kDiskRead), 4096);
+  reader.set_thread(43);
+  figures = reader.read(now_).figures;
+  EXPECT_EQ(figures.get(HostFigure::kDiskRead), 40960);
+  EXPECT_EQ(figures.get(HostFigure::kDiskWritten), 0);
+}
+
 TEST(RankUsage, SeesAProcessOfThisHost) {
   const pid_t child = ::fork();
   if (child == 0) {

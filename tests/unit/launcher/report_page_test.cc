@@ -12,7 +12,7 @@
 namespace paceline::launcher {
 namespace {
 
-constexpr std::size_t kMostBytes = 200'000;
+constexpr std::size_t kMostBytes = 400'000;
 
 bool has(const std::string& page, const std::string& words) {
   return page.find(words) != std::string::npos;
@@ -35,6 +35,14 @@ RunEntry full_run(const std::string& evil) {
                                   .exposed_seconds = 5});
     figures.waited_for.push_back(
         {.rank = i, .host = evil, .share = 0.1, .cause = evil + std::string(1000, 'c')});
+    HostSummary host{.host = evil + std::string(1000, 'h'), .figures = {}, .gpus = {}};
+    for (std::size_t kind = 0; kind < kHostFigures; ++kind)
+      host.figures.set(static_cast<HostFigure>(kind), 1e9);
+    GpuReading gpu{.number = i, .name = evil, .figures = {}};
+    for (std::size_t kind = 0; kind < kGpuFigures; ++kind)
+      gpu.figures.set(static_cast<GpuFigure>(kind), 255);
+    host.gpus = {gpu};
+    figures.hosts.push_back(host);
     figures.ranks.push_back({.waited_for = 0.1,
                              .compute = 0.5,
                              .input = 0.1,
@@ -77,10 +85,27 @@ TEST(ReportPage, HasFindingsChartsAndTables) {
   const std::string page = report_page({.run = full_run("h1"), .baseline = {}});
   for (const char* const words :
        {"<h2>Findings</h2>", "Where the time went", "Steps over time", "Operations", "busbw GB/s",
-        "Ranks", "without CPU", "Facts", "efficiency, estimate"})
+        "Ranks", "without CPU", "Hosts", "CPUs busy", "1 GB/s", "GPUs", "power, heat", "Facts",
+        "efficiency, estimate"})
     EXPECT_TRUE(has(page, words)) << words;
   EXPECT_FALSE(has(page, "nan"));
   EXPECT_FALSE(has(page, "inf"));
+}
+
+TEST(ReportPage, WhatIsKnownOfNoHostHasNoColumn) {
+  RunEntry run = NoisyRun{}.entry("a");
+  EXPECT_FALSE(has(report_page({.run = run, .baseline = {}}), "<h3>Hosts</h3>"));
+  HostSummary host{.host = "h1", .figures = {}, .gpus = {}};
+  host.figures.set(HostFigure::kCpuStalled, 0.125);
+  run.figures->hosts = {host};
+  run.figures->flop_per_s = 1e12;
+  run.figures->peak_flop_per_s = 2e12;
+  run.figures->mfu = 0.5;
+  const std::string page = report_page({.run = run, .baseline = {}});
+  EXPECT_TRUE(has(page, "waits for a CPU"));
+  EXPECT_TRUE(has(page, "50 % of 2 TFLOP/s a rank"));
+  for (const char* const unknown : {"CPUs busy", "disk reads", "clock error", "<h3>GPUs</h3>"})
+    EXPECT_FALSE(has(page, unknown)) << unknown;
 }
 
 TEST(ReportPage, AxesOfAnyRangeHaveFewTicks) {

@@ -119,10 +119,13 @@ TEST(RunComparison, OtherFactsThatDifferAreNamed) {
   const RunEntry first = NoisyRun{}.entry("a");
   RunEntry second = first;
   EXPECT_TRUE(compare_runs(first, second).other_facts.empty());
+  EXPECT_EQ(other_facts_words(compare_runs(first, second)), "");
   second.ranks = 4;
   second.command = "./other";
   EXPECT_EQ(compare_runs(first, second).other_facts,
             (std::vector<std::string>{"ranks", "command"}));
+  EXPECT_EQ(other_facts_words(compare_runs(first, second)),
+            "The runs also differ in: ranks, command.");
 }
 
 }  // namespace

@@ -63,6 +63,29 @@ TEST(RunEntry, NumbersThatAreNotFiniteAreZero) {
   EXPECT_EQ(*read, run);
 }
 
+TEST(RunEntry, HostsAndGpusAreAsTheyWere) {
+  RunEntry run = run_of("a");
+  RunFigures& figures = *run.figures;
+  figures.peak_flop_per_s = 312e12;
+  figures.mfu = 0.38;
+  figures.ranks[1].figures.set(HostFigure::kIoStalled, 0.125);
+  HostSummary host{.host = "h1", .figures = {}, .gpus = {}};
+  host.figures.set(HostFigure::kCpuBusy, 1.5);
+  host.figures.set(HostFigure::kSent, 0);
+  host.clock_error_s = 2.5e-5;
+  GpuReading gpu{.number = 3, .name = "Test", .figures = {}};
+  gpu.figures.set(GpuFigure::kPower, 251.5);
+  host.gpus = {gpu};
+  figures.hosts = {host, {.host = "h2", .figures = {}, .gpus = {}}};
+  const std::string line = line_of(run);
+  EXPECT_EQ(parse_run(line), run) << line;
+  EXPECT_NE(line.find(R"("hosts":[{"host":"h1","cpus_busy":1.5,"sent_bytes_per_s":0.0,)"
+                      R"("clock_error_seconds":2.5e-05,"gpus":[{"number":3,"name":"Test",)"
+                      R"("power_watts":251.5}]},{"host":"h2"}])"),
+            std::string::npos)
+      << line;
+}
+
 TEST(RunEntry, BlocksThatCannotBeAreLeftOut) {
   RunEntry run = run_of("a");
   const std::vector<StepBlock> blocks = run.figures->blocks;

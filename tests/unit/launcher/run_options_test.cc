@@ -142,6 +142,13 @@ TEST(RunOptions, Output) {
   EXPECT_EQ(job_of({"--trace", "job.json", "prog"}).trace_file, "job.json");
 }
 
+TEST(RunOptions, PeakFlops) {
+  EXPECT_EQ(job_of({"--peak-flops", "312e12", "prog"}).peak_flop_per_s, 312e12);
+  EXPECT_EQ(job_of({"prog"}).peak_flop_per_s, 0);
+  for (const char* const flops : {"0", "-1", "x", "1e12T", "inf", "nan", ""})
+    EXPECT_NE(run_refusal({"--peak-flops", flops, "prog"}), "") << flops;
+}
+
 TEST(RunOptions, StandardInput) {
   EXPECT_EQ(job_of({"prog"}).stdin_rank, 0);
   EXPECT_EQ(job_of({"-n", "3", "--stdin", "2", "prog"}).stdin_rank, 2);
@@ -318,7 +325,7 @@ TEST(RunOptions, SomeOptionsHaveAPageOfTheirOwn) {
     }
   };
   only_on("--help-hosts", {"--ssh-args", "--agent-path", "--start-timeout", "--control"});
-  only_on("--help-telemetry", {"--metrics", "--dashboard", "--trace"});
+  only_on("--help-telemetry", {"--metrics", "--dashboard", "--trace", "--peak-flops"});
   only_on("--help-restarts", {"--restart-delay", "--cool-down", "--membership", "--faults"});
 }
 

@@ -46,6 +46,10 @@ v1::Snapshot job_after(double seconds, int ranks = 2) {
   return snapshot;
 }
 
+std::string page_of(const v1::Snapshot& before, const v1::Snapshot& now, std::size_t lines) {
+  return top_page({.earlier = before, .before = before, .now = now}, lines);
+}
+
 TEST(Interval, OfARankIsWhatItDidBetweenTheSnapshots) {
   const auto between = interval_of(job_after(10), job_after(12), 0);
   ASSERT_TRUE(between);
@@ -59,7 +63,7 @@ TEST(Interval, OfARankIsWhatItDidBetweenTheSnapshots) {
 }
 
 TEST(TopText, APageHasTheLateRankFirst) {
-  EXPECT_EQ(top_page(job_after(10), job_after(12), 24),
+  EXPECT_EQ(page_of(job_after(10), job_after(12), 24),
             "job 3f2a: running after 13 s; 2 of 2 ranks run, steps of 10.00 ms, 2000 samples/s\n"
             "./train\n"
             "compute 70 %, waiting 25 %, moving data 5 %\n"
@@ -70,9 +74,42 @@ TEST(TopText, APageHasTheLateRankFirst) {
             "0     h1    -           50 %     50 %  0 %    0 %    75 %  0 %     20 MiB\n");
 }
 
+// A host with 2 CPUs that has used 1.5 of them, and has one GPU.
+v1::Snapshot with_host(v1::Snapshot snapshot, double seconds) {
+  v1::Host& host = *snapshot.add_hosts();
+  host.set_name("h1");
+  v1::HostUse& use = *host.mutable_use();
+  use.set_time_seconds(1000 + seconds);
+  use.set_cpus(2);
+  use.set_cpu_seconds(1.5 * seconds);
+  use.set_io_stalled_seconds(0.25 * seconds);
+  use.set_available_memory_bytes(std::uint64_t{3} << 30);
+  use.set_read_bytes(static_cast<std::uint64_t>(1e6 * seconds));
+  use.set_written_bytes(static_cast<std::uint64_t>(2e6 * seconds));
+  host.add_gpus()->set_busy_ratio(0.5);
+  return snapshot;
+}
+
+TEST(Interval, OfAHostIsUnknownWithoutTwoReadings) {
+  const v1::Snapshot now = with_host(job_after(12), 12);
+  EXPECT_DOUBLE_EQ(*host_interval_of(with_host(job_after(10), 10), now, 0).cpus_busy, 1.5);
+  EXPECT_FALSE(host_interval_of(now, now, 0).cpus_busy);
+  EXPECT_FALSE(host_interval_of(job_after(10), now, 0).cpus_busy);
+  EXPECT_FALSE(host_interval_of(with_host(job_after(10), 10), now, 0).cpu_stalled);
+}
+
+TEST(TopText, HostsAreBelowTheRanks) {
+  const std::string page = page_of(with_host(job_after(10), 10), with_host(job_after(12), 12), 24);
+  EXPECT_TRUE(page.ends_with(
+      "\n\n"
+      "HOST  CPUS BUSY  NO CPU  NO MEMORY  DISK WAIT  FREE     DISK      NETWORK  GPUS\n"
+      "h1    1.5 of 2   -       -          25 %       3.0 GiB  3.0 MB/s  -        1: 50 %\n"))
+      << page;
+}
+
 TEST(TopText, APageFitsTheTerminal) {
   for (const std::size_t lines : {1u, 7u, 8u, 24u}) {
-    const std::string page = top_page(job_after(10, 100), job_after(12, 100), lines);
+    const std::string page = page_of(job_after(10, 100), job_after(12, 100), lines);
     const auto count = static_cast<std::size_t>(std::ranges::count(page, '\n'));
     EXPECT_LT(count, std::max<std::size_t>(lines, 7)) << page;
     EXPECT_NE(page.find("ranks that are waited for less"), std::string::npos) << page;

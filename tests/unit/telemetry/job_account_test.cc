@@ -284,6 +284,27 @@ TEST(ClosingLines, RanksWithoutMarksAreSaid) {
             "10 steps of 100.00 ms on 1 rank of 4, 3000 samples/s");
 }
 
+TEST(ClosingLines, MfuNeedsOperationsAndThePeak) {
+  JobSummary summary{.ranks = 2,
+                     .job_ranks = 2,
+                     .has_steps = true,
+                     .steps = 10,
+                     .seconds = 1,
+                     .flop_per_s = 250e12,
+                     .shares = {1}};
+  const auto line = [&summary] { return closing_lines(summary, {"a", "a"}, {})[0]; };
+  EXPECT_EQ(line(), "10 steps of 100.00 ms on 2 ranks, 250 TFLOP/s");
+  EXPECT_FALSE(summary.mfu());
+  summary.peak_flop_per_s = 312e12;
+  EXPECT_EQ(line(), "10 steps of 100.00 ms on 2 ranks, 250 TFLOP/s (MFU 40 %)");
+  summary.peak_flop_per_s = 312e14;
+  EXPECT_EQ(line(), "10 steps of 100.00 ms on 2 ranks, 250 TFLOP/s (MFU 0.4 %)");
+  summary.flop_per_s = 0;
+  EXPECT_EQ(line(),
+            "10 steps of 100.00 ms on 2 ranks, MFU not known: no rank states its operations, as by "
+            "end_step(samples, flop)");
+}
+
 // The one-rank run spent half of its time on input, too.
 TEST(ClosingLines, LossesAddUpToWhatIsLost) {
   const JobSummary summary{.ranks = 2,

@@ -117,6 +117,54 @@ TEST(JobTrace, OperationsThatOverlapAreOnThreadsOfTheirOwn) {
   EXPECT_EQ(lines_with(text, "\"rank 0 overlapping 7\"").size(), 1u);
 }
 
+// An operation may become known after later ones, as when a rank of its group reports late.
+TEST(JobTrace, AnOperationThatIsKnownLateDoesNotOverlap) {
+  JobTrace trace(kJobBegin, "job 7");
+  trace.begin_start(kJobBegin, {"h1", "h1"}, "");
+  trace.take(kJobBegin + seconds(2), late_operation(2, 2, seconds(1)));
+  std::string text = trace.text(kJobBegin + seconds(8));
+  trace.take(kJobBegin + seconds(8), late_operation(1, 2, milliseconds(500)));
+  text += trace.end(kJobBegin + seconds(9));
+  EXPECT_EQ(lines_with(text, "\"ph\":\"X\"").size(), 4u) << text;
+  EXPECT_TRUE(lines_with(text, "overlapping").empty()) << text;
+}
+
+TEST(JobTrace, HostsHaveTheErrorOfTheirClock) {
+  JobTrace trace(kJobBegin, "job 7");
+  trace.begin_start(kJobBegin, {"h1", "h2"}, "");
+  RankReading reading = steps_until(seconds(2), 64);
+  reading.clock_error = milliseconds(3);
+  trace.take(kJobBegin + seconds(2), 0, reading);
+  trace.take(kJobBegin + seconds(2), late_operation(5, 2, seconds(1)));
+  const auto labels = lines_with(trace.end(kJobBegin + seconds(3)), "process_labels");
+  ASSERT_FALSE(labels.empty());
+  EXPECT_NE(labels.back().find(R"("args":{"labels":"clock error 3 ms"}})"), std::string::npos)
+      << labels.back();
+  for (const std::string& label : labels)
+    EXPECT_NE(label.find("\"pid\":2"), std::string::npos) << label;
+}
+
+TEST(TraceLane, SlicesComeInAnyOrder) {
+  TraceLane lane;
+  EXPECT_TRUE(lane.take(seconds(10), seconds(20)));
+  EXPECT_TRUE(lane.take(seconds(1), seconds(10)));
+  EXPECT_TRUE(lane.take(seconds(20), seconds(21)));
+  EXPECT_FALSE(lane.take(seconds(19), seconds(20)));
+  EXPECT_FALSE(lane.take(seconds(0), seconds(2)));
+  EXPECT_FALSE(lane.take(seconds(5), seconds(30)));
+  EXPECT_TRUE(lane.take(seconds(0), seconds(1)));
+}
+
+TEST(TraceLane, SlicesBeforeForgottenOnesAreRefused) {
+  TraceLane lane;
+  const auto time = [](std::size_t i) { return Duration(seconds(2 * i + 10)); };
+  for (std::size_t i = 0; i <= TraceLane::kMostKnown; ++i)
+    EXPECT_TRUE(lane.take(time(i), time(i) + seconds(1)));
+  EXPECT_FALSE(lane.take(seconds(1), seconds(2)));
+  EXPECT_TRUE(
+      lane.take(time(TraceLane::kMostKnown) - milliseconds(500), time(TraceLane::kMostKnown)));
+}
+
 TEST(JobTrace, TimesAreNeitherNegativeNorOfTheFuture) {
   JobTrace trace(kJobBegin, "job 7");
   trace.begin_start(kJobBegin, {"h1", "h1"}, "");

@@ -1,8 +1,12 @@
 // A management library of three GPUs, for a machine that has none: GPU 0 and GPU 1 have four links
 // between them, of which one is down; GPU 0 and GPU 2 have two to a switch. GPU 2 has no memory to
-// tell of.
+// tell of, and tells nothing of its use but its power. With PACELINE_FAKE_NVML_HANGS in the
+// environment the driver never answers.
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+
+#include <unistd.h>
 
 namespace {
 
@@ -13,6 +17,9 @@ struct PciInfo {
 };
 struct Memory {
   unsigned long long total, free, used;
+};
+struct Utilization {
+  unsigned gpu, memory;
 };
 
 constexpr unsigned kGpus = 3, kGpuEnd = 0, kSwitchEnd = 2;
@@ -43,7 +50,10 @@ void fill(PciInfo* info, unsigned bus) {
 
 extern "C" {
 
-int nvmlInit_v2() { return kSuccess; }
+int nvmlInit_v2() {
+  while (std::getenv("PACELINE_FAKE_NVML_HANGS") != nullptr) ::pause();
+  return kSuccess;
+}
 int nvmlShutdown() { return kSuccess; }
 int nvmlDeviceGetCount_v2(unsigned* count) { return *count = kGpus, kSuccess; }
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
@@ -59,7 +69,32 @@ int nvmlDeviceGetUUID(void* device, char* uuid, unsigned length) {
   return std::snprintf(uuid, length, "GPU-%d", number_of(device)), kSuccess;
 }
 int nvmlDeviceGetMemoryInfo(void* device, Memory* memory) {
-  return number_of(device) == 2 ? kNotSupported : (memory->total = 1U << 30, kSuccess);
+  if (number_of(device) == 2) return kNotSupported;
+  *memory = {.total = 1U << 30, .free = 3U << 28, .used = 1U << 28};
+  return kSuccess;
+}
+int nvmlDeviceGetUtilizationRates(void* device, Utilization* use) {
+  if (number_of(device) == 2) return kNotSupported;
+  *use = {.gpu = number_of(device) == 1 ? 87U : 12U, .memory = 5};
+  return kSuccess;
+}
+int nvmlDeviceGetPowerUsage(void*, unsigned* milliwatts) { return *milliwatts = 251500, kSuccess; }
+int nvmlDeviceGetClockInfo(void* device, unsigned kind, unsigned* megahertz) {
+  if (number_of(device) == 2 || kind != 1) return kInvalid;
+  return *megahertz = 1410, kSuccess;
+}
+int nvmlDeviceGetCurrentClocksThrottleReasons(void* device, unsigned long long* reasons) {
+  if (number_of(device) == 2) return kNotSupported;
+  return *reasons = number_of(device) == 1 ? 0x4 : 0x1, kSuccess;  // power; idle
+}
+int nvmlDeviceGetTemperature(void* device, unsigned sensor, unsigned* celsius) {
+  if (number_of(device) == 2 || sensor != 0) return kInvalid;
+  return *celsius = 61, kSuccess;
+}
+int nvmlDeviceGetTotalEccErrors(void* device, unsigned kind, unsigned period,
+                                unsigned long long* count) {
+  if (number_of(device) == 2 || period != 1) return kNotSupported;
+  return *count = kind == 0 ? 3 : 0, kSuccess;
 }
 int nvmlDeviceGetNvLinkState(void* device, unsigned link, unsigned* is_up) {
   Link found{};
