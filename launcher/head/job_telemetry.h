@@ -24,6 +24,11 @@ class JobTelemetry final : public JobObserver {
     std::function<void(const std::string&)> say;
     /// Finds the one-rank run on one of these hosts, when the job has ended. Null: there is none.
     std::function<std::optional<Baseline>(const std::vector<std::string>& hosts)> baseline;
+    /// What the job leaves out. If anything, lines about the ceiling replace the others.
+    Ablation ablation;
+    /// Finds a run on these hosts to compare with, from which nothing was left out. Null: there is
+    /// none.
+    std::function<std::optional<WholeRun>(const std::vector<std::string>& hosts)> whole;
     /// The trace that gets readings and operations; null: the job has none.
     JobTrace* trace = nullptr;
   };

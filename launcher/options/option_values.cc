@@ -87,6 +87,12 @@ Result<std::string> parse_page_address(const std::string& text) {
                "10.0.0.1:9400 or [::]:0");
 }
 
+Result<Ablation> parse_ablation(const std::string& text) {
+  const auto ablation = Ablation::parse(text);
+  if (ablation) return *ablation;
+  return wrong(text, "is not allowed; use comm, input or comm,input");
+}
+
 Result<std::optional<int>> parse_stdin_rank(const std::string& text) {
   if (text == "none") return std::optional<int>();
   const auto rank = parse_number<int>(text);

@@ -33,6 +33,9 @@ Result<std::string> parse_control(const std::string& text);
 /// The same, or only a port, which is then of 127.0.0.1.
 Result<std::string> parse_page_address(const std::string& text);
 
+/// "comm", "input" or both with a comma.
+Result<Ablation> parse_ablation(const std::string& text);
+
 /// A rank, or "none".
 Result<std::optional<int>> parse_stdin_rank(const std::string& text);
 
