@@ -18,8 +18,8 @@ constexpr Duration kBeyondDeadline = std::chrono::seconds(60);
 
 }  // namespace
 
-CommunicatorCore::CommunicatorCore(Parts parts)
-    : held_(std::move(parts)), engine_(*this->parts().engine) {
+CommunicatorCore::CommunicatorCore(Parts parts, std::unique_ptr<CommunicatorCore> control)
+    : control_(std::move(control)), held_(std::move(parts)), engine_(*this->parts().engine) {
   exit_entry_.enter(*this);
 }
 
@@ -101,6 +101,15 @@ Status CommunicatorCore::close() {
   {
     const Engine::Baton baton = engine_.hold();
     if (held_.queue().is_closed()) return {};
+  }
+  if (control_ != nullptr) {
+    PACELINE_TRY(control_->close());
+    const Engine::Baton baton = engine_.hold();
+    held_.queue().close();
+    return {};
+  }
+  {
+    const Engine::Baton baton = engine_.hold();
     open_messages_ = held_.queue().pairwise().open();
   }
   Status status =
@@ -133,6 +142,7 @@ Status CommunicatorCore::set_timeout(std::chrono::milliseconds timeout) {
   if (timeout.count() < 1 || timeout > kLongestTimeout)
     return argument_error("timeout " + std::to_string(timeout.count()) +
                           " ms is not allowed; use 1 ms to 1 year");
+  if (control_ != nullptr) PACELINE_TRY(control_->set_timeout(timeout));
   const Engine::Baton baton = engine_.hold();
   held_.queue().set_timeout(timeout);
   return {};
@@ -158,6 +168,7 @@ Status CommunicatorCore::look_for_failure() {
 
 void CommunicatorCore::abort() {
   if (is_of_another_process()) return;
+  if (control_ != nullptr) control_->abort();
   const Engine::Baton baton = engine_.hold();
   held_.fail(held_.cancelled_here("aborted the communicator"));
 }

@@ -24,7 +24,8 @@ class CommunicatorCore final : private EndsAtExit {
  public:
   using Parts = CommunicatorParts;
 
-  explicit CommunicatorCore(Parts parts);
+  /// `control`: as below, of the same group; null: this communicator itself.
+  explicit CommunicatorCore(Parts parts, std::unique_ptr<CommunicatorCore> control = nullptr);
   ~CommunicatorCore();
   CommunicatorCore(const CommunicatorCore&) = delete;
   CommunicatorCore& operator=(const CommunicatorCore&) = delete;
@@ -49,6 +50,9 @@ class CommunicatorCore final : private EndsAtExit {
   const Group& group() const { return parts().group; }
   /// For callers that hold the engine's baton.
   HeldCommunicator& held() { return held_; }
+  /// The communicator by which the ranks make further communicators, and close this one. Another
+  /// one if this one sends no messages (backend/ablated.h).
+  CommunicatorCore& control() { return control_ != nullptr ? *control_ : *this; }
   /// May the messages of an operation on so many bytes follow those of the operation before it,
   /// before that has ended? The same on all ranks.
   bool overlaps(OperationKind kind, std::size_t bytes) const;
@@ -80,6 +84,7 @@ class CommunicatorCore final : private EndsAtExit {
   Status error_of_lost_messages();
 
   const ProcessMark made_in_;
+  const std::unique_ptr<CommunicatorCore> control_;
   HeldCommunicator held_;
   Engine& engine_;
   std::uint64_t open_messages_ = 0;  // while it closes: PairwiseBackend::open() of all ranks

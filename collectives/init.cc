@@ -10,6 +10,7 @@
 
 #include <paceline/communicator.h>
 
+#include "collectives/communicator_core.h"
 #include "collectives/failure/store_whereabouts.h"
 #include "collectives/host_world.h"
 #include "collectives/join_report.h"
@@ -17,6 +18,7 @@
 #include "collectives/meeting.h"
 #include "collectives/path_probe.h"
 #include "collectives/port.h"
+#include "collectives/requests.h"
 #include "collectives/unique_id.h"
 #include "comm/base/environment.h"
 #include "comm/base/function_ref.h"
@@ -224,8 +226,18 @@ Result<Communicator> join(const World& world, Meeting meeting, CommunicatorReque
   if (keeps_store) made.whereabouts = std::make_unique<StoreWhereabouts>(std::move(store));
   Communicator communicator = make_communicator(std::move(made));
   // The store keeps the keys of this rank until its client goes, so all ranks must have read them.
-  if (!keeps_store) PACELINE_TRY(communicator.barrier());
+  if (!keeps_store) PACELINE_TRY(communicator.core()->control().run(requests::barrier()));
   return communicator;
+}
+
+// `paceline run --ablate` has its own warning.
+void warn_of_ablation(const Runtime& runtime) {
+  const Environment& environment = runtime.environment();
+  if (!environment.ablation.communication || !environment.job_id.empty()) return;
+  if (runtime.log() != nullptr)
+    runtime.log()->write(Severity::kWarning,
+                         "PACELINE_ABLATE=" + environment.ablation.to_text() +
+                             ": operations send no messages, so all results are wrong");
 }
 
 // The communicator of `world`, whose ranks meet at what `meet` returns.
@@ -248,6 +260,7 @@ Result<Communicator> make_communicator_of(
     runtime->set_hosts(made.hosts);
     return make_communicator(std::move(made));
   }
+  if (world.rank == 0) warn_of_ablation(*runtime);
   PACELINE_TRY_ASSIGN(Meeting meeting, meet(runtime->log()));
   return join(world, std::move(meeting), std::move(made));
 }

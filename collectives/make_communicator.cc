@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "collectives/algo/selector.h"
+#include "collectives/backend/ablated.h"
 #include "collectives/backend/native/native.h"
 #include "collectives/backend/shm/tuning.h"
 #include "collectives/communicator_core.h"
@@ -67,6 +68,50 @@ Result<HostMethods> methods_of(const Runtime& runtime, const std::string& note) 
   return methods;
 }
 
+std::unique_ptr<CommunicatorCore> make_core(CommunicatorRequest request,
+                                            std::unique_ptr<FlightRing> flight) {
+  const std::shared_ptr<Runtime>& runtime = request.membership.runtime;
+  std::vector<std::unique_ptr<CollectiveBackend>> backends;
+  // Whoever asks for an algorithm asks for a plan.
+  if (request.world.backend != nullptr && runtime->environment().algorithm.empty())
+    backends.push_back(std::move(request.world.backend));
+  backends.push_back(make_native(request));
+  return std::make_unique<CommunicatorCore>(
+      CommunicatorCore::Parts{.engine = runtime->engine(),
+                              .transport = std::move(request.world.transport),
+                              .backends = std::move(backends),
+                              .flight = std::move(flight),
+                              .ledger = &StepLedger::of_process(),
+                              .whereabouts = std::move(request.whereabouts),
+                              .log = runtime->log(),
+                              .group = std::move(request.group),
+                              .timeout = request.terms.timeout,
+                              .report_every = runtime->environment().stall_s,
+                              .determinism = request.terms.determinism,
+                              .membership = std::move(request.membership)});
+}
+
+// Of the group of `control`, which has all messages. Ranks get out of step, since no operation
+// waits: they meet again when they split or close.
+std::unique_ptr<CommunicatorCore> make_ablated_core(std::unique_ptr<CommunicatorCore> control,
+                                                    std::unique_ptr<FlightRing> flight) {
+  const CommunicatorParts& real = control->parts();
+  CommunicatorParts parts{.engine = real.engine,
+                          .transport = nullptr,
+                          .backends = {},
+                          .flight = std::move(flight),
+                          .ledger = real.ledger,
+                          .whereabouts = nullptr,
+                          .log = real.log,
+                          .group = real.group,
+                          .timeout = real.timeout,
+                          .report_every = real.report_every,
+                          .determinism = real.determinism,
+                          .membership = real.membership};
+  parts.backends.push_back(std::make_unique<AblatedBackend>(real.group.rank, real.group.size()));
+  return std::make_unique<CommunicatorCore>(std::move(parts), std::move(control));
+}
+
 }  // namespace
 
 Result<CommunicatorTerms> terms_of(const InitOptions& options, const CommunicatorTerms& otherwise,
@@ -95,24 +140,10 @@ Communicator make_communicator(CommunicatorRequest request) {
   auto flight = runtime->flight_ring(request.membership.is_world() ? "" : request.membership.name);
   flight->note_join(request.began, runtime->clock().now());
   flight->note_group(digest(request.group.name), request.group.size());
-  std::vector<std::unique_ptr<CollectiveBackend>> backends;
-  // Whoever asks for an algorithm asks for a plan.
-  if (request.world.backend != nullptr && runtime->environment().algorithm.empty())
-    backends.push_back(std::move(request.world.backend));
-  backends.push_back(make_native(request));
-  return Communicator(std::make_unique<CommunicatorCore>(
-      CommunicatorCore::Parts{.engine = runtime->engine(),
-                              .transport = std::move(request.world.transport),
-                              .backends = std::move(backends),
-                              .flight = std::move(flight),
-                              .ledger = &StepLedger::of_process(),
-                              .whereabouts = std::move(request.whereabouts),
-                              .log = runtime->log(),
-                              .group = std::move(request.group),
-                              .timeout = request.terms.timeout,
-                              .report_every = runtime->environment().stall_s,
-                              .determinism = request.terms.determinism,
-                              .membership = std::move(request.membership)}));
+  if (request.group.size() == 1 || !runtime->environment().ablation.communication)
+    return Communicator(make_core(std::move(request), std::move(flight)));
+  auto control = make_core(std::move(request), FlightRing::create_private());
+  return Communicator(make_ablated_core(std::move(control), std::move(flight)));
 }
 
 Group subgroup(const Group& whole, const std::vector<int>& ranks) {

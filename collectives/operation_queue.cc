@@ -40,10 +40,10 @@ OperationQueue::OperationQueue(const CommunicatorParts& parts)
       backend_(&pairwise_) {
   choices_.fill({&pairwise_, SIZE_MAX});
   for (const OperationKind kind : kOperationKinds) {
-    if (!is_collective(kind)) continue;
     const auto serves = [&](const auto& backend) { return backend->most_bytes(kind).has_value(); };
     const auto found = std::find_if(parts_.backends.begin(), parts_.backends.end(), serves);
-    PACELINE_ASSERT(found != parts_.backends.end());
+    PACELINE_ASSERT(found != parts_.backends.end() || !is_collective(kind));
+    if (found == parts_.backends.end()) continue;
     choices_[static_cast<std::size_t>(kind)] = {found->get(), *(*found)->most_bytes(kind)};
   }
 }

@@ -16,6 +16,7 @@
 #include "collectives/group_members.h"
 #include "collectives/make_communicator.h"
 #include "collectives/port.h"
+#include "collectives/requests.h"
 #include "comm/base/argument_error.h"
 #include "comm/base/digest.h"
 #include "comm/base/try.h"
@@ -41,11 +42,17 @@ std::vector<int> members_of(const std::vector<Choice>& choices, std::int64_t col
   return members;
 }
 
+// Each rank's `count` elements, for all of them.
+Status all_gather(CommunicatorCore& among, const void* own, void* all, std::size_t count,
+                  DataType type) {
+  return among.run(requests::all_gather(own, all, count, type));
+}
+
 // Over the communicator that is split, whose deadline each of its operations has.
 class ParentExchange final : public Exchange {
  public:
   /// Borrowed.
-  explicit ParentExchange(Communicator& parent) : parent_(parent) {}
+  explicit ParentExchange(CommunicatorCore& parent) : parent_(parent) {}
 
   Result<std::vector<std::string>> all(const ExchangeTopic&, const std::string& own,
                                        Deadline) override {
@@ -60,11 +67,11 @@ class ParentExchange final : public Exchange {
   };
 
   Result<std::vector<std::string>> gather(const std::string& own) {
-    const auto ranks = static_cast<std::size_t>(parent_.size());
+    const auto ranks = static_cast<std::size_t>(parent_.group().size());
     Slot slot{.length = own.size()};
     own.copy(slot.text.data(), slot.text.size());
     std::vector<Slot> slots(ranks);
-    PACELINE_TRY(parent_.all_gather(&slot, slots.data(), sizeof(Slot), DataType::kUInt8));
+    PACELINE_TRY(all_gather(parent_, &slot, slots.data(), sizeof(Slot), DataType::kUInt8));
     const std::size_t most =
         std::ranges::max(slots, {}, [](const Slot& one) { return one.length; }).length;
     const std::size_t more = most - std::min(most, slot.text.size());
@@ -72,7 +79,7 @@ class ParentExchange final : public Exchange {
     if (more > 0) {
       std::string rest = own.substr(std::min(own.size(), slot.text.size()));
       rest.resize(more);
-      PACELINE_TRY(parent_.all_gather(rest.data(), rests.data(), more, DataType::kUInt8));
+      PACELINE_TRY(all_gather(parent_, rest.data(), rests.data(), more, DataType::kUInt8));
     }
     std::vector<std::string> texts;
     for (const Slot& one : slots) {
@@ -83,7 +90,7 @@ class ParentExchange final : public Exchange {
     return texts;
   }
 
-  Communicator& parent_;
+  CommunicatorCore& parent_;
 };
 
 // A rank says this in place of an error if its color has found no memory.
@@ -209,7 +216,7 @@ Status meet(CommunicatorRequest& made, const std::vector<int>& members, const Te
 // The new communicator of this rank, if it joins one.
 Result<std::optional<Communicator>> part_of(Communicator& whole, const Choice& own,
                                             const InitOptions& options) {
-  CommunicatorCore& core = *whole.core();
+  CommunicatorCore& core = whole.core()->control();
   const Membership& membership = core.parts().membership;
   if (membership.runtime == nullptr) {
     return Status(Code::kInvalidArgument, Scope::kOperation,
@@ -219,7 +226,7 @@ Result<std::optional<Communicator>> part_of(Communicator& whole, const Choice& o
   CommunicatorRequest made{.began = runtime.clock().now()};
   const Deadline deadline = Deadline::after(runtime.clock(), core.timeout());
   std::vector<Choice> choices(static_cast<std::size_t>(whole.size()));
-  PACELINE_TRY(whole.all_gather(&own, choices.data(), kChoiceWords, DataType::kInt64));
+  PACELINE_TRY(all_gather(core, &own, choices.data(), kChoiceWords, DataType::kInt64));
   for (std::size_t rank = 0; rank < choices.size(); ++rank)
     if (choices[rank].list != own.list)
       return Status(Code::kMismatch, Scope::kOperation,
@@ -244,7 +251,7 @@ Result<std::optional<Communicator>> part_of(Communicator& whole, const Choice& o
   made.group = subgroup(whole.group(), members);
   made.group.name += "; " + name;
   made.hosts = runtime.hosts().part(made.membership.processes);
-  ParentExchange exchange(whole);
+  ParentExchange exchange(core);
   PACELINE_TRY(meet(made, members, terms, exchange, deadline));
   if (!joins) return std::optional<Communicator>();
   made.terms = *chosen;

@@ -25,7 +25,7 @@ namespace {
 // steps, samples, flop, begin, end, and the parts
 constexpr std::size_t kSteps = 0, kSamples = 1, kFlop = 2, kBegin = 3, kEnd = 4, kFirstPart = 5;
 constexpr std::size_t kWords = kFirstPart + kStepParts;
-constexpr std::uint64_t kLedgerMagic = 0x327264674C705453;  // "STpLgdr2"
+constexpr std::uint64_t kLedgerMagic = 0x337264674C705453;  // "STpLgdr3"
 constexpr int kTries = 1000;                                // of a reader that the writer overtakes
 
 const Clock& machine_clock() {
@@ -58,6 +58,7 @@ struct StepLedger::Layout {
   std::atomic<std::int64_t> exposed_until_ns;
   std::atomic<std::int32_t> thread;
   std::atomic<std::int32_t> writer;  // process; 0: none yet
+  std::atomic<bool> has_ended_step, repeats_input;
 };
 
 Result<UniqueFd> StepLedger::create_memory() {
@@ -77,15 +78,18 @@ std::unique_ptr<StepLedger> StepLedger::create_private() {
 // Programs that the rank starts later do not inherit the memory.
 StepLedger& StepLedger::of_process() {
   static StepLedger* const ledger = [] {
-    const Result<Environment> environment = read_environment();
-    const auto fd = environment.ok() ? environment->ledger_fd : std::nullopt;
-    if (fd) {
-      if (auto opened = open(*fd); opened.ok() && (*opened)->claim()) {
-        ::fcntl(*fd, F_SETFD, FD_CLOEXEC);
-        return opened->release();
+    const Result<Environment> read = read_environment();
+    const Environment environment = read.ok() ? *read : Environment();
+    std::unique_ptr<StepLedger> made;
+    if (environment.ledger_fd) {
+      if (auto opened = open(*environment.ledger_fd); opened.ok() && (*opened)->claim()) {
+        ::fcntl(*environment.ledger_fd, F_SETFD, FD_CLOEXEC);
+        made = *std::move(opened);
       }
     }
-    return create_private().release();
+    if (made == nullptr) made = create_private();
+    if (environment.ablation.input) made->ablate_input();
+    return made.release();
   }();
   return *ledger;
 }
@@ -136,6 +140,7 @@ void StepLedger::begin_step(TimePoint now) {
 
 void StepLedger::end_step(TimePoint now, std::uint64_t samples, double flop) {
   if (!may_mark()) return;
+  layout_->has_ended_step.store(true, std::memory_order_relaxed);
   if (phase_ == Phase::kBefore) return begin_account(now);
   charge(part_, now);
   phase_ = Phase::kBetween;
@@ -149,6 +154,12 @@ StepPart StepLedger::enter_part(StepPart part, TimePoint now) {
   if (!may_mark()) return part;
   if (phase_ != Phase::kBefore) charge(part_, now);
   return std::exchange(part_, part == StepPart::kCommunication ? StepPart::kCompute : part);
+}
+
+bool StepLedger::input_is_repeated() {
+  if (!ablates_input_ || !layout_->has_ended_step.load(std::memory_order_relaxed)) return false;
+  layout_->repeats_input.store(true, std::memory_order_relaxed);
+  return true;
 }
 
 void StepLedger::charge(StepPart part, TimePoint now) {
@@ -206,7 +217,8 @@ LedgerReading StepLedger::read() const {
   LedgerReading reading{.begin_ns = time(kBegin),
                         .end_ns = time(kEnd),
                         .exposed_ns = layout_->exposed_ns.load(std::memory_order_relaxed),
-                        .thread = layout_->thread.load(std::memory_order_relaxed)};
+                        .thread = layout_->thread.load(std::memory_order_relaxed),
+                        .repeats_input = layout_->repeats_input.load(std::memory_order_relaxed)};
   reading.totals = {.steps = words[kSteps],
                     .samples = words[kSamples],
                     .flop = std::bit_cast<double>(words[kFlop]),
@@ -263,6 +275,8 @@ void end_step(std::uint64_t samples, double flop) {
 StepPart enter_part(StepPart part) {
   return StepLedger::of_process().enter_part(part, machine_clock().now());
 }
+
+bool input_is_repeated() { return StepLedger::of_process().input_is_repeated(); }
 
 StepTotals step_totals() { return StepLedger::of_process().read().totals; }
 

@@ -22,6 +22,7 @@ struct LedgerReading {
   std::int64_t end_ns = 0;      ///< of the last step that has ended
   std::int64_t exposed_ns = 0;  ///< exposed communication in all, also outside of steps
   std::int32_t thread = 0;      ///< the marking thread, as the rank sees it; 0: none
+  bool repeats_input = false;   ///< the program was told to keep its input
 };
 
 class StepLedger {
@@ -34,6 +35,8 @@ class StepLedger {
   /// Maps the memory in `fd`, which stays the caller's, as writer or reader.
   static Result<std::unique_ptr<StepLedger>> open(int fd);
   static std::unique_ptr<StepLedger> create_private();
+  /// Called before the first mark.
+  void ablate_input() { ablates_input_ = true; }
 
   ~StepLedger();
   StepLedger(const StepLedger&) = delete;
@@ -43,6 +46,9 @@ class StepLedger {
   void begin_step(TimePoint now);
   void end_step(TimePoint now, std::uint64_t samples, double flop);
   StepPart enter_part(StepPart part, TimePoint now);
+  /// True once a step has ended in a process that ablates its input. Any thread, also of a forked
+  /// child.
+  bool input_is_repeated();
 
   /// True if this thread's waits are exposed: it is the marking thread, or there is none. Any
   /// thread.
@@ -67,6 +73,7 @@ class StepLedger {
 
   Layout* const layout_;
   const bool is_shared_;
+  bool ablates_input_ = false;
   const ProcessMark made_in_;
   std::atomic<const void*> marking_thread_{nullptr};  // an address of its own; null: none yet
   // Of the marking thread:

@@ -78,6 +78,12 @@ bool parse_net(std::string_view text, Environment& into) {
   return NetChoice::parse(text, NetDialect::kPaceline).ok();
 }
 
+bool parse_ablation(std::string_view text, Environment& into) {
+  const auto ablation = Ablation::parse(text);
+  if (ablation) into.ablation = *ablation;
+  return ablation.has_value();
+}
+
 bool parse_port_range(std::string_view text, Environment& into) {
   const auto range = PortRange::parse(text);
   if (range) into.port_range = *range;
@@ -190,6 +196,10 @@ constexpr Variable kVariables[] = {
      "1: ranks verify that data over TCP arrives as it was sent, by a keyed checksum (AES-GMAC) of "
      "each 64 KiB; the same on every rank",
      parse_flag<&Environment::integrity>},
+    {"PACELINE_ABLATE", "comm, input or comm,input", "nothing",
+     "parts that are left out to see how fast the job would be without their cost; results are "
+     "wrong on purpose. Set by `paceline run --ablate`",
+     parse_ablation, Setter::kLauncher},
     {"PACELINE_TERMINAL", "0 or 1", "0", "1 if the launcher's output is a terminal",
      parse_flag<&Environment::terminal>, Setter::kLauncher},
 };

@@ -16,6 +16,7 @@
 #include <paceline/status.h>
 #include <paceline/types.h>
 
+#include "comm/base/ablation.h"
 #include "comm/base/cpu_set.h"
 #include "comm/base/function_ref.h"
 #include "comm/base/port_range.h"
@@ -65,6 +66,7 @@ struct Environment {
   Determinism determinism{};                // PACELINE_DETERMINISM
   bool integrity = false;                   // PACELINE_INTEGRITY
   bool explain = false;                     // PACELINE_EXPLAIN
+  Ablation ablation;                        // PACELINE_ABLATE
   bool terminal = false;                    // PACELINE_TERMINAL
 };
 

@@ -116,13 +116,15 @@ double train_digits(const Options& options, const Dataset& data, Communicator& w
   if (world.rank() == 0) trainee.model.randomise(random);
   world.broadcast(trainee.model.parameters(), 0).value();
 
+  Samples samples;
   const std::size_t batches = split.train.size() / options.batch;
   for (std::size_t epoch = 0; epoch < options.epochs; ++epoch) {
     order.shuffle(std::span(split.train));  // equal on all ranks
     std::vector<Tally> tallies;
     // The last images, too few for a batch, are left out in this epoch.
     for (std::size_t batch = 0; batch < batches; ++batch) {
-      const Samples samples = Samples(split.train).subspan(batch * options.batch, options.batch);
+      if (!paceline::input_is_repeated())
+        samples = Samples(split.train).subspan(batch * options.batch, options.batch);
       tallies.push_back(take_step(data, samples, trainee, world));
     }
     sum_up(tallies, world);

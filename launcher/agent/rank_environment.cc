@@ -89,6 +89,7 @@ Variables identity_variables(const messages::Start& start, const HostFacts& fact
   // Empty as well: a job that was started by a rank of another inherits what that one was told.
   add_variable(variables, "PACELINE_HOST_CPUS", host_cpus(start).to_text());
   add_variable(variables, "PACELINE_TERMINAL", start.terminal() ? 1 : 0);
+  add_variable(variables, "PACELINE_ABLATE", start.ablated());
   return variables;
 }
 

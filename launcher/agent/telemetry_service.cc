@@ -28,6 +28,7 @@ messages::Steps steps_of(const LedgerReading& reading) {
   steps.set_begin_ns(reading.begin_ns);
   steps.set_end_ns(reading.end_ns);
   steps.set_exposed_ns(reading.exposed_ns);
+  steps.set_repeats_input(reading.repeats_input);
   for (const auto& part : reading.totals.parts) steps.add_part_ns(part.count());
   return steps;
 }

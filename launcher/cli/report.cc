@@ -111,8 +111,13 @@ std::string file_named_after(const std::vector<ReportedRun>& runs) {
   return name + ".html";
 }
 
+std::string lines_of_ablation(const RunEntry& run) {
+  const std::string words = ablation_words(run);
+  return words.empty() ? "" : words + ".\n";
+}
+
 std::string lines_of_findings(const ReportedRun& one) {
-  std::string text;
+  std::string text = lines_of_ablation(one.run);
   for (const RunFinding& finding : findings_of(one.run, one.baseline)) {
     text += printable(finding.what) + ".\n";
     if (!finding.advice.empty()) text += "  " + finding.advice + "\n";
@@ -120,13 +125,15 @@ std::string lines_of_findings(const ReportedRun& one) {
   return text;
 }
 
-std::string lines_of_differences(const RunComparison& comparison) {
+std::string lines_of_differences(const std::vector<ReportedRun>& runs,
+                                 const RunComparison& comparison) {
   std::string text;
   for (const ComparedQuantity& one : comparison.quantities)
     if (is_told(one)) text += difference_words(one) + ".\n";
   if (text.empty()) text = printable(no_difference_words(comparison)) + ".\n";
   const std::string others = other_facts_words(comparison);
-  return others.empty() ? text : text + others + "\n";
+  if (!others.empty()) text += others + "\n";
+  return lines_of_ablation(runs[0].run) + lines_of_ablation(runs[1].run) + text;
 }
 
 Status report(const Request& request) {
@@ -146,8 +153,9 @@ Status report(const Request& request) {
   const std::string path = request.file.empty() ? file_named_after(runs) : request.file;
   PACELINE_TRY_ASSIGN(const auto file, NewFile::make(path));
   PACELINE_TRY(file->keep(page));
-  return print_out((comparison ? lines_of_differences(*comparison) : lines_of_findings(runs[0])) +
-                   "The page is " + printable(path) + "\n");
+  return print_out(
+      (comparison ? lines_of_differences(runs, *comparison) : lines_of_findings(runs[0])) +
+      "The page is " + printable(path) + "\n");
 }
 
 }  // namespace

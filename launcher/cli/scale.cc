@@ -44,9 +44,14 @@ Result<int> scale(const ScaleRequest& request) {
     std::printf("%s\n", line.c_str());
     std::fflush(stdout);
   };
+  const Ablation& ablated = request.job.ablation;
+  if (ablated.is_any())
+    progress("warning: --ablate " + ablated.to_text() +
+             ": results of programs are wrong on purpose");
   PACELINE_TRY_ASSIGN(ScaleRuns runs, run_sizes(request, progress, shown));
   if (runs.sizes.front().rounds.empty()) return runs.exit_code;
-  const ScalingResult result = scaling_of(std::move(runs.sizes), request.scaling);
+  ScalingResult result = scaling_of(std::move(runs.sizes), request.scaling);
+  result.ablated = ablated;
   std::fputs(scale_table(result).c_str(), stdout);
   const std::string command = command_text(request.job);
   if (json) PACELINE_TRY(json->keep(scale_json(result, command)));

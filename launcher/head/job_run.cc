@@ -22,6 +22,7 @@
 #include "launcher/agent/rank_environment.h"
 #include "launcher/control/control_service.h"
 #include "launcher/head/binding_report.h"
+#include "launcher/head/earlier_runs.h"
 #include "launcher/head/head.h"
 #include "launcher/head/host_finder.h"
 #include "launcher/head/job_agents.h"
@@ -192,9 +193,10 @@ struct JobEntry {
   std::string folder;
 };
 
-JobFacts facts_of(const JobRecord& record, const JobInputs& inputs, const Clock& clock) {
+JobFacts facts_of(const JobSpec& job, const JobRecord& record, const JobInputs& inputs,
+                  const Clock& clock) {
   JobFacts facts{.id = record.id,
-                 .command = record.command,
+                 .command = shown_command(record.command, job.ablation),
                  .begin = record.begin,
                  .begin_since_1970 = SystemWallClock().since_1970() - (clock.now() - record.begin)};
   for (const HostShare& share : inputs.hosts.shares) facts.hosts.push_back(share.host);
@@ -243,7 +245,7 @@ Result<int> run_stages(const RunContext& context, Console& console, const JobSpe
                       SignalSource::watch(loop, signals_to_heed(),
                                           [&](int signal) { signalled(signal, target, loop); }));
   const JobSnapshot snapshot(
-      facts_of(entry.record, inputs, loop.clock()),
+      facts_of(job, entry.record, inputs, loop.clock()),
       [&target] { return target.head ? &target.head->state() : nullptr; }, context.telemetry,
       loop.clock());
   PACELINE_TRY_ASSIGN(auto pages, serve_pages(loop, console, job, snapshot));
@@ -265,14 +267,6 @@ std::optional<RunLog> run_log_of(const JobSpec& job) {
   return folder ? std::optional<RunLog>(*folder) : std::nullopt;
 }
 
-Baseline baseline_from(const RunEntry& run) {
-  Baseline baseline{.samples_per_s = run.figures->samples_per_s, .when = local_minute(run.begin_s)};
-  for (const auto& [name, share] : run.figures->shares)
-    if (const auto spent = spent_named(name))
-      baseline.shares[static_cast<std::size_t>(*spent)] = share;
-  return baseline;
-}
-
 // The arguments are borrowed.
 JobTelemetry::Options telemetry_of(const JobSpec& job, Console& console,
                                    const std::optional<RunLog>& runs, const JobRecord& record,
@@ -280,16 +274,27 @@ JobTelemetry::Options telemetry_of(const JobSpec& job, Console& console,
   JobTelemetry::Options options{.peak_flop_per_s = job.peak_flop_per_s};
   if (tracer != nullptr) options.trace = &tracer->trace();
   if (!job.quiet) options.say = [&console](const std::string& text) { console.say(text); };
+  options.ablation = job.ablation;
   if (!runs) return options;
-  options.baseline = [&runs, &record](const std::vector<std::string>& hosts) {
-    const auto one = baseline_of(runs->read(), record.command, current_directory(), hosts);
-    return one ? std::optional(baseline_from(*one)) : std::nullopt;
+  const auto like = [&record](const std::vector<std::string>& hosts) {
+    return RunEntry{.ranks = record.ranks,
+                    .hosts = hosts,
+                    .command = record.command,
+                    .directory = current_directory()};
   };
+  if (job.ablation.is_any())
+    options.whole = [&runs, like](const std::vector<std::string>& hosts) {
+      return earlier_whole_run(runs->read(), like(hosts));
+    };
+  else
+    options.baseline = [&runs, like](const std::vector<std::string>& hosts) {
+      return earlier_baseline(runs->read(), like(hosts));
+    };
   return options;
 }
 
-RunEntry entry_of(const JobRecord& record, const JobTelemetry& telemetry, int exit_code,
-                  const Clock& clock) {
+RunEntry entry_of(const JobSpec& job, const JobRecord& record, const JobTelemetry& telemetry,
+                  int exit_code, const Clock& clock) {
   const std::chrono::duration<double> elapsed = clock.now() - record.begin;
   const std::chrono::duration<double> now = SystemWallClock().since_1970();
   return {.id = record.id,
@@ -301,6 +306,7 @@ RunEntry entry_of(const JobRecord& record, const JobTelemetry& telemetry, int ex
           .hosts = telemetry.hosts(),
           .command = record.command,
           .directory = current_directory(),
+          .ablated = job.ablation,
           .figures = telemetry.figures()};
 }
 
@@ -362,7 +368,7 @@ Result<int> run(JobSpec job, const JobInputs& inputs, Timings timings) {
   tracer.reset();
   console.reset();
   if (code.ok()) {
-    const RunEntry entry = entry_of(record, telemetry, *code, clock);
+    const RunEntry entry = entry_of(job, record, telemetry, *code, clock);
     if (runs) keep_record(*runs, entry);
     const Status written = files.entry ? files.entry->keep(line_of(entry)) : Status();
     if (!written.ok()) complain(written.text());

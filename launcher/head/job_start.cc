@@ -51,6 +51,7 @@ messages::Start start_of(const JobSpec& job) {
   if (job.stdin_rank) start.set_stdin_rank(static_cast<std::uint32_t>(*job.stdin_rank));
   start.set_max_epoch(static_cast<std::uint32_t>(job.restarts.max_restarts));
   start.set_stays(job.restarts.max_restarts > 0);
+  start.set_ablated(job.ablation.to_text());
   return start;
 }
 

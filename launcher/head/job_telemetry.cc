@@ -149,7 +149,8 @@ void JobTelemetry::take(TimePoint now, std::size_t host, const messages::RankMea
                       .joined = {},
                       .until = TimePoint(Duration(measured.time_ns()) - ahead),
                       .ahead = ahead,
-                      .clock_error = clock_error(host)};
+                      .clock_error = clock_error(host),
+                      .repeats_input = measured.steps().repeats_input()};
   if (measured.has_gpu()) reading.use.gpu = measured.gpu();
   if (measured.joined_ns() != 0) reading.joined = TimePoint(Duration(measured.joined_ns()) - ahead);
   if (options_.trace != nullptr) options_.trace->take(now, rank, reading);
@@ -249,6 +250,12 @@ void JobTelemetry::saw(TimePoint now, const JobEvent& event, const JobState& sta
 void JobTelemetry::say_closing_lines() const {
   if (!options_.say) return;
   const std::optional<JobSummary> summary = this->summary();
+  if (options_.ablation.is_any()) {
+    const auto whole = summary && options_.whole ? options_.whole(hosts()) : std::nullopt;
+    for (const std::string& line : ceiling_lines(summary, options_.ablation, whole))
+      options_.say(line);
+    return;
+  }
   if (!summary) return;
   for (const std::string& line : closing_lines(*summary, hosts_, baseline_)) options_.say(line);
 }
@@ -265,6 +272,7 @@ std::optional<RunFigures> JobTelemetry::figures() const {
   if (!summary) return std::nullopt;
   const auto measured = scaling_efficiency(*summary, baseline_);
   RunFigures figures{.has_steps = summary->has_steps,
+                     .repeats_input = summary->repeats_input,
                      .steps = summary->steps,
                      .step_seconds = summary->step_seconds(),
                      .samples_per_s = summary->samples_per_s,

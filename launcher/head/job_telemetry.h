@@ -30,6 +30,11 @@ class JobTelemetry final : public JobObserver {
     std::function<std::optional<Baseline>(const std::vector<std::string>& hosts)> baseline;
     /// FLOP/s of one rank's device; 0: not stated.
     double peak_flop_per_s = 0;
+    /// What the job leaves out. If anything, lines about the ceiling replace the others.
+    Ablation ablation;
+    /// Finds a run on these hosts to compare with, from which nothing was left out. Null: there is
+    /// none.
+    std::function<std::optional<WholeRun>(const std::vector<std::string>& hosts)> whole;
     /// The trace that gets readings and operations; null: the job has none.
     JobTrace* trace = nullptr;
   };

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/base/ablation.h"
 #include "launcher/channel/silence.h"
 #include "launcher/options/placement_spec.h"
 #include "launcher/options/rank_set.h"
@@ -79,6 +80,7 @@ struct JobSpec {
   std::string metrics;           ///< where metrics are served, "ADDR:PORT"; empty: nowhere
   std::string dashboard;         ///< the same for the dashboard
   double peak_flop_per_s = 0;    ///< of one rank's device; 0: not stated
+  Ablation ablation;             ///< what is left out of the job; results are wrong then
   bool host_paths = false;       ///< ranks on other hosts keep the PATH, … of their own host
   PlacementSpec placement;
 

@@ -93,6 +93,12 @@ Result<double> parse_peak_flops(const std::string& text) {
   return wrong(text, "is not a number of FLOP/s above 0, like 312e12");
 }
 
+Result<Ablation> parse_ablation(const std::string& text) {
+  const auto ablation = Ablation::parse(text);
+  if (ablation) return *ablation;
+  return wrong(text, "is not allowed; use comm, input or comm,input");
+}
+
 Result<std::optional<int>> parse_stdin_rank(const std::string& text) {
   if (text == "none") return std::optional<int>();
   const auto rank = parse_number<int>(text);

@@ -35,6 +35,8 @@ Result<std::string> parse_page_address(const std::string& text);
 
 /// FLOP/s: a number above 0, like 312e12.
 Result<double> parse_peak_flops(const std::string& text);
+/// "comm", "input" or both with a comma.
+Result<Ablation> parse_ablation(const std::string& text);
 
 /// A rank, or "none".
 Result<std::optional<int>> parse_stdin_rank(const std::string& text);

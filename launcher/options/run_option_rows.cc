@@ -129,6 +129,21 @@ void add_telemetry_options(CLI::App& app, JobSpec& job) {
             [&job](const std::string& text) {
               job.dashboard = valid("--dashboard", parse_page_address(text));
             });
+  app.add_option_function<std::vector<std::string>>(
+         "--ablate",
+         [&job](const std::vector<std::string>& texts) {
+           for (const std::string& text : texts) {
+             const Ablation more = valid("--ablate", parse_ablation(text));
+             job.ablation.communication |= more.communication;
+             job.ablation.input |= more.input;
+           }
+         },
+         "Leave out a part to see how fast the rest is; results are wrong then")
+      ->type_name("comm|input")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->group(kTelemetry);
 }
 
 // CLI11 names the option in its error, so the text must not name it again.

@@ -195,12 +195,14 @@ Json json_of(const RunFigures& figures) {
   if (figures.peak_flop_per_s > 0) json["peak_flop_per_s"] = figures.peak_flop_per_s;
   if (figures.mfu) json["mfu"] = *figures.mfu;
   for (const HostSummary& one : figures.hosts) json["hosts"].push_back(json_of(one));
+  if (figures.repeats_input) json["repeats_input"] = true;
   if (!figures.blocks.empty()) json["blocks"] = json_of(figures.blocks);
   return json;
 }
 
 RunFigures figures_of(const Json& json) {
   RunFigures figures{.has_steps = json.at("has_steps"),
+                     .repeats_input = json.value("repeats_input", false),
                      .steps = json.at("steps"),
                      .step_seconds = json.at("step_seconds"),
                      .samples_per_s = json.at("samples_per_s"),
@@ -255,6 +257,7 @@ std::string line_of(const RunEntry& run) {
             {"exit_code", run.exit_code}, {"ranks", run.ranks},
             {"restarts", run.restarts},   {"hosts", run.hosts},
             {"command", run.command},     {"directory", run.directory}};
+  if (run.ablated.is_any()) json["ablated"] = run.ablated.to_text();
   if (run.figures) json["figures"] = json_of(*run.figures);
   make_finite(json);
   // Bytes of a command that are not UTF-8 are replaced.
@@ -275,7 +278,13 @@ std::optional<RunEntry> parse_run(std::string_view line) {
                  .hosts = json.at("hosts"),
                  .command = json.at("command"),
                  .directory = json.at("directory"),
+                 .ablated = {},
                  .figures = {}};
+    if (json.contains("ablated")) {
+      const auto ablated = Ablation::parse(json.at("ablated").get<std::string>());
+      if (!ablated) return std::nullopt;
+      run.ablated = *ablated;
+    }
     if (json.contains("figures")) run.figures = figures_of(json.at("figures"));
     return run;
   } catch (const Json::exception&) {

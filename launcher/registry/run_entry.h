@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "comm/base/ablation.h"
 #include "telemetry/job/job_account.h"
 
 namespace paceline::launcher {
@@ -33,6 +34,7 @@ struct WaitedFor {
 /// The speed of the ranks that used the library (telemetry/job/job_account.h).
 struct RunFigures {
   bool has_steps = false;
+  bool repeats_input = false;  ///< some rank did
   std::uint64_t steps = 0;
   double step_seconds = 0;
   double samples_per_s = 0;  ///< 0: not marked
@@ -67,6 +69,7 @@ struct RunEntry {
   std::vector<std::string> hosts;
   std::string command;
   std::string directory;  ///< where it was started
+  Ablation ablated;       ///< what --ablate left out: results are wrong, times are a ceiling
   std::optional<RunFigures> figures;
 
   bool operator==(const RunEntry&) const = default;

@@ -112,9 +112,22 @@ std::optional<RunEntry> baseline_of(const std::vector<RunEntry>& runs, const std
                                     const std::vector<std::string>& hosts) {
   const auto newest_first = std::views::reverse(runs);
   const auto found = std::ranges::find_if(newest_first, [&](const RunEntry& run) {
-    return run.ranks == 1 && run.exit_code == 0 && run.command == command &&
-           run.directory == directory && run.figures && run.figures->samples_per_s > 0 &&
-           !run.hosts.empty() && std::ranges::find(hosts, run.hosts.front()) != hosts.end();
+    return run.ranks == 1 && run.exit_code == 0 && !run.ablated.is_any() &&
+           run.command == command && run.directory == directory && run.figures &&
+           run.figures->samples_per_s > 0 && !run.hosts.empty() &&
+           std::ranges::find(hosts, run.hosts.front()) != hosts.end();
+  });
+  if (found == newest_first.end()) return std::nullopt;
+  return *found;
+}
+
+std::optional<RunEntry> whole_run_of(const std::vector<RunEntry>& runs, const RunEntry& like) {
+  const auto newest_first = std::views::reverse(runs);
+  const auto found = std::ranges::find_if(newest_first, [&](const RunEntry& run) {
+    return run.exit_code == 0 && !run.ablated.is_any() && run.ranks == like.ranks &&
+           run.hosts == like.hosts && run.command == like.command &&
+           run.directory == like.directory && run.figures && run.figures->has_steps &&
+           run.figures->step_seconds > 0;
   });
   if (found == newest_first.end()) return std::nullopt;
   return *found;

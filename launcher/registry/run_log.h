@@ -40,10 +40,14 @@ class RunLog {
 };
 
 /// The latest one-rank run of the same command in the same folder, on one of `hosts`, that
-/// succeeded and has samples.
+/// succeeded and has samples. Nothing was left out of it by --ablate.
 std::optional<RunEntry> baseline_of(const std::vector<RunEntry>& runs, const std::string& command,
                                     const std::string& directory,
                                     const std::vector<std::string>& hosts);
+
+/// The latest run like `like`, of the same command in the same folder, with as many ranks on the
+/// same hosts, that succeeded and has steps. Nothing was left out of it by --ablate.
+std::optional<RunEntry> whole_run_of(const std::vector<RunEntry>& runs, const RunEntry& like);
 
 /// The run whose id begins so, or the latest one for "last". Code::kInvalidArgument: there is none,
 /// or there are several.

@@ -44,20 +44,33 @@ std::string local_minute(double seconds_since_1970) {
   return std::strftime(text, sizeof text, "%Y-%m-%d %H:%M", &parts) > 0 ? text : "";
 }
 
+std::string shown_command(const std::string& command, const Ablation& ablated) {
+  return ablated.is_any() ? "[--ablate " + ablated.to_text() + "] " + command : command;
+}
+
+std::string ablation_words(const RunEntry& run) {
+  if (!run.ablated.is_any()) return "";
+  const bool is_input = run.ablated.input && !(run.figures && run.figures->repeats_input);
+  return "Run " + printable(short_id(run)) + " used --ablate " + run.ablated.to_text() +
+         ": its results are wrong on purpose, and its times show a ceiling" +
+         (is_input ? ". Its input was not repeated, because the program does not ask for it" : "");
+}
+
 std::string runs_table(const std::vector<RunEntry>& runs) {
   std::vector<std::vector<std::string>> rows{
       {"RUN", "BEGIN", "TIME", "RANKS", "EXIT", "STEPS", "SAMPLES/S", "EFFICIENCY", "COMMAND"}};
   for (const RunEntry& run : runs) {
     const bool has_steps = run.figures && run.figures->has_steps;
-    std::string command = printable(run.command);
+    std::string command = shown_command(printable(run.command), run.ablated);
     if (command.size() > kMostCommand) command = command.substr(0, kMostCommand) + "…";
-    rows.push_back({printable(short_id(run)), local_minute(run.begin_s), seconds_text(run.seconds),
-                    std::to_string(run.ranks), std::to_string(run.exit_code),
-                    has_steps ? std::to_string(run.figures->steps) : "-",
-                    has_steps && run.figures->samples_per_s > 0
-                        ? number_text(run.figures->samples_per_s)
-                        : "-",
-                    has_steps && run.ranks > 1 ? efficiency_text(*run.figures) : "-", command});
+    rows.push_back(
+        {printable(short_id(run)), local_minute(run.begin_s), seconds_text(run.seconds),
+         std::to_string(run.ranks), std::to_string(run.exit_code),
+         has_steps ? std::to_string(run.figures->steps) : "-",
+         has_steps && run.figures->samples_per_s > 0 ? number_text(run.figures->samples_per_s)
+                                                     : "-",
+         has_steps && run.ranks > 1 && !run.ablated.is_any() ? efficiency_text(*run.figures) : "-",
+         command});
   }
   return text_table(rows);
 }

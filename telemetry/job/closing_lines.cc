@@ -96,6 +96,21 @@ std::string steps_line(const JobSummary& summary) {
   return text;
 }
 
+std::string compute_line(const JobSummary& summary, const std::vector<std::string>& hosts) {
+  return "time in steps: compute " + percent(summary.share(Spent::kCompute)) +
+         "; lost to: " + losses_text(summary, hosts, {});
+}
+
+// "2.1 ms a step, 1.3 times as fast as the run of 2026-11-29 15:12 (2.73 ms)"
+std::string ceiling_text(const JobSummary& summary, const std::optional<WholeRun>& whole) {
+  const std::string step = time_text(summary.step_seconds()) + " a step";
+  if (!whole)
+    return step + "; run the same command without --ablate to see how much faster this is";
+  const double ratio = whole->step_seconds / summary.step_seconds();
+  return step + format(ratio < 10 ? ", %.2f" : ", %.0f", ratio) + " times as fast as the run of " +
+         whole->when + " (" + time_text(whole->step_seconds) + ")";
+}
+
 }  // namespace
 
 std::optional<double> scaling_efficiency(const JobSummary& summary,
@@ -104,6 +119,31 @@ std::optional<double> scaling_efficiency(const JobSummary& summary,
       summary.ranks < summary.job_ranks)
     return std::nullopt;
   return summary.samples_per_s / (summary.ranks * baseline->samples_per_s);
+}
+
+std::vector<std::string> ceiling_lines(const std::optional<JobSummary>& summary,
+                                       const Ablation& ablation,
+                                       const std::optional<WholeRun>& whole) {
+  const std::string option = "--ablate " + ablation.to_text();
+  if (!summary) return {option + " left nothing out, because no rank used the library"};
+  std::vector<std::string> lines;
+  const Ablation done{.communication = ablation.communication,
+                      .input = ablation.input && summary->repeats_input};
+  if (summary->has_steps) {
+    lines.push_back(steps_line(*summary));
+    lines.push_back(compute_line(*summary, {}));
+  }
+  if (ablation.input && !done.input)
+    lines.emplace_back(
+        "input was not repeated, because the program does not ask for it "
+        "(input_is_repeated() in paceline/steps.h)");
+  if (!done.is_any()) return lines;
+  if (summary->has_steps)
+    lines.push_back(done.words() + ": " + ceiling_text(*summary, whole));
+  else
+    lines.emplace_back("mark steps to see the ceiling (paceline/steps.h)");
+  lines.push_back("the results of this run are wrong on purpose (" + option + ")");
+  return lines;
 }
 
 std::vector<std::string> closing_lines(const JobSummary& summary,
@@ -116,8 +156,7 @@ std::vector<std::string> closing_lines(const JobSummary& summary,
             losses_text(summary, hosts, {}) + "; mark steps (paceline/steps.h) for more"};
   std::vector<std::string> lines{steps_line(summary)};
   if (summary.job_ranks == 1) {
-    lines.push_back("time in steps: compute " + percent(summary.share(Spent::kCompute)) +
-                    "; lost to: " + losses_text(summary, hosts, {}));
+    lines.push_back(compute_line(summary, hosts));
     return lines;
   }
   const auto measured = scaling_efficiency(summary, baseline);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/base/ablation.h"
 #include "telemetry/job/job_account.h"
 
 namespace paceline {
@@ -27,5 +28,17 @@ std::optional<double> scaling_efficiency(const JobSummary& summary,
 std::vector<std::string> closing_lines(const JobSummary& summary,
                                        const std::vector<std::string>& hosts,
                                        const std::optional<Baseline>& baseline);
+
+/// A run of the same command with the same ranks, from which nothing was left out.
+struct WholeRun {
+  double step_seconds = 0;  ///< above 0
+  std::string when;         ///< "2026-11-29 12:30"
+};
+
+/// The lines in place of closing_lines() for a job that leaves something out: how fast it is
+/// without that. `summary`: none if no rank has used the library.
+std::vector<std::string> ceiling_lines(const std::optional<JobSummary>& summary,
+                                       const Ablation& ablation,
+                                       const std::optional<WholeRun>& whole);
 
 }  // namespace paceline

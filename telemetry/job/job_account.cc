@@ -287,6 +287,7 @@ std::optional<JobSummary> JobAccount::summary() const {
     time.of(Spent::kWaiting) = std::min(1.0, ratio) * time.of(Spent::kMoving);
     time.of(Spent::kMoving) -= time.of(Spent::kWaiting);
     ++summary.ranks;
+    summary.repeats_input |= reading.repeats_input;
     summary.steps = std::max(summary.steps, reading.steps.steps);
     if (time.wall_ns > 0) {
       const double per_second = kNsPerSecond / time.wall_ns;

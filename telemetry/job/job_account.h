@@ -57,6 +57,7 @@ struct RankReading {
   TimePoint until{};                      ///< when this was read, or when the rank ended
   Duration ahead{};                       ///< of its host's clock, taken off the times
   std::optional<Duration> clock_error{};  ///< of `ahead`; none: not known
+  bool repeats_input = false;             ///< it was told to keep its input (paceline/steps.h)
 };
 
 /// Samples of a group's operations, which are new since the reading before.
@@ -104,12 +105,13 @@ struct OperationSummary {
 };
 
 struct JobSummary {
-  int ranks = 0;             ///< that the figures are of: they mark steps, or use the library
-  int job_ranks = 0;         ///< all ranks of the job
-  bool has_steps = false;    ///< false: shares are of the time after the ranks had met
-  std::uint64_t steps = 0;   ///< of the rank with the most
-  double seconds = 0;        ///< mean over ranks, of the time that is divided
-  double samples_per_s = 0;  ///< of all ranks together; 0: not marked
+  int ranks = 0;               ///< that the figures are of: they mark steps, or use the library
+  int job_ranks = 0;           ///< all ranks of the job
+  bool has_steps = false;      ///< false: shares are of the time after the ranks had met
+  bool repeats_input = false;  ///< of some rank
+  std::uint64_t steps = 0;     ///< of the rank with the most
+  double seconds = 0;          ///< mean over ranks, of the time that is divided
+  double samples_per_s = 0;    ///< of all ranks together; 0: not marked
   double flop_per_s = 0;
   double peak_flop_per_s = 0;  ///< of one rank's device, as the user states; 0: not stated
   std::array<double, kSpents> shares{};  ///< of that time, by Spent; they sum to 1

@@ -255,6 +255,10 @@ void plStepBegin(void);
 void plStepEnd(uint64_t samples, double flop);
 /* Time from now on is of this part. Returns the part before. */
 plPart_t plEnterPart(plPart_t part);
+/* Not 0: keep the batch that is loaded, in place of loading the next one. Only so under
+ * `paceline run --ablate input`, once a step has ended:
+ *   if (!plInputIsRepeated()) load_next_batch(); */
+int plInputIsRepeated(void);
 
 /* A name for the code, valid for ever. */
 const char* plGetErrorString(plResult_t result);

@@ -35,7 +35,7 @@ std::string tiles_of(const RunEntry& run) {
   std::string tiles = "<div class=\"tiles\">";
   if (figures.has_steps) tiles += tile(step_words(figures.step_seconds), "a step");
   if (figures.samples_per_s > 0) tiles += tile(number_words(figures.samples_per_s), "samples/s");
-  if (figures.has_steps && run.ranks > 1)
+  if (figures.has_steps && run.ranks > 1 && !run.ablated.is_any())
     tiles += tile(share_words(figures.efficiency),
                   figures.is_measured ? "efficiency, measured" : "efficiency, estimate");
   tiles += tile(std::to_string(run.ranks), run.ranks == 1 ? "rank" : "ranks");
@@ -64,6 +64,8 @@ std::string run_heading(const RunEntry& run, const std::string& tag) {
   std::string heading = "<" + tag + ">Run " + html(short_id(run)) + "</" + tag +
                         ">\n<p class=\"soft\">" + html(local_minute(run.begin_s)) + " · <code>" +
                         html(run.command, kMostTitle) + "</code></p>\n";
+  if (const std::string words = ablation_words(run); !words.empty())
+    heading += "<p class=\"bad\">" + html(words) + ".</p>\n";
   if (run.exit_code != 0)
     heading += "<p class=\"bad\">The run ended with exit code " + std::to_string(run.exit_code) +
                ".</p>\n";

@@ -49,6 +49,7 @@ std::vector<std::string> other_facts_of(const RunEntry& first, const RunEntry& s
   if (first.hosts != second.hosts) facts.emplace_back("hosts");
   if (first.command != second.command) facts.emplace_back("command");
   if (first.directory != second.directory) facts.emplace_back("folder");
+  if (first.ablated != second.ablated) facts.emplace_back("--ablate");
   return facts;
 }
 

@@ -38,7 +38,7 @@ struct RunComparison {
   std::string obstacle;
   /// By Quantity, those that both runs have.
   std::vector<ComparedQuantity> quantities;
-  /// Facts in which the runs differ: "ranks", "hosts", "command", "folder".
+  /// Facts in which the runs differ: "ranks", "hosts", "command", "folder", "--ablate".
   std::vector<std::string> other_facts;
 };
 

@@ -6,7 +6,7 @@
 //     paceline::begin_step();
 //     {
 //       const paceline::StepPartScope input(paceline::StepPart::kInput);
-//       load_next_batch();
+//       if (!paceline::input_is_repeated()) load_next_batch();
 //     }
 //     compute_gradients();
 //     world.all_reduce(std::span(gradients)).value();
@@ -77,6 +77,12 @@ class StepPartScope {
  private:
   StepPart before_;
 };
+
+/// True if the program must keep the batch that it has, in place of loading the next one. That is
+/// so under `paceline run --ablate input` (docs/telemetry.md, Ceilings), once a step of this
+/// process has ended. The run shows how fast the program would be if input took no time. Ask before
+/// each batch that is loaded for a step. Any thread, also of a forked process.
+bool input_is_repeated();
 
 /// The steps of this process so far. Any thread.
 StepTotals step_totals();

@@ -67,6 +67,7 @@ std::string port_range(const Environment& environment) {
 std::string host_cpus(const Environment& environment) { return environment.host_cpus.to_text(); }
 std::string integrity(const Environment& environment) { return environment.integrity ? "1" : "0"; }
 std::string terminal(const Environment& environment) { return environment.terminal ? "1" : "0"; }
+std::string ablation(const Environment& environment) { return environment.ablation.to_text(); }
 
 const std::vector<std::string> kNoNumbers = {
     "x", "1x", "x1", " 1", "1 ", "+1", "1.5", "0x10", "-", "1e3", "99999999999999999999999"};
@@ -162,6 +163,11 @@ std::vector<Row> rows_of_choices() {
        {"fast", "run_stable", "placement_stable"},
        {"stable", "FAST", "run", "0", "placement_stable "}},
       {"PACELINE_INTEGRITY", integrity, "0", {"0", "1"}, no_numbers_nor({"2", "yes", "01"})},
+      {"PACELINE_ABLATE",
+       ablation,
+       "",
+       {"comm", "input", "comm,input"},
+       {"com", "comm,", ",input", "input,input", "comm input", "0"}},
       {"PACELINE_TERMINAL", terminal, "0", {"0", "1"}, no_numbers_nor({"2", "yes", "01"})},
   };
 }

@@ -54,6 +54,7 @@ TEST(CInterface, MarksSteps) {
   EXPECT_EQ(plEnterPart(static_cast<plPart_t>(1)), plPartOther);  // none of the parts
   EXPECT_EQ(plEnterPart(plPartCompute), plPartCompute);
   plStepEnd(8, 1e6);
+  EXPECT_EQ(plInputIsRepeated(), 0) << "nothing is ablated";
   const StepTotals totals = step_totals();
   EXPECT_EQ(totals.steps, 1u);
   EXPECT_EQ(totals.samples, 8u);

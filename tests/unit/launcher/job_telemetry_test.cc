@@ -106,6 +106,30 @@ TEST_F(JobTelemetryTest, SaysAtTheEndWhoWasLate) {
             "for rank 1 on h2: its computation took longer), moving data 10 %");
 }
 
+TEST_F(JobTelemetryTest, AnAblatedJobSaysItsCeiling) {
+  std::vector<std::string> said;
+  JobTelemetry telemetry({.say = [&said](const std::string& line) { said.push_back(line); },
+                          .baseline = {},
+                          .ablation = {.input = true},
+                          .whole =
+                              [](const std::vector<std::string>& hosts) {
+                                EXPECT_EQ(hosts, (std::vector<std::string>{"h1", "h2"}));
+                                return std::optional(WholeRun{.step_seconds = 1.5, .when = "then"});
+                              }});
+  for (const std::size_t rank : {0U, 1U}) {
+    messages::FromAgent message = measured(rank, static_cast<std::uint32_t>(rank));
+    message.mutable_measured()->mutable_steps()->set_repeats_input(rank == 1);
+    telemetry.saw(kBegin + seconds(10), AgentSaid{.host = rank, .message = message}, state_);
+  }
+  state_.finished = true;
+  telemetry.saw(kBegin + seconds(11), TimePassed{}, state_);
+  ASSERT_EQ(said.size(), 4u);
+  EXPECT_EQ(said[2],
+            "with repeated input: 1.00 s a step, 1.50 times as fast as the run of then "
+            "(1.50 s)");
+  EXPECT_TRUE(telemetry.figures()->repeats_input);
+}
+
 TEST_F(JobTelemetryTest, LinksAreOfHostsAndOfTheLatestStart) {
   say(0, measured(0, 0));
   for (const std::size_t host : {0U, 1U, 9U}) {

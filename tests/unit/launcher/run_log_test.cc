@@ -236,6 +236,41 @@ TEST_F(RunLogTest, TheBaselineIsTheLatestOneRankRunOfTheCommand) {
   EXPECT_FALSE(baseline_of(runs, run_of("").command, "/work", {"h2"}));
 }
 
+RunEntry ablated(RunEntry run, const Ablation& ablation) {
+  run.ablated = ablation;
+  return run;
+}
+
+TEST_F(RunLogTest, AblatedRunsAreMarkedAndAreNoBaseline) {
+  const RunEntry run = ablated(run_of("cut", 1), {.communication = true, .input = true});
+  EXPECT_EQ(parse_run(line_of(run)), run);
+  const std::vector<RunEntry> runs{run_of("a", 1), run};
+  EXPECT_EQ(baseline_of(runs, run.command, "/work", {"h1"})->id, "a");
+  const std::string table = runs_table({run_of("b"), ablated(run_of("c"), {.input = true})});
+  EXPECT_NE(table.find("[--ablate input] ./train"), std::string::npos) << table;
+  EXPECT_EQ(table.find("60 %"), table.rfind("60 %")) << table;
+  EXPECT_EQ(ablation_words(run_of("a")), "");
+  EXPECT_EQ(ablation_words(run),
+            "Run cut used --ablate comm,input: its results are wrong on purpose, and its times "
+            "show a ceiling. Its input was not repeated, because the program does not ask for it");
+}
+
+TEST_F(RunLogTest, AnAblatedRunIsComparedWithTheLatestWholeOne) {
+  RunEntry failed = run_of("failed"), other = run_of("other"), unmarked = run_of("none");
+  failed.exit_code = 1;
+  other.hosts = {"h1"};
+  unmarked.figures->has_steps = false;
+  const std::vector<RunEntry> runs{run_of("a"),
+                                   run_of("b"),
+                                   run_of("four", 4),
+                                   failed,
+                                   other,
+                                   unmarked,
+                                   ablated(run_of("cut"), {.communication = true})};
+  EXPECT_EQ(whole_run_of(runs, run_of(""))->id, "b");
+  EXPECT_FALSE(whole_run_of(runs, run_of("", 3)));
+}
+
 TEST_F(RunLogTest, TheTableSaysWhatIsAnEstimate) {
   RunEntry estimated = run_of("0123456789");
   estimated.figures->is_measured = false;

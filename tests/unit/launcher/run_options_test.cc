@@ -74,6 +74,16 @@ TEST(RunOptions, TheControlServiceHasANumericAddress) {
         << text;
 }
 
+TEST(RunOptions, PartsToLeaveOutAreAddedUp) {
+  EXPECT_FALSE(job_of(words_of("a")).ablation.is_any());
+  EXPECT_EQ(job_of(words_of("--ablate comm a")).ablation, (Ablation{.communication = true}));
+  const Ablation both{.communication = true, .input = true};
+  EXPECT_EQ(job_of(words_of("--ablate=input,comm a")).ablation, both);
+  EXPECT_EQ(job_of(words_of("--ablate comm --ablate input -- a")).ablation, both);
+  EXPECT_EQ(run_refusal(words_of("--ablate compute a")),
+            "--ablate: 'compute' is not allowed; use comm, input or comm,input");
+}
+
 TEST(RunOptions, TimesHaveUnits) {
   const auto timeout = [](const char* text) { return job_of({"--timeout", text, "prog"}).timeout; };
   EXPECT_EQ(timeout("90"), std::chrono::seconds(90));
@@ -325,7 +335,8 @@ TEST(RunOptions, SomeOptionsHaveAPageOfTheirOwn) {
     }
   };
   only_on("--help-hosts", {"--ssh-args", "--agent-path", "--start-timeout", "--control"});
-  only_on("--help-telemetry", {"--metrics", "--dashboard", "--trace", "--peak-flops"});
+  only_on("--help-telemetry",
+          {"--metrics", "--dashboard", "--trace", "--peak-flops", "--ablate"});
   only_on("--help-restarts", {"--restart-delay", "--cool-down", "--membership", "--faults"});
 }
 

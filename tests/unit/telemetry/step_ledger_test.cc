@@ -165,6 +165,26 @@ TEST_F(StepLedgerTest, AForkedChildMarksNothing) {
   EXPECT_EQ(reader->read().totals.wall, milliseconds(3));
 }
 
+TEST_F(StepLedgerTest, InputIsRepeatedOnceAStepHasEnded) {
+  EXPECT_FALSE(ledger_->input_is_repeated());
+  ledger_->end_step(now_, 1, 0);
+  EXPECT_FALSE(ledger_->input_is_repeated()) << "nothing is ablated";
+
+  auto memory = StepLedger::create_memory().value();
+  const auto writer = StepLedger::open(memory.get()).value();
+  const auto reader = StepLedger::open(memory.get()).value();
+  writer->ablate_input();
+  EXPECT_FALSE(writer->input_is_repeated()) << "the first batch is loaded";
+  writer->end_step(now_, 1, 0);  // without a begin it only begins the account
+  EXPECT_FALSE(reader->read().repeats_input) << "the program has not asked since";
+  const pid_t loader = ::fork();
+  if (loader == 0) ::_exit(writer->input_is_repeated() ? 3 : 0);
+  int status = 0;
+  ::waitpid(loader, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 3);
+  EXPECT_TRUE(reader->read().repeats_input);
+}
+
 TEST_F(StepLedgerTest, NumbersOfFlopThatAreNoneDoNotCount) {
   ledger_->begin_step(now_);
   for (const double flop : {1e9, HUGE_VAL, -1e9, std::nan("")}) ledger_->end_step(now_, 1, flop);

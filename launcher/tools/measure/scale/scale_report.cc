@@ -112,6 +112,7 @@ std::string scale_table(const ScalingResult& result) {
         forecast->parts, forecast->step_seconds);
   std::string table = text_table(rows);
   table += std::string(name(result.scaling)) + " scaling";
+  if (result.ablated.is_any()) table += " " + result.ablated.words();
   if (const auto& forecast = result.forecast) {
     table +=
         text("; forecast: %d ranks reach %.0f %%", forecast->ranks, 100 * forecast->efficiency);
@@ -138,6 +139,7 @@ std::string scale_json(const ScalingResult& result, const std::string& command) 
             {"scaling", name(result.scaling)},
             {"rate_unit", result.has_samples ? "samples/s" : "steps/s"},
             {"sizes", std::move(sizes)}};
+  if (result.ablated.is_any()) json["ablated"] = result.ablated.to_text();
   if (const auto& forecast = result.forecast)
     json["forecast"] = {
         {"ranks", forecast->ranks},
@@ -158,7 +160,9 @@ std::string scale_plot(const ScalingResult& result, const std::string& command) 
       "%.0f %.0f\" font-family=\"sans-serif\" font-size=\"14\">\n",
       kWidth, kHeight, kWidth, kHeight);
   svg += bar(0, 0, kWidth, kHeight, "#ffffff", 1);
-  svg += label(kLeft, 26, command.substr(0, kMostTitle), "start");
+  const std::string title =
+      (result.ablated.is_any() ? result.ablated.words() + ": " : "") + command;
+  svg += label(kLeft, 26, title.substr(0, kMostTitle), "start");
   svg += axis(kTop, "scaling efficiency") + axis(below, "parts of a step");
   std::string path;
   for (std::size_t i = 0; i < columns.size(); ++i) {

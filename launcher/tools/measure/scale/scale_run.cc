@@ -46,6 +46,10 @@ Result<Ran> run_once(const ScaleRequest& request, int ranks, const std::string& 
     return Status(Code::kInvalidArgument, Scope::kNone,
                   "the program has marked no steps with " + std::to_string(ranks) +
                       " ranks; mark them (paceline/steps.h, docs/telemetry.md)");
+  if (request.job.ablation.input && !entry->figures->repeats_input)
+    return Status(Code::kInvalidArgument, Scope::kNone,
+                  "--ablate input: the program does not ask for it (input_is_repeated() in "
+                  "paceline/steps.h)");
   return Ran{.figures = *entry->figures};
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "comm/base/ablation.h"
 #include "launcher/registry/run_entry.h"
 #include "telemetry/job/job_account.h"
 
@@ -39,6 +40,8 @@ struct SizeResult {
   double step_seconds = 0;
   std::array<double, kSpents> parts{};  ///< seconds of a step, by Spent
   bool moves_long = false;              ///< most exposed time is of long operations
+  double running_seconds = 0;           ///< of a step, that a rank runs on a CPU; 0: not known
+  bool lacks_cpus = false;              ///< ranks are often ready to run without a CPU
 };
 
 struct Forecast {
@@ -54,6 +57,7 @@ struct ScalingResult {
   bool has_samples = false;
   std::vector<SizeResult> sizes;     ///< by ranks, ascending
   std::optional<Forecast> forecast;  ///< of three sizes or more
+  Ablation ablated{};                ///< what the runs left out
 };
 
 /// Every run has steps, and every size has as many rounds; at least one. `stated`: what the user

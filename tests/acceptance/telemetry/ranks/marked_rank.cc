@@ -13,6 +13,7 @@
 //   strong=1       the ranks share computation and samples of a step
 //   count=N        elements of the all-reduce (1000)
 //   seed=N         runs of different seeds have other times of steps (0)
+//   asks=0         it loads input although paceline::input_is_repeated() (1)
 // Prints a JSON object: its own count of the time from the first mark to the last, and the totals
 // of the library, in nanoseconds.
 #include <algorithm>
@@ -62,7 +63,7 @@ class Settings {
       {"steps", "1000"},   {"compute_us", "200"},  {"input_us", "100"}, {"late", "-1"},
       {"late_us", "1000"}, {"late_in", "compute"}, {"touch", ""},       {"touches", "100"},
       {"async", "0"},      {"sleeps", "0"},        {"strong", "0"},     {"count", "1000"},
-      {"seed", "0"}};
+      {"seed", "0"},       {"asks", "1"}};
 };
 
 // Half of the time to one and a half times it.
@@ -119,6 +120,7 @@ int main(int count, char** words) {
   paceline::Random random(static_cast<std::uint64_t>(seed));
   const bool is_late = world.rank() == settings.number("late");
   const Microseconds late(is_late ? settings.number("late_us") : 0);
+  const bool asks = settings.number("asks") != 0;
   const bool is_late_in_input = settings.text("late_in") == "input";
   const bool is_async = settings.number("async") != 0;
   const std::string& touched = settings.text("touch");
@@ -136,8 +138,10 @@ int main(int count, char** words) {
     paceline::begin_step();
     {
       const paceline::StepPartScope input(paceline::StepPart::kInput);
-      sleep(about(random, settings.number("input_us")) +
-            (is_late_in_input ? late : Microseconds(0)));
+      const bool is_repeated = asks && paceline::input_is_repeated();
+      if (!is_repeated)
+        sleep(about(random, settings.number("input_us")) +
+              (is_late_in_input ? late : Microseconds(0)));
     }
     compute();
     file.touch(random);
@@ -146,7 +150,7 @@ int main(int count, char** words) {
       compute();
       work.wait().value();
     } else {
-      if (!is_late_in_input) spin(late);
+      if (!is_late_in_input) sleeps ? sleep(late) : spin(late);
       world.all_reduce(std::span(gradients), paceline::ReduceOp::kAvg).value();
     }
     paceline::end_step(static_cast<std::uint64_t>(64 / share), 1e6);
