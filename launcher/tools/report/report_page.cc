@@ -82,7 +82,7 @@ std::string details_of(const RunEntry& run, double top_s) {
          section("Operations", operations_table(run),
                  "Exposed is the share of their time in which ranks waited for them. Times for "
                  "algbw and busbw include waits for late ranks.") +
-         section("Ranks", ranks_table(run)) +
+         section("Ranks", ranks_table(run), "Those that others waited for the most come first.") +
          section("Hosts", hosts_table(run),
                  "Means over the run, by the job and by others. Waits are the time in which some "
                  "program of the host waited. Network data is without loopback and RDMA.") +

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -123,6 +125,15 @@ const WaitedFor* waited_for(const RunFigures& figures, std::size_t rank) {
   return found == figures.waited_for.end() ? nullptr : &*found;
 }
 
+// The rank that waits least for others is the one for which they wait.
+std::vector<std::size_t> most_waited_for_first(const std::vector<RankEvidence>& ranks) {
+  std::vector<std::size_t> order(ranks.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::greater(),
+                           [&ranks](std::size_t rank) { return ranks[rank].waited_for; });
+  return order;
+}
+
 std::string error_words(const ComparedQuantity& one, const StepEstimate& estimate) {
   const std::string mean =
       one.quantity == Quantity::kRate ? number_words(estimate.mean) : step_words(estimate.mean);
@@ -167,7 +178,7 @@ std::string ranks_table(const RunEntry& run) {
   for (const HostColumn& column : more) head.emplace_back(column.title);
   head.emplace_back("why others waited");
   std::vector<Cells> rows;
-  for (std::size_t rank = 0; rank < figures.ranks.size(); ++rank) {
+  for (const std::size_t rank : most_waited_for_first(figures.ranks)) {
     const WaitedFor* const waited = waited_for(figures, rank);
     const bool has_host = waited != nullptr && run.hosts.size() > 1;
     Cells row{std::to_string(rank) + (has_host ? " on " + html(waited->host, kMostName) : "")};

@@ -108,6 +108,18 @@ TEST(ReportPage, WhatIsKnownOfNoHostHasNoColumn) {
     EXPECT_FALSE(has(page, unknown)) << unknown;
 }
 
+TEST(ReportPage, RanksThatOthersWaitForAreFirst) {
+  RunEntry run = full_run("h1");
+  run.figures->ranks[7].waited_for = 0.3;
+  const std::string page = report_page({.run = run, .baseline = {}});
+  const auto row_of = [&page](int rank) {
+    return page.find("<tr><td>" + std::to_string(rank) + " on h1");
+  };
+  ASSERT_NE(row_of(7), std::string::npos);
+  EXPECT_LT(row_of(7), row_of(0));
+  EXPECT_LT(row_of(0), row_of(6));
+}
+
 TEST(ReportPage, AxesOfAnyRangeHaveFewTicks) {
   for (const double top_s : {0.0, 1e-320, 1.0, 1e300}) {
     const std::string svg = steps_chart({{.steps = 1, .parts = {1e-9}}}, top_s);
