@@ -103,10 +103,11 @@ Status CommunicatorCore::close() {
     if (held_.queue().is_closed()) return {};
   }
   if (control_ != nullptr) {
-    PACELINE_TRY(control_->close());
+    const Status closed = control_->close();
     const Engine::Baton baton = engine_.hold();
-    held_.queue().close();
-    return {};
+    if (closed.ok()) held_.queue().close();
+    if (closed.scope() == Scope::kGroup) held_.fail(closed);
+    return closed;
   }
   {
     const Engine::Baton baton = engine_.hold();
@@ -155,12 +156,14 @@ Duration CommunicatorCore::timeout() const {
 
 Status CommunicatorCore::failure() const {
   PACELINE_TRY(refuse_child());
+  if (control_ != nullptr) PACELINE_TRY(control_->failure());
   const Engine::Baton baton = engine_.hold();
   return held_.failure();
 }
 
 Status CommunicatorCore::look_for_failure() {
   PACELINE_TRY(refuse_child());
+  if (control_ != nullptr) PACELINE_TRY(control_->look_for_failure());
   const Engine::Baton baton = engine_.hold();
   held_.serve();
   return held_.failure();

@@ -24,7 +24,7 @@ class CommunicatorCore final : private EndsAtExit {
  public:
   using Parts = CommunicatorParts;
 
-  /// `control`: as below, of the same group; null: this communicator itself.
+  /// `control`: what control() returns, of the same group; null: this communicator.
   explicit CommunicatorCore(Parts parts, std::unique_ptr<CommunicatorCore> control = nullptr);
   ~CommunicatorCore();
   CommunicatorCore(const CommunicatorCore&) = delete;
@@ -50,8 +50,8 @@ class CommunicatorCore final : private EndsAtExit {
   const Group& group() const { return parts().group; }
   /// For callers that hold the engine's baton.
   HeldCommunicator& held() { return held_; }
-  /// The communicator by which the ranks make further communicators, and close this one. Another
-  /// one if this one sends no messages (backend/ablated.h).
+  /// The communicator by which the ranks make further communicators, and close this one. It is
+  /// another communicator if this one sends no messages (backend/ablated.h).
   CommunicatorCore& control() { return control_ != nullptr ? *control_ : *this; }
   /// May the messages of an operation on so many bytes follow those of the operation before it,
   /// before that has ended? The same on all ranks.

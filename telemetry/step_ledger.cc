@@ -276,7 +276,14 @@ StepPart enter_part(StepPart part) {
   return StepLedger::of_process().enter_part(part, machine_clock().now());
 }
 
-bool input_is_repeated() { return StepLedger::of_process().input_is_repeated(); }
+// Without --ablate, a loader that was forked before the first mark does not become the writer.
+bool input_is_repeated() {
+  static const bool may_be = [] {
+    const Result<Environment> read = read_environment();
+    return read.ok() && read->ablation.input;
+  }();
+  return may_be && StepLedger::of_process().input_is_repeated();
+}
 
 StepTotals step_totals() { return StepLedger::of_process().read().totals; }
 

@@ -9,7 +9,7 @@
 //   scatter                                 the root's own block; on other ranks zeros
 //   receive                                 zeros, except from this rank itself
 //
-// If blocks have counts of their own, what is missing is zeros.
+// If a block is longer than this rank's own block, zeros follow. Copies take their time.
 #pragma once
 
 #include <cstddef>

@@ -43,7 +43,7 @@ int run_command(std::span<const std::string> arguments) {
   if (!code.ok()) return complain(code.status().text());
   if (*code) return **code;
   if (!job->placement.cluster_file.empty()) return plan_described_job(*job);
-  if (job->ablation.is_any())
+  if (job->ablation.is_any() && !job->placement.dry_run)
     complain("warning: --ablate " + job->ablation.to_text() +
              ": the results of this run are wrong on purpose");
   return run_job(*job, std::move(timings));

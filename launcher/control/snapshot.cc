@@ -104,6 +104,7 @@ v1::Snapshot snapshot_of(const JobFacts& facts, const JobState* state, TimePoint
   snapshot.set_paceline_version(std::string(build_name()));
   snapshot.set_job_id(facts.id);
   snapshot.set_command(facts.command);
+  snapshot.set_ablated(facts.ablated);
   snapshot.set_start_time_seconds(seconds(facts.begin_since_1970));
   snapshot.set_elapsed_seconds(seconds(now - facts.begin));
   snapshot.set_phase(state == nullptr ? v1::PHASE_STARTING : phase_of(*state));

@@ -14,6 +14,7 @@ namespace paceline::launcher {
 struct JobFacts {
   std::string id;
   std::string command;
+  std::string ablated;             ///< "comm"; empty: nothing
   TimePoint begin{};               ///< of the loop's clock
   Duration begin_since_1970{};     ///< the same moment by the wall clock
   std::vector<std::string> hosts;  ///< in the order of their ranks

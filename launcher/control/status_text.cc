@@ -116,7 +116,7 @@ std::string status_text(const v1::Snapshot& snapshot) {
       std::chrono::duration<double>(snapshot.elapsed_seconds()));
   std::string text = "job " + printable(snapshot.job_id()) + ": " + phase_text(snapshot.phase()) +
                      cause_text(snapshot) + "\nafter " + elapsed_text(elapsed) + ": " +
-                     printable(snapshot.command()) + "\n";
+                     shown_command(snapshot) + "\n";
   if (snapshot.has_exit_code()) text += "exit code " + std::to_string(snapshot.exit_code()) + "\n";
   std::vector<Row> hosts{{"HOST", "PHASE", ""}};
   for (const v1::Host& host : snapshot.hosts())

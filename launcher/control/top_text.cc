@@ -183,7 +183,7 @@ std::string top_page(const TopView& view, std::size_t lines) {
   const JobInterval between = interval_of(before, now);
   std::string text = "job " + printable(now.job_id()) + ": " + phase_text(now.phase()) + " after " +
                      since(now.elapsed_seconds()) + "; " + speed_text(now, between) + "\n" +
-                     printable(now.command()) + "\n";
+                     shown_command(now) + "\n";
   const std::string split = split_text(between);
   if (!now.performance().has_steps())
     text += "no rank marks steps yet";

@@ -196,7 +196,8 @@ struct JobEntry {
 JobFacts facts_of(const JobSpec& job, const JobRecord& record, const JobInputs& inputs,
                   const Clock& clock) {
   JobFacts facts{.id = record.id,
-                 .command = shown_command(record.command, job.ablation),
+                 .command = record.command,
+                 .ablated = job.ablation.to_text(),
                  .begin = record.begin,
                  .begin_since_1970 = SystemWallClock().since_1970() - (clock.now() - record.begin)};
   for (const HostShare& share : inputs.hosts.shares) facts.hosts.push_back(share.host);

@@ -135,7 +135,7 @@ std::vector<std::string> ceiling_lines(const std::optional<JobSummary>& summary,
   }
   if (ablation.input && !done.input)
     lines.emplace_back(
-        "input was not repeated, because the program does not ask for it "
+        "input was not repeated, because no rank asked for it after a step "
         "(input_is_repeated() in paceline/steps.h)");
   if (!done.is_any()) return lines;
   if (summary->has_steps)

@@ -209,6 +209,7 @@ void add_time_outside(const RunEntry& run, double seconds, Findings& found) {
 
 // What the figures cannot say yet.
 void add_missing_figures(const RunEntry& run, Findings& found) {
+  if (run.ablated.is_any()) return;
   const RunFigures& figures = *run.figures;
   if (!figures.has_steps)
     found.push_back({.what = "The program marks no steps, so computation, input and other work "

@@ -81,7 +81,8 @@ class StepPartScope {
 /// True if the program must keep the batch that it has, in place of loading the next one. That is
 /// so under `paceline run --ablate input` (docs/telemetry.md, Ceilings), once a step of this
 /// process has ended. The run shows how fast the program would be if input took no time. Ask before
-/// each batch that is loaded for a step. Any thread, also of a forked process.
+/// each batch that is loaded for a step. Any thread, also of a process that was forked after the
+/// first mark.
 bool input_is_repeated();
 
 /// The steps of this process so far. Any thread.

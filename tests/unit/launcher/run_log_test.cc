@@ -252,7 +252,7 @@ TEST_F(RunLogTest, AblatedRunsAreMarkedAndAreNoBaseline) {
   EXPECT_EQ(ablation_words(run_of("a")), "");
   EXPECT_EQ(ablation_words(run),
             "Run cut used --ablate comm,input: its results are wrong on purpose, and its times "
-            "show a ceiling. Its input was not repeated, because the program does not ask for it");
+            "show a ceiling. Its input was not repeated, because no rank asked for it after a step");
 }
 
 TEST_F(RunLogTest, AnAblatedRunIsComparedWithTheLatestWholeOne) {

@@ -349,7 +349,7 @@ TEST(CeilingLines, SayWhatWasNotLeftOut) {
   JobSummary summary = ablated_summary();
   const Ablation both{.communication = true, .input = true};
   const std::string not_repeated =
-      "input was not repeated, because the program does not ask for it (input_is_repeated() in "
+      "input was not repeated, because no rank asked for it after a step (input_is_repeated() in "
       "paceline/steps.h)";
   const auto unasked = ceiling_lines(summary, {.input = true}, {});
   ASSERT_EQ(unasked.size(), 3u);

@@ -48,7 +48,7 @@ Result<Ran> run_once(const ScaleRequest& request, int ranks, const std::string& 
                       " ranks; mark them (paceline/steps.h, docs/telemetry.md)");
   if (request.job.ablation.input && !entry->figures->repeats_input)
     return Status(Code::kInvalidArgument, Scope::kNone,
-                  "--ablate input: the program does not ask for it (input_is_repeated() in "
+                  "--ablate input: no rank asked for it after a step (input_is_repeated() in "
                   "paceline/steps.h)");
   return Ran{.figures = *entry->figures};
 }
