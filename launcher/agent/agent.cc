@@ -269,11 +269,10 @@ void Agent::helper_gone() {
   if (!helper_process_) return;
   loop_.forget_readable(helper_process_->pidfd());
   helper_process_.reset();
-  gpus_->end();
+  const pid_t watch = gpus_->end();
   // Where the helper was killed, its orphans have come here.
-  if (const Status status = end_descendants(clock_, Deadline::after(clock_, kOrphanSweep));
-      !status.ok())
-    fail(status);
+  const Status ended = end_descendants(clock_, Deadline::after(clock_, kOrphanSweep), 0, watch);
+  if (!ended.ok()) fail(ended);
   if (!is_running_) return finish();
   run_->finish([this] { finish(); });
 }

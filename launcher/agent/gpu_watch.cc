@@ -111,11 +111,13 @@ void GpuWatch::close() {
   socket_.reset();
 }
 
-// Its number may be another process's once it has been reaped.
-void GpuWatch::end() {
+pid_t GpuWatch::end() {
   close();
-  if (process_ && !process_->wait(std::chrono::milliseconds(0))) ::kill(process_->pid(), SIGKILL);
+  if (!process_) return 0;
+  const pid_t process = process_->pid();
+  process_->kill_and_leave();
   process_.reset();
+  return process;
 }
 
 }  // namespace paceline::launcher

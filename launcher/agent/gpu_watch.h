@@ -37,8 +37,8 @@ class GpuWatch {
   void ask(EventLoop& loop);
   /// As the driver last said; empty: there are none, or it has not answered for kPatience.
   Gpus gpus(TimePoint now) const;
-  /// Kills and reaps the process.
-  void end();
+  /// Kills the process. A driver that hangs may keep it, so nobody waits for it. Returns its number.
+  pid_t end();
 
  private:
   explicit GpuWatch(std::unique_ptr<ChildProcess> process)

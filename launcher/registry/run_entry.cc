@@ -79,7 +79,8 @@ void put_figures(const Figures<Kind, kCount>& figures, Json& json) {
   for (std::size_t i = 0; i < kCount; ++i) {
     const auto kind = static_cast<Kind>(i);
     if (const auto value = figures.get(kind))
-      json[std::string(row_of(kind).name)] = five_digits(*value);
+      json[std::string(row_of(kind).name)] =
+          row_of(kind).kept == Kept::kBits ? *value : five_digits(*value);
   }
 }
 

@@ -90,6 +90,12 @@ void ChildProcess::let_end() {
   if (!wait_status_) ::kill(pid_, SIGCONT);
 }
 
+void ChildProcess::kill_and_leave() {
+  if (wait_status_) return;
+  ::kill(pid_, SIGKILL);
+  if (!wait(std::chrono::milliseconds(0))) wait_status_ = SIGKILL;
+}
+
 std::optional<int> ChildProcess::wait(std::chrono::milliseconds patience) {
   if (wait_status_) return wait_status_;
   pollfd ended{.fd = pidfd_.get(), .events = POLLIN, .revents = 0};
@@ -137,7 +143,7 @@ void signal_members(FunctionRef<bool(pid_t)> is_meant, int signal) {
   }
 }
 
-Status end_descendants(const Clock& clock, Deadline deadline, pid_t spared_group) {
+Status end_descendants(const Clock& clock, Deadline deadline, pid_t spared_group, pid_t left_child) {
   const sigset_t child_signal = only_child_signal();
   for (;;) {
     kill_children(spared_group);
@@ -145,6 +151,7 @@ Status end_descendants(const Clock& clock, Deadline deadline, pid_t spared_group
     while ((reaped = ::waitpid(-1, nullptr, WNOHANG)) > 0) {
     }
     if (reaped < 0) return Status();  // ECHILD: there are none
+    if (left_child != 0 && children() == std::vector{left_child}) return Status();
     const Duration left = deadline.left(clock.now());
     if (left == Duration::zero())
       return Status(Code::kTimeout, Scope::kProcess, "some processes did not end after SIGKILL");

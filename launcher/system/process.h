@@ -41,6 +41,8 @@ class ChildProcess {
   int pidfd() const { return pidfd_.get(); }
   /// The child must end by itself from now on. A stopped child is continued, so that it can.
   void let_end();
+  /// Kills it and does not wait, for a child that the kernel may not end, as in a driver that hangs.
+  void kill_and_leave();
   /// Its wait status once it has ended; nullopt if it has not within `patience`.
   std::optional<int> wait(std::chrono::milliseconds patience);
 
@@ -77,8 +79,9 @@ void signal_members(FunctionRef<bool(pid_t group)> is_meant, int signal);
 
 /// Kills and reaps every child with its process group, and the orphans that this makes, until none
 /// is left. Needs adopt_orphans(). Children in `spared_group` are not killed but waited for.
-/// Code::kTimeout where some do not end in time.
-Status end_descendants(const Clock& clock, Deadline deadline, pid_t spared_group = 0);
+/// Code::kTimeout where some do not end in time; the child `left` need not.
+Status end_descendants(const Clock& clock, Deadline deadline, pid_t spared_group = 0,
+                       pid_t left = 0);
 
 /// Default dispositions, except for SIGKILL and SIGSTOP, which have no other, and an empty mask.
 void reset_signals();

@@ -41,7 +41,7 @@ const FigureRow& row_of(GpuFigure figure) { return kGpuRows[static_cast<std::siz
 
 // A counter that falls has begun anew, as when a driver is loaded again.
 void HostAccount::Course::take(double value) {
-  if (count++ == 0) first = last = least = most = value;
+  if (count++ == 0) last = least = most = value;
   growth += std::max(0.0, value - last);
   last = value;
   least = std::min(least, value);

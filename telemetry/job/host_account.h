@@ -70,7 +70,7 @@ class HostAccount {
  private:
   // A figure so far.
   struct Course {
-    double first = 0, last = 0, least = 0, most = 0, sum = 0, growth = 0;
+    double last = 0, least = 0, most = 0, sum = 0, growth = 0;
     std::uint64_t bits = 0, count = 0;
 
     void take(double value);
