@@ -37,7 +37,7 @@ class GpuWatch {
   void ask(EventLoop& loop);
   /// As the driver last said; empty: there are none, or it has not answered for kPatience.
   Gpus gpus(TimePoint now) const;
-  /// Kills the process. A driver that hangs may keep it, so nobody waits for it. Returns its number.
+  /// Kills the process, and does not wait: a driver that hangs may keep it. Returns its number.
   pid_t end();
 
  private:

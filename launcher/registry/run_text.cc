@@ -53,7 +53,8 @@ std::string ablation_words(const RunEntry& run) {
   const bool is_input = run.ablated.input && !(run.figures && run.figures->repeats_input);
   return "Run " + printable(short_id(run)) + " used --ablate " + run.ablated.to_text() +
          ": its results are wrong on purpose, and its times show a ceiling" +
-         (is_input ? ". Its input was not repeated, because no rank asked for it after a step" : "");
+         (is_input ? ". Its input was not repeated, because no rank asked for it after a step"
+                   : "");
 }
 
 std::string runs_table(const std::vector<RunEntry>& runs) {

@@ -143,7 +143,8 @@ void signal_members(FunctionRef<bool(pid_t)> is_meant, int signal) {
   }
 }
 
-Status end_descendants(const Clock& clock, Deadline deadline, pid_t spared_group, pid_t left_child) {
+Status end_descendants(const Clock& clock, Deadline deadline, pid_t spared_group,
+                       pid_t left_child) {
   const sigset_t child_signal = only_child_signal();
   for (;;) {
     kill_children(spared_group);

@@ -41,7 +41,8 @@ class ChildProcess {
   int pidfd() const { return pidfd_.get(); }
   /// The child must end by itself from now on. A stopped child is continued, so that it can.
   void let_end();
-  /// Kills it and does not wait, for a child that the kernel may not end, as in a driver that hangs.
+  /// Kills it and does not wait, for a child that the kernel may not end, as in a driver that
+  /// hangs.
   void kill_and_leave();
   /// Its wait status once it has ended; nullopt if it has not within `patience`.
   std::optional<int> wait(std::chrono::milliseconds patience);

@@ -250,9 +250,10 @@ TEST_F(RunLogTest, AblatedRunsAreMarkedAndAreNoBaseline) {
   EXPECT_NE(table.find("[--ablate input] ./train"), std::string::npos) << table;
   EXPECT_EQ(table.find("60 %"), table.rfind("60 %")) << table;
   EXPECT_EQ(ablation_words(run_of("a")), "");
-  EXPECT_EQ(ablation_words(run),
-            "Run cut used --ablate comm,input: its results are wrong on purpose, and its times "
-            "show a ceiling. Its input was not repeated, because no rank asked for it after a step");
+  EXPECT_EQ(
+      ablation_words(run),
+      "Run cut used --ablate comm,input: its results are wrong on purpose, and its times "
+      "show a ceiling. Its input was not repeated, because no rank asked for it after a step");
 }
 
 TEST_F(RunLogTest, AnAblatedRunIsComparedWithTheLatestWholeOne) {

@@ -335,8 +335,7 @@ TEST(RunOptions, SomeOptionsHaveAPageOfTheirOwn) {
     }
   };
   only_on("--help-hosts", {"--ssh-args", "--agent-path", "--start-timeout", "--control"});
-  only_on("--help-telemetry",
-          {"--metrics", "--dashboard", "--trace", "--peak-flops", "--ablate"});
+  only_on("--help-telemetry", {"--metrics", "--dashboard", "--trace", "--peak-flops", "--ablate"});
   only_on("--help-restarts", {"--restart-delay", "--cool-down", "--membership", "--faults"});
 }
 

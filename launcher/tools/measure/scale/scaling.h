@@ -40,8 +40,6 @@ struct SizeResult {
   double step_seconds = 0;
   std::array<double, kSpents> parts{};  ///< seconds of a step, by Spent
   bool moves_long = false;              ///< most exposed time is of long operations
-  double running_seconds = 0;           ///< of a step, that a rank runs on a CPU; 0: not known
-  bool lacks_cpus = false;              ///< ranks are often ready to run without a CPU
 };
 
 struct Forecast {
