@@ -1,6 +1,8 @@
 #include "launcher/agent/flight_book.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -26,6 +28,24 @@ std::optional<FlightRecord> FlightBook::last_record(int rank) const {
     return record.state == FlightState::kStarted;
   });
   return running != records.rend() ? *running : records.back();
+}
+
+// The records of a part are in the order of their beginning.
+std::vector<FlightBook::Place> FlightBook::places(int rank) const {
+  std::map<std::pair<std::string, std::uint64_t>, Place> found;
+  for (FlightRecord& record : records_of(rank)) {
+    const auto [at, is_first] = found.try_emplace({record.group, record.group_id});
+    Place& place = at->second;
+    const bool runs = !is_first && place.record.state == FlightState::kStarted;
+    // A message carries the number of the collective operation that comes next.
+    const std::uint64_t next =
+        record.signature.sequence + (is_collective(record.signature.kind) ? 1 : 0);
+    place.calls = std::max(place.calls, next);
+    if (!runs) place.record = std::move(record);
+  }
+  std::vector<Place> places;
+  for (auto& [group, place] : found) places.push_back(std::move(place));
+  return places;
 }
 
 std::string FlightBook::last_operation(int rank) const {

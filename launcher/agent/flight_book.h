@@ -27,6 +27,13 @@ class FlightBook {
   std::string last_operation(int rank) const;
   /// The operation that last_operation() is about; none where that is empty.
   std::optional<FlightRecord> last_record(int rank) const;
+  /// What a rank does in a communicator.
+  struct Place {
+    FlightRecord record;      ///< of the oldest operation that runs, else of the last one
+    std::uint64_t calls = 0;  ///< collective operations that have begun
+  };
+  /// Communicators of which the ring has records.
+  std::vector<Place> places(int rank) const;
   /// The number of the last operation on the communicator of all ranks that it has begun.
   std::optional<std::uint64_t> last_begun(int rank) const;
   /// See FlightRing::hold_at().

@@ -25,6 +25,8 @@ namespace {
 
 constexpr int kTimesPause = 100;  // a look of 1 ms is followed by a pause of 100 ms
 constexpr std::uint64_t kLooksWithout = 10;
+// Timeouts of one segment, without an acknowledgement between them: less may be chance.
+constexpr unsigned kResent = 2;
 constexpr timeval kPatience{.tv_sec = 0, .tv_usec = 200000};
 // ESTABLISHED, FIN_WAIT1, CLOSE_WAIT and LAST_ACK: data may be on its way. <netinet/tcp.h> has
 // their names, and cannot be included beside <linux/tcp.h>.
@@ -96,20 +98,21 @@ bool LinkMeter::look(const std::vector<pid_t>& groups, const Clock& clock) {
   groups_ = groups;
   Sockets found;
   const bool is_whole = read(AF_INET, found) && read(AF_INET6, found);
-  if (is_whole) add(found);
+  if (is_whole) add(found, begin);
   const TimePoint end = clock.now();
   next_ = end + kTimesPause * (end - begin);
   return is_whole;
 }
 
 // Sockets with the same ends have data on its way at the same time, so the busiest of them counts.
-void LinkMeter::add(const Sockets& found) {
+void LinkMeter::add(const Sockets& found, TimePoint now) {
   ++look_;
   const bool knows_all =
       std::ranges::all_of(found, [this](const auto& one) { return known_.contains(one.first); });
   const std::set<std::uint32_t> of_ranks =
       knows_all ? std::set<std::uint32_t>() : sockets_of_groups(groups_);
   std::map<Ends, Duration> busy;
+  unanswered_.clear();
   for (const auto& [cookie, seen] : found) {
     const auto [at, is_new] = known_.try_emplace(cookie);
     Known& known = at->second;
@@ -123,6 +126,12 @@ void LinkMeter::add(const Sockets& found) {
         seen.counts.resent_bytes - std::min(known.counts.resent_bytes, seen.counts.resent_bytes);
     Duration& most = busy[seen.ends];
     most = std::max(most, seen.counts.busy - std::min(known.counts.busy, seen.counts.busy));
+    if (!seen.counts.is_resent) known.unanswered.reset();
+    if (seen.counts.is_resent && !known.unanswered) known.unanswered = now;
+    if (known.unanswered) {
+      Duration& longest = unanswered_[seen.ends];
+      longest = std::max(longest, now - *known.unanswered);
+    }
     known.counts = seen.counts;
   }
   for (const auto& [ends, more] : busy)
@@ -139,12 +148,16 @@ void LinkMeter::make_room() {
 
 std::vector<LinkReading> LinkMeter::links() const {
   std::vector<LinkReading> readings;
-  for (const auto& [ends, counts] : links_)
-    readings.push_back({.from = ends.first.to_string(),
-                        .to = ends.second.to_string(),
-                        .bytes = counts.bytes,
-                        .resent_bytes = counts.resent_bytes,
-                        .busy = counts.busy});
+  for (const auto& [ends, counts] : links_) {
+    const auto unanswered = unanswered_.find(ends);
+    readings.push_back(
+        {.from = ends.first.to_string(),
+         .to = ends.second.to_string(),
+         .bytes = counts.bytes,
+         .resent_bytes = counts.resent_bytes,
+         .busy = counts.busy,
+         .unanswered = unanswered == unanswered_.end() ? Duration() : unanswered->second});
+  }
   return readings;
 }
 
@@ -190,7 +203,8 @@ LinkMeter::Counts LinkMeter::counts_of(const void* info, std::size_t bytes) {
       counts.tcpi_busy_time - std::min(counts.tcpi_busy_time, counts.tcpi_rwnd_limited);
   return {.bytes = counts.tcpi_bytes_acked,
           .resent_bytes = counts.tcpi_bytes_retrans,
-          .busy = std::chrono::microseconds(busy_us)};
+          .busy = std::chrono::microseconds(busy_us),
+          .is_resent = counts.tcpi_unacked > 0 && counts.tcpi_retransmits >= kResent};
 }
 
 void LinkMeter::take(const void* message, std::size_t bytes, Sockets& found) const {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -38,6 +39,7 @@ class LinkMeter {
   struct Counts {
     std::uint64_t bytes = 0, resent_bytes = 0;
     Duration busy{};
+    bool is_resent = false;  // data has been sent again, twice or more, and nothing came back
   };
   struct Seen {
     std::uint32_t inode = 0;
@@ -46,8 +48,9 @@ class LinkMeter {
   };
   struct Known {
     bool is_of_rank = false;
-    Counts counts;           // when it was last seen
-    std::uint64_t look = 0;  // that saw it last
+    Counts counts;                        // when it was last seen
+    std::uint64_t look = 0;               // that saw it last
+    std::optional<TimePoint> unanswered;  // since then
   };
   using Sockets =
       std::map<std::uint64_t, Seen>;  // by the kernel's cookie, which no other socket has
@@ -56,7 +59,7 @@ class LinkMeter {
   bool open();
   bool read(int family, Sockets& found);
   void take(const void* message, std::size_t bytes, Sockets& found) const;
-  void add(const Sockets& found);
+  void add(const Sockets& found, TimePoint now);
   void make_room();
 
   const bool counts_loopback_;
@@ -67,6 +70,7 @@ class LinkMeter {
   std::vector<pid_t> groups_;
   std::map<std::uint64_t, Known> known_;
   std::map<Ends, Counts> links_;
+  std::map<Ends, Duration> unanswered_;  // of those where it is not 0
 };
 
 }  // namespace paceline::launcher

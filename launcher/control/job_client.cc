@@ -40,6 +40,15 @@ Result<job::v1::Snapshot> JobClient::describe(std::chrono::milliseconds patience
   return parse(bytes);
 }
 
+Result<job::v1::Snapshot> JobClient::describe(const std::vector<std::uint32_t>& stacks_of) {
+  job::v1::DescribeRequest request;
+  for (const std::uint32_t rank : stacks_of) request.add_stacks_of(rank);
+  PACELINE_TRY_ASSIGN(
+      const std::string bytes,
+      client_->call(ControlMethod::kDescribe, request.SerializeAsString(), kPatienceForStacks));
+  return parse(bytes);
+}
+
 Status JobClient::watch(const std::function<bool(const job::v1::Snapshot&)>& got) {
   Status parsed;
   const Status ended = client_->watch([&](const std::string& bytes) {

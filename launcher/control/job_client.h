@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <paceline/status.h>
 
@@ -17,12 +18,15 @@ namespace paceline::launcher {
 class JobClient {
  public:
   static constexpr std::chrono::milliseconds kPatience{2000};
+  static constexpr std::chrono::milliseconds kPatienceForStacks{8000};
 
   /// `folder`: JobRegistry::folder_of(). Code::kUnavailable: the job has no service, or its head is
   /// gone.
   static Result<JobClient> connect(const std::string& folder);
 
   Result<job::v1::Snapshot> describe(std::chrono::milliseconds patience = kPatience);
+  /// With the stacks of these ranks, which takes some seconds.
+  Result<job::v1::Snapshot> describe(const std::vector<std::uint32_t>& stacks_of);
   /// As ControlClient::watch().
   Status watch(const std::function<bool(const job::v1::Snapshot&)>& got);
   Status cancel(const job::v1::CancelRequest& request);

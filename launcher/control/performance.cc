@@ -59,6 +59,7 @@ v1::Performance performance_of(const JobSummary& summary) {
     link.set_bytes(one.bytes);
     link.set_resent_bytes(one.resent_bytes);
     link.set_busy_seconds(one.busy_seconds);
+    link.set_unanswered_seconds(one.unanswered_seconds);
     const auto slow = std::ranges::find(summary.slow_links, one, &SlowLink::link);
     if (slow != summary.slow_links.end()) link.set_usual_rate(slow->usual);
   }

@@ -7,7 +7,8 @@
 
 namespace paceline::launcher {
 
-/// A line about the job, a table of its hosts and one of its ranks.
+/// A line about the job, a table of its hosts, why its ranks wait, a table of its ranks, and
+/// stacks.
 std::string status_text(const job::v1::Snapshot& snapshot);
 
 }  // namespace paceline::launcher

@@ -11,6 +11,27 @@ namespace paceline::launcher {
 
 namespace v1 = job::v1;
 
+namespace {
+
+constexpr int kMostCommunicators = 16;
+
+v1::Operation operation_of(const messages::Whereabouts& said, Duration since) {
+  v1::Operation operation;
+  operation.set_name(printable(said.operation()));
+  operation.set_group(said.group());
+  operation.set_sequence(said.sequence());
+  operation.set_collective(said.collective());
+  operation.set_running(said.running());
+  operation.set_failed(said.failed());
+  if (said.has_peer()) operation.set_peer(said.peer());
+  operation.set_rank_count(said.size());
+  operation.set_calls(said.calls());
+  operation.set_seconds(std::chrono::duration<double>(Duration(said.lasts_ns()) + since).count());
+  return operation;
+}
+
+}  // namespace
+
 v1::Snapshot JobSnapshot::take() const {
   const TimePoint now = clock_.now();
   v1::Snapshot snapshot = snapshot_of(facts_, state_(), now);
@@ -21,7 +42,7 @@ v1::Snapshot JobSnapshot::take() const {
   for (int i = 0; i < snapshot.ranks_size(); ++i) {
     const auto rank = static_cast<std::size_t>(i);
     v1::Rank& to = *snapshot.mutable_ranks(i);
-    add_operation(rank, now, to);
+    add_operations(rank, now, to);
     if (rank >= readings.size() || !readings[rank]) continue;
     const RankReading& reading = *readings[rank];
     const bool uses_library = reading.joined != TimePoint{} || reading.steps.steps > 0;
@@ -33,18 +54,14 @@ v1::Snapshot JobSnapshot::take() const {
 }
 
 // An agent says it each second, and the operation goes on meanwhile.
-void JobSnapshot::add_operation(std::size_t rank, TimePoint now, v1::Rank& to) const {
+void JobSnapshot::add_operations(std::size_t rank, TimePoint now, v1::Rank& to) const {
   const auto& whereabouts = telemetry_.whereabouts();
   if (rank >= whereabouts.size() || !whereabouts[rank]) return;
-  const auto& [said, heard] = *whereabouts[rank];
-  v1::Operation& operation = *to.mutable_operation();
-  operation.set_name(printable(said.operation()));
-  operation.set_group(said.group());
-  operation.set_sequence(said.sequence());
-  operation.set_collective(said.collective());
-  operation.set_running(said.running());
-  operation.set_seconds(
-      std::chrono::duration<double>(Duration(said.lasts_ns()) + (now - heard)).count());
+  const auto& [said, communicators, heard] = *whereabouts[rank];
+  *to.mutable_operation() = operation_of(said, now - heard);
+  for (const messages::Whereabouts& one : communicators)
+    if (to.communicators_size() < kMostCommunicators)
+      *to.add_communicators() = operation_of(one, now - heard);
 }
 
 }  // namespace paceline::launcher

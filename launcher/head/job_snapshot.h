@@ -25,7 +25,7 @@ class JobSnapshot {
   job::v1::Snapshot take() const;
 
  private:
-  void add_operation(std::size_t rank, TimePoint now, job::v1::Rank& to) const;
+  void add_operations(std::size_t rank, TimePoint now, job::v1::Rank& to) const;
 
   const JobFacts facts_;
   const std::function<const JobState*()> state_;

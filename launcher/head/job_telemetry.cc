@@ -140,7 +140,8 @@ void JobTelemetry::take(TimePoint now, std::size_t host, const messages::RankMea
   const Duration ahead = ahead_of(now, host, measured.time_ns());
   const int rank = static_cast<int>(measured.rank());
   if (is_sane(measured.whereabouts().lasts_ns()))
-    whereabouts_[measured.rank()] = Whereabouts{.said = measured.whereabouts(), .heard = now};
+    whereabouts_[measured.rank()] = Whereabouts{
+        .said = measured.whereabouts(), .communicators = measured.communicators(), .heard = now};
   RankReading reading{.steps = totals_of(measured.steps()),
                       .use = use_of(measured.usage()),
                       .exposed = Duration(measured.steps().exposed_ns()),
@@ -165,12 +166,13 @@ void JobTelemetry::take(TimePoint now, std::size_t host, const messages::RankMea
 void JobTelemetry::take(std::size_t host, const messages::LinksMeasured& measured) {
   std::vector<LinkReading> readings;
   for (const messages::LinkUse& one : measured.links()) {
-    if (!is_sane(one.busy_ns())) continue;
+    if (!is_sane(one.busy_ns()) || !is_sane(one.unanswered_ns())) continue;
     readings.push_back({.from = one.from(),
                         .to = one.to(),
                         .bytes = one.bytes(),
                         .resent_bytes = one.resent_bytes(),
-                        .busy = Duration(one.busy_ns())});
+                        .busy = Duration(one.busy_ns()),
+                        .unanswered = Duration(one.unanswered_ns())});
   }
   links_.take(host, std::move(readings));
 }

@@ -50,6 +50,7 @@ class JobTelemetry final : public JobObserver {
   /// The operation of a rank as its agent last said it; without a name: it has begun none.
   struct Whereabouts {
     messages::Whereabouts said;
+    google::protobuf::RepeatedPtrField<messages::Whereabouts> communicators;
     TimePoint heard{};
   };
   /// By rank. None: it has not joined, or has ended.

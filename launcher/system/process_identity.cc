@@ -52,6 +52,12 @@ std::optional<ProcessIdentity> identify(pid_t pid) {
   return ProcessIdentity{.pid = pid, .start_time = stat->start_time};
 }
 
+bool is_stopped(const ProcessIdentity& process) {
+  const std::optional<Stat> stat = read_stat(process.pid);
+  return stat && stat->start_time == process.start_time &&
+         (stat->state == 'T' || stat->state == 't');
+}
+
 bool is_ending(pid_t pid) {
   const std::optional<Stat> stat = read_stat(pid);
   return !stat || stat->is_dead() || (stat->flags & kExiting) != 0;

@@ -23,6 +23,9 @@ struct ProcessIdentity {
 /// The process that has this number now; nothing where there is none, or only a zombie.
 std::optional<ProcessIdentity> identify(pid_t pid);
 
+/// Whether exactly this process is there, and stopped by a signal or a debugger.
+bool is_stopped(const ProcessIdentity& process);
+
 /// Whether it is gone or on its way: whoever sees a socket close because its owner has died finds
 /// this true, while getppid() may still name the owner.
 bool is_ending(pid_t pid);

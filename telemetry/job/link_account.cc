@@ -74,6 +74,8 @@ std::vector<LinkSummary> LinkAccount::links() const {
       link.resent_bytes += one.resent_bytes;
       link.busy_seconds =
           std::max(link.busy_seconds, std::chrono::duration<double>(one.busy).count());
+      link.unanswered_seconds =
+          std::max(link.unanswered_seconds, std::chrono::duration<double>(one.unanswered).count());
     }
   std::vector<LinkSummary> links;
   for (auto& [hosts, link] : found) links.push_back(std::move(link));

@@ -22,6 +22,7 @@ struct LinkReading {
   std::uint64_t bytes = 0;         ///< that arrived
   std::uint64_t resent_bytes = 0;  ///< that were sent again
   Duration busy{};                 ///< while data was on its way and the receiver had room
+  Duration unanswered{};  ///< for how long data has been sent again without an acknowledgement
 
   bool operator==(const LinkReading&) const = default;
 };
@@ -30,7 +31,8 @@ struct LinkReading {
 struct LinkSummary {
   std::string from, to;  ///< hosts
   std::uint64_t bytes = 0, resent_bytes = 0;
-  double busy_seconds = 0;  ///< of the connection that was the longest
+  double busy_seconds = 0;        ///< of the connection that was the longest
+  double unanswered_seconds = 0;  ///< the same
 
   /// Bytes a second; 0: it was never busy.
   double rate() const { return busy_seconds > 0 ? static_cast<double>(bytes) / busy_seconds : 0; }

@@ -51,6 +51,29 @@ TEST_F(FlightBookTest, NamesTheOperationThatRuns) {
   EXPECT_EQ(book_.last_operation(2), "") << "it is another's";
 }
 
+// The operation for which a rank waits is the oldest one that runs.
+TEST_F(FlightBookTest, TellsWhereARankIsInACommunicator) {
+  FlightRing& ring = enter(3);
+  EXPECT_TRUE(book_.places(3).empty());
+  ring.finish(start_barrier(ring, 6, 7), FlightState::kSucceeded, clock_.now());
+  ASSERT_EQ(book_.places(3).size(), 1u);
+  EXPECT_EQ(book_.places(3)[0].record.signature.sequence, 6u);
+  EXPECT_EQ(book_.places(3)[0].calls, 7u);
+  start_barrier(ring, 7, 8);
+  start_barrier(ring, 8, 9);
+  ring.finish(start_barrier(ring, 9, 9), FlightState::kSucceeded, clock_.now());
+  EXPECT_EQ(book_.places(3)[0].record.signature.sequence, 7u);
+  EXPECT_EQ(book_.places(3)[0].calls, 10u);
+}
+
+// A message carries the number of the collective operation that comes next.
+TEST_F(FlightBookTest, MessagesAreNoCollectiveOperations) {
+  FlightRing& ring = enter(3);
+  ring.start({.sequence = 7, .root = 1, .kind = OperationKind::kSend}, clock_.now());
+  ASSERT_EQ(book_.places(3).size(), 1u);
+  EXPECT_EQ(book_.places(3)[0].calls, 7u);
+}
+
 TEST_F(FlightBookTest, TellsHowFarARankHasCome) {
   enter(3).note_join(TimePoint(Duration(4)), TimePoint(Duration(6)));
   EXPECT_EQ(book_.milestones(3), (FlightMilestones{.joining_ns = 4, .joined_ns = 6}));

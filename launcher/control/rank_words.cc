@@ -1,0 +1,135 @@
+#include "launcher/control/rank_words.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <string_view>
+
+#include "comm/base/text.h"
+
+namespace paceline::launcher {
+namespace {
+
+namespace v1 = job::v1;
+
+constexpr int kMaxFrames = 12;  // of a thread
+constexpr int kMaxThreads = 4;  // of a process
+constexpr int kMaxPython = 30;  // lines
+
+// Libraries in which a program waits, beside its own code.
+bool is_of_system(std::string_view frame) {
+  static constexpr std::array<std::string_view, 6> kLibraries{
+      "(libc.so", "(libc-", "(libpthread", "(ld-linux", "(linux-vdso", "([vdso]"};
+  return std::ranges::any_of(
+      kLibraries, [frame](std::string_view library) { return frame.find(library) != frame.npos; });
+}
+
+// "File "train.py", line 3 in loop"
+std::string python_frame(const v1::Process& process) {
+  for (const std::string& line : process.python()) {
+    const std::size_t begin = line.find("File ");
+    if (begin != line.npos) return printable(line.substr(begin));
+  }
+  return "";
+}
+
+std::string native_frame(const v1::Process& process) {
+  if (process.threads().empty()) return "";
+  for (const std::string& frame : process.threads(0).frames())
+    if (!is_of_system(frame)) return printable(frame);
+  return "";
+}
+
+bool has_state(const v1::Rank& rank, std::string_view state) {
+  return std::ranges::any_of(rank.processes(), [state](const v1::Process& process) {
+    return !process.threads().empty() && process.threads(0).state() == state;
+  });
+}
+
+std::string process_text(const v1::Rank& rank) {
+  for (const v1::Process& process : rank.processes())
+    if (const std::string frame = python_frame(process); !frame.empty()) return "it is in " + frame;
+  for (const v1::Process& process : rank.processes()) {
+    const std::string frame = native_frame(process);
+    const bool runs = !process.threads().empty() && process.threads(0).state() == "running";
+    if (!process.waits_for().empty() && !runs)
+      return "it waits: " + printable(process.waits_for()) + (frame.empty() ? "" : ", in " + frame);
+    if (!frame.empty()) return "it is in " + frame;
+  }
+  return "";
+}
+
+std::string thread_text(const v1::Thread& thread) {
+  std::string text = "  thread " + std::to_string(thread.id()) + " (" + printable(thread.name()) +
+                     "), " + printable(thread.state());
+  if (!thread.kernel_function().empty()) text += " in " + printable(thread.kernel_function());
+  text += "\n";
+  for (int i = 0; i < std::min(thread.frames_size(), kMaxFrames); ++i)
+    text += "    " + printable(thread.frames(i)) + "\n";
+  if (const int more = thread.frames_size() - kMaxFrames; more > 0)
+    text += "    … " + std::to_string(more) + " more\n";
+  return text;
+}
+
+std::string stack_text(const v1::Process& process) {
+  std::string text =
+      "  process " + std::to_string(process.pid()) + " (" + printable(process.program()) + ")";
+  if (!process.waits_for().empty()) text += " waits: " + printable(process.waits_for());
+  text += "\n";
+  if (!process.failure().empty()) text += "    " + printable(process.failure()) + "\n";
+  for (int i = 0; i < std::min(process.python_size(), kMaxPython); ++i)
+    text += "    " + printable(process.python(i)) + "\n";
+  for (int i = 0; i < std::min(process.threads_size(), kMaxThreads); ++i)
+    text += thread_text(process.threads(i));
+  if (const int more = process.threads_size() - kMaxThreads; more > 0)
+    text += "  … " + std::to_string(more) + (more == 1 ? " more thread\n" : " more threads\n");
+  return text;
+}
+
+}  // namespace
+
+std::string name_of(const v1::Member& member) {
+  return printable(member.role()) + " " + std::to_string(member.index());
+}
+
+std::string seconds_text(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f s", seconds);
+  return text;
+}
+
+std::string operation_text(const v1::Operation& operation) {
+  if (operation.name().empty()) return "";
+  const std::string lasts = seconds_text(operation.seconds());
+  if (operation.running()) return printable(operation.name()) + ", running for " + lasts;
+  return printable(operation.name()) + (operation.failed() ? ", failed " : ", ended ") + lasts +
+         " ago";
+}
+
+std::string stop_text(const v1::Rank& rank) {
+  if (has_state(rank, "stopped")) return "it is stopped by a signal";
+  if (has_state(rank, "traced")) return "a debugger has stopped it";
+  if (has_state(rank, "waiting for a disk")) return "it waits in the kernel, as for a disk";
+  return "";
+}
+
+std::string activity_text(const v1::Rank& rank, const v1::Host& host) {
+  if (rank.state() == v1::Rank::STATE_ENDED) return "it has ended: " + printable(rank.end());
+  if (rank.state() == v1::Rank::STATE_WAITING) return "it has not started";
+  if (host.seconds_since_heard() >= kSilentSeconds)
+    return "its host " + printable(host.name()) + " has been silent for " +
+           seconds_text(host.seconds_since_heard());
+  if (const std::string stopped = stop_text(rank); !stopped.empty()) return stopped;
+  if (const std::string text = process_text(rank); !text.empty()) return text;
+  if (!rank.has_operation()) return "it has not joined the job";
+  const std::string last = operation_text(rank.operation());
+  return last.empty() ? "it has called no operation" : "its last operation is " + last;
+}
+
+std::string stacks_text(const v1::Rank& rank) {
+  std::string text;
+  for (const v1::Process& process : rank.processes()) text += stack_text(process);
+  return text;
+}
+
+}  // namespace paceline::launcher
