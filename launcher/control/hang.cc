@@ -42,7 +42,9 @@ class Explanation {
     tell_links();
     for (const Wait& wait : waits_)
       if (is_cause(wait)) suspect(suspects_of(wait));
-    if (hang_.suspects.empty() && !waits_.empty()) suspect(waits_.front().waiting);
+    const bool is_cycle =
+        std::ranges::none_of(waits_, [this](const Wait& wait) { return is_cause(wait); });
+    if (is_cycle && !waits_.empty()) suspect(waits_.front().waiting);
     return std::move(hang_);
   }
 
@@ -59,7 +61,7 @@ class Explanation {
     return snapshot_.ranks(static_cast<int>(number));
   }
 
-  std::string name(std::uint32_t number) const { return name_of(rank(number).member()); }
+  std::string name(std::uint32_t number) const { return member_text(rank(number).member()); }
 
   // "worker 1, worker 2 and 3 more"
   std::string names(const std::vector<std::uint32_t>& ranks) const {

@@ -88,7 +88,7 @@ std::string stack_text(const v1::Process& process) {
 
 }  // namespace
 
-std::string name_of(const v1::Member& member) {
+std::string member_text(const v1::Member& member) {
   return printable(member.role()) + " " + std::to_string(member.index());
 }
 

@@ -8,7 +8,7 @@
 namespace paceline::launcher {
 
 /// "worker 2"
-std::string name_of(const job::v1::Member& member);
+std::string member_text(const job::v1::Member& member);
 /// "12.3 s"
 std::string seconds_text(double seconds);
 /// "barrier #3, running for 5.2 s", "barrier #3, ended 5.2 s ago"; empty: it has begun none.

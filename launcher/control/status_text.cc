@@ -22,7 +22,7 @@ using Row = std::vector<std::string>;
 
 std::string cause_text(const v1::Snapshot& snapshot) {
   if (snapshot.cause() == v1::CAUSE_UNSPECIFIED) return "";
-  const std::string culprit = snapshot.has_culprit() ? ": " + name_of(snapshot.culprit()) : "";
+  const std::string culprit = snapshot.has_culprit() ? ": " + member_text(snapshot.culprit()) : "";
   return "; cause: " + plain_name(v1::Cause_Name(snapshot.cause())) + culprit;
 }
 
@@ -75,14 +75,14 @@ std::string status_text(const v1::Snapshot& snapshot) {
   text += hang_text(snapshot);
   std::vector<Row> ranks{{"RANK", "HOST", "LOCAL RANK", "PID", "STATE", "OPERATION"}};
   for (const v1::Rank& rank : snapshot.ranks())
-    ranks.push_back({name_of(rank.member()), printable(rank.host()),
+    ranks.push_back({member_text(rank.member()), printable(rank.host()),
                      std::to_string(rank.local_rank()),
                      rank.pid() == 0 ? "" : std::to_string(rank.pid()), state_text(rank),
                      operation_text(rank.operation())});
   text += "\n" + text_table(ranks);
   for (const v1::Rank& rank : snapshot.ranks())
     if (const std::string stacks = stacks_text(rank); !stacks.empty())
-      text += "\n" + name_of(rank.member()) + " on " + printable(rank.host()) + ":\n" + stacks;
+      text += "\n" + member_text(rank.member()) + " on " + printable(rank.host()) + ":\n" + stacks;
   return text;
 }
 

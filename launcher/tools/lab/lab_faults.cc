@@ -9,6 +9,7 @@
 #include <signal.h>
 
 #include "comm/base/try.h"
+#include "launcher/system/process_identity.h"
 #include "launcher/system/run_program.h"
 #include "launcher/tools/lab/lab_cgroups.h"
 #include "launcher/tools/lab/namespaces.h"

@@ -8,8 +8,6 @@
 #include <signal.h>
 #include <sys/stat.h>
 
-#include "comm/base/read_file.h"
-
 namespace paceline::launcher {
 namespace {
 
@@ -56,11 +54,5 @@ Status signal_namespace(const ProcessIdentity& init, int signal) {
 
 Status stop_namespace(const ProcessIdentity& init) { return signal_namespace(init, SIGSTOP); }
 Status continue_namespace(const ProcessIdentity& init) { return signal_namespace(init, SIGCONT); }
-
-bool is_stopped(const ProcessIdentity& init) {
-  const std::string stat = read_file("/proc/" + std::to_string(init.pid) + "/stat");
-  const std::size_t end_of_name = stat.rfind(") ");
-  return end_of_name != std::string::npos && stat.substr(end_of_name + 2).starts_with("T");
-}
 
 }  // namespace paceline::launcher

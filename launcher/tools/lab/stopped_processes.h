@@ -12,7 +12,4 @@ namespace paceline::launcher {
 Status stop_namespace(const ProcessIdentity& init);
 Status continue_namespace(const ProcessIdentity& init);
 
-/// Whether `init` itself is stopped.
-bool is_stopped(const ProcessIdentity& init);
-
 }  // namespace paceline::launcher

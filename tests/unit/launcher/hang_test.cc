@@ -1,18 +1,17 @@
 #include "launcher/control/hang.h"
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace paceline::launcher {
 namespace {
 
 namespace v1 = job::v1;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
+using Lines = std::vector<std::string>;
+using Ranks = std::vector<std::uint32_t>;
 
 constexpr std::uint64_t kWorld = 1, kOther = 2;
 constexpr std::uint32_t kRanks = 4;
@@ -81,17 +80,16 @@ class HangTest : public ::testing::Test {
 TEST_F(HangTest, ShortWaitsAreNone) {
   for (int i = 0; i < 3; ++i) in(i, "barrier", 7, 1.9);
   after(3, "barrier", 6);
-  EXPECT_THAT(lines(), IsEmpty());
-  EXPECT_THAT(suspects(), IsEmpty());
+  EXPECT_TRUE(lines().empty());
+  EXPECT_TRUE(suspects().empty());
 }
 
 TEST_F(HangTest, NamesTheRankThatHasNotCalledTheOperation) {
   for (int i = 0; i < 3; ++i) in(i, "barrier", 7);
   after(3, "barrier", 6);
-  EXPECT_THAT(lines(),
-              ElementsAre("3 ranks wait in barrier #7 for 5.0 s; worker 3 has not called it",
-                          "worker 3: its last operation is barrier #6, ended 5.0 s ago"));
-  EXPECT_THAT(suspects(), ElementsAre(3));
+  EXPECT_EQ(lines(), (Lines{"3 ranks wait in barrier #7 for 5.0 s; worker 3 has not called it",
+                            "worker 3: its last operation is barrier #6, ended 5.0 s ago"}));
+  EXPECT_EQ(suspects(), (Ranks{3}));
 }
 
 // A message carries the number of the collective operation that comes next.
@@ -104,13 +102,13 @@ TEST_F(HangTest, RanksThatSentMessagesSinceTheOperationAreNotLate) {
   before.set_collective(false);
   before.set_calls(7);
   after(3, "barrier", 7);
-  EXPECT_THAT(lines()[0], "1 rank waits in barrier #7 for 5.0 s; worker 2 has not called it");
+  EXPECT_EQ(lines()[0], "1 rank waits in barrier #7 for 5.0 s; worker 2 has not called it");
 }
 
 TEST_F(HangTest, RanksThatHaveNotJoinedAreLate) {
   for (int i = 0; i < 3; ++i) in(i, "barrier", 0);
-  EXPECT_THAT(lines(), ElementsAre(HasSubstr("worker 3 has not called it"),
-                                   "worker 3: it has not joined the job"));
+  EXPECT_EQ(lines(), (Lines{"3 ranks wait in barrier #0 for 5.0 s; worker 3 has not called it",
+                            "worker 3: it has not joined the job"}));
 }
 
 TEST_F(HangTest, NamesManyLateRanksByTheirNumber) {
@@ -118,7 +116,9 @@ TEST_F(HangTest, NamesManyLateRanksByTheirNumber) {
   for (int i = 0; i < 6; ++i) *job_.add_ranks() = rank(3);
   for (int i = 1; i < 10; ++i) after(i, "barrier", 6).set_rank_count(10);
   rank(0).mutable_communicators(0)->set_rank_count(10);
-  EXPECT_THAT(lines()[0], HasSubstr("worker 1, worker 2, worker 3, worker 3 and 5 more have not"));
+  EXPECT_EQ(lines()[0],
+            "1 rank waits in barrier #7 for 5.0 s; worker 1, worker 2, worker 3, worker 3 and 5 "
+            "more have not called it");
 }
 
 TEST_F(HangTest, SaysWhatTheLateRankDoes) {
@@ -142,16 +142,15 @@ TEST_F(HangTest, SaysWhatTheLateRankDoes) {
   rank(3).set_state(v1::Rank::STATE_ENDED);
   rank(3).set_end("exited with code 0");
   EXPECT_EQ(lines()[1], "worker 3: it has ended: exited with code 0");
-  EXPECT_THAT(suspects(), IsEmpty()) << "it has no stack";
+  EXPECT_TRUE(suspects().empty()) << "it has no stack";
 }
 
 TEST_F(HangTest, SaysWhichRankIsStoppedInTheOperation) {
   for (int i = 0; i < 4; ++i) in(i, "barrier", 7);
-  EXPECT_THAT(suspects(), ElementsAre(0, 1, 2, 3));
+  EXPECT_EQ(suspects(), (Ranks{0, 1, 2, 3}));
   process(2, "stopped");
-  EXPECT_THAT(lines(),
-              ElementsAre("4 ranks wait in barrier #7 for 5.0 s; all its ranks have called it",
-                          "worker 2: it is stopped by a signal"));
+  EXPECT_EQ(lines(), (Lines{"4 ranks wait in barrier #7 for 5.0 s; all its ranks have called it",
+                            "worker 2: it is stopped by a signal"}));
 }
 
 TEST_F(HangTest, SaysWhichLinkDoesNotDeliver) {
@@ -164,16 +163,16 @@ TEST_F(HangTest, SaysWhichLinkDoesNotDeliver) {
             "data from h1 to h2 has had no acknowledgement for 8.0 s: the link does "
             "not deliver it");
   for (int i = 0; i < 4; ++i) rank(i).clear_communicators();
-  EXPECT_THAT(lines(), IsEmpty()) << "no rank waits for it";
+  EXPECT_TRUE(lines().empty()) << "no rank waits for it";
 }
 
 TEST_F(HangTest, NamesTheRankThatCalledAnotherOperation) {
   for (int i = 0; i < 3; ++i) in(i, "all_reduce", 7).set_failed(true);
   in(3, "barrier", 7).set_failed(true);
   for (int i = 0; i < 4; ++i) rank(i).mutable_communicators(0)->set_running(false);
-  EXPECT_THAT(lines(), ElementsAre("all_reduce #7 has failed on 3 ranks",
-                                   "worker 3 has called barrier #7 instead"));
-  EXPECT_THAT(suspects(), ElementsAre(3));
+  EXPECT_EQ(lines(), (Lines{"all_reduce #7 has failed on 3 ranks",
+                            "worker 3 has called barrier #7 instead"}));
+  EXPECT_EQ(suspects(), (Ranks{3}));
 }
 
 TEST_F(HangTest, AFailureOnWhichAllAgreeIsNoHang) {
@@ -181,7 +180,7 @@ TEST_F(HangTest, AFailureOnWhichAllAgreeIsNoHang) {
     in(i, "all_reduce", 7).set_failed(true);
     rank(i).mutable_communicators(0)->set_running(false);
   }
-  EXPECT_THAT(lines(), IsEmpty());
+  EXPECT_TRUE(lines().empty());
 }
 
 TEST_F(HangTest, CausesComeBeforeConsequences) {
@@ -190,13 +189,12 @@ TEST_F(HangTest, CausesComeBeforeConsequences) {
   for (const int i : {1, 2}) in(i, "barrier", 7);
   after(3, "barrier", 6);
   after(0, "barrier", 7);
-  EXPECT_THAT(lines(),
-              ElementsAre("2 ranks wait in barrier #7 for 5.0 s; worker 3 has not called it",
-                          HasSubstr("worker 3: its last operation"),
-                          "1 rank waits in barrier of b #4 for 9.0 s; worker 1 has not "
-                          "called it",
-                          "worker 1: it waits in barrier #7"));
-  EXPECT_THAT(suspects(), ElementsAre(3));
+  EXPECT_EQ(lines(), (Lines{"2 ranks wait in barrier #7 for 5.0 s; worker 3 has not called it",
+                            "worker 3: its last operation is barrier #6, ended 5.0 s ago",
+                            "1 rank waits in barrier of b #4 for 9.0 s; worker 1 has not "
+                            "called it",
+                            "worker 1: it waits in barrier #7"}));
+  EXPECT_EQ(suspects(), (Ranks{3}));
 }
 
 TEST_F(HangTest, NamesCallsInDifferentOrders) {
@@ -210,7 +208,7 @@ TEST_F(HangTest, NamesCallsInDifferentOrders) {
             "communicators in different orders");
   EXPECT_EQ(said[said.size() - 2],
             "worker 0 waits in barrier of a #4, so that it cannot call barrier of b #4");
-  EXPECT_THAT(suspects(), ElementsAre(0));
+  EXPECT_EQ(suspects(), (Ranks{0}));
 }
 
 TEST_F(HangTest, NamesMessagesThatWaitForEachOther) {
@@ -225,8 +223,8 @@ TEST_F(HangTest, NamesMessagesThatWaitForEachOther) {
 
 TEST_F(HangTest, SaysThatRanksOfACommunicatorAreNotKnown) {
   in(0, "barrier of b", 0, 5, kOther);
-  EXPECT_THAT(lines(), ElementsAre("1 rank waits in barrier of b #0 for 5.0 s; 1 rank has called "
-                                   "no operation of this communicator"));
+  EXPECT_EQ(lines(), (Lines{"1 rank waits in barrier of b #0 for 5.0 s; 1 rank has called "
+                            "no operation of this communicator"}));
 }
 
 TEST_F(HangTest, NonsenseIsNotBelieved) {
@@ -239,7 +237,7 @@ TEST_F(HangTest, NonsenseIsNotBelieved) {
 
 TEST_F(HangTest, SaysSoMuchAndNoMore) {
   for (std::uint64_t group = 10; group < 30; ++group) in(0, "barrier", 1, 5, group);
-  EXPECT_THAT(lines(), ::testing::Contains("ranks wait in 14 more operations"));
+  EXPECT_EQ(lines().back(), "ranks wait in 14 more operations");
 }
 
 }  // namespace
