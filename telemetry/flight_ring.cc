@@ -195,13 +195,14 @@ struct alignas(64) FlightRing::Part {
     if (end == 0 || before % 2 != 0) return;
     const std::string group = group_name();
     const std::uint64_t id = group_id.load(std::memory_order_acquire);
+    const int size = group_size.load(std::memory_order_acquire);
     const std::size_t kept = records.size();
     std::uint64_t place = end > kRecords ? end - kRecords : 0;
     for (place = std::max(place, first.load(std::memory_order_acquire)); place < end; ++place) {
       Stored one;
       if (slots[place % kRecords].read(place, one))
         records.push_back(
-            {one.signature, one.began_ns, one.ended_ns, one.state, one.blamed, group, id});
+            {one.signature, one.began_ns, one.ended_ns, one.state, one.blamed, group, id, size});
     }
     if (version.load(std::memory_order_relaxed) != before) records.resize(kept);
   }

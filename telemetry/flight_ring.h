@@ -38,6 +38,7 @@ struct FlightRecord {
   std::int32_t blamed = -1;    ///< kFailed: the rank that was lost or late; -1: none
   std::string group;           ///< whose operation it is; empty: the world's
   std::uint64_t group_id = 0;  ///< as in GroupOperations
+  int group_size = 0;          ///< number of its ranks; 0: not known
 
   /// "all_reduce(1000 x float32, sum) #12 of split #3, color 0"
   std::string name() const;

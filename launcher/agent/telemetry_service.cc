@@ -52,6 +52,7 @@ messages::Whereabouts whereabouts_of(const FlightRecord& record, TimePoint now) 
   whereabouts.set_operation(record.name());
   whereabouts.set_group(record.group_id);
   whereabouts.set_sequence(record.signature.sequence);
+  whereabouts.set_size(static_cast<std::uint32_t>(record.group_size));
   whereabouts.set_collective(is_collective(record.signature.kind));
   const bool is_running = record.state == FlightState::kStarted;
   whereabouts.set_running(is_running);
@@ -61,15 +62,6 @@ messages::Whereabouts whereabouts_of(const FlightRecord& record, TimePoint now) 
   whereabouts.set_lasts_ns(now.time_since_epoch().count() -
                            (is_running ? record.began_ns : record.ended_ns));
   return whereabouts;
-}
-
-void add_place(const FlightBook::Place& place, const std::vector<GroupOperations>& groups,
-               TimePoint now, messages::RankMeasured& measured) {
-  messages::Whereabouts& added = *measured.add_communicators();
-  added = whereabouts_of(place.record, now);
-  added.set_calls(place.calls);
-  const auto group = std::ranges::find(groups, place.record.group_id, &GroupOperations::id);
-  if (group != groups.end()) added.set_size(static_cast<std::uint32_t>(group->size));
 }
 
 void add_samples(const RankSamples& samples, messages::RankMeasured& measured) {
@@ -238,10 +230,12 @@ void TelemetryService::measure(std::uint32_t number, Rank& rank) {
   if (const auto gpu = number_of(rank.gpu, gpus_)) measured.set_gpu(*gpu);
   if (const auto last = flights_->last_record(static_cast<int>(number)))
     *measured.mutable_whereabouts() = whereabouts_of(*last, clock_.now());
-  const std::vector<GroupOperations> groups = take_samples(number, rank);
-  for (const GroupOperations& group : groups) add_totals(group, measured);
-  for (const FlightBook::Place& place : flights_->places(static_cast<int>(number)))
-    add_place(place, groups, clock_.now(), measured);
+  for (const FlightBook::Place& place : flights_->places(static_cast<int>(number))) {
+    messages::Whereabouts& added = *measured.add_communicators();
+    added = whereabouts_of(place.record, clock_.now());
+    added.set_calls(place.calls);
+  }
+  for (const GroupOperations& group : take_samples(number, rank)) add_totals(group, measured);
   for (const RankSamples& samples : rank.samples) add_samples(samples, measured);
   rank.samples.clear();
   measured.set_time_ns(clock_.now().time_since_epoch().count());
