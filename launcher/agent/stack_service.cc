@@ -23,10 +23,16 @@ PythonFolder::~PythonFolder() {
 bool PythonFolder::make(const std::string& place, const std::string& job_id) {
   std::string path = place + "/" + shared_memory_prefix(job_id) + "python-XXXXXX";
   if (::mkdtemp(path.data()) == nullptr) return false;
-  path_ = std::move(path);
   const UniqueFd file(
-      ::open((path_ + "/sitecustomize.py").c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  return file && write_all(file.get(), kPythonHook);
+      ::open((path + "/sitecustomize.py").c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  // A part of the hook would hide the user's own sitecustomize.
+  if (file && write_all(file.get(), kPythonHook)) {
+    path_ = std::move(path);
+    return true;
+  }
+  std::error_code ignored;
+  std::filesystem::remove_all(path, ignored);
+  return false;
 }
 
 std::string python_path(const std::string& folder, const char* before) {
