@@ -116,11 +116,13 @@ std::string file_name(const char* path) {
   return text.substr(text.rfind('/') + 1);
 }
 
+// "write@@GLIBC_2.2.5" is write.
 std::string plain_name(const char* symbol) {
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> plain(
       abi::__cxa_demangle(symbol, nullptr, nullptr, &status), std::free);
-  return plain ? plain.get() : symbol;
+  const std::string name = symbol;
+  return plain ? plain.get() : name.substr(0, name.find('@'));
 }
 
 std::string hexadecimal_text(Dwarf_Addr address) {

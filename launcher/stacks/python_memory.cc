@@ -162,7 +162,10 @@ Result<std::vector<std::string>> ask_python(const PythonNote& note, const Unique
   if (!opened || !begin)
     return cannot_say("Python cannot say where it is, because the program has closed descriptor " +
                       std::to_string(memory.descriptor()) + ", which `paceline run` gave to it");
-  if (!send_signal(pidfd, note.signal)) return cannot_say("it has ended");
+  // Once more, because a program that is executed meanwhile would be killed by the signal.
+  const std::string status = read_file(process_folder(note.pid) + "/status");
+  if (!has_signal(status, "SigCgt", note.signal) || !send_signal(pidfd, note.signal))
+    return cannot_say("it has ended, or executes another program");
   std::uint64_t end = *begin;
   for (TimePoint grown = clock.now();;) {
     const TimePoint now = clock.now();

@@ -29,7 +29,7 @@ void spin() {
 }
 
 // The main thread writes. The other one reads all once it is released.
-void write_for_ever() {
+[[gnu::noinline]] void write_for_ever() {
   int ends[2];
   if (::pipe(ends) != 0) std::exit(3);
   sigset_t release;
