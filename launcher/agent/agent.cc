@@ -18,6 +18,7 @@
 #include "launcher/agent/rank_stop.h"
 #include "launcher/agent/self_description.h"
 #include "launcher/agent/spawn_helper.h"
+#include "launcher/agent/stack_taker.h"
 #include "launcher/channel/channel.h"
 #include "launcher/channel/silence.h"
 #include "launcher/connectivity/trials.h"
@@ -37,7 +38,8 @@ constexpr Duration kOrphanSweep = std::chrono::seconds(2);
 class Agent {
  public:
   Agent(EventLoop& loop, HeadConnection head, std::unique_ptr<ChildProcess> helper,
-        std::unique_ptr<MachineScout> scout, std::unique_ptr<GpuWatch> gpus)
+        std::unique_ptr<MachineScout> scout, std::unique_ptr<GpuWatch> gpus,
+        std::unique_ptr<StackTaker> stacks)
       : clock_(loop.clock()),
         loop_(loop),
         connection_(std::move(head)),
@@ -45,6 +47,7 @@ class Agent {
         helper_process_(std::move(helper)),
         helper_(loop_, helper_process_->take_socket(), "spawn helper"),
         gpus_(std::move(gpus)),
+        stacks_(std::move(stacks)),
         self_(loop_, std::move(scout),
               [this](const messages::FromAgent& message) { tell(message); }),
         stop_(loop_,
@@ -63,6 +66,8 @@ class Agent {
   void receive(const messages::FromHelper& message);
   void stop(const messages::Stop& stop);
   void signal_ranks(const messages::SignalRanks& order);
+  void take_stacks(const messages::TakeStacks& wanted);
+  void tell_stacks(const messages::StacksTaken& taken);
   void begin_to_say_alive();
   void say_alive();
 
@@ -83,6 +88,7 @@ class Agent {
   std::unique_ptr<ChildProcess> helper_process_;
   SocketChannel<messages::ToHelper, messages::FromHelper> helper_;
   const std::unique_ptr<GpuWatch> gpus_;
+  const std::unique_ptr<StackTaker> stacks_;
   SelfDescription self_;
   std::optional<Trials> trials_;  // before a start
   RankStop stop_;
@@ -115,6 +121,7 @@ Status Agent::run() {
                                         "the spawn helper was killed, and all ranks with it")
                                : why);
                });
+  stacks_->open(loop_, [this](const messages::StacksTaken& taken) { tell_stacks(taken); });
   if (connection_.lifeline)
     loop_.when_readable(connection_.lifeline.get(), [this] { check_lifeline(); });
   PACELINE_TRY(stop_.watch());
@@ -142,6 +149,7 @@ void Agent::receive(const messages::ToAgent& message) {
     return run_ ? run_->take_input(message) : void();
   if (message.has_rank_ended()) return run_ ? run_->ended_well(message.rank_ended()) : void();
   if (message.has_clock_told()) return run_ ? run_->take_clock(message.clock_told()) : void();
+  if (message.has_take_stacks()) return take_stacks(message.take_stacks());
   if (message.has_describe()) return self_.answer(message.describe());
   if (is_running_ || leaving_) return;  // one start at a time
   const Status status = message.has_start() ? start(message.start()) : try_others(message);
@@ -187,6 +195,7 @@ Status Agent::start(const messages::Start& start) {
                 gpus_->ask(loop_);
                 return gpus_->gpus(clock_.now());
               },
+          .stacks = *stacks_,
           .ended = [this] { run_ended(); }});
   return run_->start(connection_.cgroup.value_or(start.cgroup()));
 }
@@ -206,6 +215,21 @@ void Agent::receive(const messages::FromHelper& message) {
 void Agent::stop(const messages::Stop& stop) {
   begin_to_say_alive();
   stop_.order(stop);
+}
+
+// Without ranks of a start, the answer has none.
+void Agent::take_stacks(const messages::TakeStacks& wanted) {
+  if (run_) return run_->take_stacks(wanted);
+  messages::StacksTaken none;
+  none.set_number(wanted.number());
+  tell_stacks(none);
+}
+
+void Agent::tell_stacks(const messages::StacksTaken& taken) {
+  messages::FromAgent message;
+  message.set_epoch(epoch_);
+  *message.mutable_stacks_taken() = taken;
+  if (!finished_) tell(message);
 }
 
 void Agent::begin_to_say_alive() {
@@ -271,7 +295,12 @@ void Agent::helper_gone() {
   helper_process_.reset();
   const pid_t watch = gpus_->end();
   // Where the helper was killed, its orphans have come here.
-  const Status ended = end_descendants(clock_, Deadline::after(clock_, kOrphanSweep), 0, watch);
+  stacks_->end();
+  // The kernel may not end a process that asks a driver or looks at a process that hangs.
+  const auto may_stay = [&](pid_t child) {
+    return child == watch || ::getpgid(child) == stacks_->pid();
+  };
+  const Status ended = end_descendants(clock_, Deadline::after(clock_, kOrphanSweep), 0, may_stay);
   if (!ended.ok()) fail(ended);
   if (!is_running_) return finish();
   run_->finish([this] { finish(); });
@@ -322,13 +351,16 @@ Status run_agent(HeadRoad& road, FunctionRef<void(bool)> last) {
                       }));
   PACELINE_TRY_ASSIGN(auto scout, MachineScout::send([&road] { road.leave(); }));
   PACELINE_TRY_ASSIGN(auto gpus, GpuWatch::send([&road] { road.leave(); }));
+  PACELINE_TRY_ASSIGN(auto stacks, StackTaker::send([&road] { road.leave(); }));
   raise_descriptor_limit();
   const SystemClock clock;
   EventLoop loop(clock);
   PACELINE_TRY_ASSIGN(HeadConnection head, road.take(loop));
   replace_by_null(STDIN_FILENO);
   replace_by_null(STDOUT_FILENO);
-  return Agent(loop, std::move(head), std::move(helper), std::move(scout), std::move(gpus)).run();
+  return Agent(loop, std::move(head), std::move(helper), std::move(scout), std::move(gpus),
+               std::move(stacks))
+      .run();
 }
 
 }  // namespace paceline::launcher

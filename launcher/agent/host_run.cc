@@ -32,6 +32,7 @@ HostRun::HostRun(EventLoop& loop, messages::Start start, UniqueFd standard_input
   telemetry_ = add<TelemetryService>(loop, flights, handlers_.tell, handlers_.read_gpus);
   meeting_ = add<StoreService>(flights);
   oom_ = add<OomService>();
+  stacks_ = add<StackService>();
   // After the flight rings: it holds ranks in them.
   if (start_.faults().empty()) return;
   add<FaultService>(loop, FaultService::Options{.flights = flights,
@@ -91,6 +92,7 @@ Status HostRun::spawn(const HostFacts& facts, int program, int local_rank) {
   for (const auto& service : services_) PACELINE_TRY(service->equip(local_rank, equipment));
   messages::ToHelper message = spawn_of(start_, facts, program, local_rank, ::getenv);
   messages::Spawn& spawn = *message.mutable_spawn();
+  spawn.set_tracer(handlers_.stacks.pid());
   spawn.mutable_environment()->MergeFrom(equipment.variables());
   std::vector<UniqueFd> descriptors = equipment.take_descriptors();
   spawn.set_descriptors(static_cast<std::uint32_t>(descriptors.size()));
@@ -124,6 +126,10 @@ void HostRun::rank_ended(const messages::ProcessExited& exited) {
   for (const auto& service : services_) service->ended(exited, report);
   handlers_.tell(message);
   count_end();
+}
+
+void HostRun::take_stacks(const messages::TakeStacks& wanted) {
+  handlers_.stacks.take(stacks_->look_for(wanted, !handlers_.stacks.is_busy()));
 }
 
 void HostRun::ended_well(const messages::RankEnded& ended) {

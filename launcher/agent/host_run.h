@@ -15,6 +15,8 @@
 #include "launcher/agent/oom_service.h"
 #include "launcher/agent/rank_service.h"
 #include "launcher/agent/rank_streams.h"
+#include "launcher/agent/stack_service.h"
+#include "launcher/agent/stack_taker.h"
 #include "launcher/agent/store_service.h"
 #include "launcher/agent/telemetry_service.h"
 #include "launcher/channel/messages.pb.h"
@@ -35,6 +37,8 @@ class HostRun {
     std::function<std::size_t()> backlog_bytes;
     /// As TelemetryService::ReadGpus.
     std::function<GpuWatch::Gpus()> read_gpus;
+    /// Takes the stacks of the ranks. It goes on afterwards.
+    StackTaker& stacks;
     /// No rank is left, or none will start. May be called by start().
     std::function<void()> ended;
   };
@@ -49,6 +53,7 @@ class HostRun {
   void receive(const messages::FromHelper& message);
   void take_input(const messages::ToAgent& message) { streams_->take_input(message); }
   void take_clock(const messages::ClockTold& told) { telemetry_->take_clock(told); }
+  void take_stacks(const messages::TakeStacks& wanted);
   void ended_well(const messages::RankEnded& ended);
   /// The agent has sent SIGKILL to the ranks.
   void ranks_were_killed() { oom_->ranks_were_killed(); }
@@ -78,6 +83,7 @@ class HostRun {
   TelemetryService* telemetry_ = nullptr;
   StoreService* meeting_ = nullptr;
   OomService* oom_ = nullptr;
+  StackService* stacks_ = nullptr;
   std::size_t ranks_left_ = 0;
 };
 

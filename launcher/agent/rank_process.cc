@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "launcher/system/descriptors.h"
@@ -46,6 +47,8 @@ void place_descriptors(const RankExec& exec) {
 void become_rank(RankExec exec) {
   die_with(exec.helper);
   ::setpgid(0, 0);
+  // Without Yama this fails, and is not needed. It outlasts exec.
+  if (exec.tracer != 0) ::prctl(PR_SET_PTRACER, static_cast<unsigned long>(exec.tracer), 0, 0, 0);
   exec.socket = ::fcntl(exec.socket, F_DUPFD_CLOEXEC, kMaxRankDescriptors);
   place_descriptors(exec);
   await_watch(exec);

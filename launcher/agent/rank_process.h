@@ -39,6 +39,7 @@ struct RankExec {
   int descriptor_count;
   int socket;  // to the helper
   pid_t helper;
+  pid_t tracer;             // may trace the rank, with its children; 0: nobody
   rlimit descriptor_limit;  // as the user has it: the helper has raised its own
   const Binding* binding;
 };

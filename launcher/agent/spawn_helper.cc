@@ -240,6 +240,7 @@ Result<pid_t> SpawnHelper::fork_rank(const messages::Spawn& request, const RankI
                 .descriptor_count = static_cast<int>(descriptors.size()),
                 .socket = socket,
                 .helper = ::getpid(),
+                .tracer = static_cast<pid_t>(request.tracer()),
                 .descriptor_limit = descriptor_limit_,
                 .binding = &binding};
   for (std::size_t i = 0; i < descriptors.size(); ++i) exec.descriptors[i] = descriptors[i].get();

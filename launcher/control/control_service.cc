@@ -33,6 +33,15 @@ Result<Message> parse(const std::string& bytes) {
                 "the request is not a message of paceline.job.v1");
 }
 
+std::string with_stacks(v1::Snapshot snapshot, const StacksByRank& stacks) {
+  for (const auto& [rank, processes] : stacks) {
+    if (std::cmp_greater_equal(rank, snapshot.ranks_size())) continue;
+    v1::Rank& to = *snapshot.mutable_ranks(static_cast<int>(rank));
+    for (const v1::Process& process : processes) *to.add_processes() = process;
+  }
+  return snapshot.SerializeAsString();
+}
+
 bool may_be_sent(int signal) {
   std::vector<int> allowed = warning_signals();
   allowed.insert(allowed.end(), {SIGINT, SIGTERM, SIGHUP});
@@ -47,12 +56,14 @@ Result<std::unique_ptr<ControlService>> ControlService::start(EventLoop& loop, O
   return service;
 }
 
-// The end of the mailbox answers the calls in it. So the server does not wait for the loop.
+// The end of the mailbox answers the calls in it, and so do those that wait for stacks. So the
+// server does not wait for the loop.
 ControlService::~ControlService() {
   unix_.reset();
   tcp_.reset();
   if (publishing_) loop_.cancel(*publishing_);
   mailbox_.reset();
+  waiting_.clear();
   server_.reset();
 }
 
@@ -109,7 +120,7 @@ Status ControlService::load() {
                          [this, sender](ControlMethod method, std::string request, auto reply) {
                            sender.post(
                                [this, method, request = std::move(request),
-                                reply = std::move(reply)] { reply(answer(method, request)); });
+                                reply = std::move(reply)] { answer(method, request, reply); });
                          },
                      .authenticated =
                          [this, sender](const std::string& peer) {
@@ -122,16 +133,33 @@ Status ControlService::load() {
 
 // ---- Calls ---------------------------------------------------------------------------------
 
-ControlReply ControlService::answer(ControlMethod method, const std::string& request) {
+void ControlService::answer(ControlMethod method, const std::string& request, const Reply& reply) {
   switch (method) {
     case ControlMethod::kDescribe:
-      return last_ ? *last_ : describe();
+      return describe(request, reply);
     case ControlMethod::kCancel:
-      return {.status = cancel(request)};
+      return reply({.status = cancel(request)});
     case ControlMethod::kSignal:
-      return {.status = signal(request)};
+      return reply({.status = signal(request)});
   }
-  return {.status = Status(Code::kInternal, Scope::kOperation, "unknown method")};
+  reply({.status = Status(Code::kInternal, Scope::kOperation, "unknown method")});
+}
+
+// The snapshot is of the moment when all stacks are there.
+void ControlService::describe(const std::string& request, const Reply& reply) {
+  const auto asked = parse<v1::DescribeRequest>(request);
+  if (!asked.ok()) return reply({.status = asked.status()});
+  if (last_ || asked->stacks_of().empty() || !options_.take_stacks)
+    return reply(last_ ? *last_ : describe());
+  const std::uint64_t number = ++last_waiting_;
+  waiting_.emplace(number, reply);
+  options_.take_stacks({asked->stacks_of().begin(), asked->stacks_of().end()},
+                       [this, number](const Result<StacksByRank>& taken) {
+                         const auto call = waiting_.extract(number);
+                         if (call.empty()) return;
+                         if (!taken.ok()) return call.mapped()({.status = taken.status()});
+                         call.mapped()({.message = with_stacks(options_.snapshot(), *taken)});
+                       });
 }
 
 ControlReply ControlService::describe() const {
@@ -166,6 +194,7 @@ void ControlService::saw(TimePoint now, const JobEvent&, const JobState& state) 
   if (state.finished) {
     last_ = describe();
     if (server_) server_->publish(*last_);
+    for (const auto& [number, reply] : std::exchange(waiting_, {})) reply(*last_);
   } else if (server_ && server_->has_watchers() && !publishing_) {
     publishing_ = loop_.at(std::max(now, published_ + kMinPeriod), [this] { publish(); });
   }

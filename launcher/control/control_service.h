@@ -7,13 +7,17 @@
 //                   Options::snapshot, after saw()
 //
 // gRPC is loaded when the first client connects, so a job without clients has neither gRPC nor
-// threads of it. The loop answers each call at once, and never waits for a client.
+// threads of it. The loop never waits for a client. It answers each call at once, but one that asks
+// for stacks when the agents have answered.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <sys/types.h>
 
@@ -28,6 +32,10 @@
 #include "launcher/system/mailbox.h"
 
 namespace paceline::launcher {
+
+using StacksByRank = std::map<std::uint32_t, std::vector<job::v1::Process>>;
+/// Gets the stacks, or why the request cannot be done.
+using RankStacksTaken = std::function<void(const Result<StacksByRank>&)>;
 
 /// Belongs to the loop's thread, and goes before the loop.
 class ControlService final : public JobObserver {
@@ -44,6 +52,9 @@ class ControlService final : public JobObserver {
     std::function<job::v1::Snapshot()> snapshot;
     /// Does what a signal to the head does. An error says why it cannot.
     std::function<Status(const SignalCame&)> signalled;
+    /// Takes the stacks of ranks, and calls `done` at once or later; not after the service has
+    /// gone. Null: nobody can.
+    std::function<void(const std::vector<std::uint32_t>& ranks, RankStacksTaken done)> take_stacks;
   };
 
   /// Listens. Files in the folder tell clients where, for TCP also the certificate and the token.
@@ -59,7 +70,9 @@ class ControlService final : public JobObserver {
   Status listen_on_tcp();
   Status serve(UniqueFd connection, ControlServer::Kind kind);
   Status load();
-  ControlReply answer(ControlMethod method, const std::string& request);
+  using Reply = std::function<void(const ControlReply&)>;
+  void answer(ControlMethod method, const std::string& request, const Reply& reply);
+  void describe(const std::string& request, const Reply& reply);
   ControlReply describe() const;
   Status cancel(const std::string& request);
   Status signal(const std::string& request);
@@ -69,7 +82,9 @@ class ControlService final : public JobObserver {
   const Options options_;
   Certificate certificate_;
   std::string token_;
-  std::optional<ControlReply> last_;  // once the job has ended
+  std::optional<ControlReply> last_;        // once the job has ended
+  std::map<std::uint64_t, Reply> waiting_;  // calls for whose stacks the agents were asked
+  std::uint64_t last_waiting_ = 0;
   std::optional<EventLoop::TimerId> publishing_;
   TimePoint published_ = TimePoint::min();
   std::unique_ptr<Mailbox> mailbox_;

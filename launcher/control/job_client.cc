@@ -35,17 +35,16 @@ Result<JobClient> JobClient::connect(const std::string& folder) {
 }
 
 Result<job::v1::Snapshot> JobClient::describe(std::chrono::milliseconds patience) {
-  PACELINE_TRY_ASSIGN(const std::string bytes,
-                      client_->call(ControlMethod::kDescribe, "", patience));
-  return parse(bytes);
+  return describe({}, patience);
 }
 
-Result<job::v1::Snapshot> JobClient::describe(const std::vector<std::uint32_t>& stacks_of) {
+Result<job::v1::Snapshot> JobClient::describe(std::span<const std::uint32_t> stacks_of,
+                                              std::chrono::milliseconds patience) {
   job::v1::DescribeRequest request;
-  for (const std::uint32_t rank : stacks_of) request.add_stacks_of(rank);
+  request.mutable_stacks_of()->Add(stacks_of.begin(), stacks_of.end());
   PACELINE_TRY_ASSIGN(
       const std::string bytes,
-      client_->call(ControlMethod::kDescribe, request.SerializeAsString(), kPatienceForStacks));
+      client_->call(ControlMethod::kDescribe, request.SerializeAsString(), patience));
   return parse(bytes);
 }
 

@@ -2,10 +2,11 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
-#include <vector>
 
 #include <paceline/status.h>
 
@@ -18,15 +19,16 @@ namespace paceline::launcher {
 class JobClient {
  public:
   static constexpr std::chrono::milliseconds kPatience{2000};
-  static constexpr std::chrono::milliseconds kPatienceForStacks{8000};
+  static constexpr std::chrono::milliseconds kStacksPatience{8000};
 
   /// `folder`: JobRegistry::folder_of(). Code::kUnavailable: the job has no service, or its head is
   /// gone.
   static Result<JobClient> connect(const std::string& folder);
 
   Result<job::v1::Snapshot> describe(std::chrono::milliseconds patience = kPatience);
-  /// With the stacks of these ranks, which takes some seconds.
-  Result<job::v1::Snapshot> describe(const std::vector<std::uint32_t>& stacks_of);
+  /// The same with the stacks of these workers, at most 16. Takes up to 5 s.
+  Result<job::v1::Snapshot> describe(std::span<const std::uint32_t> stacks_of,
+                                     std::chrono::milliseconds patience = kStacksPatience);
   /// As ControlClient::watch().
   Status watch(const std::function<bool(const job::v1::Snapshot&)>& got);
   Status cancel(const job::v1::CancelRequest& request);

@@ -129,6 +129,11 @@ void Head::tell_time(std::size_t host, const messages::ClockAsked& asked) {
   [[maybe_unused]] const Status sent = hosts_[host].agent.send(message);  // as for TellHost
 }
 
+bool Head::ask(std::size_t host, const messages::ToAgent& message) {
+  const bool has_agent = host < hosts_.size() && !state().hosts[host].is_lost;
+  return has_agent && hosts_[host].agent.send(message).ok();
+}
+
 void Head::print(std::size_t host, const messages::RankOutput& output) {
   const std::size_t rank = output.rank();
   if (rank >= tags_.size() || state().ranks[rank].host != host) return;

@@ -53,6 +53,9 @@ class Head {
   void signalled(int signal);
   /// A client of the control service asks for a signal that the ranks may get, or that ends them.
   void asked(const SignalCame& came) { handle(came); }
+  /// Sends a question to the agent of a host, whose answer observers see. False: the host has no
+  /// agent now.
+  bool ask(std::size_t host, const messages::ToAgent& message);
 
  private:
   struct Host {

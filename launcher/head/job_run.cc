@@ -1,6 +1,5 @@
 #include "launcher/head/job_run.h"
 
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdlib>
@@ -15,10 +14,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "comm/base/random.h"
-#include "comm/base/text.h"
 #include "comm/base/try.h"
-#include "comm/job_key.h"
 #include "launcher/agent/rank_environment.h"
 #include "launcher/control/control_service.h"
 #include "launcher/head/binding_report.h"
@@ -36,6 +32,7 @@
 #include "launcher/head/job_tracer.h"
 #include "launcher/head/rank_seats.h"
 #include "launcher/head/seating.h"
+#include "launcher/head/stack_requests.h"
 #include "launcher/head/user_terminal.h"
 #include "launcher/job/host_faults.h"
 #include "launcher/options/exports.h"
@@ -56,19 +53,6 @@ namespace {
 
 // How long a killed process may take to close what it had open.
 constexpr Duration kDying = std::chrono::seconds(2);
-
-Result<std::string> make_job_id() {
-  std::array<std::byte, 8> bytes;
-  PACELINE_TRY(fill_system_random(bytes));
-  return to_hexadecimal(bytes);
-}
-
-Result<std::string> make_job_key() {
-  PACELINE_TRY_ASSIGN(const JobKey key, JobKey::generate());
-  std::array<std::byte, JobKey::kBytes> bytes;
-  key.copy_to(bytes);
-  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-}
 
 // A folder that has been removed has no name; what is relative to it fails when it is used.
 std::string current_directory() {
@@ -208,19 +192,21 @@ JobFacts facts_of(const JobSpec& job, const JobRecord& record, const JobInputs& 
 Result<std::unique_ptr<ControlService>> serve_clients(EventLoop& loop, const JobSpec& job,
                                                       const JobEntry& entry,
                                                       const JobSnapshot& snapshot,
-                                                      SignalTarget& target) {
+                                                      StackRequests& stacks, SignalTarget& target) {
   const std::string missing = entry.folder.empty() ? "this job has no entry" : control_is_off();
   if (!missing.empty() && job.control.empty()) return std::unique_ptr<ControlService>();
   if (!missing.empty())
     return Status(Code::kUnavailable, Scope::kProcess, "--control is not possible: " + missing);
   return ControlService::start(
-      loop, {.folder = entry.folder,
-             .user = ::geteuid(),
-             .tcp = job.control,
-             .log = make_stderr_log({.level = LogLevel::kWarning}),
-             .snapshot = [&snapshot] { return snapshot.take(); },
-             .signalled = [&loop,
-                           &target](const SignalCame& came) { return asked(came, target, loop); }});
+      loop,
+      {.folder = entry.folder,
+       .user = ::geteuid(),
+       .tcp = job.control,
+       .log = make_stderr_log({.level = LogLevel::kWarning}),
+       .snapshot = [&snapshot] { return snapshot.take(); },
+       .signalled = [&loop, &target](const SignalCame& came) { return asked(came, target, loop); },
+       .take_stacks = [&stacks](const auto& ranks,
+                                auto done) { stacks.take(ranks, std::move(done)); }});
 }
 
 // Null: nobody asks for pages.
@@ -250,8 +236,14 @@ Result<int> run_stages(const RunContext& context, Console& console, const JobSpe
       [&target] { return target.head ? &target.head->state() : nullptr; }, context.telemetry,
       loop.clock());
   PACELINE_TRY_ASSIGN(auto pages, serve_pages(loop, console, job, snapshot));
-  PACELINE_TRY_ASSIGN(target.control, serve_clients(loop, job, entry, snapshot, target));
-  std::vector<JobObserver*> watchers;
+  StackRequests stacks(
+      loop, {.state = [&target] { return target.head ? &target.head->state() : nullptr; },
+             .send =
+                 [&target](std::size_t host, const messages::ToAgent& message) {
+                   return target.head != nullptr && target.head->ask(host, message);
+                 }});
+  PACELINE_TRY_ASSIGN(target.control, serve_clients(loop, job, entry, snapshot, stacks, target));
+  std::vector<JobObserver*> watchers{&stacks};
   if (target.control) watchers.push_back(target.control.get());
   if (pages) watchers.push_back(pages.get());
   Result<int> code = begin_job(context, console, job, inputs, start, watchers);

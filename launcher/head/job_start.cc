@@ -1,10 +1,17 @@
 #include "launcher/head/job_start.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
+
+#include "comm/base/random.h"
+#include "comm/base/text.h"
+#include "comm/base/try.h"
+#include "comm/job_key.h"
 
 namespace paceline::launcher {
 namespace {
@@ -26,6 +33,19 @@ void take_apps(std::span<const int> ranks, messages::Start& part) {
 }
 
 }  // namespace
+
+Result<std::string> make_job_id() {
+  std::array<std::byte, 8> bytes;
+  PACELINE_TRY(fill_system_random(bytes));
+  return to_hexadecimal(bytes);
+}
+
+Result<std::string> make_job_key() {
+  PACELINE_TRY_ASSIGN(const JobKey key, JobKey::generate());
+  std::array<std::byte, JobKey::kBytes> bytes;
+  key.copy_to(bytes);
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
 
 messages::Start start_of(const JobSpec& job) {
   messages::Start start;
@@ -52,6 +72,7 @@ messages::Start start_of(const JobSpec& job) {
   start.set_max_epoch(static_cast<std::uint32_t>(job.restarts.max_restarts));
   start.set_stays(job.restarts.max_restarts > 0);
   start.set_ablated(job.ablation.to_text());
+  start.set_python_hooks(job.python_hooks);
   return start;
 }
 

@@ -1,13 +1,20 @@
-// What the agents of a job are told to start. Pure.
+// What the agents of a job are told to start. Pure, but for the two that draw randomly.
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <string>
+
+#include <paceline/status.h>
 
 #include "launcher/channel/messages.pb.h"
 #include "launcher/options/job_spec.h"
 
 namespace paceline::launcher {
+
+/// A new job's.
+Result<std::string> make_job_id();
+Result<std::string> make_job_key();
 
 /// Everything that the job says, of all its ranks: without what only the head knows (id, key,
 /// folders) or the host (name, address).

@@ -129,6 +129,7 @@ void JobMachine::on(const AgentSaid& said) {
     case messages::FromAgent::kLinks:
     case messages::FromAgent::kHost:
     case messages::FromAgent::kClockAsked:
+    case messages::FromAgent::kStacksTaken:
     case messages::FromAgent::kInputTaken:
     case messages::FromAgent::kAlive:
     case messages::FromAgent::kSurveyed:  // of the time before

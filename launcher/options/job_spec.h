@@ -81,6 +81,7 @@ struct JobSpec {
   std::string dashboard;         ///< the same for the dashboard
   double peak_flop_per_s = 0;    ///< of one rank's device; 0: not stated
   Ablation ablation;             ///< what is left out of the job; results are wrong then
+  bool python_hooks = true;      ///< Python of the ranks can say where it is
   bool host_paths = false;       ///< ranks on other hosts keep the PATH, … of their own host
   PlacementSpec placement;
 

@@ -129,6 +129,10 @@ void add_telemetry_options(CLI::App& app, JobSpec& job) {
             [&job](const std::string& text) {
               job.dashboard = valid("--dashboard", parse_page_address(text));
             });
+  app.add_flag_callback(
+         "--no-python-hooks", [&job] { job.python_hooks = false; },
+         "Leave out what lets `paceline status` show where Python of the ranks is")
+      ->group(kTelemetry);
   app.add_option_function<std::vector<std::string>>(
          "--ablate",
          [&job](const std::vector<std::string>& texts) {

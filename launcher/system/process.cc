@@ -1,5 +1,6 @@
 #include "launcher/system/process.h"
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
@@ -144,7 +145,7 @@ void signal_members(FunctionRef<bool(pid_t)> is_meant, int signal) {
 }
 
 Status end_descendants(const Clock& clock, Deadline deadline, pid_t spared_group,
-                       pid_t left_child) {
+                       FunctionRef<bool(pid_t)> may_stay) {
   const sigset_t child_signal = only_child_signal();
   for (;;) {
     kill_children(spared_group);
@@ -152,7 +153,8 @@ Status end_descendants(const Clock& clock, Deadline deadline, pid_t spared_group
     while ((reaped = ::waitpid(-1, nullptr, WNOHANG)) > 0) {
     }
     if (reaped < 0) return Status();  // ECHILD: there are none
-    if (left_child != 0 && children() == std::vector{left_child}) return Status();
+    const std::vector<pid_t> rest = children();
+    if (!rest.empty() && std::ranges::all_of(rest, may_stay)) return Status();
     const Duration left = deadline.left(clock.now());
     if (left == Duration::zero())
       return Status(Code::kTimeout, Scope::kProcess, "some processes did not end after SIGKILL");

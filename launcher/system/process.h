@@ -80,9 +80,10 @@ void signal_members(FunctionRef<bool(pid_t group)> is_meant, int signal);
 
 /// Kills and reaps every child with its process group, and the orphans that this makes, until none
 /// is left. Needs adopt_orphans(). Children in `spared_group` are not killed but waited for.
-/// Code::kTimeout where some do not end in time; the child `left` need not.
-Status end_descendants(const Clock& clock, Deadline deadline, pid_t spared_group = 0,
-                       pid_t left = 0);
+/// Code::kTimeout where some do not end in time; those that `may_stay` need not.
+Status end_descendants(
+    const Clock& clock, Deadline deadline, pid_t spared_group = 0,
+    FunctionRef<bool(pid_t child)> may_stay = [](pid_t) { return false; });
 
 /// Default dispositions, except for SIGKILL and SIGSTOP, which have no other, and an empty mask.
 void reset_signals();

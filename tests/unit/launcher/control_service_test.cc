@@ -44,6 +44,11 @@ class ControlServiceTest : public ::testing::Test {
                         [this](const SignalCame& came) {
                           came_.push_back(came);
                           return Status();
+                        },
+                    .take_stacks =
+                        [this](const std::vector<std::uint32_t>& ranks, RankStacksTaken done) {
+                          wanted_ = ranks;
+                          stacks_taken_ = std::move(done);
                         }})
             .value();
     head_ = std::thread([this] { EXPECT_TRUE(loop_.run().ok()); });
@@ -77,6 +82,8 @@ class ControlServiceTest : public ::testing::Test {
   std::unique_ptr<Mailbox> letters_ = Mailbox::make(loop_).value();
   std::optional<SmallJob> job_;
   std::vector<SignalCame> came_;
+  std::vector<std::uint32_t> wanted_;  // ranks whose stacks were asked for
+  RankStacksTaken stacks_taken_;
   std::unique_ptr<ControlService> service_;
   std::thread head_;
 };
@@ -126,6 +133,63 @@ TEST_F(ControlServiceTest, ManyChangesAreFewSnapshots) {
   });
   EXPECT_TRUE(ended.ok()) << ended.text();
   EXPECT_GE(clock_.now() - begin, 2 * ControlService::kMinPeriod);
+}
+
+class StacksServiceTest : public ControlServiceTest {
+ protected:
+  // Asks for the stacks of rank 1, and returns when the head was asked.
+  std::future<Result<v1::Snapshot>> ask() {
+    begin();
+    auto asked = std::async(std::launch::async, [this] {
+      JobClient one = client();
+      const std::vector<std::uint32_t> ranks{1};
+      return one.describe(ranks);
+    });
+    for (bool is_wanted = false; !is_wanted;) in_head([&] { is_wanted = !wanted_.empty(); });
+    return asked;
+  }
+};
+
+TEST_F(StacksServiceTest, AreAnsweredOnceTheyAreThereWhileOthersAreAnsweredAtOnce) {
+  auto asked = ask();
+  EXPECT_EQ(wanted_, std::vector<std::uint32_t>{1});
+  EXPECT_EQ(client().describe().value().phase(), v1::PHASE_RUNNING);
+  v1::Process process;
+  process.set_waits_for("write to descriptor 1, a pipe");
+  in_head([&] { stacks_taken_(StacksByRank{{1, {process}}, {9, {process}}}); });
+  const Result<v1::Snapshot> snapshot = asked.get();
+  ASSERT_TRUE(snapshot.ok()) << snapshot.status().text();
+  ASSERT_EQ(snapshot->ranks(1).processes_size(), 1);
+  EXPECT_EQ(snapshot->ranks(1).processes(0).waits_for(), process.waits_for());
+  EXPECT_EQ(snapshot->ranks(0).processes_size(), 0);
+}
+
+TEST_F(StacksServiceTest, ThatCannotBeTakenAreAnError) {
+  auto asked = ask();
+  in_head([this] {
+    stacks_taken_(Status(Code::kInvalidArgument, Scope::kOperation, "the job has no rank 1"));
+  });
+  const Result<v1::Snapshot> snapshot = asked.get();
+  EXPECT_EQ(snapshot.status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(snapshot.status().text(), "the job has no rank 1");
+}
+
+TEST_F(StacksServiceTest, OfAJobThatEndsAreNotWaitedFor) {
+  auto asked = ask();
+  in_head([this] {
+    for (const std::uint32_t rank : {0u, 1u}) job_->ended(0, rank, 0);
+    job_->ended(1, 2, 0);
+    job_->finished(1);
+    job_->finished(0);
+  });
+  EXPECT_EQ(asked.get().value().phase(), v1::PHASE_ENDED);
+  in_head([this] { stacks_taken_(StacksByRank{}); });
+}
+
+TEST_F(StacksServiceTest, OfAServiceThatGoesAreAnError) {
+  auto asked = ask();
+  in_head([this] { service_.reset(); });
+  EXPECT_EQ(asked.get().status().code(), Code::kUnavailable);
 }
 
 TEST_F(ControlServiceTest, CancelNamesTheClient) {
