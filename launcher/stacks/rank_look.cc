@@ -33,7 +33,7 @@ constexpr Duration kSendPeriod = std::chrono::milliseconds(100);
 struct ProcessLook {
   SeenProcess process;
   std::optional<PythonNote> note;  // none: it has no hook
-  messages::HookMemory memory;
+  messages::HookMemory memory;     // without an inode: the rank has none
 };
 
 void add_failure(v1::Process& process, const std::string& why) {
@@ -85,6 +85,22 @@ void add_native(const StacksModule& module, pid_t pid, const Clock& clock, v1::P
   if (!failure.empty()) add_failure(view, failure);
 }
 
+void add_python(const ProcessLook& look, const UniqueFd& pidfd, const Clock& clock,
+                Deadline deadline, v1::Process& view) {
+  const Duration patience = std::min<Duration>(deadline.left(clock.now()) / 2, kPythonPatience);
+  const auto lines =
+      ask_python(*look.note, pidfd, look.memory, clock, Deadline::after(clock, patience));
+  if (!lines.ok()) return add_failure(view, lines.status().text());
+  for (const std::string& line : *lines) view.add_python(line);
+}
+
+std::string why_no_python(const messages::HookMemory& memory) {
+  if (memory.inode() == 0) return "the job has no Python hooks (--no-python-hooks)";
+  return "Python cannot say where it is: it was started without the hook, or the program has "
+         "closed descriptor " +
+         std::to_string(memory.descriptor());
+}
+
 // In the child of a process. What does not touch the process comes first, and what may hang last.
 void look_at_process(const ProcessLook& look, const Result<const StacksModule*>& native,
                      const Clock& clock, Deadline deadline, BoundedChild::Send send) {
@@ -102,16 +118,11 @@ void look_at_process(const ProcessLook& look, const Result<const StacksModule*>&
   }
   view = view_process(look.process);
   send(view.SerializeAsString());
-  if (look.note) {
-    const TimePoint now = clock.now();
-    const Deadline until =
-        Deadline::after(clock, std::min<Duration>(deadline.left(now) / 2, kPythonPatience));
-    const auto lines = ask_python(*look.note, pidfd, look.memory, clock, until);
-    if (!lines.ok()) add_failure(view, lines.status().text());
-    if (lines.ok())
-      for (const std::string& line : *lines) view.add_python(line);
-    send(view.SerializeAsString());
-  }
+  if (look.note)
+    add_python(look, pidfd, clock, deadline, view);
+  else if (view.program().starts_with("python"))
+    add_failure(view, why_no_python(look.memory));
+  send(view.SerializeAsString());
   native.ok() ? add_native(**native, look.process.pid, clock, view, send)
               : add_failure(view, native.status().text());
   send(view.SerializeAsString());
