@@ -52,12 +52,14 @@ messages::Whereabouts whereabouts_of(const FlightRecord& record, TimePoint now) 
   whereabouts.set_operation(record.name());
   whereabouts.set_group(record.group_id);
   whereabouts.set_sequence(record.signature.sequence);
-  whereabouts.set_size(static_cast<std::uint32_t>(record.group_size));
+  whereabouts.set_size(static_cast<std::uint32_t>(std::max(record.group_size, 0)));
   whereabouts.set_collective(is_collective(record.signature.kind));
   const bool is_running = record.state == FlightState::kStarted;
   whereabouts.set_running(is_running);
   whereabouts.set_failed(record.state == FlightState::kFailed);
-  if (!is_collective(record.signature.kind) && record.signature.root >= 0)
+  // Ranks of other communicators have numbers of their own.
+  const bool is_message = !is_collective(record.signature.kind) && record.signature.root >= 0;
+  if (is_message && record.group.empty())
     whereabouts.set_peer(static_cast<std::uint32_t>(record.signature.root));
   whereabouts.set_lasts_ns(now.time_since_epoch().count() -
                            (is_running ? record.began_ns : record.ended_ns));

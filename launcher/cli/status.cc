@@ -168,16 +168,19 @@ Status show_until_the_end(JobClient& client, Display& display) {
 }
 
 // Why a job does not answer, by the state of its head, `paceline run`.
-Status with_head(const Status& failed, const JobRecord& job) {
+Status with_head(const Status& failed, const JobRecord& job, const JobRegistry& registry) {
   const std::string head =
-      "its head, process " + std::to_string(job.head.pid) + " (`paceline run`)";
+      "its head, process " + std::to_string(job.head.pid) + " (`paceline run`), ";
   std::string why;
-  if (identify(job.head.pid) != job.head)
-    why = head + ", has been killed; its agents are ending its ranks";
-  else if (is_stopped(job.head))
-    why = head + ", is stopped by a signal or a debugger; `kill -CONT " +
+  if (is_stopped(job.head))
+    why = head + "is stopped by a signal or a debugger; `kill -CONT " +
           std::to_string(job.head.pid) + "` continues it";
-  if (why.empty()) return failed;
+  else if (identify(job.head.pid) == job.head)
+    return failed;
+  else if (registry.is_running(job.id))
+    why = head + "has been killed; its agents are ending its ranks";
+  else
+    why = "it has just ended";
   return Status(failed.code(), failed.scope(), "job " + job.id + " does not answer: " + why);
 }
 
@@ -202,11 +205,11 @@ Status show(const Request& request) {
     return Status();
   }
   Result<JobClient> client = JobClient::connect(folder);
-  if (!client.ok()) return with_head(client.status(), job);
+  if (!client.ok()) return with_head(client.status(), job, registry);
   Display display(*client, request);
   const Status shown =
       request.watches ? show_until_the_end(*client, display) : show_once(request, *client, display);
-  return shown.ok() ? shown : with_head(shown, job);
+  return shown.ok() ? shown : with_head(shown, job, registry);
 }
 
 }  // namespace

@@ -17,10 +17,6 @@ namespace v1 = job::v1;
 constexpr std::size_t kMaxWaits = 6;
 constexpr std::size_t kMaxNamed = 4;  // ranks in a sentence, or with a sentence each
 
-std::string count_text(std::size_t count, const char* one, const char* several) {
-  return std::to_string(count) + " " + (count == 1 ? one : several);
-}
-
 class Explanation {
  public:
   explicit Explanation(const v1::Snapshot& snapshot)
@@ -36,15 +32,11 @@ class Explanation {
   Hang tell() && {
     for (std::size_t i = 0; i < std::min(waits_.size(), kMaxWaits); ++i) tell(waits_[i]);
     if (waits_.size() > kMaxWaits)
-      say("ranks wait in " +
-          count_text(waits_.size() - kMaxWaits, "more operation", "more operations"));
+      say("ranks wait in " + count_text(waits_.size() - kMaxWaits, "more operation"));
     tell_cycle();
     tell_links();
     for (const Wait& wait : waits_)
       if (is_cause(wait)) suspect(suspects_of(wait));
-    const bool is_cycle =
-        std::ranges::none_of(waits_, [this](const Wait& wait) { return is_cause(wait); });
-    if (is_cycle && !waits_.empty()) suspect(waits_.front().waiting);
     return std::move(hang_);
   }
 
@@ -65,27 +57,26 @@ class Explanation {
 
   // "worker 1, worker 2 and 3 more"
   std::string names(const std::vector<std::uint32_t>& ranks) const {
-    std::string text;
-    for (std::size_t i = 0; i < std::min(ranks.size(), kMaxNamed); ++i)
-      text.append(i == 0 ? "" : ", ").append(name(ranks[i]));
-    if (ranks.size() > kMaxNamed)
-      text += " and " + std::to_string(ranks.size() - kMaxNamed) + " more";
-    return text;
+    std::vector<std::string> all;
+    for (const std::uint32_t one : ranks) all.push_back(name(one));
+    return list_text(all, kMaxNamed);
   }
 
   void tell(const Wait& wait) {
     const v1::Operation& operation = wait.operation;
     const std::string what = printable(operation.name());
-    const std::string ranks = count_text(wait.waiting.size(), "rank", "ranks");
-    if (operation.failed()) {
-      say(what + " has failed on " + ranks);
-    } else {
-      say(ranks + (wait.waiting.size() == 1 ? " waits in " : " wait in ") + what + " for " +
-          seconds_text(operation.seconds()) + whom_text(wait));
-    }
+    if (!wait.has_majority)
+      say("ranks have called different operations with the number " +
+          std::to_string(operation.sequence()));
+    else if (wait.waiting.empty())
+      say(what + " has failed on " + count_text(wait.failed.size(), "rank"));
+    if (wait.has_majority && !wait.waiting.empty())
+      say(count_text(wait.waiting.size(), "rank") +
+          (wait.waiting.size() == 1 ? " waits in " : " wait in ") + what + " for " +
+          lasting_text(operation.seconds()) + whom_text(wait));
     for (std::size_t i = 0; i < std::min(wait.different.size(), kMaxNamed); ++i)
       say(name(wait.different[i].first) + " has called " + printable(wait.different[i].second) +
-          " instead");
+          (wait.has_majority ? " instead" : ""));
     for (std::size_t i = 0; i < std::min(wait.late.size(), kMaxNamed); ++i) tell(wait.late[i]);
     for (const std::uint32_t one : wait.waiting)
       if (const std::string stopped = stop_text(rank(one)); !stopped.empty())
@@ -94,19 +85,22 @@ class Explanation {
 
   // "; worker 2 has not called it"
   std::string whom_text(const Wait& wait) const {
-    const bool is_message = !wait.operation.collective();
-    if (is_message)
-      return " on " + name(wait.waiting[0]) +
-             (wait.late.empty() ? "" : "; the other end is " + names(wait.late));
+    if (!wait.operation.collective()) return message_text(wait);
     std::string text;
     if (!wait.late.empty())
       text += "; " + names(wait.late) +
               (wait.late.size() == 1 ? " has not called it" : " have not called it");
-    if (wait.unknown > 0)
-      text += "; " + count_text(wait.unknown, "rank has", "ranks have") +
-              " called no operation of this communicator";
+    if (wait.unknown > 0) text += "; nothing is known of " + count_text(wait.unknown, "more rank");
     const bool is_complete = text.empty() && wait.different.empty();
-    return is_complete ? "; all its ranks have called it" : text;
+    if (is_complete) text = "; all its ranks have called it";
+    if (!wait.failed.empty()) text += "; it has failed on " + names(wait.failed);
+    return text;
+  }
+
+  std::string message_text(const Wait& wait) const {
+    std::string text = " on " + name(wait.waiting[0]);
+    if (!wait.late.empty()) return text + "; the other end is " + names(wait.late);
+    return wait.operation.has_peer() ? text + "; the other end waits in it too" : text;
   }
 
   // A rank that waits itself is in the sentence about its own operation.
@@ -169,7 +163,8 @@ class Explanation {
     }
     say(are_collective ? "the ranks wait for each other: they called operations of different "
                          "communicators in different orders"
-                       : "the ranks wait for each other");
+                       : "the ranks may wait for each other");
+    for (const std::size_t one : cycle) suspect(waits_[one].waiting);
   }
 
   void tell_links() {
@@ -177,7 +172,7 @@ class Explanation {
     for (const v1::Link& link : snapshot_.performance().links())
       if (link.unanswered_seconds() >= kLongWaitSeconds)
         say("data from " + printable(link.from()) + " to " + printable(link.to()) +
-            " has had no acknowledgement for " + seconds_text(link.unanswered_seconds()) +
+            " has had no acknowledgement for " + lasting_text(link.unanswered_seconds()) +
             ": the link does not deliver it");
   }
 

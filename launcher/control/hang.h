@@ -18,7 +18,8 @@
 namespace paceline::launcher {
 
 struct Hang {
-  /// Sentences without a newline, the cause first. Empty: no rank waits for long.
+  /// Sentences without a newline, the cause first. Empty: no rank waits for long, and no operation
+  /// has failed because ranks called different ones.
   std::vector<std::string> lines;
   /// Ranks whose stacks say more. They are the late ranks, or else ranks that wait.
   std::vector<std::uint32_t> suspects;

@@ -9,8 +9,8 @@ namespace paceline::launcher {
 
 /// "worker 2"
 std::string member_text(const job::v1::Member& member);
-/// "12.3 s"
-std::string seconds_text(double seconds);
+/// "12.0 s"
+std::string lasting_text(double seconds);
 /// "barrier #3, running for 5.2 s", "barrier #3, ended 5.2 s ago"; empty: it has begun none.
 std::string operation_text(const job::v1::Operation& operation);
 

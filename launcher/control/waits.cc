@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <span>
 #include <string_view>
 
 namespace paceline::launcher {
@@ -30,13 +29,14 @@ bool has_all_ranks(const v1::Operation& operation, const v1::Snapshot& snapshot)
   return operation.rank_count() == static_cast<std::uint32_t>(snapshot.ranks_size());
 }
 
-// The operation that most ranks of this number have called; the others called a different one.
-std::string common_name(const std::vector<const v1::Operation*>& called) {
-  std::map<std::string_view, std::size_t> counts;
-  for (const v1::Operation* one : called) ++counts[one->name()];
-  return std::string(
-      std::ranges::max_element(counts, {}, [](const auto& one) { return one.second; })->first);
+// "receive" of "receive(1000 x float32 from 3) before #12"
+std::string_view kind_of(const v1::Operation& operation) {
+  const std::string_view name = operation.name();
+  return name.substr(0, name.find('('));
 }
+
+// A rank with so many has more, of which nothing is known.
+constexpr int kMaxCommunicators = 16;
 
 class WaitFinder {
  public:
@@ -59,49 +59,85 @@ class WaitFinder {
  private:
   using Called = std::vector<std::pair<std::uint32_t, const v1::Operation*>>;
 
-  // Ranks of other communicators have other numbers there: then the other end is not known.
-  void add_message(std::uint32_t rank, const v1::Operation& operation) {
-    Wait wait{.operation = operation, .waiting = {rank}, .late = {}, .different = {}};
-    const bool is_known = operation.has_peer() && operation.peer() != rank &&
+  const v1::Rank& rank(std::uint32_t number) const {
+    return snapshot_.ranks(static_cast<int>(number));
+  }
+
+  void add_message(std::uint32_t number, const v1::Operation& operation) {
+    Wait wait;
+    wait.operation = operation;
+    wait.waiting = {number};
+    const bool is_known = operation.has_peer() && operation.peer() != number &&
                           has_all_ranks(operation, snapshot_) &&
                           operation.peer() < operation.rank_count();
-    if (is_known) wait.late = {operation.peer()};
+    if (is_known && !waits_in_same(operation.peer(), number, operation))
+      wait.late = {operation.peer()};
     waits_.push_back(std::move(wait));
+  }
+
+  // Whether the other end of a message waits for this one: its data is on its way.
+  bool waits_in_same(std::uint32_t peer, std::uint32_t number, const v1::Operation& message) const {
+    const v1::Operation* const theirs = launcher::find(rank(peer), message.group());
+    return theirs != nullptr && theirs->running() && theirs->has_peer() &&
+           theirs->peer() == number && kind_of(*theirs) != kind_of(message);
+  }
+
+  // Nothing has begun on the rank since.
+  bool is_newest(std::uint32_t number, const v1::Operation& operation) const {
+    const v1::Operation& newest = rank(number).operation();
+    return newest.group() == operation.group() && newest.sequence() == operation.sequence();
   }
 
   void add_collective(const Key& key, const Called& called) {
-    std::vector<const v1::Operation*> operations;
-    for (const auto& [rank, operation] : called) operations.push_back(operation);
-    const std::string name = common_name(operations);
     Wait wait;
-    bool has_failed = false;
-    for (const auto& [rank, operation] : called) {
-      if (operation->name() != name) {
-        wait.different.emplace_back(rank, operation->name());
-        continue;
-      }
-      has_failed = has_failed || operation->failed();
-      if (!waits_long(*operation) && !operation->failed()) continue;
+    const std::string name = common_name(called, wait);
+    for (const auto& [number, operation] : called) {
+      if (!wait.has_majority || operation->name() != name)
+        wait.different.emplace_back(number, operation->name());
+      const bool counts = operation->name() == name || !wait.has_majority;
+      if (counts && operation->failed() && is_newest(number, *operation))
+        wait.failed.push_back(number);
+      if (!counts || !waits_long(*operation)) continue;
       if (wait.waiting.empty() || operation->seconds() > wait.operation.seconds())
         wait.operation = *operation;
-      wait.waiting.push_back(rank);
+      wait.waiting.push_back(number);
     }
-    if (wait.waiting.empty() || (has_failed && wait.different.empty())) return;
-    if (!has_failed) add_late(key, wait);
+    const bool has_failed = !wait.failed.empty() && !wait.different.empty();
+    if (wait.waiting.empty() && !has_failed) return;
+    if (wait.waiting.empty())
+      wait.operation = *launcher::find(rank(wait.failed.front()), key.group);
+    else
+      add_late(key, wait);
     waits_.push_back(std::move(wait));
   }
 
+  // The operation that most ranks of this number have called.
+  static std::string common_name(const Called& called, Wait& wait) {
+    std::map<std::string_view, std::size_t> counts;
+    for (const auto& [number, operation] : called) ++counts[operation->name()];
+    const auto most =
+        std::ranges::max_element(counts, {}, [](const auto& one) { return one.second; });
+    wait.has_majority = 2 * most->second > called.size();
+    return std::string(most->first);
+  }
+
   void add_late(const Key& key, Wait& wait) {
-    std::size_t known = 0;
+    std::size_t members = 0;
     const bool has_all = has_all_ranks(wait.operation, snapshot_);
-    for (int i = 0; i < snapshot_.ranks_size(); ++i) {
-      const v1::Operation* const last = launcher::find(snapshot_.ranks(i), key.group);
-      if (last != nullptr) ++known;
-      const bool is_late = last != nullptr ? last->calls() <= key.sequence : has_all;
-      if (is_late) wait.late.push_back(static_cast<std::uint32_t>(i));
+    for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(snapshot_.ranks_size()); ++i) {
+      const v1::Operation* const last = launcher::find(rank(i), key.group);
+      const bool is_late =
+          last != nullptr ? last->calls() <= key.sequence : has_all && has_called_nothing(rank(i));
+      if (last != nullptr || is_late) ++members;
+      if (is_late) wait.late.push_back(i);
     }
-    const std::size_t ranks = has_all ? 0 : wait.operation.rank_count();
-    if (ranks > known) wait.unknown = ranks - known;
+    if (wait.operation.rank_count() > members) wait.unknown = wait.operation.rank_count() - members;
+  }
+
+  // Of a communicator that it has, but is not among those that it reports.
+  static bool has_called_nothing(const v1::Rank& rank) {
+    if (rank.state() == v1::Rank::STATE_ENDED) return true;
+    return rank.has_operation() && rank.communicators_size() < kMaxCommunicators;
   }
 
   const v1::Snapshot& snapshot_;

@@ -13,8 +13,6 @@ namespace v1 = job::v1;
 
 namespace {
 
-constexpr int kMostCommunicators = 16;
-
 v1::Operation operation_of(const messages::Whereabouts& said, Duration since) {
   v1::Operation operation;
   operation.set_name(printable(said.operation()));
@@ -60,8 +58,7 @@ void JobSnapshot::add_operations(std::size_t rank, TimePoint now, v1::Rank& to) 
   const auto& [said, communicators, heard] = *whereabouts[rank];
   *to.mutable_operation() = operation_of(said, now - heard);
   for (const messages::Whereabouts& one : communicators)
-    if (to.communicators_size() < kMostCommunicators)
-      *to.add_communicators() = operation_of(one, now - heard);
+    *to.add_communicators() = operation_of(one, now - heard);
 }
 
 }  // namespace paceline::launcher

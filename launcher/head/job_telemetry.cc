@@ -101,6 +101,15 @@ RankSamples samples_of(const messages::SampledOperations& group, Duration ahead)
   return samples;
 }
 
+std::vector<messages::Whereabouts> sane(
+    const google::protobuf::RepeatedPtrField<messages::Whereabouts>& communicators) {
+  std::vector<messages::Whereabouts> kept;
+  for (const messages::Whereabouts& one : communicators)
+    if (is_sane(one.lasts_ns()) && one.size() <= kMostRanks && kept.size() < FlightRing::kParts)
+      kept.push_back(one);
+  return kept;
+}
+
 // Small enough for a line of the record.
 std::vector<HostSummary> recorded_hosts(std::vector<HostSummary> hosts) {
   if (hosts.size() > kMostRecordedHosts) hosts.resize(kMostRecordedHosts);
@@ -140,8 +149,9 @@ void JobTelemetry::take(TimePoint now, std::size_t host, const messages::RankMea
   const Duration ahead = ahead_of(now, host, measured.time_ns());
   const int rank = static_cast<int>(measured.rank());
   if (is_sane(measured.whereabouts().lasts_ns()))
-    whereabouts_[measured.rank()] = Whereabouts{
-        .said = measured.whereabouts(), .communicators = measured.communicators(), .heard = now};
+    whereabouts_[measured.rank()] = Whereabouts{.said = measured.whereabouts(),
+                                                .communicators = sane(measured.communicators()),
+                                                .heard = now};
   RankReading reading{.steps = totals_of(measured.steps()),
                       .use = use_of(measured.usage()),
                       .exposed = Duration(measured.steps().exposed_ns()),

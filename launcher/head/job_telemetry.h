@@ -50,7 +50,7 @@ class JobTelemetry final : public JobObserver {
   /// The operation of a rank as its agent last said it; without a name: it has begun none.
   struct Whereabouts {
     messages::Whereabouts said;
-    google::protobuf::RepeatedPtrField<messages::Whereabouts> communicators;
+    std::vector<messages::Whereabouts> communicators;  // at most FlightRing::kParts
     TimePoint heard{};
   };
   /// By rank. None: it has not joined, or has ended.

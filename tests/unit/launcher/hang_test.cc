@@ -57,12 +57,16 @@ class HangTest : public ::testing::Test {
     return operation;
   }
 
-  // Rank `number` waits for a message from `peer`.
-  void receives(int number, std::uint32_t peer) {
-    v1::Operation& operation = in(number, "receive from " + std::to_string(peer), 3);
+  void message(int number, const std::string& kind, std::uint32_t peer) {
+    v1::Operation& operation = in(number, kind + "(" + std::to_string(peer) + ")", 3);
     operation.set_collective(false);
     operation.set_peer(peer);
     operation.set_calls(3);
+  }
+
+  void fail(int number) {
+    rank(number).mutable_communicators(0)->set_failed(true);
+    rank(number).mutable_communicators(0)->set_running(false);
   }
 
   v1::Process& process(int number, const std::string& state) {
@@ -105,10 +109,22 @@ TEST_F(HangTest, RanksThatSentMessagesSinceTheOperationAreNotLate) {
   EXPECT_EQ(lines()[0], "1 rank waits in barrier #7 for 5.0 s; worker 2 has not called it");
 }
 
-TEST_F(HangTest, RanksThatHaveNotJoinedAreLate) {
+// It may have no flight ring, behind a program that closes descriptors.
+TEST_F(HangTest, ARankOfWhichNothingIsKnownIsNotNamed) {
   for (int i = 0; i < 3; ++i) in(i, "barrier", 0);
-  EXPECT_EQ(lines(), (Lines{"3 ranks wait in barrier #0 for 5.0 s; worker 3 has not called it",
-                            "worker 3: it has not joined the job"}));
+  const Lines expected{"3 ranks wait in barrier #0 for 5.0 s; nothing is known of 1 more rank"};
+  EXPECT_EQ(lines(), expected);
+}
+
+TEST_F(HangTest, ARankThatHasCalledNothingOfACommunicatorOfAllRanksIsLate) {
+  for (int i = 0; i < 3; ++i) in(i, "barrier of b", 0, 5, kOther).set_rank_count(kRanks);
+  after(3, "barrier", 6);
+  EXPECT_EQ(lines()[0], "3 ranks wait in barrier of b #0 for 5.0 s; worker 3 has not called it");
+  for (std::uint64_t group = 10; group < 25; ++group) after(3, "barrier of c", 6, group);
+  EXPECT_EQ(lines()[0],
+            "3 ranks wait in barrier of b #0 for 5.0 s; nothing is known of 1 more "
+            "rank")
+      << "it has more communicators than it reports";
 }
 
 TEST_F(HangTest, NamesManyLateRanksByTheirNumber) {
@@ -211,25 +227,90 @@ TEST_F(HangTest, NamesCallsInDifferentOrders) {
   EXPECT_EQ(suspects(), (Ranks{0}));
 }
 
-TEST_F(HangTest, NamesMessagesThatWaitForEachOther) {
-  receives(0, 1);
-  receives(1, 0);
+TEST_F(HangTest, NamesMessagesThatMayWaitForEachOther) {
+  message(0, "receive", 1);
+  message(1, "receive", 0);
   const std::vector<std::string> said = lines();
   EXPECT_EQ(said[0],
-            "1 rank waits in receive from 1 #3 for 5.0 s on worker 0; the other end is "
-            "worker 1");
-  EXPECT_EQ(said.back(), "the ranks wait for each other");
+            "1 rank waits in receive(1) #3 for 5.0 s on worker 0; the other end is worker "
+            "1");
+  EXPECT_EQ(said.back(), "the ranks may wait for each other");
+  EXPECT_EQ(suspects(), (Ranks{0, 1}));
 }
 
-TEST_F(HangTest, SaysThatRanksOfACommunicatorAreNotKnown) {
+TEST_F(HangTest, BothEndsOfAMessageAreNoCycle) {
+  message(0, "receive", 1);
+  message(1, "send", 0);
+  process(1, "stopped");
+  const Lines expected{
+      "1 rank waits in receive(1) #3 for 5.0 s on worker 0; the other end waits in it too",
+      "1 rank waits in send(0) #3 for 5.0 s on worker 1; the other end waits in it too",
+      "worker 1: it is stopped by a signal"};
+  EXPECT_EQ(lines(), expected);
+  EXPECT_EQ(suspects(), (Ranks{0, 1}));
+}
+
+TEST_F(HangTest, SaysThatNothingIsKnownOfARankOfACommunicator) {
   in(0, "barrier of b", 0, 5, kOther);
-  EXPECT_EQ(lines(), (Lines{"1 rank waits in barrier of b #0 for 5.0 s; 1 rank has called "
-                            "no operation of this communicator"}));
+  const Lines expected{
+      "1 rank waits in barrier of b #0 for 5.0 s; nothing is known of 1 more "
+      "rank"};
+  EXPECT_EQ(lines(), expected);
+}
+
+TEST_F(HangTest, SaysOnWhichRanksTheOperationHasFailed) {
+  for (int i = 0; i < 4; ++i) in(i, "barrier", 7);
+  fail(2);
+  const Lines expected{
+      "3 ranks wait in barrier #7 for 5.0 s; all its ranks have called it; it has "
+      "failed on worker 2"};
+  EXPECT_EQ(lines(), expected);
+}
+
+TEST_F(HangTest, OldFailuresAreNoHang) {
+  for (int i = 0; i < 4; ++i) in(i, i < 3 ? "all_reduce" : "barrier", 7);
+  for (int i = 0; i < 4; ++i) fail(i);
+  for (int i = 0; i < 4; ++i) after(i, "barrier", 0, kOther);
+  EXPECT_TRUE(lines().empty());
+}
+
+TEST_F(HangTest, WithoutAMajorityNobodyIsBlamed) {
+  for (int i = 0; i < 4; ++i) in(i, i < 2 ? "all_reduce" : "barrier", 7);
+  for (int i = 0; i < 4; ++i) fail(i);
+  const Lines expected{"ranks have called different operations with the number 7",
+                       "worker 0 has called all_reduce #7", "worker 1 has called all_reduce #7",
+                       "worker 2 has called barrier #7", "worker 3 has called barrier #7"};
+  EXPECT_EQ(lines(), expected);
+  EXPECT_EQ(suspects(), (Ranks{0, 1, 2, 3}));
+}
+
+TEST_F(HangTest, OfThreadsInPythonTheInterruptedOneCounts) {
+  for (int i = 0; i < 3; ++i) in(i, "barrier", 7);
+  after(3, "barrier", 6);
+  v1::Process& late = process(3, "running");
+  late.add_python("Thread 0x00007f (most recent call first):");
+  late.add_python("  File \"threading.py\", line 327 in wait");
+  late.add_python("");
+  late.add_python("Thread 0x00007e (most recent call first):");
+  late.add_python("  File \"train.py\", line 3 in loop");
+  EXPECT_EQ(lines()[1], "worker 3: it is in File \"train.py\", line 3 in loop")
+      << "the main thread is the last one";
+  late.set_python(0, "Current thread 0x00007f (most recent call first):");
+  EXPECT_EQ(lines()[1], "worker 3: it is in File \"threading.py\", line 327 in wait");
+}
+
+TEST_F(HangTest, AShellIsNotWhatTheRankDoes) {
+  for (int i = 0; i < 3; ++i) in(i, "barrier", 7);
+  after(3, "barrier", 6);
+  process(3, "sleeping").set_waits_for("the end of a child process");
+  EXPECT_EQ(lines()[1], "worker 3: it waits: the end of a child process");
+  process(3, "stopped");
+  EXPECT_EQ(lines()[1], "worker 3: it is stopped by a signal");
 }
 
 TEST_F(HangTest, NonsenseIsNotBelieved) {
-  receives(0, 1000);
-  receives(1, 1);
+  message(0, "receive", 1000);
+  message(1, "receive", 1);
   in(2, "", 0, 1e30).set_rank_count(0);
   job_.mutable_ranks(2)->set_host("nowhere");
   EXPECT_FALSE(lines().empty());
