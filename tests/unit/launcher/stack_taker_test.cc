@@ -63,8 +63,8 @@ class LookedAt {
 };
 
 [[gnu::noinline]] void spin_for_stack_test() {
-  for (volatile unsigned i = 0;; i = i + 1) {
-  }
+  volatile unsigned steps = 0;
+  for (;;) steps = steps + 1;
 }
 
 class StackTakerTest : public ::testing::Test {
@@ -139,7 +139,9 @@ TEST_F(StackTakerTest, AStoppedProcessStaysStopped) {
   const v1::Process seen = look_at(process.pid());
   EXPECT_EQ(seen.threads(0).state(), "stopped");
   EXPECT_NE(seen.waits_for().find("SIGCONT"), std::string::npos);
-  if (has_native()) EXPECT_GT(seen.threads(0).frames_size(), 0) << seen.failure();
+  if (has_native()) {
+    EXPECT_GT(seen.threads(0).frames_size(), 0) << seen.failure();
+  }
   EXPECT_EQ(process.state(), 'T');
   ::kill(process.pid(), SIGCONT);
   EXPECT_TRUE(until([&] { return process.state() == 'R'; }));
@@ -155,7 +157,9 @@ TEST_F(StackTakerTest, ABlockedWriteNamesItsDescriptor) {
   ASSERT_TRUE(until([&] { return process.state() == 'S'; }));
   v1::Process seen = look_at(process.pid());
   EXPECT_EQ(seen.threads(0).state(), "sleeping");
-  if (!seen.waits_for().empty()) EXPECT_EQ(seen.waits_for(), "write to descriptor 1, a pipe");
+  if (!seen.waits_for().empty()) {
+    EXPECT_EQ(seen.waits_for(), "write to descriptor 1, a pipe");
+  }
   // The write goes on as if nothing had been.
   pipe.write_end.reset();
   std::size_t bytes = 0;
@@ -240,7 +244,6 @@ TEST(BoundedChild, WhatHangsKeepsWhatItSaid) {
   children.push_back(BoundedChild::start([](BoundedChild::Send) { std::abort(); }).value());
   const TimePoint begin = clock.now();
   BoundedChild::wait_for(children, clock, Deadline::after(clock, milliseconds(500)));
-  children[0]->said();
   EXPECT_EQ(children[0]->said(), "second");
   EXPECT_FALSE(children[0]->is_done());
   EXPECT_EQ(children[1]->said()->size(), std::size_t{1} << 20);
