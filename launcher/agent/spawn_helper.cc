@@ -37,6 +37,7 @@ namespace paceline::launcher {
 namespace {
 
 constexpr Duration kSweep = std::chrono::seconds(5);
+constexpr Duration kTracedPeriod = std::chrono::milliseconds(10);  // of looks at an ended rank
 
 class SpawnHelper {
  public:
@@ -341,7 +342,12 @@ void SpawnHelper::reap_rank(pid_t pid) {
   if (Rank& ended = ranks_.at(pid); ended.socket) settle(pid, ended);
   int wait_status = 0;
   rusage usage{};
-  ::wait4(pid, &wait_status, 0, &usage);
+  // A debugger, or the process that takes stacks, sees the end of what it traces first.
+  if (::wait4(pid, &wait_status, WNOHANG, &usage) == 0) {
+    ::epoll_ctl(deaths_.get(), EPOLL_CTL_DEL, ranks_.at(pid).pidfd.get(), nullptr);
+    loop_.after(kTracedPeriod, [this, pid] { reap_rank(pid); });
+    return;
+  }
   auto rank = ranks_.extract(pid);
   // A rank that has been forked and not yet executed its program holds a copy of the pidfd, which
   // would keep it in the list.

@@ -34,8 +34,7 @@ class StackRequests final : public JobObserver {
     std::function<bool(std::size_t host, const messages::ToAgent& message)> send;
   };
 
-  StackRequests(EventLoop& loop, Options options)
-      : loop_(loop), options_(std::move(options)), timers_(loop) {}
+  StackRequests(EventLoop& loop, Options options) : options_(std::move(options)), timers_(loop) {}
 
   /// Calls `done` once, at once or within kPatience. Each rank has at least one process, which says
   /// why it has no more. An error: the request cannot be done.
@@ -58,7 +57,6 @@ class StackRequests final : public JobObserver {
   void end_if_whole(Place pending);
   std::string name_of(std::size_t host) const;
 
-  EventLoop& loop_;
   const Options options_;
   std::list<Pending> pending_;
   std::int64_t last_number_ = 0;

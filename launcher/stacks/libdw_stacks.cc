@@ -51,24 +51,27 @@ class StoppedThread {
     is_seized_ = true;
     ::ptrace(PTRACE_INTERRUPT, thread, nullptr, nullptr);
   }
-  // A signal that has stopped it goes on to it.
+  // A signal that has stopped it goes on to it. A thread that was killed meanwhile must be reaped:
+  // else its parent cannot reap it as long as this process lives.
   ~StoppedThread() {
-    if (is_seized_ && is_stopped_)
-      ::ptrace(PTRACE_DETACH, thread_, nullptr, static_cast<unsigned long>(signal_));
+    if (!is_seized_) return;
+    if (!is_stopped_) look();
+    if (is_stopped_ &&
+        ::ptrace(PTRACE_DETACH, thread_, nullptr, static_cast<unsigned long>(signal_)) == 0)
+      return;
+    ::waitpid(thread_, nullptr, __WALL | WNOHANG);
   }
   StoppedThread(const StoppedThread&) = delete;
   StoppedThread& operator=(const StoppedThread&) = delete;
 
   /// errno of the attempt to seize it; 0: it was seized.
   int error() const { return error_; }
+  bool is_stopped() const { return is_stopped_; }
 
   /// False: it has ended, or hangs in the kernel.
   bool wait(const Clock& clock, Deadline deadline) {
     for (;;) {
-      int status = 0;
-      const pid_t got = ::waitpid(thread_, &status, __WALL | WNOHANG);
-      if (got < 0 && errno != EINTR) return false;
-      if (got == thread_) return note(status);
+      if (look()) return is_stopped_;
       const Duration left = deadline.left(clock.now());
       if (left == Duration::zero()) return false;
       sigset_t child;
@@ -82,12 +85,19 @@ class StoppedThread {
   }
 
  private:
+  // False: its state is the same as before.
+  bool look() {
+    int status = 0;
+    const pid_t got = ::waitpid(thread_, &status, __WALL | WNOHANG);
+    if (got == thread_) note(status);
+    return got == thread_ || (got < 0 && errno != EINTR);
+  }
+
   // A stop by PTRACE_INTERRUPT, and that of a program that is stopped anyway, has an event. Without
   // one, a signal is about to be delivered.
-  bool note(int status) {
+  void note(int status) {
     is_stopped_ = WIFSTOPPED(status);
     if (is_stopped_ && (status >> 16) == 0) signal_ = WSTOPSIG(status);
-    return is_stopped_;
   }
 
   const pid_t thread_;
@@ -149,28 +159,35 @@ std::string text_of(Dwfl* process, const Frame& frame) {
   return text + " (" + file_name(name) + ")";
 }
 
-NativeThread take_thread(Dwfl* process, pid_t id, const Clock& clock, Duration patience) {
-  NativeThread thread{.id = id, .frames = {}, .failure = {}};
+struct TakenThread {
+  NativeThread thread;
   std::vector<Frame> frames;
-  {
-    StoppedThread stopped(id);
-    if (stopped.error() == ESRCH) {
-      thread.failure = "it has ended";
-      return thread;
-    }
-    if (stopped.error() != 0) {
-      thread.failure = not_permitted(stopped.error()).text();
-      return thread;
-    }
-    if (!stopped.wait(clock, Deadline::after(clock, patience))) {
-      thread.failure = "it does not stop, so it hangs in the kernel or has ended";
-      return thread;
-    }
-    dwfl_getthread_frames(process, id, take_frame, &frames);
-  }
-  for (const Frame& frame : frames) thread.frames.push_back(text_of(process, frame));
-  if (frames.empty()) thread.failure = "its stack cannot be unwound: " + words_of_libdw();
-  return thread;
+};
+
+// While the thread is stopped, nothing but its frames is read.
+TakenThread take_thread(Dwfl* process, StoppedThread& stopped, pid_t id, const Clock& clock,
+                        Duration patience) {
+  TakenThread taken{.thread = {.id = id, .frames = {}, .failure = {}}, .frames = {}};
+  std::string& failure = taken.thread.failure;
+  if (stopped.error() == ESRCH)
+    failure = "it has ended";
+  else if (stopped.error() != 0)
+    failure = not_permitted(stopped.error()).text();
+  else if (!stopped.wait(clock, Deadline::after(clock, patience)))
+    failure = "it does not stop, so it hangs in the kernel or has ended";
+  else
+    dwfl_getthread_frames(process, id, take_frame, &taken.frames);
+  if (failure.empty() && taken.frames.empty())
+    failure = "its stack cannot be unwound: " + words_of_libdw();
+  return taken;
+}
+
+// Opens the files of the program and its libraries, so that no thread is stopped meanwhile.
+int open_module(Dwfl_Module* module, void**, const char*, Dwarf_Addr, void*) {
+  GElf_Addr bias = 0;
+  dwfl_module_getelf(module, &bias);
+  dwfl_module_eh_cfi(module, &bias);
+  return DWARF_CB_OK;
 }
 
 Status take(const NativeRequest& request, FunctionRef<void(const NativeThread&)> got) {
@@ -190,9 +207,24 @@ Status take(const NativeRequest& request, FunctionRef<void(const NativeThread&)>
   dwfl_report_end(process.get(), nullptr, nullptr);
   if (dwfl_linux_proc_attach(process.get(), request.process, true) != 0)
     return unavailable("libdw cannot unwind it: " + words_of_libdw());
+  dwfl_getmodules(process.get(), open_module, nullptr, 0);
   const SystemClock clock;
-  for (const pid_t thread : request.threads)
-    got(take_thread(process.get(), thread, clock, request.patience));
+  std::vector<std::unique_ptr<StoppedThread>> not_stopped;
+  Duration patience = request.patience;
+  std::vector<TakenThread> taken;
+  for (const pid_t id : request.threads) {
+    auto stopped = std::make_unique<StoppedThread>(id);
+    taken.push_back(take_thread(process.get(), *stopped, id, clock, patience));
+    if (stopped->is_stopped() || stopped->error() != 0) continue;
+    patience /= 4;  // of several threads that wait for one disk, one costs the time
+    not_stopped.push_back(std::move(stopped));
+  }
+  not_stopped.clear();
+  for (TakenThread& one : taken) {
+    for (const Frame& frame : one.frames)
+      one.thread.frames.push_back(text_of(process.get(), frame));
+    got(one.thread);
+  }
   return Status();
 }
 

@@ -81,6 +81,8 @@ std::string read_text(const UniqueFd& memory, std::uint64_t begin, std::uint64_t
 
 }  // namespace
 
+bool has_pending_question(const PythonNote& note) { return is_pending(note.pid, note.signal); }
+
 Result<UniqueFd> make_python_memory() {
   UniqueFd memory(::memfd_create(kMemoryName, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!memory) return system_error("make a file in memory");

@@ -62,6 +62,10 @@ std::vector<PythonNote> read_notes(const UniqueFd& memory);
 /// offset of its own.
 UniqueFd open_python_memory(pid_t process, const messages::HookMemory& memory);
 
+/// Whether an earlier question waits for the process. Its answer would be in the text of a later
+/// one, because all processes of a rank write to the same memory.
+bool has_pending_question(const PythonNote& note);
+
 /// Asks the process of the note where it is, and returns the lines of faulthandler. An error says
 /// in words why not; no signal is sent to a process that may have another use for it, or is
 /// stopped. `pidfd` is of that process.

@@ -32,8 +32,9 @@ constexpr Duration kSendPeriod = std::chrono::milliseconds(100);
 
 struct ProcessLook {
   SeenProcess process;
-  std::optional<PythonNote> note;  // none: it has no hook
-  messages::HookMemory memory;     // without an inode: the rank has none
+  std::optional<PythonNote> note;    // none: it has no hook
+  messages::HookMemory memory;       // without an inode: the rank has none
+  bool is_question_pending = false;  // to any process of the rank
 };
 
 void add_failure(v1::Process& process, const std::string& why) {
@@ -87,6 +88,10 @@ void add_native(const StacksModule& module, pid_t pid, const Clock& clock, v1::P
 
 void add_python(const ProcessLook& look, const UniqueFd& pidfd, const Clock& clock,
                 Deadline deadline, v1::Process& view) {
+  if (look.is_question_pending)
+    return add_failure(view,
+                       "Python cannot say where it is, because a process of the rank has not "
+                       "answered an earlier question yet");
   const Duration patience = std::min<Duration>(deadline.left(clock.now()) / 2, kPythonPatience);
   const auto lines =
       ask_python(*look.note, pidfd, look.memory, clock, Deadline::after(clock, patience));
@@ -143,7 +148,7 @@ std::string look_within(const ProcessLook& look, const Result<const StacksModule
   view.set_pid(look.process.pid);
   view.set_program(printable(look.process.stat.name));
   add_failure(view, "the rest is not known within " + seconds_text(share) +
-                        ": the process, or a file of its program, hangs in the kernel");
+                        ": its program and libraries are large, or it hangs in the kernel");
   return view.SerializeAsString();
 }
 
@@ -177,16 +182,19 @@ messages::RankStacks look_at_rank(const messages::LookAtRank& rank,
     ProcessLook look{.process = chosen[i], .note = {}, .memory = rank.memory()};
     const auto note = std::ranges::find(notes, chosen[i].pid, &PythonNote::pid);
     if (note != notes.end()) look.note = *note;
+    look.is_question_pending = std::ranges::any_of(notes, has_pending_question);
+    // The first process matters most: it has half of the time.
     const auto left = static_cast<Duration::rep>(chosen.size() - i);
+    const auto parts = i == 0 ? std::min<Duration::rep>(left, 2) : left;
     stacks.add_processes(look_within(look, native, clock,
-                                     Deadline::after(clock, deadline.left(clock.now()) / left)));
+                                     Deadline::after(clock, deadline.left(clock.now()) / parts)));
   }
   return stacks;
 }
 
-void take_answer(const BoundedChild* child, const messages::LookAtRank& rank, std::size_t max_bytes,
+void take_answer(const BoundedChild& child, const messages::LookAtRank& rank, std::size_t max_bytes,
                  messages::RankStacks& into) {
-  const bool is_known = child != nullptr && child->said() && into.ParseFromString(*child->said());
+  const bool is_known = child.said() && into.ParseFromString(*child.said());
   if (!is_known) {
     into.Clear();
     into.add_processes(failed_look("it was not looked at in time", static_cast<pid_t>(rank.pid())));
@@ -207,13 +215,18 @@ messages::StacksTaken look_at_ranks(const messages::LookAtRanks& request,
   const Deadline deadline = Deadline::after(clock, patience - kToAnswer);
   const Deadline of_ranks = Deadline::after(clock, patience - 2 * kToAnswer);
   std::vector<std::unique_ptr<BoundedChild>> children;
+  std::vector<std::string> failures;  // of those without a child
   for (const messages::LookAtRank& rank : request.ranks()) {
     children.emplace_back();
+    failures.emplace_back("it does not run");
     if (rank.pid() == 0) continue;
     auto started = BoundedChild::start([&](BoundedChild::Send send) {
       send(look_at_rank(rank, native, clock, of_ranks).SerializeAsString());
     });
-    if (started.ok()) children.back() = *std::move(started);
+    if (started.ok())
+      children.back() = *std::move(started);
+    else
+      failures.back() = started.status().text();
   }
   BoundedChild::wait_for(children, clock, deadline);
   messages::StacksTaken taken;
@@ -222,12 +235,13 @@ messages::StacksTaken look_at_ranks(const messages::LookAtRanks& request,
   for (int i = 0; i < request.ranks_size(); ++i) {
     const messages::LookAtRank& rank = request.ranks(i);
     messages::RankStacks& stacks = *taken.add_ranks();
-    if (rank.pid() != 0) {
-      take_answer(children[static_cast<std::size_t>(i)].get(), rank, share, stacks);
+    const auto at = static_cast<std::size_t>(i);
+    if (children[at] != nullptr) {
+      take_answer(*children[at], rank, share, stacks);
       continue;
     }
     stacks.set_rank(rank.rank());
-    stacks.add_processes(failed_look("it does not run"));
+    stacks.add_processes(failed_look(failures[at], static_cast<pid_t>(rank.pid())));
   }
   return taken;
 }
