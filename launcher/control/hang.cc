@@ -30,6 +30,10 @@ class Explanation {
   }
 
   Hang tell() && {
+    if (snapshot_.output_blocked_seconds() >= kLongWaitSeconds)
+      say("nobody has read the output of `paceline run` for " +
+          lasting_text(snapshot_.output_blocked_seconds()) +
+          ": ranks that write wait, and their hosts are not heard");
     for (std::size_t i = 0; i < std::min(waits_.size(), kMaxWaits); ++i) tell(waits_[i]);
     if (waits_.size() > kMaxWaits)
       say("ranks wait in " + count_text(waits_.size() - kMaxWaits, "more operation"));

@@ -19,7 +19,7 @@ namespace paceline::launcher {
 
 struct Hang {
   /// Sentences without a newline, the cause first. Empty: no rank waits for long, and no operation
-  /// has failed because ranks called different ones.
+  /// has failed because ranks called different ones, and somebody reads the job's output.
   std::vector<std::string> lines;
   /// Ranks whose stacks say more. They are the late ranks, or else ranks that wait.
   std::vector<std::uint32_t> suspects;

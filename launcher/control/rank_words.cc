@@ -1,7 +1,6 @@
 #include "launcher/control/rank_words.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <string_view>
 #include <utility>
@@ -22,8 +21,9 @@ constexpr std::string_view kWaitsForChild = "the end of a child process";
 
 // Libraries in which a program waits, beside its own code.
 bool is_of_system(std::string_view frame) {
-  static constexpr std::array<std::string_view, 6> kLibraries{
-      "(libc.so", "(libc-", "(libpthread", "(ld-linux", "(linux-vdso", "([vdso]"};
+  static constexpr std::string_view kLibraries[] = {"(libc.so",    "(libc-",    "(libpthread",
+                                                    "(libstdc++",  "(libgcc_s", "(ld-linux",
+                                                    "(linux-vdso", "([vdso"};
   return std::ranges::any_of(
       kLibraries, [frame](std::string_view library) { return frame.find(library) != frame.npos; });
 }

@@ -61,7 +61,10 @@ void Console::finish() {
 
 void Console::queue(Sink& sink, const std::string& bytes) {
   if (!sink.usable || bytes.empty()) return;
-  if (sink.queue.empty()) loop_.when_writable(sink.fd, [this, &sink] { write_some(sink); });
+  if (sink.queue.empty()) {
+    sink.waits_since = loop_.clock().now();
+    loop_.when_writable(sink.fd, [this, &sink] { write_some(sink); });
+  }
   sink.queue += bytes;
 }
 
@@ -72,11 +75,19 @@ void Console::write_some(Sink& sink) {
   if (written < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (written < 0) return give_up(sink, errno);
   sink.written += static_cast<std::size_t>(written);
+  sink.waits_since = loop_.clock().now();
   if (sink.written < sink.queue.size()) return;
   sink.queue.clear();
   sink.written = 0;
   loop_.forget_writable(sink.fd);
   if (backlog_bytes() == 0 && drained_) drained_();
+}
+
+Duration Console::blocked_for() const {
+  Duration longest{};
+  for (const Sink* const sink : {&output_, &error_, &input_})
+    if (!sink->queue.empty()) longest = std::max(longest, loop_.clock().now() - sink->waits_since);
+  return longest;
 }
 
 void Console::give_up(Sink& sink, int error) {

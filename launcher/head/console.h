@@ -39,6 +39,8 @@ class Console {
   std::size_t backlog_bytes() const {
     return output_.queue.size() + error_.queue.size() + input_.queue.size();
   }
+  /// For how long a stream has taken nothing of its backlog; 0: there is none.
+  Duration blocked_for() const;
   /// Calls `drained` whenever the backlog has gone.
   void when_drained(std::function<void()> drained) { drained_ = std::move(drained); }
   /// Calls `broken` once with the errno when standard output cannot be written any more. What is
@@ -53,6 +55,7 @@ class Console {
     OutputFormat format;
     std::string queue;
     std::size_t written = 0;
+    TimePoint waits_since{};  // while the queue is not empty
     bool usable = true;
   };
 

@@ -234,7 +234,7 @@ Result<int> run_stages(const RunContext& context, Console& console, const JobSpe
   const JobSnapshot snapshot(
       facts_of(job, entry.record, inputs, loop.clock()),
       [&target] { return target.head ? &target.head->state() : nullptr; }, context.telemetry,
-      loop.clock());
+      console, loop.clock());
   PACELINE_TRY_ASSIGN(auto pages, serve_pages(loop, console, job, snapshot));
   StackRequests stacks(
       loop, {.state = [&target] { return target.head ? &target.head->state() : nullptr; },

@@ -33,6 +33,8 @@ v1::Operation operation_of(const messages::Whereabouts& said, Duration since) {
 v1::Snapshot JobSnapshot::take() const {
   const TimePoint now = clock_.now();
   v1::Snapshot snapshot = snapshot_of(facts_, state_(), now);
+  snapshot.set_output_blocked_seconds(
+      std::chrono::duration<double>(console_.blocked_for()).count());
   for (int i = 0; i < snapshot.hosts_size(); ++i)
     if (const HostReading* const reading = telemetry_.host(static_cast<std::size_t>(i)))
       add_use(*reading, *snapshot.mutable_hosts(i));

@@ -8,6 +8,7 @@
 
 #include "comm/base/clock.h"
 #include "launcher/control/snapshot.h"
+#include "launcher/head/console.h"
 #include "launcher/head/job_telemetry.h"
 #include "launcher/job/job_state.h"
 #include "launcher/proto/job_v1.pb.h"
@@ -16,11 +17,14 @@ namespace paceline::launcher {
 
 class JobSnapshot {
  public:
-  /// `state`: null until the agents of all hosts are connected. The telemetry and the clock are
-  /// borrowed.
+  /// `state`: null until the agents of all hosts are connected. The others are borrowed.
   JobSnapshot(JobFacts facts, std::function<const JobState*()> state, const JobTelemetry& telemetry,
-              const Clock& clock)
-      : facts_(std::move(facts)), state_(std::move(state)), telemetry_(telemetry), clock_(clock) {}
+              const Console& console, const Clock& clock)
+      : facts_(std::move(facts)),
+        state_(std::move(state)),
+        telemetry_(telemetry),
+        console_(console),
+        clock_(clock) {}
 
   job::v1::Snapshot take() const;
 
@@ -30,6 +34,7 @@ class JobSnapshot {
   const JobFacts facts_;
   const std::function<const JobState*()> state_;
   const JobTelemetry& telemetry_;
+  const Console& console_;
   const Clock& clock_;
 };
 

@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "launcher/channel/figure_messages.h"
+#include "telemetry/flight_ring.h"
 
 namespace paceline::launcher {
 namespace {

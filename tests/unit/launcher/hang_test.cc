@@ -224,7 +224,7 @@ TEST_F(HangTest, NamesCallsInDifferentOrders) {
             "communicators in different orders");
   EXPECT_EQ(said[said.size() - 2],
             "worker 0 waits in barrier of a #4, so that it cannot call barrier of b #4");
-  EXPECT_EQ(suspects(), (Ranks{0}));
+  EXPECT_EQ(suspects(), (Ranks{0, 1}));
 }
 
 TEST_F(HangTest, NamesMessagesThatMayWaitForEachOther) {
@@ -306,6 +306,16 @@ TEST_F(HangTest, AShellIsNotWhatTheRankDoes) {
   EXPECT_EQ(lines()[1], "worker 3: it waits: the end of a child process");
   process(3, "stopped");
   EXPECT_EQ(lines()[1], "worker 3: it is stopped by a signal");
+}
+
+TEST_F(HangTest, SaysThatNobodyReadsTheOutput) {
+  job_.set_output_blocked_seconds(1);
+  EXPECT_TRUE(lines().empty());
+  job_.set_output_blocked_seconds(7);
+  const Lines expected{
+      "nobody has read the output of `paceline run` for 7.0 s: ranks that write "
+      "wait, and their hosts are not heard"};
+  EXPECT_EQ(lines(), expected);
 }
 
 TEST_F(HangTest, NonsenseIsNotBelieved) {

@@ -4,6 +4,7 @@
 //   order   the rank calls the operations of two communicators in the other order
 //   spin    the rank computes forever
 //   write   the rank writes to its standard output without end
+//   pipe    the rank writes to a pipe that nobody reads
 //   none    no mistake: an operation after another
 // Each rank prints its process id first.
 #include <chrono>
@@ -32,10 +33,15 @@ constexpr std::chrono::minutes kLongest(2);  // of a hang, if nobody ends it
 
 [[gnu::noinline]] void wait_for_input() { ::poll(nullptr, 0, 1000 * 60 * kLongest.count()); }
 
-[[gnu::noinline]] void write_without_end() {
+[[gnu::noinline]] void write_without_end(int descriptor) {
   const std::vector<char> text(1 << 16, '.');
-  while (::write(STDOUT_FILENO, text.data(), text.size()) > 0) {
+  while (::write(descriptor, text.data(), text.size()) > 0) {
   }
+}
+
+[[gnu::noinline]] void write_to_pipe() {
+  int ends[2];
+  if (::pipe(ends) == 0) write_without_end(ends[1]);
 }
 
 bool all_reduce(paceline::Communicator& world, std::size_t count) {
@@ -68,8 +74,10 @@ int main(int count, char** words) {
     auto second = world.split(0, world.rank(), {.name = "second"}).value();
     all_reduce(is_wrong ? *second : *first, 1000);
     all_reduce(is_wrong ? *first : *second, 1000);
+  } else if (is_wrong && how == "write") {
+    write_without_end(STDOUT_FILENO);
   } else if (is_wrong) {
-    how == "write" ? write_without_end() : spin_forever();
+    how == "pipe" ? write_to_pipe() : spin_forever();
   }
   all_reduce(world, 1000);
 }
