@@ -5,7 +5,7 @@
 
 #include <paceline/status.h>
 
-#include "launcher/head/trace_file.h"
+#include "launcher/head/growing_file.h"
 #include "launcher/options/job_spec.h"
 #include "launcher/system/new_file.h"
 
@@ -15,9 +15,10 @@ namespace paceline::launcher {
 struct JobFiles {
   std::unique_ptr<NewFile> host_faults;
   std::unique_ptr<NewFile> entry;  ///< of the run record
-  std::unique_ptr<TraceFile> trace;
+  std::unique_ptr<GrowingFile> trace;
+  std::unique_ptr<GrowingFile> evidence;
 
-  /// Before anything starts, so that no job runs whose files cannot be made.
+  /// Before anything starts, so that no job runs whose files cannot be made, or replace each other.
   static Result<JobFiles> make(const JobSpec& job);
 };
 

@@ -24,12 +24,12 @@
 #include "launcher/head/job_agents.h"
 #include "launcher/head/job_files.h"
 #include "launcher/head/job_inputs.h"
+#include "launcher/head/job_recorders.h"
 #include "launcher/head/job_signals.h"
 #include "launcher/head/job_snapshot.h"
 #include "launcher/head/job_start.h"
 #include "launcher/head/job_telemetry.h"
 #include "launcher/head/job_timings.h"
-#include "launcher/head/job_tracer.h"
 #include "launcher/head/rank_seats.h"
 #include "launcher/head/seating.h"
 #include "launcher/head/stack_requests.h"
@@ -126,7 +126,7 @@ struct RunContext {
   Timings& timings;
   HostFaults& faults;  // for --host-faults
   JobTelemetry& telemetry;
-  JobTracer* tracer;  // null: no --trace
+  JobRecorders& recorders;
   SignalTarget& target;
 };
 
@@ -150,7 +150,7 @@ Result<int> begin_job(const RunContext& context, Console& console, const JobSpec
   JobTimings stages(context.timings, say);
   std::vector<JobObserver*> observers{&bindings};
   observers.push_back(&context.telemetry);
-  if (context.tracer != nullptr) observers.push_back(context.tracer);
+  for (JobObserver* const recorder : context.recorders.observers()) observers.push_back(recorder);
   if (job.timings) observers.push_back(&stages);
   observers.insert(observers.end(), watchers.begin(), watchers.end());
   Head head(context.loop, console, job, std::move(found.agents), std::move(observers),
@@ -263,9 +263,8 @@ std::optional<RunLog> run_log_of(const JobSpec& job) {
 // The arguments are borrowed.
 JobTelemetry::Options telemetry_of(const JobSpec& job, Console& console,
                                    const std::optional<RunLog>& runs, const JobRecord& record,
-                                   JobTracer* tracer) {
-  JobTelemetry::Options options{.peak_flop_per_s = job.peak_flop_per_s};
-  if (tracer != nullptr) options.trace = &tracer->trace();
+                                   JobTrace* trace) {
+  JobTelemetry::Options options{.peak_flop_per_s = job.peak_flop_per_s, .trace = trace};
   if (!job.quiet) options.say = [&console](const std::string& text) { console.say(text); };
   options.ablation = job.ablation;
   if (!runs) return options;
@@ -340,25 +339,22 @@ Result<int> run(JobSpec job, const JobInputs& inputs, Timings timings) {
   SignalTarget target;
   std::optional<Console> console(std::in_place, loop, STDOUT_FILENO, STDERR_FILENO);
   const std::optional<RunLog> runs = run_log_of(job);
-  std::optional<JobTracer> tracer;
-  if (files.trace)
-    tracer.emplace(
-        JobTracer::Options{.begin = record.begin,
-                           .job = "job " + id,
-                           .file = std::move(files.trace),
-                           .say = [&console](const std::string& text) { console->say(text); }});
-  JobTracer* const traced = tracer ? &*tracer : nullptr;
-  JobTelemetry telemetry(telemetry_of(job, *console, runs, record, traced));
+  std::optional<JobRecorders> recorders(
+      std::in_place, files,
+      JobRecorders::Options{.begin = record.begin,
+                            .job = "job " + id,
+                            .say = [&console](const std::string& text) { console->say(text); }});
+  JobTelemetry telemetry(telemetry_of(job, *console, runs, record, recorders->trace()));
   Result<int> code = run_stages({.loop = loop,
                                  .agents = agents,
                                  .timings = timings,
                                  .faults = faults,
                                  .telemetry = telemetry,
-                                 .tracer = traced,
+                                 .recorders = *recorders,
                                  .target = target},
                                 *console, job, inputs, {.record = record, .folder = entered.folder},
                                 std::move(start));
-  tracer.reset();
+  recorders.reset();
   console.reset();
   if (code.ok()) {
     const RunEntry entry = entry_of(job, record, telemetry, *code, clock);

@@ -208,7 +208,8 @@ void JobTelemetry::take(std::size_t host, const messages::HostMeasured& measured
   host_account_.take(host, std::move(reading));
 }
 
-// A rank to which a slow link leads is late because its data is.
+// A rank to which a slow link leads is late because its data is. But one that is late by itself, as
+// without a CPU, reads late, and its kernel acknowledges the data late: then the link is not slow.
 std::optional<JobSummary> JobTelemetry::summary() const {
   std::optional<JobSummary> summary = account_.summary();
   if (!summary) return summary;
@@ -216,6 +217,12 @@ std::optional<JobSummary> JobTelemetry::summary() const {
   summary->links = links_.links();
   summary->hosts = host_account_.summaries();
   summary->slow_links = find_slow_links(summary->links, summary->seconds);
+  std::erase_if(summary->slow_links, [&](const SlowLink& slow) {
+    return std::ranges::any_of(summary->stragglers, [&](const Straggler& late) {
+      return late.cause != Cause::kUnknown &&
+             hosts_[static_cast<std::size_t>(late.rank)] == slow.link.to;
+    });
+  });
   for (Straggler& late : summary->stragglers) {
     const std::string& host = hosts_[static_cast<std::size_t>(late.rank)];
     const bool is_behind = std::ranges::any_of(

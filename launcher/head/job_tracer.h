@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "launcher/head/trace_file.h"
+#include "launcher/head/growing_file.h"
 #include "launcher/job/job_observer.h"
 #include "telemetry/job/job_trace.h"
 
@@ -19,7 +19,7 @@ class JobTracer final : public JobObserver {
   struct Options {
     TimePoint begin;
     std::string job;  ///< its name
-    std::unique_ptr<TraceFile> file;
+    std::unique_ptr<GrowingFile> file;
     /// Gets one warning if the file cannot be written. The job goes on without a trace.
     std::function<void(const std::string&)> say;
   };

@@ -75,6 +75,7 @@ struct JobSpec {
   std::string faults_file;       ///< script of faults; empty: none
   std::string host_faults_file;  ///< where to write which hosts failed; empty: nowhere
   std::string trace_file;        ///< trace of the job; empty: none
+  std::string evidence_file;     ///< evidence on late ranks; empty: none
   std::string membership_file;   ///< log of the job's epochs; empty: none
   std::string control;           ///< where the control service listens on TCP; empty: nowhere
   std::string metrics;           ///< where metrics are served, "ADDR:PORT"; empty: nowhere

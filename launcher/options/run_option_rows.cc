@@ -112,6 +112,9 @@ void add_telemetry_options(CLI::App& app, JobSpec& job) {
       app, "--trace",
       {"FILE", "Write a trace of the job for ui.perfetto.dev or chrome://tracing", kTelemetry},
       [&job](const std::string& text) { job.trace_file = text; });
+  add_value(app, "--evidence",
+            {"FILE", "Record the measurements that name late ranks and slow links", kTelemetry},
+            [&job](const std::string& text) { job.evidence_file = text; });
   add_value(app, "--metrics",
             {"ADDR:PORT", "Serve metrics for Prometheus at /metrics; only a port: 127.0.0.1:PORT",
              kTelemetry},

@@ -156,6 +156,42 @@ TEST_F(JobTelemetryTest, LinksAreOfHostsAndOfTheLatestStart) {
   EXPECT_EQ(telemetry_.figures()->links.size(), 1u);
 }
 
+// Data for a rank that does not read is acknowledged late, which does not make the link slow.
+TEST_F(JobTelemetryTest, ALinkToARankThatIsLateByItselfIsNotSlow) {
+  const auto say_links = [this] {
+    for (const std::size_t host : {0U, 1U}) {
+      messages::FromAgent message;
+      message.set_epoch(state_.epoch);
+      messages::LinkUse& link = *message.mutable_links()->add_links();
+      link.set_from(host == 0 ? "10.0.0.1" : "10.0.0.2");
+      link.set_to(host == 0 ? "10.0.0.2" : "10.0.0.1");
+      link.set_bytes(1'000'000);
+      link.set_busy_ns(host == 0 ? 5'000'000'000 : 1'500'000'000);
+      say(host, message);
+    }
+  };
+  const auto say_use = [this](Duration stopped) {
+    for (const int second : {1, 9})
+      for (const std::size_t host : {0U, 1U}) {
+        messages::FromAgent message = measured(host, static_cast<std::uint32_t>(host));
+        if (second == 1) message.mutable_measured()->clear_sampled();
+        messages::RankUsage& usage = *message.mutable_measured()->mutable_usage();
+        usage.set_time_ns(ns(seconds(second), host));
+        if (host == 1 && second == 9) usage.set_stopped_ns(stopped.count());
+        say(host, message);
+      }
+  };
+  say_links();
+  say_use(Duration(0));
+  ASSERT_EQ(telemetry_.figures()->slow_links.size(), 1u);
+  EXPECT_EQ(telemetry_.figures()->slow_links[0].link.to, "h2");
+  state_.epoch = 1;
+  say_links();
+  say_use(seconds(4));
+  EXPECT_EQ(telemetry_.figures()->waited_for[0].cause, "it was stopped");
+  EXPECT_TRUE(telemetry_.figures()->slow_links.empty());
+}
+
 TEST_F(JobTelemetryTest, TheRecordHasTheFigures) {
   say(0, measured(0, 0));
   say(1, measured(1, 1));

@@ -47,7 +47,7 @@ class JobTracerTest : public ::testing::Test {
     return std::make_unique<JobTracer>(
         JobTracer::Options{.begin = kBegin,
                            .job = "job 7",
-                           .file = TraceFile::make(path).value(),
+                           .file = GrowingFile::make(path, "a trace").value(),
                            .say = [this](const std::string& text) { said_.push_back(text); }});
   }
   messages::FromAgent exited(std::uint32_t rank) const {
@@ -123,7 +123,7 @@ TEST_F(JobTracerTest, LinksStay) {
   tracer(link);
   EXPECT_TRUE(contents_of(files_.root() + "/file.json").starts_with("[\n{"));
   std::filesystem::create_symlink("loop", files_.root() + "/loop");
-  EXPECT_FALSE(TraceFile::make(files_.root() + "/loop").ok());
+  EXPECT_FALSE(GrowingFile::make(files_.root() + "/loop", "a trace").ok());
 }
 
 // As `--trace /dev/stdout >> FILE`.
@@ -173,11 +173,12 @@ TEST_F(JobTracerTest, WhatWasWrittenBeforeTheDiskWasFullStays) {
 
 TEST_F(JobTracerTest, AFileThatCannotBeMadeIsRefused) {
   const std::string missing = files_.root() + "/missing/trace.json";
-  EXPECT_TRUE(says(std::string(TraceFile::make(missing).status().text()), missing));
+  EXPECT_TRUE(says(std::string(GrowingFile::make(missing, "a trace").status().text()), missing));
   const std::string pipe = files_.root() + "/pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  EXPECT_TRUE(says(std::string(TraceFile::make(pipe).status().text()), "it is a pipe"));
-  EXPECT_FALSE(TraceFile::make(files_.root()).ok());
+  EXPECT_TRUE(
+      says(std::string(GrowingFile::make(pipe, "a trace").status().text()), "it is a pipe"));
+  EXPECT_FALSE(GrowingFile::make(files_.root(), "a trace").ok());
 }
 
 }  // namespace

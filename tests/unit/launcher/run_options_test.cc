@@ -150,6 +150,7 @@ TEST(RunOptions, Output) {
   EXPECT_FALSE(job.console_ranks.contains(1));
   EXPECT_FALSE(job_of({"--console-ranks=none", "prog"}).console_ranks.contains(0));
   EXPECT_EQ(job_of({"--trace", "job.json", "prog"}).trace_file, "job.json");
+  EXPECT_EQ(job_of({"--evidence", "job.bin", "prog"}).evidence_file, "job.bin");
 }
 
 TEST(RunOptions, PeakFlops) {

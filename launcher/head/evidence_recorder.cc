@@ -1,0 +1,103 @@
+#include "launcher/head/evidence_recorder.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <variant>
+
+#include "launcher/channel/build_name.h"
+
+namespace paceline::launcher {
+namespace {
+
+constexpr Duration kFlushEvery = std::chrono::seconds(1);
+constexpr std::size_t kRoomForEnd = 4096;
+
+// What the verdict does not depend on is left out.
+std::optional<messages::FromAgent> evidence_of(const messages::FromAgent& message) {
+  if (message.has_measured() || message.has_links()) return message;
+  if (!message.has_host()) return std::nullopt;
+  messages::FromAgent part;
+  part.set_epoch(message.epoch());
+  part.mutable_host()->set_time_ns(message.host().time_ns());
+  if (message.host().has_clock()) *part.mutable_host()->mutable_clock() = message.host().clock();
+  return part;
+}
+
+}  // namespace
+
+EvidenceRecorder::~EvidenceRecorder() {
+  if (!has_ended_) write(packer_.finish());
+}
+
+messages::EvidenceItem EvidenceRecorder::item_at(TimePoint now) {
+  latest_ = std::max(latest_, now);
+  messages::EvidenceItem item;
+  item.set_time_ns(latest_.time_since_epoch().count());
+  return item;
+}
+
+void EvidenceRecorder::write(const std::string& bytes) {
+  const Status written = options_.file->append(bytes);
+  if (written.ok()) return;
+  has_ended_ = true;
+  options_.say("warning: the evidence ends early: " + std::string(written.text()));
+}
+
+void EvidenceRecorder::end(TimePoint now, const std::string& cut) {
+  messages::EvidenceItem item = item_at(now);
+  item.mutable_end()->set_cut(cut);
+  packer_.add(item);
+  write(packer_.finish());
+  if (!cut.empty() && !has_ended_) options_.say("warning: the evidence ends early: " + cut);
+  has_ended_ = true;
+}
+
+// A file that is full ends with an item that says so.
+void EvidenceRecorder::add(const messages::EvidenceItem& item) {
+  if (has_ended_) return;
+  const std::size_t bytes = item.ByteSizeLong();
+  const bool is_full = packer_.most_bytes() + bytes > options_.most_bytes ||
+                       packer_.expanded_bytes() + bytes + kRoomForEnd > kMostExpandedBytes;
+  if (is_full)
+    return end(TimePoint(Duration(item.time_ns())),
+               "it has its max size, " + std::to_string(options_.most_bytes >> 20) + " MiB");
+  packer_.add(item);
+}
+
+void EvidenceRecorder::note_start(TimePoint now, const JobState& state) {
+  epoch_ = state.epoch;
+  messages::EvidenceItem item = item_at(now);
+  messages::EvidenceStart& start = *item.mutable_start();
+  start.set_version(kEvidenceVersion);
+  start.set_build(std::string(build_name()));
+  start.set_epoch(state.epoch);
+  for (const HostState& host : state.hosts) start.add_hosts(host.name);
+  for (const RankState& rank : state.ranks)
+    start.add_rank_hosts(static_cast<std::uint32_t>(rank.host));
+  add(item);
+}
+
+void EvidenceRecorder::note_message(TimePoint now, const AgentSaid& said) {
+  const auto evidence = evidence_of(said.message);
+  if (!evidence) return;
+  messages::EvidenceItem item = item_at(now);
+  item.mutable_said()->set_host(static_cast<std::uint32_t>(said.host));
+  *item.mutable_said()->mutable_message() = *evidence;
+  add(item);
+}
+
+void EvidenceRecorder::saw(TimePoint now, const JobEvent& event, const JobState& state) {
+  if (has_ended_) return;
+  if (epoch_ != state.epoch) note_start(now, state);
+  const auto* said = std::get_if<AgentSaid>(&event);
+  if (said != nullptr && said->message.epoch() == state.epoch && said->host < state.hosts.size())
+    note_message(now, *said);
+  if (has_ended_) return;
+  if (state.finished) return end(now, "");
+  if (now - written_ < kFlushEvery) return;
+  written_ = now;
+  write(packer_.flush());
+}
+
+}  // namespace paceline::launcher
