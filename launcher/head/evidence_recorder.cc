@@ -15,9 +15,15 @@ constexpr std::size_t kRoomForEnd = 4096;
 
 // What the verdict does not depend on is left out.
 std::optional<messages::FromAgent> evidence_of(const messages::FromAgent& message) {
-  if (message.has_measured() || message.has_links()) return message;
-  if (!message.has_host()) return std::nullopt;
+  if (message.has_links()) return message;
   messages::FromAgent part;
+  if (message.has_measured()) {
+    part = message;
+    part.mutable_measured()->clear_whereabouts();
+    part.mutable_measured()->clear_communicators();
+    return part;
+  }
+  if (!message.has_host()) return std::nullopt;
   part.set_epoch(message.epoch());
   part.mutable_host()->set_time_ns(message.host().time_ns());
   if (message.host().has_clock()) *part.mutable_host()->mutable_clock() = message.host().clock();
