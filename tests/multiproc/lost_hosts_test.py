@@ -121,8 +121,8 @@ class LostHosts(LauncherTest):
         self.assertEqual(self.starts(output, 2), ["a", "b"])
 
     def job_if_most_hosts_are_lost_the_job_ends(self):
-        # Ranks that ignore SIGTERM: on a busy machine the agents' times differ, and the faults of an
-        # agent end with its ranks.
+        # Ranks that ignore SIGTERM: on a busy machine the agents' times differ, and the faults of
+        # an agent end with its ranks.
         lines = "".join(f"after 0.7s: kill host {host}\n" for host in "bcd")
         with fault_script(lines) as script, \
                 Job("--faults", script, *host_options(self, "a:9,b:1,c:1,d:1"), "-n", 4,
