@@ -26,6 +26,8 @@ namespace fs = std::filesystem;
 
 constexpr std::chrono::milliseconds kLastMoment{5000};
 constexpr std::chrono::milliseconds kDying{2000};
+// Most of those that may stay end at once.
+constexpr std::chrono::milliseconds kToStay{200};
 
 sigset_t only_child_signal() {
   sigset_t set;
@@ -147,6 +149,7 @@ void signal_members(FunctionRef<bool(pid_t)> is_meant, int signal) {
 Status end_descendants(const Clock& clock, Deadline deadline, pid_t spared_group,
                        FunctionRef<bool(pid_t)> may_stay) {
   const sigset_t child_signal = only_child_signal();
+  const Deadline stay = Deadline::after(clock, kToStay);
   for (;;) {
     kill_children(spared_group);
     pid_t reaped = 0;
@@ -154,8 +157,9 @@ Status end_descendants(const Clock& clock, Deadline deadline, pid_t spared_group
     }
     if (reaped < 0) return Status();  // ECHILD: there are none
     const std::vector<pid_t> rest = children();
-    if (!rest.empty() && std::ranges::all_of(rest, may_stay)) return Status();
-    const Duration left = deadline.left(clock.now());
+    const bool may_all_stay = !rest.empty() && std::ranges::all_of(rest, may_stay);
+    const Duration left = (may_all_stay ? stay : deadline).left(clock.now());
+    if (left == Duration::zero() && may_all_stay) return Status();
     if (left == Duration::zero())
       return Status(Code::kTimeout, Scope::kProcess, "some processes did not end after SIGKILL");
     // A death announces itself, and the orphans that it left are children here by then.

@@ -84,6 +84,11 @@ TEST(RunOptions, PartsToLeaveOutAreAddedUp) {
             "--ablate: 'compute' is not allowed; use comm, input or comm,input");
 }
 
+TEST(RunOptions, PythonHasHooksUnlessTheyAreLeftOut) {
+  EXPECT_TRUE(job_of(words_of("a")).python_hooks);
+  EXPECT_FALSE(job_of(words_of("--no-python-hooks a")).python_hooks);
+}
+
 TEST(RunOptions, TimesHaveUnits) {
   const auto timeout = [](const char* text) { return job_of({"--timeout", text, "prog"}).timeout; };
   EXPECT_EQ(timeout("90"), std::chrono::seconds(90));
@@ -336,7 +341,8 @@ TEST(RunOptions, SomeOptionsHaveAPageOfTheirOwn) {
     }
   };
   only_on("--help-hosts", {"--ssh-args", "--agent-path", "--start-timeout", "--control"});
-  only_on("--help-telemetry", {"--metrics", "--dashboard", "--trace", "--peak-flops", "--ablate"});
+  only_on("--help-telemetry",
+          {"--metrics", "--dashboard", "--trace", "--peak-flops", "--ablate", "--no-python-hooks"});
   only_on("--help-restarts", {"--restart-delay", "--cool-down", "--membership", "--faults"});
 }
 
