@@ -21,6 +21,8 @@ using messages::EvidenceStart;
 // The head adds to times, and subtracts them from each other.
 constexpr std::int64_t kMostNs = INT64_MAX / 4;
 constexpr int kMostRanks = 1 << 16;
+// Items take more memory than their bytes.
+constexpr std::size_t kMostItems = 4 << 20;
 
 Status damaged(const std::string& why) {
   return Status(Code::kInvalidArgument, Scope::kOperation, "the evidence is damaged: " + why);
@@ -42,6 +44,7 @@ Status check(const EvidenceStart& start) {
                   "the evidence has version " + std::to_string(start.version()) +
                       "; this paceline reads version " + std::to_string(kEvidenceVersion));
   if (start.rank_hosts_size() > kMostRanks) return damaged("it has too many ranks");
+  if (start.hosts_size() > kMostRanks) return damaged("it has too many hosts");
   for (const std::uint32_t host : start.rank_hosts())
     if (std::cmp_greater_equal(host, start.hosts_size()))
       return damaged("a rank is on host number " + std::to_string(host) + " of " +
@@ -65,6 +68,7 @@ class ItemCheck {
       return {};
     }
     if (!epoch_) return damaged("its first item is not a start");
+    if (!item.has_said() && !item.has_end()) return damaged("an item has no content");
     has_ended_ = item.has_end();
     if (item.has_said() && std::cmp_greater_equal(item.said().host(), hosts_))
       return damaged("a message is from host number " + std::to_string(item.said().host()) +
@@ -89,6 +93,7 @@ Status take_items(FrameDecoder& frames, ItemCheck& check, std::vector<EvidenceIt
     if (!item.ParseFromArray((*frame)->data(), static_cast<int>((*frame)->size())))
       return damaged("item " + std::to_string(items.size()) + " is not one of this form");
     PACELINE_TRY(check.take(item));
+    if (items.size() == kMostItems) return damaged("it has too many items");
     items.push_back(std::move(item));
   }
 }

@@ -63,11 +63,14 @@ void EvidenceRecorder::end(TimePoint now, const std::string& cut) {
 void EvidenceRecorder::add(const messages::EvidenceItem& item) {
   if (has_ended_) return;
   const std::size_t bytes = item.ByteSizeLong();
-  const bool is_full = packer_.most_bytes() + bytes > options_.most_bytes ||
-                       packer_.expanded_bytes() + bytes + kRoomForEnd > kMostExpandedBytes;
-  if (is_full)
+  std::size_t max_bytes = 0;
+  if (packer_.most_bytes() + bytes > options_.most_bytes) max_bytes = options_.most_bytes;
+  if (packer_.expanded_bytes() + bytes + kRoomForEnd > kMostExpandedBytes)
+    max_bytes = kMostExpandedBytes;
+  if (max_bytes > 0)
     return end(TimePoint(Duration(item.time_ns())),
-               "it has its max size, " + std::to_string(options_.most_bytes >> 20) + " MiB");
+               "it has its max size, " + std::to_string(max_bytes) + " bytes" +
+                   (max_bytes == kMostExpandedBytes ? " before compression" : ""));
   packer_.add(item);
 }
 
@@ -85,11 +88,11 @@ void EvidenceRecorder::note_start(TimePoint now, const JobState& state) {
 }
 
 void EvidenceRecorder::note_message(TimePoint now, const AgentSaid& said) {
-  const auto evidence = evidence_of(said.message);
+  auto evidence = evidence_of(said.message);
   if (!evidence) return;
   messages::EvidenceItem item = item_at(now);
   item.mutable_said()->set_host(static_cast<std::uint32_t>(said.host));
-  *item.mutable_said()->mutable_message() = *evidence;
+  *item.mutable_said()->mutable_message() = std::move(*evidence);
   add(item);
 }
 

@@ -6,6 +6,8 @@
 #include <iterator>
 #include <numeric>
 #include <ranges>
+#include <set>
+#include <string>
 #include <utility>
 #include <variant>
 
@@ -111,6 +113,12 @@ std::vector<messages::Whereabouts> sane(
   return kept;
 }
 
+// A rank that does not run reads late, and its kernel acknowledges the data late.
+bool keeps_from_reading(Cause cause) {
+  return cause == Cause::kThrottled || cause == Cause::kNoCpu || cause == Cause::kStopped ||
+         cause == Cause::kMemory;
+}
+
 // Small enough for a line of the record.
 std::vector<HostSummary> recorded_hosts(std::vector<HostSummary> hosts) {
   if (hosts.size() > kMostRecordedHosts) hosts.resize(kMostRecordedHosts);
@@ -208,21 +216,18 @@ void JobTelemetry::take(std::size_t host, const messages::HostMeasured& measured
   host_account_.take(host, std::move(reading));
 }
 
-// A rank to which a slow link leads is late because its data is. But one that is late by itself, as
-// without a CPU, reads late, and its kernel acknowledges the data late: then the link is not slow.
+// A rank to which a slow link leads is late because its data is.
 std::optional<JobSummary> JobTelemetry::summary() const {
   std::optional<JobSummary> summary = account_.summary();
   if (!summary) return summary;
   summary->peak_flop_per_s = options_.peak_flop_per_s;
   summary->links = links_.links();
   summary->hosts = host_account_.summaries();
-  summary->slow_links = find_slow_links(summary->links, summary->seconds);
-  std::erase_if(summary->slow_links, [&](const SlowLink& slow) {
-    return std::ranges::any_of(summary->stragglers, [&](const Straggler& late) {
-      return late.cause != Cause::kUnknown &&
-             hosts_[static_cast<std::size_t>(late.rank)] == slow.link.to;
-    });
-  });
+  std::set<std::string> late_readers;
+  for (const Straggler& late : summary->stragglers)
+    if (keeps_from_reading(late.cause))
+      late_readers.insert(hosts_[static_cast<std::size_t>(late.rank)]);
+  summary->slow_links = find_slow_links(summary->links, summary->seconds, late_readers);
   for (Straggler& late : summary->stragglers) {
     const std::string& host = hosts_[static_cast<std::size_t>(late.rank)];
     const bool is_behind = std::ranges::any_of(

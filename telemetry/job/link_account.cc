@@ -83,12 +83,13 @@ std::vector<LinkSummary> LinkAccount::links() const {
   return links;
 }
 
-std::vector<SlowLink> find_slow_links(const std::vector<LinkSummary>& links, double seconds) {
+std::vector<SlowLink> find_slow_links(const std::vector<LinkSummary>& links, double seconds,
+                                      const std::set<std::string>& late_readers) {
   std::uint64_t most = 0;
   for (const LinkSummary& link : links) most = std::max(most, link.bytes);
   std::vector<LinkSummary> judged;
   for (const LinkSummary& link : links)
-    if (link.rate() > 0 &&
+    if (link.rate() > 0 && !late_readers.contains(link.to) &&
         static_cast<double>(link.bytes) >= kComparable * static_cast<double>(most))
       judged.push_back(link);
   std::vector<double> rates;

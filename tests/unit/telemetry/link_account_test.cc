@@ -79,6 +79,17 @@ TEST(SlowLinks, HealthyOnesVary) {
                   .empty());
 }
 
+// b reads late, so the link to it is not judged, and does not hide the slow one before it.
+TEST(SlowLinks, LinksToHostsThatReadLateAreLeftOut) {
+  const std::vector<LinkSummary> ring{link("a", "b", 25, 2), link("b", "c", 25, 4.4),
+                                      link("c", "d", 25, 0.9), link("d", "a", 25, 0.9)};
+  ASSERT_EQ(find_slow_links(ring, 5).size(), 1u);
+  EXPECT_EQ(find_slow_links(ring, 5)[0].link.to, "c");
+  const auto slow = find_slow_links(ring, 5, {"c"});
+  ASSERT_EQ(slow.size(), 1u);
+  EXPECT_EQ(slow[0].link.to, "b");
+}
+
 TEST(SlowLinks, LinksThatAreHardlyUsedAreNotJudged) {
   // A rank that is late sends nothing, and its link is not busy.
   EXPECT_TRUE(find_slow_links({link("a", "b", 25, 0.4), link("b", "c", 26, 0.1)}, 5).empty());
