@@ -89,7 +89,7 @@ std::vector<SlowLink> find_slow_links(const std::vector<LinkSummary>& links, dou
   for (const LinkSummary& link : links) most = std::max(most, link.bytes);
   std::vector<LinkSummary> judged;
   for (const LinkSummary& link : links)
-    if (link.rate() > 0 && !late_readers.contains(link.to) &&
+    if (link.rate() > 0 &&
         static_cast<double>(link.bytes) >= kComparable * static_cast<double>(most))
       judged.push_back(link);
   std::vector<double> rates;
@@ -108,6 +108,7 @@ std::vector<SlowLink> find_slow_links(const std::vector<LinkSummary>& links, dou
   for (SlowLink& one : slow) {
     if (senders.contains(one.link.to)) continue;
     senders.insert(one.link.from);
+    if (late_readers.contains(one.link.to)) continue;
     causes.push_back(std::move(one));
   }
   return causes;

@@ -69,7 +69,8 @@ class LinkAccount {
 /// The slowest first. Links are judged that carried much of the data and were busy for a tenth of
 /// `seconds`. One is slow if its rate is much lower than that of the others. A link to a host from
 /// which a slower link leads is left out: it may only wait for acknowledgements. So are links to
-/// `late_readers`, hosts with a rank that did not run: its kernel acknowledges data late.
+/// `late_readers`, hosts with a rank that did not run: its kernel acknowledges data late. Links to
+/// their senders are left out, too, since these wait.
 std::vector<SlowLink> find_slow_links(const std::vector<LinkSummary>& links, double seconds,
                                       const std::set<std::string>& late_readers = {});
 /// "slow link h2 to h3: 48 Mbit/s, others 194 Mbit/s; 1 more slow link"; empty: there is none.

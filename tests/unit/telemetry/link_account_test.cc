@@ -79,15 +79,14 @@ TEST(SlowLinks, HealthyOnesVary) {
                   .empty());
 }
 
-// b reads late, so the link to it is not judged, and does not hide the slow one before it.
+// c reads late: then the link to it is not slow, and b, which sends to it, may wait.
 TEST(SlowLinks, LinksToHostsThatReadLateAreLeftOut) {
-  const std::vector<LinkSummary> ring{link("a", "b", 25, 2), link("b", "c", 25, 4.4),
-                                      link("c", "d", 25, 0.9), link("d", "a", 25, 0.9)};
-  ASSERT_EQ(find_slow_links(ring, 5).size(), 1u);
+  const std::vector<LinkSummary> ring{link("a", "b", 25, 2),   link("b", "c", 25, 4.4),
+                                      link("c", "d", 25, 2.2), link("d", "a", 25, 0.9),
+                                      link("a", "d", 25, 0.9), link("d", "b", 25, 0.9)};
+  ASSERT_FALSE(find_slow_links(ring, 5).empty());
   EXPECT_EQ(find_slow_links(ring, 5)[0].link.to, "c");
-  const auto slow = find_slow_links(ring, 5, {"c"});
-  ASSERT_EQ(slow.size(), 1u);
-  EXPECT_EQ(slow[0].link.to, "b");
+  for (const SlowLink& slow : find_slow_links(ring, 5, {"c"})) EXPECT_EQ(slow.link.from, "c");
 }
 
 TEST(SlowLinks, LinksThatAreHardlyUsedAreNotJudged) {
