@@ -65,11 +65,6 @@ Status HostRun::start(const std::string& cgroup) {
     message.set_cgroup(cgroup);
     PACELINE_TRY(handlers_.order(message, {}));
   }
-  if (!stacks_->hook_folder().empty()) {
-    messages::ToHelper message;
-    message.set_hook_folder(stacks_->hook_folder());
-    PACELINE_TRY(handlers_.order(message, {}));
-  }
   const HostFacts facts{.allowed_cpus = allowed_cpus(), .meeting = meeting_->meeting()};
   int local_rank = 0;
   for (int i = 0; i < start_.apps_size(); ++i) {

@@ -6,11 +6,9 @@
 #include <cerrno>
 #include <cstring>
 #include <deque>
-#include <filesystem>
 #include <map>
 #include <set>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -54,11 +52,7 @@ class SpawnHelper {
     agent_.open([this](const messages::ToHelper& message) { receive(message); },
                 [this](const Status&) { loop_.stop(); });
     PACELINE_TRY(loop_.run());
-    const Status ended = end_all(kill_cgroup);
-    // The agent may have been killed. On another host than the head's nobody else knows it.
-    std::error_code ignored;
-    if (!hook_folder_.empty()) std::filesystem::remove_all(hook_folder_, ignored);
-    return ended;
+    return end_all(kill_cgroup);
   }
 
  private:
@@ -102,7 +96,6 @@ class SpawnHelper {
   SocketChannel<messages::FromHelper, messages::ToHelper> agent_;
   std::deque<RankImage> images_;  // addresses stay; in the order of the Programs
   std::map<pid_t, Rank> ranks_;
-  std::string hook_folder_;
   bool spares_rest_ = false;  // what an ended rank leaves of its group is not killed at once
   std::map<pid_t, messages::FromHelper> rests_;  // such groups, and what is to be told of the rank
   const rlimit descriptor_limit_ = raise_descriptor_limit();
@@ -121,7 +114,6 @@ void SpawnHelper::receive(const messages::ToHelper& message) {
   if (message.has_program()) add_program(message.program());
   if (message.has_signal()) signal_ranks(message.signal());
   if (message.has_cgroup()) enter_cgroup(message.cgroup());
-  if (message.has_hook_folder()) hook_folder_ = message.hook_folder();
   if (message.has_sweep()) sweep();
   if (!message.has_spawn()) return;
   if (const Status status = spawn(message.spawn()); !status.ok())

@@ -45,8 +45,6 @@ class StackService final : public RankService {
   void started(const messages::RankStarted& rank) override;
   void ended(const messages::ProcessExited& exited, messages::RankExited& report) override;
 
-  /// Of Python's hook, after prepare(); empty: there is none.
-  const std::string& hook_folder() const { return folder_.path(); }
   /// What the stack taker must know. Ranks that do not run have no pid. `is_idle`: nobody reads the
   /// memories now.
   messages::LookAtRanks look_for(const messages::TakeStacks& wanted, bool is_idle);
