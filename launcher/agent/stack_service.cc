@@ -2,50 +2,40 @@
 #include "launcher/agent/stack_service.h"
 
 #include <cstdlib>
-#include <filesystem>
-#include <system_error>
+#include <string>
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-#include "launcher/registry/leftovers.h"
+#include "launcher/stacks/stored_archive.h"
 #include "launcher/system/system.h"
 
 namespace paceline::launcher {
 
-PythonFolder::~PythonFolder() {
-  std::error_code ignored;
-  if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+Result<UniqueFd> make_python_hook() {
+  UniqueFd file(::memfd_create("paceline-hook", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  const bool is_made =
+      file && write_all(file.get(), stored_archive("sitecustomize.py", kPythonHook)) &&
+      ::fcntl(file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) ==
+          0;
+  if (!is_made) return system_error("make Python's hook");
+  return file;
 }
 
-// Nobody else knows the name before it exists, and the mode is 0700.
-bool PythonFolder::make(const std::string& place, const std::string& job_id) {
-  std::string path = place + "/" + shared_memory_prefix(job_id) + "python-XXXXXX";
-  if (::mkdtemp(path.data()) == nullptr) return false;
-  const UniqueFd file(
-      ::open((path + "/sitecustomize.py").c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  // A part of the hook would hide the user's own sitecustomize.
-  if (file && write_all(file.get(), kPythonHook)) {
-    path_ = std::move(path);
-    return true;
-  }
-  std::error_code ignored;
-  std::filesystem::remove_all(path, ignored);
-  return false;
-}
-
-std::string python_path(const std::string& folder, const char* before) {
-  if (folder.empty() || folder.find(':') != folder.npos) return "";
+std::string python_path(int descriptor, const char* before) {
+  const std::string archive = "/proc/self/fd/" + std::to_string(descriptor);
   const bool has_more = before != nullptr && *before != '\0';
-  return has_more ? folder + ":" + before : folder;
+  return has_more ? archive + ":" + before : archive;
 }
 
 Status StackService::prepare(const messages::Start& start) {
   *start_.mutable_apps() = start.apps();
   *start_.mutable_ranks() = start.ranks();
-  // A host without room for a file has no hooks; everything else goes on.
-  if (start.python_hooks()) folder_.make(place_, start.job_id());
+  if (!start.python_hooks()) return {};
+  // A host without room for it has no hooks; everything else goes on.
+  if (Result<UniqueFd> hook = make_python_hook(); hook.ok()) hook_ = *std::move(hook);
   return {};
 }
 
@@ -61,16 +51,17 @@ const char* StackService::python_path_of(std::size_t local_rank) const {
 Status StackService::equip(int local_rank, RankEquipment& rank) {
   const auto place = static_cast<std::size_t>(local_rank);
   Rank& added = ranks_[start_.ranks(local_rank)];
-  std::string path = python_path(folder_.path(), python_path_of(place));
-  if (path.empty()) return {};
+  if (!hook_) return {};
+  Result<UniqueFd> hook = duplicate(hook_.get());
   Result<UniqueFd> memory = make_python_memory();
   Result<UniqueFd> of_rank = memory.ok() ? duplicate(memory->get()) : Result<UniqueFd>(UniqueFd());
-  if (!memory.ok() || !of_rank.ok()) return {};
+  if (!hook.ok() || !memory.ok() || !of_rank.ok()) return {};
   added.memory = *std::move(memory);
   added.descriptor = rank.add(*std::move(of_rank));
   add_variable(rank.variables(), kPythonHookVariable,
                python_hook_value(describe_python_memory(added.memory, added.descriptor)));
-  add_variable(rank.variables(), "PYTHONPATH", std::move(path));
+  add_variable(rank.variables(), "PYTHONPATH",
+               python_path(rank.add(*std::move(hook)), python_path_of(place)));
   return {};
 }
 

@@ -8,38 +8,23 @@
 #include <string>
 #include <vector>
 
+#include "comm/base/unique_fd.h"
 #include "launcher/agent/rank_service.h"
 #include "launcher/stacks/python_memory.h"
 #include "launcher/system/process_identity.h"
 
 namespace paceline::launcher {
 
-/// The folder with sitecustomize.py, which only this user can change. Its name begins with that of
-/// the job's shared memory, so whoever clears up after the job removes it, too.
-class PythonFolder {
- public:
-  PythonFolder() = default;
-  ~PythonFolder();
-  PythonFolder(const PythonFolder&) = delete;
-  PythonFolder& operator=(const PythonFolder&) = delete;
+/// An archive with sitecustomize.py, from which Python imports: in memory, so that nothing is left
+/// whoever is killed, and sealed.
+Result<UniqueFd> make_python_hook();
 
-  /// Makes it in `place`; once. False: it cannot be made, and there are no hooks.
-  bool make(const std::string& place, const std::string& job_id);
-  /// Empty: there is none.
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
-/// The value of PYTHONPATH for a rank that would have `before` (null: none). Empty: it stays as it
-/// is, because `folder` cannot be in a list.
-std::string python_path(const std::string& folder, const char* before);
+/// The value of PYTHONPATH for a rank that has the archive as `descriptor`, and would have `before`
+/// (null: none).
+std::string python_path(int descriptor, const char* before);
 
 class StackService final : public RankService {
  public:
-  explicit StackService(std::string place = "/dev/shm") : place_(std::move(place)) {}
-
   Status prepare(const messages::Start& start) override;
   Status equip(int local_rank, RankEquipment& rank) override;
   void started(const messages::RankStarted& rank) override;
@@ -57,8 +42,7 @@ class StackService final : public RankService {
   };
   const char* python_path_of(std::size_t local_rank) const;
 
-  const std::string place_;
-  PythonFolder folder_;
+  UniqueFd hook_;                        // closed: there are no hooks
   messages::Start start_;                // apps and ranks alone
   std::map<std::uint32_t, Rank> ranks_;  // by number
 };

@@ -1,6 +1,6 @@
 """Lets `paceline status` show where Python is: registers faulthandler for a signal.
 
-`paceline run` puts the folder of this file on PYTHONPATH; `--no-python-hooks` leaves it out. Then
+`paceline run` puts an archive with this file on PYTHONPATH; `--no-python-hooks` leaves it out. Then
 the user's own sitecustomize is imported, as if this file did not exist.
 """
 import sys

@@ -27,7 +27,6 @@
 #include "launcher/stacks/process_texts.h"
 #include "launcher/system/process_identity.h"
 #include "launcher/system/system.h"
-#include "tests/harness/file_tree.h"
 
 namespace paceline::launcher {
 namespace {
@@ -255,28 +254,21 @@ TEST(BoundedChild, WhatHangsKeepsWhatItSaid) {
 
 // ---- What a rank is given --------------------------------------------------------------------
 
-TEST(PythonFolder, IsOfThisUserAloneAndIsRemoved) {
-  const testing::FileTree place;
-  std::string path;
-  {
-    PythonFolder folder;
-    ASSERT_TRUE(folder.make(place.root(), "3f2a"));
-    path = folder.path();
-    EXPECT_TRUE(path.starts_with(place.root() + "/paceline-3f2a-python-"));
-    EXPECT_EQ(std::filesystem::status(path).permissions(), std::filesystem::perms::owner_all);
-    EXPECT_EQ(read_file(path + "/sitecustomize.py"), kPythonHook);
-  }
-  EXPECT_FALSE(std::filesystem::exists(path));
-  PythonFolder none;
-  EXPECT_FALSE(none.make("/no/such/folder", "3f2a"));
+TEST(PythonHook, IsAnArchiveThatNobodyChanges) {
+  const UniqueFd hook = make_python_hook().value();
+  std::string bytes(1 << 16, '\0');
+  const ssize_t size = ::pread(hook.get(), bytes.data(), bytes.size(), 0);
+  ASSERT_GT(size, 0);
+  bytes.resize(static_cast<std::size_t>(size));
+  EXPECT_TRUE(bytes.starts_with("PK\x03\x04"));
+  EXPECT_NE(bytes.find(kPythonHook), bytes.npos);
+  EXPECT_LT(::pwrite(hook.get(), "x", 1, 0), 0);
 }
 
-TEST(PythonFolder, ComesBeforeTheUsersOwn) {
-  EXPECT_EQ(python_path("/dev/shm/p", nullptr), "/dev/shm/p");
-  EXPECT_EQ(python_path("/dev/shm/p", ""), "/dev/shm/p");
-  EXPECT_EQ(python_path("/dev/shm/p", "/a:/b"), "/dev/shm/p:/a:/b");
-  EXPECT_EQ(python_path("", "/a"), "");
-  EXPECT_EQ(python_path("/a:b", "/a"), "");
+TEST(PythonHook, ComesBeforeTheUsersOwnFolders) {
+  EXPECT_EQ(python_path(7, nullptr), "/proc/self/fd/7");
+  EXPECT_EQ(python_path(7, ""), "/proc/self/fd/7");
+  EXPECT_EQ(python_path(7, "/a:/b"), "/proc/self/fd/7:/a:/b");
 }
 
 class StackServiceTest : public ::testing::Test {
@@ -297,8 +289,7 @@ class StackServiceTest : public ::testing::Test {
     return value != nullptr ? value : "";
   }
 
-  const testing::FileTree place_;
-  StackService service_{place_.root()};
+  StackService service_;
   messages::Start start_;
   RankEquipment rank_;
 };
