@@ -84,8 +84,8 @@ print(key)
         os.close(read_end)
         os.close(write_end)
         for line in output.splitlines():  # the last is the folder itself, being listed
-            self.assertEqual(line.split()[:7], [f"/proc/self/fd/{i}" for i in range(7)])
-            self.assertLessEqual(len(line.split()), 8)
+            self.assertEqual(line.split()[:8], [f"/proc/self/fd/{i}" for i in range(8)])
+            self.assertLessEqual(len(line.split()), 9)
 
     def test_closed_standard_descriptors(self):
         done = subprocess.run(["sh", "-c", f"exec '{PACELINE}' run -n 2 sh -c 'cat; exit 3' "
