@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "comm/base/text.h"
 #include "comm/base/try.h"
 #include "launcher/stacks/native_stacks.h"
 #include "launcher/stacks/rank_look.h"
