@@ -9,6 +9,35 @@
 #include "comm/store_keys.h"
 
 namespace paceline::launcher {
+namespace {
+
+std::optional<FlightRecord> last_of(const std::vector<FlightRecord>& records) {
+  if (records.empty()) return std::nullopt;
+  const auto running = std::find_if(records.rbegin(), records.rend(), [](const auto& record) {
+    return record.state == FlightState::kStarted;
+  });
+  return running != records.rend() ? *running : records.back();
+}
+
+// The records of a communicator are in the order of their beginning.
+std::vector<FlightBook::Place> places_of(std::vector<FlightRecord> records) {
+  std::map<std::pair<std::string, std::uint64_t>, FlightBook::Place> found;
+  for (FlightRecord& record : records) {
+    const auto [at, is_first] = found.try_emplace({record.group, record.group_id});
+    FlightBook::Place& place = at->second;
+    const bool runs = !is_first && place.record.state == FlightState::kStarted;
+    // A message carries the number of the collective operation that comes next.
+    const std::uint64_t next =
+        record.signature.sequence + (is_collective(record.signature.kind) ? 1 : 0);
+    place.calls = std::max(place.calls, next);
+    if (!runs) place.record = std::move(record);
+  }
+  std::vector<FlightBook::Place> places;
+  for (auto& [group, place] : found) places.push_back(std::move(place));
+  return places;
+}
+
+}  // namespace
 
 void FlightBook::enter(int rank, std::unique_ptr<FlightRing> ring) {
   const std::lock_guard lock(mutex_);
@@ -21,35 +50,13 @@ std::vector<FlightRecord> FlightBook::records_of(int rank) const {
   return ring == rings_.end() ? std::vector<FlightRecord>() : ring->second->read();
 }
 
-std::optional<FlightRecord> FlightBook::last_record(int rank) const {
-  const std::vector<FlightRecord> records = records_of(rank);
-  if (records.empty()) return std::nullopt;
-  const auto running = std::find_if(records.rbegin(), records.rend(), [](const auto& record) {
-    return record.state == FlightState::kStarted;
-  });
-  return running != records.rend() ? *running : records.back();
-}
-
-// The records of a part are in the order of their beginning.
-std::vector<FlightBook::Place> FlightBook::places(int rank) const {
-  std::map<std::pair<std::string, std::uint64_t>, Place> found;
-  for (FlightRecord& record : records_of(rank)) {
-    const auto [at, is_first] = found.try_emplace({record.group, record.group_id});
-    Place& place = at->second;
-    const bool runs = !is_first && place.record.state == FlightState::kStarted;
-    // A message carries the number of the collective operation that comes next.
-    const std::uint64_t next =
-        record.signature.sequence + (is_collective(record.signature.kind) ? 1 : 0);
-    place.calls = std::max(place.calls, next);
-    if (!runs) place.record = std::move(record);
-  }
-  std::vector<Place> places;
-  for (auto& [group, place] : found) places.push_back(std::move(place));
-  return places;
+FlightBook::Position FlightBook::position(int rank) const {
+  std::vector<FlightRecord> records = records_of(rank);
+  return {.last = last_of(records), .places = places_of(std::move(records))};
 }
 
 std::string FlightBook::last_operation(int rank) const {
-  const std::optional<FlightRecord> last = last_record(rank);
+  const std::optional<FlightRecord> last = last_of(records_of(rank));
   return last ? last->to_string(clock_.now()) : "";
 }
 

@@ -25,15 +25,17 @@ class FlightBook {
   /// The operation in which the rank is, else the last one: "barrier #3, running for 2.1 s". Empty
   /// if it is unknown or has begun none.
   std::string last_operation(int rank) const;
-  /// The operation that last_operation() is about; none where that is empty.
-  std::optional<FlightRecord> last_record(int rank) const;
-  /// What a rank does in a communicator.
+  /// A rank is here in a communicator.
   struct Place {
     FlightRecord record;      ///< of the oldest operation that runs, else of the last one
     std::uint64_t calls = 0;  ///< collective operations that have begun
   };
-  /// Communicators of which the ring has records.
-  std::vector<Place> places(int rank) const;
+  struct Position {
+    std::optional<FlightRecord> last;  ///< that last_operation() is about; none where that is empty
+    std::vector<Place> places;         ///< communicators of which the ring has records
+  };
+  /// Where the rank is; nothing of an unknown one.
+  Position position(int rank) const;
   /// The number of the last operation on the communicator of all ranks that it has begun.
   std::optional<std::uint64_t> last_begun(int rank) const;
   /// See FlightRing::hold_at().

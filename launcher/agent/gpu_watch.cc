@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cerrno>
-#include <climits>
 #include <string_view>
 #include <utility>
 
@@ -38,12 +37,6 @@ messages::GpuMeasured measured_of(const topology::GpuUse& use) {
   return gpu;
 }
 
-// Of the descriptors above standard error. The spawn helper must see the end of the agent's socket.
-void keep_only(int socket) {
-  if (socket > STDERR_FILENO + 1) close_descriptors(STDERR_FILENO + 1, socket - 1);
-  close_descriptors(socket + 1, INT_MAX);
-}
-
 // Answers each byte by a frame. An error says that the agent has gone.
 void answer_questions(int socket, const std::string& library) {
   std::unique_ptr<topology::GpuMeter> meter;
@@ -70,7 +63,8 @@ Result<std::unique_ptr<GpuWatch>> GpuWatch::send(FunctionRef<void()> leave,
                         leave();
                         replace_by_null(STDIN_FILENO);
                         replace_by_null(STDOUT_FILENO);
-                        keep_only(socket.get());
+                        // The spawn helper must see the end of the agent\'s socket.
+                        close_all_but(socket.get());
                         answer_questions(socket.get(), library);
                       }));
   return std::unique_ptr<GpuWatch>(new GpuWatch(std::move(process)));

@@ -47,7 +47,7 @@ void place_descriptors(const RankExec& exec) {
 void become_rank(RankExec exec) {
   die_with(exec.helper);
   ::setpgid(0, 0);
-  // Without Yama this fails, and is not needed. It outlasts exec.
+  // Without Yama this fails, and is not needed. Yama keeps it over exec: security/yama/yama_lsm.c.
   if (exec.tracer != 0) ::prctl(PR_SET_PTRACER, static_cast<unsigned long>(exec.tracer), 0, 0, 0);
   exec.socket = ::fcntl(exec.socket, F_DUPFD_CLOEXEC, kMaxRankDescriptors);
   place_descriptors(exec);

@@ -30,8 +30,8 @@ class StackService final : public RankService {
   void started(const messages::RankStarted& rank) override;
   void ended(const messages::ProcessExited& exited, messages::RankExited& report) override;
 
-  /// What the stack taker must know. Ranks that do not run have no pid. `is_idle`: nobody reads the
-  /// memories now.
+  /// The request for the stack taker. Ranks that do not run have no pid. `is_idle`: nobody reads
+  /// the memories now.
   messages::LookAtRanks look_for(const messages::TakeStacks& wanted, bool is_idle);
 
  private:

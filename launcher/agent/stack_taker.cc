@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cerrno>
-#include <climits>
 #include <utility>
 
 #include <signal.h>
@@ -19,16 +18,10 @@
 namespace paceline::launcher {
 namespace {
 
-// What the process leaves to the agent, to read its answer.
+// The process answers so much earlier, and the agent reads the answer in that time.
 constexpr Duration kToRead = std::chrono::milliseconds(300);
 // Children that were killed and have not ended. More of them would fill the host.
 constexpr std::size_t kMaxHanging = 16;
-
-// Of the descriptors above standard error. The spawn helper must see the end of the agent's socket.
-void keep_only_socket(int socket) {
-  if (socket > STDERR_FILENO + 1) close_descriptors(STDERR_FILENO + 1, socket - 1);
-  close_descriptors(socket + 1, INT_MAX);
-}
 
 messages::StacksTaken answer_to(const messages::LookAtRanks& request,
                                 std::optional<Result<const StacksModule*>>& native,
@@ -71,7 +64,8 @@ Result<std::unique_ptr<StackTaker>> StackTaker::send(FunctionRef<void()> leave) 
                         leave();
                         replace_by_null(STDIN_FILENO);
                         replace_by_null(STDOUT_FILENO);
-                        keep_only_socket(socket.get());
+                        // The spawn helper must see the end of the agent\'s socket.
+                        close_all_but(socket.get());
                         // Children are reaped by the kernel, and orphans of theirs come here.
                         ::signal(SIGCHLD, SIG_IGN);
                         ::prctl(PR_SET_CHILD_SUBREAPER, 1);

@@ -230,9 +230,9 @@ void TelemetryService::measure(std::uint32_t number, Rank& rank) {
     *measured.mutable_usage() = usage_of(rank.usage->read(clock_.now()));
   }
   if (const auto gpu = number_of(rank.gpu, gpus_)) measured.set_gpu(*gpu);
-  if (const auto last = flights_->last_record(static_cast<int>(number)))
-    *measured.mutable_whereabouts() = whereabouts_of(*last, clock_.now());
-  for (const FlightBook::Place& place : flights_->places(static_cast<int>(number))) {
+  const FlightBook::Position position = flights_->position(static_cast<int>(number));
+  if (position.last) *measured.mutable_whereabouts() = whereabouts_of(*position.last, clock_.now());
+  for (const FlightBook::Place& place : position.places) {
     messages::Whereabouts& added = *measured.add_communicators();
     added = whereabouts_of(place.record, clock_.now());
     added.set_calls(place.calls);

@@ -10,6 +10,7 @@
 
 #include "comm/base/assert.h"
 #include "comm/base/try.h"
+#include "launcher/channel/deflated_text.h"
 #include "launcher/channel/frame.h"
 
 namespace paceline::launcher {
@@ -27,16 +28,6 @@ constexpr std::size_t kMostItems = 4 << 20;
 Status damaged(const std::string& why) {
   return Status(Code::kInvalidArgument, Scope::kOperation, "the evidence is damaged: " + why);
 }
-
-struct EvidenceInflater {
-  EvidenceInflater() { ready = ::inflateInit(&stream) == Z_OK; }
-  ~EvidenceInflater() { ::inflateEnd(&stream); }
-  EvidenceInflater(const EvidenceInflater&) = delete;
-  EvidenceInflater& operator=(const EvidenceInflater&) = delete;
-
-  z_stream stream{};
-  bool ready = false;
-};
 
 Status check(const EvidenceStart& start) {
   if (start.version() != kEvidenceVersion)
@@ -151,7 +142,7 @@ std::string EvidencePacker::finish() {
 
 Result<Evidence> read_evidence(std::string_view file) {
   if (file.size() > kMostEvidenceBytes) return damaged("it is too long");
-  EvidenceInflater inflater;
+  Inflater inflater;
   z_stream& stream = inflater.stream;
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(file.data()));
   stream.avail_in = static_cast<uInt>(file.size());

@@ -21,7 +21,7 @@
 namespace paceline::launcher {
 
 inline constexpr std::uint32_t kEvidenceVersion = 1;
-/// Of a file, and of what it expands to.
+/// Max bytes of a file, and of the stream before compression.
 inline constexpr std::size_t kMostEvidenceBytes = std::size_t{256} << 20;
 inline constexpr std::size_t kMostExpandedBytes = std::size_t{1} << 30;
 
@@ -41,7 +41,7 @@ class EvidencePacker final {
 
   /// Bound on the bytes of the file, if the stream ended now.
   std::size_t most_bytes() const { return flushed_ + waiting_ + kSpare; }
-  /// What the stream expands to.
+  /// Bytes of the stream before compression.
   std::size_t expanded_bytes() const { return expanded_; }
 
  private:

@@ -7,6 +7,7 @@
 #include <zlib.h>
 
 #include "comm/base/digest.h"
+#include "launcher/channel/deflated_text.h"
 #include "topology/read/model_json.h"
 #include "topology/render/render.h"
 
@@ -29,26 +30,6 @@ void forget_the_piece(topology::HostModel& host) {
     nic.guid = {};
   }
 }
-
-std::string deflated(const std::string& text) {
-  uLongf size = ::compressBound(text.size());
-  std::string bytes(size, '\0');
-  // Enough room is there, and nothing else can fail but memory.
-  ::compress(reinterpret_cast<Bytef*>(bytes.data()), &size,
-             reinterpret_cast<const Bytef*>(text.data()), text.size());
-  bytes.resize(size);
-  return bytes;
-}
-
-struct Inflater {
-  Inflater() { ready = ::inflateInit(&stream) == Z_OK; }
-  ~Inflater() { ::inflateEnd(&stream); }
-  Inflater(const Inflater&) = delete;
-  Inflater& operator=(const Inflater&) = delete;
-
-  z_stream stream{};
-  bool ready = false;
-};
 
 // Empty where it is no such stream, or longer than a machine can be.
 std::string inflated(const std::string& bytes) {

@@ -21,10 +21,8 @@ class Explanation {
  public:
   explicit Explanation(const v1::Snapshot& snapshot)
       : snapshot_(snapshot), waits_(find_waits(snapshot)) {
-    for (std::size_t i = 0; i < waits_.size(); ++i)
-      for (const std::uint32_t rank : waits_[i].waiting) waits_of_[rank].push_back(i);
+    for (const Wait& wait : waits_) waiting_.insert(wait.waiting.begin(), wait.waiting.end());
     std::ranges::stable_partition(waits_, [this](const Wait& wait) { return is_cause(wait); });
-    waits_of_.clear();
     for (std::size_t i = 0; i < waits_.size(); ++i)
       for (const std::uint32_t rank : waits_[i].waiting) waits_of_[rank].push_back(i);
   }
@@ -50,7 +48,7 @@ class Explanation {
   // No rank that it waits for waits itself.
   bool is_cause(const Wait& wait) const {
     return std::ranges::none_of(wait.late,
-                                [this](std::uint32_t rank) { return waits_of_.contains(rank); });
+                                [this](std::uint32_t rank) { return waiting_.contains(rank); });
   }
 
   const v1::Rank& rank(std::uint32_t number) const {
@@ -198,6 +196,7 @@ class Explanation {
   }
 
   const v1::Snapshot& snapshot_;
+  std::set<std::uint32_t> waiting_;                             // ranks in a wait
   std::vector<Wait> waits_;                                     // causes first
   std::map<std::uint32_t, std::vector<std::size_t>> waits_of_;  // by rank
   Hang hang_;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "comm/base/text.h"
+#include "launcher/stacks/process_texts.h"
 
 namespace paceline::launcher {
 namespace {
@@ -16,8 +17,6 @@ namespace v1 = job::v1;
 constexpr int kMaxFrames = 12;  // of a thread
 constexpr int kMaxThreads = 4;  // of a process
 constexpr int kMaxPython = 30;  // lines
-// As launcher/stacks/process_texts.h says it.
-constexpr std::string_view kWaitsForChild = "the end of a child process";
 
 // Libraries in which a program waits, beside its own code.
 bool is_of_system(std::string_view frame) {

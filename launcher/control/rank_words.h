@@ -1,4 +1,4 @@
-// What a rank does at a moment, in words. Pure.
+// Words for the state of a rank at one moment. Pure.
 #pragma once
 
 #include <string>
@@ -17,9 +17,9 @@ std::string operation_text(const job::v1::Operation& operation);
 /// Why the processes of the rank make no progress: "it is stopped by a signal". Empty: not known,
 /// as always without Rank.processes.
 std::string stop_text(const job::v1::Rank& rank);
-/// What the rank does while others wait for it: "it is stopped by a signal", "it waits: write to
-/// descriptor 1, a pipe", "it is in spin() at spin.cc:3 (train)". With less to go by, its last
-/// operation. `host` is its own.
+/// Words for the work of a rank while others wait for it: "it is stopped by a signal", "it waits:
+/// write to descriptor 1, a pipe", "it is in spin() at spin.cc:3 (train)". With less to go by, its
+/// last operation. `host` is its own.
 std::string activity_text(const job::v1::Rank& rank, const job::v1::Host& host);
 
 /// The stacks of its processes, as indented lines with newlines; empty: there are none.

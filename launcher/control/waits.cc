@@ -4,12 +4,14 @@
 #include <map>
 #include <string_view>
 
+#include "telemetry/flight_ring.h"
+
 namespace paceline::launcher {
 namespace {
 
 namespace v1 = job::v1;
 
-// Of a collective operation: the same on all ranks of its communicator.
+// A collective operation has the same key on all ranks of its communicator.
 struct Key {
   std::uint64_t group = 0, sequence = 0;
   auto operator<=>(const Key&) const = default;
@@ -35,8 +37,8 @@ std::string_view kind_of(const v1::Operation& operation) {
   return name.substr(0, name.find('('));
 }
 
-// A rank with so many has more, of which nothing is known.
-constexpr int kMaxCommunicators = 16;
+// Agents report no more. A rank with so many may have others.
+constexpr int kMaxCommunicators = FlightRing::kParts;
 
 class WaitFinder {
  public:
@@ -134,7 +136,7 @@ class WaitFinder {
     if (wait.operation.rank_count() > members) wait.unknown = wait.operation.rank_count() - members;
   }
 
-  // Of a communicator that it has, but is not among those that it reports.
+  // A communicator without operations is not reported.
   static bool has_called_nothing(const v1::Rank& rank) {
     if (rank.state() == v1::Rank::STATE_ENDED) return true;
     return rank.has_operation() && rank.communicators_size() < kMaxCommunicators;

@@ -13,7 +13,7 @@ namespace {
 constexpr Duration kFlushEvery = std::chrono::seconds(1);
 constexpr std::size_t kRoomForEnd = 4096;
 
-// What the verdict does not depend on is left out.
+// The message without the fields on which the verdict does not depend.
 std::optional<messages::FromAgent> evidence_of(const messages::FromAgent& message) {
   if (message.has_links()) return message;
   messages::FromAgent part;

@@ -55,7 +55,7 @@ std::optional<std::string_view> value_of_line(std::string_view text, std::string
 enum class Takes : std::uint8_t { kNothing, kDescriptor };
 struct KnownCall {
   std::int64_t number;
-  const char* words;
+  std::string_view words;
   Takes takes = Takes::kNothing;
 };
 
@@ -83,8 +83,8 @@ constexpr KnownCall kCalls[] = {
     {SYS_openat, "a file to open"},
     {SYS_close, "a descriptor to close"},
     {SYS_futex, "futex: a lock, or another thread"},
-    {SYS_wait4, "the end of a child process"},
-    {SYS_waitid, "the end of a child process"},
+    {SYS_wait4, kWaitsForChild},
+    {SYS_waitid, kWaitsForChild},
     {SYS_nanosleep, "a time to pass"},
     {SYS_clock_nanosleep, "a time to pass"},
     {SYS_ppoll, "events of descriptors (poll)"},
@@ -121,24 +121,6 @@ std::string address_words(std::string_view text) {
 }
 
 }  // namespace
-
-std::optional<ProcessStat> parse_stat(std::string_view text) {
-  // From the state on, by the numbers of proc(5) less three.
-  constexpr std::size_t kState = 0, kParent = 1, kGroup = 2, kUser = 11, kSystem = 12, kStart = 19;
-  const std::size_t begin = text.find('('), end = text.rfind(')');
-  if (begin == text.npos || end == text.npos || end < begin) return std::nullopt;
-  const auto fields = words_of(text.substr(end + 1));
-  if (fields.size() <= kStart) return std::nullopt;
-  const auto number = [&fields](std::size_t at) {
-    return parse_number<std::uint64_t>(fields[at]).value_or(0);
-  };
-  return ProcessStat{.name = std::string(text.substr(begin + 1, end - begin - 1)),
-                     .state = fields[kState].front(),
-                     .parent = static_cast<pid_t>(number(kParent)),
-                     .group = static_cast<pid_t>(number(kGroup)),
-                     .cpu_ticks = number(kUser) + number(kSystem),
-                     .start_time = number(kStart)};
-}
 
 std::string_view state_words(char state) {
   switch (state) {
@@ -183,10 +165,10 @@ std::optional<SystemCall> parse_system_call(std::string_view text) {
   return call;
 }
 
-Wait wait_of(const SystemCall& call) {
+CallWait wait_of(const SystemCall& call) {
   for (const KnownCall& known : kCalls) {
     if (known.number != call.number) continue;
-    Wait wait{.words = known.words, .descriptor = {}};
+    CallWait wait{.words = std::string(known.words), .descriptor = {}};
     if (known.takes == Takes::kDescriptor) wait.descriptor = static_cast<int>(call.arguments[0]);
     return wait;
   }

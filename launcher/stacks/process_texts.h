@@ -8,20 +8,9 @@
 #include <string>
 #include <string_view>
 
-#include <sys/types.h>
+#include "launcher/system/process_stat.h"
 
 namespace paceline::launcher {
-
-/// /proc/PID/stat, or that of a thread. The name may have any character.
-struct ProcessStat {
-  std::string name;
-  char state = 0;  ///< of proc(5): R, S, D, …
-  pid_t parent = 0;
-  pid_t group = 0;
-  std::uint64_t cpu_ticks = 0;   ///< in user and kernel mode
-  std::uint64_t start_time = 0;  ///< as ProcessIdentity
-};
-std::optional<ProcessStat> parse_stat(std::string_view text);
 
 /// "running", "sleeping", "waiting for a disk", "stopped", "traced" or "ended".
 std::string_view state_words(char state);
@@ -40,12 +29,14 @@ struct SystemCall {
 };
 std::optional<SystemCall> parse_system_call(std::string_view text);
 
+/// The words of a thread that waits for a child, as shells do.
+inline constexpr std::string_view kWaitsForChild = "the end of a child process";
 /// What a thread in this call waits for.
-struct Wait {
+struct CallWait {
   std::string words;              ///< "read from"; empty: not known
   std::optional<int> descriptor;  /// that follows the words: "read from descriptor 5"
 };
-Wait wait_of(const SystemCall& call);
+CallWait wait_of(const SystemCall& call);
 
 /// What a descriptor is: "a pipe", "the terminal /dev/pts/3", "the file /tmp/x". `link` is that of
 /// /proc/PID/fd. Sockets are "a socket", since the link does not say more.

@@ -53,7 +53,7 @@ std::string waits_for(const std::string& folder, char state) {
   if (state != 'S' && state != 'D') return "";
   const auto call = parse_system_call(read_file(folder + "/syscall"));
   if (!call) return "";
-  const Wait wait = wait_of(*call);
+  const CallWait wait = wait_of(*call);
   if (!wait.descriptor) return wait.words;
   const std::string descriptor = wait.words + " descriptor " + std::to_string(*wait.descriptor);
   const std::string words = words_of_descriptor(folder, *wait.descriptor);

@@ -37,6 +37,12 @@ void close_descriptors(int first, int last) {
   for (const int fd : open_descriptors(first, last)) ::close(fd);
 }
 
+void close_all_but(int descriptor) {
+  const int first = STDERR_FILENO + 1;
+  if (descriptor > first) close_descriptors(first, descriptor - 1);
+  close_descriptors(descriptor + 1, INT_MAX);
+}
+
 void close_as_exec() {
   for (const int fd : open_descriptors(0, INT_MAX)) {
     const int flags = ::fcntl(fd, F_GETFD);

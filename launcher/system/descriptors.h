@@ -11,6 +11,9 @@ void close_on_exec_from(int first);
 /// Closes the descriptors from `first` to `last`, inclusive, in the same two ways.
 void close_descriptors(int first, int last);
 
+/// Closes all descriptors above standard error but this one.
+void close_all_but(int descriptor);
+
 /// Closes those that exec(3) closes: for a forked process that goes on without it.
 void close_as_exec();
 

@@ -1,6 +1,5 @@
 #include "launcher/system/process_identity.h"
 
-#include <sstream>
 #include <string>
 
 #include <poll.h>
@@ -10,57 +9,37 @@
 
 #include "comm/base/read_file.h"
 #include "comm/base/text.h"
+#include "launcher/system/process_stat.h"
 #include "launcher/system/system.h"
 
 namespace paceline::launcher {
 namespace {
 
-// Fields of proc(5), by the numbers that stand there.
-constexpr int kState = 3;
-constexpr int kFlags = 9;
-constexpr int kStartTime = 22;
-constexpr unsigned long kExiting = 0x4;  // PF_EXITING of include/linux/sched.h
+constexpr std::uint64_t kExiting = 0x4;  // PF_EXITING of include/linux/sched.h
 
-struct Stat {
-  char state = 0;
-  unsigned long flags = 0;
-  std::uint64_t start_time = 0;
-
-  bool is_dead() const { return state == 'Z' || state == 'X'; }
-};
-
-// "pid (name) state …": the name may hold anything, a parenthesis too.
-std::optional<Stat> read_stat(pid_t pid) {
-  const std::string line = read_file("/proc/" + std::to_string(pid) + "/stat");
-  if (line.empty()) return std::nullopt;
-  std::istringstream fields(line.substr(line.rfind(')') + 1));
-  Stat stat;
-  std::string skipped;
-  fields >> stat.state;
-  for (int field = kState + 1; field < kFlags; ++field) fields >> skipped;
-  fields >> stat.flags;
-  for (int field = kFlags + 1; field < kStartTime; ++field) fields >> skipped;
-  if (!(fields >> stat.start_time)) return std::nullopt;
-  return stat;
+std::optional<ProcessStat> read_stat(pid_t pid) {
+  return parse_stat(read_file("/proc/" + std::to_string(pid) + "/stat"));
 }
+
+bool is_dead(const ProcessStat& stat) { return stat.state == 'Z' || stat.state == 'X'; }
 
 }  // namespace
 
 std::optional<ProcessIdentity> identify(pid_t pid) {
-  const std::optional<Stat> stat = read_stat(pid);
-  if (!stat || stat->is_dead()) return std::nullopt;
+  const std::optional<ProcessStat> stat = read_stat(pid);
+  if (!stat || is_dead(*stat)) return std::nullopt;
   return ProcessIdentity{.pid = pid, .start_time = stat->start_time};
 }
 
 bool is_stopped(const ProcessIdentity& process) {
-  const std::optional<Stat> stat = read_stat(process.pid);
+  const std::optional<ProcessStat> stat = read_stat(process.pid);
   return stat && stat->start_time == process.start_time &&
          (stat->state == 'T' || stat->state == 't');
 }
 
 bool is_ending(pid_t pid) {
-  const std::optional<Stat> stat = read_stat(pid);
-  return !stat || stat->is_dead() || (stat->flags & kExiting) != 0;
+  const std::optional<ProcessStat> stat = read_stat(pid);
+  return !stat || is_dead(*stat) || (stat->flags & kExiting) != 0;
 }
 
 Status check_process_calls() {

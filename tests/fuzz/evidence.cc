@@ -3,34 +3,18 @@
 
 #include <string>
 
-#include <zlib.h>
-
 #include "comm/base/assert.h"
+#include "launcher/channel/deflated_text.h"
 #include "launcher/channel/evidence_stream.h"
 #include "launcher/head/evidence_replay.h"
 #include "tests/fuzz/fuzz_input.h"
-
-namespace paceline::launcher {
-namespace {
-
-std::string compressed(const std::string& text) {
-  uLongf size = ::compressBound(text.size());
-  std::string bytes(size, '\0');
-  ::compress(reinterpret_cast<Bytef*>(bytes.data()), &size,
-             reinterpret_cast<const Bytef*>(text.data()), text.size());
-  bytes.resize(size);
-  return bytes;
-}
-
-}  // namespace
-}  // namespace paceline::launcher
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace paceline::launcher;
   paceline::fuzz::FuzzInput input(data, size);
   const bool is_compressed = input.byte() % 2 != 0;
   const std::string text = paceline::to_text(input.rest());
-  const auto evidence = read_evidence(is_compressed ? text : compressed(text));
+  const auto evidence = read_evidence(is_compressed ? text : deflated(text));
   if (!evidence.ok()) {
     PACELINE_ASSERT(evidence.status().text().find("the evidence ") == 0);
     return 0;

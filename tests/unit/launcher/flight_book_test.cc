@@ -54,24 +54,24 @@ TEST_F(FlightBookTest, NamesTheOperationThatRuns) {
 // The operation for which a rank waits is the oldest one that runs.
 TEST_F(FlightBookTest, TellsWhereARankIsInACommunicator) {
   FlightRing& ring = enter(3);
-  EXPECT_TRUE(book_.places(3).empty());
+  EXPECT_TRUE(book_.position(3).places.empty());
   ring.finish(start_barrier(ring, 6, 7), FlightState::kSucceeded, clock_.now());
-  ASSERT_EQ(book_.places(3).size(), 1u);
-  EXPECT_EQ(book_.places(3)[0].record.signature.sequence, 6u);
-  EXPECT_EQ(book_.places(3)[0].calls, 7u);
+  ASSERT_EQ(book_.position(3).places.size(), 1u);
+  EXPECT_EQ(book_.position(3).places[0].record.signature.sequence, 6u);
+  EXPECT_EQ(book_.position(3).places[0].calls, 7u);
   start_barrier(ring, 7, 8);
   start_barrier(ring, 8, 9);
   ring.finish(start_barrier(ring, 9, 9), FlightState::kSucceeded, clock_.now());
-  EXPECT_EQ(book_.places(3)[0].record.signature.sequence, 7u);
-  EXPECT_EQ(book_.places(3)[0].calls, 10u);
+  EXPECT_EQ(book_.position(3).places[0].record.signature.sequence, 7u);
+  EXPECT_EQ(book_.position(3).places[0].calls, 10u);
 }
 
 // A message carries the number of the collective operation that comes next.
 TEST_F(FlightBookTest, MessagesAreNoCollectiveOperations) {
   FlightRing& ring = enter(3);
   ring.start({.sequence = 7, .root = 1, .kind = OperationKind::kSend}, clock_.now());
-  ASSERT_EQ(book_.places(3).size(), 1u);
-  EXPECT_EQ(book_.places(3)[0].calls, 7u);
+  ASSERT_EQ(book_.position(3).places.size(), 1u);
+  EXPECT_EQ(book_.position(3).places[0].calls, 7u);
 }
 
 TEST_F(FlightBookTest, TellsHowFarARankHasCome) {

@@ -27,7 +27,7 @@ constexpr std::chrono::minutes kLongest(2);  // of a hang, if nobody ends it
 
 // Names that the stacks have.
 [[gnu::noinline]] void spin_forever() {
-  // About a minute, if nobody ends it.
+  // Bounded, if nobody ends it.
   for (std::uint64_t i = 0; i < std::uint64_t{1} << 37; ++i) __asm__ volatile("" : : : "memory");
 }
 
