@@ -41,11 +41,11 @@ void print_lab(const LabFolders::Found& lab) {
     std::string line = "  " + lab_host(host);
     for (int rail = 0; rail < lab.record.plan.rails(); ++rail)
       line += "  " + lab_address(host, rail);
-    const HostState state = state_of(lab.record, host);
+    const LabHostState state = state_of(lab.record, host);
     line += "  process " + std::to_string(lab.record.inits[static_cast<std::size_t>(host)].pid);
-    line += state == HostState::kKilled   ? "  killed"
-            : state == HostState::kPaused ? "  paused"
-                                          : "";
+    line += state == LabHostState::kKilled   ? "  killed"
+            : state == LabHostState::kPaused ? "  paused"
+                                             : "";
     std::puts(line.c_str());
   }
   if (lab.record.plan.ssh)

@@ -45,7 +45,7 @@ Result<int> living_host(const LabRecord& record, const std::string& name) {
     return Status(Code::kInvalidArgument, Scope::kOperation,
                   "lab '" + record.plan.name + "' has no host '" + name + "'; it has h1 to " +
                       lab_host(record.plan.hosts - 1));
-  if (state_of(record, *host) == HostState::kKilled)
+  if (state_of(record, *host) == LabHostState::kKilled)
     return Status(Code::kUnavailable, Scope::kOperation,
                   "host " + name +
                       " has been killed; make a new lab: `paceline lab down`, `paceline lab up`");
@@ -224,7 +224,7 @@ Status carry_everywhere(const LabRecord& record, bool in_units) {
   std::vector<int> rails(record.plan.rates_bits.size());
   std::iota(rails.begin(), rails.end(), 0);
   for (int host = 0; host < record.plan.hosts; ++host) {
-    if (state_of(record, host) == HostState::kKilled) continue;
+    if (state_of(record, host) == LabHostState::kKilled) continue;
     PACELINE_TRY(carry({.record = record, .host = host, .rails = rails}, in_units)
                      .with_context("host " + lab_host(host)));
   }
@@ -244,7 +244,7 @@ Result<std::vector<int>> hosts_of(const LabRecord& record, const LabFault& fault
   std::vector<int> hosts;
   if (fault.host.empty()) {
     for (int host = 0; host < record.plan.hosts; ++host)
-      if (state_of(record, host) != HostState::kKilled) hosts.push_back(host);
+      if (state_of(record, host) != LabHostState::kKilled) hosts.push_back(host);
     return hosts;
   }
   PACELINE_TRY_ASSIGN(const int host, living_host(record, fault.host));
@@ -253,11 +253,11 @@ Result<std::vector<int>> hosts_of(const LabRecord& record, const LabFault& fault
 
 }  // namespace
 
-HostState state_of(const LabRecord& record, int host) {
+LabHostState state_of(const LabRecord& record, int host) {
   const ProcessIdentity& init = record.inits[static_cast<std::size_t>(host)];
-  if (identify(init.pid) != init) return HostState::kKilled;
-  return is_frozen(record.cgroups, host) || is_stopped(init) ? HostState::kPaused
-                                                             : HostState::kRuns;
+  if (identify(init.pid) != init) return LabHostState::kKilled;
+  return is_frozen(record.cgroups, host) || is_stopped(init) ? LabHostState::kPaused
+                                                             : LabHostState::kRuns;
 }
 
 Status make_trouble(const LabRecord& record, LabAction action, const LabFault& fault,

@@ -11,8 +11,8 @@
 
 namespace paceline::launcher {
 
-enum class HostState : std::uint8_t { kRuns, kPaused, kKilled };
-HostState state_of(const LabRecord& record, int host);
+enum class LabHostState : std::uint8_t { kRuns, kPaused, kKilled };
+LabHostState state_of(const LabRecord& record, int host);
 
 /// Does what `action` says (slow to cpu, heal among them), and has done it when it returns.
 Status make_trouble(const LabRecord& record, LabAction action, const LabFault& fault,
