@@ -61,10 +61,12 @@ Result<std::unique_ptr<StackTaker>> StackTaker::send(FunctionRef<void()> leave) 
   PACELINE_TRY_ASSIGN(auto process, ChildProcess::fork([&](UniqueFd socket) {
                         die_with(agent);
                         ::setpgid(0, 0);
+                        // Shown by ps and top; the agent goes on without it.
+                        ::prctl(PR_SET_NAME, "paceline-stacks");
                         leave();
                         replace_by_null(STDIN_FILENO);
                         replace_by_null(STDOUT_FILENO);
-                        // The spawn helper must see the end of the agent\'s socket.
+                        // The spawn helper must see the end of the agent's socket.
                         close_all_but(socket.get());
                         // Children are reaped by the kernel, and orphans of theirs come here.
                         ::signal(SIGCHLD, SIG_IGN);

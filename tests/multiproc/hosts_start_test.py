@@ -65,16 +65,22 @@ class Variables(LauncherTest):
         self.here["PATH"] = f"{folder.name}:{os.environ['PATH']}"
         self.program = program
 
-    def shown(self, *options, program="show-variables"):
+    def shown(self, *options, program="show-variables", hooks=("--no-python-hooks",)):
         agent = " ".join(["env", "TEST_HOST={host}",
                           *(f"{name}={value}" for name, value in ELSEWHERE.items())])
-        code, output, error = self.run_job("--launch-agent", agent, "-H", "h2", *options, program,
-                                           env=self.here)
+        code, output, error = self.run_job(*hooks, "--launch-agent", agent, "-H", "h2", *options,
+                                           program, env=self.here)
         self.assertEqual(code, 0, error)
         return dict(line.split("=", 1) for line in output.splitlines())
 
     def test_paths_go_along_and_the_program_is_found_by_them(self):
         self.assertEqual(self.shown(), self.here)
+
+    def test_the_hook_of_python_stands_before_the_users_path(self):
+        shown = self.shown(hooks=())
+        self.assertRegex(shown.pop("PYTHONPATH"), "^/proc/self/fd/[0-9]+:/here/PYTHONPATH$")
+        self.assertEqual(shown, {key: value for key, value in self.here.items()
+                                 if key != "PYTHONPATH"})
 
     def test_a_stated_variable_holds(self):
         self.assertEqual(self.shown("-x", "VIRTUAL_ENV=/stated"),
