@@ -59,6 +59,9 @@ Status Communicator::close() { return core_ == nullptr ? moved_from() : core_->c
 Status Communicator::set_timeout(std::chrono::milliseconds timeout) {
   return core_ == nullptr ? moved_from() : core_->set_timeout(timeout);
 }
+void Communicator::set_stream(void* stream) {
+  if (core_ != nullptr) core_->set_stream(stream);
+}
 void Communicator::abort() {
   if (core_ != nullptr) core_->abort();
 }

@@ -19,7 +19,10 @@ constexpr Duration kBeyondDeadline = std::chrono::seconds(60);
 }  // namespace
 
 CommunicatorCore::CommunicatorCore(Parts parts, std::unique_ptr<CommunicatorCore> control)
-    : control_(std::move(control)), held_(std::move(parts)), engine_(*this->parts().engine) {
+    : control_(std::move(control)),
+      held_(std::move(parts)),
+      device_(held_, this->parts().devices),
+      engine_(*this->parts().engine) {
   exit_entry_.enter(*this);
 }
 
@@ -30,6 +33,7 @@ CommunicatorCore::~CommunicatorCore() {
     held_.leave("destroyed its communicator",
                 Status(Code::kCancelled, Scope::kGroup, "the communicator was destroyed"));
   }
+  device_.leave();
   (void)wait_for_last_message(Deadline::after(engine_.clock(), kLeavingTime));
 }
 
@@ -57,6 +61,8 @@ CommunicatorStats CommunicatorCore::stats() const {
 Status CommunicatorCore::run(OperationRequest&& request) {
   if (is_of_another_process()) [[unlikely]]
     return refuse_child();
+  if (const auto on_device = start_on_device(request)) [[unlikely]]
+    return on_device->wait();
   Completion completion;
   Duration timeout{};
   {
@@ -82,6 +88,7 @@ Work refused_work(Status why) {
 
 Work CommunicatorCore::start(const OperationRequest& request) {
   if (is_of_another_process()) return refused_work(refuse_child());
+  if (auto on_device = start_on_device(request)) return *std::move(on_device);
   const Engine::Baton baton = engine_.hold();
   held_.serve_at_times();
   return Work(parts().engine, held_.start(request));
@@ -90,9 +97,22 @@ Work CommunicatorCore::start(const OperationRequest& request) {
 Work CommunicatorCore::start_many(std::span<const Tensor> tensors,
                                   const OperationRequest& request) {
   if (is_of_another_process()) return refused_work(refuse_child());
+  if (!tensors.empty() && device_.may_serve()) {
+    if (auto on_device = start_found(request_of(tensors, request))) return *std::move(on_device);
+  }
   const Engine::Baton baton = engine_.hold();
   held_.serve_at_times();
   return Work(parts().engine, held_.start_many(tensors, request));
+}
+
+std::optional<Work> CommunicatorCore::start_found(const OperationRequest& request) {
+  const Result<Device*> device = device_.device_of(request);
+  if (!device.ok()) return refused_work(device.status());
+  if (*device == nullptr) return std::nullopt;
+  OperationRequest in_stream = request;
+  if (in_stream.stream == nullptr) in_stream.stream = stream_;
+  const Engine::Baton baton = engine_.hold();
+  return Work(parts().engine, device_.start(in_stream, **device));
 }
 
 // All add up what they have sent and not received: nothing of it may be left.

@@ -6,12 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include <paceline/communicator.h>
 #include <paceline/status.h>
 
 #include "collectives/communicator_parts.h"
+#include "collectives/device/device_operations.h"
 #include "collectives/held_communicator.h"
 #include "comm/base/process_mark.h"
 #include "comm/exit.h"
@@ -67,16 +69,27 @@ class CommunicatorCore final : private EndsAtExit {
   Work start(const OperationRequest& request);
   /// Starts an operation on many tensors, each in place of the request's array.
   Work start_many(std::span<const Tensor> tensors, const OperationRequest& request);
+  /// False: this process has no device memory.
+  bool may_have_devices() { return device_.may_serve(); }
+  /// Starts it if its buffers lie in device memory, or ends it if they lie in several places. No
+  /// Work: its buffers are host memory. Borrows nothing but the buffers.
+  std::optional<Work> start_on_device(const OperationRequest& request) {
+    if (!device_.may_serve(request)) return std::nullopt;
+    return start_found(request);
+  }
   /// See Communicator.
   Status close();
   Status set_timeout(std::chrono::milliseconds timeout);
   Duration timeout() const;
+  /// Of later operations on device memory whose request names none.
+  void set_stream(DeviceStream stream) { stream_ = stream; }
   void abort();
   Status failure() const;
   /// Reads messages of peers, then returns failure(). For callers that do not wait in an operation.
   Status look_for_failure();
 
  private:
+  std::optional<Work> start_found(const OperationRequest& request);
   void leave_at_exit() override;
   void stop_at_exit(Deadline deadline) override;
   void end_with_process();
@@ -86,6 +99,8 @@ class CommunicatorCore final : private EndsAtExit {
   const ProcessMark made_in_;
   const std::unique_ptr<CommunicatorCore> control_;
   HeldCommunicator held_;
+  DeviceOperations device_;
+  DeviceStream stream_ = nullptr;
   Engine& engine_;
   std::uint64_t open_messages_ = 0;  // while it closes: PairwiseBackend::open() of all ranks
   ExitEntry exit_entry_;

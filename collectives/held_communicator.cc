@@ -106,10 +106,17 @@ Status HeldCommunicator::check(const OperationRequest& request) const {
   return failure().ok() ? queue_.check(request) : failure();
 }
 
+void HeldCommunicator::start_staged(OperationRequest& request, OperationStage& stage) {
+  if (!failure().ok()) return stage.end(failure());
+  (void)queue_.enter_staged(request, stage);
+  parts_.engine->begin_background();
+  keep_driven();
+}
+
 // Null if it has ended: well, or with failure().
 QueuedOperation* HeldCommunicator::enter(OperationRequest* borrowed,
                                          const OperationRequest& request) {
-  const bool must_wait = queue_.is_running();
+  const bool must_wait = !queue_.is_empty();
   QueuedOperation& operation = queue_.enter(borrowed, request);
   if (must_wait) return &operation;
   begin();
@@ -155,7 +162,8 @@ bool HeldCommunicator::drive(TimePoint now) {
     judge_.note_progress(now);
     moved = true;
   }
-  const bool judged = judge(now);
+  bool judged = judge(now);
+  judged |= begin_waiting();
   moved |= queue_.begin_early() || judged;
   if (is_driven_ && is_idle()) {
     parts_.engine->detach(*this);
@@ -171,7 +179,7 @@ bool HeldCommunicator::judge(TimePoint now) {
     fail(*std::move(why));
   } else if (queue_.has_succeeded()) {
     queue_.end(now);
-    while (queue_.advance()) begin();
+    begin_waiting();
   } else {
     acted = false;
   }
@@ -179,6 +187,13 @@ bool HeldCommunicator::judge(TimePoint now) {
     for (const int peer : judge_.take_inquirers()) last_message_.answer(peer);
   }
   return acted;
+}
+
+// True if any began.
+bool HeldCommunicator::begin_waiting() {
+  bool began = false;
+  for (; queue_.advance(); began = true) begin();
+  return began;
 }
 
 void HeldCommunicator::keep_driven() {

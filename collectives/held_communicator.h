@@ -47,6 +47,11 @@ class HeldCommunicator final : private Driver, private OperationOwner {
   /// Runs an operation on many tensors, each in the place of the request's array.
   std::shared_ptr<const WorkCompletion> start_many(std::span<const Tensor> tensors,
                                                    const OperationRequest& request);
+  /// Runs a part of an operation on device memory in the background, when its stage is ready. The
+  /// request and the stage are borrowed to its end.
+  void start_staged(OperationRequest& request, OperationStage& stage);
+  /// For completions of operations that run as such parts.
+  OperationOwner& owner() { return *this; }
   /// Lets other ranks get answers, for a caller that does not wait in an operation. Not for
   /// drivers.
   void serve();
@@ -89,6 +94,7 @@ class HeldCommunicator final : private Driver, private OperationOwner {
   Status check(const OperationRequest& request) const;
   QueuedOperation* enter(OperationRequest* borrowed, const OperationRequest& request);
   void begin();
+  bool begin_waiting();
   bool judge(TimePoint now);
   void end_all(Status why);
 

@@ -30,6 +30,15 @@ bool may_overlap(const OperationRequest& running, const OperationRequest& next) 
          !Staging::is_needed(next);
 }
 
+bool is_ready(const QueuedOperation& operation) {
+  return operation.stage == nullptr || operation.stage->is_ready();
+}
+
+TimePoint waited_since(const Completion& completion) {
+  const std::int64_t waited_ns = completion.waited_since_ns.load();
+  return waited_ns != 0 ? TimePoint(Duration(waited_ns)) : TimePoint::max();
+}
+
 }  // namespace
 
 OperationQueue::OperationQueue(const CommunicatorParts& parts)
@@ -54,8 +63,11 @@ Status OperationQueue::check(const OperationRequest& request) const {
                              ? validate(request, parts_.group.rank, parts_.group.size())
                              : pairwise_.validate(request);
   if (!invalid.ok()) return in_call(request.signature.kind, invalid);
-  if (waiting_.size() >= kMaxQueued) return queue_error(kMaxQueued);
-  return {};
+  return check_room(1);
+}
+
+Status OperationQueue::check_room(std::size_t operations) const {
+  return waiting_.size() + operations > kMaxQueued ? queue_error(waiting_.size()) : Status();
 }
 
 Status OperationQueue::check_many(std::span<const Tensor> tensors,
@@ -63,24 +75,36 @@ Status OperationQueue::check_many(std::span<const Tensor> tensors,
   PACELINE_TRY(check(request));
   const Status invalid = validate_tensors(tensors, request, parts_.group.size());
   if (!invalid.ok()) return in_call(request.signature.kind, invalid);
-  return waiting_.size() + tensors.size() > kMaxQueued ? queue_error(waiting_.size()) : Status();
+  return check_room(tensors.size());
 }
 
 QueuedOperation& OperationQueue::enter(OperationRequest* borrowed,
                                        const OperationRequest& request) {
-  QueuedOperation& operation = is_running_ ? waiting_.push_back() : current_;
+  QueuedOperation& operation = is_empty() ? current_ : waiting_.push_back();
   operation.borrowed = borrowed;
   if (borrowed == nullptr) operation.own = request;
   operation.timeout = timeout_;
+  operation.stage = nullptr;
   operation.in_background = false;
   operation.is_exposed =
       borrowed != nullptr && parts_.ledger != nullptr && parts_.ledger->counts_here();
-  if (is_running_) {
+  if (&operation != &current_) {
     operation.called_at = clock_.now();
   } else {
     operation.called_at.reset();
     is_running_ = true;
   }
+  return operation;
+}
+
+QueuedOperation& OperationQueue::enter_staged(OperationRequest& request, OperationStage& stage) {
+  QueuedOperation& operation = waiting_.push_back();
+  operation.borrowed = &request;
+  operation.called_at = clock_.now();
+  operation.timeout = timeout_;
+  operation.stage = &stage;
+  operation.in_background = true;
+  operation.is_exposed = false;
   return operation;
 }
 
@@ -122,7 +146,7 @@ void OperationQueue::sign(OperationRequest& request) const {
 }
 
 bool OperationQueue::advance() {
-  if (is_running_ || waiting_.empty()) return false;
+  if (is_running_ || waiting_.empty() || !is_ready(waiting_.front())) return false;
   current_ = std::move(waiting_.front());
   waiting_.pop_front();
   is_running_ = true;
@@ -130,7 +154,8 @@ bool OperationQueue::advance() {
 }
 
 bool OperationQueue::begin_early() {
-  if (!is_running_ || is_next_settled_ || waiting_.empty()) return false;
+  if (!is_running_ || is_next_settled_ || waiting_.empty() || !is_ready(waiting_.front()))
+    return false;
   OperationRequest& next = waiting_.front().request();
   is_next_settled_ = !may_overlap(current_.request(), next) || choose(next.signature) != backend_;
   if (is_next_settled_) return false;
@@ -171,10 +196,15 @@ Duration OperationQueue::count_exposed(const QueuedOperation& operation, TimePoi
   if (parts_.ledger == nullptr) return {};
   TimePoint since = operation.in_background ? exposed_since_ : TimePoint::max();
   if (operation.is_exposed) since = *operation.called_at;
-  if (operation.completion != nullptr) {
-    const std::int64_t waited_ns = operation.completion->waited_since_ns.load();
-    if (waited_ns != 0) since = std::min(since, TimePoint(Duration(waited_ns)));
-  }
+  if (operation.completion != nullptr) since = std::min(since, waited_since(*operation.completion));
+  return count_exposed(since, now);
+}
+
+void OperationQueue::count_wait(const Completion& completion, TimePoint now) {
+  if (parts_.ledger != nullptr) (void)count_exposed(waited_since(completion), now);
+}
+
+Duration OperationQueue::count_exposed(TimePoint since, TimePoint now) {
   since = std::max(since, exposed_until_);
   if (since >= now) return {};
   exposed_until_ = now;
@@ -190,6 +220,7 @@ int OperationQueue::blamed_for(const Status& how) const {
 }
 
 void OperationQueue::end(QueuedOperation& operation, const Status& how, TimePoint now) {
+  if (operation.stage != nullptr) std::exchange(operation.stage, nullptr)->end(how);
   ++stats_.operations;
   if (operation.in_background) {
     parts_.engine->end_background();

@@ -26,6 +26,7 @@
 #include "collectives/backend/pairwise.h"
 #include "collectives/communicator_parts.h"
 #include "collectives/failure/call_history.h"
+#include "collectives/operation_stage.h"
 #include "collectives/staging.h"
 #include "collectives/validation.h"
 #include "comm/account.h"
@@ -46,6 +47,8 @@ struct QueuedOperation {
   Duration timeout{};  // from called_at on
   // Null as long as nobody waits. Owners: this and the handles.
   std::shared_ptr<Completion> completion;
+  /// Of an operation on memory that is prepared for it. Borrowed until its end; mostly null.
+  OperationStage* stage = nullptr;
   bool in_background = false;
   bool is_exposed = false;  // not in the background: the caller's waits are exposed communication
   std::uint64_t flight_place = 0;  // once it has begun
@@ -69,19 +72,24 @@ class OperationQueue {
   Status check(const OperationRequest& request) const;
   /// For many tensors, each in the place of the request's array.
   Status check_many(std::span<const Tensor> tensors, const OperationRequest& request) const;
+  /// Is there room for so many operations?
+  Status check_room(std::size_t operations) const;
   /// Accepts no more operations.
   void close() { is_closed_ = true; }
   bool is_closed() const { return is_closed_; }
 
-  /// Adds an operation. If none runs, it is the running one, and begin() must follow. `borrowed`:
-  /// the request itself, if it stays where it is to the end; null: it is copied. The result is
-  /// valid until the next call.
+  /// Adds an operation. If the queue was empty, it is the running one, and begin() must follow.
+  /// `borrowed`: the request itself, if it stays where it is to the end; null: it is copied. The
+  /// result is valid until the next call.
   QueuedOperation& enter(OperationRequest* borrowed, const OperationRequest& request);
+  /// Adds an operation in the background that begins when its stage is ready, see advance(). The
+  /// request stays where it is to the end.
+  QueuedOperation& enter_staged(OperationRequest& request, OperationStage& stage);
   /// Begins the running operation. It may have ended well when this returns. After an error the
   /// caller calls end_all().
   Status begin();
-  /// Makes the next operation the running one, and begin() must follow. False if one runs, or if
-  /// there is none.
+  /// Makes the next operation the running one, and begin() must follow. False if one runs, if there
+  /// is none, or if its stage is not ready.
   bool advance();
   /// Begins the next operation while one runs, if it can. True if it has.
   bool begin_early();
@@ -118,6 +126,9 @@ class OperationQueue {
   /// exposed communication until end_exposed().
   void begin_exposed(TimePoint since) { exposed_since_ = since; }
   void end_exposed() { exposed_since_ = TimePoint::max(); }
+  /// The same for whoever waits for a completion that belongs to no operation of this queue, and
+  /// ends now.
+  void count_wait(const Completion& completion, TimePoint now);
 
   Duration timeout() const { return timeout_; }
   /// For operations that are entered from now on.
@@ -136,6 +147,7 @@ class OperationQueue {
   void end_running(const Status& how, TimePoint now);
   void end(QueuedOperation& operation, const Status& how, TimePoint now);
   Duration count_exposed(const QueuedOperation& operation, TimePoint now);
+  Duration count_exposed(TimePoint since, TimePoint now);
   int blamed_for(const Status& how) const;
 
   const CommunicatorParts& parts_;

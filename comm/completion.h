@@ -23,11 +23,25 @@ class OperationOwner {
   ~OperationOwner() = default;
 };
 
+/// Whoever enqueues the copies of operations on the memory of a device.
+class StreamOrder {
+ public:
+  /// Has the device got all that it must do for this operation? Also true after its end.
+  virtual bool is_enqueued(const Completion& completion) const = 0;
+  /// What is enqueued in the stream from now on begins after that. With the engine's baton held.
+  virtual Status let_wait(const Completion& completion, void* stream) = 0;
+
+ protected:
+  ~StreamOrder() = default;
+};
+
 /// Ends exactly once. `status` is written before `ended` becomes true and never again.
 struct Completion {
   std::atomic<bool> ended{false};
   Status status;
   OperationOwner* owner = nullptr;  ///< until it has ended; null where nobody may cancel it
+  /// Until it has ended, of an operation on device memory. Read with the engine's baton held.
+  StreamOrder* order = nullptr;
   /// When a thread began to wait whose waits are exposed communication (telemetry/step_ledger.h);
   /// 0: none waits. In nanoseconds of the engine's clock.
   mutable std::atomic<std::int64_t> waited_since_ns{0};

@@ -65,6 +65,24 @@ Status Work::wait_for(std::chrono::nanoseconds timeout) const {
   return completion_->status;
 }
 
+Status Work::wait_on(void* stream) const {
+  if (completion_ == nullptr) return {};
+  if (!completion_->made_in.is_of_this_process()) return completion_->made_in.refusal("operation");
+  if (completion_->has_ended()) return completion_->status;
+  // Evaluated with the baton held, as are the changes of `order`.
+  const auto is_enqueued = [this] {
+    return completion_->has_ended() ||
+           (completion_->order != nullptr && completion_->order->is_enqueued(*completion_));
+  };
+  {
+    const ExposedWait wait(*completion_, engine_->clock());
+    if (!engine_->wait(is_enqueued, Deadline::at(TimePoint::max()))) return exit_error();
+  }
+  const Engine::Baton baton = engine_->hold();
+  if (completion_->has_ended()) return completion_->status;
+  return completion_->order->let_wait(*completion_, stream);
+}
+
 Status wait_all(std::span<const Work> works) {
   Status first;
   for (const Work& work : works) {

@@ -40,6 +40,8 @@ struct OperationRequest {
   // Borrowed, of an all-reduce of several: the core puts them together.
   std::span<const Tensor> tensors{};
   std::uint32_t tensor_digest = 0;
+  /// The caller's stream, of an operation on device memory; null: the default stream.
+  void* stream = nullptr;
   /// Of a pre-multiplied sum: the core multiplies, and backends sum.
   std::optional<ReduceRule::Factor> factor{};
   std::uint64_t next_history = 0;  // signature.next_history(), once the plan is known

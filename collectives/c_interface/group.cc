@@ -20,16 +20,18 @@ class Started {
   Started(const Started&) = delete;
   Started& operator=(const Started&) = delete;
   ~Started() {
-    for (const One& one : works_) (void)one.work.wait();
+    for (const One& one : works_) (void)one.work.wait_on(one.stream);
   }
 
-  void add(plComm& comm, Work work) { works_.push_back({&comm, std::move(work)}); }
+  void add(plComm& comm, Work work, void* stream) {
+    works_.push_back({&comm, std::move(work), stream});
+  }
 
-  // The first error; each is noted for its communicator.
+  // The first error; each is noted for its communicator. Operations on device memory may go on.
   plResult_t wait() {
     plResult_t first = plSuccess;
     for (const One& one : works_) {
-      const plResult_t ended = note(one.comm, one.work.wait());
+      const plResult_t ended = note(one.comm, one.work.wait_on(one.stream));
       if (first == plSuccess) first = ended;
     }
     return first;
@@ -39,6 +41,7 @@ class Started {
   struct One {
     plComm* comm;
     Work work;
+    void* stream;
   };
   std::vector<One> works_;
 };
@@ -46,7 +49,8 @@ class Started {
 // Both are all-reduces, of the same type and rule.
 bool is_reduced_alike(const OperationRequest& one, const OperationRequest& other) {
   return one.signature.kind == other.signature.kind && one.signature.type == other.signature.type &&
-         one.signature.op == other.signature.op && one.factor == other.factor;
+         one.signature.op == other.signature.op && one.factor == other.factor &&
+         one.stream == other.stream;
 }
 
 // For CommunicatorCore::start_many().
@@ -55,6 +59,13 @@ OperationRequest of_no_array(OperationRequest request) {
   request.output = nullptr;
   request.signature.count = 0;
   return request;
+}
+
+Work started_call(CommunicatorCore& world, OperationRequest request, std::span<const Tensor> tensors) {
+  if (!tensors.empty()) return world.start_many(tensors, request);
+  if (auto on_device = world.start_on_device(request)) return *std::move(on_device);
+  use_one_buffer(request, world.group().rank);
+  return world.start(request);
 }
 
 }  // namespace
@@ -68,7 +79,7 @@ CallGroup* CallGroup::open_one() {
 
 CallGroup::CallsOn& CallGroup::of(plComm& comm) {
   const auto found = std::ranges::find(calls_, &comm, &CallsOn::comm);
-  return found != calls_.end() ? *found : calls_.emplace_back(CallsOn{&comm, {}, {}});
+  return found != calls_.end() ? *found : calls_.emplace_back(CallsOn{.comm = &comm});
 }
 
 bool CallGroup::has_calls_on(const plComm& comm) const {
@@ -79,23 +90,27 @@ void CallGroup::forget(const plComm& comm) {
   if (std::erase_if(calls_, [&](const CallsOn& one) { return one.comm == &comm; }) > 0) refuse();
 }
 
-void CallGroup::add(plComm& comm, const OperationRequest& request) {
+Status CallGroup::add(plComm& comm, const OperationRequest& request) {
   const Signature& signature = request.signature;
-  auto& [_, messages, calls] = of(comm);
-  switch (signature.kind) {
-    case OperationKind::kSend:
-      return messages.push_back(
-          Message::sent(request.input, signature.count, signature.type, signature.root));
-    case OperationKind::kReceive:
-      return messages.push_back(
-          Message::received(request.output, signature.count, signature.type, signature.root));
-    case OperationKind::kAllReduce:
-      if (calls.empty() || !is_reduced_alike(calls.back().request, request))
-        calls.push_back({.request = of_no_array(request)});
-      return calls.back().tensors.push_back({request.input, request.output, signature.count});
-    default:
-      return calls.push_back({.request = request});
+  auto& [_, messages, stream, calls] = of(comm);
+  const bool is_all_reduce = signature.kind == OperationKind::kAllReduce;
+  if (!is_collective(signature.kind)) {
+    if (!messages.empty() && stream != request.stream)
+      return invalid("the messages of one group must use the same stream");
+    stream = request.stream;
+    const bool is_sent = signature.kind == OperationKind::kSend;
+    messages.push_back(is_sent ? Message::sent(request.input, signature.count, signature.type,
+                                               signature.root)
+                               : Message::received(request.output, signature.count,
+                                                   signature.type, signature.root));
+  } else if (!is_all_reduce) {
+    calls.push_back({.request = request});
+  } else {
+    if (calls.empty() || !is_reduced_alike(calls.back().request, request))
+      calls.push_back({.request = of_no_array(request)});
+    calls.back().tensors.push_back({request.input, request.output, signature.count});
   }
+  return {};
 }
 
 plResult_t CallGroup::end() {
@@ -122,15 +137,15 @@ plResult_t CallGroup::make(const std::vector<CallsOn>& groups) {
     operations += group.calls.size() + 1;
   }
   Started started(operations);
-  for (const auto& [comm, messages, calls] : groups) {
+  for (const auto& [comm, messages, stream, calls] : groups) {
     CommunicatorCore& world = *comm->communicator.core();
-    if (!messages.empty()) started.add(*comm, world.start(requests::exchange(messages)));
-    for (const auto& [call, tensors] : calls) {
-      OperationRequest request = call;
-      use_one_buffer(request, world.group().rank);
-      started.add(*comm,
-                  tensors.empty() ? world.start(request) : world.start_many(tensors, request));
+    if (!messages.empty()) {
+      OperationRequest exchange = requests::exchange(messages);
+      exchange.stream = stream;
+      started.add(*comm, world.start(exchange), stream);
     }
+    for (const auto& [call, tensors] : calls)
+      started.add(*comm, started_call(world, call, tensors), call.stream);
   }
   return started.wait();
 }

@@ -23,7 +23,7 @@ class CallGroup {
   plResult_t end();
 
   /// Memory that the request refers to must stay until end().
-  void add(plComm& comm, const OperationRequest& request);
+  Status add(plComm& comm, const OperationRequest& request);
   /// A call is wrong: none will be made.
   void refuse() { refused_ = true; }
   bool has_calls_on(const plComm& comm) const;
@@ -38,7 +38,8 @@ class CallGroup {
   struct CallsOn {
     plComm* comm;
     std::vector<Message> messages;
-    std::vector<Call> calls;
+    void* stream = nullptr;  // of the messages
+    std::vector<Call> calls{};
   };
 
   CallsOn& of(plComm& comm);

@@ -22,14 +22,15 @@ template <class Make>
 plResult_t operate(plComm* comm, plStream_t stream, const Make& make) noexcept {
   CallGroup* const group = CallGroup::open_one();
   const plResult_t made = on(comm, [&](Communicator& communicator) -> Status {
-    if (stream != nullptr) return invalid("the stream must be NULL: buffers are host memory");
+    paceline::CommunicatorCore& core = *communicator.core();
+    if (stream != nullptr && !core.may_have_devices())
+      return invalid("the stream must be NULL: buffers are host memory");
     OperationRequest request = make(communicator.size());
-    if (group != nullptr) {
-      group->add(*comm, request);
-      return {};
-    }
+    request.stream = stream;
+    if (group != nullptr) return group->add(*comm, request);
+    if (const auto on_device = core.start_on_device(request)) return on_device->wait_on(stream);
     use_one_buffer(request, communicator.rank());
-    return communicator.core()->run(std::move(request));
+    return core.run(std::move(request));
   });
   if (made != plSuccess && group != nullptr) group->refuse();
   return made;

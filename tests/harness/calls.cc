@@ -66,8 +66,11 @@ bool Call::agrees_with(const Call& other) const {
   return count == other.count && signature_of(*this, 1) == signature_of(other, 1);
 }
 
-void CallMemory::assign(std::size_t bytes, std::byte value, bool registered) {
-  if (registered) {
+void CallMemory::assign(std::size_t bytes, std::byte value, const Call& call) {
+  if (FakeDevice* const device = call.device) {
+    device_ = {device->allocate(bytes), [device](std::byte* memory) { device->free(memory); }};
+    bytes_ = {device->seen(device_.get()), bytes};
+  } else if (call.registered) {
     registered_ = Buffer::allocate(bytes).value();
     bytes_ = {registered_.data(), bytes};
   } else {
@@ -91,23 +94,33 @@ MadeCall::MadeCall(const Call& call, std::size_t number, int rank, int ranks)
   const std::size_t input_end = shape_.input_at + shape_.input_count;
   const std::size_t output_end = shape_.output_at + shape_.output_count;
   const std::size_t one = in_place_ ? std::max(input_end, output_end) : shape_.input_count;
-  first_.assign(bytes(one) + 2 * kGuardBytes, kNothing, call.registered);
-  if (!in_place_)
-    second_.assign(bytes(shape_.output_count) + 2 * kGuardBytes, kNothing, call.registered);
+  first_.assign(bytes(one) + 2 * kGuardBytes, kNothing, call);
+  if (!in_place_) second_.assign(bytes(shape_.output_count) + 2 * kGuardBytes, kNothing, call);
   const Elements inputs = inputs_of(form_, rank, shape_.input_count);
   if (shape_.input_count > 0)
-    std::memcpy(const_cast<void*>(input()), inputs.data(), bytes(shape_.input_count));
+    std::memcpy(const_cast<std::byte*>(seen_input()), inputs.data(), bytes(shape_.input_count));
 }
 
-const void* MadeCall::input() const {
+const std::byte* MadeCall::seen_input() const {
   if (shape_.input_count == 0) return nullptr;
   return first_.data() + kGuardBytes + (in_place_ ? bytes(shape_.input_at) : 0);
 }
 
-void* MadeCall::output() {
+const std::byte* MadeCall::seen_output() const {
   if (shape_.output_count == 0) return nullptr;
   if (!in_place_) return second_.data() + kGuardBytes;
   return first_.data() + kGuardBytes + bytes(shape_.output_at);
+}
+
+const void* MadeCall::input() const {
+  const std::byte* const seen = seen_input();
+  return seen == nullptr ? nullptr : first_.passed(seen);
+}
+
+void* MadeCall::output() {
+  const std::byte* const seen = seen_output();
+  if (seen == nullptr) return nullptr;
+  return (in_place_ ? first_ : second_).passed(seen);
 }
 
 std::span<const Message> MadeCall::messages() {
@@ -118,7 +131,7 @@ std::span<const Message> MadeCall::messages() {
 }
 
 Status MadeCall::run(Communicator& world) {
-  const auto& [kind, count, type, op, root, asynchronous, in_place, registered] = call_;
+  const auto& [kind, count, type, op, root, asynchronous, in_place, registered, device] = call_;
   const ReduceRule op_and_factor = rule();
   switch (kind) {
     case OperationKind::kBarrier:
@@ -161,7 +174,7 @@ Status MadeCall::run(Communicator& world) {
 }
 
 void MadeCall::start(Communicator& world) {
-  const auto& [kind, count, type, op, root, asynchronous, in_place, registered] = call_;
+  const auto& [kind, count, type, op, root, asynchronous, in_place, registered, device] = call_;
   const ReduceRule op_and_factor = rule();
   switch (kind) {
     case OperationKind::kBarrier:
@@ -238,14 +251,14 @@ std::string MadeCall::wrong() const {
     untouched = untouched && is_untouched(second_, 0, kGuardBytes) &&
                 is_untouched(second_, second_end, second_.size());
     const Elements inputs = inputs_of(form_, rank_, std::min(shape_.input_count, kPeriod));
-    if (first_other(input(), shape_.input_count, inputs, 0)) return "the input has changed";
+    if (first_other(seen_input(), shape_.input_count, inputs, 0)) return "the input has changed";
   }
   if (!untouched) return "something was written beside a buffer";
   return wrong_result();
 }
 
 std::string MadeCall::wrong_result() const {
-  const std::byte* const out = static_cast<const std::byte*>(const_cast<MadeCall*>(this)->output());
+  const std::byte* const out = seen_output();
   for (const Origin& origin : origins_of_call(requests_, rank_)) {
     const Elements right = origin.rank == Origin::kEveryRank
                                ? reduced(form_, request().ranks, kPeriod)

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "collectives/plan/shape.h"
 #include "comm/base/signature.h"
 #include "tests/harness/elements.h"
+#include "tests/harness/fake_device.h"
 
 namespace paceline::testing {
 
@@ -37,6 +39,7 @@ struct Call {
   bool asynchronous = false;
   bool in_place = false;    ///< where that is possible
   bool registered = false;  ///< its arrays lie in buffers
+  FakeDevice* device = nullptr;  ///< its arrays lie in the memory of this device
 
   bool operator==(const Call&) const = default;
   /// Is all that ranks must agree on the same?
@@ -49,10 +52,15 @@ Signature signature_of(const Call& call, int ranks);
 /// The messages of an exchange, as its rank names them: what it sends, what it receives.
 std::array<Signature, 2> message_signatures(const Call& call, int rank, int ranks);
 
-/// Where the arrays of a call lie: anywhere, or in a buffer.
+/// Where the arrays of a call lie: anywhere, in a buffer, or on a device.
 class CallMemory {
  public:
-  void assign(std::size_t bytes, std::byte value, bool registered);
+  void assign(std::size_t bytes, std::byte value, const Call& call);
+  /// What a call is given for an address of bytes().
+  std::byte* passed(const std::byte* seen) const {
+    std::byte* const begin = device_ != nullptr ? device_.get() : bytes_.data();
+    return begin + (seen - bytes_.data());
+  }
   std::span<const std::byte> bytes() const { return bytes_; }
   std::span<std::byte> bytes() { return bytes_; }
   std::byte* data() { return bytes_.data(); }
@@ -62,6 +70,7 @@ class CallMemory {
  private:
   std::vector<std::byte> ordinary_;
   Buffer registered_;
+  std::shared_ptr<std::byte> device_;  // owner: this
   std::span<std::byte> bytes_;
 };
 
@@ -89,7 +98,7 @@ class MadeCall {
   std::span<const Message> messages();
   /// All memory of its arrays, for a test that writes into it after the end of the call.
   std::array<std::span<std::byte>, 2> memory() { return {first_.bytes(), second_.bytes()}; }
-  /// Null where this rank has none.
+  /// What the call is given. Null where this rank has none.
   const void* input() const;
   void* output();
 
@@ -102,6 +111,8 @@ class MadeCall {
   static constexpr std::size_t kGuardBytes = 64;
 
   const PlanRequest& request() const { return requests_[static_cast<std::size_t>(rank_)]; }
+  const std::byte* seen_input() const;
+  const std::byte* seen_output() const;
   std::size_t bytes(std::size_t count) const { return count * size_of(call_.type); }
   std::string wrong_result() const;
   bool is_untouched(const CallMemory& memory, std::size_t from, std::size_t to) const;

@@ -57,7 +57,7 @@ namespace {
 
 plResult_t call_with(plComm_t comm, const Call& call, MadeCall& made, plRedOp_t op) {
   const plDataType_t type = c_type(call.type);
-  const auto& [kind, count, data_type, reduce_op, root, asynchronous, in_place, registered] = call;
+  const auto& [kind, count, data_type, reduce_op, root, asynchronous, in_place, registered, device] = call;
   const void* const in = made.input();
   void* const out = made.output();
   switch (kind) {

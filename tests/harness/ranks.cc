@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "collectives/communicator_core.h"
 #include "comm/base/assert.h"
 #include "comm/poll_engine.h"
 #include "comm/simulation.h"
@@ -264,13 +265,17 @@ Status RankEnd::wait(FunctionRef<bool()> condition, Duration timeout) const {
 
 Status run_ranks(const RunOptions& options, const std::function<Status(Communicator&)>& body) {
   return run(options, [&](Start start) {
+    const auto rank = static_cast<std::uint64_t>(start.transport->group().rank);
+    FakeDevices devices(options.devices, options.seed * 100 + rank);
     Communicator communicator =
         communicator_over(std::move(start.engine), std::move(start.transport),
                           {.algorithm = options.algorithm,
                            .segment_bytes = options.segment_bytes,
                            .determinism = options.determinism,
                            .timeout = options.timeout,
-                           .hosts = hosts_of(options)},
+                           .hosts = hosts_of(options),
+                           .devices = options.devices > 0 ? &devices : nullptr,
+                           .device_slot_bytes = options.device_slot_bytes},
                           std::move(start.backend));
     return body(communicator);
   });
@@ -282,6 +287,10 @@ Status run_transports(const RunOptions& options, const std::function<Status(Rank
     RankEnd end{.transport = *start.transport, .engine = *start.engine, .network = start.network};
     return body(end);
   });
+}
+
+FakeDevices& devices_of(Communicator& world) {
+  return dynamic_cast<FakeDevices&>(*world.core()->parts().devices);
 }
 
 std::vector<std::uint64_t> seeds(int count) {

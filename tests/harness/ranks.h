@@ -23,6 +23,7 @@
 #include "comm/engine.h"
 #include "comm/transport.h"
 #include "comm/transport/inproc.h"
+#include "tests/harness/fake_device.h"
 #include "tests/harness/shared_world.h"
 
 namespace paceline::testing {
@@ -56,6 +57,9 @@ struct RunOptions {
   Determinism determinism = Determinism::kFast;
   /// Deadline of an operation, and roughly of the whole run.
   Duration timeout = std::chrono::seconds(60);
+  /// Each rank has so many FakeDevices: devices_of().
+  int devices = 0;
+  std::size_t device_slot_bytes = std::size_t{4} << 20;
   InprocNetwork::Options network;
 };
 
@@ -75,6 +79,9 @@ struct RankEnd {
 /// The first rank's failure, with its rank and, in a simulation, the seed; ok if all were content.
 Status run_ranks(const RunOptions& options, const std::function<Status(Communicator&)>& body);
 Status run_transports(const RunOptions& options, const std::function<Status(RankEnd&)>& body);
+
+/// The devices of this rank, with RunOptions::devices.
+FakeDevices& devices_of(Communicator& world);
 
 /// What a body returns that has seen something wrong.
 inline Status wrong(const std::string& what) {

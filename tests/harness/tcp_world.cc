@@ -56,6 +56,8 @@ Communicator communicator_over(std::shared_ptr<Engine> engine, std::unique_ptr<T
       CommunicatorCore::Parts{.engine = std::move(engine),
                               .transport = std::move(transport),
                               .backends = std::move(backends),
+                              .devices = options.devices,
+                              .device_slot_bytes = options.device_slot_bytes,
                               .flight = FlightRing::create_private(),
                               .group = group,
                               .timeout = options.timeout,

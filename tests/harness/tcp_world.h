@@ -9,6 +9,7 @@
 
 #include <paceline/communicator.h>
 
+#include "comm/device/device.h"
 #include "comm/engine.h"
 #include "comm/job_key.h"
 #include "comm/transport.h"
@@ -38,6 +39,8 @@ struct CommunicatorOptions {
   Determinism determinism = Determinism::kFast;
   Duration timeout = std::chrono::seconds(60);
   std::vector<int> hosts{};  ///< by rank, as in NativeBackend::Options
+  Devices* devices = nullptr;  ///< as in CommunicatorParts
+  std::size_t device_slot_bytes = std::size_t{4} << 20;
 };
 
 /// With a flight ring of its own; the native backend carries out what `direct` does not serve.

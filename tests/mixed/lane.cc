@@ -234,7 +234,7 @@ class Lane {
     if (rank_ != act.from && rank_ != act.to) return {};
     ++operations_;
     CallMemory memory;
-    memory.assign(bytes, std::byte{}, own_.below(4) == 0);
+    memory.assign(bytes, std::byte{}, Call{.registered = own_.below(4) == 0});
     if (rank_ == act.from) {
       if (bytes > 0) std::memcpy(memory.data(), right.data(), bytes);
       return port_.send(memory.data(), call.count, call.type, act.to);

@@ -77,6 +77,10 @@ struct CommunicatorStats {
 /// BUFFERS  `count` elements of `type`, with any alignment, borrowed until the operation has ended.
 ///          `in` and `out` must not overlap, except in place as stated. A buffer without elements
 ///          may be null. After an error the contents are unspecified.
+/// DEVICES  All buffers of a call are host memory, or all are memory of the same GPU. An operation on
+///          GPU memory begins after the work that was enqueued on its stream before the call
+///          (set_stream()). Blocking forms return when the result is there. Work::wait_on() lets
+///          a stream wait instead of the CPU. All ranks pass the same kind of memory.
 /// ERRORS   After Code::kInvalidArgument and Code::kExhausted (too many outstanding operations) the
 ///          communicator stays usable. Any other error is final on all ranks: later calls return
 ///          the same Status at once. Code::kPeerLost names a rank that has ended. Code::kTimeout
@@ -140,6 +144,10 @@ class Communicator {
   /// The final error, or a success while the communicator is usable. Also looks for an error that
   /// another rank has reported.
   Status failure() const;
+
+  /// Sets the stream of later operations on device memory. They begin after what is enqueued there
+  /// when they are called. Null: the default stream. `stream` is a cudaStream_t.
+  void set_stream(void* stream);
 
   int rank() const;
   int size() const;

@@ -30,7 +30,8 @@ extern "C" {
 #endif
 
 typedef struct plComm* plComm_t;
-typedef struct plStream* plStream_t; /* must be NULL: buffers are host memory */
+/* A cudaStream_t. Must be NULL for operations on host memory. */
+typedef struct CUstream_st* plStream_t;
 
 #define PL_UNIQUE_ID_BYTES 128
 /* The id of a new group. Keep it like a password: see paceline/unique_id.h. */
@@ -184,7 +185,13 @@ plResult_t plMemFree(void* ptr);
 plResult_t plCommRegister(plComm_t comm, void* buff, size_t size, void** handle);
 plResult_t plCommDeregister(plComm_t comm, void* handle);
 
-/* Operations. paceline/communicator.h says what each does, and which forms are in place. */
+/* Operations. paceline/communicator.h says what each does, and which forms are in place.
+ *
+ * An operation on host memory has ended when its call returns. An operation on GPU memory begins
+ * after the work that was enqueued on `stream` before the call, and its call returns when the
+ * device has all that it must do: work that is enqueued on `stream` later begins after it. If the
+ * CPU carries the operation out, this is when the last copy back is enqueued. An error after that
+ * is plCommGetAsyncError's. */
 
 /* On the root: recvbuff[i] = the reduction of sendbuff[i] of all ranks. */
 plResult_t plReduce(const void* sendbuff, void* recvbuff, size_t count, plDataType_t datatype,
@@ -237,8 +244,9 @@ plResult_t plRecv(void* recvbuff, size_t count, plDataType_t datatype, int peer,
                   plStream_t stream);
 
 /* A group: plGroupEnd runs the operations and messages that this thread has called since
- * plGroupStart. It returns when all have ended: plSuccess or the first error. Buffers and counts
- * are borrowed until then, and the calls themselves check only comm and stream.
+ * plGroupStart. It returns when each of them may: plSuccess or the first error. Buffers and counts
+ * are borrowed until then. The calls themselves check comm, and that stream is NULL in a process
+ * without a GPU. Messages of one communicator and one group use the same stream.
  *
  * For each communicator, all messages run first, concurrently. Its operations follow in the order
  * of the calls; consecutive small all-reduces run as one (Communicator::all_reduce_many()).

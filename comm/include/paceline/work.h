@@ -35,6 +35,12 @@ class Work {
   /// Waits like wait(), but at most `timeout`, then returns Code::kTimeout with Scope::kNone. The
   /// operation goes on, and the caller may wait again.
   Status wait_for(std::chrono::nanoseconds timeout) const;
+  /// Lets a stream of the device wait for the operation: what is enqueued there from now on begins
+  /// after it. Returns once the device has all that it must do for that. If the CPU carries the
+  /// operation out, this is when the last copy back is enqueued. `stream` is a cudaStream_t of the
+  /// device whose memory the operation uses; null: its default stream. For an operation on host
+  /// memory the same as wait(). The outcome of the operation, if it is known; else wait() has it.
+  Status wait_on(void* stream) const;
   /// Ends the operation with Code::kCancelled, and its Communicator with it, on every rank: the
   /// other ranks cannot finish without this one. The buffers may be reused after wait() has
   /// returned. Has no effect on an operation that has ended.

@@ -1,0 +1,204 @@
+// The module paceline_cuda.so: devices by the CUDA driver. See comm/device/device.h for the
+// contract, and CUDA Driver API (stream, event, memory and unified addressing) for the calls.
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include <paceline/status.h>
+
+#include "comm/device/cuda/cuda_driver.h"
+#include "comm/device/device.h"
+
+namespace paceline::cuda {
+namespace {
+
+Pointer pointer_of(const void* address) { return reinterpret_cast<Pointer>(address); }
+
+// A device, in one of its contexts. A stream belongs to one context, as does an event.
+class CudaDevice final : public Device {
+ public:
+  CudaDevice(const Driver& driver, Context context, int number)
+      : driver_(driver), context_(context), number_(number) {}
+
+  std::string name() const override { return "GPU " + std::to_string(number_); }
+
+  paceline::Result<DeviceStream> make_stream() override {
+    Stream stream = nullptr;
+    const Status made =
+        call("create a stream", [&] { return driver_.create_stream(&stream, kStreamNonBlocking); });
+    if (!made.ok()) return made;
+    return static_cast<DeviceStream>(stream);
+  }
+  void destroy_stream(DeviceStream stream) override {
+    (void)call("", [&] { return driver_.destroy_stream(static_cast<Stream>(stream)); });
+  }
+  paceline::Result<DeviceEvent> make_event() override {
+    Event event = nullptr;
+    const Status made =
+        call("create an event", [&] { return driver_.create_event(&event, kEventDisableTiming); });
+    if (!made.ok()) return made;
+    return static_cast<DeviceEvent>(event);
+  }
+  void destroy_event(DeviceEvent event) override {
+    (void)call("", [&] { return driver_.destroy_event(static_cast<Event>(event)); });
+  }
+  Status record(DeviceEvent event, DeviceStream stream) override {
+    return call("record an event", [&] {
+      return driver_.record_event(static_cast<Event>(event), static_cast<Stream>(stream));
+    });
+  }
+  paceline::Result<bool> has_passed(DeviceEvent event) override {
+    bool passed = true;
+    const Status asked = call("run what was enqueued", [&] {
+      const Result result = driver_.query_event(static_cast<Event>(event));
+      passed = result != kNotReady;
+      return passed ? result : kSuccess;
+    });
+    if (!asked.ok()) return asked;
+    return passed;
+  }
+  Status let_wait(DeviceStream stream, DeviceEvent event) override {
+    return call("let a stream wait", [&] {
+      return driver_.wait_event(static_cast<Stream>(stream), static_cast<Event>(event), 0);
+    });
+  }
+  Status copy_down(void* host, const void* device, std::size_t bytes,
+                   DeviceStream stream) override {
+    return copy(host, device, bytes, stream);
+  }
+  Status copy_up(void* device, const void* host, std::size_t bytes, DeviceStream stream) override {
+    return copy(device, host, bytes, stream);
+  }
+  paceline::Result<bool> is_captured(DeviceStream stream) override {
+    int status = 0;
+    const Status asked = call("look at a stream", [&] {
+      const Result result = driver_.is_capturing(static_cast<Stream>(stream), &status);
+      // The default stream, while another stream that waits for it is captured.
+      if (result == kCaptureIsImplicit) status = 1;
+      return result == kCaptureIsImplicit ? kSuccess : result;
+    });
+    if (!asked.ok()) return asked;
+    return status != 0;
+  }
+  Status pin(std::span<std::byte> host) override {
+    return call("pin " + std::to_string(host.size()) + " bytes of host memory", [&] {
+      return driver_.register_host(host.data(), host.size(), kHostRegisterPortable);
+    });
+  }
+  void unpin(std::span<std::byte> host) override {
+    (void)call("", [&] { return driver_.unregister_host(host.data()); });
+  }
+
+ private:
+  Status copy(void* to, const void* from, std::size_t bytes, DeviceStream stream) {
+    return call("copy " + std::to_string(bytes) + " bytes", [&] {
+      return driver_.copy(pointer_of(to), pointer_of(from), bytes, static_cast<Stream>(stream));
+    });
+  }
+
+  // Makes a call with the context as the current one of this thread.
+  template <class Text, class Call>
+  Status call(const Text& what, const Call& call) const {
+    Result result = driver_.push_context(context_);
+    if (result == kSuccess) {
+      result = call();
+      Context popped = nullptr;
+      (void)driver_.pop_context(&popped);
+    }
+    if (result == kSuccess) return {};
+    const char* text = nullptr;
+    (void)driver_.error_string(result, &text);
+    return Status(Code::kUnavailable, Scope::kGroup,
+                  name() + " cannot " + std::string(what) + ": " +
+                      (text != nullptr ? text : "unknown error") + " (CUDA error " +
+                      std::to_string(result) + ")");
+  }
+
+  const Driver& driver_;
+  const Context context_;
+  const int number_;
+};
+
+class CudaDevices final : public Devices {
+ public:
+  explicit CudaDevices(const Driver& driver) : driver_(driver) {}
+
+  paceline::Result<Device*> device_of(const void* address) override {
+    const Pointer pointer = pointer_of(address);
+    unsigned type = 0;
+    // The driver does not know ordinary memory.
+    if (driver_.pointer_attribute(&type, kPointerMemoryType, pointer) != kSuccess) return nullptr;
+    unsigned managed = 0;
+    (void)driver_.pointer_attribute(&managed, kPointerIsManaged, pointer);
+    if (type != kMemoryTypeDevice && managed == 0) return nullptr;
+    int number = 0;
+    if (driver_.pointer_attribute(&number, kPointerDeviceOrdinal, pointer) != kSuccess || number < 0)
+      number = 0;
+    Context context = nullptr;
+    (void)driver_.pointer_attribute(&context, kPointerContext, pointer);
+    return device(context, number);
+  }
+
+  paceline::Result<Device*> device_of_stream(DeviceStream stream) override {
+    Context context = nullptr;
+    const Result found = stream == nullptr
+                             ? driver_.current_context(&context)
+                             : driver_.stream_context(static_cast<Stream>(stream), &context);
+    if (found != kSuccess || context == nullptr)
+      return Status(Code::kInvalidArgument, Scope::kOperation,
+                    "the stream belongs to no GPU (CUDA error " + std::to_string(found) + ")");
+    int number = 0;
+    if (driver_.push_context(context) == kSuccess) {
+      (void)driver_.context_device(&number);
+      (void)driver_.pop_context(&context);
+    }
+    return device(context, number);
+  }
+
+  std::string description() const override {
+    int version = 0;
+    int count = 0;
+    (void)driver_.driver_version(&version);
+    (void)driver_.device_count(&count);
+    return "CUDA driver " + std::to_string(version / 1000) + "." +
+           std::to_string(version % 1000 / 10) + ", " + std::to_string(count) +
+           (count == 1 ? " GPU" : " GPUs");
+  }
+
+ private:
+  // Memory of a pool belongs to no context: the runtime library's is the primary one.
+  paceline::Result<Device*> device(Context context, int number) {
+    const std::lock_guard lock(mutex_);
+    if (context == nullptr) {
+      Context& primary = primary_[number];
+      const bool is_there =
+          primary != nullptr ||
+          driver_.retain_primary_context(&primary, number) == kSuccess;
+      if (!is_there)
+        return Status(Code::kUnavailable, Scope::kGroup,
+                      "GPU " + std::to_string(number) + " has no primary context");
+      context = primary;
+    }
+    std::unique_ptr<CudaDevice>& device = devices_[context];
+    if (device == nullptr) device = std::make_unique<CudaDevice>(driver_, context, number);
+    return device.get();
+  }
+
+  const Driver& driver_;
+  std::mutex mutex_;  // guards what follows
+  std::map<int, Context> primary_;
+  std::map<Context, std::unique_ptr<CudaDevice>> devices_;
+};
+
+Devices* open(std::string& why) {
+  static Driver* const driver = new Driver();
+  return driver->load(why) ? new CudaDevices(*driver) : nullptr;
+}
+
+}  // namespace
+}  // namespace paceline::cuda
+
+extern "C" __attribute__((visibility("default"))) const paceline::DeviceModule
+    paceline_device_module{.open = paceline::cuda::open};

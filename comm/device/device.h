@@ -1,0 +1,80 @@
+// Devices whose memory the CPU cannot address: GPUs. A module implements these interfaces
+// (cuda/cuda_module.cc); tests have a device of their own (tests/harness/fake_device.h).
+//
+// Streams run what is enqueued one after another. An event has passed when all that was enqueued in
+// its stream before record() has ended (CUDA C Programming Guide, "Asynchronous Concurrent
+// Execution"). No member waits for the device.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include <paceline/status.h>
+
+namespace paceline {
+
+/// The driver's own handle: a cudaStream_t. Null is the default stream.
+using DeviceStream = void*;
+/// The driver's own handle: a cudaEvent_t.
+using DeviceEvent = void*;
+
+/// One device. Any thread may call any member; only one thread at a time uses a stream or an event.
+/// Errors name the device, and what the driver said: Code::kUnavailable, Scope::kGroup.
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  /// For messages: "GPU 0".
+  virtual std::string name() const = 0;
+
+  /// A stream that does not wait for the default stream.
+  virtual Result<DeviceStream> make_stream() = 0;
+  virtual void destroy_stream(DeviceStream stream) = 0;
+  virtual Result<DeviceEvent> make_event() = 0;
+  virtual void destroy_event(DeviceEvent event) = 0;
+
+  virtual Status record(DeviceEvent event, DeviceStream stream) = 0;
+  virtual Result<bool> has_passed(DeviceEvent event) = 0;
+  /// What is enqueued in `stream` from now on begins after the event has passed.
+  virtual Status let_wait(DeviceStream stream, DeviceEvent event) = 0;
+
+  /// Enqueues a copy. The host memory has been pinned.
+  virtual Status copy_down(void* host, const void* device, std::size_t bytes,
+                           DeviceStream stream) = 0;
+  virtual Status copy_up(void* device, const void* host, std::size_t bytes,
+                         DeviceStream stream) = 0;
+
+  /// True while the calls on a stream become part of a graph instead of running.
+  virtual Result<bool> is_captured(DeviceStream stream) = 0;
+
+  /// Lets the device copy from and to host memory without the CPU. Until unpin().
+  virtual Status pin(std::span<std::byte> host) = 0;
+  virtual void unpin(std::span<std::byte> host) = 0;
+};
+
+/// The devices of a process. Any thread may call any member. Devices stay as long as this.
+class Devices {
+ public:
+  virtual ~Devices() = default;
+
+  /// The device in whose memory the address lies. Null: the CPU can address it.
+  virtual Result<Device*> device_of(const void* address) = 0;
+  /// The device of a stream; of the default stream, the device that this thread has chosen.
+  virtual Result<Device*> device_of_stream(DeviceStream stream) = 0;
+  /// For `paceline info`: "CUDA driver 13.0, 8 devices".
+  virtual std::string description() const = 0;
+};
+
+/// A module exports one of these as kDeviceModuleSymbol.
+struct DeviceModule {
+  static constexpr std::uint32_t kVersion = 1;
+
+  std::uint32_t version = kVersion;
+  /// Null, and `why` says the reason, if there is no driver. What it returns is never destroyed.
+  Devices* (*open)(std::string& why) = nullptr;
+};
+inline constexpr const char* kDeviceModuleSymbol = "paceline_device_module";
+
+}  // namespace paceline

@@ -1,0 +1,122 @@
+// A device in this process, without a GPU. Its memory cannot be addressed by the CPU: a test looks
+// at it through another mapping. Its streams run when somebody asks for an event, as far as a seed
+// decides, so its work is late in ever new orders.
+//
+// It enforces the rules: host memory of a copy must be pinned, device memory must be allocated, and
+// a stream must exist. What breaks them is kept in broken().
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "comm/base/random.h"
+#include "comm/device/device.h"
+
+namespace paceline::testing {
+
+/// Any thread may call any member.
+class FakeDevice final : public Device {
+ public:
+  FakeDevice(int number, std::uint64_t seed);
+  ~FakeDevice() override;
+
+  /// Device memory, aligned to a page. An address that the CPU cannot read.
+  std::byte* allocate(std::size_t bytes);
+  /// Never reused. A later copy to it breaks the rules.
+  void free(std::byte* memory);
+  /// Where the CPU can read and write what lies at this address. Also after free().
+  std::byte* seen(const void* address) const;
+  bool owns(const void* address) const;
+
+  /// Nothing runs in this stream until release(): for work of the caller that takes long.
+  void hold(DeviceStream stream);
+  void release(DeviceStream stream);
+  /// Calls on the stream become part of a graph.
+  void capture(DeviceStream stream);
+  /// All calls fail from now on.
+  void fail();
+  /// Adds a function to a stream, as a kernel of the caller.
+  void launch(DeviceStream stream, std::function<void()> kernel);
+  /// Runs all that can run.
+  void run_all();
+
+  /// The rules that were broken; empty: none.
+  std::string broken() const;
+
+  std::string name() const override;
+  Result<DeviceStream> make_stream() override;
+  void destroy_stream(DeviceStream stream) override;
+  Result<DeviceEvent> make_event() override;
+  void destroy_event(DeviceEvent event) override;
+  Status record(DeviceEvent event, DeviceStream stream) override;
+  Result<bool> has_passed(DeviceEvent event) override;
+  Status let_wait(DeviceStream stream, DeviceEvent event) override;
+  Status copy_down(void* host, const void* device, std::size_t bytes, DeviceStream stream) override;
+  Status copy_up(void* device, const void* host, std::size_t bytes, DeviceStream stream) override;
+  Result<bool> is_captured(DeviceStream stream) override;
+  Status pin(std::span<std::byte> host) override;
+  void unpin(std::span<std::byte> host) override;
+
+ private:
+  struct Task {
+    std::function<bool()> may_run;
+    std::function<void()> run;
+  };
+  struct Stream {
+    std::deque<Task> tasks{};
+    bool is_held = false;
+    bool is_captured = false;
+  };
+  struct Event {
+    std::uint64_t recorded = 0;  // how often
+    std::uint64_t passed = 0;    // the last that has passed
+  };
+  struct Memory {
+    std::byte* seen = nullptr;
+    std::size_t bytes = 0;
+    bool is_free = false;
+  };
+
+  // With the mutex held.
+  Status enqueue(DeviceStream stream, Task task);
+  bool run_one(Stream& stream);
+  void run_some();
+  std::byte* use(const void* device, std::size_t bytes, const char* what);
+  void break_rule(const std::string& what);
+  Status error(const std::string& what) const;
+
+  const int number_;
+  mutable std::mutex mutex_;  // guards all that follows
+  Random random_;
+  std::map<DeviceStream, std::unique_ptr<Stream>> streams_;
+  std::map<DeviceEvent, std::unique_ptr<Event>> events_;
+  std::map<const std::byte*, Memory> memory_;
+  std::map<const std::byte*, std::size_t> pinned_;
+  bool has_failed_ = false;
+  std::string broken_;
+};
+
+/// Devices of one process. Addresses of none of them are host memory.
+class FakeDevices final : public Devices {
+ public:
+  FakeDevices(int devices, std::uint64_t seed);
+
+  FakeDevice& device(int number) { return *devices_[static_cast<std::size_t>(number)]; }
+
+  Result<Device*> device_of(const void* address) override;
+  Result<Device*> device_of_stream(DeviceStream stream) override;
+  std::string description() const override { return "fake devices"; }
+
+ private:
+  std::vector<std::unique_ptr<FakeDevice>> devices_;
+};
+
+}  // namespace paceline::testing
