@@ -7,7 +7,8 @@ install(TARGETS paceline EXPORT PacelineTargets)
 install(TARGETS paceline_cli paceline_probe RUNTIME)
 # Builds all that `cmake --install` needs, without the tests. examples/quickstart builds this
 # target.
-add_custom_target(paceline_installed DEPENDS paceline paceline_cli paceline_probe)
+add_custom_target(paceline_installed DEPENDS paceline paceline_cuda paceline_cli paceline_probe)
+install(TARGETS paceline_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(TARGET paceline_remote)
   install(TARGETS paceline_remote paceline_control LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
   add_dependencies(paceline_installed paceline_remote paceline_control)

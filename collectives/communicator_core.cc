@@ -106,7 +106,7 @@ Work CommunicatorCore::start_many(std::span<const Tensor> tensors,
 }
 
 std::optional<Work> CommunicatorCore::start_found(const OperationRequest& request) {
-  const Result<Device*> device = device_.device_of(request);
+  const Result<Device*> device = device_.device_of(request, stream_);
   if (!device.ok()) return refused_work(device.status());
   if (*device == nullptr) return std::nullopt;
   OperationRequest in_stream = request;

@@ -13,7 +13,7 @@
 #include <paceline/status.h>
 
 #include "collectives/communicator_parts.h"
-#include "collectives/device/device_operations.h"
+#include "collectives/device_operations.h"
 #include "collectives/held_communicator.h"
 #include "comm/base/process_mark.h"
 #include "comm/exit.h"
@@ -81,7 +81,7 @@ class CommunicatorCore final : private EndsAtExit {
   Status close();
   Status set_timeout(std::chrono::milliseconds timeout);
   Duration timeout() const;
-  /// Of later operations on device memory whose request names none.
+  /// Sets the stream of later operations on device memory whose request names none.
   void set_stream(DeviceStream stream) { stream_ = stream; }
   void abort();
   Status failure() const;

@@ -25,7 +25,7 @@ struct CommunicatorParts {
   std::unique_ptr<Transport> transport;  // null in a group of one
   /// The first that serves a kind runs it up to its most_bytes(). Beyond, the last one does.
   std::vector<std::unique_ptr<CollectiveBackend>> backends;
-  Devices* devices = nullptr;  // for tests; null: those of this process
+  Devices* devices = nullptr;                            // for tests; null: those of this process
   std::size_t device_slot_bytes = std::size_t{4} << 20;  // see StagedLane
   std::unique_ptr<FlightRing> flight;
   StepLedger* ledger = nullptr;              // null: exposed communication is not counted

@@ -238,10 +238,13 @@ void HeldCommunicator::fail(Status why) {
 void HeldCommunicator::leave(const char* how, const Status& why) {
   if (!failure().ok()) return;
   const Group& group = parts_.group;
-  if (queue_.is_running()) {
+  if (!queue_.is_empty()) {
+    const std::string when = queue_.is_running()
+                                 ? "in the middle of " + operation_of(parts_.membership.name,
+                                                                      queue_.current().signature())
+                                 : "while an operation waited for its GPU";
     const Status leaving(Code::kPeerLost, Scope::kGroup,
-                         rank_text(group, group.rank) + " " + how + " in the middle of " +
-                             operation_of(parts_.membership.name, queue_.current().signature()),
+                         rank_text(group, group.rank) + " " + how + " " + when,
                          culprit_of(group, group.rank));
     last_message_.set(MessageKind::kNotice, encode_notice(leaving));
   } else {

@@ -236,6 +236,7 @@ Account OperationQueue::account() const {
   const std::vector<int> awaited = is_running_ ? backend_->awaited() : std::vector<int>();
   return {.begun = history_.begun(),
           .running = is_running_,
+          .waits_for_device = !is_running_ && !waiting_.empty(),
           .recent = history_.recent(),
           .awaited = {awaited.begin(), awaited.end()}};
 }

@@ -47,7 +47,7 @@ struct QueuedOperation {
   Duration timeout{};  // from called_at on
   // Null as long as nobody waits. Owners: this and the handles.
   std::shared_ptr<Completion> completion;
-  /// Of an operation on memory that is prepared for it. Borrowed until its end; mostly null.
+  /// Work around an operation on device memory. Borrowed until its end; null for most.
   OperationStage* stage = nullptr;
   bool in_background = false;
   bool is_exposed = false;  // not in the background: the caller's waits are exposed communication
@@ -83,7 +83,7 @@ class OperationQueue {
   /// result is valid until the next call.
   QueuedOperation& enter(OperationRequest* borrowed, const OperationRequest& request);
   /// Adds an operation in the background that begins when its stage is ready, see advance(). The
-  /// request stays where it is to the end.
+  /// request stays where it is to the end. It need not be complete before the stage is ready.
   QueuedOperation& enter_staged(OperationRequest& request, OperationStage& stage);
   /// Begins the running operation. It may have ended well when this returns. After an error the
   /// caller calls end_all().
@@ -126,8 +126,8 @@ class OperationQueue {
   /// exposed communication until end_exposed().
   void begin_exposed(TimePoint since) { exposed_since_ = since; }
   void end_exposed() { exposed_since_ = TimePoint::max(); }
-  /// The same for whoever waits for a completion that belongs to no operation of this queue, and
-  /// ends now.
+  /// The same for a thread that waits for this completion, which belongs to no operation of this
+  /// queue and ends now.
   void count_wait(const Completion& completion, TimePoint now);
 
   Duration timeout() const { return timeout_; }

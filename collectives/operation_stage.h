@@ -1,5 +1,5 @@
-// What must happen around an operation on memory that has been prepared for it: a copy from the
-// device's memory before it begins, and a copy back after it has ended.
+// Work around an operation on memory that is prepared for it: a copy from the device's memory
+// before it begins, and a copy back after it has ended.
 #pragma once
 
 #include <paceline/status.h>

@@ -43,7 +43,7 @@ OperationRequest request_of(std::span<const Tensor> tensors, OperationRequest re
     digest = Random(digest ^ tensor.count).next();
   }
   request.tensors = tensors;
-  request.tensor_digest = static_cast<std::uint32_t>(digest);
+  request.call_digest = static_cast<std::uint32_t>(digest);
   return request;
 }
 

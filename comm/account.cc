@@ -9,6 +9,8 @@ namespace {
 
 constexpr std::size_t kFixedBytes = 13;
 constexpr std::size_t kSignatureBytes = 35;
+constexpr std::uint8_t kRunning = 1;
+constexpr std::uint8_t kWaitsForDevice = 2;
 static_assert(kFixedBytes + Account::kMaxRecent * kSignatureBytes + Account::kMaxAwaited * 4 <=
               kMaxControlBytes);
 
@@ -49,7 +51,8 @@ Bytes encode_account(const Account& account) {
   const std::size_t recent = std::min(account.recent.size(), Account::kMaxRecent);
   const std::size_t awaited = std::min(account.awaited.size(), Account::kMaxAwaited);
   writer.put(account.begun);
-  writer.put(static_cast<std::uint8_t>(account.running));
+  writer.put(static_cast<std::uint8_t>((account.running ? kRunning : 0) |
+                                       (account.waits_for_device ? kWaitsForDevice : 0)));
   writer.put(static_cast<std::uint16_t>(recent));
   writer.put(static_cast<std::uint16_t>(awaited));
   for (std::size_t i = account.recent.size() - recent; i < account.recent.size(); ++i) {
@@ -63,11 +66,13 @@ Result<Account> decode_account(ByteView bytes, int ranks) {
   ByteReader reader(bytes);
   Account account;
   account.begun = reader.get<std::uint64_t>();
-  const auto running = reader.get<std::uint8_t>();
+  const auto state = reader.get<std::uint8_t>();
   const std::size_t recent = reader.get<std::uint16_t>();
   const std::size_t awaited = reader.get<std::uint16_t>();
-  bool known = running <= 1 && recent <= Account::kMaxRecent && awaited <= Account::kMaxAwaited;
-  account.running = running == 1;
+  bool known = state <= (kRunning | kWaitsForDevice) && recent <= Account::kMaxRecent &&
+               awaited <= Account::kMaxAwaited;
+  account.running = (state & kRunning) != 0;
+  account.waits_for_device = (state & kWaitsForDevice) != 0;
   for (std::size_t i = 0; known && i < recent; ++i) {
     known = is_known(account.recent.emplace_back(get_signature(reader)));
   }

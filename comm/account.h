@@ -19,6 +19,7 @@ struct Account {
 
   std::uint64_t begun = 0;            ///< operations that it has begun
   bool running = false;               ///< the last of them has not ended
+  bool waits_for_device = false;      ///< the next one has been called, and waits for its device
   std::vector<Signature> recent;      ///< the last that it has begun, oldest first
   std::vector<std::int32_t> awaited;  ///< ranks without which the running one does not end
 

@@ -23,12 +23,12 @@ class OperationOwner {
   ~OperationOwner() = default;
 };
 
-/// Whoever enqueues the copies of operations on the memory of a device.
+/// The part that enqueues the copies of operations on the memory of a device.
 class StreamOrder {
  public:
   /// Has the device got all that it must do for this operation? Also true after its end.
   virtual bool is_enqueued(const Completion& completion) const = 0;
-  /// What is enqueued in the stream from now on begins after that. With the engine's baton held.
+  /// Later work in the stream begins after the operation. With the engine's baton held.
   virtual Status let_wait(const Completion& completion, void* stream) = 0;
 
  protected:

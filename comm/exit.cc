@@ -64,7 +64,7 @@ bool await(FunctionRef<bool()> holds) {
 
 void handle_exit() {
   Registry& all = registry();
-  all.is_exiting.store(true);
+  if (all.is_exiting.exchange(true)) return;
   {
     std::unique_lock lock(all.mutex, std::defer_lock);
     if (await([&lock] { return lock.try_lock(); })) end_entries(all);
@@ -90,6 +90,8 @@ Status prepare_for_exit() {
   return Status(Code::kExhausted, Scope::kProcess,
                 "cannot register an exit handler: OPENSSL_init_crypto or atexit failed");
 }
+
+void let_exit_handler_run_first() { (void)std::atexit(handle_exit); }
 
 void ExitEntry::enter(EndsAtExit& who) {
   Registry& all = registry();

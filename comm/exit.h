@@ -42,6 +42,10 @@ Status exit_error();
 /// registered.
 Status prepare_for_exit();
 
+/// Registers the exit handler once more, so that it runs before handlers that were registered since
+/// prepare_for_exit(), such as those of a driver.
+void let_exit_handler_run_first();
+
 /// Between enter() and leave(), exit() ends `who`; the object that entered last is ended first.
 /// Call leave() before any part of `who` is destroyed, and without the engine's baton: it waits
 /// while exit() ends objects.

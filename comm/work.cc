@@ -74,13 +74,16 @@ Status Work::wait_on(void* stream) const {
     return completion_->has_ended() ||
            (completion_->order != nullptr && completion_->order->is_enqueued(*completion_));
   };
-  {
-    const ExposedWait wait(*completion_, engine_->clock());
-    if (!engine_->wait(is_enqueued, Deadline::at(TimePoint::max()))) return exit_error();
+  // At most twice: an operation that fails after it was enqueued then ends.
+  for (;;) {
+    {
+      const ExposedWait wait(*completion_, engine_->clock());
+      if (!engine_->wait(is_enqueued, Deadline::at(TimePoint::max()))) return exit_error();
+    }
+    const Engine::Baton baton = engine_->hold();
+    if (completion_->has_ended()) return completion_->status;
+    if (is_enqueued()) return completion_->order->let_wait(*completion_, stream);
   }
-  const Engine::Baton baton = engine_->hold();
-  if (completion_->has_ended()) return completion_->status;
-  return completion_->order->let_wait(*completion_, stream);
 }
 
 Status wait_all(std::span<const Work> works) {

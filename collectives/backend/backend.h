@@ -39,7 +39,8 @@ struct OperationRequest {
   std::span<const Message> messages{};  // borrowed, of an exchange
   // Borrowed, of an all-reduce of several: the core puts them together.
   std::span<const Tensor> tensors{};
-  std::uint32_t tensor_digest = 0;
+  /// A digest of what all ranks must pass alike beyond the signature.
+  std::uint32_t call_digest = 0;
   /// The caller's stream, of an operation on device memory; null: the default stream.
   void* stream = nullptr;
   /// Of a pre-multiplied sum: the core multiplies, and backends sum.
@@ -49,7 +50,7 @@ struct OperationRequest {
   /// Of a collective operation: `plan` is a digest of how it is carried out. Completes the
   /// signature.
   void set_plan(std::uint32_t plan) {
-    signature.plan = plan ^ tensor_digest;
+    signature.plan = plan ^ call_digest;
     next_history = signature.next_history();
   }
 };

@@ -218,9 +218,13 @@ plResult_t plCommAbort(plComm_t comm) {
   });
   if (aborted != plSuccess) return aborted;
   if (CallGroup* const group = CallGroup::open_one(); group != nullptr) group->forget(*comm);
+  if (!leave_handle(comm)) return guarded(nullptr, [] { return no_handle(); });
   // They end at once: every call on an aborted communicator does.
   while (comm->inside.load() > 0) std::this_thread::yield();
-  return plCommDestroy(comm);
+  return guarded(nullptr, [&]() -> Status {
+    delete comm;
+    return {};
+  });
 }
 
 plResult_t plCommCount(plComm_t comm, int* count) {

@@ -3,11 +3,9 @@
 
 #include <vector>
 
-#include <paceline/message.h>
-#include <paceline/tensor.h>
-
 #include "collectives/backend/backend.h"
 #include "collectives/c_interface/calls.h"
+#include "collectives/c_interface/started_calls.h"
 
 namespace paceline::c_interface {
 
@@ -19,8 +17,8 @@ class CallGroup {
   static CallGroup* open_one();
 
   void start() { ++depth_; }
-  /// Makes the calls and waits for them when the outermost group ends.
-  plResult_t end();
+  /// Makes the calls when the outermost group ends. `work`: gets a handle on them; null: waits.
+  plResult_t end(plWork_t* work = nullptr);
 
   /// Memory that the request refers to must stay until end().
   Status add(plComm& comm, const OperationRequest& request);
@@ -31,19 +29,7 @@ class CallGroup {
   void forget(const plComm& comm);
 
  private:
-  struct Call {
-    OperationRequest request;
-    std::vector<Tensor> tensors{};  // all-reduces that follow each other, alike in type and rule
-  };
-  struct CallsOn {
-    plComm* comm;
-    std::vector<Message> messages;
-    void* stream = nullptr;  // of the messages
-    std::vector<Call> calls{};
-  };
-
   CallsOn& of(plComm& comm);
-  static plResult_t make(const std::vector<CallsOn>& groups);
 
   int depth_ = 0;
   std::vector<CallsOn> calls_;  // in the order in which the communicators came

@@ -3,6 +3,7 @@
 #include <mutex>
 #include <unordered_set>
 
+#include "collectives/c_interface/calls.h"
 #include "comm/base/process_mark.h"
 
 namespace paceline::c_interface {
@@ -33,6 +34,15 @@ bool is_handle(plComm_t comm) {
   if (!known.made_in.is_of_this_process()) return true;
   const std::lock_guard lock(known.mutex);
   return known.all.contains(comm);
+}
+
+bool enter_call(plComm_t comm) {
+  Handles& known = handles();
+  if (!known.made_in.is_of_this_process()) return false;
+  const std::lock_guard lock(known.mutex);
+  if (!known.all.contains(comm)) return false;
+  comm->inside.fetch_add(1);
+  return true;
 }
 
 bool leave_handle(plComm_t comm) {

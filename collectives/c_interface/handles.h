@@ -10,6 +10,8 @@ void enter_handle(plComm_t comm);
 // In a forked child the next two are always true: another thread of the parent may have held the
 // lock.
 
+/// Counts a call in comm->inside. False, and nothing is done, if it is no handle.
+bool enter_call(plComm_t comm);
 /// True from enter_handle() to leave_handle().
 bool is_handle(plComm_t comm);
 /// True once for each handle that was entered.

@@ -167,3 +167,14 @@ plResult_t plGroupStart(void) {
 }
 
 plResult_t plGroupEnd(void) { return CallGroup::of_thread().end(); }
+
+plResult_t plGroupEndAsync(plWork_t* work) {
+  CallGroup& group = CallGroup::of_thread();
+  if (work == nullptr) {
+    if (CallGroup::open_one() != nullptr) group.refuse();
+    (void)group.end();
+    return guarded(nullptr, [] { return invalid("work is NULL"); });
+  }
+  *work = nullptr;
+  return group.end(work);
+}

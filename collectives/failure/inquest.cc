@@ -67,7 +67,10 @@ std::vector<Inquest::Finding> Inquest::findings() const {
     } else if (answer == answers_.end()) {
       findings.push_back({rank, Cause::kSilent, ""});
     } else if (!answer->second.running && answer->second.begun <= sequence_) {
-      findings.push_back({rank, Cause::kElsewhere, "has not called " + last_call(answer->second)});
+      const bool has_called = answer->second.waits_for_device;
+      findings.push_back({rank, Cause::kElsewhere,
+                          has_called ? "has called it, and waits for its GPU"
+                                     : "has not called " + last_call(answer->second)});
     }
   }
   return findings;

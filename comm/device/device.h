@@ -17,8 +17,9 @@ namespace paceline {
 
 /// The driver's own handle: a cudaStream_t. Null is the default stream.
 using DeviceStream = void*;
+struct DeviceEventHandle;
 /// The driver's own handle: a cudaEvent_t.
-using DeviceEvent = void*;
+using DeviceEvent = DeviceEventHandle*;
 
 /// One device. Any thread may call any member; only one thread at a time uses a stream or an event.
 /// Errors name the device, and what the driver said: Code::kUnavailable, Scope::kGroup.
@@ -37,7 +38,7 @@ class Device {
 
   virtual Status record(DeviceEvent event, DeviceStream stream) = 0;
   virtual Result<bool> has_passed(DeviceEvent event) = 0;
-  /// What is enqueued in `stream` from now on begins after the event has passed.
+  /// Later work in `stream` begins after the event has passed.
   virtual Status let_wait(DeviceStream stream, DeviceEvent event) = 0;
 
   /// Enqueues a copy. The host memory has been pinned.
@@ -59,7 +60,8 @@ class Devices {
  public:
   virtual ~Devices() = default;
 
-  /// The device in whose memory the address lies. Null: the CPU can address it.
+  /// The device in whose memory the address lies. Null: host memory. An error says that the driver
+  /// does not answer.
   virtual Result<Device*> device_of(const void* address) = 0;
   /// The device of a stream; of the default stream, the device that this thread has chosen.
   virtual Result<Device*> device_of_stream(DeviceStream stream) = 0;
@@ -72,7 +74,7 @@ struct DeviceModule {
   static constexpr std::uint32_t kVersion = 1;
 
   std::uint32_t version = kVersion;
-  /// Null, and `why` says the reason, if there is no driver. What it returns is never destroyed.
+  /// Returns null, and the reason in `why`, if there is no driver. The result is never destroyed.
   Devices* (*open)(std::string& why) = nullptr;
 };
 inline constexpr const char* kDeviceModuleSymbol = "paceline_device_module";

@@ -1,9 +1,11 @@
 #include "comm/device/process_devices.h"
 
+#include <cstdint>
 #include <string>
 
 #include <dlfcn.h>
 #include <link.h>
+#include <unistd.h>
 
 namespace paceline {
 namespace {
@@ -13,7 +15,7 @@ constexpr const char* kModule = "paceline_cuda.so";
 
 unsigned long long libraries_loaded() {
   unsigned long long count = 0;
-  // The count is the same in all entries, so the first is enough.
+  // All entries have the same count, so the first is enough.
   ::dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* into) {
         *static_cast<unsigned long long*>(into) = info->dlpi_adds;
@@ -23,13 +25,22 @@ unsigned long long libraries_loaded() {
   return count;
 }
 
+std::string folder_of(const std::string& file) {
+  const std::size_t slash = file.rfind('/');
+  return slash == std::string::npos ? "." : file.substr(0, slash);
+}
+
 // Of libpaceline, or of the program that it is linked into.
 std::string own_folder() {
   Dl_info info{};
-  if (::dladdr(reinterpret_cast<const void*>(&libraries_loaded), &info) == 0) return ".";
-  const std::string file = info.dli_fname != nullptr ? info.dli_fname : "";
-  const std::size_t slash = file.rfind('/');
-  return slash == std::string::npos ? "." : file.substr(0, slash);
+  link_map* library = nullptr;
+  (void)::dladdr1(reinterpret_cast<const void*>(&libraries_loaded), &info,
+                  reinterpret_cast<void**>(&library), RTLD_DL_LINKMAP);
+  // A program has no name there.
+  if (library != nullptr && library->l_name[0] != '\0') return folder_of(library->l_name);
+  char path[4096];
+  const ssize_t length = ::readlink("/proc/self/exe", path, sizeof path);
+  return folder_of({path, length > 0 ? static_cast<std::size_t>(length) : 0});
 }
 
 Status unavailable(const std::string& why) {
@@ -39,7 +50,8 @@ Status unavailable(const std::string& why) {
 
 Result<Devices*> open_module() {
   std::string tried;
-  for (const char* folder : {"", "/../lib"}) {
+  // Beside libpaceline, or as seen from a program, in an installation and in a build.
+  for (const char* folder : {"", "/../" PACELINE_LIBRARY_FOLDER, "/../lib"}) {
     const std::string path = own_folder() + folder + "/" + kModule;
     void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
@@ -73,6 +85,24 @@ bool ProcessDevices::look_for_driver() {
   if (driver == nullptr) return false;
   has_driver_.store(true, std::memory_order_release);  // and keeps it loaded
   return true;
+}
+
+bool ProcessDevices::is_on_device(const void* address) const {
+  constexpr int kMemoryType = 2;
+  constexpr unsigned kDeviceMemory = 2;
+  using Attribute = int (*)(void*, int, std::uintptr_t);
+  static const auto attribute = reinterpret_cast<Attribute>(
+      ::dlsym(::dlopen(kDriver, RTLD_LAZY | RTLD_NOLOAD), "cuPointerGetAttribute"));
+  unsigned type = 0;
+  return attribute != nullptr &&
+         attribute(&type, kMemoryType, reinterpret_cast<std::uintptr_t>(address)) == 0 &&
+         type == kDeviceMemory;
+}
+
+Result<Devices*> ProcessDevices::open_with_driver() {
+  if (::dlopen(kDriver, RTLD_LAZY) == nullptr)
+    return Status(Code::kUnavailable, Scope::kProcess, ::dlerror());
+  return open();
 }
 
 Result<Devices*> ProcessDevices::open() {

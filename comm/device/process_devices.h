@@ -20,13 +20,15 @@ class ProcessDevices {
   ProcessDevices(const ProcessDevices&) = delete;
   ProcessDevices& operator=(const ProcessDevices&) = delete;
 
-  /// Has this process loaded a driver? About 20 ns, and less than 1 ns once it has.
-  bool has_driver() {
-    return has_driver_.load(std::memory_order_acquire) || look_for_driver();
-  }
+  /// Has this process loaded a driver? Takes about 20 ns, and less than 1 ns once it has.
+  bool has_driver() { return has_driver_.load(std::memory_order_acquire) || look_for_driver(); }
   /// Loads the module at the first call after has_driver(). An error says why that is impossible:
   /// Code::kUnavailable.
   Result<Devices*> open();
+  /// Does the driver call this device memory? For a process in which open() has failed.
+  bool is_on_device(const void* address) const;
+  /// Loads the driver, too, if there is one. For `paceline info`.
+  Result<Devices*> open_with_driver();
 
  private:
   bool look_for_driver();

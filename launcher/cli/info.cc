@@ -3,11 +3,22 @@
 #include <string>
 
 #include "comm/base/environment.h"
+#include "comm/device/process_devices.h"
 #include "launcher/channel/build_name.h"
 #include "launcher/cli/command.h"
 #include "launcher/system/complain.h"
 
 namespace paceline::launcher {
+
+namespace {
+
+std::string gpu_memory() {
+  const Result<Devices*> devices = ProcessDevices::of_process().open_with_driver();
+  return devices.ok() ? "through host memory, by " + (*devices)->description()
+                      : "none on this host: " + devices.status().text();
+}
+
+}  // namespace
 
 int info_command(std::span<const std::string> arguments) {
   if (!arguments.empty() && arguments.front() != "--help" && arguments.front() != "-h") {
@@ -16,15 +27,16 @@ int info_command(std::span<const std::string> arguments) {
   if (!arguments.empty()) {
     std::puts(
         "usage: paceline info\n"
-        "Shows the version and the environment variables that ranks read.\n"
+        "Shows the version, whether operations on GPU memory are possible here, and the\n"
+        "environment variables that ranks read.\n"
         "\n"
         "Exit code: 0. 125: a wrong argument.\n"
         "\n"
         "Example:  paceline info | grep -A 2 PACELINE_NET");
     return 0;
   }
-  std::printf("paceline %s\n\nEnvironment variables that a rank reads:\n",
-              std::string(build_name()).c_str());
+  std::printf("paceline %s\nGPU memory: %s\n\nEnvironment variables that a rank reads:\n",
+              std::string(build_name()).c_str(), gpu_memory().c_str());
   for (const Variable& variable : environment_variables()) {
     const auto text = [](std::string_view view) { return std::string(view); };
     std::printf("  %s\n      %s\n      form: %s; default: %s\n", text(variable.name).c_str(),

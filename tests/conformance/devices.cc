@@ -201,41 +201,116 @@ Status expect(const Status& error, Code code, const std::string& text) {
 // After the end of an operation, well or not, its memory may be freed at once.
 TEST(DeviceErrors, NothingWritesMemoryThatIsFreedAfterAnAbort) {
   for (const std::uint64_t seed : seeds(60)) {
-    const Status status =
-        run_simulated(3, seed, std::chrono::seconds(10),
-                      [&](Communicator& world, FakeDevice& device) -> Status {
-                        Random random(seed * 10 + static_cast<std::uint64_t>(world.rank()));
-                        std::vector<std::unique_ptr<MadeCall>> made;
-                        for (std::size_t number = 0; number < 6; ++number) {
-                          const Call call{.kind = OperationKind::kAllReduce,
-                                          .count = 200 * number,
-                                          .in_place = number % 2 == 0,
-                                          .device = &device};
-                          made.push_back(std::make_unique<MadeCall>(call, number, world.rank(), 3));
-                          made.back()->start(world);
-                        }
-                        const bool aborts = world.rank() == static_cast<int>(seed % 3);
-                        if (aborts) {
-                          (void)made[random.below(made.size())]->work().wait_for(
-                              std::chrono::microseconds(random.below(200)));
-                          world.abort();
-                        }
-                        for (const auto& one : made) {
-                          const Status ended = one->wait();
-                          PACELINE_TRY(ended.ok() ? one->verdict() : Status());
-                        }
-                        made.clear();
-                        device.run_all();
-                        return {};
-                      });
+    const Status status = run_simulated(
+        3, seed, std::chrono::seconds(10), [&](Communicator& world, FakeDevice& device) -> Status {
+          Random random(seed * 10 + static_cast<std::uint64_t>(world.rank()));
+          std::vector<std::unique_ptr<MadeCall>> made;
+          for (std::size_t number = 0; number < 6; ++number) {
+            const Call call{.kind = OperationKind::kAllReduce,
+                            .count = 200 * number,
+                            .in_place = number % 2 == 0,
+                            .device = &device};
+            made.push_back(std::make_unique<MadeCall>(call, number, world.rank(), 3));
+            made.back()->start(world);
+          }
+          const bool aborts = world.rank() == static_cast<int>(seed % 3);
+          if (aborts) {
+            (void)made[random.below(made.size())]->work().wait_for(
+                std::chrono::microseconds(random.below(200)));
+            world.abort();
+          }
+          for (const auto& one : made) {
+            const Status ended = one->wait();
+            PACELINE_TRY(ended.ok() ? one->verdict() : Status());
+          }
+          made.clear();
+          device.run_all();
+          return {};
+        });
     ASSERT_TRUE(status.ok()) << status.to_string();
   }
 }
 
+TEST(DeviceErrors, WaitingOnAStreamReturnsTheError) {
+  for (const std::uint64_t seed : seeds(30)) {
+    const Status status = run_simulated(
+        2, seed, std::chrono::seconds(10), [](Communicator& world, FakeDevice& device) -> Status {
+          MadeCall made({.kind = OperationKind::kAllReduce, .count = 1000, .device = &device}, 0,
+                        world.rank(), 2);
+          if (world.rank() == 1) {
+            world.abort();
+            return {};
+          }
+          made.start(world);
+          PACELINE_TRY(expect(made.work().wait_on(nullptr), Code::kCancelled, "rank 1"));
+          return made.work().test() ? Status() : wrong("it has not ended");
+        });
+    ASSERT_TRUE(status.ok()) << status.to_string();
+  }
+}
+
+// Operations that ended well before it must be drained, too.
+TEST(DeviceErrors, MemoryThatCannotBePinnedEndsTheCommunicator) {
+  for (const std::uint64_t seed : seeds(30)) {
+    const Status status = run_simulated(
+        2, seed, std::chrono::seconds(10), [](Communicator& world, FakeDevice& device) -> Status {
+          std::vector<std::unique_ptr<MadeCall>> made;
+          for (const OperationKind kind : {OperationKind::kAllReduce, OperationKind::kAllToAllV}) {
+            const Call call{.kind = kind, .count = 1000, .device = &device};
+            made.push_back(std::make_unique<MadeCall>(call, made.size(), world.rank(), 2));
+          }
+          made[0]->start(world);
+          if (world.rank() == 0) device.refuse_pins();
+          made[1]->start(world);
+          (void)made[0]->wait();
+          made[0].reset();
+          PACELINE_TRY(expect(made[1]->wait(), Code::kUnavailable, "GPU 0 cannot pin memory"));
+          made.clear();
+          device.run_all();
+          return {};
+        });
+    ASSERT_TRUE(status.ok()) << status.to_string();
+  }
+}
+
+TEST(DeviceErrors, BuffersWithoutElementsMayLieAnywhere) {
+  const Status status = run_simulated(
+      2, 1, std::chrono::seconds(10), [](Communicator& world, FakeDevice& device) -> Status {
+        // Rank 1 has no elements: its block begins where the array ends.
+        const std::size_t counts[] = {1000, 0};
+        std::byte* const memory = device.allocate(4000);
+        std::byte* const own = world.rank() == 0 ? memory : memory + 4096;
+        std::fill_n(reinterpret_cast<float*>(device.seen(memory)), 1000,
+                    world.rank() == 0 ? 7.0f : 0.0f);
+        PACELINE_TRY(world.all_gather_v(own, memory, counts, DataType::kFloat32));
+        if (reinterpret_cast<const float*>(device.seen(memory))[999] != 7.0f)
+          return wrong("all_gather_v");
+        // Nothing of rank 1 is in it at all.
+        PACELINE_TRY(world.gather_v(world.rank() == 0 ? memory : nullptr,
+                                    world.rank() == 0 ? memory : nullptr, counts,
+                                    DataType::kFloat32, 0));
+        return world.barrier();
+      });
+  EXPECT_TRUE(status.ok()) << status.to_string();
+}
+
+TEST(DeviceErrors, TensorsThatAreDividedInOtherWaysAreAMismatch) {
+  const Status status = run_simulated(
+      2, 1, std::chrono::seconds(10), [](Communicator& world, FakeDevice& device) -> Status {
+        std::byte* const memory = device.allocate(4000);
+        const std::size_t first = world.rank() == 0 ? 100 : 200;
+        const Tensor tensors[] = {{memory, memory, first},
+                                  {memory + 4 * first, memory + 4 * first, 300 - first}};
+        const Status ended = world.all_reduce_many(tensors, DataType::kFloat32);
+        device.run_all();
+        return expect(ended, Code::kMismatch, "all_reduce");
+      });
+  EXPECT_TRUE(status.ok()) << status.to_string();
+}
+
 TEST(DeviceErrors, AStreamThatDoesNotReachTheCallIsNamed) {
   const Status status = run_simulated(
-      2, 1, std::chrono::milliseconds(300),
-      [](Communicator& world, FakeDevice& device) -> Status {
+      2, 1, std::chrono::milliseconds(300), [](Communicator& world, FakeDevice& device) -> Status {
         PACELINE_TRY_ASSIGN(const DeviceStream stream, device.make_stream());
         MadeCall made({.kind = OperationKind::kAllReduce, .count = 1000, .device = &device}, 0,
                       world.rank(), 2);
@@ -249,7 +324,8 @@ TEST(DeviceErrors, AStreamThatDoesNotReachTheCallIsNamed) {
         device.release(stream);
         device.run_all();
         if (world.rank() == 1) return ended.ok() ? wrong("no error") : Status();
-        return expect(ended, Code::kTimeout, "on the stream of all_reduce(1000 x float32, sum)");
+        return expect(ended, Code::kTimeout,
+                      "the work before all_reduce(1000 x float32, sum) on its stream of GPU 0");
       });
   EXPECT_TRUE(status.ok()) << status.to_string();
 }

@@ -37,8 +37,8 @@ struct Call {
   ReduceOp op = ReduceOp::kSum;        ///< where it reduces
   int root = 0;                        ///< where it has one
   bool asynchronous = false;
-  bool in_place = false;    ///< where that is possible
-  bool registered = false;  ///< its arrays lie in buffers
+  bool in_place = false;         ///< where that is possible
+  bool registered = false;       ///< its arrays lie in buffers
   FakeDevice* device = nullptr;  ///< its arrays lie in the memory of this device
 
   bool operator==(const Call&) const = default;

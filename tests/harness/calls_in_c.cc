@@ -57,7 +57,9 @@ namespace {
 
 plResult_t call_with(plComm_t comm, const Call& call, MadeCall& made, plRedOp_t op) {
   const plDataType_t type = c_type(call.type);
-  const auto& [kind, count, data_type, reduce_op, root, asynchronous, in_place, registered, device] = call;
+  const OperationKind kind = call.kind;
+  const std::size_t count = call.count;
+  const int root = call.root;
   const void* const in = made.input();
   void* const out = made.output();
   switch (kind) {
@@ -104,6 +106,13 @@ plResult_t call_with(plComm_t comm, const Call& call, MadeCall& made, plRedOp_t 
 }  // namespace
 
 plResult_t call_in_c(plComm_t comm, const Call& call, MadeCall& made) {
+  // The result of a call on device memory comes in the order of the stream.
+  struct Arrival {
+    ~Arrival() {
+      if (device != nullptr) device->run_all();
+    }
+    FakeDevice* device;
+  } const arrival{call.device};
   if (call.op != ReduceOp::kPreMulSum || !reduces(call.kind))
     return call_with(comm, call, made, reduces(call.kind) ? c_op(call.op) : plSum);
   plRedOp_t op = plSum;

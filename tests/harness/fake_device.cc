@@ -89,6 +89,12 @@ void FakeDevice::capture(DeviceStream stream) {
 void FakeDevice::fail() {
   const std::lock_guard lock(mutex_);
   has_failed_ = true;
+  for (const auto& [_, stream] : streams_) stream->tasks.clear();
+}
+
+void FakeDevice::refuse_pins() {
+  const std::lock_guard lock(mutex_);
+  refuses_pins_ = true;
 }
 
 void FakeDevice::launch(DeviceStream stream, std::function<void()> kernel) {
@@ -166,7 +172,7 @@ Result<DeviceEvent> FakeDevice::make_event() {
   const std::lock_guard lock(mutex_);
   if (has_failed_) return error("make an event");
   auto event = std::make_unique<Event>();
-  const DeviceEvent handle = event.get();
+  const auto handle = reinterpret_cast<DeviceEvent>(event.get());
   events_[handle] = std::move(event);
   return handle;
 }
@@ -224,8 +230,8 @@ Status FakeDevice::copy_down(void* host, const void* device, std::size_t bytes,
                              DeviceStream stream) {
   const std::lock_guard lock(mutex_);
   const auto pinned = around(pinned_, host);
-  if (pinned == pinned_.end() || static_cast<std::byte*>(host) + bytes >
-                                     pinned->first + pinned->second)
+  if (pinned == pinned_.end() ||
+      static_cast<std::byte*>(host) + bytes > pinned->first + pinned->second)
     break_rule("a copy goes to host memory that is not pinned");
   return enqueue(stream, {.may_run = nullptr, .run = [this, host, device, bytes] {
                             const std::byte* const from = use(device, bytes, "a copy reads");
@@ -233,12 +239,11 @@ Status FakeDevice::copy_down(void* host, const void* device, std::size_t bytes,
                           }});
 }
 
-Status FakeDevice::copy_up(void* device, const void* host, std::size_t bytes,
-                           DeviceStream stream) {
+Status FakeDevice::copy_up(void* device, const void* host, std::size_t bytes, DeviceStream stream) {
   const std::lock_guard lock(mutex_);
   const auto pinned = around(pinned_, host);
-  if (pinned == pinned_.end() || static_cast<const std::byte*>(host) + bytes >
-                                     pinned->first + pinned->second)
+  if (pinned == pinned_.end() ||
+      static_cast<const std::byte*>(host) + bytes > pinned->first + pinned->second)
     break_rule("a copy comes from host memory that is not pinned");
   return enqueue(stream, {.may_run = nullptr, .run = [this, host, device, bytes] {
                             std::byte* const into = use(device, bytes, "a copy writes");
@@ -254,7 +259,7 @@ Result<bool> FakeDevice::is_captured(DeviceStream stream) {
 
 Status FakeDevice::pin(std::span<std::byte> host) {
   const std::lock_guard lock(mutex_);
-  if (has_failed_) return error("pin memory");
+  if (has_failed_ || refuses_pins_) return error("pin memory");
   pinned_[host.data()] = host.size();
   return {};
 }

@@ -41,8 +41,10 @@ class FakeDevice final : public Device {
   void release(DeviceStream stream);
   /// Calls on the stream become part of a graph.
   void capture(DeviceStream stream);
-  /// All calls fail from now on.
+  /// All calls fail from now on, and what was enqueued is lost.
   void fail();
+  /// Pins no more host memory, and is otherwise as before.
+  void refuse_pins();
   /// Adds a function to a stream, as a kernel of the caller.
   void launch(DeviceStream stream, std::function<void()> kernel);
   /// Runs all that can run.
@@ -101,6 +103,7 @@ class FakeDevice final : public Device {
   std::map<const std::byte*, Memory> memory_;
   std::map<const std::byte*, std::size_t> pinned_;
   bool has_failed_ = false;
+  bool refuses_pins_ = false;
   std::string broken_;
 };
 

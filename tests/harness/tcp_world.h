@@ -38,7 +38,7 @@ struct CommunicatorOptions {
   std::size_t segment_bytes = 4096;
   Determinism determinism = Determinism::kFast;
   Duration timeout = std::chrono::seconds(60);
-  std::vector<int> hosts{};  ///< by rank, as in NativeBackend::Options
+  std::vector<int> hosts{};    ///< by rank, as in NativeBackend::Options
   Devices* devices = nullptr;  ///< as in CommunicatorParts
   std::size_t device_slot_bytes = std::size_t{4} << 20;
 };

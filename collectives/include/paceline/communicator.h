@@ -77,10 +77,10 @@ struct CommunicatorStats {
 /// BUFFERS  `count` elements of `type`, with any alignment, borrowed until the operation has ended.
 ///          `in` and `out` must not overlap, except in place as stated. A buffer without elements
 ///          may be null. After an error the contents are unspecified.
-/// DEVICES  All buffers of a call are host memory, or all are memory of the same GPU. An operation on
-///          GPU memory begins after the work that was enqueued on its stream before the call
-///          (set_stream()). Blocking forms return when the result is there. Work::wait_on() lets
-///          a stream wait instead of the CPU. All ranks pass the same kind of memory.
+/// DEVICES  All buffers of a call are host memory, or all are memory of the same GPU, on all ranks.
+///          An operation on GPU memory begins after the work that was enqueued on its stream before
+///          the call (set_stream()). Blocking forms return when the result is there. With
+///          Work::wait_on() a stream waits instead of the CPU.
 /// ERRORS   After Code::kInvalidArgument and Code::kExhausted (too many outstanding operations) the
 ///          communicator stays usable. Any other error is final on all ranks: later calls return
 ///          the same Status at once. Code::kPeerLost names a rank that has ended. Code::kTimeout

@@ -11,10 +11,10 @@
  *
  * Calls, types and codes that NCCL also has keep NCCL's shape, name and number, with the prefix pl
  * (source: NCCL's API reference). paceline/communicator.h says what the operations do. Counts are
- * numbers of elements, 64 bits wide. Buffers are host memory with any alignment. The input and the
- * output are the same buffer or do not overlap.
+ * numbers of elements, 64 bits wide. Buffers are host memory or GPU memory, with any alignment. The
+ * input and the output are the same buffer or do not overlap.
  *
- * A call returns when it has ended, except between plGroupStart and plGroupEnd. Several threads may
+ * A call on host memory returns when it has ended, except in a group. Several threads may
  * call at the same time. Operations of one communicator run in the order of the calls, which must
  * be the same on all ranks. No exception leaves a call.
  *
@@ -50,7 +50,7 @@ typedef enum {
   plInvalidUsage = 5,    /* NCCL's name of it */
   plPeerLost = 6,        /* a rank has ended */
   plRemoteError = 6,     /* NCCL's name of it */
-  plInProgress = 7,      /* never returned: calls return when they have ended */
+  plInProgress = 7,      /* never returned */
   plTimeout = 8,         /* a rank did not answer in time */
   plCancelled = 9,       /* a caller aborted or destroyed the communicator */
   plDenied = 10,         /* fix the key or the permissions */
@@ -125,8 +125,8 @@ plResult_t plCommInitRankConfig(plComm_t* comm, int nranks, plUniqueId id, int r
 plResult_t plCommInitFromEnvironment(plComm_t* comm, const plConfig_t* config);
 
 /* Makes the communicators of all nranks ranks of a group in this process. comms[r] is that of rank
- * r. One thread may call operations on several of them only in a group. `devlist` must be NULL,
- * because buffers are host memory. */
+ * r. One thread may call operations on several of them only in a group. `devlist` must be NULL: the
+ * buffers of a call tell its device. */
 plResult_t plCommInitAll(plComm_t* comms, int nranks, const int* devlist);
 
 #define PL_SPLIT_NOCOLOR (-1)
@@ -188,10 +188,9 @@ plResult_t plCommDeregister(plComm_t comm, void* handle);
 /* Operations. paceline/communicator.h says what each does, and which forms are in place.
  *
  * An operation on host memory has ended when its call returns. An operation on GPU memory begins
- * after the work that was enqueued on `stream` before the call, and its call returns when the
- * device has all that it must do: work that is enqueued on `stream` later begins after it. If the
- * CPU carries the operation out, this is when the last copy back is enqueued. An error after that
- * is plCommGetAsyncError's. */
+ * after the work that was enqueued on `stream` before the call. Later work on `stream` begins after
+ * the operation. The call returns when the last copy back is enqueued; plCommGetAsyncError tells of
+ * later errors (docs/devices.md). */
 
 /* On the root: recvbuff[i] = the reduction of sendbuff[i] of all ranks. */
 plResult_t plReduce(const void* sendbuff, void* recvbuff, size_t count, plDataType_t datatype,
@@ -244,9 +243,10 @@ plResult_t plRecv(void* recvbuff, size_t count, plDataType_t datatype, int peer,
                   plStream_t stream);
 
 /* A group: plGroupEnd runs the operations and messages that this thread has called since
- * plGroupStart. It returns when each of them may: plSuccess or the first error. Buffers and counts
- * are borrowed until then. The calls themselves check comm, and that stream is NULL in a process
- * without a GPU. Messages of one communicator and one group use the same stream.
+ * plGroupStart. It returns when each of them may: plSuccess or the first error. Counts, and buffers
+ * in host memory, are borrowed until then. The calls themselves check comm, and that stream is NULL
+ * in a process without a GPU driver. Messages of one communicator and one group use the same
+ * stream.
  *
  * For each communicator, all messages run first, concurrently. Its operations follow in the order
  * of the calls; consecutive small all-reduces run as one (Communicator::all_reduce_many()).
@@ -254,6 +254,25 @@ plResult_t plRecv(void* recvbuff, size_t count, plDataType_t datatype, int peer,
  * writes. In nested groups, the outermost plGroupEnd runs the calls. */
 plResult_t plGroupStart(void);
 plResult_t plGroupEnd(void);
+
+/* Ends the outermost group, runs its calls in the background, and returns at once. `work` refers to
+ * all of them; buffers and counts are borrowed until they have ended. Each work must be passed to
+ * plWorkWait() once:
+ *
+ *   plGroupStart();
+ *   plAllReduce(gradient, gradient, count, plFloat32, plAvg, comm, NULL);
+ *   plGroupEndAsync(&work);
+ *   load_next_batch();
+ *   plWorkWait(work); */
+typedef struct plWork* plWork_t;
+plResult_t plGroupEndAsync(plWork_t* work);
+/* *ended: 1 if all calls have ended, else 0. Never waits. */
+plResult_t plWorkTest(plWork_t work, int* ended);
+/* Lets a stream wait for the calls, in place of the CPU: Work::wait_on(). Does not free the work.
+ */
+plResult_t plWorkWaitOn(plWork_t work, plStream_t stream);
+/* Waits until all calls have ended, and frees the work. Returns plSuccess or the first error. */
+plResult_t plWorkWait(plWork_t work);
 
 /* Marks of the steps of a program, one rank a process: paceline/steps.h. They cannot fail. */
 typedef enum { plPartCompute = 0, plPartInput = 2, plPartOther = 3 } plPart_t;

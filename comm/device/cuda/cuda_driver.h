@@ -1,8 +1,8 @@
-// The calls of the CUDA driver that the module makes, found in the libcuda.so.1 that the process has
-// loaded. The driver's interface is binary compatible from CUDA 11 on (CUDA Driver API, "Difference
-// between the driver and runtime APIs"; CUDA Compatibility), so neither its headers nor its library
-// are needed to build this. It works beside every version of the runtime library: both use the same
-// contexts, streams and events.
+// The calls of the CUDA driver that the module makes. They are found in the libcuda.so.1 that the
+// process has loaded. The driver's interface is binary compatible from CUDA 11 on (CUDA Driver API,
+// "Difference between the driver and runtime APIs"; CUDA Compatibility). So neither its headers nor
+// its library are needed to build this. It works beside every version of the runtime library: both
+// use the same contexts, streams and events.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +18,11 @@ using Event = struct CUevent_st*;
 using Pointer = std::uintptr_t;  // CUdeviceptr
 
 constexpr Result kSuccess = 0;
+constexpr Result kInvalidValue = 1;
+constexpr Result kNotInitialized = 3;
+constexpr Result kDeinitialized = 4;
+constexpr Result kNoDevice = 100;
+constexpr Result kInvalidContext = 201;
 constexpr Result kNotReady = 600;
 constexpr Result kCaptureIsImplicit = 906;
 
@@ -28,33 +33,44 @@ constexpr int kPointerIsManaged = 8;
 constexpr int kPointerDeviceOrdinal = 9;
 constexpr unsigned kMemoryTypeDevice = 2;
 
+constexpr int kCaptureModeRelaxed = 2;
 constexpr unsigned kStreamNonBlocking = 1;
 constexpr unsigned kEventDisableTiming = 2;
 constexpr unsigned kHostRegisterPortable = 1;
 
 // Symbol of the library, and the member that calls it.
-#define PACELINE_CUDA_CALLS(call)                                                              \
-  call(cuDriverGetVersion, driver_version, (int* version))                                     \
-  call(cuDeviceGetCount, device_count, (int* count))                                           \
-  call(cuGetErrorString, error_string, (Result error, const char** text))                      \
-  call(cuPointerGetAttribute, pointer_attribute, (void* data, int attribute, Pointer pointer)) \
-  call(cuDevicePrimaryCtxRetain, retain_primary_context, (Context * context, int device))      \
-  call(cuCtxGetCurrent, current_context, (Context * context))                                  \
-  call(cuCtxPushCurrent_v2, push_context, (Context context))                                   \
-  call(cuCtxPopCurrent_v2, pop_context, (Context * context))                                   \
-  call(cuCtxGetDevice, context_device, (int* device))                                          \
-  call(cuStreamCreate, create_stream, (Stream * stream, unsigned flags))                       \
-  call(cuStreamDestroy_v2, destroy_stream, (Stream stream))                                    \
-  call(cuStreamGetCtx, stream_context, (Stream stream, Context * context))                     \
-  call(cuStreamIsCapturing, is_capturing, (Stream stream, int* status))                        \
-  call(cuStreamWaitEvent, wait_event, (Stream stream, Event event, unsigned flags))            \
-  call(cuEventCreate, create_event, (Event * event, unsigned flags))                           \
-  call(cuEventDestroy_v2, destroy_event, (Event event))                                        \
-  call(cuEventRecord, record_event, (Event event, Stream stream))                              \
-  call(cuEventQuery, query_event, (Event event))                                               \
-  call(cuMemcpyAsync, copy, (Pointer to, Pointer from, std::size_t bytes, Stream stream))      \
-  call(cuMemHostRegister_v2, register_host, (void* memory, std::size_t bytes, unsigned flags)) \
-  call(cuMemHostUnregister, unregister_host, (void* memory))
+#define PACELINE_CUDA_CALLS(call)                                                                  \
+  call(cuInit, init, (unsigned flags)) call(cuDriverGetVersion, driver_version, (int* version))    \
+      call(cuDeviceGetCount, device_count, (int* count)) call(                                     \
+          cuGetErrorString, error_string,                                                          \
+          (Result error, const char** text)) call(cuPointerGetAttribute, pointer_attribute,        \
+                                                  (void* data, int attribute, Pointer pointer))    \
+          call(cuDevicePrimaryCtxRetain, retain_primary_context, (Context * context, int device))  \
+              call(cuCtxGetCurrent, current_context, (Context * context)) call(                    \
+                  cuCtxPushCurrent_v2, push_context,                                               \
+                  (Context context)) call(cuCtxPopCurrent_v2, pop_context, (Context * context))    \
+                  call(cuCtxGetDevice, context_device, (int* device)) call(                        \
+                      cuStreamCreate, create_stream, (Stream * stream, unsigned flags))            \
+                      call(cuStreamDestroy_v2, destroy_stream, (Stream stream)) call(              \
+                          cuStreamGetCtx, stream_context, (Stream stream, Context * context))      \
+                          call(cuStreamIsCapturing, is_capturing, (Stream stream, int* status))    \
+                              call(cuThreadExchangeStreamCaptureMode, exchange_capture_mode,       \
+                                   (int* mode)) call(cuStreamWaitEvent, wait_event,                \
+                                                     (Stream stream, Event event, unsigned flags)) \
+                                  call(cuEventCreate, create_event,                                \
+                                       (Event * event, unsigned flags))                            \
+                                      call(cuEventDestroy_v2, destroy_event, (Event event))        \
+                                          call(cuEventRecord, record_event,                        \
+                                               (Event event, Stream stream))                       \
+                                              call(cuEventQuery, query_event, (Event event))       \
+                                                  call(cuMemcpyAsync, copy,                        \
+                                                       (Pointer to, Pointer from,                  \
+                                                        std::size_t bytes, Stream stream))         \
+                                                      call(cuMemHostRegister_v2, register_host,    \
+                                                           (void* memory, std::size_t bytes,       \
+                                                            unsigned flags))                       \
+                                                          call(cuMemHostUnregister,                \
+                                                               unregister_host, (void* memory))
 
 struct Driver {
 #define PACELINE_CUDA_MEMBER(symbol, member, parameters) Result(*member) parameters = nullptr;

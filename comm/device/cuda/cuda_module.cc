@@ -1,6 +1,7 @@
 // The module paceline_cuda.so: devices by the CUDA driver. See comm/device/device.h for the
 // contract, and CUDA Driver API (stream, event, memory and unified addressing) for the calls.
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -39,20 +40,20 @@ class CudaDevice final : public Device {
     const Status made =
         call("create an event", [&] { return driver_.create_event(&event, kEventDisableTiming); });
     if (!made.ok()) return made;
-    return static_cast<DeviceEvent>(event);
+    return reinterpret_cast<DeviceEvent>(event);
   }
   void destroy_event(DeviceEvent event) override {
-    (void)call("", [&] { return driver_.destroy_event(static_cast<Event>(event)); });
+    (void)call("", [&] { return driver_.destroy_event(reinterpret_cast<Event>(event)); });
   }
   Status record(DeviceEvent event, DeviceStream stream) override {
     return call("record an event", [&] {
-      return driver_.record_event(static_cast<Event>(event), static_cast<Stream>(stream));
+      return driver_.record_event(reinterpret_cast<Event>(event), static_cast<Stream>(stream));
     });
   }
   paceline::Result<bool> has_passed(DeviceEvent event) override {
     bool passed = true;
     const Status asked = call("run what was enqueued", [&] {
-      const Result result = driver_.query_event(static_cast<Event>(event));
+      const Result result = driver_.query_event(reinterpret_cast<Event>(event));
       passed = result != kNotReady;
       return passed ? result : kSuccess;
     });
@@ -61,7 +62,7 @@ class CudaDevice final : public Device {
   }
   Status let_wait(DeviceStream stream, DeviceEvent event) override {
     return call("let a stream wait", [&] {
-      return driver_.wait_event(static_cast<Stream>(stream), static_cast<Event>(event), 0);
+      return driver_.wait_event(static_cast<Stream>(stream), reinterpret_cast<Event>(event), 0);
     });
   }
   Status copy_down(void* host, const void* device, std::size_t bytes,
@@ -98,12 +99,17 @@ class CudaDevice final : public Device {
     });
   }
 
-  // Makes a call with the context as the current one of this thread.
+  // Makes a call with the context as the current one of this thread. Some calls, such as
+  // cuEventQuery, are refused while any thread captures a graph, and end its capture, unless this
+  // thread's mode is relaxed (CUDA Driver API, cuThreadExchangeStreamCaptureMode).
   template <class Text, class Call>
   Status call(const Text& what, const Call& call) const {
     Result result = driver_.push_context(context_);
     if (result == kSuccess) {
+      int mode = kCaptureModeRelaxed;
+      const bool is_relaxed = driver_.exchange_capture_mode(&mode) == kSuccess;
       result = call();
+      if (is_relaxed) (void)driver_.exchange_capture_mode(&mode);
       Context popped = nullptr;
       (void)driver_.pop_context(&popped);
     }
@@ -128,17 +134,17 @@ class CudaDevices final : public Devices {
   paceline::Result<Device*> device_of(const void* address) override {
     const Pointer pointer = pointer_of(address);
     unsigned type = 0;
-    // The driver does not know ordinary memory.
-    if (driver_.pointer_attribute(&type, kPointerMemoryType, pointer) != kSuccess) return nullptr;
+    const Result known = driver_.pointer_attribute(&type, kPointerMemoryType, pointer);
+    if (is_of_host_memory(known)) return nullptr;
+    if (known != kSuccess) return failed("say where a buffer lies", known);
     unsigned managed = 0;
     (void)driver_.pointer_attribute(&managed, kPointerIsManaged, pointer);
     if (type != kMemoryTypeDevice && managed == 0) return nullptr;
     int number = 0;
-    if (driver_.pointer_attribute(&number, kPointerDeviceOrdinal, pointer) != kSuccess || number < 0)
-      number = 0;
+    (void)driver_.pointer_attribute(&number, kPointerDeviceOrdinal, pointer);
     Context context = nullptr;
     (void)driver_.pointer_attribute(&context, kPointerContext, pointer);
-    return device(context, number);
+    return device(context, std::max(number, 0));
   }
 
   paceline::Result<Device*> device_of_stream(DeviceStream stream) override {
@@ -161,21 +167,37 @@ class CudaDevices final : public Devices {
     int version = 0;
     int count = 0;
     (void)driver_.driver_version(&version);
-    (void)driver_.device_count(&count);
+    Result counted = driver_.init(0);
+    if (counted == kSuccess) counted = driver_.device_count(&count);
+    if (counted != kSuccess) return failed("count GPUs", counted).text();
     return "CUDA driver " + std::to_string(version / 1000) + "." +
            std::to_string(version % 1000 / 10) + ", " + std::to_string(count) +
            (count == 1 ? " GPU" : " GPUs");
   }
 
  private:
+  // Memory that the driver does not know, or a driver without devices.
+  static bool is_of_host_memory(Result result) {
+    return result == kInvalidValue || result == kNotInitialized || result == kDeinitialized ||
+           result == kNoDevice || result == kInvalidContext;
+  }
+
+  Status failed(const char* what, Result result) const {
+    const char* text = nullptr;
+    (void)driver_.error_string(result, &text);
+    return Status(Code::kUnavailable, Scope::kGroup,
+                  std::string("the CUDA driver cannot ") + what + ": " +
+                      (text != nullptr ? text : "unknown error") + " (CUDA error " +
+                      std::to_string(result) + ")");
+  }
+
   // Memory of a pool belongs to no context: the runtime library's is the primary one.
   paceline::Result<Device*> device(Context context, int number) {
     const std::lock_guard lock(mutex_);
     if (context == nullptr) {
       Context& primary = primary_[number];
       const bool is_there =
-          primary != nullptr ||
-          driver_.retain_primary_context(&primary, number) == kSuccess;
+          primary != nullptr || driver_.retain_primary_context(&primary, number) == kSuccess;
       if (!is_there)
         return Status(Code::kUnavailable, Scope::kGroup,
                       "GPU " + std::to_string(number) + " has no primary context");
@@ -200,5 +222,5 @@ Devices* open(std::string& why) {
 }  // namespace
 }  // namespace paceline::cuda
 
-extern "C" __attribute__((visibility("default"))) const paceline::DeviceModule
-    paceline_device_module{.open = paceline::cuda::open};
+extern "C" __attribute__((visibility("default")))
+const paceline::DeviceModule paceline_device_module{.open = paceline::cuda::open};

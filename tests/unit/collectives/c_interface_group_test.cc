@@ -70,6 +70,57 @@ TEST(CInterfaceGroup, MessagesAndOperationsOfTwoCommunicatorsGoTogether) {
   });
 }
 
+TEST(CInterfaceGroup, RunsInTheBackground) {
+  run_ranks_of_two([](plComm_t one, plComm_t other, int rank) {
+    std::vector<float> first(1000, 1.0f), second(100, 2.0f);
+    std::int32_t received = -1;
+    plWork_t work = nullptr, second_work = nullptr;
+    EXPECT_EQ(plGroupStart(), plSuccess);
+    EXPECT_EQ(plAllReduce(first.data(), first.data(), 1000, plFloat32, plSum, one, nullptr),
+              plSuccess);
+    EXPECT_EQ(plAllReduce(second.data(), second.data(), 100, plFloat32, plMax, other, nullptr),
+              plSuccess);
+    EXPECT_EQ(plSend(&rank, 1, plInt32, (rank + 1) % kGroupRanks, one, nullptr), plSuccess);
+    EXPECT_EQ(plRecv(&received, 1, plInt32, (rank + kGroupRanks - 1) % kGroupRanks, one, nullptr),
+              plSuccess);
+    ASSERT_EQ(plGroupEndAsync(&work), plSuccess);
+    // Nothing is left of the group, so another one begins.
+    EXPECT_EQ(plGroupStart(), plSuccess);
+    EXPECT_EQ(plBarrier(other, nullptr), plSuccess);
+    ASSERT_EQ(plGroupEndAsync(&second_work), plSuccess);
+    EXPECT_EQ(plWorkWaitOn(work, nullptr), plSuccess);
+    int ended = 0;
+    EXPECT_EQ(plWorkTest(work, &ended), plSuccess);
+    EXPECT_EQ(ended, 1) << "host memory has no stream to wait for";
+    EXPECT_EQ(plWorkWait(work), plSuccess);
+    EXPECT_EQ(plWorkWait(second_work), plSuccess);
+    EXPECT_EQ(first, std::vector<float>(1000, kGroupRanks));
+    EXPECT_EQ(second, std::vector<float>(100, 2.0f));
+    EXPECT_EQ(received, (rank + kGroupRanks - 1) % kGroupRanks);
+  });
+}
+
+TEST(CInterfaceGroup, WrongUsesOfWorkAreRefused) {
+  EXPECT_EQ(plWorkWait(nullptr), plInvalidArgument);
+  EXPECT_STREQ(plGetLastError(nullptr), "invalid argument: the work is NULL");
+  int ended = 0;
+  EXPECT_EQ(plWorkTest(nullptr, &ended), plInvalidArgument);
+  EXPECT_EQ(plWorkWaitOn(nullptr, nullptr), plInvalidArgument);
+  plWork_t work = nullptr;
+  EXPECT_EQ(plGroupEndAsync(&work), plInvalidArgument);
+  EXPECT_EQ(work, nullptr);
+  EXPECT_EQ(plGroupStart(), plSuccess);
+  EXPECT_EQ(plGroupEndAsync(nullptr), plInvalidArgument);
+  EXPECT_EQ(plGroupEnd(), plInvalidArgument) << "that group has ended";
+  EXPECT_EQ(plGroupStart(), plSuccess);
+  EXPECT_EQ(plGroupStart(), plSuccess);
+  EXPECT_EQ(plGroupEndAsync(&work), plInvalidArgument) << "an inner group";
+  EXPECT_EQ(plGroupEnd(), plInvalidArgument) << "the outer one has been refused";
+  EXPECT_EQ(plGroupStart(), plSuccess);
+  ASSERT_EQ(plGroupEndAsync(&work), plSuccess) << "a group without calls";
+  EXPECT_EQ(plWorkWait(work), plSuccess);
+}
+
 TEST(CInterfaceGroup, NoneOfItIsMadeWhereACallIsWrong) {
   run_ranks_of_two([](plComm_t one, plComm_t, int rank) {
     std::int32_t value = rank;

@@ -57,6 +57,16 @@ TEST(Inquest, WhatWasSaidUnaskedCountsForOneRoundMore) {
   EXPECT_EQ(inquest.silent(), std::vector<int>{1});
 }
 
+TEST(Inquest, ARankMayWaitForItsDevice) {
+  Inquest inquest = round_about_5({1});
+  Account account = idle_after(5);
+  account.waits_for_device = true;
+  inquest.heard(1, account, false);
+  const auto findings = inquest.findings();
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].position, "has called it, and waits for its GPU");
+}
+
 TEST(Inquest, ARankThatHasNotCalledItIsElsewhere) {
   Inquest inquest = round_about_5({1});
   inquest.heard(1, idle_after(5), false);

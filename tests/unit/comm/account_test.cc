@@ -22,7 +22,9 @@ Signature random_signature(Random& random) {
 }
 
 Account random_account(Random& random, std::size_t recent, std::size_t awaited) {
-  Account account{.begun = random.next(), .running = random.chance(0.5)};
+  Account account{.begun = random.next(),
+                  .running = random.chance(0.5),
+                  .waits_for_device = random.chance(0.5)};
   for (std::size_t i = 0; i < recent; ++i) account.recent.push_back(random_signature(random));
   for (std::size_t i = 0; i < awaited; ++i) {
     account.awaited.push_back(static_cast<std::int32_t>(random.below(kRanks)));

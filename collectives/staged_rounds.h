@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include <paceline/message.h>
@@ -33,7 +34,7 @@ struct StagedRound {
   OperationRequest request;  ///< without memory, until place()
   std::vector<StagedCopy> down{};
   std::vector<StagedCopy> up{};
-  std::size_t bytes = 0;  ///< of memory
+  std::size_t bytes = 0;      ///< of memory
   std::size_t output_at = 0;  ///< where the output begins; the input begins at 0
   bool has_input = false;
   bool has_output = false;
@@ -47,6 +48,15 @@ struct StagedRound {
   void place(std::byte* memory);
 };
 
+/// Device memory from the first byte that is touched to the last.
+struct StagedExtent {
+  void add(const std::byte* from, std::size_t bytes);
+  bool overlaps(const StagedExtent& other) const { return begin < other.end && other.begin < end; }
+
+  std::uintptr_t begin = UINTPTR_MAX;
+  std::uintptr_t end = 0;
+};
+
 /// The rounds of a request that the communicator accepts, on one rank. Buffers that this rank uses
 /// lie in device memory. A broadcast may have two buffers on the root.
 class StagedRounds {
@@ -57,6 +67,9 @@ class StagedRounds {
   /// At least one.
   std::size_t size() const { return rounds_; }
   StagedRound at(std::size_t round) const;
+  /// What all rounds read and write.
+  StagedExtent read() const { return extent_of(input_, true); }
+  StagedExtent written() const { return extent_of(output_, false); }
 
  private:
   // Elements that lie one behind the other.
@@ -80,7 +93,11 @@ class StagedRounds {
   std::vector<Block> blocks_of(const std::size_t* counts) const;
   Block own_block() const;
   void set_sides();
+  void set_pieces();
   void set_rounds(std::size_t slot_bytes);
+  std::size_t part_that_fits(std::size_t room) const;
+  StagedExtent extent_of(const Side& side, bool is_input) const;
+  std::uint32_t digest_of(std::size_t round) const;
   Block part_of(const Block& block, std::size_t round) const;
   std::size_t add_copies(const Side& side, std::size_t round, std::size_t at,
                          std::vector<StagedCopy>& copies) const;

@@ -1,0 +1,382 @@
+#include "collectives/staged_lane.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "collectives/group_members.h"
+#include "collectives/operation_stage.h"
+#include "comm/base/try.h"
+
+namespace paceline {
+namespace {
+
+// Events are looked at soon after something has moved, then less and less often.
+constexpr Duration kPollSoon = std::chrono::microseconds(5);
+constexpr Duration kPollAtLeast = std::chrono::microseconds(100);
+// Copies take milliseconds. They take longer only if the caller's stream or the device is stuck.
+constexpr Duration kDrainTime = std::chrono::seconds(1);
+
+// "all_reduce(10 x float32, sum)": its number is not known at the call.
+std::string text_of(const Signature& signature) {
+  const std::string text = signature.to_string();
+  const std::size_t end = text.find(')');
+  return end != std::string::npos ? text.substr(0, end + 1) : text.substr(0, text.find(' '));
+}
+
+}  // namespace
+
+class StagedLane::Round final : public OperationStage {
+ public:
+  Round(StagedLane& lane, Operation& of) : operation(of), lane_(lane) {}
+
+  bool is_ready() const override { return ready; }
+  void end(const Status& how) override { lane_.end_round(*this, how); }
+
+  Operation& operation;
+  StagedRound staged;                 // its request is empty until it is copied down
+  std::span<std::byte> own_memory{};  // if it does not fit into a slot
+  std::byte* memory = nullptr;
+  Slot* slot = nullptr;  // once it is copied down
+  bool ready = false;
+
+ private:
+  StagedLane& lane_;
+};
+
+struct StagedLane::Operation {
+  Operation(const OperationRequest& request, int rank, int ranks, std::size_t slot_bytes)
+      : work(request, rank, ranks, slot_bytes),
+        read(work.read()),
+        written(work.written()),
+        stream(request.stream),
+        text(text_of(request.signature)) {}
+
+  // Borrows nothing of the caller but the buffers.
+  const StagedRounds work;
+  const StagedExtent read;
+  const StagedExtent written;
+  const DeviceStream stream;  // the caller's
+  const std::string text;
+  const std::shared_ptr<WorkCompletion> completion = std::make_shared<WorkCompletion>();
+  std::deque<std::unique_ptr<Round>> rounds;
+  Mark called;    // on the caller's stream
+  Mark finished;  // behind the last copy up
+  TimePoint deadline{};
+  std::size_t copied_down = 0;              // rounds
+  std::size_t ended = 0;                    // rounds
+  TimePoint drained_by = TimePoint::max();  // after an error
+  Status failure;
+
+  bool has_run() const { return ended == rounds.size(); }
+};
+
+StagedLane::StagedLane(HeldCommunicator& held, Device& device)
+    : held_(held),
+      device_(device),
+      slot_bytes_(held.parts().device_slot_bytes),
+      engine_(*held.parts().engine),
+      memory_(device) {}
+
+Result<std::unique_ptr<StagedLane>> StagedLane::make(HeldCommunicator& held, Device& device) {
+  std::unique_ptr<StagedLane> lane(new StagedLane(held, device));
+  PACELINE_TRY(lane->open());
+  return lane;
+}
+
+Status StagedLane::open() {
+  PACELINE_TRY_ASSIGN(down_, device_.make_stream());
+  PACELINE_TRY_ASSIGN(up_, device_.make_stream());
+  for (Slot& slot : slots_) {
+    PACELINE_TRY_ASSIGN(slot.memory, memory_.take(slot_bytes_));
+    PACELINE_TRY_ASSIGN(slot.down.event, device_.make_event());
+    PACELINE_TRY_ASSIGN(slot.up.event, device_.make_event());
+  }
+  return {};
+}
+
+StagedLane::~StagedLane() {
+  if (is_left_behind_) {
+    memory_.leave_behind();
+    return;
+  }
+  for (const Slot& slot : slots_) {
+    if (!slot.memory.empty()) memory_.give_back(slot.memory);
+    if (slot.down.event != nullptr) device_.destroy_event(slot.down.event);
+    if (slot.up.event != nullptr) device_.destroy_event(slot.up.event);
+  }
+  for (const DeviceEvent event : spare_events_) device_.destroy_event(event);
+  if (down_ != nullptr) device_.destroy_stream(down_);
+  if (up_ != nullptr) device_.destroy_stream(up_);
+}
+
+// ---- Events ----
+
+Result<DeviceEvent> StagedLane::take_event() {
+  if (spare_events_.empty()) return device_.make_event();
+  const DeviceEvent event = spare_events_.back();
+  spare_events_.pop_back();
+  return event;
+}
+
+Status StagedLane::record(Mark& mark, DeviceStream stream) {
+  mark.is_recorded = false;
+  PACELINE_TRY(device_.record(mark.event, stream));
+  mark.is_recorded = true;
+  return {};
+}
+
+// The driver calls an event passed that was not recorded.
+bool StagedLane::has_passed(const Mark& mark) {
+  if (!mark.is_recorded) return false;
+  const Result<bool> passed = device_.has_passed(mark.event);
+  if (passed.ok()) return *passed;
+  is_lost_ = true;
+  note(passed.status());
+  return false;
+}
+
+// An error of the device ends the communicator, when it is driven next.
+void StagedLane::note(Status how) {
+  if (how.ok() || !failure_.ok()) return;
+  const Group& group = held_.parts().group;
+  failure_ = how.with_context(rank_text(group, group.rank));
+  if (failure_.culprit().rank < 0) failure_ = failure_.with_culprit(culprit_of(group, group.rank));
+  const TimePoint drained_by = engine_.clock().now() + kDrainTime;
+  for (const auto& operation : operations_)
+    operation->drained_by = std::min(operation->drained_by, drained_by);
+}
+
+// ---- A call ----
+
+std::shared_ptr<const WorkCompletion> StagedLane::start(const OperationRequest& request) {
+  const Group& group = held_.parts().group;
+  auto operation = std::make_unique<Operation>(request, group.rank, group.size(), slot_bytes_);
+  const std::shared_ptr<WorkCompletion> completion = operation->completion;
+  const std::size_t rounds = operation->work.size();
+  Status refused = held_.queue().check_room(rounds);
+  if (refused.ok()) refused = begin(*operation);
+  if (!refused.ok()) {
+    for (const Mark& mark : {operation->called, operation->finished})
+      if (mark.event != nullptr) spare_events_.push_back(mark.event);
+    // Other ranks make the operation, so this rank cannot go on without it.
+    if (refused.scope() == Scope::kGroup) held_.fail(refused);
+    completion->end(std::move(refused));
+    return completion;
+  }
+  Operation& added = *operations_.emplace_back(std::move(operation));
+  completion->order = this;
+  completion->owner = &held_.owner();
+  engine_.begin_background();
+  if (!std::exchange(is_attached_, true)) engine_.attach(*this);
+  poll_every_ = kPollSoon;
+  wake_at_ = TimePoint::min();
+  for (std::size_t i = 0; i < rounds; ++i)
+    added.rounds.push_back(std::make_unique<Round>(*this, added));
+  while (copy_next_down()) continue;
+  // All of them at once, so that no other call comes between them.
+  for (const auto& round : added.rounds) held_.start_staged(round->staged.request, *round);
+  return completion;
+}
+
+// Marks where the operation begins in the caller's stream.
+Status StagedLane::begin(Operation& operation) {
+  PACELINE_TRY_ASSIGN(const bool is_captured, device_.is_captured(operation.stream));
+  if (is_captured)
+    return Status(Code::kInvalidArgument, Scope::kOperation,
+                  operation.text +
+                      " cannot become part of a graph: it is carried out by the CPU, through host "
+                      "memory; call it outside of the capture");
+  PACELINE_TRY_ASSIGN(operation.called.event, take_event());
+  PACELINE_TRY_ASSIGN(operation.finished.event, take_event());
+  PACELINE_TRY(record(operation.called, operation.stream));
+  operation.deadline = Deadline::after(engine_.clock(), held_.queue().timeout()).moment();
+  return {};
+}
+
+// ---- Down ----
+
+// Enqueues the copy of the next round, if its slot is free and its data is there. True if it has.
+bool StagedLane::copy_next_down() {
+  if (!failure_.ok() || copied_down_ - ended_ >= kSlots) return false;
+  const auto found = std::ranges::find_if(operations_, [](const auto& one) {
+    return one->failure.ok() && one->copied_down < one->rounds.size();
+  });
+  if (found == operations_.end()) return false;
+  Operation& operation = **found;
+  if (operation.copied_down == 0) {
+    // The result of an operation before may be the input.
+    for (auto before = operations_.begin(); before != found; ++before) {
+      if (!(*before)->written.overlaps(operation.read)) continue;
+      if (!(*before)->has_run()) return false;
+      note(device_.let_wait(down_, (*before)->finished.event));
+    }
+    note(device_.let_wait(down_, operation.called.event));
+  }
+  Round& round = *operation.rounds[operation.copied_down];
+  note(copy_down(operation, round, slots_[copied_down_ % kSlots]));
+  ++operation.copied_down;
+  ++copied_down_;
+  return failure_.ok();
+}
+
+Status StagedLane::copy_down(Operation& operation, Round& round, Slot& slot) {
+  round.staged = operation.work.at(operation.copied_down);
+  round.slot = &slot;
+  round.memory = slot.memory.data();
+  slot.down.is_recorded = false;
+  if (round.staged.bytes > slot_bytes_) {
+    PACELINE_TRY_ASSIGN(round.own_memory, memory_.take(round.staged.bytes));
+    round.memory = round.own_memory.data();
+  }
+  round.staged.place(round.memory);
+  if (slot.up.is_recorded) PACELINE_TRY(device_.let_wait(down_, slot.up.event));
+  for (const StagedCopy& copy : round.staged.down)
+    PACELINE_TRY(device_.copy_down(round.memory + copy.at, copy.device, copy.bytes, down_));
+  return record(slot.down, down_);
+}
+
+// ---- Up ----
+
+void StagedLane::end_round(Round& round, const Status& how) {
+  Operation& operation = round.operation;
+  if (operation.failure.ok()) operation.failure = how;
+  if (operation.failure.ok()) note(copy_up(round));
+  ++operation.ended;
+  ++ended_;
+  if (!operation.has_run()) return;
+  note(record(operation.finished, up_));
+  if (operation.failure.ok() && failure_.ok()) return;
+  operation.drained_by = std::min(operation.drained_by, engine_.clock().now() + kDrainTime);
+}
+
+Status StagedLane::copy_up(Round& round) {
+  for (const StagedCopy& copy : round.staged.up)
+    PACELINE_TRY(device_.copy_up(const_cast<std::byte*>(copy.device), round.memory + copy.at,
+                                 copy.bytes, up_));
+  return record(round.slot->up, up_);
+}
+
+// ---- Progress ----
+
+bool StagedLane::drive(TimePoint now) {
+  bool moved = note_ready();
+  while (copy_next_down()) moved = true;
+  moved |= end_finished(now);
+  check_deadline(now);
+  if (!failure_.ok()) held_.fail(failure_);
+  poll_every_ = moved ? kPollSoon : std::min(2 * poll_every_, kPollAtLeast);
+  wake_at_ = awaits_device() ? now + poll_every_ : TimePoint::max();
+  if (operations_.empty()) {
+    engine_.detach(*this);
+    is_attached_ = false;
+  }
+  return moved;
+}
+
+// Lets the rounds begin whose data has arrived, in their order.
+bool StagedLane::note_ready() {
+  bool moved = false;
+  for (const auto& operation : operations_) {
+    for (std::size_t i = operation->ended; i < operation->copied_down; ++i) {
+      Round& round = *operation->rounds[i];
+      if (round.ready) continue;
+      if (!failure_.ok() || !has_passed(round.slot->down)) return moved;
+      round.ready = moved = true;
+    }
+    if (operation->copied_down < operation->rounds.size()) break;
+  }
+  return moved;
+}
+
+// Ends the oldest operations whose copies are done.
+bool StagedLane::end_finished(TimePoint now) {
+  bool moved = false;
+  while (!operations_.empty() && operations_.front()->has_run()) {
+    const Operation& oldest = *operations_.front();
+    const bool is_done = is_drained(oldest);
+    if (!is_done && !is_lost_ && now < oldest.drained_by) break;
+    is_left_behind_ = is_left_behind_ || !is_done;
+    end_operation(now);
+    moved = true;
+  }
+  return moved;
+}
+
+// Has the device done all that was enqueued for it?
+bool StagedLane::is_drained(const Operation& operation) {
+  if (!has_passed(operation.finished)) return false;
+  if (operation.failure.ok()) return true;
+  // Rounds that have not begun may still be copied down.
+  for (std::size_t i = 0; i < operation.copied_down; ++i)
+    if (!operation.rounds[i]->ready && !has_passed(operation.rounds[i]->slot->down)) return false;
+  return true;
+}
+
+void StagedLane::end_operation(TimePoint now) {
+  const std::unique_ptr<Operation> operation = std::move(operations_.front());
+  operations_.pop_front();
+  spare_events_.push_back(operation->called.event);
+  spare_events_.push_back(operation->finished.event);
+  for (const auto& round : operation->rounds)
+    if (!round->own_memory.empty()) memory_.give_back(round->own_memory);
+  Status how = operation->failure.ok() ? failure_ : operation->failure;
+  held_.queue().count_wait(*operation->completion, now);
+  operation->completion->order = nullptr;
+  operation->completion->end(std::move(how));
+  engine_.end_background();
+}
+
+// While an operation waits for other ranks, the queue judges it.
+void StagedLane::check_deadline(TimePoint now) {
+  if (operations_.empty() || now < operations_.front()->deadline || !awaits_device()) return;
+  const Operation& late = *operations_.front();
+  const bool has_begun = has_passed(late.called);
+  note(Status(Code::kTimeout, Scope::kGroup,
+              has_begun ? "the copies of " + late.text + " by " + device_.name() +
+                              " have not ended within the timeout"
+                        : "the work before " + late.text + " on its stream of " + device_.name() +
+                              " has not ended within the timeout"));
+}
+
+// Is it the device that the oldest operation waits for?
+bool StagedLane::awaits_device() const {
+  if (operations_.empty()) return false;
+  const Operation& oldest = *operations_.front();
+  if (oldest.has_run()) return true;
+  return oldest.ended < oldest.copied_down && !oldest.rounds[oldest.ended]->ready;
+}
+
+// ---- For others ----
+
+const StagedLane::Operation* StagedLane::operation_of(const Completion& completion) const {
+  const auto is_its = [&](const auto& one) { return one->completion.get() == &completion; };
+  const auto found = std::ranges::find_if(operations_, is_its);
+  return found == operations_.end() ? nullptr : found->get();
+}
+
+// After an error only the end is left to wait for.
+bool StagedLane::is_enqueued(const Completion& completion) const {
+  const Operation* const operation = operation_of(completion);
+  return operation == nullptr || (operation->has_run() && operation->failure.ok() && failure_.ok());
+}
+
+Status StagedLane::let_wait(const Completion& completion, DeviceStream stream) {
+  const Operation* const operation = operation_of(completion);
+  return operation == nullptr ? Status() : device_.let_wait(stream, operation->finished.event);
+}
+
+void StagedLane::leave() {
+  const auto is_done = [this] { return operations_.empty(); };
+  const bool done = engine_.wait(is_done, Deadline::after(engine_.clock(), 3 * kDrainTime));
+  const Engine::Baton baton = engine_.hold();
+  if (std::exchange(is_attached_, false)) engine_.detach(*this);
+  // After exit() the driver may be gone.
+  is_left_behind_ = is_left_behind_ || !done || engine_.is_stopped();
+  if (done) return;
+  note(Status(Code::kTimeout, Scope::kGroup, device_.name() + " has not ended its copies"));
+  while (!operations_.empty()) end_operation(engine_.clock().now());
+}
+
+}  // namespace paceline

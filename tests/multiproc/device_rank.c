@@ -1,0 +1,98 @@
+/* A rank whose buffers lie on the device of a stand-in (tests/standins): it sums over all ranks by
+ * the C interface, in the order of a stream. It looks at the result only at the end. */
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <paceline/paceline.h>
+
+enum { kCount = 3000000, kSteps = 3 };
+
+/* The calls of the driver that a program makes, found as the CUDA runtime finds them. */
+static int (*init)(unsigned);
+static int (*retain)(void**, int);
+static int (*set_current)(void*);
+static int (*allocate)(uintptr_t*, size_t);
+static int (*release)(uintptr_t);
+static int (*copy_down)(void*, uintptr_t, size_t);
+static int (*make_stream)(plStream_t*, unsigned);
+static int (*fill)(uintptr_t, unsigned, size_t, plStream_t);
+
+static void* find(void* library, const char* name) {
+  void* const symbol = dlsym(library, name);
+  if (symbol == NULL) {
+    fprintf(stderr, "no %s\n", name);
+    exit(2);
+  }
+  return symbol;
+}
+
+static void open_driver(void) {
+  void* const library = dlopen("libcuda.so.1", RTLD_NOW);
+  if (library == NULL) {
+    fprintf(stderr, "%s\n", dlerror());
+    exit(2);
+  }
+  *(void**)&init = find(library, "cuInit");
+  *(void**)&retain = find(library, "cuDevicePrimaryCtxRetain");
+  *(void**)&set_current = find(library, "cuCtxSetCurrent");
+  *(void**)&allocate = find(library, "cuMemAlloc_v2");
+  *(void**)&release = find(library, "cuMemFree_v2");
+  *(void**)&copy_down = find(library, "cuMemcpyDtoH_v2");
+  *(void**)&make_stream = find(library, "cuStreamCreate");
+  *(void**)&fill = find(library, "cuMemsetD32Async");
+}
+
+static void check(plResult_t result, plComm_t comm) {
+  if (result == plSuccess) return;
+  fprintf(stderr, "%s\n", plGetLastError(comm));
+  exit(1);
+}
+
+int main(void) {
+  void* context = NULL;
+  plStream_t stream = NULL;
+  uintptr_t in = 0, out = 0;
+  plComm_t comm = NULL;
+  int ranks = 0, rank = 0;
+
+  /* The communicator comes first: the process has no driver yet. */
+  check(plCommInitFromEnvironment(&comm, NULL), NULL);
+  plCommCount(comm, &ranks);
+  plCommUserRank(comm, &rank);
+  open_driver();
+  if (init(0) || retain(&context, 0) || set_current(context) || make_stream(&stream, 1) ||
+      allocate(&in, kCount * sizeof(int32_t)) || allocate(&out, kCount * sizeof(int32_t)))
+    return 2;
+
+  if (getenv("DEVICE_RANK_EXITS") != NULL && rank == 0) {
+    plWork_t work = NULL;
+    plGroupStart();
+    plAllReduce((const void*)in, (void*)out, kCount, plInt32, plSum, comm, stream);
+    plGroupEndAsync(&work);
+    exit(0);
+  }
+  for (int step = 1; step <= kSteps; ++step) {
+    fill(in, (unsigned)(step * (rank + 1)), kCount, stream);
+    check(plAllReduce((const void*)in, (void*)out, kCount, plInt32, plSum, comm, stream), comm);
+    /* In place, on the sum. */
+    check(plAllReduce((const void*)out, (void*)out, kCount, plInt32, plMax, comm, stream), comm);
+  }
+  int32_t* const seen = malloc(kCount * sizeof *seen);
+  if (copy_down(seen, out, kCount * sizeof *seen)) return 2;
+  const int32_t right = kSteps * ranks * (ranks + 1) / 2;
+  for (int i = 0; i < kCount; ++i) {
+    if (seen[i] == right) continue;
+    fprintf(stderr, "element %d is %d, not %d\n", i, seen[i], right);
+    return 1;
+  }
+  free(seen);
+  release(in);
+  release(out);
+  check(plCommFinalize(comm), comm);
+  check(plCommDestroy(comm), NULL);
+  printf("rank %d of %d: right\n", rank, ranks);
+  return 0;
+}
