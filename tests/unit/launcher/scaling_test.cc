@@ -44,6 +44,24 @@ TEST(Scaling, EfficiencyIsRelativeToTheSmallestSize) {
   EXPECT_NEAR(result.sizes[2].parts[static_cast<std::size_t>(Spent::kMoving)], 0.1, 1e-9);
 }
 
+// A run of one second a step whose first block is slower.
+RunFigures warming_up(int blocks) {
+  RunFigures run{.has_steps = true, .steps = 10, .step_seconds = 1.5, .samples_per_s = 40};
+  for (int i = 0; i < blocks; ++i)
+    run.blocks.push_back({.steps = 2, .samples = 128, .parts = {i == 0 ? 4.0 : 2.0}});
+  return run;
+}
+
+TEST(Scaling, TheWarmUpIsLeftOutOfLongEnoughRuns) {
+  const auto result_of = [](int blocks) {
+    return scaling_of({{.ranks = 1, .rounds = {warming_up(blocks)}}}, Scaling::kStrong).sizes[0];
+  };
+  EXPECT_DOUBLE_EQ(result_of(3).step_seconds, 1);
+  EXPECT_DOUBLE_EQ(result_of(3).rate.mean, 64);
+  EXPECT_DOUBLE_EQ(result_of(2).step_seconds, 1.5);
+  EXPECT_DOUBLE_EQ(result_of(2).rate.mean, 40);
+}
+
 TEST(Scaling, TheForecastFollowsTheLaw) {
   const Forecast forecast = scaling_of(strong_runs(), {}).forecast.value();
   EXPECT_EQ(forecast.ranks, 8);

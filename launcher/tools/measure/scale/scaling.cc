@@ -5,6 +5,7 @@
 #include <functional>
 #include <numeric>
 #include <string>
+#include <utility>
 
 namespace paceline::launcher {
 namespace {
@@ -13,6 +14,9 @@ namespace {
 constexpr double kStudent[] = {12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26};
 // Of 10 to 19, 20 to 39, and more.
 constexpr double kStudentOfMany[] = {2.23, 2.09, 2.02};
+
+// Runs with fewer blocks of steps keep their first one.
+constexpr std::size_t kLeastBlocks = 3;
 
 Estimate estimate(const std::vector<double>& values) {
   const auto count = static_cast<double>(values.size());
@@ -27,6 +31,17 @@ Estimate estimate(const std::vector<double>& values) {
                                                         : kStudentOfMany[2];
   made.half = student * std::sqrt(squares / static_cast<double>(freedom) / count);
   return made;
+}
+
+// The first block of a long enough run has its warm-up. The shares remain those of the whole run.
+RunFigures without_warm_up(RunFigures run) {
+  if (run.blocks.size() < kLeastBlocks) return run;
+  StepBlock steady;
+  for (std::size_t i = 1; i < run.blocks.size(); ++i) steady += run.blocks[i];
+  if (steady.steps <= 0 || steady.seconds() <= 0) return run;
+  run.step_seconds = steady.seconds() / steady.steps;
+  if (run.samples_per_s > 0) run.samples_per_s = steady.samples / steady.seconds();
+  return run;
 }
 
 double samples_per_step(const RunFigures& run) { return run.samples_per_s * run.step_seconds; }
@@ -153,6 +168,8 @@ std::string_view name(Scaling scaling) { return scaling == Scaling::kStrong ? "s
 
 ScalingResult scaling_of(std::vector<SizeRuns> runs, std::optional<Scaling> stated) {
   std::ranges::sort(runs, {}, &SizeRuns::ranks);
+  for (SizeRuns& size : runs)
+    for (RunFigures& run : size.rounds) run = without_warm_up(std::move(run));
   ScalingResult result;
   result.has_samples = std::ranges::all_of(runs, [](const SizeRuns& size) {
     return std::ranges::all_of(size.rounds,
