@@ -14,6 +14,8 @@ namespace paceline::testing {
 namespace {
 
 constexpr std::size_t kPage = 4096;
+// Freed allocations whose addresses are not used again yet. The system limits mappings.
+constexpr std::size_t kMostFreed = 1000;
 
 std::size_t whole_pages(std::size_t bytes) {
   return std::max<std::size_t>((bytes + kPage - 1) / kPage, 1) * kPage;
@@ -33,10 +35,12 @@ FakeDevice::FakeDevice(int number, std::uint64_t seed) : number_(number), random
 }
 
 FakeDevice::~FakeDevice() {
-  for (const auto& [address, memory] : memory_) {
-    ::munmap(const_cast<std::byte*>(address), whole_pages(memory.bytes));
-    ::munmap(memory.seen, whole_pages(memory.bytes));
-  }
+  for (const auto& [address, memory] : memory_) unmap(address, memory);
+}
+
+void FakeDevice::unmap(const std::byte* address, const Memory& memory) {
+  ::munmap(const_cast<std::byte*>(address), whole_pages(memory.bytes));
+  ::munmap(memory.seen, whole_pages(memory.bytes));
 }
 
 std::byte* FakeDevice::allocate(std::size_t bytes) {
@@ -54,6 +58,12 @@ std::byte* FakeDevice::allocate(std::size_t bytes) {
 void FakeDevice::free(std::byte* memory) {
   const std::lock_guard lock(mutex_);
   memory_.at(memory).is_free = true;
+  freed_.push_back(memory);
+  if (freed_.size() <= kMostFreed) return;
+  const auto oldest = memory_.find(freed_.front());
+  unmap(oldest->first, oldest->second);
+  memory_.erase(oldest);
+  freed_.pop_front();
 }
 
 std::byte* FakeDevice::seen(const void* address) const {

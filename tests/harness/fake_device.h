@@ -30,9 +30,9 @@ class FakeDevice final : public Device {
 
   /// Device memory, aligned to a page. An address that the CPU cannot read.
   std::byte* allocate(std::size_t bytes);
-  /// Never reused. A later copy to it breaks the rules.
+  /// Its address is not used again for long. A later copy to it breaks the rules.
   void free(std::byte* memory);
-  /// Where the CPU can read and write what lies at this address. Also after free().
+  /// Where the CPU can read and write what lies at this address.
   std::byte* seen(const void* address) const;
   bool owns(const void* address) const;
 
@@ -87,6 +87,8 @@ class FakeDevice final : public Device {
     bool is_free = false;
   };
 
+  static void unmap(const std::byte* address, const Memory& memory);
+
   // With the mutex held.
   Status enqueue(DeviceStream stream, Task task);
   bool run_one(Stream& stream);
@@ -101,6 +103,7 @@ class FakeDevice final : public Device {
   std::map<DeviceStream, std::unique_ptr<Stream>> streams_;
   std::map<DeviceEvent, std::unique_ptr<Event>> events_;
   std::map<const std::byte*, Memory> memory_;
+  std::deque<const std::byte*> freed_;  // the oldest first
   std::map<const std::byte*, std::size_t> pinned_;
   bool has_failed_ = false;
   bool refuses_pins_ = false;

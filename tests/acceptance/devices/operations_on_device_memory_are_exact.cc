@@ -1,6 +1,6 @@
 // Operations on device memory are exact: over operation, type, op, count, ranks, in place or not,
 // C++, C and groups in C, simulated, over TCP, by the direct backend, and on two hosts. In full the
-// product of all with 20 seeds of lateness; --quick a random choice.
+// product of all with 5 seeds of lateness; --quick a random choice.
 //
 //   operations_on_device_memory_are_exact [--quick]
 //
@@ -102,7 +102,7 @@ int run(bool quick) {
   std::size_t worlds = 0;
   for (const Mode mode : kDeviceModes) {
     for (const int ranks : kRanks) {
-      for (const std::uint64_t seed : seeds(mode == Mode::kSimulation && !quick ? 20 : 1)) {
+      for (const std::uint64_t seed : seeds(mode == Mode::kSimulation && !quick ? 5 : 1)) {
         std::vector<std::size_t> calls(static_cast<std::size_t>(ranks));
         const Status status = run_ranks({.mode = mode,
                                          .ranks = ranks,
