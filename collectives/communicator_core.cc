@@ -63,6 +63,10 @@ Status CommunicatorCore::run(OperationRequest&& request) {
     return refuse_child();
   if (const auto on_device = start_on_device(request)) [[unlikely]]
     return on_device->wait();
+  return run_on_host(std::move(request));
+}
+
+Status CommunicatorCore::run_on_host(OperationRequest&& request) {
   Completion completion;
   Duration timeout{};
   {
@@ -89,6 +93,10 @@ Work refused_work(Status why) {
 Work CommunicatorCore::start(const OperationRequest& request) {
   if (is_of_another_process()) return refused_work(refuse_child());
   if (auto on_device = start_on_device(request)) return *std::move(on_device);
+  return start_on_host(request);
+}
+
+Work CommunicatorCore::start_on_host(const OperationRequest& request) {
   const Engine::Baton baton = engine_.hold();
   held_.serve_at_times();
   return Work(parts().engine, held_.start(request));

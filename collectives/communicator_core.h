@@ -67,6 +67,9 @@ class CommunicatorCore final : private EndsAtExit {
   Status run(OperationRequest&& request);
   /// Lets it run in the background.
   Work start(const OperationRequest& request);
+  /// The same two for a caller that has called start_on_device().
+  Status run_on_host(OperationRequest&& request);
+  Work start_on_host(const OperationRequest& request);
   /// Starts an operation on many tensors, each in place of the request's array.
   Work start_many(std::span<const Tensor> tensors, const OperationRequest& request);
   /// False: this process has no device memory.

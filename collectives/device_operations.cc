@@ -1,10 +1,10 @@
 #include "collectives/device_operations.h"
 
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "collectives/backend/plan_request.h"
 #include "comm/base/argument_error.h"
 #include "comm/base/byte_ranges.h"
 #include "comm/base/function_ref.h"
@@ -14,61 +14,15 @@
 namespace paceline {
 namespace {
 
-bool has_any(const std::size_t* counts, int ranks) {
-  return counts != nullptr &&
-         std::any_of(counts, counts + ranks, [](std::size_t count) { return count > 0; });
-}
-
-// Does this rank pass elements, or get some? Wrong calls may get any answer.
-bool has_input(const OperationRequest& request, int rank, int ranks) {
-  const bool is_root = request.signature.root == rank;
-  const bool has_own = request.counts != nullptr && request.counts[rank] > 0;
-  switch (request.signature.kind) {
-    case OperationKind::kBarrier:
-    case OperationKind::kClose:
-    case OperationKind::kExchange:
-    case OperationKind::kReceive:
-      return false;
-    case OperationKind::kBroadcast:
-    case OperationKind::kScatter:
-      return is_root && request.signature.count > 0;
-    case OperationKind::kScatterV:
-      return is_root && has_any(request.counts, ranks);
-    case OperationKind::kReduceScatterV:
-    case OperationKind::kAllToAllV:
-      return has_any(request.counts, ranks);
-    case OperationKind::kAllGatherV:
-    case OperationKind::kGatherV:
-      return has_own;
-    default:
-      return request.signature.count > 0;
-  }
-}
-
-bool has_output(const OperationRequest& request, int rank, int ranks) {
-  const bool is_root = request.signature.root == rank;
-  const bool has_own = request.counts != nullptr && request.counts[rank] > 0;
-  switch (request.signature.kind) {
-    case OperationKind::kBarrier:
-    case OperationKind::kClose:
-    case OperationKind::kExchange:
-    case OperationKind::kSend:
-      return false;
-    case OperationKind::kReduce:
-    case OperationKind::kGather:
-      return is_root && request.signature.count > 0;
-    case OperationKind::kGatherV:
-      return is_root && has_any(request.counts, ranks);
-    case OperationKind::kAllGatherV:
-      return has_any(request.counts, ranks);
-    case OperationKind::kAllToAllV:
-      return has_any(request.recv_counts, ranks);
-    case OperationKind::kReduceScatterV:
-    case OperationKind::kScatterV:
-      return has_own;
-    default:
-      return request.signature.count > 0;
-  }
+// The elements of the two buffers. A wrong call may get any answer: it is refused later.
+Shape shape_of_call(const OperationRequest& request, int rank, int ranks) {
+  const Signature& signature = request.signature;
+  if (signature.kind == OperationKind::kSend) return {.input_count = signature.count};
+  if (signature.kind == OperationKind::kReceive) return {.output_count = signature.count};
+  const bool lacks_counts = has_counts(signature.kind) && request.counts == nullptr;
+  const bool lacks_others =
+      signature.kind == OperationKind::kAllToAllV && request.recv_counts == nullptr;
+  return lacks_counts || lacks_others ? Shape() : shape_of(plan_request(request, rank, ranks));
 }
 
 // Calls `use` for each buffer with elements, until that is false.
@@ -81,8 +35,9 @@ void for_each_buffer(const OperationRequest& request, const Group& group,
   }
   for (const Message& message : request.messages)
     if (message.count > 0 && !use(message.is_sent ? message.in : message.out)) return;
-  if (has_input(request, group.rank, group.size()) && !use(request.input)) return;
-  if (has_output(request, group.rank, group.size())) (void)use(request.output);
+  const Shape shape = shape_of_call(request, group.rank, group.size());
+  if (shape.input_count > 0 && !use(request.input)) return;
+  if (shape.output_count > 0) (void)use(request.output);
 }
 
 std::string place(const Device* device) {

@@ -67,7 +67,7 @@ class StagedRounds {
   /// At least one.
   std::size_t size() const { return rounds_; }
   StagedRound at(std::size_t round) const;
-  /// What all rounds read and write.
+  /// The device memory that all rounds read, and that they write.
   StagedExtent read() const { return extent_of(input_, true); }
   StagedExtent written() const { return extent_of(output_, false); }
 
@@ -82,7 +82,7 @@ class StagedRounds {
     std::size_t begin = 0;
     std::size_t count = 0;
   };
-  // What this rank passes as input or output.
+  // The input or the output of this rank.
   struct Side {
     std::vector<Piece> pieces{};
     std::vector<Block> blocks{};

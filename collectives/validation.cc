@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "collectives/plan/shape.h"
+#include "collectives/backend/plan_request.h"
 #include "collectives/staging.h"
 #include "comm/base/argument_error.h"
 #include "comm/base/byte_ranges.h"
@@ -24,21 +24,12 @@ Status validate_factor(const OperationRequest& request) {
 }
 
 Status validate_buffers(const OperationRequest& request, int rank, int ranks) {
-  const Signature& signature = request.signature;
-  PlanRequest asked{.kind = signature.kind,
-                    .rank = rank,
-                    .ranks = ranks,
-                    .root = signature.root,
-                    .count = signature.count};
-  if (request.counts != nullptr) asked.counts.assign(request.counts, request.counts + ranks);
-  if (request.recv_counts != nullptr)
-    asked.recv_counts.assign(request.recv_counts, request.recv_counts + ranks);
-  const Shape shape = shape_of(asked);
+  const Shape shape = shape_of(plan_request(request, rank, ranks));
   if ((shape.input_count > 0 && request.input == nullptr) ||
       (shape.output_count > 0 && request.output == nullptr)) {
     return argument_error("a buffer is null");
   }
-  const std::size_t element = size_of(signature.type);
+  const std::size_t element = size_of(request.signature.type);
   const ByteRange in(request.input, shape.input_count * element);
   const ByteRange out(request.output, shape.output_count * element);
   const bool in_place =

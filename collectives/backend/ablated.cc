@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "collectives/plan/shape.h"
+#include "collectives/backend/plan_request.h"
 
 namespace paceline {
 namespace {
@@ -21,19 +21,6 @@ void fill(const OperationRequest& request, const FilledBlock& block) {
   std::byte* const to = request.output + block.to * element;
   if (bytes > 0) std::memmove(to, request.input + block.from * element, bytes);
   std::memset(to + bytes, 0, all - bytes);
-}
-
-PlanRequest plan_request(const OperationRequest& request, int rank, int ranks) {
-  const Signature& signature = request.signature;
-  PlanRequest made{.kind = signature.kind,
-                   .rank = rank,
-                   .ranks = ranks,
-                   .root = signature.root,
-                   .count = static_cast<std::size_t>(signature.count)};
-  if (request.counts != nullptr) made.counts.assign(request.counts, request.counts + ranks);
-  if (request.recv_counts != nullptr)
-    made.recv_counts.assign(request.recv_counts, request.recv_counts + ranks);
-  return made;
 }
 
 bool has_blocks_of_all(OperationKind kind) {

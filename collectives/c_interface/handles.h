@@ -10,7 +10,7 @@ void enter_handle(plComm_t comm);
 // In a forked child the next two are always true: another thread of the parent may have held the
 // lock.
 
-/// Counts a call in comm->inside. False, and nothing is done, if it is no handle.
+/// Counts a call in comm->inside. Returns false, and counts nothing, unless comm is a handle.
 bool enter_call(plComm_t comm);
 /// True from enter_handle() to leave_handle().
 bool is_handle(plComm_t comm);

@@ -30,7 +30,7 @@ plResult_t operate(plComm* comm, plStream_t stream, const Make& make) noexcept {
     if (group != nullptr) return group->add(*comm, request);
     if (const auto on_device = core.start_on_device(request)) return on_device->wait_on(stream);
     use_one_buffer(request, communicator.rank());
-    return core.run(std::move(request));
+    return core.run_on_host(std::move(request));
   });
   if (made != plSuccess && group != nullptr) group->refuse();
   return made;

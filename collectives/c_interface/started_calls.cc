@@ -17,7 +17,7 @@ Work start(CommunicatorCore& world, OperationRequest request, std::span<const Te
   if (world.is_of_another_process()) return world.start(request);  // refuses
   if (auto on_device = world.start_on_device(request)) return *std::move(on_device);
   use_one_buffer(request, world.group().rank);
-  return world.start(request);
+  return world.start_on_host(request);
 }
 
 }  // namespace

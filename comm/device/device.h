@@ -74,7 +74,7 @@ struct DeviceModule {
   static constexpr std::uint32_t kVersion = 1;
 
   std::uint32_t version = kVersion;
-  /// Returns null, and the reason in `why`, if there is no driver. The result is never destroyed.
+  /// Returns devices that are never destroyed. If there is no driver, returns null and sets `why`.
   Devices* (*open)(std::string& why) = nullptr;
 };
 inline constexpr const char* kDeviceModuleSymbol = "paceline_device_module";

@@ -30,7 +30,7 @@ std::string folder_of(const std::string& file) {
   return slash == std::string::npos ? "." : file.substr(0, slash);
 }
 
-// Of libpaceline, or of the program that it is linked into.
+// The folder of libpaceline, or of the program that it is linked into.
 std::string own_folder() {
   Dl_info info{};
   link_map* library = nullptr;

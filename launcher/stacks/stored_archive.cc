@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint32_t kLocalHeader = 0x04034b50, kDirectoryHeader = 0x02014b50,
                         kDirectoryEnd = 0x06054b50;
 constexpr std::size_t kVersion = 10;     // that it takes to read stored files
-constexpr std::size_t kFirstDay = 0x21;  // 1980-01-01; there is no day 0
+constexpr std::size_t kFirstDay = 0x21;  // 1980-01-01; days begin at 1
 
 void add(std::string& bytes, std::size_t value, int size) {
   for (int i = 0; i < size; ++i) bytes += static_cast<char>(value >> (8 * i) & 0xFF);

@@ -68,7 +68,7 @@ Status check_order(Communicator& world) {
   return {};
 }
 
-// What an operation writes is what the next one reads, without any wait of the CPU.
+// An operation reads the result of the one before, without any wait of the CPU.
 Status check_results_are_read_next(Communicator& world) {
   constexpr std::size_t kCount = 1500;
   FakeDevice& device = devices_of(world).device(0);
@@ -107,7 +107,6 @@ Status check_stream_order(Communicator& world) {
   float last = -1.0f;
   device.launch(stream, [&last, seen] { last = seen[kCount - 1]; });
   device.run_all();
-  // What is not enqueued by the CPU yet needs the CPU; there is nothing of that kind.
   if (last != right) return wrong("the stream did not wait for the operation");
   PACELINE_TRY(world.barrier());
   world.set_stream(nullptr);

@@ -56,7 +56,7 @@ std::array<Signature, 2> message_signatures(const Call& call, int rank, int rank
 class CallMemory {
  public:
   void assign(std::size_t bytes, std::byte value, const Call& call);
-  /// What a call is given for an address of bytes().
+  /// The address that a call gets for one of bytes().
   std::byte* passed(const std::byte* seen) const {
     std::byte* const begin = device_ != nullptr ? device_.get() : bytes_.data();
     return begin + (seen - bytes_.data());
@@ -98,7 +98,7 @@ class MadeCall {
   std::span<const Message> messages();
   /// All memory of its arrays, for a test that writes into it after the end of the call.
   std::array<std::span<std::byte>, 2> memory() { return {first_.bytes(), second_.bytes()}; }
-  /// What the call is given. Null where this rank has none.
+  /// The buffers that the call gets. Null where this rank has none.
   const void* input() const;
   void* output();
 

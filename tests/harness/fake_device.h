@@ -1,9 +1,9 @@
 // A device in this process, without a GPU. Its memory cannot be addressed by the CPU: a test looks
-// at it through another mapping. Its streams run when somebody asks for an event, as far as a seed
-// decides, so its work is late in ever new orders.
+// at it through another mapping. A stream runs some of its tasks at each question about an event. A
+// seed decides how many, so its work is late in ever new orders.
 //
 // It enforces the rules: host memory of a copy must be pinned, device memory must be allocated, and
-// a stream must exist. What breaks them is kept in broken().
+// a stream must exist. broken() names the first rule that was broken.
 #pragma once
 
 #include <cstddef>

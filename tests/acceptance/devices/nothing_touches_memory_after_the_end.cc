@@ -47,7 +47,7 @@ void start_calls(Communicator& world, FakeDevice& device, std::size_t calls, Mad
   }
 }
 
-// What the victim does, some time after its calls.
+// The victim does this some time after its calls.
 void strike(Communicator& world, FakeDevice& device, Failure failure, Made& made, Random& random) {
   (void)made[random.below(made.size())]->work().wait_for(
       std::chrono::microseconds(random.below(300)));
