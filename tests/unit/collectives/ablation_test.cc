@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <functional>
+#include <latch>
 #include <span>
 #include <thread>
 #include <vector>
@@ -156,11 +157,16 @@ TEST_F(Ablated, SplitsAreRealThoughRanksAreOutOfStep) {
 
 TEST_F(Ablated, AnAbortReachesRanksThatClose) {
   const UniqueId id = make_unique_id().value();
+  std::latch called(1);  // before the abort: init() of rank 1 may fail after it
   const auto body = [&](int rank) {
     Communicator world = Communicator::init(id, rank, 2).value();
-    if (rank == 0) world.abort();
     int value = 1;
+    if (rank == 0) {
+      called.wait();
+      world.abort();
+    }
     EXPECT_EQ(world.all_reduce(std::span(&value, 1)).ok(), rank != 0);
+    if (rank == 1) called.count_down();
     EXPECT_EQ(world.close().code(), Code::kCancelled);
   };
   std::thread other(body, 1);
