@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <paceline/paceline.h>
+#include <paceline/pipeline.h>
 
 namespace paceline::testing {
 
@@ -17,14 +18,19 @@ inline plConfig_t config() {
   return config;
 }
 
+inline plPipelineConfig_t pipeline_config() {
+  const plPipelineConfig_t with = PL_PIPELINE_CONFIG_INITIALIZER;
+  return with;
+}
+
 // Runs `body` as each of `ranks` ranks, in threads.
-inline void run_ranks_in_c(int ranks, const std::function<void(plComm_t comm, int rank)>& body) {
+inline void run_ranks_in_c(int ranks, const std::function<void(plComm_t comm, int rank)>& body,
+                           const plConfig_t& with = config()) {
   plUniqueId id;
   ASSERT_EQ(plGetUniqueId(&id), plSuccess) << plGetLastError(nullptr);
   std::vector<std::thread> threads;
   for (int rank = 0; rank < ranks; ++rank) {
     threads.emplace_back([&, rank] {
-      const plConfig_t with = config();
       plComm_t comm = nullptr;
       ASSERT_EQ(plCommInitRankConfig(&comm, ranks, id, rank, &with), plSuccess)
           << plGetLastError(nullptr);
