@@ -6,11 +6,13 @@
 #include <unistd.h>
 
 #include <paceline/paceline.h>
+#include <paceline/pipeline.h>
 
 enum { kForks = 10, kChildTimeoutS = 20 };
 
 static int bad = 0;
 static plComm_t world, part;
+static plPipeline_t pipeline;
 
 static void complain(const char* what, const char* why) {
   fprintf(stderr, "process %d: %s: %s\n", (int)getpid(), what, why);
@@ -62,6 +64,29 @@ static void try_the_rest(plComm_t comm) {
   refused("plCommAbort", plCommAbort(comm), comm);
 }
 
+static void try_pipeline(void) {
+  float value = 1;
+  void* gradient = NULL;
+  int ended = 0;
+  size_t bytes = 0;
+  plResult_t error = plSuccess;
+  refused("plPipelineGradient", plPipelineGradient(pipeline, 0, &gradient), NULL);
+  refused("plPipelineReady", plPipelineReady(pipeline, 0, NULL), NULL);
+  refused("plPipelineReadyFrom", plPipelineReadyFrom(pipeline, 0, &value, NULL), NULL);
+  refused("plPipelineWait", plPipelineWait(pipeline, 0, NULL), NULL);
+  refused("plPipelineWaitAll", plPipelineWaitAll(pipeline, NULL, NULL), NULL);
+  refused("plPipelineJoin", plPipelineJoin(pipeline, NULL, &ended, NULL), NULL);
+  refused("plPipelineSetAccumulating", plPipelineSetAccumulating(pipeline, 1), NULL);
+  refused("plPipelineSetFrozen", plPipelineSetFrozen(pipeline, 0, 1), NULL);
+  refused("plPipelineSetLossScale", plPipelineSetLossScale(pipeline, 2), NULL);
+  refused("plPipelineSetTimeout", plPipelineSetTimeout(pipeline, 1000), NULL);
+  refused("plPipelineGetAsyncError", plPipelineGetAsyncError(pipeline, &error), NULL);
+  refused("plPipelineState", plPipelineState(pipeline, NULL, &bytes), NULL);
+  refused("plPipelineLoadState", plPipelineLoadState(pipeline, &value, 4), NULL);
+  refused("plPipelineAbort", plPipelineAbort(pipeline), NULL);
+  if (plPipelineDestroy(pipeline) != plSuccess) complain("plPipelineDestroy", plGetLastError(NULL));
+}
+
 static void be_a_child(int exits, void* buffer) {
   void* another = NULL;
   alarm(kChildTimeoutS);
@@ -69,6 +94,7 @@ static void be_a_child(int exits, void* buffer) {
   if (plGroupEnd() != plInvalidArgument) complain("plGroupEnd", plGetLastError(NULL));
   try_operations(world);
   try_the_rest(world);
+  try_pipeline();
   if (plBufferAlloc(&another, 4096) == plSuccess) complain("plBufferAlloc", "a success");
   if (plBufferFree(buffer) == plSuccess) complain("plBufferFree", "a success");
   if (plCommDestroy(part) != plSuccess) complain("plCommDestroy", plGetLastError(NULL));
@@ -88,17 +114,29 @@ static void check_sum(plComm_t comm, int ranks) {
   if (value != (float)ranks) complain("plAllReduce", "the sum is wrong");
 }
 
+static void check_step(int ranks) {
+  const float value = (float)ranks;
+  void* gradient = NULL;
+  check(plPipelineReadyFrom(pipeline, 0, &value, NULL), "plPipelineReadyFrom");
+  check(plPipelineWaitAll(pipeline, NULL, NULL), "plPipelineWaitAll");
+  check(plPipelineGradient(pipeline, 0, &gradient), "plPipelineGradient");
+  if (*(float*)gradient != value) complain("plPipelineWaitAll", "the average is wrong");
+}
+
 int main(int argc, char** argv) {
   const int exits = argc > 1 && strcmp(argv[1], "exit") == 0;
   int rank = 0, ranks = 0;
   float value = 1;
   void* buffer = NULL;
+  const plParameter_t parameter = {.count = 1, .datatype = plFloat32};
   check(plCommInitFromEnvironment(&world, NULL), "plCommInitFromEnvironment");
   check(plCommUserRank(world, &rank), "plCommUserRank");
   check(plCommCount(world, &ranks), "plCommCount");
   check(plCommSplit(world, 0, rank, &part, NULL), "plCommSplit");
+  check(plPipelineCreate(&pipeline, world, &parameter, 1, NULL), "plPipelineCreate");
   check(plBufferAlloc(&buffer, 4096), "plBufferAlloc");
   check_sum(world, ranks);
+  check_step(ranks);
   check(plGroupStart(), "plGroupStart");
   check(plAllReduce(&value, &value, 1, plFloat32, plSum, world, NULL), "plAllReduce in a group");
   for (int i = 0; rank == 0 && i < kForks; ++i) {
@@ -112,6 +150,8 @@ int main(int argc, char** argv) {
   if (value != (float)ranks) complain("plGroupEnd", "the sum is wrong");
   check_sum(world, ranks);
   check_sum(part, ranks);
+  check_step(ranks);
+  check(plPipelineDestroy(pipeline), "plPipelineDestroy");
   check(plBufferFree(buffer), "plBufferFree");
   check(plCommFinalize(part), "plCommFinalize");
   check(plCommDestroy(part), "plCommDestroy");

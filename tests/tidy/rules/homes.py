@@ -18,8 +18,10 @@ HOMES = [
          r"\b(?:steady|system|high_resolution|utc|file)_clock\s*::\s*now\b"
          r"|\b(?:clock_gettime|gettimeofday|timespec_get)\s*\("
          r"|(?<![\w.>])time\s*\(\s*(?:nullptr|NULL|0|&)",
-         # The second one is preloaded, and changes the clock that a program reads.
-         ("comm/base/clock.cc", "tests/acceptance/hosts/shifted_clock.c"),
+         # The second one is preloaded, and changes the clock that a program reads. The third one is
+         # a program of another project: it has only the C interface.
+         ("comm/base/clock.cc", "tests/acceptance/hosts/shifted_clock.c",
+          "tests/acceptance/devices/c_trainer.c"),
          "take a Clock (comm/base/clock.h)"),
     Home("sleeps",
          r"\b(?:usleep|nanosleep|clock_nanosleep|sleep_for|sleep_until)\s*\("
